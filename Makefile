@@ -1,0 +1,80 @@
+# The commands of this project; `make` alone lists them.
+#
+#   make lab PORT=9999 LAB_ARGS="--no-browser --ip=0.0.0.0"
+#   make test ARGS="-k sage -x"
+#   make bench ARGS="--size S --tasks sample,gather --peer PATH"
+
+VENV      ?= .venv
+PYTHON    ?=
+PORT      ?=
+LAB_ARGS  ?=
+ARGS      ?=
+JOBS      ?= 2
+
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+# Jupyter does not start as root unless told to: in a container there is no one else.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+# One notebook stays on one worker (loadfile): its cells share a kernel.
+PYTEST := $(RUN) -m pytest -n $(JOBS) --dist loadfile --nbval-cell-timeout 300
+
+.DEFAULT_GOAL := help
+.PHONY: help lab lessons test check bench clean
+.DELETE_ON_ERROR:
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+lab: $(VENV)/.lab ## open the lessons in JupyterLab (PORT=…, LAB_ARGS=…; a free port by default)
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(AS_ROOT) \
+		$(if $(PORT),--port=$(PORT) --ServerApp.port_retries=0) $(LAB_ARGS)
+
+lessons: $(VENV)/.test ## run every lesson in every language, without a browser
+	$(PYTEST) --nbval notebooks $(ARGS)
+
+test: $(VENV)/.test ## run the tests, the examples in the docstrings and the English lessons
+	$(PYTEST) --doctest-modules --nbval gnnlab tests notebooks/en $(ARGS)
+
+check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(RUN) notebooks/build.py --check
+	$(RUN) -m pytest -q tests/test_floors.py tests/test_project.py
+
+bench: $(VENV)/.lab ## measure this machine (ARGS="--size S --tasks sample,epoch --peer DIR")
+	$(RUN) -m benchmarks run $(ARGS)
+
+clean: ## remove the environment and every cache; data sets stay
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/data build dist
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
+
+# --- the environment: made once, brought up to date when the pins change ---------------------
+
+$(VENV)/.python:
+	@python="$(PYTHON)"; \
+	for name in python3.11 python3.12 python3.13 python3; do \
+		[ -n "$$python" ] && break; \
+		$$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+			&& python=$$name; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "make: no Python 3.11 or newer with its venv module was found on PATH." >&2; \
+		echo "      Found: $$(python3 --version 2>&1)." >&2; \
+		echo "      Install one (Debian, Ubuntu: apt install python3.11-venv; macOS: brew install python@3.11;" >&2; \
+		echo "      any system: conda env create -f environment.yml), or name it: make lab PYTHON=/path/to/python3.11" >&2; \
+		exit 1; \
+	fi; \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "make: $$python is $$($$python --version 2>&1); gnnlab needs Python 3.11 or newer." >&2; exit 1; }; \
+	echo "$$python -m venv $(VENV)"; $$python -m venv $(VENV)
+	@touch $@
+
+# $(1): the stamp's name and the extra to install
+define environment
+$(VENV)/.$(1): $(VENV)/.python pyproject.toml constraints.txt
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(1)]"
+	@touch $$@
+endef
+$(foreach extra,lab test dev,$(eval $(call environment,$(extra))))
