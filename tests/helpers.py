@@ -180,9 +180,7 @@ def _descendants(token: str) -> list[psutil.Process]:
 
 def _has_token(process: psutil.Process, token: str) -> bool:
     try:
-        return (
-            process.status() != psutil.STATUS_ZOMBIE and process.environ().get(_TOKEN) == token
-        )
+        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(_TOKEN) == token
     except (psutil.Error, OSError):
         return False
 
