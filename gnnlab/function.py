@@ -1,0 +1,225 @@
+"""Message and reduce functions, described rather than executed.
+
+``g.update_all(fn.u_mul_e("h", "w", "m"), fn.sum("m", "out"))`` says: multiply the feature ``h`` of
+each edge's source by the edge's feature ``w``, and add up what arrives at each node. Because the
+graph receives a description, not code, it can choose a kernel that never writes the messages down.
+
+In the names, ``u`` is the source of an edge, ``v`` its destination and ``e`` the edge itself:
+``u_dot_v``, ``e_sub_v``, … exist for every ordered pair and the operations add, sub, mul, div, dot.
+
+References
+----------
+DGL user guide, section 2.1, "Built-in functions and message passing APIs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+__all__ = [
+    "Message",
+    "Reduce",
+    "copy_e",
+    "copy_edge",
+    "copy_src",
+    "copy_u",
+    "max",
+    "mean",
+    "min",
+    "sum",
+]
+
+_VERBS = {
+    "add": "Add {l} and {r}, elementwise.",
+    "sub": "Subtract {r} from {l}, elementwise.",
+    "mul": "Multiply {l} by {r}, elementwise.",
+    "div": "Divide {l} by {r}, elementwise.",
+    "dot": "Take the inner product of {l} and {r} over the last dimension, which becomes 1.",
+}
+_TARGETS = {
+    "u": "the source's feature",
+    "v": "the destination's feature",
+    "e": "the edge's feature",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What each edge computes.
+
+    Attributes
+    ----------
+    op : str
+        ``copy_lhs``, ``copy_rhs``, ``add``, ``sub``, ``mul``, ``div`` or ``dot``.
+    lhs_target, rhs_target : str or None
+        ``u``, ``v`` or ``e``: who owns the left and the right operand; None where there is none.
+    lhs, rhs : str or None
+        Names of the operands' features.
+    out : str
+        Name of the result: a message, or an edge feature in ``apply_edges``.
+    """
+
+    op: str
+    lhs_target: str | None
+    rhs_target: str | None
+    lhs: str | None
+    rhs: str | None
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """How a node combines the messages that arrive; a node without any gets zeros.
+
+    Attributes
+    ----------
+    op : str
+        ``sum``, ``mean``, ``max`` or ``min``.
+    msg : str
+        Name of the messages.
+    out : str
+        Name of the node feature that receives the result.
+    """
+
+    op: str
+    msg: str
+    out: str
+
+
+def copy_u(u: str, out: str) -> Message:
+    """Send the source's feature ``u`` as message ``out``.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.copy_u("h", "m")
+    Message(op='copy_lhs', lhs_target='u', rhs_target=None, lhs='h', rhs=None, out='m')
+    """
+    return Message("copy_lhs", "u", None, u, None, out)
+
+
+def copy_e(e: str, out: str) -> Message:
+    """Send the edge's feature ``e`` as message ``out``.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.copy_e("w", "m")
+    Message(op='copy_rhs', lhs_target=None, rhs_target='e', lhs=None, rhs='w', out='m')
+    """
+    return Message("copy_rhs", None, "e", None, e, out)
+
+
+def copy_src(src: str, out: str) -> Message:
+    """The old name of :func:`copy_u`.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.copy_src(src="h", out="m") == fn.copy_u("h", "m")
+    True
+    """
+    return copy_u(src, out)
+
+
+def copy_edge(edge: str, out: str) -> Message:
+    """The old name of :func:`copy_e`.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.copy_edge(edge="w", out="m") == fn.copy_e("w", "m")
+    True
+    """
+    return copy_e(edge, out)
+
+
+def sum(msg: str, out: str) -> Reduce:
+    """Add up the messages ``msg`` into the node feature ``out``.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.sum("m", "h")
+    Reduce(op='sum', msg='m', out='h')
+    """
+    return Reduce("sum", msg, out)
+
+
+def mean(msg: str, out: str) -> Reduce:
+    """Average the messages ``msg`` into the node feature ``out``.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.mean("m", "h")
+    Reduce(op='mean', msg='m', out='h')
+    """
+    return Reduce("mean", msg, out)
+
+
+def max(msg: str, out: str) -> Reduce:
+    """Keep the largest of the messages ``msg``, element by element, in ``out``.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.max("m", "h")
+    Reduce(op='max', msg='m', out='h')
+    """
+    return Reduce("max", msg, out)
+
+
+def min(msg: str, out: str) -> Reduce:
+    """Keep the smallest of the messages ``msg``, element by element, in ``out``.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.min("m", "h")
+    Reduce(op='min', msg='m', out='h')
+    """
+    return Reduce("min", msg, out)
+
+
+def _binary(lhs_target: str, op: str, rhs_target: str) -> Callable[[str, str, str], Message]:
+    def message(lhs_field: str, rhs_field: str, out: str) -> Message:
+        return Message(op, lhs_target, rhs_target, lhs_field, rhs_field, out)
+
+    name = f"{lhs_target}_{op}_{rhs_target}"
+    what = _VERBS[op].format(l=_TARGETS[lhs_target], r=_TARGETS[rhs_target])
+    message.__name__ = message.__qualname__ = name
+    message.__doc__ = f"""{what}
+
+    Parameters
+    ----------
+    lhs_field, rhs_field : str
+        Names of the left and the right feature.
+    out : str
+        Name of the message.
+
+    Returns
+    -------
+    Message
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.{name}("x", "y", "m").op
+    '{op}'
+    """
+    return message
+
+
+for _left, _right in permutations("uve", 2):
+    for _op in _VERBS:
+        globals()[f"{_left}_{_op}_{_right}"] = _binary(_left, _op, _right)
+        __all__ += [f"{_left}_{_op}_{_right}"]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[[str, str, str], Message]:
+        """Stands for the generated names, which a type checker cannot see."""
