@@ -1,0 +1,177 @@
+"""Build the lessons: one source in three languages becomes three notebooks.
+
+    python notebooks/build.py              write the notebooks; outputs of unchanged code are kept
+    python notebooks/build.py --execute    run the English notebooks and carry the outputs to all
+    python notebooks/build.py --check      write nothing; fail when something is out of step
+    python notebooks/build.py --accept     the translations still hold although the English changed
+
+``--only 01`` restricts each of these to lesson 01.
+
+A source is a Python file of cells (the "percent" format, which JupyterLab opens through jupytext).
+A code cell exists once, a Markdown cell once a language::
+
+    # %% [markdown] slot="toy" lang="en"
+    # ## A toy graph
+
+    # %% [markdown] slot="toy" lang="ko"
+    # ## 장난감 그래프
+
+    # %% slot="toy-graph" tags=["nbval-ignore-output"]
+    graph = dgl.graph((src, dst))
+
+``slot`` names the place of a cell in the lesson and becomes the cell's id in every notebook.
+Markdown lines may be wrapped anywhere: Chinese ones are joined without a space. Cells whose output
+changes from run to run (times, accuracies, progress bars) carry the tag shown above.
+
+============================  ==================================================================
+``src/NN_name.py``            a lesson → ``{en,ko,zh}/NN_name.ipynb``
+``src/solutions/NN_name.py``  its answers, in English → ``solutions/NN_name.ipynb``, which runs
+                              the lesson's code, then these cells in place of the exercises'
+``src/index.py``              the page before the lessons → ``{en,ko,zh}/README.md``
+``glossary.csv``              the terms in three languages, and words to avoid
+``translations.lock``         which English text each translation was made from
+============================  ==================================================================
+
+Code, printed text and figure labels are English in every language, so one run serves all three
+notebooks and no figure needs Korean or Chinese fonts; the browser draws the prose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import nbformat
+from builder import checks
+from builder.pages import (
+    changed_cells,
+    execute,
+    is_edited,
+    make_page,
+    read_page,
+    stored_outputs,
+)
+from builder.source import LANGS, Lesson, SourceError, read_lesson, review, with_solutions
+from nbclient.exceptions import CellExecutionError
+
+HERE = Path(__file__).resolve().parent
+
+
+def main(argv: list[str] | None = None, root: Path = HERE) -> int:
+    """Build, execute or check; 0 when everything is in step."""
+    parser = argparse.ArgumentParser(description="Build the notebooks of the lessons.")
+    parser.add_argument("--check", action="store_true", help="write nothing, say what is off")
+    parser.add_argument("--execute", action="store_true", help="run the lessons for new outputs")
+    parser.add_argument("--accept", action="store_true", help="the translations hold as they are")
+    parser.add_argument("--only", default="", metavar="NN", help="only lessons that begin so")
+    args = parser.parse_args(argv)
+    if args.check and (args.execute or args.accept):
+        parser.error("--check writes nothing: it goes with neither --execute nor --accept")
+    try:
+        problems = Workshop(root, args).build()
+    except (SourceError, CellExecutionError) as error:
+        problems = [str(error)]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+class Workshop:
+    """A folder of lessons and what one run of this program does there."""
+
+    def __init__(self, root: Path, args: argparse.Namespace) -> None:
+        self.root, self.args = root, args
+        self.problems: list[str] = []
+        self.index = read_lesson(root / "src" / "index.py")
+        self.lessons = [read_lesson(p) for p in sorted((root / "src").glob("[0-9]*.py"))]
+
+    def build(self) -> list[str]:
+        """Write or check every file; returns what is wrong."""
+        chosen = [lesson for lesson in self.lessons if lesson.name.startswith(self.args.only)]
+        if not chosen:
+            names = ", ".join(lesson.name for lesson in self.lessons) or "none"
+            raise SourceError(f"no lesson begins with {self.args.only!r}; there are: {names}")
+        glossary = checks.read_glossary(self.root / "glossary.csv")
+        for lesson in (self.index, *chosen):
+            self.problems += checks.languages(lesson, LANGS, glossary)
+        for lesson in chosen:
+            self.problems += checks.size(lesson)
+            self.notebooks(lesson)
+        self.lock((self.index, *chosen))
+        for lang in LANGS:
+            self.put(self.root / lang / "README.md", self.index_page(lang))
+        self.problems += checks.links(self.root / LANGS[0], (self.index, *chosen))
+        return self.problems
+
+    def notebooks(self, lesson: Lesson) -> None:
+        """The notebooks of one lesson and of its solutions."""
+        print(f"{lesson.name}: {len(lesson.slots)} cells, {checks.count_words(lesson)} words")
+        self.share_run(lesson, {lang: self.root / lang for lang in LANGS})
+        source = self.root / "src" / "solutions" / f"{lesson.name}.py"
+        if source.exists():
+            solved = with_solutions(lesson, read_lesson(source))
+            self.share_run(solved, {"en": self.root / "solutions"})
+
+    def share_run(self, lesson: Lesson, folders: dict[str, Path]) -> None:
+        """Put notebooks that show the same run in several languages."""
+        paths = {lang: folder / f"{lesson.name}.ipynb" for lang, folder in folders.items()}
+        where = f"{folders['en'].name}/{lesson.name}.ipynb"
+        if self.args.execute:
+            folders["en"].mkdir(parents=True, exist_ok=True)
+            outputs, warnings = execute(lesson, folders["en"])
+            self.problems += warnings
+        else:
+            outputs = stored_outputs(lesson, list(paths.values()))
+        if not outputs and self.args.check:
+            self.problems.append(f"{where}: its outputs are not of this code; run --execute")
+            return
+        if not outputs:
+            print(f"{where}: written without outputs, for its code is new; --execute makes them")
+        for lang, path in paths.items():
+            self.put(path, nbformat.writes(make_page(lesson, lang, outputs)) + "\n")
+
+    def lock(self, lessons: tuple[Lesson, ...]) -> None:
+        """Compare the translations with the lock and bring it up to date."""
+        path = self.root / "translations.lock"
+        before = json.loads(path.read_text()) if path.exists() else {}
+        known = {"index", *(lesson.name for lesson in self.lessons)}
+        after = {name: entry for name, entry in before.items() if name in known}
+        for lesson in lessons:
+            entry, stale = review(lesson, before.get(lesson.name, {}), self.args.accept)
+            after[lesson.name] = entry
+            self.problems += stale
+        self.put(path, json.dumps(after, indent=1, sort_keys=True) + "\n")
+
+    def index_page(self, lang: str) -> str:
+        """The README of one language: the introduction, then the lessons that exist."""
+        parts = [slot.say(lang) for slot in self.index.slots]
+        lines = [f"1. [{book.title(lang)}]({book.name}.ipynb)" for book in self.lessons]
+        return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
+
+    def put(self, path: Path, text: str) -> None:
+        """Write a file; under --check, complain unless it is there as it should be."""
+        found = path.read_text(encoding="utf-8") if path.exists() else None
+        if found == text:
+            return
+        if not self.args.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        page = read_page(path) if path.suffix == ".ipynb" else None
+        if found is None:
+            problem = "is missing"
+        elif page is None:
+            problem = "is not what this program writes"
+        else:
+            problem = "was edited by hand" if is_edited(page) else "is older than its source"
+            problem += (
+                f" (cells: {', '.join(changed_cells(page, nbformat.reads(text, 4))) or 'none'})"
+            )
+        where = path.relative_to(self.root)
+        self.problems.append(f"{where} {problem}; change notebooks/src, then run build.py")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What `notebooks/build.py` is made of: sources, notebooks, checks."""

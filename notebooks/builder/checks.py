@@ -1,0 +1,167 @@
+"""What `build.py --check` asks of a lesson's text: size, languages in step, terms, links.
+
+Each function returns a list of complaints, one sentence each that names the slot.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from builder.source import Lesson
+
+CELLS = range(20, 36)
+WORDS = 1500
+CODE_LINES = 25
+
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"`[^`\n]+`")
+FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$", re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+(?= )", re.MULTILINE)
+ITEM = re.compile(r"^ *(?:[-*]|\d+\.) ", re.MULTILINE)
+ROW = re.compile(r"^\|", re.MULTILINE)
+
+
+def size(lesson: Lesson) -> list[str]:
+    """A lesson is one evening's work: bounded cells, words and lines of code."""
+    problems = []
+    if len(lesson.slots) not in CELLS:
+        problems.append(
+            f"{lesson.name}: found {len(lesson.slots)} cells; a lesson has"
+            f" {CELLS[0]} to {CELLS[-1]}"
+        )
+    words = count_words(lesson)
+    if words > WORDS:
+        problems.append(f"{lesson.name}: found {words} English words; shorten it to {WORDS}")
+    for slot in lesson.slots:
+        lines = (slot.code or "").count("\n") + 1
+        if lines > CODE_LINES:
+            problems.append(
+                f"{lesson.name}: slot {slot.name!r} has {lines} lines of code; split it, or move"
+                f" what is over {CODE_LINES} into gnnlab"
+            )
+        if slot.code and not slot.code.isascii():
+            problems.append(
+                f"{lesson.name}: slot {slot.name!r}: code is shared by all languages; write its"
+                " comments and printed text in plain English (ASCII)"
+            )
+    return problems
+
+
+def count_words(lesson: Lesson) -> int:
+    """English words of the prose; code, formulas and addresses do not count."""
+    text = "\n".join(slot.text.get("en", "") for slot in lesson.slots)
+    return len(re.findall(r"[A-Za-z][\w'’-]*", prose(text)))
+
+
+def prose(text: str) -> str:
+    """Text without code, formulas, link targets and emphasis."""
+    text = FORMULA.sub(" ", CODE.sub(" ", FENCE.sub(" ", text)))
+    return LINK.sub("]", text).replace("*", "")
+
+
+def languages(lesson: Lesson, langs: Sequence[str], glossary: list[dict[str, str]]) -> list[str]:
+    """Each language says the same with the glossary's words."""
+    problems = []
+    for slot in lesson.slots:
+        if slot.code is not None:
+            continue
+        where = f"{lesson.name}: slot {slot.name!r}"
+        missing = [lang for lang in langs if not slot.text.get(lang, "").strip()]
+        problems += [f"{where} has no {lang} text; write it" for lang in missing]
+        if "en" in missing:
+            continue
+        wanted = shape(slot.text["en"])
+        for lang in langs[1:]:
+            if lang in missing:
+                continue
+            for what, found in shape(slot.text[lang]).items():
+                if found != wanted[what]:
+                    problems.append(
+                        f"{where}: {what} differ: {lang} has {show(found)},"
+                        f" the English {show(wanted[what])}"
+                    )
+    for lang in langs[1:]:
+        problems += terms(lesson, lang, glossary)
+    return problems
+
+
+def shape(text: str) -> dict[str, object]:
+    """What a translation leaves as it is."""
+    bare = FENCE.sub("", text)
+    words = CODE.sub("", bare)
+    return {
+        "heading levels": HEADING.findall(bare),
+        "links": Counter(LINK.findall(bare)),
+        "formulas": Counter("".join(f.split()) for f in FORMULA.findall(words)),
+        "code words": set(CODE.findall(bare)),
+        "code blocks": FENCE.findall(text),
+        "list items": len(ITEM.findall(bare)),
+        "table rows": len(ROW.findall(bare)),
+    }
+
+
+def show(found: object) -> str:
+    """A found value as a message shows it."""
+    if isinstance(found, Counter):
+        return " ".join(sorted(found.elements())) or "none"
+    if isinstance(found, list | set):
+        return " ".join(sorted(found) if isinstance(found, set) else found) or "none"
+    return str(found)
+
+
+def read_glossary(path: Path) -> list[dict[str, str]]:
+    """Rows of term, ko, zh and the words to avoid for each (ko_not, zh_not, split by ``|``)."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def terms(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> list[str]:
+    """No word to avoid, and the English term in parentheses at a term's first use."""
+    texts = {slot.name: prose(slot.text.get(lang, "")) for slot in lesson.slots}
+    problems = []
+    for row in glossary:
+        for word in filter(None, (row.get(f"{lang}_not") or "").split("|")):
+            problems += [
+                f"{lesson.name}: slot {name!r} ({lang}): found {word!r}; the glossary says"
+                f" {row[lang]!r} for {row['term']!r}"
+                for name, text in texts.items()
+                if word in text
+            ]
+    english = {row[lang].partition("(")[0]: row["term"].partition(" (")[0] for row in glossary}
+    # Single characters are part of too many other words to be found safely.
+    words = sorted((word for word in english if len(word) > 1), key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, words)) or "(?!)")
+    seen = set()
+    for name, text in texts.items():
+        body = re.sub(r"^#+ .*$", "", text, flags=re.MULTILINE)
+        body = re.sub(r"\s+", " ", body)
+        for match in pattern.finditer(body):
+            word = match.group()
+            after = body[match.end() :]
+            if word not in seen and not re.match(rf" ?[(（]{english[word]}", after, re.IGNORECASE):
+                problems.append(
+                    f"{lesson.name}: slot {name!r} ({lang}): the first {word!r} stands without"
+                    f" its English; write {word}({english[word]})"
+                )
+            seen.add(word)
+    return problems
+
+
+def links(folder: Path, lessons: Sequence[Lesson]) -> list[str]:
+    """Relative links, as seen from the folder of one language, lead to files that exist."""
+    return [
+        f"{lesson.name}: slot {slot.name!r}: the link {target} leads nowhere"
+        for lesson in lessons
+        for slot in lesson.slots
+        for target in LINK.findall(slot.text.get("en", ""))
+        if "://" not in target
+        and not target.startswith("#")
+        and not (folder / target.partition("#")[0]).exists()
+    ]
