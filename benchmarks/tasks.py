@@ -52,7 +52,8 @@ def fanouts(text: str) -> list[int]:
 
 def seed_batches(train: np.ndarray, count: int, seed: int = 0) -> list[torch.Tensor]:
     """Return full batches of shuffled training nodes, int64, the same ones that the peers draw."""
-    rng, batches = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    batches: list[torch.Tensor] = []
     size = min(BATCH, len(train))
     while len(batches) < count:
         order = rng.permutation(train)
@@ -169,7 +170,7 @@ class Tasks:
         return {"ms": ms, "forward_ms": statistics.median(forward[5:]) * 1e3}
 
     def epoch(self, variant: str = "", fanout: str = "15,10,5") -> dict[str, float]:
-        """Train an epoch through the DataLoader; ``prefetch``: batches are made ahead in a thread."""
+        """Train an epoch; ``prefetch``: a thread makes the batches ahead."""
         g = self.graph
         model = SAGE(self.feat.shape[1], len(fanouts(fanout)))
         optimizer = torch.optim.Adam(model.parameters(), 3e-3)

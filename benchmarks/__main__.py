@@ -1,0 +1,132 @@
+"""Measure gnnlab, alone or in turn with its peers.
+
+python -m benchmarks run --size S
+python -m benchmarks run --size M --tasks sample,epoch --rounds 5 --peer DIR --json out.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import traceback
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks import data, drive, machine, startup, table, words
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="measure and print tables")
+    run.add_argument("--size", default="S", help="T, S or M (default S)")
+    run.add_argument(
+        "--tasks",
+        default=",".join(words.NAMES),
+        help="of %(default)s; or one task as sample:15,10,5:eids",
+    )
+    run.add_argument("--threads", type=int, default=1, help="per system (default 1)")
+    run.add_argument("--rounds", type=int, default=3, help="times each task is run (default 3)")
+    run.add_argument("--peer", type=Path, help="folder with NAME/bin/python and bench_NAME.py")
+    run.add_argument("--systems", default="", help="which peers of that folder, e.g. dgl,proto")
+    run.add_argument("--json", type=Path, help="write every single result to this file")
+    run.set_defaults(command=_run)
+
+    serve = commands.add_parser("serve", help="answer tasks from standard input (used by run)")
+    serve.add_argument("size")
+    serve.add_argument("threads", type=int)
+    serve.add_argument("--data", type=Path, required=True, help="folder with the graph's arrays")
+    serve.set_defaults(command=_serve)
+
+    options = parser.parse_args(arguments)
+    return options.command(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    peer: Path | None = options.peer.resolve() if options.peer else None
+    try:
+        tasks, alone = words.chosen(options.tasks)
+        folder = data.folder_of(options.size, peer) if tasks else Path()
+    except ValueError as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 2
+    about = {**machine.describe(), "size": options.size, "threads": str(options.threads)}
+    systems = [drive.ourselves(options.size, options.threads, folder)] if tasks else []
+    if peer is not None:
+        for name in drive.peers_in(peer, list(filter(None, options.systems.split(",")))):
+            about[name] = machine.versions_of(peer / name / "bin" / "python")
+            systems.append(drive.peer(name, peer, options.size, options.threads))
+    with ExitStack() as stack:
+        for system in systems:
+            stack.enter_context(system)
+        for system in systems:
+            system.wait_ready()
+        results = drive.interleave(
+            systems, [t.name for t in tasks], options.rounds, words.translate, _progress
+        )
+    starts = startup.measure(options.rounds) if alone else []
+    titles = {task.name: task.title for task in tasks}
+    tables = [table.speed_table(results, titles), table.memory_table(results)] if results else []
+    tables += [startup.table(starts)] if starts else []
+    _print(about, tables)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps({"about": about, "results": results + starts}, indent=1))
+    failures = [r for r in results if "error" in r]
+    for result in failures:
+        print(f"{result['sys']} failed at {result['task']}: {result['error']}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _progress(result: dict) -> None:
+    value = table.milliseconds(result)
+    shown = f"{value:.2f} ms" if value is not None else result.get("error", "no time")
+    print(f"  {result['task']:24s} {result['sys']:8s} {shown}", file=sys.stderr, flush=True)
+
+
+def _print(about: dict[str, str], tables: list[list[list[str]]]) -> None:
+    for rows in tables:
+        print("\n" + table.as_text(rows))
+    print("\nIn Markdown:\n")
+    print("\n".join(f"- {key}: {value}" for key, value in about.items()))
+    for rows in tables:
+        print("\n" + table.as_markdown(rows))
+
+
+def _serve(options: argparse.Namespace) -> int:
+    import torch
+
+    from benchmarks.tasks import Tasks
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    tasks = Tasks(options.data, options.size)
+    print("READY", flush=True)
+    for line in map(str.strip, sys.stdin):
+        if line == "quit":
+            break
+        try:
+            answer: dict = tasks.run(line)
+        except Exception as error:
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
+        print(json.dumps({**answer, **_memory()}), flush=True)
+    return 0
+
+
+def _memory() -> dict[str, int]:
+    """Resident memory now and at its highest, in MB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak_mb = peak // (2**20 if sys.platform == "darwin" else 2**10)
+    statm = Path("/proc/self/statm")
+    pages = int(statm.read_text().split()[1]) if statm.exists() else 0
+    return {"rss": pages * resource.getpagesize() // 2**20 or peak_mb, "peak": peak_mb}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
