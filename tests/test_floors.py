@@ -22,7 +22,7 @@ FLOORS = [
     {"kernels", "fork", "random"},
     {"function", "ops"},
     {"graph"},
-    {"sampling", "nn"},
+    {"sampling", "nn", "transforms"},
     {"dataloading", "data", "parallel"},
     {"partition", "distributed"},
     {"simulate", "plot", "tools"},
