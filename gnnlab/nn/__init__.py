@@ -1,0 +1,38 @@
+"""Graph neural network layers: ``torch.nn`` modules that read their neighbors through a graph.
+
+Every layer is called as ``layer(graph, feat, …)``, on a whole graph or on a sampled block.
+Parameter names, shapes and initial distributions are DGL's, so a ``state_dict`` saved by DGL
+loads here. One file holds one layer; :mod:`gnnlab.nn.utils` holds what they share.
+"""
+
+from gnnlab.nn.activation import ReLUDropout
+from gnnlab.nn.gatconv import GATConv
+from gnnlab.nn.ginconv import GINConv, GINEConv
+from gnnlab.nn.graphconv import GraphConv
+from gnnlab.nn.hetero import HeteroGraphConv
+from gnnlab.nn.linear import TypedLinear, WeightBasis
+from gnnlab.nn.pooling import AvgPooling, SumPooling
+from gnnlab.nn.predictor import EdgePredictor
+from gnnlab.nn.relgraphconv import RelGraphConv
+from gnnlab.nn.sageconv import SAGEConv
+from gnnlab.ops import edge_softmax
+
+__all__ = [
+    "AvgPooling",
+    "EdgePredictor",
+    "GATConv",
+    "GINConv",
+    "GINEConv",
+    "GraphConv",
+    "HeteroGraphConv",
+    "ReLUDropout",
+    "RelGraphConv",
+    "SAGEConv",
+    "SumPooling",
+    "TypedLinear",
+    "WeightBasis",
+    "edge_softmax",
+]
+
+# isort: split
+from gnnlab.nn import pytorch as pytorch  # last: it re-exports the names above

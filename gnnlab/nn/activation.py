@@ -1,0 +1,46 @@
+"""ReLU and dropout in one pass over memory, as a module."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from gnnlab import ops
+from gnnlab.errors import InvalidInput
+
+__all__ = ["ReLUDropout"]
+
+
+class ReLUDropout(nn.Module):
+    """``dropout(relu(x))`` in one pass, as it stands between the layers of most GNNs.
+
+    The output itself remembers the mask (``output > 0``), so nothing else is kept for backward.
+
+    Parameters
+    ----------
+    p : float, default 0.5
+        Probability of dropping an element, 0 ≤ p < 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.nn import ReLUDropout
+    >>> layer = ReLUDropout(0.5).eval()
+    >>> layer
+    ReLUDropout(p=0.5)
+    >>> layer(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if not 0 <= p < 1:
+            raise InvalidInput(f"the dropout probability is {p}, expected 0 <= p < 1")
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return ``dropout(relu(x))``, of the shape and dtype of ``x``."""
+        return ops.relu_dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        """Show the probability."""
+        return f"p={self.p}"

@@ -1,0 +1,7 @@
+"""``gnnlab.nn`` under the longer name that much DGL code imports: ``gnnlab.nn.pytorch``."""
+
+from gnnlab.nn import *  # noqa: F403
+from gnnlab.nn import __all__ as __all__
+
+# isort: split
+from gnnlab.nn.pytorch import conv as conv

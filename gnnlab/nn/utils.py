@@ -1,0 +1,209 @@
+"""What the layers share: source and destination rows, aggregation over in-edges, checks.
+
+A layer computes one new row per *destination* node from the rows of its *source* nodes. On a
+whole graph both are all nodes. On a block the destinations are the first of the sources, so one
+tensor serves for both. Where the two sides differ in kind, features come as a pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from gnnlab import ops
+from gnnlab.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from gnnlab.graph import Graph
+
+__all__ = [
+    "Activation",
+    "Features",
+    "aggregate",
+    "check_choice",
+    "check_in_edges",
+    "expand_as_pair",
+    "map_features",
+    "pair_of_sizes",
+    "per_row",
+]
+
+Features = Tensor | tuple[Tensor, Tensor]
+Activation = Callable[[Tensor], Tensor]
+
+
+def expand_as_pair(feat: Features, graph: Graph) -> tuple[Tensor, Tensor]:
+    """Split features into those of the source nodes and those of the destination nodes.
+
+    Parameters
+    ----------
+    feat : Tensor of shape (num_src, …), or a pair of shapes (num_src, …) and (num_dst, …)
+        On a block, one tensor serves for both: its first ``num_dst`` rows are the destinations.
+    graph : Graph
+        A graph or a block with one edge type.
+
+    Returns
+    -------
+    (Tensor, Tensor)
+        Rows of the source nodes and rows of the destination nodes.
+
+    Raises
+    ------
+    InvalidInput
+        When the number of rows is not the number of nodes.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.nn.utils import expand_as_pair
+    >>> block = dgl.to_block(dgl.graph(([1, 2], [0, 0])), [0])
+    >>> src, dst = expand_as_pair(torch.tensor([[10.0], [11.0], [12.0]]), block)
+    >>> dst
+    tensor([[10.]])
+    """
+    if isinstance(feat, tuple):
+        src, dst = feat
+    else:
+        src = feat
+        dst = feat[: graph.num_dst_nodes()] if graph.is_block else feat
+    _check_rows(src, graph.num_src_nodes(), "source")
+    _check_rows(dst, graph.num_dst_nodes(), "destination")
+    return src, dst
+
+
+def _check_rows(rows: Tensor, expected: int, side: str) -> None:
+    if len(rows) != expected:
+        raise InvalidInput(
+            f"the features have {len(rows)} rows, but the graph has {expected} {side} nodes: give "
+            "one row per node (on a block: of its srcdata), or a pair (src_feat, dst_feat)"
+        )
+
+
+def map_features(function: Callable[[Tensor], Tensor], feat: Features) -> Features:
+    """Apply a function, such as dropout, to a feature tensor or to both tensors of a pair.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.nn.utils import map_features
+    >>> map_features(torch.neg, (torch.ones(2), torch.zeros(1) + 3))
+    (tensor([-1., -1.]), tensor([-3.]))
+    """
+    if isinstance(feat, tuple):
+        return function(feat[0]), function(feat[1])
+    return function(feat)
+
+
+def pair_of_sizes(size: int | tuple[int, int]) -> tuple[int, int]:
+    """Return ``size`` as (source size, destination size).
+
+    Examples
+    --------
+    >>> from gnnlab.nn.utils import pair_of_sizes
+    >>> pair_of_sizes(5), pair_of_sizes((5, 3))
+    ((5, 5), (5, 3))
+    """
+    return (size, size) if isinstance(size, int) else (size[0], size[1])
+
+
+def per_row(values: Tensor, rows: Tensor) -> Tensor:
+    """Give ``values``, one (or several) per row, the trailing dimensions to broadcast over rows.
+
+    Parameters
+    ----------
+    values : Tensor of shape (N,) or (N, …)
+    rows : Tensor of shape (N, …)
+
+    Returns
+    -------
+    Tensor of shape (N, …, 1, …)
+        With as many dimensions as ``rows``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.nn.utils import per_row
+    >>> per_row(torch.ones(4), torch.ones(4, 2, 3)).shape
+    torch.Size([4, 1, 1])
+    """
+    return values.reshape(values.shape + (1,) * (rows.dim() - values.dim()))
+
+
+def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    """Reduce the rows of each node's in-neighbors, each times its edge's weight if given.
+
+    Parameters
+    ----------
+    graph : Graph
+        A graph or a block with one edge type.
+    reduce : {"sum", "mean", "max", "min"}
+        ``"mean"`` divides by the number of in-edges, not by the sum of the weights.
+    feat : Tensor of shape (num_src, …)
+    edge_weight : Tensor of shape (E,) or (E, …), optional
+        In edge-ID order.
+
+    Returns
+    -------
+    Tensor of shape (num_dst, …)
+        0 for nodes without in-edges.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.nn.utils import aggregate
+    >>> graph = dgl.graph(([0, 1], [2, 2]))
+    >>> aggregate(graph, "mean", torch.tensor([[1.0], [3.0], [5.0]]))
+    tensor([[0.], [0.], [2.]])
+    """
+    relation = graph.relation()
+    if edge_weight is None:
+        return ops.spmm(relation, "copy_lhs", reduce, feat, None)
+    if len(edge_weight) != relation.num_edges:
+        raise InvalidInput(
+            f"edge_weight has {len(edge_weight)} rows, but the graph has {relation.num_edges} "
+            "edges: give one weight per edge, in edge-ID order"
+        )
+    return ops.spmm(relation, "mul", reduce, feat, per_row(edge_weight, feat))
+
+
+def check_choice(found: str, choices: Iterable[str], what: str) -> None:
+    """Raise NotFound, naming the choices, unless ``found`` is one of them.
+
+    Examples
+    --------
+    >>> from gnnlab.nn.utils import check_choice
+    >>> check_choice("average", ("sum", "mean"), "aggregator")
+    Traceback (most recent call last):
+    gnnlab.errors.NotFound: unknown aggregator 'average': choose one of 'sum', 'mean'
+    """
+    if found not in choices:
+        names = ", ".join(repr(choice) for choice in choices)
+        raise NotFound(f"unknown {what} {found!r}: choose one of {names}")
+
+
+def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:
+    """Raise InvalidInput when some destination node has no in-edge, and hence no message.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.nn.utils import check_in_edges
+    >>> check_in_edges(dgl.graph(([0], [1])), torch.nn.Identity())
+    Traceback (most recent call last):
+    gnnlab.errors.InvalidInput: Identity: 1 of 2 nodes has no in-edge, the first is node 0, ...
+    """
+    lonely = (graph.in_degrees() == 0).nonzero()
+    if len(lonely):
+        total = graph.num_dst_nodes()
+        raise InvalidInput(
+            f"{type(layer).__name__}: {len(lonely)} of {total} nodes "
+            f"{'has' if len(lonely) == 1 else 'have'} no in-edge, the first is node "
+            f"{int(lonely[0])}, so the output there would be meaningless: add self-loops with "
+            "g = dgl.add_self_loop(g), or pass allow_zero_in_degree=True to accept zeros there"
+        )

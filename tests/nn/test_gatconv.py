@@ -1,0 +1,138 @@
+"""GATConv: values of DGL 2.1, dense matrices, attention, residuals, nodes without in-edges."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import gnnlab as dgl
+from gnnlab.nn import GATConv
+from tests.nn.toy import (
+    EDGE_WEIGHT,
+    adjacency,
+    assert_close,
+    fill,
+    ramp,
+    random_graphs,
+    toy_block,
+    toy_graph,
+)
+
+# DGL 2.1: two heads of size 2.
+ON_GRAPH = [
+    [[0.42, 0.02], [0.28, -0.12]],
+    [[0.18585, -0.17351], [0.19504, -0.16497]],
+    [[0.25938, -0.1223], [0.24006, -0.1433]],
+    [[0.42, -0.01], [0.33, -0.1]],
+]
+WEIGHTED = [
+    [[0.74, 0.34], [0.16, -0.24]],
+    [[0.111, -0.25538], [0.23759, -0.12993]],
+    [[0.16496, -0.19372], [0.17185, -0.18986]],
+    [[0.42, -0.01], [0.33, -0.1]],
+]
+ON_BLOCK = [[[0.42, 0.02], [0.28, -0.12]], [[0.26036, -0.12148], [0.24006, -0.1433]]]
+ATTENTION = [
+    [0.53216, 0.49945],
+    [0.36504, 0.33284],
+    [0.31634, 0.33358],
+    [0.31862, 0.33358],
+    [1.0, 1.0],
+    [1.0, 1.0],
+    [0.46784, 0.50055],
+]
+
+
+def test_values_of_dgl():
+    layer, feat = fill(GATConv(3, 2, 2)), ramp(4, 3)
+    assert_close(layer(toy_graph(), feat), ON_GRAPH)
+    assert_close(layer(toy_graph(), feat, edge_weight=EDGE_WEIGHT), WEIGHTED)
+    assert_close(layer(toy_block(), feat), ON_BLOCK)
+    pair = [[[0.42, 0.02], [0.28, -0.12]], [[0.25914, -0.12247], [0.24006, -0.1433]]]
+    assert_close(layer(toy_block(), (feat, feat[2:])), pair)
+
+
+def test_attention_of_dgl():
+    out, attention = fill(GATConv(3, 2, 2))(toy_graph(), ramp(4, 3), get_attention=True)
+    assert_close(out, ON_GRAPH)
+    assert attention.shape == (7, 2, 1)
+    assert_close(attention.squeeze(-1), ATTENTION)
+
+
+def test_residual_through_a_linear_layer():
+    """DGL 2.1, with an activation."""
+    layer = fill(GATConv(3, 2, 2, residual=True, activation=torch.tanh))
+    expected = [
+        [[0.50798, 0.20697], [-0.59798, 0.05993]],
+        [[0.09448, -0.28686], [-0.1345, 0.56544]],
+        [[0.13533, -0.24185], [-0.1872, 0.54343]],
+        [[0.19738, -0.19738], [-0.26362, 0.49299]],
+    ]
+    assert_close(layer(toy_graph(), ramp(4, 3)), expected)
+
+
+def test_residual_of_equal_size():
+    """DGL 2.1: the row itself is added."""
+    layer = fill(GATConv(4, 2, 2, residual=True))
+    expected = [[[-0.67, -0.13], [-0.14, 0.4]], [[0.13566, -0.52456], [0.76466, 0.09769]]]
+    assert_close(layer(toy_block(), ramp(4, 4)), expected)
+
+
+def test_pair_of_sizes():
+    """DGL 2.1, sources of size 3 and destinations of size 4."""
+    layer = fill(GATConv((3, 4), 2, 2, residual=True))
+    out = layer(toy_block(), (ramp(4, 3), ramp(4, 4)[:2]))
+    expected = [[[-0.52, -0.22], [0.52, 0.82]], [[0.20374, -0.58079], [0.9604, 0.1768]]]
+    assert_close(out, expected)
+
+
+def test_rows_may_be_matrices():
+    """DGL 2.1, the first destination."""
+    layer = fill(GATConv(3, 2, 2))
+    out, attention = layer(toy_graph(), ramp(4, 2, 3), get_attention=True)
+    assert out.shape == (4, 2, 2, 2) and attention.shape == (7, 2, 2, 1)
+    assert_close(out[0], [[[-0.02, -0.47], [0.73, 0.28]], [[-0.02, -0.44], [0.68, 0.26]]])
+
+
+@pytest.mark.parametrize("graph", random_graphs(), ids=["graph", "block"])
+@pytest.mark.parametrize("in_feats", [6, (6, 5)], ids=["shared", "pair"])
+def test_dense_reference(graph, in_feats):
+    """Softmax over a matrix of logits; parallel edges share their weight."""
+    torch.manual_seed(0)
+    heads, size = 3, 4
+    layer = GATConv(in_feats, size, heads, allow_zero_in_degree=True)
+    src = torch.randn(graph.num_src_nodes(), 6)
+    dst = torch.randn(graph.num_dst_nodes(), 6 if in_feats == 6 else 5)
+    out, attention = layer(graph, (src, dst), get_attention=True)
+    fc_src, fc_dst = (layer.fc, layer.fc) if in_feats == 6 else (layer.fc_src, layer.fc_dst)
+    rows_src = fc_src(src).view(-1, heads, size).double()
+    rows_dst = fc_dst(dst).view(-1, heads, size).double()
+    scores_src, scores_dst = (rows_src * layer.attn_l).sum(-1), (rows_dst * layer.attn_r).sum(-1)
+    logits = F.leaky_relu(scores_dst[:, None] + scores_src[None], 0.2)  # (dst, src, heads)
+    parallel = adjacency(graph)[..., None]
+    weights = (logits + parallel.log()).softmax(1).nan_to_num()
+    expected = torch.einsum("vuh,uhd->vhd", weights, rows_src) + layer.bias.view(heads, size)
+    assert_close(out, expected)
+    sources, destinations = (ends.long() for ends in graph.edges())
+    assert_close(attention[..., 0], (weights / parallel)[destinations, sources])
+
+
+def test_dropout_of_attention():
+    layer = GATConv(3, 2, 1, attn_drop=0.5)
+    torch.manual_seed(0)
+    _, attention = layer(toy_graph(), ramp(4, 3), get_attention=True)
+    assert (attention == 0).any()
+    _, attention = layer.eval()(toy_graph(), ramp(4, 3), get_attention=True)
+    assert (attention > 0).all()
+
+
+def test_nodes_without_in_edges_are_refused():
+    graph = dgl.graph(([0, 0], [1, 1]), num_nodes=3)
+    layer = fill(GATConv(3, 2, 2))
+    with pytest.raises(dgl.DGLError, match="GATConv: 2 of 3 nodes have no in-edge"):
+        layer(graph, ramp(3, 3))
+    layer.set_allow_zero_in_degree(True)
+    # DGL 2.1: they get the bias.
+    bias = [[0.1, -0.3], [0.4, 0.0]]
+    assert_close(layer(graph, ramp(3, 3)), [bias, [[-0.02, -0.37], [0.16, -0.19]], bias])

@@ -1,0 +1,156 @@
+"""GraphConv: values of DGL 2.1, dense matrices, outside weights, nodes without in-edges."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.nn import GraphConv
+from tests.nn.toy import (
+    EDGE_WEIGHT,
+    adjacency,
+    assert_close,
+    fill,
+    ramp,
+    random_graphs,
+    toy_block,
+    toy_graph,
+)
+
+NORMS = ("both", "right", "left", "none")
+# DGL 2.1: on the graph, on the graph with EDGE_WEIGHT, on the block; sizes 3 -> 2 and 2 -> 3.
+DGL_VALUES = {
+    ("both", 3, 2): (
+        [[-0.74, 0.4], [-0.615, 0.135], [-0.67963, 0.23674], [-0.64849, 0.35556]],
+        [[-0.98, 0.6], [-0.5475, 0.09], [-0.62043, 0.06528], [-0.64849, 0.35556]],
+        [[-0.74, 0.4], [-0.75403, 0.25196]],
+    ),
+    ("both", 2, 3): (
+        [
+            [-0.43, 0.13, -0.19], [-0.52, 0.215, -0.205],
+            [-0.56124, 0.25307, -0.21225], [-0.57778, 0.27071, -0.21414],
+        ],
+        [
+            [-0.36, 0.06, -0.18], [-0.5, 0.165, -0.215],
+            [-0.52245, 0.16326, -0.22858], [-0.57778, 0.27071, -0.21414],
+        ],
+        [[-0.43, 0.13, -0.19], [-0.5866, 0.27506, -0.21732]],
+    ),
+    ("left", 3, 2): (
+        [[-0.74, 0.4], [-0.615, 0.135], [-0.72, 0.245], [-0.605, 0.31]],
+        [[-0.98, 0.6], [-0.5475, 0.09], [-0.6475, 0.035], [-0.605, 0.31]],
+        [[-0.74, 0.4], [-0.94, 0.29]],
+    ),
+    ("left", 2, 3): (
+        [
+            [-0.43, 0.13, -0.19], [-0.52, 0.215, -0.205],
+            [-0.575, 0.265, -0.215], [-0.555, 0.25, -0.21],
+        ],
+        [
+            [-0.36, 0.06, -0.18], [-0.5, 0.165, -0.215],
+            [-0.5275, 0.155, -0.235], [-0.555, 0.25, -0.21],
+        ],
+        [[-0.43, 0.13, -0.19], [-0.65, 0.33, -0.23]],
+    ),
+    ("right", 3, 2): (
+        [[-0.74, 0.4], [-0.615, 0.135], [-0.646667, 0.23], [-0.71, 0.42]],
+        [[-0.98, 0.6], [-0.5475, 0.09], [-0.598333, 0.09], [-0.71, 0.42]],
+        [[-0.74, 0.4], [-0.646667, 0.23]],
+    ),
+    ("right", 2, 3): (
+        [
+            [-0.43, 0.13, -0.19], [-0.52, 0.215, -0.205],
+            [-0.55, 0.243333, -0.21], [-0.61, 0.3, -0.22],
+        ],
+        [
+            [-0.36, 0.06, -0.18], [-0.5, 0.165, -0.215],
+            [-0.518333, 0.17, -0.223333], [-0.61, 0.3, -0.22],
+        ],
+        [[-0.43, 0.13, -0.19], [-0.55, 0.243333, -0.21]],
+    ),
+    ("none", 3, 2): (
+        [[-0.74, 0.4], [-0.73, 0.07], [-0.94, 0.29], [-0.71, 0.42]],
+        [[-0.98, 0.6], [-0.595, -0.02], [-0.795, -0.13], [-0.71, 0.42]],
+        [[-0.74, 0.4], [-0.94, 0.29]],
+    ),
+    ("none", 2, 3): (
+        [[-0.43, 0.13, -0.19], [-0.54, 0.23, -0.21], [-0.65, 0.33, -0.23], [-0.61, 0.3, -0.22]],
+        [[-0.36, 0.06, -0.18], [-0.5, 0.13, -0.23], [-0.555, 0.11, -0.27], [-0.61, 0.3, -0.22]],
+        [[-0.43, 0.13, -0.19], [-0.65, 0.33, -0.23]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("norm", "in_feats", "out_feats"), DGL_VALUES)
+def test_values_of_dgl(norm, in_feats, out_feats):
+    layer, feat = fill(GraphConv(in_feats, out_feats, norm=norm)), ramp(4, in_feats)
+    on_graph, weighted, on_block = DGL_VALUES[norm, in_feats, out_feats]
+    assert_close(layer(toy_graph(), feat), on_graph)
+    assert_close(layer(toy_graph(), feat, edge_weight=EDGE_WEIGHT), weighted)
+    assert_close(layer(toy_block(), feat), on_block)
+    assert_close(layer(toy_block(), (feat, feat[:2])), on_block)
+
+
+@pytest.mark.parametrize("graph", random_graphs(), ids=["graph", "block"])
+@pytest.mark.parametrize("out_feats", [3, 8], ids=["shrinks", "grows"])
+@pytest.mark.parametrize("norm", NORMS)
+def test_dense_reference(graph, norm, out_feats):
+    torch.manual_seed(0)
+    layer = GraphConv(6, out_feats, norm=norm, allow_zero_in_degree=True)
+    feat, edge_weight = torch.randn(graph.num_src_nodes(), 6), torch.rand(graph.num_edges())
+    out_degrees, in_degrees = (adjacency(graph).sum(axis).clamp(min=1) for axis in (0, 1))
+    left = {"left": 1 / out_degrees, "both": out_degrees**-0.5}.get(norm, 1 + 0 * out_degrees)
+    right = {"right": 1 / in_degrees, "both": in_degrees**-0.5}.get(norm, 1 + 0 * in_degrees)
+    matrix = right[:, None] * adjacency(graph, edge_weight) * left
+    expected = matrix @ feat.double() @ layer.weight.double() + layer.bias.double()
+    assert_close(layer(graph, feat, edge_weight=edge_weight), expected)
+
+
+def test_rows_may_be_matrices():
+    layer, feat = GraphConv(3, 2), torch.randn(4, 5, 3)
+    assert_close(layer(toy_graph(), feat)[:, 1], layer(toy_graph(), feat[:, 1]))
+
+
+def test_without_a_weight():
+    """DGL 2.1: the rows keep their size."""
+    layer = GraphConv(3, 2, weight=False, bias=False)
+    expected = [
+        [0.4, 0.0, -0.4],
+        [-0.1, 0.05, -0.35],
+        [0.12247, 0.08165, -0.40825],
+        [0.35355, 0.07071, -0.21213],
+    ]
+    assert_close(layer(toy_graph(), ramp(4, 3)), expected)
+
+
+def test_weight_from_outside():
+    """DGL 2.1, weight given to forward."""
+    layer = GraphConv(3, 2, weight=False, bias=False)
+    expected = [[-0.24, 0.2], [0.005, 0.11], [-0.11839, 0.18779], [-0.21213, 0.16971]]
+    assert_close(layer(toy_graph(), ramp(4, 3), weight=ramp(3, 2)), expected)
+
+
+def test_two_weights_are_refused():
+    with pytest.raises(dgl.DGLError, match="weight=False"):
+        GraphConv(3, 2)(toy_graph(), ramp(4, 3), weight=ramp(3, 2))
+
+
+def test_nodes_without_in_edges_are_refused():
+    graph = dgl.graph(([0, 0], [1, 1]), num_nodes=3)
+    layer = fill(GraphConv(3, 2))
+    with pytest.raises(dgl.DGLError, match=r"2 of 3 nodes have no in-edge.*add_self_loop"):
+        layer(graph, ramp(3, 3))
+    layer.set_allow_zero_in_degree(True)
+    # DGL 2.1: they get the bias.
+    assert_close(layer(graph, ramp(3, 3)), [[-0.5, 0.2], [-0.46, -0.11], [-0.5, 0.2]])
+
+
+def test_no_nodes_at_all():
+    graph = dgl.graph(([], []), num_nodes=0)
+    assert GraphConv(3, 2)(graph, torch.empty(0, 3)).shape == (0, 2)
+
+
+def test_unknown_norm_names_the_choices():
+    with pytest.raises(KeyError, match="'sym': choose one of 'both', 'right', 'left', 'none'"):
+        GraphConv(3, 2, norm="sym")

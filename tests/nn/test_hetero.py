@@ -1,0 +1,125 @@
+"""HeteroGraphConv: what meets at a node type, arguments of modules, pairs, blocks, errors."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.nn import GraphConv, HeteroGraphConv, SAGEConv
+from tests.nn.toy import assert_close
+
+ROWS = {
+    "user": torch.tensor([[1.0, 2.0], [3.0, 4.0]]),
+    "game": torch.tensor([[5.0, 6.0], [7.0, 8.0]]),
+    "shop": torch.tensor([[10.0, 20.0]]),
+}
+
+
+def shop_graph():
+    """Two users who follow each other, two games, one shop::
+
+    user 0 ──plays──> game 0      user 1 ──follows──> user 0
+    user 0 ──plays──> game 1      user 0 ──follows──> user 1
+    user 1 ──plays──> game 1      shop 0 ──sells────> game 1
+    """
+    return dgl.heterograph(
+        {
+            ("user", "follows", "user"): ([0, 1], [1, 0]),
+            ("user", "plays", "game"): ([0, 0, 1], [0, 1, 1]),
+            ("shop", "sells", "game"): ([0], [1]),
+        }
+    )
+
+
+def means() -> dict[str, GraphConv]:
+    """Modules that average the sources' rows."""
+    names = ("follows", "plays", "sells")
+    return {name: GraphConv(2, 2, norm="right", weight=False, bias=False) for name in names}
+
+
+# At game 0: plays 1, 2 and sells 0, 0. At game 1: plays 2, 3 and sells 10, 20. (Values of DGL 2.1.)
+@pytest.mark.parametrize(
+    ("aggregate", "game"),
+    [
+        ("sum", [[1, 2], [12, 23]]),
+        ("max", [[1, 2], [10, 20]]),
+        ("min", [[0, 0], [2, 3]]),
+        ("mean", [[0.5, 1], [6, 11.5]]),
+        ("stack", [[[0, 0], [1, 2]], [[10, 20], [2, 3]]]),
+    ],
+)
+def test_aggregates(aggregate, game):
+    out = HeteroGraphConv(means(), aggregate)(shop_graph(), ROWS)
+    assert sorted(out) == ["game", "user"]
+    assert_close(out["game"], game)
+    user = torch.tensor([[3.0, 4.0], [1.0, 2.0]])
+    assert_close(out["user"], user.unsqueeze(1) if aggregate == "stack" else user)
+
+
+def test_aggregate_may_be_a_function():
+    layer = HeteroGraphConv(means(), lambda outputs, ntype: (ntype, len(outputs)))
+    assert layer(shop_graph(), ROWS) == {"game": ("game", 2), "user": ("user", 1)}
+
+
+def test_canonical_names_come_first():
+    plays = GraphConv(2, 2, norm="none", weight=False, bias=False)
+    layer = HeteroGraphConv({**means(), ("user", "plays", "game"): plays})
+    assert_close(layer(shop_graph(), ROWS)["game"], [[1.0, 2.0], [14.0, 26.0]])
+
+
+def test_arguments_of_modules():
+    """DGL 2.1: a weight for one relation, an edge weight for another."""
+    out = HeteroGraphConv(means())(
+        shop_graph(),
+        ROWS,
+        mod_args={"plays": (torch.eye(2) * 2,)},
+        mod_kwargs={("shop", "sells", "game"): {"edge_weight": torch.tensor([5.0])}},
+    )
+    assert_close(out["game"], [[2.0, 4.0], [54.0, 106.0]])
+
+
+def test_relations_without_source_rows_are_skipped():
+    rows = {"user": ROWS["user"], "game": ROWS["game"]}
+    assert_close(HeteroGraphConv(means())(shop_graph(), rows)["game"], [[1.0, 2.0], [2.0, 3.0]])
+    assert sorted(HeteroGraphConv(means())(shop_graph(), ({"shop": ROWS["shop"]}, ROWS))) == [
+        "game"
+    ]
+
+
+def test_block_takes_the_first_rows_as_destinations():
+    graph = shop_graph()
+    block = dgl.to_block(dgl.in_subgraph(graph, {"game": [1]}), {"game": [1]})
+    rows = {ntype: ROWS[ntype][block.srcnodes[ntype].data[dgl.NID]] for ntype in block.srctypes}
+    torch.manual_seed(0)
+    layer = HeteroGraphConv({name: SAGEConv(2, 3, "mean") for name in means()})
+    out = layer(block, rows)
+    assert_close(out["game"], layer(graph, ROWS)["game"][1:])
+    assert "user" not in out or out["user"].shape == (0, 3)
+
+
+def test_parameters_are_those_of_the_modules():
+    layer = HeteroGraphConv({"plays": GraphConv(5, 3), ("shop", "sells", "game"): GraphConv(5, 3)})
+    assert sorted(layer.state_dict()) == [
+        "mods.('shop', 'sells', 'game').bias",
+        "mods.('shop', 'sells', 'game').weight",
+        "mods.plays.bias",
+        "mods.plays.weight",
+    ]
+
+
+def test_relation_without_module():
+    mods = means()
+    del mods["sells"]
+    with pytest.raises(KeyError, match=r"no module for relation \('shop', 'sells', 'game'\)"):
+        HeteroGraphConv(mods)(shop_graph(), ROWS)
+
+
+def test_destination_without_rows():
+    with pytest.raises(KeyError, match="needs rows of its destination type 'game'"):
+        HeteroGraphConv(means())(shop_graph(), {"user": ROWS["user"]})
+
+
+def test_unknown_aggregate_names_the_choices():
+    with pytest.raises(KeyError, match="'average': choose one of 'sum', 'max', 'min', 'mean'"):
+        HeteroGraphConv(means(), "average")

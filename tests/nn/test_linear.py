@@ -1,0 +1,77 @@
+"""TypedLinear and WeightBasis: values of DGL 2.1, a loop over rows, errors."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.nn import TypedLinear, WeightBasis
+from tests.nn.toy import assert_close, fill, ramp
+
+
+def test_weight_basis_of_dgl():
+    expected = [
+        [[0.02, -0.19, -0.07], [0.05, -0.16, -0.04]],
+        [[-0.16, 0.05, -0.07], [-0.19, 0.02, -0.1]],
+        [[0.1, -0.04, 0.04], [0.12, -0.02, 0.06]],
+    ]
+    assert_close(fill(WeightBasis((2, 3), 2, 3))(), expected)
+
+
+def test_basis_of_dgl():
+    expected = [
+        [[0.3, -0.04], [-0.16, 0.05], [-0.07, -0.19]],
+        [[-0.17, 0.02], [0.1, -0.04], [0.04, 0.12]],
+        [[-0.2, 0.08], [-0.08, 0.2], [0.04, -0.12]],
+    ]
+    assert_close(fill(TypedLinear(3, 2, 3, "basis", 2)).get_weight(), expected)
+
+
+def test_blocks_of_dgl():
+    layer = fill(TypedLinear(4, 2, 3, "bdd", 2))
+    expected = [[0.26, -0.23], [-0.11, -0.08], [-0.13, -0.04]]
+    assert_close(layer(ramp(3, 4), torch.tensor([2, 0, 1])), expected)
+
+
+@pytest.mark.parametrize("regularizer", [None, "basis", "bdd"])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_equals_a_product_per_row(regularizer, dtype):
+    torch.manual_seed(0)
+    layer = TypedLinear(4, 6, 5, regularizer, 2)
+    rows, types = torch.randn(20, 4), torch.randint(4, (20,), dtype=dtype)  # type 4 is absent
+    weight = layer.get_weight()
+    if regularizer == "bdd":
+        weight = torch.stack([torch.block_diag(*blocks) for blocks in weight.view(5, 2, 2, 3)])
+    expected = torch.stack([row @ weight[kind] for row, kind in zip(rows, types, strict=True)])
+    assert_close(layer(rows, types), expected)
+    types, order = types.sort(stable=True)
+    assert_close(layer(rows[order], types, sorted_by_type=True), expected[order])
+
+
+def test_no_rows():
+    assert TypedLinear(4, 6, 3)(torch.empty(0, 4), torch.empty(0, dtype=torch.int64)).shape == (
+        0,
+        6,
+    )
+
+
+@pytest.mark.parametrize("types", [[0, 3], [-1, 0]])
+def test_types_out_of_range(types):
+    with pytest.raises(IndexError, match="expected 0 to 2"):
+        TypedLinear(4, 6, 3)(torch.ones(2, 4), torch.tensor(types))
+
+
+def test_one_type_per_row():
+    with pytest.raises(dgl.DGLError, match=r"shape \(3,\), expected \(2,\)"):
+        TypedLinear(4, 6, 3)(torch.ones(2, 4), torch.tensor([0, 1, 2]))
+
+
+def test_unknown_regularizer():
+    with pytest.raises(ValueError, match="'diag': choose 'basis', 'bdd' or None"):
+        TypedLinear(4, 6, 3, "diag")
+
+
+def test_sizes_must_divide_into_blocks():
+    with pytest.raises(ValueError, match="5 and 6 do not divide into 2 blocks"):
+        TypedLinear(5, 6, 3, "bdd", 2)

@@ -1,0 +1,187 @@
+"""SAGEConv: values of DGL 2.1, dense matrices, pairs, weights, errors."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.nn import SAGEConv
+from tests.nn.toy import (
+    EDGE_WEIGHT,
+    adjacency,
+    assert_close,
+    fill,
+    mean_adjacency,
+    ramp,
+    random_graphs,
+    toy_block,
+    toy_graph,
+)
+
+AGGREGATORS = ("mean", "gcn", "pool", "lstm")
+# DGL 2.1: on the graph, on the graph with EDGE_WEIGHT, on the block; sizes 3 -> 2 and 2 -> 3.
+DGL_VALUES = {
+    ("mean", 3, 2): (
+        [[-0.51, 0.68], [-0.17, 0.43], [-0.29, 0.536667], [-0.51, 0.74]],
+        [[-0.63, 1.0], [-0.1525, 0.3575], [-0.151667, 0.421667], [-0.51, 0.74]],
+        [[-0.51, 0.68], [-0.27, 0.526667]],
+    ),
+    ("mean", 2, 3): (
+        [
+            [-0.42, 0.13, 0.46], [-0.325, 0.48, 0.295],
+            [-0.003333, 0.676667, -0.11], [0.04, 0.95, -0.23],
+        ],
+        [[-0.53, -0.04, 0.56], [-0.275, 0.5, 0.285], [0.06, 0.695, -0.118333], [0.04, 0.95, -0.23]],
+        [[-0.42, 0.13, 0.46], [-0.273333, 0.556667, 0.25]],
+    ),
+    ("gcn", 3, 2): (
+        [[-0.47, 0.255], [-0.52, 0.196667], [-0.545, 0.1675], [-0.62, 0.08]],
+        [[-0.53, 0.195], [-0.493333, 0.218333], [-0.49, 0.23875], [-0.62, 0.08]],
+        [[-0.47, 0.255], [-0.535, 0.17]],
+    ),
+    ("gcn", 2, 3): (
+        [
+            [-0.485, 0.195, -0.28], [-0.363333, 0.12, -0.24],
+            [-0.44, 0.165, -0.22], [-0.395, 0.135, -0.16],
+        ],
+        [
+            [-0.57, 0.245, -0.26], [-0.35, 0.113333, -0.266667],
+            [-0.42625, 0.15875, -0.26], [-0.395, 0.135, -0.16],
+        ],
+        [[-0.485, 0.195, -0.28], [-0.325, 0.0975, -0.25]],
+    ),
+    ("pool", 3, 2): (
+        [[0.756, 0.368], [0.334, -0.137], [0.354, -0.087], [0.374, -0.033]],
+        [[0.832, 0.406], [0.33, -0.137], [0.42, -0.054], [0.374, -0.033]],
+        [[0.756, 0.368], [0.334, -0.137]],
+    ),
+    ("pool", 2, 3): (
+        [[0.768, 0.22, -0.702], [0.762, 0.1, -0.738], [0.402, 0.47, -0.518], [0.324, 0.17, -0.446]],
+        [
+            [0.876, 0.49, -0.864], [0.696, -0.065, -0.639],
+            [0.402, 0.47, -0.518], [0.324, 0.17, -0.446],
+        ],
+        [[0.768, 0.22, -0.702], [0.762, 0.1, -0.738]],
+    ),
+    ("lstm", 3, 2): (
+        [[-0.50103, 0.41433], [-0.44804, 0.47956], [-0.49398, 0.48618], [-0.45436, 0.44133]],
+        [[-0.49961, 0.39234], [-0.44541, 0.48632], [-0.48858, 0.49524], [-0.45436, 0.44133]],
+        [[-0.50103, 0.41433], [-0.47649, 0.47083]],
+    ),
+    ("lstm", 2, 3): (
+        [
+            [-0.37286, 0.19725, 0.42061], [-0.45589, 0.28780, 0.40775],
+            [-0.19583, 0.39690, 0.05402], [-0.18031, 0.60568, -0.02734],
+        ],
+        [
+            [-0.38631, 0.18120, 0.42991], [-0.44178, 0.30191, 0.39968],
+            [-0.19505, 0.39755, 0.05366], [-0.18031, 0.60568, -0.02734],
+        ],
+        [[-0.37286, 0.19725, 0.42061], [-0.43721, 0.32271, 0.38703]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("aggregator", "in_feats", "out_feats"), DGL_VALUES)
+def test_values_of_dgl(aggregator, in_feats, out_feats):
+    layer, feat = fill(SAGEConv(in_feats, out_feats, aggregator)), ramp(4, in_feats)
+    on_graph, weighted, on_block = DGL_VALUES[aggregator, in_feats, out_feats]
+    assert_close(layer(toy_graph(), feat), on_graph)
+    assert_close(layer(toy_graph(), feat, EDGE_WEIGHT), weighted)
+    assert_close(layer(toy_graph(), feat, EDGE_WEIGHT.view(-1, 1)), weighted)
+    assert_close(layer(toy_block(), feat), on_block)
+
+
+def dense(layer: SAGEConv, graph, src, dst, edge_weight):
+    """The layer with matrices and loops over nodes, in float64."""
+    layer = layer.double()
+    src, dst = src.double(), dst.double()
+    if layer.aggregator_type == "gcn":
+        degrees = adjacency(graph).sum(1, keepdim=True)
+        total = adjacency(graph, edge_weight) @ src + dst
+        return layer.fc_neigh(total / (degrees + 1)) + layer.bias
+    if layer.aggregator_type == "mean":
+        summary = mean_adjacency(graph, edge_weight) @ src
+    else:
+        rows = layer.fc_pool(src).relu() if layer.aggregator_type == "pool" else src
+        sources, destinations = graph.edges()
+        messages = rows[sources.long()] * edge_weight.double().view(-1, 1)
+        summary = torch.zeros(len(dst), src.shape[1], dtype=torch.float64)
+        for node in destinations.unique().tolist():
+            inbox = messages[destinations == node]
+            if layer.aggregator_type == "pool":
+                summary[node] = inbox.max(0).values
+            else:
+                summary[node] = layer.lstm(inbox)[0][-1]
+    return layer.fc_self(dst) + layer.fc_neigh(summary)
+
+
+@pytest.mark.parametrize("graph", random_graphs(), ids=["graph", "block"])
+@pytest.mark.parametrize("out_feats", [3, 8], ids=["shrinks", "grows"])
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_dense_reference(graph, aggregator, out_feats):
+    torch.manual_seed(0)
+    layer = SAGEConv(6, out_feats, aggregator)
+    src, dst = torch.randn(graph.num_src_nodes(), 6), torch.randn(graph.num_dst_nodes(), 6)
+    edge_weight = torch.rand(graph.num_edges())
+    found = layer(graph, (src, dst), edge_weight).detach()
+    assert_close(found, dense(layer, graph, src, dst, edge_weight).detach())
+
+
+def test_pair_of_sizes():
+    """DGL 2.1, sources of size 3 and destinations of size 2."""
+    layer = fill(SAGEConv((3, 2), 2, "mean"))
+    out = layer(toy_block(), (ramp(4, 3), ramp(4, 2)[:2]))
+    assert_close(out, [[-0.43, 0.62], [-0.34, 0.576667]])
+
+
+def test_activation_comes_before_norm():
+    """DGL 2.1 gives relu first: the norm may make the output negative."""
+    layer = fill(SAGEConv(3, 2, "mean", activation=torch.relu, norm=lambda out: out - 10))
+    assert_close(layer(toy_block(), ramp(4, 3)), [[-10, -9.32], [-10, -9.473333]])
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_without_edges_only_the_own_row_counts(aggregator):
+    graph = dgl.graph(([], []), num_nodes=3)
+    layer, feat = SAGEConv(4, 2, aggregator), torch.randn(3, 4)
+    own = layer.fc_neigh if aggregator == "gcn" else layer.fc_self
+    assert_close(layer(graph, feat), own(feat))
+
+
+@pytest.mark.parametrize("aggregator", ["mean", "gcn", "pool"])
+def test_rows_may_be_matrices(aggregator):
+    layer, feat = SAGEConv(3, 2, aggregator), torch.randn(4, 5, 3)
+    out = layer(toy_graph(), feat)
+    assert out.shape == (4, 5, 2)
+    assert_close(out[:, 1], layer(toy_graph(), feat[:, 1]))
+
+
+def test_one_dropout_mask_serves_sources_and_destinations():
+    graph = dgl.graph(([0], [0]))
+    layer = SAGEConv(50, 50, "mean", feat_drop=0.5, bias=False)
+    with torch.no_grad():
+        layer.fc_self.weight.copy_(torch.eye(50))
+        layer.fc_neigh.weight.copy_(-torch.eye(50))
+    assert_close(layer(graph, torch.ones(1, 50)), torch.zeros(1, 50))
+
+
+def test_unknown_aggregator_names_the_choices():
+    with pytest.raises(KeyError, match="'max': choose one of 'mean', 'gcn', 'pool', 'lstm'"):
+        SAGEConv(3, 2, "max")
+
+
+def test_gcn_needs_equal_sizes():
+    with pytest.raises(ValueError, match="sizes are 3 and 2: make them equal"):
+        SAGEConv((3, 2), 2, "gcn")
+
+
+def test_wrong_number_of_rows():
+    with pytest.raises(dgl.DGLError, match="3 rows, but the graph has 4 source nodes"):
+        SAGEConv(3, 2, "mean")(toy_graph(), ramp(3, 3))
+
+
+def test_wrong_number_of_edge_weights():
+    with pytest.raises(dgl.DGLError, match="2 rows, but the graph has 7 edges"):
+        SAGEConv(3, 2, "mean")(toy_graph(), ramp(4, 3), torch.ones(2))
