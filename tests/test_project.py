@@ -1,0 +1,196 @@
+"""What the files around the library promise: pins, pages in three languages, commands."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import runpy
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import gnnlab
+from tests.helpers import ROOT, run_script
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
+READMES = ("README.md", "README.ko.md", "README.zh.md")
+TOP_LEVEL = {
+    *(".ci", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"),
+    *("Makefile", "benchmarks", "constraints.txt", "data", "docs", "environment.yml", "gnnlab"),
+    *("notebooks", "pyproject.toml", "tests", *READMES),
+}
+
+
+def pins() -> dict[str, str]:
+    """Package -> exact version, from constraints.txt."""
+    found = {}
+    for line in (ROOT / "constraints.txt").read_text("utf8").splitlines():
+        if line and not line.startswith("#"):
+            name, _, version = line.partition("==")
+            found[canonicalize_name(name)] = version
+    return found
+
+
+def needed() -> set[str]:
+    """Every package that gnnlab with all extras installs on this system, gnnlab aside."""
+    extras = PROJECT["optional-dependencies"].values()
+    todo = [Requirement(r) for r in [*PROJECT["dependencies"], *(r for e in extras for r in e)]]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while todo:
+        wanted = todo.pop()
+        key = (canonicalize_name(wanted.name), frozenset(wanted.extras))
+        if key in seen or key[0] == "gnnlab":
+            continue
+        seen.add(key)
+        for text in importlib.metadata.requires(wanted.name) or []:
+            further = Requirement(text)
+            marker = further.marker
+            if not marker or any(marker.evaluate({"extra": e}) for e in {"", *wanted.extras}):
+                todo.append(further)
+    return {name for name, _ in seen}
+
+
+def tracked() -> list[Path]:
+    """Files in git; none where this is not a checkout."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    return [Path(name) for name in listed.stdout.split("\0") if name]
+
+
+def test_every_needed_package_is_pinned() -> None:
+    """The CUDA libraries aside, which PyPI's torch pins itself."""
+    try:
+        names = needed()
+    except importlib.metadata.PackageNotFoundError as missing:
+        pytest.fail(f"{missing} is not installed: make check installs all extras")
+    assert {n for n in names if not n.startswith(("nvidia-", "cuda-", "triton"))} <= set(pins())
+
+
+def test_direct_pins_satisfy_their_ranges() -> None:
+    extras = PROJECT["optional-dependencies"].values()
+    for text in [*PROJECT["dependencies"], *(r for extra in extras for r in extra)]:
+        wanted = Requirement(text)
+        if wanted.name != "gnnlab":
+            assert wanted.specifier.contains(pins()[canonicalize_name(wanted.name)]), text
+    assert pins()["torch"] == "2.13.0"
+
+
+def test_conda_installs_the_same_pins() -> None:
+    text = (ROOT / "environment.yml").read_text("utf8")
+    assert "      - -c constraints.txt\n      - -e .[lab]\n" in text
+    python = re.search(r"- python=([\d.]+)", text)
+    assert python and f">={python[1]}" == PROJECT["requires-python"]
+
+
+def test_one_version_everywhere() -> None:
+    assert gnnlab.__version__ == PROJECT["version"]
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf8"), re.MULTILINE)
+    assert newest and newest[1] == gnnlab.__version__
+
+
+def test_git_holds_sources_only() -> None:
+    files = tracked()
+    assert {f.parts[0] for f in files} <= TOP_LEVEL
+    big = [f for f in files if (ROOT / f).is_file() and (ROOT / f).stat().st_size > 1_000_000]
+    assert not big
+    made = r"__pycache__|\.ipynb_checkpoints|\.py[co]$|\.pkl$|\.pt$|\.nb[ic]$"
+    assert not [f for f in files if re.search(made, str(f))]
+
+
+def test_make_lists_its_commands() -> None:
+    printed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = [line.split()[1] for line in printed.splitlines()]
+    assert listed == ["help", "lab", "lessons", "test", "check", "bench", "clean"]
+
+
+def test_make_says_what_is_missing_without_python(tmp_path: Path) -> None:
+    (tmp_path / "python3").write_text("#!/bin/sh\necho Python 3.9.1\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    for tool in ("make", "sh", "awk", "id", "touch"):
+        found = subprocess.run(["which", tool], capture_output=True, text=True, check=True)
+        (tmp_path / tool).symlink_to(found.stdout.strip())
+    run = subprocess.run(
+        ["make", "lab", f"VENV={tmp_path}/venv"],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode != 0
+    assert "no Python 3.11 or newer" in run.stderr and "Found: Python 3.9.1" in run.stderr
+
+
+def test_picture_is_what_its_script_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "picture.py"))["picture"]()
+    assert (ROOT / "docs" / "picture.svg").read_text("utf8") == drawn
+
+
+def shape(page: str) -> dict[str, list]:
+    """What the three languages of a page must have in common."""
+    text = (ROOT / page).read_text("utf8")
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return {
+        "headings": re.findall(r"^#+(?= )", prose, re.MULTILINE),
+        "code": re.findall(r"```.*?```", text, re.DOTALL),
+        "table rows": [line.count("|") for line in prose.splitlines() if line.startswith("|")],
+        "pictures": re.findall(r"!\[[^\]]*\]\(([^)]*)\)", prose),
+        "lessons": re.findall(r"\d\d_\w+", prose),
+    }
+
+
+@pytest.mark.parametrize("page", READMES[1:])
+def test_readme_is_as_complete_in_each_language(page: str) -> None:
+    assert shape(page) == shape(READMES[0])
+
+
+@pytest.mark.parametrize(
+    "page", [*READMES, "CONTRIBUTING.md", *map(str, Path("docs").glob("*.md"))]
+)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text("utf8")
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", text)
+    here = [ROOT / Path(page).parent / link for link in links if "://" not in link]
+    assert [str(link) for link in here if not link.exists()] == []
+
+
+def test_readme_example_runs() -> None:
+    (source,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf8"), re.DOTALL
+    )
+    assert "test accuracy" in run_script(source)
+
+
+@pytest.mark.parametrize(
+    ("reason", "ci", "outcome"),
+    [
+        ("needs a CUDA device", "1", "1 skipped"),
+        ("no time today", "1", "1 failed"),
+        ("no time today", "", "1 skipped"),
+    ],
+)
+def test_a_skip_needs_a_good_reason_in_ci(
+    tmp_path: Path, reason: str, ci: str, outcome: str
+) -> None:
+    (tmp_path / "test_lazy.py").write_text(
+        textwrap.dedent(
+            f"""
+            import pytest
+
+            def test_work():
+                pytest.skip({reason!r})
+            """
+        )
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", os.devnull, str(tmp_path)],
+        env={**os.environ, "CI": ci, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert outcome in run.stdout.splitlines()[-1]
