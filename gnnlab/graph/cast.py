@@ -1,0 +1,51 @@
+"""The precision of features: half the bits are half the memory and half the traffic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+__all__ = ["to_bfloat16", "to_double", "to_float", "to_half"]
+
+
+def to_bfloat16(g: Graph) -> Graph:
+    """Return the graph with all floating-point features as bfloat16; other features stay.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> g = dgl.graph(([0], [1]))
+    >>> g.ndata["h"] = torch.ones(2)
+    >>> dgl.to_bfloat16(g).ndata["h"]
+    tensor([1., 1.], dtype=torch.bfloat16)
+    """
+    return _cast(g, torch.bfloat16)
+
+
+def to_half(g: Graph) -> Graph:
+    """Return the graph with all floating-point features as float16; other features stay."""
+    return _cast(g, torch.float16)
+
+
+def to_float(g: Graph) -> Graph:
+    """Return the graph with all floating-point features as float32; other features stay."""
+    return _cast(g, torch.float32)
+
+
+def to_double(g: Graph) -> Graph:
+    """Return the graph with all floating-point features as float64; other features stay."""
+    return _cast(g, torch.float64)
+
+
+def _cast(g: Graph, dtype: torch.dtype) -> Graph:
+    twin = g.local_var()
+    for frames in (twin._src_frames, twin._dst_frames, twin._edge_frames):
+        for frame in frames.values():
+            for name, value in list(frame.items()):
+                if value.is_floating_point():
+                    frame[name] = value.to(dtype)
+    return twin

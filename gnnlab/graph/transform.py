@@ -1,0 +1,426 @@
+"""Graphs with other edges between the same nodes.
+
+Message passing follows the direction of the edges, so a citation graph is usually made symmetric
+first, and a layer that should see a node's own features needs self-loops. Each function returns a
+new graph and leaves its argument alone; nodes keep their IDs, and what is not changed is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.names import EID, EdgeType
+from gnnlab.graph.relation import Relation
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+__all__ = [
+    "add_reverse_edges",
+    "add_self_loop",
+    "remove_self_loop",
+    "reverse",
+    "to_bidirected",
+    "to_simple",
+]
+
+REDUCERS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
+
+
+def reverse(
+    g: Graph,
+    copy_ndata: bool = True,
+    copy_edata: bool = False,
+    *,
+    share_ndata: bool | None = None,
+    share_edata: bool | None = None,
+) -> Graph:
+    """Turn every edge around; edge i of the result is edge i of the graph.
+
+    Parameters
+    ----------
+    g : Graph
+    copy_ndata, copy_edata : bool
+        Whether the result has the node and edge features (the tensors are shared).
+    share_ndata, share_edata : bool, optional
+        Old names of the two.
+
+    Returns
+    -------
+    Graph
+        The type (source, relation, destination) becomes (destination, relation, source).
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.reverse(dgl.graph(([0, 1], [1, 2]))).edges()
+    (tensor([1, 2]), tensor([0, 1]))
+    """
+    refuse_block(g, "reverse")
+    copy_ndata = copy_ndata if share_ndata is None else share_ndata
+    copy_edata = copy_edata if share_edata is None else share_edata
+    turned = {etype: (etype[2], etype[1], etype[0]) for etype in g.canonical_etypes}
+    result = g.derive(
+        {turned[etype]: relation.reverse() for etype, relation in g._relations.items()},
+        node_frames=node_frames(g, copy_ndata),
+        edge_frames={turned[e]: frame.copy() for e, frame in g._edge_frames.items()}
+        if copy_edata
+        else None,
+    )
+    if g._batch is not None:
+        nodes, edges = g._batch
+        result._batch = nodes, {turned[etype]: counts for etype, counts in edges.items()}
+    return result
+
+
+def add_self_loop(
+    g: Graph,
+    edge_feat_names: Iterable[str] | None = None,
+    fill_data: float | str = 1.0,
+    etype: str | EdgeType | None = None,
+) -> Graph:
+    """Add an edge from every node to itself, after the edges that exist.
+
+    Parameters
+    ----------
+    g : Graph
+        It may have self-loops; call :func:`remove_self_loop` first to have just one per node.
+    edge_feat_names : iterable of str, optional
+        Edge features that ``fill_data`` applies to; all by default. The new edges have 0 in the
+        others.
+    fill_data : float or str
+        A number, or "sum", "mean", "max" or "min" of the feature over the edges that point at the
+        node.
+    etype : str or tuple, optional
+        Edge type, whose two ends must be of one node type.
+
+    Returns
+    -------
+    Graph
+        With N more edges, edge E + v being the loop of node v.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.add_self_loop(dgl.graph(([0, 0], [1, 2]))).edges()
+    (tensor([0, 0, 0, 1, 2]), tensor([1, 2, 0, 1, 2]))
+
+    References
+    ----------
+    Kipf and Welling (2017), "Semi-Supervised Classification with Graph Convolutional Networks".
+    """
+    name = loop_etype(g, etype, "add_self_loop")
+    relation, frame = g._relations[name], g._edge_frames[name]
+    src, dst = relation.coo()
+    loops = torch.arange(relation.num_src, dtype=src.dtype, device=src.device)
+    chosen = set(frame) if edge_feat_names is None else set(edge_feat_names)
+    for feature in chosen:
+        frame[feature]  # an unknown name is an error
+    columns = {}
+    for feature, value in frame.items():
+        if feature not in chosen:
+            fill = value.new_zeros((len(loops), *value.shape[1:]))
+        elif isinstance(fill_data, str):
+            fill = aggregate(value, dst, len(loops), fill_data)
+        elif isinstance(fill_data, int | float):
+            fill = value.new_full((len(loops), *value.shape[1:]), fill_data)
+        else:
+            raise InvalidInput(
+                f"fill_data must be a number or one of {', '.join(REDUCERS)}; found {fill_data!r}"
+            )
+        columns[feature] = torch.cat([value, fill])
+    grown = Relation(
+        relation.num_src, relation.num_dst, (torch.cat([src, loops]), torch.cat([dst, loops]))
+    )
+    return replace_edges(g, {name: grown}, {name: edge_frame(g, grown, columns)})
+
+
+def remove_self_loop(g: Graph, etype: str | EdgeType | None = None) -> Graph:
+    """Remove all edges from a node to itself; the others keep their order.
+
+    Parameters
+    ----------
+    g : Graph
+    etype : str or tuple, optional
+        Edge type, whose two ends must be of one node type.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.remove_self_loop(dgl.graph(([0, 0, 2], [0, 1, 2]))).edges()
+    (tensor([0]), tensor([1]))
+    """
+    name = loop_etype(g, etype, "remove_self_loop")
+    src, dst = g._relations[name].coo()
+    return keep_edges(g, {name: (src != dst).nonzero().flatten()})
+
+
+def add_reverse_edges(
+    g: Graph,
+    readonly: bool | None = None,
+    copy_ndata: bool = True,
+    copy_edata: bool = False,
+    ignore_bipartite: bool = False,
+    exclude_self: bool = True,
+) -> Graph:
+    """Add the reverse of every edge, after the edges that exist.
+
+    Without self-loops, edge ``i + E`` is the reverse of edge ``i``. Edge duplicates are kept, see
+    :func:`to_bidirected` for a simple graph.
+
+    Parameters
+    ----------
+    g : Graph
+    readonly : bool, optional
+        Has no effect; old scripts pass it.
+    copy_ndata : bool
+        Whether the result has the node features (the tensors are shared).
+    copy_edata : bool
+        Whether the result has the edge features, those of the original edge on its reverse too,
+        and the ID of the original edge as ``edata[dgl.EID]``.
+    ignore_bipartite : bool
+        Leave edge types alone that lead from one node type to another, instead of an error.
+    exclude_self : bool
+        Do not add a reverse of a self-loop, which would double it.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.add_reverse_edges(dgl.graph(([0, 1], [1, 2]))).edges()
+    (tensor([0, 1, 1, 2]), tensor([1, 2, 0, 1]))
+    """
+    refuse_block(g, "add_reverse_edges")
+    relations, frames = {}, {}
+    for name, relation in g._relations.items():
+        src, dst = relation.coo()
+        origin = torch.arange(relation.num_edges, device=src.device)
+        if name[0] == name[2]:
+            back = (src != dst).nonzero().flatten() if exclude_self else origin
+            ends = torch.cat([src, dst[back]]), torch.cat([dst, src[back]])
+            relation = Relation(relation.num_src, relation.num_dst, ends)
+            origin = torch.cat([origin, back])
+        elif not ignore_bipartite:
+            raise InvalidInput(
+                f"add_reverse_edges: {name} leads from one node type to another, so its reverse "
+                "edges are of another type; pass ignore_bipartite=True to leave such types alone, "
+                "or use dgl.AddReverse to add reverse types"
+            )
+        relations[name] = relation
+        if copy_edata:
+            columns = g._edge_frames[name].rows(origin)
+            frames[name] = edge_frame(g, relation, {**columns, EID: g._ids(origin)})
+    return g.derive(relations, node_frames=node_frames(g, copy_ndata), edge_frames=frames)
+
+
+def to_bidirected(g: Graph, copy_ndata: bool = False, readonly: bool | None = None) -> Graph:
+    """Make every edge go both ways, each pair of nodes once in each direction.
+
+    Parameters
+    ----------
+    g : Graph
+        Each edge type must lead from one node type to itself.
+    copy_ndata : bool
+        Whether the result has the node features (the tensors are shared).
+    readonly : bool, optional
+        Has no effect; old scripts pass it.
+
+    Returns
+    -------
+    Graph
+        A simple graph without edge features, its edges ordered by source and then destination.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.to_bidirected(dgl.graph(([0, 1, 1, 2], [1, 0, 2, 2]))).edges()
+    (tensor([0, 1, 1, 2, 2]), tensor([1, 0, 2, 1, 2]))
+    """
+    refuse_block(g, "to_bidirected")
+    relations = {}
+    for name, relation in g._relations.items():
+        if name[0] != name[2]:
+            raise InvalidInput(
+                f"to_bidirected: {name} leads from one node type to another; choose the edge types "
+                "that can be symmetric with dgl.edge_type_subgraph, or use dgl.AddReverse"
+            )
+        src, dst = relation.coo()
+        both = torch.cat([src, dst]), torch.cat([dst, src])
+        relations[name] = _distinct(Relation(relation.num_src, relation.num_dst, both))[0]
+    return g.derive(relations, node_frames=node_frames(g, copy_ndata))
+
+
+def to_simple(
+    g: Graph,
+    return_counts: str | None = "count",
+    writeback_mapping: bool = False,
+    copy_ndata: bool = True,
+    copy_edata: bool = False,
+    aggregator: str = "arbitrary",
+) -> Any:
+    """Merge edges with the same source and destination into one.
+
+    Parameters
+    ----------
+    g : Graph
+    return_counts : str or None
+        Name of the edge feature that tells how many edges were merged, shape (E',), in the
+        graph's ID dtype; None for no such feature.
+    writeback_mapping : bool
+        Return also which new edge each old edge went to.
+    copy_ndata : bool
+        Whether the result has the node features (the tensors are shared).
+    copy_edata : bool
+        Whether the result has the edge features, merged by ``aggregator``; with "arbitrary" also
+        the ID of the edge that was taken, as ``edata[dgl.EID]``.
+    aggregator : {"arbitrary", "sum", "mean", "max", "min"}
+        "arbitrary" takes the features of the edge with the smallest ID.
+
+    Returns
+    -------
+    Graph or tuple
+        The graph, its edges ordered by source and then destination; with ``writeback_mapping``
+        also a tensor of shape (E,), or {edge type: tensor} where there are several types.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.to_simple(dgl.graph(([0, 2, 0], [1, 0, 1])))
+    >>> g.edges(), g.edata["count"]
+    ((tensor([0, 2]), tensor([1, 0])), tensor([2, 1]))
+    """
+    refuse_block(g, "to_simple")
+    if aggregator != "arbitrary" and aggregator not in REDUCERS:
+        known = ", ".join(["arbitrary", *REDUCERS])
+        raise InvalidInput(f"unknown aggregator {aggregator!r}; choose from {known}")
+    relations, frames, mappings = {}, {}, {}
+    for name, relation in g._relations.items():
+        relations[name], first, mapping, counts = _distinct(relation)
+        old, columns = g._edge_frames[name], {}
+        if copy_edata and aggregator == "arbitrary":
+            columns = {**old.rows(first), EID: g._ids(first)}
+        elif copy_edata:
+            columns = {f: aggregate(x, mapping, len(first), aggregator) for f, x in old.items()}
+        if return_counts is not None:
+            columns[return_counts] = g._ids(counts)
+        frames[name] = edge_frame(g, relations[name], columns)
+        mappings[name] = g._ids(mapping)
+    simple = g.derive(relations, node_frames=node_frames(g, copy_ndata), edge_frames=frames)
+    if not writeback_mapping:
+        return simple
+    return simple, mappings if len(mappings) > 1 else next(iter(mappings.values()))
+
+
+# ------------------------------------------------------------- shared with edit.py, compact.py
+def refuse_block(g: Graph, what: str) -> None:
+    """Raise where a block was given to a function of graphs."""
+    if g.is_block:
+        raise InvalidInput(
+            f"{what} needs a graph, found a block, whose source and destination nodes are numbered "
+            "apart; change the graph before it is cut into blocks"
+        )
+
+
+def loop_etype(g: Graph, etype: str | EdgeType | None, what: str) -> EdgeType:
+    """Complete the name of an edge type that can have self-loops."""
+    refuse_block(g, what)
+    name = g.to_canonical_etype(etype)
+    if name[0] != name[2]:
+        raise InvalidInput(
+            f"{what}: an edge of {name} leads from one node type to another and is never a loop; "
+            "choose an edge type with the same type at both ends"
+        )
+    return name
+
+
+def node_frames(g: Graph, copy: bool = True) -> dict[str, Frame] | None:
+    """The node features for a result with the same nodes."""
+    return {name: frame.copy() for name, frame in g._src_frames.items()} if copy else None
+
+
+def edge_frame(g: Graph, relation: Relation, columns: dict[str, Any]) -> Frame:
+    """A frame for the edges of a relation."""
+    return Frame(relation.num_edges, columns, g.device, "edge")
+
+
+def replace_edges(
+    g: Graph, relations: dict[EdgeType, Relation], frames: dict[EdgeType, Frame]
+) -> Graph:
+    """Return the graph with some edge types exchanged; all else is shared."""
+    kept = {name: frame.copy() for name, frame in g._edge_frames.items() if name not in frames}
+    return g.derive(
+        {**g._relations, **relations}, node_frames=node_frames(g), edge_frames={**kept, **frames}
+    )
+
+
+def keep_edges(g: Graph, eids: dict[EdgeType, torch.Tensor], store_ids: bool = False) -> Graph:
+    """Return the graph with only the given edges of some types, in the given order."""
+    relations, frames = {}, {}
+    for name, index in eids.items():
+        old = g._relations[name]
+        src, dst = old.coo()
+        relations[name] = Relation(old.num_src, old.num_dst, (src[index], dst[index]))
+        columns = g._edge_frames[name].rows(index)
+        if store_ids:
+            columns[EID] = g._ids(index)
+        frames[name] = edge_frame(g, relations[name], columns)
+    return replace_edges(g, relations, frames)
+
+
+def aggregate(value: torch.Tensor, group: torch.Tensor, size: int, reducer: str) -> torch.Tensor:
+    """Reduce rows by group; shape (size, ...), 0 for a group without rows."""
+    if reducer not in REDUCERS:
+        raise InvalidInput(f"unknown reducer {reducer!r}; choose from {', '.join(REDUCERS)}")
+    if value.dtype is torch.bool or (reducer == "mean" and not value.is_floating_point()):
+        raise InvalidInput(f"{reducer} is not defined for features of {value.dtype}; cast them")
+    index = group.long().view(-1, *[1] * (value.ndim - 1)).expand_as(value)
+    out = value.new_zeros((size, *value.shape[1:]))
+    return out.scatter_reduce(0, index, value, REDUCERS[reducer], include_self=False)
+
+
+def order_by_source(relation: Relation) -> torch.Tensor:
+    """Edge IDs ordered by source, then destination, then ID; shape (E,)."""
+    if relation.device.type == "cuda":
+        src, dst = relation.coo()
+        return torch.argsort(src.long() * max(relation.num_dst, 1) + dst, stable=True)
+    # Grouping is stable: by destination first and by source afterwards leaves both in order.
+    csc = relation.csc()
+    by_source = kernels.csc.group_by(csc.indices.numpy(), csc.eids.numpy(), relation.num_src)
+    return torch.from_numpy(by_source[1])
+
+
+def _distinct(
+    relation: Relation,
+) -> tuple[Relation, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Distinct edges by source and destination.
+
+    Returns
+    -------
+    relation : Relation
+        With E' edges, ordered by source and then destination.
+    first : torch.Tensor
+        Shape (E',): the smallest old ID of each.
+    mapping : torch.Tensor
+        Shape (E,): the new ID of each old edge.
+    counts : torch.Tensor
+        Shape (E',): how many old edges became it.
+    """
+    order = order_by_source(relation)
+    src, dst = (end[order] for end in relation.coo())
+    new = torch.ones(len(order), dtype=torch.bool, device=order.device)
+    new[1:] = (src[1:] != src[:-1]) | (dst[1:] != dst[:-1])
+    starts = new.nonzero().flatten()
+    mapping = torch.empty(len(order), dtype=torch.int64, device=order.device)
+    mapping[order.long()] = torch.cumsum(new, 0) - 1
+    counts = torch.diff(starts, append=starts.new_tensor([len(order)]))
+    simple = Relation(relation.num_src, relation.num_dst, (src[starts], dst[starts]))
+    return simple, order[starts].long(), mapping, counts
