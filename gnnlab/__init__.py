@@ -1,0 +1,93 @@
+"""gnnlab: graph neural networks from one device to many machines.
+
+It speaks DGL's API on current PyTorch: ``import gnnlab as dgl`` runs course code. Importing it
+starts no thread, sets no environment variable and loads no compiler; submodules load when used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from gnnlab.errors import DGLError, GNNLabError, InvalidInput, NotFound, OutOfRange
+from gnnlab.graph.block import Block, to_block
+from gnnlab.graph.construct import graph, heterograph, rand_graph
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import ALL, EID, ETYPE, NID, NTYPE
+from gnnlab.graph.subgraph import (
+    edge_subgraph,
+    edge_type_subgraph,
+    in_subgraph,
+    node_subgraph,
+    node_type_subgraph,
+    out_subgraph,
+)
+from gnnlab.random import seed
+from gnnlab.sampling.neighbor import sample_neighbors
+
+DGLGraph = Graph
+DGLBlock = Block
+
+__version__ = "0.1.0"
+
+# Names that live in modules which few programs need; each is loaded when it is first asked for.
+_LAZY = {
+    **dict.fromkeys(
+        ["add_edges", "add_nodes", "add_reverse_edges", "add_self_loop", "compact_graphs", "khop_in_subgraph", "khop_out_subgraph", "remove_edges", "remove_nodes", "remove_self_loop", "reorder_graph", "reverse", "to_bfloat16", "to_bidirected", "to_float", "to_half", "to_simple"],
+        "gnnlab.graph.transform",
+    ),
+    **dict.fromkeys(
+        ["as_heterograph", "bipartite_from_scipy", "from_networkx", "from_scipy", "to_heterogeneous", "to_homogeneous", "to_networkx"],
+        "gnnlab.graph.convert",
+    ),
+    **dict.fromkeys(["load_graphs", "save_graphs"], "gnnlab.graph.io"),
+    **dict.fromkeys(["batch", "broadcast_edges", "broadcast_nodes", "unbatch"], "gnnlab.graph.batch"),
+    **dict.fromkeys(
+        ["AddReverse", "AddSelfLoop", "RemoveSelfLoop", "ToSimple", "Compose"], "gnnlab.transforms"
+    ),
+}
+_SUBMODULES = ["data", "dataloading", "function", "kernels", "nn", "ops", "random", "sampling", "transforms"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    if name in _SUBMODULES:
+        return importlib.import_module(f"gnnlab.{name}")
+    raise AttributeError(
+        f"gnnlab has no {name!r}; dir(gnnlab) lists what it has, docs/architecture.md what it covers"
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_SUBMODULES})
+
+
+__all__ = [
+    "ALL",
+    "EID",
+    "ETYPE",
+    "NID",
+    "NTYPE",
+    "Block",
+    "DGLBlock",
+    "DGLError",
+    "DGLGraph",
+    "GNNLabError",
+    "Graph",
+    "InvalidInput",
+    "NotFound",
+    "OutOfRange",
+    "edge_subgraph",
+    "edge_type_subgraph",
+    "graph",
+    "heterograph",
+    "in_subgraph",
+    "node_subgraph",
+    "node_type_subgraph",
+    "out_subgraph",
+    "rand_graph",
+    "sample_neighbors",
+    "seed",
+    "to_block",
+]

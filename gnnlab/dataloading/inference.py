@@ -1,0 +1,75 @@
+"""All neighbors of all nodes, batch by batch: what offline inference needs.
+
+With every neighbor taken there is nothing to sample: the in-edges of nodes ``lo`` to ``hi`` are one
+slice of the graph's CSC arrays. Such a block has *all* nodes as sources, under their own IDs, so no
+edge is copied and no feature row is moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.block import Block
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.relation import Adjacency, Relation
+
+__all__ = ["full_neighbor_blocks"]
+
+
+def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[slice, Block]]:
+    """Iterate over the nodes of a graph in order, with all their in-edges.
+
+    Parameters
+    ----------
+    g : Graph
+        With one node type and one edge type.
+    batch_size : int
+        Destinations per block.
+
+    Yields
+    ------
+    rows : slice
+        The destinations: nodes ``rows.start`` to ``rows.stop - 1``.
+    block : Block
+        From all N nodes of ``g`` to these; source i is node i. Layers take features as a pair,
+        ``layer(block, (x, x[rows]))``.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> g = dgl.graph(([0, 1, 2, 3], [1, 1, 3, 0]))
+    >>> for rows, block in dgl.dataloading.full_neighbor_blocks(g, batch_size=3):
+    ...     print(rows, block.in_degrees())
+    slice(0, 3, None) tensor([1, 2, 0])
+    slice(3, 4, None) tensor([1])
+
+    References
+    ----------
+    DGL user guide, chapter 6.6, "Exact Offline Inference on Large Graphs".
+    """
+    if not g.is_homogeneous or g.is_block:
+        raise InvalidInput(
+            "full_neighbor_blocks() needs a graph with one node type and one edge type"
+        )
+    if batch_size < 1:
+        raise InvalidInput(f"batch_size must be at least 1; found {batch_size}")
+    (ntype,), (etype,) = g.ntypes, g.canonical_etypes
+    csc, num_nodes = g.relation().csc(), g.num_nodes()
+    for lo in range(0, num_nodes, batch_size):
+        hi = min(lo + batch_size, num_nodes)
+        first, last = int(csc.indptr[lo]), int(csc.indptr[hi])
+        adjacency = Adjacency(csc.indptr[lo : hi + 1] - first, csc.indices[first:last])
+        yield (
+            slice(lo, hi),
+            Block(
+                {ntype: num_nodes},
+                {ntype: hi - lo},
+                {etype: Relation(num_nodes, hi - lo, csc=adjacency)},
+                src_frames=g._src_frames,
+                dst_frames={ntype: Frame(hi - lo, None, g.device)},
+                idtype=g.idtype,
+                device=g.device,
+            ),
+        )

@@ -1,0 +1,391 @@
+"""Samplers: from seed nodes to the blocks that a model with several layers needs.
+
+A model of L layers looks L steps away. Starting from the seeds, a sampler goes backwards: it picks
+in-edges of the seeds for the last layer, then in-edges of everything found so far for the layer
+before it, and so on. Each step is a block; the first block's sources are the nodes whose features
+have to be fetched.
+
+References
+----------
+DGL user guide, chapters 6.1 and 6.4.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.block import Block, to_block
+from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import edge_dict, node_dict, read_ids
+from gnnlab.graph.names import EID, NID, EdgeType
+from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.random import fold, next_key
+from gnnlab.sampling.neighbor import pick, read_excluded, read_fanouts, read_weights
+
+__all__ = [
+    "BlockSampler",
+    "MultiLayerFullNeighborSampler",
+    "MultiLayerNeighborSampler",
+    "NeighborSampler",
+    "Sampler",
+]
+
+
+class Sampler(ABC):
+    """Anything with ``sample(g, indices)``, which makes one mini-batch from a batch of IDs."""
+
+    @abstractmethod
+    def sample(self, g: Graph, indices: Any) -> Any:
+        """Make a mini-batch.
+
+        Parameters
+        ----------
+        g : Graph
+        indices : torch.Tensor or dict of torch.Tensor
+            The IDs of the batch.
+        """
+
+
+class BlockSampler(Sampler):
+    """Base class of samplers that produce blocks; override one of two methods.
+
+    * ``sample_frontier(layer_id, g, seed_nodes)`` returns, for one layer, a graph on all nodes with
+      the edges along which the seeds get messages. It is called for the last layer first.
+    * ``sample_blocks(g, seed_nodes, exclude_eids=None)`` returns everything:
+      ``(input_nodes, output_nodes, blocks)``, or only the list of blocks.
+
+    Parameters
+    ----------
+    num_layers : int, optional
+        Number of blocks, for samplers with ``sample_frontier``. May be the first positional argument.
+    return_eids : bool
+        Accepted; ``block.edata[EID]`` always exists.
+    prefetch_node_feats, prefetch_labels, prefetch_edge_feats : list of str or dict, optional
+        Features that a loader fetches ahead: of the first block's sources, of the last block's
+        destinations, of all edges.
+    output_device : torch.device, optional
+        Where the blocks are wanted.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> class Everything(dgl.dataloading.BlockSampler):
+    ...     def __init__(self, num_layers):
+    ...         super().__init__(num_layers)
+    ...
+    ...     def sample_frontier(self, layer_id, g, seed_nodes):
+    ...         return dgl.in_subgraph(g, seed_nodes)
+    >>> g = dgl.graph(([0, 1, 2], [1, 2, 0]))
+    >>> input_nodes, output_nodes, blocks = Everything(2).sample(g, [0])
+    >>> input_nodes, blocks
+    (tensor([0, 2, 1]), [Block(num_src_nodes=3, num_dst_nodes=2, num_edges=2), \
+Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
+    """
+
+    def __init__(
+        self,
+        num_layers: int | Any = None,
+        return_eids: bool | Any = False,
+        prefetch_edge_feats: Any = None,
+        output_device: Any = None,
+        *,
+        prefetch_node_feats: Any = None,
+        prefetch_labels: Any = None,
+    ) -> None:
+        if num_layers is not None and not isinstance(num_layers, int):
+            # the newer form: (prefetch_node_feats, prefetch_labels, prefetch_edge_feats, …)
+            prefetch_node_feats, num_layers = num_layers, None
+            if not isinstance(return_eids, bool):
+                prefetch_labels = return_eids
+        self.num_layers = num_layers
+        self.prefetch_node_feats = prefetch_node_feats or []
+        self.prefetch_labels = prefetch_labels or []
+        self.prefetch_edge_feats = prefetch_edge_feats or []
+        self.output_device = output_device
+
+    def sample_frontier(self, layer_id: int, g: Graph, seed_nodes: Any) -> Graph:
+        """Return the edges along which the seeds get messages in a layer, on all nodes of ``g``."""
+        name = type(self).__name__
+        raise InvalidInput(
+            f"{name} defines neither sample_frontier(layer_id, g, seed_nodes) nor "
+            "sample_blocks(g, seed_nodes, exclude_eids=None); define one of them"
+        )
+
+    def sample_blocks(self, g: Graph, seed_nodes: Any, exclude_eids: Any = None) -> Any:
+        """Make the blocks of a batch, layer by layer, with :meth:`sample_frontier`.
+
+        Returns
+        -------
+        input_nodes : torch.Tensor or dict
+            Sources of the first block: whose features are needed.
+        output_nodes : torch.Tensor or dict
+            The seeds.
+        blocks : list of Block
+        """
+        if self.num_layers is None:
+            raise InvalidInput(
+                f"call super().__init__(num_layers) in {type(self).__name__}, which samples by frontier"
+            )
+        seeds = output_nodes = read_seeds(g, seed_nodes)
+        blocks: list[Block] = []
+        for layer_id in reversed(range(self.num_layers)):
+            frontier = self.sample_frontier(layer_id, g, seeds)
+            if exclude_eids is not None:
+                frontier = _without(frontier, exclude_eids)
+            block = to_block(frontier, seeds)
+            _restore_edge_ids(block, frontier)
+            seeds = _sources(block)
+            blocks.insert(0, block)
+        return seeds, output_nodes, blocks
+
+    def sample(self, g: Graph, seed_nodes: Any, exclude_eids: Any = None) -> Any:
+        """Return ``(input_nodes, output_nodes, blocks)``."""
+        extra = () if exclude_eids is None else (exclude_eids,)
+        result = self.sample_blocks(g, seed_nodes, *extra)
+        if isinstance(result, list):
+            last = result[-1]
+            result = (
+                _sources(result[0]),
+                simplify({t: f[NID] for t, f in last._dst_frames.items()}),
+                result,
+            )
+        if self.output_device is None:
+            return result
+        return to_device(result, torch.device(self.output_device))
+
+
+def read_seeds(g: Graph, nodes: Any) -> Any:
+    """Read seeds as a tensor, or as {type: tensor} where they are given by type."""
+    read = {
+        ntype: read_ids(ids, g.num_nodes(ntype), "node", g.device).to(g.idtype)
+        for ntype, ids in node_dict(g, nodes).items()
+    }
+    return read if isinstance(nodes, dict) else next(iter(read.values()))
+
+
+def simplify(by_type: dict[str, torch.Tensor]) -> Any:
+    """{type: tensor} as it is; the tensor alone where there is one type."""
+    return next(iter(by_type.values())) if len(by_type) == 1 else by_type
+
+
+def _sources(block: Block) -> Any:
+    return simplify({ntype: frame[NID] for ntype, frame in block._src_frames.items()})
+
+
+def to_device(value: Any, device: torch.device) -> Any:
+    """Move the tensors and graphs of a mini-batch to a device."""
+    if isinstance(value, torch.Tensor | Graph):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {key: to_device(part, device) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(to_device(part, device) for part in value)
+    return value
+
+
+def _without(frontier: Graph, exclude_eids: Any) -> Graph:
+    kept = {}
+    for etype, edges in edge_dict(frontier, exclude_eids).items():
+        frame = frontier._edge_frames[etype]
+        original = (
+            frame[EID] if EID in frame else torch.arange(frame.num_rows, device=frontier.device)
+        )
+        excluded = torch.as_tensor(edges, device=original.device)
+        kept[etype] = (~torch.isin(original, excluded)).nonzero().flatten()
+    for etype in frontier.canonical_etypes:
+        kept.setdefault(etype, torch.arange(frontier.num_edges(etype), device=frontier.device))
+    return frontier.edge_subgraph(kept, relabel_nodes=False, store_ids=False)
+
+
+def _restore_edge_ids(block: Block, frontier: Graph) -> None:
+    for etype, frame in block._edge_frames.items():
+        source = frontier._edge_frames[etype]
+        if EID in source:
+            frame.defer(EID, lambda source=source: source[EID])  # type: ignore[misc]
+
+
+class NeighborSampler(BlockSampler):
+    """Sample neighbors, a fixed number per node and layer. ``MultiLayerNeighborSampler`` is its old name.
+
+    Parameters
+    ----------
+    fanouts : list of int, None or dict
+        One entry per layer, first layer first: neighbors per node; −1 or None takes all; a dict
+        gives one by edge type.
+    edge_dir : "in"
+        Neighbors are sources of in-edges. A bool here is the old ``replace``.
+    prob, mask : str, optional
+        Name of an edge feature with weights, or with True for the edges that may be taken.
+    replace : bool
+        Draw with replacement.
+    prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
+        See :class:`BlockSampler`.
+    fused, return_eids : bool
+        Accepted for compatibility; sampling is always fused, edge IDs are always there.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.graph(([1, 2, 3, 4], [0, 0, 0, 1]))
+    >>> input_nodes, output_nodes, blocks = dgl.dataloading.NeighborSampler([2, -1]).sample(g, [0])
+    >>> blocks[1].srcdata[dgl.NID], blocks[0].dstdata[dgl.NID]
+    (tensor([0, 1, 2, 3]), tensor([0, 1, 2, 3]))
+
+    References
+    ----------
+    Hamilton, Ying and Leskovec, NeurIPS 2017. DGL user guide, chapter 6.1.
+    """
+
+    #: A function of the batch's name alone, so that a loader may sample ahead in another thread.
+    pure = True
+
+    def __init__(
+        self,
+        fanouts: Sequence[Any],
+        edge_dir: str | bool = "in",
+        prob: Any = None,
+        mask: Any = None,
+        replace: bool = False,
+        prefetch_node_feats: Any = None,
+        prefetch_labels: Any = None,
+        prefetch_edge_feats: Any = None,
+        output_device: Any = None,
+        fused: bool = True,
+        return_eids: bool = False,
+    ) -> None:
+        if isinstance(edge_dir, bool):  # the older form: (fanouts, replace, return_eids)
+            replace, edge_dir = edge_dir, "in"
+            prob = None if isinstance(prob, bool) else prob
+        if edge_dir != "in":
+            raise InvalidInput(
+                "blocks carry messages along edges to the seeds, so edge_dir must be 'in'; to follow "
+                "edges the other way, sample on gnnlab.reverse(g)"
+            )
+        if prob is not None and mask is not None:
+            raise InvalidInput("give prob or mask, not both: a mask is a weight of 0 or 1")
+        if isinstance(fanouts, int):
+            raise InvalidInput(f"fanouts is a list with one number per layer; write [{fanouts}]")
+        super().__init__(
+            len(fanouts),
+            prefetch_node_feats=prefetch_node_feats,
+            prefetch_labels=prefetch_labels,
+            prefetch_edge_feats=prefetch_edge_feats,
+            output_device=output_device,
+        )
+        self.fanouts = list(fanouts)
+        self.prob = mask if prob is None else prob
+        self.replace = replace
+
+    def sample_blocks(self, g: Graph, seed_nodes: Any, exclude_eids: Any = None) -> Any:
+        """Make the blocks of a batch; see :meth:`BlockSampler.sample_blocks`."""
+        given = {
+            ntype: read_ids(ids, g.num_nodes(ntype), "node", g.device, check=g.device.type != "cpu")
+            for ntype, ids in node_dict(g, seed_nodes).items()
+        }
+        excluded = {
+            etype: read_excluded(g._relations[etype], edges)
+            for etype, edges in ({} if exclude_eids is None else edge_dict(g, exclude_eids)).items()
+        }
+        lists = _open_lists(g, given)
+        layers: list[_Layer] = []
+        try:
+            for fanout in reversed(self.fanouts):
+                layers.append(self._sample_layer(g, lists, fanout, excluded))
+            nodes = {t: found.ids.to(g.idtype) for t, found in lists.items()}
+        finally:
+            for opened in lists.values():
+                opened.close()
+        blocks = [_block(g, nodes, layer) for layer in reversed(layers)]
+        output = {ntype: nodes[ntype][: len(ids)] for ntype, ids in given.items()}
+        return simplify(nodes), output if isinstance(seed_nodes, dict) else simplify(output), blocks
+
+    def _sample_layer(
+        self, g: Graph, lists: dict[str, Any], fanout: Any, excluded: dict[EdgeType, Any]
+    ) -> _Layer:
+        key = next_key()
+        fanouts, weights = read_fanouts(g, fanout), read_weights(g, self.prob)
+        seeds = {ntype: nodes.ids for ntype, nodes in lists.items()}
+        edges = {}
+        for type_id, (etype, relation) in enumerate(g._relations.items()):
+            ptr, slots, sources = pick(
+                relation.csc(),
+                seeds[etype[2]],
+                fanouts[etype],
+                fold(key, type_id),
+                self.replace,
+                weights.get(etype),
+                excluded.get(etype),
+            )
+            edges[etype] = ptr, slots, lists[etype[0]].add(sources)
+        num_dst = {ntype: len(ids) for ntype, ids in seeds.items()}
+        return num_dst, {ntype: nodes.count for ntype, nodes in lists.items()}, edges
+
+
+_Layer = tuple[
+    dict[str, int], dict[str, int], dict[EdgeType, tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
+]
+
+
+def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
+    num_dst, num_src, edges = layer
+    relations, edge_frames = {}, {}
+    for etype, (ptr, slots, sources) in edges.items():
+        csc = Adjacency(ptr, sources)
+        relations[etype] = Relation(num_src[etype[0]], num_dst[etype[2]], csc=csc)
+        column = Deferred(_edge_ids(g, g._relations[etype].csc(), slots))
+        edge_frames[etype] = Frame(len(slots), {EID: column}, g.device, "edge")
+    return Block(
+        num_src,
+        num_dst,
+        relations,
+        {t: Frame(n, {NID: nodes[t][:n]}, g.device) for t, n in num_src.items()},
+        {t: Frame(n, {NID: nodes[t][:n]}, g.device) for t, n in num_dst.items()},
+        edge_frames,
+        g.idtype,
+        g.device,
+    )
+
+
+def _edge_ids(g: Graph, adjacency: Adjacency, slots: torch.Tensor) -> Any:
+    return lambda: g._ids(slots if adjacency.ordered else adjacency.eids[slots])
+
+
+def _open_lists(g: Graph, given: dict[str, torch.Tensor]) -> dict[str, Any]:
+    """One growing list of nodes per type, started with the seeds of that type."""
+    empty = torch.empty(0, dtype=torch.int64, device=g.device)
+    lists: dict[str, Any] = {}
+    try:
+        for ntype in g.ntypes:
+            lists[ntype] = kernels.node_list(g.num_nodes(ntype), g.device.type)
+            lists[ntype].start(given.get(ntype, empty))
+    except BaseException:
+        for opened in lists.values():
+            opened.close()
+        raise
+    return lists
+
+
+MultiLayerNeighborSampler = NeighborSampler
+
+
+class MultiLayerFullNeighborSampler(NeighborSampler):
+    """Take all neighbors in each layer.
+
+    Parameters
+    ----------
+    num_layers : int
+    return_eids : bool
+        Accepted; edge IDs are always there.
+    **kwargs
+        As for :class:`NeighborSampler`.
+    """
+
+    def __init__(self, num_layers: int, return_eids: bool = False, **kwargs: Any) -> None:
+        super().__init__([-1] * num_layers, **kwargs)

@@ -1,0 +1,205 @@
+"""Blocks: the bipartite graphs of a mini-batch.
+
+To compute the new features of a few nodes, a layer needs their neighbors and no other node. A block
+holds just that: *destination* nodes on the right, whose features are computed, and *source* nodes
+on the left, from which messages come. The destinations are also the first sources, because a node
+usually looks at its own old features, too. (DGL calls it a message-flow graph, MFG.)
+
+References
+----------
+DGL user guide, chapter 6, "Stochastic Training on Large Graphs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import node_dict, read_ids
+from gnnlab.graph.names import EdgeType
+from gnnlab.graph.relation import Relation
+from gnnlab.graph.subgraph import frame_of
+
+__all__ = ["Block", "to_block"]
+
+
+class Block(Graph):
+    """A bipartite graph from source nodes to destination nodes; made by samplers and :func:`to_block`.
+
+    ``srcdata[NID]`` and ``dstdata[NID]`` hold original node IDs, ``edata[EID]`` original edge IDs.
+    """
+
+    is_block = True
+
+    def __init__(
+        self,
+        num_src: Mapping[str, int],
+        num_dst: Mapping[str, int],
+        relations: Mapping[EdgeType, Relation],
+        src_frames: Mapping[str, Frame] | None = None,
+        dst_frames: Mapping[str, Frame] | None = None,
+        edge_frames: Mapping[EdgeType, Frame] | None = None,
+        idtype: torch.dtype = torch.int64,
+        device: torch.device | None = None,
+    ) -> None:
+        super().__init__(num_src, relations, src_frames, edge_frames, idtype, device)
+        self._dst_frames = self._frames(num_dst, dst_frames, "node")
+
+    def derive(self, *args: Any, **kwargs: Any) -> Graph:
+        raise InvalidInput(
+            "a block cannot be transformed like a graph; transform the frontier before to_block()"
+        )
+
+    @property
+    def ntypes(self) -> list[str]:
+        """Node types of the source side, then of the destination side."""
+        return [*self._src_frames, *self._dst_frames]
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Whether there is one source type, one destination type and one edge type."""
+        return len(self._src_frames) == len(self._dst_frames) == len(self._relations) == 1
+
+    def num_nodes(self, ntype: str | None = None) -> int:
+        """Number of source and destination nodes together."""
+        sides = (self._src_frames, self._dst_frames)
+        if ntype is None:
+            return sum(frame.num_rows for side in sides for frame in side.values())
+        self._ntype(ntype, {**self._src_frames, **self._dst_frames})
+        return sum(side[ntype].num_rows for side in sides if ntype in side)
+
+    number_of_nodes = num_nodes
+
+    @property
+    def ndata(self) -> Any:
+        """Not defined: a block has two sides. Raises InvalidInput."""
+        raise InvalidInput("a block has two sides: use block.srcdata or block.dstdata")
+
+    def __repr__(self) -> str:
+        if self.is_homogeneous:
+            return (
+                f"Block(num_src_nodes={self.num_src_nodes()}, "
+                f"num_dst_nodes={self.num_dst_nodes()}, num_edges={self.num_edges()})"
+            )
+        src = {name: frame.num_rows for name, frame in self._src_frames.items()}
+        dst = {name: frame.num_rows for name, frame in self._dst_frames.items()}
+        return (
+            f"Block(num_src_nodes={src},\n      num_dst_nodes={dst},\n      {self._repr_edges()})"
+        )
+
+
+def to_block(
+    g: Graph,
+    dst_nodes: Any = None,
+    include_dst_in_src: bool = True,
+    src_nodes: Any = None,
+) -> Block:
+    """Turn a frontier, a graph on all nodes with the sampled edges, into a block.
+
+    Parameters
+    ----------
+    g : Graph
+        The frontier.
+    dst_nodes : IDs or dict of IDs by node type, optional
+        The destinations in the order wanted, distinct. They must include the destination of every
+        edge. By default all nodes with an in-edge, ascending.
+    include_dst_in_src : bool
+        Make the destinations the first sources.
+    src_nodes : IDs or dict, optional
+        The sources in the order wanted, instead of the order of first appearance.
+
+    Returns
+    -------
+    Block
+        Edges in the order of ``g``; ``edata[EID]`` holds their IDs in ``g``. Features follow.
+
+    Raises
+    ------
+    InvalidInput
+        An edge ends at a node that is not among ``dst_nodes``, or ``dst_nodes`` repeat.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.graph(([1, 2, 7], [2, 3, 3]))
+    >>> block = dgl.to_block(g, [3, 2])
+    >>> block.srcdata[dgl.NID], block.edges()
+    (tensor([3, 2, 1, 7]), (tensor([2, 1, 3]), tensor([1, 0, 0])))
+    """
+    if g.is_block:
+        raise InvalidInput("to_block() takes a graph; this is a block already")
+    wanted = None if dst_nodes is None else node_dict(g, dst_nodes)
+    given = None if src_nodes is None else node_dict(g, src_nodes)
+    dst_ids = {ntype: _destinations(g, ntype, wanted) for ntype in g.ntypes}
+    src_ids, relations = _number(g, dst_ids, include_dst_in_src, given)
+    edge_frames = {
+        etype: frame_of(g, g._edge_frames[etype], torch.arange(r.num_edges, device=g.device))
+        for etype, r in relations.items()
+    }
+    return Block(
+        {ntype: len(ids) for ntype, ids in src_ids.items()},
+        {ntype: len(ids) for ntype, ids in dst_ids.items()},
+        relations,
+        {ntype: frame_of(g, g._src_frames[ntype], ids) for ntype, ids in src_ids.items()},
+        {ntype: frame_of(g, g._src_frames[ntype], ids) for ntype, ids in dst_ids.items()},
+        edge_frames,
+        g.idtype,
+        g.device,
+    )
+
+
+def _destinations(g: Graph, ntype: str, wanted: dict[str, Any] | None) -> torch.Tensor:
+    if wanted is not None:
+        return read_ids(wanted.get(ntype, []), g.num_nodes(ntype), "node", g.device)
+    empty = torch.empty(0, dtype=torch.int64, device=g.device)
+    ends = [r.coo()[1] for etype, r in g._relations.items() if etype[2] == ntype]
+    return torch.unique(torch.cat([empty, *ends]))
+
+
+def _number(
+    g: Graph,
+    dst_ids: Mapping[str, torch.Tensor],
+    include_dst: bool,
+    given: dict[str, Any] | None,
+) -> tuple[dict[str, torch.Tensor], dict[EdgeType, Relation]]:
+    """Number destinations and sources from 0, in one pass over the edges."""
+    device = g.device.type
+    dst: dict[EdgeType, torch.Tensor] = {}
+    src: dict[EdgeType, torch.Tensor] = {}
+    src_ids: dict[str, torch.Tensor] = {}
+    for ntype in g.ntypes:
+        incoming = {e: r for e, r in g._relations.items() if e[2] == ntype}
+        with kernels.node_list(g.num_nodes(ntype), device) as nodes:
+            nodes.start(dst_ids[ntype])
+            for etype, relation in incoming.items():
+                dst[etype] = nodes.find(relation.coo()[1])
+                _check_covered(dst[etype], relation, ntype)
+        with kernels.node_list(g.num_nodes(ntype), device) as nodes:
+            nodes.start(dst_ids[ntype] if include_dst else dst_ids[ntype][:0])
+            if given is not None:
+                nodes.add(read_ids(given.get(ntype, []), g.num_nodes(ntype), "node", g.device))
+            for etype, relation in g._relations.items():
+                if etype[0] == ntype:
+                    src[etype] = nodes.add(relation.coo()[0])
+            src_ids[ntype] = nodes.ids.clone()
+    relations = {
+        etype: Relation(len(src_ids[etype[0]]), len(dst_ids[etype[2]]), (src[etype], dst[etype]))
+        for etype in g._relations
+    }
+    return src_ids, relations
+
+
+def _check_covered(local_dst: torch.Tensor, relation: Relation, ntype: str) -> None:
+    missing = local_dst < 0
+    if bool(missing.any()):
+        node = int(relation.coo()[1][missing][0])
+        raise InvalidInput(
+            f"an edge ends at node {node} of type {ntype!r}, which is not among dst_nodes; "
+            "dst_nodes must include the destination of every edge of the frontier"
+        )

@@ -1,0 +1,163 @@
+"""Features of the nodes or the edges of one type.
+
+A frame is a dictionary of tensors with the same number of rows. A column may be *deferred*: it then
+holds a recipe ("rows 3, 1, 8 of that matrix") and is made when it is first read, so a mini-batch
+costs only what the model looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.errors import InvalidInput, NotFound
+
+__all__ = ["Deferred", "Frame", "as_tensor"]
+
+
+def as_tensor(value: Any) -> torch.Tensor:
+    """Turn numpy arrays, lists and numbers into tensors; tensors stay as they are."""
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(np.ascontiguousarray(value))
+    return torch.as_tensor(value)
+
+
+class Deferred:
+    """A column that is made when it is first read.
+
+    Parameters
+    ----------
+    make : callable
+        Takes nothing and returns the tensor.
+    device : torch.device, optional
+        Where the tensor is to be moved when it has been made.
+    """
+
+    __slots__ = ("device", "make")
+
+    def __init__(
+        self, make: Callable[[], torch.Tensor], device: torch.device | None = None
+    ) -> None:
+        self.make = make
+        self.device = device
+
+    def __call__(self) -> torch.Tensor:
+        value = self.make()
+        return value if self.device is None else value.to(self.device, non_blocking=True)
+
+
+class Frame(MutableMapping[str, torch.Tensor]):
+    """A dictionary of columns, each with ``num_rows`` rows.
+
+    Parameters
+    ----------
+    num_rows : int
+    columns : mapping, optional
+    device : torch.device, optional
+        Columns must be on this device; None accepts any.
+    what : str
+        What a row stands for ("node" or "edge"), for error messages.
+    """
+
+    __slots__ = ("_columns", "device", "num_rows", "what")
+
+    def __init__(
+        self,
+        num_rows: int,
+        columns: Mapping[str, torch.Tensor | Deferred] | None = None,
+        device: torch.device | None = None,
+        what: str = "node",
+    ) -> None:
+        self.num_rows = num_rows
+        self.device = device
+        self.what = what
+        self._columns: dict[str, torch.Tensor | Deferred] = dict(columns) if columns else {}
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        try:
+            value = self._columns[name]
+        except KeyError:
+            known = ", ".join(map(repr, self._columns)) or "none"
+            raise NotFound(
+                f"no {self.what} feature {name!r}; the features here are: {known}"
+            ) from None
+        if isinstance(value, Deferred):
+            value = self._columns[name] = value()
+        return value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        value = as_tensor(value)
+        if value.ndim == 0 or value.shape[0] != self.num_rows:
+            raise InvalidInput(
+                f"{self.what} feature {name!r} has shape {tuple(value.shape)}; expected "
+                f"{self.num_rows} rows, one for each {self.what}"
+            )
+        if self.device is not None and value.device != self.device:
+            raise InvalidInput(
+                f"{self.what} feature {name!r} is on {value.device} but the graph is on "
+                f"{self.device}; move one of them with .to()"
+            )
+        self._columns[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._columns:
+            raise NotFound(f"no {self.what} feature {name!r} to delete")
+        del self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Frame, (self.num_rows, dict(self), self.device, self.what)
+
+    def defer(self, name: str, make: Callable[[], torch.Tensor]) -> None:
+        """Set a column that is made when it is first read."""
+        self._columns[name] = Deferred(make)
+
+    def column(self, name: str) -> torch.Tensor | Deferred:
+        """Return a column as it is stored, deferred or made."""
+        return self._columns[name]
+
+    def copy(self) -> Frame:
+        """Return a frame with the same columns (the tensors themselves are shared)."""
+        return Frame(self.num_rows, self._columns, self.device, self.what)
+
+    def scheme(self) -> dict[str, str]:
+        """Return shape (of one row) and dtype of each column, as text for ``repr``."""
+        return {
+            name: f"Scheme(shape={tuple(self[name].shape[1:])}, dtype={self[name].dtype})"
+            for name in self
+        }
+
+    def gather(self, name: str, index: torch.Tensor) -> torch.Tensor:
+        """Return some rows of a column."""
+        from gnnlab.kernels import gather
+
+        return gather.rows(self[name], index)
+
+    def rows(self, index: torch.Tensor) -> dict[str, torch.Tensor | Deferred]:
+        """Return deferred columns that hold the rows ``index`` of each column of this frame."""
+        return {name: Deferred(partial(self.gather, name, index)) for name in self}
+
+    def to(self, device: torch.device) -> Frame:
+        """Return a frame on another device; deferred columns stay deferred."""
+        columns: dict[str, torch.Tensor | Deferred] = {
+            name: Deferred(value, device) if isinstance(value, Deferred) else value.to(device)
+            for name, value in self._columns.items()
+        }
+        return Frame(self.num_rows, columns, device, self.what)

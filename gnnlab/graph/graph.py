@@ -1,0 +1,500 @@
+"""The graph: nodes and edges, each of a type, with features.
+
+A graph with one node type and one edge type (a *homogeneous* graph) is the simplest case of a typed
+(*heterogeneous*) one, not another class. An edge type is named by its canonical triple (source
+type, relation, destination type); the relation alone will do where it is unambiguous.
+
+A graph keeps structure (:class:`~gnnlab.graph.relation.Relation`, one per edge type) apart from
+features (:class:`~gnnlab.graph.frame.Frame`, one per type). What can be asked of the structure is in
+``queries.py``, how messages travel in ``message_passing.py``, how graphs are derived from graphs in
+``transform.py`` and ``subgraph.py``: functions of a graph, which this class also offers as methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph import message_passing, queries, subgraph, transform
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.names import EdgeType, describe
+from gnnlab.graph.relation import Relation
+from gnnlab.graph.views import EdgeView, NodeView, frame_view
+
+__all__ = ["Graph"]
+
+
+class Graph:
+    """A directed graph with typed nodes and edges; make one with :func:`graph` or :func:`heterograph`.
+
+    Parameters
+    ----------
+    num_nodes : dict
+        Node type → number of nodes.
+    relations : dict
+        Canonical edge type → :class:`Relation`.
+    node_frames, edge_frames : dict, optional
+        Features per node type and per canonical edge type.
+    idtype : torch.dtype
+        int64 or int32: the dtype of all IDs that the graph returns.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.graph(([0, 1, 2], [1, 2, 0]))
+    Graph(num_nodes=3, num_edges=3,
+          ndata_schemes={}
+          edata_schemes={})
+
+    References
+    ----------
+    DGL user guide, chapter 1, "Graph".
+    """
+
+    is_block = False
+
+    def __init__(
+        self,
+        num_nodes: Mapping[str, int],
+        relations: Mapping[EdgeType, Relation],
+        node_frames: Mapping[str, Frame] | None = None,
+        edge_frames: Mapping[EdgeType, Frame] | None = None,
+        idtype: torch.dtype = torch.int64,
+        device: torch.device | None = None,
+    ) -> None:
+        self._relations = dict(relations)
+        self._idtype = idtype
+        self._device = device or next(
+            (relation.device for relation in self._relations.values()), torch.device("cpu")
+        )
+        self._src_frames = self._frames(num_nodes, node_frames, "node")
+        self._dst_frames = self._src_frames
+        num_edges = {etype: relation.num_edges for etype, relation in self._relations.items()}
+        self._edge_frames = self._frames(num_edges, edge_frames, "edge")
+        self._formats: list[str] | None = None
+        self._batch: Any = None
+
+    def _frames(
+        self, sizes: Mapping[Any, int], given: Mapping[Any, Frame] | None, what: str
+    ) -> dict[Any, Frame]:
+        given = given or {}
+        return {
+            name: given[name] if name in given else Frame(size, None, self._device, what)
+            for name, size in sizes.items()
+        }
+
+    def derive(
+        self,
+        relations: Mapping[EdgeType, Relation],
+        num_nodes: Mapping[str, int] | None = None,
+        node_frames: Mapping[str, Frame] | None = None,
+        edge_frames: Mapping[EdgeType, Frame] | None = None,
+        idtype: torch.dtype | None = None,
+    ) -> Graph:
+        """Make a graph with the node types of this one and other edges; features only as given."""
+        sizes = num_nodes or {name: frame.num_rows for name, frame in self._src_frames.items()}
+        idtype = idtype or self._idtype
+        return Graph(sizes, relations, node_frames, edge_frames, idtype, self._device)
+
+    # ------------------------------------------------------------------ types
+    @property
+    def ntypes(self) -> list[str]:
+        """Node types, in the order of their type IDs."""
+        return list(self._src_frames)
+
+    @property
+    def srctypes(self) -> list[str]:
+        """Node types on the source side."""
+        return list(self._src_frames)
+
+    @property
+    def dsttypes(self) -> list[str]:
+        """Node types on the destination side."""
+        return list(self._dst_frames)
+
+    @property
+    def etypes(self) -> list[str]:
+        """Relation names, in the order of their type IDs; a name may occur twice."""
+        return [etype[1] for etype in self._relations]
+
+    @property
+    def canonical_etypes(self) -> list[EdgeType]:
+        """Triples (source type, relation, destination type), in the order of their type IDs."""
+        return list(self._relations)
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Whether there is one node type and one edge type."""
+        return len(self._src_frames) == 1 and len(self._relations) == 1
+
+    def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
+        """Complete an edge type name to its triple.
+
+        Parameters
+        ----------
+        etype : str, tuple or None
+            A relation name, a triple, or None where there is one edge type.
+
+        Raises
+        ------
+        NotFound
+            No such edge type.
+        InvalidInput
+            Several edge types fit; the message lists them.
+        """
+        if etype is None:
+            if len(self._relations) == 1:
+                return next(iter(self._relations))
+            raise InvalidInput(
+                f"say which edge type is meant (etype=…): {describe(self._relations)}"
+            )
+        if isinstance(etype, tuple):
+            if etype in self._relations:
+                return etype
+            found: list[EdgeType] = []
+        else:
+            found = [known for known in self._relations if known[1] == etype]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise InvalidInput(
+                f"edge type {etype!r} is ambiguous; use one of the triples {describe(found)}"
+            )
+        raise NotFound(f"no edge type {etype!r}; the graph has {describe(self._relations)}")
+
+    def _ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
+        frames = self._src_frames if frames is None else frames
+        if ntype is None:
+            if len(frames) == 1:
+                return next(iter(frames))
+            raise InvalidInput(f"say which node type is meant (ntype=…): {describe(frames)}")
+        if ntype not in frames:
+            raise NotFound(f"no node type {ntype!r}; the graph has {describe(frames)}")
+        return ntype
+
+    def get_ntype_id(self, ntype: str | None) -> int:
+        """Return the position of a node type in :attr:`ntypes`."""
+        return self.ntypes.index(self._ntype(ntype))
+
+    def get_etype_id(self, etype: str | EdgeType | None) -> int:
+        """Return the position of an edge type in :attr:`canonical_etypes`."""
+        return self.canonical_etypes.index(self.to_canonical_etype(etype))
+
+    def relation(self, etype: str | EdgeType | None = None) -> Relation:
+        """Return the structure of one edge type."""
+        return self._relations[self.to_canonical_etype(etype)]
+
+    # ----------------------------------------------------------------- counts
+    def num_nodes(self, ntype: str | None = None) -> int:
+        """Number of nodes of a type, of all types without one."""
+        if ntype is None:
+            return sum(frame.num_rows for frame in self._src_frames.values())
+        return self._src_frames[self._ntype(ntype)].num_rows
+
+    def num_src_nodes(self, ntype: str | None = None) -> int:
+        """Number of nodes on the source side."""
+        if ntype is None:
+            return sum(frame.num_rows for frame in self._src_frames.values())
+        return self._src_frames[self._ntype(ntype, self._src_frames)].num_rows
+
+    def num_dst_nodes(self, ntype: str | None = None) -> int:
+        """Number of nodes on the destination side."""
+        if ntype is None:
+            return sum(frame.num_rows for frame in self._dst_frames.values())
+        return self._dst_frames[self._ntype(ntype, self._dst_frames)].num_rows
+
+    def num_edges(self, etype: str | EdgeType | None = None) -> int:
+        """Number of edges of a type, of all types without one."""
+        if etype is None:
+            return sum(relation.num_edges for relation in self._relations.values())
+        return self.relation(etype).num_edges
+
+    # --------------------------------------------------------------- features
+    @property
+    def ndata(self) -> Any:
+        """Node features: name → tensor, or name → {type: tensor} where there are several types."""
+        return frame_view(self._src_frames)
+
+    @ndata.setter
+    def ndata(self, values: Mapping[str, Any]) -> None:
+        self.ndata.update(values)
+
+    @property
+    def srcdata(self) -> Any:
+        """Features of the source side."""
+        return frame_view(self._src_frames)
+
+    @property
+    def dstdata(self) -> Any:
+        """Features of the destination side."""
+        return frame_view(self._dst_frames)
+
+    @property
+    def edata(self) -> Any:
+        """Edge features: name → tensor, or name → {type: tensor} where there are several types."""
+        return frame_view(self._edge_frames)
+
+    @property
+    def nodes(self) -> NodeView:
+        """``g.nodes()`` gives the IDs, ``g.nodes[ntype].data`` the features."""
+        return NodeView(self, self._src_frames)
+
+    @property
+    def srcnodes(self) -> NodeView:
+        """The same for the source side."""
+        return NodeView(self, self._src_frames)
+
+    @property
+    def dstnodes(self) -> NodeView:
+        """The same for the destination side."""
+        return NodeView(self, self._dst_frames)
+
+    @property
+    def edges(self) -> EdgeView:
+        """``g.edges()`` gives sources and destinations, ``g.edges[etype].data`` the features."""
+        return EdgeView(self)
+
+    @contextmanager
+    def local_scope(self) -> Iterator[None]:
+        """Inside, setting a feature leaves no trace: all feature dictionaries are restored at the end.
+
+        Examples
+        --------
+        >>> import gnnlab as dgl, torch
+        >>> g = dgl.graph(([0, 1], [1, 0]))
+        >>> with g.local_scope():
+        ...     g.ndata["h"] = torch.ones(2)
+        >>> "h" in g.ndata
+        False
+        """
+        saved = self._src_frames, self._dst_frames, self._edge_frames
+        self._copy_frames()
+        try:
+            yield
+        finally:
+            self._src_frames, self._dst_frames, self._edge_frames = saved
+
+    def _copy_frames(self) -> None:
+        same_side = self._dst_frames is self._src_frames
+        self._src_frames = {name: frame.copy() for name, frame in self._src_frames.items()}
+        if same_side:
+            self._dst_frames = self._src_frames
+        else:
+            self._dst_frames = {name: frame.copy() for name, frame in self._dst_frames.items()}
+        self._edge_frames = {name: frame.copy() for name, frame in self._edge_frames.items()}
+
+    def local_var(self) -> Graph:
+        """Return the same graph with feature dictionaries of its own (tensors are shared)."""
+        twin = self._shallow()
+        twin._copy_frames()
+        return twin
+
+    clone = local_var
+
+    def _shallow(self) -> Graph:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    # -------------------------------------------------------- dtype and device
+    @property
+    def idtype(self) -> torch.dtype:
+        """dtype of all IDs that the graph returns: int64 or int32."""
+        return self._idtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where structure and features are."""
+        return self._device
+
+    def _ids(self, ids: torch.Tensor) -> torch.Tensor:
+        return ids.to(self._idtype)
+
+    def long(self) -> Graph:
+        """Return the same graph with int64 IDs."""
+        return self._with_idtype(torch.int64)
+
+    def int(self) -> Graph:
+        """Return the same graph with int32 IDs."""
+        return self._with_idtype(torch.int32)
+
+    def _with_idtype(self, idtype: torch.dtype) -> Graph:
+        largest = max([self.num_src_nodes(), *(r.num_edges for r in self._relations.values())])
+        if idtype is torch.int32 and largest > torch.iinfo(torch.int32).max:
+            raise InvalidInput(f"{largest} nodes or edges do not fit into int32 IDs; use .long()")
+        twin = self.local_var()
+        twin._idtype = idtype
+        return twin
+
+    def to(self, device: Any, **kwargs: Any) -> Graph:
+        """Return the graph with structure and features on a device.
+
+        Parameters
+        ----------
+        device : torch.device, str or int
+            As in torch; an int is a GPU.
+        """
+        device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+        if device == self._device:
+            return self
+        if device.type == "cuda" and device.index is None:
+            device = torch.device("cuda", torch.cuda.current_device())
+        twin = self._shallow()
+        twin._device = device
+        twin._relations = {name: relation.to(device) for name, relation in self._relations.items()}
+        same_side = self._dst_frames is self._src_frames
+        twin._src_frames = {name: frame.to(device) for name, frame in self._src_frames.items()}
+        twin._dst_frames = (
+            twin._src_frames
+            if same_side
+            else {name: frame.to(device) for name, frame in self._dst_frames.items()}
+        )
+        twin._edge_frames = {name: frame.to(device) for name, frame in self._edge_frames.items()}
+        return twin
+
+    def cpu(self) -> Graph:
+        """Return the graph in main memory."""
+        return self.to("cpu")
+
+    def formats(self, formats: str | list[str] | None = None) -> Any:
+        """Tell which sparse formats exist, or return a graph restricted to some.
+
+        Parameters
+        ----------
+        formats : str or list of str, optional
+            Of "coo", "csr", "csc".
+
+        Returns
+        -------
+        dict or Graph
+            Without argument ``{"created": […], "not created": […]}``.
+        """
+        if formats is None:
+            allowed = self._formats or ["coo", "csr", "csc"]
+            made = [r.created() for r in self._relations.values()]
+            created = [name for name in allowed if all(name in names for names in made)]
+            return {"created": created, "not created": [f for f in allowed if f not in created]}
+        wanted = [formats] if isinstance(formats, str) else list(formats)
+        unknown = set(wanted) - {"coo", "csr", "csc"}
+        if unknown or not wanted:
+            raise InvalidInput(
+                f"unknown sparse format {sorted(unknown)}; choose from coo, csr, csc"
+            )
+        twin = self.local_var()
+        twin._formats = wanted
+        twin._relations = {name: r.only(wanted) for name, r in self._relations.items()}
+        return twin
+
+    def create_formats_(self) -> Graph:
+        """Make every sparse format now, for instance before a fork, so that children share them."""
+        for relation in self._relations.values():
+            relation.create_formats()
+        return self
+
+    def share_memory(self) -> Graph:
+        """Move structure and features into shared memory in place, and return the graph.
+
+        Processes that get the graph afterwards, forked or fresh, map the same memory.
+        """
+        for relation in self._relations.values():
+            for tensor in relation.tensors():
+                tensor.share_memory_()
+        for frames in (self._src_frames, self._dst_frames, self._edge_frames):
+            for frame in frames.values():
+                for name in frame:
+                    frame[name].share_memory_()
+        return self
+
+    def pin_memory_(self) -> Graph:
+        """Pin structure and features in main memory for fast copies to a GPU, and return the graph."""
+        if not torch.cuda.is_available():
+            raise InvalidInput("pin_memory_() needs a CUDA device; none is available here")
+        self._relations = {name: relation.pinned() for name, relation in self._relations.items()}
+        for frames in (self._src_frames, self._dst_frames, self._edge_frames):
+            for frame in frames.values():
+                for name in frame:
+                    frame[name] = frame[name].pin_memory()
+        return self
+
+    # ------------------------------------------------------------------ looks
+    def __getitem__(self, etype: str | EdgeType) -> Graph:
+        """Return the part of the graph with one edge type; features are shared with this graph."""
+        name = self.to_canonical_etype(etype)
+        twin = self._shallow()
+        twin._relations = {name: self._relations[name]}
+        twin._edge_frames = {name: self._edge_frames[name]}
+        same_side = self._dst_frames is self._src_frames
+        ends = dict.fromkeys((name[0], name[2]) if same_side else (name[0],))
+        twin._src_frames = {ntype: self._src_frames[ntype] for ntype in ends}
+        twin._dst_frames = twin._src_frames if same_side else {name[2]: self._dst_frames[name[2]]}
+        return twin
+
+    def __repr__(self) -> str:
+        if self.is_homogeneous:
+            return (
+                f"Graph(num_nodes={self.num_nodes()}, num_edges={self.num_edges()},\n"
+                f"      ndata_schemes={_schemes(self.ndata)}\n"
+                f"      edata_schemes={_schemes(self.edata)})"
+            )
+        nodes = {name: frame.num_rows for name, frame in self._src_frames.items()}
+        return f"Graph(num_nodes={nodes},\n      {self._repr_edges()})"
+
+    def _repr_edges(self) -> str:
+        edges = {name: relation.num_edges for name, relation in self._relations.items()}
+        meta = [(src, dst, relation) for src, relation, dst in self._relations]
+        return f"num_edges={edges},\n      metagraph={meta}"
+
+    def __copy__(self) -> Graph:
+        return self.local_var()
+
+    # -------------------------------------------------- functions as methods
+    in_degrees = queries.in_degrees
+    out_degrees = queries.out_degrees
+    find_edges = queries.find_edges
+    edge_ids = queries.edge_ids
+    has_edges_between = queries.has_edges_between
+    has_nodes = queries.has_nodes
+    successors = queries.successors
+    predecessors = queries.predecessors
+    in_edges = queries.in_edges
+    out_edges = queries.out_edges
+    adj_tensors = queries.adj_tensors
+    adj_external = queries.adj_external
+    adj = queries.adj_external
+    all_edges = queries.all_edges
+
+    update_all = message_passing.update_all
+    apply_edges = message_passing.apply_edges
+    apply_nodes = message_passing.apply_nodes
+    multi_update_all = message_passing.multi_update_all
+    send_and_recv = message_passing.send_and_recv
+    pull = message_passing.pull
+    push = message_passing.push
+
+    edge_subgraph = subgraph.edge_subgraph
+    in_subgraph = subgraph.in_subgraph
+    out_subgraph = subgraph.out_subgraph
+    node_type_subgraph = subgraph.node_type_subgraph
+    edge_type_subgraph = subgraph.edge_type_subgraph
+    subgraph = subgraph.node_subgraph  # last: it hides the module's name
+
+    reverse = transform.reverse
+    add_self_loop = transform.add_self_loop
+    remove_self_loop = transform.remove_self_loop
+    to_simple = transform.to_simple
+
+    number_of_nodes = num_nodes
+    number_of_src_nodes = num_src_nodes
+    number_of_dst_nodes = num_dst_nodes
+    number_of_edges = num_edges
+
+    # given by a floor above: gnnlab.sampling
+    sample_neighbors: Callable[..., Graph]
+
+
+def _schemes(frame: Frame) -> str:
+    return "{" + ", ".join(f"{name!r}: {text}" for name, text in frame.scheme().items()) + "}"

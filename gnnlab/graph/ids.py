@@ -1,0 +1,87 @@
+"""Reading node and edge IDs as people write them: numbers, lists, arrays, tensors, masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.relation import check_ids
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+__all__ = ["edge_dict", "node_dict", "read_ids"]
+
+
+def read_ids(
+    value: Any, bound: int, what: str, device: torch.device | None = None, check: bool = True
+) -> torch.Tensor:
+    """Turn IDs in any usual form into a tensor.
+
+    Parameters
+    ----------
+    value : int, list, numpy.ndarray or torch.Tensor
+        Integer IDs, or a boolean mask with one entry per node or edge.
+    bound : int
+        Number of nodes or edges.
+    what : str
+        "node" or "edge", for messages.
+    device : torch.device, optional
+        Where the IDs are wanted.
+    check : bool
+        Whether to raise OutOfRange for IDs that do not exist.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (K,), int64 or int32.
+    """
+    if isinstance(value, range):
+        value = list(value)
+    ids = as_tensor(value)
+    if ids.dtype is torch.bool:
+        if ids.shape != (bound,):
+            raise InvalidInput(
+                f"a mask needs one entry per {what}, {bound}; found shape {tuple(ids.shape)}"
+            )
+        ids = ids.nonzero().flatten()
+        check = False
+    if ids.numel() == 0:
+        return torch.empty(0, dtype=torch.int64, device=device)
+    if ids.dtype not in (torch.int64, torch.int32):
+        if ids.dtype.is_floating_point or ids.dtype.is_complex:
+            raise InvalidInput(f"{what} IDs must be integers; found {ids.dtype}")
+        ids = ids.long()
+    ids = ids.reshape(-1) if ids.ndim == 0 else ids
+    if ids.ndim != 1:
+        raise InvalidInput(f"{what} IDs must be one-dimensional; found shape {tuple(ids.shape)}")
+    if device is not None and ids.device != device:
+        ids = ids.to(device)
+    if check:
+        check_ids(ids, bound, what)
+    return ids.contiguous()
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether IDs were given as a single number."""
+    return isinstance(value, int | np.integer) or (
+        isinstance(value, torch.Tensor | np.ndarray) and value.ndim == 0
+    )
+
+
+def node_dict(graph: Graph, nodes: Any) -> dict[str, Any]:
+    """Read nodes as {type: IDs}; bare IDs belong to the only type of a graph."""
+    if isinstance(nodes, dict):
+        return {graph._ntype(ntype, graph._dst_frames): ids for ntype, ids in nodes.items()}
+    return {graph._ntype(None, graph._dst_frames): nodes}
+
+
+def edge_dict(graph: Graph, edges: Any) -> dict[Any, Any]:
+    """Read edges as {canonical type: IDs}; bare IDs belong to the only type of a graph."""
+    if isinstance(edges, dict):
+        return {graph.to_canonical_etype(etype): ids for etype, ids in edges.items()}
+    return {graph.to_canonical_etype(None): edges}

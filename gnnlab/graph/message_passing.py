@@ -1,0 +1,398 @@
+"""Messages along edges.
+
+Every edge computes a message from its source, its destination and its own features; every node
+reduces the messages that reach it. Message and reduce functions from :mod:`gnnlab.function` are
+computed together, and no message is ever stored. Functions of your own get the edges, or the nodes
+with their mailboxes, in batches.
+
+References
+----------
+DGL user guide, chapter 2, "Message Passing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gnnlab import ops
+from gnnlab.errors import InvalidInput
+from gnnlab.function import Message, Reduce
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.ids import read_ids
+from gnnlab.graph.names import ALL, EdgeType, describe, is_all
+from gnnlab.graph.queries import incident_slots
+from gnnlab.graph.relation import Relation
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+__all__ = ["EdgeBatch", "NodeBatch"]
+
+_FUSED = {"copy_lhs", "copy_rhs", "add", "sub", "mul", "div"}
+_CROSS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin, "stack": None}
+
+
+class EdgeBatch:
+    """What a message function of your own receives: a batch of edges.
+
+    Attributes
+    ----------
+    src, dst, data : dict
+        Features of the sources, of the destinations and of the edges; one row per edge.
+    """
+
+    def __init__(
+        self, graph: Graph, etype: EdgeType, relation: Relation, eids: torch.Tensor | None
+    ) -> None:
+        src, dst = relation.coo()
+        if eids is not None:
+            src, dst = src[eids], dst[eids]
+        self._graph, self._src, self._dst, self._eids = graph, src, dst, eids
+        self.canonical_etype = etype
+        count = len(src)
+        self.src = Frame(count, graph._src_frames[etype[0]].rows(src))
+        self.dst = Frame(count, graph._dst_frames[etype[2]].rows(dst))
+        edges = graph._edge_frames[etype]
+        self.data = edges.copy() if eids is None else Frame(count, edges.rows(eids))
+
+    def edges(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Sources, destinations and IDs of the edges, shapes (K,)."""
+        eids = (
+            torch.arange(len(self), device=self._src.device) if self._eids is None else self._eids
+        )
+        graph = self._graph
+        return graph._ids(self._src), graph._ids(self._dst), graph._ids(eids)
+
+    def batch_size(self) -> int:
+        """Number of edges."""
+        return len(self)
+
+    def __len__(self) -> int:
+        return len(self._src)
+
+
+class NodeBatch:
+    """What a reduce or apply function of your own receives: a batch of nodes.
+
+    Attributes
+    ----------
+    data : dict
+        Node features, one row per node.
+    mailbox : dict
+        Messages, shape (number of nodes, messages per node, ...): all nodes of a batch have the
+        same in-degree.
+    """
+
+    def __init__(
+        self, frame: Frame, nodes: torch.Tensor | None, mailbox: dict[str, torch.Tensor]
+    ) -> None:
+        self._nodes = torch.arange(frame.num_rows) if nodes is None else nodes
+        self.data = frame.copy() if nodes is None else Frame(len(nodes), frame.rows(nodes))
+        self.mailbox = mailbox
+
+    def nodes(self) -> torch.Tensor:
+        """IDs of the nodes, shape (K,)."""
+        return self._nodes
+
+    def batch_size(self) -> int:
+        """Number of nodes."""
+        return len(self)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+def update_all(
+    graph: Graph,
+    message_func: Any,
+    reduce_func: Any,
+    apply_node_func: Callable[[NodeBatch], Mapping[str, torch.Tensor]] | None = None,
+    etype: str | EdgeType | None = None,
+) -> None:
+    """Send messages along all edges of a type and reduce them at their destinations.
+
+    Parameters
+    ----------
+    message_func : Message or callable
+        For instance ``fn.copy_u("h", "m")``, or a function of an :class:`EdgeBatch` that returns
+        {name: tensor} with one row per edge.
+    reduce_func : Reduce or callable
+        For instance ``fn.mean("m", "h")``, or a function of a :class:`NodeBatch` that returns
+        {name: tensor} with one row per node. A node that no message reaches gets zeros.
+    apply_node_func : callable, optional
+        Called once afterwards on all destinations; its result is stored, too.
+    etype : str or tuple, optional
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.function as fn
+    >>> g = dgl.graph(([0, 1, 2], [2, 2, 0]))
+    >>> g.ndata["h"] = torch.tensor([1.0, 3.0, 5.0])
+    >>> g.update_all(fn.copy_u("h", "m"), fn.mean("m", "mean"))
+    >>> g.ndata["mean"]
+    tensor([5., 0., 2.])
+    """
+    name = graph.to_canonical_etype(etype)
+    _write(graph._dst_frames[name[2]], _reduced(graph, name, message_func, reduce_func))
+    if apply_node_func is not None:
+        apply_nodes(graph, apply_node_func, ntype=name[2])
+
+
+def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
+    if not isinstance(values, Mapping):
+        raise InvalidInput(
+            f"a message, reduce or apply function must return {{name: tensor}}; found {type(values).__name__}"
+        )
+    for name, value in values.items():
+        frame[name] = value
+
+
+def _reduced(
+    graph: Graph, etype: EdgeType, message: Any, reduce: Any
+) -> Mapping[str, torch.Tensor]:
+    relation = graph._relations[etype]
+    if not isinstance(reduce, Reduce):
+        messages = _messages(graph, etype, message, None)
+        return _reduce_by_degree(graph._dst_frames[etype[2]], relation, messages, reduce)
+    if isinstance(message, Message):
+        if message.out != reduce.msg:
+            raise InvalidInput(
+                f"the message function writes {message.out!r} but the reduce function reads "
+                f"{reduce.msg!r}; give both the same name"
+            )
+        targets = (message.lhs_target, message.rhs_target)
+        if message.op in _FUSED and targets[0] in ("u", None) and targets[1] in ("e", None):
+            lhs, rhs = _operands(graph, etype, message, None)
+            return {reduce.out: ops.spmm(relation, message.op, reduce.op, lhs, rhs)}
+    messages = _messages(graph, etype, message, None)
+    if reduce.msg not in messages:
+        raise InvalidInput(
+            f"the reduce function reads {reduce.msg!r}, but the message function returns "
+            f"{describe(messages)}"
+        )
+    return {reduce.out: ops.spmm(relation, "copy_rhs", reduce.op, None, messages[reduce.msg])}
+
+
+def _operands(
+    graph: Graph, etype: EdgeType, message: Message, relation: Relation | None
+) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    frames = {
+        "u": graph._src_frames[etype[0]],
+        "v": graph._dst_frames[etype[2]],
+        "e": graph._edge_frames[etype],
+    }
+
+    def operand(target: str | None, name: str | None) -> torch.Tensor | None:
+        return None if target is None or name is None else frames[target][name]
+
+    return operand(message.lhs_target, message.lhs), operand(message.rhs_target, message.rhs)
+
+
+def _messages(
+    graph: Graph, etype: EdgeType, message: Any, eids: torch.Tensor | None
+) -> Mapping[str, torch.Tensor]:
+    relation = graph._relations[etype]
+    if not isinstance(message, Message):
+        return message(EdgeBatch(graph, etype, relation, eids))  # type: ignore[no-any-return]
+    lhs, rhs = _operands(graph, etype, message, relation)
+    if eids is not None:
+        src, dst = relation.coo()
+        lhs = lhs[eids] if lhs is not None and message.lhs_target == "e" else lhs
+        rhs = rhs[eids] if rhs is not None and message.rhs_target == "e" else rhs
+        relation = Relation(relation.num_src, relation.num_dst, (src[eids], dst[eids]))
+    result = ops.sddmm(
+        relation, message.op, lhs, rhs, message.lhs_target or "u", message.rhs_target or "e"
+    )
+    return {message.out: result}
+
+
+def _reduce_by_degree(
+    frame: Frame, relation: Relation, messages: Mapping[str, torch.Tensor], reduce: Any
+) -> Mapping[str, torch.Tensor]:
+    """Call ``reduce`` once per in-degree: nodes of equal degree have mailboxes of equal shape."""
+    adjacency = relation.csc()
+    degrees = torch.diff(adjacency.indptr)
+    results: dict[str, torch.Tensor] = {}
+    rows: list[torch.Tensor] = []
+    parts: list[Mapping[str, torch.Tensor]] = []
+    for degree in torch.unique(degrees[degrees > 0]).tolist():
+        nodes = (degrees == degree).nonzero().flatten()
+        _, slots = incident_slots(adjacency, nodes)
+        eids = slots if adjacency.ordered else adjacency.eids[slots]
+        mailbox = {
+            name: value[eids].reshape(len(nodes), degree, *value.shape[1:])
+            for name, value in messages.items()
+        }
+        rows.append(nodes)
+        parts.append(reduce(NodeBatch(frame, nodes, mailbox)))
+    for name in parts[0] if parts else ():
+        values = torch.cat([part[name] for part in parts])
+        zeros = values.new_zeros((frame.num_rows, *values.shape[1:]))
+        results[name] = zeros.index_copy(0, torch.cat(rows), values)
+    return results
+
+
+def apply_edges(
+    graph: Graph, func: Any, edges: Any = ALL, etype: str | EdgeType | None = None
+) -> None:
+    """Compute edge features from the features of the edges and of their ends.
+
+    Parameters
+    ----------
+    func : Message or callable
+        For instance ``fn.u_dot_v("h", "h", "score")``, or a function of an :class:`EdgeBatch`.
+    edges : IDs, optional
+        Edges to compute; the others keep their value (zero where there was none).
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> import gnnlab.function as fn
+    >>> g = dgl.graph(([0, 1], [1, 0]))
+    >>> g.ndata["h"] = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> g.apply_edges(fn.u_dot_v("h", "h", "score"))
+    >>> g.edata["score"]
+    tensor([[11.],
+            [11.]])
+    """
+    name = graph.to_canonical_etype(etype)
+    frame = graph._edge_frames[name]
+    if is_all(edges):
+        _write(frame, _messages(graph, name, func, None))
+        return
+    if isinstance(edges, tuple):
+        edges = graph.edge_ids(*edges, etype=name)
+    eids = read_ids(edges, frame.num_rows, "edge", graph.device)
+    _write_rows(frame, eids, _messages(graph, name, func, eids))
+
+
+def _write_rows(frame: Frame, rows: torch.Tensor, values: Mapping[str, torch.Tensor]) -> None:
+    for name, value in values.items():
+        if name in frame:
+            column = frame[name]
+        else:
+            column = value.new_zeros((frame.num_rows, *value.shape[1:]))
+        frame[name] = column.index_copy(0, rows.long(), value)
+
+
+def apply_nodes(
+    graph: Graph,
+    func: Callable[[NodeBatch], Mapping[str, torch.Tensor]],
+    v: Any = ALL,
+    ntype: str | None = None,
+) -> None:
+    """Compute node features from node features with a function of a :class:`NodeBatch`."""
+    frame = graph._dst_frames[graph._ntype(ntype, graph._dst_frames)]
+    if is_all(v):
+        _write(frame, func(NodeBatch(frame, None, {})))
+        return
+    nodes = read_ids(v, frame.num_rows, "node", graph.device)
+    _write_rows(frame, nodes, func(NodeBatch(frame, nodes, {})))
+
+
+def multi_update_all(
+    graph: Graph,
+    etype_dict: Mapping[Any, tuple[Any, ...]],
+    cross_reducer: str | Callable[[list[torch.Tensor]], torch.Tensor],
+    apply_node_func: Callable[[NodeBatch], Mapping[str, torch.Tensor]] | None = None,
+) -> None:
+    """Message passing over several edge types, then a reduction of what meets at a node type.
+
+    Parameters
+    ----------
+    etype_dict : dict
+        Edge type → (message function, reduce function[, apply function]).
+    cross_reducer : {"sum", "mean", "max", "min", "stack"} or callable
+        How results of different edge types for one node type and name are combined; a callable
+        gets the list of tensors.
+    apply_node_func : callable, optional
+    """
+    if isinstance(cross_reducer, str) and cross_reducer not in _CROSS:
+        raise InvalidInput(
+            f"cross_reducer must be one of {describe(_CROSS)}; found {cross_reducer!r}"
+        )
+    found: dict[tuple[str, str], list[torch.Tensor]] = {}
+    for etype, functions in etype_dict.items():
+        name = graph.to_canonical_etype(etype)
+        part = graph[name].local_var()
+        update_all(part, *functions)
+        written = _written(part._dst_frames[name[2]], graph._dst_frames[name[2]])
+        for key, value in written.items():
+            found.setdefault((name[2], key), []).append(value)
+    for (ntype, key), values in found.items():
+        graph._dst_frames[ntype][key] = _cross(values, cross_reducer)
+    if apply_node_func is not None:
+        for ntype in dict.fromkeys(ntype for ntype, _ in found):
+            apply_nodes(graph, apply_node_func, ntype=ntype)
+
+
+def _written(after: Frame, before: Frame) -> dict[str, torch.Tensor]:
+    return {key: after[key] for key in after if key not in before or after[key] is not before[key]}
+
+
+def _cross(values: list[torch.Tensor], reducer: Any) -> torch.Tensor:
+    if callable(reducer):
+        return reducer(values)  # type: ignore[no-any-return]
+    if reducer == "stack":
+        return torch.stack(values, dim=1)
+    if len(values) == 1:
+        return values[0]
+    return _CROSS[reducer](torch.stack(values), 0)  # type: ignore[misc, no-any-return]
+
+
+def send_and_recv(
+    graph: Graph,
+    edges: Any,
+    message_func: Any,
+    reduce_func: Any,
+    apply_node_func: Any = None,
+    etype: str | EdgeType | None = None,
+) -> None:
+    """Message passing along some edges; nodes that no message reaches keep their features."""
+    name = graph.to_canonical_etype(etype)
+    if isinstance(edges, tuple):
+        edges = graph.edge_ids(*edges, etype=name)
+    eids = read_ids(edges, graph.num_edges(name), "edge", graph.device)
+    relation = graph._relations[name]
+    src, dst = relation.coo()
+    part = graph[name].local_var()
+    part._relations[name] = Relation(relation.num_src, relation.num_dst, (src[eids], dst[eids]))
+    part._edge_frames[name] = Frame(
+        len(eids), graph._edge_frames[name].rows(eids), graph.device, "edge"
+    )
+    update_all(part, message_func, reduce_func)
+    reached = torch.unique(dst[eids])
+    after, frame = part._dst_frames[name[2]], graph._dst_frames[name[2]]
+    _write_rows(frame, reached, {k: v[reached] for k, v in _written(after, frame).items()})
+    if apply_node_func is not None:
+        apply_nodes(graph, apply_node_func, reached, name[2])
+
+
+def pull(
+    graph: Graph,
+    v: Any,
+    message_func: Any,
+    reduce_func: Any,
+    apply_node_func: Any = None,
+    etype: str | EdgeType | None = None,
+) -> None:
+    """Message passing along the in-edges of some nodes."""
+    eids = graph.in_edges(v, form="eid", etype=etype)
+    send_and_recv(graph, eids, message_func, reduce_func, apply_node_func, etype)
+
+
+def push(
+    graph: Graph,
+    u: Any,
+    message_func: Any,
+    reduce_func: Any,
+    apply_node_func: Any = None,
+    etype: str | EdgeType | None = None,
+) -> None:
+    """Message passing along the out-edges of some nodes."""
+    eids = graph.out_edges(u, form="eid", etype=etype)
+    send_and_recv(graph, eids, message_func, reduce_func, apply_node_func, etype)

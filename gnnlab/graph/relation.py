@@ -1,0 +1,272 @@
+"""The structure of one edge type, in the formats that the work asks for.
+
+The same edges can be written as a list (COO), grouped by destination (CSC: who points at v?) or
+grouped by source (CSR: whom does u point at?). A relation starts with one of them, makes the others
+when they are first needed and keeps them. It never changes: adding an edge makes a new relation.
+
+Inside, IDs are int32 wherever they fit: half the memory and half the traffic of int64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.kernels.dtypes import torch_ids_dtype
+
+__all__ = ["Adjacency", "Relation"]
+
+
+class Adjacency:
+    """Edges grouped by one end: group v is ``indices[indptr[v]:indptr[v + 1]]``.
+
+    Attributes
+    ----------
+    indptr : torch.Tensor
+        Shape (number of groups + 1,), int64.
+    indices : torch.Tensor
+        Shape (E,), int32 or int64: the other end of each edge.
+    ordered : bool
+        True when slot k holds edge k.
+    """
+
+    __slots__ = ("_eids", "_keys", "indices", "indptr", "ordered")
+
+    def __init__(
+        self,
+        indptr: torch.Tensor,
+        indices: torch.Tensor,
+        eids: torch.Tensor | None = None,
+        keys: torch.Tensor | None = None,
+    ) -> None:
+        self.indptr = indptr
+        self.indices = indices
+        self._eids = eids
+        self._keys = keys  # the group of each edge, from which the edge IDs can still be made
+        self.ordered = eids is None and keys is None
+
+    @property
+    def eids(self) -> torch.Tensor:
+        """Edge ID of each slot, shape (E,), int32 or int64; made when it is first read."""
+        if self._eids is None:
+            if self._keys is None:
+                dtype = torch_ids_dtype(len(self.indices))
+                self._eids = torch.arange(
+                    len(self.indices), dtype=dtype, device=self.indices.device
+                )
+            else:
+                # The sort that grouped the edges, now of edge IDs: each lands in its edge's slot.
+                groups = len(self.indptr) - 1
+                grouped = kernels.csc.group_by(self._keys.numpy(), None, groups)[1]
+                self._eids = torch.from_numpy(grouped)
+        return self._eids
+
+    def to(self, device: torch.device) -> Adjacency:
+        """Return a copy on another device, with its edge IDs."""
+        eids = None if self.ordered else self.eids.to(device)
+        return Adjacency(self.indptr.to(device), self.indices.to(device), eids)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Adjacency, (self.indptr, self.indices, None if self.ordered else self.eids)
+
+
+class Relation:
+    """Directed edges from ``num_src`` nodes to ``num_dst`` nodes.
+
+    Give one of the three formats; all index tensors on one device.
+
+    Parameters
+    ----------
+    num_src, num_dst : int
+    coo : tuple of torch.Tensor, optional
+        Source and destination of each edge, shapes (E,).
+    csc, csr : Adjacency, optional
+        Edges grouped by destination and by source.
+    """
+
+    __slots__ = ("_coo", "_csc", "_csr", "num_dst", "num_edges", "num_src")
+
+    def __init__(
+        self,
+        num_src: int,
+        num_dst: int,
+        coo: tuple[torch.Tensor, torch.Tensor] | None = None,
+        csc: Adjacency | None = None,
+        csr: Adjacency | None = None,
+    ) -> None:
+        self.num_src = num_src
+        self.num_dst = num_dst
+        self._coo, self._csc, self._csr = coo, csc, csr
+        known = coo[0] if coo is not None else csc.indices if csc is not None else csr.indices  # type: ignore[union-attr]
+        self.num_edges = len(known)
+
+    @classmethod
+    def from_edges(
+        cls, src: torch.Tensor, dst: torch.Tensor, num_src: int, num_dst: int
+    ) -> Relation:
+        """Check IDs against the number of nodes, narrow them to int32 where they fit, and keep them."""
+        if src.shape != dst.shape or src.ndim != 1:
+            raise InvalidInput(
+                f"an edge needs one source and one destination; found {tuple(src.shape)} sources "
+                f"and {tuple(dst.shape)} destinations"
+            )
+        for ids, bound, end in ((src, num_src, "source"), (dst, num_dst, "destination")):
+            check_ids(ids, bound, f"{end} node")
+        return cls(num_src, num_dst, (narrow(src, num_src), narrow(dst, num_dst)))
+
+    # ---------------------------------------------------------------- formats
+    @property
+    def device(self) -> torch.device:
+        """Where the index tensors are."""
+        return self._any().device
+
+    def _any(self) -> torch.Tensor:
+        if self._coo is not None:
+            return self._coo[0]
+        return (self._csc or self._csr).indices  # type: ignore[union-attr]
+
+    def created(self) -> list[str]:
+        """Names of the formats that exist now."""
+        formats = {"coo": self._coo, "csr": self._csr, "csc": self._csc}
+        return [name for name, value in formats.items() if value is not None]
+
+    def only(self, formats: list[str]) -> Relation:
+        """Return a relation that holds just these formats (made where they are missing)."""
+        return Relation(
+            self.num_src,
+            self.num_dst,
+            self.coo() if "coo" in formats else None,
+            self.csc() if "csc" in formats else None,
+            self.csr() if "csr" in formats else None,
+        )
+
+    def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Source and destination of each edge, in edge-ID order; shapes (E,), int32 or int64."""
+        if self._coo is None:
+            if self._csc is not None:
+                dst, src = _to_coo(self._csc, self.num_dst)
+            else:
+                src, dst = _to_coo(self._csr, self.num_src)  # type: ignore[arg-type]
+            self._coo = src, dst
+        return self._coo
+
+    def csc(self) -> Adjacency:
+        """Edges grouped by destination."""
+        if self._csc is None:
+            self._csc = self._group(by_source=False)
+        return self._csc
+
+    def csr(self) -> Adjacency:
+        """Edges grouped by source."""
+        if self._csr is None:
+            self._csr = self._group(by_source=True)
+        return self._csr
+
+    def _group(self, by_source: bool) -> Adjacency:
+        src, dst = self.coo()
+        keys, values = (src, dst) if by_source else (dst, src)
+        groups = self.num_src if by_source else self.num_dst
+        if keys.is_cuda:
+            counts = torch.bincount(keys, minlength=groups)
+            order = torch.argsort(keys, stable=True)
+            indptr = torch.zeros(groups + 1, dtype=torch.int64, device=keys.device)
+            torch.cumsum(counts, 0, out=indptr[1:])
+            return Adjacency(indptr, values[order], order)
+        if _is_sorted(keys):
+            indptr = torch.searchsorted(keys, torch.arange(groups + 1, dtype=keys.dtype))
+            return Adjacency(indptr, values)
+        sorted_ = kernels.csc.group_by(keys.numpy(), values.numpy(), groups)
+        indptr, indices = map(torch.from_numpy, sorted_)
+        return Adjacency(indptr, indices, keys=keys)
+
+    def create_formats(self) -> None:
+        """Make all formats and their edge IDs now, so that forked children share them."""
+        self.coo()
+        _ = self.csc().eids, self.csr().eids
+
+    # ---------------------------------------------------------------- queries
+    def in_degrees(self) -> torch.Tensor:
+        """In-degree of every destination, shape (num_dst,), int64."""
+        if self._csc is None and self._coo is not None:
+            return torch.bincount(self._coo[1], minlength=self.num_dst)
+        return torch.diff(self.csc().indptr)
+
+    def out_degrees(self) -> torch.Tensor:
+        """Out-degree of every source, shape (num_src,), int64."""
+        if self._csr is None and self._coo is not None:
+            return torch.bincount(self._coo[0], minlength=self.num_src)
+        return torch.diff(self.csr().indptr)
+
+    def reverse(self) -> Relation:
+        """Return the relation with each edge turned around; arrays are shared, not copied."""
+        coo = None if self._coo is None else (self._coo[1], self._coo[0])
+        return Relation(self.num_dst, self.num_src, coo, self._csr, self._csc)
+
+    def to(self, device: torch.device) -> Relation:
+        """Return a copy on another device."""
+        coo = None if self._coo is None else (self._coo[0].to(device), self._coo[1].to(device))
+        csc = None if self._csc is None else self._csc.to(device)
+        csr = None if self._csr is None else self._csr.to(device)
+        return Relation(self.num_src, self.num_dst, coo, csc, csr)
+
+    def pinned(self) -> Relation:
+        """Return a copy in pinned main memory."""
+        for tensor in (copy := Relation(*self.__reduce__()[1])).tensors():
+            torch.cuda.check_error(
+                int(torch.cuda.cudart().cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0))
+            )
+        return copy
+
+    def tensors(self) -> list[torch.Tensor]:
+        """All index tensors that exist now, for moving them into shared memory."""
+        found = list(self._coo or ())
+        for adjacency in (self._csc, self._csr):
+            if adjacency is not None:
+                found += [adjacency.indptr, adjacency.indices]
+                found += [] if adjacency._eids is None else [adjacency._eids]
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Relation, (self.num_src, self.num_dst, self._coo, self._csc, self._csr)
+
+
+def _is_sorted(keys: torch.Tensor) -> bool:
+    head = keys[:1024]  # settles it at once for most edge lists
+    return all(bool((part[1:] >= part[:-1]).all()) for part in (head, keys))
+
+
+def _to_coo(adjacency: Adjacency, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Write grouped edges as (group of each edge, other end of each edge), in edge-ID order."""
+    device = adjacency.indices.device
+    row_ids = torch.arange(groups, dtype=torch_ids_dtype(groups), device=device)
+    rows = torch.repeat_interleave(
+        row_ids, torch.diff(adjacency.indptr), output_size=len(adjacency.indices)
+    )
+    if adjacency.ordered:
+        return rows, adjacency.indices
+    keys, values = torch.empty_like(rows), torch.empty_like(adjacency.indices)
+    eids = adjacency.eids.long()
+    keys[eids], values[eids] = rows, adjacency.indices
+    return keys, values
+
+
+def check_ids(ids: torch.Tensor, bound: int, what: str) -> None:
+    """Raise OutOfRange unless all IDs lie in ``range(bound)``."""
+    if len(ids) == 0:
+        return
+    low, high = (int(x) for x in ids.aminmax())
+    if low < 0 or high >= bound:
+        wrong = low if low < 0 else high
+        raise OutOfRange(
+            f"{what} {wrong} does not exist: IDs must be from 0 to {bound - 1}"
+            if bound
+            else f"{what} {wrong} does not exist: there are none of this type"
+        )
+
+
+def narrow(ids: torch.Tensor, bound: int) -> torch.Tensor:
+    """Return IDs of ``range(bound)`` as int32 where they fit, contiguous."""
+    return ids.to(torch_ids_dtype(bound)).contiguous()

@@ -1,0 +1,234 @@
+"""Graphs cut out of graphs.
+
+A subgraph remembers where its parts come from: ``ndata[NID]`` and ``edata[EID]`` hold the original
+IDs, and features follow, gathered when they are first read.
+
+References
+----------
+DGL user guide, chapter 6.4 (``in_subgraph`` as a sampler), API reference "Subgraph Extraction".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.ids import edge_dict, node_dict, read_ids
+from gnnlab.graph.names import EID, NID, EdgeType
+from gnnlab.graph.queries import incident_slots
+from gnnlab.graph.relation import Relation
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+__all__ = [
+    "edge_subgraph",
+    "edge_type_subgraph",
+    "in_subgraph",
+    "node_subgraph",
+    "node_type_subgraph",
+    "out_subgraph",
+]
+
+
+def node_subgraph(
+    graph: Graph, nodes: Any, *, relabel_nodes: bool = True, store_ids: bool = True
+) -> Graph:
+    """The graph of the given nodes and of all edges between them.
+
+    Parameters
+    ----------
+    nodes : IDs, boolean mask, or dict of them by node type
+        Types that are left out of a dict keep no node.
+    relabel_nodes : bool
+        Number the kept nodes from 0, in the order given. Without it all nodes stay.
+    store_ids : bool
+        Keep original IDs in ``ndata[NID]`` and ``edata[EID]``.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+    >>> part = g.subgraph([1, 2, 0])
+    >>> part.edges(), part.edata[dgl.EID]
+    ((tensor([2, 0]), tensor([0, 1])), tensor([0, 1]))
+    """
+    given = node_dict(graph, nodes)
+    kept = {
+        ntype: read_ids(given.get(ntype, []), graph.num_nodes(ntype), "node", graph.device)
+        for ntype in graph.ntypes
+    }
+    position = {}
+    for ntype, ids in kept.items():
+        position[ntype] = torch.full((graph.num_nodes(ntype),), -1, device=graph.device)
+        position[ntype][ids] = torch.arange(len(ids), device=graph.device)
+    edges = {}
+    for etype, relation in graph._relations.items():
+        src, dst = relation.coo()
+        inside = (position[etype[0]][src] >= 0) & (position[etype[2]][dst] >= 0)
+        edges[etype] = inside.nonzero().flatten()
+    return _keep(graph, edges, kept if relabel_nodes else None, store_ids)
+
+
+def edge_subgraph(
+    graph: Graph,
+    edges: Any,
+    *,
+    relabel_nodes: bool = True,
+    store_ids: bool = True,
+    preserve_nodes: bool | None = None,
+) -> Graph:
+    """The graph of the given edges and of their ends.
+
+    Parameters
+    ----------
+    edges : IDs, boolean mask, or dict of them by edge type
+    relabel_nodes : bool
+        Keep only the ends of the edges, numbered from 0 in ascending order of their IDs. Without it
+        all nodes stay.
+    store_ids : bool
+        Keep original IDs in ``ndata[NID]`` and ``edata[EID]``.
+    preserve_nodes : bool, optional
+        Old name for ``not relabel_nodes``.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+    >>> g.edge_subgraph([2]).ndata[dgl.NID]
+    tensor([2, 3])
+    """
+    relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
+    given = edge_dict(graph, edges)
+    kept = {
+        etype: read_ids(given.get(etype, []), relation.num_edges, "edge", graph.device)
+        for etype, relation in graph._relations.items()
+    }
+    if not relabel:
+        return _keep(graph, kept, None, store_ids)
+    used: dict[str, list[torch.Tensor]] = {ntype: [] for ntype in graph.ntypes}
+    for etype, eids in kept.items():
+        src, dst = graph._relations[etype].coo()
+        used[etype[0]].append(src[eids])
+        used[etype[2]].append(dst[eids])
+    empty = torch.empty(0, dtype=torch.int64, device=graph.device)
+    nodes = {ntype: torch.unique(torch.cat([empty, *ids])) for ntype, ids in used.items()}
+    return _keep(graph, kept, nodes, store_ids)
+
+
+def in_subgraph(
+    graph: Graph, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
+) -> Graph:
+    """All in-edges of the given nodes; all nodes stay unless ``relabel_nodes``.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.graph(([0, 1, 2, 3], [2, 2, 3, 0]))
+    >>> g.in_subgraph([2]).edges()
+    (tensor([0, 1]), tensor([2, 2]))
+    """
+    return _incident_subgraph(graph, nodes, relabel_nodes, store_ids, inward=True)
+
+
+def out_subgraph(
+    graph: Graph, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
+) -> Graph:
+    """All out-edges of the given nodes; all nodes stay unless ``relabel_nodes``."""
+    return _incident_subgraph(graph, nodes, relabel_nodes, store_ids, inward=False)
+
+
+def _incident_subgraph(
+    graph: Graph, nodes: Any, relabel_nodes: bool, store_ids: bool, inward: bool
+) -> Graph:
+    given = node_dict(graph, nodes)
+    edges = {}
+    for etype, relation in graph._relations.items():
+        ntype = etype[2] if inward else etype[0]
+        ids = read_ids(given.get(ntype, []), graph.num_nodes(ntype), "node", graph.device)
+        adjacency = relation.csc() if inward else relation.csr()
+        slots = incident_slots(adjacency, ids)[1]
+        edges[etype] = slots if adjacency.ordered else adjacency.eids[slots]
+    if relabel_nodes:
+        return edge_subgraph(graph, edges, store_ids=store_ids)
+    return _keep(graph, edges, None, store_ids)
+
+
+def node_type_subgraph(graph: Graph, ntypes: Iterable[str]) -> Graph:
+    """The graph of some node types and of all edge types between them; features are shared."""
+    kept = [graph._ntype(ntype) for ntype in ntypes]
+    etypes = [e for e in graph.canonical_etypes if e[0] in kept and e[2] in kept]
+    return _keep_types(graph, [ntype for ntype in graph.ntypes if ntype in kept], etypes)
+
+
+def edge_type_subgraph(graph: Graph, etypes: Iterable[str | EdgeType]) -> Graph:
+    """The graph of some edge types and of the node types at their ends; features are shared."""
+    kept = [graph.to_canonical_etype(etype) for etype in etypes]
+    ends = {ntype for etype in kept for ntype in (etype[0], etype[2])}
+    return _keep_types(
+        graph,
+        [ntype for ntype in graph.ntypes if ntype in ends],
+        [etype for etype in graph.canonical_etypes if etype in kept],
+    )
+
+
+def _keep_types(graph: Graph, ntypes: list[str], etypes: list[EdgeType]) -> Graph:
+    return graph.derive(
+        {etype: graph._relations[etype] for etype in etypes},
+        {ntype: graph.num_nodes(ntype) for ntype in ntypes},
+        {ntype: graph._src_frames[ntype].copy() for ntype in ntypes},
+        {etype: graph._edge_frames[etype].copy() for etype in etypes},
+    )
+
+
+def _keep(
+    graph: Graph,
+    edges: Mapping[EdgeType, torch.Tensor],
+    nodes: Mapping[str, torch.Tensor] | None,
+    store_ids: bool,
+) -> Graph:
+    """Cut out edges and, where ``nodes`` is given, nodes; features follow when they are read."""
+    if nodes is None:
+        node_frames = {name: frame.copy() for name, frame in graph._src_frames.items()}
+        sizes = {name: frame.num_rows for name, frame in graph._src_frames.items()}
+    else:
+        sizes = {name: len(ids) for name, ids in nodes.items()}
+        node_frames = {
+            name: frame_of(graph, graph._src_frames[name], ids, store_ids)
+            for name, ids in nodes.items()
+        }
+    relations, edge_frames = {}, {}
+    for etype, eids in edges.items():
+        src, dst = graph._relations[etype].coo()
+        src, dst = src[eids], dst[eids]
+        if nodes is not None:
+            src = _local(nodes[etype[0]], src, graph.num_nodes(etype[0]))
+            dst = _local(nodes[etype[2]], dst, graph.num_nodes(etype[2]))
+        relations[etype] = Relation(sizes[etype[0]], sizes[etype[2]], (src, dst))
+        edge_frames[etype] = frame_of(graph, graph._edge_frames[etype], eids, store_ids)
+    return graph.derive(relations, sizes, node_frames, edge_frames)
+
+
+def _local(kept: torch.Tensor, ids: torch.Tensor, bound: int) -> torch.Tensor:
+    position = torch.full((bound,), -1, dtype=ids.dtype, device=ids.device)
+    position[kept.long()] = torch.arange(len(kept), dtype=ids.dtype, device=ids.device)
+    return position[ids]
+
+
+def frame_of(graph: Graph, frame: Frame, rows: torch.Tensor, store_ids: bool = True) -> Frame:
+    """A frame of some rows of another, deferred, with their original IDs under ``NID``/``EID``."""
+    columns: dict[str, torch.Tensor | Deferred] = frame.rows(rows)
+    if store_ids:
+        columns[NID if frame.what == "node" else EID] = graph._ids(rows)
+    return Frame(len(rows), columns, graph.device, frame.what)

@@ -1,0 +1,110 @@
+"""The little objects behind ``g.ndata``, ``g.nodes[...]`` and ``g.edges(...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.names import EdgeType, describe
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+__all__ = ["EdgeView", "NodeView", "frame_view"]
+
+
+def frame_view(frames: Mapping[Any, Frame]) -> Frame | TypedFrames:
+    """The features of one type, or of several at once."""
+    return next(iter(frames.values())) if len(frames) == 1 else TypedFrames(frames)
+
+
+class TypedFrames(MutableMapping[str, Any]):
+    """Features of several types: name → {type: tensor}."""
+
+    def __init__(self, frames: Mapping[Any, Frame]) -> None:
+        self._frames = frames
+
+    def __getitem__(self, name: str) -> dict[Any, torch.Tensor]:
+        found = {kind: frame[name] for kind, frame in self._frames.items() if name in frame}
+        if not found:
+            raise NotFound(f"no type has a feature {name!r}; the features are: {describe(self)}")
+        return found
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        if not isinstance(values, Mapping):
+            raise InvalidInput(
+                f"the graph has several types; give feature {name!r} as {{type: tensor}} "
+                f"with types of {describe(self._frames)}"
+            )
+        for kind, value in values.items():
+            self._frame(kind)[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        for kind in self[name]:
+            del self._frames[kind][name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for frame in self._frames.values() for name in frame))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def _frame(self, kind: Any) -> Frame:
+        if kind in self._frames:
+            return self._frames[kind]
+        found = [known for known in self._frames if isinstance(known, tuple) and known[1] == kind]
+        if len(found) != 1:
+            raise NotFound(f"no type {kind!r}, or several; the types are {describe(self._frames)}")
+        return self._frames[found[0]]
+
+
+class Space:
+    """What ``g.nodes[ntype]`` and ``g.edges[etype]`` return; ``.data`` holds the features."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: Frame) -> None:
+        self.data = data
+
+
+class NodeView:
+    """``g.nodes``: call it for IDs, index it by node type for features."""
+
+    __slots__ = ("_frames", "_graph")
+
+    def __init__(self, graph: Graph, frames: Mapping[str, Frame]) -> None:
+        self._graph = graph
+        self._frames = frames
+
+    def __call__(self, ntype: str | None = None) -> torch.Tensor:
+        """Return the node IDs 0 … N−1 of a type, shape (N,)."""
+        count = self._frames[self._graph._ntype(ntype, self._frames)].num_rows
+        return torch.arange(count, dtype=self._graph.idtype, device=self._graph.device)
+
+    def __getitem__(self, ntype: str | None) -> Space:
+        return Space(self._frames[self._graph._ntype(ntype, self._frames)])
+
+
+class EdgeView:
+    """``g.edges``: call it for the ends of the edges, index it by edge type for features."""
+
+    __slots__ = ("_graph",)
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def __call__(
+        self, form: str = "uv", order: str = "eid", etype: str | EdgeType | None = None
+    ) -> Any:
+        """Return sources, destinations and edge IDs; see :func:`gnnlab.graph.queries.all_edges`."""
+        return self._graph.all_edges(form, order, etype)
+
+    def __getitem__(self, etype: str | EdgeType) -> Space:
+        return Space(self._graph._edge_frames[self._graph.to_canonical_etype(etype)])

@@ -1,0 +1,43 @@
+"""Floor 0: plain arrays in, plain arrays out.
+
+Each module holds one concept and knows nothing of graphs: ``csc`` (sorting edges by their end),
+``sample`` (choosing neighbors), ``relabel`` (global to local IDs), ``spmm`` and ``sddmm`` (messages),
+``gather`` (rows of a feature matrix), ``rng`` (random numbers without state), ``threads``.
+
+The modules are imported when first used: numba takes about half a second to import, and a program
+that only builds a graph on a GPU never needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+__all__ = [
+    "csc",
+    "dtypes",
+    "gather",
+    "relabel",
+    "relabel_torch",
+    "rng",
+    "sample",
+    "sample_torch",
+    "sddmm",
+    "spmm",
+    "threads",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in __all__:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}"
+    )
+
+
+def node_list(num_nodes: int, device_type: str) -> Any:
+    """Open the list of distinct nodes that fits a device ("cpu", "cuda"); see ``relabel.NodeList``."""
+    module = "relabel" if device_type == "cpu" else "relabel_torch"
+    return importlib.import_module(f"{__name__}.{module}").NodeList(num_nodes)

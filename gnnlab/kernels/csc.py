@@ -1,0 +1,170 @@
+"""Sorting edges by one of their ends.
+
+A graph arrives as a list of edges (COO). To ask "who points at v?" quickly, the edges are grouped
+by destination: ``indptr[v]:indptr[v + 1]`` then names the run of v's in-edges (CSC; grouped by
+source it is called CSR). Grouping is a counting sort, and it is stable: within a run the edges keep
+the order in which they were given, which makes sampling reproducible.
+
+For large graphs a plain counting sort jumps through memory at random. Two passes are faster: first
+deal the edges into buckets of neighboring keys, then sort each bucket inside the cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gnnlab.kernels import threads
+from gnnlab.kernels.dtypes import ids_dtype
+
+__all__ = ["expand", "group_by"]
+
+_SMALL = 1 << 17
+_BUCKETS = 512
+
+
+def group_by(
+    keys: np.ndarray, values: np.ndarray | None, num_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Group values by key, stably.
+
+    Parameters
+    ----------
+    keys : ndarray
+        Shape (E,), int32 or int64, each in ``range(num_groups)`` (not checked).
+    values : ndarray, optional
+        Shape (E,), int32 or int64. None stands for the positions 0 … E−1.
+    num_groups : int
+
+    Returns
+    -------
+    indptr : ndarray
+        Shape (num_groups + 1,), int64; group k is ``indptr[k]:indptr[k + 1]``.
+    grouped : ndarray
+        Shape (E,), the values group by group, in their original order within a group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnnlab.kernels import csc
+    >>> csc.group_by(np.array([2, 0, 2]), np.array([7, 8, 9]), 3)
+    (array([0, 1, 1, 3]), array([8, 7, 9]))
+    """
+    dtype = ids_dtype(len(keys)) if values is None else values.dtype
+    source = np.empty(0, dtype) if values is None else values
+    grouped = np.empty(len(keys), dtype)
+    if len(keys) < _SMALL or num_groups < _BUCKETS:
+        return _group_small(keys, source, num_groups, grouped), grouped
+    return _group_large(keys, source, num_groups, grouped), grouped
+
+
+def expand(indptr: np.ndarray, dtype: type[np.signedinteger]) -> np.ndarray:
+    """Return the group of each slot: the inverse of ``indptr``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnnlab.kernels import csc
+    >>> csc.expand(np.array([0, 1, 1, 3]), np.int64)
+    array([0, 2, 2])
+    """
+    return np.repeat(np.arange(len(indptr) - 1, dtype=dtype), np.diff(indptr))
+
+
+@njit(nogil=True, cache=True)
+def _group_small(keys, values, num_groups, grouped):  # type: ignore[no-untyped-def]
+    indptr = np.zeros(num_groups + 1, np.int64)
+    for e in range(len(keys)):
+        indptr[keys[e] + 1] += 1
+    for k in range(num_groups):
+        indptr[k + 1] += indptr[k]
+    free = indptr[:-1].copy()
+    if len(values) == len(keys):
+        for e in range(len(keys)):
+            k = keys[e]
+            grouped[free[k]] = values[e]
+            free[k] += 1
+    else:
+        for e in range(len(keys)):
+            k = keys[e]
+            grouped[free[k]] = e
+            free[k] += 1
+    return indptr
+
+
+def _group_large(
+    keys: np.ndarray, values: np.ndarray, num_groups: int, grouped: np.ndarray
+) -> np.ndarray:
+    shift = max((num_groups - 1).bit_length() - _BUCKETS.bit_length() + 1, 0)
+    num_buckets = ((num_groups - 1) >> shift) + 1
+    workers = threads.num_threads()
+    step = -(-len(keys) // workers)
+    counts = np.zeros((workers, num_buckets), np.int64)
+
+    def count(lo: int, hi: int) -> None:
+        _count_buckets(keys, lo, hi, shift, counts[lo // step])
+
+    threads.run_chunks(count, len(keys), step)
+    # free[t, b]: where thread t writes its first edge of bucket b
+    sizes = counts.sum(0)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    free = starts[:-1] + np.cumsum(counts, 0) - counts
+    # The low bits of the key are all that the second pass needs.
+    low_keys = np.empty(len(keys), np.uint16 if shift <= 16 else np.uint32)
+    dealt = np.empty(len(keys), grouped.dtype)
+
+    def deal(lo: int, hi: int) -> None:
+        _deal_to_buckets(keys, values, lo, hi, shift, free[lo // step], low_keys, dealt)
+
+    threads.run_chunks(deal, len(keys), step)
+    indptr = np.empty(num_groups + 1, np.int64)
+    indptr[-1] = len(keys)
+
+    def sort(lo: int, hi: int) -> None:
+        _sort_buckets(low_keys, dealt, starts, lo, hi, shift, indptr, grouped)
+
+    threads.run_chunks(sort, num_buckets, -(-num_buckets // (4 * workers)))
+    return indptr
+
+
+@njit(nogil=True, cache=True)
+def _count_buckets(keys, lo, hi, shift, counts):  # type: ignore[no-untyped-def]
+    for e in range(lo, hi):
+        counts[keys[e] >> shift] += 1
+
+
+@njit(nogil=True, cache=True)
+def _deal_to_buckets(keys, values, lo, hi, shift, free, low_keys, dealt):  # type: ignore[no-untyped-def]
+    low = (1 << shift) - 1
+    positions = len(values) != len(keys)
+    for e in range(lo, hi):
+        k = keys[e]
+        p = free[k >> shift]
+        free[k >> shift] = p + 1
+        low_keys[p] = k & low
+        if positions:
+            dealt[p] = e
+        else:
+            dealt[p] = values[e]
+
+
+@njit(nogil=True, cache=True)
+def _sort_buckets(low_keys, dealt, starts, lo, hi, shift, indptr, grouped):  # type: ignore[no-untyped-def]
+    width = 1 << shift
+    free = np.empty(width, np.int64)
+    for b in range(lo, hi):
+        first = b << shift
+        last = min(first + width, len(indptr) - 1)
+        free[:] = 0
+        for p in range(starts[b], starts[b + 1]):
+            free[low_keys[p]] += 1
+        total = starts[b]
+        for i in range(last - first):
+            count = free[i]
+            free[i] = total
+            indptr[first + i] = total
+            total += count
+        for p in range(starts[b], starts[b + 1]):
+            i = low_keys[p]
+            grouped[free[i]] = dealt[p]
+            free[i] += 1

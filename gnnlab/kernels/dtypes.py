@@ -1,0 +1,18 @@
+"""How wide an ID has to be: int32 while it fits, else int64. No numba here, so it loads at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+__all__ = ["ids_dtype", "torch_ids_dtype"]
+
+
+def ids_dtype(bound: int) -> type[np.signedinteger]:
+    """Return numpy's int32 when all of ``range(bound)`` fits in it, else int64."""
+    return np.int32 if bound <= np.iinfo(np.int32).max else np.int64
+
+
+def torch_ids_dtype(bound: int) -> torch.dtype:
+    """Return torch's int32 when all of ``range(bound)`` fits in it, else int64."""
+    return torch.int32 if ids_dtype(bound) is np.int32 else torch.int64

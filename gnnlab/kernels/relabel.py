@@ -1,0 +1,162 @@
+"""From global to local IDs.
+
+A block numbers its nodes from 0: first the seeds, then each new neighbor at first sight. Finding
+out whether a node is new usually takes a hash table; here it takes one array, indexed by global ID,
+that holds the local ID or −1. The array is as long as the graph has nodes, so it is borrowed from a
+pool, and only the entries that were written are cleared when it goes back.
+
+One list grows through all layers: the sources of a layer are the destinations of the layer before
+it, so nothing is ever numbered twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numba import njit
+
+from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.kernels.dtypes import ids_dtype
+
+__all__ = ["NodeList"]
+
+_POOL: dict[int, list[np.ndarray]] = {}
+_POOL_SIZE = 4
+
+
+class NodeList:
+    """A growing list of distinct nodes that knows the position of each; close it after use.
+
+    Parameters
+    ----------
+    num_nodes : int
+        Number of nodes of the graph, a bound on the IDs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.kernels.relabel import NodeList
+    >>> with NodeList(10) as nodes:
+    ...     nodes.start(torch.tensor([7, 3]))
+    ...     print(nodes.add(torch.tensor([3, 5, 7, 5])).tolist(), nodes.ids.tolist())
+    [1, 2, 0, 2] [7, 3, 5]
+    """
+
+    def __init__(self, num_nodes: int) -> None:
+        self.num_nodes = num_nodes
+        self.count = 0
+        self._ids = np.empty(0, ids_dtype(num_nodes))
+        try:
+            self._position = _POOL.setdefault(num_nodes, []).pop()
+        except IndexError:
+            self._position = np.full(num_nodes, -1, np.int32)
+
+    def close(self) -> None:
+        """Clear the array of positions and give it back to the pool."""
+        _clear(self._position, self._ids, self.count)
+        if len(_POOL) > _POOL_SIZE:
+            _POOL.clear()
+        pool = _POOL.setdefault(self.num_nodes, [])
+        if len(pool) < _POOL_SIZE:
+            pool.append(self._position)
+
+    def __enter__(self) -> NodeList:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def ids(self) -> torch.Tensor:
+        """Global IDs in order of entry, shape (count,), int32 where they fit."""
+        return torch.from_numpy(self._ids[: self.count])
+
+    def _reserve(self, extra: int) -> None:
+        # The relabelling loop writes one place ahead, hence the + 1.
+        need = min(self.count + extra, self.num_nodes) + 1
+        if need > len(self._ids):
+            grown = np.empty(need, self._ids.dtype)
+            grown[: self.count] = self._ids[: self.count]
+            self._ids = grown
+
+    def start(self, seeds: torch.Tensor) -> None:
+        """Enter the seeds.
+
+        Parameters
+        ----------
+        seeds : torch.Tensor
+            Shape (S,), int32 or int64.
+
+        Raises
+        ------
+        InvalidInput
+            A seed stands twice.
+        OutOfRange
+            A seed does not exist.
+        """
+        self._reserve(len(seeds))
+        self.count = int(_enter(seeds.numpy(), self.num_nodes, self._ids, self._position))
+        if self.count < len(seeds):
+            node = int(seeds[self.count])
+            if 0 <= node < self.num_nodes:
+                raise InvalidInput(
+                    f"node {node} stands twice among the seed (destination) nodes, which must be "
+                    "distinct; pass torch.unique(seeds)"
+                )
+            raise OutOfRange(
+                f"node {node} does not exist: the graph has nodes 0 to {self.num_nodes - 1}"
+            )
+
+    def add(self, ids: torch.Tensor) -> torch.Tensor:
+        """Enter the nodes that are not in the list yet, and return the local IDs of all.
+
+        Parameters
+        ----------
+        ids : torch.Tensor
+            Shape (E,), int32 or int64, in range (not checked).
+
+        Returns
+        -------
+        torch.Tensor
+            Shape (E,), int32.
+        """
+        self._reserve(len(ids))
+        local = np.empty(len(ids), np.int32)
+        self.count = int(_relabel(ids.numpy(), self._ids, self.count, self._position, local))
+        return torch.from_numpy(local)
+
+    def find(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return the local ID of each node, shape (E,), int32; −1 where it is not in the list."""
+        return torch.from_numpy(self._position[ids.numpy()])
+
+
+@njit(nogil=True, cache=True)
+def _enter(seeds, num_nodes, ids, position):  # type: ignore[no-untyped-def]
+    for i in range(len(seeds)):
+        v = seeds[i]
+        if v < 0 or v >= num_nodes or position[v] >= 0:
+            return i
+        position[v] = i
+        ids[i] = v
+    return len(seeds)
+
+
+@njit(nogil=True, cache=True)
+def _relabel(nodes, ids, count, position, local):  # type: ignore[no-untyped-def]
+    # No branch: every step writes, and the counter moves only for a new node.
+    for e in range(len(nodes)):
+        v = nodes[e]
+        p = position[v]
+        new = p < 0
+        ids[count] = v
+        p = np.int32(count) if new else p
+        position[v] = p
+        local[e] = p
+        count += new
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _clear(position, ids, count):  # type: ignore[no-untyped-def]
+    for i in range(count):
+        position[ids[i]] = -1

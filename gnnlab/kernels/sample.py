@@ -1,0 +1,365 @@
+"""Choosing neighbors.
+
+For each seed node take ``fanout`` of its in-edges. The work is cut into flat loops, first counting
+and then picking for all seeds, so that the processor overlaps the cache misses of many nodes. Each
+seed draws from a stream of its own, named by its ID (see ``rng``), so the result does not depend on
+the order of the seeds or on the number of threads.
+
+Two methods pick k of d positions. Floyd's draws k numbers and never rejects one. For weights, every
+position gets the score log(u) / w and the k largest win, which equals drawing one after another in
+proportion to the weights.
+
+References
+----------
+Bentley and Floyd, "Programming Pearls: A Sample of Brilliance", CACM 1987.
+Efraimidis and Spirakis, "Weighted random sampling with a reservoir", IPL 2006.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gnnlab.errors import InvalidInput
+from gnnlab.kernels import threads
+from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.kernels.rng import below, draw, mix, uniform
+
+__all__ = ["edge_slots", "full_neighbors", "sample_neighbors"]
+
+ALL = -1
+_SCAN_LIMIT = 32
+_GRAIN = 4096
+_NOTHING = np.empty(0, np.int64)
+_NO_WEIGHTS = np.empty(0, np.float64)
+
+
+def sample_neighbors(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    seeds: np.ndarray,
+    fanout: int,
+    key: int,
+    *,
+    replace: bool = False,
+    weights: np.ndarray | None = None,
+    eids: np.ndarray | None = None,
+    excluded: np.ndarray | None = None,
+    names: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sample in-edges of each seed.
+
+    Parameters
+    ----------
+    indptr, indices : ndarray
+        The graph grouped by destination, shapes (N + 1,) int64 and (E,) int32 or int64.
+    seeds : ndarray
+        Shape (S,), IDs in range (not checked); may repeat.
+    fanout : int
+        In-edges per seed; −1 takes all that may be taken.
+    key : int
+        64-bit name of this call's randomness.
+    replace : bool
+        Draw with replacement: a seed with any in-edge then gets exactly ``fanout``.
+    weights : ndarray, optional
+        Shape (E,) by edge ID: bool (a mask), float32 or float64. An edge of weight 0 is never taken.
+    eids : ndarray, optional
+        Shape (E,), the edge ID of each slot, for ``weights``; None when slot k is edge k.
+    excluded : ndarray, optional
+        Shape (X,), int64, sorted slots that must not be taken.
+    names : ndarray, optional
+        Shape (S,): names of the seeds' random streams, their IDs unless given. A part of a graph
+        passes original IDs here, so that cutting a graph does not change a sample.
+
+    Returns
+    -------
+    ptr : ndarray
+        Shape (S + 1,), int64; the edges of seed i are ``ptr[i]:ptr[i + 1]``.
+    slots : ndarray
+        Shape (K,), the slot of each sampled edge.
+    sources : ndarray
+        Shape (K,), ``indices[slots]``.
+    """
+    excluded = _NOTHING if excluded is None else excluded
+    names = seeds if names is None else names
+    if weights is None:
+        weights, order = _NO_WEIGHTS, _NOTHING
+    else:
+        order = _NOTHING if eids is None else eids
+    ptr = np.empty(len(seeds) + 1, np.int64)
+    if len(weights):
+        wrong = _count_weighted(indptr, seeds, fanout, replace, weights, order, excluded, ptr)
+        if wrong >= 0:
+            edge = order[wrong] if len(order) else wrong
+            raise InvalidInput(
+                f"the weight of edge {edge} is {weights[edge]}; weights must be finite and not negative"
+            )
+    else:
+        _count(indptr, seeds, fanout, replace, excluded, ptr)
+    total = int(ptr[-1])
+    slots = np.empty(total, ids_dtype(len(indices)))
+    sources = np.empty(total, indices.dtype)
+    name = np.uint64(key)
+
+    def pick(lo: int, hi: int) -> None:
+        if len(weights):
+            _pick_weighted(
+                indptr,
+                seeds,
+                names,
+                lo,
+                hi,
+                fanout,
+                replace,
+                name,
+                weights,
+                order,
+                excluded,
+                ptr,
+                slots,
+            )
+        else:
+            _pick(indptr, seeds, names, lo, hi, fanout, replace, name, excluded, ptr, slots)
+        _take(indices, slots, ptr[lo], ptr[hi], sources)
+
+    threads.run_chunks(pick, len(seeds), _GRAIN)
+    return ptr, slots, sources
+
+
+def full_neighbors(indptr: np.ndarray, lo: int, hi: int) -> tuple[np.ndarray, slice]:
+    """All in-edges of the nodes ``range(lo, hi)``: a slice of the graph, nothing is copied.
+
+    Returns
+    -------
+    ptr : ndarray
+        Shape (hi − lo + 1,), int64, from 0.
+    slots : slice
+        The run of slots that holds the edges.
+    """
+    first, last = int(indptr[lo]), int(indptr[hi])
+    return indptr[lo : hi + 1] - first, slice(first, last)
+
+
+def edge_slots(
+    indptr: np.ndarray, eids: np.ndarray | None, dst: np.ndarray, edges: np.ndarray
+) -> np.ndarray:
+    """Find the slots of edges, sorted: the form in which ``excluded`` is given.
+
+    Parameters
+    ----------
+    indptr : ndarray
+        Shape (N + 1,), int64.
+    eids : ndarray, optional
+        Shape (E,), the edge ID of each slot, ascending within a row; None when slot k is edge k.
+    dst, edges : ndarray
+        Shape (X,): destination and ID of each edge.
+
+    Returns
+    -------
+    ndarray
+        Shape (X,), int64, ascending.
+    """
+    if eids is None:
+        return np.unique(edges).astype(np.int64)
+    return np.unique(_find_slots(indptr, eids, dst, edges))
+
+
+@njit(nogil=True, cache=True)
+def _find_slots(indptr, eids, dst, edges):  # type: ignore[no-untyped-def]
+    slots = np.empty(len(edges), np.int64)
+    for i in range(len(edges)):
+        lo, hi = indptr[dst[i]], indptr[dst[i] + 1]
+        while lo < hi:
+            middle = (lo + hi) // 2
+            if eids[middle] < edges[i]:
+                lo = middle + 1
+            else:
+                hi = middle
+        slots[i] = lo
+    return slots
+
+
+@njit(inline="always")
+def _first_at_least(excluded, slot):  # type: ignore[no-untyped-def]
+    lo, hi = 0, len(excluded)
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if excluded[middle] < slot:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@njit(inline="always")
+def _quota(candidates, fanout, replace):  # type: ignore[no-untyped-def]
+    if candidates == 0 or fanout < 0:
+        return candidates
+    return fanout if replace else min(candidates, fanout)
+
+
+@njit(nogil=True, cache=True)
+def _count(indptr, seeds, fanout, replace, excluded, ptr):  # type: ignore[no-untyped-def]
+    ptr[0] = 0
+    for i in range(len(seeds)):
+        first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
+        d = last - first
+        if len(excluded):
+            d -= _first_at_least(excluded, last) - _first_at_least(excluded, first)
+        ptr[i + 1] = _quota(d, fanout, replace)
+    for i in range(len(seeds)):
+        ptr[i + 1] += ptr[i]
+
+
+@njit(nogil=True, cache=True)
+def _pick(indptr, seeds, names, lo, hi, fanout, replace, key, excluded, ptr, slots):  # type: ignore[no-untyped-def]
+    taken = np.zeros(_widest(indptr, seeds, lo, hi) if fanout > _SCAN_LIMIT else 0, np.bool_)
+    for i in range(lo, hi):
+        first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
+        out, k = ptr[i], ptr[i + 1] - ptr[i]
+        d = last - first
+        x = 0
+        if len(excluded):
+            x = _first_at_least(excluded, first)
+            d -= _first_at_least(excluded, last) - x
+        if k == d and not (replace and fanout >= 0):
+            for j in range(k):
+                slots[out + j] = first + j
+        else:
+            _choose(mix(key + np.uint64(names[i])), first, d, k, replace, slots, out, taken)
+        if d < last - first:
+            _skip_excluded(excluded, x, last, slots, out, k)
+
+
+@njit(inline="always")
+def _widest(indptr, seeds, lo, hi):  # type: ignore[no-untyped-def]
+    widest = 0
+    for i in range(lo, hi):
+        widest = max(widest, indptr[seeds[i] + 1] - indptr[seeds[i]])
+    return widest
+
+
+@njit(inline="always")
+def _choose(key, first, d, k, replace, slots, out, taken):  # type: ignore[no-untyped-def]
+    if replace:
+        for j in range(k):
+            slots[out + j] = first + below(draw(key, j), d)
+    elif k <= _SCAN_LIMIT:
+        for j in range(k):
+            top = d - k + j
+            choice = first + below(draw(key, j), top + 1)
+            for q in range(out, out + j):
+                if slots[q] == choice:
+                    choice = first + top
+                    break
+            slots[out + j] = choice
+    else:
+        # The same picks; a table replaces the scan of what has been picked.
+        taken[:d] = False
+        for j in range(k):
+            top = d - k + j
+            choice = below(draw(key, j), top + 1)
+            choice = top if taken[choice] else choice
+            taken[choice] = True
+            slots[out + j] = first + choice
+
+
+@njit(inline="always")
+def _skip_excluded(excluded, x, last, slots, out, k):  # type: ignore[no-untyped-def]
+    # The picks count only candidates: step over each excluded slot at or before a pick.
+    for j in range(out, out + k):
+        slot = slots[j]
+        y = x
+        while y < len(excluded) and excluded[y] < last and excluded[y] <= slot:
+            slot += 1
+            y += 1
+        slots[j] = slot
+
+
+@njit(nogil=True, cache=True)
+def _take(indices, slots, lo, hi, sources):  # type: ignore[no-untyped-def]
+    for e in range(lo, hi):
+        sources[e] = indices[slots[e]]
+
+
+@njit(inline="always")
+def _weight(weights, order, slot):  # type: ignore[no-untyped-def]
+    return np.float64(weights[order[slot]] if len(order) else weights[slot])
+
+
+@njit(nogil=True, cache=True)
+def _count_weighted(indptr, seeds, fanout, replace, weights, order, excluded, ptr):  # type: ignore[no-untyped-def]
+    ptr[0] = 0
+    for i in range(len(seeds)):
+        first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
+        x = _first_at_least(excluded, first)
+        candidates = 0
+        for slot in range(first, last):
+            if x < len(excluded) and excluded[x] == slot:
+                x += 1
+            else:
+                w = _weight(weights, order, slot)
+                if not 0 <= w < np.inf:
+                    return slot
+                candidates += w > 0
+        ptr[i + 1] = ptr[i] + _quota(candidates, fanout, replace)
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def _pick_weighted(
+    indptr, seeds, names, lo, hi, fanout, replace, key, weights, order, excluded, ptr, slots
+):  # type: ignore[no-untyped-def]
+    widest = _widest(indptr, seeds, lo, hi)
+    candidates = np.empty(widest, np.int64)
+    score = np.empty(widest, np.float64)
+    for i in range(lo, hi):
+        first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
+        out, k = ptr[i], ptr[i + 1] - ptr[i]
+        x = _first_at_least(excluded, first)
+        d = 0
+        for slot in range(first, last):
+            w = _weight(weights, order, slot)
+            if x < len(excluded) and excluded[x] == slot:
+                x += 1
+            elif w > 0:
+                candidates[d] = slot
+                score[d] = w
+                d += 1
+        stream = mix(key + np.uint64(names[i]))
+        if replace and fanout >= 0:
+            _draw_in_proportion(stream, candidates, score, d, k, slots, out)
+        elif k == d:
+            for j in range(k):
+                slots[out + j] = candidates[j]
+        else:
+            _keep_best(stream, candidates, score, d, k, first, slots, out)
+
+
+@njit(inline="always")
+def _draw_in_proportion(stream, candidates, score, d, k, slots, out):  # type: ignore[no-untyped-def]
+    for j in range(1, d):
+        score[j] += score[j - 1]
+    for j in range(k):
+        point = uniform(draw(stream, j)) * score[d - 1]
+        lo, hi = 0, d - 1
+        while lo < hi:
+            middle = (lo + hi) // 2
+            if score[middle] <= point:
+                lo = middle + 1
+            else:
+                hi = middle
+        slots[out + j] = candidates[lo]
+
+
+@njit(inline="always")
+def _keep_best(stream, candidates, score, d, k, first, slots, out):  # type: ignore[no-untyped-def]
+    # A draw is named by the place of the edge in its row, so an exclusion elsewhere changes nothing.
+    for j in range(d):
+        score[j] = np.log(uniform(draw(stream, candidates[j] - first))) / score[j]
+    threshold = np.partition(score[:d], d - k)[d - k]
+    kept = 0
+    for j in range(d):
+        if score[j] >= threshold and kept < k:
+            slots[out + kept] = candidates[j]
+            kept += 1

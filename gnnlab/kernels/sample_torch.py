@@ -1,0 +1,163 @@
+"""Choosing neighbors with torch operators: the GPU's way.
+
+All seeds move in step: the j-th pick of every seed is one vector operation. The random numbers are
+those of ``rng``, so uniform picks equal the CPU's bit for bit. Arrays stay on their device; only
+sizes are read by the host.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from gnnlab.errors import InvalidInput
+
+__all__ = ["sample_neighbors"]
+
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # the constants of rng, as int64
+_FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
+_SECOND = 0x94D049BB133111EB - (1 << 64)
+
+
+def _shift(z: torch.Tensor, bits: int) -> torch.Tensor:
+    """Logical right shift of int64, which torch shifts arithmetically."""
+    return (z >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(bits: int) -> int:
+    """The int64 that has the lowest 64 bits of a Python integer."""
+    return (bits + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _mix(z: torch.Tensor) -> torch.Tensor:
+    z = (z ^ _shift(z, 30)) * _FIRST
+    z = (z ^ _shift(z, 27)) * _SECOND
+    return z ^ _shift(z, 31)
+
+
+def _draw(key: torch.Tensor, counter: torch.Tensor | int) -> torch.Tensor:
+    step = (counter + 1) * _GOLDEN
+    return _mix(key + (_signed(step) if isinstance(step, int) else step))
+
+
+def _below(bits: torch.Tensor, bound: torch.Tensor) -> torch.Tensor:
+    return (_shift(bits, 32) * bound) >> 32
+
+
+def sample_neighbors(
+    indptr: torch.Tensor,
+    indices: torch.Tensor,
+    seeds: torch.Tensor,
+    fanout: int,
+    key: int,
+    *,
+    replace: bool = False,
+    weights: torch.Tensor | None = None,
+    eids: torch.Tensor | None = None,
+    excluded: torch.Tensor | None = None,
+    names: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Sample in-edges of each seed; arguments and results as in ``sample.sample_neighbors``."""
+    seeds = seeds.long()
+    first = indptr[seeds]
+    degree = indptr[seeds + 1] - first
+    streams = _mix(_signed(key) + (seeds if names is None else names.long()))
+    if weights is None and (excluded is None or len(excluded) == 0):
+        slots, count = _pick(first, degree, fanout, replace, streams)
+    else:
+        slots, count = _pick_weighted(
+            first, degree, fanout, replace, streams, weights, eids, excluded
+        )
+    ptr = torch.zeros(len(seeds) + 1, dtype=torch.int64, device=seeds.device)
+    torch.cumsum(count, 0, out=ptr[1:])
+    return ptr, slots, indices[slots]
+
+
+def _runs(count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(row of each entry, position of each entry within its row) for rows of the given lengths."""
+    row = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
+    begin = torch.cumsum(count, 0) - count
+    return row, torch.arange(len(row), device=count.device) - begin[row]
+
+
+def _pick(
+    first: torch.Tensor, degree: torch.Tensor, fanout: int, replace: bool, streams: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if fanout < 0:
+        row, place = _runs(degree)
+        return first[row] + place, degree
+    if replace:
+        count = torch.where(degree > 0, fanout, 0)
+        row, place = _runs(count)
+        return first[row] + _below(_draw(streams[row], place), degree[row]), count
+    count = degree.clamp(max=fanout)
+    row, place = _runs(count)
+    slots = first[row] + place
+    crowded = degree > fanout
+    picks = torch.empty((fanout, len(degree)), dtype=torch.int64, device=degree.device)
+    for j in range(fanout):
+        top = degree - fanout + j
+        choice = _below(_draw(streams, j), top + 1)
+        picks[j] = torch.where((picks[:j] == choice).any(0), top, choice)
+    if fanout:
+        slots = torch.where(crowded[row], first[row] + picks[place, row], slots)
+    return slots, count
+
+
+def _pick_weighted(
+    first: torch.Tensor,
+    degree: torch.Tensor,
+    fanout: int,
+    replace: bool,
+    streams: torch.Tensor,
+    weights: torch.Tensor | None,
+    eids: torch.Tensor | None,
+    excluded: torch.Tensor | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    row, place = _runs(degree)
+    slots = first[row] + place
+    if weights is None:
+        weight = torch.ones(len(slots), dtype=torch.float64, device=slots.device)
+    else:
+        weight = weights[slots if eids is None else eids[slots].long()].double()
+        if not bool(((weight >= 0) & torch.isfinite(weight)).all()):
+            raise InvalidInput("weights must be finite and not negative; check them for NaN")
+    allowed = weight > 0
+    if excluded is not None and len(excluded):
+        allowed &= ~torch.isin(slots, excluded)
+    row, place, slots, weight = (x[allowed] for x in (row, place, slots, weight))
+    candidates = torch.bincount(row, minlength=len(degree))
+    if fanout < 0:
+        return slots, candidates
+    if replace:
+        return _draw_in_proportion(row, slots, weight, candidates, fanout, streams)
+    bits = _draw(streams[row], place)
+    uniform = (_shift(bits, 11).double() + 0.5) / float(1 << 53)
+    score = torch.log(uniform) / weight
+    order = torch.argsort(score, descending=True, stable=True)
+    order = order[torch.argsort(row[order], stable=True)]
+    best = order[_runs(candidates)[1] < fanout]
+    kept = torch.sort(best).values
+    return slots[kept], candidates.clamp(max=fanout)
+
+
+def _draw_in_proportion(
+    row: torch.Tensor,
+    slots: torch.Tensor,
+    weight: torch.Tensor,
+    candidates: torch.Tensor,
+    fanout: int,
+    streams: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    count = torch.where(candidates > 0, fanout, 0)
+    out_row, place = _runs(count)
+    total = torch.cumsum(weight, 0)
+    last = torch.cumsum(candidates, 0)
+    start = torch.cat([total.new_zeros(1), total])[last - candidates]
+    end = torch.cat([total.new_zeros(1), total])[last]
+    bits = _draw(streams[out_row], place)
+    uniform = (_shift(bits, 11).double() + 0.5) / float(1 << 53)
+    point = start[out_row] + uniform * (end - start)[out_row]
+    chosen = torch.searchsorted(total, point, right=True)
+    # Rounding at the borders of a row must not lead into another row.
+    chosen = torch.minimum(torch.maximum(chosen, (last - candidates)[out_row]), last[out_row] - 1)
+    return slots[chosen], count
