@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-SIZES = {"T": (10_000, 200_000), "S": (100_000, 2_500_000), "M": (2_450_000, 64_000_000)}
+SIZES = {"T": (10_000, 200_000), "S": (100_000, 2_382_770), "M": (2_450_000, 64_196_196)}
 NAMES = ("src", "dst", "feat", "label", "train")
 HERE = Path(__file__).resolve().parent / "data"
 
@@ -46,14 +46,13 @@ def generate(size: str, folder: Path) -> None:
     dataset = products_like(*SIZES[size], seed=0)
     g = dataset[0]
     src, dst = g.edges()
-    train = np.flatnonzero(g.ndata["train_mask"].numpy())
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {
         "src": src.numpy().astype(np.int32),
         "dst": dst.numpy().astype(np.int32),
         "feat": g.ndata["feat"].numpy(),
         "label": g.ndata["label"].numpy(),
-        "train": train.astype(np.int64),
+        "train": dataset.train_idx.numpy(),
     }
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
