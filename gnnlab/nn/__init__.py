@@ -5,6 +5,9 @@ Parameter names, shapes and initial distributions are DGL's, so a ``state_dict``
 loads here. One file holds one layer; :mod:`gnnlab.nn.utils` holds what they share.
 """
 
+import importlib
+from types import ModuleType
+
 from gnnlab.nn.activation import ReLUDropout
 from gnnlab.nn.gatconv import GATConv
 from gnnlab.nn.ginconv import GINConv, GINEConv
@@ -34,5 +37,9 @@ __all__ = [
     "edge_softmax",
 ]
 
-# isort: split
-from gnnlab.nn import pytorch as pytorch  # last: it re-exports the names above
+
+def __getattr__(name: str) -> ModuleType:
+    """Load :mod:`gnnlab.nn.pytorch`, which repeats these names, when it is asked for."""
+    if name == "pytorch":
+        return importlib.import_module("gnnlab.nn.pytorch")
+    raise AttributeError(f"module 'gnnlab.nn' has no attribute {name!r}")

@@ -29,7 +29,7 @@ from gnnlab.nn.utils import (
 )
 
 if TYPE_CHECKING:
-    from gnnlab.graph import Graph
+    from gnnlab.graph.graph import Graph
 
 __all__ = ["GATConv"]
 

@@ -18,7 +18,7 @@ from gnnlab import ops
 from gnnlab.nn.utils import Activation, Features, aggregate, check_choice, expand_as_pair
 
 if TYPE_CHECKING:
-    from gnnlab.graph import Graph
+    from gnnlab.graph.graph import Graph
 
 __all__ = ["GINConv", "GINEConv"]
 

@@ -26,7 +26,7 @@ from gnnlab.nn.utils import (
 )
 
 if TYPE_CHECKING:
-    from gnnlab.graph import Graph
+    from gnnlab.graph.graph import Graph
 
 __all__ = ["GraphConv"]
 
@@ -146,12 +146,12 @@ class GraphConv(nn.Module):
         if weight is not None and multiply_first:
             out = out @ weight
         if self.norm == "left":
-            out = out / _degree_factor(graph.out_degrees(), out)
+            out = out / _degree_factor(graph.relation().out_degrees(), out)
         elif self.norm == "both":
-            out = out / _degree_factor(graph.out_degrees(), out).sqrt()
+            out = out / _degree_factor(graph.relation().out_degrees(), out).sqrt()
         out = aggregate(graph, "mean" if self.norm == "right" else "sum", out, edge_weight)
         if self.norm == "both":
-            out = out / _degree_factor(graph.in_degrees(), out).sqrt()
+            out = out / _degree_factor(graph.relation().in_degrees(), out).sqrt()
         if weight is not None and not multiply_first:
             out = out @ weight
         if self.bias is not None:

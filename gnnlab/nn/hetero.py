@@ -17,7 +17,7 @@ from gnnlab.errors import NotFound
 from gnnlab.nn.utils import check_choice
 
 if TYPE_CHECKING:
-    from gnnlab.graph import Graph
+    from gnnlab.graph.graph import Graph
 
 __all__ = ["HeteroGraphConv"]
 

@@ -10,15 +10,16 @@ from torch import Tensor, nn
 from gnnlab import ops
 
 if TYPE_CHECKING:
-    from gnnlab.graph import Graph
+    from gnnlab.graph.graph import Graph
 
 __all__ = ["AvgPooling", "SumPooling"]
 
 
 def _pool(graph: Graph, feat: Tensor, reducer: str) -> Tensor:
     """Reduce the rows of each graph of a batch; a graph that is not a batch is a batch of one."""
-    sizes = graph.batch_num_nodes()
-    return ops.segment_reduce(torch.as_tensor(sizes, device=feat.device), feat, reducer)
+    batch_num_nodes = getattr(graph, "batch_num_nodes", None)
+    sizes = torch.tensor([len(feat)]) if batch_num_nodes is None else batch_num_nodes()
+    return ops.segment_reduce(sizes.to(feat.device), feat, reducer)
 
 
 class SumPooling(nn.Module):

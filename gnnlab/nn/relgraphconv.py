@@ -22,7 +22,7 @@ from gnnlab.nn.linear import TypedLinear
 from gnnlab.nn.utils import Activation, Features, expand_as_pair, per_row
 
 if TYPE_CHECKING:
-    from gnnlab.graph import Graph
+    from gnnlab.graph.graph import Graph
 
 __all__ = ["RelGraphConv"]
 

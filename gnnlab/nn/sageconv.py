@@ -28,7 +28,7 @@ from gnnlab.nn.utils import (
 )
 
 if TYPE_CHECKING:
-    from gnnlab.graph import Graph
+    from gnnlab.graph.graph import Graph
 
 __all__ = ["SAGEConv"]
 
@@ -169,7 +169,7 @@ class SAGEConv(nn.Module):
         if self.multiply_first:
             src, dst = self.fc_neigh(src), self.fc_neigh(dst)
         total = aggregate(graph, "sum", src, edge_weight) + dst
-        out = total / per_row(graph.in_degrees().to(total.dtype) + 1, total)
+        out = total / per_row(graph.relation().in_degrees().to(total.dtype) + 1, total)
         if not self.multiply_first:
             out = self.fc_neigh(out)
         return out if self.bias is None else out + self.bias

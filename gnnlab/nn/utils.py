@@ -17,7 +17,7 @@ from gnnlab import ops
 from gnnlab.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from gnnlab.graph import Graph
+    from gnnlab.graph.graph import Graph
 
 __all__ = [
     "Activation",
@@ -65,13 +65,14 @@ def expand_as_pair(feat: Features, graph: Graph) -> tuple[Tensor, Tensor]:
     >>> dst
     tensor([[10.]])
     """
+    relation = graph.relation()
     if isinstance(feat, tuple):
         src, dst = feat
     else:
         src = feat
-        dst = feat[: graph.num_dst_nodes()] if graph.is_block else feat
-    _check_rows(src, graph.num_src_nodes(), "source")
-    _check_rows(dst, graph.num_dst_nodes(), "destination")
+        dst = feat[: relation.num_dst] if graph.is_block else feat
+    _check_rows(src, relation.num_src, "source")
+    _check_rows(dst, relation.num_dst, "destination")
     return src, dst
 
 
@@ -198,11 +199,11 @@ def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:
     Traceback (most recent call last):
     gnnlab.errors.InvalidInput: Identity: 1 of 2 nodes has no in-edge, the first is node 0, ...
     """
-    lonely = (graph.in_degrees() == 0).nonzero()
-    if len(lonely):
-        total = graph.num_dst_nodes()
+    degrees = graph.relation().in_degrees()
+    if not degrees.all():
+        lonely = (degrees == 0).nonzero()
         raise InvalidInput(
-            f"{type(layer).__name__}: {len(lonely)} of {total} nodes "
+            f"{type(layer).__name__}: {len(lonely)} of {len(degrees)} nodes "
             f"{'has' if len(lonely) == 1 else 'have'} no in-edge, the first is node "
             f"{int(lonely[0])}, so the output there would be meaningless: add self-loops with "
             "g = dgl.add_self_loop(g), or pass allow_zero_in_degree=True to accept zeros there"

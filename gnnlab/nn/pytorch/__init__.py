@@ -2,6 +2,4 @@
 
 from gnnlab.nn import *  # noqa: F403
 from gnnlab.nn import __all__ as __all__
-
-# isort: split
 from gnnlab.nn.pytorch import conv as conv
