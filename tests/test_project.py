@@ -150,10 +150,10 @@ def test_readme_is_as_complete_in_each_language(page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [*READMES, "CONTRIBUTING.md", *map(str, Path("docs").glob("*.md"))]
+    "page", [*READMES, "CONTRIBUTING.md", "docs/architecture.md", "docs/performance.md"]
 )
 def test_links_lead_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text("utf8")
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf8"), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", text)
     here = [ROOT / Path(page).parent / link for link in links if "://" not in link]
     assert [str(link) for link in here if not link.exists()] == []
@@ -166,24 +166,18 @@ def test_readme_example_runs() -> None:
     assert "test accuracy" in run_script(source)
 
 
-@pytest.mark.parametrize(
-    ("reason", "ci", "outcome"),
-    [
-        ("needs a CUDA device", "1", "1 skipped"),
-        ("no time today", "1", "1 failed"),
-        ("no time today", "", "1 skipped"),
-    ],
-)
-def test_a_skip_needs_a_good_reason_in_ci(
-    tmp_path: Path, reason: str, ci: str, outcome: str
-) -> None:
+@pytest.mark.parametrize(("ci", "outcome"), [("1", "1 failed, 1 skipped"), ("", "2 skipped")])
+def test_a_skip_needs_a_good_reason_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
     (tmp_path / "test_lazy.py").write_text(
         textwrap.dedent(
-            f"""
+            """
             import pytest
 
-            def test_work():
-                pytest.skip({reason!r})
+            def test_needs_hardware():
+                pytest.skip("needs a CUDA device")
+
+            def test_is_lazy():
+                pytest.skip("no time today")
             """
         )
     )
