@@ -1,0 +1,193 @@
+"""Dividing nodes into training, validation and test sets.
+
+The draws use numpy's ``RandomState``, whose streams numpy has promised never to change, so a seed
+names the same split on every machine and in every year.
+
+References
+----------
+NumPy Enhancement Proposal 19, "Random Number Generator Policy".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from torch.utils.data import Subset
+
+from gnnlab.errors import InvalidInput
+
+__all__ = ["per_class_split", "random_split", "split_dataset", "stratified_split"]
+
+Split = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def random_split(
+    num_nodes: int, fractions: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0
+) -> Split:
+    """Divide nodes 0 … N−1 at random.
+
+    Parameters
+    ----------
+    num_nodes : int
+    fractions : sequence of three floats
+        Shares of training, validation and test nodes; they sum to 1.
+    seed : int
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Sorted node IDs of the three sets, int64.
+
+    Examples
+    --------
+    >>> from gnnlab.data import random_split
+    >>> [len(ids) for ids in random_split(1000)]
+    [800, 100, 100]
+    """
+    _check_fractions(fractions, 3)
+    order = np.random.RandomState(seed).permutation(num_nodes).astype(np.int64)
+    train, val, test = np.split(order, _cuts(num_nodes, fractions))
+    return np.sort(train), np.sort(val), np.sort(test)
+
+
+def stratified_split(label: np.ndarray, fractions: Sequence[float], seed: int = 0) -> Split:
+    """Divide nodes at random so that every class has the same shares.
+
+    Parameters
+    ----------
+    label : numpy.ndarray
+        Shape (N,), integers.
+    fractions : sequence of three floats
+        Shares of training, validation and test nodes; they sum to 1.
+    seed : int
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Sorted node IDs of the three sets, int64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnnlab.data import stratified_split
+    >>> train, val, test = stratified_split(np.repeat([0, 1], 10), (0.1, 0.1, 0.8))
+    >>> len(train), len(val), len(test)
+    (2, 2, 16)
+    """
+    _check_fractions(fractions, 3)
+    random = np.random.RandomState(seed)
+    parts: list[list[np.ndarray]] = [[], [], []]
+    for value in np.unique(label):
+        members = random.permutation(np.flatnonzero(label == value)).astype(np.int64)
+        for part, piece in zip(
+            parts, np.split(members, _cuts(len(members), fractions)), strict=True
+        ):
+            part.append(piece)
+    train, val, test = (np.sort(np.concatenate(part)) for part in parts)
+    return train, val, test
+
+
+def per_class_split(
+    label: np.ndarray,
+    train_per_class: int = 20,
+    num_val: int = 500,
+    num_test: int = 1000,
+    seed: int = 0,
+) -> Split:
+    """Take a fixed number of training nodes from every class, as citation benchmarks do.
+
+    Parameters
+    ----------
+    label : numpy.ndarray
+        Shape (N,), integers.
+    train_per_class, num_val, num_test : int
+        Nodes left over belong to no set.
+    seed : int
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Sorted node IDs of the three sets, int64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnnlab.data import per_class_split
+    >>> train, val, test = per_class_split(np.arange(3000) % 7)
+    >>> len(train), len(val), len(test)
+    (140, 500, 1000)
+
+    References
+    ----------
+    Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph Embeddings",
+    ICML 2016 (these sizes). Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018
+    (why to draw the split rather than to reuse one).
+    """
+    random = np.random.RandomState(seed)
+    counts = np.unique(label, return_counts=True)[1]
+    needed = train_per_class * len(counts) + num_val + num_test
+    if counts.min(initial=len(label)) < train_per_class or needed > len(label):
+        raise InvalidInput(
+            f"{train_per_class} training nodes in each of {len(counts)} classes, {num_val} for "
+            f"validation and {num_test} for testing need {needed} nodes; found {len(label)}, "
+            f"{counts.min(initial=len(label))} in the smallest class; ask for fewer"
+        )
+    order = random.permutation(len(label)).astype(np.int64)
+    train = np.concatenate(
+        [order[label[order] == value][:train_per_class] for value in np.unique(label)]
+    )
+    rest = order[~np.isin(order, train)]
+    val, test = rest[:num_val], rest[num_val : num_val + num_test]
+    return np.sort(train), np.sort(val), np.sort(test)
+
+
+def split_dataset(
+    dataset: Any,
+    frac_list: Sequence[float] | None = None,
+    shuffle: bool = False,
+    random_state: int | None = None,
+) -> list[Subset]:
+    """Divide a dataset of many items (graphs, usually) into three subsets.
+
+    Parameters
+    ----------
+    dataset
+        Anything with ``len`` and integer indexing.
+    frac_list : sequence of three floats, optional
+        Shares that sum to 1; by default 0.8, 0.1, 0.1.
+    shuffle : bool
+        Whether to draw the items at random instead of in order.
+    random_state : int, optional
+        Seed of the draw.
+
+    Returns
+    -------
+    list of torch.utils.data.Subset
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> train, val, test = dgl.data.split_dataset(range(10))
+    >>> list(train), list(test)
+    ([0, 1, 2, 3, 4, 5, 6, 7], [9])
+    """
+    fractions = (0.8, 0.1, 0.1) if frac_list is None else frac_list
+    _check_fractions(fractions, 3)
+    count = len(dataset)
+    order = np.random.RandomState(random_state).permutation(count) if shuffle else np.arange(count)
+    return [Subset(dataset, part.tolist()) for part in np.split(order, _cuts(count, fractions))]
+
+
+def _check_fractions(fractions: Sequence[float], count: int) -> None:
+    found = [float(fraction) for fraction in fractions]
+    if len(found) != count or min(found) < 0 or abs(sum(found) - 1) > 1e-6:
+        raise InvalidInput(
+            f"a split needs {count} fractions of at least 0 that sum to 1; found {found}"
+        )
+
+
+def _cuts(count: int, fractions: Sequence[float]) -> np.ndarray:
+    """Where to cut ``count`` items; the last part takes what rounding leaves."""
+    return np.minimum(np.cumsum([round(count * fraction) for fraction in fractions[:-1]]), count)
