@@ -1,0 +1,325 @@
+"""Many small graphs as one large graph.
+
+A batch is the disjoint union of its graphs: a message never crosses from one to another, so layers
+need to know nothing about it. The batch remembers how many nodes and edges each graph brought, for
+reading out one vector per graph.
+
+References
+----------
+DGL user guide, chapter 5.4, "Graph Classification".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.names import ALL, EdgeType, describe, is_all
+from gnnlab.graph.relation import Relation, narrow
+from gnnlab.graph.transform import refuse_block
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+__all__ = [
+    "batch",
+    "batch_num_edges",
+    "batch_num_nodes",
+    "batch_size",
+    "broadcast_edges",
+    "broadcast_nodes",
+    "set_batch_num_edges",
+    "set_batch_num_nodes",
+    "unbatch",
+]
+
+
+def batch(graphs: Iterable[Graph], ndata: Any = ALL, edata: Any = ALL) -> Graph:
+    """Join graphs into one, whose nodes and edges follow each other graph by graph.
+
+    Parameters
+    ----------
+    graphs : iterable of Graph
+        Of the same types, ID dtype and device. Batches may be batched again.
+    ndata, edata : list of str or None, optional
+        Node and edge features to keep; all by default, none with None. Each graph must have them,
+        with rows of the same shape and dtype.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> both = dgl.batch([dgl.graph(([0], [1])), dgl.graph(([0, 1, 2], [1, 2, 0]))])
+    >>> both.edges(), both.batch_num_nodes()
+    ((tensor([0, 2, 3, 4]), tensor([1, 3, 4, 2])), tensor([2, 3]))
+    """
+    parts = list(graphs)
+    if not parts:
+        raise InvalidInput("batch() needs at least one graph; found an empty list")
+    first = parts[0]
+    for i, g in enumerate(parts):
+        _check_alike(first, g, i)
+    nodes = {
+        t: _join([g._src_frames[t] for g in parts], ndata, f"nodes of type {t!r}")
+        for t in first.ntypes
+    }
+    edges = {
+        t: _join([g._edge_frames[t] for g in parts], edata, f"edges of type {t}")
+        for t in first.canonical_etypes
+    }
+    relations = {etype: _union([g._relations[etype] for g in parts]) for etype in edges}
+    sizes = {ntype: frame.num_rows for ntype, frame in nodes.items()}
+    joined = first.derive(relations, sizes, nodes, edges)
+    joined._batch = (
+        {t: torch.cat([batch_num_nodes(g, t) for g in parts]) for t in nodes},
+        {t: torch.cat([batch_num_edges(g, t) for g in parts]) for t in edges},
+    )
+    return joined
+
+
+def unbatch(g: Graph, node_split: Any = None, edge_split: Any = None) -> list[Graph]:
+    """Split a batch into its graphs; features are views of those of the batch.
+
+    Parameters
+    ----------
+    g : Graph
+    node_split, edge_split : tensor or dict of tensor by type, optional
+        Number of nodes and of edges of each graph, instead of what the batch remembers.
+
+    Returns
+    -------
+    list of Graph
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> both = dgl.batch([dgl.graph(([0], [1])), dgl.graph(([0, 1, 2], [1, 2, 0]))])
+    >>> [g.num_edges() for g in dgl.unbatch(both)]
+    [1, 3]
+    """
+    refuse_block(g, "unbatch")
+    totals = {t: g.num_nodes(t) for t in g.ntypes}
+    node_counts = _counts(g, node_split, totals, g._ntype, batch_num_nodes, "nodes")
+    totals_edges = {t: r.num_edges for t, r in g._relations.items()}
+    edge_counts = _counts(
+        g, edge_split, totals_edges, g.to_canonical_etype, batch_num_edges, "edges"
+    )
+    lengths = {len(counts) for counts in (*node_counts.values(), *edge_counts.values())}
+    if len(lengths) > 1:
+        raise InvalidInput(f"all types must be split into equally many graphs; found {lengths}")
+    nodes = {t: _split(g._src_frames[t], counts) for t, counts in node_counts.items()}
+    edges = {t: _split(g._edge_frames[t], counts) for t, counts in edge_counts.items()}
+    relations = {
+        t: _slices(t, g._relations[t], counts, node_counts[t[0]], node_counts[t[2]])
+        for t, counts in edge_counts.items()
+    }
+    return [
+        g.derive(
+            {t: parts[i] for t, parts in relations.items()},
+            {t: counts[i] for t, counts in node_counts.items()},
+            {t: frames[i] for t, frames in nodes.items()},
+            {t: frames[i] for t, frames in edges.items()},
+        )
+        for i in range(lengths.pop() if lengths else 0)
+    ]
+
+
+# ------------------------------------------------------------------- what a batch remembers
+def batch_size(g: Graph) -> int:
+    """Number of graphs in the batch; 1 for a graph that is none."""
+    if g._batch is None:
+        return 1
+    return max((len(counts) for side in g._batch for counts in side.values()), default=1)
+
+
+def batch_num_nodes(g: Graph, ntype: str | None = None) -> torch.Tensor:
+    """Number of nodes of each graph in the batch, shape (batch size,), in the graph's ID dtype."""
+    name = g._ntype(ntype)
+    known = {} if g._batch is None else g._batch[0]
+    return _remembered(g, known.get(name), g.num_nodes(name))
+
+
+def batch_num_edges(g: Graph, etype: str | EdgeType | None = None) -> torch.Tensor:
+    """Number of edges of each graph in the batch, shape (batch size,), in the graph's ID dtype."""
+    name = g.to_canonical_etype(etype)
+    known = {} if g._batch is None else g._batch[1]
+    return _remembered(g, known.get(name), g.num_edges(name))
+
+
+def set_batch_num_nodes(g: Graph, val: torch.Tensor | Mapping[str, torch.Tensor]) -> None:
+    """Say how many nodes each graph of the batch has, after a change that lost it."""
+    given = val if isinstance(val, Mapping) else {g._ntype(None): val}
+    counts = {g._ntype(name): torch.as_tensor(value) for name, value in given.items()}
+    for name, value in counts.items():
+        _check_total(value, g.num_nodes(name), f"nodes of type {name!r}")
+    g._batch = counts, {} if g._batch is None else g._batch[1]
+
+
+def set_batch_num_edges(g: Graph, val: torch.Tensor | Mapping[Any, torch.Tensor]) -> None:
+    """Say how many edges each graph of the batch has, after a change that lost it."""
+    given = val if isinstance(val, Mapping) else {g.to_canonical_etype(None): val}
+    counts = {g.to_canonical_etype(name): torch.as_tensor(value) for name, value in given.items()}
+    for name, value in counts.items():
+        _check_total(value, g.num_edges(name), f"edges of type {name}")
+    g._batch = {} if g._batch is None else g._batch[0], counts
+
+
+def broadcast_nodes(
+    graph: Graph, graph_feat: torch.Tensor, *, ntype: str | None = None
+) -> torch.Tensor:
+    """Give every node the row of its graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    graph_feat : torch.Tensor
+        Shape (batch size, ...).
+    ntype : str, optional
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (N, ...).
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> both = dgl.batch([dgl.graph(([0], [1])), dgl.graph(([0], [0]))])
+    >>> dgl.broadcast_nodes(both, torch.tensor([5.0, 7.0]))
+    tensor([5., 5., 7.])
+    """
+    return _broadcast(graph_feat, batch_num_nodes(graph, ntype))
+
+
+def broadcast_edges(
+    graph: Graph, graph_feat: torch.Tensor, *, etype: str | EdgeType | None = None
+) -> torch.Tensor:
+    """Give every edge the row of its graph: shape (batch size, ...) to (E, ...)."""
+    return _broadcast(graph_feat, batch_num_edges(graph, etype))
+
+
+def _broadcast(feat: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    if len(feat) != len(counts):
+        raise InvalidInput(f"expected one row per graph, {len(counts)}; found {len(feat)} rows")
+    return torch.repeat_interleave(feat, counts.to(feat.device), dim=0)
+
+
+def _remembered(g: Graph, counts: torch.Tensor | None, total: int) -> torch.Tensor:
+    counts = torch.tensor([total]) if counts is None else counts
+    return g._ids(counts).to(g.device)
+
+
+# --------------------------------------------------------------------------------- joining
+def _check_alike(first: Graph, g: Graph, i: int) -> None:
+    refuse_block(g, "batch")
+    for what, of_first, of_this in (
+        ("node types", first.ntypes, g.ntypes),
+        ("edge types", first.canonical_etypes, g.canonical_etypes),
+        ("ID dtype", first.idtype, g.idtype),
+        ("device", first.device, g.device),
+    ):
+        if of_first != of_this:
+            raise InvalidInput(
+                f"all graphs of a batch must have the same {what}; graph 0 has {of_first}, "
+                f"graph {i} has {of_this}"
+            )
+
+
+def _join(frames: Sequence[Frame], wanted: Any, where: str) -> Frame:
+    rows = sum(frame.num_rows for frame in frames)
+    joined = Frame(rows, None, frames[0].device, frames[0].what)
+    if wanted is None:
+        return joined
+    filled = [frame for frame in frames if frame.num_rows] or frames[:1]
+    everything = isinstance(wanted, str) and is_all(wanted)
+    names = list(filled[0]) if everything else list(wanted)
+    for frame in filled:
+        missing = set(names) - set(frame)
+        extra = set(frame) - set(names) if everything else set()
+        if missing or extra:
+            raise InvalidInput(
+                f"not all graphs have the features {describe(sorted(missing | extra))} on their "
+                f"{where}; list the ones to keep with ndata=[…] and edata=[…], or pass None"
+            )
+    for name in names:
+        columns = [frame[name] for frame in filled]
+        kinds = {(tuple(column.shape[1:]), column.dtype) for column in columns}
+        if len(kinds) > 1:
+            found = " and ".join(f"rows of shape {s}, {d}" for s, d in sorted(kinds, key=str))
+            raise InvalidInput(f"feature {name!r} differs on {where} of the graphs: {found}")
+        joined[name] = torch.cat(columns)
+    return joined
+
+
+def _union(relations: Sequence[Relation]) -> Relation:
+    num_src = sum(r.num_src for r in relations)
+    num_dst = sum(r.num_dst for r in relations)
+    ends = []
+    for side, total in enumerate((num_src, num_dst)):
+        parts, offset = [], 0
+        for relation in relations:
+            parts.append(narrow(relation.coo()[side], total) + offset)
+            offset += relation.num_dst if side else relation.num_src
+        ends.append(torch.cat(parts))
+    return Relation(num_src, num_dst, (ends[0], ends[1]))
+
+
+# ------------------------------------------------------------------------------- splitting
+def _counts(
+    g: Graph, given: Any, totals: Mapping[Any, int], full_name: Any, remembered: Any, what: str
+) -> dict[Any, list[int]]:
+    if given is None:
+        return {name: remembered(g, name).tolist() for name in totals}
+    by_type = given if isinstance(given, Mapping) else {full_name(None): given}
+    counts = {full_name(name): torch.as_tensor(value) for name, value in by_type.items()}
+    if set(counts) != set(totals):
+        raise InvalidInput(f"the split must cover all types: {describe(totals)}")
+    for name, value in counts.items():
+        _check_total(value, totals[name], f"{what} of type {name!r}")
+    return {name: counts[name].tolist() for name in totals}
+
+
+def _check_total(counts: torch.Tensor, total: int, what: str) -> None:
+    if counts.ndim != 1 or int(counts.sum()) != total or bool((counts < 0).any()):
+        raise InvalidInput(
+            f"the numbers of {what} must be one per graph and add up to {total}; "
+            f"found {counts.tolist()}"
+        )
+
+
+def _split(frame: Frame, counts: Sequence[int]) -> list[Frame]:
+    columns = {name: torch.split(value, list(counts)) for name, value in frame.items()}
+    return [
+        Frame(count, {name: c[i] for name, c in columns.items()}, frame.device, frame.what)
+        for i, count in enumerate(counts)
+    ]
+
+
+def _slices(
+    etype: EdgeType,
+    relation: Relation,
+    edges: Sequence[int],
+    num_src: Sequence[int],
+    num_dst: Sequence[int],
+) -> list[Relation]:
+    parts, first_src, first_dst = [], 0, 0
+    ends = (torch.split(end, list(edges)) for end in relation.coo())
+    for i, (src, dst) in enumerate(zip(*ends, strict=True)):
+        try:
+            part = Relation.from_edges(src - first_src, dst - first_dst, num_src[i], num_dst[i])
+        except OutOfRange as error:
+            raise OutOfRange(
+                f"an edge of type {etype} of graph {i} leaves the graph ({error}); the split of "
+                "the nodes and that of the edges do not fit together"
+            ) from None
+        parts.append(part)
+        first_src += num_src[i]
+        first_dst += num_dst[i]
+    return parts

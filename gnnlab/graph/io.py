@@ -1,0 +1,304 @@
+"""Graphs in files.
+
+The format is safetensors: a header that describes arrays, then the arrays, and nothing that could
+run. What the arrays mean is told by a JSON text in the header. Any safetensors reader opens such a
+file; here everything is checked before use, so that a damaged file cannot do harm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.frame import Frame, as_tensor
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.relation import Adjacency, Relation, check_ids
+from gnnlab.graph.transform import refuse_block
+
+__all__ = ["load_graphs", "save_graphs"]
+
+_FORMAT = "gnnlab.graphs/1"
+_DTYPES = {"int64": torch.int64, "int32": torch.int32}
+_STRANGERS = {
+    b"?\xa1\xb4F\xf0O.\xdd": "was written by DGL. Where DGL is installed, load it there and save "
+    "g.edges(), g.ndata and g.edata with numpy.savez; gnnlab.graph((src, dst)) takes the arrays",
+    b"PK\x03\x04": "is a zip archive, as torch.save and numpy.savez write; open it with "
+    "torch.load(…, weights_only=True) or numpy.load",
+    b"\x80": "is a pickle; open it with pickle.load, but only if you trust where it comes from",
+}
+
+
+def save_graphs(
+    filename: str | os.PathLike[str],
+    g_list: Graph | Sequence[Graph],
+    labels: Mapping[str, Any] | None = None,
+    formats: str | Sequence[str] | None = None,
+) -> None:
+    """Write graphs to one file, with their features; all of it or nothing.
+
+    Parameters
+    ----------
+    filename : path
+        Replaced when it exists. Readers see the old file until the new one is complete.
+    g_list : Graph or list of Graph
+    labels : dict of str to tensor, optional
+        Further tensors, such as a label per graph.
+    formats : str or list of str, optional
+        Sparse formats to store, of "coo", "csr", "csc"; by default those that exist.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile, torch
+    >>> file = tempfile.mkdtemp() + "/two.graphs"
+    >>> two = [dgl.graph(([0], [1])), dgl.rand_graph(5, 8)]
+    >>> dgl.save_graphs(file, two, {"y": torch.tensor([0, 1])})
+    >>> graphs, labels = dgl.load_graphs(file)
+    >>> graphs[1].num_edges(), labels["y"]
+    (8, tensor([0, 1]))
+    """
+    graphs = [g_list] if isinstance(g_list, Graph) else list(g_list)
+    arrays = _Arrays()
+    content = {
+        "graphs": [_describe(g, i, arrays, formats) for i, g in enumerate(graphs)],
+        "labels": {
+            name: arrays.add(as_tensor(value), f"label {name}")
+            for name, value in (labels or {}).items()
+        },
+    }
+    metadata = {"format": _FORMAT, "content": json.dumps(content)}
+    path = Path(filename)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        _write(draft, arrays.found, metadata)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def load_graphs(
+    filename: str | os.PathLike[str], idx_list: Iterable[int] | None = None
+) -> tuple[list[Graph], dict[str, torch.Tensor]]:
+    """Read what :func:`save_graphs` wrote.
+
+    Parameters
+    ----------
+    filename : path
+    idx_list : list of int, optional
+        Positions of the graphs to read; all by default.
+
+    Returns
+    -------
+    list of Graph
+        In main memory.
+    dict of str to torch.Tensor
+        The labels.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    InvalidInput
+        It is not a file of graphs, or it is damaged.
+    OutOfRange
+        ``idx_list`` names a graph that the file does not hold.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(filename)
+    _refuse_strangers(path)
+    damaged = f"{path} is damaged, cut short or not a file of save_graphs; write or copy it again"
+    try:
+        with safe_open(path, framework="pt") as file:
+            content = _content(file.metadata() or {}, path)
+            wanted = range(len(content["graphs"])) if idx_list is None else list(idx_list)
+            _check_wanted(wanted, len(content["graphs"]), path)
+            try:
+                graphs = [_rebuild(content["graphs"][i], file.get_tensor) for i in wanted]
+                labels = {name: file.get_tensor(key) for name, key in content["labels"].items()}
+            except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+                raise InvalidInput(f"{damaged} ({error})") from error
+    except SafetensorError as error:
+        raise InvalidInput(f"{damaged} ({error})") from None
+    return graphs, labels
+
+
+class _Arrays:
+    """The arrays of a file by name; one that is used twice is stored once."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, torch.Tensor] = {}
+        self._names: dict[tuple[Any, ...], str] = {}
+        self._storages: set[int] = set()
+
+    def add(self, value: torch.Tensor, label: str) -> str:
+        value = value.detach().cpu().contiguous()
+        storage = value.untyped_storage().data_ptr()
+        view = (storage, value.storage_offset(), value.dtype, value.shape)
+        if value.numel() and view in self._names:
+            return self._names[view]
+        if storage in self._storages:
+            value = value.clone()  # another view of memory that is stored already
+        else:
+            self._storages.add(storage)
+        name = self._names[view] = f"{len(self.found):06d} {label}"
+        self.found[name] = value
+        return name
+
+
+def _describe(
+    g: Graph, i: int, arrays: _Arrays, formats: str | Sequence[str] | None
+) -> dict[str, Any]:
+    if not isinstance(g, Graph):
+        raise InvalidInput(f"expected graphs; item {i} is a {type(g).__name__}")
+    refuse_block(g, "save_graphs")
+    if formats is not None:
+        g = g.formats(formats)
+
+    def features(frame: Frame, where: str) -> dict[str, str]:
+        return {name: arrays.add(x, f"{where} {name}") for name, x in frame.items()}
+
+    nodes = [
+        {"type": t, "count": f.num_rows, "features": features(f, f"graph {i} node {t}")}
+        for t, f in g._src_frames.items()
+    ]
+    edges = [
+        {
+            "type": t,
+            "structure": _describe_relation(r, arrays, f"graph {i} edge {' '.join(t)}"),
+            "features": features(g._edge_frames[t], f"graph {i} edge {' '.join(t)}"),
+        }
+        for t, r in g._relations.items()
+    ]
+    idtype = str(g.idtype).removeprefix("torch.")
+    return {"idtype": idtype, "formats": g._formats, "nodes": nodes, "edges": edges}
+
+
+def _describe_relation(relation: Relation, arrays: _Arrays, where: str) -> dict[str, list[str]]:
+    structure = {}
+    for kind in relation.created():
+        if kind == "coo":
+            parts = dict(zip(("src", "dst"), relation.coo(), strict=True))
+        else:
+            adjacency = relation.csc() if kind == "csc" else relation.csr()
+            parts = {"indptr": adjacency.indptr, "indices": adjacency.indices}
+            if not adjacency.ordered:
+                parts["eids"] = adjacency.eids
+        structure[kind] = [arrays.add(x, f"{where} {kind} {name}") for name, x in parts.items()]
+    return structure
+
+
+def _write(path: Path, arrays: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
+    from safetensors.torch import save_file
+
+    try:
+        save_file(arrays, path, metadata=metadata)
+    except KeyError as error:
+        raise InvalidInput(f"features of {error.args[0]} cannot be stored; cast them") from None
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
+# ---------------------------------------------------------------------------------- reading
+def _refuse_strangers(path: Path) -> None:
+    with open(path, "rb") as file:
+        head = file.read(9)
+    if head[8:] == b"{":  # the header of a safetensors file
+        return
+    for magic, words in _STRANGERS.items():
+        if head.startswith(magic):
+            raise InvalidInput(f"{path} {words}")
+
+
+def _content(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
+    if metadata.get("format") != _FORMAT:
+        raise InvalidInput(
+            f"{path} is a safetensors file, but not of graphs in the form {_FORMAT!r}; "
+            "safetensors.torch.load_file opens it"
+        )
+    try:
+        content = json.loads(metadata["content"])
+        return {"graphs": list(content["graphs"]), "labels": dict(content["labels"])}
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{path} is damaged: its header does not describe graphs") from error
+
+
+def _check_wanted(wanted: Sequence[int], count: int, path: Path) -> None:
+    for i in wanted:
+        if not 0 <= i < count:
+            raise OutOfRange(f"{path} holds graphs 0 to {count - 1}; found {i} in idx_list")
+
+
+def _rebuild(described: Mapping[str, Any], tensor: Any) -> Graph:
+    sizes = {str(each["type"]): int(each["count"]) for each in described["nodes"]}
+    if min(sizes.values(), default=0) < 0:
+        raise InvalidInput("a number of nodes is negative")
+    relations = {}
+    for each in described["edges"]:
+        src_type, name, dst_type = (str(part) for part in each["type"])
+        ends = sizes[src_type], sizes[dst_type]
+        relations[src_type, name, dst_type] = _rebuild_relation(each["structure"], *ends, tensor)
+    g = Graph(sizes, relations, idtype=_DTYPES[described["idtype"]])
+    for each in described["nodes"]:
+        for name, key in each["features"].items():
+            g._src_frames[each["type"]][name] = tensor(key)
+    for each in described["edges"]:
+        for name, key in each["features"].items():
+            g._edge_frames[tuple(each["type"])][name] = tensor(key)
+    formats = described["formats"]
+    return g if formats is None else g.formats([str(name) for name in formats])
+
+
+def _rebuild_relation(
+    structure: Mapping[str, Sequence[str]], num_src: int, num_dst: int, tensor: Any
+) -> Relation:
+    parts: dict[str, Any] = {}
+    lengths = set()
+    for kind, keys in structure.items():
+        arrays = [tensor(key) for key in keys]
+        if kind == "coo":
+            src, dst = arrays
+            _check_integers(src)
+            _check_integers(dst)
+            parts["coo"] = Relation.from_edges(src, dst, num_src, num_dst).coo()
+            lengths.add(len(src))
+        elif kind in ("csc", "csr"):
+            groups, others = (num_dst, num_src) if kind == "csc" else (num_src, num_dst)
+            parts[kind] = _rebuild_adjacency(arrays, groups, others)
+            lengths.add(len(parts[kind].indices))
+        else:
+            raise InvalidInput(f"unknown sparse format {kind!r}")
+    if len(lengths) != 1:
+        raise InvalidInput(f"sparse formats of one edge type have {sorted(lengths)} edges")
+    return Relation(num_src, num_dst, **parts)
+
+
+def _rebuild_adjacency(arrays: Sequence[torch.Tensor], groups: int, others: int) -> Adjacency:
+    indptr, indices = arrays[:2]
+    eids = arrays[2] if len(arrays) > 2 else None
+    if indptr.shape != (groups + 1,) or indptr.dtype != torch.int64 or indices.ndim != 1:
+        raise InvalidInput("an index array has the wrong shape or dtype")
+    steps = torch.diff(indptr)
+    if int(indptr[0]) != 0 or int(indptr[-1]) != len(indices) or bool((steps < 0).any()):
+        raise InvalidInput("an index pointer does not rise from 0 to the number of edges")
+    _check_integers(indices)
+    check_ids(indices, others, "node")
+    if eids is not None:
+        _check_integers(eids)
+        seen = torch.zeros(len(indices), dtype=torch.bool)
+        if eids.shape == indices.shape:
+            check_ids(eids, len(indices), "edge")
+            seen[eids.long()] = True
+        if not bool(seen.all()):
+            raise InvalidInput("edge IDs do not occur once each")
+    return Adjacency(indptr, indices, eids)
+
+
+def _check_integers(ids: torch.Tensor) -> None:
+    if ids.dtype not in (torch.int32, torch.int64):
+        raise InvalidInput(f"IDs must be int32 or int64; found {ids.dtype}")
