@@ -1,8 +1,9 @@
 """Floor 0: plain arrays in, plain arrays out.
 
 Each module holds one concept and knows nothing of graphs: ``csc`` (sorting edges by their end),
-``sample`` (choosing neighbors), ``relabel`` (global to local IDs), ``spmm`` and ``sddmm`` (messages),
-``gather`` (rows of a feature matrix), ``rng`` (random numbers without state), ``threads``.
+``sample`` (choosing neighbors), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``, ``softmax``
+(messages), ``gather`` (rows of a feature matrix), ``activation``, ``rng`` (random numbers without
+state), ``threads``.
 
 The modules are imported when first used: numba takes about half a second to import, and a program
 that only builds a graph on a GPU never needs it.
@@ -15,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 __all__ = [
+    "activation",
     "csc",
     "dtypes",
     "gather",
@@ -24,6 +26,7 @@ __all__ = [
     "sample",
     "sample_torch",
     "sddmm",
+    "softmax",
     "spmm",
     "threads",
 ]

@@ -1,0 +1,41 @@
+"""Floor 1: the mathematics of message passing, differentiable.
+
+``gspmm`` sends and reduces, ``gsddmm`` computes on edges; every combination also has a name of its
+own, such as ``u_mul_e_sum(g, x, w)`` or ``u_dot_v(g, x, y)``. ``spmm`` and ``sddmm`` take a
+relation (the structure of one edge type) where the others take a graph.
+
+References
+----------
+DGL's ``dgl.ops``, whose names these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from gnnlab.ops.activation import relu_dropout
+from gnnlab.ops.edge_softmax import edge_softmax
+from gnnlab.ops.named import NAMED
+from gnnlab.ops.sddmm import gsddmm, sddmm
+from gnnlab.ops.segment import segment_reduce
+from gnnlab.ops.spmm import gspmm, spmm
+
+__all__ = [
+    "edge_softmax",
+    "gsddmm",
+    "gspmm",
+    "relu_dropout",
+    "sddmm",
+    "segment_reduce",
+    "spmm",
+]
+__all__ += list(NAMED)
+globals().update(NAMED)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., torch.Tensor]:
+        """Stands for the generated names, which a type checker cannot see."""

@@ -1,0 +1,75 @@
+"""relu followed by dropout, as it stands between the layers of most networks."""
+
+from __future__ import annotations
+
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput
+
+__all__ = ["relu_dropout"]
+
+
+def relu_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True) -> torch.Tensor:
+    """Return ``dropout(relu(x), p)`` in one pass over memory.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+        Any shape, floating point.
+    p : float
+        Probability of dropping an element, 0 ≤ p ≤ 1; the kernel rounds it to a multiple of 2⁻¹⁶.
+    training : bool
+        False only applies relu.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape and dtype of x. What is dropped follows from torch's default generator, as
+        ``torch.manual_seed`` sets it, and does not depend on the number of threads.
+
+    Raises
+    ------
+    InvalidInput
+        If p is not a probability.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> dgl.ops.relu_dropout(torch.tensor([-1.0, 2.0]), training=False)
+    tensor([0., 2.])
+    """
+    if not 0 <= p <= 1:
+        raise InvalidInput(f"the dropout probability is {p}; expected 0 <= p <= 1")
+    if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
+        return functional.dropout(functional.relu(x), p, training)
+    levels = kernels.activation.LEVELS if training and p > 0 else 1
+    threshold = round(p * levels) if training else 0
+    if threshold == 0:
+        return functional.relu(x)
+    if threshold == levels:
+        return x * 0
+    return _ReluDropout.apply(x, threshold)  # type: ignore[no-any-return]
+
+
+class _ReluDropout(Function):
+    @staticmethod
+    def forward(ctx, x, threshold):  # type: ignore[no-untyped-def]
+        key = int(torch.empty((), dtype=torch.int64).random_())
+        flat = x.detach().contiguous().view(-1).numpy()
+        out = torch.from_numpy(kernels.activation.relu_dropout(flat, threshold, key))
+        out = out.view(x.shape)
+        ctx.threshold = threshold
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        (out,) = ctx.saved_tensors
+        flat = (t.contiguous().view(-1).numpy() for t in (out, grad))
+        result = kernels.activation.relu_dropout_grad(*flat, ctx.threshold)
+        return torch.from_numpy(result).view(grad.shape), None

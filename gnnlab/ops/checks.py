@@ -1,0 +1,76 @@
+"""What operands must look like, and how two of them are made to match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from gnnlab.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from gnnlab.graph.relation import Relation
+
+__all__ = ["check_choice", "check_operand", "common_dtype", "feature_shape"]
+
+_OWNER = {"u": "source node", "v": "destination node", "e": "edge"}
+
+
+def check_choice(found: str, choices: Sequence[str], what: str) -> None:
+    """Raise InvalidInput unless ``found`` is one of the choices."""
+    if found not in choices:
+        names = ", ".join(repr(choice) for choice in choices)
+        raise InvalidInput(f"unknown {what} {found!r}; choose one of {names}")
+
+
+def check_operand(rel: Relation, target: str, x: torch.Tensor | None) -> torch.Tensor:
+    """Return x if it has one row per node or edge of the target and lies where the graph is."""
+    owner = _OWNER[target]
+    if not isinstance(x, torch.Tensor):
+        raise InvalidInput(
+            f"this operation needs a tensor with one row per {owner}; found {type(x).__name__}"
+        )
+    expected = {"u": rel.num_src, "v": rel.num_dst, "e": rel.num_edges}[target]
+    if x.dim() == 0 or len(x) != expected:
+        raise InvalidInput(
+            f"found a tensor of shape {tuple(x.shape)} where {expected} rows are expected, "
+            f"one per {owner}"
+        )
+    if x.device != rel.device:
+        raise InvalidInput(
+            f"the graph is on {rel.device}, but the rows of its {owner}s are on {x.device}; "
+            "move one of them with .to(device)"
+        )
+    return x
+
+
+def common_dtype(
+    op: str, lhs: torch.Tensor, rhs: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Convert both operands to the dtype that torch gives the result of ``op``."""
+    dtype = torch.promote_types(lhs.dtype, rhs.dtype)
+    if dtype == torch.bool and op != "div":
+        raise InvalidInput(f"cannot {op} booleans; convert them first, for instance with .float()")
+    if op == "div" and not dtype.is_floating_point:
+        dtype = torch.get_default_dtype()
+    return lhs.to(dtype), rhs.to(dtype)
+
+
+def feature_shape(
+    lhs: torch.Tensor, rhs: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, tuple[int, ...]]:
+    """Give both operands the same number of dimensions; return them and the broadcast row shape.
+
+    Dimensions after the first are matched from the last one backwards, as numpy does.
+    """
+    dims = max(lhs.dim(), rhs.dim())
+    left, right = (x.reshape(len(x), *[1] * (dims - x.dim()), *x.shape[1:]) for x in (lhs, rhs))
+    try:
+        shape = torch.broadcast_shapes(left.shape[1:], right.shape[1:])
+    except RuntimeError:
+        raise InvalidInput(
+            f"rows of shapes {tuple(lhs.shape[1:])} and {tuple(rhs.shape[1:])} do not match: "
+            "counted from the last, their dimensions must be equal or 1"
+        ) from None
+    return left, right, tuple(shape)

@@ -1,0 +1,134 @@
+"""Edges grouped by one of their ends: what every reduction runs over.
+
+A reduction needs the groups in one of two forms. A kernel for the CPU walks group by group
+(``indptr``, ``order``); torch operators scatter, edge by edge, to the group that each edge names
+(``index``). Each form is made when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.kernels.dtypes import torch_ids_dtype
+
+if TYPE_CHECKING:
+    from gnnlab.graph.relation import Adjacency, Relation
+
+__all__ = ["Groups", "NodeGroups"]
+
+
+class Groups:
+    """Rows, each of which belongs to one of ``count`` groups.
+
+    Give the group of each row, or, for rows that lie group by group, where each group begins.
+
+    Attributes
+    ----------
+    count, size : int
+        Number of groups and of rows.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        size: int,
+        index: torch.Tensor | None = None,
+        indptr: torch.Tensor | None = None,
+    ) -> None:
+        self.count, self.size = count, size
+        self._index, self._indptr = index, indptr
+
+    @cached_property
+    def index(self) -> torch.Tensor:
+        """The group of each row, shape (size,), int32 or int64."""
+        if self._index is not None:
+            return self._index
+        assert self._indptr is not None
+        groups = torch.arange(self.count, device=self._indptr.device)
+        return torch.repeat_interleave(groups, torch.diff(self._indptr), output_size=self.size)
+
+    @property
+    def indptr(self) -> torch.Tensor:
+        """Slots of group v: ``indptr[v]:indptr[v + 1]``; shape (count + 1,), int64."""
+        return self._slots[0]
+
+    @property
+    def order(self) -> torch.Tensor:
+        """The row in each slot, shape (size,), int32 or int64."""
+        return self._slots[1]
+
+    @cached_property
+    def _slots(self) -> tuple[torch.Tensor, torch.Tensor]:
+        if self._indptr is not None:
+            return self._indptr, torch.arange(self.size, dtype=torch_ids_dtype(self.size))
+        assert self._index is not None
+        grouped = kernels.csc.group_by(self._index.numpy(), None, self.count)
+        return torch.from_numpy(grouped[0]), torch.from_numpy(grouped[1])
+
+    def _on_gpu(self) -> bool:
+        known = self._index if self._indptr is None else self._indptr
+        return known is not None and known.is_cuda
+
+    def inverse_sizes(self, dtype: torch.dtype) -> torch.Tensor:
+        """Return 1 / size of each group (1 for an empty one), shape (count,)."""
+        if self._on_gpu():
+            # torch.bincount would wait for the device.
+            sizes = torch.zeros(self.count, dtype=torch.int64, device=self.index.device)
+            sizes.index_add_(0, self.index, sizes.new_ones(1).expand(self.size))
+        else:
+            sizes = torch.diff(self.indptr)
+        return sizes.clamp(min=1).to(dtype).reciprocal_()
+
+
+class NodeGroups(Groups):
+    """The edges of a relation, grouped by their source ("u") or their destination ("v").
+
+    ``order`` holds edge IDs here, and ``index`` is in edge-ID order.
+
+    Attributes
+    ----------
+    relation : Relation
+    end : str
+        The end by which the edges are grouped.
+    """
+
+    def __init__(self, relation: Relation, end: str) -> None:
+        self.relation, self.end = relation, end
+        self.count = relation.num_src if end == "u" else relation.num_dst
+        self.size = relation.num_edges
+        self._indptr = None
+
+    def flipped(self) -> NodeGroups:
+        """Return the same edges, grouped by their other end."""
+        return NodeGroups(self.relation, "v" if self.end == "u" else "u")
+
+    @property
+    def index(self) -> torch.Tensor:  # type: ignore[override]
+        """The node at this end of each edge."""
+        return self.relation.coo()[0 if self.end == "u" else 1]
+
+    def _on_gpu(self) -> bool:
+        return self.relation.device.type == "cuda"
+
+    @property
+    def _adjacency(self) -> Adjacency:
+        return self.relation.csr() if self.end == "u" else self.relation.csc()
+
+    @property
+    def indptr(self) -> torch.Tensor:
+        """Slots of node v: ``indptr[v]:indptr[v + 1]``; shape (count + 1,), int64."""
+        return self._adjacency.indptr
+
+    @property
+    def order(self) -> torch.Tensor:
+        """The edge in each slot."""
+        return self._adjacency.eids
+
+    @property
+    def neighbors(self) -> torch.Tensor:
+        """The node at the other end of the edge in each slot."""
+        return self._adjacency.indices

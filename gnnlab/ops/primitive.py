@@ -1,0 +1,206 @@
+"""Four operators and their gradients, from which all others are made.
+
+=================  ===============================  ========================================
+operator           computes                         its gradient
+=================  ===============================  ========================================
+``weighted_sum``   Σ weight · x over neighbors      ``weighted_sum`` the other way, ``dot``
+``dot``            x_u · y_v for each edge          ``weighted_sum`` both ways
+``gather``         the row of its end, per edge     ``row_sum``
+``row_sum``        Σ of the rows of a group         ``gather``
+=================  ===============================  ========================================
+
+The table is closed: each gradient is again one of the four, so gradients of any order exist. Two
+more have gradients of their own: ``extreme``, which remembers who won, and ``softmax``.
+
+Each operator takes one of two paths. Compiled kernels compute float32 and float64 on the CPU; torch
+operators compute everything else. Half precision is computed in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from gnnlab.kernels import gather as rows_of
+from gnnlab.ops import cpu_path, torch_path
+from gnnlab.ops.groups import Groups, NodeGroups
+
+__all__ = ["dot", "extreme", "gather", "row_sum", "softmax", "weighted_sum"]
+
+_HALF = (torch.float16, torch.bfloat16)
+
+
+def _path(x: torch.Tensor) -> ModuleType:
+    return cpu_path if x.device.type == "cpu" and x.is_floating_point() else torch_path
+
+
+def _wide(x: Any) -> Any:
+    return x.float() if isinstance(x, torch.Tensor) and x.dtype in _HALF else x
+
+
+def weighted_sum(
+    groups: NodeGroups,
+    x: torch.Tensor,
+    weights: torch.Tensor | None = None,
+    norm: str | None = None,
+) -> torch.Tensor:
+    """Sum the rows of x at the other ends of each node's edges.
+
+    Parameters
+    ----------
+    groups : NodeGroups
+    x : torch.Tensor
+        Shape (N, D), or (N, H, D) with weights for H heads.
+    weights : torch.Tensor, optional
+        Shape (E,), or (E, H); dtype of x.
+    norm : {"u", "v"}, optional
+        Divide the weight of each edge by the degree of this end: by the receiving end for a mean.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (groups.count, D) or (groups.count, H, D); zeros for nodes without edges.
+    """
+    return _WeightedSum.apply(groups, x, weights, norm)  # type: ignore[no-any-return]
+
+
+def row_sum(groups: Groups, x: torch.Tensor, mean: bool = False) -> torch.Tensor:
+    """Sum or average the rows of each group: shape (size, D) → (count, D)."""
+    return _RowSum.apply(groups, x, mean)  # type: ignore[no-any-return]
+
+
+def gather(groups: NodeGroups, x: torch.Tensor) -> torch.Tensor:
+    """Return the row of x at this end of each edge: shape (N, …) → (E, …), any dtype."""
+    return _Gather.apply(groups, x)  # type: ignore[no-any-return]
+
+
+def dot(groups: NodeGroups, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Inner product per edge: x at the end of ``groups``, y at the other.
+
+    Shapes (N, H, D) and (M, H, D) → (E, H).
+    """
+    return _Dot.apply(groups, x, y)  # type: ignore[no-any-return]
+
+
+def extreme(
+    groups: Groups, x: torch.Tensor, by_neighbor: bool = False, smallest: bool = False
+) -> torch.Tensor:
+    """Largest or smallest row of each group, elementwise: shape (size or N, D) → (count, D).
+
+    ``by_neighbor`` reads x by the node at the other end, else x has one row per edge. Zero where a
+    group is empty. The gradient goes to the first row that holds the extreme value.
+    """
+    return _Extreme.apply(groups, x, by_neighbor, smallest)  # type: ignore[no-any-return]
+
+
+def softmax(groups: Groups, scores: torch.Tensor) -> torch.Tensor:
+    """Softmax over the rows of each group: shape (size, H) → (size, H)."""
+    return _Softmax.apply(groups, scores)  # type: ignore[no-any-return]
+
+
+class _WeightedSum(Function):
+    @staticmethod
+    def forward(ctx, groups, x, weights, norm):  # type: ignore[no-untyped-def]
+        ctx.groups, ctx.norm = groups, norm
+        learned = ctx.needs_input_grad[2]
+        ctx.save_for_backward(x if learned else None, weights)
+        out = _path(x).weighted_sum(groups, _wide(x), _wide(weights), norm)
+        return out.to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        x, weights = ctx.saved_tensors
+        groups, norm = ctx.groups, ctx.norm
+        grad_x = grad_weights = None
+        if ctx.needs_input_grad[1]:
+            grad_x = weighted_sum(groups.flipped(), grad, weights, norm)
+        if ctx.needs_input_grad[2]:
+            if norm == groups.end:
+                grad = _divide(groups, grad)
+            elif norm is not None:
+                x = _divide(groups.flipped(), x)
+            heads = weights.dim() == 2
+            grad_weights = dot(groups, *(t if heads else t.unsqueeze(1) for t in (grad, x)))
+            grad_weights = grad_weights if heads else grad_weights.squeeze(1)
+        return None, grad_x, grad_weights, None
+
+
+class _RowSum(Function):
+    @staticmethod
+    def forward(ctx, groups, x, mean):  # type: ignore[no-untyped-def]
+        ctx.groups, ctx.mean = groups, mean
+        return _path(x).row_sum(groups, _wide(x), mean).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        grad = _divide(ctx.groups, grad) if ctx.mean else grad
+        return None, gather(ctx.groups, grad), None
+
+
+class _Gather(Function):
+    @staticmethod
+    def forward(ctx, groups, x):  # type: ignore[no-untyped-def]
+        ctx.groups = groups
+        return rows_of.rows(x.detach(), groups.index)
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        flat = grad.flatten(1) if grad.dim() > 1 else grad.unsqueeze(1)
+        return None, row_sum(ctx.groups, flat).reshape(ctx.groups.count, *grad.shape[1:])
+
+
+class _Dot(Function):
+    @staticmethod
+    def forward(ctx, groups, x, y):  # type: ignore[no-untyped-def]
+        ctx.groups = groups
+        ctx.save_for_backward(x, y)
+        ends = groups.index, groups.flipped().index
+        return _path(x).dot(*ends, _wide(x), _wide(y)).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        (x, y), groups = ctx.saved_tensors, ctx.groups
+        grad_x = weighted_sum(groups, y, grad) if ctx.needs_input_grad[1] else None
+        grad_y = weighted_sum(groups.flipped(), x, grad) if ctx.needs_input_grad[2] else None
+        return None, grad_x, grad_y
+
+
+class _Extreme(Function):
+    @staticmethod
+    def forward(ctx, groups, x, by_neighbor, smallest):  # type: ignore[no-untyped-def]
+        out, winner = _path(x).extreme(groups, _wide(x), by_neighbor, smallest)
+        ctx.save_for_backward(winner)
+        ctx.rows = len(x)
+        return out.to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        (winner,) = ctx.saved_tensors
+        # One row more, for the groups that nobody won.
+        out = grad.new_zeros((ctx.rows + 1, grad.shape[1]))
+        return None, out.scatter_add(0, winner, grad)[:-1], None, None
+
+
+class _Softmax(Function):
+    @staticmethod
+    def forward(ctx, groups, scores):  # type: ignore[no-untyped-def]
+        ctx.groups = groups
+        out = _path(scores).softmax(groups, _wide(scores)).to(scores.dtype)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        (out,) = ctx.saved_tensors
+        result = _path(out).softmax_grad(ctx.groups, _wide(out), _wide(grad))
+        return None, result.to(grad.dtype)
+
+
+def _divide(groups: Groups, x: torch.Tensor) -> torch.Tensor:
+    """Divide each row by the size of its group."""
+    return x * groups.inverse_sizes(x.dtype).view(-1, *[1] * (x.dim() - 1))

@@ -1,0 +1,152 @@
+"""One value per edge from two operands (g-SDDMM).
+
+Each operand belongs to the edge's source ("u"), its destination ("v") or the edge itself ("e").
+
+References
+----------
+DGL user guide, section 2.1, "Built-in functions and message passing APIs".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from gnnlab.errors import InvalidInput
+from gnnlab.ops import primitive
+from gnnlab.ops.checks import check_choice, check_operand, common_dtype, feature_shape
+from gnnlab.ops.groups import NodeGroups
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+    from gnnlab.graph.relation import Relation
+
+__all__ = ["gsddmm", "sddmm"]
+
+OPS = ("add", "sub", "mul", "div", "dot", "copy_lhs", "copy_rhs")
+TARGETS = ("u", "v", "e")
+_ARITHMETIC: dict[str, Callable[..., torch.Tensor]] = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": torch.div,
+}
+
+
+def gsddmm(
+    g: Graph,
+    op: str,
+    lhs_data: torch.Tensor | None,
+    rhs_data: torch.Tensor | None,
+    lhs_target: str = "u",
+    rhs_target: str = "v",
+) -> torch.Tensor:
+    """Compute ``lhs op rhs`` on every edge.
+
+    Parameters
+    ----------
+    g : Graph
+        A graph or a block with one edge type.
+    op : {"add", "sub", "mul", "div", "dot", "copy_lhs", "copy_rhs"}
+        ``dot`` is the inner product over the last dimension, which becomes 1.
+    lhs_data, rhs_data : torch.Tensor, optional
+        One row per node or edge of its target; the dimensions after the first broadcast. The
+        operand that a copy does not use is None.
+    lhs_target, rhs_target : {"u", "v", "e"}
+        Whose rows the operands are: of the sources, the destinations or the edges.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (E, …), in edge-ID order.
+
+    Raises
+    ------
+    InvalidInput
+        For an unknown operation or target, a missing operand, a wrong number of rows, or shapes
+        that do not match.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> g = dgl.graph(([0, 1], [1, 1]))
+    >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> dgl.ops.gsddmm(g, "dot", x, x)
+    tensor([[11.],
+            [25.]])
+    """
+    return sddmm(g.relation(), op, lhs_data, rhs_data, lhs_target, rhs_target)
+
+
+def sddmm(
+    rel: Relation,
+    op: str,
+    lhs: torch.Tensor | None,
+    rhs: torch.Tensor | None,
+    lhs_target: str = "u",
+    rhs_target: str = "v",
+) -> torch.Tensor:
+    """Do what :func:`gsddmm` does, for one relation.
+
+    Parameters
+    ----------
+    rel : Relation
+    op : str
+    lhs, rhs : torch.Tensor, optional
+    lhs_target, rhs_target : str
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (num_edges, …).
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> relation = dgl.graph(([0, 1], [1, 1])).relation()
+    >>> dgl.ops.sddmm(relation, "sub", torch.tensor([1.0, 2.0]), torch.tensor([5.0, 9.0]))
+    tensor([-8., -7.])
+    """
+    check_choice(op, OPS, "operation")
+    for target in (lhs_target, rhs_target):
+        check_choice(target, TARGETS, "target")
+    if op == "copy_lhs":
+        return _rows(rel, lhs_target, check_operand(rel, lhs_target, lhs))
+    if op == "copy_rhs":
+        return _rows(rel, rhs_target, check_operand(rel, rhs_target, rhs))
+    left, right = common_dtype(
+        op, check_operand(rel, lhs_target, lhs), check_operand(rel, rhs_target, rhs)
+    )
+    if op == "dot":
+        return _dot(rel, left, right, lhs_target, rhs_target)
+    left, right, _ = feature_shape(left, right)
+    return _ARITHMETIC[op](_rows(rel, lhs_target, left), _rows(rel, rhs_target, right))
+
+
+def _rows(rel: Relation, target: str, x: torch.Tensor) -> torch.Tensor:
+    """Return one row per edge."""
+    return x if target == "e" else primitive.gather(NodeGroups(rel, target), x)
+
+
+def _dot(
+    rel: Relation, lhs: torch.Tensor, rhs: torch.Tensor, lhs_target: str, rhs_target: str
+) -> torch.Tensor:
+    scalar = lhs.dim() == 1 and rhs.dim() == 1
+    width = [1 if x.dim() == 1 else x.shape[-1] for x in (lhs, rhs)]
+    if width[0] != width[1]:
+        raise InvalidInput(
+            f"a dot product needs rows of equal last dimension; found shapes "
+            f"{tuple(lhs.shape)} and {tuple(rhs.shape)}"
+        )
+    lhs, rhs, shape = feature_shape(lhs, rhs)
+    between_ends = {lhs_target, rhs_target} == {"u", "v"}
+    if between_ends and lhs.shape[1:] == rhs.shape[1:] and lhs.is_floating_point() and not scalar:
+        heads = math.prod(shape[:-1])
+        left, right = (x.reshape(len(x), heads, shape[-1]) for x in (lhs, rhs))
+        out = primitive.dot(NodeGroups(rel, lhs_target), left, right)
+        return out.reshape(rel.num_edges, *shape[:-1], 1)
+    product = _rows(rel, lhs_target, lhs) * _rows(rel, rhs_target, rhs)
+    return product if scalar else product.sum(-1, keepdim=True)

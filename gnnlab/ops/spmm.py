@@ -1,0 +1,182 @@
+"""Messages and their reduction in one step (g-SpMM).
+
+Every edge computes ``u op e`` from its source's row and its own, every destination reduces what
+arrives. The common cases never write a message down: sums and means of copies, of sums and
+differences, and of products with one weight per edge or per edge and head. The others (maxima of
+combined operands, products of whole edge rows) write one row per edge first.
+
+References
+----------
+DGL user guide, section 2.2, "Writing efficient message passing code".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+
+from gnnlab.errors import InvalidInput
+from gnnlab.ops import primitive
+from gnnlab.ops.checks import check_choice, check_operand, common_dtype, feature_shape
+from gnnlab.ops.groups import NodeGroups
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+    from gnnlab.graph.relation import Relation
+
+__all__ = ["gspmm", "spmm"]
+
+OPS = ("copy_lhs", "copy_rhs", "add", "sub", "mul", "div")
+REDUCERS = ("sum", "mean", "max", "min")
+
+
+def gspmm(
+    g: Graph,
+    op: str,
+    reduce_op: str,
+    lhs_data: torch.Tensor | None,
+    rhs_data: torch.Tensor | None,
+) -> torch.Tensor:
+    """Compute ``lhs op rhs`` on every edge and reduce it at every destination.
+
+    Parameters
+    ----------
+    g : Graph
+        A graph or a block with one edge type.
+    op : {"copy_lhs", "copy_rhs", "add", "sub", "mul", "div"}
+    reduce_op : {"sum", "mean", "max", "min"}
+    lhs_data : torch.Tensor, optional
+        Rows of the sources, shape (number of sources, …); None for ``copy_rhs``.
+    rhs_data : torch.Tensor, optional
+        Rows of the edges in edge-ID order, shape (E, …); None for ``copy_lhs``. The dimensions
+        after the first broadcast.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (number of destinations, …); zeros for nodes that no message reaches.
+
+    Raises
+    ------
+    InvalidInput
+        For an unknown operation, a missing operand, a wrong number of rows, shapes that do not
+        broadcast, or a mean of integers.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> g = dgl.graph(([0, 1], [2, 2]))
+    >>> dgl.ops.gspmm(g, "mul", "sum", torch.tensor([1.0, 2.0, 3.0]), torch.tensor([10.0, 20.0]))
+    tensor([ 0.,  0., 50.])
+    """
+    return spmm(g.relation(), op, reduce_op, lhs_data, rhs_data)
+
+
+def spmm(
+    rel: Relation,
+    op: str,
+    reduce: str,
+    ufeat: torch.Tensor | None,
+    efeat: torch.Tensor | None,
+) -> torch.Tensor:
+    """Do what :func:`gspmm` does, for one relation.
+
+    Parameters
+    ----------
+    rel : Relation
+    op, reduce : str
+    ufeat, efeat : torch.Tensor, optional
+        Shapes (num_src, …) and (num_edges, …).
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (num_dst, …).
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> relation = dgl.graph(([0, 1], [2, 2])).relation()
+    >>> dgl.ops.spmm(relation, "copy_lhs", "mean", torch.tensor([1.0, 2.0, 3.0]), None)
+    tensor([0.0000, 0.0000, 1.5000])
+    """
+    check_choice(op, OPS, "operation")
+    check_choice(reduce, REDUCERS, "reduce operation")
+    if op == "copy_lhs":
+        return _reduce(rel, reduce, check_operand(rel, "u", ufeat), by_source=True)
+    edge = check_operand(rel, "e", efeat)
+    if op == "copy_rhs":
+        return _reduce(rel, reduce, edge)
+    source, edge = common_dtype(op, check_operand(rel, "u", ufeat), edge)
+    source, edge, shape = feature_shape(source, edge)
+    if op == "sub":
+        op, edge = "add", -edge
+    elif op == "div":
+        op, edge = "mul", edge.reciprocal()
+    if reduce in ("sum", "mean"):
+        if op == "add":  # a sum of sums is the sum of the sums
+            return _reduce(rel, reduce, source, by_source=True) + _reduce(rel, reduce, edge)
+        heads = _num_heads(edge, shape)
+        if heads is not None:
+            return _weighted(rel, reduce, source, edge, shape, heads)
+    rows = primitive.gather(NodeGroups(rel, "u"), source)
+    return _reduce(rel, reduce, rows + edge if op == "add" else rows * edge)
+
+
+def _reduce(rel: Relation, reduce: str, x: torch.Tensor, by_source: bool = False) -> torch.Tensor:
+    """Reduce rows of sources (or of edges) at each destination."""
+    flat = x.flatten(1) if x.dim() > 1 else x.unsqueeze(1)
+    groups = NodeGroups(rel, "v")
+    check_number(reduce, x)
+    if reduce in ("max", "min"):
+        out = primitive.extreme(groups, flat, by_source, reduce == "min")
+    elif by_source:
+        out = primitive.weighted_sum(groups, flat, norm="v" if reduce == "mean" else None)
+    else:
+        out = primitive.row_sum(groups, flat, reduce == "mean")
+    return out.reshape(rel.num_dst, *x.shape[1:])
+
+
+def _weighted(
+    rel: Relation,
+    reduce: str,
+    source: torch.Tensor,
+    edge: torch.Tensor,
+    shape: tuple[int, ...],
+    heads: int,
+) -> torch.Tensor:
+    """Sum rows of sources, each times one weight per edge (and head)."""
+    check_number(reduce, source)
+    width = math.prod(shape) // heads if heads else 0
+    source = source.expand(rel.num_src, *shape).reshape(rel.num_src, heads, width)
+    weights = edge.reshape(rel.num_edges, heads)
+    norm = "v" if reduce == "mean" else None
+    out = primitive.weighted_sum(NodeGroups(rel, "v"), source, weights, norm)
+    return out.reshape(rel.num_dst, *shape)
+
+
+def _num_heads(edge: torch.Tensor, shape: tuple[int, ...]) -> int | None:
+    """Into how many equal runs the edge's values cut a row of ``shape``; None if they do not.
+
+    (E, 1) and (E, 1, 1) cut (H, D) into one run, (E, H, 1) into H runs of D. A value for each
+    element is no use as a weight of runs.
+    """
+    own = tuple(edge.shape[1:])
+    kept = len(own)
+    while kept and own[kept - 1] == 1:
+        kept -= 1
+    if own[:kept] != shape[:kept]:
+        return None
+    heads = math.prod(own[:kept])
+    return heads if heads == 1 or math.prod(shape[kept:]) > 1 else None
+
+
+def check_number(reduce: str, x: torch.Tensor) -> None:
+    """Raise InvalidInput for a mean of integers and for anything of booleans."""
+    if x.dtype == torch.bool or (reduce == "mean" and not x.is_floating_point()):
+        raise InvalidInput(
+            f"found {x.dtype} values, whose {reduce} is not defined here; "
+            "convert them first, for instance with .float()"
+        )
