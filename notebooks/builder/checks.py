@@ -88,7 +88,8 @@ def languages(lesson: Lesson, langs: Sequence[str], glossary: list[dict[str, str
                         f" the English {show(wanted[what])}"
                     )
     for lang in langs[1:]:
-        problems += terms(lesson, lang, glossary)
+        problems += avoided_words(lesson, lang, glossary)
+        problems += first_uses(lesson, lang, glossary)
     return problems
 
 
@@ -122,36 +123,43 @@ def read_glossary(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def terms(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> list[str]:
-    """No word to avoid, and the English term in parentheses at a term's first use."""
-    texts = {slot.name: prose(slot.text.get(lang, "")) for slot in lesson.slots}
-    problems = []
-    for row in glossary:
-        for word in filter(None, (row.get(f"{lang}_not") or "").split("|")):
-            problems += [
-                f"{lesson.name}: slot {name!r} ({lang}): found {word!r}; the glossary says"
-                f" {row[lang]!r} for {row['term']!r}"
-                for name, text in texts.items()
-                if word in text
-            ]
+def avoided_words(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> list[str]:
+    """No word that the glossary tells to avoid."""
+    return [
+        f"{lesson.name}: slot {slot.name!r} ({lang}): found {word!r}; the glossary says"
+        f" {row[lang]!r} for {row['term']!r}"
+        for row in glossary
+        for word in (row[f"{lang}_not"] or "").split("|")
+        for slot in lesson.slots
+        if word and lang in slot.text and word in one_line(slot.say(lang)).replace(row[lang], "")
+    ]
+
+
+def first_uses(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> list[str]:
+    """The English term stands in parentheses where a term is first used, headings aside."""
     english = {row[lang].partition("(")[0]: row["term"].partition(" (")[0] for row in glossary}
     # Single characters are part of too many other words to be found safely.
     words = sorted((word for word in english if len(word) > 1), key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, words)) or "(?!)")
     seen = set()
-    for name, text in texts.items():
-        body = re.sub(r"^#+ .*$", "", text, flags=re.MULTILINE)
-        body = re.sub(r"\s+", " ", body)
-        for match in pattern.finditer(body):
+    problems = []
+    for slot in lesson.slots:
+        text = one_line(re.sub(r"^#+ .*$", "", slot.say(lang), flags=re.MULTILINE))
+        for match in pattern.finditer(text if lang in slot.text else ""):
             word = match.group()
-            after = body[match.end() :]
-            if word not in seen and not re.match(rf" ?[(（]{english[word]}", after, re.IGNORECASE):
+            given = rf"[^()（）]{{0,12}}[(（][^)）]*{english[word]}"
+            if word not in seen and not re.match(given, text[match.end() :], re.IGNORECASE):
                 problems.append(
-                    f"{lesson.name}: slot {name!r} ({lang}): the first {word!r} stands without"
-                    f" its English; write {word}({english[word]})"
+                    f"{lesson.name}: slot {slot.name!r} ({lang}): the first {word!r} stands"
+                    f" without its English; write {word}({english[word]})"
                 )
             seen.add(word)
     return problems
+
+
+def one_line(text: str) -> str:
+    """Prose with every run of white space made one space."""
+    return re.sub(r"\s+", " ", prose(text))
 
 
 def links(folder: Path, lessons: Sequence[Lesson]) -> list[str]:
