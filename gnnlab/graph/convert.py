@@ -71,7 +71,7 @@ def from_scipy(
             "between two types of nodes use bipartite_from_scipy"
         )
     if sp_mat.format in ("csr", "csc"):
-        data = (sp_mat.format, (sp_mat.indptr, sp_mat.indices, []))
+        data: Any = (sp_mat.format, (sp_mat.indptr, sp_mat.indices, []))
     else:
         sp_mat = sp_mat.tocoo()
         data = ("coo", (sp_mat.row, sp_mat.col))
@@ -222,7 +222,7 @@ def bipartite_from_networkx(
     for u, v in nx_graph.edges():
         if side[u] == 1 or side[v] == 0:
             raise InvalidInput(f"edge {(u, v)} does not lead from side 0 to side 1")
-    src, dst, features = _nx_edges(nx_graph, *sides, e_attrs, edge_id_attr_name)
+    src, dst, features = _nx_edges(nx_graph, sides[0], sides[1], e_attrs, edge_id_attr_name)
     g = heterograph(
         {(utype, etype, vtype): (src, dst)},
         {utype: len(sides[0]), vtype: len(sides[1])},
@@ -271,7 +271,7 @@ def to_networkx(
     flat = to_homogeneous(g, store_type=False)
     nodes: list[dict[str, Any]] = []
     for ntype in g.ntypes:
-        fixed = {} if g.is_homogeneous else {ntype_attr: ntype}
+        fixed: dict[str, Any] = {} if g.is_homogeneous else {ntype_attr: ntype}
         nodes += _attributes(g._src_frames[ntype], node_attrs, g._src_frames, fixed)
     edges: list[dict[str, Any]] = []
     for etype in g.canonical_etypes:

@@ -232,12 +232,9 @@ def _extend(frame: Frame, count: int, data: Features) -> Frame:
             )
     columns = {}
     for name in dict.fromkeys([*frame, *given]):
-        old = frame.get(name)
-        new = given.get(name)
-        if new is None:
-            new = old.new_zeros((count, *old.shape[1:]))
-        if old is None:
-            old = new.new_zeros((frame.num_rows, *new.shape[1:]))
+        like = frame[name] if name in frame else given[name]
+        old = frame.get(name, like.new_zeros((frame.num_rows, *like.shape[1:])))
+        new = given.get(name, like.new_zeros((count, *like.shape[1:])))
         if old.shape[1:] != new.shape[1:]:
             raise InvalidInput(
                 f"new {frame.what} feature {name!r} has rows of shape {tuple(new.shape[1:])}; "

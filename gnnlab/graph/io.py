@@ -158,7 +158,7 @@ def _describe(
         raise InvalidInput(f"expected graphs; item {i} is a {type(g).__name__}")
     refuse_block(g, "save_graphs")
     if formats is not None:
-        g = g.formats(formats)
+        g = g.formats(formats if isinstance(formats, str) else list(formats))
 
     def features(frame: Frame, where: str) -> dict[str, str]:
         return {name: arrays.add(x, f"{where} {name}") for name, x in frame.items()}
