@@ -176,7 +176,7 @@ class GATConv(nn.Module):
         if not self.allow_zero_in_degree:
             check_in_edges(graph, self)
         feat = map_features(self.feat_drop, feat)
-        src, dst = expand_as_pair(feat, graph)
+        src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats))
         heads_src, heads_dst = self._heads(src, dst, shared=isinstance(feat, Tensor))
         attention = self._attention(graph, heads_src, heads_dst)
         if edge_weight is not None:

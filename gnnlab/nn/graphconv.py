@@ -22,6 +22,7 @@ from gnnlab.nn.utils import (
     aggregate,
     check_choice,
     check_in_edges,
+    check_size,
     per_row,
 )
 
@@ -142,9 +143,10 @@ class GraphConv(nn.Module):
             check_in_edges(graph, self)
         weight = self._choose_weight(weight)
         out = feat[0] if isinstance(feat, tuple) else feat
-        multiply_first = weight is not None and weight.shape[0] > weight.shape[1]
-        if weight is not None and multiply_first:
-            out = out @ weight
+        if weight is not None:
+            check_size(out, weight.shape[0], "source")
+            if weight.shape[0] > weight.shape[1]:  # the smaller rows are the ones to aggregate
+                out, weight = out @ weight, None
         if self.norm == "left":
             out = out / _degree_factor(graph.relation().out_degrees(), out)
         elif self.norm == "both":
@@ -152,7 +154,7 @@ class GraphConv(nn.Module):
         out = aggregate(graph, "mean" if self.norm == "right" else "sum", out, edge_weight)
         if self.norm == "both":
             out = out / _degree_factor(graph.relation().in_degrees(), out).sqrt()
-        if weight is not None and not multiply_first:
+        if weight is not None:
             out = out @ weight
         if self.bias is not None:
             out = out + self.bias

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
 from gnnlab.nn.linear import TypedLinear
-from gnnlab.nn.utils import Activation, Features, expand_as_pair, per_row
+from gnnlab.nn.utils import Activation, Features, expand_as_pair, pair_of_sizes, per_row
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -121,7 +121,7 @@ class RelGraphConv(nn.Module):
         -------
         Tensor of shape (num_dst, out_feat)
         """
-        src, dst = expand_as_pair(feat, g)
+        src, dst = expand_as_pair(feat, g, pair_of_sizes(self.linear_r.in_size))
         relation = g.relation()
         if not isinstance(etypes, Tensor):
             etypes, presorted = self._expand_counts(etypes, relation.num_edges, src.device), True

@@ -144,7 +144,8 @@ class SAGEConv(nn.Module):
         -------
         Tensor of shape (num_dst, …, out_feats)
         """
-        src, dst = expand_as_pair(map_features(self.feat_drop, feat), graph)
+        feat = map_features(self.feat_drop, feat)
+        src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats))
         if self.aggregator_type == "gcn":
             out = self._gcn(graph, src, dst, edge_weight)
         else:
@@ -189,7 +190,7 @@ class SAGEConv(nn.Module):
                 weights = edge_weight[adjacency.eids[slots]]
                 sequences = sequences * per_row(weights, sequences)
             _, (hidden, _) = self.lstm(sequences)
-            out[nodes] = hidden[-1]
+            out[nodes] = hidden[-1].to(out.dtype)
         return out
 
     def extra_repr(self) -> str:

@@ -25,6 +25,7 @@ __all__ = [
     "aggregate",
     "check_choice",
     "check_in_edges",
+    "check_size",
     "expand_as_pair",
     "map_features",
     "pair_of_sizes",
@@ -35,7 +36,9 @@ Features = Tensor | tuple[Tensor, Tensor]
 Activation = Callable[[Tensor], Tensor]
 
 
-def expand_as_pair(feat: Features, graph: Graph) -> tuple[Tensor, Tensor]:
+def expand_as_pair(
+    feat: Features, graph: Graph, sizes: tuple[int, int] | None = None
+) -> tuple[Tensor, Tensor]:
     """Split features into those of the source nodes and those of the destination nodes.
 
     Parameters
@@ -44,6 +47,8 @@ def expand_as_pair(feat: Features, graph: Graph) -> tuple[Tensor, Tensor]:
         On a block, one tensor serves for both: its first ``num_dst`` rows are the destinations.
     graph : Graph
         A graph or a block with one edge type.
+    sizes : (int, int), optional
+        Sizes that the source and destination rows must have.
 
     Returns
     -------
@@ -53,7 +58,7 @@ def expand_as_pair(feat: Features, graph: Graph) -> tuple[Tensor, Tensor]:
     Raises
     ------
     InvalidInput
-        When the number of rows is not the number of nodes.
+        When the number of rows is not the number of nodes, or the rows have another size.
 
     Examples
     --------
@@ -73,6 +78,9 @@ def expand_as_pair(feat: Features, graph: Graph) -> tuple[Tensor, Tensor]:
         dst = feat[: relation.num_dst] if graph.is_block else feat
     _check_rows(src, relation.num_src, "source")
     _check_rows(dst, relation.num_dst, "destination")
+    if sizes is not None:
+        check_size(src, sizes[0], "source")
+        check_size(dst, sizes[1], "destination")
     return src, dst
 
 
@@ -81,6 +89,24 @@ def _check_rows(rows: Tensor, expected: int, side: str) -> None:
         raise InvalidInput(
             f"the features have {len(rows)} rows, but the graph has {expected} {side} nodes: give "
             "one row per node (on a block: of its srcdata), or a pair (src_feat, dst_feat)"
+        )
+
+
+def check_size(rows: Tensor, expected: int, side: str) -> None:
+    """Raise InvalidInput unless each row has the size that the layer was built for.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.nn.utils import check_size
+    >>> check_size(torch.ones(2, 3), 5, "source")
+    Traceback (most recent call last):
+    gnnlab.errors.InvalidInput: the source rows have size 3, but the layer was built for size 5...
+    """
+    if rows.shape[-1] != expected:
+        raise InvalidInput(
+            f"the {side} rows have size {rows.shape[-1]}, but the layer was built for size "
+            f"{expected}: give it rows of that size, or build it with another input size"
         )
 
 

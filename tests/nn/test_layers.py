@@ -264,6 +264,30 @@ def test_gradient_of_edge_weights(kind):
     assert torch.autograd.gradcheck(lambda w: layer(graph, feat, edge_weight=w), (weight,))
 
 
+@pytest.mark.parametrize(
+    "layer", [SAGEConv(5, 2, "mean"), GraphConv(5, 2), GATConv(5, 2, 2), RelGraphConv(5, 2, 3)]
+)
+def test_rows_of_another_size(layer):
+    extra = (torch.zeros(7, dtype=torch.int64),) if isinstance(layer, RelGraphConv) else ()
+    with pytest.raises(ValueError, match="rows have size 3, but the layer was built for size 5"):
+        layer(toy_graph(), ramp(4, 3), *extra)
+
+
+@pytest.mark.parametrize("kind", GRADIENTS)
+def test_mixed_precision(kind):
+    """bfloat16 by autocast on the CPU: the result is near the one in float32."""
+    torch.manual_seed(0)
+    build, extras = GRADIENTS[kind]
+    layer, graph = build(), toy_graph()
+    others = {"etypes": torch.randint(3, (7,)), "edge_feat": torch.randn(7, 3)}
+    inputs = torch.randn(4, 4 if "etypes" in extras else 3), *(others[name] for name in extras)
+    exact = layer(graph, *inputs)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = layer(graph, *inputs)
+    torch.testing.assert_close(rounded.float(), exact, atol=0.05, rtol=0.05)
+    rounded.float().sum().backward()
+
+
 @pytest.mark.parametrize("layer", [layer for layer, _ in STATES], ids=lambda x: type(x).__name__)
 def test_pickle_and_torch_save(layer):
     file = io.BytesIO()
