@@ -9,7 +9,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-_LIBRARIES = ("gnnlab", "dgl", "torch-geometric", "torch", "numba", "numpy")
+_LIBRARIES = ("dgl", "torch-geometric", "torch", "numba", "numpy")
 _VERSIONS = f"""
 import importlib.metadata as m, platform
 for name in {_LIBRARIES!r}:
@@ -21,7 +21,9 @@ print("python", platform.python_version())
 
 def describe() -> dict[str, str]:
     """Return machine, system, versions and date, each as a short text."""
-    versions = {}
+    import gnnlab
+
+    versions = {"gnnlab": gnnlab.__version__}
     for name in _LIBRARIES:
         try:
             versions[name] = importlib.metadata.version(name)
