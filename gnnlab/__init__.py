@@ -31,22 +31,21 @@ DGLBlock = Block
 __version__ = "0.1.0"
 
 # Names that live in modules which few programs need; each is loaded when it is first asked for.
-_LAZY = {
-    **dict.fromkeys(
-        ["add_edges", "add_nodes", "add_reverse_edges", "add_self_loop", "compact_graphs", "khop_in_subgraph", "khop_out_subgraph", "remove_edges", "remove_nodes", "remove_self_loop", "reorder_graph", "reverse", "to_bfloat16", "to_bidirected", "to_float", "to_half", "to_simple"],
-        "gnnlab.graph.transform",
-    ),
-    **dict.fromkeys(
-        ["as_heterograph", "bipartite_from_scipy", "from_networkx", "from_scipy", "to_heterogeneous", "to_homogeneous", "to_networkx"],
-        "gnnlab.graph.convert",
-    ),
-    **dict.fromkeys(["load_graphs", "save_graphs"], "gnnlab.graph.io"),
-    **dict.fromkeys(["batch", "broadcast_edges", "broadcast_nodes", "unbatch"], "gnnlab.graph.batch"),
-    **dict.fromkeys(
-        ["AddReverse", "AddSelfLoop", "RemoveSelfLoop", "ToSimple", "Compose"], "gnnlab.transforms"
-    ),
+_MODULES = {
+    "gnnlab.graph.batch": "batch broadcast_edges broadcast_nodes unbatch",
+    "gnnlab.graph.cast": "to_bfloat16 to_double to_float to_half",
+    "gnnlab.graph.compact": "compact_graphs khop_in_subgraph khop_out_subgraph reorder_graph",
+    "gnnlab.graph.convert": "bipartite_from_networkx bipartite_from_scipy from_networkx "
+    "from_scipy to_networkx",
+    "gnnlab.graph.edit": "add_edges add_nodes remove_edges remove_nodes",
+    "gnnlab.graph.homogeneous": "as_heterograph as_immutable_graph to_heterogeneous to_homogeneous",
+    "gnnlab.graph.io": "load_graphs save_graphs",
+    "gnnlab.graph.transform": "add_reverse_edges add_self_loop remove_self_loop reverse "
+    "to_bidirected to_simple",
+    "gnnlab.transforms": "AddReverse AddSelfLoop BaseTransform Compose RemoveSelfLoop ToSimple",
 }
-_SUBMODULES = ["data", "dataloading", "function", "kernels", "nn", "ops", "random", "sampling", "transforms"]
+_LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}
+_SUBMODULES = ["data", "dataloading", "function", "kernels", "nn", "ops", "sampling", "transforms"]
 
 
 def __getattr__(name: str) -> Any:
@@ -54,9 +53,7 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_LAZY[name]), name)
     if name in _SUBMODULES:
         return importlib.import_module(f"gnnlab.{name}")
-    raise AttributeError(
-        f"gnnlab has no {name!r}; dir(gnnlab) lists what it has, docs/architecture.md what it covers"
-    )
+    raise AttributeError(f"gnnlab has no {name!r}; dir(gnnlab) lists what it has")
 
 
 def __dir__() -> list[str]:

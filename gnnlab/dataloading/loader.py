@@ -1,9 +1,9 @@
 """Loaders: an epoch of mini-batches.
 
-A loader shuffles the seeds, cuts them into batches, has a sampler make the blocks of each, and lets
-features follow. Sampling can run ahead of training, in a thread (kernels do not hold Python's global
-lock) or in worker processes (which share the graph); batches and their content are the same in every
-case, because each is a function of (seed, epoch, batch).
+A loader shuffles the seeds, cuts them into batches, has a sampler make the blocks of each, and
+lets features follow. Sampling can run ahead of training, in a thread (kernels do not hold Python's
+global lock) or in worker processes (which share the graph); batches and their content are the same
+in every case, because each is a function of (seed, epoch, batch).
 
 References
 ----------
@@ -58,9 +58,9 @@ class DataLoader:
     num_workers : int
         Worker processes that sample ahead. They share the graph's memory.
     prefetch : int, optional
-        Mini-batches that a thread samples ahead when there are no workers; 0 samples when asked. By
-        default 2 for samplers of this library, 0 for samplers of your own, which may not be prepared
-        to run beside your training code. ``use_prefetch_thread`` is its old name.
+        Mini-batches that a thread samples ahead when there are no workers; 0 samples when asked.
+        By default 2 for samplers of this library, 0 for samplers of your own, which may not be
+        prepared to run beside your training code. ``use_prefetch_thread`` is its old name.
     seed : int, optional
         Seed of shuffling and sampling: epoch k of two loaders with the same seed is the same. By
         default each epoch takes the next key after :func:`gnnlab.seed`.
@@ -118,8 +118,8 @@ class DataLoader:
         sampler = graph_sampler if graph_sampler is not None else block_sampler
         if not hasattr(sampler, "sample"):
             raise InvalidInput(
-                "graph_sampler needs a method sample(g, indices); found "
-                f"{type(sampler).__name__}. Derive it from gnnlab.dataloading.Sampler or BlockSampler"
+                f"graph_sampler needs a method sample(g, indices); found {type(sampler).__name__}. "
+                "Derive it from gnnlab.dataloading.Sampler or BlockSampler"
             )
         if batch_size < 1:
             raise InvalidInput(f"batch_size must be at least 1; found {batch_size}")
@@ -133,11 +133,9 @@ class DataLoader:
         self.num_workers, self.seed = num_workers, seed
         self.pin_memory = (pin_memory or use_uva) and torch.cuda.is_available()
         if prefetch is None:
-            ahead = (
-                getattr(sampler, "pure", False)
-                if use_prefetch_thread is None
-                else use_prefetch_thread
-            )
+            ahead = use_prefetch_thread
+            if ahead is None:
+                ahead = getattr(sampler, "pure", False)
             prefetch = _AHEAD if ahead else 0
         self.prefetch = prefetch
         self._check_placement(use_uva)

@@ -26,6 +26,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.kernels import gather
 from gnnlab.random import fold, next_key
 from gnnlab.sampling.neighbor import pick, read_excluded, read_fanouts, read_weights
 
@@ -64,7 +65,8 @@ class BlockSampler(Sampler):
     Parameters
     ----------
     num_layers : int, optional
-        Number of blocks, for samplers with ``sample_frontier``. May be the first positional argument.
+        Number of blocks, for samplers with ``sample_frontier``. May be the first positional
+        argument.
     return_eids : bool
         Accepted; ``block.edata[EID]`` always exists.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats : list of str or dict, optional
@@ -131,7 +133,8 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         """
         if self.num_layers is None:
             raise InvalidInput(
-                f"call super().__init__(num_layers) in {type(self).__name__}, which samples by frontier"
+                f"{type(self).__name__} samples by frontier and so must call "
+                "super().__init__(num_layers)"
             )
         seeds = output_nodes = read_seeds(g, seed_nodes)
         blocks: list[Block] = []
@@ -212,7 +215,9 @@ def _restore_edge_ids(block: Block, frontier: Graph) -> None:
 
 
 class NeighborSampler(BlockSampler):
-    """Sample neighbors, a fixed number per node and layer. ``MultiLayerNeighborSampler`` is its old name.
+    """Sample a fixed number of neighbors per node and layer.
+
+    ``MultiLayerNeighborSampler`` is its old name.
 
     Parameters
     ----------
@@ -265,8 +270,8 @@ class NeighborSampler(BlockSampler):
             prob = None if isinstance(prob, bool) else prob
         if edge_dir != "in":
             raise InvalidInput(
-                "blocks carry messages along edges to the seeds, so edge_dir must be 'in'; to follow "
-                "edges the other way, sample on gnnlab.reverse(g)"
+                "blocks carry messages along edges to the seeds, so edge_dir must be 'in'; to "
+                "follow edges the other way, sample on gnnlab.reverse(g)"
             )
         if prob is not None and mask is not None:
             raise InvalidInput("give prob or mask, not both: a mask is a weight of 0 or 1")
@@ -323,7 +328,7 @@ class NeighborSampler(BlockSampler):
                 weights.get(etype),
                 excluded.get(etype),
             )
-            edges[etype] = ptr, slots, lists[etype[0]].add(sources)
+            edges[etype] = ptr, slots, lists[etype[0]].add(sources, overwrite=True)
         num_dst = {ntype: len(ids) for ntype, ids in seeds.items()}
         return num_dst, {ntype: nodes.count for ntype, nodes in lists.items()}, edges
 
@@ -354,7 +359,7 @@ def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
 
 
 def _edge_ids(g: Graph, adjacency: Adjacency, slots: torch.Tensor) -> Any:
-    return lambda: g._ids(slots if adjacency.ordered else adjacency.eids[slots])
+    return lambda: g._ids(slots if adjacency.ordered else gather.rows(adjacency.eids, slots))
 
 
 def _open_lists(g: Graph, given: dict[str, torch.Tensor]) -> dict[str, Any]:

@@ -30,7 +30,9 @@ __all__ = ["Block", "to_block"]
 
 
 class Block(Graph):
-    """A bipartite graph from source nodes to destination nodes; made by samplers and :func:`to_block`.
+    """A bipartite graph from source nodes to destination nodes.
+
+    Samplers and :func:`to_block` make it.
 
     ``srcdata[NID]`` and ``dstdata[NID]`` hold original node IDs, ``edata[EID]`` original edge IDs.
     """
@@ -52,6 +54,7 @@ class Block(Graph):
         self._dst_frames = self._frames(num_dst, dst_frames, "node")
 
     def derive(self, *args: Any, **kwargs: Any) -> Graph:
+        """Not possible for a block. Raises InvalidInput."""
         raise InvalidInput(
             "a block cannot be transformed like a graph; transform the frontier before to_block()"
         )
@@ -76,7 +79,7 @@ class Block(Graph):
 
     number_of_nodes = num_nodes
 
-    @property
+    @property  # type: ignore[misc]
     def ndata(self) -> Any:
         """Not defined: a block has two sides. Raises InvalidInput."""
         raise InvalidInput("a block has two sides: use block.srcdata or block.dstdata")

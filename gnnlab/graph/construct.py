@@ -117,7 +117,8 @@ def heterograph(
             isinstance(etype, tuple) and len(etype) == 3 and all(isinstance(n, str) for n in etype)
         ):
             raise InvalidInput(
-                f"an edge type is a triple of names (source type, relation, destination type); found {etype!r}"
+                "an edge type is a triple of names (source type, relation, destination type); "
+                f"found {etype!r}"
             )
         read[etype] = _read(data)
     counts = dict(num_nodes_dict or {})
@@ -173,8 +174,8 @@ def _read(data: Any) -> tuple[str, list[torch.Tensor]]:
     wanted = "two" if kind == "coo" else "three"
     if not isinstance(data, tuple | list) or len(data) != (2 if kind == "coo" else 3):
         raise InvalidInput(
-            f"edges in {kind!r} form are {wanted} arrays of IDs; found {type(data).__name__}. For a "
-            "scipy or networkx graph use gnnlab.from_scipy() or gnnlab.from_networkx()"
+            f"edges in {kind!r} form are {wanted} arrays of IDs; found {type(data).__name__}. For "
+            "a scipy or networkx graph use gnnlab.from_scipy() or gnnlab.from_networkx()"
         )
     return kind, [_integers(part) for part in data]
 
@@ -245,7 +246,8 @@ def _check_indptr(kind: str, indptr: torch.Tensor, indices: torch.Tensor) -> Non
         or int(indptr[-1]) != len(indices)
     ):
         raise InvalidInput(
-            f"{kind} indptr must start at 0, never fall and end at the number of indices, {len(indices)}"
+            f"{kind} indptr must start at 0, never fall and end at the number of indices, "
+            f"{len(indices)}"
         )
 
 

@@ -24,7 +24,8 @@ def as_tensor(value: Any) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, np.ndarray):
-        return torch.from_numpy(np.ascontiguousarray(value))
+        # pandas hands out read-only views, which torch would warn about.
+        return torch.from_numpy(np.require(value, requirements=["C", "W"]))
     return torch.as_tensor(value)
 
 
@@ -39,17 +40,23 @@ class Deferred:
         Where the tensor is to be moved when it has been made.
     """
 
-    __slots__ = ("device", "make")
+    __slots__ = ("_value", "device", "make")
 
     def __init__(
         self, make: Callable[[], torch.Tensor], device: torch.device | None = None
     ) -> None:
         self.make = make
         self.device = device
+        self._value: torch.Tensor | None = None  # several frames may wait for the same column
 
     def __call__(self) -> torch.Tensor:
-        value = self.make()
-        return value if self.device is None else value.to(self.device, non_blocking=True)
+        """Make the tensor, once."""
+        if self._value is None:
+            value = self.make()
+            if self.device is not None:
+                value = value.to(self.device, non_blocking=True)
+            self._value = value
+        return self._value
 
 
 class Frame(MutableMapping[str, torch.Tensor]):
@@ -146,13 +153,14 @@ class Frame(MutableMapping[str, torch.Tensor]):
 
     def gather(self, name: str, index: torch.Tensor) -> torch.Tensor:
         """Return some rows of a column."""
-        from gnnlab.kernels import gather
-
-        return gather.rows(self[name], index)
+        return _gather(self[name], index)
 
     def rows(self, index: torch.Tensor) -> dict[str, torch.Tensor | Deferred]:
-        """Return deferred columns that hold the rows ``index`` of each column of this frame."""
-        return {name: Deferred(partial(self.gather, name, index)) for name in self}
+        """Return deferred columns with the rows ``index`` of each column as it is now."""
+        return {
+            name: Deferred(partial(_gather, column, index))
+            for name, column in self._columns.items()
+        }
 
     def to(self, device: torch.device) -> Frame:
         """Return a frame on another device; deferred columns stay deferred."""
@@ -161,3 +169,9 @@ class Frame(MutableMapping[str, torch.Tensor]):
             for name, value in self._columns.items()
         }
         return Frame(self.num_rows, columns, device, self.what)
+
+
+def _gather(column: torch.Tensor | Deferred, index: torch.Tensor) -> torch.Tensor:
+    from gnnlab.kernels import gather
+
+    return gather.rows(column() if isinstance(column, Deferred) else column, index)

@@ -5,9 +5,9 @@ A graph with one node type and one edge type (a *homogeneous* graph) is the simp
 type, relation, destination type); the relation alone will do where it is unambiguous.
 
 A graph keeps structure (:class:`~gnnlab.graph.relation.Relation`, one per edge type) apart from
-features (:class:`~gnnlab.graph.frame.Frame`, one per type). What can be asked of the structure is in
-``queries.py``, how messages travel in ``message_passing.py``, how graphs are derived from graphs in
-``transform.py`` and ``subgraph.py``: functions of a graph, which this class also offers as methods.
+features (:class:`~gnnlab.graph.frame.Frame`, one per type). What can be asked of the structure is
+in ``queries.py``, how messages travel in ``message_passing.py``, how graphs are derived from graphs
+in ``transform.py`` and ``subgraph.py``: functions of a graph, which this class offers as methods.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph import message_passing, queries, subgraph, transform
+from gnnlab.graph import (
+    batch,
+    compact,
+    edit,
+    homogeneous,
+    message_passing,
+    queries,
+    subgraph,
+    transform,
+)
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.relation import Relation
@@ -29,7 +38,9 @@ __all__ = ["Graph"]
 
 
 class Graph:
-    """A directed graph with typed nodes and edges; make one with :func:`graph` or :func:`heterograph`.
+    """A directed graph with typed nodes and edges.
+
+    :func:`gnnlab.graph` and :func:`gnnlab.heterograph` make one.
 
     Parameters
     ----------
@@ -96,7 +107,7 @@ class Graph:
         idtype: torch.dtype | None = None,
     ) -> Graph:
         """Make a graph with the node types of this one and other edges; features only as given."""
-        sizes = num_nodes or {name: frame.num_rows for name, frame in self._src_frames.items()}
+        sizes = num_nodes or {name: frame.num_rows for name, frame in self._node_frames().items()}
         idtype = idtype or self._idtype
         return Graph(sizes, relations, node_frames, edge_frames, idtype, self._device)
 
@@ -104,7 +115,13 @@ class Graph:
     @property
     def ntypes(self) -> list[str]:
         """Node types, in the order of their type IDs."""
-        return list(self._src_frames)
+        return list(self._node_frames())
+
+    def _node_frames(self) -> dict[str, Frame]:
+        """Frames of both sides by type; the sides differ only in a slice ``g[etype]``."""
+        if self._dst_frames is self._src_frames:
+            return self._src_frames
+        return {**self._src_frames, **self._dst_frames}
 
     @property
     def srctypes(self) -> list[str]:
@@ -129,7 +146,7 @@ class Graph:
     @property
     def is_homogeneous(self) -> bool:
         """Whether there is one node type and one edge type."""
-        return len(self._src_frames) == 1 and len(self._relations) == 1
+        return len(self._node_frames()) == 1 and len(self._relations) == 1
 
     def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
         """Complete an edge type name to its triple.
@@ -167,7 +184,7 @@ class Graph:
         raise NotFound(f"no edge type {etype!r}; the graph has {describe(self._relations)}")
 
     def _ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
-        frames = self._src_frames if frames is None else frames
+        frames = self._node_frames() if frames is None else frames
         if ntype is None:
             if len(frames) == 1:
                 return next(iter(frames))
@@ -192,8 +209,8 @@ class Graph:
     def num_nodes(self, ntype: str | None = None) -> int:
         """Number of nodes of a type, of all types without one."""
         if ntype is None:
-            return sum(frame.num_rows for frame in self._src_frames.values())
-        return self._src_frames[self._ntype(ntype)].num_rows
+            return sum(frame.num_rows for frame in self._node_frames().values())
+        return self._node_frames()[self._ntype(ntype)].num_rows
 
     def num_src_nodes(self, ntype: str | None = None) -> int:
         """Number of nodes on the source side."""
@@ -217,7 +234,7 @@ class Graph:
     @property
     def ndata(self) -> Any:
         """Node features: name → tensor, or name → {type: tensor} where there are several types."""
-        return frame_view(self._src_frames)
+        return frame_view(self._node_frames())
 
     @ndata.setter
     def ndata(self, values: Mapping[str, Any]) -> None:
@@ -241,7 +258,7 @@ class Graph:
     @property
     def nodes(self) -> NodeView:
         """``g.nodes()`` gives the IDs, ``g.nodes[ntype].data`` the features."""
-        return NodeView(self, self._src_frames)
+        return NodeView(self, self._node_frames())
 
     @property
     def srcnodes(self) -> NodeView:
@@ -260,7 +277,7 @@ class Graph:
 
     @contextmanager
     def local_scope(self) -> Iterator[None]:
-        """Inside, setting a feature leaves no trace: all feature dictionaries are restored at the end.
+        """Inside, setting a feature leaves no trace: features are restored at the end.
 
         Examples
         --------
@@ -271,12 +288,12 @@ class Graph:
         >>> "h" in g.ndata
         False
         """
-        saved = self._src_frames, self._dst_frames, self._edge_frames
+        saved = dict(self.__dict__)
         self._copy_frames()
         try:
             yield
         finally:
-            self._src_frames, self._dst_frames, self._edge_frames = saved
+            self.__dict__.update(saved)
 
     def _copy_frames(self) -> None:
         same_side = self._dst_frames is self._src_frames
@@ -410,7 +427,7 @@ class Graph:
         return self
 
     def pin_memory_(self) -> Graph:
-        """Pin structure and features in main memory for fast copies to a GPU, and return the graph."""
+        """Pin structure and features for fast copies to a GPU, and return the graph."""
         if not torch.cuda.is_available():
             raise InvalidInput("pin_memory_() needs a CUDA device; none is available here")
         self._relations = {name: relation.pinned() for name, relation in self._relations.items()}
@@ -427,10 +444,10 @@ class Graph:
         twin = self._shallow()
         twin._relations = {name: self._relations[name]}
         twin._edge_frames = {name: self._edge_frames[name]}
-        same_side = self._dst_frames is self._src_frames
-        ends = dict.fromkeys((name[0], name[2]) if same_side else (name[0],))
-        twin._src_frames = {ntype: self._src_frames[ntype] for ntype in ends}
-        twin._dst_frames = twin._src_frames if same_side else {name[2]: self._dst_frames[name[2]]}
+        twin._src_frames = {name[0]: self._src_frames[name[0]]}
+        twin._dst_frames = {name[2]: self._dst_frames[name[2]]}
+        if name[0] == name[2] and not self.is_block:
+            twin._dst_frames = twin._src_frames
         return twin
 
     def __repr__(self) -> str:
@@ -440,16 +457,25 @@ class Graph:
                 f"      ndata_schemes={_schemes(self.ndata)}\n"
                 f"      edata_schemes={_schemes(self.edata)})"
             )
-        nodes = {name: frame.num_rows for name, frame in self._src_frames.items()}
+        nodes = {name: frame.num_rows for name, frame in self._node_frames().items()}
         return f"Graph(num_nodes={nodes},\n      {self._repr_edges()})"
 
     def _repr_edges(self) -> str:
         edges = {name: relation.num_edges for name, relation in self._relations.items()}
-        meta = [(src, dst, relation) for src, relation, dst in self._relations]
+        # grouped by the two ends, as networkx lists the edges of a graph of types
+        ends = list(dict.fromkeys((src, dst) for src, _, dst in self._relations))
+        ends.sort(key=lambda pair: self.ntypes.index(pair[0]))
+        meta = [(u, v, r) for u, v in ends for s, r, d in self._relations if (s, d) == (u, v)]
         return f"num_edges={edges},\n      metagraph={meta}"
 
     def __copy__(self) -> Graph:
         return self.local_var()
+
+    def to_networkx(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a networkx graph; see :func:`gnnlab.to_networkx`."""
+        from gnnlab.graph.convert import to_networkx
+
+        return to_networkx(self, *args, **kwargs)
 
     # -------------------------------------------------- functions as methods
     in_degrees = queries.in_degrees
@@ -486,6 +512,21 @@ class Graph:
     add_self_loop = transform.add_self_loop
     remove_self_loop = transform.remove_self_loop
     to_simple = transform.to_simple
+    reorder_graph = compact.reorder_graph
+    khop_in_subgraph = compact.khop_in_subgraph
+    khop_out_subgraph = compact.khop_out_subgraph
+
+    add_nodes = edit.in_place(edit.add_nodes)
+    add_edges = edit.in_place(edit.add_edges)
+    remove_nodes = edit.in_place(edit.remove_nodes)
+    remove_edges = edit.in_place(edit.remove_edges)
+
+    metagraph = homogeneous.metagraph
+    batch_size = property(batch.batch_size)
+    batch_num_nodes = batch.batch_num_nodes
+    batch_num_edges = batch.batch_num_edges
+    set_batch_num_nodes = batch.set_batch_num_nodes
+    set_batch_num_edges = batch.set_batch_num_edges
 
     number_of_nodes = num_nodes
     number_of_src_nodes = num_src_nodes

@@ -76,8 +76,8 @@ def is_scalar(value: Any) -> bool:
 def node_dict(graph: Graph, nodes: Any) -> dict[str, Any]:
     """Read nodes as {type: IDs}; bare IDs belong to the only type of a graph."""
     if isinstance(nodes, dict):
-        return {graph._ntype(ntype, graph._dst_frames): ids for ntype, ids in nodes.items()}
-    return {graph._ntype(None, graph._dst_frames): nodes}
+        return {graph._ntype(ntype): ids for ntype, ids in nodes.items()}
+    return {graph._ntype(None): nodes}
 
 
 def edge_dict(graph: Graph, edges: Any) -> dict[Any, Any]:

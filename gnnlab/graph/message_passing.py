@@ -145,7 +145,8 @@ def update_all(
 def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
     if not isinstance(values, Mapping):
         raise InvalidInput(
-            f"a message, reduce or apply function must return {{name: tensor}}; found {type(values).__name__}"
+            "a message, reduce or apply function must return {name: tensor}; found "
+            f"{type(values).__name__}"
         )
     for name, value in values.items():
         frame[name] = value
@@ -265,7 +266,7 @@ def apply_edges(
         _write(frame, _messages(graph, name, func, None))
         return
     if isinstance(edges, tuple):
-        edges = graph.edge_ids(*edges, etype=name)
+        edges = graph.edge_ids(edges[0], edges[1], etype=name)
     eids = read_ids(edges, frame.num_rows, "edge", graph.device)
     _write_rows(frame, eids, _messages(graph, name, func, eids))
 
@@ -355,7 +356,7 @@ def send_and_recv(
     """Message passing along some edges; nodes that no message reaches keep their features."""
     name = graph.to_canonical_etype(etype)
     if isinstance(edges, tuple):
-        edges = graph.edge_ids(*edges, etype=name)
+        edges = graph.edge_ids(edges[0], edges[1], etype=name)
     eids = read_ids(edges, graph.num_edges(name), "edge", graph.device)
     relation = graph._relations[name]
     src, dst = relation.coo()

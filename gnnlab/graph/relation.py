@@ -107,7 +107,7 @@ class Relation:
     def from_edges(
         cls, src: torch.Tensor, dst: torch.Tensor, num_src: int, num_dst: int
     ) -> Relation:
-        """Check IDs against the number of nodes, narrow them to int32 where they fit, and keep them."""
+        """Check IDs against the number of nodes, and narrow them to int32 where they fit."""
         if src.shape != dst.shape or src.ndim != 1:
             raise InvalidInput(
                 f"an edge needs one source and one destination; found {tuple(src.shape)} sources "
@@ -190,15 +190,17 @@ class Relation:
     # ---------------------------------------------------------------- queries
     def in_degrees(self) -> torch.Tensor:
         """In-degree of every destination, shape (num_dst,), int64."""
-        if self._csc is None and self._coo is not None:
-            return torch.bincount(self._coo[1], minlength=self.num_dst)
-        return torch.diff(self.csc().indptr)
+        if self._csc is not None:
+            return torch.diff(self._csc.indptr)
+        ends = self._coo[1] if self._coo is not None else self._csr.indices  # type: ignore[union-attr]
+        return torch.bincount(ends, minlength=self.num_dst)
 
     def out_degrees(self) -> torch.Tensor:
         """Out-degree of every source, shape (num_src,), int64."""
-        if self._csr is None and self._coo is not None:
-            return torch.bincount(self._coo[0], minlength=self.num_src)
-        return torch.diff(self.csr().indptr)
+        if self._csr is not None:
+            return torch.diff(self._csr.indptr)
+        ends = self._coo[0] if self._coo is not None else self._csc.indices  # type: ignore[union-attr]
+        return torch.bincount(ends, minlength=self.num_src)
 
     def reverse(self) -> Relation:
         """Return the relation with each edge turned around; arrays are shared, not copied."""

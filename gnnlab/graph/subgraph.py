@@ -187,7 +187,7 @@ def _keep_types(graph: Graph, ntypes: list[str], etypes: list[EdgeType]) -> Grap
     return graph.derive(
         {etype: graph._relations[etype] for etype in etypes},
         {ntype: graph.num_nodes(ntype) for ntype in ntypes},
-        {ntype: graph._src_frames[ntype].copy() for ntype in ntypes},
+        {ntype: graph._node_frames()[ntype].copy() for ntype in ntypes},
         {etype: graph._edge_frames[etype].copy() for etype in etypes},
     )
 
@@ -200,12 +200,12 @@ def _keep(
 ) -> Graph:
     """Cut out edges and, where ``nodes`` is given, nodes; features follow when they are read."""
     if nodes is None:
-        node_frames = {name: frame.copy() for name, frame in graph._src_frames.items()}
-        sizes = {name: frame.num_rows for name, frame in graph._src_frames.items()}
+        node_frames = {name: frame.copy() for name, frame in graph._node_frames().items()}
+        sizes = {name: frame.num_rows for name, frame in graph._node_frames().items()}
     else:
         sizes = {name: len(ids) for name, ids in nodes.items()}
         node_frames = {
-            name: frame_of(graph, graph._src_frames[name], ids, store_ids)
+            name: frame_of(graph, graph._node_frames()[name], ids, store_ids)
             for name, ids in nodes.items()
         }
     relations, edge_frames = {}, {}

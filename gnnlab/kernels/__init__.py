@@ -1,9 +1,9 @@
 """Floor 0: plain arrays in, plain arrays out.
 
 Each module holds one concept and knows nothing of graphs: ``csc`` (sorting edges by their end),
-``sample`` (choosing neighbors), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``, ``softmax``
-(messages), ``gather`` (rows of a feature matrix), ``activation``, ``rng`` (random numbers without
-state), ``threads``.
+``sample`` (choosing neighbors), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,
+``softmax`` (messages), ``gather`` (rows of a feature matrix), ``activation``, ``rng`` (random
+numbers without state), ``threads``.
 
 The modules are imported when first used: numba takes about half a second to import, and a program
 that only builds a graph on a GPU never needs it.
@@ -41,6 +41,6 @@ def __getattr__(name: str) -> ModuleType:
 
 
 def node_list(num_nodes: int, device_type: str) -> Any:
-    """Open the list of distinct nodes that fits a device ("cpu", "cuda"); see ``relabel.NodeList``."""
+    """Open a ``relabel.NodeList`` for the CPU, or its twin for another type of device."""
     module = "relabel" if device_type == "cpu" else "relabel_torch"
     return importlib.import_module(f"{__name__}.{module}").NodeList(num_nodes)

@@ -107,13 +107,15 @@ class NodeList:
                 f"node {node} does not exist: the graph has nodes 0 to {self.num_nodes - 1}"
             )
 
-    def add(self, ids: torch.Tensor) -> torch.Tensor:
+    def add(self, ids: torch.Tensor, overwrite: bool = False) -> torch.Tensor:
         """Enter the nodes that are not in the list yet, and return the local IDs of all.
 
         Parameters
         ----------
         ids : torch.Tensor
             Shape (E,), int32 or int64, in range (not checked).
+        overwrite : bool
+            Put the result into ``ids`` where its dtype allows that: half the memory traffic.
 
         Returns
         -------
@@ -121,8 +123,9 @@ class NodeList:
             Shape (E,), int32.
         """
         self._reserve(len(ids))
-        local = np.empty(len(ids), np.int32)
-        self.count = int(_relabel(ids.numpy(), self._ids, self.count, self._position, local))
+        nodes = ids.numpy()
+        local = nodes if overwrite and nodes.dtype == np.int32 else np.empty(len(nodes), np.int32)
+        self.count = int(_relabel(nodes, self._ids, self.count, self._position, local))
         return torch.from_numpy(local)
 
     def find(self, ids: torch.Tensor) -> torch.Tensor:

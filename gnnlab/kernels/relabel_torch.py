@@ -14,7 +14,7 @@ __all__ = ["NodeList"]
 
 
 class NodeList:
-    """A growing list of distinct nodes, as :class:`gnnlab.kernels.relabel.NodeList`, on any device."""
+    """As :class:`gnnlab.kernels.relabel.NodeList`, on any device."""
 
     def __init__(self, num_nodes: int) -> None:
         self.num_nodes = num_nodes
@@ -34,7 +34,7 @@ class NodeList:
                 "pass torch.unique(seeds)"
             )
 
-    def add(self, ids: torch.Tensor) -> torch.Tensor:
+    def add(self, ids: torch.Tensor, overwrite: bool = False) -> torch.Tensor:
         """Enter the nodes that are not in the list yet; return the local IDs of all, int32."""
         both = torch.cat([self.ids.to(ids.device), ids.long()])
         distinct, inverse = torch.unique(both, return_inverse=True)

@@ -21,6 +21,7 @@ from gnnlab.graph.ids import edge_dict, node_dict, read_ids
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation
 from gnnlab.graph.subgraph import frame_of
+from gnnlab.kernels import gather
 from gnnlab.random import fold, next_key
 
 __all__ = ["pick", "read_excluded", "read_fanouts", "read_weights", "sample_neighbors"]
@@ -46,8 +47,8 @@ def sample_neighbors(
     nodes : IDs, or dict of IDs by node type
         The seeds. A seed without in-edges gets none.
     fanout : int or dict
-        Edges per seed and edge type; −1 or None takes all. A dict gives one by edge type; types that
-        are left out are not sampled.
+        Edges per seed and edge type; −1 or None takes all. A dict gives one by edge type; types
+        that are left out are not sampled.
     edge_dir : {"in", "out"}
     prob : str or tensor or dict, optional
         Weights of the edges, unnormalised: the name of an edge feature, or values of shape (E,),
@@ -104,7 +105,7 @@ def sample_neighbors(
         relations[etype] = Relation(relation.num_src, relation.num_dst, coo)
         edge_frames[etype] = _edge_frame(g, etype, adjacency, slots, copy_edata)
     node_frames = (
-        {name: frame.copy() for name, frame in g._src_frames.items()} if copy_ndata else None
+        {name: frame.copy() for name, frame in g._node_frames().items()} if copy_ndata else None
     )
     frontier = g.derive(relations, node_frames=node_frames, edge_frames=edge_frames)
     return frontier if output_device is None else frontier.to(output_device)
@@ -121,9 +122,9 @@ def _edge_frame(
     if eids is None and not len(source):
         # Edge IDs cost a second look at memory: leave them until they are asked for.
         frame = frame_of(g, source, slots, store_ids=False)
-        frame.defer(EID, lambda: g._ids(adjacency.eids[slots]))
+        frame.defer(EID, lambda: g._ids(gather.rows(adjacency.eids, slots)))
         return frame
-    frame = frame_of(g, source, adjacency.eids[slots] if eids is None else eids)
+    frame = frame_of(g, source, gather.rows(adjacency.eids, slots) if eids is None else eids)
     if not copy:
         for name in [name for name in frame if name != EID]:
             del frame[name]

@@ -1,0 +1,43 @@
+"""Blocks of all in-edges of a range of nodes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput
+
+
+def test_ranges_cover_the_graph_without_copying():
+    """0→1, 1→1, 2→3, 3→0; ranges {0, 1, 2} and {3}."""
+    g = dgl.graph(([0, 1, 2, 3], [1, 1, 3, 0]))
+    g.ndata["x"] = torch.arange(4.0)
+    (rows, first), (last_rows, last) = dgl.dataloading.full_neighbor_blocks(g, batch_size=3)
+    assert (rows, last_rows) == (slice(0, 3), slice(3, 4))
+    assert first.num_src_nodes() == 4 and first.num_dst_nodes() == 3
+    assert [x.tolist() for x in first.edges()] == [[3, 0, 1], [0, 1, 1]]
+    assert [x.tolist() for x in last.edges()] == [[2], [0]]
+    whole = g.relation().csc().indices
+    assert first.relation().csc().indices.data_ptr() == whole.data_ptr()
+    assert first.srcdata["x"].tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 64, 100, 1000])
+def test_layer_by_layer_equals_the_whole_graph(batch_size):
+    g = dgl.rand_graph(100, 900)
+    x = torch.randn(100, 6)
+    conv = dgl.nn.SAGEConv(6, 3, "mean").eval()
+    parts = [
+        conv(block, (x, x[rows]))
+        for rows, block in dgl.dataloading.full_neighbor_blocks(g, batch_size)
+    ]
+    torch.testing.assert_close(torch.cat(parts), conv(g, x))
+
+
+def test_bad_input():
+    typed = dgl.heterograph({("a", "r", "b"): ([0], [0])})
+    with pytest.raises(InvalidInput, match="one node type"):
+        next(dgl.dataloading.full_neighbor_blocks(typed))
+    with pytest.raises(InvalidInput, match="batch_size must be at least 1; found 0"):
+        next(dgl.dataloading.full_neighbor_blocks(dgl.rand_graph(3, 3), 0))

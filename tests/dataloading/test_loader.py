@@ -1,0 +1,205 @@
+"""Loaders: every seed once an epoch, the same batches however they are made."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput
+
+
+@pytest.fixture
+def graph() -> dgl.Graph:
+    g = dgl.rand_graph(200, 4000)
+    g.ndata["x"] = torch.randn(200, 3)
+    g.ndata["y"] = torch.arange(200)
+    g.edata["w"] = torch.rand(4000)
+    return g
+
+
+def loader(g, seeds=range(100), fanouts=(3, 4), **options):
+    options = {"batch_size": 32, "shuffle": True, "seed": 1} | options
+    return dgl.dataloading.DataLoader(
+        g, seeds, dgl.dataloading.NeighborSampler(list(fanouts)), **options
+    )
+
+
+def content(epoch):
+    """Everything that an epoch holds, as plain lists."""
+    return [
+        (
+            inputs.tolist(),
+            outputs.tolist(),
+            [[end.tolist() for end in block.edges()] for block in blocks],
+            [block.edata[dgl.EID].tolist() for block in blocks],
+            blocks[0].srcdata["x"].tolist(),
+            blocks[-1].dstdata["y"].tolist(),
+            blocks[0].edata["w"].tolist(),
+        )
+        for inputs, outputs, blocks in epoch
+    ]
+
+
+def test_every_seed_comes_once(graph):
+    batches = [outputs for _, outputs, _ in loader(graph)]
+    assert [len(b) for b in batches] == [32, 32, 32, 4]
+    assert sorted(torch.cat(batches).tolist()) == list(range(100))
+    assert torch.cat(batches).tolist() != list(range(100))
+    full = loader(graph, drop_last=True)
+    assert len(full) == 3 and [len(b[1]) for b in full] == [32, 32, 32]
+    in_order = torch.cat([b[1] for b in loader(graph, shuffle=False)])
+    assert in_order.tolist() == list(range(100))
+
+
+def test_features_follow(graph):
+    for inputs, outputs, blocks in loader(graph):
+        assert torch.equal(blocks[0].srcdata["x"], graph.ndata["x"][inputs])
+        assert torch.equal(blocks[-1].dstdata["y"], outputs)
+        assert torch.equal(blocks[1].edata["w"], graph.edata["w"][blocks[1].edata[dgl.EID]])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"prefetch": 0}, {"prefetch": 3}, {"num_workers": 1}, {"num_workers": 2}],
+    ids=["asked", "thread", "one worker", "two workers"],
+)
+def test_batches_do_not_depend_on_who_makes_them(graph, options, torch_threads):
+    torch_threads(1)
+    expected = [content(epoch) for epoch in [loader(graph, prefetch=0)] * 2]
+    assert expected[0] != expected[1]  # epochs differ
+    torch_threads(2)
+    data = loader(graph, **options)
+    assert [content(data), content(data)] == expected
+
+
+def test_workers_can_be_kept(graph):
+    kept = loader(graph, num_workers=1, persistent_workers=True)
+    fresh = loader(graph)
+    assert [content(kept), content(kept)] == [content(fresh), content(fresh)]
+
+
+def test_set_epoch_goes_back_to_an_epoch(graph):
+    data = loader(graph)
+    first, second = content(data), content(data)
+    data.set_epoch(0)
+    assert content(data) == first
+    assert content(data) == second
+
+
+def test_without_a_seed_the_base_seed_rules(graph):
+    def epoch():
+        return content(loader(graph, seed=None))
+
+    dgl.seed(2)
+    first, second = epoch(), epoch()
+    assert first != second  # a loader made anew goes on, it does not repeat itself
+    dgl.seed(2)
+    assert [epoch(), epoch()] == [first, second]
+
+
+def test_the_older_form(graph):
+    sampler = dgl.dataloading.MultiLayerNeighborSampler([4, 4, 4])
+    data = dgl.dataloading.NodeDataLoader(
+        graph, np.arange(70), sampler, batch_size=32, shuffle=True, drop_last=False, num_workers=0
+    )
+    assert [len(outputs) for _, outputs, blocks in data if len(blocks) == 3] == [32, 32, 6]
+    by_name = dgl.dataloading.NodeDataLoader(
+        graph, nids=[1, 2], block_sampler=sampler, device="cpu"
+    )
+    assert len(by_name) == 2
+    assert len(dgl.dataloading.DataLoader(graph, [1], block_sampler=sampler)) == 1
+
+
+def test_masks_and_types():
+    g = dgl.heterograph({("user", "plays", "game"): ([0, 1, 2], [0, 1, 1])})
+    g.nodes["user"].data["x"] = torch.arange(3.0)
+    seeds = {"user": torch.tensor([2, 0]), "game": [1]}
+    sampler = dgl.dataloading.NeighborSampler([2])
+    seen = {"user": [], "game": []}
+    data = dgl.dataloading.DataLoader(g, seeds, sampler, batch_size=2, shuffle=True)
+    assert len(data) == 2
+    for inputs, outputs, (block,) in data:
+        for ntype, ids in outputs.items():
+            seen[ntype] += ids.tolist()
+        assert torch.equal(block.srcnodes["user"].data["x"], inputs["user"].float())
+    assert {t: sorted(ids) for t, ids in seen.items()} == {"user": [0, 2], "game": [1]}
+    mask = torch.tensor([False, True, False, True])
+    plain = dgl.dataloading.DataLoader(dgl.rand_graph(4, 8), mask, sampler)
+    assert [outputs.tolist() for _, outputs, _ in plain] == [[1], [3]]
+
+
+def test_named_features_are_fetched_ahead(graph):
+    sampler = dgl.dataloading.NeighborSampler(
+        [2, 2], prefetch_node_feats=["x"], prefetch_labels=["y"], prefetch_edge_feats=["w"]
+    )
+    _, _, blocks = next(iter(dgl.dataloading.DataLoader(graph, [1, 2], sampler, batch_size=2)))
+    stored = blocks[0]._src_frames["_N"]
+    assert isinstance(stored.column("x"), torch.Tensor)
+    assert not isinstance(stored.column("y"), torch.Tensor)
+    assert isinstance(blocks[1]._dst_frames["_N"].column("y"), torch.Tensor)
+
+
+def test_a_sampler_of_your_own(graph):
+    threads = set()
+
+    class Neighborhood(dgl.dataloading.Sampler):
+        def sample(self, g, indices):
+            threads.add(threading.current_thread())
+            return g.subgraph(indices), {"seeds": indices}
+
+    data = dgl.dataloading.DataLoader(graph, range(10), Neighborhood(), batch_size=5)
+    for part, names in data:
+        assert torch.equal(part.ndata["x"], graph.ndata["x"][names["seeds"]])
+    assert threads == {threading.main_thread()}
+
+
+def test_errors_of_a_sampler_arrive(graph):
+    class Broken(dgl.dataloading.Sampler):
+        def sample(self, g, indices):
+            raise RuntimeError("no luck")
+
+    for options in ({"prefetch": 0}, {"prefetch": 2}, {"num_workers": 1}):
+        with pytest.raises(RuntimeError, match="no luck"):
+            list(dgl.dataloading.DataLoader(graph, [1, 2], Broken(), **options))
+
+
+def test_leaving_early_ends_the_thread(graph):
+    iterator = iter(loader(graph, prefetch=2, batch_size=5))
+    next(iterator)
+    assert any("prefetch" in thread.name for thread in threading.enumerate())
+    iterator.close()
+    assert not any("prefetch" in thread.name for thread in threading.enumerate())
+
+
+def test_batches_are_freed_without_the_garbage_collector(graph):
+    gc.collect()
+    gc.disable()
+    try:
+        for _inputs, _outputs, blocks in loader(graph, prefetch=0):
+            alive = weakref.ref(blocks[0].relation().csc().indices)
+            del _inputs, _outputs, blocks
+            assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_bad_input_says_what_is_wrong(graph):
+    sampler = dgl.dataloading.NeighborSampler([2])
+    with pytest.raises(InvalidInput, match=r"needs a method sample\(g, indices\); found list"):
+        dgl.dataloading.DataLoader(graph, [1], [2, 2])
+    with pytest.raises(InvalidInput, match="batch_size must be at least 1"):
+        dgl.dataloading.DataLoader(graph, [1], sampler, batch_size=0)
+    with pytest.raises(InvalidInput, match="num_workers must not be negative"):
+        dgl.dataloading.DataLoader(graph, [1], sampler, num_workers=-1)
+    with pytest.raises(InvalidInput, match="one-dimensional array of integer IDs"):
+        dgl.dataloading.DataLoader(graph, [0.5], sampler)
+    with pytest.raises(InvalidInput, match="use_uva=True is for a graph in main memory"):
+        dgl.dataloading.DataLoader(graph, [1], sampler, use_uva=True)
+    with pytest.raises(InvalidInput, match="init_process_group"):
+        list(dgl.dataloading.DataLoader(graph, [1], sampler, use_ddp=True))

@@ -1,0 +1,59 @@
+"""Grouping edges by an end equals a stable sort."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnnlab.kernels import csc
+
+
+def reference(
+    keys: np.ndarray, values: np.ndarray, num_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(keys, kind="stable")
+    counts = np.bincount(keys, minlength=num_groups)
+    return np.concatenate([[0], np.cumsum(counts)]), values[order]
+
+
+def test_groups_of_a_toy_graph():
+    """0 → 2, 1 → 0, 3 → 2: node 2 has the in-neighbors 0 and 3, node 0 has 1."""
+    indptr, indices = csc.group_by(np.array([2, 0, 2]), np.array([0, 1, 3]), 4)
+    assert indptr.tolist() == [0, 1, 1, 3, 3]
+    assert indices.tolist() == [1, 0, 3]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 19), st.integers(0, 10**6)), max_size=60),
+    st.sampled_from([np.int32, np.int64]),
+)
+def test_equals_a_stable_sort(pairs, dtype):
+    keys = np.array([k for k, _ in pairs], dtype)
+    values = np.array([v for _, v in pairs], dtype)
+    indptr, grouped = csc.group_by(keys, values, 20)
+    expected_indptr, expected = reference(keys.astype(np.int64), values, 20)
+    assert indptr.tolist() == expected_indptr.tolist()
+    assert grouped.dtype == dtype and grouped.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("num_groups", [512, 1000, 70_001, 40_000_000])
+def test_two_pass_sort_of_many_edges(num_groups, threads, torch_threads):
+    """Above 2**17 edges the two-pass sort works; 40 M groups need more than 16 low bits."""
+    torch_threads(threads)
+    rng = np.random.default_rng(num_groups)
+    keys = (rng.random(200_000) ** 3 * num_groups).astype(np.int32)
+    values = rng.integers(0, 10**6, len(keys)).astype(np.int32)
+    indptr, grouped = csc.group_by(keys, values, num_groups)
+    expected_indptr, expected = reference(keys, values, num_groups)
+    assert np.array_equal(indptr, expected_indptr)
+    assert np.array_equal(grouped, expected)
+    positions = csc.group_by(keys, None, num_groups)[1]
+    assert np.array_equal(positions, np.argsort(keys, kind="stable"))
+
+
+def test_expand_is_the_inverse_of_indptr():
+    assert csc.expand(np.array([0, 1, 1, 3]), np.int64).tolist() == [0, 2, 2]

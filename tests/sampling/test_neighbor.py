@@ -1,0 +1,148 @@
+"""sample_neighbors on graphs: which edges, which IDs, which features."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+
+
+@pytest.fixture
+def star() -> dgl.Graph:
+    """Edges by ID: 0→4, 1→4, 4→0, 2→4, 3→4. Node 4 has the in-edges 0, 1, 3, 4."""
+    g = dgl.graph(([0, 1, 4, 2, 3], [4, 4, 0, 4, 4]))
+    g.ndata["x"] = torch.arange(5.0) * 10
+    g.edata["w"] = torch.tensor([0.0, 1.0, 1.0, 1.0, 0.0])
+    return g
+
+
+@pytest.fixture
+def typed() -> dgl.Graph:
+    """Users 0, 1, 2 follow user 0; users 0 and 1 play game 0; dev 0 makes game 0."""
+    return dgl.heterograph(
+        {
+            ("user", "follows", "user"): ([0, 1, 2], [0, 0, 0]),
+            ("user", "plays", "game"): ([0, 1], [0, 0]),
+            ("dev", "makes", "game"): ([0], [0]),
+        }
+    )
+
+
+def test_all_neighbors_keep_ids_and_features(star):
+    frontier = dgl.sampling.sample_neighbors(star, [4], -1)
+    assert frontier.num_nodes() == 5
+    assert frontier.edata[dgl.EID].tolist() == [0, 1, 3, 4]
+    assert frontier.edges()[0].tolist() == [0, 1, 2, 3]
+    assert frontier.edges()[1].tolist() == [4, 4, 4, 4]
+    assert frontier.edata["w"].tolist() == [0.0, 1.0, 1.0, 0.0]
+    assert frontier.ndata["x"].tolist() == [0.0, 10.0, 20.0, 30.0, 40.0]
+
+
+def test_none_means_all_and_zero_none(star):
+    assert star.sample_neighbors([4], None).num_edges() == 4
+    assert star.sample_neighbors([4], 0).num_edges() == 0
+
+
+def test_fanout_bounds_in_degrees(star):
+    frontier = dgl.sampling.sample_neighbors(star, torch.tensor([4, 0]), 2)
+    assert frontier.in_degrees().tolist() == [1, 0, 0, 0, 2]
+    src, dst = star.find_edges(frontier.edata[dgl.EID])
+    assert torch.equal(src, frontier.edges()[0]) and torch.equal(dst, frontier.edges()[1])
+
+
+def test_weights_by_name_or_tensor(star):
+    for prob in ("w", star.edata["w"], star.edata["w"].bool(), star.edata["w"][:, None]):
+        frontier = dgl.sampling.sample_neighbors(star, [4], 3, prob=prob)
+        assert sorted(frontier.edata[dgl.EID].tolist()) == [1, 3]
+    frontier = dgl.sampling.sample_neighbors(star, [4], 3, prob="w", replace=True)
+    assert frontier.num_edges() == 3 and set(frontier.edata[dgl.EID].tolist()) <= {1, 3}
+
+
+def test_out_edges(star):
+    frontier = dgl.sampling.sample_neighbors(star, [4, 1], -1, edge_dir="out")
+    assert frontier.edges()[0].tolist() == [4, 1]
+    assert frontier.edges()[1].tolist() == [0, 4]
+    assert frontier.edata[dgl.EID].tolist() == [2, 1]
+
+
+def test_excluded_edges(star):
+    frontier = dgl.sampling.sample_neighbors(star, [4, 0], -1, exclude_edges=[1, 2])
+    assert frontier.edata[dgl.EID].tolist() == [0, 3, 4]
+
+
+def test_features_stay_behind_when_not_wanted(star):
+    frontier = dgl.sampling.sample_neighbors(star, [4], 1, copy_ndata=False, copy_edata=False)
+    assert list(frontier.ndata) == [] and list(frontier.edata) == [dgl.EID]
+
+
+def test_int32_graphs_give_int32(star):
+    frontier = dgl.sampling.sample_neighbors(star.int(), [4], 1)
+    assert (
+        frontier.idtype == frontier.edges()[0].dtype == frontier.edata[dgl.EID].dtype == torch.int32
+    )
+
+
+def test_seeds_and_calls_name_the_sample():
+    g = dgl.rand_graph(50, 3000)
+
+    def draw():
+        return dgl.sampling.sample_neighbors(g, range(50), 5).edata[dgl.EID].tolist()
+
+    dgl.seed(1)
+    first, second = draw(), draw()
+    dgl.seed(1)
+    assert [draw(), draw()] == [first, second] and first != second
+
+
+def test_typed_graphs(typed):
+    frontier = dgl.sampling.sample_neighbors(
+        typed, {"user": [0], "game": [0]}, {"follows": 2, ("user", "plays", "game"): -1}
+    )
+    assert frontier.num_edges("follows") == 2
+    assert frontier.num_edges("plays") == 2
+    assert frontier.num_edges("makes") == 0
+    assert frontier.num_nodes("user") == 3
+    one = dgl.sampling.sample_neighbors(typed, {"game": [0]}, 1)
+    assert [one.num_edges(e) for e in ("follows", "plays", "makes")] == [0, 1, 1]
+
+
+def test_typed_weights_and_exclusions(typed):
+    typed.edges["plays"].data["p"] = torch.tensor([0.0, 1.0])
+    frontier = dgl.sampling.sample_neighbors(typed, {"game": [0]}, -1, prob="p")
+    assert frontier.edges["plays"].data[dgl.EID].tolist() == [1]
+    assert frontier.num_edges("makes") == 1
+    frontier = dgl.sampling.sample_neighbors(typed, {"game": [0]}, -1, exclude_edges={"plays": [1]})
+    assert frontier.edges["plays"].data[dgl.EID].tolist() == [0]
+
+
+def test_a_frontier_becomes_a_block(star):
+    frontier = dgl.sampling.sample_neighbors(star, [4, 0], -1)
+    block = dgl.to_block(frontier, [4, 0])
+    assert block.dstdata[dgl.NID].tolist() == [4, 0]
+    assert block.srcdata[dgl.NID].tolist() == [4, 0, 1, 2, 3]
+    assert block.srcdata["x"].tolist() == [40.0, 0.0, 10.0, 20.0, 30.0]
+    assert block.edata["w"].tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
+
+
+def test_bad_input_says_what_is_wrong(star, typed):
+    with pytest.raises(OutOfRange, match="node 5 does not exist: IDs must be from 0 to 4"):
+        dgl.sampling.sample_neighbors(star, [5], 1)
+    with pytest.raises(InvalidInput, match="fanout is a number"):
+        dgl.sampling.sample_neighbors(star, [4], -2)
+    with pytest.raises(InvalidInput, match="edge_dir must be 'in' or 'out'"):
+        dgl.sampling.sample_neighbors(star, [4], 1, edge_dir="both")
+    with pytest.raises(InvalidInput, match=r"need shape \(5,\); found \(3,\)"):
+        dgl.sampling.sample_neighbors(star, [4], 1, prob=torch.ones(3))
+    with pytest.raises(NotFound, match=r"no edge feature 'weight'; .* 'w'"):
+        dgl.sampling.sample_neighbors(star, [4], 1, prob="weight")
+    with pytest.raises(
+        InvalidInput, match=r"say which node type is meant .* 'dev', 'game', 'user'"
+    ):
+        dgl.sampling.sample_neighbors(typed, [0], 1)
+    with pytest.raises(InvalidInput, match="IDs must be integers"):
+        dgl.sampling.sample_neighbors(star, [0.5], 1)
+    star.edata["w"][3] = float("nan")
+    with pytest.raises(InvalidInput, match="weight of edge 3 is nan"):
+        dgl.sampling.sample_neighbors(star, [4], 1, prob="w")
