@@ -44,14 +44,14 @@ def relu_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True) -> torc
     """
     if not 0 <= p <= 1:
         raise InvalidInput(f"the dropout probability is {p}; expected 0 <= p <= 1")
-    if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
-        return functional.dropout(functional.relu(x), p, training)
-    levels = kernels.activation.LEVELS if training and p > 0 else 1
-    threshold = round(p * levels) if training else 0
-    if threshold == 0:
+    if not training or p == 0:
         return functional.relu(x)
+    if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
+        return functional.dropout(functional.relu(x), p)
+    levels = kernels.activation.LEVELS
+    threshold = round(p * levels)
     if threshold == levels:
-        return x * 0
+        return functional.dropout(functional.relu(x), 1.0)
     return _ReluDropout.apply(x, threshold)  # type: ignore[no-any-return]
 
 

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.kernels import threads
+from gnnlab.ops import relu_dropout
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (5, 13), (2, 3, 4), ()])
+def test_without_training_it_is_relu(shape: tuple, dtype: torch.dtype) -> None:
+    x = torch.randn(shape).to(dtype)
+    assert torch.equal(relu_dropout(x, 0.9, training=False), x.relu())
+    assert torch.equal(relu_dropout(x, 0.0), x.relu())
+    assert torch.equal(relu_dropout(x, 1.0), torch.zeros_like(x))
+    assert relu_dropout(x, 0.5).shape == x.shape
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
+def test_drops_at_the_asked_rate_and_keeps_the_mean(p: float) -> None:
+    torch.manual_seed(3)
+    x = torch.ones(400, 501)
+    out = relu_dropout(x, p)
+    assert abs(out.eq(0).double().mean().item() - p) < 0.005
+    kept = out[out > 0].unique()
+    assert len(kept) == 1 and abs(kept.item() * (1 - p) - 1) < 1e-4
+    # No column or row is special: each position of a hash decides on its own.
+    assert out.eq(0).double().mean(0).sub(p).abs().max() < 0.12
+    assert out.eq(0).double().mean(1).sub(p).abs().max() < 0.12
+    quads = out.flatten()[: 400 * 501 // 4 * 4].view(-1, 4).eq(0).double()
+    assert torch.corrcoef(quads.t()).fill_diagonal_(0).abs().max() < 0.02
+
+
+def test_gradient_follows_the_mask() -> None:
+    x = torch.randn(37, 11, requires_grad=True)
+    out = relu_dropout(x, 0.25)
+    grad = torch.autograd.grad(out, x, torch.ones_like(out).t().contiguous().t())[0]
+    assert torch.equal(grad, out.gt(0) * torch.tensor(4 / 3))
+    negative = relu_dropout(-x.detach().abs(), 0.25)
+    assert negative.eq(0).all()
+
+
+def test_seed_decides_and_threads_do_not(
+    torch_threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "_WORTH_A_CHUNK", 1)
+    x = torch.randn(101, 7, requires_grad=True)
+    results = []
+    for count, seed in ((1, 5), (2, 5), (1, 6)):
+        torch_threads(count)
+        torch.manual_seed(seed)
+        out = relu_dropout(x, 0.5)
+        results.append((out, torch.autograd.grad(out.sum(), x)[0], relu_dropout(x, 0.5)))
+    assert all(map(torch.equal, results[0], results[1]))
+    assert not torch.equal(results[0][0], results[0][2])
+    assert not torch.equal(results[0][0], results[2][0])
+
+
+def test_views_and_nan() -> None:
+    x = torch.randn(6, 4).t()
+    torch.manual_seed(0)
+    out = relu_dropout(x, 0.5)
+    torch.manual_seed(0)
+    assert torch.equal(relu_dropout(x.contiguous(), 0.5), out)
+    assert relu_dropout(torch.full((64,), float("nan")), 0.5).isnan().any()
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.5, float("nan")])
+def test_errors(p: float) -> None:
+    with pytest.raises(dgl.DGLError, match="dropout probability"):
+        relu_dropout(torch.ones(3), p)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+import gnnlab as dgl
+from gnnlab.kernels import threads
+from gnnlab.ops import edge_softmax
+from tests.ops import reference
+from tests.ops.reference import assert_near, random_graph, toy_graph
+
+
+def slow_softmax(ends: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(scores)
+    for node in ends.unique():
+        out[ends == node] = torch.softmax(scores[ends == node], 0)
+    return out
+
+
+@pytest.mark.parametrize("norm_by", ["dst", "src"])
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 1), (2, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_equals_the_definition(shape: tuple, dtype: torch.dtype, norm_by: str, path: str) -> None:
+    for graph in (toy_graph(), random_graph(30, 20, 150)):
+        scores = torch.randn(graph.num_edges(), *shape, dtype=dtype) * 3
+        ends = graph.edges()[norm_by == "dst"]
+        found = edge_softmax(graph, scores, norm_by=norm_by)
+        assert_near(found, slow_softmax(ends, scores))
+
+
+@pytest.mark.parametrize("norm_by", ["dst", "src"])
+def test_gradient(norm_by: str, path: str) -> None:
+    scores = torch.randn(8, 3, 1, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda x: edge_softmax(toy_graph(), x, norm_by=norm_by), scores)
+    some = torch.randn(4, 2, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda x: edge_softmax(toy_graph(), x, [6, 0, 2, 4], norm_by), some)
+
+
+def test_some_edges_only(path: str) -> None:
+    scores = torch.randn(4, 2)
+    dst = torch.tensor(reference.DST)[[6, 0, 2, 4]]
+    for eids in ([6, 0, 2, 4], torch.tensor([6, 0, 2, 4], dtype=torch.int32)):
+        assert_near(edge_softmax(toy_graph(), scores, eids), slow_softmax(dst, scores))
+    mask = torch.tensor([1, 0, 1, 0, 1, 0, 0, 1]).bool()
+    expected = slow_softmax(torch.tensor(reference.DST)[mask], scores)
+    assert_near(edge_softmax(toy_graph(), scores, mask), expected)
+    assert edge_softmax(toy_graph(), scores[:0], []).shape == (0, 2)
+
+
+def test_large_scores_do_not_overflow(path: str) -> None:
+    scores = torch.tensor([1e4, 3e38, -1e4, 3e38, -1e4, 0.0, -1e4, 1e4 + 1])
+    out = edge_softmax(toy_graph(), scores)
+    assert_near(out[[1, 3, 5]], torch.tensor([0.5, 0.5, 1.0]))
+    assert_near(out[[2, 4, 6]], torch.full((3,), 1 / 3))
+
+
+def test_does_not_depend_on_threads(
+    torch_threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "_WORTH_A_CHUNK", 1)
+    graph, results = random_graph(50, 64, 900), []
+    scores = torch.randn(900, 3, requires_grad=True)
+    for count in (1, 2):
+        torch_threads(count)
+        out = edge_softmax(graph, scores)
+        results.append([out, *torch.autograd.grad(out.square().sum(), scores)])
+    assert all(map(torch.equal, *results))
+
+
+def test_half_precision_and_empty_graphs(path: str) -> None:
+    scores = torch.randn(8, 2).half().requires_grad_()
+    out = edge_softmax(toy_graph(), scores)
+    assert out.dtype == torch.float16
+    torch.testing.assert_close(
+        out.float(), edge_softmax(toy_graph(), scores.float()), atol=1e-3, rtol=1e-2
+    )
+    assert torch.autograd.grad(out[0].sum(), scores)[0].dtype == torch.float16
+    empty = dgl.graph(([], []), num_nodes=3)
+    assert edge_softmax(empty, torch.ones(0, 4)).shape == (0, 4)
+
+
+def test_errors() -> None:
+    with pytest.raises(dgl.DGLError, match=r"logits of shape \(7,\).*expected 8 rows"):
+        edge_softmax(toy_graph(), torch.ones(7))
+    with pytest.raises(dgl.DGLError, match="int64; expected 8 rows of floating point"):
+        edge_softmax(toy_graph(), torch.ones(8).long())
+    with pytest.raises(dgl.DGLError, match="unknown norm_by 'in'"):
+        edge_softmax(toy_graph(), torch.ones(8), norm_by="in")
+    with pytest.raises(IndexError, match="edge IDs from 0 to 8; the graph has 8 edges"):
+        edge_softmax(toy_graph(), torch.ones(2), [0, 8])
