@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput
@@ -67,8 +68,9 @@ def feature_shape(
     dims = max(lhs.dim(), rhs.dim())
     left, right = (x.reshape(len(x), *[1] * (dims - x.dim()), *x.shape[1:]) for x in (lhs, rhs))
     try:
-        shape = torch.broadcast_shapes(left.shape[1:], right.shape[1:])
-    except RuntimeError:
+        # torch's function of this name imports sympy, for more than a second.
+        shape = np.broadcast_shapes(left.shape[1:], right.shape[1:])
+    except ValueError:
         raise InvalidInput(
             f"rows of shapes {tuple(lhs.shape[1:])} and {tuple(rhs.shape[1:])} do not match: "
             "counted from the last, their dimensions must be equal or 1"

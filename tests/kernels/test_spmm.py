@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ INDICES = np.array([9, 9, 0, 2, 1, 2, 1, 1, 0, 2])
 
 
 def groups() -> list[range]:
-    return [range(a, b) for a, b in zip(INDPTR[:-1], INDPTR[1:], strict=True)]
+    return [range(a, b) for a, b in pairwise(INDPTR)]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

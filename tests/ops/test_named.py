@@ -56,3 +56,15 @@ def test_importing_starts_nothing() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "1"]
+
+
+def test_the_first_operator_imports_no_more_than_it_needs() -> None:
+    """torch has helpers that pull in sympy, which takes longer than a training step."""
+    code = (
+        "import sys, torch, gnnlab as dgl; g = dgl.graph(([0], [1])); "
+        "x = torch.ones(2, 3, requires_grad=True); "
+        "dgl.ops.u_mul_e_sum(g, x, torch.ones(1, 1)).sum().backward(); "
+        "print('sympy' in sys.modules, 'torch.fx.experimental.symbolic_shapes' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "False"]
