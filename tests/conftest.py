@@ -12,8 +12,13 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import settings
 
 from tests.helpers import ALLOWED_SKIPS, NO_GPU
+
+# The first example may compile a kernel; how long one takes is no matter of correctness.
+settings.register_profile("gnnlab", deadline=None)
+settings.load_profile("gnnlab")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
