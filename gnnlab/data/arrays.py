@@ -85,7 +85,7 @@ def load_arrays(folder: str | Path) -> RawDataset:
         if found != about["arrays"]:
             raise ValueError(f"found {found}; {_ABOUT} says {about['arrays']}")
         return RawDataset(name=about["name"], num_classes=about["num_classes"], **arrays)
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
         raise InvalidInput(
             f"{folder} is not what was saved there ({error}); delete it, and it is made again"
         ) from error

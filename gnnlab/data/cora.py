@@ -66,9 +66,10 @@ def read_cora(
     """
     path = Path(folder, FILE).expanduser()
     arrays = _open(path)
-    label = arrays["labels"].astype(np.int64)
-    if label.ndim != 1 or len(label) == 0 or label.min() < 0:
+    label = arrays["labels"]
+    if label.dtype.kind not in "iu" or label.ndim != 1 or len(label) == 0 or label.min() < 0:
         raise InvalidInput(f"{path}: labels must be one class 0, 1, 2 … a paper")
+    label = label.astype(np.int64)
     src, dst, _, _ = _matrix(path, arrays, "adj", len(label), len(label))
     paper, word, value, words = _matrix(path, arrays, "attr", len(label), None)
     feat = np.zeros((len(label), words), np.float32)
@@ -103,6 +104,9 @@ def _matrix(
     if shape.shape != (2,) or shape[0] != rows or columns not in (None, shape[1]):
         wanted = f"[{rows}, {columns or 'words'}]"
         raise InvalidInput(f"{path}: {name}_shape is {shape.tolist()}; expected {wanted}")
+    for part, array in (("indices", indices), ("indptr", indptr)):
+        if array.dtype.kind not in "iu" or array.ndim != 1:
+            raise InvalidInput(f"{path}: {name}_{part} must be integers; found {array.dtype}")
     counts, entries = np.diff(indptr), len(indices)
     ends = (indptr[0], indptr[-1], len(data))
     if len(counts) != rows or counts.min() < 0 or ends != (0, entries, entries):

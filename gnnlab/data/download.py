@@ -25,7 +25,7 @@ __all__ = ["DownloadFailed", "data_home", "fetch", "unpack"]
 
 TIMEOUT = (10, 30)  # seconds to connect, seconds without a byte
 LOCK_TIMEOUT = 7200
-BLOCK = 1 << 20
+BLOCK = 1 << 14  # bytes; a connection that breaks loses at most one block
 
 
 class DownloadFailed(GNNLabError, OSError):
@@ -216,11 +216,11 @@ def _download(url: str, part: Path, room: float, progress: bool) -> None:
             if _size(part) > before:
                 continue
             reason = f"{type(error).__name__}: no answer, or the connection broke"
+        again = f"Try again: it goes on after {_size(part):,} bytes" if _size(part) else "Try again"
         place = part.with_name(part.name.removesuffix(".part"))
         raise DownloadFailed(
-            f"could not get {url} ({reason}). {_size(part):,} bytes are here, and the next try goes "
-            f"on from there; or get {place.name} with a browser or on another machine, and put it "
-            f"at {place}"
+            f"could not get {url} ({reason}). {again}; or get {place.name} with a browser or on "
+            f"another machine, and put it at {place}"
         )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_facebook"]
 
+MOST_WORDS = 1_000_000
 EDGES, WORDS, TARGETS = FILES = ("facebook_edges.csv", "facebook.json", "facebook_target.csv")
 
 
@@ -89,7 +90,7 @@ def _read_targets(path: Path) -> tuple[np.ndarray, int]:
                     raise ValueError(f"id {page!r} is not an integer, or is here twice")
                 kinds[int(page)] = kind
         except (csv.Error, ValueError) as error:
-            raise InvalidInput(f"{path}, line {rows.line_num}: {error}") from error
+            raise InvalidInput(f"{path}, line {rows.reader.line_num}: {error}") from error
     if not kinds or max(kinds) != len(kinds) - 1:
         raise InvalidInput(
             f"{path}: {len(kinds)} pages must have the IDs 0 … {len(kinds) - 1}; "
@@ -111,7 +112,9 @@ def _read_words(path: Path, num_nodes: int) -> scipy.sparse.csr_matrix:
     if not isinstance(found, dict) or set(found) != set(map(str, range(num_nodes))):
         raise InvalidInput(f"{path}: expected one list of words for each page 0 … {num_nodes - 1}")
     for page, words in found.items():
-        if not isinstance(words, list) or not all(type(w) is int and 0 <= w < 2**31 for w in words):
+        if not isinstance(words, list) or not all(
+            type(w) is int and 0 <= w < MOST_WORDS for w in words
+        ):
             raise InvalidInput(f"{path}, page {page}: expected a list of word indices 0, 1, 2 …")
     rows = [sorted(set(found[str(page)])) for page in range(num_nodes)]
     indices = np.array([word for row in rows for word in row], np.int32)

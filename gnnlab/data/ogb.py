@@ -156,20 +156,21 @@ def _split_folder(folder: Path, split: str | None) -> Path:
 def _read_split(folder: Path, num_nodes: int) -> list[np.ndarray]:
     """Read the three lists of nodes and check that no node is listed twice."""
     parts = []
-    owner = np.full(num_nodes, "", dtype="U5")
-    for part in _PARTS:
+    owner = np.zeros(num_nodes, np.int8)  # 1 + the number of the set that a node is in
+    for number, part in enumerate(_PARTS, 1):
         path = folder / f"{part}.csv.gz"
         ids = read_integers(path, below=num_nodes)[0].astype(np.int64)
         first = np.unique(ids, return_index=True)[1]
-        again = owner[ids] != ""
+        again = owner[ids] > 0
         again[np.setdiff1d(np.arange(len(ids)), first)] = True
         if again.any():
             line = int(again.argmax())
+            other = _PARTS[(owner[ids[line]] or number) - 1]
             raise InvalidInput(
-                f"{path}, line {line + 1}: node {ids[line]} is already in "
-                f"{owner[ids[line]] or part}.csv.gz; a node belongs to one set"
+                f"{path}, line {line + 1}: node {ids[line]} is already in {other}.csv.gz; "
+                "a node belongs to one set"
             )
-        owner[ids] = part
+        owner[ids] = number
         parts.append(ids)
     return parts
 

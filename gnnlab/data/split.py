@@ -182,7 +182,7 @@ def split_dataset(
 
 def _check_fractions(fractions: Sequence[float], count: int) -> None:
     found = [float(fraction) for fraction in fractions]
-    if len(found) != count or min(found) < 0 or abs(sum(found) - 1) > 1e-6:
+    if len(found) != count or not (min(found) >= 0 and abs(sum(found) - 1) <= 1e-6):
         raise InvalidInput(
             f"a split needs {count} fractions of at least 0 that sum to 1; found {found}"
         )

@@ -141,7 +141,7 @@ def read_floats(
     table = _Table(path, np.float32, "C", rows, rows_from)
     for line, frame in _chunks(path, columns, False, None, progress):
         columns = columns or frame.shape[1]
-        if frame.shape[1] != columns or any(dtype.kind not in "iuf" for dtype in frame.dtypes):
+        if frame.shape[1] != columns or any(dtype.kind not in "if" for dtype in frame.dtypes):
             raise _explain(path, line, columns, None)
         with np.errstate(over="ignore"):
             values = frame.to_numpy(np.float32)
@@ -193,8 +193,11 @@ def _chunks(
     import pandas as pd
 
     line = 1 + header
+    start = _first_row(path, header)
+    if not start:
+        return
+    width = columns or 1 + start.count(b",")
     with _opened(path, progress) as stream:
-        width = columns or 1 + _first_line(path).count(b",")
         try:
             reader = pd.read_csv(
                 stream,
@@ -211,8 +214,6 @@ def _chunks(
             for frame in reader:
                 yield line, frame
                 line += len(frame)
-        except pd.errors.EmptyDataError:
-            return
         except _DAMAGED as error:
             raise _damaged(path, line, error) from error
         except InvalidInput:
@@ -247,9 +248,14 @@ class _Measured(io.FileIO):
         return count
 
 
-def _first_line(path: Path) -> bytes:
-    with _opened(path, False) as stream:
-        return stream.readline()
+def _first_row(path: Path, header: bool) -> bytes:
+    try:
+        with _opened(path, False) as stream:
+            for _ in range(header):
+                stream.readline()
+            return stream.readline()
+    except _DAMAGED as error:
+        raise _damaged(path, 1, error) from error
 
 
 def _explain(path: Path, start: int, columns: int, below: int | None) -> InvalidInput:
@@ -277,13 +283,20 @@ def _fault(line: bytes, columns: int, below: int | None) -> str:
         if not cell.strip():
             return f"column {column} is empty; expected a number"
         if below is None:
-            if not _NUMBER.fullmatch(cell) or not np.isfinite(np.float32(float(cell))):
-                return f"column {column} is {text!r}; expected a finite number"
+            if not _NUMBER.fullmatch(cell) or not _fits(cell):
+                return f"column {column} is {text!r}; expected a number that float32 can hold"
         elif not _INTEGER.fullmatch(cell):
             return f"column {column} is {text!r}; expected an integer"
         elif not 0 <= int(cell) < below:
             return f"column {column} is {text!r}; expected an ID of 0 … {below - 1}"
     return ""
+
+
+def _fits(cell: bytes) -> bool:
+    with np.errstate(over="ignore"):
+        finite = bool(np.isfinite(np.float32(float(cell))))
+    # pandas reads a number without a decimal point as an integer of 64 bits.
+    return finite and (not _INTEGER.fullmatch(cell) or -(2**63) <= int(cell) < 2**63)
 
 
 def _damaged(path: Path, line: int, error: Exception) -> InvalidInput:

@@ -1,0 +1,297 @@
+"""Datasets as DGL code uses them, by name, from files, from a server, generated."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.data import (
+    DATASETS,
+    AsNodePredDataset,
+    CoraGraphDataset,
+    DownloadFailed,
+    NodeDataset,
+    RawDataset,
+    load,
+    write_ogb,
+)
+from gnnlab.data.arrays import load_arrays, save_arrays
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from tests.data.samples import assert_same, square
+from tests.data.test_cora import write as write_cora
+from tests.data.test_download import server  # noqa: F401
+from tests.data.test_facebook import write as write_facebook
+from tests.helpers import free_port, run_script
+
+
+def test_digits_is_the_default():
+    dataset = load()
+    g = dataset[0]
+    assert repr(dataset) == (
+        'Dataset("digits", num_nodes=1797, num_edges=19858, num_features=64, num_classes=10, '
+        "train/val/test=179/179/1439)"
+    )
+    assert (len(dataset), list(dataset)) == (1, [g])
+    assert g.idtype == torch.int64
+    assert g.ndata["feat"].dtype == torch.float32
+    assert g.ndata["label"].dtype == torch.int64
+    for mask, ids in (
+        ("train_mask", dataset.train_idx),
+        ("val_mask", dataset.val_idx),
+        ("test_mask", dataset.test_idx),
+    ):
+        assert g.ndata[mask].dtype == torch.bool
+        assert g.ndata[mask].nonzero().flatten().tolist() == sorted(ids.tolist())
+    assert "Kaynak" in dataset.citation
+    with pytest.raises(OutOfRange, match=r"one graph, dataset\[0\]; found index 1"):
+        dataset[1]
+
+
+def test_reverse_edges():
+    """The square has five edges, one way; both ways it has ten, and a self-loop stays single."""
+    one, both = (NodeDataset(square(), add_reverse_edges=way)[0] for way in (False, True))
+    assert one.edges()[0].tolist() == [0, 0, 0, 1, 2]
+    assert both.edges()[0].tolist() == [0, 0, 0, 1, 2, 1, 2, 3, 3, 3]
+    assert both.edges()[1].tolist() == [1, 2, 3, 3, 3, 0, 0, 0, 1, 2]
+    loop = RawDataset(
+        **{**square().__dict__, "src": np.array([1, 2, 2]), "dst": np.array([1, 2, 3])}
+    )
+    assert [ends.tolist() for ends in NodeDataset(loop)[0].edges()] == [[1, 2, 2, 3], [1, 2, 3, 2]]
+
+
+def test_names():
+    assert list(DATASETS) == [
+        *("digits", "cora", "facebook", "ogbn-products", "ogbn-arxiv", "products-like"),
+    ]
+    assert all(info.about and info.citation for info in DATASETS.values())
+    with pytest.raises(NotFound, match="no data set is called 'reddit'; there are digits, cora"):
+        load("reddit")
+
+
+def test_options_go_to_the_reader(tmp_path):
+    write_cora(tmp_path)
+    write_facebook(tmp_path)
+    cora = load("cora", folder=tmp_path, train_per_class=1, num_val=1, num_test=0)
+    assert len(cora.train_idx) == 2
+    assert load("facebook", folder=tmp_path, num_features=2)[0].ndata["feat"].shape == (4, 2)
+    like = load("products-like", num_nodes=500, num_edges=2000, num_features=3)
+    assert (like[0].num_edges(), like[0].ndata["feat"].shape) == (2000, (500, 3))
+    assert dgl.data.products_like(500, 2000, add_reverse_edges=False)[0].num_edges() == 1000
+    with pytest.raises(InvalidInput, match=r"load\('digits'\) knows not all of"):
+        load("digits", num_features=3)
+    with pytest.raises(InvalidInput, match="products-like is generated"):
+        load("products-like", folder=tmp_path)
+    with pytest.raises(InvalidInput, match=r"cora.npz: no such file"):
+        CoraGraphDataset(raw_dir=tmp_path / "nowhere")
+
+
+def test_a_folder_in_ogb_layout(tmp_path):
+    write_ogb(square(), tmp_path)
+    assert load("ogbn-arxiv", folder=tmp_path)[0].num_edges() == 10
+    assert load("digits", folder=tmp_path)[0].num_nodes() == 5
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("GNNLAB_DATA_DIR", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch, server):  # noqa: F811
+    """A server with all downloads, in small."""
+    for name in ("products", "arxiv"):
+        write_ogb(square(), tmp_path / "made" / name)
+        shutil.make_archive(str(tmp_path / name), "zip", tmp_path / "made", name)
+        server.files[f"{name}.zip"] = (tmp_path / f"{name}.zip").read_bytes()
+    monkeypatch.setenv("GNNLAB_DATA_URL", server.url)
+    return server
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["ogbn-products", "ogbn-arxiv"])
+def test_ogb_archives_are_fetched_once_and_kept_as_arrays(home, mirror, name):
+    first = load(name)
+    assert (first.name, first[0].num_edges(), first.num_classes) == (name, 10, 2)
+    assert len(mirror.ranges) == 1
+    short = name.removeprefix("ogbn-")
+    kept = {path.name for path in (home / name).iterdir()} - {".lock"}
+    assert kept == {f"{short}.zip", f"{short}.zip.sha256", short, "arrays"}
+    assert_same(load_arrays(home / name / "arrays"), square(name))
+    shutil.rmtree(home / name / short)
+    (home / name / f"{short}.zip").unlink()
+    assert repr(load(name)) == repr(first)
+    assert len(mirror.ranges) == 1
+
+
+@pytest.mark.timeout(60)
+def test_an_archive_put_there_by_hand(home, mirror, monkeypatch):
+    monkeypatch.setenv("GNNLAB_DATA_URL", f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(DownloadFailed) as caught:
+        load("ogbn-products")
+    place = home / "ogbn-products" / "products.zip"
+    assert str(place) in str(caught.value)
+    place.write_bytes(mirror.files["products.zip"])
+    assert load("ogbn-products")[0].num_nodes() == 5
+
+
+@pytest.mark.timeout(60)
+def test_files_with_a_known_checksum_are_held_to_it(home, mirror, tmp_path):
+    write_cora(tmp_path)
+    mirror.files["cora.npz"] = (tmp_path / "cora.npz").read_bytes()
+    with pytest.raises(DownloadFailed, match="expected SHA-256 068e22d9"):
+        load("cora")
+    assert {path.name for path in (home / "cora").iterdir()} == {".lock"}
+    mirror.files["facebook_edges.csv"] = b"id_1,id_2\n"
+    with pytest.raises(DownloadFailed, match="expected SHA-256 7c50d8f0"):
+        load("facebook")
+
+
+# ------------------------------------------------------------------- arrays
+
+
+def test_arrays_come_back(tmp_path):
+    save_arrays(square(), tmp_path / "x")
+    assert_same(load_arrays(tmp_path / "x"), square())
+    with pytest.raises(InvalidInput, match="exists already"):
+        save_arrays(square(), tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("file", "spoil"),
+    [
+        ("src.npy", lambda path: path.unlink()),
+        ("src.npy", lambda path: path.write_bytes(path.read_bytes()[:-4])),
+        ("feat.npy", lambda path: np.save(path, np.zeros((5, 3), np.float32))),
+        ("label.npy", lambda path: np.save(path, np.zeros(5, np.int32))),
+        ("dst.npy", lambda path: np.save(path, np.array([1, 2, 3, 3, 9]))),
+        ("dst.npy", lambda path: np.save(path, np.array([None] * 5), allow_pickle=True)),
+        ("about.json", lambda path: path.unlink()),
+        ("about.json", lambda path: path.write_text("{}")),
+        ("about.json", lambda path: path.write_text("[]")),
+        ("about.json", lambda path: path.write_text("{")),
+    ],
+)
+def test_spoiled_arrays_are_refused(tmp_path, file, spoil):
+    save_arrays(square(), tmp_path / "x")
+    spoil(tmp_path / "x" / file)
+    with pytest.raises(InvalidInput, match="delete it, and it is made again"):
+        load_arrays(tmp_path / "x")
+
+
+def test_a_full_disk_leaves_no_half_arrays(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_arrays(square(), tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------- other forms
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"src": np.array([0])}, InvalidInput, "two arrays of one length"),
+        ({"feat": np.zeros(5, np.float32)}, InvalidInput, r"feat must be \(nodes, features\)"),
+        ({"label": np.zeros(4, int)}, InvalidInput, r"label \(nodes,\)"),
+        ({"dst": np.array([0, 1, 2, 3, 5])}, OutOfRange, "dst must hold IDs 0 … 4; found 0 … 5"),
+        ({"val_idx": np.array([-1])}, OutOfRange, "val_idx must hold IDs 0 … 4; found -1"),
+    ],
+)
+def test_arrays_that_do_not_fit(change, error, says):
+    with pytest.raises(error, match=says):
+        RawDataset(**{**square().__dict__, **change})
+
+
+class OgbLike:
+    """What OGB's own loader returns: a pair, and the split apart."""
+
+    name = "ogb-like"
+
+    def __getitem__(self, index):
+        return dgl.graph(([0, 1], [1, 2]), num_nodes=4), torch.tensor([[0], [1], [2], [1]])
+
+    def get_idx_split(self):
+        return {"train": torch.tensor([2, 0]), "valid": np.array([1]), "test": torch.tensor([3])}
+
+
+def test_as_node_pred_dataset():
+    dataset = AsNodePredDataset(OgbLike())
+    g = dataset[0]
+    assert g.ndata["label"].tolist() == [0, 1, 2, 1]
+    assert g.ndata["train_mask"].tolist() == [True, False, True, False]
+    assert (dataset.num_classes, dataset.test_idx.tolist(), len(dataset)) == (3, [3], 1)
+    again = AsNodePredDataset([g])
+    assert (again.train_idx.tolist(), again.val_idx.tolist()) == ([0, 2], [1])
+    drawn = AsNodePredDataset([g], split_ratio=(0.5, 0.25, 0.25))
+    assert [len(ids) for ids in (drawn.train_idx, drawn.val_idx, drawn.test_idx)] == [2, 1, 1]
+    with pytest.raises(OutOfRange):
+        dataset[1]
+
+
+def test_as_node_pred_dataset_of_a_typed_graph():
+    g = dgl.heterograph({("user", "plays", "game"): ([0, 1], [1, 0])})
+    g.nodes["game"].data["label"] = torch.tensor([1, 0])
+    dataset = AsNodePredDataset([g], split_ratio=(0.5, 0.5, 0), target_ntype="game")
+    assert dataset[0].nodes["game"].data["train_mask"].sum() == 1
+
+
+def test_as_node_pred_dataset_needs_labels_and_a_split():
+    g = dgl.graph(([0], [1]))
+    with pytest.raises(InvalidInput, match=r"needs ndata\['label'\]; found \[\]"):
+        AsNodePredDataset([g])
+    g.ndata["label"] = torch.tensor([0, 1])
+    with pytest.raises(InvalidInput, match="give split_ratio"):
+        AsNodePredDataset([g])
+
+
+def test_tensors_come_back(tmp_path):
+    base = torch.arange(6.0).reshape(2, 3)
+    tensors = {"_N/feat": base, "view": base.T, "half": base.half(), "mask": base > 2}
+    dgl.data.save_tensors(tmp_path / "t", tensors)
+    found = dgl.data.load_tensors(tmp_path / "t")
+    assert set(found) == set(tensors)
+    assert all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
+    assert all(found[name].dtype == tensor.dtype for name, tensor in tensors.items())
+
+
+def test_tensors_of_a_bad_file(tmp_path):
+    for content in (None, b"", b"not tensors at all", b"\xff" * 64):
+        if content is not None:
+            (tmp_path / "t").write_bytes(content)
+        with pytest.raises(InvalidInput, match="not a file of save_tensors"):
+            dgl.data.load_tensors(tmp_path / "t")
+    with pytest.raises(InvalidInput, match="'a' are none"):
+        dgl.data.save_tensors(tmp_path / "t", {"a": [1, 2]})
+
+
+def test_old_places_of_the_names():
+    from gnnlab.data.utils import load_graphs, save_tensors
+
+    assert load_graphs is dgl.data.load_graphs
+    assert save_tensors is dgl.data.save_tensors
+    assert set(dgl.data.__all__) <= set(dir(dgl.data))
+    assert all(getattr(dgl.data, name) is not None for name in dgl.data.__all__)
+
+
+def test_loading_digits_needs_few_libraries():
+    """Neither the network library, nor the compiler, nor scikit-learn."""
+    printed = run_script("""
+        import sys
+        import gnnlab as dgl
+        dgl.data
+        print(*(name for name in ("pandas", "pooch", "numba") if name in sys.modules))
+        dgl.data.load("digits")
+        print(*(name for name in ("requests", "sklearn") if name in sys.modules))
+    """)
+    assert printed.split("\n")[0] == ""
+    assert "requests" not in printed
+    assert "sklearn" not in printed
