@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from tests.graph.samples import edges_of, graphs, same, same_structure, toy, typed, typed_graphs
+
+
+def pair() -> dgl.Graph:
+    """0 → 1 → 2 with x = 1, 2, 3 and w = 1, 2, beside 3 ⟲ with x = 4 and w = 3."""
+    path, loop = dgl.graph(([0, 1], [1, 2])), dgl.graph(([0], [0]))
+    path.ndata["x"], loop.ndata["x"] = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0])
+    path.edata["w"], loop.edata["w"] = torch.tensor([1.0, 2.0]), torch.tensor([3.0])
+    return dgl.batch([path, loop])
+
+
+def test_batch_numbers_graph_after_graph() -> None:
+    g = pair()
+    assert edges_of(g) == [(0, 1), (1, 2), (3, 3)]
+    assert g.ndata["x"].tolist() == [1, 2, 3, 4]
+    assert g.batch_size == 2
+    assert g.batch_num_nodes().tolist() == [3, 1]
+    assert g.batch_num_edges().tolist() == [2, 1]
+
+
+def test_a_graph_is_a_batch_of_one() -> None:
+    g = toy(torch.int32)
+    assert g.batch_size == 1
+    assert g.batch_num_nodes().tolist() == [4]
+    assert g.batch_num_edges().tolist() == [5]
+    assert g.batch_num_nodes().dtype == torch.int32
+    assert len(dgl.unbatch(g)) == 1
+
+
+def test_batch_of_typed_graphs() -> None:
+    g = dgl.batch([typed(), typed()])
+    assert edges_of(g, "plays") == [(0, 0), (0, 0), (1, 2), (3, 4), (3, 4), (4, 6)]
+    assert g.batch_num_nodes("user").tolist() == [3, 3]
+    assert g.batch_num_edges("plays").tolist() == [3, 3]
+    assert g.nodes["game"].data["price"].tolist() == [0, 1, 2, 3] * 2
+    with pytest.raises(dgl.DGLError, match="which node type"):
+        g.batch_num_nodes()
+    assert all(same(part, typed()) for part in dgl.unbatch(g))
+
+
+def test_batches_of_batches() -> None:
+    g = dgl.batch([pair(), pair()])
+    assert g.batch_size == 4
+    assert g.batch_num_nodes().tolist() == [3, 1, 3, 1]
+
+
+def test_which_features_are_kept() -> None:
+    parts = dgl.unbatch(pair())
+    parts[1].ndata["extra"] = torch.ones(1)
+    with pytest.raises(dgl.DGLError, match="not all graphs have the features 'extra'"):
+        dgl.batch(parts)
+    assert list(dgl.batch(parts, ndata=["x"]).ndata) == ["x"]
+    g = dgl.batch(parts, ndata=None, edata=None)
+    assert list(g.ndata) == list(g.edata) == []
+    empty = dgl.graph(([], []))
+    assert dgl.batch([empty, *dgl.unbatch(pair())]).ndata["x"].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([], "found an empty list"),
+        ([toy(), typed()], "same node types"),
+        ([toy(), toy(torch.int32)], "same ID dtype"),
+        ([dgl.to_block(toy())], "found a block"),
+    ],
+)
+def test_graphs_that_do_not_fit(parts: list[dgl.Graph], message: str) -> None:
+    with pytest.raises(dgl.DGLError, match=message):
+        dgl.batch(parts)
+
+
+@pytest.mark.parametrize("other", [torch.ones(4, 2), torch.ones(4, dtype=torch.int64)])
+def test_features_that_do_not_fit(other: torch.Tensor) -> None:
+    a, b = toy(), toy()
+    b.ndata["x"] = other
+    with pytest.raises(dgl.DGLError, match="feature 'x' differs"):
+        dgl.batch([a, b])
+
+
+@given(st.lists(graphs(max_nodes=4, max_edges=6), min_size=1, max_size=4))
+def test_batch_and_back(parts: list[dgl.Graph]) -> None:
+    parts = [dgl.graph(g.edges(), num_nodes=g.num_nodes(), idtype=torch.int64) for g in parts]
+    for i, g in enumerate(parts):
+        g.ndata["x"] = torch.full((g.num_nodes(),), float(i))
+        g.edata["w"] = torch.full((g.num_edges(), 2), i)
+    g = dgl.batch(parts)
+    assert g.num_nodes() == sum(part.num_nodes() for part in parts)
+    back = dgl.unbatch(g)
+    assert len(back) == len(parts)
+    assert all(same(a, b) for a, b in zip(parts, back, strict=True))
+
+
+@given(typed_graphs(), st.integers(1, 3))
+def test_typed_batch_and_back(g: dgl.Graph, count: int) -> None:
+    assert all(same(part, g) for part in dgl.unbatch(dgl.batch([g] * count)))
+
+
+def test_unbatch_where_told() -> None:
+    g = pair()
+    parts = dgl.unbatch(g, torch.tensor([3, 0, 1]), torch.tensor([2, 0, 1]))
+    assert [part.num_nodes() for part in parts] == [3, 0, 1]
+    for split, message in (
+        (([2, 2], [2, 1]), "graph 0 leaves the graph"),
+        (([3, 2], [2, 1]), "add up to 4"),
+        (([3, 1], [3]), "equally many graphs"),
+        (({"_N": [4], "other": [0]}, None), "no node type 'other'"),
+    ):
+        with pytest.raises(dgl.DGLError, match=message):
+            dgl.unbatch(g, *split)
+
+
+def test_what_keeps_a_batch_and_what_forgets_it() -> None:
+    g = pair()
+    for kept in (
+        g.local_var(),
+        copy.copy(g),
+        copy.deepcopy(g),
+        pickle.loads(pickle.dumps(g)),
+        g.to("cpu"),
+        g.int(),
+        g.reverse(),
+        g.formats("csc"),
+    ):
+        assert kept.batch_num_nodes().tolist() == [3, 1]
+        assert kept.batch_num_edges().tolist() == [2, 1]
+    for changed in (
+        dgl.add_self_loop(g),
+        dgl.to_simple(g),
+        g.subgraph([0, 3]),
+        dgl.add_nodes(g, 1),
+    ):
+        assert changed.batch_size == 1
+    g.add_nodes(1)
+    assert g.batch_size == 1
+    assert g.batch_num_nodes().tolist() == [5]
+
+
+def test_a_forgotten_batch_can_be_told() -> None:
+    g = dgl.add_self_loop(pair())
+    g.set_batch_num_nodes(torch.tensor([3, 1]))
+    assert g.batch_size == 2
+    g = typed()
+    g.set_batch_num_nodes({"user": torch.tensor([1, 2]), "game": torch.tensor([4, 0])})
+    g.set_batch_num_edges({e: torch.tensor([g.num_edges(e), 0]) for e in g.canonical_etypes})
+    assert g.batch_num_edges("plays").tolist() == [3, 0]
+    with pytest.raises(dgl.DGLError, match="add up to 4"):
+        g.set_batch_num_nodes({"game": torch.tensor([1, 2])})
+
+
+def test_broadcast() -> None:
+    g = pair()
+    rows = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert dgl.broadcast_nodes(g, rows).tolist() == [[1, 2]] * 3 + [[3, 4]]
+    assert dgl.broadcast_edges(g, rows).tolist() == [[1, 2]] * 2 + [[3, 4]]
+    with pytest.raises(dgl.DGLError, match="one row per graph, 2; found 3 rows"):
+        dgl.broadcast_nodes(g, torch.ones(3))
+    g = dgl.batch([typed(), typed()])
+    assert dgl.broadcast_nodes(g, torch.tensor([1, 2]), ntype="user").tolist() == [1, 1, 1, 2, 2, 2]
+    assert len(dgl.broadcast_edges(g, rows, etype="plays")) == 6
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda g: dgl.sum_nodes(g, "x"), [6, 4]),
+        (lambda g: dgl.mean_nodes(g, "x"), [2, 4]),
+        (lambda g: dgl.max_nodes(g, "x"), [3, 4]),
+        (lambda g: dgl.readout_nodes(g, "x", op="min"), [1, 4]),
+        (lambda g: dgl.sum_nodes(g, "x", "x"), [14, 16]),
+        (lambda g: dgl.sum_edges(g, "w"), [3, 3]),
+        (lambda g: dgl.mean_edges(g, "w"), [1.5, 3]),
+        (lambda g: dgl.max_edges(g, "w"), [2, 3]),
+        (lambda g: dgl.readout_edges(g, "w", "w"), [5, 9]),
+    ],
+)
+def test_readout(call: Any, expected: list[float]) -> None:
+    assert call(pair()).tolist() == expected
+
+
+def test_readout_weights_every_column_and_lets_gradients_through() -> None:
+    g = pair()
+    g.ndata["h"] = torch.ones(4, 3, requires_grad=True)
+    g.ndata["a"] = torch.tensor([[1.0], [2.0], [3.0], [4.0]])
+    total = dgl.sum_nodes(g, "h", "a")
+    assert total.tolist() == [[6] * 3, [4] * 3]
+    total.sum().backward()
+    assert g.ndata["h"].grad.tolist() == [[1] * 3, [2] * 3, [3] * 3, [4] * 3]
+
+
+def test_a_graph_without_nodes_in_a_batch() -> None:
+    g = dgl.batch([dgl.graph(([], [])), dgl.graph(([0], [0]))])
+    g.ndata["x"] = torch.tensor([5.0])
+    assert dgl.sum_nodes(g, "x").tolist() == [0, 5]
+    assert same_structure(dgl.unbatch(g)[0], dgl.graph(([], [])))

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from tests.graph.samples import edges_of, graphs, same, toy, typed, typed_graphs
+
+
+def test_compact_drops_nodes_without_edges() -> None:
+    g = dgl.compact_graphs(toy())
+    assert edges_of(g) == edges_of(toy())
+    assert g.ndata[dgl.NID].tolist() == g.ndata["x"].tolist() == [0, 1, 2]
+    assert g.edata["w"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_compact_numbers_by_first_appearance_sources_first() -> None:
+    g = dgl.compact_graphs(dgl.graph(([5, 3, 5], [4, 1, 3]), num_nodes=7))
+    assert edges_of(g) == [(0, 2), (1, 3), (0, 1)]
+    assert g.ndata[dgl.NID].tolist() == [5, 3, 4, 1]
+
+
+def test_compact_several_graphs_alike() -> None:
+    a, b = dgl.graph(([5, 3], [4, 1]), num_nodes=7), dgl.graph(([6], [0]), num_nodes=7)
+    results = dgl.compact_graphs([a, b])
+    assert isinstance(results, list)
+    assert [g.ndata[dgl.NID].tolist() for g in results] == [[5, 3, 4, 1, 6, 0]] * 2
+    assert edges_of(results[1]) == [(4, 5)]
+    assert dgl.compact_graphs([]) == []
+
+
+def test_compact_keeps_what_must_be_preserved_first() -> None:
+    g = dgl.compact_graphs(toy(), always_preserve=torch.tensor([3, 3]))
+    assert g.ndata[dgl.NID].tolist() == [3, 0, 1, 2]
+    g = dgl.compact_graphs(typed(), always_preserve={"game": [3]})
+    assert g.nodes["game"].data[dgl.NID].tolist() == [3, 0, 2]
+    assert g.nodes["user"].data[dgl.NID].tolist() == [1, 0]
+    assert edges_of(g, "plays") == [(1, 1), (1, 1), (0, 2)]
+
+
+def test_compact_without_features() -> None:
+    g = dgl.compact_graphs(toy(), copy_ndata=False, copy_edata=False)
+    assert list(g.ndata) == [dgl.NID]
+    assert list(g.edata) == []
+
+
+def test_compact_explains_bad_input() -> None:
+    with pytest.raises(dgl.DGLError, match="there are 4 and 3 of type '_N'"):
+        dgl.compact_graphs([toy(), dgl.graph(([0], [2]))])
+    with pytest.raises(dgl.DGLError, match="found a block"):
+        dgl.compact_graphs(dgl.to_block(toy()))
+    with pytest.raises(dgl.DGLError, match="node 4 does not exist"):
+        dgl.compact_graphs(toy(), [4])
+
+
+@given(typed_graphs())
+def test_compact_against_dicts(g: dgl.Graph) -> None:
+    compact = dgl.compact_graphs(g)
+    old = {t: compact.nodes[t].data[dgl.NID].tolist() for t in g.ntypes}
+    used: dict[str, list[int]] = {t: [] for t in g.ntypes}
+    for etype in g.canonical_etypes:
+        for side in (0, 1):
+            used[etype[2 * side]] += [edge[side] for edge in edges_of(g, etype)]
+        restored = [(old[etype[0]][u], old[etype[2]][v]) for u, v in edges_of(compact, etype)]
+        assert restored == edges_of(g, etype)
+    assert old == {t: list(dict.fromkeys(ids)) for t, ids in used.items()}
+    for t in g.ntypes:
+        assert compact.nodes[t].data["x"].tolist() == [i + 0.5 for i in old[t]]
+    assert compact.idtype == g.idtype
+
+
+def test_khop_in_takes_all_edges_between_the_nodes() -> None:
+    """0 → 1 → 2 → 3 → 4, and back from 2 to 1."""
+    g = dgl.graph(([0, 1, 2, 3, 2], [1, 2, 3, 4, 1]))
+    part, new = dgl.khop_in_subgraph(g, 3, k=2)
+    assert part.ndata[dgl.NID].tolist() == [1, 2, 3]
+    assert part.edata[dgl.EID].tolist() == [1, 2, 4]
+    assert new.tolist() == [2]
+    part, new = g.khop_out_subgraph([3, 4], k=1)
+    assert part.ndata[dgl.NID].tolist() == [3, 4]
+    assert new.tolist() == [0, 1]
+
+
+def test_khop_without_relabelling_or_ids() -> None:
+    part = dgl.khop_in_subgraph(toy(), 1, k=1, relabel_nodes=False)
+    assert part.num_nodes() == 4
+    assert edges_of(part) == [(0, 1), (0, 1), (1, 1)]
+    part, _ = dgl.khop_in_subgraph(toy(), 1, k=1, store_ids=False)
+    assert dgl.NID not in part.ndata
+    assert dgl.EID not in part.edata
+
+
+def test_khop_of_types_answers_in_the_form_asked() -> None:
+    part, new = dgl.khop_in_subgraph(typed(), {"user": [1]}, k=1)
+    assert {k: v.tolist() for k, v in new.items()} == {"user": [1]}
+    assert part.nodes["game"].data[dgl.NID].tolist() == [0]
+    assert part.nodes["user"].data[dgl.NID].tolist() == [0, 1]
+    assert edges_of(part, "plays") == [(0, 0), (0, 0)]
+    with pytest.raises(dgl.DGLError, match="which node type"):
+        dgl.khop_in_subgraph(typed(), [1], k=1)
+    with pytest.raises(dgl.DGLError, match="must not be negative"):
+        dgl.khop_in_subgraph(toy(), 1, k=-1)
+
+
+@given(graphs(), st.integers(0, 3), st.data())
+def test_khop_against_networkx(g: dgl.Graph, k: int, data: st.DataObject) -> None:
+    if g.num_nodes() == 0:
+        return
+    seeds = data.draw(st.lists(st.integers(0, g.num_nodes() - 1), min_size=1, max_size=3))
+    reference = nx.MultiDiGraph()
+    reference.add_nodes_from(range(g.num_nodes()))
+    reference.add_edges_from(edges_of(g))
+    for khop, way in (
+        (dgl.khop_in_subgraph, reference.reverse()),
+        (dgl.khop_out_subgraph, reference),
+    ):
+        near = set()
+        for seed in seeds:
+            near |= set(nx.single_source_shortest_path_length(way, seed, cutoff=k))
+        part, new = khop(g, seeds, k)
+        assert part.ndata[dgl.NID].tolist() == sorted(near)
+        assert part.ndata[dgl.NID][new.long()].tolist() == seeds
+        assert part.num_edges() == reference.subgraph(near).number_of_edges()
+
+
+@pytest.mark.parametrize("nodes", [None, "rcmk", "custom"])
+@pytest.mark.parametrize("edges", ["src", "dst", "custom"])
+def test_reorder_keeps_the_graph(nodes: Any, edges: str) -> None:
+    config = {"nodes_perm": [3, 1, 0, 2], "edges_perm": [4, 2, 0, 1, 3]}
+    g = dgl.reorder_graph(toy(), nodes, edges, permute_config=config)
+    old = g.ndata[dgl.NID].tolist()
+    eids = g.edata[dgl.EID].tolist()
+    assert sorted(old) == [0, 1, 2, 3]
+    assert [(old[u], old[v]) for u, v in edges_of(g)] == [edges_of(toy())[i] for i in eids]
+    assert g.ndata["x"].tolist() == old
+    assert g.edata["w"].tolist() == eids
+    if nodes == "custom":
+        assert old == config["nodes_perm"]
+    if edges == "custom":
+        assert eids == config["edges_perm"]
+    else:
+        side = 0 if edges == "src" else 1
+        assert [e[side] for e in edges_of(g)] == sorted(e[side] for e in edges_of(g))
+
+
+def test_reorder_without_ids_and_with_bad_arguments() -> None:
+    assert same(toy().reorder_graph(edge_permute_algo="src", store_ids=False), toy())
+    for arguments, message in (
+        ({"node_permute_algo": "metis"}, "must be None, 'rcmk' or 'custom'; found 'metis'"),
+        ({"edge_permute_algo": "random"}, "must be 'src', 'dst' or 'custom'"),
+        ({"node_permute_algo": "custom"}, "needs permute_config="),
+        (
+            {"edge_permute_algo": "custom", "permute_config": {"edges_perm": [0, 0, 1, 2, 3]}},
+            "once",
+        ),
+    ):
+        with pytest.raises(dgl.DGLError, match=message):
+            dgl.reorder_graph(toy(), **arguments)
+    with pytest.raises(dgl.DGLError, match="one node type"):
+        dgl.reorder_graph(typed())

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from tests.graph.samples import edges_of, graphs, same, toy, typed
+
+
+def test_add_nodes_extends_features_with_zeros_or_data() -> None:
+    g = dgl.add_nodes(toy(), 2)
+    assert g.num_nodes() == 6
+    assert g.ndata["x"].tolist() == [0, 1, 2, 3, 0, 0]
+    g = dgl.add_nodes(toy(), 2, {"x": [7.0, 8.0], "y": torch.ones(2, 3)})
+    assert g.ndata["x"].tolist() == [0, 1, 2, 3, 7, 8]
+    assert g.ndata["y"].tolist() == [[0, 0, 0]] * 4 + [[1, 1, 1]] * 2
+    assert edges_of(g) == edges_of(toy())
+
+
+def test_add_nodes_of_a_type() -> None:
+    g = dgl.add_nodes(typed(), 2, ntype="game")
+    assert (g.num_nodes("game"), g.num_nodes("user")) == (6, 3)
+    assert g.nodes["game"].data["price"].tolist() == [0, 1, 2, 3, 0, 0]
+    with pytest.raises(dgl.DGLError, match="which node type"):
+        dgl.add_nodes(typed(), 2)
+
+
+def test_add_edges_appends_and_makes_missing_nodes() -> None:
+    g = dgl.add_edges(toy(), [0, 6], [3, 3], {"w": torch.tensor([7.0, 8.0])})
+    assert edges_of(g)[5:] == [(0, 3), (6, 3)]
+    assert g.num_nodes() == 7
+    assert g.edata["w"].tolist() == [0, 1, 2, 3, 4, 7, 8]
+    assert g.edata["kind"][5:].tolist() == [[0, 0]] * 2
+    assert g.ndata["x"].tolist() == [0, 1, 2, 3, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "expected"),
+    [
+        (0, 1, [(0, 1)]),
+        (0, [3, 2], [(0, 3), (0, 2)]),
+        (np.array([1, 2]), torch.tensor(0), [(1, 0), (2, 0)]),
+        ([], [], []),
+        (range(2), range(1, 3), [(0, 1), (1, 2)]),
+    ],
+)
+def test_add_edges_takes_ids_in_every_form(u: Any, v: Any, expected: Any) -> None:
+    assert edges_of(dgl.add_edges(toy(), u, v))[5:] == expected
+
+
+def test_add_edges_of_a_type_can_add_nodes_of_both_ends() -> None:
+    g = dgl.add_edges(typed(), [4], [5], etype="plays")
+    assert edges_of(g, "plays")[-1] == (4, 5)
+    assert (g.num_nodes("user"), g.num_nodes("game")) == (5, 6)
+    assert edges_of(g, "made by") == edges_of(typed(), "made by")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda g: dgl.add_edges(g, [0, 1], [1, 2, 3]), "found 2 sources and 3 destinations"),
+        (lambda g: dgl.add_edges(g, [-1], [0]), "node -1 does not exist"),
+        (lambda g: dgl.add_edges(g, [0.5], [0]), "must be integers"),
+        (lambda g: dgl.add_edges(g, [0], [1], {"w": torch.ones(2)}), "expected 1 rows"),
+        (lambda g: dgl.add_edges(g, [0], [1], {"w": torch.ones(1, 2)}), r"shape \(2,\)"),
+        (lambda g: dgl.add_edges(g, [0], [1], {"kind": torch.ones(1, 2)}), "lose digits"),
+        (lambda g: dgl.add_nodes(g, -1), "must not be negative"),
+        (lambda g: dgl.remove_edges(g, [9]), "edge 9 does not exist: IDs must be from 0 to 4"),
+        (lambda g: dgl.remove_nodes(g, [-1]), "node -1 does not exist"),
+        (lambda g: dgl.remove_edges(g, torch.ones(3, dtype=torch.bool)), "one entry per edge, 5"),
+    ],
+)
+def test_bad_arguments_are_explained(call: Any, message: str) -> None:
+    g = toy()
+    with pytest.raises(dgl.DGLError, match=message):
+        call(g)
+    assert same(g, toy())
+
+
+def test_remove_edges_by_ids_and_by_mask() -> None:
+    g = dgl.remove_edges(toy(), [0, 3], store_ids=True)
+    assert edges_of(g) == [(0, 1), (1, 1), (2, 0)]
+    assert g.edata["w"].tolist() == g.edata[dgl.EID].tolist() == [1, 2, 4]
+    assert g.num_nodes() == 4
+    mask = torch.tensor([True, False, False, True, False])
+    assert same(dgl.remove_edges(toy(), mask), dgl.remove_edges(toy(), [3, 0, 0]))
+
+
+def test_remove_edges_of_a_type_stores_ids_of_all() -> None:
+    g = dgl.remove_edges(typed(), [0], "plays", store_ids=True)
+    assert edges_of(g, "plays") == [(0, 0), (1, 2)]
+    assert g.edges["plays"].data[dgl.EID].tolist() == [1, 2]
+    assert g.edges["follows"].data[dgl.EID].tolist() == [0, 1]
+
+
+def test_remove_nodes_removes_their_edges() -> None:
+    g = dgl.remove_nodes(toy(), [0], store_ids=True)
+    assert edges_of(g) == [(0, 0), (1, 1)]
+    assert g.ndata[dgl.NID].tolist() == g.ndata["x"].tolist() == [1, 2, 3]
+    assert g.edata[dgl.EID].tolist() == [2, 3]
+    assert list(dgl.remove_nodes(toy(), 0).ndata) == ["x"]
+
+
+def test_remove_nodes_of_a_type() -> None:
+    g = dgl.remove_nodes(typed(), [0], "user")
+    assert (g.num_nodes("user"), g.num_nodes("game")) == (2, 4)
+    assert edges_of(g, "plays") == [(0, 2)]
+    assert edges_of(g, "follows") == [(0, 0)]
+    assert edges_of(g, "made by") == [(0, 0)]
+
+
+def test_methods_change_the_graph_itself() -> None:
+    g = toy()
+    assert g.add_nodes(1) is None
+    assert g.add_edges([4], [4], {"w": torch.tensor([9.0])}) is None
+    assert g.remove_edges([0]) is None
+    assert g.remove_nodes([3]) is None
+    assert edges_of(g) == [(0, 1), (1, 1), (2, 2), (2, 0), (3, 3)]
+    assert g.edata["w"].tolist() == [1, 2, 3, 4, 9]
+    assert g.in_degrees().tolist() == [1, 2, 1, 1]
+
+
+def test_methods_leave_earlier_copies_alone() -> None:
+    g = toy()
+    twin, view = copy.copy(g), g.local_var()
+    g.remove_nodes([0])
+    assert same(twin, toy())
+    assert same(view, toy())
+
+
+def test_a_failed_method_changes_nothing() -> None:
+    g = toy()
+    with pytest.raises(dgl.DGLError):
+        g.remove_edges([99])
+    assert same(g, toy())
+
+
+@given(graphs(), st.data())
+def test_removing_against_lists(g: dgl.Graph, data: st.DataObject) -> None:
+    edges = edges_of(g)
+    gone = data.draw(st.sets(st.integers(0, len(edges) - 1)) if edges else st.just(set()))
+    kept = [edge for i, edge in enumerate(edges) if i not in gone]
+    assert edges_of(dgl.remove_edges(g, sorted(gone))) == kept
+    nodes = range(g.num_nodes())
+    lost = data.draw(st.sets(st.sampled_from(nodes)) if nodes else st.just(set()))
+    new = {v: i for i, v in enumerate(v for v in nodes if v not in lost)}
+    expected = [(new[u], new[v]) for u, v in edges if u in new and v in new]
+    result = dgl.remove_nodes(g, sorted(lost))
+    assert edges_of(result) == expected
+    assert result.num_nodes() == len(new)
+
+
+@given(graphs(), st.integers(0, 3))
+def test_adding_and_removing_is_nothing(g: dgl.Graph, count: int) -> None:
+    grown = dgl.add_nodes(g, count)
+    assert same(dgl.remove_nodes(grown, range(g.num_nodes(), grown.num_nodes())), g)
+    more = dgl.add_edges(g, *(torch.zeros(count if g.num_nodes() else 0, dtype=int),) * 2)
+    assert same(dgl.remove_edges(more, range(g.num_edges(), more.num_edges())), g)

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+
+import gnnlab as dgl
+from tests.graph.samples import edges_of, same_structure, toy, typed, typed_graphs
+
+
+def test_to_homogeneous_numbers_type_after_type() -> None:
+    """game 0 … 3 become 0 … 3, user 0 … 2 become 4 … 6."""
+    g, nodes, edges = dgl.to_homogeneous(typed(), ndata=["x"], return_count=True)
+    assert (nodes, edges) == ([4, 3], [1, 2, 3])
+    assert edges_of(g) == [(0, 5), (4, 5), (5, 5), (4, 0), (4, 0), (5, 2)]
+    assert g.ndata[dgl.NTYPE].tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert g.ndata[dgl.NID].tolist() == [0, 1, 2, 3, 0, 1, 2]
+    assert g.edata[dgl.ETYPE].tolist() == [0, 1, 1, 2, 2, 2]
+    assert g.edata[dgl.EID].tolist() == [0, 0, 1, 0, 1, 2]
+    assert g.ndata["x"].tolist() == [0, 10, 20, 30, 0, 1, 2]
+    assert list(g.edata) == [dgl.EID, dgl.ETYPE]
+
+
+def test_to_homogeneous_dtypes_and_no_types() -> None:
+    g = dgl.to_homogeneous(typed(torch.int32), store_type=False)
+    assert g.ndata[dgl.NID].dtype == torch.int32
+    assert dgl.NTYPE not in g.ndata
+    assert dgl.to_homogeneous(typed(torch.int32)).ndata[dgl.NTYPE].dtype == torch.int64
+    g = dgl.to_homogeneous(toy())
+    assert edges_of(g) == edges_of(toy())
+    assert g.ndata[dgl.NTYPE].tolist() == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"ndata": ["price"]}, "'price' cannot be stacked: types 'user' lack it"),
+        ({"edata": ["w"]}, "edge feature 'w' cannot be stacked"),
+        ({"ndata": ["odd"]}, "differs in shape or dtype between types"),
+    ],
+)
+def test_features_that_cannot_be_stacked(names: dict[str, Any], message: str) -> None:
+    g = typed()
+    g.nodes["user"].data["odd"] = torch.ones(3)
+    g.nodes["game"].data["odd"] = torch.ones(4, 2)
+    with pytest.raises(dgl.DGLError, match=message):
+        dgl.to_homogeneous(g, **names)
+
+
+@given(typed_graphs())
+def test_there_and_back(g: dgl.Graph) -> None:
+    flat = dgl.to_homogeneous(g, ndata=["x"], edata=["w"])
+    back = dgl.to_heterogeneous(flat, g.ntypes, g.etypes, metagraph=g.metagraph())
+    assert same_structure(g, back)
+    for ntype in g.ntypes:
+        assert torch.equal(back.nodes[ntype].data["x"], g.nodes[ntype].data["x"])
+        expected = flat.ndata[dgl.NTYPE] == g.get_ntype_id(ntype)
+        assert back.nodes[ntype].data[dgl.NID].tolist() == expected.nonzero().flatten().tolist()
+    for etype in g.canonical_etypes:
+        assert torch.equal(back.edges[etype].data["w"], g.edges[etype].data["w"])
+    found = dgl.to_heterogeneous(flat, g.ntypes, g.etypes)
+    assert found.canonical_etypes == [e for e in g.canonical_etypes if g.num_edges(e)]
+
+
+def hand_typed(nodes: list[int], edges: list[int]) -> dgl.Graph:
+    g = dgl.graph(([0, 1], [1, 2]))
+    g.ndata[dgl.NTYPE] = torch.tensor(nodes)
+    g.edata[dgl.ETYPE] = torch.tensor(edges)
+    return g
+
+
+def test_to_heterogeneous_makes_one_type_per_triple() -> None:
+    g = dgl.to_heterogeneous(hand_typed([0, 1, 0], [0, 0]), ["b", "a"], ["r"])
+    assert g.ntypes == ["a", "b"]
+    assert g.canonical_etypes == [("a", "r", "b"), ("b", "r", "a")]
+    assert g.nodes["b"].data[dgl.NID].tolist() == [0, 2]
+    assert edges_of(g, ("a", "r", "b")) == [(0, 1)]
+    assert dgl.NTYPE not in g.nodes["a"].data
+
+
+def test_a_relation_may_be_named_twice() -> None:
+    g = dgl.to_heterogeneous(hand_typed([0, 0, 0], [0, 1]), ["a"], ["r", "r"])
+    assert g.canonical_etypes == [("a", "r", "a")]
+    assert edges_of(g) == [(0, 1), (1, 2)]
+
+
+def test_to_heterogeneous_with_other_fields_and_empty_types() -> None:
+    g = hand_typed([0, 1, 0], [0, 1])
+    g.ndata["nt"], g.edata["et"] = g.ndata.pop(dgl.NTYPE), g.edata.pop(dgl.ETYPE)
+    typed_g = dgl.to_heterogeneous(g, ["a", "b", "c"], ["r", "s", "t"], "nt", "et")
+    assert typed_g.num_nodes("c") == 0
+    assert typed_g.etypes == ["r", "s"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "ntypes", "etypes", "message"),
+    [
+        ([0, 5, 0], [0, 0], ["a", "b"], ["r"], "from 0 to 5, but ntypes names 2 types"),
+        ([0, -1, 0], [0, 0], ["a", "b"], ["r"], "from -1 to 0"),
+        ([0, 0, 0], [0, 1], ["a"], ["r"], "etypes names 1 types"),
+        ([0, 1, 0], [0, 0], ["a", "a"], ["r"], "must have different names"),
+    ],
+)
+def test_type_ids_are_checked(
+    nodes: list[int], edges: list[int], ntypes: list[str], etypes: list[str], message: str
+) -> None:
+    with pytest.raises(dgl.DGLError, match=message):
+        dgl.to_heterogeneous(hand_typed(nodes, edges), ntypes, etypes)
+
+
+def test_what_to_heterogeneous_refuses() -> None:
+    with pytest.raises(dgl.DGLError, match="no node feature '_TYPE'"):
+        dgl.to_heterogeneous(toy(), ["a"], ["r"])
+    with pytest.raises(dgl.DGLError, match="one node type and one edge type"):
+        dgl.to_heterogeneous(typed(), ["a"], ["r"])
+    flat = dgl.to_homogeneous(typed())
+    other = dgl.heterograph({("game", "made by", "user"): ([0], [0])}).metagraph()
+    with pytest.raises(dgl.DGLError, match="not in the metagraph"):
+        dgl.to_heterogeneous(flat, typed().ntypes, typed().etypes, metagraph=other)
+
+
+def test_metagraph_and_old_names() -> None:
+    types = typed().metagraph()
+    assert sorted(types.edges(keys=True)) == [
+        ("game", "user", "made by"),
+        ("user", "game", "plays"),
+        ("user", "user", "follows"),
+    ]
+    g = toy()
+    assert dgl.as_heterograph(g) is g
+    assert dgl.as_immutable_graph(g) is g

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+import gnnlab as dgl
+from tests.graph.samples import edges_of, graphs, same, toy, typed, typed_graphs
+
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def test_graphs_and_labels_come_back(tmp_path: Path) -> None:
+    file = tmp_path / "some.graphs"
+    dgl.save_graphs(file, [toy(), typed()], {"y": torch.tensor([1, 0]), "z": [0.5]})
+    found, labels = dgl.load_graphs(str(file))
+    assert same(found[0], toy())
+    assert same(found[1], typed())
+    assert labels["y"].tolist() == [1, 0]
+    assert labels["z"].tolist() == [0.5]
+    assert [path.name for path in tmp_path.iterdir()] == ["some.graphs"]
+
+
+def test_one_graph_without_a_list_and_no_labels(tmp_path: Path) -> None:
+    dgl.save_graphs(tmp_path / "g", toy())
+    (g,), labels = dgl.load_graphs(tmp_path / "g")
+    assert same(g, toy())
+    assert labels == {}
+
+
+def test_chosen_graphs_in_the_order_asked(tmp_path: Path) -> None:
+    dgl.save_graphs(tmp_path / "g", [toy(), typed(), toy(torch.int32)])
+    found, _ = dgl.load_graphs(tmp_path / "g", [2, 0])
+    assert [g.idtype for g in found] == [torch.int32, torch.int64]
+    assert dgl.load_graphs(tmp_path / "g", [])[0] == []
+    for wrong in (3, -1):
+        with pytest.raises(IndexError, match=f"holds graphs 0 to 2; found {wrong}"):
+            dgl.load_graphs(tmp_path / "g", [wrong])
+
+
+@SAME_FOLDER
+@given(st.lists(graphs() | typed_graphs(), max_size=3))
+def test_any_graphs_come_back(tmp_path: Path, many: list[dgl.Graph]) -> None:
+    dgl.save_graphs(tmp_path / "g", many)
+    found, _ = dgl.load_graphs(tmp_path / "g")
+    assert len(found) == len(many)
+    for a, b in zip(found, many, strict=True):
+        assert a.formats() == b.formats()
+        assert same(a, b)
+
+
+@pytest.mark.parametrize("formats", ["coo", "csc", "csr", ["csc", "csr"]])
+def test_formats_asked_for_are_stored(tmp_path: Path, formats: Any) -> None:
+    dgl.save_graphs(tmp_path / "g", toy(), formats=formats)
+    (g,), _ = dgl.load_graphs(tmp_path / "g")
+    assert set(g.formats()["created"]) == {*([formats] if isinstance(formats, str) else formats)}
+    assert edges_of(g) == edges_of(toy())
+
+
+def test_formats_that_exist_are_ready_after_loading(tmp_path: Path) -> None:
+    g = toy()
+    g.create_formats_()
+    dgl.save_graphs(tmp_path / "g", g)
+    (found,), _ = dgl.load_graphs(tmp_path / "g")
+    assert found.formats()["created"] == ["coo", "csr", "csc"]
+    assert found.in_edges([1], form="eid").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8, torch.complex64],
+)
+def test_features_of_every_dtype(tmp_path: Path, dtype: torch.dtype) -> None:
+    g = toy()
+    g.ndata["f"] = torch.tensor([0, 1, 1, 0]).to(dtype)
+    g.edata["none"] = torch.empty(5, 0, 3)
+    dgl.save_graphs(tmp_path / "g", g)
+    assert same(dgl.load_graphs(tmp_path / "g")[0][0], g)
+
+
+def test_a_dtype_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    g = toy()
+    g.ndata["f"] = torch.ones(4, dtype=torch.complex128)
+    with pytest.raises(dgl.DGLError, match="complex128 cannot be stored"):
+        dgl.save_graphs(tmp_path / "g", g)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_shared_and_odd_tensors(tmp_path: Path) -> None:
+    base = torch.arange(12.0).reshape(4, 3)
+    g = toy()
+    g.ndata.update({"all": base, "same": base, "column": base[:, 1], "t": base.T.reshape(3, 4).T})
+    g.ndata["learned"] = torch.ones(4, requires_grad=True)
+    dgl.save_graphs(tmp_path / "g", [g, g, g.local_var()], {"y": base[1:]})
+    found, labels = dgl.load_graphs(tmp_path / "g")
+    assert all(same(a, g) for a in found)
+    assert torch.equal(labels["y"], base[1:])
+    with safe_open(tmp_path / "g", "pt") as file:
+        assert sum(key.endswith(" all") for key in file.keys()) == 1  # noqa: SIM118
+
+
+def test_what_is_loaded_is_ours_to_change(tmp_path: Path) -> None:
+    dgl.save_graphs(tmp_path / "g", toy())
+    (g,), _ = dgl.load_graphs(tmp_path / "g")
+    g.ndata["x"] += 1
+    g.add_edges([0], [3])
+    assert same(dgl.load_graphs(tmp_path / "g")[0][0], toy())
+
+
+def test_deferred_features_are_written(tmp_path: Path) -> None:
+    dgl.save_graphs(tmp_path / "g", toy().in_subgraph([1]))
+    assert dgl.load_graphs(tmp_path / "g")[0][0].edata["w"].tolist() == [0, 1, 2]
+
+
+def test_names_of_all_kinds(tmp_path: Path) -> None:
+    g = dgl.heterograph({("사용자", "a/b c", "节点"): ([0], [1])})
+    g.nodes["사용자"].data["x y/z"] = torch.ones(1)
+    g.nodes["节点"].data["__metadata__"] = torch.ones(2)
+    dgl.save_graphs(tmp_path / "g", g, {"": torch.ones(1)})
+    found, labels = dgl.load_graphs(tmp_path / "g")
+    assert same(found[0], g)
+    assert list(labels) == [""]
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: Any) -> None:
+    file = tmp_path / "g"
+    dgl.save_graphs(file, toy())
+
+    def full(*args: Any, **kwargs: Any) -> None:
+        file.with_name(f".g.{os.getpid()}.tmp").write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        dgl.save_graphs(file, typed())
+    assert same(dgl.load_graphs(file)[0][0], toy())
+    assert [path.name for path in tmp_path.iterdir()] == ["g"]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ([toy(), 3], "item 1 is a int"),
+        (dgl.to_block(toy()), "found a block"),
+    ],
+)
+def test_what_is_not_a_graph_is_refused(tmp_path: Path, what: Any, message: str) -> None:
+    with pytest.raises(dgl.DGLError, match=message):
+        dgl.save_graphs(tmp_path / "g", what)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"?\xa1\xb4F\xf0O.\xdd\x02\x00\x00\x00", "was written by DGL.*numpy.savez"),
+        (b"PK\x03\x04rest", "is a zip archive"),
+        (pickle.dumps({"a": 1}), "is a pickle.*only if you trust"),
+        (b"", "damaged, cut short or not a file of save_graphs"),
+        (b"src,dst\n0,1\n", "damaged, cut short or not a file of save_graphs"),
+    ],
+)
+def test_files_of_others_are_named(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "g").write_bytes(content)
+    with pytest.raises(dgl.DGLError, match=message) as error:
+        dgl.load_graphs(tmp_path / "g")
+    assert str(tmp_path / "g") in str(error.value)
+
+
+def test_missing_files_and_foreign_safetensors(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        dgl.load_graphs(tmp_path / "none")
+    save_file({"a": torch.ones(2)}, tmp_path / "weights")
+    with pytest.raises(dgl.DGLError, match="not of graphs"):
+        dgl.load_graphs(tmp_path / "weights")
+
+
+@SAME_FOLDER
+@given(st.data())
+def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, data: st.DataObject) -> None:
+    dgl.save_graphs(tmp_path / "g", toy())
+    whole = (tmp_path / "g").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
+    with pytest.raises(dgl.DGLError):
+        dgl.load_graphs(tmp_path / "cut")
+
+
+def forge(path: Path, change: Any) -> None:
+    """Rewrite a good file with other arrays or another description."""
+    g = toy().formats(["coo", "csc"])
+    _ = g.relation().csc().eids
+    dgl.save_graphs(path, g)
+    arrays = load_file(path)
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+    content = json.loads(metadata["content"])
+    structure = content["graphs"][0]["edges"][0]["structure"]
+    change(arrays, content["graphs"][0], structure)
+    save_file(arrays, path, {**metadata, "content": json.dumps(content)})
+
+
+def put(kind: str, part: int, values: list[int]) -> Any:
+    def change(arrays: Any, graph: Any, structure: Any) -> None:
+        key = structure[kind][part]
+        arrays[key] = torch.tensor(values, dtype=arrays[key].dtype)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("coo", 0, [0, 0, 1, 2, 9]),
+        put("coo", 1, [0, 0, 1, 2, -1]),
+        put("coo", 1, [0, 0, 1]),
+        put("csc", 0, [0, 1, 4, 5, 99]),
+        put("csc", 0, [0, 4, 1, 5, 5]),
+        put("csc", 0, [0, 5]),
+        put("csc", 1, [2, 0, 0, 1, 4]),
+        put("csc", 2, [4, 0, 1, 2, 2]),
+        put("csc", 2, [4, 0, 1, 2, 7]),
+        lambda arrays, graph, structure: arrays.pop(structure["csc"][1]),
+        lambda arrays, graph, structure: structure.clear(),
+        lambda arrays, graph, structure: structure.update(coo=3),
+        lambda arrays, graph, structure: structure.update(sparse=structure["coo"]),
+        lambda arrays, graph, structure: graph.update(idtype="float32"),
+        lambda arrays, graph, structure: graph["nodes"][0].update(count=-4),
+        lambda arrays, graph, structure: graph["nodes"][0].update(count=5),
+        lambda arrays, graph, structure: graph["edges"][0].update(type=["a", "b", "c"]),
+        lambda arrays, graph, structure: graph["edges"][0].update(type="abc"),
+        lambda arrays, graph, structure: graph.clear(),
+        lambda arrays, graph, structure: graph.update(formats=["nope"]),
+    ],
+)
+def test_forged_files_are_errors(tmp_path: Path, change: Any) -> None:
+    forge(tmp_path / "g", change)
+    with pytest.raises(dgl.DGLError, match="damaged"):
+        dgl.load_graphs(tmp_path / "g")
+
+
+def test_forged_files_are_errors_for_a_reason(tmp_path: Path) -> None:
+    forge(tmp_path / "g", lambda arrays, graph, structure: None)
+    assert same(dgl.load_graphs(tmp_path / "g")[0][0], toy().formats(["coo", "csc"]))
