@@ -67,7 +67,7 @@ def batch(graphs: Iterable[Graph], ndata: Any = ALL, edata: Any = ALL) -> Graph:
     for i, g in enumerate(parts):
         _check_alike(first, g, i)
     nodes = {
-        t: _join([g._src_frames[t] for g in parts], ndata, f"nodes of type {t!r}")
+        t: _join([g._node_frames()[t] for g in parts], ndata, f"nodes of type {t!r}")
         for t in first.ntypes
     }
     edges = {
@@ -114,7 +114,7 @@ def unbatch(g: Graph, node_split: Any = None, edge_split: Any = None) -> list[Gr
     lengths = {len(counts) for counts in (*node_counts.values(), *edge_counts.values())}
     if len(lengths) > 1:
         raise InvalidInput(f"all types must be split into equally many graphs; found {lengths}")
-    nodes = {t: _split(g._src_frames[t], counts) for t, counts in node_counts.items()}
+    nodes = {t: _split(g._node_frames()[t], counts) for t, counts in node_counts.items()}
     edges = {t: _split(g._edge_frames[t], counts) for t, counts in edge_counts.items()}
     relations = {
         t: _slices(t, g._relations[t], counts, node_counts[t[0]], node_counts[t[2]])

@@ -84,7 +84,7 @@ def compact_graphs(
             )
             for etype in g.canonical_etypes
         }
-        sources = g._src_frames if copy_ndata else {n: Frame(sizes[n]) for n in g.ntypes}
+        sources = g._node_frames() if copy_ndata else {n: Frame(sizes[n]) for n in g.ntypes}
         results.append(
             g.derive(
                 relations,

@@ -272,7 +272,7 @@ def to_networkx(
     nodes: list[dict[str, Any]] = []
     for ntype in g.ntypes:
         fixed: dict[str, Any] = {} if g.is_homogeneous else {ntype_attr: ntype}
-        nodes += _attributes(g._src_frames[ntype], node_attrs, g._src_frames, fixed)
+        nodes += _attributes(g._node_frames()[ntype], node_attrs, g._node_frames(), fixed)
     edges: list[dict[str, Any]] = []
     for etype in g.canonical_etypes:
         fixed = {} if g.is_homogeneous else {etype_attr: etype}

@@ -208,7 +208,7 @@ def _grow(g: Graph, extra: Mapping[str, tuple[int, Features]]) -> Graph:
     """Add nodes of some types: {type: (how many, features)}."""
     frames = {
         name: _extend(frame, *extra[name]) if name in extra else frame.copy()
-        for name, frame in g._src_frames.items()
+        for name, frame in g._node_frames().items()
     }
     sizes = {name: frame.num_rows for name, frame in frames.items()}
     relations = {}

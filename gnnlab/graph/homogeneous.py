@@ -83,7 +83,7 @@ def to_homogeneous(
     result = G.derive(
         {_ONE_TYPE: relation},
         {"_N": total},
-        {"_N": _stack(G, G._src_frames, node_counts, ndata, (NID, NTYPE), store_type)},
+        {"_N": _stack(G, G._node_frames(), node_counts, ndata, (NID, NTYPE), store_type)},
         {_ONE_TYPE: _stack(G, G._edge_frames, edge_counts, edata, (EID, ETYPE), store_type)},
     )
     return (result, node_counts, edge_counts) if return_count else result

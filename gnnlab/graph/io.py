@@ -165,7 +165,7 @@ def _describe(
 
     nodes = [
         {"type": t, "count": f.num_rows, "features": features(f, f"graph {i} node {t}")}
-        for t, f in g._src_frames.items()
+        for t, f in g._node_frames().items()
     ]
     edges = [
         {

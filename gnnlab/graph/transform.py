@@ -344,7 +344,7 @@ def loop_etype(g: Graph, etype: str | EdgeType | None, what: str) -> EdgeType:
 
 def node_frames(g: Graph, copy: bool = True) -> dict[str, Frame] | None:
     """The node features for a result with the same nodes."""
-    return {name: frame.copy() for name, frame in g._src_frames.items()} if copy else None
+    return {name: frame.copy() for name, frame in g._node_frames().items()} if copy else None
 
 
 def edge_frame(g: Graph, relation: Relation, columns: dict[str, Any]) -> Frame:
