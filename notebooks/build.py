@@ -54,7 +54,7 @@ from builder.pages import (
     stored_outputs,
 )
 from builder.source import LANGS, Lesson, SourceError, read_lesson, review, with_solutions
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 HERE = Path(__file__).resolve().parent
 
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None, root: Path = HERE) -> int:
         parser.error("--check writes nothing: it goes with neither --execute nor --accept")
     try:
         problems = Workshop(root, args).build()
-    except (SourceError, CellExecutionError) as error:
+    except (SourceError, CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         problems = [str(error)]
     for problem in problems:
         print(problem, file=sys.stderr)

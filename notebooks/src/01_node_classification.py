@@ -18,13 +18,12 @@
 # 수백만 개인 그래프에서는 모든 학습 노드의 주변을 한 번에 처리할 수 없으므로 미니배치(mini-batch)
 # 단위로 학습합니다. 미니배치는 시드 노드(seed node) 몇 개와 그 주변에서 무작위로 뽑은 표본으로
 # 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를 얻기까지의 전 과정을 밟습니다.
-# 레슨을 마치면 다음을 할 수 있습니다.
+# 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
-# - 에지(edge) 표를 그래프로 바꾸고, 어떤 오류 메시지도 알려 주지 않는 실수를 피할 수 있습니다.
-# - 미니배치의 `input_nodes`, `output_nodes`, `blocks`가 무엇인지 설명할 수 있습니다.
-# - 이웃 샘플링(neighbor sampling)으로 GraphSAGE를 학습하고, 모든 이웃을 써서 계층별로 예측할 수
-#   있습니다.
-# - 팬아웃(fanout)에 드는 비용을 미리 가늠할 수 있습니다.
+# - 에지(edge) 표를 그래프로 바꾸고, 어떤 오류 메시지도 알려 주지 않는 실수를 피하기
+# - 미니배치의 `input_nodes`, `output_nodes`, `blocks`가 무엇인지 설명하기
+# - 이웃 샘플링(neighbor sampling)으로 GraphSAGE를 학습하고, 모든 이웃을 써서 계층별로 예측하기
+# - 팬아웃(fanout)에 드는 비용을 미리 가늠하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 用邻居采样做节点分类
@@ -67,6 +66,7 @@
 # %% slot="imports"
 import hashlib
 import time
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -83,6 +83,8 @@ DATASET = "digits"  # or "facebook", "products-like", "ogbn-products"
 BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
+if DATASET == "digits":
+    torch.set_num_threads(1)  # batches this small are not worth sharing among cores
 
 # %% [markdown] slot="csv" lang="en"
 # ## From a CSV file to a graph
@@ -159,11 +161,11 @@ if DATASET == "digits":
 plt.show()
 
 # %% [markdown] slot="toy" lang="en"
-# Every node has at least 8 neighbors, most have fewer than 15. On the right, each blue image is
-# followed by neighbors, with the label above each. In the first row all show the same digit; the
-# second row is the worst of the whole graph, a nine among threes and fives. Over all edges, 96 %
-# join equal digits: neighbors know something about the label, and a graph neural network lives on
-# that.
+# On `digits` every node has at least 8 neighbors, and nine in ten have at most 15. On the right,
+# each blue image is followed by neighbors, with the label above each. In the first row all show
+# the same digit; the second row is the worst of the whole graph, a nine among threes, fives and
+# eights. Over all edges, 96% join equal digits: neighbors know something about the label, and a
+# graph neural network lives on that.
 #
 # ## A toy graph small enough to draw
 #
@@ -171,11 +173,11 @@ plt.show()
 # edges. An arrow points the way its message travels: node 0 hears from 1, 2, 3 and 4.
 
 # %% [markdown] slot="toy" lang="ko"
-# 모든 노드는 이웃이 8개 이상이고, 대부분 15개보다 적습니다. 오른쪽에는 파란 이미지마다 그 이웃이
-# 이어지고, 각 이미지 위에 레이블(label)이 적혀 있습니다. 첫째 줄의 이웃은 모두 같은 숫자입니다.
-# 둘째 줄은 그래프 전체에서 가장 나쁜 예로, 3과 5에 둘러싸인 9입니다. 전체 에지의 96 %는 같은
-# 숫자를 잇습니다. 이처럼 이웃은 레이블에 관한 정보를 지니고 있으며, 그래프 신경망은 바로 이 정보를
-# 이용합니다.
+# `digits`에서 모든 노드는 이웃이 8개 이상이고, 열에 아홉은 15개 이하입니다. 오른쪽에는 파란
+# 이미지마다 그 이웃이 이어지고, 각 이미지 위에 레이블(label)이 적혀 있습니다. 첫째 줄의 이웃은
+# 모두 같은 숫자입니다. 둘째 줄은 그래프 전체에서 가장 나쁜 예로, 3, 5, 8에 둘러싸인 9입니다. 전체
+# 에지의 96%는 같은 숫자를 잇습니다. 이처럼 이웃은 레이블에 관한 정보를 지니고 있으며, 그래프
+# 신경망은 바로 이 정보를 이용합니다.
 #
 # ## 그려 볼 수 있는 작은 그래프
 #
@@ -184,11 +186,12 @@ plt.show()
 # 메시지를 받습니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# 每个节点至少有 8 个邻居，大多数不到 15 个。右图中，每张蓝色图像后面是它的邻居，上方是各自的标
-# 签（label）。第一行全是同一个数字；第二行是整张图中最糟的例子：一个被 3 和 5 包围的 9。就全部的边
-# 而言，96 % 连接相同的数字：邻居带有关于标签的信息，图神经网络正是以此为生。
+# 在 `digits` 上，每个节点至少有 8 个邻居，十分之九的节点不超过 15 个。右图中，每张蓝色图像后面是它
+# 的邻居，上方是各自的标签（label）。第一行全是同一个数字；第二行是整张图中最糟的例子：一个被 3、5
+# 和 8 包围的 9。就全部的边而言，96% 连接相同的数字：邻居带有关于标签的信息，图神经网络利用的正是这
+# 一点。
 #
-# ## 一张画得下的小图
+# ## 一张画得出来的小图
 #
 # 为了看清采样做了什么，我们暂时离开真实的图。这里有 9 个节点和 14 条边。箭头指向消息前进的方向：节
 # 点 0 接收来自节点 1、2、3、4 的消息。
@@ -303,7 +306,8 @@ plt.show()
 
 # %% [markdown] slot="mean" lang="en"
 # The sampler worked from right to left; the model computes from left to right. Features enter at
-# the green nodes, `blocks[0]` carries them to the orange ones, `blocks[1]` to the blue seed.
+# the green nodes, `blocks[0]` carries them to the orange ones, `blocks[1]` to the blue seed. Node
+# 0 stands in every column; for each layer its neighbors are drawn anew, so they may differ.
 #
 # ## Build it yourself
 #
@@ -319,7 +323,8 @@ plt.show()
 # %% [markdown] slot="mean" lang="ko"
 # 샘플러는 오른쪽에서 왼쪽으로 작업하고, 모델은 왼쪽에서 오른쪽으로 계산합니다. 피처는 초록색
 # 노드로 들어와 `blocks[0]`을 거쳐 주황색 노드로, 이어서 `blocks[1]`을 거쳐 파란색 시드 노드로
-# 전달됩니다.
+# 전달됩니다. 노드 0은 모든 열에 나타납니다. 계층마다 이웃을 새로 뽑으므로 두 계층에서 노드 0의
+# 이웃은 서로 다를 수 있습니다.
 #
 # ## 직접 만들어 보기
 #
@@ -333,7 +338,8 @@ plt.show()
 
 # %% [markdown] slot="mean" lang="zh"
 # 采样器从右向左工作，模型则从左向右计算：特征从绿色节点进入，经 `blocks[0]` 传到橙色节点，再经
-# `blocks[1]` 传到蓝色的种子节点。
+# `blocks[1]` 传到蓝色的种子节点。节点 0 出现在每一列；每一层都会重新抽取它的邻居，所以各层抽到的可
+# 能不同。
 #
 # ## 亲手实现
 #
@@ -386,7 +392,7 @@ print("equal:", tuple(by_hand.shape))
 # 每次遇到的邻居都不同。
 
 # %% slot="loader-code"
-FANOUTS, BATCH, EPOCHS = ([5, 5], 32, 40) if DATASET == "digits" else ([15, 10], 1024, 10)
+FANOUTS, BATCH, EPOCHS = ([5, 5], 32, 60) if DATASET == "digits" else ([15, 10], 1024, 10)
 train_ids, val_ids, test_ids = dataset.train_idx, dataset.val_idx, dataset.test_idx
 
 dgl.seed(0)
@@ -398,41 +404,44 @@ print(f"{len(train_ids)} training nodes make {len(loader)} batches; the first on
 print(f"{len(input_nodes)} input nodes -> {blocks[0].num_dst_nodes()} -> {len(output_nodes)}")
 
 # %% [markdown] slot="model" lang="en"
-# NNN seed nodes need the features of NNN input nodes, and the seeds are the first of these: the
-# rule from the toy graph holds.
+# On `digits`, 32 seed nodes need the features of some 600 input nodes, a third of the graph. The
+# seeds are the first of these: the rule from the toy graph holds.
 #
 # ## The model
 #
-# Two `SAGEConv` layers, each with its block, and ReLU and dropout between them. `step` applies one
-# layer; we will need it alone later. A layer reads the features of the source nodes and returns
-# rows for the destination nodes, so with every block the rows become fewer, until only the seeds
-# are left.
+# Two `SAGEConv` layers, each with its block, and ReLU and dropout between them; `sizes` lists the
+# number of features before, between and after the layers. `step` applies one layer; we will need
+# it alone later. A layer reads the features of the source nodes and returns rows for the
+# destination nodes, so with every block the rows become fewer, until only the seeds are left.
 
 # %% [markdown] slot="model" lang="ko"
-# 시드 노드 NNN개를 처리하는 데 입력 노드 NNN개의 피처가 필요하며, 그 가운데 맨 앞에 시드 노드가
-# 옵니다. 작은 그래프에서 본 규칙 그대로입니다.
+# `digits`에서 시드 노드 32개를 처리하려면 그래프의 3분의 1에 이르는 600개가량의 입력 노드에서
+# 피처를 읽어야 합니다. 입력 노드의 맨 앞에는 시드 노드가 옵니다. 작은 그래프에서 본 규칙
+# 그대로입니다.
 #
 # ## 모델
 #
 # `SAGEConv` 계층 두 개가 블록을 하나씩 맡고, 그 사이에 ReLU와 드롭아웃(dropout)이 들어갑니다.
-# `step`은 계층 하나만 적용하며, 나중에 따로 쓰입니다. 계층은 출발 노드의 피처를 읽어 도착 노드의
-# 행을 돌려줍니다. 따라서 블록을 지날 때마다 행이 줄어들고, 마지막에는 시드 노드만 남습니다.
+# `sizes`에는 계층의 앞, 사이, 뒤에서의 피처 수를 차례로 적습니다. `step`은 계층 하나만 적용하며,
+# 나중에 따로 쓰입니다. 계층은 출발 노드의 피처를 읽어 도착 노드의 행을 돌려줍니다. 따라서 블록을
+# 지날 때마다 행이 줄어들고, 마지막에는 시드 노드만 남습니다.
 
 # %% [markdown] slot="model" lang="zh"
-# NNN 个种子节点需要 NNN 个输入节点的特征，而种子节点排在这些节点的最前面：小图上的规则依然成立。
+# 在 `digits` 上，32 个种子节点需要大约 600 个输入节点的特征，占整张图的三分之一。种子节点排在这些
+# 节点的最前面：小图上的规则依然成立。
 #
 # ## 模型
 #
-# 两个 `SAGEConv` 层，各对应一个块，中间是 ReLU 和 dropout。`step` 只应用一层，后面会单独用到。一层
-# 读入源节点的特征，返回目标节点的行；因此每经过一个块，行数就会减少，最后只剩下种子节点。
+# 两个 `SAGEConv` 层，各对应一个块，中间是 ReLU 和 dropout；`sizes` 依次列出各层之前、之间和之后的
+# 特征数。`step` 只应用一层，后面会单独用到。一层读入源节点的特征，返回目标节点的行；因此每经过一个
+# 块，行数就会减少，最后只剩下种子节点。
 
 
 # %% slot="model-code"
 class SAGE(nn.Module):
-    def __init__(self, in_feats, hidden, classes):
+    def __init__(self, sizes):
         super().__init__()
-        sizes = [(in_feats, hidden), (hidden, classes)]
-        self.layers = nn.ModuleList(dglnn.SAGEConv(i, o, "mean") for i, o in sizes)
+        self.layers = nn.ModuleList(dglnn.SAGEConv(i, o, "mean") for i, o in pairwise(sizes))
 
     def step(self, i, block, h):
         h = self.layers[i](block, h)
@@ -482,7 +491,7 @@ def train(graph):
     dgl.seed(0)
     loader = NodeDataLoader(graph, train_ids, sampler, batch_size=BATCH, shuffle=True)
     val_loader = NodeDataLoader(graph, val_ids, sampler, batch_size=BATCH)
-    model = SAGE(feat.shape[1], 128, dataset.num_classes)
+    model = SAGE([feat.shape[1], 128, dataset.num_classes])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
     history = []
     for _ in tqdm(range(EPOCHS), desc="epochs"):
@@ -552,7 +561,7 @@ print(f"test accuracy: {test:.3f}")
 assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 
 # %% [markdown] slot="prove" lang="en"
-# On `digits`, 179 labels, one in ten, are enough for about 97 % of the test set.
+# On `digits`, 179 labels, one in ten, are enough for about 97% of the test set.
 #
 # ## Prove it
 #
@@ -561,7 +570,7 @@ assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 # pass must give the same logits for every node.
 
 # %% [markdown] slot="prove" lang="ko"
-# `digits`에서는 레이블 179개, 곧 열 개 가운데 하나만으로 테스트 세트(test set)의 약 97 %를
+# `digits`에서는 레이블 179개, 곧 열 개 가운데 하나만으로 테스트 세트(test set)의 약 97%를
 # 맞힙니다.
 #
 # ## 증명하기
@@ -571,7 +580,7 @@ assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 # 노드에서 같은 로짓(logit)이 나와야 합니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 在 `digits` 上，179 个标签，即每十张中一张，就足以答对测试集（test set）的约 97 %。
+# 在 `digits` 上，179 个标签，即每十张中一张，就足以答对测试集（test set）的约 97%。
 #
 # ## 证明
 #
@@ -633,18 +642,19 @@ plt.show()
 #
 # ## What it costs
 #
-# Fanout and depth decide how much a batch reads. For 16 seed nodes we count the input nodes and
-# time the sampler, with one to three layers.
+# Fanout and depth decide how much a batch reads. For batches of 16 seed nodes and one to three
+# layers, we count the input nodes and time a training step: sample, forward, backward.
 
 # %% [markdown] slot="cost" lang="ko"
-# 정확도가 약 4 %포인트 떨어집니다. 모델을 고쳐서 얻는 이득보다 대개 더 큰 손실이지만, 이를 알려
+# 정확도가 약 4%포인트 떨어집니다. 모델을 고쳐서 얻는 이득보다 대개 더 큰 손실이지만, 이를 알려
 # 주는 메시지는 없습니다. 새로운 그래프를 받으면 학습하기 전에 `in_degrees()`부터 확인하는 것이
 # 좋습니다.
 #
 # ## 비용
 #
-# 배치 하나가 읽는 양은 팬아웃과 깊이로 정해집니다. 시드 노드 16개에 대해 계층 수를 1에서 3까지
-# 바꾸어 가며 입력 노드의 수를 세고 샘플러의 시간을 잽니다.
+# 배치 하나가 읽는 양은 팬아웃과 깊이로 정해집니다. 시드 노드 16개짜리 배치에 대해 계층 수를 1에서
+# 3까지 바꾸어 가며 입력 노드의 수를 세고, 샘플링부터 순전파와 역전파까지 학습 한 단계에 걸리는
+# 시간을 잽니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # 准确率损失了大约四个百分点，往往比改进模型所能赢回的还多，而没有任何信息提示这一点。拿到一张新
@@ -652,32 +662,36 @@ plt.show()
 #
 # ## 代价
 #
-# 扇出和深度决定一批要读取多少数据。我们取 16 个种子节点，分别用一到三层，统计输入节点的数目，并测
-# 量采样器所用的时间。
+# 扇出和深度决定一批要读取多少数据。我们以 16 个种子节点为一批，分别用一到三层，统计输入节点的数
+# 目，并测量一个训练步所用的时间：采样、前向、反向。
 
 # %% slot="cost-code" tags=["nbval-ignore-output"]
-fanouts, repeats = [1, 2, 4, 8, 16], 20
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 2.6), layout="constrained")
+fanouts, repeats, seeds = [1, 2, 4, 8, 16], 20, train_ids[:16]
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 2.8), layout="constrained")
 for layers, color in zip((1, 2, 3), (GREEN, ORANGE, BLUE)):
+    net = SAGE([feat.shape[1], *[128] * (layers - 1), dataset.num_classes])
     nodes, milliseconds = [], []
     for fanout in fanouts:
-        sampler = MultiLayerNeighborSampler([fanout] * layers)
-        start = time.perf_counter()
-        sizes = [len(sampler.sample(graph, train_ids[:16])[0]) for _ in range(repeats)]
+        sampler, read, start = MultiLayerNeighborSampler([fanout] * layers), 0, time.perf_counter()
+        for _ in range(repeats):
+            input_nodes, _, blocks = sampler.sample(graph, seeds)
+            F.cross_entropy(net(blocks, feat[input_nodes]), label[seeds]).backward()
+            read += len(input_nodes)
         milliseconds.append(1000 * (time.perf_counter() - start) / repeats)
-        nodes.append(sum(sizes) / repeats)
-    left.plot(fanouts, nodes, "o-", color=color, label=f"layers: {layers}")
-    right.plot(fanouts, milliseconds, "o-", color=color)
+        nodes.append(read / repeats)
+    for ax, values in ((left, nodes), (right, milliseconds)):
+        ax.plot(fanouts, values, "o-", color=color)
+        ax.text(16.6, values[-1], f"{layers}-layer", color=color, va="center")
 left.axhline(graph.num_nodes(), color="gray", ls=":")
-left.set(xlabel="fanout", ylabel="input nodes per batch")
-right.set(xlabel="fanout", ylabel="ms to sample a batch", ylim=0)
-left.legend(frameon=False)
+left.set(xlabel="fanout", xticks=fanouts, ylabel="input nodes per batch", ylim=0)
+right.set(xlabel="fanout", xticks=fanouts, ylabel="ms per training step", ylim=0)
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
 # Each further layer multiplies the input nodes by up to the fanout plus one, until the whole graph
-# (dotted) bounds them: sixteen seeds with three layers read almost all of `digits`. Larger graphs
-# leave more room, but the law is the same: depth costs more than width.
+# (dotted) bounds them: sixteen seeds with three layers read more than two thirds of `digits`. The
+# time follows the nodes. Larger graphs leave more room, but the law is the same: depth costs more
+# than width.
 #
 # ## Summary
 #
@@ -703,8 +717,9 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="ko"
 # 계층을 하나 더할 때마다 입력 노드는 최대 (팬아웃 + 1)배로 늘어나며, 그래프 전체의 크기(점선)에서
-# 멈춥니다. `digits`에서는 시드 노드 16개와 계층 3개로 거의 모든 노드를 읽습니다. 더 큰 그래프에는
-# 여유가 있지만 법칙은 같습니다. 너비보다 깊이에 더 큰 비용이 듭니다.
+# 멈춥니다. `digits`에서는 시드 노드 16개와 계층 3개만으로 전체 노드의 3분의 2가 넘게 읽습니다.
+# 시간은 노드의 수를 따라갑니다. 더 큰 그래프에는 여유가 있지만 법칙은 같습니다. 너비보다 깊이에 더
+# 큰 비용이 듭니다.
 #
 # ## 요약
 #
@@ -732,7 +747,8 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="zh"
 # 每增加一层，输入节点至多变为原来的（扇出 + 1）倍，直到受整张图的大小（点线）限制：在 `digits`
-# 上，16 个种子节点加三层几乎要读取全部节点。更大的图余地更多，但规律不变：深度比宽度更费代价。
+# 上，16 个种子节点加三层，就要读取三分之二以上的节点。所用时间随节点数增长。更大的图余地更多，但规
+# 律不变：增加深度比增加宽度代价更大。
 #
 # ## 小结
 #
