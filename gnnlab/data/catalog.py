@@ -41,12 +41,15 @@ class DatasetInfo:
         URL → SHA-256, or None where nobody has published one.
     citation : str
         Whom to cite.
+    options : tuple of str
+        Names of what ``load`` passes on to the reader.
     """
 
     about: str
     read: Callable[..., RawDataset]
     files: dict[str, str | None]
     citation: str
+    options: tuple[str, ...] = ()
 
 
 def _digits(folder: Path | None, progress: bool) -> RawDataset:
@@ -138,6 +141,7 @@ DATASETS: dict[str, DatasetInfo] = {
         {f"{CORA}/cora.npz": "068e22d90c3849b4057dfb05851741428992af058efcd4e7ebb4186f3d581de2"},
         "O. Shchur, M. Mumme, A. Bojchevski, S. Günnemann: Pitfalls of Graph Neural Network "
         "Evaluation. Relational Representation Learning Workshop, NeurIPS 2018.",
+        ("train_per_class", "num_val", "num_test", "seed"),
     ),
     "facebook": DatasetInfo(
         "22,470 Facebook pages; an edge is a mutual like; 4 kinds of owner; 5 MB",
@@ -155,6 +159,7 @@ DATASETS: dict[str, DatasetInfo] = {
         },
         "B. Rozemberczki, C. Allen, R. Sarkar: Multi-Scale Attributed Node Embedding. Journal of "
         "Complex Networks 9(2), 2021.",
+        ("num_features", "seed"),
     ),
     "ogbn-products": DatasetInfo(
         "2,449,029 products; an edge joins products bought together; 47 categories; 1.4 GB",
@@ -174,5 +179,6 @@ DATASETS: dict[str, DatasetInfo] = {
         {},
         "B. Karrer, M. E. J. Newman: Stochastic blockmodels and community structure in networks. "
         "Physical Review E 83, 2011 (the model).",
+        ("num_nodes", "num_edges", "seed", "num_features"),
     ),
 }

@@ -102,8 +102,8 @@ def load(
     progress : bool
         Whether to show a bar for what takes longer than a second.
     **options
-        ``cora``: train_per_class, num_val, num_test, seed. ``facebook``: num_features, seed.
-        ``products-like``: num_nodes, num_edges, seed, num_features.
+        Those of ``DATASETS[name].options``, for the reader: ``read_cora``, ``read_facebook`` or
+        ``generate``.
 
     Returns
     -------
@@ -129,12 +129,11 @@ def load(
     """
     info = catalog.find(name)
     place = None if folder is None else Path(folder).expanduser()
-    try:
-        raw = info.read(place, progress, **options)
-    except TypeError as error:
-        if "keyword argument" not in str(error):
-            raise
-        raise InvalidInput(f"load({name!r}) knows not all of {sorted(options)}: {error}") from error
+    unknown = sorted(set(options) - set(info.options))
+    if unknown:
+        known = ", ".join(("add_reverse_edges", "folder", "progress", *info.options))
+        raise InvalidInput(f"{name} has no option {', '.join(unknown)}; it has {known}")
+    raw = info.read(place, progress, **options)
     return NodeDataset(raw, add_reverse_edges, info.citation)
 
 
@@ -239,7 +238,8 @@ class AsNodePredDataset:
         target_ntype: str | None = None,
     ) -> None:
         item = dataset[0]
-        self._graph, labels = item if isinstance(item, tuple) else (item, None)
+        g, labels = item if isinstance(item, tuple) else (item, None)
+        self._graph = g.local_var()
         data = _node_data(self._graph, target_ntype)
         if labels is not None:
             data["label"] = torch.as_tensor(labels).reshape(-1)

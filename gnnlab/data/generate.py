@@ -33,7 +33,7 @@ NUM_CLASSES = 47
 INSIDE = 0.8  # share of draws that stay in the community
 EXPONENT = 2.5  # of the power law of degrees
 LARGEST_WISH = 3000.0
-SIGNAL = 0.1  # spread of the classes' mean features; the noise has spread 1
+SIGNAL = 0.13  # spread of the classes' mean features; the noise has spread 1
 CHUNK = 1 << 21
 ROUNDS = 100
 

@@ -81,7 +81,7 @@ def test_options_go_to_the_reader(tmp_path):
     like = load("products-like", num_nodes=500, num_edges=2000, num_features=3)
     assert (like[0].num_edges(), like[0].ndata["feat"].shape) == (2000, (500, 3))
     assert dgl.data.products_like(500, 2000, add_reverse_edges=False)[0].num_edges() == 1000
-    with pytest.raises(InvalidInput, match=r"load\('digits'\) knows not all of"):
+    with pytest.raises(InvalidInput, match="digits has no option num_features; it has add_rev"):
         load("digits", num_features=3)
     with pytest.raises(InvalidInput, match="products-like is generated"):
         load("products-like", folder=tmp_path)
@@ -232,6 +232,7 @@ def test_as_node_pred_dataset():
     again = AsNodePredDataset([g])
     assert (again.train_idx.tolist(), again.val_idx.tolist()) == ([0, 2], [1])
     drawn = AsNodePredDataset([g], split_ratio=(0.5, 0.25, 0.25))
+    assert g.ndata["train_mask"].tolist() == [True, False, True, False]
     assert [len(ids) for ids in (drawn.train_idx, drawn.val_idx, drawn.test_idx)] == [2, 1, 1]
     with pytest.raises(OutOfRange):
         dataset[1]
