@@ -50,7 +50,9 @@ class Block(Graph):
         idtype: torch.dtype = torch.int64,
         device: torch.device | None = None,
     ) -> None:
-        super().__init__(num_src, relations, src_frames, edge_frames, idtype, device)
+        super().__init__(num_src, relations, None, edge_frames, idtype, device)
+        self._ntypes = list(dict.fromkeys((*num_src, *num_dst)))
+        self._src_frames = self._frames(num_src, src_frames, "node")
         self._dst_frames = self._frames(num_dst, dst_frames, "node")
 
     def derive(self, *args: Any, **kwargs: Any) -> Graph:

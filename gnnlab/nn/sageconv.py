@@ -161,7 +161,8 @@ class SAGEConv(nn.Module):
             return self.fc_neigh(aggregate(graph, "max", self.fc_pool(src).relu(), edge_weight))
         if self.aggregator_type == "lstm":
             return self.fc_neigh(self._lstm(graph, src, edge_weight))
-        if self.multiply_first:
+        # A block of all nodes and few edges is cheaper to aggregate than to multiply.
+        if self.multiply_first and graph.num_src_nodes() <= graph.num_edges():
             return aggregate(graph, "mean", self.fc_neigh(src), edge_weight)
         return self.fc_neigh(aggregate(graph, "mean", src, edge_weight))
 
