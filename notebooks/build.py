@@ -160,15 +160,14 @@ class Workshop:
             path.write_text(text, encoding="utf-8")
             return
         page = read_page(path) if path.suffix == ".ipynb" else None
+        cells = changed_cells(page, nbformat.reads(text, 4)) if page else []
         if found is None:
             problem = "is missing"
-        elif page is None:
-            problem = "is not what this program writes"
+        elif not cells:
+            problem = "is not as this program writes it (Jupyter may have saved it)"
         else:
             problem = "was edited by hand" if is_edited(page) else "is older than its source"
-            problem += (
-                f" (cells: {', '.join(changed_cells(page, nbformat.reads(text, 4))) or 'none'})"
-            )
+            problem += f" (cells: {', '.join(cells)})"
         where = path.relative_to(self.root)
         self.problems.append(f"{where} {problem}; change notebooks/src, then run build.py")
 

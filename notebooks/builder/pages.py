@@ -35,7 +35,11 @@ def make_page(lesson: Lesson, lang: str, outputs: Outputs) -> Page:
             cell["outputs"] = [] if slot.folded else outputs.get(slot.name, [])
         cells.append(cell)
     metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "kernelspec": {
+            "display_name": "Python 3 (ipykernel)",
+            "language": "python",
+            "name": "python3",
+        },
         "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
         "gnnlab": {
             "lang": lang,

@@ -170,7 +170,13 @@ def test_notebook_older_than_its_source_is_caught(tree: Tree) -> None:
         tree.source(old, f"{old}$y$")
     found = tree.run("--check")
     assert "en/01_tiny.ipynb is older than its source (cells: part-3)" in found
-    assert "translations.lock is not what this program writes" in found
+    assert "translations.lock is not as this program writes it" in found
+    assert tree.run() == "" == tree.run("--check")
+
+
+def test_notebook_saved_by_jupyter_is_caught(tree: Tree) -> None:
+    tree.edit("en/01_tiny.ipynb", '"name": "python"', '"name": "python", "version": "3.11.7"')
+    assert "en/01_tiny.ipynb is not as this program writes it" in tree.run("--check")
     assert tree.run() == "" == tree.run("--check")
 
 
