@@ -39,14 +39,15 @@ def attach_features(graph: Graph, batch: Any) -> None:
         What a sampler made; graphs are found by their original IDs, and features that a sampler
         has set stay as they are.
     """
+    sources = graph._node_frames()
     for part in graphs_in(batch):
         sides = [part._src_frames]
-        if part.is_block:
+        if part._dst_frames is not part._src_frames:
             sides.append(part._dst_frames)
         for frames in sides:
             for ntype, frame in frames.items():
-                if ntype in graph._src_frames:
-                    _follow(graph._src_frames[ntype], frame, NID)
+                if ntype in sources:
+                    _follow(sources[ntype], frame, NID)
         for etype, frame in part._edge_frames.items():
             if etype in graph._edge_frames:
                 _follow(graph._edge_frames[etype], frame, EID)

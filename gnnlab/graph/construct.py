@@ -182,8 +182,8 @@ def _read(data: Any) -> tuple[str, list[torch.Tensor]]:
 
 def _integers(part: Any) -> torch.Tensor:
     ids = as_tensor(part)
-    if ids.numel() == 0:
-        return torch.empty(0, dtype=torch.int64, device=ids.device)
+    if ids.numel() == 0 and ids.dtype.is_floating_point:
+        return torch.empty(0, dtype=torch.int64, device=ids.device)  # of an empty list
     if ids.dtype.is_floating_point or ids.dtype in (torch.bool, torch.complex64, torch.complex128):
         raise InvalidInput(f"node IDs must be integers; found {ids.dtype}")
     return ids if ids.dtype in (torch.int64, torch.int32) else ids.long()

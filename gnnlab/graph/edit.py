@@ -175,9 +175,8 @@ def in_place(change: Callable[..., Graph]) -> Callable[..., None]:
     @functools.wraps(change)
     def method(self: Graph, *args: Any, **kwargs: Any) -> None:
         changed = change(self, *args, **kwargs)
-        self._relations = changed._relations
-        self._src_frames = self._dst_frames = changed._src_frames
-        self._edge_frames = changed._edge_frames
+        self._relations, self._edge_frames = changed._relations, changed._edge_frames
+        self._src_frames, self._dst_frames = changed._src_frames, changed._dst_frames
         self._batch = None
 
     method.__doc__ = f"Change this graph as :func:`{change.__name__}` does, and return None."

@@ -82,8 +82,9 @@ class Graph:
         self._device = device or next(
             (relation.device for relation in self._relations.values()), torch.device("cpu")
         )
-        self._src_frames = self._frames(num_nodes, node_frames, "node")
-        self._dst_frames = self._src_frames
+        frames = self._frames(num_nodes, node_frames, "node")
+        self._ntypes = list(frames)
+        self._src_frames, self._dst_frames = _sides(frames, self._relations)
         num_edges = {etype: relation.num_edges for etype, relation in self._relations.items()}
         self._edge_frames = self._frames(num_edges, edge_frames, "edge")
         self._formats: list[str] | None = None
@@ -115,13 +116,14 @@ class Graph:
     @property
     def ntypes(self) -> list[str]:
         """Node types, in the order of their type IDs."""
-        return list(self._node_frames())
+        return list(self._ntypes)
 
     def _node_frames(self) -> dict[str, Frame]:
-        """Frames of both sides by type; the sides differ only in a slice ``g[etype]``."""
+        """Frames of both sides by type."""
         if self._dst_frames is self._src_frames:
             return self._src_frames
-        return {**self._src_frames, **self._dst_frames}
+        both = {**self._src_frames, **self._dst_frames}
+        return {ntype: both[ntype] for ntype in self._ntypes}
 
     @property
     def srctypes(self) -> list[str]:
@@ -184,13 +186,14 @@ class Graph:
         raise NotFound(f"no edge type {etype!r}; the graph has {describe(self._relations)}")
 
     def _ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
+        where = "the graph has" if frames is None else "this side of the graph has"
         frames = self._node_frames() if frames is None else frames
         if ntype is None:
             if len(frames) == 1:
                 return next(iter(frames))
             raise InvalidInput(f"say which node type is meant (ntype=…): {describe(frames)}")
         if ntype not in frames:
-            raise NotFound(f"no node type {ntype!r}; the graph has {describe(frames)}")
+            raise NotFound(f"no node type {ntype!r}; {where} {describe(frames)}")
         return ntype
 
     def get_ntype_id(self, ntype: str | None) -> int:
@@ -448,6 +451,7 @@ class Graph:
         twin._dst_frames = {name[2]: self._dst_frames[name[2]]}
         if name[0] == name[2] and not self.is_block:
             twin._dst_frames = twin._src_frames
+        twin._ntypes = list(dict.fromkeys((name[0], name[2])))
         return twin
 
     def __repr__(self) -> str:
@@ -535,6 +539,21 @@ class Graph:
 
     # given by a floor above: gnnlab.sampling
     sample_neighbors: Callable[..., Graph]
+
+
+def _sides(
+    frames: dict[str, Frame], relations: Mapping[EdgeType, Relation]
+) -> tuple[dict[str, Frame], dict[str, Frame]]:
+    """Features of the source and of the destination side.
+
+    In a bipartite graph, where no type is at both ends of edges, the sides have types of their own;
+    otherwise both have all of them. Types without edges count as sources.
+    """
+    targets = {etype[2] for etype in relations}
+    if not relations or any(etype[0] in targets for etype in relations):
+        return frames, frames
+    sources = {ntype: frame for ntype, frame in frames.items() if ntype not in targets}
+    return sources, {ntype: frame for ntype, frame in frames.items() if ntype in targets}
 
 
 def _schemes(frame: Frame) -> str:

@@ -246,7 +246,7 @@ def _rebuild(described: Mapping[str, Any], tensor: Any) -> Graph:
     g = Graph(sizes, relations, idtype=_DTYPES[described["idtype"]])
     for each in described["nodes"]:
         for name, key in each["features"].items():
-            g._src_frames[each["type"]][name] = tensor(key)
+            g._node_frames()[each["type"]][name] = tensor(key)
     for each in described["edges"]:
         for name, key in each["features"].items():
             g._edge_frames[tuple(each["type"])][name] = tensor(key)

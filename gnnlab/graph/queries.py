@@ -296,8 +296,7 @@ def adj_external(
     ctx : torch.device, optional
         Device of the result.
     scipy_fmt : {"coo", "csr"}, optional
-        Return a scipy matrix whose values are ones (coo) or edge IDs (csr) instead of a torch
-        sparse tensor of ones.
+        Return a scipy matrix instead of a torch sparse tensor. Its values are ones, too.
     """
     relation = graph.relation(etype)
     src, dst = relation.coo()
@@ -311,10 +310,12 @@ def adj_external(
         ).to(ctx)
     import scipy.sparse
 
-    ends = (rows.cpu().numpy(), columns.cpu().numpy())
+    ones = torch.ones(relation.num_edges, dtype=torch.int64).numpy()
     if scipy_fmt == "coo":
-        return scipy.sparse.coo_matrix((torch.ones(relation.num_edges).numpy(), ends), shape)
+        ends = (rows.cpu().numpy(), columns.cpu().numpy())
+        return scipy.sparse.coo_matrix((ones, ends), shape)
     if scipy_fmt == "csr":
-        eids = torch.arange(relation.num_edges).numpy()
-        return scipy.sparse.csr_matrix((eids, ends), shape)
+        by_row = relation.csc() if transpose else relation.csr()
+        arrays = (ones, by_row.indices.cpu().numpy(), by_row.indptr.cpu().numpy())
+        return scipy.sparse.csr_matrix(arrays, shape)  # keeps doubled edges apart
     raise InvalidInput(f"scipy_fmt must be None, 'coo' or 'csr'; found {scipy_fmt!r}")
