@@ -71,11 +71,13 @@ $(VENV)/.python:
 	echo "$$python -m venv $(VENV)"; $$python -m venv $(VENV)
 	@touch $@
 
-# $(1): the stamp's name and the extra to install
+# $(1): the extra to install; $(2): the extras that come with it
 define environment
 $(VENV)/.$(1): $(VENV)/.python pyproject.toml constraints.txt
 	@echo "Installing gnnlab[$(1)] into $(VENV); the first time this takes minutes."
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(1)]"
-	@touch $$@
+	@touch $$@ $(2:%=$(VENV)/.%)
 endef
-$(foreach extra,lab test dev,$(eval $(call environment,$(extra))))
+$(eval $(call environment,lab))
+$(eval $(call environment,test,lab))
+$(eval $(call environment,dev,lab test))
