@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 CELLS = range(20, 36)
 WORDS = 1500
 CODE_LINES = 25
+CODE_COLUMNS = 90  # what JupyterLab shows beside its file browser on a 1200-pixel screen
 
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]+`")
@@ -45,6 +46,12 @@ def size(lesson: Lesson) -> list[str]:
             problems.append(
                 f"{lesson.name}: slot {slot.name!r} has {lines} lines of code; split it, or move"
                 f" what is over {CODE_LINES} into gnnlab"
+            )
+        columns = max(map(len, (slot.code or "").splitlines()), default=0)
+        if columns > CODE_COLUMNS:
+            problems.append(
+                f"{lesson.name}: slot {slot.name!r} has a code line of {columns} characters; break"
+                f" it, a page shows {CODE_COLUMNS}"
             )
         if slot.code and not slot.code.isascii():
             problems.append(

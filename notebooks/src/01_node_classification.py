@@ -156,7 +156,8 @@ if DATASET == "digits":
     for row, node in zip(right.subplots(2, 9), (8, 1658)):
         for ax, i in zip(row, [node, *graph.predecessors(node).tolist()]):
             ax.imshow(feat[i].view(8, 8), cmap="Blues" if i == node else "Greys")
-            ax.set_title(label[i].item(), color="black" if label[i] == label[node] else ORANGE)
+            color = "black" if label[i] == label[node] else ORANGE
+            ax.set_title(label[i].item(), color=color)
             ax.axis("off")
 plt.show()
 
@@ -213,8 +214,8 @@ def draw_nodes(ax, places, names, color):
 
 def draw_edges(ax, edges, color):
     for u, v in edges:
-        arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 8, "shrinkB": 8, "lw": 1.5}
-        ax.annotate("", place[v], place[u], arrowprops=arrow)
+        arrow = {"arrowstyle": "-|>", "lw": 1.5, "shrinkA": 8, "shrinkB": 8}
+        ax.annotate("", place[v], place[u], arrowprops={"color": color, **arrow})
 
 
 figure, ax = plt.subplots(figsize=(3.6, 2.9))
@@ -401,7 +402,7 @@ loader = NodeDataLoader(graph, train_ids, sampler, batch_size=BATCH, shuffle=Tru
 input_nodes, output_nodes, blocks = next(iter(loader))
 assert torch.equal(input_nodes[: len(output_nodes)], output_nodes)
 print(f"{len(train_ids)} training nodes make {len(loader)} batches; the first one:")
-print(f"{len(input_nodes)} input nodes -> {blocks[0].num_dst_nodes()} -> {len(output_nodes)}")
+print(f"{len(input_nodes)} input nodes -> {len(output_nodes)} seed nodes")
 
 # %% [markdown] slot="model" lang="en"
 # On `digits`, 32 seed nodes need the features of some 600 input nodes, a third of the graph. The
@@ -441,7 +442,8 @@ print(f"{len(input_nodes)} input nodes -> {blocks[0].num_dst_nodes()} -> {len(ou
 class SAGE(nn.Module):
     def __init__(self, sizes):
         super().__init__()
-        self.layers = nn.ModuleList(dglnn.SAGEConv(i, o, "mean") for i, o in pairwise(sizes))
+        layers = [dglnn.SAGEConv(fan_in, out, "mean") for fan_in, out in pairwise(sizes)]
+        self.layers = nn.ModuleList(layers)
 
     def step(self, i, block, h):
         h = self.layers[i](block, h)
@@ -482,7 +484,7 @@ class SAGE(nn.Module):
 def accuracy(model, loader):
     model.eval()
     with torch.no_grad():
-        hits = [model(blocks, feat[ids]).argmax(1) == label[seeds] for ids, seeds, blocks in loader]
+        hits = [model(blocks, feat[i]).argmax(1) == label[o] for i, o, blocks in loader]
     return torch.cat(hits).float().mean().item()
 
 
@@ -550,7 +552,7 @@ def inference(model, graph, batch_size=1024):
         graph, everyone, MultiLayerNeighborSampler([None]), batch_size=batch_size
     )
     for i in range(len(model.layers)):
-        rows = [model.step(i, block, h[input_nodes]) for input_nodes, _, (block,) in loader]
+        rows = [model.step(i, block, h[inputs]) for inputs, _, (block,) in loader]
         h = torch.cat(rows)
     return h
 
@@ -672,7 +674,8 @@ for layers, color in zip((1, 2, 3), (GREEN, ORANGE, BLUE)):
     net = SAGE([feat.shape[1], *[128] * (layers - 1), dataset.num_classes])
     nodes, milliseconds = [], []
     for fanout in fanouts:
-        sampler, read, start = MultiLayerNeighborSampler([fanout] * layers), 0, time.perf_counter()
+        sampler, read = MultiLayerNeighborSampler([fanout] * layers), 0
+        start = time.perf_counter()
         for _ in range(repeats):
             input_nodes, _, blocks = sampler.sample(graph, seeds)
             F.cross_entropy(net(blocks, feat[input_nodes]), label[seeds]).backward()
