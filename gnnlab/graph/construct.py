@@ -181,7 +181,12 @@ def _read(data: Any) -> tuple[str, list[torch.Tensor]]:
 
 
 def _integers(part: Any) -> torch.Tensor:
-    ids = as_tensor(part)
+    try:
+        ids = as_tensor(part)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"node IDs must be integers ({error}); pandas.factorize numbers names"
+        ) from None
     if ids.numel() == 0 and ids.dtype.is_floating_point:
         return torch.empty(0, dtype=torch.int64, device=ids.device)  # of an empty list
     if ids.dtype.is_floating_point or ids.dtype in (torch.bool, torch.complex64, torch.complex128):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gnnlab import kernels
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.graph.names import ALL, EdgeType, is_all
@@ -221,9 +222,7 @@ def has_edges_between(graph: Graph, u: Any, v: Any, etype: str | EdgeType | None
     """Whether an edge leads from ``u`` to ``v``: a bool for one pair, else shape (K,), bool."""
     relation = graph.relation(etype)
     src, dst = _pairs(graph, relation, u, v)
-    which, _ = _find(relation, src, dst)
-    found = torch.zeros(len(src), dtype=torch.bool, device=src.device)
-    found[which] = True
+    found = has_edges(relation, src, dst)
     return bool(found[0]) if is_scalar(u) and is_scalar(v) else found
 
 
@@ -244,6 +243,17 @@ def _pairs(graph: Graph, relation: Relation, u: Any, v: Any) -> tuple[torch.Tens
         )
     src, dst = torch.broadcast_tensors(src, dst)
     return src.contiguous(), dst.contiguous()
+
+
+def has_edges(relation: Relation, src: torch.Tensor, dst: torch.Tensor) -> torch.Tensor:
+    """Whether each pair of nodes has an edge, shape (K,), bool; IDs in range (not checked)."""
+    if src.is_cuda:
+        found = torch.zeros(len(src), dtype=torch.bool, device=src.device)
+        found[_find(relation, src, dst)[0]] = True
+        return found
+    adjacency = relation.csc()
+    arrays = (adjacency.indptr, adjacency.indices, dst, src)
+    return torch.from_numpy(kernels.csc.contains(*(array.numpy() for array in arrays)))
 
 
 def _find(
@@ -305,9 +315,8 @@ def adj_external(
         rows, columns, shape = dst, src, shape[::-1]
     if scipy_fmt is None:
         index = torch.stack([rows.long(), columns.long()])
-        return torch.sparse_coo_tensor(
-            index, torch.ones(relation.num_edges, device=src.device), shape
-        ).to(ctx)
+        ones = torch.ones(relation.num_edges, device=src.device)
+        return torch.sparse_coo_tensor(index, ones, shape, check_invariants=False).to(ctx)
     import scipy.sparse
 
     ones = torch.ones(relation.num_edges, dtype=torch.int64).numpy()

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from tests.graph.samples import ENDS, edge_lists, edges_of, same_structure, typed_graphs
+
+PAIRS = list(zip(*ENDS, strict=True))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        list,
+        tuple,
+        np.array,
+        torch.tensor,
+        lambda x: np.array(x, dtype=np.int32),
+        lambda x: np.array(x, dtype=np.uint8),
+        lambda x: torch.tensor(x, dtype=torch.int16),
+        lambda x: pd.DataFrame({"ids": x})["ids"].values,
+        pd.Series,
+        lambda x: np.repeat(np.array(x), 2)[::2],
+    ],
+)
+def test_edges_in_every_form(form: Any) -> None:
+    g = dgl.graph((form(ENDS[0]), form(ENDS[1])))
+    assert edges_of(g) == PAIRS
+    assert g.num_nodes() == 3
+    assert g.number_of_edges() == 5
+
+
+def test_forms_can_be_mixed_and_pairs_be_lists() -> None:
+    assert edges_of(dgl.graph((ENDS[0], np.array(ENDS[1])))) == PAIRS
+    assert edges_of(dgl.graph(("coo", ENDS))) == PAIRS
+
+
+@pytest.mark.parametrize(
+    ("data", "idtype", "expected"),
+    [
+        (ENDS, None, torch.int64),
+        (ENDS, torch.int32, torch.int32),
+        (tuple(torch.tensor(x, dtype=torch.int32) for x in ENDS), None, torch.int32),
+        (tuple(torch.tensor(x, dtype=torch.int32) for x in ENDS), torch.int64, torch.int64),
+        (([], []), None, torch.int64),
+        ((torch.empty(0, dtype=torch.int32),) * 2, None, torch.int32),
+        (("csr", ([0, 1, 2], torch.tensor([1, 0], dtype=torch.int32), [])), None, torch.int32),
+    ],
+)
+def test_idtype(data: Any, idtype: Any, expected: torch.dtype) -> None:
+    g = dgl.graph(data, idtype=idtype)
+    assert g.idtype == expected
+    assert all(end.dtype == expected for end in g.edges())
+    assert g.nodes().dtype == g.in_degrees().dtype == expected
+    assert (g.int().idtype, g.long().idtype) == (torch.int32, torch.int64)
+    assert edges_of(g.int().long()) == edges_of(g)
+
+
+def test_number_of_nodes() -> None:
+    assert dgl.graph(ENDS).num_nodes() == 3
+    assert dgl.graph(ENDS, num_nodes=10).num_nodes() == 10
+    assert dgl.graph(([], [])).num_nodes() == 0
+    assert dgl.graph(([], []), num_nodes=4).num_nodes() == 4
+    assert dgl.graph(([], []), num_nodes=0).num_edges() == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: dgl.graph(([0, 1], [1])), ValueError, r"found \(2,\) sources and \(1,\)"),
+        (lambda: dgl.graph(([0, -1], [1, 1])), IndexError, "source node -1 does not exist"),
+        (lambda: dgl.graph(ENDS, num_nodes=2), IndexError, "node 2 does not exist.*0 to 1"),
+        (lambda: dgl.graph(([0], [1]), num_nodes=-1), ValueError, "must not be negative"),
+        (lambda: dgl.graph(([0], [0]), num_nodes=0), IndexError, "there are none of this type"),
+        (lambda: dgl.graph(([0.5], [1])), ValueError, "must be integers; found torch.float32"),
+        (lambda: dgl.graph(([True], [False])), ValueError, "must be integers; found torch.bool"),
+        (lambda: dgl.graph((["a"], ["b"])), ValueError, "pandas.factorize numbers names"),
+        (lambda: dgl.graph((np.array(["a"]), [0])), ValueError, "pandas.factorize"),
+        (lambda: dgl.graph((np.array([None]), [0])), ValueError, "pandas.factorize"),
+        (lambda: dgl.graph(([[0, 1]], [[1, 0]])), ValueError, r"\(1, 2\)"),
+        (lambda: dgl.graph([0, 1, 2]), ValueError, "two arrays of IDs"),
+        (lambda: dgl.graph(7), ValueError, "two arrays of IDs; found int"),
+        (lambda: dgl.graph(("dense", ENDS)), ValueError, "must be 'coo', 'csr' or 'csc'"),
+        (lambda: dgl.graph(("csr", ENDS)), ValueError, "three arrays of IDs"),
+        (lambda: dgl.graph(ENDS, idtype=torch.float32), ValueError, "int64 or torch.int32"),
+    ],
+)
+def test_bad_edges_are_explained(call: Any, kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        call()
+
+
+# ------------------------------------------------------------------------- csr and csc
+def test_csr_and_csc() -> None:
+    """Rows 0: → 1, 1; 1: → 1; 2: → 2, 0."""
+    g = dgl.graph(("csr", ([0, 2, 3, 5], [1, 1, 1, 2, 0], [])))
+    assert edges_of(g) == PAIRS
+    g = dgl.graph(("csc", ([0, 1, 4, 5], [2, 0, 0, 1, 2], [4, 0, 1, 2, 3])))
+    assert edges_of(g) == PAIRS
+    assert g.formats()["created"] == ["coo", "csc"]
+    assert dgl.graph(("csr", ([0, 1], [4], []))).num_nodes() == 5
+    assert dgl.graph(("csr", ([0, 1], [0], [])), num_nodes=3).in_degrees().tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+@pytest.mark.parametrize(
+    ("indptr", "indices", "eids", "message"),
+    [
+        ([0, 2, 1, 3], [0, 1, 2], [], "never fall"),
+        ([1, 2, 3], [0, 1, 2], [], "must start at 0"),
+        ([0, 1, 2], [0, 1, 2], [], "end at the number of indices, 3"),
+        ([], [], [], "must start at 0"),
+        ([0, 1, 2], [0, 1], [0, 0], "permutation of 0 … 1"),
+        ([0, 1, 2], [0, 1], [0], "permutation of 0 … 1"),
+        ([0, 1, 2], [0, 1], [1, 2], "permutation of 0 … 1"),
+        ([0, 1, 2], [0, -1], [], "node -1 does not exist"),
+    ],
+)
+def test_bad_compressed_edges(
+    kind: str, indptr: list[int], indices: list[int], eids: list[int], message: str
+) -> None:
+    with pytest.raises(dgl.DGLError, match=message):
+        dgl.graph((kind, (indptr, indices, eids)))
+    with pytest.raises(dgl.DGLError, match=message):
+        dgl.heterograph({("a", "r", "a"): (kind, (indptr, indices, eids))}, {"a": 3})
+
+
+def test_compressed_edges_and_num_nodes() -> None:
+    with pytest.raises(dgl.DGLError, match=r"num_nodes is 1.* describe 2 nodes"):
+        dgl.graph(("csr", ([0, 1, 2], [0, 1], [])), num_nodes=1)
+
+
+@given(edge_lists(), st.sampled_from(["csr", "csc"]), st.data())
+def test_compressed_edges_against_lists(
+    edges: tuple[int, list[int], list[int]], kind: str, data: st.DataObject
+) -> None:
+    num_nodes, src, dst = edges
+    rows, columns = (src, dst) if kind == "csr" else (dst, src)
+    order = sorted(range(len(src)), key=lambda e: (rows[e], data.draw(st.integers(0, 3))))
+    indptr = [sum(r < v for r in rows) for v in range(num_nodes + 1)]
+    arrays = (indptr, [columns[e] for e in order], order)
+    g = dgl.graph((kind, arrays), num_nodes=num_nodes)
+    assert edges_of(g) == list(zip(src, dst, strict=True))
+    typed = dgl.heterograph({("n", "r", "n"): (kind, arrays)}, {"n": num_nodes})
+    assert edges_of(typed) == edges_of(g)
+
+
+# ------------------------------------------------------------------------- typed graphs
+def test_types_are_ordered_by_name() -> None:
+    a = {("u", "b", "u"): ([0], [0]), ("u", "a", "g"): ([0], [1]), ("g", "c", "u"): ([2], [0])}
+    g = dgl.heterograph(a)
+    assert g.ntypes == ["g", "u"]
+    assert g.canonical_etypes == [("g", "c", "u"), ("u", "a", "g"), ("u", "b", "u")]
+    assert g.etypes == ["c", "a", "b"]
+    assert same_structure(g, dgl.heterograph(dict(reversed(a.items()))))
+    assert g.num_nodes("g") == 3
+    assert [g.get_ntype_id(n) for n in g.ntypes] == [0, 1]
+    assert [g.get_etype_id(e) for e in g.etypes] == [0, 1, 2]
+
+
+def test_num_nodes_dict_may_name_types_without_edges() -> None:
+    g = dgl.heterograph({("a", "r", "b"): ([0], [0])}, {"a": 2, "b": 1, "c": 5})
+    assert g.num_nodes("c") == 5
+    assert g.num_nodes() == 8
+
+
+@pytest.mark.parametrize(
+    ("data", "sizes", "kind", "message"),
+    [
+        ({("a", "r", "b"): ([0], [3])}, {"a": 1, "b": 2}, IndexError, r"\('a', 'r', 'b'\).*node 3"),
+        ({("a", "r", "b"): ([0], [0])}, {"a": 1}, ValueError, "lacks node type 'b'"),
+        ({("a", "r"): ([0], [0])}, None, ValueError, "triple of names.*found"),
+        ({"r": ([0], [0])}, None, ValueError, "triple of names"),
+        ({("a", "r", 1): ([0], [0])}, None, ValueError, "triple of names"),
+        ({("a", "r", "b"): ([0, 1], [0])}, None, ValueError, r"\('a', 'r', 'b'\).*2,.*1,"),
+        ({("a", "r", "b"): ([0.5], [0])}, None, ValueError, "must be integers"),
+    ],
+)
+def test_bad_typed_edges_are_explained(data: Any, sizes: Any, kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        dgl.heterograph(data, sizes)
+
+
+def test_typed_idtype() -> None:
+    ends = torch.tensor([0], dtype=torch.int32)
+    assert dgl.heterograph({("a", "r", "b"): (ends, ends)}).idtype == torch.int32
+    mixed = {("a", "r", "b"): (ends, ends), ("b", "s", "a"): ([0], [0])}
+    assert dgl.heterograph(mixed).idtype == torch.int64
+    assert dgl.heterograph(mixed, idtype=torch.int32).idtype == torch.int32
+
+
+@given(typed_graphs(features=False))
+def test_rebuilding_a_typed_graph(g: dgl.Graph) -> None:
+    data = {etype: g.edges(etype=etype) for etype in g.canonical_etypes}
+    sizes = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
+    assert same_structure(dgl.heterograph(data, sizes, idtype=g.idtype), g)
+
+
+def test_rand_graph() -> None:
+    torch.manual_seed(0)
+    g = dgl.rand_graph(10, 30)
+    assert (g.num_nodes(), g.num_edges()) == (10, 30)
+    torch.manual_seed(0)
+    assert same_structure(dgl.rand_graph(10, 30), g)
+    assert dgl.rand_graph(0, 0, idtype=torch.int32).idtype == torch.int32
+    with pytest.raises(dgl.DGLError, match="need at least one node"):
+        dgl.rand_graph(0, 1)

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from tests.graph.samples import edges_of, graphs, toy, typed
+
+INDEX_FORMS = [
+    list,
+    tuple,
+    np.array,
+    torch.tensor,
+    lambda x: np.array(x, dtype=np.int32),
+    lambda x: torch.tensor(x, dtype=torch.int32),
+]
+
+
+def test_counts_by_old_and_new_names() -> None:
+    g = toy()
+    assert g.num_nodes() == g.number_of_nodes() == g.num_src_nodes() == g.num_dst_nodes() == 4
+    assert g.number_of_src_nodes() == g.number_of_dst_nodes() == 4
+    assert g.num_edges() == g.number_of_edges() == 5
+    g = typed()
+    assert (g.num_nodes("user"), g.num_nodes("game"), g.num_nodes()) == (3, 4, 7)
+    assert (g.num_edges("plays"), g.num_edges(("user", "follows", "user"))) == (3, 2)
+    assert g.num_edges() == 6
+
+
+@pytest.mark.parametrize("idtype", [torch.int32, torch.int64])
+def test_degrees(idtype: torch.dtype) -> None:
+    g = toy(idtype)
+    assert g.in_degrees().tolist() == [1, 3, 1, 0]
+    assert g.out_degrees().tolist() == [2, 1, 2, 0]
+    assert g.in_degrees().dtype == g.in_degrees([0]).dtype == idtype
+    for one in (1, np.int64(1), torch.tensor(1), np.array(1)):
+        assert g.in_degrees(one) == 3
+        assert isinstance(g.in_degrees(one), int)
+    for form in INDEX_FORMS:
+        assert g.in_degrees(form([1, 0])).tolist() == [3, 1]
+        assert g.out_degrees(form([1, 0, 0])).tolist() == [1, 2, 2]
+    assert g.in_degrees([]).tolist() == []
+    assert g.in_degrees(range(2)).tolist() == [1, 3]
+    assert g.in_degrees(torch.tensor([True, False, False, True])).tolist() == [1, 0]
+    assert typed().in_degrees(etype="plays").tolist() == [2, 0, 1, 0]
+    assert typed().out_degrees([0, 2], etype="plays").tolist() == [2, 0]
+
+
+def test_find_edges() -> None:
+    g = toy()
+    for form in INDEX_FORMS:
+        assert [end.tolist() for end in g.find_edges(form([4, 0]))] == [[2, 0], [0, 1]]
+    assert [end.tolist() for end in g.find_edges(3)] == [[2], [2]]
+    assert [len(end) for end in g.find_edges([])] == [0, 0]
+    assert [end.tolist() for end in typed().find_edges([2], etype="plays")] == [[1], [2]]
+
+
+def test_all_edges_in_every_form_and_order() -> None:
+    g = toy()
+    src, dst, eids = g.edges(form="all")
+    assert list(zip(src.tolist(), dst.tolist(), strict=True)) == edges_of(g)
+    assert eids.tolist() == g.edges(form="eid").tolist() == [0, 1, 2, 3, 4]
+    src, dst, eids = g.all_edges("all", "srcdst")
+    assert src.tolist() == [0, 0, 1, 2, 2]
+    assert dst.tolist() == [1, 1, 1, 0, 2]
+    assert eids.tolist() == [0, 1, 2, 4, 3]
+    with pytest.raises(dgl.DGLError, match="form must be 'uv', 'eid' or 'all'; found 'vu'"):
+        g.edges("vu")
+    with pytest.raises(dgl.DGLError, match="order must be 'eid' or 'srcdst'; found 'dst'"):
+        g.edges(order="dst")
+
+
+def test_in_and_out_edges_node_by_node() -> None:
+    g = toy()
+    assert [x.tolist() for x in g.in_edges([2, 1], "all")] == [
+        [2, 0, 0, 1],
+        [2, 1, 1, 1],
+        [3, 0, 1, 2],
+    ]
+    assert [x.tolist() for x in g.out_edges(2)] == [[2, 2], [2, 0]]
+    assert g.in_edges(3, "eid").tolist() == []
+    assert g.out_edges([0, 0], "eid").tolist() == [0, 1, 0, 1]
+    assert g.in_edges([], "eid").tolist() == []
+    assert typed().in_edges(0, "eid", "plays").tolist() == [0, 1]
+
+
+def test_neighbors() -> None:
+    g = toy()
+    assert g.successors(2).tolist() == [0, 2]
+    assert g.predecessors(1).tolist() == [0, 1]
+    assert g.predecessors(3).tolist() == []
+    assert typed().successors(0, "plays").tolist() == [0]
+
+
+def test_edge_ids() -> None:
+    g = toy()
+    assert g.edge_ids(2, 0) == 4
+    assert isinstance(g.edge_ids(0, 1), int)
+    assert g.edge_ids([0, 2], [1, 2]).tolist() == [0, 3]
+    assert g.edge_ids([2, 2], [2, 0]).tolist() == [3, 4]
+    assert g.edge_ids(2, [2, 0]).tolist() == [3, 4]
+    assert [x.tolist() for x in g.edge_ids([0, 1, 1], [1, 0, 1], return_uv=True)] == [
+        [0, 0, 1],
+        [1, 1, 1],
+        [0, 1, 2],
+    ]
+    assert typed().edge_ids(1, 2, etype="plays") == 2
+    with pytest.raises(KeyError, match=r"there is no edge \(1, 0\)"):
+        g.edge_ids([0, 1], [1, 0])
+    with pytest.raises(dgl.DGLError, match="2 sources and 3 destinations"):
+        g.edge_ids([0, 1], [1, 0, 1])
+
+
+def test_has_edges_and_nodes() -> None:
+    g = toy()
+    assert g.has_edges_between(0, 1) is True
+    assert g.has_edges_between(1, 0) is False
+    assert g.has_edges_between([0, 1, 3], [1, 0, 3]).tolist() == [True, False, False]
+    assert g.has_edges_between(2, [0, 1, 2]).tolist() == [True, False, True]
+    assert g.has_nodes(3) is True
+    assert g.has_nodes([3, 4, 99]).tolist() == [True, False, False]
+    assert typed().has_nodes(3, "user") is False
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda g: g.in_degrees(4), IndexError, "node 4 does not exist: IDs must be from 0 to 3"),
+        (lambda g: g.out_degrees([-1]), IndexError, "node -1 does not exist"),
+        (lambda g: g.find_edges([0, 5]), IndexError, "edge 5 does not exist.*0 to 4"),
+        (lambda g: g.find_edges([0.5]), ValueError, "edge IDs must be integers; found torch.f"),
+        (lambda g: g.in_edges([[0]]), ValueError, "must be one-dimensional"),
+        (lambda g: g.in_edges(torch.ones(3, dtype=torch.bool)), ValueError, "one entry per node"),
+        (lambda g: g.has_edges_between(0, 9), IndexError, "node 9"),
+        (lambda g: g.num_nodes("user"), KeyError, "no node type 'user'; the graph has '_N'"),
+        (lambda g: g.num_edges("plays"), KeyError, "no edge type 'plays'"),
+        (lambda g: g.adj_tensors("dense"), ValueError, "must be 'coo', 'csr' or 'csc'"),
+        (lambda g: g.adj_external(scipy_fmt="csc"), ValueError, "None, 'coo' or 'csr'"),
+    ],
+)
+def test_bad_questions_are_explained(call: Any, kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message) as error:
+        call(toy())
+    assert isinstance(error.value, dgl.DGLError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g: g.in_degrees(),
+        lambda g: g.find_edges([0]),
+        lambda g: g.edges(),
+        lambda g: g.edge_ids(0, 0),
+        lambda g: g.successors(0),
+        lambda g: g.adj_tensors("coo"),
+    ],
+)
+def test_several_edge_types_must_be_named(call: Any) -> None:
+    with pytest.raises(dgl.DGLError, match="which edge type is meant"):
+        call(typed())
+
+
+def test_adjacency() -> None:
+    g = toy()
+    assert [x.tolist() for x in g.adj_tensors("coo")] == [[0, 0, 1, 2, 2], [1, 1, 1, 2, 0]]
+    assert [x.tolist() for x in g.adj_tensors("csr")] == [
+        [0, 2, 3, 5, 5],
+        [1, 1, 1, 2, 0],
+        [0, 1, 2, 3, 4],
+    ]
+    assert [x.tolist() for x in g.adj_tensors("csc")] == [
+        [0, 1, 4, 5, 5],
+        [2, 0, 0, 1, 2],
+        [4, 0, 1, 2, 3],
+    ]
+    dense = [[0, 2, 0, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]]
+    assert g.adj_external().to_dense().tolist() == dense
+    assert g.adj_external(transpose=True).to_dense().T.tolist() == dense
+    for form in ("coo", "csr"):
+        matrix = g.adj_external(scipy_fmt=form)
+        assert matrix.toarray().tolist() == dense
+        assert matrix.data.tolist() == [1] * 5
+        assert g.adj_external(True, scipy_fmt=form).toarray().T.tolist() == dense
+    assert typed().adj_external(etype="plays").shape == (3, 4)
+
+
+@given(graphs(), st.data())
+def test_queries_against_networkx_and_lists(g: dgl.Graph, data: st.DataObject) -> None:
+    edges = edges_of(g)
+    reference = nx.MultiDiGraph()
+    reference.add_nodes_from(range(g.num_nodes()))
+    reference.add_edges_from(edges)
+    assert g.in_degrees().tolist() == [d for _, d in reference.in_degree]
+    assert g.out_degrees().tolist() == [d for _, d in reference.out_degree]
+    if g.num_nodes() == 0:
+        return
+    nodes = data.draw(st.lists(st.integers(0, g.num_nodes() - 1), max_size=5))
+    by_dst = [(e, *edges[e]) for v in nodes for e in range(len(edges)) if edges[e][1] == v]
+    by_src = [(e, *edges[e]) for u in nodes for e in range(len(edges)) if edges[e][0] == u]
+    for found, expected in (
+        (g.in_edges(nodes, "all"), by_dst),
+        (g.out_edges(nodes, "all"), by_src),
+    ):
+        u, v, e = (x.tolist() for x in found)
+        assert list(zip(e, u, v, strict=True)) == expected
+    for v in set(nodes):
+        assert g.successors(v).tolist() == sorted(reference.successors(v))
+        assert g.predecessors(v).tolist() == sorted(reference.predecessors(v))
+    others = data.draw(st.permutations(nodes))
+    pairs = list(zip(nodes, others, strict=True))
+    exists = [reference.has_edge(u, v) for u, v in pairs]
+    assert g.has_edges_between(nodes, others).tolist() == exists
+    u, v, e = (x.tolist() for x in g.edge_ids(nodes, others, return_uv=True))
+    assert [edges[i] for i in e] == list(zip(u, v, strict=True))
+    assert list(zip(e, u, v, strict=True)) == [
+        (i, *pair) for pair in pairs for i in range(len(edges)) if edges[i] == pair
+    ]
+    if all(exists):
+        assert g.edge_ids(nodes, others).tolist() == [edges.index(pair) for pair in pairs]
+
+
+@given(graphs())
+def test_formats_tell_the_same_story(g: dgl.Graph) -> None:
+    edges = edges_of(g)
+    for form in ("coo", "csr", "csc"):
+        part = g.formats(form)
+        assert part.formats() == {"created": [form], "not created": []}
+        assert edges_of(part) == edges
+        assert Counter(zip(*(x.tolist() for x in part.edges(order="srcdst")), strict=True)) == (
+            Counter(edges)
+        )
+    rows = {"csr": 0, "csc": 1}
+    for form, side in rows.items():
+        indptr, indices, eids = (x.tolist() for x in g.adj_tensors(form))
+        for v in range(g.num_nodes()):
+            run = slice(indptr[v], indptr[v + 1])
+            assert eids[run] == [e for e in range(len(edges)) if edges[e][side] == v]
+            assert indices[run] == [edges[e][1 - side] for e in eids[run]]
