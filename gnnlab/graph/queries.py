@@ -319,12 +319,12 @@ def adj_external(
         return torch.sparse_coo_tensor(index, ones, shape, check_invariants=False).to(ctx)
     import scipy.sparse
 
-    ones = torch.ones(relation.num_edges, dtype=torch.int64).numpy()
+    values = torch.values(relation.num_edges, dtype=torch.int64).numpy()
     if scipy_fmt == "coo":
         ends = (rows.cpu().numpy(), columns.cpu().numpy())
-        return scipy.sparse.coo_matrix((ones, ends), shape)
+        return scipy.sparse.coo_matrix((values, ends), shape)
     if scipy_fmt == "csr":
         by_row = relation.csc() if transpose else relation.csr()
-        arrays = (ones, by_row.indices.cpu().numpy(), by_row.indptr.cpu().numpy())
+        arrays = (values, by_row.indices.cpu().numpy(), by_row.indptr.cpu().numpy())
         return scipy.sparse.csr_matrix(arrays, shape)  # keeps doubled edges apart
     raise InvalidInput(f"scipy_fmt must be None, 'coo' or 'csr'; found {scipy_fmt!r}")
