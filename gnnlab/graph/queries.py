@@ -319,7 +319,7 @@ def adj_external(
         return torch.sparse_coo_tensor(index, ones, shape, check_invariants=False).to(ctx)
     import scipy.sparse
 
-    values = torch.values(relation.num_edges, dtype=torch.int64).numpy()
+    values = torch.ones(relation.num_edges, dtype=torch.int64).numpy()
     if scipy_fmt == "coo":
         ends = (rows.cpu().numpy(), columns.cpu().numpy())
         return scipy.sparse.coo_matrix((values, ends), shape)

@@ -23,6 +23,7 @@ __all__ = [
     "relabel",
     "relabel_torch",
     "rng",
+    "rng_torch",
     "sample",
     "sample_torch",
     "sddmm",

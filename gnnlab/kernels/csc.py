@@ -17,7 +17,7 @@ from numba import njit
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
 
-__all__ = ["expand", "group_by"]
+__all__ = ["contains", "expand", "group_by"]
 
 _SMALL = 1 << 17
 _BUCKETS = 512
@@ -69,6 +69,49 @@ def expand(indptr: np.ndarray, dtype: type[np.signedinteger]) -> np.ndarray:
     array([0, 2, 2])
     """
     return np.repeat(np.arange(len(indptr) - 1, dtype=dtype), np.diff(indptr))
+
+
+def contains(
+    indptr: np.ndarray, indices: np.ndarray, groups: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """Tell whether each value stands in its group: whether a pair of nodes has an edge.
+
+    Parameters
+    ----------
+    indptr, indices : ndarray
+        Edges grouped by one end, shapes (N + 1,) and (E,).
+    groups, values : ndarray
+        Shape (K,), int32 or int64, groups in range (not checked).
+
+    Returns
+    -------
+    ndarray
+        Shape (K,), bool.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnnlab.kernels import csc
+    >>> indptr, indices = np.array([0, 1, 1, 3]), np.array([8, 7, 9])
+    >>> csc.contains(indptr, indices, np.array([2, 1, 0]), np.array([9, 9, 9]))
+    array([ True, False, False])
+    """
+    found = np.zeros(len(groups), np.bool_)
+
+    def search(lo: int, hi: int) -> None:
+        _contains(indptr, indices, groups, values, lo, hi, found)
+
+    threads.run_chunks(search, len(groups), 4096)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _contains(indptr, indices, groups, values, lo, hi, found):  # type: ignore[no-untyped-def]
+    for i in range(lo, hi):
+        for slot in range(indptr[groups[i]], indptr[groups[i] + 1]):
+            if indices[slot] == values[i]:
+                found[i] = True
+                break
 
 
 @njit(nogil=True, cache=True)

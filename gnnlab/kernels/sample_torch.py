@@ -10,37 +10,9 @@ from __future__ import annotations
 import torch
 
 from gnnlab.errors import InvalidInput
+from gnnlab.kernels.rng_torch import below, draw, streams, uniform
 
 __all__ = ["sample_neighbors"]
-
-_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # the constants of rng, as int64
-_FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
-_SECOND = 0x94D049BB133111EB - (1 << 64)
-
-
-def _shift(z: torch.Tensor, bits: int) -> torch.Tensor:
-    """Logical right shift of int64, which torch shifts arithmetically."""
-    return (z >> bits) & ((1 << (64 - bits)) - 1)
-
-
-def _signed(bits: int) -> int:
-    """The int64 that has the lowest 64 bits of a Python integer."""
-    return (bits + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def _mix(z: torch.Tensor) -> torch.Tensor:
-    z = (z ^ _shift(z, 30)) * _FIRST
-    z = (z ^ _shift(z, 27)) * _SECOND
-    return z ^ _shift(z, 31)
-
-
-def _draw(key: torch.Tensor, counter: torch.Tensor | int) -> torch.Tensor:
-    step = (counter + 1) * _GOLDEN
-    return _mix(key + (_signed(step) if isinstance(step, int) else step))
-
-
-def _below(bits: torch.Tensor, bound: torch.Tensor) -> torch.Tensor:
-    return (_shift(bits, 32) * bound) >> 32
 
 
 def sample_neighbors(
@@ -60,12 +32,12 @@ def sample_neighbors(
     seeds = seeds.long()
     first = indptr[seeds]
     degree = indptr[seeds + 1] - first
-    streams = _mix(_signed(key) + (seeds if names is None else names.long()))
+    stream = streams(key, seeds if names is None else names)
     if weights is None and (excluded is None or len(excluded) == 0):
-        slots, count = _pick(first, degree, fanout, replace, streams)
+        slots, count = _pick(first, degree, fanout, replace, stream)
     else:
         slots, count = _pick_weighted(
-            first, degree, fanout, replace, streams, weights, eids, excluded
+            first, degree, fanout, replace, stream, weights, eids, excluded
         )
     ptr = torch.zeros(len(seeds) + 1, dtype=torch.int64, device=seeds.device)
     torch.cumsum(count, 0, out=ptr[1:])
@@ -80,7 +52,7 @@ def _runs(count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _pick(
-    first: torch.Tensor, degree: torch.Tensor, fanout: int, replace: bool, streams: torch.Tensor
+    first: torch.Tensor, degree: torch.Tensor, fanout: int, replace: bool, stream: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     if fanout < 0:
         row, place = _runs(degree)
@@ -88,7 +60,7 @@ def _pick(
     if replace:
         count = torch.where(degree > 0, fanout, 0)
         row, place = _runs(count)
-        return first[row] + _below(_draw(streams[row], place), degree[row]), count
+        return first[row] + below(draw(stream[row], place), degree[row]), count
     count = degree.clamp(max=fanout)
     row, place = _runs(count)
     slots = first[row] + place
@@ -96,7 +68,7 @@ def _pick(
     picks = torch.empty((fanout, len(degree)), dtype=torch.int64, device=degree.device)
     for j in range(fanout):
         top = degree - fanout + j
-        choice = _below(_draw(streams, j), top + 1)
+        choice = below(draw(stream, j), top + 1)
         picks[j] = torch.where((picks[:j] == choice).any(0), top, choice)
     if fanout:
         slots = torch.where(crowded[row], first[row] + picks[place, row], slots)
@@ -108,7 +80,7 @@ def _pick_weighted(
     degree: torch.Tensor,
     fanout: int,
     replace: bool,
-    streams: torch.Tensor,
+    stream: torch.Tensor,
     weights: torch.Tensor | None,
     eids: torch.Tensor | None,
     excluded: torch.Tensor | None,
@@ -129,10 +101,8 @@ def _pick_weighted(
     if fanout < 0:
         return slots, candidates
     if replace:
-        return _draw_in_proportion(row, slots, weight, candidates, fanout, streams)
-    bits = _draw(streams[row], place)
-    uniform = (_shift(bits, 11).double() + 0.5) / float(1 << 53)
-    score = torch.log(uniform) / weight
+        return _draw_in_proportion(row, slots, weight, candidates, fanout, stream)
+    score = torch.log(uniform(draw(stream[row], place))) / weight
     order = torch.argsort(score, descending=True, stable=True)
     order = order[torch.argsort(row[order], stable=True)]
     best = order[_runs(candidates)[1] < fanout]
@@ -146,7 +116,7 @@ def _draw_in_proportion(
     weight: torch.Tensor,
     candidates: torch.Tensor,
     fanout: int,
-    streams: torch.Tensor,
+    stream: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     count = torch.where(candidates > 0, fanout, 0)
     out_row, place = _runs(count)
@@ -154,9 +124,7 @@ def _draw_in_proportion(
     last = torch.cumsum(candidates, 0)
     start = torch.cat([total.new_zeros(1), total])[last - candidates]
     end = torch.cat([total.new_zeros(1), total])[last]
-    bits = _draw(streams[out_row], place)
-    uniform = (_shift(bits, 11).double() + 0.5) / float(1 << 53)
-    point = start[out_row] + uniform * (end - start)[out_row]
+    point = start[out_row] + uniform(draw(stream[out_row], place)) * (end - start)[out_row]
     chosen = torch.searchsorted(total, point, right=True)
     # Rounding at the borders of a row must not lead into another row.
     chosen = torch.minimum(torch.maximum(chosen, (last - candidates)[out_row]), last[out_row] - 1)

@@ -57,3 +57,16 @@ def test_two_pass_sort_of_many_edges(num_groups, threads, torch_threads):
 
 def test_expand_is_the_inverse_of_indptr():
     assert csc.expand(np.array([0, 1, 1, 3]), np.int64).tolist() == [0, 2, 2]
+
+
+@pytest.mark.parametrize("threads_used", [1, 2])
+def test_contains_agrees_with_a_set_of_pairs(torch_threads, threads_used):
+    torch_threads(threads_used)
+    rng = np.random.default_rng(0)
+    groups, values = rng.integers(0, 40, (2, 300))
+    indptr, indices = csc.group_by(groups, values, 40)
+    asked_groups, asked_values = rng.integers(0, 40, (2, 9000))
+    pairs = set(zip(groups.tolist(), values.tolist(), strict=True))
+    expected = [p in pairs for p in zip(asked_groups.tolist(), asked_values.tolist(), strict=True)]
+    assert csc.contains(indptr, indices, asked_groups, asked_values).tolist() == expected
+    assert csc.contains(indptr, indices, asked_groups[:0], asked_values[:0]).tolist() == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numba import njit
 from scipy import stats
 
 from gnnlab import random
-from gnnlab.kernels import rng
+from gnnlab.kernels import rng, rng_torch
 
 
 @njit
@@ -43,3 +44,18 @@ def test_streams_of_neighboring_names_are_independent():
     one, two = (_draws(np.uint64(random.fold(0, name)), 50_000, 2)[0] for name in (1, 2))
     table = np.histogram2d(one, two, bins=2)[0]
     assert stats.chi2_contingency(table).pvalue > 1e-4
+
+
+def test_the_torch_twin_draws_the_same_numbers():
+    @njit
+    def draws(key, name, count, bound):
+        stream = rng.mix(key + np.uint64(name))
+        whole = [rng.below(rng.draw(stream, i), bound) for i in range(count)]
+        return whole, [rng.uniform(rng.draw(stream, i)) for i in range(count)]
+
+    for key, name, bound in ((0, 0, 1), (2**64 - 1, 5, 1000), (random.fold(3), 2**40, 2**32 - 1)):
+        stream = rng_torch.streams(key, torch.tensor([name]))
+        bits = rng_torch.draw(stream, torch.arange(100))
+        whole, real = draws(np.uint64(key), name, 100, bound)
+        assert rng_torch.below(bits, bound).tolist() == whole
+        assert rng_torch.uniform(bits).tolist() == real
