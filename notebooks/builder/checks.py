@@ -88,7 +88,7 @@ def languages(lesson: Lesson, langs: Sequence[str], glossary: list[dict[str, str
         for lang in langs[1:]:
             if lang in missing:
                 continue
-            for what, found in shape(slot.text[lang]).items():
+            for what, found in shape(slot.say(lang)).items():
                 if found != wanted[what]:
                     problems.append(
                         f"{where}: {what} differ: {lang} has {show(found)},"

@@ -67,6 +67,7 @@
 import hashlib
 import time
 from itertools import pairwise
+from statistics import median
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -674,14 +675,16 @@ for layers, color in zip((1, 2, 3), (GREEN, ORANGE, BLUE)):
     net = SAGE([feat.shape[1], *[128] * (layers - 1), dataset.num_classes])
     nodes, milliseconds = [], []
     for fanout in fanouts:
-        sampler, read = MultiLayerNeighborSampler([fanout] * layers), 0
-        start = time.perf_counter()
+        sampler = MultiLayerNeighborSampler([fanout] * layers)
+        sizes, times = [], []
         for _ in range(repeats):
+            start = time.perf_counter()
             input_nodes, _, blocks = sampler.sample(graph, seeds)
             F.cross_entropy(net(blocks, feat[input_nodes]), label[seeds]).backward()
-            read += len(input_nodes)
-        milliseconds.append(1000 * (time.perf_counter() - start) / repeats)
-        nodes.append(read / repeats)
+            times.append(1000 * (time.perf_counter() - start))
+            sizes.append(len(input_nodes))
+        nodes.append(median(sizes))
+        milliseconds.append(median(times))
     for ax, values in ((left, nodes), (right, milliseconds)):
         ax.plot(fanouts, values, "o-", color=color)
         ax.text(16.6, values[-1], f"{layers}-layer", color=color, va="center")

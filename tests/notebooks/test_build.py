@@ -278,6 +278,11 @@ def test_chinese_lines_are_joined() -> None:
     )
 
 
+@pytest.mark.parametrize("item", ["- 二", "2. 二", "> 二", "| 二 |", "## 二", "**二**"])
+def test_what_starts_a_line_keeps_its_line(item: str) -> None:
+    assert unwrap(f"一。\n{item}") == f"一。\n{item}"
+
+
 def test_empty_source_is_refused(tmp_path: Path) -> None:
     (tmp_path / "01_empty.py").write_text("")
     with pytest.raises(SourceError):
