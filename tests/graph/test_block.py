@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from tests.graph.samples import edges_of, graphs, toy, typed, typed_graphs
+
+MANY = settings(max_examples=300)
+
+
+def ids(frame: Any) -> list[int]:
+    return frame[dgl.NID].tolist()
+
+
+def test_destinations_come_first_among_sources() -> None:
+    """1 → 2, 2 → 3, 7 → 3, for destinations 3 and 2."""
+    g = dgl.graph(([1, 2, 7], [2, 3, 3]))
+    block = dgl.to_block(g, [3, 2])
+    assert ids(block.dstdata) == [3, 2]
+    assert ids(block.srcdata) == [3, 2, 1, 7]
+    assert edges_of(block) == [(2, 1), (1, 0), (3, 0)]
+    assert block.edata[dgl.EID].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "dst",
+    [
+        [3, 2],
+        (3, 2),
+        np.array([3, 2]),
+        torch.tensor([3, 2]),
+        torch.tensor([3, 2], dtype=torch.int32),
+        {"_N": torch.tensor([3, 2])},
+    ],
+)
+def test_destinations_in_every_form(dst: Any) -> None:
+    block = dgl.to_block(dgl.graph(([1, 2, 7], [2, 3, 3])), dst)
+    assert ids(block.dstdata) == [3, 2]
+
+
+def test_default_destinations_are_all_with_an_in_edge() -> None:
+    block = dgl.to_block(toy())
+    assert ids(block.dstdata) == [0, 1, 2]
+    assert ids(block.srcdata) == [0, 1, 2]
+
+
+def test_more_destinations_than_needed_keep_their_place() -> None:
+    block = dgl.to_block(dgl.graph(([1], [0]), num_nodes=5), [4, 0])
+    assert ids(block.srcdata) == [4, 0, 1]
+    assert edges_of(block) == [(2, 1)]
+    assert block.in_degrees().tolist() == [0, 1]
+
+
+def test_without_destinations_among_sources() -> None:
+    block = dgl.to_block(dgl.graph(([1, 2, 7], [2, 3, 3])), [3, 2], include_dst_in_src=False)
+    assert ids(block.srcdata) == [1, 2, 7]
+    assert edges_of(block) == [(0, 1), (1, 0), (2, 0)]
+
+
+def test_sources_in_the_order_given() -> None:
+    g = dgl.graph(([1, 2, 7], [2, 3, 3]))
+    block = dgl.to_block(g, [3, 2], include_dst_in_src=False, src_nodes=[7, 5, 2, 1])
+    assert ids(block.srcdata) == [7, 5, 2, 1]
+    assert edges_of(block) == [(3, 1), (2, 0), (0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("dst", "kind", "message"),
+    [
+        ([3], ValueError, "an edge ends at node 2 of type '_N', which is not among dst_nodes"),
+        ([3, 2, 3], ValueError, "node 3 stands twice.*torch.unique"),
+        ([3, 2, 99], IndexError, "node 99 does not exist"),
+        ([3, 2, -1], IndexError, "node -1 does not exist"),
+    ],
+)
+def test_bad_destinations_are_explained(dst: Any, kind: Any, message: str) -> None:
+    g = dgl.graph(([1, 2, 7], [2, 3, 3]))
+    for _ in range(2):  # the second call finds nothing left over from the first
+        with pytest.raises(kind, match=message) as error:
+            dgl.to_block(g, dst)
+        assert isinstance(error.value, dgl.DGLError)
+    assert ids(dgl.to_block(g, [2, 3]).srcdata) == [2, 3, 1, 7]
+
+
+def test_typed_block() -> None:
+    block = dgl.to_block(typed(), {"user": [1], "game": [2, 0]})
+    assert ids(block.dstnodes["game"].data) == [2, 0]
+    assert ids(block.srcnodes["game"].data) == [2, 0]
+    assert ids(block.srcnodes["user"].data) == [1, 0]
+    assert edges_of(block, "plays") == [(1, 1), (1, 1), (0, 0)]
+    assert block.num_dst_nodes("user") == 1
+    assert (block.srctypes, block.dsttypes) == (["game", "user"], ["game", "user"])
+    part = block["plays"]
+    assert part.is_block
+    assert (part.num_src_nodes(), part.num_dst_nodes()) == (2, 2)
+    with pytest.raises(dgl.DGLError, match="which node type"):
+        dgl.to_block(typed(), [0])
+    with pytest.raises(dgl.DGLError, match="of type 'user', which is not among dst_nodes"):
+        dgl.to_block(typed(), {"game": [0, 2]})
+
+
+def test_looks_of_a_block() -> None:
+    block = dgl.to_block(toy(), [0, 1, 2])
+    assert repr(block) == "Block(num_src_nodes=3, num_dst_nodes=3, num_edges=5)"
+    assert repr(dgl.to_block(typed(), {"user": [1], "game": [2, 0]})) == (
+        "Block(num_src_nodes={'game': 2, 'user': 2},\n"
+        "      num_dst_nodes={'game': 2, 'user': 1},\n"
+        "      num_edges={('game', 'made by', 'user'): 1, ('user', 'follows', 'user'): 2, "
+        "('user', 'plays', 'game'): 3},\n"
+        "      metagraph=[('game', 'user', 'made by'), ('user', 'user', 'follows'), "
+        "('user', 'game', 'plays')])"
+    )
+
+
+def test_methods_of_a_block() -> None:
+    block = dgl.to_block(dgl.graph(([1, 2, 7], [2, 3, 3])), [3, 2])
+    assert block.is_block
+    assert isinstance(block, dgl.DGLBlock)
+    assert isinstance(block, dgl.DGLGraph)
+    assert (block.num_src_nodes(), block.num_dst_nodes(), block.num_edges()) == (4, 2, 3)
+    assert (block.number_of_src_nodes(), block.number_of_dst_nodes()) == (4, 2)
+    assert block.num_nodes() == block.number_of_nodes() == 6
+    assert block.srcnodes().tolist() == [0, 1, 2, 3]
+    assert block.dstnodes().tolist() == [0, 1]
+    assert block.in_degrees().tolist() == [2, 1]
+    assert block.out_degrees().tolist() == [0, 1, 1, 1]
+    with block.local_scope():
+        block.srcdata["h"] = torch.ones(4)
+        block.dstdata["h"] = torch.ones(2)
+        block.edata["h"] = torch.ones(3)
+    assert "h" not in block.srcdata
+    assert same_ids(block.to("cpu"), block)
+    assert block.int().idtype == torch.int32
+    for wrong in (torch.ones(2), torch.ones(6)):
+        with pytest.raises(dgl.DGLError, match="expected 4 rows"):
+            block.srcdata["h"] = wrong
+    with pytest.raises(dgl.DGLError, match="is a block already"):
+        dgl.to_block(block)
+    with pytest.raises(dgl.DGLError, match=r"use block.srcdata or block.dstdata"):
+        block.ndata  # noqa: B018
+
+
+def same_ids(a: dgl.Block, b: dgl.Block) -> bool:
+    return ids(a.srcdata) == ids(b.srcdata) and ids(a.dstdata) == ids(b.dstdata)
+
+
+def test_features_follow() -> None:
+    block = dgl.to_block(toy(), [1, 2, 0])
+    assert block.srcdata["x"].tolist() == [1, 2, 0]
+    assert block.dstdata["x"].tolist() == [1, 2, 0]
+    assert block.edata["w"].tolist() == [0, 1, 2, 3, 4]
+    block.srcdata["new"] = torch.ones(3)
+    assert "new" not in block.dstdata
+
+
+def test_features_of_a_frontier_of_a_frontier_follow() -> None:
+    frontier = toy().in_subgraph([1])
+    block = dgl.to_block(frontier, [1])
+    assert block.edata["w"].tolist() == [0, 1, 2]
+    assert block.edata[dgl.EID].tolist() == [0, 1, 2]
+    assert block.srcdata["x"].tolist() == [1, 0]
+
+
+# ------------------------------------------------------------------------------- reference
+def slow_block(
+    edges: list[tuple[int, int]], dst: list[int]
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Number sources by first sight with a dictionary."""
+    local = {v: i for i, v in enumerate(dst)}
+    for u, _ in edges:
+        local.setdefault(u, len(local))
+    return list(local), [(local[u], local[v]) for u, v in edges]
+
+
+@MANY
+@given(graphs(max_nodes=12), st.data())
+def test_against_a_dictionary(g: dgl.Graph, data: st.DataObject) -> None:
+    edges = edges_of(g)
+    extra = data.draw(st.lists(st.integers(0, max(g.num_nodes() - 1, 0)), max_size=3))
+    ends = {v for _, v in edges} | set(extra if g.num_nodes() else [])
+    dst = data.draw(st.permutations(sorted(ends)))
+    block = dgl.to_block(g, torch.tensor(dst, dtype=g.idtype))
+    src, local = slow_block(edges, dst)
+    assert ids(block.srcdata) == src
+    assert ids(block.dstdata) == dst
+    assert edges_of(block) == local
+    assert block.edata[dgl.EID].tolist() == list(range(len(edges)))
+    assert block.idtype == block.srcdata[dgl.NID].dtype == g.idtype
+    for name in g.ndata:
+        assert torch.equal(block.srcdata[name], g.ndata[name][src])
+        assert torch.equal(block.dstdata[name], g.ndata[name][dst])
+    for name in g.edata:
+        assert torch.equal(block.edata[name], g.edata[name])
+
+
+@MANY
+@given(typed_graphs())
+def test_typed_against_dictionaries(g: dgl.Graph) -> None:
+    block = dgl.to_block(g)
+    for ntype in g.ntypes:
+        into = [e for e in g.canonical_etypes if e[2] == ntype]
+        dst = sorted({v for e in into for _, v in edges_of(g, e)})
+        assert ids(block.dstnodes[ntype].data) == dst
+        out = [e for e in g.canonical_etypes if e[0] == ntype]
+        src = list(dict.fromkeys([*dst, *(u for e in out for u, _ in edges_of(g, e))]))
+        assert ids(block.srcnodes[ntype].data) == src
+        assert block.srcnodes[ntype].data["x"].tolist() == [v + 0.5 for v in src]
+    for u, r, v in g.canonical_etypes:
+        src, dst = ids(block.srcnodes[u].data), ids(block.dstnodes[v].data)
+        restored = [(src[a], dst[b]) for a, b in edges_of(block, (u, r, v))]
+        assert restored == edges_of(g, (u, r, v))
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_as_on_the_cpu() -> None:
+    torch.manual_seed(0)
+    g = dgl.rand_graph(50, 200)
+    g.ndata["x"] = torch.arange(50)
+    dst = torch.randperm(50)
+    here, there = dgl.to_block(g, dst), dgl.to_block(g.to("cuda"), dst.cuda()).to("cpu")
+    assert same_ids(here, there)
+    assert edges_of(here) == edges_of(there)
+    assert torch.equal(here.srcdata["x"], there.srcdata["x"])

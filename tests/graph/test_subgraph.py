@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from tests.graph.samples import edges_of, graphs, same, same_structure, toy, typed, typed_graphs
+
+
+# ---------------------------------------------------------------------------------- nodes
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [2, 0],
+        (2, 0),
+        np.array([2, 0]),
+        torch.tensor([2, 0]),
+        torch.tensor([2, 0], dtype=torch.int32),
+        {"_N": [2, 0]},
+    ],
+)
+def test_subgraph_of_nodes_in_the_order_given(nodes: Any) -> None:
+    g = toy().subgraph(nodes)
+    assert edges_of(g) == [(0, 0), (0, 1)]
+    assert g.ndata[dgl.NID].tolist() == g.ndata["x"].tolist() == [2, 0]
+    assert g.edata[dgl.EID].tolist() == g.edata["w"].tolist() == [3, 4]
+
+
+def test_subgraph_by_mask_and_without_relabelling() -> None:
+    mask = torch.tensor([True, False, True, False])
+    g = dgl.node_subgraph(toy(), mask)
+    assert g.ndata[dgl.NID].tolist() == [0, 2]
+    g = toy().subgraph([0, 2], relabel_nodes=False)
+    assert g.num_nodes() == 4
+    assert edges_of(g) == [(2, 2), (2, 0)]
+    assert dgl.NID not in g.ndata
+    assert g.edata[dgl.EID].tolist() == [3, 4]
+    g = toy().subgraph([0, 2], store_ids=False)
+    assert list(g.ndata) == ["x"]
+    assert toy().subgraph([]).num_nodes() == 0
+    assert toy().subgraph(1).num_nodes() == 1
+
+
+def test_subgraph_of_typed_nodes() -> None:
+    g = typed().subgraph({"user": [1, 0], "game": [2]})
+    assert edges_of(g, "plays") == [(0, 0)]
+    assert edges_of(g, "follows") == [(1, 0), (0, 0)]
+    assert g.nodes["user"].data[dgl.NID].tolist() == [1, 0]
+    assert typed().subgraph({"user": [0]}).num_nodes("game") == 0
+    with pytest.raises(dgl.DGLError, match="which node type"):
+        typed().subgraph([0])
+    with pytest.raises(dgl.DGLError, match="no node type 'nope'"):
+        typed().subgraph({"nope": [0]})
+    with pytest.raises(dgl.DGLError, match="node 4 does not exist"):
+        toy().subgraph([4])
+
+
+@given(graphs(max_nodes=20), st.data())
+def test_node_subgraph_against_networkx(g: dgl.Graph, data: st.DataObject) -> None:
+    nodes = data.draw(st.lists(st.integers(0, max(g.num_nodes() - 1, 0)), unique=True, max_size=20))
+    nodes = nodes if g.num_nodes() else []
+    reference = nx.MultiDiGraph()
+    reference.add_nodes_from(range(g.num_nodes()))
+    for e, (u, v) in enumerate(edges_of(g)):
+        reference.add_edge(u, v, eid=e)
+    kept = sorted(e for *_, e in reference.subgraph(nodes).edges(data="eid"))
+    part = g.subgraph(nodes)
+    assert part.edata[dgl.EID].tolist() == kept
+    assert [(nodes[u], nodes[v]) for u, v in edges_of(part)] == [edges_of(g)[e] for e in kept]
+    assert part.idtype == part.edata[dgl.EID].dtype == g.idtype
+    for name in g.ndata:
+        assert torch.equal(part.ndata[name], g.ndata[name][nodes])
+
+
+def test_a_few_nodes_of_many() -> None:
+    """Cutting out a small part takes another path than cutting out most."""
+    torch.manual_seed(0)
+    g = dgl.rand_graph(500, 3000)
+    for count in (10, 400):
+        nodes = torch.randperm(500)[:count]
+        inside = torch.isin(g.edges()[0], nodes) & torch.isin(g.edges()[1], nodes)
+        part = g.subgraph(nodes)
+        assert torch.equal(part.edata[dgl.EID], inside.nonzero().flatten())
+        assert torch.equal(nodes[part.edges()[0]], g.edges()[0][inside])
+
+
+# ---------------------------------------------------------------------------------- edges
+@pytest.mark.parametrize("edges", [[4, 0], torch.tensor([4, 0]), np.array([4, 0]), {"_E": [4, 0]}])
+def test_subgraph_of_edges_in_the_order_given(edges: Any) -> None:
+    g = toy().edge_subgraph(edges)
+    assert g.edata[dgl.EID].tolist() == g.edata["w"].tolist() == [4, 0]
+    assert g.ndata[dgl.NID].tolist() == [0, 1, 2]
+    assert edges_of(g) == [(2, 0), (0, 1)]
+
+
+def test_edge_subgraph_that_keeps_all_nodes_by_both_names() -> None:
+    new = dgl.edge_subgraph(toy(), [3], relabel_nodes=False)
+    old = dgl.edge_subgraph(toy(), [3], preserve_nodes=True)
+    assert same(new, old)
+    assert new.num_nodes() == 4
+    assert edges_of(new) == [(2, 2)]
+    assert dgl.NID not in new.ndata
+    mask = torch.tensor([False, False, False, True, False])
+    assert same(toy().edge_subgraph(mask), toy().edge_subgraph([3]))
+    assert list(toy().edge_subgraph([3], store_ids=False).edata) == ["w", "kind"]
+    assert toy().edge_subgraph([]).num_nodes() == 0
+
+
+def test_edge_subgraph_of_types() -> None:
+    g = typed().edge_subgraph({"plays": [2], ("user", "follows", "user"): [0]})
+    assert edges_of(g, "plays") == [(1, 0)]
+    assert edges_of(g, "follows") == [(0, 1)]
+    assert g.num_edges("made by") == 0
+    assert g.nodes["game"].data[dgl.NID].tolist() == [2]
+    with pytest.raises(dgl.DGLError, match="which edge type"):
+        typed().edge_subgraph([0])
+    with pytest.raises(dgl.DGLError, match="edge 5 does not exist"):
+        toy().edge_subgraph([5])
+    with pytest.raises(dgl.DGLError, match="one entry per edge, 5"):
+        toy().edge_subgraph(torch.tensor([True]))
+
+
+@given(typed_graphs(), st.data())
+def test_edge_subgraph_against_lists(g: dgl.Graph, data: st.DataObject) -> None:
+    wanted = {
+        etype: data.draw(st.lists(st.integers(0, g.num_edges(etype) - 1), max_size=5))
+        for etype in g.canonical_etypes
+        if g.num_edges(etype)
+    }
+    part = g.edge_subgraph(wanted)
+    nodes = {t: part.nodes[t].data[dgl.NID].tolist() for t in g.ntypes}
+    used: dict[str, set[int]] = {t: set() for t in g.ntypes}
+    for etype in g.canonical_etypes:
+        chosen = [edges_of(g, etype)[e] for e in wanted.get(etype, [])]
+        u, v = nodes[etype[0]], nodes[etype[2]]
+        assert [(u[a], v[b]) for a, b in edges_of(part, etype)] == chosen
+        assert part.edges[etype].data["w"].tolist() == wanted.get(etype, [])
+        used[etype[0]] |= {a for a, _ in chosen}
+        used[etype[2]] |= {b for _, b in chosen}
+    assert nodes == {t: sorted(ids) for t, ids in used.items()}
+
+
+# ------------------------------------------------------------------------- in- and out-edges
+def test_in_and_out_subgraph() -> None:
+    g = dgl.in_subgraph(toy(), [1])
+    assert edges_of(g) == [(0, 1), (0, 1), (1, 1)]
+    assert g.num_nodes() == 4
+    assert g.edata[dgl.EID].tolist() == [0, 1, 2]
+    g = toy().out_subgraph(torch.tensor([2]))
+    assert edges_of(g) == [(2, 2), (2, 0)]
+    g = dgl.in_subgraph(toy(), [0, 1], relabel_nodes=True)
+    assert g.ndata[dgl.NID].tolist() == [0, 1, 2]
+    assert g.edata[dgl.EID].tolist() == [4, 0, 1, 2]
+    assert dgl.EID not in toy().in_subgraph([1], store_ids=False).edata
+    assert toy().in_subgraph([3]).num_edges() == toy().in_subgraph([]).num_edges() == 0
+
+
+def test_in_subgraph_of_types() -> None:
+    g = dgl.in_subgraph(typed(), {"game": [0]})
+    assert edges_of(g, "plays") == [(0, 0), (0, 0)]
+    assert g.num_edges("follows") == 0
+    assert g.num_nodes("user") == 3
+    g = dgl.out_subgraph(typed(), {"user": 1, "game": 0})
+    assert [g.num_edges(e) for e in g.etypes] == [1, 1, 1]
+    with pytest.raises(dgl.DGLError, match="node 9 does not exist"):
+        dgl.in_subgraph(toy(), [9])
+
+
+@given(graphs(), st.data())
+def test_incident_subgraphs_against_lists(g: dgl.Graph, data: st.DataObject) -> None:
+    nodes = data.draw(st.lists(st.integers(0, max(g.num_nodes() - 1, 0)), unique=True))
+    nodes = nodes if g.num_nodes() else []
+    for cut, side in ((dgl.in_subgraph, 1), (dgl.out_subgraph, 0)):
+        part = cut(g, nodes)
+        eids = [e for v in nodes for e, edge in enumerate(edges_of(g)) if edge[side] == v]
+        assert part.edata[dgl.EID].tolist() == eids
+        assert edges_of(part) == [edges_of(g)[e] for e in eids]
+        assert part.num_nodes() == g.num_nodes()
+
+
+# ---------------------------------------------------------------------------------- types
+def test_subgraphs_of_types_share_features() -> None:
+    g = typed()
+    part = dgl.node_type_subgraph(g, ["user"])
+    assert part.ntypes == ["user"]
+    assert part.canonical_etypes == [("user", "follows", "user")]
+    assert part.ndata["x"] is g.nodes["user"].data["x"]
+    part = g.edge_type_subgraph(["plays", ("game", "made by", "user")])
+    assert part.etypes == ["made by", "plays"]
+    assert part.ntypes == ["game", "user"]
+    assert part.edges["plays"].data["w"] is g.edges["plays"].data["w"]
+    part.nodes["user"].data["new"] = torch.ones(3)
+    assert "new" not in g.nodes["user"].data
+    assert dgl.edge_type_subgraph(g, ["follows"]).ntypes == ["user"]
+    with pytest.raises(dgl.DGLError, match="no edge type 'nope'"):
+        g.edge_type_subgraph(["nope"])
+    assert same_structure(g.node_type_subgraph(g.ntypes), g)
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda b: b.subgraph([0]),
+        lambda b: b.edge_subgraph([0]),
+        lambda b: dgl.in_subgraph(b, [0]),
+    ],
+)
+def test_blocks_are_refused(cut: Any) -> None:
+    with pytest.raises(dgl.DGLError, match="block"):
+        cut(dgl.to_block(toy()))
