@@ -144,12 +144,13 @@ class Frame(MutableMapping[str, torch.Tensor]):
         """Return a frame with the same columns (the tensors themselves are shared)."""
         return Frame(self.num_rows, self._columns, self.device, self.what)
 
-    def scheme(self) -> dict[str, str]:
-        """Return shape (of one row) and dtype of each column, as text for ``repr``."""
-        return {
-            name: f"Scheme(shape={tuple(self[name].shape[1:])}, dtype={self[name].dtype})"
-            for name in self
-        }
+    def scheme(self) -> str:
+        """Describe shape (of one row) and dtype of each column, as DGL's ``repr`` does."""
+        columns = (
+            f"{name!r}: Scheme(shape={tuple(column.shape[1:])}, dtype={column.dtype})"
+            for name, column in self.items()
+        )
+        return "{" + ", ".join(columns) + "}"
 
     def gather(self, name: str, index: torch.Tensor) -> torch.Tensor:
         """Return some rows of a column."""

@@ -25,6 +25,7 @@ from gnnlab.graph import (
     edit,
     homogeneous,
     message_passing,
+    placement,
     queries,
     subgraph,
     transform,
@@ -334,112 +335,6 @@ class Graph:
     def _ids(self, ids: torch.Tensor) -> torch.Tensor:
         return ids.to(self._idtype)
 
-    def long(self) -> Graph:
-        """Return the same graph with int64 IDs."""
-        return self._with_idtype(torch.int64)
-
-    def int(self) -> Graph:
-        """Return the same graph with int32 IDs."""
-        return self._with_idtype(torch.int32)
-
-    def _with_idtype(self, idtype: torch.dtype) -> Graph:
-        largest = max([self.num_src_nodes(), *(r.num_edges for r in self._relations.values())])
-        if idtype is torch.int32 and largest > torch.iinfo(torch.int32).max:
-            raise InvalidInput(f"{largest} nodes or edges do not fit into int32 IDs; use .long()")
-        twin = self.local_var()
-        twin._idtype = idtype
-        return twin
-
-    def to(self, device: Any, **kwargs: Any) -> Graph:
-        """Return the graph with structure and features on a device.
-
-        Parameters
-        ----------
-        device : torch.device, str or int
-            As in torch; an int is a GPU.
-        """
-        device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
-        if device == self._device:
-            return self
-        if device.type == "cuda" and device.index is None:
-            device = torch.device("cuda", torch.cuda.current_device())
-        twin = self._shallow()
-        twin._device = device
-        twin._relations = {name: relation.to(device) for name, relation in self._relations.items()}
-        same_side = self._dst_frames is self._src_frames
-        twin._src_frames = {name: frame.to(device) for name, frame in self._src_frames.items()}
-        twin._dst_frames = (
-            twin._src_frames
-            if same_side
-            else {name: frame.to(device) for name, frame in self._dst_frames.items()}
-        )
-        twin._edge_frames = {name: frame.to(device) for name, frame in self._edge_frames.items()}
-        return twin
-
-    def cpu(self) -> Graph:
-        """Return the graph in main memory."""
-        return self.to("cpu")
-
-    def formats(self, formats: str | list[str] | None = None) -> Any:
-        """Tell which sparse formats exist, or return a graph restricted to some.
-
-        Parameters
-        ----------
-        formats : str or list of str, optional
-            Of "coo", "csr", "csc".
-
-        Returns
-        -------
-        dict or Graph
-            Without argument ``{"created": […], "not created": […]}``.
-        """
-        if formats is None:
-            allowed = self._formats or ["coo", "csr", "csc"]
-            made = [r.created() for r in self._relations.values()]
-            created = [name for name in allowed if all(name in names for names in made)]
-            return {"created": created, "not created": [f for f in allowed if f not in created]}
-        wanted = [formats] if isinstance(formats, str) else list(formats)
-        unknown = set(wanted) - {"coo", "csr", "csc"}
-        if unknown or not wanted:
-            raise InvalidInput(
-                f"unknown sparse format {sorted(unknown)}; choose from coo, csr, csc"
-            )
-        twin = self.local_var()
-        twin._formats = wanted
-        twin._relations = {name: r.only(wanted) for name, r in self._relations.items()}
-        return twin
-
-    def create_formats_(self) -> Graph:
-        """Make every sparse format now, for instance before a fork, so that children share them."""
-        for relation in self._relations.values():
-            relation.create_formats()
-        return self
-
-    def share_memory(self) -> Graph:
-        """Move structure and features into shared memory in place, and return the graph.
-
-        Processes that get the graph afterwards, forked or fresh, map the same memory.
-        """
-        for relation in self._relations.values():
-            for tensor in relation.tensors():
-                tensor.share_memory_()
-        for frames in (self._src_frames, self._dst_frames, self._edge_frames):
-            for frame in frames.values():
-                for name in frame:
-                    frame[name].share_memory_()
-        return self
-
-    def pin_memory_(self) -> Graph:
-        """Pin structure and features for fast copies to a GPU, and return the graph."""
-        if not torch.cuda.is_available():
-            raise InvalidInput("pin_memory_() needs a CUDA device; none is available here")
-        self._relations = {name: relation.pinned() for name, relation in self._relations.items()}
-        for frames in (self._src_frames, self._dst_frames, self._edge_frames):
-            for frame in frames.values():
-                for name in frame:
-                    frame[name] = frame[name].pin_memory()
-        return self
-
     # ------------------------------------------------------------------ looks
     def __getitem__(self, etype: str | EdgeType) -> Graph:
         """Return the part of the graph with one edge type; features are shared with this graph."""
@@ -458,8 +353,8 @@ class Graph:
         if self.is_homogeneous:
             return (
                 f"Graph(num_nodes={self.num_nodes()}, num_edges={self.num_edges()},\n"
-                f"      ndata_schemes={_schemes(self.ndata)}\n"
-                f"      edata_schemes={_schemes(self.edata)})"
+                f"      ndata_schemes={self.ndata.scheme()}\n"
+                f"      edata_schemes={self.edata.scheme()})"
             )
         nodes = {name: frame.num_rows for name, frame in self._node_frames().items()}
         return f"Graph(num_nodes={nodes},\n      {self._repr_edges()})"
@@ -482,6 +377,15 @@ class Graph:
         return to_networkx(self, *args, **kwargs)
 
     # -------------------------------------------------- functions as methods
+    long = placement.as_int64
+    int = placement.as_int32
+    to = placement.to
+    cpu = placement.cpu
+    formats = placement.formats
+    create_formats_ = placement.create_formats_
+    share_memory = placement.share_memory
+    pin_memory_ = placement.pin_memory_
+
     in_degrees = queries.in_degrees
     out_degrees = queries.out_degrees
     find_edges = queries.find_edges
@@ -554,7 +458,3 @@ def _sides(
         return frames, frames
     sources = {ntype: frame for ntype, frame in frames.items() if ntype not in targets}
     return sources, {ntype: frame for ntype, frame in frames.items() if ntype in targets}
-
-
-def _schemes(frame: Frame) -> str:
-    return "{" + ", ".join(f"{name!r}: {text}" for name, text in frame.scheme().items()) + "}"

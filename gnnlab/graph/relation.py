@@ -9,6 +9,7 @@ Inside, IDs are int32 wherever they fit: half the memory and half the traffic of
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -64,10 +65,10 @@ class Adjacency:
                 self._eids = torch.from_numpy(grouped)
         return self._eids
 
-    def to(self, device: torch.device) -> Adjacency:
-        """Return a copy on another device, with its edge IDs."""
-        eids = None if self.ordered else self.eids.to(device)
-        return Adjacency(self.indptr.to(device), self.indices.to(device), eids)
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Adjacency:
+        """Return a copy of changed tensors, with its edge IDs."""
+        eids = None if self.ordered else change(self.eids)
+        return Adjacency(change(self.indptr), change(self.indices), eids)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Adjacency, (self.indptr, self.indices, None if self.ordered else self.eids)
@@ -182,10 +183,12 @@ class Relation:
         indptr, indices = map(torch.from_numpy, sorted_)
         return Adjacency(indptr, indices, keys=keys)
 
-    def create_formats(self) -> None:
-        """Make all formats and their edge IDs now, so that forked children share them."""
-        self.coo()
-        _ = self.csc().eids, self.csr().eids
+    def create_formats(self, formats: Iterable[str] = ("coo", "csc", "csr")) -> None:
+        """Make formats and their edge IDs now, so that forked children share them."""
+        for name in formats:
+            made = getattr(self, name)()
+            if name != "coo":
+                _ = made.eids
 
     # ---------------------------------------------------------------- queries
     def in_degrees(self) -> torch.Tensor:
@@ -207,20 +210,16 @@ class Relation:
         coo = None if self._coo is None else (self._coo[1], self._coo[0])
         return Relation(self.num_dst, self.num_src, coo, self._csr, self._csc)
 
-    def to(self, device: torch.device) -> Relation:
-        """Return a copy on another device."""
-        coo = None if self._coo is None else (self._coo[0].to(device), self._coo[1].to(device))
-        csc = None if self._csc is None else self._csc.to(device)
-        csr = None if self._csr is None else self._csr.to(device)
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Relation:
+        """Return a copy of changed tensors: on another device, or pinned."""
+        coo = None if self._coo is None else (change(self._coo[0]), change(self._coo[1]))
+        csc = None if self._csc is None else self._csc.map(change)
+        csr = None if self._csr is None else self._csr.map(change)
         return Relation(self.num_src, self.num_dst, coo, csc, csr)
 
-    def pinned(self) -> Relation:
-        """Return a copy in pinned main memory."""
-        for tensor in (copy := Relation(*self.__reduce__()[1])).tensors():
-            torch.cuda.check_error(
-                int(torch.cuda.cudart().cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0))
-            )
-        return copy
+    def to(self, device: torch.device) -> Relation:
+        """Return a copy on another device."""
+        return self.map(lambda tensor: tensor.to(device))
 
     def tensors(self) -> list[torch.Tensor]:
         """All index tensors that exist now, for moving them into shared memory."""

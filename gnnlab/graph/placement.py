@@ -1,0 +1,126 @@
+"""Where a graph lives and how wide its IDs are: devices, dtypes, sparse formats, shared memory.
+
+Functions of a graph; :class:`Graph` offers each as a method.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gnnlab.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+
+def as_int64(graph: Graph) -> Graph:
+    """Return the same graph with int64 IDs."""
+    return _with_idtype(graph, torch.int64)
+
+
+def as_int32(graph: Graph) -> Graph:
+    """Return the same graph with int32 IDs."""
+    return _with_idtype(graph, torch.int32)
+
+
+def _with_idtype(graph: Graph, idtype: torch.dtype) -> Graph:
+    largest = max([graph.num_src_nodes(), *(r.num_edges for r in graph._relations.values())])
+    if idtype is torch.int32 and largest > torch.iinfo(torch.int32).max:
+        raise InvalidInput(f"{largest} nodes or edges do not fit into int32 IDs; use .long()")
+    twin = graph.local_var()
+    twin._idtype = idtype
+    return twin
+
+
+def to(graph: Graph, device: Any, **kwargs: Any) -> Graph:
+    """Return the graph with structure and features on a device.
+
+    Parameters
+    ----------
+    device : torch.device, str or int
+        As in torch; an int is a GPU.
+    """
+    device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    if device == graph._device:
+        return graph
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", torch.cuda.current_device())
+    twin = graph._shallow()
+    twin._device = device
+    twin._relations = {name: relation.to(device) for name, relation in graph._relations.items()}
+    twin._src_frames = {name: frame.to(device) for name, frame in graph._src_frames.items()}
+    twin._dst_frames = twin._src_frames
+    if graph._dst_frames is not graph._src_frames:
+        twin._dst_frames = {name: frame.to(device) for name, frame in graph._dst_frames.items()}
+    twin._edge_frames = {name: frame.to(device) for name, frame in graph._edge_frames.items()}
+    return twin
+
+
+def cpu(graph: Graph) -> Graph:
+    """Return the graph in main memory."""
+    return to(graph, "cpu")
+
+
+def formats(graph: Graph, formats: str | list[str] | None = None) -> Any:
+    """Tell which sparse formats exist, or return a graph restricted to some.
+
+    Parameters
+    ----------
+    formats : str or list of str, optional
+        Of "coo", "csr", "csc".
+
+    Returns
+    -------
+    dict or Graph
+        Without argument ``{"created": […], "not created": […]}``.
+    """
+    if formats is None:
+        allowed = graph._formats or ["coo", "csr", "csc"]
+        made = [r.created() for r in graph._relations.values()]
+        created = [name for name in allowed if all(name in names for names in made)]
+        return {"created": created, "not created": [f for f in allowed if f not in created]}
+    wanted = [formats] if isinstance(formats, str) else list(formats)
+    unknown = set(wanted) - {"coo", "csr", "csc"}
+    if unknown or not wanted:
+        raise InvalidInput(f"unknown sparse format {sorted(unknown)}; choose from coo, csr, csc")
+    twin = graph.local_var()
+    twin._formats = wanted
+    twin._relations = {name: r.only(wanted) for name, r in graph._relations.items()}
+    return twin
+
+
+def create_formats_(graph: Graph) -> Graph:
+    """Make all allowed sparse formats now, for instance before a fork: children share them."""
+    for relation in graph._relations.values():
+        relation.create_formats(graph._formats or ("coo", "csc", "csr"))
+    return graph
+
+
+def share_memory(graph: Graph) -> Graph:
+    """Move structure and features into shared memory in place, and return the graph.
+
+    Processes that get the graph afterwards, forked or fresh, map the same memory.
+    """
+    for relation in graph._relations.values():
+        for tensor in relation.tensors():
+            tensor.share_memory_()
+    for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
+        for frame in frames.values():
+            for name in frame:
+                frame[name].share_memory_()
+    return graph
+
+
+def pin_memory_(graph: Graph) -> Graph:
+    """Pin structure and features for fast copies to a GPU, and return the graph."""
+    if not torch.cuda.is_available():
+        raise InvalidInput("pin_memory_() needs a CUDA device; none is available here")
+    relations = graph._relations.items()
+    graph._relations = {name: r.map(torch.Tensor.pin_memory) for name, r in relations}
+    for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
+        for frame in frames.values():
+            for name in frame:
+                frame[name] = frame[name].pin_memory()
+    return graph
