@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from gnnlab import sampling
 from gnnlab.errors import DGLError, GNNLabError, InvalidInput, NotFound, OutOfRange
 from gnnlab.graph.block import Block, to_block
 from gnnlab.graph.construct import graph, heterograph, rand_graph
@@ -32,6 +33,8 @@ __version__ = "0.1.0"
 
 # Names that live in modules which few programs need; each is loaded when it is first asked for.
 _MODULES = {
+    "gnnlab.dataloading.features": "set_dst_lazy_features set_edge_lazy_features "
+    "set_node_lazy_features set_src_lazy_features",
     "gnnlab.graph.batch": "batch broadcast_edges broadcast_nodes unbatch",
     "gnnlab.graph.cast": "to_bfloat16 to_double to_float to_half",
     "gnnlab.graph.compact": "compact_graphs khop_in_subgraph khop_out_subgraph reorder_graph",
@@ -56,6 +59,16 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"gnnlab.{name}")
     raise AttributeError(f"gnnlab has no {name!r}; dir(gnnlab) lists what it has")
+
+
+def _in_sampling(name: str) -> Any:
+    """Find what DGL's guide looks for in ``gnnlab.sampling`` on the floor above."""
+    if name in ("MultiLayerNeighborSampler", "NodeDataLoader"):
+        return getattr(importlib.import_module("gnnlab.dataloading"), name)
+    raise AttributeError(f"gnnlab.sampling has no {name!r}; it has {', '.join(sampling.__all__)}")
+
+
+vars(sampling)["__getattr__"] = _in_sampling
 
 
 def __dir__() -> list[str]:

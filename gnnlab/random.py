@@ -12,7 +12,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["base_seed", "fold", "next_key", "seed", "stream"]
+import torch
+
+__all__ = ["base_seed", "fold", "generator", "next_key", "seed", "stream"]
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -99,6 +101,29 @@ def next_key() -> int:
     if current is not None:
         current[1] += 1
         return fold(current[0], current[1])
+    worker = torch.utils.data.get_worker_info()
     with _lock:
         _calls += 1
-        return fold(_base, _calls)
+        # A worker process of torch inherits the count, so that of several would be the same.
+        name = (_base, _calls) if worker is None else (_base, _calls, worker.seed)
+        return fold(*name)
+
+
+def generator(device: torch.device | str = "cpu") -> torch.Generator:
+    """Make a generator for torch's random functions, seeded with the key of the next call.
+
+    A sampler that draws with it is a function of (seed, epoch, batch), as the library's are: a
+    loader makes the same batches in its own thread and in worker processes.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.random import generator, stream
+    >>> with stream(0, 1, 2):
+    ...     first = torch.randperm(5, generator=generator())
+    >>> with stream(0, 1, 2):
+    ...     again = torch.randperm(5, generator=generator())
+    >>> torch.equal(first, again)
+    True
+    """
+    return torch.Generator(device).manual_seed(next_key() & (2**63 - 1))

@@ -1,5 +1,17 @@
 """Floor 4: samplers and loaders, which turn a large graph into mini-batches."""
 
+from gnnlab.dataloading import negative_sampler
+from gnnlab.dataloading.edges import (
+    EdgeDataLoader,
+    EdgePredictionSampler,
+    as_edge_prediction_sampler,
+)
+from gnnlab.dataloading.features import (
+    set_dst_lazy_features,
+    set_edge_lazy_features,
+    set_node_lazy_features,
+    set_src_lazy_features,
+)
 from gnnlab.dataloading.inference import full_neighbor_blocks
 from gnnlab.dataloading.loader import DataLoader, NodeDataLoader
 from gnnlab.dataloading.sampler import (
@@ -13,10 +25,18 @@ from gnnlab.dataloading.sampler import (
 __all__ = [
     "BlockSampler",
     "DataLoader",
+    "EdgeDataLoader",
+    "EdgePredictionSampler",
     "MultiLayerFullNeighborSampler",
     "MultiLayerNeighborSampler",
     "NeighborSampler",
     "NodeDataLoader",
     "Sampler",
+    "as_edge_prediction_sampler",
     "full_neighbor_blocks",
+    "negative_sampler",
+    "set_dst_lazy_features",
+    "set_edge_lazy_features",
+    "set_node_lazy_features",
+    "set_src_lazy_features",
 ]

@@ -8,12 +8,19 @@ from typing import Any
 
 import torch
 
-from gnnlab.graph.block import Block
 from gnnlab.graph.frame import Deferred, Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID
 
-__all__ = ["attach_features", "fetch_ahead"]
+__all__ = [
+    "attach_features",
+    "fetch_ahead",
+    "graphs_in",
+    "set_dst_lazy_features",
+    "set_edge_lazy_features",
+    "set_node_lazy_features",
+    "set_src_lazy_features",
+]
 
 
 def graphs_in(batch: Any) -> Iterator[Graph]:
@@ -66,20 +73,61 @@ def _rows(source: Frame, name: str, ids: torch.Tensor | Deferred) -> torch.Tenso
     return source.gather(name, ids() if isinstance(ids, Deferred) else ids)
 
 
-def fetch_ahead(sampler: Any, batch: Any) -> None:
-    """Read the features that a sampler names now, rather than when the model asks."""
-    node, label, edge = (
-        getattr(sampler, f"prefetch_{kind}", None) or []
-        for kind in ("node_feats", "labels", "edge_feats")
-    )
-    if not (node or label or edge):
-        return
-    blocks = [part for part in graphs_in(batch) if isinstance(part, Block)]
-    if blocks:
-        _read(blocks[0]._src_frames, node)
-        _read(blocks[-1]._dst_frames, label)
-    for block in blocks:
-        _read(block._edge_frames, edge)
+def set_src_lazy_features(g: Graph, feature_names: Any) -> None:
+    """Name features of source nodes that a loader shall fetch ahead; for samplers of your own.
+
+    Features follow into a mini-batch in any case, when they are first read. A loader that samples
+    in a thread reads the named ones there, so that the model does not wait for them.
+
+    Parameters
+    ----------
+    g : Graph or Block
+        Of the mini-batch, with original IDs.
+    feature_names : list of str, or dict of lists by type
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> class Parts(dgl.dataloading.Sampler):
+    ...     def sample(self, g, indices):
+    ...         part = g.subgraph(indices)
+    ...         dgl.set_node_lazy_features(part, ["x"])
+    ...         return part
+    >>> g = dgl.rand_graph(10, 30)
+    >>> g.ndata["x"] = torch.arange(10)
+    >>> next(iter(dgl.dataloading.DataLoader(g, [4, 2], Parts(), batch_size=2))).ndata["x"]
+    tensor([4, 2])
+
+    References
+    ----------
+    DGL user guide, chapter 6.8, "Feature Prefetching".
+    """
+    _name(g, "_src_frames", feature_names)
+
+
+def set_dst_lazy_features(g: Graph, feature_names: Any) -> None:
+    """Name features of destination nodes to fetch ahead; see :func:`set_src_lazy_features`."""
+    _name(g, "_dst_frames", feature_names)
+
+
+def set_edge_lazy_features(g: Graph, feature_names: Any) -> None:
+    """Name features of edges to fetch ahead; see :func:`set_src_lazy_features`."""
+    _name(g, "_edge_frames", feature_names)
+
+
+set_node_lazy_features = set_src_lazy_features
+
+
+def _name(g: Graph, frames: str, feature_names: Any) -> None:
+    # Kept on the graph, so that the names come back from a worker process with it.
+    vars(g).setdefault("_fetch_ahead", []).append((frames, feature_names))
+
+
+def fetch_ahead(batch: Any) -> None:
+    """Read the features that a sampler has named now, rather than when the model asks."""
+    for part in graphs_in(batch):
+        for frames, names in vars(part).pop("_fetch_ahead", ()):
+            _read(getattr(part, frames), names)
 
 
 def _read(frames: Mapping[Any, Frame], names: Iterable[str] | Mapping[Any, Iterable[str]]) -> None:

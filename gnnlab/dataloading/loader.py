@@ -126,6 +126,7 @@ class DataLoader:
         if num_workers < 0:
             raise InvalidInput(f"num_workers must not be negative; found {num_workers}")
         self.graph, self.graph_sampler = graph, sampler
+        self._graphs = [graph]
         self.indices = _read_indices(graph, indices)
         self.device = graph.device if device is None else _read_device(device)
         self.use_ddp, self.ddp_seed = use_ddp, ddp_seed
@@ -219,9 +220,12 @@ class DataLoader:
         with random.stream(key, number):
             return self.graph_sampler.sample(self.graph, seeds)
 
-    def _finish(self, batch: Any) -> Any:
+    def _attach(self, batch: Any) -> None:
         attach_features(self.graph, batch)
-        fetch_ahead(self.graph_sampler, batch)
+
+    def _finish(self, batch: Any) -> Any:
+        self._attach(batch)
+        fetch_ahead(batch)
         if self.device.type == "cuda":
             batch = to_device(batch, self.device)
         return batch
@@ -244,8 +248,9 @@ class DataLoader:
 
     def _from_workers(self, names: list[Any]) -> Iterator[Any]:
         if self._workers is None:
-            for relation in self.graph._relations.values():
-                _ = relation.coo(), relation.csc().eids  # made once here, not once in each worker
+            for graph in self._graphs:
+                for relation in graph._relations.values():
+                    _ = relation.coo(), relation.csc().eids  # once here, not once in each worker
             self._workers = torch.utils.data.DataLoader(
                 _SamplingTask(self.graph, self.graph_sampler),
                 batch_size=None,

@@ -19,6 +19,12 @@ from typing import Any
 import torch
 
 from gnnlab import kernels
+from gnnlab.dataloading.features import (
+    graphs_in,
+    set_dst_lazy_features,
+    set_edge_lazy_features,
+    set_src_lazy_features,
+)
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.block import Block, to_block
 from gnnlab.graph.frame import Deferred, Frame
@@ -159,9 +165,17 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
                 simplify({t: f[NID] for t, f in last._dst_frames.items()}),
                 result,
             )
+        self._name_features([part for part in graphs_in(result) if part.is_block])
         if self.output_device is None:
             return result
         return to_device(result, torch.device(self.output_device))
+
+    def _name_features(self, blocks: list[Graph]) -> None:
+        if blocks:
+            set_src_lazy_features(blocks[0], self.prefetch_node_feats)
+            set_dst_lazy_features(blocks[-1], self.prefetch_labels)
+        for block in blocks:
+            set_edge_lazy_features(block, self.prefetch_edge_feats)
 
 
 def read_seeds(g: Graph, nodes: Any) -> Any:

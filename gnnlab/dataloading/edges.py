@@ -1,0 +1,292 @@
+"""Mini-batches of edges: for classifying edges, and for predicting links.
+
+The seeds are edges. A mini-batch holds a small graph of these edges, for link prediction another
+one of negative pairs on the same nodes, and the blocks that compute those nodes. A model gets node
+representations from the blocks and scores both graphs by ``apply_edges``.
+
+One trap: the edge that is to be predicted must not be among the edges that the representations are
+computed from, nor its reverse edge. ``exclude`` says which edges the blocks leave out.
+
+References
+----------
+DGL user guide, chapters 6.2 and 6.3.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+
+from gnnlab.dataloading.exclude import Exclusion
+from gnnlab.dataloading.features import attach_features, set_edge_lazy_features
+from gnnlab.dataloading.loader import DataLoader
+from gnnlab.dataloading.negative_sampler import graph_of_pairs
+from gnnlab.dataloading.sampler import BlockSampler, Sampler, simplify, to_device
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.compact import compact_graphs
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import edge_dict, read_ids
+from gnnlab.graph.names import EID, NID
+
+__all__ = ["EdgeDataLoader", "EdgePredictionSampler", "as_edge_prediction_sampler"]
+
+
+class CannotExclude(InvalidInput, TypeError):
+    """A sampler of nodes has no way to be told which edges to leave out."""
+
+
+class EdgePredictionSampler(Sampler):
+    """Make mini-batches of edges with a sampler of nodes; see :func:`as_edge_prediction_sampler`.
+
+    Parameters
+    ----------
+    g_sampling : Graph, optional
+        Sample the blocks on this graph, which has the same nodes but edges (and edge IDs) of its
+        own, for instance the training edges alone.
+    """
+
+    def __init__(
+        self,
+        sampler: Any,
+        exclude: Any = None,
+        reverse_eids: Any = None,
+        reverse_etypes: Any = None,
+        negative_sampler: Any = None,
+        prefetch_labels: Any = None,
+        *,
+        g_sampling: Graph | None = None,
+    ) -> None:
+        _check_sampler(sampler, exclude)
+        if negative_sampler is not None and not callable(negative_sampler):
+            raise InvalidInput(
+                "negative_sampler must be callable as negative_sampler(g, eids), for instance "
+                f"gnnlab.dataloading.negative_sampler.Uniform(5); found {negative_sampler!r}"
+            )
+        self.sampler = sampler
+        self.exclusion = Exclusion(exclude, reverse_eids, reverse_etypes)
+        self.negative_sampler, self.g_sampling = negative_sampler, g_sampling
+        self.prefetch_labels = prefetch_labels or []
+
+    @property
+    def pure(self) -> bool:
+        """Whether a loader may sample ahead in another thread: no part is code of the user's."""
+        parts = [self.sampler, *filter(None, [self.negative_sampler])]
+        return not callable(self.exclusion.mode) and all(
+            getattr(part, "pure", False) for part in parts
+        )
+
+    def sample(self, g: Graph, seed_edges: Any) -> Any:
+        """Make a mini-batch.
+
+        Parameters
+        ----------
+        g : Graph
+        seed_edges : IDs, or dict of IDs by edge type
+
+        Returns
+        -------
+        input_nodes : torch.Tensor or dict
+            Sources of the first block: whose features are needed.
+        pair_graph : Graph
+            The seed edges in the order given, and their ends. ``edata[EID]`` and ``ndata[NID]``
+            hold original IDs; the last block's destinations are its nodes.
+        neg_graph : Graph
+            The negative pairs, on the same nodes. Only with a negative sampler.
+        blocks : list of Block
+        """
+        seeds = {
+            etype: read_ids(ids, g.num_edges(etype), "edge", g.device)
+            for etype, ids in edge_dict(g, seed_edges).items()
+        }
+        given = seeds if isinstance(seed_edges, dict) else simplify(seeds)
+        graphs = [g.edge_subgraph(seeds, relabel_nodes=False)]
+        if self.negative_sampler is not None:
+            graphs.append(graph_of_pairs(g, self.negative_sampler(g, given), list(seeds)))
+        # Features would only be in the way here: a loader lets them follow by ID.
+        graphs = compact_graphs(graphs, copy_ndata=False, copy_edata=False)
+        pair_graph = graphs[0]
+        for etype, frame in pair_graph._edge_frames.items():
+            frame[EID] = g._ids(seeds.get(etype, torch.empty(0, device=g.device)))
+        set_edge_lazy_features(pair_graph, self.prefetch_labels)
+        nodes = simplify({ntype: frame[NID] for ntype, frame in pair_graph._src_frames.items()})
+        excluded = self.exclusion(g, given)
+        extra = () if excluded is None else (excluded,)
+        sampled = self.sampler.sample(self.g_sampling or g, nodes, *extra)
+        device = getattr(self.sampler, "output_device", None)
+        if device is not None:
+            graphs = to_device(graphs, torch.device(device))
+        return sampled[0], *graphs, sampled[-1]
+
+
+def as_edge_prediction_sampler(
+    sampler: Any,
+    exclude: Any = None,
+    reverse_eids: Any = None,
+    reverse_etypes: Any = None,
+    negative_sampler: Any = None,
+    prefetch_labels: Any = None,
+) -> EdgePredictionSampler:
+    """Turn a sampler of nodes into one of edges, for a :class:`DataLoader` over edge IDs.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        For instance a :class:`NeighborSampler`; computes the ends of the edges.
+    exclude : {None, "self", "reverse_id", "reverse_types"} or callable
+        Which edges the blocks leave out:
+
+        * None: none;
+        * "self": the edges of the mini-batch;
+        * "reverse_id": these and their reverse edges, where edge ``e`` has the reverse edge
+          ``reverse_eids[e]`` of the same type;
+        * "reverse_types": these and their reverse edges, where edge ``e`` of type ``t`` has the
+          reverse edge ``e`` of type ``reverse_etypes[t]`` (types that are not named have none);
+        * a callable gets the mini-batch's edges (a tensor, or a dict of tensors by canonical edge
+          type) and returns all edges to leave out, in the same form.
+    reverse_eids : tensor of shape (E,), or dict of them by edge type, optional
+    reverse_etypes : dict, optional
+        Edge type → reverse edge type.
+    negative_sampler : callable, optional
+        ``negative_sampler(g, eids)`` returns pairs (src, dst), or a dict of them by edge type; see
+        :mod:`gnnlab.dataloading.negative_sampler`. Without one there is no ``neg_graph``: for
+        classifying edges.
+    prefetch_labels : list of str or dict, optional
+        Features of the mini-batch's edges that a loader fetches ahead.
+
+    Returns
+    -------
+    EdgePredictionSampler
+        Mini-batches ``(input_nodes, pair_graph, neg_graph, blocks)``, or without a negative sampler
+        ``(input_nodes, pair_graph, blocks)``.
+
+    Raises
+    ------
+    TypeError
+        ``sampler.sample`` takes no edges to leave out.
+
+    Examples
+    --------
+    Edges 0 to 3 lead around a ring, edges 4 to 7 lead back.
+
+    >>> import gnnlab as dgl, torch
+    >>> g = dgl.graph(([0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]))
+    >>> sampler = dgl.dataloading.as_edge_prediction_sampler(
+    ...     dgl.dataloading.NeighborSampler([-1]),
+    ...     exclude="reverse_id",
+    ...     reverse_eids=(torch.arange(8) + 4) % 8,
+    ...     negative_sampler=dgl.dataloading.negative_sampler.Uniform(2),
+    ... )
+    >>> input_nodes, pair_graph, neg_graph, blocks = sampler.sample(g, [0])
+    >>> pair_graph.num_edges(), neg_graph.num_edges()
+    (1, 2)
+    >>> 0 in blocks[0].edata[dgl.EID], 4 in blocks[0].edata[dgl.EID]
+    (False, False)
+
+    References
+    ----------
+    DGL user guide, chapters 6.2 and 6.3.
+    """
+    return EdgePredictionSampler(
+        sampler, exclude, reverse_eids, reverse_etypes, negative_sampler, prefetch_labels
+    )
+
+
+class EdgeDataLoader(DataLoader):
+    """:class:`DataLoader` over edges, with the older order of arguments.
+
+    Parameters
+    ----------
+    g : Graph
+    eids : tensor, numpy array, list, or dict of them by edge type
+        Seed edges.
+    block_sampler : Sampler
+        Computes the ends of the edges. ``graph_sampler`` is its newer name.
+    device : torch.device, optional
+    g_sampling : Graph, optional
+        Sample the blocks on this graph instead of ``g``: the same nodes, edges of its own.
+    exclude, reverse_eids, reverse_etypes, negative_sampler
+        As for :func:`as_edge_prediction_sampler`.
+    **kwargs
+        As for :class:`DataLoader`.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.rand_graph(100, 1000)
+    >>> loader = dgl.dataloading.EdgeDataLoader(
+    ...     g,
+    ...     range(1000),
+    ...     dgl.dataloading.MultiLayerNeighborSampler([4, 4]),
+    ...     exclude="self",
+    ...     negative_sampler=dgl.dataloading.negative_sampler.Uniform(5),
+    ...     batch_size=250,
+    ...     shuffle=True,
+    ... )
+    >>> for input_nodes, pair_graph, neg_graph, blocks in loader:
+    ...     print(pair_graph.num_edges(), neg_graph.num_edges())
+    250 1250
+    250 1250
+    250 1250
+    250 1250
+    """
+
+    def __init__(
+        self,
+        g: Graph,
+        eids: Any,
+        block_sampler: Any = None,
+        device: Any = None,
+        g_sampling: Graph | None = None,
+        exclude: Any = None,
+        reverse_eids: Any = None,
+        reverse_etypes: Any = None,
+        negative_sampler: Any = None,
+        *,
+        graph_sampler: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        g_sampling = None if g_sampling is g else g_sampling
+        if g_sampling is not None and isinstance(exclude, str):
+            raise InvalidInput(
+                f"exclude={exclude!r} names edges of g, but blocks are sampled on g_sampling, "
+                "whose edges have other IDs; build g_sampling without the seed edges, or leave it "
+                "out"
+            )
+        self.g_sampling = g if g_sampling is None else g_sampling
+        sampler = EdgePredictionSampler(
+            block_sampler if graph_sampler is None else graph_sampler,
+            exclude,
+            reverse_eids,
+            reverse_etypes,
+            negative_sampler,
+            g_sampling=g_sampling,
+        )
+        super().__init__(g, eids, sampler, device, **kwargs)
+        self._graphs = [g, self.g_sampling]
+
+    def _attach(self, batch: Any) -> None:
+        *pairs, blocks = batch
+        attach_features(self.graph, pairs)
+        attach_features(self.g_sampling, blocks)
+
+
+def _check_sampler(sampler: Any, exclude: Any) -> None:
+    if not hasattr(sampler, "sample"):
+        raise InvalidInput(
+            f"the sampler needs a method sample(g, nodes, exclude_eids=None); found "
+            f"{type(sampler).__name__}. Use for instance gnnlab.dataloading.NeighborSampler"
+        )
+    methods = [sampler.sample]
+    if exclude is not None and isinstance(sampler, BlockSampler):
+        methods.append(sampler.sample_blocks)
+    for method in methods:
+        try:
+            inspect.signature(method).bind("g", "nodes", "edges")
+        except TypeError:
+            raise CannotExclude(
+                f"{type(sampler).__name__}.{method.__name__}{inspect.signature(method)} cannot "
+                "leave out the edges that are to be predicted; give it a third argument "
+                "exclude_eids=None and leave those edges out"
+            ) from None

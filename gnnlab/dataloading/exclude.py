@@ -1,0 +1,111 @@
+"""Which edges a mini-batch of edges must not look at.
+
+A model that predicts an edge from a neighborhood which contains it learns to look it up. The same
+holds for the reverse edge, where a graph has both. So the sampled blocks leave them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import edge_dict
+from gnnlab.graph.names import EdgeType, describe
+
+__all__ = ["Exclusion"]
+
+_MODES = ("self", "reverse_id", "reverse_types")
+
+
+class Exclusion:
+    """Find the edges to leave out for a mini-batch of edges.
+
+    Parameters
+    ----------
+    mode : {None, "self", "reverse_id", "reverse_types"} or callable
+    reverse_eids : tensor of shape (E,), or dict of them by edge type, optional
+    reverse_etypes : dict, optional
+        See :func:`gnnlab.dataloading.as_edge_prediction_sampler`.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> from gnnlab.dataloading.exclude import Exclusion
+    >>> g = dgl.graph(([0, 1, 1, 2], [1, 2, 0, 1]))
+    >>> Exclusion("reverse_id", reverse_eids=[2, 3, 0, 1])(g, torch.tensor([0, 3]))
+    tensor([0, 3, 2, 1])
+    """
+
+    def __init__(self, mode: Any, reverse_eids: Any = None, reverse_etypes: Any = None) -> None:
+        if not (mode is None or callable(mode) or mode in _MODES):
+            raise InvalidInput(
+                f"exclude must be None, {describe(_MODES)} or a callable; found {mode!r}"
+            )
+        if mode == "reverse_id" and reverse_eids is None:
+            raise InvalidInput(
+                "exclude='reverse_id' needs reverse_eids: the ID of each edge's reverse edge"
+            )
+        if mode == "reverse_types" and not isinstance(reverse_etypes, Mapping):
+            raise InvalidInput(
+                "exclude='reverse_types' needs reverse_etypes: a dict edge type → reverse edge type"
+            )
+        if isinstance(reverse_eids, Mapping):
+            reverse_eids = {etype: as_tensor(ids) for etype, ids in reverse_eids.items()}
+        elif reverse_eids is not None:
+            reverse_eids = as_tensor(reverse_eids)
+        self.mode, self.reverse_eids, self.reverse_etypes = mode, reverse_eids, reverse_etypes
+
+    def __call__(self, g: Graph, edges: Any) -> Any:
+        """Return the edges to leave out, in the form in which the edges are given, or None.
+
+        Parameters
+        ----------
+        g : Graph
+        edges : torch.Tensor, or dict of torch.Tensor by canonical edge type
+            The mini-batch.
+        """
+        if self.mode is None or self.mode == "self":
+            return None if self.mode is None else edges
+        if callable(self.mode):
+            return self.mode(edges)
+        found = {etype: [ids] for etype, ids in edge_dict(g, edges).items()}
+        for etype, (ids, *_) in list(found.items()):
+            if self.mode == "reverse_id":
+                mapping = self._reverse_eids(g, etype)
+                found[etype].append(mapping[ids.to(mapping.device)].to(ids))
+            else:
+                found.setdefault(self._reverse_type(g, etype), []).append(ids)
+        joined = {etype: torch.cat(ids) for etype, ids in found.items()}
+        return joined if isinstance(edges, dict) else next(iter(joined.values()))
+
+    def _reverse_eids(self, g: Graph, etype: EdgeType) -> torch.Tensor:
+        given = edge_dict(g, self.reverse_eids)
+        if etype not in given:
+            raise NotFound(
+                f"reverse_eids has no entry for edge type {etype}; it has {describe(given)}"
+            )
+        mapping: torch.Tensor = given[etype]
+        if mapping.shape != (g.num_edges(etype),) or mapping.dtype.is_floating_point:
+            raise InvalidInput(
+                f"reverse_eids of edge type {etype} needs one edge ID per edge, shape "
+                f"({g.num_edges(etype)},); found {mapping.dtype} of shape {tuple(mapping.shape)}"
+            )
+        return mapping
+
+    def _reverse_type(self, g: Graph, etype: EdgeType) -> EdgeType:
+        pairs = {g.to_canonical_etype(one): other for one, other in self.reverse_etypes.items()}
+        if etype not in pairs:
+            return etype
+        partner = g.to_canonical_etype(pairs[etype])
+        if g.num_edges(partner) != g.num_edges(etype):
+            raise InvalidInput(
+                "with 'reverse_types' a reverse edge has the same ID, but there are "
+                f"{g.num_edges(etype)} edges of type {etype} and {g.num_edges(partner)} of type "
+                f"{partner}; exclude by 'reverse_id' or by a callable"
+            )
+        return partner
