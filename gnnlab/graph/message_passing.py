@@ -89,7 +89,7 @@ class NodeBatch:
     def __init__(
         self, frame: Frame, nodes: torch.Tensor | None, mailbox: dict[str, torch.Tensor]
     ) -> None:
-        self._nodes = torch.arange(frame.num_rows) if nodes is None else nodes
+        self._nodes = torch.arange(frame.num_rows, device=frame.device) if nodes is None else nodes
         self.data = frame.copy() if nodes is None else Frame(len(nodes), frame.rows(nodes))
         self.mailbox = mailbox
 
@@ -358,19 +358,8 @@ def send_and_recv(
     if isinstance(edges, tuple):
         edges = graph.edge_ids(edges[0], edges[1], etype=name)
     eids = read_ids(edges, graph.num_edges(name), "edge", graph.device)
-    relation = graph._relations[name]
-    src, dst = relation.coo()
-    part = graph[name].local_var()
-    part._relations[name] = Relation(relation.num_src, relation.num_dst, (src[eids], dst[eids]))
-    part._edge_frames[name] = Frame(
-        len(eids), graph._edge_frames[name].rows(eids), graph.device, "edge"
-    )
-    update_all(part, message_func, reduce_func)
-    reached = torch.unique(dst[eids])
-    after, frame = part._dst_frames[name[2]], graph._dst_frames[name[2]]
-    _write_rows(frame, reached, {k: v[reached] for k, v in _written(after, frame).items()})
-    if apply_node_func is not None:
-        apply_nodes(graph, apply_node_func, reached, name[2])
+    nodes = torch.unique(graph._relations[name].coo()[1][eids])
+    _along(graph, name, eids, nodes, (message_func, reduce_func, apply_node_func))
 
 
 def pull(
@@ -381,9 +370,12 @@ def pull(
     apply_node_func: Any = None,
     etype: str | EdgeType | None = None,
 ) -> None:
-    """Message passing along the in-edges of some nodes."""
-    eids = graph.in_edges(v, form="eid", etype=etype)
-    send_and_recv(graph, eids, message_func, reduce_func, apply_node_func, etype)
+    """Message passing along the in-edges of some nodes; without in-edges the result is 0."""
+    name = graph.to_canonical_etype(etype)
+    relation = graph._relations[name]
+    nodes = torch.unique(read_ids(v, relation.num_dst, "node", graph.device))
+    eids = graph.in_edges(nodes, form="eid", etype=name)
+    _along(graph, name, eids, nodes, (message_func, reduce_func, apply_node_func))
 
 
 def push(
@@ -395,5 +387,30 @@ def push(
     etype: str | EdgeType | None = None,
 ) -> None:
     """Message passing along the out-edges of some nodes."""
-    eids = graph.out_edges(u, form="eid", etype=etype)
-    send_and_recv(graph, eids, message_func, reduce_func, apply_node_func, etype)
+    name = graph.to_canonical_etype(etype)
+    nodes = torch.unique(read_ids(u, graph._relations[name].num_src, "node", graph.device))
+    eids = graph.out_edges(nodes, form="eid", etype=name)
+    send_and_recv(graph, eids, message_func, reduce_func, apply_node_func, name)
+
+
+def _along(
+    graph: Graph,
+    etype: EdgeType,
+    eids: torch.Tensor,
+    nodes: torch.Tensor,
+    functions: tuple[Any, Any, Any],
+) -> None:
+    """Send messages along some edges and write what the given destinations make of them."""
+    message_func, reduce_func, apply_node_func = functions
+    relation = graph._relations[etype]
+    src, dst = relation.coo()
+    part = graph[etype].local_var()
+    part._relations[etype] = Relation(relation.num_src, relation.num_dst, (src[eids], dst[eids]))
+    part._edge_frames[etype] = Frame(
+        len(eids), graph._edge_frames[etype].rows(eids), graph.device, "edge"
+    )
+    update_all(part, message_func, reduce_func)
+    after, frame = part._dst_frames[etype[2]], graph._dst_frames[etype[2]]
+    _write_rows(frame, nodes, {k: v[nodes] for k, v in _written(after, frame).items()})
+    if apply_node_func is not None:
+        apply_nodes(graph, apply_node_func, nodes, etype[2])

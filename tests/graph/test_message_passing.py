@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+import gnnlab.function as fn
+from tests.graph.samples import edges_of, graphs, same, toy, typed
+
+
+def path() -> dgl.Graph:
+    """0 → 2, 1 → 2, 2 → 0, with h = 1, 3, 5 and w = 1, 2, 4."""
+    g = dgl.graph(([0, 1, 2], [2, 2, 0]))
+    g.ndata["h"] = torch.tensor([1.0, 3.0, 5.0])
+    g.edata["w"] = torch.tensor([1.0, 2.0, 4.0])
+    return g
+
+
+# ------------------------------------------------------------------------------ update_all
+@pytest.mark.parametrize(
+    ("message", "reduce", "expected"),
+    [
+        (fn.copy_u("h", "m"), fn.sum("m", "o"), [5, 0, 4]),
+        (fn.copy_u("h", "m"), fn.mean("m", "o"), [5, 0, 2]),
+        (fn.copy_u("h", "m"), fn.max("m", "o"), [5, 0, 3]),
+        (fn.copy_u("h", "m"), fn.min("m", "o"), [5, 0, 1]),
+        (fn.copy_e("w", "m"), fn.sum("m", "o"), [4, 0, 3]),
+        (fn.u_mul_e("h", "w", "m"), fn.sum("m", "o"), [20, 0, 7]),
+        (fn.u_div_e("h", "w", "m"), fn.sum("m", "o"), [1.25, 0, 2.5]),
+        (fn.u_add_v("h", "h", "m"), fn.max("m", "o"), [6, 0, 8]),
+        (fn.v_sub_e("h", "w", "m"), fn.sum("m", "o"), [-3, 0, 7]),
+        (fn.copy_src(src="h", out="m"), fn.sum(msg="m", out="o"), [5, 0, 4]),
+        (fn.copy_edge(edge="w", out="m"), fn.sum("m", "o"), [4, 0, 3]),
+    ],
+)
+def test_update_all_with_builtin_functions(message: Any, reduce: Any, expected: Any) -> None:
+    g = path()
+    assert g.update_all(message, reduce) is None
+    assert g.ndata["o"].tolist() == expected
+    assert sorted(g.edata) == ["w"]
+
+
+def test_the_result_may_replace_what_was_read() -> None:
+    g = path()
+    g.update_all(fn.copy_u("h", "m"), fn.sum("m", "h"))
+    assert g.ndata["h"].tolist() == [5, 0, 4]
+
+
+def test_an_apply_function_sees_the_result() -> None:
+    g = path()
+    g.update_all(fn.copy_u("h", "m"), fn.sum("m", "o"), lambda nodes: {"p": nodes.data["o"] * 2})
+    assert g.ndata["p"].tolist() == [10, 0, 8]
+
+
+def test_functions_of_your_own() -> None:
+    g = path()
+
+    def message(edges: Any) -> dict[str, torch.Tensor]:
+        assert len(edges) == edges.batch_size() == 3
+        assert [x.tolist() for x in edges.edges()] == [[0, 1, 2], [2, 2, 0], [0, 1, 2]]
+        assert edges.canonical_etype == ("_N", "_E", "_N")
+        assert edges.dst["h"].tolist() == [5, 5, 1]
+        return {"m": edges.src["h"] * edges.data["w"]}
+
+    def reduce(nodes: Any) -> dict[str, torch.Tensor]:
+        seen.append((nodes.nodes().tolist(), nodes.mailbox["m"].tolist(), len(nodes)))
+        return {"o": nodes.mailbox["m"].sum(1) + nodes.data["h"]}
+
+    seen: list[Any] = []
+    g.update_all(message, reduce)
+    assert seen == [([0], [[20]], 1), ([2], [[1, 6]], 1)]
+    assert g.ndata["o"].tolist() == [21, 0, 12]
+    g.update_all(message, fn.sum("m", "s"))
+    assert g.ndata["s"].tolist() == [20, 0, 7]
+    g.update_all(fn.copy_u("h", "m"), lambda nodes: {"t": nodes.mailbox["m"].max(1).values})
+    assert g.ndata["t"].tolist() == [5, 0, 3]
+
+
+def test_messages_with_columns_and_their_gradients() -> None:
+    g = path()
+    h = torch.arange(6.0).reshape(3, 2).requires_grad_()
+    w = torch.tensor([[1.0], [2.0], [3.0]], requires_grad=True)
+    g.ndata["h"], g.edata["w"] = h, w
+    g.update_all(fn.u_mul_e("h", "w", "m"), fn.sum("m", "o"))
+    assert g.ndata["o"].tolist() == [[12, 15], [0, 0], [4, 7]]
+    g.ndata["o"].sum().backward()
+    assert h.grad is not None
+    assert h.grad.tolist() == [[1, 1], [2, 2], [3, 3]]
+    assert w.grad is not None
+    assert w.grad.tolist() == [[1], [5], [9]]
+
+
+def test_update_all_of_a_type() -> None:
+    g = typed()
+    g.update_all(fn.copy_u("x", "m"), fn.sum("m", "o"), etype="plays")
+    assert g.nodes["game"].data["o"].tolist() == [0, 0, 1, 0]
+    assert "o" not in g.nodes["user"].data
+    part = g["made by"]
+    part.update_all(fn.copy_u("x", "m"), fn.mean("m", "back"))
+    assert g.nodes["user"].data["back"].tolist() == [0, 0, 0]
+    with pytest.raises(dgl.DGLError, match="which edge type"):
+        g.update_all(fn.copy_u("x", "m"), fn.sum("m", "o"))
+
+
+def test_update_all_on_blocks_and_bipartite_graphs() -> None:
+    block = dgl.to_block(path(), [2, 0])
+    block.update_all(fn.copy_u("h", "m"), fn.sum("m", "o"))
+    assert block.dstdata["o"].tolist() == [4, 5]
+    assert "o" not in block.srcdata
+    g = dgl.heterograph({("user", "plays", "game"): ([0, 0, 1], [0, 0, 2])}, {"user": 3, "game": 4})
+    with g.local_scope():
+        g.srcdata["h"] = torch.tensor([1.0, 2.0, 3.0])
+        g.update_all(fn.copy_u("h", "m"), fn.sum("m", "o"))
+        assert g.dstdata["o"].tolist() == [2, 0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda g: g.update_all(fn.copy_u("q", "m"), fn.sum("m", "o")), "no node feature 'q'"),
+        (
+            lambda g: g.update_all(fn.copy_u("h", "m"), fn.sum("n", "o")),
+            "writes 'm' but.*reads 'n'",
+        ),
+        (lambda g: g.update_all(lambda e: {"z": e.src["h"]}, fn.sum("m", "o")), "returns 'z'"),
+        (lambda g: g.apply_edges(lambda e: e.src["h"]), "must return {name: tensor}; found Tensor"),
+        (lambda g: g.apply_edges(lambda e: {"o": torch.ones(2)}), "expected 3 rows"),
+        (lambda g: g.apply_nodes(lambda n: {"o": torch.ones(2)}), "expected 3 rows"),
+        (lambda g: g.apply_edges(fn.u_add_v("h", "h", "o"), edges=[3]), "edge 3 does not exist"),
+        (lambda g: g.multi_update_all({}, "median"), "cross_reducer must be one of 'sum'"),
+        (lambda g: g.pull([9], fn.copy_u("h", "m"), fn.sum("m", "o")), "node 9 does not exist"),
+    ],
+)
+def test_bad_functions_are_explained(call: Any, message: str) -> None:
+    g = path()
+    with pytest.raises(dgl.DGLError, match=message):
+        call(g)
+    assert same(g, path())
+
+
+# ----------------------------------------------------------------------------- apply_edges
+@pytest.mark.parametrize(
+    ("func", "expected"),
+    [
+        (fn.u_add_v("h", "h", "o"), [6, 8, 6]),
+        (fn.u_sub_v("h", "h", "o"), [-4, -2, 4]),
+        (fn.v_mul_e("h", "w", "o"), [5, 10, 4]),
+        (fn.e_div_u("w", "h", "o"), [1, 2 / 3, 0.8]),
+        (fn.copy_u("h", "o"), [1, 3, 5]),
+        (fn.copy_e("w", "o"), [1, 2, 4]),
+        (lambda edges: {"o": edges.src["h"] - edges.data["w"]}, [0, 1, 1]),
+    ],
+)
+def test_apply_edges(func: Any, expected: list[float]) -> None:
+    g = path()
+    assert g.apply_edges(func) is None
+    assert torch.allclose(g.edata["o"], torch.tensor(expected, dtype=torch.float32))
+
+
+def test_a_dot_product_keeps_one_column() -> None:
+    g = path()
+    g.ndata["v"] = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    g.apply_edges(fn.u_dot_v("v", "v", "score"))
+    assert g.edata["score"].tolist() == [[17], [39], [17]]
+
+
+@pytest.mark.parametrize("edges", [[2, 0], torch.tensor([2, 0]), ([2, 0], [0, 2])])
+def test_apply_some_edges(edges: Any) -> None:
+    g = path()
+    g.apply_edges(fn.u_add_v("h", "h", "o"), edges=edges)
+    assert g.edata["o"].tolist() == [6, 0, 6]
+    g.apply_edges(lambda e: {"w": e.data["w"] * 10}, edges=edges)
+    assert g.edata["w"].tolist() == [10, 2, 40]
+    g.apply_edges(fn.u_mul_e("h", "w", "w"), edges=edges)
+    assert g.edata["w"].tolist() == [10, 2, 200]
+
+
+def test_apply_edges_of_a_type_and_of_a_block() -> None:
+    g = typed()
+    g.apply_edges(fn.u_add_v("x", "x", "o"), etype="plays")
+    assert g.edges["plays"].data["o"].tolist() == [0, 0, 21]
+    block = dgl.to_block(path(), [2, 0])
+    block.apply_edges(fn.u_add_v("h", "h", "o"))
+    assert block.edata["o"].tolist() == [6, 8, 6]
+
+
+# ----------------------------------------------------------------------------- apply_nodes
+def test_apply_nodes() -> None:
+    g = path()
+    g.apply_nodes(lambda nodes: {"h": nodes.data["h"] * 2, "id": nodes.nodes()})
+    assert g.ndata["h"].tolist() == [2, 6, 10]
+    assert g.ndata["id"].tolist() == [0, 1, 2]
+    g.apply_nodes(lambda nodes: {"h": nodes.data["h"] + 1, "new": nodes.nodes()}, v=[2, 0])
+    assert g.ndata["h"].tolist() == [3, 6, 11]
+    assert g.ndata["new"].tolist() == [0, 0, 2]
+    g = typed()
+    g.apply_nodes(lambda nodes: {"y": nodes.data["x"] + 1}, ntype="game")
+    assert g.nodes["game"].data["y"].tolist() == [1, 11, 21, 31]
+
+
+# ----------------------------------------------------------------- some edges, some nodes
+def test_send_and_recv_leaves_others_alone() -> None:
+    g = path()
+    g.send_and_recv([0, 1], fn.copy_u("h", "m"), fn.sum("m", "h"))
+    assert g.ndata["h"].tolist() == [1, 3, 4]
+    g = path()
+    g.send_and_recv(([1], [2]), fn.copy_u("h", "m"), fn.sum("m", "new"))
+    assert g.ndata["new"].tolist() == [0, 0, 3]
+    g = path()
+    double = [2], fn.copy_u("h", "m"), fn.sum("m", "h")
+    g.send_and_recv(*double, lambda nodes: {"h": nodes.data["h"] * 2})
+    assert g.ndata["h"].tolist() == [10, 3, 5]
+    assert sorted(g.edata) == ["w"]
+
+
+def test_pull_and_push() -> None:
+    g = path()
+    g.pull([2, 1, 2], fn.copy_u("h", "m"), fn.sum("m", "h"))
+    assert g.ndata["h"].tolist() == [1, 0, 4]
+    g = path()
+    g.push([0, 0], fn.copy_u("h", "m"), fn.sum("m", "h"))
+    assert g.ndata["h"].tolist() == [1, 3, 1]
+    g = typed()
+    g.pull([0], fn.copy_u("x", "m"), fn.max("m", "x"), etype="plays")
+    assert g.nodes["game"].data["x"].tolist() == [0, 10, 20, 30]
+    g.push([1], fn.copy_u("x", "m"), fn.max("m", "x"), etype="plays")
+    assert g.nodes["game"].data["x"].tolist() == [0, 10, 1, 30]
+
+
+# ------------------------------------------------------------------------- multi_update_all
+def meeting() -> dgl.Graph:
+    """user 0 and user 1 hear of user 1 from "a": 1 → 1 and from "b": 0 → 1 and 1 → 0."""
+    g = dgl.heterograph(
+        {("user", "a", "user"): ([1], [1]), ("user", "b", "user"): ([0, 1], [1, 0])}
+    )
+    g.ndata["x"] = torch.tensor([2.0, 5.0])
+    return g
+
+
+@pytest.mark.parametrize(
+    ("cross", "expected"),
+    [
+        ("sum", [5, 7]),
+        ("mean", [2.5, 3.5]),
+        ("max", [5, 5]),
+        ("min", [0, 2]),
+        ("stack", [[0, 5], [5, 2]]),
+        (lambda values: values[0] - values[1], [-5, 3]),
+    ],
+)
+def test_multi_update_all(cross: Any, expected: Any) -> None:
+    g = meeting()
+    both = {etype: (fn.copy_u("x", "m"), fn.sum("m", "y")) for etype in ("a", "b")}
+    g.multi_update_all(both, cross)
+    assert g.ndata["y"].tolist() == expected
+
+
+def test_multi_update_all_with_apply_functions_and_several_types() -> None:
+    g = typed()
+    send = fn.copy_u("x", "m"), fn.sum("m", "x")
+    g.multi_update_all(
+        {
+            "follows": (*send, lambda nodes: {"x": nodes.data["x"] * 10}),
+            "made by": send,
+            ("user", "plays", "game"): send,
+        },
+        "sum",
+        lambda nodes: {"x": nodes.data["x"] + 100},
+    )
+    assert g.nodes["user"].data["x"].tolist() == [100, 110, 100]
+    assert g.nodes["game"].data["x"].tolist() == [100, 100, 101, 100]
+
+
+# ------------------------------------------------------------------------------- reference
+@given(
+    graphs(),
+    st.sampled_from(["sum", "mean", "max", "min"]),
+    st.sampled_from(["copy_u", "copy_e", "u_mul_e", "u_add_v", "e_sub_v"]),
+)
+def test_update_all_against_loops(g: dgl.Graph, reducer: str, message: str) -> None:
+    generator = torch.Generator().manual_seed(g.num_edges())
+    g.ndata["h"] = torch.rand(g.num_nodes(), 2, generator=generator) + 0.5
+    g.edata["k"] = torch.rand(g.num_edges(), 2, generator=generator) + 0.5
+    compute = {
+        "copy_u": lambda u, v, e: u,
+        "copy_e": lambda u, v, e: e,
+        "u_mul_e": lambda u, v, e: u * e,
+        "u_add_v": lambda u, v, e: u + v,
+        "e_sub_v": lambda u, v, e: e - v,
+    }[message]
+    names = {"copy_u": ("h",), "copy_e": ("k",), "u_mul_e": ("h", "k"), "u_add_v": ("h", "h")}
+    builtin = getattr(fn, message)(*names.get(message, ("k", "h")), "m")
+    boxes: list[list[torch.Tensor]] = [[] for _ in range(g.num_nodes())]
+    for e, (u, v) in enumerate(edges_of(g)):
+        boxes[v].append(compute(g.ndata["h"][u], g.ndata["h"][v], g.edata["k"][e]))
+    expected = torch.zeros(g.num_nodes(), 2)
+    for v, box in enumerate(boxes):
+        if box:
+            stacked = torch.stack(box)
+            value = getattr(stacked, {"max": "amax", "min": "amin"}.get(reducer, reducer))(0)
+            expected[v] = value
+    g.update_all(builtin, getattr(fn, reducer)("m", "o"))
+    assert torch.allclose(g.ndata["o"], expected)
+
+    def own(nodes: Any) -> dict[str, torch.Tensor]:
+        name = {"max": "amax", "min": "amin"}.get(reducer, reducer)
+        return {"own": getattr(nodes.mailbox["m"], name)(1)}
+
+    g.update_all(builtin, own)
+    if g.num_edges():
+        assert torch.allclose(g.ndata["own"], expected)
+
+
+def test_toy_is_left_alone_by_reading() -> None:
+    g = toy()
+    with g.local_scope():
+        g.update_all(fn.copy_u("x", "m"), fn.sum("m", "o"))
+        assert g.ndata["o"].tolist() == [2, 1, 2, 0]
+    assert same(g, toy())
