@@ -15,8 +15,9 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 # Jupyter does not start as root unless told to: in a container there is no one else.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
-# One notebook stays on one worker (loadfile): its cells share a kernel.
-PYTEST := $(RUN) -m pytest -n $(JOBS) --dist loadfile --nbval-cell-timeout 300
+# One notebook stays on one worker (loadfile): its cells share a kernel. Each worker keeps to one
+# thread: OpenMP threads that wait for a busy core are slower than none.
+PYTEST := OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist loadfile --nbval-cell-timeout 300
 
 .DEFAULT_GOAL := help
 .PHONY: help lab lessons test check bench clean
