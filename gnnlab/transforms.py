@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from gnnlab.graph import edit, transform
+from gnnlab.graph.derive import node_frames
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType
@@ -167,6 +168,6 @@ def _with_etypes(
     every: dict[EdgeType, Any] = {**g._relations, **relations}
     return g.derive(
         {etype: every[etype] for etype in sorted(every)},
-        node_frames=transform.node_frames(g),
+        node_frames=node_frames(g),
         edge_frames={**{name: f.copy() for name, f in g._edge_frames.items()}, **frames},
     )

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
 from gnnlab.graph.relation import Relation, narrow
-from gnnlab.graph.transform import refuse_block
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph

@@ -14,12 +14,12 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.derive import keep_edges, refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.ids import node_dict, read_ids
 from gnnlab.graph.queries import incident_slots
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.subgraph import frame_of, node_subgraph
-from gnnlab.graph.transform import keep_edges, refuse_block
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.derive import keep_edges, refuse_block, replace_edges
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import EdgeType
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import node_subgraph
-from gnnlab.graph.transform import keep_edges, refuse_block, replace_edges
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, EdgeType, describe
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import frame_of
-from gnnlab.graph.transform import refuse_block
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph

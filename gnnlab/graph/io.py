@@ -16,10 +16,10 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.relation import Adjacency, Relation, check_ids
-from gnnlab.graph.transform import refuse_block
 
 __all__ = ["load_graphs", "save_graphs"]
 

@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gnnlab import kernels
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.frame import Frame
+from gnnlab.graph.derive import (
+    REDUCERS,
+    aggregate,
+    distinct_edges,
+    edge_frame,
+    keep_edges,
+    loop_etype,
+    node_frames,
+    refuse_block,
+    replace_edges,
+)
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Relation
 
@@ -29,8 +38,6 @@ __all__ = [
     "to_bidirected",
     "to_simple",
 ]
-
-REDUCERS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 
 
 def reverse(
@@ -255,7 +262,7 @@ def to_bidirected(g: Graph, copy_ndata: bool = False, readonly: bool | None = No
             )
         src, dst = relation.coo()
         both = torch.cat([src, dst]), torch.cat([dst, src])
-        relations[name] = _distinct(Relation(relation.num_src, relation.num_dst, both))[0]
+        relations[name] = distinct_edges(Relation(relation.num_src, relation.num_dst, both))[0]
     return g.derive(relations, node_frames=node_frames(g, copy_ndata))
 
 
@@ -304,123 +311,19 @@ def to_simple(
         raise InvalidInput(f"unknown aggregator {aggregator!r}; choose from {known}")
     relations, frames, mappings = {}, {}, {}
     for name, relation in g._relations.items():
-        relations[name], first, mapping, counts = _distinct(relation)
+        relations[name], first, counts, mapping = distinct_edges(relation)
         old, columns = g._edge_frames[name], {}
         if copy_edata and aggregator == "arbitrary":
             columns = {**old.rows(first), EID: g._ids(first)}
         elif copy_edata:
-            columns = {f: aggregate(x, mapping, len(first), aggregator) for f, x in old.items()}
+            group = mapping()
+            columns = {f: aggregate(x, group, len(first), aggregator) for f, x in old.items()}
         if return_counts is not None:
             columns[return_counts] = g._ids(counts)
         frames[name] = edge_frame(g, relations[name], columns)
-        mappings[name] = g._ids(mapping)
+        if writeback_mapping:
+            mappings[name] = g._ids(mapping())
     simple = g.derive(relations, node_frames=node_frames(g, copy_ndata), edge_frames=frames)
     if not writeback_mapping:
         return simple
     return simple, mappings if len(mappings) > 1 else next(iter(mappings.values()))
-
-
-# ------------------------------------------------------------- shared with edit.py, compact.py
-def refuse_block(g: Graph, what: str) -> None:
-    """Raise where a block was given to a function of graphs."""
-    if g.is_block:
-        raise InvalidInput(
-            f"{what} needs a graph, found a block, whose source and destination nodes are numbered "
-            "apart; change the graph before it is cut into blocks"
-        )
-
-
-def loop_etype(g: Graph, etype: str | EdgeType | None, what: str) -> EdgeType:
-    """Complete the name of an edge type that can have self-loops."""
-    refuse_block(g, what)
-    name = g.to_canonical_etype(etype)
-    if name[0] != name[2]:
-        raise InvalidInput(
-            f"{what}: an edge of {name} leads from one node type to another and is never a loop; "
-            "choose an edge type with the same type at both ends"
-        )
-    return name
-
-
-def node_frames(g: Graph, copy: bool = True) -> dict[str, Frame] | None:
-    """The node features for a result with the same nodes."""
-    return {name: frame.copy() for name, frame in g._node_frames().items()} if copy else None
-
-
-def edge_frame(g: Graph, relation: Relation, columns: dict[str, Any]) -> Frame:
-    """A frame for the edges of a relation."""
-    return Frame(relation.num_edges, columns, g.device, "edge")
-
-
-def replace_edges(
-    g: Graph, relations: dict[EdgeType, Relation], frames: dict[EdgeType, Frame]
-) -> Graph:
-    """Return the graph with some edge types exchanged; all else is shared."""
-    kept = {name: frame.copy() for name, frame in g._edge_frames.items() if name not in frames}
-    return g.derive(
-        {**g._relations, **relations}, node_frames=node_frames(g), edge_frames={**kept, **frames}
-    )
-
-
-def keep_edges(g: Graph, eids: dict[EdgeType, torch.Tensor], store_ids: bool = False) -> Graph:
-    """Return the graph with only the given edges of some types, in the given order."""
-    relations, frames = {}, {}
-    for name, index in eids.items():
-        old = g._relations[name]
-        src, dst = old.coo()
-        relations[name] = Relation(old.num_src, old.num_dst, (src[index], dst[index]))
-        columns = g._edge_frames[name].rows(index)
-        if store_ids:
-            columns[EID] = g._ids(index)
-        frames[name] = edge_frame(g, relations[name], columns)
-    return replace_edges(g, relations, frames)
-
-
-def aggregate(value: torch.Tensor, group: torch.Tensor, size: int, reducer: str) -> torch.Tensor:
-    """Reduce rows by group; shape (size, ...), 0 for a group without rows."""
-    if reducer not in REDUCERS:
-        raise InvalidInput(f"unknown reducer {reducer!r}; choose from {', '.join(REDUCERS)}")
-    if value.dtype is torch.bool or (reducer == "mean" and not value.is_floating_point()):
-        raise InvalidInput(f"{reducer} is not defined for features of {value.dtype}; cast them")
-    index = group.long().view(-1, *[1] * (value.ndim - 1)).expand_as(value)
-    out = value.new_zeros((size, *value.shape[1:]))
-    return out.scatter_reduce(0, index, value, REDUCERS[reducer], include_self=False)
-
-
-def order_by_source(relation: Relation) -> torch.Tensor:
-    """Edge IDs ordered by source, then destination, then ID; shape (E,)."""
-    if relation.device.type == "cuda":
-        src, dst = relation.coo()
-        return torch.argsort(src.long() * max(relation.num_dst, 1) + dst, stable=True)
-    # Grouping is stable: by destination first and by source afterwards leaves both in order.
-    csc = relation.csc()
-    by_source = kernels.csc.group_by(csc.indices.numpy(), csc.eids.numpy(), relation.num_src)
-    return torch.from_numpy(by_source[1])
-
-
-def _distinct(
-    relation: Relation,
-) -> tuple[Relation, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Distinct edges by source and destination.
-
-    Returns
-    -------
-    relation : Relation
-        With E' edges, ordered by source and then destination.
-    first : torch.Tensor
-        Shape (E',): the smallest old ID of each.
-    mapping : torch.Tensor
-        Shape (E,): the new ID of each old edge.
-    counts : torch.Tensor
-        Shape (E',): how many old edges became it.
-    """
-    order = order_by_source(relation)
-    src, dst = (end[order] for end in relation.coo())
-    new = torch.ones(len(order), dtype=torch.bool, device=order.device)
-    new[1:] = (src[1:] != src[:-1]) | (dst[1:] != dst[:-1])
-    starts = new.nonzero().flatten()
-    mapping = torch.empty(len(order), dtype=torch.int64, device=order.device)
-    mapping[order.long()] = torch.cumsum(new, 0) - 1
-    counts = torch.diff(starts, append=starts.new_tensor([len(order)]))
-    simple = Relation(relation.num_src, relation.num_dst, (src[starts], dst[starts]))
-    return simple, order[starts].long(), mapping, counts
