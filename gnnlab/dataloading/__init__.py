@@ -1,6 +1,7 @@
 """Floor 4: samplers and loaders, which turn a large graph into mini-batches."""
 
 from gnnlab.dataloading import negative_sampler
+from gnnlab.dataloading.collate import EdgeCollator, GraphDataLoader, NodeCollator
 from gnnlab.dataloading.edges import (
     EdgeDataLoader,
     EdgePredictionSampler,
@@ -25,11 +26,14 @@ from gnnlab.dataloading.sampler import (
 __all__ = [
     "BlockSampler",
     "DataLoader",
+    "EdgeCollator",
     "EdgeDataLoader",
     "EdgePredictionSampler",
+    "GraphDataLoader",
     "MultiLayerFullNeighborSampler",
     "MultiLayerNeighborSampler",
     "NeighborSampler",
+    "NodeCollator",
     "NodeDataLoader",
     "Sampler",
     "as_edge_prediction_sampler",

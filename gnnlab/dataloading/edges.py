@@ -64,6 +64,12 @@ class EdgePredictionSampler(Sampler):
                 "negative_sampler must be callable as negative_sampler(g, eids), for instance "
                 f"gnnlab.dataloading.negative_sampler.Uniform(5); found {negative_sampler!r}"
             )
+        if g_sampling is not None and isinstance(exclude, str):
+            raise InvalidInput(
+                f"exclude={exclude!r} names edges of g, but blocks are sampled on g_sampling, "
+                "whose edges have other IDs; build g_sampling without the seed edges, or leave it "
+                "out"
+            )
         self.sampler = sampler
         self.exclusion = Exclusion(exclude, reverse_eids, reverse_etypes)
         self.negative_sampler, self.g_sampling = negative_sampler, g_sampling
@@ -247,13 +253,6 @@ class EdgeDataLoader(DataLoader):
         graph_sampler: Any = None,
         **kwargs: Any,
     ) -> None:
-        g_sampling = None if g_sampling is g else g_sampling
-        if g_sampling is not None and isinstance(exclude, str):
-            raise InvalidInput(
-                f"exclude={exclude!r} names edges of g, but blocks are sampled on g_sampling, "
-                "whose edges have other IDs; build g_sampling without the seed edges, or leave it "
-                "out"
-            )
         self.g_sampling = g if g_sampling is None else g_sampling
         sampler = EdgePredictionSampler(
             block_sampler if graph_sampler is None else graph_sampler,
@@ -261,7 +260,7 @@ class EdgeDataLoader(DataLoader):
             reverse_eids,
             reverse_etypes,
             negative_sampler,
-            g_sampling=g_sampling,
+            g_sampling=None if g_sampling is g else g_sampling,
         )
         super().__init__(g, eids, sampler, device, **kwargs)
         self._graphs = [g, self.g_sampling]
