@@ -171,7 +171,7 @@ def to_heterogeneous(
     nodes = {name: (node_kind == i).nonzero().flatten() for i, name in enumerate(ntypes)}
     edges = _edges_by_type(node_kind[src], edge_kind, node_kind[dst], ntypes, etypes)
     if metagraph is not None:
-        edges = _as_expected(edges, metagraph, ntypes)
+        edges = _as_expected(edges, metagraph, ntypes, G.device)
     position = torch.empty_like(node_kind)
     for ids in nodes.values():
         position[ids] = torch.arange(len(ids), device=G.device)
@@ -223,7 +223,10 @@ def _edges_by_type(
 
 
 def _as_expected(
-    found: dict[EdgeType, torch.Tensor], metagraph: Any, ntypes: Sequence[str]
+    found: dict[EdgeType, torch.Tensor],
+    metagraph: Any,
+    ntypes: Sequence[str],
+    device: torch.device,
 ) -> dict[EdgeType, torch.Tensor]:
     expected = [(u, relation, v) for u, v, relation in metagraph.edges(keys=True)]
     surprising = set(found) - set(expected)
@@ -235,7 +238,7 @@ def _as_expected(
     unknown = {ntype for u, _, v in expected for ntype in (u, v)} - set(ntypes)
     if unknown:
         raise InvalidInput(f"ntypes lacks {describe(sorted(unknown))}, which the metagraph uses")
-    none = torch.empty(0, dtype=torch.int64)
+    none = torch.empty(0, dtype=torch.int64, device=device)
     return {etype: found.get(etype, none) for etype in expected}
 
 
