@@ -33,7 +33,7 @@ from gnnlab.graph import (
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.relation import Relation
-from gnnlab.graph.views import EdgeView, NodeView, frame_view
+from gnnlab.graph.views import EdgeView, NodeView, frame_view, two_sides
 
 __all__ = ["Graph"]
 
@@ -85,7 +85,7 @@ class Graph:
         )
         frames = self._frames(num_nodes, node_frames, "node")
         self._ntypes = list(frames)
-        self._src_frames, self._dst_frames = _sides(frames, self._relations)
+        self._src_frames, self._dst_frames = two_sides(frames, self._relations)
         num_edges = {etype: relation.num_edges for etype, relation in self._relations.items()}
         self._edge_frames = self._frames(num_edges, edge_frames, "edge")
         self._formats: list[str] | None = None
@@ -443,18 +443,3 @@ class Graph:
 
     # given by a floor above: gnnlab.sampling
     sample_neighbors: Callable[..., Graph]
-
-
-def _sides(
-    frames: dict[str, Frame], relations: Mapping[EdgeType, Relation]
-) -> tuple[dict[str, Frame], dict[str, Frame]]:
-    """Features of the source and of the destination side.
-
-    In a bipartite graph, where no type is at both ends of edges, the sides have types of their own;
-    otherwise both have all of them. Types without edges count as sources.
-    """
-    targets = {etype[2] for etype in relations}
-    if not relations or any(etype[0] in targets for etype in relations):
-        return frames, frames
-    sources = {ntype: frame for ntype, frame in frames.items() if ntype not in targets}
-    return sources, {ntype: frame for ntype, frame in frames.items() if ntype in targets}

@@ -91,11 +91,10 @@ def formats(graph: Graph, formats: str | list[str] | None = None) -> Any:
     return twin
 
 
-def create_formats_(graph: Graph) -> Graph:
+def create_formats_(graph: Graph) -> None:
     """Make all allowed sparse formats now, for instance before a fork: children share them."""
     for relation in graph._relations.values():
         relation.create_formats(graph._formats or ("coo", "csc", "csr"))
-    return graph
 
 
 def share_memory(graph: Graph) -> Graph:

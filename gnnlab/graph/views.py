@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,12 +14,27 @@ from gnnlab.graph.names import EdgeType, describe
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["EdgeView", "NodeView", "frame_view"]
+__all__ = ["EdgeView", "NodeView", "frame_view", "two_sides"]
 
 
 def frame_view(frames: Mapping[Any, Frame]) -> Frame | TypedFrames:
     """The features of one type, or of several at once."""
     return next(iter(frames.values())) if len(frames) == 1 else TypedFrames(frames)
+
+
+def two_sides(
+    frames: dict[str, Frame], relations: Collection[EdgeType]
+) -> tuple[dict[str, Frame], dict[str, Frame]]:
+    """Features of the source and of the destination side.
+
+    In a bipartite graph, where no type is at both ends of edges, the sides have types of their own;
+    otherwise both have all of them. Types without edges count as sources.
+    """
+    targets = {etype[2] for etype in relations}
+    if not relations or any(etype[0] in targets for etype in relations):
+        return frames, frames
+    sources = {ntype: frame for ntype, frame in frames.items() if ntype not in targets}
+    return sources, {ntype: frame for ntype, frame in frames.items() if ntype in targets}
 
 
 class TypedFrames(MutableMapping[str, Any]):
