@@ -26,6 +26,7 @@ __all__ = [
     "rng_torch",
     "sample",
     "sample_torch",
+    "sample_weighted",
     "sddmm",
     "softmax",
     "spmm",

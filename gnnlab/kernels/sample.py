@@ -5,14 +5,12 @@ and then picking for all seeds, so that the processor overlaps the cache misses 
 seed draws from a stream of its own, named by its ID (see ``rng``), so the result does not depend on
 the order of the seeds or on the number of threads.
 
-Two methods pick k of d positions. Floyd's draws k numbers and never rejects one. For weights, every
-position gets the score log(u) / w and the k largest win, which equals drawing one after another in
-proportion to the weights.
+Floyd's method picks k of d positions: it draws k numbers and never rejects one. Choosing in
+proportion to weights is in ``sample_weighted``.
 
 References
 ----------
 Bentley and Floyd, "Programming Pearls: A Sample of Brilliance", CACM 1987.
-Efraimidis and Spirakis, "Weighted random sampling with a reservoir", IPL 2006.
 """
 
 from __future__ import annotations
@@ -21,10 +19,9 @@ import numpy as np
 import torch
 from numba import njit
 
-from gnnlab.errors import InvalidInput
-from gnnlab.kernels import gather, threads
+from gnnlab.kernels import gather, sample_weighted, threads
 from gnnlab.kernels.dtypes import ids_dtype
-from gnnlab.kernels.rng import below, draw, mix, uniform
+from gnnlab.kernels.rng import below, draw, mix
 
 __all__ = ["edge_slots", "sample_neighbors"]
 
@@ -32,7 +29,6 @@ ALL = -1
 _SCAN_LIMIT = 32
 _GRAIN = 4096
 _NOTHING = np.empty(0, np.int64)
-_NO_WEIGHTS = np.empty(0, np.float64)
 
 
 def sample_neighbors(
@@ -81,51 +77,41 @@ def sample_neighbors(
     sources : ndarray
         Shape (K,), ``indices[slots]``.
     """
-    left_out = _index(_NOTHING if excluded is None else excluded, len(indices))
+    excluded = _NOTHING if excluded is None else excluded
     names = seeds if names is None else names
-    if weights is None:
-        weights, order = _NO_WEIGHTS, _NOTHING
+    dtype = ids_dtype(len(indices))
+    if weights is not None and len(weights):
+        ptr, slots = sample_weighted.sample_slots(
+            indptr, seeds, fanout, key, replace, weights, eids, excluded, names, dtype
+        )
     else:
-        order = _NOTHING if eids is None else eids
-    ptr = np.empty(len(seeds) + 1, np.int64)
-    if len(weights):
-        wrong = _count_weighted(indptr, seeds, fanout, replace, weights, order, left_out, ptr)
-        if wrong >= 0:
-            edge = order[wrong] if len(order) else wrong
-            raise InvalidInput(
-                f"the weight of edge {edge} is {weights[edge]}; weights must be finite and not "
-                "negative"
-            )
-    else:
-        _count(indptr, seeds, fanout, replace, left_out, ptr)
-    total = int(ptr[-1])
-    slots = np.empty(total, ids_dtype(len(indices)))
-    name = np.uint64(key)
-
-    def pick(lo: int, hi: int) -> None:
-        if len(weights):
-            _pick_weighted(
-                indptr,
-                seeds,
-                names,
-                lo,
-                hi,
-                fanout,
-                replace,
-                name,
-                weights,
-                order,
-                left_out,
-                ptr,
-                slots,
-            )
-        else:
-            _pick(indptr, seeds, names, lo, hi, fanout, replace, name, left_out, ptr, slots)
-
-    threads.run_chunks(pick, len(seeds), _GRAIN)
+        ptr, slots = _sample_slots(indptr, seeds, fanout, key, replace, excluded, names, dtype)
     # torch gathers numbers twice as fast as a compiled loop of ours
     sources = gather.rows(torch.from_numpy(indices), torch.from_numpy(slots)).numpy()
     return ptr, slots, sources
+
+
+def _sample_slots(
+    indptr: np.ndarray,
+    seeds: np.ndarray,
+    fanout: int,
+    key: int,
+    replace: bool,
+    excluded: np.ndarray,
+    names: np.ndarray,
+    dtype: type[np.signedinteger],
+) -> tuple[np.ndarray, np.ndarray]:
+    left_out = _index(excluded, int(indptr[-1]))
+    ptr = np.empty(len(seeds) + 1, np.int64)
+    _count(indptr, seeds, fanout, replace, left_out, ptr)
+    slots = np.empty(ptr[-1], dtype)
+
+    def pick(lo: int, hi: int) -> None:
+        name = np.uint64(key)
+        _pick(indptr, seeds, names, lo, hi, fanout, replace, name, left_out, ptr, slots)
+
+    threads.run_chunks(pick, len(seeds), _GRAIN)
+    return ptr, slots
 
 
 def edge_slots(
@@ -274,88 +260,3 @@ def _skip_excluded(excluded, x, last, slots, out, k):  # type: ignore[no-untyped
             slot += 1
             y += 1
         slots[j] = slot
-
-
-@njit(inline="always")
-def _weight(weights, order, slot):  # type: ignore[no-untyped-def]
-    return np.float64(weights[order[slot]] if len(order) else weights[slot])
-
-
-@njit(nogil=True, cache=True)
-def _count_weighted(indptr, seeds, fanout, replace, weights, order, left_out, ptr):  # type: ignore[no-untyped-def]
-    excluded = left_out[0]
-    ptr[0] = 0
-    for i in range(len(seeds)):
-        first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
-        x = _first_at_least(left_out, first)
-        candidates = 0
-        for slot in range(first, last):
-            if x < len(excluded) and excluded[x] == slot:
-                x += 1
-            else:
-                w = _weight(weights, order, slot)
-                if not 0 <= w < np.inf:
-                    return slot
-                candidates += w > 0
-        ptr[i + 1] = ptr[i] + _quota(candidates, fanout, replace)
-    return -1
-
-
-@njit(nogil=True, cache=True)
-def _pick_weighted(  # type: ignore[no-untyped-def]
-    indptr, seeds, names, lo, hi, fanout, replace, key, weights, order, left_out, ptr, slots
-):
-    excluded = left_out[0]
-    widest = _widest(indptr, seeds, lo, hi)
-    candidates = np.empty(widest, np.int64)
-    score = np.empty(widest, np.float64)
-    for i in range(lo, hi):
-        first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
-        out, k = ptr[i], ptr[i + 1] - ptr[i]
-        x = _first_at_least(left_out, first)
-        d = 0
-        for slot in range(first, last):
-            w = _weight(weights, order, slot)
-            if x < len(excluded) and excluded[x] == slot:
-                x += 1
-            elif w > 0:
-                candidates[d] = slot
-                score[d] = w
-                d += 1
-        stream = mix(key + np.uint64(names[i]))
-        if replace and fanout >= 0:
-            _draw_in_proportion(stream, candidates, score, d, k, slots, out)
-        elif k == d:
-            for j in range(k):
-                slots[out + j] = candidates[j]
-        else:
-            _keep_best(stream, candidates, score, d, k, first, slots, out)
-
-
-@njit(inline="always")
-def _draw_in_proportion(stream, candidates, score, d, k, slots, out):  # type: ignore[no-untyped-def]
-    for j in range(1, d):
-        score[j] += score[j - 1]
-    for j in range(k):
-        point = uniform(draw(stream, j)) * score[d - 1]
-        lo, hi = 0, d - 1
-        while lo < hi:
-            middle = (lo + hi) // 2
-            if score[middle] <= point:
-                lo = middle + 1
-            else:
-                hi = middle
-        slots[out + j] = candidates[lo]
-
-
-@njit(inline="always")
-def _keep_best(stream, candidates, score, d, k, first, slots, out):  # type: ignore[no-untyped-def]
-    # A draw is named by the edge's place in its row, so an exclusion elsewhere changes nothing.
-    for j in range(d):
-        score[j] = np.log(uniform(draw(stream, candidates[j] - first))) / score[j]
-    threshold = np.partition(score[:d], d - k)[d - k]
-    kept = 0
-    for j in range(d):
-        if score[j] >= threshold and kept < k:
-            slots[out + kept] = candidates[j]
-            kept += 1

@@ -127,6 +127,13 @@ def test_weighted_draws_follow_one_another():
     assert stats.chisquare(left_out, expected * len(KEYS)).pvalue > 1e-4
 
 
+def test_weights_of_any_size():
+    """Weights so small that a score underflows are taken all the same, and before weight 0."""
+    weights = np.array([0.0, 5e-324, 0.0, 1e300, 5e-324])
+    assert counts(5, 2, weights=weights)[[0, 2, 3]].tolist() == [0, 0, len(KEYS)]
+    assert counts(5, 3, weights=weights).tolist() == [len(KEYS) * (w > 0) for w in weights]
+
+
 def test_a_mask_and_edge_order():
     """Slots hold edges 4 3 2 1 0; only even edges may be taken."""
     indptr, indices = row_graph(5)
@@ -214,7 +221,7 @@ def test_torch_operators_pick_the_same(fanout, replace, key):
 
 
 @pytest.mark.parametrize("replace", [False, True])
-@pytest.mark.parametrize("fanout", [-1, 4])
+@pytest.mark.parametrize("fanout", [-1, 0, 4, 32, 33])
 def test_torch_operators_weigh_and_exclude_the_same(fanout, replace):
     indptr, indices = random_graph()
     rng = np.random.default_rng(1)
