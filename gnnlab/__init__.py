@@ -50,7 +50,19 @@ _MODULES = {
     "gnnlab.transforms": "AddReverse AddSelfLoop BaseTransform Compose RemoveSelfLoop ToSimple",
 }
 _LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}
-_SUBMODULES = ["data", "dataloading", "function", "kernels", "nn", "ops", "sampling", "transforms"]
+_SUBMODULES = [
+    "data",
+    "dataloading",
+    "fork",
+    "function",
+    "kernels",
+    "multiprocessing",
+    "nn",
+    "ops",
+    "parallel",
+    "sampling",
+    "transforms",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -53,6 +53,29 @@ def base_seed() -> int:
     return _base
 
 
+def get_state() -> tuple[int, int]:
+    """Return base seed and number of calls since; :func:`set_state` goes on from there."""
+    with _lock:
+        return _base, _calls
+
+
+def set_state(state: tuple[int, int]) -> None:
+    """Go on from where :func:`get_state` was asked.
+
+    Examples
+    --------
+    >>> from gnnlab.random import get_state, next_key, set_state
+    >>> state = get_state()
+    >>> key = next_key()
+    >>> set_state(state)
+    >>> next_key() == key
+    True
+    """
+    global _base, _calls
+    with _lock:
+        _base, _calls = (int(part) for part in state)
+
+
 def fold(*parts: int) -> int:
     """Hash integers into one of 64 bits; the order of the parts matters.
 

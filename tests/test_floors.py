@@ -20,10 +20,11 @@ from tests.helpers import ROOT, run_script
 FLOORS = [
     {"errors"},
     {"kernels", "fork", "random"},
-    {"function", "ops"},
+    {"function", "ops", "multiprocessing"},
     {"graph"},
     {"sampling", "nn", "transforms"},
-    {"dataloading", "data", "parallel"},
+    {"dataloading", "data"},
+    {"parallel"},
     {"partition", "distributed"},
     {"simulate", "plot", "tools"},
 ]

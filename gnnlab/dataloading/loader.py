@@ -22,6 +22,7 @@ import torch
 
 from gnnlab import random
 from gnnlab.dataloading.features import attach_features, fetch_ahead
+from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, to_device
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
@@ -44,11 +45,13 @@ class DataLoader:
         Makes a mini-batch of a batch of seeds. ``block_sampler`` is its old name.
     device : torch.device, optional
         Where the mini-batch is wanted; by default where the graph is.
-    use_ddp : bool
-        Give each rank of ``torch.distributed`` its share of every epoch. All ranks make the same
-        number of steps: the last seeds are repeated, or with ``drop_last`` left out.
+    use_ddp : bool or (int, int)
+        Give each rank of ``torch.distributed`` its share of every epoch; or say (rank, number of
+        ranks) yourself. All ranks make the same number of steps: some seeds are repeated, or with
+        ``drop_last`` left out. Step i has the seeds that step i of one process has whose batches
+        are larger by the number of ranks.
     ddp_seed : int
-        Seed of the shuffle that the ranks share.
+        ``seed`` of the ranks where that is not given.
     batch_size : int
         Seeds per mini-batch.
     drop_last : bool
@@ -98,7 +101,7 @@ class DataLoader:
         indices: Any,
         graph_sampler: Any = None,
         device: Any = None,
-        use_ddp: bool = False,
+        use_ddp: bool | tuple[int, int] = False,
         ddp_seed: int = 0,
         batch_size: int = 1,
         drop_last: bool = False,
@@ -140,8 +143,7 @@ class DataLoader:
             prefetch = _AHEAD if ahead else 0
         self.prefetch = prefetch
         self._check_placement(use_uva)
-        self._epoch = 0
-        self._set_epoch: int | None = None
+        self._position = Position()
         self._worker_options = kwargs
         self._worker_batches = _WorkerBatches()
         self._workers: Any = None
@@ -163,6 +165,11 @@ class DataLoader:
         """(rank, number of ranks)."""
         if not self.use_ddp:
             return 0, 1
+        if isinstance(self.use_ddp, tuple):
+            rank, ranks = self.use_ddp
+            if not 0 <= rank < ranks:
+                raise InvalidInput(f"expected 0 <= rank < number of ranks; found {rank}, {ranks}")
+            return rank, ranks
         if not torch.distributed.is_initialized():
             raise InvalidInput(
                 "use_ddp=True needs torch.distributed.init_process_group() to be called before"
@@ -181,22 +188,68 @@ class DataLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is; without it, epochs count themselves."""
-        self._set_epoch = int(epoch)
+        self._position.set_epoch(int(epoch))
+
+    # ------------------------------------------------------------------ state
+    def state_dict(self) -> dict[str, Any]:
+        """Say where the loader stands: the epoch, and how many of its batches it has given.
+
+        Examples
+        --------
+        >>> import gnnlab as dgl
+        >>> g, sampler = dgl.rand_graph(20, 50), dgl.dataloading.NeighborSampler([2])
+        >>> loader = dgl.dataloading.DataLoader(g, range(20), sampler, batch_size=5)
+        >>> for number, batch in enumerate(loader):
+        ...     if number == 1:
+        ...         state = loader.state_dict()
+        >>> state["epoch"], state["batch"]
+        (0, 2)
+        >>> loader.load_state_dict(state)
+        >>> [output_nodes.tolist() for input_nodes, output_nodes, blocks in loader]
+        [[10, 11, 12, 13, 14], [15, 16, 17, 18, 19]]
+        """
+        return {**self._position.state(), "cut": self._cut()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where another loader stood: the next iteration gives the rest of its epoch.
+
+        Raises
+        ------
+        InvalidInput
+            This loader cuts the seeds into other batches.
+        """
+        if state.get("cut") != self._cut():
+            raise InvalidInput(
+                f"the state is of a loader with {state.get('cut')}; this one has {self._cut()}. "
+                "Only the same batches can be continued"
+            )
+        self._position.load(state)
+
+    def _cut(self) -> dict[str, int]:
+        """All that decides which seeds are in which batch, the key aside."""
+        return {
+            "seeds": len(self.indices),
+            "ranks": self._share()[1],
+            "batch_size": self.batch_size,
+            "drop_last": int(self.drop_last),
+            "shuffle": int(self.shuffle),
+        }
 
     # -------------------------------------------------------------- iteration
     def __iter__(self) -> Iterator[Any]:
-        epoch = self._epoch if self._set_epoch is None else self._set_epoch
-        self._epoch, self._set_epoch = epoch + 1, None
-        if self.use_ddp:
-            key = random.fold(self.ddp_seed, epoch)
-        else:
-            key = random.next_key() if self.seed is None else random.fold(self.seed, epoch)
-        names = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))]
+        key, first = self._position.begin(self._key)
+        names = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))][first:]
         if self.num_workers:
-            return self._from_workers(names)
-        if self.prefetch:
-            return self._from_thread(names)
-        return map(self._make, names)
+            batches = self._from_workers(names)
+        elif self.prefetch:
+            batches = self._from_thread(names)
+        else:
+            batches = map(self._make, names)
+        return self._position.count(batches, len(names))
+
+    def _key(self, epoch: int) -> int:
+        seed = self.ddp_seed if self.seed is None and self.use_ddp else self.seed
+        return random.next_key() if seed is None else random.fold(seed, epoch)
 
     def _batches(self, key: int) -> Iterator[Any]:
         """Cut this rank's share of the (shuffled) seeds into batches."""

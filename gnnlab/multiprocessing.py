@@ -1,0 +1,156 @@
+"""``torch.multiprocessing``, with forked processes that can compute.
+
+Everything that :mod:`torch.multiprocessing` has is here too. A :class:`Process` refuses a fork
+that cannot work and takes care of OpenMP in the child (:mod:`gnnlab.fork`), and
+:func:`shared_tensor` makes a tensor that all ranks read and write.
+
+Examples
+--------
+>>> import gnnlab as dgl, torch
+>>> counts = dgl.multiprocessing.shared_tensor((2,), dtype=torch.int64)
+>>> process = dgl.multiprocessing.Process(target=counts.add_, args=(1,))
+>>> process.start()
+>>> process.join()
+>>> counts
+tensor([1, 1])
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed
+import torch.multiprocessing
+from torch.multiprocessing import *  # noqa: F403
+from torch.multiprocessing import get_start_method
+
+from gnnlab.fork import check_fork, fix_openmp
+
+__all__ = [*torch.multiprocessing.__all__, "Process", "shared_tensor"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(torch.multiprocessing, name)
+
+
+class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
+    """A process whose target may use OpenMP, however it was started.
+
+    Parameters
+    ----------
+    target : callable
+    args : tuple
+    kwargs : dict
+    name : str
+    daemon : bool
+        As of :class:`multiprocessing.Process`.
+
+    Raises
+    ------
+    gnnlab.fork.ForkError
+        From :meth:`start`, when the process would be forked although CUDA is initialised.
+    """
+
+    def start(self) -> None:
+        """Start the process."""
+        if (self._start_method or get_start_method()) == "fork":
+            check_fork()
+        super().start()
+
+    def run(self) -> None:
+        """Run the target, in the child."""
+        fix_openmp(super().run)()
+
+
+def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return a tensor of zeros in memory that processes share.
+
+    Without a process group the tensor is for the children of this process: pass it to them. Within
+    one, each rank calls this once and all get the same memory; the ranks are on one machine.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    dtype : torch.dtype
+
+    Returns
+    -------
+    torch.Tensor
+        On the CPU, of the given shape and dtype.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> y = dgl.multiprocessing.shared_tensor((3, 2))
+    >>> y.shape, y.is_shared()
+    (torch.Size([3, 2]), True)
+    """
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    size = math.prod(shape) * dtype.itemsize
+    group = torch.distributed
+    if not (size and group.is_available() and group.is_initialized()):
+        return torch.zeros(shape, dtype=dtype).share_memory_()
+    if group.get_rank() == 0:
+        with shared_file(size) as (_, name):
+            group.broadcast_object_list([name])
+            tensor = torch.from_file(name, True, math.prod(shape), dtype=dtype)
+            group.barrier()  # all have opened the file
+    else:
+        names: list[Any] = [None]
+        group.broadcast_object_list(names)
+        tensor = torch.from_file(names[0], True, math.prod(shape), dtype=dtype)
+        group.barrier()
+    return tensor.view(shape)
+
+
+@contextmanager
+def shared_file(size: int) -> Iterator[tuple[int, str]]:
+    """Make a file in memory that ends with the last process that has it open or mapped.
+
+    Parameters
+    ----------
+    size : int
+        Bytes, at least 1.
+
+    Yields
+    ------
+    int
+        File descriptor, valid inside the ``with``.
+    str
+        A name by which other processes of this user open it, valid as long.
+
+    Raises
+    ------
+    OSError
+        The memory is not there.
+
+    Examples
+    --------
+    >>> import os
+    >>> from gnnlab.multiprocessing import shared_file
+    >>> with shared_file(100) as (descriptor, name):
+    ...     os.stat(name).st_size
+    100
+    """
+    if hasattr(os, "memfd_create"):  # Linux: nothing on any disk, no limit of /dev/shm
+        with open(os.memfd_create("gnnlab"), "r+b") as file:
+            _allocate(file.fileno(), size)
+            yield file.fileno(), f"/proc/{os.getpid()}/fd/{file.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile() as named:
+            _allocate(named.fileno(), size)
+            yield named.fileno(), named.name
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    """Claim the memory now: later, the lack of it would be a SIGBUS."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+    else:
+        os.truncate(descriptor, size)

@@ -1,0 +1,172 @@
+"""Stop and go on: a run that was interrupted ends as if it had not been, to the last bit.
+
+What determines the rest of a run is the state of model and optimizer, where the loader stands, and
+where the random generators stand. A checkpoint holds all of it in one file. The file is complete or
+not there: it is written under another name and renamed at the end. Reading it runs no code.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from gnnlab import random
+from gnnlab.errors import InvalidInput, NotFound
+
+__all__ = ["load_checkpoint", "save_checkpoint"]
+
+_FORMAT = "gnnlab.checkpoint/1"
+
+
+def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
+    """Write the state of a run to a file, all of it or nothing.
+
+    With a process group, every rank calls this; rank 0 writes, and all return when it is done.
+
+    Parameters
+    ----------
+    path : path
+        Replaced when it exists; the old file is there until the new one is complete.
+    **parts
+        By names of your choice: what has a ``state_dict()`` (model, optimizer, loader, scheduler),
+        and plain values (numbers, strings, tensors, lists and dictionaries of them). The state of
+        the random generators is always added.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile, torch
+    >>> file = tempfile.mkdtemp() + "/run.pt"
+    >>> model = torch.nn.Linear(2, 2)
+    >>> dgl.parallel.save_checkpoint(file, model=model, best_accuracy=0.9)
+    >>> dgl.parallel.load_checkpoint(file, model=model)
+    {'best_accuracy': 0.9}
+    """
+    content = {
+        "format": _FORMAT,
+        "states": {n: _inner(p).state_dict() for n, p in parts.items() if _has_state(p)},
+        "values": {n: _check_plain(n, p) for n, p in parts.items() if not _has_state(p)},
+        "generators": _on_all_ranks(_generators()),
+    }
+    if _rank() == 0:
+        _write(Path(path), content)
+    if dist.is_initialized():
+        dist.barrier()
+
+
+def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, Any]:
+    """Bring a run to the state that :func:`save_checkpoint` wrote.
+
+    Parameters
+    ----------
+    path : path
+    **parts
+        The objects whose state is wanted, under the names they were saved by; others are left out.
+        Generators are set when there are as many ranks as wrote the checkpoint.
+
+    Returns
+    -------
+    dict
+        The plain values.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    NotFound
+        The checkpoint has no part of that name.
+    InvalidInput
+        The file is damaged or no checkpoint, or a loader does not cut batches as it did then.
+    """
+    content = _read(Path(path))
+    for name, part in parts.items():
+        if name not in content["states"]:
+            known = ", ".join(content["states"]) or "none"
+            raise NotFound(f"{path} has no part {name!r}; its parts are: {known}")
+        _inner(part).load_state_dict(content["states"][name])
+    world_size = dist.get_world_size() if dist.is_initialized() else 1
+    if len(content["generators"]) == world_size:
+        _set_generators(content["generators"][_rank()])
+    return dict(content["values"])
+
+
+def _has_state(part: Any) -> bool:
+    return hasattr(part, "state_dict") and hasattr(part, "load_state_dict")
+
+
+def _inner(part: Any) -> Any:
+    """The model within DistributedDataParallel, so that a single process can load it too."""
+    if isinstance(part, torch.nn.parallel.DistributedDataParallel):
+        return part.module
+    return part
+
+
+def _check_plain(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _check_plain(f"{name}[{key!r}]", inner)
+    elif isinstance(value, list | tuple):
+        for i, inner in enumerate(value):
+            _check_plain(f"{name}[{i}]", inner)
+    elif not isinstance(value, torch.Tensor | str | int | float | bool | None):
+        raise InvalidInput(
+            f"{name} is a {type(value).__name__}, which a checkpoint does not hold; pass plain "
+            "values, or an object with state_dict() and load_state_dict()"
+        )
+    return value
+
+
+# --------------------------------------------------------------------------- generators
+def _generators() -> dict[str, Any]:
+    states: dict[str, Any] = {"gnnlab": list(random.get_state()), "cpu": torch.get_rng_state()}
+    if torch.cuda.is_initialized():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def _set_generators(states: Mapping[str, Any]) -> None:
+    random.set_state(states["gnnlab"])
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])
+
+
+def _on_all_ranks(value: Any) -> list[Any]:
+    if not dist.is_initialized():
+        return [value]
+    values: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
+
+
+def _rank() -> int:
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+# --------------------------------------------------------------------------------- file
+def _write(path: Path, content: dict[str, Any]) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(draft, "wb") as file:
+            torch.save(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    damaged = f"{path} is damaged, cut short or not a file of save_checkpoint"
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        raise InvalidInput(f"{damaged} ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise InvalidInput(f"{damaged}; torch.load(…, weights_only=True) may open it")
+    return content

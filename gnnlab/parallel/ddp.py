@@ -1,0 +1,311 @@
+"""Data parallel training: every rank has the whole model and a share of each batch.
+
+One step of k ranks with b seeds each is one step of a single process with k·b seeds: the ranks
+average their gradients before they use them. For that to hold, ranks must agree on the order of
+the seeds, take disjoint shares of equal size, and make the same number of steps; a rank that makes
+one step more waits for partners that never come. The loaders see to all three.
+
+References
+----------
+DGL user guide, chapter 7 and the tutorial "Single machine multi-GPU minibatch training".
+Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import warnings
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from gnnlab.dataloading.loader import DataLoader
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
+
+__all__ = [
+    "create_dataloader",
+    "free_port",
+    "global_mean",
+    "init_model",
+    "init_process_group",
+    "rank_share",
+]
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on at the moment.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> url = f"tcp://127.0.0.1:{dgl.parallel.free_port()}"  # to be passed to all ranks
+    """
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def init_process_group(
+    rank: int | None = None,
+    world_size: int | None = None,
+    *,
+    device: torch.device | str | None = None,
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: float = 600.0,
+) -> torch.device:
+    """Join the process group of ``torch.distributed`` and return the device of this rank.
+
+    Each rank gets a GPU of its own and NCCL connects them; else gloo does, through main memory.
+
+    Parameters
+    ----------
+    rank, world_size : int, optional
+        By default as the launcher says (``launch_processes``, torchrun); without a launcher the
+        group has one rank.
+    device : torch.device, optional
+        By default a GPU where there is one.
+    backend : str, optional
+        "nccl" or "gloo", where the choice described above does not fit.
+    init_method : str, optional
+        Where ranks meet that no launcher has started, such as ``"tcp://127.0.0.1:29501"``;
+        :func:`free_port` finds a port.
+    timeout : float
+        Seconds after which a rank gives up waiting for another.
+
+    Returns
+    -------
+    torch.device
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> device = dgl.parallel.init_process_group(device="cpu")
+    >>> device, torch.distributed.get_backend(), torch.distributed.get_world_size()
+    (device(type='cpu'), 'gloo', 1)
+    >>> torch.distributed.destroy_process_group()
+    """
+    environment = os.environ
+    where: dict[str, Any] = {"init_method": init_method}
+    if rank is None:
+        rank, world_size = (int(environment.get(n, d)) for n, d in (("RANK", 0), ("WORLD_SIZE", 1)))
+    if world_size is None or not 0 <= rank < world_size:
+        raise InvalidInput(f"expected 0 <= rank < world_size; found {rank} and {world_size}")
+    if init_method is None and "MASTER_PORT" not in environment:
+        if world_size > 1:
+            raise InvalidInput(
+                f"the {world_size} ranks have not been told where to meet; start them by "
+                "gnnlab.parallel.launch_processes or torchrun, or pass all of them the same "
+                "init_method=f'tcp://127.0.0.1:{gnnlab.parallel.free_port()}'"
+            )
+        where = {"store": dist.HashStore()}
+    local_rank = int(environment.get("LOCAL_RANK", rank))
+    num_local = int(environment.get("LOCAL_WORLD_SIZE", world_size))
+    place, fitting = _place(local_rank, num_local, device)
+    if place.type == "cuda":
+        torch.cuda.set_device(place)
+    dist.init_process_group(
+        backend or fitting,
+        rank=rank,
+        world_size=world_size,
+        timeout=timedelta(seconds=timeout),
+        **where,
+    )
+    return place
+
+
+def _place(
+    local_rank: int, num_local: int, device: torch.device | str | None
+) -> tuple[torch.device, str]:
+    """Choose device and backend of a rank among those on this machine."""
+    num_gpus = torch.cuda.device_count()
+    place = torch.device(device or ("cuda" if num_gpus else "cpu"))
+    if place.type != "cuda":
+        return place, "gloo"
+    if place.index is None:
+        place = torch.device("cuda", local_rank % max(num_gpus, 1))
+    if num_local <= num_gpus and dist.is_nccl_available():
+        return place, "nccl"
+    if local_rank == 0:
+        warnings.warn(
+            f"{num_local} ranks share {num_gpus} GPU(s): NCCL refuses that, so their gradients "
+            "go through main memory (gloo)",
+            stacklevel=3,
+        )
+    return place, "gloo"
+
+
+def init_model(
+    model: torch.nn.Module, device: torch.device | str | None = None, **kwargs: Any
+) -> DistributedDataParallel:
+    """Move a model to this rank's device and let its gradients be averaged over all ranks.
+
+    All ranks start from the parameters of rank 0.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    device : torch.device, optional
+        What :func:`init_process_group` returned; without it the model stays where it is.
+    **kwargs
+        For :class:`torch.nn.parallel.DistributedDataParallel`, such as ``find_unused_parameters``
+        where a typed graph lacks a type in some batches.
+
+    Returns
+    -------
+    DistributedDataParallel
+        The model itself is its attribute ``module``; use that to evaluate on one rank.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> device = dgl.parallel.init_process_group(device="cpu")
+    >>> model = dgl.parallel.init_model(torch.nn.Linear(2, 1), device)
+    >>> model(torch.ones(3, 2)).shape
+    torch.Size([3, 1])
+    >>> torch.distributed.destroy_process_group()
+    """
+    if not dist.is_initialized():
+        raise InvalidInput("there is no process group; call init_process_group() before")
+    if device is not None:
+        model = model.to(device)
+    place = next((p.device for p in model.parameters()), torch.device("cpu"))
+    return DistributedDataParallel(
+        model, device_ids=[place] if place.type == "cuda" else None, **kwargs
+    )
+
+
+def create_dataloader(
+    rank: int,
+    world_size: int,
+    graph: Graph,
+    nids: torch.Tensor | Mapping[str, torch.Tensor],
+    sampler: Any,
+    *,
+    batch_size: int = 1024,
+    shuffle: bool = True,
+    drop_last: bool = False,
+    seed: int = 0,
+    **kwargs: Any,
+) -> DataLoader:
+    """Make the loader of one rank; together the ranks go through all seeds every epoch.
+
+    Step i of the ranks together has the seeds that step i of one process with ``world_size *
+    batch_size`` seeds would have, and samples the same neighbors for them. Every rank makes the
+    same number of steps.
+
+    Parameters
+    ----------
+    rank, world_size : int
+    graph : Graph
+    nids : torch.Tensor, or dict of them by node type
+        Seeds of all ranks, shape (N,), integer.
+    sampler : Sampler
+    batch_size : int
+        Seeds per step and rank.
+    shuffle : bool
+        Shuffle all seeds anew every epoch, on all ranks alike.
+    drop_last : bool
+        What to do with seeds that cannot be shared evenly: True leaves out the last ones, False
+        repeats as many from the epoch's beginning, fewer than one per rank.
+    seed : int
+        Seed of shuffling and sampling, the same on all ranks.
+    **kwargs
+        For :class:`gnnlab.dataloading.DataLoader`.
+
+    Returns
+    -------
+    DataLoader
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> g, nids = dgl.rand_graph(100, 1000), torch.arange(10)
+    >>> sampler = dgl.dataloading.NeighborSampler([4, 4])
+    >>> for rank in range(2):
+    ...     loader = dgl.parallel.create_dataloader(
+    ...         rank, 2, g, nids, sampler, batch_size=3, shuffle=False
+    ...     )
+    ...     print([output_nodes.tolist() for input_nodes, output_nodes, blocks in loader])
+    [[0, 2, 4], [6, 8]]
+    [[1, 3, 5], [7, 9]]
+    """
+    return DataLoader(
+        graph,
+        nids,
+        sampler,
+        use_ddp=(rank, world_size),
+        batch_size=batch_size,
+        shuffle=shuffle,
+        drop_last=drop_last,
+        seed=seed,
+        **kwargs,
+    )
+
+
+def rank_share(
+    ids: torch.Tensor, rank: int | None = None, world_size: int | None = None
+) -> torch.Tensor:
+    """Return the part of some IDs that one rank evaluates: each ID on exactly one rank.
+
+    Shares may differ by one in length. That is right for evaluation, where ranks meet only at the
+    end (:func:`global_mean`); for training take :func:`create_dataloader`.
+
+    Parameters
+    ----------
+    ids : torch.Tensor
+        Shape (N,).
+    rank, world_size : int, optional
+        By default of the process group.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (N / world_size,), rounded up or down.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> dgl.parallel.rank_share(torch.arange(5), 1, 2)
+    tensor([1, 3])
+    """
+    if rank is None or world_size is None:
+        rank, world_size = dist.get_rank(), dist.get_world_size()
+    return ids[rank::world_size]
+
+
+def global_mean(total: float | torch.Tensor, count: int | torch.Tensor) -> float:
+    """Return one mean over all ranks: the sum of totals by the sum of counts.
+
+    Parameters
+    ----------
+    total : float or torch.Tensor
+        This rank's sum, for accuracy the number of correct predictions.
+    count : int or torch.Tensor
+        How many values this rank has summed up; may be 0.
+
+    Returns
+    -------
+    float
+        The same on all ranks; nan where no rank has counted anything. Without a process group,
+        the mean of this process.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> predicted, labels = torch.tensor([1, 2, 0, 0]), torch.tensor([1, 2, 0, 1])
+    >>> dgl.parallel.global_mean((predicted == labels).sum(), len(labels))
+    0.75
+    """
+    sums = torch.tensor([float(total), float(count)], dtype=torch.float64)
+    if dist.is_initialized():
+        if dist.get_backend() == "nccl":
+            sums = sums.cuda()
+        dist.all_reduce(sums)
+    return float(sums[0] / sums[1])

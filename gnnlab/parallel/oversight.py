@@ -1,0 +1,212 @@
+"""The starter's side of its ranks: listen to them, notice how each ends, and end them all.
+
+Ranks fail together: when one goes, the connections of the others break a moment later. What a user
+needs is the error that came first; the others are its consequences.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from gnnlab.errors import GNNLabError
+from gnnlab.parallel.rank import (
+    WELL_DONE,
+    WHERE,
+    Failure,
+    Lines,
+    read_message,
+    send_message,
+)
+from gnnlab.parallel.screen import Screen
+
+__all__ = ["Rank", "RankError", "oversee"]
+
+_TICK = 0.05  # seconds between two looks at the ranks
+_FAREWELL = 10.0  # seconds that a rank has to end once all results are there
+_HINDSIGHT = 0.5  # seconds after a failure in which its cause may still show up
+_KEPT = 1 << 20  # bytes of output that wait to be shown
+_QUOTED = 2000  # bytes of a failed rank's output that its error repeats
+
+
+class RankError(GNNLabError, RuntimeError):
+    """A rank failed, and with it all others were ended.
+
+    Attributes
+    ----------
+    rank : int
+        The rank that failed first.
+    """
+
+    def __init__(self, message: str, rank: int) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
+class Rank:
+    """A process as its starter sees it.
+
+    Parameters
+    ----------
+    number : int
+    pid : int
+        Also the ID of the process group that the rank makes for itself and its children.
+    poll : callable
+        Returns the exit status, negative for a signal, or None while the process runs.
+    lines : Lines
+        The starter's ends.
+    """
+
+    def __init__(self, number: int, pid: int, poll: Callable[[], int | None], lines: Lines) -> None:
+        self.number, self.pid, self.poll = number, pid, poll
+        self.progress: dict[str, Any] | None = None
+        self.result: bytes | None = None
+        self.failure: Failure | None = None
+        self.stand = ""
+        self._lifeline = os.fdopen(lines.lifeline, "wb", buffering=0)
+        self._lock = threading.Lock()
+        self._output, self._tail = bytearray(), b""
+        self._readers = [
+            threading.Thread(target=self._hear, args=(os.fdopen(lines.events, "rb"),), daemon=True),
+            threading.Thread(target=self._watch, args=(lines.output,), daemon=True),
+        ]
+
+    def listen(self) -> None:
+        """Start to listen, in threads. To be called when all forks are done."""
+        for reader in self._readers:
+            reader.start()
+
+    def give(self, value: Any) -> None:
+        """Send something down the lifeline."""
+        with suppress(BrokenPipeError):  # it has ended; ``look`` will tell
+            send_message(self._lifeline, value)
+
+    def tell(self, word: bytes) -> None:
+        """Say that all are done, or ask where the rank stands."""
+        with suppress(BrokenPipeError):
+            self._lifeline.write(word)
+
+    def _hear(self, events: Any) -> None:
+        with events:
+            while (message := read_message(events)) is not None:
+                kind, value = message
+                setattr(self, kind, value)
+
+    def _watch(self, output: int) -> None:
+        with os.fdopen(output, "rb", buffering=0) as file:
+            while part := file.read(1 << 16):
+                with self._lock:
+                    self._output += part
+                    self._tail = (self._tail + part)[-_QUOTED:]
+                    if len(self._output) > _KEPT:
+                        del self._output[: -_KEPT // 2]
+                        self._output[:0] = b"(earlier lines are left out)\n"
+
+    def take_output(self) -> tuple[bytes, bool]:
+        """Give what was printed since the last call, and whether there will be no more."""
+        is_all = not self._readers[1].is_alive()
+        with self._lock:
+            new = bytes(self._output)
+            self._output.clear()
+        return new, is_all
+
+    def last_words(self) -> str:
+        """The last lines that the rank printed."""
+        with self._lock:
+            text = self._tail.decode("utf8", "replace")
+        return "\n".join(text.splitlines()[-15:])
+
+    def look(self) -> bool:
+        """Notice how the rank ended; True once that is known."""
+        if self.result is None and self.failure is None and self.poll() is not None:
+            self.kill()
+            self.join()
+            if self.result is None and self.failure is None:
+                self.failure = Failure(_describe(self.poll() or 0), time=time.monotonic())
+        return self.result is not None or self.failure is not None
+
+    def kill(self) -> None:
+        """End the process and everything it has started."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def join(self) -> None:
+        """Wait until the process has ended and all that it said has been heard."""
+        _wait(lambda: self.poll() is not None, _FAREWELL)
+        for reader in self._readers:
+            if reader.ident is not None:
+                reader.join(2.0)
+        with suppress(OSError):
+            self._lifeline.close()
+
+
+def oversee(ranks: Sequence[Rank], screen: Screen, timeout: float | None) -> list[Any]:
+    """Wait until all ranks have a result and return the results; raise when one fails."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    for rank in ranks:
+        rank.listen()
+    while not _all_settled(ranks):
+        if any(rank.failure for rank in ranks):
+            break
+        if deadline is not None and time.monotonic() > deadline:
+            raise _out_of_time(ranks, timeout or 0)
+        screen.update(ranks)
+        time.sleep(_TICK)
+    if any(rank.failure for rank in ranks):
+        raise _first_failure(ranks)
+    for rank in ranks:
+        rank.tell(WELL_DONE)
+    _wait(lambda: all(rank.poll() is not None for rank in ranks), _FAREWELL)
+    return [pickle.loads(rank.result or b"") for rank in ranks]
+
+
+def _all_settled(ranks: Sequence[Rank]) -> bool:
+    return sum(rank.look() for rank in ranks) == len(ranks)  # a look at each, not up to the first
+
+
+def _first_failure(ranks: Sequence[Rank]) -> RankError:
+    _wait(lambda: _all_settled(ranks), _HINDSIGHT)
+    failed = [(rank, rank.failure) for rank in ranks if rank.failure]
+    rank, failure = min(failed, key=lambda pair: (pair[1].is_consequence, pair[1].time))
+    rank.kill()
+    rank.join()  # its last words are there now
+    return _error(rank, len(ranks), f"failed: {failure.reason}", failure.details)
+
+
+def _out_of_time(ranks: Sequence[Rank], timeout: float) -> RankError:
+    late = [rank for rank in ranks if not rank.look()]
+    for rank in late:
+        rank.tell(WHERE)
+    _wait(lambda: all(rank.stand for rank in late), _HINDSIGHT)
+    stands = [f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in late]
+    return _error(late[0], len(ranks), f"still ran after {timeout:g} s", "\n".join(stands))
+
+
+def _error(rank: Rank, world_size: int, what: str, details: str) -> RankError:
+    parts = [f"rank {rank.number} of {world_size} {what}", details.strip()]
+    if words := rank.last_words().strip("\n"):
+        parts.append(f"The last lines of rank {rank.number}:\n{words}")
+    return RankError("\n\n".join(filter(None, parts)), rank.number)
+
+
+def _describe(status: int) -> str:
+    if status >= 0:
+        return f"it ended with status {status} before its function returned"
+    name = signal.Signals(-status).name
+    hint = ". When memory runs out, the system ends a process so" if name == "SIGKILL" else ""
+    return f"it was ended by {name}{hint}"
+
+
+def _wait(condition: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(_TICK / 5)

@@ -1,0 +1,174 @@
+"""How a function and its arguments reach a process that knows nothing.
+
+Code travels by cloudpickle: a function of a notebook cell or of the main script goes as it is,
+with the names it uses; one of a module goes as "import it from there". Arrays do not travel at all:
+large tensors are laid into one file in memory, which every process maps. The mapping is private,
+so a process sees the data as they were and keeps to itself what it writes, as after a fork. Tensors
+that were shared before (``share_memory_``, ``shared_tensor``) stay shared: all see all writes.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import pickle
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import context, reduction
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import cloudpickle
+import torch
+from torch.storage import TypedStorage
+
+from gnnlab.multiprocessing import shared_file
+
+__all__ = ["Payload", "pack", "unpack"]
+
+_LARGE = 1 << 16
+_LINE = 64  # bytes of a cache line: tensors start at a multiple
+
+
+class Payload(NamedTuple):
+    """Where a packed value lies.
+
+    Attributes
+    ----------
+    memory : int
+        Descriptor of a file: large tensors first, then everything else.
+    start, size : int
+        Where everything else starts, and the size of the file, in bytes.
+    descriptors : tuple of int
+        What a process has to inherit, under the same numbers; ``memory`` is one of them.
+    """
+
+    memory: int
+    start: int
+    size: int
+    descriptors: tuple[int, ...]
+
+
+@contextmanager
+def pack(value: Any) -> Iterator[Payload]:
+    """Write a value for other processes; they have to be started inside the ``with``.
+
+    Parameters
+    ----------
+    value : any
+        What cloudpickle can write.
+
+    Yields
+    ------
+    Payload
+
+    Raises
+    ------
+    OSError
+        There is not enough memory for the large tensors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.parallel.payload import pack, unpack
+    >>> with pack({"x": torch.ones(1000, 1000)}) as payload:
+    ...     unpack(payload)["x"].sum()
+    tensor(1000000.)
+    """
+    buffer = io.BytesIO()
+    packer = _Packer(buffer)
+    context.set_spawning_popen(packer)
+    try:
+        packer.dump(value)
+    finally:
+        context.set_spawning_popen(None)
+    content = buffer.getbuffer()
+    size = packer.size + len(content)
+    with shared_file(size) as (memory, _):
+        with mmap.mmap(memory, size) as mapping:
+            packer.lay_out(mapping)
+            mapping[packer.size :] = content
+        yield Payload(memory, packer.size, size, (memory, *packer.descriptors))
+
+
+def unpack(payload: Payload) -> Any:
+    """Rebuild what :func:`pack` wrote, here or in a process that inherited the descriptors."""
+    memory = mmap.mmap(payload.memory, payload.size, access=mmap.ACCESS_COPY)
+    return _Unpacker(memory, payload.start).load()
+
+
+class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
+    """Leaves large storages out and collects them.
+
+    While it works it also stands in for the process being started: through that, torch and
+    multiprocessing ask which descriptors (of shared tensors, queues, pipes) are to be inherited.
+    """
+
+    def __init__(self, buffer: io.BytesIO) -> None:
+        super().__init__(buffer)
+        self.size = 0
+        self.descriptors: list[int] = []
+        self._storages: dict[int, tuple[int, torch.UntypedStorage]] = {}
+
+    def persistent_id(self, value: Any) -> tuple[torch.dtype, int, int] | None:
+        """Name a large storage by dtype, place and size in bytes; None pickles the value."""
+        if not isinstance(value, TypedStorage):
+            return None
+        storage = value._untyped_storage
+        if storage.device.type != "cpu" or storage.is_shared() or storage.nbytes() < _LARGE:
+            return None
+        key = storage.data_ptr()
+        if key not in self._storages:
+            self._storages[key] = (self.size, storage)
+            self.size += -(-storage.nbytes() // _LINE) * _LINE
+        return value.dtype, self._storages[key][0], storage.nbytes()
+
+    def reducer_override(self, value: Any) -> Any:
+        """Hand on what is shared already, and open connections, as multiprocessing does."""
+        storage = value._untyped_storage if isinstance(value, TypedStorage) else value
+        shared = isinstance(storage, torch.UntypedStorage) and storage.is_shared()
+        if shared or isinstance(value, Connection | socket.socket):
+            reducers = reduction.ForkingPickler._extra_reducers  # type: ignore[attr-defined]
+            return reducers[type(value)](value)
+        return super().reducer_override(value)
+
+    def lay_out(self, mapping: mmap.mmap) -> None:
+        """Copy the collected storages to their places."""
+        for offset, storage in self._storages.values():
+            source = torch.empty(0, dtype=torch.uint8).set_(storage)
+            mapping[offset : offset + storage.nbytes()] = source.numpy().data
+
+    def duplicate_for_child(self, descriptor: int) -> int:
+        self.descriptors.append(descriptor)
+        return descriptor
+
+    def DupFd(self, descriptor: int) -> _Inherited:
+        return _Inherited(descriptor)
+
+
+class _Inherited:
+    """A descriptor that a process has under the same number as the one that started it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def detach(self) -> int:
+        return os.dup(self.descriptor)
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, memory: mmap.mmap, start: int) -> None:
+        memory.seek(start)
+        super().__init__(memory)
+        self._memory = memory
+        self._storages: dict[int, torch.UntypedStorage] = {}
+
+    def persistent_load(self, name: tuple[torch.dtype, int, int]) -> TypedStorage:
+        """Find a storage again; views of one storage get one."""
+        dtype, offset, size = name
+        if offset not in self._storages:
+            array = torch.frombuffer(self._memory, dtype=torch.uint8, offset=offset, count=size)
+            self._storages[offset] = array.untyped_storage()
+        return TypedStorage(wrap_storage=self._storages[offset], dtype=dtype, _internal=True)

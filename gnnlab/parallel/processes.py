@@ -1,0 +1,212 @@
+"""Ranks from a notebook cell: start them, listen to them, and end them in every case.
+
+``launch_processes(train, 4, graph)`` runs ``train(rank, 4, graph)`` in four processes and returns
+the four results. The cell that calls it owns the processes: they end with the call, however it
+ends, and with the kernel, however that ends.
+
+Fresh interpreters are the default, since a notebook's kernel may have used the GPU, and since its
+threads do not survive a fork. See :mod:`gnnlab.parallel.payload` for how work reaches them.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from gnnlab.errors import InvalidInput
+from gnnlab.fork import check_fork
+from gnnlab.parallel.oversight import Rank, oversee
+from gnnlab.parallel.payload import pack
+from gnnlab.parallel.rank import Lines, Settings, pack_work, run
+from gnnlab.parallel.screen import Screen
+
+__all__ = ["launch_processes"]
+
+_ENTRY = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
+_ENTRY += "from gnnlab.parallel.rank import main; main()"
+
+
+def launch_processes(
+    fn: Callable[..., Any],
+    nprocs: int,
+    *args: Any,
+    start_method: str = "spawn",
+    timeout: float | None = None,
+    num_threads: int | None = None,
+) -> list[Any]:
+    """Run ``fn(rank, nprocs, *args)`` in ``nprocs`` processes and return their results.
+
+    The ranks find each other: ``torch.distributed.init_process_group("gloo")`` needs no further
+    arguments in them. What they print is shown in the order of the ranks, that of rank 0 at once.
+    When a rank fails, all are ended and its error is raised here.
+
+    Parameters
+    ----------
+    fn : callable
+        Also one that was defined in a notebook cell.
+    nprocs : int
+        Number of ranks.
+    *args
+        Further arguments. Ranks read large tensors from shared memory and keep to themselves what
+        they write; ``tensor.share_memory_()`` before makes writes visible to all. A graph after
+        ``graph.share_memory()`` is in memory once, else once more while the ranks run.
+    start_method : str
+        "spawn" for fresh interpreters, or "fork" for copies of this process, which start faster
+        and need that CUDA has not been used here.
+    timeout : float, optional
+        Seconds after which ranks that still run count as failed; the error shows where they stand.
+    num_threads : int, optional
+        Threads for the operators of each rank; by default the ranks share the processors.
+
+    Returns
+    -------
+    list
+        Results in the order of the ranks.
+
+    Raises
+    ------
+    RankError
+        A rank raised an error, ended otherwise, or ran out of time.
+    gnnlab.fork.ForkError
+        A fork would not work; the message says why.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> def total(rank, world_size, x):
+    ...     torch.distributed.init_process_group("gloo")
+    ...     share = x[rank::world_size].sum()
+    ...     torch.distributed.all_reduce(share)
+    ...     return share.item()
+    >>> dgl.parallel.launch_processes(total, 2, torch.arange(5))
+    [10, 10]
+
+    References
+    ----------
+    PyTorch documentation, "Distributed communication package", "Environment variable
+    initialization".
+    """
+    if not callable(fn) or nprocs < 1:
+        raise InvalidInput(
+            f"expected a function and a number of processes; found {fn!r} and {nprocs!r}"
+        )
+    if start_method not in ("spawn", "fork"):
+        raise InvalidInput(f"start_method must be 'spawn' or 'fork'; found {start_method!r}")
+    num_threads = num_threads or max(1, _processors() // nprocs)
+    start = _start_fresh if start_method == "spawn" else _start_forked
+    ranks: list[Rank] = []
+    with _meeting_point() as common:
+        common |= {"WORLD_SIZE": str(nprocs), "LOCAL_WORLD_SIZE": str(nprocs)}
+        settings = []
+        for number in range(nprocs):
+            environment = common | {"RANK": str(number), "LOCAL_RANK": str(number)}
+            settings.append(Settings(number, nprocs, environment, num_threads))
+        screen = Screen(nprocs)
+        try:
+            start(ranks, settings, fn, args)
+            return oversee(ranks, screen, timeout)
+        finally:
+            for rank in ranks:
+                rank.kill()
+            for rank in ranks:
+                rank.join()
+            screen.update(ranks)
+            screen.close()
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def _meeting_point() -> Iterator[dict[str, str]]:
+    """Choose where ranks meet: a port that is free, and stays so until rank 0 listens there."""
+    with socket.socket() as holder:
+        # Bound, but not listening: the system gives the port to nobody who asks for any port.
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        port = holder.getsockname()[1]
+        if sys.platform != "linux":
+            holder.close()  # elsewhere, rank 0 could not bind it as well
+        environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        loopback = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
+        if loopback and "GLOO_SOCKET_IFNAME" not in os.environ:
+            environment["GLOO_SOCKET_IFNAME"] = loopback[0]
+        yield environment
+
+
+# ------------------------------------------------------------------------------ starting
+def _start_fresh(
+    ranks: list[Rank], settings: list[Settings], fn: Callable[..., Any], args: tuple[Any, ...]
+) -> None:
+    command = [
+        sys.executable,
+        "-X",
+        "utf8",
+        "-c",
+        _ENTRY,
+        json.dumps([str(folder) for folder in sys.path]),
+    ]
+    with pack(pack_work(fn, args)) as payload:
+        for each in settings:
+            ours, theirs = _lines()
+            process = subprocess.Popen(
+                command,
+                stdin=theirs.lifeline,
+                stdout=theirs.events,
+                stderr=theirs.output,
+                env=os.environ | each.environment,
+                pass_fds=payload.descriptors,
+                start_new_session=True,
+            )
+            ranks.append(Rank(each.rank, process.pid, process.poll, ours))
+            _close(theirs)
+            ranks[-1].give((each, payload))
+
+
+def _start_forked(
+    ranks: list[Rank], settings: list[Settings], fn: Callable[..., Any], args: tuple[Any, ...]
+) -> None:
+    check_fork()
+    context = multiprocessing.get_context("fork")
+    lines = [_lines() for _ in settings]
+    for each, (ours, mine) in zip(settings, lines, strict=True):
+        others = [line for pair in lines for end in pair for line in end if line not in mine]
+        process = context.Process(target=_forked, args=(mine, others, each, fn, args))
+        process.start()
+        poll = partial(getattr, process, "exitcode")
+        ranks.append(Rank(each.rank, process.pid or 0, poll, ours))
+    for _, theirs in lines:
+        _close(theirs)
+
+
+def _forked(
+    mine: Lines, others: list[int], settings: Settings, fn: Callable[..., Any], args: Any
+) -> None:
+    os.setsid()
+    for descriptor in others:  # a lifeline breaks only when nobody else holds it
+        os.close(descriptor)
+    sys.exit(run(mine, settings, lambda: (fn, args)))
+
+
+def _lines() -> tuple[Lines, Lines]:
+    """Make the lines to a rank: the starter's ends, and the rank's."""
+    (read_life, write_life), (read_events, write_events), (read_out, write_out) = (
+        os.pipe() for _ in range(3)
+    )
+    return Lines(write_life, read_events, read_out), Lines(read_life, write_events, write_out)
+
+
+def _close(lines: Lines) -> None:
+    for descriptor in lines:
+        os.close(descriptor)

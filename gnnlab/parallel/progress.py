@@ -1,0 +1,108 @@
+"""One progress bar for all ranks.
+
+A rank counts its batches with :func:`track`; the process that started the ranks adds the counts up
+and draws one bar. In a process of its own, the same lines draw a bar of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import Any, TypeVar
+
+__all__ = ["report", "send_to", "track"]
+
+T = TypeVar("T")
+
+_PAUSE = 0.1  # seconds between two messages of a rank
+
+_send: Callable[[dict[str, Any]], None] | None = None
+_state: dict[str, Any] = {"done": 0, "total": 0, "description": "", "figures": {}}
+_sent = 0.0
+_bar: Any = None
+
+
+def track(iterable: Iterable[T], description: str = "", total: int | None = None) -> Iterator[T]:
+    """Iterate, and show how far the iteration is.
+
+    Parameters
+    ----------
+    iterable : iterable
+        For instance a loader.
+    description : str
+        Stands before the bar, for instance the epoch.
+    total : int, optional
+        Number of items, where the iterable does not know it.
+
+    Yields
+    ------
+    item
+        Of the iterable.
+
+    Examples
+    --------
+    >>> from gnnlab.parallel import track
+    >>> for step in track(range(3), "epoch 0"):
+    ...     pass
+    """
+    if total is None and isinstance(iterable, Sized):
+        total = len(iterable)
+    yield from (_alone if _send is None else _as_rank)(iterable, description, total)
+
+
+def report(**figures: float) -> None:
+    """Show figures beside the bar, such as the loss; of several ranks, those of the lowest.
+
+    Examples
+    --------
+    >>> from gnnlab.parallel import report, track
+    >>> for step in track(range(3)):
+    ...     report(loss=1 / (step + 1))
+    """
+    if _send is not None:
+        _state["figures"].update({name: float(value) for name, value in figures.items()})
+        _tell()
+    elif _bar is not None:
+        _bar.set_postfix(**figures)
+
+
+def send_to(send: Callable[[dict[str, Any]], None] | None) -> None:
+    """Make this process a rank: its progress goes to ``send`` instead of a bar of its own."""
+    global _send
+    _send = send
+    _state.update(done=0, total=0, description="", figures={})
+
+
+def _alone(iterable: Iterable[T], description: str, total: int | None) -> Iterator[T]:
+    global _bar
+    from tqdm.auto import tqdm
+
+    with tqdm(iterable, description or None, total) as _bar:
+        try:
+            yield from _bar
+        finally:
+            _bar = None
+
+
+def _as_rank(iterable: Iterable[T], description: str, total: int | None) -> Iterator[T]:
+    begun = _state["done"]
+    _state["total"] += total or 0
+    _state["description"] = description
+    _tell(at_once=True)
+    try:
+        for item in iterable:
+            yield item
+            _state["done"] += 1
+            _tell()
+    finally:
+        # Left early, or of unknown length: the rest of the announced items will not come.
+        _state["total"] += _state["done"] - begun - (total or 0)
+        _tell(at_once=True)
+
+
+def _tell(at_once: bool = False) -> None:
+    global _sent
+    now = time.monotonic()
+    if _send is not None and (at_once or now - _sent > _PAUSE):
+        _sent = now
+        _send(_state)

@@ -1,0 +1,247 @@
+"""A rank: what happens in a process from its start to its end.
+
+The process that starts a rank, its *starter*, holds three lines to it. Through the *lifeline* comes
+the work, and at last the word that all ranks are done; when the line breaks, the starter is gone,
+and the rank ends with everything it has started itself. Through *events* the rank tells its
+progress, and then its result or its error. What it prints goes through the third.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import linecache
+import os
+import pickle
+import re
+import select
+import signal
+import struct
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import cloudpickle
+import torch
+
+from gnnlab import fork, random
+from gnnlab.fork import fix_openmp
+from gnnlab.parallel import progress
+from gnnlab.parallel.payload import Payload, unpack
+
+__all__ = ["Failure", "Lines", "Settings", "main", "pack_work", "read_message", "run"]
+
+WELL_DONE, WHERE = b".", b"?"  # what comes through the lifeline after the work
+_CONSEQUENCE = re.compile(r"gloo/|connection (was )?(closed|reset)|NCCL", re.IGNORECASE)
+_OUR_FILES = (__file__, fork.__file__)
+_worker = 0  # the thread that runs the function
+
+
+class Lines(NamedTuple):
+    """The rank's ends of the lines to its starter: descriptors."""
+
+    lifeline: int
+    events: int
+    output: int
+
+
+class Settings(NamedTuple):
+    """What a rank is told beside its work."""
+
+    rank: int
+    world_size: int
+    environment: dict[str, str]
+    num_threads: int
+
+
+class Failure(NamedTuple):
+    """Why a rank did not return.
+
+    Attributes
+    ----------
+    reason : str
+        One line.
+    details : str
+        The traceback; empty where there is none.
+    time : float
+        Seconds on the system's monotonic clock.
+    is_consequence : bool
+        True when another rank's failure may be the cause: a connection broke.
+    """
+
+    reason: str
+    details: str = ""
+    time: float = 0.0
+    is_consequence: bool = False
+
+
+def main() -> None:
+    """Be a rank in a fresh interpreter: standard input is the lifeline, standard output events."""
+    lines = Lines(os.dup(0), os.dup(1), os.dup(2))
+    with open(lines.lifeline, "rb", buffering=0, closefd=False) as file:
+        message = read_message(file)
+    if message is None:
+        sys.exit(1)  # the starter ended before it gave us work
+    settings, payload = message
+    sys.exit(run(lines, settings, lambda: unpack_work(payload)))
+
+
+def run(
+    lines: Lines,
+    settings: Settings,
+    get_work: Callable[[], tuple[Callable[..., Any], tuple[Any, ...]]],
+) -> int:
+    """Do the work of a rank, tell how it ended, and return the exit status."""
+    _redirect(lines.output)
+    released = threading.Event()
+    events = _Events(lines.events)
+    _end_with_starter(lines.lifeline, released, events)
+    os.environ.update(settings.environment)
+    torch.set_num_threads(settings.num_threads)
+    progress.send_to(lambda state: events.send("progress", state))
+    try:
+        function, args = get_work()
+        result = fix_openmp(_call)(function, settings.rank, settings.world_size, *args)
+        ending = "result", cloudpickle.dumps(result)
+    except BaseException as error:
+        ending = "failure", _describe(error)
+    progress.send_to(None)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    events.send(*ending)
+    # Other ranks may still need this one, as the host of torch's rendezvous for example.
+    released.wait()
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    return 0 if ending[0] == "result" else 1
+
+
+def _call(function: Callable[..., Any], *args: Any) -> Any:
+    global _worker
+    _worker = threading.get_ident()
+    try:
+        return function(*args)
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
+        return None
+
+
+# ------------------------------------------------------------------------------ the work
+def pack_work(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Add to a function and its arguments what a forked process would have had without asking."""
+    # Cells of a notebook exist nowhere but here; tracebacks quote them.
+    cells = {
+        name: entry
+        for name, entry in linecache.cache.items()
+        if len(entry) == 4 and entry[1] is None
+    }
+    return function, args, random.get_state(), torch.get_rng_state(), cells
+
+
+def unpack_work(payload: Payload) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Take over the state of the starter; return the function and its arguments."""
+    try:
+        function, args, state, generator, cells = unpack(payload)
+    finally:
+        os.close(payload.memory)
+    linecache.cache.update(cells)
+    random.set_state(state)
+    torch.set_rng_state(generator)
+    return function, args
+
+
+def _describe(error: BaseException) -> Failure:
+    trace = error.__traceback__
+    while trace and trace.tb_next and trace.tb_frame.f_code.co_filename in _OUR_FILES:
+        trace = trace.tb_next
+    reason = "".join(traceback.format_exception_only(error)).strip()
+    lost_peer = isinstance(error, getattr(torch.distributed, "DistError", ()))
+    return Failure(
+        reason,
+        "".join(traceback.format_exception(type(error), error, trace)),
+        time.monotonic(),
+        lost_peer or _CONSEQUENCE.search(reason) is not None,
+    )
+
+
+# ----------------------------------------------------------------------------- the lines
+def send_message(file: Any, value: Any) -> None:
+    """Write a value to a line, as its length and its pickle."""
+    content = pickle.dumps(value)
+    file.write(struct.pack("<Q", len(content)) + content)
+
+
+def read_message(file: Any) -> Any:
+    """Read a value from a line; None when the line ends."""
+    head = _read(file, 8)
+    content = head and _read(file, struct.unpack("<Q", head)[0])
+    return pickle.loads(content) if content else None
+
+
+def _read(file: Any, size: int) -> bytes | None:
+    parts = []
+    while size:
+        part = file.read(size)
+        if not part:
+            return None
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+class _Events:
+    """The rank's end of the line for events. Its children may not write to it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._file = os.fdopen(descriptor, "wb")
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    def send(self, kind: str, value: Any) -> None:
+        if os.getpid() == self._owner:
+            with self._lock:
+                send_message(self._file, (kind, value))
+                self._file.flush()
+
+
+def _redirect(output: int) -> None:
+    """Let everything that is printed, by Python or below it, go to one line, in order."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    sys.stdout = os.fdopen(1, "w", 1, "utf8", "backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, "utf8", "backslashreplace", closefd=False)
+    faulthandler.enable(sys.stderr, all_threads=False)
+
+
+def _end_with_starter(lifeline: int, released: threading.Event, events: _Events) -> None:
+    """Watch the lifeline; when it breaks, end this process and all that it has started."""
+    starter = os.getppid()
+
+    def watch() -> None:
+        while True:
+            ready = select.select([lifeline], [], [], 1.0)[0]
+            word = os.read(lifeline, 1) if ready else None
+            if word == WELL_DONE:
+                released.set()
+            elif word == WHERE:
+                events.send("stand", _stand())
+            elif word == b"" or os.getppid() != starter:
+                os.killpg(os.getpgid(0), signal.SIGKILL)
+
+    threading.Thread(target=watch, name="gnnlab-lifeline", daemon=True).start()
+    if sys.platform == "linux":  # and by the kernel, should the thread never get its turn
+        PR_SET_PDEATHSIG = 1
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _stand() -> str:
+    """Where the function stands, as a traceback without the way to it."""
+    stack = traceback.extract_stack(sys._current_frames().get(_worker))
+    start = 1 + max((i for i, f in enumerate(stack) if f.filename in _OUR_FILES), default=-1)
+    return "".join(traceback.format_list(stack[start:]))
