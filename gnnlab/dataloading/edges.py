@@ -116,7 +116,7 @@ class EdgePredictionSampler(Sampler):
         for etype, frame in pair_graph._edge_frames.items():
             frame[EID] = g._ids(seeds.get(etype, torch.empty(0, device=g.device)))
         set_edge_lazy_features(pair_graph, self.prefetch_labels)
-        nodes = simplify({ntype: frame[NID] for ntype, frame in pair_graph._src_frames.items()})
+        nodes = simplify({ntype: frame[NID] for ntype, frame in pair_graph._node_frames().items()})
         excluded = self.exclusion(g, given)
         extra = () if excluded is None else (excluded,)
         sampled = self.sampler.sample(self.g_sampling or g, nodes, *extra)

@@ -115,7 +115,10 @@ def set_edge_lazy_features(g: Graph, feature_names: Any) -> None:
     _name(g, "_edge_frames", feature_names)
 
 
-set_node_lazy_features = set_src_lazy_features
+def set_node_lazy_features(g: Graph, feature_names: Any) -> None:
+    """Name features of nodes to fetch ahead; see :func:`set_src_lazy_features`."""
+    _name(g, "_src_frames", feature_names)
+    _name(g, "_dst_frames", feature_names)
 
 
 def _name(g: Graph, frames: str, feature_names: Any) -> None:

@@ -1,0 +1,152 @@
+"""What a model is to predict is in none of the blocks that it predicts from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.dataloading import EdgeDataLoader, NeighborSampler, as_edge_prediction_sampler
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from tests.dataloading.samples import (
+    FOLLOWS,
+    PLAYED,
+    PLAYS,
+    REVERSE,
+    SAMPLERS,
+    friends,
+    players,
+)
+
+
+@pytest.fixture
+def graph() -> dgl.Graph:
+    return friends()
+
+
+@pytest.fixture
+def typed() -> dgl.Graph:
+    return players()
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("mode", ["self", "reverse_id", "callable"])
+def test_excluded_edges_are_in_no_block(graph, name, mode):
+    def with_reverse(eids):
+        return torch.cat([eids, REVERSE[eids]])
+
+    exclude = with_reverse if mode == "callable" else mode
+    loader = EdgeDataLoader(
+        graph, range(1500), SAMPLERS[name](), exclude=exclude, reverse_eids=REVERSE, batch_size=100
+    )
+    for _, pairs, blocks in loader:
+        eids = pairs.edata[dgl.EID]
+        forbidden = eids if mode == "self" else with_reverse(eids)
+        for block in blocks:
+            assert not torch.isin(block.edata[dgl.EID], forbidden).any()
+        if name in ("all", "frontier"):  # and nothing else is missing
+            nodes = blocks[-1].dstdata[dgl.NID]
+            expected = graph.in_edges(nodes, form="eid")
+            expected = expected[~torch.isin(expected, forbidden)]
+            assert sorted(blocks[-1].edata[dgl.EID].tolist()) == sorted(expected.tolist())
+
+
+@pytest.mark.parametrize("name", ["all", "frontier"])
+def test_with_exclude_none_they_are_there(graph, name):
+    for _, pairs, blocks in EdgeDataLoader(graph, range(1500), SAMPLERS[name](), batch_size=500):
+        assert torch.isin(pairs.edata[dgl.EID], blocks[-1].edata[dgl.EID]).all()
+
+
+TYPED_MODES = {
+    "self": {"exclude": "self"},
+    "reverse_id": {
+        "exclude": "reverse_id",
+        # each edge's neighbor in a list may stand for its reverse edge
+        "reverse_eids": {"plays": torch.arange(400) ^ 1, FOLLOWS: np.arange(200) ^ 1},
+    },
+    "reverse_types": {
+        "exclude": "reverse_types",
+        "reverse_etypes": {"plays": "played-by", PLAYED: PLAYS},
+    },
+    "callable": {"exclude": lambda edges: {"played-by": edges[PLAYS], FOLLOWS: [0, 1]}},
+}
+FORBIDDEN = {
+    "self": lambda plays, follows: {PLAYS: plays, FOLLOWS: follows},
+    "reverse_id": lambda plays, follows: {
+        PLAYS: torch.cat([plays, plays ^ 1]),
+        FOLLOWS: torch.cat([follows, follows ^ 1]),
+    },
+    "reverse_types": lambda plays, follows: {PLAYS: plays, FOLLOWS: follows, PLAYED: plays},
+    "callable": lambda plays, follows: {PLAYED: plays, FOLLOWS: torch.tensor([0, 1])},
+}
+
+
+@pytest.mark.parametrize("short", [True, False], ids=["short names", "canonical names"])
+@pytest.mark.parametrize("mode", TYPED_MODES)
+def test_excluded_edges_of_typed_graphs(typed, mode, short):
+    sampler = as_edge_prediction_sampler(NeighborSampler([-1, -1]), **TYPED_MODES[mode])
+    for at in range(0, 200, 50):
+        plays, follows = torch.arange(at, at + 50), torch.arange(at, at + 20)
+        names = ("plays", "follows") if short else (PLAYS, FOLLOWS)
+        seeds = dict(zip(names, (plays, follows), strict=True))
+        _, pairs, blocks = sampler.sample(typed, seeds)
+        assert {e: pairs.num_edges(e) for e in typed.canonical_etypes} == {
+            PLAYS: 50,
+            FOLLOWS: 20,
+            PLAYED: 0,
+        }
+        nodes = {t: blocks[-1].dstnodes[t].data[dgl.NID] for t in typed.ntypes}
+        forbidden = FORBIDDEN[mode](plays, follows)
+        for etype in typed.canonical_etypes:
+            expected = typed.in_edges(nodes[etype[2]], form="eid", etype=etype)
+            if etype in forbidden:
+                expected = expected[~torch.isin(expected, forbidden[etype])]
+            found = blocks[-1].edges[etype].data[dgl.EID]
+            assert sorted(found.tolist()) == sorted(expected.tolist())
+
+
+def test_samplers_of_your_own(graph):
+    class Triple(dgl.dataloading.Sampler):
+        def sample(self, g, nodes, exclude_eids=None):
+            assert exclude_eids.tolist() == [3, 4]
+            return NeighborSampler([-1]).sample(g, nodes, exclude_eids)
+
+    _, _, (block,) = as_edge_prediction_sampler(Triple(), "self").sample(graph, [3, 4])
+    assert not torch.isin(block.edata[dgl.EID], torch.tensor([3, 4])).any()
+
+    class Blind(dgl.dataloading.Sampler):
+        def sample(self, g, nodes):
+            return NeighborSampler([-1]).sample(g, nodes)
+
+    with pytest.raises(TypeError, match=r"Blind.sample\(g, nodes\) cannot leave out") as caught:
+        as_edge_prediction_sampler(Blind())
+    assert isinstance(caught.value, InvalidInput)
+
+    class HalfBlind(dgl.dataloading.BlockSampler):
+        def sample_blocks(self, g, seed_nodes):
+            return NeighborSampler([-1]).sample_blocks(g, seed_nodes)
+
+    assert len(as_edge_prediction_sampler(HalfBlind()).sample(graph, [3])) == 3
+    with pytest.raises(TypeError, match=r"HalfBlind.sample_blocks\(g, seed_nodes\) cannot leave"):
+        as_edge_prediction_sampler(HalfBlind(), exclude="self")
+
+
+def test_bad_input_says_what_is_wrong(graph, typed):
+    def sample(g=graph, seeds=(0,), **options):
+        return as_edge_prediction_sampler(NeighborSampler([2]), **options).sample(g, seeds)
+
+    with pytest.raises(InvalidInput, match="'self', 'reverse_id', 'reverse_types' or a callable"):
+        sample(exclude="both")
+    with pytest.raises(InvalidInput, match="'reverse_id' needs reverse_eids"):
+        sample(exclude="reverse_id")
+    with pytest.raises(InvalidInput, match="'reverse_types' needs reverse_etypes"):
+        sample(exclude="reverse_types", reverse_etypes="plays")
+    with pytest.raises(InvalidInput, match=r"shape \(3000,\); found torch.int64 of shape \(3,\)"):
+        sample(exclude="reverse_id", reverse_eids=[1, 0, 2])
+    with pytest.raises(OutOfRange, match="edge 3001 does not exist"):
+        sample(exclude="reverse_id", reverse_eids=REVERSE + 1501)
+    with pytest.raises(NotFound, match=r"no entry for edge type .*'follows'.*it has .*'plays'"):
+        sample(typed, {"follows": [0]}, exclude="reverse_id", reverse_eids={"plays": range(400)})
+    with pytest.raises(InvalidInput, match=r"400 edges of type .* and 200 of type"):
+        sample(typed, {"plays": [0]}, exclude="reverse_types", reverse_etypes={"plays": "follows"})
