@@ -864,8 +864,7 @@ plt.show()
 # ## 小结
 #
 # - 边界子图是保留全部节点、只含所选边的图；`to_block` 由它得到块。
-# - 要选择边，重写 `sample_frontier`；要在块上附带数据，重写 `sample_blocks`；要改变批次的含义，重
-#   写 `sample`。
+# - 重写 `sample_frontier` 以选择边，`sample_blocks` 以在块上附带数据，`sample` 以改变批次的含义。
 # - 不还原权重的重要性采样是有偏的；还原之后无偏，但只有权重与数值一致时才更好。
 # - 训练之前，先用图本身、再用较慢的实现来检验采样器。
 #
@@ -878,7 +877,7 @@ plt.show()
 # 2. 在小图上，从节点 1 到 5 指向节点 0 的边取哪五个权重，能使还原权重后的估计方差为零？
 # 3. 写一个参数为 `(num_layers, rate)` 的 `BlockSampler`：取全部邻居，但以概率 `rate` 丢弃每条边。
 # 4. 写一个参数为 `(fanouts, limit)` 的 `BlockSampler`：只采样 `edata["time"]` 小于 `limit` 的边，
-#    使任何预测都不会看到未来。
+#    使预测看不到未来。
 
 
 # %% slot="check"
