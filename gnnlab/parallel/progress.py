@@ -6,6 +6,8 @@ and draws one bar. In a process of its own, the same lines draw a bar of their o
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, TypeVar
@@ -14,6 +16,7 @@ __all__ = ["report", "send_to", "track"]
 
 T = TypeVar("T")
 
+_imported_in = os.getpid()
 _PAUSE = 0.1  # seconds between two messages of a rank
 
 _send: Callable[[dict[str, Any]], None] | None = None
@@ -75,6 +78,9 @@ def send_to(send: Callable[[dict[str, Any]], None] | None) -> None:
 
 def _alone(iterable: Iterable[T], description: str, total: int | None) -> Iterator[T]:
     global _bar
+    if os.getpid() != _imported_in and "ipykernel" in sys.modules:
+        yield from iterable  # a copy of a notebook's kernel cannot draw in the notebook
+        return
     from tqdm.auto import tqdm
 
     with tqdm(iterable, description or None, total) as _bar:
