@@ -1,0 +1,975 @@
+# %% [markdown] slot="title" lang="en"
+# # Training in many processes
+#
+# One Python process drives one GPU, or computes at the pace of one CPU core. **Data parallel**
+# training starts several, gives each a share of every mini-batch, and keeps their models equal.
+# With several GPUs, each process drives one; the same program also runs on CPU cores, as here.
+# Afterwards you can
+#
+# - say what an all-reduce does, and why averaged gradients are the gradient of the whole batch;
+# - start real processes from a notebook and train with `DistributedDataParallel`;
+# - prove that two processes learn what one would have learned;
+# - recognise three failures that have cost others days, and prevent them.
+
+# %% [markdown] slot="title" lang="ko"
+# # 여러 프로세스로 하는 학습
+#
+# 파이썬 프로세스(process) 하나는 GPU 하나를 다루거나 CPU 코어 하나의 속도로 계산합니다. 그보다
+# 많은 자원을 쓰려면 **데이터 병렬**(data parallel) 학습을 합니다. 프로세스를 여러 개 시작하고,
+# 미니배치(mini-batch)마다 각 프로세스에 제 몫을 나누어 주며, 모든 프로세스의 모델을 같게 유지하는
+# 방법입니다. GPU가 여러 개이면 프로세스마다 하나씩 맡습니다. 같은 프로그램이 CPU 코어에서도
+# 실행되며, 이 레슨에서도 그렇게 합니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+#
+# - 올리듀스(all-reduce)가 무엇을 하는지, 그리고 그래디언트(gradient)의 평균이 왜 배치 전체의
+#   그래디언트인지 설명하기
+# - 노트북에서 실제 프로세스를 시작하고 `DistributedDataParallel`로 학습하기
+# - 프로세스 두 개가 프로세스 하나와 똑같이 학습한다는 것을 증명하기
+# - 많은 사람의 며칠을 앗아 간 세 가지 장애를 알아보고 예방하기
+
+# %% [markdown] slot="title" lang="zh"
+# # 用多个进程训练
+#
+# 一个 Python 进程（process）驱动一块 GPU，或者以一个 CPU 核的速度计算。要用上更多资源，就用**数据
+# 并行**（data parallel）训练：启动多个进程，把每个小批次（mini-batch）分给它们各一份，并使它们的模
+# 型始终相同。有多块 GPU 时，每个进程驱动一块；同样的程序也能在 CPU 核上运行，本课就是这样做的。学
+# 完之后，你能够：
+#
+# - 说出全归约（all-reduce）做了什么，以及为什么梯度（gradient）的平均就是整个批次的梯度；
+# - 从笔记本中启动真正的进程，并用 `DistributedDataParallel` 训练；
+# - 证明两个进程学到的与一个进程学到的相同；
+# - 识别并预防三种让许多人耗费数日的故障。
+
+# %% [markdown] slot="setup" lang="en"
+# ## Set-up
+#
+# Each process of the group has a number, its **rank**; how many there are is the **world size**.
+# Two ranks suit two cores; with as many GPUs, each rank takes one. Each process gets one thread,
+# lest the ranks fight for the cores. `"digits"`, the graph of handwritten digits, comes with the
+# project.
+
+# %% [markdown] slot="setup" lang="ko"
+# ## 준비
+#
+# 그룹에 속한 프로세스에는 저마다 번호가 있으며, 이 번호를 **랭크**(rank)라고 합니다. 프로세스의
+# 수는 **월드 크기**(world size)라고 합니다. 코어가 두 개이면 랭크 두 개가 알맞고, GPU가 그만큼
+# 있으면 랭크마다 하나씩 씁니다. 랭크끼리 코어를 두고 다투지 않도록 프로세스마다 스레드를 하나만
+# 허용합니다. 손글씨 숫자 그래프(graph)인 `"digits"`는 프로젝트에 들어 있습니다.
+
+# %% [markdown] slot="setup" lang="zh"
+# ## 准备
+#
+# 组里的每个进程都有一个编号，称为**进程序号**（rank），下文直接写作 rank；进程的个数称为**进程总
+# 数**（world size）。两个核适合两个 rank；如果有同样多的 GPU，每个 rank 就各用一块。我们只允许每个
+# 进程使用一个线程，否则各个 rank 会争抢核。手写数字图（graph）`"digits"` 随项目附带。
+
+# %% slot="imports"
+import hashlib
+import os
+import tempfile
+import time
+from datetime import timedelta
+
+import matplotlib.pyplot as plt
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+import gnnlab as dgl
+import gnnlab.multiprocessing as mp
+import gnnlab.nn as dglnn
+from gnnlab.dataloading import BlockSampler, NeighborSampler, NodeDataLoader
+from gnnlab.fork import ForkError, fix_openmp, prepare_mp
+from gnnlab.parallel import create_dataloader, free_port, init_model
+from gnnlab.parallel import init_process_group, launch_processes, track
+
+DATASET, WORLD_SIZE = "digits", 2
+BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
+plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
+plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
+torch.set_num_threads(1)
+
+# %% [markdown] slot="toy" lang="en"
+# ## A toy graph small enough to draw
+#
+# Four seed nodes make a mini-batch: 1, 4, 2 and 3. Rank 0 takes the first two, rank 1 the others.
+# Each looks up the neighbors of its seeds and reads their features, as a single process would.
+# Filled nodes are seeds, outlined ones are read for them.
+
+# %% [markdown] slot="toy" lang="ko"
+# ## 그려 볼 수 있는 작은 그래프
+#
+# 시드 노드(seed node) 1, 4, 2, 3이 미니배치 하나를 이룹니다. 앞의 둘은 랭크 0이, 나머지 둘은 랭크
+# 1이 맡습니다. 각 랭크는 단일 프로세스와 똑같이 자기 시드의 이웃(neighbor)을 찾아 그
+# 피처(feature)를 읽습니다. 색을 채운 노드(node)는 시드이고, 테두리만 있는 노드는 시드를 위해 읽는
+# 노드입니다.
+
+# %% [markdown] slot="toy" lang="zh"
+# ## 一张画得出来的小图
+#
+# 四个种子节点（seed node）1、4、2、3 组成一个小批次。rank 0 取前两个，rank 1 取后两个。每个 rank
+# 像单个进程那样，找到自己的种子的邻居（neighbor），读取它们的特征（feature）。实心的节点（node）是
+# 种子，空心的节点是为种子而读取的。
+
+# %% slot="toy-code"
+toy_src = [1, 2, 3, 4, 0, 5, 6, 6, 7, 2, 7, 8, 8, 5]
+toy_dst = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4]
+toy = dgl.graph((toy_src, toy_dst))
+place = [(0, 0), (-1, 1), (1, 1), (1, -1), (-1, -1), (-2, 0), (0, 2), (2, 0), (0, -2)]
+shares = [[1, 4], [2, 3]]
+
+figure, axes = plt.subplots(1, 2, figsize=(7, 2.9), layout="constrained")
+for rank, (ax, seeds, color) in enumerate(zip(axes, shares, (BLUE, ORANGE))):
+    read = {*seeds, *dgl.in_subgraph(toy, seeds).edges()[0].tolist()}
+    for u, v in zip(toy_src, toy_dst):
+        arrow = {"arrowstyle": "-|>", "shrinkA": 8, "shrinkB": 8, "lw": 1.5}
+        arrow["color"] = color if v in seeds else GRAY
+        ax.annotate("", place[v], place[u], arrowprops=arrow)
+    for node, (x, y) in enumerate(place):
+        line = color if node in read else GRAY
+        fill, text = (color, "white") if node in seeds else ("white", line)
+        ax.scatter(x, y, s=250, color=fill, edgecolor=line, linewidth=1.5, zorder=3)
+        style = {"ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 4}
+        ax.text(x, y, node, color=text, **style)
+    ax.set_title(f"rank {rank}", color=color)
+    ax.axis("off")
+plt.show()
+
+# %% [markdown] slot="gradient" lang="en"
+# Every rank has the whole graph, so neither needs the other for this. Both read nodes 6 and 8: the
+# price of splitting a batch. Only on the update of the model must they agree.
+#
+# Let $L_r$ be the mean loss over the seeds of rank $r$. If all $R$ shares have the same size, the
+# mean loss $L$ of the batch is the mean of the $L_r$, and so it is with the gradients:
+#
+# $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
+#
+# We compute all three for one `SAGEConv` layer and compare.
+
+# %% [markdown] slot="gradient" lang="ko"
+# 모든 랭크가 그래프 전체를 가지고 있으므로 여기까지는 서로 필요하지 않습니다. 노드 6과 8은 두
+# 랭크가 모두 읽는데, 이것이 배치를 나누는 대가입니다. 두 랭크는 모델을 갱신할 때만 서로 합의하면
+# 됩니다.
+#
+# 랭크 $r$이 맡은 시드의 평균 손실을 $L_r$이라고 합시다. $R$개의 몫이 모두 같은 크기이면 배치
+# 전체의 평균 손실 $L$은 $L_r$의 평균이며, 그래디언트도 마찬가지입니다.
+#
+# $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
+#
+# `SAGEConv` 계층 하나로 세 그래디언트를 모두 계산하여 비교해 봅시다.
+
+# %% [markdown] slot="gradient" lang="zh"
+# 每个 rank 都有整张图，所以到这里为止它们互不需要。节点 6 和 8 被两个 rank 都读了一遍，这就是拆分
+# 批次的代价。只有在更新模型时，它们才必须达成一致。
+#
+# 设 $L_r$ 为 rank $r$ 的种子上的平均损失。如果 $R$ 份大小都相同，那么整个批次的平均损失 $L$ 就是各
+# 个 $L_r$ 的平均，梯度也是如此：
+#
+# $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
+#
+# 我们用一个 `SAGEConv` 层算出这三个梯度，作一比较。
+
+# %% slot="gradient-code"
+torch.manual_seed(0)
+toy_x, toy_y = torch.rand(9, 4), torch.randint(3, (9,))
+conv = dglnn.SAGEConv(4, 3, "mean")
+
+
+def gradient(seeds):
+    _, _, (block,) = NeighborSampler([None]).sample(toy, seeds)
+    loss = F.cross_entropy(conv(block, toy_x[block.srcdata[dgl.NID]]), toy_y[seeds])
+    parts = torch.autograd.grad(loss, list(conv.parameters()))
+    return torch.cat([part.flatten() for part in parts])
+
+
+first, second, whole = gradient([1, 4]), gradient([2, 3]), gradient([1, 4, 2, 3])
+assert torch.allclose((first + second) / 2, whole, atol=1e-6)
+print(f"the mean of the two equals the whole in all {len(whole)} parameters")
+print("the two themselves differ:", not torch.allclose(first, second))
+
+# %% [markdown] slot="ring" lang="en"
+# The two gradients differ, and their average is that of the batch. Mind the condition: equal
+# shares.
+#
+# ## Build it yourself: all-reduce
+#
+# Each rank holds a gradient; afterwards each shall hold the sum of all. This is
+# called **all-reduce**. Rank 0 alone, adding up for all, would be a bottleneck. In a *ring* there
+# is none: every gradient is cut into as many chunks as there are ranks, and in every step each
+# rank sends one chunk to the next rank, the last to the first. In the first half of the steps the
+# receiver adds, in the second half it copies.
+#
+# In the picture, rows are ranks, columns are chunks, and the number says how many ranks are summed
+# in a chunk. Orange frames are sent next.
+
+# %% [markdown] slot="ring" lang="ko"
+# 두 그래디언트는 서로 다르고, 그 평균은 배치 전체의 그래디언트와 같습니다. 몫의 크기가 같아야
+# 한다는 조건을 기억해 두십시오.
+#
+# ## 직접 만들어 보기: 올리듀스
+#
+# 처음에는 랭크마다 그래디언트를 하나씩 가지고 있고, 끝나면 모든 랭크가 전체의 합을 가지고 있어야
+# 합니다. 이 연산을 **올리듀스**라고 합니다. 랭크 0이 혼자 모두를 대신하여 더한다면 병목이
+# 됩니다. **링**(ring) 방식에는 병목이 없습니다. 그래디언트를 랭크의 수만큼 조각으로 나누고,
+# 단계마다 각 랭크가 조각 하나를 다음 랭크로, 마지막 랭크는 첫 랭크로 보냅니다. 전반부에는 받은
+# 조각을 더하고, 후반부에는 그대로 복사합니다.
+#
+# 그림에서 행은 랭크이고 열은 조각이며, 숫자는 그 조각에 몇 개의 랭크가 더해졌는지를 나타냅니다.
+# 주황색 테두리를 두른 조각이 다음 단계에 전송됩니다.
+
+# %% [markdown] slot="ring" lang="zh"
+# 两个梯度并不相同，而它们的平均就是整个批次的梯度。请记住条件：各份大小相同。
+#
+# ## 亲手实现：全归约
+#
+# 开始时每个 rank 各有一个梯度，结束时每个 rank 都要有全部梯度之和。这个操作称为**全归约**。如果由
+# rank 0 独自替大家求和，它就会成为瓶颈。**环**（ring）没有瓶颈：有多少个 rank，就把每个梯度切成多
+# 少块；每一步，每个 rank 都把一块发给下一个 rank，最后一个发给第一个。在前一半步骤中，接收者把收到
+# 的块加到自己的块上；在后一半步骤中，则直接复制。
+#
+# 图中行是 rank，列是块，数字表示这一块已累加了多少个 rank。橙色框中的块将在下一步发送。
+
+
+# %% slot="ring-code"
+def ring_all_reduce(vectors):
+    n, ranks = len(vectors), torch.arange(len(vectors))
+    chunks = torch.stack(vectors).unflatten(1, (n, -1))  # (rank, chunk, numbers)
+    yield chunks.clone()
+    for step in range(2 * n - 2):
+        which, receivers = (ranks - step) % n, (ranks + 1) % n
+        kept = chunks[receivers, which] if step < n - 1 else 0
+        chunks[receivers, which] = chunks[ranks, which] + kept
+        yield chunks.clone()
+
+
+figure, axes = plt.subplots(1, 7, figsize=(9, 1.8), layout="constrained")
+for step, counts in enumerate(ring_all_reduce([torch.ones(4)] * 4)):
+    ax = axes[step]
+    ax.imshow(counts[..., 0], cmap="Blues", vmin=0, vmax=6)
+    for rank in range(4):
+        for chunk, count in enumerate(counts[rank, :, 0].tolist()):
+            color = "white" if count > 3 else "black"
+            ax.text(chunk, rank, f"{count:.0f}", ha="center", va="center", color=color)
+        if step < 6:
+            corner = ((rank - step) % 4 - 0.45, rank - 0.45)
+            ax.add_patch(plt.Rectangle(corner, 0.9, 0.9, fill=False, color=ORANGE, lw=2))
+    ax.set(title=f"after step {step}" if step else "start", xticks=[], yticks=[])
+    ax.set_xlabel(["next: add", "next: copy", "done"][step // 3])
+plt.show()
+
+# %% [markdown] slot="meet" lang="en"
+# After three steps each chunk is complete on one rank, after six on all. Each rank has then sent
+# six quarters of a gradient; with more ranks it stays below two.
+#
+# ## Real processes
+#
+# `launch_processes(function, n, ...)` starts $n$ fresh Python interpreters and calls
+# `function(rank, n, ...)` in each. Functions defined in cells travel there; large tensors and
+# graphs lie in shared memory. The results come back in the order of the ranks.
+# `init_process_group` lets the ranks find each other; its backend is `gloo` between CPUs, `nccl`
+# between GPUs. Does its `all_reduce` give what our ring gives?
+
+# %% [markdown] slot="meet" lang="ko"
+# 세 단계 뒤에는 조각마다 한 랭크에서 합이 완성되고, 여섯 단계 뒤에는 모든 랭크에서 완성됩니다.
+# 그동안 각 랭크가 보낸 양은 그래디언트의 4분의 6입니다. 랭크가 늘어나도 이 양은 그래디언트 두 개를
+# 넘지 않습니다.
+#
+# ## 실제 프로세스
+#
+# `launch_processes(function, n, ...)`는 파이썬 인터프리터 $n$개를 새로 시작하고, 각각에서
+# `function(rank, n, ...)`을 호출합니다. 셀에서 정의한 함수는 그곳으로 전달되고, 큰 텐서와 그래프는
+# 공유 메모리(shared memory)에 놓입니다. 결과는 랭크 순서대로 돌아옵니다. 랭크들은
+# `init_process_group`으로 서로를 찾습니다. 백엔드로 CPU 사이에서는 `gloo`를, GPU 사이에서는
+# `nccl`을 씁니다. 이때의 `all_reduce`도 우리가 만든 링과 같은 값을 낼까요?
+
+# %% [markdown] slot="meet" lang="zh"
+# 三步之后，每一块在某一个 rank 上完成求和；六步之后，在所有 rank 上完成。这时每个 rank 发送了四分
+# 之六个梯度；rank 再多，也不会超过两个。
+#
+# ## 真正的进程
+#
+# `launch_processes(function, n, ...)` 启动 $n$ 个全新的 Python 解释器，并在每个解释器中调用
+# `function(rank, n, ...)`。在单元格中定义的函数会随之传过去；大的张量和图放在共享内存（shared
+# memory）中。结果按 rank 的顺序返回。`init_process_group` 让各个 rank 找到彼此；CPU 之间的后端是
+# `gloo`，GPU 之间是 `nccl`。它的 `all_reduce` 与我们的环给出同样的结果吗？
+
+
+# %% slot="meet-code"
+def meet(rank, world_size, vectors):
+    dist.init_process_group("gloo")
+    mine = vectors[rank].clone()
+    dist.all_reduce(mine)
+    return os.getpid(), mine
+
+
+vectors = list(torch.rand(WORLD_SIZE, 8))
+answers = launch_processes(meet, WORLD_SIZE, vectors)
+*_, ring = ring_all_reduce(vectors)
+for rank, (_, total) in enumerate(answers):
+    assert torch.allclose(total, ring[rank].flatten())
+pids = {os.getpid(), *(pid for pid, _ in answers)}
+print("equal sums;", len(pids), "processes took part")
+
+# %% [markdown] slot="data" lang="en"
+# They agree, and three processes took part: this one and two ranks.
+#
+# ## Data and sampler
+#
+# Now the real graph. It groups its edges by destination for sampling and by source for the
+# backward pass, and makes each format when first needed. `prepare_mp` makes them now: what exists
+# before the ranks start is shared by all, what a rank makes later it has for itself.
+#
+# As in course code, we write the sampler ourselves. `BlockSampler` makes the blocks; all it asks
+# of us is `sample_frontier`, the edges of one layer. With the same seed, ours must draw what the
+# library's draws.
+
+# %% [markdown] slot="data" lang="ko"
+# 두 결과는 같으며, 이 노트북과 랭크 두 개, 모두 세 프로세스가 참여했습니다.
+#
+# ## 데이터와 샘플러
+#
+# 이제 실제 그래프를 다룹니다. 그래프는 에지(edge)를 샘플링할 때는 도착 노드별로, 역전파할 때는
+# 출발 노드별로 묶어 두며, 각 형식을 처음 필요할 때 만듭니다. `prepare_mp`는 이 형식들을 지금
+# 만듭니다. 랭크를 시작하기 전에 있던 것은 모두가 공유하지만, 시작한 뒤에 만든 것은 그 랭크만 따로
+# 갖기 때문입니다.
+#
+# 강의 코드에서처럼 샘플러(sampler)는 직접 작성합니다. 블록(block)은 `BlockSampler`가 만들어
+# 주므로, 우리는 한 계층의 에지를 돌려주는 `sample_frontier`만 작성하면 됩니다. 같은 시드 값을 주면
+# 라이브러리의 샘플러와 똑같이 뽑아야 합니다.
+
+# %% [markdown] slot="data" lang="zh"
+# 结果一致，而且有三个进程参与：这个笔记本和两个 rank。
+#
+# ## 数据与采样器
+#
+# 现在轮到真实的图。它把边（edge）按目标节点分组用于采样，按源节点分组用于反向传播，每种格式在第一
+# 次需要时才建立。`prepare_mp` 现在就建立它们：启动 rank 之前已有的，大家共享；之后由某个 rank 建立
+# 的，只归它自己。
+#
+# 与课程代码一样，采样器（sampler）由我们自己编写。块（block）由 `BlockSampler` 生成；我们只需写出
+# `sample_frontier`，即一层所用的边。在随机种子相同时，我们的采样器必须与库中的采样器抽到相同的结
+# 果。
+
+# %% slot="data-code"
+dataset = dgl.data.load(DATASET)
+graph = dataset[0]
+train_ids, val_ids = dataset.train_idx, dataset.val_idx
+prepare_mp(graph)
+print("formats:", graph.formats()["created"])
+
+
+class MultiLayerNeighborSampler(BlockSampler):
+    def __init__(self, fanouts):
+        super().__init__(len(fanouts), return_eids=False)
+        self.fanouts = fanouts
+
+    def sample_frontier(self, layer_id, g, seed_nodes):
+        return dgl.sampling.sample_neighbors(g, seed_nodes, self.fanouts[layer_id])
+
+
+drawn = []
+for sampler in (MultiLayerNeighborSampler([5, 5]), NeighborSampler([5, 5])):
+    dgl.seed(0)
+    drawn.append(sampler.sample(graph, train_ids[:32])[0])
+print("same input nodes:", torch.equal(*drawn), len(drawn[0]))
+
+# %% [markdown] slot="loader" lang="en"
+# Both draw the same: the draw depends on seed, epoch, batch, layer and node, and on nothing else,
+# not even the rank. The proof will rest on this.
+#
+# ## A share for each rank
+#
+# Every epoch, all ranks shuffle the training nodes with the same seed and so agree on the order
+# without a message. Rank $r$ of $R$ takes every $R$-th node, from position $r$ on; the ranks'
+# batches together are then one batch of a single process. If the nodes cannot be divided evenly,
+# some are taken twice, for all ranks must make the same number of steps. `share` does it by hand,
+# `create_dataloader` in the library.
+
+# %% [markdown] slot="loader" lang="ko"
+# 두 샘플러는 똑같이 뽑습니다. 무엇을 뽑을지는 시드 값, 에폭(epoch), 배치, 계층, 노드만으로
+# 정해지며, 그 밖의 어떤 것에도, 심지어 랭크에도 좌우되지 않습니다. 뒤에 나올 증명은 이 성질에
+# 바탕을 둡니다.
+#
+# ## 랭크마다 제 몫
+#
+# 에폭마다 모든 랭크가 같은 시드 값으로 학습 노드를 섞으므로, 메시지를 주고받지 않아도 순서가
+# 일치합니다. $R$개 가운데 랭크 $r$은 위치 $r$에서 시작하여 $R$개마다 하나씩 가져갑니다. 그러면 각
+# 랭크의 배치를 모은 것이 단일 프로세스의 배치 하나가 됩니다. 노드 수가 나누어떨어지지 않으면 일부
+# 노드는 두 번 쓰입니다. 모든 랭크의 단계 수가 같아야 하기 때문입니다. `share`는 이 일을 직접 하고,
+# 라이브러리에서는 `create_dataloader`가 합니다.
+
+# %% [markdown] slot="loader" lang="zh"
+# 两者抽到的相同：抽到什么只取决于随机种子、轮（epoch）、批次、层和节点，与其他一切无关，甚至与
+# rank 无关。后面的证明就以此为基础。
+#
+# ## 每个 rank 一份
+#
+# 在每一轮，所有 rank 都用同一个随机种子打乱训练节点，因此无需通信，顺序就一致。$R$ 个 rank 中的
+# rank $r$ 从位置 $r$ 开始，每隔 $R$ 个取一个；这样，各 rank 的批次合起来正是单个进程的一个批次。如
+# 果节点数不能整除，就有节点被取两次，因为所有 rank 的步数必须相同。`share` 亲手完成这件事；在库
+# 中，由 `create_dataloader` 完成。
+
+# %% slot="loader-code"
+FANOUTS, BATCH = [5, 5], 32
+
+
+def share(nids, rank, world_size, epoch):
+    order = torch.randperm(len(nids), generator=torch.Generator().manual_seed(epoch))
+    size = -(-len(nids) // world_size)  # rounded up
+    return nids[torch.cat([order, order])[: size * world_size][rank::world_size]]
+
+
+def loader_of(rank, world_size, graph, nids, **options):
+    sampler = MultiLayerNeighborSampler(FANOUTS)
+    options["batch_size"] = BATCH // world_size
+    return create_dataloader(rank, world_size, graph, nids, sampler, **options)
+
+
+mine = [share(train_ids, rank, 2, epoch=0) for rank in range(2)]
+assert set(train_ids.tolist()) == set(torch.cat(mine).tolist())
+loaders = [loader_of(rank, 2, graph, train_ids) for rank in range(2)]
+print(len(train_ids), "training nodes, shares of", [len(nids) for nids in mine])
+print("steps:", [len(loader) for loader in loaders])
+
+loaders.append(loader_of(0, 1, graph, train_ids))  # one process
+seeds = [next(iter(loader))[1] for loader in loaders]
+same = torch.equal(torch.cat(seeds[:2]).sort()[0], seeds[2].sort()[0])
+print("two batches make one of a single process:", same)
+
+# %% [markdown] slot="model" lang="en"
+# Two shares of 90 hold the 179 nodes, one of them twice. Batches of 16 make six steps on each
+# rank, and together the ranks' batches are those of one process.
+#
+# ## Model and training
+#
+# The model is GraphSAGE with two layers. `init_model` wraps it in `DistributedDataParallel` (DDP),
+# which copies the parameters of rank 0 to all ranks and, in every backward pass, averages the
+# gradients by all-reduce. Optimizers fed with equal gradients keep the models equal.
+#
+# All ranks run the same function, `train`. Only rank 0 validates and saves the best model. It uses
+# the bare model inside DDP, `model.module`, and the others wait at the *barrier*, which lets
+# nobody pass before all have come. `@fix_openmp` will be explained below.
+
+# %% [markdown] slot="model" lang="ko"
+# 노드 179개가 90개씩 두 몫에 담기며, 그중 하나는 두 번 쓰입니다. 배치 크기가 16이므로 각 랭크는
+# 여섯 단계를 밟고, 랭크들의 배치를 합치면 단일 프로세스의 배치가 됩니다.
+#
+# ## 모델과 학습
+#
+# 모델은 계층이 두 개인 GraphSAGE입니다. `init_model`은 이 모델을 `DistributedDataParallel`(DDP)로
+# 감쌉니다. DDP는 랭크 0의 매개변수를 모든 랭크에 복사하고, 역전파할 때마다 그래디언트를 올리듀스로
+# 평균합니다. 옵티마이저는 서로 같은 그래디언트를 받으므로 모델도 계속 같습니다.
+#
+# 모든 랭크는 같은 함수 `train`을 실행합니다. 검증하고 가장 좋은 모델을 저장하는 일은 랭크 0만
+# 합니다. 이때 DDP 안에 든 원래 모델 `model.module`을 쓰며, 다른 랭크는 **장벽**(barrier)에서
+# 기다립니다. 장벽은 모두가 도착할 때까지 아무도 통과시키지 않습니다. `@fix_openmp`는 뒤에서
+# 설명합니다.
+
+# %% [markdown] slot="model" lang="zh"
+# 179 个节点分成两份，每份 90 个，其中一个用了两次。批次大小为 16，于是每个 rank 走六步，各 rank 的
+# 批次合起来就是单个进程的批次。
+#
+# ## 模型与训练
+#
+# 模型是两层的 GraphSAGE，`init_model` 用 `DistributedDataParallel`（DDP）把它包起来：DDP 把 rank 0
+# 的参数复制给所有 rank，并在每次反向传播中用全归约求梯度的平均。优化器得到相同的梯度，模型也就始终
+# 相同。
+#
+# 所有 rank 运行同一个函数 `train`。只有 rank 0 做验证并保存最好的模型。它使用 DDP 内部的原模型
+# `model.module`，其他 rank 则在**屏障**（barrier）处等待：所有 rank 到齐之前，谁也不能通过。
+# `@fix_openmp` 将在后面解释。
+
+
+# %% slot="model-code"
+class SAGE(nn.Module):
+    def __init__(self, num_in, num_hidden, num_out):
+        super().__init__()
+        first = dglnn.SAGEConv(num_in, num_hidden, "mean")
+        second = dglnn.SAGEConv(num_hidden, num_out, "mean")
+        self.layers = nn.ModuleList([first, second])
+
+    def forward(self, blocks, h):
+        h = F.relu(self.layers[0](blocks[0], h))
+        return self.layers[1](blocks[1], h)
+
+
+SIZES = [graph.ndata["feat"].shape[1], 128, dataset.num_classes]
+
+
+@torch.no_grad()
+def accuracy(model, graph, nids, device):
+    sampler, size = NeighborSampler([None, None]), len(nids)  # all neighbors, one batch
+    loader = NodeDataLoader(graph, nids, sampler, device, batch_size=size)
+    _, _, blocks = next(iter(loader))
+    predicted = model(blocks, blocks[0].srcdata["feat"]).argmax(1)
+    return (predicted == blocks[-1].dstdata["label"]).float().mean().item()
+
+
+# %% slot="train-code"
+@fix_openmp
+def train(rank, world_size, graph, train_ids, val_ids, epochs, path, meeting=None):
+    device = init_process_group(rank, world_size, init_method=meeting)
+    torch.manual_seed(0)
+    model, history = init_model(SAGE(*SIZES), device), []
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+    loader = loader_of(rank, world_size, graph, train_ids, device=device)
+    for epoch in track(range(epochs), "epochs"):
+        loader.set_epoch(epoch)
+        for _, _, blocks in loader:
+            logits = model(blocks, blocks[0].srcdata["feat"])
+            loss = F.cross_entropy(logits, blocks[-1].dstdata["label"])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if rank == 0:
+            history.append(accuracy(model.module, graph, val_ids, device))
+            if history[-1] == max(history):
+                torch.save(model.module.state_dict(), path)
+        dist.barrier()
+    dist.destroy_process_group()
+    return history, nn.utils.parameters_to_vector(model.parameters()).detach().cpu()
+
+
+# %% slot="train-run" tags=["nbval-ignore-output"]
+folder = tempfile.TemporaryDirectory()
+fresh, forked = f"{folder.name}/fresh.pt", f"{folder.name}/forked.pt"
+everything = (graph, train_ids, val_ids, 12)
+(history, ours), (_, theirs) = launch_processes(train, WORLD_SIZE, *everything, fresh)
+assert max(history) > 0.9 and torch.equal(ours, theirs)
+print("validation accuracy:", *(f"{value:.2f}" for value in history))
+
+# %% [markdown] slot="fork" lang="en"
+# Rank 0 alone knows the history; the parameters of both ranks are equal to the last bit.
+#
+# ## Start by fork
+#
+# Scripts usually start their ranks with `mp.Process`. On Linux this can be a **fork**: a copy of
+# the running process, which shares its memory until one of the two writes. It takes milliseconds,
+# and functions and graph are there already. `gnnlab.multiprocessing` is PyTorch's module with a
+# safer `Process`. The ranks meet at a free port, and must find the same best model.
+
+# %% [markdown] slot="fork" lang="ko"
+# 정확도 기록은 랭크 0에만 있고, 두 랭크의 매개변수는 마지막 비트까지 같습니다.
+#
+# ## 포크로 시작하기
+#
+# 스크립트에서는 보통 `mp.Process`로 랭크를 시작합니다. 리눅스에서는 이것이 **포크**(fork)일 수
+# 있습니다. 포크는 실행 중인 프로세스의 복사본을 만드는 일이며, 둘 중 하나가 메모리에 쓰기 전까지는
+# 메모리를 공유합니다. 몇 밀리초면 끝나고, 함수와 그래프는 이미 그곳에 있습니다.
+# `gnnlab.multiprocessing`은 PyTorch의 같은 모듈에 더 안전한 `Process`를 더한 것입니다. 랭크들은
+# 비어 있는 포트에서 만납니다. 가장 좋은 모델은 앞에서와 같아야 합니다.
+
+# %% [markdown] slot="fork" lang="zh"
+# 准确率的记录只在 rank 0 上；两个 rank 的参数则每一位都相同。
+#
+# ## 用 fork 启动
+#
+# 脚本通常用 `mp.Process` 启动各个 rank。在 Linux 上，这可以是 **fork**（派生进程，即 fork 系统调
+# 用）：复制正在运行的进程，在其中一方写入之前，双方共享内存。它只需几毫秒，函数和图也都已经在那
+# 里。`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是 `Process` 更安全。各个 rank 在一个空闲
+# 端口会合，它们必须找到同一个最好的模型。
+
+# %% slot="fork-code"
+mp.set_start_method("fork", force=True)
+meeting, ranks = f"tcp://127.0.0.1:{free_port()}", []
+for rank in range(WORLD_SIZE):
+    arguments = (rank, WORLD_SIZE, *everything, forked, meeting)
+    ranks.append(mp.Process(target=train, args=arguments))
+    ranks[-1].start()
+for process in ranks:
+    process.join()
+both = zip(torch.load(fresh).values(), torch.load(forked).values())
+same = all(torch.equal(*pair) for pair in both)
+print("exit codes:", [process.exitcode for process in ranks], "same best model:", same)
+assert same
+
+# %% [markdown] slot="prove" lang="en"
+# Both processes ended well, and how ranks are started does not change what they learn.
+#
+# ## Prove it
+#
+# The claim on which all rests: two ranks with batches of 16 learn what one process learns with
+# batches of 32. We train for 20 steps, in two ranks and then right here, on 160 nodes, so that
+# every batch is full, and compare all parameters.
+
+# %% [markdown] slot="prove" lang="ko"
+# 두 프로세스는 정상적으로 끝났습니다. 랭크를 어떻게 시작하든 학습 결과는 달라지지 않습니다.
+#
+# ## 증명하기
+#
+# 이제 모든 것의 바탕이 되는 주장을 확인합니다. 크기 16의 배치를 쓰는 랭크 두 개는 크기 32의 배치를
+# 쓰는 프로세스 하나와 똑같이 학습합니다. 한 번은 랭크 두 개로, 한 번은 바로 이 노트북에서 20단계를
+# 학습합니다. 모든 배치가 꽉 차도록 노드 160개만 씁니다. 그런 다음 모든 매개변수를 비교합니다.
+
+# %% [markdown] slot="prove" lang="zh"
+# 两个进程都正常结束；启动方式不会改变学到的东西。
+#
+# ## 证明
+#
+# 现在来看一切所依据的论断：批次大小为 16 的两个 rank，学到的与批次大小为 32 的一个进程相同。我们训
+# 练 20 步，一次用两个 rank，一次就在这个笔记本里；只用 160 个节点，使每个批次都是满的。然后比较全
+# 部参数。
+
+# %% slot="prove-code" tags=["nbval-ignore-output"]
+some = (graph, train_ids[:160], val_ids, 4, f"{folder.name}/proof.pt")
+(_, by_two), _ = launch_processes(train, 2, *some)
+_, by_one = train(0, 1, *some)
+difference = (by_two - by_one).abs().max().item()
+assert difference < 1e-6
+print(f"{len(by_one):,} parameters after 20 steps, none further apart than 1e-6")
+
+# %% [markdown] slot="cost" lang="en"
+# Only rounding differs, since sums are taken in another order. Data parallel training is no
+# approximation; all it can change is speed.
+#
+# ## What it costs
+#
+# Does it gain any? We time steps of one process and of the ranks, for growing batches on a larger,
+# random graph; on `digits` both ranks would read nearly all nodes. To see the wait, we do by hand
+# what DDP does: one all-reduce after the backward pass.
+
+# %% [markdown] slot="cost" lang="ko"
+# 더하는 순서가 달라서 반올림 오차만 다를 뿐입니다. 데이터 병렬 학습은 근사가 아니며, 바뀔 수 있는
+# 것은 속도뿐입니다.
+#
+# ## 비용
+#
+# 그렇다면 속도는 빨라질까요? 배치를 키워 가며 프로세스 하나일 때와 랭크 두 개일 때 한 단계에
+# 걸리는 시간을 잽니다. `digits`에서는 두 랭크가 모두 거의 모든 노드를 읽게 되므로 더 큰 무작위
+# 그래프를 씁니다. 기다리는 시간이 보이도록 DDP가 하는 일을 직접 합니다. 곧 역전파가 끝난 뒤에
+# 올리듀스를 한 번 합니다.
+
+# %% [markdown] slot="cost" lang="zh"
+# 只有舍入不同，因为求和的次序不同。数据并行训练不是近似，能改变的只有速度。
+#
+# ## 代价
+#
+# 那么它变快了吗？我们让批次逐渐增大，分别测量一个进程和两个 rank 每一步的时间。在 `digits` 上，两
+# 个 rank 都会读取几乎所有节点，所以这里用一个更大的随机图。为了看清等待，我们亲手完成 DDP 所做的
+# 事：在反向传播之后做一次全归约。
+
+
+# %% slot="cost-code"
+def measure(rank, world_size, graph, x, batches, steps=10):
+    if world_size > 1:
+        dist.init_process_group("gloo")
+    model, sampler = SAGE(64, 256, 10), NeighborSampler([5, 5])
+    marks = torch.zeros(len(batches), steps, 4, dtype=torch.float64)
+    for i, batch in enumerate(batches):
+        for step in range(steps):
+            seeds = torch.arange(step * batch, (step + 1) * batch)[rank::world_size]
+            marks[i, step, 0] = time.perf_counter()
+            input_nodes, _, blocks = sampler.sample(graph, seeds)
+            h = x[input_nodes]
+            marks[i, step, 1] = time.perf_counter()
+            model(blocks, h).square().mean().backward()
+            marks[i, step, 2] = time.perf_counter()
+            if world_size > 1:
+                dist.all_reduce(torch.cat([p.grad.flatten() for p in model.parameters()]))
+            marks[i, step, 3] = time.perf_counter()
+    return marks
+
+
+large, batches = dgl.rand_graph(50_000, 500_000), [32, 64, 128, 256, 512, 1024, 2048]
+prepare_mp(large)
+x = torch.rand(50_000, 64)
+together = launch_processes(measure, WORLD_SIZE, large, x, batches)
+alone = measure(0, 1, large, x, batches)
+
+# %% slot="cost-plot" tags=["nbval-ignore-output"]
+style = {"layout": "constrained", "width_ratios": [3, 2]}
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.7), **style)
+for row, marks in enumerate([alone, *together]):
+    begin = (together[0] if row else alone)[-1, 5, 0]
+    for phase, color in enumerate((GREEN, BLUE, ORANGE)):
+        start, stop = 1000 * (marks[-1, 5:8, phase : phase + 2] - begin).T
+        name = None if row else ["sample", "forward, backward", "all-reduce"][phase]
+        style = {"color": color, "edgecolor": "white", "label": name}
+        left.barh([row] * 3, stop - start, left=start, **style)
+left.set(xlabel="ms", yticks=range(len(together) + 1))
+left.set_yticklabels(["alone", *(f"rank {rank}" for rank in range(len(together)))])
+left.invert_yaxis()
+left.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+for marks, color, name in ((alone, BLUE, "alone"), (together[0], ORANGE, "ranks")):
+    seconds = (marks[:, 1:, 0] - marks[:, :-1, 0]).median(1).values
+    speed = torch.tensor(batches) / seconds / 1000
+    right.plot(batches, speed, "o-", color=color, label=name)
+right.set_xscale("log", base=2)
+right.set(xticks=batches, xticklabels=batches, ylim=0)
+right.set(xlabel="seeds per step, all ranks", ylabel="thousand seeds per s")
+right.legend(frameon=False)
+plt.show()
+
+# %% [markdown] slot="openmp" lang="en"
+# The left shows three steps of the largest batch. Each rank has half of the seeds; on free cores,
+# green and blue shrink to little more than half. Orange is mostly waiting: a step ends when the
+# slower rank has come. On the right, small batches lose, for sending takes longer than the work
+# saved; large ones can gain. On two busy cores, two ranks are rarely twice as fast.
+#
+# ## Three failures
+#
+# Each of these stops programs without a word. We cause it in another process, with a deadline,
+# then remove the cause.
+#
+# **OpenMP after a fork.** PyTorch computes large tensors with a team of OpenMP threads. A fork
+# copies memory, but of all threads only the one that forks. The child finds a team in its memory,
+# gives it work and waits for ever. `fix_openmp` runs the function in a new thread, which gets a
+# new team. `prepare_mp` dismisses the team before every later fork.
+
+# %% [markdown] slot="openmp" lang="ko"
+# 왼쪽은 가장 큰 배치로 밟은 세 단계입니다. 랭크마다 시드가 절반이므로, 코어에 여유가 있으면
+# 초록색과 파란색 구간은 절반보다 조금 긴 정도로 줄어듭니다. 주황색은 대부분 기다리는 시간입니다.
+# 느린 랭크가 도착해야 한 단계가 끝납니다. 오른쪽에서 작은 배치는 오히려 느려집니다. 줄어든
+# 계산보다 전송에 시간이 더 걸리기 때문입니다. 큰 배치는 빨라질 수 있습니다. 다른 일도 하는 코어 두
+# 개에서 랭크 두 개가 두 배 빨라지는 일은 드뭅니다.
+#
+# ## 세 가지 장애
+#
+# 다음은 모두 프로그램을 아무 말 없이 멈추게 하는 장애입니다. 별도의 프로세스에서 제한 시간을 두고
+# 하나씩 일으킨 뒤, 원인을 없애 봅시다.
+#
+# **포크 뒤의 OpenMP.** PyTorch는 큰 텐서를 여러 OpenMP 스레드로 이루어진 팀으로 계산합니다. 포크는
+# 메모리를 복사하지만, 스레드 가운데서는 포크를 호출한 것만 복사합니다. 자식 프로세스는 메모리에
+# 적힌 팀에 일을 맡기고 끝없이 기다립니다. `fix_openmp`는 함수를 새 스레드에서 실행하며, 새
+# 스레드는 새 팀을 얻습니다. `prepare_mp`는 이후의 모든 포크에 앞서 팀을 해산합니다.
+
+# %% [markdown] slot="openmp" lang="zh"
+# 左图是最大批次的三步。每个 rank 有一半种子；如果核空闲，绿色和蓝色阶段会缩短到一半多一点。橙色大
+# 多是等待：较慢的 rank 到达后，一步才算结束。右图中，小批次反而变慢，因为传输所花的时间比省下的计
+# 算更多；大批次则可能变快。在两个忙碌的核上，两个 rank 很少能快一倍。
+#
+# ## 三种故障
+#
+# 下面每一种都曾让程序一声不响地停住。我们在单独的进程中限时引发每一种，然后消除原因。
+#
+# **fork 之后的 OpenMP。** PyTorch 用一队 OpenMP 线程计算大张量。fork 复制内存，但在所有线程中，只
+# 复制调用 fork 的那一个。子进程在内存中看到线程队，把工作交给它，然后永远等待。`fix_openmp` 在新线
+# 程中运行函数，新线程会得到新的线程队。`prepare_mp` 则在以后每次 fork 之前解散线程队。
+
+
+# %% slot="openmp-code"
+def outcome(process, seconds=4):
+    process.start()
+    process.join(seconds)
+    if process.is_alive():
+        process.kill()
+        process.join()
+        return "hangs"
+    return "ends well" if process.exitcode == 0 else "fails"
+
+
+def add():
+    torch.ones(1_000_000).add(1)
+
+
+def openmp_after_fork(rank, world_size):
+    torch.set_num_threads(2)
+    add()  # the team comes to life
+    plain = torch.multiprocessing.get_context("fork")
+    found = [outcome(plain.Process(target=work)) for work in (add, fix_openmp(add))]
+    prepare_mp(toy)
+    return [*found, outcome(plain.Process(target=add))]
+
+
+((caused, fixed, prepared),) = launch_processes(openmp_after_fork, 1)
+print(f"plain: {caused}; with fix_openmp: {fixed}; after prepare_mp: {prepared}")
+
+# %% [markdown] slot="cuda" lang="en"
+# Under GNU OpenMP, which PyTorch brings on Linux, the plain child hangs; both remedies help.
+#
+# **CUDA in a forked child.** To a GPU's driver, a forked copy is a stranger. Once a notebook has
+# used the GPU, its forked children cannot, and PyTorch says so only inside the child. The
+# library's `Process` looks before the fork. Without a GPU, we pretend.
+
+# %% [markdown] slot="cuda" lang="ko"
+# 리눅스용 PyTorch에 들어 있는 GNU OpenMP에서는 아무 조치도 하지 않은 자식 프로세스가 멈추고, 두
+# 해결책은 모두 효과가 있습니다.
+#
+# **포크된 자식의 CUDA.** GPU 드라이버에게 포크된 복사본은 낯선 프로세스입니다. 노트북이 GPU를 한
+# 번이라도 쓰고 나면 포크된 자식은 GPU를 쓸 수 없고, PyTorch는 자식 안에서야 이를 알립니다.
+# 라이브러리의 `Process`는 포크하기 전에 확인합니다. GPU가 없는 컴퓨터에서는 GPU를 쓴 것처럼
+# 꾸밉니다.
+
+# %% [markdown] slot="cuda" lang="zh"
+# PyTorch 在 Linux 上自带 GNU OpenMP，在它之下，未加处理的子进程会挂起，而两种补救都有效。
+#
+# **fork 出的子进程中的 CUDA。** 对 GPU 驱动来说，fork 出的副本是陌生的。笔记本一旦用过 GPU，它
+# fork 出的子进程就不能再用，而 PyTorch 要到子进程里才报错。库中的 `Process` 在 fork 之前就会检查。
+# 在没有 GPU 的计算机上，我们假装用过。
+
+
+# %% slot="cuda-code"
+def fork_after_cuda(rank, world_size):
+    if torch.cuda.is_available():
+        torch.ones(1, device="cuda")
+    else:
+        torch.cuda.is_initialized = lambda: True
+    mp.set_start_method("fork", force=True)
+    try:
+        mp.Process(target=add).start()
+    except ForkError as error:
+        return str(error)
+
+
+print(launch_processes(fork_after_cuda, 1)[0])
+
+# %% [markdown] slot="uneven" lang="en"
+# The message names both ways out: `launch_processes` works even then.
+#
+# **Uneven batches.** A rank with one batch more than the others enters an all-reduce that nobody
+# joins. Here rank 0 gets three and rank 1 two; a timeout of three seconds, in place of half an
+# hour, ends the wait. Even shares prevent this, and `create_dataloader` makes them. Where they
+# cannot be even, `model.join()` lets a rank that is done take part with zeros.
+
+# %% [markdown] slot="uneven" lang="ko"
+# 메시지에는 해결책 두 가지가 모두 적혀 있습니다. `launch_processes`는 이런 때에도 동작합니다.
+#
+# **고르지 않은 배치.** 다른 랭크보다 배치가 하나 더 많은 랭크는 아무도 참여하지 않는 올리듀스에
+# 들어갑니다. 여기서 랭크 0은 배치 세 개, 랭크 1은 두 개를 받습니다. 30분 대신 3초로 정한 제한
+# 시간이 기다림을 끝냅니다. 몫을 고르게 나누면 이런 일이 없으며, `create_dataloader`가 그렇게
+# 나눕니다. 고르게 나눌 수 없을 때는 `model.join()`을 쓰면 먼저 끝난 랭크가 0을 내며 참여합니다.
+
+# %% [markdown] slot="uneven" lang="zh"
+# 这条信息给出了两种出路：即使在这种情况下，`launch_processes` 也能工作。
+#
+# **不均匀的批次。** 如果某个 rank 比别人多一个批次，它就会进入一个无人参加的全归约。这里 rank 0 有
+# 三个批次，rank 1 有两个；超时时间不是半小时，而是三秒，它结束了等待。均匀的份额可以预防这种情况，
+# `create_dataloader` 正是这样分的。如果无法均匀，`model.join()` 让已经完成的 rank 用零参加。
+
+
+# %% slot="uneven-code"
+def uneven(rank, world_size, batches, join, seconds):
+    dist.barrier()  # begin together
+    group = dist.new_group(timeout=timedelta(seconds=seconds))
+    model = init_model(nn.Linear(2, 1), process_group=group)
+    try:
+        with model.join(enable=join):
+            for _ in range(batches[rank]):
+                model(torch.ones(4, 2)).sum().backward()
+    except RuntimeError:
+        return "waited in vain"
+    return "ended well"
+
+
+def three_ways(rank, world_size):
+    dist.init_process_group("gloo")
+    ways = [((3, 3), False, 60), ((3, 2), True, 60), ((3, 2), False, 3)]
+    return [uneven(rank, world_size, *way) for way in ways]
+
+
+for rank, found in enumerate(launch_processes(three_ways, 2)):
+    even, joined, odd = found
+    print(f"rank {rank}: uneven: {odd}; even: {even}; with join: {joined}")
+
+# %% [markdown] slot="summary" lang="en"
+# Rank 0 waited in vain, and rank 1 noticed nothing.
+#
+# ## Summary
+#
+# - Each rank has the whole graph and a share of every batch; an all-reduce averages the gradients.
+# - With equal shares this is training in one process, up to rounding.
+# - Ranks make equal numbers of steps; rank 0 validates and saves while the others wait.
+# - Prepare the graph before the start, and start fresh interpreters where a GPU was used.
+# - Ranks pay when the work of a batch outweighs the wait for the slowest.
+#
+# ## Exercises
+#
+# Replace `None`, run the cell and read the verdict. The
+# [solutions](../solutions/04_multi_gpu.ipynb) are beside the lesson.
+#
+# 1. A model has 1,000,000 parameters. How many numbers does each of 4 ranks send during one ring
+#    all-reduce?
+# 2. There are 1,000 training nodes, 3 ranks, and batches of 64 on each rank. How many steps has an
+#    epoch, with shares as `share` makes them and a last batch that may be smaller?
+# 3. Write a function that takes a list of share sizes, which may differ, and returns the weights
+#    with which the ranks' gradients add up to that of the batch.
+# 4. Let all ranks validate. Write a function of `rank`, `world_size` and `counts`, where
+#    `counts[rank]` is a tensor with the hits and the nodes of this rank; every rank returns the
+#    accuracy over all nodes, as a number.
+
+# %% [markdown] slot="summary" lang="ko"
+# 랭크 0은 헛되이 기다렸고, 랭크 1은 아무것도 알아차리지 못했습니다.
+#
+# ## 요약
+#
+# - 랭크마다 그래프 전체와 모든 배치의 한 몫을 가집니다. 그래디언트는 올리듀스로 평균합니다.
+# - 몫의 크기가 같으면 반올림 오차를 빼고 프로세스 하나로 학습한 것과 같습니다.
+# - 모든 랭크의 단계 수는 같습니다. 검증과 저장은 랭크 0이 하고, 그동안 나머지는 기다립니다.
+# - 시작하기 전에 그래프를 준비하고, GPU를 쓴 뒤에는 새 인터프리터를 시작합니다.
+# - 배치 하나의 계산이 가장 느린 랭크를 기다리는 시간보다 클 때 랭크를 늘릴 가치가 있습니다.
+#
+# ## 연습 문제
+#
+# `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다. [풀이](../solutions/04_multi_gpu.ipynb)는
+# 레슨 곁에 있습니다.
+#
+# 1. 매개변수가 1,000,000개인 모델이 있습니다. 링 올리듀스를 한 번 하는 동안 랭크 4개는 각각 수를
+#    몇 개 보냅니까?
+# 2. 학습 노드가 1,000개, 랭크가 3개이고 랭크마다 배치 크기가 64입니다. 몫은 `share`처럼 나누고
+#    마지막 배치는 더 작아도 될 때, 한 에폭은 몇 단계입니까?
+# 3. 몫의 크기를 담은 리스트를 받아 가중치를 돌려주는 함수를 작성합니다. 크기가 서로 달라도, 각
+#    랭크의 그래디언트를 이 가중치로 더하면 배치 전체의 그래디언트가 되어야 합니다.
+# 4. 모든 랭크가 검증에 참여하게 합니다. `rank`, `world_size`, `counts`를 받는 함수를 작성합니다.
+#    `counts[rank]`는 이 랭크가 맞힌 수와 맡은 노드 수를 담은 텐서이며, 모든 랭크는 전체 노드에
+#    대한 정확도를 수로 돌려주어야 합니다.
+
+# %% [markdown] slot="summary" lang="zh"
+# rank 0 白等了一场，rank 1 毫无察觉。
+#
+# ## 小结
+#
+# - 每个 rank 都有整张图，以及每个批次中的一份；梯度用全归约求平均。
+# - 各份大小相同时，除舍入外，这就等于在一个进程中训练。
+# - 所有 rank 的步数相同；rank 0 做验证和保存，其他 rank 等待。
+# - 启动之前先准备好图；用过 GPU 之后，要启动全新的解释器。
+# - 当一个批次的计算量超过等待最慢者的时间时，增加 rank 才划算。
+#
+# ## 练习
+#
+# 把 `None` 换成你的答案，运行单元格，查看评判。[解答](../solutions/04_multi_gpu.ipynb)放在课程旁
+# 边。
+#
+# 1. 一个模型有 1,000,000 个参数。在一次环形全归约中，4 个 rank 各发送多少个数？
+# 2. 有 1,000 个训练节点、3 个 rank，每个 rank 的批次大小为 64。份额按 `share` 的方式划分，最后一批
+#    可以较小，一轮有多少步？
+# 3. 写一个函数，参数是各份大小的列表，返回一组权重：即使各份大小不同，用这些权重把各 rank 的梯度相
+#    加，也能得到整个批次的梯度。
+# 4. 让所有 rank 都参加验证。写一个以 `rank`、`world_size` 和 `counts` 为参数的函数，其中
+#    `counts[rank]` 是一个张量，包含这个 rank 答对的个数和节点数；每个 rank 都要返回全部节点上的准
+#    确率，结果是一个数。
+
+
+# %% slot="check"
+def check(number, answer, is_right):
+    verdict = "not answered yet"
+    if answer is not None:
+        verdict = "right" if is_right(answer) else "wrong"
+    print(f"exercise {number}: {verdict}")
+
+
+def sha(answer):
+    return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
+
+
+# %% slot="answers"
+answer_1 = None  # a number
+answer_2 = None  # a number
+answer_3 = None  # a function of sizes
+answer_4 = None  # a function of rank, world_size and counts
+
+
+def adds_up(answer):
+    few, many = answer([1, 3])
+    total = few * gradient([1]) + many * gradient([4, 2, 3])
+    return torch.allclose(total, whole, atol=1e-6)
+
+
+def agrees(answer):
+    counts = torch.tensor([[30, 40], [10, 50]])
+    return all(abs(a - 4 / 9) < 1e-6 for a in launch_processes(answer, 2, counts))
+
+
+check(1, answer_1, lambda answer: sha(answer) == "490d7c88")
+check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
+check(3, answer_3, adds_up)
+check(4, answer_4, agrees)
