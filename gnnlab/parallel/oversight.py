@@ -32,7 +32,7 @@ _TICK = 0.05  # seconds between two looks at the ranks
 _FAREWELL = 10.0  # seconds that a rank has to end once all results are there
 _HINDSIGHT = 0.5  # seconds after a failure in which its cause may still show up
 _KEPT = 1 << 20  # bytes of output that wait to be shown
-_QUOTED = 2000  # bytes of a failed rank's output that its error repeats
+_QUOTED = 4000  # bytes of a failed rank's output that its error repeats
 
 
 class RankError(GNNLabError, RuntimeError):
@@ -120,7 +120,7 @@ class Rank:
         """The last lines that the rank printed."""
         with self._lock:
             text = self._tail.decode("utf8", "replace")
-        return "\n".join(text.splitlines()[-15:])
+        return "\n".join(text.splitlines()[-25:])
 
     def look(self) -> bool:
         """Notice how the rank ended; True once that is known."""
@@ -201,7 +201,7 @@ def _error(rank: Rank, world_size: int, what: str, details: str) -> RankError:
 def _describe(status: int) -> str:
     if status >= 0:
         return f"it ended with status {status} before its function returned"
-    name = signal.Signals(-status).name
+    name = next((s.name for s in signal.Signals if s == -status), f"signal {-status}")
     hint = ". When memory runs out, the system ends a process so" if name == "SIGKILL" else ""
     return f"it was ended by {name}{hint}"
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from gnnlab.errors import InvalidInput
 from gnnlab.fork import check_fork
-from gnnlab.parallel.oversight import Rank, oversee
+from gnnlab.parallel.oversight import Rank, RankError, oversee
 from gnnlab.parallel.payload import pack
 from gnnlab.parallel.rank import Lines, Settings, pack_work, run
 from gnnlab.parallel.screen import Screen
@@ -94,7 +94,7 @@ def launch_processes(
     PyTorch documentation, "Distributed communication package", "Environment variable
     initialization".
     """
-    if not callable(fn) or nprocs < 1:
+    if not callable(fn) or not isinstance(nprocs, int) or nprocs < 1:
         raise InvalidInput(
             f"expected a function and a number of processes; found {fn!r} and {nprocs!r}"
         )
@@ -113,6 +113,8 @@ def launch_processes(
         try:
             start(ranks, settings, fn, args)
             return oversee(ranks, screen, timeout)
+        except RankError as error:
+            raise error.with_traceback(None) from None  # how it was noticed is of no interest
         finally:
             for rank in ranks:
                 rank.kill()

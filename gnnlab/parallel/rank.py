@@ -8,7 +8,6 @@ progress, and then its result or its error. What it prints goes through the thir
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import linecache
 import os
@@ -105,7 +104,7 @@ def run(
     try:
         function, args = get_work()
         result = fix_openmp(_call)(function, settings.rank, settings.world_size, *args)
-        ending = "result", cloudpickle.dumps(result)
+        ending = "result", _dump(result)
     except BaseException as error:
         ending = "failure", _describe(error)
     progress.send_to(None)
@@ -128,6 +127,14 @@ def _call(function: Callable[..., Any], *args: Any) -> Any:
         if end.code not in (None, 0):
             raise
         return None
+
+
+def _dump(result: Any) -> bytes:
+    """Pickle; what only exists in this process, or in a notebook's cell, travels as it is."""
+    try:
+        return pickle.dumps(result)
+    except Exception:
+        return cloudpickle.dumps(result)
 
 
 # ------------------------------------------------------------------------------ the work
@@ -235,9 +242,6 @@ def _end_with_starter(lifeline: int, released: threading.Event, events: _Events)
                 os.killpg(os.getpgid(0), signal.SIGKILL)
 
     threading.Thread(target=watch, name="gnnlab-lifeline", daemon=True).start()
-    if sys.platform == "linux":  # and by the kernel, should the thread never get its turn
-        PR_SET_PDEATHSIG = 1
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _stand() -> str:

@@ -1,0 +1,221 @@
+"""A run that stops and goes on ends like one that never stopped, bit for bit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput, NotFound
+from tests.helpers import run_script
+
+STEPS = 12  # batches of an epoch
+
+
+@pytest.fixture(scope="module")
+def graph() -> dgl.Graph:
+    torch.manual_seed(0)
+    g = dgl.rand_graph(120, 900)
+    g.ndata["x"], g.ndata["y"] = torch.randn(120, 4), torch.randint(3, (120,))
+    return g
+
+
+class Run:
+    """All that a training run consists of; made anew after each stop."""
+
+    def __init__(self, g: dgl.Graph, seed: int | None, **options) -> None:
+        self.conv = dgl.nn.SAGEConv(4, 3, "mean", feat_drop=0.3)
+        self.optimizer = torch.optim.Adam(self.conv.parameters(), lr=0.01)
+        self.loader = dgl.dataloading.DataLoader(
+            g,
+            range(120),
+            dgl.dataloading.NeighborSampler([3]),
+            batch_size=10,
+            shuffle=True,
+            seed=seed,
+            **options,
+        )
+        self.parts = {"model": self.conv, "optimizer": self.optimizer, "loader": self.loader}
+        self.trail: list[float] = []
+
+    def train(self, epochs: range, stop: tuple[int, int] | None = None, file=None) -> bool:
+        """Train; after batch ``stop[1]`` of epoch ``stop[0]`` write a checkpoint and leave."""
+        for epoch in epochs:
+            for number, (_, _, (block,)) in enumerate(self.loader):
+                scores = self.conv(block, block.srcdata["x"])
+                loss = torch.nn.functional.cross_entropy(scores, block.dstdata["y"])
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                self.trail.append(loss.item())
+                if (epoch, number) == stop:
+                    dgl.parallel.save_checkpoint(file, **self.parts, epoch=epoch)
+                    return False
+        return True
+
+
+@pytest.mark.parametrize("stop", [(0, 0), (1, 4), (1, STEPS - 1)])
+@pytest.mark.parametrize("options", [{"prefetch": 0}, {"prefetch": 3}], ids=["asked", "ahead"])
+@pytest.mark.parametrize("seed", [6, None], ids=["seed", "base seed"])
+def test_a_resumed_run_is_bit_equal(graph, tmp_path, stop, options, seed):
+    def start() -> Run:
+        dgl.seed(3)
+        torch.manual_seed(4)
+        return Run(graph, seed, **options)
+
+    whole = start()
+    assert whole.train(range(3))
+
+    first = start()
+    first.train(range(3), stop, tmp_path / "run.pt")
+    dgl.seed(100)
+    torch.manual_seed(100)
+    second = Run(graph, seed, **options)
+    values = dgl.parallel.load_checkpoint(tmp_path / "run.pt", **second.parts)
+    assert values == {"epoch": stop[0]}
+    second.train(range(stop[0], 3))
+    assert first.trail + second.trail == whole.trail
+    for mine, theirs in zip(second.conv.parameters(), whole.conv.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_positions(graph):
+    loader = Run(graph, 1).loader
+    other = Run(graph, 1, prefetch=0).loader
+
+    def seeds(each) -> list[list[int]]:
+        return [outputs.tolist() for _, outputs, _ in each]
+
+    assert loader.state_dict()["epoch"] == loader.state_dict()["batch"] == 0
+    epochs = [seeds(other) for _ in range(3)]
+    for _ in loader:
+        break  # left early: the epoch is over
+    state = loader.state_dict()
+    assert (state["epoch"], state["batch"], state["key"]) == (1, 0, None)
+    batches = iter(loader)
+    next(batches), next(batches)
+    state = loader.state_dict()
+    assert (state["epoch"], state["batch"]) == (1, 2)
+    other.load_state_dict(state)
+    assert other.state_dict() == state
+    other.set_epoch(1)  # as training loops do: the same epoch goes on
+    assert len(other) == STEPS and seeds(other) == epochs[1][2:]
+    assert seeds(other) == epochs[2]
+    other.load_state_dict(state)
+    other.set_epoch(0)  # another one begins at its beginning
+    assert seeds(other) == epochs[0]
+    assert [outputs.tolist() for _, outputs, _ in batches] == epochs[1][2:]
+
+
+def test_other_batches_cannot_be_continued(graph):
+    state = Run(graph, 1).loader.state_dict()
+    sampler = dgl.dataloading.NeighborSampler([3])
+    other = dgl.dataloading.DataLoader(graph, range(120), sampler, batch_size=20, shuffle=True)
+    with pytest.raises(InvalidInput, match="'batch_size': 10"):
+        other.load_state_dict(state)
+    ranks = dgl.parallel.create_dataloader(0, 2, graph, torch.arange(120), sampler, batch_size=10)
+    with pytest.raises(InvalidInput, match="'ranks': 2"):
+        ranks.load_state_dict(state)
+    with pytest.raises(InvalidInput, match="not the state of a loader"):
+        Run(graph, 1).loader.load_state_dict({"cut": state["cut"], "epoch": None})
+
+
+def test_all_or_nothing(tmp_path, monkeypatch):
+    file, model = tmp_path / "run.pt", torch.nn.Linear(2, 2)
+    dgl.parallel.save_checkpoint(file, model=model, step=1)
+
+    def no_space(*args, **kwargs):
+        args[1].write(b"half of it")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        dgl.parallel.save_checkpoint(file, model=model, step=2)
+    assert os.listdir(tmp_path) == ["run.pt"]
+    assert dgl.parallel.load_checkpoint(file, model=model) == {"step": 1}
+
+
+def test_what_a_checkpoint_does_not_hold(tmp_path):
+    with pytest.raises(InvalidInput, match=r"best\['x'\]\[1\] is a"):
+        dgl.parallel.save_checkpoint(tmp_path / "run.pt", best={"x": [1, Path(".")]})
+    assert not os.listdir(tmp_path)
+    values = {"a": [1, None, (2.5, "x")], "b": {"c": torch.arange(2)}, "d": True}
+    dgl.parallel.save_checkpoint(tmp_path / "run.pt", **values)
+    again = dgl.parallel.load_checkpoint(tmp_path / "run.pt")
+    assert again["a"] == values["a"] and again["d"] is True
+    assert torch.equal(again["b"]["c"], torch.arange(2))
+
+
+def test_damaged_files_and_wrong_names(tmp_path):
+    file, model = tmp_path / "run.pt", torch.nn.Linear(2, 2)
+    with pytest.raises(FileNotFoundError):
+        dgl.parallel.load_checkpoint(file)
+    dgl.parallel.save_checkpoint(file, model=model)
+    with pytest.raises(NotFound, match="its parts are: model"):
+        dgl.parallel.load_checkpoint(file, optimizer=torch.optim.SGD(model.parameters()))
+    whole = file.read_bytes()
+    for content in (whole[: len(whole) // 2], b"", b"nonsense", b"\x80\x02N."):
+        file.write_bytes(content)
+        with pytest.raises(InvalidInput, match=r"run\.pt is damaged"):
+            dgl.parallel.load_checkpoint(file)
+    torch.save({"weights": torch.zeros(1)}, file)
+    with pytest.raises(InvalidInput, match="not a file of save_checkpoint"):
+        dgl.parallel.load_checkpoint(file)
+    torch.save(Path("/"), file)  # code would have to run to read this
+    with pytest.raises(InvalidInput, match="damaged"):
+        dgl.parallel.load_checkpoint(file)
+
+
+def test_ranks_write_one_file_and_go_on_each_with_its_generator(tmp_path):
+    run_script(
+        f"""
+        import torch, gnnlab as dgl
+        from gnnlab import parallel
+
+        file = {str(tmp_path / "run.pt")!r}
+        g = dgl.rand_graph(40, 200)
+        torch.set_num_threads(1)
+
+        def make(rank, world_size):
+            device = parallel.init_process_group(device="cpu")
+            model = parallel.init_model(torch.nn.Linear(2, 2), device)
+            sampler = dgl.dataloading.NeighborSampler([2])
+            loader = parallel.create_dataloader(
+                rank, world_size, g, torch.arange(40), sampler, batch_size=5
+            )
+            return model, loader
+
+        def interrupted(rank, world_size):
+            torch.manual_seed(rank)
+            model, loader = make(rank, world_size)
+            for number, _ in enumerate(loader):
+                if number == 1:
+                    parallel.save_checkpoint(file, model=model, loader=loader)
+                    rest = [outputs.tolist() for _, outputs, _ in loader_rest(loader)]
+                    return rest, torch.rand(3).tolist(), model.module.weight.tolist()
+
+        def loader_rest(loader):
+            state = loader.state_dict()
+            loader.load_state_dict(state)
+            return loader
+
+        def resumed(rank, world_size):
+            model, loader = make(rank, world_size)
+            parallel.load_checkpoint(file, model=model, loader=loader)
+            rest = [outputs.tolist() for _, outputs, _ in loader]
+            return rest, torch.rand(3).tolist(), model.module.weight.tolist()
+
+        before = parallel.launch_processes(interrupted, 2, start_method="fork")
+        after = parallel.launch_processes(resumed, 2, start_method="fork")
+        assert before == after
+        assert len(before[0][0]) == 2 and before[0][0] != before[1][0]
+        assert before[0][1] != before[1][1] and before[0][2] == before[1][2]
+
+        model = torch.nn.Linear(2, 2)  # one process reads it, for evaluation
+        parallel.load_checkpoint(file, model=model)
+        assert model.weight.tolist() == before[0][2]
+        """
+    )

@@ -1,0 +1,298 @@
+"""Ranks together do what one process does: the same batches, steps, parameters and metrics."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput
+from gnnlab.parallel import ddp
+from tests.helpers import run_ranks, run_script
+
+
+@pytest.fixture(scope="module")
+def graph() -> dgl.Graph:
+    return dgl.rand_graph(1000, 5000)
+
+
+def loaders(graph, seeds, world_size, **options):
+    options = {"batch_size": 3, "seed": 1} | options
+    sampler = dgl.dataloading.NeighborSampler([2])
+    return [
+        dgl.parallel.create_dataloader(rank, world_size, graph, seeds, sampler, **options)
+        for rank in range(world_size)
+    ]
+
+
+def outputs(epoch) -> list[list[int]]:
+    return [output_nodes.tolist() for _, output_nodes, _ in epoch]
+
+
+# ------------------------------------------------------------------------------- batches
+@settings(max_examples=1000)
+@given(
+    num_seeds=st.integers(0, 400),
+    world_size=st.integers(1, 9),
+    batch_size=st.integers(1, 50),
+    drop_last=st.booleans(),
+)
+def test_every_rank_makes_the_same_number_of_steps(
+    graph, num_seeds, world_size, batch_size, drop_last
+):
+    """Without sampling: of batches only the seeds are made."""
+    ranks = loaders(
+        graph, torch.arange(num_seeds), world_size, batch_size=batch_size, drop_last=drop_last
+    )
+    shares = [[batch.tolist() for batch in each._batches(key=5)] for each in ranks]
+    (steps,) = {len(share) for share in shares}
+    assert {len(each) for each in ranks} == {steps}
+    for i in range(steps):
+        together = [seed for share in shares for seed in share[i]]
+        (size,) = {len(share[i]) for share in shares}
+        assert len(together) == size * world_size
+        assert size == batch_size or (i == steps - 1 and not drop_last)
+        if i < steps - 1 or drop_last:
+            assert len(set(together)) == len(together)
+    everything = [seed for share in shares for batch in share for seed in batch]
+    if drop_last:
+        assert len(set(everything)) == len(everything)
+        assert num_seeds - len(everything) < world_size * (batch_size + 1)
+    else:
+        assert set(everything) == set(range(num_seeds))
+        assert len(everything) - num_seeds < world_size
+        for share in shares:  # repeated seeds are on different ranks
+            mine = [seed for batch in share for seed in batch]
+            assert len(set(mine)) == len(mine)
+
+
+def test_a_step_of_all_ranks_is_a_step_of_one_process(graph):
+    seeds, sampler = torch.arange(100, 160), dgl.dataloading.NeighborSampler([2])
+    single = dgl.dataloading.DataLoader(graph, seeds, sampler, batch_size=12, shuffle=True, seed=4)
+    for epoch in range(2):
+        expected = outputs(single)
+        for world_size in (1, 2, 3, 4):
+            ranks = loaders(graph, seeds, world_size, batch_size=12 // world_size, seed=4)
+            for each in ranks:
+                each.set_epoch(epoch)
+            steps = zip(*(outputs(each) for each in ranks), strict=True)
+            together = [sorted(chain(*step)) for step in steps]
+            assert together == [sorted(batch) for batch in expected]
+
+
+def test_ranks_shuffle_together_and_anew(graph):
+    first, second = loaders(graph, torch.arange(20), 2)
+    epochs = [(outputs(first), outputs(second)) for _ in range(2)]
+    assert epochs[0] != epochs[1]
+    for mine, theirs in epochs:
+        assert sorted(chain(*mine, *theirs)) == list(range(20))
+    first.set_epoch(0)
+    second.set_epoch(1)
+    assert (outputs(first), outputs(second)) == (epochs[0][0], epochs[1][1])
+
+
+def test_typed_seeds_are_shared_too():
+    g = dgl.heterograph({("u", "r", "v"): ([0, 1, 2, 3], [0, 1, 2, 0])})
+    seeds = {"u": torch.arange(4), "v": torch.arange(3)}
+    found = []
+    for each in loaders(g, seeds, 2, batch_size=2, drop_last=True):
+        found += [(t, i) for _, nodes, _ in each for t in nodes for i in nodes[t].tolist()]
+    assert len(set(found)) == len(found) == 4
+
+
+def test_wrong_ranks_are_refused(graph):
+    sampler = dgl.dataloading.NeighborSampler([2])
+    with pytest.raises(InvalidInput, match="found 2, 2"):
+        len(dgl.parallel.create_dataloader(2, 2, graph, torch.arange(5), sampler))
+    with pytest.raises(InvalidInput, match=r"init_process_group\(\)"):
+        len(dgl.dataloading.DataLoader(graph, [1], sampler, use_ddp=True))
+
+
+# ----------------------------------------------------------------------------- real ranks
+def test_ranks_train_the_model_of_one_process() -> None:
+    """20 steps with 1, 2, 3 and 4 ranks on the same global batches; then one accuracy of all."""
+    run_script(
+        """
+        import torch, gnnlab as dgl
+        import torch.nn.functional as F
+        from gnnlab import parallel
+
+        torch.set_num_threads(1)
+        dgl.seed(0)
+        torch.manual_seed(0)
+        g = dgl.rand_graph(300, 3000)
+        g.ndata["x"], g.ndata["y"] = torch.randn(300, 8), torch.randint(3, (300,))
+        seeds, evaluated = torch.randperm(300)[:240], torch.arange(0, 300, 7)
+        dgl.fork.prepare_mp(g)
+
+        class SAGE(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = dgl.nn.SAGEConv(8, 16, "mean")
+                self.second = dgl.nn.SAGEConv(16, 3, "mean")
+
+            def forward(self, blocks, x):
+                return self.second(blocks[1], F.relu(self.first(blocks[0], x)))
+
+        def train(loader, model):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+            trail = []
+            for epoch in range(2):
+                loader.set_epoch(epoch)
+                for inputs, outputs, blocks in loader:
+                    loss = F.cross_entropy(
+                        model(blocks, blocks[0].srcdata["x"]), blocks[-1].dstdata["y"]
+                    )
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    trail.append(outputs.tolist())
+            return trail
+
+        def accuracy(model, nodes):
+            full = dgl.dataloading.MultiLayerFullNeighborSampler(2)
+            correct = 0
+            for _, _, blocks in dgl.dataloading.DataLoader(g, nodes, full, batch_size=16):
+                predicted = model(blocks, blocks[0].srcdata["x"]).argmax(1)
+                correct += (predicted == blocks[-1].dstdata["y"]).sum()
+            return parallel.global_mean(correct, len(nodes))
+
+        def work(rank, world_size):
+            device = parallel.init_process_group(device="cpu")
+            torch.manual_seed(1 if rank == 0 else 99)  # rank 0's parameters count
+            model = parallel.init_model(SAGE(), device)
+            loader = parallel.create_dataloader(
+                rank, world_size, g, seeds, dgl.dataloading.NeighborSampler([3, 3]),
+                batch_size=24 // world_size, seed=5,
+            )
+            also = dgl.dataloading.DataLoader(
+                g, seeds, loader.graph_sampler, use_ddp=True, ddp_seed=5,
+                batch_size=24 // world_size, shuffle=True,
+            )
+            assert [o.tolist() for _, o, _ in also] == [o.tolist() for _, o, _ in loader]
+            trail = train(loader, model)
+            mine = parallel.rank_share(evaluated)
+            assert parallel.global_mean(len(mine), 1) * world_size == len(evaluated)
+            return trail, model.module.state_dict(), accuracy(model.module, mine)
+
+        torch.manual_seed(1)
+        model = SAGE()
+        sampler = dgl.dataloading.NeighborSampler([3, 3])
+        trail = train(
+            dgl.dataloading.DataLoader(g, seeds, sampler, batch_size=24, shuffle=True, seed=5),
+            model,
+        )
+        assert len(trail) == 20
+        expected = accuracy(model, evaluated)
+        for world_size in (1, 2, 3, 4):
+            results = parallel.launch_processes(work, world_size, start_method="fork")
+            for step, batch in enumerate(trail):
+                shares = [each[0][step] for each in results]
+                assert sorted(sum(shares, [])) == sorted(batch) and len(set(batch)) == 24
+            for _, state, found in results:
+                for name, value in model.state_dict().items():
+                    assert (state[name] - value).abs().max() < 1e-6, (world_size, name)
+                assert found == expected, (world_size, found, expected)
+        """
+    )
+
+
+def test_uneven_seeds_hang_when_cut_by_hand_and_not_by_the_loader() -> None:
+    run_script(
+        """
+        import torch, gnnlab as dgl
+        from gnnlab import parallel
+
+        g, seeds = dgl.rand_graph(50, 200), torch.arange(7)  # 4 and 3 batches of one seed
+
+        def batches(rank, world_size, by_hand):
+            if by_hand:
+                return list(seeds[rank::world_size])
+            sampler = dgl.dataloading.NeighborSampler([2])
+            return parallel.create_dataloader(rank, world_size, g, seeds, sampler, batch_size=1)
+
+        def work(rank, world_size, by_hand):
+            parallel.init_process_group(device="cpu")
+            steps = batches(rank, world_size, by_hand)
+            for step in steps:
+                torch.distributed.all_reduce(torch.ones(1))
+            torch.distributed.barrier()
+            return len(steps)
+
+        try:
+            parallel.launch_processes(work, 2, True, start_method="fork", timeout=3)
+        except parallel.RankError as error:
+            assert "still ran after 3 s" in str(error), error
+        else:
+            raise AssertionError("no hang")
+        steps = parallel.launch_processes(work, 2, False, start_method="fork", timeout=60)
+        assert steps == [4, 4], steps
+        """
+    )
+
+
+def test_ranks_of_torchrun_find_each_other() -> None:
+    """The environment that torchrun sets is enough."""
+    printed = run_ranks(
+        """
+        import torch, gnnlab as dgl
+        device = dgl.parallel.init_process_group(device="cpu")
+        print(device, dgl.parallel.global_mean(torch.distributed.get_rank(), 1))
+        torch.distributed.destroy_process_group()
+        """,
+        2,
+    )
+    assert printed == ["cpu 0.5\n"] * 2
+
+
+# --------------------------------------------------------------------- devices and errors
+@pytest.mark.parametrize(
+    ("gpus", "ranks", "device", "expected"),
+    [
+        (0, 2, None, ("cpu", "gloo")),
+        (2, 2, None, ("cuda:1", "nccl")),
+        (4, 2, None, ("cuda:1", "nccl")),
+        (4, 2, "cpu", ("cpu", "gloo")),
+        (4, 2, "cuda:3", ("cuda:3", "nccl")),
+    ],
+)
+def test_devices_and_backends(monkeypatch, gpus, ranks, device, expected):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+    place, backend = ddp._place(1, ranks, device)
+    assert (str(place), backend) == expected
+
+
+def test_ranks_that_share_a_gpu_are_told(monkeypatch, recwarn):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+    assert ddp._place(1, 2, None) == (torch.device("cuda", 0), "gloo")
+    assert not recwarn.list  # once is enough: rank 0 says it
+    with pytest.warns(UserWarning, match="2 ranks share 1 GPU"):
+        assert ddp._place(0, 2, None)[1] == "gloo"
+
+
+def test_errors_say_what_to_do(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InvalidInput, match="torchrun"):
+        dgl.parallel.init_process_group(0, 2)
+    with pytest.raises(InvalidInput, match="found 2 and 2"):
+        dgl.parallel.init_process_group(2, 2)
+    with pytest.raises(InvalidInput, match="found 0 and None"):
+        dgl.parallel.init_process_group(0)
+    with pytest.raises(InvalidInput, match=r"init_process_group\(\)"):
+        dgl.parallel.init_model(torch.nn.Linear(1, 1))
+
+
+def test_means_without_ranks():
+    assert dgl.parallel.global_mean(3, 4) == 0.75
+    assert math.isnan(dgl.parallel.global_mean(0, 0))
+    assert dgl.parallel.rank_share(torch.arange(7), 2, 3).tolist() == [2, 5]
+    ports = {dgl.parallel.free_port() for _ in range(3)}
+    assert 12345 not in ports and all(1024 <= port < 65536 for port in ports)

@@ -1,0 +1,76 @@
+"""Values that travel to processes: what is copied, what is mapped, what stays shared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import torch
+
+import gnnlab as dgl
+from gnnlab.parallel.payload import pack, unpack
+
+
+def test_large_tensors_are_mapped_and_private() -> None:
+    x = torch.arange(50_000)
+    with pack(x) as payload:
+        assert payload.start >= x.nbytes > 10 * (payload.size - payload.start)
+        first, second = unpack(payload), unpack(payload)
+    first[0] = -1  # the memory outlives its descriptor
+    assert x[0] == 0 and second[0] == 0 and torch.equal(first[1:], x[1:])
+
+
+def test_views_keep_their_storage_and_objects_their_identity() -> None:
+    base = torch.zeros(100, 1000)
+    model = torch.nn.Linear(300, 300)
+    optimizer = torch.optim.Adam(model.parameters())
+    with pack((base, base[3:5], base.view(torch.int32), model, optimizer)) as payload:
+        again, rows, bits, linear, adam = unpack(payload)
+    again[3, 0] = 1.0
+    assert rows[0, 0] == 1.0 and bits[3, 0] == torch.tensor(1.0).view(torch.int32)
+    assert payload.start < 1.1 * (base.nbytes + linear.weight.nbytes)
+    assert adam.param_groups[0]["params"][0] is linear.weight
+    assert isinstance(linear.weight, torch.nn.Parameter) and linear.weight.requires_grad
+
+
+def test_what_is_shared_stays_shared() -> None:
+    x, graph = torch.zeros(3).share_memory_(), dgl.rand_graph(30_000, 100_000)
+    graph.ndata["x"] = torch.ones(30_000, 4)
+    graph = graph.share_memory()
+    with pack((x, graph)) as payload:
+        assert payload.start == 0 and len(payload.descriptors) > 3
+        again, same = unpack(payload)
+    again += 1
+    same.ndata["x"][5] = 2.0
+    assert x.tolist() == [1, 1, 1] and graph.ndata["x"][5, 0] == 2
+    assert torch.equal(same.edges()[0], graph.edges()[0])
+
+
+def test_functions_and_queues() -> None:
+    queue = torch.multiprocessing.get_context("spawn").Queue()
+    offset = 3
+    with pack((lambda x: x + offset, queue)) as payload:
+        function, other = unpack(payload)
+    other.put(function(1))
+    assert queue.get(timeout=20) == 4
+    for each in (queue, other):
+        each.close()
+        each.join_thread()
+
+
+def test_another_process_reads_it() -> None:
+    source = """
+import sys
+from gnnlab.parallel.payload import Payload, unpack
+print(unpack(eval(sys.argv[1]))["x"].sum().item())
+"""
+    with pack({"x": torch.ones(100_000)}) as payload:
+        done = subprocess.run(
+            [sys.executable, "-c", source, repr(payload)],
+            pass_fds=payload.descriptors,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    assert done.stdout == "100000.0\n"

@@ -1,0 +1,273 @@
+"""Ranks started from one process: results, output, failures; and that nothing is left behind.
+
+The scripts are starters: what happens to them and to their ranks, the helper sees from outside.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput
+from gnnlab.parallel.oversight import Rank, _describe, _first_failure
+from gnnlab.parallel.rank import Failure, Lines
+from tests.helpers import run_script
+
+COMMON = """
+import ctypes, os, signal, subprocess, sys, threading, time
+import psutil, torch
+import torch.distributed as dist
+import gnnlab as dgl
+from gnnlab.parallel import RankError, launch_processes
+
+def children():
+    return psutil.Process().children(recursive=True)
+"""
+
+
+def script(text: str, timeout: float = 100) -> str:
+    return run_script(COMMON + text, timeout=timeout)
+
+
+@pytest.mark.parametrize("start_method", ["spawn", "fork"])
+def test_ranks_from_a_script_without_a_guard(start_method: str) -> None:
+    """The script is not run again; functions, classes, closures and state go to the ranks."""
+    printed = script(
+        f"""
+START = {start_method!r}
+print("script runs")
+torch.set_num_threads(2)
+(torch.ones(2_000_000) * 2).sum()  # a fork would inherit OpenMP's threads
+dgl.seed(7)
+torch.manual_seed(5)
+expected = dgl.random.get_state(), torch.rand(1)
+torch.manual_seed(5)
+
+class Box:
+    def __init__(self, value):
+        self.value = value
+
+scale = 3.0
+private, shared = torch.zeros(100_000), torch.zeros(2).share_memory_()
+
+def work(rank, world_size, private, shared):
+    print("hello from", rank, file=sys.stderr if rank else sys.stdout)
+    os.write(1, b"below Python\\n")
+    assert (dgl.random.get_state(), torch.rand(1)) == expected
+    assert torch.get_num_threads() == 1
+    assert (os.environ["RANK"], os.environ["LOCAL_RANK"]) == (str(rank),) * 2
+    assert input_is_closed()
+    dist.init_process_group("gloo")
+    total = (torch.ones(2_000_000) * (rank + 1)).sum() * scale
+    dist.all_reduce(total)
+    private += 1
+    assert private.max() == 1
+    shared[rank] = 1
+    return Box(total.item())
+
+def input_is_closed():
+    return sys.stdin.read() == "" if START == "spawn" else True
+
+boxes = launch_processes(work, 2, private, shared, start_method=START, num_threads=1)
+assert [box.value for box in boxes] == [18e6] * 2 and isinstance(boxes[0], Box)
+assert private.max() == 0 and shared.tolist() == [1, 1]
+assert not children()
+        """
+    )
+    lines = printed.splitlines()
+    assert lines[0] == "script runs"
+    ranks = [["hello from", "below Python"]] * 2
+    assert lines[1:] == [
+        f"rank {rank} | {line} {rank}" if line.startswith("hello") else f"rank {rank} | {line}"
+        for rank, texts in enumerate(ranks)
+        for line in texts
+    ]
+
+
+def test_each_way_to_fail_is_reported_and_ends_all() -> None:
+    """Within seconds, with the rank and its own words; others wait for it in a collective."""
+    script(
+        """
+def leave(status):
+    os._exit(status)
+
+def segfault():
+    ctypes.string_at(0)
+
+class Unsendable:
+    def __reduce__(self):
+        raise TypeError("stays here")
+
+WAYS = {
+    "raises": (lambda: 1 / 0, ["ZeroDivisionError: division by zero", "in <lambda>", "said this"]),
+    "exits": (lambda: sys.exit(3), ["SystemExit: 3"]),
+    "exits with words": (lambda: sys.exit("no data"), ["SystemExit: no data"]),
+    "leaves": (lambda: leave(4), ["ended with status 4 before its function returned", "said this"]),
+    "leaves well": (lambda: leave(0), ["ended with status 0 before"]),
+    "killed": (lambda: os.kill(os.getpid(), signal.SIGKILL), ["ended by SIGKILL. When memory"]),
+    "segfault": (segfault, ["ended by SIGSEGV", "Segmentation fault"]),
+    "result": (Unsendable, ["stays here"]),
+}
+
+def work(rank, world_size, way):
+    dist.init_process_group("gloo")
+    dist.barrier()
+    print(f"rank {rank} said this", flush=True)
+    result = way() if rank == 1 else None
+    dist.all_reduce(torch.ones(1)) if rank == 0 else None
+    return result
+
+for name, (way, expected) in WAYS.items():
+    started = time.monotonic()
+    try:
+        launch_processes(work, 3, way, start_method="fork")
+    except RankError as error:
+        assert error.rank == 1, (name, str(error))
+        for words in ["rank 1 of 3 failed", *expected]:
+            assert words in str(error), (name, words, str(error))
+        assert "gloo" not in str(error), (name, str(error))
+    else:
+        raise AssertionError(name)
+    assert time.monotonic() - started < 15, name
+    assert not children(), name
+        """
+    )
+
+
+def test_a_fresh_rank_that_fails() -> None:
+    """An error of a function of the script quotes its line; what a rank has started ends too."""
+    script(
+        """
+class Mine(Exception):
+    pass
+
+def work(rank, world_size, file):
+    subprocess.Popen(["sleep", "1000"])
+    if rank == 1:
+        while True:
+            time.sleep(0.01)
+    raise Mine("with a class of the script")  # this line
+
+try:
+    launch_processes(work, 2, "x")
+except RankError as error:
+    assert "Mine: with a class of the script" in str(error) and "# this line" in str(error)
+    assert "rank.py" not in str(error), str(error)
+else:
+    raise AssertionError
+assert not children()
+
+try:
+    launch_processes(lambda rank, world_size, lock: None, 1, threading.Lock())
+except TypeError as error:
+    assert "pickle" in str(error)
+        """
+    )
+
+
+def test_what_hangs_is_shown() -> None:
+    """The classic: rank 1 makes a step more than rank 0 and waits for a partner."""
+    script(
+        """
+def work(rank, world_size):
+    dist.init_process_group("gloo")
+    for step in range(3 + rank):
+        dist.all_reduce(torch.ones(1))  # one step too many
+    dist.barrier()
+
+try:
+    launch_processes(work, 2, start_method="fork", timeout=3)
+except RankError as error:
+    assert "still ran after 3 s" in str(error)
+    assert "Rank 0 stands here" in str(error) and "dist.barrier()" in str(error)
+    assert "Rank 1 stands here" in str(error) and "# one step too many" in str(error)
+else:
+    raise AssertionError
+assert not children()
+        """
+    )
+
+
+def test_ctrl_c_ends_all() -> None:
+    script(
+        """
+def work(rank, world_size):
+    subprocess.Popen(["sleep", "1000"])
+    time.sleep(1000)
+
+for method in ("fork", "spawn"):
+    def interrupt():
+        while len(children()) < 4:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=interrupt).start()
+    try:
+        launch_processes(work, 2, start_method=method, timeout=60)
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError
+    assert not children()
+        """
+    )
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_ranks_end_with_their_starter(start_method: str) -> None:
+    """A kernel that is killed cannot clean up: its ranks notice, and end what they started."""
+    script(
+        f"""
+STARTER = '''
+import subprocess, sys, time
+import torch, gnnlab as dgl
+
+def work(rank, world_size):
+    subprocess.Popen(["sleep", "1000"])
+    torch.distributed.init_process_group("gloo")
+    if rank == 0:
+        torch.distributed.barrier()  # waits without Python
+    while True:
+        time.sleep(1)
+
+dgl.parallel.launch_processes(work, 2, start_method={start_method!r})
+'''
+starter = subprocess.Popen([sys.executable, "-c", STARTER])
+while len(running := children()) < 5:
+    time.sleep(0.05)
+    assert starter.poll() is None
+time.sleep(1)
+starter.kill()
+starter.wait()
+gone, alive = psutil.wait_procs(running, timeout=5)
+alive = [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+assert not alive, alive
+        """
+    )
+
+
+def test_nonsense_is_refused() -> None:
+    for arguments in [(print, 0), (None, 2), (print, 2.0), (print, -1)]:
+        with pytest.raises(InvalidInput, match="a function and a number of processes"):
+            dgl.parallel.launch_processes(*arguments)
+    with pytest.raises(InvalidInput, match="'forkserver'"):
+        dgl.parallel.launch_processes(print, 1, start_method="forkserver")
+
+
+def test_the_first_failure_is_the_one_that_is_no_consequence() -> None:
+    def failed(number: int, failure: Failure | None) -> Rank:
+        import os
+
+        pipes = [os.pipe() for _ in range(3)]
+        lines = Lines(pipes[0][1], pipes[1][0], pipes[2][0])
+        for end in (pipes[0][0], pipes[1][1], pipes[2][1]):
+            os.close(end)
+        rank = Rank(number, 1 << 30, lambda: 1, lines)
+        rank.failure = failure
+        rank.listen()
+        return rank
+
+    lost = Failure("Connection closed by peer", time=1.0, is_consequence=True)
+    cause = Failure("ValueError", time=2.0)
+    assert _first_failure([failed(0, lost), failed(1, cause), failed(2, lost)]).rank == 1
+    assert _first_failure([failed(0, cause), failed(1, Failure("earlier", time=1.5))]).rank == 1
+    assert "SIGTERM" in _describe(-15) and "signal 40" in _describe(-40)
