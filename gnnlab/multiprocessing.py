@@ -4,6 +4,10 @@ Everything that :mod:`torch.multiprocessing` has is here too. A :class:`Process`
 that cannot work and takes care of OpenMP in the child (:mod:`gnnlab.fork`), and
 :func:`shared_tensor` makes a tensor that all ranks read and write.
 
+Each process uses as many threads as there are processors. Where several compute at once, let each
+begin with ``torch.set_num_threads(processors // processes)``: threads that wait for a processor are
+slower than none. :func:`gnnlab.parallel.launch_processes` does this.
+
 Examples
 --------
 >>> import gnnlab as dgl, torch

@@ -98,18 +98,26 @@ def create_formats_(graph: Graph) -> None:
 
 
 def share_memory(graph: Graph) -> Graph:
-    """Move structure and features into shared memory in place, and return the graph.
+    """Move structure and features into shared memory, and return the graph.
 
-    Processes that get the graph afterwards, forked or fresh, map the same memory.
+    Processes that get the graph afterwards, forked or fresh, map the same memory. Tensors and
+    arrays that you got from the graph before keep the old memory.
     """
-    for relation in graph._relations.values():
-        for tensor in relation.tensors():
-            tensor.share_memory_()
+    graph._relations = {name: r.map(_shared) for name, r in graph._relations.items()}
     for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
         for frame in frames.values():
             for name in frame:
-                frame[name].share_memory_()
+                frame[name] = _shared(frame[name])
     return graph
+
+
+def _shared(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in shared memory. ``share_memory_()`` would pull the rug from under numpy's views."""
+    if tensor.is_shared() or not tensor.numel():
+        return tensor
+    storage = torch.UntypedStorage._new_shared(tensor.numel() * tensor.itemsize)
+    copy = torch.empty(0, dtype=tensor.dtype).set_(storage)
+    return copy.view(tensor.shape).copy_(tensor)
 
 
 def pin_memory_(graph: Graph) -> Graph:

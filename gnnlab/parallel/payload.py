@@ -82,6 +82,12 @@ def pack(value: Any) -> Iterator[Payload]:
     context.set_spawning_popen(packer)
     try:
         packer.dump(value)
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        error.add_note(
+            "The function, or something it uses, cannot travel to a fresh interpreter. Make it "
+            "there, or let the processes inherit it (start_method='fork')"
+        )
+        raise
     finally:
         context.set_spawning_popen(None)
     content = buffer.getbuffer()

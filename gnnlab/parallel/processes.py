@@ -148,32 +148,31 @@ def _meeting_point() -> Iterator[dict[str, str]]:
 
 
 # ------------------------------------------------------------------------------ starting
+Begin = Callable[[Settings, Lines, list[int]], tuple[int, Callable[[], int | None]]]
+
+
 def _start_fresh(
     ranks: list[Rank], settings: list[Settings], fn: Callable[..., Any], args: tuple[Any, ...]
 ) -> None:
-    command = [
-        sys.executable,
-        "-X",
-        "utf8",
-        "-c",
-        _ENTRY,
-        json.dumps([str(folder) for folder in sys.path]),
-    ]
+    folders = [str(folder) for folder in sys.path]
+    command = [sys.executable, "-X", "utf8", "-c", _ENTRY, json.dumps(folders)]
     with pack(pack_work(fn, args)) as payload:
-        for each in settings:
-            ours, theirs = _lines()
+
+        def begin(each: Settings, lines: Lines, others: list[int]) -> Any:
             process = subprocess.Popen(
                 command,
-                stdin=theirs.lifeline,
-                stdout=theirs.events,
-                stderr=theirs.output,
+                stdin=lines.lifeline,
+                stdout=lines.events,
+                stderr=lines.output,
                 env=os.environ | each.environment,
                 pass_fds=payload.descriptors,
                 start_new_session=True,
             )
-            ranks.append(Rank(each.rank, process.pid, process.poll, ours))
-            _close(theirs)
-            ranks[-1].give((each, payload))
+            return process.pid, process.poll
+
+        _start(ranks, settings, begin)
+        for rank, each in zip(ranks, settings, strict=True):
+            rank.give((each, payload))
 
 
 def _start_forked(
@@ -181,24 +180,35 @@ def _start_forked(
 ) -> None:
     check_fork()
     context = multiprocessing.get_context("fork")
-    lines = [_lines() for _ in settings]
-    for each, (ours, mine) in zip(settings, lines, strict=True):
-        others = [line for pair in lines for end in pair for line in end if line not in mine]
-        process = context.Process(target=_forked, args=(mine, others, each, fn, args))
+
+    def live(each: Settings, lines: Lines, others: list[int]) -> None:
+        os.setsid()
+        for descriptor in others:  # a lifeline breaks only when nobody else holds it
+            os.close(descriptor)
+        sys.exit(run(lines, each, lambda: (fn, args)))
+
+    def begin(each: Settings, lines: Lines, others: list[int]) -> Any:
+        process = context.Process(target=live, args=(each, lines, others))
         process.start()
-        poll = partial(getattr, process, "exitcode")
-        ranks.append(Rank(each.rank, process.pid or 0, poll, ours))
-    for _, theirs in lines:
-        _close(theirs)
+        return process.pid, partial(getattr, process, "exitcode")
+
+    _start(ranks, settings, begin)
 
 
-def _forked(
-    mine: Lines, others: list[int], settings: Settings, fn: Callable[..., Any], args: Any
-) -> None:
-    os.setsid()
-    for descriptor in others:  # a lifeline breaks only when nobody else holds it
-        os.close(descriptor)
-    sys.exit(run(mine, settings, lambda: (fn, args)))
+def _start(ranks: list[Rank], settings: list[Settings], begin: Begin) -> None:
+    """Begin a process for each rank, with lines to it; extend ``ranks`` as they come to life."""
+    lines = [_lines() for _ in settings]
+    everything = [descriptor for pair in lines for end in pair for descriptor in end]
+    try:
+        for each, (ours, theirs) in zip(settings, lines, strict=True):
+            others = [descriptor for descriptor in everything if descriptor not in theirs]
+            pid, poll = begin(each, theirs, others)
+            ranks.append(Rank(each.rank, pid, poll, ours))
+    finally:
+        for _, theirs in lines:
+            _close(theirs)
+        for ours, _ in lines[len(ranks) :]:  # interrupted: one that has just begun ends by this
+            _close(ours)
 
 
 def _lines() -> tuple[Lines, Lines]:

@@ -100,6 +100,7 @@ def run(
     _end_with_starter(lines.lifeline, released, events)
     os.environ.update(settings.environment)
     torch.set_num_threads(settings.num_threads)
+    ending: tuple[str, Any]
     progress.send_to(lambda state: events.send("progress", state))
     try:
         function, args = get_work()

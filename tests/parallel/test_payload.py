@@ -46,6 +46,18 @@ def test_what_is_shared_stays_shared() -> None:
     assert torch.equal(same.edges()[0], graph.edges()[0])
 
 
+def test_sharing_a_graph_leaves_arrays_of_others_alone() -> None:
+    graph = dgl.rand_graph(3000, 10_000)
+    graph.ndata["x"] = torch.ones(3000, 4)
+    array, same = graph.ndata["x"].numpy(), graph.local_var()
+    assert graph.share_memory() is graph
+    assert all(t.is_shared() for t in [graph.ndata["x"], *graph.relation().tensors()])
+    graph.ndata["x"] += 1
+    junk = [torch.full((3000, 4), 9.0) for _ in range(4)]  # would take memory set free
+    assert array.min() == array.max() == 1.0 and junk
+    assert torch.equal(same.edges()[1], graph.edges()[1])
+
+
 def test_functions_and_queues() -> None:
     queue = torch.multiprocessing.get_context("spawn").Queue()
     offset = 3

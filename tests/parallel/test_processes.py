@@ -160,7 +160,9 @@ assert not children()
 try:
     launch_processes(lambda rank, world_size, lock: None, 1, threading.Lock())
 except TypeError as error:
-    assert "pickle" in str(error)
+    assert "pickle" in str(error) and "cannot travel" in error.__notes__[0]
+else:
+    raise AssertionError
         """
     )
 
