@@ -10,6 +10,7 @@ Examples
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -25,12 +26,12 @@ from gnnlab.graph.relation import Relation
 __all__ = ["AddReverse", "AddSelfLoop", "BaseTransform", "Compose", "RemoveSelfLoop", "ToSimple"]
 
 
-class BaseTransform:
+class BaseTransform(ABC):
     """A callable that takes a graph and returns another; subclass it and define ``__call__``."""
 
+    @abstractmethod
     def __call__(self, g: Graph) -> Graph:
         """Return the changed graph."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
