@@ -2,8 +2,9 @@
 
 Each module holds one concept and knows nothing of graphs: ``csc`` (sorting edges by their end),
 ``sample`` (choosing neighbors), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,
-``softmax`` (messages), ``gather`` (rows of a feature matrix), ``activation``, ``rng`` (random
-numbers without state), ``threads``.
+``softmax`` (messages), ``gather`` (rows of a feature matrix), ``route`` (rows in several places),
+``activation``, ``optim`` (steps of optimizers on rows), ``ldg`` (dealing nodes to parts), ``cut``
+(cutting out parts), ``rng`` (random numbers without state), ``threads``.
 
 The modules are imported when first used: numba takes about half a second to import, and a program
 that only builds a graph on a GPU never needs it.
@@ -18,12 +19,16 @@ from typing import Any
 __all__ = [
     "activation",
     "csc",
+    "cut",
     "dtypes",
     "gather",
+    "ldg",
+    "optim",
     "relabel",
     "relabel_torch",
     "rng",
     "rng_torch",
+    "route",
     "sample",
     "sample_torch",
     "sample_weighted",

@@ -19,11 +19,32 @@ from gnnlab.errors import InvalidInput
 from gnnlab.kernels import threads
 from gnnlab.kernels.rng import draw, mix, uniform
 
-__all__ = ["sample_slots"]
+__all__ = ["BadWeight", "sample_slots"]
 
 _GRAIN = 1024
 _SMALL = 32
 _TINY = 5e-324  # the smallest positive number
+
+
+class BadWeight(InvalidInput):
+    """The weight of an edge is negative, infinite or NaN.
+
+    Parameters
+    ----------
+    edge : int
+    weight : float
+    """
+
+    def __init__(self, edge: int, weight: float) -> None:
+        super().__init__(edge, weight)
+        self.edge, self.weight = edge, weight
+
+    def __str__(self) -> str:
+        """Say which edge it is."""
+        return (
+            f"the weight of edge {self.edge} is {self.weight}; weights must be finite and not "
+            "negative"
+        )
 
 
 def sample_slots(
@@ -54,10 +75,7 @@ def sample_slots(
         row = weight[begin[i] : begin[i + 1]]
         place = int(np.argmin((row >= 0) & (row < np.inf)))
         slot = indptr[seeds[i]] + place
-        raise InvalidInput(
-            f"the weight of edge {slot if eids is None else eids[slot]} is {row[place]}; weights "
-            "must be finite and not negative"
-        )
+        raise BadWeight(int(slot if eids is None else eids[slot]), float(row[place]))
     count = candidates
     if fanout >= 0:
         count = np.where(candidates > 0, fanout, 0) if replace else np.minimum(candidates, fanout)

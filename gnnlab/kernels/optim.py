@@ -1,0 +1,129 @@
+"""Steps of optimizers on some rows of a matrix.
+
+A step reads and writes a few numbers per element and computes little, so it takes as long as the
+memory does: one pass over the rows, without intermediate results. Rows differ from each other,
+hence threads can share them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+from gnnlab.kernels import threads
+
+__all__ = ["adagrad", "adam"]
+
+
+def adagrad(
+    weight: np.ndarray,
+    total: np.ndarray,
+    rows: np.ndarray,
+    grads: np.ndarray,
+    step: int,
+    lr: float,
+    eps: float,
+) -> None:
+    """Change rows as :class:`torch.optim.Adagrad` does: steps shrink with the squares seen so far.
+
+    Parameters
+    ----------
+    weight, total : ndarray
+        Shape (N, D), float32 or float64: the matrix and its sums of squared gradients; changed in
+        place.
+    rows : ndarray
+        Shape (U,), int64, each once.
+    grads : ndarray
+        Shape (U, D), dtype of ``weight``.
+    step : int
+        Not used: the rule is the same in every step.
+    lr, eps : float
+        Learning rate, and what keeps the divisor from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnnlab.kernels import optim
+    >>> weight, total = np.zeros((3, 1)), np.zeros((3, 1))
+    >>> optim.adagrad(weight, total, np.array([1]), np.array([[2.0]]), 1, lr=0.5, eps=0.0)
+    >>> weight.ravel(), total.ravel()
+    (array([ 0. , -0.5,  0. ]), array([0., 4., 0.]))
+
+    References
+    ----------
+    Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic
+    Optimization", JMLR 2011.
+    """
+    one = weight.dtype.type
+    _run(lambda lo, hi: _adagrad(weight, total, rows, grads, one(lr), one(eps), lo, hi), grads)
+
+
+def adam(
+    weight: np.ndarray,
+    mean: np.ndarray,
+    square: np.ndarray,
+    rows: np.ndarray,
+    grads: np.ndarray,
+    step: int,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+) -> None:
+    """Change rows as :class:`torch.optim.SparseAdam` does.
+
+    The running means of a row stand still while it is not looked at; the correction for their
+    start at 0 follows the steps of the whole matrix.
+
+    Parameters
+    ----------
+    weight, mean, square : ndarray
+        Shape (N, D), float32 or float64: the matrix and the running means of gradients and of
+        their squares; changed in place.
+    rows : ndarray
+        Shape (U,), int64, each once.
+    grads : ndarray
+        Shape (U, D), dtype of ``weight``.
+    step : int
+        Number of this step, from 1.
+    lr, beta1, beta2, eps : float
+        Learning rate, decay of the two means, and what keeps the divisor from 0.
+
+    References
+    ----------
+    Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015.
+    """
+    one = weight.dtype.type
+    size = one(lr * math.sqrt(1 - beta2**step) / (1 - beta1**step))
+    rest1, rest2, eps = one(1 - beta1), one(1 - beta2), one(eps)
+
+    def work(lo: int, hi: int) -> None:
+        _adam(weight, mean, square, rows, grads, size, rest1, rest2, eps, lo, hi)
+
+    _run(work, grads)
+
+
+def _run(work: Callable[[int, int], None], grads: np.ndarray) -> None:
+    threads.run_chunks(work, len(grads), threads.grain_for(len(grads), 4 * grads.size))
+
+
+@njit(nogil=True, cache=True)
+def _adagrad(weight, total, rows, grads, lr, eps, lo, hi):  # type: ignore[no-untyped-def]
+    for i in range(lo, hi):
+        w, t, g = weight[rows[i]], total[rows[i]], grads[i]
+        for j in range(len(g)):
+            t[j] += g[j] * g[j]
+            w[j] -= lr * (g[j] / (np.sqrt(t[j]) + eps))
+
+
+@njit(nogil=True, cache=True)
+def _adam(weight, mean, square, rows, grads, size, rest1, rest2, eps, lo, hi):  # type: ignore[no-untyped-def]
+    for i in range(lo, hi):
+        w, m, s, g = weight[rows[i]], mean[rows[i]], square[rows[i]], grads[i]
+        for j in range(len(g)):
+            m[j] += (g[j] - m[j]) * rest1
+            s[j] += (g[j] * g[j] - s[j]) * rest2
+            w[j] -= size * (m[j] / (np.sqrt(s[j]) + eps))

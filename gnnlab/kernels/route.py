@@ -1,0 +1,245 @@
+"""Rows that lie in several places.
+
+The rows of a distributed tensor are cut into ranges, one per part. To read rows in any order, sort
+their IDs by range, ask each range, and put the answers back in the order of the question. Where the
+IDs are sorted already, or all in one range, nothing has to be moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numba import njit
+
+from gnnlab.errors import OutOfRange
+from gnnlab.kernels import gather, threads
+
+__all__ = ["Merge", "Piece", "copy_rows", "split"]
+
+_GRAIN = 4096
+_WORDS = ((8, torch.int64), (4, torch.int32), (2, torch.int16), (1, torch.uint8))
+
+
+class Piece(NamedTuple):
+    """The part of a question that one range answers.
+
+    Attributes
+    ----------
+    part : int
+    rows : torch.Tensor
+        Shape (K,), int64 or int32: rows counted from the start of the range.
+    places : torch.Tensor or slice
+        Where the rows stand in the question; ascending.
+    """
+
+    part: int
+    rows: torch.Tensor
+    places: torch.Tensor | slice
+
+
+def split(ids: torch.Tensor, borders: np.ndarray, what: str = "row") -> list[Piece]:
+    """Cut a question for IDs into questions for ranges.
+
+    Parameters
+    ----------
+    ids : torch.Tensor
+        Shape (K,), int64 or int32.
+    borders : ndarray
+        Shape (P + 1,), int64, ascending from 0: range p holds the IDs from border p up to, but
+        without, border p + 1.
+    what : str
+        What an ID stands for, for the message.
+
+    Returns
+    -------
+    list of Piece
+        In order of the parts, those without rows left out.
+
+    Raises
+    ------
+    OutOfRange
+        An ID lies in no range.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from gnnlab.kernels import route
+    >>> for piece in route.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6])):
+    ...     print(piece.part, piece.rows, piece.places)
+    0 tensor([0]) tensor([1])
+    1 tensor([2, 0]) tensor([0, 2])
+    """
+    if len(ids) == 0:
+        return []
+    low, high = (int(end) for end in ids.aminmax())
+    if low < 0 or high >= borders[-1]:
+        raise OutOfRange(
+            f"{what} {low if low < 0 else high} does not exist: IDs must be from 0 to "
+            f"{borders[-1] - 1}"
+        )
+    first, last = np.searchsorted(borders, [low, high], side="right") - 1
+    if first == last:
+        return [Piece(int(first), _shift(ids, int(borders[first])), slice(0, len(ids)))]
+    counts, ascending = _count(ids.numpy(), borders)
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    present = np.flatnonzero(counts).tolist()
+    if ascending:
+        places = {p: slice(int(begin[p]), int(begin[p + 1])) for p in present}
+        return [Piece(p, _shift(ids[places[p]], int(borders[p])), places[p]) for p in present]
+    rows, order = torch.empty_like(ids), torch.empty(len(ids), dtype=torch.int64)
+    _sort(ids.numpy(), borders, begin[:-1].copy(), rows.numpy(), order.numpy())
+    cuts = [(p, slice(int(begin[p]), int(begin[p + 1]))) for p in present]
+    return [Piece(p, rows[cut], order[cut]) for p, cut in cuts]
+
+
+def _shift(ids: torch.Tensor, first: int) -> torch.Tensor:
+    return ids - first if first else ids
+
+
+@njit(inline="always")
+def _range_of(value, borders):  # type: ignore[no-untyped-def]
+    lo, hi = 0, len(borders) - 1
+    while hi - lo > 1:
+        middle = (lo + hi) // 2
+        if borders[middle] <= value:
+            lo = middle
+        else:
+            hi = middle
+    return lo
+
+
+@njit(nogil=True, cache=True)
+def _count(ids, borders):  # type: ignore[no-untyped-def]
+    counts = np.zeros(len(borders) - 1, np.int64)
+    ascending, previous = True, 0
+    for i in range(len(ids)):
+        part = _range_of(ids[i], borders)
+        counts[part] += 1
+        ascending &= part >= previous
+        previous = part
+    return counts, ascending
+
+
+@njit(nogil=True, cache=True)
+def _sort(ids, borders, at, rows, order):  # type: ignore[no-untyped-def]
+    for i in range(len(ids)):
+        part = _range_of(ids[i], borders)
+        rows[at[part]] = ids[i] - borders[part]
+        order[at[part]] = i
+        at[part] += 1
+
+
+def copy_rows(
+    source: torch.Tensor,
+    rows: torch.Tensor | None,
+    target: torch.Tensor,
+    places: torch.Tensor | slice,
+) -> None:
+    """Write ``source[rows]`` to ``target[places]`` in one pass.
+
+    Parameters
+    ----------
+    source, target : torch.Tensor
+        Shapes (N, …) and (M, …) of one dtype, contiguous, on the CPU.
+    rows : torch.Tensor, optional
+        Shape (K,), int32 or int64, in range (not checked); all rows without it.
+    places : torch.Tensor or slice
+        Shape (K,) likewise. Where a place stands twice and ``rows`` is None, the last row stays.
+    """
+    if isinstance(places, slice):
+        if rows is None:
+            target[places] = source
+        else:
+            torch.index_select(source, 0, rows, out=target[places])
+        return
+    width = target[:1].numel() * target.element_size()
+    if width == 0 or len(places) == 0:
+        return
+    word = next(
+        (dtype for size, dtype in _WORDS if width % size == 0 and _aligned(source, target, size)),
+        torch.uint8,
+    )
+    old, new = (t.reshape(len(t), -1).view(word).numpy() for t in (source, target))
+    to = places.numpy()
+    if rows is None:
+        _scatter(old, new, to)
+        return
+    take = rows.numpy()
+    threads.run_chunks(lambda lo, hi: _copy(old, new, take, to, lo, hi), len(to), _GRAIN)
+
+
+def _aligned(source: torch.Tensor, target: torch.Tensor, size: int) -> bool:
+    return all(t.storage_offset() * t.element_size() % size == 0 for t in (source, target))
+
+
+@njit(nogil=True, cache=True)
+def _copy(source, target, rows, places, lo, hi):  # type: ignore[no-untyped-def]
+    for i in range(lo, hi):
+        r, p = rows[i], places[i]
+        for j in range(source.shape[1]):
+            target[p, j] = source[r, j]
+
+
+@njit(nogil=True, cache=True)
+def _scatter(source, target, places):  # type: ignore[no-untyped-def]
+    for i in range(len(places)):
+        p = places[i]
+        for j in range(source.shape[1]):
+            target[p, j] = source[i, j]
+
+
+class Merge:
+    """Put lists of different length, one per row and part of a question, in the question's order.
+
+    Parameters
+    ----------
+    pieces : list of Piece
+        As :func:`split` made them.
+    ptrs : sequence of torch.Tensor
+        Per piece, where its lists begin: list i is ``values[ptr[i]:ptr[i + 1]]``.
+    num_rows : int
+        Length of the question.
+
+    Attributes
+    ----------
+    ptr : torch.Tensor
+        Shape (num_rows + 1,), int64: where the lists of all rows begin.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from gnnlab.kernels import route
+    >>> pieces = route.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6]))
+    >>> merge = route.Merge(pieces, [torch.tensor([0, 2]), torch.tensor([0, 1, 2])], 3)
+    >>> merge.ptr, merge([torch.tensor([7, 8]), torch.tensor([1, 2])])
+    (tensor([0, 1, 3, 4]), tensor([1, 7, 8, 2]))
+    """
+
+    def __init__(self, pieces: list[Piece], ptrs: Sequence[torch.Tensor], num_rows: int) -> None:
+        self._places = [piece.places for piece in pieces]
+        self._ptrs = ptrs
+        self.ptr = torch.zeros(num_rows + 1, dtype=torch.int64)
+        for places, ptr in zip(self._places, ptrs, strict=True):
+            self.ptr[1:][places] = torch.diff(ptr)
+        torch.cumsum(self.ptr, 0, out=self.ptr)
+
+    def __call__(self, values: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return the values of all pieces, one-dimensional, in the order of the question."""
+        if all(isinstance(places, slice) for places in self._places):
+            return values[0] if len(values) == 1 else torch.cat(list(values))
+        merged = gather.empty((int(self.ptr[-1]),), values[0].dtype)
+        for places, ptr, part in zip(self._places, self._ptrs, values, strict=True):
+            arrays = (places, ptr, self.ptr, part, merged)
+            _place_lists(*(array.numpy() for array in arrays))  # type: ignore[union-attr]
+        return merged
+
+
+@njit(nogil=True, cache=True)
+def _place_lists(places, begin, ptr, values, merged):  # type: ignore[no-untyped-def]
+    for i in range(len(places)):
+        shift = ptr[places[i]] - begin[i]
+        for j in range(begin[i], begin[i + 1]):
+            merged[j + shift] = values[j]

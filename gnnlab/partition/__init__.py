@@ -1,0 +1,36 @@
+"""Floor 6: a graph cut into parts, each of which one machine holds.
+
+``partition_graph`` writes the parts, ``open_part`` opens one, and a ``GraphPartitionBook`` knows
+who owns what. ``plan`` says beforehand what it takes, ``partition_report`` afterwards what it gave.
+``partition_files`` does it for graphs larger than memory.
+"""
+
+from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
+from gnnlab.partition.load import load_partition, load_partition_book, load_partition_feats
+from gnnlab.partition.outofcore import partition_files
+from gnnlab.partition.parmetis import convert_partition, read_parmetis, write_parmetis
+from gnnlab.partition.part import EdgePart, NodePart, Part, open_part
+from gnnlab.partition.partition import partition_graph
+from gnnlab.partition.planner import Plan, plan
+from gnnlab.partition.report import PartitionReport, partition_report
+
+__all__ = [
+    "EdgePart",
+    "GraphPartitionBook",
+    "NodePart",
+    "Part",
+    "PartitionPolicy",
+    "PartitionReport",
+    "Plan",
+    "convert_partition",
+    "load_partition",
+    "load_partition_book",
+    "load_partition_feats",
+    "open_part",
+    "partition_files",
+    "partition_graph",
+    "partition_report",
+    "plan",
+    "read_parmetis",
+    "write_parmetis",
+]

@@ -1,0 +1,276 @@
+"""Which part each node belongs to.
+
+A good assignment cuts few edges, because a cut edge is traffic in every epoch, and gives each part
+as much work as the others. ``metis`` is best at both. ``ldg`` needs no other package and much less
+memory; it comes close on graphs with communities, less so on others. ``random`` is what both have
+to beat: it cuts all but 1/K of the edges.
+
+References
+----------
+DGL user guide, section 7.1, "Preprocessing for Distributed Training".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.homogeneous import to_homogeneous
+from gnnlab.graph.names import describe
+from gnnlab.graph.relation import Relation
+from gnnlab.partition.metis import metis
+from gnnlab.random import generator
+
+__all__ = [
+    "assign",
+    "check_assignment",
+    "classes_of",
+    "deal_randomly",
+    "place_greedily",
+    "weights_of",
+]
+
+METHODS = ("metis", "ldg", "random")
+SLACK = 1.03  # how much more than its share a part may hold; METIS' own default for k-way
+_PASSES = 10
+_MAX_CLASSES = 64
+# METIS gets graphs with more edges than this thinned out: on 64 million edges it takes 3 GB
+# less and cuts no more (docs/performance.md).
+THIN_FROM, THINNED_TO = 2**25, 12
+
+
+def assign(
+    g: Graph,
+    num_parts: int,
+    method: str | Callable[[Graph, int], Any] = "metis",
+    *,
+    balance_ntypes: Any = None,
+    balance_edges: bool = False,
+    objtype: str = "cut",
+    num_trainers_per_machine: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose a part for every node, and a trainer within its part.
+
+    Parameters
+    ----------
+    g : Graph
+    num_parts : int
+        K.
+    method : {"metis", "ldg", "random"} or callable
+        A callable gets ``(g, num_parts)`` and returns the part of each node: integers of shape
+        (N,), N counting the nodes of all types in the order of ``g.ntypes``, or a dictionary with
+        those of each type.
+    balance_ntypes : tensor or dict of str to tensor, optional
+        A class for each node, such as the train mask; each part gets its share of each class. For
+        a typed graph a dictionary, or shape (N,). By default, the node types.
+    balance_edges : bool
+        Give the parts equally many in-edges as well. ``random`` does not.
+    objtype : {"cut", "vol"}
+        What METIS makes small: the edges between parts, or the node copies that they need.
+    num_trainers_per_machine : int
+        T; trainers p · T to p · T + T − 1 share part p.
+
+    Returns
+    -------
+    part, trainer : numpy.ndarray
+        Shape (N,), int32. The same array where T is 1.
+
+    Raises
+    ------
+    InvalidInput
+        An argument is wrong, or METIS is asked for and not installed.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> from gnnlab.partition.assign import assign
+    >>> g = dgl.rand_graph(1000, 5000)
+    >>> part, trainer = assign(g, 4, "random", num_trainers_per_machine=2)
+    >>> part.shape, int((part == 3).sum()), sorted(set(trainer[part == 3].tolist()))
+    ((1000,), 250, [6, 7])
+    """
+    counts = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
+    for name, value in (
+        ("num_parts", num_parts),
+        ("num_trainers_per_machine", num_trainers_per_machine),
+    ):
+        if int(value) != value or value < 1:
+            raise InvalidInput(f"{name} must be an integer of at least 1; found {value!r}")
+    if objtype not in ("cut", "vol"):
+        raise InvalidInput(f'objtype must be "cut" or "vol"; found {objtype!r}')
+    if callable(method):
+        part = check_assignment(method(g, num_parts), counts, num_parts)
+    elif method not in METHODS:
+        raise InvalidInput(
+            f"unknown partitioning method {method!r}; there are {describe(METHODS)}, or pass a "
+            "function that takes (g, num_parts) and returns the part of each node"
+        )
+    elif method == "random":
+        part = deal_randomly(classes_of(counts, balance_ntypes), num_parts)
+    else:
+        classes = classes_of(counts, balance_ntypes)
+        degrees = _one_relation(g).in_degrees().numpy() if balance_edges else None
+        weights = weights_of(classes, degrees)
+        if method == "metis":
+            trainers = num_parts * num_trainers_per_machine
+            trainer = metis(partial(_neighbors, g), weights, trainers, objtype)
+            # METIS numbers parts that touch one another in sequence: they go to one machine.
+            return (trainer // num_trainers_per_machine).astype(np.int32), trainer.astype(np.int32)
+        order = torch.randperm(len(weights), generator=generator()).numpy()
+        both = _by_destination_and_source(g)
+        part = place_greedily(lambda: [(order, 0, both)], weights, num_parts)
+    return part, _deal_to_trainers(part, num_parts, num_trainers_per_machine)
+
+
+def check_assignment(found: Any, counts: Mapping[str, int], num_parts: int) -> np.ndarray:
+    """Turn what a user decided into shape (N,), int32, or say what is wrong with it."""
+    if isinstance(found, Mapping):
+        _check_types(found, counts, "the assignment")
+        missing = [ntype for ntype, count in counts.items() if count and ntype not in found]
+        if missing:
+            raise InvalidInput(f"the assignment lacks the node types {describe(missing)}")
+        each = [_one_per_node(found.get(t, ()), n, f"parts of {t!r}") for t, n in counts.items()]
+        found = np.concatenate(each)
+    part = _one_per_node(found, sum(counts.values()), "parts")
+    wrong = np.flatnonzero((part < 0) | (part >= num_parts))
+    if len(wrong):
+        raise InvalidInput(
+            f"node {wrong[0]} is assigned to part {part[wrong[0]]}; with num_parts={num_parts} "
+            f"parts are 0 to {num_parts - 1}"
+        )
+    return part.astype(np.int32)
+
+
+def classes_of(counts: Mapping[str, int], balance_ntypes: Any = None) -> np.ndarray:
+    """Number the classes of nodes that each part gets its share of: shape (N,), int64, from 0."""
+    if balance_ntypes is None or isinstance(balance_ntypes, Mapping):
+        given = balance_ntypes or {}
+        _check_types(given, counts, "balance_ntypes")
+        kinds, first = [np.zeros(0, np.int64)], 0
+        for ntype, count in counts.items():
+            values = given.get(ntype, np.zeros(count, np.int64))
+            values = _one_per_node(values, count, f"values of balance_ntypes[{ntype!r}]")
+            code = np.unique(values, return_inverse=True)[1] + first
+            kinds, first = [*kinds, code], int(code.max(initial=first - 1)) + 1
+        balance_ntypes = np.concatenate(kinds)
+    values = _one_per_node(balance_ntypes, sum(counts.values()), "values of balance_ntypes")
+    known, classes = np.unique(values, return_inverse=True)
+    if len(known) > _MAX_CLASSES:
+        raise InvalidInput(
+            f"balance_ntypes has {len(known)} distinct values; at most {_MAX_CLASSES} can be "
+            "balanced. It takes a class for each node, such as the train mask"
+        )
+    return classes.astype(np.int64)
+
+
+def _check_types(given: Mapping[str, Any], counts: Mapping[str, int], what: str) -> None:
+    unknown = [name for name in given if name not in counts]
+    if unknown:
+        raise NotFound(
+            f"{what} names node types {describe(unknown)}; the graph has {describe(counts)}"
+        )
+
+
+def _one_per_node(values: Any, count: int, what: str) -> np.ndarray:
+    """Check that there is one integer a node; return them as int64."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu().numpy()
+    array = np.asarray(values)
+    if array.shape == (0,) and count == 0:
+        return np.zeros(0, np.int64)
+    if array.shape != (count,) or array.dtype.kind not in "biu":
+        raise InvalidInput(
+            f"found {what} of shape {tuple(array.shape)} and dtype {array.dtype}; expected one "
+            f"integer a node: shape ({count},)"
+        )
+    return array.astype(np.int64)
+
+
+def weights_of(classes: np.ndarray, in_degrees: np.ndarray | None = None) -> np.ndarray:
+    """Tell what each node adds to each load: 1 to its class, its in-edges; (N, C), int64."""
+    num_classes = int(classes.max(initial=0)) + 1
+    weights = np.zeros((len(classes), num_classes + (in_degrees is not None)), np.int64)
+    weights[np.arange(len(classes)), classes] = 1
+    if in_degrees is not None:
+        weights[:, -1] = in_degrees
+        if not in_degrees.any():  # a load that nobody brings cannot be balanced
+            weights = np.ascontiguousarray(weights[:, :-1])
+    return weights
+
+
+def deal_randomly(classes: np.ndarray, num_parts: int) -> np.ndarray:
+    """Shuffle, then deal class by class: each part gets its share of each, give or take one."""
+    shuffled = torch.randperm(len(classes), generator=generator()).numpy()
+    order = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    part = np.empty(len(classes), np.int32)
+    part[order] = np.arange(len(classes)) % num_parts
+    return part
+
+
+def place_greedily(
+    blocks: Callable[[], Iterable[tuple[Any, ...]]], weights: np.ndarray, num_parts: int
+) -> np.ndarray:
+    """Send a stream of nodes through LDG until hardly any of them changes its part.
+
+    Parameters
+    ----------
+    blocks : callable
+        Starts the stream; yields ``nodes, first, neighbors`` as ``kernels.ldg.place`` takes them.
+    weights : ndarray
+        Shape (N, C), int64.
+    num_parts : int
+
+    Returns
+    -------
+    ndarray
+        Shape (N,), int32.
+    """
+    total = weights.sum(0)
+    room = np.maximum(SLACK * total / num_parts, np.ceil(total / num_parts))
+    part = np.full(len(weights), -1, np.int32)
+    load = np.zeros((num_parts, weights.shape[1]), np.int64)
+    for _ in range(_PASSES):
+        moved = sum(kernels.ldg.place(*block, weights, room, part, load) for block in blocks())
+        if moved <= len(part) // 1000:
+            break
+    return part
+
+
+def _one_relation(g: Graph) -> Relation:
+    """All edges, under homogeneous IDs, on the CPU."""
+    if len(g.ntypes) > 1 or len(g.canonical_etypes) != 1:
+        g = to_homogeneous(g, store_type=False)
+    kept = g.relation().to(torch.device("cpu"))
+    # A copy, so that the formats made here go away with it.
+    return Relation(kept.num_src, kept.num_dst, kept._coo, kept._csc, kept._csr)
+
+
+def _by_destination_and_source(g: Graph) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    relation = _one_relation(g)
+    return tuple(
+        (side.indptr.numpy(), side.indices.numpy()) for side in (relation.csc(), relation.csr())
+    )
+
+
+def _neighbors(g: Graph, dtype: type[np.signedinteger]) -> tuple[np.ndarray, np.ndarray]:
+    """List the neighbors for METIS, which takes over 100 bytes for each: fewer of a large graph."""
+    into, out = _by_destination_and_source(g)
+    most = THINNED_TO if len(into[1]) > THIN_FROM else np.inf
+    return kernels.ldg.undirected(into, out, dtype, most)
+
+
+def _deal_to_trainers(part: np.ndarray, num_parts: int, trainers: int) -> np.ndarray:
+    """Deal the nodes of each part to its trainers in turn."""
+    if trainers == 1:
+        return part
+    indptr, order = kernels.csc.group_by(part, None, num_parts)
+    rank = np.empty(len(part), np.int64)
+    rank[order] = np.arange(len(part)) - np.repeat(indptr[:-1], np.diff(indptr))
+    return (part.astype(np.int64) * trainers + rank % trainers).astype(np.int32)

@@ -1,0 +1,269 @@
+"""From "this node belongs to that part" to the arrays of each part.
+
+First all nodes get new IDs, sorted by (part, old ID), so that a part owns a range of them. Then the
+edges are grouped by new destination, which gives each edge its new ID: its slot. An edge belongs to
+the part of its destination, so a part owns a range of slots as well, and all that is left to do is
+to cut out ranges and to add, to each, the edges of others that touch it and the nodes at their ends
+(the *halo*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from gnnlab import kernels
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import EdgeType
+from gnnlab.graph.relation import Relation
+from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.partition.book import GraphPartitionBook
+
+__all__ = [
+    "Cut",
+    "Edges",
+    "Numbering",
+    "OuterEdges",
+    "assemble_part",
+    "cut_graph",
+    "number_nodes",
+    "split_by_type",
+]
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass
+class Numbering:
+    """New type-wise IDs of the nodes of one type.
+
+    Attributes
+    ----------
+    ranges : numpy.ndarray
+        Shape (K + 1,), int64: part p owns the new IDs from border p up to border p + 1.
+    new, old : numpy.ndarray
+        Shapes (N,), int32 or int64: the new ID of each old one, and the old ID of each new one.
+    """
+
+    ranges: np.ndarray
+    new: np.ndarray
+    old: np.ndarray
+
+
+def number_nodes(part_of: np.ndarray, num_parts: int) -> Numbering:
+    """Number nodes part by part, within a part in the old order.
+
+    Parameters
+    ----------
+    part_of : numpy.ndarray
+        Shape (N,), int32: the part of each node of one type.
+    num_parts : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnnlab.partition.build import number_nodes
+    >>> number_nodes(np.array([1, 0, 1, 0]), 2)
+    Numbering(ranges=array([0, 2, 4]), new=array([2, 0, 3, 1], dtype=int32),
+              old=array([1, 3, 0, 2], dtype=int32))
+    """
+    ranges, old = kernels.csc.group_by(part_of, None, num_parts)
+    new = np.empty_like(old)
+    new[old] = np.arange(len(old), dtype=old.dtype)
+    return Numbering(ranges, new, old)
+
+
+@dataclass
+class Edges:
+    """Edges of one type under new IDs, grouped by destination; slot k is the k-th of them.
+
+    Attributes
+    ----------
+    indptr : numpy.ndarray
+        Shape (N_dst + 1,), int64.
+    indices : numpy.ndarray
+        Shape (E,), int32 or int64: new source ID of each edge.
+    old : numpy.ndarray
+        Shape (E,), int32 or int64: old ID of each edge.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    old: np.ndarray
+
+
+@dataclass
+class OuterEdges:
+    """Edges of one type that touch a part but belong to others; ascending new edge IDs.
+
+    Attributes
+    ----------
+    eids, src, dst, old : numpy.ndarray
+        Shapes (H,), int32 or int64: new edge ID, new IDs of both ends, old edge ID.
+    """
+
+    eids: np.ndarray
+    src: np.ndarray
+    dst: np.ndarray
+    old: np.ndarray
+
+
+@dataclass
+class Cut:
+    """A whole graph under new IDs, and who owns what.
+
+    Attributes
+    ----------
+    nodes : dict
+        Node type → Numbering.
+    edges : dict
+        Canonical edge type → Edges.
+    book : GraphPartitionBook
+    """
+
+    nodes: dict[str, Numbering]
+    edges: dict[EdgeType, Edges]
+    book: GraphPartitionBook
+
+    def inner(self, etype: EdgeType, part_id: int) -> Edges:
+        """Return the edges of one type that a part owns."""
+        edges = self.edges[etype]
+        lo, hi = self.book.node_ranges[etype[2]][part_id : part_id + 2]
+        first, last = self.book.edge_ranges[etype][part_id : part_id + 2]
+        indptr = edges.indptr[lo : hi + 1] - first
+        return Edges(indptr, edges.indices[first:last], edges.old[first:last])
+
+    def outer(self, part_id: int, num_hops: int) -> dict[EdgeType, OuterEdges]:
+        """Find the edges of others with an end within ``num_hops`` − 1 steps of a part's nodes.
+
+        A step goes along an edge in either direction.
+        """
+        near = {}
+        for ntype, ranges in self.book.node_ranges.items():
+            near[ntype] = np.zeros(ranges[-1], np.bool_)
+            near[ntype][ranges[part_id] : ranges[part_id + 1]] = True
+        for _ in range(num_hops - 1):
+            further = {ntype: mark.copy() for ntype, mark in near.items()}
+            for (u, _, v), edges in self.edges.items():
+                ends = near[u], near[v], further[u], further[v]
+                kernels.cut.spread(edges.indptr, edges.indices, *ends)
+            near = further
+        outer = {}
+        for (u, name, v), edges in self.edges.items():
+            lo, hi = self.book.node_ranges[v][part_id : part_id + 2]
+            eids, src, dst = kernels.cut.edges_near(
+                edges.indptr, edges.indices, near[u], near[v], lo, hi
+            )
+            outer[u, name, v] = OuterEdges(eids, src, dst, edges.old[eids])
+        return outer
+
+
+def cut_graph(g: Graph, part_of: np.ndarray, num_parts: int) -> Cut:
+    """Give all nodes and edges of a graph new IDs.
+
+    Parameters
+    ----------
+    g : Graph
+        On the CPU.
+    part_of : numpy.ndarray
+        Shape (N,), int32: the part of each node, all types in the order of ``g.ntypes``.
+    num_parts : int
+    """
+    parts = split_by_type(g, part_of)
+    nodes = {ntype: number_nodes(part, num_parts) for ntype, part in parts.items()}
+    edges = {
+        etype: _sort_edges(relation, nodes[etype[0]].new, nodes[etype[2]].new)
+        for etype, relation in g._relations.items()
+    }
+    node_ranges = {ntype: each.ranges for ntype, each in nodes.items()}
+    edge_ranges = {t: each.indptr[node_ranges[t[2]]] for t, each in edges.items()}
+    return Cut(nodes, edges, GraphPartitionBook(0, node_ranges, edge_ranges))
+
+
+def _sort_edges(relation: Relation, new_src: np.ndarray, new_dst: np.ndarray) -> Edges:
+    """Sort edges by new destination, then by old ID."""
+    rows, (src, dst) = kernels.gather.rows, relation.coo()
+    keys = rows(torch.from_numpy(new_dst), dst).numpy()
+    indptr, old = kernels.csc.group_by(keys, None, len(new_dst))
+    del keys
+    indices = rows(rows(torch.from_numpy(new_src), src), torch.from_numpy(old)).numpy()
+    return Edges(indptr, indices, old)
+
+
+def assemble_part(
+    part_id: int,
+    node_ranges: Mapping[str, np.ndarray],
+    inner: Mapping[EdgeType, Edges],
+    outer: Mapping[EdgeType, OuterEdges],
+    old_nodes: Callable[[str, np.ndarray], np.ndarray],
+) -> tuple[dict[str, Arrays], dict[EdgeType, Arrays]]:
+    """Put the structure of one part together, as it goes to disk.
+
+    Parameters
+    ----------
+    part_id : int
+    node_ranges : dict
+        Node type → borders of the parts, shape (K + 1,).
+    inner : dict
+        Canonical edge type → the edges that the part owns: ``indptr`` from 0 over its own
+        destinations, ``indices`` new IDs of any part.
+    outer : dict
+        Canonical edge type → the edges of others that touch it.
+    old_nodes : callable
+        ``old_nodes(ntype, new_ids)`` returns old IDs.
+
+    Returns
+    -------
+    nodes : dict
+        Node type → {"halo": new type-wise IDs, ascending; "orig_id": of all local nodes}, int64.
+    edges : dict
+        Canonical edge type → {"indptr", "indices", "orig_id", "halo"}; see ``EdgePart``.
+    """
+    lo = {ntype: int(ranges[part_id]) for ntype, ranges in node_ranges.items()}
+    hi = {ntype: int(ranges[part_id + 1]) for ntype, ranges in node_ranges.items()}
+    position, nodes = {}, {}
+    for ntype, ranges in node_ranges.items():
+        mark = np.zeros(ranges[-1], np.bool_)
+        for etype in inner:
+            if etype[0] == ntype:
+                kernels.cut.mark_outside(inner[etype].indices, lo[ntype], hi[ntype], mark)
+                kernels.cut.mark_outside(outer[etype].src, lo[ntype], hi[ntype], mark)
+            if etype[2] == ntype:
+                kernels.cut.mark_outside(outer[etype].dst, lo[ntype], hi[ntype], mark)
+        halo = np.flatnonzero(mark)
+        num_inner = hi[ntype] - lo[ntype]
+        position[ntype] = np.empty(ranges[-1], ids_dtype(num_inner + len(halo)))
+        position[ntype][halo] = np.arange(num_inner, num_inner + len(halo))
+        own = np.arange(lo[ntype], hi[ntype])
+        old = np.concatenate([old_nodes(ntype, own), old_nodes(ntype, halo)])
+        nodes[ntype] = {"halo": halo, "orig_id": old.astype(np.int64)}
+
+    def local(ntype: str, *ids: np.ndarray) -> np.ndarray:
+        out = np.empty(sum(map(len, ids)), position[ntype].dtype)
+        for target, some in zip(np.split(out, [len(ids[0])]), ids, strict=False):
+            kernels.cut.localize(some, lo[ntype], hi[ntype], position[ntype], target)
+        return out
+
+    edges = {}
+    for etype, own_edges in inner.items():
+        u, _, v = etype
+        rest = outer[etype]
+        # Edges of others come in the order of their destinations, as rows do.
+        rows = np.arange(hi[v] - lo[v] + 1, len(nodes[v]["orig_id"]) + 1)
+        ends = np.searchsorted(local(v, rest.dst), rows) + len(own_edges.indices)
+        edges[etype] = {
+            "indptr": np.concatenate([own_edges.indptr, ends]),
+            "indices": local(u, own_edges.indices, rest.src),
+            "orig_id": np.concatenate([own_edges.old, rest.old]),
+            "halo": rest.eids.astype(np.int64),
+        }
+    return nodes, edges
+
+
+def split_by_type(g: Graph, part_of: np.ndarray) -> dict[str, np.ndarray]:
+    """Split an array over homogeneous node IDs of a graph by node type."""
+    sizes = [g.num_nodes(ntype) for ntype in g.ntypes]
+    return dict(zip(g.ntypes, np.split(part_of, np.cumsum(sizes)[:-1]), strict=True))

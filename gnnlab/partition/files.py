@@ -1,0 +1,345 @@
+"""A partitioned graph on disk: arrays that can be memory-mapped, and a JSON file that knows them.
+
+``<graph_name>.json`` says which part owns which IDs and lists every array with its size and
+checksum; ``part0/``, ``part1/`` … hold one ``.npy`` file an array. A part opens without reading
+it: the system brings in the pages that are touched, and several processes share them.
+
+References
+----------
+DGL user guide, chapter 7.1, "Preprocessing for Distributed Training".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+import torch
+
+from gnnlab.errors import InvalidInput, OutOfRange, PartitionError
+from gnnlab.graph.names import EdgeType
+from gnnlab.kernels import threads
+from gnnlab.partition.book import GraphPartitionBook
+
+__all__ = [
+    "KINDS",
+    "ArrayInfo",
+    "PartConfig",
+    "carrier",
+    "check_graph_name",
+    "edge_folder",
+    "file_name",
+    "make_config",
+    "node_folder",
+    "open_arrays",
+    "read_config",
+]
+
+FORMAT, VERSION = "gnnlab-partition", 1
+KINDS = {"graph": "part_graph", "node_data": "node_feats", "edge_data": "edge_feats"}
+
+
+# ------------------------------------------------------------------------------------ names
+def check_graph_name(name: str) -> str:
+    """Return the name of a graph, or raise InvalidInput: it becomes part of file names."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_]+", name):
+        raise InvalidInput(
+            f"graph name {name!r}: use letters, digits and underscores only, at least one"
+        )
+    return name
+
+
+def node_folder(part_id: int, kind: str, ntype: str) -> str:
+    """Return where a part keeps what it knows of a node type; ``kind`` is graph or node_data."""
+    return f"part{part_id}/{kind}/" + ("nodes/" if kind == "graph" else "") + file_name(ntype)
+
+
+def edge_folder(part_id: int, kind: str, etype: EdgeType) -> str:
+    """Return where a part keeps what it knows of an edge type; ``kind`` is graph or edge_data."""
+    middle = "edges/" if kind == "graph" else ""
+    return f"part{part_id}/{kind}/{middle}" + file_name(":".join(etype))
+
+
+def file_name(name: str) -> str:
+    """Quote a type or feature name for use in a path; nothing in it can leave the folder."""
+    return quote(name, safe="").replace(".", "%2E") or "%"
+
+
+def plain_name(name: str) -> str:
+    """Undo :func:`file_name`."""
+    return "" if name == "%" else unquote(name)
+
+
+def carrier(values: torch.Tensor) -> torch.Tensor:
+    """View values whose dtype numpy lacks as integers of the same width."""
+    try:
+        values[:0].numpy()
+    except TypeError:
+        width = {1: torch.int8, 2: torch.int16}.get(values.element_size())
+        if width is None:
+            raise InvalidInput(f"features of {values.dtype} cannot be stored; cast them") from None
+        return values.view(width)
+    return values
+
+
+# -------------------------------------------------------------------------------- JSON file
+def make_config(
+    graph_name: str, book: GraphPartitionBook, part_method: str, num_hops: int
+) -> dict[str, Any]:
+    """Return the content of the JSON file, but for the list of arrays."""
+    nodes, edges = book.node_ranges, book.edge_ranges
+    node_counts = {ntype: int(borders[-1]) for ntype, borders in nodes.items()}
+    edge_counts = {":".join(etype): int(borders[-1]) for etype, borders in edges.items()}
+    parts = {
+        f"part-{i}": {entry: f"part{i}/{kind}" for kind, entry in KINDS.items()}
+        for i in range(book.num_partitions())
+    }
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "graph_name": graph_name,
+        "num_nodes": sum(node_counts.values()),
+        "num_edges": sum(edge_counts.values()),
+        "part_method": part_method,
+        "num_parts": book.num_partitions(),
+        "halo_hops": num_hops,
+        "node_map": book._nodes.map(),
+        "edge_map": {":".join(etype): ranges for etype, ranges in book._edges.map().items()},
+        "ntypes": {ntype: i for i, ntype in enumerate(nodes)},
+        "etypes": {":".join(etype): i for i, etype in enumerate(edges)},
+        "node_counts": node_counts,
+        "edge_counts": edge_counts,
+        **parts,
+    }
+
+
+@dataclass(frozen=True)
+class ArrayInfo:
+    """What the JSON file says of one array."""
+
+    file: Path
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class PartConfig:
+    """What the JSON file says.
+
+    Attributes
+    ----------
+    path : Path
+        The JSON file.
+    graph_name, part_method : str
+    num_parts, halo_hops : int
+    node_ranges, edge_ranges : dict
+        As in :class:`~gnnlab.partition.GraphPartitionBook`.
+    arrays : list of dict
+        Per part: path of an array in the JSON file → ArrayInfo.
+    """
+
+    path: Path
+    graph_name: str
+    part_method: str
+    num_parts: int
+    halo_hops: int
+    node_ranges: dict[str, np.ndarray]
+    edge_ranges: dict[EdgeType, np.ndarray]
+    arrays: list[dict[str, ArrayInfo]]
+
+    def book(self, part_id: int) -> GraphPartitionBook:
+        """Return the partition book, read from one part."""
+        return GraphPartitionBook(part_id, self.node_ranges, self.edge_ranges)
+
+
+def read_config(
+    part_config: str | os.PathLike[str], graph_name: str | None = None, num_parts: int | None = None
+) -> PartConfig:
+    """Read and check the JSON file of a partitioned graph.
+
+    Parameters
+    ----------
+    part_config : path
+    graph_name : str, optional
+        The graph that it must describe.
+    num_parts : int, optional
+        The number of parts that it must have.
+
+    Raises
+    ------
+    PartitionError
+        The file is missing or damaged, of another program or version, or of another graph.
+    """
+    path = Path(part_config)
+    try:
+        content = json.loads(path.read_text("utf8"))
+        found = content.get("format"), content.get("version")
+        if found != (FORMAT, VERSION):
+            raise PartitionError(
+                f"{path}: expected format {FORMAT!r}, version {VERSION}; found {found[0]!r}, "
+                f"version {found[1]!r}. Partition the graph again with this gnnlab"
+            )
+        config = _parse(path, content)
+    except PartitionError:
+        raise
+    except OSError as error:
+        raise PartitionError(f"{path} cannot be read ({error.strerror})") from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise PartitionError(
+            f"{path} is damaged ({what}); copy it again from where it was made"
+        ) from error
+    for what, wanted, has in (
+        ("graph", graph_name, config.graph_name),
+        ("number of parts", num_parts, config.num_parts),
+    ):
+        if wanted not in (None, has):
+            raise PartitionError(f"{path}: expected {what} {wanted!r}, found {has!r}")
+    return config
+
+
+def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
+    num_parts, listed = int(content["num_parts"]), [k for k in content if k.startswith("part-")]
+    if set(listed) != {f"part-{i}" for i in range(num_parts)}:
+        raise ValueError(f"num_parts is {num_parts}, but the parts listed are {sorted(listed)}")
+    places = {
+        (f"part{i}", kind): path.parent / content[f"part-{i}"][entry]
+        for i in range(num_parts)
+        for kind, entry in KINDS.items()
+    }
+    arrays: list[dict[str, ArrayInfo]] = [{} for _ in range(num_parts)]
+    for name, about in content["arrays"].items():
+        part, kind, rest = name.split("/", 2)
+        arrays[int(part.removeprefix("part"))][name] = ArrayInfo(
+            places[part, kind] / rest,
+            getattr(torch, about["dtype"]),
+            tuple(int(size) for size in about["shape"]),
+            int(about["bytes"]),
+            str(about["sha256"]),
+        )
+    ntypes, etypes = _in_order(content["ntypes"]), _in_order(content["etypes"])
+    return PartConfig(
+        path,
+        check_graph_name(content["graph_name"]),
+        str(content["part_method"]),
+        num_parts,
+        int(content["halo_hops"]),
+        _ranges(content, "node", {name: name for name in ntypes}),
+        _ranges(content, "edge", {name: tuple(name.split(":")) for name in etypes}),
+        arrays,
+    )
+
+
+def _in_order(ids: Mapping[str, int]) -> list[str]:
+    """Names of types by their IDs; other programs may have sorted the file."""
+    if sorted(ids.values()) != list(range(len(ids))):
+        raise ValueError(f"types are not numbered from 0: {ids}")
+    return sorted(ids, key=ids.__getitem__)
+
+
+def _ranges(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]) -> dict[Any, Any]:
+    """Type-wise borders from the homogeneous ranges, which must follow one another."""
+    given = content[f"{what}_map"]
+    table = np.array([given[key] for key in kinds], np.int64)
+    if table.shape != (len(given), content["num_parts"], 2):
+        raise ValueError(f"{what}_map is not one range for each type and part")
+    sizes = table[:, :, 1] - table[:, :, 0]
+    ends = np.cumsum(sizes.T).reshape(sizes.T.shape).T
+    counts = content[f"{what}_counts"]
+    if (sizes < 0).any() or (table[:, :, 1] != ends).any():
+        raise ValueError(f"the ranges of {what}_map do not follow one another")
+    if [counts[key] for key in kinds] != sizes.sum(1).tolist():
+        raise ValueError(f"{what}_map and {what}_counts disagree")
+    borders = np.pad(np.cumsum(sizes, 1), ((0, 0), (1, 0)))
+    return {kind: borders[i] for i, kind in enumerate(kinds.values())}
+
+
+# ------------------------------------------------------------------------------- the arrays
+def open_arrays(
+    config: PartConfig, part_id: int, wanted: Callable[[str], bool], verify: bool = True
+) -> dict[str, torch.Tensor]:
+    """Map the arrays of one part into memory.
+
+    Parameters
+    ----------
+    config : PartConfig
+    part_id : int
+    wanted : callable
+        Says of the path of an array whether to open it.
+    verify : bool
+        Whether to compare checksums, which reads each file once.
+
+    Returns
+    -------
+    dict
+        Path → tensor. What is written into it stays in memory and never reaches the file.
+
+    Raises
+    ------
+    PartitionError
+        A file is missing, cut short, changed or of another dtype or shape.
+    """
+    if not 0 <= part_id < config.num_parts:
+        raise OutOfRange(
+            f"part {part_id} does not exist: {config.path} has parts 0 to {config.num_parts - 1}"
+        )
+    arrays = {path: info for path, info in config.arrays[part_id].items() if wanted(path)}
+    for info in arrays.values():
+        size = info.file.stat().st_size if info.file.is_file() else None
+        if size != info.bytes:
+            state = "is missing" if size is None else f"has {size} bytes, expected {info.bytes}"
+            raise PartitionError(
+                f"{info.file} {state}; copy it again from where {config.path} was made"
+            )
+    if verify:
+        with ThreadPoolExecutor(threads.num_threads()) as pool:
+            digests = pool.map(_digest, [info.file for info in arrays.values()])
+            for info, digest in zip(arrays.values(), digests, strict=True):
+                if digest != info.sha256:
+                    raise PartitionError(
+                        f"{info.file} is not the file that {config.path} describes (its checksum "
+                        "differs); copy both again from one place, or partition the graph again"
+                    )
+    return {path: _map(info) for path, info in arrays.items()}
+
+
+def _digest(file: Path) -> str:
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _map(info: ArrayInfo) -> torch.Tensor:
+    try:
+        with open(info.file, "rb") as file:
+            version = np.lib.format.read_magic(file)
+            shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
+            expected = carrier(torch.empty(0, dtype=info.dtype)).numpy().dtype
+            if (version, shape, by_column, dtype) != ((1, 0), info.shape, False, expected):
+                raise ValueError(f"found {dtype} of shape {shape}")
+            array = np.ndarray(shape, dtype, _copy_on_write(file.fileno()), file.tell())
+    except (ValueError, TypeError, OSError) as error:
+        raise PartitionError(
+            f"{info.file} does not hold {info.dtype} of shape {info.shape} ({error})"
+        ) from error
+    return torch.from_numpy(array).view(info.dtype)
+
+
+def _copy_on_write(descriptor: int) -> mmap.mmap:
+    if sys.platform != "linux":
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
+    # Without this flag Linux refuses to map a file that is larger than memory for writing.
+    no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)
+    return mmap.mmap(descriptor, 0, mmap.MAP_PRIVATE | no_reserve, mmap.PROT_READ | mmap.PROT_WRITE)

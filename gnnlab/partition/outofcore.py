@@ -1,0 +1,315 @@
+"""Partitioning from files, for graphs that are larger than memory.
+
+Memory holds a few numbers a node and, at any time, one chunk of edges or the structure of one part;
+all else goes through files. Edges are read once and checked. LDG then looks at the nodes in
+random order, as it does in memory, several times; the neighbors lie sorted in a file for that. With
+the parts known, edges are sorted by new destination in files, and parts are cut out of those. The
+result is, array for array, what ``partition_graph`` writes.
+
+References
+----------
+DGL user guide, section 7.1, "Preprocessing for Distributed Training".
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput, NotFound, PartitionError
+from gnnlab.graph.names import EdgeType, describe
+from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.partition.assign import (
+    check_assignment,
+    classes_of,
+    deal_randomly,
+    place_greedily,
+    weights_of,
+)
+from gnnlab.partition.book import GraphPartitionBook
+from gnnlab.partition.build import Cut, Edges, Numbering, number_nodes
+from gnnlab.partition.edgefiles import EdgeFiles, open_features, open_npy, release
+from gnnlab.partition.external import ExternalSort
+from gnnlab.partition.files import edge_folder, file_name, make_config, node_folder
+from gnnlab.partition.partition import check_type_names, parts_progress, write_part
+from gnnlab.partition.writer import PartitionWriter
+from gnnlab.random import generator
+
+__all__ = ["partition_files"]
+
+_ONE_ETYPE = ("_N", "_E", "_N")
+_METHODS = ("ldg", "random")
+StrPath = str | os.PathLike[str]
+
+
+def partition_files(
+    edges: Any,
+    num_nodes: int | Mapping[str, int],
+    graph_name: str,
+    num_parts: int,
+    out_path: StrPath,
+    num_hops: int = 1,
+    part_method: Any = "ldg",
+    balance_ntypes: Any = None,
+    balance_edges: bool = False,
+    node_data: Mapping[str, Any] | None = None,
+    edge_data: Mapping[Any, Any] | None = None,
+    chunk_edges: int = 4_000_000,
+    scratch: StrPath | None = None,
+    progress: bool = True,
+) -> Path:
+    """Cut a graph that lies in files into parts, in bounded memory.
+
+    Needs about 60 bytes a node, 100 bytes times ``chunk_edges`` and 40 bytes for each edge that
+    touches the largest part; and on disk, for a while, 30 bytes an edge beside the result.
+
+    Parameters
+    ----------
+    edges : path, pair, list or dict
+        A ``.npy`` file of shape (E, 2), a pair of ``.npy`` files ``(sources, destinations)`` of
+        shape (E,), or a ``.csv`` or ``.csv.gz`` file of two columns; or a list of these, which are
+        read one after another. Edge IDs count the edges in that order. For a typed graph, a
+        dictionary: (source type, relation, destination type) → any of these.
+    num_nodes : int or dict
+        Number of nodes; of each type for a typed graph.
+    graph_name, num_parts, out_path, num_hops
+        As for :func:`partition_graph`.
+    part_method : {"ldg", "random"} or array, dict, path
+        An array is the part of each node, shape (N,), integers; a dictionary has one for each node
+        type; a path names a ``.npy`` file.
+    balance_ntypes, balance_edges
+        As for :func:`partition_graph`.
+    node_data, edge_data : dict, optional
+        Feature name → ``.npy`` file with a row for each node or edge; for a typed graph, type →
+        such a dictionary.
+    chunk_edges : int
+        How many edges are in memory at a time.
+    scratch : path, optional
+        Where temporary files go; by default beside the result.
+    progress : bool
+        Whether to show bars for what takes longer than a second.
+
+    Returns
+    -------
+    Path
+        The JSON file.
+
+    Raises
+    ------
+    InvalidInput
+        A file is not as described above; the message names it.
+    PartitionError
+        The files cannot be written; an older result is still there.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from gnnlab.partition import load_partition, partition_files
+    >>> folder = tempfile.mkdtemp()
+    >>> np.save(f"{folder}/edges.npy", np.array([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    >>> parts = [0, 1, 0, 1]
+    >>> path = partition_files(f"{folder}/edges.npy", 4, "ring", 2, folder, part_method=parts)
+    >>> load_partition(path, 1)[0].ndata["orig_id"]
+    tensor([1, 3, 0, 2])
+    """
+    counts = dict(num_nodes) if isinstance(num_nodes, Mapping) else {"_N": num_nodes}
+    counts = {ntype: counts[ntype] for ntype in sorted(counts)}
+    sources = dict(edges) if isinstance(edges, Mapping) else {_ONE_ETYPE: edges}
+    _check(counts, sources, num_parts=num_parts, num_hops=num_hops, chunk_edges=chunk_edges)
+    if not isinstance(edges, Mapping):
+        node_data, edge_data = {"_N": node_data or {}}, {_ONE_ETYPE: edge_data or {}}
+    node_files = open_features(node_data, counts, "node")
+    with PartitionWriter(out_path, graph_name, num_parts) as writer, _scratch_errors(out_path):
+        hidden = tempfile.TemporaryDirectory(".scratch", f".{graph_name}-", scratch or out_path)
+        with hidden as temporary:
+            graph = EdgeFiles(Path(temporary), counts, chunk_edges, progress)
+            for etype in sorted(sources):
+                graph.read(etype, sources[etype])
+            edge_files = open_features(edge_data, graph.num_edges, "edge")
+            part = _assign(graph, part_method, num_parts, balance_ntypes, balance_edges)
+            parts = dict(zip(counts, np.split(part, list(graph.first.values())[1:]), strict=True))
+            nodes = {ntype: number_nodes(each, num_parts) for ntype, each in parts.items()}
+            made = {t: _sort_edges(graph, t, nodes, edge_files.get(t, {})) for t in graph.num_edges}
+            cut = _cut(nodes, {etype: structure for etype, (structure, _) in made.items()})
+            for part_id in parts_progress(num_parts):
+                write_part(writer, ({}, {}), cut, part_id, num_hops)
+                for etype, (structure, features) in made.items():
+                    lo, hi = cut.book.edge_ranges[etype][part_id : part_id + 2]
+                    folder = edge_folder(part_id, "edge_data", etype)
+                    for name, rows in features.items():
+                        _save_edges(writer, folder, name, rows[lo:hi], chunk_edges)
+                    release([structure.indices, structure.old])
+            for ntype, files in node_files.items():
+                for name, array in files.items():
+                    _deal_nodes(writer, ntype, parts[ntype], num_parts, name, array, chunk_edges)
+            method = part_method if isinstance(part_method, str) else "custom"
+            return writer.commit(make_config(graph_name, cut.book, method, num_hops))
+
+
+def _check(counts: Mapping[str, int], sources: Mapping[Any, Any], **numbers: int) -> None:
+    for name, value in (*counts.items(), *numbers.items()):
+        least = 0 if name in counts else 1
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            name = f"num_nodes of type {name!r}" if name in counts else name
+            raise InvalidInput(f"{name} must be an integer of at least {least}; found {value!r}")
+    if not sources:
+        raise InvalidInput("there are no edge types; there is nothing to cut")
+    for etype in sources:
+        if not isinstance(etype, tuple) or len(etype) != 3:
+            raise InvalidInput(
+                f"an edge type is (source type, relation, destination type); found {etype!r}"
+            )
+        for ntype in (etype[0], etype[2]):
+            if ntype not in counts:
+                raise NotFound(f"num_nodes lacks type {ntype!r} of the edges {etype!r}")
+    check_type_names([*counts, *(etype[1] for etype in sources)])
+
+
+@contextmanager
+def _scratch_errors(out_path: StrPath) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PartitionError(
+            f"cannot write {error.filename or 'temporary files'}: {error.strerror or error}. What "
+            f"{out_path} held before is still there; free some space, or pass scratch= with a "
+            "folder on another disk"
+        ) from error
+
+
+# --------------------------------------------------------------------------- the parts of nodes
+def _assign(
+    graph: EdgeFiles, method: Any, num_parts: int, balance_ntypes: Any, balance_edges: bool
+) -> np.ndarray:
+    """The part of each node, shape (N,), int32."""
+    from tqdm.auto import tqdm
+
+    if isinstance(method, os.PathLike) or (isinstance(method, str) and method.endswith(".npy")):
+        method = open_npy(method)
+    if not isinstance(method, str):
+        return check_assignment(method, graph.counts, num_parts)
+    if method not in _METHODS:
+        raise InvalidInput(
+            f"unknown part_method {method!r}; from files there are {describe(_METHODS)}, or pass "
+            "the part of each node as an array (METIS needs the graph in memory: partition_graph)"
+        )
+    classes = classes_of(graph.counts, balance_ntypes)
+    if method == "random":
+        return deal_randomly(classes, num_parts)
+    in_degrees = None
+    if balance_edges:
+        in_degrees = np.zeros(len(classes), np.int64)
+        for (_, _, v), degrees in graph.into.items():
+            in_degrees[graph.first[v] : graph.first[v] + len(degrees)] += degrees
+    weights = weights_of(classes, in_degrees)
+    order = torch.randperm(len(classes), generator=generator()).numpy()
+    neighbors = _sort_neighbors(graph, order)
+
+    passes = tqdm(desc="placing nodes", unit=" passes", delay=1, disable=not graph.progress)
+
+    def stream() -> Iterator[tuple[Any, ...]]:
+        for first, indptr, near in neighbors.blocks("near"):
+            yield np.arange(first, first + len(indptr) - 1), first, ((indptr, near),)
+        passes.update()
+
+    part = np.empty(len(order), np.int32)
+    with passes:
+        part[order] = place_greedily(stream, weights[order], num_parts)
+    neighbors.remove()
+    return part
+
+
+def _sort_neighbors(graph: EdgeFiles, order: np.ndarray) -> ExternalSort:
+    """Write the neighbors of each node to a file, nodes numbered by their place in ``order``."""
+    rank = np.empty(len(order), ids_dtype(len(order)))
+    rank[order] = np.arange(len(order))
+    indptr = np.concatenate([[0], np.cumsum(graph.degrees[order])])
+    rows = ExternalSort(graph.folder / "near", indptr, {"near": rank.dtype}, 2 * graph.chunk)
+    for u, name, v in graph.num_edges:
+        for _, src, dst in graph.chunks((u, name, v), graph.chunk, "sorting neighbors"):
+            a, b = rank[src + graph.first[u]], rank[dst + graph.first[v]]
+            rows.add(a, near=b)
+            rows.add(b, near=a)
+    rows.sort()
+    return rows
+
+
+# --------------------------------------------------------------------------- new IDs
+def _sort_edges(
+    graph: EdgeFiles,
+    etype: EdgeType,
+    nodes: Mapping[str, Numbering],
+    features: Mapping[str, np.ndarray],
+) -> tuple[Edges, dict[str, np.ndarray]]:
+    """Sort edges, and their features, by new destination; all lie in files."""
+    u, _, v = etype
+    columns = {"src": nodes[u].new.dtype, "old": np.dtype(ids_dtype(graph.num_edges[etype]))}
+    # Names of features need not be good names of files.
+    files = {f"feature{i}": array for i, array in enumerate(features.values())}
+    columns |= {name: np.dtype((a.dtype, a.shape[1:])) for name, a in files.items()}
+    width = sum(dtype.itemsize for dtype in columns.values())
+    chunk = max(1, min(graph.chunk, 24 * graph.chunk // width))
+    indptr = np.concatenate([[0], np.cumsum(graph.into[etype][nodes[v].old])])
+    rows = ExternalSort(graph.folder / file_name(":".join(etype)), indptr, columns, chunk)
+    for start, src, dst in graph.chunks(etype, chunk, "sorting edges"):
+        stop = start + len(src)
+        more = {name: np.array(array[start:stop]) for name, array in files.items()}
+        rows.add(nodes[v].new[dst], src=nodes[u].new[src], old=np.arange(start, stop), **more)
+        release(files.values())
+    rows.sort()
+    sorted_features = {name: rows.column(f) for name, f in zip(features, files, strict=True)}
+    return Edges(indptr, rows.column("src"), rows.column("old")), sorted_features
+
+
+def _cut(nodes: dict[str, Numbering], edges: dict[EdgeType, Edges]) -> Cut:
+    node_ranges = {ntype: each.ranges for ntype, each in nodes.items()}
+    edge_ranges = {t: each.indptr[node_ranges[t[2]]] for t, each in edges.items()}
+    return Cut(nodes, edges, GraphPartitionBook(0, node_ranges, edge_ranges))
+
+
+# --------------------------------------------------------------------------- features
+def _deal_nodes(
+    writer: PartitionWriter,
+    ntype: str,
+    part: np.ndarray,
+    num_parts: int,
+    name: str,
+    array: np.ndarray,
+    block: int,
+) -> None:
+    """Read a feature once, front to back, and append each row to the file of its part."""
+    dtype = torch.from_numpy(np.empty(0, array.dtype)).dtype
+    sizes = np.bincount(part, minlength=num_parts)
+    with ExitStack() as stack:
+        files = []
+        for part_id in range(num_parts):
+            path = f"{node_folder(part_id, 'node_data', ntype)}/{file_name(name)}.npy"
+            shape = (int(sizes[part_id]), *array.shape[1:])
+            files.append(stack.enter_context(writer.open(path, shape, dtype)))
+        step = max(1, 24 * block // max(array[:1].nbytes, 1))
+        for start in range(0, len(array), step):
+            ends, order = kernels.csc.group_by(part[start : start + step], None, num_parts)
+            rows = torch.from_numpy(np.array(array[start : start + step])[order])
+            release([array])
+            for file, lo, hi in zip(files, ends[:-1], ends[1:], strict=True):
+                file.write(rows[lo:hi])
+
+
+def _save_edges(
+    writer: PartitionWriter, folder: str, name: str, rows: np.ndarray, block: int
+) -> None:
+    """Copy rows of a sorted feature, which lie together, to the file of a part."""
+    dtype = torch.from_numpy(np.empty(0, rows.dtype)).dtype
+    with writer.open(f"{folder}/{file_name(name)}.npy", rows.shape, dtype) as file:
+        step = max(1, 24 * block // max(rows[:1].nbytes, 1))
+        for start in range(0, len(rows), step):
+            file.write(torch.from_numpy(np.array(rows[start : start + step])))
+            release([rows])

@@ -1,0 +1,364 @@
+"""Graphs too large for one machine's METIS: the text files of ParMETIS, there and back.
+
+ParMETIS runs on many machines (DGL's program for it is ``pm_dglpart``). It reads three files and
+writes two for each part; fields are separated by blanks, and each line may end in attributes::
+
+    xxx_nodes.txt        node_type weight … type_node_id                     line i: node i
+    xxx_edges.txt        src dst type_edge_id edge_type
+    xxx_stats.txt        num_nodes num_edges num_node_weights
+    p<i>-xxx_nodes.txt   new_node_id node_type weight … type_node_id
+    p<i>-xxx_edges.txt   new_src new_dst src dst type_edge_id edge_type
+
+``src`` and ``dst`` are homogeneous IDs, type IDs count from 0. ParMETIS takes neither self-loops
+nor repeated edges; they wait in ``xxx_removed_edges.txt``, in the form of ``xxx_edges.txt``. A
+schema, ``xxx.json``, holds the range of homogeneous IDs of each type, in the order of type IDs:
+``{"nid": {"author": [0, 9], …}, "eid": {"author:writes:paper": [0, 20], …}}``.
+
+``python3 -m gnnlab.tools.convert_partition`` is :func:`convert_partition` for a shell.
+
+References
+----------
+DGL user guide, section 7.1, "Preprocessing for Distributed Training".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.construct import heterograph
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.homogeneous import to_homogeneous
+from gnnlab.graph.names import EID, ETYPE, EdgeType
+from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.partition.assign import classes_of, weights_of
+from gnnlab.partition.partition import partition_graph
+
+__all__ = ["convert_partition", "read_parmetis", "write_parmetis"]
+
+StrPath = str | os.PathLike[str]
+_LINES = 1_000_000  # read at a time
+
+
+def write_parmetis(
+    g: Graph,
+    graph_name: str,
+    folder: StrPath,
+    balance_ntypes: Any = None,
+    balance_edges: bool = False,
+) -> None:
+    """Write the structure of a graph for ParMETIS, and the schema.
+
+    Parameters
+    ----------
+    g : Graph
+    graph_name : str
+        The files are called ``<graph_name>_nodes.txt`` and so on.
+    folder : path
+        Made where it does not exist.
+    balance_ntypes, balance_edges
+        What the node weights make ParMETIS balance, as for :func:`partition_graph`.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile
+    >>> from pathlib import Path
+    >>> from gnnlab.partition.parmetis import write_parmetis
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_parmetis(dgl.graph(([0, 1, 1, 0], [1, 0, 1, 1])), "toy", folder)
+    >>> (folder / "toy_edges.txt").read_text().splitlines()
+    ['0 1 0 0', '1 0 1 0']
+    >>> (folder / "toy_removed_edges.txt").read_text().splitlines()
+    ['1 1 2 0', '0 1 3 0']
+    >>> (folder / "toy_stats.txt").read_text()
+    '2 2 1\\n'
+    """
+    base = Path(folder, graph_name)
+    base.parent.mkdir(parents=True, exist_ok=True)
+    counts = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
+    whole, _, edge_counts = to_homogeneous(g, return_count=True)
+    degrees = whole.in_degrees().cpu().numpy() if balance_edges else None
+    weights = weights_of(classes_of(counts, balance_ntypes), degrees)
+    types = np.repeat(np.arange(len(counts)), list(counts.values()))
+    ids = np.concatenate([np.arange(count) for count in counts.values()])
+    _write(f"{base}_nodes.txt", types, *weights.T, ids)
+    src, dst = (ends.cpu().numpy().astype(np.int64) for ends in whole.edges())
+    _, first = np.unique(src * len(ids) + dst, return_index=True)
+    kept = np.zeros(len(src), np.bool_)
+    kept[first] = True
+    kept &= src != dst
+    columns = [src, dst, whole.edata[EID].cpu().numpy(), whole.edata[ETYPE].cpu().numpy()]
+    _write(f"{base}_edges.txt", *(column[kept] for column in columns))
+    _write(f"{base}_removed_edges.txt", *(column[~kept] for column in columns))
+    sizes = f"{len(ids)} {int(kept.sum())} {weights.shape[1]}\n"
+    Path(f"{base}_stats.txt").write_text(sizes, "utf8")
+    etypes = dict(zip((":".join(t) for t in g.canonical_etypes), edge_counts, strict=True))
+    schema = {"nid": _ranges(counts), "eid": _ranges(etypes)}
+    Path(f"{base}.json").write_text(json.dumps(schema, indent=1), "utf8")
+
+
+def _ranges(counts: dict[str, int]) -> dict[str, list[int]]:
+    ends = np.cumsum(list(counts.values())).tolist()
+    return {name: [end - counts[name], end] for name, end in zip(counts, ends, strict=True)}
+
+
+def _write(path: str, *columns: np.ndarray) -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(dict(enumerate(columns)))
+    table.to_csv(path, sep=" ", header=False, index=False, lineterminator="\n")
+
+
+def read_parmetis(graph_name: str, folder: StrPath) -> Graph:
+    """Read the files that :func:`write_parmetis` writes, removed edges included.
+
+    Parameters
+    ----------
+    graph_name : str
+    folder : path
+
+    Returns
+    -------
+    Graph
+        Attributes of nodes and edges become features "feat", shape (…, number of attributes).
+
+    Raises
+    ------
+    InvalidInput
+        A file is not in the format above; the message names it.
+    """
+    base = Path(folder, graph_name)
+    lines = [line for rows, _ in _tables(Path(f"{base}_stats.txt"), 3) for line in rows.tolist()]
+    if len(lines) != 1:
+        raise InvalidInput(f"{base}_stats.txt: expected one line, found {len(lines)}")
+    num_nodes, num_edges, num_weights = lines[0]
+    graph = _Collector(Path(f"{base}.json"), np.float32, np.float32)
+    found = (
+        graph.read_nodes(Path(f"{base}_nodes.txt"), 0, num_weights),
+        graph.read_edges(Path(f"{base}_edges.txt"), 0),
+    )
+    if found != (num_nodes, num_edges):
+        raise InvalidInput(
+            f"{base}_stats.txt says {num_nodes} nodes and {num_edges} edges; the files hold "
+            f"{found[0]} and {found[1]}"
+        )
+    if Path(f"{base}_removed_edges.txt").exists():
+        graph.read_edges(Path(f"{base}_removed_edges.txt"), 0)
+    return graph.graph()
+
+
+def convert_partition(
+    input_dir: StrPath,
+    graph_name: str,
+    schema: StrPath,
+    num_parts: int,
+    num_node_weights: int,
+    output: StrPath,
+    workspace: StrPath | None = None,
+    node_attr_dtype: Any = None,
+    edge_attr_dtype: Any = None,
+    removed_edges: StrPath | None = None,
+    num_hops: int = 1,
+) -> None:
+    """Turn what ParMETIS wrote into a partitioned graph, as ``partition_graph`` writes it.
+
+    Parameters
+    ----------
+    input_dir : path
+        Folder of ``p<i>-<graph_name>_nodes.txt`` and ``_edges.txt``; i may have leading zeros.
+    graph_name : str
+    schema : path
+        JSON file; see above. An edge type may be given by its relation alone, where it has edges.
+    num_parts, num_node_weights : int
+    output : path
+        Folder for the partitioned graph.
+    workspace : path, optional
+        Accepted; no temporary files are needed.
+    node_attr_dtype, edge_attr_dtype : str or dtype, optional
+        Of the feature "feat" that attributes become; by default they are left out.
+    removed_edges : path, optional
+        File of the edges that ParMETIS did not take.
+    num_hops : int
+        As for :func:`partition_graph`.
+
+    Raises
+    ------
+    InvalidInput
+        A file is not in the format above, or a node or edge is missing or stands twice.
+    """
+    graph = _Collector(Path(schema), node_attr_dtype, edge_attr_dtype)
+    for part_id in range(num_parts):
+        nodes, edges = (_find(input_dir, part_id, graph_name, w) for w in ("nodes", "edges"))
+        graph.read_nodes(nodes, 1, num_node_weights, part_id)
+        graph.read_edges(edges, 2)
+    if removed_edges is not None:
+        graph.read_edges(Path(removed_edges), 0)
+    partition_graph(
+        graph.graph(), graph_name, num_parts, output, num_hops, lambda g, k: graph.parts()
+    )
+
+
+def _find(folder: StrPath, part_id: int, graph_name: str, what: str) -> Path:
+    names = [f"p{number}-{graph_name}_{what}.txt" for number in (part_id, f"{part_id:03}")]
+    for name in names:
+        if Path(folder, name).is_file():
+            return Path(folder, name)
+    raise InvalidInput(f"{folder} has neither {names[0]} nor {names[1]}; is num_parts right?")
+
+
+class _Collector:
+    """Takes lines in any order and puts them to their places: homogeneous IDs."""
+
+    def __init__(self, schema: Path, node_dtype: Any = None, edge_dtype: Any = None) -> None:
+        self._dtypes = {"nid": node_dtype, "eid": edge_dtype}
+        self._names: dict[str, list[str]] = {}
+        self._borders: dict[str, np.ndarray] = {}
+        self._features: dict[str, np.ndarray] = {}
+        try:
+            content = json.loads(schema.read_text("utf8"))
+            for kind in ("nid", "eid"):
+                self._names[kind] = list(content[kind])
+                ranges = np.array(list(content[kind].values()), np.int64).reshape(-1, 2)
+                self._borders[kind] = np.concatenate([[0], ranges[:, 1]])
+                if (ranges[:, 0] != self._borders[kind][:-1]).any() or (np.diff(ranges) < 0).any():
+                    raise ValueError(f"the ranges of {kind} do not follow one another")
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise InvalidInput(
+                f'{schema}: expected {{"nid": {{type: [first, last + 1], …}}, "eid": {{…}}}} '
+                f"({error!r})"
+            ) from error
+        # −1 until the line has come.
+        self._part = np.full(self._borders["nid"][-1], -1, np.int32)
+        dtype = ids_dtype(len(self._part))
+        self._src, self._dst = (np.full(self._borders["eid"][-1], -1, dtype) for _ in range(2))
+
+    def read_nodes(self, path: Path, skip: int, num_weights: int, part_id: int = 0) -> int:
+        """Read nodes of one part; the first ``skip`` fields mean nothing here."""
+        count = 0
+        for table, attributes in _tables(path, skip + num_weights + 2, self._dtypes["nid"]):
+            ids = self._place(path, "nid", table[:, skip], table[:, -1], self._part)
+            self._part[ids] = part_id
+            self._keep(path, "nid", ids, attributes)
+            count += len(table)
+        return count
+
+    def read_edges(self, path: Path, skip: int) -> int:
+        """Read edges likewise."""
+        count = 0
+        for table, attributes in _tables(path, skip + 4, self._dtypes["eid"]):
+            src, dst, within, types = table[:, skip:].T
+            ids = self._place(path, "eid", types, within, self._src)
+            if table[:, skip : skip + 2].min() < 0 or max(src.max(), dst.max()) >= len(self._part):
+                raise InvalidInput(f"{path}: an edge ends at a node that is not in the schema")
+            self._src[ids], self._dst[ids] = src, dst
+            self._keep(path, "eid", ids, attributes)
+            count += len(table)
+        return count
+
+    def _place(
+        self, path: Path, kind: str, types: np.ndarray, within: np.ndarray, taken: np.ndarray
+    ) -> np.ndarray:
+        """Homogeneous IDs of lines, each of which is to come once."""
+        borders = self._borders[kind]
+        sizes = np.append(np.diff(borders), 0)
+        # Other types have no IDs at all.
+        size = sizes[np.where((types >= 0) & (types < len(sizes)), types, -1)]
+        wrong = (within < 0) | (within >= size)
+        if wrong.any():
+            raise InvalidInput(
+                f"{path}: ID {within[wrong][0]} of type {types[wrong][0]}; the schema has "
+                f"{sizes[:-1].tolist()} of each type"
+            )
+        ids = borders[types] + within
+        if (taken[ids] >= 0).any() or len(np.unique(ids)) < len(ids):
+            raise InvalidInput(f"{path}: an ID stands twice, in this file or with one before")
+        return ids
+
+    def _keep(self, path: Path, kind: str, ids: np.ndarray, attributes: np.ndarray) -> None:
+        shape = (int(self._borders[kind][-1]), attributes.shape[1])
+        if not shape[1]:
+            return
+        stored = self._features.setdefault(kind, np.zeros(shape, attributes.dtype))
+        if stored.shape != shape:
+            raise InvalidInput(f"{path}: {shape[1]} attributes a line; before, {stored.shape[1]}")
+        stored[ids] = attributes
+
+    def _features_of(self, kind: str, types: list[Any]) -> Iterable[tuple[Any, torch.Tensor]]:
+        if kind not in self._features:
+            return []
+        rows = map(torch.from_numpy, self._by_type(kind, self._features[kind]))
+        return zip(types, rows, strict=True)
+
+    def _by_type(self, kind: str, values: np.ndarray) -> list[np.ndarray]:
+        return np.split(values, self._borders[kind][1:-1])
+
+    def parts(self) -> dict[str, np.ndarray]:
+        """Return the part of each node, by type."""
+        return dict(zip(self._names["nid"], self._by_type("nid", self._part), strict=True))
+
+    def graph(self) -> Graph:
+        """Make the graph, if nothing is missing."""
+        for what, seen in (("node", self._part), ("edge", self._src)):
+            if (seen < 0).any():
+                raise InvalidInput(
+                    f"no file has {what} {int((seen < 0).argmax())} (homogeneous ID). Edges that "
+                    "ParMETIS did not take stand in a file of their own: removed_edges="
+                )
+        first = dict(zip(self._names["nid"], self._borders["nid"].tolist(), strict=False))
+        etypes, ends = [], {}
+        pairs = zip(self._by_type("eid", self._src), self._by_type("eid", self._dst), strict=True)
+        for name, (src, dst) in zip(self._names["eid"], pairs, strict=True):
+            etypes.append(self._etype(name, src, dst))
+            ends[etypes[-1]] = (src - first[etypes[-1][0]], dst - first[etypes[-1][2]])
+        g = heterograph(ends, {ntype: len(part) for ntype, part in self.parts().items()})
+        for ntype, rows in self._features_of("nid", self._names["nid"]):
+            g.nodes[ntype].data["feat"] = rows
+        for etype, rows in self._features_of("eid", etypes):
+            g.edges[etype].data["feat"] = rows
+        return g
+
+    def _etype(self, name: str, src: np.ndarray, dst: np.ndarray) -> EdgeType:
+        """The canonical type; a relation alone is completed by the ends of its first edge."""
+        triple = name.split(":")
+        if len(triple) == 1 and len(src):
+            u, v = np.searchsorted(self._borders["nid"], [src[0], dst[0]], side="right") - 1
+            triple = [self._names["nid"][u], name, self._names["nid"][v]]
+        if len(triple) != 3:
+            raise InvalidInput(
+                f"edge type {name!r} of the schema: expected source:relation:destination, or a "
+                "relation that has edges"
+            )
+        return triple[0], triple[1], triple[2]
+
+
+def _tables(
+    path: Path, num_integers: int, attribute_dtype: Any = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Read a file piece by piece: its integers, shape (L, num_integers), and attributes, (L, A)."""
+    import pandas as pd
+
+    try:
+        if not path.stat().st_size:
+            return
+        for table in pd.read_csv(
+            path, sep=r"\s+", header=None, chunksize=_LINES, na_filter=False, quoting=3
+        ):
+            wanted = table if attribute_dtype is not None else table.iloc[:, :num_integers]
+            kinds = "".join(dtype.kind for dtype in wanted.dtypes)
+            if not re.fullmatch(f"i{{{num_integers}}}[if]*", kinds):
+                raise ValueError(
+                    f"expected {num_integers} integers a line, then attributes: numbers, equally "
+                    "many on each line"
+                )
+            integers, attributes = wanted.iloc[:, :num_integers], wanted.iloc[:, num_integers:]
+            yield integers.to_numpy(np.int64), attributes.to_numpy(attribute_dtype)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path}: {str(error).strip()}") from error

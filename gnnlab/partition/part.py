@@ -1,0 +1,241 @@
+"""One part of a partitioned graph, as it opens from disk.
+
+Local IDs count the nodes that the part owns (*inner*) from 0, then those of others that its edges
+touch (*halo*), in the order of their IDs. Inner nodes have all of their in-edges here; halo nodes
+have only those that touch the part.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+
+from gnnlab.errors import PartitionError
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import EdgeType
+from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.partition.book import GraphPartitionBook
+from gnnlab.partition.files import (
+    PartConfig,
+    edge_folder,
+    node_folder,
+    open_arrays,
+    plain_name,
+    read_config,
+)
+
+__all__ = ["EdgePart", "NodePart", "Part", "open_part"]
+
+
+@dataclass
+class NodePart:
+    """The nodes of one type.
+
+    Attributes
+    ----------
+    num_inner : int
+        How many the part owns.
+    orig_ids : torch.Tensor
+        Shape (local nodes,), int64: IDs in the user's graph, within the type.
+    halo : torch.Tensor
+        Shape (halo nodes,), int64, ascending: new type-wise IDs of the nodes of others.
+    data : dict
+        Features of the inner nodes.
+    """
+
+    num_inner: int
+    orig_ids: torch.Tensor
+    halo: torch.Tensor
+    data: dict[str, torch.Tensor]
+
+
+@dataclass
+class EdgePart:
+    """The edges of one type, grouped by local destination.
+
+    Attributes
+    ----------
+    num_inner : int
+        How many the part owns. They come first: edge k is the k-th of the part's range.
+    indptr : torch.Tensor
+        Shape (local destinations + 1,), int64.
+    indices : torch.Tensor
+        Shape (local edges,), int32 or int64: local source of each edge.
+    orig_ids : torch.Tensor
+        Shape (local edges,), int32 or int64: IDs in the user's graph, within the type.
+    halo : torch.Tensor
+        Shape (local edges − num_inner,), int64, ascending: new type-wise IDs of the other edges.
+    data : dict
+        Features of the inner edges.
+    """
+
+    num_inner: int
+    indptr: torch.Tensor
+    indices: torch.Tensor
+    orig_ids: torch.Tensor
+    halo: torch.Tensor
+    data: dict[str, torch.Tensor]
+
+
+@dataclass
+class Part:
+    """One part: its structure, its features and the book of all parts.
+
+    Attributes
+    ----------
+    part_id : int
+    book : GraphPartitionBook
+    graph_name : str
+    nodes : dict
+        Node type → NodePart.
+    edges : dict
+        Canonical edge type → EdgePart.
+    """
+
+    part_id: int
+    book: GraphPartitionBook
+    graph_name: str
+    nodes: dict[str, NodePart]
+    edges: dict[EdgeType, EdgePart]
+
+    def new_nids(self, ntype: str) -> torch.Tensor:
+        """Return the new type-wise ID of each local node; int64."""
+        return torch.cat([self.book.partid2nids(self.part_id, ntype), self.nodes[ntype].halo])
+
+    def new_eids(self, etype: EdgeType) -> torch.Tensor:
+        """Return the new type-wise ID of each local edge; int64."""
+        return torch.cat([self.book.partid2eids(self.part_id, etype), self.edges[etype].halo])
+
+    def relation(self, etype: EdgeType) -> Relation:
+        """Return the structure of one edge type over local IDs; slot k is local edge k."""
+        edges = self.edges[etype]
+        num_src, num_dst = (len(self.nodes[ntype].orig_ids) for ntype in (etype[0], etype[2]))
+        return Relation(num_src, num_dst, csc=Adjacency(edges.indptr, edges.indices))
+
+    def graph(self) -> Graph:
+        """Return the part as a graph with one node type and one edge type.
+
+        Nodes are sorted by homogeneous ID, inner ones first; edges likewise.
+
+        Returns
+        -------
+        Graph
+            ``ndata``: "inner_node" (uint8), "part_id" (int64), "orig_id" (within the type, int64),
+            ``dgl.NID`` (homogeneous, int64) and, with several types, ``dgl.NTYPE`` (int32).
+            ``edata``: "inner_edge", "orig_id", ``dgl.EID`` and ``dgl.ETYPE`` likewise.
+        """
+        from gnnlab.partition.flat import flat_graph
+
+        return flat_graph(self)
+
+
+def open_part(
+    part_config: str | os.PathLike[str] | PartConfig,
+    part_id: int,
+    verify: bool = True,
+    load_feats: bool = True,
+) -> Part:
+    """Open one part of a partitioned graph; its arrays are mapped into memory.
+
+    Parameters
+    ----------
+    part_config : path or PartConfig
+        The JSON file that ``partition_graph`` wrote, or what :func:`read_config` made of it.
+    part_id : int
+    verify : bool
+        Whether to compare checksums and to check the structure. Reads each file once.
+    load_feats : bool
+        Whether to open the features too.
+
+    Returns
+    -------
+    Part
+        Tensors may be written to; the files do not change.
+
+    Raises
+    ------
+    PartitionError
+        A file is missing, damaged or belongs to another graph; the message names it.
+    """
+    config = part_config if isinstance(part_config, PartConfig) else read_config(part_config)
+    structure = f"part{part_id}/graph/"
+    found = open_arrays(config, part_id, lambda p: load_feats or p.startswith(structure), verify)
+    book = config.book(part_id)
+
+    def take(folder: str, name: str) -> torch.Tensor:
+        path = f"{folder}/{name}.npy"
+        if path not in found:
+            raise PartitionError(f"{config.path} does not list {path}; partition the graph again")
+        return found[path]
+
+    def features(folder: str) -> dict[str, torch.Tensor]:
+        paths = [path for path in found if path.startswith(folder + "/")]
+        return {plain_name(path[len(folder) + 1 : -len(".npy")]): found[path] for path in paths}
+
+    nodes, edges = {}, {}
+    for ntype, ranges in book.node_ranges.items():
+        graph = node_folder(part_id, "graph", ntype)
+        nodes[ntype] = NodePart(
+            int(ranges[part_id + 1] - ranges[part_id]),
+            take(graph, "orig_id"),
+            take(graph, "halo"),
+            features(node_folder(part_id, "node_data", ntype)),
+        )
+    for etype, ranges in book.edge_ranges.items():
+        graph = edge_folder(part_id, "graph", etype)
+        edges[etype] = EdgePart(
+            int(ranges[part_id + 1] - ranges[part_id]),
+            take(graph, "indptr"),
+            take(graph, "indices"),
+            take(graph, "orig_id"),
+            take(graph, "halo"),
+            features(edge_folder(part_id, "edge_data", etype)),
+        )
+    part = Part(part_id, book, config.graph_name, nodes, edges)
+    _check(part, config, verify)
+    return part
+
+
+def _check(part: Part, config: PartConfig, values: bool) -> None:
+    """See that the arrays fit together; with ``values``, that no index leads out of them."""
+
+    def expect(right: bool, folder: str, what: str) -> None:
+        if not right:
+            raise PartitionError(
+                f"{config.path.parent / folder}: {what} does not fit the rest of {config.path}; "
+                "copy both again from one place, or partition the graph again"
+            )
+
+    for ntype, nodes in part.nodes.items():
+        where, bound = node_folder(part.part_id, "graph", ntype), part.book.node_ranges[ntype][-1]
+        expect(_is_list(nodes.orig_ids, nodes.num_inner + len(nodes.halo)), where, "orig_id")
+        expect(_is_list(nodes.halo, len(nodes.halo)), where, "halo")
+        expect(not values or _within(nodes.halo, bound), where, "halo")
+        for name, data in nodes.data.items():
+            expect(len(data) == nodes.num_inner, where, f"feature {name!r}")
+    for etype, edges in part.edges.items():
+        where, bound = edge_folder(part.part_id, "graph", etype), part.book.edge_ranges[etype][-1]
+        num_src, num_dst = (len(part.nodes[ntype].orig_ids) for ntype in (etype[0], etype[2]))
+        total, indptr = edges.num_inner + len(edges.halo), edges.indptr
+        expect(_is_list(edges.halo, len(edges.halo)), where, "halo")
+        expect(_is_list(edges.indices, total), where, "indices")
+        expect(_is_list(edges.orig_ids, total), where, "orig_id")
+        expect(_is_list(indptr, num_dst + 1), where, "indptr")
+        ends = [int(indptr[i]) for i in (0, part.nodes[etype[2]].num_inner, -1)]
+        expect(ends == [0, edges.num_inner, total], where, "indptr")
+        if values:
+            expect(bool((torch.diff(indptr) >= 0).all()), where, "indptr")
+            expect(_within(edges.indices, num_src), where, "indices")
+            expect(_within(edges.halo, bound), where, "halo")
+        for name, data in edges.data.items():
+            expect(len(data) == edges.num_inner, where, f"feature {name!r}")
+
+
+def _is_list(ids: torch.Tensor, length: int) -> bool:
+    return ids.shape == (length,) and ids.dtype in (torch.int32, torch.int64)
+
+
+def _within(ids: torch.Tensor, bound: int) -> bool:
+    return len(ids) == 0 or (int(ids.min()) >= 0 and int(ids.max()) < bound)

@@ -1,0 +1,221 @@
+"""partition_graph: from a graph in memory to the files of its parts.
+
+References
+----------
+DGL user guide, chapter 7.1, "Preprocessing for Distributed Training".
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import EID, NID, EdgeType
+from gnnlab.partition.assign import assign
+from gnnlab.partition.build import Cut, assemble_part, cut_graph, split_by_type
+from gnnlab.partition.files import edge_folder, file_name, make_config, node_folder
+from gnnlab.partition.planner import plan
+from gnnlab.partition.report import partition_report
+from gnnlab.partition.writer import PartitionWriter
+
+__all__ = ["check_type_names", "partition_graph", "parts_progress", "write_part"]
+
+# Features that each part has anyway; those of an older partition mean nothing here.
+_RESERVED = {NID, EID, "inner_node", "inner_edge"}
+
+
+def partition_graph(
+    g: Graph,
+    graph_name: str,
+    num_parts: int,
+    out_path: str | os.PathLike[str],
+    num_hops: int = 1,
+    part_method: str | Callable[[Graph, int], Any] = "metis",
+    reshuffle: bool = True,
+    balance_ntypes: Any = None,
+    balance_edges: bool = False,
+    return_mapping: bool = False,
+    num_trainers_per_machine: int = 1,
+    objtype: str = "cut",
+    graph_formats: Any = None,
+    use_graphbolt: bool = False,
+) -> Any:
+    """Cut a graph into parts and write them to files.
+
+    Each node, and with it each of its in-edges, belongs to one part. A part also holds copies of
+    the structure around it: the halo. Nodes and edges get new IDs, of which each part owns a range.
+
+    Parameters
+    ----------
+    g : Graph
+        One or several types, with features; left as it is.
+    graph_name : str
+        Letters, digits and underscores.
+    num_parts : int
+        K ≥ 1, usually the number of machines.
+    out_path : path
+        Folder for ``<graph_name>.json`` and ``part0/``, ``part1/`` ….
+    num_hops : int
+        Reach of the halo. With 1, a part holds all edges that touch its nodes; with h, all edges
+        that touch a node within h − 1 steps of them, in either direction.
+    part_method : str or callable
+        "metis", "ldg", "random", or a function (g, num_parts) → part of each node.
+    reshuffle : bool
+        Must be True: without new IDs a part cannot own a range.
+    balance_ntypes : dict or torch.Tensor, optional
+        A category per node, or a mask; each is spread evenly over the parts.
+    balance_edges : bool
+        Whether to balance in-edges too.
+    return_mapping : bool
+        Whether to return the old ID of each new one.
+    num_trainers_per_machine : int
+        With more than one, parts are cut once more and nodes get a feature "trainer_id".
+    objtype : str
+        What METIS minimises: "cut" (edges between parts) or "vol" (halo nodes).
+    graph_formats, use_graphbolt
+        Accepted for scripts of DGL; parts are stored by destination, whatever is asked for.
+
+    Returns
+    -------
+    None, or with ``return_mapping`` a tuple (node map, edge map)
+        Tensors of int64, shapes (N,) and (E,): entry i is the old ID of new ID i. Dictionaries by
+        node type and canonical edge type where the graph has several.
+
+    Raises
+    ------
+    InvalidInput
+        An argument cannot be meant so.
+    PartitionError
+        The files cannot be written; an older result is still there.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile
+    >>> from gnnlab.partition import partition_graph
+    >>> g = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+    >>> nodes, edges = partition_graph(
+    ...     g, "ring", 2, tempfile.mkdtemp(), part_method=lambda g, k: [0, 1, 0, 1],
+    ...     return_mapping=True,
+    ... )  # doctest: +ELLIPSIS
+    ring: ...
+    >>> nodes, edges
+    (tensor([0, 2, 1, 3]), tensor([3, 1, 0, 2]))
+    """
+    _check_arguments(g, num_parts, num_hops, reshuffle)
+    g = g.cpu()
+    method = part_method if isinstance(part_method, str) else "custom"
+    for text in plan(g, num_parts, method, num_hops, out_path).warnings:
+        warnings.warn(text, stacklevel=2)
+    with PartitionWriter(out_path, graph_name, num_parts) as writer:
+        part_of, trainer_of = assign(
+            g,
+            num_parts,
+            part_method,
+            balance_ntypes=balance_ntypes,
+            balance_edges=balance_edges,
+            objtype=objtype,
+            num_trainers_per_machine=num_trainers_per_machine,
+        )
+        cut = cut_graph(g, part_of, num_parts)
+        trainers = (
+            split_by_type(g, trainer_of.astype(np.int64)) if num_trainers_per_machine > 1 else None
+        )
+        frames = g._node_frames(), g._edge_frames
+        for part_id in parts_progress(num_parts):
+            write_part(writer, frames, cut, part_id, num_hops, trainers)
+        config = writer.commit(make_config(graph_name, cut.book, method, num_hops))
+    print(partition_report(config, mask=None).summary)
+    if not return_mapping:
+        return None
+    node_map = {ntype: torch.from_numpy(each.old).long() for ntype, each in cut.nodes.items()}
+    edge_map = {etype: torch.from_numpy(each.old).long() for etype, each in cut.edges.items()}
+    if g.is_homogeneous:
+        return next(iter(node_map.values())), next(iter(edge_map.values()))
+    return node_map, edge_map
+
+
+def write_part(
+    writer: PartitionWriter,
+    frames: tuple[Mapping[str, Mapping[str, Any]], Mapping[EdgeType, Mapping[str, Any]]],
+    cut: Cut,
+    part_id: int,
+    num_hops: int,
+    trainers: dict[str, np.ndarray] | None = None,
+) -> None:
+    """Write the structure of a part, and its rows of the features of nodes and edges."""
+    inner = {etype: cut.inner(etype, part_id) for etype in cut.edges}
+    outer = cut.outer(part_id, num_hops)
+    nodes, edges = assemble_part(
+        part_id, cut.book.node_ranges, inner, outer, lambda t, new: cut.nodes[t].old[new]
+    )
+    old_nodes = {}
+    for ntype, found in nodes.items():
+        lo, hi = cut.book.node_ranges[ntype][part_id : part_id + 2]
+        old_nodes[ntype] = cut.nodes[ntype].old[lo:hi]
+        extra = {} if trainers is None else {"trainer_id": trainers[ntype][old_nodes[ntype]]}
+        _save(writer, node_folder(part_id, "graph", ntype), found)
+        features = node_folder(part_id, "node_data", ntype)
+        _save(writer, features, extra)
+        _save(writer, features, frames[0].get(ntype, {}), old_nodes[ntype], skip=extra)
+    for etype, found in edges.items():
+        extra = {}
+        if trainers is not None:  # an edge goes with its destination, to the trainer as well
+            of_nodes = trainers[etype[2]][old_nodes[etype[2]]]
+            extra["trainer_id"] = np.repeat(of_nodes, np.diff(inner[etype].indptr))
+        _save(writer, edge_folder(part_id, "graph", etype), found)
+        features = edge_folder(part_id, "edge_data", etype)
+        _save(writer, features, extra)
+        _save(writer, features, frames[1].get(etype, {}), inner[etype].old, skip=extra)
+
+
+def _save(
+    writer: PartitionWriter,
+    folder: str,
+    columns: Mapping[str, Any],
+    rows: np.ndarray | None = None,
+    skip: Container[str] = (),
+) -> None:
+    for name in columns:
+        if name not in _RESERVED and name not in skip:
+            index = None if rows is None else torch.from_numpy(rows)
+            writer.save(f"{folder}/{file_name(name)}.npy", columns[name], index)
+
+
+def _check_arguments(g: Graph, num_parts: int, num_hops: int, reshuffle: bool) -> None:
+    refuse_block(g, "partition_graph")
+    for name, value in (("num_parts", num_parts), ("num_hops", num_hops)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InvalidInput(f"{name} must be an integer of at least 1; found {value!r}")
+    if not reshuffle:
+        raise InvalidInput(
+            "reshuffle=False is not supported: a part owns a range of new IDs; "
+            "return_mapping=True gives the old ones"
+        )
+    if not g.canonical_etypes:
+        raise InvalidInput("the graph has no edge types; there is nothing to cut")
+    check_type_names([*g.ntypes, *g.etypes])
+
+
+def check_type_names(names: Iterable[str]) -> None:
+    """Refuse names that the files of a partition cannot tell apart."""
+    for name in names:
+        if ":" in name or "~" in name:
+            raise InvalidInput(
+                f"type name {name!r}: ':' and '~' separate names in the files of a partition; "
+                "rename the type"
+            )
+
+
+def parts_progress(num_parts: int) -> Any:
+    """Count parts with a bar, when writing them takes longer than a second."""
+    from tqdm.auto import tqdm
+
+    return tqdm(range(num_parts), "writing parts", unit="part", delay=1)

@@ -1,0 +1,175 @@
+"""What partitioning will take, before it starts: memory, disk, time.
+
+The figures follow from the sizes. The number of halo nodes depends on how well the graph can be
+cut, which nobody knows beforehand, so a cut is assumed; and times are those of a laptop. Expect the
+right order of magnitude, not more.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import exp
+from pathlib import Path
+from typing import Any
+
+from gnnlab.graph.graph import Graph
+from gnnlab.partition.assign import THIN_FROM, THINNED_TO
+
+__all__ = ["Plan", "plan"]
+
+# For each edge: bytes of memory besides the graph, seconds, and the share that is assumed cut.
+_METHODS = {
+    "metis": (105, 5e-7, 0.25),
+    "ldg": (30, 3e-7, 0.25),
+    "random": (22, 1e-7, 1.0),
+}
+_BUILD_SECONDS = 2e-7  # an edge
+_BYTES_PER_SECOND = 3e8  # hashed and written
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Predicted needs, in bytes and seconds.
+
+    Attributes
+    ----------
+    memory, disk : int
+        Peak of memory besides the graph itself; size of all files.
+    seconds : float
+    free_memory, free_disk : int or None
+        What there is now; None where the system does not tell.
+    num_parts : int
+    part_method : str
+    """
+
+    memory: int
+    disk: int
+    seconds: float
+    free_memory: int | None
+    free_disk: int | None
+    num_parts: int
+    part_method: str
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is short, and what to do about it."""
+        found = []
+        if self.free_memory is not None and self.memory > self.free_memory:
+            cure = 'part_method="ldg" or partition_files' if self.part_method == "metis" else ""
+            found.append(
+                f"memory is short: {_gib(self.memory)} needed, {_gib(self.free_memory)} free; use "
+                + (cure or "partition_files, which reads the graph from files piece by piece")
+            )
+        if self.free_disk is not None and self.disk > self.free_disk:
+            found.append(
+                f"disk is short: {_gib(self.disk)} needed, {_gib(self.free_disk)} free; choose "
+                "another out_path"
+            )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as plain values."""
+        return {**asdict(self), "warnings": self.warnings}
+
+    def __str__(self) -> str:
+        """One line, and one more for each warning."""
+        first = (
+            f"{self.num_parts} parts by {self.part_method}: about {_gib(self.memory)} of memory "
+            f"besides the graph, {_gib(self.disk)} on disk, {_duration(self.seconds)}"
+        )
+        return "\n".join([first, *(f"warning: {text}" for text in self.warnings)])
+
+
+def plan(
+    g: Graph | Mapping[str, int],
+    num_parts: int,
+    part_method: str = "metis",
+    num_hops: int = 1,
+    out_path: str | os.PathLike[str] = ".",
+) -> Plan:
+    """Predict what ``partition_graph`` will take.
+
+    Parameters
+    ----------
+    g : Graph or dict
+        Without the graph, its sizes: "num_nodes", "num_edges" and, for the features, "node_bytes"
+        and "edge_bytes" in all.
+    num_parts, part_method, num_hops, out_path
+        As for :func:`partition_graph`.
+
+    Returns
+    -------
+    Plan
+        It refuses nothing; see its ``warnings``.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> sizes = {"num_nodes": 2_449_029, "num_edges": 123_718_280, "node_bytes": 979_611_600}
+    >>> print(dgl.partition.plan(sizes, 4))  # doctest: +ELLIPSIS
+    4 parts by metis: about 6.7 GiB of memory besides the graph, ...
+    """
+    sizes = _sizes(g) if isinstance(g, Graph) else g
+    num_nodes, num_edges = sizes["num_nodes"], sizes["num_edges"]
+    features = sizes.get("node_bytes", 0) + sizes.get("edge_bytes", 0)
+    per_edge, seconds, cut = _METHODS.get(part_method, _METHODS["random"])
+    memory = per_edge * num_edges
+    if part_method == "metis" and num_edges > THIN_FROM:
+        memory = 22 * num_edges + 75 * min(num_edges, 2 * THINNED_TO * num_nodes)
+    # Cut edges pick halo nodes among the others'; further hops multiply what they find.
+    between = num_edges * cut * (1 - 1 / num_parts) * num_hops
+    others = max(num_nodes * (1 - 1 / num_parts), 1)
+    halo = num_parts * others * (1 - exp(-2 * between / num_parts / others))
+    structure = 16 * num_nodes + 24 * halo + 8 * num_edges + 16 * between
+    disk = int(structure + features)
+    return Plan(
+        memory=int(memory + 40 * num_nodes),
+        disk=disk,
+        seconds=num_edges * (seconds + _BUILD_SECONDS) + disk / _BYTES_PER_SECOND,
+        free_memory=_free_memory(),
+        free_disk=_free_disk(Path(out_path)),
+        num_parts=num_parts,
+        part_method=part_method,
+    )
+
+
+def _sizes(g: Graph) -> dict[str, int]:
+    def size(frames: Any) -> int:
+        return sum(frame[name].nbytes for frame in frames for name in frame)
+
+    return {
+        "num_nodes": sum(g.num_nodes(ntype) for ntype in g.ntypes),
+        "num_edges": sum(g.num_edges(etype) for etype in g.canonical_etypes),
+        "node_bytes": size(g._node_frames().values()),
+        "edge_bytes": size(g._edge_frames.values()),
+    }
+
+
+def _free_memory() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if "MemAvailable" in line)
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _free_disk(path: Path) -> int | None:
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
+
+
+def _gib(size: float) -> str:
+    return f"{size / _GIB:.1f} GiB" if size >= _GIB / 10 else f"{size / 2**20:.0f} MiB"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{max(seconds, 1):.0f} s"

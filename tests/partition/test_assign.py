@@ -1,0 +1,241 @@
+"""Assignments: few cut edges, equal loads, and errors that say what to do."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.partition.assign import assign
+
+METHODS = ["metis", "ldg", "random"]
+COMMUNITIES, SIZE = 8, 125
+
+
+@pytest.fixture(scope="module")
+def communities() -> dgl.Graph:
+    """8 communities of 125 nodes under shuffled IDs; 9 of 10 of the 10,000 edges stay inside.
+
+    Nodes differ in what has to be balanced: 5 % are for training, a tenth has 20 in-edges more.
+    """
+    rng = np.random.default_rng(1)
+    home = rng.permutation(np.repeat(np.arange(COMMUNITIES), SIZE))
+    members = [np.flatnonzero(home == c) for c in range(COMMUNITIES)]
+    src = rng.integers(0, len(home), 8000)
+    inside = rng.random(8000) < 0.9
+    dst = np.where(
+        inside, [rng.choice(members[home[u]]) for u in src], rng.integers(0, len(home), 8000)
+    )
+    hubs = np.repeat(rng.permutation(len(home))[:100], 20)
+    more = np.array([rng.choice(members[home[v]]) for v in hubs])
+    g = dgl.graph((np.concatenate([src, more]), np.concatenate([dst, hubs])), num_nodes=len(home))
+    g.ndata["train_mask"] = torch.from_numpy(rng.permutation(len(home)) < 50)
+    return g
+
+
+def cut(g: dgl.Graph, part: np.ndarray) -> float:
+    """Share of edges whose ends lie in two parts."""
+    src, dst = g.edges()
+    return float((part[src] != part[dst]).mean())
+
+
+def loads(part: np.ndarray, weight: np.ndarray | torch.Tensor) -> np.ndarray:
+    """Load of each part over its share: 1 is perfect."""
+    sums = np.bincount(part, np.asarray(weight, np.float64))
+    return sums / sums.mean()
+
+
+@pytest.mark.parametrize(("method", "at_most"), [("metis", 0.25), ("ldg", 0.35)])
+def test_cuts_far_fewer_edges_than_random(communities, method, at_most):
+    """Four parts can hold two communities each, then about 0.09 are cut; random cuts 0.75."""
+    dgl.seed(0)
+    part, _ = assign(communities, 4, method)
+    assert cut(communities, part) < at_most
+    assert 0.7 < cut(communities, assign(communities, 4, "random")[0]) < 0.8
+    assert loads(part, np.ones(len(part))).max() <= 1.04
+
+
+def test_metis_is_as_good_on_a_large_graph_thinned_out(communities, monkeypatch):
+    monkeypatch.setattr("gnnlab.partition.assign.THIN_FROM", 0)
+    monkeypatch.setattr("gnnlab.partition.assign.THINNED_TO", 6)
+    part, _ = assign(communities, 4, "metis")
+    assert cut(communities, part) < 0.25
+    assert loads(part, np.ones(len(part))).max() <= 1.04
+
+
+@pytest.mark.parametrize("method", ["metis", "ldg"])
+def test_balances_classes_and_in_edges_together(communities, method):
+    """Within 10 %: 250 nodes, 12.5 training nodes and 2500 in-edges a part."""
+    dgl.seed(0)
+    mask, degrees = communities.ndata["train_mask"], communities.in_degrees()
+    part, _ = assign(communities, 4, method, balance_ntypes=mask, balance_edges=True)
+    assert loads(part, np.ones(len(part))).max() < 1.1
+    assert loads(part, degrees).max() < 1.1
+    assert np.bincount(part[mask.numpy()]).max() <= 14
+    assert cut(communities, part) < 0.5
+
+
+def test_random_gives_each_part_its_share_of_each_class(communities):
+    mask = communities.ndata["train_mask"]
+    part, _ = assign(communities, 8, "random", balance_ntypes=mask)
+    assert np.bincount(part).tolist() == [125] * 8
+    assert set(np.bincount(part[mask.numpy()])) == {6, 7}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_balances_node_types_by_default(method):
+    users, items = 300, 60
+    rng = np.random.default_rng(0)
+    g = dgl.heterograph(
+        {
+            ("user", "buys", "item"): (rng.integers(0, users, 900), rng.integers(0, items, 900)),
+            ("user", "knows", "user"): (rng.integers(0, users, 900), rng.integers(0, users, 900)),
+        },
+        {"user": users, "item": items},
+    )
+    part, _ = assign(g, 3, method)
+    assert g.ntypes == ["item", "user"]  # homogeneous IDs follow this order
+    assert max(np.bincount(part[:items])) <= 23 and max(np.bincount(part[items:])) <= 110
+
+
+def test_balances_the_classes_of_one_type():
+    g = dgl.heterograph({("u", "r", "v"): (np.arange(40), np.arange(40) // 4)}, {"u": 40, "v": 10})
+    mask = torch.arange(40) % 4 == 0
+    part, _ = assign(g, 2, "random", balance_ntypes={"u": mask})
+    assert np.bincount(part[:40][mask]).tolist() == [5, 5]
+    assert np.bincount(part[:40]).tolist() == [20, 20] and np.bincount(part[40:]).tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_seed_decides(communities, method):
+    dgl.seed(3)
+    first, second = assign(communities, 4, method)[0], assign(communities, 4, method)[0]
+    dgl.seed(3)
+    assert (first == assign(communities, 4, method)[0]).all()
+    assert method == "metis" or (first != second).any()
+
+
+def test_metis_can_mind_the_copies_instead_of_the_edges(communities):
+    """The volume is how many (node, other part with a neighbor of it) there are."""
+
+    def volume(objtype: str) -> int:
+        dgl.seed(0)
+        part, _ = assign(communities, 8, objtype=objtype)
+        src, dst = (end.numpy() for end in communities.edges())
+        pairs = np.concatenate([src * 8 + part[dst], dst * 8 + part[src]])
+        return len(np.setdiff1d(pairs, np.arange(len(part)) * 8 + part))
+
+    assert volume("vol") < 1.02 * volume("cut")
+
+
+@pytest.mark.parametrize("method", [*METHODS, lambda g, k: np.arange(g.num_nodes()) % k])
+def test_trainers_share_a_part(communities, method):
+    part, trainer = assign(communities, 3, method, num_trainers_per_machine=4)
+    assert (trainer // 4 == part).all() and part.dtype == trainer.dtype == np.int32
+    assert loads(trainer, np.ones(len(part))).max() < 1.07
+    assert assign(communities, 3, method)[1].max() == 2
+
+
+# Four nodes; the last one is of another type.
+TYPED = {("u", "r", "v"): ([0, 1, 2], [0, 0, 0])}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [1, 0, 1, 0],
+        torch.tensor([1, 0, 1, 0]),
+        np.array([True, False, True, False]),
+        {"v": [0], "u": torch.tensor([1, 0, 1], dtype=torch.int32)},
+    ],
+)
+def test_a_function_may_decide(answer):
+    part, trainer = assign(dgl.heterograph(TYPED), 2, lambda g, num_parts: answer)
+    assert part.tolist() == [1, 0, 1, 0] and part.dtype == np.int32
+    assert trainer is part
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        ([0, 1, 0], InvalidInput, r"found parts of shape \(3,\) .* shape \(4,\)"),
+        ([[0, 1, 0, 1]], InvalidInput, r"shape \(1, 4\)"),
+        ([0.0, 1.0, 0.0, 1.0], InvalidInput, "dtype float64"),
+        ("0101", InvalidInput, "expected one integer a node"),
+        ([0, 1, 2, 0], InvalidInput, "node 2 is assigned to part 2; .* parts are 0 to 1"),
+        ([0, -1, 0, 0], InvalidInput, "node 1 is assigned to part -1"),
+        ({"u": [0, 1, 0]}, InvalidInput, "lacks the node types 'v'"),
+        ({"u": [0, 1, 0], "v": [0], "w": []}, NotFound, "names node types 'w'; the graph has"),
+        ({"u": [0, 1, 0], "v": [0, 1]}, InvalidInput, "parts of 'v'"),
+    ],
+)
+def test_what_a_function_decides_is_checked(answer, error, message):
+    with pytest.raises(error, match=message):
+        assign(dgl.heterograph(TYPED), 2, lambda g, num_parts: answer)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_parts": 0}, "num_parts must be an integer of at least 1; found 0"),
+        ({"num_trainers_per_machine": 1.5}, "num_trainers_per_machine must be .* found 1.5"),
+        (
+            {"method": "spectral"},
+            "unknown partitioning method 'spectral'; there are 'metis', 'ldg'",
+        ),
+        ({"objtype": "edges"}, "objtype must be"),
+        ({"balance_ntypes": [1, 2]}, r"found values of balance_ntypes of shape \(2,\)"),
+        ({"balance_ntypes": torch.arange(4.0)}, "dtype float32"),
+        ({"balance_ntypes": {"w": [1]}}, "names node types 'w'"),
+        ({"balance_ntypes": {"u": [1]}}, r"balance_ntypes\['u'\]"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    with pytest.raises((InvalidInput, NotFound), match=message):
+        assign(dgl.heterograph(TYPED), **{"num_parts": 2, "method": "ldg", **arguments})
+
+
+def test_too_many_classes_are_refused():
+    g = dgl.rand_graph(100, 10)
+    with pytest.raises(InvalidInput, match="100 distinct values; at most 64"):
+        assign(g, 2, balance_ntypes=torch.arange(100))
+
+
+def test_without_pymetis_the_error_names_the_other_way(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    with pytest.raises(InvalidInput, match=r'"metis" needs the package pymetis.*method="ldg"'):
+        assign(dgl.rand_graph(10, 20), 2)
+
+
+def test_a_pymetis_that_hides_metis_is_named(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: object())
+    with pytest.raises(dgl.DGLError, match=r"hides METIS' own function .*method=\"ldg\""):
+        assign(dgl.rand_graph(10, 20), 2, balance_edges=True)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_any_graph_any_number_of_parts(data):
+    """No edges, no nodes, fewer nodes than parts, self-loops, repeated edges: all get an answer."""
+    num_nodes = data.draw(st.integers(0, 12))
+    ends = st.lists(st.integers(0, num_nodes - 1), max_size=20) if num_nodes else st.just([])
+    src, dst = data.draw(ends), data.draw(ends)
+    count = min(len(src), len(dst))
+    g = dgl.graph((src[:count], dst[:count]), num_nodes=num_nodes)
+    num_parts, trainers = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 3))
+    part, trainer = assign(
+        g,
+        num_parts,
+        data.draw(st.sampled_from(METHODS)),
+        balance_edges=data.draw(st.booleans()),
+        num_trainers_per_machine=trainers,
+    )
+    assert part.shape == trainer.shape == (num_nodes,)
+    assert ((part >= 0) & (part < num_parts) & (trainer // trainers == part)).all()

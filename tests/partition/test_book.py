@@ -1,0 +1,178 @@
+"""The partition book against the slow way: lists of who owns what."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.partition import GraphPartitionBook, PartitionPolicy
+
+PLAYS, MADE = ("user", "plays", "game"), ("game", "made by", "user")
+
+
+def shop(part_id: int = 0) -> GraphPartitionBook:
+    """Three parts; the second owns no games.
+
+    part         0           1        2
+    game         0 1         –        2
+    user         0           1 2      3
+    homogeneous  0 1 | 2     3 4      5 | 6
+    """
+    return GraphPartitionBook(
+        part_id,
+        {"game": [0, 2, 2, 3], "user": [0, 1, 3, 4]},
+        {PLAYS: [0, 2, 2, 5], MADE: [0, 1, 4, 4]},
+    )
+
+
+def one_type(part_id: int = 0) -> GraphPartitionBook:
+    return GraphPartitionBook(part_id, {"_N": [0, 2, 6]}, {("_N", "_E", "_N"): [0, 5, 9]})
+
+
+def test_owners() -> None:
+    book = shop()
+    assert book.num_partitions() == 3
+    assert book.nid2partid([0, 1, 2], "game").tolist() == [0, 0, 2]
+    assert book.nid2partid(range(7)).tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert book.nid2partid(range(7), "_N").tolist() == [0, 0, 0, 1, 1, 2, 2]
+    assert book.eid2partid([0, 1, 2], "plays").tolist() == [0, 0, 2]
+    assert book.eid2partid(range(9), "_E").tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert book.partid2nids(1, "game").tolist() == []
+    assert book.partid2nids(1, "user").tolist() == [1, 2]
+    assert book.partid2nids(2).tolist() == [5, 6]
+    assert book.partid2eids(2, PLAYS).tolist() == [2, 3, 4]
+    assert book.nid2localnid([2, 1], 1, "user").tolist() == [1, 0]
+    assert book.nid2localnid([4], 1).tolist() == [1]
+    assert book.eid2localeid([3], 1, MADE).tolist() == [2]
+    assert book.metadata() == [
+        {"machine_id": 0, "num_nodes": 3, "num_edges": 3},
+        {"machine_id": 1, "num_nodes": 2, "num_edges": 3},
+        {"machine_id": 2, "num_nodes": 2, "num_edges": 3},
+    ]
+
+
+def test_two_kinds_of_ids() -> None:
+    book = shop()
+    kinds, ids = book.map_to_per_ntype(range(7))
+    assert kinds.tolist() == [0, 0, 1, 1, 1, 0, 1]
+    assert ids.tolist() == [0, 1, 0, 1, 2, 2, 3]
+    assert book.map_to_homo_nid([3, 0], "user").tolist() == [6, 2]
+    assert book.map_to_homo_eid([4, 0], "plays").tolist() == [8, 0]
+    kinds, ids = book.map_to_per_etype([8, 2])
+    assert (kinds.tolist(), ids.tolist()) == ([0, 1], [4, 0])
+    assert kinds.dtype is ids.dtype is torch.int64
+
+
+def test_types() -> None:
+    book = shop(2)
+    assert (book.partid, book.ntypes, book.etypes) == (2, ["game", "user"], ["plays", "made by"])
+    assert book.canonical_etypes == [PLAYS, MADE]
+    assert book.to_canonical_etype("made by") == MADE
+    assert (book.is_homogeneous, one_type().is_homogeneous) == (False, True)
+    assert book.global_nid_dtype is book.global_eid_dtype is torch.int64
+    again = pickle.loads(pickle.dumps(book))
+    assert again.metadata() == book.metadata()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [0, 3],
+        (0, 3),
+        np.array([0, 3]),
+        np.array([0, 3], np.uint8),
+        torch.tensor([0, 3]),
+        torch.tensor([0, 3], dtype=torch.int32),
+        torch.tensor([True, False, False, True]),
+    ],
+)
+def test_any_form_of_ids(ids: Any) -> None:
+    for result, expected in (
+        (shop().nid2partid(ids, "user"), [0, 2]),
+        (shop().map_to_homo_nid(ids, "user"), [2, 6]),
+    ):
+        assert result.tolist() == expected and result.dtype is torch.int64
+    assert shop().nid2partid([], "user").tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda b: b.nid2partid([4], "user"), OutOfRange, "node 4 does not exist"),
+        (lambda b: b.nid2partid([-1]), OutOfRange, "node -1 does not exist"),
+        (lambda b: b.eid2partid([9]), OutOfRange, "edge 9 does not exist"),
+        (lambda b: b.map_to_homo_nid([3], "game"), OutOfRange, "node 3 does not exist"),
+        (lambda b: b.map_to_per_ntype([7]), OutOfRange, "node 7 does not exist"),
+        (lambda b: b.nid2partid([0.5]), InvalidInput, "must be integers"),
+        (lambda b: b.nid2partid([[1]]), InvalidInput, "one-dimensional"),
+        (lambda b: b.nid2partid([0], "film"), NotFound, "no node type 'film'"),
+        (lambda b: b.eid2partid([0], "buys"), NotFound, "edge type 'buys' does not exist"),
+        (lambda b: b.partid2nids(3), OutOfRange, "part 3 does not exist"),
+        (lambda b: b.partid2eids(-1), OutOfRange, "part -1 does not exist"),
+        (lambda b: b.nid2localnid([0, 1], 1, "user"), OutOfRange, "node 0 does not belong"),
+        (lambda b: b.eid2localeid([4], 1, "plays"), OutOfRange, "edge 4 does not belong"),
+        (lambda b: shop(3), OutOfRange, "part 3 does not exist"),
+        (lambda b: PartitionPolicy("user", b), InvalidInput, "neither 'node~TYPE'"),
+        (lambda b: PartitionPolicy("node~", b), InvalidInput, "neither 'node~TYPE'"),
+        (lambda b: PartitionPolicy("node~film", b), NotFound, "no node type 'film'"),
+        (lambda b: PartitionPolicy("node~_N", b), NotFound, "no node type '_N'"),
+        (lambda b: PartitionPolicy("edge~a:b", b), NotFound, "edge type 'a:b' does not exist"),
+    ],
+)
+def test_wrong_questions(ask: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ask(shop())
+
+
+def test_ambiguous_relation() -> None:
+    book = GraphPartitionBook(0, {"a": [0, 1]}, {("a", "r", "a"): [0, 1], ("b", "r", "a"): [0, 1]})
+    with pytest.raises(InvalidInput, match="edge type 'r' is ambiguous"):
+        book.eid2partid([0], "r")
+
+
+def test_policies() -> None:
+    users = PartitionPolicy("node~user", shop(1))
+    assert (users.policy_str, users.type_name, users.is_node) == ("node~user", "user", True)
+    assert (users.get_size(), users.get_part_size(), users.part_id) == (4, 2, 1)
+    assert users.to_local([2]).tolist() == [1]
+    assert users.to_partid([0, 3]).tolist() == [0, 2]
+    assert users.get_data_name("feat") == "node~user~feat"
+    assert users.ranges.tolist() == [0, 1, 3, 4]
+    plays = PartitionPolicy("edge~user:plays:game", shop(1))
+    assert (plays.type_name, plays.is_node, plays.get_part_size()) == (PLAYS, False, 0)
+    assert PartitionPolicy("edge~plays", shop(1)) == plays
+    assert hash(PartitionPolicy("edge~plays", shop())) == hash(plays)
+    assert plays != users and plays != "edge~user:plays:game"
+    assert repr(plays) == "PartitionPolicy('edge~user:plays:game', rows=5, part=1)"
+    assert PartitionPolicy("edge~_E", one_type()).policy_str == "edge~_N:_E:_N"
+
+
+@given(st.data())
+def test_against_lists(data: st.DataObject) -> None:
+    num_parts, num_types = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
+    owned = [[data.draw(st.integers(0, 3)) for _ in range(num_types)] for _ in range(num_parts)]
+    borders = {f"t{t}": np.cumsum([0, *(row[t] for row in owned)]) for t in range(num_types)}
+    book = GraphPartitionBook(0, borders, {("t0", "r", "t0"): [0] * (num_parts + 1)})
+    rows = []  # part, type, ID within the type; homogeneous ID = position
+    free = [0] * num_types
+    for part in range(num_parts):
+        for t in range(num_types):
+            for _ in range(owned[part][t]):
+                rows.append((part, t, free[t]))
+                free[t] += 1
+    everything = range(len(rows))
+    assert book.nid2partid(everything).tolist() == [part for part, _, _ in rows]
+    kinds, ids = book.map_to_per_ntype(everything)
+    assert list(zip(kinds.tolist(), ids.tolist(), strict=True)) == [(t, i) for _, t, i in rows]
+    for t in range(num_types):
+        mine = [(part, position) for position, (part, kind, _) in enumerate(rows) if kind == t]
+        all_of_type = range(free[t])
+        assert book.map_to_homo_nid(all_of_type, f"t{t}").tolist() == [at for _, at in mine]
+        assert book.nid2partid(all_of_type, f"t{t}").tolist() == [part for part, _ in mine]

@@ -1,0 +1,422 @@
+"""Damaged, foreign and unfinished files: each is refused by name, and nothing older is lost."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput, PartitionError
+from gnnlab.partition import load_partition, load_partition_book, open_part, partition_graph
+from gnnlab.partition.files import read_config
+from gnnlab.partition.writer import ArrayFile, PartitionWriter
+from tests.graph.samples import typed
+from tests.helpers import run_script, scratch
+from tests.partition.samples import PART_OF, content, cut_ring, ring
+
+Damage = Callable[[Path], None]
+ARRAYS = [
+    "graph/nodes/_N/orig_id.npy",
+    "graph/nodes/_N/halo.npy",
+    "graph/edges/_N%3A_E%3A_N/indptr.npy",
+    "graph/edges/_N%3A_E%3A_N/indices.npy",
+    "graph/edges/_N%3A_E%3A_N/orig_id.npy",
+    "graph/edges/_N%3A_E%3A_N/halo.npy",
+    "node_data/_N/x.npy",
+    "edge_data/_N%3A_E%3A_N/w.npy",
+]
+
+
+def change(position: int) -> Damage:
+    def damage(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        data[position] ^= 1
+        file.write_bytes(data)
+
+    return damage
+
+
+def cut_short(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def lengthen(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"\0")
+
+
+# ------------------------------------------------------------------------------ damaged arrays
+@pytest.mark.parametrize("array", ARRAYS)
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (cut_short, "bytes, expected"),
+        (lengthen, "bytes, expected"),
+        (Path.unlink, "is missing"),
+        (change(-1), "checksum"),
+        (change(0), "checksum"),
+        (change(60), "checksum"),
+    ],
+    ids=["short", "long", "missing", "last-byte", "magic", "header"],
+)
+def test_damaged_array(array: str, damage: Damage, message: str, tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    file = tmp_path / "part1" / array
+    damage(file)
+    with pytest.raises(PartitionError, match=message) as caught:
+        load_partition(config, 1)
+    assert str(file) in str(caught.value)
+    assert load_partition(config, 0)[4] == "ring"  # the other part is sound
+
+
+@pytest.mark.parametrize("damage", [cut_short, Path.unlink])
+def test_sizes_are_compared_without_verifying(damage: Damage, tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    damage(tmp_path / "part0" / ARRAYS[3])
+    with pytest.raises(PartitionError, match=r"indices\.npy"):
+        open_part(config, 0, verify=False)
+
+
+def test_features_that_are_not_asked_for_may_be_missing(tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    shutil.rmtree(tmp_path / "part0" / "node_data")
+    assert open_part(config, 0, load_feats=False).nodes["_N"].data == {}
+
+
+def test_an_array_may_be_larger_than_memory(tmp_path: Path) -> None:
+    """A file of zeros that takes no room on disk."""
+    config = cut_ring(tmp_path)
+    width = 2 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    file = tmp_path / "part0" / ARRAYS[6]
+    with open(file, "wb") as opened:
+        header = {"descr": "|u1", "fortran_order": False, "shape": (3, width)}
+        np.lib.format.write_array_header_1_0(opened, header)
+        opened.truncate(opened.tell() + 3 * width)
+    about = json.loads(config.read_text("utf8"))
+    entry = {"dtype": "uint8", "shape": [3, width], "bytes": file.stat().st_size, "sha256": ""}
+    about["arrays"][f"part0/{ARRAYS[6]}"] = entry
+    config.write_text(json.dumps(about), "utf8")
+    data = open_part(config, 0, verify=False).nodes["_N"].data["x"]
+    data[2, -1] = 7
+    assert data[2, -2:].tolist() == [0, 7]
+
+
+def _replace(config: Path, array: str, values: Any) -> None:
+    """Exchange an array and, as a liar would, its entry in the JSON file."""
+    file, about = config.parent / array, json.loads(config.read_text("utf8"))
+    np.save(file, values)
+    about["arrays"][array] = {
+        "dtype": str(values.dtype),
+        "shape": list(values.shape),
+        "bytes": file.stat().st_size,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+    }
+    config.write_text(json.dumps(about), "utf8")
+
+
+@pytest.mark.parametrize(
+    ("array", "values"),
+    [
+        (ARRAYS[0], np.arange(5)),
+        (ARRAYS[0], np.arange(6.0)),
+        (ARRAYS[1], np.array([3, 4, 6])),
+        (ARRAYS[1], np.array([-1, 4, 5])),
+        (ARRAYS[2], np.array([0, 1, 3, 4, 5, 6, 8])),
+        (ARRAYS[2], np.array([0, 3, 1, 4, 5, 6, 7])),
+        (ARRAYS[2], np.array([0, 1, 3, 4, 5, 7])),
+        (ARRAYS[3], np.array([3, 0, 4, 4, 0, 1, 6])),
+        (ARRAYS[3], np.array([3, 0, 4, 4, 0, 1, -2])),
+        (ARRAYS[3], np.zeros((7, 1), np.int64)),
+        (ARRAYS[4], np.arange(8)),
+        (ARRAYS[5], np.array([5, 6, 8])),
+        (ARRAYS[6], np.arange(4.0)),
+        (ARRAYS[7], np.arange(3)),
+    ],
+)
+def test_arrays_that_do_not_fit_never_reach_a_kernel(
+    array: str, values: Any, tmp_path: Path
+) -> None:
+    config = cut_ring(tmp_path)
+    _replace(config, f"part0/{array}", values)
+    with pytest.raises(PartitionError, match="does not fit the rest"):
+        open_part(config, 0)
+
+
+def test_objects_are_not_unpickled(tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    _replace(config, f"part0/{ARRAYS[6]}", np.array([print, print, print], object))
+    for claim in ("object", "float32"):
+        config.write_text(config.read_text("utf8").replace('"object"', f'"{claim}"'), "utf8")
+        with pytest.raises(PartitionError):
+            open_part(config, 0)
+
+
+# ------------------------------------------------------------------------------ the JSON file
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("format", None, "expected format 'gnnlab-partition', version 1; found None"),
+        ("version", 2, "found 'gnnlab-partition', version 2"),
+        ("num_parts", 3, "damaged"),
+        ("num_parts", 1, "damaged"),
+        ("num_parts", "two", "damaged"),
+        ("num_parts", float("inf"), "damaged"),
+        ("num_parts", -1, "damaged"),
+        ("graph_name", "../ring", "damaged"),
+        ("node_map", {"_N": [[0, 3], [2, 6]]}, "do not follow one another"),
+        ("node_map", {"_N": [[0, 7], [7, 6]]}, "do not follow one another"),
+        ("node_map", {"_N": [[0, 3], [3, 7]]}, "disagree"),
+        ("node_map", {"_N": [[0, 10**30], [3, 6]]}, "damaged"),
+        ("edge_map", {}, "damaged"),
+        ("ntypes", {}, "damaged"),
+        ("ntypes", {"_N": 1}, "not numbered from 0"),
+        ("etypes", {"_E": 0}, "damaged"),
+        ("arrays", {"part9/graph/x.npy": {}}, "damaged"),
+        ("arrays", {"x.npy": {}}, "damaged"),
+        ("arrays", {}, "does not list part0/graph/nodes/_N/orig_id.npy"),
+        ("part-0", {}, "damaged"),
+    ],
+)
+def test_wrong_entries(key: str, value: Any, message: str, tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    about = json.loads(config.read_text("utf8"))
+    config.write_text(json.dumps({**about, key: value}), "utf8")
+    with pytest.raises(PartitionError, match=message) as caught:
+        open_part(config, 0)
+    assert str(config) in str(caught.value)
+
+
+def test_order_of_the_text_does_not_matter(tmp_path: Path) -> None:
+    partition_graph(typed(), "shop", 2, tmp_path, part_method="random")
+    config = tmp_path / "shop.json"
+    about = json.loads(config.read_text("utf8"))
+    for key in ("ntypes", "etypes", "node_map", "arrays"):
+        about[key] = dict(reversed(about[key].items()))
+    before = load_partition_book(config, 0)[0]
+    config.write_text(json.dumps(about), "utf8")
+    after = open_part(config, 0).book
+    assert after.ntypes == before.ntypes and after.canonical_etypes == before.canonical_etypes
+    assert after.map_to_per_ntype([2])[0].tolist() == before.map_to_per_ntype([2])[0].tolist()
+
+
+def test_every_entry_is_needed(tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    about = json.loads(config.read_text("utf8"))
+    for key in set(about) - {"num_nodes", "num_edges"}:  # for people; counts by type are checked
+        config.write_text(json.dumps({k: v for k, v in about.items() if k != key}), "utf8")
+        with pytest.raises(PartitionError, match=r"ring\.json"):
+            load_partition_book(config, 0)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", '{"format": 1}', "\x00", "{}" * 2])
+def test_no_json_of_ours(text: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(text, "utf8")
+    with pytest.raises(PartitionError, match=r"x\.json"):
+        load_partition_book(tmp_path / "x.json", 0)
+
+
+@given(st.data())
+def test_changed_json_is_refused_or_harmless(data: st.DataObject) -> None:
+    """Whatever happens to the text, it is a PartitionError or the part that was written."""
+    with scratch() as folder:
+        config = cut_ring(Path(folder))
+        expected = open_part(config, 0).graph().edges()
+        text = bytearray(config.read_bytes())
+        for _ in range(data.draw(st.integers(1, 3))):
+            at = data.draw(st.integers(0, len(text) - 1))
+            text[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=2))
+        config.write_bytes(text)
+        try:
+            part = open_part(config, 0)
+        except PartitionError:
+            return
+        for found, wanted in zip(part.graph().edges(), expected, strict=True):
+            assert found.equal(wanted)
+
+
+def test_missing_and_foreign_files(tmp_path: Path) -> None:
+    with pytest.raises(PartitionError, match=r"nothing\.json cannot be read"):
+        load_partition(tmp_path / "nothing.json", 0)
+    config = cut_ring(tmp_path)
+    read_config(config, graph_name="ring", num_parts=2)
+    with pytest.raises(PartitionError, match="expected graph 'other', found 'ring'"):
+        read_config(config, graph_name="other")
+    with pytest.raises(PartitionError, match="expected number of parts 4, found 2"):
+        read_config(config, num_parts=4)
+
+
+def test_parts_of_two_results_do_not_mix(tmp_path: Path) -> None:
+    one, other = cut_ring(tmp_path / "a"), tmp_path / "b"
+    g = ring()
+    g.ndata["x"] += 1
+    partition_graph(g, "ring", 2, other, part_method=lambda g, k: PART_OF)
+    shutil.rmtree(tmp_path / "a" / "part0")
+    shutil.copytree(other / "part0", tmp_path / "a" / "part0")
+    with pytest.raises(PartitionError, match=r"x\.npy is not the file that"):
+        open_part(one, 0)
+
+
+def test_folders_may_move(tmp_path: Path) -> None:
+    """All of it, or a part alone to a place that the JSON file then names."""
+    config = cut_ring(tmp_path / "here")
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    config = tmp_path / "there" / "ring.json"
+    assert open_part(config, 0).nodes["_N"].data["x"].tolist() == [1, 2, 4]
+    shutil.move(tmp_path / "there" / "part0", tmp_path / "elsewhere")
+    about = json.loads(config.read_text("utf8"))
+    about["part-0"] = {
+        key: str(tmp_path / "elsewhere" / Path(place).name)
+        for key, place in about["part-0"].items()
+    }
+    config.write_text(json.dumps(about), "utf8")
+    assert open_part(config, 0).nodes["_N"].data["x"].tolist() == [1, 2, 4]
+
+
+# ------------------------------------------------------------------------------ writing
+def _full_disk(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    written = [0]
+    put = ArrayFile._put
+
+    def write(self: ArrayFile, block: Any) -> None:
+        written[0] += len(block)
+        if written[0] > room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        put(self, block)
+
+    monkeypatch.setattr(ArrayFile, "_put", write)
+
+
+@pytest.mark.parametrize("room", [0, 100, 1000, 2000])
+def test_full_disk_leaves_the_old_result(
+    room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = cut_ring(tmp_path)
+    before = content(tmp_path)
+    _full_disk(monkeypatch, room)
+    with pytest.raises(PartitionError, match="No space left on device") as caught:
+        cut_ring(tmp_path, num_hops=2)
+    assert "is still there" in str(caught.value)
+    assert content(tmp_path) == before
+    open_part(config, 1)
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_failure_while_exchanging_leaves_the_old_result(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two old parts move away, two new ones in, then the JSON file: any of the five may fail."""
+    cut_ring(tmp_path)
+    before = content(tmp_path)
+    replace, calls = os.replace, [0]
+
+    def fail(source: Any, target: Any) -> None:
+        calls[0] += 1
+        if calls[0] == step + 1:
+            raise OSError(errno.EIO, "Input/output error")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(PartitionError, match="Input/output error"):
+        cut_ring(tmp_path, num_hops=2)
+    assert content(tmp_path) == before
+
+
+def test_real_limit_of_the_file_size(tmp_path: Path) -> None:
+    """The system itself refuses to write more than 10 kB a file."""
+    printed = run_script(
+        f"""
+        import resource, torch
+        import gnnlab as dgl
+        from gnnlab.partition import partition_graph
+
+        g = dgl.graph(([0, 1], [1, 0]))
+        partition_graph(g, "g", 2, {str(tmp_path)!r}, part_method="random")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+        g.ndata["big"] = torch.zeros(2, 10_000)
+        try:
+            partition_graph(g, "g", 2, {str(tmp_path)!r}, part_method="random")
+        except dgl.PartitionError as error:
+            print("File too large" in str(error), "big.npy" in str(error))
+        """
+    )
+    assert printed.splitlines()[-1] == "True True"
+    assert open_part(tmp_path / "g.json", 0).nodes["_N"].data == {}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["g.json", "part0", "part1"]
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
+def test_interrupted(error: BaseException, tmp_path: Path) -> None:
+    cut_ring(tmp_path)
+    before = content(tmp_path)
+
+    def stop(g: dgl.Graph, num_parts: int) -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        cut_ring(tmp_path, part_method=stop)
+    assert content(tmp_path) == before
+
+
+def test_new_result_replaces_all_of_the_old_one(tmp_path: Path) -> None:
+    partition_graph(ring(), "ring", 5, tmp_path, part_method="random")
+    opened = open_part(tmp_path / "ring.json", 0).nodes["_N"].orig_ids
+    held = opened.tolist()
+    cut_ring(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["part0", "part1", "ring.json"]
+    assert opened.tolist() == held  # who had opened the old one goes on with it
+
+
+def test_only_own_folders_are_replaced(tmp_path: Path) -> None:
+    cut_ring(tmp_path)
+    before = content(tmp_path)
+    with pytest.raises(InvalidInput, match=r"part0 belongs to ring\.json"):
+        partition_graph(ring(), "other", 2, tmp_path, part_method="random")
+    (tmp_path / "part2").mkdir()
+    (tmp_path / "part2" / "thesis.txt").write_text("years of work")
+    with pytest.raises(InvalidInput, match=r"part2 holds 'thesis\.txt'"):
+        partition_graph(ring(), "ring", 3, tmp_path, part_method="random")
+    shutil.rmtree(tmp_path / "part2")
+    assert content(tmp_path) == before
+
+
+def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PartitionError, match="cannot write"):
+        partition_graph(ring(), "ring", 2, tmp_path / "file" / "out", part_method="random")
+
+
+def test_array_file_counts_its_rows(tmp_path: Path) -> None:
+    with (
+        PartitionWriter(tmp_path, "g", 1) as writer,
+        pytest.raises(InvalidInput, match="8 bytes are missing"),
+        writer.open("part0/graph/x.npy", (2,), torch.int64) as file,
+    ):
+        file.write(torch.arange(1))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_array_written_in_blocks(tmp_path: Path) -> None:
+    rows = torch.arange(30).reshape(10, 3).to(torch.bfloat16)
+    with PartitionWriter(tmp_path, "g", 1) as writer:
+        with writer.open("part0/graph/x.npy", (10, 3), torch.bfloat16) as file:
+            for lo in range(0, 10, 4):
+                file.write(rows[lo : lo + 4])
+        writer.save("part0/graph/y.npy", rows, torch.tensor([9, 0]))
+        writer.commit({})
+    stored = np.load(tmp_path / "part0" / "graph" / "x.npy")
+    assert stored.dtype == np.int16
+    assert torch.equal(torch.from_numpy(stored).view(torch.bfloat16), rows)
+    about = json.loads((tmp_path / "g.json").read_text("utf8"))["arrays"]
+    assert about["part0/graph/y.npy"]["dtype"] == "bfloat16"
+    assert np.load(tmp_path / "part0" / "graph" / "y.npy").shape == (2, 3)

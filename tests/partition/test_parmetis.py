@@ -1,0 +1,161 @@
+"""The text files of ParMETIS: what is written is read again; its parts become partitions."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput
+from gnnlab.partition import partition_graph
+from gnnlab.partition.parmetis import convert_partition, read_parmetis, write_parmetis
+from gnnlab.tools.convert_partition import main
+from tests.graph.samples import graphs, typed, typed_graphs
+
+any_graph = st.one_of(graphs(), typed_graphs())
+
+
+@settings(max_examples=60)
+@given(any_graph, st.booleans())
+def test_what_is_written_is_read_again(g, balance_edges):
+    with tempfile.TemporaryDirectory() as folder:
+        write_parmetis(g, "g", folder, balance_edges=balance_edges)
+        again = read_parmetis("g", folder)
+        lines = (Path(folder) / "g_edges.txt").read_text().splitlines()
+        pairs = {tuple(line.split()[:2]) for line in lines}
+        assert len(pairs) == len(lines) and all(u != v for u, v in pairs)
+    assert (again.ntypes, again.canonical_etypes) == (g.ntypes, g.canonical_etypes)
+    assert [again.num_nodes(t) for t in g.ntypes] == [g.num_nodes(t) for t in g.ntypes]
+    for etype in g.canonical_etypes:
+        for before, after in zip(g.edges(etype=etype), again.edges(etype=etype), strict=True):
+            assert torch.equal(before.long(), after.long())
+
+
+def test_node_weights_are_what_is_to_be_balanced(tmp_path):
+    """Users 0 (for training), 1, 2 and games 0, 1; the last weight is the number of in-edges."""
+    g = dgl.heterograph({("user", "plays", "game"): ([0, 1, 2], [1, 1, 0])})
+    mask = {"user": torch.tensor([True, False, False])}
+    write_parmetis(g, "g", tmp_path, balance_ntypes=mask, balance_edges=True)
+    assert (tmp_path / "g_nodes.txt").read_text().splitlines() == [
+        "0 1 0 0 1 0",
+        "0 1 0 0 2 1",
+        "1 0 0 1 0 0",
+        "1 0 1 0 0 1",
+        "1 0 1 0 0 2",
+    ]
+    assert (tmp_path / "g_stats.txt").read_text() == "5 3 4\n"
+
+
+def run_parmetis(folder: Path, g: dgl.Graph, part: np.ndarray, attributes: str = "") -> None:
+    """Write what ``pm_dglpart`` would, from its own input; new IDs are not looked at."""
+    nodes = (folder / "g_nodes.txt").read_text().splitlines()
+    edges = (folder / "g_edges.txt").read_text().splitlines()
+    for p in range(int(part.max(initial=0)) + 1):
+        own = [f"{i} {line}{attributes}" for i, line in enumerate(nodes) if part[i] == p]
+        into = [f"0 0 {line}{attributes}" for line in edges if part[int(line.split()[1])] == p]
+        # The order of lines within a part is ParMETIS' own.
+        (folder / f"p{p:03}-g_nodes.txt").write_text("\n".join(reversed(own)) + "\n" * bool(own))
+        (folder / f"p{p:03}-g_edges.txt").write_text("\n".join(reversed(into)) + "\n" * bool(into))
+
+
+@settings(max_examples=40)
+@given(any_graph, st.data())
+def test_parts_become_the_partition_of_the_same_assignment(g, data):
+    count, num_parts = g.num_nodes(), data.draw(st.integers(1, 3))
+    part = data.draw(st.lists(st.integers(0, num_parts - 1), min_size=count, max_size=count))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for frame in [*g._node_frames().values(), *g._edge_frames.values()]:
+            frame.clear()
+        partition_graph(g, "g", num_parts, folder / "memory", part_method=lambda g, k: part)
+        write_parmetis(g, "g", folder)
+        run_parmetis(folder, g, np.array([*part, num_parts - 1]))
+        num_weights = int((folder / "g_stats.txt").read_text().split()[2])
+        convert_partition(
+            folder, "g", folder / "g.json", num_parts, num_weights, folder / "converted",
+            removed_edges=folder / "g_removed_edges.txt",
+        )  # fmt: skip
+        made = (folder / "converted" / "g.json").read_text()
+        assert json.loads(made) == json.loads((folder / "memory" / "g.json").read_text())
+
+
+def prepare(folder: Path) -> dict[str, str]:
+    """A typed graph in two parts, two attributes a line; the schema as the guide writes it."""
+    g = typed()
+    write_parmetis(g, "g", folder)
+    run_parmetis(folder, g, np.arange(g.num_nodes()) % 2, " 0.5 2")
+    schema = json.loads((folder / "g.json").read_text())
+    schema["eid"] = {name.split(":")[1]: pair for name, pair in schema["eid"].items()}
+    (folder / "g.json").write_text(json.dumps(schema))
+    return {
+        "--input-dir": str(folder),
+        "--graph-name": "g",
+        "--schema": str(folder / "g.json"),
+        "--num-parts": "2",
+        "--num-node-weights": "2",
+        "--output": str(folder / "out"),
+        "--removed-edges": str(folder / "g_removed_edges.txt"),
+    }
+
+
+def run(arguments: dict[str, str]) -> int:
+    return main([word for pair in arguments.items() for word in pair])
+
+
+def test_from_a_shell(tmp_path):
+    (tmp_path / "g_removed_edges.txt").touch()
+    assert run({**prepare(tmp_path), "--node-attr-dtype": "float32"}) == 0
+    (nodes, edges), *_ = [dgl.partition.load_partition_feats(tmp_path / "out" / "g.json", 0)]
+    assert edges == {} and sorted(nodes) == ["game/feat", "user/feat"]
+    assert nodes["game/feat"].tolist() == [[0.5, 2.0], [0.5, 2.0]]
+    assert nodes["game/feat"].dtype == torch.float32
+
+
+def edit(name, old, new):
+    def change(folder: Path, arguments: dict[str, str]) -> None:
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new, 1))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f, a: (f / "p001-g_nodes.txt").unlink(), "neither p1-g_nodes.txt nor p001-g_nodes"),
+        (lambda f, a: a.update({"--num-node-weights": "1"}), "an ID stands twice"),
+        (lambda f, a: a.pop("--removed-edges"), "no file has edge .* removed_edges="),
+        (edit("g.json", "[0, 4]", "[1, 4]"), "ranges of nid do not follow"),
+        (edit("g.json", '"nid"', '"nodes"'), r"g\.json: expected"),
+        (edit("g.json", "plays", "a:b"), "edge type 'a:b' of the schema"),
+        (edit("p000-g_nodes.txt", "0.5", "0.5 1"), "equally many on each line"),
+        (edit("p000-g_nodes.txt", " 0.5", ".5 0.5"), "expected 5 integers a line"),
+        (edit("p000-g_nodes.txt", " 2 0.5", " 9 0.5"), r"ID 9 of type 1; the schema has \[4, 3\]"),
+        (edit("p000-g_edges.txt", "0 0 ", "0 0 9"), "ends at a node that is not in the schema"),
+    ],
+)
+def test_refuses(tmp_path, capsys, change, message):
+    arguments = prepare(tmp_path)
+    change(tmp_path, arguments)
+    assert run({**arguments, "--node-attr-dtype": "float64"}) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_stats_must_agree(tmp_path):
+    write_parmetis(typed(), "g", tmp_path)
+    (tmp_path / "g_stats.txt").write_text("7 5 2\n")
+    with pytest.raises(InvalidInput, match=r"g_stats\.txt says 7 nodes and 5 edges"):
+        read_parmetis("g", tmp_path)
+    (tmp_path / "g_stats.txt").write_text("")
+    with pytest.raises(InvalidInput, match="expected one line"):
+        read_parmetis("g", tmp_path)

@@ -1,0 +1,286 @@
+"""partition_graph and load_partition: literal results, awkward graphs, wrong arguments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.partition import (
+    load_partition,
+    load_partition_book,
+    load_partition_feats,
+    open_part,
+    partition_graph,
+    planner,
+)
+from tests.graph.samples import toy, typed
+from tests.partition.reference import check_parts
+from tests.partition.samples import PART_OF, cut_ring, ring
+
+ONE = ("_N", "_E", "_N")
+
+
+def by_hand(g: dgl.Graph, num_parts: int) -> list[int]:
+    return [i % num_parts for i in range(g.num_nodes())]
+
+
+# ------------------------------------------------------------------------------ literal results
+def test_mapping_is_the_old_id_of_each_new_one(tmp_path: Path) -> None:
+    nodes, edges = partition_graph(
+        ring(), "ring", 2, tmp_path, part_method=lambda g, k: PART_OF, return_mapping=True
+    )
+    assert nodes.tolist() == [1, 2, 4, 0, 3, 5]
+    assert edges.tolist() == [0, 1, 7, 3, 5, 6, 2, 4]
+    assert nodes.dtype is edges.dtype is torch.int64
+
+
+def test_load_partition(tmp_path: Path) -> None:
+    """Part 0 owns 1, 2 and 4 as new nodes 0, 1, 2, and holds the edges that enter or leave them."""
+    g, nodes, edges, book, name, ntypes, etypes = load_partition(cut_ring(tmp_path), 0)
+    assert g.ndata[dgl.NID].tolist() == [0, 1, 2, 3, 4, 5]
+    assert g.ndata["inner_node"].tolist() == [1, 1, 1, 0, 0, 0]
+    assert g.ndata["inner_node"].dtype is torch.uint8
+    assert g.ndata["part_id"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert g.ndata["orig_id"].tolist() == [1, 2, 4, 0, 3, 5]
+    src, dst = g.edges()
+    assert src.tolist() == [3, 0, 4, 4, 0, 1, 2]
+    assert dst.tolist() == [0, 1, 1, 2, 3, 4, 5]
+    assert g.edata[dgl.EID].tolist() == [0, 1, 2, 3, 5, 6, 7]
+    assert g.edata["inner_edge"].tolist() == [1, 1, 1, 1, 0, 0, 0]
+    assert g.edata["orig_id"].tolist() == [0, 1, 7, 3, 6, 2, 4]
+    assert nodes["_N/x"].tolist() == [1, 2, 4]
+    assert edges["_N:_E:_N/w"].tolist() == [0, 1, 7, 3]
+    assert (name, ntypes, etypes, book.partid) == ("ring", ["_N"], [ONE], 0)
+
+
+def test_two_hops_reach_further(tmp_path: Path) -> None:
+    """Part 1 = {5}. One hop: 4 → 5 → 0. Two: also the other edges of 4 and 0, hence 3 and 1."""
+    method = {"part_method": lambda g, k: [0, 0, 0, 0, 0, 1]}
+    halo = {}
+    for hops in (1, 2):
+        part = open_part(cut_ring(tmp_path, num_hops=hops, **method), 1)
+        nodes, edges = part.nodes["_N"], part.edges[ONE]
+        halo[hops] = nodes.orig_ids[1:].tolist(), sorted(edges.orig_ids[1:].tolist())
+    assert halo == {1: ([0, 4], [5]), 2: ([0, 1, 3, 4], [0, 3, 5, 6])}
+
+
+def test_json_has_the_fields_of_the_guide(tmp_path: Path) -> None:
+    about = json.loads(cut_ring(tmp_path).read_text("utf8"))
+    arrays = about.pop("arrays")
+    assert about == {
+        "format": "gnnlab-partition",
+        "version": 1,
+        "graph_name": "ring",
+        "num_nodes": 6,
+        "num_edges": 8,
+        "part_method": "custom",
+        "num_parts": 2,
+        "halo_hops": 1,
+        "node_map": {"_N": [[0, 3], [3, 6]]},
+        "edge_map": {"_N:_E:_N": [[0, 4], [4, 8]]},
+        "ntypes": {"_N": 0},
+        "etypes": {"_N:_E:_N": 0},
+        "node_counts": {"_N": 6},
+        "edge_counts": {"_N:_E:_N": 8},
+        **{
+            f"part-{i}": {
+                "node_feats": f"part{i}/node_data",
+                "edge_feats": f"part{i}/edge_data",
+                "part_graph": f"part{i}/graph",
+            }
+            for i in range(2)
+        },
+    }
+    assert set(arrays) == {
+        str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.suffix == ".npy"
+    }
+    first = arrays["part0/graph/edges/_N%3A_E%3A_N/indices.npy"]
+    assert (first["dtype"], first["shape"], first["bytes"]) == ("int32", [7], 156)
+
+
+def test_typed_graph(tmp_path: Path) -> None:
+    """Homogeneous IDs go part by part, in a part type by type; JSON ranges are homogeneous."""
+    g = typed()
+    parts = {"user": [0, 1, 0], "game": [1, 0, 0, 1]}
+    nodes, edges = partition_graph(
+        g, "shop", 2, tmp_path, part_method=lambda g, k: parts, return_mapping=True
+    )
+    assert {t: ids.tolist() for t, ids in nodes.items()} == {
+        "user": [0, 2, 1],
+        "game": [1, 2, 0, 3],
+    }
+    assert {t[1]: ids.tolist() for t, ids in edges.items()} == {
+        "plays": [2, 0, 1],
+        "follows": [0, 1],
+        "made by": [0],
+    }
+    about = json.loads((tmp_path / "shop.json").read_text("utf8"))
+    assert about["node_map"] == {"game": [[0, 2], [4, 6]], "user": [[2, 4], [6, 7]]}
+    flat, node_feats, edge_feats, *_ = load_partition(tmp_path / "shop.json", 0)
+    assert flat.ndata[dgl.NTYPE].dtype is flat.edata[dgl.ETYPE].dtype is torch.int32
+    assert node_feats["game/price"].tolist() == [1, 2]
+    assert node_feats["user/x"].tolist() == [0, 2]
+    assert edge_feats["user:plays:game/w"].tolist() == [2]
+
+
+def test_one_line_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut_ring(tmp_path)
+    printed = capsys.readouterr()
+    assert printed.out == (
+        "ring: 2 parts by custom; 75.0% of the edges are cut, 1.00 halo nodes a node; "
+        "balance: nodes 1.00, edges 1.00\n"
+    )
+    assert printed.err == ""
+
+
+def test_warns_where_the_disk_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "_free_disk", lambda path: 100)
+    with pytest.warns(UserWarning, match="disk is short: .* choose another out_path"):
+        cut_ring(tmp_path)
+    assert (tmp_path / "ring.json").exists()  # a prediction refuses nothing
+
+
+def test_book_and_features_alone(tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    book, name, ntypes, etypes = load_partition_book(config, 1)
+    assert (book.partid, name, ntypes, etypes) == (1, "ring", {"_N": 0}, {ONE: 0})
+    nodes, edges = load_partition_feats(config, 1)
+    assert nodes is not None and nodes["_N/x"].tolist() == [0, 3, 5]
+    assert edges is not None and edges["_N:_E:_N/w"].tolist() == [5, 6, 2, 4]
+    assert load_partition_feats(config, 1, load_nodes=False)[0] is None
+    assert load_partition_feats(config, 1, load_edges=False)[1] is None
+    assert load_partition(config, 1, load_feats=False)[1:3] == ({}, {})
+
+
+# ------------------------------------------------------------------------------ awkward graphs
+@pytest.mark.parametrize(
+    "g",
+    [
+        toy(),
+        toy(torch.int32),
+        dgl.graph(([], []), num_nodes=0),
+        dgl.graph(([], []), num_nodes=5),
+        dgl.graph(([0], [0]), num_nodes=1),
+        dgl.graph(([0, 0, 0, 1], [1, 1, 1, 1]), num_nodes=9).formats("csc"),
+        typed(),
+        dgl.heterograph({("a", "r", "b"): ([], []), ("b", "s", "a"): ([], [])}, {"a": 0, "b": 3}),
+        dgl.heterograph({("a", "r", "a"): ([0, 1], [1, 0])}, {"a": 2, "lonely": 3}),
+    ],
+    ids=["toy", "int32", "none", "isolated", "loop", "multi", "typed", "no-edges", "extra-type"],
+)
+@pytest.mark.parametrize("num_parts", [1, 3, 12])
+@pytest.mark.parametrize("method", [by_hand, "metis", "ldg", "random"])
+def test_awkward_graphs(g: dgl.Graph, num_parts: int, method: Any, tmp_path: Path) -> None:
+    """More parts than nodes leave some empty."""
+    mapping = partition_graph(
+        g, "g", num_parts, tmp_path, part_method=method, return_mapping=True, num_hops=2
+    )
+    check_parts(g, tmp_path / "g.json", mapping, num_parts, hops=2)
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "", "é 名", "x.npy", "%2E", "a\\b"])
+def test_names_stay_in_the_folder(name: str, tmp_path: Path) -> None:
+    g = dgl.heterograph({(name, "r", name): ([0, 1], [1, 0])})
+    g.nodes[name].data[name] = torch.arange(2)
+    partition_graph(g, "g", 2, tmp_path / "out", part_method=by_hand)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    part = open_part(tmp_path / "out" / "g.json", 1)
+    assert part.nodes[name].data[name].tolist() == [1]
+
+
+def test_features_may_be_views_or_carry_gradients(tmp_path: Path) -> None:
+    g = ring()
+    g.ndata["view"] = torch.arange(12.0).reshape(2, 6).t()
+    g.ndata["weight"] = torch.nn.Parameter(torch.arange(6.0))
+    g.ndata["complex"] = torch.arange(6.0) * 1j
+    partition_graph(g, "g", 2, tmp_path, part_method=lambda g, k: PART_OF)
+    data = open_part(tmp_path / "g.json", 0).nodes["_N"].data
+    assert data["view"].tolist() == [[1, 7], [2, 8], [4, 10]]
+    assert data["weight"].tolist() == [1, 2, 4] and not data["weight"].requires_grad
+    assert data["complex"].dtype is torch.complex64
+
+
+def test_columns_of_an_older_partition_are_left_out(tmp_path: Path) -> None:
+    g = ring()
+    g.ndata.update({dgl.NID: torch.arange(6), "inner_node": torch.ones(6)})
+    g.edata.update({dgl.EID: torch.arange(8), "inner_edge": torch.ones(8)})
+    partition_graph(g, "g", 2, tmp_path, part_method=by_hand)
+    _, nodes, edges, *_ = load_partition(tmp_path / "g.json", 0)
+    assert (list(nodes), list(edges)) == (["_N/x"], ["_N:_E:_N/w"])
+
+
+def test_graph_is_left_as_it_is(tmp_path: Path) -> None:
+    g = typed()
+    before = [(list(f), {n: f[n].clone() for n in f}) for f in g._node_frames().values()]
+    partition_graph(g, "g", 3, tmp_path, part_method="ldg")
+    after = [(list(f), {n: f[n] for n in f}) for f in g._node_frames().values()]
+    for (names, old), (same_names, new) in zip(before, after, strict=True):
+        assert names == same_names and all(torch.equal(old[n], new[n]) for n in names)
+
+
+# ------------------------------------------------------------------------------ wrong arguments
+@pytest.mark.parametrize("name", ["", "a b", "a-b", "../x", "x/y", "ü", "a.b", "a\n", 3, None])
+def test_graph_names(name: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="letters, digits and underscores"):
+        partition_graph(ring(), name, 2, tmp_path, part_method=by_hand)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_parts": 0}, "num_parts must be an integer of at least 1; found 0"),
+        ({"num_parts": -2}, "num_parts must be an integer of at least 1; found -2"),
+        ({"num_parts": 2.5}, "num_parts must be an integer of at least 1; found 2.5"),
+        ({"num_parts": True}, "num_parts must be an integer of at least 1; found True"),
+        ({"num_hops": 0}, "num_hops must be an integer of at least 1; found 0"),
+        ({"num_trainers_per_machine": 0}, "num_trainers_per_machine must be an integer"),
+        ({"part_method": "magic"}, "unknown partitioning method 'magic'"),
+        ({"part_method": lambda g, k: [0, 1]}, "expected one integer a node"),
+        ({"part_method": lambda g, k: [7] * 6}, "node 0 is assigned to part 7"),
+        ({"part_method": lambda g, k: [0.5] * 6}, "expected one integer a node"),
+        ({"reshuffle": False}, "reshuffle=False is not supported"),
+        ({"objtype": "speed"}, 'objtype must be "cut" or "vol"'),
+        ({"balance_ntypes": torch.ones(5)}, "shape"),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        partition_graph(
+            **{"g": ring(), "graph_name": "g", "num_parts": 2, "out_path": tmp_path, **options}
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_graphs_that_cannot_be_cut(tmp_path: Path) -> None:
+    block = dgl.to_block(ring())
+    with pytest.raises(InvalidInput, match="needs a graph, found a block"):
+        partition_graph(block, "g", 2, tmp_path)
+    strange = dgl.heterograph({("a:b", "r", "c"): ([0], [0])})
+    with pytest.raises(InvalidInput, match="type name 'a:b'"):
+        partition_graph(strange, "g", 2, tmp_path)
+    g = ring()
+    with pytest.raises(InvalidInput, match="has shape"):
+        g.ndata["y"] = torch.zeros(5)
+
+
+def test_part_ids(tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    for part_id in (2, -1):
+        for load in (load_partition, load_partition_book, open_part):
+            with pytest.raises(OutOfRange, match=f"part {part_id} does not exist"):
+                load(config, part_id)
+
+
+def test_a_part_is_written_to_in_memory_only(tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    data = open_part(config, 0).nodes["_N"].data["x"]
+    data += 100
+    assert data.tolist() == [101, 102, 104]
+    assert open_part(config, 0).nodes["_N"].data["x"].tolist() == [1, 2, 4]
