@@ -1,0 +1,57 @@
+"""Floor 7: one graph on many machines.
+
+``initialize`` joins the job, ``DistGraph`` opens a partitioned graph, and its features are
+``DistTensor``. In standalone mode one process holds all parts, so the same program runs in a
+notebook.
+"""
+
+from gnnlab.dataloading.collate import EdgeCollator, NodeCollator
+from gnnlab.distributed import optim
+from gnnlab.distributed.checkpoint import load_checkpoint, save_checkpoint
+from gnnlab.distributed.context import exit_client, initialize
+from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader
+from gnnlab.distributed.embedding import DistEmbedding
+from gnnlab.distributed.graph import DistGraph
+from gnnlab.distributed.optim import SparseAdagrad, SparseAdam
+from gnnlab.distributed.queries import find_edges
+from gnnlab.distributed.sampling import in_subgraph, sample_etype_neighbors, sample_neighbors
+from gnnlab.distributed.split import edge_split, node_split
+from gnnlab.distributed.tensor import DistTensor
+from gnnlab.partition import (
+    GraphPartitionBook,
+    PartitionPolicy,
+    load_partition,
+    load_partition_book,
+    load_partition_feats,
+    partition_graph,
+)
+
+__all__ = [
+    "DistDataLoader",
+    "DistEdgeDataLoader",
+    "DistEmbedding",
+    "DistGraph",
+    "DistNodeDataLoader",
+    "DistTensor",
+    "EdgeCollator",
+    "GraphPartitionBook",
+    "NodeCollator",
+    "PartitionPolicy",
+    "SparseAdagrad",
+    "SparseAdam",
+    "edge_split",
+    "exit_client",
+    "find_edges",
+    "in_subgraph",
+    "initialize",
+    "load_checkpoint",
+    "load_partition",
+    "load_partition_book",
+    "load_partition_feats",
+    "node_split",
+    "optim",
+    "partition_graph",
+    "sample_etype_neighbors",
+    "sample_neighbors",
+    "save_checkpoint",
+]

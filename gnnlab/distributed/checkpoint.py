@@ -1,0 +1,266 @@
+"""Stop a distributed job and go on: each machine keeps its own rows, and each trainer its state.
+
+Machines share no disk, so a checkpoint is a folder on every machine. It gets its name when all
+machines have written theirs, and older ones go when all have got their names: at every moment there
+is one that is complete everywhere, which is what a job that starts again looks for.
+
+With as many trainers as before, a run goes on as if nothing had happened. With more or fewer it
+goes on where that has a meaning: between two epochs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gnnlab.dataloading.loader import DataLoader
+from gnnlab.distributed import context
+from gnnlab.distributed.embedding import DistEmbedding
+from gnnlab.distributed.optim import SparseOptimizer
+from gnnlab.distributed.tensor import DistTensor
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound
+from gnnlab.parallel import checkpoint as single
+
+__all__ = ["load_checkpoint", "save_checkpoint"]
+
+_FORMAT = "gnnlab.distributed-checkpoint/1"
+
+
+def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
+    """Write the state of a job, on each machine its share; all of it or nothing.
+
+    All trainers call this, with parts of the same names.
+
+    Parameters
+    ----------
+    folder : path
+        On the disk of each machine, or on one that they share.
+    **parts
+        By names of your choice: models, optimizers, loaders, whatever has a ``state_dict()``;
+        :class:`DistEmbedding`, :class:`DistTensor` and sparse optimizers, whose rows stay where
+        they are; and plain values. The state of the random generators is always added.
+
+    Raises
+    ------
+    GNNLabError
+        A machine could not write, for instance because its disk is full. The checkpoint before is
+        still there.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile, torch
+    >>> folder = tempfile.mkdtemp()
+    >>> path = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
+    >>> dgl.distributed.partition_graph(path, "path", 2, folder, part_method="random")
+    path: ...
+    >>> dgl.distributed.initialize()
+    >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
+    >>> h = dgl.distributed.DistTensor((6, 1), torch.float32, "h")
+    >>> h[:] = 5.0
+    >>> dgl.distributed.save_checkpoint(f"{folder}/run", h=h, epoch=3)
+    >>> h[:] = 0.0
+    >>> dgl.distributed.load_checkpoint(f"{folder}/run", h=h)
+    {'epoch': 3}
+    >>> h[0:2].flatten()
+    tensor([5., 5.])
+    """
+    place = _Place(folder)
+    number = 1 + max(map(int, place.meet(str(max(place.numbers(), default=0)))))
+    draft = place.folder / f".{number}"
+    if place.leads:
+        shutil.rmtree(draft, ignore_errors=True)  # of a job that was killed while it wrote
+    place.meet()
+
+    def write() -> None:
+        draft.mkdir(parents=True, exist_ok=True)
+        single.write_state(draft / f"rank-{place.rank}.pt", _own_state(parts, place))
+        if place.leads:
+            for part in place.parts:
+                single.write_state(draft / f"part-{part}.pt", _rows(parts, part))
+
+    try:
+        place.together(write, f"no checkpoint was written to {folder}; one before is as it was")
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    if place.leads:
+        os.replace(draft, place.folder / str(number))
+    place.meet()
+    if place.leads:
+        for old in place.numbers():
+            if old < number:
+                shutil.rmtree(place.folder / str(old), ignore_errors=True)
+
+
+def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str, Any]:
+    """Bring a job to the state of the newest checkpoint that all machines have.
+
+    All trainers call this, with parts of the same names.
+
+    Parameters
+    ----------
+    folder : path
+    **parts
+        The objects whose state is wanted, under the names they were saved by.
+
+    Returns
+    -------
+    dict
+        The plain values.
+
+    Raises
+    ------
+    NotFound
+        There is no checkpoint that is complete on all machines, or it has no part of a name.
+    InvalidInput
+        It is of another partition, or of another number of trainers in the middle of an epoch.
+    """
+    place = _Place(folder)
+    found = place.meet(" ".join(map(str, place.numbers())))
+    common = set.intersection(*(set(map(int, words.split())) for words in found))
+    if not common:
+        has = "; ".join(f"rank {rank}: {words or 'none'}" for rank, words in enumerate(found))
+        raise NotFound(f"{folder}: no checkpoint is complete on all machines ({has})")
+    newest = place.folder / str(max(common))
+    values: dict[str, Any] = {}
+    place.together(lambda: values.update(_load(place, newest, parts)), f"{newest} was not loaded")
+    return values
+
+
+def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, Any]:
+    alike = (newest / f"rank-{place.rank}.pt").exists()
+    ranks = sorted(int(p.stem.removeprefix("rank-")) for p in newest.glob("rank-*.pt"))
+    source = newest / f"rank-{place.rank if alike else ranks[0]}.pt"
+    content = single.read_state(source, _FORMAT, "save_checkpoint")
+    same_ranks = content["num_ranks"] == place.num_ranks and alike
+    if content["num_parts"] != place.num_parts:
+        raise InvalidInput(
+            f"{newest} is of {content['num_parts']} parts; this job has {place.num_parts}. Rows "
+            "belong to parts: load it with the partition that it was written with"
+        )
+    for name, part in parts.items():
+        if name not in content["states"]:
+            known = ", ".join(content["states"]) or "none"
+            raise NotFound(f"{newest} has no part {name!r}; its parts are: {known}")
+        _take_state(name, part, content["states"][name], same_ranks)
+    if place.leads:
+        for number in place.parts:
+            rows = single.read_state(newest / f"part-{number}.pt", _FORMAT, "save_checkpoint")
+            for name, tensor in _tensors(parts):
+                lo, hi = tensor.part_policy.ranges[number : number + 2].tolist()
+                tensor[lo:hi] = _check_rows(newest, name, tensor, hi - lo, rows["rows"])
+    if same_ranks:
+        single.set_generators(content["generators"])
+    return dict(content["values"])
+
+
+class _Place:
+    """Where this process keeps its share of a checkpoint, and how it meets the others."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        transport = context.client_of().transport
+        remote = context.current().remote
+        self._remote = remote
+        self.rank, self.num_ranks = context.rank(), context.num_trainers()
+        self.num_parts = transport.num_parts
+        self.parts = [transport.local_part] if remote else list(range(transport.num_parts))
+        self.leads = remote is None or remote.job.local_rank == 0
+        self.folder = Path(folder) / f"machine-{transport.local_part}"
+
+    def meet(self, words: str = "") -> tuple[str, ...]:
+        """Wait for all trainers; return what each says."""
+        return self._remote.meet("checkpoint", words) if self._remote else (words,)
+
+    def together(self, work: Callable[[], None], complaint: str) -> None:
+        """Do a share of the work; when that of any trainer fails, all raise."""
+        problem: Exception | None = None
+        try:
+            work()
+        except Exception as error:
+            problem = error
+        words = self.meet("" if problem is None else f"{type(problem).__name__}: {problem}")
+        if isinstance(problem, GNNLabError):
+            raise problem
+        if any(words):
+            rank, text = next((rank, text) for rank, text in enumerate(words) if text)
+            raise GNNLabError(f"{complaint}: rank {rank} failed ({text})") from problem
+
+    def numbers(self) -> list[int]:
+        """Numbers of the checkpoints that are complete here."""
+        if not self.folder.is_dir():
+            return []
+        return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
+
+
+def _tensors(parts: Mapping[str, Any]) -> Iterator[tuple[str, DistTensor]]:
+    """The rows among the parts, by a name of their own."""
+    for name, part in parts.items():
+        if isinstance(part, DistTensor):
+            yield name, part
+        elif isinstance(part, DistEmbedding):
+            yield name, part.weight
+        elif isinstance(part, SparseOptimizer):
+            for i, states in enumerate(part.states):
+                for j, state in enumerate(states):
+                    yield f"{name}/{i}/{j}", state
+
+
+def _rows(parts: Mapping[str, Any], number: int) -> dict[str, Any]:
+    rows = {}
+    for name, tensor in _tensors(parts):
+        lo, hi = tensor.part_policy.ranges[number : number + 2].tolist()
+        rows[name] = tensor[lo:hi]
+    return {"format": _FORMAT, "rows": rows}
+
+
+def _check_rows(
+    where: Path, name: str, tensor: DistTensor, count: int, rows: Mapping[str, torch.Tensor]
+) -> torch.Tensor:
+    saved, shape = rows.get(name), (count, *tensor.shape[1:])
+    if saved is None or saved.dtype != tensor.dtype or tuple(saved.shape) != shape:
+        found = "nothing" if saved is None else f"{saved.dtype} of shape {tuple(saved.shape)}"
+        raise InvalidInput(f"{where}: {name} needs {tensor.dtype} of shape {shape}; found {found}")
+    return saved
+
+
+def _own_state(parts: Mapping[str, Any], place: _Place) -> dict[str, Any]:
+    states: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for name, part in parts.items():
+        if isinstance(part, DistTensor | DistEmbedding):
+            states[name] = {}
+        elif isinstance(part, SparseOptimizer):
+            states[name] = part.progress()
+        elif single.has_state(part):
+            states[name] = single.inner_model(part).state_dict()
+        else:
+            values[name] = single.check_plain(name, part)
+    return {
+        "format": _FORMAT,
+        "num_ranks": place.num_ranks,
+        "num_parts": place.num_parts,
+        "states": states,
+        "values": values,
+        "generators": single.get_generators(),
+    }
+
+
+def _take_state(name: str, part: Any, state: Any, same_ranks: bool) -> None:
+    if isinstance(part, DistTensor | DistEmbedding):
+        return
+    if isinstance(part, SparseOptimizer):
+        part.load_progress(state)
+        return
+    if isinstance(part, DataLoader) and not same_ranks:
+        if state["batch"]:
+            raise InvalidInput(
+                f"{name} stood at batch {state['batch']} of an epoch, whose batches depend on the "
+                "number of trainers. Go on with as many as before, or save between two epochs"
+            )
+        state = {**state, "cut": part.state_dict()["cut"], "key": None}
+    single.inner_model(part).load_state_dict(state)

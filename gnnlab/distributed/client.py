@@ -1,0 +1,259 @@
+"""Asking the owners.
+
+A client turns a question about IDs of the whole graph into one message per owner, sends all of them
+at once, and puts the answers together. ``DistGraph``, ``DistTensor`` and ``DistEmbedding`` know
+nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.distributed import messages as m
+from gnnlab.distributed.transport import Transport
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound
+from gnnlab.graph.names import EdgeType, describe
+from gnnlab.kernels import gather
+from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
+
+__all__ = ["Client", "Lease"]
+
+Initializer = Callable[[tuple[int, ...], torch.dtype], torch.Tensor] | torch.Tensor
+
+
+class Lease:
+    """Whoever holds it may use a tensor; see :meth:`Client.lease`."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Client:
+    """One trainer's access to a partitioned graph.
+
+    Parameters
+    ----------
+    book : GraphPartitionBook
+    transport : Transport
+    source : (str, str)
+        Name of the graph and path of its JSON file, to open it again in another process.
+    """
+
+    def __init__(
+        self, book: GraphPartitionBook, transport: Transport, source: tuple[str, str]
+    ) -> None:
+        self.book = book
+        self.transport = transport
+        self.source = source
+        self.etype_ids: dict[EdgeType, int] = {t: i for i, t in enumerate(book.canonical_etypes)}
+        self._tensors: dict[str, m.Description] = {}
+        self._leases: WeakValueDictionary[str, Lease] = WeakValueDictionary()
+        self._kept: set[str] = set()
+        self._num_anonymous = 0
+        self.refresh()
+        self._kept.update(self._tensors)
+
+    def ask(self, messages: Mapping[int, m.Message]) -> list[Any]:
+        """Send one message to each part named; return the replies in the order given."""
+        return self.transport.exchange(list(messages.items()))
+
+    def barrier(self) -> None:
+        """Wait until all trainers have come here."""
+        self.transport.barrier()
+
+    # --------------------------------------------------------- which tensors
+    def refresh(self) -> None:
+        """Ask which tensors there are."""
+        (self._tensors,) = self.ask({self.transport.local_part: m.Describe()})
+
+    def names(self, policy_str: str) -> list[str]:
+        """Names of the features whose rows are those of a policy."""
+        start = f"{policy_str}~"
+        return [
+            name.removeprefix(start)
+            for name, description in self._tensors.items()
+            if description.is_gdata and name.startswith(start)
+        ]
+
+    def description(self, name: str) -> m.Description:
+        """Return row shape and dtype of a tensor, by its full name."""
+        if name not in self._tensors:
+            raise NotFound(
+                f"there is no distributed tensor {name!r}; there are {describe(self._tensors)}"
+            )
+        return self._tensors[name]
+
+    def policy_for(self, num_rows: int) -> PartitionPolicy:
+        """Find the type whose nodes or edges are as many as a tensor has rows."""
+        names = [f"node~{t}" for t in self.book.ntypes]
+        names += [f"edge~{':'.join(t)}" for t in self.book.canonical_etypes]
+        policies = [PartitionPolicy(name, self.book) for name in names]
+        found = [policy for policy in policies if policy.get_size() == num_rows]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise InvalidInput(
+                f"{num_rows} rows may belong to {describe(p.policy_str for p in found)}; say which "
+                "by part_policy=g.get_node_partition_policy(type) or get_edge_partition_policy(…)"
+            )
+        sizes = ", ".join(f"{p.policy_str} has {p.get_size()}" for p in policies)
+        raise InvalidInput(
+            f"no type has {num_rows} nodes or edges, so nobody would own the rows: {sizes}"
+        )
+
+    def create(
+        self,
+        policy: PartitionPolicy,
+        name: str | None,
+        row_shape: tuple[int, ...],
+        dtype: torch.dtype,
+        init: Initializer | None = None,
+        is_gdata: bool = True,
+    ) -> str:
+        """Make a tensor, or join an equal one of the name; return its full name.
+
+        Nothing is made unless ``init`` succeeds for every part.
+        """
+        if name is None:
+            name = f"anonymous-{self._num_anonymous}"
+            self._num_anonymous += 1
+        full, kind = policy.get_data_name(name), m.dtype_name(m.read_dtype(m.dtype_name(dtype)))
+        self.refresh()
+        first = None
+        if init is not None and full not in self._tensors:
+            first = partial(_first_values, init, row_shape, dtype, policy.ranges)
+        self.transport.create(m.Create(full, row_shape, kind, is_gdata), first)
+        self._tensors[full] = m.Description(row_shape, kind, is_gdata)
+        return full
+
+    def delete(self, name: str) -> None:
+        """Forget a tensor everywhere."""
+        self.ask(dict.fromkeys(range(self.transport.num_parts), m.Delete(name)))
+        self._tensors.pop(name, None)
+        self._kept.discard(name)
+
+    def lease(self, name: str, persistent: bool = False) -> Lease:
+        """Return what keeps a tensor: it is forgotten when nobody has its lease any more.
+
+        A persistent tensor stays for good.
+        """
+        if persistent:
+            self._kept.add(name)
+        lease = self._leases.get(name)
+        if lease is None:
+            lease = self._leases[name] = Lease()
+            weakref.finalize(lease, self._expire, name).atexit = False
+        return lease
+
+    def _expire(self, name: str) -> None:
+        if name in self._tensors and name not in self._kept and name not in self._leases:
+            with contextlib.suppress(GNNLabError):  # the graph may be closed by now
+                self.delete(name)
+
+    # ------------------------------------------------------------------- rows
+    def pull(self, policy: PartitionPolicy, name: str, ids: torch.Tensor) -> torch.Tensor:
+        """Read rows.
+
+        Parameters
+        ----------
+        policy : PartitionPolicy
+        name : str
+            Full name of the tensor.
+        ids : torch.Tensor
+            Shape (K,), int64 or int32, type-wise IDs.
+
+        Returns
+        -------
+        torch.Tensor
+            Shape (K, …).
+        """
+        there = self.description(name)
+        pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
+        tables = {piece.part: self.transport.readable(piece.part, name) for piece in pieces}
+        if len(pieces) == 1:
+            part, rows, _ = pieces[0]
+            table = tables[part]
+            if table is not None:
+                return gather.rows(table, rows)
+            return self.ask({part: m.Pull(name, rows)})[0]
+        out = gather.empty((len(ids), *there.row_shape), m.read_dtype(there.dtype))
+        far = {p: m.Pull(name, rows) for p, rows, _ in pieces if tables[p] is None}
+        replies = dict(zip(far, self.ask(far) if far else [], strict=True))
+        for part, rows, places in pieces:
+            table = tables[part]
+            if table is None:
+                kernels.route.copy_rows(replies[part], None, out, places)
+            else:
+                kernels.route.copy_rows(table, rows, out, places)
+        return out
+
+    def push(
+        self, policy: PartitionPolicy, name: str, ids: torch.Tensor, values: torch.Tensor
+    ) -> None:
+        """Write rows: ``values[i]`` to row ``ids[i]``, the last where an ID repeats."""
+        pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
+        self.ask({p: m.Push(name, rows, _take(values, places)) for p, rows, places in pieces})
+
+    def update(
+        self,
+        policy: PartitionPolicy,
+        name: str,
+        ids: torch.Tensor,
+        grads: torch.Tensor,
+        rule: str,
+        options: Mapping[str, float],
+        states: tuple[str, ...] = (),
+        rank: int = 0,
+        num_ranks: int = 1,
+        step: int = 1,
+    ) -> None:
+        """Give gradients of rows to their owners; see :class:`gnnlab.distributed.messages.Update`.
+
+        With several ranks every owner hears of every rank, also of those without gradients for it.
+        """
+        pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
+        given = {p: (rows, _take(grads, places)) for p, rows, places in pieces}
+        if num_ranks > 1:
+            nothing = ids[:0], grads[:0]
+            given = {p: given.get(p, nothing) for p in range(self.transport.num_parts)}
+        self.ask(
+            {
+                p: m.Update(name, *rows, rule, options, states, rank, num_ranks, step)
+                for p, rows in given.items()
+            }
+        )
+
+    def count_nonzero(self, name: str) -> int:
+        """Count the elements of a tensor that are not zero."""
+        parts = range(self.transport.num_parts)
+        return sum(self.ask(dict.fromkeys(parts, m.CountNonzero(name))))
+
+
+def _take(values: torch.Tensor, places: torch.Tensor | slice) -> torch.Tensor:
+    return values[places] if isinstance(places, slice) else gather.rows(values, places)
+
+
+def _first_values(
+    init: Initializer, row_shape: tuple[int, ...], dtype: torch.dtype, borders: Any, part: int
+) -> torch.Tensor:
+    first, last = borders[part : part + 2].tolist()
+    shape = (last - first, *row_shape)
+    if isinstance(init, torch.Tensor):
+        return init[first:last].detach().cpu().clone()
+    values = init(shape, dtype)
+    if isinstance(values, torch.Tensor) and (values.shape, values.dtype) == (shape, dtype):
+        return values
+    found = type(values).__name__
+    if isinstance(values, torch.Tensor):
+        found = f"{values.dtype} of shape {tuple(values.shape)}"
+    raise InvalidInput(
+        f"init_func(shape, dtype) must return a tensor of {dtype} and shape {shape}; it returned "
+        f"{found}"
+    )

@@ -1,0 +1,277 @@
+"""Who this process is in a job, and which graphs it has opened.
+
+A script that is started by hand, or in a notebook, runs in *standalone mode*: this process is the
+only trainer, and it holds all parts of a graph itself. The same script, started by a launcher on
+many machines, asks servers instead. ``initialize`` finds out which it is.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed APIs"; 7.4, "Launching".
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+import torch
+
+from gnnlab.distributed.client import Client
+from gnnlab.distributed.job import Job, is_distributed
+from gnnlab.distributed.store import Store
+from gnnlab.distributed.transport import InProcess
+from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.partition.book import GraphPartitionBook
+from gnnlab.partition.files import read_config
+from gnnlab.partition.part import open_part
+
+__all__ = ["Context", "current", "exit_client", "initialize", "num_trainers", "rank"]
+
+_Stamp = tuple[int, int, int]
+
+
+@dataclass
+class Context:
+    """What this process knows of its job.
+
+    Attributes
+    ----------
+    role : str
+        "trainer", or "sampler", which makes batches for a trainer; servers never come so far.
+    mode : str
+        "standalone", or "distributed".
+    remote : Remote or None
+        The servers of the job.
+    samplers : Samplers or None
+        The sampler processes of this trainer.
+    """
+
+    role: str = "trainer"
+    mode: str = "standalone"
+    remote: Any = None
+    samplers: Any = None
+    #: Path of the JSON file → when and how large it was, and the client.
+    opened: dict[str, tuple[_Stamp, Client]] = field(default_factory=dict)
+    latest: Client | None = None
+
+
+_context: Context | None = None
+_clients: WeakValueDictionary[int, Client] = WeakValueDictionary()  # by id of the partition book
+
+
+def initialize(
+    ip_config: Any = None,
+    num_servers: int = 1,
+    num_workers: Any = 0,
+    max_queue_size: Any = 100 * 1024**3,
+    net_type: Any = None,
+    num_worker_threads: int = 1,
+    use_graphbolt: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Join the job; call it once, before ``torch.distributed.init_process_group``.
+
+    In a job that a launcher has started, this is where processes part: a server serves, never
+    returns, and ends with the job; a trainer starts its samplers, waits until all servers answer,
+    and goes on.
+
+    In standalone mode no argument matters, and ``ip_config`` need not exist. A process that no
+    launcher has started can then call ``init_process_group("gloo")``: it becomes a group of one.
+    Called again, for instance when a notebook cell is run once more, it starts over: graphs that
+    are opened afterwards have the features of their files and no other tensors, and a process
+    group of one is ended, so that it can be made again.
+
+    Parameters
+    ----------
+    ip_config : path, optional
+        The machines of the job, one IP address a line. What the launcher says comes first, here as
+        for the other arguments.
+    num_servers : int
+        Server processes per machine.
+    num_workers : int
+        Sampler processes per trainer.
+    max_queue_size, net_type, num_worker_threads, use_graphbolt, **kwargs
+        Accepted for scripts of DGL, in the order of its older and its newer versions.
+
+    Raises
+    ------
+    GNNLabError
+        The environment contradicts itself, or the servers do not answer.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.distributed.initialize("ip_config.txt")
+    >>> dgl.distributed.initialize("ip_config.txt", 1, num_workers=4)
+
+    References
+    ----------
+    DGL user guide, chapter 7.2.
+    """
+    global _context
+    if is_distributed():
+        if _context is None or _context.remote is None:
+            workers = num_workers if isinstance(num_workers, int) else 0
+            join(Job.read(ip_config, num_servers, workers))
+        return
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if ranks != 1:
+        raise GNNLabError(
+            f"standalone mode is one process, but WORLD_SIZE is {ranks}: ranks would each write to "
+            "a copy of the data. Start one process, or train on one machine with gnnlab.parallel"
+        )
+    if _context is not None and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    # Port 0: the system chooses a free one, and nobody else has to find it.
+    alone = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "1"}
+    for name, value in alone.items():
+        os.environ.setdefault(name, value)
+    _context = Context(latest=_context.latest if _context else None)
+
+
+def join(job: Job) -> None:
+    """Take part in a job, in the role that it says; a server never comes back."""
+    global _context
+    if job.role == "server":
+        from gnnlab.distributed.server import serve
+
+        serve(job)
+    from gnnlab.distributed.remote import Remote
+    from gnnlab.distributed.samplers import Samplers
+
+    samplers = Samplers(job) if job.role == "trainer" and job.num_samplers else None
+    try:
+        remote = Remote(job)
+    except BaseException:
+        if samplers:
+            samplers.close()
+        raise
+    atexit.register(exit_client)
+    _context = Context(role=job.role, mode="distributed", remote=remote, samplers=samplers)
+
+
+def exit_client() -> None:
+    """Leave the job: graphs are closed and the tensors on them are gone.
+
+    At the end of a process this happens by itself.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.distributed.initialize()
+    >>> dgl.distributed.exit_client()
+    """
+    global _context
+    context, _context = _context, None
+    if context is not None:
+        if context.samplers:
+            context.samplers.close()
+        for _, client in context.opened.values():
+            client.transport.close()
+        if context.remote:
+            context.remote.close()
+
+
+def current() -> Context:
+    """Return the job of this process; raises GNNLabError before ``initialize``."""
+    if _context is None:
+        raise GNNLabError(
+            "call gnnlab.distributed.initialize() first; standalone mode needs no argument"
+        )
+    return _context
+
+
+def rank() -> int:
+    """Return the position of this trainer among all trainers."""
+    if _context is not None and _context.remote:
+        return _context.remote.job.rank
+    return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
+
+
+def num_trainers() -> int:
+    """Return the number of trainers of the job."""
+    if _context is not None and _context.remote:
+        return _context.remote.job.num_ranks
+    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+
+
+def samplers() -> Any:
+    """Return the sampler processes of this trainer, or None."""
+    return None if _context is None else _context.samplers
+
+
+def open_client(graph_name: str, part_config: Any, verify: bool = True) -> Client:
+    """Return the client of a partitioned graph; its stores are opened on first use.
+
+    They are opened anew after ``initialize`` was called again, or when the files have changed.
+    """
+    context = current()
+    if context.remote:
+        return _client_of_job(context, graph_name)
+    config = read_config(part_config, graph_name)
+    path = str(config.path.resolve())
+    stat = os.stat(path)
+    stamp = stat.st_mtime_ns, stat.st_size, stat.st_ino
+    if path not in context.opened or context.opened[path][0] != stamp:
+        parts = [open_part(config, part, verify=verify) for part in range(config.num_parts)]
+        transport = InProcess([Store(part) for part in parts])
+        client = Client(parts[0].book, transport, (graph_name, path))
+        _clients[id(client.book)] = client
+        context.opened[path] = stamp, client
+    context.latest = context.opened[path][1]
+    return context.latest
+
+
+def _client_of_job(context: Context, graph_name: str) -> Client:
+    """Return the client of the graph that the job's servers serve."""
+    remote = context.remote
+    if graph_name != remote.graph_name:
+        raise InvalidInput(
+            f"this job serves the graph {remote.graph_name!r}; found {graph_name!r}. The "
+            "launcher's --part_config says which graph it is"
+        )
+    path = str(Path(remote.job.part_config).resolve())
+    if path not in context.opened:
+        client = Client(remote.part().book, remote, (graph_name, path))
+        _clients[id(client.book)] = client
+        context.opened[path] = (0, 0, 0), client
+    context.latest = context.opened[path][1]
+    return context.latest
+
+
+def reopen_client(graph_name: str, part_config: str) -> Client:
+    """Return the client of a graph that came by pickle, perhaps to a process just started."""
+    global _context
+    if _context is None:
+        _context = Context()
+    before = _context.latest
+    client = open_client(graph_name, part_config, verify=False)
+    _context.latest = before or client
+    return client
+
+
+def client_of(book: GraphPartitionBook | None = None) -> Client:
+    """Return the client of the graph with a partition book, or of the graph opened last."""
+    latest = current().latest
+    found = latest if book is None else _clients.get(id(book))
+    if found is None and latest is not None and _same_ranges(book, latest.book):
+        found = latest
+    if found is None:
+        raise GNNLabError(
+            "there is no distributed graph with this partition book; open the graph first with "
+            "gnnlab.distributed.DistGraph(name, part_config=…)"
+        )
+    return found
+
+
+def _same_ranges(one: Any, other: GraphPartitionBook) -> bool:
+    pairs = ((one.node_ranges, other.node_ranges), (one.edge_ranges, other.edge_ranges))
+    return all(
+        a.keys() == b.keys() and all(np.array_equal(a[kind], b[kind]) for kind in a)
+        for a, b in pairs
+    )

@@ -1,0 +1,231 @@
+"""Loaders of distributed training.
+
+The ordinary loaders take a :class:`DistGraph` too; features follow into the mini-batch when they
+are first read, whoever owns them. The names here are those of DGL's distributed package. Who takes
+which seeds is decided before (:mod:`gnnlab.distributed.split`), so each trainer's loader goes
+through all seeds that it is given.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed Sampling".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.dataloading.edges import EdgeDataLoader
+from gnnlab.dataloading.loader import DataLoader, NodeDataLoader
+from gnnlab.dataloading.sampler import Sampler
+from gnnlab.distributed import context
+from gnnlab.errors import InvalidInput
+
+__all__ = ["DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader"]
+
+# How many processes sample is said when the job is started, and results are on the CPU.
+_NOT_HERE = (
+    *("num_workers", "persistent_workers", "prefetch_factor", "worker_init_fn"),
+    *("multiprocessing_context", "timeout", "pin_memory", "use_ddp", "ddp_seed", "use_uva"),
+)
+
+
+class _InSamplers(DataLoader):
+    """A loader whose batches are made by the trainer's sampler processes, where it has some."""
+
+    queue_size: int | None = None
+
+    def _make_all(self, names: list[Any]) -> Iterator[Any]:
+        samplers = context.samplers()
+        if samplers is None:
+            return super()._make_all(names)
+        there = copy(self)
+        there.device, there.indices = torch.device("cpu"), None  # type: ignore[assignment]
+        return map(self._finish, samplers.run(there._make, names, self.queue_size))
+
+
+class DistDataLoader(_InSamplers):
+    """Iterate over mini-batches that a function of yours makes.
+
+    Parameters
+    ----------
+    dataset : tensor, numpy array or sequence
+        Items, usually the IDs from :func:`node_split` or :func:`edge_split`.
+    batch_size : int
+    shuffle : bool
+        Shuffle the items anew in each epoch.
+    collate_fn : callable, optional
+        Gets the items of a batch, in the form of the data set (a tensor, an array, or a list), and
+        returns the mini-batch. Without one, a batch is its items.
+    drop_last : bool
+        Leave out a last batch that is not full.
+    queue_size : int, optional
+        Batches that sampler processes may be ahead; by default four for each. In standalone mode
+        there are no such processes.
+    seed : int, optional
+        Seed of shuffling and sampling; see :class:`gnnlab.dataloading.DataLoader`. What
+        ``collate_fn`` samples depends on it, on the epoch and on the number of the batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gnnlab.distributed import DistDataLoader
+    >>> loader = DistDataLoader(np.arange(5), batch_size=2, collate_fn=lambda ids: ids * 10)
+    >>> len(loader), list(loader)
+    (3, [array([ 0, 10]), array([20, 30]), array([40])])
+
+    References
+    ----------
+    DGL user guide, chapter 7.2, "Distributed Sampling".
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        shuffle: bool = False,
+        collate_fn: Callable[[Any], Any] | None = None,
+        drop_last: bool = False,
+        queue_size: int | None = None,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+            raise InvalidInput(
+                "dataset needs a length and an index, as arrays, tensors and lists have; found "
+                f"{type(dataset).__name__}"
+            )
+        if collate_fn is not None and not callable(collate_fn):
+            raise InvalidInput(f"collate_fn must be a function of a batch; found {collate_fn!r}")
+        for name, value in ("batch_size", batch_size), ("queue_size", queue_size):
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if value is not None and not (whole and value >= 1):
+                raise InvalidInput(f"{name} must be a number, 1 or more; found {value!r}")
+        self.dataset, self.collate_fn, self.queue_size = dataset, collate_fn, queue_size
+        super().__init__(
+            _NOWHERE,  # type: ignore[arg-type]
+            range(len(dataset)),
+            _Collate(dataset, collate_fn),
+            batch_size=int(batch_size),
+            shuffle=shuffle,
+            drop_last=drop_last,
+            seed=seed,
+        )
+
+    def _finish(self, batch: Any) -> Any:
+        return batch  # the function of the user's has made all of it
+
+
+class DistNodeDataLoader(_InSamplers, NodeDataLoader):
+    """Iterate over mini-batches of nodes of a distributed graph.
+
+    Parameters
+    ----------
+    g : DistGraph
+    nids : tensor, numpy array, list, or dict of them by node type
+        Type-wise IDs: this trainer's share.
+    graph_sampler : Sampler
+    device : torch.device, optional
+        Where the mini-batch is wanted.
+    **kwargs
+        ``batch_size``, ``shuffle``, ``drop_last``, ``seed``, … as for
+        :class:`gnnlab.dataloading.DataLoader`. Options of worker processes are accepted and have no
+        effect: those are started with the job.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> path = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
+    >>> dgl.distributed.partition_graph(path, "path", 2, folder, part_method="random")
+    path: ...
+    >>> dgl.distributed.initialize()
+    >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
+    >>> sampler = dgl.dataloading.MultiLayerNeighborSampler([2, 2])
+    >>> loader = dgl.distributed.DistNodeDataLoader(g, range(6), sampler, batch_size=3)
+    >>> [(len(seeds), len(blocks)) for input_nodes, seeds, blocks in loader]
+    [(3, 2), (3, 2)]
+
+    References
+    ----------
+    DGL user guide, chapter 7.2, "Distributed Sampling".
+    """
+
+    def __init__(
+        self, g: Any, nids: Any, graph_sampler: Any = None, device: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(g, nids, graph_sampler, device, **_here(kwargs))
+
+
+class DistEdgeDataLoader(_InSamplers, EdgeDataLoader):
+    """Iterate over mini-batches of edges of a distributed graph.
+
+    Parameters
+    ----------
+    g : DistGraph
+    eids : tensor, numpy array, list, or dict of them by edge type
+        Type-wise IDs: this trainer's share.
+    graph_sampler : Sampler
+        Computes the ends of the edges.
+    device : torch.device, optional
+        Where the mini-batch is wanted.
+    **kwargs
+        ``negative_sampler``, ``exclude``, ``reverse_eids``, ``reverse_etypes`` as for
+        :func:`gnnlab.dataloading.as_edge_prediction_sampler`, with edge IDs of the partitioned
+        graph; others as for :class:`DistNodeDataLoader`.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> path = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
+    >>> dgl.distributed.partition_graph(path, "path", 2, folder, part_method="random")
+    path: ...
+    >>> dgl.distributed.initialize()
+    >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
+    >>> loader = dgl.distributed.DistEdgeDataLoader(
+    ...     g,
+    ...     range(5),
+    ...     dgl.dataloading.NeighborSampler([2]),
+    ...     negative_sampler=dgl.dataloading.negative_sampler.Uniform(3),
+    ...     exclude="self",
+    ...     batch_size=5,
+    ... )
+    >>> for input_nodes, pair_graph, neg_graph, blocks in loader:
+    ...     print(pair_graph.num_edges(), neg_graph.num_edges(), blocks[0].num_edges())
+    5 15 0
+    """
+
+    def __init__(
+        self, g: Any, eids: Any, graph_sampler: Any = None, device: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(g, eids, graph_sampler, device, **_here(kwargs))
+
+
+def _here(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in _NOT_HERE}
+
+
+_NOWHERE = SimpleNamespace(device=torch.device("cpu"), idtype=torch.int64)
+
+
+class _Collate(Sampler):
+    """Positions of items as a mini-batch."""
+
+    def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None) -> None:
+        self.dataset, self.collate_fn = dataset, collate_fn
+
+    def sample(self, g: Any, indices: torch.Tensor) -> Any:
+        items: Any
+        if isinstance(self.dataset, torch.Tensor):
+            items = self.dataset[indices]
+        elif isinstance(self.dataset, np.ndarray):
+            items = self.dataset[indices.numpy()]
+        else:
+            items = [self.dataset[i] for i in indices.tolist()]
+        return items if self.collate_fn is None else self.collate_fn(items)

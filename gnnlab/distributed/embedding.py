@@ -1,0 +1,205 @@
+"""Embeddings of all nodes, one row each, learned from the batches that look at them.
+
+Nodes without features get a vector to learn. With millions of nodes that is by far the largest
+parameter of a model, so its rows lie with the parts, a batch fetches those that it needs, and a
+sparse optimizer (:mod:`gnnlab.distributed.optim`) sends their gradients to the owners.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed Embeddings".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import torch
+
+from gnnlab.distributed.tensor import DistTensor
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.ids import read_ids
+from gnnlab.partition.book import PartitionPolicy
+
+__all__ = ["DistEmbedding"]
+
+
+class DistEmbedding:
+    """A vector to learn for each node, or edge, of one type.
+
+    It is no ``torch.nn.Module``: its rows are none of the parameters that data parallel training
+    averages. Give it to :class:`SparseAdagrad` or :class:`SparseAdam`.
+
+    Parameters
+    ----------
+    num_embeddings : int
+        Number of nodes or edges, N.
+    embedding_dim : int
+        Length of a vector, D.
+    name : str, optional
+        Embeddings of the same name, shape and type are the same.
+    init_func : callable, optional
+        ``init_func(shape, dtype)`` returns the first values of the rows of a part; zeros without.
+    part_policy : PartitionPolicy, optional
+        Which type it belongs to; needed where several have N nodes or edges.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile, torch
+    >>> folder = tempfile.mkdtemp()
+    >>> path = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
+    >>> dgl.distributed.partition_graph(path, "path", 2, folder, part_method="random")
+    path: ...
+    >>> dgl.distributed.initialize()
+    >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
+    >>> emb = dgl.distributed.DistEmbedding(
+    ...     g.num_nodes(), 2, init_func=lambda shape, dtype: torch.ones(shape, dtype=dtype)
+    ... )
+    >>> optimizer = dgl.distributed.SparseAdagrad([emb], lr=0.5)
+    >>> emb([5, 0]).sum().backward()
+    >>> optimizer.step()
+    >>> emb.weight[0:6][:, 0]
+    tensor([0.5000, 1.0000, 1.0000, 1.0000, 1.0000, 0.5000])
+
+    References
+    ----------
+    DGL user guide, chapter 7.2, "Distributed Embeddings".
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        name: str | None = None,
+        init_func: Any = None,
+        part_policy: PartitionPolicy | None = None,
+    ) -> None:
+        self.num_embeddings, self.embedding_dim = int(num_embeddings), int(embedding_dim)
+        self._tensor = DistTensor(
+            (self.num_embeddings, self.embedding_dim),
+            torch.get_default_dtype(),
+            name,
+            init_func,
+            part_policy,
+            is_gdata=False,
+        )
+        self._optm_state: tuple[DistTensor, ...] = ()
+        self._looked_up = 0
+        self._trace: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def __call__(self, idx: Any, device: Any = "cpu") -> torch.Tensor:
+        """Look rows up.
+
+        Parameters
+        ----------
+        idx : int, list, numpy array or tensor
+            Type-wise IDs, shape (K,) or any other.
+        device : torch.device
+            Where the rows are wanted.
+
+        Returns
+        -------
+        torch.Tensor
+            Shape (K, D), or that of ``idx`` and D. Where gradients are enabled, those of the rows
+            are kept for the optimizer.
+        """
+        ids = as_tensor(idx)
+        flat = read_ids(ids.reshape(-1), self.num_embeddings, "row", torch.device("cpu"))
+        rows = self._tensor[flat].to(device)
+        if torch.is_grad_enabled():
+            rows.requires_grad_()
+            keep = partial(_keep, self._trace, self._looked_up, flat)
+            rows.register_post_accumulate_grad_hook(keep)
+            self._looked_up += 1
+        return rows.view(*ids.shape, self.embedding_dim) if ids.ndim > 1 else rows
+
+    def reset_trace(self) -> None:
+        """Forget the gradients since the last step."""
+        for _, rows in self._trace.values():
+            rows.grad = None
+        self._trace.clear()
+
+    def gradients(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Return the gradients since the last step, or None where no row was looked up.
+
+        Returns
+        -------
+        ids, grads : torch.Tensor
+            Shapes (K,) and (K, D), in the order in which rows were looked up; IDs may repeat.
+        """
+        if not self._trace:
+            return None
+        traced = [self._trace[number] for number in sorted(self._trace)]
+        grads = [rows.grad.cpu() for _, rows in traced if rows.grad is not None]
+        return torch.cat([ids for ids, _ in traced]), torch.cat(grads)
+
+    # -------------------------------------------------------------- attributes
+    @property
+    def weight(self) -> DistTensor:
+        """All rows, shape (N, D), a DistTensor."""
+        return self._tensor
+
+    @property
+    def name(self) -> str:
+        """Name of the tensor that holds the rows."""
+        return self._tensor.name
+
+    @property
+    def part_policy(self) -> PartitionPolicy:
+        """Which part owns which row."""
+        return self._tensor.part_policy
+
+    @property
+    def optm_state(self) -> tuple[DistTensor, ...]:
+        """What the newest optimizer remembers of each row; empty without one."""
+        return self._optm_state
+
+    def __repr__(self) -> str:
+        """Say name, size and type."""
+        return (
+            f"DistEmbedding({self.num_embeddings}, {self.embedding_dim}, name={self.name!r}, "
+            f"part_policy={self.part_policy.policy_str!r})"
+        )
+
+    # ------------------------------------------------------------------- state
+    def state_dict(self) -> dict[str, Any]:
+        """Return all rows, for :func:`gnnlab.parallel.save_checkpoint`."""
+        return {"borders": self.part_policy.ranges.tolist(), "weight": self._tensor[:]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over all rows; they must be of the same partition, or IDs would not agree."""
+        check_borders(self, state)
+        write_all(self._tensor, state["weight"])
+
+
+def _keep(
+    trace: dict[int, tuple[torch.Tensor, torch.Tensor]],
+    number: int,
+    ids: torch.Tensor,
+    rows: torch.Tensor,
+) -> None:
+    # Called when a backward pass has reached the rows: those of a lookup that no loss depends on
+    # are freed with it.
+    trace[number] = ids, rows
+
+
+def write_all(tensor: DistTensor, values: torch.Tensor) -> None:
+    """Fill a DistTensor with values of its shape."""
+    if tuple(values.shape) != tuple(tensor.shape) or values.dtype != tensor.dtype:
+        raise InvalidInput(
+            f"{tensor.name} has shape {tuple(tensor.shape)} and {tensor.dtype}; the state has "
+            f"{tuple(values.shape)} and {values.dtype}"
+        )
+    tensor[:] = values
+
+
+def check_borders(emb: DistEmbedding, state: Mapping[str, Any]) -> None:
+    """Refuse the state of an embedding on another partition."""
+    borders = emb.part_policy.ranges.tolist()
+    if state.get("borders") != borders:
+        raise InvalidInput(
+            f"the state is of a graph whose parts begin at {state.get('borders')}; those of this "
+            f"one begin at {borders}. IDs depend on the partition: load it on the same one"
+        )

@@ -1,0 +1,193 @@
+"""What the environment says of a job: who this process is, and where the servers are.
+
+A launcher sets ``GNNLAB_*`` and ``DGL_*`` for each process that it starts. Without a launcher a few
+of DGL's variables are enough: ``DGL_DIST_MODE=distributed``, ``DGL_ROLE``, ``DGL_SERVER_ID`` for a
+server, and ``RANK`` and ``WORLD_SIZE`` for a trainer; the rest follows from ``ip_config``.
+
+References
+----------
+DGL user guide, chapter 7.4, "Tools for launching distributed training/inference".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gnnlab.errors import GNNLabError, InvalidInput
+
+__all__ = ["Job", "Keys", "is_distributed"]
+
+_PORT = 30050
+
+
+@dataclass(frozen=True)
+class Keys:
+    """CURVE keys of a job, as text; ``server_secret`` is known to servers alone."""
+
+    server_public: str
+    client_public: str
+    client_secret: str = field(repr=False)
+    server_secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A process's view of its job.
+
+    Attributes
+    ----------
+    id : str
+    role : str
+        "server", "trainer" or "sampler".
+    machine, num_machines : int
+    server, num_servers : int
+        Which server this is among all (−1 for others), and how many a machine has.
+    rank, num_ranks, local_rank : int
+        Which trainer this is, or the sampler of.
+    num_samplers : int
+        Sampler processes of each trainer.
+    addresses : tuple of (str, int)
+        IP address and port of each server; server s is on machine ``s // num_servers``.
+    part_config : str
+    keys : Keys or None
+        None where messages are neither authenticated nor encrypted.
+    timeout : float
+        Seconds that a wait may take.
+    """
+
+    id: str
+    role: str
+    machine: int
+    num_machines: int
+    server: int
+    num_servers: int
+    rank: int
+    num_ranks: int
+    local_rank: int
+    num_samplers: int
+    addresses: tuple[tuple[str, int], ...]
+    part_config: str
+    keys: Keys | None
+    timeout: float
+
+    @classmethod
+    def read(cls, ip_config: Any = None, num_servers: int = 1, num_samplers: int = 0) -> Job:
+        """Read the environment; arguments stand in for what it does not say.
+
+        Raises
+        ------
+        InvalidInput
+            Something is missing or does not fit.
+        """
+        env = os.environ
+        num_servers = _number("DGL_NUM_SERVER", num_servers, 1)
+        addresses = _addresses(env, ip_config, num_servers)
+        num_machines = len(addresses) // num_servers
+        role = {"server": "server", "sampler": "sampler"}.get(env.get("DGL_ROLE", ""), "trainer")
+        num_ranks = _number("WORLD_SIZE", num_machines * _number("GNNLAB_NUM_TRAINERS", 1, 1), 1)
+        rank = 0 if role == "server" else _number("RANK", 0 if num_ranks == 1 else None)
+        per_machine = max(1, num_ranks // num_machines)
+        server = _number("DGL_SERVER_ID") if role == "server" else -1
+        machine = _number("GNNLAB_MACHINE", max(server // num_servers, rank // per_machine))
+        if not (server < len(addresses) and machine < num_machines and rank < num_ranks):
+            raise InvalidInput(
+                f"server {server} of {len(addresses)}, machine {machine} of {num_machines}, rank "
+                f"{rank} of {num_ranks}: the environment contradicts itself"
+            )
+        return cls(
+            id=env.get("GNNLAB_JOB") or _name_of(addresses),
+            role=role,
+            machine=machine,
+            num_machines=num_machines,
+            server=server,
+            num_servers=num_servers,
+            rank=rank,
+            num_ranks=num_ranks,
+            local_rank=_number("LOCAL_RANK", rank % per_machine),
+            num_samplers=_number("DGL_NUM_SAMPLER", num_samplers),
+            addresses=addresses,
+            part_config=env.get("DGL_CONF_PATH", ""),
+            keys=_keys(env, addresses),
+            timeout=float(env.get("GNNLAB_TIMEOUT", "300")),
+        )
+
+    def name_of(self, server: int) -> str:
+        """Name a server for messages: its number, machine and address."""
+        host, port = self.addresses[server]
+        return f"server {server} (machine {server // self.num_servers}, {host}:{port})"
+
+
+def is_distributed() -> bool:
+    """Whether the environment asks for servers; raises InvalidInput where it asks for neither."""
+    mode = os.environ.get("DGL_DIST_MODE", "standalone")
+    if mode not in ("standalone", "distributed"):
+        raise InvalidInput(f"DGL_DIST_MODE is 'standalone' or 'distributed'; found {mode!r}")
+    return mode == "distributed"
+
+
+def _number(name: str, default: int | None = None, least: int = 0) -> int:
+    text = os.environ.get(name, "" if default is None else str(default))
+    if not text.isdigit() or int(text) < least:
+        raise InvalidInput(
+            f"the environment variable {name} must be a number, {least} or more; found {text!r}. "
+            "`python -m gnnlab.tools.launch` sets it"
+        )
+    return int(text)
+
+
+def _addresses(
+    env: Mapping[str, str], ip_config: Any, num_servers: int
+) -> tuple[tuple[str, int], ...]:
+    if "GNNLAB_SERVERS" in env:
+        try:
+            found = tuple(
+                (str(host), int(port)) for host, port in json.loads(env["GNNLAB_SERVERS"])
+            )
+        except (ValueError, TypeError):
+            raise InvalidInput("GNNLAB_SERVERS is not a JSON list of [address, port]") from None
+    else:
+        path = env.get("DGL_IP_CONFIG") or ip_config
+        if not path:
+            raise InvalidInput("DGL_IP_CONFIG names no file with the addresses of the machines")
+        with open(path, encoding="utf8") as file:
+            lines = [line.partition("#")[0].split() for line in file]
+        hosts = [(line[0], int(line[1]) if line[1:] else _PORT) for line in lines if line]
+        found = tuple((host, port + i) for host, port in hosts for i in range(num_servers))
+    if not found or len(found) % num_servers:
+        raise InvalidInput(f"{len(found)} servers are not {num_servers} on each machine")
+    return found
+
+
+def _keys(env: Mapping[str, str], addresses: tuple[tuple[str, int], ...]) -> Keys | None:
+    security = env.get("GNNLAB_SECURITY")
+    if security == "curve" or (security is None and "GNNLAB_KEYS" in env):
+        try:
+            return Keys(**json.loads(env["GNNLAB_KEYS"]))
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput(
+                "GNNLAB_SECURITY=curve needs the job's keys in GNNLAB_KEYS; launch makes them"
+            ) from None
+    if security != "none" and not all(_is_loopback(host) for host, _ in addresses):
+        raise GNNLabError(
+            "between machines messages are encrypted, which needs the keys that launch makes. In a "
+            "network where everybody may read and write the data, set GNNLAB_SECURITY=none"
+        )
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _name_of(addresses: tuple[tuple[str, int], ...]) -> str:
+    """Name a job that no launcher has named: all its processes find the same one."""
+    return hashlib.sha256(json.dumps(addresses).encode()).hexdigest()[:12]

@@ -1,0 +1,305 @@
+"""Rows that all processes of a machine see: tensors in files under /dev/shm.
+
+Servers write the rows that they own; trainers and samplers of the same machine read them where they
+lie. A *catalog*, itself such a file, says which tensors there are. The first server of the machine
+writes it, everybody else maps it, and a look at one number tells whether it has changed.
+
+Names begin with ``gnnlab-`` and the ID of the job, so that what a killed job has left can be found.
+Each process holds a lock on the catalog while it lives; whoever leaves last removes the files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from gnnlab.distributed import messages as m
+from gnnlab.distributed import wire
+from gnnlab.distributed.store import Store
+from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.multiprocessing import allocate
+from gnnlab.partition.part import Part
+
+__all__ = ["Memory", "SharedStore", "remove_files"]
+
+_CAPACITY = 1 << 24  # bytes of the catalog; only what is written takes memory
+_HEAD = struct.Struct("<QQ")  # version, odd while it is being written; length
+_FOLDER = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
+
+
+class Entry(msgspec.Struct):
+    """What the catalog says of a tensor.
+
+    ``file`` is empty for a feature that is read from the partition. ``released`` names the ranks
+    that need the tensor no more; when all have said so it ``is_gone``.
+    """
+
+    file: str = ""
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    is_gdata: bool = True
+    released: list[int] = []
+    is_gone: bool = False
+
+
+def remove_files(job: str) -> None:
+    """Remove what a job has left in memory; for those who have seen all its processes end."""
+    for path in _FOLDER.glob(f"gnnlab-{job}-*"):
+        path.unlink(missing_ok=True)
+
+
+class Memory:
+    """The shared tensors of one machine of a job.
+
+    Parameters
+    ----------
+    job : str
+        ID of the job.
+    machine : int
+    timeout : float, optional
+        Seconds to wait for another process to make the catalog; without it, it is made here, and
+        this is the process that may call :meth:`create` and :meth:`update`.
+
+    Attributes
+    ----------
+    entries : dict
+        Full name of a tensor → what the catalog says of it.
+    tensors : dict of torch.Tensor
+        Full name → rows.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.distributed.memory import Memory
+    >>> writer, reader = Memory("doctest", 0), Memory("doctest", 0, timeout=1)
+    >>> writer.create("node~_N~h", (2,), torch.float32)
+    >>> reader.refresh()
+    True
+    >>> writer.tensors["node~_N~h"][1] = 5
+    >>> reader.tensors["node~_N~h"]
+    tensor([0., 5.])
+    >>> reader.close(), writer.close()
+    (None, None)
+    """
+
+    def __init__(self, job: str, machine: int, timeout: float | None = None) -> None:
+        self._prefix = f"gnnlab-{job}-{machine}-"
+        self.entries: dict[str, Entry] = {}
+        self.tensors: dict[str, torch.Tensor] = {}
+        self._mapped: dict[str, torch.Tensor] = {}  # by file
+        self._lock = threading.Lock()
+        self._version = 0
+        self._owner = os.getpid()
+        path = _FOLDER / f"{self._prefix}catalog"
+        if timeout is None:
+            self._remove_if_alone(path)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            os.truncate(self._descriptor, _CAPACITY)
+        else:
+            self._descriptor = _wait_for(path, timeout)
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+        self._map = mmap.mmap(self._descriptor, _CAPACITY)
+
+    # ------------------------------------------------------------------ reading
+    def refresh(self) -> bool:
+        """Read the catalog if it has changed since; say whether it had."""
+        if _HEAD.unpack_from(self._map)[0] == self._version:
+            return False
+        with self._lock:
+            version, length = _HEAD.unpack_from(self._map)
+            content = self._map[_HEAD.size : _HEAD.size + length]
+            while version % 2 or _HEAD.unpack_from(self._map)[0] != version:
+                time.sleep(0)
+                version, length = _HEAD.unpack_from(self._map)
+                content = self._map[_HEAD.size : _HEAD.size + length]
+            if version != self._version:
+                self._attach(msgspec.msgpack.decode(content, type=dict[str, Entry]))
+                self._version = version
+        return True
+
+    def _attach(self, entries: dict[str, Entry]) -> None:
+        """Map what is named; what is named no longer goes when its last user does."""
+        mapped = {}
+        for entry in entries.values():
+            if entry.file in self._mapped:
+                mapped[entry.file] = self._mapped[entry.file]
+            elif entry.file:
+                mapped[entry.file] = _map(entry.file, entry.shape, m.read_dtype(entry.dtype))
+        self._mapped, self.entries = mapped, entries
+        self.tensors = {name: mapped[e.file] for name, e in entries.items() if e.file}
+
+    # ------------------------------------------------------------------ writing
+    def create(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        is_gdata: bool = True,
+        values: torch.Tensor | None = None,
+    ) -> None:
+        """Make a tensor, of zeros or of some values, and show it to all.
+
+        Raises
+        ------
+        GNNLabError
+            There is not enough memory.
+        """
+        size = torch.Size(shape).numel() * dtype.itemsize
+        descriptor, path = tempfile.mkstemp(prefix=self._prefix, dir=_FOLDER)
+        file = os.path.basename(path)
+        try:
+            if size:
+                allocate(descriptor, size)
+            tensor = _map(file, shape, dtype)
+            if values is not None:
+                tensor.copy_(values)
+        except OSError as error:
+            os.unlink(path)
+            raise GNNLabError(
+                f"{name} needs {size:,} bytes, which {_FOLDER} does not have ({error.strerror}). "
+                "Use more machines, or enlarge it: mount -o remount,size=… /dev/shm"
+            ) from None
+        finally:
+            os.close(descriptor)
+        with self._lock:
+            self._mapped[file] = tensor
+            self._publish({name: Entry(file, tuple(shape), m.dtype_name(dtype), is_gdata)})
+
+    def release(self, name: str, rank: int, num_ranks: int, of_part: bool = False) -> None:
+        """Note that a rank needs a tensor no more; it goes when all ranks have said so."""
+        with self._lock:
+            before = self.entries.get(name) or (Entry() if of_part else None)
+            if before is None or before.is_gone:
+                return
+            released = sorted({*before.released, rank})
+            entry: Entry | None = msgspec.structs.replace(before, released=released)
+            if len(released) >= num_ranks:
+                if before.file:
+                    (_FOLDER / before.file).unlink(missing_ok=True)
+                entry = Entry(is_gone=True) if of_part else None
+            self._publish({name: entry})
+
+    def _publish(self, changed: Mapping[str, Entry | None]) -> None:
+        """Write the catalog; None takes an entry out."""
+        entries = {n: e for n, e in {**self.entries, **changed}.items() if e is not None}
+        content = msgspec.msgpack.encode(entries)
+        if len(content) > _CAPACITY - _HEAD.size:
+            raise GNNLabError(f"{len(entries)} distributed tensors are too many")
+        self._map[:8] = (self._version + 1).to_bytes(8, "little")
+        self._map[8 : _HEAD.size + len(content)] = len(content).to_bytes(8, "little") + content
+        self._map[:8] = (self._version + 2).to_bytes(8, "little")
+        self._version += 2
+        self._attach(entries)
+
+    def close(self) -> None:
+        """Let go; whoever does so last removes the files."""
+        if self._descriptor < 0:
+            return
+        if os.getpid() == self._owner:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # the mapping would keep it
+        os.close(self._descriptor)
+        self._descriptor = -1
+        if os.getpid() == self._owner:
+            self._remove_if_alone(_FOLDER / f"{self._prefix}catalog")
+
+    def _remove_if_alone(self, catalog: Path) -> None:
+        with suppress(FileNotFoundError, BlockingIOError), open(catalog, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for path in _FOLDER.glob(f"{self._prefix}*"):
+                path.unlink(missing_ok=True)
+
+
+def _wait_for(path: Path, timeout: float) -> int:
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR)
+            if os.fstat(descriptor).st_size == _CAPACITY:
+                return descriptor
+            os.close(descriptor)
+        except FileNotFoundError:
+            pass
+        if time.monotonic() > deadline:
+            raise GNNLabError(
+                f"{path} did not appear within {timeout:g} s: the first server of this machine "
+                "did not start; look at what it printed"
+            )
+        time.sleep(0.02)
+
+
+def _map(file: str, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    count = torch.Size(shape).numel()
+    if count == 0:
+        return torch.empty(shape, dtype=dtype)
+    return torch.from_file(str(_FOLDER / file), True, count, dtype=dtype).view(shape)
+
+
+class SharedStore(Store):
+    """A store whose tensors the other processes of the machine see.
+
+    Parameters
+    ----------
+    part : Part
+    memory : Memory
+    """
+
+    def __init__(self, part: Part, memory: Memory) -> None:
+        super().__init__(part)
+        self.memory = memory
+        self._of_part = dict(self.tensors)
+        self._seen: Any = None
+
+    def refresh(self) -> None:
+        """Take up tensors that have come since, and forget those that have gone."""
+        self.memory.refresh()
+        entries = self.memory.entries
+        if self._seen is not entries:
+            tensors = {**self._of_part, **self.memory.tensors}
+            tensors = {
+                n: t for n, t in tensors.items() if n not in entries or not entries[n].is_gone
+            }
+            self._is_gdata = {n: n not in entries or entries[n].is_gdata for n in tensors}
+            self.tensors, self._seen = tensors, entries
+
+    def num_rows(self, name: str) -> int:
+        """Return the number of rows of the part; raises NotFound where there is no such tensor."""
+        self.refresh()
+        return len(self._rows(name, torch.empty(0, dtype=torch.int64)))
+
+    def answer(self, message: Any) -> Any:
+        """Do what a message asks."""
+        self.refresh()
+        if isinstance(message, wire.Share):
+            return self._share(message.name)
+        if isinstance(message, wire.Release):
+            of_part = message.name in self._of_part
+            return self.memory.release(message.name, message.rank, message.num_ranks, of_part)
+        if isinstance(message, m.Push | m.Update):
+            for name in (message.name, *getattr(message, "states", ())):
+                if name in self.tensors and name not in self.memory.tensors:
+                    raise InvalidInput(f"{name} has to be shared before it is written to")
+        return super().answer(message)
+
+    def _put(self, message: m.Create, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        self.memory.create(message.name, shape, dtype, message.is_gdata, message.values)
+        self.refresh()
+
+    def _share(self, name: str) -> None:
+        with self._lock:
+            tensor = self._rows(name, torch.empty(0, dtype=torch.int64))
+            if name not in self.memory.tensors:
+                shape = tuple(tensor.shape)
+                self.memory.create(name, shape, tensor.dtype, self._is_gdata[name], tensor)
+                self.refresh()

@@ -1,0 +1,238 @@
+"""What a client asks of the machine that owns the rows.
+
+Distributed data is asked for by messages, also when everything is in one process: so the code that
+asks is the same in a notebook and on a cluster. A message names a tensor or an edge type of one
+part and rows *of that part*: row 0 is the first that the part owns. Fields are numbers, strings and
+CPU tensors, and tuples and dictionaries of them. No message carries code.
+
+A tensor's full name says what its rows are: ``node~_N~feat``, ``edge~user:plays:game~weight``.
+Edge types are named by their position in ``canonical_etypes``.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed APIs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+
+from gnnlab.errors import InvalidInput
+
+__all__ = [
+    "CountNonzero",
+    "Create",
+    "Degrees",
+    "Delete",
+    "Describe",
+    "Description",
+    "FindEdges",
+    "Pull",
+    "Push",
+    "Reverse",
+    "Sample",
+    "Update",
+    "dtype_name",
+    "read_dtype",
+]
+
+_DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool, torch.uint8),
+        *(torch.int64, torch.int32, torch.int16, torch.int8),
+    )
+}
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Name a dtype as messages and files do.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.distributed.messages import dtype_name, read_dtype
+    >>> dtype_name(torch.float32), read_dtype("float32")
+    ('float32', torch.float32)
+    """
+    return str(dtype).removeprefix("torch.")
+
+
+def read_dtype(name: str) -> torch.dtype:
+    """Return the dtype of a name; raises InvalidInput for what rows cannot be."""
+    if name not in _DTYPES:
+        raise InvalidInput(
+            f"a distributed tensor cannot hold {name}; it holds {', '.join(_DTYPES)}"
+        )
+    return _DTYPES[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Describe:
+    """Ask which tensors there are. Reply: full name → :class:`Description`."""
+
+
+class Description(NamedTuple):
+    """What a part says of a tensor: shape of one row, dtype, and whether it is graph data."""
+
+    row_shape: tuple[int, ...]
+    dtype: str
+    is_gdata: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Create:
+    """Make a tensor with a row for each node or edge of its type that the part owns.
+
+    Reply: whether it is new. An equal tensor of the name is left as it is; another one is refused.
+
+    Parameters
+    ----------
+    name : str
+    row_shape : tuple of int
+    dtype : str
+    is_gdata : bool
+        Whether the tensor counts among the features of the graph.
+    values : torch.Tensor, optional
+        First content, one row for each of the part; zeros without it. The owner may keep it.
+    """
+
+    name: str
+    row_shape: tuple[int, ...]
+    dtype: str
+    is_gdata: bool = True
+    values: torch.Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Delete:
+    """Forget a tensor. Reply: whether there was one."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """Read rows. Reply: a tensor of shape (len(rows), …) that nobody else uses."""
+
+    name: str
+    rows: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """Write rows; where a row stands twice, the last value stays."""
+
+    name: str
+    rows: torch.Tensor
+    values: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """Give gradients of rows to the owner, who applies an optimizer's rule.
+
+    Gradients of a step are kept until those of all ranks have come, and applied once. Ranks that
+    have none send empty ones.
+
+    Parameters
+    ----------
+    name : str
+    rows : torch.Tensor
+        Shape (K,); may repeat.
+    grads : torch.Tensor
+        Shape (K, …), of the tensor's dtype.
+    rule : str
+        A name in :mod:`gnnlab.distributed.rules`.
+    options : dict
+        Numbers that the rule takes, such as ``lr``.
+    states : tuple of str
+        Full names of the tensors in which the rule keeps its state, in its order.
+    rank, num_ranks, step : int
+        Whose gradients these are, how many ranks there are, and of which step, from 1.
+    """
+
+    name: str
+    rows: torch.Tensor
+    grads: torch.Tensor
+    rule: str
+    options: Mapping[str, float] = field(default_factory=dict)
+    states: tuple[str, ...] = ()
+    rank: int = 0
+    num_ranks: int = 1
+    step: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Choose in-edges of nodes, for all edge types at once.
+
+    Reply: for each edge type ``(ptr, edges, sources)``: the edges of the type's i-th seed are
+    ``ptr[i]:ptr[i + 1]``; edges and sources are type-wise IDs of the whole graph.
+
+    Parameters
+    ----------
+    seeds : dict of torch.Tensor
+        Rows by node type; types without seeds may be left out.
+    fanouts : tuple of int
+        Per edge type; −1 takes all.
+    key : int
+        The 64-bit name of the layer's randomness.
+    replace : bool
+    weights : tuple of str or None
+        Full name of the tensor with the weights, per edge type; empty for none at all.
+    excluded : dict of torch.Tensor
+        Position of an edge type → rows that must not be taken.
+    """
+
+    seeds: Mapping[str, torch.Tensor]
+    fanouts: tuple[int, ...]
+    key: int
+    replace: bool = False
+    weights: tuple[str | None, ...] = ()
+    excluded: Mapping[int, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class FindEdges:
+    """Ask for the ends of edges. Reply: sources and destinations, type-wise IDs, int64."""
+
+    etype: int
+    rows: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Reverse:
+    """Ask for the edges of another type that lead back, those with the same ID in the user's graph.
+
+    Reply: type-wise IDs of the whole graph, in no order. Who owns an edge also knows those that
+    leave its destination.
+    """
+
+    etype: int
+    rows: torch.Tensor
+    reverse_etype: int
+
+
+@dataclass(frozen=True, eq=False)
+class Degrees:
+    """Ask how many edges point at nodes, or leave them. Reply: shape (len(rows),), int64."""
+
+    etype: int
+    rows: torch.Tensor
+    inward: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class CountNonzero:
+    """Ask how many elements of the part's rows are not zero. Reply: int."""
+
+    name: str
+
+
+Message = Any
+"""One of the classes of this module."""

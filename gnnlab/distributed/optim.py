@@ -1,0 +1,298 @@
+"""Sparse optimizers: gradients of embedding rows go to the owners of the rows, who apply them.
+
+What an optimizer remembers of each row (:mod:`gnnlab.distributed.rules`) lies beside the row, so a
+step moves the gradients of the rows that a batch looked at, and nothing else.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed Embeddings".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from gnnlab.distributed import context, rules
+from gnnlab.distributed.embedding import DistEmbedding, check_borders, write_all
+from gnnlab.distributed.tensor import DistTensor
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.names import describe
+from gnnlab.parallel.checkpoint import read_state, write_state
+
+__all__ = ["SparseAdagrad", "SparseAdam", "SparseOptimizer"]
+
+_FORMAT = "gnnlab.sparse-optimizer/1"
+
+
+class SparseOptimizer:
+    """What all sparse optimizers share: they differ in the rule that owners apply.
+
+    Parameters
+    ----------
+    params : iterable of DistEmbedding
+    rule : str
+        A name in :data:`gnnlab.distributed.rules.RULES`.
+    options : dict
+        The numbers that the rule takes; may be changed between steps, for instance
+        ``optimizer.options["lr"]``.
+
+    Attributes
+    ----------
+    states : list of tuple of DistTensor
+        For each embedding what the rule remembers of its rows.
+    """
+
+    def __init__(
+        self, params: Iterable[DistEmbedding], rule: str, options: Mapping[str, float]
+    ) -> None:
+        self.params = [params] if isinstance(params, DistEmbedding) else list(params)
+        strange = {type(p).__name__ for p in self.params if not isinstance(p, DistEmbedding)}
+        if strange or not self.params:
+            raise InvalidInput(
+                f"a sparse optimizer takes a list of DistEmbedding; found "
+                f"{describe(strange) if strange else 'an empty list'}. Parameters of a model go to "
+                "an optimizer of torch.optim"
+            )
+        if len({emb.weight.name for emb in self.params}) < len(self.params):
+            raise InvalidInput("an embedding stands twice in the list; its step would be doubled")
+        self.rule, self.options = rule, dict(options)
+        self._state_names, _ = rules.RULES[rule]
+        rules.check(rule, self.options, len(self._state_names))
+        self._steps = [0] * len(self.params)
+        # Each optimizer has a state of its own; the embedding shows that of the newest.
+        self.states = [
+            tuple(_state_like(emb.weight) for _ in self._state_names) for emb in self.params
+        ]
+        for emb, states in zip(self.params, self.states, strict=True):
+            emb._optm_state = states
+
+    @property
+    def lr(self) -> float:
+        """Learning rate."""
+        return self.options["lr"]
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self.options["lr"] = value
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Apply the gradients since the last step, and forget them.
+
+        Gradients of a row that was looked up several times add up. With several trainers, all call
+        this: the sums of the trainers are averaged, as the model's gradients are.
+        """
+        rules.check(self.rule, self.options, len(self._state_names))
+        rank, num_ranks = context.rank(), context.num_trainers()
+        gradients = [self._read_gradients(emb) for emb in self.params]
+        used = self._by_any_rank([given is not None for given in gradients], num_ranks)
+        for i, (emb, given) in enumerate(zip(self.params, gradients, strict=True)):
+            if not used[i]:
+                continue
+            self._steps[i] += 1
+            emb.weight._client.update(
+                emb.part_policy,
+                emb.weight.name,
+                *(given or _nothing(emb.weight)),
+                self.rule,
+                self.options,
+                tuple(state.name for state in self.states[i]),
+                rank,
+                num_ranks,
+                self._steps[i],
+            )
+            emb.reset_trace()
+        self._wait()  # nobody looks rows up before all have been changed
+
+    def _read_gradients(self, emb: DistEmbedding) -> tuple[torch.Tensor, torch.Tensor] | None:
+        given = emb.gradients()
+        if given is None:
+            return None
+        if not bool(torch.isfinite(given[1]).all()):
+            raise InvalidInput(
+                f"the gradient of {emb!r} holds NaN or infinite values: the loss diverged. No "
+                "embedding has changed; lower the learning rate, or look at the inputs"
+            )
+        return rules.coalesce(*given)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients since the last step.
+
+        A step does that itself. Rows that were looked up, but not yet differentiated, still count:
+        it may be called between the forward and the backward pass.
+        """
+        for emb in self.params:
+            emb.reset_trace()
+
+    # ------------------------------------------------------------------- state
+    def progress(self) -> dict[str, Any]:
+        """Return all but the rows: the rule, its numbers, and the steps that were made."""
+        return {"rule": self.rule, "options": dict(self.options), "steps": list(self._steps)}
+
+    def load_progress(self, state: Mapping[str, Any]) -> None:
+        """Take over the :meth:`progress` of an optimizer with the same rule."""
+        found = state.get("rule"), len(state.get("steps", ()))
+        if found != (self.rule, len(self.params)):
+            raise InvalidInput(
+                f"expected the progress of an optimizer {self.rule!r} of {len(self.params)} "
+                f"embeddings; found {found[0]!r} of {found[1]}"
+            )
+        self.options, self._steps = dict(state["options"]), list(state["steps"])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the rule, and what it remembers of all rows of all embeddings."""
+        return {
+            "rule": self.rule,
+            "options": dict(self.options),
+            "embeddings": [
+                {
+                    "borders": emb.part_policy.ranges.tolist(),
+                    "step": step,
+                    "states": {
+                        name: state[:]
+                        for name, state in zip(self._state_names, states, strict=True)
+                    },
+                }
+                for emb, step, states in zip(self.params, self._steps, self.states, strict=True)
+            ],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over the state of an optimizer of equal embeddings on the same partition.
+
+        Raises
+        ------
+        InvalidInput
+            The state is of another rule, of other embeddings or of another partition.
+        """
+        found = state.get("rule"), len(state.get("embeddings", ()))
+        if found != (self.rule, len(self.params)):
+            raise InvalidInput(
+                f"expected the state of an optimizer {self.rule!r} of {len(self.params)} "
+                f"embeddings; found {found[0]!r} of {found[1]}"
+            )
+        rules.check(self.rule, state["options"], len(self._state_names))
+        for emb, saved in zip(self.params, state["embeddings"], strict=True):
+            check_borders(emb, saved)
+        self.options = dict(state["options"])
+        for i, saved in enumerate(state["embeddings"]):
+            self._steps[i] = int(saved["step"])
+            for name, tensor in zip(self._state_names, self.states[i], strict=True):
+                write_all(tensor, saved["states"][name])
+
+    def save(self, f: str | os.PathLike[str]) -> None:
+        """Write the state to a file, all of it or nothing; with several trainers rank 0 does.
+
+        The embeddings' own rows are not in it; ``emb.state_dict()`` has them.
+        """
+        if context.rank() == 0:
+            write_state(f, {"format": _FORMAT, **self.state_dict()})
+        self._wait()
+
+    def load(self, f: str | os.PathLike[str]) -> None:
+        """Read the state that :meth:`save` wrote."""
+        self.load_state_dict(read_state(f, _FORMAT, f"{type(self).__name__}.save"))
+        self._wait()
+
+    def _wait(self) -> None:
+        if context.num_trainers() > 1:
+            self.params[0].weight._client.barrier()
+
+    def _by_any_rank(self, used: list[bool], num_ranks: int) -> list[bool]:
+        """Which embeddings take part in this step: those that any trainer looked at."""
+        if num_ranks == 1:
+            return used
+        transport: Any = self.params[0].weight._client.transport
+        flags = transport.meet("step of a sparse optimizer", "".join("01"[flag] for flag in used))
+        return ["1" in of_all for of_all in zip(*flags, strict=True)]
+
+
+class SparseAdagrad(SparseOptimizer):
+    """Adagrad for the rows that a batch looked at; equal to :class:`torch.optim.Adagrad` on these.
+
+    Parameters
+    ----------
+    params : list of DistEmbedding
+    lr : float
+    eps : float
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> path = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
+    >>> dgl.distributed.partition_graph(path, "path", 2, folder, part_method="random")
+    path: ...
+    >>> dgl.distributed.initialize()
+    >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
+    >>> emb = dgl.distributed.DistEmbedding(g.num_nodes(), 1)
+    >>> optimizer = dgl.distributed.SparseAdagrad([emb], lr=0.1)
+    >>> (3 * emb([4])).sum().backward()
+    >>> optimizer.step()
+    >>> emb.weight[4], emb.optm_state[0][4]
+    (tensor([[-0.1000]]), tensor([[9.]]))
+
+    References
+    ----------
+    Duchi, Hazan and Singer, JMLR 2011. DGL user guide, chapter 7.2.
+    """
+
+    def __init__(self, params: Iterable[DistEmbedding], lr: float, eps: float = 1e-10) -> None:
+        super().__init__(params, "adagrad", {"lr": lr, "eps": eps})
+
+
+class SparseAdam(SparseOptimizer):
+    """Adam for the rows that a batch looked at; equal to :class:`torch.optim.SparseAdam`.
+
+    Parameters
+    ----------
+    params : list of DistEmbedding
+    lr : float
+    betas : (float, float)
+        Decay of the running means of gradients and of their squares.
+    eps : float
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> path = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
+    >>> dgl.distributed.partition_graph(path, "path", 2, folder, part_method="random")
+    path: ...
+    >>> dgl.distributed.initialize()
+    >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
+    >>> emb = dgl.distributed.DistEmbedding(g.num_nodes(), 1)
+    >>> optimizer = dgl.distributed.SparseAdam([emb], lr=0.1)
+    >>> (3 * emb([4])).sum().backward()
+    >>> optimizer.step()
+    >>> emb.weight[4]
+    tensor([[-0.1000]])
+
+    References
+    ----------
+    Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[DistEmbedding],
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        beta1, beta2 = betas
+        options = {"lr": lr, "beta1": beta1, "beta2": beta2, "eps": eps}
+        super().__init__(params, "adam", options)
+
+
+def _state_like(weight: DistTensor) -> DistTensor:
+    shape, policy = tuple(weight.shape), weight.part_policy
+    return DistTensor(shape, weight.dtype, part_policy=policy, is_gdata=False)
+
+
+def _nothing(weight: DistTensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.empty(0, dtype=torch.int64), torch.empty(0, *weight.shape[1:], dtype=weight.dtype)

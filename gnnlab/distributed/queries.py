@@ -1,0 +1,211 @@
+"""What can be asked of the structure of a graph in parts.
+
+Functions of a graph; :class:`DistGraph` offers each as a method. Each owner gets one message, with
+the rows that it owns.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed Graph".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gnnlab import kernels
+from gnnlab.distributed.client import Client
+from gnnlab.distributed.messages import Degrees, FindEdges, Message, Reverse
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import edge_dict, is_scalar, read_ids
+from gnnlab.graph.names import ALL, EID, EdgeType, is_all
+from gnnlab.graph.relation import Relation, narrow
+
+if TYPE_CHECKING:
+    from gnnlab.distributed.graph import DistGraph
+
+__all__ = ["edge_subgraph", "find_edges", "in_degrees", "out_degrees", "reverse_edges"]
+
+
+def in_degrees(g: DistGraph, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
+    """Number of edges that point at each node.
+
+    Parameters
+    ----------
+    g : DistGraph
+    v : IDs, optional
+        Nodes; all by default. Homogeneous IDs where there are several edge types and none is
+        named: edges of all types count.
+    etype : str or tuple, optional
+
+    Returns
+    -------
+    int or torch.Tensor
+        An int for a single node, else shape (len(v),), int64.
+    """
+    return _degrees(g, v, etype, inward=True)
+
+
+def out_degrees(g: DistGraph, u: Any = ALL, etype: str | EdgeType | None = None) -> Any:
+    """Number of edges that leave each node; as :func:`in_degrees`."""
+    return _degrees(g, u, etype, inward=False)
+
+
+def _degrees(g: DistGraph, nodes: Any, etype: str | EdgeType | None, inward: bool) -> Any:
+    end = 2 if inward else 0
+    named = etype is not None or g.is_homogeneous
+    name = g.to_canonical_etype(etype) if named else None
+    bound = g.num_nodes(name[end] if name else None)
+    ids = torch.arange(bound) if is_all(nodes) else read_ids(nodes, bound, "node")
+    if name:
+        found = _degrees_of(g, ids, name, inward)
+    else:
+        kinds, within = g.get_partition_book().map_to_per_ntype(ids)
+        found = torch.zeros(len(ids), dtype=torch.int64)
+        for each in g.canonical_etypes:
+            place = kinds == g.get_ntype_id(each[end])
+            found[place] += _degrees_of(g, within[place], each, inward)
+    return int(found[0]) if is_scalar(nodes) else found
+
+
+def _degrees_of(g: DistGraph, ids: torch.Tensor, etype: EdgeType, inward: bool) -> torch.Tensor:
+    borders = g.get_partition_book().node_ranges[etype[2 if inward else 0]]
+    number = g.get_etype_id(etype)
+    found = torch.empty(len(ids), dtype=torch.int64)
+    for places, reply in _ask(
+        g._client, ids, borders, "node", lambda rows: Degrees(number, rows, inward)
+    ):
+        found[places] = reply
+    return found
+
+
+def _ask(
+    client: Client,
+    ids: torch.Tensor,
+    borders: np.ndarray,
+    what: str,
+    message: Callable[[torch.Tensor], Message],
+) -> list[tuple[Any, Any]]:
+    """Ask the owners of IDs; return the replies, each with the places of its IDs."""
+    pieces = kernels.route.split(ids, borders, what)
+    replies = client.ask({piece.part: message(piece.rows) for piece in pieces})
+    return list(zip((piece.places for piece in pieces), replies, strict=True))
+
+
+def find_edges(
+    g: DistGraph, edges: Any, etype: str | EdgeType | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Source and destination of edges.
+
+    Parameters
+    ----------
+    g : DistGraph
+    edges : IDs
+        Homogeneous IDs where there are several edge types and none is named.
+    etype : str or tuple, optional
+
+    Returns
+    -------
+    tuple of torch.Tensor
+        Sources and destinations, shapes (len(edges),), int64; homogeneous IDs likewise.
+    """
+    if etype is not None or g.is_homogeneous:
+        name = g.to_canonical_etype(etype)
+        return _ends_of(g, read_ids(edges, g.num_edges(name), "edge"), name)
+    book = g.get_partition_book()
+    kinds, within = book.map_to_per_etype(edges)
+    src, dst = torch.empty_like(within), torch.empty_like(within)
+    for number, each in enumerate(g.canonical_etypes):
+        place = kinds == number
+        ends = _ends_of(g, within[place], each)
+        src[place], dst[place] = map(book.map_to_homo_nid, ends, each[::2])
+    return src, dst
+
+
+def _ends_of(g: DistGraph, ids: torch.Tensor, etype: EdgeType) -> tuple[torch.Tensor, torch.Tensor]:
+    borders = g.get_partition_book().edge_ranges[etype]
+    number = g.get_etype_id(etype)
+    src, dst = (torch.empty(len(ids), dtype=torch.int64) for _ in range(2))
+    for places, ends in _ask(g._client, ids, borders, "edge", lambda rows: FindEdges(number, rows)):
+        src[places], dst[places] = ends
+    return src, dst
+
+
+def reverse_edges(
+    g: DistGraph, edges: Any, etype: str | EdgeType, reverse_etype: str | EdgeType
+) -> torch.Tensor:
+    """Return the edges of another type that lead back: of the same ID in the user's graph.
+
+    Partitioning numbers each type by itself, so afterwards an edge and its reverse edge have IDs
+    of their own.
+
+    Parameters
+    ----------
+    g : DistGraph
+    edges : IDs
+    etype, reverse_etype : str or tuple
+        Type of the edges, and of those that lead back.
+
+    Returns
+    -------
+    torch.Tensor
+        IDs of the reverse edges, in no order, shape (K,), int64.
+
+    Raises
+    ------
+    InvalidInput
+        An edge has none.
+    """
+    name = g.to_canonical_etype(etype)
+    numbers = g.get_etype_id(name), g.get_etype_id(reverse_etype)
+    ids = read_ids(edges, g.num_edges(name), "edge")
+    borders = g.get_partition_book().edge_ranges[name]
+    answers = _ask(
+        g._client, ids, borders, "edge", lambda rows: Reverse(numbers[0], rows, numbers[1])
+    )
+    return torch.cat([torch.empty(0, dtype=torch.int64), *(reply for _, reply in answers)])
+
+
+def edge_subgraph(
+    g: DistGraph,
+    edges: Any,
+    relabel_nodes: bool = True,
+    store_ids: bool = True,
+    preserve_nodes: bool | None = None,
+) -> Graph:
+    """Return the graph of the given edges and of their ends.
+
+    Parameters
+    ----------
+    g : DistGraph
+    edges : IDs, boolean mask, or dict of them by edge type
+    relabel_nodes : bool
+        Keep only the ends of the edges, numbered from 0. Without it all nodes stay.
+    store_ids : bool
+        Keep the IDs in ``ndata[NID]`` and ``edata[EID]``.
+    preserve_nodes : bool, optional
+        Old name for ``not relabel_nodes``.
+    """
+    relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
+    given = edge_dict(g, edges)  # type: ignore[arg-type]
+    relations, frames = {}, {}
+    for etype, features in g._edge_frames.items():
+        ids = read_ids(given.get(etype, []), features.num_rows, "edge").long()
+        src, dst = _ends_of(g, ids, etype)
+        num_src, num_dst = g.num_nodes(etype[0]), g.num_nodes(etype[2])
+        coo = narrow(src, num_src), narrow(dst, num_dst)
+        relations[etype] = Relation(num_src, num_dst, coo)
+        frames[etype] = Frame(len(ids), features.rows(ids), g.device, "edge")
+        if store_ids:
+            frames[etype][EID] = ids
+    graph = g.derive(relations, edge_frames=frames)
+    if not relabel:
+        return graph
+    everything = {etype: torch.arange(rel.num_edges) for etype, rel in relations.items()}
+    small = graph.edge_subgraph(everything, store_ids=store_ids)
+    sizes = {ntype: small.num_nodes(ntype) for ntype in small.ntypes}
+    return small.derive(small._relations, sizes, small._node_frames(), frames)

@@ -1,0 +1,171 @@
+"""Row rules: what the gradients of a batch do to the embedding rows that it looked at.
+
+An embedding of all nodes is far larger than a model, and a batch touches few of its rows. A sparse
+optimizer changes these rows only, and keeps its state (what it remembers of earlier gradients) row
+by row, beside the embedding: whoever owns a row also owns its state and applies the rule.
+
+A batch may look a row up several times, and several trainers may do so in one step; their
+gradients are first added up, in a fixed order, and then applied once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.names import describe
+
+__all__ = ["RULES", "apply", "check", "coalesce", "merge"]
+
+
+def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Add up the gradients of equal rows, in an order that follows from theirs alone.
+
+    Parameters
+    ----------
+    rows : torch.Tensor
+        Shape (K,), int64.
+    grads : torch.Tensor
+        Shape (K, …), float32 or float64.
+
+    Returns
+    -------
+    rows, grads : torch.Tensor
+        Shapes (U,) and (U, …): each row once, in ascending order. The sums do not depend on the
+        number of threads.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.distributed.rules import coalesce
+    >>> coalesce(torch.tensor([7, 2, 7]), torch.tensor([[1.0], [2.0], [3.0]]))
+    (tensor([2, 7]), tensor([[2.],
+            [4.]]))
+    """
+    order = np.argsort(rows.numpy(), kind="stable")
+    ascending = rows.numpy()[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = ascending[1:] != ascending[:-1]
+    starts = first.nonzero()[0]
+    flat = grads.detach().reshape(len(rows), math.prod(grads.shape[1:])).contiguous()
+    sums = kernels.spmm.weighted_sum(np.append(starts, len(order)), order, flat.numpy())
+    unique = torch.from_numpy(ascending[starts])
+    return unique, torch.from_numpy(sums).reshape(len(starts), *grads.shape[1:])
+
+
+def merge(parts: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Join the gradients that several trainers have for one step, as data parallel training does.
+
+    Parameters
+    ----------
+    parts : sequence of (rows, grads)
+        One pair for each trainer, in the order of their ranks; rows may repeat.
+
+    Returns
+    -------
+    rows, grads : torch.Tensor
+        Each row once, with the sum of its gradients divided by the number of trainers.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.distributed.rules import merge
+    >>> one = torch.tensor([1, 4]), torch.tensor([[2.0], [2.0]])
+    >>> two = torch.tensor([4]), torch.tensor([[4.0]])
+    >>> merge([one, two])
+    (tensor([1, 4]), tensor([[1.],
+            [3.]]))
+    """
+    rows, grads = (torch.cat(column) for column in zip(*parts, strict=True))
+    if bool((rows[1:] <= rows[:-1]).any()):  # trainers send each row once, in ascending order
+        rows, grads = coalesce(rows, grads)
+    return rows, grads if len(parts) == 1 else grads / len(parts)
+
+
+#: Name of a function in :mod:`gnnlab.kernels.optim` → what it keeps, and the numbers it takes.
+RULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "adagrad": (("sum",), ("lr", "eps")),
+    "adam": (("mean", "square"), ("lr", "beta1", "beta2", "eps")),
+}
+
+
+def check(rule: str, options: Mapping[str, Any], num_states: int) -> None:
+    """Check a rule as it comes from another machine; raises InvalidInput.
+
+    Parameters
+    ----------
+    rule : str
+        A name in :data:`RULES`.
+    options : dict
+        The numbers that the rule takes.
+    num_states : int
+        Of how many state tensors it was given the names.
+
+    Examples
+    --------
+    >>> from gnnlab.distributed.rules import check
+    >>> check("adagrad", {"lr": 0.1, "eps": 1e-10}, 1)
+    """
+    if rule not in RULES:
+        raise InvalidInput(f"no row rule {rule!r}; there are {describe(RULES)}")
+    states, names = RULES[rule]
+    if set(options) != set(names):
+        raise InvalidInput(f"rule {rule!r} takes {describe(names)}; found {describe(options)}")
+    if num_states != len(states):
+        raise InvalidInput(f"rule {rule!r} keeps {describe(states)}; found {num_states} tensors")
+    for name, value in options.items():
+        top = 1.0 if name.startswith("beta") else math.inf
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < top:
+            raise InvalidInput(
+                f"{name} must be a number, at least 0 and {'below 1' if top == 1 else 'finite'}; "
+                f"found {value!r}"
+            )
+
+
+def apply(
+    rule: str,
+    weight: torch.Tensor,
+    rows: torch.Tensor,
+    grads: torch.Tensor,
+    states: Sequence[torch.Tensor],
+    options: Mapping[str, float],
+    step: int,
+) -> None:
+    """Apply a rule to some rows of a weight.
+
+    Parameters
+    ----------
+    rule : str
+        A name in :data:`RULES`.
+    weight : torch.Tensor
+        Shape (N, …), float32 or float64, contiguous; changed in place.
+    rows, grads : torch.Tensor
+        Shapes (U,) and (U, …); each row once.
+    states : sequence of torch.Tensor
+        What the rule keeps, of the weight's shape and dtype; changed in place.
+    options : dict
+        The numbers that the rule takes.
+    step : int
+        Number of this step of the embedding, from 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.distributed.rules import apply
+    >>> weight, sums = torch.zeros(3, 1), torch.zeros(3, 1)
+    >>> rows, grads = torch.tensor([1]), torch.tensor([[2.0]])
+    >>> apply("adagrad", weight, rows, grads, [sums], {"lr": 0.5, "eps": 0.0}, step=1)
+    >>> weight.flatten(), sums.flatten()
+    (tensor([ 0.0000, -0.5000,  0.0000]), tensor([0., 4., 0.]))
+    """
+    names = RULES[rule][1]
+    tables = (tensor.view(len(tensor), -1).numpy() for tensor in (weight, *states))
+    flat = grads.reshape(len(rows), math.prod(grads.shape[1:])).contiguous()
+    act = getattr(kernels.optim, rule)
+    act(*tables, rows.numpy(), flat.numpy(), step, *(options[name] for name in names))

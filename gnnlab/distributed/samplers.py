@@ -1,0 +1,258 @@
+"""Sampler processes: children of a trainer that make its mini-batches ahead of it.
+
+``initialize`` starts them, as fresh interpreters that do not run the user's script again. A loader
+gives them its function by cloudpickle, and then the names of batches, which they make in turn; so
+batches come back in order. Batches lie in anonymous files in memory, which the trainer maps: large
+tensors are not copied. Features that the function has not read stay unread; the trainer reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import cloudpickle
+
+from gnnlab.distributed import context
+from gnnlab.distributed.job import Job
+from gnnlab.distributed.tensor import DistFrame, DistTensor
+from gnnlab.errors import GNNLabError
+from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.parallel.payload import Packer, Payload, pack, unpack
+
+__all__ = ["Samplers", "main"]
+
+_HEAD = struct.Struct("<QQ")
+_ENTRY = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
+_ENTRY += "from gnnlab.distributed.samplers import main; main()"
+_FAREWELL = 2.0  # seconds that a sampler has to end
+
+
+class Samplers:
+    """The sampler processes of one trainer.
+
+    Parameters
+    ----------
+    job : Job
+        ``job.num_samplers`` says how many.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._lines: list[socket.socket] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._arrived: dict[tuple[int, int], Any] = {}
+        self._runs = 0
+        self._active: set[int] = set()
+        command = [sys.executable, "-X", "utf8", "-c", _ENTRY]
+        try:
+            for number in range(job.num_samplers):
+                ours, theirs = socket.socketpair()
+                ours.settimeout(job.timeout)
+                self._lines.append(ours)
+                with theirs:
+                    arguments = [str(theirs.fileno()), json.dumps([str(p) for p in sys.path])]
+                    self._processes.append(
+                        subprocess.Popen([*command, *arguments], pass_fds=(theirs.fileno(),))
+                    )
+                self._send(number, replace(job, role="sampler"))
+        except BaseException:
+            self.close()
+            raise
+
+    def run(
+        self, make: Callable[[Any], Any], names: Sequence[Any], ahead: int | None = None
+    ) -> Iterator[Any]:
+        """Make a batch of each name, in the samplers; yield them in order.
+
+        Parameters
+        ----------
+        make : callable
+            Makes a batch of its name.
+        names : sequence
+        ahead : int, optional
+            How many batches may be under way; by default four for each sampler.
+        """
+        count = len(self._lines)
+        ahead = 4 * count if ahead is None else ahead
+        self._runs += 1
+        run = self._runs
+        self._active.add(run)
+
+        def order(number: int) -> None:
+            if number < len(names):
+                self._send(number % count, (run, number, names[number]))
+
+        try:
+            for number in range(min(count, len(names))):
+                self._send(number, (run, None, make))
+            for number in range(ahead):
+                order(number)
+            for number in range(len(names)):
+                batch = self._wait(run, number)
+                order(number + ahead)
+                yield batch
+        finally:
+            self._active.discard(run)
+            for key in [key for key in self._arrived if key[0] == run]:
+                del self._arrived[key]
+
+    def _wait(self, run: int, number: int) -> Any:
+        """Return a batch; keep those of other loaders that come before it."""
+        sampler = number % len(self._lines)
+        while (run, number) not in self._arrived:
+            try:
+                message = receive(self._lines[sampler])
+            except TimeoutError:
+                raise GNNLabError(
+                    f"{self._name(sampler)} made no batch within {self._job.timeout:g} s "
+                    "(GNNLAB_TIMEOUT)"
+                ) from None
+            except ConnectionResetError:
+                message = None
+            if message is None:
+                raise self._death(sampler)
+            key, batch, error = message
+            if key is None:
+                raise error
+            if key[0] in self._active:
+                self._arrived[key] = batch, error
+        batch, error = self._arrived.pop((run, number))
+        if error is not None:
+            raise error
+        return batch
+
+    def _send(self, sampler: int, value: Any) -> None:
+        try:
+            send(self._lines[sampler], value)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._death(sampler) from None
+
+    def _death(self, sampler: int) -> GNNLabError:
+        with suppress(subprocess.TimeoutExpired):
+            self._processes[sampler].wait(_FAREWELL)
+        status = self._processes[sampler].returncode
+        how = f"status {status}"
+        if status is not None and status < 0:
+            how = f"{signal.Signals(-status).name}; when memory runs out, the system does that"
+        return GNNLabError(f"{self._name(sampler)} ended ({how}). Look at what it printed")
+
+    def _name(self, sampler: int) -> str:
+        job, process = self._job, self._processes[sampler]
+        return (
+            f"sampler {sampler} of rank {job.rank} (machine {job.machine}, process {process.pid})"
+        )
+
+    def close(self) -> None:
+        """End the processes."""
+        for line in self._lines:
+            line.close()
+        deadline = time.monotonic() + _FAREWELL
+        for process in self._processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+            process.kill()
+            process.wait()
+
+
+def main() -> None:
+    """Be a sampler: make batches until the trainer closes the line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=int(sys.argv[1])) as line:
+        job = receive(line)
+        if job is None:
+            return
+        try:
+            context.join(job)
+        except BaseException as error:
+            send(line, (None, None, _portable(error)))
+            return
+        tasks: dict[int, Callable[[Any], Any]] = {}
+        with suppress(BrokenPipeError, ConnectionResetError):
+            while (message := receive(line)) is not None:
+                run, number, what = message
+                if number is None:
+                    tasks[run] = what
+                    for old in sorted(tasks)[:-8]:
+                        del tasks[old]
+                    continue
+                try:
+                    send(line, ((run, number), tasks[run](what), None))
+                except (BrokenPipeError, ConnectionResetError):
+                    raise
+                except Exception as error:
+                    send(line, ((run, number), None, _portable(error)))
+        context.exit_client()
+
+
+def _portable(error: BaseException) -> BaseException:
+    """An error that crosses processes, with the traceback of this one as a note."""
+    where = "In a sampler process:\n" + "".join(traceback.format_exception(error))
+    try:
+        cloudpickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        error = GNNLabError(f"{type(error).__name__}: {error}")
+    error.add_note(where)
+    return error.with_traceback(None)
+
+
+# ------------------------------------------------------------------------------ the line
+def send(line: socket.socket, value: Any) -> None:
+    """Send a value: its place in a file in memory, and the file."""
+    with pack(value, _Batches) as payload:
+        socket.send_fds(line, [_HEAD.pack(payload.start, payload.size)], [payload.memory])
+
+
+def receive(line: socket.socket) -> Any:
+    """Receive a value; None when the line is closed."""
+    head, descriptors, _, _ = socket.recv_fds(line, _HEAD.size, 1)
+    while 0 < len(head) < _HEAD.size:
+        more = line.recv(_HEAD.size - len(head))
+        if not more:
+            return None
+        head += more
+    if not head:
+        return None
+    try:
+        start, size = _HEAD.unpack(head)
+        return unpack(Payload(descriptors[0], start, size, ()))
+    finally:
+        os.close(descriptors[0])
+
+
+class _Batches(Packer):
+    """Packs mini-batches; features that have not been read are left to the reader."""
+
+    shares = False
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, Frame):
+            columns = {n: c if _is_far(c := value.column(n)) else value[n] for n in value}
+            return Frame, (value.num_rows, columns, value.device, value.what)
+        if isinstance(value, Deferred):
+            if _is_far(value):
+                return Deferred, (value.make, value.device)
+            return _same, (value(),)
+        return super().reducer_override(value)
+
+
+def _is_far(column: Any) -> bool:
+    """Whether a column waits to be read from a distributed graph."""
+    make = column.make if isinstance(column, Deferred) and column._value is None else None
+    return isinstance(make, partial) and isinstance(make.args[0], DistFrame | DistTensor)
+
+
+def _same(value: Any) -> Any:
+    return value

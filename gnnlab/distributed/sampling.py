@@ -1,0 +1,255 @@
+"""Sampling on a graph whose parts are elsewhere.
+
+A node's in-edges lie with the machine that owns the node. So each owner samples for its own nodes,
+and the client puts the edges back in the order of the seeds. The owners name the randomness of a
+node by its ID in the user's graph; hence the sample is, edge for edge, what it would be on the
+whole graph in one memory, however the graph was cut.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed Sampling", and 7.3 for graphs with several types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.distributed import queries
+from gnnlab.distributed.client import Client
+from gnnlab.distributed.messages import Sample
+from gnnlab.distributed.tensor import DistFrame, DistTensor
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import node_dict, read_ids
+from gnnlab.graph.names import EID, ETYPE, EdgeType
+from gnnlab.graph.relation import Relation
+from gnnlab.kernels.dtypes import torch_ids_dtype
+from gnnlab.sampling import neighbor
+from gnnlab.sampling.neighbor import Picked
+
+if TYPE_CHECKING:
+    from gnnlab.distributed.graph import DistGraph
+
+__all__ = ["in_subgraph", "sample_etype_neighbors", "sample_neighbors"]
+
+_ONE_TYPE = ("_N", "_E", "_N")
+
+
+def sample_neighbors(
+    g: DistGraph,
+    nodes: Any,
+    fanout: Any,
+    edge_dir: str = "in",
+    prob: Any = None,
+    exclude_edges: Any = None,
+    replace: bool = False,
+    use_graphbolt: bool = False,
+    *,
+    copy_ndata: bool = True,
+    copy_edata: bool = True,
+    output_device: Any = None,
+) -> Graph:
+    """Sample ``fanout`` in-edges of each node and return them as a graph on all nodes.
+
+    Parameters
+    ----------
+    g : DistGraph
+    nodes : IDs, or dict of IDs by node type
+        The seeds. Bare IDs on a graph with several types are homogeneous ones.
+    fanout : int or dict
+        Edges per seed and edge type; −1 takes all. A dict gives one by edge type.
+    edge_dir : "in"
+    prob : str or DistTensor or dict, optional
+        Name of the edge feature with weights: one number or bool per edge, 0 for never.
+    exclude_edges : IDs or dict of IDs by edge type, optional
+        Edges that must not be taken; homogeneous IDs where ``nodes`` are.
+    replace : bool
+        Draw with replacement.
+    use_graphbolt, copy_ndata
+        Accepted; nodes of the result have no features. Read those by ID: ``g.ndata[name][ids]``.
+    copy_edata : bool
+        Whether edge features follow (when they are first read).
+    output_device : torch.device, optional
+
+    Returns
+    -------
+    Graph
+        All nodes of ``g`` and the sampled edges, seed by seed; ``edata[EID]`` holds edge IDs. For
+        homogeneous seeds on a graph with several types it has one type, with homogeneous IDs, and
+        ``edata[ETYPE]`` holds edge type IDs. A seed without in-edges gets none.
+
+    References
+    ----------
+    DGL user guide, chapters 7.2 and 7.3.
+    """
+    typed = isinstance(nodes, Mapping) or g.is_homogeneous
+    if not typed:
+        nodes = split_nodes(g, nodes)
+        exclude_edges = None if exclude_edges is None else split_edges(g, exclude_edges)
+    frontier = neighbor.sample_neighbors(
+        *(g, nodes, fanout, edge_dir, prob, replace),  # type: ignore[arg-type]
+        copy_edata=copy_edata and typed,
+        exclude_edges=exclude_edges,
+    )
+    frontier = frontier if typed else _to_homogeneous(g, frontier)
+    return frontier if output_device is None else frontier.to(output_device)
+
+
+def sample_etype_neighbors(
+    g: DistGraph,
+    nodes: Any,
+    fanout: Any,
+    edge_dir: str = "in",
+    prob: Any = None,
+    replace: bool = False,
+    etype_sorted: bool = True,
+    use_graphbolt: bool = False,
+) -> Graph:
+    """Sample ``fanout`` in-edges of each node and edge type; as :func:`sample_neighbors` does here.
+
+    Parameters
+    ----------
+    g : DistGraph
+    nodes, fanout, edge_dir, prob, replace
+        As for :func:`sample_neighbors`.
+    etype_sorted, use_graphbolt
+        Accepted for scripts of DGL.
+    """
+    return sample_neighbors(g, nodes, fanout, edge_dir, prob, None, replace)
+
+
+def in_subgraph(
+    g: DistGraph, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
+) -> Graph:
+    """Return all in-edges of nodes as a graph on all nodes; IDs as for :func:`sample_neighbors`.
+
+    Parameters
+    ----------
+    g : DistGraph
+    nodes : IDs, or dict of IDs by node type
+    relabel_nodes, store_ids : bool
+        As for :meth:`DistGraph.edge_subgraph`; without effect for homogeneous IDs on a graph with
+        several types.
+    """
+    typed = isinstance(nodes, Mapping) or g.is_homogeneous
+    given = node_dict(g, nodes if typed else split_nodes(g, nodes))  # type: ignore[arg-type]
+    seeds = {ntype: read_ids(ids, g.num_nodes(ntype), "node") for ntype, ids in given.items()}
+    picked = pick_layer(g._client, seeds, dict.fromkeys(g.canonical_etypes, -1), key=0)
+    edges = {etype: found.edges() for etype, found in picked.items()}
+    if typed:
+        return queries.edge_subgraph(g, edges, relabel_nodes, store_ids)
+    return _to_homogeneous(g, queries.edge_subgraph(g, edges, relabel_nodes=False))
+
+
+def split_nodes(g: DistGraph, ids: Any) -> dict[str, torch.Tensor]:
+    """Homogeneous node IDs as type-wise IDs by type, for the types that occur."""
+    kinds, within = g.get_partition_book().map_to_per_ntype(ids)
+    found = {ntype: within[kinds == i] for i, ntype in enumerate(g.ntypes)}
+    return {ntype: ids for ntype, ids in found.items() if len(ids)}
+
+
+def split_edges(g: DistGraph, ids: Any) -> dict[EdgeType, torch.Tensor]:
+    """Homogeneous edge IDs as type-wise IDs by type, for the types that occur."""
+    kinds, within = g.get_partition_book().map_to_per_etype(ids)
+    found = {etype: within[kinds == i] for i, etype in enumerate(g.canonical_etypes)}
+    return {etype: ids for etype, ids in found.items() if len(ids)}
+
+
+def _to_homogeneous(g: DistGraph, frontier: Graph) -> Graph:
+    book, total = g.get_partition_book(), g.num_nodes()
+    ends: list[list[torch.Tensor]] = [[], []]
+    eids, kinds = [], []
+    for number, (etype, relation) in enumerate(frontier._relations.items()):
+        for side, (end, ntype) in enumerate(zip(relation.coo(), etype[::2], strict=True)):
+            ends[side].append(book.map_to_homo_nid(end, ntype))
+        eids.append(book.map_to_homo_eid(frontier._edge_frames[etype][EID], etype))
+        kinds.append(torch.full((relation.num_edges,), number))
+    src, dst = (torch.cat(parts).to(torch_ids_dtype(total)) for parts in ends)
+    relation = Relation(total, total, (src, dst))
+    columns = {EID: torch.cat(eids), ETYPE: torch.cat(kinds)}
+    frame = Frame(len(src), columns, g.device, "edge")
+    return Graph({"_N": total}, {_ONE_TYPE: relation}, None, {_ONE_TYPE: frame})
+
+
+def weight_names(g: DistGraph, prob: Any) -> tuple[str | None, ...]:
+    """Full name of the tensor with the weights per edge type; empty for none at all."""
+    if prob is None:
+        return ()
+    by_type = dict.fromkeys(g.canonical_etypes, prob)
+    if isinstance(prob, Mapping):
+        by_type = {g.to_canonical_etype(etype): value for etype, value in prob.items()}
+    some = isinstance(prob, str) and not g.is_homogeneous  # types without the feature have none
+    names = tuple(
+        _weight_name(frame, by_type.get(etype), some) for etype, frame in g._edge_frames.items()
+    )
+    if not any(names):
+        raise NotFound(f"no edge type has a feature {prob!r} that could be a weight")
+    return names
+
+
+def _weight_name(frame: DistFrame, value: Any, optional: bool) -> str | None:
+    if value is None or (optional and value not in frame):
+        return None
+    if isinstance(value, str):
+        value = frame[value]
+    if not isinstance(value, DistTensor) or value.part_policy != frame.policy:
+        raise InvalidInput(
+            "weights on a distributed graph lie with the edges: prob is the name of an edge "
+            f"feature, or a DistTensor on {frame.policy.policy_str}; found {value!r}"
+        )
+    return value.name
+
+
+def pick_layer(
+    client: Client,
+    seeds: Mapping[str, torch.Tensor],
+    fanouts: Mapping[EdgeType, int],
+    key: int,
+    replace: bool = False,
+    weights: tuple[str | None, ...] = (),
+    excluded: Mapping[EdgeType, torch.Tensor] | None = None,
+) -> dict[EdgeType, Picked]:
+    """Choose in-edges of every type for one layer; see :func:`gnnlab.sampling.neighbor.pick_layer`.
+
+    Every owner of seeds gets one message, whatever the number of edge types.
+    """
+    book = client.book
+    pieces = {
+        ntype: kernels.route.split(ids, book.node_ranges[ntype], "node")
+        for ntype, ids in seeds.items()
+    }
+    asked: dict[int, dict[str, torch.Tensor]] = {}
+    for ntype, found in pieces.items():
+        for part, rows, _ in found:
+            asked.setdefault(part, {})[ntype] = rows
+    left_out: dict[int, dict[int, torch.Tensor]] = {part: {} for part in asked}
+    for etype, ids in (excluded or {}).items():
+        for part, rows, _ in kernels.route.split(ids, book.edge_ranges[etype], "edge"):
+            left_out.setdefault(part, {})[client.etype_ids[etype]] = rows
+    numbers = tuple(fanouts[etype] for etype in client.etype_ids)
+    messages = {
+        part: Sample(rows, numbers, key, replace, weights, left_out[part])
+        for part, rows in asked.items()
+    }
+    replies = dict(zip(messages, client.ask(messages), strict=True))
+    picked = {}
+    for number, etype in enumerate(client.etype_ids):
+        found = pieces.get(etype[2], [])
+        none = torch.empty(0, dtype=torch_ids_dtype(int(book.node_ranges[etype[0]][-1])))
+        answers = [replies[piece.part][number] for piece in found]
+        ptrs, edges, sources = zip(*answers, strict=True) if answers else ((), [none], [none])
+        merge = kernels.route.Merge(found, ptrs, len(seeds.get(etype[2], none)))
+        picked[etype] = Picked(
+            merge.ptr, Deferred(partial(_edge_ids, merge, edges)), merge(sources)
+        )
+    return picked
+
+
+def _edge_ids(merge: Any, edges: Sequence[torch.Tensor]) -> torch.Tensor:
+    return merge(edges).long()

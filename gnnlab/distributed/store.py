@@ -1,0 +1,362 @@
+"""What one machine holds of a partitioned graph, and how it answers.
+
+A store owns the rows of one part: the nodes and edges of the part, with their features, and the
+rows of the tensors that were made since. Each row has exactly one owner, which is why writes cannot
+race and an optimizer's step happens once. Whatever comes in is checked before anything is changed.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed APIs".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.distributed import messages as m
+from gnnlab.distributed import rules
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.names import EdgeType, describe
+from gnnlab.graph.relation import Adjacency, check_ids
+from gnnlab.kernels import gather
+from gnnlab.kernels.dtypes import torch_ids_dtype
+from gnnlab.kernels.sample_weighted import BadWeight
+from gnnlab.partition.book import PartitionPolicy
+from gnnlab.partition.part import Part
+from gnnlab.random import fold
+from gnnlab.sampling.neighbor import pick
+
+__all__ = ["Store"]
+
+_WEIGHTS = (torch.float32, torch.float64, torch.bool)
+
+
+class Store:
+    """The rows that one part owns.
+
+    Parameters
+    ----------
+    part : Part
+        As :func:`gnnlab.partition.open_part` reads it.
+
+    Attributes
+    ----------
+    tensors : dict of torch.Tensor
+        Full name → rows of this part.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.etypes: list[EdgeType] = list(part.edges)
+        self.tensors: dict[str, torch.Tensor] = {}
+        self._is_gdata: dict[str, bool] = {}
+        self._sizes: dict[str, int] = {}  # rows of this part, by policy
+        self._new_ids: dict[str, torch.Tensor] = {}
+        self._out_degrees: dict[EdgeType, torch.Tensor] = {}
+        self._waiting: dict[tuple[str, int], dict[int, m.Update]] = {}
+        self._lock = threading.RLock()
+        for ntype, nodes in part.nodes.items():
+            self._adopt(f"node~{ntype}", nodes.num_inner, nodes.data)
+        for etype, edges in part.edges.items():
+            self._adopt(f"edge~{':'.join(etype)}", edges.num_inner, edges.data)
+
+    def _adopt(self, policy: str, size: int, data: dict[str, torch.Tensor]) -> None:
+        self._sizes[policy] = size
+        for name, values in data.items():
+            self.tensors[f"{policy}~{name}"] = values
+            self._is_gdata[f"{policy}~{name}"] = True
+
+    def answer(self, message: m.Message) -> Any:
+        """Do what a message of :mod:`gnnlab.distributed.messages` asks, and return the reply."""
+        try:
+            act = _ACTS[type(message)]
+        except KeyError:
+            raise InvalidInput(f"a store cannot answer {type(message).__name__}") from None
+        return act(self, message)
+
+    # ---------------------------------------------------------------- tensors
+    def _describe(self, _: m.Describe) -> dict[str, m.Description]:
+        return {name: self._description(name) for name in list(self.tensors)}
+
+    def _description(self, name: str) -> m.Description:
+        tensor = self.tensors[name]
+        return m.Description(
+            tuple(tensor.shape[1:]), m.dtype_name(tensor.dtype), self._is_gdata[name]
+        )
+
+    def _create(self, message: m.Create) -> bool:
+        policy = message.name.rpartition("~")[0]
+        if policy not in self._sizes:
+            raise InvalidInput(
+                f"the name of a tensor begins with one of {describe(self._sizes)}; found "
+                f"{message.name!r}"
+            )
+        dtype = m.read_dtype(message.dtype)
+        if min(message.row_shape, default=0) < 0:
+            raise InvalidInput(f"the shape of a row cannot be {message.row_shape}")
+        shape = (self._sizes[policy], *message.row_shape)
+        values = message.values
+        if values is not None and (values.shape != shape or values.dtype != dtype):
+            raise InvalidInput(
+                f"{message.name}: the first values of part {self.part.part_id} need shape {shape} "
+                f"and {dtype}; found {tuple(values.shape)} and {values.dtype}"
+            )
+        with self._lock:
+            if message.name in self.tensors:
+                _check_same(message, self._description(message.name))
+                return False
+            self._put(message, shape, dtype)
+            return True
+
+    def _put(self, message: m.Create, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        """Make the tensor of a message that has been checked."""
+        values = torch.zeros(shape, dtype=dtype) if message.values is None else message.values
+        self.tensors[message.name] = values.detach().contiguous()
+        self._is_gdata[message.name] = message.is_gdata
+
+    def _delete(self, message: m.Delete) -> bool:
+        with self._lock:
+            self._is_gdata.pop(message.name, None)
+            return self.tensors.pop(message.name, None) is not None
+
+    def _rows(self, name: str, rows: torch.Tensor) -> torch.Tensor:
+        """Return a tensor, when it exists and has the rows."""
+        if name not in self.tensors:
+            raise NotFound(
+                f"there is no distributed tensor {name!r}; there are {describe(self.tensors)}"
+            )
+        tensor = self.tensors[name]
+        _check_rows(rows, len(tensor), name)
+        return tensor
+
+    def _pull(self, message: m.Pull) -> torch.Tensor:
+        return gather.rows(self._rows(message.name, message.rows), message.rows)
+
+    def _push(self, message: m.Push) -> None:
+        tensor = self._rows(message.name, message.rows)
+        _check_values(message.name, message.values, tensor, len(message.rows))
+        with self._lock:
+            kernels.route.copy_rows(message.values.contiguous(), None, tensor, message.rows)
+
+    def _count_nonzero(self, message: m.CountNonzero) -> int:
+        return int(self._rows(message.name, torch.empty(0, dtype=torch.int64)).count_nonzero())
+
+    def _update(self, message: m.Update) -> None:
+        name = message.name
+        rules.check(message.rule, message.options, len(message.states))
+        tensor = self._rows(name, message.rows)
+        _check_values(name, message.grads, tensor, len(message.rows))
+        if not bool(torch.isfinite(message.grads).all()):
+            raise InvalidInput(
+                f"the gradient of {name} holds NaN or infinite values: the loss diverged; lower "
+                "the learning rate, or look at the inputs"
+            )
+        if not 0 <= message.rank < message.num_ranks or message.step < 1:
+            raise InvalidInput(
+                f"expected 0 <= rank < num_ranks and a step from 1; found {message.rank}, "
+                f"{message.num_ranks} and step {message.step}"
+            )
+        states = [self._rows(state, message.rows) for state in message.states]
+        if any((s.shape, s.dtype) != (tensor.shape, tensor.dtype) for s in states):
+            raise InvalidInput(f"{message.states} need the shape and dtype of {name}")
+        if not tensor.is_floating_point():
+            raise InvalidInput(f"{name} holds {tensor.dtype}; gradients are for floating numbers")
+        with self._lock:
+            came = self._waiting.setdefault((name, message.step), {})
+            came[message.rank] = message
+            if len(came) < message.num_ranks:
+                return
+            del self._waiting[name, message.step]
+            given = [(came[rank].rows.long(), came[rank].grads) for rank in sorted(came)]
+            rows, grads = rules.merge(given)
+            rules.apply(
+                *(message.rule, tensor, rows, grads, states, message.options), step=message.step
+            )
+
+    # -------------------------------------------------------------- structure
+    def _etype(self, position: int) -> EdgeType:
+        if not 0 <= position < len(self.etypes):
+            raise InvalidInput(f"edge type {position} of {len(self.etypes)} does not exist")
+        return self.etypes[position]
+
+    def _to_new(self, ntype: str, local: torch.Tensor) -> torch.Tensor:
+        """Type-wise IDs of the whole graph, of local ones: inner nodes first, then halo nodes."""
+        table = self._new_ids.get(ntype)
+        if table is None:
+            nodes, borders = self.part.nodes[ntype], self.part.book.node_ranges[ntype]
+            lo = int(borders[self.part.part_id])
+            dtype = torch_ids_dtype(int(borders[-1]))
+            inner = torch.arange(lo, lo + nodes.num_inner, dtype=dtype)
+            table = torch.cat([inner, nodes.halo.to(dtype)])
+            if nodes.num_inner == int(borders[-1]):
+                table = table[:0]  # one part has all nodes, under the same IDs
+            self._new_ids[ntype] = table
+        return gather.rows(table, local) if len(table) else local
+
+    def _first_edge(self, etype: EdgeType) -> int:
+        return int(self.part.book.edge_ranges[etype][self.part.part_id])
+
+    def _sample(self, message: m.Sample) -> tuple[tuple[torch.Tensor, ...], ...]:
+        count = len(self.etypes)
+        if len(message.fanouts) != count or min(message.fanouts, default=0) < -1:
+            raise InvalidInput(
+                f"expected {count} fanouts of at least −1, one per edge type; found "
+                f"{message.fanouts}"
+            )
+        if len(message.weights) not in (0, count) or not set(message.excluded) <= set(range(count)):
+            raise InvalidInput(
+                f"weights and excluded edges are for {count} edge types; found {message.weights} "
+                f"and edges of types {list(message.excluded)}"
+            )
+        names = {}
+        for ntype, seeds in message.seeds.items():
+            if ntype not in self.part.nodes:
+                raise NotFound(f"no node type {ntype!r}; there are {describe(self.part.nodes)}")
+            _check_rows(seeds, self.part.nodes[ntype].num_inner, f"node type {ntype!r}")
+            names[ntype] = gather.rows(self.part.nodes[ntype].orig_ids, seeds)
+        return tuple(
+            self._sample_type(message, number, names) for number in range(len(self.etypes))
+        )
+
+    def _sample_type(
+        self, message: m.Sample, number: int, names: dict[str, torch.Tensor]
+    ) -> tuple[torch.Tensor, ...]:
+        etype = self.etypes[number]
+        edges = self.part.edges[etype]
+        seeds = message.seeds.get(etype[2])
+        if seeds is None:
+            seeds = names[etype[2]] = torch.empty(0, dtype=torch.int64)
+        excluded = message.excluded.get(number)
+        if excluded is not None:
+            _check_rows(excluded, edges.num_inner, f"edge type {etype}")
+            excluded = torch.unique(excluded.long()) if len(excluded) else None
+        first = self._first_edge(etype)
+        try:
+            ptr, slots, sources = pick(
+                Adjacency(edges.indptr, edges.indices),
+                seeds,
+                message.fanouts[number],
+                fold(message.key, number),
+                message.replace,
+                self._weights(message.weights[number] if message.weights else None, edges),
+                excluded,
+                names[etype[2]],
+            )
+        except BadWeight as error:
+            raise BadWeight(error.edge + first, error.weight) from None
+        if first:
+            slots = slots.to(torch_ids_dtype(int(self.part.book.edge_ranges[etype][-1]))) + first
+        return ptr, slots, self._to_new(etype[0], sources)
+
+    def _weights(self, name: str | None, edges: Any) -> torch.Tensor | None:
+        if name is None:
+            return None
+        weights = self._rows(name, torch.empty(0, dtype=torch.int64))
+        weights = weights.squeeze(-1) if weights.ndim == 2 else weights
+        if weights.shape != (edges.num_inner,):
+            raise InvalidInput(
+                f"weights are one number per edge; {name} has rows of shape "
+                f"{tuple(self.tensors[name].shape[1:])}"
+            )
+        if weights.dtype is torch.uint8:
+            return weights.bool()
+        return weights if weights.dtype in _WEIGHTS else weights.float()
+
+    def _find_edges(self, message: m.FindEdges) -> tuple[torch.Tensor, torch.Tensor]:
+        etype = self._etype(message.etype)
+        edges = self.part.edges[etype]
+        _check_rows(message.rows, edges.num_inner, f"edge type {etype}")
+        rows = message.rows.long()
+        dst = torch.searchsorted(edges.indptr, rows, right=True) - 1
+        ends = (etype[0], gather.rows(edges.indices, rows)), (etype[2], dst)
+        src, dst = (self._to_new(ntype, local).long() for ntype, local in ends)
+        return src, dst
+
+    def _reverse(self, message: m.Reverse) -> torch.Tensor:
+        etype, back = self._etype(message.etype), self._etype(message.reverse_etype)
+        edges, reverse = self.part.edges[etype], self.part.edges[back]
+        _check_rows(message.rows, edges.num_inner, f"edge type {etype}")
+        rows = message.rows.long()
+        wanted = edges.orig_ids[rows].to(reverse.orig_ids.dtype)
+        arrays = reverse.indptr, reverse.orig_ids, edges.indices[rows], wanted
+        if etype[::-2] != back[::2]:
+            found = torch.empty(0, dtype=torch.int64)
+        else:
+            found = torch.from_numpy(kernels.sample.edge_slots(*(a.numpy() for a in arrays)))
+            found = found[found < len(reverse.orig_ids)]
+        missing = wanted[~torch.isin(wanted, reverse.orig_ids[found])]
+        if len(missing):
+            raise InvalidInput(
+                f"edge {int(missing[0])} of type {etype} (its ID before partitioning) has no "
+                f"reverse edge of the same ID and type {back}; exclude by 'reverse_id' or by a "
+                "callable"
+            )
+        inner = found < reverse.num_inner
+        halo = reverse.halo[found[~inner] - reverse.num_inner]
+        return torch.cat([found[inner] + self._first_edge(back), halo])
+
+    def _degrees(self, message: m.Degrees) -> torch.Tensor:
+        etype = self._etype(message.etype)
+        edges = self.part.edges[etype]
+        nodes = self.part.nodes[etype[2 if message.inward else 0]]
+        _check_rows(message.rows, nodes.num_inner, f"edge type {etype}")
+        rows = message.rows.long()
+        if message.inward:
+            return edges.indptr[rows + 1] - edges.indptr[rows]
+        if etype not in self._out_degrees:
+            # The part holds every edge that leaves one of its nodes, wherever it leads.
+            counts = torch.bincount(edges.indices, minlength=nodes.num_inner)
+            self._out_degrees[etype] = counts[: nodes.num_inner]
+        return self._out_degrees[etype][rows]
+
+    def policy_size(self, policy: PartitionPolicy) -> int:
+        """Return how many rows of a policy this part owns."""
+        return self._sizes[policy.policy_str]
+
+
+_ACTS: dict[type, Callable[[Store, Any], Any]] = {
+    m.Describe: Store._describe,
+    m.Create: Store._create,
+    m.Delete: Store._delete,
+    m.Pull: Store._pull,
+    m.Push: Store._push,
+    m.Update: Store._update,
+    m.CountNonzero: Store._count_nonzero,
+    m.Sample: Store._sample,
+    m.FindEdges: Store._find_edges,
+    m.Degrees: Store._degrees,
+    m.Reverse: Store._reverse,
+}
+
+
+def _check_rows(rows: torch.Tensor, bound: int, what: str) -> None:
+    if rows.dtype not in (torch.int64, torch.int32) or rows.ndim != 1:
+        raise InvalidInput(
+            f"{what}: rows are int64 or int32 of one dimension; found {rows.dtype} of shape "
+            f"{tuple(rows.shape)}"
+        )
+    check_ids(rows, bound, f"{what}: row")
+
+
+def _check_values(name: str, values: torch.Tensor, tensor: torch.Tensor, count: int) -> None:
+    shape = (count, *tensor.shape[1:])
+    if values.dtype != tensor.dtype or values.shape != shape:
+        raise InvalidInput(
+            f"{name}: expected values of {tensor.dtype} and shape {tuple(shape)}; found "
+            f"{values.dtype} and {tuple(values.shape)}"
+        )
+
+
+def _check_same(message: m.Create, there: m.Description) -> None:
+    wanted = m.Description(message.row_shape, message.dtype, message.is_gdata)
+    if wanted[:2] != there[:2]:
+        raise InvalidInput(
+            f"a tensor {message.name!r} exists with {there.dtype} rows of shape {there.row_shape}; "
+            f"asked for {wanted.dtype} rows of shape {wanted.row_shape}. Choose another name, or "
+            "let go of the other tensor first"
+        )

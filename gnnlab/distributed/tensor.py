@@ -1,0 +1,356 @@
+"""Tensors whose rows are spread over machines.
+
+The first dimension of a distributed tensor runs over the nodes, or the edges, of one type, and each
+row lies with the machine that owns the node. Reading and writing rows looks as with any tensor; the
+rows come as an ordinary tensor on the CPU.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed APIs", "Distributed Tensor".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.distributed import context
+from gnnlab.distributed.client import Client, Initializer
+from gnnlab.distributed.messages import read_dtype
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.graph.frame import Deferred, as_tensor
+from gnnlab.graph.ids import is_scalar, read_ids
+from gnnlab.partition.book import PartitionPolicy
+
+__all__ = ["DistFrame", "DistTensor"]
+
+
+class DistTensor:
+    """A tensor whose rows are owned as the nodes, or edges, of one type are.
+
+    It belongs to the graph of ``part_policy``, else to the graph that was opened last. A tensor of
+    the same name that is there already is joined when shape and dtype agree, and refused otherwise.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The first number is the number of nodes or edges of a type.
+    dtype : torch.dtype
+    name : str, optional
+        Under which others find the tensor.
+    init_func : callable, optional
+        ``init_func(shape, dtype)`` returns the first values of one part, a tensor of its own;
+        without it rows are zeros.
+    part_policy : PartitionPolicy, optional
+        Whose rows these are. Needed where several types have as many nodes or edges.
+    persistent : bool
+        Keep the rows when the last DistTensor of the name is gone. Needs a name.
+    is_gdata : bool
+        Whether the tensor counts among the features of the graph: ``g.ndata[name]``.
+    attach : bool
+        Accepted for scripts of DGL.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, tempfile, torch
+    >>> folder = tempfile.mkdtemp()
+    >>> g = dgl.graph(([0, 1, 2, 3, 0], [1, 2, 3, 0, 2]))
+    >>> dgl.distributed.partition_graph(g, "ring", 2, folder, part_method="random")
+    ring: ...
+    >>> dgl.distributed.initialize()
+    >>> g = dgl.distributed.DistGraph("ring", part_config=f"{folder}/ring.json")
+    >>> h = dgl.distributed.DistTensor((g.num_nodes(), 2), torch.float32, name="h")
+    >>> h[[3, 0]] = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> h[0], h[2:4]
+    (tensor([[3., 4.]]), tensor([[0., 0.],
+            [1., 2.]]))
+    >>> h
+    DistTensor(name='node~_N~h', shape=(4, 2), dtype=torch.float32, parts=2)
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        name: str | None = None,
+        init_func: Initializer | None = None,
+        part_policy: PartitionPolicy | None = None,
+        persistent: bool = False,
+        is_gdata: bool = True,
+        attach: bool = True,
+    ) -> None:
+        shape = _read_shape(shape)
+        if not isinstance(dtype, torch.dtype):
+            raise InvalidInput(f"dtype must be a torch.dtype; found {dtype!r}")
+        if persistent and name is None:
+            raise InvalidInput("a persistent tensor needs a name, by which it is found again")
+        if name is not None and (not isinstance(name, str) or not name or "~" in name):
+            raise InvalidInput(f"the name of a tensor is text without '~'; found {name!r}")
+        client = context.client_of(part_policy.partition_book if part_policy else None)
+        policy = part_policy or client.policy_for(shape[0])
+        if policy.get_size() != shape[0]:
+            raise InvalidInput(
+                f"{policy.policy_str} has {policy.get_size()} rows; the shape {shape} begins with "
+                f"{shape[0]}"
+            )
+        is_gdata = is_gdata and name is not None
+        full = client.create(policy, name, shape[1:], dtype, init_func, is_gdata)
+        self._bind(client, policy, full)
+        self._lease = client.lease(full, persistent)
+
+    @classmethod
+    def existing(cls, client: Client, policy: PartitionPolicy, name: str) -> DistTensor:
+        """Return the tensor of a full name."""
+        self = object.__new__(cls)
+        self._bind(client, policy, name)
+        return self
+
+    def _bind(self, client: Client, policy: PartitionPolicy, name: str) -> None:
+        there = client.description(name)
+        self._client, self._policy, self._name = client, policy, name
+        self._shape = (policy.get_size(), *there.row_shape)
+        self._dtype = read_dtype(there.dtype)
+        self._lease = client.lease(name)
+
+    # ------------------------------------------------------------- properties
+    @property
+    def name(self) -> str:
+        """The full name: what a row is, and the name; for example "node~_N~feat"."""
+        return self._name
+
+    @property
+    def shape(self) -> torch.Size:
+        """Rows of all parts together, and the shape of a row."""
+        return torch.Size(self._shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """dtype of the elements."""
+        return self._dtype
+
+    @property
+    def part_policy(self) -> PartitionPolicy:
+        """Who owns which rows."""
+        return self._policy
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def __repr__(self) -> str:
+        return (
+            f"DistTensor(name={self._name!r}, shape={self._shape}, dtype={self._dtype}, "
+            f"parts={self._client.transport.num_parts})"
+        )
+
+    # ------------------------------------------------------------------- rows
+    def __getitem__(self, index: Any) -> torch.Tensor:
+        """Read rows.
+
+        Parameters
+        ----------
+        index : int, slice, list, numpy.ndarray or torch.Tensor
+            IDs, or a mask over all rows.
+
+        Returns
+        -------
+        torch.Tensor
+            Shape (number of IDs, …), also for a single ID.
+        """
+        return self._client.pull(self._policy, self._name, self._read_index(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write rows: a value for each ID, or one for all. Where IDs repeat, the last stays.
+
+        Tensors and arrays must have the dtype of this tensor; numbers and lists are converted.
+        """
+        ids = self._read_index(index)
+        shape = (len(ids), *self._shape[1:])
+        if isinstance(value, DistTensor):
+            value = value[:]
+        if isinstance(value, torch.Tensor | np.ndarray):
+            value = as_tensor(value)
+        else:
+            value = torch.as_tensor(value)
+            if self._dtype.is_floating_point or not value.is_floating_point():
+                value = value.to(self._dtype)
+        if value.dtype != self._dtype:
+            raise InvalidInput(
+                f"{self._name} holds {self._dtype}; found values of {value.dtype}. Convert them "
+                f"with .to({self._dtype})"
+            )
+        try:
+            value = value.detach().cpu().expand(shape)
+        except RuntimeError:
+            raise InvalidInput(
+                f"{len(ids)} rows of {self._name} need values of shape {shape}; found "
+                f"{tuple(value.shape)}"
+            ) from None
+        self._client.push(self._policy, self._name, ids, value)
+
+    def _read_index(self, index: Any) -> torch.Tensor:
+        size = self._shape[0]
+        if isinstance(index, torch.Tensor) and index.ndim == 1 and index.dtype is torch.int64:
+            return index.cpu()  # the usual case; the client checks the range
+        if isinstance(index, DistTensor):
+            index = index[:]
+        if index is Ellipsis:
+            index = slice(None)
+        if isinstance(index, slice):
+            rows = range(*index.indices(size))
+            return torch.arange(*(rows.start, rows.stop, rows.step) if rows else (0,))
+        if isinstance(index, tuple) or index is None:
+            raise InvalidInput(
+                f"a DistTensor is indexed by rows alone; found {index!r}. Read rows first, then "
+                "index them: tensor[ids][:, 0]"
+            )
+        if is_scalar(index) and not isinstance(index, bool) and not 0 <= int(index) < size:
+            raise OutOfRange(f"row {int(index)} of {self._name} does not exist: 0 to {size - 1} do")
+        return read_ids(index, size, "row", torch.device("cpu"), check=False)
+
+    def count_nonzero(self) -> int:
+        """Count the elements that are not zero."""
+        return self._client.count_nonzero(self._name)
+
+    def __or__(self, other: DistTensor) -> DistTensor:
+        """Return a new tensor: where one of two masks holds."""
+        if not isinstance(other, DistTensor):
+            return NotImplemented
+        if (other.shape, other.part_policy) != (self.shape, self.part_policy):
+            raise InvalidInput(f"cannot join {self!r} and {other!r}: they differ in rows")
+        found = DistTensor(self._shape, self._dtype, part_policy=self._policy)
+        for lo, hi in zip(self._policy.ranges, self._policy.ranges[1:], strict=False):
+            rows = slice(int(lo), int(hi))
+            found[rows] = self[rows] | other[rows]
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (*self._client.source, self._policy.policy_str, self._name)
+
+
+def _reopen(graph_name: str, part_config: str, policy_str: str, name: str) -> DistTensor:
+    client = context.reopen_client(graph_name, part_config)
+    return DistTensor.existing(client, PartitionPolicy(policy_str, client.book), name)
+
+
+def _reopen_frame(
+    graph_name: str, part_config: str, policy_str: str, given: dict[str, DistTensor]
+) -> DistFrame:
+    client = context.reopen_client(graph_name, part_config)
+    frame = DistFrame(client, PartitionPolicy(policy_str, client.book))
+    frame._given.update(given)
+    return frame
+
+
+def _read_shape(shape: Any) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(size) for size in shape)
+    except TypeError:
+        sizes = ()
+    if not sizes or min(sizes) < 0:
+        raise InvalidInput(
+            f"shape is a tuple of sizes, the first of them a number of nodes or edges; found "
+            f"{shape!r}"
+        )
+    return sizes
+
+
+class DistFrame(MutableMapping[str, DistTensor]):
+    """The features of the nodes, or edges, of one type: name → DistTensor.
+
+    It stands where an ordinary graph has a :class:`~gnnlab.graph.frame.Frame`, so that a loader can
+    let features follow into a mini-batch.
+
+    Parameters
+    ----------
+    client : Client
+    policy : PartitionPolicy
+    """
+
+    device = torch.device("cpu")
+
+    def __init__(self, client: Client, policy: PartitionPolicy) -> None:
+        self.client, self.policy = client, policy
+        self.num_rows = policy.get_size()
+        self.what = "node" if policy.is_node else "edge"
+        self._given: dict[str, DistTensor] = {}
+
+    def __getitem__(self, name: str) -> DistTensor:
+        if name in self._given:
+            return self._given[name]
+        if name not in self.client.names(self.policy.policy_str):
+            raise NotFound(
+                f"no {self.what} feature {name!r} of {self.policy.policy_str}; the features are: "
+                + (", ".join(map(repr, self)) or "none")
+            )
+        return DistTensor.existing(self.client, self.policy, self.policy.get_data_name(name))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if not isinstance(value, DistTensor):
+            value = self._spread(name, as_tensor(value))
+        if value.part_policy != self.policy:
+            raise InvalidInput(
+                f"the rows of {value!r} are not those of {self.policy.policy_str}, where {name!r} "
+                "is to stand"
+            )
+        self._given[name] = value
+
+    def _spread(self, name: str, values: torch.Tensor) -> DistTensor:
+        """Make a tensor of ordinary rows, one for each ID, in the place of one of that name."""
+        if values.ndim == 0 or len(values) != self.num_rows:
+            raise InvalidInput(
+                f"{self.what} feature {name!r} has shape {tuple(values.shape)}; expected "
+                f"{self.num_rows} rows, one for each {self.what}"
+            )
+        self.client.delete(self.policy.get_data_name(name))
+        return DistTensor(values.shape, values.dtype, name, values, self.policy, persistent=True)
+
+    def __delitem__(self, name: str) -> None:
+        tensor = self[name]
+        self._given.pop(name, None)
+        if tensor.name == self.policy.get_data_name(name):
+            self.client.delete(tensor.name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self.client.names(self.policy.policy_str), *self._given)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._given or name in self.client.names(self.policy.policy_str)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        source, given = self.client.source, dict(self._given)
+        return _reopen_frame, (*source, self.policy.policy_str, given)
+
+    def gather(self, name: str, index: torch.Tensor) -> torch.Tensor:
+        """Return some rows of a feature."""
+        return self.client.pull(self.policy, self[name].name, index)
+
+    def rows(self, index: torch.Tensor | Deferred) -> dict[str, Deferred]:
+        """Return columns that read the rows ``index`` when they are first asked for."""
+        return {name: Deferred(partial(_read, tensor, index)) for name, tensor in self.items()}
+
+    def scheme(self) -> str:
+        """Describe shape (of one row) and dtype of each feature, as a graph's ``repr`` does."""
+        columns = (
+            f"{name!r}: Scheme(shape={tuple(tensor.shape[1:])}, dtype={tensor.dtype})"
+            for name, tensor in self.items()
+        )
+        return "{" + ", ".join(columns) + "}"
+
+
+def _read(tensor: DistTensor, index: torch.Tensor | Deferred) -> torch.Tensor:
+    return tensor[index() if isinstance(index, Deferred) else index]

@@ -1,0 +1,330 @@
+"""Messages as bytes: what crosses a network, and all that is accepted from it.
+
+A message is a header and one frame of raw bytes for each tensor in it. The header, in msgpack,
+holds numbers, strings and, for each tensor, which frame, which dtype and which shape. Whatever
+comes in is compared with the types that the message's class states; frames must have exactly the
+bytes that their shapes call for. There is no pickle, so bytes never become code: what does not fit
+is a :class:`BadFrame`, and nothing has happened.
+
+References
+----------
+msgpack specification, https://msgpack.org. ZeroMQ guide, chapter 2, "Multipart Messages".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+
+from gnnlab import errors
+from gnnlab.distributed import messages as m
+from gnnlab.errors import GNNLabError, InvalidInput
+
+__all__ = [
+    "READS",
+    "BadFrame",
+    "Bye",
+    "Hello",
+    "Meet",
+    "Release",
+    "Request",
+    "Share",
+    "Statistics",
+    "Traffic",
+    "Welcome",
+    "decode_reply",
+    "decode_request",
+    "encode_error",
+    "encode_reply",
+    "encode_request",
+]
+
+VERSION = 1
+MAX_HEADER = 1 << 20  # bytes
+MAX_FRAME = 1 << 32
+MAX_FRAMES = 1024
+_MAX_DIMENSIONS = 16
+
+
+class BadFrame(InvalidInput):
+    """Bytes that are no message of this version."""
+
+
+# ------------------------------------------------- what servers answer beside what stores do
+@dataclass(frozen=True, eq=False)
+class Hello:
+    """Ask a server who it is. Reply: :class:`Welcome`."""
+
+
+class Welcome(NamedTuple):
+    """Which job, machine and graph a server serves; ``digest`` is that of the JSON file."""
+
+    job: str
+    server: int
+    graph_name: str
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class Meet:
+    """Wait for all ranks at a place. Reply: the words of all ranks, in their order."""
+
+    place: str
+    rank: int
+    num_ranks: int
+    words: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """Copy a feature of the part to where all processes of the machine see writes to it."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Say that a rank needs a tensor no more; it goes when all ranks have said so."""
+
+    name: str
+    rank: int
+    num_ranks: int
+
+
+@dataclass(frozen=True, eq=False)
+class Bye:
+    """Say that a rank is done with the job."""
+
+    rank: int
+    num_ranks: int
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Ask what a server has done. Reply: kind of message → :class:`Traffic`."""
+
+
+class Traffic(NamedTuple):
+    """How many messages of a kind, their bytes in and out, and the seconds spent on them."""
+
+    number: int
+    bytes_in: int
+    bytes_out: int
+    seconds: float
+
+
+Names = dict[str, m.Description]
+Row = torch.Tensor
+_REPLIES: dict[type, Any] = {
+    m.Describe: Names,
+    m.Create: bool,
+    m.Delete: bool,
+    m.Pull: Row,
+    m.Push: None,
+    m.Update: None,
+    m.Sample: tuple[tuple[Row, Row, Row], ...],
+    m.FindEdges: tuple[Row, Row],
+    m.Degrees: Row,
+    m.Reverse: Row,
+    m.CountNonzero: int,
+    Hello: Welcome,
+    Meet: tuple[str, ...],
+    Share: None,
+    Release: None,
+    Bye: None,
+    Statistics: dict[str, Traffic],
+}
+READS = (m.CountNonzero, m.Degrees, m.Describe, m.FindEdges, m.Pull, m.Reverse, m.Sample)
+_KINDS = {kind.__name__: kind for kind in _REPLIES}
+_ERRORS = [errors.NotFound, errors.OutOfRange, errors.PartitionError, InvalidInput, GNNLabError]
+
+
+class _Head(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """The header: ``kind`` is a class of messages, or "ok", or a class of errors."""
+
+    version: int
+    kind: str
+    number: int
+    body: msgspec.Raw
+
+
+class Request(NamedTuple):
+    """A message with its number, by which the reply is recognised."""
+
+    number: int
+    message: Any
+
+
+# ---------------------------------------------------------------------------- encoding
+def encode_request(number: int, message: Any) -> list[Any]:
+    """Turn a message into frames.
+
+    Parameters
+    ----------
+    number : int
+        The reply will carry it.
+    message : object
+        Of a class of :mod:`gnnlab.distributed.messages` or of this module.
+
+    Returns
+    -------
+    list of bytes-like
+        The header, then a frame for each tensor; frames view the tensors' memory.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.distributed import wire
+    >>> from gnnlab.distributed.messages import Pull
+    >>> frames = wire.encode_request(7, Pull("node~_N~feat", torch.tensor([3, 1])))
+    >>> [len(memoryview(frame)) for frame in frames]
+    [42, 16]
+    >>> wire.decode_request(frames).message.rows
+    tensor([3, 1])
+    """
+    return _encode(type(message).__name__, number, message)
+
+
+def encode_reply(number: int, reply: Any) -> list[Any]:
+    """Turn the reply to the request of a number into frames."""
+    return _encode("ok", number, reply)
+
+
+def encode_error(number: int, error: BaseException) -> list[Any]:
+    """Turn an error into a frame: the class of gnnlab's that it belongs to, and its text."""
+    kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
+    text = str(error) if kind else f"{type(error).__name__}: {error}"
+    return _encode((kind or GNNLabError).__name__, number, text)
+
+
+def _encode(kind: str, number: int, body: Any) -> list[Any]:
+    frames: list[Any] = [b""]
+
+    def describe(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            raise InvalidInput(f"{type(value).__name__} does not cross the wire: {value!r}")
+        value = value.detach().cpu().contiguous()
+        # A tensor of one element counts as contiguous with any stride; viewing bytes needs 1.
+        flat = value.as_strided((value.numel(),), (1,))
+        frames.append(flat.view(torch.uint8).numpy().data)
+        return len(frames) - 1, m.dtype_name(value.dtype), tuple(value.shape)
+
+    encoder = msgspec.msgpack.Encoder(enc_hook=describe)
+    head = _Head(VERSION, kind, number, msgspec.Raw(encoder.encode(body)))
+    frames[0] = encoder.encode(head)
+    return frames
+
+
+# ---------------------------------------------------------------------------- decoding
+def decode_request(frames: Sequence[Any]) -> Request:
+    """Turn frames into a message.
+
+    Parameters
+    ----------
+    frames : sequence of bytes-like
+        Where they are writable, tensors view their memory; they are copied otherwise.
+
+    Raises
+    ------
+    BadFrame
+        The frames are no request.
+    """
+    head = _read_head(frames)
+    if head.kind not in _KINDS:
+        raise BadFrame(f"there are no messages of kind {head.kind[:40]!r}")
+    return Request(head.number, _read_body(head, _KINDS[head.kind], frames))
+
+
+def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, Any]:
+    """Turn frames into the number of a request and its reply.
+
+    Parameters
+    ----------
+    frames : sequence of bytes-like
+    kinds : dict
+        Number → class of the message that was sent. A reply to any other is dropped: (-1, None).
+
+    Returns
+    -------
+    number : int
+    reply : object
+        An exception, not raised, when the server refused.
+
+    Raises
+    ------
+    BadFrame
+        The frames are no reply to these requests.
+    """
+    head = _read_head(frames)
+    if head.number not in kinds:
+        return -1, None
+    if head.kind == "ok":
+        return head.number, _read_body(head, _REPLIES[kinds[head.number]], frames)
+    error = next((kind for kind in _ERRORS if kind.__name__ == head.kind), None)
+    if error is None:
+        raise BadFrame(f"there are no replies of kind {head.kind[:40]!r}")
+    return head.number, error(_read_body(head, str, frames))
+
+
+def _read_head(frames: Sequence[Any]) -> _Head:
+    if not 1 <= len(frames) <= MAX_FRAMES or _size(frames[0]) > MAX_HEADER:
+        raise BadFrame(f"a header of at most {MAX_HEADER} bytes and {MAX_FRAMES - 1} frames fit")
+    try:
+        head = msgspec.msgpack.decode(_bytes(frames[0]), type=_Head)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BadFrame(f"not a header: {error}") from None
+    if head.version != VERSION:
+        raise BadFrame(f"the peer speaks version {head.version}, this gnnlab {VERSION}")
+    return head
+
+
+def _read_body(head: _Head, kind: Any, frames: Sequence[Any]) -> Any:
+    used = set()
+
+    def tensor(expected: type, value: Any) -> torch.Tensor:
+        if expected is not torch.Tensor:
+            raise BadFrame(f"{expected} does not cross the wire")
+        index, name, shape = msgspec.convert(value, tuple[int, str, tuple[int, ...]])
+        if not 1 <= index < len(frames) or index in used:
+            raise BadFrame(f"frame {index} is not there, or used twice")
+        used.add(index)
+        return _read_tensor(frames[index], name, shape)
+
+    try:
+        body = msgspec.msgpack.decode(head.body, type=kind, dec_hook=tensor)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BadFrame(f"not a {head.kind}: {error}") from None
+    if len(used) != len(frames) - 1:
+        raise BadFrame(f"{len(frames) - 1} frames came; the header speaks of {len(used)}")
+    return body
+
+
+def _read_tensor(frame: Any, name: str, shape: tuple[int, ...]) -> torch.Tensor:
+    dtype = m.read_dtype(name[:20])
+    if len(shape) > _MAX_DIMENSIONS or any(not 0 <= size <= MAX_FRAME for size in shape):
+        raise BadFrame(f"no tensor has the shape {str(shape)[:80]}")
+    expected = math.prod(shape) * dtype.itemsize
+    if _size(frame) != expected:
+        raise BadFrame(f"{name} of shape {shape} has {expected} bytes; {_size(frame)} came")
+    if expected == 0:
+        return torch.empty(shape, dtype=dtype)
+    view = memoryview(getattr(frame, "buffer", frame))
+    raw = torch.frombuffer(bytearray(view) if view.readonly else view, dtype=torch.uint8)
+    if raw.data_ptr() % dtype.itemsize:
+        raw = raw.clone()  # ZeroMQ packs small frames one behind the other
+    if dtype is torch.bool and bool((raw > 1).any()):
+        raise BadFrame("a truth value is 0 or 1")
+    return raw.view(dtype).view(shape)
+
+
+def _size(frame: Any) -> int:
+    return len(memoryview(getattr(frame, "buffer", frame)))
+
+
+def _bytes(frame: Any) -> Any:
+    return getattr(frame, "buffer", frame)

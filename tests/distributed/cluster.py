@@ -1,0 +1,100 @@
+"""Jobs of real processes on loopback addresses, as a launcher would start them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from tests.helpers import free_port, run_processes
+
+
+def make_keys() -> dict[str, str]:
+    """CURVE keys of a job, as GNNLAB_KEYS holds them."""
+    (server, server_secret), (client, client_secret) = (zmq.curve_keypair() for _ in range(2))
+    pairs = {
+        "server_public": server,
+        "server_secret": server_secret,
+        "client_public": client,
+        "client_secret": client_secret,
+    }
+    return {name: key.decode() for name, key in pairs.items()}
+
+
+def environments(
+    part_config: Path,
+    machines: int = 2,
+    servers: int = 1,
+    trainers: int = 1,
+    samplers: int = 0,
+    security: str = "none",
+    timeout: float = 60,
+    **env: str,
+) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """Environments of all servers and of all trainers of a job."""
+    addresses = [[f"127.0.0.{2 + i}", port] for i in range(machines) for port in _ports(servers)]
+    keys = make_keys()
+    common = {
+        "OMP_NUM_THREADS": "1",
+        "DGL_DIST_MODE": "distributed",
+        "DGL_NUM_SERVER": str(servers),
+        "DGL_NUM_SAMPLER": str(samplers),
+        "DGL_CONF_PATH": str(part_config),
+        "GNNLAB_SERVERS": json.dumps(addresses),
+        "GNNLAB_NUM_TRAINERS": str(trainers),
+        "GNNLAB_JOB": uuid.uuid4().hex[:12],
+        "GNNLAB_SECURITY": security,
+        "GNNLAB_TIMEOUT": str(timeout),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        **env,
+    }
+    if security == "curve":
+        common["GNNLAB_KEYS"] = json.dumps(keys)
+
+    def with_machine(role: str, machine: int, **more: int) -> dict[str, str]:
+        own = {"DGL_ROLE": role, "GNNLAB_MACHINE": str(machine)}
+        return common | own | {name: str(value) for name, value in more.items()}
+
+    total = machines * trainers
+    return (
+        [with_machine("server", s // servers, DGL_SERVER_ID=s) for s in range(len(addresses))],
+        [
+            with_machine("client", r // trainers, RANK=r, LOCAL_RANK=r % trainers, WORLD_SIZE=total)
+            for r in range(total)
+        ],
+    )
+
+
+def run_job(
+    source: str | Path,
+    part_config: Path,
+    deadline: float = 110,
+    args: Sequence[str] = (),
+    **job: Any,
+) -> list[str]:
+    """Run a script as a job to its end; return what each trainer printed."""
+    servers, trainers = environments(part_config, **job)
+    return run_processes(source, servers + trainers, args, deadline)[len(servers) :]
+
+
+def _ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def outputs(lines: str) -> Mapping[str, Any]:
+    """What a trainer printed as its last line, in JSON."""
+    return json.loads(lines.splitlines()[-1])

@@ -1,0 +1,88 @@
+"""Graphs cut into parts, with the way back to the IDs of the whole graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import gnnlab as dgl
+from gnnlab.distributed import DistGraph, initialize, partition_graph
+
+FOLLOWS, PLAYS, MAKES = ("user", "follows", "user"), ("user", "plays", "game"), ("dev", "m", "game")
+
+
+@dataclass
+class Cut:
+    """A graph, the same graph in parts, and for each type: new ID → original ID."""
+
+    whole: dgl.Graph
+    parts: DistGraph
+    nodes: dict[str, torch.Tensor]
+    edges: dict[Any, torch.Tensor]
+
+    def new(self, ids: Any, ntype: str = "_N") -> torch.Tensor:
+        """New IDs of original nodes."""
+        return _inverse(self.nodes[ntype])[torch.as_tensor(ids)]
+
+    def new_edges(self, ids: Any, etype: Any = ("_N", "_E", "_N")) -> torch.Tensor:
+        """New IDs of original edges."""
+        return _inverse(self.edges[etype])[torch.as_tensor(ids)]
+
+
+def _inverse(order: torch.Tensor) -> torch.Tensor:
+    found = torch.empty_like(order)
+    found[order] = torch.arange(len(order))
+    return found
+
+
+def cut(g: dgl.Graph, num_parts: int, folder: Path, name: str = "g", how: Any = None) -> Cut:
+    """Partition a graph, at random unless said otherwise, and open it."""
+
+    def assign(g: dgl.Graph, k: int) -> torch.Tensor:
+        return torch.randint(k, (g.num_nodes(),), generator=torch.Generator().manual_seed(7))
+
+    maps = partition_graph(
+        g, name, num_parts, folder, part_method=how or assign, return_mapping=True
+    )
+    nodes, edges = (m if isinstance(m, dict) else None for m in maps)
+    initialize()
+    return Cut(
+        g,
+        DistGraph(name, part_config=folder / f"{name}.json"),
+        nodes or {"_N": maps[0]},
+        edges or {("_N", "_E", "_N"): maps[1]},
+    )
+
+
+def plain() -> dgl.Graph:
+    """200 nodes; node 0 has 300 in-edges, nodes 190 to 199 have none, edges may be doubled."""
+    generator = torch.Generator().manual_seed(1)
+    src = torch.randint(200, (2300,), generator=generator)
+    dst = torch.randint(190, (2300,), generator=generator)
+    dst[torch.randperm(2300, generator=generator)[:300]] = 0
+    g = dgl.graph((src, dst), num_nodes=200)
+    g.ndata["x"] = torch.arange(200 * 3.0).reshape(200, 3)
+    g.edata["w"] = torch.rand(2300, generator=generator)
+    g.edata["w"][::5] = 0
+    g.edata["m"] = g.edata["w"] > 0.5
+    return g
+
+
+def typed() -> dgl.Graph:
+    """60 users, 25 games, 7 devs; one relation inside a type, two that end at games."""
+    generator = torch.Generator().manual_seed(2)
+
+    def edges(num_src: int, num_dst: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return tuple(torch.randint(n, (count,), generator=generator) for n in (num_src, num_dst))
+
+    g = dgl.heterograph(
+        {FOLLOWS: edges(60, 60, 400), PLAYS: edges(60, 25, 300), MAKES: edges(7, 25, 40)},
+        {"user": 60, "game": 25, "dev": 7},
+    )
+    g.nodes["user"].data["x"] = torch.arange(60.0)
+    g.nodes["game"].data["x"] = torch.arange(25.0)
+    g.edges[PLAYS].data["w"] = torch.rand(300, generator=generator)
+    return g

@@ -1,0 +1,86 @@
+"""initialize: its forms, what it sets, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import gnnlab as dgl
+from gnnlab.errors import GNNLabError
+from tests.helpers import run_script
+
+GROUP = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in (*GROUP, "DGL_DIST_MODE"):
+        monkeypatch.setenv(name, "")  # restored afterwards
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [
+        ((), {}),
+        (("no_such_file.txt",), {}),
+        (("ip_config.txt", 2, 4), {}),
+        (("ip_config.txt", 1), {"num_workers": 4}),
+        ((), {"ip_config": "ip_config.txt", "net_type": "socket"}),
+        (("ip_config.txt", 500 * 1024**2, "socket", 1), {}),
+        (("ip_config.txt",), {"use_graphbolt": False, "num_worker_threads": 2}),
+    ],
+)
+def test_forms_of_the_guide(args, options):
+    assert dgl.distributed.initialize(*args, **options) is None
+
+
+def test_what_is_set_already_stays(monkeypatch):
+    monkeypatch.setenv("MASTER_PORT", "12345")
+    dgl.distributed.initialize()
+    assert os.environ["MASTER_PORT"] == "12345" and os.environ["WORLD_SIZE"] == "1"
+
+
+def test_standalone_mode_is_one_process(monkeypatch):
+    monkeypatch.setenv("DGL_DIST_MODE", "standalone")
+    dgl.distributed.initialize("ip_config.txt")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(GNNLabError, match="standalone mode is one process, but WORLD_SIZE is 2"):
+        dgl.distributed.initialize("ip_config.txt")
+
+
+def test_a_group_of_one_again_and_again():
+    """The first lines of every script of the guide, run as a notebook cell is: twice."""
+    printed = run_script(
+        """
+        import os, torch
+        import gnnlab as dgl
+        for _ in range(2):
+            dgl.distributed.initialize("ip_config.txt")
+            torch.distributed.init_process_group(backend="gloo")
+            model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+            model(torch.ones(3, 2)).sum().backward()
+            print(torch.distributed.get_world_size(), model.module.bias.grad.item())
+            del model  # it holds the group
+        torch.distributed.destroy_process_group()
+        """
+    )
+    assert printed.split() == ["1", "3.0"] * 2
+
+
+def test_leaving(tmp_path):
+    """A graph that was left says so; leaving twice does no harm, and one can come back."""
+    ring = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+    dgl.distributed.partition_graph(ring, "ring", 2, tmp_path, part_method="random")
+    config = tmp_path / "ring.json"
+    dgl.distributed.initialize()
+    left = dgl.distributed.DistGraph("ring", part_config=config)
+    dgl.distributed.exit_client()
+    dgl.distributed.exit_client()
+    with pytest.raises(GNNLabError, match=r"closed by exit_client\(\); open it again"):
+        left.in_degrees([0])
+    dgl.distributed.initialize()
+    again = dgl.distributed.DistGraph("ring", part_config=config)
+    assert again.in_degrees([0]).tolist() == [1]
+    dgl.distributed.exit_client()

@@ -1,0 +1,155 @@
+"""DistDataLoader: mini-batches that a function of the user's makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab import random
+from gnnlab.distributed import DistDataLoader
+from gnnlab.errors import InvalidInput
+from tests.distributed import cut as cuts
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind"),
+    [
+        (torch.arange(10, 20), torch.Tensor),
+        (np.arange(10, 20), np.ndarray),
+        (list(range(10, 20)), list),
+        (range(10, 20), list),
+        ([("user", i) for i in range(10)], list),
+    ],
+)
+def test_batches_have_the_form_of_the_data_set(dataset: Any, kind: type) -> None:
+    batches = list(DistDataLoader(dataset, 4))
+    assert all(isinstance(batch, kind) for batch in batches)
+    assert [len(batch) for batch in batches] == [4, 4, 2]
+    assert [item for batch in batches for item in batch] == list(dataset)
+
+
+def test_in_order_without_shuffling_and_the_last_batch() -> None:
+    loader = DistDataLoader(dataset=np.arange(5), batch_size=2, drop_last=True)
+    assert len(loader) == 2
+    assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3]]
+    assert len(DistDataLoader(np.arange(5), 2)) == 3
+    assert list(DistDataLoader(np.arange(0), 2)) == []
+    assert [b.tolist() for b in DistDataLoader(np.arange(3), 100)] == [[0, 1, 2]]
+
+
+def test_each_epoch_has_all_items_in_another_order() -> None:
+    loader = DistDataLoader(torch.arange(50), 7, shuffle=True)
+    epochs = [torch.cat(list(loader)).tolist() for _ in range(4)]
+    assert all(sorted(epoch) == list(range(50)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 4
+
+
+def test_an_epoch_that_was_left_early_does_not_disturb_the_next() -> None:
+    loader = DistDataLoader(torch.arange(10), 2, seed=1)
+    for _ in loader:
+        break
+    assert [batch.tolist() for batch in loader] == [[2 * i, 2 * i + 1] for i in range(5)]
+
+
+def draw(ids: Any) -> tuple[list[int], int, list[int]]:
+    """A collate function that uses randomness of the library and of torch."""
+    return (
+        list(ids),
+        random.next_key(),
+        torch.randint(99, (3,), generator=random.generator()).tolist(),
+    )
+
+
+def test_randomness_is_named_by_seed_epoch_and_batch() -> None:
+    options: dict[str, Any] = {"batch_size": 4, "shuffle": True, "collate_fn": draw}
+    first, second = (DistDataLoader(np.arange(10), seed=3, **options) for _ in range(2))
+    epochs = [list(first), list(first)]
+    assert epochs[0] != epochs[1]
+    random.next_key()  # what others draw in between does not matter
+    assert [list(second), list(second)] == epochs
+    again = DistDataLoader(np.arange(10), seed=3, **options)
+    again.set_epoch(1)
+    assert list(again) == epochs[1]
+    other = DistDataLoader(np.arange(10), seed=4, **options)
+    assert list(other) != epochs[0]
+
+
+def test_the_seed_of_the_library_decides_when_no_other_is_given() -> None:
+    epochs = []
+    for _ in range(2):
+        dgl.seed(11)
+        loader = DistDataLoader(np.arange(10), 4, shuffle=True, collate_fn=draw)
+        epochs.append([list(loader), list(loader)])
+    assert epochs[0] == epochs[1]
+    assert epochs[0][0] != epochs[0][1]
+
+
+def test_it_goes_on_in_the_middle_of_an_epoch() -> None:
+    def loader() -> DistDataLoader:
+        return DistDataLoader(np.arange(20), 3, shuffle=True, collate_fn=draw)
+
+    first = loader()
+    batches = iter(first)
+    next(batches), next(batches)
+    state = first.state_dict()
+    rest = list(batches)
+    second = loader()
+    second.load_state_dict(state)
+    assert list(second) == rest
+
+
+def test_sampling_in_the_function_equals_sampling_the_whole_graph(tmp_path) -> None:
+    """Each node draws by its original ID, so blocks made by hand are those of the whole graph."""
+    c = cuts.cut(cuts.plain(), 3, tmp_path)
+
+    def blocks_of(g: Any) -> Any:
+        def collate(seeds: Sequence[int]) -> list[dgl.Block]:
+            ids = torch.as_tensor(np.asarray(seeds))
+            blocks: list[dgl.Block] = []
+            for fanout in (3, 5):
+                frontier = dgl.sampling.sample_neighbors(g, ids, fanout)
+                block = dgl.to_block(frontier, ids)
+                ids = block.srcdata[dgl.NID]
+                blocks.insert(0, block)
+            return blocks
+
+        return collate
+
+    options: dict[str, Any] = {"batch_size": 64, "shuffle": True, "seed": 0}
+    whole = DistDataLoader(np.arange(200), collate_fn=blocks_of(c.whole), **options)
+    parts = DistDataLoader(c.new(range(200)).numpy(), collate_fn=blocks_of(c.parts), **options)
+    for expected, found in zip(whole, parts, strict=True):
+        for one, other in zip(expected, found, strict=True):
+            assert torch.equal(one.srcdata[dgl.NID], c.nodes["_N"][other.srcdata[dgl.NID]])
+            assert all(torch.equal(*ends) for ends in zip(one.edges(), other.edges(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((7, 2), {}, "dataset needs a length and an index.*found int"),
+        ((iter([1]), 2), {}, "found list_iterator"),
+        (([1, 2], 0), {}, "batch_size must be a number, 1 or more; found 0"),
+        (([1, 2], 1.5), {}, "found 1.5"),
+        (([1, 2], True), {}, "found True"),
+        (([1, 2], "2"), {}, "found '2'"),
+        (([1, 2], 2), {"queue_size": 0}, "queue_size must be a number, 1 or more; found 0"),
+        (([1, 2], 2), {"collate_fn": "sample"}, "collate_fn must be a function.*'sample'"),
+    ],
+)
+def test_bad_input_is_refused(args: Any, kwargs: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        DistDataLoader(*args, **kwargs)
+
+
+def test_a_failing_function_is_heard() -> None:
+    def collate(ids: Any) -> Any:
+        raise RuntimeError("no neighbors today")
+
+    with pytest.raises(RuntimeError, match="no neighbors today"):
+        list(DistDataLoader([1, 2], 1, collate_fn=collate))

@@ -1,0 +1,404 @@
+"""Embeddings in parts learn what ``torch.nn.Embedding`` learns.
+
+Both get the same original node IDs, repeated ones included, and the same gradients.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.distributed import DistEmbedding, SparseAdagrad, SparseAdam
+from gnnlab.errors import InvalidInput, OutOfRange
+from tests.distributed import cut as cuts
+from tests.distributed.cut import Cut
+
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+N, D = 200, 6
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def parted(request, tmp_path_factory) -> Cut:
+    return cuts.cut(cuts.plain(), request.param, tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture
+def two(tmp_path) -> Cut:
+    return cuts.cut(cuts.plain(), 2, tmp_path)
+
+
+def twin(c: Cut, dtype: torch.dtype = torch.float32) -> tuple[DistEmbedding, torch.nn.Embedding]:
+    """The same random rows in parts and in one piece."""
+    whole = torch.nn.Embedding(N, D, sparse=True, dtype=dtype)
+    emb = DistEmbedding(N, D, part_policy=c.parts.get_node_partition_policy("_N"))
+    emb.weight[:] = whole.weight.detach()[c.nodes["_N"]]
+    return emb, whole
+
+
+OPTIMIZERS = {
+    "adagrad": (
+        lambda emb: SparseAdagrad([emb], lr=0.2),
+        lambda whole: torch.optim.Adagrad(whole.parameters(), lr=0.2),
+    ),
+    "adam": (
+        lambda emb: SparseAdam([emb], lr=0.2, betas=(0.7, 0.95)),
+        lambda whole: torch.optim.SparseAdam(list(whole.parameters()), lr=0.2, betas=(0.7, 0.95)),
+    ),
+}
+BOTH = pytest.mark.parametrize("kind", OPTIMIZERS)
+
+
+# --------------------------------------------------------------------------- equal to torch
+@BOTH
+@pytest.mark.parametrize("num_steps", [1, 6])
+def test_steps_equal_torch(parted: Cut, kind: str, num_steps: int) -> None:
+    emb, whole = twin(parted)
+    ours, theirs = (make(x) for make, x in zip(OPTIMIZERS[kind], (emb, whole), strict=True))
+    generator = torch.Generator().manual_seed(3)
+    for step in range(num_steps):
+        ids = torch.randint(N if step % 2 else 20, (50,), generator=generator)  # repeated ones, too
+        slopes = torch.randn(50, D, generator=generator)
+        losses = []
+        for rows in (emb(parted.new(ids)), whole(ids)):
+            losses.append((rows * slopes).sum() + (rows[:25] * rows[25:]).sum())
+        for optimizer, loss in zip((ours, theirs), losses, strict=True):
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    found = emb.weight[parted.new(range(N))]
+    torch.testing.assert_close(found, whole.weight.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_double_precision(two: Cut) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        emb, whole = twin(two, torch.float64)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    ours, theirs = (make(x) for make, x in zip(OPTIMIZERS["adam"], (emb, whole), strict=True))
+    for rows in (emb(two.new([3, 5, 3])), whole(torch.tensor([3, 5, 3]))):
+        (rows.cumsum(0) ** 2).sum().backward()
+    ours.step(), theirs.step()
+    torch.testing.assert_close(emb.weight[two.new(range(N))], whole.weight.detach())
+
+
+@BOTH
+def test_only_rows_that_were_looked_up_move(parted: Cut, kind: str) -> None:
+    emb, _ = twin(parted)
+    optimizer = OPTIMIZERS[kind][0](emb)
+    before = emb.weight[:]
+    for _ in range(3):
+        emb([4, 199]).sum().backward()
+        optimizer.step()
+    moved = (emb.weight[:] != before).any(1)
+    assert moved.nonzero().flatten().tolist() == [4, 199]
+    for state in emb.optm_state:
+        assert (state[:] != 0).any(1).nonzero().flatten().tolist() == [4, 199]
+
+
+def test_several_lookups_of_one_step_add_up(two: Cut) -> None:
+    emb = DistEmbedding(N, 1)
+    optimizer = SparseAdagrad([emb], lr=1.0)
+    (2 * emb([7]) + emb([7, 8])[:1]).sum().backward()
+    emb([7]).sum().backward()
+    optimizer.step()
+    assert emb.optm_state[0][[7, 8]].flatten().tolist() == [16.0, 0.0]  # (2 + 1 + 1)²
+
+
+def test_an_embedding_that_no_loss_depends_on_does_not_age(two: Cut) -> None:
+    """As with torch, whose parameters without a gradient are left out of a step."""
+    one, one_whole = twin(two)
+    other, other_whole = twin(two)
+    ours = SparseAdam([one, other], lr=0.1)
+    theirs = torch.optim.SparseAdam([one_whole.weight, other_whole.weight], lr=0.1)
+    for step in range(6):
+        theirs.zero_grad()
+        embs = (one, one_whole) if step % 3 else (other, other_whole)
+        ids = [step, 9]
+        for rows in (embs[0](two.new(ids)), embs[1](torch.tensor(ids))):
+            (rows**2).sum().backward()
+        ours.step(), theirs.step()
+    for emb, whole in ((one, one_whole), (other, other_whole)):
+        found = emb.weight[two.new(range(N))]
+        torch.testing.assert_close(found, whole.weight.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_several_trainers_are_averaged_and_applied_once(two: Cut) -> None:
+    """Row 5 gets 3 from rank 0 and 1 + 2 from rank 1, row 150 gets 4 from rank 1, of 2 ranks."""
+    emb = DistEmbedding(N, 1)
+    SparseAdagrad([emb], lr=1.0)
+    given = [([5], [3.0]), ([5, 150, 5], [1.0, 4.0, 2.0])]
+    for rank in (1, 0):  # whoever comes first
+        ids, grads = (torch.tensor(x) for x in given[rank])
+        emb.weight._client.update(
+            *(emb.part_policy, emb.weight.name, ids, grads.unsqueeze(1)),
+            *("adagrad", {"lr": 1.0, "eps": 0.0}, (emb.optm_state[0].name,), rank, 2, 1),
+        )
+        assert emb.weight[[5, 150]].any() == (rank == 0)
+    assert emb.optm_state[0][[5, 150]].flatten().tolist() == [9.0, 4.0]
+    assert emb.weight[[5, 150]].flatten().tolist() == [-1.0, -1.0]
+
+
+# -------------------------------------------------------------------------------- lookups
+@pytest.mark.parametrize(
+    "form", [list, np.array, torch.tensor, lambda i: torch.tensor(i, dtype=torch.int32), tuple]
+)
+def test_ids_in_all_forms(two: Cut, form: Any) -> None:
+    emb, _ = twin(two)
+    assert torch.equal(emb(form([5, 199, 5])), emb.weight[[5, 199, 5]])
+
+
+def test_shapes_of_lookups(two: Cut) -> None:
+    emb, _ = twin(two)
+    assert emb(3).shape == (1, D)
+    assert emb(torch.tensor([[1, 2, 3], [4, 5, 6]])).shape == (2, 3, D)
+    assert emb([]).shape == (0, D)
+    mask = torch.zeros(N, dtype=torch.bool)
+    mask[[7, 190]] = True
+    assert torch.equal(emb(mask), emb.weight[[7, 190]])
+    emb(torch.tensor([[1, 2], [1, 9]])).sum().backward()
+    ids, grads = emb.gradients()
+    assert ids.tolist() == [1, 2, 1, 9]
+    assert torch.equal(grads, torch.ones(4, D))
+
+
+def test_a_lookup_does_not_see_later_writes(two: Cut) -> None:
+    emb, _ = twin(two)
+    rows = emb([3])
+    before = rows.detach().clone()
+    emb.weight[3] = 7.0
+    assert torch.equal(rows, before)
+
+
+def test_first_values_and_name(two: Cut) -> None:
+    def rows(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        return torch.full(shape, 0.5, dtype=dtype)
+
+    emb = DistEmbedding(N, D, "emb", rows)
+    assert (emb.weight[:] == 0.5).all()
+    assert emb.name == "node~_N~emb"
+    assert repr(emb) == "DistEmbedding(200, 6, name='node~_N~emb', part_policy='node~_N')"
+    emb.weight[0] = 1.0
+    assert DistEmbedding(N, D, "emb").weight[0].tolist() == [[1.0] * D]
+    assert "emb" not in two.parts.ndata  # it is no feature: it would follow without a gradient
+    assert not DistEmbedding(N, D).weight.count_nonzero()
+
+
+def test_gradients_are_kept_until_the_step(two: Cut) -> None:
+    emb, _ = twin(two)
+    optimizer = SparseAdagrad([emb], lr=1.0)
+    before = emb.weight[:]
+    with torch.no_grad():
+        assert not emb([1]).requires_grad
+    emb([2])  # no loss depends on it
+    rows = emb([3])
+    optimizer.zero_grad()  # between forward and backward pass: row 3 still counts
+    rows.sum().backward()
+    assert emb.gradients()[0].tolist() == [3]
+    optimizer.step()
+    assert (emb.weight[:] != before).any(1).nonzero().flatten().tolist() == [3]
+    assert emb.gradients() is None
+    after = emb.weight[:]
+    optimizer.step()  # nothing new
+    emb([4]).sum().backward()
+    optimizer.zero_grad()
+    optimizer.step()
+    emb([5]).sum().backward()
+    emb.reset_trace()
+    optimizer.step()
+    assert torch.equal(emb.weight[:], after)
+
+
+def test_a_step_uses_gradients_up(two: Cut) -> None:
+    emb, _ = twin(two)
+    optimizer = SparseAdagrad([emb], lr=1.0)
+    loss = emb([3]).sum()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    loss.backward()  # once more through the same lookup: 1, not 1 + 1
+    assert emb.gradients()[1].tolist() == [[1.0] * D]
+
+
+def test_gradients_stand_in_the_order_of_the_lookups(two: Cut) -> None:
+    emb, _ = twin(two)
+    parts = [emb([i]) for i in (8, 3, 5)]
+    (parts[2] * parts[0] + parts[1]).sum().backward()
+    assert emb.gradients()[0].tolist() == [8, 3, 5]
+
+
+def test_learning_rate_may_change(two: Cut) -> None:
+    emb = DistEmbedding(N, 1)
+    optimizer = SparseAdagrad([emb], lr=1.0)
+    optimizer.lr = 0.25
+    emb([0]).sum().backward()
+    optimizer.step()
+    assert emb.weight[0].item() == -0.25
+
+
+def test_an_optimizer_starts_anew(two: Cut) -> None:
+    emb = DistEmbedding(N, 1)
+    for _ in range(2):
+        optimizer = SparseAdagrad([emb], lr=1.0)
+        emb([0]).sum().backward()
+        optimizer.step()
+        assert emb.optm_state[0][0].item() == 1.0
+
+
+def test_two_optimizers_of_one_embedding_take_turns(two: Cut) -> None:
+    """Each goes on with what it remembers itself, as torch's do."""
+    emb, dense = DistEmbedding(N, D), torch.zeros(N, D, requires_grad=True)
+    ours = SparseAdagrad([emb], lr=0.5), SparseAdam([emb], lr=0.1)
+    theirs = torch.optim.Adagrad([dense], lr=0.5), torch.optim.Adam([dense], lr=0.1)
+    weights = torch.arange(1.0, N + 1)[:, None]
+    for turn in (0, 1, 0, 0, 1):
+        for table, optimizer in ((emb(range(N)), ours[turn]), (dense, theirs[turn])):
+            optimizer.zero_grad()
+            (weights * table).sum().backward()
+            optimizer.step()
+        assert torch.allclose(emb.weight[:], dense, atol=1e-6)
+
+
+# ---------------------------------------------------------------------------------- state
+class Run:
+    """A run that can be interrupted: one embedding of nodes and one of edges."""
+
+    def __init__(self, c: Cut, kind: str) -> None:
+        make = SparseAdagrad if kind == "adagrad" else SparseAdam
+        policies = c.parts.get_node_partition_policy("_N"), c.parts.get_edge_partition_policy("_E")
+        sizes = N, c.parts.num_edges()
+        self.embs = [
+            DistEmbedding(n, D, part_policy=p) for n, p in zip(sizes, policies, strict=True)
+        ]
+        self.optimizer = make(self.embs, lr=0.1)
+
+    def train(self, steps: range) -> None:
+        for step in steps:
+            generator = torch.Generator().manual_seed(step)
+            ids = torch.randint(N, (30,), generator=generator)
+            slopes = torch.randn(30, D, generator=generator)
+            sum((emb(ids) * slopes).tanh().sum() for emb in self.embs).backward()
+            self.optimizer.step()
+
+    def rows(self) -> list[torch.Tensor]:
+        return [emb.weight[:] for emb in self.embs]
+
+
+@BOTH
+def test_an_interrupted_run_goes_on_to_the_last_bit(kind: str, tmp_path: Path) -> None:
+    c = cuts.cut(cuts.plain(), 2, tmp_path)
+    run = Run(c, kind)
+    run.train(range(4))
+    run.optimizer.save(tmp_path / "optimizer.pt")
+    dgl.parallel.save_checkpoint(tmp_path / "run.pt", nodes=run.embs[0], edges=run.embs[1])
+    run.train(range(4, 8))
+    expected = run.rows()
+    dgl.distributed.initialize()
+    c.parts = dgl.distributed.DistGraph("g", part_config=tmp_path / "g.json")
+    again = Run(c, kind)
+    again.optimizer.lr = 77.0
+    again.optimizer.load(tmp_path / "optimizer.pt")
+    dgl.parallel.load_checkpoint(tmp_path / "run.pt", nodes=again.embs[0], edges=again.embs[1])
+    again.train(range(4, 8))
+    for ours, theirs in zip(again.rows(), expected, strict=True):
+        assert torch.equal(ours, theirs)
+    assert again.optimizer.lr == 0.1
+
+
+def test_an_optimizer_is_part_of_a_checkpoint(two: Cut, tmp_path: Path) -> None:
+    run = Run(two, "adam")
+    run.train(range(3))
+    dgl.parallel.save_checkpoint(tmp_path / "run.pt", optimizer=run.optimizer)
+    again = Run(two, "adam")
+    dgl.parallel.load_checkpoint(tmp_path / "run.pt", optimizer=again.optimizer)
+    for ours, theirs in zip(again.embs, run.embs, strict=True):
+        for one, other in zip(ours.optm_state, theirs.optm_state, strict=True):
+            assert torch.equal(one[:], other[:])
+
+
+def test_a_failed_save_leaves_the_old_file(two: Cut, tmp_path: Path, monkeypatch: Any) -> None:
+    run = Run(two, "adagrad")
+    run.optimizer.save(tmp_path / "state")
+    content = (tmp_path / "state").read_bytes()
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)  # as when the disk is full
+    with pytest.raises(OSError, match="No space left"):
+        run.optimizer.save(tmp_path / "state")
+    assert (tmp_path / "state").read_bytes() == content
+    assert [path.name for path in tmp_path.glob("*state*")] == ["state"]
+
+
+# ------------------------------------------------------------------------------ bad input
+def test_states_that_do_not_fit_are_refused(two: Cut, tmp_path: Path) -> None:
+    run = Run(two, "adagrad")
+    run.optimizer.save(tmp_path / "state.pt")
+    with pytest.raises(
+        InvalidInput, match="optimizer 'adam' of 2 embeddings; found 'adagrad' of 2"
+    ):
+        Run(two, "adam").optimizer.load(tmp_path / "state.pt")
+    with pytest.raises(InvalidInput, match="'adagrad' of 1 embeddings; found 'adagrad' of 2"):
+        SparseAdagrad(run.embs[:1], lr=0.1).load(tmp_path / "state.pt")
+    narrow = [DistEmbedding(N, 2), DistEmbedding(two.parts.num_edges(), 2)]
+    with pytest.raises(InvalidInput, match=r"has shape \(200, 2\) .* has \(200, 6\)"):
+        SparseAdagrad(narrow, lr=0.1).load(tmp_path / "state.pt")
+    states = run.optimizer.state_dict(), run.embs[0].state_dict()
+    other = Run(cuts.cut(cuts.plain(), 4, tmp_path / "four"), "adagrad")
+    with pytest.raises(InvalidInput, match="IDs depend on the partition"):
+        other.optimizer.load_state_dict(states[0])
+    with pytest.raises(InvalidInput, match="IDs depend on the partition"):
+        other.embs[0].load_state_dict(states[1])
+    for damage in (b"", b"no such thing", (tmp_path / "state.pt").read_bytes()[:-100]):
+        (tmp_path / "damaged").write_bytes(damage)
+        with pytest.raises(InvalidInput, match="damaged"):
+            run.optimizer.load(tmp_path / "damaged")
+    with pytest.raises(FileNotFoundError):
+        run.optimizer.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda emb: SparseAdagrad([], lr=0.1), "found an empty list"),
+        (lambda emb: SparseAdagrad([torch.nn.Embedding(3, 3)], lr=0.1), "found 'Embedding'"),
+        (lambda emb: SparseAdam([emb, emb], lr=0.1), "stands twice"),
+        (lambda emb: SparseAdagrad([emb], lr=-1), "lr must be a number, at least 0"),
+        (lambda emb: SparseAdam([emb], lr=0.1, betas=(0.9, 1.0)), "beta2 must be a number"),
+        (lambda emb: SparseAdam([emb], lr="0.1"), "found '0.1'"),
+    ],
+)
+def test_bad_optimizers_are_refused(two: Cut, make: Any, message: str) -> None:
+    emb = DistEmbedding(N, D)
+    with pytest.raises(InvalidInput, match=message):
+        make(emb)
+
+
+def test_bad_lookups_and_sizes_are_refused(two: Cut, tmp_path: Path) -> None:
+    emb, _ = twin(two)
+    for ids in ([N], [-1], torch.tensor([0, 10**12])):
+        with pytest.raises(OutOfRange, match="does not exist"):
+            emb(ids)
+    with pytest.raises(InvalidInput, match="must be integers"):
+        emb([0.5])
+    with pytest.raises(InvalidInput, match="no type has 77 nodes or edges"):
+        DistEmbedding(77, D)
+    same = dgl.heterograph({("a", "r", "b"): ([0, 1], [1, 0])})
+    cuts.cut(same, 1, tmp_path / "same", "same")
+    with pytest.raises(InvalidInput, match="part_policy="):
+        DistEmbedding(2, D)
+
+
+def test_a_diverged_step_is_refused_and_changes_nothing(two: Cut) -> None:
+    emb, _ = twin(two)
+    optimizer = SparseAdagrad([emb], lr=0.1)
+    before = emb.weight[:]
+    (emb([1, 150]) * torch.tensor([[1.0], [float("nan")]])).sum().backward()
+    with pytest.raises(InvalidInput, match="the loss diverged"):
+        optimizer.step()
+    assert torch.equal(emb.weight[:], before)

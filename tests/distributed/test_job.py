@@ -1,0 +1,381 @@
+"""Whole jobs: they compute what one process computes, end cleanly, and say what broke."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from tests.distributed.cluster import environments, outputs, run_job
+from tests.helpers import ROOT, run_script
+
+TRAIN = """
+import hashlib, json, os, sys
+import torch
+import torch.nn.functional as F
+import gnnlab as dgl
+from gnnlab.distributed import DistEmbedding, DistNodeDataLoader, SparseAdam, node_split
+from gnnlab.nn import SAGEConv
+
+config, epochs, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+RANKS = int(os.environ.get("RANKS", 4))
+dgl.distributed.initialize("unused.txt")
+torch.distributed.init_process_group("gloo")
+g = dgl.distributed.DistGraph("g", part_config=config)
+rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
+mine = [rank] if world == RANKS else range(RANKS)  # one process takes the place of all
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = SAGEConv(12, 16, "mean"), SAGEConv(16, 3, "mean")
+    def forward(self, blocks, x):
+        return self.second(blocks[1], F.relu(self.first(blocks[0], x)))
+
+torch.manual_seed(0)
+model = Model()
+trained = torch.nn.parallel.DistributedDataParallel(model) if world > 1 else model
+dense = torch.optim.Adam(model.parameters(), lr=0.01)
+init = lambda shape, dtype: torch.full(shape, 0.5, dtype=dtype)
+emb = DistEmbedding(g.num_nodes(), 4, "emb", init)
+sparse = SparseAdam([emb], lr=0.01)
+mask = torch.ones(g.num_nodes(), dtype=torch.bool)
+loaders = []
+for r in mine:
+    nids = node_split(mask, g.get_partition_book(), rank=r, num_trainers=RANKS)
+    sampler = dgl.dataloading.NeighborSampler([4, 3], prefetch_node_feats=["x"])
+    loaders.append(DistNodeDataLoader(g, nids, sampler, batch_size=16, shuffle=True, seed=r))
+if os.path.isdir(folder + "/machine-0"):
+    done = dgl.distributed.load_checkpoint(folder, model=model, dense=dense, emb=emb,
+        sparse=sparse, **{f"loader{i}": x for i, x in enumerate(loaders)})["done"]
+else:
+    done = 0
+digests = {r: hashlib.sha256() for r in mine}
+for epoch in range(done, epochs):
+    for batches in zip(*loaders, strict=True):
+        losses = []
+        for r, (inputs, seeds, blocks) in zip(mine, batches):
+            for block in blocks:
+                for t in (block.srcdata[dgl.NID], block.edata[dgl.EID], *block.edges()):
+                    digests[r].update(t.long().numpy().tobytes())
+            x = torch.cat([blocks[0].srcdata["x"], emb(inputs)], 1)
+            losses.append(F.cross_entropy(trained(blocks, x), g.ndata["y"][seeds]))
+        loss = sum(losses) / len(losses)
+        dense.zero_grad()
+        loss.backward()
+        dense.step()
+        sparse.step()
+    if epoch == int(os.environ.get("SAVE_AFTER", -1)):
+        dgl.distributed.save_checkpoint(folder, model=model, dense=dense, emb=emb, sparse=sparse,
+            done=epoch + 1, **{f"loader{i}": x for i, x in enumerate(loaders)})
+parameters = torch.cat([p.detach().flatten() for p in model.parameters()])
+if world > 1:
+    g._client.barrier()
+print(json.dumps({
+    "blocks": {r: d.hexdigest() for r, d in digests.items()},
+    "parameters": parameters.tolist(),
+    "rows": emb.weight[torch.arange(g.num_nodes())].flatten().tolist(),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: Any) -> Path:
+    """A graph of 200 nodes in two parts."""
+    folder = tmp_path_factory.mktemp("graph")
+    generator = torch.Generator().manual_seed(1)
+    ends = torch.randint(200, (2, 1500), generator=generator)
+    g = dgl.graph((ends[0], ends[1]), num_nodes=200)
+    g.ndata["x"] = torch.randn(200, 8, generator=generator)
+    g.ndata["y"] = torch.randint(3, (200,), generator=generator)
+    dgl.distributed.partition_graph(g, "g", 2, str(folder), part_method="random")
+    return folder / "g.json"
+
+
+def train(config: Path, folder: Path, epochs: int, **job: Any) -> list[dict[str, Any]]:
+    found = run_job(TRAIN, config, args=[str(config), str(epochs), str(folder)], **job)
+    return [dict(outputs(each)) for each in found]
+
+
+CLUSTER = {"machines": 2, "servers": 2, "trainers": 2, "samplers": 1}
+
+
+def close(one: list[float], other: list[float]) -> bool:
+    return torch.allclose(torch.tensor(one), torch.tensor(other), rtol=0, atol=1e-6)
+
+
+def test_a_job_computes_what_one_process_computes(config: Path, tmp_path: Path) -> None:
+    """2 machines × 2 servers × 2 trainers with a sampler each, encrypted: the same blocks, and
+    parameters and embeddings within 1e-6 of those of a process that does all of it."""
+    text = run_script(TRAIN, args=[str(config), "3", str(tmp_path)], env={"OMP_NUM_THREADS": "1"})
+    alone = outputs(text)
+    ranks = train(config, tmp_path, 3, security="curve", **CLUSTER)
+    assert {r: d for rank in ranks for r, d in rank["blocks"].items()} == alone["blocks"]
+    for rank in ranks:
+        assert rank["parameters"] == ranks[0]["parameters"]
+        assert close(rank["parameters"], alone["parameters"])
+        assert rank["rows"] == ranks[0]["rows"] and close(rank["rows"], alone["rows"])
+
+
+def test_a_resumed_job_ends_as_one_that_was_not_stopped(config: Path, tmp_path: Path) -> None:
+    pair = {"machines": 2, "RANKS": "2"}  # the sum of two numbers does not depend on their order
+    through = train(config, tmp_path / "none", 3, **pair)
+    train(config, tmp_path / "run", 1, SAVE_AFTER="0", **pair)
+    resumed = train(config, tmp_path / "run", 3, **pair)
+    for one, other in zip(through, resumed, strict=True):
+        assert one["parameters"] == other["parameters"] and one["rows"] == other["rows"]
+    assert sorted(p.name for p in (tmp_path / "run" / "machine-1").iterdir()) == ["1"]
+
+
+GUIDE = """
+import sys
+import torch as th
+import gnnlab as dgl
+from gnnlab.nn import SAGEConv
+
+dgl.distributed.initialize("ip_config.txt")
+th.distributed.init_process_group(backend="gloo")
+g = dgl.distributed.DistGraph("g", part_config=sys.argv[1])
+train_mask = th.arange(g.num_nodes()) < 31
+train_nid = dgl.distributed.node_split(train_mask, g.get_partition_book())
+sampler = dgl.dataloading.MultiLayerNeighborSampler([5])
+dataloader = dgl.distributed.DistNodeDataLoader(
+    g, train_nid, sampler, batch_size=int(sys.argv[2]), shuffle=True, drop_last=False
+)
+model = th.nn.parallel.DistributedDataParallel(SAGEConv(8, 3, "mean"))
+optimizer = th.optim.Adam(model.parameters(), lr=0.01)
+steps = 0
+for epoch in range(2):
+    for input_nodes, seeds, blocks in dataloader:
+        pred = model(blocks[0], blocks[0].srcdata["x"])
+        loss = th.nn.functional.cross_entropy(pred, blocks[-1].dstdata["y"])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        steps += 1
+print(steps, [p.detach().sum().item() for p in model.parameters()])
+"""
+
+
+@pytest.mark.parametrize(("batch_size", "steps"), [(10, 4), (15, 4), (16, 2)])
+def test_a_plain_script_ends_where_the_nodes_do_not_divide(
+    config: Path, batch_size: int, steps: int
+) -> None:
+    """31 nodes for two trainers: if one had 15, it would end a batch of 15 before the other."""
+    one, other = run_job(GUIDE, config, args=[str(config), str(batch_size)], machines=2)
+    assert one == other and one.split()[0] == str(steps)
+
+
+# ------------------------------------------------------------------------------- failures
+LOOP = """
+import os, sys, time, torch, gnnlab as dgl
+
+dgl.distributed.initialize("unused.txt")
+g = dgl.distributed.DistGraph("g")
+ids = dgl.distributed.node_split(torch.ones(200, dtype=torch.bool), g.get_partition_book())
+def collate(ids):
+    x = g.ndata["x"][dgl.distributed.sample_neighbors(g, ids, 5).edges()[0]]
+    return x, os.getpid()
+print("ready", flush=True)
+while True:
+    for x, pid in dgl.distributed.DistDataLoader(ids, batch_size=8, collate_fn=collate):
+        print("sampler", pid, flush=True)
+    time.sleep(0.01)
+"""
+
+
+class Running:
+    """A job whose processes a test may kill."""
+
+    def __init__(self, script: Path, config: Path, log: Path, **job: Any) -> None:
+        roles = environments(config, **job)
+        self.job = roles[0][0]["GNNLAB_JOB"]
+        self.servers, self.trainers = (
+            [self._start(script, env, log / f"{role}{i}") for i, env in enumerate(envs)]
+            for role, envs in zip(("server", "trainer"), roles, strict=True)
+        )
+        self._log = log
+
+    def _start(self, script: Path, env: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+        with open(log, "wb") as file:
+            return subprocess.Popen(
+                [sys.executable, str(script)],
+                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **env},
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+
+    def said(self, who: str) -> str:
+        return (self._log / who).read_text()
+
+    def wait_for(self, who: str, word: str, seconds: float = 150) -> str:
+        deadline = time.monotonic() + seconds
+        while word not in (text := self.said(who)):
+            assert time.monotonic() < deadline, f"{who} did not say {word!r} but:\n{text[-3000:]}"
+            time.sleep(0.02)
+        return text
+
+    def end(self) -> None:
+        everyone = self.servers + self.trainers
+        for process in everyone:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.send_signal(signal.SIGINT if process in self.trainers else signal.SIGTERM)
+        for process in everyone:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def running(config: Path, tmp_path: Path, **job: Any) -> Iterator[Running]:
+    script = tmp_path / "script.py"
+    script.write_text(LOOP)
+    started = Running(script, config, tmp_path, **job)
+    try:
+        for i in range(len(started.trainers)):
+            started.wait_for(f"trainer{i}", "sampler")
+        yield started
+    finally:
+        started.end()
+
+
+def leftovers(job: str) -> list[Path]:
+    return list(Path("/dev/shm").glob(f"gnnlab-{job}-*"))
+
+
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_server_that_dies_or_hangs_is_named(
+    config: Path, tmp_path: Path, blow: signal.Signals
+) -> None:
+    """A killed process closes its connections; a stopped one, like a cut link, says nothing."""
+    with running(config, tmp_path, machines=2, servers=1, trainers=1) as job:
+        job.servers[1].send_signal(blow)
+        start = time.monotonic()
+        text = job.wait_for("trainer0", "ServerLost", 10)
+        assert time.monotonic() - start < 7  # 5 to notice, on a machine that may be busy
+        assert "lost server 1 (machine 1, 127.0.0.3:" in text
+        assert job.trainers[0].wait(10) == 1
+    assert job.servers[0].returncode == 0
+    assert not leftovers(job.job)
+
+
+def test_a_sampler_that_is_killed_is_named(config: Path, tmp_path: Path) -> None:
+    with running(config, tmp_path, machines=2, trainers=1, samplers=2) as job:
+        words = job.said("trainer0").split()
+        victim = int(words[words.index("sampler") + 1])
+        assert victim != job.trainers[0].pid
+        os.kill(victim, signal.SIGKILL)
+        text = job.wait_for("trainer0", "SIGKILL; when memory runs out", 10)
+        assert f"of rank 0 (machine 0, process {victim}) ended" in text
+        assert job.trainers[0].wait(10) == 1
+    assert not leftovers(job.job)
+
+
+def test_samplers_end_with_a_killed_trainer(config: Path, tmp_path: Path) -> None:
+    with running(config, tmp_path, machines=2, trainers=1, samplers=1) as job:
+        words = job.said("trainer0").split()
+        sampler = int(words[words.index("sampler") + 1])
+        job.trainers[0].kill()
+        job.trainers[0].wait()
+        deadline = time.monotonic() + 10
+        while os.path.exists(f"/proc/{sampler}") and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not os.path.exists(f"/proc/{sampler}")
+    assert not leftovers(job.job)
+
+
+FAILS = """
+import gnnlab as dgl, torch
+
+dgl.distributed.initialize("unused.txt")
+g = dgl.distributed.DistGraph("g")
+
+class Own(Exception):
+    pass
+
+def collate(ids):
+    if 5 in ids:
+        raise Own(f"no batch of {len(ids)}")
+    return ids
+
+loader = dgl.distributed.DistDataLoader(torch.arange(20), 4, collate_fn=collate)
+try:
+    for batch in loader:
+        pass
+except Own as error:
+    print(error, "In a sampler process" in error.__notes__[0])
+print(sum(len(batch) for batch in dgl.distributed.DistDataLoader(torch.arange(20), 4)))
+for first in loader:
+    for second in dgl.distributed.DistDataLoader(torch.arange(8), 4, collate_fn=lambda x: x * 2):
+        pass
+    break
+print(first.tolist(), second.tolist())
+try:
+    g._client.ask({0: dgl.distributed.messages.Pull("node~_N~x", torch.tensor([999]))})
+except IndexError as error:
+    print(type(error).__name__)
+"""
+
+
+def test_errors_of_samplers_come_to_the_trainer(config: Path) -> None:
+    for text in run_job(FAILS, config, machines=2, samplers=2):
+        lines = text.splitlines()
+        assert lines[0] == "no batch of 4 True"
+        assert lines[1:] == ["20", "[0, 1, 2, 3] [8, 10, 12, 14]", "OutOfRange"]
+
+
+def test_forked_children_ask_by_themselves(config: Path) -> None:
+    """Children of torch's loader inherit sockets that they must not use."""
+    script = """
+    import torch, gnnlab as dgl
+
+    dgl.distributed.initialize("unused.txt")
+    g = dgl.distributed.DistGraph("g")
+    x = g.ndata["x"]
+    everything = x[:]
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self):
+            return 200
+        def __getitem__(self, i):
+            return x[i][0]
+
+    loader = torch.utils.data.DataLoader(Rows(), batch_size=50, num_workers=2)
+    print(torch.equal(torch.cat(list(loader)), everything))
+    """
+    assert [text.split() for text in run_job(script, config, machines=2)] == [["True"]] * 2
+
+
+def test_no_launcher_is_needed(config: Path, tmp_path: Path) -> None:
+    """A few of DGL's variables and an ip_config will do."""
+    from tests.helpers import free_port, run_processes
+
+    hosts = tmp_path / "ip_config.txt"
+    hosts.write_text(f"127.0.0.1 {free_port()}\n# the second machine\n127.0.0.2 {free_port()}\n")
+    common = {
+        "DGL_DIST_MODE": "distributed",
+        "DGL_CONF_PATH": str(config),
+        "DGL_IP_CONFIG": str(hosts),
+        "OMP_NUM_THREADS": "1",
+    }
+    servers = [common | {"DGL_ROLE": "server", "DGL_SERVER_ID": str(i)} for i in range(2)]
+    trainers = [common | {"RANK": str(i), "WORLD_SIZE": "2"} for i in range(2)]
+    script = """
+    import gnnlab as dgl
+    dgl.distributed.initialize("ip_config.txt")
+    print(len(dgl.distributed.DistGraph("g").ndata["x"][:]))
+    """
+    assert run_processes(script, servers + trainers, (), 100)[2:] == ["200\n", "200\n"]

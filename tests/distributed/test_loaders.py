@@ -1,0 +1,430 @@
+"""Loaders on a graph in parts give the mini-batches that they give on the whole graph.
+
+The same seeds in the same order, the same edges and features; only IDs are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab.dataloading import BlockSampler, DataLoader, NeighborSampler, NodeDataLoader
+from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform, Uniform
+from gnnlab.distributed import (
+    DistEdgeDataLoader,
+    DistNodeDataLoader,
+    DistTensor,
+    EdgeCollator,
+    NodeCollator,
+    node_split,
+)
+from gnnlab.errors import InvalidInput, OutOfRange
+from tests.dataloading.samples import FOLLOWS, PLAYED, PLAYS, REVERSE, friends, players
+from tests.distributed import cut as cuts
+from tests.distributed.cut import Cut
+
+ONE = ("_N", "_E", "_N")
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def plain(request, tmp_path_factory) -> Cut:
+    return cuts.cut(friends(), request.param, tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def typed(request, tmp_path_factory) -> Cut:
+    return cuts.cut(players(), request.param, tmp_path_factory.mktemp("typed"))
+
+
+class Original:
+    """Original IDs of a mini-batch: of the whole graph as they are, of parts by the mapping."""
+
+    def __init__(self, c: Cut | None) -> None:
+        self.c = c
+
+    def nodes(self, ids: torch.Tensor, ntype: str) -> list[int]:
+        return (ids if self.c is None else self.c.nodes[ntype][ids]).tolist()
+
+    def edges(self, ids: torch.Tensor, etype: Any) -> list[int]:
+        return (ids if self.c is None else self.c.edges[etype][ids]).tolist()
+
+    def graph(self, g: dgl.Graph) -> list[Any]:
+        """Nodes of both sides, ends and IDs of the edges, and all features."""
+        found: list[Any] = []
+        for frames in (g._src_frames, g._dst_frames):
+            for ntype, frame in frames.items():
+                found.append(self.nodes(frame[dgl.NID], ntype))
+                found += [(name, frame[name].tolist()) for name in sorted(set(frame) - {dgl.NID})]
+        for etype, frame in g._edge_frames.items():
+            found.append([end.tolist() for end in g.edges(etype=etype)])
+            if dgl.EID in frame:
+                found.append(self.edges(frame[dgl.EID], etype))
+            found += [(name, frame[name].tolist()) for name in sorted(set(frame) - {dgl.EID})]
+        return found
+
+    def batch(self, batch: Any) -> list[Any]:
+        found: list[Any] = []
+        for part in batch:
+            if isinstance(part, dgl.Graph):
+                found.append(self.graph(part))
+            elif isinstance(part, list):
+                found.append([self.graph(block) for block in part])
+            else:
+                by_type = part if isinstance(part, dict) else {"_N": part}
+                found.append({t: self.nodes(ids, t) for t, ids in by_type.items()})
+        return found
+
+
+def assert_same_epochs(c: Cut, whole: Any, parts: Any, num_epochs: int = 2) -> None:
+    for _ in range(num_epochs):
+        expected = [Original(None).batch(batch) for batch in whole]
+        found = [Original(c).batch(batch) for batch in parts]
+        assert len(found) == len(expected) > 1
+        assert found == expected
+
+
+# --------------------------------------------------------------------------------- nodes
+def test_all_loaders_of_nodes(plain: Cut) -> None:
+    seeds = torch.randperm(100)[:70]
+    options: dict[str, Any] = {"batch_size": 16, "shuffle": True, "seed": 4}
+    for make in (DataLoader, NodeDataLoader, DistNodeDataLoader):
+        sampler = NeighborSampler([3, 2], prefetch_node_feats=["x"])
+        whole = make(plain.whole, seeds, sampler, **options)
+        parts = make(plain.parts, plain.new(seeds), sampler, **options)
+        assert len(parts) == len(whole) == 5
+        assert_same_epochs(plain, whole, parts)
+
+
+@pytest.mark.parametrize("options", [{"prob": "w"}, {"replace": True}])
+def test_samplers_with_options(plain: Cut, options: dict[str, Any]) -> None:
+    sampler = NeighborSampler([4, 4], **options)
+    whole = DataLoader(plain.whole, range(100), sampler, batch_size=50, seed=1)
+    parts = DistNodeDataLoader(plain.parts, plain.new(range(100)), sampler, batch_size=50, seed=1)
+    assert_same_epochs(plain, whole, parts)
+
+
+def test_seeds_of_several_types(typed: Cut) -> None:
+    seeds = {"user": torch.arange(30), "game": torch.tensor([7, 3, 11])}
+    new = {ntype: typed.new(ids, ntype) for ntype, ids in seeds.items()}
+    sampler = NeighborSampler([{PLAYS: 2, "follows": 1, "played-by": -1}, 3])
+    options: dict[str, Any] = {"batch_size": 8, "shuffle": True, "seed": 2}
+    whole = DataLoader(typed.whole, seeds, sampler, **options)
+    assert_same_epochs(typed, whole, DistNodeDataLoader(typed.parts, new, sampler, **options))
+
+
+def test_a_sampler_of_ones_own(plain: Cut) -> None:
+    class Pairs(BlockSampler):
+        def __init__(self) -> None:
+            super().__init__(2)
+
+        def sample_frontier(self, layer_id: int, g: Any, seed_nodes: Any) -> dgl.Graph:
+            return dgl.sampling.sample_neighbors(g, seed_nodes, layer_id + 1)
+
+    options: dict[str, Any] = {"batch_size": 30, "shuffle": True, "seed": 5}
+    whole = DataLoader(plain.whole, range(100), Pairs(), **options)
+    parts = DataLoader(plain.parts, plain.new(range(100)), Pairs(), **options)
+    assert_same_epochs(plain, whole, parts)
+
+
+@pytest.mark.parametrize("options", [{"prefetch": 3}, {"num_workers": 2}], ids=str)
+def test_whoever_makes_a_batch(plain: Cut, options: dict[str, Any]) -> None:
+    common: dict[str, Any] = {"batch_size": 16, "shuffle": True, "seed": 3}
+    sampler = NeighborSampler([3, 3])
+    asked = DataLoader(plain.parts, range(100), sampler, prefetch=0, **common)
+    ahead = DataLoader(plain.parts, range(100), sampler, **options, **common)
+    assert [Original(plain).batch(b) for b in asked] == [Original(plain).batch(b) for b in ahead]
+
+
+def test_a_loader_goes_on_in_the_middle_of_an_epoch(plain: Cut) -> None:
+    def loader() -> DistNodeDataLoader:
+        return DistNodeDataLoader(
+            plain.parts, range(100), NeighborSampler([3]), batch_size=16, shuffle=True, seed=8
+        )
+
+    first = loader()
+    batches = iter(first)
+    next(batches), next(batches)
+    state = first.state_dict()
+    rest = [Original(plain).batch(batch) for batch in batches]
+    second = loader()
+    second.load_state_dict(state)
+    assert [Original(plain).batch(batch) for batch in second] == rest
+
+
+class Pulls:
+    """Names of the tensors that are read."""
+
+    def __init__(self, client: Any, monkeypatch: Any) -> None:
+        self.names: list[str] = []
+        pull = client.pull
+
+        def counted(policy: Any, name: str, ids: Any) -> torch.Tensor:
+            self.names.append(name)
+            return pull(policy, name, ids)
+
+        monkeypatch.setattr(client, "pull", counted)
+
+
+def test_features_are_read_when_they_are_looked_at(plain: Cut, monkeypatch: Any) -> None:
+    pulls = Pulls(plain.parts._client, monkeypatch)
+    loader = DistNodeDataLoader(plain.parts, range(100), NeighborSampler([3, 3]), batch_size=100)
+    ((inputs, _, blocks),) = loader
+    assert set(blocks[0].srcdata) == {dgl.NID, "x"}
+    assert set(blocks[0].edata) == {dgl.EID, "w", "y"}
+    assert pulls.names == []
+    assert torch.equal(blocks[0].srcdata["x"], plain.parts.ndata["x"][inputs])
+    assert torch.equal(blocks[1].edata["w"], plain.parts.edata["w"][blocks[1].edata[dgl.EID]])
+    _ = blocks[0].srcdata["x"]
+    assert pulls.names[:1] == ["node~_N~x"] and len(pulls.names) == 4
+
+
+def test_named_features_are_read_ahead(plain: Cut, monkeypatch: Any) -> None:
+    pulls = Pulls(plain.parts._client, monkeypatch)
+    sampler = NeighborSampler([3, 3], prefetch_node_feats=["x"], prefetch_edge_feats=["w"])
+    for _ in DistNodeDataLoader(plain.parts, range(100), sampler, batch_size=100):
+        assert pulls.names == ["node~_N~x", "edge~_N:_E:_N~w", "edge~_N:_E:_N~w"]
+
+
+def test_features_that_were_made_since_follow_too(plain: Cut) -> None:
+    h = DistTensor((100, 2), torch.float32, name="h")
+    h[:] = torch.randn(100, 2)
+    loader = DistNodeDataLoader(plain.parts, range(100), NeighborSampler([2]), batch_size=100)
+    ((inputs, _, (block,)),) = loader
+    assert torch.equal(block.srcdata["h"], h[inputs])
+
+
+def test_a_mask_in_parts_names_the_seeds(plain: Cut) -> None:
+    mask = DistTensor((100,), torch.bool)
+    mask[[3, 97, 50]] = True
+    loader = DistNodeDataLoader(plain.parts, mask, NeighborSampler([2]), batch_size=2)
+    assert [seeds.tolist() for _, seeds, _ in loader] == [[3, 50], [97]]
+
+
+def test_options_that_belong_to_the_job_have_no_effect(plain: Cut) -> None:
+    loader = DistNodeDataLoader(
+        *(plain.parts, range(100), NeighborSampler([2]), torch.device("cpu")),
+        **{"batch_size": 50, "num_workers": 4, "pin_memory": True, "persistent_workers": True},
+    )
+    assert loader.num_workers == 0 and len(list(loader)) == 2
+
+
+def test_the_old_collator_with_torchs_loader(plain: Cut) -> None:
+    found = []
+    for g, ids in ((plain.whole, torch.arange(100)), (plain.parts, plain.new(range(100)))):
+        nodes = NodeCollator(g, ids, NeighborSampler([3, 2]))
+        loader = torch.utils.data.DataLoader(nodes.dataset, batch_size=40, collate_fn=nodes.collate)
+        dgl.seed(6)
+        found.append([Original(None if g is plain.whole else plain).batch(b) for b in loader])
+    assert found[0] == found[1]
+
+
+def test_seeds_that_do_not_exist_are_refused(plain: Cut) -> None:
+    loader = DistNodeDataLoader(plain.parts, [3, 100], NeighborSampler([2]), batch_size=2)
+    with pytest.raises(OutOfRange, match="node 100 does not exist"):
+        list(loader)
+
+
+# --------------------------------------------------------------------------------- edges
+def by_original(c: Cut | None, k: int = 3) -> Any:
+    """A negative sampler that goes by original IDs: edge e gets e + 1, e + 2, … as destinations."""
+
+    def sample(g: Any, eids: Any) -> Any:
+        found = {}
+        for etype, ids in (eids if isinstance(eids, dict) else {ONE: eids}).items():
+            original = torch.tensor(Original(c).edges(ids, etype), dtype=torch.int64)
+            bound = g.num_nodes(etype[2])
+            dst = ((original.unsqueeze(1) + torch.arange(1, k + 1)) % bound).flatten()
+            src = g.find_edges(ids, etype)[0].repeat_interleave(k)
+            found[etype] = src, dst if c is None else c.new(dst, etype[2])
+        return found if isinstance(eids, dict) else found[ONE]
+
+    return sample
+
+
+EXCLUDE: dict[str, Any] = {
+    "none": lambda c: {},
+    "self": lambda c: {"exclude": "self"},
+    "reverse_id": lambda c: {
+        "exclude": "reverse_id",
+        "reverse_eids": REVERSE if c is None else c.new_edges(REVERSE[c.edges[ONE]]),
+    },
+    "callable": lambda c: {"exclude": lambda eids: torch.cat([eids, eids])},
+}
+
+
+@pytest.mark.parametrize("how", EXCLUDE)
+def test_loaders_of_edges(plain: Cut, how: str) -> None:
+    seeds = torch.randperm(3000)[:500]
+    common: dict[str, Any] = {"batch_size": 200, "shuffle": True, "seed": 1}
+    sampler = NeighborSampler([5, 5])
+    whole, parts = (
+        DistEdgeDataLoader(
+            *(g, ids, sampler), negative_sampler=by_original(c), **EXCLUDE[how](c), **common
+        )
+        for g, ids, c in (
+            (plain.whole, seeds, None),
+            (plain.parts, plain.new_edges(seeds), plain),
+        )
+    )
+    assert_same_epochs(plain, whole, parts)
+    _, pairs, _, blocks = next(iter(parts))
+    assert torch.equal(pairs.edata["y"], plain.edges[ONE][pairs.edata[dgl.EID]])
+    if how != "none":
+        taken = torch.cat([block.edata["y"] for block in blocks])
+        seen = pairs.edata["y"]
+        left_out = torch.cat([seen, REVERSE[seen]]) if how == "reverse_id" else seen
+        assert not torch.isin(taken, left_out).any()
+
+
+@pytest.mark.parametrize("exclude", ["self", "reverse_types"])
+def test_loaders_of_edges_of_several_types(typed: Cut, exclude: str) -> None:
+    seeds = {PLAYS: torch.arange(0, 400, 3), FOLLOWS: torch.arange(50)}
+    new = {etype: typed.new_edges(ids, etype) for etype, ids in seeds.items()}
+    options: dict[str, Any] = {
+        **{"batch_size": 60, "shuffle": True, "seed": 1, "exclude": exclude},
+        "reverse_etypes": {"plays": "played-by", "played-by": "plays"},
+    }
+    sampler = NeighborSampler([-1, 3])
+    whole, parts = (
+        DistEdgeDataLoader(g, ids, sampler, negative_sampler=by_original(c), **options)
+        for g, ids, c in ((typed.whole, seeds, None), (typed.parts, new, typed))
+    )
+    assert_same_epochs(typed, whole, parts)
+    _, pairs, _, blocks = next(iter(parts))
+    games = typed.edges[PLAYS][pairs.edges["plays"].data[dgl.EID]]
+    back = torch.cat([typed.edges[PLAYED][b.edges["played-by"].data[dgl.EID]] for b in blocks])
+    assert torch.isin(games, back).any() == (exclude == "self")
+
+
+def test_reverse_edges_of_another_type(typed: Cut) -> None:
+    g = typed.parts
+    for etype, back in ((PLAYS, PLAYED), (PLAYED, PLAYS)):
+        ids = torch.randperm(400)[:100]
+        found = g.reverse_edges(ids, etype, back[1])
+        assert sorted(typed.edges[back][found]) == sorted(typed.edges[etype][ids])
+        src, dst = g.find_edges(ids, etype)
+        back_src, back_dst = g.find_edges(found, back)
+        assert sorted(zip(src.tolist(), dst.tolist())) == sorted(  # noqa: B905
+            zip(back_dst.tolist(), back_src.tolist())  # noqa: B905
+        )
+    assert g.reverse_edges([], PLAYS, PLAYED).tolist() == []
+    with pytest.raises(InvalidInput, match="has no reverse edge of the same ID and type"):
+        g.reverse_edges([0], PLAYS, FOLLOWS)
+
+
+def test_types_whose_edges_do_not_pair_up_are_noticed(tmp_path) -> None:
+    """Two users and games; edge 0 of type "back" leads back from another game than edge 0."""
+    g = dgl.heterograph({("u", "to", "g"): ([0, 1], [0, 1]), ("g", "back", "u"): ([1, 0], [1, 0])})
+    c = cuts.cut(g, 2, tmp_path)
+    with pytest.raises(InvalidInput, match="has no reverse edge of the same ID"):
+        c.parts.reverse_edges([0, 1], "to", "back")
+
+
+def test_reverse_ids_from_before_partitioning_are_noticed(plain: Cut) -> None:
+    options = {"exclude": "reverse_id", "batch_size": 500}
+    loader = DistEdgeDataLoader(
+        plain.parts, range(3000), NeighborSampler([2]), reverse_eids=REVERSE, **options
+    )
+    with pytest.raises(InvalidInput, match=r"does not lead back\. Edges of a partitioned graph"):
+        list(loader)
+
+
+def test_reverse_ids_may_lie_with_the_edges(plain: Cut) -> None:
+    reverse = DistTensor((3000,), torch.int64)
+    reverse[:] = plain.new_edges(REVERSE[plain.edges[ONE]])
+    options: dict[str, Any] = {"exclude": "reverse_id", "batch_size": 500, "seed": 0}
+    loaders = [
+        DistEdgeDataLoader(
+            plain.parts, range(1000), NeighborSampler([2]), reverse_eids=r, **options
+        )
+        for r in (reverse, reverse[:])
+    ]
+    first, second = ([Original(plain).batch(b) for b in loader] for loader in loaders)
+    assert first == second
+
+
+@pytest.mark.parametrize("sampler", [Uniform(4), DegreePower(4, 1.0)])
+def test_negative_samplers_of_the_library(plain: Cut, sampler: Any) -> None:
+    g = plain.parts
+    options: dict[str, Any] = {"batch_size": 100, "seed": 9, "negative_sampler": sampler}
+    loader = DistEdgeDataLoader(g, range(300), NeighborSampler([2]), **options)
+    for _, pairs, negatives, blocks in loader:
+        nodes = pairs.ndata[dgl.NID]
+        assert torch.equal(nodes, negatives.ndata[dgl.NID])
+        assert torch.equal(nodes, blocks[-1].dstdata[dgl.NID])
+        src, dst = (nodes[end] for end in negatives.edges())
+        assert torch.equal(src, nodes[pairs.edges()[0]].repeat_interleave(4))
+        if isinstance(sampler, DegreePower):
+            assert (g.in_degrees(dst) > 0).all()
+    again = DistEdgeDataLoader(g, [7, 3, 99], NeighborSampler([2]), **options)
+    ((_, pairs, negatives, _),) = again
+    assert negatives.num_edges() == 12
+
+
+def test_negatives_of_all_pairs_need_all_edges(plain: Cut) -> None:
+    options: dict[str, Any] = {"batch_size": 10, "negative_sampler": GlobalUniform(1)}
+    loader = DistEdgeDataLoader(plain.parts, range(10), NeighborSampler([2]), **options)
+    with pytest.raises(InvalidInput, match="on a DistGraph use Uniform or DegreePower"):
+        list(loader)
+
+
+def test_edges_by_the_other_forms(plain: Cut) -> None:
+    """The sampler of edges with the plain loader, and the old collator with torch's."""
+    edges = dgl.dataloading.as_edge_prediction_sampler(
+        NeighborSampler([3]), exclude="self", negative_sampler=by_original(plain)
+    )
+    collator = EdgeCollator(
+        plain.parts, range(40), NeighborSampler([3]), exclude="self",
+        negative_sampler=by_original(plain),
+    )  # fmt: skip
+    loaders: list[Iterator[Any]] = [
+        iter(DataLoader(plain.parts, range(40), edges, batch_size=40, seed=3)),
+        iter(torch.utils.data.DataLoader(collator.dataset, 40, collate_fn=collator.collate)),
+    ]
+    for loader in loaders:
+        _, pairs, negatives, _ = next(loader)
+        assert pairs.edata[dgl.EID].tolist() == list(range(40))
+        assert negatives.num_edges() == 120
+        assert torch.equal(pairs.ndata["x"], plain.parts.ndata["x"][pairs.ndata[dgl.NID]])
+
+
+def test_names_where_scripts_look_for_them() -> None:
+    for name in ("DistDataLoader", "DistNodeDataLoader", "DistEdgeDataLoader"):
+        loader = getattr(dgl.distributed, name)
+        assert getattr(dgl.dataloading, name) is loader
+        assert getattr(dgl.sampling, name) is loader
+    assert dgl.distributed.NodeCollator is dgl.dataloading.NodeCollator
+    assert dgl.distributed.EdgeCollator is dgl.dataloading.EdgeCollator
+    assert dgl.distributed.optim.SparseAdagrad is dgl.distributed.SparseAdagrad
+    with pytest.raises(AttributeError, match=r"gnnlab\.dataloading has no 'DistLoader'"):
+        _ = dgl.dataloading.DistLoader
+
+
+# -------------------------------------------------------------------------- equal steps
+@pytest.fixture(scope="module")
+def random_graph(tmp_path_factory) -> Cut:
+    return cuts.cut(dgl.rand_graph(60, 300), 3, tmp_path_factory.mktemp("random"))
+
+
+@given(st.sets(st.integers(0, 59)), st.integers(1, 9), st.integers(1, 25), st.booleans())
+def test_all_trainers_make_the_same_number_of_steps(
+    random_graph: Cut, nodes: set[int], num_trainers: int, batch_size: int, drop_last: bool
+) -> None:
+    g, sampler = random_graph.parts, NeighborSampler([2])
+    seeds = []
+    for rank in range(num_trainers):
+        share = node_split(
+            sorted(nodes), g.get_partition_book(), rank=rank, num_trainers=num_trainers
+        )
+        loader = DistNodeDataLoader(
+            g, share, sampler, batch_size=batch_size, shuffle=True, drop_last=drop_last
+        )
+        seeds.append([len(output_nodes) for _, output_nodes, _ in loader])
+        assert len(loader) == len(seeds[-1])
+    assert all(each == seeds[0] for each in seeds)

@@ -1,0 +1,89 @@
+"""Servers and trainers as real processes: what is asked of one process is asked of many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+import gnnlab as dgl
+from tests.distributed.cluster import run_job
+
+SCRIPT = """
+import sys, torch, gnnlab as dgl
+
+dgl.distributed.initialize("unused.txt")
+g = dgl.distributed.DistGraph("g", part_config=sys.argv[1] if sys.argv[1:] else None)
+print(g.num_nodes(), g.ndata["x"][:].tolist())
+dgl.seed(3)
+f = dgl.distributed.sample_neighbors(g, torch.arange(0, 100, 7), 5)
+print(torch.stack(f.edges()).tolist())
+h = dgl.distributed.DistTensor((100, 2), torch.float32, "h", lambda s, t: torch.ones(s, dtype=t))
+print(h[[0, 99]].tolist(), h.count_nonzero())
+rank = dgl.distributed.context.rank()
+g._client.barrier()
+if rank == 0:
+    h[torch.arange(100)] = torch.arange(200.0).view(100, 2)
+    g.ndata["x"][torch.tensor([3, 98, 50])] = torch.tensor([-1.0, -2, -3])
+g._client.barrier()
+print(h[:].sum().item(), g.ndata["x"][[50, 98, 3, 4]].tolist())
+"""
+
+
+def partitioned(folder: Path, parts: int = 2) -> Path:
+    g = dgl.graph((torch.randint(100, (1000,)), torch.randint(100, (1000,))), num_nodes=100)
+    g.ndata["x"] = torch.arange(100.0)
+    dgl.distributed.partition_graph(g, "g", parts, str(folder), part_method="random")
+    return folder / "g.json"
+
+
+def test_rows_and_samples(tmp_path: Path) -> None:
+    config = partitioned(tmp_path)
+    outputs = run_job(SCRIPT, config, machines=2, servers=2, trainers=2)
+    print(outputs[0])
+    assert len(set(outputs)) == 1
+
+
+BATCHES = """
+import sys, os, torch, gnnlab as dgl
+
+dgl.distributed.initialize("unused.txt")
+g = dgl.distributed.DistGraph("g", part_config=sys.argv[1] if sys.argv[1:] else None)
+here = os.getpid()
+
+class Sampler:
+    def sample_blocks(self, seeds):
+        seeds = torch.as_tensor(seeds)
+        blocks = []
+        for fanout in (4, 3):
+            block = dgl.to_block(dgl.distributed.sample_neighbors(g, seeds, fanout), seeds)
+            seeds = block.srcdata[dgl.NID]
+            blocks.insert(0, block)
+        blocks[0].srcdata["x"] = g.ndata["x"][seeds]
+        blocks[0].there = os.getpid() != here
+        return blocks
+
+ids = dgl.distributed.node_split(torch.ones(100, dtype=torch.bool), g.get_partition_book())
+loader = dgl.distributed.DistDataLoader(
+    ids.numpy(), batch_size=10, collate_fn=Sampler().sample_blocks, shuffle=True, seed=1
+)
+total = 0
+for epoch in range(2):
+    for blocks in loader:
+        assert blocks[0].there == (int(os.environ["DGL_NUM_SAMPLER"]) > 0)
+        total += blocks[0].srcdata["x"].sum().item() + blocks[0].num_edges()
+print(total)
+sampler = dgl.dataloading.NeighborSampler([4, 3], prefetch_node_feats=["x"])
+loader = dgl.distributed.DistNodeDataLoader(g, ids, sampler, batch_size=10, seed=2)
+for input_nodes, seeds, blocks in loader:
+    assert torch.equal(blocks[0].srcdata["x"], g.ndata["x"][input_nodes])
+    assert torch.equal(blocks[1].dstdata["x"], g.ndata["x"][seeds])
+    total += blocks[0].edata[dgl.EID].sum().item()
+print(total)
+"""
+
+
+def test_samplers_make_the_batches_of_their_trainer(tmp_path: Path) -> None:
+    config = partitioned(tmp_path)
+    alone = run_job(BATCHES, config, machines=2, servers=1, trainers=1, samplers=0)
+    assert alone == run_job(BATCHES, config, machines=2, servers=1, trainers=1, samplers=2)

@@ -1,0 +1,152 @@
+"""Row rules against torch's own optimizers.
+
+``torch.optim.Adagrad`` and ``torch.optim.SparseAdam`` get the gradient of an ``nn.Embedding``, the
+rules get the same rows and gradients one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnnlab.distributed import rules
+from gnnlab.errors import InvalidInput
+
+ADAGRAD = {"lr": 0.3, "eps": 1e-10}
+ADAM = {"lr": 0.3, "beta1": 0.8, "beta2": 0.97, "eps": 1e-8}
+
+
+def optimizer_of(rule: str, weight: torch.nn.Parameter) -> torch.optim.Optimizer:
+    if rule == "adagrad":
+        return torch.optim.Adagrad([weight], lr=0.3, eps=1e-10)
+    return torch.optim.SparseAdam([weight], lr=0.3, betas=(0.8, 0.97), eps=1e-8)
+
+
+def options_of(rule: str) -> dict[str, float]:
+    return ADAGRAD if rule == "adagrad" else ADAM
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+@pytest.mark.parametrize("rule", ["adagrad", "adam"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dense", [False, True])
+def test_several_steps_equal_torch(rule: str, dtype: torch.dtype, dense: bool) -> None:
+    if rule == "adam" and dense:
+        return  # dense Adam moves all rows; torch has SparseAdam for this
+    generator = torch.Generator().manual_seed(0)
+    embedding = torch.nn.Embedding(20, 5, sparse=not dense, dtype=dtype)
+    optimizer = optimizer_of(rule, embedding.weight)
+    weight = embedding.weight.detach().clone()
+    names, _ = rules.RULES[rule]
+    states = [torch.zeros_like(weight) for _ in names]
+    for step in range(1, 8):
+        ids = torch.randint(20, (30 if step % 2 else 3,), generator=generator)
+        slopes = torch.randn(len(ids), 5, dtype=dtype, generator=generator)
+        optimizer.zero_grad()
+        (embedding(ids) * slopes).sum().backward()
+        optimizer.step()
+        rows, grads = rules.coalesce(ids, slopes)
+        rules.apply(rule, weight, rows, grads, states, options_of(rule), step)
+    tolerance = {"rtol": 1e-5, "atol": 1e-6} if dtype is torch.float32 else {}
+    torch.testing.assert_close(weight, embedding.weight.detach(), **tolerance)
+    kept = optimizer.state[embedding.weight]
+    theirs = [kept["sum"]] if rule == "adagrad" else [kept["exp_avg"], kept["exp_avg_sq"]]
+    for ours, other in zip(states, theirs, strict=True):
+        torch.testing.assert_close(ours, other, **tolerance)
+
+
+def test_one_step_of_adagrad_by_hand() -> None:
+    """Gradients 3 and −1 of row 1 add up to 2: sum 4, and the row moves by 0.5 · 2 / √4."""
+    weight, sums = torch.tensor([[1.0], [1.0], [1.0]]), torch.zeros(3, 1)
+    rows, grads = rules.coalesce(torch.tensor([1, 2, 1]), torch.tensor([[3.0], [0.0], [-1.0]]))
+    options = {"lr": 0.5, "eps": 1e-10}
+    rules.apply("adagrad", weight, rows, grads, [sums], options, step=1)
+    assert weight.flatten().tolist() == [1.0, 0.5, 1.0]
+    assert sums.flatten().tolist() == [0.0, 4.0, 0.0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9)), max_size=30))
+def test_coalesce_adds_up_equal_rows(pairs: list[tuple[int, int]]) -> None:
+    rows = torch.tensor([row for row, _ in pairs], dtype=torch.int64)
+    grads = torch.tensor([[float(value), 1.0] for _, value in pairs]).reshape(-1, 2)
+    expected: dict[int, list[float]] = {}
+    for row, value in pairs:
+        total = expected.setdefault(row, [0.0, 0.0])
+        total[0] += value
+        total[1] += 1
+    found, sums = rules.coalesce(rows, grads)
+    assert found.tolist() == sorted(expected)
+    assert sums.tolist() == [expected[row] for row in sorted(expected)]
+
+
+def test_sums_do_not_depend_on_threads(torch_threads: Any) -> None:
+    rows = torch.randint(3, (20_000,))
+    grads = torch.randn(20_000, 8)
+    sums = []
+    for threads in (1, 4):
+        torch_threads(threads)
+        sums.append(rules.coalesce(rows, grads)[1])
+    assert torch.equal(*sums)
+
+
+def test_equal_rows_are_added_in_a_fixed_order() -> None:
+    """In float32, 1 + (1e8 − 1e8) is 1, but 1e8 + (1 − 1e8) is 0: the order shows."""
+    rows = torch.arange(50).repeat(3)
+    grads = torch.tensor([1.0, 1e8, -1e8]).repeat_interleave(50).unsqueeze(1)
+    assert (rules.coalesce(rows, grads)[1] == 1).all()
+
+
+@pytest.mark.parametrize("rule", ["adagrad", "adam"])
+def test_a_step_does_not_depend_on_threads(torch_threads: Any, rule: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    grads = torch.randn(20_000, 16, generator=generator)
+    rows = torch.randperm(30_000, generator=generator)[:20_000]
+    found = []
+    for threads in (1, 4):
+        torch_threads(threads)
+        tables = [torch.ones(30_000, 16) for _ in range(1 + len(rules.RULES[rule][0]))]
+        rules.apply(rule, tables[0], rows, grads, tables[1:], options_of(rule), step=3)
+        found.append(torch.cat(tables))
+    assert torch.equal(*found)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (4,), (4, 2, 3)])
+def test_rows_of_any_shape(shape: tuple[int, ...]) -> None:
+    rows = torch.arange(shape[0])
+    found, sums = rules.coalesce(rows, torch.ones(shape))
+    assert torch.equal(found, rows)
+    assert torch.equal(sums, torch.ones(shape))
+
+
+def test_merge_averages_over_trainers_as_data_parallel_training_does() -> None:
+    """Trainer 0 has gradients 2, 4 for rows 1, 3; trainer 1 has 6 for row 3; trainer 2 has none."""
+    none = torch.empty(0, dtype=torch.int64), torch.empty(0, 1)
+    zero = torch.tensor([1, 3]), torch.tensor([[2.0], [4.0]])
+    one = torch.tensor([3]), torch.tensor([[6.0]])
+    rows, grads = rules.merge([zero, one, none])
+    assert rows.tolist() == [1, 3]
+    torch.testing.assert_close(grads, torch.tensor([[2 / 3], [10 / 3]]))
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "states", "message"),
+    [
+        ("sgd", ADAGRAD, 1, "no row rule 'sgd'; there are 'adagrad', 'adam'"),
+        ("adagrad", {"lr": 0.1}, 1, "takes 'lr', 'eps'; found 'lr'"),
+        ("adagrad", {**ADAGRAD, "momentum": 0.9}, 1, "found 'lr', 'eps', 'momentum'"),
+        ("adam", ADAM, 1, "keeps 'mean', 'square'; found 1 tensors"),
+        ("adagrad", {"lr": float("nan"), "eps": 0.0}, 1, "lr must be a number"),
+        ("adagrad", {"lr": -1.0, "eps": 0.0}, 1, "at least 0 and finite; found -1.0"),
+        ("adagrad", {"lr": "0.1", "eps": 0.0}, 1, "found '0.1'"),
+        ("adam", {**ADAM, "beta2": 1.0}, 2, "beta2 must be a number, at least 0 and below 1"),
+    ],
+)
+def test_bad_rules_are_refused(
+    rule: str, options: dict[str, Any], states: int, message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        rules.check(rule, options, states)

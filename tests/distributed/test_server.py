@@ -1,0 +1,427 @@
+"""What servers refuse, and what they do when connections break."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.distributed import messages as m
+from gnnlab.distributed.job import Job, Keys
+from gnnlab.distributed.memory import Memory, remove_files
+from gnnlab.distributed.remote import Remote, ServerLost
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
+from tests.distributed.cluster import make_keys
+from tests.distributed.live import connected, make_job, serving
+from tests.helpers import free_port
+
+X = "node~_N~x"
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: Any) -> Path:
+    """A ring of 40 nodes in two parts; x is the original ID."""
+    folder = tmp_path_factory.mktemp("ring")
+    g = dgl.graph((torch.arange(40), (torch.arange(40) + 1) % 40))
+    g.ndata["x"] = torch.arange(40)
+    halves = torch.arange(40) // 20
+    dgl.distributed.partition_graph(g, "ring", 2, str(folder), part_method=lambda g, k: halves)
+    return folder / "ring.json"
+
+
+@pytest.fixture(scope="module")
+def running(config: Path) -> Iterator[tuple[Job, Remote]]:
+    """Two machines with two servers each, and a trainer on machine 0."""
+    job = make_job(config, machines=2, servers=2, curve=True)
+    with serving(job), connected(job) as trainer:
+        yield job, trainer
+
+
+def rows(*numbers: int) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=torch.int64)
+
+
+# ------------------------------------------------------------------------------- asking
+def test_all_machines_at_once(running: tuple[Job, Remote]) -> None:
+    _, trainer = running
+    near, far = trainer.exchange([(0, m.Pull(X, rows(3, 1))), (1, m.Pull(X, rows(0, 19, 0)))])
+    assert near.tolist() == [3, 1] and far.tolist() == [20, 39, 20]
+    (picked,) = trainer.exchange([(1, m.Sample({"_N": rows(0)}, (-1,), 1))])
+    assert [t.tolist() for t in picked[0]] == [[0, 1], [20], [19]]
+
+
+@pytest.mark.parametrize(
+    ("message", "error", "text"),
+    [
+        (m.Pull("node~_N~y", rows(0)), NotFound, "no distributed tensor 'node~_N~y'"),
+        (m.Pull(X, rows(20)), OutOfRange, "20"),
+        (m.Pull(X, rows(-1)), OutOfRange, "-1"),
+        (m.Pull(X, torch.tensor([0.5])), InvalidInput, "rows are int64 or int32"),
+        (m.Push(X, rows(1), torch.tensor([0.5])), InvalidInput, "expected values of torch.int64"),
+        (m.Push(X, rows(1), rows(1, 2)), InvalidInput, "expected values of"),
+        (m.Sample({"_N": rows(0)}, (1, 2), 1), InvalidInput, "expected 1 fanouts"),
+        (m.FindEdges(7, rows(0)), InvalidInput, "edge type 7"),
+        (m.Create("x", (), "float32"), InvalidInput, "the name of a tensor begins with"),
+        (m.Create(X, (), "float32"), InvalidInput, "exists with int64"),
+        (m.Create("node~_N~z", (), "object"), InvalidInput, "cannot hold object"),
+        (m.Delete(X), InvalidInput, "goes to the first server"),
+    ],
+)
+def test_refusals_are_raised_where_they_were_caused(
+    running: tuple[Job, Remote], message: Any, error: type[Exception], text: str
+) -> None:
+    _, trainer = running
+    trainer.exchange([(1, m.Push(X, rows(1), rows(21)))])  # x is in shared memory from here on
+    with pytest.raises(error) as caught:
+        trainer.ask([(2, message)])
+    assert text in str(caught.value)
+    assert trainer.exchange([(1, m.Pull(X, rows(0, 1)))])[0].tolist() == [20, 21]
+
+
+def test_writes_go_to_the_owner(running: tuple[Job, Remote]) -> None:
+    """Of the 20 rows of a part, each of two servers owns ten."""
+    _, trainer = running
+    trainer.exchange([(1, m.Push(X, rows(9, 10), rows(29, 30)))])
+    for server, row in ((2, 10), (3, 9)):
+        with pytest.raises(InvalidInput, match="are not all owned by server"):
+            trainer.ask([(server, m.Push(X, rows(row), rows(0)))])
+    with pytest.raises(InvalidInput, match="Create goes to the first server of a machine"):
+        trainer.ask([(3, m.Create("node~_N~z", (), "float32"))])
+
+
+def test_features_of_the_partition_can_be_written_to(running: tuple[Job, Remote]) -> None:
+    job, trainer = running
+    with connected(job, machine=1, rank=0) as other:
+        before = other.exchange([(0, m.Pull(X, rows(5)))])[0]
+        trainer.exchange([(0, m.Push(X, rows(5, 15), rows(-5, -15)))])
+        assert trainer.readable(0, X)[[5, 15]].tolist() == [-5, -15]
+        assert other.exchange([(0, m.Pull(X, rows(5, 15)))])[0].tolist() == [-5, -15]
+        other.exchange([(0, m.Push(X, rows(5, 15), rows(5, 15)))])
+        assert trainer.readable(0, X)[[5, 15]].tolist() == [5, 15] == [before.item(), 15]
+
+
+def test_a_tensor_comes_and_goes(running: tuple[Job, Remote]) -> None:
+    _, trainer = running
+    name = "node~_N~h"
+    trainer.create(m.Create(name, (2,), "float32"), lambda part: torch.full((20, 2), 7.0))
+    trainer.ask([(2, m.Create(name, (2,), "float32"))])  # as the first trainer there does
+    assert trainer.readable(0, name).sum() == 280
+    assert trainer.exchange([(1, m.Pull(name, rows(3)))])[0].tolist() == [[0, 0]]
+    trainer.exchange([(part, m.Delete(name)) for part in (0, 1)])
+    assert trainer.readable(0, name) is None
+    with pytest.raises(NotFound):
+        trainer.exchange([(1, m.Pull(name, rows(3)))])
+
+
+def test_first_values_that_fail_leave_nothing(running: tuple[Job, Remote]) -> None:
+    _, trainer = running
+
+    def fail(part: int) -> torch.Tensor:
+        raise RuntimeError("no values")
+
+    with pytest.raises(RuntimeError, match="no values"):
+        trainer.create(m.Create("node~_N~h", (2,), "float32"), fail)
+    assert trainer.readable(0, "node~_N~h") is None
+
+
+def test_statistics(running: tuple[Job, Remote]) -> None:
+    _, trainer = running
+    before, sent = trainer.statistics()[2:], sum(c[1] for c in trainer.traffic.values())
+    trainer.exchange([(1, m.Pull(X, rows(*range(20)))) for _ in range(4)])
+    sent = sum(c[1] for c in trainer.traffic.values()) - sent
+    after = trainer.statistics()[2:]
+    pulls = [a["Pull"].number - b["Pull"].number for a, b in zip(after, before, strict=True)]
+    assert pulls == [2, 2]  # in turn
+    came = [a["Pull"].bytes_in - b["Pull"].bytes_in for a, b in zip(after, before, strict=True)]
+    assert 4 * 160 < sum(came) == sent < 4 * 220
+
+
+# -------------------------------------------------------------------------- who may come
+def test_a_peer_without_the_key_is_refused(config: Path, capfd: Any) -> None:
+    job = make_job(config, machines=2, curve=True)
+    assert job.keys
+    with serving(job):
+        pair = make_keys()
+        stranger = Keys(job.keys.server_public, pair["client_public"], pair["client_secret"])
+        with pytest.raises(ServerLost, match="it refused this process, whose keys"):
+            Remote(replace(job, keys=stranger))
+        with pytest.raises(ServerLost, match="it refused this process, whose keys"):
+            Remote(replace(job, keys=None, timeout=1.0))
+        with connected(job) as trainer:
+            assert len(trainer.statistics()) == 2
+    assert "refused a peer at 127.0.0.1: it lacks this job's key" in capfd.readouterr().err
+
+
+def test_keys_are_not_shown() -> None:
+    keys = make_keys()
+    text = repr(Keys(**keys))
+    assert keys["client_secret"] not in text and keys["server_secret"] not in text
+
+
+def test_another_job_or_graph_is_refused(config: Path, tmp_path: Path) -> None:
+    job = make_job(config)
+    with serving(job):
+        memory = Memory("other", 0)
+        with pytest.raises(GNNLabError, match=f"in job {job.id} as server 0; expected 'ring' in"):
+            Remote(replace(job, id="other"))
+        memory.close()
+        moved = tmp_path / "moved.json"
+        moved.write_text(config.read_text() + "\n")
+        for name in ("part0", "part1"):
+            (tmp_path / name).symlink_to(config.parent / name)
+        with pytest.raises(GNNLabError, match="copy the partition to all machines again"):
+            Remote(replace(job, part_config=str(moved)))
+
+
+def test_a_job_of_another_size_is_refused(config: Path) -> None:
+    job = make_job(config, machines=3)
+    with pytest.raises(PartitionError, match="expected number of parts 3, found 2"), serving(job):
+        pass
+    remove_files(job.id)
+
+
+def test_a_port_in_use_is_named(config: Path) -> None:
+    job = make_job(config, machines=2)
+    with socket.socket() as holder:
+        holder.bind(job.addresses[1])
+        holder.listen()
+        text = rf"server 1 \(machine 1, 127.0.0.1:{job.addresses[1][1]}\) cannot listen there"
+        with pytest.raises(GNNLabError, match=text), serving(job):
+            pass
+
+
+# -------------------------------------------------------------------------------- waiting
+def test_a_meeting_tells_who_is_missing(config: Path) -> None:
+    job = replace(make_job(config, ranks=3), timeout=1.5)
+    with serving(job), connected(job) as trainer:
+        start = time.monotonic()
+        with pytest.raises(GNNLabError) as caught:
+            trainer.barrier()
+        assert time.monotonic() - start < 10
+    assert "barrier (meeting 1): ranks 1, 2 of 3 did not come within 1.5 s" in str(caught.value)
+
+
+def test_a_meeting_gathers_words(config: Path) -> None:
+    job = make_job(config, ranks=3)
+    found = {}
+
+    def come(rank: int) -> None:
+        with connected(job, rank=rank, local_rank=rank) as trainer:
+            found[rank] = trainer.meet("here", f"I am {rank}")
+
+    with serving(job):
+        threads = [threading.Thread(target=come, args=(rank,)) for rank in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert found == dict.fromkeys(range(3), ("I am 0", "I am 1", "I am 2"))
+
+
+def test_tensors_are_made_alike_by_all(config: Path) -> None:
+    job = make_job(config, ranks=2)
+    errors = {}
+
+    def come(rank: int) -> None:
+        with connected(job, rank=rank, local_rank=rank) as trainer:
+            try:
+                trainer.create(m.Create("node~_N~h", (rank,), "float32"), None)
+            except InvalidInput as error:
+                errors[rank] = str(error)
+
+    with serving(job):
+        threads = [threading.Thread(target=come, args=(rank,)) for rank in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert "node~_N~h (1,) float32 by rank 1" in errors[0] and errors[0] == errors[1]
+
+
+def test_no_server_at_all(config: Path) -> None:
+    job = replace(make_job(config, machines=2), timeout=1.0)
+    with pytest.raises(GNNLabError, match="the first server of this machine did not start"):
+        Remote(job)
+    with (
+        Held(Memory(job.id, 0)),
+        pytest.raises(GNNLabError, match="no connection within 1 s"),
+    ):
+        Remote(job)
+
+
+class Held:
+    """Closes at the end of a ``with``."""
+
+    def __init__(self, what: Any) -> None:
+        self.what = what
+
+    def __enter__(self) -> Any:
+        return self.what
+
+    def __exit__(self, *_: Any) -> None:
+        self.what.close()
+
+
+# ------------------------------------------------------------------------ broken connections
+class Relay:
+    """Stands between a trainer and a server; drops connections, or what they carry."""
+
+    def __init__(self, port: int) -> None:
+        self.port, self._target = free_port(), port
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self._open: list[socket.socket] = []
+        self.is_silent = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._target))
+                self._open += [near, far]
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=pair, daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                if not self.is_silent:
+                    target.sendall(data)
+        self.drop()
+
+    def drop(self) -> None:
+        """Break all connections."""
+        for each in self._open:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        self._open.clear()
+
+    def close(self) -> None:
+        """Stop for good."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.drop()
+
+
+@pytest.fixture
+def relayed(config: Path) -> Iterator[tuple[Job, Relay]]:
+    job = make_job(config, machines=2)
+    with serving(job):
+        relay = Relay(job.addresses[1][1])
+        yield replace(job, addresses=(job.addresses[0], ("127.0.0.1", relay.port))), relay
+        relay.close()
+
+
+def test_a_short_interruption_is_survived(relayed: tuple[Job, Relay]) -> None:
+    """Writes that were sent again are applied once: each adds its gradient to the sum."""
+    job, relay = relayed
+    with connected(job) as trainer:
+        for name in ("node~_N~h", "node~_N~s"):
+            trainer.ask([(1, m.Create(name, (), "float32"))])
+        options = {"lr": 1.0, "eps": 0.0}
+        stop = threading.Event()
+
+        def disturb() -> None:
+            while not stop.wait(0.15):
+                relay.drop()
+
+        threading.Thread(target=disturb, daemon=True).start()
+        for step in range(1, 200):
+            trainer.exchange(
+                [
+                    (1, m.Update("node~_N~h", rows(3), torch.ones(1), "adagrad", options,
+                                 ("node~_N~s",), 0, 1, step)),
+                    (1, m.Pull(X, rows(0, 1, 2))),
+                ]
+            )  # fmt: skip
+        stop.set()
+        time.sleep(0.3)
+        assert trainer.exchange([(1, m.Pull("node~_N~s", rows(3)))])[0].item() == 199
+
+
+def test_a_server_that_is_gone_is_named(relayed: tuple[Job, Relay]) -> None:
+    job, relay = relayed
+    with connected(job) as trainer:
+        relay.close()
+        start = time.monotonic()
+        with pytest.raises(ServerLost) as caught:
+            trainer.exchange([(1, m.Pull(X, rows(0)))])
+        assert time.monotonic() - start < 5
+        address = f"127.0.0.1:{job.addresses[1][1]}"
+        assert f"lost server 1 (machine 1, {address})" in str(caught.value)
+        with pytest.raises(ServerLost):  # also by a connection that is made afterwards
+            trainer.exchange([(1, m.Pull(X, rows(0)))])
+
+
+def test_a_link_that_is_cut_is_noticed(relayed: tuple[Job, Relay]) -> None:
+    job, relay = relayed
+    job = replace(job, timeout=60.0)
+    with connected(job) as trainer:
+        relay.is_silent = True
+        start = time.monotonic()
+        with pytest.raises(ServerLost, match="lost server 1"):
+            trainer.exchange([(1, m.Pull(X, rows(0)))])
+        assert time.monotonic() - start < 5.5
+        assert trainer.exchange([(0, m.Pull(X, rows(0)))])[0].tolist() == [0]
+        relay.close()
+
+
+# ---------------------------------------------------------------------------- shared memory
+def test_memory_goes_with_the_last_who_uses_it() -> None:
+    writer, reader = Memory("pytest", 3), Memory("pytest", 3, timeout=1)
+    writer.create("a~b~c", (3,), torch.bfloat16)
+    kept = writer.tensors["a~b~c"]
+    writer.close()
+    assert list(Path("/dev/shm").glob("gnnlab-pytest-3-*"))
+    reader.refresh()
+    kept += 1
+    assert reader.tensors["a~b~c"].tolist() == [1, 1, 1]
+    reader.close()
+    assert not list(Path("/dev/shm").glob("gnnlab-pytest-3-*"))
+
+
+def test_memory_that_is_not_there() -> None:
+    memory = Memory("pytest", 4)
+    with pytest.raises(GNNLabError, match="needs 4,000,000,000,000,000 bytes"):
+        memory.create("a~b~c", (10**15,), torch.float32)
+    assert not memory.entries
+    memory.close()
+    assert not list(Path("/dev/shm").glob("gnnlab-pytest-4-*"))
+
+
+def test_memory_of_a_killed_job_is_replaced() -> None:
+    for path in ("catalog", "abc"):
+        (Path("/dev/shm") / f"gnnlab-pytest-5-{path}").write_bytes(b"old")
+    Memory("pytest", 5).close()
+    assert not list(Path("/dev/shm").glob("gnnlab-pytest-5-*"))
+
+
+def test_a_closed_transport(config: Path) -> None:
+    job = make_job(config)
+    with serving(job):
+        trainer = Remote(job)
+        trainer.close()
+        trainer.close()
+        with pytest.raises(GNNLabError, match="has left the job"):
+            trainer.statistics()
+
+
+def test_servers_end_when_all_trainers_have_left(config: Path) -> None:
+    job = make_job(config, ranks=2)
+    with serving(job) as servers:
+        for rank in range(2):
+            assert not any(server.is_deserted for server in servers)
+            with connected(job, rank=rank):
+                pass
+        assert all(server.is_deserted for server in servers)

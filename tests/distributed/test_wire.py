@@ -1,0 +1,255 @@
+"""Messages as bytes: they come back as they were, and nothing else comes in."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import socket
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+import zmq
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab.distributed import messages as m
+from gnnlab.distributed import wire
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange
+from tests.distributed.live import connected, make_job, serving
+
+NAMES = st.text(max_size=20)
+SMALL = st.integers(0, 2**31)
+DTYPES = ["float64", "float32", "float16", "bfloat16", "bool", "uint8"]
+DTYPES += ["int64", "int32", "int16", "int8"]
+
+
+@st.composite
+def tensors(draw: Any) -> torch.Tensor:
+    shape = draw(st.lists(st.integers(0, 4), max_size=3))
+    dtype = m.read_dtype(draw(st.sampled_from(DTYPES)))
+    return (torch.rand(shape, dtype=torch.float64) * 100).to(dtype)
+
+
+MESSAGES = st.one_of(
+    st.just(m.Describe()),
+    st.builds(m.Create, NAMES, st.just((2, 3)), NAMES, st.booleans(), st.none() | tensors()),
+    st.builds(m.Pull, NAMES, tensors()),
+    st.builds(m.Push, NAMES, tensors(), tensors()),
+    st.builds(
+        m.Update,
+        *(NAMES, tensors(), tensors(), NAMES, st.dictionaries(NAMES, st.floats(allow_nan=False))),
+        *(st.just(("a", "b")), SMALL, SMALL, SMALL),
+    ),
+    st.builds(
+        m.Sample,
+        st.dictionaries(NAMES, tensors(), max_size=3),
+        st.lists(st.integers(-1, 20), max_size=3).map(tuple),
+        st.integers(0, 2**64 - 1),
+        st.booleans(),
+        st.lists(st.none() | NAMES, max_size=3).map(tuple),
+        st.dictionaries(SMALL, tensors(), max_size=2),
+    ),
+    st.builds(m.FindEdges, SMALL, tensors()),
+    st.builds(wire.Meet, NAMES, SMALL, SMALL, NAMES),
+)
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor):
+        return one.dtype == other.dtype and one.shape == other.shape and torch.equal(one, other)
+    if hasattr(one, "__dataclass_fields__"):
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other
+
+
+def packed(frames: list[Any]) -> list[bytes]:
+    return [bytes(frame) for frame in frames]
+
+
+@given(MESSAGES, st.integers(0, 2**63 - 1))
+def test_round_trip(message: Any, number: int) -> None:
+    found = wire.decode_request(packed(wire.encode_request(number, message)))
+    assert found.number == number
+    assert type(found.message) is type(message) and same(message, found.message)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply"),
+    [
+        (m.Pull, torch.arange(6.0).view(2, 3)),
+        (m.Describe, {"node~_N~x": m.Description((2,), "float32", True)}),
+        (m.Sample, ((torch.tensor([0, 1]), torch.tensor([5]), torch.tensor([7])),)),
+        (m.Push, None),
+        (m.CountNonzero, 12),
+        (wire.Statistics, {"Pull": wire.Traffic(1, 2, 3, 0.5)}),
+    ],
+)
+def test_replies(kind: type, reply: Any) -> None:
+    number, found = wire.decode_reply(packed(wire.encode_reply(3, reply)), {3: kind})
+    assert number == 3 and same(found, reply)
+    assert wire.decode_reply(packed(wire.encode_reply(4, reply)), {3: kind}) == (-1, None)
+
+
+@pytest.mark.parametrize("kind", [InvalidInput, NotFound, OutOfRange, GNNLabError])
+def test_errors_keep_their_kind(kind: type[Exception]) -> None:
+    _, found = wire.decode_reply(packed(wire.encode_error(1, kind("what"))), {1: m.Pull})
+    assert type(found) is kind and str(found) == "what"
+
+
+def test_errors_of_other_kinds_are_named() -> None:
+    _, found = wire.decode_reply(packed(wire.encode_error(1, ZeroDivisionError("x"))), {1: m.Pull})
+    assert type(found) is GNNLabError and str(found) == "ZeroDivisionError: x"
+
+
+def head(kind: str = "Pull", number: Any = 1, body: Any = None, version: int = 1) -> bytes:
+    return msgspec.msgpack.encode([version, kind, number, body])
+
+
+ROWS = {"name": "x", "rows": [1, "int64", [2]]}
+
+
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        ([], "a header of at most"),
+        ([b""], "not a header"),
+        ([b"GET / HTTP/1.1\r\n\r\n"], "not a header"),
+        ([pickle.dumps(os.system)], "not a header"),
+        ([head()[:-1]], "not a header"),
+        ([head(version=9)], "the peer speaks version 9, this gnnlab 1"),
+        ([head("Serve")], "there are no messages of kind 'Serve'"),
+        ([head(number="1")], "not a header"),
+        ([head(body={"name": "x"})], "not a Pull: Object missing required field `rows`"),
+        ([head(body={"name": 3, "rows": [1, "int64", [2]]}), bytes(16)], "Expected `str`"),
+        ([head(body=ROWS)], "frame 1 is not there"),
+        ([head(body=ROWS), bytes(15)], "int64 of shape (2,) has 16 bytes; 15 came"),
+        ([head(body=ROWS), bytes(16), b""], "2 frames came; the header speaks of 1"),
+        ([head(body={"name": "x", "rows": [0, "int64", [2]]}), bytes(16)], "frame 0"),
+        ([head(body={"name": "x", "rows": [1, "object", [2]]}), bytes(16)], "cannot hold object"),
+        ([head(body={"name": "x", "rows": [1, "int64", [-2]]}), bytes(16)], "no tensor has"),
+        ([head(body={"name": "x", "rows": [1, "int64", [2**40, 2**40]]}), b""], "no tensor has"),
+        ([head(body={"name": "x", "rows": [1, "int8", [1] * 99]}), b"1"], "no tensor has"),
+        ([head(body={"name": "x", "rows": [1, "bool", [1]]}), b"\2"], "a truth value is 0 or 1"),
+        ([head(body={"name": "x", "rows": [1, "int64", [2.5]]}), bytes(16)], "not a Pull"),
+        ([bytes(wire.MAX_HEADER + 1)], "a header of at most 1048576 bytes"),
+        ([b"x"] * (wire.MAX_FRAMES + 1), "1023 frames fit"),
+    ],
+)
+def test_what_is_no_message(frames: list[bytes], message: str) -> None:
+    with pytest.raises(wire.BadFrame) as caught:
+        wire.decode_request(frames)
+    assert message in str(caught.value)
+
+
+def test_a_frame_stands_for_one_tensor() -> None:
+    twice = {"name": "x", "rows": [1, "int64", [1]], "values": [1, "int64", [1]]}
+    with pytest.raises(wire.BadFrame, match="used twice"):
+        wire.decode_request([head("Push", body=twice), bytes(8)])
+
+
+@pytest.mark.parametrize("rows", [torch.tensor(7).expand(1), torch.arange(4)[::4]])
+def test_tensors_of_one_element_cross_with_any_stride(rows: torch.Tensor) -> None:
+    found = wire.decode_request(packed(wire.encode_request(0, m.Pull("x", rows))))
+    assert same(found.message.rows, rows)
+
+
+def test_what_does_not_cross() -> None:
+    with pytest.raises(InvalidInput, match="does not cross the wire"):
+        wire.encode_request(1, m.Pull("x", object()))  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------ a live server
+def mutated(frames: list[bytes], chance: random.Random) -> list[bytes]:
+    """Frames with something wrong: bits, lengths, order, number, or all of it."""
+    frames = [bytearray(frame) for frame in frames]
+    for _ in range(chance.choice([1, 1, 1, 2, 5])):
+        i = chance.randrange(len(frames))
+        match chance.randrange(6):
+            case 0 if frames[i]:
+                frames[i][chance.randrange(len(frames[i]))] ^= 1 << chance.randrange(8)
+            case 1:
+                del frames[i][chance.randrange(len(frames[i]) + 1) :]
+            case 2:
+                frames[i] += chance.randbytes(chance.choice([1, 8, 1000]))
+            case 3:
+                frames[i] = bytearray(chance.randbytes(chance.randrange(64)))
+            case 4:
+                frames.insert(i, bytearray(chance.randbytes(chance.randrange(20))))
+            case _ if len(frames) > 1:
+                del frames[i]
+    return [bytes(frame) for frame in frames]
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Path:
+    g = dgl.graph((torch.arange(20), (torch.arange(20) + 1) % 20))
+    g.ndata["x"] = torch.arange(20.0)
+    dgl.distributed.partition_graph(g, "ring", 1, str(tmp_path), part_method="random")
+    return tmp_path / "ring.json"
+
+
+class Bomb:
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {Bomb.file}",)
+
+    file = ""
+
+
+def test_ten_thousand_broken_messages(ring: Path, tmp_path: Path) -> None:
+    """The server drops or refuses each, executes nothing, and serves on."""
+    chance = random.Random(5)
+    Bomb.file = str(tmp_path / "executed")
+    rows = torch.tensor([3, 1])
+    good = [
+        m.Pull("node~_N~x", rows),
+        m.Sample({"_N": rows}, (2,), 7),
+        m.FindEdges(0, rows),
+        m.Degrees(0, rows),
+        m.Describe(),
+        wire.Hello(),
+        wire.Statistics(),
+        m.CountNonzero("node~_N~x"),
+    ]
+    originals = [packed(wire.encode_request(i, message)) for i, message in enumerate(good)]
+    bombs = [[pickle.dumps(Bomb())], [head(body=ROWS), pickle.dumps(Bomb())]]
+    job = make_job(ring, machines=1)
+    with serving(job) as (server,), zmq.Context() as context:
+        with context.socket(zmq.DEALER) as peer:
+            peer.linger = 0
+            peer.connect("tcp://{}:{}".format(*job.addresses[0]))
+            for i in range(10_000):
+                frames = mutated(chance.choice(originals), chance)
+                if i % 100 == 0:
+                    frames = bombs[chance.randrange(2)]
+                peer.send_multipart(frames)
+                while peer.poll(0):
+                    peer.recv_multipart()
+            deadline = time.monotonic() + 60
+            while (
+                sum(t.number for t in server.traffic().values()) < 10_000
+                and time.monotonic() < deadline
+            ):
+                time.sleep(0.1)
+        for garbage in (b"", b"GET / HTTP/1.1\r\n\r\n", chance.randbytes(5000), b"\xff" * 64):
+            with socket.create_connection(job.addresses[0]) as raw:
+                raw.sendall(garbage)
+        with connected(job) as trainer:
+            trainer.local_part = -1  # ask the server for everything
+            found = trainer.exchange([(0, m.Pull("node~_N~x", torch.arange(20)))])[0]
+            assert sorted(found.tolist()) == list(range(20))
+            (seen,) = trainer.statistics()
+        assert server.failure is None
+    counted = {kind: traffic.number for kind, traffic in seen.items()}
+    assert sum(counted.values()) >= 10_000 and counted["dropped"] > 2_000
+    assert not Path(Bomb.file).exists()
