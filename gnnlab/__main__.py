@@ -1,0 +1,7 @@
+"""``python -m gnnlab`` is the command ``gnnlab``."""
+
+import sys
+
+from gnnlab.tools.cli import main
+
+sys.exit(main())

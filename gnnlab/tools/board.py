@@ -1,0 +1,80 @@
+"""What the user sees of a job: what processes print, and below it a table of hosts and roles.
+
+Where the output is no terminal there is no table; a line says when all processes of a role on a
+host have come one step further.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+__all__ = ["Board"]
+
+_STATES = {"hello": "there", "started": "started", "ready": "ready", "exited": "ended"}
+
+
+class Board:
+    """Shows a job.
+
+    Parameters
+    ----------
+    addresses : sequence of str
+        Of the machines.
+    numbers : dict
+        Role -> number of its processes on each machine.
+    output : file, optional
+        Standard output by default.
+    """
+
+    def __init__(
+        self, addresses: Sequence[str], numbers: Mapping[str, int], output: TextIO | None = None
+    ) -> None:
+        self._addresses, self._numbers = addresses, {"agent": 1, **numbers}
+        self._output = output or sys.stdout
+        self._is_terminal = self._output.isatty()
+        self._states: dict[tuple[int, str], dict[int, str]] = {
+            (machine, role): {} for machine in range(len(addresses)) for role in self._numbers
+        }
+        self._height = 0
+
+    def print(self, text: str) -> None:
+        """Show a line above the table."""
+        self._write(text + "\n")
+
+    def tell(self, machine: int, role: str, number: int, news: str, status: int) -> None:
+        """Note what is new about a process."""
+        state = f"ended ({status})" if status else _STATES.get(news)
+        if state is None or role not in self._numbers:
+            return
+        states = self._states[machine, role]
+        states[number] = state
+        if self._is_terminal:
+            self._write("")
+        elif Counter(states.values())[state] == self._numbers[role]:
+            self._write(f"{self._addresses[machine]}  {self._cell(machine, role)}\n")
+
+    def close(self) -> None:
+        """Leave the table as it is."""
+        self._height = 0
+
+    def _cell(self, machine: int, role: str) -> str:
+        counts = Counter(self._states[machine, role].values())
+        states = ", ".join(f"{number} {state}" for state, number in counts.items())
+        return f"{role}s: {states or '-'}"
+
+    def _write(self, text: str) -> None:
+        if self._is_terminal:
+            above = f"\x1b[{self._height}F\x1b[J" if self._height else ""
+            width = max(map(len, self._addresses))
+            rows = [
+                f"{address:<{width}}  "
+                + "  ".join(f"{self._cell(machine, role):<24}" for role in self._numbers)
+                for machine, address in enumerate(self._addresses)
+            ]
+            text = above + text + "".join(f"{row.rstrip()}\n" for row in rows)
+            self._height = len(rows)
+        self._output.write(text)
+        self._output.flush()

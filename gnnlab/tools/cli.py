@@ -1,0 +1,60 @@
+"""``gnnlab COMMAND …``: one door to the tools."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from gnnlab.tools import probe
+
+__all__ = ["main"]
+
+COMMANDS = {
+    "launch": "start a job on several machines, or on several that this computer plays",
+    "copy_files": "give each machine its part of a graph, and the scripts",
+    "convert_partition": "turn what ParMETIS wrote into a partitioned graph",
+    "doctor": "find out what stands in the way of a job, before it starts",
+}
+_HELP = """usage: gnnlab COMMAND [OPTIONS]
+
+{commands}
+
+gnnlab COMMAND --help shows the options of a command; gnnlab --version the version.
+
+example:
+    gnnlab doctor --ip_config ip_config.txt
+"""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit status.
+
+    Parameters
+    ----------
+    words : sequence of str, optional
+        The words after ``gnnlab``; by default those of the command line.
+
+    Examples
+    --------
+    >>> from gnnlab.tools.cli import main
+    >>> main(["--version"])
+    gnnlab 0.1.0
+    0
+    """
+    words = list(sys.argv[1:] if words is None else words)
+    name = words[0].replace("-", "_") if words else ""
+    if name in COMMANDS:
+        return importlib.import_module(f"gnnlab.tools.{name}").main(words[1:])
+    if name == "__version":
+        print(f"gnnlab {probe.versions()['gnnlab']}")
+        return 0
+    commands = "\n".join(f"  {each:19}{what}" for each, what in COMMANDS.items())
+    is_asked = name in ("", "_h", "__help", "help")
+    complaint = "" if is_asked else f"gnnlab has no command {words[0]!r}.\n"
+    print(
+        complaint + _HELP.format(commands=commands),
+        file=sys.stdout if is_asked else sys.stderr,
+        end="",
+    )
+    return 0 if is_asked else 2

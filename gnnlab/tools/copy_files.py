@@ -1,0 +1,429 @@
+"""Give each machine its part of a graph, and the scripts.
+
+    gnnlab copy_files --part_config data/mygraph.json --ip_config ip_config.txt \\
+        --workspace workspace --rel_data_path data --script_folder code
+
+Machine i gets ``mygraph.json`` and ``part{i}/`` in ``workspace/data`` and the scripts in
+``workspace/code``. What is there already is not sent again, and an interrupted copy goes on where
+it stopped.
+
+A half copy is never taken for a whole one. Files arrive in a folder aside; there the machine
+compares their checksums with those in the JSON file. Only when all are right are they moved to
+their places: first the old JSON file goes, last the new one comes, and without it no part opens.
+
+References
+----------
+DGL user guide, chapter 7, "Distributed Training", ``copy_files.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gnnlab.errors import GNNLabError, InvalidInput, PartitionError
+from gnnlab.partition.files import PartConfig, read_config
+from gnnlab.tools.ip_config import read_ip_config
+from gnnlab.tools.ssh import Login, LoginError
+
+__all__ = ["copy_files", "main"]
+
+# The far side needs a POSIX shell and sha256sum (or shasum). Each script starts in the workspace;
+# $1 is the folder aside. Files come as lines `checksum size path`, the JSON file last.
+_BEGIN = """
+command -v sha256sum >/dev/null || sha256sum() { shasum -a 256; }
+is_whole() {
+    [ -f "$3" ] && [ $(wc -c <"$3") -eq "$2" ] &&
+    [ "$(sha256sum <"$3" | cut -c1-64)" = "$1" ]
+}
+"""
+_SURVEY = """
+rsync --version 2>/dev/null | head -n 1
+echo disk $(df -Pk . | tail -n 1)
+missing=
+while read -r sum size path; do
+    if is_whole $sum $size "$path"; then echo whole; continue; fi
+    missing=1
+    if [ -f "$1/$path" ]; then echo $(wc -c <"$1/$path"); else echo 0; fi
+done
+[ "$missing" ] || rm -rf "$1"
+"""
+_VERIFY = """
+while read -r sum size path; do
+    is_whole $sum $size "$1/$path" || { echo "$path"; rm -f "$1/$path"; }
+done
+"""
+_COMMIT = """
+set -e
+read -r json
+[ -z "$json" ] || rm -f "$json"
+while read -r sum size path; do
+    mkdir -p "$(dirname "$path")"
+    mv -f "$1/$path" "$path"
+done
+rm -rf "$1"
+"""
+_ROUNDS = 2  # what arrives damaged is sent once more
+
+
+@dataclass(frozen=True)
+class _File:
+    source: Path
+    path: str  # relative to the workspace
+    size: int
+    sha256: str
+    is_script: bool
+
+    @property
+    def line(self) -> str:
+        return f"{self.sha256} {self.size} {self.path}\n"
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A machine, and where its files go."""
+
+    login: Login
+    workspace: str
+    part: int
+
+    @property
+    def aside(self) -> str:
+        return f".gnnlab-incoming-part{self.part}"  # machines may share the workspace
+
+    def run(self, script: str, text: str) -> list[str]:
+        """Run a script in the workspace and return the lines that it printed."""
+        place = shlex.quote(self.workspace)
+        begin = f"set -- {self.aside}; mkdir -p {place}/$1 && cd {place} || exit 1{_BEGIN}"
+        return self.login.run(begin + script, text).splitlines()
+
+
+def copy_files(
+    part_config: str | os.PathLike[str],
+    ip_config: str | os.PathLike[str],
+    workspace: str,
+    rel_data_path: str,
+    script_folder: str | os.PathLike[str] | None = None,
+    ssh_port: int | None = None,
+    ssh_username: str | None = None,
+) -> None:
+    """Copy part i of a graph, and the scripts, to machine i.
+
+    Parameters
+    ----------
+    part_config : path
+        The JSON file of the partitioned graph, on this machine.
+    ip_config : path
+        The machines, one for each part.
+    workspace : str
+        A folder on the machines; a relative path starts where a login does. Made if missing.
+    rel_data_path : str
+        Where in the workspace the graph goes.
+    script_folder : path, optional
+        A folder of this machine that is copied into the workspace.
+    ssh_port, ssh_username : optional
+        By default those of the user's ssh configuration.
+
+    Raises
+    ------
+    PartitionError
+        The graph on this machine is damaged or incomplete.
+    GNNLabError
+        At least one machine did not get its files; the message says which and why.
+
+    Examples
+    --------
+    >>> from gnnlab.tools.copy_files import copy_files
+    >>> try:
+    ...     copy_files("data/no.json", "ip_config.txt", "workspace", "data")
+    ... except ValueError as error:
+    ...     print(str(error)[:29])
+    data/no.json cannot be read (
+    """
+    config = read_config(part_config)
+    hosts = read_ip_config(ip_config, config.num_parts)
+    data = _inside_workspace(rel_data_path)
+    scripts = list(_script_files(Path(script_folder))) if script_folder else []
+    jobs = []
+    for part, host in enumerate(hosts):
+        place = re.sub(r"^~(/|$)", "./", workspace)  # a login starts there
+        place = place if place.startswith("/") else f"./{place}"
+        target = _Target(Login(host.address, ssh_port, ssh_username), place, part)
+        jobs.append((target, [*scripts, *_part_files(config, part, data)]))
+    failures = _copy_all(jobs)
+    if failures:
+        raise GNNLabError("\n".join(failures) + "\nRun the same command again: it goes on there.")
+
+
+def _copy_all(jobs: list[tuple[_Target, list[_File]]]) -> list[str]:
+    """Copy to all machines at once; return a line for each that failed."""
+    from tqdm.auto import tqdm
+
+    failures = []
+    pool = ThreadPoolExecutor(min(len(jobs), 8))
+    with (
+        tqdm(total=0, unit="B", unit_scale=True, disable=None, desc="copy") as bar,
+        tempfile.TemporaryDirectory(prefix="gnnlab-copy-", ignore_cleanup_errors=True) as folder,
+    ):
+        transfer = _Transfer(bar, folder)
+        waiting = [pool.submit(_copy, target, files, transfer) for target, files in jobs]
+        try:
+            for (target, files), result in zip(jobs, waiting, strict=True):
+                address = target.login.address
+                try:
+                    sent = result.result()
+                    tqdm.write(f"{address}: {len(files)} files are whole there, {sent} sent now")
+                except LoginError as error:
+                    hint = "`gnnlab doctor --ip_config FILE` says what to do"
+                    failures.append(f"{address} is not complete: {error}; {hint}")
+                except (GNNLabError, OSError) as error:
+                    failures.append(f"{address} is not complete: {error}")
+        finally:
+            transfer.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+    return failures
+
+
+# --------------------------------------------------------------------------------- what to send
+def _part_files(config: PartConfig, part: int, data: PurePosixPath) -> Iterator[_File]:
+    """The arrays of one part, then the JSON file."""
+    for array in config.arrays[part].values():
+        size = array.file.stat().st_size if array.file.is_file() else -1
+        if size != array.bytes:
+            found = "is missing" if size < 0 else f"has {size} bytes, not {array.bytes}"
+            raise PartitionError(f"{array.file} {found}; partition the graph again")
+        path = _plain(data / array.file.relative_to(config.path.parent).as_posix())
+        yield _File(array.file, path, size, array.sha256, False)
+    yield _hashed(config.path, data / config.path.name, False)
+
+
+def _script_files(folder: Path) -> Iterator[_File]:
+    if not folder.is_dir():
+        raise InvalidInput(f"--script_folder {folder} is not a folder of this machine")
+    name = folder.resolve().name
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not {"__pycache__", ".git"} & set(path.parts):
+            yield _hashed(path, PurePosixPath(name, path.relative_to(folder).as_posix()), True)
+
+
+def _hashed(source: Path, path: PurePosixPath, is_script: bool) -> _File:
+    with open(source, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return _File(source, _plain(path), source.stat().st_size, digest, is_script)
+
+
+def _plain(path: PurePosixPath) -> str:
+    if re.search(r'[\n\r\\"]|^ | $', str(path)):
+        raise InvalidInput(f"{str(path)!r}: rename the file; its name cannot be sent safely")
+    return str(path)
+
+
+def _inside_workspace(rel_data_path: str) -> PurePosixPath:
+    path = PurePosixPath(rel_data_path)
+    if path.is_absolute() or ".." in path.parts:
+        raise InvalidInput(
+            f"--rel_data_path {rel_data_path!r}: give a folder inside the workspace, such as data"
+        )
+    return path
+
+
+# -------------------------------------------------------------------------------- one machine
+class _Transfer:
+    """The programs that send files, and how many bytes they have sent, all machines together."""
+
+    def __init__(self, bar: Any, folder: str) -> None:
+        self.folder = folder  # for what a transfer needs beside it
+        self._bar = bar
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._is_stopped = False
+
+    def send(
+        self, command: list[str], text: str, files: list[_File], gone: Callable[[str, int], int]
+    ) -> None:
+        """Run a program that sends files.
+
+        ``gone`` says how many bytes have gone, from a line that the program prints and from how
+        many had gone before.
+        """
+        total, before = sum(file.size for file in files), 0
+        self._count(0, total)
+        with tempfile.TemporaryFile("w+", encoding="utf8", errors="replace") as complaint:
+            process = self._start(command, complaint)
+            assert process.stdin is not None and process.stdout is not None
+            with suppress(BrokenPipeError), process.stdin as stdin:
+                stdin.write(text)
+            with process.stdout as lines:
+                for line in lines:
+                    now = min(gone(line, before), total)
+                    self._count(now - before)
+                    before = now
+            self._running.discard(process)
+            if process.wait():
+                complaint.seek(0)
+                raise GNNLabError(complaint.read().strip() or f"{command[0]} was interrupted")
+        self._count(total - before)
+
+    def _start(self, command: list[str], complaint: Any) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._is_stopped:
+                raise GNNLabError("interrupted")
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaint,
+                encoding="utf8",
+                errors="replace",
+            )
+            self._running.add(process)
+            return process
+
+    def _count(self, done: int, expected: int = 0) -> None:
+        with self._lock:
+            self._bar.total += expected
+            self._bar.update(done)
+
+    def stop(self) -> None:
+        """End all programs; no other starts."""
+        with self._lock:
+            self._is_stopped = True
+            for process in self._running:
+                process.kill()
+
+
+def _copy(target: _Target, files: list[_File], transfer: _Transfer) -> int:
+    """Bring one machine up to date; return how many files were sent."""
+    answers = target.run(_SURVEY, _lines(files))
+    has_rsync = _is_usable("" if answers[0].startswith("disk") else answers.pop(0))
+    free = int(answers.pop(0).split()[4]) * 1024
+    there = {f.path: int(a) for f, a in zip(files, answers, strict=True) if a != "whole"}
+    json = files[-1].path if any(f.path in there and not f.is_script for f in files) else ""
+    todo = [file for file in files if file.path in there or file.path == json]
+    needed = sum(file.size - there.get(file.path, 0) for file in todo)
+    if needed > free:
+        raise GNNLabError(
+            f"{needed / 1e9:.2f} GB are to come and {free / 1e9:.2f} GB are free in the workspace; "
+            "free some space there, or choose another workspace"
+        )
+    damaged = todo
+    for _ in range(_ROUNDS if todo else 0):
+        if has_rsync:
+            _send_by_rsync(target, damaged, transfer)
+        else:
+            _send_by_sftp(target, damaged, there, transfer)
+        faulty = set(target.run(_VERIFY, _lines(damaged)))
+        damaged, there = [file for file in damaged if file.path in faulty], {}
+        if not damaged:
+            target.run(_COMMIT, f"{json}\n{_lines(todo)}")
+            return len(todo)
+    for file in damaged:
+        if _hashed(file.source, PurePosixPath(file.path), False).sha256 != file.sha256:
+            raise GNNLabError(
+                f"{file.source} on this machine has changed since it was made (its checksum "
+                "differs); partition the graph again"
+            )
+        raise GNNLabError(f"{file.path} arrived damaged {_ROUNDS} times; check the disk over there")
+    return 0
+
+
+def _lines(files: Sequence[_File]) -> str:
+    return "".join(file.line for file in files)
+
+
+def _is_usable(version: str) -> bool:
+    """Whether both sides have rsync 3 or newer; ``version`` is the first line of the far one."""
+    try:
+        own = subprocess.run(["rsync", "--version"], capture_output=True, text=True).stdout
+    except OSError:
+        return False
+    return all(re.match(r"rsync +version v?([3-9]|\d\d)", said) for said in (own, version))
+
+
+def _send_by_rsync(target: _Target, files: list[_File], transfer: _Transfer) -> None:
+    def gone(line: str, before: int) -> int:
+        match = re.match(r"\s*([\d,.]+)\s+\d+%", line)
+        return int(re.sub(r"\D", "", match[1])) if match else before
+
+    links = tempfile.mkdtemp(dir=transfer.folder)
+    for file in files:  # under the names that they have over there
+        link = Path(links, file.path)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(file.source.absolute())
+    # --inplace: what has come stays when the link breaks, and the next run sends the rest.
+    command = ["rsync", "-Lpts", "--inplace", "--files-from=-", "--info=progress2"]
+    command += ["-e", shlex.join(target.login.program("ssh", "-p")), "--", f"{links}/"]
+    command += [target.login.place(f"{target.workspace}/{target.aside}/")]
+    transfer.send(command, "".join(f"{file.path}\n" for file in files), files, gone)
+
+
+def _send_by_sftp(
+    target: _Target, files: list[_File], there: dict[str, int], transfer: _Transfer
+) -> None:
+    sizes = iter([0, *(file.size for file in files)])
+
+    def gone(line: str, before: int) -> int:
+        return before + next(sizes, 0) if re.match(r"sftp> (re)?put ", line) else before
+
+    base = f"{target.workspace}/{target.aside}"
+    folders = {parent for file in files for parent in PurePosixPath(file.path).parents}
+    batch = [f'-mkdir "{base}/{folder}"' for folder in sorted(folders)]
+    for file in files:
+        begun = there.get(file.path, 0)
+        if begun != file.size or begun == 0:  # else only the verification is missing
+            verb = "reput" if 0 < begun < file.size else "put"
+            batch.append(f'{verb} -p "{file.source.absolute()}" "{base}/{file.path}"')
+    command = [*target.login.program("sftp", "-P"), "-b", "-", "--", target.login.place("")[:-1]]
+    transfer.send(command, "\n".join(batch) + "\n", files, gone)
+
+
+# ------------------------------------------------------------------------------ command line
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    summary, example = (__doc__ or "").split("\n\n")[:2]
+    parser = argparse.ArgumentParser(
+        "gnnlab copy_files",
+        description=summary,
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    required = partial(parser.add_argument, required=True)
+    required("--part_config", help="JSON file of the partitioned graph, on this machine")
+    required("--ip_config", help="file with a line `address [port]` for each machine")
+    required("--workspace", help="folder on the machines; a relative one starts at the login's")
+    required("--rel_data_path", help="folder in the workspace for the graph")
+    parser.add_argument("--script_folder", help="folder that is copied into the workspace")
+    parser.add_argument("--ssh_port", type=int, help="default: that of your ssh configuration")
+    parser.add_argument("--ssh_username", help="default: that of your ssh configuration")
+    arguments = parser.parse_args(words)
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        copy_files(**vars(arguments))
+    except GNNLabError as error:
+        print(f"gnnlab copy_files: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("gnnlab copy_files: interrupted; run it again and it goes on there", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(130)  # without waiting for machines that are still comparing checksums
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,390 @@
+"""Find out what stands in the way of a job, before it starts.
+
+    gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/mygraph.json
+
+Looks at every machine of ip_config: ssh and its host key, versions, addresses and ports, shared
+memory, limits, disk, clock, the machine's part of the graph, GPUs. Without --ip_config it looks at
+this computer. What fails is explained in English, Korean or Chinese; see --lang.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+import time
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gnnlab.errors import GNNLabError
+from gnnlab.tools import probe
+from gnnlab.tools.ip_config import Host, read_ip_config
+from gnnlab.tools.ssh import Login, LoginError, reason
+
+__all__ = ["Finding", "diagnose", "main"]
+
+LANGUAGES = ("en", "ko", "zh")
+STATES = OK, WARNING, FAILED = range(3)
+SSH, VERSIONS, ADDRESS, PORTS, SHM, LIMITS, DISK, CLOCK, PARTITION, GPU = range(10)
+
+_GIB = 1 << 30
+_LIMITS = {"NOFILE": ("nofile", 1024), "NPROC": ("nproc", 512)}
+_SKEW = 2.0  # seconds
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check of one machine.
+
+    Attributes
+    ----------
+    host : str
+    check : int
+        Index of the check's name.
+    found : str
+        What was seen, in no language.
+    state : int
+        0 all is well, 1 a warning, 2 a failure.
+    code : str
+        Names the explanation; '' where all is well.
+    values : dict
+        What the explanation mentions.
+    """
+
+    host: str
+    check: int
+    found: str
+    state: int = OK
+    code: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def diagnose(arguments: argparse.Namespace) -> list[Finding]:
+    """Examine all machines at once and judge what they say.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Of the command line; see :func:`main`.
+
+    Returns
+    -------
+    list of Finding
+        Machine by machine.
+    """
+    all_facts: list[dict[str, Any] | Finding]
+    if arguments.ip_config:
+        hosts = read_ip_config(arguments.ip_config)
+        with ThreadPoolExecutor(min(len(hosts), 32)) as pool:
+            all_facts = list(pool.map(partial(_examine, arguments, hosts), range(len(hosts))))
+    else:
+        hosts, all_facts = [Host("localhost")], [_examine_here(arguments)]
+    findings: list[Finding] = []
+    reference = None
+    for host, facts in zip(hosts, all_facts, strict=True):
+        if isinstance(facts, Finding):
+            findings.append(facts)
+            continue
+        findings += judge(host.address, facts, arguments, len(hosts), reference)
+        reference = reference or (host.address, facts)
+    return findings
+
+
+def _request(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "address": "",
+        "peers": [],
+        "ports": [],
+        "workspace": arguments.workspace,
+        "part_config": arguments.part_config,
+        "part": None,
+    }
+
+
+def _examine_here(arguments: argparse.Namespace) -> dict[str, Any]:
+    arguments.python = sys.executable
+    return {**probe.examine(_request(arguments)), "skew": 0.0}
+
+
+def _examine(
+    arguments: argparse.Namespace, hosts: list[Host], number: int
+) -> dict[str, Any] | Finding:
+    """Ask one machine over ssh; a Finding says why that was not possible."""
+    host = hosts[number]
+    login = Login(host.address, arguments.ssh_port, arguments.ssh_username)
+    others = [other.address for other in hosts if other is not host]
+    request = {
+        **_request(arguments),
+        "address": host.address,
+        "peers": [(other, arguments.ssh_port or 22) for other in others],
+        "ports": [host.port + i for i in range(arguments.num_servers)] if host.port else [],
+        "part": number,
+    }
+    words = [arguments.python, "-", json.dumps(request)]
+    if path := os.environ.get("PYTHONPATH"):
+        words = ["env", f"PYTHONPATH={path}", *words]
+    begun = time.time()
+    try:
+        said = login.run(shlex.join(words), Path(probe.__file__).read_text("utf8"))
+        facts = json.loads(said.splitlines()[-1])
+    except (LoginError, ValueError, IndexError) as error:
+        option = f"-p {login.port} " if login.port else ""
+        values = {
+            "host": host.address,
+            "target": login.target,
+            "options": option,
+            "known": f"'[{host.address}]:{login.port}'" if login.port else host.address,
+            "python": arguments.python,
+            "error": str(error).strip().splitlines()[-1] if str(error).strip() else "?",
+        }
+        code = "no_python"
+        if isinstance(error, LoginError) and error.status == 255:
+            code = reason(str(error))
+        return Finding(host.address, SSH, login.target, FAILED, code, values)
+    # Both the login and the probe lie in between, so only what is beyond them is known.
+    clock = facts["clock"]
+    facts["skew"] = max(begun - clock, clock - time.time(), 0.0)
+    return facts
+
+
+# ------------------------------------------------------------------------------------- judging
+def judge(
+    host: str,
+    facts: dict[str, Any],
+    arguments: argparse.Namespace,
+    num_hosts: int,
+    reference: tuple[str, dict[str, Any]] | None,
+) -> list[Finding]:
+    """Say what the facts about one machine mean.
+
+    Parameters
+    ----------
+    host : str
+    facts : dict
+        From :func:`gnnlab.tools.probe.examine`, and ``skew``.
+    arguments : argparse.Namespace
+    num_hosts : int
+    reference : tuple, optional
+        Name and facts of the machine that this one should equal.
+    """
+    findings = []
+    for check, found, *faults in _checks(facts, arguments, num_hosts, reference):
+        findings += [
+            Finding(host, check, found, state, code, {"host": host, **values})
+            for state, code, values in faults or [(OK, "", {})]
+        ]
+    return findings
+
+
+def _checks(
+    facts: dict[str, Any],
+    arguments: argparse.Namespace,
+    num_hosts: int,
+    reference: tuple[str, dict[str, Any]] | None,
+) -> Iterator[tuple[Any, ...]]:
+    """Yield (check, what was found, fault, fault, …), a fault being (state, code, values)."""
+    other, theirs = reference or ("", facts)
+    faults: list[tuple[int, str, dict[str, Any]]]
+    is_remote = bool(arguments.ip_config)
+    if is_remote:
+        yield SSH, ""
+    yield VERSIONS, _listing(facts["versions"]), *_versions(facts, arguments, other, theirs)
+    if is_remote:
+        faults = [] if facts["is_own"] else [(FAILED, "address_foreign", {})]
+        if away := facts["unreachable"]:
+            faults += [(FAILED, "peer_unreachable", {"peers": ", ".join(away)})]
+        if unknown := [peer for peer, name in facts["interface"].items() if not name]:
+            faults += [(WARNING, "no_interface", {"peers": ", ".join(unknown)})]
+        yield ADDRESS, ", ".join(sorted(set(facts["interface"].values()) - {""})), *faults
+        busy = [
+            (FAILED, "port_busy", {"port": port, "holder": f"{pid or '?'} {command}".strip()})
+            for port, pid, command in facts["busy"]
+        ]
+        yield PORTS, "", *busy
+    if facts["shm"] is None:
+        yield SHM, "", (FAILED, "shm_missing", {})
+    else:
+        free = _size(facts["shm"][1])
+        low = facts["shm"][1] < _GIB // 4
+        yield SHM, free, *([(WARNING, "shm_small", {"free": free})] if low else [])
+    low_limits = [
+        (FAILED, "limit_low", {"what": what, "count": facts["limits"][name], "wanted": wanted})
+        for name, (what, wanted) in _LIMITS.items()
+        if 0 <= facts["limits"][name] < wanted  # negative: no limit
+    ]
+    yield LIMITS, f"nofile {facts['limits']['NOFILE']}", *low_limits
+    free = _size(facts["disk"])
+    faults = [(WARNING, "disk_low", {"free": free})] if facts["disk"] < _GIB else []
+    if not facts["workspace"]:
+        faults += [(FAILED, "no_workspace", {"workspace": arguments.workspace})]
+    yield DISK, free, *faults
+    if is_remote:
+        seconds = f"{facts['skew']:.1f}"
+        off = facts["skew"] > _SKEW
+        yield CLOCK, "", *([(WARNING, "clock_off", {"seconds": seconds})] if off else [])
+    if "partition" in facts:
+        yield _partition(facts["partition"], arguments, num_hosts if is_remote else None, reference)
+    yield GPU, ", ".join(facts["gpus"]) or "–", *_gpus(facts, other, theirs)
+
+
+def _listing(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+
+
+def _versions(
+    facts: dict[str, Any], arguments: argparse.Namespace, other: str, theirs: dict[str, Any]
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    versions = facts["versions"]
+    if missing := [name for name, version in versions.items() if not version]:
+        yield FAILED, "package_missing", {"names": ", ".join(missing), "python": arguments.python}
+    differ = [
+        f"{name} {version} / {theirs['versions'][name]}"
+        for name, version in versions.items()
+        # torch 2.9.0+cpu and 2.9.0+cu128 go together
+        if version and version.split("+")[0] != theirs["versions"][name].split("+")[0]
+    ]
+    if differ:
+        yield FAILED, "versions_differ", {"first": other, "names": ", ".join(differ)}
+
+
+def _partition(
+    seen: dict[str, Any],
+    arguments: argparse.Namespace,
+    num_hosts: int | None,
+    reference: tuple[str, dict[str, Any]] | None,
+) -> tuple[Any, ...]:
+    path = os.path.join(arguments.workspace or "", arguments.part_config)
+    if error := seen.get("error"):
+        code = "partition_missing" if error == "missing" else "partition_unreadable"
+        return PARTITION, "", (FAILED, code, {"path": path, "error": error})
+    faults: list[tuple[int, str, dict[str, Any]]] = []
+    if num_hosts not in (None, seen["parts"]):
+        faults += [(FAILED, "partition_count", {"parts": seen["parts"], "hosts": num_hosts})]
+    if reference and seen["json"] != reference[1]["partition"].get("json", seen["json"]):
+        faults += [(FAILED, "partition_differs", {"first": reference[0]})]
+    if seen["faults"]:
+        name, error = seen["faults"][0]
+        values = {"count": len(seen["faults"]), "name": name, "error": error}
+        faults += [(FAILED, "partition_damaged", values)]
+    return PARTITION, _size(seen["bytes"]), *faults
+
+
+def _gpus(
+    facts: dict[str, Any], other: str, theirs: dict[str, Any]
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    count, torch = len(facts["gpus"]), facts["versions"]["torch"]
+    if count and torch.endswith("+cpu"):
+        yield WARNING, "gpu_unused", {"count": count, "torch": torch}
+    if count != len(theirs["gpus"]):
+        yield WARNING, "gpu_differ", {"count": count, "first": other, "other": len(theirs["gpus"])}
+
+
+def _size(count: float) -> str:
+    power = max(len(str(int(count))) - 1, 0) // 3
+    return f"{count / 1000**power:.3g} {('B', 'kB', 'MB', 'GB', 'TB', 'PB')[power]}"
+
+
+# ------------------------------------------------------------------------------------ telling
+def _language(chosen: str | None) -> str:
+    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    tag = chosen or next(filter(None, names), "en")
+    return tag[:2].lower() if tag[:2].lower() in LANGUAGES else "en"
+
+
+class _Words:
+    """The messages in one language."""
+
+    def __init__(self, language: str) -> None:
+        text = Path(__file__).with_name("doctor.toml").read_text("utf8")
+        self._texts = {code: texts[language] for code, texts in tomllib.loads(text).items()}
+
+    def __getitem__(self, code: str) -> list[str]:
+        return self._texts[code]
+
+    def explain(self, finding: Finding) -> tuple[str, str]:
+        """Return cause and remedy."""
+        cause, remedy = self._texts[finding.code]
+        return cause.format(**finding.values), remedy.format(**finding.values)
+
+
+def _as_json(findings: list[Finding], words: _Words) -> str:
+    rows = []
+    for finding in findings:
+        cause, remedy = words.explain(finding) if finding.code else ("", "")
+        row = {"host": finding.host, "check": _Words("en")["checks"][finding.check]}
+        row |= {"state": ("ok", "warning", "failed")[finding.state], "found": finding.found}
+        rows.append({**row, "code": finding.code, "cause": cause, "remedy": remedy})
+    is_ok = all(finding.state != FAILED for finding in findings)
+    return json.dumps({"ok": is_ok, "findings": rows}, ensure_ascii=False, indent=1)
+
+
+def _as_table(findings: list[Finding], words: _Words) -> Iterator[str]:
+    names, states, checks = words["names"], words["states"], words["checks"]
+    hosts = list(dict.fromkeys(finding.host for finding in findings))
+    together: dict[tuple[int, int, str], list[str]] = {}
+    for finding in sorted(findings, key=lambda finding: finding.check):
+        who = together.setdefault((finding.check, finding.state, finding.found), [])
+        if finding.host not in who:
+            who.append(finding.host)
+    rows = [names[:4]]
+    for (check, state, found), who in together.items():
+        machines = names[4] if len(who) == len(hosts) > 1 else ", ".join(who)
+        rows.append([checks[check], states[state], machines, found])
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell + " " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
+        yield "  ".join(cells).rstrip()
+    for finding in findings:
+        if finding.code:
+            cause, remedy = words.explain(finding)
+            yield f"\n{finding.host}, {checks[finding.check]} ({states[finding.state]}): {cause}"
+            yield f"  {names[5]}: {remedy}"
+    count = sum(finding.state == FAILED for finding in findings)
+    yield "\n" + words["verdict"][bool(count)].format(count=count)
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that a text takes; Korean and Chinese letters take two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status is 1 when a check failed."""
+    summary, example, more = (__doc__ or "").split("\n\n")
+    parser = argparse.ArgumentParser(
+        "gnnlab doctor",
+        description=f"{summary}\n\n{more}",
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--ip_config", help="file with a line `address [port]` for each machine")
+    add("--workspace", default="", help="folder on the machines; a relative one starts at login")
+    add("--part_config", help="JSON file of the partitioned graph, relative to the workspace")
+    add("--num_servers", type=int, default=1, help="servers a machine, whose ports are looked at")
+    add("--ssh_port", type=int, help="default: that of your ssh configuration")
+    add("--ssh_username", help="default: that of your ssh configuration")
+    add("--python", default="python3", help="interpreter on the machines (default: python3)")
+    add("--lang", choices=LANGUAGES, help="language of the messages (default: that of LANG)")
+    add("--json", action="store_true", help="print JSON instead of a table")
+    arguments = parser.parse_args(words)
+    texts = _Words(_language(arguments.lang))
+    try:
+        findings = diagnose(arguments)
+    except GNNLabError as error:
+        print(f"gnnlab doctor: {error}", file=sys.stderr)
+        return 1
+    print(_as_json(findings, texts) if arguments.json else "\n".join(_as_table(findings, texts)))
+    return int(any(finding.state == FAILED for finding in findings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

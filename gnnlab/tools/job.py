@@ -1,0 +1,228 @@
+"""What a job consists of: the processes of each machine, their commands and their environments.
+
+Everything here is plain data and starts nothing, so that it can be printed instead of run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gnnlab.errors import InvalidInput
+from gnnlab.tools.agent import RANK_SHELL
+from gnnlab.tools.ip_config import Host
+
+__all__ = ["Command", "Job", "loopback_hosts", "make_keys"]
+
+_PYTHON = re.compile(r"(.*/)?(python|pypy)[\d.]*")
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+SECRET = "(made at the start)"
+
+
+class Command(NamedTuple):
+    """The user's command, taken apart.
+
+    Attributes
+    ----------
+    python : str
+        The interpreter; it runs the agents as well.
+    words : list of str
+        The command from the interpreter on.
+    env : dict
+        Variables that stand before it.
+    """
+
+    python: str
+    words: list[str]
+    env: dict[str, str]
+
+    @classmethod
+    def read(cls, command: str | Sequence[str]) -> Command:
+        """Take a command apart; refuse one that does not run Python.
+
+        Examples
+        --------
+        >>> from gnnlab.tools.job import Command
+        >>> Command.read("SEED=1 python3 train.py --lr 0.1")
+        Command(python='python3', words=['python3', 'train.py', '--lr', '0.1'], env={'SEED': '1'})
+        """
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+        env = {}
+        while words and (found := _VARIABLE.fullmatch(words[0])):
+            env[found[1]] = found[2]
+            del words[0]
+        if len(words) < 2 or not _PYTHON.fullmatch(words[0]):
+            raise InvalidInput(
+                f"found the command {command!r}; expected one that runs a Python script, "
+                'for example "python3 train.py --lr 0.1"'
+            )
+        return cls(words[0], words, env)
+
+
+def make_keys() -> dict[str, str]:
+    """Make what lets the processes of one job know each other: two pairs of CURVE keys."""
+    import zmq
+
+    pairs = {side: zmq.curve_keypair() for side in ("server", "client")}
+    return {
+        f"{side}_{kind}": key.decode()
+        for side, pair in pairs.items()
+        for kind, key in zip(("public", "secret"), pair, strict=True)
+    }
+
+
+@dataclass
+class Job:
+    """A job on K machines; ``run`` of :mod:`gnnlab.tools.launch` explains the settings."""
+
+    command: Command
+    hosts: list[Host]
+    part_config: str
+    ip_config: str
+    num_trainers: int
+    num_samplers: int
+    num_servers: int
+    num_server_threads: int
+    num_omp_threads: int | None
+    graph_format: str
+    security: str
+    timeout: float
+    extra_envs: Mapping[str, str]
+    keys: Mapping[str, str] | None = None
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __post_init__(self) -> None:
+        for name, least in (("num_trainers", 1), ("num_servers", 1), ("num_samplers", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise InvalidInput(f"--{name} must be at least {least}; found {value!r}")
+        if self.security not in ("curve", "none"):
+            raise InvalidInput(f"--security is curve or none; found {self.security!r}")
+
+    @property
+    def addresses(self) -> list[str]:
+        """Of the machines."""
+        return [host.address for host in self.hosts]
+
+    def server_ports(self, machine: int) -> list[int]:
+        """Ports wanted on a machine; 0 stands for any that is free."""
+        port = self.hosts[machine].port
+        return [port + i if port else 0 for i in range(self.num_servers)]
+
+    def servers(self, machine: int, ports: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+        """Describe the servers of a machine. ``ports``: those of all machines."""
+        return [
+            {
+                "role": "server",
+                "id": machine * self.num_servers + i,
+                "argv": self.command.words,
+                "ranks": [],
+                "env": self._environment("server", machine, ports)
+                | {
+                    "DGL_SERVER_ID": str(machine * self.num_servers + i),
+                    "OMP_NUM_THREADS": str(self.num_server_threads),
+                },
+            }
+            for i in range(self.num_servers)
+        ]
+
+    def trainers(
+        self,
+        machine: int,
+        ports: Sequence[Sequence[int]],
+        master_port: int,
+        cpus: int = 1,
+        interface: str = "",
+    ) -> dict[str, Any]:
+        """Describe the torchrun of a machine, which starts its trainers."""
+        num_busy = self.num_trainers * (1 + self.num_samplers)
+        threads = self.num_omp_threads or max(1, cpus // num_busy)
+        environment = {"OMP_NUM_THREADS": str(threads)}
+        if interface:  # gloo would take the address of the host's name, often one of loopback
+            environment |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
+        torchrun = {
+            "--nnodes": len(self.hosts),
+            "--node_rank": machine,
+            "--nproc_per_node": self.num_trainers,
+            "--master_addr": self.hosts[0].address,
+            "--master_port": master_port,
+            "--rdzv_conf": f"timeout={round(self.timeout)}",
+        }
+        words = [str(word) for pair in torchrun.items() for word in pair]
+        # The shell stands in for the interpreter, hence --no_python.
+        shell = ["--no_python", "/bin/sh", "-c", RANK_SHELL, "rank"]
+        first = machine * self.num_trainers
+        return {
+            "role": "torchrun",
+            "id": machine,
+            "argv": [
+                *(self.command.python, "-m", "torch.distributed.run"),
+                *(*words, *shell, *self.command.words),
+            ],
+            "ranks": list(range(first, first + self.num_trainers)),
+            "env": environment | self._environment("client", machine, ports),
+        }
+
+    def _environment(
+        self, role: str, machine: int, ports: Sequence[Sequence[int]]
+    ) -> dict[str, str]:
+        num_trainers = self.num_trainers * len(self.hosts)
+        pairs = zip(self.hosts, ports, strict=True)
+        servers = [[host.address, port] for host, those in pairs for port in those]
+        environment = {
+            "PYTHONUNBUFFERED": "1",
+            **self.extra_envs,
+            **self.command.env,
+            "DGL_DIST_MODE": "distributed",
+            "DGL_ROLE": role,
+            "DGL_NUM_SERVER": str(self.num_servers),
+            "DGL_NUM_SAMPLER": str(self.num_samplers),
+            "DGL_NUM_CLIENT": str(num_trainers * (1 + self.num_samplers)),
+            "DGL_CONF_PATH": self.part_config,
+            "DGL_IP_CONFIG": self.ip_config,
+            "DGL_GRAPH_FORMAT": self.graph_format,
+            "GNNLAB_MACHINE": str(machine),
+            "GNNLAB_NUM_TRAINERS": str(self.num_trainers),
+            "GNNLAB_SERVERS": json.dumps(servers),
+            "GNNLAB_JOB": self.id,
+            "GNNLAB_SECURITY": self.security,
+            "GNNLAB_TIMEOUT": f"{self.timeout:g}",
+        }
+        if self.security == "curve":
+            known = self.keys and {
+                name: key
+                for name, key in self.keys.items()
+                if role == "server" or name != "server_secret"
+            }
+            environment["GNNLAB_KEYS"] = json.dumps(known) if known else SECRET
+        return environment
+
+    def describe(self, machine: int) -> str:
+        """Return the commands of a machine with their environments, without anything secret."""
+        nowhere = [self.server_ports(i) for i in range(len(self.hosts))]
+        processes = [*self.servers(machine, nowhere), self.trainers(machine, nowhere, 0)]
+        hidden = dict.fromkeys(self.extra_envs, "(hidden)")
+        lines = []
+        for each in processes:
+            env = each["env"] | hidden
+            for name in {"GNNLAB_KEYS"} & set(env):
+                env[name] = SECRET
+            words = [f"{name}={shlex.quote(value)}" for name, value in sorted(env.items())]
+            lines.append(" ".join([*words, shlex.join(each["argv"])]))
+        return "\n".join(lines)
+
+
+def loopback_hosts(number: int, ports: Sequence[int | None] | None = None) -> list[Host]:
+    """Give each of several machines on this computer an address of its own."""
+    # Only Linux has all of 127.0.0.0/8 without being told to.
+    is_linux = sys.platform == "linux"
+    return [
+        Host(f"127.0.0.{2 + i}" if is_linux else "127.0.0.1", ports[i] if ports else None)
+        for i in range(number)
+    ]

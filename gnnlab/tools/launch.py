@@ -1,0 +1,396 @@
+r"""Start a job on many machines, watch it, and end it everywhere.
+
+    python -m gnnlab.tools.launch --workspace ~/work --num_trainers 2 --num_samplers 1 \
+        --num_servers 1 --part_config data/graph.json --ip_config ip_config.txt \
+        "python3 train_dist.py --num_epochs 10"
+
+On each host of ip_config an agent (:mod:`gnnlab.tools.agent`) starts the servers, and when those of
+all hosts are ready, the trainers by torchrun. The first failure, wherever it is, ends the job.
+Needed on the hosts: the same versions of Python, torch and gnnlab, an sshd that lets you in without
+a password, and in the workspace the scripts and the host's part of the graph (``copy_files``).
+
+References
+----------
+DGL user guide, section 7.4 "Tools for launching distributed training/inference".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.tools.board import Board
+from gnnlab.tools.ip_config import Host, read_ip_config
+from gnnlab.tools.job import Command, Job, loopback_hosts, make_keys
+from gnnlab.tools.overseer import LaunchError, Overseer
+from gnnlab.tools.probe import versions
+from gnnlab.tools.ssh import Login
+
+__all__ = ["LaunchError", "Result", "main", "run"]
+
+_PATIENCE = 10.0  # seconds that servers have to end when all trainers have finished
+
+
+@dataclass(frozen=True)
+class Result:
+    """A job that has ended well.
+
+    Attributes
+    ----------
+    job : str
+        Its name.
+    log_dir : Path
+        One file per process.
+    seconds : float
+        From the first login to the end of the last process.
+    """
+
+    job: str
+    log_dir: Path
+    seconds: float
+
+    @property
+    def logs(self) -> dict[str, str]:
+        """What each process printed, by names like ``"trainer-0"``."""
+        return {f.stem: f.read_text("utf8", "replace") for f in sorted(self.log_dir.glob("*.log"))}
+
+
+def run(
+    command: str | Sequence[str],
+    *,
+    part_config: str | os.PathLike[str],
+    workspace: str | os.PathLike[str] = ".",
+    ip_config: str | os.PathLike[str] | None = None,
+    num_machines: int | None = None,
+    num_trainers: int = 1,
+    num_samplers: int = 0,
+    num_servers: int = 1,
+    local: bool = False,
+    ssh_port: int | None = None,
+    ssh_username: str | None = None,
+    extra_envs: Mapping[str, str] | None = None,
+    graph_format: str = "csc",
+    num_omp_threads: int | None = None,
+    num_server_threads: int = 1,
+    master_port: int | None = None,
+    timeout: float = 300.0,
+    log_dir: str | os.PathLike[str] = "gnnlab-logs",
+    security: str = "curve",
+    dry_run: bool = False,
+) -> Result | None:
+    """Run a command as a job on many machines and wait for its end.
+
+    Parameters
+    ----------
+    command : str
+        Runs a Python script: ``"python3 train_dist.py --lr 0.1"``.
+    part_config : path
+        JSON file of the partitioned graph. There must be as many parts as machines.
+    workspace : path
+        Folder on each host in which the command runs, to which other paths are relative. ``~`` and
+        variables such as ``$GNNLAB_MACHINE``, the machine's number, are filled in over there.
+    ip_config : path, optional
+        Lists the machines, in a file of this computer, looked for in the workspace and then from
+        the current folder; see :mod:`gnnlab.tools.ip_config`.
+    num_machines : int, optional
+        Number of machines to be played by this computer; implies ``local``.
+    num_trainers, num_servers : int
+        Per machine.
+    num_samplers : int
+        Per trainer.
+    local : bool
+        Play all machines on this computer, without ssh, each at a loopback address of its own.
+    ssh_port, ssh_username : optional
+        By default those of your ssh configuration.
+    extra_envs : dict of str, optional
+        Further environment variables for all processes.
+    graph_format : str
+        Formats of the graph that are made, "csc" by default.
+    num_omp_threads : int, optional
+        Threads of a trainer; by default trainers and samplers share the processors.
+    num_server_threads : int
+        Threads of a server.
+    master_port : int, optional
+        Where trainers meet on the first machine; by default one that is free.
+    timeout : float
+        Seconds after which a host that does not answer, or a server that is not ready, has failed.
+    log_dir : path
+        Folder in which the job makes one of its own for what its processes print.
+    security : str
+        "curve" to encrypt what goes between the machines and let in only processes of this job, or
+        "none".
+    dry_run : bool
+        Only print what would be run, without secrets.
+
+    Returns
+    -------
+    Result, or None after a dry run
+
+    Raises
+    ------
+    LaunchError
+        The first failure; everything has been ended.
+    InvalidInput
+        Arguments or ip_config are not as they should be.
+
+    Examples
+    --------
+    >>> from gnnlab.tools import launch
+    >>> launch.run("ls", part_config="data/graph.json", num_machines=2)
+    Traceback (most recent call last):
+        ...
+    gnnlab.errors.InvalidInput: found the command 'ls'; expected one that runs a Python script, ...
+    """
+    local = local or num_machines is not None
+    taken_apart = Command.read(command)
+    if local and "/" not in taken_apart.python:  # "python" means this one
+        words = [sys.executable, *taken_apart.words[1:]]
+        taken_apart = taken_apart._replace(python=sys.executable, words=words)
+    job = Job(
+        taken_apart,
+        _hosts(workspace, ip_config, part_config, num_machines, local),
+        os.fspath(part_config),
+        os.fspath(ip_config or ""),
+        num_trainers,
+        num_samplers,
+        num_servers,
+        num_server_threads,
+        num_omp_threads,
+        graph_format,
+        security,
+        timeout,
+        extra_envs or {},
+    )
+    agents = [_agent(job, address, local, ssh_port, ssh_username) for address in job.addresses]
+    if dry_run:
+        for machine, words in enumerate(agents):
+            print(f"# machine {machine}\n{shlex.join(words)}\n{job.describe(machine)}")
+        return None
+    if security == "curve":
+        job.keys = make_keys()
+    folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
+    folder.mkdir(parents=True)
+    start = time.monotonic()
+    board = Board(job.addresses, {"server": num_servers, "trainer": num_trainers})
+    overseer = Overseer(job.addresses, folder, board)
+    grace = {}
+    try:
+        for words in agents:
+            overseer.begin(words, _agent_env(local))
+        _start(job, overseer, os.fspath(workspace), master_port or 0)
+        overseer.wait_for("exited", "torchrun", len(agents))
+        grace = {"grace": _PATIENCE}
+    finally:
+        overseer.end(**grace)
+    return Result(job.id, folder, time.monotonic() - start)
+
+
+def _hosts(
+    workspace: Any, ip_config: Any, part_config: Any, num_machines: int | None, local: bool
+) -> list[Host]:
+    folder = Path(os.path.expandvars(os.path.expanduser(workspace)))
+    path = Path(ip_config or "")
+    hosts = []
+    if ip_config:
+        hosts = read_ip_config(folder / path if (folder / path).is_file() else path)
+    if not local:
+        if not hosts:
+            raise InvalidInput(
+                "no machines are given; pass --ip_config FILE with a line `address [port]` for "
+                "each, or --local to play all of them on this computer"
+            )
+        return hosts
+    if num_machines is None and not hosts:
+        num_machines = _num_parts(folder / part_config)
+    if num_machines is not None and (num_machines < 1 or len(hosts) not in (0, num_machines)):
+        raise InvalidInput(f"num_machines is {num_machines}, but {ip_config} lists {len(hosts)}")
+    return loopback_hosts(num_machines or len(hosts), [host.port for host in hosts])
+
+
+def _num_parts(part_config: Path) -> int:
+    try:
+        return int(json.loads(part_config.read_text("utf8"))["num_parts"])
+    except (OSError, ValueError, KeyError) as error:
+        raise InvalidInput(
+            f"{part_config} is no JSON file of a partitioned graph: {error}"
+        ) from None
+
+
+def _agent(
+    job: Job, address: str, local: bool, ssh_port: int | None, ssh_username: str | None
+) -> list[str]:
+    # -P: what lies in the folder of the login must not be taken for a module.
+    words = [job.command.python, "-P", "-m", "gnnlab.tools.agent"]
+    if local:
+        return words
+    path = job.extra_envs.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
+    if path:
+        words = ["env", f"PYTHONPATH={path}", *words]
+    return Login(address, ssh_port, ssh_username).ssh(shlex.join(words))
+
+
+def _agent_env(local: bool) -> dict[str, str]:
+    if not local:
+        return dict(os.environ)
+    package = str(Path(__file__).parents[2])
+    path = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def _start(job: Job, overseer: Overseer, workspace: str, master_port: int) -> None:
+    """Bring a job to the point where all trainers run."""
+    number = len(job.hosts)
+    for machine in overseer.machines:
+        machine.order(
+            "hello",
+            machine=machine.number,
+            workspace=workspace,
+            part_config=job.part_config,
+            # With one machine there is no peer but itself.
+            peer=job.addresses[1 if machine.number == 0 and number > 1 else 0],
+            job=job.id,
+        )
+    hellos = overseer.wait_for("hello", "agent", number, job.timeout, "the agent did not answer")
+    _compare(overseer, hellos)
+    for i, machine in enumerate(overseer.machines):
+        places = [(job.addresses[i], port) for port in job.server_ports(i)]
+        machine.order("reserve", places=[*places, *([("", master_port)] if i == 0 else ())])
+    ports = []
+    for i, news in enumerate(overseer.wait_for("ports", "agent", number, job.timeout, "no ports")):
+        if news["problem"]:
+            raise overseer.refuse(
+                i,
+                f"{news['problem']}; choose another port, or none: then one that is free is found",
+            )
+        ports.append(news["ports"])
+    master_port = ports[0].pop()
+    for i, machine in enumerate(overseer.machines):
+        machine.order("start", processes=job.servers(i, ports))
+    num_servers = number * job.num_servers
+    overseer.wait_for("ready", "server", num_servers, job.timeout, "was not ready")
+    for i, (machine, hello) in enumerate(zip(overseer.machines, hellos, strict=True)):
+        place = hello["cpus"], hello["interface"]
+        machine.order("start", processes=[job.trainers(i, ports, master_port, *place)])
+
+
+def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse hosts that do not fit together."""
+    for i, hello in enumerate(hellos):
+        if hello["problem"]:
+            raise overseer.refuse(
+                i, f"{hello['problem']}; gnnlab copy_files brings what is missing"
+            )
+    own = {"gnnlab": versions()["gnnlab"]}
+    for i, hello in enumerate(hellos):
+        for what in ("python", "torch", "gnnlab", "graph"):
+            expected, where = (
+                own.get(what, hellos[0][what]),
+                "the launcher" if what in own else "machine 0",
+            )
+            if hello[what] != expected:
+                raise overseer.refuse(
+                    i, f"{what} is {hello[what]}, but {expected} on {where}; make them the same"
+                )
+        num_parts = hello["graph"]["num_parts"]
+        if num_parts != len(hellos):
+            raise overseer.refuse(
+                i,
+                f"the graph has {num_parts} parts, but there are {len(hellos)} machines; partition "
+                f"it into {len(hellos)}, or list {num_parts} machines",
+            )
+
+
+# --------------------------------------------------------------------------- command line
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    arguments = vars(_parser().parse_args(words))
+    command = arguments.pop("command")
+    if command is None:  # --extra_envs took it for one of its own
+        command = next((group.pop() for group in arguments["extra_envs"][-1:]), "")
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        envs = dict(_pair(pair) for group in arguments["extra_envs"] for pair in group)
+        result = run(command, **arguments | {"extra_envs": envs})
+        if result:
+            print(f"job {result.job} ended well after {result.seconds:.1f} s; {result.log_dir}")
+    except LaunchError as error:
+        print(f"gnnlab launch: {error}", file=sys.stderr)
+        return error.status
+    except GNNLabError as error:
+        print(f"gnnlab launch: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("gnnlab launch: interrupted; everything has been ended", file=sys.stderr)
+        return 128 + signal.SIGINT
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise InvalidInput(f"--extra_envs expects NAME=VALUE; found {text!r}")
+    return name, value
+
+
+def _parser() -> argparse.ArgumentParser:
+    summary, example = (__doc__ or "").split("\n\n")[:2]
+    parser = argparse.ArgumentParser(
+        "gnnlab launch",
+        description=summary,
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "command",
+        nargs="?",
+        help='runs a Python script, in quotes: "python3 train_dist.py --lr 0.1"',
+    )
+    add("--workspace", default=".", help="folder on each host in which the command runs")
+    add("--part_config", required=True, help="JSON file of the graph, relative to the workspace")
+    add("--ip_config", help="file with a line `address [port]` for each machine")
+    add("--local", action="store_true", help="play all machines on this computer, without ssh")
+    add("--num_trainers", type=int, default=1, help="per machine (1)")
+    add("--num_samplers", type=int, default=0, help="per trainer (0)")
+    add("--num_servers", type=int, default=1, help="per machine (1)")
+    add("--num_omp_threads", type=int, help="of a trainer; default: its share of processors")
+    add("--num_server_threads", type=int, default=1, help="of a server (1)")
+    add("--graph_format", default="csc", help="formats that are made of the graph (csc)")
+    add("--ssh_port", type=int, help="default: that of your ssh configuration")
+    add("--ssh_username", help="default: that of your ssh configuration")
+    add(
+        "--extra_envs",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="further environment variables for all processes",
+    )
+    add("--master_port", type=int, help="where trainers meet on machine 0; default: a free one")
+    add("--timeout", type=float, default=300.0, help="seconds that a wait may take (300)")
+    add("--log_dir", default="gnnlab-logs", help="where the job's folder of logs is made")
+    add(
+        "--security",
+        choices=("curve", "none"),
+        default="curve",
+        help="curve: encrypted, and only processes of this job are let in",
+    )
+    add("--dry-run", "--dry_run", action="store_true", help="print what would be run")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

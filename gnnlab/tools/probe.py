@@ -1,0 +1,208 @@
+"""What a machine can say about itself. Runs on any Python 3.8, with nothing installed.
+
+The doctor sends this file through ssh to machines that may lack gnnlab or torch, or have others
+than it needs. The facts go back as JSON; what they mean is for the doctor to say.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import glob
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+PACKAGES = ("torch", "numpy", "numba", "pyzmq", "msgspec")
+
+
+def examine(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts.
+
+    Parameters
+    ----------
+    request : dict
+        ``address`` of this machine or '', ``peers`` as [address, port], ``ports`` to try,
+        ``workspace``, ``part_config`` relative to it or None, ``part`` or None for all.
+    """
+    workspace = os.path.expanduser(request["workspace"] or ".")
+    existing = workspace
+    while not os.path.isdir(existing or "."):
+        existing = os.path.dirname(existing)
+    facts: dict[str, Any] = {
+        "clock": time.time(),
+        "versions": versions(),
+        "interface": {peer: interface_to(peer) for peer, _ in request["peers"]},
+        "unreachable": [peer for peer, port in request["peers"] if not _reaches(peer, port)],
+        "is_own": _bind(request["address"], 0) != errno.EADDRNOTAVAIL,
+        "busy": [
+            [port, *holder(port)]
+            for port in request["ports"]
+            if _bind(request["address"], port) in (errno.EADDRINUSE, errno.EACCES)
+        ],
+        "shm": _shared_memory(),
+        "limits": {
+            name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
+            for name in ("NOFILE", "NPROC")
+        },
+        "workspace": os.path.isdir(workspace) and os.access(workspace, os.W_OK),
+        "disk": shutil.disk_usage(existing or ".").free,
+        "gpus": _gpus(),
+    }
+    if request["part_config"]:
+        config = os.path.join(workspace, request["part_config"])
+        facts["partition"] = partition(config, request["part"])
+    return facts
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, gnnlab and what it needs; '' for what is not there."""
+    found = {"python": platform.python_version(), "gnnlab": ""}
+    spec = importlib.util.find_spec("gnnlab")
+    if spec is not None and spec.origin:
+        with open(spec.origin, encoding="utf8") as file:
+            match = re.search(r'^__version__ = "(.*)"', file.read(), re.MULTILINE)
+            found["gnnlab"] = match[1] if match else "?"
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = ""
+    return found
+
+
+def interface_to(address: str) -> str:
+    """Return the network interface whose address packets to ``address`` carry; '' if unknown."""
+    with suppress(OSError):
+        family, kind, _, _, where = socket.getaddrinfo(address, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.connect(where)  # sends nothing
+            own = probe.getsockname()[0]
+        if own.startswith("127.") or own == "::1":
+            return "lo"
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            for _, name in socket.if_nameindex():
+                asked = struct.pack("256s", name.encode())
+                with suppress(OSError):  # an interface without an IPv4 address
+                    answer = fcntl.ioctl(any_socket, 0x8915, asked)  # SIOCGIFADDR
+                    if socket.inet_ntoa(answer[20:24]) == own:
+                        return name
+    return ""
+
+
+def _reaches(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), 3).close()
+    except ConnectionRefusedError:
+        return True  # nobody listens there, but the machine has answered
+    except OSError:
+        return False
+    return True
+
+
+def _bind(address: str, port: int) -> int:
+    """Listen for a moment; return the number of the error, or 0."""
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(
+            address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(where)
+            listener.listen()
+    except socket.gaierror:
+        return errno.EADDRNOTAVAIL
+    except OSError as error:
+        return error.errno or 0
+    return 0
+
+
+def holder(port: int) -> tuple[int, str]:
+    """Return process ID and command of who listens on a TCP port; (0, '') if unknown."""
+    sockets = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError), open(table) as file:
+            for words in map(str.split, file):
+                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:
+                    sockets.add(f"socket:[{words[9]}]")
+    for link in glob.iglob("/proc/[0-9]*/fd/*"):
+        with suppress(OSError):
+            if os.readlink(link) in sockets:
+                pid = link.split("/")[2]
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    command = file.read().replace(b"\0", b" ").decode("utf8", "replace")
+                return int(pid), command.strip()
+    return 0, ""
+
+
+def _shared_memory() -> list[int] | None:
+    """Size of /dev/shm and what is free in it, in bytes; None where it cannot be written."""
+    if not os.access("/dev/shm", os.W_OK):
+        return None
+    usage = shutil.disk_usage("/dev/shm")
+    return [usage.total, usage.free]
+
+
+def _gpus() -> list[str]:
+    """Names of the GPUs that the driver shows, whether or not torch can use them."""
+    with suppress(OSError, subprocess.SubprocessError):
+        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        return done.stdout.split("\n")[:-1] if done.returncode == 0 else []
+    return []
+
+
+def partition(path: str, part: int | None) -> dict[str, Any]:
+    """Compare the arrays of one part, or of all, with the checksums in the JSON file."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+        config = json.loads(text)
+        parts = range(config["num_parts"]) if part is None else [part]
+        wanted = {
+            name: about
+            for name, about in config["arrays"].items()
+            if name.split("/")[0] in {f"part{i}" for i in parts}
+        }
+        faults = []
+        for name, about in wanted.items():
+            found = _damage(os.path.join(os.path.dirname(path), name), about)
+            faults += [[name, found]] if found else []
+        size = sum(about["bytes"] for about in wanted.values())
+        digest = hashlib.sha256(text).hexdigest()
+        return {"parts": config["num_parts"], "bytes": size, "json": digest, "faults": faults}
+    except FileNotFoundError:
+        return {"error": "missing"}
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        return {"error": repr(error)}
+
+
+def _damage(path: str, about: dict[str, Any]) -> str:
+    try:
+        size = os.path.getsize(path)
+        if size != about["bytes"]:
+            return f"{size} B, not {about['bytes']} B"
+        digest = hashlib.sha256()
+        with open(path, "rb") as file:
+            while block := file.read(1 << 22):
+                digest.update(block)
+    except OSError as error:
+        return error.strerror or "unreadable"
+    return "" if digest.hexdigest() == about["sha256"] else "sha256"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(examine(json.loads(sys.argv[1]))))

@@ -1,0 +1,147 @@
+"""Logging in to machines, by the OpenSSH programs that the user already has.
+
+Keys, aliases and jump hosts of ``~/.ssh/config`` therefore work. No password is ever asked for, and
+a machine whose host key is not known is not talked to.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass
+
+from gnnlab.errors import GNNLabError, InvalidInput
+
+__all__ = ["Login", "LoginError", "reason"]
+
+OPTIONS = {
+    "BatchMode": "yes",
+    "StrictHostKeyChecking": "yes",
+    "ConnectTimeout": "10",
+    "ServerAliveInterval": "2",
+    "ServerAliveCountMax": "3",
+}
+# What ssh says when it cannot log in -> a word for it, which the doctor explains.
+_REASONS = {
+    "IDENTIFICATION HAS CHANGED": "host_key_changed",
+    "Host key verification failed": "host_key_unknown",
+    "Permission denied": "ssh_denied",
+    "Connection refused": "ssh_refused",
+    "Could not resolve hostname": "ssh_name",
+    "No such file or directory: 'ssh'": "ssh_missing",
+}
+
+
+class LoginError(GNNLabError):
+    """A machine could not be logged in to, or a script failed there.
+
+    Attributes
+    ----------
+    status : int
+        Exit status of ssh: 255 where there was no login.
+    """
+
+    def __init__(self, message: str, status: int = 255) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to log in to one machine.
+
+    Parameters
+    ----------
+    address : str
+    port, username : optional
+        By default those of the user's ssh configuration.
+
+    Examples
+    --------
+    >>> from gnnlab.tools.ssh import Login
+    >>> Login("10.0.0.1", 2222, "ann").ssh("uptime")[-4:]
+    ['2222', '--', 'ann@10.0.0.1', 'uptime']
+    """
+
+    address: str
+    port: int | None = None
+    username: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.username is not None and not re.fullmatch(r"\w[\w.@\\-]*", self.username):
+            raise InvalidInput(f"--ssh_username {self.username!r} is not the name of a user")
+
+    @property
+    def target(self) -> str:
+        """``user@address``, as ssh wants it."""
+        return f"{self.username}@{self.address}" if self.username else self.address
+
+    def place(self, path: str) -> str:
+        """``user@address:path``, as rsync and scp want it."""
+        address = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{self.username}@{address}:{path}" if self.username else f"{address}:{path}"
+
+    def program(self, name: str, port_option: str) -> list[str]:
+        """Return the words that start ``ssh``, ``sftp`` or ``scp`` with our options."""
+        words = [name]
+        for option, value in OPTIONS.items():
+            words += ["-o", f"{option}={value}"]
+        return words + ([port_option, str(self.port)] if self.port is not None else [])
+
+    def ssh(self, command: str) -> list[str]:
+        """Return the words that run a command on the machine.
+
+        Parameters
+        ----------
+        command : str
+            For the user's shell over there: quote what goes into it with :func:`shlex.quote`.
+        """
+        return [*self.program("ssh", "-p"), "--", self.target, command]
+
+    def run(self, script: str, text: str = "", timeout: float | None = None) -> str:
+        """Run a script of ``/bin/sh`` on the machine and return what it printed.
+
+        Parameters
+        ----------
+        script : str
+        text : str
+            Its standard input.
+        timeout : float, optional
+            Seconds.
+
+        Raises
+        ------
+        LoginError
+            No login, or the script ended with another status than 0.
+        """
+        words = self.ssh(f"/bin/sh -c {shlex.quote(script)}")
+        try:
+            done = subprocess.run(
+                words,
+                input=text,
+                capture_output=True,
+                encoding="utf8",
+                errors="replace",
+                timeout=timeout,
+            )
+        except subprocess.TimeoutExpired:
+            raise LoginError(f"no answer within {timeout:g} s") from None
+        except OSError as error:
+            raise LoginError(str(error)) from None
+        if done.returncode:
+            said = done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}"
+            raise LoginError(said, done.returncode)
+        return done.stdout
+
+
+def reason(error: str) -> str:
+    """Say in one word why a login failed, from what ssh wrote.
+
+    Examples
+    --------
+    >>> from gnnlab.tools.ssh import reason
+    >>> reason("ann@10.0.0.1: Permission denied (publickey).")
+    'ssh_denied'
+    """
+    return next((word for said, word in _REASONS.items() if said in error), "ssh_unreachable")

@@ -1,0 +1,517 @@
+"""Jobs on two machines: how they start, how they end, and every way in which they may break.
+
+The machines are either played by this computer without ssh (``--local``), or an sshd on a loopback
+address each. After every job the process table holds none of its processes, and /dev/shm none of
+its files. Scripts are plain ones that read the environment which ``launch`` has made.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+import venv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from gnnlab.errors import InvalidInput
+from gnnlab.tools import launch
+from gnnlab.tools.board import Board
+from gnnlab.tools.job import Command
+from tests.helpers import _TOKEN, ROOT, _descendants, _end, _segments
+from tests.tools.machines import Cluster, cluster
+
+START = 90  # seconds within which a job must run, on a busy computer
+END = 10  # seconds within which everything is gone after a failure
+
+# A job's script: a server that does nothing, and trainers that do what the first argument says.
+SCRIPT = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+
+env, mode = os.environ, sys.argv[1]
+role = "server" if env["DGL_ROLE"] == "server" else "trainer"
+number = env["DGL_SERVER_ID" if role == "server" else "RANK"]
+
+def born():
+    # A child that has left the process group, and a file in shared memory: both must go too.
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    Path(f"/dev/shm/gnnlab-{env['GNNLAB_JOB']}-{env['GNNLAB_TEST_TOKEN']}-{role}{number}").touch()
+    folder = Path(env["TEST_FOLDER"])
+    (folder / "draft").mkdir(exist_ok=True)
+    draft = folder / "draft" / f"{role}-{number}"
+    draft.write_text(str(os.getpid()))
+    draft.rename(folder / f"{role}-{number}.pid")
+
+if role == "server":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if mode == "server raises":
+        raise RuntimeError("the part cannot be read")
+    print("server", number, "listens", flush=True)
+    if mode != "never ready":
+        os.write(int(env["GNNLAB_READY_FD"]), b"ready\\n")
+    born()
+    while True:
+        time.sleep(1)
+if mode == "reduce":
+    import torch, torch.distributed as dist
+    dist.init_process_group("gloo")
+    total = torch.tensor([float(number)])
+    dist.all_reduce(total)
+    print("total", total.item(), "of", dist.get_world_size(), "in", os.getcwd(), sys.argv[2:])
+    print("".join(f"\\rstep {i}" for i in range(3)), end="")
+    dist.destroy_process_group()
+    sys.exit()
+born()
+if mode == "raise" and number == "1":
+    while not (Path(env["TEST_FOLDER"]) / "trainer-0.pid").exists():
+        time.sleep(0.05)
+    raise ValueError("the loss is NaN")
+if mode == "exit 7":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if number == "1":
+        sys.exit(7)
+while True:
+    time.sleep(1)
+"""
+
+
+def write_workspace(folder: Path, parts: tuple[int, ...] = (0, 1), num_parts: int = 2) -> Path:
+    """A script and the JSON file of a graph in parts, some of which are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "job.py").write_text(SCRIPT)
+    graph = {"graph_name": "toy", "num_parts": num_parts}
+    graph |= {f"part-{i}": {"part_graph": f"part{i}"} for i in range(num_parts)}
+    (folder / "graph.json").write_text(json.dumps(graph))
+    for i in parts:
+        (folder / f"part{i}").mkdir(exist_ok=True)
+    return folder
+
+
+class Started:
+    """A launcher that runs, and what can be done to its job."""
+
+    def __init__(self, folder: Path, words: list[str], env: dict[str, str]) -> None:
+        self.folder, self.token = folder, uuid.uuid4().hex
+        folder.mkdir(parents=True, exist_ok=True)
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        self.output, self.errors = folder / "out.txt", folder / "err.txt"
+        command = [sys.executable, "-m", "gnnlab.tools.launch", "--log_dir", f"{folder}/logs"]
+        envs = ["--extra_envs", f"TEST_FOLDER={folder}", f"{_TOKEN}={self.token}"]
+        with open(self.output, "wb") as out, open(self.errors, "wb") as err:
+            self.process = subprocess.Popen(
+                [*command, *envs, *words],
+                env={**os.environ, "PYTHONPATH": path, **env, _TOKEN: self.token},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    def wait_for(self, *names: str) -> int:
+        """Wait until processes have begun; return the ID of the last one."""
+        deadline = time.monotonic() + START
+        pid = 0
+        for name in names:
+            while not (self.folder / f"{name}.pid").exists():
+                assert self.process.poll() is None, self.said()
+                assert time.monotonic() < deadline, self.said()
+                time.sleep(0.05)
+            pid = int((self.folder / f"{name}.pid").read_text())
+        return pid
+
+    def find(self, *words: str) -> list[psutil.Process]:
+        """Processes of the job whose command has all of these words, oldest first."""
+        found = [p for p in _descendants(self.token) if all(w in p.cmdline() for w in words)]
+        return sorted(found, key=lambda p: (p.create_time(), p.pid))
+
+    def end(self, seconds: float = END) -> tuple[int, str]:
+        """Wait for the end; return exit status and errors. Nothing may be left."""
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"still running after {seconds} s:\n{self.said()}")
+        self.check_nothing_left()
+        return status, self.errors.read_text()
+
+    def check_nothing_left(self, seconds: float = 1.0) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            alive = [str(process) for process in _descendants(self.token)]
+            files = [name for name in _segments() if self.token in name]
+            if not alive and not files:
+                return
+            if time.monotonic() > deadline:
+                pytest.fail(f"left behind: {alive}, {files}\n{self.said()}")
+            time.sleep(0.05)
+
+    def said(self) -> str:
+        return self.output.read_text() + self.errors.read_text()
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    """``begin(mode, *options)`` starts a job on two local machines."""
+    begun: list[Started] = []
+
+    def start(mode: str, *options: str, env: dict[str, str] | None = None) -> Started:
+        workspace = write_workspace(tmp_path / "workspace")
+        words = ["--workspace", str(workspace), "--part_config", "graph.json"]
+        words += [*options, f"python job.py {shlex.quote(mode)}"]
+        begun.append(Started(tmp_path / "run", words, env or {}))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        _end(_descendants(each.token))
+
+
+ALL = ("server-0", "server-1", "trainer-0", "trainer-1")
+
+
+# ------------------------------------------------------------------------------- without ssh
+def test_a_job_from_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    workspace = write_workspace(tmp_path)
+    result = launch.run(
+        "python job.py reduce --name 'a b'",
+        part_config="graph.json",
+        workspace=workspace,
+        num_machines=2,
+        num_trainers=2,
+        num_servers=2,
+        extra_envs={"TEST_FOLDER": str(tmp_path), _TOKEN: "python"},
+        log_dir=tmp_path / "logs",
+    )
+    assert result is not None
+    logs = result.logs
+    assert {name.split("-")[0] for name in logs} >= {"server", "trainer"}
+    assert logs["trainer-3"].splitlines() == [
+        f"total 6.0 of 4 in {workspace} ['--name', 'a b']",
+        "step 2",
+    ]
+    assert logs["server-3"] == "server 3 listens\n"
+    printed = capsys.readouterr().out
+    assert "127.0.0.3 trainer 2 | total 6.0 of 4" in printed
+    assert "127.0.0.2  servers: 2 ready" in printed
+
+
+def test_an_error_from_python(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path)
+    with pytest.raises(launch.LaunchError, match="the part cannot be read") as caught:
+        launch.run(
+            "python job.py 'server raises'",
+            part_config="graph.json",
+            workspace=workspace,
+            num_machines=2,
+            log_dir=tmp_path / "logs",
+        )
+    error = caught.value
+    assert error.role == "server" and error.status == 1 and error.log_dir
+    assert (error.log_dir / f"server-{error.rank}.log").exists()
+    assert "before it was ready" in str(error)
+
+
+def test_a_trainer_raises(begin: Callable[..., Started]) -> None:
+    status, errors = begin("raise", "--local").end(START)
+    assert status == 1
+    assert errors.startswith(
+        "gnnlab launch: trainer 1 on 127.0.0.3 (machine 1) ended with status 1\n"
+    )
+    assert "ValueError: the loss is NaN" in errors and "Traceback" in errors
+
+
+def test_exit_status_is_passed_on_though_others_ignore_sigterm(
+    begin: Callable[..., Started],
+) -> None:
+    status, errors = begin("exit 7", "--local", "--num_trainers", "2").end(START)
+    assert status == 7
+    assert "trainer 1 on 127.0.0.2 (machine 0) ended with status 7" in errors
+
+
+@pytest.mark.parametrize("victim", ["trainer-1", "server-0"])
+def test_a_process_is_killed(begin: Callable[..., Started], victim: str) -> None:
+    started = begin("wait", "--local")
+    started.wait_for(*ALL)
+    os.kill(started.wait_for(victim), signal.SIGKILL)
+    status, errors = started.end()
+    assert status == 128 + signal.SIGKILL
+    role, number = victim.split("-")
+    host = f"127.0.0.{2 + int(number)} (machine {number})"
+    assert f"{role} {number} on {host} was ended by SIGKILL" in errors
+
+
+@pytest.mark.parametrize("which", ["guard", "worker", "torchrun"])
+def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: str) -> None:
+    started = begin("wait", "--local")
+    started.wait_for(*ALL)
+    if which == "torchrun":
+        started.find("torch.distributed.run")[0].kill()
+    else:
+        agents = started.find("gnnlab.tools.agent")
+        guards = [p for p in agents if p.ppid() == started.process.pid]
+        workers = [p for p in agents if p not in guards]
+        assert len(guards) == len(workers) == 2
+        (guards if which == "guard" else workers)[0].kill()
+    status, errors = started.end()
+    assert status == 128 + signal.SIGKILL or (which != "torchrun" and status)
+    assert ("torchrun" if which == "torchrun" else "the agent ended") in errors
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_launcher_is_stopped(begin: Callable[..., Started], how: signal.Signals) -> None:
+    started = begin("wait", "--local")
+    started.wait_for(*ALL)
+    started.process.send_signal(how)
+    status = started.process.wait(END)
+    started.check_nothing_left(END)
+    assert status == (-how if how == signal.SIGKILL else 128 + how)
+
+
+def test_a_server_that_never_becomes_ready(begin: Callable[..., Started]) -> None:
+    status, errors = begin("never ready", "--local", "--timeout", "8").end(START)
+    assert status == 1
+    assert "server 0 on 127.0.0.2 (machine 0) was not ready within 8 s" in errors
+    assert "server 0 listens" in errors
+
+
+def test_a_port_is_in_use(begin: Callable[..., Started], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.3", 0)) as listener:
+        port = listener.getsockname()[1]
+        ip_config = tmp_path / "ip_config.txt"
+        ip_config.write_text(f"10.0.0.1\n10.0.0.2 {port}\n")
+        status, errors = begin("wait", "--local", "--ip_config", str(ip_config)).end(START)
+    assert status == 1
+    assert f"127.0.0.3 (machine 1): port {port} of 127.0.0.3: Address already in use" in errors
+    assert f"process {os.getpid()} listens there" in errors
+
+
+def test_a_part_is_missing(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, parts=(0,))
+    with pytest.raises(launch.LaunchError, match=r"machine 1.*part1, which is not beside it"):
+        launch.run(
+            "python job.py wait",
+            part_config="graph.json",
+            workspace=workspace,
+            local=True,
+            log_dir=tmp_path / "logs",
+        )
+
+
+def test_as_many_machines_as_parts(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, parts=(0, 1, 2), num_parts=3)
+    with pytest.raises(launch.LaunchError, match="3 parts, but there are 2 machines"):
+        launch.run(
+            "python job.py wait",
+            part_config="graph.json",
+            workspace=workspace,
+            num_machines=2,
+            log_dir=tmp_path / "logs",
+        )
+
+
+# ------------------------------------------------------------------------------------ by ssh
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("machines")) as made:
+        for i, machine in enumerate(made.machines):
+            write_workspace(machine.home / "work", parts=(i,))
+        yield made
+
+
+@pytest.fixture
+def log_in(machines: Cluster, tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    """``log_in(mode, *options)`` starts a job on the two machines with an sshd."""
+    begun: list[Started] = []
+
+    def start(mode: str, *options: str, python: str = sys.executable) -> Started:
+        words = ["--workspace", "work", "--part_config", "graph.json"]
+        words += ["--ip_config", str(machines.ip_config), "--ssh_port", str(machines.port)]
+        words += [*options, f"{python} job.py {shlex.quote(mode)}"]
+        begun.append(Started(tmp_path / "run", words, machines.env))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        _end(_descendants(each.token))
+    assert machines.left_over() == []
+
+
+def test_by_ssh_each_host_in_its_own_folder(
+    log_in: Callable[..., Started], machines: Cluster
+) -> None:
+    started = log_in("reduce", "--num_trainers", "2")
+    assert started.end(START)[0] == 0, started.said()
+    printed = started.said()
+    for i, rank in enumerate((1, 3)):
+        home = machines.machines[i].home
+        assert f"127.0.0.{2 + i} trainer {rank} | total 6.0 of 4 in {home}/work" in printed
+    assert "ended well" in printed
+
+
+def test_the_connection_is_cut(log_in: Callable[..., Started]) -> None:
+    started = log_in("wait")
+    started.wait_for(*ALL)
+    ssh = [p for p in psutil.Process(started.process.pid).children() if p.name() == "ssh"]
+    assert len(ssh) == 2
+    ssh[1].kill()
+    status, errors = started.end()
+    assert status and "(machine " in errors and "the agent ended" in errors
+
+
+def test_the_launcher_is_killed_far_away(log_in: Callable[..., Started]) -> None:
+    started = log_in("wait")
+    started.wait_for(*ALL)
+    started.process.kill()
+    started.process.wait()
+    started.check_nothing_left(END)
+
+
+def test_a_host_falls_silent(log_in: Callable[..., Started]) -> None:
+    """The launcher's ssh is stopped, not ended: nothing tells the host that nobody is there."""
+    started = log_in("wait")
+    started.wait_for(*ALL)
+    ssh = [p for p in psutil.Process(started.process.pid).children() if p.name() == "ssh"]
+    for process in ssh:
+        process.suspend()
+    status, errors = started.end()
+    assert status == 1 and "no sign of life" in errors
+
+
+def test_an_unknown_host_key(log_in: Callable[..., Started], machines: Cluster) -> None:
+    known = machines.known_hosts.read_text()
+    try:
+        machines.known_hosts.write_text(known.splitlines()[0] + "\n")
+        status, errors = log_in("wait").end(START)
+    finally:
+        machines.known_hosts.write_text(known)
+    assert status == 255
+    assert "127.0.0.3 (machine 1): the agent could not be started" in errors
+    assert "Host key verification failed" in errors and "fingerprint" in errors
+
+
+def test_gnnlab_is_missing_on_a_host(log_in: Callable[..., Started], tmp_path: Path) -> None:
+    venv.create(tmp_path / "bare", with_pip=False)
+    python = str(tmp_path / "bare" / "bin" / "python")
+    status, errors = log_in("wait", "--extra_envs", "PYTHONPATH=", python=python).end(START)
+    assert status == 1
+    assert "install gnnlab there" in errors and "No module named 'gnnlab'" in errors
+
+
+def test_the_interpreter_is_missing_on_a_host(log_in: Callable[..., Started]) -> None:
+    status, errors = log_in("wait", python="/nowhere/python3").end(START)
+    assert status == 127
+    assert "name an interpreter that is there" in errors
+
+
+# --------------------------------------------------------------------------- what is refused
+def refusal(*words: str, **arguments: Any) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        launch.run(*words, **{"part_config": "graph.json"} | arguments)
+    return str(caught.value)
+
+
+def test_refused_before_anything_starts(tmp_path: Path) -> None:
+    python = "python job.py"
+    assert "expected one that runs a Python script" in refusal("ls -l", num_machines=2)
+    assert "expected one that runs a Python script" in refusal("", num_machines=2)
+    assert "--ip_config FILE" in refusal(python)
+    assert "--num_trainers must be at least 1; found 0" in refusal(
+        python, num_machines=2, num_trainers=0
+    )
+    assert "curve or none" in refusal(python, num_machines=2, security="plain")
+    (tmp_path / "ip_config.txt").write_text("127.0.0.1\n# none\n127.0.0.2 x\n")
+    assert "ip_config.txt, line 3: '127.0.0.2 x'" in refusal(
+        python, workspace=tmp_path, ip_config="ip_config.txt"
+    )
+    assert "nowhere.json is no JSON file" in refusal(
+        python, workspace=tmp_path, part_config="nowhere.json", local=True
+    )
+
+
+def test_command_line_reports_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--local", "--part_config", "nowhere.json"]
+    assert launch.main([*words, "python job.py"]) == 2
+    assert "nowhere.json" in capsys.readouterr().err
+    assert launch.main([*words, "--extra_envs", "novalue", "python job.py"]) == 2
+    assert "expects NAME=VALUE; found 'novalue'" in capsys.readouterr().err
+
+
+def test_dry_run_prints_commands_and_nothing_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_workspace(tmp_path)
+    ip_config = tmp_path / "ip_config.txt"
+    ip_config.write_text("10.0.0.1\n10.0.0.2 31000\n")
+    words = [
+        "--workspace",
+        str(tmp_path),
+        "--part_config",
+        "graph.json",
+        "--ip_config",
+        "ip_config.txt",
+    ]
+    words += ["--ssh_username", "ann", "--num_trainers", "2", "--num_samplers", "1", "--dry-run"]
+    words += ["--num_servers", "2", "--extra_envs", "TOKEN=hunter2", "python3 job.py --lr 0.1"]
+    assert launch.main(words) == 0
+    printed = capsys.readouterr().out
+    assert "hunter2" not in printed and "_secret" not in printed
+    assert "ann@10.0.0.2" in printed and "StrictHostKeyChecking=yes" in printed
+    assert '["10.0.0.2", 31000], ["10.0.0.2", 31001]' in printed
+    assert "DGL_NUM_CLIENT=8" in printed and "DGL_SERVER_ID=3" in printed
+    assert "--nnodes 2 --node_rank 1 --nproc_per_node 2 --master_addr 10.0.0.1" in printed
+    assert "python3 job.py --lr 0.1" in printed
+
+
+def test_commands() -> None:
+    read = Command.read
+    assert read("A=1 /opt/bin/python3.12 -m train 'a b'") == (
+        "/opt/bin/python3.12",
+        ["/opt/bin/python3.12", "-m", "train", "a b"],
+        {"A": "1"},
+    )
+    assert read(["python", "x.py", "it's"]).words == ["python", "x.py", "it's"]
+
+
+def test_secrets_stay_where_they_belong() -> None:
+    from gnnlab.tools.job import Job, loopback_hosts, make_keys
+
+    keys = make_keys()
+    job = Job(
+        Command.read("python x.py"), loopback_hosts(2), "g.json", "", 1, 0, 1, 1, None, "csc",
+        "curve", 60.0, {}, keys,
+    )  # fmt: skip
+    server = json.loads(job.servers(0, [[1], [2]])[0]["env"]["GNNLAB_KEYS"])
+    trainer = json.loads(job.trainers(0, [[1], [2]], 3)["env"]["GNNLAB_KEYS"])
+    assert set(server) == set(trainer) | {"server_secret"} == set(keys)
+    assert not any(
+        key in word for key in keys.values() for word in job.servers(0, [[1], [2]])[0]["argv"]
+    )
+
+
+def test_the_table_is_drawn_over_and_over() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    board = Board(["10.0.0.1", "10.0.0.2"], {"server": 2, "trainer": 1}, screen)
+    board.tell(0, "server", 0, "ready", 0)
+    board.print("epoch 1")
+    board.tell(1, "trainer", 1, "exited", 137)
+    board.close()
+    assert screen.getvalue().count("\x1b[2F\x1b[J") == 2
+    last = screen.getvalue().rpartition("\x1b[J")[2]
+    row = last.splitlines()[0]
+    assert row.split(maxsplit=1)[0] == "10.0.0.1" and "servers: 1 ready" in row
+    assert last.splitlines()[1].endswith("trainers: 1 ended (137)")
