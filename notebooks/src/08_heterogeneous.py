@@ -1,0 +1,1014 @@
+# %% [markdown] slot="title" lang="en"
+# # Graphs with several types
+#
+# Users and films, authors and papers: in most data nodes differ in kind, and so do edges, for one
+# may like a film or dislike it. A graph with **types** of nodes and edges is **heterogeneous**.
+# When it is cut into parts, two numberings exist side by side, and code that confuses them reads
+# wrong rows without any error. Afterwards you can
+#
+# - convert between homogeneous and type-wise IDs, by hand and with the partition book;
+# - sample with either kind of ID, and find the types in frontier and block;
+# - train an R-GCN on a typed graph in parts, with embeddings for nodes without features;
+# - say what each type of edge costs, and what it is worth.
+
+# %% [markdown] slot="title" lang="ko"
+# # 타입이 여럿인 그래프
+#
+# 사용자와 영화, 저자와 논문처럼 대부분의 데이터에서는 노드(node)의 종류가 서로 다릅니다.
+# 에지(edge)도 마찬가지여서, 사용자는 영화를 좋아할 수도 있고 싫어할 수도 있습니다. 노드와
+# 에지에 **타입**(type)이 있는 그래프(graph)를 **이종 그래프**(heterogeneous graph)라고 합니다.
+# 이런 그래프를 여러 파티션(partition)으로 나누면 두 가지 번호 체계가 나란히 존재하게 되는데, 이
+# 둘을 혼동한 코드는 아무 오류도 내지 않고 엉뚱한 행을 읽습니다. 레슨을 마치면 다음과 같은 일을 할
+# 수 있습니다.
+#
+# - 동종 ID(homogeneous ID)와 타입별 ID(type-wise ID)를 손으로, 그리고 파티션 북(partition
+#   book)으로 서로 변환하기
+# - 두 가지 ID 가운데 어느 것으로든 샘플링하고, 프런티어(frontier)와 블록(block)에서 타입을 찾기
+# - 여러 파티션에 나뉜 이종 그래프에서 R-GCN을 학습하고, 피처(feature)가 없는 노드에는 임베딩을
+#   쓰기
+# - 에지의 타입마다 비용은 얼마이고 가치는 얼마인지 말하기
+
+# %% [markdown] slot="title" lang="zh"
+# # 有多种类型的图
+#
+# 用户与电影、作者与论文：在大多数数据中，节点（node）的种类各不相同，边（edge）也是如此，因为一个
+# 人可以喜欢一部电影，也可以不喜欢。节点和边带有**类型**（type）的图（graph）称为**异构
+# 图**（heterogeneous graph）。把它切成若干分区（partition）之后，会有两套编号并存；混淆了两者的代
+# 码不会报任何错误，却读到错误的行。学完之后，你能够：
+#
+# - 在同构 ID（homogeneous ID）与类型内 ID（type-wise ID）之间转换，既会亲手计算，也会使用分区
+#   簿（partition book）；
+# - 用其中任何一种 ID 采样，并在边界子图（frontier）和块（block）中找到类型；
+# - 在切成分区的异构图上训练 R-GCN，并为没有特征（feature）的节点使用嵌入；
+# - 说出每种类型的边代价多大，又价值多大。
+
+# %% [markdown] slot="setup" lang="en"
+# ## Set-up
+#
+# We build on [partitions](05_partitioning.ipynb) and the [distributed
+# API](06_distributed_api.ipynb). The graph is made here. Its parts lie in this process
+# (**standalone mode**) and in a temporary folder, which goes when the kernel ends.
+
+# %% [markdown] slot="setup" lang="ko"
+# ## 준비
+#
+# 이 레슨은 앞에서 다룬 [파티션](05_partitioning.ipynb)과 [분산 API](06_distributed_api.ipynb)를
+# 바탕으로 합니다. 그래프는 이 노트북에서 직접 만듭니다. 파티션은 모두 이 프로세스(process) 안에
+# 있고(**단독 모드**(standalone mode)), 파일은 커널이 끝날 때 사라지는 임시 폴더에 놓입니다.
+
+# %% [markdown] slot="setup" lang="zh"
+# ## 准备
+#
+# 本课以前面讲过的[分区](05_partitioning.ipynb)和[分布式 API](06_distributed_api.ipynb) 为基础。所
+# 用的图就在这里生成。所有分区都在这一个进程（process）之中（**独立模式**（standalone mode）），文
+# 件放在一个临时文件夹里，内核结束时，它就会消失。
+
+# %% slot="imports"
+import hashlib
+import tempfile
+
+import matplotlib.pyplot as plt
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import gnnlab as dgl
+import gnnlab.nn as dglnn
+from gnnlab.dataloading import NeighborSampler
+from gnnlab.distributed import DistDataLoader, DistEmbedding, DistGraph, SparseAdam
+from gnnlab.distributed import node_split, partition_graph, sample_neighbors
+
+PARTS, TOWNS, GENRES = 4, 12, 4
+BLUE, ORANGE, GREEN, GRAY = colors = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
+plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
+plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
+plt.rcParams["legend.frameon"] = False
+torch.set_num_threads(1)
+scratch = tempfile.TemporaryDirectory()
+
+# %% [markdown] slot="toy" lang="en"
+# ## A toy graph small enough to draw
+#
+# Five users like or dislike four films. The full name of an edge type is a triple: source type,
+# relation, destination type. Users and films both count from 0, so `owner`, the part to which each
+# node shall belong, needs a list for each type.
+#
+# The library orders types by name: `film` is type 0, `user` type 1; `dislikes` is edge type 0,
+# `likes` 1. We draw users as circles and films as squares. Part 0 is blue, part 1 orange.
+
+# %% [markdown] slot="toy" lang="ko"
+# ## 그려 볼 수 있는 작은 그래프
+#
+# 사용자 5명이 영화 4편을 좋아하거나 싫어합니다. 에지 타입의 온전한 이름은 출발 노드의 타입,
+# 관계(relation), 도착 노드의 타입으로 이루어진 세 항의 튜플입니다. 사용자와 영화는 번호가 모두
+# 0부터 시작하므로, 각 노드가 속할 파티션을 적은 `owner`에는 타입마다 리스트가 하나씩 필요합니다.
+#
+# 라이브러리는 타입을 이름순으로 늘어놓습니다. `film`이 타입 0, `user`가 타입 1이고, 에지에서는
+# `dislikes`가 타입 0, `likes`가 1입니다. 사용자는 원으로, 영화는 사각형으로 그립니다. 파티션 0은
+# 파란색, 파티션 1은 주황색입니다.
+
+# %% [markdown] slot="toy" lang="zh"
+# ## 一张画得出来的小图
+#
+# 5 个用户喜欢或不喜欢 4 部电影。边类型的全名是一个三元组：源节点的类型、关系（relation）、目标节点
+# 的类型。用户和电影都从 0 开始编号，所以 `owner`，即每个节点应属的分区，需要为每种类型各备一个列
+# 表。
+#
+# 库按名称为类型排序：`film` 是类型 0，`user` 是类型 1；在边之中，`dislikes` 是类型 0，`likes` 是
+# 1。我们把用户画成圆，把电影画成方块。分区 0 是蓝色，分区 1 是橙色。
+
+# %% slot="toy-code"
+likes = [0, 3, 3, 1, 4], [1, 3, 0, 0, 2]  # users, films
+dislikes = [2, 0, 1, 4, 2, 1], [1, 3, 2, 0, 3, 3]
+edges = {("user", "likes", "film"): likes, ("user", "dislikes", "film"): dislikes}
+toy = dgl.heterograph(edges)
+owner = {"film": torch.tensor([1, 0, 1, 0]), "user": torch.tensor([0, 1, 0, 0, 1])}
+print(toy)
+
+# %% slot="toy-draw"
+marks = {"film": "s", "user": "o"}
+films_at, users_at = [3, 0.5, 4, 1.5], [0, 3, 1, 2, 4]
+
+
+def draw_node(ax, at, ntype, part, name):
+    ax.scatter(*at, s=290, marker=marks[ntype], color=colors[part], zorder=3)
+    style = {"ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 4}
+    ax.text(*at, name, color="white", **style)
+
+
+figure, ax = plt.subplots(figsize=(5.6, 2), layout="constrained")
+lines = (("likes", likes, "-", GREEN), ("dislikes", dislikes, ":", "gray"))
+for name, ends, line, color in lines:
+    ax.plot([], [], line, color=color, label=name)
+    for u, v in zip(*ends):
+        arrow = {"arrowstyle": "-|>", "lw": 1.5, "ls": line, "color": color, "shrinkB": 9}
+        ax.annotate("", (films_at[v], 0), (users_at[u], 1), arrowprops=arrow)
+for y, (ntype, at) in enumerate((("film", films_at), ("user", users_at))):
+    ax.text(-0.5, y, f"{ntype}s", ha="right", va="center")
+    for i, x in enumerate(at):
+        draw_node(ax, (x, y), ntype, owner[ntype][i], i)
+ax.set(xlim=(-0.5, 4.5), ylim=(-0.25, 1.25))
+ax.set_axis_off()
+ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+plt.show()
+
+# %% [markdown] slot="number" lang="en"
+# ## Build it yourself: two numberings
+#
+# Partitioning gives new IDs, so that each part owns ranges of them. There are two ways to count:
+#
+# - **Type-wise IDs** count within a type: films 0 to 3, users 0 to 4, those of part 0 first. They
+#   are the rows of features.
+# - **Homogeneous IDs** count through all types: the films of part 0, then its users, then the
+#   films of part 1, then its users. One number names any node, as if there were a single type.
+#
+# What part $p$ owns of type $t$ is one range in either numbering. It begins at the type-wise ID
+# $f_{pt}$ and at the homogeneous ID $s_{pt}$. So to convert is to find the range and to shift:
+#
+# $$\text{homogeneous ID} = \text{type-wise ID} - f_{pt} + s_{pt}$$
+#
+# We write both conversions, then draw them.
+
+# %% [markdown] slot="number" lang="ko"
+# ## 직접 만들어 보기: 두 가지 번호
+#
+# 그래프를 나누면 파티션마다 ID의 구간을 소유하도록 새 ID가 붙습니다. 번호를 매기는 방법은 두
+# 가지입니다.
+#
+# - **타입별 ID**는 한 타입 안에서 셉니다. 영화는 0부터 3까지, 사용자는 0부터 4까지이고, 파티션 0의
+#   것이 먼저 옵니다. 이 ID가 곧 피처의 행 번호입니다.
+# - **동종 ID**는 모든 타입에 걸쳐 셉니다. 파티션 0의 영화와 사용자, 이어서 파티션 1의 영화와
+#   사용자 순서입니다. 마치 타입이 하나뿐인 것처럼 수 하나로 어떤 노드든 가리킬 수 있습니다.
+#
+# 파티션 $p$가 소유한 타입 $t$의 노드는 두 번호 체계에서 모두 하나의 구간을 이룹니다. 이 구간은
+# 타입별 ID로는 $f_{pt}$에서, 동종 ID로는 $s_{pt}$에서 시작합니다. 따라서 변환은 구간을 찾아 그만큼
+# 옮기는 일입니다.
+#
+# $$\text{homogeneous ID} = \text{type-wise ID} - f_{pt} + s_{pt}$$
+#
+# 두 방향의 변환을 작성한 다음 그림으로 그려 봅시다.
+
+# %% [markdown] slot="number" lang="zh"
+# ## 亲手实现：两套编号
+#
+# 切分会给出新 ID，使每个分区拥有其中的若干段。编号的方法有两种：
+#
+# - **类型内 ID** 在一种类型之内计数：电影是 0 到 3，用户是 0 到 4，分区 0 的在前。它们就是特征的行
+#   号。
+# - **同构 ID** 跨越所有类型计数：先是分区 0 的电影和用户，再是分区 1 的电影和用户。仿佛只有一种类
+#   型，用一个数就能指明任何节点。
+#
+# 无论用哪套编号，分区 $p$ 所拥有的类型 $t$ 的节点都是连续的一段。这一段从类型内 ID $f_{pt}$ 开始，
+# 也就是从同构 ID $s_{pt}$ 开始。因此，转换就是找到所在的段，再作平移：
+#
+# $$\text{homogeneous ID} = \text{type-wise ID} - f_{pt} + s_{pt}$$
+#
+# 我们写出两个方向的转换，再把它们画出来。
+
+# %% slot="number-code"
+sizes = torch.stack([owner[t].bincount() for t in toy.ntypes], 1)  # (part, type)
+first = sizes.cumsum(0) - sizes  # f: type-wise ID at which a range begins
+start = sizes.flatten().cumsum(0).view(2, 2) - sizes  # s: its homogeneous ID
+
+
+def to_homo(ids, t):
+    p = torch.searchsorted(first[:, t].contiguous(), ids, right=True) - 1
+    return ids - first[p, t] + start[p, t]
+
+
+def to_types(ids):
+    cell = torch.searchsorted(start.flatten(), ids, right=True) - 1  # p * 2 + t
+    return cell % 2, ids - start.flatten()[cell] + first.flatten()[cell]
+
+
+for t, ntype in enumerate(toy.ntypes):
+    print(f"{ntype}s 0, 1, ... are", to_homo(torch.arange(sizes[:, t].sum()), t).tolist())
+
+# %% slot="number-draw"
+figure, ax = plt.subplots(figsize=(6.4, 2.1), layout="constrained")
+kinds, within = to_types(torch.arange(9))
+for homo, (t, i) in enumerate(zip(kinds.tolist(), within.tolist())):
+    ntype, part = toy.ntypes[t], int(homo >= start[1, 0])
+    above, below = homo + 0.8 * part, [-0.6, 5.4][t] + i
+    ax.plot([above, below], [1, 0], color=colors[part], lw=1)
+    draw_node(ax, (above, 1), ntype, part, homo)
+    draw_node(ax, (below, 0), ntype, part, i)
+for x, y, label in ((2, 1.4, "part 0"), (7.3, 1.4, "part 1")):
+    ax.text(x, y, label, ha="center", color=colors[label == "part 1"])
+for x, label in ((0.9, "films"), (7.4, "users")):
+    ax.text(x, -0.5, label, ha="center")
+for y, label in ((1, "homogeneous IDs"), (0, "type-wise IDs")):
+    ax.text(-1.2, y, label, ha="right", va="center")
+ax.set(xlim=(-1.1, 10), ylim=(-0.6, 1.6))
+ax.axis("off")
+plt.show()
+
+# %% [markdown] slot="library" lang="en"
+# Film 2 has homogeneous ID 5, because the two films and three users of part 0 come before it.
+# Lines of one colour and shape are parallel: each range moves as a whole. Above, a part is one
+# range; below, a type is.
+#
+# ## The library does the same
+#
+# The **partition book** converts: `map_to_homo_nid(ids, ntype)` one way, `map_to_per_ntype(ids)`
+# the other; the latter returns type IDs and type-wise IDs. `map_to_homo_eid` and
+# `map_to_per_etype` do so for edges, each of which belongs to the part of its destination.
+
+# %% [markdown] slot="library" lang="ko"
+# 영화 2의 동종 ID는 5입니다. 파티션 0의 영화 두 편과 사용자 세 명이 그 앞에 오기 때문입니다. 색과
+# 모양이 같은 선은 서로 평행합니다. 구간이 통째로 옮겨 가기 때문입니다. 위쪽에서는 파티션이 하나의
+# 구간이고, 아래쪽에서는 타입이 하나의 구간입니다.
+#
+# ## 라이브러리도 같은 일을 합니다
+#
+# 변환은 **파티션 북**이 합니다. 한쪽 방향은 `map_to_homo_nid(ids, ntype)`이고, 반대 방향은 타입의
+# 번호와 타입별 ID를 돌려주는 `map_to_per_ntype(ids)`입니다. 에지에는 `map_to_homo_eid`와
+# `map_to_per_etype`을 씁니다. 에지는 도착 노드가 속한 파티션의 것입니다.
+
+# %% [markdown] slot="library" lang="zh"
+# 电影 2 的同构 ID 是 5，因为分区 0 的两部电影和三个用户排在它前面。颜色和形状都相同的线互相平行：
+# 每一段都是整体移动的。在上方，一个分区是连续的一段；在下方，一种类型是连续的一段。
+#
+# ## 库做同样的事
+#
+# 转换由**分区簿**完成：一个方向用 `map_to_homo_nid(ids, ntype)`；另一个方向用
+# `map_to_per_ntype(ids)`，它返回类型的编号和类型内 ID。对边则用 `map_to_homo_eid` 和
+# `map_to_per_etype`；每条边属于它的目标节点所在的分区。
+
+# %% slot="library-code"
+by_owner = {"part_method": lambda graph, num_parts: owner}
+partition_graph(toy, "toy", 2, f"{scratch.name}/toy", **by_owner)
+dgl.distributed.initialize()
+g = DistGraph("toy", part_config=f"{scratch.name}/toy/toy.json")
+book = g.get_partition_book()
+
+for t, ntype in enumerate(g.ntypes):
+    ids = torch.arange(g.num_nodes(ntype))
+    assert torch.equal(book.map_to_homo_nid(ids, ntype), to_homo(ids, t))
+for found, wanted in zip(book.map_to_per_ntype(range(9)), to_types(torch.arange(9))):
+    assert torch.equal(found, wanted)
+
+kinds, ids = book.map_to_per_etype(range(11))
+print("types of edges 0 to 10:", kinds.tolist())
+print("their type-wise IDs:   ", ids.tolist())
+
+# %% [markdown] slot="typed" lang="en"
+# The book agrees with us in every ID. Edges lie the same way: four dislikes and two likes of part
+# 0, then two and three of part 1.
+#
+# ## Sampling with types
+#
+# Seeds can be given as type-wise IDs, in a dictionary. The **frontier** then has the types of the
+# graph. A fanout counts for each seed *and* each edge type: with 1, a film gets at most one edge
+# of each.
+#
+# Or seeds are homogeneous IDs. Then the frontier has one node type and one edge type, and
+# `edata[dgl.ETYPE]` says what each edge is. With the same random seed it must be the same sample.
+#
+# We make a block from each. `to_block` keeps `dgl.ETYPE`; node types come from the book, and
+# `dgl.NTYPE` is the name under which to keep them. The typed block needs neither.
+
+# %% [markdown] slot="typed" lang="ko"
+# 파티션 북의 ID는 우리가 구한 것과 모두 같습니다. 에지도 같은 방식으로 놓입니다. 파티션 0의 싫어요
+# 네 개와 좋아요 두 개에 이어, 파티션 1의 싫어요 두 개와 좋아요 세 개가 옵니다.
+#
+# ## 타입이 있는 샘플링
+#
+# 시드는 타입별 ID를 담은 딕셔너리로 줄 수 있습니다. 그러면 **프런티어**에도 그래프와 같은 타입이
+# 있습니다. 팬아웃(fanout)은 시드마다, *그리고* 에지 타입마다 따로 셉니다. 팬아웃이 1이면 영화 한
+# 편은 타입마다 에지를 최대 하나씩 얻습니다.
+#
+# 시드를 동종 ID로 줄 수도 있습니다. 그러면 프런티어의 노드 타입과 에지 타입은 하나뿐이고, 각
+# 에지가 무엇인지는 `edata[dgl.ETYPE]`이 알려 줍니다. 난수의 시드가 같으면 같은 표본이 나와야
+# 합니다.
+#
+# 두 프런티어에서 각각 블록을 만듭니다. `to_block`은 `dgl.ETYPE`을 유지합니다. 노드의 타입은 파티션
+# 북에서 얻어 `dgl.NTYPE`이라는 이름으로 보관합니다. 타입이 있는 블록에는 둘 다 필요하지 않습니다.
+
+# %% [markdown] slot="typed" lang="zh"
+# 分区簿给出的每一个 ID 都与我们的相同。边的排列方式也一样：先是分区 0 的四条不喜欢和两条喜欢，再是
+# 分区 1 的两条不喜欢和三条喜欢。
+#
+# ## 带类型的采样
+#
+# 种子可以用类型内 ID 给出，放在一个字典里。这时，**边界子图**具有与原图相同的类型。扇出（fanout）
+# 对每个种子*以及*每种边类型分别计数：扇出为 1 时，一部电影在每种类型中至多得到一条边。
+#
+# 种子也可以是同构 ID。这时边界子图只有一种节点类型和一种边类型，每条边是什么，由
+# `edata[dgl.ETYPE]` 说明。随机种子相同，样本就必须相同。
+#
+# 我们由两者各生成一个块。`to_block` 会保留 `dgl.ETYPE`；节点的类型从分区簿得到，以 `dgl.NTYPE` 为
+# 名保存。带类型的块两者都不需要。
+
+# %% slot="typed-code"
+seeds = {"film": torch.tensor([1, 2])}
+dgl.seed(1)
+frontier = sample_neighbors(g, seeds, 1)
+for etype in g.canonical_etypes:
+    eids = frontier.edges[etype].data[dgl.EID]
+    for u, v, e in zip(*frontier.edges(etype=etype), eids):
+        print(f"user {u} {etype[1]} film {v}: edge {e} of its type")
+
+homo_seeds = book.map_to_homo_nid(seeds["film"], "film")
+dgl.seed(1)
+homo_frontier = sample_neighbors(g, homo_seeds, 1)
+print("homogeneous:", *(ends.tolist() for ends in homo_frontier.edges()))
+print("edge types: ", homo_frontier.edata[dgl.ETYPE].tolist())
+kinds, eids = book.map_to_per_etype(homo_frontier.edata[dgl.EID])
+for t, etype in enumerate(g.canonical_etypes):
+    assert torch.equal(eids[kinds == t], frontier.edges[etype].data[dgl.EID])
+
+# %% slot="block-code"
+block = dgl.to_block(homo_frontier, homo_seeds)
+block.srcdata[dgl.NTYPE], ids = book.map_to_per_ntype(block.srcdata[dgl.NID])
+names = [g.ntypes[t] for t in block.srcdata[dgl.NTYPE]]
+print("sources:", [f"{ntype} {i}" for ntype, i in zip(names, ids.tolist())])
+print("edge types:", block.edata[dgl.ETYPE].tolist())
+
+typed_block = dgl.to_block(frontier, seeds)
+print({ntype: ids.tolist() for ntype, ids in typed_block.srcdata[dgl.NID].items()})
+
+# %% [markdown] slot="block" lang="en"
+# Sources 3, 8, 4, 4 are the users 1, 4, 2, 2: the samples are equal. Both blocks hold the same
+# nodes, seeds first, in one list or in a list for each type. With homogeneous IDs, code written
+# for one type runs on any number of types.
+#
+# ## A graph whose edges must be told apart
+#
+# In each of twelve towns, a cinema shows a hundred films. Each of 3,000 users rates some sixteen,
+# nine in ten at home. A film has one of four genres, the label to predict. A user has a favourite
+# genre and **likes** films of it, **dislikes** all others, with one surprise in ten. *Which* films
+# a user rates has nothing to do with taste: only the type of the edge tells. Films have eight
+# features, badly blurred; users have none. Messages shall go both ways, so each relation gets its
+# reverse.
+
+# %% [markdown] slot="block" lang="ko"
+# 출발 노드 3, 8, 4, 4는 사용자 1, 4, 2, 2이므로 두 표본은 같습니다. 두 블록에 든 노드도 같으며
+# 시드가 먼저 옵니다. 다만 한쪽은 하나의 리스트에, 다른 쪽은 타입마다 하나씩의 리스트에 들어
+# 있습니다. 동종 ID를 쓰면 타입이 하나일 때의 코드가 타입이 몇 개이든 그대로 동작합니다.
+#
+# ## 에지를 구별해야 하는 그래프
+#
+# 도시 열두 곳에 영화관이 하나씩 있고, 저마다 영화를 백 편 상영합니다. 사용자 3,000명은 각자 열여섯
+# 편쯤 평가하는데, 열에 아홉은 자기 도시에서 봅니다. 영화는 네 장르 가운데 하나에 속하며, 장르가
+# 예측할 레이블(label)입니다. 사용자에게는 좋아하는 장르가 있어서 그 장르의 영화는 **좋아하고**
+# 나머지는 모두 **싫어하지만**, 열 번에 한 번은 반대로 평가합니다. *어느* 영화를 평가하는지는
+# 취향과 아무 관계가 없습니다. 취향은 에지의 타입에서만 알 수 있습니다. 영화에는 몹시 흐려진 피처가
+# 여덟 개 있고, 사용자에게는 피처가 없습니다. 메시지가 양쪽으로 가도록 관계마다 역방향 관계를
+# 더합니다.
+
+# %% [markdown] slot="block" lang="zh"
+# 源节点 3、8、4、4 就是用户 1、4、2、2，所以两个样本相同。两个块含有相同的节点，种子在前；只是一个
+# 放在同一个列表里，另一个每种类型各有一个列表。使用同构 ID，为一种类型编写的代码就能用于任意多种类
+# 型。
+#
+# ## 必须区分边的图
+#
+# 十二座城市各有一家影院，每家放映一百部电影。3,000 个用户每人评价十六部左右，十次中有九次是在自己
+# 的城市。每部电影属于四种类别之一，类别就是要预测的标签（label）。每个用户有一种偏爱的类别，**喜
+# 欢**这一类电影，**不喜欢**其他所有电影，但十次中有一次出人意料。用户评价*哪些*电影，与口味毫无关
+# 系：只有边的类型能透露口味。电影有八个十分模糊的特征，用户没有特征。消息应当双向传递，所以每种关
+# 系都补上它的反向关系。
+
+# %% slot="data-code"
+num_films, num_users, ratings = 1200, 3000, 16
+random = torch.Generator().manual_seed(0)
+
+
+def draw(n, size):
+    return torch.randint(n, (size,), generator=random)
+
+
+taste, genre = draw(GENRES, num_users), draw(GENRES, num_films)
+home = draw(TOWNS, num_users).maximum(draw(TOWNS, num_users))  # sizes differ
+user = torch.arange(num_users).repeat_interleave(ratings)
+town = torch.where(draw(10, len(user)) > 0, home[user], draw(TOWNS, len(user)))
+film = town + TOWNS * draw(num_films // TOWNS, len(user))  # films t, t + 12, ...
+user, film = torch.stack([user, film]).unique(dim=1)
+agrees = (taste[user] == genre[film]) ^ (draw(10, len(user)) == 0)
+edges = {}
+for verb, some in (("like", agrees), ("dislike", ~agrees)):
+    edges["user", f"{verb}s", "film"] = user[some], film[some]
+    edges["film", f"{verb}d_by", "user"] = film[some], user[some]
+cinema = dgl.heterograph(edges, {"film": num_films, "user": num_users})
+feat = F.one_hot(genre, 8) + 1.5 * torch.randn(num_films, 8, generator=random)
+train_mask = draw(2, num_films) == 0
+cinema.nodes["film"].data.update(feat=feat, label=genre, train_mask=train_mask)
+cinema.nodes["user"].data.update(town=home, taste=taste)  # to look at, not to learn
+print({etype[1]: cinema.num_edges(etype) for etype in cinema.canonical_etypes})
+
+# %% [markdown] slot="metis" lang="en"
+# The edge types are numbered 0 to 3 in this order. Dislikes are more than twice as many as likes.
+#
+# ## Partition
+#
+# Equally many nodes in each part may mean films here and users there. `partition_graph` therefore
+# gives each part its share of **each type**, unless `balance_ntypes` wishes otherwise. We try
+# both: all nodes in one class, then the default.
+
+# %% [markdown] slot="metis" lang="ko"
+# 에지 타입의 번호는 이 순서대로 0부터 3까지입니다. 싫어요는 좋아요의 두 배가 넘습니다.
+#
+# ## 파티션으로 나누기
+#
+# 파티션마다 노드의 수가 같더라도 한쪽에는 영화가, 다른 쪽에는 사용자가 몰려 있을 수 있습니다.
+# 그래서 `partition_graph`는 `balance_ntypes`로 달리 정하지 않는 한 **타입마다** 고르게 나눕니다.
+# 모든 노드를 한 부류로 둘 때와 기본값일 때를 모두 해 봅시다.
+
+# %% [markdown] slot="metis" lang="zh"
+# 边类型按这个次序编号为 0 到 3。不喜欢的边比喜欢的边多一倍以上。
+#
+# ## 切分
+#
+# 每个分区的节点数相等，仍可能是这里电影多、那里用户多。所以，除非 `balance_ntypes` 另有要求，
+# `partition_graph` 会把**每种类型**都均匀地分给各个分区。我们两种都试：先把所有节点归为一类，再用
+# 默认的方式。
+
+# %% slot="metis-code" tags=["nbval-ignore-output"]
+one_class = torch.zeros(cinema.num_nodes(), dtype=torch.int64)
+wishes = {"all nodes alike": one_class, "each type": None}
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.4), layout="constrained")
+for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2)):
+    dgl.seed(2)
+    folder = f"{scratch.name}/{name}"
+    partition_graph(cinema, "cinema", PARTS, folder, balance_ntypes=wish)
+    g = DistGraph("cinema", part_config=f"{folder}/cinema.json")
+    book = g.get_partition_book()
+    for ax, ntype in zip(axes, g.ntypes):
+        owned = torch.tensor([len(book.partid2nids(p, ntype)) for p in range(PARTS)])
+        height = owned * PARTS / g.num_nodes(ntype)
+        ax.bar(torch.arange(PARTS) + shift, height, 0.4, color=color, label=name)
+        ax.set(title=f"{ntype}s", xlabel="part", xticks=range(PARTS), ylim=(0, 1.9))
+axes[0].set_ylabel("times the average")
+axes[1].legend()
+part = book.nid2partid(range(g.num_nodes("user")), "user")
+cell = part * TOWNS + g.nodes["user"].data["town"][:]
+lived = cell.bincount(minlength=PARTS * TOWNS).view(PARTS, TOWNS)
+axes[2].imshow(lived / lived.sum(0), "Blues", vmin=0, vmax=1, aspect="auto")
+axes[2].set(title="where the users of a town went", xlabel="town", ylabel="part")
+axes[2].set(xticks=range(TOWNS), yticks=range(PARTS))
+plt.show()
+
+# %% [markdown] slot="relations" lang="en"
+# Without regard to types, one part holds half again as many films as the average. With it each
+# type is even, and hardly more edges are cut. On the right, METIS has found the towns, of which it
+# knows nothing.
+#
+# ## R-GCN by homogeneous IDs
+#
+# A relational graph convolution (R-GCN) has a matrix $W_r$ for each relation $r$, and takes the
+# mean over $N_r(v)$, the neighbors of $v$ under $r$:
+#
+# $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
+#
+# `RelGraphConv` wants the relation of each edge and the factor $1/|N_r(v)|$; `relations` makes
+# both. With `sees` a model takes one edge type for another; soon we blind a model by it.
+# `sample_blocks` is the loop of DGL's guide, by homogeneous IDs.
+#
+# Users have no features, so each gets a row to learn: a **distributed embedding**, whose rows lie
+# with their owners. The policy says that they belong to users. In `rows` the numberings meet: the
+# book splits the homogeneous IDs of the input nodes; features and embedding are read by type-wise
+# IDs; the results go where the block wants them.
+
+# %% [markdown] slot="relations" lang="ko"
+# 타입을 고려하지 않으면 영화를 평균의 한 배 반이나 가진 파티션이 생깁니다. 고려하면 타입마다
+# 고르게 나뉘면서도, 잘리는 에지는 거의 늘지 않습니다. 오른쪽을 보면 METIS는 도시를 전혀 모르면서도
+# 도시를 찾아냈습니다.
+#
+# ## 동종 ID로 하는 R-GCN
+#
+# 관계형 그래프 합성곱(R-GCN)은 관계 $r$마다 행렬 $W_r$을 두고, 관계 $r$로 이어진 $v$의
+# 이웃(neighbor) $N_r(v)$에 대해 평균을 냅니다.
+#
+# $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
+#
+# `RelGraphConv`에는 각 에지의 관계와 계수 $1/|N_r(v)|$을 주어야 하며, `relations`가 이 둘을
+# 만듭니다. `sees`는 모델이 어떤 에지 타입을 다른 타입으로 여기게 하는 인자로, 잠시 뒤 모델의 눈을
+# 가릴 때 씁니다. `sample_blocks`는 DGL 가이드에 나오는, 동종 ID로 계층을 도는 반복문입니다.
+#
+# 사용자에게는 피처가 없으므로 저마다 학습할 행을 하나씩 줍니다. 이것이 **분산 임베딩**(distributed
+# embedding)이며, 각 행은 소유자(owner)에게 있습니다. 이 행들이 사용자의 것이라는 사실은 파티션
+# 정책(partition policy)이 알려 줍니다. 두 번호 체계는 `rows`에서 만납니다. 파티션 북이 입력 노드의
+# 동종 ID를 타입별로 나누고, 피처와 임베딩은 타입별 ID로 읽으며, 그 결과는 블록이 원하는 자리에
+# 놓입니다.
+
+# %% [markdown] slot="relations" lang="zh"
+# 如果不考虑类型，就会有一个分区的电影达到平均值的一倍半。考虑之后，每种类型都是均匀的，而割断的边
+# 几乎没有增多。从右图看，METIS 对城市一无所知，却找到了它们。
+#
+# ## 用同构 ID 做 R-GCN
+#
+# 关系图卷积（R-GCN）为每种关系 $r$ 设一个矩阵 $W_r$，并对 $v$ 在关系 $r$ 下的邻居（neighbor）
+# $N_r(v)$ 求平均：
+#
+# $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
+#
+# `RelGraphConv` 需要每条边的关系和系数 $1/|N_r(v)|$，两者都由 `relations` 给出。`sees` 使模型把一
+# 种边类型当作另一种，稍后我们用它来蒙住一个模型的眼睛。`sample_blocks` 是 DGL 用户指南中逐层采样的
+# 循环，使用同构 ID。
+#
+# 用户没有特征，所以每个用户得到一行要学习的参数：这就是**分布式嵌入**（distributed embedding），它
+# 的每一行都放在所有者（owner）那里。分区策略（partition policy）说明这些行属于用户。两套编号在
+# `rows` 中相遇：分区簿把输入节点的同构 ID 按类型拆开；特征和嵌入按类型内 ID 读取；结果放到块所
+# 要求的位置上。
+
+
+# %% slot="relations-code"
+def sample_blocks(seeds, fanouts):
+    blocks = []
+    for fanout in fanouts:
+        block = dgl.to_block(sample_neighbors(g, seeds, fanout), seeds)
+        seeds = block.srcdata[dgl.NID]
+        blocks.insert(0, block)
+    return blocks
+
+
+def relations(block, sees):
+    kind = torch.tensor(sees)[block.edata[dgl.ETYPE]]
+    pair = block.edges()[1] * 4 + kind  # destination and relation
+    return kind, 1 / pair.bincount()[pair]
+
+
+def small(shape, dtype):
+    return 0.01 * torch.randn(shape, dtype=dtype)
+
+
+# %% slot="rgcn-code"
+class RGCN(nn.Module):
+    def __init__(self, sees, dim=16, hidden=32):
+        super().__init__()
+        num, policy = g.num_nodes("user"), g.get_node_partition_policy("user")
+        self.users = DistEmbedding(num, dim, init_func=small, part_policy=policy)
+        self.films, self.sees, num_rels = nn.Linear(8, dim), sees, max(sees) + 1
+        first = dglnn.RelGraphConv(dim, hidden, num_rels, activation=F.relu)
+        last = dglnn.RelGraphConv(hidden, GENRES, num_rels)
+        self.layers = nn.ModuleList([first, last])
+
+    def rows(self, nodes):
+        kind, ids = book.map_to_per_ntype(nodes)
+        x = torch.empty(len(nodes), self.users.embedding_dim)
+        x[kind == 0] = self.films(g.nodes["film"].data["feat"][ids[kind == 0]])
+        x[kind == 1] = self.users(ids[kind == 1])
+        return x
+
+    def forward(self, blocks):
+        x = self.rows(blocks[0].srcdata[dgl.NID])
+        for layer, block in zip(self.layers, blocks):
+            x = layer(block, x, *relations(block, self.sees))
+        return x
+
+
+# %% [markdown] slot="train" lang="en"
+# ## Training
+#
+# Half of the films are for training. Their type-wise IDs come from `node_split`, the loader gets
+# homogeneous ones, and the label is read by type-wise IDs again. Adam moves the weights,
+# the **sparse optimizer** `SparseAdam` the rows of the users. For several trainers, wrap the model
+# in `DistributedDataParallel` as on one machine.
+#
+# One model sees all four types. The other is **blind**: it takes a like for a dislike, and keeps
+# all else. What has each learned about users? The pictures show how similar the embeddings of any
+# two users are, with users sorted by taste, which no model was told.
+
+# %% [markdown] slot="train" lang="ko"
+# ## 학습
+#
+# 영화의 절반을 학습에 씁니다. 학습할 영화의 타입별 ID는 `node_split`에서 얻고, 로더에는 동종 ID를
+# 주며, 레이블은 다시 타입별 ID로 읽습니다. 가중치는 Adam이, 사용자의 행은 **희소
+# 옵티마이저**(sparse optimizer) `SparseAdam`이 갱신합니다. 트레이너(trainer)가 여럿이면
+# 머신(machine) 한 대에서처럼 모델을 `DistributedDataParallel`로 감싸면 됩니다.
+#
+# 한 모델은 네 타입을 모두 봅니다. 다른 모델은 **눈을 가려** 좋아요와 싫어요를 구별하지 못하고,
+# 나머지는 모두 같습니다. 각 모델은 사용자에 관해 무엇을 학습했을까요? 그림은 사용자를 취향순으로
+# 늘어놓았을 때 두 사용자의 임베딩이 얼마나 비슷한지를 보여 줍니다. 취향은 어느 모델에도 알려 준
+# 적이 없습니다.
+
+# %% [markdown] slot="train" lang="zh"
+# ## 训练
+#
+# 一半的电影用于训练。它们的类型内 ID 由 `node_split` 给出，加载器得到的是同构 ID，标签又按类型内
+# ID 读取。Adam 更新权重，**稀疏优化器**（sparse optimizer）`SparseAdam` 更新用户的那些行。如果有多
+# 个训练器（trainer），就像在一台机器（machine）上那样，用 `DistributedDataParallel` 包装模型。
+#
+# 一个模型看得见全部四种类型。另一个模型被**蒙住眼睛**：它把喜欢当作不喜欢，其余完全相同。每个模型
+# 对用户学到了什么？图中把用户按口味排序，显示任意两个用户的嵌入有多相似；没有人把口味告诉过任何一
+# 个模型。
+
+# %% slot="train-code"
+films = g.nodes["film"].data
+train_ids = node_split(films["train_mask"], ntype="film")
+test_ids = (~films["train_mask"][:]).nonzero().flatten()
+
+
+def train(sees, fanouts, epochs=8):
+    torch.manual_seed(0)
+    model = RGCN(sees)
+    dense = torch.optim.Adam(model.parameters(), lr=0.02)
+    sparse = SparseAdam([model.users], lr=0.02)
+    seeds = book.map_to_homo_nid(train_ids, "film")
+    loader = DistDataLoader(seeds, 64, True, lambda s: sample_blocks(s, fanouts), seed=0)
+    for _ in range(epochs):
+        for blocks in loader:
+            _, ids = book.map_to_per_ntype(blocks[-1].dstdata[dgl.NID])
+            loss = F.cross_entropy(model(blocks), films["label"][ids])
+            dense.zero_grad()
+            sparse.zero_grad()
+            loss.backward()
+            dense.step()
+            sparse.step()
+    with torch.no_grad():
+        guess = model(sample_blocks(book.map_to_homo_nid(test_ids, "film"), fanouts))
+    return model, (guess.argmax(1) == films["label"][test_ids]).float().mean().item()
+
+
+# %% slot="blind-code" tags=["nbval-ignore-output"]
+sights = {"all types": [0, 1, 2, 3], "blind": [0, 0, 1, 1]}
+order = g.nodes["user"].data["taste"][:].argsort(stable=True)[::12]  # some users
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.1), layout="constrained")
+results = {}
+for ax, (name, sees) in zip(axes, sights.items()):
+    model, results[name] = train(sees, [10, 10])
+    print(f"{name}: {results[name]:.2f} of the test films are right")
+    x = F.normalize(model.users.weight[order] - model.users.weight[:].mean(0))
+    ax.imshow(x @ x.T, "Blues", vmin=0, vmax=1)
+    ax.set(title=name, xticks=[], yticks=[], xlabel="users, by taste", ylabel="users")
+plt.show()
+assert results["all types"] > 0.8 and results["blind"] < 0.6
+
+# %% [markdown] slot="hetero" lang="en"
+# Types decide: over nine films in ten against four, where guessing gets one in four. On the left,
+# the four squares on the diagonal are the four tastes. Users of one taste have similar embeddings,
+# although only genres of films were given.
+#
+# ## The other way: typed blocks
+#
+# With a dictionary as seeds, `NeighborSampler` makes blocks with types. `HeteroGraphConv` has a
+# module for each relation and adds up what reaches a node. Modules may then differ in kind or in
+# size. The computation is the same: with equal weights, one layer must give equal numbers.
+
+# %% [markdown] slot="hetero" lang="ko"
+# 결과를 가르는 것은 타입입니다. 한쪽은 열 편에 아홉 편 이상을, 다른 쪽은 네 편을 맞힙니다.
+# 아무렇게나 찍으면 네 편에 한 편입니다. 왼쪽에서 대각선에 놓인 네 정사각형이 네 가지 취향입니다.
+# 모델에 준 것은 영화의 장르뿐인데도, 취향이 같은 사용자끼리는 임베딩이 비슷합니다.
+#
+# ## 다른 길: 타입이 있는 블록
+#
+# 딕셔너리를 시드로 주면 `NeighborSampler`는 타입이 있는 블록을 만듭니다. `HeteroGraphConv`는
+# 관계마다 모듈을 하나씩 두고, 한 노드에 이르는 결과를 더합니다. 그래서 모듈마다 종류나 크기가
+# 달라도 됩니다. 계산은 같습니다. 가중치가 같다면 계층(layer) 하나의 결과도 같은 수여야 합니다.
+
+# %% [markdown] slot="hetero" lang="zh"
+# 决定结果的是类型：十部电影中，一个答对九部以上，另一个只有四部；胡乱猜测则是四部中一部。左图对角
+# 线上的四个方块就是四种口味。尽管给出的只有电影的类别，口味相同的用户却有相似的嵌入。
+#
+# ## 另一条路：带类型的块
+#
+# 用字典作种子时，`NeighborSampler` 生成带类型的块。`HeteroGraphConv` 为每种关系设一个模块，并把到
+# 达同一节点的结果相加。这样，各个模块的种类和大小可以不同。计算是一样的：权重相同，一层的结果就必
+# 须相同。
+
+# %% slot="hetero-code"
+homo = dglnn.RelGraphConv(8, 3, 4, self_loop=False, bias=False)
+style = {"norm": "right", "bias": False}  # the mean over neighbors
+mods = {etype: dglnn.GraphConv(8, 3, **style) for etype in g.canonical_etypes}
+for weight, module in zip(homo.linear_r.W, mods.values()):
+    module.weight = nn.Parameter(weight)
+hetero = dglnn.HeteroGraphConv(mods)
+
+seeds = {"film": torch.arange(30), "user": torch.arange(50)}
+homo_seeds = torch.cat([book.map_to_homo_nid(ids, t) for t, ids in seeds.items()])
+x = torch.rand(g.num_nodes(), 8)  # rows by homogeneous IDs
+(block,) = sample_blocks(homo_seeds, [-1])
+one = homo(block, x[block.srcdata[dgl.NID]], *relations(block, [0, 1, 2, 3]))
+
+_, _, (block,) = NeighborSampler([-1]).sample(g, seeds)
+sources = block.srcdata[dgl.NID].items()
+other = hetero(block, {t: x[book.map_to_homo_nid(ids, t)] for t, ids in sources})
+assert torch.allclose(one, torch.cat([other["film"], other["user"]]), atol=1e-5)
+print("equal rows for", {ntype: tuple(rows.shape) for ntype, rows in other.items()})
+
+# %% [markdown] slot="invert" lang="en"
+# Two ways, one result.
+#
+# ## Prove it
+#
+# First: the conversions invert each other, and both kinds of ID have the same owner, for every
+# node and every edge, in 1, 2 and 4 parts.
+#
+# Second: typed mini-batches do not depend on the cut. We sample the whole graph in memory, then
+# the parts, and map the IDs of the blocks back to original ones. All must be equal, type by type,
+# even in their order.
+
+# %% [markdown] slot="invert" lang="ko"
+# 길은 둘이지만 결과는 하나입니다.
+#
+# ## 증명하기
+#
+# 첫째, 1개, 2개, 4개의 파티션에서 모든 노드와 에지에 대해 두 변환은 서로 역이며, 두 가지 ID의
+# 소유자는 같습니다.
+#
+# 둘째, 타입이 있는 미니배치(mini-batch)는 그래프를 어떻게 나누든 같습니다. 메모리에 있는 그래프
+# 전체에서 샘플링한 다음 나뉜 그래프에서 샘플링하고, 블록의 ID를 원래 ID로 되돌립니다. 타입마다
+# 모두 같아야 하며, 순서까지 같아야 합니다.
+
+# %% [markdown] slot="invert" lang="zh"
+# 两条路，同一个结果。
+#
+# ## 证明
+#
+# 第一，分别切成 1、2、4 个分区时，对每个节点和每条边，两个方向的转换互为逆变换，而且两种 ID 的所有
+# 者相同。
+#
+# 第二，带类型的小批次（mini-batch）与切分无关。我们先在内存中的整张图上采样，再在各个分区上采样，
+# 并把块中的 ID 换回原始 ID。每种类型都必须完全相同，连次序也相同。
+
+
+# %% slot="invert-code" tags=["nbval-ignore-output"]
+def invert(number, split, join, owner_of, types):
+    everything = torch.arange(number)
+    kinds, ids = split(everything)
+    for t, name in enumerate(types):
+        homo, within = everything[kinds == t], ids[kinds == t]
+        assert torch.equal(join(within, name), homo)
+        assert torch.equal(within.sort().values, torch.arange(len(within)))
+        assert torch.equal(owner_of(within, name), owner_of(homo))
+
+
+cuts = {}
+for k in (1, 2, 4):
+    where = f"{scratch.name}/{k}"
+    maps = partition_graph(cinema, "cinema", k, where, return_mapping=True)
+    cuts[k] = DistGraph("cinema", part_config=f"{where}/cinema.json"), maps
+    b = cuts[k][0].get_partition_book()
+    nodes = b.map_to_per_ntype, b.map_to_homo_nid, b.nid2partid, b.ntypes
+    edges = b.map_to_per_etype, b.map_to_homo_eid, b.eid2partid, b.canonical_etypes
+    invert(cinema.num_nodes(), *nodes)
+    invert(cinema.num_edges(), *edges)
+print("all", cinema.num_nodes() + cinema.num_edges(), "IDs come back")
+
+# %% slot="same-code"
+sampler, seeds = NeighborSampler([5, 5]), torch.arange(64)
+dgl.seed(7)
+_, _, whole = sampler.sample(cinema, {"film": seeds})
+for k, (dist_graph, (node_map, edge_map)) in cuts.items():
+    new_ids = node_map["film"].argsort()  # original ID -> new ID
+    dgl.seed(7)
+    _, _, blocks = sampler.sample(dist_graph, {"film": new_ids[seeds]})
+    for block, wanted in zip(blocks, whole):
+        for ntype, ids in block.srcdata[dgl.NID].items():
+            assert torch.equal(node_map[ntype][ids], wanted.srcdata[dgl.NID][ntype])
+        for etype, ids in block.edata[dgl.EID].items():
+            assert torch.equal(edge_map[etype][ids], wanted.edata[dgl.EID][etype])
+    print(f"parts: {k}; edges, all the same: {[block.num_edges() for block in blocks]}")
+
+# %% [markdown] slot="cost" lang="en"
+# No block shows how the graph was cut, so a model learns the same from any number of parts.
+#
+# ## What it costs
+#
+# In every step, each input row that another part owns has to travel: 32 bytes for a film's
+# features, 64 for a user's embedding, whose gradient travels back. For four trainers, each with 64
+# seeds of its own part, `traffic` counts edges by type and bytes by owner. A fanout may be a
+# dictionary: we also train with fewer dislikes, or likes.
+
+# %% [markdown] slot="cost" lang="ko"
+# 어느 블록에서도 그래프를 어떻게 나누었는지는 드러나지 않습니다. 따라서 파티션이 몇 개이든 모델이
+# 배우는 것은 같습니다.
+#
+# ## 비용
+#
+# 단계마다, 다른 파티션이 소유한 입력 행은 모두 옮겨 와야 합니다. 영화의 피처는 32바이트, 사용자의
+# 임베딩은 64바이트이며, 임베딩의 그래디언트(gradient)는 되돌아갑니다. 트레이너 넷이 저마다 자기
+# 파티션의 시드 64개를 처리할 때, `traffic`은 에지를 타입별로, 바이트를 소유자별로 셉니다. 팬아웃은
+# 딕셔너리로도 줄 수 있으므로, 싫어요나 좋아요를 줄여서도 학습해 봅니다.
+
+# %% [markdown] slot="cost" lang="zh"
+# 从任何一个块都看不出图是怎样切分的，所以无论有几个分区，模型学到的都相同。
+#
+# ## 代价
+#
+# 每一步中，凡是属于其他分区的输入行都必须传输：电影的特征是 32 字节，用户的嵌入是 64 字节，嵌入的
+# 梯度（gradient）还要传回去。设有四个训练器，每个处理自己分区的 64 个种子，`traffic` 按类型统计边
+# 数，按所有者统计字节数。扇出可以是一个字典，所以我们还用较少的不喜欢或较少的喜欢来训练。
+
+
+# %% slot="cost-code" tags=["nbval-ignore-output"]
+def traffic(fanouts):
+    edges, sent = torch.zeros(4, 2), torch.zeros(PARTS, PARTS)
+    for p in range(PARTS):
+        share = {"ntype": "film", "rank": p, "num_trainers": PARTS}
+        mine = node_split(films["train_mask"], **share)[:64]
+        blocks = sample_blocks(book.map_to_homo_nid(mine, "film"), fanouts)
+        for block in blocks:
+            away = book.nid2partid(block.srcdata[dgl.NID]) != p
+            cell = block.edata[dgl.ETYPE] * 2 + away[block.edges()[0]]
+            edges += cell.bincount(minlength=8).view(4, 2) / PARTS
+        nodes = blocks[0].srcdata[dgl.NID]
+        size = torch.tensor([32.0, 64.0])[book.map_to_per_ntype(nodes)[0]]
+        sent[p].index_add_(0, book.nid2partid(nodes), size / 1000)
+    return edges, sent
+
+
+ways = {(10, 10): results["all types"], (10, 2): 0, (10, 0): 0, (0, 10): 0}
+counted = {}
+for n, m in ways:
+    fanout = {"likes": n, "liked_by": n, "dislikes": m, "disliked_by": m}
+    counted[n, m] = traffic([fanout, fanout])
+    ways[n, m] = ways[n, m] or train([0, 1, 2, 3], [fanout, fanout])[1]
+    print(f"{n} likes, {m} dislikes: {ways[n, m]:.2f} of the test films are right")
+
+# %% slot="cost-plot" tags=["nbval-ignore-output"]
+style = {"layout": "constrained", "width_ratios": [1.1, 1, 1.3]}
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.5, 2.7), **style)
+edges, sent = counted[10, 10]
+left.barh(g.etypes, edges[:, 0], color=BLUE, label="own part")
+left.barh(g.etypes, edges[:, 1], left=edges[:, 0], color=ORANGE, label="other parts")
+left.set(xlabel="edges a step", title="sampled, by type")
+left.legend(loc="upper right")
+middle.imshow(sent, "Blues", vmin=0)
+for p in range(PARTS):
+    for q in range(PARTS):
+        color = "white" if p == q else "black"
+        middle.text(q, p, f"{sent[p, q]:.0f}", ha="center", va="center", color=color)
+middle.set(xlabel="owner", ylabel="trainer", title="kB a step, by owner")
+middle.set(xticks=range(PARTS), yticks=range(PARTS))
+for (n, m), accuracy in ways.items():
+    _, sent = counted[n, m]
+    remote = (sent.sum() - sent.trace()) / PARTS
+    right.plot(remote, accuracy, "o", color=GREEN if n else GRAY)
+    right.text(remote, accuracy + 0.03, f"{n} + {m}", ha="center")
+right.set(xlabel="kB from others, a step", ylabel="test accuracy", ylim=(0.4, 1))
+right.set_xlim(0, 40)
+right.set_title("likes + dislikes")
+plt.show()
+
+# %% [markdown] slot="summary" lang="en"
+# Most edges are dislikes, above all those that enter users, one layer further out. Four bytes in
+# ten come from other parts. On the right, likes alone keep most of the accuracy for a third of the
+# traffic, while dislikes alone cost twice as much and are worth far less. All edges cost alike;
+# what one is worth depends on its type.
+#
+# ## Summary
+#
+# - Type-wise IDs are the rows of features; a homogeneous ID names any node by one number. The
+#   partition book converts them by ranges.
+# - Seeds in a dictionary give typed frontiers; homogeneous seeds give one type and `dgl.ETYPE`.
+#   The samples are equal.
+# - `RelGraphConv` and `HeteroGraphConv` are two forms of one computation.
+# - Nodes without features get a distributed embedding with the policy of their type.
+# - Balance each node type when you partition, and choose a fanout for each edge type.
+#
+# ## Exercises
+#
+# Replace `None`, run the cell and read the verdict. The
+# [solutions](../solutions/08_heterogeneous.ipynb) are beside the lesson.
+#
+# 1. Three parts own 4, 2 and 3 films, and 10, 20 and 30 users. Films are type 0. What is the
+#    homogeneous ID of film 5?
+# 2. In the same graph, which node has the homogeneous ID 40? Answer with a pair: its type and its
+#    type-wise ID.
+# 3. Write a function of `frontier`, sampled from `g` by homogeneous IDs. It returns a dictionary:
+#    for each relation in `g.etypes`, how many edges lead from one part to another.
+# 4. Which fanout gives a film all of its likes and at most 3 dislikes, and a user at most 2 edges
+#    of each type? Answer with a dictionary.
+
+# %% [markdown] slot="summary" lang="ko"
+# 에지의 대부분은 싫어요이며, 그 가운데서도 한 계층(layer) 바깥에서 사용자로 들어오는 것이 가장
+# 많습니다. 바이트는 열에 넷이 다른 파티션에서 옵니다. 오른쪽을 보면 좋아요만 쓸 때는 3분의 1의
+# 트래픽(traffic)으로 정확도를 대부분 지키지만, 싫어요만 쓸 때는 트래픽이 두 배인데도 가치는 훨씬
+# 낮습니다. 에지의 비용은 모두 같습니다. 가치는 타입에 달려 있습니다.
+#
+# ## 요약
+#
+# - 타입별 ID는 피처의 행 번호이고, 동종 ID는 수 하나로 어떤 노드든 가리킵니다. 파티션 북이 구간을
+#   이용하여 둘을 변환합니다.
+# - 딕셔너리로 준 시드는 타입이 있는 프런티어를 낳고, 동종 ID로 준 시드는 타입 하나와 `dgl.ETYPE`을
+#   낳습니다. 두 표본은 같습니다.
+# - `RelGraphConv`와 `HeteroGraphConv`는 한 가지 계산의 두 형태입니다.
+# - 피처가 없는 노드에는 그 타입의 정책을 따르는 분산 임베딩을 줍니다.
+# - 그래프를 나눌 때는 노드 타입마다 균형을 맞추고, 팬아웃은 에지 타입마다 고릅니다.
+#
+# ## 연습 문제
+#
+# `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다.
+# [풀이](../solutions/08_heterogeneous.ipynb)는 레슨 곁에 있습니다.
+#
+# 1. 세 파티션이 영화를 4편, 2편, 3편, 사용자를 10명, 20명, 30명 소유합니다. 영화가 타입 0입니다.
+#    영화 5의 동종 ID는 무엇입니까?
+# 2. 같은 그래프에서 동종 ID가 40인 노드는 무엇입니까? 타입과 타입별 ID의 쌍으로 답합니다.
+# 3. `g`에서 동종 ID로 샘플링한 `frontier`를 받는 함수를 작성합니다. 이 함수는 `g.etypes`의
+#    관계마다, 한 파티션에서 다른 파티션으로 이어지는 에지의 수를 담은 딕셔너리를 돌려주어야
+#    합니다.
+# 4. 영화에는 좋아요를 모두, 싫어요를 최대 3개, 사용자에게는 타입마다 에지를 최대 2개 주려면
+#    팬아웃을 어떻게 정해야 합니까? 딕셔너리로 답합니다.
+
+# %% [markdown] slot="summary" lang="zh"
+# 大多数边是不喜欢，其中又以更外一层、进入用户的为最多。每十个字节有四个来自其他分区。右图中，只用
+# 喜欢，用三分之一的流量（traffic）就能保住大部分准确率；只用不喜欢，流量多出一倍，价值却低得多。所
+# 有的边代价相同，而价值取决于类型。
+#
+# ## 小结
+#
+# - 类型内 ID 是特征的行号；同构 ID 用一个数就能指明任何节点。分区簿借助各段的分界在两者之间转换。
+# - 用字典给出的种子得到带类型的边界子图；用同构 ID 给出的种子得到一种类型和 `dgl.ETYPE`。两个样本
+#   相同。
+# - `RelGraphConv` 和 `HeteroGraphConv` 是同一种计算的两种形式。
+# - 没有特征的节点，用分布式嵌入，并采用该类型的分区策略。
+# - 切分时使每种节点类型都均衡，并为每种边类型选择扇出。
+#
+# ## 练习
+#
+# 把 `None` 换成你的答案，运行单元格，查看评判。[解答](../solutions/08_heterogeneous.ipynb)放在课程
+# 旁边。
+#
+# 1. 三个分区分别拥有 4、2、3 部电影和 10、20、30 个用户。电影是类型 0。电影 5 的同构 ID 是什么？
+# 2. 在同一张图中，同构 ID 为 40 的是哪个节点？用类型和类型内 ID 组成的一对来作答。
+# 3. 写一个以 `frontier` 为参数的函数，`frontier` 是用同构 ID 从 `g` 中采样得到的。它返回一个字典：
+#    对 `g.etypes` 中的每种关系，有多少条边从一个分区通向另一个分区。
+# 4. 要使电影得到全部的喜欢和至多 3 条不喜欢，用户在每种类型中至多得到 2 条边，扇出应当怎样设定？用
+#    一个字典作答。
+
+
+# %% slot="check"
+def check(number, answer, is_right):
+    verdict = "not answered yet"
+    if answer is not None:
+        verdict = "right" if is_right(answer) else "wrong"
+    print(f"exercise {number}: {verdict}")
+
+
+def sha(answer):
+    return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
+
+
+answer_1 = None  # a number
+answer_2 = None  # a pair, such as ("film", 0)
+check(1, answer_1, lambda answer: sha(answer) == "e629fa65")
+check(2, answer_2, lambda answer: sha(answer) == "e75c6d0c")
+
+# %% slot="answers"
+answer_3 = None  # a function of frontier
+answer_4 = None  # a dictionary
+
+
+def counts(answer):
+    dgl.seed(3)
+    typed, wanted = sample_neighbors(g, {"film": train_ids}, 5), {}
+    for etype in g.canonical_etypes:
+        u, v = typed.edges(etype=etype)
+        cut = book.nid2partid(u, etype[0]) != book.nid2partid(v, etype[2])
+        wanted[etype[1]] = int(cut.sum())
+    dgl.seed(3)
+    homo_ids = book.map_to_homo_nid(train_ids, "film")
+    return answer(sample_neighbors(g, homo_ids, 5)) == wanted
+
+
+def samples(answer):
+    ids, most = torch.arange(99), dict(zip(g.etypes, (2, 2, 3, 999)))
+    found = sample_neighbors(g, {"film": ids, "user": ids}, answer)
+    rows = [(found.in_degrees(ids, e), g.in_degrees(ids, e)) for e in most]
+    return all(torch.equal(a, b.clamp(max=k)) for (a, b), k in zip(rows, most.values()))
+
+
+check(3, answer_3, counts)
+check(4, answer_4, samples)
