@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 OURS = "gnnlab"
-_TO_MS = {"ms": 1.0, "s": 1e3, "total_s": 1e3}
+_TO_MS = {"ms": 1.0, "s": 1e3, "total_s": 1e3, "assign_s": 1e3}
 
 
 class Cell(NamedTuple):
@@ -32,7 +32,7 @@ def summarize(results: Iterable[dict]) -> dict[str, dict[str, Cell]]:
     Parameters
     ----------
     results : iterable of dict
-        Each with ``task``, ``sys`` and a time under ``ms``, ``s`` or ``total_s``; those without
+        Each with ``task``, ``sys`` and a time, such as ``ms`` or ``total_s``; those without
         a time (failures) are left out.
 
     Returns

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from torch import nn
 import gnnlab as dgl
 import gnnlab.nn as dglnn
 from gnnlab import kernels
+from gnnlab.partition.assign import assign
 
 BATCH, HIDDEN, CLASSES = 1024, 128, 47
 WARM_UP = 1 << 18  # edges: enough for the kernels of large graphs to be compiled
@@ -103,7 +105,7 @@ class Tasks:
             raise ValueError(f"no task {name!r}; there are {', '.join(self.NAMES)}")
         return getattr(self, name)(*arguments)
 
-    NAMES = ("build", "sample", "gather", "step", "epoch", "inference")
+    NAMES = ("build", "sample", "gather", "step", "epoch", "inference", "assign", "partition")
 
     @property
     def graph(self) -> dgl.Graph:
@@ -212,6 +214,21 @@ class Tasks:
                 y[rows] = F.relu(h) if number < 3 else h
             x = y
         return {"s": time.perf_counter() - began}
+
+    def assign(self, parts: str = "4") -> dict[str, float]:
+        """Choose a part for every node by METIS, in-edges balanced; files are not written."""
+        began = time.perf_counter()
+        part, _ = assign(self.graph, int(parts), "metis", balance_edges=True)
+        took = time.perf_counter() - began
+        src, dst = self.edges
+        return {"assign_s": took, "cut_frac": float((part[src] != part[dst]).mean())}
+
+    def partition(self, parts: str = "4") -> dict[str, float]:
+        """Cut the graph by METIS and write the parts with their features to files."""
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.perf_counter()
+            dgl.distributed.partition_graph(self.graph, "g", int(parts), folder, balance_edges=True)
+            return {"s": time.perf_counter() - began}
 
     def _first(self, batches: Iterator) -> Iterator:
         return itertools.islice(batches, self.limit)

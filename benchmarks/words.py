@@ -24,6 +24,8 @@ def _same(word: str, **others: str | None) -> dict[str, str | None]:
     return {"dgl": word, "pyg": word, "proto": word, **others}
 
 
+_NOBODY: dict[str, str | None] = {"dgl": None, "pyg": None, "proto": None}
+
 GROUPS: dict[str, list[Task]] = {
     "build": [Task("build", "COO → CSC", _same("build"))],
     "sample": [
@@ -52,6 +54,10 @@ GROUPS: dict[str, list[Task]] = {
         ),
     ],
     "inference": [Task("inference", "layer-wise inference", _same("infer"))],
+    "partition": [
+        Task("assign:4", "METIS into 4 parts", _same("part:4", pyg=None, proto=None)),
+        Task("partition:4", "partition_graph, files and all", _NOBODY),
+    ],
 }
 ALONE = ("import",)  # measured in fresh interpreters, without peers
 NAMES = (*GROUPS, *ALONE)
