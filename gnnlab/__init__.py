@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 from gnnlab import sampling
-from gnnlab.errors import DGLError, GNNLabError, InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import DGLError, GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.graph.block import Block, to_block
 from gnnlab.graph.construct import graph, heterograph, rand_graph
 from gnnlab.graph.graph import Graph
@@ -53,6 +53,7 @@ _LAZY = {name: module for module, names in _MODULES.items() for name in names.sp
 _SUBMODULES = [
     "data",
     "dataloading",
+    "distributed",
     "fork",
     "function",
     "kernels",
@@ -60,7 +61,9 @@ _SUBMODULES = [
     "nn",
     "ops",
     "parallel",
+    "partition",
     "sampling",
+    "tools",
     "transforms",
 ]
 
@@ -75,7 +78,10 @@ def __getattr__(name: str) -> Any:
 
 def _in_sampling(name: str) -> Any:
     """Find what DGL's guide looks for in ``gnnlab.sampling`` on the floor above."""
-    if name in ("MultiLayerNeighborSampler", "NodeDataLoader"):
+    if name in (
+        *("DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader"),
+        *("MultiLayerNeighborSampler", "NodeDataLoader"),
+    ):
         return getattr(importlib.import_module("gnnlab.dataloading"), name)
     raise AttributeError(f"gnnlab.sampling has no {name!r}; it has {', '.join(sampling.__all__)}")
 
@@ -102,6 +108,7 @@ __all__ = [
     "InvalidInput",
     "NotFound",
     "OutOfRange",
+    "PartitionError",
     "edge_subgraph",
     "edge_type_subgraph",
     "graph",

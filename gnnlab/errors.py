@@ -6,7 +6,14 @@ Python built-in that fits, so ``except ValueError`` and ``except gnnlab.DGLError
 
 from __future__ import annotations
 
-__all__ = ["DGLError", "GNNLabError", "InvalidInput", "NotFound", "OutOfRange"]
+__all__ = [
+    "DGLError",
+    "GNNLabError",
+    "InvalidInput",
+    "NotFound",
+    "OutOfRange",
+    "PartitionError",
+]
 
 
 class GNNLabError(Exception):
@@ -36,6 +43,10 @@ class NotFound(GNNLabError, KeyError):
 
 class OutOfRange(GNNLabError, IndexError):
     """A node ID or an edge ID lies outside the graph."""
+
+
+class PartitionError(GNNLabError, ValueError):
+    """The files of a partitioned graph are missing, damaged, foreign or cannot be written."""
 
 
 DGLError = GNNLabError

@@ -144,15 +144,15 @@ def shared_file(size: int) -> Iterator[tuple[int, str]]:
     """
     if hasattr(os, "memfd_create"):  # Linux: nothing on any disk, no limit of /dev/shm
         with open(os.memfd_create("gnnlab"), "r+b") as file:
-            _allocate(file.fileno(), size)
+            allocate(file.fileno(), size)
             yield file.fileno(), f"/proc/{os.getpid()}/fd/{file.fileno()}"
     else:
         with tempfile.NamedTemporaryFile() as named:
-            _allocate(named.fileno(), size)
+            allocate(named.fileno(), size)
             yield named.fileno(), named.name
 
 
-def _allocate(descriptor: int, size: int) -> None:
+def allocate(descriptor: int, size: int) -> None:
     """Claim the memory now: later, the lack of it would be a SIGBUS."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)

@@ -20,7 +20,7 @@ import numpy as np
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["read_floats", "read_integers"]
+__all__ = ["integer_chunks", "read_floats", "read_integers"]
 
 CHUNK_CELLS = 8_000_000
 
@@ -80,6 +80,27 @@ def read_integers(
     """
     path = Path(path)
     table = _Table(path, np.int32 if below <= 2**31 else np.int64, "F", rows, rows_from)
+    for values in integer_chunks(path, columns, below=below, header=header, progress=progress):
+        table.add(values)
+    return list(table.take(columns).T)
+
+
+def integer_chunks(
+    path: str | Path,
+    columns: int = 1,
+    *,
+    below: int = 2**63 - 1,
+    header: bool = False,
+    progress: bool = True,
+) -> Iterator[np.ndarray]:
+    """Read a table of integers piece by piece; arguments and errors as :func:`read_integers`.
+
+    Yields
+    ------
+    numpy.ndarray
+        Shape (rows, columns), int64: up to eight million cells.
+    """
+    path = Path(path)
     for line, frame in _chunks(path, columns, header, below, progress):
         values = frame.to_numpy()
         if (
@@ -89,8 +110,7 @@ def read_integers(
             or values.max() >= below
         ):
             raise _explain(path, line, columns, below)
-        table.add(values)
-    return list(table.take(columns).T)
+        yield values
 
 
 def read_floats(

@@ -1,5 +1,10 @@
 """Floor 4: samplers and loaders, which turn a large graph into mini-batches."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 from gnnlab.dataloading import negative_sampler
 from gnnlab.dataloading.collate import EdgeCollator, GraphDataLoader, NodeCollator
 from gnnlab.dataloading.edges import (
@@ -44,3 +49,12 @@ __all__ = [
     "set_node_lazy_features",
     "set_src_lazy_features",
 ]
+
+_DISTRIBUTED = ("DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader")
+
+
+def __getattr__(name: str) -> Any:
+    # Scripts of DGL look for these here, too; they stand on a floor above.
+    if name in _DISTRIBUTED:
+        return getattr(importlib.import_module("gnnlab.distributed"), name)
+    raise AttributeError(f"gnnlab.dataloading has no {name!r}; it has {', '.join(__all__)}")

@@ -106,7 +106,7 @@ class NodeCollator:
 
     Parameters
     ----------
-    g : Graph
+    g : Graph or DistGraph
     nids : tensor, numpy array, list, or dict of them by node type
     graph_sampler : Sampler
 

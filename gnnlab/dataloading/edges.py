@@ -88,7 +88,7 @@ class EdgePredictionSampler(Sampler):
 
         Parameters
         ----------
-        g : Graph
+        g : Graph or DistGraph
         seed_edges : IDs, or dict of IDs by edge type
 
         Returns
@@ -114,7 +114,7 @@ class EdgePredictionSampler(Sampler):
         graphs = compact_graphs(graphs, copy_ndata=False, copy_edata=False)
         pair_graph = graphs[0]
         for etype, frame in pair_graph._edge_frames.items():
-            frame[EID] = g._ids(seeds.get(etype, torch.empty(0, device=g.device)))
+            frame[EID] = seeds.get(etype, torch.empty(0, device=g.device)).to(g.idtype)
         set_edge_lazy_features(pair_graph, self.prefetch_labels)
         nodes = simplify({ntype: frame[NID] for ntype, frame in pair_graph._node_frames().items()})
         excluded = self.exclusion(g, given)
@@ -204,7 +204,7 @@ class EdgeDataLoader(DataLoader):
 
     Parameters
     ----------
-    g : Graph
+    g : Graph or DistGraph
     eids : tensor, numpy array, list, or dict of them by edge type
         Seed edges.
     block_sampler : Sampler

@@ -55,17 +55,18 @@ class Exclusion:
                 "exclude='reverse_types' needs reverse_etypes: a dict edge type → reverse edge type"
             )
         if isinstance(reverse_eids, Mapping):
-            reverse_eids = {etype: as_tensor(ids) for etype, ids in reverse_eids.items()}
+            reverse_eids = {etype: _as_rows(ids) for etype, ids in reverse_eids.items()}
         elif reverse_eids is not None:
-            reverse_eids = as_tensor(reverse_eids)
+            reverse_eids = _as_rows(reverse_eids)
         self.mode, self.reverse_eids, self.reverse_etypes = mode, reverse_eids, reverse_etypes
+        self._checked: set[EdgeType] = set()
 
     def __call__(self, g: Graph, edges: Any) -> Any:
         """Return the edges to leave out, in the form in which the edges are given, or None.
 
         Parameters
         ----------
-        g : Graph
+        g : Graph or DistGraph
         edges : torch.Tensor, or dict of torch.Tensor by canonical edge type
             The mini-batch.
         """
@@ -77,9 +78,15 @@ class Exclusion:
         for etype, (ids, *_) in list(found.items()):
             if self.mode == "reverse_id":
                 mapping = self._reverse_eids(g, etype)
-                found[etype].append(mapping[ids.to(mapping.device)].to(ids))
+                reverse = mapping[ids.to(getattr(mapping, "device", ids.device))].to(ids)
+                if not isinstance(g, Graph):
+                    self._check_once(g, etype, ids, reverse)
+                found[etype].append(reverse)
             else:
-                found.setdefault(self._reverse_type(g, etype), []).append(ids)
+                partner = self._reverse_type(g, etype)
+                if not isinstance(g, Graph) and partner != etype:
+                    ids = g.reverse_edges(ids, etype, partner)  # partitioning has renumbered them
+                found.setdefault(partner, []).append(ids)
         joined = {etype: torch.cat(ids) for etype, ids in found.items()}
         return joined if isinstance(edges, dict) else next(iter(joined.values()))
 
@@ -97,6 +104,22 @@ class Exclusion:
             )
         return mapping
 
+    def _check_once(
+        self, g: Any, etype: EdgeType, ids: torch.Tensor, reverse: torch.Tensor
+    ) -> None:
+        """Look at one mini-batch: IDs from before partitioning would exclude wrong edges."""
+        if etype in self._checked:
+            return
+        (src, dst), (back_src, back_dst) = g.find_edges(ids, etype), g.find_edges(reverse, etype)
+        wrong = ((src != back_dst) | (dst != back_src)).nonzero().flatten()
+        if len(wrong):
+            raise InvalidInput(
+                f"reverse_eids has edge {int(reverse[wrong[0]])} for edge {int(ids[wrong[0]])} of "
+                f"type {etype}, but it does not lead back. Edges of a partitioned graph have new "
+                "IDs: partition_graph(…, return_mapping=True) says which"
+            )
+        self._checked.add(etype)
+
     def _reverse_type(self, g: Graph, etype: EdgeType) -> EdgeType:
         pairs = {g.to_canonical_etype(one): other for one, other in self.reverse_etypes.items()}
         if etype not in pairs:
@@ -109,3 +132,8 @@ class Exclusion:
                 f"{partner}; exclude by 'reverse_id' or by a callable"
             )
         return partner
+
+
+def _as_rows(ids: Any) -> Any:
+    """Leave a distributed tensor where it is."""
+    return ids if hasattr(ids, "part_policy") else as_tensor(ids)

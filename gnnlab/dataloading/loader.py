@@ -38,9 +38,9 @@ class DataLoader:
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph or DistGraph
     indices : tensor, numpy array, list, or dict of them by type
-        Seed IDs.
+        Seed IDs, or a mask.
     graph_sampler : Sampler
         Makes a mini-batch of a batch of seeds. ``block_sampler`` is its old name.
     device : torch.device, optional
@@ -239,13 +239,12 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         key, first = self._position.begin(self._key)
         names = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))][first:]
+        return self._position.count(self._make_all(names), len(names))
+
+    def _make_all(self, names: list[Any]) -> Iterator[Any]:
         if self.num_workers:
-            batches = self._from_workers(names)
-        elif self.prefetch:
-            batches = self._from_thread(names)
-        else:
-            batches = map(self._make, names)
-        return self._position.count(batches, len(names))
+            return self._from_workers(names)
+        return self._from_thread(names) if self.prefetch else map(self._make, names)
 
     def _key(self, epoch: int) -> int:
         seed = self.ddp_seed if self.seed is None and self.use_ddp else self.seed
@@ -302,8 +301,9 @@ class DataLoader:
     def _from_workers(self, names: list[Any]) -> Iterator[Any]:
         if self._workers is None:
             for graph in self._graphs:
-                for relation in graph._relations.values():
-                    _ = relation.coo(), relation.csc().eids  # once here, not once in each worker
+                if isinstance(graph, Graph):  # once here, not once in each worker
+                    for relation in graph._relations.values():
+                        _ = relation.coo(), relation.csc().eids
             self._workers = torch.utils.data.DataLoader(
                 _SamplingTask(self.graph, self.graph_sampler),
                 batch_size=None,
@@ -321,7 +321,7 @@ class NodeDataLoader(DataLoader):
 
     Parameters
     ----------
-    g : Graph
+    g : Graph or DistGraph
     nids : tensor, numpy array, list, or dict of them by node type
     block_sampler : Sampler
     device : torch.device, optional
@@ -373,9 +373,13 @@ class _Seeds:
 
 def _read_indices(graph: Graph, indices: Any) -> _Seeds:
     def read(value: Any) -> torch.Tensor:
+        if hasattr(value, "part_policy"):
+            value = value[:]  # a mask that lies on several machines
         ids = as_tensor(list(value) if isinstance(value, range) else value)
         if ids.dtype is torch.bool:
             ids = ids.nonzero().flatten()
+        if ids.ndim == 1 and not len(ids):
+            ids = ids.long()  # an empty list has no dtype of its own
         if ids.ndim != 1 or ids.dtype.is_floating_point:
             raise InvalidInput(
                 f"seeds must be a one-dimensional array of integer IDs; found {ids.dtype} of shape "

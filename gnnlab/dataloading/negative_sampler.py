@@ -73,7 +73,7 @@ class NegativeSampler(ABC):
         for etype, edges in edge_dict(g, eids).items():
             ids = read_ids(edges, g.num_edges(etype), "edge", g.device)
             src, dst = self.draw(g, etype, ids, fold(key, g.get_etype_id(etype)))
-            found[etype] = g._ids(src), g._ids(dst)
+            found[etype] = src.to(g.idtype), dst.to(g.idtype)
         return found if isinstance(eids, dict) else next(iter(found.values()))
 
     @abstractmethod
@@ -91,7 +91,7 @@ class NegativeSampler(ABC):
         """
 
     def _repeat_sources(self, g: Graph, etype: EdgeType, eids: torch.Tensor) -> torch.Tensor:
-        return g._relations[etype].coo()[0][eids].repeat_interleave(self.k)
+        return g.find_edges(eids, etype)[0].repeat_interleave(self.k)
 
     def _bits(self, eids: torch.Tensor, key: int) -> torch.Tensor:
         """64 random bits for each pair, shape (k · B,), int64."""
@@ -168,21 +168,22 @@ class DegreePower(NegativeSampler):
                 f"found {power}"
             )
         self.power = power
-        self._sums: dict[EdgeType, tuple[Relation, torch.Tensor]] = {}
+        self._sums: dict[EdgeType, tuple[Any, torch.Tensor]] = {}
 
     def draw(self, g: Graph, etype: EdgeType, eids: torch.Tensor, key: int) -> _Pairs:
         """Draw pairs for edges of one type."""
-        sums = self._running_sums(etype, g._relations[etype])
+        sums = self._running_sums(g, etype)
         point = kernels.rng_torch.uniform(self._bits(eids, key)) * sums[-1]
         dst = torch.searchsorted(sums, point, right=True).clamp_(max=len(sums) - 1)
         return self._repeat_sources(g, etype, eids), dst
 
-    def _running_sums(self, etype: EdgeType, relation: Relation) -> torch.Tensor:
+    def _running_sums(self, g: Graph, etype: EdgeType) -> torch.Tensor:
         """Weights of the nodes summed up, shape (N,), float64; kept while the graph is the same."""
+        structure = g._relations[etype] if isinstance(g, Graph) else g
         known, sums = self._sums.get(etype, (None, None))
-        if known is not relation or sums is None:
-            sums = torch.cumsum(relation.in_degrees().double() ** self.power, 0)
-            self._sums[etype] = relation, sums
+        if known is not structure or sums is None:
+            sums = torch.cumsum(g.in_degrees(etype=etype).double() ** self.power, 0)
+            self._sums[etype] = structure, sums
         return sums
 
 
@@ -227,6 +228,11 @@ class GlobalUniform(NegativeSampler):
 
     def draw(self, g: Graph, etype: EdgeType, eids: torch.Tensor, key: int) -> _Pairs:
         """Draw pairs for edges of one type."""
+        if not isinstance(g, Graph):
+            raise InvalidInput(
+                "GlobalUniform looks every pair up among all edges, which no machine has; on a "
+                "DistGraph use Uniform or DegreePower"
+            )
         no_loops = self.exclude_self_loops and etype[0] == etype[2]
         return non_edges(g._relations[etype], eids, self.k, key, no_loops, self.replace)
 

@@ -27,14 +27,12 @@ from gnnlab.dataloading.features import (
 )
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.block import Block, to_block
-from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation
-from gnnlab.kernels import gather
-from gnnlab.random import fold, next_key
-from gnnlab.sampling.neighbor import pick, read_excluded, read_fanouts, read_weights
+from gnnlab.sampling.neighbor import Picked, pick_layer, read_excluded, read_fanouts
 
 __all__ = [
     "BlockSampler",
@@ -308,10 +306,7 @@ class NeighborSampler(BlockSampler):
             ntype: read_ids(ids, g.num_nodes(ntype), "node", g.device, check=g.device.type != "cpu")
             for ntype, ids in node_dict(g, seed_nodes).items()
         }
-        excluded = {
-            etype: read_excluded(g._relations[etype], edges)
-            for etype, edges in ({} if exclude_eids is None else edge_dict(g, exclude_eids)).items()
-        }
+        excluded = read_excluded(g, exclude_eids)
         lists = _open_lists(g, given)
         layers: list[_Layer] = []
         try:
@@ -328,38 +323,27 @@ class NeighborSampler(BlockSampler):
     def _sample_layer(
         self, g: Graph, lists: dict[str, Any], fanout: Any, excluded: dict[EdgeType, Any]
     ) -> _Layer:
-        key = next_key()
-        fanouts, weights = read_fanouts(g, fanout), read_weights(g, self.prob)
         seeds = {ntype: nodes.ids for ntype, nodes in lists.items()}
-        edges = {}
-        for type_id, (etype, relation) in enumerate(g._relations.items()):
-            ptr, slots, sources = pick(
-                relation.csc(),
-                seeds[etype[2]],
-                fanouts[etype],
-                fold(key, type_id),
-                self.replace,
-                weights.get(etype),
-                excluded.get(etype),
-            )
-            edges[etype] = ptr, slots, lists[etype[0]].add(sources, overwrite=True)
+        fanouts = read_fanouts(g, fanout)
+        picked = pick_layer(g, seeds, fanouts, self.prob, self.replace, excluded)
+        edges = {
+            etype: Picked(ptr, eids, lists[etype[0]].add(sources, overwrite=True))
+            for etype, (ptr, eids, sources) in picked.items()
+        }
         num_dst = {ntype: len(ids) for ntype, ids in seeds.items()}
         return num_dst, {ntype: nodes.count for ntype, nodes in lists.items()}, edges
 
 
-_Layer = tuple[
-    dict[str, int], dict[str, int], dict[EdgeType, tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
-]
+_Layer = tuple[dict[str, int], dict[str, int], dict[EdgeType, Picked]]
 
 
 def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
     num_dst, num_src, edges = layer
     relations, edge_frames = {}, {}
-    for etype, (ptr, slots, sources) in edges.items():
+    for etype, (ptr, eids, sources) in edges.items():
         csc = Adjacency(ptr, sources)
         relations[etype] = Relation(num_src[etype[0]], num_dst[etype[2]], csc=csc)
-        column = Deferred(_edge_ids(g, g._relations[etype].csc(), slots))
-        edge_frames[etype] = Frame(len(slots), {EID: column}, g.device, "edge")
+        edge_frames[etype] = Frame(len(sources), {EID: eids}, g.device, "edge")
     return Block(
         num_src,
         num_dst,
@@ -370,10 +354,6 @@ def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
         g.idtype,
         g.device,
     )
-
-
-def _edge_ids(g: Graph, adjacency: Adjacency, slots: torch.Tensor) -> Any:
-    return lambda: g._ids(slots if adjacency.ordered else gather.rows(adjacency.eids, slots))
 
 
 def _open_lists(g: Graph, given: dict[str, torch.Tensor]) -> dict[str, Any]:

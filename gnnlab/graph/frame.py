@@ -156,7 +156,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
         """Return some rows of a column."""
         return _gather(self[name], index)
 
-    def rows(self, index: torch.Tensor) -> dict[str, torch.Tensor | Deferred]:
+    def rows(self, index: torch.Tensor | Deferred) -> dict[str, torch.Tensor | Deferred]:
         """Return deferred columns with the rows ``index`` of each column as it is now."""
         return {
             name: Deferred(partial(_gather, column, index))
@@ -172,7 +172,8 @@ class Frame(MutableMapping[str, torch.Tensor]):
         return Frame(self.num_rows, columns, device, self.what)
 
 
-def _gather(column: torch.Tensor | Deferred, index: torch.Tensor) -> torch.Tensor:
+def _gather(column: torch.Tensor | Deferred, index: torch.Tensor | Deferred) -> torch.Tensor:
     from gnnlab.kernels import gather
 
-    return gather.rows(column() if isinstance(column, Deferred) else column, index)
+    made = (part() if isinstance(part, Deferred) else part for part in (column, index))
+    return gather.rows(*made)

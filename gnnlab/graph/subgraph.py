@@ -147,6 +147,8 @@ def in_subgraph(
     >>> g.in_subgraph([2]).edges()
     (tensor([0, 1]), tensor([2, 2]))
     """
+    if not hasattr(graph, "_relations"):  # its edges are elsewhere, and it knows whom to ask
+        return graph.in_subgraph(nodes, relabel_nodes=relabel_nodes, store_ids=store_ids)
     return _incident_subgraph(graph, nodes, relabel_nodes, store_ids, inward=True)
 
 

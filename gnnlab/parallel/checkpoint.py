@@ -22,6 +22,7 @@ from gnnlab.errors import InvalidInput, NotFound
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 _FORMAT = "gnnlab.checkpoint/1"
+_DAMAGED = (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError)
 
 
 def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
@@ -49,12 +50,12 @@ def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
     """
     content = {
         "format": _FORMAT,
-        "states": {n: _inner(p).state_dict() for n, p in parts.items() if _has_state(p)},
-        "values": {n: _check_plain(n, p) for n, p in parts.items() if not _has_state(p)},
-        "generators": _on_all_ranks(_generators()),
+        "states": {n: inner_model(p).state_dict() for n, p in parts.items() if has_state(p)},
+        "values": {n: check_plain(n, p) for n, p in parts.items() if not has_state(p)},
+        "generators": _on_all_ranks(get_generators()),
     }
     if _rank() == 0:
-        _write(Path(path), content)
+        write_state(path, content)
     if dist.is_initialized():
         dist.barrier()
 
@@ -83,36 +84,38 @@ def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, 
     InvalidInput
         The file is damaged or no checkpoint, or a loader does not cut batches as it did then.
     """
-    content = _read(Path(path))
+    content = read_state(path, _FORMAT, "save_checkpoint")
     for name, part in parts.items():
         if name not in content["states"]:
             known = ", ".join(content["states"]) or "none"
             raise NotFound(f"{path} has no part {name!r}; its parts are: {known}")
-        _inner(part).load_state_dict(content["states"][name])
+        inner_model(part).load_state_dict(content["states"][name])
     world_size = dist.get_world_size() if dist.is_initialized() else 1
     if len(content["generators"]) == world_size:
-        _set_generators(content["generators"][_rank()])
+        set_generators(content["generators"][_rank()])
     return dict(content["values"])
 
 
-def _has_state(part: Any) -> bool:
+def has_state(part: Any) -> bool:
+    """Whether a part of a checkpoint is an object with a state, rather than a plain value."""
     return hasattr(part, "state_dict") and hasattr(part, "load_state_dict")
 
 
-def _inner(part: Any) -> Any:
+def inner_model(part: Any) -> Any:
     """The model within DistributedDataParallel, so that a single process can load it too."""
     if isinstance(part, torch.nn.parallel.DistributedDataParallel):
         return part.module
     return part
 
 
-def _check_plain(name: str, value: Any) -> Any:
+def check_plain(name: str, value: Any) -> Any:
+    """Return a value that a checkpoint can hold; raise InvalidInput for others."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            _check_plain(f"{name}[{key!r}]", inner)
+            check_plain(f"{name}[{key!r}]", inner)
     elif isinstance(value, list | tuple):
         for i, inner in enumerate(value):
-            _check_plain(f"{name}[{i}]", inner)
+            check_plain(f"{name}[{i}]", inner)
     elif not isinstance(value, torch.Tensor | str | int | float | bool | None):
         raise InvalidInput(
             f"{name} is a {type(value).__name__}, which a checkpoint does not hold; pass plain "
@@ -122,14 +125,16 @@ def _check_plain(name: str, value: Any) -> Any:
 
 
 # --------------------------------------------------------------------------- generators
-def _generators() -> dict[str, Any]:
+def get_generators() -> dict[str, Any]:
+    """Return the state of all generators of random numbers."""
     states: dict[str, Any] = {"gnnlab": list(random.get_state()), "cpu": torch.get_rng_state()}
     if torch.cuda.is_initialized():
         states["cuda"] = torch.cuda.get_rng_state()
     return states
 
 
-def _set_generators(states: Mapping[str, Any]) -> None:
+def set_generators(states: Mapping[str, Any]) -> None:
+    """Take over what :func:`get_generators` returned."""
     random.set_state(states["gnnlab"])
     torch.set_rng_state(states["cpu"])
     if "cuda" in states and torch.cuda.is_available():
@@ -149,7 +154,9 @@ def _rank() -> int:
 
 
 # --------------------------------------------------------------------------------- file
-def _write(path: Path, content: dict[str, Any]) -> None:
+def write_state(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Write plain values and tensors, with their format's name under "format", all or nothing."""
+    path = Path(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(draft, "wb") as file:
@@ -161,12 +168,14 @@ def _write(path: Path, content: dict[str, Any]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    damaged = f"{path} is damaged, cut short or not a file of save_checkpoint"
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        raise InvalidInput(f"{damaged} ({error})") from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+def read_state(path: str | os.PathLike[str], kind: str, writer: str) -> dict[str, Any]:
+    """Read what :func:`write_state` wrote; ``writer`` is who writes files of this format."""
+    damaged = f"{path} is damaged, cut short or not a file of {writer}"
+    with open(path, "rb") as file:
+        try:
+            content = torch.load(file, map_location="cpu", weights_only=True)
+        except (OSError, *_DAMAGED) as error:
+            raise InvalidInput(f"{damaged} ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != kind:
         raise InvalidInput(f"{damaged}; torch.load(…, weights_only=True) may open it")
     return content

@@ -26,7 +26,7 @@ from torch.storage import TypedStorage
 
 from gnnlab.multiprocessing import shared_file
 
-__all__ = ["Payload", "pack", "unpack"]
+__all__ = ["Packer", "Payload", "pack", "unpack"]
 
 _LARGE = 1 << 16
 _LINE = 64  # bytes of a cache line: tensors start at a multiple
@@ -52,13 +52,15 @@ class Payload(NamedTuple):
 
 
 @contextmanager
-def pack(value: Any) -> Iterator[Payload]:
+def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Payload]:
     """Write a value for other processes; they have to be started inside the ``with``.
 
     Parameters
     ----------
     value : any
         What cloudpickle can write.
+    packer_class : type, optional
+        For types that need care.
 
     Yields
     ------
@@ -78,7 +80,7 @@ def pack(value: Any) -> Iterator[Payload]:
     tensor(1000000.)
     """
     buffer = io.BytesIO()
-    packer = _Packer(buffer)
+    packer = (packer_class or Packer)(buffer)
     context.set_spawning_popen(packer)
     try:
         packer.dump(value)
@@ -105,12 +107,16 @@ def unpack(payload: Payload) -> Any:
     return _Unpacker(memory, payload.start).load()
 
 
-class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
+class Packer(cloudpickle.Pickler):  # type: ignore[misc]
     """Leaves large storages out and collects them.
 
     While it works it also stands in for the process being started: through that, torch and
     multiprocessing ask which descriptors (of shared tensors, queues, pipes) are to be inherited.
+    Where the reader is there already and inherits nothing, ``shares`` is to be False: then what is
+    shared is copied as well.
     """
+
+    shares = True
 
     def __init__(self, buffer: io.BytesIO) -> None:
         super().__init__(buffer)
@@ -123,7 +129,7 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
         if not isinstance(value, TypedStorage):
             return None
         storage = value._untyped_storage
-        if storage.device.type != "cpu" or storage.is_shared() or storage.nbytes() < _LARGE:
+        if storage.device.type != "cpu" or self._stays(storage) or storage.nbytes() < _LARGE:
             return None
         key = storage.data_ptr()
         if key not in self._storages:
@@ -134,11 +140,14 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
     def reducer_override(self, value: Any) -> Any:
         """Hand on what is shared already, and open connections, as multiprocessing does."""
         storage = value._untyped_storage if isinstance(value, TypedStorage) else value
-        shared = isinstance(storage, torch.UntypedStorage) and storage.is_shared()
+        shared = isinstance(storage, torch.UntypedStorage) and self._stays(storage)
         if shared or isinstance(value, Connection | socket.socket):
             reducers = reduction.ForkingPickler._extra_reducers  # type: ignore[attr-defined]
             return reducers[type(value)](value)
         return super().reducer_override(value)
+
+    def _stays(self, storage: torch.UntypedStorage) -> bool:
+        return self.shares and storage.is_shared()
 
     def lay_out(self, mapping: mmap.mmap) -> None:
         """Copy the collected storages to their places."""
@@ -147,10 +156,12 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
             mapping[offset : offset + storage.nbytes()] = source.numpy().data
 
     def duplicate_for_child(self, descriptor: int) -> int:
+        """Take down that the process being started inherits a descriptor."""
         self.descriptors.append(descriptor)
         return descriptor
 
     def DupFd(self, descriptor: int) -> _Inherited:
+        """Name a descriptor in the pickle, as ``multiprocessing.reduction`` asks for it."""
         return _Inherited(descriptor)
 
 

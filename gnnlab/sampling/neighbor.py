@@ -9,22 +9,29 @@ DGL user guide, chapter 6.4, "Implementing Custom Graph Samplers".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.frame import Deferred, Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation
-from gnnlab.graph.subgraph import frame_of
 from gnnlab.kernels import gather
 from gnnlab.random import fold, next_key
 
-__all__ = ["pick", "read_excluded", "read_fanouts", "read_weights", "sample_neighbors"]
+__all__ = [
+    "Picked",
+    "pick",
+    "pick_layer",
+    "read_excluded",
+    "read_fanouts",
+    "read_weights",
+    "sample_neighbors",
+]
 
 
 def sample_neighbors(
@@ -83,30 +90,25 @@ def sample_neighbors(
         ntype: read_ids(ids, g.num_nodes(ntype), "node", g.device)
         for ntype, ids in node_dict(g, nodes).items()
     }
-    fanouts = read_fanouts(g, fanout)
-    weights = read_weights(g, prob)
-    excluded = {} if exclude_edges is None else edge_dict(g, exclude_edges)
-    key = next_key()
-    relations, edge_frames = {}, {}
+    fanouts, excluded = read_fanouts(g, fanout), read_excluded(g, exclude_edges, inward)
+    picked = pick_layer(g, seeds, fanouts, prob, replace, excluded, inward)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
-    for type_id, (etype, relation) in enumerate(g._relations.items()):
-        directed = relation if inward else relation.reverse()
-        at = etype[2] if inward else etype[0]
-        ids = seeds.get(at, empty) if fanouts[etype] != 0 else empty
-        adjacency = directed.csc()
-        blocked = read_excluded(directed, excluded[etype]) if etype in excluded else None
-        ptr, slots, sources = pick(
-            adjacency, ids, fanouts[etype], fold(key, type_id), replace, weights.get(etype), blocked
-        )
+    relations, edge_frames = {}, {}
+    for etype, (ptr, edges, sources) in picked.items():
+        ids = seeds.get(etype[2] if inward else etype[0], empty)
         centers = torch.repeat_interleave(
             ids.to(sources.dtype), torch.diff(ptr), output_size=len(sources)
         )
         coo = (sources, centers) if inward else (centers, sources)
-        relations[etype] = Relation(relation.num_src, relation.num_dst, coo)
-        edge_frames[etype] = _edge_frame(g, etype, adjacency, slots, copy_edata)
-    node_frames = (
-        {name: frame.copy() for name, frame in g._node_frames().items()} if copy_ndata else None
-    )
+        relations[etype] = Relation(g.num_nodes(etype[0]), g.num_nodes(etype[2]), coo)
+        columns = g._edge_frames[etype].rows(edges) if copy_edata else {}
+        edge_frames[etype] = Frame(len(sources), {**columns, EID: edges}, g.device, "edge")
+    # Features that live elsewhere stay there: they follow the IDs into a mini-batch.
+    node_frames = {
+        name: frame.copy()
+        for name, frame in (g._node_frames() if copy_ndata else {}).items()
+        if isinstance(frame, Frame)
+    }
     frontier = g.derive(relations, node_frames=node_frames, edge_frames=edge_frames)
     return frontier if output_device is None else frontier.to(output_device)
 
@@ -114,21 +116,79 @@ def sample_neighbors(
 Graph.sample_neighbors = sample_neighbors  # the method form of the guide, chapter 6.4
 
 
-def _edge_frame(
-    g: Graph, etype: EdgeType, adjacency: Adjacency, slots: torch.Tensor, copy: bool
-) -> Any:
-    source = g._edge_frames[etype]
-    eids = slots if adjacency.ordered else None
-    if eids is None and not len(source):
-        # Edge IDs cost a second look at memory: leave them until they are asked for.
-        frame = frame_of(g, source, slots, store_ids=False)
-        frame.defer(EID, lambda: g._ids(gather.rows(adjacency.eids, slots)))
-        return frame
-    frame = frame_of(g, source, gather.rows(adjacency.eids, slots) if eids is None else eids)
-    if not copy:
-        for name in [name for name in frame if name != EID]:
-            del frame[name]
-    return frame
+class Picked(NamedTuple):
+    """The edges of one type that were chosen for a layer.
+
+    Attributes
+    ----------
+    ptr : torch.Tensor
+        Shape (S + 1,), int64; the edges of seed i are ``ptr[i]:ptr[i + 1]``.
+    edges : Deferred
+        Their IDs, shape (K,); they cost a look at memory when they are first asked for.
+    sources : torch.Tensor
+        Shape (K,), int32 or int64: the nodes at the other end.
+    """
+
+    ptr: torch.Tensor
+    edges: Deferred
+    sources: torch.Tensor
+
+
+def pick_layer(
+    g: Any,
+    seeds: Mapping[str, torch.Tensor],
+    fanouts: Mapping[EdgeType, int],
+    prob: Any = None,
+    replace: bool = False,
+    excluded: Any = None,
+    inward: bool = True,
+) -> dict[EdgeType, Picked]:
+    """Choose edges of every type for one layer: here all samplers meet.
+
+    Parameters
+    ----------
+    g : Graph, or anything that has a method ``pick_layer`` with the other arguments
+        So a graph whose parts are elsewhere can be asked, too.
+    seeds : dict of torch.Tensor
+        IDs in range by node type (not checked); types may be left out.
+    fanouts : dict of int
+        By edge type, as :func:`read_fanouts` returns them.
+    prob : str or tensor or dict, optional
+        As for :func:`sample_neighbors`.
+    replace : bool
+    excluded : dict
+        As :func:`read_excluded` returns it.
+    inward : bool
+        Choose among in-edges; otherwise among the edges that leave.
+
+    Returns
+    -------
+    dict of Picked
+        By edge type. The randomness is that of the next key of :mod:`gnnlab.random`, folded with
+        the position of the edge type.
+    """
+    if not isinstance(g, Graph):
+        return g.pick_layer(seeds, fanouts, prob, replace, excluded, inward)  # type: ignore[no-any-return]
+    key, weights = next_key(), read_weights(g, prob)
+    empty = torch.empty(0, dtype=torch.int64, device=g.device)
+    picked = {}
+    for type_id, (etype, relation) in enumerate(g._relations.items()):
+        adjacency = relation.csc() if inward else relation.csr()
+        ptr, slots, sources = pick(
+            adjacency,
+            seeds.get(etype[2] if inward else etype[0], empty),
+            fanouts[etype],
+            fold(key, type_id),
+            replace,
+            weights.get(etype) if fanouts[etype] else None,
+            (excluded or {}).get(etype),
+        )
+        picked[etype] = Picked(ptr, Deferred(_edge_ids(g, adjacency, slots)), sources)
+    return picked
+
+
+def _edge_ids(g: Graph, adjacency: Adjacency, slots: torch.Tensor) -> Any:
+    return lambda: g._ids(slots if adjacency.ordered else gather.rows(adjacency.eids, slots))
 
 
 def pick(
@@ -139,8 +199,9 @@ def pick(
     replace: bool = False,
     weights: torch.Tensor | None = None,
     excluded: torch.Tensor | None = None,
+    names: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Sample slots of the seeds' rows, on the CPU or the GPU.
+    """Sample slots of the seeds' rows, on the CPU or the GPU (where seeds have no other names).
 
     Returns
     -------
@@ -154,6 +215,7 @@ def pick(
         return kernels.sample_torch.sample_neighbors(
             *arrays, fanout, key, replace=replace, **optional
         )
+    optional["names"] = names
     given = {name: value.numpy() for name, value in optional.items() if value is not None}
     found = kernels.sample.sample_neighbors(
         *(array.numpy() for array in arrays), fanout, key, replace=replace, **given
@@ -165,9 +227,9 @@ def read_fanouts(g: Graph, fanout: Any) -> dict[EdgeType, int]:
     """Read a fanout as one number per edge type; −1 stands for all, 0 for none."""
     if isinstance(fanout, Mapping):
         given = {g.to_canonical_etype(etype): value for etype, value in fanout.items()}
-        return {etype: _one_fanout(given.get(etype, 0)) for etype in g._relations}
+        return {etype: _one_fanout(given.get(etype, 0)) for etype in g.canonical_etypes}
     value = _one_fanout(fanout)
-    return dict.fromkeys(g._relations, value)
+    return dict.fromkeys(g.canonical_etypes, value)
 
 
 def _one_fanout(value: Any) -> int:
@@ -214,18 +276,28 @@ def _check_weights(weight: torch.Tensor, num_edges: int, etype: EdgeType) -> tor
     return weight.contiguous()
 
 
-def read_excluded(relation: Relation, edges: Any) -> torch.Tensor | None:
-    """Turn IDs of excluded edges into sorted slots of the relation's CSC."""
-    ids = read_ids(edges, relation.num_edges, "edge", relation.device)
-    if len(ids) == 0:
-        return None
-    adjacency = relation.csc()
+def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, torch.Tensor]:
+    """Read edges that must not be taken: sorted slots by edge type, for :func:`pick_layer`.
+
+    Of a graph whose parts are elsewhere, edge IDs: only their owners know the slots.
+    """
+    given = {} if edges is None else edge_dict(g, edges)
+    ids = {
+        etype: read_ids(value, g.num_edges(etype), "edge", g.device)
+        for etype, value in given.items()
+    }
+    ids = {etype: value for etype, value in ids.items() if len(value)}
+    if not isinstance(g, Graph):
+        return ids
+    return {etype: _slots(g._relations[etype], value, inward) for etype, value in ids.items()}
+
+
+def _slots(relation: Relation, ids: torch.Tensor, inward: bool) -> torch.Tensor:
+    adjacency = relation.csc() if inward else relation.csr()
     if adjacency.ordered:
         return torch.unique(ids.long())
     if ids.is_cuda:
         return torch.isin(adjacency.eids, ids).nonzero().flatten()
-    dst = relation.coo()[1][ids.long()]
-    slots = kernels.sample.edge_slots(
-        adjacency.indptr.numpy(), adjacency.eids.numpy(), dst.numpy(), ids.numpy()
-    )
-    return torch.from_numpy(slots)
+    ends = relation.coo()[1 if inward else 0][ids.long()]
+    arrays = (adjacency.indptr, adjacency.eids, ends, ids)
+    return torch.from_numpy(kernels.sample.edge_slots(*(array.numpy() for array in arrays)))
