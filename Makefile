@@ -20,7 +20,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist loadfile --nbval-cell-timeout 300
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test check bench clean
+.PHONY: help lab lessons test check bench clean sshd
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -33,7 +33,7 @@ lab: $(VENV)/.lab ## open the lessons in JupyterLab (PORT=…, LAB_ARGS=…; a f
 lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
-test: $(VENV)/.test ## run the tests, the examples in the docstrings and the English lessons
+test: $(VENV)/.test sshd ## run the tests, the examples in the docstrings and the English lessons
 	$(PYTEST) --doctest-modules --nbval gnnlab tests notebooks/en $(ARGS)
 
 check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
@@ -50,6 +50,22 @@ clean: ## remove the environment and every cache; data sets stay
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/data build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
+
+# --- programs for the tests that log in to machines -----------------------------------------
+
+# Installed by root only in CI or in a container: elsewhere the package would start a server.
+sshd:
+	@PATH="$$PATH:/usr/sbin:/usr/local/sbin"; \
+	command -v sshd >/dev/null && command -v rsync >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ [ -n "$$CI" ] || [ ! -d /run/systemd/system ]; }; then \
+		echo "Installing openssh-server and rsync: some tests log in to machines on 127.0.0.2, 127.0.0.3."; \
+		apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
+			apt-get -qq install --no-install-recommends openssh-server rsync >/dev/null && exit 0; \
+	fi; \
+	echo "make: sshd or rsync is missing, so the tests that log in to machines are skipped." >&2; \
+	echo "      Debian, Ubuntu: sudo apt install openssh-server rsync; Fedora: sudo dnf install" >&2; \
+	echo "      openssh-server rsync; macOS has both." >&2
 
 # --- the environment: made once, brought up to date when the pins change ---------------------
 

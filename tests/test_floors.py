@@ -25,8 +25,10 @@ FLOORS = [
     {"sampling", "nn", "transforms"},
     {"dataloading", "data"},
     {"parallel"},
-    {"partition", "distributed"},
+    {"partition"},
+    {"distributed"},
     {"simulate", "plot", "tools"},
+    {"__main__"},
 ]
 
 

@@ -12,9 +12,11 @@ from tests.helpers import run_ranks, run_script
 needs_shm = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no /dev/shm on this system")
 
 
-def failure(source: str, ranks: int = 1, timeout: float = 30) -> str:
+def failure(
+    source: str, ranks: int = 1, timeout: float = 30, env: dict[str, str] | None = None
+) -> str:
     with pytest.raises(pytest.fail.Exception) as caught:
-        run_ranks(source, ranks, timeout=timeout)
+        run_ranks(source, ranks, env=env, timeout=timeout)
     return str(caught.value)
 
 
@@ -62,10 +64,24 @@ def test_notices_a_process_left_behind() -> None:
 
 
 @needs_shm
-def test_notices_shared_memory_left_behind() -> None:
-    name = f"gnnlab-test-leak-{os.getpid()}"
+@pytest.mark.parametrize("of_a_job", [False, True])
+def test_notices_shared_memory_left_behind(of_a_job: bool) -> None:
+    """Memory of jobs is looked for by the job's name; all else by being there."""
+    job = f"leak-{os.getpid()}"
+    name = f"gnnlab-{job}-feat" if of_a_job else job
     try:
-        text = failure(f"open('/dev/shm/{name}', 'w').write('x')")
+        source = f"open('/dev/shm/{name}', 'w').write('x')"
+        text = failure(source, env={"GNNLAB_JOB": job} if of_a_job else None)
     finally:
         Path("/dev/shm", name).unlink()
     assert f"shared memory ['{name}']" in text
+
+
+@needs_shm
+def test_memory_of_another_job_is_not_this_tests_business() -> None:
+    name = f"gnnlab-other-{os.getpid()}"
+    try:
+        run_script(f"open('/dev/shm/{name}', 'w').write('x')", env={"GNNLAB_JOB": "mine"})
+        assert Path("/dev/shm", name).exists()
+    finally:
+        Path("/dev/shm", name).unlink()

@@ -23,8 +23,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
 READMES = ("README.md", "README.ko.md", "README.zh.md")
 TOP_LEVEL = {
     *(".ci", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"),
-    *("Makefile", "benchmarks", "constraints.txt", "data", "docs", "environment.yml", "gnnlab"),
-    *("notebooks", "pyproject.toml", "tests", *READMES),
+    *("Makefile", "benchmarks", "constraints.txt", "data", "docs", "environment.yml", "examples"),
+    *("gnnlab", "notebooks", "pyproject.toml", "tests", *READMES),
 }
 
 
@@ -41,7 +41,8 @@ def pins() -> dict[str, str]:
 def needed() -> set[str]:
     """Every package that gnnlab with all extras installs on this system, gnnlab aside."""
     extras = PROJECT["optional-dependencies"].values()
-    todo = [Requirement(r) for r in [*PROJECT["dependencies"], *(r for e in extras for r in e)]]
+    direct = [Requirement(r) for r in [*PROJECT["dependencies"], *(r for e in extras for r in e)]]
+    todo = [wanted for wanted in direct if not wanted.marker or wanted.marker.evaluate()]
     seen: set[tuple[str, frozenset[str]]] = set()
     while todo:
         wanted = todo.pop()
