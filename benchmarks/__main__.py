@@ -2,6 +2,7 @@
 
 python -m benchmarks run --size S
 python -m benchmarks run --size M --tasks sample,epoch --rounds 5 --peer DIR --json out.json
+python -m benchmarks distributed --peer DIR --systems dgl
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import data, drive, machine, startup, table, words
+from benchmarks import data, distributed, drive, machine, startup, table, words
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,6 +37,13 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--systems", default="", help="which peers of that folder, e.g. dgl,proto")
     run.add_argument("--json", type=Path, help="write every single result to this file")
     run.set_defaults(command=_run)
+
+    served = commands.add_parser("distributed", help="measure two servers and a trainer")
+    served.add_argument("--rounds", type=int, default=3, help="times each task is run (default 3)")
+    served.add_argument("--peer", type=Path, help="folder with NAME/bin/python, bench_NAME_dist.py")
+    served.add_argument("--systems", default="", help="which peers of that folder, e.g. dgl")
+    served.add_argument("--security", choices=("none", "curve"), default="none")
+    served.set_defaults(command=_distributed)
 
     serve = commands.add_parser("serve", help="answer tasks from standard input (used by run)")
     serve.add_argument("size")
@@ -81,6 +89,16 @@ def _run(options: argparse.Namespace) -> int:
     for result in failures:
         print(f"{result['sys']} failed at {result['task']}: {result['error']}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _distributed(options: argparse.Namespace) -> int:
+    peer: Path | None = options.peer.resolve() if options.peer else None
+    systems = list(filter(None, options.systems.split(",")))
+    folder = data.folder_of("S", peer)
+    results = distributed.measure(folder, options.rounds, peer, systems, options.security)
+    about = {**machine.describe(), "size": "S", "security": options.security}
+    _print(about, [table.speed_table(results, distributed.TITLES)])
+    return 0
 
 
 def _progress(result: dict) -> None:
