@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -131,8 +131,7 @@ def theirs(folder: Path, system: str, parts: int = 2) -> list[dict]:
         [folder / system / "bin" / "python", folder / f"bench_{system}_dist.py", str(parts)],
         cwd=folder,
         env={**os.environ, **limits(1), "BENCH_DIR": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=_TIMEOUT,
     )
@@ -146,12 +145,10 @@ def _read(text: str) -> list[dict]:
     found = []
     for line in text.splitlines():
         answer = json.loads(line) if line.startswith("{") else {}
-        if "epoch" in answer.get("task", ""):
-            found.append({**answer, "task": "epoch"})
-        elif "task" in answer:
-            found.append(
-                {**answer, "task": f"{answer['task']} {answer.get('f', answer.get('where'))}"}
-            )
+        if "task" in answer:
+            which = answer.get("f", answer.get("where"))
+            is_epoch = "epoch" in answer["task"]
+            found.append({**answer, "task": "epoch" if is_epoch else f"{answer['task']} {which}"})
     return found
 
 
@@ -178,6 +175,7 @@ def trainer() -> None:
     import torch
 
     import gnnlab as dgl
+    from gnnlab.dataloading import NeighborSampler
 
     torch.set_num_threads(1)
     dgl.distributed.initialize()
@@ -187,9 +185,9 @@ def trainer() -> None:
     train = local[g.ndata["train_mask"][local]]
     rng = np.random.default_rng(0)
     for name, fanout in FANOUTS.items():
-        sampler = dgl.dataloading.NeighborSampler(fanout)
+        sampler = NeighborSampler(fanout)
 
-        def batch(i: int, sampler: object = sampler) -> None:
+        def batch(i: int, sampler: NeighborSampler = sampler) -> None:
             seeds = torch.from_numpy(rng.choice(train.numpy(), _BATCH, replace=False))
             input_nodes, _, _ = sampler.sample_blocks(g, seeds)
             assert len(g.ndata["feat"][input_nodes]) == len(input_nodes)
@@ -200,14 +198,16 @@ def trainer() -> None:
     for where, mask in pools.items():
         pool = mask.nonzero().flatten()
         ids = [pool[torch.randint(len(pool), (30_000,))] for _ in range(25)]
-        _report("disttensor_read30k", lambda i, ids=ids: g.ndata["feat"][ids[i]], 20, where=where)
-        _report(
-            "sample_neighbors_1024x10",
-            lambda i, ids=ids: dgl.distributed.sample_neighbors(g, ids[i][:_BATCH], 10),
-            20,
-            where=where,
-        )
-    sampler = dgl.dataloading.NeighborSampler([4, 4, 4])
+
+        def read(i: int, ids: list[torch.Tensor] = ids) -> torch.Tensor:
+            return g.ndata["feat"][ids[i]]
+
+        def sample(i: int, ids: list[torch.Tensor] = ids) -> dgl.DGLGraph:
+            return dgl.distributed.sample_neighbors(g, ids[i][:_BATCH], 10)
+
+        _report("disttensor_read30k", read, 20, where=where)
+        _report("sample_neighbors_1024x10", sample, 20, where=where)
+    sampler = NeighborSampler([4, 4, 4])
     loader = dgl.distributed.DistNodeDataLoader(g, train, sampler, batch_size=_BATCH, shuffle=True)
     began = time.perf_counter()
     rows = sum(len(g.ndata["feat"][input_nodes]) for input_nodes, _, _ in loader)
@@ -215,7 +215,9 @@ def trainer() -> None:
     print(json.dumps({"task": "epoch", "s": seconds, "rows": rows}), flush=True)
 
 
-def _report(task: str, work: object, repeats: int, warm_up: int = 5, **about: str) -> None:
+def _report(
+    task: str, work: Callable[[int], object], repeats: int, warm_up: int = 5, **about: str
+) -> None:
     times = []
     for i in range(warm_up + repeats):
         began = time.perf_counter()
