@@ -17,13 +17,13 @@
 # 그래프 신경망(graph neural network)은 노드(node)를 그 이웃(neighbor)과 함께 읽습니다. 노드가
 # 수백만 개인 그래프에서는 모든 학습 노드의 주변을 한 번에 처리할 수 없으므로 미니배치(mini-batch)
 # 단위로 학습합니다. 미니배치는 시드 노드(seed node) 몇 개와 그 주변에서 무작위로 뽑은 표본으로
-# 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를 얻기까지의 전 과정을 밟습니다.
+# 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를 얻기까지의 전 과정을 다룹니다.
 # 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 에지(edge) 표를 그래프로 바꾸고, 어떤 오류 메시지도 알려 주지 않는 실수를 피하기
 # - 미니배치의 `input_nodes`, `output_nodes`, `blocks`가 무엇인지 설명하기
 # - 이웃 샘플링(neighbor sampling)으로 GraphSAGE를 학습하고, 모든 이웃을 써서 계층별로 예측하기
-# - 팬아웃(fanout)에 드는 비용을 미리 가늠하기
+# - 팬아웃(fanout)에 따라 드는 비용을 미리 가늠하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 用邻居采样做节点分类
@@ -53,7 +53,7 @@
 # DGL용으로 작성된 강의 코드도 이 import 문 하나로 실행됩니다. `DATASET`은 레슨 전체에서 사용할
 # 그래프를 정합니다. `"digits"`는 프로젝트에 들어 있고 몇 초면 학습이 끝납니다. 손글씨 숫자 이미지
 # 1,797장으로 이루어져 있으며, 각 이미지는 가장 비슷하게 생긴 이미지들과 이어져 있습니다. 나머지
-# 데이터는 더 크며, `"ogbn-products"`는 처음 한 번 1.4 GB를 내려받습니다.
+# 데이터 세트는 더 크며, `"ogbn-products"`는 처음 한 번 1.4 GB를 내려받습니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
@@ -164,8 +164,8 @@ plt.show()
 
 # %% [markdown] slot="toy" lang="en"
 # On `digits` every node has at least 8 neighbors, and nine in ten have at most 15. On the right,
-# each blue image is followed by neighbors, with the label above each. In the first row all show
-# the same digit; the second row is the worst of the whole graph, a nine among threes, fives and
+# each blue image is followed by neighbors, with the label above each. In the first row all show the
+# same digit; the second row is one of the worst in the graph, a nine among threes, fives and
 # eights. Over all edges, 96% join equal digits: neighbors know something about the label, and a
 # graph neural network lives on that.
 #
@@ -176,9 +176,9 @@ plt.show()
 
 # %% [markdown] slot="toy" lang="ko"
 # `digits`에서 모든 노드는 이웃이 8개 이상이고, 열에 아홉은 15개 이하입니다. 오른쪽에는 파란
-# 이미지마다 그 이웃이 이어지고, 각 이미지 위에 레이블(label)이 적혀 있습니다. 첫째 줄의 이웃은
-# 모두 같은 숫자입니다. 둘째 줄은 그래프 전체에서 가장 나쁜 예로, 3, 5, 8에 둘러싸인 9입니다. 전체
-# 에지의 96%는 같은 숫자를 잇습니다. 이처럼 이웃은 레이블에 관한 정보를 지니고 있으며, 그래프
+# 이미지마다 그 이웃이 이어지고, 각 이미지 위에 레이블(label)이 적혀 있습니다. 첫째 줄의 이웃은 모두
+# 같은 숫자입니다. 둘째 줄은 그래프 전체에서 가장 나쁜 예 가운데 하나로, 3, 5, 8에 둘러싸인 9입니다.
+# 전체 에지의 96%는 같은 숫자를 잇습니다. 이처럼 이웃은 레이블에 관한 정보를 지니고 있으며, 그래프
 # 신경망은 바로 이 정보를 이용합니다.
 #
 # ## 그려 볼 수 있는 작은 그래프
@@ -189,9 +189,9 @@ plt.show()
 
 # %% [markdown] slot="toy" lang="zh"
 # 在 `digits` 上，每个节点至少有 8 个邻居，十分之九的节点不超过 15 个。右图中，每张蓝色图像后面是它
-# 的邻居，上方是各自的标签（label）。第一行全是同一个数字；第二行是整张图中最糟的例子：一个被 3、5
-# 和 8 包围的 9。就全部的边而言，96% 连接相同的数字：邻居带有关于标签的信息，图神经网络利用的正是这
-# 一点。
+# 的邻居，上方是各自的标签（label）。第一行全是同一个数字；第二行是整张图中最糟的例子之一：一个被 3、
+# 5 和 8 包围的 9。就全部的边而言，96% 连接相同的数字：邻居带有关于标签的信息，图神经网络利用的正是
+# 这一点。
 #
 # ## 一张画得出来的小图
 #
@@ -271,7 +271,8 @@ for i, block in enumerate(blocks):
 #
 # - `output_nodes`: 예측을 얻으려는 시드 노드입니다.
 # - `input_nodes`: 그 예측을 위해 피처가 필요한 모든 노드입니다.
-# - `blocks`: 계층마다 하나씩 있는 이분 그래프로, 에지는 출발 노드에서 도착 노드로 향합니다.
+# - `blocks`: 계층마다 하나씩 있는 이분 그래프(bipartite graph)로, 에지는 출발 노드에서 도착 노드로
+#   향합니다.
 #
 # 블록(block)은 노드 번호를 0부터 새로 매기며, 원래 ID는 `srcdata[dgl.NID]`와 `dstdata[dgl.NID]`에
 # 들어 있습니다. 한 블록의 도착 노드는 다음 블록의 출발 노드가 됩니다. 계층은 노드 자신의 피처도
@@ -330,8 +331,8 @@ plt.show()
 #
 # ## 직접 만들어 보기
 #
-# 계층은 블록으로 무엇을 계산할까요? GraphSAGE는 이웃을 평균으로 집계(aggregation)하고 노드 자신을
-# 더합니다. 둘은 각각 다른 행렬을 거칩니다.
+# 계층은 블록으로 무엇을 계산할까요? GraphSAGE는 이웃의 피처를 평균으로 집계(aggregation)하고 여기에
+# 노드 자신의 피처를 더합니다. 더하기 전에 둘은 서로 다른 행렬을 거칩니다.
 #
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
@@ -530,9 +531,9 @@ print(f"validation accuracy after {EPOCHS} epochs: {history[-1]:.2f}")
 #
 # 예측이 운에 좌우되어서는 안 되므로 추론(inference)에는 **모든** 이웃을 사용합니다. 배치마다 두
 # 계층을 모두 통과시키면 안쪽 노드는 그 노드에 닿는 배치마다 되풀이하여 계산됩니다. **계층별
-# 추론**(layer-wise inference)은 반복문의 순서를 바꿉니다. 먼저 모든 노드에 첫째 계층을 적용하고,
-# 그 결과에 둘째 계층을 적용합니다. 그러면 모든 노드를 계층마다 한 번만 계산합니다. 팬아웃 `None`은
-# 모든 이웃을 가져온다는 뜻입니다.
+# 추론**(layer-wise inference)은 이중 반복문의 안팎을 맞바꿉니다. 먼저 모든 노드에 첫째 계층을
+# 적용하고, 그 결과에 둘째 계층을 적용합니다. 그러면 모든 노드를 계층마다 한 번만 계산합니다. 팬아웃
+# `None`은 모든 이웃을 가져온다는 뜻입니다.
 
 # %% [markdown] slot="inference" lang="zh"
 # 验证准确率还会因抽到哪些邻居而略有不同。
@@ -640,8 +641,9 @@ ax.legend(frameon=False)
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# About four points are lost, more than most changes to a model would win back, and no message says
-# so. Look at `in_degrees()` of every new graph before training.
+# On `digits`, 111 nodes hear from nobody, and about four points of accuracy are lost. Most changes
+# to a model win back less, and no message says so. Look at `in_degrees()` of every new graph before
+# training.
 #
 # ## What it costs
 #
@@ -649,19 +651,19 @@ plt.show()
 # layers, we count the input nodes and time a training step: sample, forward, backward.
 
 # %% [markdown] slot="cost" lang="ko"
-# 정확도가 약 4%포인트 떨어집니다. 모델을 고쳐서 얻는 이득보다 대개 더 큰 손실이지만, 이를 알려
-# 주는 메시지는 없습니다. 새로운 그래프를 받으면 학습하기 전에 `in_degrees()`부터 확인하는 것이
-# 좋습니다.
+# `digits`에서는 노드 111개가 아무 메시지도 받지 못하며, 정확도가 약 4%포인트 떨어집니다. 모델을
+# 고쳐서 얻는 이득보다 대개 더 큰 손실이지만, 이를 알려 주는 메시지는 없습니다. 새로운 그래프를
+# 받으면 학습하기 전에 `in_degrees()`부터 확인하는 것이 좋습니다.
 #
 # ## 비용
 #
-# 배치 하나가 읽는 양은 팬아웃과 깊이로 정해집니다. 시드 노드 16개짜리 배치에 대해 계층 수를 1에서
-# 3까지 바꾸어 가며 입력 노드의 수를 세고, 샘플링부터 순전파와 역전파까지 학습 한 단계에 걸리는
-# 시간을 잽니다.
+# 배치 하나가 읽는 양은 팬아웃과 깊이에 따라 정해집니다. 시드 노드 16개짜리 배치에 대해 계층 수를
+# 1에서 3까지 바꾸어 가며 입력 노드의 수를 세고, 샘플링부터 순전파와 역전파까지 학습 한 단계에
+# 걸리는 시간을 잽니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 准确率损失了大约四个百分点，往往比改进模型所能赢回的还多，而没有任何信息提示这一点。拿到一张新
-# 图，请在训练之前先看一看 `in_degrees()`。
+# 在 `digits` 上，有 111 个节点收不到任何消息，准确率损失了大约四个百分点。改进模型往往赢不回这么多，
+# 而且没有任何信息提示这一点。拿到一张新图，请在训练之前先看一看 `in_degrees()`。
 #
 # ## 代价
 #
@@ -695,9 +697,9 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="en"
 # Each further layer multiplies the input nodes by up to the fanout plus one, until the whole graph
-# (dotted) bounds them: sixteen seeds with three layers read more than two thirds of `digits`. The
-# time follows the nodes. Larger graphs leave more room, but the law is the same: depth costs more
-# than width.
+# (dotted) bounds them: with three layers and a fanout of 16, sixteen seeds read more than two
+# thirds of `digits`. The time follows the nodes. Larger graphs leave more room, but the law is the
+# same: depth costs more than width.
 #
 # ## Summary
 #
@@ -713,7 +715,8 @@ plt.show()
 # Replace `None`, run the cell and read the verdict. The
 # [solutions](../solutions/01_node_classification.ipynb) are beside the lesson.
 #
-# 1. One seed node, three layers, fanouts `[4, 4, 4]`: how many input nodes can there be at most?
+# 1. In a large directed graph, exactly four edges enter every node. One seed node, three layers,
+#    all neighbors: how many input nodes can there be at most?
 # 2. Which input nodes does node 3 of the toy graph need, with two layers and all neighbors? Answer
 #    with a sorted list.
 # 3. Write a function of `graph` and `x` that returns the mean over neighbors by message passing:
@@ -723,16 +726,16 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="ko"
 # 계층을 하나 더할 때마다 입력 노드는 최대 (팬아웃 + 1)배로 늘어나며, 그래프 전체의 크기(점선)에서
-# 멈춥니다. `digits`에서는 시드 노드 16개와 계층 3개만으로 전체 노드의 3분의 2가 넘게 읽습니다.
-# 시간은 노드의 수를 따라갑니다. 더 큰 그래프에는 여유가 있지만 법칙은 같습니다. 너비보다 깊이에 더
-# 큰 비용이 듭니다.
+# 멈춥니다. `digits`에서는 계층이 3개이고 팬아웃이 16이면 시드 노드 16개를 위해 전체 노드의 3분의
+# 2가 넘게 읽습니다. 걸리는 시간도 노드의 수를 따라 늘어납니다. 더 큰 그래프에서는 한계에 닿기까지
+# 여유가 있지만 법칙은 같습니다. 너비보다 깊이에 더 큰 비용이 듭니다.
 #
 # ## 요약
 #
 # - 그래프는 두 열로 만듭니다. 방향이 없는 에지에는 양쪽 방향이 모두 필요합니다.
 # - 미니배치는 `input_nodes`, `output_nodes`, 그리고 계층마다 하나씩 있는 블록으로 이루어집니다.
 #   출발 노드 가운데 도착 노드가 맨 앞에 옵니다.
-# - 같은 계층이 학습할 때는 블록에서, 추론할 때는 모든 이웃으로 실행됩니다.
+# - 같은 계층을 학습할 때는 블록에, 추론할 때는 모든 이웃에 적용합니다.
 # - 계층별 추론의 결과는 그래프 전체를 한 번에 계산한 결과와 같습니다.
 # - 팬아웃을 줄이면 시간을 아끼는 대신 무작위성이 커집니다. 비용에 가장 큰 영향을 주는 것은 계층의
 #   수입니다.
@@ -740,9 +743,10 @@ plt.show()
 # ## 연습 문제
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다.
-# [풀이](../solutions/01_node_classification.ipynb)는 레슨 곁에 있습니다.
+# [풀이](../solutions/01_node_classification.ipynb)는 레슨과 함께 제공됩니다.
 #
-# 1. 시드 노드 1개, 계층 3개, 팬아웃 `[4, 4, 4]`일 때 입력 노드는 최대 몇 개입니까?
+# 1. 어떤 큰 방향 그래프에서는 모든 노드에 에지가 정확히 네 개씩 들어옵니다. 시드 노드가 1개, 계층이
+#    3개이고 모든 이웃을 쓸 때 입력 노드는 최대 몇 개입니까?
 # 2. 계층이 두 개이고 모든 이웃을 쓸 때, 작은 그래프의 노드 3에 필요한 입력 노드는 무엇입니까?
 #    정렬된 리스트로 답합니다.
 # 3. 메시지 전달(message passing)로 이웃의 평균을 구하여 돌려주는 함수를 작성합니다. 인자는
@@ -752,9 +756,9 @@ plt.show()
 #    함정을 찾아냈을 것입니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 每增加一层，输入节点至多变为原来的（扇出 + 1）倍，直到受整张图的大小（点线）限制：在 `digits`
-# 上，16 个种子节点加三层，就要读取三分之二以上的节点。所用时间随节点数增长。更大的图余地更多，但规
-# 律不变：增加深度比增加宽度代价更大。
+# 每增加一层，输入节点至多变为原来的（扇出 + 1）倍，直到受整张图的大小（点线）限制：在 `digits` 上，
+# 用三层、扇出 16 时，16 个种子节点就要读取三分之二以上的节点。所用时间随节点数增长。更大的图余地更
+# 多，但规律不变：增加深度比增加宽度代价更大。
 #
 # ## 小结
 #
@@ -769,7 +773,8 @@ plt.show()
 # 把 `None` 换成你的答案，运行单元格，查看评判。[解答](../solutions/01_node_classification.ipynb)放
 # 在课程旁边。
 #
-# 1. 1 个种子节点、三层、扇出 `[4, 4, 4]`：输入节点最多有多少个？
+# 1. 在一张很大的有向图中，每个节点恰好有四条边进入。1 个种子节点、三层、取全部邻居：输入节点最多有
+#    多少个？
 # 2. 在两层、取全部邻居时，小图的节点 3 需要哪些输入节点？用排好序的列表作答。
 # 3. 写一个以 `graph` 和 `x` 为参数的函数，用消息传递（message passing）求邻居的平均值并返回：在
 #    `local_scope` 中，用 `dgl.function` 的 `copy_u` 和 `mean` 调用 `update_all`。

@@ -7,7 +7,9 @@
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** The seed brings at most 4 neighbors, each of these 4 more, each of those 4 more:
-# $1 + 4 + 16 + 64 = 85$. A node that is met twice counts once, so this is a bound.
+# $1 + 4 + 16 + 64 = 85$. A node that is met twice counts once, so this is a bound. (Sampling with
+# fanouts `[4, 4, 4]` in a graph with more edges can read up to $5^3 = 125$ nodes: nodes reached in
+# one layer stay on the list for the next, which draws their neighbors anew.)
 #
 # **2.** Node 3 hears from 2, 7 and 8; of these, only node 2 has neighbors, 6 and 7. The sampler
 # agrees, with `None` for each of two layers.
