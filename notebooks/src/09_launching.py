@@ -26,11 +26,11 @@
 # %% [markdown] slot="title" lang="zh"
 # # 在多台机器上启动作业
 #
-# 分布式作业的脚本只是一个文件，作业本身却是许多进程（process），运行在不共享磁盘的多台机
-# 器（machine）上。要有人复制各个分区（partition），按顺序启动一切，在某个进程死掉时有所察觉，并结
+# 分布式作业的脚本只是一个文件，作业本身却由许多进程（process）组成，它们运行在不共享磁盘的多台机器
+# （machine）上。必须有人把各个分区（partition）复制过去，按顺序启动一切，及时发现某个进程死掉，并结
 # 束其余进程。学完之后，你能够：
 #
-# - 说出一个作业由哪些进程组成，由谁启动，各做什么；
+# - 说出一个作业由哪些进程组成，它们由谁启动，各做什么；
 # - 用 `ip_config.txt`、`copy_files` 和 `doctor` 准备机器；
 # - 启动作业，阅读日志，并在故障之后接着运行；
 # - 证明作业学到的与一个进程学到的相同，并看清时间花在哪里。
@@ -52,8 +52,8 @@
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 这台计算机扮演两台机器。它们各有自己的地址 127.0.0.2 和 127.0.0.3，各有自己的文件夹和进程；只是两
-# 者之间的网络比真实的更快。所有文件都写入一个临时文件夹，内核结束时，它就会消失。
+# 这台计算机扮演两台机器。它们的地址分别是 127.0.0.2 和 127.0.0.3，各有自己的文件夹和进程；与真实情
+# 况的区别只在于，两者之间的网络更快。所有文件都写入一个临时文件夹，内核结束时，它就会消失。
 
 # %% slot="imports"
 import contextlib
@@ -97,7 +97,7 @@ from gnnlab.tools.ip_config import read_ip_config
 # %% [markdown] slot="toy" lang="zh"
 # ## 一张画得出来的小图
 #
-# 8 个节点（node）放在两台机器上，每台四个。机器 0 上有一个训练模型的进程，称为**训练
+# 8 个节点（node）放在两台机器上，每台 4 个。机器 0 上有一个训练模型的进程，称为**训练
 # 器**（trainer）；它需要节点 6、1、7 的特征（feature）。
 
 # %% slot="toy-code"
@@ -152,15 +152,15 @@ plt.show()
 # 다시 요청합니다.
 
 # %% [markdown] slot="server" lang="zh"
-# 训练器从自己机器的内存中读取第 1 行。第 6 行和第 7 行则必须向**服务器**（server）索取；服务器是负
-# 责回答本机各行请求的进程。
+# 训练器从自己机器的内存中读取第 1 行。第 6 行和第 7 行则必须向**服务器**（server）索取；服务器是一
+# 个进程，负责应答对本机各行的请求。
 #
-# ## 亲手实现：一个提供行的服务器
+# ## 亲手实现：按行提供数据的服务器
 #
 # 下面的脚本与库中的服务器一样，通过 ZeroMQ 套接字等待请求并发出应答。请求是行号的字节（int64），应
-# 答是这些行的字节（float64）。端口由操作系统挑选一个空闲的，服务器把它打印出来。我们把它作为单独的
-# 进程启动，让它负责机器 1 的行；在那里，节点 6 和 7 是第 2 行和第 3 行。我们先索取这两行，然后发送
-# 三个字节的垃圾数据，再索取一次。
+# 答是这些行的字节（float64）。操作系统挑选一个空闲的端口，服务器把端口号打印出来。我们把它作为单独
+# 的进程启动，让它负责机器 1 的行；在这台机器上，节点 6 和 7 对应第 2 行和第 3 行。我们先索取这两
+# 行，然后发送三个字节的垃圾数据，再索取一次。
 
 # %% slot="server-code"
 rows = np.array([[10.0 * node, node] for node in range(8)])  # features
@@ -223,10 +223,10 @@ print(server.communicate()[1].splitlines()[-1])
 # 그다음 번호를 씁니다. 포트를 적지 않으면 런처가 빈 포트를 찾습니다. `#` 뒤는 주석입니다.
 
 # %% [markdown] slot="machines" lang="zh"
-# 第一个应答是正确的。随后，垃圾数据使服务器结束了，因为三个字节构不成一个行号；而客户端只知道没有
-# 人回答。服务器不能相信收到的东西，还必须有人看护它。
+# 第一个应答是正确的。随后，垃圾数据使服务器出错退出，因为三个字节构不成一个行号；而客户端只知道等不
+# 到应答。服务器不能相信收到的东西，还必须有人看护它。
 #
-# ## 库做同样的事：写明有哪些机器
+# ## 用库做同样的事：写明有哪些机器
 #
 # 在 `ip_config.txt` 中，每台机器占一行，格式是 `address [port]`。次序很重要：第一台是机器 0，持有
 # 分区 0。端口属于这台机器的第一个服务器，后面的服务器依次使用下一个端口；不写端口时，启动器会找出
@@ -281,7 +281,7 @@ for path in (ip_config, wrong):
 # 다 된 것으로 여기는 일이 없습니다. 이 컴퓨터의 폴더 두 개에는 파이썬 몇 줄이면 충분합니다.
 
 # %% [markdown] slot="copy" lang="zh"
-# 第二个文件被拒绝了，并且指出了是哪一行、那里应该写什么。
+# 第二个文件被拒绝了，错误信息指出了是哪一行，以及那里应该写什么。
 #
 # ## 复制并检查分区
 #
@@ -293,8 +293,8 @@ for path in (ip_config, wrong):
 #     --workspace workspace --rel_data_path data --script_folder code
 # ```
 #
-# 它在那一边比较校验和；中断之后从停下的地方继续；只复制了一半的，绝不会被当成完整的。对于本机的两
-# 个文件夹，几行 Python 就够了。
+# 它会在目标机器上比较校验和；中断之后，从停下的地方继续；只复制了一半的内容，绝不会被当成完整的。这
+# 里只涉及本机的两个文件夹，几行 Python 就够了。
 
 # %% slot="copy-code" tags=["nbval-ignore-output"]
 dgl.seed(0)
@@ -329,10 +329,11 @@ for part, workspace in enumerate(machines):
 # `--lang`으로 영어, 한국어, 중국어 가운데 하나를 고를 수 있습니다.
 
 # %% [markdown] slot="doctor" lang="zh"
-# 每台机器都能打开自己的分区，而没有别的分区。
+# 每台机器都能打开自己的分区，也只有自己的分区。
 #
-# `gnnlab doctor` 检查有什么会妨碍作业：给出 `--ip_config` 时检查所有机器，否则检查这台计算机。我们
-# 把特征中的一个比特翻转，询问 `doctor`，再把它翻转回来。用 `--lang` 可以选择英语、韩语或中文。
+# `gnnlab doctor` 检查有哪些问题会妨碍作业：给出 `--ip_config` 时检查所有机器，否则只检查这台计算
+# 机。我们把特征中的一个比特翻转，运行 `doctor`，再把它翻转回来。`--lang` 决定它使用英语、韩语还是中
+# 文。
 
 # %% slot="doctor-code" tags=["nbval-ignore-output"]
 file = next(scratch.glob("data/part1/**/feat.npy"))
@@ -373,16 +374,16 @@ with contextlib.redirect_stdout(io.StringIO()):
 # 저장합니다.
 
 # %% [markdown] slot="script" lang="zh"
-# 数百万个比特中只错了一个，校验和就使它暴露了，`doctor` 还说明了该怎么办。把这个比特改正之后，就没
-# 有任何问题了。
+# 数百万个比特中只错了一个，校验和就把它查了出来，`doctor` 还说明了该怎么办。把这个比特改回来之后，
+# 没有一项检查失败。
 #
 # ## 所有角色共用一个脚本
 #
-# 服务器、训练器和它们的帮手运行同一个脚本。第一段定义模型，以及一个打印时刻和文字的函数。第二段
-# 中，各个角色在 `initialize` 处分开：服务器留在那里提供服务，训练器则带着连接返回。训练器 $r$ 得到
-# 第 $r$ 份训练节点。独自运行的进程得到交错排列的两份：这样，它的大小为 32 的批次与两个大小为 16 的
-# 批次含有相同的节点，证明时需要这一点。第三段进行训练，每一轮（epoch）之后，每台机器保存自己那一
-# 份**检查点**（checkpoint）。
+# 服务器、训练器和辅助它们的进程运行同一个脚本。第一段定义一个打印文字并标上时刻的函数，以及模型。第
+# 二段中，各个角色在 `initialize` 处分开：服务器留在那里提供服务，训练器则在建立连接之后返回。训练器
+# $r$ 得到第 $r$ 份训练节点。独自运行的进程得到全部两份，并且交错排列：这样，它的一个大小为 32 的批
+# 次，就与两个大小为 16 的批次含有相同的节点；后面的证明需要这一点。第三段进行训练，每一轮（epoch）
+# 之后，每台机器保存自己那一份**检查点**（checkpoint）。
 
 # %% slot="script-code"
 HEAD = """
@@ -470,8 +471,8 @@ for workspace in machines:
 # %% [markdown] slot="dry" lang="zh"
 # ## 启动
 #
-# 设 `dry_run=True` 时，`launch` 只打印它将在 `ip_config.txt` 的机器上运行什么。这些行很长，我们从
-# 中挑选一些。
+# 设 `dry_run=True` 时，`launch` 只打印它将在 `ip_config.txt` 所列的机器上运行的命令。这些行很长，我
+# 们从中挑选一些。
 
 # %% slot="dry-code"
 workspace = f"{scratch}/machine$GNNLAB_MACHINE"  # filled in on each machine
@@ -566,7 +567,7 @@ for name in ("server-1", "trainer-0"):
 
 # %% [markdown] slot="tree" lang="en"
 # It names the *first* failure, with host, role and number; that the trainers were terminated is
-# only its consequence. Of a killed process, the status is 128 plus the number of the signal. And
+# only its consequence. The status of a killed process is 128 plus the number of the signal. And
 # the log shows that epoch 2 was complete, so there is a checkpoint of it.
 #
 # ## What runs where
@@ -575,7 +576,7 @@ for name in ("server-1", "trainer-0"):
 
 # %% [markdown] slot="tree" lang="ko"
 # 런처는 *첫* 장애를 호스트, 역할, 번호와 함께 알려 줍니다. 트레이너들이 종료된 것은 그 결과일
-# 뿐입니다. 시그널로 죽은 프로세스의 상태 값은 128에 시그널 번호를 더한 값입니다. 그리고 로그를
+# 뿐입니다. 시그널로 죽은 프로세스의 종료 상태는 128에 시그널 번호를 더한 값입니다. 그리고 로그를
 # 보면 에폭 2가 끝났으므로 그 체크포인트가 남아 있습니다.
 #
 # ## 무엇이 어디에서 실행되는가
@@ -583,10 +584,10 @@ for name in ("server-1", "trainer-0"):
 # 스레드가 적어 둔 목록으로 누가 누구를 시작했는지 그려 봅니다.
 
 # %% [markdown] slot="tree" lang="zh"
-# 它指出了*最先*出现的故障，包括主机、角色和编号；训练器被终止只是它的后果。被信号杀死的进程，状态
-# 值是 128 加上信号的编号。从日志还可以看到第 2 轮已经完成，所以它的检查点是存在的。
+# 它指出了*最先*出现的故障，包括主机、角色和编号；训练器被终止只是它的后果。被信号杀死的进程，退出状
+# 态是 128 加上信号的编号。从日志还可以看到第 2 轮已经完成，所以它的检查点是存在的。
 #
-# ## 什么在哪里运行
+# ## 哪些进程在哪里运行
 #
 # 根据那个线程记下的列表，我们画出谁启动了谁。
 
@@ -619,8 +620,8 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="resume" lang="en"
-# Whatever stands to the right of a process was started by it; the upper half is machine 0. An
-# agent is two processes: should the agent be killed, its guard ends what is left, and the other
+# Lines lead to the right, from each process to those that it started; the upper half is machine 0.
+# An agent is two processes: should the agent be killed, its guard ends what is left, and the other
 # way round. Launcher and agents give a sign of life every second. An agent that has heard none for
 # five seconds ends everything on its host. So a cut cable or a closed laptop leaves nothing behind
 # either.
@@ -631,11 +632,11 @@ plt.show()
 # share of the newest checkpoint that all machines have.
 
 # %% [markdown] slot="resume" lang="ko"
-# 어떤 프로세스의 오른쪽에 있는 것은 그 프로세스가 시작한 것이며, 위쪽 절반이 머신 0입니다.
-# 에이전트는 두 프로세스로 되어 있습니다. 에이전트(agent)가 죽으면 guard가 남은 것을 끝내고, 그
-# 반대도 마찬가지입니다. 런처와 에이전트는 1초마다 서로 살아 있다는 신호를 보냅니다. 5초 동안
-# 신호를 받지 못한 에이전트는 자기 호스트에서 모든 것을 끝냅니다. 그래서 케이블이 끊기거나 노트북
-# 컴퓨터를 덮어도 아무것도 남지 않습니다.
+# 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어지며, 위쪽 절반이 머신
+# 0입니다. 에이전트는 두 프로세스로 되어 있습니다. 에이전트(agent)가 죽으면 guard가 남은 것을
+# 끝내고, 그 반대도 마찬가지입니다. 런처와 에이전트는 1초마다 서로 살아 있다는 신호를 보냅니다. 5초
+# 동안 신호를 받지 못한 에이전트는 자기 호스트에서 모든 것을 끝냅니다. 그래서 케이블이 끊기거나
+# 노트북 컴퓨터를 덮어도 아무것도 남지 않습니다.
 #
 # ## 이어서 실행하기
 #
@@ -643,14 +644,14 @@ plt.show()
 # 머신에 있는 가장 새로운 체크포인트에서 자기 몫을 읽습니다.
 
 # %% [markdown] slot="resume" lang="zh"
-# 一个进程右边的，都是由它启动的；上半部分是机器 0。代理由两个进程组成：如果 agent 被杀死，guard 就
-# 结束剩下的一切，反过来也是如此。启动器和代理每秒互相发出一次存活信号；代理如果五秒没有收到，就结
-# 束本机上的一切。因此，即使网线断开、笔记本电脑合上，也什么都不会留下。
+# 每个进程都有线向右连到由它启动的进程；上半部分是机器 0。代理由两个进程组成：如果 agent 被杀
+# 死，guard 就结束剩下的一切，反之亦然。启动器和代理每秒互相发出一次存活信号；代理如果五秒没有收到，
+# 就结束本机上的一切。因此，即使网线断开、笔记本电脑合上，也什么都不会留下。
 #
 # ## 接着运行
 #
-# 我们带上 `--resume 1` 再次启动作业，这次不用采样器。所有机器都有的检查点中，选出最新的一个，每台
-# 机器读取其中自己的那一份。
+# 我们带上 `--resume 1` 再次启动作业，这次不用采样器。在所有机器都有的检查点中选出最新的一个，每台机
+# 器读取其中属于自己的那一份。
 
 # %% slot="resume-code" tags=["nbval-ignore-output"]
 job["extra_envs"] = {"BEGAN": f"{time.time()}"}
@@ -706,20 +707,20 @@ result = launch.run(f"{script} --resume 1", **job)
 #
 # ## 安全
 #
-# 只要能到达一个端口，谁都可以向它发送东西。因此 `launch` 为每个作业生成新的密钥，并通过 ssh 的标准
-# 输入交给代理：密钥不会出现在 `ps` 能看到的命令行上，也不会写入磁盘。服务器与客户端用这些密钥，通
-# 过基于椭圆曲线的 CURVE 方法互相证明自己属于这个作业，它们之间的一切都经过加密。没有密钥的，不予理
-# 会。
+# 只要能连到一个端口，谁都可以向它发送数据。因此 `launch` 为每个作业生成新的密钥，并通过 ssh 的标准
+# 输入交给代理：密钥不会出现在 `ps` 能看到的命令行上，也不会写入磁盘。服务器与客户端用这些密钥，通过
+# 基于椭圆曲线的 CURVE 方法互相证明自己属于这个作业，它们之间的一切都经过加密。没有密钥的一方，不予
+# 理会。
 #
-# 来自内部的消息也不会被轻信。pickle 可以运行任意代码，所以任何东西都不会被 unpickle；一条消息就是
-# 一个简短的头部加上原始字节，其类型、大小和 ID 都要检查之后才使用。像我们发出的那种垃圾数据会被丢
-# 弃，只记下次数。只有 PyTorch 自己打开的，即 torchrun 的端口和梯度（gradient）的交换，没有保护：请
-# 在防火墙之后运行作业。
+# 来自内部的消息也不会被轻信。pickle 可以运行任意代码，所以任何数据都不用 pickle 还原；一条消息就是
+# 一个简短的头部加上原始字节，其类型、大小和 ID 都要先检查，再使用。像我们发出的那种垃圾数据会被丢弃
+# 并计数。没有保护的只有 PyTorch 自己打开的连接，即 torchrun 的端口和梯度（gradient）的交换：请在防
+# 火墙之后运行作业。
 #
 # ## 证明
 #
-# 论断是：这个作业在两台机器上运行，被杀死又接着运行，它学到的与同一个脚本在一个进程中不间断地学到
-# 的相同。手动启动时，脚本以**独立模式**（standalone mode）运行，自己持有两个分区。
+# 要证明的是：这个作业在两台机器上运行，中途被杀死，又接着运行，它学到的与同一个脚本在一个进程中不间
+# 断地学到的相同。手动启动时，脚本以**独立模式**（standalone mode）运行，自己持有两个分区。
 
 # %% slot="prove-code" tags=["nbval-ignore-output"]
 alone = scratch / "alone"
@@ -809,7 +810,7 @@ plt.show()
 # - Agents start servers, then trainers; samplers belong to their trainer.
 # - The first failure ends the whole job and is named; the logs have the rest.
 # - A checkpoint lies on all machines, each with its share.
-# - Starting takes longer than connecting: launch what is worth it.
+# - Starting a job takes many seconds, but only once: launch what is worth it.
 #
 # ## Exercises
 #
@@ -848,7 +849,7 @@ plt.show()
 # - 에이전트는 서버를 먼저, 트레이너를 나중에 시작합니다. 샘플러는 자기 트레이너에 딸려 있습니다.
 # - 첫 장애가 작업 전체를 끝내며, 런처는 그 장애가 무엇인지 알려 줍니다. 나머지는 로그에 있습니다.
 # - 체크포인트는 모든 머신에 나뉘어 있으며, 머신마다 자기 몫을 가집니다.
-# - 연결보다 시작에 시간이 더 걸립니다. 그만한 가치가 있는 작업을 실행하십시오.
+# - 작업을 시작하는 데는 여러 초가 걸리지만 한 번만 듭니다. 그만한 가치가 있는 작업을 실행하십시오.
 #
 # ## 연습 문제
 #
@@ -867,9 +868,9 @@ plt.show()
 #    실행할 체크포인트의 번호를 돌려주는 함수를 작성합니다. 그런 것이 없으면 −1을 돌려줍니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 竖线是作业结束的时刻。只有绿色是训练，其余都是只付一次的代价：每个进程加载自己的模块，训练器等待
-# 服务器就绪，代理按顺序结束一切。对 `digits` 来说，这代价太大了，独自运行的进程反而胜出。运行几个
-# 小时的作业感觉不到它；而一台机器装不下的图，则别无选择。
+# 竖线是作业结束的时刻。只有绿色是训练，其余都是只付一次的代价：每个进程加载自己的模块，训练器等待服
+# 务器就绪，代理按顺序结束一切。对 `digits` 来说，这代价太大了，独自运行的进程反而更快。对运行几个小
+# 时的作业来说，它微不足道；而如果图大到任何一台机器都装不下，就别无选择。
 #
 # 在集群上，`copy_files` 之后这样输入：
 #
@@ -882,15 +883,15 @@ plt.show()
 # ## 小结
 #
 # - `ip_config.txt` 的第 $i$ 行是机器 $i$，它持有分区 $i$、JSON 文件和脚本。
-# - 代理先启动服务器，再启动训练器；采样器归自己的训练器所有。
+# - 代理先启动服务器，再启动训练器；采样器归各自的训练器所有。
 # - 最先出现的故障会结束整个作业，启动器会指出它是什么；其余的都在日志里。
 # - 检查点分布在所有机器上，每台机器有自己的一份。
-# - 启动比连接更花时间：要启动值得启动的作业。
+# - 启动一个作业要花不少时间，但只需一次：作业足够大，才值得启动。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判。[解答](../solutions/09_launching.ipynb)放在课程旁
-# 边。
+# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/09_launching.ipynb)随本课提
+# 供。
 #
 # 1. 写出一个 `ip_config.txt` 的内容，其中有两台机器：10.0.0.1 的第一个服务器使用端口
 #    31000，10.0.0.2 的端口任意。
@@ -900,8 +901,8 @@ plt.show()
 #    起，两台机器会先完成？
 # 4. 写一个以 `request` 和 `rows` 为参数的函数，返回我们的服务器的应答；凡不是由存在的行号组成的请
 #    求，都返回 `b""`。
-# 5. `complete[i]` 是一个列表，包含机器 $i$ 所拥有的检查点的编号。写一个以 `complete` 为参数的函
-#    数，返回应当从哪个检查点接着运行；如果没有，则返回 −1。
+# 5. `complete[i]` 是一个列表，包含机器 $i$ 所拥有的检查点的编号。写一个以 `complete` 为参数的函数，
+#    返回应当从其中接着运行的那个检查点的编号；如果没有，则返回 −1。
 
 
 # %% slot="check"
