@@ -64,6 +64,7 @@ _SUBMODULES = [
     "partition",
     "sampling",
     "tools",
+    "trace",
     "transforms",
 ]
 

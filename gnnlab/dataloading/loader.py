@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab import random
+from gnnlab import random, trace
 from gnnlab.dataloading.features import attach_features, fetch_ahead
 from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, to_device
@@ -239,12 +239,14 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         key, first = self._position.begin(self._key)
         names = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))][first:]
-        return self._position.count(self._make_all(names), len(names))
+        return trace.steps(self._position.count(self._make_all(names), len(names)), first)
 
     def _make_all(self, names: list[Any]) -> Iterator[Any]:
         if self.num_workers:
             return self._from_workers(names)
-        return self._from_thread(names) if self.prefetch else map(self._make, names)
+        if self.prefetch:
+            return trace.waiting(self._from_thread(names))
+        return map(self._make, names)
 
     def _key(self, epoch: int) -> int:
         seed = self.ddp_seed if self.seed is None and self.use_ddp else self.seed
@@ -269,7 +271,7 @@ class DataLoader:
 
     def _sample(self, name: tuple[int, int, Any]) -> Any:
         key, number, seeds = name
-        with random.stream(key, number):
+        with trace.span("sample", number), random.stream(key, number):
             return self.graph_sampler.sample(self.graph, seeds)
 
     def _attach(self, batch: Any) -> None:
@@ -279,7 +281,8 @@ class DataLoader:
         self._attach(batch)
         fetch_ahead(batch)
         if self.device.type == "cuda":
-            batch = to_device(batch, self.device)
+            with trace.span("copy"):
+                batch = to_device(batch, self.device)
         return batch
 
     def _make(self, name: tuple[int, int, Any]) -> Any:
@@ -313,7 +316,7 @@ class DataLoader:
                 **self._worker_options,
             )
         self._worker_batches.names = names
-        return map(self._finish, self._workers)
+        return map(self._finish, trace.waiting(iter(self._workers)))
 
 
 class NodeDataLoader(DataLoader):
@@ -417,7 +420,7 @@ class _SamplingTask(torch.utils.data.Dataset[Any]):
 
     def __getitem__(self, name: tuple[int, int, Any]) -> Any:
         key, number, seeds = name
-        with random.stream(key, number):
+        with trace.span("sample", number), random.stream(key, number):
             return self.sampler.sample(self.graph, seeds)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gnnlab import trace
 from gnnlab.dataloading.edges import EdgeDataLoader
 from gnnlab.dataloading.loader import DataLoader, NodeDataLoader
 from gnnlab.dataloading.sampler import Sampler
@@ -46,7 +47,8 @@ class _InSamplers(DataLoader):
             return super()._make_all(names)
         there = copy(self)
         there.device, there.indices = torch.device("cpu"), None  # type: ignore[assignment]
-        return map(self._finish, samplers.run(there._make, names, self.queue_size))
+        made = samplers.run(there._make, names, self.queue_size)
+        return map(self._finish, trace.waiting(made))
 
 
 class DistDataLoader(_InSamplers):

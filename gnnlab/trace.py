@@ -1,0 +1,409 @@
+"""Where the time of a job goes: what each process did, from when, for how long.
+
+Each process appends its events to a file of its own, one line of JSON each, at once: so a process
+that is killed leaves what it did. Events name kinds of work, steps and sizes, never features or
+keys. While nobody has called :func:`start`, a :func:`span` is a test of one variable.
+
+Loaders, clients and servers record by themselves: ``sample`` and ``copy`` (a mini-batch is made,
+and moved to a device), ``fetch`` (rows come from, or go to, other machines), ``wait`` (for other
+trainers, or for a mini-batch that is made elsewhere), ``serve`` (a request is answered), and
+``compute``: all that your program does between two mini-batches. What lies within that, such as an
+all-reduce, is for you to name: ``with trace.span("allreduce"): …``.
+
+References
+----------
+"Trace Event Format", the file format of chrome://tracing and https://ui.perfetto.dev.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gnnlab.errors import InvalidInput
+
+__all__ = [
+    "KINDS",
+    "Event",
+    "is_on",
+    "read",
+    "record",
+    "seconds",
+    "span",
+    "start",
+    "start_if_asked",
+    "steps",
+    "stop",
+    "waiting",
+    "write_chrome",
+]
+
+KINDS = ("sample", "fetch", "copy", "compute", "allreduce", "wait", "serve")
+_ROLES = ("trainer", "sampler", "server")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One piece of work of one process.
+
+    Attributes
+    ----------
+    kind : str
+        One of :data:`KINDS`, or a name of yours.
+    start, seconds : float
+        When it began, in seconds on one clock for all processes of a machine, and how long it took.
+        Real runs count from 1970; simulated ones from 0.
+    rank : int
+        Of the trainer, also for its samplers; number of the server.
+    role : str
+        "trainer", "sampler" or "server".
+    machine : int
+    step : int or None
+        Number of the mini-batch within its epoch.
+    info : dict
+        Numbers and text, such as ``rows`` and ``bytes``. ``lane`` tells apart what runs at the same
+        time in one process, or in several samplers of a trainer.
+    """
+
+    kind: str
+    start: float
+    seconds: float
+    rank: int
+    role: str = "trainer"
+    machine: int = 0
+    step: int | None = None
+    info: dict[str, int | float | str] = field(default_factory=dict)
+
+
+class _Writer:
+    """Appends events to the file of this process."""
+
+    def __init__(self, folder: Path, rank: int, role: str, machine: int, lane: str) -> None:
+        self.folder, self.rank, self.role = folder, rank, role
+        self.machine, self.lane = machine, lane
+        self.pid = os.getpid()
+        self.offset = time.time() - time.perf_counter()
+        name = f"machine{machine}-{role}-{rank}-{self.pid}.jsonl"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._descriptor = os.open(folder / name, flags, 0o666)
+
+    def write(self, event: Event) -> None:
+        line = json.dumps(asdict(event), separators=(",", ":"), default=_refuse) + "\n"
+        os.write(self._descriptor, line.encode())
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _refuse(value: Any) -> Any:
+    raise InvalidInput(
+        f"events hold numbers and text; found {type(value).__name__}. Give sizes, not content"
+    )
+
+
+_writer: _Writer | None = None
+_here = threading.local()  # .step: the step that this thread has named last
+_OFF: AbstractContextManager[None] = nullcontext()
+
+
+def start(
+    folder: str | os.PathLike[str],
+    rank: int = 0,
+    role: str = "trainer",
+    machine: int = 0,
+    lane: str = "",
+) -> None:
+    """Record the events of this process in a folder, which is made where it is missing.
+
+    Processes of a job may share the folder. In a job, and in ranks that ``launch_processes`` has
+    started, the environment variable ``GNNLAB_TRACE`` names the folder, and nobody need call this.
+
+    Parameters
+    ----------
+    folder : path
+    rank, role, machine
+        Who this process is; see :class:`Event`.
+    lane : str
+        Tells apart processes of equal rank and role.
+
+    Examples
+    --------
+    >>> import tempfile, gnnlab as dgl
+    >>> folder = tempfile.mkdtemp()
+    >>> dgl.trace.start(folder)
+    >>> g, sampler = dgl.rand_graph(20, 50), dgl.dataloading.NeighborSampler([2])
+    >>> for batch in dgl.dataloading.DataLoader(g, range(20), sampler, batch_size=10, prefetch=0):
+    ...     pass
+    >>> dgl.trace.stop()
+    >>> [(event.kind, event.step) for event in dgl.trace.read(folder)]
+    [('sample', 0), ('compute', 0), ('sample', 1), ('compute', 1)]
+    """
+    global _writer
+    stop()
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    _writer = _Writer(path, rank, role, machine, lane)
+
+
+def start_if_asked(rank: int, role: str = "trainer", machine: int = 0, lane: str = "") -> None:
+    """Record in the folder that the environment variable ``GNNLAB_TRACE`` names, if it does.
+
+    Variables in the name are filled in. Where recording has begun already, nothing happens.
+    """
+    folder = os.path.expandvars(os.environ.get("GNNLAB_TRACE", ""))
+    if folder and _writer is None:
+        start(folder, rank, role, machine, lane)
+
+
+def stop() -> None:
+    """Record no more."""
+    global _writer
+    writer, _writer = _writer, None
+    if writer is not None:
+        writer.close()
+
+
+def is_on() -> bool:
+    """Whether events are recorded."""
+    return _writer is not None
+
+
+def span(kind: str, step: int | None = None, **info: int | float | str) -> Any:
+    """Record what happens inside a ``with`` statement as one event.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`KINDS`, or a name of yours.
+    step : int, optional
+        By default the one that this thread has named last.
+    **info
+        Numbers and text.
+
+    Examples
+    --------
+    >>> from gnnlab import trace
+    >>> with trace.span("allreduce", bytes=4096):
+    ...     pass
+    """
+    return _OFF if _writer is None else _Span(kind, step, info)
+
+
+class _Span:
+    def __init__(self, kind: str, step: int | None, info: dict[str, Any]) -> None:
+        self._kind, self._info = kind, info
+        if step is not None:
+            _here.step = step
+
+    def __enter__(self) -> None:
+        self._step = getattr(_here, "step", None)
+        self._begin = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        record(self._kind, self._begin, self._step, **self._info)
+
+
+def record(kind: str, begin: float, step: int | None = None, **info: int | float | str) -> None:
+    """Record an event that ends now.
+
+    Parameters
+    ----------
+    kind, step, **info
+        As for :func:`span`.
+    begin : float
+        When it began, by ``time.perf_counter()``.
+    """
+    global _writer
+    writer, end = _writer, time.perf_counter()
+    if writer is None:
+        return
+    if writer.pid != os.getpid():  # a forked child, such as a worker of a loader
+        lane = f"process {os.getpid()}"
+        writer = _Writer(writer.folder, writer.rank, "sampler", writer.machine, lane)
+        _writer = writer
+    if threading.current_thread() is not threading.main_thread():
+        info.setdefault("lane", threading.current_thread().name)
+    elif writer.lane:
+        info.setdefault("lane", writer.lane)
+    at = begin + writer.offset, end - begin
+    try:
+        writer.write(Event(kind, *at, writer.rank, writer.role, writer.machine, step, info))
+    except OSError as error:
+        _writer = None
+        warnings.warn(f"no more events are recorded: {error}", stacklevel=2)
+
+
+# ------------------------------------------------------------------------- for loaders
+def steps(batches: Iterator[_T], first: int = 0) -> Iterator[_T]:
+    """Hand on mini-batches; record what is done between two of them as the compute of a step."""
+    return batches if _writer is None else _steps(batches, first)
+
+
+def _steps(batches: Iterator[_T], first: int) -> Iterator[_T]:
+    before = getattr(_here, "step", None)
+    try:
+        for step in count(first):
+            _here.step = step
+            try:
+                one = [next(batches)]
+            except StopIteration:
+                return
+            begin = time.perf_counter()
+            try:
+                yield one.pop()  # no name here: a batch lives as long as its user needs it
+            finally:
+                record("compute", begin, step)
+    finally:
+        _here.step = before
+
+
+def waiting(batches: Iterator[_T]) -> Iterator[_T]:
+    """Hand on mini-batches that are made elsewhere; record the time until each is there."""
+    return batches if _writer is None else _waiting(batches)
+
+
+def _waiting(batches: Iterator[_T]) -> Iterator[_T]:
+    while True:
+        begin = time.perf_counter()
+        try:
+            one = [next(batches)]
+        except StopIteration:
+            return
+        record("wait", begin, getattr(_here, "step", None), place="batch")
+        yield one.pop()
+
+
+# ----------------------------------------------------------------------------- reading
+def read(folder: str | os.PathLike[str]) -> list[Event]:
+    """Read what all processes have recorded in a folder, sorted by start.
+
+    Clocks of different machines may differ. A line that its process did not live to finish is left
+    out.
+
+    Raises
+    ------
+    InvalidInput
+        There are no traces in the folder, or a file is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gnnlab import trace
+    >>> folder = tempfile.mkdtemp()
+    >>> trace.start(folder, rank=1)
+    >>> with trace.span("copy", step=0, bytes=80):
+    ...     pass
+    >>> trace.stop()
+    >>> [(event.kind, event.rank, event.step, event.info) for event in trace.read(folder)]
+    [('copy', 1, 0, {'bytes': 80})]
+    """
+    files = sorted(Path(folder).glob("*.jsonl"))
+    if not files:
+        raise InvalidInput(
+            f"{folder} holds no traces, files *.jsonl; record them with gnnlab launch --trace DIR, "
+            "or trace.start(folder)"
+        )
+    events = [event for file in files for event in _read_file(file)]
+    return sorted(events, key=lambda event: event.start)
+
+
+def _read_file(file: Path) -> Iterator[Event]:
+    lines = file.read_text("utf8", "replace").splitlines(keepends=True)
+    for number, line in enumerate(lines, 1):
+        try:
+            yield Event(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            if number < len(lines) or line.endswith("\n"):
+                raise InvalidInput(f"{file}:{number} is no event of a trace: {error}") from None
+
+
+def seconds(events: Iterable[Event]) -> dict[str, float]:
+    """Add up time by kind; where one event lies within another, its time is not counted twice.
+
+    Parameters
+    ----------
+    events : iterable of Event
+        For instance those of one trainer, or of one role.
+
+    Returns
+    -------
+    dict
+        Kind → seconds, added over all processes and lanes.
+
+    Examples
+    --------
+    >>> from gnnlab.trace import Event, seconds
+    >>> seconds([Event("compute", 0.0, 5.0, rank=0), Event("allreduce", 3.0, 1.0, rank=0)])
+    {'compute': 4.0, 'allreduce': 1.0}
+    """
+    found: dict[str, float] = defaultdict(float)
+    around: dict[Any, list[Event]] = defaultdict(list)
+    for event in sorted(events, key=lambda event: (event.start, -event.seconds)):
+        found[event.kind] += event.seconds
+        stack = around[_lane(event)]
+        while stack and stack[-1].start + stack[-1].seconds <= event.start:
+            stack.pop()
+        if stack:
+            found[stack[-1].kind] -= event.seconds
+        stack.append(event)
+    return dict(found)
+
+
+def _lane(event: Event) -> tuple[int, int, str, int, str]:
+    """Sort key of what happens one after another."""
+    place = _ROLES.index(event.role) if event.role in _ROLES else len(_ROLES)
+    return event.machine, place, event.role, event.rank, str(event.info.get("lane", ""))
+
+
+def write_chrome(events: Iterable[Event], path: str | os.PathLike[str]) -> None:
+    """Write events as a file that https://ui.perfetto.dev and chrome://tracing show.
+
+    Times are in microseconds from the first event. A machine is shown as a process, and a trainer,
+    sampler or server as a thread of it.
+
+    Parameters
+    ----------
+    events : iterable of Event
+    path : path
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from gnnlab.trace import Event, write_chrome
+    >>> path = tempfile.mkdtemp() + "/trace.json"
+    >>> write_chrome([Event("sample", 7.0, 0.25, rank=1, step=3)], path)
+    >>> json.load(open(path))["traceEvents"][-1]
+    {'name': 'sample', 'ph': 'X', 'ts': 0.0, 'dur': 250000.0, 'pid': 0, 'tid': 0,
+     'args': {'step': 3}}
+    """
+    events = list(events)
+    zero = min((event.start for event in events), default=0.0)
+    tids = {lane: tid for tid, lane in enumerate(sorted({_lane(event) for event in events}))}
+    rows: list[dict[str, Any]] = []
+    for machine in sorted({lane[0] for lane in tids}):
+        rows.append(_name("process_name", machine, 0, f"machine {machine}"))
+    for (machine, _, role, rank, lane), tid in tids.items():
+        words = f"{role} {rank}" + (f", {lane}" if lane else "")
+        rows.append(_name("thread_name", machine, tid, words))
+    for event in events:
+        args = dict(event.info) if event.step is None else {"step": event.step, **event.info}
+        times = {"ts": (event.start - zero) * 1e6, "dur": event.seconds * 1e6}
+        place = {"pid": event.machine, "tid": tids[_lane(event)], "args": args}
+        rows.append({"name": event.kind, "ph": "X", **times, **place})
+    content = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
+    Path(path).write_text(content, encoding="utf8")
+
+
+def _name(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}

@@ -1,0 +1,244 @@
+"""Events: recorded where time goes, read back, added up and shown; nothing where nobody asks."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab import trace
+from gnnlab.dataloading import DataLoader, NeighborSampler
+from gnnlab.errors import InvalidInput
+from gnnlab.trace import Event
+from tests.helpers import run_script
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Where events are recorded; recording ends with the test."""
+    yield tmp_path / "trace"
+    trace.stop()
+
+
+def kinds(events: list[Event], *names: str) -> list[Any]:
+    return [(e.kind, e.step) for e in events if not names or e.kind in names]
+
+
+def test_a_span_is_one_event(folder: Path) -> None:
+    before = time.time()
+    trace.start(folder, rank=3, role="server", machine=2)
+    with trace.span("serve", step=7, rows=5, message="Pull"):
+        time.sleep(0.01)
+    with pytest.raises(ValueError), trace.span("compute"):
+        raise ValueError
+    trace.stop()
+    first, second = trace.read(folder)
+    assert first.kind == "serve" and first.info == {"rows": 5, "message": "Pull"}
+    assert (first.rank, first.role, first.machine, first.step) == (3, "server", 2, 7)
+    assert before - 1 < first.start < time.time() and first.seconds > 0.009
+    assert second.start >= first.start + first.seconds
+    assert second.step == 7, "an event belongs to the step that its thread has named last"
+
+
+def test_nothing_happens_where_nobody_asks(folder: Path) -> None:
+    assert not trace.is_on()
+    assert trace.span("compute", step=1) is trace.span("sample"), "one object for all"
+    batches = iter([1])
+    assert trace.steps(batches) is batches and trace.waiting(batches) is batches
+    trace.record("compute", 0.0)
+    assert not folder.exists()
+
+
+def test_the_environment_may_ask(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace.start_if_asked(0)
+    assert not trace.is_on()
+    monkeypatch.setenv("THERE", str(folder.parent))
+    monkeypatch.setenv("GNNLAB_TRACE", "$THERE/trace")
+    trace.start_if_asked(4, "sampler", 1, "process 9")
+    trace.start_if_asked(5)
+    with trace.span("sample"):
+        pass
+    (event,) = trace.read(folder)
+    assert (event.rank, event.role, event.machine) == (4, "sampler", 1)
+    assert event.info == {"lane": "process 9"}
+
+
+def test_features_are_refused(folder: Path) -> None:
+    trace.start(folder)
+    with (
+        pytest.raises(InvalidInput, match="numbers and text; found Tensor"),
+        trace.span("fetch", rows=torch.ones(2)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("how", [{"prefetch": 0}, {"prefetch": 2}, {"num_workers": 2}])
+def test_loaders_record_their_steps(folder: Path, how: dict[str, int]) -> None:
+    g, sampler = dgl.rand_graph(50, 200), NeighborSampler([3, 3])
+    loader = DataLoader(g, range(50), sampler, batch_size=20, **how)
+    before = [[block.num_edges() for block in blocks] for _, _, blocks in loader]
+    dgl.seed(0)
+    trace.start(folder)
+    for number, _ in enumerate(loader):
+        with trace.span("allreduce"):
+            time.sleep(0.002)
+        if number == 1:
+            break
+    after = [[block.num_edges() for block in blocks] for _, _, blocks in loader]
+    del loader
+    trace.stop()
+    assert len(after) == len(before) == 3
+    events = trace.read(folder)
+    main = [e for e in events if e.role == "trainer" and "lane" not in e.info]
+    assert kinds(main, "compute") == [("compute", s) for s in (0, 1, 0, 1, 2)]
+    assert kinds(main, "allreduce") == [("allreduce", 0), ("allreduce", 1)]
+    assert all(e.seconds >= 0.002 for e in [e for e in main if e.kind == "compute"][:2])
+    sampled = [e for e in events if e.kind == "sample"]
+    assert {e.step for e in sampled} == {0, 1, 2}
+    lanes = {e.info.get("lane", "") for e in sampled}
+    if how == {"prefetch": 0}:
+        assert lanes == {""} and not kinds(events, "wait")
+    else:
+        assert kinds(main, "wait") == [("wait", s) for s in (0, 1, 0, 1, 2)]
+        assert len(lanes) == (1 if "prefetch" in how else 4), "workers start anew each epoch"
+        assert "" not in lanes
+        assert {e.role for e in sampled} == {"trainer" if "prefetch" in how else "sampler"}
+    parts = trace.seconds(main)
+    assert parts["allreduce"] >= 0.004
+    whole = main[-1].start + main[-1].seconds - main[0].start
+    assert sum(parts.values()) <= whole + 1e-4
+
+
+def test_a_loader_holds_no_batch(folder: Path) -> None:
+    """What was handed out is freed when its user lets go, recorded or not."""
+    freed: list[int] = []
+
+    class Batch:
+        def __del__(self) -> None:
+            freed.append(1)
+
+    trace.start(folder)
+    batches = trace.steps(trace.waiting(Batch() for _ in range(2)))
+    batch = next(batches)
+    del batch
+    assert freed == [1]
+    assert len(list(batches)) == 1
+
+
+def test_threads_have_lanes(folder: Path) -> None:
+    trace.start(folder)
+
+    def work(step: int) -> None:
+        with trace.span("sample", step), trace.span("fetch"):
+            pass
+
+    threads = [threading.Thread(target=work, args=(i,), name=f"worker {i}") for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    found = {(e.kind, e.step, e.info["lane"]) for e in trace.read(folder)}
+    assert found == {(k, i, f"worker {i}") for i in range(4) for k in ("sample", "fetch")}
+
+
+def test_a_killed_process_leaves_its_events(folder: Path) -> None:
+    run_script(
+        f"""
+        import os, signal
+        from gnnlab import trace
+        trace.start({str(folder)!r}, rank=1)
+        with trace.span("sample", 0):
+            pass
+        if os.fork() == 0:
+            with trace.span("sample", 1):
+                pass
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.wait()
+        os._exit(0)
+        """
+    )
+    found = [(e.step, e.role, e.rank) for e in trace.read(folder)]
+    assert found == [(0, "trainer", 1), (1, "sampler", 1)]
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_what_is_no_trace(folder: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"holds no traces.*launch --trace"):
+        trace.read(folder)
+    trace.start(folder)
+    with trace.span("sample"):
+        pass
+    (file,) = folder.iterdir()
+    with file.open("a") as f:
+        f.write('{"kind":"co')
+    assert len(trace.read(folder)) == 1, "a process was killed while it wrote"
+    for nonsense in (b"{}\n", b"7\n", b'{"colour":3}\n', b"\xff\n"):
+        (folder / "other.jsonl").write_bytes(nonsense)
+        with pytest.raises(InvalidInput, match=r"other.jsonl:1 is no event"):
+            trace.read(folder)
+
+
+def test_a_full_disk_ends_the_trace_and_not_the_program(folder: Path) -> None:
+    trace.start(folder)
+    assert trace._writer is not None
+    os.close(trace._writer._descriptor)
+    with pytest.warns(UserWarning, match="no more events are recorded"), trace.span("sample"):
+        pass
+    assert not trace.is_on()
+
+
+def test_seconds_count_each_moment_once() -> None:
+    """Two processes; in the first: compute 0–10 holds fetch 1–4, which holds wait 2–3.
+
+    compute  ----------
+    fetch     ---
+    wait       -
+    """
+    events = [
+        Event("compute", 0.0, 10.0, rank=0),
+        Event("fetch", 1.0, 3.0, rank=0),
+        Event("wait", 2.0, 1.0, rank=0),
+        Event("fetch", 10.0, 1.0, rank=0),
+        Event("compute", 0.0, 4.0, rank=1),
+        Event("sample", 0.0, 9.0, rank=0, info={"lane": "ahead"}),
+    ]
+    expected = {"compute": 7.0 + 4.0, "fetch": 2.0 + 1.0, "wait": 1.0, "sample": 9.0}
+    assert trace.seconds(reversed(events)) == expected
+    assert trace.seconds([]) == {}
+
+
+def test_the_file_for_perfetto(tmp_path: Path) -> None:
+    events = [
+        Event("serve", 100.5, 0.25, rank=1, role="server", machine=1, info={"rows": 3}),
+        Event("sample", 100.0, 0.5, rank=1, role="sampler", step=2, info={"lane": "process 9"}),
+        Event("compute", 101.0, 1.0, rank=1, step=2),
+        Event("compute", 101.0, 1.0, rank=0, step=2),
+    ]
+    trace.write_chrome(events, tmp_path / "trace.json")
+    found = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    names = {(e["pid"], e["name"], e["args"]["name"]): e["tid"] for e in found if e["ph"] == "M"}
+    assert names == {
+        (0, "process_name", "machine 0"): 0,
+        (1, "process_name", "machine 1"): 0,
+        (0, "thread_name", "trainer 0"): 0,
+        (0, "thread_name", "trainer 1"): 1,
+        (0, "thread_name", "sampler 1, process 9"): 2,
+        (1, "thread_name", "server 1"): 3,
+    }
+    bars = [e for e in found if e["ph"] == "X"]
+    assert [(e["name"], e["ts"], e["dur"], e["pid"], e["tid"]) for e in bars] == [
+        ("serve", 0.5e6, 0.25e6, 1, 3),
+        ("sample", 0.0, 0.5e6, 0, 2),
+        ("compute", 1e6, 1e6, 0, 1),
+        ("compute", 1e6, 1e6, 0, 0),
+    ]
+    assert [e["args"] for e in bars[:2]] == [{"rows": 3}, {"step": 2, "lane": "process 9"}]
+    trace.write_chrome([], tmp_path / "empty.json")
+    assert json.loads((tmp_path / "empty.json").read_text())["traceEvents"] == []
