@@ -29,9 +29,9 @@
 # %% [markdown] slot="title" lang="zh"
 # # 分布式 API
 #
-# 切成若干分区（partition）的图（graph）放在多台机器（machine）上：每台机器拥有一段连续的节
-# 点（node），以及它们的边（edge）和特征（feature）。训练循环不必知道这些：它只向图要样本，向张量要
-# 行，至于去问哪个所有者（owner），应当由别人负责。学完之后，你能够：
+# 切成若干分区（partition）的图（graph）放在多台机器（machine）上：每台机器拥有一段连续的节点
+# （node），以及它们的边（edge）和特征（feature）。训练循环不必关心这些：它只向图要样本，向张量要
+# 行；至于向各个所有者（owner）询问，则要由别的程序负责。学完之后，你能够：
 #
 # - 只改四行，就把单机的训练循环变成分布式训练（distributed training）的循环，并证明两者学到的相
 #   同；
@@ -116,7 +116,7 @@ scratch, dataset = tempfile.TemporaryDirectory(), dgl.data.load(DATASET)
 # 8 个节点在两台机器上：机器 0 拥有蓝色节点 0 到 3，机器 1 拥有橙色节点 4 到 7。每个节点有两个特
 # 征：ID 的十倍，以及 ID 本身。每个节点属于哪个分区，由传给 `part_method` 的函数决定。
 #
-# 假设一个小批次（mini-batch）依次需要节点 6、1、4、1 的特征。右图画出这些行归谁所有。
+# 假设一个小批次（mini-batch）依次需要节点 6、1、4、1 的特征。下面的右图画出它们归谁所有。
 
 # %% slot="toy-code"
 toy_src = [5, 3, 0, 6, 6, 4, 3, 7, 2, 1, 5, 6, 7]
@@ -176,8 +176,8 @@ plt.show()
 # 채워야 할 자리를 찾고, ID에서 그 소유자의 경계를 빼고, 한 번만 물은 뒤, 답을 그 자리에 넣습니다.
 
 # %% [markdown] slot="ask" lang="zh"
-# 13 条边中，黑色的两条从一台机器通向另一台机器。下排方块是放在所有者那里的行，上排方块是我们想要的
-# 行。
+# 13 条边中，黑色的两条从一台机器通向另一台机器。下排方块是存放在所有者那里的行，上排方块是按所需次
+# 序排列的行。
 #
 # ## 亲手实现：询问所有者
 #
@@ -271,8 +271,8 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
 # 行数。
 #
 # 也可以新建分布式张量。从行数可以看出行归谁：8 行属于节点，13 行则属于边。如果两种类型的数目相同，
-# 就用 `part_policy` 说明是哪一种。每个所有者的初始值由 `init_func` 给出，没有它就是零。有了名字，
-# 张量就成为图的一个特征；谁再要同名的张量，只要形状和 dtype 一致，得到的就是同样的行。
+# 就用 `part_policy` 说明是哪一种。每个所有者的初始值由 `init_func` 给出，不写则为零。有了名字，张量
+# 就成为图的一个特征；谁再要同名的张量，只要形状和 dtype 一致，得到的就是同样的行。
 
 
 # %% slot="write-code"
@@ -296,7 +296,7 @@ for wrong in ((8, 3), (9, 2)):
         print(f"{type(error).__name__}: {error}")
 
 # %% [markdown] slot="query" lang="en"
-# `sevens` was called once a machine. `h` and `joined` are one tensor, as the last row shows; its
+# `sevens` was called once a machine. `h` and `joined` are one tensor, as its last row shows; its
 # full name begins with its policy, `node~_N`: nodes, of the only type. Misfits are refused.
 #
 # The graph itself answers what a mini-batch asks: how many edges reach a node, where edges begin
@@ -304,18 +304,18 @@ for wrong in ((8, 3), (9, 2)):
 # few edges, a **frontier**.
 
 # %% [markdown] slot="query" lang="ko"
-# `sevens`는 머신마다 한 번씩 호출되었습니다. 마지막 행에서 보듯이 `h`와 `joined`는 같은
+# `sevens`는 머신마다 한 번씩 호출되었습니다. 텐서의 마지막 행에서 보듯이 `h`와 `joined`는 같은
 # 텐서입니다. 텐서의 전체 이름은 파티션 정책(partition policy) `node~_N`으로 시작하는데, 하나뿐인
-# 타입의 노드라는 뜻입니다. 마지막 줄들을 보면 맞지 않는 요청은 거절됩니다.
+# 타입의 노드라는 뜻입니다. 출력의 마지막 두 줄에서 보듯이, 맞지 않는 요청은 거절됩니다.
 #
 # 미니배치에 필요한 질문에는 그래프가 직접 답합니다. 노드에 들어오는 에지가 몇 개인지, 에지가
 # 어디서 시작하고 끝나는지, 어떤 에지를 뽑을지와 같은 질문입니다. `sample_neighbors`의 결과는 모든
 # 노드와 에지 몇 개로 된 보통 그래프이며, 이를 **프런티어**(frontier)라고 합니다.
 
 # %% [markdown] slot="query" lang="zh"
-# `sevens` 在每台机器上各调用了一次。从最后一行可以看出，`h` 和 `joined` 是同一个张量。它的全名以分
-# 区策略（partition policy）`node~_N` 开头，意思是：唯一类型的节点。最后几行表明，不合适的请求会被
-# 拒绝。
+# `sevens` 在每台机器上各调用了一次。从张量的最后一行可以看出，`h` 和 `joined` 是同一个张量。它的全
+# 名以分区策略（partition policy）`node~_N` 开头，意思是：唯一类型的节点。输出的最后两行表明，不相符
+# 的请求会被拒绝。
 #
 # 小批次要问的事情，由图自己回答：有多少条边进入一个节点，边从哪里到哪里，采样哪些边。
 # `sample_neighbors` 的结果是一个普通的图，包含所有节点和少数几条边，称为**边界子图**（frontier）。
@@ -355,10 +355,10 @@ print("edge IDs:", frontier.edata[dgl.EID].tolist(), "on", frontier.num_nodes(),
 # %% [markdown] slot="sample" lang="zh"
 # 边也有新的 ID，机器 0 的边排在前面。
 #
-# ## 透过分区采样
+# ## 通过各个分区采样
 #
-# 每个所有者为自己的节点采样入边，由图把各个回答合在一起。切分会改变抽取的结果吗？绝不能：所有者用
-# 节点在切分之前的 ID 来决定它的随机数。为了证明这一点，我们像 DGL 用户指南那样逐层写出
+# 每个所有者为自己的节点采样入边，由图把各个回答合在一起。切分会改变抽取的结果吗？绝不能：所有者用节
+# 点在切分之前的 ID 来决定该节点的随机数。为了证明这一点，我们像 DGL 用户指南那样逐层写出
 # `sample_blocks`，由 `DistDataLoader` 对每一批调用它。手写数字图被随机切成 1、2、4 个分区。用
 # `old_ids` 换回原来的 ID 之后，每个块（block）都必须与库中的采样器（sampler）在整张图上得到的块相
 # 同，每个节点、每条边都相同。
@@ -412,7 +412,7 @@ for parts in (1, 2, 4):
 # 있습니다. 트레이너는 보통 자기 몫만 요청하지만, 여기서는 모두 보기 위해 `rank`를 지정합니다.
 
 # %% [markdown] slot="split" lang="zh"
-# 没有断言失败：所有的块都相同，尽管上面的数字表明，随机切成 4 个分区时，四分之三的边是割边（edge
+# 所有断言都成立，也就是说，所有的块都相同，尽管随机切成 4 个分区时，四分之三的边是割边（edge
 # cut）。
 #
 # ## 谁用哪些节点训练
@@ -431,7 +431,7 @@ for even in (False, True):
 # %% [markdown] slot="loop" lang="en"
 # With `force_even=False` trainer 0 makes twice as many steps; in data parallel training it waits
 # in vain for trainer 1. The default, `True`, moves a node to the other trainer, which reads its
-# row from afar; an odd one goes to both.
+# row from afar; a leftover node goes to both.
 #
 # ## From one machine to many: four lines
 #
@@ -509,8 +509,8 @@ def train_alone():
 # 줄만 파이썬으로 출력해 봅시다.
 
 # %% [markdown] slot="four" lang="zh"
-# 分布式的循环从别处打开图，领取训练节点中自己的一份，与其他训练器一起求梯度（gradient）的平均，并
-# 通过所有者采样。我们把它完整写出来，再让 Python 打印不同的行。
+# 分布式的循环从别处打开图，领取自己的一份训练节点，与其他训练器求梯度（gradient）的平均，并通过所有
+# 者采样。我们把它完整写出来，再让 Python 打印不同的行。
 
 
 # %% slot="four-code"
@@ -562,9 +562,9 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 #
 # ## 证明
 #
-# 它学到的相同吗？两者必须以相同的次序看到相同的节点，所以我们用 `old_ids` 换算分布式循环的次序，交
-# 给单机循环。十轮（epoch）之后比较所有参数，再用全部邻居（neighbor）比较验证集（validation set）上
-# 的准确率。
+# 两者学到的相同吗？为此，它们必须以相同的次序看到相同的节点，所以我们把分布式循环的次序用 `old_ids`
+# 换算之后，交给单机循环。十轮（epoch）之后比较所有参数，再用全部邻居（neighbor）比较验证集
+# （validation set）上的准确率。
 
 
 # %% slot="prove-code" tags=["nbval-ignore-output"]
@@ -618,8 +618,8 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 #
 # ## 同一个 ID 出现两次时
 #
-# 读取重复的 ID 没有问题：这一行来两次。写入时保留最后一个值；因此先读、再加、后写的 `+= 1` 对重复
-# 的 ID 只计一次。梯度则不同：一行每用一次，都会影响损失，所以它的各个梯度必须**相加**。
+# 读取重复的 ID 没有问题：这一行会出现两次。写入时保留最后一个值；因此先读、再加、后写的 `+= 1` 对重
+# 复的 ID 只计一次。梯度则不同：一行每用一次，都会影响损失，所以它的各个梯度必须**相加**。
 #
 # 需要学习的行用**分布式嵌入**（distributed embedding）`DistEmbedding`。调用它会查出各行，并记住查
 # 了哪些行；随后**稀疏优化器**（sparse optimizer）把梯度送给所有者，所有者把相同 ID 的梯度相加，只
@@ -680,12 +680,12 @@ print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 #
 # ## 没有特征的节点
 #
-# 许多节点没有特征：用户、商品，以及一切只有 ID 的东西。这时给每个节点一行，让它去学习。这样的模型
-# 称为*直推式*（transductive）模型，因为对以后才出现的节点，它什么也没有学到。这些行是模型中最大的
-# 参数，远超其他，所以像图一样分散存放，而每一批只更新其中少数几行。
+# 许多节点没有特征：用户、商品，以及一切只有 ID 的东西。这时给每个节点一行可以学习的参数。这样的模型
+# 称为*直推式*（transductive）模型，因为对以后才出现的节点，它什么也没有学到。这些行占参数的绝大部
+# 分，所以像图一样分散存放，而每一批只更新其中少数几行。
 #
-# 我们把数字图像的像素藏起来，用**两个优化器**训练：各层由每个训练器持有，用 torch 的 `Adam`；行用
-# `SparseAdam` 或 `SparseAdagrad`。作为对照，再用一组抽取之后保持不变的行。
+# 我们把手写数字的像素藏起来，用**两个优化器**训练：各层由每个训练器持有，用 torch 的 `Adam`；行用
+# `SparseAdam` 或 `SparseAdagrad`。作为对照，再用一组随机抽取之后保持不变的行。
 
 
 # %% slot="trans-code"
@@ -756,9 +756,9 @@ plt.show()
 #
 # ## 代价
 #
-# 归别的机器所有的行都要经过网络。因此我们来数一数：对四个训练器各自的一份，按所有者统计各批的输入
-# 节点。节点归谁所有，由分区簿（partition book）的 `nid2partid` 给出。我们把 METIS 与前面的随机切分
-# 作比较。
+# 归别的机器所有的行都要经过网络。因此我们来数一数：四个训练器各取自己的一份训练节点，我们按所有者统
+# 计各批的输入节点。节点归谁所有，由分区簿（partition book）的 `nid2partid` 给出。我们把 METIS 与前
+# 面的随机切分作比较。
 
 
 # %% slot="cost-code" tags=["nbval-ignore-output"]
@@ -856,27 +856,27 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="zh"
 # 表的每一行是一个训练器，每一列是一个所有者；对角线上的行不经过网络。用 METIS 切分时，训练器约有六
-# 分之五的行就在本机；随机切分时只有四分之一，与碰运气无异。右图用千字节表示同样的内容，每一行是 64
-# 个 4 字节的数。样本与图的切法无关，样本的代价却取决于切法。
+# 分之五的行就在本机；随机切分时只有四分之一，正是概率所预期的。右图用千字节表示同样的内容，每一行是
+# 64 个 4 字节的数。样本与图的切法无关，样本的代价却取决于切法。
 #
 # ## 小结
 #
 # - 行要向它的所有者索取：每个所有者只问一次，回答按原来的次序放好。
-# - `DistGraph` 和 `DistTensor` 以图和张量的面貌完成这些事；改四行，训练循环就成为分布式的。
+# - `DistGraph` 和 `DistTensor` 在图和张量的外表之下完成这些事；改四行，训练循环就成为分布式的。
 # - 样本与切法无关；训练节点的次序相同时，两个循环学到的相同。
 # - 重复的 ID：读取时行会重复，写入时保留最后一个值，梯度则相加。
 # - 模型用 torch 的优化器；要学习的行用稀疏优化器，它的状态与行放在一起。
-# - 一批的代价，就是归别人所有的行；切得好，这样的行就少。
+# - 一批的代价，就是归其他机器所有的行；切得好，这样的行就少。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判。[解答](../solutions/06_distributed_api.ipynb)放在课
-# 程旁边。
+# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/06_distributed_api.ipynb)随
+# 本课提供。
 #
 # 1. 四个分区的各段从 0、450、899、1348 开始。节点 1000 归谁所有，是它的第几行？行从 0 数起。用含两
 #    个数的列表作答。
 # 2. 一行从 0 开始。一个批次两次用到它，梯度为 1 和 3，Adagrad 的学习率是 0.1。如果所有者不把梯度相
-#    加，而是每个梯度各走一步，共走两步，这一行会到哪里？四舍五入到小数点后三位。
+#    加，而是每个梯度各走一步，共走两步，这一行的值会是多少？四舍五入到小数点后三位。
 # 3. 写一个以 `tensor`、`ids` 和 `values` 为参数的函数，把 `values[i]` 加到 `DistTensor` 的第
 #    `ids[i]` 行，重复的 ID 每出现一次都要加一次。
 # 4. 写一个以 `g`、`ids` 和 `part` 为参数的函数，返回在 `ids` 这些行中，机器 `part` 要向别的机器索
