@@ -12,7 +12,6 @@ the numbers of writes.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 import threading
@@ -23,21 +22,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-import torch
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from gnnlab import kernels
-from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import Job
 from gnnlab.distributed.memory import Memory, SharedStore
+from gnnlab.distributed.routes import Routes
 from gnnlab.distributed.server import digest, heartbeat, send
-from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.partition.book import PartitionPolicy
+from gnnlab.errors import GNNLabError
 from gnnlab.partition.files import read_config
-from gnnlab.partition.part import Part, open_part
+from gnnlab.partition.part import open_part
 
 __all__ = ["Remote", "ServerLost"]
 
@@ -56,7 +51,7 @@ class ServerLost(GNNLabError, ConnectionError):
     """A server has ended, or cannot be reached any more."""
 
 
-class Remote:
+class Remote(Routes):
     """The servers of a job, as one trainer or sampler sees them.
 
     Parameters
@@ -70,18 +65,14 @@ class Remote:
     """
 
     def __init__(self, job: Job) -> None:
-        self.job = job
-        self.num_parts, self.local_part = job.num_machines, job.machine
         config = read_config(job.part_config, num_parts=job.num_machines)
         part = open_part(config, job.machine, verify=False)
         self.graph_name = config.graph_name
         self.memory = Memory(job.id, job.machine, job.timeout)
-        self.store = SharedStore(part, self.memory)
-        self.traffic = {server: [0, 0, 0] for server in range(len(job.addresses))}
-        self._numbers = itertools.count(1)
-        self._turn = itertools.count(job.rank)
-        self._num_meetings = 0
-        self._shared: set[tuple[int, str]] = set()
+        super().__init__(job, SharedStore(part, self.memory))
+        # Large numbers take the same number of bytes each, so that the size of a request depends
+        # on nothing but its content.
+        self._numbers = itertools.count(1 << 32)
         self._open()
         try:
             self._greet()
@@ -117,140 +108,6 @@ class Remote:
                     "and copy the partition to all machines again"
                 )
         self._lines.append(line)
-
-    # ----------------------------------------------------------------- transport
-    def exchange(self, requests: Sequence[tuple[int, m.Message]]) -> list[Any]:
-        """Send each message to its part, all at once; return the replies in the same order."""
-        if self.job.role != "trainer":  # what samplers let go of is not theirs
-            requests = [(p, m.Describe() if isinstance(x, m.Delete) else x) for p, x in requests]
-        routes = [self._route(part, message) for part, message in requests]
-        far = [target for route in routes for target in route]
-        here = [i for i, route in enumerate(routes) if not route]
-        replies: list[Any] = [None] * len(requests)
-
-        def meanwhile() -> None:
-            for i in here:
-                replies[i] = self.store.answer(requests[i][1])
-
-        if not far:
-            meanwhile()
-            return replies
-        came = iter(self.ask(far, meanwhile))
-        for i, route in enumerate(routes):
-            for _ in route:
-                replies[i] = next(came)
-        return replies
-
-    def _route(self, part: int, message: m.Message) -> list[tuple[int, Any]]:
-        """To which servers a message for a part goes; to none when it is answered here."""
-        first, servers = part * self.job.num_servers, self.job.num_servers
-        if isinstance(message, wire.READS):
-            if part == self.local_part:
-                return []
-            return [(first + next(self._turn) % servers, message)]
-        if isinstance(message, m.Push | m.Update):
-            self._share(part, message)
-            return self._to_owners(part, message)
-        if isinstance(message, m.Delete):
-            self._shared.discard((part, message.name))
-            return [(first, wire.Release(message.name, self.job.rank, self.job.num_ranks))]
-        return [(first, message)]
-
-    def _share(self, part: int, message: Any) -> None:
-        """Before a feature of the partition is first written to, move it to shared memory."""
-        names = (message.name, *getattr(message, "states", ()))
-        new = [name for name in names if (part, name) not in self._shared]
-        if new:
-            self.ask([(part * self.job.num_servers, wire.Share(name)) for name in new])
-            self._shared.update((part, name) for name in new)
-
-    def _to_owners(self, part: int, message: Any) -> list[tuple[int, Any]]:
-        """Cut a write where the rows of one server end; all servers hear of an update."""
-        servers, first = self.job.num_servers, part * self.job.num_servers
-        if servers == 1:
-            return [(first, message)]
-        field = "values" if isinstance(message, m.Push) else "grads"
-        values = getattr(message, field)
-        borders = self._borders(part, message.name)
-        pieces = {
-            piece.part: (piece.rows + borders[piece.part], values[piece.places])
-            for piece in kernels.route.split(message.rows, borders)
-        }
-        if isinstance(message, m.Update):
-            nothing = message.rows[:0], values[:0]
-            pieces = {owner: pieces.get(owner, nothing) for owner in range(servers)}
-        return [
-            (first + owner, dataclasses.replace(message, rows=rows, **{field: some}))
-            for owner, (rows, some) in pieces.items()
-        ]
-
-    def _borders(self, part: int, name: str) -> Any:
-        policy = PartitionPolicy(name.rpartition("~")[0], self.store.part.book)
-        return owned_rows(int(policy.ranges[part + 1] - policy.ranges[part]), self.job.num_servers)
-
-    def readable(self, part: int, name: str) -> torch.Tensor | None:
-        """Return the rows of a tensor where they lie, for the part of this machine."""
-        if part != self.local_part:
-            return None
-        self.store.refresh()
-        return self.store.tensors.get(name)
-
-    def part(self) -> Part:
-        """Return the part of this machine."""
-        return self.store.part
-
-    def create(self, message: m.Create, first: Callable[[int], torch.Tensor] | None) -> None:
-        """Make a tensor on all machines; all trainers call this with equal arguments.
-
-        The first trainer of each machine makes the first values, in shared memory.
-        """
-        what = f"{message.name} {tuple(message.row_shape)} {message.dtype}"
-        asked = self.meet(f"making of {message.name}", what)
-        if len(set(asked)) > 1:
-            raise InvalidInput(
-                "all trainers must make a distributed tensor alike; asked for were "
-                + ", ".join(f"{words} by rank {rank}" for rank, words in enumerate(asked))
-            )
-        mine: Exception | None = None
-        is_new, server = False, self.local_part * self.job.num_servers
-        if self.job.local_rank == 0:
-            try:
-                (is_new,) = self.ask([(server, message)])
-                if is_new and first is not None:
-                    values, table = (
-                        first(self.local_part),
-                        self.readable(self.local_part, message.name),
-                    )
-                    assert table is not None
-                    table.copy_(values)
-            except Exception as error:
-                mine = error
-        words = self.meet(f"first values of {message.name}", "" if mine is None else repr(mine))
-        if any(words):
-            if is_new:
-                self.ask([(server, wire.Release(message.name, 0, 1))])
-            rank, text = next((rank, text) for rank, text in enumerate(words) if text)
-            raise mine or GNNLabError(f"rank {rank} could not make {message.name}: {text}")
-        self._shared.update((part, message.name) for part in range(self.num_parts))
-
-    def barrier(self) -> None:
-        """Wait until all trainers have come here."""
-        self.meet("barrier")
-
-    def meet(self, place: str, words: str = "") -> tuple[str, ...]:
-        """Wait for all trainers, and return the words of each."""
-        if self.job.role != "trainer":
-            raise GNNLabError(f"{place}: only trainers wait for each other, not samplers")
-        self._num_meetings += 1
-        message = wire.Meet(
-            f"{place} (meeting {self._num_meetings})", self.job.rank, self.job.num_ranks, words
-        )
-        (found,) = self.ask([(0, message)], patience=10.0)
-        return found
-
-    def statistics(self) -> list[dict[str, wire.Traffic]]:
-        """Return what each server has done: kind of message → :class:`Traffic`."""
-        return self.ask([(s, wire.Statistics()) for s in range(len(self.job.addresses))])
 
     def close(self) -> None:
         """Say goodbye, and let go."""
@@ -311,15 +168,14 @@ class Remote:
             frames = wire.encode_request(number, message)
             waiting[number], kinds[number] = (place, server, frames), type(message)
             line.send(server, frames)
-            self._count(server, frames, is_sent=True)
         meanwhile()
         replies: list[Any] = [None] * len(targets)
         while waiting:
             for server, frames in line.receive():
                 number, reply = wire.decode_reply(frames, kinds)
                 if number in waiting and waiting[number][1] == server:
-                    self._count(server, frames, is_sent=False)
-                    place, _, _ = waiting.pop(number)
+                    place, _, sent = waiting.pop(number)
+                    self.count(server, targets[place][1], _size(sent), _size(frames))
                     replies[place] = reply
             for server in line.reconnected():
                 for _, to, frames in waiting.values():
@@ -328,11 +184,6 @@ class Remote:
             if waiting and (time.monotonic() > deadline or line.lost() is not None):
                 raise self._complaint(line, waiting, kinds)
         return replies
-
-    def _count(self, server: int, frames: list[Any], is_sent: bool) -> None:
-        counts = self.traffic[server]
-        counts[0] += is_sent
-        counts[1 if is_sent else 2] += sum(map(len, frames))
 
     def _complaint(self, line: _Line, waiting: Any, kinds: dict[int, type]) -> GNNLabError:
         number, (_, server, _) = next(iter(waiting.items()))
@@ -346,9 +197,8 @@ class Remote:
         return ServerLost(f"lost {self.job.name_of(server)}: {why}")
 
 
-def owned_rows(num_rows: int, num_servers: int) -> Any:
-    """Borders of the rows of a part that each of its servers owns; shape (servers + 1,)."""
-    return np.arange(num_servers + 1) * num_rows // num_servers
+def _size(frames: list[Any]) -> int:
+    return sum(map(len, frames))
 
 
 class _Line:

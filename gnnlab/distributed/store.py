@@ -79,6 +79,10 @@ class Store:
             raise InvalidInput(f"a store cannot answer {type(message).__name__}") from None
         return act(self, message)
 
+    def is_gdata(self, name: str) -> bool:
+        """Whether a tensor belongs to the graph; the features of the partition do."""
+        return self._is_gdata.get(name, True)
+
     # ---------------------------------------------------------------- tensors
     def _describe(self, _: m.Describe) -> dict[str, m.Description]:
         return {name: self._description(name) for name in list(self.tensors)}

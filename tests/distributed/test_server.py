@@ -135,9 +135,9 @@ def test_first_values_that_fail_leave_nothing(running: tuple[Job, Remote]) -> No
 
 def test_statistics(running: tuple[Job, Remote]) -> None:
     _, trainer = running
-    before, sent = trainer.statistics()[2:], sum(c[1] for c in trainer.traffic.values())
+    before, sent = trainer.statistics()[2:], trainer.traffic.total("features").bytes_out
     trainer.exchange([(1, m.Pull(X, rows(*range(20)))) for _ in range(4)])
-    sent = sum(c[1] for c in trainer.traffic.values()) - sent
+    sent = trainer.traffic.total("features").bytes_out - sent
     after = trainer.statistics()[2:]
     pulls = [a["Pull"].number - b["Pull"].number for a, b in zip(after, before, strict=True)]
     assert pulls == [2, 2]  # in turn

@@ -1,0 +1,201 @@
+"""Who asked whom for how much.
+
+Each request goes from one machine to another, has a kind, and has a size to the byte, as has its
+reply. Real servers and simulated ones are counted by the same rules, so their counts can be
+compared.
+
+- "structure": edges, degrees, ends of edges.
+- "features": rows of what belongs to the graph.
+- "embeddings": rows of other tensors in parts.
+- "gradients": an optimizer's steps.
+- "control": all else, such as waiting for each other and making tensors.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import torch
+
+from gnnlab.distributed import messages as m
+from gnnlab.errors import InvalidInput
+
+__all__ = ["KINDS", "Count", "Traffic", "kind_of", "num_rows"]
+
+KINDS = ("structure", "features", "embeddings", "gradients", "control")
+
+
+@dataclass
+class Count:
+    """What went one way and came back.
+
+    Attributes
+    ----------
+    requests : int
+    rows : int
+        Rows, or seeds, that the requests name.
+    bytes_out, bytes_in : int
+        Bytes of the requests and of the replies, without the framing of ZeroMQ, TCP and IP.
+    """
+
+    requests: int = 0
+    rows: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
+
+    def add(self, other: Count) -> None:
+        """Count what another one has counted."""
+        self.requests += other.requests
+        self.rows += other.rows
+        self.bytes_out += other.bytes_out
+        self.bytes_in += other.bytes_in
+
+
+class Traffic:
+    """Messages between machines, counted by asker, asked and kind.
+
+    Parameters
+    ----------
+    num_machines : int
+
+    Examples
+    --------
+    Machine 0 asks machine 1 for 10 rows, in 150 bytes, and gets 4090.
+
+    >>> from gnnlab.distributed.traffic import Count, Traffic
+    >>> traffic = Traffic(2)
+    >>> traffic.add(0, 1, "features", Count(requests=1, rows=10, bytes_out=150, bytes_in=4090))
+    >>> traffic.matrix()
+    tensor([[   0, 4090],
+            [ 150,    0]])
+    >>> traffic.total("features")
+    Count(requests=1, rows=10, bytes_out=150, bytes_in=4090)
+    """
+
+    def __init__(self, num_machines: int) -> None:
+        self.num_machines = num_machines
+        self._counts: dict[tuple[int, int, str], Count] = {}
+        self._lock = threading.Lock()  # a prefetch thread asks beside the main thread
+
+    def add(self, source: int, target: int, kind: str, count: Count) -> None:
+        """Count messages from a machine to another, or to itself: those leave no machine.
+
+        Raises
+        ------
+        InvalidInput
+            There is no such kind or machine.
+        """
+        _check_kind(kind)
+        if not (0 <= source < self.num_machines and 0 <= target < self.num_machines):
+            raise InvalidInput(f"machines {source} and {target} of {self.num_machines} cannot be")
+        with self._lock:
+            self._counts.setdefault((source, target, kind), Count()).add(count)
+
+    def update(self, other: Traffic) -> None:
+        """Count what another one has counted, for instance in another process."""
+        for key, count in other._counts.items():
+            self.add(*key, count)
+
+    def items(self, local: bool = False) -> Iterator[tuple[int, int, str, Count]]:
+        """Yield asker, asked, kind and count, sorted.
+
+        Parameters
+        ----------
+        local : bool
+            Whether to include messages of a machine to its own servers.
+        """
+        for (source, target, kind), count in sorted(
+            self._counts.items(), key=lambda item: (*item[0][:2], KINDS.index(item[0][2]))
+        ):
+            if local or source != target:
+                yield source, target, kind, count
+
+    def total(self, kind: str | None = None) -> Count:
+        """Return the sum over all pairs of different machines.
+
+        Parameters
+        ----------
+        kind : str, optional
+            One of :data:`KINDS`; all by default.
+        """
+        _check_kind(kind)
+        found = Count()
+        for _, _, each, count in self.items():
+            if kind in (None, each):
+                found.add(count)
+        return found
+
+    def matrix(self, kind: str | None = None) -> torch.Tensor:
+        """Return what each machine received from each other one.
+
+        Parameters
+        ----------
+        kind : str, optional
+            One of :data:`KINDS`; all by default.
+
+        Returns
+        -------
+        torch.Tensor
+            Shape (K, K), int64, in bytes: row i received from column j, in requests and replies.
+        """
+        _check_kind(kind)
+        found = torch.zeros(self.num_machines, self.num_machines, dtype=torch.int64)
+        for source, target, each, count in self.items():
+            if kind in (None, each):
+                found[source, target] += count.bytes_in
+                found[target, source] += count.bytes_out
+        return found
+
+    def to_list(self) -> list[list[Any]]:
+        """Return plain values, for a file; :meth:`from_list` reads them."""
+        return [[*pair, *astuple(count)] for *pair, count in self.items(local=True)]
+
+    @classmethod
+    def from_list(cls, num_machines: int, values: list[list[Any]]) -> Traffic:
+        """Return the counts that :meth:`to_list` wrote."""
+        traffic = cls(num_machines)
+        for source, target, kind, *counts in values:
+            traffic.add(source, target, kind, Count(*counts))
+        return traffic
+
+    def __repr__(self) -> str:
+        """Say how much of each kind left a machine."""
+        parts = (f"{kind} {_bytes_of(self.total(kind)):,} bytes" for kind in KINDS)
+        return f"Traffic(machines={self.num_machines}, {', '.join(parts)})"
+
+
+def _bytes_of(count: Count) -> int:
+    return count.bytes_out + count.bytes_in
+
+
+def _check_kind(kind: str | None) -> None:
+    if kind is not None and kind not in KINDS:
+        raise InvalidInput(f"no kind of traffic {kind!r}; there are {', '.join(KINDS)}")
+
+
+def kind_of(message: Any, is_gdata: Callable[[str], bool]) -> str:
+    """Return the kind of a message.
+
+    Parameters
+    ----------
+    message : object
+    is_gdata : callable
+        Whether the tensor of a full name belongs to the graph.
+    """
+    if isinstance(message, m.Sample | m.Degrees | m.FindEdges | m.Reverse):
+        return "structure"
+    if isinstance(message, m.Update):
+        return "gradients"
+    if isinstance(message, m.Pull | m.Push):
+        return "features" if is_gdata(message.name) else "embeddings"
+    return "control"
+
+
+def num_rows(message: Any) -> int:
+    """Return how many rows, or seeds, a message names."""
+    if isinstance(message, m.Sample):
+        return sum(map(len, message.seeds.values()))
+    return len(getattr(message, "rows", ()))
