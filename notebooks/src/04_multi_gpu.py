@@ -707,8 +707,8 @@ plt.show()
 #
 # ## Three failures
 #
-# Each of these stops programs without a word. We cause it in another process, with a deadline,
-# then remove the cause.
+# Each of these stops programs, mostly without a word. We cause it in another process, with a
+# deadline, then remove the cause.
 #
 # **OpenMP after a fork.** PyTorch computes large tensors with a team of OpenMP threads. A fork
 # copies memory, but of all threads only the one that forks. The child finds a team in its memory,
@@ -724,8 +724,8 @@ plt.show()
 #
 # ## 세 가지 장애
 #
-# 다음은 모두 아무런 메시지도 없이 프로그램을 멈추게 하는 장애입니다. 별도의 프로세스에서 제한
-# 시간을 두고 하나씩 일으킨 뒤, 원인을 없애 봅시다.
+# 다음은 모두 프로그램을 멈추게 하는 장애이며, 대개 아무런 메시지도 남기지 않습니다. 별도의
+# 프로세스에서 제한 시간을 두고 하나씩 일으킨 뒤, 원인을 없애 봅시다.
 #
 # **포크 뒤의 OpenMP.** PyTorch는 큰 텐서를 여러 OpenMP 스레드로 이루어진 팀으로 계산합니다. 포크는
 # 메모리를 복사하지만, 스레드는 포크를 호출한 것 하나만 복사합니다. 자식 프로세스는 메모리에 적힌
@@ -739,7 +739,7 @@ plt.show()
 #
 # ## 三种故障
 #
-# 下面每一种都曾让程序一声不响地停住。我们在单独的进程中限时引发每一种，然后消除原因。
+# 下面每一种都会让程序停住，而且往往一声不响。我们在单独的进程中限时引发每一种，然后消除原因。
 #
 # **fork 之后的 OpenMP。** PyTorch 用一队 OpenMP 线程计算大张量。fork 复制内存，但在所有线程中，只
 # 复制调用 fork 的那一个。子进程在内存中看到线程队，把工作交给它，然后永远等待。`fix_openmp` 在新线
