@@ -27,7 +27,9 @@ changes from run to run (times, accuracies, progress bars) carry the tag shown a
 ``src/NN_name.py``            a lesson → ``{en,ko,zh}/NN_name.ipynb``
 ``src/solutions/NN_name.py``  its answers, in English → ``solutions/NN_name.ipynb``, which runs
                               the lesson's code, then these cells in place of the exercises'
-``src/index.py``              the page before the lessons → ``{en,ko,zh}/README.md``
+``src/index.py``              the page before the lessons → ``{en,ko,zh}/README.md``; a slot named
+                              like a lesson is its row of the table, and TITLE in it its linked
+                              title; the row is left out while there is no such lesson
 ``glossary.csv``              the terms in three languages, and words to avoid
 ``translations.lock``         which English text each translation was made from
 ============================  ==================================================================
@@ -40,6 +42,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -57,6 +60,7 @@ from builder.source import LANGS, Lesson, SourceError, read_lesson, review, with
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 HERE = Path(__file__).resolve().parent
+ROW = re.compile(r"\d\d_")  # names of the index' slots that are rows of its table
 
 
 def main(argv: list[str] | None = None, root: Path = HERE) -> int:
@@ -99,6 +103,12 @@ class Workshop:
         for lesson in chosen:
             self.problems += checks.size(lesson)
             self.notebooks(lesson)
+        rows = {slot.name for slot in self.index.slots}
+        self.problems += [
+            f"index: found no row for {lesson.name}; add a slot of that name to src/index.py"
+            for lesson in self.lessons
+            if lesson.name not in rows
+        ]
         self.lock((self.index, *chosen))
         for lang in LANGS:
             self.put(self.root / lang / "README.md", self.index_page(lang))
@@ -145,10 +155,15 @@ class Workshop:
         self.put(path, json.dumps(after, indent=1, sort_keys=True) + "\n")
 
     def index_page(self, lang: str) -> str:
-        """The README of one language: the introduction, then the lessons that exist."""
-        parts = [slot.say(lang) for slot in self.index.slots]
-        lines = [f"1. [{book.title(lang)}]({book.name}.ipynb)" for book in self.lessons]
-        return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
+        """The README of one language: the index, with a row for each lesson that exists."""
+        titles = {book.name: f"[{book.title(lang)}]({book.name}.ipynb)" for book in self.lessons}
+        page = ""
+        for slot in self.index.slots:
+            if not ROW.match(slot.name):
+                page += "\n\n" + slot.say(lang)
+            elif slot.name in titles:
+                page += "\n" + slot.say(lang).replace("TITLE", titles[slot.name])
+        return page.strip() + "\n"
 
     def put(self, path: Path, text: str) -> None:
         """Write a file; under --check, complain unless it is there as it should be."""

@@ -7,6 +7,7 @@ src/solutions/01_tiny.py  title, code-9 answered
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -38,6 +39,17 @@ def markdown(slot: str, **texts: str) -> str:
         lines = "\n".join(f"# {line}".rstrip() for line in text.split("\n"))
         cells.append(f'# %% [markdown] slot="{slot}" lang="{lang}"\n{lines}\n')
     return "\n".join(cells)
+
+
+ROWS = {"01_tiny": "| TITLE | 01 |", "02_later": "| TITLE | 02 |"}
+INDEX = "\n".join(
+    [
+        markdown("intro", en="# Lessons", ko="# 수업", zh="# 课程"),
+        markdown("table", **dict.fromkeys(("en", "ko", "zh"), "| a | b |\n|---|---|")),
+        *(markdown(name, en=row, ko=row, zh=row) for name, row in ROWS.items()),
+        markdown("end", en="The end.", ko="끝.", zh="完。"),
+    ]
+)
 
 
 def source() -> str:
@@ -89,9 +101,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("notebooks")
     (root / "src" / "solutions").mkdir(parents=True)
     (root / "glossary.csv").write_text(GLOSSARY, encoding="utf-8")
-    (root / "src" / "index.py").write_text(
-        markdown("intro", en="# Lessons", ko="# 수업", zh="# 课程"), encoding="utf-8"
-    )
+    (root / "src" / "index.py").write_text(INDEX, encoding="utf-8")
     (root / "src" / "01_tiny.py").write_text(source(), encoding="utf-8")
     solutions = markdown("title", en="# Solutions") + '\n# %% slot="code-9"\nprint(answer)\n'
     (root / "src" / "solutions" / "01_tiny.py").write_text(solutions, encoding="utf-8")
@@ -141,9 +151,22 @@ def test_solutions_run_the_lesson_first(tree: Tree) -> None:
     assert cells[-1].outputs[0].text == "41\n"
 
 
-def test_index_lists_the_lessons(tree: Tree) -> None:
+def test_index_has_a_row_for_each_lesson_that_exists(tree: Tree) -> None:
     text = (tree.root / "ko" / "README.md").read_text(encoding="utf-8")
-    assert text == "# 수업\n\n1. [작은 수업](01_tiny.ipynb)\n"
+    row = "| [작은 수업](01_tiny.ipynb) | 01 |"
+    assert text == f"# 수업\n\n| a | b |\n|---|---|\n{row}\n\n끝.\n"
+
+
+def test_lesson_without_a_row_in_the_index_is_caught(tree: Tree) -> None:
+    tree.edit("src/index.py", 'slot="01_tiny"', 'slot="03_other"')
+    assert "index: found no row for 01_tiny; add a slot of that name" in tree.run("--check")
+
+
+def test_pages_before_the_lessons_list_those_that_exist() -> None:
+    lessons = sorted(path.stem for path in (NOTEBOOKS / "src").glob("[0-9]*.py"))
+    for lang in ("en", "ko", "zh"):
+        text = (NOTEBOOKS / lang / "README.md").read_text(encoding="utf-8")
+        assert re.findall(r"^\| \d\d \[.+?\]\((\d\d_\w+)\.ipynb\)", text, re.MULTILINE) == lessons
 
 
 def test_only_builds_the_chosen_lesson(tree: Tree) -> None:
