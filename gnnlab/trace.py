@@ -351,7 +351,7 @@ def seconds(events: Iterable[Event]) -> dict[str, float]:
     around: dict[Any, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda event: (event.start, -event.seconds)):
         found[event.kind] += event.seconds
-        stack = around[_lane(event)]
+        stack = around[lane_of(event)]
         while stack and stack[-1].start + stack[-1].seconds <= event.start:
             stack.pop()
         if stack:
@@ -360,7 +360,7 @@ def seconds(events: Iterable[Event]) -> dict[str, float]:
     return dict(found)
 
 
-def _lane(event: Event) -> tuple[int, int, str, int, str]:
+def lane_of(event: Event) -> tuple[int, int, str, int, str]:
     """Sort key of what happens one after another."""
     place = _ROLES.index(event.role) if event.role in _ROLES else len(_ROLES)
     return event.machine, place, event.role, event.rank, str(event.info.get("lane", ""))
@@ -389,7 +389,7 @@ def write_chrome(events: Iterable[Event], path: str | os.PathLike[str]) -> None:
     """
     events = list(events)
     zero = min((event.start for event in events), default=0.0)
-    tids = {lane: tid for tid, lane in enumerate(sorted({_lane(event) for event in events}))}
+    tids = {lane: tid for tid, lane in enumerate(sorted({lane_of(event) for event in events}))}
     rows: list[dict[str, Any]] = []
     for machine in sorted({lane[0] for lane in tids}):
         rows.append(_name("process_name", machine, 0, f"machine {machine}"))
@@ -399,7 +399,7 @@ def write_chrome(events: Iterable[Event], path: str | os.PathLike[str]) -> None:
     for event in events:
         args = dict(event.info) if event.step is None else {"step": event.step, **event.info}
         times = {"ts": (event.start - zero) * 1e6, "dur": event.seconds * 1e6}
-        place = {"pid": event.machine, "tid": tids[_lane(event)], "args": args}
+        place = {"pid": event.machine, "tid": tids[lane_of(event)], "args": args}
         rows.append({"name": event.kind, "ph": "X", **times, **place})
     content = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
     Path(path).write_text(content, encoding="utf8")
