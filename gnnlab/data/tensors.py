@@ -1,4 +1,7 @@
-"""Named tensors in one file, in the safetensors format: nothing in it can run."""
+"""Named tensors in one file, in the safetensors format: nothing in it can run.
+
+Files of DGL are read too.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pathlib import Path
 import torch
 
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.dglfile import TENSORS_MAGIC, read_tensors
 
 __all__ = ["load_tensors", "save_tensors"]
 
@@ -46,7 +50,7 @@ def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) 
 
 
 def load_tensors(filename: str | Path) -> dict[str, torch.Tensor]:
-    """Read tensors that :func:`save_tensors` wrote.
+    """Read tensors that :func:`save_tensors` wrote, here or in DGL.
 
     Parameters
     ----------
@@ -66,6 +70,8 @@ def load_tensors(filename: str | Path) -> dict[str, torch.Tensor]:
     from safetensors.torch import load_file
 
     try:
-        return load_file(filename)
+        with open(filename, "rb") as file:
+            is_of_dgl = file.read(8) == TENSORS_MAGIC
+        return read_tensors(Path(filename)) if is_of_dgl else load_file(filename)
     except (SafetensorError, OSError) as error:
         raise InvalidInput(f"{filename}: not a file of save_tensors ({error})") from error

@@ -15,19 +15,18 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.dglfile import GRAPHS_MAGIC, check_wanted, read_graphs
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.relation import Adjacency, Relation, check_ids
+from gnnlab.graph.relation import Relation, check_integers, checked_adjacency
 
 __all__ = ["load_graphs", "save_graphs"]
 
 _FORMAT = "gnnlab.graphs/1"
 _DTYPES = {"int64": torch.int64, "int32": torch.int32}
 _STRANGERS = {
-    b"?\xa1\xb4F\xf0O.\xdd": "was written by DGL. Where DGL is installed, load it there and save "
-    "g.edges(), g.ndata and g.edata with numpy.savez; gnnlab.graph((src, dst)) takes the arrays",
     b"PK\x03\x04": "is a zip archive, as torch.save and numpy.savez write; open it with "
     "torch.load(…, weights_only=True) or numpy.load",
     b"\x80": "is a pickle; open it with pickle.load, but only if you trust where it comes from",
@@ -84,11 +83,14 @@ def save_graphs(
 def load_graphs(
     filename: str | os.PathLike[str], idx_list: Iterable[int] | None = None
 ) -> tuple[list[Graph], dict[str, torch.Tensor]]:
-    """Read what :func:`save_graphs` wrote.
+    """Read what :func:`save_graphs` wrote, here or in DGL.
+
+    DGL stores booleans as uint8, and so they come back.
 
     Parameters
     ----------
     filename : path
+        In the format of gnnlab, or in that of DGL 2.
     idx_list : list of int, optional
         Positions of the graphs to read; all by default.
 
@@ -111,13 +113,17 @@ def load_graphs(
     from safetensors import SafetensorError, safe_open
 
     path = Path(filename)
-    _refuse_strangers(path)
+    with open(path, "rb") as opened:
+        head = opened.read(9)
+    if head.startswith(GRAPHS_MAGIC):
+        return read_graphs(path, idx_list)
+    _refuse_strangers(path, head)
     damaged = f"{path} is damaged, cut short or not a file of save_graphs; write or copy it again"
     try:
         with safe_open(path, framework="pt") as file:
             content = _content(file.metadata() or {}, path)
             wanted = range(len(content["graphs"])) if idx_list is None else list(idx_list)
-            _check_wanted(wanted, len(content["graphs"]), path)
+            check_wanted(wanted, len(content["graphs"]), path)
             try:
                 graphs = [_rebuild(content["graphs"][i], file.get_tensor) for i in wanted]
                 labels = {name: file.get_tensor(key) for name, key in content["labels"].items()}
@@ -205,9 +211,7 @@ def _write(path: Path, arrays: dict[str, torch.Tensor], metadata: dict[str, str]
 
 
 # ---------------------------------------------------------------------------------- reading
-def _refuse_strangers(path: Path) -> None:
-    with open(path, "rb") as file:
-        head = file.read(9)
+def _refuse_strangers(path: Path, head: bytes) -> None:
     if head[8:] == b"{":  # the header of a safetensors file
         return
     for magic, words in _STRANGERS.items():
@@ -226,12 +230,6 @@ def _content(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
         return {"graphs": list(content["graphs"]), "labels": dict(content["labels"])}
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"{path} is damaged: its header does not describe graphs") from error
-
-
-def _check_wanted(wanted: Sequence[int], count: int, path: Path) -> None:
-    for i in wanted:
-        if not 0 <= i < count:
-            raise OutOfRange(f"{path} holds graphs 0 to {count - 1}; found {i} in idx_list")
 
 
 def _rebuild(described: Mapping[str, Any], tensor: Any) -> Graph:
@@ -263,42 +261,16 @@ def _rebuild_relation(
         arrays = [tensor(key) for key in keys]
         if kind == "coo":
             src, dst = arrays
-            _check_integers(src)
-            _check_integers(dst)
+            check_integers(src)
+            check_integers(dst)
             parts["coo"] = Relation.from_edges(src, dst, num_src, num_dst).coo()
             lengths.add(len(src))
         elif kind in ("csc", "csr"):
             groups, others = (num_dst, num_src) if kind == "csc" else (num_src, num_dst)
-            parts[kind] = _rebuild_adjacency(arrays, groups, others)
+            parts[kind] = checked_adjacency(groups, others, *arrays)
             lengths.add(len(parts[kind].indices))
         else:
             raise InvalidInput(f"unknown sparse format {kind!r}")
     if len(lengths) != 1:
         raise InvalidInput(f"sparse formats of one edge type have {sorted(lengths)} edges")
     return Relation(num_src, num_dst, **parts)
-
-
-def _rebuild_adjacency(arrays: Sequence[torch.Tensor], groups: int, others: int) -> Adjacency:
-    indptr, indices = arrays[:2]
-    eids = arrays[2] if len(arrays) > 2 else None
-    if indptr.shape != (groups + 1,) or indptr.dtype != torch.int64 or indices.ndim != 1:
-        raise InvalidInput("an index array has the wrong shape or dtype")
-    steps = torch.diff(indptr)
-    if int(indptr[0]) != 0 or int(indptr[-1]) != len(indices) or bool((steps < 0).any()):
-        raise InvalidInput("an index pointer does not rise from 0 to the number of edges")
-    _check_integers(indices)
-    check_ids(indices, others, "node")
-    if eids is not None:
-        _check_integers(eids)
-        seen = torch.zeros(len(indices), dtype=torch.bool)
-        if eids.shape == indices.shape:
-            check_ids(eids, len(indices), "edge")
-            seen[eids.long()] = True
-        if not bool(seen.all()):
-            raise InvalidInput("edge IDs do not occur once each")
-    return Adjacency(indptr, indices, eids)
-
-
-def _check_integers(ids: torch.Tensor) -> None:
-    if ids.dtype not in (torch.int32, torch.int64):
-        raise InvalidInput(f"IDs must be int32 or int64; found {ids.dtype}")

@@ -271,3 +271,35 @@ def check_ids(ids: torch.Tensor, bound: int, what: str) -> None:
 def narrow(ids: torch.Tensor, bound: int) -> torch.Tensor:
     """Return IDs of ``range(bound)`` as int32 where they fit, contiguous."""
     return ids.to(torch_ids_dtype(bound)).contiguous()
+
+
+def check_integers(ids: torch.Tensor) -> None:
+    """Raise InvalidInput unless IDs have the dtype of IDs."""
+    if ids.dtype not in (torch.int32, torch.int64):
+        raise InvalidInput(f"IDs must be int32 or int64; found {ids.dtype}")
+
+
+def checked_adjacency(
+    groups: int,
+    others: int,
+    indptr: torch.Tensor,
+    indices: torch.Tensor,
+    eids: torch.Tensor | None = None,
+) -> Adjacency:
+    """Return an adjacency of arrays from a file; raise InvalidInput unless they can be one."""
+    if indptr.shape != (groups + 1,) or indptr.dtype != torch.int64 or indices.ndim != 1:
+        raise InvalidInput("an index array has the wrong shape or dtype")
+    steps = torch.diff(indptr)
+    if int(indptr[0]) != 0 or int(indptr[-1]) != len(indices) or bool((steps < 0).any()):
+        raise InvalidInput("an index pointer does not rise from 0 to the number of edges")
+    check_integers(indices)
+    check_ids(indices, others, "node")
+    if eids is not None:
+        check_integers(eids)
+        seen = torch.zeros(len(indices), dtype=torch.bool)
+        if eids.shape == indices.shape:
+            check_ids(eids, len(indices), "edge")
+            seen[eids.long()] = True
+        if not bool(seen.all()):
+            raise InvalidInput("edge IDs do not occur once each")
+    return Adjacency(indptr, indices, eids)
