@@ -135,6 +135,11 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
 def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, Any]:
     alike = (newest / f"rank-{place.rank}.pt").exists()
     ranks = sorted(int(p.stem.removeprefix("rank-")) for p in newest.glob("rank-*.pt"))
+    if not ranks:
+        raise InvalidInput(
+            f"{newest} holds no state of a trainer; remove the folder on all machines, and the "
+            "checkpoint before is loaded, where there is one"
+        )
     source = newest / f"rank-{place.rank if alike else ranks[0]}.pt"
     content = single.read_state(source, _FORMAT, "save_checkpoint")
     same_ranks = content["num_ranks"] == place.num_ranks and alike

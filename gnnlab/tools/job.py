@@ -207,7 +207,7 @@ class Job:
         """Return the commands of a machine with their environments, without anything secret."""
         nowhere = [self.server_ports(i) for i in range(len(self.hosts))]
         processes = [*self.servers(machine, nowhere), self.trainers(machine, nowhere, 0)]
-        hidden = dict.fromkeys(self.extra_envs, "(hidden)")
+        hidden = dict.fromkeys([*self.extra_envs, *self.command.env], "(hidden)")
         lines = []
         for each in processes:
             env = each["env"] | hidden

@@ -4,8 +4,8 @@ r"""Start a job on many machines, watch it, and end it everywhere.
         --num_servers 1 --part_config data/graph.json --ip_config ip_config.txt \
         "python3 train_dist.py --num_epochs 10"
 
-On each host of ip_config an agent (:mod:`gnnlab.tools.agent`) starts the servers, and when those of
-all hosts are ready, the trainers by torchrun. The first failure, wherever it is, ends the job.
+On each host of ip_config an agent (:mod:`gnnlab.tools.agent`) starts the servers and, by torchrun,
+the trainers, which wait for the servers of all hosts. The first failure anywhere ends the job.
 Needed on the hosts: the same versions of Python, torch and gnnlab, an sshd that lets you in without
 a password, and in the workspace the scripts and the host's part of the graph (``copy_files``).
 
@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.tools.agent import ENTRY
 from gnnlab.tools.board import Board
 from gnnlab.tools.ip_config import Host, read_ip_config
 from gnnlab.tools.job import Command, Job, loopback_hosts, make_keys
@@ -231,7 +232,7 @@ def _agent(
     job: Job, address: str, local: bool, ssh_port: int | None, ssh_username: str | None
 ) -> list[str]:
     # -P: what lies in the folder of the login must not be taken for a module.
-    words = [job.command.python, "-P", "-m", "gnnlab.tools.agent"]
+    words = [job.command.python, "-P", "-c", ENTRY]
     if local:
         return words
     path = job.extra_envs.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
@@ -275,13 +276,12 @@ def _start(job: Job, overseer: Overseer, workspace: str, master_port: int) -> No
             )
         ports.append(news["ports"])
     master_port = ports[0].pop()
-    for i, machine in enumerate(overseer.machines):
-        machine.order("start", processes=job.servers(i, ports))
+    # All at once: interpreters take seconds to start, and trainers wait for servers by themselves.
+    for i, (machine, hello) in enumerate(zip(overseer.machines, hellos, strict=True)):
+        trainers = job.trainers(i, ports, master_port, hello["cpus"], hello["interface"])
+        machine.order("start", processes=[*job.servers(i, ports), trainers])
     num_servers = number * job.num_servers
     overseer.wait_for("ready", "server", num_servers, job.timeout, "was not ready")
-    for i, (machine, hello) in enumerate(zip(overseer.machines, hellos, strict=True)):
-        place = hello["cpus"], hello["interface"]
-        machine.order("start", processes=[job.trainers(i, ports, master_port, *place)])
 
 
 def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
@@ -290,6 +290,10 @@ def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
         if hello["problem"]:
             raise overseer.refuse(
                 i, f"{hello['problem']}; gnnlab copy_files brings what is missing"
+            )
+        if not hello["torch"]:
+            raise overseer.refuse(
+                i, "torch is missing; install gnnlab there, for the interpreter of your command"
             )
     own = {"gnnlab": versions()["gnnlab"]}
     for i, hello in enumerate(hellos):

@@ -132,8 +132,10 @@ class Started:
         return pid
 
     def find(self, *words: str) -> list[psutil.Process]:
-        """Processes of the job whose command has all of these words, oldest first."""
-        found = [p for p in _descendants(self.token) if all(w in p.cmdline() for w in words)]
+        """Processes of the job whose command holds all of these words, oldest first."""
+        found = [
+            p for p in _descendants(self.token) if all(w in " ".join(p.cmdline()) for w in words)
+        ]
         return sorted(found, key=lambda p: (p.create_time(), p.pid))
 
     def end(self, seconds: float = END) -> tuple[int, str]:
@@ -462,7 +464,13 @@ def test_dry_run_prints_commands_and_nothing_secret(
         "ip_config.txt",
     ]
     words += ["--ssh_username", "ann", "--num_trainers", "2", "--num_samplers", "1", "--dry-run"]
-    words += ["--num_servers", "2", "--extra_envs", "TOKEN=hunter2", "python3 job.py --lr 0.1"]
+    words += [
+        "--num_servers",
+        "2",
+        "--extra_envs",
+        "TOKEN=hunter2",
+        "PASS=hunter2 python3 job.py --lr 0.1",
+    ]
     assert launch.main(words) == 0
     printed = capsys.readouterr().out
     assert "hunter2" not in printed and "_secret" not in printed

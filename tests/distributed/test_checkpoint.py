@@ -1,0 +1,150 @@
+"""Checkpoints of a job: the old one stays when a new one fails; other numbers of trainers go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from tests.distributed.cluster import outputs, run_job
+from tests.helpers import run_script
+
+COMMON = """
+import json, os, resource, shutil, sys
+import torch
+import gnnlab as dgl
+from gnnlab.distributed import DistEmbedding, DistTensor, SparseAdam, load_checkpoint
+from gnnlab.distributed import save_checkpoint
+
+config, folder = sys.argv[1:]
+dgl.distributed.initialize()
+g = dgl.distributed.DistGraph("path", part_config=config)
+everything = torch.arange(40)
+emb = DistEmbedding(40, 2, "emb", lambda shape, dtype: torch.zeros(shape, dtype=dtype))
+sparse = SparseAdam([emb], lr=0.1)
+table = DistTensor((40,), torch.int64, "table")
+loader = dgl.distributed.DistNodeDataLoader(
+    g, dgl.distributed.node_split(torch.ones(40, dtype=torch.bool), g.get_partition_book()),
+    dgl.dataloading.NeighborSampler([1]), batch_size=5, shuffle=True,
+)
+parts = {"emb": emb, "sparse": sparse, "table": table, "loader": loader}
+
+def step():
+    emb(everything[:30]).sum().backward()
+    sparse.step()
+
+def failure(work, *args, **parts):
+    try:
+        work(*args, **parts)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+def rows():
+    tables = [emb.weight, *sparse.states[0], table]
+    found = [t[everything].flatten().tolist() for t in tables]
+    g.barrier()
+    return found
+
+found = {}
+"""
+
+WRITE = f"""{COMMON}
+rank = g.rank()
+if rank == 0:
+    table[everything] = everything * 7
+step()
+for number, batch in enumerate(loader):
+    if number == 1:
+        save_checkpoint(f"{{folder}}/middle", **parts)
+save_checkpoint(f"{{folder}}/run", **parts, epochs=1)
+found["saved"] = rows()
+step()
+found["later"] = rows()
+
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+if rank == 1:  # as if the disk of machine 1 were full
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))
+found["full"] = failure(save_checkpoint, f"{{folder}}/run", **parts, epochs=2)
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+found["files"] = sorted(os.listdir(f"{{folder}}/run/machine-{{rank}}"))
+g.barrier()
+if rank == 0:  # as if killed when machine 1 had not yet given a second one its name
+    os.mkdir(f"{{folder}}/run/machine-0/2")
+g.barrier()
+found["epochs"] = load_checkpoint(f"{{folder}}/run", **parts)["epochs"]
+found["loaded"] = rows()
+print(json.dumps(found))
+"""
+
+READ = f"""{COMMON}
+found["middle"] = failure(load_checkpoint, f"{{folder}}/middle", **parts)
+found["epochs"] = load_checkpoint(f"{{folder}}/run", **parts)["epochs"]
+found["loaded"] = rows()
+found["position"] = loader.state_dict()["epoch"], len(list(loader))
+step()
+found["later"] = rows()
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A path of 40 nodes in two parts, and in three."""
+    folder = tmp_path_factory.mktemp("path")
+    g = dgl.graph((torch.arange(39), torch.arange(39) + 1))
+    for parts in (2, 3):
+        place = str(folder / str(parts))
+        dgl.distributed.partition_graph(g, "path", parts, place, part_method="random")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def written(path: Path) -> tuple[Path, list[dict[str, Any]]]:
+    """Checkpoints of two trainers, in the middle of an epoch and after it; what each found."""
+    words = [str(path / "2" / "path.json"), str(path)]
+    return path, [dict(outputs(text)) for text in run_job(WRITE, words[0], args=words)]
+
+
+def test_a_full_disk_leaves_the_old_checkpoint(written: tuple[Path, list[dict[str, Any]]]) -> None:
+    """Both trainers learn which of them failed and why; then the first checkpoint is loaded, though
+    machine 0 already has something of the name of a second one."""
+    for found in written[1]:
+        assert "no checkpoint was written to" in found["full"]
+        assert "one before is as it was: rank 1 failed" in found["full"]
+        assert "File too large" in found["full"]
+        assert found["files"] == ["1"]
+        assert found["later"] != found["saved"] == found["loaded"]
+        assert found["epochs"] == 1
+
+
+def test_other_numbers_of_trainers(written: tuple[Path, list[dict[str, Any]]]) -> None:
+    """Four trainers go on after an epoch of two, and cut their own batches: ten nodes each."""
+    folder, (before, _) = written
+    words = [str(folder / "2" / "path.json"), str(folder)]
+    for text in run_job(READ, words[0], args=words, trainers=2):
+        found = outputs(text)
+        assert "loader stood at batch 2 of an epoch" in found["middle"]
+        assert "Go on with as many as before" in found["middle"]
+        assert found["loaded"] == before["saved"]
+        assert found["epochs"] == 1 and found["position"] == [1, 2]
+        # Four gradients of ones, averaged, are one gradient of ones.
+        assert found["later"] == before["later"]
+
+
+def test_another_partition_is_refused(written: tuple[Path, list[dict[str, Any]]]) -> None:
+    """And so is a folder that somebody has emptied."""
+    folder, _ = written
+    printed = run_script(
+        f"""{COMMON}
+print(failure(load_checkpoint, f"{{folder}}/run", **parts))
+os.rmdir(f"{{folder}}/run/machine-0/2")
+print(failure(load_checkpoint, f"{{folder}}/run", **parts))
+""",
+        args=[str(folder / "3" / "path.json"), str(folder)],
+    )
+    emptied, other = printed.splitlines()
+    assert emptied.startswith("InvalidInput") and "2 holds no state of a trainer" in emptied
+    assert "is of 2 parts; this job has 3" in other
