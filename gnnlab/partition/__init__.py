@@ -6,6 +6,7 @@ who owns what. ``plan`` says beforehand what it takes, ``partition_report`` afte
 """
 
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
+from gnnlab.partition.dglparts import convert_dgl_partition, read_dgl_partition
 from gnnlab.partition.load import load_partition, load_partition_book, load_partition_feats
 from gnnlab.partition.outofcore import partition_files
 from gnnlab.partition.parmetis import convert_partition, read_parmetis, write_parmetis
@@ -22,6 +23,7 @@ __all__ = [
     "PartitionPolicy",
     "PartitionReport",
     "Plan",
+    "convert_dgl_partition",
     "convert_partition",
     "load_partition",
     "load_partition_book",
@@ -31,6 +33,7 @@ __all__ = [
     "partition_graph",
     "partition_report",
     "plan",
+    "read_dgl_partition",
     "read_parmetis",
     "write_parmetis",
 ]

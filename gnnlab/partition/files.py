@@ -40,10 +40,12 @@ __all__ = [
     "check_graph_name",
     "edge_folder",
     "file_name",
+    "in_order",
     "make_config",
     "node_folder",
     "open_arrays",
     "read_config",
+    "read_ranges",
 ]
 
 FORMAT, VERSION = "gnnlab-partition", 1
@@ -186,6 +188,11 @@ def read_config(
     path = Path(part_config)
     try:
         content = json.loads(path.read_text("utf8"))
+        if "format" not in content and "part_graph" in content.get("part-0", {}):
+            raise PartitionError(
+                f"{path} was written by DGL. Make a partition of gnnlab from it: gnnlab "
+                f"convert_partition --part-config {path} --output FOLDER"
+            )
         found = content.get("format"), content.get("version")
         if found != (FORMAT, VERSION):
             raise PartitionError(
@@ -230,27 +237,27 @@ def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
             int(about["bytes"]),
             str(about["sha256"]),
         )
-    ntypes, etypes = _in_order(content["ntypes"]), _in_order(content["etypes"])
+    ntypes, etypes = in_order(content["ntypes"]), in_order(content["etypes"])
     return PartConfig(
         path,
         check_graph_name(content["graph_name"]),
         str(content["part_method"]),
         num_parts,
         int(content["halo_hops"]),
-        _ranges(content, "node", {name: name for name in ntypes}),
-        _ranges(content, "edge", {name: tuple(name.split(":")) for name in etypes}),
+        read_ranges(content, "node", {name: name for name in ntypes}),
+        read_ranges(content, "edge", {name: tuple(name.split(":")) for name in etypes}),
         arrays,
     )
 
 
-def _in_order(ids: Mapping[str, int]) -> list[str]:
+def in_order(ids: Mapping[str, int]) -> list[str]:
     """Names of types by their IDs; other programs may have sorted the file."""
     if sorted(ids.values()) != list(range(len(ids))):
         raise ValueError(f"types are not numbered from 0: {ids}")
     return sorted(ids, key=ids.__getitem__)
 
 
-def _ranges(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]) -> dict[Any, Any]:
+def read_ranges(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]) -> dict[Any, Any]:
     """Type-wise borders from the homogeneous ranges, which must follow one another."""
     given = content[f"{what}_map"]
     table = np.array([given[key] for key in kinds], np.int64)

@@ -13,7 +13,7 @@ __all__ = ["main"]
 COMMANDS = {
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, and the scripts",
-    "convert_partition": "turn what ParMETIS wrote into a partitioned graph",
+    "convert_partition": "turn what DGL or ParMETIS wrote into a partitioned graph",
     "doctor": "find out what stands in the way of a job, before it starts",
 }
 _HELP = """usage: gnnlab COMMAND [OPTIONS]

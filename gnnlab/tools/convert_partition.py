@@ -1,9 +1,10 @@
-"""Turn what ParMETIS wrote into a partitioned graph.
+"""Turn what DGL or ParMETIS wrote into a partitioned graph.
 
+    gnnlab convert_partition --part-config dgl/mag.json --output outputs
     gnnlab convert_partition --input-dir . --graph-name mag --schema mag.json \\
         --num-parts 2 --num-node-weights 4 --output outputs
 
-The files are described in ``gnnlab.partition.parmetis``.
+The files are described in ``gnnlab.partition.dglparts`` and ``gnnlab.partition.parmetis``.
 
 References
 ----------
@@ -15,12 +16,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from functools import partial
 
 from gnnlab.errors import GNNLabError
+from gnnlab.partition.dglparts import convert_dgl_partition
 from gnnlab.partition.parmetis import convert_partition
 
 __all__ = ["main"]
+
+_PARMETIS = ("input_dir", "graph_name", "schema", "num_parts", "num_node_weights")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -32,19 +35,28 @@ def main(words: Sequence[str] | None = None) -> int:
         epilog=f"example:\n{example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    required = partial(parser.add_argument, required=True)
-    required("--input-dir", help="folder of p<i>-<graph name>_nodes.txt and _edges.txt")
-    required("--graph-name")
-    required("--schema", help="JSON file: the range of IDs of each type")
-    required("--num-parts", type=int)
-    required("--num-node-weights", type=int, help="how many weights stand on a line of nodes")
-    required("--output", help="folder for the partitioned graph")
-    parser.add_argument("--workspace", help="accepted; no temporary files are needed")
-    parser.add_argument("--node-attr-dtype", help="keep attributes of nodes, for example float32")
-    parser.add_argument("--edge-attr-dtype", help="keep attributes of edges likewise")
-    parser.add_argument("--removed-edges", help="file of the edges that ParMETIS did not take")
+    add = parser.add_argument
+    add("--output", required=True, help="folder for the partitioned graph")
+    add("--graph-name", help="of ParMETIS' files; or another name than that in --part-config")
+    add("--part-config", help="DGL: JSON file of a partitioned graph; no more is needed")
+    add("--input-dir", help="ParMETIS: folder of p<i>-<graph name>_nodes.txt and _edges.txt")
+    add("--schema", help="JSON file: the range of IDs of each type")
+    add("--num-parts", type=int)
+    add("--num-node-weights", type=int, help="how many weights stand on a line of nodes")
+    add("--workspace", help="accepted; no temporary files are needed")
+    add("--node-attr-dtype", help="keep attributes of nodes, for example float32")
+    add("--edge-attr-dtype", help="keep attributes of edges likewise")
+    add("--removed-edges", help="file of the edges that ParMETIS did not take")
+    given = vars(parser.parse_args(words))
+    part_config = given.pop("part_config")
+    missing = [f"--{name.replace('_', '-')}" for name in _PARMETIS if given[name] is None]
+    if part_config is None and missing:
+        parser.error(f"give --part-config, or for ParMETIS {', '.join(missing)} as well")
     try:
-        convert_partition(**vars(parser.parse_args(words)))
+        if part_config is not None:
+            convert_dgl_partition(part_config, given["output"], given["graph_name"])
+        else:
+            convert_partition(**given)
     except GNNLabError as error:
         print(f"gnnlab convert_partition: {error}", file=sys.stderr)
         return 1

@@ -1,0 +1,246 @@
+"""Graphs that DGL's ``partition_graph`` cut: read without DGL, and written again as ours.
+
+DGL leaves a JSON file and, for each part, a graph with homogeneous IDs (``graph.dgl``) and the
+features of what the part owns (``node_feat.dgl``, ``edge_feat.dgl``). It does not keep the IDs that
+nodes and edges had before, so here DGL's IDs are the original ones.
+
+Nodes keep their IDs, hence also their parts, and what you saved under DGL's node IDs stays right.
+Edges get new IDs within their part, because we sort them by destination; "orig_id" holds DGL's.
+
+References
+----------
+DGL user guide, chapter 7.1, "Preprocessing for Distributed Training".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.errors import PartitionError
+from gnnlab.graph.dglfile import read_graphs, read_tensors
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import EID, NID
+from gnnlab.graph.relation import Relation
+from gnnlab.partition.book import GraphPartitionBook
+from gnnlab.partition.files import in_order, read_ranges
+from gnnlab.partition.partition import partition_graph
+
+__all__ = ["convert_dgl_partition", "read_dgl_partition"]
+
+_ENTRIES = "part_graph", "node_feats", "edge_feats"
+StrPath = str | os.PathLike[str]
+
+
+def convert_dgl_partition(
+    part_config: StrPath, output: StrPath, graph_name: str | None = None
+) -> None:
+    """Turn a partition that DGL wrote into one of gnnlab; all of the graph must fit into memory.
+
+    Parameters
+    ----------
+    part_config : path
+        DGL's JSON file.
+    output : path
+        Folder for the new one. In DGL's own folder, DGL's files are replaced.
+    graph_name : str, optional
+        By default DGL's, which must be of letters, digits and underscores.
+
+    Raises
+    ------
+    PartitionError
+        A file is missing, damaged or does not fit the others; the message names it.
+
+    Examples
+    --------
+    >>> from gnnlab.partition import convert_dgl_partition
+    >>> convert_dgl_partition("dgl/papers.json", "papers")  # doctest: +SKIP
+    """
+    whole = _read(Path(part_config))
+    g, book = whole.finish()
+    parts = [np.repeat(np.arange(whole.num_parts), np.diff(b)) for b in book.node_ranges.values()]
+    name = graph_name or whole.name
+    partition_graph(
+        g, name, whole.num_parts, output, whole.num_hops, lambda g, k: np.concatenate(parts)
+    )
+
+
+def read_dgl_partition(part_config: StrPath) -> tuple[Graph, GraphPartitionBook]:
+    """Read a partition that DGL wrote, and put the graph together again.
+
+    Parameters
+    ----------
+    part_config : path
+        DGL's JSON file.
+
+    Returns
+    -------
+    g : Graph
+        All nodes and edges with their features, under the type-wise IDs that DGL gave them.
+    book : GraphPartitionBook
+        Which part owned what.
+
+    Raises
+    ------
+    PartitionError
+        A file is missing, damaged or does not fit the others; the message names it.
+
+    Examples
+    --------
+    >>> from gnnlab.partition import read_dgl_partition
+    >>> g, book = read_dgl_partition("dgl/papers.json")  # doctest: +SKIP
+    """
+    return _read(Path(part_config)).finish()
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        what = f"{error.args[0]!r} is missing" if type(error) is KeyError else error
+        raise PartitionError(
+            f"{file} is not what DGL's partition_graph writes, or does not fit the files beside it "
+            f"({what}); copy the partition again from where it was made"
+        ) from error
+
+
+def _read(path: Path) -> _Whole:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise PartitionError(f"{path} cannot be read ({error.strerror})") from error
+    with _naming(path):
+        content = json.loads(text)
+        if "format" in content:
+            raise ValueError("it is a partition of gnnlab, which needs no conversion")
+        parts = [content[f"part-{i}"] for i in range(int(content["num_parts"]))]
+        files = [[path.parent / part[entry] for entry in _ENTRIES] for part in parts]
+    missing = [file for part in files for file in part if not file.is_file()]
+    if missing:
+        raise PartitionError(f"{missing[0]} is missing, which {path} lists; copy it too")
+    with _naming(path):
+        whole = _Whole(path, content, sum(graph.stat().st_size for graph, *_ in files))
+    for part_id, (graph, node_feats, edge_feats) in enumerate(files):
+        graphs, _ = read_graphs(graph)
+        with _naming(graph):
+            whole.add_edges(*graphs)
+        for file, rows in ((node_feats, whole.nodes), (edge_feats, whole.edges)):
+            columns = read_tensors(file)
+            with _naming(file):
+                _add_rows(rows, part_id, columns)
+    return whole
+
+
+class _Rows:
+    """What the parts say of one type; ``borders`` are those of the parts."""
+
+    def __init__(self, borders: np.ndarray) -> None:
+        self.borders = borders
+        self.features: dict[str, dict[int, torch.Tensor]] = {}
+
+    def frame(self, what: str) -> Frame:
+        """Return the rows of all parts, one after the other."""
+        columns = {}
+        for name, found in self.features.items():
+            nothing = next(iter(found.values()))[:0]  # of a part that owns none and says nothing
+            parts = range(len(self.borders) - 1)
+            columns[name] = torch.cat([found.get(part, nothing) for part in parts])
+        return Frame(int(self.borders[-1]), columns, what=what)
+
+
+class _Edges(_Rows):
+    """Edges of one type; a name of older versions is a relation whose end types are to be seen."""
+
+    def __init__(self, name: str, borders: np.ndarray) -> None:
+        super().__init__(borders)
+        source, self.relation, target = name.split(":") if ":" in name else ("", name, "")
+        self.types = [source, target]
+        self.ids = [torch.full((int(borders[-1]),), -1) for _ in range(2)]
+
+    def add(self, side: int, rows: torch.Tensor, ntypes: Sequence[str], ids: torch.Tensor) -> None:
+        """Take sources (side 0) or destinations (side 1) of some edges, all of one type."""
+        self.types[side] = self.types[side] or ntypes[0]
+        if set(ntypes) != {self.types[side]}:
+            raise ValueError(
+                f"edges of {self.relation!r} end at nodes of {sorted({*ntypes, self.types[side]})}"
+            )
+        self.ids[side][rows] = ids
+
+
+class _Whole:
+    """The graph, as its parts come in."""
+
+    def __init__(self, path: Path, content: Mapping[str, Any], num_bytes: int) -> None:
+        self.path, self.name = path, str(content["graph_name"])
+        self.num_parts, self.num_hops = int(content["num_parts"]), int(content["halo_hops"])
+        sizes = {
+            f"{what}_counts": {
+                t: sum(b - a for a, b in r) for t, r in content[f"{what}_map"].items()
+            }
+            for what in ("node", "edge")
+        }
+        ntypes, names = in_order(content["ntypes"]), in_order(content["etypes"])
+        nodes = read_ranges({**content, **sizes}, "node", {t: t for t in ntypes})
+        edges = read_ranges({**content, **sizes}, "edge", {name: ("", name, "") for name in names})
+        self.book = GraphPartitionBook(0, nodes, edges)
+        for rows in (*nodes.values(), *edges.values()):
+            if int(rows[-1]) * 8 > num_bytes:  # each has an ID of 8 bytes in some file
+                raise ValueError(f"{rows[-1]} nodes or edges are more than the files can hold")
+        self.nodes = {t: _Rows(borders) for t, borders in nodes.items()}
+        self.edges = {t[1]: _Edges(t[1], borders) for t, borders in edges.items()}
+
+    def add_edges(self, g: Graph) -> None:
+        """Take all edges of a part; those of its halo say what their owner says."""
+        homogeneous = g.ndata[NID]
+        kinds, rows = self.book.map_to_per_etype(g.edata[EID])
+        ends = [self.book.map_to_per_ntype(homogeneous[end]) for end in g.edges(order="eid")]
+        ntypes = list(self.nodes)
+        for kind, edges in enumerate(self.edges.values()):
+            mask = kinds == kind
+            for side, (types, ids) in enumerate(ends):
+                found = [ntypes[t] for t in types[mask].unique().tolist()]
+                if found:
+                    edges.add(side, rows[mask], found, ids[mask])
+
+    def finish(self) -> tuple[Graph, GraphPartitionBook]:
+        """Return the graph and the book."""
+        with _naming(self.path):
+            return self._finish()
+
+    def _finish(self) -> tuple[Graph, GraphPartitionBook]:
+        sizes = {ntype: int(rows.borders[-1]) for ntype, rows in self.nodes.items()}
+        relations, frames, borders = {}, {}, {}
+        for name, edges in self.edges.items():
+            if len(sizes) == 1:
+                edges.types = [*sizes, *sizes]
+            if "" in edges.types:
+                raise ValueError(f"edge type {name!r} has no edges that would show its ends")
+            if any(bool((ids < 0).any()) for ids in edges.ids):
+                raise ValueError(f"no part has some of the edges of {name!r}")
+            (src, dst), (u, v) = edges.ids, edges.types
+            etype = u, edges.relation, v
+            relations[etype] = Relation.from_edges(src, dst, sizes[u], sizes[v])
+            frames[etype], borders[etype] = edges.frame("edge"), edges.borders
+        node_frames = {ntype: rows.frame("node") for ntype, rows in self.nodes.items()}
+        g = Graph(sizes, relations, node_frames, frames)
+        return g, GraphPartitionBook(0, self.book.node_ranges, borders)
+
+
+def _add_rows(
+    types: Mapping[str, _Rows], part_id: int, columns: Mapping[str, torch.Tensor]
+) -> None:
+    for key, values in columns.items():
+        name, _, feature = key.partition("/")
+        owned = int(np.diff(types[name].borders)[part_id])
+        if len(values) != owned:
+            raise ValueError(f"feature {key!r} has {len(values)} rows; the part owns {owned}")
+        types[name].features.setdefault(feature, {})[part_id] = values
