@@ -62,6 +62,7 @@ _SUBMODULES = [
     "ops",
     "parallel",
     "partition",
+    "plot",
     "sampling",
     "tools",
     "trace",

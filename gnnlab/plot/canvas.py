@@ -1,0 +1,240 @@
+"""What the pictures share: colors, axes, nodes, arrows, and sizes in units that people read.
+
+The colors stay apart for the three kinds of color blindness, by the model of Machado et al.
+
+References
+----------
+G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, "A Physiologically-based Model for Simulation of
+Color Vision Deficiency", 2009.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
+YELLOW, SKY, INDIGO, WINE, PURPLE = "#f2d66b", "#9ad6f3", "#2b1a66", "#6b1f2b", "#c77fd0"
+PALETTE = (BLUE, ORANGE, GREEN, YELLOW, SKY, INDIGO, WINE, PURPLE)
+
+# What a trainer spends its time on; the same color in every picture.
+KIND_COLORS = {
+    "sample": GREEN,
+    "fetch": ORANGE,
+    "copy": YELLOW,
+    "compute": BLUE,
+    "allreduce": PURPLE,
+    "wait": GRAY,
+    "serve": SKY,
+}
+
+Place = tuple[float, float]
+Labels = Mapping[int, Any] | Sequence[Any] | None
+
+
+def needed(module: str) -> Any:
+    """Import a module that pictures need and gnnlab itself does not."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as missing:
+        raise InvalidInput(
+            f"this picture needs {module.partition('.')[0]}, which cannot be imported ({missing}); "
+            'install it: pip install "gnnlab[lab]"'
+        ) from None
+
+
+def axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return the axes given, or those of a new figure, whose size is in inches."""
+    if ax is not None:
+        return ax
+    pyplot = needed("matplotlib.pyplot")
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def open_frame(ax: Axes) -> None:
+    """Leave the upper and the right side of axes open."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def colors_of(names: Collection[Any]) -> dict[Any, str]:
+    """Give each name a color: its own where it is a kind of work, else the next of the palette.
+
+    More names than the palette has colors get shades from dark to light.
+    """
+    others = [name for name in names if name not in KIND_COLORS]
+    if len(others) == len(names):
+        free = list(PALETTE)
+    else:
+        free = [color for color in PALETTE if color not in KIND_COLORS.values()]
+    if len(others) > len(free):
+        colors = needed("matplotlib.colors")
+        shades = needed("matplotlib").colormaps["viridis"].resampled(len(others))
+        free = [colors.to_hex(shades(i)) for i in range(len(others))]
+    found = dict(zip(others, free, strict=False))
+    return {name: KIND_COLORS.get(name) or found[name] for name in names}
+
+
+def ink(color: str) -> str:
+    """Return the color in which text can be read on a color."""
+    red, green, blue = needed("matplotlib.colors").to_rgb(color)
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.6 else "white"
+
+
+def draw_nodes(
+    ax: Axes,
+    places: Sequence[Place],
+    names: Sequence[Any],
+    colors: Sequence[str],
+    size: float = 230,
+) -> None:
+    """Draw disks with their names inside; ``size`` is an area in square points.
+
+    Names of more than two letters stand in boxes instead.
+    """
+    disks = [i for i, name in enumerate(names) if len(str(name)) <= 2]
+    xs, ys = [places[i][0] for i in disks], [places[i][1] for i in disks]
+    ax.scatter(xs, ys, s=size, color=[colors[i] for i in disks], zorder=3)
+    font = 9 * min(1.0, (size / 230) ** 0.5)
+    for (x, y), name, color in zip(places, names, colors, strict=True):
+        style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "weight": "bold"}
+        if len(str(name)) > 2:
+            style["bbox"] = {"boxstyle": "round,pad=0.25", "facecolor": color, "linewidth": 0}
+        ax.text(x, y, str(name), color=ink(color), fontsize=font, zorder=4, **style)
+
+
+def draw_arrows(
+    ax: Axes,
+    pairs: Sequence[tuple[int, int]],
+    places: Sequence[Place],
+    colors: Sequence[str],
+    size: float = 230,
+) -> None:
+    """Draw arrows between nodes of the given size; two that run against each other are bent."""
+    patches = needed("matplotlib.patches")
+    both = set(pairs)
+    gap = size**0.5 / 2 + 1
+    for (u, v), color in zip(pairs, colors, strict=True):
+        bend = 0.15 if (v, u) in both and u != v else 0.0
+        arrow = patches.FancyArrowPatch(
+            places[u],
+            places[v],
+            arrowstyle="-|>",
+            connectionstyle=f"arc3,rad={bend}",
+            mutation_scale=max(gap, 6),
+            shrinkA=gap,
+            shrinkB=gap,
+            color=color,
+            linewidth=1.4,
+            zorder=1 if color == GRAY else 2,
+        )
+        ax.add_patch(arrow)
+
+
+def legend_beside(ax: Axes, **options: Any) -> None:
+    """Put the legend to the right of the axes, where nothing is drawn."""
+    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), **options)
+
+
+def check_plain(g: Graph, most_nodes: int | None, what: str, advice: str = "") -> None:
+    """Refuse a graph with several types, or one that is too large to draw."""
+    if g.is_block or not g.is_homogeneous:
+        raise InvalidInput(
+            f"{what} takes a graph with one node type and one edge type; found {g!r}. "
+            "Take one relation, g[etype], or dgl.to_homogeneous(g)"
+        )
+    if most_nodes is not None and g.num_nodes() > most_nodes:
+        raise InvalidInput(
+            f"{what} draws at most {most_nodes} nodes; found {g.num_nodes():,}. {advice}"
+        )
+
+
+def node_names(g: Graph, labels: Labels) -> list[Any]:
+    """Return what stands in each node: its label where it has one, else its ID."""
+    if labels is None:
+        return list(range(g.num_nodes()))
+    if isinstance(labels, Mapping):
+        return [labels.get(node, node) for node in range(g.num_nodes())]
+    if len(labels) != g.num_nodes():
+        raise InvalidInput(
+            f"labels has {len(labels)} entries for {g.num_nodes()} nodes; give one a node, or a "
+            "dictionary with some of them"
+        )
+    return [getattr(label, "item", lambda label=label: label)() for label in labels]
+
+
+def node_places(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> list[Place]:
+    """Return where each node is drawn.
+
+    Parameters
+    ----------
+    g : Graph
+    pos : None, mapping or array
+        Node → (x, y), or shape (nodes, 2). By default networkx's spring layout, the same each time.
+    owner : sequence of int, optional
+        The part of each node; the layout keeps parts together.
+    """
+    if pos is None:
+        return _spring(g, owner)
+    try:
+        places = [tuple(float(value) for value in pos[node]) for node in range(g.num_nodes())]
+    except (KeyError, IndexError):
+        places = []
+    if len(places) != g.num_nodes() or any(len(place) != 2 for place in places):
+        raise InvalidInput(
+            f"pos must give x and y of each of the {g.num_nodes()} nodes; found {_shape(pos)}"
+        )
+    return places  # type: ignore[return-value]
+
+
+def _shape(pos: Any) -> str:
+    return f"shape {tuple(pos.shape)}" if hasattr(pos, "shape") else f"{len(pos)} entries"
+
+
+def _spring(g: Graph, owner: Sequence[int] | None) -> list[Place]:
+    networkx = needed("networkx")
+    flat = networkx.Graph()
+    flat.add_nodes_from(range(g.num_nodes()))
+    for u, v in zip(*(end.tolist() for end in g.edges()), strict=True):
+        flat.add_edge(u, v, weight=1.0 if owner is None or owner[u] == owner[v] else 0.3)
+    for node, part in enumerate(owner or ()):
+        # The middle of the part, which is not drawn, holds nodes that have no edge in it.
+        flat.add_edge(node, f"part {part}", weight=0.15)
+    apart = 3 / max(len(flat), 1) ** 0.5  # three times the usual distance
+    found = networkx.spring_layout(flat, k=apart, seed=0, iterations=200)
+    return [tuple(found[node]) for node in range(g.num_nodes())]
+
+
+def human_bytes(count: float) -> str:
+    """Write a number of bytes in units of 1000.
+
+    Examples
+    --------
+    >>> from gnnlab.plot.canvas import human_bytes
+    >>> human_bytes(0), human_bytes(999), human_bytes(12_345_678)
+    ('0', '999 B', '12.3 MB')
+    """
+    power = 0
+    while power < 5 and abs(count) >= 999.5 * 1000**power:
+        power += 1
+    unit = ("B", "kB", "MB", "GB", "TB", "PB")[power]
+    return f"{count / 1000**power:.3g} {unit}" if count else "0"
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """Return how many of a unit are a second, and its name, to write a time without zeros."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return factor, unit
+    return 1e6, "µs"
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return a tensor, an array or a sequence as a list."""
+    return values.tolist() if hasattr(values, "tolist") else list(values)

@@ -1,0 +1,418 @@
+"""Pictures of sampling: what was taken of a graph, as edges, as a tree, and as blocks.
+
+All three are for toy graphs. In each, the output nodes of the last layer are blue, and each layer
+before it has a color of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.block import Block
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import NID, EdgeType
+from gnnlab.plot import canvas
+from gnnlab.plot.canvas import GRAY, Labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["block", "graph", "sampling_tree"]
+
+Edge = tuple[int, int]
+
+_MOST_NODES = 60  # in a picture of a graph
+_MOST_LEAVES = 60  # in a tree
+_MOST_ROWS = 40  # in a column of a block
+_MOST_LEFT = 3  # neighbors not taken that are drawn one by one
+
+
+def graph(
+    g: Graph,
+    blocks: Sequence[Block] = (),
+    pos: Any = None,
+    labels: Labels = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a small graph, and on it what a sampler took.
+
+    Parameters
+    ----------
+    g : Graph
+        With one node type and at most 60 nodes.
+    blocks : sequence of Block
+        A sample of ``g``, first layer first. The edges and nodes of each layer get its color.
+    pos : mapping or array, optional
+        Node → (x, y), or shape (nodes, 2). By default a layout by networkx, the same each time.
+    labels : mapping or sequence, optional
+        Node → what stands in it. By default its ID.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InvalidInput
+        The graph is too large or has several types, or the blocks are not of this graph.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> from gnnlab import plot
+    >>> g = dgl.graph(([1, 2, 3, 3], [0, 0, 1, 2]))
+    >>> _, _, blocks = dgl.dataloading.NeighborSampler([1, 1]).sample(g, [0])
+    >>> ax = plot.graph(g, blocks)
+    >>> [text.get_text() for text in ax.texts]
+    ['0', '1', '2', '3']
+    """
+    canvas.check_plain(
+        g, _MOST_NODES, "plot.graph", "Draw a part of it: dgl.node_subgraph(g, nodes)"
+    )
+    columns, taken = _read(g, blocks)
+    places, names = canvas.node_places(g, pos), canvas.node_names(g, labels)
+    nodes = dict.fromkeys(range(g.num_nodes()), GRAY)
+    edges: dict[Edge, str] = {}
+    for i, color in enumerate(_layer_colors(len(columns))):
+        nodes |= dict.fromkeys(columns[i], color)
+        edges |= dict.fromkeys(taken[i] if i < len(taken) else [], color)
+    ax = canvas.axes(ax, 4.2, 3.2)
+    pairs = _pairs(g)
+    canvas.draw_arrows(ax, pairs, places, [edges.get(pair, GRAY) for pair in pairs])
+    canvas.draw_nodes(ax, places, names, list(nodes.values()))
+    ax.margins(0.12)
+    ax.axis("off")
+    return ax
+
+
+def _layer_colors(count: int) -> list[str]:
+    """Colors of ``count`` columns of nodes: blue for the outputs, which come last."""
+    return [canvas.PALETTE[i % len(canvas.PALETTE)] for i in reversed(range(count))]
+
+
+def _pairs(g: Graph) -> list[tuple[int, int]]:
+    u, v = g.edges()
+    return list(zip(u.tolist(), v.tolist(), strict=True))
+
+
+def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list[Edge]]]:
+    """Read a sample in original IDs.
+
+    Returns
+    -------
+    columns
+        Sources of the first block, then destinations of each block.
+    taken
+        Edges of each block.
+    """
+    for i, each in enumerate(blocks):
+        if not (each.is_block and each.is_homogeneous and NID in each.srcdata):
+            raise InvalidInput(
+                f"blocks[{i}] must be a block with one node type that knows its original node IDs, "
+                f"srcdata[dgl.NID], as samplers and to_block make it; found {each!r}"
+            )
+    columns = [each.srcdata[NID].tolist() for each in blocks]
+    columns += [blocks[-1].dstdata[NID].tolist()] if blocks else []
+    taken = [
+        [(columns[i][u], columns[i + 1][v]) for u, v in _pairs(each)]
+        for i, each in enumerate(blocks)
+    ]
+    for i, edges in enumerate(taken):
+        for u, v in edges:
+            if max(u, v) >= g.num_nodes() or not g.has_edges_between(u, v):
+                raise InvalidInput(
+                    f"blocks[{i}] has an edge {u} → {v}, which the graph has not; pass the graph "
+                    "that was sampled, and its blocks"
+                )
+    return columns, taken
+
+
+# --------------------------------------------------------------------------------- the tree
+@dataclass
+class _Branch:
+    """A node where it stands in the tree: once for each message that it sends."""
+
+    name: str
+    color: str = GRAY
+    line: str = ""  # to the node above; none for a neighbor that was not taken
+    below: list[_Branch] = field(default_factory=list)
+    x: float = 0.0
+
+    def spread(self, x: float) -> float:
+        """Place the branch from ``x`` on; returns where the next one may begin."""
+        end = x + 1
+        self.x = x
+        if self.below:
+            end = x
+            for branch in self.below:
+                end = branch.spread(end)
+            self.x = (self.below[0].x + self.below[-1].x) / 2
+        return end
+
+    def all(self) -> Iterator[_Branch]:
+        """Yield the branch and those below it."""
+        yield self
+        for branch in self.below:
+            yield from branch.all()
+
+
+def sampling_tree(
+    g: Graph, blocks: Sequence[Block], labels: Labels = None, ax: Axes | None = None
+) -> Axes:
+    """Draw which neighbors were taken, layer by layer, as a tree below the output nodes.
+
+    Filled nodes were taken, pale ones are neighbors that were not (or how many more there are).
+    Dotted lines join a node with itself, since a layer also reads the node's own features. A node
+    stands in the tree as often as it is asked for; a block holds it once, as the counts on the
+    left say.
+
+    Parameters
+    ----------
+    g : Graph
+        With one node type.
+    blocks : sequence of Block
+        A sample of ``g``, first layer first.
+    labels : mapping or sequence, optional
+        Node → what stands in it. By default its ID.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InvalidInput
+        The tree is too large, the graph has several types, or the blocks are not of this graph.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> from gnnlab import plot
+    >>> g = dgl.graph(([1, 2, 3, 4], [0, 0, 0, 0]))
+    >>> _, _, blocks = dgl.dataloading.NeighborSampler([2]).sample(g, [0])
+    >>> ax = plot.sampling_tree(g, blocks)
+    >>> [text.get_text() for text in ax.texts if "node" in text.get_text()][:2]
+    ['output: 1 node', 'input: 3 nodes']
+    """
+    canvas.check_plain(g, None, "plot.sampling_tree")
+    if not blocks:
+        raise InvalidInput("blocks is empty; pass the blocks of a sample, at least one")
+    columns, taken = _read(g, blocks)
+    level = roots = _grow(g, columns, taken, labels)
+    width = 0.0
+    for root in roots:
+        width = root.spread(width)
+    longest = max(len(branch.name) for root in roots for branch in root.all())
+    step = 0.3 + 0.09 * max(longest - 2, 0)  # inches a leaf
+    ax = canvas.axes(ax, min(max(1.5 + step * width, 4), 18), 0.6 + 0.8 * len(blocks))
+    for depth, column in enumerate(reversed(columns)):
+        _draw_level(ax, level, -depth)
+        level = [branch for above in level for branch in above.below]
+        what = "output" if depth == 0 else "input" if depth == len(blocks) else f"{depth} away"
+        nodes = f"{len(column)} node" + "s" * (len(column) != 1)
+        ax.text(-1, -depth, f"{what}: {nodes}", ha="right", va="center")
+    note = "dotted: the node itself; gray: not taken"
+    ax.text(-0.5, -len(blocks) - 0.6, note, va="center", color="gray", fontsize=8)
+    ax.set(xlim=(-0.8, max(width, 2) - 0.2), ylim=(-len(blocks) - 0.8, 0.4))
+    ax.axis("off")
+    return ax
+
+
+def _grow(
+    g: Graph, columns: list[list[int]], taken: list[list[Edge]], labels: Labels
+) -> list[_Branch]:
+    """Make the tree from its leaves, layer by layer; returns a branch for each output node."""
+    names = {} if labels is None else dict(enumerate(canvas.node_names(g, labels)))
+    colors = _layer_colors(len(columns))
+
+    def branch(node: int, layer: int, line: str) -> _Branch:
+        found = _Branch(str(names.get(node, node)), colors[layer], line)
+        if layer:
+            chosen = [u for u, v in taken[layer - 1] if v == node]
+            itself = [node] if node in columns[layer - 1] else []
+            found.below += [branch(u, layer - 1, ":") for u in itself]
+            found.below += [branch(u, layer - 1, "-") for u in chosen]
+            left = (Counter(g.predecessors(node).tolist()) - Counter(chosen)).elements()
+            found.below += _not_taken([str(names.get(u, u)) for u in left])
+        leaves[0] += not found.below
+        if leaves[0] > _MOST_LEAVES:
+            raise InvalidInput(
+                f"the tree has more than {_MOST_LEAVES} leaves and cannot be read; sample from "
+                "fewer seeds, with a smaller fanout, or in fewer layers"
+            )
+        return found
+
+    leaves = [0]
+    return [branch(node, len(taken), "") for node in columns[-1]]
+
+
+def _not_taken(names: list[str]) -> list[_Branch]:
+    if len(names) > _MOST_LEFT:
+        names = [f"+{len(names)}"]
+    return [_Branch(name) for name in names]
+
+
+def _draw_level(ax: Axes, level: list[_Branch], y: float) -> None:
+    """Draw the nodes of a level, and the lines to those below."""
+    for above in level:
+        for branch in above.below:
+            style = branch.line or "-"
+            order = 2 if branch.line else 1
+            ends = [above.x, branch.x], [y, y - 1]
+            ax.plot(*ends, style, color=branch.color, linewidth=1.4, zorder=order)
+    places = [(branch.x, y) for branch in level]
+    names, colors = [branch.name for branch in level], [branch.color for branch in level]
+    canvas.draw_nodes(ax, places, names, colors, size=150)
+
+
+# ------------------------------------------------------------------------------- the blocks
+def block(blocks: Block | Sequence[Block], ax: Axes | None = None) -> Axes:
+    """Draw a block, or the blocks of a sample one after another, as columns of nodes.
+
+    Sources stand on the left, destinations on the right, in the order of their IDs in the block;
+    the numbers inside are original IDs where the block knows them. Dotted lines join a node with
+    itself. With several types, colors tell them apart.
+
+    Parameters
+    ----------
+    blocks : Block or sequence of Block
+        With at most 40 nodes on each side. A sequence is drawn in one row, as the destinations of a
+        block are the sources of the next one.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InvalidInput
+        A block has too many nodes, or blocks do not follow each other.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> from gnnlab import plot
+    >>> block = dgl.to_block(dgl.graph(([1, 2, 7], [2, 3, 3])), [3, 2])
+    >>> ax = plot.block(block)
+    >>> [text.get_text() for text in ax.texts]
+    ['3', '2', '1', '7', '3', '2', 'sources', 'destinations']
+    """
+    chain = [blocks] if isinstance(blocks, Block) else list(blocks)
+    _check_chain(chain)
+    columns = [_column(chain[0], "src"), *(_column(each, "dst") for each in chain)]
+    colors = _type_colors(chain)
+    heights = _heights(columns)
+    low = min(heights[t] - len(ids) for column in columns for t, ids in column.items())
+    ax = canvas.axes(ax, 1.2 + 1.6 * len(chain), 0.7 - 0.3 * low)
+    for x, column in enumerate(columns):
+        for ntype, ids in column.items():
+            places = [(x, heights[ntype] - i) for i in range(len(ids))]
+            fill = [colors.get(ntype, _layer_colors(len(columns))[x])] * len(ids)
+            canvas.draw_nodes(ax, places, ids, fill, size=190)
+    for x, each in enumerate(chain):
+        own = colors or _layer_colors(len(columns))[x]
+        _draw_edges(ax, each, x, columns[x : x + 2], heights, own)
+    titles = {0.0: "sources", 1.0: "destinations"}
+    if len(chain) > 1:
+        titles = {x + 0.5: f"blocks[{x}]" for x in range(len(chain))}
+    for where, title in titles.items():
+        ax.text(where, 0.8, title, ha="center", va="center")
+    ax.set(xlim=(-0.4, len(chain) + 0.4), ylim=(low + 0.4, 1.3))
+    ax.axis("off")
+    if colors:
+        for name, color in colors.items():
+            mark = "o" if name in {ntype for column in columns for ntype in column} else ""
+            ax.plot([], [], mark or "-", color=color, label=name)
+        canvas.legend_beside(ax)
+    return ax
+
+
+def _check_chain(chain: list[Block]) -> None:
+    for i, each in enumerate(chain):
+        if not isinstance(each, Block):
+            raise InvalidInput(
+                f"plot.block draws blocks; found {each!r}. dgl.to_block(g, seeds) makes one; "
+                "plot.graph(g) draws a graph"
+            )
+        if i and _column(chain[i - 1], "dst") != _column(each, "src"):
+            raise InvalidInput(
+                f"the destinations of blocks[{i - 1}] are not the sources of blocks[{i}]; pass "
+                "blocks of one sample, first layer first"
+            )
+    if not chain:
+        raise InvalidInput("found no block to draw; pass a block, or a list of at least one")
+    most = max(each.num_src_nodes() for each in chain)
+    if most > _MOST_ROWS:
+        raise InvalidInput(
+            f"plot.block draws at most {_MOST_ROWS} nodes on a side; found {most:,}. Sample from "
+            "fewer seeds or with a smaller fanout"
+        )
+
+
+def _column(each: Block, side: str) -> dict[str, list[int]]:
+    """IDs of the nodes of a side by type: original ones where the block knows them."""
+    types, view = (
+        (each.srctypes, each.srcnodes) if side == "src" else (each.dsttypes, each.dstnodes)
+    )
+    found = {}
+    for ntype in types:
+        ids = view[ntype].data.get(NID)
+        count = each.num_src_nodes(ntype) if side == "src" else each.num_dst_nodes(ntype)
+        found[ntype] = list(range(count)) if ids is None else ids.tolist()
+    return {ntype: ids for ntype, ids in found.items() if ids}
+
+
+def _heights(columns: list[dict[str, list[int]]]) -> dict[str, int]:
+    """Height of the first node of each type; a type stands at the same height in all columns."""
+    found, height = {}, 0
+    for ntype in sorted({ntype for column in columns for ntype in column}):
+        found[ntype] = height
+        height -= max(len(column.get(ntype, [])) for column in columns) + 1
+    return found
+
+
+def _type_colors(chain: list[Block]) -> dict[str, str]:
+    """Colors of node types and of relations; none where there is one of each."""
+    ntypes = sorted({ntype for each in chain for ntype in (*each.srctypes, *each.dsttypes)})
+    etypes = dict.fromkeys(etype for each in chain for etype in each.canonical_etypes)
+    if len(ntypes) == len(etypes) == 1:
+        return {}
+    twice = [e for e in etypes if sum(e[1] == other[1] for other in etypes) > 1 or e[1] in ntypes]
+    names = [" ".join(etype) if etype in twice else etype[1] for etype in etypes]
+    return canvas.colors_of([*ntypes, *names])
+
+
+def _relation(etype: EdgeType, colors: dict[str, str]) -> str:
+    """The name under which a relation has its color."""
+    whole = " ".join(etype)
+    return whole if whole in colors else etype[1]
+
+
+def _draw_edges(
+    ax: Axes,
+    each: Block,
+    x: int,
+    sides: list[dict[str, list[int]]],
+    heights: dict[str, int],
+    colors: dict[str, str] | str,
+) -> None:
+    """Draw the edges of a block, and a dotted line from each destination to itself."""
+    for etype in each.canonical_etypes:
+        color = colors if isinstance(colors, str) else colors[_relation(etype, colors)]
+        u, v = each.edges(etype=etype)
+        for i, j in zip(u.tolist(), v.tolist(), strict=True):
+            ends = heights[etype[0]] - i, heights[etype[2]] - j
+            ax.plot([x, x + 1], ends, color=color, linewidth=1.4)
+    left, right = sides
+    for ntype, ids in right.items():
+        if ids == left.get(ntype, [])[: len(ids)] and NID in each.srcnodes[ntype].data:
+            for i in range(len(ids)):
+                ends = heights[ntype] - i, heights[ntype] - i
+                ax.plot([x, x + 1], ends, ":", color="gray", linewidth=1.2)

@@ -1,0 +1,168 @@
+"""Pictures of what more machines bring: speed-up, and where the time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from gnnlab.errors import InvalidInput
+from gnnlab.plot import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["speedup", "time_parts"]
+
+
+def speedup(
+    machines: Sequence[int],
+    seconds: Sequence[float] | Mapping[str, Sequence[float]],
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how many times as fast more machines are, beside what would be ideal.
+
+    Dotted lines are runs at half and at a quarter of the ideal: their *efficiency* is 50% and 25%.
+    The legend gives the efficiency of each curve at its last point.
+
+    Parameters
+    ----------
+    machines : sequence of int
+        Numbers of machines, ascending. Speeds are relative to the first one.
+    seconds : sequence of float, or dict of str to sequence of float
+        Time of the same work on so many machines; of several curves by their name.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InvalidInput
+        Lengths differ, or a time or a number of machines is not positive.
+
+    Examples
+    --------
+    >>> from gnnlab import plot
+    >>> ax = plot.speedup([1, 2, 4], {"metis": [8, 4.1, 2.5], "random": [8, 6, 5]})
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['ideal', 'metis: 80% of ideal', 'random: 40% of ideal']
+    """
+    counts = canvas.as_list(machines)
+    if isinstance(seconds, Mapping):
+        curves = {str(name): canvas.as_list(times) for name, times in seconds.items()}
+    else:
+        curves = {"": canvas.as_list(seconds)}
+    _check(counts, curves)
+    ideal = [count / counts[0] for count in counts]
+    ax = canvas.axes(ax, 5.2, 3.2)
+    ax.plot(counts, ideal, "--", color="gray", label="ideal")
+    for share in (0.5, 0.25):
+        line = [share * value for value in ideal]
+        ax.plot(counts, line, ":", color=canvas.GRAY, linewidth=1)
+        ax.annotate(
+            f"{share:.0%}",
+            (counts[-1], line[-1]),
+            (4, 0),
+            textcoords="offset points",
+            color="gray",
+            va="center",
+            fontsize=8,
+        )
+    for (name, times), color in zip(
+        curves.items(), canvas.colors_of(range(len(curves))).values(), strict=True
+    ):
+        speeds = [times[0] / time for time in times]
+        label = f"{speeds[-1] / ideal[-1]:.0%} of ideal"
+        ax.plot(counts, speeds, "o-", color=color, label=f"{name}: {label}" if name else label)
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log", base=2)
+    ax.set_xticks(counts, [str(count) for count in counts])
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}×")
+    ax.minorticks_off()
+    what = "1 machine" if counts[0] == 1 else f"{counts[0]} machines"
+    ax.set(xlabel="machines", ylabel=f"speed, {what} = 1")
+    slowest = min(times[0] / max(times) for times in curves.values())
+    ax.set_ylim(0.7 * slowest, 1.4 * ideal[-1])
+    canvas.open_frame(ax)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _check(counts: list[int], curves: dict[str, list[float]]) -> None:
+    if not counts or counts[0] <= 0 or any(a >= b for a, b in pairwise(counts)):
+        raise InvalidInput(
+            "machines must be positive numbers in ascending order, such as [1, 2, 4]; found "
+            f"{counts}"
+        )
+    if not curves:
+        raise InvalidInput("seconds is empty; give the times of at least one curve")
+    for name, times in curves.items():
+        if len(times) != len(counts) or not all(time > 0 for time in times):
+            raise InvalidInput(
+                f"seconds{f'[{name!r}]' * bool(name)} must hold a positive time for each of the "
+                f"{len(counts)} numbers of machines; found {times}"
+            )
+
+
+def time_parts(
+    parts: Mapping[Any, Mapping[str, float]], top: float | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw bars of what the time is spent on, one for each number of machines.
+
+    Parameters
+    ----------
+    parts : dict of dict
+        Number of machines, or any other name of a bar → kind of work → seconds. Kinds are stacked
+        in the order in which they first appear.
+    top : float, optional
+        The longest time that the axis has room for, in seconds: pictures that share it can be
+        compared.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Time in s, ms or µs; the sum stands above each bar.
+
+    Raises
+    ------
+    InvalidInput
+        There is no bar, or a time is negative.
+
+    Examples
+    --------
+    >>> from gnnlab import plot
+    >>> ax = plot.time_parts({1: {"sample": 2.0, "compute": 6.0}, 2: {"sample": 1.1, "fetch": 2.5}})
+    >>> ax.get_ylabel(), [text.get_text() for text in ax.texts]
+    ('s', ['8', '3.6'])
+    """
+    if not parts:
+        raise InvalidInput("parts is empty; give at least one bar, {machines: {kind: seconds}}")
+    for name, times in parts.items():
+        if not all(time >= 0 for time in times.values()):
+            raise InvalidInput(
+                f"the times of {name!r} must be seconds of at least 0; found {dict(times)}"
+            )
+    kinds = list(dict.fromkeys(kind for times in parts.values() for kind in times))
+    totals = [sum(times.values()) for times in parts.values()]
+    top = max(totals) if top is None else top
+    factor, unit = canvas.time_unit(top)
+    ax = canvas.axes(ax, 2.6 + 0.5 * len(parts), 3.0)
+    below = [0.0] * len(parts)
+    for kind, color in canvas.colors_of(kinds).items():
+        heights = [factor * times.get(kind, 0.0) for times in parts.values()]
+        ax.bar(range(len(parts)), heights, 0.7, bottom=below, color=color, label=kind)
+        below = [low + height for low, height in zip(below, heights, strict=True)]
+    for x, total in enumerate(below):
+        ax.annotate(
+            f"{total:.3g}", (x, total), (0, 2), textcoords="offset points", ha="center", fontsize=8
+        )
+    ax.set_xticks(range(len(parts)), [str(name) for name in parts])
+    ax.set(ylabel=unit, ylim=(0, 1.1 * factor * top or 1))
+    if all(isinstance(name, int) for name in parts):
+        ax.set_xlabel("machines")
+    canvas.open_frame(ax)
+    canvas.legend_beside(ax, reverse=True)
+    return ax
