@@ -64,6 +64,7 @@ _SUBMODULES = [
     "partition",
     "plot",
     "sampling",
+    "simulate",
     "tools",
     "trace",
     "transforms",

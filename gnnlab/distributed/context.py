@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import torch
 
+from gnnlab import trace
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.job import Job, is_distributed
 from gnnlab.distributed.store import Store
@@ -30,7 +34,16 @@ from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 
-__all__ = ["Context", "current", "exit_client", "initialize", "num_trainers", "rank"]
+__all__ = [
+    "Context",
+    "Process",
+    "current",
+    "exit_client",
+    "initialize",
+    "num_trainers",
+    "playing",
+    "rank",
+]
 
 _Stamp = tuple[int, int, int]
 
@@ -60,8 +73,41 @@ class Context:
     latest: Client | None = None
 
 
-_context: Context | None = None
+@dataclass
+class Process:
+    """A process, or a thread that plays one in a simulation.
+
+    Attributes
+    ----------
+    context : Context or None
+        None until it has joined a job, and when it has left.
+    join : callable, optional
+        How a played process joins its job.
+    """
+
+    context: Context | None = None
+    join: Callable[[], Context] | None = None
+
+
+_process = Process()
+_played = threading.local()
 _clients: WeakValueDictionary[int, Client] = WeakValueDictionary()  # by id of the partition book
+
+
+def process() -> Process:
+    """Return this process, or the one that this thread plays."""
+    return getattr(_played, "process", _process)
+
+
+@contextmanager
+def playing(part: Process) -> Iterator[None]:
+    """Let this thread play a process."""
+    before = process()
+    _played.process = part
+    try:
+        yield
+    finally:
+        _played.process = before
 
 
 def initialize(
@@ -113,9 +159,12 @@ def initialize(
     ----------
     DGL user guide, chapter 7.2.
     """
-    global _context
+    me = process()
+    if me.join is not None:
+        me.context = me.context or me.join()
+        return
     if is_distributed():
-        if _context is None or _context.remote is None:
+        if me.context is None or me.context.remote is None:
             workers = num_workers if isinstance(num_workers, int) else 0
             join(Job.read(ip_config, num_servers, workers))
         return
@@ -125,18 +174,22 @@ def initialize(
             f"standalone mode is one process, but WORLD_SIZE is {ranks}: ranks would each write to "
             "a copy of the data. Start one process, or train on one machine with gnnlab.parallel"
         )
-    if _context is not None and torch.distributed.is_initialized():
+    if me.context is not None and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
     # Port 0: the system chooses a free one, and nobody else has to find it.
     alone = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "1"}
     for name, value in alone.items():
         os.environ.setdefault(name, value)
-    _context = Context(latest=_context.latest if _context else None)
+    me.context = Context(latest=me.context.latest if me.context else None)
+    trace.start_if_asked(0)
 
 
 def join(job: Job) -> None:
     """Take part in a job, in the role that it says; a server never comes back."""
-    global _context
+    number, lane = (job.server, "") if job.role == "server" else (job.rank, "")
+    if job.role == "sampler":
+        lane = f"process {os.getpid()}"
+    trace.start_if_asked(number, job.role, job.machine, lane)
     if job.role == "server":
         from gnnlab.distributed.server import serve
 
@@ -152,7 +205,7 @@ def join(job: Job) -> None:
             samplers.close()
         raise
     atexit.register(exit_client)
-    _context = Context(role=job.role, mode="distributed", remote=remote, samplers=samplers)
+    process().context = Context(role=job.role, mode="distributed", remote=remote, samplers=samplers)
 
 
 def exit_client() -> None:
@@ -166,8 +219,8 @@ def exit_client() -> None:
     >>> dgl.distributed.initialize()
     >>> dgl.distributed.exit_client()
     """
-    global _context
-    context, _context = _context, None
+    me = process()
+    context, me.context = me.context, None
     if context is not None:
         if context.samplers:
             context.samplers.close()
@@ -179,30 +232,34 @@ def exit_client() -> None:
 
 def current() -> Context:
     """Return the job of this process; raises GNNLabError before ``initialize``."""
-    if _context is None:
+    context = process().context
+    if context is None:
         raise GNNLabError(
             "call gnnlab.distributed.initialize() first; standalone mode needs no argument"
         )
-    return _context
+    return context
 
 
 def rank() -> int:
     """Return the position of this trainer among all trainers."""
-    if _context is not None and _context.remote:
-        return _context.remote.job.rank
+    context = process().context
+    if context is not None and context.remote:
+        return context.remote.job.rank
     return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
 
 
 def num_trainers() -> int:
     """Return the number of trainers of the job."""
-    if _context is not None and _context.remote:
-        return _context.remote.job.num_ranks
+    context = process().context
+    if context is not None and context.remote:
+        return context.remote.job.num_ranks
     return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
 def samplers() -> Any:
     """Return the sampler processes of this trainer, or None."""
-    return None if _context is None else _context.samplers
+    context = process().context
+    return None if context is None else context.samplers
 
 
 def open_client(graph_name: str, part_config: Any, verify: bool = True) -> Client:
@@ -246,12 +303,12 @@ def _client_of_job(context: Context, graph_name: str) -> Client:
 
 def reopen_client(graph_name: str, part_config: str) -> Client:
     """Return the client of a graph that came by pickle, perhaps to a process just started."""
-    global _context
-    if _context is None:
-        _context = Context()
-    before = _context.latest
+    me = process()
+    if me.context is None:
+        me.context = Context()
+    before = me.context.latest
     client = open_client(graph_name, part_config, verify=False)
-    _context.latest = before or client
+    me.context.latest = before or client
     return client
 
 

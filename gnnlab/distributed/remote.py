@@ -70,9 +70,7 @@ class Remote(Routes):
         self.graph_name = config.graph_name
         self.memory = Memory(job.id, job.machine, job.timeout)
         super().__init__(job, SharedStore(part, self.memory))
-        # Large numbers take the same number of bytes each, so that the size of a request depends
-        # on nothing but its content.
-        self._numbers = itertools.count(1 << 32)
+        self._numbers = itertools.count(wire.FIRST_NUMBER)
         self._open()
         try:
             self._greet()

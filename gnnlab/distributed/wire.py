@@ -14,7 +14,7 @@ msgpack specification, https://msgpack.org. ZeroMQ guide, chapter 2, "Multipart 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ __all__ = [
     "READS",
     "BadFrame",
     "Bye",
+    "Freeze",
     "Hello",
     "Meet",
     "Release",
@@ -42,9 +43,14 @@ __all__ = [
     "encode_error",
     "encode_reply",
     "encode_request",
+    "reply_size",
+    "request_size",
 ]
 
 VERSION = 1
+# Numbers of requests start here: large ones take the same number of bytes each, so that the size of
+# a message depends on nothing but its content.
+FIRST_NUMBER = 1 << 32
 MAX_HEADER = 1 << 20  # bytes
 MAX_FRAME = 1 << 32
 MAX_FRAMES = 1024
@@ -83,6 +89,17 @@ class Meet:
 @dataclass(frozen=True, eq=False)
 class Share:
     """Copy a feature of the part to where all processes of the machine see writes to it."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Freeze:
+    """Ask that a feature of the part stays as it is, because its rows are kept elsewhere.
+
+    Reply: whether it will. A feature that has been written to, and a tensor that was made in the
+    job, cannot; what is frozen refuses writes.
+    """
 
     name: str
 
@@ -135,6 +152,7 @@ _REPLIES: dict[type, Any] = {
     Hello: Welcome,
     Meet: tuple[str, ...],
     Share: None,
+    Freeze: bool,
     Release: None,
     Bye: None,
     Statistics: dict[str, Traffic],
@@ -202,22 +220,62 @@ def encode_error(number: int, error: BaseException) -> list[Any]:
     return _encode((kind or GNNLabError).__name__, number, text)
 
 
+def request_size(message: Any) -> int:
+    """Return how many bytes the frames of a request have, without making them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.distributed import wire
+    >>> from gnnlab.distributed.messages import Pull
+    >>> message = Pull("node~_N~feat", torch.tensor([3, 1]))
+    >>> frames = wire.encode_request(wire.FIRST_NUMBER, message)
+    >>> wire.request_size(message) == sum(map(len, frames))
+    True
+    """
+    return _size_of(type(message).__name__, message)
+
+
+def reply_size(reply: Any) -> int:
+    """Return how many bytes the frames of a reply have, without making them."""
+    return _size_of("ok", reply)
+
+
 def _encode(kind: str, number: int, body: Any) -> list[Any]:
     frames: list[Any] = [b""]
 
-    def describe(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            raise InvalidInput(f"{type(value).__name__} does not cross the wire: {value!r}")
+    def describe(value: torch.Tensor) -> int:
         value = value.detach().cpu().contiguous()
         # A tensor of one element counts as contiguous with any stride; viewing bytes needs 1.
         flat = value.as_strided((value.numel(),), (1,))
         frames.append(flat.view(torch.uint8).numpy().data)
-        return len(frames) - 1, m.dtype_name(value.dtype), tuple(value.shape)
+        return len(frames) - 1
 
-    encoder = msgspec.msgpack.Encoder(enc_hook=describe)
-    head = _Head(VERSION, kind, number, msgspec.Raw(encoder.encode(body)))
-    frames[0] = encoder.encode(head)
+    frames[0] = _header(kind, number, body, describe)
     return frames
+
+
+def _size_of(kind: str, body: Any) -> int:
+    sizes = [0]
+
+    def describe(value: torch.Tensor) -> int:
+        sizes.append(value.numel() * value.element_size())
+        return len(sizes) - 1
+
+    sizes[0] = len(_header(kind, FIRST_NUMBER, body, describe))
+    return sum(sizes)
+
+
+def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor], int]) -> bytes:
+    """Encode a header; ``describe`` takes a tensor's bytes and returns the number of its frame."""
+
+    def replace(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            raise InvalidInput(f"{type(value).__name__} does not cross the wire: {value!r}")
+        return describe(value), m.dtype_name(value.dtype), tuple(value.shape)
+
+    encoder = msgspec.msgpack.Encoder(enc_hook=replace)
+    return encoder.encode(_Head(VERSION, kind, number, msgspec.Raw(encoder.encode(body))))
 
 
 # ---------------------------------------------------------------------------- decoding

@@ -1,0 +1,78 @@
+"""The network between simulated machines.
+
+References
+----------
+Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal
+of Parallel and Distributed Computing 69(2), 2009: the ring.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from gnnlab.errors import InvalidInput
+
+__all__ = ["Network"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """Machines on one switch, each with a link that carries both directions at once.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Of each machine's link, in bits per second and direction; 1e9 is gigabit Ethernet.
+    latency : float
+        Seconds that a packet takes from one machine to another.
+    per_request : float
+        Seconds that it takes to send a request and to read its reply, beside what the network and
+        the store need: encoding, system calls, threads that are woken.
+    per_byte : float
+        Seconds of a processor that a byte costs, at its sender and again at its receiver.
+    overhead : float
+        Share of the bandwidth that frames of Ethernet, IP and TCP take: 90 of 1538 bytes.
+
+    Examples
+    --------
+    >>> from gnnlab.simulate import Network
+    >>> network = Network(bandwidth=1e9, latency=1e-4)
+    >>> round(network.transfer_seconds(10e6), 4)
+    0.085
+    >>> round(network.ring_seconds(10e6, 4), 4)
+    0.128
+    """
+
+    bandwidth: float = 1e9
+    latency: float = 1e-4
+    per_request: float = 3e-4
+    per_byte: float = 0.0
+    overhead: float = 0.0585
+
+    def __post_init__(self) -> None:
+        """Refuse what no network is."""
+        if not self.bandwidth > 0:
+            raise InvalidInput(f"bandwidth is in bits per second, above 0; found {self.bandwidth}")
+        for name in ("latency", "per_request", "per_byte"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InvalidInput(f"{name} is a time in seconds; found {getattr(self, name)}")
+        if not 0 <= self.overhead < 1:
+            raise InvalidInput(f"overhead is a share from 0 to 1; found {self.overhead}")
+
+    @property
+    def bytes_per_second(self) -> float:
+        """What a link carries of messages."""
+        return self.bandwidth / 8 * (1 - self.overhead)
+
+    def transfer_seconds(self, num_bytes: float) -> float:
+        """Return how long a link needs for some bytes that it carries alone."""
+        return num_bytes / self.bytes_per_second
+
+    def ring_seconds(self, num_bytes: float, num_ranks: int) -> float:
+        """Return how long an all-reduce takes among ranks on as many machines.
+
+        In 2 (k − 1) rounds each rank sends a k-th part of the bytes to the next one.
+        """
+        rounds = 2 * (num_ranks - 1)
+        return rounds * (self.transfer_seconds(num_bytes / num_ranks) + self.latency)
