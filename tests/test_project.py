@@ -21,8 +21,17 @@ from tests.helpers import ROOT, run_script
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
 READMES = ("README.md", "README.ko.md", "README.zh.md")
+GUIDES = ("docs/teaching.md", "docs/teaching.ko.md", "docs/teaching.zh.md")
 TOP_LEVEL = {
-    *(".ci", ".gitignore", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"),
+    *(
+        ".binder",
+        ".ci",
+        ".gitignore",
+        ".pre-commit-config.yaml",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "LICENSE",
+    ),
     *("Makefile", "benchmarks", "constraints.txt", "data", "docs", "environment.yml", "examples"),
     *("gnnlab", "notebooks", "pyproject.toml", "tests", *READMES),
 }
@@ -142,17 +151,35 @@ def shape(page: str) -> dict[str, list]:
         "table rows": [line.count("|") for line in prose.splitlines() if line.startswith("|")],
         "pictures": re.findall(r"!\[[^\]]*\]\(([^)]*)\)", prose),
         "lessons": re.findall(r"\d\d_\w+", prose),
+        "paragraphs": len(re.findall(r"\n\n", prose)),
+        "links": len(re.findall(r"\]\(", prose)),
     }
 
 
-@pytest.mark.parametrize("page", READMES[1:])
-def test_readme_is_as_complete_in_each_language(page: str) -> None:
-    assert shape(page) == shape(READMES[0])
-
-
 @pytest.mark.parametrize(
-    "page", [*READMES, "CONTRIBUTING.md", "docs/architecture.md", "docs/performance.md"]
+    ("page", "english"),
+    [(page, pages[0]) for pages in (READMES, GUIDES) for page in pages[1:]],
 )
+def test_page_is_as_complete_in_each_language(page: str, english: str) -> None:
+    assert shape(page) == shape(english)
+
+
+def test_every_lesson_is_in_the_table_of_the_readme() -> None:
+    linked = re.findall(
+        r"^\| \[(\d\d_\w+)\]\(notebooks/en/\1\.ipynb\)", (ROOT / READMES[0]).read_text("utf8"), re.M
+    )
+    assert linked == sorted(path.stem for path in (ROOT / "notebooks/src").glob("[0-9]*.py"))
+
+
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "notebooks").glob("*/README.md")),
+    *sorted((ROOT / "examples").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", [str(page.relative_to(ROOT)) for page in PAGES])
 def test_links_lead_somewhere(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf8"), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", text)
