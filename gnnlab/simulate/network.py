@@ -41,7 +41,7 @@ class Network:
     >>> round(network.transfer_seconds(10e6), 4)
     0.085
     >>> round(network.ring_seconds(10e6, 4), 4)
-    0.128
+    0.1281
     """
 
     bandwidth: float = 1e9

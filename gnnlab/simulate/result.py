@@ -1,32 +1,126 @@
-"""What a simulated run did."""
+"""What a simulated run did, moved and took."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gnnlab.distributed.traffic import Traffic
+from gnnlab.simulate.network import Network
+from gnnlab.simulate.replay import FREE, Epoch, Machines, Timing, replay
+from gnnlab.simulate.tape import Lane
+from gnnlab.trace import Event
 
 if TYPE_CHECKING:
-    from gnnlab.simulate.simulation import Simulation
-    from gnnlab.simulate.stage import Stage
-    from gnnlab.simulate.transport import Cluster, Simulated
+    from gnnlab.simulate.transport import Simulated
 
 __all__ = ["Result"]
 
 
 class Result:
-    """What a run did."""
+    """A run of all trainers.
+
+    Times are computed when they are first asked for, from what was measured and counted.
+
+    Attributes
+    ----------
+    returned : list
+        What the function returned, by rank.
+    traffic : Traffic
+        What all trainers and samplers asked for: who whom, how much, to the byte.
+    network : Network
+    machines : Machines
+    lanes : list of Lane
+        What each trainer and sampler did.
+    """
 
     def __init__(
         self,
-        simulation: Simulation,
-        stage: Stage,
-        cluster: Cluster,
+        network: Network,
+        machines: Machines,
+        lanes: list[Lane],
         transports: list[Simulated],
         returned: list[Any],
     ) -> None:
+        self.network, self.machines, self.lanes = network, machines, lanes
         self.returned = returned
-        self.traffic = Traffic(simulation.num_machines)
+        self.traffic = Traffic(machines.count)
         for each in transports:
             self.traffic.update(each.traffic)
-        self.lanes = [lane for each in stage.players for lane in each.recorder.lanes.values()]
+
+    @cached_property
+    def timing(self) -> Timing:
+        """When everything happened on the network of the simulation."""
+        return replay(self.lanes, self.network, self.machines)
+
+    @property
+    def seconds(self) -> float:
+        """Predicted time of the whole run."""
+        return self.timing.seconds
+
+    @property
+    def epochs(self) -> list[Epoch]:
+        """Each way of a loader through its batches."""
+        return self.timing.epochs
+
+    @property
+    def epoch_seconds(self) -> float:
+        """Predicted time of an epoch; see :class:`~gnnlab.simulate.replay.Timing`."""
+        return self.timing.epoch_seconds
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Where a trainer's time goes: kind of event → mean seconds of a trainer.
+
+        "sample", "fetch", "compute", "allreduce" and "wait", for others or for a mini-batch.
+        """
+        return self.timing.parts
+
+    @property
+    def events(self) -> list[Event]:
+        """Events in time, from 0, for :mod:`gnnlab.plot` and :func:`gnnlab.trace.write_chrome`."""
+        return self.timing.events
+
+    def predict(
+        self, network: Network | None = None, free: tuple[str, ...] = (), **machines: Any
+    ) -> Timing:
+        """Compute the time for another network, or other processors, without running again.
+
+        Parameters
+        ----------
+        network : Network, optional
+        free : tuple of str
+            What is to take no time: names in :data:`gnnlab.simulate.replay.FREE`.
+        **machines
+            ``cores`` and ``shared``; see :class:`~gnnlab.simulate.replay.Machines`.
+
+        Returns
+        -------
+        Timing
+        """
+        others = replace(self.machines, **machines)
+        return replay(self.lanes, network or self.network, others, free)
+
+    @cached_property
+    def savings(self) -> dict[str, float]:
+        """Share of the epoch's time that would be saved if something took none.
+
+        What limits saves most. Shares need not add up to 1: where two things overlap, neither saves
+        much alone.
+        """
+        now = self.epoch_seconds or 1.0
+        return {name: max(0.0, 1 - self.predict(free=(name,)).epoch_seconds / now) for name in FREE}
+
+    @property
+    def limit(self) -> str:
+        """What limits: the name in :attr:`savings` that saves most."""
+        return max(self.savings, key=lambda name: self.savings[name])
+
+    def __repr__(self) -> str:
+        """Say how long it took, and where the time went."""
+        parts = ", ".join(f"{kind} {seconds:.3g}" for kind, seconds in self.parts.items())
+        return (
+            f"Result(machines={self.machines.count}, seconds={self.seconds:.4g} ({parts}), "
+            f"{self.traffic})"
+        )

@@ -33,6 +33,7 @@ from gnnlab.partition.partition import partition_graph
 from gnnlab.simulate import group
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.parallel import SimulatedDataParallel
+from gnnlab.simulate.replay import Machines
 from gnnlab.simulate.result import Result
 from gnnlab.simulate.samplers import SimulatedSamplers, ahead_of, passes
 from gnnlab.simulate.stage import Player, Stage
@@ -248,7 +249,15 @@ class Simulation:
             if not callable(what):
                 around.enter_context(_command_line(what, args))
             returned = stage.run(play, timeout)
-        return Result(self, stage, cluster, transports, returned)
+        lanes = [lane for each in stage.players for lane in each.recorder.lanes.values()]
+        return Result(self.options["network"], self._machines(), lanes, transports, returned)
+
+    def _machines(self) -> Machines:
+        cores = self.options["cores"]
+        if cores is None:
+            each = 1 + max(1, self.samplers_per_trainer)  # a prefetch thread where no samplers are
+            cores = self.trainers_per_machine * each + self.servers_per_machine
+        return Machines(self.num_machines, cores, self.options["shared_cores"])
 
     def _recorder(self, rank: int) -> Recorder:
         machine = rank // self.trainers_per_machine

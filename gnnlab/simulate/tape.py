@@ -161,8 +161,12 @@ class Recorder:
     def lap(self) -> None:
         """Write down the work since the last entry."""
         now = self._clock()
-        if now > self._since:
-            self._lane.entries.append(Work(self.kind, now - self._since, self.step))
+        entries, seconds = self._lane.entries, now - self._since
+        last = entries[-1] if entries else None
+        if isinstance(last, Work) and (last.kind, last.step) == (self.kind, self.step):
+            last.seconds += seconds
+        elif seconds > 0:
+            entries.append(Work(self.kind, seconds, self.step))
         self._since = now
 
     @contextmanager

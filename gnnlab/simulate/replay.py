@@ -1,0 +1,338 @@
+"""When everything happens: tapes, a network and processors give times.
+
+Each lane of each trainer is played from its beginning. Work takes a processor of the machine. A
+question costs its asker some work, then a packet there and back, then the stores that are asked
+compute, then the bytes travel: out of each machine that sends, into each that receives. A meeting
+is over when all have come. An all-reduce goes round a ring of all ranks, in the order of their
+numbers, so of the ranks of a machine one sends to the next machine. What needs the same link or
+processor shares it (:mod:`gnnlab.simulate.fluid`).
+
+Left out are what packets meet on their way through a switch, the slow start of TCP, and what
+processes cost each other beside processors: caches, the bandwidth of memory.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.simulate.fluid import Fluid
+from gnnlab.simulate.network import Network
+from gnnlab.simulate.tape import Ask, Lane, Meet, Pass, Signal, Wait, Work
+from gnnlab.trace import Event
+
+__all__ = ["FREE", "Epoch", "Machines", "Timing", "replay"]
+
+FREE = ("bandwidth", "latency", "allreduce", "serve", "sample", "compute")
+"""What can be thought free, to see what it costs."""
+
+_OVER = (0.0, {}, 0.0)  # what a lane gives when its tape is at its end
+
+_Steps = Generator[tuple[float, Mapping[int, float], float] | None, None, None]
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What there is to compute with.
+
+    Attributes
+    ----------
+    count : int
+    cores : float
+        Of each machine.
+    shared : float or None
+        Cores that all machines have together; then ``cores`` does not matter.
+    """
+
+    count: int
+    cores: float
+    shared: float | None = None
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A loader's way through its batches, on all ranks.
+
+    Attributes
+    ----------
+    start, seconds : float
+        From the first rank that begins to the last that ends.
+    steps : int
+        Most mini-batches of a rank.
+    parts : dict
+        Kind → mean seconds of a trainer.
+    """
+
+    start: float
+    seconds: float
+    steps: int
+    parts: dict[str, float]
+
+
+@dataclass
+class Timing:
+    """When everything happened.
+
+    Attributes
+    ----------
+    seconds : float
+        Until the last trainer ends.
+    events : list of Event
+        Sorted by start; times from 0.
+    epochs : list of Epoch
+    parts : dict
+        Kind → mean seconds of a trainer's main thread.
+    """
+
+    seconds: float = 0.0
+    events: list[Event] = field(default_factory=list)
+    epochs: list[Epoch] = field(default_factory=list)
+    parts: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def epoch_seconds(self) -> float:
+        """Mean of the epochs that have as many steps as the first; ``seconds`` without loaders."""
+        alike = [e.seconds for e in self.epochs if e.steps == self.epochs[0].steps]
+        return float(np.mean(alike)) if alike else self.seconds
+
+
+def replay(
+    lanes: Sequence[Lane], network: Network, machines: Machines, free: Sequence[str] = ()
+) -> Timing:
+    """Compute when everything happens.
+
+    Parameters
+    ----------
+    lanes : sequence of Lane
+        Of all trainers.
+    network : Network
+    machines : Machines
+    free : sequence of str
+        Names in :data:`FREE` of what takes no time.
+
+    Examples
+    --------
+    Rank 0 asks machine 1 for a megabyte, and then both compute the mean of their gradients.
+
+    >>> from gnnlab.simulate import Network
+    >>> from gnnlab.simulate.replay import Machines, replay
+    >>> from gnnlab.simulate.tape import Ask, Lane, Meet, Work
+    >>> ask = Ask("fetch", out={1: 100}, back={1: 10**6}, serve={1: 0.01}, requests=1)
+    >>> lanes = [
+    ...     Lane(0, 0, "trainer", [ask, Work("compute", 0.5), Meet("allreduce", 0, 10**5)]),
+    ...     Lane(1, 1, "trainer", [Work("compute", 0.5), Meet("allreduce", 0, 10**5)]),
+    ... ]
+    >>> network = Network(bandwidth=8e6, latency=0.001, per_request=0, overhead=0)
+    >>> timing = replay(lanes, network, Machines(2, cores=2))
+    >>> round(timing.seconds, 3), {kind: round(s, 3) for kind, s in timing.parts.items()}
+    (1.614, {'compute': 0.5, 'fetch': 0.506, 'wait': 0.506, 'allreduce': 0.102})
+    """
+    strange = set(free) - set(FREE)
+    if strange:
+        raise InvalidInput(f"no {sorted(strange)} can be free; there are {', '.join(FREE)}")
+    return _Replay(lanes, network, machines, frozenset(free)).run()
+
+
+class _Replay:
+    def __init__(
+        self, lanes: Sequence[Lane], network: Network, machines: Machines, free: frozenset[str]
+    ) -> None:
+        self.lanes, self.network, self.machines, self.free = lanes, network, machines, free
+        self.num_ranks = len({lane.rank for lane in lanes})
+        count = machines.count
+        links = np.full(2 * count, network.bytes_per_second)
+        pools = np.full(count, float(machines.cores))
+        if machines.shared is not None:
+            pools = np.array([float(machines.shared)])
+        self.fluid = Fluid(len(lanes) + 1, np.concatenate([links, pools]))
+        self.ready: list[int] = []
+        self.num_over = 0
+        self.signals: set[tuple[int, object]] = set()
+        self.blocked: dict[tuple[int, object], list[int]] = defaultdict(list)
+        self.arrived: dict[int, list[int]] = defaultdict(list)
+        self.began: dict[int, float] = {}
+        self.ring: tuple[list[int], float] = ([], 0.0)
+        self.rings: list[tuple[list[int], int]] = []
+        self.timing = Timing()
+        self.passes: dict[int, list[list[float]]] = defaultdict(list)
+
+    # ------------------------------------------------------------------ the clock
+    def run(self) -> Timing:
+        actors = [self._play(number, lane) for number, lane in enumerate(self.lanes)]
+        actors.append(self._rings())
+        self.ready = list(range(len(actors)))
+        while True:
+            while self.ready:
+                actor = self.ready.pop()
+                activity = next(actors[actor], _OVER)
+                if activity == _OVER:
+                    self.num_over += 1
+                elif activity is not None:
+                    self.fluid.begin(actor, *activity)
+            ended = self.fluid.advance()
+            if not ended:
+                return self._finish()
+            self.ready = ended
+
+    def _finish(self) -> Timing:
+        timing = self.timing
+        if self.num_over < len(self.lanes):
+            raise GNNLabError(
+                f"{len(self.lanes) - self.num_over} of {len(self.lanes)} tapes wait for what never "
+                "comes; they are not all of one run"
+            )
+        timing.events.sort(key=lambda event: event.start)
+        ends = [event.start + event.seconds for event in timing.events]
+        timing.seconds = max(ends, default=0.0)
+        trainers = [event for event in timing.events if event.role == "trainer"]
+        trainers = [event for event in trainers if "lane" not in event.info]
+        timing.parts = self._parts(trainers)
+        for number in range(max(map(len, self.passes.values()), default=0)):
+            spans = [p[number] for p in self.passes.values() if len(p) > number]
+            start, end = min(s[0] for s in spans), max(s[1] for s in spans)
+            inside = [e for e in trainers if start <= e.start + e.seconds / 2 < end]
+            steps = int(max(s[2] for s in spans))
+            timing.epochs.append(Epoch(start, end - start, steps, self._parts(inside)))
+        return timing
+
+    def _parts(self, events: Sequence[Event]) -> dict[str, float]:
+        found: dict[str, float] = defaultdict(float)
+        for event in events:
+            found[event.kind] += event.seconds / self.num_ranks
+        return dict(found)
+
+    # ------------------------------------------------------------------ activities
+    def _pool(self, machine: int) -> int:
+        return 2 * self.machines.count + (machine if self.machines.shared is None else 0)
+
+    def _link(self, machine: int, inward: bool) -> int:
+        return machine + self.machines.count * inward
+
+    def _work(self, machine: int, seconds: float) -> _Steps:
+        if seconds > 0:
+            yield seconds, {self._pool(machine): 1.0}, 1.0
+
+    def _delay(self, seconds: float) -> _Steps:
+        if seconds > 0:
+            yield seconds, {}, 1.0
+
+    def _together(self, amounts: Mapping[int, float], cap: float | None) -> _Steps:
+        """Take some of several resources, in proportion."""
+        size = max(amounts.values(), default=0.0) if cap else sum(amounts.values())
+        if size > 0:
+            shares = {resource: amount / size for resource, amount in amounts.items()}
+            yield size, shares, cap or np.inf
+
+    # ------------------------------------------------------------------- the tapes
+    def _play(self, number: int, lane: Lane) -> _Steps:
+        for entry in lane.entries:
+            start, kind, info = self.fluid.now, getattr(entry, "kind", "wait"), {}
+            if isinstance(entry, Work):
+                if kind not in self.free:
+                    yield from self._work(lane.machine, entry.seconds)
+            elif isinstance(entry, Ask):
+                info = {"bytes": sum(entry.out.values()) + sum(entry.back.values())}
+                info |= {"requests": entry.requests, "rows": entry.rows}
+                yield from self._ask(lane.machine, entry)
+            elif isinstance(entry, Meet):
+                yield from self._meet(number, lane, entry)
+                begin = self.began.get(entry.number, self.fluid.now)
+                if entry.bytes and begin > start:
+                    self._note(lane, "wait", start, begin, entry.step, {})
+                    start = begin
+                info = {"bytes": entry.bytes} if entry.bytes else {}
+            elif isinstance(entry, Wait):
+                key = lane.rank, entry.key
+                if key not in self.signals:
+                    self.blocked[key].append(number)
+                    yield None
+            elif isinstance(entry, Signal):
+                key = lane.rank, entry.key
+                self.signals.add(key)
+                self.ready.extend(self.blocked.pop(key, ()))
+            elif isinstance(entry, Pass):
+                self._mark(lane.rank, entry)
+            step = getattr(entry, "step", None)
+            self._note(lane, kind, start, self.fluid.now, step, info)
+
+    def _note(
+        self, lane: Lane, kind: str, start: float, end: float, step: int | None, info: dict
+    ) -> None:
+        if end > start:
+            role = "sampler" if lane.name.startswith("sampler") else "trainer"
+            if lane.name != "trainer":
+                info = {**info, "lane": lane.name}
+            self.timing.events.append(
+                Event(kind, start, end - start, lane.rank, role, lane.machine, step, info)
+            )
+
+    def _mark(self, rank: int, entry: Pass) -> None:
+        if entry.begins:
+            self.passes[rank].append([self.fluid.now, self.fluid.now, 0])
+        else:
+            self.passes[rank][-1][1:] = [self.fluid.now, entry.steps]
+
+    def _ask(self, machine: int, entry: Ask) -> _Steps:
+        network = self.network
+        others = [m for m in entry.out if m != machine]
+        moved = sum(entry.out[m] + entry.back[m] for m in others)
+        requests = 0.0 if "latency" in self.free else network.per_request * entry.requests
+        yield from self._work(machine, requests)
+        since = self.fluid.now
+        if others and "latency" not in self.free:
+            yield from self._delay(2 * network.latency)
+        if "serve" not in self.free:
+            serve: dict[int, float] = defaultdict(float)
+            for m, seconds in entry.serve.items():
+                bytes_here = entry.out[m] + entry.back[m] if m != machine else 0
+                serve[self._pool(m)] += seconds + network.per_byte * bytes_here
+            yield from self._together(serve, cap=1.0)
+        if others and "bandwidth" not in self.free:
+            links: dict[int, float] = defaultdict(float)
+            for m in others:
+                links[self._link(machine, False)] += entry.out[m]
+                links[self._link(m, True)] += entry.out[m]
+                links[self._link(m, False)] += entry.back[m]
+                links[self._link(machine, True)] += entry.back[m]
+            yield from self._together(links, cap=None)
+        left = max(0.0, entry.here - (self.fluid.now - since))
+        yield from self._work(machine, left + network.per_byte * moved)
+
+    def _meet(self, number: int, lane: Lane, entry: Meet) -> _Steps:
+        here = self.arrived[entry.number]
+        here.append(number)
+        if len(here) < self.num_ranks:
+            yield None
+        else:
+            del self.arrived[entry.number]
+            self.began[entry.number] = self.fluid.now
+            here.remove(number)
+            if entry.bytes and self.num_ranks > 1 and "allreduce" not in self.free:
+                self.rings.append(([*here, number], entry.bytes))
+                if len(self.rings) == 1:
+                    self.ready.append(len(self.lanes))
+                yield None
+            else:
+                self.ready.extend(here)
+        if not entry.bytes and lane.machine and "latency" not in self.free:
+            yield from self._delay(2 * self.network.latency)
+
+    def _rings(self) -> _Steps:
+        """The one actor that sums up for all."""
+        while True:
+            if not self.rings:
+                yield None
+                continue
+            waiting, num_bytes = self.rings[0]
+            rounds = 2 * (self.num_ranks - 1)
+            yield from self._delay(rounds * self.network.latency * (self.machines.count > 1))
+            if self.machines.count > 1:
+                each = num_bytes * rounds / self.num_ranks
+                links = range(2 * self.machines.count)
+                yield each, dict.fromkeys(links, 1.0), np.inf
+            self.rings.pop(0)
+            self.ready.extend(waiting)
