@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,14 +23,19 @@ from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.simulate.fluid import Fluid
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.tape import Ask, Lane, Meet, Pass, Signal, Wait, Work
+from gnnlab.simulate.timing import Timing, summarise
 from gnnlab.trace import Event
 
-__all__ = ["FREE", "Epoch", "Machines", "Timing", "replay"]
+__all__ = ["FREE", "Machines", "replay"]
 
 FREE = ("bandwidth", "latency", "allreduce", "serve", "sample", "compute")
 """What can be thought free, to see what it costs."""
 
-_OVER = (0.0, {}, 0.0)  # what a lane gives when its tape is at its end
+_OVER: tuple[float, dict[int, float], float] = (
+    0.0,
+    {},
+    0.0,
+)  # what a lane gives when its tape is at its end
 
 _Steps = Generator[tuple[float, Mapping[int, float], float] | None, None, None]
 
@@ -51,53 +56,6 @@ class Machines:
     count: int
     cores: float
     shared: float | None = None
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """A loader's way through its batches, on all ranks.
-
-    Attributes
-    ----------
-    start, seconds : float
-        From the first rank that begins to the last that ends.
-    steps : int
-        Most mini-batches of a rank.
-    parts : dict
-        Kind → mean seconds of a trainer.
-    """
-
-    start: float
-    seconds: float
-    steps: int
-    parts: dict[str, float]
-
-
-@dataclass
-class Timing:
-    """When everything happened.
-
-    Attributes
-    ----------
-    seconds : float
-        Until the last trainer ends.
-    events : list of Event
-        Sorted by start; times from 0.
-    epochs : list of Epoch
-    parts : dict
-        Kind → mean seconds of a trainer's main thread.
-    """
-
-    seconds: float = 0.0
-    events: list[Event] = field(default_factory=list)
-    epochs: list[Epoch] = field(default_factory=list)
-    parts: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def epoch_seconds(self) -> float:
-        """Mean of the epochs that have as many steps as the first; ``seconds`` without loaders."""
-        alike = [e.seconds for e in self.epochs if e.steps == self.epochs[0].steps]
-        return float(np.mean(alike)) if alike else self.seconds
 
 
 def replay(
@@ -151,13 +109,13 @@ class _Replay:
         self.fluid = Fluid(len(lanes) + 1, np.concatenate([links, pools]))
         self.ready: list[int] = []
         self.num_over = 0
-        self.signals: set[tuple[int, object]] = set()
+        self.signals: dict[tuple[int, object], Lane] = {}
         self.blocked: dict[tuple[int, object], list[int]] = defaultdict(list)
         self.arrived: dict[int, list[int]] = defaultdict(list)
         self.began: dict[int, float] = {}
         self.ring: tuple[list[int], float] = ([], 0.0)
         self.rings: list[tuple[list[int], int]] = []
-        self.timing = Timing()
+        self.events: list[Event] = []
         self.passes: dict[int, list[list[float]]] = defaultdict(list)
 
     # ------------------------------------------------------------------ the clock
@@ -179,31 +137,12 @@ class _Replay:
             self.ready = ended
 
     def _finish(self) -> Timing:
-        timing = self.timing
         if self.num_over < len(self.lanes):
             raise GNNLabError(
                 f"{len(self.lanes) - self.num_over} of {len(self.lanes)} tapes wait for what never "
                 "comes; they are not all of one run"
             )
-        timing.events.sort(key=lambda event: event.start)
-        ends = [event.start + event.seconds for event in timing.events]
-        timing.seconds = max(ends, default=0.0)
-        trainers = [event for event in timing.events if event.role == "trainer"]
-        trainers = [event for event in trainers if "lane" not in event.info]
-        timing.parts = self._parts(trainers)
-        for number in range(max(map(len, self.passes.values()), default=0)):
-            spans = [p[number] for p in self.passes.values() if len(p) > number]
-            start, end = min(s[0] for s in spans), max(s[1] for s in spans)
-            inside = [e for e in trainers if start <= e.start + e.seconds / 2 < end]
-            steps = int(max(s[2] for s in spans))
-            timing.epochs.append(Epoch(start, end - start, steps, self._parts(inside)))
-        return timing
-
-    def _parts(self, events: Sequence[Event]) -> dict[str, float]:
-        found: dict[str, float] = defaultdict(float)
-        for event in events:
-            found[event.kind] += event.seconds / self.num_ranks
-        return dict(found)
+        return summarise(self.events, self.passes, self.num_ranks)
 
     # ------------------------------------------------------------------ activities
     def _pool(self, machine: int) -> int:
@@ -230,7 +169,8 @@ class _Replay:
     # ------------------------------------------------------------------- the tapes
     def _play(self, number: int, lane: Lane) -> _Steps:
         for entry in lane.entries:
-            start, kind, info = self.fluid.now, getattr(entry, "kind", "wait"), {}
+            start, kind = self.fluid.now, getattr(entry, "kind", "wait")
+            info: dict[str, int | float | str] = {}
             if isinstance(entry, Work):
                 if kind not in self.free:
                     yield from self._work(lane.machine, entry.seconds)
@@ -250,9 +190,10 @@ class _Replay:
                 if key not in self.signals:
                     self.blocked[key].append(number)
                     yield None
+                info = {"place": "batch", "maker": self.signals[key].name}
             elif isinstance(entry, Signal):
                 key = lane.rank, entry.key
-                self.signals.add(key)
+                self.signals[key] = lane
                 self.ready.extend(self.blocked.pop(key, ()))
             elif isinstance(entry, Pass):
                 self._mark(lane.rank, entry)
@@ -266,7 +207,7 @@ class _Replay:
             role = "sampler" if lane.name.startswith("sampler") else "trainer"
             if lane.name != "trainer":
                 info = {**info, "lane": lane.name}
-            self.timing.events.append(
+            self.events.append(
                 Event(kind, start, end - start, lane.rank, role, lane.machine, step, info)
             )
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gnnlab.distributed.traffic import Traffic
 from gnnlab.simulate.network import Network
-from gnnlab.simulate.replay import FREE, Epoch, Machines, Timing, replay
+from gnnlab.simulate.replay import FREE, Machines, replay
 from gnnlab.simulate.tape import Lane
+from gnnlab.simulate.timing import Epoch, Timing
 from gnnlab.trace import Event
-
-if TYPE_CHECKING:
-    from gnnlab.simulate.transport import Simulated
 
 __all__ = ["Result"]
 
@@ -40,14 +38,11 @@ class Result:
         network: Network,
         machines: Machines,
         lanes: list[Lane],
-        transports: list[Simulated],
+        traffic: Traffic,
         returned: list[Any],
     ) -> None:
         self.network, self.machines, self.lanes = network, machines, lanes
-        self.returned = returned
-        self.traffic = Traffic(machines.count)
-        for each in transports:
-            self.traffic.update(each.traffic)
+        self.returned, self.traffic = returned, traffic
 
     @cached_property
     def timing(self) -> Timing:
@@ -82,25 +77,26 @@ class Result:
         """Events in time, from 0, for :mod:`gnnlab.plot` and :func:`gnnlab.trace.write_chrome`."""
         return self.timing.events
 
-    def predict(
-        self, network: Network | None = None, free: tuple[str, ...] = (), **machines: Any
-    ) -> Timing:
-        """Compute the time for another network, or other processors, without running again.
+    def retimed(
+        self,
+        network: Network | None = None,
+        cores: float | None = None,
+        shared_cores: float | None = None,
+    ) -> Result:
+        """Return the same run on another network, or with other processors; nothing runs again.
 
         Parameters
         ----------
         network : Network, optional
-        free : tuple of str
-            What is to take no time: names in :data:`gnnlab.simulate.replay.FREE`.
-        **machines
-            ``cores`` and ``shared``; see :class:`~gnnlab.simulate.replay.Machines`.
-
-        Returns
-        -------
-        Timing
+        cores, shared_cores : float, optional
+            As for :func:`gnnlab.simulate.simulate`; as they are by default.
         """
-        others = replace(self.machines, **machines)
-        return replay(self.lanes, network or self.network, others, free)
+        machines = replace(
+            self.machines,
+            cores=cores or self.machines.cores,
+            shared=shared_cores or self.machines.shared,
+        )
+        return Result(network or self.network, machines, self.lanes, self.traffic, self.returned)
 
     @cached_property
     def savings(self) -> dict[str, float]:
@@ -110,7 +106,11 @@ class Result:
         much alone.
         """
         now = self.epoch_seconds or 1.0
-        return {name: max(0.0, 1 - self.predict(free=(name,)).epoch_seconds / now) for name in FREE}
+        found = {}
+        for name in FREE:
+            without = replay(self.lanes, self.network, self.machines, (name,)).epoch_seconds
+            found[name] = max(0.0, 1 - without / now)
+        return found
 
     @property
     def limit(self) -> str:

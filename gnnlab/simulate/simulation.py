@@ -25,6 +25,7 @@ from gnnlab.dataloading.loader import DataLoader
 from gnnlab.distributed import context
 from gnnlab.distributed.context import Context, Process
 from gnnlab.distributed.job import Job
+from gnnlab.distributed.traffic import Traffic
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.partition.files import read_config
@@ -198,6 +199,7 @@ class Simulation:
         what: str | os.PathLike[str] | Callable[..., Any],
         *args: Any,
         timeout: float = 3600.0,
+        **kwargs: Any,
     ) -> Result:
         """Run a script, or call a function, once for each trainer.
 
@@ -205,9 +207,10 @@ class Simulation:
         ----------
         what : path or callable
             A script is run under the name ``__main__``, with ``args`` as words of its command line.
-            A function is called with ``args``. Either begins with ``initialize``, as in a real job.
-        *args
-            One list of words may stand for all words.
+            A function is called with all arguments. Either begins with ``initialize``, as in a real
+            job.
+        *args, **kwargs
+            One list of words may stand for all words of a command line.
         timeout : float
             Seconds after which the run is given up.
 
@@ -236,7 +239,7 @@ class Simulation:
             with context.playing(process):
                 me.recorder.start()
                 try:
-                    found = what(*args) if callable(what) else _run_script(what)  # type: ignore
+                    found = what(*args, **kwargs) if callable(what) else _run_script(what)
                 finally:
                     me.recorder.lap()
                 if process.context is not None:
@@ -250,7 +253,10 @@ class Simulation:
                 around.enter_context(_command_line(what, args))
             returned = stage.run(play, timeout)
         lanes = [lane for each in stage.players for lane in each.recorder.lanes.values()]
-        return Result(self.options["network"], self._machines(), lanes, transports, returned)
+        traffic = Traffic(self.num_machines)
+        for transport in transports:
+            traffic.update(transport.traffic)
+        return Result(self.options["network"], self._machines(), lanes, traffic, returned)
 
     def _machines(self) -> Machines:
         cores = self.options["cores"]
@@ -400,7 +406,7 @@ def _command_line(script: Any, words: Sequence[Any]) -> Iterator[None]:
         sys.argv, sys.path[:] = argv, path
 
 
-def _run_script(script: Any) -> None:
+def _run_script(script: Any) -> Any:
     """Run a script in a module of its own: several threads run it by turns."""
     path = Path(script)
     if not path.is_file():
