@@ -29,6 +29,7 @@ import torch
 import zmq
 import zmq.utils.z85
 
+from gnnlab import trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import Job
@@ -167,11 +168,11 @@ class Server:
                 "Another process uses the port, or the address is not of this machine: `gnnlab "
                 "doctor` tells which"
             ) from None
-        for _ in range(_THREADS):
-            self._start(self._work)
+        for number in range(_THREADS):
+            self._start(self._work, name=f"thread {number}")
         self._start(lambda: zmq.proxy(front, back), front, back)
 
-    def _start(self, work: Any, *sockets: zmq.Socket[bytes]) -> None:
+    def _start(self, work: Any, *sockets: zmq.Socket[bytes], name: str | None = None) -> None:
         def run() -> None:
             try:
                 work()
@@ -183,7 +184,7 @@ class Server:
                 for socket in sockets:
                     socket.close(0)
 
-        thread = threading.Thread(target=run, daemon=True)
+        thread = threading.Thread(target=run, name=name, daemon=True)
         thread.start()
         self._threads.append(thread)
 
@@ -234,6 +235,7 @@ class Server:
             for to, of, reply in replies:
                 self._remember(to, of, reply)
         name = type(message).__name__
+        trace.record("serve", start, message=name)
         self._count(name, frames, [f for _, _, reply in replies for f in reply], start)
         return [(to, reply) for to, _, reply in replies]
 
@@ -257,7 +259,7 @@ class Server:
     def _check_owner(self, message: Any) -> None:
         """Refuse writes that another server of the machine has to apply."""
         mine, servers = self.job.server % self.job.num_servers, self.job.num_servers
-        if isinstance(message, m.Create | m.Delete | wire.Share | wire.Release):
+        if isinstance(message, m.Create | m.Delete | wire.Share | wire.Release | wire.Freeze):
             if mine or isinstance(message, m.Delete):
                 raise InvalidInput(
                     f"{type(message).__name__} goes to the first server of a machine"
