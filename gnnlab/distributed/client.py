@@ -16,12 +16,14 @@ from weakref import WeakValueDictionary
 
 import torch
 
-from gnnlab import kernels
+from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
+from gnnlab.distributed.cache import Cache, CacheInfo, Table, bytes_asked
 from gnnlab.distributed.transport import Transport
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels import gather
+from gnnlab.kernels.route import Piece
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
 __all__ = ["Client", "Lease"]
@@ -57,6 +59,7 @@ class Client:
         self._leases: WeakValueDictionary[str, Lease] = WeakValueDictionary()
         self._kept: set[str] = set()
         self._num_anonymous = 0
+        self._cache = Cache(transport, bytes_asked())
         self.refresh()
         self._kept.update(self._tensors)
 
@@ -176,30 +179,67 @@ class Client:
         """
         there = self.description(name)
         pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
-        tables = {piece.part: self.transport.readable(piece.part, name) for piece in pieces}
-        if len(pieces) == 1:
-            part, rows, _ = pieces[0]
-            table = tables[part]
-            if table is not None:
-                return gather.rows(table, rows)
-            return self.ask({part: m.Pull(name, rows)})[0]
+        tables = [self.transport.readable(piece.part, name) for piece in pieces]
+        far = [piece for piece, table in zip(pieces, tables, strict=True) if table is None]
+        kept = self._table(policy, name) if far else None
+        if len(pieces) == 1 and tables[0] is not None:
+            return gather.rows(tables[0], pieces[0].rows)
+        if len(pieces) == 1 and kept is None:
+            return self._fetch(name, far)[0]
         out = gather.empty((len(ids), *there.row_shape), m.read_dtype(there.dtype))
-        far = {p: m.Pull(name, rows) for p, rows, _ in pieces if tables[p] is None}
-        replies = dict(zip(far, self.ask(far) if far else [], strict=True))
-        for part, rows, places in pieces:
-            table = tables[part]
-            if table is None:
-                kernels.route.copy_rows(replies[part], None, out, places)
-            else:
-                kernels.route.copy_rows(table, rows, out, places)
+        if kept is not None:
+            far = [piece for piece in (kept.take(p, out) for p in far) if len(piece.rows)]
+        for piece, values in zip(far, self._fetch(name, far), strict=True):
+            kernels.route.copy_rows(values, None, out, piece.places)
+            if kept is not None:
+                kept.keep(piece, values)
+        for piece, table in zip(pieces, tables, strict=True):
+            if table is not None:
+                kernels.route.copy_rows(table, piece.rows, out, piece.places)
         return out
+
+    def _fetch(self, name: str, pieces: list[Piece]) -> list[torch.Tensor]:
+        """Ask other machines for rows."""
+        if not pieces:
+            return []
+        rows = sum(len(piece.rows) for piece in pieces)
+        with trace.span("fetch", message="Pull", name=name, rows=rows):
+            return self.ask({piece.part: m.Pull(name, piece.rows) for piece in pieces})
+
+    # ------------------------------------------------------------------- cache
+    def use_cache(self, num_bytes: int, policy: str = "access") -> None:
+        """Keep rows of other machines in so much memory; 0 for none. See :class:`Cache`."""
+        if (num_bytes, policy) != self.cache_settings:
+            self._cache = Cache(self.transport, num_bytes, policy)
+
+    @property
+    def cache_settings(self) -> tuple[int, str]:
+        """Bytes and policy of the cache."""
+        return self._cache.num_bytes, self._cache.policy
+
+    def cache_info(self) -> CacheInfo:
+        """Return what the cache has done."""
+        return self._cache.info()
+
+    def _table(self, policy: PartitionPolicy, name: str) -> Table | None:
+        """Return where rows of a tensor are kept; None where they may change, or without cache."""
+        cache = self._cache
+        if not cache.num_bytes:
+            return None
+        if name not in cache.tables:
+            there = self.description(name)
+            parts = self.transport.freeze(name) if there.is_gdata else []
+            cache.add(policy, name, there, parts)
+        return cache.tables[name]
+
+    # ------------------------------------------------------------------ writes
 
     def push(
         self, policy: PartitionPolicy, name: str, ids: torch.Tensor, values: torch.Tensor
     ) -> None:
         """Write rows: ``values[i]`` to row ``ids[i]``, the last where an ID repeats."""
         pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
-        self.ask({p: m.Push(name, rows, _take(values, places)) for p, rows, places in pieces})
+        self._write({p: m.Push(name, rows, _take(values, places)) for p, rows, places in pieces})
 
     def update(
         self,
@@ -223,12 +263,21 @@ class Client:
         if num_ranks > 1:
             nothing = ids[:0], grads[:0]
             given = {p: given.get(p, nothing) for p in range(self.transport.num_parts)}
-        self.ask(
+        self._write(
             {
                 p: m.Update(name, *rows, rule, options, states, rank, num_ranks, step)
                 for p, rows in given.items()
             }
         )
+
+    def _write(self, messages: dict[int, m.Push] | dict[int, m.Update]) -> None:
+        far = [x for p, x in messages.items() if self.transport.readable(p, x.name) is None]
+        if not far:
+            self.ask(messages)
+            return
+        kind, rows = type(far[0]).__name__, sum(len(message.rows) for message in far)
+        with trace.span("fetch", message=kind, name=far[0].name, rows=rows):
+            self.ask(messages)
 
     def count_nonzero(self, name: str) -> int:
         """Count the elements of a tensor that are not zero."""

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from gnnlab.distributed import context, queries, sampling
+from gnnlab.distributed.cache import CacheInfo
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.tensor import DistFrame
 from gnnlab.errors import InvalidInput, NotFound
@@ -47,6 +48,12 @@ class DistGraph:
         ``part_config``.
     part_config : path
         The JSON file that ``partition_graph`` wrote.
+    cache_bytes : int, optional
+        Memory in which this process may keep features of other machines that it has fetched; 0 for
+        none. By default the number in the environment variable ``GNNLAB_CACHE_BYTES``. Sampler
+        processes have as much again each. Features that are kept can no longer be written to.
+    cache_policy : "access" or "degree"
+        Keep what is asked for most often, or the nodes with most edges into this machine's part.
 
     Examples
     --------
@@ -74,7 +81,15 @@ class DistGraph:
     device = torch.device("cpu")
     idtype = torch.int64
 
-    def __init__(self, graph_name: str, gpb: Any = None, part_config: Any = None) -> None:
+    def __init__(
+        self,
+        graph_name: str,
+        gpb: Any = None,
+        part_config: Any = None,
+        *,
+        cache_bytes: int | None = None,
+        cache_policy: str = "access",
+    ) -> None:
         if part_config is None and gpb is not None and not isinstance(gpb, GraphPartitionBook):
             part_config = gpb
         if part_config is None and context.current().mode == "standalone":
@@ -82,7 +97,10 @@ class DistGraph:
                 "standalone mode reads the parts itself: give part_config=, the JSON file that "
                 "partition_graph wrote"
             )
-        self._bind(context.open_client(graph_name, part_config))
+        client = context.open_client(graph_name, part_config)
+        if cache_bytes is not None:
+            client.use_cache(cache_bytes, cache_policy)
+        self._bind(client)
 
     def _bind(self, client: Client) -> None:
         self._client = client
@@ -213,6 +231,27 @@ class DistGraph:
         """The part on this machine, as :func:`load_partition` returns it."""
         return self._client.transport.part().graph()
 
+    def cache_info(self) -> CacheInfo:
+        """Return how often rows of other machines were here already (``cache_bytes``).
+
+        Figures are those of this process. In standalone mode all rows are here, and nothing is
+        counted.
+
+        Examples
+        --------
+        >>> import gnnlab as dgl, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> g = dgl.graph(([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]))
+        >>> dgl.distributed.partition_graph(g, "path", 2, folder, part_method="random")
+        path: ...
+        >>> dgl.distributed.initialize()
+        >>> g = dgl.distributed.DistGraph("path", part_config=f"{folder}/path.json")
+        >>> info = g.cache_info()
+        >>> info.hits, info.misses, info.hit_rate
+        (0, 0, 0.0)
+        """
+        return self._client.cache_info()
+
     def rank(self) -> int:
         """Return the position of this trainer among all trainers."""
         return context.rank()
@@ -280,10 +319,12 @@ class DistGraph:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, self._client.source
+        return _reopen, (*self._client.source, *self._client.cache_settings)
 
 
-def _reopen(graph_name: str, part_config: str) -> DistGraph:
+def _reopen(graph_name: str, part_config: str, cache_bytes: int, cache_policy: str) -> DistGraph:
     g = object.__new__(DistGraph)
-    g._bind(context.reopen_client(graph_name, part_config))
+    client = context.reopen_client(graph_name, part_config)
+    client.use_cache(cache_bytes, cache_policy)
+    g._bind(client)
     return g

@@ -43,7 +43,8 @@ class Entry(msgspec.Struct):
     """What the catalog says of a tensor.
 
     ``file`` is empty for a feature that is read from the partition. ``released`` names the ranks
-    that need the tensor no more; when all have said so it ``is_gone``.
+    that need the tensor no more; when all have said so it ``is_gone``. A feature that ``is_frozen``
+    stays as it is to the end.
     """
 
     file: str = ""
@@ -52,6 +53,21 @@ class Entry(msgspec.Struct):
     is_gdata: bool = True
     released: list[int] = []
     is_gone: bool = False
+    is_frozen: bool = False
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether it is a feature of the partition to which nothing has happened."""
+        return not (self.file or self.released or self.is_gone)
+
+    def check_thawed(self, name: str) -> None:
+        """Raise InvalidInput where it may not be written to or deleted."""
+        if self.is_frozen:
+            raise InvalidInput(
+                f"{name} cannot be changed any more: processes keep rows of it (cache_bytes, "
+                "GNNLAB_CACHE_BYTES). Write to a DistTensor of your own, or before features are "
+                "first read, or switch the cache off"
+            )
 
 
 def remove_files(job: str) -> None:
@@ -183,6 +199,7 @@ class Memory:
             before = self.entries.get(name) or (Entry() if of_part else None)
             if before is None or before.is_gone:
                 return
+            before.check_thawed(name)
             released = sorted({*before.released, rank})
             entry: Entry | None = msgspec.structs.replace(before, released=released)
             if len(released) >= num_ranks:
@@ -190,6 +207,14 @@ class Memory:
                     (_FOLDER / before.file).unlink(missing_ok=True)
                 entry = Entry(is_gone=True) if of_part else None
             self._publish({name: entry})
+
+    def freeze(self, name: str) -> bool:
+        """Note that a feature of the partition stays as it is; say whether it can."""
+        with self._lock:
+            before = self.entries.get(name) or Entry()
+            if before.is_untouched and not before.is_frozen:
+                self._publish({name: Entry(is_frozen=True)})
+            return before.is_untouched
 
     def _publish(self, changed: Mapping[str, Entry | None]) -> None:
         """Write the catalog; None takes an entry out."""
@@ -283,6 +308,9 @@ class SharedStore(Store):
         self.refresh()
         if isinstance(message, wire.Share):
             return self._share(message.name)
+        if isinstance(message, wire.Freeze):
+            with self._lock:
+                return message.name in self._of_part and self.memory.freeze(message.name)
         if isinstance(message, wire.Release):
             of_part = message.name in self._of_part
             return self.memory.release(message.name, message.rank, message.num_ranks, of_part)
@@ -300,6 +328,7 @@ class SharedStore(Store):
         with self._lock:
             tensor = self._rows(name, torch.empty(0, dtype=torch.int64))
             if name not in self.memory.tensors:
+                self.memory.entries.get(name, Entry()).check_thawed(name)
                 shape = tuple(tensor.shape)
                 self.memory.create(name, shape, tensor.dtype, self._is_gdata[name], tensor)
                 self.refresh()

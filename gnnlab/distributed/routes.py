@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab import kernels
+from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import Job
@@ -187,6 +187,12 @@ class Routes:
             raise mine or GNNLabError(f"rank {rank} could not make {message.name}: {text}")
         self._shared.update((part, message.name) for part in range(self.num_parts))
 
+    def freeze(self, name: str) -> list[int]:
+        """Ask the owners to leave a feature of the partition as it is; return those that will."""
+        parts, servers = range(self.num_parts), self.job.num_servers
+        replies = self.ask([(part * servers, wire.Freeze(name)) for part in parts])
+        return [part for part, will in zip(parts, replies, strict=True) if will]
+
     def barrier(self) -> None:
         """Wait until all trainers have come here."""
         self.meet("barrier")
@@ -199,7 +205,8 @@ class Routes:
         message = wire.Meet(
             f"{place} (meeting {self._num_meetings})", self.job.rank, self.job.num_ranks, words
         )
-        (found,) = self.ask([(0, message)], patience=10.0)
+        with trace.span("wait", place=place):
+            (found,) = self.ask([(0, message)], patience=10.0)
         return found
 
     def statistics(self) -> list[dict[str, wire.Traffic]]:

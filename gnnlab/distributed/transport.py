@@ -51,6 +51,12 @@ class Transport(Protocol):
         ``first(part)`` returns the first values of a part, where they are not zeros.
         """
 
+    def freeze(self, name: str) -> list[int]:
+        """Ask the owners to leave a feature of the partition as it is.
+
+        Returns the parts that will, and refuse writes from now on.
+        """
+
     def barrier(self) -> None:
         """Wait until all trainers have come here."""
 
@@ -98,6 +104,10 @@ class InProcess:
         parts = range(self.num_parts)
         values = {part: first(part) if first else None for part in parts}
         self.exchange([(part, replace(message, values=values[part])) for part in parts])
+
+    def freeze(self, name: str) -> list[int]:
+        """Freeze nothing: every row is read where it lies."""
+        return []
 
     def barrier(self) -> None:
         """Return at once: there is one trainer."""

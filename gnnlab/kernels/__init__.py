@@ -3,8 +3,9 @@
 Each module holds one concept and knows nothing of graphs: ``csc`` (sorting edges by their end),
 ``sample`` (choosing neighbors), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,
 ``softmax`` (messages), ``gather`` (rows of a feature matrix), ``route`` (rows in several places),
-``activation``, ``optim`` (steps of optimizers on rows), ``ldg`` (dealing nodes to parts), ``cut``
-(cutting out parts), ``rng`` (random numbers without state), ``threads``.
+``cache`` (which rows to keep), ``activation``, ``optim`` (steps of optimizers on rows), ``ldg``
+(dealing nodes to parts), ``cut`` (cutting out parts), ``rng`` (random numbers without state),
+``threads``.
 
 The modules are imported when first used: numba takes about half a second to import, and a program
 that only builds a graph on a GPU never needs it.
@@ -18,6 +19,7 @@ from typing import Any
 
 __all__ = [
     "activation",
+    "cache",
     "csc",
     "cut",
     "dtypes",

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import torch
 
-from gnnlab import fork, random
+from gnnlab import fork, random, trace
 from gnnlab.fork import fix_openmp
 from gnnlab.parallel import progress
 from gnnlab.parallel.payload import Payload, unpack
@@ -100,6 +100,7 @@ def run(
     _end_with_starter(lines.lifeline, released, events)
     os.environ.update(settings.environment)
     torch.set_num_threads(settings.num_threads)
+    trace.start_if_asked(settings.rank)
     ending: tuple[str, Any]
     progress.send_to(lambda state: events.send("progress", state))
     try:

@@ -1,0 +1,279 @@
+"""Rows of other machines that a process keeps.
+
+Mini-batches ask for the features of the same popular nodes again and again. A process with memory
+to spare keeps rows that it has fetched, and asks for them no more. Values are those of the owners:
+only features that came with the partition's files and that nobody has written to are kept, and from
+then on their owners refuse writes (:class:`gnnlab.distributed.messages.Freeze`).
+
+Rows are kept when they pass by, never fetched for the cache's sake. Which are worth it? At first,
+nodes with many edges into the part of this machine, which is known without asking. By and by the
+requests that were counted outweigh that.
+
+References
+----------
+Lin et al., "PaGraph: Scaling GNN Training on Large Graphs via Computation-aware Caching", SoCC
+2020: by degree. Yang et al., "GNNLab: A Factored System for Sample-based GNN Training over GPUs",
+EuroSys 2022 (it shares the name of this package, nothing else): by counted requests.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from gnnlab import kernels
+from gnnlab.distributed import messages as m
+from gnnlab.distributed.transport import Transport
+from gnnlab.errors import InvalidInput
+from gnnlab.kernels import gather
+from gnnlab.kernels.route import Piece
+from gnnlab.partition.book import PartitionPolicy
+
+__all__ = ["POLICIES", "Cache", "CacheInfo", "Table", "bytes_asked"]
+
+POLICIES = ("access", "degree")
+_WAYS = 8  # slots of a set; their numbers fill a line of the processor's cache
+_NUMBER = 8  # bytes of a slot beside the row
+_HEAD_START = 4.0  # requests that the node of mean degree is taken to have had
+_FOR_SCORES = 4  # scores take at most one byte in so many
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """What a cache has done since it was made; rows are those of other machines.
+
+    Attributes
+    ----------
+    hits, misses : int
+        Rows asked for that were here, and that had to be fetched.
+    rows : int
+        Rows that are here.
+    bytes : int
+        Memory set aside for rows, and for choosing them.
+    features : dict
+        The same for each feature, by its full name.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    rows: int = 0
+    bytes: int = 0
+    features: dict[str, CacheInfo] = field(default_factory=dict)
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the rows asked for that were here; 0 where none was asked for."""
+        return self.hits / max(1, self.hits + self.misses)
+
+
+def bytes_asked() -> int:
+    """Return the number of bytes in the environment variable ``GNNLAB_CACHE_BYTES``, or 0."""
+    text = os.environ.get("GNNLAB_CACHE_BYTES", "0")
+    if not text.isdecimal():
+        raise InvalidInput(
+            f"the environment variable GNNLAB_CACHE_BYTES must be a number of bytes; found {text!r}"
+        )
+    return int(text)
+
+
+class Cache:
+    """The rows of one graph that a process keeps. A forked child starts with an empty cache.
+
+    Parameters
+    ----------
+    transport : Transport
+    num_bytes : int
+        Memory that it may take; features share it in proportion to their sizes.
+    policy : "access" or "degree"
+        Keep the rows that are asked for most often, or those of the nodes with most edges into this
+        part.
+
+    Attributes
+    ----------
+    tables : dict
+        Full name of a tensor → its :class:`Table`, or None where its rows cannot be kept.
+    """
+
+    def __init__(self, transport: Transport, num_bytes: int, policy: str = "access") -> None:
+        if isinstance(num_bytes, bool) or not isinstance(num_bytes, int) or num_bytes < 0:
+            raise InvalidInput(f"cache_bytes is a number of bytes, or 0; found {num_bytes!r}")
+        if policy not in POLICIES:
+            raise InvalidInput(f"cache_policy is {' or '.join(POLICIES)}; found {policy!r}")
+        self.transport, self.num_bytes, self.policy = transport, num_bytes, policy
+        self.tables: dict[str, Table | None] = {}
+        self._pid, self._lock = os.getpid(), threading.RLock()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other threads out."""
+        if self._pid != os.getpid():  # a thread of the parent may have held the lock
+            self._pid, self._lock = os.getpid(), threading.RLock()
+            for table in self._used():
+                table.restart()
+        with self._lock:
+            yield
+
+    def _used(self) -> list[Table]:
+        return [table for table in self.tables.values() if table is not None]
+
+    def add(
+        self, policy: PartitionPolicy, name: str, there: m.Description, parts: Collection[int]
+    ) -> None:
+        """Make a table for a feature; others have to shrink, and start empty.
+
+        Parameters
+        ----------
+        policy : PartitionPolicy
+        name : str
+            Full name of the feature.
+        there : Description
+        parts : collection of int
+            The parts whose rows stay as they are.
+        """
+        with self.alone():
+            if name in self.tables:
+                return
+            self.tables[name] = table = Table(self, policy, there, parts) if parts else None
+            if table is None:
+                return
+            full = sum(each.full_size for each in self._used())
+            for each in self._used():
+                each.resize(self.num_bytes * each.full_size // full)
+            if not table.num_slots:
+                warnings.warn(
+                    f"cache_bytes={self.num_bytes} leaves no room for rows of {name}, which have "
+                    f"{table.row_bytes} bytes",
+                    stacklevel=2,
+                )
+
+    def info(self) -> CacheInfo:
+        """Return what it has done."""
+        with self.alone():
+            found = {name: table.info() for name, table in self.tables.items() if table is not None}
+        sums = {
+            what: sum(getattr(each, what) for each in found.values())
+            for what in ("hits", "misses", "rows", "bytes")
+        }
+        return CacheInfo(**sums, features=found)
+
+
+class Table:
+    """The rows of one feature that a process keeps.
+
+    Rows of other parts are numbered without a gap where the own part's are.
+
+    Parameters
+    ----------
+    cache : Cache
+    policy : PartitionPolicy
+    there : Description
+    parts : collection of int
+        The parts whose rows may be kept.
+    """
+
+    def __init__(
+        self, cache: Cache, policy: PartitionPolicy, there: m.Description, parts: Collection[int]
+    ) -> None:
+        self._cache, self._there, self._parts = cache, there, frozenset(parts)
+        self._gain = 1.0 if cache.policy == "access" else 0.0
+        self._local_part = cache.transport.local_part
+        self._borders = policy.ranges.tolist()
+        self._scores = _first_scores(cache.transport, policy)
+        self._num_rows = len(self._scores)
+        self.row_bytes = math.prod(there.row_shape) * m.read_dtype(there.dtype).itemsize
+        self.full_size = max(1, self._num_rows * (self.row_bytes + _NUMBER))
+        size = 1 << max(0, self._num_rows - 1).bit_length()
+        self._scores = np.pad(self._scores, (0, size - self._num_rows))
+        self.hits = self.misses = self.num_slots = 0
+
+    def resize(self, num_bytes: int) -> None:
+        """Set memory aside, and start empty."""
+        while len(self._scores) > 1 and self._scores.nbytes * _FOR_SCORES > num_bytes:
+            self._scores = np.maximum(*np.split(self._scores, 2))
+        slots = max(0, num_bytes - self._scores.nbytes) // (self.row_bytes + _NUMBER)
+        if slots == 0:
+            self._scores = self._scores[:0].copy()
+        self._ways = min(_WAYS, slots)
+        sets = min(slots // _WAYS or 1, -(-self._num_rows // _WAYS))
+        self.num_slots = sets * self._ways
+        self._held = np.empty(self.num_slots, np.int64)
+        dtype = m.read_dtype(self._there.dtype)
+        self._values = gather.empty((self.num_slots, *self._there.row_shape), dtype)
+        self._held[:] = -1
+
+    def restart(self) -> None:
+        """Forget everything but what is worth keeping."""
+        self._held[:] = -1
+        self.hits = self.misses = 0
+
+    def _shift(self, part: int) -> int:
+        """Return what makes rows of a part the numbers of rows of other parts."""
+        low, high = self._borders[self._local_part : self._local_part + 2]
+        return self._borders[part] - (high - low if part > self._local_part else 0)
+
+    def take(self, piece: Piece, out: torch.Tensor) -> Piece:
+        """Copy the rows that are here to their places in ``out``; return those that are not."""
+        with self._cache.alone():
+            if not self.num_slots or piece.part not in self._parts:
+                self.misses += len(piece.rows)
+                return piece
+            where = self._shift(piece.part), self._held, self._ways, self._scores
+            slots = kernels.cache.look_up(piece.rows.numpy(), *where, self._gain)
+            here, missing = (torch.from_numpy(np.flatnonzero(x)) for x in (slots >= 0, slots < 0))
+            self.hits += len(here)
+            self.misses += len(missing)
+            if not len(here):
+                return piece
+            copy_rows = kernels.route.copy_rows
+            copy_rows(self._values, torch.from_numpy(slots)[here], out, _some(piece.places, here))
+        return Piece(piece.part, piece.rows[missing], _some(piece.places, missing))
+
+    def keep(self, piece: Piece, values: torch.Tensor) -> None:
+        """Keep those of some rows that are worth it."""
+        with self._cache.alone():
+            if not self.num_slots or piece.part not in self._parts:
+                return
+            where = self._shift(piece.part), self._held, self._ways, self._scores
+            slots = torch.from_numpy(kernels.cache.admit(piece.rows.numpy(), *where))
+            chosen = (slots >= 0).nonzero().flatten()
+            kernels.route.copy_rows(values, chosen, self._values, slots[chosen])
+
+    def info(self) -> CacheInfo:
+        """Return what it has done."""
+        size = self._held.nbytes + self._scores.nbytes + self.num_slots * self.row_bytes
+        return CacheInfo(self.hits, self.misses, int((self._held >= 0).sum()), size)
+
+
+def _some(places: torch.Tensor | slice, index: torch.Tensor) -> torch.Tensor:
+    return index + places.start if isinstance(places, slice) else places[index]
+
+
+def _first_scores(transport: Transport, policy: PartitionPolicy) -> np.ndarray:
+    """Count the edges that lead from the nodes of other parts into this one.
+
+    Returns
+    -------
+    ndarray
+        Shape (rows of other parts,), float32, with mean ``_HEAD_START``; zeros for edges.
+    """
+    low, high = policy.ranges[transport.local_part : transport.local_part + 2].tolist()
+    scores = np.zeros(policy.get_size() - (high - low), np.float32)
+    if policy.is_node:
+        part = transport.part()
+        nodes = part.nodes[str(policy.type_name)]
+        numbers = nodes.halo.numpy() - np.where(nodes.halo.numpy() < low, 0, high - low)
+        for etype, edges in part.edges.items():
+            if etype[0] == policy.type_name:
+                sources = edges.indices[: edges.num_inner]
+                counts = torch.bincount(sources, minlength=nodes.num_inner + len(numbers))
+                scores[numbers] += counts[nodes.num_inner :].numpy()
+        scores *= _HEAD_START / max(float(scores.mean(dtype=np.float64)), 1e-9)
+    return scores

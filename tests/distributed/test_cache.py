@@ -1,0 +1,407 @@
+"""Rows of other machines that a process keeps: the same values, fewer messages, never a stale row.
+
+Servers run in threads of the test's process; jobs of real processes come last.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.distributed import DistGraph, partition_graph
+from gnnlab.distributed.cache import CacheInfo
+from gnnlab.distributed.client import Client
+from gnnlab.distributed.messages import Create
+from gnnlab.errors import InvalidInput
+from tests.distributed import cut as cuts
+from tests.distributed.cluster import outputs, run_job
+from tests.distributed.live import connected, make_job, serving
+
+ONE = ("_N", "_E", "_N")
+
+
+def friends() -> dgl.Graph:
+    """400 nodes; an edge comes from node u with a probability that falls with u."""
+    generator = torch.Generator().manual_seed(5)
+    src = (400 * torch.rand(6000, generator=generator) ** 3).long()
+    g = dgl.graph((src, torch.randint(400, (6000,), generator=generator)), num_nodes=400)
+    g.ndata["x"] = torch.randn(400, 5, generator=generator)
+    g.ndata["y"] = torch.arange(400)
+    g.ndata["half"] = torch.randn(400, 3, generator=generator).half()
+    g.ndata["brain"] = torch.randn(400, 2, 2, generator=generator).bfloat16()
+    g.ndata["mask"] = torch.rand(400, generator=generator) < 0.5
+    g.ndata["wide"] = torch.randn(400, 32, generator=generator)
+    g.ndata["none"] = torch.empty(400, 0)
+    g.edata["w"] = torch.rand(6000, generator=generator)
+    return g
+
+
+def assign(g: dgl.Graph, k: int) -> torch.Tensor:
+    counts = g.num_nodes() if g.is_homogeneous else {t: g.num_nodes(t) for t in g.ntypes}
+    generator = torch.Generator().manual_seed(7)
+    if isinstance(counts, int):
+        return torch.randint(k, (counts,), generator=generator)
+    return {t: torch.randint(k, (n,), generator=generator) for t, n in counts.items()}
+
+
+@contextmanager
+def opened(whole: dgl.Graph, folder: Path, parts: int, ranks: int = 1) -> Iterator[Any]:
+    """The graph as trainers of a job see it, ``graphs[rank]``, and the old IDs of its rows."""
+    maps = partition_graph(whole, "g", parts, folder, part_method=assign, return_mapping=True)
+    job = make_job(folder / "g.json", machines=parts, ranks=ranks)
+    with ExitStack() as stack:
+        stack.enter_context(serving(job))
+        graphs = []
+        for rank in range(ranks):
+            remote = stack.enter_context(
+                connected(job, rank=rank, machine=rank % parts, local_rank=rank // parts)
+            )
+            g = object.__new__(DistGraph)
+            g._bind(Client(remote.part().book, remote, ("g", str(folder / "g.json"))))
+            graphs.append(g)
+        nodes, edges = maps if whole.is_homogeneous else (None, None)
+        yield SimpleNamespace(g=graphs[0], graphs=graphs, nodes=nodes, edges=edges)
+
+
+def far_rows(g: DistGraph) -> int:
+    """Rows of features that other machines were asked for so far."""
+    return g._client.transport.traffic.total("features").rows
+
+
+def is_far(g: DistGraph, ids: torch.Tensor) -> torch.Tensor:
+    return g.get_partition_book().nid2partid(ids) != g._client.transport.local_part
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("friends")
+
+
+@pytest.mark.filterwarnings("ignore:cache_bytes=")
+@pytest.mark.parametrize("policy", ["access", "degree"])
+@pytest.mark.parametrize("num_bytes", [40, 700, 5_000, 1_000_000])
+def test_values_are_those_of_the_owners(folder, policy, num_bytes) -> None:
+    names = ["x", "y", "half", "brain", "mask", "none"]
+    generator = torch.Generator().manual_seed(1)
+    whole = friends()
+    with opened(whole, folder, 3) as job:
+        g = job.g
+        expected = {name: whole.ndata[name][job.nodes] for name in names}
+        weights = whole.edata["w"][job.edges]
+        g._client.use_cache(num_bytes, policy)
+        before, asked = far_rows(g), 0
+        for _ in range(60):
+            name = names[int(torch.randint(len(names), (), generator=generator))]
+            ids = (400 * torch.rand(70, generator=generator) ** 2).long()
+            ids = ids.int() if len(ids) % 2 else ids
+            found = g.ndata[name][ids]
+            assert torch.equal(found, expected[name][ids]) and found.dtype == expected[name].dtype
+            eids = torch.randint(6000, (50,), generator=generator)
+            assert torch.equal(g.edata["w"][eids], weights[eids])
+            asked += int(is_far(g, ids).sum())
+            found.zero_()  # nobody else's memory
+            info = g.cache_info()
+            assert info.bytes <= num_bytes
+            assert info.hits + info.misses >= asked
+            assert far_rows(g) - before == info.misses
+        assert set(info.features) == {f"node~_N~{n}" for n in names} | {"edge~_N:_E:_N~w"}
+        assert sum(f.hits for f in info.features.values()) == info.hits
+        if num_bytes == 1_000_000:
+            assert info.hit_rate > 0.2
+
+
+def test_too_little_memory_is_said(folder) -> None:
+    whole = friends()
+    with opened(whole, folder, 2) as job:
+        job.g._client.use_cache(20)
+        with pytest.warns(UserWarning, match=r"cache_bytes=20 leaves no room for .*~x.* 20 bytes"):
+            job.g.ndata["x"][:]
+        assert torch.equal(job.g.ndata["x"][:], whole.ndata["x"][job.nodes])
+        info = job.g.cache_info()
+        assert info.rows == info.bytes == info.hits == 0 and info.misses > 0
+
+
+def test_what_fits_is_fetched_once(folder) -> None:
+    with opened(friends(), folder, 3) as job:
+        g = job.g
+        g._client.use_cache(100_000)
+        first = g.ndata["x"][:]
+        before = far_rows(g)
+        assert torch.equal(g.ndata["x"][:], first) and far_rows(g) == before
+        far = int(is_far(g, torch.arange(400)).sum())
+        info = g.cache_info()
+        assert (info.hits, info.misses, info.rows) == (far, far, far)
+        assert info.hit_rate == 0.5
+        assert list(info.features) == ["node~_N~x"]
+
+
+def test_features_share_the_memory_by_size(folder) -> None:
+    """Rows of x have 20 bytes, of y 8, and each slot 8 more: shares of 28 and 16."""
+    with opened(friends(), folder, 2) as job:
+        g = job.g
+        g._client.use_cache(3_000)
+        for name in ("x", "y", "x", "y"):
+            g.ndata[name][:]
+        info = g.cache_info()
+        x, y = (info.features[f"node~_N~{name}"] for name in "xy")
+        assert info.bytes == x.bytes + y.bytes <= 3000
+        assert x.bytes / y.bytes == pytest.approx(28 / 16, rel=0.2)
+        assert min(x.rows, y.rows) > 30 and x.rows == pytest.approx(y.rows, rel=0.2)
+
+
+def test_which_rows_stay(folder) -> None:
+    """By degree: from the start, those with many edges into this part; by access: those asked for.
+
+    Every row passes by in turn, which is the worst for a cache that keeps what came last.
+    """
+    with opened(friends(), folder, 2) as job:
+        g, rows = job.g, torch.arange(400)
+        far = rows[is_far(g, rows)]
+        part = g._client.transport.part()
+        edges, inner = part.edges[ONE], part.nodes["_N"].num_inner
+        degrees = torch.zeros(400)
+        counts = torch.bincount(
+            edges.indices[: edges.num_inner], minlength=len(part.new_nids("_N"))
+        )
+        degrees[part.nodes["_N"].halo] = counts[inner:].float()
+        best = far[degrees[far].argsort(descending=True)]
+        some = 20
+        for policy in ("degree", "access"):
+            g._client.use_cache(8_000, policy)
+            for batch in far.split(30):
+                g.ndata["wide"][batch]
+            before = g.cache_info()
+            g.ndata["wide"][best[:some]]
+            now = g.cache_info()
+            assert now.hits - before.hits >= 0.8 * some, policy
+            for _ in range(200):  # now others are asked for
+                g.ndata["wide"][best[-some:]]
+            before = g.cache_info()
+            g.ndata["wide"][best[-some:]]
+            hits = g.cache_info().hits - before.hits
+            assert hits >= 0.8 * some if policy == "access" else hits < 0.2 * some
+
+
+# ------------------------------------------------------------------------------ writes
+def test_features_that_somebody_wrote_to_are_not_kept(folder) -> None:
+    with opened(friends(), folder, 2, ranks=2) as job:
+        one, two = job.graphs
+        one._client.use_cache(100_000)
+        ids = torch.arange(400)
+        two.ndata["y"][ids] = -ids
+        for sign in (-1, 1, -1):
+            two.ndata["y"][ids] = sign * ids
+            assert torch.equal(one.ndata["y"][ids], sign * ids)
+        assert one.cache_info() == CacheInfo()
+
+
+def test_only_written_parts_are_left_out(folder) -> None:
+    """Somebody wrote to rows of part 1; those of part 2 are kept, and refuse writes."""
+    with opened(friends(), folder, 3, ranks=2) as job:
+        one, two = job.graphs
+        ids = torch.arange(400)
+        owner = one.get_partition_book().nid2partid(ids)
+        second, third = ids[owner == 1], ids[owner == 2]
+        two.ndata["y"][second[:1]] = torch.tensor([-5])
+        one._client.use_cache(100_000)
+        one.ndata["y"][ids]
+        two.ndata["y"][second] = second + 1000
+        assert torch.equal(one.ndata["y"][second], second + 1000)
+        with pytest.raises(InvalidInput, match=r"~y cannot be changed any more: .*cache_bytes"):
+            two.ndata["y"][third] = third
+        assert one.cache_info().rows == len(third)
+
+
+def test_what_is_kept_refuses_writes(folder) -> None:
+    with opened(friends(), folder, 2, ranks=2) as job:
+        one, two = job.graphs
+        one._client.use_cache(100_000)
+        before = friends().ndata["x"][job.nodes]
+        far = torch.arange(400)[is_far(one, torch.arange(400))]
+        one.ndata["x"][far]
+        for g in (one, two):
+            with pytest.raises(InvalidInput, match="cannot be changed any more"):
+                g.ndata["x"][far[:3]] = torch.zeros(3, 5)
+            with pytest.raises(InvalidInput, match="cannot be changed any more"):
+                g._client.delete("node~_N~x")
+            policy = g.get_node_partition_policy("_N")
+            with pytest.raises(InvalidInput, match="cannot be changed any more"):
+                g._client.update(policy, "node~_N~x", far[:2], torch.ones(2, 5), "sgd", {"lr": 1.0})
+        assert torch.equal(one.ndata["x"][:], before) and torch.equal(two.ndata["x"][:], before)
+        two.ndata["y"][far] = far * 0  # other features are as they were
+        assert one.ndata["y"][far].sum() == 0
+
+
+@pytest.mark.parametrize("is_gdata", [True, False])
+def test_tensors_made_in_the_job_are_never_kept(folder, is_gdata) -> None:
+    with opened(friends(), folder, 2) as job:
+        client = job.g._client
+        for server in range(2):
+            made = Create("node~_N~h", (2,), "float32", is_gdata)
+            client.transport.ask([(server, made)])
+        client.refresh()
+        client.use_cache(100_000)
+        policy, ids = job.g.get_node_partition_policy("_N"), torch.arange(400)
+        for value in (1.0, 2.0, 3.0):
+            client.push(policy, "node~_N~h", ids, torch.full((400, 2), value))
+            assert bool((client.pull(policy, "node~_N~h", ids) == value).all())
+        assert job.g.cache_info() == CacheInfo()
+
+
+# ------------------------------------------------------------------------------ others
+def test_typed_graphs(tmp_path) -> None:
+    with opened(cuts.typed(), tmp_path, 3) as job:
+        g = job.g
+        expected = {t: g.nodes[t].data["x"][:] for t in ("user", "game")}
+        g._client.use_cache(400)
+        generator = torch.Generator().manual_seed(3)
+        for _ in range(30):
+            for t, rows in expected.items():
+                ids = torch.randint(len(rows), (20,), generator=generator)
+                assert torch.equal(g.nodes[t].data["x"][ids], rows[ids])
+        info = g.cache_info()
+        assert set(info.features) == {"node~user~x", "node~game~x"} and info.bytes <= 400
+        assert all(feature.hits > 0 for feature in info.features.values())
+
+
+def test_threads_may_ask_at_once(folder) -> None:
+    with opened(friends(), folder, 2) as job:
+        g = job.g
+        names = ["x", "y"]
+        expected = {name: friends().ndata[name][job.nodes] for name in names}
+        g._client.use_cache(2_500)
+        wrong: list[Any] = []
+
+        def ask(seed: int) -> None:
+            generator = torch.Generator().manual_seed(seed)
+            for step in range(150):
+                ids = torch.randint(400, (60,), generator=generator)
+                name = names[(seed + step) % 2]
+                if not torch.equal(g.ndata[name][ids], expected[name][ids]):
+                    wrong.append((seed, step))
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert not wrong and not any(thread.is_alive() for thread in threads)
+        assert g.cache_info().hits > 0
+
+
+def test_a_forked_child_starts_empty(folder) -> None:
+    with opened(friends(), folder, 2) as job:
+        job.g._client.use_cache(100_000)
+        job.g.ndata["x"][:]
+        cache = job.g._client._cache
+        with cache.alone():
+            pid = os.fork()
+            if pid == 0:  # the lock is held by a thread that is not here
+                os._exit(0 if cache.info().rows == cache.info().misses == 0 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert cache.info().rows > 0
+
+
+def test_standalone_mode_has_every_row(tmp_path) -> None:
+    c = cuts.cut(friends(), 3, tmp_path)
+    g = DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=10_000)
+    g.ndata["x"][:] = torch.ones(400, 5)
+    assert bool((g.ndata["x"][:] == 1).all())
+    assert g.cache_info() == CacheInfo()
+    assert g._client.cache_settings == (10_000, "access")
+    assert pickle.loads(pickle.dumps(g))._client.cache_settings == (10_000, "access")
+    same = DistGraph("g", part_config=tmp_path / "g.json")
+    assert same._client is g._client and same._client.cache_settings[0] == 10_000
+    assert (
+        DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=0)._client._cache.num_bytes == 0
+    )
+    assert c.parts.num_nodes() == 400
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "1GB", True])
+def test_bytes_are_a_number(tmp_path, value) -> None:
+    cuts.cut(friends(), 2, tmp_path)
+    with pytest.raises(InvalidInput, match=r"cache_bytes is a number of bytes"):
+        DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=value)
+    with pytest.raises(InvalidInput, match="cache_policy is access or degree; found 'lru'"):
+        DistGraph("g", part_config=tmp_path / "g.json", cache_bytes=10, cache_policy="lru")
+
+
+def test_the_environment_is_read(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4096")
+    assert cuts.cut(friends(), 2, tmp_path).parts._client.cache_settings == (4096, "access")
+    monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4 MB")
+    with pytest.raises(InvalidInput, match=r"GNNLAB_CACHE_BYTES must be .*'4 MB'"):
+        cuts.cut(friends(), 2, tmp_path)
+
+
+# -------------------------------------------------------------------- real processes
+TRAIN = """
+import json, sys, torch
+import torch.nn.functional as F
+import gnnlab as dgl
+from gnnlab.nn import SAGEConv
+
+bytes = int(sys.argv[2])
+dgl.distributed.initialize("unused.txt")
+g = dgl.distributed.DistGraph("g", part_config=sys.argv[1], cache_bytes=bytes)
+torch.manual_seed(0)
+model = SAGEConv(5, 3, "mean")
+sampler = dgl.dataloading.NeighborSampler([5, 5], prefetch_node_feats=["x"])
+nids = dgl.distributed.node_split(torch.ones(400, dtype=torch.bool), g.get_partition_book())
+loader = dgl.distributed.DistNodeDataLoader(g, nids, sampler, batch_size=25, shuffle=True, seed=1)
+losses = []
+for epoch in range(3):
+    for input_nodes, output_nodes, blocks in loader:
+        out = model(blocks[0], blocks[0].srcdata["x"])
+        loss = out.square().mean()
+        loss.backward()
+        losses.append(loss.item())
+g.barrier()
+info = g.cache_info()
+servers = g._client.transport.statistics()
+g.barrier()
+mine = g._client.transport.traffic.total("features")
+print(json.dumps({
+    "losses": losses, "grads": [p.grad.tolist() for p in model.parameters()],
+    "hits": info.hits, "misses": info.misses, "rows": mine.rows, "came": mine.bytes_in,
+    "requests": mine.requests, "sent": sum(s["Pull"].bytes_out for s in servers),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("job")
+    partition_graph(friends(), "g", 2, folder, part_method=assign)
+    return folder / "g.json"
+
+
+def test_a_job_moves_fewer_bytes_by_what_was_hit(config) -> None:
+    def train(num_bytes: int, **job: Any) -> list[Any]:
+        words = [str(config), str(num_bytes)]
+        return [outputs(out) for out in run_job(TRAIN, config, args=words, **job)]
+
+    plain, kept = train(0), train(3_000)
+    for without, found in zip(plain, kept, strict=True):
+        assert found["losses"] == without["losses"] and found["grads"] == without["grads"]
+        assert (without["hits"], without["misses"]) == (0, 0)
+        assert found["hits"] + found["misses"] == without["rows"]
+        assert found["rows"] == found["misses"] and found["hits"] > 0.2 * without["rows"]
+        # All but the headers of replies is rows of 5 float32.
+        headers = without["came"] - without["rows"] * 20, found["came"] - found["rows"] * 20
+        assert 0 < headers[1] <= headers[0] < 60 * without["requests"]
+    ahead = train(3_000, samplers=1)
+    assert [out["losses"] for out in ahead] == [out["losses"] for out in plain]
+    assert [out["hits"] for out in ahead] == [0, 0], "samplers have caches of their own"
+    assert ahead[0]["sent"] == kept[0]["sent"] < 0.8 * plain[0]["sent"]
