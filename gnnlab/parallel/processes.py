@@ -31,7 +31,7 @@ from gnnlab.parallel.screen import Screen
 __all__ = ["launch_processes"]
 
 _ENTRY = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
-_ENTRY += "from gnnlab.parallel.rank import main; main()"
+_ENTRY += f"from {run.__module__} import main; main()"
 
 
 def launch_processes(

@@ -15,10 +15,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.graph import Graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from gnnlab.graph.graph import Graph
 
 BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 YELLOW, SKY, INDIGO, WINE, PURPLE = "#f2d66b", "#9ad6f3", "#2b1a66", "#6b1f2b", "#c77fd0"

@@ -14,6 +14,7 @@ COMMANDS = {
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, and the scripts",
     "convert_partition": "turn what DGL or ParMETIS wrote into a partitioned graph",
+    "export": "copy a part of gnnlab into a project of your own",
     "doctor": "find out what stands in the way of a job, before it starts",
 }
 _HELP = """usage: gnnlab COMMAND [OPTIONS]
