@@ -277,7 +277,7 @@ class Simulation:
         machine, local_rank = divmod(rank, self.trainers_per_machine)
         servers = self.num_machines * self.servers_per_machine
         return Job(
-            id="simulated000",  # as long as those that launch gives
+            id="simulated0000000",  # as long as those that launch gives
             role=role,
             machine=machine,
             num_machines=self.num_machines,
@@ -345,6 +345,8 @@ def _replacements() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(group.replaced(dist, functions))
         stack.enter_context(group.replaced(DataLoader, _loaders()))
+        # Functions of a notebook may have imported the class before.
+        stack.enter_context(group.replaced(originals[0][1], {"__init__": _become_simulated}))
         for module, _ in originals:
             module.DistributedDataParallel = SimulatedDataParallel  # type: ignore[attr-defined]
         try:
@@ -352,6 +354,11 @@ def _replacements() -> Iterator[None]:
         finally:
             for module, original in originals:
                 module.DistributedDataParallel = original  # type: ignore[attr-defined]
+
+
+def _become_simulated(me: Player, model: Any, *args: Any, **kwargs: Any) -> None:
+    model.__class__ = SimulatedDataParallel
+    model.__init__(*args, **kwargs)
 
 
 def _loaders() -> dict[str, Callable[..., Any]]:

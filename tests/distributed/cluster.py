@@ -47,7 +47,7 @@ def environments(
         "DGL_CONF_PATH": str(part_config),
         "GNNLAB_SERVERS": json.dumps(addresses),
         "GNNLAB_NUM_TRAINERS": str(trainers),
-        "GNNLAB_JOB": uuid.uuid4().hex[:12],
+        "GNNLAB_JOB": uuid.uuid4().hex[:16],
         "GNNLAB_SECURITY": security,
         "GNNLAB_TIMEOUT": str(timeout),
         "GLOO_SOCKET_IFNAME": "lo",
