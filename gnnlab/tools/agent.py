@@ -125,6 +125,14 @@ class Agent:
         else:
             self._is_lost = True
         end_descendants(grace)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Send the events that processes have recorded."""
+        for path in sorted((self._folder / "trace").glob("*.jsonl")):
+            with open(path, encoding="utf8", errors="replace") as file:
+                while lines := file.readlines(_LONGEST):
+                    self._say("trace", name=path.name, text="".join(lines))
 
     def _orders(self) -> Any:
         """Yield orders until the launcher, the way to it, or the guard is gone."""

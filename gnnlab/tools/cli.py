@@ -15,6 +15,7 @@ COMMANDS = {
     "copy_files": "give each machine its part of a graph, and the scripts",
     "convert_partition": "turn what DGL or ParMETIS wrote into a partitioned graph",
     "export": "copy a part of gnnlab into a project of your own",
+    "trace": "show where the time of a job went",
     "doctor": "find out what stands in the way of a job, before it starts",
 }
 _HELP = """usage: gnnlab COMMAND [OPTIONS]

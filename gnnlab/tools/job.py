@@ -94,6 +94,7 @@ class Job:
     security: str
     timeout: float
     extra_envs: Mapping[str, str]
+    is_traced: bool = False
     keys: Mapping[str, str] | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(8))
 
@@ -194,6 +195,8 @@ class Job:
             "GNNLAB_SECURITY": self.security,
             "GNNLAB_TIMEOUT": f"{self.timeout:g}",
         }
+        if self.is_traced:
+            environment["GNNLAB_TRACE"] = "$GNNLAB_OUTPUT/trace"  # the agent hands it over
         if self.security == "curve":
             known = self.keys and {
                 name: key

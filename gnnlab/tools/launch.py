@@ -88,6 +88,7 @@ def run(
     timeout: float = 300.0,
     log_dir: str | os.PathLike[str] = "gnnlab-logs",
     security: str = "curve",
+    trace: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
 ) -> Result | None:
     """Run a command as a job on many machines and wait for its end.
@@ -131,6 +132,8 @@ def run(
     security : str
         "curve" to encrypt what goes between the machines and let in only processes of this job, or
         "none".
+    trace : path, optional
+        Folder for what all processes record of their time; :mod:`gnnlab.trace` reads it.
     dry_run : bool
         Only print what would be run, without secrets.
 
@@ -172,6 +175,7 @@ def run(
         security,
         timeout,
         extra_envs or {},
+        trace is not None,
     )
     agents = [_agent(job, address, local, ssh_port, ssh_username) for address in job.addresses]
     if dry_run:
@@ -180,11 +184,12 @@ def run(
         return None
     if security == "curve":
         job.keys = make_keys()
+    trace_dir = None if trace is None else _new_folder(trace)
     folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
     folder.mkdir(parents=True)
     start = time.monotonic()
     board = Board(job.addresses, {"server": num_servers, "trainer": num_trainers})
-    overseer = Overseer(job.addresses, folder, board)
+    overseer = Overseer(job.addresses, folder, board, trace_dir)
     grace = {}
     try:
         for words in agents:
@@ -195,6 +200,16 @@ def run(
     finally:
         overseer.end(**grace)
     return Result(job.id, folder, time.monotonic() - start)
+
+
+def _new_folder(trace: str | os.PathLike[str]) -> Path:
+    folder = Path(trace).absolute()
+    if next(folder.glob("*.jsonl"), None):
+        raise InvalidInput(
+            f"{folder} holds the events of another job; name a new folder by --trace"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _hosts(
@@ -392,6 +407,7 @@ def _parser() -> argparse.ArgumentParser:
         default="curve",
         help="curve: encrypted, and only processes of this job are let in",
     )
+    add("--trace", metavar="DIR", help="record where time goes; `gnnlab trace DIR` shows it")
     add("--dry-run", "--dry_run", action="store_true", help="print what would be run")
     return parser
 

@@ -36,6 +36,7 @@ _CONSEQUENCE = re.compile(
     r"gloo/|NCCL|TCPStore|ServerLost|Broken pipe|connection (was )?(closed|reset|refused)",
     re.IGNORECASE,
 )
+_TRACE = re.compile(r"[\w-]+\.jsonl")
 _REMEDIES = {
     "host_key_unknown": "log in once by hand and compare the fingerprint that ssh shows",
     "host_key_changed": "another machine answers at this address, or it was installed anew; find "
@@ -168,11 +169,20 @@ class Overseer:
     log_dir : Path
     board : Board
         Shows it to the user.
+    trace_dir : Path, optional
+        Where to put the events that processes have recorded.
     """
 
-    def __init__(self, addresses: Sequence[str], log_dir: Path, board: Board) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        log_dir: Path,
+        board: Board,
+        trace_dir: Path | None = None,
+    ) -> None:
         self.machines: list[Machine] = []
         self._addresses, self._log_dir, self._board = addresses, log_dir, board
+        self._trace_dir, self._last_events = trace_dir, 0.0
         self._news: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 14)
         self._heard: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         self._tails: dict[tuple[str, int], deque[str]] = defaultdict(lambda: deque(maxlen=_QUOTED))
@@ -225,7 +235,7 @@ class Overseer:
             self.order("end", grace=grace)
             for machine in self.machines:
                 machine.hang_up()
-            while time.monotonic() < deadline:
+            while time.monotonic() < max(deadline, self._last_events + _GRACE):
                 self._listen(0.05)
                 for machine in self.machines:
                     if machine.is_silent:  # its agent has lost us as well, and ends by itself
@@ -258,11 +268,20 @@ class Overseer:
         if kind == "line":
             self._log(machine, who, news["text"])
             return
+        if kind == "trace":
+            self._keep_events(news["name"], news["text"])
+            return
         self._heard[kind, who[0]][who[1]] = news
         self._board.tell(machine, *who, kind, news.get("status", 0))
         is_end_of_work = who[0] in ("trainer", "torchrun") and news.get("status") == 0
         if kind == "exited" and not is_end_of_work:
             self._failures.append(news | {"machine": machine})
+
+    def _keep_events(self, name: str, text: str) -> None:
+        self._last_events = time.monotonic()
+        if self._trace_dir and _TRACE.fullmatch(name):
+            with open(self._trace_dir / name, "a", encoding="utf8") as file:
+                file.write(text)
 
     def _log(self, machine: int, who: tuple[str, int], text: str) -> None:
         self._tails[who].append(text)

@@ -1,0 +1,70 @@
+"""Show where the time of a job went.
+
+    gnnlab launch --trace events … "python3 train_dist.py"
+    gnnlab trace events -o trace.json
+
+The table gives seconds by role and kind of work. The file is for https://ui.perfetto.dev, or
+chrome://tracing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+
+from gnnlab.errors import GNNLabError
+from gnnlab.trace import Event, read, seconds, write_chrome
+
+__all__ = ["main", "table"]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    summary, example, about = (__doc__ or "").split("\n\n")[:3]
+    parser = argparse.ArgumentParser(
+        "gnnlab trace",
+        description=f"{summary}\n{about}",
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("folder", help="that of gnnlab launch --trace, or of trace.start")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write for Perfetto")
+    arguments = parser.parse_args(words)
+    try:
+        events = read(arguments.folder)
+        print(table(events))
+        if arguments.output:
+            write_chrome(events, arguments.output)
+            print(f"{arguments.output}: {len(events)} events; open it in https://ui.perfetto.dev")
+    except (GNNLabError, OSError) as error:
+        print(f"gnnlab trace: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def table(events: Iterable[Event]) -> str:
+    """Return seconds by role and kind, one line each, as text.
+
+    Examples
+    --------
+    >>> from gnnlab.trace import Event
+    >>> from gnnlab.tools.trace import table
+    >>> print(table([Event("compute", 0.0, 2.0, rank=0), Event("compute", 0.0, 3.0, rank=1)]))
+    role      kind         number   seconds  per rank
+    trainer   compute           2     5.000     2.500
+    """
+    events = list(events)
+    lines = ["role      kind         number   seconds  per rank"]
+    for role in dict.fromkeys(event.role for event in events):
+        own = [event for event in events if event.role == role]
+        ranks = len({event.rank for event in own})
+        for kind, spent in sorted(seconds(own).items(), key=lambda item: -item[1]):
+            number = sum(event.kind == kind for event in own)
+            lines.append(f"{role:10}{kind:10}{number:9}{spent:10.3f}{spent / ranks:10.3f}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
