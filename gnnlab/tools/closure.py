@@ -196,9 +196,8 @@ def _origin(name: str) -> str:
 
 
 def _license() -> str:
-    beside = ROOT.parent / "LICENSE"
-    if beside.is_file():
-        return beside.read_text("utf8")
+    if (ROOT.parent / "pyproject.toml").is_file():  # not installed, but a copy of the sources
+        return (ROOT.parent / "LICENSE").read_text("utf8")
     for file in importlib.metadata.files("gnnlab") or []:
         if file.name == "LICENSE":
             return file.read_text("utf8")

@@ -87,7 +87,7 @@ def export(
     root = Path(folder).resolve()
     _check_folder(root)
     names = sorted({*helpers, *_remembered(root)})
-    files = _files(names, root.name)
+    files = _files(names)
     changes = [_change(root, path, text) for path, text in sorted(files.texts.items())]
     if not dry_run:
         for change in changes:
@@ -100,16 +100,17 @@ def export(
     return changes
 
 
-def _files(names: Sequence[str], package: str) -> Files:
-    found = collect([m for name in names for m in _helper(name).modules])
-    num_lines = sum(text.count("\n") for text in found.texts.values())
-    if num_lines > MOST_LINES:
-        raise InvalidInput(
-            f"{', '.join(names)} needs {len(found.texts)} files with {num_lines} lines, too much "
-            f"to copy (at most {MOST_LINES}): use gnnlab itself (pip install gnnlab), or export a "
-            "helper of gnnlab export --list"
-        )
-    return found
+def _files(names: Sequence[str]) -> Files:
+    for name in names:
+        found = collect(_helper(name).modules)
+        num_lines = sum(text.count("\n") for text in found.texts.values())
+        if num_lines > MOST_LINES:
+            raise InvalidInput(
+                f"{name} needs {len(found.texts)} files with {num_lines} lines, too much to copy "
+                f"(at most {MOST_LINES}): use gnnlab itself (pip install gnnlab), or export a "
+                "helper of gnnlab export --list"
+            )
+    return collect([module for name in names for module in _helper(name).modules])
 
 
 def _helper(name: str) -> Helper:
@@ -234,13 +235,18 @@ def _summary(
     done = {
         "new": "would be written" if dry_run else "written",
         "updated": "would be updated" if dry_run else "updated",
-        "same": "there already",
         "edited": ("would be" if dry_run else "was") + " overwritten, with your changes"
         if force
         else "changed by you: left alone (--force overwrites it)",
     }
-    lines = [f"{folder / change.path}: {done[change.state]}" for change in changes]
-    files = _files(helpers, folder.name)
+    lines = [
+        f"{folder / change.path}: {done[change.state]}"
+        for change in changes
+        if change.state != "same"
+    ]
+    same = len(changes) - len(lines)
+    lines += [f"{same} files are there already, unchanged"] if same else []
+    files = _files(helpers)
     lines += ["", f"It needs: pip install {' '.join(map(shlex.quote, _requirements(files)))}"]
     for name in helpers:
         example = _helper(name).example.format(package=folder.resolve().name)
