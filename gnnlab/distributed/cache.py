@@ -25,6 +25,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,7 +42,7 @@ __all__ = ["POLICIES", "Cache", "CacheInfo", "Table", "bytes_asked"]
 
 POLICIES = ("access", "degree")
 _WAYS = 8  # slots of a set; their numbers fill a line of the processor's cache
-_NUMBER = 8  # bytes of a slot beside the row
+_REQUEST = 16  # what a request adds to a score
 _HEAD_START = 4.0  # requests that the node of mean degree is taken to have had
 _FOR_SCORES = 4  # scores take at most one byte in so many
 
@@ -183,41 +184,42 @@ class Table:
         self, cache: Cache, policy: PartitionPolicy, there: m.Description, parts: Collection[int]
     ) -> None:
         self._cache, self._there, self._parts = cache, there, frozenset(parts)
-        self._gain = 1.0 if cache.policy == "access" else 0.0
+        self._gain = _REQUEST if cache.policy == "access" else 0
         self._local_part = cache.transport.local_part
         self._borders = policy.ranges.tolist()
-        self._scores = _first_scores(cache.transport, policy)
+        self._scores, self._bits = _first_scores(cache.transport, policy), 0
         self._num_rows = len(self._scores)
+        self._numbers = np.dtype(np.int32 if self._num_rows < 1 << 31 else np.int64)
         self.row_bytes = math.prod(there.row_shape) * m.read_dtype(there.dtype).itemsize
-        self.full_size = max(1, self._num_rows * (self.row_bytes + _NUMBER))
-        size = 1 << max(0, self._num_rows - 1).bit_length()
-        self._scores = np.pad(self._scores, (0, size - self._num_rows))
+        self._slot_bytes = self.row_bytes + self._numbers.itemsize
+        self.full_size = max(1, self._num_rows * self._slot_bytes)
         self.hits = self.misses = self.num_slots = 0
 
     def resize(self, num_bytes: int) -> None:
         """Set memory aside, and start empty."""
         while len(self._scores) > 1 and self._scores.nbytes * _FOR_SCORES > num_bytes:
-            self._scores = np.maximum(*np.split(self._scores, 2))
-        slots = max(0, num_bytes - self._scores.nbytes) // (self.row_bytes + _NUMBER)
+            self._scores = np.maximum.reduceat(self._scores, np.arange(0, len(self._scores), 2))
+            self._bits += 1
+        slots = max(0, num_bytes - self._scores.nbytes) // self._slot_bytes
         if slots == 0:
             self._scores = self._scores[:0].copy()
         self._ways = min(_WAYS, slots)
         sets = min(slots // _WAYS or 1, -(-self._num_rows // _WAYS))
         self.num_slots = sets * self._ways
-        self._held = np.empty(self.num_slots, np.int64)
+        self._held = np.full(self.num_slots, -1, self._numbers)
         dtype = m.read_dtype(self._there.dtype)
         self._values = gather.empty((self.num_slots, *self._there.row_shape), dtype)
-        self._held[:] = -1
 
     def restart(self) -> None:
         """Forget everything but what is worth keeping."""
         self._held[:] = -1
         self.hits = self.misses = 0
 
-    def _shift(self, part: int) -> int:
-        """Return what makes rows of a part the numbers of rows of other parts."""
+    def _where(self, piece: Piece) -> tuple[Any, ...]:
+        """Return what kernels need: first what makes rows of a part numbers of rows of others."""
         low, high = self._borders[self._local_part : self._local_part + 2]
-        return self._borders[part] - (high - low if part > self._local_part else 0)
+        shift = self._borders[piece.part] - (high - low if piece.part > self._local_part else 0)
+        return shift, self._held, self._ways, self._scores, self._bits
 
     def take(self, piece: Piece, out: torch.Tensor) -> Piece:
         """Copy the rows that are here to their places in ``out``; return those that are not."""
@@ -225,8 +227,7 @@ class Table:
             if not self.num_slots or piece.part not in self._parts:
                 self.misses += len(piece.rows)
                 return piece
-            where = self._shift(piece.part), self._held, self._ways, self._scores
-            slots = kernels.cache.look_up(piece.rows.numpy(), *where, self._gain)
+            slots = kernels.cache.look_up(piece.rows.numpy(), *self._where(piece), self._gain)
             here, missing = (torch.from_numpy(np.flatnonzero(x)) for x in (slots >= 0, slots < 0))
             self.hits += len(here)
             self.misses += len(missing)
@@ -241,8 +242,7 @@ class Table:
         with self._cache.alone():
             if not self.num_slots or piece.part not in self._parts:
                 return
-            where = self._shift(piece.part), self._held, self._ways, self._scores
-            slots = torch.from_numpy(kernels.cache.admit(piece.rows.numpy(), *where))
+            slots = torch.from_numpy(kernels.cache.admit(piece.rows.numpy(), *self._where(piece)))
             chosen = (slots >= 0).nonzero().flatten()
             kernels.route.copy_rows(values, chosen, self._values, slots[chosen])
 
@@ -262,7 +262,8 @@ def _first_scores(transport: Transport, policy: PartitionPolicy) -> np.ndarray:
     Returns
     -------
     ndarray
-        Shape (rows of other parts,), float32, with mean ``_HEAD_START``; zeros for edges.
+        Shape (rows of other parts,), uint16: in the mean as after ``_HEAD_START`` requests; zeros
+        for edges.
     """
     low, high = policy.ranges[transport.local_part : transport.local_part + 2].tolist()
     scores = np.zeros(policy.get_size() - (high - low), np.float32)
@@ -275,5 +276,5 @@ def _first_scores(transport: Transport, policy: PartitionPolicy) -> np.ndarray:
                 sources = edges.indices[: edges.num_inner]
                 counts = torch.bincount(sources, minlength=nodes.num_inner + len(numbers))
                 scores[numbers] += counts[nodes.num_inner :].numpy()
-        scores *= _HEAD_START / max(float(scores.mean(dtype=np.float64)), 1e-9)
-    return scores
+        scores *= _REQUEST * _HEAD_START / max(float(scores.mean(dtype=np.float64)), 1e-9)
+    return scores.clip(0, np.iinfo(np.uint16).max).astype(np.uint16)

@@ -18,9 +18,11 @@ from numba import njit
 
 __all__ = ["admit", "look_up"]
 
+_MOST = np.iinfo(np.uint16).max
+
 
 @njit(nogil=True, cache=True)
-def look_up(rows, shift, held, ways, scores, gain):  # type: ignore[no-untyped-def]
+def look_up(rows, shift, held, ways, scores, bits, gain):  # type: ignore[no-untyped-def]
     """Find the slots of rows, and raise their scores.
 
     Parameters
@@ -30,13 +32,14 @@ def look_up(rows, shift, held, ways, scores, gain):  # type: ignore[no-untyped-d
     shift : int
         What is added to get the numbers of the rows, 0 or more.
     held : ndarray
-        Shape (S · ways,), int64: number of the row in each slot, or −1.
+        Shape (S · ways,), int64 or int32: number of the row in each slot, or −1.
     ways : int
         Slots of a set.
     scores : ndarray
-        Shape (M,), float32; M is a power of two. Rows whose numbers are equal modulo M share one.
-    gain : float
-        What each request adds to the score of its row.
+        Shape (M,), uint16. Row r has ``scores[r >> bits]``: neighbors may share one.
+    bits : int
+    gain : int
+        What each request adds to the score of its row, up to the largest number.
 
     Returns
     -------
@@ -44,10 +47,10 @@ def look_up(rows, shift, held, ways, scores, gain):  # type: ignore[no-untyped-d
         Shape (K,), int64: slot of each row, or −1.
     """
     slots = np.empty(len(rows), np.int64)
-    num_sets, mask = len(held) // ways, len(scores) - 1
+    num_sets = len(held) // ways
     for i in range(len(rows)):
         row = rows[i] + shift
-        scores[row & mask] += gain
+        scores[row >> bits] = min(_MOST, scores[row >> bits] + gain)
         first = row % num_sets * ways
         slots[i] = -1
         for slot in range(first, first + ways):
@@ -58,7 +61,7 @@ def look_up(rows, shift, held, ways, scores, gain):  # type: ignore[no-untyped-d
 
 
 @njit(nogil=True, cache=True)
-def admit(rows, shift, held, ways, scores):  # type: ignore[no-untyped-def]
+def admit(rows, shift, held, ways, scores, bits):  # type: ignore[no-untyped-def]
     """Give slots to rows that are worth it; the content of a slot is to be written by the caller.
 
     Parameters are those of :func:`look_up`.
@@ -70,11 +73,11 @@ def admit(rows, shift, held, ways, scores):  # type: ignore[no-untyped-def]
         slot stands twice.
     """
     slots = np.empty(len(rows), np.int64)
-    num_sets, mask = len(held) // ways, len(scores) - 1
+    num_sets = len(held) // ways
     for i in range(len(rows)):
         row = rows[i] + shift
         first = row % num_sets * ways
-        best, least = -1, scores[row & mask]
+        best, least = -1, scores[row >> bits]
         for slot in range(first, first + ways):
             other = held[slot]
             if other == row:
@@ -83,8 +86,8 @@ def admit(rows, shift, held, ways, scores):  # type: ignore[no-untyped-def]
             if other < 0:  # slots fill up in order, so the row is in none of the rest
                 best = slot
                 break
-            if scores[other & mask] < least:
-                best, least = slot, scores[other & mask]
+            if scores[other >> bits] < least:
+                best, least = slot, scores[other >> bits]
         slots[i] = best
         if best >= 0:
             held[best] = row

@@ -23,6 +23,7 @@ from gnnlab.distributed.cache import CacheInfo
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.messages import Create
 from gnnlab.errors import InvalidInput
+from gnnlab.simulate import simulate
 from tests.distributed import cut as cuts
 from tests.distributed.cluster import outputs, run_job
 from tests.distributed.live import connected, make_job, serving
@@ -146,7 +147,7 @@ def test_what_fits_is_fetched_once(folder) -> None:
 
 
 def test_features_share_the_memory_by_size(folder) -> None:
-    """Rows of x have 20 bytes, of y 8, and each slot 8 more: shares of 28 and 16."""
+    """Rows of x have 20 bytes, of y 8, and each slot 4 more: shares of 24 and 12."""
     with opened(friends(), folder, 2) as job:
         g = job.g
         g._client.use_cache(3_000)
@@ -155,7 +156,7 @@ def test_features_share_the_memory_by_size(folder) -> None:
         info = g.cache_info()
         x, y = (info.features[f"node~_N~{name}"] for name in "xy")
         assert info.bytes == x.bytes + y.bytes <= 3000
-        assert x.bytes / y.bytes == pytest.approx(28 / 16, rel=0.2)
+        assert x.bytes / y.bytes == pytest.approx(24 / 12, rel=0.2)
         assert min(x.rows, y.rows) > 30 and x.rows == pytest.approx(y.rows, rel=0.2)
 
 
@@ -343,6 +344,28 @@ def test_the_environment_is_read(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4 MB")
     with pytest.raises(InvalidInput, match=r"GNNLAB_CACHE_BYTES must be .*'4 MB'"):
         cuts.cut(friends(), 2, tmp_path)
+
+
+def test_simulated_machines_have_caches_too(folder) -> None:
+    whole = friends()
+
+    def read() -> tuple[torch.Tensor, CacheInfo]:
+        dgl.distributed.initialize()
+        g = DistGraph("graph")
+        for _ in range(3):
+            rows = g.ndata["x"][:]
+        return rows[g.ndata["y"][:].argsort()], g.cache_info()
+
+    bytes_in = []
+    for num_bytes in (0, 3_000, 100_000):
+        result = simulate(whole, machines=2, part_method=assign, cache_bytes=num_bytes).run(read)
+        for rows, info in result.returned:
+            assert torch.equal(rows, whole.ndata["x"])
+            assert (info.hits > 0) == (num_bytes > 0) and info.bytes <= num_bytes
+        bytes_in.append(result.traffic.total("features").bytes_in)
+    assert bytes_in[0] > bytes_in[1] > bytes_in[2]
+    # Rows of x have 20 bytes and come three times, those of y have 8 and come once.
+    assert bytes_in[0] - bytes_in[2] == pytest.approx(2 * 400 * 20, rel=0.02)
 
 
 # -------------------------------------------------------------------- real processes
