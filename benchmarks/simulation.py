@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import zmq
 
 import gnnlab as dgl
 from benchmarks import data, table
@@ -62,9 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--fan_out", default="5,10,15", help="default %(default)s")
     parser.add_argument("--part_method", default="metis")
     parser.add_argument("--curve", action="store_true", help="encrypt, as launch does")
-    parser.add_argument("--latency", type=float, help="of the links, s; measured by default")
+    parser.add_argument("--latency", type=float, help="of a link; measured by default")
+    parser.add_argument("--per_byte", type=float, help="as of Network; measured by default")
     parser.add_argument("--per_request", type=float, default=Network.per_request)
-    parser.add_argument("--per_byte", type=float, default=Network.per_byte)
     parser.add_argument("--json", type=Path, help="write every result to this file")
     options = parser.parse_args(arguments)
     if os.geteuid() or sys.platform != "linux":
@@ -115,7 +116,10 @@ def _compare(
     options: argparse.Namespace, part_config: Path, machines: int, rate: str, folder: Path
 ) -> dict:
     words = _words(options, part_config)
-    with _machines(machines, rate) as latency:
+    latency, per_byte = 0.0, 0.0
+    with _machines(machines, rate) as names:
+        if machines > 1:
+            latency, per_byte = _latency(names), _seconds_per_byte(names, rate, options.curve)
         printed = _run_job(options, part_config, machines, words, folder)
     measured = [float(seconds) for seconds in EPOCH.findall(printed[0])][1:]
     real = Traffic(machines)
@@ -123,9 +127,9 @@ def _compare(
         real.update(Traffic.from_list(machines, json.loads(text.split("TRAFFIC", 1)[1])))
     network = Network(
         bandwidth=_bits(rate),
-        latency=options.latency if options.latency is not None else latency,
+        latency=latency if options.latency is None else options.latency,
+        per_byte=per_byte if options.per_byte is None else options.per_byte,
         per_request=options.per_request,
-        per_byte=options.per_byte,
     )
     simulation = simulate(
         part_config,
@@ -140,6 +144,7 @@ def _compare(
         "machines": machines,
         "rate": rate,
         "latency": network.latency,
+        "per_byte": network.per_byte,
         "epochs": measured,
         "measured": statistics.median(measured),
         "predicted": statistics.median(_epochs(result, options.epochs)[1:]),
@@ -172,8 +177,8 @@ def _sh(line: str, check: bool = True) -> str:
 
 
 @contextmanager
-def _machines(count: int, rate: str) -> Iterator[float]:
-    """Namespaces on a bridge, with shaped links; yields their latency, one way, in seconds."""
+def _machines(count: int, rate: str) -> Iterator[list[str]]:
+    """Namespaces on a bridge, with shaped links; yields their names."""
     names = [f"{PREFIX}-{number}" for number in range(count)]
     try:
         _sh(f"ip netns add {PREFIX}-switch")
@@ -190,13 +195,18 @@ def _machines(count: int, rate: str) -> Iterator[float]:
                 shape = f"root tbf rate {rate} burst 64kb latency 50ms"
                 _sh(f"tc -n {name} qdisc add dev eth0 {shape}")
                 _sh(f"tc -n {PREFIX}-switch qdisc add dev p{number} {shape}")
-        yield _latency(names) if count > 1 else 0.0
+        yield names
     finally:
         for name in [*names, f"{PREFIX}-switch"]:
             for process in _sh(f"ip netns pids {name}", check=False).split():
                 with suppress(ProcessLookupError):
                     os.kill(int(process), signal.SIGKILL)
             _sh(f"ip netns del {name}", check=False)
+
+
+def _in(name: str, code: str, *words: object) -> subprocess.Popen[str]:
+    line = ["ip", "netns", "exec", name, sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
 
 
 def _latency(names: list[str]) -> float:
@@ -206,21 +216,54 @@ def _latency(names: list[str]) -> float:
         "c.setsockopt(6, 1, 1)\nwhile (b := c.recv(1)): c.send(b)"
     )
     client = (
-        f"import socket, time\nc = socket.create_connection(('{SUBNET}.10', 5000))\n"
-        "c.setsockopt(6, 1, 1); found = []\nfor _ in range(200):\n"
+        f"import socket, time; time.sleep(0.5); c = socket.create_connection(('{SUBNET}.10', 5000))"
+        "\nc.setsockopt(6, 1, 1); found = []\nfor _ in range(200):\n"
         "    begin = time.perf_counter(); c.send(b'x'); c.recv(1)\n"
         "    found.append(time.perf_counter() - begin)\n"
         "print(sorted(found)[100])"
     )
-    ask = ["ip", "netns", "exec"]
-    with subprocess.Popen([*ask, names[0], sys.executable, "-c", server]) as listening:
+    with _in(names[0], server) as listening, _in(names[1], client) as asking:
         try:
-            time.sleep(0.5)
-            line = [*ask, names[1], sys.executable, "-c", client]
-            done = subprocess.run(line, capture_output=True, text=True, timeout=30, check=True)
-            return float(done.stdout) / 2
+            return float(asking.communicate(timeout=30)[0]) / 2
         finally:
+            asking.kill()
             listening.kill()
+
+
+def _seconds_per_byte(names: list[str], rate: str, curve: bool) -> float:
+    """Processor time that ZeroMQ and TCP need for a byte: the mean of sender and receiver."""
+    count = max(2, int(_bits(rate) / 1e9 * 60))
+    code = (
+        "import sys, time, zmq; role, count, *keys = sys.argv[1:]; context = zmq.Context()\n"
+        "s = context.socket(zmq.PUSH if role == 'send' else zmq.PULL)\n"
+        "if keys:\n"
+        "    s.curve_publickey, s.curve_secretkey = (key.encode() for key in keys[:2])\n"
+        "    if role == 'send': s.curve_serverkey = keys[2].encode()\n"
+        "    else: s.curve_server = True\n"
+        f"if role == 'send': time.sleep(0.5); s.connect('tcp://{SUBNET}.10:5002')\n"
+        "else: s.bind('tcp://*:5002')\n"
+        "data = bytes(4 << 20)\n"
+        "for i in range(int(count)):\n"
+        "    if role == 'send': s.send(data, copy=False)\n"
+        "    else: s.recv(copy=False)\n"
+        "    if i == 0: begin = time.process_time()\n"
+        "s.close(); context.term()\n"
+        "print((time.process_time() - begin) / (int(count) - 1) / len(data))"
+    )
+    keys: list[list[str]] = [[], []]
+    if curve:
+        ours, theirs = ([k.decode() for k in zmq.curve_keypair()] for _ in range(2))
+        keys = [ours, [*theirs, ours[0]]]
+    with (
+        _in(names[0], code, "receive", count, *keys[0]) as receiver,
+        _in(names[1], code, "send", count, *keys[1]) as sender,
+    ):
+        try:
+            both = [float(one.communicate(timeout=60)[0]) for one in (receiver, sender)]
+        finally:
+            receiver.kill()
+            sender.kill()
+    return sum(both) / 2
 
 
 def _run_job(
@@ -290,8 +333,6 @@ def _environment(
         "GLOO_SOCKET_IFNAME": "eth0",
     }
     if options.curve:
-        import zmq
-
         server, client = zmq.curve_keypair(), zmq.curve_keypair()
         names = ("server_public", "server_secret", "client_public", "client_secret")
         keys = dict(zip(names, (key.decode() for key in (*server, *client)), strict=True))

@@ -217,6 +217,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "all_gather": _all_gather,
     "all_gather_into_tensor": _all_gather_into_tensor,
     "all_gather_object": _all_gather_object,
+    "all_gather_single": _all_gather_into_tensor,  # newer versions of torch call it so
     "all_reduce": _all_reduce,
     "barrier": _barrier,
     "broadcast": _broadcast,

@@ -2,7 +2,8 @@
 
 Each lane of each trainer is played from its beginning. Work takes a processor of the machine. A
 question costs its asker some work, then a packet there and back, then the stores that are asked
-compute, then the bytes travel: out of each machine that sends, into each that receives. A meeting
+compute, then the bytes travel: out of each machine that sends, into each that receives, and they
+keep processors busy on both sides. A meeting
 is over when all have come. An all-reduce goes round a ring of all ranks, in the order of their
 numbers, so of the ranks of a machine one sends to the next machine. What needs the same link or
 processor shares it (:mod:`gnnlab.simulate.fluid`).
@@ -31,6 +32,7 @@ __all__ = ["FREE", "Machines", "replay"]
 FREE = ("bandwidth", "latency", "allreduce", "serve", "sample", "compute")
 """What can be thought free, to see what it costs."""
 
+_MOVED = 1e-18  # seconds of a processor that a byte takes where it is said to take none
 _OVER: tuple[float, dict[int, float], float] = (
     0.0,
     {},
@@ -159,12 +161,36 @@ class _Replay:
         if seconds > 0:
             yield seconds, {}, 1.0
 
-    def _together(self, amounts: Mapping[int, float], cap: float | None) -> _Steps:
-        """Take some of several resources, in proportion."""
-        size = max(amounts.values(), default=0.0) if cap else sum(amounts.values())
+    def _serve(self, entry: Ask) -> _Steps:
+        """Let the stores compute: each with one thread, all at once."""
+        per_request = 0.0 if "latency" in self.free else self.network.per_request
+        seconds: dict[int, float] = defaultdict(float)
+        for machine, measured in entry.serve.items():
+            seconds[self._pool(machine)] += measured + per_request
+        size = max(seconds.values(), default=0.0)
         if size > 0:
-            shares = {resource: amount / size for resource, amount in amounts.items()}
-            yield size, shares, cap or np.inf
+            yield size, {pool: each / size for pool, each in seconds.items()}, 1.0
+
+    def _transfer(self, machine: int, out: Mapping[int, int], back: Mapping[int, int]) -> _Steps:
+        """Move bytes from a machine to others, and back."""
+        cost = self.network.per_byte
+        amounts: dict[int, float] = defaultdict(float)
+        for other in out:
+            amounts[self._pool(machine)] += cost * (out[other] + back[other])
+            amounts[self._pool(other)] += cost * (out[other] + back[other])
+            if other != machine:
+                amounts[self._link(machine, False)] += out[other]
+                amounts[self._link(other, True)] += out[other]
+                amounts[self._link(other, False)] += back[other]
+                amounts[self._link(machine, True)] += back[other]
+        yield from self._move(amounts, sum(out.values()) + sum(back.values()))
+
+    def _move(self, amounts: Mapping[int, float], num_bytes: float) -> _Steps:
+        # The unit is what one processor moves in a second: where a processor is shared, moving gets
+        # as much of it as computing.
+        size = num_bytes * (self.network.per_byte or _MOVED)
+        if size > 0:
+            yield size, {resource: a / size for resource, a in amounts.items()}, 1.0
 
     # ------------------------------------------------------------------- the tapes
     def _play(self, number: int, lane: Lane) -> _Steps:
@@ -218,30 +244,17 @@ class _Replay:
             self.passes[rank][-1][1:] = [self.fluid.now, entry.steps]
 
     def _ask(self, machine: int, entry: Ask) -> _Steps:
-        network = self.network
-        others = [m for m in entry.out if m != machine]
-        moved = sum(entry.out[m] + entry.back[m] for m in others)
-        requests = 0.0 if "latency" in self.free else network.per_request * entry.requests
-        yield from self._work(machine, requests)
+        is_far, with_latency = set(entry.out) != {machine}, "latency" not in self.free
+        if with_latency:
+            yield from self._work(machine, self.network.per_request * entry.requests)
         since = self.fluid.now
-        if others and "latency" not in self.free:
-            yield from self._delay(2 * network.latency)
+        if is_far and with_latency:
+            yield from self._delay(2 * self.network.latency)
         if "serve" not in self.free:
-            serve: dict[int, float] = defaultdict(float)
-            for m, seconds in entry.serve.items():
-                bytes_here = entry.out[m] + entry.back[m] if m != machine else 0
-                serve[self._pool(m)] += seconds + network.per_byte * bytes_here
-            yield from self._together(serve, cap=1.0)
-        if others and "bandwidth" not in self.free:
-            links: dict[int, float] = defaultdict(float)
-            for m in others:
-                links[self._link(machine, False)] += entry.out[m]
-                links[self._link(m, True)] += entry.out[m]
-                links[self._link(m, False)] += entry.back[m]
-                links[self._link(machine, True)] += entry.back[m]
-            yield from self._together(links, cap=None)
-        left = max(0.0, entry.here - (self.fluid.now - since))
-        yield from self._work(machine, left + network.per_byte * moved)
+            yield from self._serve(entry)
+        if "bandwidth" not in self.free:
+            yield from self._transfer(machine, entry.out, entry.back)
+        yield from self._work(machine, entry.here - (self.fluid.now - since))
 
     def _meet(self, number: int, lane: Lane, entry: Meet) -> _Steps:
         here = self.arrived[entry.number]
@@ -271,9 +284,13 @@ class _Replay:
             waiting, num_bytes = self.rings[0]
             rounds = 2 * (self.num_ranks - 1)
             yield from self._delay(rounds * self.network.latency * (self.machines.count > 1))
-            if self.machines.count > 1:
+            count = self.machines.count
+            if count > 1:
                 each = num_bytes * rounds / self.num_ranks
-                links = range(2 * self.machines.count)
-                yield each, dict.fromkeys(links, 1.0), np.inf
+                amounts: dict[int, float] = dict.fromkeys(range(2 * count), each)
+                for machine in range(count):
+                    pool = self._pool(machine)
+                    amounts[pool] = amounts.get(pool, 0.0) + 2 * self.network.per_byte * each
+                yield from self._move(amounts, 2 * each)
             self.rings.pop(0)
             self.ready.extend(waiting)

@@ -1,0 +1,217 @@
+"""Scripts and functions on machines that one process plays."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import re
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab import trace
+from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
+from gnnlab.distributed.context import current
+from gnnlab.errors import InvalidInput
+from gnnlab.simulate import Network, SimulationError, simulate, sweep, what_if
+from tests.distributed.cut import plain
+from tests.helpers import ROOT, run_script
+
+
+def halves(g: dgl.Graph, count: int) -> torch.Tensor:
+    return torch.arange(g.num_nodes()) * count // g.num_nodes()
+
+
+def epoch(fanout: int = 3, batch_size: int = 20, shuffle: bool = True) -> Any:
+    """One epoch of sampling and reading."""
+    initialize()
+    g = DistGraph("graph")
+    nodes = node_split(torch.arange(g.num_nodes()), g.get_partition_book())
+    sampler = dgl.dataloading.NeighborSampler([fanout, fanout], prefetch_node_feats=["x"])
+    loader = DistNodeDataLoader(g, nodes, sampler, batch_size=batch_size, shuffle=shuffle, seed=1)
+    return [blocks[0].srcdata["x"].sum().item() for _, _, blocks in loader]
+
+
+def test_the_example_trains_as_it_does_alone(tmp_path: Path) -> None:
+    """Unchanged, on 2 machines with 2 trainers each, and in standalone mode: equal losses and
+    accuracies, to the printed digits."""
+    g = dgl.data.load("digits")[0]
+    dgl.distributed.partition_graph(g, "digits", 2, str(tmp_path), part_method=halves)
+    script = ROOT / "examples" / "train_dist.py"
+    words = ["--graph_name", "digits", "--part_config", str(tmp_path / "digits.json")]
+    words += ["--num_epochs", "3", "--batch_size", "60", "--fan_out", "4", "5"]
+    argv, path = list(sys.argv), list(sys.path)
+    with redirect_stdout(io.StringIO()) as out:
+        result = simulate(tmp_path / "digits.json", trainers_per_machine=2).run(script, words)
+    assert (sys.argv, sys.path) == (argv, path)
+    alone = run_script(script, args=words, env={"OMP_NUM_THREADS": "1"})
+
+    def figures(text: str) -> list[str]:
+        return re.findall(r"loss (\S+)|accuracy (\S+)", text)
+
+    assert figures(out.getvalue()) == figures(alone) and len(figures(alone)) == 5
+    assert result.epochs[0].steps == result.epochs[2].steps > 1
+    assert 0 < result.epoch_seconds < result.seconds
+    assert sum(result.parts.values()) == pytest.approx(result.seconds, rel=0.2)
+    assert {"compute", "allreduce", "sample"} <= set(result.parts)
+
+
+def test_a_run_is_the_same_every_time() -> None:
+    simulation = simulate(plain(), 4, part_method=halves, samplers_per_trainer=1)
+    one, other = simulation.run(epoch), simulation.run(epoch)
+    assert one.returned == other.returned
+    assert one.traffic.to_list() == other.traffic.to_list()
+    kinds = [[type(entry).__name__ for entry in lane.entries] for lane in one.lanes]
+    assert [lane.name for lane in one.lanes] == ["trainer", "sampler-0"] * 4
+    assert all("Ask" in names for names in kinds[1::2])
+
+
+def test_writes_stay_in_their_run() -> None:
+    def write() -> Any:
+        initialize()
+        g = DistGraph("graph")
+        before = g.ndata["x"][:].sum().item()
+        g.barrier()
+        if g.rank() == 1:
+            g.ndata["x"][:] = torch.zeros(g.num_nodes(), 3)
+        g.barrier()
+        return before, g.ndata["x"][:].sum().item()
+
+    simulation = simulate(plain(), 2, part_method=halves)
+    total = torch.arange(600.0).sum().item()
+    for _ in range(2):
+        assert simulation.run(write).returned == [(total, 0.0)] * 2
+
+
+def test_events_are_in_time_and_can_be_written(tmp_path: Path) -> None:
+    result = simulate(plain(), 2, 2, part_method=halves).run(epoch)
+    assert {event.rank for event in result.events} == {0, 1, 2, 3}
+    assert {event.machine for event in result.events} == {0, 1}
+    assert all(event.kind in trace.KINDS for event in result.events)
+    starts = [event.start for event in result.events]
+    assert starts == sorted(starts) and starts[0] >= 0
+    for rank in range(4):
+        own = [e for e in result.events if e.rank == rank and "lane" not in e.info]
+        for one, following in itertools.pairwise(own):
+            assert one.start + one.seconds <= following.start + 1e-9
+    trace.write_chrome(result.events, tmp_path / "trace.json")
+    assert (tmp_path / "trace.json").stat().st_size > 1000
+
+
+def test_features_that_are_not_there_are_counted() -> None:
+    """Bytes are those of real features of that width; no row is moved or stored."""
+    g = plain()
+    g.ndata["x"] = torch.zeros(200, 64, dtype=torch.float16)
+    real = simulate(g, 2, part_method=halves).run(epoch).traffic
+    pretended = {"x": ((64,), torch.float16)}
+    for given in (plain(), g):
+        mine = simulate(given, 2, part_method=halves, features=pretended).run(epoch).traffic
+        assert mine.to_list() == real.to_list()
+
+
+def test_another_network_needs_no_new_run() -> None:
+    result = simulate(plain(), 2, part_method=halves).run(epoch)
+    slow = result.retimed(network=Network(bandwidth=1e5, per_request=0, latency=0))
+    assert slow.seconds > result.seconds and slow.limit == "bandwidth"
+    assert slow.traffic is result.traffic
+    lower = result.traffic.matrix("features").sum(1).max() / 1e5 * 8
+    assert slow.seconds > float(lower)  # what a machine takes in goes over its link
+
+
+def test_more_machines() -> None:
+    found = sweep(plain(), epoch, (1, 2, 4), part_method=halves, network=Network(bandwidth=1e6))
+    assert found.machines == [1, 2, 4] and found.speedup[0] == found.efficiency[0] == 1.0
+    assert found.cases[0].num_bytes == 0 < found.cases[1].num_bytes < found.cases[2].num_bytes
+    assert found.efficiency[2] == pytest.approx(found.seconds[0] / found.seconds[2] / 4)
+    lines = str(found).splitlines()
+    assert len(lines) == 4 and lines[3].split()[0] == "4"
+
+
+def test_choices() -> None:
+    cases = what_if(
+        plain(), epoch,
+        {"fanout": [2, 6], "part_method": ["random", halves],
+         "network": [Network(bandwidth=1e6), Network(bandwidth=1e9)]},
+        machines=2,
+    )  # fmt: skip
+    assert [case.choice["fanout"] for case in cases] == [2] * 4 + [6] * 4
+    for slow, fast in zip(cases[::2], cases[1::2], strict=True):
+        assert slow.num_bytes == fast.num_bytes and slow.seconds > fast.seconds
+    assert cases[0].num_bytes < cases[4].num_bytes
+    with pytest.raises(InvalidInput, match=r"no options \['fanout'\]"):
+        what_if(plain(), epoch, {"machines": [1]}, fanout=2)
+    with pytest.raises(InvalidInput, match="choices is empty"):
+        what_if(plain(), epoch, {})
+
+
+def test_a_callable_gives_the_graph(tmp_path: Path) -> None:
+    def cut(machines: int) -> Path:
+        folder = tmp_path / str(machines)
+        dgl.distributed.partition_graph(plain(), "graph", machines, str(folder), part_method=halves)
+        return folder / "graph.json"
+
+    assert sweep(cut, epoch, (1, 2)).cases[1].num_bytes > 0
+
+
+def test_what_a_trainer_finds() -> None:
+    def look() -> Any:
+        before = dgl.distributed.context.process().context
+        initialize("unused.txt", num_workers=7)
+        me = current()
+        g = DistGraph("graph")
+        same = dgl.distributed.context.client_of(g.get_partition_book()) is g._client
+        names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+        found = [int(os.environ[name]) for name in names]
+        return [before, me.mode, me.role, same, g.rank(), g.local_partition.num_nodes(), *found]
+
+    returned = simulate(plain(), 2, 2, part_method=halves).run(look).returned
+    assert [one[:5] for one in returned] == [
+        [None, "distributed", "trainer", True, rank] for rank in range(4)
+    ]
+    assert [one[6:] for one in returned] == [[r, r % 2, 4, 2] for r in range(4)]
+    assert returned[0][5] == returned[1][5] >= 100
+
+
+def test_failures_say_where(tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text("import os\nif os.environ['RANK'] == '1':\n    1 / 0\n")
+    simulation = simulate(plain(), 2, part_method=halves)
+    with pytest.raises(SimulationError, match="rank 1 of 2 failed: ZeroDivisionError") as caught:
+        simulation.run(script)
+    assert 'broken.py", line 3' in str(caught.value)
+    with pytest.raises(SimulationError, match="there is no script"):
+        simulation.run(tmp_path / "missing.py")
+
+    def ask_wrongly() -> None:
+        initialize()
+        DistGraph("graph").ndata["x"][[5000]]
+
+    with pytest.raises(SimulationError, match="row 5000 does not exist"):
+        simulation.run(ask_wrongly)
+
+    def other() -> None:
+        initialize()
+        DistGraph("another")
+
+    with pytest.raises(SimulationError, match="this job serves the graph 'graph'"):
+        simulation.run(other)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "into how many parts"),
+        ({"machines": 0}, "machines must be a whole number from 1; found 0"),
+        ({"machines": 2, "trainers_per_machine": 1.5}, "trainers_per_machine must be a whole"),
+        ({"machines": 2, "cores": -1}, "cores must be above 0"),
+    ],
+)
+def test_clusters_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        simulate(plain(), **options)
