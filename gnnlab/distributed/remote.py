@@ -70,6 +70,7 @@ class Remote(Routes):
         self.graph_name = config.graph_name
         self.memory = Memory(job.id, job.machine, job.timeout)
         super().__init__(job, SharedStore(part, self.memory))
+        self._lost: set[int] = set()
         self._numbers = itertools.count(wire.FIRST_NUMBER)
         self._open()
         try:
@@ -113,8 +114,9 @@ class Remote(Routes):
             return
         if self.job.role == "trainer":
             bye = wire.Bye(self.job.rank, self.job.num_ranks)
+            there = set(range(len(self.job.addresses))) - self._lost  # who is gone has no ears
             with suppress(GNNLabError):
-                self.ask([(s, bye) for s in range(len(self.job.addresses))], timeout=2.0)
+                self.ask([(server, bye) for server in there], timeout=2.0)
         self.is_closed = True
         while self._lines:
             self._lines.pop().close()
@@ -192,6 +194,7 @@ class Remote(Routes):
                 f"{self.job.timeout:g} s (GNNLAB_TIMEOUT)"
             )
         server, why = lost
+        self._lost.add(server)
         return ServerLost(f"lost {self.job.name_of(server)}: {why}")
 
 

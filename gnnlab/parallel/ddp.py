@@ -176,9 +176,14 @@ def init_model(
     if device is not None:
         model = model.to(device)
     place = next((p.device for p in model.parameters()), torch.device("cpu"))
-    return DistributedDataParallel(
+    trained = DistributedDataParallel(
         model, device_ids=[place] if place.type == "cuda" else None, **kwargs
     )
+    # A model's attributes are freed in this order, and the reducer must not be the last to hold a
+    # process group that was destroyed before: it would wait for the group's threads with the
+    # interpreter's lock in hand, while a thread that lets go of a tensor waits for that lock.
+    trained.process_group = vars(trained).pop("process_group")
+    return trained
 
 
 def create_dataloader(

@@ -27,13 +27,14 @@ from gnnlab.tools.ssh import reason
 
 __all__ = ["LaunchError", "Machine", "Overseer"]
 
-_HINDSIGHT = 0.5  # seconds after a failure in which its cause may still show up
-_LONG_HINDSIGHT = 3.0  # the same when only consequences have been seen
+# Seconds after a failure in which its cause may still show up, by how far the failure seems to be
+# from it: none, a server that is lost, any connection that broke.
+_HINDSIGHT = (0.5, 1.5, 3.0)
 _GRACE = 2.0  # seconds that processes have to end by themselves
 _FAREWELL = 8.0  # seconds that agents have to end everything
 _QUOTED = 25  # lines of output that an error repeats
 _CONSEQUENCE = re.compile(
-    r"gloo/|NCCL|TCPStore|ServerLost|Broken pipe|connection (was )?(closed|reset|refused)",
+    r"gloo/|NCCL|TCPStore|Broken pipe|connection (was )?(closed|reset|refused)",
     re.IGNORECASE,
 )
 _TRACE = re.compile(r"[\w-]+\.jsonl")
@@ -293,18 +294,20 @@ class Overseer:
     # --------------------------------------------------------------------------- failures
     def _first_failure(self) -> LaunchError:
         start = time.monotonic()
-        while (passed := time.monotonic() - start) < _LONG_HINDSIGHT:
-            if passed > _HINDSIGHT and not all(map(self._is_consequence, self._failures)):
-                break
+        while time.monotonic() - start < _HINDSIGHT[min(map(self._distance, self._failures))]:
             self._listen(0.05)
-        first = min(self._failures, key=self._is_consequence)
+        first = min(self._failures, key=self._distance)
         role, number, status = first["role"], first["id"], first["status"]
         return self._error(role, number, first["machine"], self._how(role, number, status), status)
 
-    def _is_consequence(self, failure: dict[str, Any]) -> bool:
+    def _distance(self, failure: dict[str, Any]) -> int:
+        """How far a failure is from a cause: 0 for one that may be a cause itself."""
+        if failure["role"] == "torchrun" or failure["status"] == 128 + signal.SIGTERM:
+            return 2
         words = "\n".join(self._tails[failure["role"], failure["id"]])
-        stopped = failure["status"] == 128 + signal.SIGTERM
-        return failure["role"] == "torchrun" or stopped or bool(_CONSEQUENCE.search(words))
+        if "ServerLost" in words:
+            return 1
+        return 2 if _CONSEQUENCE.search(words) else 0
 
     def _how(self, role: str, number: int, status: int) -> str:
         if role == "agent":

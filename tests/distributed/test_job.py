@@ -260,31 +260,16 @@ def leftovers(job: str) -> list[Path]:
     return list(Path("/dev/shm").glob(f"gnnlab-{job}-*"))
 
 
-@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_server_that_dies_or_hangs_is_named(
-    config: Path, tmp_path: Path, blow: signal.Signals
-) -> None:
-    """A killed process closes its connections; a stopped one, like a cut link, says nothing."""
+def test_a_server_that_hangs_is_named(config: Path, tmp_path: Path) -> None:
+    """A stopped process, like a cut link, says nothing; and no launcher looks after this job."""
     with running(config, tmp_path, machines=2, servers=1, trainers=1) as job:
-        job.servers[1].send_signal(blow)
+        job.servers[1].send_signal(signal.SIGSTOP)
         start = time.monotonic()
         text = job.wait_for("trainer0", "ServerLost", 10)
         assert time.monotonic() - start < 7  # 5 to notice, on a machine that may be busy
         assert "lost server 1 (machine 1, 127.0.0.3:" in text
         assert job.trainers[0].wait(10) == 1
     assert job.servers[0].returncode == 0
-    assert not leftovers(job.job)
-
-
-def test_a_sampler_that_is_killed_is_named(config: Path, tmp_path: Path) -> None:
-    with running(config, tmp_path, machines=2, trainers=1, samplers=2) as job:
-        words = job.said("trainer0").split()
-        victim = int(words[words.index("sampler") + 1])
-        assert victim != job.trainers[0].pid
-        os.kill(victim, signal.SIGKILL)
-        text = job.wait_for("trainer0", "SIGKILL; when memory runs out", 10)
-        assert f"of rank 0 (machine 0, process {victim}) ended" in text
-        assert job.trainers[0].wait(10) == 1
     assert not leftovers(job.job)
 
 

@@ -236,6 +236,32 @@ def test_uneven_seeds_hang_when_cut_by_hand_and_not_by_the_loader() -> None:
     )
 
 
+def test_a_model_may_outlive_its_process_group() -> None:
+    """Freed just after a reduction, a model of torch's own stands still once in about 200 times."""
+    printed = run_script(
+        """
+        import tempfile, torch, torch.distributed as dist
+        import gnnlab as dgl
+
+        def work(number):
+            meeting = f"file://{folder}/{number}"
+            dgl.parallel.init_process_group(0, 1, init_method=meeting, device="cpu")
+            model = dgl.parallel.init_model(torch.nn.Linear(64, 64))
+            model(torch.ones(4, 64)).sum().backward()
+            for _ in range(3):
+                dist.all_reduce(torch.zeros(1))
+            dist.destroy_process_group()
+
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(300):
+                work(number)
+        print("done")
+        """,
+        timeout=60,
+    )
+    assert printed == "done\n"
+
+
 def test_ranks_of_torchrun_find_each_other() -> None:
     """The environment that torchrun sets is enough."""
     printed = run_ranks(

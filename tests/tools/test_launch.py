@@ -13,10 +13,7 @@ import os
 import shlex
 import signal
 import socket
-import subprocess
 import sys
-import time
-import uuid
 import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,11 +26,9 @@ from gnnlab.errors import InvalidInput
 from gnnlab.tools import launch
 from gnnlab.tools.board import Board
 from gnnlab.tools.job import Command
-from tests.helpers import _TOKEN, ROOT, _descendants, _end, _segments
+from tests.helpers import _TOKEN, _descendants, _end
 from tests.tools.machines import Cluster, cluster
-
-START = 90  # seconds within which a job must run, on a busy computer
-END = 10  # seconds within which everything is gone after a failure
+from tests.tools.started import END, START, Started
 
 # A job's script: a server that does nothing, and trainers that do what the first argument says.
 SCRIPT = """
@@ -97,69 +92,6 @@ def write_workspace(folder: Path, parts: tuple[int, ...] = (0, 1), num_parts: in
     for i in parts:
         (folder / f"part{i}").mkdir(exist_ok=True)
     return folder
-
-
-class Started:
-    """A launcher that runs, and what can be done to its job."""
-
-    def __init__(self, folder: Path, words: list[str], env: dict[str, str]) -> None:
-        self.folder, self.token = folder, uuid.uuid4().hex
-        folder.mkdir(parents=True, exist_ok=True)
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        self.output, self.errors = folder / "out.txt", folder / "err.txt"
-        command = [sys.executable, "-m", "gnnlab.tools.launch", "--log_dir", f"{folder}/logs"]
-        envs = ["--extra_envs", f"TEST_FOLDER={folder}", f"{_TOKEN}={self.token}"]
-        with open(self.output, "wb") as out, open(self.errors, "wb") as err:
-            self.process = subprocess.Popen(
-                [*command, *envs, *words],
-                env={**os.environ, "PYTHONPATH": path, **env, _TOKEN: self.token},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-
-    def wait_for(self, *names: str) -> int:
-        """Wait until processes have begun; return the ID of the last one."""
-        deadline = time.monotonic() + START
-        pid = 0
-        for name in names:
-            while not (self.folder / f"{name}.pid").exists():
-                assert self.process.poll() is None, self.said()
-                assert time.monotonic() < deadline, self.said()
-                time.sleep(0.05)
-            pid = int((self.folder / f"{name}.pid").read_text())
-        return pid
-
-    def find(self, *words: str) -> list[psutil.Process]:
-        """Processes of the job whose command holds all of these words, oldest first."""
-        found = [
-            p for p in _descendants(self.token) if all(w in " ".join(p.cmdline()) for w in words)
-        ]
-        return sorted(found, key=lambda p: (p.create_time(), p.pid))
-
-    def end(self, seconds: float = END) -> tuple[int, str]:
-        """Wait for the end; return exit status and errors. Nothing may be left."""
-        try:
-            status = self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            pytest.fail(f"still running after {seconds} s:\n{self.said()}")
-        self.check_nothing_left()
-        return status, self.errors.read_text()
-
-    def check_nothing_left(self, seconds: float = 1.0) -> None:
-        deadline = time.monotonic() + seconds
-        while True:
-            alive = [str(process) for process in _descendants(self.token)]
-            files = [name for name in _segments() if self.token in name]
-            if not alive and not files:
-                return
-            if time.monotonic() > deadline:
-                pytest.fail(f"left behind: {alive}, {files}\n{self.said()}")
-            time.sleep(0.05)
-
-    def said(self) -> str:
-        return self.output.read_text() + self.errors.read_text()
 
 
 @pytest.fixture

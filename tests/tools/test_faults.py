@@ -1,0 +1,199 @@
+"""Real jobs that break: all ends within ten seconds, says what came first, and leaves nothing.
+
+Two machines that this computer plays, with a server, a trainer and a sampler each, in the middle of
+training. What each test prints tells the seconds and what was looked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+import gnnlab as dgl
+from tests.helpers import _TOKEN, _descendants, _end
+from tests.tools.started import END, START, Started
+from tests.tools.test_launch import write_workspace
+
+SCRIPT = """
+import os, time, torch, gnnlab as dgl
+
+dgl.distributed.initialize("ip_config.txt")
+torch.distributed.init_process_group("gloo")
+g = dgl.distributed.DistGraph("toy")
+ids = dgl.distributed.node_split(torch.ones(200, dtype=torch.bool), g.get_partition_book())
+table = dgl.distributed.DistTensor((200,), torch.float32, "table")
+
+def collate(ids):
+    return g.ndata["x"][dgl.distributed.sample_neighbors(g, ids, 5).edges()[0]], os.getpid()
+
+while True:
+    for x, sampler in dgl.distributed.DistDataLoader(ids, batch_size=8, collate_fn=collate):
+        total = x.sum()
+        torch.distributed.all_reduce(total)
+        table[ids[:4]] = total.expand(4)
+        print(f"pids {g.rank()}", os.getpid(), sampler, flush=True)
+        time.sleep(0.05)
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A script, and a graph of 200 nodes in two parts."""
+    folder = tmp_path_factory.mktemp("workspace")
+    (folder / "job.py").write_text(SCRIPT)
+    g = dgl.rand_graph(200, 1500)
+    g.ndata["x"] = torch.rand(200, 8)
+    dgl.distributed.partition_graph(g, "toy", 2, str(folder / "data"), part_method="random")
+    return folder
+
+
+@pytest.fixture
+def begin(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    begun: list[Started] = []
+
+    def start(folder: Path = workspace) -> Started:
+        words = ["--workspace", str(folder), "--part_config", "data/toy.json", "--local"]
+        words += ["--num_samplers", "1", "python job.py"]
+        begun.append(Started(tmp_path / "run", words, {"OMP_NUM_THREADS": "1"}))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        _end(_descendants(each.token))
+
+
+def processes(job: Started) -> dict[str, psutil.Process]:
+    """Wait until all trainers train; return "server 0", "trainer 1", "sampler 1" and so on."""
+    deadline, found = time.monotonic() + START, {}
+    while len(found) < 4:
+        assert job.process.poll() is None and time.monotonic() < deadline, job.said()
+        time.sleep(0.05)
+        for words in map(str.split, job.output.read_text().splitlines()):
+            if "pids" in words[:-3]:
+                rank, *pids = words[-3:]
+                for role, pid in zip(("trainer", "sampler"), pids, strict=True):
+                    found[f"{role} {rank}"] = psutil.Process(int(pid))
+    for process in _descendants(job.token):
+        env = process.environ()
+        if env.get("DGL_ROLE") == "server":
+            found[f"server {env['DGL_SERVER_ID']}"] = process
+    job.note_ports()
+    return found
+
+
+MACHINE_1 = "127.0.0.3 (machine 1)"
+
+
+@pytest.mark.parametrize(
+    ("victim", "blow", "status", "said"),
+    [
+        ("server 1", signal.SIGKILL, 137, f"server 1 on {MACHINE_1} was ended by SIGKILL"),
+        ("trainer 1", signal.SIGKILL, 137, f"trainer 1 on {MACHINE_1} was ended by SIGKILL"),
+        ("sampler 1", signal.SIGKILL, 1, f"trainer 1 on {MACHINE_1} ended with status 1"),
+        # Says nothing more, as behind a cut link.
+        ("server 1", signal.SIGSTOP, 1, "lost server 1 (machine 1, 127.0.0.3:"),
+    ],
+)
+def test_a_process_goes(
+    begin: Callable[..., Started], victim: str, blow: signal.Signals, status: int, said: str
+) -> None:
+    job = begin()
+    hit = processes(job)[victim]
+    hit.send_signal(blow)
+    # That nothing is said any more takes up to five seconds to notice.
+    found, errors = job.end(END if blow == signal.SIGKILL else END + 5)
+    assert found == status and said in errors.split("All that was printed")[0]
+    if victim == "sampler 1":
+        assert f"sampler 0 of rank 1 (machine 1, process {hit.pid}) ended (SIGKILL" in errors
+    if blow == signal.SIGKILL:  # the first error comes first, with the last lines
+        name = victim.replace("sampler", "trainer")
+        assert errors.startswith(f"gnnlab launch: {name} on {MACHINE_1}")
+
+
+def test_keys_stay_in_memory(begin: Callable[..., Started], workspace: Path) -> None:
+    """On no command line, in no file and in nothing that is printed; then Ctrl-C ends the job."""
+    job = begin()
+    running = processes(job)
+    keys = json.loads(running["server 0"].environ()["GNNLAB_KEYS"])
+    theirs = json.loads(running["trainer 0"].environ()["GNNLAB_KEYS"])
+    assert set(theirs) == set(keys) - {"server_secret"}
+    secrets = [keys["server_secret"].encode(), keys["client_secret"].encode()]
+    everybody = _descendants(job.token)
+    texts = {f"command of {p.pid}": " ".join(p.cmdline()).encode() for p in everybody}
+    places = [*job.folder.rglob("*"), *workspace.rglob("*"), *Path("/dev/shm").glob("gnnlab-*")]
+    texts |= {str(p): p.read_bytes() for p in places if p.is_file()}
+    assert len(everybody) > 10 and any("logs" in name for name in texts)
+    assert not [name for name, text in texts.items() if any(key in text for key in secrets)]
+    job.process.send_signal(signal.SIGINT)
+    status, errors = job.end()
+    assert status == 128 + signal.SIGINT and "interrupted; everything has been ended" in errors
+
+
+def test_a_damaged_part(begin: Callable[..., Started], workspace: Path, tmp_path: Path) -> None:
+    shutil.copytree(workspace, tmp_path / "copy")
+    file = next((tmp_path / "copy/data/part1").rglob("x.npy"))
+    with file.open("r+b") as opened:
+        opened.seek(-4, os.SEEK_END)
+        opened.write(b"\1\2\3\4")
+    status, errors = begin(tmp_path / "copy").end(START)
+    assert status == 1 and errors.startswith(f"gnnlab launch: server 1 on {MACHINE_1} ended")
+    assert "before it was ready" in errors
+    assert "data/part1/node_data/_N/x.npy is not the file that data/toy.json describes" in errors
+
+
+def test_the_notebook_is_interrupted_and_its_kernel_restarted(tmp_path: Path) -> None:
+    from jupyter_client.manager import start_new_kernel
+
+    workspace = write_workspace(tmp_path / "workspace")
+    token = f"notebook-{os.getpid()}"
+    cell = f"""
+from gnnlab.tools import launch
+launch.run(
+    "python job.py wait", part_config="graph.json", workspace={str(workspace)!r}, num_machines=2,
+    extra_envs={{"TEST_FOLDER": {str(tmp_path)!r}}}, log_dir={str(tmp_path / "logs")!r},
+)
+"""
+    manager, client = start_new_kernel(env={**os.environ, _TOKEN: token}, kernel_name="python3")
+    try:
+        for how in ("interrupt", "restart"):
+            request = client.execute(cell)
+            _wait_for_trainers(tmp_path)
+            start = time.monotonic()
+            if how == "interrupt":
+                manager.interrupt_kernel()
+                reply = client.get_shell_msg(timeout=END)
+                assert reply["parent_header"]["msg_id"] == request
+                assert reply["content"]["ename"] == "KeyboardInterrupt"
+            else:
+                manager.restart_kernel(now=True)
+            while left := [p for p in _descendants(token) if p.pid != _kernel(manager)]:
+                assert time.monotonic() < start + END, left
+                time.sleep(0.05)
+            assert not list(Path("/dev/shm").glob(f"*{token}*"))
+            print(f"{how}: nothing is left after {time.monotonic() - start:.1f} s")
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def _kernel(manager: Any) -> int:
+    return int(manager.provisioner.pid)
+
+
+def _wait_for_trainers(folder: Path) -> None:
+    deadline = time.monotonic() + START
+    for rank in range(2):
+        while not (path := folder / f"trainer-{rank}.pid").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        path.unlink()
