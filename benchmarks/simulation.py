@@ -325,7 +325,7 @@ def _environment(
         "DGL_CONF_PATH": part_config,
         "GNNLAB_SERVERS": json.dumps([[f"{SUBNET}.{10 + m}", PORT] for m in range(machines)]),
         "GNNLAB_NUM_TRAINERS": options.trainers,
-        "GNNLAB_JOB": f"{os.getpid():012d}",
+        "GNNLAB_JOB": f"{os.getpid():016d}",
         "GNNLAB_SECURITY": "none",
         "WORLD_SIZE": machines * options.trainers,
         "MASTER_ADDR": f"{SUBNET}.10",

@@ -52,7 +52,7 @@ class SimulatedDataParallel(torch.nn.Module):
         super().__init__()
         if device_ids or any(p.is_cuda for p in module.parameters()):
             raise InvalidInput("a simulation computes on the CPU; leave model and data there")
-        self.module = module
+        self.module, self.process_group = module, process_group
         self.find_unused_parameters = find_unused_parameters or static_graph
         self.broadcast_buffers = broadcast_buffers
         self.require_backward_grad_sync = True
