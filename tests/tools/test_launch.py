@@ -22,10 +22,12 @@ from typing import Any
 import psutil
 import pytest
 
+import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.tools import launch
 from gnnlab.tools.board import Board
 from gnnlab.tools.job import Command
+from gnnlab.tools.overseer import Overseer
 from tests.helpers import _TOKEN, _descendants, _end
 from tests.tools.machines import Cluster, cluster
 from tests.tools.started import END, START, Started
@@ -254,6 +256,27 @@ def test_as_many_machines_as_parts(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"torch": ""}, "torch is missing; install gnnlab there"),
+        ({"torch": "2.0.0"}, "torch is 2.0.0, but 2.9.0 on machine 0; make them the same"),
+        ({"python": "3.9"}, "python is 3.9, but 3.11 on machine 0"),
+        ({"gnnlab": "0.0.9"}, r"gnnlab is 0.0.9, but .* on the launcher"),
+        ({"graph": {"num_parts": 2, "IDs": "b"}}, r"graph is .*'b'.*, but .*'a'.* on machine 0"),
+        ({"problem": "no part1"}, "no part1; gnnlab copy_files brings what is missing"),
+    ],
+)
+def test_machines_must_fit_together(tmp_path: Path, other: dict[str, Any], said: str) -> None:
+    hello = {"python": "3.11", "torch": "2.9.0", "gnnlab": dgl.__version__, "problem": None}
+    hello["graph"] = {"num_parts": 2, "IDs": "a"}
+    addresses = ["10.0.0.1", "10.0.0.2"]
+    overseer = Overseer(addresses, tmp_path, Board(addresses, {}))
+    launch._compare(overseer, [hello, hello])
+    with pytest.raises(launch.LaunchError, match=rf"10.0.0.2 \(machine 1\): {said}"):
+        launch._compare(overseer, [hello, hello | other])
+
+
 # ------------------------------------------------------------------------------------ by ssh
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
@@ -429,7 +452,7 @@ def test_secrets_stay_where_they_belong() -> None:
     keys = make_keys()
     job = Job(
         Command.read("python x.py"), loopback_hosts(2), "g.json", "", 1, 0, 1, 1, None, "csc",
-        "curve", 60.0, {}, keys,
+        "curve", 60.0, {}, keys=keys,
     )  # fmt: skip
     server = json.loads(job.servers(0, [[1], [2]])[0]["env"]["GNNLAB_KEYS"])
     trainer = json.loads(job.trainers(0, [[1], [2]], 3)["env"]["GNNLAB_KEYS"])
