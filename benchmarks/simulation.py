@@ -71,6 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
     if os.geteuid() or sys.platform != "linux":
         print("benchmarks.simulation: needs root on Linux", file=sys.stderr)
         return 2
+    for number in (signal.SIGINT, signal.SIGTERM):  # either way namespaces are taken down
+        signal.signal(number, _stop)
     rows = [["machines", "link", "measured", "predicted", "ratio", "bytes equal", "limit"]]
     results = []
     with tempfile.TemporaryDirectory(prefix="gnnlab-simulation-") as folder:
@@ -88,6 +90,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
     return 0 if all(one["equal"] for one in results) else 1
+
+
+def _stop(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _partition(options: argparse.Namespace, machines: int, folder: Path) -> Path:

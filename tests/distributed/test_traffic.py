@@ -1,0 +1,83 @@
+"""Counting messages between machines."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+
+from gnnlab.distributed import messages as m
+from gnnlab.distributed import wire
+from gnnlab.distributed.traffic import KINDS, Count, Traffic, kind_of, num_rows
+from gnnlab.errors import InvalidInput
+
+ROWS = torch.tensor([4, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "rows"),
+    [
+        (m.Sample({"a": ROWS, "b": ROWS[:1]}, (2,), 7), "structure", 4),
+        (m.Degrees(0, ROWS), "structure", 3),
+        (m.FindEdges(0, ROWS), "structure", 3),
+        (m.Reverse(0, ROWS, 1), "structure", 3),
+        (m.Pull("node~_N~x", ROWS), "features", 3),
+        (m.Push("node~_N~x", ROWS, ROWS), "features", 3),
+        (m.Pull("node~_N~emb", ROWS), "embeddings", 3),
+        (m.Update("node~_N~emb", ROWS, ROWS, "adagrad"), "gradients", 3),
+        (m.Describe(), "control", 0),
+        (m.CountNonzero("node~_N~x"), "control", 0),
+        (wire.Meet("barrier", 0, 2), "control", 0),
+    ],
+)
+def test_kinds(message: object, kind: str, rows: int) -> None:
+    assert kind_of(message, lambda name: not name.endswith("emb")) == kind
+    assert num_rows(message) == rows
+
+
+def test_matrix_and_totals() -> None:
+    """Machine 0 asks 1 for features and 2 for edges; 2 asks 0; what 1 asks itself stays there."""
+    traffic = Traffic(3)
+    traffic.add(0, 1, "features", Count(1, 10, 100, 4000))
+    traffic.add(0, 1, "features", Count(1, 20, 200, 8000))
+    traffic.add(0, 2, "structure", Count(1, 5, 50, 500))
+    traffic.add(2, 0, "gradients", Count(2, 7, 900, 30))
+    traffic.add(1, 1, "gradients", Count(1, 7, 999, 15))
+    assert traffic.matrix().tolist() == [[0, 12000, 500 + 900], [300, 0, 0], [50 + 30, 0, 0]]
+    assert traffic.matrix("features").tolist() == [[0, 12000, 0], [300, 0, 0], [0, 0, 0]]
+    assert traffic.total() == Count(5, 42, 1250, 12530)
+    assert traffic.total("gradients") == Count(2, 7, 900, 30)
+    assert [key for *key, _ in traffic.items()] == [
+        [0, 1, "features"], [0, 2, "structure"], [2, 0, "gradients"]
+    ]  # fmt: skip
+    assert len(list(traffic.items(local=True))) == 4
+    again = Traffic.from_list(3, traffic.to_list())
+    assert again.to_list() == traffic.to_list()
+    again.update(traffic)
+    assert again.total() == Count(10, 84, 2500, 25060)
+    assert "features 12,300 bytes" in repr(traffic)
+
+
+def test_threads_lose_nothing() -> None:
+    traffic = Traffic(2)
+
+    def count() -> None:
+        for _ in range(2000):
+            traffic.add(0, 1, "control", Count(1, 1, 1, 1))
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert traffic.total() == Count(8000, 8000, 8000, 8000)
+
+
+def test_what_cannot_be_counted() -> None:
+    traffic = Traffic(2)
+    for call in (lambda: traffic.matrix("love"), lambda: traffic.add(0, 1, "love", Count())):
+        with pytest.raises(InvalidInput, match="no kind of traffic 'love'; there are structure"):
+            call()
+    with pytest.raises(InvalidInput, match="machines 0 and 2 of 2 cannot be"):
+        traffic.add(0, 2, KINDS[0], Count())
