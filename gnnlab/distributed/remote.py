@@ -116,7 +116,7 @@ class Remote(Routes):
             bye = wire.Bye(self.job.rank, self.job.num_ranks)
             there = set(range(len(self.job.addresses))) - self._lost  # who is gone has no ears
             with suppress(GNNLabError):
-                self.ask([(server, bye) for server in there], timeout=2.0)
+                self.ask([(server, bye) for server in there], timeout=1.0)
         self.is_closed = True
         while self._lines:
             self._lines.pop().close()
