@@ -20,7 +20,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist loadfile --nbval-cell-timeout 300
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test check bench clean sshd
+.PHONY: help lab lessons test check bench clean programs
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -33,7 +33,7 @@ lab: $(VENV)/.lab ## open the lessons in JupyterLab (PORT=…, LAB_ARGS=…; a f
 lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
-test: $(VENV)/.test sshd ## run the tests, the examples in the docstrings and the English lessons
+test: $(VENV)/.test programs ## run the tests, the examples in the docstrings and the English lessons
 	$(PYTEST) --doctest-modules --nbval gnnlab tests notebooks/en $(ARGS)
 
 check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
@@ -51,21 +51,29 @@ clean: ## remove the environment and every cache; data sets stay
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
-# --- programs for the tests that log in to machines -----------------------------------------
+# --- programs for the tests that log in to machines or open notebooks in a browser -----------
 
-# Installed by root only in CI or in a container: elsewhere the package would start a server.
-sshd:
-	@PATH="$$PATH:/usr/sbin:/usr/local/sbin"; \
-	command -v sshd >/dev/null && command -v rsync >/dev/null && exit 0; \
+# Installed by root only in CI or in a container: elsewhere openssh-server would start a server.
+programs:
+	@PATH="$$PATH:/usr/sbin:/usr/local/sbin"; missing=; \
+	for each in sshd:openssh-server rsync:rsync chromium:chromium; do \
+		command -v "$${each%:*}" >/dev/null || missing="$$missing $${each#*:}"; \
+	done; \
+	[ -z "$$missing" ] && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ [ -n "$$CI" ] || [ ! -d /run/systemd/system ]; }; then \
-		echo "Installing openssh-server and rsync: some tests log in to machines on 127.0.0.2, 127.0.0.3."; \
-		apt-get -qq update && DEBIAN_FRONTEND=noninteractive \
-			apt-get -qq install --no-install-recommends openssh-server rsync >/dev/null && exit 0; \
+		echo "Installing$$missing: some tests log in to machines on 127.0.0.2, 127.0.0.3, or use a browser."; \
+		apt-get -qq update; left=; \
+		for package in $$missing; do \
+			DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $$package \
+				>/dev/null || left="$$left $$package"; \
+		done; \
+		missing=$$left; \
 	fi; \
-	echo "make: sshd or rsync is missing, so the tests that log in to machines are skipped." >&2; \
-	echo "      Debian, Ubuntu: sudo apt install openssh-server rsync; Fedora: sudo dnf install" >&2; \
-	echo "      openssh-server rsync; macOS has both." >&2
+	[ -z "$$missing" ] || { \
+		echo "make: missing:$$missing. Tests that log in to machines (openssh-server, rsync) or open" >&2; \
+		echo "      notebooks in a browser (chromium) are skipped without. Debian, Ubuntu: sudo apt" >&2; \
+		echo "      install$$missing; Fedora: sudo dnf install$$missing; macOS has all but chromium." >&2; }
 
 # --- the environment: made once, brought up to date when the pins change ---------------------
 

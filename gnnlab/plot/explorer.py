@@ -25,7 +25,7 @@ from gnnlab.plot import canvas
 __all__ = ["Explorer", "explore"]
 
 _MOST_VALUES = 1000
-_WIDE = 800  # pixels of a picture beside which no other fits
+_WIDE = 640  # pixels of a picture beside which no other fits
 
 
 def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
@@ -88,7 +88,9 @@ class Explorer:
                 "there is nothing to control; name at least one argument, as in fanout=(1, 10)"
             )
         first = self._first_setting()
-        self.picture = widgets.Image(value=self._draw(first), format="png")
+        self.picture = widgets.Image(
+            value=self._draw(first), format="png", layout={"align_self": "flex-start"}
+        )
         self.controls = {
             name: _control(widgets, name, options, first[name])
             for name, options in self._options.items()
@@ -104,11 +106,19 @@ class Explorer:
         return {name: control.value for name, control in self.controls.items()}
 
     def _first_setting(self) -> dict[str, Any]:
-        parameters = inspect.signature(self._function).parameters
+        signature = inspect.signature(self._function)
+        try:
+            signature.bind(**self._options)
+        except TypeError as error:
+            raise InvalidInput(
+                f"{_name(self._function)}{signature} cannot be called with the controls "
+                f"{', '.join(self._options)}: {error}"
+            ) from None
         first = {}
         for name, options in self._options.items():
-            default = parameters[name].default if name in parameters else None
+            parameter = signature.parameters.get(name)
             values = list(options.values())
+            default = parameter.default if parameter else None
             first[name] = default if default in values else values[0]
         return first
 
@@ -153,7 +163,7 @@ class Explorer:
             setting = self.setting | {name: self._options[name][chosen[name]] for name in named}
             title = ", ".join(f"{name} = {label}" for name, label in chosen.items())
             panels.append((title, self._draw(setting)))
-        return _png(_grid(panels))
+        return _few_colors(_png(_grid(panels)))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle = dict(self.widget._repr_mimebundle_())
@@ -212,6 +222,14 @@ def _ends(options: dict[str, Any], count: int) -> list[str]:
 def _png(figure: Any) -> bytes:
     file = BytesIO()
     figure.savefig(file, format="png")
+    return file.getvalue()
+
+
+def _few_colors(png: bytes) -> bytes:
+    """Keep 256 colors, which is enough for a drawing and takes a quarter of the bytes."""
+    drawing = canvas.needed("PIL.Image").open(BytesIO(png)).convert("RGB").quantize(256)
+    file = BytesIO()
+    drawing.save(file, format="png", optimize=True)
     return file.getvalue()
 
 

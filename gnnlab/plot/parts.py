@@ -110,7 +110,7 @@ def partition_map(
         ax.scatter(x, y, s=2.2 * size, zorder=3, **ring)
         ax.scatter([], [], s=80, label=f"HALO of part {halo_of}", **ring)
     ax.set_title(f"{int(cut.sum()):,} of {len(cut):,} edges cut")
-    ax.margins(0.08)
+    ax.margins(0.08, 0.12)
     ax.axis("off")
     canvas.legend_beside(ax)
     return ax

@@ -382,7 +382,7 @@ def _type_colors(chain: list[Block]) -> dict[str, str]:
     """Colors of node types and of relations; none where there is one of each."""
     ntypes = sorted({ntype for each in chain for ntype in (*each.srctypes, *each.dsttypes)})
     etypes = dict.fromkeys(etype for each in chain for etype in each.canonical_etypes)
-    if len(ntypes) == len(etypes) == 1:
+    if len(ntypes) == 1 and len(etypes) <= 1:
         return {}
     twice = [e for e in etypes if sum(e[1] == other[1] for other in etypes) > 1 or e[1] in ntypes]
     names = [" ".join(etype) if etype in twice else etype[1] for etype in etypes]

@@ -79,7 +79,8 @@ def execute(lesson: Lesson, folder: Path) -> tuple[Outputs, list[str]]:
     Returns
     -------
     outputs
-        Outputs of each cell; progress bars, which only a running kernel can draw, are left out.
+        Outputs of each cell. Widgets, which only a running kernel can draw, are left out, as is
+        what has no other form: progress bars.
     warnings
         What cells wrote to stderr; it does not stay in the outputs.
     """
@@ -104,7 +105,9 @@ def execute(lesson: Lesson, folder: Path) -> tuple[Outputs, list[str]]:
         for out in cell["outputs"]:
             if out.get("name") == "stderr":
                 warnings.append(f"{lesson.name}: {cell['id']} wrote to stderr: {out['text']}")
-            elif WIDGET not in out.get("data", {}):
+                continue
+            shown = out.get("data", {})
+            if shown.pop(WIDGET, None) is None or set(shown) - {"text/plain"}:
                 outputs[cell["id"]].append(out)
     return outputs, warnings
 

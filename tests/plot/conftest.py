@@ -1,0 +1,16 @@
+"""Pictures are drawn without a screen, and no figure stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib
+import pytest
+from matplotlib import pyplot
+
+
+@pytest.fixture(autouse=True)
+def figures() -> Iterator[None]:
+    matplotlib.use("Agg")
+    yield
+    pyplot.close("all")

@@ -1,0 +1,126 @@
+"""Colors that everybody can tell apart, numbers that people read, clear refusals."""
+
+from __future__ import annotations
+
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.errors import InvalidInput
+from gnnlab.plot import canvas
+from tests.plot.samples import toy
+
+# Machado et al., severity 1.0: linear RGB as people with these deficiencies see it.
+SIGHT = {
+    "normal": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+               [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+               [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+               [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+TO_XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
+
+
+def lab(color: str, sight: str) -> np.ndarray:
+    """CIE L*a*b* of a color as it is seen."""
+    channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.array(SIGHT[sight]) @ linear, 0, 1)
+    xyz = TO_XYZ @ seen / np.array([0.95047, 1, 1.08883])
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("colors", [canvas.PALETTE, (*canvas.KIND_COLORS.values(), "#ffffff")])
+def test_colors_are_told_apart(colors: tuple[str, ...], sight: str) -> None:
+    """A difference of 10 is seen at a glance; 2.3 is just noticed."""
+    for one, other in combinations(colors, 2):
+        distance = np.linalg.norm(lab(one, sight) - lab(other, sight))
+        assert distance > 10, (one, other, distance)
+
+
+def test_kinds_keep_their_color_and_others_get_free_ones() -> None:
+    colors = canvas.colors_of(["sample", "validate", "compute"])
+    assert colors["sample"] == canvas.GREEN and colors["compute"] == canvas.BLUE
+    assert colors["validate"] not in canvas.KIND_COLORS.values()
+    assert list(canvas.colors_of(["a", "b"]).values()) == [canvas.BLUE, canvas.ORANGE]
+
+
+@pytest.mark.parametrize("count", [9, 64])
+def test_more_names_than_colors_get_shades(count: int) -> None:
+    assert len(set(canvas.colors_of(range(count)).values())) == count
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0"), (1, "1 B"), (999, "999 B"), (999.6, "1 kB"), (1e6, "1 MB"), (2.34e12, "2.34 TB")],
+)
+def test_bytes_as_people_read_them(count: float, text: str) -> None:
+    assert canvas.human_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit"), [(90, "s"), (1, "s"), (0.5, "ms"), (0.001, "ms"), (9e-4, "µs"), (0, "µs")]
+)
+def test_unit_of_times(seconds: float, unit: str) -> None:
+    factor, name = canvas.time_unit(seconds)
+    assert name == unit and factor == {"s": 1, "ms": 1e3, "µs": 1e6}[unit]
+
+
+def test_text_is_dark_on_light() -> None:
+    assert canvas.ink(canvas.YELLOW) == "black" and canvas.ink(canvas.BLUE) == "white"
+
+
+def test_layout_is_the_same_each_time_and_keeps_parts_together() -> None:
+    """Two pairs without edges: partners lie nearer to each other than to the other pair."""
+    g = dgl.graph(([], []), num_nodes=4)
+    places = np.array(canvas.node_places(g, None, [0, 0, 1, 1]))
+    assert np.array_equal(places, canvas.node_places(g, None, [0, 0, 1, 1]))
+    apart = np.linalg.norm(places[:, None] - places, axis=2)
+    assert max(apart[0, 1], apart[2, 3]) < apart[:2, 2:].min()
+
+
+@pytest.mark.parametrize(
+    "pos",
+    [{0: (0, 0)}, [(0, 0)] * 4, torch.zeros(5, 3), [(0, 0, 0)] * 5, {i: (i,) for i in range(5)}],
+)
+def test_places_of_all_nodes_are_needed(pos: object) -> None:
+    with pytest.raises(InvalidInput, match="x and y of each of the 5 nodes; found"):
+        canvas.node_places(toy(), pos)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (None, [0, 1, 2, 3, 4]),
+        ({1: "b"}, [0, "b", 2, 3, 4]),
+        ("abcde", ["a", "b", "c", "d", "e"]),
+        (torch.arange(5) * 10, [0, 10, 20, 30, 40]),
+    ],
+)
+def test_labels(labels: object, names: list[object]) -> None:
+    assert canvas.node_names(toy(), labels) == names
+
+
+def test_too_few_labels_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="labels has 3 entries for 5 nodes"):
+        canvas.node_names(toy(), "abc")
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(InvalidInput, match=r'needs networkx.*pip install "gnnlab\[lab\]"'):
+        canvas.node_places(toy(), None)

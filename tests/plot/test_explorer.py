@@ -1,0 +1,214 @@
+"""Explorers: controls move the picture; without a kernel a picture of a few settings is left."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from io import BytesIO
+
+import pytest
+import torch
+from matplotlib import image, pyplot
+
+import gnnlab as dgl
+from gnnlab import plot
+from gnnlab.errors import InvalidInput, NotFound
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+class Painter:
+    """Draws a bar as high as it is told, and notes with what it was called."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict] = []
+
+    def __call__(self, height: int = 2, color: str = "red", wrong: bool = False):
+        self.calls.append({"height": height, "color": color})
+        if height == 13:
+            raise NotFound("13 is <missing>")
+        _, ax = pyplot.subplots(figsize=(2, 1))
+        ax.bar([0], [height], color=color)
+        return "a bar" if wrong else ax
+
+
+def size(png: bytes) -> tuple[int, ...]:
+    return image.imread(BytesIO(png)).shape[:2]
+
+
+def test_controls_move_the_picture() -> None:
+    paint = Painter()
+    explorer = plot.explore(paint, height=(1, 13), color=["red", "blue"])
+    first = explorer.picture.value
+    assert size(first) == (100, 200) and paint.calls == [{"height": 2, "color": "red"}]
+    explorer.controls["height"].value = 5
+    explorer.controls["color"].value = "blue"
+    assert paint.calls[1:] == [{"height": 5, "color": "red"}, {"height": 5, "color": "blue"}]
+    assert explorer.picture.value != first
+    assert explorer.setting == {"height": 5, "color": "blue"}
+    assert repr(explorer) == "explorer of Painter: height = 5, color = blue"
+    explorer.controls["height"].value, explorer.controls["color"].value = 2, "red"
+    assert explorer.picture.value == first
+    assert pyplot.get_fignums() == []
+
+
+def test_numbers_have_sliders_and_words_lists() -> None:
+    explorer = plot.explore(Painter(), height=[1, 2, 4], color={"loud": "red", "calm": "blue"})
+    kinds = [type(control).__name__ for control in explorer.controls.values()]
+    assert kinds == ["SelectionSlider", "Dropdown"]
+    assert [label for label, _ in explorer.controls["height"].options] == ["1", "2", "4"]
+    explorer.controls["color"].value = "blue"
+    assert repr(explorer).endswith("height = 2, color = calm")
+
+
+def test_steps_of_a_range() -> None:
+    explorer = plot.explore(Painter(), height=(4, 12, 4))
+    assert [value for _, value in explorer.controls["height"].options] == [4, 8, 12]
+    assert explorer.setting == {"height": 4}  # the default, 2, is none of them
+
+
+def test_an_error_is_shown_until_the_next_picture() -> None:
+    explorer = plot.explore(Painter(), height=(1, 13))
+    *_, message, picture = explorer.widget.children
+    before = picture.value
+    explorer.controls["height"].value = 13
+    assert "NotFound: 13 is &lt;missing&gt;" in message.value and picture.value == before
+    explorer.controls["height"].value = 12
+    assert message.value == "" and picture.value != before
+    assert pyplot.get_fignums() == []
+
+
+def test_both_forms_are_shown_at_once() -> None:
+    explorer = plot.explore(Painter(), height=(1, 4), color=["red", "blue"])
+    bundle = explorer._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(explorer)
+    assert bundle[WIDGET]["model_id"] == explorer.widget.model_id
+    assert b64decode(bundle["image/png"]) == explorer.static()
+
+
+@pytest.mark.parametrize(
+    ("controls", "settings", "shape"),
+    [
+        ({"height": (1, 10)}, [(1, "red"), (4, "red"), (7, "red"), (10, "red")], (2, 2)),
+        ({"height": (1, 2)}, [(1, "red"), (2, "red")], (1, 2)),
+        (
+            {"height": (1, 9), "color": ["blue", "green", "red"]},
+            [(1, "blue"), (1, "red"), (9, "blue"), (9, "red")],
+            (2, 2),
+        ),
+    ],
+)
+def test_static_picture_shows_a_few_settings(controls, settings, shape) -> None:
+    paint = Painter()
+    explorer = plot.explore(paint, **controls)
+    paint.calls.clear()
+    png = explorer.static()
+    assert [tuple(call.values()) for call in paint.calls] == settings
+    rows, columns = shape
+    assert size(png) == (rows * (100 + 28), columns * 200)
+    assert pyplot.get_fignums() == []
+
+
+def test_panels_stand_pixel_by_pixel() -> None:
+    explorer = plot.explore(Painter(), height=(1, 2))
+    whole = image.imread(BytesIO(explorer.static()))
+    panel = image.imread(BytesIO(explorer.picture.value))  # height = 2
+    assert abs(whole[28:, 200:, :3] - panel[:, :, :3]).max() < 0.02
+
+
+def test_wide_pictures_stand_below_each_other() -> None:
+    def wide(height: int):
+        figure, ax = pyplot.subplots(figsize=(7, 1))
+        ax.bar([0], height)
+        return figure
+
+    assert size(plot.explore(wide, height=(1, 2)).static()) == (2 * 128, 700)
+
+
+@pytest.mark.parametrize(
+    ("controls", "message"),
+    [
+        ({}, "nothing to control"),
+        ({"height": 3}, "height must be"),
+        ({"height": []}, "with 1 to 1000 values"),
+        ({"height": "123"}, "height must be"),
+        ({"height": (5, 1)}, "height must be"),
+        ({"height": (0.0, 1.0)}, "of integers"),
+        ({"width": [1]}, r"Painter.* cannot be called with the controls width: .*unexpected"),
+        ({"height": [1], "wrong": [True]}, "Painter returned str; it must return the matplotlib"),
+    ],
+)
+def test_controls_that_make_no_sense(controls: dict, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plot.explore(Painter(), **controls)
+
+
+# ------------------------------------------------------------------------------ the studies
+def test_fanout_is_really_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree: node 0 hears from 1 to 3, and each of these from three others."""
+    drawn = []
+    monkeypatch.setattr(pyplot, "close", lambda number: drawn.append(pyplot.figure(number).axes[0]))
+    g = dgl.graph((torch.arange(1, 13), torch.arange(12) // 3))
+    state = dgl.random.get_state()
+    explorer = plot.explore_fanout(g, [0], max_layers=3, max_fanout=4)
+    explorer.controls["fanout"].value = 2
+    ticks = [label.get_text() for label in drawn[-1].get_xticklabels()]
+    # Each node keeps itself: 1, then 1 + 2, then 3 + 2 of each that has neighbors.
+    assert ticks[:2] == ["seeds\n1 of 1", "1 away\n3 of 4"]
+    found = int(ticks[2].split("\n")[1].split(" ")[0])
+    assert 7 <= found <= 8 and ticks[2].endswith("of 13")
+    explorer.controls["layers"].value = 1
+    assert drawn[-1].get_title() == "23% of 13 nodes, 2 edges"
+    heights = [bar.get_height() for bar in drawn[-1].patches]
+    assert heights == [1, 4, 1, 3]  # all neighbors, then those sampled
+    assert dgl.random.get_state() == state
+
+
+@pytest.mark.parametrize(
+    ("g", "seeds", "message"),
+    [
+        (dgl.graph(([0], [1])), [], "seeds is empty"),
+        (dgl.heterograph({("a", "r", "b"): ([0], [0])}), [0], "one node type"),
+    ],
+)
+def test_fanout_of_what(g: dgl.Graph, seeds: list, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plot.explore_fanout(g, seeds)
+
+
+def test_each_setting_is_asked_for_once() -> None:
+    asked = []
+
+    def times(machines: int, network: str) -> float:
+        asked.append((machines, network))
+        return 8 / machines
+
+    explorer = plot.explore_time(times, [1, 2], network=["slow", "fast"])
+    explorer.controls["network"].value = "fast"
+    explorer.controls["network"].value = "slow"
+    explorer.static()
+    assert asked == [(1, "slow"), (2, "slow"), (1, "fast"), (2, "fast")]
+
+
+def test_a_table_has_one_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(pyplot, "close", lambda number: drawn.append(pyplot.figure(number).axes))
+    table = {
+        (machines, part, gbit): {"compute": 8 / machines, "fetch": 2.0 * (part == "random") / gbit}
+        for machines in (1, 2)
+        for part in ("metis", "random")
+        for gbit in (1, 10)
+    }
+    explorer = plot.explore_time(table, [1, 2], partitioner=["metis", "random"], gbit=[1, 10])
+    explorer.controls["partitioner"].value = "random"
+    (low, low_speed), (high, high_speed) = drawn
+    assert low.get_ylim() == high.get_ylim() == pytest.approx((0, 11))
+    assert [text.get_text() for text in high.texts] == ["10", "6"]
+    assert list(low_speed.lines[-1].get_ydata()) == [1, 2]
+    assert high_speed.lines[-1].get_ydata()[1] == pytest.approx(10 / 6)
+
+
+def test_a_setting_that_the_table_lacks_is_named() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"no \(2, 'metis'\); its keys must be \(machines, part\)"
+    ):
+        plot.explore_time({(1, "metis"): 3.0}, [1, 2], part=["metis"])

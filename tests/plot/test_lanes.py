@@ -1,0 +1,116 @@
+"""The timeline: a lane a process, boxes where and as long as the events were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matplotlib.colors import to_hex
+
+from gnnlab import plot, trace
+from gnnlab.errors import InvalidInput
+from gnnlab.plot.canvas import KIND_COLORS
+from gnnlab.trace import Event
+from tests.plot.samples import legend
+
+RUN = [
+    Event("compute", 100.5, 0.5, rank=0),
+    Event("sample", 100.0, 0.5, rank=0),
+    Event("fetch", 100.1, 0.2, rank=0),
+    Event("wait", 100.0, 0.25, rank=1, machine=1),
+    Event("serve", 100.2, 0.1, rank=0, role="server"),
+]
+
+
+def boxes(ax) -> list[tuple[float, float, float, str]]:
+    """Left, right and lane of each box in drawing order, and its color."""
+    (bars,) = ax.collections
+    found = []
+    for path, color in zip(bars.get_paths(), bars.get_facecolors(), strict=True):
+        x, y = path.vertices.T
+        lane = (y.min() + y.max()) / 2
+        found.append((round(x.min(), 6), round(x.max(), 6), round(lane, 6), to_hex(color)))
+    return found
+
+
+def lanes(ax) -> list[str]:
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def test_events_lie_in_their_lanes() -> None:
+    """The fetch within the sampling comes after it, hence on top."""
+    ax = plot.timeline(RUN)
+    assert lanes(ax) == ["machine 0, trainer 0", "machine 0, server 0", "machine 1, trainer 1"]
+    assert boxes(ax) == [
+        (0, 0.5, 0, KIND_COLORS["sample"]),
+        (0, 0.25, 2, KIND_COLORS["wait"]),
+        (0.1, 0.3, 0, KIND_COLORS["fetch"]),
+        (0.2, 0.3, 1, KIND_COLORS["serve"]),
+        (0.5, 1, 0, KIND_COLORS["compute"]),
+    ]
+
+
+def test_unit_is_that_of_the_window() -> None:
+    assert plot.timeline(RUN).get_xlabel() == "s"
+    short = plot.timeline(RUN, start=0.1, seconds=0.05)
+    assert short.get_xlabel() == "ms" and short.get_xlim() == pytest.approx((100, 150))
+
+
+def test_window_leaves_out_what_lies_outside() -> None:
+    ax = plot.timeline(RUN, start=0.6, seconds=0.1)
+    assert lanes(ax) == ["trainer 0"] and legend(ax) == ["compute"]
+
+
+def test_legend_has_the_kinds_in_their_order() -> None:
+    extra = Event("validate", 101.0, 0.1, rank=0)
+    assert legend(plot.timeline([extra, *RUN])) == [
+        *("sample", "fetch", "compute", "wait", "serve"),
+        "validate",
+    ]
+
+
+def test_samplers_and_threads_have_lanes_of_their_own() -> None:
+    events = [
+        Event("sample", 0.0, 1.0, rank=0, role="sampler", info={"lane": "process 7"}),
+        Event("sample", 0.0, 1.0, rank=0, role="sampler", info={"lane": "process 8"}),
+        Event("compute", 0.0, 1.0, rank=0),
+    ]
+    assert lanes(plot.timeline(events)) == [
+        "trainer 0",
+        "sampler 0, process 7",
+        "sampler 0, process 8",
+    ]
+
+
+def test_many_lanes_have_some_names() -> None:
+    ax = plot.timeline([Event("compute", 0.0, 1.0, rank=i) for i in range(128)])
+    assert len(boxes(ax)) == 128 and lanes(ax) == [f"trainer {i}" for i in range(0, 128, 4)]
+
+
+def test_a_recorded_run_is_drawn(tmp_path: Path) -> None:
+    trace.start(tmp_path)
+    with trace.span("sample"), trace.span("fetch"):
+        pass
+    trace.stop()
+    ax = plot.timeline(trace.read(tmp_path))
+    assert legend(ax) == ["sample", "fetch"] and len(boxes(ax)) == 2
+
+
+@pytest.mark.parametrize(
+    ("events", "window", "message"),
+    [
+        ([], {}, "no events to draw; record them with"),
+        (
+            RUN,
+            {"start": 2.0},
+            "no event lies between 2 s and 1 s; the run has events from 0 s to 1 s",
+        ),
+        (RUN, {"start": 1.5, "seconds": 1}, "no event lies between 1.5 s and 2.5 s"),
+        (RUN, {"seconds": -1}, "no event lies between 0 s and -1 s"),
+        ([Event("serve", 0.0, 1.0, i) for i in range(257)], {}, "256 processes; found 257 and 257"),
+        ([Event("serve", 0.0, 1.0, 0)] * 50_001, {}, "50,000 events .* found 50,001"),
+    ],
+)
+def test_what_cannot_be_drawn(events: list[Event], window: dict, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plot.timeline(events, **window)

@@ -1,0 +1,185 @@
+"""Pictures of samples show what the blocks hold, and only that."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from matplotlib import pyplot
+from matplotlib.colors import to_hex
+from matplotlib.patches import FancyArrowPatch
+
+import gnnlab as dgl
+from gnnlab import plot
+from gnnlab.errors import InvalidInput
+from gnnlab.plot.canvas import BLUE, GRAY, GREEN, ORANGE
+from tests.plot.samples import PLACES, legend, node_colors, sample, texts, toy, typed_block
+
+
+def arrow_colors(ax) -> list[str]:
+    return [to_hex(p.get_edgecolor()) for p in ax.patches if isinstance(p, FancyArrowPatch)]
+
+
+def lines(ax) -> list[tuple[tuple[float, ...], tuple[float, ...], str]]:
+    """Ends and style of each line."""
+    return [
+        (tuple(map(float, x)), tuple(map(float, y)), line.get_linestyle())
+        for line in ax.lines
+        for x, y in [line.get_data()]
+        if len(x)
+    ]
+
+
+# ------------------------------------------------------------------------------- plot.graph
+def test_graph_has_every_node_and_edge() -> None:
+    ax = plot.graph(toy(), pos=PLACES)
+    assert node_colors(ax) == dict.fromkeys("01234", GRAY)
+    assert arrow_colors(ax) == [GRAY] * 6
+    assert [text.get_position() for text in ax.texts] == PLACES
+
+
+def test_sample_is_colored_on_the_graph() -> None:
+    """Taken: 1, 2 → 0 in the last layer, 3 → 0 and 4 → 1, 2 in the first; 0 → 1 was not."""
+    ax = plot.graph(toy(), sample(), PLACES)
+    assert arrow_colors(ax) == [ORANGE, ORANGE, GREEN, GRAY, GREEN, GREEN]
+    assert node_colors(ax) == {"0": BLUE, "1": ORANGE, "2": ORANGE, "3": GREEN, "4": GREEN}
+
+
+def test_graph_is_drawn_where_it_is_asked_to_be() -> None:
+    _, axes = pyplot.subplots(1, 2)
+    assert plot.graph(toy(), labels="abcde", ax=axes[1]) is axes[1]
+    assert texts(axes[1]) == list("abcde") and not axes[0].texts
+    assert len(pyplot.get_fignums()) == 1
+
+
+@pytest.mark.parametrize(
+    ("g", "message"),
+    [
+        (dgl.rand_graph(61, 10), "at most 60 nodes; found 61.*node_subgraph"),
+        (dgl.heterograph({("a", "r", "b"): ([0], [0])}), "one node type and one edge type"),
+        (sample()[0], "one node type and one edge type"),
+    ],
+)
+def test_graph_that_cannot_be_drawn(g: dgl.Graph, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plot.graph(g)
+
+
+def test_blocks_of_another_graph_are_refused() -> None:
+    other = dgl.graph(([4], [0]))
+    block = dgl.to_block(other, [0])
+    with pytest.raises(
+        InvalidInput, match=r"blocks\[0\] has an edge 4 → 0, which the graph has not"
+    ):
+        plot.graph(toy(), [block])
+    with pytest.raises(InvalidInput, match=r"blocks\[0\] must be a block with one node type"):
+        plot.graph(toy(), [toy()])
+
+
+# ----------------------------------------------------------------------- plot.sampling_tree
+def test_tree_holds_each_message_once() -> None:
+    """Rows from the top: 0; then itself, 1, 2 and not 3; then what each of these asks for.
+
+    0 ┬ 0 ┬ 0, 3; not 1, 2
+      ├ 1 ┬ 1, 4; not 0
+      ├ 2 ┬ 2, 4
+      └ (3)
+    """
+    ax = plot.sampling_tree(toy(), sample())
+    assert texts(ax)[:1] == ["0"]
+    rows = {y: [] for y in (0, -1, -2)}
+    for text in ax.texts:
+        if text.get_ha() == "center":
+            rows[text.get_position()[1]].append(text.get_text())
+    assert rows == {
+        0: ["0"],
+        -1: ["0", "1", "2", "3"],
+        -2: ["0", "3", "1", "2", "1", "4", "0", "2", "4"],
+    }
+    counts = [text for text in texts(ax) if "node" in text][:3]
+    assert counts == ["output: 1 node", "1 away: 3 nodes", "input: 5 nodes"]
+
+
+def test_tree_tells_taken_edges_from_the_others() -> None:
+    ax = plot.sampling_tree(toy(), sample()[1:])
+    styles = [(line.get_color(), line.get_linestyle()) for line in ax.lines]
+    assert styles == [(ORANGE, ":"), (ORANGE, "-"), (ORANGE, "-"), (GRAY, "-")]
+
+
+def test_tree_does_not_draw_nodes_over_each_other() -> None:
+    ax = plot.sampling_tree(toy(), sample())
+    places = [text.get_position() for text in ax.texts if text.get_ha() == "center"]
+    assert len(set(places)) == len(places)
+
+
+def test_many_neighbors_that_were_not_taken_are_counted() -> None:
+    g = dgl.graph((range(1, 9), [0] * 8))
+    _, _, blocks = dgl.dataloading.NeighborSampler([2]).sample(g, [0])
+    assert "+6" in texts(plot.sampling_tree(g, blocks))
+
+
+def test_tree_that_is_too_large_is_refused() -> None:
+    g = dgl.rand_graph(100, 5000)
+    _, _, blocks = dgl.dataloading.NeighborSampler([10, 10]).sample(g, [0])
+    with pytest.raises(InvalidInput, match=r"more than 60 leaves.*smaller fanout"):
+        plot.sampling_tree(g, blocks)
+    with pytest.raises(InvalidInput, match="blocks is empty"):
+        plot.sampling_tree(g, [])
+
+
+# ------------------------------------------------------------------------------- plot.block
+def test_block_has_sources_left_and_destinations_right() -> None:
+    """Sources 0, 1, 2, destination 0; edges from 1 and 2, and a dotted line from 0 to itself."""
+    ax = plot.block(sample()[1])
+    assert texts(ax) == ["0", "1", "2", "0", "sources", "destinations"]
+    assert lines(ax) == [
+        ((0, 1), (-1, 0), "-"),
+        ((0, 1), (-2, 0), "-"),
+        ((0, 1), (0, 0), ":"),
+    ]
+
+
+def test_blocks_share_the_nodes_between_them() -> None:
+    ax = plot.block(sample())
+    columns = [
+        [t.get_text() for t in ax.texts if t.get_position()[0] == x and t.get_position()[1] <= 0]
+        for x in (0, 1, 2)
+    ]
+    assert columns == [["0", "1", "2", "3", "4"], ["0", "1", "2"], ["0"]]
+    assert texts(ax)[-2:] == ["blocks[0]", "blocks[1]"]
+    solid = [line for line in lines(ax) if line[2] == "-"]
+    assert len(solid) == sum(block.num_edges() for block in sample())
+
+
+def test_typed_block_names_its_types() -> None:
+    """Films stand above users on both sides; films 0 and 1 are destinations too."""
+    ax = plot.block(typed_block())
+    assert legend(ax) == ["film", "user", "follows", "likes"]
+    assert [line[1] for line in lines(ax) if line[2] == ":"] == [(0, 0), (-1, -1)]
+    solid = {(y, line.get_color()) for line in ax.lines for y in [tuple(line.get_ydata())] if y}
+    users = {y for y, color in solid if color == legend_color(ax, "likes")}
+    assert users == {(-3, 0), (-4, 0), (-4, -1)}
+
+
+def legend_color(ax, name: str) -> str:
+    handles, labels = ax.get_legend_handles_labels()
+    return handles[labels.index(name)].get_color()
+
+
+def test_block_without_original_ids_shows_its_own() -> None:
+    block = dgl.Block({"_N": 2}, {"_N": 1}, {})
+    assert texts(plot.block(block))[:3] == ["0", "1", "0"]
+    assert lines(plot.block(block)) == []
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        (lambda: [], "found no block"),
+        (lambda: [toy()], r"(?s)draws blocks; found .*to_block"),
+        (lambda: sample()[::-1], r"destinations of blocks\[0\] are not the sources of blocks\[1\]"),
+        (lambda: dgl.to_block(dgl.graph((torch.arange(41), torch.arange(41)))), "at most 40 nodes"),
+    ],
+)
+def test_blocks_that_cannot_be_drawn(blocks, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plot.block(blocks())

@@ -1,0 +1,85 @@
+"""Speed-up against the ideal, and bars of where the time goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnnlab import plot
+from gnnlab.errors import InvalidInput
+from gnnlab.plot.canvas import KIND_COLORS
+from tests.plot.samples import legend, texts
+
+
+def curve(ax, name: str) -> list[float]:
+    line = next(line for line in ax.lines if line.get_label().startswith(name))
+    return list(line.get_ydata())
+
+
+def test_speed_is_relative_to_the_first() -> None:
+    ax = plot.speedup([1, 2, 4], {"metis": [8, 4, 4], "random": [8, 8, 16]})
+    assert curve(ax, "ideal") == [1, 2, 4]
+    assert curve(ax, "metis") == [1, 2, 2] and curve(ax, "random") == [1, 1, 0.5]
+    assert legend(ax) == ["ideal", "metis: 50% of ideal", "random: 12% of ideal"]
+    assert texts(ax) == ["50%", "25%"]
+    assert ax.get_ylim()[0] < 0.5 and ax.get_ylim()[1] > 4
+
+
+def test_one_curve_may_begin_with_several_machines() -> None:
+    ax = plot.speedup([4, 8], [10, 8])
+    assert curve(ax, "ideal") == [1, 2] and legend(ax) == ["ideal", "62% of ideal"]
+    assert ax.get_ylabel() == "speed, 4 machines = 1"
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["4", "8"]
+
+
+@pytest.mark.parametrize(
+    ("machines", "seconds", "message"),
+    [
+        ([], [], "ascending order"),
+        ([2, 1], [1, 1], "ascending order"),
+        ([0, 1], [1, 1], "positive"),
+        ([1, 2], [1], r"seconds must hold a positive time for each of the 2 .* found \[1\]"),
+        ([1, 2], {"metis": [1, 0]}, r"seconds\['metis'\] must hold a positive time"),
+        ([1, 2], {}, "seconds is empty"),
+    ],
+)
+def test_speeds_that_make_no_sense(machines: list, seconds: object, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plot.speedup(machines, seconds)
+
+
+def test_parts_are_stacked() -> None:
+    """One machine: 2 s sampling, 6 s computing. Two: 1 s sampling, 3 s fetching."""
+    ax = plot.time_parts({1: {"sample": 2, "compute": 6}, 2: {"sample": 1, "fetch": 3}})
+    bars = [(b.get_x() + b.get_width() / 2, b.get_y(), b.get_height()) for b in ax.patches]
+    assert bars == [
+        *((0, 0, 2), (1, 0, 1)),  # sample
+        *((0, 2, 6), (1, 1, 0)),  # compute
+        *((0, 8, 0), (1, 1, 3)),  # fetch
+    ]
+    assert texts(ax) == ["8", "4"] and ax.get_xlabel() == "machines" and ax.get_ylabel() == "s"
+    assert legend(ax) == ["fetch", "compute", "sample"]  # as they lie, from the top
+    colors = {container.get_label(): container[0].get_facecolor() for container in ax.containers}
+    assert colors["sample"] == pytest.approx(_rgba(KIND_COLORS["sample"]))
+
+
+def _rgba(color: str) -> tuple[float, ...]:
+    return (*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)), 1.0)
+
+
+def test_bars_may_have_names_and_a_common_scale() -> None:
+    ax = plot.time_parts({"metis": {"compute": 0.004}}, top=0.02)
+    assert ax.get_ylabel() == "ms" and texts(ax) == ["4"] and ax.get_xlabel() == ""
+    assert ax.get_ylim() == pytest.approx((0, 22))
+
+
+def test_no_time_at_all_is_drawn() -> None:
+    assert texts(plot.time_parts({1: {"compute": 0.0}})) == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [({}, "parts is empty"), ({1: {"a": -1.0}}, "times of 1 must be seconds of at least 0")],
+)
+def test_bars_that_make_no_sense(parts: dict, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        plot.time_parts(parts)
