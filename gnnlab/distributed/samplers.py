@@ -37,7 +37,8 @@ __all__ = ["Samplers", "main"]
 _HEAD = struct.Struct("<QQ")
 _ENTRY = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
 _ENTRY += "from gnnlab.distributed.samplers import main; main()"
-_FAREWELL = 2.0  # seconds that a sampler has to end
+_FAREWELL = 2.0  # seconds in which a sampler that closed its line ends
+_PATIENCE = 0.5  # seconds that a sampler has to end when it is told to; it has nothing to save
 
 
 class Samplers:
@@ -159,7 +160,7 @@ class Samplers:
         """End the processes."""
         for line in self._lines:
             line.close()
-        deadline = time.monotonic() + _FAREWELL
+        deadline = time.monotonic() + _PATIENCE
         for process in self._processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))
