@@ -7,10 +7,11 @@ Each function takes plain data (a graph, blocks, events, a matrix of bytes), dra
 matplotlib, networkx and ipywidgets come with ``gnnlab[lab]`` and are imported when first needed.
 """
 
+from gnnlab.plot.blocks import block
 from gnnlab.plot.explorer import Explorer, explore
 from gnnlab.plot.lanes import timeline
 from gnnlab.plot.parts import partition_map
-from gnnlab.plot.samples import block, graph, sampling_tree
+from gnnlab.plot.samples import graph, sampling_tree
 from gnnlab.plot.scaling import speedup, time_parts
 from gnnlab.plot.studies import explore_fanout, explore_time
 from gnnlab.plot.traffic import byte_matrix

@@ -82,6 +82,11 @@ def colors_of(names: Collection[Any]) -> dict[Any, str]:
     return {name: KIND_COLORS.get(name) or found[name] for name in names}
 
 
+def layer_colors(count: int) -> list[str]:
+    """Colors of ``count`` columns of nodes: blue for the outputs, which come last."""
+    return [PALETTE[i % len(PALETTE)] for i in reversed(range(count))]
+
+
 def ink(color: str) -> str:
     """Return the color in which text can be read on a color."""
     red, green, blue = needed("matplotlib.colors").to_rgb(color)
@@ -117,12 +122,18 @@ def draw_arrows(
     colors: Sequence[str],
     size: float = 230,
 ) -> None:
-    """Draw arrows between nodes of the given size; two that run against each other are bent."""
+    """Draw arrows between nodes of the given size; two that run against each other are bent.
+
+    An edge from a node to itself is a ring above it.
+    """
     patches = needed("matplotlib.patches")
     both = set(pairs)
     gap = size**0.5 / 2 + 1
     for (u, v), color in zip(pairs, colors, strict=True):
-        bend = 0.15 if (v, u) in both and u != v else 0.0
+        if u == v:
+            _draw_loop(ax, places[u], color, gap)
+            continue
+        bend = 0.15 if (v, u) in both else 0.0
         arrow = patches.FancyArrowPatch(
             places[u],
             places[v],
@@ -136,6 +147,23 @@ def draw_arrows(
             zorder=1 if color == GRAY else 2,
         )
         ax.add_patch(arrow)
+
+
+def _draw_loop(ax: Axes, place: Place, color: str, gap: float) -> None:
+    above = needed("matplotlib.transforms").offset_copy(
+        ax.transData, ax.get_figure(), y=gap, units="points"
+    )
+    x, y = place
+    ax.scatter(
+        x,
+        y,
+        s=gap**2,
+        facecolors="none",
+        edgecolors=color,
+        linewidths=1.4,
+        transform=above,
+        zorder=1,
+    )
 
 
 def legend_beside(ax: Axes, **options: Any) -> None:

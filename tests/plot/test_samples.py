@@ -37,6 +37,13 @@ def test_graph_has_every_node_and_edge() -> None:
     assert [text.get_position() for text in ax.texts] == PLACES
 
 
+def test_an_edge_to_itself_is_a_ring() -> None:
+    ax = plot.graph(dgl.graph(([0, 0], [0, 1])), pos=PLACES[:2])
+    assert len(arrow_colors(ax)) == 1
+    (ring,) = [c for c in ax.collections if not len(c.get_facecolors())]
+    assert ring.get_offsets().tolist() == [[0, 0]] and to_hex(ring.get_edgecolors()[0]) == GRAY
+
+
 def test_sample_is_colored_on_the_graph() -> None:
     """Taken: 1, 2 → 0 in the last layer, 3 → 0 and 4 → 1, 2 in the first; 0 → 1 was not."""
     ax = plot.graph(toy(), sample(), PLACES)
