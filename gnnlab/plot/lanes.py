@@ -79,8 +79,12 @@ def timeline(
     factor, unit = canvas.time_unit(end - start)
     ax = canvas.axes(ax, 8.5, min(1.1 + 0.34 * len(lanes), 10))
     boxes = [_box(event, row[lane_of(event)], first, factor) for event in shown]
+    fill = [colors[event.kind] for event in shown]
     bars = canvas.needed("matplotlib.collections").PolyCollection(
-        boxes, facecolors=[colors[event.kind] for event in shown], edgecolors="none"
+        boxes,
+        facecolors=fill,
+        edgecolors=fill,
+        linewidths=0.4,  # so that the shortest are seen
     )
     ax.add_collection(bars)
     ax.set(xlim=(start * factor, end * factor), ylim=(len(lanes) - 0.5, -0.5), xlabel=unit)
