@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 
@@ -122,10 +122,11 @@ def _compare(
     options: argparse.Namespace, part_config: Path, machines: int, rate: str, folder: Path
 ) -> dict:
     words = _words(options, part_config)
-    latency, per_byte = 0.0, 0.0
+    latency, per_byte, overhead = 0.0, 0.0, None
     with _machines(machines, rate) as names:
         if machines > 1:
-            latency, per_byte = _latency(names), _seconds_per_byte(names, rate, options.curve)
+            latency = _latency(names)
+            per_byte, overhead = _exchange(names, rate, options.curve)
         printed = _run_job(options, part_config, machines, words, folder)
     measured = [float(seconds) for seconds in EPOCH.findall(printed[0])][1:]
     real = Traffic(machines)
@@ -136,6 +137,7 @@ def _compare(
         latency=latency if options.latency is None else options.latency,
         per_byte=per_byte if options.per_byte is None else options.per_byte,
         per_request=options.per_request,
+        **({} if overhead is None else {"overhead": overhead}),
     )
     simulation = simulate(
         part_config,
@@ -151,6 +153,7 @@ def _compare(
         "rate": rate,
         "latency": network.latency,
         "per_byte": network.per_byte,
+        "overhead": network.overhead,
         "epochs": measured,
         "measured": statistics.median(measured),
         "predicted": statistics.median(_epochs(result, options.epochs)[1:]),
@@ -211,8 +214,20 @@ def _machines(count: int, rate: str) -> Iterator[list[str]]:
 
 
 def _in(name: str, code: str, *words: object) -> subprocess.Popen[str]:
-    line = ["ip", "netns", "exec", name, sys.executable, "-c", code, *map(str, words)]
-    return subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+    line = [
+        "ip",
+        "netns",
+        "exec",
+        name,
+        "timeout",
+        "120",
+        sys.executable,
+        "-c",
+        code,
+        *map(str, words),
+    ]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True)
 
 
 def _latency(names: list[str]) -> float:
@@ -236,40 +251,69 @@ def _latency(names: list[str]) -> float:
             listening.kill()
 
 
-def _seconds_per_byte(names: list[str], rate: str, curve: bool) -> float:
-    """Processor time that ZeroMQ and TCP need for a byte: the mean of sender and receiver."""
-    count = max(2, int(_bits(rate) / 1e9 * 60))
-    code = (
-        "import sys, time, zmq; role, count, *keys = sys.argv[1:]; context = zmq.Context()\n"
-        "s = context.socket(zmq.PUSH if role == 'send' else zmq.PULL)\n"
-        "if keys:\n"
-        "    s.curve_publickey, s.curve_secretkey = (key.encode() for key in keys[:2])\n"
-        "    if role == 'send': s.curve_serverkey = keys[2].encode()\n"
-        "    else: s.curve_server = True\n"
-        f"if role == 'send': time.sleep(0.5); s.connect('tcp://{SUBNET}.10:5002')\n"
-        "else: s.bind('tcp://*:5002')\n"
-        "data = bytes(4 << 20)\n"
-        "for i in range(int(count)):\n"
-        "    if role == 'send': s.send(data, copy=False)\n"
-        "    else: s.recv(copy=False)\n"
-        "    if i == 0: begin = time.process_time()\n"
-        "s.close(); context.term()\n"
-        "print((time.process_time() - begin) / (int(count) - 1) / len(data))"
-    )
-    keys: list[list[str]] = [[], []]
-    if curve:
-        ours, theirs = ([k.decode() for k in zmq.curve_keypair()] for _ in range(2))
-        keys = [ours, [*theirs, ours[0]]]
-    with (
-        _in(names[0], code, "receive", count, *keys[0]) as receiver,
-        _in(names[1], code, "send", count, *keys[1]) as sender,
-    ):
-        try:
-            both = [float(one.communicate(timeout=60)[0]) for one in (receiver, sender)]
-        finally:
-            receiver.kill()
-            sender.kill()
-    return sum(both) / 2
+# What each machine runs to find out what the links carry when all talk to all.
+EXCHANGE = """
+import sys, time, zmq
+me, count, start, *keys = sys.argv[1:]
+hosts = [f"SUBNET.{10 + k}" for k in range(MACHINES)]
+context, data = zmq.Context(), bytes(1 << 20)
+
+def socket(kind):
+    found = context.socket(kind)
+    if keys:
+        found.curve_publickey, found.curve_secretkey = (key.encode() for key in keys)
+        if kind == zmq.PULL: found.curve_server = True
+        else: found.curve_serverkey = keys[0].encode()
+    return found
+
+pull = socket(zmq.PULL)
+pull.bind(f"tcp://{hosts[int(me)]}:5002")
+others = [k for k in range(len(hosts)) if k != int(me)]
+pushes = [socket(zmq.PUSH) for _ in others]
+for k, push in zip(others, pushes): push.connect(f"tcp://{hosts[k]}:5002")
+time.sleep(max(0, float(start) - time.time()))
+begin = time.perf_counter()
+for _ in range(int(count)):
+    for push in pushes: push.send(data, copy=False)
+for _ in range(int(count) * len(others)): pull.recv(copy=False)
+print(time.perf_counter() - begin, flush=True)
+sys.stdin.read()  # others may still be reading
+"""
+
+
+def _exchange(names: list[str], rate: str, curve: bool) -> tuple[float, float | None]:
+    """Let all machines send to all others at once, by ZeroMQ, as trainers do.
+
+    Returns the processor time of this computer that a byte needs at each end, and the share of the
+    bandwidth that does not arrive; None for the share where processors were the limit.
+    """
+    machines, bandwidth = len(names), _bits(rate) / 8
+    count = max(4, int(bandwidth * 3 / (1 << 20) / (machines - 1)))  # three seconds of the link
+    code = EXCHANGE.replace("SUBNET", SUBNET).replace("MACHINES", str(machines))
+    keys = [key.decode() for key in zmq.curve_keypair()] if curve else []
+    start = time.time() + 3.0
+    with ExitStack() as stack:
+        running = []
+        for number, name in enumerate(names):
+            process = stack.enter_context(_in(name, code, number, count, start, *keys))
+            stack.callback(process.kill)
+            running.append(process)
+        time.sleep(max(0.0, start - time.time()))
+        busy = _busy_seconds()
+        took = [float(process.stdout.readline()) for process in running]  # type: ignore[union-attr]
+        busy = _busy_seconds() - busy
+    moved = machines * (machines - 1) * count * (1 << 20)
+    wall = statistics.median(took)
+    is_idle = busy < 0.8 * wall * len(os.sched_getaffinity(0))
+    arrived = moved / machines / wall
+    return busy / moved / 2, max(0.0, 1 - arrived / bandwidth) if is_idle else None
+
+
+def _busy_seconds() -> float:
+    """Processor time of this computer so far, also what the kernel spends on packets."""
+    line = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    user, nice, system, _, _, irq, softirq = (int(ticks) for ticks in line[:7])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def _run_job(
