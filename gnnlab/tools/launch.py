@@ -194,7 +194,7 @@ def run(
     try:
         for words in agents:
             overseer.begin(words, _agent_env(local))
-        _start(job, overseer, os.fspath(workspace), master_port or 0)
+        _start(job, overseer, os.fspath(workspace), master_port or 0, len(agents) if local else 1)
         overseer.wait_for("exited", "torchrun", len(agents))
         grace = {"grace": _PATIENCE}
     finally:
@@ -264,8 +264,10 @@ def _agent_env(local: bool) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
-def _start(job: Job, overseer: Overseer, workspace: str, master_port: int) -> None:
-    """Bring a job to the point where all trainers run."""
+def _start(
+    job: Job, overseer: Overseer, workspace: str, master_port: int, num_sharing: int
+) -> None:
+    """Bring a job to the point where all trainers run; ``num_sharing`` machines are one host."""
     number = len(job.hosts)
     for machine in overseer.machines:
         machine.order(
@@ -293,7 +295,8 @@ def _start(job: Job, overseer: Overseer, workspace: str, master_port: int) -> No
     master_port = ports[0].pop()
     # All at once: interpreters take seconds to start, and trainers wait for servers by themselves.
     for i, (machine, hello) in enumerate(zip(overseer.machines, hellos, strict=True)):
-        trainers = job.trainers(i, ports, master_port, hello["cpus"], hello["interface"])
+        cpus = hello["cpus"] // num_sharing  # threads that wait for a processor slow all down
+        trainers = job.trainers(i, ports, master_port, cpus, hello["interface"])
         machine.order("start", processes=[*job.servers(i, ports), trainers])
     num_servers = number * job.num_servers
     overseer.wait_for("ready", "server", num_servers, job.timeout, "was not ready")

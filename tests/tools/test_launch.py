@@ -24,7 +24,7 @@ import pytest
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
-from gnnlab.tools import launch
+from gnnlab.tools import agent, launch
 from gnnlab.tools.board import Board
 from gnnlab.tools.job import Command
 from gnnlab.tools.overseer import Overseer
@@ -67,6 +67,7 @@ if mode == "reduce":
     total = torch.tensor([float(number)])
     dist.all_reduce(total)
     print("total", total.item(), "of", dist.get_world_size(), "in", os.getcwd(), sys.argv[2:])
+    print("threads:", env["OMP_NUM_THREADS"])
     print("".join(f"\\rstep {i}" for i in range(3)), end="")
     dist.destroy_process_group()
     sys.exit()
@@ -134,6 +135,7 @@ def test_a_job_from_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert {name.split("-")[0] for name in logs} >= {"server", "trainer"}
     assert logs["trainer-3"].splitlines() == [
         f"total 6.0 of 4 in {workspace} ['--name', 'a b']",
+        f"threads: {max(1, agent._processors() // 4)}",  # both machines are this one
         "step 2",
     ]
     assert logs["server-3"] == "server 3 listens\n"
