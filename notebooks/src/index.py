@@ -112,13 +112,13 @@
 # | 06 TITLE | 改四行代码，把训练循环变成分布式的；为没有特征（feature）的节点（node）训练嵌入 | 05 | 105 | 一个，扮演所有机器（machine） |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="en"
-# | 07 TITLE | predict what a job on up to 64 machines sends and how long it takes, then check the prediction | 06 | 105 | one, which plays all machines |
+# | 07 TITLE | count what a job on many machines sends, predict how long it takes, check both against a real job | 06 | 105 | one, which plays all machines; then servers and trainers of two |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="ko"
-# | 07 TITLE | 머신 64대까지의 작업이 주고받는 데이터의 양과 걸리는 시간을 예측하고, 그 예측을 확인합니다 | 06 | 105 | 하나가 모든 머신 역할 |
+# | 07 TITLE | 여러 머신의 작업이 주고받는 데이터의 양을 세고, 걸리는 시간을 예측하고, 둘 다 실제 작업과 비교합니다 | 06 | 105 | 하나가 모든 머신 역할, 이어서 머신 두 대의 서버(server)와 트레이너(trainer) |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="zh"
-# | 07 TITLE | 预测最多 64 台机器的作业要传多少数据、花多少时间，再检验这个预测 | 06 | 105 | 一个，扮演所有机器 |
+# | 07 TITLE | 数出多台机器的作业要传多少数据，预测要花多少时间，再与真实的作业对照 | 06 | 105 | 一个，扮演所有机器；之后是两台机器的服务器（server）和训练器（trainer） |
 
 # %% [markdown] slot="08_heterogeneous" lang="en"
 # | 08 TITLE | train on typed graphs in parts, convert type-wise and homogeneous IDs | 06 | 105 | one, which plays all machines |
@@ -133,10 +133,10 @@
 # | 09 TITLE | prepare machines, start a job on them, read what went wrong, resume it | 06 | 105 | servers, trainers and samplers of two machines |
 
 # %% [markdown] slot="09_launching" lang="ko"
-# | 09 TITLE | 여러 머신을 준비하고, 작업을 시작하고, 무엇이 잘못되었는지 읽어 내고, 작업을 재개합니다 | 06 | 105 | 머신 두 대의 서버(server), 트레이너(trainer), 샘플러 |
+# | 09 TITLE | 여러 머신을 준비하고, 작업을 시작하고, 무엇이 잘못되었는지 읽어 내고, 작업을 재개합니다 | 06 | 105 | 머신 두 대의 서버, 트레이너, 샘플러 |
 
 # %% [markdown] slot="09_launching" lang="zh"
-# | 09 TITLE | 准备多台机器，在上面启动作业，看懂出了什么问题，恢复作业 | 06 | 105 | 两台机器的服务器（server）、训练器（trainer）和采样器 |
+# | 09 TITLE | 准备多台机器，在上面启动作业，看懂出了什么问题，恢复作业 | 06 | 105 | 两台机器的服务器、训练器和采样器 |
 
 # %% [markdown] slot="10_scaling_study" lang="en"
 # | 10 TITLE | say what limits a job, choose cache, fanout and network, and decide what to buy | 07 | 105 | one, which plays all machines |
