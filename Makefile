@@ -19,8 +19,8 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # thread: OpenMP threads that wait for a busy core are slower than none.
 PYTEST := OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist loadfile --nbval-cell-timeout 300
 
-# The code of a lesson is the same in all languages; CI runs every notebook all the same.
-LESSONS := $(if $(CI),notebooks,notebooks/en)
+# The code of a lesson is the same in all languages; CI runs all three all the same.
+LESSONS := $(if $(CI),notebooks/en notebooks/ko notebooks/zh,notebooks/en)
 
 .DEFAULT_GOAL := help
 .PHONY: help lab lessons test check bench clean programs

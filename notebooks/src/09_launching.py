@@ -484,16 +484,16 @@ with contextlib.redirect_stdout(said):
     launch.run("python3 train.py --epochs 6", ip_config=ip_config, dry_run=True, **job)
 
 _, ssh, server, trainer, *_ = map(shlex.split, said.getvalue().splitlines())
-print(*ssh[:5], "...", ssh[-2], ssh[-1][ssh[-1].rindex("python3") :])
+print(*ssh[:5], "...", ssh[-2], "python3 ...", ssh[-1][ssh[-1].rindex("from") : -1])
 for word in server:
     if word.startswith(("DGL_ROLE", "DGL_SERVER", "DGL_CONF", "GNNLAB_KEYS")):
         print("server: ", word)
 print("trainer:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 
 # %% [markdown] slot="launch" lang="en"
-# On each host, `launch` starts an **agent** through ssh. The agent starts the servers, and when
-# those of all hosts are ready, torchrun, which starts the trainers. Environment variables tell a
-# process its role and where the others are; keys are made when it gets serious.
+# On each host, `launch` starts an **agent** through ssh. The agent starts the servers and, beside
+# them, torchrun, which starts the trainers; these wait until all servers answer. Environment
+# variables tell a process its role and where the others are; keys are made when it gets serious.
 #
 # With `num_machines=2`, the agents are child processes of the notebook and ssh is not needed; all
 # else stays the same. Each trainer also gets a **sampler**, a process that prepares mini-batches
@@ -501,10 +501,10 @@ print("trainer:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 # kills server 1, as the system does when memory runs out.
 
 # %% [markdown] slot="launch" lang="ko"
-# `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다. 에이전트는 서버를 시작하고,
-# 모든 호스트의 서버가 준비되면 torchrun을 시작하며, torchrun이 트레이너를 시작합니다. 각
-# 프로세스는 자기 역할과 다른 프로세스의 위치를 환경 변수로 알게 됩니다. 키는 실제로 실행할 때
-# 만들어집니다.
+# `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다. 에이전트는 서버를 시작하면서
+# torchrun도 함께 시작하고, torchrun이 트레이너를 시작합니다. 트레이너는 모든 서버가 응답할 때까지
+# 기다립니다. 각 프로세스는 자기 역할과 다른 프로세스의 위치를 환경 변수로 알게 됩니다. 키는 실제로
+# 실행할 때 만들어집니다.
 #
 # `num_machines=2`를 주면 에이전트가 노트북의 자식 프로세스가 되어 ssh가 필요 없고, 나머지는 모두
 # 같습니다. 여기서는 트레이너마다 **샘플러**(sampler)도 하나씩 둡니다. 샘플러는 트레이너보다 앞서
@@ -513,9 +513,9 @@ print("trainer:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 # 운영체제가 하는 일과 같습니다.
 
 # %% [markdown] slot="launch" lang="zh"
-# `launch` 通过 ssh 在每台主机上启动一个**代理**（agent）。代理启动服务器；等所有主机的服务器都就
-# 绪，再启动 torchrun，由它启动训练器。每个进程通过环境变量得知自己的角色，以及其他进程在哪里；密钥
-# 要到真正运行时才生成。
+# `launch` 通过 ssh 在每台主机上启动一个**代理**（agent）。代理启动服务器，同时启动 torchrun，由它
+# 启动训练器；训练器会一直等到所有服务器都有应答。每个进程通过环境变量得知自己的角色，以及其他进程在
+# 哪里；密钥要到真正运行时才生成。
 #
 # 设 `num_machines=2` 时，代理是笔记本的子进程，不需要 ssh，其余一切照旧。这里每个训练器还有一
 # 个**采样器**（sampler），它是提前为训练器准备小批次（mini-batch）的进程。输出会实时出现。不过，第
