@@ -38,7 +38,7 @@
 # - 从几个计数推算出训练一步的字节数和时间；
 # - 检验一个成本模型，并说出它忽略了什么；
 # - 判断限制一个作业的是网络、处理器还是等待；
-# - 评价缓存、扇出（fanout）、数的格式、批次大小和分区，并按照你自己的价格选择机器。
+# - 评价缓存、扇出（fanout）、数值格式、批次大小和分区，并按照你自己的价格选择机器。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
@@ -133,9 +133,9 @@ plot.sampling_tree(toy, toy_blocks, ax=right)
 plt.show()
 
 # %% [markdown] slot="count" lang="en"
-# The trainer reads six nodes, since some are found twice. Three of them lie on machine 1, which
-# makes 48 bytes. Three numbers decide: how many nodes are read, what share of them is **remote**,
-# that is, owned by other machines, and how large a row is.
+# The trainer reads six nodes, since some are found twice, and node 6 has one neighbor only. Three
+# of them lie on machine 1, which makes 48 bytes. Three numbers decide: how many nodes are read,
+# what share of them is **remote**, that is, owned by other machines, and how large a row is.
 #
 # ## Build it yourself: count
 #
@@ -145,10 +145,10 @@ plt.show()
 # without having one. Which seeds each trainer gets, `node_split` tells.
 
 # %% [markdown] slot="count" lang="ko"
-# 트레이너가 읽는 노드는 여섯 개입니다. 두 번 뽑힌 노드가 있기 때문입니다. 그 가운데 세 개가 머신
-# 1에 있으므로 48바이트가 오갑니다. 결국 세 가지 수가 모든 것을 결정합니다. 읽는 노드가 몇 개인지,
-# 그 가운데 다른 머신이 소유한 노드, 곧 **원격** 노드의 비율이 얼마인지, 행 하나가 얼마나
-# 큰지입니다.
+# 트레이너가 읽는 노드는 여섯 개입니다. 두 번 뽑힌 노드가 있고, 노드 6의 이웃은 하나뿐이기
+# 때문입니다. 그 가운데 세 개가 머신 1에 있으므로 48바이트가 오갑니다. 결국 세 가지 수가 모든 것을
+# 결정합니다. 읽는 노드가 몇 개인지, 그 가운데 다른 머신이 소유한 노드, 곧 **원격** 노드의 비율이
+# 얼마인지, 행 하나가 얼마나 큰지입니다.
 #
 # ## 직접 만들어 보기: 세기
 #
@@ -159,13 +159,14 @@ plt.show()
 # 시드 노드를 받는지는 `node_split`이 알려 줍니다.
 
 # %% [markdown] slot="count" lang="zh"
-# 训练器读取了六个节点，因为有的节点被抽到两次。其中三个在机器 1 上，共 48 字节。起决定作用的是三
-# 个数：读取多少个节点，其中**远程**节点，也就是归其他机器所有的节点，占多大比例，以及一行有多大。
+# 训练器读取了六个节点，因为有的节点被抽到两次，而节点 6 只有一个邻居。其中三个在机器 1 上，共 48 字
+# 节。起决定作用的是三个数：读取多少个节点，其中**远程**（remote）节点，也就是归其他机器所有的节点，
+# 占多大比例，以及一行有多大。
 #
 # ## 亲手实现：计数
 #
-# 现在换成一张生成的图（graph），它的形状与 `ogbn-products` 相似：少数节点的邻居非常多。`cut` 把它
-# 切成分区。`reads` 在整张图上用普通的加载器，逐一查看所有训练器的小批次（mini-batch）。采样结果与
+# 现在换成一张生成的图（graph），它的形状与 `ogbn-products` 相似：少数节点的邻居非常多。`cut` 把它切
+# 成若干分区。`reads` 在整张图上用普通的加载器，逐一查看所有训练器的小批次（mini-batch）。采样结果与
 # 图的切分无关，所以没有集群（cluster），我们也知道集群会读取什么。每个训练器得到哪些种子节点，由
 # `node_split` 给出。
 
@@ -276,11 +277,11 @@ for method in ("random", "metis"):
 # 2\,(K-1)\left(\frac{P}{K\,w}+\ell\right)$$
 #
 # - $t$ 是采样和计算的时间，在一台机器上测得。
-# - 询问：种子节点属于训练器所在的机器，它们的邻居不必询问。其他节点的邻居需要询问，最后还要询问
-#   特征（feature），一共 $L$ 次，一次接着一次。每次都有一个数据包往返，单程延迟（latency）为
-#   $\ell$；每询问一台机器，还要花费处理器时间 $q$。
-# - 特征：$n$ 个节点中有 $r$ 的比例是远程的，一行有 $s$ 个字节，每秒能传输 $w$ 个字节。这个速度
-#   取两者中较慢的一个：链路扣除 8% 的头部之后的速度，或者处理器复制数据的速度，即 2 GB/s。
+# - 询问：种子节点属于训练器所在的机器，它们的邻居在本机就能查到。其他节点的邻居则要询问别的机器，最
+#   后还要索取特征（feature），一共 $L$ 次，一次接着一次。每次都有一个数据包往返，单程延迟
+#   （latency）为 $\ell$；每询问一台机器，还要花费处理器时间 $q$。
+# - 特征：$n$ 个节点中有 $r$ 的比例是远程的，一行有 $s$ 个字节，每秒能传输 $w$ 个字节。这个速度取两
+#   者中较慢的一个：链路扣除 8% 的包头开销之后的速度，或者处理器复制数据的速度，即 2 GB/s。
 # - 全归约（all-reduce）：$P$ 个字节的梯度（gradient）沿着一个环传递，共 $2(K-1)$ 次，每次传递其
 #   中的 $K$ 分之一。
 
@@ -333,14 +334,14 @@ for speed in (1, 10, 100):
 # 일이 끝난 뒤에 다음 일을 하는 것입니다.
 
 # %% [markdown] slot="train" lang="zh"
-# 在 1 Gbit/s 时，特征花费的时间最长，每一步 23 ms。从 10 Gbit/s 提高到 100 Gbit/s，收获很小，因为
-# 这时的瓶颈是处理器复制数据的速度。
+# 在 1 Gbit/s 时，传输特征的时间远远超过其他各项，每一步 23 ms。从 10 Gbit/s 提高到 100 Gbit/s，收获
+# 很小，因为这时的瓶颈是处理器复制数据的速度。
 #
 # ## 用库做同样的事
 #
-# 第 07 课的模拟器把训练脚本原样拿来，轮流扮演各个训练器，统计每一条消息，并测量这台处理器的工作时
-# 间。`train` 就是这样一个脚本，结束时返回模型的参数，以及缓存做了什么。`prefetch=0` 表示小批次在
-# 需要时才开始制作：与公式一样，做完一件事，再做下一件。
+# 第 07 课的模拟器把训练脚本原样拿来，轮流扮演各个训练器，统计每一条消息，并测量这个处理器的工作时
+# 间。`train` 就是这样一个脚本，结束时返回模型的参数，以及缓存的使用情况。`prefetch=0` 表示小批次在
+# 需要时才生成：与公式一样，做完一件事，再做下一件。
 
 
 # %% slot="model-code"
@@ -419,7 +420,7 @@ for result in (alone, base):
 # ## 证明
 #
 # 第一，模拟的训练器所请求的行数，与我们亲手数出的是否完全相同？第二，假如采样、计算和应答都不花时
-# 间，模拟器得出的时间与公式是否一致？
+# 间，模拟器得出的时间与公式的结果是否一致？
 
 # %% slot="prove-rows"
 asked = base.traffic.total("features")
@@ -459,8 +460,8 @@ for speed in (1, 10, 25, 100):
 # 줍니다. 가장 많이 줄이는 것이 바로 속도를 제한하는 것입니다.
 
 # %% [markdown] slot="limits" lang="zh"
-# 一行不多，一行不少；字节数只因消息的头部多出 0.01%。公式的时间短了 5% 到 10%，因为它只知道平均
-# 值，而实际上，所有训练器都要等待取数据最多的那一个。此外，邻居的列表也要传输，占全部字节的 3%。
+# 一行不多，一行不少；字节数只因消息头多出 0.01%。公式算出的时间短了 5% 到 10%，因为它只知道平均值，
+# 而实际上，所有训练器都要等待取数据最多的那一个。此外，邻居的列表也要传输，占全部字节的 3%。
 #
 # ## 瓶颈在哪里？
 #
@@ -484,15 +485,15 @@ for speed, result in timed.items():
 
 # %% [markdown] slot="choices" lang="en"
 # At 1 Gbit/s the network limits, and one machine is faster. At 10 Gbit/s the processor limits, and
-# four machines are faster; links that are faster still are hardly of use.
+# four machines are faster; still faster links are hardly of use.
 #
 # ## What costs nothing
 #
 # Much can be changed without buying anything. `predict` applies the formula, with the seconds per
 # row that one machine needed, to five ways to train. The simulator tries these and two more: a
 # thread that makes mini-batches ahead, and a cache. Black lines are the formula, bars the
-# simulator. Features of which only shape and dtype are declared are all zeros, but their bytes are
-# counted.
+# simulator. The float16 features are declared by shape and dtype only: all are zeros, but their
+# bytes are counted.
 
 # %% [markdown] slot="choices" lang="ko"
 # 1 Gbit/s에서는 네트워크가 속도를 제한하며, 머신 한 대가 더 빠릅니다. 10 Gbit/s에서는 프로세서가
@@ -503,8 +504,8 @@ for speed, result in timed.items():
 # 아무것도 사지 않고도 바꿀 수 있는 것이 많습니다. `predict`는 머신 한 대에서 잰 행당 시간을 써서
 # 다섯 가지 학습 방법에 식을 적용합니다. 시뮬레이터는 이 다섯 가지에 두 가지를 더해 시험합니다.
 # 스레드로 미니배치를 미리 만드는 방법과 캐시를 쓰는 방법입니다. 검은 선은 식으로 구한 값이고,
-# 막대는 시뮬레이터로 구한 값입니다. 모양과 dtype만 정해 준 피처는 값이 모두 0이지만, 바이트 수는
-# 그대로 셉니다.
+# 막대는 시뮬레이터로 구한 값입니다. float16 피처는 모양과 dtype만 정해 주었으므로 값이 모두
+# 0이지만, 바이트 수는 그대로 셉니다.
 
 # %% [markdown] slot="choices" lang="zh"
 # 在 1 Gbit/s 时，瓶颈是网络，一台机器更快。在 10 Gbit/s 时，瓶颈是处理器，四台机器更快；再快的链
@@ -512,9 +513,9 @@ for speed, result in timed.items():
 #
 # ## 不花钱的办法
 #
-# 有许多东西，什么都不买也能改变。`predict` 用一台机器上测得的每行时间，把公式用于五种训练方式。模
-# 拟器除了这五种，还尝试另外两种：用一个线程提前制作小批次，以及使用缓存。黑线是公式的结果，柱子是
-# 模拟器的结果。只声明了形状和 dtype 的特征全部为零，但字节数照样计算。
+# 什么都不买，也有许多东西可以改变。`predict` 用一台机器上测得的每行时间，把公式用于五种训练方式。模
+# 拟器除了这五种，还尝试另外两种：用一个线程提前生成小批次，以及使用缓存。黑线是公式的结果，柱子是模
+# 拟器的结果。float16 的特征只声明了形状和 dtype，值全部为零，但字节数照样计算。
 
 # %% slot="predict-code"
 at_work = alone.epochs[-1].parts["sample"] + alone.epochs[-1].parts["compute"]
@@ -548,7 +549,7 @@ plt.show()
 
 # %% [markdown] slot="cache" lang="en"
 # The formula is up to a fifth short, yet it tells better ideas from worse ones. `prefetch` saves
-# little here, since features and gradients need the same link; at 10 Gbit/s, computing would hide
+# least here, since features and gradients need the same link; at 10 Gbit/s, computing would hide
 # most of the fetching.
 #
 # Faster does not mean otherwise the same. METIS, `prefetch` and a cache leave the training itself
@@ -562,8 +563,8 @@ plt.show()
 # any.
 
 # %% [markdown] slot="cache" lang="ko"
-# 식으로 구한 시간은 많게는 5분의 1쯤 짧지만, 더 나은 방법과 못한 방법을 가려 줍니다. `prefetch`는
-# 여기서 별로 도움이 되지 않습니다. 피처와 그래디언트가 같은 링크를 쓰기 때문입니다. 10
+# 식으로 구한 시간은 많게는 5분의 1쯤 짧지만, 더 나은 방법과 못한 방법을 가려 줍니다. 여기서 시간이
+# 가장 적게 줄어드는 것은 `prefetch`입니다. 피처와 그래디언트가 같은 링크를 쓰기 때문입니다. 10
 # Gbit/s에서는 데이터를 가져오는 시간이 대부분 계산하는 시간에 가려질 것입니다.
 #
 # 빨라진다고 해서 나머지가 모두 그대로인 것은 아닙니다. METIS, `prefetch`, 캐시는 학습 자체를
@@ -577,17 +578,17 @@ plt.show()
 # 있고, 에지(edge)가 가장 많은 노드의 행은 미리 짐작할 수 있으며, 아무 행이나 고를 수도 있습니다.
 
 # %% [markdown] slot="cache" lang="zh"
-# 公式的时间最多短了五分之一左右，但它能分清办法的优劣。`prefetch` 在这里省不了多少，因为特征和梯
-# 度使用同一条链路；在 10 Gbit/s 时，取数据的时间大部分会被计算掩盖。
+# 公式算出的时间最多短了五分之一左右，但它能分清办法的优劣。`prefetch` 在这里节省得最少，因为特征和
+# 梯度使用同一条链路；在 10 Gbit/s 时，取数据的时间大部分会被计算掩盖。
 #
 # 变快了，不等于其他一切都没有变。METIS、`prefetch` 和缓存不影响训练本身。float16、扇出和批次大小
 # 则会改变学到的东西，应当先比较准确率。
 #
 # ## 该留下哪些行
 #
-# 缓存保存其他机器的行。哪些行值得保存？我们数一数训练器 0 对每一行请求了多少次，然后留下全部特征
-# 的四分之一：被请求最多的行，这要到事后才知道；边（edge）最多的节点的行，这可以事先猜到；或者随便
-# 哪些行。
+# 缓存保存其他机器的行。哪些行值得保存？我们数一数训练器 0 对每一行请求了多少次，然后留下相当于全部
+# 特征四分之一的行。留下的可以是被请求最多的行，但这要到事后才知道；可以是边（edge）最多的节点的行，
+# 这能够事先推测；也可以是随便哪些行。
 
 # %% slot="cache-hand"
 _, book, old = cut(4, "random")
@@ -606,25 +607,26 @@ for name, worth in orders.items():
     print(f"{name}: {hits[name][len(old) // 4 - 1]:.0%}")
 
 # %% [markdown] slot="cache-library" lang="en"
-# With a quarter of the memory, more than half of the requests are served, for few nodes are
-# popular.
+# With a quarter of the memory, a good choice serves more than half of the requests, for few nodes
+# are popular; a blind one serves a third.
 #
 # The cache of `DistGraph(…, cache_bytes=…)` begins with the guess by edges, and learns from what
 # is asked for. Orange points are its hit rate in the second epoch, and the time of that epoch. We
 # assert that the parameters are the same to the last bit.
 
 # %% [markdown] slot="cache-library" lang="ko"
-# 4분의 1의 메모리로 요청의 절반이 넘게 해결됩니다. 인기 있는 노드가 몇 되지 않기 때문입니다.
+# 행을 잘 고르면 4분의 1의 메모리로 요청의 절반이 넘게 해결됩니다. 인기 있는 노드가 몇 되지 않기
+# 때문입니다. 아무 행이나 고르면 3분의 1만 해결됩니다.
 #
 # `DistGraph(…, cache_bytes=…)`의 캐시는 에지 수에 따른 짐작에서 시작하여, 실제 요청에서 배워
 # 나갑니다. 주황색 점은 둘째 에폭의 적중률과 그 에폭에 걸린 시간입니다. 매개변수가 마지막 비트까지
 # 같다는 것을 단언문(assert)으로 확인합니다.
 
 # %% [markdown] slot="cache-library" lang="zh"
-# 四分之一的内存就能满足一半以上的请求，因为热门节点只有少数。
+# 选得好，四分之一的内存就能满足一半以上的请求，因为热门节点只有少数；随便选，则只能满足三分之一。
 #
-# `DistGraph(…, cache_bytes=…)` 的缓存从按边数的猜测出发，再从实际的请求中学习。橙色的点是它在第二
-# 轮的命中率，以及这一轮所用的时间。我们用断言（assert）确认，参数直到最后一个比特都相同。
+# `DistGraph(…, cache_bytes=…)` 的缓存先按边数推测，再从实际的请求中学习。橙色的点是它在第二轮的命中
+# 率，以及这一轮所用的时间。我们用断言（assert）确认，参数的每一个比特都相同。
 
 # %% slot="cache-code" tags=["nbval-ignore-output"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.7), layout="constrained")
@@ -663,13 +665,13 @@ plt.show()
 # 숫자는 머신의 수이고, 세로선보다 오른쪽에 있는 것은 기한을 넘깁니다.
 
 # %% [markdown] slot="buy" lang="zh"
-# 这些点沿着事先猜测的那条曲线；运行得更久，它们会慢慢向上方的曲线靠近。这是用内存代替网络：缓存如
-# 果装得下一半的特征，一轮的时间就能缩短将近一半。
+# 这些点大致落在事先推测的那条曲线上；运行得更久，它们会慢慢向上方的曲线靠近。这是用内存代替网络：如
+# 果缓存装得下一半的特征，一轮的时间就能缩短将近一半。
 #
 # ## 该买什么
 #
-# 填入你的价格和作业的长度。METIS 和 `prefetch` 不花钱，所以都用上。点旁边的数字是机器的台数；在竖
-# 线右边的，就来不及了。
+# 填入你的价格和作业的长度。METIS 和 `prefetch` 不花钱，所以都用上。点旁边的数字是机器的台数；落在竖
+# 线右边的，都赶不上期限。
 
 # %% slot="fleet-code" tags=["nbval-ignore-output"]
 sizes, methods = [1, 2, 4, 8], ["random", "metis"]
@@ -726,9 +728,9 @@ for limit in (float("inf"), DEADLINE):
 # 페이지에서는 그 대신 네 가지 설정의 그림이 보입니다.
 
 # %% [markdown] slot="explore" lang="zh"
-# 最便宜的是一台机器：$K$ 台机器的费用是 $K$ 倍，速度却从来达不到 $K$ 倍。在 1 Gbit/s 时，增加机器
-# 毫无收获。要想更早完成，就得为机器和 10 Gbit/s 付钱；100 Gbit/s 在这里不值它的价格。如果一台机器
-# 装不下这张图，就把这个选项划掉。
+# 最便宜的是一台机器：$K$ 台机器的费用是 $K$ 倍，速度却从来达不到 $K$ 倍。在 1 Gbit/s 时，增加机器毫
+# 无收获。要想更早完成，就得在机器和 10 Gbit/s 上花钱；100 Gbit/s 在这里不值这个价。如果一台机器装不
+# 下这张图，就把这个选项划掉。
 #
 # ## 动手试一试
 #
@@ -830,7 +832,7 @@ plot.explore_time(times, sizes, network=networks, partitioner=methods)
 # - 别的处理器：$t$ 是这台计算机的时间。用 GPU 会使 $t$ 小得多，网络就会更早成为瓶颈。
 # - 干扰与帮助：各个进程（process）共用内存，交换机还有其他用户；另一方面，全归约可以与反向传播
 #   同时进行。
-# - 别的规模：图更大时，重复的节点更少；一步更长时，延迟的影响更小。
+# - 别的规模：图更大时，重复的节点更少；每一步的时间更长时，延迟的影响更小。
 #
 # 所以在购买之前，先租两台机器用一小时，用 `gnnlab launch --trace` 运行几步，再根据测量结果修正模
 # 型。
@@ -840,7 +842,7 @@ plot.explore_time(times, sizes, network=networks, partitioner=methods)
 # - 一步由工作、询问、特征和全归约组成，它们都可以从几个计数推算出来。
 # - 要加快的是瓶颈；加快别的，收获很小。
 # - 先用不花钱的 METIS 和 `prefetch`，然后是缓存，然后是网络，最后才是机器。
-# - 误差达到五分之一的模型，仍然可以帮你做出正确的决定。请在代价小的地方检验它。
+# - 即使误差有五分之一，一个模型仍然可能给出正确的决定。请在代价小的地方检验它。
 #
 # ## 练习
 #
@@ -851,10 +853,10 @@ plot.explore_time(times, sizes, network=networks, partitioner=methods)
 # 2. 一步读取 100,000 个节点，其中 75% 是远程的；一行是 128 个 float32 数。如果 10 Gbit/s 可以
 #    全部利用，特征要花多少毫秒？
 # 3. 一步计算 20 ms，同时取来 25 MB。从多少 Gbit/s 起，网络不再是瓶颈？
-# 4. `asks[i]` 是第 $i$ 行被请求的次数。写一个以 `asks` 和 `size` 为参数的函数，返回保存被请求
-#    最多的 `size` 行的缓存的命中率。
-# 5. 一个报价是由费用、小时数和名称组成的元组。写一个以 `offers` 和 `deadline`（单位是小时）为
-#    参数的函数，返回来得及完成的报价中最便宜的那个的名称；如果没有，则返回 `None`。
+# 4. `asks[i]` 是第 $i$ 行被请求的次数。写一个以 `asks` 和 `size` 为参数的函数，返回一个缓存的命中
+#    率，这个缓存保存被请求最多的 `size` 行。
+# 5. 一个报价是由费用、小时数和名称组成的元组。写一个以 `offers` 和 `deadline`（单位是小时）为参数的
+#    函数，在来得及完成的报价中，返回最便宜的一个的名称；如果没有，则返回 `None`。
 
 
 # %% slot="check"
