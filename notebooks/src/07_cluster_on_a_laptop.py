@@ -14,17 +14,17 @@
 # %% [markdown] slot="title" lang="ko"
 # # 노트북 컴퓨터 위의 클러스터
 #
-# 클러스터(cluster)는 첫 질문에 답하기도 전에 돈이 듭니다. 과연 도움이 될까요? 답의 절반은 클러스터
-# 없이도 알 수 있습니다. 작업이 머신(machine) 사이에 무엇을 보내는지는 그래프(graph)와, 그래프를
-# 나눈 방식과, 샘플링된 표본에 따라 정해집니다. 그래서 컴퓨터 한 대가 모든 머신의 역할을 하면서
-# 바이트를 하나도 빠짐없이 셀 수 있습니다. 나머지 절반인 시간은 여기에 없는 네트워크에 달려
-# 있으므로 모델로 계산해야 합니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 클러스터(cluster)를 쓰려면 과연 도움이 될까 하는 첫 질문에 답을 얻기도 전에 돈부터 듭니다. 그런데
+# 답의 절반은 클러스터 없이도 알 수 있습니다. 작업이 머신(machine)과 머신 사이에 무엇을 보내는지는
+# 그래프(graph), 그래프를 나눈 방식, 뽑힌 표본에 따라 정해집니다. 그래서 컴퓨터 한 대가 모든 머신의
+# 역할을 하면서 바이트를 하나도 빠짐없이 셀 수 있습니다. 나머지 절반인 시간은 여기에 없는 네트워크에
+# 달려 있으므로 모델로 계산해야 합니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 미니배치(mini-batch) 하나가 다른 머신에 무엇을 요청하는지 직접 세기
 # - 여러 머신의 작업을 프로세스(process) 하나에서 실행하고, 바이트 행렬과 타임라인을 읽기
 # - 그 바이트 수가 실제 작업과 같다는 것을 증명하기
-# - 지금 갖고 있지 않은 네트워크에서 METIS나 무작위로 나눈 그래프를 쓸 때, 머신 1대에서 16대까지
-#   늘리면 무엇을 얻는지 말하기
+# - 지금 갖고 있지 않은 네트워크에서 머신을 1대에서 16대까지 늘리면 무엇을 얻는지, METIS로 나눌 때와
+#   무작위로 나눌 때를 각각 설명하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 笔记本电脑上的集群
@@ -49,9 +49,9 @@
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
-# 그래프는 여기서 만들므로 아무것도 내려받지 않습니다. 셀 하나에서만 실제 작업을 시작합니다. 머신
-# 두 대의 서버(server)와 트레이너(trainer)가 이 컴퓨터의 프로세스로 실행됩니다. 나머지 셀에서는
-# 모두 이 프로세스가 머신의 역할을 합니다.
+# 그래프는 여기서 만들므로 아무것도 내려받지 않습니다. 실제 작업을 시작하는 셀은 하나뿐이며, 그
+# 셀에서는 머신 두 대의 서버(server)와 트레이너(trainer)가 이 컴퓨터의 프로세스로 실행됩니다. 나머지
+# 셀에서는 모두 노트북의 프로세스 하나가 머신들의 역할을 합니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
@@ -133,8 +133,8 @@ plt.show()
 # 에지(edge) 세 개가 잘렸습니다. 고리를 두른 노드는 파티션(partition) 0의 헤일로 노드(halo
 # node)입니다. 머신 0은 이 노드가 있다는 것만 알고, 피처와 이웃(neighbor)은 머신 1에 있습니다.
 #
-# 계층 두 개가 모든 이웃을 샘플링합니다. 계층마다 트레이너는 지금까지 만난 모든 노드의 이웃을
-# 찾습니다. 자기 노드의 이웃은 자기 머신에서, 다른 머신의 노드의 이웃은 그 머신에서 찾습니다.
+# 두 계층에서 모든 이웃을 샘플링합니다. 계층마다 트레이너는 지금까지 만난 모든 노드의 이웃을
+# 찾습니다. 자기 머신의 노드라면 그 자리에서 찾고, 다른 머신의 노드라면 그 머신에서 찾습니다.
 # 마지막에는 만난 모든 노드의 피처가 필요합니다. `far`는 다른 머신에 요청해야 하는 노드를
 # 골라냅니다.
 
@@ -212,16 +212,16 @@ print("with headers:", by_hand.tolist())
 # are weighed and not sent. The threads take turns, so a run always goes the same way.
 
 # %% [markdown] slot="library" lang="ko"
-# 이렇게 작은 메시지에서는 헤더가 내용보다 더 크지만, 실제 메시지에서는 헤더가 거의 문제가 되지
-# 않습니다. 머신은 요청도 받으므로, 행렬의 한 행은 응답과 요청을 합한 것입니다.
+# 이렇게 작은 메시지에서는 헤더가 내용보다 더 크지만, 실제 작업의 메시지에서는 헤더가 거의 문제가
+# 되지 않습니다. 머신은 요청도 받으므로, 행렬의 한 행은 응답과 요청을 합한 것입니다.
 #
 # ## 라이브러리도 같은 일을 합니다
 #
 # `simulate`는 그래프를 머신 수만큼 나누고, `run`은 트레이너마다 함수를 한 번씩 호출합니다. 호출은
 # 저마다 별도의 스레드에서 이루어지며, 이 스레드는 스스로를 작업의 프로세스로 여깁니다.
-# `initialize`가 연결하고 `DistGraph`가 그래프를 엽니다. 다른 머신에 보내는 요청은 함수 호출이
-# 되며, 메시지는 크기만 재고 보내지 않습니다. 스레드는 번갈아 가며 실행되므로 실행 결과는 언제나
-# 같습니다.
+# `initialize`가 이 스레드를 작업에 연결하고, `DistGraph`가 그래프를 엽니다. 다른 머신에 보내는
+# 요청은 함수 호출이 되며, 메시지는 크기만 재고 보내지 않습니다. 스레드는 번갈아 가며 실행되므로,
+# 실행은 언제나 똑같이 진행됩니다.
 
 # %% [markdown] slot="library" lang="zh"
 # 消息这么小的时候，消息头比内容还大；在实际的消息中，消息头几乎可以忽略。机器也会收到请求，所以矩阵
@@ -262,15 +262,15 @@ assert torch.equal(played.traffic.matrix("features"), by_hand)
 # **traffic**.
 
 # %% [markdown] slot="script" lang="ko"
-# 시뮬레이터(simulator)는 우리가 센 만큼의 행을 세었고, 행렬도 바이트 하나까지 우리 것과 같습니다.
-# `"structure"`는 샘플링이고, `"control"`은 서버와 인사를 나누는 것 같은 나머지입니다. 피처도
-# 실제로 도착했습니다. 그 합이 계산되었기 때문입니다.
+# 시뮬레이터(simulator)가 센 행의 수는 우리가 센 것과 같고, 행렬도 1바이트까지 일치합니다.
+# `"structure"`는 샘플링이고, `"control"`은 서버와 주고받는 인사처럼 그 밖의 것입니다. 합이
+# 계산되었으므로 피처도 실제로 도착한 것입니다.
 #
 # ## 작업 전체를 실행해 보기
 #
-# 이제 학습입니다. 그래프는 `ogbn-products`와 비슷한 모양으로, 노드가 20,000개입니다. 스크립트는
-# 클러스터에서 실행할 때와 똑같은 평범한 스크립트이며, 모델과 루프 두 부분으로 되어 있습니다.
-# 마지막에 각 트레이너는 에폭(epoch)마다 걸린 시간과 지금까지 요청한 것, 곧 **트래픽**(traffic)을
+# 이제 학습할 차례입니다. `ogbn-products`와 모양이 비슷하고 노드가 20,000개인 그래프를 씁니다.
+# 스크립트는 클러스터에서 실행할 때와 똑같은 평범한 것이며, 모델과 루프 두 부분으로 되어 있습니다.
+# 마지막에 각 트레이너는 에폭(epoch)마다 걸린 시간과 자신이 요청한 것, 곧 **트래픽**(traffic)을
 # 파일에 적습니다.
 
 # %% [markdown] slot="script" lang="zh"
@@ -329,15 +329,16 @@ script = scratch / "train.py"
 size = script.write_text(HEAD + LOOP)
 
 # %% [markdown] slot="matrix" lang="en"
-# Four machines, once with parts by METIS, once with random ones. The samples and the model are the
-# same in both runs.
+# Four machines, once with parts by METIS, once with random ones. Script, model and training nodes
+# are the same; which nodes a trainer gets, the parts decide.
 
 # %% [markdown] slot="matrix" lang="ko"
-# 머신 네 대에서 실행합니다. 한 번은 METIS로, 한 번은 무작위로 나눕니다. 표본과 모델은 두 실행에서
-# 같습니다.
+# 머신 네 대에서 실행합니다. 한 번은 METIS로, 한 번은 무작위로 나눕니다. 스크립트와 모델과 학습
+# 노드는 두 실행에서 같지만, 어느 트레이너가 어느 학습 노드를 맡는지는 파티션에 따라 정해집니다.
 
 # %% [markdown] slot="matrix" lang="zh"
-# 用四台机器，一次用 METIS 切分，一次随机切分。两次运行的样本和模型都相同。
+# 用四台机器，一次用 METIS 切分，一次随机切分。两次运行的脚本、模型和训练节点都相同；哪个训练器分到
+# 哪些训练节点，则由分区决定。
 
 # %% slot="matrix-code" tags=["nbval-ignore-output"]
 dgl.seed(0)
@@ -355,8 +356,8 @@ plt.show()
 
 # %% [markdown] slot="prove" lang="en"
 # Random parts leave three rows in four elsewhere, and all pairs of machines exchange alike. METIS
-# keeps neighbors together: fewer than half of the bytes travel, and more between parts with many
-# cut edges between them.
+# keeps neighbors together: fewer than half of the bytes travel. The two darkest cells: parts 1 and
+# 2 have few training nodes, so their trainers get some of parts 0 and 3.
 #
 # ## Prove it
 #
@@ -367,19 +368,21 @@ plt.show()
 
 # %% [markdown] slot="prove" lang="ko"
 # 무작위로 나누면 네 행 가운데 세 행이 다른 머신에 있고, 어느 두 머신이든 비슷한 양을 주고받습니다.
-# METIS는 이웃을 한곳에 모읍니다. 오가는 바이트가 절반도 되지 않으며, 잘린 에지가 많은 파티션끼리
-# 더 많이 주고받습니다.
+# METIS는 이웃을 한곳에 모으므로, 오가는 바이트가 절반도 되지 않습니다. 색이 가장 진한 두 칸은 학습
+# 노드 때문에 생깁니다. 파티션 1과 2에는 학습 노드가 적어서, 그 트레이너들은 파티션 0과 3의 학습
+# 노드를 일부 나누어 받습니다.
 #
 # ## 증명하기
 #
 # 증명할 주장은 실제 작업도 정확히 이만큼의 바이트를 보낸다는 것입니다. 머신 두 대로 먼저 예측하고,
 # 그다음에 측정합니다. `launch.run`은 같은 파티션에서 같은 스크립트를 시작합니다. 이번에는 진짜
 # 서버가 있고, 트레이너는 TCP로 서버에 요청합니다. `num_machines=2`를 주면 이 컴퓨터가 두 머신의
-# 역할을 모두 합니다. 이것이 어떻게 이루어지는지는 레슨 09에서 다룹니다.
+# 역할을 모두 합니다. 어떻게 그렇게 되는지는 레슨 09에서 다룹니다.
 
 # %% [markdown] slot="prove" lang="zh"
 # 随机切分时，每四行特征中就有三行在别的机器上，任意两台机器之间交换的数据量都差不多。METIS 让邻居待
-# 在一起：需要传送的字节不到一半，而且两个分区之间的割边（edge cut）越多，交换得就越多。
+# 在一起：需要传送的字节不到一半。颜色最深的两格来自训练节点：分区 1 和 2 的训练节点较少，所以它们的
+# 训练器会分到分区 0 和 3 的一些训练节点。
 #
 # ## 证明
 #
@@ -424,9 +427,10 @@ for kind in KINDS:
 assert counted.to_list() == real.to_list()
 
 # %% [markdown] slot="time" lang="en"
-# Not one byte is off. That is no luck: a sample is a function of its seed, epoch, batch and node,
-# so real trainers ask what the played ones ask, and one encoder weighs the messages of both. Not
-# counted are what TCP and IP add, and the gradients, which torch exchanges by itself.
+# Not one byte is off. That is no luck: a sample is a function of its seed, epoch, batch, layer and
+# node, so real trainers ask what the played ones ask, and one encoder weighs the messages of both.
+# Not counted are what TCP and IP add, and the gradients of the model, which torch exchanges by
+# itself. `"gradients"` are those of distributed embeddings; here there are none.
 #
 # ## What it costs: time
 #
@@ -443,10 +447,11 @@ assert counted.to_list() == real.to_list()
 # link of $b$ bits per second, $n$ bytes take at least $8n/b$ seconds.
 
 # %% [markdown] slot="time" lang="ko"
-# 바이트 하나도 어긋나지 않습니다. 우연이 아닙니다. 표본은 시드와 에폭, 배치, 노드의 함수이므로
-# 실제 트레이너도 시뮬레이션의 트레이너와 똑같은 것을 요청하고, 양쪽의 메시지는 같은 인코더로
-# 잽니다. 다만 TCP와 IP가 덧붙이는 바이트와, torch가 스스로 주고받는 그래디언트(gradient)는 세지
-# 않았습니다.
+# 1바이트도 어긋나지 않습니다. 우연이 아닙니다. 표본은 난수 시드, 에폭, 배치, 계층, 노드의
+# 함수이므로 실제 트레이너도 시뮬레이터의 트레이너와 똑같은 것을 요청하고, 양쪽의 메시지는 같은
+# 인코더로 잽니다. 다만 TCP와 IP가 덧붙이는 바이트와, torch가 따로 주고받는 모델의
+# 그래디언트(gradient)는 세지 않았습니다. `"gradients"`는 분산 임베딩(distributed embedding)의
+# 그래디언트를 뜻하는데, 이 모델에는 분산 임베딩이 없습니다.
 #
 # ## 비용: 시간
 #
@@ -455,18 +460,19 @@ assert counted.to_list() == real.to_list()
 #
 # | 조각 | 출처 |
 # |---|---|
-# | 샘플링, 계산, 응답 | 이 프로세스가 실행하면서 측정 |
-# | 요청 | 왕복은 지연 시간(latency), 요청 하나는 고정 비용, 바이트는 대역폭(bandwidth)으로 계산 |
-# | 트레이너 $R$개가 $B$바이트를 올리듀스(all-reduce) | 트레이너마다 $2B(R-1)/R$바이트를 보내는 링 |
+# | 샘플링, 계산, 응답 | 이 프로세스가 머신의 역할을 하는 동안 측정 |
+# | 요청 | 왕복에는 지연 시간(latency), 요청마다 고정 비용, 바이트에는 대역폭(bandwidth)을 적용 |
+# | 트레이너 $R$개의 $B$바이트 올리듀스(all-reduce) | 트레이너마다 $2B(R-1)/R$바이트를 보내는 링(ring) |
 # | 대기 | 먼저 온 쪽이 마지막에 오는 쪽을 기다림 |
 #
-# 링크나 프로세서를 함께 쓰는 것들은 그것을 나누어 씁니다. 시뮬레이터 없이도 알 수 있는 하한이 하나
-# 있습니다. 초당 $b$비트를 보내는 링크로 $n$바이트를 보내려면 적어도 $8n/b$초가 걸립니다.
+# 링크나 프로세서를 여럿이 함께 쓰면 저마다 제 몫만큼만 씁니다. 시뮬레이터 없이도 알 수 있는 하한이
+# 하나 있습니다. 초당 $b$비트를 보내는 링크로 $n$바이트를 보내려면 적어도 $8n/b$초가 걸립니다.
 
 # %% [markdown] slot="time" lang="zh"
-# 一个字节也不差。这不是运气：样本由种子、第几轮、第几批和节点决定，所以真实的训练器索取的与演练中的
-# 相同，而且双方的消息由同一个编码器量出大小。没有计入的，是 TCP 和 IP 附加的部分，以及由 torch 自己
-# 交换的梯度（gradient）。
+# 一个字节也不差。这不是运气：样本由种子、第几轮、第几批、第几层和节点决定，所以真实的训练器索取的与
+# 演练中的相同，而且双方的消息由同一个编码器量出大小。没有计入的，是 TCP 和 IP 附加的部分，以及由
+# torch 自己交换的模型梯度（gradient）。`"gradients"` 指的是分布式嵌入（distributed embedding）的梯
+# 度，而这个模型没有分布式嵌入。
 #
 # ## 代价：时间
 #
@@ -497,9 +503,9 @@ for method, result in four.items():
 # a part of the second epoch on random parts.
 
 # %% [markdown] slot="timeline" lang="ko"
-# `retimed`는 측정하고 센 것을 그대로 두고 다른 네트워크에서 걸릴 시간을 계산합니다. 다시 실행하는
-# 것은 없습니다. 예측은 하한을 크게 웃돕니다. 바이트가 전부는 아니기 때문입니다. 다음 타임라인은
-# 무작위로 나누었을 때 둘째 에폭의 일부입니다.
+# `retimed`는 이미 측정하고 센 것을 가지고 다른 네트워크에서 걸릴 시간을 계산합니다. 아무것도 다시
+# 실행하지 않습니다. 예측은 하한을 크게 웃돕니다. 바이트가 전부는 아니기 때문입니다. 다음 타임라인은
+# 무작위로 나눈 실행에서 둘째 에폭의 일부를 보여 줍니다.
 
 # %% [markdown] slot="timeline" lang="zh"
 # `retimed` 用已经测得和数出的结果，计算在另一个网络上的时间，什么都不必重新运行。预测远高于下界，因
@@ -521,12 +527,12 @@ plt.show()
 # with processors that all had to share. We retime the prediction for that.
 
 # %% [markdown] slot="clock" lang="ko"
-# 트레이너마다 줄이 둘 있습니다. 하나는 메인 스레드이고, 다른 하나는 미니배치를 앞서 샘플링하는
+# 트레이너마다 줄이 둘 있습니다. 하나는 메인 스레드이고, 다른 하나는 미니배치를 미리 샘플링하는
 # 스레드입니다. 주황색은 다른 머신에서 행을 가져오는 시간으로, 그동안 트레이너는 아무것도 계산하지
 # 않습니다. 보라색 올리듀스는 마지막 트레이너가 와야 시작되므로, 먼저 온 트레이너는 기다립니다.
 #
-# 시간도 맞을까요? 실제 작업은 이 컴퓨터 안에서 실행되었습니다. 네트워크는 거의 없는 것이나
-# 마찬가지였고, 프로세서는 모두가 나누어 썼습니다. 이 조건에 맞추어 예측 시간을 다시 계산합니다.
+# 시간도 맞을까요? 실제 작업은 이 컴퓨터 안에서 실행되었습니다. 네트워크는 없는 것이나 마찬가지였고,
+# 프로세서는 모두가 나누어 써야 했습니다. 이 조건에 맞추어 예측 시간을 다시 계산합니다.
 
 # %% [markdown] slot="clock" lang="zh"
 # 每个训练器有两行：主线程，以及一个提前采样小批次的线程。橙色是从其他机器取行的时间，这期间训练器
@@ -542,9 +548,10 @@ slowest = max(seconds[1] for seconds in measured)
 print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest:.2f} s measured")
 
 # %% [markdown] slot="scale" lang="en"
-# The bytes were equal; the seconds agree roughly at best, and not at all when other programs run
-# beside. The model knows no caches, no shared memory bandwidth, no busy switch and no colleague's
-# job. Trust it to compare choices rather than to name a time.
+# The bytes were equal; the seconds are not. The real epoch shown took twice as long as predicted;
+# beside other programs it takes longer. The model knows no caches, no shared memory bandwidth, no
+# busy switch and no colleague's job, so it tends to be short. Trust it to compare choices rather
+# than to name a time.
 #
 # ## One to sixteen machines
 #
@@ -552,9 +559,10 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest:.2f} s 
 # faster is an epoch? Dotted lines are half and a quarter of the ideal.
 
 # %% [markdown] slot="scale" lang="ko"
-# 바이트는 똑같았지만, 시간은 기껏해야 대략 맞을 뿐이고, 다른 프로그램이 함께 실행되고 있으면 크게
-# 어긋납니다. 이 모델은 프로세서의 캐시(cache)도, 함께 쓰는 메모리의 대역폭도, 붐비는 스위치도,
-# 동료의 작업도 모릅니다. 정확한 시간을 말할 때보다 여러 선택을 비교할 때 믿을 만합니다.
+# 바이트는 똑같았지만 시간은 그렇지 않습니다. 여기에 실린 실제 에폭은 예측의 두 배나 걸렸고, 다른
+# 프로그램이 함께 실행되고 있으면 더 오래 걸립니다. 이 모델은 프로세서의 캐시(cache)도, 함께 쓰는
+# 메모리의 대역폭도, 붐비는 스위치도, 동료의 작업도 모르므로, 실제보다 짧게 예측하는 경향이
+# 있습니다. 정확한 시간을 말할 때보다 여러 선택을 비교할 때 믿을 만합니다.
 #
 # ## 머신 한 대에서 열여섯 대까지
 #
@@ -562,9 +570,9 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest:.2f} s 
 # 얼마나 빨라질까요? 점선은 이상적인 경우의 절반과 4분의 1입니다.
 
 # %% [markdown] slot="scale" lang="zh"
-# 字节完全相等，秒数则顶多大致相符；如果旁边还有别的程序在运行，就会相差很远。这个模型不考虑处理器的
-# 缓存（cache）、共用的内存带宽、繁忙的交换机，也不考虑同事的作业。它更适合用来比较各种选择，而不是
-# 报出具体的时间。
+# 字节完全相等，秒数则不然：上面真实的一轮，用时是预测的两倍；如果旁边还有别的程序在运行，用时还会更
+# 长。这个模型不考虑处理器的缓存（cache）、共用的内存带宽、繁忙的交换机，也不考虑同事的作业，所以预
+# 测往往偏短。它更适合用来比较各种选择，而不是报出具体的时间。
 #
 # ## 从一台机器到十六台
 #
@@ -597,11 +605,11 @@ plt.show()
 # runs, you see a few settings instead of the controls.
 
 # %% [markdown] slot="explore" lang="ko"
-# 머신이 많을수록 다른 머신에 있는 노드가 많아지므로, 오가는 바이트도 모두 합하면 늘어납니다.
-# 속도는 이상과 거리가 멉니다. 기가비트 링크에서는 두 대가 한 대보다 느릴 수도 있습니다. 한
-# 대뿐이면 아무에게도 물을 필요가 없기 때문입니다. 다음 그림은 나누는 방법과 네트워크 세 가지에
-# 따라 시간이 어디에 쓰이는지 보여 줍니다. 커널이 실행되지 않는 곳에서는 조절 도구 대신 몇 가지
-# 설정의 그림이 보입니다.
+# 머신이 많을수록 다른 머신에 있는 노드가 많아지므로, 오가는 바이트도 모두 합하면 늘어납니다. 속도는
+# 이상적인 경우에 훨씬 못 미칩니다. 기가비트 링크에서는 두 대가 한 대보다 느릴 수도 있습니다. 한
+# 대뿐이면 아무에게도 물을 필요가 없기 때문입니다. 다음 그림은 나누는 방법과 네트워크 세 가지에 따라
+# 시간이 어디에 쓰이는지 보여 줍니다. 커널이 실행되지 않는 곳에서는 조절 도구 대신 몇 가지 설정의
+# 그림이 보입니다.
 
 # %% [markdown] slot="explore" lang="zh"
 # 机器越多，不在本机的节点就越多，传送的总字节数也越多。加速比与理想相去甚远：在千兆链路上，两台机器
@@ -619,17 +627,17 @@ plot.explore_time(times, counts, partitioner=methods, network=list(networks))
 
 # %% [markdown] slot="summary" lang="en"
 # On a slow network nearly all is fetch and all-reduce, and METIS saves most. On a fast one the
-# bytes cost little, but each question still costs its round trip and its fixed price, so small
-# batches stop scaling there too. Which of these limits you, and what to do about it, is the
-# subject of lesson 10.
+# bytes cost little, but each question still costs its round trip and its fixed price, so with small
+# batches 16 machines reach a fifth of the ideal there. Which of these limits you, and what to do
+# about it, is the subject of lesson 10.
 #
 # ## Summary
 #
 # - What a job sends follows from graph, cut and samples: one process counts it exactly.
 # - Row $i$, column $j$ of the byte matrix is what machine $i$ received from machine $j$.
 # - A real job on the same parts sent the same bytes, for all kinds of traffic.
-# - Time is measured work and a model of the network; `retimed` asks for another network without
-#   another run.
+# - Time is measured work and a model of the network; `retimed` computes it for another network
+#   without another run.
 # - A good cut halves the bytes or better; more machines always add some.
 #
 # ## Exercises
@@ -651,8 +659,9 @@ plot.explore_time(times, counts, partitioner=methods, network=list(networks))
 # %% [markdown] slot="summary" lang="ko"
 # 느린 네트워크에서는 시간의 대부분이 행을 가져오는 일과 올리듀스에 쓰이며, METIS의 이득이 가장
 # 큽니다. 빠른 네트워크에서는 바이트의 비용이 작아지지만, 요청마다 왕복 시간과 고정 비용은 그대로
-# 듭니다. 그래서 작은 배치로는 그곳에서도 더 빨라지지 않습니다. 이 가운데 무엇이 작업의 속도를
-# 제한하는지, 그러면 무엇을 해야 하는지는 레슨 10에서 다룹니다.
+# 듭니다. 그래서 배치가 이렇게 작으면 그런 네트워크에서도 머신 16대의 속도가 이상적인 속도의 5분의 1
+# 정도에 그칩니다. 이 가운데 무엇이 작업의 속도를 제한하는지, 그러면 무엇을 해야 하는지는 레슨
+# 10에서 다룹니다.
 #
 # ## 요약
 #
@@ -660,9 +669,10 @@ plot.explore_time(times, counts, partitioner=methods, network=list(networks))
 #   정확히 셉니다.
 # - 바이트 행렬의 행 $i$, 열 $j$는 머신 $i$가 머신 $j$에서 받은 양입니다.
 # - 같은 파티션에서 실행한 실제 작업은 모든 종류의 트래픽에서 같은 바이트를 보냈습니다.
-# - 시간은 측정한 계산 시간에 네트워크의 모델을 더한 것입니다. `retimed`를 쓰면 다시 실행하지 않고
-#   다른 네트워크에서 걸릴 시간을 물을 수 있습니다.
-# - 그래프를 잘 나누면 바이트가 절반 이하로 줄어듭니다. 머신을 늘리면 바이트는 늘어나기 마련입니다.
+# - 시간은 측정한 작업 시간과 네트워크의 모델로 구합니다. `retimed`를 쓰면 다시 실행하지 않고 다른
+#   네트워크에서 걸릴 시간을 계산할 수 있습니다.
+# - 그래프를 잘 나누면 바이트가 절반 이하로 줄어듭니다. 머신을 늘리면 바이트는 언제나 조금
+#   늘어납니다.
 #
 # ## 연습 문제
 #
@@ -677,13 +687,13 @@ plot.explore_time(times, counts, partitioner=methods, network=list(networks))
 # 3. 링크는 양방향으로 동시에, 각 방향마다 전체 대역폭으로 데이터를 보냅니다. 바이트 행렬
 #    `matrix`와 초당 비트 수인 `bandwidth`를 받아, 모든 머신이 모두 보내고 받을 때까지 적어도 몇
 #    초가 걸리는지 돌려주는 함수를 작성합니다.
-# 4. `machines`, `seconds`, `share`를 받아, 첫 번째에 대한 속도의 배수가 이상적인 값의 `share`
+# 4. `machines`, `seconds`, `share`를 받아, 첫 번째의 몇 배로 빨라졌는지가 이상적인 배수의 `share`
 #    이상인 머신 수 가운데 가장 큰 것을 돌려주는 함수를 작성합니다. `machines`의 첫 번째는 1입니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 在慢的网络上，几乎所有时间都花在取行和全归约上，METIS 节省得最多。在快的网络上，字节的代价很小，但
-# 每次询问仍要付出往返时间和固定的开销，所以批次太小时，在那里也无法继续加速。限制作业的究竟是哪一
-# 项，又该怎么办，是第 10 课的内容。
+# 每次询问仍要付出往返时间和固定的开销，所以批次这么小时，16 台机器在那里也只能达到理想速度的五分之
+# 一左右。限制作业的究竟是哪一项，又该怎么办，是第 10 课的内容。
 #
 # ## 小结
 #
