@@ -122,7 +122,7 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
         super().__init__(buffer)
         self.size = 0
         self.descriptors: list[int] = []
-        self._storages: dict[int, tuple[int, torch.UntypedStorage]] = {}
+        self._storages: dict[tuple[int, int], tuple[int, torch.UntypedStorage]] = {}
 
     def persistent_id(self, value: Any) -> tuple[torch.dtype, int, int] | None:
         """Name a large storage by dtype, place and size in bytes; None pickles the value."""
@@ -131,7 +131,7 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
         storage = value._untyped_storage
         if storage.device.type != "cpu" or self._stays(storage) or storage.nbytes() < _LARGE:
             return None
-        key = storage.data_ptr()
+        key = storage.data_ptr(), storage.nbytes()  # arrays of numpy may begin at one place
         if key not in self._storages:
             self._storages[key] = (self.size, storage)
             self.size += -(-storage.nbytes() // _LINE) * _LINE

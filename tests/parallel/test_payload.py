@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import torch
 
 import gnnlab as dgl
@@ -31,6 +32,13 @@ def test_views_keep_their_storage_and_objects_their_identity() -> None:
     assert payload.start < 1.1 * (base.nbytes + linear.weight.nbytes)
     assert adam.param_groups[0]["params"][0] is linear.weight
     assert isinstance(linear.weight, torch.nn.Parameter) and linear.weight.requires_grad
+
+
+def test_arrays_that_begin_at_one_place() -> None:
+    x = np.arange(100_000.0)
+    with pack([torch.from_numpy(x[:20_000]), torch.from_numpy(x)]) as payload:
+        few, all_ = unpack(payload)
+    assert np.array_equal(few, x[:20_000]) and np.array_equal(all_, x)
 
 
 def test_what_is_shared_stays_shared() -> None:
