@@ -83,26 +83,28 @@ def _alone(iterable: Iterable[T], description: str, total: int | None) -> Iterat
         return
     from tqdm.auto import tqdm
 
+    around = _bar
     with tqdm(iterable, description or None, total) as _bar:
         try:
             yield from _bar
         finally:
-            _bar = None
+            _bar = around
 
 
 def _as_rank(iterable: Iterable[T], description: str, total: int | None) -> Iterator[T]:
-    begun = _state["done"]
+    done = 0
     _state["total"] += total or 0
     _state["description"] = description
     _tell(at_once=True)
     try:
         for item in iterable:
             yield item
+            done += 1
             _state["done"] += 1
             _tell()
     finally:
         # Left early, or of unknown length: the rest of the announced items will not come.
-        _state["total"] += _state["done"] - begun - (total or 0)
+        _state["total"] += done - (total or 0)
         _tell(at_once=True)
 
 

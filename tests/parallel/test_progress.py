@@ -32,6 +32,15 @@ def test_a_process_of_its_own_has_a_bar_of_its_own(capsys: pytest.CaptureFixture
     report(loss=1.0)  # no bar, no matter
 
 
+def test_a_bar_within_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in track(range(2), "epochs"):
+        for _ in track(range(3), "batches"):
+            report(loss=0.5)
+        report(accuracy=0.75)
+    shown = capsys.readouterr().err
+    assert "accuracy=0.75" in shown and "loss=0.5" in shown
+
+
 def test_a_rank_counts(messages: list[dict[str, Any]]) -> None:
     for epoch in range(2):
         for _ in track("abc", f"epoch {epoch}"):
@@ -50,6 +59,12 @@ def test_items_that_do_not_come_are_not_waited_for(messages: list[dict[str, Any]
     assert (messages[-1]["done"], messages[-1]["total"]) == (4, 4)
     assert list(track(iter("ab"), total=2)) == ["a", "b"]
     assert (messages[-1]["done"], messages[-1]["total"]) == (6, 6)
+
+
+def test_items_within_items_are_counted_once(messages: list[dict[str, Any]]) -> None:
+    for _ in track(range(2)):
+        assert list(track(range(3))) == [0, 1, 2]
+    assert (messages[-1]["done"], messages[-1]["total"]) == (8, 8)
 
 
 class FakeRank:
