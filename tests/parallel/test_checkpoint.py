@@ -157,7 +157,7 @@ def test_damaged_files_and_wrong_names(tmp_path):
     with pytest.raises(NotFound, match="its parts are: model"):
         dgl.parallel.load_checkpoint(file, optimizer=torch.optim.SGD(model.parameters()))
     whole = file.read_bytes()
-    for content in (whole[: len(whole) // 2], b"", b"nonsense", b"\x80\x02N."):
+    for content in (whole[: len(whole) // 2], b"", b"nonsense", b"\x80\x02N.", b"\x80\x02."):
         file.write_bytes(content)
         with pytest.raises(InvalidInput, match=r"run\.pt is damaged"):
             dgl.parallel.load_checkpoint(file)
