@@ -94,7 +94,8 @@ def init_process_group(
     environment = os.environ
     where: dict[str, Any] = {"init_method": init_method}
     if rank is None:
-        rank, world_size = (int(environment.get(n, d)) for n, d in (("RANK", 0), ("WORLD_SIZE", 1)))
+        rank = int(environment.get("RANK", 0))
+        world_size = int(environment.get("WORLD_SIZE", 1)) if world_size is None else world_size
     if world_size is None or not 0 <= rank < world_size:
         raise InvalidInput(f"expected 0 <= rank < world_size; found {rank} and {world_size}")
     if init_method is None and "MASTER_PORT" not in environment:
@@ -280,8 +281,8 @@ def rank_share(
     >>> dgl.parallel.rank_share(torch.arange(5), 1, 2)
     tensor([1, 3])
     """
-    if rank is None or world_size is None:
-        rank, world_size = dist.get_rank(), dist.get_world_size()
+    rank = dist.get_rank() if rank is None else rank
+    world_size = dist.get_world_size() if world_size is None else world_size
     return ids[rank::world_size]
 
 

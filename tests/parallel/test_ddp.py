@@ -312,8 +312,19 @@ def test_errors_say_what_to_do(monkeypatch):
         dgl.parallel.init_process_group(2, 2)
     with pytest.raises(InvalidInput, match="found 0 and None"):
         dgl.parallel.init_process_group(0)
+    with pytest.raises(InvalidInput, match="the 4 ranks have not been told where to meet"):
+        dgl.parallel.init_process_group(world_size=4)
     with pytest.raises(InvalidInput, match=r"init_process_group\(\)"):
         dgl.parallel.init_model(torch.nn.Linear(1, 1))
+
+
+def test_a_share_takes_what_is_missing_from_the_group(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 4)
+    ids = torch.arange(8)
+    assert dgl.parallel.rank_share(ids).tolist() == [1, 5]
+    assert dgl.parallel.rank_share(ids, rank=3).tolist() == [3, 7]
+    assert dgl.parallel.rank_share(ids, world_size=2).tolist() == [1, 3, 5, 7]
 
 
 def test_means_without_ranks():
