@@ -89,7 +89,7 @@ class Rank:
 
     def tell(self, word: bytes) -> None:
         """Say that all are done, or ask where the rank stands."""
-        with suppress(BrokenPipeError):
+        with suppress(BrokenPipeError, ValueError):  # closed: it has ended after its result came
             self._lifeline.write(word)
 
     def _hear(self, events: Any) -> None:
@@ -154,11 +154,11 @@ def oversee(ranks: Sequence[Rank], screen: Screen, timeout: float | None) -> lis
     deadline = None if timeout is None else time.monotonic() + timeout
     for rank in ranks:
         rank.listen()
-    while not _all_settled(ranks):
+    while late := _unsettled(ranks):
         if any(rank.failure for rank in ranks):
             break
         if deadline is not None and time.monotonic() > deadline:
-            raise _out_of_time(ranks, timeout or 0)
+            raise _out_of_time(late, len(ranks), timeout or 0)
         screen.update(ranks)
         time.sleep(_TICK)
     if any(rank.failure for rank in ranks):
@@ -169,12 +169,12 @@ def oversee(ranks: Sequence[Rank], screen: Screen, timeout: float | None) -> lis
     return [pickle.loads(rank.result or b"") for rank in ranks]
 
 
-def _all_settled(ranks: Sequence[Rank]) -> bool:
-    return sum(rank.look() for rank in ranks) == len(ranks)  # a look at each, not up to the first
+def _unsettled(ranks: Sequence[Rank]) -> list[Rank]:
+    return [rank for rank in ranks if not rank.look()]
 
 
 def _first_failure(ranks: Sequence[Rank]) -> RankError:
-    _wait(lambda: _all_settled(ranks), _HINDSIGHT)
+    _wait(lambda: not _unsettled(ranks), _HINDSIGHT)
     failed = [(rank, rank.failure) for rank in ranks if rank.failure]
     rank, failure = min(failed, key=lambda pair: (pair[1].is_consequence, pair[1].time))
     rank.kill()
@@ -182,13 +182,12 @@ def _first_failure(ranks: Sequence[Rank]) -> RankError:
     return _error(rank, len(ranks), f"failed: {failure.reason}", failure.details)
 
 
-def _out_of_time(ranks: Sequence[Rank], timeout: float) -> RankError:
-    late = [rank for rank in ranks if not rank.look()]
+def _out_of_time(late: Sequence[Rank], world_size: int, timeout: float) -> RankError:
     for rank in late:
         rank.tell(WHERE)
     _wait(lambda: all(rank.stand for rank in late), _HINDSIGHT)
     stands = [f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in late]
-    return _error(late[0], len(ranks), f"still ran after {timeout:g} s", "\n".join(stands))
+    return _error(late[0], world_size, f"still ran after {timeout:g} s", "\n".join(stands))
 
 
 def _error(rank: Rank, world_size: int, what: str, details: str) -> RankError:

@@ -5,12 +5,17 @@ The scripts are starters: what happens to them and to their ranks, the helper se
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
-from gnnlab.parallel.oversight import Rank, _describe, _first_failure
-from gnnlab.parallel.rank import Failure, Lines
+from gnnlab.parallel.oversight import Rank, RankError, _describe, _first_failure, oversee
+from gnnlab.parallel.rank import WELL_DONE, Failure, Lines, send_message
+from gnnlab.parallel.screen import Screen
 from tests.helpers import run_script
 
 COMMON = """
@@ -255,15 +260,18 @@ def test_nonsense_is_refused() -> None:
         dgl.parallel.launch_processes(print, 1, start_method="forkserver")
 
 
+def rank_of(number: int, poll: Callable[[], int | None], keep: bool = False) -> Any:
+    """A rank without a process; with ``keep``, and the end through which it would tell."""
+    pipes = [os.pipe() for _ in range(3)]
+    rank = Rank(number, 1 << 30, poll, Lines(pipes[0][1], pipes[1][0], pipes[2][0]))
+    for end in (pipes[0][0], pipes[2][1], *([] if keep else [pipes[1][1]])):
+        os.close(end)
+    return (rank, os.fdopen(pipes[1][1], "wb", 0)) if keep else rank
+
+
 def test_the_first_failure_is_the_one_that_is_no_consequence() -> None:
     def failed(number: int, failure: Failure | None) -> Rank:
-        import os
-
-        pipes = [os.pipe() for _ in range(3)]
-        lines = Lines(pipes[0][1], pipes[1][0], pipes[2][0])
-        for end in (pipes[0][0], pipes[1][1], pipes[2][1]):
-            os.close(end)
-        rank = Rank(number, 1 << 30, lambda: 1, lines)
+        rank = rank_of(number, lambda: 1)
         rank.failure = failure
         rank.listen()
         return rank
@@ -273,3 +281,25 @@ def test_the_first_failure_is_the_one_that_is_no_consequence() -> None:
     assert _first_failure([failed(0, lost), failed(1, cause), failed(2, lost)]).rank == 1
     assert _first_failure([failed(0, cause), failed(1, Failure("earlier", time=1.5))]).rank == 1
     assert "SIGTERM" in _describe(-15) and "signal 40" in _describe(-40)
+
+
+def test_a_rank_that_ends_as_its_result_arrives_is_no_error() -> None:
+    def poll() -> int:
+        if not events.closed:
+            send_message(events, ("result", b"x"))
+            events.close()
+            rank._readers[0].join(5.0)
+        return 0
+
+    rank, events = rank_of(0, poll, keep=True)
+    rank.listen()
+    assert rank.look() and rank.result == b"x" and rank.failure is None
+    rank.tell(WELL_DONE)
+
+
+def test_a_rank_that_is_done_at_the_last_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    rank = rank_of(0, lambda: None)
+    looks = iter([False, True])
+    monkeypatch.setattr(rank, "look", lambda: next(looks))
+    with pytest.raises(RankError, match="rank 0 of 1 still ran after 0 s"):
+        oversee([rank], Screen(1), 0.0)
