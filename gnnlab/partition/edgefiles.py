@@ -46,7 +46,8 @@ class EdgeFiles:
 
     def __init__(self, folder: Path, counts: dict[str, int], chunk: int, progress: bool) -> None:
         self.folder, self.counts, self.chunk, self.progress = folder, counts, chunk, progress
-        starts = np.cumsum([0, *counts.values()]).tolist()
+        # Integers of numpy, of 64 bits: added to narrow IDs they make wide ones.
+        starts = np.cumsum([0, *counts.values()])
         self.first = dict(zip(counts, starts, strict=False))
         self.degrees = np.zeros(starts[-1], np.int64)
         self.num_edges: dict[EdgeType, int] = {}
@@ -131,7 +132,7 @@ def _integers(
     if any(array.dtype.kind not in "iu" for array in pair):
         raise InvalidInput(f"{where}: found {pair[0].dtype} and {pair[1].dtype}; expected integers")
     for start in range(0, len(pair[0]), rows):
-        src, dst = (np.array(array[start : start + rows]) for array in pair)
+        src, dst = (np.array(array[start : start + rows], np.int64) for array in pair)
         release(pair)
         yield where, (src, dst)
 

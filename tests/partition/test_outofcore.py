@@ -87,6 +87,20 @@ def test_equals_the_build_in_memory(data):
             open_part(made, part_id)
 
 
+def test_narrow_integers_do_not_overflow(tmp_path):
+    """Homogeneous IDs, here up to 399, are larger than what the files hold."""
+    ends = np.random.RandomState(0).randint(0, 200, (500, 2))
+    written = []
+    for dtype in (np.int64, np.uint8):
+        folder = tmp_path / np.dtype(dtype).name
+        folder.mkdir()
+        np.save(folder / "edges.npy", ends.astype(dtype))
+        dgl.seed(1)
+        edges = {("a", "r", "b"): folder / "edges.npy"}
+        written.append(partition_files(edges, {"a": 200, "b": 200}, "bytes", 2, folder))
+    assert content(written[0]) == content(written[1])
+
+
 @pytest.mark.parametrize("method", ["ldg", "random"])
 def test_decides_as_in_memory(tmp_path, method):
     """The stream from the file has the same nodes in the same order, whatever the chunks."""
