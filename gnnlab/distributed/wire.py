@@ -55,6 +55,7 @@ MAX_HEADER = 1 << 20  # bytes
 MAX_FRAME = 1 << 32
 MAX_FRAMES = 1024
 _MAX_DIMENSIONS = 16
+_MAX_TEXT = 1 << 14  # letters of an error, which may quote what came
 
 
 class BadFrame(InvalidInput):
@@ -217,7 +218,7 @@ def encode_error(number: int, error: BaseException) -> list[Any]:
     """Turn an error into a frame: the class of gnnlab's that it belongs to, and its text."""
     kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
     text = str(error) if kind else f"{type(error).__name__}: {error}"
-    return _encode((kind or GNNLabError).__name__, number, text)
+    return _encode((kind or GNNLabError).__name__, number, text[:_MAX_TEXT])
 
 
 def request_size(message: Any) -> int:
@@ -252,6 +253,13 @@ def _encode(kind: str, number: int, body: Any) -> list[Any]:
         return len(frames) - 1
 
     frames[0] = _header(kind, number, body, describe)
+    largest = max(map(len, frames))
+    if largest > MAX_FRAME or len(frames[0]) > MAX_HEADER or len(frames) > MAX_FRAMES:
+        raise InvalidInput(  # the other side would cut the connection, again and again
+            f"a message of {len(frames) - 1} tensors, the largest part of it {largest:,} bytes, is "
+            f"too large: {MAX_FRAMES - 1} tensors of {MAX_FRAME:,} bytes fit, and a header of "
+            f"{MAX_HEADER:,}. Read or write fewer rows at once"
+        )
     return frames
 
 
@@ -355,7 +363,7 @@ def _read_body(head: _Head, kind: Any, frames: Sequence[Any]) -> Any:
 
     try:
         body = msgspec.msgpack.decode(head.body, type=kind, dec_hook=tensor)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RuntimeError) as error:  # torch's is the last
         raise BadFrame(f"not a {head.kind}: {error}") from None
     if len(used) != len(frames) - 1:
         raise BadFrame(f"{len(frames) - 1} frames came; the header speaks of {len(used)}")

@@ -139,6 +139,7 @@ ROWS = {"name": "x", "rows": [1, "int64", [2]]}
         ([head(body={"name": "x", "rows": [1, "object", [2]]}), bytes(16)], "cannot hold object"),
         ([head(body={"name": "x", "rows": [1, "int64", [-2]]}), bytes(16)], "no tensor has"),
         ([head(body={"name": "x", "rows": [1, "int64", [2**40, 2**40]]}), b""], "no tensor has"),
+        ([head(body={"name": "x", "rows": [1, "int8", [2**32, 2**32, 0]]}), b""], "overflow"),
         ([head(body={"name": "x", "rows": [1, "int8", [1] * 99]}), b"1"], "no tensor has"),
         ([head(body={"name": "x", "rows": [1, "bool", [1]]}), b"\2"], "a truth value is 0 or 1"),
         ([head(body={"name": "x", "rows": [1, "int64", [2.5]]}), bytes(16)], "not a Pull"),
@@ -169,6 +170,20 @@ def test_what_does_not_cross() -> None:
         wire.encode_request(1, m.Pull("x", object()))  # type: ignore[arg-type]
 
 
+def test_long_errors_are_cut() -> None:
+    (frame,) = wire.encode_error(1, InvalidInput("x" * wire.MAX_HEADER))
+    assert len(frame) < wire.MAX_HEADER
+
+
+def test_what_is_too_large_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "MAX_FRAME", 1000)
+    wire.encode_request(1, m.Pull("x", torch.arange(125)))
+    with pytest.raises(InvalidInput, match=r"1,008 bytes, is too large.*fewer rows at once"):
+        wire.encode_request(1, m.Pull("x", torch.arange(126)))
+    with pytest.raises(InvalidInput, match="is too large"):
+        wire.encode_request(1, m.Pull("x" * wire.MAX_HEADER, torch.arange(1)))
+
+
 # ------------------------------------------------------------------------ a live server
 def mutated(frames: list[bytes], chance: random.Random) -> list[bytes]:
     """Frames with something wrong: bits, lengths, order, number, or all of it."""
@@ -197,6 +212,16 @@ def ring(tmp_path: Path) -> Path:
     g.ndata["x"] = torch.arange(20.0)
     dgl.distributed.partition_graph(g, "ring", 1, str(tmp_path), part_method="random")
     return tmp_path / "ring.json"
+
+
+def test_a_reply_that_is_too_large_is_refused(ring: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(wire, "MAX_FRAME", 1000)
+    job = make_job(ring, machines=1)
+    with serving(job), connected(job) as trainer:
+        trainer.local_part = -1  # ask the server for everything
+        rows = torch.zeros(200, dtype=torch.int32)  # 800 bytes; each end of an edge is an int64
+        with pytest.raises(InvalidInput, match="1,600 bytes, is too large"):
+            trainer.exchange([(0, m.FindEdges(0, rows))])
 
 
 class Bomb:
