@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.frame import Deferred, Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
@@ -235,11 +235,15 @@ def read_fanouts(g: Graph, fanout: Any) -> dict[EdgeType, int]:
 def _one_fanout(value: Any) -> int:
     if value is None:
         return -1
-    if isinstance(value, bool) or int(value) != value or value < -1:
+    try:
+        number = None if isinstance(value, bool) else int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or number != value or number < -1:
         raise InvalidInput(
             f"a fanout is a number of neighbors, 0 or more, or −1 (None) for all; found {value!r}"
         )
-    return int(value)
+    return number
 
 
 def read_weights(g: Graph, prob: Any) -> dict[EdgeType, torch.Tensor]:
@@ -256,8 +260,10 @@ def read_weights(g: Graph, prob: Any) -> dict[EdgeType, torch.Tensor]:
         if isinstance(value, str) and value not in frame and len(g._relations) > 1:
             continue  # only some edge types have weights
         weight = frame[value] if isinstance(value, str) else as_tensor(value)
-        weight = weight.to(g.device)
+        weight = weight.detach().to(g.device)
         weights[etype] = _check_weights(weight, frame.num_rows, etype)
+    if isinstance(prob, str) and not weights:
+        raise NotFound(f"no edge type has a feature {prob!r} that could be a weight")
     return weights
 
 

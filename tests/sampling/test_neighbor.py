@@ -108,6 +108,12 @@ def test_typed_graphs(typed):
     assert [one.num_edges(e) for e in ("follows", "plays", "makes")] == [0, 1, 1]
 
 
+def test_weights_may_be_learned(star):
+    weights = torch.tensor([0.0, 1.0, 1.0, 1.0, 0.0], requires_grad=True)
+    frontier = dgl.sampling.sample_neighbors(star, [4], -1, prob=weights)
+    assert frontier.edata[dgl.EID].tolist() == [1, 3]
+
+
 def test_typed_weights_and_exclusions(typed):
     typed.edges["plays"].data["p"] = torch.tensor([0.0, 1.0])
     frontier = dgl.sampling.sample_neighbors(typed, {"game": [0]}, -1, prob="p")
@@ -135,8 +141,12 @@ def test_bad_input_says_what_is_wrong(star, typed):
         dgl.sampling.sample_neighbors(star, [4], 1, edge_dir="both")
     with pytest.raises(InvalidInput, match=r"need shape \(5,\); found \(3,\)"):
         dgl.sampling.sample_neighbors(star, [4], 1, prob=torch.ones(3))
+    with pytest.raises(InvalidInput, match=r"fanout is a number of .* found \[2, 3\]"):
+        dgl.sampling.sample_neighbors(star, [4], [2, 3])
     with pytest.raises(NotFound, match=r"no edge feature 'weight'; .* 'w'"):
         dgl.sampling.sample_neighbors(star, [4], 1, prob="weight")
+    with pytest.raises(NotFound, match="no edge type has a feature 'weight'"):
+        dgl.sampling.sample_neighbors(typed, {"game": [0]}, 1, prob="weight")
     with pytest.raises(
         InvalidInput, match=r"say which node type is meant .* 'dev', 'game', 'user'"
     ):
