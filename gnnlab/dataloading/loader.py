@@ -27,10 +27,15 @@ from gnnlab.dataloading.sampler import Sampler, to_device
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import describe
 
 __all__ = ["DataLoader", "NodeDataLoader"]
 
 _AHEAD = 2
+_FOR_WORKERS = (
+    *("multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"),
+    "worker_init_fn",
+)
 
 
 class DataLoader:
@@ -68,10 +73,10 @@ class DataLoader:
         Seed of shuffling and sampling: epoch k of two loaders with the same seed is the same. By
         default each epoch takes the next key after :func:`gnnlab.seed`.
     use_uva : bool
-        Leave the graph in main memory and copy what a batch needs to a CUDA ``device`` through
-        pinned memory.
-    pin_memory : bool
-        Pin the tensors of a mini-batch (where there is a GPU).
+        Make sure that the graph is in main memory and ``device`` is a GPU: only what a batch needs
+        is copied there.
+    use_alternate_streams, pin_prefetcher, pin_memory, gpu_cache
+        Accepted for scripts of DGL; have no effect.
     **kwargs
         ``persistent_workers``, ``prefetch_factor``, ``timeout``, ``worker_init_fn``,
         ``multiprocessing_context`` go to :class:`torch.utils.data.DataLoader`.
@@ -116,6 +121,7 @@ class DataLoader:
         prefetch: int | None = None,
         seed: int | None = None,
         pin_memory: bool = False,
+        gpu_cache: Any = None,
         **kwargs: Any,
     ) -> None:
         sampler = graph_sampler if graph_sampler is not None else block_sampler
@@ -128,6 +134,12 @@ class DataLoader:
             raise InvalidInput(f"batch_size must be at least 1; found {batch_size}")
         if num_workers < 0:
             raise InvalidInput(f"num_workers must not be negative; found {num_workers}")
+        unknown = set(kwargs) - set(_FOR_WORKERS)
+        if unknown:
+            raise InvalidInput(
+                f"a loader has no option {describe(sorted(unknown))}; for worker processes there "
+                f"are {describe(_FOR_WORKERS)}"
+            )
         self.graph, self.graph_sampler = graph, sampler
         self._graphs = [graph]
         self.indices = _read_indices(graph, indices)
@@ -135,12 +147,13 @@ class DataLoader:
         self.use_ddp, self.ddp_seed = use_ddp, ddp_seed
         self.batch_size, self.drop_last, self.shuffle = batch_size, drop_last, shuffle
         self.num_workers, self.seed = num_workers, seed
-        self.pin_memory = (pin_memory or use_uva) and torch.cuda.is_available()
         if prefetch is None:
             ahead = use_prefetch_thread
             if ahead is None:
                 ahead = getattr(sampler, "pure", False)
             prefetch = _AHEAD if ahead else 0
+        if prefetch < 0:
+            raise InvalidInput(f"prefetch must not be negative; found {prefetch}")
         self.prefetch = prefetch
         self._check_placement(use_uva)
         self._position = Position()

@@ -189,6 +189,12 @@ def test_batches_are_freed_without_the_garbage_collector(graph):
         gc.enable()
 
 
+def test_options_of_dgl_are_accepted(graph):
+    of_dgl = {"use_alternate_streams": False, "pin_prefetcher": False, "gpu_cache": {}}
+    options = {**of_dgl, "pin_memory": True, "timeout": 60, "num_workers": 1}
+    assert content(loader(graph, **options)) == content(loader(graph))
+
+
 def test_bad_input_says_what_is_wrong(graph):
     sampler = dgl.dataloading.NeighborSampler([2])
     with pytest.raises(InvalidInput, match=r"needs a method sample\(g, indices\); found list"):
@@ -197,6 +203,10 @@ def test_bad_input_says_what_is_wrong(graph):
         dgl.dataloading.DataLoader(graph, [1], sampler, batch_size=0)
     with pytest.raises(InvalidInput, match="num_workers must not be negative"):
         dgl.dataloading.DataLoader(graph, [1], sampler, num_workers=-1)
+    with pytest.raises(InvalidInput, match="prefetch must not be negative; found -5"):
+        dgl.dataloading.DataLoader(graph, [1], sampler, prefetch=-5)
+    with pytest.raises(InvalidInput, match="no option 'batchsize'; .* 'persistent_workers'"):
+        dgl.dataloading.DataLoader(graph, [1], sampler, batchsize=5)
     with pytest.raises(InvalidInput, match="one-dimensional array of integer IDs"):
         dgl.dataloading.DataLoader(graph, [0.5], sampler)
     with pytest.raises(InvalidInput, match="use_uva=True is for a graph in main memory"):
