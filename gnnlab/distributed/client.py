@@ -8,6 +8,7 @@ nothing else.
 from __future__ import annotations
 
 import contextlib
+import math
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -29,6 +30,7 @@ from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 __all__ = ["Client", "Lease"]
 
 Initializer = Callable[[tuple[int, ...], torch.dtype], torch.Tensor] | torch.Tensor
+_AT_ONCE = 1 << 30  # bytes of rows, or of their IDs, that are asked for or written at once
 
 
 class Lease:
@@ -178,6 +180,11 @@ class Client:
             Shape (K, …).
         """
         there = self.description(name)
+        if len(ids) > (step := _step(there)):
+            out = gather.empty((len(ids), *there.row_shape), m.read_dtype(there.dtype))
+            for at in range(0, len(ids), step):
+                out[at : at + step] = self.pull(policy, name, ids[at : at + step])
+            return out
         pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
         tables = [self.transport.readable(piece.part, name) for piece in pieces]
         far = [piece for piece, table in zip(pieces, tables, strict=True) if table is None]
@@ -238,8 +245,11 @@ class Client:
         self, policy: PartitionPolicy, name: str, ids: torch.Tensor, values: torch.Tensor
     ) -> None:
         """Write rows: ``values[i]`` to row ``ids[i]``, the last where an ID repeats."""
-        pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
-        self._write({p: m.Push(name, rows, _take(values, places)) for p, rows, places in pieces})
+        step = _step(self.description(name))
+        for at in range(0, len(ids), step):
+            pieces = kernels.route.split(ids[at : at + step], policy.ranges, f"{name}: row")
+            some = values[at : at + step]
+            self._write({p: m.Push(name, rows, _take(some, places)) for p, rows, places in pieces})
 
     def update(
         self,
@@ -283,6 +293,12 @@ class Client:
         """Count the elements of a tensor that are not zero."""
         parts = range(self.transport.num_parts)
         return sum(self.ask(dict.fromkeys(parts, m.CountNonzero(name))))
+
+
+def _step(there: m.Description) -> int:
+    """How many rows of a tensor may go in one message."""
+    width = math.prod(there.row_shape) * m.read_dtype(there.dtype).itemsize
+    return max(1, _AT_ONCE // max(width, torch.int64.itemsize))
 
 
 def _take(values: torch.Tensor, places: torch.Tensor | slice) -> torch.Tensor:

@@ -15,11 +15,14 @@ import pytest
 import torch
 
 import gnnlab as dgl
+from gnnlab.distributed import client, wire
 from gnnlab.distributed import messages as m
+from gnnlab.distributed.client import Client
 from gnnlab.distributed.job import Job, Keys
 from gnnlab.distributed.memory import Memory, remove_files
 from gnnlab.distributed.remote import Remote, ServerLost
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
+from gnnlab.partition import PartitionPolicy
 from tests.distributed.cluster import make_keys
 from tests.distributed.live import connected, make_job, serving
 from tests.helpers import free_port
@@ -107,6 +110,19 @@ def test_features_of_the_partition_can_be_written_to(running: tuple[Job, Remote]
         assert other.exchange([(0, m.Pull(X, rows(5, 15)))])[0].tolist() == [-5, -15]
         other.exchange([(0, m.Push(X, rows(5, 15), rows(5, 15)))])
         assert trainer.readable(0, X)[[5, 15]].tolist() == [5, 15] == [before.item(), 15]
+
+
+def test_large_reads_and_writes_go_in_pieces(config: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(wire, "MAX_FRAME", 1000)
+    monkeypatch.setattr(client, "_AT_ONCE", 900)
+    job = make_job(config)
+    with serving(job), connected(job) as trainer:
+        asking = Client(trainer.part().book, trainer, ("ring", str(config)))
+        policy = PartitionPolicy("node~_N", asking.book)
+        ids = torch.arange(40).flip(0).repeat(20)  # 3200 bytes of each of two owners
+        assert torch.equal(asking.pull(policy, X, ids), ids)
+        asking.push(policy, X, ids, torch.arange(800))
+        assert asking.pull(policy, X, rows(0, 39)).tolist() == [799, 760]
 
 
 def test_a_tensor_comes_and_goes(running: tuple[Job, Remote]) -> None:
