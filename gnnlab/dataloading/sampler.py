@@ -108,8 +108,8 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         if num_layers is not None and not isinstance(num_layers, int):
             # the newer form: (prefetch_node_feats, prefetch_labels, prefetch_edge_feats, …)
             prefetch_node_feats, num_layers = num_layers, None
-            if not isinstance(return_eids, bool):
-                prefetch_labels = return_eids
+        if not isinstance(return_eids, bool):
+            prefetch_labels = return_eids
         self.num_layers = num_layers
         self.prefetch_node_feats = prefetch_node_feats or []
         self.prefetch_labels = prefetch_labels or []
@@ -145,7 +145,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         for layer_id in reversed(range(self.num_layers)):
             frontier = self.sample_frontier(layer_id, g, seeds)
             if exclude_eids is not None:
-                frontier = _without(frontier, exclude_eids)
+                frontier = _without(g, frontier, exclude_eids)
             block = to_block(frontier, seeds)
             _restore_edge_ids(block, frontier)
             seeds = _sources(block)
@@ -201,21 +201,29 @@ def to_device(value: Any, device: torch.device) -> Any:
     if isinstance(value, dict):
         return {key: to_device(part, device) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(to_device(part, device) for part in value)
+        parts = [to_device(part, device) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 
 
-def _without(frontier: Graph, exclude_eids: Any) -> Graph:
-    kept = {}
+def _without(g: Graph, frontier: Graph, exclude_eids: Any) -> Graph:
+    frontier = frontier.local_var()
+    kept = {
+        etype: torch.arange(frame.num_rows, device=frontier.device)
+        for etype, frame in frontier._edge_frames.items()
+    }
     for etype, edges in edge_dict(frontier, exclude_eids).items():
         frame = frontier._edge_frames[etype]
-        original = (
-            frame[EID] if EID in frame else torch.arange(frame.num_rows, device=frontier.device)
-        )
-        excluded = torch.as_tensor(edges, device=original.device)
-        kept[etype] = (~torch.isin(original, excluded)).nonzero().flatten()
-    for etype in frontier.canonical_etypes:
-        kept.setdefault(etype, torch.arange(frontier.num_edges(etype), device=frontier.device))
+        if EID not in frame:
+            if frame.num_rows not in (0, g.num_edges(etype)):
+                raise InvalidInput(
+                    f"a frontier of {frame.num_rows} edges of type {etype} does not say which of "
+                    f"the graph's {g.num_edges(etype)} edges they are; set their IDs as "
+                    "edata[dgl.EID], or else none of them can be excluded"
+                )
+            frame[EID] = kept[etype]
+        excluded = torch.as_tensor(edges, device=frontier.device)
+        kept[etype] = kept[etype][~torch.isin(frame[EID], excluded)]
     return frontier.edge_subgraph(kept, relabel_nodes=False, store_ids=False)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
 
 import gnnlab as dgl
+from gnnlab.dataloading.sampler import to_device
 from gnnlab.errors import InvalidInput, OutOfRange
 
 
@@ -156,6 +158,19 @@ def test_excluded_edges_are_not_sampled(graph, weights):
         assert len(eids) and bool((eids % 2 == 1).all())
 
 
+def test_edges_of_a_frontier_without_ids(graph):
+    """The whole graph may be a frontier: its edges are their own IDs. Others must name them."""
+
+    nodes, edges = torch.arange(graph.num_nodes()), torch.arange(0, 6000, 2)
+    one = dgl.dataloading.BlockSampler(1)
+    one.sample_frontier = lambda layer, g, seeds: g
+    _, _, (block,) = one.sample(graph, nodes, exclude_eids=edges)
+    assert block.edata[dgl.EID].tolist() == list(range(1, 6000, 2))
+    one.sample_frontier = lambda layer, g, seeds: dgl.graph(([0, 1], [2, 3]), num_nodes=len(nodes))
+    with pytest.raises(InvalidInput, match=r"2 edges .* edata\[dgl.EID\]"):
+        one.sample(graph, nodes, exclude_eids=edges)
+
+
 def test_weights_and_masks(graph):
     graph.edata["m"] = torch.arange(6000) % 3 == 0
     _, _, blocks = dgl.dataloading.NeighborSampler([5, 5], mask="m").sample(graph, range(20))
@@ -169,6 +184,20 @@ def test_seeds_must_be_distinct_and_exist(graph):
     with pytest.raises(OutOfRange, match="node 300 does not exist"):
         sampler.sample(graph, [300])
     sampler.sample(graph, [4])  # errors leave nothing behind
+
+
+def test_named_tuples_move_to_a_device(graph):
+    class Batch(NamedTuple):
+        nodes: torch.Tensor
+        graph: dgl.Graph
+
+    moved = to_device(Batch(torch.ones(2), graph), torch.device("meta"))
+    assert moved.nodes.is_meta and moved.graph.device.type == "meta"
+
+
+def test_features_of_a_sampler_by_position():
+    assert dgl.dataloading.BlockSampler(["x"], ["y"]).prefetch_labels == ["y"]
+    assert dgl.dataloading.BlockSampler(None, ["y"]).prefetch_labels == ["y"]
 
 
 def test_samplers_that_cannot_work_say_why(graph):
