@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data.distributed import DistributedSampler
 
@@ -17,6 +18,7 @@ from gnnlab import random
 from gnnlab.dataloading.edges import EdgePredictionSampler
 from gnnlab.dataloading.features import attach_features
 from gnnlab.graph.batch import batch
+from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 
 __all__ = ["EdgeCollator", "GraphDataLoader", "NodeCollator", "collate_graphs"]
@@ -127,9 +129,9 @@ class NodeCollator:
         self.g, self.graph_sampler = g, graph_sampler
         self._block_graph = g
         #: One item per seed: an ID, or (type, ID) where seeds are given by type.
-        self.dataset = nids
+        self.dataset = _marked(nids)
         if isinstance(nids, Mapping):
-            self.dataset = [(name, int(i)) for name, ids in nids.items() for i in ids]
+            self.dataset = [(name, int(i)) for name, ids in nids.items() for i in _marked(ids)]
 
     def collate(self, items: Sequence[Any]) -> Any:
         """Make the mini-batch of some items of :attr:`dataset`."""
@@ -145,6 +147,14 @@ class NodeCollator:
         attach_features(self.g, others)
         attach_features(self._block_graph, blocks)
         return result
+
+
+def _marked(ids: Any) -> Any:
+    """The IDs that a mask marks; anything else as it is."""
+    if isinstance(ids, torch.Tensor | np.ndarray):
+        given = as_tensor(ids)
+        return given.nonzero().flatten() if given.dtype is torch.bool else ids
+    return ids
 
 
 class EdgeCollator(NodeCollator):
@@ -176,7 +186,7 @@ class EdgeCollator(NodeCollator):
             reverse_eids,
             reverse_etypes,
             negative_sampler,
-            g_sampling=g_sampling,
+            g_sampling=None if g_sampling is g else g_sampling,
         )
         super().__init__(g, eids, sampler)
         self._block_graph = sampler.g_sampling or g

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader
@@ -85,6 +86,21 @@ def test_nodes_in_the_older_form():
         assert torch.equal(blocks[0].srcdata["x"], g.ndata["x"][inputs])
         seen += outputs.tolist()
     assert seen == list(range(50))
+
+
+def test_a_mask_marks_nodes():
+    mask = torch.arange(50) % 7 == 3
+    nodes = NodeCollator(friends(), mask, NeighborSampler([2]))
+    (batch,) = DataLoader(nodes.dataset, 50, collate_fn=nodes.collate)
+    assert batch[1].tolist() == mask.nonzero().flatten().tolist()
+    typed = NodeCollator(players(), {"game": np.arange(20) % 9 == 1}, NeighborSampler([2]))
+    assert [(ntype, int(i)) for ntype, i in typed.dataset] == [("game", i) for i in (1, 10, 19)]
+
+
+def test_blocks_may_be_sampled_on_the_graph_itself():
+    g = friends()
+    edges = EdgeCollator(g, [3], NeighborSampler([-1]), g_sampling=g, exclude="self")
+    assert 3 not in edges.collate([3])[-1][0].edata[dgl.EID]
 
 
 def test_edges_in_the_older_form():

@@ -205,7 +205,7 @@ def test_bad_input_says_what_is_wrong(graph):
         dgl.dataloading.DataLoader(graph, [1], sampler, num_workers=-1)
     with pytest.raises(InvalidInput, match="prefetch must not be negative; found -5"):
         dgl.dataloading.DataLoader(graph, [1], sampler, prefetch=-5)
-    with pytest.raises(InvalidInput, match="no option 'batchsize'; .* 'persistent_workers'"):
+    with pytest.raises(InvalidInput, match=r"no option 'batchsize'; .* 'persistent_workers'"):
         dgl.dataloading.DataLoader(graph, [1], sampler, batchsize=5)
     with pytest.raises(InvalidInput, match="one-dimensional array of integer IDs"):
         dgl.dataloading.DataLoader(graph, [0.5], sampler)
