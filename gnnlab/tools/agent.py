@@ -128,7 +128,9 @@ class Agent:
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Send the events that processes have recorded."""
+        """Send the events that processes have recorded, unless nobody listens any more."""
+        if self._is_lost:  # and then a thread may hold the lock for ever, in a write
+            return
         for path in sorted((self._folder / "trace").glob("*.jsonl")):
             with open(path, encoding="utf8", errors="replace") as file:
                 while lines := file.readlines(_LONGEST):
@@ -184,10 +186,11 @@ class Agent:
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 holder.bind((address, port))
-            except OSError as error:
+            except (OSError, OverflowError) as error:  # the latter beyond 65535
                 pid, command = holder_of(port)
                 user = f"; process {pid} listens there: {command[:200]}" if pid else ""
-                self._say("ports", problem=f"port {port} of {address}: {error.strerror}{user}")
+                what = error.strerror if isinstance(error, OSError) else error
+                self._say("ports", problem=f"port {port} of {address}: {what}{user}")
                 return
             self._ports.append(holder)
             ports.append(holder.getsockname()[1])
@@ -277,8 +280,10 @@ def _descendants() -> list[int]:
     if os.path.isdir("/proc/self"):
         rows = list(filter(None, map(_row, filter(str.isdigit, os.listdir("/proc")))))
     else:
-        table = subprocess.check_output(["ps", "-A", "-o", "pid=,ppid=,stat="], text=True)
-        rows = [line.split() for line in table.splitlines()]
+        command = ["ps", "-A", "-o", "pid=,ppid=,stat="]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ps:
+            table = ps.communicate()[0].splitlines()
+        rows = [row for row in map(str.split, table) if int(row[0]) != ps.pid]
     children: dict[int, list[int]] = {}
     for pid, parent, state in rows:
         if not state.startswith("Z"):

@@ -141,9 +141,11 @@ class Machine:
         for line in stdout:
             try:
                 news = json.loads(line)
-            except ValueError:  # a greeting of the login shell
-                news = {"news": "line", "text": line.decode("utf8", "replace").rstrip()}
-            if news["news"] == "beat":
+                kind = news["news"]
+            except (ValueError, TypeError, KeyError):  # a greeting of the login shell
+                kind, text = "line", line.decode("utf8", "replace").rstrip()
+                news = {"news": kind, "text": text}
+            if kind == "beat":
                 self._last_beat = time.monotonic()
             else:
                 self._news.put((self.number, {"role": "agent", "id": self.number} | news))
@@ -241,7 +243,8 @@ class Overseer:
                 for machine in self.machines:
                     if machine.is_silent:  # its agent has lost us as well, and ends by itself
                         machine.process.kill()
-                if all(machine.process.poll() is not None for machine in self.machines):
+                # Not when its process has ended: what it said last may still be on its way.
+                if len(self._heard["exited", "agent"]) == len(self.machines):
                     break
         finally:
             for machine in self.machines:

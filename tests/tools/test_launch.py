@@ -28,7 +28,7 @@ from gnnlab.tools import agent, launch
 from gnnlab.tools.board import Board
 from gnnlab.tools.job import Command
 from gnnlab.tools.overseer import Overseer
-from tests.helpers import _TOKEN, _descendants, _end
+from tests.helpers import _TOKEN, _descendants, _end, run_script
 from tests.tools.machines import Cluster, cluster
 from tests.tools.started import END, START, Started
 
@@ -234,6 +234,15 @@ def test_a_port_is_in_use(begin: Callable[..., Started], tmp_path: Path) -> None
     assert f"process {os.getpid()} listens there" in errors
 
 
+def test_a_port_that_cannot_be(tmp_path: Path) -> None:
+    write_workspace(tmp_path)
+    (tmp_path / "ip_config.txt").write_text("127.0.0.2\n127.0.0.3 65535\n")
+    options = {"ip_config": "ip_config.txt", "local": True, "log_dir": tmp_path / "logs"}
+    with pytest.raises(launch.LaunchError, match=r"port 65536 of 127\.0\.0\.3: .*0-65535"):
+        launch.run("python job.py", part_config="graph.json", workspace=tmp_path, num_servers=2,
+                   **options)  # fmt: skip
+
+
 def test_a_part_is_missing(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, parts=(0,))
     with pytest.raises(launch.LaunchError, match=r"machine 1.*part1, which is not beside it"):
@@ -373,6 +382,62 @@ def test_the_interpreter_is_missing_on_a_host(log_in: Callable[..., Started]) ->
     assert "name an interpreter that is there" in errors
 
 
+# --------------------------------------------------------------------------- what is heard
+def hear(folder: Path, script: str) -> Overseer:
+    """An overseer of a machine whose agent is a shell script; it logs into the folder."""
+    board = Board(["10.0.0.1"], {"server": 1, "trainer": 1}, io.StringIO())
+    overseer = Overseer(["10.0.0.1"], folder, board)
+    overseer.begin(["/bin/sh", "-c", script], os.environ)
+    return overseer
+
+
+def test_login_shells_may_greet_in_any_way(tmp_path: Path) -> None:
+    greetings = ["42", "[]", '{"a": 1}', "hello"]
+    words = " ".join(map(shlex.quote, [*greetings, '{"news": "hello"}']))
+    overseer = hear(tmp_path, f"printf '%s\\n' {words}; cat >/dev/null")
+    overseer.wait_for("hello", "agent", 1, 5.0, "no hello")
+    overseer.end()
+    assert (tmp_path / "agent-0.log").read_text().splitlines() == greetings
+
+
+def test_what_an_agent_said_last_is_not_lost(tmp_path: Path) -> None:
+    news = json.dumps({"news": "line", "role": "trainer", "id": 0, "text": "the last words"})
+    overseer = hear(tmp_path, f"(sleep 0.5; echo {shlex.quote(news)}) & exit 0")
+    overseer.machines[0].process.wait(5.0)
+    overseer.end()
+    assert (tmp_path / "trainer-0.log").read_text() == "the last words\n"
+
+
+def test_an_agent_without_a_launcher_ends() -> None:
+    run_script(
+        """
+        import os, subprocess, sys, tempfile, threading, time
+        from pathlib import Path
+        from gnnlab.tools import agent
+
+        child = subprocess.Popen(["sleep", "30"])
+        os.path.isdir = lambda path: False  # a system without /proc: ps is no child to be ended
+        assert agent._descendants() == [child.pid], agent._descendants()
+        child.kill()
+        child.wait()
+
+        folder = Path(tempfile.mkdtemp())
+        (folder / "trace").mkdir()
+        (folder / "trace" / "machine0.jsonl").write_text("{}\\n")
+        reader, writer = os.pipe()
+        os.dup2(writer, 1)  # a launcher that is stopped: it does not read, nor does it end
+        mine = agent.Agent(reader, folder)
+        threading.Thread(target=mine._say, args=("x" * 200_000,), daemon=True).start()
+        time.sleep(0.2)
+        mine._is_lost = True
+        last = threading.Thread(target=mine._hand_over, daemon=True)
+        last.start()
+        last.join(5.0)
+        assert not last.is_alive()
+        """
+    )
+
+
 # --------------------------------------------------------------------------- what is refused
 def refusal(*words: str, **arguments: Any) -> str:
     with pytest.raises(InvalidInput) as caught:
@@ -384,6 +449,11 @@ def test_refused_before_anything_starts(tmp_path: Path) -> None:
     python = "python job.py"
     assert "expected one that runs a Python script" in refusal("ls -l", num_machines=2)
     assert "expected one that runs a Python script" in refusal("", num_machines=2)
+    assert "No closing quotation" in refusal("python job.py 'a b", num_machines=2)
+    assert "num_machines must be at least 1; found 0" in refusal(python, num_machines=0)
+    assert "--num_server_threads must be at least 1; found 0" in refusal(
+        python, num_machines=2, num_server_threads=0
+    )
     assert "--ip_config FILE" in refusal(python)
     assert "--num_trainers must be at least 1; found 0" in refusal(
         python, num_machines=2, num_trainers=0
@@ -404,6 +474,18 @@ def test_command_line_reports_what_is_refused(capsys: pytest.CaptureFixture[str]
     assert "nowhere.json" in capsys.readouterr().err
     assert launch.main([*words, "--extra_envs", "novalue", "python job.py"]) == 2
     assert "expects NAME=VALUE; found 'novalue'" in capsys.readouterr().err
+
+
+def test_folders_that_cannot_be_written_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_workspace(tmp_path)
+    (tmp_path / "logs").write_text("a file")
+    words = ["--workspace", str(tmp_path), "--part_config", "graph.json", "--local"]
+    for option in ("--log_dir", "--trace"):
+        assert launch.main([*words, option, str(tmp_path / "logs"), "python job.py"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("gnnlab launch: ") and str(tmp_path / "logs") in said
 
 
 def test_dry_run_prints_commands_and_nothing_secret(
