@@ -52,7 +52,10 @@ class Command(NamedTuple):
         >>> Command.read("SEED=1 python3 train.py --lr 0.1")
         Command(python='python3', words=['python3', 'train.py', '--lr', '0.1'], env={'SEED': '1'})
         """
-        words = shlex.split(command) if isinstance(command, str) else list(command)
+        try:
+            words = shlex.split(command) if isinstance(command, str) else list(command)
+        except ValueError as error:
+            raise InvalidInput(f"the command {command!r} cannot be read: {error}") from None
         env = {}
         while words and (found := _VARIABLE.fullmatch(words[0])):
             env[found[1]] = found[2]
@@ -99,7 +102,8 @@ class Job:
     id: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __post_init__(self) -> None:
-        for name, least in (("num_trainers", 1), ("num_servers", 1), ("num_samplers", 0)):
+        wanted = {"num_trainers": 1, "num_servers": 1, "num_samplers": 0, "num_server_threads": 1}
+        for name, least in wanted.items():
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InvalidInput(f"--{name} must be at least {least}; found {value!r}")
@@ -214,8 +218,8 @@ class Job:
         lines = []
         for each in processes:
             env = each["env"] | hidden
-            for name in {"GNNLAB_KEYS"} & set(env):
-                env[name] = SECRET
+            if "GNNLAB_KEYS" in env:
+                env["GNNLAB_KEYS"] = SECRET
             words = [f"{name}={shlex.quote(value)}" for name, value in sorted(env.items())]
             lines.append(" ".join([*words, shlex.join(each["argv"])]))
         return "\n".join(lines)

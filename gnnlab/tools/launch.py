@@ -229,7 +229,9 @@ def _hosts(
         return hosts
     if num_machines is None and not hosts:
         num_machines = _num_parts(folder / part_config)
-    if num_machines is not None and (num_machines < 1 or len(hosts) not in (0, num_machines)):
+    if num_machines is not None and num_machines < 1:
+        raise InvalidInput(f"num_machines must be at least 1; found {num_machines}")
+    if num_machines is not None and len(hosts) not in (0, num_machines):
         raise InvalidInput(f"num_machines is {num_machines}, but {ip_config} lists {len(hosts)}")
     return loopback_hosts(num_machines or len(hosts), [host.port for host in hosts])
 
@@ -350,7 +352,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except LaunchError as error:
         print(f"gnnlab launch: {error}", file=sys.stderr)
         return error.status
-    except GNNLabError as error:
+    except (GNNLabError, OSError) as error:
         print(f"gnnlab launch: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
