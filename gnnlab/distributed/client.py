@@ -130,12 +130,11 @@ class Client:
             name = f"anonymous-{self._num_anonymous}"
             self._num_anonymous += 1
         full, kind = policy.get_data_name(name), m.dtype_name(m.read_dtype(m.dtype_name(dtype)))
-        self.refresh()
         first = None
-        if init is not None and full not in self._tensors:
+        if init is not None:
             first = partial(_first_values, init, row_shape, dtype, policy.ranges)
         self.transport.create(m.Create(full, row_shape, kind, is_gdata), first)
-        self._tensors[full] = m.Description(row_shape, kind, is_gdata)
+        self.refresh()
         return full
 
     def delete(self, name: str) -> None:

@@ -48,7 +48,8 @@ class Transport(Protocol):
     def create(self, message: Create, first: Callable[[int], torch.Tensor] | None) -> None:
         """Make a tensor in all parts; all trainers call this alike.
 
-        ``first(part)`` returns the first values of a part, where they are not zeros.
+        ``first(part)`` returns the first values of a part, where they are not zeros. A tensor that
+        is there already keeps its own.
         """
 
     def freeze(self, name: str) -> list[int]:
@@ -102,7 +103,8 @@ class InProcess:
     def create(self, message: Create, first: Callable[[int], torch.Tensor] | None) -> None:
         """Make a tensor in all parts, or, when first values fail, in none."""
         parts = range(self.num_parts)
-        values = {part: first(part) if first else None for part in parts}
+        is_new = self.readable(0, message.name) is None
+        values = {part: first(part) if first and is_new else None for part in parts}
         self.exchange([(part, replace(message, values=values[part])) for part in parts])
 
     def freeze(self, name: str) -> list[int]:

@@ -263,6 +263,31 @@ def test_tensors_are_made_alike_by_all(config: Path) -> None:
     assert "node~_N~h (1,) float32 by rank 1" in errors[0] and errors[0] == errors[1]
 
 
+def test_a_feature_is_replaced_by_trainers_that_come_at_different_times(config: Path) -> None:
+    """The first trainer has let go of the old rows, and waits, before the second one does."""
+    job = make_job(config, ranks=2)
+    found = {}
+
+    def come(rank: int, machine: int) -> None:
+        with connected(job, rank=rank, machine=machine, local_rank=0) as trainer:
+            asking = Client(trainer.part().book, trainer, ("ring", str(config)))
+            policy = PartitionPolicy("node~_N", asking.book)
+            asking.delete(X)
+            asking.create(policy, "x", (), torch.int64, torch.arange(40) + 100)
+            trainer.barrier()
+            found[rank] = asking.pull(policy, X, torch.arange(40)).tolist()
+            trainer.barrier()
+
+    with serving(job):
+        threads = [threading.Thread(target=come, args=(rank, rank)) for rank in range(2)]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.5)
+        for thread in threads:
+            thread.join(20)
+    assert found == dict.fromkeys(range(2), list(range(100, 140)))
+
+
 def test_no_server_at_all(config: Path) -> None:
     job = replace(make_job(config, machines=2), timeout=1.0)
     with pytest.raises(GNNLabError, match="the first server of this machine did not start"):
