@@ -142,12 +142,17 @@ def update_all(
         apply_nodes(graph, apply_node_func, ntype=name[2])
 
 
-def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
+def _named(values: Any) -> Mapping[str, torch.Tensor]:
+    """Refuse what a function of the user's should not have returned."""
     if not isinstance(values, Mapping):
         raise InvalidInput(
             "a message, reduce or apply function must return {name: tensor}; found "
             f"{type(values).__name__}"
         )
+    return values
+
+
+def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
     for name, value in values.items():
         frame[name] = value
 
@@ -167,7 +172,7 @@ def _reduced(
             )
         targets = (message.lhs_target, message.rhs_target)
         if message.op in _FUSED and targets[0] in ("u", None) and targets[1] in ("e", None):
-            lhs, rhs = _operands(graph, etype, message, None)
+            lhs, rhs = _operands(graph, etype, message)
             return {reduce.out: ops.spmm(relation, message.op, reduce.op, lhs, rhs)}
     messages = _messages(graph, etype, message, None)
     if reduce.msg not in messages:
@@ -179,7 +184,7 @@ def _reduced(
 
 
 def _operands(
-    graph: Graph, etype: EdgeType, message: Message, relation: Relation | None
+    graph: Graph, etype: EdgeType, message: Message
 ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     frames = {
         "u": graph._src_frames[etype[0]],
@@ -198,8 +203,8 @@ def _messages(
 ) -> Mapping[str, torch.Tensor]:
     relation = graph._relations[etype]
     if not isinstance(message, Message):
-        return message(EdgeBatch(graph, etype, relation, eids))  # type: ignore[no-any-return]
-    lhs, rhs = _operands(graph, etype, message, relation)
+        return _named(message(EdgeBatch(graph, etype, relation, eids)))
+    lhs, rhs = _operands(graph, etype, message)
     if eids is not None:
         src, dst = relation.coo()
         lhs = lhs[eids] if lhs is not None and message.lhs_target == "e" else lhs
@@ -229,7 +234,7 @@ def _reduce_by_degree(
             for name, value in messages.items()
         }
         rows.append(nodes)
-        parts.append(reduce(NodeBatch(frame, nodes, mailbox)))
+        parts.append(_named(reduce(NodeBatch(frame, nodes, mailbox))))
     for name in parts[0] if parts else ():
         values = torch.cat([part[name] for part in parts])
         zeros = values.new_zeros((frame.num_rows, *values.shape[1:]))
@@ -289,10 +294,10 @@ def apply_nodes(
     """Compute node features from node features with a function of a :class:`NodeBatch`."""
     frame = graph._dst_frames[graph._ntype(ntype, graph._dst_frames)]
     if is_all(v):
-        _write(frame, func(NodeBatch(frame, None, {})))
+        _write(frame, _named(func(NodeBatch(frame, None, {}))))
         return
     nodes = read_ids(v, frame.num_rows, "node", graph.device)
-    _write_rows(frame, nodes, func(NodeBatch(frame, nodes, {})))
+    _write_rows(frame, nodes, _named(func(NodeBatch(frame, nodes, {}))))
 
 
 def multi_update_all(
@@ -332,7 +337,12 @@ def multi_update_all(
 
 
 def _written(after: Frame, before: Frame) -> dict[str, torch.Tensor]:
-    return {key: after[key] for key in after if key not in before or after[key] is not before[key]}
+    def changed(key: str) -> bool:
+        # What is deferred on both sides is compared as it is: nobody has asked for it.
+        same = after.column(key) is before.column(key) or after[key] is before[key]
+        return not same
+
+    return {key: after[key] for key in after if key not in before or changed(key)}
 
 
 def _cross(values: list[torch.Tensor], reducer: Any) -> torch.Tensor:

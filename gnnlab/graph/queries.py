@@ -19,8 +19,6 @@ from gnnlab.graph.relation import Adjacency, Relation
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-Etype = "str | EdgeType | None"
-
 
 def in_degrees(graph: Graph, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
     """Number of edges that point at each node.

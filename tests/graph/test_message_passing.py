@@ -128,6 +128,13 @@ def test_update_all_on_blocks_and_bipartite_graphs() -> None:
         ),
         (lambda g: g.update_all(lambda e: {"z": e.src["h"]}, fn.sum("m", "o")), "returns 'z'"),
         (lambda g: g.apply_edges(lambda e: e.src["h"]), "must return {name: tensor}; found Tensor"),
+        (lambda g: g.apply_edges(lambda e: e.src["h"], [0]), "must return {name: tensor}"),
+        (lambda g: g.update_all(lambda e: e.src["h"], fn.sum("m", "o")), "must return {name"),
+        (lambda g: g.update_all(lambda e: e.src["h"], lambda n: {}), "must return {name"),
+        (
+            lambda g: g.update_all(fn.copy_u("h", "m"), lambda n: n.mailbox["m"].sum(1)),
+            "must return {name: tensor}; found Tensor",
+        ),
         (lambda g: g.apply_edges(lambda e: {"o": torch.ones(2)}), "expected 3 rows"),
         (lambda g: g.apply_nodes(lambda n: {"o": torch.ones(2)}), "expected 3 rows"),
         (lambda g: g.apply_edges(fn.u_add_v("h", "h", "o"), edges=[3]), "edge 3 does not exist"),
@@ -257,6 +264,15 @@ def test_multi_update_all(cross: Any, expected: Any) -> None:
     both = {etype: (fn.copy_u("x", "m"), fn.sum("m", "y")) for etype in ("a", "b")}
     g.multi_update_all(both, cross)
     assert g.ndata["y"].tolist() == expected
+
+
+def test_features_that_nobody_asks_for_are_not_made() -> None:
+    g, read = meeting(), []
+    g._node_frames()["user"].defer("z", lambda: read.append("z") or torch.ones(2))
+    both = {etype: (fn.copy_u("x", "m"), fn.sum("m", "y")) for etype in ("a", "b")}
+    g.multi_update_all(both, "sum")
+    g.pull([0], *both["a"], etype="a")
+    assert not read and g.ndata["z"].tolist() == [1, 1]
 
 
 def test_multi_update_all_with_apply_functions_and_several_types() -> None:
