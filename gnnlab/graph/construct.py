@@ -121,7 +121,7 @@ def heterograph(
                 f"found {etype!r}"
             )
         read[etype] = _read(data)
-    counts = dict(num_nodes_dict or {})
+    counts = {ntype: _count(count) for ntype, count in (num_nodes_dict or {}).items()}
     for etype, (kind, arrays) in read.items():
         if kind in ("csr", "csc"):
             read[etype] = ("coo", _compressed_to_coo(kind, arrays))
@@ -141,7 +141,7 @@ def heterograph(
             raise type(error)(f"edge type {etype}: {error}") from None
     dtypes = {arrays[0].dtype for _, arrays in read.values()}
     given = dtypes.pop() if len(dtypes) == 1 else torch.int64
-    sizes = {ntype: int(counts[ntype]) for ntype in sorted(counts)}
+    sizes = {ntype: counts[ntype] for ntype in sorted(counts)}
     made = Graph(sizes, relations, idtype=_idtype(idtype, given))
     return made if device is None else made.to(device)
 

@@ -300,6 +300,6 @@ def checked_adjacency(
         if eids.shape == indices.shape:
             check_ids(eids, len(indices), "edge")
             seen[eids.long()] = True
-        if not bool(seen.all()):
+        if eids.shape != indices.shape or not bool(seen.all()):
             raise InvalidInput("edge IDs do not occur once each")
     return Adjacency(indptr, indices, eids)

@@ -176,6 +176,7 @@ def test_num_nodes_dict_may_name_types_without_edges() -> None:
     [
         ({("a", "r", "b"): ([0], [3])}, {"a": 1, "b": 2}, IndexError, r"\('a', 'r', 'b'\).*node 3"),
         ({("a", "r", "b"): ([0], [0])}, {"a": 1}, ValueError, "lacks node type 'b'"),
+        ({("a", "r", "b"): ([], [])}, {"a": -1, "b": 2}, ValueError, "must not be negative"),
         ({("a", "r"): ([0], [0])}, None, ValueError, "triple of names.*found"),
         ({"r": ([0], [0])}, None, ValueError, "triple of names"),
         ({("a", "r", 1): ([0], [0])}, None, ValueError, "triple of names"),

@@ -14,6 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import gnnlab as dgl
+from gnnlab.graph.relation import checked_adjacency
 from tests.graph.samples import edges_of, graphs, same, toy, typed, typed_graphs
 
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -244,6 +245,12 @@ def test_forged_files_are_errors(tmp_path: Path, change: Any) -> None:
     forge(tmp_path / "g", change)
     with pytest.raises(dgl.DGLError, match="damaged"):
         dgl.load_graphs(tmp_path / "g")
+
+
+def test_no_edges_have_no_ids() -> None:
+    none = torch.empty(0, dtype=torch.int64)
+    with pytest.raises(dgl.InvalidInput, match="edge IDs do not occur once each"):
+        checked_adjacency(1, 1, torch.tensor([0, 0]), none, torch.arange(5))
 
 
 def test_forged_files_are_errors_for_a_reason(tmp_path: Path) -> None:
