@@ -26,8 +26,8 @@ def as_int32(graph: Graph) -> Graph:
 
 
 def _with_idtype(graph: Graph, idtype: torch.dtype) -> Graph:
-    frames = (*graph._src_frames.values(), *graph._dst_frames.values(), *graph._edge_frames.values())
-    largest = max((frame.num_rows for frame in frames), default=0)
+    kinds = graph._src_frames, graph._dst_frames, graph._edge_frames
+    largest = max((frame.num_rows for frames in kinds for frame in frames.values()), default=0)
     if idtype is torch.int32 and largest > torch.iinfo(torch.int32).max:
         raise InvalidInput(f"{largest} nodes or edges do not fit into int32 IDs; use .long()")
     twin = graph.local_var()
