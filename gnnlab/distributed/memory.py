@@ -36,6 +36,7 @@ __all__ = ["Memory", "SharedStore", "remove_files"]
 
 _CAPACITY = 1 << 24  # bytes of the catalog; only what is written takes memory
 _HEAD = struct.Struct("<QQ")  # version, odd while it is being written; length
+_WRITING = 5.0  # seconds that writing the catalog may take
 _FOLDER = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
 
 
@@ -121,7 +122,13 @@ class Memory:
         path = _FOLDER / f"{self._prefix}catalog"
         if timeout is None:
             self._remove_if_alone(path)
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            except FileExistsError:
+                raise GNNLabError(
+                    f"processes of a job {job!r} are on this machine already and use {path}. End "
+                    "them, or give this job another name (GNNLAB_JOB)"
+                ) from None
             os.truncate(self._descriptor, _CAPACITY)
         else:
             self._descriptor = _wait_for(path, timeout)
@@ -134,9 +141,15 @@ class Memory:
         if _HEAD.unpack_from(self._map)[0] == self._version:
             return False
         with self._lock:
+            deadline = time.monotonic() + _WRITING
             version, length = _HEAD.unpack_from(self._map)
             content = self._map[_HEAD.size : _HEAD.size + length]
             while version % 2 or _HEAD.unpack_from(self._map)[0] != version:
+                if time.monotonic() > deadline:
+                    raise GNNLabError(
+                        f"{_FOLDER / self._prefix}catalog is half written: the first server of "
+                        "this machine ended meanwhile. Start the job again"
+                    )
                 time.sleep(0)
                 version, length = _HEAD.unpack_from(self._map)
                 content = self._map[_HEAD.size : _HEAD.size + length]
@@ -153,8 +166,9 @@ class Memory:
                 mapped[entry.file] = self._mapped[entry.file]
             elif entry.file:
                 mapped[entry.file] = _map(entry.file, entry.shape, m.read_dtype(entry.dtype))
-        self._mapped, self.entries = mapped, entries
+        self._mapped = mapped
         self.tensors = {name: mapped[e.file] for name, e in entries.items() if e.file}
+        self.entries = entries  # the last, because stores go by it to see that something changed
 
     # ------------------------------------------------------------------ writing
     def create(
@@ -285,12 +299,15 @@ class SharedStore(Store):
         self.memory = memory
         self._of_part = dict(self.tensors)
         self._seen: Any = None
+        self._refreshing = threading.Lock()
 
     def refresh(self) -> None:
         """Take up tensors that have come since, and forget those that have gone."""
         self.memory.refresh()
-        entries = self.memory.entries
-        if self._seen is not entries:
+        if self._seen is self.memory.entries:
+            return
+        with self._refreshing:  # or a thread that is late would bring back what was
+            entries = self.memory.entries
             tensors = {**self._of_part, **self.memory.tensors}
             tensors = {
                 n: t for n, t in tensors.items() if n not in entries or not entries[n].is_gone

@@ -26,7 +26,6 @@ from gnnlab.graph.relation import Adjacency, check_ids
 from gnnlab.kernels import gather
 from gnnlab.kernels.dtypes import torch_ids_dtype
 from gnnlab.kernels.sample_weighted import BadWeight
-from gnnlab.partition.book import PartitionPolicy
 from gnnlab.partition.part import Part
 from gnnlab.random import fold
 from gnnlab.sampling.neighbor import pick
@@ -85,13 +84,10 @@ class Store:
 
     # ---------------------------------------------------------------- tensors
     def _describe(self, _: m.Describe) -> dict[str, m.Description]:
-        return {name: self._description(name) for name in list(self.tensors)}
+        return {name: self._description(name, rows) for name, rows in list(self.tensors.items())}
 
-    def _description(self, name: str) -> m.Description:
-        tensor = self.tensors[name]
-        return m.Description(
-            tuple(tensor.shape[1:]), m.dtype_name(tensor.dtype), self._is_gdata[name]
-        )
+    def _description(self, name: str, rows: torch.Tensor) -> m.Description:
+        return m.Description(tuple(rows.shape[1:]), m.dtype_name(rows.dtype), self.is_gdata(name))
 
     def _create(self, message: m.Create) -> bool:
         policy = message.name.rpartition("~")[0]
@@ -111,8 +107,9 @@ class Store:
                 f"and {dtype}; found {tuple(values.shape)} and {values.dtype}"
             )
         with self._lock:
-            if message.name in self.tensors:
-                _check_same(message, self._description(message.name))
+            there = self.tensors.get(message.name)
+            if there is not None:
+                _check_same(message, self._description(message.name, there))
                 return False
             self._put(message, shape, dtype)
             return True
@@ -130,11 +127,11 @@ class Store:
 
     def _rows(self, name: str, rows: torch.Tensor) -> torch.Tensor:
         """Return a tensor, when it exists and has the rows."""
-        if name not in self.tensors:
+        tensor = self.tensors.get(name)  # in one step: another thread may take it out
+        if tensor is None:
             raise NotFound(
                 f"there is no distributed tensor {name!r}; there are {describe(self.tensors)}"
             )
-        tensor = self.tensors[name]
         _check_rows(rows, len(tensor), name)
         return tensor
 
@@ -317,10 +314,6 @@ class Store:
             counts = torch.bincount(edges.indices, minlength=nodes.num_inner)
             self._out_degrees[etype] = counts[: nodes.num_inner]
         return self._out_degrees[etype][rows]
-
-    def policy_size(self, policy: PartitionPolicy) -> int:
-        """Return how many rows of a policy this part owns."""
-        return self._sizes[policy.policy_str]
 
 
 _ACTS: dict[type, Callable[[Store, Any], Any]] = {

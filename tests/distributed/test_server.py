@@ -15,14 +15,15 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.distributed import client, wire
+from gnnlab.distributed import client, memory, wire
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.job import Job, Keys
-from gnnlab.distributed.memory import Memory, remove_files
+from gnnlab.distributed.memory import Memory, SharedStore, remove_files
 from gnnlab.distributed.remote import Remote, ServerLost
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.partition import PartitionPolicy
+from gnnlab.partition.part import open_part
 from tests.distributed.cluster import make_keys
 from tests.distributed.live import connected, make_job, serving
 from tests.helpers import free_port
@@ -186,10 +187,11 @@ def test_keys_are_not_shown() -> None:
 def test_another_job_or_graph_is_refused(config: Path, tmp_path: Path) -> None:
     job = make_job(config)
     with serving(job):
-        memory = Memory("other", 0)
-        with pytest.raises(GNNLabError, match=f"in job {job.id} as server 0; expected 'ring' in"):
+        with (
+            Held(Memory("other", 0)),
+            pytest.raises(GNNLabError, match=f"in job {job.id} as server 0; expected 'ring' in"),
+        ):
             Remote(replace(job, id="other"))
-        memory.close()
         moved = tmp_path / "moved.json"
         moved.write_text(config.read_text() + "\n")
         for name in ("part0", "part1"):
@@ -285,7 +287,7 @@ def test_a_feature_is_replaced_by_trainers_that_come_at_different_times(config: 
             time.sleep(0.5)
         for thread in threads:
             thread.join(20)
-    assert found == dict.fromkeys(range(2), list(range(100, 140)))
+    assert found == {rank: list(range(100, 140)) for rank in range(2)}
 
 
 def test_no_server_at_all(config: Path) -> None:
@@ -433,11 +435,10 @@ def test_memory_goes_with_the_last_who_uses_it() -> None:
 
 
 def test_memory_that_is_not_there() -> None:
-    memory = Memory("pytest", 4)
-    with pytest.raises(GNNLabError, match="needs 4,000,000,000,000,000 bytes"):
-        memory.create("a~b~c", (10**15,), torch.float32)
-    assert not memory.entries
-    memory.close()
+    with Held(Memory("pytest", 4)) as writer:
+        with pytest.raises(GNNLabError, match="needs 4,000,000,000,000,000 bytes"):
+            writer.create("a~b~c", (10**15,), torch.float32)
+        assert not writer.entries
     assert not list(Path("/dev/shm").glob("gnnlab-pytest-4-*"))
 
 
@@ -446,6 +447,38 @@ def test_memory_of_a_killed_job_is_replaced() -> None:
         (Path("/dev/shm") / f"gnnlab-pytest-5-{path}").write_bytes(b"old")
     Memory("pytest", 5).close()
     assert not list(Path("/dev/shm").glob("gnnlab-pytest-5-*"))
+
+
+def test_memory_of_a_living_job_stays() -> None:
+    with Held(Memory("pytest", 6)), pytest.raises(GNNLabError, match="'pytest' are on this machi"):
+        Memory("pytest", 6)
+
+
+def test_a_catalog_that_stays_half_written(monkeypatch: Any) -> None:
+    """As where the server that writes it is killed meanwhile."""
+    monkeypatch.setattr(memory, "_WRITING", 0.1)
+    with Held(Memory("pytest", 7)) as writer, Held(Memory("pytest", 7, timeout=1)) as reader:
+        writer._map[:8] = (1).to_bytes(8, "little")
+        with pytest.raises(GNNLabError, match="pytest-7-catalog is half written"):
+            reader.refresh()
+
+
+def test_a_store_that_looks_while_the_catalog_changes(config: Path) -> None:
+    """Threads look at any moment; none may keep for good what it saw before the change."""
+    with Held(Memory("pytest", 8)) as writer:
+        store = SharedStore(open_part(config, 0), writer)
+        writer.create("node~_N~h", (20,), torch.float32)
+        store.refresh()
+
+        class Watched(dict[str, Any]):
+            def items(self) -> Any:
+                store.refresh()
+                return super().items()
+
+        entry = writer.entries["node~_N~h"]
+        writer._attach(Watched({"node~_N~h": entry, "node~_N~new": entry}))
+        store.refresh()
+        assert "node~_N~new" in store.tensors
 
 
 def test_a_closed_transport(config: Path) -> None:
