@@ -162,6 +162,12 @@ def write_state(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
+    except (OSError, RuntimeError) as error:
+        # torch's writer covers what the disk said (full, say) with an error of its own.
+        cause = error if isinstance(error, OSError) else error.__context__
+        if not isinstance(cause, OSError):
+            raise
+        raise OSError(cause.errno, cause.strerror, str(path)) from None
     finally:
         draft.unlink(missing_ok=True)
 
