@@ -130,7 +130,7 @@ def test_a_full_disk_is_named_and_leaves_the_old_checkpoint(tmp_path, size):
     dgl.parallel.save_checkpoint(file, model=model, step=1)
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # the disk is full after 1000 bytes
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # full after 1000 bytes
     try:
         with pytest.raises(OSError, match=r"File too large: .*run\.pt"):
             dgl.parallel.save_checkpoint(file, model=model, step=2)
