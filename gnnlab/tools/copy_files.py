@@ -78,6 +78,7 @@ while read -r sum size path; do
 done
 rm -rf "$1"
 """
+_MARK = "gnnlab copy_files"  # before it, a login shell may have greeted
 _ROUNDS = 2  # what arrives damaged is sent once more
 
 
@@ -110,7 +111,8 @@ class _Target:
         """Run a script in the workspace and return the lines that it printed."""
         place = shlex.quote(self.workspace)
         begin = f"set -- {self.aside}; mkdir -p {place}/$1 && cd {place} || exit 1{_BEGIN}"
-        return self.login.run(begin + script, text).splitlines()
+        said = self.login.run(f"echo {_MARK}; {begin}{script}", text)
+        return said.partition(f"{_MARK}\n")[2].splitlines()
 
 
 def copy_files(
@@ -217,8 +219,9 @@ def _script_files(folder: Path) -> Iterator[_File]:
         raise InvalidInput(f"--script_folder {folder} is not a folder of this machine")
     name = folder.resolve().name
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not {"__pycache__", ".git"} & set(path.parts):
-            yield _hashed(path, PurePosixPath(name, path.relative_to(folder).as_posix()), True)
+        place = path.relative_to(folder)
+        if path.is_file() and not {"__pycache__", ".git"} & set(place.parts):
+            yield _hashed(path, PurePosixPath(name, place.as_posix()), True)
 
 
 def _hashed(source: Path, path: PurePosixPath, is_script: bool) -> _File:
@@ -228,7 +231,7 @@ def _hashed(source: Path, path: PurePosixPath, is_script: bool) -> _File:
 
 
 def _plain(path: PurePosixPath) -> str:
-    if re.search(r'[\n\r\\"]|^ | $', str(path)):
+    if re.search(r'[\n\r\\"]|^\s|\s$', str(path)):
         raise InvalidInput(f"{str(path)!r}: rename the file; its name cannot be sent safely")
     return str(path)
 
@@ -263,29 +266,34 @@ class _Transfer:
         """
         total, before = sum(file.size for file in files), 0
         self._count(0, total)
-        with tempfile.TemporaryFile("w+", encoding="utf8", errors="replace") as complaint:
-            process = self._start(command, complaint)
-            assert process.stdin is not None and process.stdout is not None
-            with suppress(BrokenPipeError), process.stdin as stdin:
-                stdin.write(text)
+        # A file, not a pipe: a program that answers while it reads would fill the pipe back to us.
+        with (
+            tempfile.TemporaryFile("w+", encoding="utf8", errors="replace") as orders,
+            tempfile.TemporaryFile("w+", encoding="utf8", errors="replace") as complaint,
+        ):
+            orders.write(text)
+            orders.seek(0)
+            process = self._start(command, orders, complaint)
+            assert process.stdout is not None
             with process.stdout as lines:
                 for line in lines:
                     now = min(gone(line, before), total)
                     self._count(now - before)
                     before = now
-            self._running.discard(process)
+            with self._lock:
+                self._running.discard(process)
             if process.wait():
                 complaint.seek(0)
                 raise GNNLabError(complaint.read().strip() or f"{command[0]} was interrupted")
         self._count(total - before)
 
-    def _start(self, command: list[str], complaint: Any) -> subprocess.Popen[str]:
+    def _start(self, command: list[str], orders: Any, complaint: Any) -> subprocess.Popen[str]:
         with self._lock:
             if self._is_stopped:
                 raise GNNLabError("interrupted")
             process = subprocess.Popen(
                 command,
-                stdin=subprocess.PIPE,
+                stdin=orders,
                 stdout=subprocess.PIPE,
                 stderr=complaint,
                 encoding="utf8",

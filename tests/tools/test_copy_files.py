@@ -9,17 +9,20 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from tqdm import tqdm
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.partition import load_partition, partition_graph
-from gnnlab.tools.copy_files import copy_files, main
+from gnnlab.tools.copy_files import _script_files, _Target, _Transfer, copy_files, main
+from gnnlab.tools.ssh import Login
 from tests.tools.machines import Cluster, cluster
 
 
@@ -237,9 +240,45 @@ def test_refusals(two: Cluster, source: Path, tmp_path: Path) -> None:
         copy_files(tmp_path / "three/toy.json", *good[1:], "data")
     with pytest.raises(InvalidInput, match="not the name of a user"):
         copy_files(*good, "data", ssh_username="-oProxyCommand=x")
-    (source / "code/a\nb").touch()
-    with pytest.raises(InvalidInput, match="rename the file"):
-        copy_files(*good, "data", source / "code")
+    for name in ("a\nb", "a\t"):
+        (source / "code" / name).touch()
+        with pytest.raises(InvalidInput, match="rename the file"):
+            copy_files(*good, "data", source / "code")
+        (source / "code" / name).unlink()
     next((source / "data/part1").rglob("feat.npy")).unlink()
     with pytest.raises(PartitionError, match=r"feat\.npy is missing"):
         copy_files(*good, "data")
+
+
+def test_more_files_than_fit_into_a_pipe(tmp_path: Path) -> None:
+    """A program that answers each line as it reads it, as sftp does, holds up nobody."""
+    transfer = _Transfer(tqdm(total=0, disable=True), str(tmp_path))
+    text = "put some file\n" * 100_000
+    heard: list[str] = []
+    sending = threading.Thread(
+        target=transfer.send,
+        args=(["cat"], text, [], lambda line, before: heard.append(line) or before),
+        daemon=True,
+    )
+    sending.start()
+    sending.join(20.0)
+    transfer.stop()
+    assert not sending.is_alive() and "".join(heard) == text
+
+
+def test_a_login_shell_that_greets_is_no_harm_to_what_is_read(two: Cluster, source: Path) -> None:
+    for machine in two.machines:
+        enter = machine.folder / "enter"
+        enter.write_text(enter.read_text().replace("exec", "echo Welcome to disk 7\nexec"))
+    login = Login("127.0.0.2", two.port)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", two.env["PATH"])
+        assert _Target(login, "./ws", 0).run("cat", "one\ntwo\n") == ["one", "two"]
+
+
+def test_what_is_no_script(tmp_path: Path) -> None:
+    code = tmp_path / ".git" / "code"
+    for name in ("train.py", "__pycache__/train.pyc", ".git/HEAD"):
+        (code / name).parent.mkdir(parents=True, exist_ok=True)
+        (code / name).touch()
+    assert [file.path for file in _script_files(code)] == ["code/train.py"]
