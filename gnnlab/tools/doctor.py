@@ -288,7 +288,7 @@ def _gpus(
 
 
 def _size(count: float) -> str:
-    power = max(len(str(int(count))) - 1, 0) // 3
+    power = max(len(str(int(count / 0.9995))) - 1, 0) // 3  # 999,999 is 1 MB
     return f"{count / 1000**power:.3g} {('B', 'kB', 'MB', 'GB', 'TB', 'PB')[power]}"
 
 
@@ -316,10 +316,10 @@ class _Words:
 
 
 def _as_json(findings: list[Finding], words: _Words) -> str:
-    rows = []
+    rows, checks = [], _Words("en")["checks"]
     for finding in findings:
         cause, remedy = words.explain(finding) if finding.code else ("", "")
-        row = {"host": finding.host, "check": _Words("en")["checks"][finding.check]}
+        row = {"host": finding.host, "check": checks[finding.check]}
         row |= {"state": ("ok", "warning", "failed")[finding.state], "found": finding.found}
         rows.append({**row, "code": finding.code, "cause": cause, "remedy": remedy})
     is_ok = all(finding.state != FAILED for finding in findings)

@@ -247,3 +247,9 @@ def test_who_holds_a_port() -> None:
         listener.listen()
         pid, command = probe.holder(listener.getsockname()[1])
     assert "python" in command or pid == 0
+
+
+def test_sizes() -> None:
+    sizes = 0, 999, 999_499, 999_999, 1_000_000, 12_345_678_901
+    said = [doctor._size(size) for size in sizes]
+    assert said == ["0 B", "999 B", "999 kB", "1 MB", "1 MB", "12.3 GB"]
