@@ -18,9 +18,8 @@ from pathlib import Path
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["DEFAULT_PORT", "Host", "read_ip_config"]
+__all__ = ["Host", "read_ip_config"]
 
-DEFAULT_PORT = 30050
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")  # no option of ssh, nothing for a shell
 
 

@@ -99,7 +99,7 @@ class Login:
         """
         return [*self.program("ssh", "-p"), "--", self.target, command]
 
-    def run(self, script: str, text: str = "", timeout: float | None = None) -> str:
+    def run(self, script: str, text: str = "") -> str:
         """Run a script of ``/bin/sh`` on the machine and return what it printed.
 
         Parameters
@@ -107,8 +107,6 @@ class Login:
         script : str
         text : str
             Its standard input.
-        timeout : float, optional
-            Seconds.
 
         Raises
         ------
@@ -123,10 +121,7 @@ class Login:
                 capture_output=True,
                 encoding="utf8",
                 errors="replace",
-                timeout=timeout,
             )
-        except subprocess.TimeoutExpired:
-            raise LoginError(f"no answer within {timeout:g} s") from None
         except OSError as error:
             raise LoginError(str(error)) from None
         if done.returncode:
