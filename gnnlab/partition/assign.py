@@ -165,7 +165,8 @@ def classes_of(counts: Mapping[str, int], balance_ntypes: Any = None) -> np.ndar
     if len(known) > _MAX_CLASSES:
         raise InvalidInput(
             f"balance_ntypes has {len(known)} distinct values; at most {_MAX_CLASSES} can be "
-            "balanced. It takes a class for each node, such as the train mask"
+            "balanced. It takes a class for each node, such as the train mask; by default the node "
+            "types. With 0 for each node, only the number of nodes is balanced"
         )
     return classes.astype(np.int64)
 

@@ -214,7 +214,7 @@ def _check(part: Part, config: PartConfig, values: bool) -> None:
         expect(_is_list(nodes.halo, len(nodes.halo)), where, "halo")
         expect(not values or _within(nodes.halo, bound), where, "halo")
         for name, data in nodes.data.items():
-            expect(len(data) == nodes.num_inner, where, f"feature {name!r}")
+            expect(data.shape[:1] == (nodes.num_inner,), where, f"feature {name!r}")
     for etype, edges in part.edges.items():
         where, bound = edge_folder(part.part_id, "graph", etype), part.book.edge_ranges[etype][-1]
         num_src, num_dst = (len(part.nodes[ntype].orig_ids) for ntype in (etype[0], etype[2]))
@@ -230,7 +230,7 @@ def _check(part: Part, config: PartConfig, values: bool) -> None:
             expect(_within(edges.indices, num_src), where, "indices")
             expect(_within(edges.halo, bound), where, "halo")
         for name, data in edges.data.items():
-            expect(len(data) == edges.num_inner, where, f"feature {name!r}")
+            expect(data.shape[:1] == (edges.num_inner,), where, f"feature {name!r}")
 
 
 def _is_list(ids: torch.Tensor, length: int) -> bool:

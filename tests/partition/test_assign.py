@@ -206,6 +206,12 @@ def test_too_many_classes_are_refused():
     g = dgl.rand_graph(100, 10)
     with pytest.raises(InvalidInput, match="100 distinct values; at most 64"):
         assign(g, 2, balance_ntypes=torch.arange(100))
+    many = {(f"n{i}", "r", f"n{i + 1}"): ([0], [0]) for i in range(70)}
+    g = dgl.heterograph(many)
+    with pytest.raises(InvalidInput, match=r"71 distinct values.*; by default the node types"):
+        assign(g, 2, "random")
+    part, _ = assign(g, 2, "random", balance_ntypes=torch.zeros(71, dtype=torch.int64))
+    assert abs(2 * part.sum() - 71) == 1
 
 
 def test_without_pymetis_the_error_names_the_other_way(monkeypatch):

@@ -141,6 +141,7 @@ def _replace(config: Path, array: str, values: Any) -> None:
         (ARRAYS[4], np.arange(8)),
         (ARRAYS[5], np.array([5, 6, 8])),
         (ARRAYS[6], np.arange(4.0)),
+        (ARRAYS[6], np.array(4.0)),
         (ARRAYS[7], np.arange(3)),
     ],
 )
