@@ -122,18 +122,19 @@ class DistEmbedding:
         self._trace.clear()
 
     def gradients(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Return the gradients since the last step, or None where no row was looked up.
+        """Return the gradients since the last step, or None where there are none.
 
         Returns
         -------
         ids, grads : torch.Tensor
             Shapes (K,) and (K, D), in the order in which rows were looked up; IDs may repeat.
         """
-        if not self._trace:
-            return None
         traced = [self._trace[number] for number in sorted(self._trace)]
-        grads = [rows.grad.cpu() for _, rows in traced if rows.grad is not None]
-        return torch.cat([ids for ids, _ in traced]), torch.cat(grads)
+        found = [(ids, rows.grad.cpu()) for ids, rows in traced if rows.grad is not None]
+        if not found:
+            return None
+        ids, grads = zip(*found, strict=True)
+        return torch.cat(ids), torch.cat(grads)
 
     # -------------------------------------------------------------- attributes
     @property

@@ -57,6 +57,12 @@ class SparseOptimizer:
                 f"{describe(strange) if strange else 'an empty list'}. Parameters of a model go to "
                 "an optimizer of torch.optim"
             )
+        for emb in self.params:
+            if emb.weight.dtype not in rules.DTYPES:
+                raise InvalidInput(
+                    f"{emb!r} holds {emb.weight.dtype}; sparse optimizers change float32 and "
+                    "float64. Set the default dtype back before it is made"
+                )
         if len({emb.weight.name for emb in self.params}) < len(self.params):
             raise InvalidInput("an embedding stands twice in the list; its step would be doubled")
         self.rule, self.options = rule, dict(options)
@@ -86,7 +92,7 @@ class SparseOptimizer:
         Gradients of a row that was looked up several times add up. With several trainers, all call
         this: the sums of the trainers are averaged, as the model's gradients are.
         """
-        rules.check(self.rule, self.options, len(self._state_names))
+        options = self._numbers()
         rank, num_ranks = context.rank(), context.num_trainers()
         gradients = [self._read_gradients(emb) for emb in self.params]
         used = self._by_any_rank([given is not None for given in gradients], num_ranks)
@@ -99,7 +105,7 @@ class SparseOptimizer:
                 emb.weight.name,
                 *(given or _nothing(emb.weight)),
                 self.rule,
-                self.options,
+                options,
                 tuple(state.name for state in self.states[i]),
                 rank,
                 num_ranks,
@@ -107,6 +113,11 @@ class SparseOptimizer:
             )
             emb.reset_trace()
         self._wait()  # nobody looks rows up before all have been changed
+
+    def _numbers(self) -> dict[str, float]:
+        """The options, checked, as messages and checkpoints take them: without numpy's numbers."""
+        rules.check(self.rule, self.options, len(self._state_names))
+        return {name: float(value) for name, value in self.options.items()}
 
     def _read_gradients(self, emb: DistEmbedding) -> tuple[torch.Tensor, torch.Tensor] | None:
         given = emb.gradients()
@@ -131,7 +142,7 @@ class SparseOptimizer:
     # ------------------------------------------------------------------- state
     def progress(self) -> dict[str, Any]:
         """Return all but the rows: the rule, its numbers, and the steps that were made."""
-        return {"rule": self.rule, "options": dict(self.options), "steps": list(self._steps)}
+        return {"rule": self.rule, "options": self._numbers(), "steps": list(self._steps)}
 
     def load_progress(self, state: Mapping[str, Any]) -> None:
         """Take over the :meth:`progress` of an optimizer with the same rule."""
@@ -147,7 +158,7 @@ class SparseOptimizer:
         """Return the rule, and what it remembers of all rows of all embeddings."""
         return {
             "rule": self.rule,
-            "options": dict(self.options),
+            "options": self._numbers(),
             "embeddings": [
                 {
                     "borders": emb.part_policy.ranges.tolist(),

@@ -21,7 +21,7 @@ from gnnlab import kernels
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import describe
 
-__all__ = ["RULES", "apply", "check", "coalesce", "merge"]
+__all__ = ["DTYPES", "RULES", "apply", "check", "coalesce", "merge"]
 
 
 def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -87,6 +87,9 @@ def merge(parts: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Ten
         rows, grads = coalesce(rows, grads)
     return rows, grads if len(parts) == 1 else grads / len(parts)
 
+
+#: What the kernels compute with.
+DTYPES = (torch.float32, torch.float64)
 
 #: Name of a function in :mod:`gnnlab.kernels.optim` → what it keeps, and the numbers it takes.
 RULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -165,8 +165,10 @@ class Store:
         states = [self._rows(state, message.rows) for state in message.states]
         if any((s.shape, s.dtype) != (tensor.shape, tensor.dtype) for s in states):
             raise InvalidInput(f"{message.states} need the shape and dtype of {name}")
-        if not tensor.is_floating_point():
-            raise InvalidInput(f"{name} holds {tensor.dtype}; gradients are for floating numbers")
+        if tensor.dtype not in rules.DTYPES:
+            raise InvalidInput(
+                f"{name} holds {tensor.dtype}; gradients are for float32 and float64"
+            )
         with self._lock:
             came = self._waiting.setdefault((name, message.step), {})
             came[message.rank] = message

@@ -224,6 +224,15 @@ def test_a_step_uses_gradients_up(two: Cut) -> None:
     assert emb.gradients()[1].tolist() == [[1.0] * D]
 
 
+def test_gradients_that_were_cleared_do_not_count(two: Cut) -> None:
+    emb = DistEmbedding(N, D)
+    cleared = emb([1, 2])
+    (cleared.sum() + 3 * emb([5]).sum()).backward()
+    cleared.grad = None
+    ids, grads = emb.gradients()
+    assert ids.tolist() == [5] and grads.tolist() == [[3.0] * D]
+
+
 def test_gradients_stand_in_the_order_of_the_lookups(two: Cut) -> None:
     emb, _ = twin(two)
     parts = [emb([i]) for i in (8, 3, 5)]
@@ -377,6 +386,32 @@ def test_bad_optimizers_are_refused(two: Cut, make: Any, message: str) -> None:
     emb = DistEmbedding(N, D)
     with pytest.raises(InvalidInput, match=message):
         make(emb)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_short_numbers_are_refused(two: Cut, dtype: torch.dtype) -> None:
+    torch.set_default_dtype(dtype)
+    try:
+        emb = DistEmbedding(N, D)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with pytest.raises(InvalidInput, match=f"holds {dtype}; sparse optimizers change float32 and"):
+        SparseAdam([emb], lr=0.1)
+
+
+def test_numbers_of_numpy_are_numbers(two: Cut, tmp_path: Path) -> None:
+    """Neither messages nor ``torch.load(…, weights_only=True)`` know them."""
+    emb = DistEmbedding(N, D)
+    optimizer = SparseAdagrad([emb], lr=np.float64(0.5))
+    for options in (optimizer.progress()["options"], optimizer.state_dict()["options"]):
+        assert {type(value) for value in options.values()} == {float}
+    optimizer.save(tmp_path / "state.pt")
+    optimizer.load(tmp_path / "state.pt")
+    sent = []
+    optimizer.params[0].weight._client.update = lambda *given: sent.append(given)
+    emb([3]).sum().backward()
+    optimizer.step()
+    assert type(sent[0][5]["lr"]) is float
 
 
 def test_bad_lookups_and_sizes_are_refused(two: Cut, tmp_path: Path) -> None:
