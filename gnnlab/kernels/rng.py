@@ -16,9 +16,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MASK = (1 << 64) - 1
-
 
 @njit(inline="always")
 def mix(z):  # type: ignore[no-untyped-def]

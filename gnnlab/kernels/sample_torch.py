@@ -1,8 +1,8 @@
 """Choosing neighbors with torch operators: the GPU's way.
 
 All seeds move in step: the j-th pick of every seed is one vector operation. The random numbers are
-those of ``rng``, so uniform picks equal the CPU's bit for bit. Arrays stay on their device; only
-sizes are read by the host.
+those of ``rng``, so uniform picks equal the CPU's bit for bit, unless edges are excluded: then all
+edges but those weigh 1. Arrays stay on their device; only sizes are read by the host.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _pick_weighted(
     if fanout < 0:
         return slots, candidates
     if replace:
-        return _draw_in_proportion(row, slots, weight, candidates, fanout, stream)
+        return _draw_in_proportion(slots, weight, candidates, fanout, stream)
     score = torch.log(uniform(draw(stream[row], place))) / weight
     order = torch.argsort(score, descending=True, stable=True)
     order = order[torch.argsort(row[order], stable=True)]
@@ -111,7 +111,6 @@ def _pick_weighted(
 
 
 def _draw_in_proportion(
-    row: torch.Tensor,
     slots: torch.Tensor,
     weight: torch.Tensor,
     candidates: torch.Tensor,

@@ -44,7 +44,7 @@ def weighted_sum(
     indices : ndarray
         Shape (K,), int32 or int64: the row of x that each slot adds.
     x : ndarray
-        Shape (N, D), or (N, H, D) for H heads; float32 or float64, contiguous.
+        Shape (N, D), or (N, H, D) with weights for H heads; float32 or float64, contiguous.
     weights : ndarray, optional
         Shape (W,), or (W, H) for heads; dtype of x, contiguous.
     order : ndarray, optional
