@@ -201,6 +201,8 @@ class Table:
             self._scores = np.maximum.reduceat(self._scores, np.arange(0, len(self._scores), 2))
             self._bits += 1
         slots = max(0, num_bytes - self._scores.nbytes) // self._slot_bytes
+        if not len(self._scores):
+            slots = 0  # an earlier share was too small: without scores it stays without rows
         if slots == 0:
             self._scores = self._scores[:0].copy()
         self._ways = min(_WAYS, slots)

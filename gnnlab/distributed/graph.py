@@ -98,8 +98,9 @@ class DistGraph:
                 "partition_graph wrote"
             )
         client = context.open_client(graph_name, part_config)
-        if cache_bytes is not None:
-            client.use_cache(cache_bytes, cache_policy)
+        if cache_bytes is not None or cache_policy != "access":
+            asked = client.cache_settings[0] if cache_bytes is None else cache_bytes
+            client.use_cache(asked, cache_policy)
         self._bind(client)
 
     def _bind(self, client: Client) -> None:

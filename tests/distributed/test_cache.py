@@ -132,6 +132,18 @@ def test_too_little_memory_is_said(folder) -> None:
         assert info.rows == info.bytes == info.hits == 0 and info.misses > 0
 
 
+def test_memory_without_room_for_scores_and_a_row_holds_no_row(folder) -> None:
+    """A share of 27 bytes has no room for 4 of scores and 24 of a row; 25 have none either."""
+    with opened(friends(), folder, 2) as job:
+        job.g._client.use_cache(100_000)
+        x = job.g.ndata["x"][:]
+        table = job.g._client._cache.tables["node~_N~x"]
+        for num_bytes, slots in ((30, 1), (27, 0), (25, 0)):
+            table.resize(num_bytes)
+            assert table.num_slots == slots
+            assert torch.equal(job.g.ndata["x"][:], x)
+
+
 def test_what_fits_is_fetched_once(folder) -> None:
     with opened(friends(), folder, 3) as job:
         g = job.g
@@ -341,6 +353,8 @@ def test_bytes_are_a_number(tmp_path, value) -> None:
 def test_the_environment_is_read(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4096")
     assert cuts.cut(friends(), 2, tmp_path).parts._client.cache_settings == (4096, "access")
+    g = DistGraph("g", part_config=tmp_path / "g.json", cache_policy="degree")
+    assert g._client.cache_settings == (4096, "degree")
     monkeypatch.setenv("GNNLAB_CACHE_BYTES", "4 MB")
     with pytest.raises(InvalidInput, match=r"GNNLAB_CACHE_BYTES must be .*'4 MB'"):
         cuts.cut(friends(), 2, tmp_path)
