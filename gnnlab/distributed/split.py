@@ -230,20 +230,23 @@ def _divide(
     force_even: bool,
 ) -> Any:
     by_kind = given if isinstance(given, Mapping) else {kind: given}
-    ids, parts, trainers = [], [], []
+    if not by_kind:
+        raise InvalidInput(f"{what}_split() divides the {what}s of a type; found an empty dict")
+    ids, parts, trainers, highest = [], [], [], 0
     for name, value in by_kind.items():
         borders = _borders(what, value, book, name)
         ids.append(_read_ids(what, value, int(borders[-1])))
         parts.append(np.searchsorted(borders, ids[-1], side="right") - 1)
         if trainer_ids is not None:
             of_kind = trainer_ids[name] if isinstance(trainer_ids, Mapping) else trainer_ids
-            trainers.append(_read_trainers(what, of_kind, int(borders[-1]))[ids[-1]])
+            of_kind = _read_trainers(what, of_kind, int(borders[-1]))
+            trainers.append(of_kind[ids[-1]])
+            highest = max(highest, int(of_kind.max(initial=-1)) + 1)
     rank, num_ranks = ranks
     num_parts = len(borders) - 1
     levels = [_homes(np.concatenate(parts), num_parts, num_ranks)]
     if trainer_ids is not None:
         finer = np.concatenate(trainers)
-        highest = int(finer.max(initial=0)) + 1
         levels.insert(0, _homes(finer, -(-highest // num_parts) * num_parts, num_ranks))
     mine = deal(levels, num_ranks, force_even)[rank]
     starts = np.cumsum([0, *map(len, ids)])

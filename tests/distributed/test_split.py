@@ -165,6 +165,14 @@ def test_trainers_prefer_the_nodes_that_were_meant_for_them() -> None:
     assert [s.tolist() for s in shares] == [[0, 2, 3, 4, 5], [1], [7, 9, 11], [6, 8, 10]]
 
 
+def test_nodes_of_some_trainers_alone() -> None:
+    """Trainers 0 and 1 of the first machine have nodes to train with, those of the second none."""
+    trainers = torch.tensor([0, 1, 0, 1, 2, 3, 2, 3])
+    shares = shares_of(node_split, range(4), book_of(4, 4), node_trainer_ids=trainers,
+                       num_trainers=4, force_even=False)  # fmt: skip
+    assert [s.tolist() for s in shares] == [[0, 2], [1, 3], [], []]
+
+
 def test_fewer_trainers_than_the_partition_was_made_for() -> None:
     trainers = torch.tensor([0, 1, 2, 3, 2, 3])
     shares = shares_of(node_split, range(6), book_of(2, 4), node_trainer_ids=trainers,
@@ -181,6 +189,7 @@ def test_fewer_trainers_than_the_partition_was_made_for() -> None:
         ([0, 6], {}, OutOfRange, "6"),
         (torch.ones(5, dtype=torch.bool), {}, InvalidInput, "a mask needs one entry per node, 6"),
         (torch.tensor([0.5, 1.0]), {}, InvalidInput, "must be integers"),
+        ({}, {}, InvalidInput, "found an empty dict"),
         (range(6), {"ntype": "paper"}, NotFound, "no node type 'paper'"),
         (range(6), {"node_trainer_ids": torch.zeros(5).long()}, InvalidInput, r"shape \(6,\)"),
         (range(6), {"node_trainer_ids": torch.full((6,), -1)}, InvalidInput, "at least 0"),
