@@ -21,7 +21,8 @@ from gnnlab.kernels.dtypes import ids_dtype
 __all__ = ["NodeList"]
 
 _POOL: dict[int, list[np.ndarray]] = {}
-_POOL_SIZE = 4
+_POOL_SIZE = 4  # arrays of one size: batches that are made at a time
+_MOST_SIZES = 16  # a typed graph borrows one array for each of its node types
 
 
 class NodeList:
@@ -54,7 +55,7 @@ class NodeList:
     def close(self) -> None:
         """Clear the array of positions and give it back to the pool."""
         _clear(self._position, self._ids, self.count)
-        if len(_POOL) > _POOL_SIZE:
+        if len(_POOL) > _MOST_SIZES:
             _POOL.clear()
         pool = _POOL.setdefault(self.num_nodes, [])
         if len(pool) < _POOL_SIZE:

@@ -44,6 +44,19 @@ def test_borrowed_array_comes_back_clean():
             assert nodes.add(torch.tensor([6, 5])).tolist()[0] == len(seeds)
 
 
+def test_a_graph_of_many_types_borrows_the_same_arrays_again():
+    def batch():
+        lists = [relabel.NodeList(size) for size in range(100, 110)]
+        arrays = [nodes._position for nodes in lists]
+        for nodes in lists:
+            nodes.close()
+        return arrays
+
+    relabel._POOL.clear()
+    first = batch()
+    assert all(again is array for again, array in zip(batch(), first, strict=True))
+
+
 def test_two_lists_at_a_time_do_not_share():
     with relabel.NodeList(7) as one, relabel.NodeList(7) as two:
         one.start(torch.tensor([3]))
