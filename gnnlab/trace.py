@@ -24,7 +24,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
@@ -95,15 +95,15 @@ class _Writer:
         self.pid = os.getpid()
         self.offset = time.time() - time.perf_counter()
         name = f"machine{machine}-{role}-{rank}-{self.pid}.jsonl"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self._descriptor = os.open(folder / name, flags, 0o666)
+        self._file = open(folder / name, "ab", buffering=0)  # noqa: SIM115 (open until close)
 
     def write(self, event: Event) -> None:
         line = json.dumps(asdict(event), separators=(",", ":"), default=_refuse) + "\n"
-        os.write(self._descriptor, line.encode())
+        with suppress(ValueError):  # closed: recording ended while this thread was on its way
+            self._file.write(line.encode())
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        self._file.close()
 
 
 def _refuse(value: Any) -> Any:
@@ -228,19 +228,20 @@ def record(kind: str, begin: float, step: int | None = None, **info: int | float
     writer, end = _writer, time.perf_counter()
     if writer is None:
         return
-    if writer.pid != os.getpid():  # a forked child, such as a worker of a loader
-        lane = f"process {os.getpid()}"
-        writer = _Writer(writer.folder, writer.rank, "sampler", writer.machine, lane)
-        _writer = writer
-    if threading.current_thread() is not threading.main_thread():
-        info.setdefault("lane", threading.current_thread().name)
-    elif writer.lane:
-        info.setdefault("lane", writer.lane)
-    at = begin + writer.offset, end - begin
     try:
+        if writer.pid != os.getpid():  # a forked child, such as a worker of a loader
+            lane = f"process {os.getpid()}"
+            writer = _Writer(writer.folder, writer.rank, "sampler", writer.machine, lane)
+            _writer = writer
+        if threading.current_thread() is not threading.main_thread():
+            info.setdefault("lane", threading.current_thread().name)
+        elif writer.lane:
+            info.setdefault("lane", writer.lane)
+        at = begin + writer.offset, end - begin
         writer.write(Event(kind, *at, writer.rank, writer.role, writer.machine, step, info))
     except OSError as error:
-        _writer = None
+        if _writer is writer:
+            stop()
         warnings.warn(f"no more events are recorded: {error}", stacklevel=2)
 
 

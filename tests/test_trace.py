@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from pathlib import Path
@@ -188,10 +187,38 @@ def test_what_is_no_trace(folder: Path) -> None:
 def test_a_full_disk_ends_the_trace_and_not_the_program(folder: Path) -> None:
     trace.start(folder)
     assert trace._writer is not None
-    os.close(trace._writer._descriptor)
+    trace._writer.close()
+    trace._writer._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
     with pytest.warns(UserWarning, match="no more events are recorded"), trace.span("sample"):
         pass
     assert not trace.is_on()
+
+
+def test_a_folder_that_is_gone_ends_the_trace_of_a_child(folder: Path) -> None:
+    run_script(
+        f"""
+        import os, shutil, warnings
+        from gnnlab import trace
+        trace.start({str(folder)!r})
+        shutil.rmtree({str(folder)!r})
+        if os.fork() == 0:
+            with warnings.catch_warnings(record=True), trace.span("sample", 1):
+                pass
+            os._exit(0 if not trace.is_on() else 1)
+        assert os.wait()[1] == 0
+        """
+    )
+
+
+def test_a_late_thread_writes_nowhere_else(folder: Path) -> None:
+    """It has the writer in hand when recording ends, and files opened since get its number."""
+    trace.start(folder)
+    writer = trace._writer
+    assert writer is not None
+    trace.start(folder / "next")
+    writer.write(Event("sample", 0.0, 1.0, rank=0))
+    trace.stop()
+    assert trace.read(folder) == trace.read(folder / "next") == []
 
 
 def test_seconds_count_each_moment_once() -> None:
