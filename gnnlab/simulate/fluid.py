@@ -58,7 +58,7 @@ def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.
         step = min(room, (caps - rates)[rising].min())
         rates[rising] += step
         left[used] -= load[used] * step
-        full = used & (left <= _FULL * capacity)
+        full = used & (left <= _FULL * capacity) & (capacity < np.inf)
         rising &= ~(usage[:, full] > 0).any(1) & (rates < caps)
     return rates
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from gnnlab.distributed.traffic import Traffic
+from gnnlab.errors import InvalidInput
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.replay import FREE, Machines, replay
 from gnnlab.simulate.tape import Lane
@@ -91,6 +92,7 @@ class Result:
         cores, shared_cores : float, optional
             As for :func:`gnnlab.simulate.simulate`; as they are by default.
         """
+        check_cores(cores=cores, shared_cores=shared_cores)
         machines = replace(
             self.machines,
             cores=cores or self.machines.cores,
@@ -124,3 +126,10 @@ class Result:
             f"Result(machines={self.machines.count}, seconds={self.seconds:.4g} ({parts}), "
             f"{self.traffic})"
         )
+
+
+def check_cores(**found: float | None) -> None:
+    """Refuse numbers of processors that cannot be."""
+    for name, value in found.items():
+        if value is not None and not value > 0:
+            raise InvalidInput(f"{name} must be above 0; found {value!r}")

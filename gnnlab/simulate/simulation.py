@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 import tempfile
+import time
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -36,7 +37,7 @@ from gnnlab.simulate import group
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.parallel import SimulatedDataParallel
 from gnnlab.simulate.replay import Machines
-from gnnlab.simulate.result import Result
+from gnnlab.simulate.result import Result, check_cores
 from gnnlab.simulate.samplers import SimulatedSamplers, ahead_of, passes
 from gnnlab.simulate.stage import Player, Stage
 from gnnlab.simulate.tape import Recorder
@@ -171,10 +172,7 @@ class Simulation:
         for name, (value, least) in whole.items():
             if value is not None and (not isinstance(value, int) or value < least):
                 raise InvalidInput(f"{name} must be a whole number from {least}; found {value!r}")
-        for name in ("cores", "shared_cores"):
-            value = self.options[name]
-            if value is not None and not value > 0:
-                raise InvalidInput(f"{name} must be above 0; found {value!r}")
+        check_cores(**{name: self.options[name] for name in ("cores", "shared_cores")})
 
     def _cut(self, graph: Graph, machines: int | None) -> Path:
         if machines is None:
@@ -241,6 +239,10 @@ class Simulation:
                 me.recorder.start()
                 try:
                     found = what(*args, **kwargs) if callable(what) else _run_script(what)
+                except SystemExit as end:
+                    if end.code not in (None, 0):
+                        raise
+                    found = None
                 finally:
                     me.recorder.lap()
                 if process.context is not None:
@@ -271,8 +273,6 @@ class Simulation:
         machine = rank // self.trainers_per_machine
         if self.options["threads"] == 1:
             return Recorder(rank, machine)
-        import time
-
         return Recorder(rank, machine, time.perf_counter)
 
     def _job(self, rank: int, role: str = "trainer") -> Job:

@@ -95,7 +95,7 @@ class Stage:
     Parameters
     ----------
     environments : list of dict
-        What each player finds in ``os.environ``.
+        What each player finds in ``os.environ`` beside what is there.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Stage:
             threading.Thread(target=self._play, args=(each, play), daemon=True)
             for each in self.players
         ]
-        own, environment = _Surroundings(0, {}), dict(os.environ)
+        own = _Surroundings(0, {})
         own.keep()
         for thread in threads:
             thread.start()
@@ -146,9 +146,6 @@ class Stage:
             for thread in threads:
                 thread.join(_TICK if not self._done.is_set() else None)
             own.restore()
-            for name in set(os.environ) - set(environment):
-                del os.environ[name]
-            os.environ.update(environment)
         if self.failure is not None:
             raise self._complaint(*self.failure)
         return [each.result for each in self.players]
@@ -162,9 +159,6 @@ class Stage:
             me.result = play(me.rank)
         except _Over:
             pass
-        except SystemExit as end:
-            if end.code not in (None, 0):
-                self._fail(me, end)
         except BaseException as error:
             self._fail(me, error)
         finally:
@@ -260,14 +254,15 @@ class _Surroundings:
     """What a process has of its own and threads share: generators, variables of the environment."""
 
     def __init__(self, rank: int, environment: Mapping[str, str]) -> None:
-        self.environment = dict(environment)
+        self._environment = {**os.environ, **environment}
         self._torch = torch.Generator().get_state()  # as a process has it when it starts
         self._own = (0, 0)
         self._numpy = np.random.RandomState(rank).get_state()
         self._python = python_random.Random(rank).getstate()
 
     def keep(self) -> None:
-        """Remember the generators."""
+        """Remember everything as it is."""
+        self._environment = dict(os.environ)
         self._torch, self._own = torch.get_rng_state(), random.get_state()
         self._numpy, self._python = np.random.get_state(), python_random.getstate()
 
@@ -277,4 +272,6 @@ class _Surroundings:
         random.set_state(self._own)
         np.random.set_state(self._numpy)
         python_random.setstate(self._python)
-        os.environ.update(self.environment)
+        for name in os.environ.keys() - self._environment.keys():
+            del os.environ[name]
+        os.environ.update(self._environment)

@@ -107,17 +107,19 @@ def _cases(
 ) -> Iterator[Case]:
     cuts: dict[Any, Any] = {}
     runs: dict[Any, Result] = {}
-    for values in itertools.product(*choices.values()):
-        choice = dict(zip(choices, values, strict=True))
+    for picked in itertools.product(*map(enumerate, choices.values())):
+        # Values are told apart by their places: many cannot be compared, or look alike.
+        places, values = zip(*picked, strict=True)
+        place, choice = (dict(zip(choices, each, strict=True)) for each in (places, values))
         given = {**options, **{n: v for n, v in choice.items() if n in _OPTIONS}}
         arguments = {n: v for n, v in choice.items() if n not in _OPTIONS}
-        cut = repr([given.get(name) for name in _CUT])
-        run = cut, repr([(n, v) for n, v in choice.items() if n not in (*_CUT, *_TIMED)])
+        cut = tuple(place.get(name) for name in _CUT)
+        run = cut, *(number for name, number in place.items() if name not in (*_CUT, *_TIMED))
         if run not in runs:
             if cut not in cuts:
                 cuts.clear()  # a cut graph takes a folder; it goes with the last that uses it
                 cuts[cut] = _cut(graph, given)
-            others = {n: v for n, v in given.items() if n not in _CUT}
+            others = {n: v for n, v in given.items() if n not in (*_CUT, *_TIMED)}
             runs[run] = simulate(cuts[cut].part_config, **others).run(function, **arguments)
         yield Case(choice, runs[run].retimed(**{n: given[n] for n in _TIMED if n in given}))
 

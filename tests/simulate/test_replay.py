@@ -170,6 +170,11 @@ def test_networks_that_cannot_be(wrong: dict[str, float]) -> None:
         Network(**wrong)
 
 
+def test_what_is_unlimited_holds_nobody_back() -> None:
+    usage, caps = np.eye(2), np.ones(2)
+    assert fair_rates(usage, caps, np.array([np.inf, 0.5])).tolist() == [1.0, 0.5]
+
+
 @given(st.integers(1, 6), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_fair_rates(num_activities: int, num_resources: int, chance: Any) -> None:
     """No resource is overused, and each activity is held back by its cap, or by a resource that is

@@ -150,6 +150,37 @@ def test_choices() -> None:
         what_if(plain(), epoch, {})
 
 
+def test_choices_are_told_apart_and_forgotten() -> None:
+    def count(nodes: torch.Tensor) -> int:
+        initialize()
+        return int(nodes.sum())
+
+    one, other = torch.zeros(2000, dtype=torch.int64), torch.zeros(2000, dtype=torch.int64)
+    other[1000] = 1  # where a long tensor is not written out
+    cases = what_if(plain(), count, {"nodes": [one, other]}, machines=2, part_method=halves)
+    assert [case.result.returned for case in cases] == [[0, 0], [1, 1]]
+
+    shared = {"shared_cores": [1, None], "cores": [1, None]}
+    cases = what_if(plain(), epoch, shared, machines=2, part_method=halves)
+    machines = [case.result.machines for case in cases]
+    assert [(each.shared, each.cores) for each in machines] == [
+        (1, 1),
+        (1, 3),
+        (None, 1),
+        (None, 3),
+    ]
+    with pytest.raises(InvalidInput, match="cores must be above 0; found 0"):
+        cases[0].result.retimed(cores=0)
+
+
+def test_a_script_may_end_by_exit(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import gnnlab as dgl\ndgl.distributed.initialize()\n")
+    (tmp_path / "b.py").write_text((tmp_path / "a.py").read_text() + "import sys\nsys.exit(0)\n")
+    cluster = simulate(plain(), 2, part_method=halves)
+    plainly, by_exit = (cluster.run(tmp_path / name).traffic for name in ("a.py", "b.py"))
+    assert by_exit.to_list() == plainly.to_list()
+
+
 def test_a_callable_gives_the_graph(tmp_path: Path) -> None:
     def cut(machines: int) -> Path:
         folder = tmp_path / str(machines)

@@ -139,3 +139,20 @@ def test_each_player_has_its_own_generators_and_environment() -> None:
         os.environ.update(before[0])
         torch.set_rng_state(before[1])
         dgl.random.set_state(before[2])
+
+
+def test_what_a_player_does_to_its_environment_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNNLAB_TEST_SHARED", "outside")
+    before = dict(os.environ)
+
+    def play(rank: int) -> Any:
+        me = player()
+        assert me is not None
+        os.environ["GNNLAB_TEST_OWN"] = str(rank)
+        if rank == 1:
+            del os.environ["GNNLAB_TEST_SHARED"]
+        me.meet("a place")
+        return os.environ["GNNLAB_TEST_OWN"], os.environ.get("GNNLAB_TEST_SHARED")
+
+    assert stage(3).run(play) == [("0", "outside"), ("1", None), ("2", "outside")]
+    assert dict(os.environ) == before
