@@ -284,15 +284,13 @@ class _Collector:
 
     def _keep(self, path: Path, kind: str, ids: np.ndarray, attributes: np.ndarray) -> None:
         shape = (int(self._borders[kind][-1]), attributes.shape[1])
-        if not shape[1]:
-            return
         stored = self._features.setdefault(kind, np.zeros(shape, attributes.dtype))
         if stored.shape != shape:
             raise InvalidInput(f"{path}: {shape[1]} attributes a line; before, {stored.shape[1]}")
         stored[ids] = attributes
 
     def _features_of(self, kind: str, types: list[Any]) -> Iterable[tuple[Any, torch.Tensor]]:
-        if kind not in self._features:
+        if kind not in self._features or not self._features[kind].shape[1]:
             return []
         rows = map(torch.from_numpy, self._by_type(kind, self._features[kind]))
         return zip(types, rows, strict=True)

@@ -119,11 +119,11 @@ def test_from_a_shell(tmp_path):
     assert nodes["game/feat"].dtype == torch.float32
 
 
-def edit(name, old, new):
+def edit(name, old, new, count=1):
     def change(folder: Path, arguments: dict[str, str]) -> None:
         text = (folder / name).read_text()
         assert old in text
-        (folder / name).write_text(text.replace(old, new, 1))
+        (folder / name).write_text(text.replace(old, new, count))
 
     return change
 
@@ -138,6 +138,7 @@ def edit(name, old, new):
         (edit("g.json", '"nid"', '"nodes"'), r"g\.json: expected"),
         (edit("g.json", "plays", "a:b"), "edge type 'a:b' of the schema"),
         (edit("p000-g_nodes.txt", "0.5", "0.5 1"), "equally many on each line"),
+        (edit("p001-g_nodes.txt", " 0.5 2", "", -1), "0 attributes a line; before, 2"),
         (edit("p000-g_nodes.txt", " 0.5", ".5 0.5"), "expected 5 integers a line"),
         (edit("p000-g_nodes.txt", " 2 0.5", " 9 0.5"), r"ID 9 of type 1; the schema has \[4, 3\]"),
         (edit("p000-g_edges.txt", "0 0 ", "0 0 9"), "ends at a node that is not in the schema"),
