@@ -55,7 +55,8 @@ def block(blocks: Block | Sequence[Block], ax: Axes | None = None) -> Axes:
     columns = [_column(chain[0], "src"), *(_column(each, "dst") for each in chain)]
     colors = _type_colors(chain)
     heights = _heights(columns)
-    low = min(heights[t] - len(ids) for column in columns for t, ids in column.items())
+    ends = [heights[t] - len(ids) for column in columns for t, ids in column.items()]
+    low = min(ends, default=0)
     ax = canvas.axes(ax, 1.2 + 1.6 * len(chain), 0.7 - 0.3 * low)
     for x, column in enumerate(columns):
         for ntype, ids in column.items():
@@ -81,20 +82,16 @@ def block(blocks: Block | Sequence[Block], ax: Axes | None = None) -> Axes:
 
 
 def _check_chain(chain: list[Block]) -> None:
-    for i, each in enumerate(chain):
+    for each in chain:
         if not isinstance(each, Block):
             raise InvalidInput(
                 f"plot.block draws blocks; found {each!r}. dgl.to_block(g, seeds) makes one; "
                 "plot.graph(g) draws a graph"
             )
-        if i and _column(chain[i - 1], "dst") != _column(each, "src"):
-            raise InvalidInput(
-                f"the destinations of blocks[{i - 1}] are not the sources of blocks[{i}]; pass "
-                "blocks of one sample, first layer first"
-            )
     if not chain:
         raise InvalidInput("found no block to draw; pass a block, or a list of at least one")
-    most = max(each.num_src_nodes() for each in chain)
+    canvas.check_chain([(_column(each, "src"), _column(each, "dst")) for each in chain])
+    most = max(max(each.num_src_nodes(), each.num_dst_nodes()) for each in chain)
     if most > _MOST_ROWS:
         raise InvalidInput(
             f"plot.block draws at most {_MOST_ROWS} nodes on a side; found {most:,}. Sample from "

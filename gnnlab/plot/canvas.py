@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gnnlab.errors import InvalidInput
@@ -184,6 +185,22 @@ def check_plain(g: Graph, most_nodes: int | None, what: str, advice: str = "") -
         )
 
 
+def check_chain(sides: Sequence[tuple[Any, Any]]) -> None:
+    """Refuse blocks of which one does not follow the other.
+
+    Parameters
+    ----------
+    sides : sequence of pairs
+        IDs of the sources and of the destinations of each block.
+    """
+    for i, ((_, before), (now, _)) in enumerate(pairwise(sides)):
+        if before != now:
+            raise InvalidInput(
+                f"the destinations of blocks[{i}] are not the sources of blocks[{i + 1}]; pass "
+                "blocks of one sample, first layer first"
+            )
+
+
 def node_names(g: Graph, labels: Labels) -> list[Any]:
     """Return what stands in each node: its label where it has one, else its ID."""
     if labels is None:
@@ -213,7 +230,7 @@ def node_places(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> list[
         return _spring(g, owner)
     try:
         places = [tuple(float(value) for value in pos[node]) for node in range(g.num_nodes())]
-    except (KeyError, IndexError):
+    except (KeyError, IndexError, TypeError, ValueError):
         places = []
     if len(places) != g.num_nodes() or any(len(place) != 2 for place in places):
         raise InvalidInput(

@@ -105,13 +105,14 @@ def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list
         Edges of each block.
     """
     for i, each in enumerate(blocks):
-        if not (each.is_block and each.is_homogeneous and NID in each.srcdata):
+        if not (isinstance(each, Block) and each.is_homogeneous and NID in each.srcdata):
             raise InvalidInput(
                 f"blocks[{i}] must be a block with one node type that knows its original node IDs, "
                 f"srcdata[dgl.NID], as samplers and to_block make it; found {each!r}"
             )
-    columns = [each.srcdata[NID].tolist() for each in blocks]
-    columns += [blocks[-1].dstdata[NID].tolist()] if blocks else []
+    sides = [[data[NID].tolist() for data in (each.srcdata, each.dstdata)] for each in blocks]
+    canvas.check_chain(sides)
+    columns = [source for source, _ in sides] + [sides[-1][1]] if sides else []
     taken = [
         [(columns[i][u], columns[i + 1][v]) for u, v in _pairs(each)]
         for i, each in enumerate(blocks)

@@ -145,7 +145,7 @@ def explore_time(
     top = max((sum(parts.values()) for parts in known.values()), default=None)
 
     def ask(count: int, setting: dict[str, Any]) -> Parts:
-        key = (count, *setting.values())
+        key = (count, *(tuple(v) if isinstance(v, list) else v for v in setting.values()))
         if key not in known:
             if not callable(times):
                 raise InvalidInput(

@@ -95,7 +95,15 @@ def test_layout_is_the_same_each_time_and_keeps_parts_together() -> None:
 
 @pytest.mark.parametrize(
     "pos",
-    [{0: (0, 0)}, [(0, 0)] * 4, torch.zeros(5, 3), [(0, 0, 0)] * 5, {i: (i,) for i in range(5)}],
+    [
+        {0: (0, 0)},
+        [(0, 0)] * 4,
+        torch.zeros(5, 3),
+        [(0, 0, 0)] * 5,
+        {i: (i,) for i in range(5)},
+        np.zeros(5),
+        ["ab"] * 5,
+    ],
 )
 def test_places_of_all_nodes_are_needed(pos: object) -> None:
     with pytest.raises(InvalidInput, match="x and y of each of the 5 nodes; found"):

@@ -189,6 +189,15 @@ def test_each_setting_is_asked_for_once() -> None:
     assert asked == [(1, "slow"), (2, "slow"), (1, "fast"), (2, "fast")]
 
 
+def test_a_setting_may_be_a_list() -> None:
+    def times(machines: int, fanout: list[int]) -> float:
+        return sum(fanout) / machines
+
+    explorer = plot.explore_time(times, [1, 2], fanout=[[10, 10], [15, 10]])
+    assert repr(explorer) == "explorer of time: fanout = [10, 10]"
+    plot.explore_time({(1, (10, 10)): 2.0}, [1], fanout=[[10, 10]])
+
+
 def test_a_table_has_one_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
     monkeypatch.setattr(pyplot, "close", lambda number: drawn.append(pyplot.figure(number).axes))

@@ -78,8 +78,19 @@ def test_blocks_of_another_graph_are_refused() -> None:
         InvalidInput, match=r"blocks\[0\] has an edge 4 → 0, which the graph has not"
     ):
         plot.graph(toy(), [block])
-    with pytest.raises(InvalidInput, match=r"blocks\[0\] must be a block with one node type"):
-        plot.graph(toy(), [toy()])
+    for no_block in (toy(), 3):
+        with pytest.raises(InvalidInput, match=r"blocks\[0\] must be a block with one node type"):
+            plot.graph(toy(), [no_block])
+
+
+@pytest.mark.parametrize("draw", [plot.graph, plot.sampling_tree])
+def test_blocks_must_be_of_one_sample(draw) -> None:
+    first, last = sample()
+    for blocks in ([last, first], [last, last]):
+        with pytest.raises(
+            InvalidInput, match=r"of blocks\[0\] are not the sources of blocks\[1\]"
+        ):
+            draw(toy(), blocks)
 
 
 # ----------------------------------------------------------------------- plot.sampling_tree
@@ -176,6 +187,7 @@ def test_block_without_original_ids_shows_its_own() -> None:
     block = dgl.Block({"_N": 2}, {"_N": 1}, {})
     assert texts(plot.block(block))[:3] == ["0", "1", "0"]
     assert lines(plot.block(block)) == []
+    assert texts(plot.block(dgl.Block({"_N": 0}, {"_N": 0}, {}))) == ["sources", "destinations"]
 
 
 @pytest.mark.parametrize(
@@ -185,6 +197,7 @@ def test_block_without_original_ids_shows_its_own() -> None:
         (lambda: [toy()], r"(?s)draws blocks; found .*to_block"),
         (lambda: sample()[::-1], r"destinations of blocks\[0\] are not the sources of blocks\[1\]"),
         (lambda: dgl.to_block(dgl.graph((torch.arange(41), torch.arange(41)))), "at most 40 nodes"),
+        (lambda: dgl.Block({"_N": 1}, {"_N": 41}, {}), "at most 40 nodes on a side; found 41"),
     ],
 )
 def test_blocks_that_cannot_be_drawn(blocks, message: str) -> None:
