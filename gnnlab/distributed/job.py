@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -114,7 +115,7 @@ class Job:
             addresses=addresses,
             part_config=env.get("DGL_CONF_PATH", ""),
             keys=_keys(env, addresses),
-            timeout=float(env.get("GNNLAB_TIMEOUT", "300")),
+            timeout=_seconds("GNNLAB_TIMEOUT", "300"),
         )
 
     def name_of(self, server: int) -> str:
@@ -141,6 +142,19 @@ def _number(name: str, default: int | None = None, least: int = 0) -> int:
     return int(text)
 
 
+def _seconds(name: str, default: str) -> float:
+    text = os.environ.get(name, default)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise InvalidInput(
+            f"the environment variable {name} must be a number of seconds; found {text!r}"
+        )
+    return seconds
+
+
 def _addresses(
     env: Mapping[str, str], ip_config: Any, num_servers: int
 ) -> tuple[tuple[str, int], ...]:
@@ -157,6 +171,11 @@ def _addresses(
             raise InvalidInput("DGL_IP_CONFIG names no file with the addresses of the machines")
         with open(path, encoding="utf8") as file:
             lines = [line.partition("#")[0].split() for line in file]
+        for line in lines:
+            if line[1:] and not line[1].isdecimal():
+                raise InvalidInput(
+                    f"{path}: a line is an address and perhaps a port; found {' '.join(line)!r}"
+                )
         hosts = [(line[0], int(line[1]) if line[1:] else _PORT) for line in lines if line]
         found = tuple((host, port + i) for host, port in hosts for i in range(num_servers))
     if not found or len(found) % num_servers:

@@ -7,7 +7,8 @@ import os
 import pytest
 
 import gnnlab as dgl
-from gnnlab.errors import GNNLabError
+from gnnlab.distributed.job import Job
+from gnnlab.errors import GNNLabError, InvalidInput
 from tests.helpers import run_script
 
 GROUP = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
@@ -84,3 +85,32 @@ def test_leaving(tmp_path):
     again = dgl.distributed.DistGraph("ring", part_config=config)
     assert again.in_degrees([0]).tolist() == [1]
     dgl.distributed.exit_client()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("GNNLAB_TIMEOUT", "soon", "GNNLAB_TIMEOUT must be a number of seconds; found 'soon'"),
+        ("GNNLAB_TIMEOUT", "nan", "GNNLAB_TIMEOUT must be a number of seconds; found 'nan'"),
+        ("DGL_NUM_SERVER", "0", "DGL_NUM_SERVER must be a number, 1 or more; found '0'"),
+        ("RANK", "2", "the environment contradicts itself"),
+        ("GNNLAB_SERVERS", "[7]", "is not a JSON list of"),
+        ("GNNLAB_SECURITY", "curve", "needs the job's keys"),
+    ],
+)
+def test_environments_that_make_no_job(tmp_path, monkeypatch, name, value, message):
+    for each in ("GNNLAB_TIMEOUT", "DGL_NUM_SERVER", "GNNLAB_SERVERS", "GNNLAB_SECURITY"):
+        monkeypatch.delenv(each, raising=False)
+    (tmp_path / "ip_config.txt").write_text("127.0.0.1  # the first\n\n127.0.0.2 4000\n")
+    monkeypatch.setenv("RANK", "0")
+    job = Job.read(tmp_path / "ip_config.txt")
+    assert job.addresses == (("127.0.0.1", 30050), ("127.0.0.2", 4000)) and job.timeout == 300
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput, match=message):
+        Job.read(tmp_path / "ip_config.txt")
+
+
+def test_ports_are_numbers(tmp_path):
+    (tmp_path / "ip_config.txt").write_text("127.0.0.1 http\n")
+    with pytest.raises(InvalidInput, match=r"ip_config.txt: a line is .* found '127.0.0.1 http'"):
+        Job.read(tmp_path / "ip_config.txt")
