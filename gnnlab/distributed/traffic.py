@@ -78,7 +78,9 @@ class Traffic:
     def __init__(self, num_machines: int) -> None:
         self.num_machines = num_machines
         self._counts: dict[tuple[int, int, str], Count] = {}
-        self._lock = threading.Lock()  # a prefetch thread asks beside the main thread
+        # A prefetch thread asks beside the main thread. Reentrant: a tensor that is freed while
+        # this thread is counting sends a message itself.
+        self._lock = threading.RLock()
 
     def add(self, source: int, target: int, kind: str, count: Count) -> None:
         """Count messages from a machine to another, or to itself: those leave no machine.

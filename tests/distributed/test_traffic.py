@@ -74,6 +74,22 @@ def test_threads_lose_nothing() -> None:
     assert traffic.total() == Count(8000, 8000, 8000, 8000)
 
 
+def test_a_count_within_a_count() -> None:
+    """A tensor is freed while its thread counts: that sends a message, which is counted too."""
+    traffic = Traffic(2)
+
+    class Freeing(Count):
+        def add(self, other: Count) -> None:
+            traffic.add(1, 0, "control", Count(1))
+            super().add(other)
+
+    traffic._counts[0, 1, "control"] = Freeing()
+    thread = threading.Thread(target=traffic.add, args=(0, 1, "control", Count(1)), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive() and traffic.total() == Count(2)
+
+
 def test_what_cannot_be_counted() -> None:
     traffic = Traffic(2)
     for call in (lambda: traffic.matrix("love"), lambda: traffic.add(0, 1, "love", Count())):
