@@ -22,6 +22,7 @@ import threading
 import time
 import traceback
 from collections import OrderedDict, defaultdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -322,9 +323,9 @@ class Server:
                     late.append((place, self._meetings.pop(place)))
         replies = []
         for place, meeting in late:
-            missing = sorted(set(range(meeting.num_ranks)) - set(meeting.came))
+            missing = (str(rank) for rank in range(meeting.num_ranks) if rank not in meeting.came)
             error = GNNLabError(
-                f"{place}: ranks {', '.join(map(str, missing[:20]))} of {meeting.num_ranks} did "
+                f"{place}: ranks {', '.join(islice(missing, 20))} of {meeting.num_ranks} did "
                 f"not come within {self.job.timeout:g} s. All trainers must call it, in the same "
                 "order"
             )

@@ -228,6 +228,13 @@ def test_a_meeting_tells_who_is_missing(config: Path) -> None:
     assert "barrier (meeting 1): ranks 1, 2 of 3 did not come within 1.5 s" in str(caught.value)
 
 
+def test_a_meeting_of_more_ranks_than_can_be_listed(config: Path) -> None:
+    job = replace(make_job(config), timeout=1.0)
+    text = rf"ranks 1, 2, .*, 20 of {2**60} did not come"
+    with serving(job), connected(job) as trainer, pytest.raises(GNNLabError, match=text):
+        trainer.ask([(0, wire.Meet("here", 0, 2**60))], patience=10.0)
+
+
 def test_a_meeting_gathers_words(config: Path) -> None:
     job = make_job(config, ranks=3)
     found = {}
