@@ -83,7 +83,7 @@ class Client:
         start = f"{policy_str}~"
         return [
             name.removeprefix(start)
-            for name, description in self._tensors.items()
+            for name, description in list(self._tensors.items())  # other threads make tensors
             if description.is_gdata and name.startswith(start)
         ]
 

@@ -123,6 +123,21 @@ def test_masks_join(g):
         one | g.ndata["x"]
 
 
+def test_features_are_listed_while_a_thread_makes_one(g):
+    tensors = g._client._tensors
+
+    class Slow:
+        """What is said of a feature; while it is looked at, another one comes."""
+
+        @property
+        def is_gdata(self):
+            tensors["node~_N~late"] = tensors["node~_N~x"]
+            return True
+
+    tensors["node~_N~slow"] = Slow()
+    assert "slow" in g._client.names("node~_N")
+
+
 # ------------------------------------------------------------------------------ making tensors
 def test_dtypes(g):
     for dtype in (torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int64, torch.bool):
