@@ -10,12 +10,10 @@ import torch
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import EdgeType
+from gnnlab.graph.names import ONE_ETYPE, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation, check_ids, narrow
 
 __all__ = ["graph", "heterograph", "rand_graph"]
-
-_ONE_TYPE = ("_N", "_E", "_N")
 
 
 def graph(
@@ -74,7 +72,7 @@ def graph(
         count = _count(num_nodes, src, dst)
         relation, ids_dtype = Relation.from_edges(src, dst, count, count), src.dtype
     sizes = {"_N": relation.num_src}
-    made = Graph(sizes, {_ONE_TYPE: relation}, idtype=_idtype(idtype, ids_dtype))
+    made = Graph(sizes, {ONE_ETYPE: relation}, idtype=_idtype(idtype, ids_dtype))
     return made if device is None else made.to(device)
 
 

@@ -19,7 +19,7 @@ import torch
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame
-from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, EdgeType, describe
+from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE, EdgeType, describe
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import frame_of
 
@@ -33,8 +33,6 @@ __all__ = [
     "to_heterogeneous",
     "to_homogeneous",
 ]
-
-_ONE_TYPE = ("_N", "_E", "_N")
 
 
 def to_homogeneous(
@@ -81,10 +79,10 @@ def to_homogeneous(
     empty = narrow(torch.empty(0, dtype=torch.int64, device=G.device), total)
     relation = Relation(total, total, (torch.cat([empty, *ends[0]]), torch.cat([empty, *ends[1]])))
     result = G.derive(
-        {_ONE_TYPE: relation},
+        {ONE_ETYPE: relation},
         {"_N": total},
         {"_N": _stack(G, G._node_frames(), node_counts, ndata, (NID, NTYPE), store_type)},
-        {_ONE_TYPE: _stack(G, G._edge_frames, edge_counts, edata, (EID, ETYPE), store_type)},
+        {ONE_ETYPE: _stack(G, G._edge_frames, edge_counts, edata, (EID, ETYPE), store_type)},
     )
     return (result, node_counts, edge_counts) if return_count else result
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["ALL", "EID", "ETYPE", "NID", "NTYPE", "EdgeType", "describe", "is_all"]
+__all__ = ["ALL", "EID", "ETYPE", "NID", "NTYPE", "ONE_ETYPE", "EdgeType", "describe", "is_all"]
 
 EdgeType = tuple[str, str, str]
+ONE_ETYPE = ("_N", "_E", "_N")  # of a graph with one node type and one edge type
 
 NID = "_ID"
 """Feature that holds the original node IDs in a graph cut out of another."""

@@ -22,12 +22,12 @@ import torch
 
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.graph.ids import read_ids
-from gnnlab.graph.names import EdgeType, describe
+from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 
 __all__ = ["GraphPartitionBook", "PartitionPolicy"]
 
 _ONE_NTYPE = "_N"
-_ONE_ETYPES = (None, "_E", ("_N", "_E", "_N"))
+_ONE_ETYPES = (None, "_E", ONE_ETYPE)
 
 
 class _Ranges:

@@ -11,15 +11,13 @@ import torch
 
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import EID, ETYPE, NID, NTYPE
+from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE
 from gnnlab.graph.relation import Relation, narrow
 
 if TYPE_CHECKING:
     from gnnlab.partition.part import Part
 
 __all__ = ["flat_graph"]
-
-_ONE_ETYPE = ("_N", "_E", "_N")
 
 
 def flat_graph(part: Part) -> Graph:
@@ -53,9 +51,9 @@ def flat_graph(part: Part) -> Graph:
         relation = Relation(total, total, (narrow(src, total), narrow(dst, total)))
     return Graph(
         {"_N": total},
-        {_ONE_ETYPE: relation},
+        {ONE_ETYPE: relation},
         {"_N": Frame(total, ndata)},
-        {_ONE_ETYPE: Frame(relation.num_edges, edata, what="edge")},
+        {ONE_ETYPE: Frame(relation.num_edges, edata, what="edge")},
     )
 
 

@@ -25,7 +25,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput, NotFound, PartitionError
-from gnnlab.graph.names import EdgeType, describe
+from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.assign import (
     check_assignment,
@@ -45,7 +45,6 @@ from gnnlab.random import generator
 
 __all__ = ["partition_files"]
 
-_ONE_ETYPE = ("_N", "_E", "_N")
 _METHODS = ("ldg", "random")
 StrPath = str | os.PathLike[str]
 
@@ -122,10 +121,10 @@ def partition_files(
     """
     counts = dict(num_nodes) if isinstance(num_nodes, Mapping) else {"_N": num_nodes}
     counts = {ntype: counts[ntype] for ntype in sorted(counts)}
-    sources = dict(edges) if isinstance(edges, Mapping) else {_ONE_ETYPE: edges}
+    sources = dict(edges) if isinstance(edges, Mapping) else {ONE_ETYPE: edges}
     _check(counts, sources, num_parts=num_parts, num_hops=num_hops, chunk_edges=chunk_edges)
     if not isinstance(edges, Mapping):
-        node_data, edge_data = {"_N": node_data or {}}, {_ONE_ETYPE: edge_data or {}}
+        node_data, edge_data = {"_N": node_data or {}}, {ONE_ETYPE: edge_data or {}}
     node_files = open_features(node_data, counts, "node")
     with PartitionWriter(out_path, graph_name, num_parts) as writer, _scratch_errors(out_path):
         hidden = tempfile.TemporaryDirectory(".scratch", f".{graph_name}-", scratch or out_path)
