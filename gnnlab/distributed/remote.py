@@ -293,7 +293,8 @@ class _Line:
         return None
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and what watches them: an error may hold on to this line."""
         for socket in self._sockets.values():
             socket.disable_monitor()
+        for socket in self._known:
             socket.close(0)

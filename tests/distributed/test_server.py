@@ -412,6 +412,7 @@ def test_a_server_that_is_gone_is_named(relayed: tuple[Job, Relay]) -> None:
         assert f"lost server 1 (machine 1, {address})" in str(caught.value)
         with pytest.raises(ServerLost):  # also by a connection that is made afterwards
             trainer.exchange([(1, m.Pull(X, rows(0)))])
+    assert trainer._context.closed, "an error that is kept keeps no socket open"
 
 
 def test_a_link_that_is_cut_is_noticed(relayed: tuple[Job, Relay]) -> None:
