@@ -54,7 +54,8 @@ class Deferred:
         if self._value is None:
             value = self.make()
             if self.device is not None:
-                value = value.to(self.device, non_blocking=True)
+                # What goes to a GPU is waited for there; the CPU would read what has not arrived.
+                value = value.to(self.device, non_blocking=self.device.type != "cpu")
             self._value = value
         return self._value
 

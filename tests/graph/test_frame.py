@@ -178,3 +178,17 @@ def test_both_sides_of_a_bipartite_graph() -> None:
     assert g.reverse().srctypes == ["game"]
     with pytest.raises(KeyError, match="this side of the graph has 'user'"):
         g.num_src_nodes("game")
+
+
+@pytest.mark.parametrize(("device", "may_come_later"), [("cpu", False), ("cuda:0", True)])
+def test_only_a_gpu_waits_by_itself_for_what_is_copied(device: str, may_come_later: bool) -> None:
+    """torch copies from a GPU in the background, too, and tells nobody when it is done."""
+    asked = []
+
+    class Elsewhere:
+        def to(self, device: torch.device, non_blocking: bool) -> Elsewhere:
+            asked.append(non_blocking)
+            return self
+
+    Deferred(Elsewhere, torch.device(device))()
+    assert asked == [may_come_later]

@@ -56,6 +56,14 @@ def test_results_of_one_type_are_those_of_the_cpu(change: Any) -> None:
     assert same(change(toy().to("cuda")).to("cpu"), change(toy()))
 
 
+def test_deferred_features_have_arrived_when_they_are_read() -> None:
+    g = dgl.rand_graph(1_000_000, 1)
+    g.ndata["x"] = torch.rand(1_000_000, 64)
+    there = g.to("cuda").subgraph(torch.arange(1_000_000, device="cuda"))
+    torch.cuda.synchronize()
+    assert torch.equal(there.to("cpu").ndata["x"], g.ndata["x"])
+
+
 def test_answers_are_those_of_the_cpu(tmp_path: Any) -> None:
     here, there = toy(), toy().to("cuda")
     for ask in (
