@@ -76,6 +76,7 @@ class Remote(Routes):
         try:
             self._greet()
         except BaseException:
+            self._context.destroy(0)
             self.memory.close()
             raise
 
@@ -91,11 +92,7 @@ class Remote(Routes):
         line = _Line(self.job, self._context, self.job.timeout)
         servers = range(len(self.job.addresses))
         deadline = time.monotonic() + self.job.timeout
-        try:
-            found = self._talk(line, [(server, wire.Hello()) for server in servers], deadline)
-        except BaseException:
-            line.close()
-            raise
+        found = self._talk(line, [(server, wire.Hello()) for server in servers], deadline)
         mine = self.job.id, self.graph_name, digest(self.job.part_config)
         for server, welcome in zip(servers, found, strict=True):
             theirs = welcome.job, welcome.graph_name, welcome.digest
