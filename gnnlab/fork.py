@@ -186,7 +186,8 @@ def rest_openmp() -> bool:
     if not _MAPS.exists():
         return True
     pauses = []
-    for path in set(re.findall(r"/\S*libgomp\S*", _MAPS.read_text())):
+    # A line is five numbers and a path, which may hold spaces.
+    for path in set(re.findall(r"^(?:\S+ +){5}(/.*libgomp\S*)", _MAPS.read_text(), re.MULTILINE)):
         pause = getattr(ctypes.CDLL(path), "omp_pause_resource_all", None)  # GCC 9 and newer
         pauses.append(pause is not None and pause(_PAUSE_SOFT) == 0)
     return all(pauses)

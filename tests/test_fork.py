@@ -179,6 +179,28 @@ def test_a_fork_is_refused_while_openmp_cannot_rest(monkeypatch: pytest.MonkeyPa
         fork.check_fork()
 
 
+def test_openmp_is_found_in_a_folder_with_spaces(tmp_path: Path) -> None:
+    run_script(
+        """
+        import re, shutil, sys
+        from pathlib import Path
+        import torch
+        from gnnlab import fork
+
+        folder = Path(sys.argv[1], "a b")
+        folder.mkdir()
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            if "libgomp" in line:
+                *numbers, path = line.split(maxsplit=5)
+                shutil.copy(path, folder / "libgomp.so.1")
+                fork._MAPS = folder / "maps"
+                fork._MAPS.write_text(" ".join(numbers) + f"    {folder}/libgomp.so.1\\n")
+        assert fork.rest_openmp()
+        """,
+        args=[str(tmp_path)],
+    )
+
+
 def test_errors_of_cuda_in_a_forked_child_name_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     def use_gpu() -> None:
         raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
