@@ -161,7 +161,7 @@ class Agent:
         try:
             os.chdir(os.path.expandvars(os.path.expanduser(workspace)))
             graph = _look_at_part(Path(part_config), machine)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError) as error:
             problem = str(error)
         self._say(
             "hello",
@@ -319,9 +319,14 @@ def end_descendants(grace: float) -> None:
 def _look_at_part(part_config: Path, machine: int) -> dict[str, Any]:
     """What must be the same on all hosts; raise where this host's part is not there."""
     here = Path.cwd() / part_config
-    config = json.loads(here.read_text("utf8"))
-    own = [config[f"part-{machine}"]["part_graph"]] if machine < config["num_parts"] else []
-    own += [name for name in config.get("arrays", ()) if name.startswith(f"part{machine}/")]
+    try:
+        config = json.loads(here.read_text("utf8"))
+        own = [config[f"part-{machine}"]["part_graph"]] if machine < config["num_parts"] else []
+        own += [name for name in config.get("arrays", ()) if name.startswith(f"part{machine}/")]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{here} is not the JSON file of a partitioned graph ({error!r})"
+        ) from None
     for place in own:
         if not (here.parent / place).exists():
             raise ValueError(f"{here} names {place}, which is not beside it; copy the part here")

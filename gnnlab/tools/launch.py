@@ -118,7 +118,8 @@ def run(
     extra_envs : dict of str, optional
         Further environment variables for all processes.
     graph_format : str
-        Formats of the graph that are made, "csc" by default.
+        Accepted for command lines of DGL: scripts find it in ``DGL_GRAPH_FORMAT``. gnnlab makes
+        formats when they are first asked for.
     num_omp_threads : int, optional
         Threads of a trainer; by default trainers and samplers share the processors.
     num_server_threads : int
@@ -392,7 +393,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--num_servers", type=int, default=1, help="per machine (1)")
     add("--num_omp_threads", type=int, help="of a trainer; default: its share of processors")
     add("--num_server_threads", type=int, default=1, help="of a server (1)")
-    add("--graph_format", default="csc", help="formats that are made of the graph (csc)")
+    add("--graph_format", default="csc", help="accepted; scripts find it in DGL_GRAPH_FORMAT")
     add("--ssh_port", type=int, help="default: that of your ssh configuration")
     add("--ssh_username", help="default: that of your ssh configuration")
     add(

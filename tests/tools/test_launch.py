@@ -382,6 +382,16 @@ def test_the_interpreter_is_missing_on_a_host(log_in: Callable[..., Started]) ->
     assert "name an interpreter that is there" in errors
 
 
+@pytest.mark.parametrize("content", ["", "[]", "{}", "7", '{"num_parts": "two"}'])
+def test_a_file_that_describes_no_graph_is_named(tmp_path: Path, content: str) -> None:
+    config = tmp_path / "graph.json"
+    config.write_text(content)
+    with pytest.raises(
+        ValueError, match=r"graph\.json is not the JSON file of a partitioned graph"
+    ):
+        agent._look_at_part(config, 0)
+
+
 # --------------------------------------------------------------------------- what is heard
 def hear(folder: Path, script: str) -> Overseer:
     """An overseer of a machine whose agent is a shell script; it logs into the folder."""
