@@ -19,6 +19,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from keyword import iskeyword
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,10 +126,10 @@ def _helper(name: str) -> Helper:
 
 
 def _check_folder(root: Path) -> None:
-    if not root.name.isidentifier():
+    if not root.name.isidentifier() or iskeyword(root.name):
         raise InvalidInput(
             f"{root}: the folder becomes a package, so its name may have letters, digits and "
-            f"underscores; found {root.name!r}"
+            f"underscores, and be no word of Python's; found {root.name!r}"
         )
     if Path.cwd().resolve().is_relative_to(root):
         raise InvalidInput(

@@ -316,7 +316,8 @@ def test_any_small_module_can_be_copied(tmp_path: Path) -> None:
     [
         ("sampling", "fast", InvalidInput, "sampling needs .* files with .* use gnnlab itself"),
         ("lunch", "fast", NotFound, "no helper 'lunch'; there are checkpoint, csc"),
-        ("fork", "my-helpers", InvalidInput, "letters, digits and underscores; found 'my-helpers'"),
+        ("fork", "my-helpers", InvalidInput, "letters, digits and underscores.*'my-helpers'"),
+        ("fork", "import", InvalidInput, "be no word of Python's; found 'import'"),
         ("fork", ".", InvalidInput, "is where you work; name a folder in it"),
         ("fork", "file", InvalidInput, "is a file"),
     ],
