@@ -114,7 +114,7 @@ def _edge_chunks(
                 "shape (E,), sources and destinations"
             )
         yield from _integers(f"{source[0]} and {source[1]}", pair, rows)
-    elif Path(source).suffix == ".npy":
+    elif _path(source).suffix == ".npy":
         array = open_npy(source)
         if array.ndim != 2 or array.shape[1] != 2:
             raise InvalidInput(f"{source}: found shape {array.shape}; expected (E, 2)")
@@ -139,10 +139,23 @@ def _integers(
 
 def open_npy(path: StrPath) -> np.ndarray:
     """Map a ``.npy`` file into memory, read only; raises InvalidInput where it is none."""
+    file = _path(path)
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        found = np.load(file, mmap_mode="r", allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            raise ValueError("it is an archive of several arrays")
+        return found
     except (OSError, ValueError, EOFError) as error:
         raise InvalidInput(f"{path} is not a .npy file that can be read ({error})") from error
+
+
+def _path(source: Any) -> Path:
+    if not isinstance(source, str | os.PathLike):
+        raise InvalidInput(
+            f"expected the path of a file; found {type(source).__name__}. For what is in memory "
+            "there is partition_graph"
+        )
+    return Path(source)
 
 
 def release(arrays: Iterable[np.ndarray]) -> None:

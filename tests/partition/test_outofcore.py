@@ -186,11 +186,19 @@ def npy(values, dtype=None):
     return save_bad
 
 
+def npz(folder):
+    with open(folder / "several.npy", "wb") as file:
+        np.savez(file, x=np.zeros(6))
+    return folder / "several.npy"
+
+
 @pytest.mark.parametrize(
     ("argument", "value", "message"),
     [
         ("edges", lambda f: f / "no.npy", r"no\.npy is not a \.npy file that can be read"),
         ("edges", lambda f: f / "no.csv", r"no\.csv: no such file"),
+        ("edges", lambda f: np.zeros((3, 2), int), "expected the path of a file; found ndarray"),
+        ("edges", lambda f: ([0, 1], [1, 0]), "expected the path of a file; found list"),
         ("edges", npy([[0, 1, 2]]), r"bad\.npy: found shape \(1, 3\); expected \(E, 2\)"),
         ("edges", npy([[0.0, 1.0]]), "found float64 and float64; expected integers"),
         ("edges", lambda f: (npy([0])(f), ring_pair(f)[1]), r"shapes \[\(1,\), \(6,\)\]"),
@@ -205,6 +213,8 @@ def npy(values, dtype=None):
         ("part_method", lambda f: "metis", "from files there are 'ldg', 'random'"),
         ("part_method", lambda f: [0, 1], r"found parts of shape \(2,\)"),
         ("part_method", lambda f: "no.npy", r"no\.npy is not"),
+        ("node_data", lambda f: {"x": torch.zeros(6)}, "path of a file; found Tensor"),
+        ("node_data", lambda f: {"x": npz(f)}, r"several\.npy is not a \.npy file"),
         ("node_data", lambda f: {"x": npy([0] * 5)(f)}, "a row for each of the 6 nodes"),
         ("node_data", lambda f: {"x": npy(["a"] * 6)(f)}, "<U1 cannot be stored"),
         ("edge_data", lambda f: {"x": npy([0] * 7)(f)}, "a row for each of the 6 edges"),
