@@ -391,7 +391,7 @@ def _read_indices(graph: Graph, indices: Any) -> _Seeds:
     def read(value: Any) -> torch.Tensor:
         if hasattr(value, "part_policy"):
             value = value[:]  # a mask that lies on several machines
-        ids = as_tensor(list(value) if isinstance(value, range) else value)
+        ids = as_tensor(value)
         if ids.dtype is torch.bool:
             ids = ids.nonzero().flatten()
         if ids.ndim == 1 and not len(ids):

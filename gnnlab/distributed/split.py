@@ -287,7 +287,7 @@ def _read_ids(what: str, value: Any, size: int) -> np.ndarray:
     """Read a mask or IDs as ascending IDs."""
     if hasattr(value, "part_policy"):
         value = value[0 : len(value)]
-    given = as_tensor(list(value) if isinstance(value, range) else value)
+    given = as_tensor(value)
     given = given.squeeze(-1) if given.ndim == 2 else given
     if given.dtype is torch.uint8 or _is_mask(given, size):
         given = given.bool()

@@ -20,12 +20,14 @@ __all__ = ["Deferred", "Frame", "as_tensor"]
 
 
 def as_tensor(value: Any) -> torch.Tensor:
-    """Turn numpy arrays, lists and numbers into tensors; tensors stay as they are."""
+    """Turn numpy arrays, ranges, lists and numbers into tensors; tensors stay as they are."""
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, np.ndarray):
         # pandas hands out read-only views, which torch would warn about.
         return torch.from_numpy(np.require(value, requirements=["C", "W"]))
+    if isinstance(value, range):
+        return value.start + value.step * torch.arange(len(value))
     return torch.as_tensor(value)
 
 

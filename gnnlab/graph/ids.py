@@ -40,8 +40,6 @@ def read_ids(
     torch.Tensor
         Shape (K,), int64 or int32.
     """
-    if isinstance(value, range):
-        value = list(value)
     ids = as_tensor(value)
     if ids.dtype is torch.bool:
         if ids.shape != (bound,):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.frame import Deferred, Frame, as_tensor
 from tests.graph.samples import toy, typed
 
 
@@ -178,6 +178,14 @@ def test_both_sides_of_a_bipartite_graph() -> None:
     assert g.reverse().srctypes == ["game"]
     with pytest.raises(KeyError, match="this side of the graph has 'user'"):
         g.num_src_nodes("game")
+
+
+@pytest.mark.parametrize(
+    "numbers", [range(5), range(3, 7), range(2, 9, 3), range(4, 0, -1), range(0), range(5, 2)]
+)
+def test_ranges_are_tensors_of_int64(numbers: range) -> None:
+    found = as_tensor(numbers)
+    assert found.dtype == torch.int64 and found.tolist() == list(numbers)
 
 
 @pytest.mark.parametrize(("device", "may_come_later"), [("cpu", False), ("cuda:0", True)])
