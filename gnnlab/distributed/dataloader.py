@@ -67,8 +67,8 @@ class DistDataLoader(_InSamplers):
     drop_last : bool
         Leave out a last batch that is not full.
     queue_size : int, optional
-        Batches that sampler processes may be ahead; by default four for each. In standalone mode
-        there are no such processes.
+        Batches that sampler processes may be ahead; by default four for each, at most 32. In
+        standalone mode there are no such processes.
     seed : int, optional
         Seed of shuffling and sampling; see :class:`gnnlab.dataloading.DataLoader`. What
         ``collate_fn`` samples depends on it, on the epoch and on the number of the batch.

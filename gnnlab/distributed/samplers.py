@@ -37,6 +37,7 @@ __all__ = ["Samplers", "main"]
 _HEAD = struct.Struct("<QQ")
 _ENTRY = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
 _ENTRY += "from gnnlab.distributed.samplers import main; main()"
+_MOST_AHEAD = 32  # batches of a loader for each sampler; a line holds some hundred messages
 _FAREWELL = 2.0  # seconds in which a sampler that closed its line ends
 _PATIENCE = 0.5  # seconds that a sampler has to end when it is told to; it has nothing to save
 
@@ -84,10 +85,10 @@ class Samplers:
             Makes a batch of its name.
         names : sequence
         ahead : int, optional
-            How many batches may be under way; by default four for each sampler.
+            How many batches may be under way; by default four for each sampler, at most 32.
         """
         count = len(self._lines)
-        ahead = 4 * count if ahead is None else ahead
+        ahead = 4 * count if ahead is None else min(ahead, _MOST_AHEAD * count)
         self._runs += 1
         run = self._runs
         self._active.add(run)
@@ -140,6 +141,11 @@ class Samplers:
             send(self._lines[sampler], value)
         except (BrokenPipeError, ConnectionResetError):
             raise self._death(sampler) from None
+        except TimeoutError:
+            raise GNNLabError(
+                f"{self._name(sampler)} took no order within {self._job.timeout:g} s "
+                "(GNNLAB_TIMEOUT)"
+            ) from None
 
     def _death(self, sampler: int) -> GNNLabError:
         with suppress(subprocess.TimeoutExpired):

@@ -79,6 +79,8 @@ for input_nodes, seeds, blocks in loader:
     assert torch.equal(blocks[0].srcdata["x"], g.ndata["x"][input_nodes])
     assert torch.equal(blocks[1].dstdata["x"], g.ndata["x"][seeds])
     total += blocks[0].edata[dgl.EID].sum().item()
+loader = dgl.distributed.DistDataLoader(range(1500), batch_size=1, queue_size=1500)
+total += sum(sum(batch) for batch in loader)  # more at once than lines can hold
 print(total)
 """
 
