@@ -110,7 +110,7 @@ def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list
                 f"blocks[{i}] must be a block with one node type that knows its original node IDs, "
                 f"srcdata[dgl.NID], as samplers and to_block make it; found {each!r}"
             )
-    sides = [[data[NID].tolist() for data in (each.srcdata, each.dstdata)] for each in blocks]
+    sides = [(each.srcdata[NID].tolist(), each.dstdata[NID].tolist()) for each in blocks]
     canvas.check_chain(sides)
     columns = [source for source, _ in sides] + [sides[-1][1]] if sides else []
     taken = [
