@@ -120,7 +120,7 @@ def launch_processes(
                 rank.kill()
             for rank in ranks:
                 rank.join()
-            screen.update(ranks)
+            screen.update(ranks, is_last=True)
             screen.close()
 
 

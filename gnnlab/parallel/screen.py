@@ -38,10 +38,11 @@ class Screen:
         self._rest = b""
         self._bar: Any = None
 
-    def update(self, ranks: Sequence[Source]) -> None:
-        """Show what is new."""
+    def update(self, ranks: Sequence[Source], is_last: bool = False) -> None:
+        """Show what is new; the last time also what stands behind a rank that goes on."""
         while self._turn < len(ranks):
             new, is_all = ranks[self._turn].take_output()
+            is_all = is_all or is_last
             *lines, self._rest = (self._rest + new).split(b"\n")
             if is_all and self._rest:
                 lines, self._rest = [*lines, self._rest], b""

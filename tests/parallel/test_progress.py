@@ -50,6 +50,13 @@ def test_a_rank_counts(messages: list[dict[str, Any]]) -> None:
     assert messages[-1]["description"] == "epoch 1" and messages[-1]["figures"] == {"loss": 2.0}
 
 
+def test_what_is_reported_last_arrives(messages: list[dict[str, Any]]) -> None:
+    assert list(track("ab")) == ["a", "b"]
+    report(accuracy=0.75)
+    progress.send_to(None)
+    assert messages[-1]["figures"] == {"accuracy": 0.75}
+
+
 def test_items_that_do_not_come_are_not_waited_for(messages: list[dict[str, Any]]) -> None:
     for item in track(range(10)):
         if item == 2:
@@ -97,6 +104,17 @@ def test_output_is_shown_in_the_order_of_ranks(capsys: pytest.CaptureFixture[str
     ranks[1].output, ranks[1].is_all = b"10%\r50%\r100%\nlast\r\n\n\xff", True
     assert shown() == "rank 1 | 100%\nrank 1 | last\nrank 1 | \nrank 1 | \ufffd\n"
     assert shown() == ""
+
+
+def test_what_is_there_at_the_end_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """A process that the first rank has left behind may hold its output open."""
+    screen, ranks = Screen(2), [FakeRank(0), FakeRank(1)]
+    ranks[0].output, ranks[1].output, ranks[1].is_all = b"half", b"whole\n", True
+    screen.update(ranks)
+    assert capsys.readouterr().out == ""
+    ranks[0].output = b" a line"
+    screen.update(ranks, is_last=True)
+    assert capsys.readouterr().out == "rank 0 | half a line\nrank 1 | whole\n"
 
 
 def test_one_process_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
