@@ -83,10 +83,11 @@ def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, 
         The file is damaged or no checkpoint, or a loader does not cut batches as it did then.
     """
     content = read_state(path, _FORMAT, "save_checkpoint")
-    for name, part in parts.items():
+    for name in parts:
         if name not in content["states"]:
             known = ", ".join(content["states"]) or "none"
             raise NotFound(f"{path} has no part {name!r}; its parts are: {known}")
+    for name, part in parts.items():
         inner_model(part).load_state_dict(content["states"][name])
     world_size = dist.get_world_size() if dist.is_initialized() else 1
     if len(content["generators"]) == world_size:

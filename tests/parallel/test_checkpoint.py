@@ -156,8 +156,11 @@ def test_damaged_files_and_wrong_names(tmp_path):
     with pytest.raises(FileNotFoundError):
         dgl.parallel.load_checkpoint(file)
     dgl.parallel.save_checkpoint(file, model=model)
+    other = torch.nn.Linear(2, 2)
     with pytest.raises(NotFound, match="its parts are: model"):
-        dgl.parallel.load_checkpoint(file, optimizer=torch.optim.SGD(model.parameters()))
+        optimizer = torch.optim.SGD(other.parameters())
+        dgl.parallel.load_checkpoint(file, model=other, optimizer=optimizer)
+    assert not torch.equal(other.weight, model.weight)  # all that is asked for, or nothing
     whole = file.read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"nonsense", b"\x80\x02N.", b"\x80\x02."):
         file.write_bytes(content)
