@@ -393,6 +393,7 @@ def _read_indices(graph: Graph, indices: Any) -> _Seeds:
             value = value[:]  # a mask that lies on several machines
         ids = as_tensor(value)
         if ids.dtype is torch.bool:
+            _check_mask(graph, ids)
             ids = ids.nonzero().flatten()
         if ids.ndim == 1 and not len(ids):
             ids = ids.long()  # an empty list has no dtype of its own
@@ -406,6 +407,18 @@ def _read_indices(graph: Graph, indices: Any) -> _Seeds:
     if isinstance(indices, Mapping):
         return _Seeds({name: read(ids) for name, ids in indices.items()}, True)
     return _Seeds({"": read(indices)}, False)
+
+
+def _check_mask(graph: Any, mask: torch.Tensor) -> None:
+    if not hasattr(graph, "ntypes"):  # items of a data set, whose number is not known here
+        return
+    sizes = [graph.num_nodes(ntype) for ntype in graph.ntypes]
+    sizes += [graph.num_edges(etype) for etype in graph.canonical_etypes]
+    if mask.shape not in {(size,) for size in sizes}:
+        raise InvalidInput(
+            f"a mask needs one entry per node, or edge, of a type {tuple(sizes)}; found shape "
+            f"{tuple(mask.shape)}"
+        )
 
 
 def _read_device(device: Any) -> torch.device:
