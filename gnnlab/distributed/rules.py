@@ -168,7 +168,8 @@ def apply(
     (tensor([ 0.0000, -0.5000,  0.0000]), tensor([0., 4., 0.]))
     """
     names = RULES[rule][1]
-    tables = (tensor.view(len(tensor), -1).numpy() for tensor in (weight, *states))
-    flat = grads.reshape(len(rows), math.prod(grads.shape[1:])).contiguous()
+    width = math.prod(weight.shape[1:])  # said, because parts may own no row
+    tables = (tensor.view(len(tensor), width).numpy() for tensor in (weight, *states))
+    flat = grads.reshape(len(rows), width).contiguous()
     act = getattr(kernels.optim, rule)
     act(*tables, rows.numpy(), flat.numpy(), step, *(options[name] for name in names))

@@ -122,6 +122,16 @@ def test_rows_of_any_shape(shape: tuple[int, ...]) -> None:
     assert torch.equal(sums, torch.ones(shape))
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (5,), (5, 2, 3)])
+@pytest.mark.parametrize("rule", rules.RULES)
+def test_a_step_without_gradients_changes_nothing(rule: str, shape: tuple[int, ...]) -> None:
+    """Owners hear of each step, also those that own no row of a rare type."""
+    tables = [torch.ones(shape) for _ in range(1 + len(rules.RULES[rule][0]))]
+    rows, grads = torch.empty(0, dtype=torch.int64), torch.empty(0, *shape[1:])
+    rules.apply(rule, tables[0], rows, grads, tables[1:], options_of(rule), step=1)
+    assert all(torch.equal(table, torch.ones(shape)) for table in tables)
+
+
 def test_merge_averages_over_trainers_as_data_parallel_training_does() -> None:
     """Trainer 0 has gradients 2, 4 for rows 1, 3; trainer 1 has 6 for row 3; trainer 2 has none."""
     none = torch.empty(0, dtype=torch.int64), torch.empty(0, 1)

@@ -297,6 +297,35 @@ def test_a_feature_is_replaced_by_trainers_that_come_at_different_times(config: 
     assert found == {rank: list(range(100, 140)) for rank in range(2)}
 
 
+def test_a_machine_without_rows_of_a_rare_type_takes_part(tmp_path: Path) -> None:
+    """Both nodes of type b lie with machine 0; two trainers learn them."""
+    g = dgl.heterograph({("a", "r", "b"): ([0, 1, 2, 3], [0, 1, 0, 1])})
+    parts = {"a": torch.tensor([0, 0, 1, 1]), "b": torch.tensor([0, 0])}
+    dgl.distributed.partition_graph(g, "g", 2, str(tmp_path), part_method=lambda g, k: parts)
+    job = make_job(tmp_path / "g.json", ranks=2)
+    found = {}
+
+    def come(rank: int) -> None:
+        with connected(job, rank=rank, machine=rank) as trainer:
+            asking = Client(trainer.part().book, trainer, ("g", job.part_config))
+            policy = PartitionPolicy("node~b", asking.book)
+            weight, total = (asking.create(policy, n, (2,), torch.float32) for n in "ws")
+            options = {"lr": 1.0, "eps": 0.0}
+            given = torch.tensor([rank]), torch.ones(1, 2)
+            asking.update(policy, weight, *given, "adagrad", options, (total,), rank, 2, 1)
+            trainer.barrier()
+            found[rank] = asking.pull(policy, weight, torch.arange(2)).tolist()
+            trainer.barrier()
+
+    with serving(job):
+        threads = [threading.Thread(target=come, args=(rank,)) for rank in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert found == {rank: [[-1.0, -1.0]] * 2 for rank in range(2)}
+
+
 def test_no_server_at_all(config: Path) -> None:
     job = replace(make_job(config, machines=2), timeout=1.0)
     with pytest.raises(GNNLabError, match="the first server of this machine did not start"):
