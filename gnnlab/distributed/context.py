@@ -186,9 +186,8 @@ def initialize(
 
 def join(job: Job) -> None:
     """Take part in a job, in the role that it says; a server never comes back."""
-    number, lane = (job.server, "") if job.role == "server" else (job.rank, "")
-    if job.role == "sampler":
-        lane = f"process {os.getpid()}"
+    number = job.server if job.role == "server" else job.rank
+    lane = f"process {os.getpid()}" if job.role == "sampler" else ""
     trace.start_if_asked(number, job.role, job.machine, lane)
     if job.role == "server":
         from gnnlab.distributed.server import serve

@@ -338,10 +338,10 @@ def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, An
 
 
 def _read_head(frames: Sequence[Any]) -> _Head:
-    if not 1 <= len(frames) <= MAX_FRAMES or _size(frames[0]) > MAX_HEADER:
+    if not 1 <= len(frames) <= MAX_FRAMES or len(_view(frames[0])) > MAX_HEADER:
         raise BadFrame(f"a header of at most {MAX_HEADER} bytes and {MAX_FRAMES - 1} frames fit")
     try:
-        head = msgspec.msgpack.decode(_bytes(frames[0]), type=_Head)
+        head = msgspec.msgpack.decode(_view(frames[0]), type=_Head)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise BadFrame(f"not a header: {error}") from None
     if head.version != VERSION:
@@ -374,12 +374,11 @@ def _read_tensor(frame: Any, name: str, shape: tuple[int, ...]) -> torch.Tensor:
     dtype = m.read_dtype(name[:20])
     if len(shape) > _MAX_DIMENSIONS or any(not 0 <= size <= MAX_FRAME for size in shape):
         raise BadFrame(f"no tensor has the shape {str(shape)[:80]}")
-    expected = math.prod(shape) * dtype.itemsize
-    if _size(frame) != expected:
-        raise BadFrame(f"{name} of shape {shape} has {expected} bytes; {_size(frame)} came")
+    expected, view = math.prod(shape) * dtype.itemsize, _view(frame)
+    if len(view) != expected:
+        raise BadFrame(f"{name} of shape {shape} has {expected} bytes; {len(view)} came")
     if expected == 0:
         return torch.empty(shape, dtype=dtype)
-    view = memoryview(getattr(frame, "buffer", frame))
     raw = torch.frombuffer(bytearray(view) if view.readonly else view, dtype=torch.uint8)
     if raw.data_ptr() % dtype.itemsize:
         raw = raw.clone()  # ZeroMQ packs small frames one behind the other
@@ -388,9 +387,5 @@ def _read_tensor(frame: Any, name: str, shape: tuple[int, ...]) -> torch.Tensor:
     return raw.view(dtype).view(shape)
 
 
-def _size(frame: Any) -> int:
-    return len(memoryview(getattr(frame, "buffer", frame)))
-
-
-def _bytes(frame: Any) -> Any:
-    return getattr(frame, "buffer", frame)
+def _view(frame: Any) -> memoryview:
+    return memoryview(getattr(frame, "buffer", frame))
