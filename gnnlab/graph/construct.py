@@ -224,7 +224,10 @@ def _from_compressed(
         torch.cat([indptr, tail]).long(), narrow(indices, count), _edge_order(eids, indices)
     )
     named = {kind: adjacency}
-    return Relation(count, count, csc=named.get("csc"), csr=named.get("csr")), indices.dtype
+    relation = Relation(count, count, csc=named.get("csc"), csr=named.get("csr"))
+    if not adjacency.ascends():
+        relation = Relation(count, count, relation.coo())
+    return relation, indices.dtype
 
 
 def _compressed_to_coo(kind: str, arrays: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -268,6 +268,8 @@ def _rebuild_relation(
         elif kind in ("csc", "csr"):
             groups, others = (num_dst, num_src) if kind == "csc" else (num_src, num_dst)
             parts[kind] = checked_adjacency(groups, others, *arrays)
+            if not parts[kind].ascends():
+                raise InvalidInput("edges of a node are not in the order of their IDs")
             lengths.add(len(parts[kind].indices))
         else:
             raise InvalidInput(f"unknown sparse format {kind!r}")

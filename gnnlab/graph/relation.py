@@ -65,6 +65,15 @@ class Adjacency:
                 self._eids = torch.from_numpy(grouped)
         return self._eids
 
+    def ascends(self) -> bool:
+        """Whether each group has its edges in the order of their IDs, on which sampling relies."""
+        if self.ordered:
+            return True
+        first = self.indptr[(self.indptr > 0) & (self.indptr < len(self.indices))]
+        rises = self.eids[1:] > self.eids[:-1]
+        rises[first - 1] = True  # from one group to the next
+        return bool(rises.all())
+
     def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Adjacency:
         """Return a copy of changed tensors, with its edge IDs."""
         eids = None if self.ordered else change(self.eids)

@@ -110,6 +110,17 @@ def test_csr_and_csc() -> None:
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_edges_of_a_row_in_another_order_than_their_ids(kind: str) -> None:
+    """Sampling finds edges in a row by their IDs."""
+    g = dgl.graph((kind, ([0, 3, 3, 3], [0, 1, 2], [2, 0, 1])))
+    assert edges_of(g) == [(1, 0), (2, 0), (0, 0)] if kind == "csc" else [(0, 1), (0, 2), (0, 0)]
+    direction = "in" if kind == "csc" else "out"
+    for edge in range(3):
+        rest = dgl.sampling.sample_neighbors(g, [0], -1, direction, exclude_edges=[edge])
+        assert rest.edata[dgl.EID].tolist() == [e for e in range(3) if e != edge]
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
 @pytest.mark.parametrize(
     ("indptr", "indices", "eids", "message"),
     [

@@ -228,6 +228,7 @@ def put(kind: str, part: int, values: list[int]) -> Any:
         put("csc", 1, [2, 0, 0, 1, 4]),
         put("csc", 2, [4, 0, 1, 2, 2]),
         put("csc", 2, [4, 0, 1, 2, 7]),
+        put("csc", 2, [4, 1, 0, 2, 3]),
         lambda arrays, graph, structure: arrays.pop(structure["csc"][1]),
         lambda arrays, graph, structure: structure.clear(),
         lambda arrays, graph, structure: structure.update(coo=3),
