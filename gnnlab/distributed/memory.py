@@ -318,7 +318,7 @@ class SharedStore(Store):
     def num_rows(self, name: str) -> int:
         """Return the number of rows of the part; raises NotFound where there is no such tensor."""
         self.refresh()
-        return len(self._rows(name, torch.empty(0, dtype=torch.int64)))
+        return len(self._table(name))
 
     def answer(self, message: Any) -> Any:
         """Do what a message asks."""
@@ -343,7 +343,7 @@ class SharedStore(Store):
 
     def _share(self, name: str) -> None:
         with self._lock:
-            tensor = self._rows(name, torch.empty(0, dtype=torch.int64))
+            tensor = self._table(name)
             if name not in self.memory.tensors:
                 self.memory.entries.get(name, Entry()).check_thawed(name)
                 shape = tuple(tensor.shape)

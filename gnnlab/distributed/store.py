@@ -125,13 +125,18 @@ class Store:
             self._is_gdata.pop(message.name, None)
             return self.tensors.pop(message.name, None) is not None
 
-    def _rows(self, name: str, rows: torch.Tensor) -> torch.Tensor:
-        """Return a tensor, when it exists and has the rows."""
+    def _table(self, name: str) -> torch.Tensor:
+        """Return a tensor, when it exists."""
         tensor = self.tensors.get(name)  # in one step: another thread may take it out
         if tensor is None:
             raise NotFound(
                 f"there is no distributed tensor {name!r}; there are {describe(self.tensors)}"
             )
+        return tensor
+
+    def _rows(self, name: str, rows: torch.Tensor) -> torch.Tensor:
+        """Return a tensor, when it exists and has the rows."""
+        tensor = self._table(name)
         _check_rows(rows, len(tensor), name)
         return tensor
 
@@ -145,7 +150,7 @@ class Store:
             kernels.route.copy_rows(message.values.contiguous(), None, tensor, message.rows)
 
     def _count_nonzero(self, message: m.CountNonzero) -> int:
-        return int(self._rows(message.name, torch.empty(0, dtype=torch.int64)).count_nonzero())
+        return int(self._table(message.name).count_nonzero())
 
     def _update(self, message: m.Update) -> None:
         name = message.name
@@ -259,7 +264,7 @@ class Store:
     def _weights(self, name: str | None, edges: Any) -> torch.Tensor | None:
         if name is None:
             return None
-        weights = self._rows(name, torch.empty(0, dtype=torch.int64))
+        weights = self._table(name)
         weights = weights.squeeze(-1) if weights.ndim == 2 else weights
         if weights.shape != (edges.num_inner,):
             raise InvalidInput(
