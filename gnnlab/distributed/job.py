@@ -185,6 +185,8 @@ def _addresses(
 
 def _keys(env: Mapping[str, str], addresses: tuple[tuple[str, int], ...]) -> Keys | None:
     security = env.get("GNNLAB_SECURITY")
+    if security not in (None, "curve", "none"):
+        raise InvalidInput(f"GNNLAB_SECURITY is 'curve' or 'none'; found {security!r}")
     if security == "curve" or (security is None and "GNNLAB_KEYS" in env):
         try:
             return Keys(**json.loads(env["GNNLAB_KEYS"]))

@@ -96,6 +96,7 @@ def test_leaving(tmp_path):
         ("RANK", "2", "the environment contradicts itself"),
         ("GNNLAB_SERVERS", "[7]", "is not a JSON list of"),
         ("GNNLAB_SECURITY", "curve", "needs the job's keys"),
+        ("GNNLAB_SECURITY", "curved", "GNNLAB_SECURITY is 'curve' or 'none'; found 'curved'"),
     ],
 )
 def test_environments_that_make_no_job(tmp_path, monkeypatch, name, value, message):
