@@ -293,7 +293,7 @@ class DataLoader:
     def _finish(self, batch: Any) -> Any:
         self._attach(batch)
         fetch_ahead(batch)
-        if self.device.type == "cuda":
+        if self.device.type != "cpu" or self.graph.device.type != "cpu":
             with trace.span("copy"):
                 batch = to_device(batch, self.device)
         return batch

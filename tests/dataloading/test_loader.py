@@ -189,6 +189,18 @@ def test_batches_are_freed_without_the_garbage_collector(graph):
         gc.enable()
 
 
+def test_batches_go_to_the_device_that_is_asked_for(graph):
+    for inputs, _, blocks in loader(graph, device="meta"):
+        assert inputs.is_meta and all(block.device.type == "meta" for block in blocks)
+        assert blocks[0].srcdata["x"].is_meta
+
+
+@pytest.mark.gpu
+def test_batches_of_a_graph_on_a_gpu_may_go_to_the_cpu(graph):
+    for inputs, _, blocks in loader(graph.to("cuda"), device="cpu"):
+        assert torch.equal(blocks[0].srcdata["x"], graph.ndata["x"][inputs])
+
+
 def test_options_of_dgl_are_accepted(graph):
     of_dgl = {"use_alternate_streams": False, "pin_prefetcher": False, "gpu_cache": {}}
     options = {**of_dgl, "pin_memory": True, "timeout": 60, "num_workers": 1}
