@@ -81,7 +81,8 @@ def read_lesson(path: Path) -> Lesson:
         if name not in [slot.name for slot in slots]:
             slots.append(Slot(name, tags=list(cell.metadata.get("tags", []))))
         slot = slots[-1]
-        if slot.name != name or slot.code is not None or lang in slot.text:
+        is_text_too = lang is None and bool(slot.text)
+        if slot.name != name or slot.code is not None or is_text_too or lang in slot.text:
             raise SourceError(
                 f"{where}: slot {name!r} is taken; the languages of one slot stand together,"
                 " and each has one cell"

@@ -275,6 +275,7 @@ def test_lock_forgets_removed_lessons(tree: Tree) -> None:
         ('# %% slot="code-8"\npass\n', "", "found 19 cells; a lesson has 20 to 35"),
         ('# %% slot="code-8"', "# %%", "found slot=None; give it one"),
         ('# %% slot="code-8"', '# %% slot="code-1"', "slot 'code-1' is taken"),
+        ('# %% slot="code-8"', '# %% slot="part-8"', "slot 'part-8' is taken"),
         ('slot="part-8" lang="ko"', 'slot="part-8" lang="fr"', "cell with lang='fr'"),
     ],
 )
