@@ -57,7 +57,8 @@ def metis(
             'method="ldg", which needs no other package'
         ) from missing
     if num_parts == 1 or num_parts >= len(weights):
-        return np.arange(len(weights), dtype=np.int64) % num_parts
+        # Spread over all parts: those of neighboring numbers share a machine.
+        return np.arange(len(weights), dtype=np.int64) * num_parts // max(len(weights), 1)
     width = pymetis.zero_copy_dtype().type
     indptr, indices = neighbors(width)
     indptr = indptr.astype(width, copy=False)

@@ -214,6 +214,12 @@ def test_too_many_classes_are_refused():
     assert abs(2 * part.sum() - 71) == 1
 
 
+def test_a_few_nodes_are_spread_over_many_trainers():
+    part, trainer = assign(dgl.rand_graph(4, 8), 2, num_trainers_per_machine=4)
+    assert np.bincount(part, minlength=2).tolist() == [2, 2]
+    assert len(set(trainer.tolist())) == 4 and (trainer // 4 == part).all()
+
+
 def test_without_pymetis_the_error_names_the_other_way(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(InvalidInput, match=r'"metis" needs the package pymetis.*method="ldg"'):
