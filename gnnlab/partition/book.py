@@ -65,9 +65,10 @@ class _Ranges:
         found = self.read(ids, kind)
         outside = (found < lo) | (found >= hi)
         if outside.any():
+            owns = f"IDs {lo} to {hi - 1}" if lo < hi else "none"
             raise OutOfRange(
-                f"{self.what} {found[outside][0]} does not belong to part {part}, which owns IDs "
-                f"{lo} to {hi - 1}; ask the part that owns it"
+                f"{self.what} {found[outside][0]} does not belong to part {part}, which owns "
+                f"{owns}; ask the part that owns it"
             )
         return torch.from_numpy(found.astype(np.int64) - lo)
 
@@ -204,11 +205,11 @@ class GraphPartitionBook:
         ]
 
     def nid2partid(self, nids: Any, ntype: str | None = None) -> torch.Tensor:
-        """Return the part that owns each node; shape (K,), int64."""
+        """Return the part that owns each node; shape (number of IDs,), int64."""
         return self._nodes.owners(nids, self._ntype(ntype))
 
     def eid2partid(self, eids: Any, etype: str | EdgeType | None = None) -> torch.Tensor:
-        """Return the part that owns each edge; shape (K,), int64."""
+        """Return the part that owns each edge; shape (number of IDs,), int64."""
         return self._edges.owners(eids, self._etype(etype))
 
     def partid2nids(self, partid: int, ntype: str | None = None) -> torch.Tensor:

@@ -117,6 +117,8 @@ def test_any_form_of_ids(ids: Any) -> None:
         (lambda b: b.partid2nids(3), OutOfRange, "part 3 does not exist"),
         (lambda b: b.partid2eids(-1), OutOfRange, "part -1 does not exist"),
         (lambda b: b.nid2localnid([0, 1], 1, "user"), OutOfRange, "node 0 does not belong"),
+        (lambda b: b.nid2localnid([0], 1, "user"), OutOfRange, "which owns IDs 1 to 2; ask"),
+        (lambda b: b.nid2localnid([0], 1, "game"), OutOfRange, "part 1, which owns none; ask"),
         (lambda b: b.eid2localeid([4], 1, "plays"), OutOfRange, "edge 4 does not belong"),
         (lambda b: shop(3), OutOfRange, "part 3 does not exist"),
         (lambda b: PartitionPolicy("user", b), InvalidInput, "neither 'node~TYPE'"),
