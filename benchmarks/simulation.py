@@ -61,6 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--epochs", type=int, default=4, help="the first is not counted")
     parser.add_argument("--batch_size", type=int, default=1000, help="of all trainers together")
     parser.add_argument("--fan_out", default="5,10,15", help="default %(default)s")
+    parser.add_argument("--width", type=int, help="features of a node; 100 by default, as made")
     parser.add_argument("--part_method", default="metis")
     parser.add_argument("--curve", action="store_true", help="encrypt, as launch does")
     parser.add_argument("--latency", type=float, help="of a link; measured by default")
@@ -99,7 +100,8 @@ def _stop(number: int, frame: object) -> None:
 def _partition(options: argparse.Namespace, machines: int, folder: Path) -> Path:
     arrays = {n: np.load(data.folder_of(options.size) / f"{n}.npy") for n in data.NAMES}
     g = dgl.graph((arrays["src"], arrays["dst"]), num_nodes=len(arrays["label"]))
-    g.ndata["feat"] = torch.from_numpy(arrays["feat"])
+    feat = torch.from_numpy(arrays["feat"])
+    g.ndata["feat"] = feat[:, torch.arange(options.width or feat.shape[1]) % feat.shape[1]]
     g.ndata["label"] = torch.from_numpy(arrays["label"])
     train = torch.zeros(g.num_nodes(), dtype=torch.bool)
     train[torch.from_numpy(arrays["train"])] = True

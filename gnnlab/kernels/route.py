@@ -221,6 +221,9 @@ class Merge:
     def __init__(self, pieces: list[Piece], ptrs: Sequence[torch.Tensor], num_rows: int) -> None:
         self._places = [piece.places for piece in pieces]
         self._ptrs = ptrs
+        if self._places == [slice(0, num_rows)]:
+            self.ptr = ptrs[0]
+            return
         self.ptr = torch.zeros(num_rows + 1, dtype=torch.int64)
         for places, ptr in zip(self._places, ptrs, strict=True):
             self.ptr[1:][places] = torch.diff(ptr)
