@@ -88,9 +88,9 @@ class Explorer:
                 "there is nothing to control; name at least one argument, as in fanout=(1, 10)"
             )
         first = self._first_setting()
-        self.picture = widgets.Image(
-            value=self._draw(first), format="png", layout={"align_self": "flex-start"}
-        )
+        # With a margin, a picture as wide as the page would be wider, and get a bar to scroll.
+        layout = {"align_self": "flex-start", "margin": "0"}
+        self.picture = widgets.Image(value=self._draw(first), format="png", layout=layout)
         self.controls = {
             name: _control(widgets, name, options, first[name])
             for name, options in self._options.items()
