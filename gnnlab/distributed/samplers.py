@@ -99,7 +99,7 @@ class Samplers:
 
         try:
             for number in range(min(count, len(names))):
-                self._send(number, (run, None, make))
+                self._send(number, (run, None, (make, frozenset(self._active))))
             for number in range(ahead):
                 order(number)
             for number in range(len(names)):
@@ -190,10 +190,9 @@ def main() -> None:
         with suppress(BrokenPipeError, ConnectionResetError):
             while (message := receive(line)) is not None:
                 run, number, what = message
-                if number is None:
-                    tasks[run] = what
-                    for old in sorted(tasks)[:-8]:
-                        del tasks[old]
+                if number is None:  # another loader, and which others are still in use
+                    tasks[run], active = what
+                    tasks = {key: make for key, make in tasks.items() if key in active}
                     continue
                 try:
                     send(line, ((run, number), tasks[run](what), None))
