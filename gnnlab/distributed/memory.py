@@ -222,6 +222,13 @@ class Memory:
                 entry = Entry(is_gone=True) if of_part else None
             self._publish({name: entry})
 
+    def keep(self, name: str) -> None:
+        """Note that all ranks need a tensor, also those that had let go of it."""
+        with self._lock:
+            before = self.entries.get(name)
+            if before is not None and before.released:
+                self._publish({name: msgspec.structs.replace(before, released=[])})
+
     def freeze(self, name: str) -> bool:
         """Note that a feature of the partition stays as it is; say whether it can."""
         with self._lock:
@@ -335,7 +342,10 @@ class SharedStore(Store):
             for name in (message.name, *getattr(message, "states", ())):
                 if name in self.tensors and name not in self.memory.tensors:
                     raise InvalidInput(f"{name} has to be shared before it is written to")
-        return super().answer(message)
+        reply = super().answer(message)
+        if isinstance(message, m.Create) and not reply:  # it is there already
+            self.memory.keep(message.name)
+        return reply
 
     def _put(self, message: m.Create, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         self.memory.create(message.name, shape, dtype, message.is_gdata, message.values)

@@ -139,6 +139,18 @@ def test_a_tensor_comes_and_goes(running: tuple[Job, Remote]) -> None:
         trainer.exchange([(1, m.Pull(name, rows(3)))])
 
 
+def test_a_tensor_that_is_made_again_is_needed_by_all_again(running: tuple[Job, Remote]) -> None:
+    _, trainer = running
+    name = "node~_N~again"
+    make = m.Create(name, (2,), "float32")
+    first, second = (wire.Release(name, rank, num_ranks=2) for rank in (0, 1))
+    for message in (make, first, make, second):
+        trainer.ask([(0, message)])
+        assert trainer.readable(0, name) is not None
+    trainer.ask([(0, first)])
+    assert trainer.readable(0, name) is None
+
+
 def test_first_values_that_fail_leave_nothing(running: tuple[Job, Remote]) -> None:
     _, trainer = running
 
