@@ -7,6 +7,7 @@ is one of ``helpers.ALLOWED_SKIPS``.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -19,6 +20,9 @@ from tests.helpers import ALLOWED_SKIPS, NO_GPU
 # The first example may compile a kernel; how long one takes is no matter of correctness.
 settings.register_profile("gnnlab", deadline=None)
 settings.load_profile("gnnlab")
+
+# A shell ignores Ctrl-C for what it starts in the background, and all children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -72,7 +72,8 @@ def report(**figures: float) -> None:
 def send_to(send: Callable[[dict[str, Any]], None] | None) -> None:
     """Make this process a rank: its progress goes to ``send`` instead of a bar of its own."""
     global _send
-    _tell(at_once=True)  # what was reported last
+    if _state["figures"]:
+        _tell(at_once=True)  # what was reported last
     _send = send
     _state.update(done=0, total=0, description="", figures={})
 

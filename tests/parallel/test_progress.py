@@ -57,6 +57,11 @@ def test_what_is_reported_last_arrives(messages: list[dict[str, Any]]) -> None:
     assert messages[-1]["figures"] == {"accuracy": 0.75}
 
 
+def test_without_progress_there_is_no_message(messages: list[dict[str, Any]]) -> None:
+    progress.send_to(None)
+    assert messages == []
+
+
 def test_items_that_do_not_come_are_not_waited_for(messages: list[dict[str, Any]]) -> None:
     for item in track(range(10)):
         if item == 2:
