@@ -247,6 +247,16 @@ def test_a_meeting_of_more_ranks_than_can_be_listed(config: Path) -> None:
         trainer.ask([(0, wire.Meet("here", 0, 2**60))], patience=10.0)
 
 
+def at_once(come: Any, num_ranks: int) -> None:
+    """Call a function for all ranks at once, in threads; all must be back within 20 seconds."""
+    threads = [threading.Thread(target=come, args=(rank,)) for rank in range(num_ranks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
 def test_a_meeting_gathers_words(config: Path) -> None:
     job = make_job(config, ranks=3)
     found = {}
@@ -256,11 +266,7 @@ def test_a_meeting_gathers_words(config: Path) -> None:
             found[rank] = trainer.meet("here", f"I am {rank}")
 
     with serving(job):
-        threads = [threading.Thread(target=come, args=(rank,)) for rank in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
+        at_once(come, 3)
     assert found == dict.fromkeys(range(3), ("I am 0", "I am 1", "I am 2"))
 
 
@@ -276,11 +282,7 @@ def test_tensors_are_made_alike_by_all(config: Path) -> None:
                 errors[rank] = str(error)
 
     with serving(job):
-        threads = [threading.Thread(target=come, args=(rank,)) for rank in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
+        at_once(come, 2)
     assert "node~_N~h (1,) float32 by rank 1" in errors[0] and errors[0] == errors[1]
 
 
@@ -330,11 +332,7 @@ def test_a_machine_without_rows_of_a_rare_type_takes_part(tmp_path: Path) -> Non
             trainer.barrier()
 
     with serving(job):
-        threads = [threading.Thread(target=come, args=(rank,)) for rank in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
+        at_once(come, 2)
     assert found == {rank: [[-1.0, -1.0]] * 2 for rank in range(2)}
 
 
