@@ -241,8 +241,13 @@ class _Line:
         return socket
 
     def send(self, server: int, frames: list[Any]) -> None:
-        """Send frames to a server."""
-        send(self._sockets.get(server) or self._connect(server), frames)
+        """Send frames to a server.
+
+        A connection that was refused takes nothing more, ever: to wait for it would be to hang. The
+        frames are left, and ``lost`` tells why.
+        """
+        with suppress(zmq.Again):
+            send(self._sockets.get(server) or self._connect(server), frames, zmq.NOBLOCK)
 
     def receive(self) -> list[tuple[int, list[Any]]]:
         """Return what has come, and from which server; wait a little when there is nothing."""

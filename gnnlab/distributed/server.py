@@ -64,11 +64,11 @@ def heartbeat(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.IPV6, 1)
 
 
-def send(socket: zmq.Socket[bytes], frames: list[Any]) -> None:
+def send(socket: zmq.Socket[bytes], frames: list[Any], flags: int = 0) -> None:
     """Send frames, the large ones without a copy: their memory must stay as it is."""
     for frame in frames[:-1]:
-        socket.send(frame, zmq.SNDMORE, copy=_is_small(frame))
-    socket.send(frames[-1], copy=_is_small(frames[-1]))
+        socket.send(frame, flags | zmq.SNDMORE, copy=_is_small(frame))
+    socket.send(frames[-1], flags, copy=_is_small(frames[-1]))
 
 
 def _is_small(frame: Any) -> bool:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.distributed import client, memory, wire
+from gnnlab.distributed import client, memory, remote, wire
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.job import Job, Keys
@@ -175,19 +175,42 @@ def test_statistics(running: tuple[Job, Remote]) -> None:
 
 
 # -------------------------------------------------------------------------- who may come
+def strange(keys: Keys | None) -> Keys:
+    """Keys of somebody who knows where the servers are, and is not of their job."""
+    assert keys
+    pair = make_keys()
+    return Keys(keys.server_public, pair["client_public"], pair["client_secret"])
+
+
 def test_a_peer_without_the_key_is_refused(config: Path, capfd: Any) -> None:
     job = make_job(config, machines=2, curve=True)
-    assert job.keys
     with serving(job):
-        pair = make_keys()
-        stranger = Keys(job.keys.server_public, pair["client_public"], pair["client_secret"])
         with pytest.raises(ServerLost, match="it refused this process, whose keys"):
-            Remote(replace(job, keys=stranger))
+            Remote(replace(job, keys=strange(job.keys)))
         with pytest.raises(ServerLost, match="it refused this process, whose keys"):
             Remote(replace(job, keys=None, timeout=1.0))
         with connected(job) as trainer:
             assert len(trainer.statistics()) == 2
     assert "refused a peer at 127.0.0.1: it lacks this job's key" in capfd.readouterr().err
+
+
+def test_a_refusal_before_the_first_request_holds_up_nobody(config: Path, monkeypatch: Any) -> None:
+    """A slow process may hear that it is refused before it has said a word."""
+    connect = remote._Line._connect
+
+    def slowly(line: Any, server: int) -> Any:
+        found = connect(line, server)
+        time.sleep(0.5)
+        return found
+
+    monkeypatch.setattr(remote._Line, "_connect", slowly)
+    job = make_job(config, machines=2, curve=True)
+    with serving(job):
+        for keys in (strange(job.keys), None):
+            with pytest.raises(ServerLost, match="it refused this process, whose keys"):
+                Remote(replace(job, keys=keys, timeout=5.0))
+        with connected(job) as trainer:
+            assert len(trainer.statistics()) == 2
 
 
 def test_keys_are_not_shown() -> None:
