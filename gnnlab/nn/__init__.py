@@ -39,7 +39,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Load :mod:`gnnlab.nn.pytorch`, which repeats these names, when it is asked for."""
-    if name == "pytorch":
-        return importlib.import_module("gnnlab.nn.pytorch")
+    """Load what repeats these names under others when it is asked for."""
+    if name in ("functional", "pytorch"):
+        return importlib.import_module(f"gnnlab.nn.{name}")
     raise AttributeError(f"module 'gnnlab.nn' has no attribute {name!r}")

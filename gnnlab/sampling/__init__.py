@@ -1,6 +1,13 @@
-"""Floor 3: sampling edges around nodes, and pairs of nodes without an edge."""
+"""Floor 3: sampling edges around nodes, pairs of nodes without an edge, and random walks."""
 
 from gnnlab.sampling.negative import global_uniform_negative_sampling
 from gnnlab.sampling.neighbor import sample_neighbors
+from gnnlab.sampling.walk import PinSAGESampler, RandomWalkNeighborSampler, random_walk
 
-__all__ = ["global_uniform_negative_sampling", "sample_neighbors"]
+__all__ = [
+    "PinSAGESampler",
+    "RandomWalkNeighborSampler",
+    "global_uniform_negative_sampling",
+    "random_walk",
+    "sample_neighbors",
+]

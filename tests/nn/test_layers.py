@@ -352,3 +352,8 @@ def test_layers_train():
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.2 * losses[0]
+
+
+def test_functions_by_the_name_of_dgl():
+    assert importlib.import_module("gnnlab.nn.functional").edge_softmax is dglnn.edge_softmax
+    assert dglnn.functional.edge_softmax is dglnn.edge_softmax

@@ -1,0 +1,325 @@
+"""Random walks, and the neighbors that they find.
+
+A node's neighbors need not be those next to it. Walk from it at random a few hundred times: whom
+the walks meet most often are the nodes that matter to it, and how often says how much. Between
+items that users have bought, for instance, a walk goes from item to user to item.
+
+References
+----------
+Ying et al., "Graph Convolutional Neural Networks for Web-Scale Recommender Systems", KDD 2018.
+DGL user guide, chapter 6.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.construct import heterograph
+from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import read_ids
+from gnnlab.graph.names import EdgeType
+from gnnlab.graph.relation import Adjacency
+from gnnlab.random import next_key
+from gnnlab.sampling.neighbor import read_weights
+
+__all__ = ["PinSAGESampler", "RandomWalkNeighborSampler", "random_walk"]
+
+
+def random_walk(
+    g: Graph,
+    nodes: Any,
+    *,
+    metapath: Sequence[Any] | None = None,
+    length: int | None = None,
+    prob: Any = None,
+    restart_prob: Any = None,
+    return_eids: bool = False,
+) -> tuple[torch.Tensor, ...]:
+    """Walk from each node along its out-edges, each equally likely or by weight.
+
+    Parameters
+    ----------
+    g : Graph
+    nodes : IDs
+        Where the walks begin; a node that comes k times begins k walks.
+    metapath : sequence of edge types, optional
+        The type of each step. Each begins at the type of node where the one before it ends.
+    length : int, optional
+        Number of steps, instead of a metapath, in a graph with one edge type.
+    prob : str or tensor or dict, optional
+        Weights of the edges, as for :func:`gnnlab.sampling.sample_neighbors`.
+    restart_prob : float or torch.Tensor, optional
+        How likely a walk ends before a step: one value for all, or one for each step.
+    return_eids : bool
+        Also return which edges were taken.
+
+    Returns
+    -------
+    traces : torch.Tensor
+        Shape (walks, steps + 1): the nodes of each walk, then −1 where it ended early, for instance
+        at a node without out-edges.
+    eids : torch.Tensor
+        Only with ``return_eids``. Shape (walks, steps); −1 as above.
+    types : torch.Tensor
+        Shape (steps + 1,): the node type of each column, by its number.
+
+    Raises
+    ------
+    InvalidInput
+        Neither or both of ``metapath`` and ``length`` are given, types do not join, or a
+        probability is not one.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.graph(([0, 1, 2], [1, 2, 3]))
+    >>> traces, types = dgl.sampling.random_walk(g, [0, 2], length=2)
+    >>> traces
+    tensor([[ 0,  1,  2],
+            [ 2,  3, -1]])
+    """
+    path = _read_path(g, metapath, length)
+    stops = _read_stops(restart_prob, len(path), g.device)
+    start = path[0][0] if path else g.ntypes[0]
+    here = read_ids(nodes, g.num_nodes(start), "node", g.device).long()
+    weights = read_weights(g, prob)
+    totals = {etype: _running_sum(g._relations[etype].csr(), w) for etype, w in weights.items()}
+    rng = kernels.rng_torch
+    streams = rng.streams(next_key(), torch.arange(len(here), device=g.device))
+    traces, taken = [here], []
+    for step, etype in enumerate(path):
+        alive = here >= 0
+        if stops is not None:
+            alive &= rng.uniform(rng.draw(streams, 2 * step)) >= stops[step]
+        walks = alive.nonzero().flatten()
+        adjacency, bits = g._relations[etype].csr(), rng.draw(streams[walks], 2 * step + 1)
+        slots, can = _choose(adjacency, here[walks], bits, totals.get(etype))
+        walks, slots = walks[can], slots[can]
+        here = torch.full_like(here, -1)
+        here[walks] = adjacency.indices[slots].long()
+        traces.append(here)
+        if return_eids:
+            eids = torch.full_like(here, -1)
+            eids[walks] = slots if adjacency.ordered else adjacency.eids[slots].long()
+            taken.append(eids)
+    names = [start, *(etype[2] for etype in path)]
+    types = g._ids(torch.tensor([g.get_ntype_id(name) for name in names], device=g.device))
+    found = g._ids(torch.stack(traces, 1))
+    if not return_eids:
+        return found, types
+    none = torch.empty((len(here), 0), dtype=torch.int64, device=g.device)
+    return found, g._ids(torch.stack(taken, 1) if taken else none), types
+
+
+def _read_path(g: Graph, metapath: Sequence[Any] | None, length: int | None) -> list[EdgeType]:
+    if (metapath is None) == (length is None):
+        raise InvalidInput("say either metapath=[…] or, in a graph with one edge type, length=…")
+    if metapath is None:
+        if not isinstance(length, int) or length < 0:
+            raise InvalidInput(f"length is a number of steps, 0 or more; found {length!r}")
+        return [g.to_canonical_etype(None)] * length
+    path = [g.to_canonical_etype(etype) for etype in metapath]
+    for before, after in pairwise(path):
+        if before[2] != after[0]:
+            raise InvalidInput(f"a walk cannot go on from {before} along {after}")
+    return path
+
+
+def _read_stops(value: Any, steps: int, device: torch.device) -> torch.Tensor | None:
+    if value is None:
+        return None
+    stops = as_tensor(value).to(device, torch.float64)
+    if stops.ndim > 1 or (stops.ndim == 1 and len(stops) != steps):
+        raise InvalidInput(
+            f"restart_prob is one probability, or one for each of {steps} steps; found the shape "
+            f"{tuple(stops.shape)}"
+        )
+    if not ((stops >= 0) & (stops <= 1)).all():
+        raise InvalidInput(f"restart_prob must be from 0 to 1; found {stops.tolist()}")
+    return stops.expand(steps)
+
+
+def _running_sum(adjacency: Adjacency, weights: torch.Tensor) -> torch.Tensor:
+    """Sum up the weights of all slots before each one; shape (E + 1,), float64."""
+    weights = weights.double()
+    if not ((weights >= 0) & weights.isfinite()).all():
+        raise InvalidInput("weights must be finite and not negative; check them for NaN")
+    ordered = weights if adjacency.ordered else weights[adjacency.eids.long()]
+    return torch.cat([ordered.new_zeros(1), ordered.cumsum(0)])
+
+
+def _choose(
+    adjacency: Adjacency, nodes: torch.Tensor, bits: torch.Tensor, totals: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Choose a slot in the row of each node; and say whether there is any."""
+    begin, end = adjacency.indptr[nodes], adjacency.indptr[nodes + 1]
+    rng = kernels.rng_torch
+    if totals is None:
+        return begin + rng.below(bits, end - begin), end > begin
+    low, high = totals[begin], totals[end]
+    mark = low + rng.uniform(bits) * (high - low)
+    mark = torch.minimum(mark, torch.nextafter(high, low))  # rounding must not leave the row
+    return torch.searchsorted(totals, mark, right=True) - 1, high > low
+
+
+class RandomWalkNeighborSampler:
+    """The nodes that short random walks from a node end at most often.
+
+    Parameters
+    ----------
+    G : Graph
+    num_traversals : int
+        How often a walk goes along the metapath at most.
+    termination_prob : float
+        How likely it ends after each time.
+    num_random_walks : int
+        Walks from each seed.
+    num_neighbors : int
+        How many nodes are kept for each seed; of those met equally often, the ones with lower IDs.
+    metapath : sequence of edge types, optional
+        Ends at the type of node at which it begins. Not needed with one edge type.
+    weight_column : str
+        Name of the edge feature that says how often a neighbor was met.
+
+    Raises
+    ------
+    InvalidInput
+        A number is too small, or the metapath does not lead back.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> g = dgl.graph(([0, 1, 2, 2], [1, 2, 0, 0]))
+    >>> sampler = dgl.sampling.RandomWalkNeighborSampler(g, 1, 0.5, 10, 2)
+    >>> frontier = sampler([1])  # the only way from 1 leads to 2
+    >>> frontier.edges(), frontier.edata["weights"]
+    ((tensor([2]), tensor([1])), tensor([10]))
+    """
+
+    def __init__(
+        self,
+        G: Graph,
+        num_traversals: int,
+        termination_prob: float,
+        num_random_walks: int,
+        num_neighbors: int,
+        metapath: Sequence[Any] | None = None,
+        weight_column: str = "weights",
+    ) -> None:
+        counts = {
+            "num_traversals": num_traversals,
+            "num_random_walks": num_random_walks,
+            "num_neighbors": num_neighbors,
+        }
+        for name, value in counts.items():
+            if not isinstance(value, int) or value < 1:
+                raise InvalidInput(f"{name} must be a whole number from 1; found {value!r}")
+        if not 0 <= termination_prob <= 1:
+            raise InvalidInput(f"termination_prob is from 0 to 1; found {termination_prob!r}")
+        self.G, self.weight_column = G, weight_column
+        self.num_random_walks, self.num_neighbors = num_random_walks, num_neighbors
+        path = _read_path(G, [None] if metapath is None else metapath, None)
+        if not path or path[0][0] != path[-1][2]:
+            raise InvalidInput(f"the metapath must lead back to where it begins; found {path}")
+        self.ntype, self._hops = path[0][0], len(path)
+        self.metapath = path * num_traversals
+        self._stops = torch.zeros(len(self.metapath), dtype=torch.float64, device=G.device)
+        self._stops[self._hops :: self._hops] = termination_prob
+
+    def __call__(self, seed_nodes: Any) -> Graph:
+        """Return a graph with an edge from each neighbor to its seed.
+
+        Parameters
+        ----------
+        seed_nodes : IDs
+
+        Returns
+        -------
+        Graph
+            One edge type, on all nodes of the seeds' type. Walks may come back: a seed can be its
+            own neighbor.
+        """
+        num_nodes = self.G.num_nodes(self.ntype)
+        seeds = read_ids(seed_nodes, num_nodes, "node", self.G.device).long()
+        starts = seeds.repeat_interleave(self.num_random_walks)
+        traces, _ = random_walk(self.G, starts, metapath=self.metapath, restart_prob=self._stops)
+        ends = traces[:, self._hops :: self._hops].long()
+        pairs = (starts[:, None] * num_nodes + ends)[ends >= 0]
+        pairs, counts = torch.unique(pairs, return_counts=True)
+        seeds, met = pairs // max(num_nodes, 1), pairs % max(num_nodes, 1)
+        order = torch.argsort(counts, descending=True, stable=True)
+        order = order[torch.argsort(seeds[order], stable=True)]
+        seeds, met, counts = seeds[order], met[order], counts[order]
+        place = torch.arange(len(seeds), device=seeds.device) - torch.searchsorted(seeds, seeds)
+        kept = place < self.num_neighbors
+        frontier = heterograph(
+            {(self.ntype, "_E", self.ntype): (met[kept], seeds[kept])},
+            {self.ntype: num_nodes},
+            idtype=self.G.idtype,
+            device=self.G.device,
+        )
+        frontier.edata[self.weight_column] = counts[kept]
+        return frontier
+
+
+class PinSAGESampler(RandomWalkNeighborSampler):
+    """Neighbors between which another type of node stands: items that the same users chose.
+
+    Parameters
+    ----------
+    G : Graph
+        Has one edge type from ``ntype`` to ``other_type`` and one back.
+    ntype, other_type : str
+    num_traversals, termination_prob, num_random_walks, num_neighbors, weight_column
+        See :class:`RandomWalkNeighborSampler`; one traversal goes to ``other_type`` and back.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> bought = ([0, 0, 1, 1, 2], [0, 1, 1, 2, 3])  # which user, which item
+    >>> g = dgl.heterograph(
+    ...     {("user", "buys", "item"): bought, ("item", "bought by", "user"): bought[::-1]}
+    ... )
+    >>> sampler = dgl.sampling.PinSAGESampler(g, "item", "user", 2, 0.5, 100, 3)
+    >>> sorted(sampler([0]).edges()[0].tolist())  # item 3 shares no user with them
+    [0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        G: Graph,
+        ntype: str,
+        other_type: str,
+        num_traversals: int,
+        termination_prob: float,
+        num_random_walks: int,
+        num_neighbors: int,
+        weight_column: str = "weights",
+    ) -> None:
+        there, back = _between(G, ntype, other_type), _between(G, other_type, ntype)
+        super().__init__(
+            G,
+            num_traversals,
+            termination_prob,
+            num_random_walks,
+            num_neighbors,
+            [there, back],
+            weight_column,
+        )
+
+
+def _between(g: Graph, source: str, destination: str) -> EdgeType:
+    found = [e for e in g.canonical_etypes if e[0] == source and e[2] == destination]
+    if len(found) != 1:
+        raise InvalidInput(
+            f"from {source!r} to {destination!r} one edge type is needed; found {found} among "
+            f"{g.canonical_etypes}. RandomWalkNeighborSampler takes any metapath"
+        )
+    return found[0]
