@@ -40,10 +40,8 @@ class Network:
     --------
     >>> from gnnlab.simulate import Network
     >>> network = Network(bandwidth=1e9, latency=1e-4)
-    >>> round(network.transfer_seconds(10e6), 4)
-    0.087
-    >>> round(network.ring_seconds(10e6, 4), 4)
-    0.131
+    >>> network.bytes_per_second
+    115000000.0
     """
 
     bandwidth: float = 1e9
@@ -66,15 +64,3 @@ class Network:
     def bytes_per_second(self) -> float:
         """What a link carries of messages."""
         return self.bandwidth / 8 * (1 - self.overhead)
-
-    def transfer_seconds(self, num_bytes: float) -> float:
-        """Return how long a link needs for some bytes that it carries alone."""
-        return num_bytes / self.bytes_per_second
-
-    def ring_seconds(self, num_bytes: float, num_ranks: int) -> float:
-        """Return how long an all-reduce takes among ranks on as many machines.
-
-        In 2 (k − 1) rounds each rank sends a k-th part of the bytes to the next one.
-        """
-        rounds = 2 * (num_ranks - 1)
-        return rounds * (self.transfer_seconds(num_bytes / num_ranks) + self.latency)
