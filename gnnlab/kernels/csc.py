@@ -17,7 +17,7 @@ from numba import njit
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
 
-__all__ = ["contains", "expand", "group_by"]
+__all__ = ["contains", "group_by"]
 
 _SMALL = 1 << 17
 _BUCKETS = 512
@@ -56,19 +56,6 @@ def group_by(
     if len(keys) < _SMALL or num_groups < _BUCKETS:
         return _group_small(keys, source, num_groups, grouped), grouped
     return _group_large(keys, source, num_groups, grouped), grouped
-
-
-def expand(indptr: np.ndarray, dtype: type[np.signedinteger]) -> np.ndarray:
-    """Return the group of each slot: the inverse of ``indptr``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.kernels import csc
-    >>> csc.expand(np.array([0, 1, 1, 3]), np.int64)
-    array([0, 2, 2])
-    """
-    return np.repeat(np.arange(len(indptr) - 1, dtype=dtype), np.diff(indptr))
 
 
 def contains(

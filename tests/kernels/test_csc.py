@@ -55,10 +55,6 @@ def test_two_pass_sort_of_many_edges(num_groups, threads, torch_threads):
     assert np.array_equal(positions, np.argsort(keys, kind="stable"))
 
 
-def test_expand_is_the_inverse_of_indptr():
-    assert csc.expand(np.array([0, 1, 1, 3]), np.int64).tolist() == [0, 2, 2]
-
-
 @pytest.mark.parametrize("threads_used", [1, 2])
 def test_contains_agrees_with_a_set_of_pairs(torch_threads, threads_used):
     torch_threads(threads_used)
