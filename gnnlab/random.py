@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import torch
 
-__all__ = ["base_seed", "fold", "generator", "next_key", "seed", "stream"]
+__all__ = ["fold", "generator", "next_key", "seed", "stream"]
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -46,11 +46,6 @@ def seed(value: int) -> None:
     global _base, _calls
     with _lock:
         _base, _calls = int(value) & _MASK, 0
-
-
-def base_seed() -> int:
-    """Return the base seed, an integer of 64 bits (0 until :func:`seed` is called)."""
-    return _base
 
 
 def get_state() -> tuple[int, int]:
