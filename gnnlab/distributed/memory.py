@@ -32,7 +32,7 @@ from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.multiprocessing import allocate
 from gnnlab.partition.part import Part
 
-__all__ = ["Memory", "SharedStore", "remove_files"]
+__all__ = ["Memory", "SharedStore"]
 
 _CAPACITY = 1 << 24  # bytes of the catalog; only what is written takes memory
 _HEAD = struct.Struct("<QQ")  # version, odd while it is being written; length
@@ -69,12 +69,6 @@ class Entry(msgspec.Struct):
                 "GNNLAB_CACHE_BYTES). Write to a DistTensor of your own, or before features are "
                 "first read, or switch the cache off"
             )
-
-
-def remove_files(job: str) -> None:
-    """Remove what a job has left in memory; for those who have seen all its processes end."""
-    for path in _FOLDER.glob(f"gnnlab-{job}-*"):
-        path.unlink(missing_ok=True)
 
 
 class Memory:

@@ -19,7 +19,7 @@ from gnnlab.distributed import client, memory, remote, wire
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.job import Job, Keys
-from gnnlab.distributed.memory import Memory, SharedStore, remove_files
+from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.remote import Remote, ServerLost
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.partition import PartitionPolicy
@@ -239,7 +239,7 @@ def test_a_job_of_another_size_is_refused(config: Path) -> None:
     job = make_job(config, machines=3)
     with pytest.raises(PartitionError, match="expected number of parts 3, found 2"), serving(job):
         pass
-    remove_files(job.id)
+    assert not list(memory._FOLDER.glob(f"gnnlab-{job.id}-*"))
 
 
 def test_a_port_in_use_is_named(config: Path) -> None:
