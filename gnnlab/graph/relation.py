@@ -230,15 +230,6 @@ class Relation:
         """Return a copy on another device."""
         return self.map(lambda tensor: tensor.to(device))
 
-    def tensors(self) -> list[torch.Tensor]:
-        """All index tensors that exist now, for moving them into shared memory."""
-        found = list(self._coo or ())
-        for adjacency in (self._csc, self._csr):
-            if adjacency is not None:
-                found += [adjacency.indptr, adjacency.indices]
-                found += [] if adjacency._eids is None else [adjacency._eids]
-        return found
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Relation, (self.num_src, self.num_dst, self._coo, self._csc, self._csr)
 
