@@ -106,12 +106,10 @@ class Graph:
         num_nodes: Mapping[str, int] | None = None,
         node_frames: Mapping[str, Frame] | None = None,
         edge_frames: Mapping[EdgeType, Frame] | None = None,
-        idtype: torch.dtype | None = None,
     ) -> Graph:
         """Make a graph with the node types of this one and other edges; features only as given."""
         sizes = num_nodes or {name: frame.num_rows for name, frame in self._node_frames().items()}
-        idtype = idtype or self._idtype
-        return Graph(sizes, relations, node_frames, edge_frames, idtype, self._device)
+        return Graph(sizes, relations, node_frames, edge_frames, self._idtype, self._device)
 
     # ------------------------------------------------------------------ types
     @property
