@@ -32,7 +32,7 @@ from gnnlab.tools.ssh import Login, LoginError, reason
 __all__ = ["Finding", "diagnose", "main"]
 
 LANGUAGES = ("en", "ko", "zh")
-STATES = OK, WARNING, FAILED = range(3)
+OK, WARNING, FAILED = range(3)
 SSH, VERSIONS, ADDRESS, PORTS, SHM, LIMITS, DISK, CLOCK, PARTITION, GPU = range(10)
 
 _GIB = 1 << 30
