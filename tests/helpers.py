@@ -6,6 +6,7 @@ stderr; afterwards no descendant and no shared-memory segment may be left.
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ import textwrap
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -27,6 +29,10 @@ NO_DATA = "needs the data set"
 ALLOWED_SKIPS = (NO_GPU, NO_DATA)
 
 _TOKEN = "GNNLAB_TEST_TOKEN"
+# Ports that no system hands out by itself; each worker of pytest-xdist has some of its own.
+_NUM_PORTS = 2_500
+_FIRST_PORT = 10_000 + _NUM_PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8)
+_turns = itertools.count(int.from_bytes(os.urandom(2), "big"))
 _SHARED_MEMORY = Path("/dev/shm")
 _SCRATCH = "gnnlab-scratch-"
 
@@ -66,10 +72,16 @@ def run_ranks(
 
 
 def free_port() -> int:
-    """Return a TCP port that nobody listens on at the moment."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """Return a TCP port that is free on all addresses, and that no other test gets meanwhile.
+
+    On a busy computer it takes half a minute until the process for which it is listens there.
+    """
+    for turn in itertools.islice(_turns, _NUM_PORTS):
+        port = _FIRST_PORT + turn % _NUM_PORTS
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("", port))
+            return port
+    raise OSError(f"no port is free from {_FIRST_PORT} to {_FIRST_PORT + _NUM_PORTS - 1}")
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
@@ -160,9 +172,13 @@ def _left_over(
     as well, whose files stay for a moment after their processes. By default all of it counts.
     """
     deadline = time.monotonic() + 5
+    suspects: set[str] | None = None
     while True:
         alive = [p.pid for p in _descendants(token)]
-        leaked = {n for n in _orphans(_segments() - segments) if _counts(n, jobs)}
+        there = {n for n in _segments() - segments if _counts(n, jobs)}
+        if alive or suspects is None:
+            suspects = there
+        leaked = _orphans(suspects & there)  # what comes later is of tests beside this one
         if not alive and not leaked:
             return None
         if time.monotonic() > deadline:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import socket
 from pathlib import Path
 
 import pytest
 
-from tests.helpers import run_ranks, run_script
-
-needs_shm = pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no /dev/shm on this system")
+from tests import helpers
+from tests.helpers import free_port, run_ranks, run_script
 
 
 def failure(
@@ -63,25 +62,30 @@ def test_notices_a_process_left_behind() -> None:
     assert not Path(f"/proc/{pid}/status").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text()
 
 
-@needs_shm
-@pytest.mark.parametrize("of_a_job", [False, True])
-def test_notices_shared_memory_left_behind(of_a_job: bool) -> None:
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of shared memory, in which tests beside this one find nothing left."""
+    monkeypatch.setattr(helpers, "_SHARED_MEMORY", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["gnnlab-mine-feat", "torch_1_2"])
+def test_notices_shared_memory_left_behind(memory: Path, name: str) -> None:
     """Memory of jobs is looked for by the job's name; all else by being there."""
-    job = f"leak-{os.getpid()}"
-    name = f"gnnlab-{job}-feat" if of_a_job else job
-    try:
-        source = f"open('/dev/shm/{name}', 'w').write('x')"
-        text = failure(source, env={"GNNLAB_JOB": job} if of_a_job else None)
-    finally:
-        Path("/dev/shm", name).unlink()
+    text = failure(f"open('{memory}/{name}', 'w').write('x')", env={"GNNLAB_JOB": "mine"})
     assert f"shared memory ['{name}']" in text
 
 
-@needs_shm
-def test_memory_of_another_job_is_not_this_tests_business() -> None:
-    name = f"gnnlab-other-{os.getpid()}"
-    try:
-        run_script(f"open('/dev/shm/{name}', 'w').write('x')", env={"GNNLAB_JOB": "mine"})
-        assert Path("/dev/shm", name).exists()
-    finally:
-        Path("/dev/shm", name).unlink()
+def test_memory_of_others_is_not_this_tests_business(memory: Path) -> None:
+    """Neither that of another job, nor what was there before."""
+    (memory / "before").touch()
+    source = f"open('{memory}/gnnlab-other-feat', 'w').write('x')"
+    run_script(source, env={"GNNLAB_JOB": "mine"})
+    assert {path.name for path in memory.iterdir()} == {"before", "gnnlab-other-feat"}
+
+
+def test_ports_come_once() -> None:
+    ports = [free_port() for _ in range(20)]
+    assert len(set(ports)) == 20
+    with socket.create_server(("127.0.0.3", ports[-1] + 1)):
+        assert free_port() != ports[-1] + 1

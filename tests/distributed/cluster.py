@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,7 +36,7 @@ def environments(
     **env: str,
 ) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """Environments of all servers and of all trainers of a job."""
-    addresses = [[f"127.0.0.{2 + i}", port] for i in range(machines) for port in _ports(servers)]
+    addresses = [[f"127.0.0.{2 + i}", free_port()] for i in range(machines) for _ in range(servers)]
     keys = make_keys()
     common = {
         "OMP_NUM_THREADS": "1",
@@ -82,17 +81,6 @@ def run_job(
     """Run a script as a job to its end; return what each trainer printed."""
     servers, trainers = environments(part_config, **job)
     return run_processes(source, servers + trainers, args, deadline)[len(servers) :]
-
-
-def _ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def outputs(lines: str) -> Mapping[str, Any]:

@@ -12,8 +12,8 @@ tool.
 from __future__ import annotations
 
 import contextlib
-import getpass
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -26,7 +26,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.helpers import ROOT, _descendants
+from tests.helpers import ROOT, _descendants, free_port
 
 NO_SSHD = (
     "needs sshd and rsync: install them (Debian, Ubuntu: apt install openssh-server rsync; "
@@ -133,9 +133,12 @@ class Cluster:
     def known_hosts(self) -> Path:
         return self.folder / "known_hosts"
 
-    def left_over(self) -> list[str]:
-        """Commands that logins have started and that still run."""
-        return [" ".join(p.cmdline()) for p in _descendants(self.token)]
+    def left_over(self, seconds: float = 5.0) -> list[psutil.Process]:
+        """What logins have started and still runs after some seconds."""
+        deadline = time.monotonic() + seconds
+        while (left := _descendants(self.token)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return left
 
 
 @contextlib.contextmanager
@@ -148,7 +151,7 @@ def cluster(folder: Path, count: int = 2) -> Iterator[Cluster]:
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)  # where sshd locks itself in, as root only
     addresses = [f"127.0.0.{2 + i}" for i in range(count)]
-    made = Cluster([], _free_port(addresses), folder, uuid.uuid4().hex)
+    made = Cluster([], free_port(), folder, uuid.uuid4().hex)
     try:
         _prepare_client(made, addresses)
         for number, address in enumerate(addresses):
@@ -168,7 +171,8 @@ def _prepare_client(made: Cluster, addresses: list[str]) -> None:
     folder = made.folder
     (folder / "bin").mkdir(parents=True)
     _make_key(folder / "client_key")
-    config = _SSH_CONFIG.format(user=getpass.getuser(), folder=folder)
+    user = pwd.getpwuid(os.getuid()).pw_name  # who this is, whatever $USER says
+    config = _SSH_CONFIG.format(user=user, folder=folder)
     (folder / "ssh_config").write_text(config)
     made.known_hosts.touch()
     made.ip_config.write_text("".join(f"{address}\n" for address in addresses))
@@ -203,19 +207,8 @@ def _make_key(path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
 
 
-def _free_port(addresses: list[str]) -> int:
-    """Return a port that is free on all addresses."""
-    with contextlib.ExitStack() as stack:
-        port = 0
-        for address in addresses:
-            listener = stack.enter_context(socket.socket())
-            listener.bind((address, port))
-            port = listener.getsockname()[1]
-    return port
-
-
 def _wait_until_up(machine: Machine) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         try:
             socket.create_connection((machine.address, machine.port), 1).close()
