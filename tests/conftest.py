@@ -13,16 +13,21 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.helpers import ALLOWED_SKIPS, NO_GPU
 
 # The first example may compile a kernel; how long one takes is no matter of correctness.
-settings.register_profile("gnnlab", deadline=None)
+settings.register_profile("gnnlab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gnnlab")
 
 # A shell ignores Ctrl-C for what it starts in the background, and all children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests download from themselves; a proxy would not find them.
+for name in ("http_proxy", "https_proxy", "all_proxy"):
+    os.environ.pop(name, None)
+    os.environ.pop(name.upper(), None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

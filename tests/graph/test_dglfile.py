@@ -18,7 +18,9 @@ from tests.graph.samples import same
 FIXTURES = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((FIXTURES / "expected.json").read_text("utf8"))
 RELATION = struct.pack("<Q", 0xDD2E60F0F6B4A127)
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+SAME_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def said_of_tensors(found: Any) -> dict[str, Any]:

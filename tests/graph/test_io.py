@@ -17,7 +17,9 @@ import gnnlab as dgl
 from gnnlab.graph.relation import checked_adjacency
 from tests.graph.samples import edges_of, graphs, same, toy, typed, typed_graphs
 
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+SAME_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def test_graphs_and_labels_come_back(tmp_path: Path) -> None:

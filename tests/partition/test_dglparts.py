@@ -235,7 +235,10 @@ def test_refuses(tmp_path: Path, damage: Any, message: str) -> None:
         read_dgl_partition(path)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.data(), st.sampled_from(NAMES))
 def test_changed_bytes_are_an_error_or_harmless(
     tmp_path: Path, data: st.DataObject, name: str
