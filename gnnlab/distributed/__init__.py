@@ -12,6 +12,7 @@ from gnnlab.distributed.context import exit_client, initialize
 from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.graph import DistGraph
+from gnnlab.distributed.graph_server import DistGraphServer
 from gnnlab.distributed.optim import SparseAdagrad, SparseAdam
 from gnnlab.distributed.queries import find_edges
 from gnnlab.distributed.sampling import in_subgraph, sample_etype_neighbors, sample_neighbors
@@ -31,6 +32,7 @@ __all__ = [
     "DistEdgeDataLoader",
     "DistEmbedding",
     "DistGraph",
+    "DistGraphServer",
     "DistNodeDataLoader",
     "DistTensor",
     "EdgeCollator",

@@ -1,0 +1,84 @@
+"""A server that a script of your own starts, by hand or under a scheduler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from gnnlab.distributed.job import Job
+from gnnlab.errors import InvalidInput
+
+__all__ = ["DistGraphServer"]
+
+
+class DistGraphServer:
+    """Make this process a server of a job, instead of ``gnnlab launch`` and ``initialize``.
+
+    Trainers and samplers find it by the same ``ip_config`` and number of servers.
+
+    Parameters
+    ----------
+    server_id : int
+        Counted over all machines: server s is on machine ``s // num_servers``.
+    ip_config : str
+        File with a line ``address [port]`` for each machine.
+    num_servers : int
+        Servers of each machine.
+    num_clients : int
+        Accepted: a server learns from its trainers how many they are, and ends after the last.
+    part_config : str
+        The JSON file of the partitioned graph.
+    disable_shared_mem, graph_format, use_graphbolt
+        Accepted without effect: the processes of a machine always share its part.
+
+    Raises
+    ------
+    InvalidInput
+        There is no such server in ``ip_config``.
+    GNNLabError
+        There are no keys for messages between machines; it says what to do.
+
+    Examples
+    --------
+    >>> server = DistGraphServer(0, "ip_config.txt", 1, 4, "data/graph.json")  # doctest: +SKIP
+    >>> server.start()                                                         # doctest: +SKIP
+
+    References
+    ----------
+    DGL user guide, chapter 7.2.
+    """
+
+    def __init__(
+        self,
+        server_id: int,
+        ip_config: str,
+        num_servers: int,
+        num_clients: int,
+        part_config: str,
+        disable_shared_mem: bool = False,
+        graph_format: Sequence[str] = ("csc", "coo"),
+        use_graphbolt: bool = False,
+    ) -> None:
+        said: dict[str, Any] = {
+            "DGL_ROLE": "server",
+            "DGL_SERVER_ID": 0,
+            "DGL_NUM_SERVER": num_servers,
+            "DGL_IP_CONFIG": ip_config,
+            "DGL_CONF_PATH": part_config,
+        }
+        os.environ.update({name: str(value) for name, value in said.items()})
+        num_all = len(Job.read().addresses)
+        if server_id not in range(num_all):
+            raise InvalidInput(
+                f"server_id must be from 0 to {num_all - 1}, for {num_servers} servers on each "
+                f"machine of {ip_config}; found {server_id!r}"
+            )
+        os.environ["DGL_SERVER_ID"] = str(server_id)
+        self.job = Job.read()
+
+    def start(self) -> None:
+        """Serve until all trainers have said goodbye, then end the process with status 0."""
+        from gnnlab.distributed.server import serve  # ZeroMQ is loaded where it is used
+
+        serve(self.job)
