@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -113,30 +114,36 @@ class Samplers:
 
     def _wait(self, run: int, number: int) -> Any:
         """Return a batch; keep those of other loaders that come before it."""
-        sampler = number % len(self._lines)
         while (run, number) not in self._arrived:
-            try:
-                message = receive(self._lines[sampler])
-            except TimeoutError:
-                raise GNNLabError(
-                    f"{self._name(sampler)} made no batch within {self._job.timeout:g} s "
-                    "(GNNLAB_TIMEOUT)"
-                ) from None
-            except ConnectionResetError:
-                message = None
-            if message is None:
-                raise self._death(sampler)
-            key, batch, error = message
-            if key is None:
-                raise error
-            if key[0] in self._active:
-                self._arrived[key] = batch, error
+            self._hear(number % len(self._lines))
         batch, error = self._arrived.pop((run, number))
         if error is not None:
             raise error
         return batch
 
+    def _hear(self, sampler: int) -> None:
+        """Take in what a sampler sends next."""
+        try:
+            message = receive(self._lines[sampler])
+        except TimeoutError:
+            raise GNNLabError(
+                f"{self._name(sampler)} made no batch within {self._job.timeout:g} s "
+                "(GNNLAB_TIMEOUT)"
+            ) from None
+        except ConnectionResetError:
+            message = None
+        if message is None:
+            raise self._death(sampler)
+        key, batch, error = message
+        if key is None:
+            raise error
+        if key[0] in self._active:
+            self._arrived[key] = batch, error
+
     def _send(self, sampler: int, value: Any) -> None:
+        # A sampler whose line is full of batches that nobody came for would take no order.
+        while has_come(self._lines[sampler]):
+            self._hear(sampler)
         try:
             send(self._lines[sampler], value)
         except (BrokenPipeError, ConnectionResetError):
@@ -219,6 +226,13 @@ def send(line: socket.socket, value: Any) -> None:
     """Send a value: its place in a file in memory, and the file."""
     with pack(value, _Batches) as payload:
         socket.send_fds(line, [_HEAD.pack(payload.start, payload.size)], [payload.memory])
+
+
+def has_come(line: socket.socket) -> bool:
+    """Whether something can be received at once, if only the end."""
+    poll = select.poll()
+    poll.register(line, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def receive(line: socket.socket) -> Any:

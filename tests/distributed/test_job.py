@@ -316,6 +316,8 @@ many = [iter(dgl.distributed.DistDataLoader(torch.arange(60), 4)) for _ in range
 print({tuple(batch[0].item() for batch in together) for together in zip(*many)} == {
     (first,) * 10 for first in range(0, 60, 4)
 })
+left = dgl.distributed.DistDataLoader(torch.arange(64), 1, queue_size=64)
+print({next(iter(left)).item() for _ in range(30)})  # the second sampler is never listened to
 try:
     g._client.ask({0: dgl.distributed.messages.Pull("node~_N~x", torch.tensor([999]))})
 except IndexError as error:
@@ -327,7 +329,7 @@ def test_errors_of_samplers_come_to_the_trainer(config: Path) -> None:
     for text in run_job(FAILS, config, machines=2, samplers=2):
         lines = text.splitlines()
         assert lines[0] == "no batch of 4 True"
-        assert lines[1:] == ["20", "[0, 1, 2, 3] [8, 10, 12, 14]", "True", "OutOfRange"]
+        assert lines[1:] == ["20", "[0, 1, 2, 3] [8, 10, 12, 14]", "True", "{0}", "OutOfRange"]
 
 
 def test_forked_children_ask_by_themselves(config: Path) -> None:
