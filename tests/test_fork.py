@@ -40,7 +40,7 @@ compute()  # from now on GNU OpenMP has a team of two threads
 
 
 def script(text: str) -> list[str]:
-    return run_script(COMMON + text, timeout=60).splitlines()
+    return run_script(COMMON + text, timeout=200).splitlines()
 
 
 def test_prepare_mp_makes_all_formats() -> None:
@@ -156,6 +156,33 @@ def test_errors_of_a_forked_child_keep_their_traceback() -> None:
             sys.exit(compute(1) == 2_000_000 and 5)
         assert outcome(Forked(target=leave), 30) == 5
         """.replace("\n        ", "\n")
+    )
+
+
+def test_locks_of_threads_are_open_in_a_forked_child() -> None:
+    run_script(
+        """
+        import os, threading
+        from gnnlab import random
+        from gnnlab.fork import Lock
+
+        lock, held = Lock(), threading.Event()
+
+        def hold():
+            with lock, random._lock:
+                held.set()
+                threading.Event().wait()
+
+        threading.Thread(target=hold, daemon=True).start()
+        held.wait()
+        child = os.fork()
+        if child == 0:
+            with lock, lock:
+                random.next_key()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+        timeout=30,
     )
 
 

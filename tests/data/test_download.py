@@ -19,8 +19,6 @@ from gnnlab.data.download import BLOCK
 from gnnlab.errors import InvalidInput
 from tests.helpers import free_port, run_script
 
-pytestmark = pytest.mark.timeout(60)
-
 CONTENT = bytes(i * i % 251 for i in range(300_000))
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
@@ -80,7 +78,7 @@ def server():
         thread.start()
         yield running
         running.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 def names(folder: Path) -> set[str]:
@@ -221,9 +219,9 @@ def test_processes_that_ask_at_once_download_once(server, tmp_path):
         if __name__ == "__main__":
             with ProcessPoolExecutor(3) as pool:
                 jobs = [pool.submit(fetch, sys.argv[1], sys.argv[2]) for _ in range(3)]
-                print({len(job.result(50).read_bytes()) for job in jobs})
+                print({len(job.result().read_bytes()) for job in jobs})
     """
-    printed = run_script(script, args=[f"{server.url}/a.bin", str(tmp_path)], timeout=60)
+    printed = run_script(script, args=[f"{server.url}/a.bin", str(tmp_path)], timeout=200)
     assert printed.strip() == "{300000}"
     assert server.ranges == [None]
 

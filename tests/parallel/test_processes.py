@@ -118,12 +118,14 @@ def work(rank, world_size, way):
     dist.init_process_group("gloo")
     dist.barrier()
     print(f"rank {rank} said this", flush=True)
+    if rank == 1:
+        failed[0] = time.monotonic()  # one clock for all processes
     result = way() if rank == 1 else None
     dist.all_reduce(torch.ones(1)) if rank == 0 else None
     return result
 
+failed = torch.zeros(1, dtype=torch.float64).share_memory_()
 for name, (way, expected) in WAYS.items():
-    started = time.monotonic()
     try:
         launch_processes(work, 3, way, start_method="fork")
     except RankError as error:
@@ -133,7 +135,7 @@ for name, (way, expected) in WAYS.items():
         assert "gloo" not in str(error), (name, str(error))
     else:
         raise AssertionError(name)
-    assert time.monotonic() - started < 15, name
+    assert 0 < time.monotonic() - failed.item() < 15, name
     assert not children(), name
         """
     )
@@ -182,15 +184,19 @@ def work(rank, world_size):
         dist.all_reduce(torch.ones(1))  # one step too many
     dist.barrier()
 
-try:
-    launch_processes(work, 2, start_method="fork", timeout=3)
-except RankError as error:
-    assert "still ran after 3 s" in str(error)
-    assert "Rank 0 stands here" in str(error) and "dist.barrier()" in str(error)
-    assert "Rank 1 stands here" in str(error) and "# one step too many" in str(error)
-else:
-    raise AssertionError
-assert not children()
+for seconds in (3, 40):  # a busy computer may not be there after 3 s
+    try:
+        launch_processes(work, 2, start_method="fork", timeout=seconds)
+    except RankError as error:
+        text = str(error)
+    else:
+        raise AssertionError
+    assert not children()
+    if "dist.barrier()" in text and "# one step too many" in text:
+        break
+assert f"still ran after {seconds} s" in text
+assert "Rank 0 stands here" in text and "dist.barrier()" in text
+assert "Rank 1 stands here" in text and "# one step too many" in text
         """
     )
 
@@ -245,11 +251,34 @@ while len(running := children()) < 5:
 time.sleep(1)
 starter.kill()
 starter.wait()
-gone, alive = psutil.wait_procs(running, timeout=5)
-alive = [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-assert not alive, alive
+
+def lives(process):
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+deadline = time.monotonic() + 20
+while alive := list(filter(lives, running)):
+    assert time.monotonic() < deadline, alive
+    time.sleep(0.05)
         """
     )
+
+
+def test_a_starter_with_many_open_files() -> None:
+    """Each mapped array of a graph holds one; a rank must still hear that it may end."""
+    said = run_script(
+        """
+        import os, resource
+        from gnnlab.parallel import launch_processes
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+        print(launch_processes(lambda rank, world_size: rank, 2, start_method="fork"))
+        """
+    )
+    assert said == "[0, 1]\n"
 
 
 def test_nonsense_is_refused() -> None:
@@ -288,7 +317,7 @@ def test_a_rank_that_ends_as_its_result_arrives_is_no_error() -> None:
         if not events.closed:
             send_message(events, ("result", b"x"))
             events.close()
-            rank._readers[0].join(5.0)
+            rank._readers[0].join(60.0)
         return 0
 
     rank, events = rank_of(0, poll, keep=True)

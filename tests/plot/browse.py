@@ -25,7 +25,7 @@ from urllib.parse import quote
 import requests
 import websocket
 
-DEADLINE = 90.0  # seconds for all; each step waits until then
+DEADLINE = 200.0  # seconds for all; each step waits until then
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
     "--disable-background-networking --disable-component-update --disable-dev-shm-usage "
@@ -79,10 +79,10 @@ class Page:
     """A new tab of a browser."""
 
     def __init__(self, port: str, url: str) -> None:
-        tab = requests.put(f"http://127.0.0.1:{port}/json/new?{quote(url)}", timeout=20).json()
+        tab = requests.put(f"http://127.0.0.1:{port}/json/new?{quote(url)}", timeout=60).json()
         # With an origin, the browser would take this for a page that wants to control it.
         address, options = tab["webSocketDebuggerUrl"], {"suppress_origin": True}
-        self.socket = websocket.create_connection(address, timeout=20, **options)
+        self.socket = websocket.create_connection(address, timeout=60, **options)
         self.count = 0
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:

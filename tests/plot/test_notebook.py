@@ -77,6 +77,6 @@ def test_jupyterlab_moves_the_picture(folder: Path) -> None:
     if program is None:
         pytest.skip(f"needs a browser, one of {', '.join(BROWSERS)}")
     printed = run_script(
-        Path(__file__).with_name("browse.py"), args=[program, str(folder)], timeout=150
+        Path(__file__).with_name("browse.py"), args=[program, str(folder)], timeout=260
     )
     assert printed.splitlines() == ["before 2", "other pictures 0", "after 3", "not run 0"]

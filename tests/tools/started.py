@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -60,16 +61,19 @@ class Started:
 
     def find(self, *words: str) -> list[psutil.Process]:
         """Processes of the job whose command holds all of these words, oldest first."""
-        found = [
-            p for p in _descendants(self.token) if all(w in " ".join(p.cmdline()) for w in words)
-        ]
-        return sorted(found, key=lambda p: (p.create_time(), p.pid))
+        found = []
+        for process in _descendants(self.token):
+            with suppress(psutil.NoSuchProcess):
+                if all(word in " ".join(process.cmdline()) for word in words):
+                    found.append((process.create_time(), process.pid, process))
+        return [process for *_, process in sorted(found)]
 
     def note_ports(self) -> None:
         """Look where the job listens: nobody may do so after its end."""
         for process in _descendants(self.token):
-            found = process.net_connections("tcp")
-            self._listening |= {tuple(c.laddr) for c in found if c.status == psutil.CONN_LISTEN}
+            with suppress(psutil.NoSuchProcess):
+                found = process.net_connections("tcp")
+                self._listening |= {tuple(c.laddr) for c in found if c.status == psutil.CONN_LISTEN}
 
     def end(self, seconds: float = END) -> tuple[int, str]:
         """Wait for the end; return exit status and errors. Nothing may be left."""
@@ -82,7 +86,7 @@ class Started:
         self.check_nothing_left()
         return status, self.errors.read_text()
 
-    def check_nothing_left(self, seconds: float = 1.0) -> None:
+    def check_nothing_left(self, seconds: float = 5.0) -> None:
         """Within some seconds there are no processes, files in memory, other files and ports."""
         jobs = [path.name.rpartition("-")[2] for path in (self.folder / "logs").glob("*")]
         deadline = time.monotonic() + seconds

@@ -218,7 +218,7 @@ def test_interrupted(two: Cluster, source: Path) -> None:
     process = start(two, source)
     wait_for(process, lambda: (two.machines[1].home / "reached").exists())
     os.kill(process.pid, signal.SIGTERM)
-    _, said = process.communicate(timeout=10)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 130 and "run it again" in said
     assert not list(source.glob("gnnlab-copy-*"))
 
@@ -261,7 +261,7 @@ def test_more_files_than_fit_into_a_pipe(tmp_path: Path) -> None:
         daemon=True,
     )
     sending.start()
-    sending.join(20.0)
+    sending.join(60.0)
     transfer.stop()
     assert not sending.is_alive() and "".join(heard) == text
 

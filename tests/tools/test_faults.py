@@ -12,6 +12,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +79,17 @@ def processes(job: Started) -> dict[str, psutil.Process]:
     while len(found) < 4:
         assert job.process.poll() is None and time.monotonic() < deadline, job.said()
         time.sleep(0.05)
-        for words in map(str.split, job.output.read_text().splitlines()):
+        whole, _, _ = job.output.read_text().rpartition("\n")  # the last line may be half written
+        for words in map(str.split, whole.splitlines()):
             if "pids" in words[:-3]:
                 rank, *pids = words[-3:]
                 for role, pid in zip(("trainer", "sampler"), pids, strict=True):
                     found[f"{role} {rank}"] = psutil.Process(int(pid))
     for process in _descendants(job.token):
-        env = process.environ()
-        if env.get("DGL_ROLE") == "server":
-            found[f"server {env['DGL_SERVER_ID']}"] = process
+        with suppress(psutil.NoSuchProcess):  # some come and go
+            env = process.environ()
+            if env.get("DGL_ROLE") == "server":
+                found[f"server {env['DGL_SERVER_ID']}"] = process
     job.note_ports()
     return found
 
@@ -124,16 +127,22 @@ def test_keys_stay_in_memory(begin: Callable[..., Started], workspace: Path) -> 
     """On no command line, in no file and in nothing that is printed; then Ctrl-C ends the job."""
     job = begin()
     running = processes(job)
+    name = running["server 0"].environ()["GNNLAB_JOB"]
     keys = json.loads(running["server 0"].environ()["GNNLAB_KEYS"])
     theirs = json.loads(running["trainer 0"].environ()["GNNLAB_KEYS"])
     assert set(theirs) == set(keys) - {"server_secret"}
     secrets = [keys["server_secret"].encode(), keys["client_secret"].encode()]
     everybody = _descendants(job.token)
-    texts = {f"command of {p.pid}": " ".join(p.cmdline()).encode() for p in everybody}
-    places = [*job.folder.rglob("*"), *workspace.rglob("*"), *Path("/dev/shm").glob("gnnlab-*")]
-    texts |= {str(p): p.read_bytes() for p in places if p.is_file()}
-    assert len(everybody) > 10 and any("logs" in name for name in texts)
-    assert not [name for name, text in texts.items() if any(key in text for key in secrets)]
+    memory = list(Path("/dev/shm").glob(f"gnnlab-{name}-*"))
+    texts = {}
+    for process in everybody:
+        with suppress(psutil.NoSuchProcess):
+            texts[f"command of {process.pid}"] = " ".join(process.cmdline()).encode()
+    for place in [*job.folder.rglob("*"), *workspace.rglob("*"), *memory]:
+        with suppress(FileNotFoundError, IsADirectoryError):
+            texts[str(place)] = place.read_bytes()
+    assert len(everybody) > 10 and memory and any("logs" in place for place in texts)
+    assert not [place for place, text in texts.items() if any(key in text for key in secrets)]
     job.process.send_signal(signal.SIGINT)
     status, errors = job.end()
     assert status == 128 + signal.SIGINT and "interrupted; everything has been ended" in errors

@@ -217,9 +217,12 @@ def test_the_launcher_is_stopped(begin: Callable[..., Started], how: signal.Sign
 
 
 def test_a_server_that_never_becomes_ready(begin: Callable[..., Started]) -> None:
-    status, errors = begin("never ready", "--local", "--timeout", "8").end(START)
-    assert status == 1
-    assert "server 0 on 127.0.0.2 (machine 0) was not ready within 8 s" in errors
+    for seconds in ("8", "60"):
+        status, errors = begin("never ready", "--local", "--timeout", seconds).end(START)
+        assert status == 1
+        if "was not ready" in errors:  # a busy computer may need more than 8 s to begin
+            break
+    assert f"server 0 on 127.0.0.2 (machine 0) was not ready within {seconds} s" in errors
     assert "server 0 listens" in errors
 
 
@@ -405,7 +408,7 @@ def test_login_shells_may_greet_in_any_way(tmp_path: Path) -> None:
     greetings = ["42", "[]", '{"a": 1}', "hello"]
     words = " ".join(map(shlex.quote, [*greetings, '{"news": "hello"}']))
     overseer = hear(tmp_path, f"printf '%s\\n' {words}; cat >/dev/null")
-    overseer.wait_for("hello", "agent", 1, 5.0, "no hello")
+    overseer.wait_for("hello", "agent", 1, 60.0, "no hello")
     overseer.end()
     assert (tmp_path / "agent-0.log").read_text().splitlines() == greetings
 
@@ -413,7 +416,7 @@ def test_login_shells_may_greet_in_any_way(tmp_path: Path) -> None:
 def test_what_an_agent_said_last_is_not_lost(tmp_path: Path) -> None:
     news = json.dumps({"news": "line", "role": "trainer", "id": 0, "text": "the last words"})
     overseer = hear(tmp_path, f"(sleep 0.5; echo {shlex.quote(news)}) & exit 0")
-    overseer.machines[0].process.wait(5.0)
+    overseer.machines[0].process.wait(60.0)
     overseer.end()
     assert (tmp_path / "trainer-0.log").read_text() == "the last words\n"
 
@@ -442,7 +445,7 @@ def test_an_agent_without_a_launcher_ends() -> None:
         mine._is_lost = True
         last = threading.Thread(target=mine._hand_over, daemon=True)
         last.start()
-        last.join(5.0)
+        last.join(60.0)
         assert not last.is_alive()
         """
     )
