@@ -231,11 +231,12 @@ def _redirect(output: int) -> None:
 def _end_with_starter(lifeline: int, released: threading.Event, events: _Events) -> None:
     """Watch the lifeline; when it breaks, end this process and all that it has started."""
     starter = os.getppid()
+    poll = select.poll()  # select() knows no descriptor beyond 1023
+    poll.register(lifeline, select.POLLIN)
 
     def watch() -> None:
         while True:
-            ready = select.select([lifeline], [], [], 1.0)[0]
-            word = os.read(lifeline, 1) if ready else None
+            word = os.read(lifeline, 1) if poll.poll(1000) else None
             if word == WELL_DONE:
                 released.set()
             elif word == WHERE:

@@ -273,7 +273,8 @@ def test_a_starter_with_many_open_files() -> None:
         import os, resource
         from gnnlab.parallel import launch_processes
 
-        resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(2048, most), most))
         files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
         print(launch_processes(lambda rank, world_size: rank, 2, start_method="fork"))
         """
