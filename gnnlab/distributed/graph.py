@@ -22,10 +22,10 @@ from gnnlab.distributed import context, queries, sampling
 from gnnlab.distributed.cache import CacheInfo
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.tensor import DistFrame
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import EdgeType, describe
+from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import EdgeView, NodeView, frame_view
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
@@ -143,22 +143,10 @@ class DistGraph:
 
     def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
         """Complete an edge type name to its triple; None will do where there is one type."""
-        if etype is None:
-            if len(self._edge_frames) == 1:
-                return self.canonical_etypes[0]
-            raise InvalidInput(
-                f"say which edge type is meant (etype=…): {describe(self._edge_frames)}"
-            )
-        return self._book.to_canonical_etype(etype)
+        return complete_etype(etype, self._edge_frames)
 
     def _ntype(self, ntype: str | None, frames: Mapping[str, Any] | None = None) -> str:
-        if ntype in self._nodes:
-            return ntype
-        if ntype is not None:
-            raise NotFound(f"no node type {ntype!r}; the graph has {describe(self._nodes)}")
-        if len(self._nodes) == 1:
-            return next(iter(self._nodes))
-        raise InvalidInput(f"say which node type is meant (ntype=…): {describe(self._nodes)}")
+        return complete_ntype(ntype, self._nodes)
 
     def get_ntype_id(self, ntype: str | None) -> int:
         """Return the position of a node type in :attr:`ntypes`."""

@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph import (
     batch,
     compact,
@@ -31,7 +30,7 @@ from gnnlab.graph import (
     transform,
 )
 from gnnlab.graph.frame import Frame
-from gnnlab.graph.names import EdgeType, describe
+from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import EdgeView, NodeView, frame_view, two_sides
 
@@ -164,36 +163,12 @@ class Graph:
         InvalidInput
             Several edge types fit; the message lists them.
         """
-        if etype is None:
-            if len(self._relations) == 1:
-                return next(iter(self._relations))
-            raise InvalidInput(
-                f"say which edge type is meant (etype=…): {describe(self._relations)}"
-            )
-        if isinstance(etype, tuple):
-            if etype in self._relations:
-                return etype
-            found: list[EdgeType] = []
-        else:
-            found = [known for known in self._relations if known[1] == etype]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise InvalidInput(
-                f"edge type {etype!r} is ambiguous; use one of the triples {describe(found)}"
-            )
-        raise NotFound(f"no edge type {etype!r}; the graph has {describe(self._relations)}")
+        return complete_etype(etype, self._relations)
 
     def _ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
-        where = "the graph has" if frames is None else "this side of the graph has"
-        frames = self._node_frames() if frames is None else frames
-        if ntype is None:
-            if len(frames) == 1:
-                return next(iter(frames))
-            raise InvalidInput(f"say which node type is meant (ntype=…): {describe(frames)}")
-        if ntype not in frames:
-            raise NotFound(f"no node type {ntype!r}; {where} {describe(frames)}")
-        return ntype
+        if frames is None:
+            return complete_ntype(ntype, self._node_frames())
+        return complete_ntype(ntype, frames, "this side of the graph")
 
     def get_ntype_id(self, ntype: str | None) -> int:
         """Return the position of a node type in :attr:`ntypes`."""

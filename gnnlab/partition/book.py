@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.graph.ids import read_ids
-from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
+from gnnlab.graph.names import ONE_ETYPE, EdgeType, complete_etype, complete_ntype
 
 __all__ = ["GraphPartitionBook", "PartitionPolicy"]
 
@@ -164,21 +164,13 @@ class GraphPartitionBook:
 
     def to_canonical_etype(self, etype: str | EdgeType) -> EdgeType:
         """Complete a relation name to its triple, where it is unambiguous."""
-        known = self.canonical_etypes
-        found = [t for t in known if etype in (t, t[1])]
-        if len(found) != 1:
-            why = "is ambiguous" if found else "does not exist"
-            error = InvalidInput if found else NotFound
-            raise error(f"edge type {etype!r} {why}; the graph has {describe(known)}")
-        return found[0]
+        return complete_etype(etype, self.edge_ranges)
 
     def _ntype(self, ntype: str | None) -> str | None:
         """A node type, or None for homogeneous IDs."""
-        if ntype in self.node_ranges:
-            return ntype
-        if ntype is None or ntype == _ONE_NTYPE:
+        if ntype not in self.node_ranges and ntype in (None, _ONE_NTYPE):
             return None
-        raise NotFound(f"no node type {ntype!r}; the graph has {describe(self.ntypes)}")
+        return complete_ntype(ntype, self.node_ranges)
 
     def _etype(self, etype: str | EdgeType | None) -> EdgeType | None:
         known = etype in self.edge_ranges or etype in self.etypes
@@ -277,11 +269,9 @@ class PartitionPolicy:
         self.partition_book = partition_book
         self.is_node = what == "node"
         self.type_name: str | EdgeType = name
-        if self.is_node and name not in partition_book.node_ranges:
-            raise NotFound(
-                f"no node type {name!r}; the graph has {describe(partition_book.ntypes)}"
-            )
-        if not self.is_node:
+        if self.is_node:
+            complete_ntype(name, partition_book.node_ranges)
+        else:
             triple = tuple(name.split(":"))
             etype = partition_book.to_canonical_etype(triple if len(triple) == 3 else name)
             self.type_name, name = etype, ":".join(etype)

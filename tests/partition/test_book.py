@@ -113,7 +113,7 @@ def test_any_form_of_ids(ids: Any) -> None:
         (lambda b: b.nid2partid([0.5]), InvalidInput, "must be integers"),
         (lambda b: b.nid2partid([[1]]), InvalidInput, "one-dimensional"),
         (lambda b: b.nid2partid([0], "film"), NotFound, "no node type 'film'"),
-        (lambda b: b.eid2partid([0], "buys"), NotFound, "edge type 'buys' does not exist"),
+        (lambda b: b.eid2partid([0], "buys"), NotFound, "no edge type 'buys'"),
         (lambda b: b.partid2nids(3), OutOfRange, "part 3 does not exist"),
         (lambda b: b.partid2eids(-1), OutOfRange, "part -1 does not exist"),
         (lambda b: b.nid2localnid([0, 1], 1, "user"), OutOfRange, "node 0 does not belong"),
@@ -125,7 +125,7 @@ def test_any_form_of_ids(ids: Any) -> None:
         (lambda b: PartitionPolicy("node~", b), InvalidInput, "neither 'node~TYPE'"),
         (lambda b: PartitionPolicy("node~film", b), NotFound, "no node type 'film'"),
         (lambda b: PartitionPolicy("node~_N", b), NotFound, "no node type '_N'"),
-        (lambda b: PartitionPolicy("edge~a:b", b), NotFound, "edge type 'a:b' does not exist"),
+        (lambda b: PartitionPolicy("edge~a:b", b), NotFound, "no edge type 'a:b'"),
     ],
 )
 def test_wrong_questions(ask: Any, error: type[Exception], message: str) -> None:
