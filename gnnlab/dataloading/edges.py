@@ -27,7 +27,7 @@ from gnnlab.dataloading.sampler import BlockSampler, Sampler, simplify, to_devic
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.compact import compact_graphs
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import edge_dict, read_ids
+from gnnlab.graph.ids import read_edges
 from gnnlab.graph.names import EID, NID
 
 __all__ = ["EdgeDataLoader", "EdgePredictionSampler", "as_edge_prediction_sampler"]
@@ -102,10 +102,7 @@ class EdgePredictionSampler(Sampler):
             The negative pairs, on the same nodes. Only with a negative sampler.
         blocks : list of Block
         """
-        seeds = {
-            etype: read_ids(ids, g.num_edges(etype), "edge", g.device)
-            for etype, ids in edge_dict(g, seed_edges).items()
-        }
+        seeds = read_edges(g, seed_edges)
         given = seeds if isinstance(seed_edges, dict) else simplify(seeds)
         graphs = [g.edge_subgraph(seeds, relabel_nodes=False)]
         if self.negative_sampler is not None:

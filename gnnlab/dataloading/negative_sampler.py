@@ -22,7 +22,7 @@ import torch
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import edge_dict, read_ids
+from gnnlab.graph.ids import read_edges, read_ids
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.random import fold, next_key
@@ -70,8 +70,7 @@ class NegativeSampler(ABC):
         """
         key = next_key()
         found = {}
-        for etype, edges in edge_dict(g, eids).items():
-            ids = read_ids(edges, g.num_edges(etype), "edge", g.device)
+        for etype, ids in read_edges(g, eids).items():
             src, dst = self.draw(g, etype, ids, fold(key, g.get_etype_id(etype)))
             found[etype] = src.to(g.idtype), dst.to(g.idtype)
         return found if isinstance(eids, dict) else next(iter(found.values()))

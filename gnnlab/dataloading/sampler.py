@@ -29,7 +29,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.block import Block, to_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import edge_dict, node_dict, read_ids
+from gnnlab.graph.ids import edge_dict, node_dict, read_ids, read_nodes
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation
 from gnnlab.sampling.neighbor import Picked, pick_layer, read_excluded, read_fanouts
@@ -178,10 +178,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
 
 def read_seeds(g: Graph, nodes: Any) -> Any:
     """Read seeds as a tensor, or as {type: tensor} where they are given by type."""
-    read = {
-        ntype: read_ids(ids, g.num_nodes(ntype), "node", g.device).to(g.idtype)
-        for ntype, ids in node_dict(g, nodes).items()
-    }
+    read = {ntype: ids.to(g.idtype) for ntype, ids in read_nodes(g, nodes).items()}
     return read if isinstance(nodes, dict) else next(iter(read.values()))
 
 

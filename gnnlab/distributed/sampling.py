@@ -26,7 +26,7 @@ from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.frame import Deferred, Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import node_dict, read_ids
+from gnnlab.graph.ids import read_nodes
 from gnnlab.graph.names import EID, ETYPE, EdgeType
 from gnnlab.graph.relation import Relation
 from gnnlab.kernels.dtypes import torch_ids_dtype
@@ -138,8 +138,7 @@ def in_subgraph(
         several types.
     """
     typed = isinstance(nodes, Mapping) or g.is_homogeneous
-    given = node_dict(g, nodes if typed else split_nodes(g, nodes))  # type: ignore[arg-type]
-    seeds = {ntype: read_ids(ids, g.num_nodes(ntype), "node") for ntype, ids in given.items()}
+    seeds = read_nodes(g, nodes if typed else split_nodes(g, nodes))  # type: ignore[arg-type]
     picked = pick_layer(g._client, seeds, dict.fromkeys(g.canonical_etypes, -1), key=0)
     edges = {etype: found.edges() for etype, found in picked.items()}
     if typed:

@@ -16,7 +16,7 @@ from gnnlab import kernels
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.derive import keep_edges, refuse_block
 from gnnlab.graph.frame import Frame
-from gnnlab.graph.ids import node_dict, read_ids
+from gnnlab.graph.ids import node_dict, read_ids, read_nodes
 from gnnlab.graph.queries import incident_slots
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.subgraph import frame_of, node_subgraph
@@ -152,10 +152,7 @@ def _khop(
     refuse_block(graph, "k-hop subgraph")
     if k < 0:
         raise InvalidInput(f"k is a number of hops and must not be negative; found {k}")
-    given = {
-        ntype: read_ids(ids, graph.num_nodes(ntype), "node", graph.device)
-        for ntype, ids in node_dict(graph, nodes).items()
-    }
+    given = read_nodes(graph, nodes)
     reached = {
         ntype: torch.zeros(graph.num_nodes(ntype), dtype=torch.bool, device=graph.device)
         for ntype in graph.ntypes

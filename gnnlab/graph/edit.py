@@ -15,7 +15,7 @@ import torch
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.graph.derive import keep_edges, refuse_block, replace_edges
 from gnnlab.graph.frame import Frame, as_tensor
-from gnnlab.graph.ids import read_ids
+from gnnlab.graph.ids import pair_up, read_ids
 from gnnlab.graph.names import EdgeType
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import node_subgraph
@@ -185,14 +185,10 @@ def in_place(change: Callable[..., Graph]) -> Callable[..., None]:
 
 def _ends(g: Graph, u: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
     src, dst = (read_ids(ids, 0, "node", g.device, check=False).long() for ids in (u, v))
-    if len(src) != len(dst) and 1 not in (len(src), len(dst)):
-        raise InvalidInput(
-            f"u and v must pair up; found {len(src)} sources and {len(dst)} destinations"
-        )
+    src, dst = pair_up(src, dst)
     lowest = min((int(ids.min()) for ids in (src, dst) if len(ids)), default=0)
     if lowest < 0:
         raise OutOfRange(f"node {lowest} does not exist: IDs must not be negative")
-    src, dst = torch.broadcast_tensors(src, dst)
     return src, dst
 
 

@@ -14,7 +14,7 @@ from gnnlab.graph.relation import check_ids
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["edge_dict", "node_dict", "read_ids"]
+__all__ = ["edge_dict", "node_dict", "pair_up", "read_edges", "read_ids", "read_nodes"]
 
 
 def read_ids(
@@ -83,3 +83,28 @@ def edge_dict(graph: Graph, edges: Any) -> dict[Any, Any]:
     if isinstance(edges, dict):
         return {graph.to_canonical_etype(etype): ids for etype, ids in edges.items()}
     return {graph.to_canonical_etype(None): edges}
+
+
+def read_nodes(graph: Graph, nodes: Any) -> dict[str, torch.Tensor]:
+    """Read nodes as {type: tensor of IDs}, as :func:`read_ids` does."""
+    return {
+        ntype: read_ids(ids, graph.num_nodes(ntype), "node", graph.device)
+        for ntype, ids in node_dict(graph, nodes).items()
+    }
+
+
+def read_edges(graph: Graph, edges: Any) -> dict[Any, torch.Tensor]:
+    """Read edges as {canonical type: tensor of IDs}, as :func:`read_ids` does."""
+    return {
+        etype: read_ids(ids, graph.num_edges(etype), "edge", graph.device)
+        for etype, ids in edge_dict(graph, edges).items()
+    }
+
+
+def pair_up(src: torch.Tensor, dst: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Repeat one source for all destinations, or one destination for all sources."""
+    if len(src) != len(dst) and 1 not in (len(src), len(dst)):
+        raise InvalidInput(
+            f"u and v must pair up; found {len(src)} sources and {len(dst)} destinations"
+        )
+    return torch.broadcast_tensors(src, dst)

@@ -228,7 +228,7 @@ def _reduce_by_degree(
     for degree in torch.unique(degrees[degrees > 0]).tolist():
         nodes = (degrees == degree).nonzero().flatten()
         _, slots = incident_slots(adjacency, nodes)
-        eids = slots if adjacency.ordered else adjacency.eids[slots]
+        eids = adjacency.eids_at(slots)
         mailbox = {
             name: value[eids].reshape(len(nodes), degree, *value.shape[1:])
             for name, value in messages.items()

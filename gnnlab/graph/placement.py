@@ -5,6 +5,7 @@ Functions of a graph; :class:`Graph` offers each as a method.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -104,12 +105,7 @@ def share_memory(graph: Graph) -> Graph:
     Processes that get the graph afterwards, forked or fresh, map the same memory. Tensors and
     arrays that you got from the graph before keep the old memory.
     """
-    graph._relations = {name: r.map(_shared) for name, r in graph._relations.items()}
-    for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
-        for frame in frames.values():
-            for name in frame:
-                frame[name] = _shared(frame[name])
-    return graph
+    return _change_tensors(graph, _shared)
 
 
 def _shared(tensor: torch.Tensor) -> torch.Tensor:
@@ -125,10 +121,13 @@ def pin_memory_(graph: Graph) -> Graph:
     """Pin structure and features for fast copies to a GPU, and return the graph."""
     if not torch.cuda.is_available():
         raise InvalidInput("pin_memory_() needs a CUDA device; none is available here")
-    relations = graph._relations.items()
-    graph._relations = {name: r.map(torch.Tensor.pin_memory) for name, r in relations}
+    return _change_tensors(graph, torch.Tensor.pin_memory)
+
+
+def _change_tensors(graph: Graph, change: Callable[[torch.Tensor], torch.Tensor]) -> Graph:
+    graph._relations = {name: r.map(change) for name, r in graph._relations.items()}
     for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
         for frame in frames.values():
             for name in frame:
-                frame[name] = frame[name].pin_memory()
+                frame[name] = change(frame[name])
     return graph

@@ -12,7 +12,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.ids import is_scalar, read_ids
+from gnnlab.graph.ids import is_scalar, pair_up, read_ids
 from gnnlab.graph.names import ALL, EdgeType, is_all
 from gnnlab.graph.relation import Adjacency, Relation
 
@@ -156,8 +156,7 @@ def _incident(
     adjacency: Adjacency, nodes: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     which, slots = incident_slots(adjacency, nodes)
-    eids = slots if adjacency.ordered else adjacency.eids[slots]
-    return nodes[which], adjacency.indices[slots], eids
+    return nodes[which], adjacency.indices[slots], adjacency.eids_at(slots)
 
 
 def successors(graph: Graph, v: int, etype: str | EdgeType | None = None) -> torch.Tensor:
@@ -235,11 +234,7 @@ def has_nodes(graph: Graph, nodes: Any, ntype: str | None = None) -> Any:
 def _pairs(graph: Graph, relation: Relation, u: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
     src = read_ids(u, relation.num_src, "node", graph.device).long()
     dst = read_ids(v, relation.num_dst, "node", graph.device).long()
-    if len(src) != len(dst) and 1 not in (len(src), len(dst)):
-        raise InvalidInput(
-            f"u and v must pair up; found {len(src)} sources and {len(dst)} destinations"
-        )
-    src, dst = torch.broadcast_tensors(src, dst)
+    src, dst = pair_up(src, dst)
     return src.contiguous(), dst.contiguous()
 
 
@@ -261,8 +256,7 @@ def _find(
     adjacency = relation.csc()
     which, slots = incident_slots(adjacency, dst)
     match = adjacency.indices[slots] == src[which]
-    which, slots = which[match], slots[match]
-    return which, slots if adjacency.ordered else adjacency.eids[slots].long()
+    return which[match], adjacency.eids_at(slots[match]).long()
 
 
 def adj_tensors(

@@ -65,6 +65,10 @@ class Adjacency:
                 self._eids = torch.from_numpy(grouped)
         return self._eids
 
+    def eids_at(self, slots: torch.Tensor) -> torch.Tensor:
+        """Return the edge IDs of some slots."""
+        return slots if self.ordered else self.eids[slots]
+
     def ascends(self) -> bool:
         """Whether each group has its edges in the order of their IDs, on which sampling relies."""
         if self.ordered:

@@ -19,7 +19,7 @@ from gnnlab.graph.frame import Deferred, Frame
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.queries import incident_slots
-from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.graph.relation import Relation
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -77,7 +77,7 @@ def node_subgraph(
             # Only the in-edges of the kept nodes can qualify: no need to look at all edges.
             slots = incident_slots(relation.csc(), kept[etype[2]])[1]
             inside = position[etype[0]][relation.csc().indices[slots]] >= 0
-            edges[etype] = torch.unique(_edge_ids(relation.csc(), slots[inside]))
+            edges[etype] = torch.unique(relation.csc().eids_at(slots[inside]))
         else:
             src, dst = relation.coo()
             inside = (position[etype[0]][src] >= 0) & (position[etype[2]][dst] >= 0)
@@ -168,14 +168,10 @@ def _incident_subgraph(
         ntype = etype[2] if inward else etype[0]
         ids = read_ids(given.get(ntype, []), graph.num_nodes(ntype), "node", graph.device)
         adjacency = relation.csc() if inward else relation.csr()
-        edges[etype] = _edge_ids(adjacency, incident_slots(adjacency, ids)[1])
+        edges[etype] = adjacency.eids_at(incident_slots(adjacency, ids)[1])
     if relabel_nodes:
         return edge_subgraph(graph, edges, store_ids=store_ids)
     return _keep(graph, edges, None, store_ids)
-
-
-def _edge_ids(adjacency: Adjacency, slots: torch.Tensor) -> torch.Tensor:
-    return slots if adjacency.ordered else adjacency.eids[slots]
 
 
 def node_type_subgraph(graph: Graph, ntypes: Iterable[str]) -> Graph:
