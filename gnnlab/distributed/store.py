@@ -11,7 +11,6 @@ DGL user guide, chapter 7.2, "Distributed APIs".
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from gnnlab import kernels
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import rules
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.fork import Lock
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.relation import Adjacency, check_ids
 from gnnlab.kernels import gather
@@ -28,11 +28,9 @@ from gnnlab.kernels.dtypes import torch_ids_dtype
 from gnnlab.kernels.sample_weighted import BadWeight
 from gnnlab.partition.part import Part
 from gnnlab.random import fold
-from gnnlab.sampling.neighbor import pick
+from gnnlab.sampling.neighbor import check_weights, pick
 
 __all__ = ["Store"]
-
-_WEIGHTS = (torch.float32, torch.float64, torch.bool)
 
 
 class Store:
@@ -58,7 +56,7 @@ class Store:
         self._new_ids: dict[str, torch.Tensor] = {}
         self._out_degrees: dict[EdgeType, torch.Tensor] = {}
         self._waiting: dict[tuple[str, int], dict[int, m.Update]] = {}
-        self._lock = threading.RLock()
+        self._lock = Lock()
         for ntype, nodes in part.nodes.items():
             self._adopt(f"node~{ntype}", nodes.num_inner, nodes.data)
         for etype, edges in part.edges.items():
@@ -243,6 +241,9 @@ class Store:
         if excluded is not None:
             _check_rows(excluded, edges.num_inner, f"edge type {etype}")
             excluded = torch.unique(excluded.long()) if len(excluded) else None
+        name, weights = message.weights[number] if message.weights else None, None
+        if name is not None:
+            weights = check_weights(self._table(name), edges.num_inner, f"those of {name}")
         first = self._first_edge(etype)
         try:
             ptr, slots, sources = pick(
@@ -251,7 +252,7 @@ class Store:
                 message.fanouts[number],
                 fold(message.key, number),
                 message.replace,
-                self._weights(message.weights[number] if message.weights else None, edges),
+                weights,
                 excluded,
                 names[etype[2]],
             )
@@ -260,20 +261,6 @@ class Store:
         if first:
             slots = slots.to(torch_ids_dtype(int(self.part.book.edge_ranges[etype][-1]))) + first
         return ptr, slots, self._to_new(etype[0], sources)
-
-    def _weights(self, name: str | None, edges: Any) -> torch.Tensor | None:
-        if name is None:
-            return None
-        weights = self._table(name)
-        weights = weights.squeeze(-1) if weights.ndim == 2 else weights
-        if weights.shape != (edges.num_inner,):
-            raise InvalidInput(
-                f"weights are one number per edge; {name} has rows of shape "
-                f"{tuple(self.tensors[name].shape[1:])}"
-            )
-        if weights.dtype is torch.uint8:
-            return weights.bool()
-        return weights if weights.dtype in _WEIGHTS else weights.float()
 
     def _find_edges(self, message: m.FindEdges) -> tuple[torch.Tensor, torch.Tensor]:
         etype = self._etype(message.etype)

@@ -17,7 +17,7 @@ from gnnlab import kernels
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.frame import Deferred, Frame, as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import edge_dict, node_dict, read_ids
+from gnnlab.graph.ids import read_edges, read_nodes
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation
 from gnnlab.kernels import gather
@@ -25,6 +25,7 @@ from gnnlab.random import fold, next_key
 
 __all__ = [
     "Picked",
+    "check_weights",
     "pick",
     "pick_layer",
     "read_excluded",
@@ -86,10 +87,7 @@ def sample_neighbors(
     if edge_dir not in ("in", "out"):
         raise InvalidInput(f"edge_dir must be 'in' or 'out'; found {edge_dir!r}")
     inward = edge_dir == "in"
-    seeds = {
-        ntype: read_ids(ids, g.num_nodes(ntype), "node", g.device)
-        for ntype, ids in node_dict(g, nodes).items()
-    }
+    seeds = read_nodes(g, nodes)
     fanouts, excluded = read_fanouts(g, fanout), read_excluded(g, exclude_edges, inward)
     picked = pick_layer(g, seeds, fanouts, prob, replace, excluded, inward)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
@@ -261,17 +259,19 @@ def read_weights(g: Graph, prob: Any) -> dict[EdgeType, torch.Tensor]:
             continue  # only some edge types have weights
         weight = frame[value] if isinstance(value, str) else as_tensor(value)
         weight = weight.detach().to(g.device)
-        weights[etype] = _check_weights(weight, frame.num_rows, etype)
+        weights[etype] = check_weights(weight, frame.num_rows, f"those of {etype}")
     if isinstance(prob, str) and not weights:
         raise NotFound(f"no edge type has a feature {prob!r} that could be a weight")
     return weights
 
 
-def _check_weights(weight: torch.Tensor, num_edges: int, etype: EdgeType) -> torch.Tensor:
+def check_weights(weight: torch.Tensor, num_edges: int, what: str) -> torch.Tensor:
+    """Return weights of edges as shape (E,), bool, float32 or float64."""
     weight = weight.squeeze(-1) if weight.ndim == 2 else weight
     if weight.shape != (num_edges,):
         raise InvalidInput(
-            f"weights of edge type {etype} need shape ({num_edges},); found {tuple(weight.shape)}"
+            f"weights are one number per edge; {what} need shape ({num_edges},); found "
+            f"{tuple(weight.shape)}"
         )
     if weight.dtype is torch.uint8:
         weight = weight.bool()
@@ -287,12 +287,8 @@ def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, tor
 
     Of a graph whose parts are elsewhere, edge IDs: only their owners know the slots.
     """
-    given = {} if edges is None else edge_dict(g, edges)
-    ids = {
-        etype: read_ids(value, g.num_edges(etype), "edge", g.device)
-        for etype, value in given.items()
-    }
-    ids = {etype: value for etype, value in ids.items() if len(value)}
+    given = {} if edges is None else read_edges(g, edges)
+    ids = {etype: value for etype, value in given.items() if len(value)}
     if not isinstance(g, Graph):
         return ids
     return {etype: _slots(g._relations[etype], value, inward) for etype, value in ids.items()}

@@ -332,7 +332,7 @@ def test_weights_that_cannot_be_used(small, typed):
     with pytest.raises(InvalidInput, match="prob is the name of an edge feature, or a DistTensor"):
         g.sample_neighbors([0], 2, prob=g.ndata["x"])
     g.edata["wide"] = torch.ones(2300, 2)
-    with pytest.raises(InvalidInput, match=r"weights are one number per edge; .* shape \(2,\)"):
+    with pytest.raises(InvalidInput, match=r"weights are one number per edge; .* found \(\d+, 2\)"):
         g.sample_neighbors([0], 2, prob="wide")
     with pytest.raises(NotFound, match="no edge type has a feature 'u'"):
         typed.parts.sample_neighbors({"user": [0]}, 2, prob="u")
