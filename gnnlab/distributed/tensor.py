@@ -22,7 +22,7 @@ from gnnlab.distributed import context
 from gnnlab.distributed.client import Client, Initializer
 from gnnlab.distributed.messages import read_dtype
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
-from gnnlab.graph.frame import Deferred, as_tensor
+from gnnlab.graph.frame import Deferred, Frame, as_tensor
 from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.partition.book import PartitionPolicy
 
@@ -343,13 +343,7 @@ class DistFrame(MutableMapping[str, DistTensor]):
         """Return columns that read the rows ``index`` when they are first asked for."""
         return {name: Deferred(partial(_read, tensor, index)) for name, tensor in self.items()}
 
-    def scheme(self) -> str:
-        """Describe shape (of one row) and dtype of each feature, as a graph's ``repr`` does."""
-        columns = (
-            f"{name!r}: Scheme(shape={tuple(tensor.shape[1:])}, dtype={tensor.dtype})"
-            for name, tensor in self.items()
-        )
-        return "{" + ", ".join(columns) + "}"
+    scheme = Frame.scheme
 
 
 def _read(tensor: DistTensor, index: torch.Tensor | Deferred) -> torch.Tensor:

@@ -13,7 +13,6 @@ compared.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -22,6 +21,7 @@ import torch
 
 from gnnlab.distributed import messages as m
 from gnnlab.errors import InvalidInput
+from gnnlab.fork import Lock
 
 __all__ = ["KINDS", "Count", "Traffic", "kind_of", "num_rows"]
 
@@ -80,7 +80,7 @@ class Traffic:
         self._counts: dict[tuple[int, int, str], Count] = {}
         # A prefetch thread asks beside the main thread. Reentrant: a tensor that is freed while
         # this thread is counting sends a message itself.
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def add(self, source: int, target: int, kind: str, count: Count) -> None:
         """Count messages from a machine to another, or to itself: those leave no machine.
@@ -165,12 +165,9 @@ class Traffic:
 
     def __repr__(self) -> str:
         """Say how much of each kind left a machine."""
-        parts = (f"{kind} {_bytes_of(self.total(kind)):,} bytes" for kind in KINDS)
+        totals = ((kind, self.total(kind)) for kind in KINDS)
+        parts = (f"{kind} {count.bytes_out + count.bytes_in:,} bytes" for kind, count in totals)
         return f"Traffic(machines={self.num_machines}, {', '.join(parts)})"
-
-
-def _bytes_of(count: Count) -> int:
-    return count.bytes_out + count.bytes_in
 
 
 def _check_kind(kind: str | None) -> None:
