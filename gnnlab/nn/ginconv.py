@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.nn.utils import Activation, Features, aggregate, check_choice, expand_as_pair
+from gnnlab.errors import NotFound
+from gnnlab.nn.utils import Activation, Features, aggregate, expand_as_pair
+from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -83,7 +85,7 @@ class GINConv(_Epsilon):
         activation: Activation | None = None,
     ) -> None:
         super().__init__(apply_func, init_eps, learn_eps)
-        check_choice(aggregator_type, ("sum", "mean", "max"), "aggregator")
+        check_choice(aggregator_type, ("sum", "mean", "max"), "aggregator", NotFound)
         self.aggregator_type = aggregator_type
         self.activation = activation
 

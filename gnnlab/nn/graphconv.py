@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
-    check_choice,
     check_in_edges,
     check_size,
     per_row,
 )
+from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -90,7 +90,7 @@ class GraphConv(nn.Module):
         allow_zero_in_degree: bool = False,
     ) -> None:
         super().__init__()
-        check_choice(norm, ("both", "right", "left", "none"), "norm")
+        check_choice(norm, ("both", "right", "left", "none"), "norm", NotFound)
         self.in_feats = in_feats
         self.out_feats = out_feats
         self.norm = norm

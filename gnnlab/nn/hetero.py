@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import NotFound
-from gnnlab.nn.utils import check_choice
+from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -99,7 +99,7 @@ class HeteroGraphConv(nn.Module):
     ) -> None:
         super().__init__()
         if isinstance(aggregate, str):
-            check_choice(aggregate, AGGREGATES, "aggregate")
+            check_choice(aggregate, AGGREGATES, "aggregate", NotFound)
             self.agg_fn: Callable[[list[Tensor], str], Any] = AGGREGATES[aggregate]
         else:
             self.agg_fn = aggregate

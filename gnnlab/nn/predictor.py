@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gnnlab.errors import InvalidInput
-from gnnlab.nn.utils import check_choice
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.ops.checks import check_choice
 
 __all__ = ["EdgePredictor"]
 
@@ -59,7 +59,7 @@ class EdgePredictor(nn.Module):
         bias: bool = False,
     ) -> None:
         super().__init__()
-        check_choice(op, ("dot", "cos", "ele", "cat"), "operation")
+        check_choice(op, ("dot", "cos", "ele", "cat"), "operation", NotFound)
         self.op = op
         if out_feats is None:
             self.linear = None

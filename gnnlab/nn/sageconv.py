@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
-    check_choice,
     expand_as_pair,
     map_features,
     pair_of_sizes,
     per_row,
 )
+from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -89,7 +89,7 @@ class SAGEConv(nn.Module):
         activation: Activation | None = None,
     ) -> None:
         super().__init__()
-        check_choice(aggregator_type, ("mean", "gcn", "pool", "lstm"), "aggregator")
+        check_choice(aggregator_type, ("mean", "gcn", "pool", "lstm"), "aggregator", NotFound)
         src_feats, dst_feats = pair_of_sizes(in_feats)
         if aggregator_type == "gcn" and src_feats != dst_feats:
             raise InvalidInput(

@@ -7,14 +7,14 @@ tensor serves for both. Where the two sides differ in kind, features come as a p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from gnnlab import ops
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -23,7 +23,6 @@ __all__ = [
     "Activation",
     "Features",
     "aggregate",
-    "check_choice",
     "check_in_edges",
     "check_size",
     "expand_as_pair",
@@ -196,21 +195,6 @@ def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | Non
             "edges: give one weight per edge, in edge-ID order"
         )
     return ops.spmm(relation, "mul", reduce, feat, per_row(edge_weight, feat))
-
-
-def check_choice(found: str, choices: Iterable[str], what: str) -> None:
-    """Raise NotFound, naming the choices, unless ``found`` is one of them.
-
-    Examples
-    --------
-    >>> from gnnlab.nn.utils import check_choice
-    >>> check_choice("average", ("sum", "mean"), "aggregator")
-    Traceback (most recent call last):
-    gnnlab.errors.NotFound: unknown aggregator 'average': choose one of 'sum', 'mean'
-    """
-    if found not in choices:
-        names = ", ".join(repr(choice) for choice in choices)
-        raise NotFound(f"unknown {what} {found!r}: choose one of {names}")
 
 
 def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:

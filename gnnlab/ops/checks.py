@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import GNNLabError, InvalidInput
 
 if TYPE_CHECKING:
     from gnnlab.graph.relation import Relation
@@ -18,11 +18,13 @@ __all__ = ["check_choice", "check_operand", "common_dtype", "feature_shape"]
 _OWNER = {"u": "source node", "v": "destination node", "e": "edge"}
 
 
-def check_choice(found: str, choices: Sequence[str], what: str) -> None:
-    """Raise InvalidInput unless ``found`` is one of the choices."""
+def check_choice(
+    found: str, choices: Collection[str], what: str, error: type[GNNLabError] = InvalidInput
+) -> None:
+    """Raise an error unless ``found`` is one of the choices."""
     if found not in choices:
         names = ", ".join(repr(choice) for choice in choices)
-        raise InvalidInput(f"unknown {what} {found!r}; choose one of {names}")
+        raise error(f"unknown {what} {found!r}; choose one of {names}")
 
 
 def check_operand(rel: Relation, target: str, x: torch.Tensor | None) -> torch.Tensor:

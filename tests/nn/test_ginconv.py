@@ -84,5 +84,5 @@ def test_learned_epsilon_gets_a_gradient():
 
 
 def test_unknown_aggregator_names_the_choices():
-    with pytest.raises(KeyError, match="'lstm': choose one of 'sum', 'mean', 'max'"):
+    with pytest.raises(KeyError, match="'lstm'; choose one of 'sum', 'mean', 'max'"):
         GINConv(aggregator_type="lstm")

@@ -152,5 +152,5 @@ def test_no_nodes_at_all():
 
 
 def test_unknown_norm_names_the_choices():
-    with pytest.raises(KeyError, match="'sym': choose one of 'both', 'right', 'left', 'none'"):
+    with pytest.raises(KeyError, match="'sym'; choose one of 'both', 'right', 'left', 'none'"):
         GraphConv(3, 2, norm="sym")

@@ -121,5 +121,5 @@ def test_destination_without_rows():
 
 
 def test_unknown_aggregate_names_the_choices():
-    with pytest.raises(KeyError, match="'average': choose one of 'sum', 'max', 'min', 'mean'"):
+    with pytest.raises(KeyError, match="'average'; choose one of 'sum', 'max', 'min', 'mean'"):
         HeteroGraphConv(means(), "average")

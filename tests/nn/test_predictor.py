@@ -37,7 +37,7 @@ def test_values_of_dgl(op):
 
 
 def test_unknown_operation_names_the_choices():
-    with pytest.raises(KeyError, match="'add': choose one of 'dot', 'cos', 'ele', 'cat'"):
+    with pytest.raises(KeyError, match="'add'; choose one of 'dot', 'cos', 'ele', 'cat'"):
         EdgePredictor("add")
 
 

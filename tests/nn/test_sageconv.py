@@ -168,7 +168,7 @@ def test_one_dropout_mask_serves_sources_and_destinations():
 
 
 def test_unknown_aggregator_names_the_choices():
-    with pytest.raises(KeyError, match="'max': choose one of 'mean', 'gcn', 'pool', 'lstm'"):
+    with pytest.raises(KeyError, match="'max'; choose one of 'mean', 'gcn', 'pool', 'lstm'"):
         SAGEConv(3, 2, "max")
 
 
