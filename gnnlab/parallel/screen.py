@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gnnlab.parallel.oversight import Rank
 
 __all__ = ["Screen"]
-
-
-class Source(Protocol):
-    """What the screen asks of a rank."""
-
-    number: int
-    progress: dict[str, Any] | None
-
-    def take_output(self) -> tuple[bytes, bool]:
-        """Give what was printed since the last call, and whether there will be no more."""
 
 
 class Screen:
@@ -38,7 +31,7 @@ class Screen:
         self._rest = b""
         self._bar: Any = None
 
-    def update(self, ranks: Sequence[Source], is_last: bool = False) -> None:
+    def update(self, ranks: Sequence[Rank], is_last: bool = False) -> None:
         """Show what is new; the last time also what stands behind a rank that goes on."""
         while self._turn < len(ranks):
             new, is_all = ranks[self._turn].take_output()
