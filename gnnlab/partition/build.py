@@ -29,6 +29,7 @@ __all__ = [
     "OuterEdges",
     "assemble_part",
     "cut_graph",
+    "make_cut",
     "number_nodes",
     "split_by_type",
 ]
@@ -178,6 +179,11 @@ def cut_graph(g: Graph, part_of: np.ndarray, num_parts: int) -> Cut:
         etype: _sort_edges(relation, nodes[etype[0]].new, nodes[etype[2]].new)
         for etype, relation in g._relations.items()
     }
+    return make_cut(nodes, edges)
+
+
+def make_cut(nodes: dict[str, Numbering], edges: dict[EdgeType, Edges]) -> Cut:
+    """Say who owns what: edges go with their destinations."""
     node_ranges = {ntype: each.ranges for ntype, each in nodes.items()}
     edge_ranges = {t: each.indptr[node_ranges[t[2]]] for t, each in edges.items()}
     return Cut(nodes, edges, GraphPartitionBook(0, node_ranges, edge_ranges))

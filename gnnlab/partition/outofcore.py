@@ -34,8 +34,7 @@ from gnnlab.partition.assign import (
     place_greedily,
     weights_of,
 )
-from gnnlab.partition.book import GraphPartitionBook
-from gnnlab.partition.build import Cut, Edges, Numbering, number_nodes
+from gnnlab.partition.build import Edges, Numbering, make_cut, number_nodes
 from gnnlab.partition.edgefiles import EdgeFiles, open_features, open_npy, release
 from gnnlab.partition.external import ExternalSort
 from gnnlab.partition.files import edge_folder, file_name, make_config, node_folder
@@ -137,7 +136,7 @@ def partition_files(
             parts = dict(zip(counts, np.split(part, list(graph.first.values())[1:]), strict=True))
             nodes = {ntype: number_nodes(each, num_parts) for ntype, each in parts.items()}
             made = {t: _sort_edges(graph, t, nodes, edge_files.get(t, {})) for t in graph.num_edges}
-            cut = _cut(nodes, {etype: structure for etype, (structure, _) in made.items()})
+            cut = make_cut(nodes, {etype: structure for etype, (structure, _) in made.items()})
             for part_id in parts_progress(num_parts):
                 write_part(writer, ({}, {}), cut, part_id, num_hops)
                 for etype, (structure, features) in made.items():
@@ -266,12 +265,6 @@ def _sort_edges(
     rows.sort()
     sorted_features = {name: rows.column(f) for name, f in zip(features, files, strict=True)}
     return Edges(indptr, rows.column("src"), rows.column("old")), sorted_features
-
-
-def _cut(nodes: dict[str, Numbering], edges: dict[EdgeType, Edges]) -> Cut:
-    node_ranges = {ntype: each.ranges for ntype, each in nodes.items()}
-    edge_ranges = {t: each.indptr[node_ranges[t[2]]] for t, each in edges.items()}
-    return Cut(nodes, edges, GraphPartitionBook(0, node_ranges, edge_ranges))
 
 
 # --------------------------------------------------------------------------- features
