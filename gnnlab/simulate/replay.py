@@ -33,13 +33,9 @@ FREE = ("bandwidth", "latency", "allreduce", "serve", "sample", "compute")
 """What can be thought free, to see what it costs."""
 
 _MOVED = 1e-18  # seconds of a processor that a byte takes where it is said to take none
-_OVER: tuple[float, dict[int, float], float] = (
-    0.0,
-    {},
-    0.0,
-)  # what a lane gives when its tape is at its end
+_OVER: tuple[float, dict[int, float]] = 0.0, {}  # what a lane gives at the end of its tape
 
-_Steps = Generator[tuple[float, Mapping[int, float], float] | None, None, None]
+_Steps = Generator[tuple[float, Mapping[int, float]] | None, None, None]
 
 
 @dataclass(frozen=True)
@@ -132,7 +128,7 @@ class _Replay:
                 if activity == _OVER:
                     self.num_over += 1
                 elif activity is not None:
-                    self.fluid.begin(actor, *activity)
+                    self.fluid.begin(actor, *activity, cap=1.0)
             ended = self.fluid.advance()
             if not ended:
                 return self._finish()
@@ -155,11 +151,11 @@ class _Replay:
 
     def _work(self, machine: int, seconds: float) -> _Steps:
         if seconds > 0:
-            yield seconds, {self._pool(machine): 1.0}, 1.0
+            yield seconds, {self._pool(machine): 1.0}
 
     def _delay(self, seconds: float) -> _Steps:
         if seconds > 0:
-            yield seconds, {}, 1.0
+            yield seconds, {}
 
     def _serve(self, entry: Ask) -> _Steps:
         """Let the stores compute: each with one thread, all at once."""
@@ -169,7 +165,7 @@ class _Replay:
             seconds[self._pool(machine)] += measured + per_request
         size = max(seconds.values(), default=0.0)
         if size > 0:
-            yield size, {pool: each / size for pool, each in seconds.items()}, 1.0
+            yield size, {pool: each / size for pool, each in seconds.items()}
 
     def _transfer(self, machine: int, out: Mapping[int, int], back: Mapping[int, int]) -> _Steps:
         """Move bytes from a machine to others, and back."""
@@ -190,7 +186,7 @@ class _Replay:
         # as much of it as computing.
         size = num_bytes * (self.network.per_byte or _MOVED)
         if size > 0:
-            yield size, {resource: a / size for resource, a in amounts.items()}, 1.0
+            yield size, {resource: a / size for resource, a in amounts.items()}
 
     # ------------------------------------------------------------------- the tapes
     def _play(self, number: int, lane: Lane) -> _Steps:
