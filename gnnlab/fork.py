@@ -5,7 +5,7 @@ only when one of them writes to it, so a graph of 10 GB is there once for any nu
 That holds for what exists before the fork; what each child makes for itself, it has for itself.
 Hence :func:`prepare_mp`.
 
-Two things do not come along:
+Three things do not come along:
 
 * **Threads.** Only the thread that forks lives on in the child. GNU OpenMP, which runs torch's
   operators on several cores, keeps a team of threads per thread that used it. The child's memory
@@ -14,6 +14,8 @@ Two things do not come along:
   (:func:`fix_openmp`).
 * **CUDA.** A GPU's driver refuses a process that it has not met. Fork before the GPU is used, or
   start fresh interpreters (:func:`check_fork`).
+* **Who holds a lock.** A thread of the parent may hold one at the moment of the fork. It is not in
+  the child, where the lock would stay closed for ever (:class:`Lock`).
 
 Origin: gnnlab/fork.py of gnnlab (Apache-2.0). It needs torch alone: copy it where you need it.
 
@@ -30,13 +32,22 @@ import multiprocessing
 import os
 import re
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import torch
 
-__all__ = ["ForkError", "check_fork", "fix_openmp", "prepare_mp", "protect_forks", "rest_openmp"]
+__all__ = [
+    "ForkError",
+    "Lock",
+    "check_fork",
+    "fix_openmp",
+    "prepare_mp",
+    "protect_forks",
+    "rest_openmp",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -208,6 +219,44 @@ def protect_forks() -> None:
     if not _protected and hasattr(os, "register_at_fork"):
         os.register_at_fork(before=rest_openmp)
         _protected = True
+
+
+class Lock:
+    """A reentrant lock that is open in a forked child, whoever held it in the parent.
+
+    What it guards may be half done in the child then: use it where that can be told or does no
+    harm.
+
+    Examples
+    --------
+    >>> from gnnlab.fork import Lock
+    >>> lock = Lock()
+    >>> with lock:
+    ...     with lock:
+    ...         pass
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+
+
+_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
+
+
+def _open_locks() -> None:
+    for lock in _locks:
+        lock._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open_locks)
 
 
 def _cuda_remedy() -> str:

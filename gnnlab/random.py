@@ -8,6 +8,7 @@ batch of its own, so the n-th call after :func:`seed` gives the same result on e
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,16 @@ _lock = threading.Lock()
 _base = 0
 _calls = 0
 _local = threading.local()
+
+
+def _start_afresh() -> None:
+    """A forked child has not the thread that may hold the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_afresh)
 
 
 def seed(value: int) -> None:

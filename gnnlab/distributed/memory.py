@@ -15,7 +15,6 @@ import mmap
 import os
 import struct
 import tempfile
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,6 +28,7 @@ from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.store import Store
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.fork import Lock
 from gnnlab.multiprocessing import allocate
 from gnnlab.partition.part import Part
 
@@ -110,7 +110,7 @@ class Memory:
         self.entries: dict[str, Entry] = {}
         self.tensors: dict[str, torch.Tensor] = {}
         self._mapped: dict[str, torch.Tensor] = {}  # by file
-        self._lock = threading.Lock()
+        self._lock = Lock()  # reentrant: what is freed meanwhile may look here as well
         self._version = 0
         self._owner = os.getpid()
         path = _FOLDER / f"{self._prefix}catalog"
@@ -300,7 +300,7 @@ class SharedStore(Store):
         self.memory = memory
         self._of_part = dict(self.tensors)
         self._seen: Any = None
-        self._refreshing = threading.Lock()
+        self._refreshing = Lock()
 
     def refresh(self) -> None:
         """Take up tensors that have come since, and forget those that have gone."""

@@ -333,13 +333,14 @@ def test_errors_of_samplers_come_to_the_trainer(config: Path) -> None:
 
 
 def test_forked_children_ask_by_themselves(config: Path) -> None:
-    """Children of torch's loader inherit sockets that they must not use."""
+    """Children of torch's loader inherit sockets that they must not use, and locks that are held."""
     script = """
-    import torch, gnnlab as dgl
+    import threading, torch, gnnlab as dgl
 
     dgl.distributed.initialize("unused.txt")
     g = dgl.distributed.DistGraph("g")
     x = g.ndata["x"]
+    h = dgl.distributed.DistTensor((200, 1), torch.float32, "h")
     everything = x[:]
 
     class Rows(torch.utils.data.Dataset):
@@ -348,8 +349,19 @@ def test_forked_children_ask_by_themselves(config: Path) -> None:
         def __getitem__(self, i):
             return x[i][0]
 
-    loader = torch.utils.data.DataLoader(Rows(), batch_size=50, num_workers=2)
+    remote, held, done = g._client.transport, threading.Event(), threading.Event()
+
+    def hold():  # as a thread that makes mini-batches may, at the moment of the fork
+        with remote.memory._lock, remote.store._refreshing, remote.traffic._lock:
+            held.set()
+            done.wait()
+
+    threading.Thread(target=hold, daemon=True).start()
+    held.wait()
+    remote.memory._version = 0  # children have to look what there is
+    loader = torch.utils.data.DataLoader(Rows(), batch_size=50, num_workers=2, timeout=30)
     print(torch.equal(torch.cat(list(loader)), everything))
+    done.set()
     """
     assert [text.split() for text in run_job(script, config, machines=2)] == [["True"]] * 2
 

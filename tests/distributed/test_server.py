@@ -551,6 +551,27 @@ def test_a_store_that_looks_while_the_catalog_changes(config: Path) -> None:
         assert "node~_N~new" in store.tensors
 
 
+def test_what_is_freed_while_the_catalog_is_read_may_look_at_it_too(monkeypatch: Any) -> None:
+    """The garbage collector runs at any place: a lost tensor is forgotten there, by a message."""
+    writer, reader = Memory("tests-freed", 0), Memory("tests-freed", 0, timeout=1)
+    attach, depth = reader._attach, []
+
+    def look_again(entries: Any) -> None:
+        depth.append(1)
+        if len(depth) == 1:
+            reader.refresh()
+        attach(entries)
+
+    monkeypatch.setattr(reader, "_attach", look_again)
+    writer.create("node~_N~h", (2,), torch.float32)
+    looker = threading.Thread(target=reader.refresh, daemon=True)
+    looker.start()
+    looker.join(5.0)
+    assert not looker.is_alive() and list(reader.tensors) == ["node~_N~h"]
+    reader.close()
+    writer.close()
+
+
 def test_a_closed_transport(config: Path) -> None:
     job = make_job(config)
     with serving(job):
