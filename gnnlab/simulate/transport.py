@@ -9,7 +9,6 @@ take to answer is measured. Both go on the trainer's tape.
 from __future__ import annotations
 
 import itertools
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from gnnlab.distributed.memory import Entry, Memory, SharedStore
 from gnnlab.distributed.routes import Routes
 from gnnlab.distributed.traffic import kind_of, num_rows
 from gnnlab.errors import GNNLabError
+from gnnlab.fork import Lock
 from gnnlab.partition.files import PartConfig
 from gnnlab.partition.part import Part
 from gnnlab.simulate.stage import Player
@@ -42,7 +42,7 @@ class MachineMemory(Memory):
         self.entries: dict[str, Entry] = {}
         self.tensors: dict[str, torch.Tensor] = {}
         self._mapped: dict[str, torch.Tensor] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._names = (f"{self._prefix}{number}" for number in itertools.count())
 
     def refresh(self) -> bool:

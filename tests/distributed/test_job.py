@@ -333,7 +333,7 @@ def test_errors_of_samplers_come_to_the_trainer(config: Path) -> None:
 
 
 def test_forked_children_ask_by_themselves(config: Path) -> None:
-    """Children of torch's loader inherit sockets that they must not use, and locks that are held."""
+    """Children of torch's loader inherit sockets that they must not use, and locks that stay."""
     script = """
     import threading, torch, gnnlab as dgl
 
