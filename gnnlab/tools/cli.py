@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Sequence
 
 from gnnlab.tools import probe
 
-__all__ = ["main"]
+__all__ = ["command_parser", "main"]
 
 COMMANDS = {
     "launch": "start a job on several machines, or on several that this computer plays",
@@ -27,6 +28,23 @@ gnnlab COMMAND --help shows the options of a command; gnnlab --version the versi
 example:
     gnnlab doctor --ip_config ip_config.txt
 """
+
+
+def command_parser(
+    name: str, doc: str | None, paragraphs: int = 1, allow_abbrev: bool = True
+) -> argparse.ArgumentParser:
+    """Make the parser of a command; its help is the beginning of the module's docstring.
+
+    That is a summary, an example, and perhaps a paragraph more.
+    """
+    summary, example, *more = (doc or "").split("\n\n")
+    return argparse.ArgumentParser(
+        f"gnnlab {name}",
+        description="\n\n".join([summary, *more[: paragraphs - 1]]),
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=allow_abbrev,
+    )
 
 
 def main(words: Sequence[str] | None = None) -> int:

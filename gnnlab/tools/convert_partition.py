@@ -13,13 +13,13 @@ DGL user guide, section 7.1, "Preprocessing for Distributed Training".
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
 from gnnlab.errors import GNNLabError
 from gnnlab.partition.dglparts import convert_dgl_partition
 from gnnlab.partition.parmetis import convert_partition
+from gnnlab.tools.cli import command_parser
 
 __all__ = ["main"]
 
@@ -28,13 +28,7 @@ _PARMETIS = ("input_dir", "graph_name", "schema", "num_parts", "num_node_weights
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
-    summary, example = (__doc__ or "").split("\n\n")[:2]
-    parser = argparse.ArgumentParser(
-        "gnnlab convert_partition",
-        description=summary,
-        epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("convert_partition", __doc__)
     add = parser.add_argument
     add("--output", required=True, help="folder for the partitioned graph")
     add("--graph-name", help="of ParMETIS' files; or another name than that in --part-config")

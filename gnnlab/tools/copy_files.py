@@ -18,7 +18,6 @@ DGL user guide, chapter 7, "Distributed Training", ``copy_files.py``.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import re
@@ -38,6 +37,7 @@ from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError
 from gnnlab.partition.files import PartConfig, read_config
+from gnnlab.tools.cli import command_parser
 from gnnlab.tools.ip_config import read_ip_config
 from gnnlab.tools.ssh import Login, LoginError
 
@@ -403,13 +403,7 @@ def _send_by_sftp(
 # ------------------------------------------------------------------------------ command line
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
-    summary, example = (__doc__ or "").split("\n\n")[:2]
-    parser = argparse.ArgumentParser(
-        "gnnlab copy_files",
-        description=summary,
-        epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("copy_files", __doc__)
     required = partial(parser.add_argument, required=True)
     required("--part_config", help="JSON file of the partitioned graph, on this machine")
     required("--ip_config", help="file with a line `address [port]` for each machine")

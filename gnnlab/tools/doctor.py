@@ -26,6 +26,7 @@ from typing import Any
 
 from gnnlab.errors import GNNLabError
 from gnnlab.tools import probe
+from gnnlab.tools.cli import command_parser
 from gnnlab.tools.ip_config import Host, read_ip_config
 from gnnlab.tools.ssh import Login, LoginError, reason
 
@@ -358,13 +359,7 @@ def _width(text: str) -> int:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status is 1 when a check failed."""
-    summary, example, more = (__doc__ or "").split("\n\n")
-    parser = argparse.ArgumentParser(
-        "gnnlab doctor",
-        description=f"{summary}\n\n{more}",
-        epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("doctor", __doc__, 2)
     add = parser.add_argument
     add("--ip_config", help="file with a line `address [port]` for each machine")
     add("--workspace", default="", help="folder on the machines; a relative one starts at login")

@@ -11,7 +11,6 @@ changed in gnnlab since.
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import importlib.metadata
 import json
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
+from gnnlab.tools.cli import command_parser
 from gnnlab.tools.closure import Files, collect, module_name, modules
 from gnnlab.tools.helpers import HELPERS, Helper
 from gnnlab.tools.probe import versions
@@ -175,13 +175,7 @@ def _write(path: Path, text: str) -> None:
 # --------------------------------------------------------------------------- the command line
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status: 1 where a file was left alone."""
-    summary, example, text = (__doc__ or "").split("\n\n")[:3]
-    parser = argparse.ArgumentParser(
-        "gnnlab export",
-        description=f"{summary}\n\n{text}",
-        epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("export", __doc__, 2)
     parser.add_argument("names", nargs="*", metavar="HELPER … FOLDER", help="what, and where to")
     parser.add_argument("--list", action="store_true", help="list the helpers")
     parser.add_argument("--update", action="store_true", help="show what you and gnnlab changed")

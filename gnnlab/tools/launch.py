@@ -32,6 +32,7 @@ from typing import Any
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.tools.agent import ENTRY
 from gnnlab.tools.board import Board
+from gnnlab.tools.cli import command_parser
 from gnnlab.tools.ip_config import Host, read_ip_config
 from gnnlab.tools.job import Command, Job, loopback_hosts, make_keys
 from gnnlab.tools.overseer import LaunchError, Overseer
@@ -370,14 +371,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    summary, example = (__doc__ or "").split("\n\n")[:2]
-    parser = argparse.ArgumentParser(
-        "gnnlab launch",
-        description=summary,
-        epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_parser("launch", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add(
         "command",

@@ -9,11 +9,11 @@ chrome://tracing.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Sequence
 
 from gnnlab.errors import GNNLabError
+from gnnlab.tools.cli import command_parser
 from gnnlab.trace import Event, read, seconds, write_chrome
 
 __all__ = ["main", "table"]
@@ -21,14 +21,7 @@ __all__ = ["main", "table"]
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
-    summary, example, about = (__doc__ or "").split("\n\n")[:3]
-    parser = argparse.ArgumentParser(
-        "gnnlab trace",
-        description=f"{summary}\n{about}",
-        epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_parser("trace", __doc__, 2, allow_abbrev=False)
     parser.add_argument("folder", help="that of gnnlab launch --trace, or of trace.start")
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write for Perfetto")
     arguments = parser.parse_args(words)
