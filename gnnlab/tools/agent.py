@@ -34,7 +34,7 @@ from typing import Any, BinaryIO
 from gnnlab.tools.probe import holder as holder_of
 from gnnlab.tools.probe import interface_to, versions
 
-__all__ = ["BEAT", "ENTRY", "RANK_SHELL", "SILENCE", "main"]
+__all__ = ["BEAT", "ENTRY", "RANK_SHELL", "SILENCE", "in_thread", "main"]
 
 # What Python runs to be an agent. The package stands in without its __init__.py, which would load
 # torch: an agent has no use for it, and a job starts a second or two earlier.
@@ -116,7 +116,7 @@ class Agent:
             "start": self._start,
         }
         grace = _GRACE
-        _thread(self._beat)
+        in_thread(self._beat)
         for order in self._orders():
             if order["do"] == "end":
                 grace = order["grace"]
@@ -221,16 +221,16 @@ class Agent:
                 os.close(tell)
             self._say("started", **who, pid=process.pid)
             assert process.stdout
-            readers.append(_thread(self._relay, process.stdout, who))
-            _thread(self._await_ready, ready, who)
-            _thread(self._await_exit, process, readers, who)
+            readers.append(in_thread(self._relay, process.stdout, who))
+            in_thread(self._await_ready, ready, who)
+            in_thread(self._await_exit, process, readers, who)
 
     def _rank(self, local_rank: int, rank: int) -> threading.Thread:
         path = self._folder / str(local_rank)
         os.mkfifo(path, 0o600)
         # Opened for both, so that nobody waits for the other side; the end is a mark in it.
         file = os.fdopen(os.open(path, os.O_RDWR), "rb")
-        return _thread(self._relay, file, {"role": "trainer", "id": rank})
+        return in_thread(self._relay, file, {"role": "trainer", "id": rank})
 
     # --------------------------------------------------------------------------- threads
     def _beat(self) -> None:
@@ -263,7 +263,8 @@ class Agent:
         self._say("exited", **who, status=status if status >= 0 else 128 - status)
 
 
-def _thread(work: Callable[..., None], *args: Any) -> threading.Thread:
+def in_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
+    """Call a function in a thread that holds nothing back."""
     thread = threading.Thread(target=work, args=args, daemon=True)
     thread.start()
     return thread

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gnnlab.errors import GNNLabError
-from gnnlab.tools.agent import BEAT, SILENCE
+from gnnlab.tools.agent import BEAT, SILENCE, in_thread
 from gnnlab.tools.board import Board
 from gnnlab.tools.ssh import reason
 
@@ -104,14 +104,9 @@ class Machine:
             words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), start_new_session=True
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
-        threading.Thread(target=self._write, args=(self.process.stdin,), daemon=True).start()
-        complaints = threading.Thread(
-            target=self._hear_complaints, args=(self.process.stderr,), daemon=True
-        )
-        complaints.start()
-        threading.Thread(
-            target=self._hear, args=(self.process.stdout, complaints), daemon=True
-        ).start()
+        in_thread(self._write, self.process.stdin)
+        complaints = in_thread(self._hear_complaints, self.process.stderr)
+        in_thread(self._hear, self.process.stdout, complaints)
 
     @property
     def is_silent(self) -> bool:
