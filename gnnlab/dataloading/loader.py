@@ -12,6 +12,7 @@ DGL user guide, chapters 6.1 to 6.3.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -302,17 +303,19 @@ class DataLoader:
         return self._finish(self._sample(name))
 
     def _from_thread(self, names: list[Any]) -> Iterator[Any]:
-        # The thread ends with the iteration, also when that is left early.
-        with ThreadPoolExecutor(1, thread_name_prefix="gnnlab-prefetch") as thread:
+        thread = ThreadPoolExecutor(1, thread_name_prefix="gnnlab-prefetch")
+        try:
             waiting = deque(thread.submit(self._make, name) for name in names[: self.prefetch])
-            try:
-                for number in range(len(names)):
-                    batch = waiting.popleft().result()
-                    if number + self.prefetch < len(names):
-                        waiting.append(thread.submit(self._make, names[number + self.prefetch]))
-                    yield batch
-            finally:
-                thread.shutdown(wait=True, cancel_futures=True)
+            for number in range(len(names)):
+                batch = waiting.popleft().result()
+                if number + self.prefetch < len(names):
+                    waiting.append(thread.submit(self._make, names[number + self.prefetch]))
+                yield batch
+        finally:
+            # The thread ends with the iteration, also when that is left early. But where the
+            # garbage collector ends it in a thread of ours, that may be one the other waits for.
+            is_ours = threading.current_thread().name.startswith("gnnlab")
+            thread.shutdown(wait=not is_ours, cancel_futures=True)
 
     def _from_workers(self, names: list[Any]) -> Iterator[Any]:
         if self._workers is None:

@@ -12,6 +12,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
+from tests.helpers import run_script
 
 
 @pytest.fixture
@@ -175,6 +176,46 @@ def test_leaving_early_ends_the_thread(graph):
     assert any("prefetch" in thread.name for thread in threading.enumerate())
     iterator.close()
     assert not any("prefetch" in thread.name for thread in threading.enumerate())
+
+
+def test_an_iteration_is_lost_in_a_thread_that_its_own_waits_for():
+    """The garbage collector runs wherever it likes, also in a thread that works for a kernel."""
+    run_script(
+        """
+        import gc, threading, time, torch, gnnlab as dgl
+        from gnnlab.kernels import threads
+
+        begun, lost = threading.Event(), threading.Event()
+
+        def work(lo, hi):
+            if threading.current_thread().name.startswith("gnnlab_"):
+                gc.collect()
+            time.sleep(0.05)  # the helper has its share too
+
+        class Sampler(dgl.dataloading.NeighborSampler):
+            def sample(self, g, seeds, *more):
+                if int(seeds[0]):
+                    begun.set()
+                    lost.wait()
+                    threads.run_chunks(work, 4, 1)
+                return super().sample(g, seeds, *more)
+
+        torch.set_num_threads(2)
+        gc.disable()
+        g = dgl.rand_graph(10, 20)
+        iterator = iter(dgl.dataloading.DataLoader(g, range(10), Sampler([2]), batch_size=5))
+        next(iterator)
+        begun.wait()
+        circle = [iterator]
+        circle.append(circle)
+        del iterator, circle
+        lost.set()
+        for thread in threading.enumerate():
+            if "prefetch" in thread.name:
+                thread.join()
+        """,
+        timeout=60,
+    )
 
 
 def test_batches_are_freed_without_the_garbage_collector(graph):
