@@ -11,6 +11,7 @@ The number of threads is torch's: ``torch.set_num_threads`` governs gnnlab as we
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -25,6 +26,7 @@ _WORTH_A_CHUNK = 1 << 18  # elementary operations, some 100 µs: well above the 
 
 _pool: ThreadPoolExecutor | None = None
 _lock = threading.Lock()
+_here = threading.local()  # .compiler: numba's lock, while this thread forks
 
 
 def num_threads() -> int:
@@ -132,7 +134,23 @@ def _start_afresh() -> None:
     """A forked child inherits the pool's memory but not its threads."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()
+    _let_compile()
+
+
+def _hold_compiler() -> None:
+    """Wait for a thread that compiles a kernel: its lock would never be opened in a child."""
+    module = sys.modules.get("numba.core.compiler_lock")
+    _here.compiler = module and module.global_compiler_lock
+    if _here.compiler:
+        _here.compiler.acquire()
+
+
+def _let_compile() -> None:
+    if _here.compiler:
+        _here.compiler.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_afresh)
+    os.register_at_fork(
+        before=_hold_compiler, after_in_parent=_let_compile, after_in_child=_start_afresh
+    )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from gnnlab.kernels import threads
+from tests.helpers import run_script
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -98,3 +99,31 @@ def test_small_work_is_not_shared() -> None:
     assert threads.grain_for(100, cost=100) >= 100
     assert threads.grain_for(0, cost=0) >= 1
     assert 1 <= threads.grain_for(10_000, cost=10**9) < 10_000
+
+
+def test_a_fork_waits_for_a_thread_that_compiles() -> None:
+    run_script(
+        """
+        import os, threading, time
+        import gnnlab.kernels.sample
+        from numba.core.compiler_lock import global_compiler_lock as compiling
+
+        begun = threading.Event()
+
+        def compile_slowly():
+            with compiling:
+                begun.set()
+                time.sleep(0.5)
+
+        threading.Thread(target=compile_slowly).start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            with compiling:
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        with compiling:
+            pass
+        """,
+        timeout=60,
+    )
