@@ -36,6 +36,8 @@ __all__ = ["Memory", "SharedStore"]
 
 _CAPACITY = 1 << 24  # bytes of the catalog; only what is written takes memory
 _HEAD = struct.Struct("<QQ")  # version, odd while it is being written; length
+_OWNER = struct.Struct("<i")  # behind it: ID of the process that writes
+_START = _HEAD.size + _OWNER.size  # where the content begins
 _WRITING = 5.0  # seconds that writing the catalog may take
 _FOLDER = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
 
@@ -124,9 +126,10 @@ class Memory:
                     "them, or give this job another name (GNNLAB_JOB)"
                 ) from None
             os.truncate(self._descriptor, _CAPACITY)
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+            os.pwrite(self._descriptor, _OWNER.pack(os.getpid()), _HEAD.size)
         else:
             self._descriptor = _wait_for(path, timeout)
-        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
         self._map = mmap.mmap(self._descriptor, _CAPACITY)
 
     # ------------------------------------------------------------------ reading
@@ -137,7 +140,7 @@ class Memory:
         with self._lock:
             deadline = time.monotonic() + _WRITING
             version, length = _HEAD.unpack_from(self._map)
-            content = self._map[_HEAD.size : _HEAD.size + length]
+            content = self._map[_START : _START + length]
             while version % 2 or _HEAD.unpack_from(self._map)[0] != version:
                 if time.monotonic() > deadline:
                     raise GNNLabError(
@@ -146,7 +149,7 @@ class Memory:
                     )
                 time.sleep(0)
                 version, length = _HEAD.unpack_from(self._map)
-                content = self._map[_HEAD.size : _HEAD.size + length]
+                content = self._map[_START : _START + length]
             if version != self._version:
                 self._attach(msgspec.msgpack.decode(content, type=dict[str, Entry]))
                 self._version = version
@@ -235,10 +238,11 @@ class Memory:
         """Write the catalog; None takes an entry out."""
         entries = {n: e for n, e in {**self.entries, **changed}.items() if e is not None}
         content = msgspec.msgpack.encode(entries)
-        if len(content) > _CAPACITY - _HEAD.size:
+        if len(content) > _CAPACITY - _START:
             raise GNNLabError(f"{len(entries)} distributed tensors are too many")
         self._map[:8] = (self._version + 1).to_bytes(8, "little")
-        self._map[8 : _HEAD.size + len(content)] = len(content).to_bytes(8, "little") + content
+        self._map[_START : _START + len(content)] = content
+        self._map[8 : _HEAD.size] = len(content).to_bytes(8, "little")
         self._map[:8] = (self._version + 2).to_bytes(8, "little")
         self._version += 2
         self._attach(entries)
@@ -264,19 +268,32 @@ class Memory:
 def _wait_for(path: Path, timeout: float) -> int:
     deadline = time.monotonic() + timeout
     while True:
-        try:
+        with suppress(FileNotFoundError):
             descriptor = os.open(path, os.O_RDWR)
-            if os.fstat(descriptor).st_size == _CAPACITY:
-                return descriptor
+            if _has_owner(descriptor):
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+                if os.fstat(descriptor).st_nlink:  # else it has just been removed
+                    return descriptor
             os.close(descriptor)
-        except FileNotFoundError:
-            pass
         if time.monotonic() > deadline:
             raise GNNLabError(
                 f"{path} did not appear within {timeout:g} s: the first server of this machine "
                 "did not start; look at what it printed"
             )
         time.sleep(0.02)
+
+
+def _has_owner(descriptor: int) -> bool:
+    """Whether the process that made a catalog is there; a killed job may have left one."""
+    owner = os.pread(descriptor, _OWNER.size, _HEAD.size)
+    pid = _OWNER.unpack(owner)[0] if len(owner) == _OWNER.size else 0
+    try:
+        os.kill(max(pid, 0), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is of another user
+        pass
+    return pid > 0
 
 
 def _map(file: str, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -514,9 +515,29 @@ def test_memory_that_is_not_there() -> None:
 
 def test_memory_of_a_killed_job_is_replaced() -> None:
     for path in ("catalog", "abc"):
-        (Path("/dev/shm") / f"gnnlab-pytest-5-{path}").write_bytes(b"old")
-    Memory("pytest", 5).close()
-    assert not list(Path("/dev/shm").glob("gnnlab-pytest-5-*"))
+        (Path("/dev/shm") / f"gnnlab-{JOB}-5-{path}").write_bytes(b"old")
+    Memory(JOB, 5).close()
+    assert not list(Path("/dev/shm").glob(f"gnnlab-{JOB}-5-*"))
+
+
+def test_memory_of_a_killed_job_is_not_taken_for_that_of_the_next() -> None:
+    """Without a launcher jobs at equal addresses have one name, and a trainer may come first."""
+    child = os.fork()
+    if child == 0:
+        Memory(JOB, 10)
+        os._exit(0)
+    os.waitpid(child, 0)
+    path = Path(f"/dev/shm/gnnlab-{JOB}-10-catalog")
+    assert path.exists()
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(Memory, JOB, 10, timeout=10.0) for _ in range(2)]
+        time.sleep(0.2)
+        with Held(Memory(JOB, 10)) as writer:
+            writer.create("a~b~c", (3,), torch.float32)
+            for reader in readers:
+                with Held(reader.result()) as found:
+                    assert found.refresh() and list(found.tensors) == ["a~b~c"]
+    assert not path.exists()
 
 
 def test_memory_of_a_living_job_stays() -> None:
