@@ -8,7 +8,6 @@ tensors are not copied. Features that the function has not read stay unread; the
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -31,13 +30,11 @@ from gnnlab.distributed.job import Job
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import GNNLabError
 from gnnlab.graph.frame import Deferred, Frame
-from gnnlab.parallel.payload import Packer, Payload, pack, unpack
+from gnnlab.parallel.payload import Packer, Payload, fresh_python, pack, unpack
 
 __all__ = ["Samplers", "main"]
 
 _HEAD = struct.Struct("<QQ")
-_ENTRY = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
-_ENTRY += "from gnnlab.distributed.samplers import main; main()"
 _MOST_AHEAD = 32  # batches of a loader for each sampler; a line holds some hundred messages
 _FAREWELL = 2.0  # seconds in which a sampler that closed its line ends
 _PATIENCE = 0.5  # seconds that a sampler has to end when it is told to; it has nothing to save
@@ -59,17 +56,14 @@ class Samplers:
         self._arrived: dict[tuple[int, int], Any] = {}
         self._runs = 0
         self._active: set[int] = set()
-        command = [sys.executable, "-X", "utf8", "-c", _ENTRY]
         try:
             for number in range(job.num_samplers):
                 ours, theirs = socket.socketpair()
                 ours.settimeout(job.timeout)
                 self._lines.append(ours)
                 with theirs:
-                    arguments = [str(theirs.fileno()), json.dumps([str(p) for p in sys.path])]
-                    self._processes.append(
-                        subprocess.Popen([*command, *arguments], pass_fds=(theirs.fileno(),))
-                    )
+                    command = fresh_python(__name__, str(theirs.fileno()))
+                    self._processes.append(subprocess.Popen(command, pass_fds=(theirs.fileno(),)))
                 self._send(number, replace(job, role="sampler"))
         except BaseException:
             self.close()

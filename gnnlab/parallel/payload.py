@@ -10,10 +10,12 @@ that were shared before (``share_memory_``, ``shared_tensor``) stay shared: all 
 from __future__ import annotations
 
 import io
+import json
 import mmap
 import os
 import pickle
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import context, reduction
@@ -26,7 +28,7 @@ from torch.storage import TypedStorage
 
 from gnnlab.multiprocessing import shared_file
 
-__all__ = ["Packer", "Payload", "pack", "unpack"]
+__all__ = ["Packer", "Payload", "fresh_python", "pack", "unpack"]
 
 _LARGE = 1 << 16
 _LINE = 64  # bytes of a cache line: tensors start at a multiple
@@ -105,6 +107,14 @@ def unpack(payload: Payload) -> Any:
     """Rebuild what :func:`pack` wrote, here or in a process that inherited the descriptors."""
     memory = mmap.mmap(payload.memory, payload.size, access=mmap.ACCESS_COPY)
     return _Unpacker(memory, payload.start).load()
+
+
+def fresh_python(module: str, *words: str) -> list[str]:
+    """Return the command that runs ``main`` of a module in a fresh interpreter, with our paths."""
+    entry = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
+    entry += f"from {module} import main; main()"
+    folders = json.dumps([str(folder) for folder in sys.path])
+    return [sys.executable, "-X", "utf8", "-c", entry, *words, folders]
 
 
 class Packer(cloudpickle.Pickler):  # type: ignore[misc]

@@ -10,7 +10,6 @@ threads do not survive a fork. See :mod:`gnnlab.parallel.payload` for how work r
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import socket
@@ -24,14 +23,11 @@ from typing import Any
 from gnnlab.errors import InvalidInput
 from gnnlab.fork import check_fork
 from gnnlab.parallel.oversight import Rank, RankError, oversee
-from gnnlab.parallel.payload import pack
+from gnnlab.parallel.payload import fresh_python, pack
 from gnnlab.parallel.rank import Lines, Settings, pack_work, run
 from gnnlab.parallel.screen import Screen
 
 __all__ = ["launch_processes"]
-
-_ENTRY = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
-_ENTRY += f"from {run.__module__} import main; main()"
 
 
 def launch_processes(
@@ -154,8 +150,7 @@ Begin = Callable[[Settings, Lines, list[int]], tuple[int, Callable[[], int | Non
 def _start_fresh(
     ranks: list[Rank], settings: list[Settings], fn: Callable[..., Any], args: tuple[Any, ...]
 ) -> None:
-    folders = [str(folder) for folder in sys.path]
-    command = [sys.executable, "-X", "utf8", "-c", _ENTRY, json.dumps(folders)]
+    command = fresh_python(run.__module__)
     with pack(pack_work(fn, args)) as payload:
 
         def begin(each: Settings, lines: Lines, others: list[int]) -> Any:
