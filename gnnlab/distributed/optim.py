@@ -146,12 +146,7 @@ class SparseOptimizer:
 
     def load_progress(self, state: Mapping[str, Any]) -> None:
         """Take over the :meth:`progress` of an optimizer with the same rule."""
-        found = state.get("rule"), len(state.get("steps", ()))
-        if found != (self.rule, len(self.params)):
-            raise InvalidInput(
-                f"expected the progress of an optimizer {self.rule!r} of {len(self.params)} "
-                f"embeddings; found {found[0]!r} of {found[1]}"
-            )
+        self._check_kind(state, "steps")
         self.options, self._steps = dict(state["options"]), list(state["steps"])
 
     def state_dict(self) -> dict[str, Any]:
@@ -180,12 +175,7 @@ class SparseOptimizer:
         InvalidInput
             The state is of another rule, of other embeddings or of another partition.
         """
-        found = state.get("rule"), len(state.get("embeddings", ()))
-        if found != (self.rule, len(self.params)):
-            raise InvalidInput(
-                f"expected the state of an optimizer {self.rule!r} of {len(self.params)} "
-                f"embeddings; found {found[0]!r} of {found[1]}"
-            )
+        self._check_kind(state, "embeddings")
         rules.check(self.rule, state["options"], len(self._state_names))
         for emb, saved in zip(self.params, state["embeddings"], strict=True):
             check_borders(emb, saved)
@@ -194,6 +184,14 @@ class SparseOptimizer:
             self._steps[i] = int(saved["step"])
             for name, tensor in zip(self._state_names, self.states[i], strict=True):
                 write_all(tensor, saved["states"][name])
+
+    def _check_kind(self, state: Mapping[str, Any], entries: str) -> None:
+        found = state.get("rule"), len(state.get(entries, ()))
+        if found != (self.rule, len(self.params)):
+            raise InvalidInput(
+                f"expected the state of an optimizer {self.rule!r} of {len(self.params)} "
+                f"embeddings; found {found[0]!r} of {found[1]}"
+            )
 
     def save(self, f: str | os.PathLike[str]) -> None:
         """Write the state to a file, all of it or nothing; with several trainers rank 0 does.

@@ -11,7 +11,7 @@ DGL user guide, chapter 5.4, "Graph Classification".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -155,19 +155,13 @@ def batch_num_edges(g: Graph, etype: str | EdgeType | None = None) -> torch.Tens
 
 def set_batch_num_nodes(g: Graph, val: torch.Tensor | Mapping[str, torch.Tensor]) -> None:
     """Say how many nodes each graph of the batch has, after a change that lost it."""
-    given = val if isinstance(val, Mapping) else {g._ntype(None): val}
-    counts = {g._ntype(name): torch.as_tensor(value) for name, value in given.items()}
-    for name, value in counts.items():
-        _check_total(value, g.num_nodes(name), f"nodes of type {name!r}")
+    counts = _read_counts(val, g._ntype, g.num_nodes, "nodes")
     g._batch = counts, {} if g._batch is None else g._batch[1]
 
 
 def set_batch_num_edges(g: Graph, val: torch.Tensor | Mapping[Any, torch.Tensor]) -> None:
     """Say how many edges each graph of the batch has, after a change that lost it."""
-    given = val if isinstance(val, Mapping) else {g.to_canonical_etype(None): val}
-    counts = {g.to_canonical_etype(name): torch.as_tensor(value) for name, value in given.items()}
-    for name, value in counts.items():
-        _check_total(value, g.num_edges(name), f"edges of type {name}")
+    counts = _read_counts(val, g.to_canonical_etype, g.num_edges, "edges")
     g._batch = {} if g._batch is None else g._batch[0], counts
 
 
@@ -277,21 +271,25 @@ def _counts(
 ) -> dict[Any, list[int]]:
     if given is None:
         return {name: remembered(g, name).tolist() for name in totals}
-    by_type = given if isinstance(given, Mapping) else {full_name(None): given}
-    counts = {full_name(name): torch.as_tensor(value) for name, value in by_type.items()}
+    counts = _read_counts(given, full_name, totals.__getitem__, what)
     if set(counts) != set(totals):
         raise InvalidInput(f"the split must cover all types: {describe(totals)}")
-    for name, value in counts.items():
-        _check_total(value, totals[name], f"{what} of type {name!r}")
     return {name: counts[name].tolist() for name in totals}
 
 
-def _check_total(counts: torch.Tensor, total: int, what: str) -> None:
-    if counts.ndim != 1 or int(counts.sum()) != total or bool((counts < 0).any()):
-        raise InvalidInput(
-            f"the numbers of {what} must be one per graph and add up to {total}; "
-            f"found {counts.tolist()}"
-        )
+def _read_counts(
+    given: Any, full_name: Any, total: Callable[[Any], int], what: str
+) -> dict[Any, torch.Tensor]:
+    """Read how many nodes, or edges, of each type the graphs have, and see that these are all."""
+    by_type = given if isinstance(given, Mapping) else {full_name(None): given}
+    counts = {full_name(name): torch.as_tensor(value) for name, value in by_type.items()}
+    for name, each in counts.items():
+        if each.ndim != 1 or int(each.sum()) != total(name) or bool((each < 0).any()):
+            raise InvalidInput(
+                f"the numbers of {what} of type {name!r} must be one per graph and add up to "
+                f"{total(name)}; found {each.tolist()}"
+            )
+    return counts
 
 
 def _split(frame: Frame, counts: Sequence[int]) -> list[Frame]:
