@@ -215,7 +215,7 @@ def test_a_skip_needs_a_good_reason_in_ci(tmp_path: Path, ci: str, outcome: str)
     )
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-c", os.devnull, str(tmp_path)],
-        env={**os.environ, "CI": ci, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "CI": ci, "PYTHONPATH": str(ROOT), "PY_COLORS": "0"},
         capture_output=True,
         text=True,
     )

@@ -273,9 +273,10 @@ def test_a_starter_with_many_open_files() -> None:
         import os, resource
         from gnnlab.parallel import launch_processes
 
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(2048, most), most))
-        files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        most = 2048 if hard == resource.RLIM_INFINITY else min(2048, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        files = [os.open(os.devnull, os.O_RDONLY) for _ in range(min(1100, most - 200))]
         print(launch_processes(lambda rank, world_size: rank, 2, start_method="fork"))
         """
     )

@@ -241,6 +241,7 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_memory_stays_small(tmp_path):
     """Files of 190 MB, 3 million edges: less than 100 MB over what a small run takes."""
     rng = np.random.default_rng(0)
@@ -250,11 +251,14 @@ def test_memory_stays_small(tmp_path):
     np.save(tmp_path / "few.npy", rng.integers(0, 200, (3_000, 2)))
     printed = run_script(
         """
-        import resource, sys
+        import re, sys
+        from pathlib import Path
         from gnnlab.partition import partition_files
 
         def peak():
-            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            # getrusage would tell that of the process which started this one, if it was larger.
+            status = Path("/proc/self/status").read_text()
+            return int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) // 1024
 
         folder = sys.argv[1]
         partition_files(f"{folder}/few.npy", 200, "few", 8, f"{folder}/few", chunk_edges=100)
@@ -267,4 +271,4 @@ def test_memory_stays_small(tmp_path):
         """,
         args=[str(tmp_path)],
     )  # fmt: skip
-    assert int(printed) < 100
+    assert 10 < int(printed) < 100
