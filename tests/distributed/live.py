@@ -34,7 +34,7 @@ def make_job(
         addresses=tuple(("127.0.0.1", free_port()) for _ in range(machines * servers)),
         part_config=str(part_config),
         keys=Keys(**make_keys()) if curve else None,
-        timeout=5.0,
+        timeout=60.0,  # a server may have to compile before its first answer
     )
 
 

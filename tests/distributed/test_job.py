@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 
@@ -193,7 +194,7 @@ def collate(ids):
 print("ready", flush=True)
 while True:
     for x, pid in dgl.distributed.DistDataLoader(ids, batch_size=8, collate_fn=collate):
-        print("sampler", pid, flush=True)
+        os.write(1, f"sampler {pid}\\n".encode())  # a line at once: somebody waits for it
     time.sleep(0.01)
 """
 
@@ -237,7 +238,7 @@ class Running:
                 process.send_signal(signal.SIGINT if process in self.trainers else signal.SIGTERM)
         for process in everyone:
             try:
-                process.wait(10)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -256,6 +257,14 @@ def running(config: Path, tmp_path: Path, **job: Any) -> Iterator[Running]:
         started.end()
 
 
+def is_alive(pid: int) -> bool:
+    """Not so once it has ended, though nobody may ever ask for its status."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def leftovers(job: str) -> list[Path]:
     return list(Path("/dev/shm").glob(f"gnnlab-{job}-*"))
 
@@ -265,10 +274,10 @@ def test_a_server_that_hangs_is_named(config: Path, tmp_path: Path) -> None:
     with running(config, tmp_path, machines=2, servers=1, trainers=1) as job:
         job.servers[1].send_signal(signal.SIGSTOP)
         start = time.monotonic()
-        text = job.wait_for("trainer0", "ServerLost", 10)
-        assert time.monotonic() - start < 7  # 5 to notice, on a machine that may be busy
+        text = job.wait_for("trainer0", "ServerLost", 30)
+        assert time.monotonic() - start < 10  # 5 to notice, on a machine that may be busy
         assert "lost server 1 (machine 1, 127.0.0.3:" in text
-        assert job.trainers[0].wait(10) == 1
+        assert job.trainers[0].wait(60) == 1
     assert job.servers[0].returncode == 0
     assert not leftovers(job.job)
 
@@ -280,9 +289,9 @@ def test_samplers_end_with_a_killed_trainer(config: Path, tmp_path: Path) -> Non
         job.trainers[0].kill()
         job.trainers[0].wait()
         deadline = time.monotonic() + 10
-        while os.path.exists(f"/proc/{sampler}") and time.monotonic() < deadline:
+        while is_alive(sampler):
+            assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert not os.path.exists(f"/proc/{sampler}")
     assert not leftovers(job.job)
 
 
