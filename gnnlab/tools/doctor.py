@@ -134,7 +134,8 @@ def _examine(
         words = ["env", f"PYTHONPATH={path}", *words]
     begun = time.time()
     try:
-        said = login.run(shlex.join(words), Path(probe.__file__).read_text("utf8"))
+        script = Path(probe.__file__).read_text("utf8")
+        said = login.run(shlex.join(words), script, arguments.timeout)
         facts = json.loads(said.splitlines()[-1])
     except (LoginError, ValueError, IndexError) as error:
         option = f"-p {login.port} " if login.port else ""
@@ -368,6 +369,7 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--ssh_port", type=int, help="default: that of your ssh configuration")
     add("--ssh_username", help="default: that of your ssh configuration")
     add("--python", default="python3", help="interpreter on the machines (default: python3)")
+    add("--timeout", type=float, default=300.0, help="seconds that a machine may take (300)")
     add("--lang", choices=LANGUAGES, help="language of the messages (default: that of LANG)")
     add("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args(words)

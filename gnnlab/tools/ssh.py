@@ -99,7 +99,7 @@ class Login:
         """
         return [*self.program("ssh", "-p"), "--", self.target, command]
 
-    def run(self, script: str, text: str = "") -> str:
+    def run(self, script: str, text: str = "", timeout: float | None = None) -> str:
         """Run a script of ``/bin/sh`` on the machine and return what it printed.
 
         Parameters
@@ -107,11 +107,14 @@ class Login:
         script : str
         text : str
             Its standard input.
+        timeout : float, optional
+            Seconds that login and script may take. A machine that is cut off is noticed anyway, but
+            not one whose login or disk is stuck.
 
         Raises
         ------
         LoginError
-            No login, or the script ended with another status than 0.
+            No login, the script ended with another status than 0, or time is up.
         """
         words = self.ssh(f"/bin/sh -c {shlex.quote(script)}")
         try:
@@ -121,9 +124,12 @@ class Login:
                 capture_output=True,
                 encoding="utf8",
                 errors="replace",
+                timeout=timeout,
             )
         except OSError as error:
             raise LoginError(str(error)) from None
+        except subprocess.TimeoutExpired:
+            raise LoginError(f"nothing came back within {timeout:g} s") from None
         if done.returncode:
             said = done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}"
             raise LoginError(said, done.returncode)

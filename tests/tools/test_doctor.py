@@ -111,6 +111,16 @@ def test_ssh(two: Cluster, run: Run) -> None:
     assert codes == ["peer_unreachable", "ssh_name"]
 
 
+def test_machines_that_are_stuck_are_told(two: Cluster, run: Run) -> None:
+    """They let us in, and then nothing happens, as where a disk of the network does not answer."""
+    for machine in two.machines:
+        machine.replace("stuck", "exec sleep 1000")
+    status, said = run("--python", "stuck", "--timeout", "1")
+    assert status == 1
+    assert [code for _, code in failures(said)] == ["ssh_unreachable"] * 2
+    assert "nothing came back within 1 s" in said["findings"][0]["cause"]
+
+
 def test_python_and_ports(two: Cluster, run: Run) -> None:
     _, said = run("--python", "/nowhere/python")
     assert [code for _, code in failures(said)] == ["no_python"] * 2
