@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 import torch
+import zmq
 
 import gnnlab as dgl
 from gnnlab.distributed import client, memory, remote, wire
@@ -22,6 +24,7 @@ from gnnlab.distributed.client import Client
 from gnnlab.distributed.job import Job, Keys
 from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.remote import Remote, ServerLost
+from gnnlab.distributed.server import heartbeat
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.partition import PartitionPolicy
 from gnnlab.partition.part import open_part
@@ -30,6 +33,7 @@ from tests.distributed.live import connected, make_job, serving
 from tests.helpers import free_port
 
 X = "node~_N~x"
+JOB = f"test{os.getpid()}"  # of memory that has no servers
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +193,7 @@ def test_a_peer_without_the_key_is_refused(config: Path, capfd: Any) -> None:
         with pytest.raises(ServerLost, match="it refused this process, whose keys"):
             Remote(replace(job, keys=strange(job.keys)))
         with pytest.raises(ServerLost, match="it refused this process, whose keys"):
-            Remote(replace(job, keys=None, timeout=1.0))
+            Remote(replace(job, keys=None))
         with connected(job) as trainer:
             assert len(trainer.statistics()) == 2
     assert "refused a peer at 127.0.0.1: it lacks this job's key" in capfd.readouterr().err
@@ -209,7 +213,7 @@ def test_a_refusal_before_the_first_request_holds_up_nobody(config: Path, monkey
     with serving(job):
         for keys in (strange(job.keys), None):
             with pytest.raises(ServerLost, match="it refused this process, whose keys"):
-                Remote(replace(job, keys=keys, timeout=5.0))
+                Remote(replace(job, keys=keys))
         with connected(job) as trainer:
             assert len(trainer.statistics()) == 2
 
@@ -224,10 +228,10 @@ def test_another_job_or_graph_is_refused(config: Path, tmp_path: Path) -> None:
     job = make_job(config)
     with serving(job):
         with (
-            Held(Memory("other", 0)),
+            Held(Memory(JOB, 0)),
             pytest.raises(GNNLabError, match=f"in job {job.id} as server 0; expected 'ring' in"),
         ):
-            Remote(replace(job, id="other"))
+            Remote(replace(job, id=JOB))
         moved = tmp_path / "moved.json"
         moved.write_text(config.read_text() + "\n")
         for name in ("part0", "part1"):
@@ -256,7 +260,7 @@ def test_a_port_in_use_is_named(config: Path) -> None:
 # -------------------------------------------------------------------------------- waiting
 def test_a_meeting_tells_who_is_missing(config: Path) -> None:
     job = replace(make_job(config, ranks=3), timeout=1.5)
-    with serving(job), connected(job) as trainer:
+    with serving(job), connected(job, timeout=60.0) as trainer:
         start = time.monotonic()
         with pytest.raises(GNNLabError) as caught:
             trainer.barrier()
@@ -267,17 +271,21 @@ def test_a_meeting_tells_who_is_missing(config: Path) -> None:
 def test_a_meeting_of_more_ranks_than_can_be_listed(config: Path) -> None:
     job = replace(make_job(config), timeout=1.0)
     text = rf"ranks 1, 2, .*, 20 of {2**60} did not come"
-    with serving(job), connected(job) as trainer, pytest.raises(GNNLabError, match=text):
-        trainer.ask([(0, wire.Meet("here", 0, 2**60))], patience=10.0)
+    with (
+        serving(job),
+        connected(job, timeout=60.0) as trainer,
+        pytest.raises(GNNLabError, match=text),
+    ):
+        trainer.ask([(0, wire.Meet("here", 0, 2**60))])
 
 
 def at_once(come: Any, num_ranks: int) -> None:
-    """Call a function for all ranks at once, in threads; all must be back within 20 seconds."""
+    """Call a function for all ranks at once, in threads; all must be back within a minute."""
     threads = [threading.Thread(target=come, args=(rank,)) for rank in range(num_ranks)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -331,7 +339,7 @@ def test_a_feature_is_replaced_by_trainers_that_come_at_different_times(config: 
             thread.start()
             time.sleep(0.5)
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
     assert found == {rank: list(range(100, 140)) for rank in range(2)}
 
 
@@ -479,6 +487,10 @@ def test_a_server_that_is_gone_is_named(relayed: tuple[Job, Relay]) -> None:
 
 
 def test_a_link_that_is_cut_is_noticed(relayed: tuple[Job, Relay]) -> None:
+    with zmq.Context() as context, context.socket(zmq.DEALER) as line:
+        heartbeat(line)
+        beats = line.get(zmq.HEARTBEAT_IVL) + line.get(zmq.HEARTBEAT_TIMEOUT)
+        assert beats / 1000 + remote._GRACE < 5
     job, relay = relayed
     job = replace(job, timeout=60.0)
     with connected(job) as trainer:
@@ -486,31 +498,31 @@ def test_a_link_that_is_cut_is_noticed(relayed: tuple[Job, Relay]) -> None:
         start = time.monotonic()
         with pytest.raises(ServerLost, match="lost server 1"):
             trainer.exchange([(1, m.Pull(X, rows(0)))])
-        assert time.monotonic() - start < 5.5
+        assert time.monotonic() - start < 10  # five, and as many for a busy computer
         assert trainer.exchange([(0, m.Pull(X, rows(0)))])[0].tolist() == [0]
         relay.close()
 
 
 # ---------------------------------------------------------------------------- shared memory
 def test_memory_goes_with_the_last_who_uses_it() -> None:
-    writer, reader = Memory("pytest", 3), Memory("pytest", 3, timeout=1)
+    writer, reader = Memory(JOB, 3), Memory(JOB, 3, timeout=1)
     writer.create("a~b~c", (3,), torch.bfloat16)
     kept = writer.tensors["a~b~c"]
     writer.close()
-    assert list(Path("/dev/shm").glob("gnnlab-pytest-3-*"))
+    assert list(Path("/dev/shm").glob(f"gnnlab-{JOB}-3-*"))
     reader.refresh()
     kept += 1
     assert reader.tensors["a~b~c"].tolist() == [1, 1, 1]
     reader.close()
-    assert not list(Path("/dev/shm").glob("gnnlab-pytest-3-*"))
+    assert not list(Path("/dev/shm").glob(f"gnnlab-{JOB}-3-*"))
 
 
 def test_memory_that_is_not_there() -> None:
-    with Held(Memory("pytest", 4)) as writer:
+    with Held(Memory(JOB, 4)) as writer:
         with pytest.raises(GNNLabError, match="needs 4,000,000,000,000,000 bytes"):
             writer.create("a~b~c", (10**15,), torch.float32)
         assert not writer.entries
-    assert not list(Path("/dev/shm").glob("gnnlab-pytest-4-*"))
+    assert not list(Path("/dev/shm").glob(f"gnnlab-{JOB}-4-*"))
 
 
 def test_memory_of_a_killed_job_is_replaced() -> None:
@@ -541,22 +553,22 @@ def test_memory_of_a_killed_job_is_not_taken_for_that_of_the_next() -> None:
 
 
 def test_memory_of_a_living_job_stays() -> None:
-    with Held(Memory("pytest", 6)), pytest.raises(GNNLabError, match="'pytest' are on this machi"):
-        Memory("pytest", 6)
+    with Held(Memory(JOB, 6)), pytest.raises(GNNLabError, match=f"'{JOB}' are on this machi"):
+        Memory(JOB, 6)
 
 
 def test_a_catalog_that_stays_half_written(monkeypatch: Any) -> None:
     """As where the server that writes it is killed meanwhile."""
     monkeypatch.setattr(memory, "_WRITING", 0.1)
-    with Held(Memory("pytest", 7)) as writer, Held(Memory("pytest", 7, timeout=1)) as reader:
+    with Held(Memory(JOB, 7)) as writer, Held(Memory(JOB, 7, timeout=1)) as reader:
         writer._map[:8] = (1).to_bytes(8, "little")
-        with pytest.raises(GNNLabError, match="pytest-7-catalog is half written"):
+        with pytest.raises(GNNLabError, match=f"{JOB}-7-catalog is half written"):
             reader.refresh()
 
 
 def test_a_store_that_looks_while_the_catalog_changes(config: Path) -> None:
     """Threads look at any moment; none may keep for good what it saw before the change."""
-    with Held(Memory("pytest", 8)) as writer:
+    with Held(Memory(JOB, 8)) as writer:
         store = SharedStore(open_part(config, 0), writer)
         writer.create("node~_N~h", (20,), torch.float32)
         store.refresh()
@@ -574,7 +586,7 @@ def test_a_store_that_looks_while_the_catalog_changes(config: Path) -> None:
 
 def test_what_is_freed_while_the_catalog_is_read_may_look_at_it_too(monkeypatch: Any) -> None:
     """The garbage collector runs at any place: a lost tensor is forgotten there, by a message."""
-    writer, reader = Memory("tests-freed", 0), Memory("tests-freed", 0, timeout=1)
+    writer, reader = Memory(JOB, 9), Memory(JOB, 9, timeout=1)
     attach, depth = reader._attach, []
 
     def look_again(entries: Any) -> None:
