@@ -33,7 +33,6 @@ __all__ = [
     "Hello",
     "Meet",
     "Release",
-    "Request",
     "Share",
     "Statistics",
     "Traffic",
@@ -172,13 +171,6 @@ class _Head(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     body: msgspec.Raw
 
 
-class Request(NamedTuple):
-    """A message with its number, by which the reply is recognised."""
-
-    number: int
-    message: Any
-
-
 # ---------------------------------------------------------------------------- encoding
 def encode_request(number: int, message: Any) -> list[Any]:
     """Turn a message into frames.
@@ -203,7 +195,7 @@ def encode_request(number: int, message: Any) -> list[Any]:
     >>> frames = wire.encode_request(7, Pull("node~_N~feat", torch.tensor([3, 1])))
     >>> [len(memoryview(frame)) for frame in frames]
     [42, 16]
-    >>> wire.decode_request(frames).message.rows
+    >>> wire.decode_request(frames)[1].rows
     tensor([3, 1])
     """
     return _encode(type(message).__name__, number, message)
@@ -287,8 +279,8 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
 
 
 # ---------------------------------------------------------------------------- decoding
-def decode_request(frames: Sequence[Any]) -> Request:
-    """Turn frames into a message.
+def decode_request(frames: Sequence[Any]) -> tuple[int, Any]:
+    """Turn frames into the number of a request, by which its reply is recognised, and its message.
 
     Parameters
     ----------
@@ -303,7 +295,7 @@ def decode_request(frames: Sequence[Any]) -> Request:
     head = _read_head(frames)
     if head.kind not in _KINDS:
         raise BadFrame(f"there are no messages of kind {head.kind[:40]!r}")
-    return Request(head.number, _read_body(head, _KINDS[head.kind], frames))
+    return head.number, _read_body(head, _KINDS[head.kind], frames)
 
 
 def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, Any]:
