@@ -6,8 +6,8 @@ standard input ends, or nothing has come through it for some seconds, the launch
 is gone, and the agent ends everything it has started.
 
 An agent is two processes. The *worker* does the work. The *guard* only waits for it, and ends what
-is left when the worker was killed; when the guard is killed, the worker ends everything itself.
-Orphans are handed to these two by the system, so that they are found wherever they fled to.
+is left when the worker was killed or stopped; when the guard is killed, the worker ends everything
+itself. Orphans are handed to these two by the system, so that they are found wherever they fled to.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main() -> None:
         else:
             os.close(life)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the worker reads orders
-            status = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+            status = _end_of(worker)
             if status < 0:
                 print(f"the agent was ended by {signal.Signals(-status).name}", file=sys.stderr)
     except Exception:
@@ -87,6 +87,13 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     sys.stderr.flush()
     os._exit(abs(status))  # without waiting for threads that may be held up in a write
+
+
+def _end_of(worker: int) -> int:
+    """Wait for the end of the worker. One that is stopped can end nothing: it counts as lost."""
+    while os.WIFSTOPPED(status := os.waitpid(worker, os.WUNTRACED)[1]):
+        os.kill(worker, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(status)
 
 
 class Agent:

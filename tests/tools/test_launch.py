@@ -189,7 +189,7 @@ def test_a_process_is_killed(begin: Callable[..., Started], victim: str) -> None
     assert f"{role} {number} on {host} was ended by SIGKILL" in errors
 
 
-@pytest.mark.parametrize("which", ["guard", "worker", "torchrun"])
+@pytest.mark.parametrize("which", ["guard", "worker", "stopped worker", "torchrun"])
 def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: str) -> None:
     started = begin("wait", "--local")
     started.wait_for(*ALL)
@@ -200,7 +200,10 @@ def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: st
         guards = [p for p in agents if p.ppid() == started.process.pid]
         workers = [p for p in agents if p not in guards]
         assert len(guards) == len(workers) == 2
-        (guards if which == "guard" else workers)[0].kill()
+        if which == "stopped worker":
+            workers[0].suspend()
+        else:
+            (guards if which == "guard" else workers)[0].kill()
     status, errors = started.end()
     assert status == 128 + signal.SIGKILL or (which != "torchrun" and status)
     assert ("torchrun" if which == "torchrun" else "the agent ended") in errors
