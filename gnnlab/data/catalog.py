@@ -1,14 +1,14 @@
 """What data sets there are, where they come from and who is to be thanked.
 
-``ogbn-products`` and ``ogbn-arxiv`` come from Stanford without a published checksum, so the first
-download is trusted and its SHA-256 noted (see ``download.py``). The files of ``cora`` and
-``facebook`` are held to the SHA-256 given here.
+The files of ``cora`` and ``facebook`` are held to the SHA-256 given here. For the others we know of
+no published checksum, so the first download is trusted and its SHA-256 noted (see ``download.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,19 @@ from gnnlab.errors import InvalidInput, NotFound
 __all__ = ["DATASETS", "DatasetInfo"]
 
 OGB = "https://snap.stanford.edu/ogb/data/nodeproppred"
-CORA = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
+CITATIONS = "https://github.com/shchur/gnn-benchmark/raw/master/data/npz"
+REDDIT = "https://data.dgl.ai/dataset"
 MUSAE = "https://raw.githubusercontent.com/benedekrozemberczki/MUSAE/master/input"
 
 _HU = (
     "W. Hu, M. Fey, M. Zitnik, Y. Dong, H. Ren, B. Liu, M. Catasta, J. Leskovec: Open Graph "
     "Benchmark: Datasets for Machine Learning on Graphs. NeurIPS 2020."
 )
+_SHCHUR = (
+    "O. Shchur, M. Mumme, A. Bojchevski, S. Günnemann: Pitfalls of Graph Neural Network "
+    "Evaluation. Relational Representation Learning Workshop, NeurIPS 2018."
+)
+_SPLIT = ("train_per_class", "num_val", "num_test", "seed")
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class DatasetInfo:
         Whom to cite.
     options : tuple of str
         Names of what ``load`` passes on to the reader.
+    both_ways : bool
+        Whether the files hold each edge in both directions already.
     """
 
     about: str
@@ -50,6 +58,7 @@ class DatasetInfo:
     files: dict[str, str | None]
     citation: str
     options: tuple[str, ...] = ()
+    both_ways: bool = False
 
 
 def _digits(folder: Path | None, progress: bool) -> RawDataset:
@@ -59,24 +68,34 @@ def _digits(folder: Path | None, progress: bool) -> RawDataset:
     return read_ogb(folder or digits_folder(), "digits", progress=progress)
 
 
-def _cora(folder: Path | None, progress: bool, **options: Any) -> RawDataset:
-    from gnnlab.data.cora import FILE, read_cora
+def _citations(name: str, folder: Path | None, progress: bool, **options: Any) -> RawDataset:
+    from gnnlab.data.npz import read_citations
 
-    return read_cora(_local("cora", folder, (FILE,), progress), **options)
+    return read_citations(_local(name, folder, progress), name, **options)
 
 
 def _facebook(folder: Path | None, progress: bool, **options: Any) -> RawDataset:
-    from gnnlab.data.facebook import FILES, read_facebook
+    from gnnlab.data.facebook import read_facebook
 
-    return read_facebook(_local("facebook", folder, FILES, progress), progress=progress, **options)
-
-
-def _products(folder: Path | None, progress: bool) -> RawDataset:
-    return _ogbn("ogbn-products", folder, progress)
+    return read_facebook(_local("facebook", folder, progress), progress=progress, **options)
 
 
-def _arxiv(folder: Path | None, progress: bool) -> RawDataset:
-    return _ogbn("ogbn-arxiv", folder, progress)
+def _reddit(folder: Path | None, progress: bool, self_loop: bool = False) -> RawDataset:
+    """Fetch one of two archives, and unpack it; a given folder may hold its files or take them."""
+    from gnnlab.data.download import data_home, fetch, locked, unpack
+    from gnnlab.data.reddit import read_reddit
+
+    folder = data_home() / "reddit" if folder is None else folder
+    if not (folder / "reddit_data.npz").is_file():
+        plain, loops = DATASETS["reddit"].files
+        url = loops if self_loop else plain
+        unpacked = folder / Path(url).stem
+        if not unpacked.is_dir():
+            with locked(folder):
+                archive = fetch(url, folder, room=2.5, progress=progress)
+                unpack(archive, unpacked, one_folder=False)
+        folder = unpacked
+    return read_reddit(folder, self_loop)
 
 
 def _products_like(folder: Path | None, progress: bool, **options: Any) -> RawDataset:
@@ -87,17 +106,18 @@ def _products_like(folder: Path | None, progress: bool, **options: Any) -> RawDa
     return generate(progress=progress, **options)
 
 
-def _local(name: str, folder: Path | None, files: tuple[str, ...], progress: bool) -> Path:
-    """The folder that holds ``files``: as given, else the data home's, with what lacks fetched."""
-    from gnnlab.data.download import data_home, fetch, locked
+def _local(name: str, folder: Path | None, progress: bool) -> Path:
+    """The folder of the files, the data home's by default, after fetching those that it lacks.
 
-    if folder is not None:
-        return folder
-    folder = data_home() / name
-    with locked(folder):
-        for url, sha256 in DATASETS[name].files.items():
-            fetch(url, folder, sha256=sha256, progress=progress)
-    return folder
+    Files in a folder that the caller names are the caller's: they need not have our checksum.
+    """
+    from gnnlab.data.download import data_home, fetch
+
+    place = data_home() / name if folder is None else folder
+    for url, sha256 in DATASETS[name].files.items():
+        if folder is None or not (folder / url.rsplit("/", 1)[1]).is_file():
+            fetch(url, place, sha256=sha256, progress=progress)
+    return place
 
 
 def _ogbn(name: str, folder: Path | None, progress: bool) -> RawDataset:
@@ -137,11 +157,28 @@ DATASETS: dict[str, DatasetInfo] = {
     ),
     "cora": DatasetInfo(
         "2,708 papers; an edge is a citation; 7 fields of machine learning; 0.5 MB",
-        _cora,
-        {f"{CORA}/cora.npz": "068e22d90c3849b4057dfb05851741428992af058efcd4e7ebb4186f3d581de2"},
-        "O. Shchur, M. Mumme, A. Bojchevski, S. Günnemann: Pitfalls of Graph Neural Network "
-        "Evaluation. Relational Representation Learning Workshop, NeurIPS 2018.",
-        ("train_per_class", "num_val", "num_test", "seed"),
+        partial(_citations, "cora"),
+        {
+            f"{CITATIONS}/cora.npz": (
+                "068e22d90c3849b4057dfb05851741428992af058efcd4e7ebb4186f3d581de2"
+            )
+        },
+        _SHCHUR,
+        _SPLIT,
+    ),
+    "citeseer": DatasetInfo(
+        "papers; an edge is a citation; fields of computer science",
+        partial(_citations, "citeseer"),
+        {f"{CITATIONS}/citeseer.npz": None},
+        _SHCHUR,
+        _SPLIT,
+    ),
+    "pubmed": DatasetInfo(
+        "papers on diabetes; an edge is a citation; kinds of diabetes",
+        partial(_citations, "pubmed"),
+        {f"{CITATIONS}/pubmed.npz": None},
+        _SHCHUR,
+        _SPLIT,
     ),
     "facebook": DatasetInfo(
         "22,470 Facebook pages; an edge is a mutual like; 4 kinds of owner; 5 MB",
@@ -161,15 +198,24 @@ DATASETS: dict[str, DatasetInfo] = {
         "Complex Networks 9(2), 2021.",
         ("num_features", "seed"),
     ),
+    "reddit": DatasetInfo(
+        "posts; an edge joins posts that one user commented on; communities; a large download",
+        _reddit,
+        {f"{REDDIT}/reddit.zip": None, f"{REDDIT}/reddit_self_loop.zip": None},
+        "W. L. Hamilton, R. Ying, J. Leskovec: Inductive Representation Learning on Large Graphs. "
+        "NeurIPS 2017.",
+        ("self_loop",),
+        both_ways=True,
+    ),
     "ogbn-products": DatasetInfo(
         "2,449,029 products; an edge joins products bought together; 47 categories; 1.4 GB",
-        _products,
+        partial(_ogbn, "ogbn-products"),
         {f"{OGB}/products.zip": None},
         _HU,
     ),
     "ogbn-arxiv": DatasetInfo(
         "169,343 papers; an edge is a citation; 40 fields of computer science; 80 MB",
-        _arxiv,
+        partial(_ogbn, "ogbn-arxiv"),
         {f"{OGB}/arxiv.zip": None},
         _HU,
     ),

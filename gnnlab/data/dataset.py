@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from gnnlab.data import catalog
 from gnnlab.data.raw import RawDataset
-from gnnlab.data.split import random_split
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
 
-__all__ = ["AsNodePredDataset", "CoraGraphDataset", "NodeDataset", "load", "products_like"]
+__all__ = [
+    "NodeDataset",
+    "RedditDataset",
+    "load",
+    "load_data",
+    "products_like",
+    "register_data_args",
+]
 
-_MASKS = ("train_mask", "val_mask", "test_mask")
+MASKS = ("train_mask", "val_mask", "test_mask")
+Transform = Callable[[Graph], Graph]
 
 
 class NodeDataset:
@@ -30,11 +38,14 @@ class NodeDataset:
         Whether the graph also gets v → u for each edge u → v that is not a self-loop.
     citation : str
         Whom to cite.
+    transform : callable, optional
+        Takes the graph and returns another, each time that ``dataset[0]`` is asked for.
 
     Attributes
     ----------
     name : str
-    num_classes : int
+    num_classes, num_labels : int
+        The same number; the second name is that of old programs.
     train_idx, val_idx, test_idx : torch.Tensor
         Node IDs, int64.
     citation : str
@@ -48,8 +59,15 @@ class NodeDataset:
     (torch.Size([1797, 64]), tensor(179))
     """
 
-    def __init__(self, raw: RawDataset, add_reverse_edges: bool = True, citation: str = "") -> None:
+    def __init__(
+        self,
+        raw: RawDataset,
+        add_reverse_edges: bool = True,
+        citation: str = "",
+        transform: Transform | None = None,
+    ) -> None:
         self.name, self.num_classes, self.citation = raw.name, raw.num_classes, citation
+        self.num_labels, self._transform = raw.num_classes, transform
         edges = raw.with_reverse_edges() if add_reverse_edges else raw
         ends = (torch.from_numpy(edges.src), torch.from_numpy(edges.dst))
         self._graph = graph(ends, num_nodes=raw.num_nodes, idtype=torch.int64)
@@ -57,12 +75,17 @@ class NodeDataset:
         self._graph.ndata["label"] = torch.from_numpy(raw.label)
         parts = (raw.train_idx, raw.val_idx, raw.test_idx)
         self.train_idx, self.val_idx, self.test_idx = (torch.from_numpy(ids) for ids in parts)
-        _set_masks(self._graph, (self.train_idx, self.val_idx, self.test_idx))
+        set_masks(self._graph.ndata, (self.train_idx, self.val_idx, self.test_idx))
 
     def __getitem__(self, index: int) -> Graph:
         """Return the graph; 0 is the only index."""
         if index != 0:
             raise OutOfRange(f"{self.name} holds one graph, dataset[0]; found index {index}")
+        return self._graph if self._transform is None else self._transform(self._graph)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph without ``transform``: an old name."""
         return self._graph
 
     def __len__(self) -> int:
@@ -85,6 +108,7 @@ def load(
     add_reverse_edges: bool = True,
     folder: str | Path | None = None,
     progress: bool = True,
+    transform: Transform | None = None,
     **options: Any,
 ) -> NodeDataset:
     """Load a data set by name, downloading it the first time where it has to be.
@@ -94,16 +118,18 @@ def load(
     name : str
         One of ``gnnlab.data.DATASETS``.
     add_reverse_edges : bool
-        The files hold each edge in one direction. True makes neighbors hear from each other; False
-        gives the graph as it is in the file.
+        The files, but for those of ``reddit``, hold each edge in one direction. True makes
+        neighbors hear from each other; False gives the graph as it is in the file.
     folder : str or Path, optional
-        Where the files are; by default below ``gnnlab.data.data_home()``. Downloads come from
-        ``$GNNLAB_DATA_URL`` where that is set.
+        Where the files are, or shall be put; by default below ``gnnlab.data.data_home()``.
+        Downloads come from ``$GNNLAB_DATA_URL`` where that is set.
     progress : bool
         Whether to show a bar for what takes longer than a second.
+    transform : callable, optional
+        Takes the graph and returns another, each time that ``dataset[0]`` is asked for.
     **options
-        Those of ``DATASETS[name].options``, for the reader: ``read_cora``, ``read_facebook`` or
-        ``generate``.
+        Those of ``DATASETS[name].options``, for the reader: ``read_citations``,
+        ``read_facebook``, ``read_reddit`` or ``generate``.
 
     Returns
     -------
@@ -131,10 +157,11 @@ def load(
     place = None if folder is None else Path(folder).expanduser()
     unknown = sorted(set(options) - set(info.options))
     if unknown:
-        known = ", ".join(("add_reverse_edges", "folder", "progress", *info.options))
+        known = ", ".join(("add_reverse_edges", "folder", "progress", "transform", *info.options))
         raise InvalidInput(f"{name} has no option {', '.join(unknown)}; it has {known}")
     raw = info.read(place, progress, **options)
-    return NodeDataset(raw, add_reverse_edges, info.citation)
+    both_ways = add_reverse_edges and not info.both_ways
+    return NodeDataset(raw, both_ways, info.citation, transform)
 
 
 def products_like(
@@ -164,126 +191,111 @@ def products_like(
     return load("products-like", num_nodes=num_nodes, num_edges=num_edges, seed=seed, **options)
 
 
-def CoraGraphDataset(
+def RedditDataset(
+    self_loop: bool = False,
     raw_dir: str | Path | None = None,
     force_reload: bool = False,
     verbose: bool = True,
-    reverse_edge: bool = True,
+    transform: Transform | None = None,
 ) -> NodeDataset:
-    """Load Cora under DGL's name.
-
-    The graph is the same; the 140 / 500 / 1000 split is drawn here and not Planetoid's, and
-    features are 0 and 1, not divided by their row sums.
+    """Load Reddit under DGL's name: posts, joined where one user commented on both.
 
     Parameters
     ----------
+    self_loop : bool
+        Whether every node has an edge to itself; another archive is downloaded then.
     raw_dir : str or Path, optional
-        Folder that holds ``cora.npz``; by default it is downloaded.
+        Folder that holds the two files, or into which the archive is downloaded.
     force_reload : bool
-        Accepted and not needed: the file is read every time.
+        Accepted and not needed: the files are read every time.
     verbose : bool
         Whether to show a progress bar.
-    reverse_edge : bool
-        Whether to add reverse edges.
+    transform : callable, optional
+        Takes the graph and returns another, each time that ``dataset[0]`` is asked for.
+
+    Returns
+    -------
+    NodeDataset
+        Both directions of every edge, ``feat``, ``label`` and the published masks.
+
+    Raises
+    ------
+    InvalidInput
+        A file is damaged or not of this layout.
+    DownloadFailed
+        The download did not succeed; the message says how to do it by hand.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.data.RedditDataset(self_loop=True).num_classes              # doctest: +SKIP
+    41
+
+    References
+    ----------
+    Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017.
+    """
+    return load(
+        "reddit", folder=raw_dir, progress=verbose, transform=transform, self_loop=self_loop
+    )
+
+
+_BY_ARGUMENT = ("cora", "citeseer", "pubmed", "reddit", "reddit-self-loop")
+
+
+def register_data_args(parser: argparse.ArgumentParser) -> None:
+    """Give a command line the argument ``--dataset``, for :func:`load_data`.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+
+    Examples
+    --------
+    >>> import argparse
+    >>> from gnnlab.data import register_data_args
+    >>> parser = argparse.ArgumentParser()
+    >>> register_data_args(parser)
+    >>> parser.parse_args(["--dataset", "cora"])
+    Namespace(dataset='cora')
+    """
+    parser.add_argument("--dataset", help=f"one of {', '.join(_BY_ARGUMENT)}")
+
+
+def load_data(args: argparse.Namespace) -> NodeDataset:
+    """Load what ``--dataset`` names; for other data sets there is :func:`load`.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        Its ``dataset`` is cora, citeseer, pubmed, reddit or reddit-self-loop.
 
     Returns
     -------
     NodeDataset
 
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> dgl.data.CoraGraphDataset().num_classes                         # doctest: +SKIP
-    7
-    """
-    return load("cora", folder=raw_dir, progress=verbose, add_reverse_edges=reverse_edge)
-
-
-class AsNodePredDataset:
-    """Give any one-graph dataset masks and index tensors for node classification.
-
-    Parameters
-    ----------
-    dataset
-        ``dataset[0]`` is a graph with ``ndata["label"]``, or a pair (graph, labels) as OGB returns
-        it, then with ``dataset.get_idx_split()``.
-    split_ratio : sequence of three floats, optional
-        Shares of a new random split. By default the dataset's own split is kept.
-    target_ntype : str, optional
-        Node type to classify; needed for a graph with several.
-
-    Attributes
-    ----------
-    num_classes : int
-    train_idx, val_idx, test_idx : torch.Tensor
-        Node IDs, int64.
-
     Raises
     ------
-    InvalidInput
-        There are no labels, or there is neither a split nor a ratio.
+    NotFound
+        Another name, or none.
 
     Examples
     --------
-    >>> import gnnlab as dgl
-    >>> dataset = dgl.data.AsNodePredDataset(dgl.data.load("digits"))
-    >>> dataset.num_classes, len(dataset.train_idx)
-    (10, 179)
+    >>> import argparse
+    >>> from gnnlab.data import load_data
+    >>> load_data(argparse.Namespace(dataset="cora")).num_classes       # doctest: +SKIP
+    7
     """
-
-    def __init__(
-        self,
-        dataset: Any,
-        split_ratio: tuple[float, float, float] | None = None,
-        target_ntype: str | None = None,
-    ) -> None:
-        item = dataset[0]
-        g, labels = item if isinstance(item, tuple) else (item, None)
-        self._graph = g.local_var()
-        data = _node_data(self._graph, target_ntype)
-        if labels is not None:
-            data["label"] = torch.as_tensor(labels).reshape(-1)
-        if "label" not in data:
-            raise InvalidInput(f"node classification needs ndata['label']; found {sorted(data)}")
-        self.name = getattr(dataset, "name", type(dataset).__name__)
-        self.num_classes = getattr(dataset, "num_classes", None) or int(data["label"].max()) + 1
-        split = self._split(dataset, data, split_ratio)
-        self.train_idx, self.val_idx, self.test_idx = split
-        _set_masks(self._graph, split, target_ntype)
-
-    @staticmethod
-    def _split(
-        dataset: Any, data: Any, ratio: tuple[float, float, float] | None
-    ) -> list[torch.Tensor]:
-        if ratio is not None:
-            return [torch.from_numpy(ids) for ids in random_split(len(data["label"]), ratio)]
-        if hasattr(dataset, "get_idx_split"):
-            parts = dataset.get_idx_split()
-            return [torch.as_tensor(np.asarray(parts[part])) for part in ("train", "valid", "test")]
-        if all(mask in data for mask in _MASKS):
-            return [data[mask].bool().nonzero().flatten() for mask in _MASKS]
-        raise InvalidInput(
-            f"found neither {', '.join(_MASKS)} nor get_idx_split(); give split_ratio"
-        )
-
-    def __getitem__(self, index: int) -> Graph:
-        """Return the graph; 0 is the only index."""
-        if index != 0:
-            raise OutOfRange(f"this dataset holds one graph, dataset[0]; found index {index}")
-        return self._graph
-
-    def __len__(self) -> int:
-        """Number of graphs: 1."""
-        return 1
+    if args.dataset not in _BY_ARGUMENT:
+        raise NotFound(f"--dataset must be one of {', '.join(_BY_ARGUMENT)}; found {args.dataset}")
+    if args.dataset.startswith("reddit"):
+        return RedditDataset(self_loop=args.dataset == "reddit-self-loop")
+    return load(args.dataset)
 
 
-def _node_data(g: Graph, ntype: str | None) -> Any:
-    return g.ndata if ntype is None else g.nodes[ntype].data
-
-
-def _set_masks(g: Graph, split: Any, ntype: str | None = None) -> None:
-    data = _node_data(g, ntype)
-    for name, ids in zip(_MASKS, split, strict=True):
+def set_masks(data: Any, split: Iterable[torch.Tensor]) -> None:
+    """Add the three masks to the features of the nodes."""
+    for name, ids in zip(MASKS, split, strict=True):
         mask = torch.zeros(len(data["label"]), dtype=torch.bool)
         mask[ids] = True
         data[name] = mask

@@ -14,6 +14,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,14 +119,16 @@ def fetch(
     return path
 
 
-def unpack(archive: str | Path, folder: str | Path) -> Path:
-    """Unpack a zip file that holds one folder; the result appears whole or not at all.
+def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> Path:
+    """Unpack a zip file; the result appears whole or not at all.
 
     Parameters
     ----------
     archive : str or Path
     folder : str or Path
         What the one folder of the archive shall be called. If it is there already, nothing is done.
+    one_folder : bool
+        False for an archive whose files lie in no folder; they are put in ``folder``.
 
     Returns
     -------
@@ -148,15 +151,19 @@ def unpack(archive: str | Path, folder: str | Path) -> Path:
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder.parent) as temporary:
+        whole = Path(temporary, "whole")
+        whole.mkdir()
         try:
             with zipfile.ZipFile(archive) as source:
                 for member in source.infolist():
                     _check_member(archive, member)
                 check_room(folder.parent, sum(member.file_size for member in source.infolist()))
-                source.extractall(temporary)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+                source.extractall(whole)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise InvalidInput(f"{archive}: damaged ({error}); delete it and try again") from error
-        tops = list(Path(temporary).iterdir())
+        # Archives made on a Mac have a second folder, of what only a Mac needs.
+        inside = [top for top in whole.iterdir() if top.name != "__MACOSX"]
+        tops = inside if one_folder else [whole]
         if len(tops) != 1 or not tops[0].is_dir():
             names = ", ".join(sorted(top.name for top in tops)) or "nothing"
             raise InvalidInput(f"{archive}: expected one folder inside; found {names}")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["read_facebook"]
 
 MOST_WORDS = 1_000_000
-EDGES, WORDS, TARGETS = FILES = ("facebook_edges.csv", "facebook.json", "facebook_target.csv")
+EDGES, WORDS, TARGETS = ("facebook_edges.csv", "facebook.json", "facebook_target.csv")
 
 
 def read_facebook(

@@ -11,8 +11,6 @@ import torch
 import gnnlab as dgl
 from gnnlab.data import (
     DATASETS,
-    AsNodePredDataset,
-    CoraGraphDataset,
     DownloadFailed,
     NodeDataset,
     RawDataset,
@@ -22,9 +20,9 @@ from gnnlab.data import (
 from gnnlab.data.arrays import load_arrays, save_arrays
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from tests.data.samples import assert_same, square
-from tests.data.test_cora import write as write_cora
 from tests.data.test_download import server  # noqa: F401
 from tests.data.test_facebook import write as write_facebook
+from tests.data.test_npz import write as write_cora
 from tests.helpers import free_port, run_script
 
 
@@ -65,11 +63,12 @@ def test_reverse_edges():
 
 def test_names():
     assert list(DATASETS) == [
-        *("digits", "cora", "facebook", "ogbn-products", "ogbn-arxiv", "products-like"),
+        *("digits", "cora", "citeseer", "pubmed", "facebook", "reddit"),
+        *("ogbn-products", "ogbn-arxiv", "products-like"),
     ]
     assert all(info.about and info.citation for info in DATASETS.values())
-    with pytest.raises(NotFound, match="no data set is called 'reddit'; there are digits, cora"):
-        load("reddit")
+    with pytest.raises(NotFound, match="no data set is called 'twitter'; there are digits, cora"):
+        load("twitter")
 
 
 def test_options_go_to_the_reader(tmp_path):
@@ -85,8 +84,6 @@ def test_options_go_to_the_reader(tmp_path):
         load("digits", num_features=3)
     with pytest.raises(InvalidInput, match="products-like is generated"):
         load("products-like", folder=tmp_path)
-    with pytest.raises(InvalidInput, match=r"cora.npz: no such file"):
-        CoraGraphDataset(raw_dir=tmp_path / "nowhere")
 
 
 def test_a_folder_in_ogb_layout(tmp_path):
@@ -209,49 +206,6 @@ def test_a_full_disk_leaves_no_half_arrays(tmp_path, monkeypatch):
 def test_arrays_that_do_not_fit(change, error, says):
     with pytest.raises(error, match=says):
         RawDataset(**{**square().__dict__, **change})
-
-
-class OgbLike:
-    """What OGB's own loader returns: a pair, and the split apart."""
-
-    name = "ogb-like"
-
-    def __getitem__(self, index):
-        return dgl.graph(([0, 1], [1, 2]), num_nodes=4), torch.tensor([[0], [1], [2], [1]])
-
-    def get_idx_split(self):
-        return {"train": torch.tensor([2, 0]), "valid": np.array([1]), "test": torch.tensor([3])}
-
-
-def test_as_node_pred_dataset():
-    dataset = AsNodePredDataset(OgbLike())
-    g = dataset[0]
-    assert g.ndata["label"].tolist() == [0, 1, 2, 1]
-    assert g.ndata["train_mask"].tolist() == [True, False, True, False]
-    assert (dataset.num_classes, dataset.test_idx.tolist(), len(dataset)) == (3, [3], 1)
-    again = AsNodePredDataset([g])
-    assert (again.train_idx.tolist(), again.val_idx.tolist()) == ([0, 2], [1])
-    drawn = AsNodePredDataset([g], split_ratio=(0.5, 0.25, 0.25))
-    assert g.ndata["train_mask"].tolist() == [True, False, True, False]
-    assert [len(ids) for ids in (drawn.train_idx, drawn.val_idx, drawn.test_idx)] == [2, 1, 1]
-    with pytest.raises(OutOfRange):
-        dataset[1]
-
-
-def test_as_node_pred_dataset_of_a_typed_graph():
-    g = dgl.heterograph({("user", "plays", "game"): ([0, 1], [1, 0])})
-    g.nodes["game"].data["label"] = torch.tensor([1, 0])
-    dataset = AsNodePredDataset([g], split_ratio=(0.5, 0.5, 0), target_ntype="game")
-    assert dataset[0].nodes["game"].data["train_mask"].sum() == 1
-
-
-def test_as_node_pred_dataset_needs_labels_and_a_split():
-    g = dgl.graph(([0], [1]))
-    with pytest.raises(InvalidInput, match=r"needs ndata\['label'\]; found \[\]"):
-        AsNodePredDataset([g])
-    g.ndata["label"] = torch.tensor([0, 1])
-    with pytest.raises(InvalidInput, match="give split_ratio"):
-        AsNodePredDataset([g])
 
 
 def test_tensors_come_back(tmp_path):

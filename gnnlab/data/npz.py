@@ -1,18 +1,21 @@
-"""Cora: 2,708 papers of machine learning, 1,433 words, 7 fields, 5,429 citations.
+"""Graphs in numpy's ``.npz`` files: Cora, Citeseer and Pubmed.
 
-The ``.npz`` file keeps two scipy CSR matrices by their parts: ``adj_*`` (who cites whom) and
-``attr_*`` (which words a paper has), and ``labels``. A citation is one edge, from the citing paper.
+The file keeps two scipy CSR matrices by their parts: ``adj_*`` (who cites whom) and ``attr_*``
+(which words a paper has), and ``labels``. A citation is one edge, from the citing paper.
 
 References
 ----------
-Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018 (the file).
+Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018 (the files).
 McCallum et al., "Automating the Construction of Internet Portals with Machine Learning", 2000.
+Sen et al., "Collective Classification in Network Data", AI Magazine 29(3), 2008.
+Namata et al., "Query-driven Active Surveying for Collective Classification", MLG 2012.
 """
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,28 +24,30 @@ from gnnlab.data.raw import RawDataset
 from gnnlab.data.split import per_class_split
 from gnnlab.errors import InvalidInput
 
-__all__ = ["read_cora"]
+__all__ = ["read_citations"]
 
-FILE = "cora.npz"
 _NEEDED = [
     f"{name}_{part}" for name in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")
 ]
 _NEEDED += ["labels"]
 
 
-def read_cora(
+def read_citations(
     folder: str | Path,
+    name: str = "cora",
     train_per_class: int = 20,
     num_val: int = 500,
     num_test: int = 1000,
     seed: int = 0,
 ) -> RawDataset:
-    """Read ``cora.npz``.
+    """Read ``NAME.npz``.
 
     Parameters
     ----------
     folder : str or Path
         Holds the file.
+    name : str
+        ``cora``, ``citeseer`` or ``pubmed``.
     train_per_class, num_val, num_test : int
         Sizes of the split, which is drawn here: the usual sizes, but not Planetoid's fixed nodes.
     seed : int
@@ -51,7 +56,7 @@ def read_cora(
     Returns
     -------
     RawDataset
-        ``feat`` holds 0 and 1, shape (2708, 1433).
+        ``feat`` has a row for each paper and a column for each word; Cora's holds 0 and 1.
 
     Raises
     ------
@@ -60,39 +65,43 @@ def read_cora(
 
     Examples
     --------
-    >>> from gnnlab.data.cora import read_cora
-    >>> read_cora("~/cora").num_edges                                   # doctest: +SKIP
+    >>> from gnnlab.data.npz import read_citations
+    >>> read_citations("~/cora").num_edges                              # doctest: +SKIP
     5429
     """
-    path = Path(folder, FILE).expanduser()
-    arrays = _open(path)
-    label = arrays["labels"]
-    if label.dtype.kind not in "iu" or label.ndim != 1 or len(label) == 0 or label.min() < 0:
-        raise InvalidInput(f"{path}: labels must be one class 0, 1, 2 … a paper")
-    label = label.astype(np.int64)
+    path = Path(folder, f"{name}.npz").expanduser()
+    arrays = open_npz(path, _NEEDED)
+    label = as_classes(path, "labels", arrays["labels"])
     src, dst, _, _ = _matrix(path, arrays, "adj", len(label), len(label))
     paper, word, value, words = _matrix(path, arrays, "attr", len(label), None)
     feat = np.zeros((len(label), words), np.float32)
     feat[paper, word] = value
     split = per_class_split(label, train_per_class, num_val, num_test, seed)
-    return RawDataset("cora", src, dst, feat, label, *split, int(label.max()) + 1)
+    return RawDataset(name, src, dst, feat, label, *split, int(label.max()) + 1)
 
 
-def _open(path: Path) -> dict[str, np.ndarray]:
+def open_npz(path: Path, needed: Sequence[str]) -> dict[str, np.ndarray]:
     """Load the arrays that are needed; pickled ones are refused."""
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
     try:
         with np.load(path, allow_pickle=False) as archive:
-            missing = [name for name in _NEEDED if name not in archive.files]
+            missing = [name for name in needed if name not in archive.files]
             if missing:
                 found = ", ".join(archive.files)
                 raise InvalidInput(f"{path}: lacks {', '.join(missing)}; it has {found}")
-            return {name: archive[name] for name in _NEEDED}
+            return {name: archive[name] for name in needed}
     except InvalidInput:
         raise
-    except (zipfile.BadZipFile, EOFError, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError) as error:
         raise InvalidInput(f"{path}: not an intact .npz file ({error}); get it again") from error
+
+
+def as_classes(path: Path, name: str, label: np.ndarray) -> np.ndarray:
+    """Return labels as int64, or say that they are no classes."""
+    if label.dtype.kind not in "iu" or label.ndim != 1 or len(label) == 0 or label.min() < 0:
+        raise InvalidInput(f"{path}: {name} must be one class 0, 1, 2 … a node")
+    return label.astype(np.int64)
 
 
 def _matrix(

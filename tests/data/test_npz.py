@@ -1,11 +1,11 @@
-"""Cora's layout, on a toy of four papers; the real file where there is one."""
+"""The layout of Cora, Citeseer and Pubmed, on a toy of four papers; the real Cora where it is."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from gnnlab.data.cora import read_cora
+from gnnlab.data.npz import read_citations
 from gnnlab.errors import InvalidInput
 from tests.helpers import shared_data
 
@@ -36,14 +36,16 @@ def toy() -> dict[str, np.ndarray]:
     }
 
 
-def write(folder, **changes):
-    arrays = {name: value for name, value in (toy() | changes).items() if value is not None}
-    np.savez(folder / "cora.npz", **arrays)
+def write(folder, name="cora", **changes):
+    arrays = {part: value for part, value in (toy() | changes).items() if value is not None}
+    np.savez_compressed(folder / f"{name}.npz", **arrays)
 
 
-def test_reads_the_toy(tmp_path):
-    write(tmp_path)
-    raw = read_cora(tmp_path, **SPLIT)
+@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
+def test_reads_the_toy(tmp_path, name):
+    write(tmp_path, name)
+    raw = read_citations(tmp_path, name, **SPLIT)
+    assert raw.name == name
     assert list(zip(raw.src.tolist(), raw.dst.tolist(), strict=True)) == [(0, 2), (0, 3), (2, 0)]
     assert raw.feat.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0], [1, 1, 0]]
     assert raw.label.tolist() == [1, 0, 1, 0]
@@ -76,22 +78,23 @@ def test_reads_the_toy(tmp_path):
 def test_bad_parts(tmp_path, changes, says):
     write(tmp_path, **changes)
     with pytest.raises(InvalidInput, match=f"cora.npz: {says}"):
-        read_cora(tmp_path, **SPLIT)
+        read_citations(tmp_path, **SPLIT)
 
 
 def test_missing_or_damaged_file(tmp_path):
     with pytest.raises(InvalidInput, match=r"cora.npz: no such file"):
-        read_cora(tmp_path)
+        read_citations(tmp_path)
     write(tmp_path)
     whole = (tmp_path / "cora.npz").read_bytes()
-    for spoiled in (whole[:-30], whole[:200], b"", b"PK\x03\x04", b"text"):
+    turned = whole[:60] + bytes(byte ^ 255 for byte in whole[60:90]) + whole[90:]
+    for spoiled in (whole[:-30], whole[:200], b"", b"PK\x03\x04", b"text", turned):
         (tmp_path / "cora.npz").write_bytes(spoiled)
         with pytest.raises(InvalidInput, match=r"cora.npz: not an intact .npz file"):
-            read_cora(tmp_path, **SPLIT)
+            read_citations(tmp_path, **SPLIT)
 
 
 def test_the_real_file():
-    raw = read_cora(shared_data("cora"))
+    raw = read_citations(shared_data("cora"))
     assert (raw.num_nodes, raw.num_edges, raw.feat.shape[1], raw.num_classes) == (
         2708,
         5429,

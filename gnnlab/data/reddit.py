@@ -1,0 +1,91 @@
+"""Reddit: posts, joined where one user commented on both; the communities are the classes.
+
+The archive holds two files. ``reddit_data.npz`` has ``feature``, ``label`` and ``node_types``
+(1 training, 2 validation, 3 test); ``reddit_graph.npz`` is a scipy COO matrix by its parts, with
+each edge in both directions. In the variant with self-loops it may be called
+``reddit_self_loop_graph.npz``.
+
+References
+----------
+Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from gnnlab.data.npz import as_classes, open_npz
+from gnnlab.data.raw import RawDataset
+from gnnlab.errors import InvalidInput
+
+__all__ = ["read_reddit"]
+
+
+def read_reddit(folder: str | Path, self_loop: bool = False) -> RawDataset:
+    """Read the two files.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Holds the files.
+    self_loop : bool
+        Whether the graph is the one with self-loops.
+
+    Returns
+    -------
+    RawDataset
+        The edges as the file has them.
+
+    Raises
+    ------
+    InvalidInput
+        A file is missing, damaged, not of this layout, or of the other variant.
+
+    Examples
+    --------
+    >>> from gnnlab.data.reddit import read_reddit
+    >>> read_reddit("~/reddit").num_classes                             # doctest: +SKIP
+    41
+    """
+    folder = Path(folder).expanduser()
+    path = folder / "reddit_data.npz"
+    arrays = open_npz(path, ("feature", "label", "node_types"))
+    label = as_classes(path, "label", arrays["label"])
+    feat, kind = arrays["feature"], arrays["node_types"]
+    if feat.dtype.kind != "f" or feat.ndim != 2 or len(feat) != len(label):
+        raise InvalidInput(
+            f"{path}: feature must be floats of shape [{len(label)}, features]; "
+            f"found {feat.dtype} of shape {list(feat.shape)}"
+        )
+    if not np.isfinite(feat).all():
+        raise InvalidInput(f"{path}: feature holds NaN or infinity")
+    if kind.shape != label.shape or not np.isin(kind, (1, 2, 3)).all():
+        raise InvalidInput(f"{path}: node_types must be 1, 2 or 3 for each node")
+    src, dst = _read_edges(folder, len(label), self_loop)
+    train, val, test = (np.flatnonzero(kind == number) for number in (1, 2, 3))
+    feat = feat.astype(np.float32, copy=False)
+    return RawDataset("reddit", src, dst, feat, label, train, val, test, int(label.max()) + 1)
+
+
+def _read_edges(folder: Path, num_nodes: int, self_loop: bool) -> list[np.ndarray]:
+    path = folder / "reddit_graph.npz"
+    if self_loop and (folder / "reddit_self_loop_graph.npz").is_file():
+        path = folder / "reddit_self_loop_graph.npz"
+    arrays = open_npz(path, ("row", "col", "shape"))
+    if arrays["shape"].tolist() != [num_nodes, num_nodes]:
+        raise InvalidInput(
+            f"{path}: shape is {arrays['shape'].tolist()}; expected {[num_nodes, num_nodes]}, "
+            "the number of labels in reddit_data.npz"
+        )
+    ends = [arrays["row"], arrays["col"]]
+    for end in ends:
+        wrong = end.dtype.kind not in "iu" or end.ndim != 1
+        if wrong or (end.size and not 0 <= end.min() <= end.max() < num_nodes):
+            raise InvalidInput(f"{path}: row and col must be node IDs 0 … {num_nodes - 1}")
+    if self_loop and len(ends[0]) == len(ends[1]) and not (ends[0] == ends[1]).any():
+        raise InvalidInput(
+            f"{path}: holds no self-loops; unpack reddit_self_loop.zip there, or self_loop=False"
+        )
+    return [end.astype(np.int32) if num_nodes <= 2**31 else end for end in ends]

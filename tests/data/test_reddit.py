@@ -1,0 +1,199 @@
+"""Reddit's archive, on a toy of four posts; and the names by which old programs load data sets."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import gnnlab as dgl
+from gnnlab.data import DownloadFailed, RedditDataset, load, load_data, register_data_args
+from gnnlab.data.reddit import read_reddit
+from gnnlab.errors import InvalidInput, NotFound
+from tests.data.test_download import server  # noqa: F401
+from tests.data.test_npz import toy as citations
+
+pytestmark = pytest.mark.timeout(60)
+
+EDGES = ([0, 1, 1, 2], [1, 0, 2, 1])
+
+
+def posts(**changes):
+    return {
+        "feature": np.array([[0, 1], [2, 3], [4, 5], [6, 7]], np.float32),
+        "label": np.array([2, 0, 1, 2]),
+        "node_types": np.array([1, 3, 1, 2]),
+        "node_ids": np.arange(4),
+    } | changes
+
+
+def matrix(src, dst, nodes=4):
+    return scipy.sparse.coo_matrix((np.ones(len(src)), (src, dst)), (nodes, nodes))
+
+
+def write(folder, data=None, graph=None, name="reddit_graph"):
+    folder.mkdir(exist_ok=True)
+    np.savez(folder / "reddit_data.npz", **(data or posts()))
+    scipy.sparse.save_npz(folder / f"{name}.npz", matrix(*EDGES) if graph is None else graph)
+
+
+def archive(folder):
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as target:
+        for path in folder.glob("*.npz"):
+            target.write(path, path.name)
+    return held.getvalue()
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch, server):  # noqa: F811
+    """A server with both archives, the second with self-loops, and the three citation graphs."""
+    loops = matrix([*EDGES[0], 0, 1, 2, 3], [*EDGES[1], 0, 1, 2, 3])
+    write(tmp_path / "plain")
+    write(tmp_path / "loops", graph=loops, name="reddit_self_loop_graph")
+    server.files["reddit.zip"] = archive(tmp_path / "plain")
+    server.files["reddit_self_loop.zip"] = archive(tmp_path / "loops")
+    papers = citations() | {"labels": np.zeros(4, int)}
+    many = {name: papers[name] for name in papers if not name.startswith("adj")}
+    many |= {"attr_shape": np.array([1600, 3]), "labels": np.arange(1600) % 3}
+    many |= {"attr_indptr": np.repeat(papers["attr_indptr"], [1, 1, 1, 1, 1597])}
+    many |= {"adj_data": np.ones(2), "adj_indices": np.array([1, 2]), "adj_shape": [1600, 1600]}
+    many |= {"adj_indptr": np.array([0, 2] + [2] * 1599)}
+    for name in ("citeseer", "pubmed"):
+        held = io.BytesIO()
+        np.savez(held, **many)
+        server.files[f"{name}.npz"] = held.getvalue()
+    monkeypatch.setenv("GNNLAB_DATA_URL", server.url)
+    monkeypatch.setenv("GNNLAB_DATA_DIR", str(tmp_path / "home"))
+    return server
+
+
+def test_reads_the_toy(tmp_path):
+    write(tmp_path)
+    raw = read_reddit(tmp_path)
+    assert (raw.src.tolist(), raw.dst.tolist()) == EDGES
+    assert (raw.label.tolist(), raw.num_classes) == ([2, 0, 1, 2], 3)
+    assert raw.feat.tolist() == posts()["feature"].tolist()
+    ids = (raw.train_idx, raw.val_idx, raw.test_idx)
+    assert [part.tolist() for part in ids] == [[0, 2], [3], [1]]
+
+
+def test_archives_are_fetched_once(mirror, tmp_path):
+    dataset = RedditDataset()
+    g = dataset[0]
+    assert (g.num_nodes(), g.num_edges(), dataset.num_classes) == (4, 4, 3)
+    assert g.ndata["train_mask"].tolist() == [True, False, True, False]
+    assert RedditDataset(self_loop=True)[0].num_edges() == 8
+    assert len(mirror.ranges) == 2
+    for name in ("reddit.zip", "reddit_self_loop.zip"):
+        (tmp_path / "home" / "reddit" / name).unlink()
+    assert load("reddit")[0].num_edges() == load("reddit", add_reverse_edges=False)[0].num_edges()
+    assert load("reddit", self_loop=True).name == "reddit"
+    assert len(mirror.ranges) == 2
+    assert "Hamilton" in dataset.citation
+
+
+def test_raw_dir_takes_the_archive_or_holds_the_files(mirror, tmp_path):
+    assert RedditDataset(raw_dir=tmp_path / "here")[0].num_edges() == 4
+    assert (tmp_path / "here" / "reddit.zip").is_file()
+    looped = RedditDataset(raw_dir=str(tmp_path / "plain"), transform=dgl.AddSelfLoop())
+    assert looped[0].num_edges() == 8
+    assert looped.graph.num_edges() == 4
+    assert len(mirror.ranges) == 1
+    with pytest.raises(
+        InvalidInput, match=r"reddit_graph.npz: holds no self-loops; unpack reddit_"
+    ):
+        RedditDataset(self_loop=True, raw_dir=tmp_path / "plain")
+
+
+@pytest.mark.parametrize(
+    ("data", "graph", "says"),
+    [
+        ({"label": np.array([0, 1, -1, 0])}, None, "reddit_data.npz: label must be one class"),
+        ({"label": np.array([0.0, 1, 1, 0])}, None, "label must be one class 0, 1, 2 … a node"),
+        ({"feature": np.zeros((3, 2))}, None, r"feature must be floats of shape \[4, features\]"),
+        ({"feature": np.zeros((4, 2), int)}, None, "feature must be floats"),
+        ({"feature": np.full((4, 2), np.nan)}, None, "feature holds NaN or infinity"),
+        ({"node_types": np.array([1, 2, 3])}, None, "node_types must be 1"),
+        ({"node_types": np.array([1, 2, 3, 4])}, None, "node_types must be 1"),
+        ({"node_types": np.array([1, None, 3, 4])}, None, "not an intact .npz file"),
+        ({}, matrix([0], [4], 5), r"shape is \[5, 5\]; expected \[4, 4\], the number of labels"),
+        ({}, matrix(*EDGES).tocsr(), "reddit_graph.npz: lacks row, col; it has"),
+    ],
+)
+def test_bad_parts(tmp_path, data, graph, says):
+    write(tmp_path, posts(**data), graph)
+    with pytest.raises(InvalidInput, match=says):
+        read_reddit(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("row", "error"),
+    [([0, 4], "must be node IDs 0 … 3"), ([0, 2**32], "must be node IDs"), ([0.5, 1], "must be")],
+)
+def test_bad_edges(tmp_path, row, error):
+    write(tmp_path)
+    parts = {"row": np.array(row), "col": np.array([1, 2]), "shape": np.array([4, 4])}
+    np.savez(tmp_path / "reddit_graph.npz", **parts)
+    with pytest.raises(InvalidInput, match=error):
+        read_reddit(tmp_path)
+    parts["row"] = np.array([1])
+    np.savez(tmp_path / "reddit_graph.npz", **parts)
+    with pytest.raises(InvalidInput, match="two arrays of one length"):
+        read_reddit(tmp_path)
+
+
+def test_foreign_archives(mirror, tmp_path):
+    mirror.files["reddit.zip"] = b"no archive"
+    with pytest.raises(InvalidInput, match=r"reddit.zip: damaged"):
+        RedditDataset()
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as target:
+        target.writestr("other.txt", "1")
+    mirror.files["reddit_self_loop.zip"] = (tmp_path / "x.zip").read_bytes()
+    with pytest.raises(InvalidInput, match=r"reddit_data.npz: no such file"):
+        RedditDataset(self_loop=True)
+    del mirror.files["citeseer.npz"]
+    with pytest.raises(DownloadFailed, match="404"):
+        dgl.data.CiteseerGraphDataset()
+
+
+# ------------------------------------------------------------------- old names
+
+
+def test_citation_graphs(mirror, tmp_path):
+    from gnnlab.data import citation_graph
+
+    dataset = dgl.data.CiteseerGraphDataset(verbose=False)
+    assert (dataset.name, dataset.num_labels, dataset[0].num_edges()) == ("citeseer", 3, 4)
+    assert len(dataset.train_idx) == 60
+    assert citation_graph.load_citeseer(reverse_edge=False)[0].num_edges() == 2
+    looped = dgl.data.PubmedGraphDataset(raw_dir=tmp_path / "here", transform=dgl.AddSelfLoop())
+    assert looped[0].num_edges() == 1604
+    assert (tmp_path / "here" / "pubmed.npz").is_file()
+    assert citation_graph.load_pubmed().name == "pubmed"
+    assert citation_graph.load_cora is dgl.data.CoraGraphDataset
+    assert mirror.ranges == [None] * 3
+
+
+def test_files_in_a_folder_of_the_caller_are_kept(mirror, tmp_path):
+    """They need not be those of the server, whatever their checksum."""
+    changed = citations() | {"labels": np.array([0, 1, 0, 1])}
+    np.savez(tmp_path / "cora.npz", **changed)
+    options = {"train_per_class": 1, "num_val": 1, "num_test": 1}
+    assert load("cora", folder=tmp_path, **options)[0].ndata["label"].tolist() == [0, 1, 0, 1]
+    assert mirror.ranges == []
+
+
+def test_datasets_by_argument(mirror):
+    parser = argparse.ArgumentParser()
+    register_data_args(parser)
+    assert load_data(parser.parse_args(["--dataset", "pubmed"])).name == "pubmed"
+    assert load_data(parser.parse_args(["--dataset=reddit"])).graph.number_of_edges() == 4
+    assert load_data(parser.parse_args(["--dataset=reddit-self-loop"]))[0].num_edges() == 8
+    for wrong in (["--dataset", "syn"], []):
+        with pytest.raises(NotFound, match="one of cora, citeseer, pubmed, reddit, reddit-self-l"):
+            load_data(parser.parse_args(wrong))
