@@ -114,7 +114,7 @@ def test_ssh(two: Cluster, run: Run) -> None:
 def test_machines_that_are_stuck_are_told(two: Cluster, run: Run) -> None:
     """They let us in, and then nothing happens, as where a disk of the network does not answer."""
     for machine in two.machines:
-        machine.replace("stuck", "exec sleep 1000")
+        machine.replace("stuck", "exec sleep 30")
     status, said = run("--python", "stuck", "--timeout", "1")
     assert status == 1
     assert [code for _, code in failures(said)] == ["ssh_unreachable"] * 2
