@@ -171,11 +171,12 @@ def test_errors_of_a_sampler_arrive(graph):
 
 
 def test_leaving_early_ends_the_thread(graph):
+    before = set(threading.enumerate())
     iterator = iter(loader(graph, prefetch=2, batch_size=5))
     next(iterator)
-    assert any("prefetch" in thread.name for thread in threading.enumerate())
+    (mine,) = (t for t in set(threading.enumerate()) - before if "prefetch" in t.name)
     iterator.close()
-    assert not any("prefetch" in thread.name for thread in threading.enumerate())
+    assert not mine.is_alive()
 
 
 def test_an_iteration_is_lost_in_a_thread_that_its_own_waits_for():
@@ -215,6 +216,29 @@ def test_an_iteration_is_lost_in_a_thread_that_its_own_waits_for():
                 thread.join()
         """,
         timeout=60,
+    )
+
+
+def test_a_folder_in_which_sockets_have_no_room_is_refused(tmp_path):
+    """Where TMPDIR is long, workers of torch's loader would be waited for without end."""
+    folder = tmp_path / ("long" * 20)
+    folder.mkdir()
+    printed = run_script(
+        """
+        import gnnlab as dgl
+        sampler = dgl.dataloading.NeighborSampler([2])
+        loader = dgl.dataloading.DataLoader(dgl.rand_graph(9, 9), [1], sampler, num_workers=1)
+        try:
+            list(loader)
+        except dgl.errors.InvalidInput as error:
+            print(error)
+        else:
+            print("Python has put them elsewhere")  # as later versions do
+        """,
+        env={"TMPDIR": str(folder)},
+    )
+    assert "elsewhere" in printed or (
+        f"sockets in {folder}" in printed and "Set TMPDIR to a shorter path" in printed
     )
 
 

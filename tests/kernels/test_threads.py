@@ -35,7 +35,7 @@ def test_one_chunk_stays_in_the_callers_thread(torch_threads: Callable[[int], No
 
 def test_several_threads_take_part(torch_threads: Callable[[int], None]) -> None:
     torch_threads(2)
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=60)
     threads.run_chunks(lambda lo, hi: together.wait(), 2, 1)
 
 
@@ -79,7 +79,7 @@ def test_a_forked_child_has_a_pool_of_its_own(torch_threads: Callable[[int], Non
     torch_threads(2)
 
     def meet() -> None:
-        barrier = threading.Barrier(2, timeout=10)
+        barrier = threading.Barrier(2, timeout=60)
         threads.run_chunks(lambda lo, hi: barrier.wait(), 2, 1)
 
     meet()
