@@ -24,6 +24,7 @@ FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]+`")
 FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+TRANSLATED = re.compile(r"\.(ko|zh)(?=\.md\b)")  # a page that exists in several languages
 HEADING = re.compile(r"^#+(?= )", re.MULTILINE)
 ITEM = re.compile(r"^ *(?:[-*]|\d+\.) ", re.MULTILINE)
 ROW = re.compile(r"^\|", re.MULTILINE)
@@ -106,7 +107,7 @@ def shape(text: str) -> dict[str, object]:
     words = CODE.sub("", bare)
     return {
         "heading levels": HEADING.findall(bare),
-        "links": Counter(LINK.findall(bare)),
+        "links": Counter(LINK.findall(TRANSLATED.sub("", bare))),
         "formulas": Counter("".join(f.split()) for f in FORMULA.findall(words)),
         "code words": set(CODE.findall(bare)),
         "code blocks": FENCE.findall(text),

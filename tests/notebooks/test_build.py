@@ -284,6 +284,11 @@ def test_faults_of_a_source_are_named(tree: Tree, old: str, new: str, complaint:
     assert complaint in tree.run("--check")
 
 
+def test_a_page_may_be_linked_in_the_language_of_the_reader(tree: Tree) -> None:
+    tree.source("[쪽](README.md)", "[쪽](README.ko.md)")
+    assert "links differ" not in tree.run("--check")
+
+
 def test_accepted_forms_of_a_first_use(tree: Tree) -> None:
     tree.source("본문 $x_3$", "**시드 노드**(seed nodes), 노드(node) $x_3$")
     tree.source("正文 $x_3$", "种子节点 (seed node)、节点（node） $x_3$")
