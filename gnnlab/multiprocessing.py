@@ -22,6 +22,7 @@ tensor([1, 1])
 from __future__ import annotations
 
 import math
+import multiprocessing.util
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -34,9 +35,12 @@ import torch.multiprocessing
 from torch.multiprocessing import *  # noqa: F403
 from torch.multiprocessing import get_start_method
 
+from gnnlab.errors import InvalidInput
 from gnnlab.fork import check_fork, fix_openmp
 
 __all__ = [*torch.multiprocessing.__all__, "Process", "shared_tensor"]
+
+_LONGEST = 85  # bytes of a folder's path that leave room for a socket's name on every system
 
 
 def __getattr__(name: str) -> Any:
@@ -158,3 +162,14 @@ def allocate(descriptor: int, size: int) -> None:
         os.posix_fallocate(descriptor, 0, size)
     else:
         os.truncate(descriptor, size)
+
+
+def check_sockets() -> None:
+    """Refuse where torch's workers could not hand over their tensors, and would be waited for."""
+    place = multiprocessing.util.get_temp_dir()
+    if len(os.fsencode(place)) > _LONGEST:
+        raise InvalidInput(
+            f"batches of worker processes pass through sockets in {place}, whose path may have "
+            f"{_LONGEST} bytes; found {len(os.fsencode(place))}. Set TMPDIR to a shorter path, "
+            "such as /tmp, before Python starts, or use num_workers=0"
+        )

@@ -20,6 +20,7 @@ from gnnlab.dataloading.features import attach_features
 from gnnlab.graph.batch import batch
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
+from gnnlab.multiprocessing import check_sockets
 
 __all__ = ["EdgeCollator", "GraphDataLoader", "NodeCollator", "collate_graphs"]
 
@@ -94,6 +95,8 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
             )
         kwargs.setdefault("generator", torch.Generator().manual_seed(self._key >> 1))
         super().__init__(dataset, collate_fn=collate_fn or collate_graphs, **kwargs)
+        if self.num_workers:
+            check_sockets()
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is, so that it is shuffled as that epoch is."""

@@ -12,8 +12,6 @@ DGL user guide, chapters 6.1 to 6.3.
 
 from __future__ import annotations
 
-import multiprocessing.util
-import os
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -31,11 +29,11 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import describe
+from gnnlab.multiprocessing import check_sockets
 
 __all__ = ["DataLoader", "NodeDataLoader"]
 
 _AHEAD = 2
-_LONGEST = 85  # bytes of a folder's path that leave room for a socket's name on every system
 _FOR_WORKERS = (
     *("multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"),
     "worker_init_fn",
@@ -322,7 +320,7 @@ class DataLoader:
 
     def _from_workers(self, names: list[Any]) -> Iterator[Any]:
         if self._workers is None:
-            _check_sockets()
+            check_sockets()
             for graph in self._graphs:
                 if isinstance(graph, Graph):  # once here, not once in each worker
                     for relation in graph._relations.values():
@@ -425,17 +423,6 @@ def _check_mask(graph: Any, mask: torch.Tensor) -> None:
         raise InvalidInput(
             f"a mask needs one entry per node, or edge, of a type {tuple(sizes)}; found shape "
             f"{tuple(mask.shape)}"
-        )
-
-
-def _check_sockets() -> None:
-    """Refuse where torch's workers could not hand over their tensors, and would be waited for."""
-    place = multiprocessing.util.get_temp_dir()
-    if len(os.fsencode(place)) > _LONGEST:
-        raise InvalidInput(
-            f"batches of worker processes pass through sockets in {place}, whose path may have "
-            f"{_LONGEST} bytes; found {len(os.fsencode(place))}. Set TMPDIR to a shorter path, "
-            "such as /tmp, before Python starts, or use num_workers=0"
         )
 
 
