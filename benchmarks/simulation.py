@@ -6,6 +6,8 @@ Needs root, iproute2 and a Linux with network namespaces. Each machine is a name
 the given rate in both directions and a /dev/shm of its own; it runs a server and trainers of
 ``examples/train_dist.py``. Then the same script runs in a simulation on the same parts with the
 same seeds. All namespaces share the processors of this machine, and the simulation is told so.
+What the links carry, what a byte costs the processors, and how much slower work is while many
+processes do it are measured first.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
@@ -39,6 +41,7 @@ from gnnlab.simulate import Network, Result, simulate
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "train_dist.py"
 PREFIX, SUBNET, PORT = "gnnlab-sim", "10.79.0", 30050
+ROUND = 8 << 20  # bytes that a machine sends in a round of _exchange: about those of a mini-batch
 EPOCH = re.compile(r"^epoch +\d+ .* ([0-9.]+) s$", re.MULTILINE)
 # What a trainer runs: the example, and then it says what it asked for.
 DRIVER = """
@@ -79,8 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="gnnlab-simulation-") as folder:
         for machines in map(int, options.machines.split(",")):
             part_config = _partition(options, machines, Path(folder) / str(machines))
+            crowding = _crowding(options, machines * (options.trainers + 1))  # trainers, servers
             for rate in options.rates.split(",") if machines > 1 else ["-"]:
-                one = _compare(options, part_config, machines, rate, Path(folder))
+                one = _compare(options, part_config, machines, rate, crowding, Path(folder))
                 results.append(one)
                 rows.append([str(one[name]) for name in ("machines", "rate")])
                 rows[-1] += [f"{one['measured']:.2f} s", f"{one['predicted']:.2f} s"]
@@ -121,7 +125,12 @@ def _words(options: argparse.Namespace, part_config: Path) -> list[str]:
 
 
 def _compare(
-    options: argparse.Namespace, part_config: Path, machines: int, rate: str, folder: Path
+    options: argparse.Namespace,
+    part_config: Path,
+    machines: int,
+    rate: str,
+    crowding: float,
+    folder: Path,
 ) -> dict:
     words = _words(options, part_config)
     latency, per_byte, overhead = 0.0, 0.0, None
@@ -145,7 +154,7 @@ def _compare(
         part_config,
         trainers_per_machine=options.trainers,
         network=network,
-        shared_cores=len(os.sched_getaffinity(0)),
+        shared_cores=len(os.sched_getaffinity(0)) / crowding,
     )
     with redirect_stdout(StringIO()):
         result = simulation.run(EXAMPLE, *words)
@@ -156,6 +165,7 @@ def _compare(
         "latency": network.latency,
         "per_byte": network.per_byte,
         "overhead": network.overhead,
+        "crowding": crowding,
         "epochs": measured,
         "measured": statistics.median(measured),
         "predicted": statistics.median(_epochs(result, options.epochs)[1:]),
@@ -216,20 +226,21 @@ def _machines(count: int, rate: str) -> Iterator[list[str]]:
 
 
 def _in(name: str, code: str, *words: object) -> subprocess.Popen[str]:
-    line = [
-        "ip",
-        "netns",
-        "exec",
-        name,
-        "timeout",
-        "120",
-        sys.executable,
-        "-c",
-        code,
-        *map(str, words),
-    ]
+    return _python(code, *words, before=("ip", "netns", "exec", name, "timeout", "120"))
+
+
+def _python(
+    code: str, *words: object, before: Sequence[str] = (), env: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
-    return subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True)
+    line = [*before, sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True, env=env)
+
+
+def _hear(process: subprocess.Popen[str]) -> str:
+    """Return the next line that a process prints."""
+    assert process.stdout is not None
+    return process.stdout.readline()
 
 
 def _latency(names: list[str]) -> float:
@@ -253,12 +264,13 @@ def _latency(names: list[str]) -> float:
             listening.kill()
 
 
-# What each machine runs to find out what the links carry when all talk to all.
+# What each machine runs to find out what the links carry when all talk to all, in rounds, as
+# trainers do: nobody begins one before all have ended the last.
 EXCHANGE = """
 import sys, time, zmq
-me, count, start, *keys = sys.argv[1:]
+me, rounds, size, start, *keys = sys.argv[1:]
 hosts = [f"SUBNET.{10 + k}" for k in range(MACHINES)]
-context, data = zmq.Context(), bytes(1 << 20)
+context, data = zmq.Context(), bytes(int(size))
 
 def socket(kind):
     found = context.socket(kind)
@@ -275,9 +287,12 @@ pushes = [socket(zmq.PUSH) for _ in others]
 for k, push in zip(others, pushes): push.connect(f"tcp://{hosts[k]}:5002")
 time.sleep(max(0, float(start) - time.time()))
 begin = time.perf_counter()
-for _ in range(int(count)):
+arrived = {len(data): 0, 0: 0}  # messages by their size; who has a whole round sends an empty one
+for expected in range(len(others), (int(rounds) + 1) * len(others), len(others)):
     for push in pushes: push.send(data, copy=False)
-for _ in range(int(count) * len(others)): pull.recv(copy=False)
+    while arrived[len(data)] < expected: arrived[len(pull.recv(copy=False))] += 1
+    for push in pushes: push.send(b"")
+    while arrived[0] < expected: arrived[len(pull.recv(copy=False))] += 1
 print(time.perf_counter() - begin, flush=True)
 sys.stdin.read()  # others may still be reading
 """
@@ -290,25 +305,69 @@ def _exchange(names: list[str], rate: str, curve: bool) -> tuple[float, float | 
     bandwidth that does not arrive; None for the share where processors were the limit.
     """
     machines, bandwidth = len(names), _bits(rate) / 8
-    count = max(4, int(bandwidth * 3 / (1 << 20) / (machines - 1)))  # three seconds of the link
+    size = ROUND // (machines - 1)
+    rounds = max(3, int(bandwidth * 3 / ROUND))  # three seconds of the link
     code = EXCHANGE.replace("SUBNET", SUBNET).replace("MACHINES", str(machines))
     keys = [key.decode() for key in zmq.curve_keypair()] if curve else []
     start = time.time() + 3.0
     with ExitStack() as stack:
         running = []
         for number, name in enumerate(names):
-            process = stack.enter_context(_in(name, code, number, count, start, *keys))
+            process = stack.enter_context(_in(name, code, number, rounds, size, start, *keys))
             stack.callback(process.kill)
             running.append(process)
         time.sleep(max(0.0, start - time.time()))
         busy = _busy_seconds()
-        took = [float(process.stdout.readline()) for process in running]  # type: ignore[union-attr]
+        took = [float(_hear(process)) for process in running]
         busy = _busy_seconds() - busy
-    moved = machines * (machines - 1) * count * (1 << 20)
+    moved = machines * (machines - 1) * rounds * size
     wall = statistics.median(took)
     is_idle = busy < 0.8 * wall * len(os.sched_getaffinity(0))
     arrived = moved / machines / wall
     return busy / moved / 2, max(0.0, 1 - arrived / bandwidth) if is_idle else None
+
+
+# Epochs on the whole graph, for four seconds whenever asked; prints processor time of an epoch.
+WORK = """
+import sys, time
+from pathlib import Path
+from benchmarks.tasks import Tasks
+tasks = Tasks(Path(sys.argv[1]), "")
+tasks.epoch("", sys.argv[2])
+print("ready", flush=True)
+for _ in sys.stdin:
+    begin, used, count = time.perf_counter(), time.process_time(), 0
+    while time.perf_counter() - begin < 4:
+        tasks.epoch("", sys.argv[2])
+        count += 1
+    print((time.process_time() - used) / count, flush=True)
+"""
+
+
+def _crowding(options: argparse.Namespace, count: int) -> float:
+    """How much more processor time work takes while ``count`` processes do it at once.
+
+    They take each other's place in caches; the simulation measures work that runs alone.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    words = [data.folder_of(options.size), options.fan_out]
+    with ExitStack() as stack:
+        running = []
+        for _ in range(count):
+            process = stack.enter_context(_python(WORK, *words, env=environment))
+            stack.callback(process.kill)
+            running.append(process)
+        for process in running:
+            _hear(process)
+
+        def seconds(some: list[subprocess.Popen[str]]) -> float:
+            for process in some:
+                print(file=process.stdin, flush=True)
+            return statistics.mean(float(_hear(process)) for process in some)
+
+        pairs = [(seconds(running[:1]), seconds(running)) for _ in range(3)]
+    alone, together = (statistics.median(found) for found in zip(*pairs, strict=True))
+    return max(1.0, together / alone)
 
 
 def _busy_seconds() -> float:

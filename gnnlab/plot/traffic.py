@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["byte_matrix"]
 
-_MOST_NUMBERS = 8  # machines whose numbers fit into the fields
+_MOST_NUMBERS = 8  # machines whose numbers fit into the fields, and ticks that fit beside them
 
 
 def byte_matrix(
@@ -69,7 +69,7 @@ def byte_matrix(
     else:
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
         bar.ax.yaxis.set_major_formatter(lambda value, _: show(value))
-    step = -(-count // 16)
+    step = -(-count // _MOST_NUMBERS)
     ax.set(xlabel="from machine", ylabel="to machine")
     ax.set(xticks=range(0, count, step), yticks=range(0, count, step))
     return ax

@@ -9,7 +9,7 @@
 # - count by hand what a mini-batch asks of another machine;
 # - play a job on many machines in one process, and read its byte matrix and its timeline;
 # - prove that the bytes are those of a real job;
-# - say what 1 to 16 machines bring, with METIS or random parts, on a network that you do not have.
+# - say what 1 to 64 machines bring, with METIS or random parts, on a network that you do not have.
 
 # %% [markdown] slot="title" lang="ko"
 # # 노트북 컴퓨터 위의 클러스터
@@ -23,7 +23,7 @@
 # - 미니배치(mini-batch) 하나가 다른 머신에 무엇을 요청하는지 직접 세기
 # - 여러 머신의 작업을 프로세스(process) 하나에서 실행하고, 바이트 행렬과 타임라인을 읽기
 # - 그 바이트 수가 실제 작업과 같다는 것을 증명하기
-# - 지금 갖고 있지 않은 네트워크에서 머신을 1대에서 16대까지 늘리면 무엇을 얻는지, METIS로 나눌 때와
+# - 지금 갖고 있지 않은 네트워크에서 머신을 1대에서 64대까지 늘리면 무엇을 얻는지, METIS로 나눌 때와
 #   무작위로 나눌 때를 각각 설명하기
 
 # %% [markdown] slot="title" lang="zh"
@@ -37,7 +37,7 @@
 # - 亲手数出一个小批次（mini-batch）要向另一台机器索取什么；
 # - 在一个进程（process）中演练多台机器上的作业，读懂它的字节矩阵和时间线；
 # - 证明这些字节数与真实作业的完全相同；
-# - 说出在一个你手头没有的网络上，用 METIS 切分或随机切分时，从 1 台机器增加到 16 台能带来什么。
+# - 说出在一个你手头没有的网络上，用 METIS 切分或随机切分时，从 1 台机器增加到 64 台能带来什么。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
@@ -548,8 +548,8 @@ slowest = max(seconds[1] for seconds in measured)
 print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest:.2f} s measured")
 
 # %% [markdown] slot="scale" lang="en"
-# The bytes were equal; the seconds are not. The real epoch shown took twice as long as predicted;
-# beside other programs it takes longer. The model knows no caches, no shared memory bandwidth, no
+# The bytes were equal; the seconds are not. The real epoch took longer than predicted, and takes
+# longer still beside other programs. The model knows no caches, no shared memory bandwidth, no
 # busy switch and no colleague's job, so it tends to be short. Trust it to compare choices rather
 # than to name a time.
 #
@@ -559,7 +559,7 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest:.2f} s 
 # faster is an epoch? Dotted lines are half and a quarter of the ideal.
 
 # %% [markdown] slot="scale" lang="ko"
-# 바이트는 똑같았지만 시간은 그렇지 않습니다. 여기에 실린 실제 에폭은 예측의 두 배나 걸렸고, 다른
+# 바이트는 똑같았지만 시간은 그렇지 않습니다. 실제 에폭은 예측보다 오래 걸렸고, 다른
 # 프로그램이 함께 실행되고 있으면 더 오래 걸립니다. 이 모델은 프로세서의 캐시(cache)도, 함께 쓰는
 # 메모리의 대역폭도, 붐비는 스위치도, 동료의 작업도 모르므로, 실제보다 짧게 예측하는 경향이
 # 있습니다. 정확한 시간을 말할 때보다 여러 선택을 비교할 때 믿을 만합니다.
@@ -570,7 +570,7 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest:.2f} s 
 # 얼마나 빨라질까요? 점선은 이상적인 경우의 절반과 4분의 1입니다.
 
 # %% [markdown] slot="scale" lang="zh"
-# 字节完全相等，秒数则不然：上面真实的一轮，用时是预测的两倍；如果旁边还有别的程序在运行，用时还会更
+# 字节完全相等，秒数则不然：真实的一轮比预测的更久；如果旁边还有别的程序在运行，用时还会更
 # 长。这个模型不考虑处理器的缓存（cache）、共用的内存带宽、繁忙的交换机，也不考虑同事的作业，所以预
 # 测往往偏短。它更适合用来比较各种选择，而不是报出具体的时间。
 #
@@ -599,37 +599,56 @@ plot.speedup(counts, seconds, ax=axes[1])
 plt.show()
 
 # %% [markdown] slot="explore" lang="en"
-# The more machines, the more nodes are foreign, so more bytes travel in all. The speed-up is far
-# from ideal: on gigabit links, two machines may well be slower than one, since a machine alone
-# asks nobody. Here is where the time goes, for each way to cut and three networks. Where no kernel
-# runs, you see a few settings instead of the controls.
+# The more machines, the more nodes are foreign, so more bytes travel in all. On gigabit links, two
+# machines may well be slower than one, since a machine alone asks nobody.
+#
+# Move the number of machines yourself, up to 64. A new one is simulated when you stop there, in up
+# to ten seconds. Left: who receives from whom; right: the time, beside one machine's. Without a
+# kernel you see a few settings instead.
 
 # %% [markdown] slot="explore" lang="ko"
-# 머신이 많을수록 다른 머신에 있는 노드가 많아지므로, 오가는 바이트도 모두 합하면 늘어납니다. 속도는
-# 이상적인 경우에 훨씬 못 미칩니다. 기가비트 링크에서는 두 대가 한 대보다 느릴 수도 있습니다. 한
-# 대뿐이면 아무에게도 물을 필요가 없기 때문입니다. 다음 그림은 나누는 방법과 네트워크 세 가지에 따라
-# 시간이 어디에 쓰이는지 보여 줍니다. 커널이 실행되지 않는 곳에서는 조절 도구 대신 몇 가지 설정의
+# 머신이 많을수록 다른 머신에 있는 노드가 많아지므로, 오가는 바이트도 모두 합하면 늘어납니다.
+# 기가비트 링크에서는 두 대가 한 대보다 느릴 수도 있습니다. 한 대뿐이면 아무에게도 물을 필요가 없기
+# 때문입니다.
+#
+# 머신의 수를 64대까지 직접 움직여 봅니다. 처음 고른 수는 그 자리에서 시뮬레이션하므로 길게는 10초쯤
+# 걸립니다. 왼쪽 그림은 누가 누구에게서 얼마나 받는지, 오른쪽 그림은 시간이 얼마나 걸리는지를 머신
+# 한 대일 때와 나란히 보여 줍니다. 커널이 실행되지 않는 곳에서는 조절 도구 대신 몇 가지 설정의
 # 그림이 보입니다.
 
 # %% [markdown] slot="explore" lang="zh"
-# 机器越多，不在本机的节点就越多，传送的总字节数也越多。加速比与理想相去甚远：在千兆链路上，两台机器
-# 很可能比一台还慢，因为单独一台机器什么都不必询问。下面来看，在不同的切法和三种网络下，时间花在哪
-# 里。没有内核运行时，看到的不是控件，而是几种设置的图。
+# 机器越多，不在本机的节点就越多，传送的总字节数也越多。在千兆链路上，两台机器很可能比一台还慢，因为
+# 单独一台机器什么都不必询问。
+#
+# 请亲手改变机器的数量，最多 64 台。第一次选到的数量会当场模拟，最长约十秒。左图是谁从谁那里收到多
+# 少，右图是所需的时间，旁边是单独一台机器的时间。没有内核运行时，看到的不是控件，而是几种设置的图。
 
 # %% slot="explore-code" tags=["nbval-ignore-output"]
 networks = {f"{gbit} Gbit/s": Network(bandwidth=gbit * 1e9) for gbit in (0.1, 1, 10)}
-times = {
-    (machines, method, name): result.retimed(network).epochs[1].parts
-    for (machines, method), result in results.items()
-    for name, network in networks.items()
-}
-plot.explore_time(times, counts, partitioner=methods, network=list(networks))
+
+
+def show(network, method, machines=16):
+    if (machines, method) not in results:
+        dgl.seed(0)
+        cluster = simulate(graph, machines, network=gigabit, part_method=method)
+        results[machines, method] = cluster.run(script, scratch / "many")
+    result = results[machines, method].retimed(networks[network])
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+    plot.byte_matrix(result.traffic.matrix(), ax=left)
+    left.set_title(f"{result.traffic.matrix().sum().item() / 1e6:.0f} MB")
+    parts = {1: alone.epochs[1].parts, machines: result.epochs[1].parts}
+    plot.time_parts(parts, ax=right)
+    right.set_xlabel("machines")
+    return figure
+
+
+plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32, 64])
 
 # %% [markdown] slot="summary" lang="en"
 # On a slow network nearly all is fetch and all-reduce, and METIS saves most. On a fast one the
 # bytes cost little, but each question still costs its round trip and its fixed price, so with small
-# batches 16 machines reach a fifth of the ideal there. Which of these limits you, and what to do
-# about it, is the subject of lesson 10.
+# batches 64 machines are only a few times as fast as one. Which of these limits you is the subject
+# of lesson 10.
 #
 # ## Summary
 #
@@ -659,9 +678,8 @@ plot.explore_time(times, counts, partitioner=methods, network=list(networks))
 # %% [markdown] slot="summary" lang="ko"
 # 느린 네트워크에서는 시간의 대부분이 행을 가져오는 일과 올리듀스에 쓰이며, METIS의 이득이 가장
 # 큽니다. 빠른 네트워크에서는 바이트의 비용이 작아지지만, 요청마다 왕복 시간과 고정 비용은 그대로
-# 듭니다. 그래서 배치가 이렇게 작으면 그런 네트워크에서도 머신 16대의 속도가 이상적인 속도의 5분의 1
-# 정도에 그칩니다. 이 가운데 무엇이 작업의 속도를 제한하는지, 그러면 무엇을 해야 하는지는 레슨
-# 10에서 다룹니다.
+# 듭니다. 그래서 배치가 이렇게 작으면 머신 64대도 한 대보다 몇 배 빠를 뿐입니다. 이 가운데 무엇이
+# 작업의 속도를 제한하는지는 레슨 10에서 다룹니다.
 #
 # ## 요약
 #
@@ -692,8 +710,8 @@ plot.explore_time(times, counts, partitioner=methods, network=list(networks))
 
 # %% [markdown] slot="summary" lang="zh"
 # 在慢的网络上，几乎所有时间都花在取行和全归约上，METIS 节省得最多。在快的网络上，字节的代价很小，但
-# 每次询问仍要付出往返时间和固定的开销，所以批次这么小时，16 台机器在那里也只能达到理想速度的五分之
-# 一左右。限制作业的究竟是哪一项，又该怎么办，是第 10 课的内容。
+# 每次询问仍要付出往返时间和固定的开销，所以批次这么小时，64 台机器也只比一台快几倍。限制作业的究竟
+# 是哪一项，是第 10 课的内容。
 #
 # ## 小结
 #

@@ -34,6 +34,8 @@ NO_SSHD = (
 )
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
 
+# With SHLVL bash takes a login for a shell in a shell and does not read the user's ~/.bashrc, which
+# may take long, and leave a lock (pyenv's) when a test ends the login in the middle of it.
 _SSHD_CONFIG = """\
 Port {port}
 ListenAddress {address}
@@ -48,6 +50,7 @@ StrictModes no
 MaxStartups 100
 MaxSessions 100
 Subsystem sftp sftp-server
+SetEnv SHLVL=1
 ForceCommand {folder}/enter
 """
 _SSH_CONFIG = """\
