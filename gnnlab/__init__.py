@@ -6,10 +6,12 @@ starts no thread, sets no environment variable and loads no compiler; submodules
 
 from __future__ import annotations
 
+import atexit
 import importlib
 from typing import Any
 
 from gnnlab import sampling
+from gnnlab.ending import await_torch
 from gnnlab.errors import DGLError, GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.graph.block import Block, to_block
 from gnnlab.graph.construct import graph, heterograph, rand_graph
@@ -90,6 +92,7 @@ def _in_sampling(name: str) -> Any:
 
 
 vars(sampling)["__getattr__"] = _in_sampling
+atexit.register(await_torch)
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,7 @@ from tests.helpers import ROOT, run_script
 
 FLOORS = [
     {"errors"},
-    {"kernels", "fork", "random", "trace"},
+    {"kernels", "fork", "ending", "random", "trace"},
     {"function", "ops", "multiprocessing"},
     {"graph"},
     {"sampling", "nn", "transforms"},
