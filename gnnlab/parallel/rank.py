@@ -27,6 +27,7 @@ import cloudpickle
 import torch
 
 from gnnlab import fork, random, trace
+from gnnlab.ending import await_torch
 from gnnlab.fork import fix_openmp
 from gnnlab.parallel import progress
 from gnnlab.parallel.payload import Payload, unpack
@@ -117,6 +118,7 @@ def run(
     released.wait()
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+    await_torch()
     return 0 if ending[0] == "result" else 1
 
 
