@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -203,7 +204,7 @@ def join(job: Job) -> None:
         if samplers:
             samplers.close()
         raise
-    atexit.register(exit_client)
+    atexit.register(_exit_undisturbed)
     process().context = Context(role=job.role, mode="distributed", remote=remote, samplers=samplers)
 
 
@@ -227,6 +228,13 @@ def exit_client() -> None:
             client.transport.close()
         if context.remote:
             context.remote.close()
+
+
+def _exit_undisturbed() -> None:
+    """Leave the job at the end of the process: Ctrl-C would leave files in shared memory."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # for good: this takes seconds at most
+    exit_client()
 
 
 def current() -> Context:

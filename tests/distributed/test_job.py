@@ -282,6 +282,47 @@ def test_a_server_that_hangs_is_named(config: Path, tmp_path: Path) -> None:
     assert not leftovers(job.job)
 
 
+LEAVES = """
+import os, time, gnnlab as dgl
+from gnnlab.distributed.context import process
+
+dgl.distributed.initialize("unused.txt")
+g = dgl.distributed.DistGraph("g")
+((_, client),) = process().context.opened.values()
+close = client.transport.close
+
+def close_slowly():
+    print("leaving", flush=True)
+    while not os.path.exists(f"{__file__}.go"):
+        time.sleep(0.05)
+    close()
+
+client.transport.close = close_slowly
+"""
+
+
+def test_ctrl_c_at_the_end_leaves_nothing(config: Path, tmp_path: Path) -> None:
+    """The servers have left before, so it is the trainers who remove the shared memory."""
+    script = tmp_path / "script.py"
+    script.write_text(LEAVES)
+    job = Running(script, config, tmp_path, machines=2, servers=1, trainers=1)
+    try:
+        for i in range(2):
+            job.wait_for(f"trainer{i}", "leaving")
+        for server in job.servers:
+            server.terminate()
+        assert [server.wait(60) for server in job.servers] == [0, 0]
+        assert leftovers(job.job)
+        for trainer in job.trainers:
+            trainer.send_signal(signal.SIGINT)
+        time.sleep(0.5)  # until it has arrived
+        Path(f"{script}.go").touch()
+        assert [trainer.wait(60) for trainer in job.trainers] == [0, 0]
+    finally:
+        job.end()
+    assert not leftovers(job.job)
+
+
 def test_samplers_end_with_a_killed_trainer(config: Path, tmp_path: Path) -> None:
     with running(config, tmp_path, machines=2, trainers=1, samplers=1) as job:
         words = job.said("trainer0").split()
