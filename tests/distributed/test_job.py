@@ -289,11 +289,11 @@ from gnnlab.distributed.context import process
 dgl.distributed.initialize("unused.txt")
 g = dgl.distributed.DistGraph("g")
 ((_, client),) = process().context.opened.values()
-close = client.transport.close
+close, go = client.transport.close, f"{__file__}.go"
 
 def close_slowly():
     print("leaving", flush=True)
-    while not os.path.exists(f"{__file__}.go"):
+    while not os.path.exists(go):
         time.sleep(0.05)
     close()
 
