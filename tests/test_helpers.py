@@ -9,10 +9,17 @@ import pytest
 
 from tests import helpers
 from tests.helpers import free_port, run_ranks, run_script
+from tests.nursery import IS_POSSIBLE
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left behind on purpose does not go by itself."""
+    monkeypatch.setattr(helpers, "_GRACE", 0.5)
 
 
 def failure(
-    source: str, ranks: int = 1, timeout: float = 30, env: dict[str, str] | None = None
+    source: str, ranks: int = 1, timeout: float = 100, env: dict[str, str] | None = None
 ) -> str:
     with pytest.raises(pytest.fail.Exception) as caught:
         run_ranks(source, ranks, env=env, timeout=timeout)
@@ -48,6 +55,7 @@ def test_ends_what_hangs() -> None:
     assert "still ran after 1 s" in failure("import time; time.sleep(60)", timeout=1)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_notices_a_process_left_behind() -> None:
     """Even one that left the session of its parent."""
     text = failure(
@@ -69,11 +77,36 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("name", ["gnnlab-mine-feat", "torch_1_2"])
 def test_notices_shared_memory_left_behind(memory: Path, name: str) -> None:
     """Memory of jobs is looked for by the job's name; all else by being there."""
     text = failure(f"open('{memory}/{name}', 'w').write('x')", env={"GNNLAB_JOB": "mine"})
     assert f"shared memory ['{name}']" in text
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.skipif(not IS_POSSIBLE, reason="needs Linux")
+def test_notices_a_semaphore_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody is left who would remove it; one of another test may come and stay."""
+    monkeypatch.setattr(helpers, "THOROUGH", False)
+    source = """
+        import multiprocessing, os, signal
+        from multiprocessing import resource_tracker
+
+        if os.environ["WHOSE"] == "another's":
+            multiprocessing.current_process()._config["semprefix"] = "/mpother"
+        lock = multiprocessing.get_context("spawn").Lock()
+        print(lock._semlock.name)
+        os.kill(resource_tracker._resource_tracker._pid, signal.SIGKILL)
+        os._exit(0)
+        """
+    left = run_script(source, env={"WHOSE": "another's"}).strip()
+    text = failure(source, env={"WHOSE": "mine"})
+    mine = text.splitlines()[1]
+    for name in (left, mine):
+        (Path("/dev/shm") / f"sem.{name[1:]}").unlink()
+    assert f"shared memory ['sem.{mine[1:]}']" in text
 
 
 def test_memory_of_others_is_not_this_tests_business(memory: Path) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.kernels.rng_torch import below, draw, streams, uniform
+from gnnlab.helpers.block_sampler import sample_slots
+from gnnlab.kernels.rng_torch import draw, streams, uniform
 
 __all__ = ["sample_neighbors"]
 
@@ -30,12 +31,12 @@ def sample_neighbors(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Sample in-edges of each seed; arguments and results as in ``sample.sample_neighbors``."""
     seeds = seeds.long()
-    first = indptr[seeds]
-    degree = indptr[seeds + 1] - first
-    stream = streams(key, seeds if names is None else names)
     if weights is None and (excluded is None or len(excluded) == 0):
-        slots, count = _pick(first, degree, fanout, replace, stream)
+        slots, count = sample_slots(indptr, seeds, fanout, key, replace, names)
     else:
+        first = indptr[seeds]
+        degree = indptr[seeds + 1] - first
+        stream = streams(key, seeds if names is None else names)
         slots, count = _pick_weighted(
             first, degree, fanout, replace, stream, weights, eids, excluded
         )
@@ -49,30 +50,6 @@ def _runs(count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     row = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
     begin = torch.cumsum(count, 0) - count
     return row, torch.arange(len(row), device=count.device) - begin[row]
-
-
-def _pick(
-    first: torch.Tensor, degree: torch.Tensor, fanout: int, replace: bool, stream: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    if fanout < 0:
-        row, place = _runs(degree)
-        return first[row] + place, degree
-    if replace:
-        count = torch.where(degree > 0, fanout, 0)
-        row, place = _runs(count)
-        return first[row] + below(draw(stream[row], place), degree[row]), count
-    count = degree.clamp(max=fanout)
-    row, place = _runs(count)
-    slots = first[row] + place
-    crowded = degree > fanout
-    picks = torch.empty((fanout, len(degree)), dtype=torch.int64, device=degree.device)
-    for j in range(fanout):
-        top = degree - fanout + j
-        choice = below(draw(stream, j), top + 1)
-        picks[j] = torch.where((picks[:j] == choice).any(0), top, choice)
-    if fanout:
-        slots = torch.where(crowded[row], first[row] + picks[place, row], slots)
-    return slots, count
 
 
 def _pick_weighted(

@@ -1,0 +1,239 @@
+"""The helper that samples with torch alone: it gives the blocks that the library gives.
+
+The toy graph, edge IDs on the arrows::
+
+    1 --0--> 0      3 --2--> 1      5 --4--> 2
+    2 --1--> 0      4 --3--> 1
+"""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab import random
+from gnnlab.helpers import block_sampler as small
+from tests.helpers import run_script
+
+SRC, DST = torch.tensor([1, 2, 3, 4, 5]), torch.tensor([0, 0, 1, 1, 2])
+
+
+@pytest.fixture
+def toy() -> small.Graph:
+    return small.Graph(SRC, DST, num_nodes=6)
+
+
+# ---------------------------------------------------------------------------------- graphs
+def test_a_graph_is_made_from_edges_csc_arrays_edge_index_or_a_graph_of_the_library() -> None:
+    src, dst = torch.tensor([2, 0, 1, 0]), torch.tensor([1, 2, 2, 1])
+    library = dgl.graph((src, dst))
+    for g in (
+        small.Graph(src, dst),
+        small.Graph(*torch.stack([src, dst])),
+        small.Graph(*library.edges(), num_nodes=library.num_nodes()),
+    ):
+        assert (g.num_nodes(), g.num_edges()) == (3, 4)
+        indptr, indices, eids = g.csc()
+        assert indptr.tolist() == [0, 0, 2, 4]
+        assert indices.tolist() == [2, 0, 0, 1]
+        assert eids.tolist() == [0, 3, 1, 2]
+        assert [ends.tolist() for ends in g.edges()] == [src.tolist(), dst.tolist()]
+
+
+def test_a_graph_of_csc_arrays_has_its_edges_in_the_order_of_the_slots() -> None:
+    g = small.Graph.from_csc([0, 1, 3], [1, 0, 1])
+    assert [ends.tolist() for ends in g.edges()] == [[1, 0, 1], [0, 1, 1]]
+    assert small.NeighborSampler([-1]).sample(g, [1])[2][0].edata[small.EID].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: small.Graph([0, 1], [1]), "found 2 and 1"),
+        (lambda: small.Graph([0, 7], [1, 1], 5), "there are 0 to 4"),
+        (lambda: small.Graph([0, -1], [1, 1]), "IDs start at 0"),
+        (lambda: small.Graph([0.5], [1.0]), "must be integers"),
+        (lambda: small.Graph.from_csc([0, 2, 1], [0]), "rise from 0 to 1"),
+        (lambda: small.Graph.from_csc([], []), "rise from 0 to 0"),
+        (lambda: small.NeighborSampler([]), "number of in-edges"),
+        (lambda: small.NeighborSampler(None), "number of in-edges"),
+        (lambda: small.NeighborSampler(5), r"write \[5\]"),
+        (lambda: small.NeighborSampler([2.5]), "number of in-edges"),
+        (lambda: small.NeighborSampler([-2]), "number of in-edges"),
+    ],
+)
+def test_what_cannot_be_is_refused_when_it_is_made(make, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [
+        ([0, 0], r"torch\.unique"),
+        ([6], "there are 0 to 5"),
+        (torch.ones(6, dtype=torch.bool), "nonzero"),
+        (torch.tensor([[0]]), r"shape \(1, 1\)"),
+        (None, "found None"),
+    ],
+)
+def test_seeds_that_cannot_be_sampled_are_refused(toy, seeds, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        small.NeighborSampler([2]).sample(toy, seeds)
+
+
+# ---------------------------------------------------------------------------------- blocks
+def test_blocks_of_all_neighbors(toy) -> None:
+    input_nodes, output_nodes, (first, last) = small.NeighborSampler([-1, -1]).sample(toy, [0])
+    assert (input_nodes.tolist(), output_nodes.tolist()) == ([0, 1, 2, 3, 4, 5], [0])
+    assert [ends.tolist() for ends in last.edges()] == [[1, 2], [0, 0]]
+    assert [ends.tolist() for ends in first.edges()] == [[1, 2, 3, 4, 5], [0, 0, 1, 1, 2]]
+    assert first.edata[small.EID].tolist() == [0, 1, 2, 3, 4]
+    assert first.dstdata[small.NID].tolist() == last.srcdata[small.NID].tolist() == [0, 1, 2]
+
+
+def test_the_adjacency_sums_or_averages_messages(toy) -> None:
+    block = small.NeighborSampler([-1]).sample(toy, [0, 5, 1])[2][0]
+    h = torch.arange(5.0).reshape(5, 1).requires_grad_()  # of nodes 0, 5, 1, 2, (3,) 4
+    assert block.srcdata[small.NID].tolist() == [0, 5, 1, 2, 3, 4]
+    h = torch.cat([h, torch.tensor([[7.0]])])
+    assert (block.adjacency() @ h).flatten().tolist() == [2 + 3, 0, 4 + 7]
+    assert (block.adjacency(mean=True) @ h).flatten().tolist() == [2.5, 0, 5.5]
+
+
+def test_a_sampler_of_ones_own(toy) -> None:
+    class OldestEdge(small.BlockSampler):
+        def sample_frontier(self, layer_id, g, seed_nodes):
+            frontier = small.in_subgraph(g, seed_nodes)
+            src, dst = frontier.edges()
+            is_first = torch.ones(len(dst), dtype=torch.bool)
+            is_first[1:] = dst[1:] != dst[:-1]
+            oldest = small.Graph(src[is_first], dst[is_first], g.num_nodes())
+            oldest.edata[small.EID] = frontier.edata[small.EID][is_first]
+            return oldest
+
+    input_nodes, _, blocks = OldestEdge(2).sample(toy, [0, 2])
+    assert [block.edata[small.EID].tolist() for block in blocks] == [[0, 4, 2], [0, 4]]
+    assert input_nodes.tolist() == [0, 2, 1, 5, 3]
+    with pytest.raises(NotImplementedError, match="sample_frontier"):
+        small.BlockSampler(1).sample(toy, [0])
+
+
+def test_a_frontier_must_end_at_the_seeds(toy) -> None:
+    with pytest.raises(ValueError, match="ends at node 1"):
+        small.to_block(toy, [0, 2])
+
+
+# ------------------------------------------------------------------- equal to the library
+@settings(deadline=None)
+@given(data=st.data())
+def test_blocks_equal_those_of_the_library(data) -> None:
+    n = data.draw(st.integers(1, 30))
+    ends = st.lists(st.integers(0, n - 1), max_size=120)
+    src = data.draw(ends)
+    dst = data.draw(st.lists(st.integers(0, n - 1), min_size=len(src), max_size=len(src)))
+    seeds = data.draw(st.lists(st.integers(0, n - 1), unique=True, min_size=1))
+    fanouts = data.draw(st.lists(st.integers(-1, 6), min_size=1, max_size=3))
+    replace, key = data.draw(st.booleans()), data.draw(st.integers(0, 2**64 - 1))
+    library = dgl.graph((src, dst), num_nodes=n)
+    with random.stream(key, 3):
+        expected = dgl.dataloading.NeighborSampler(fanouts, replace=replace).sample(library, seeds)
+    sampler = small.NeighborSampler(fanouts, replace)
+    found = sampler.sample(small.Graph(src, dst, n), seeds, key=small.fold(key, 3))
+    check_equal(found, expected)
+
+
+def test_calls_outside_a_stream_count_from_the_seed(toy) -> None:
+    library = dgl.graph((SRC, DST), num_nodes=6)
+    dgl.seed(11)
+    small.seed(11)
+    for _ in range(3):
+        expected = dgl.dataloading.NeighborSampler([1, 1]).sample(library, [0, 1])
+        check_equal(small.NeighborSampler([1, 1]).sample(toy, [0, 1]), expected)
+        frontier = dgl.sampling.sample_neighbors(library, [0], 1)
+        assert small.sample_neighbors(toy, [0], 1).edata[small.EID].tolist() == (
+            frontier.edata[dgl.EID].tolist()
+        )
+
+
+def check_equal(found, expected) -> None:
+    for mine, theirs in zip(found[:2], expected[:2], strict=True):
+        assert torch.equal(mine, theirs)
+    for mine, theirs in zip(found[2], expected[2], strict=True):
+        assert mine.num_src_nodes() == theirs.num_src_nodes()
+        assert mine.num_dst_nodes() == theirs.num_dst_nodes()
+        for a, b in zip(mine.edges(), theirs.edges(), strict=True):
+            assert torch.equal(a, b)
+        assert torch.equal(mine.edata[small.EID], theirs.edata[dgl.EID])
+
+
+# -------------------------------------------------------------------------------- on its own
+TRAIN = """
+import doctest, sys
+sys.path[:0] = sys.argv[1:]
+sys.modules["gnnlab"] = None  # an import of it fails
+import torch
+import block_sampler
+from block_sampler import Graph, NeighborSampler
+
+assert doctest.testmod(block_sampler).failed == 0
+torch.manual_seed(0)
+n, classes = 1200, 3
+label = torch.arange(n) % classes
+src = torch.randint(n, (12 * n,))
+dst = torch.where(torch.rand(12 * n) < 0.8, (src + classes * torch.randint(99, src.shape)) % n,
+                  torch.randint(n, src.shape))  # most edges join nodes of one class
+g, feat = Graph(src, dst, n), torch.randn(n, 8) + 0.7 * torch.eye(classes, 8)[label]
+
+class MeanLayer(torch.nn.Linear):
+    def forward(self, block, h):
+        own = h[: block.num_dst_nodes()]
+        return super().forward(torch.cat([own, block.adjacency(mean=True) @ h], dim=1))
+
+layers = torch.nn.ModuleList([MeanLayer(16, 16), MeanLayer(32, classes)])
+optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
+def predict(seeds):
+    input_nodes, _, blocks = NeighborSampler([8, 8]).sample(g, seeds)
+    return layers[1](blocks[1], layers[0](blocks[0], feat[input_nodes]).relu())
+for epoch in range(10):
+    for seeds in torch.randperm(n // 2).split(50):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(predict(seeds), label[seeds]).backward()
+        optimizer.step()
+test = torch.arange(n // 2, n)
+print((predict(test).argmax(1) == label[test]).float().mean().item())
+"""
+
+
+def test_copied_alone_it_trains(tmp_path: Path) -> None:
+    """Without neighbors the features alone tell fewer than six classes in ten."""
+    shutil.copy(small.__file__, tmp_path)
+    assert float(run_script(TRAIN, args=[str(tmp_path)])) > 0.85
+
+
+@pytest.mark.parametrize("name", ["block_sampler", "ddp_loader", "dist_graph_simulator"])
+def test_a_helper_needs_torch_alone_and_says_where_it_is_from(name) -> None:
+    path = Path(small.__file__).with_name(f"{name}.py")
+    tree = ast.parse(path.read_text("utf8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+            assert {name.split(".")[0] for name in names} <= {
+                *sys.stdlib_module_names,
+                "torch",
+                "block_sampler",
+            }
+    origin = (ast.get_docstring(tree) or "").splitlines()[2:5]
+    assert origin == [
+        f"Origin:  gnnlab/helpers/{name}.py",
+        f"Version: gnnlab {dgl.__version__}",
+        "Licence: Apache-2.0",
+    ]
