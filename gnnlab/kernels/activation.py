@@ -8,9 +8,9 @@ each, and no mask is kept: the result itself shows what passed.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gnnlab.kernels import threads
+from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import draw
 
 __all__ = ["LEVELS", "relu_dropout", "relu_dropout_grad"]

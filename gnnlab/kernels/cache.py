@@ -14,7 +14,8 @@ Memory Hierarchy".
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from gnnlab.kernels.jit import njit
 
 __all__ = ["admit", "look_up"]
 

@@ -12,10 +12,10 @@ deal the edges into buckets of neighboring keys, then sort each bucket inside th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.kernels.jit import njit
 
 __all__ = ["contains", "group_by"]
 

@@ -8,10 +8,10 @@ and which local ID each node gets.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.kernels.jit import njit
 
 __all__ = ["edges_near", "localize", "mark_outside", "spread"]
 

@@ -16,10 +16,10 @@ Nishimura and Ugander, "Restreaming graph partitioning", KDD 2013.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import draw, mix, uniform
 
 __all__ = ["place", "undirected"]

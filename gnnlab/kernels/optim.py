@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
 from gnnlab.kernels import threads
+from gnnlab.kernels.jit import njit
 
 __all__ = ["adagrad", "adam"]
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numba import njit
 
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.kernels.jit import njit
 
 __all__ = ["NodeList"]
 
@@ -100,6 +100,11 @@ class NodeList:
         if self.count < len(seeds):
             node = int(seeds[self.count])
             if 0 <= node < self.num_nodes:
+                if len(seeds) > 2 and int(seeds.min()) >= 0 and int(seeds.max()) <= 1:
+                    raise InvalidInput(
+                        "the seeds are all 0 or 1, which looks like part of a mask; the IDs of a "
+                        "mask are mask.nonzero().squeeze(1)"
+                    )
                 raise InvalidInput(
                     f"node {node} stands twice among the seed (destination) nodes, which must be "
                     "distinct; pass torch.unique(seeds)"

@@ -14,7 +14,8 @@ Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011 (counter-b
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from gnnlab.kernels.jit import njit
 
 
 @njit(inline="always")

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
 
 from gnnlab.errors import OutOfRange
 from gnnlab.kernels import gather, threads
+from gnnlab.kernels.jit import njit
 
 __all__ = ["Merge", "Piece", "copy_rows", "split"]
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numba import njit
 
 from gnnlab.kernels import gather, sample_weighted, threads
 from gnnlab.kernels.dtypes import ids_dtype
+from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import below, draw, mix
 
 __all__ = ["edge_slots", "sample_neighbors"]

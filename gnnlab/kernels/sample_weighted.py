@@ -13,10 +13,10 @@ Efraimidis and Spirakis, "Weighted random sampling with a reservoir", IPL 2006.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gnnlab.errors import InvalidInput
 from gnnlab.kernels import threads
+from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import draw, mix, uniform
 
 __all__ = ["BadWeight", "sample_slots"]

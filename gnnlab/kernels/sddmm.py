@@ -7,9 +7,9 @@ For dense matrices it would be ``lhs @ rhs.T``, of which only the entries that a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gnnlab.kernels import threads
+from gnnlab.kernels.jit import njit
 
 __all__ = ["dot"]
 

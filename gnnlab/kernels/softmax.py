@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numba import njit
 
 from gnnlab.kernels import threads
+from gnnlab.kernels.jit import njit
 
 __all__ = ["softmax", "softmax_grad"]
 

@@ -16,9 +16,9 @@ Wang et al., "Deep Graph Library", 2019, section 3 (g-SpMM and g-SDDMM).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gnnlab.kernels import threads
+from gnnlab.kernels.jit import njit
 
 __all__ = ["extreme", "weighted_sum"]
 

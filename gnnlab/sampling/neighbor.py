@@ -18,13 +18,14 @@ from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.frame import Deferred, Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges, read_nodes
-from gnnlab.graph.names import EID, EdgeType
+from gnnlab.graph.names import EID, EdgeType, describe
 from gnnlab.graph.relation import Adjacency, Relation
 from gnnlab.kernels import gather
 from gnnlab.random import fold, next_key
 
 __all__ = [
     "Picked",
+    "check_fanout",
     "check_weights",
     "pick",
     "pick_layer",
@@ -55,8 +56,8 @@ def sample_neighbors(
     nodes : IDs, or dict of IDs by node type
         The seeds. A seed without in-edges gets none.
     fanout : int or dict
-        Edges per seed and edge type; −1 or None takes all. A dict gives one by edge type; types
-        that are left out are not sampled.
+        Edges per seed and edge type; −1 or None takes all. A dict gives one by edge type; 0
+        leaves a type out.
     edge_dir : {"in", "out"}
     prob : str or tensor or dict, optional
         Weights of the edges, unnormalised: the name of an edge feature, or values of shape (E,),
@@ -225,12 +226,19 @@ def read_fanouts(g: Graph, fanout: Any) -> dict[EdgeType, int]:
     """Read a fanout as one number per edge type; −1 stands for all, 0 for none."""
     if isinstance(fanout, Mapping):
         given = {g.to_canonical_etype(etype): value for etype, value in fanout.items()}
-        return {etype: _one_fanout(given.get(etype, 0)) for etype in g.canonical_etypes}
-    value = _one_fanout(fanout)
+        missing = [etype for etype in g.canonical_etypes if etype not in given]
+        if missing:
+            raise InvalidInput(
+                f"the fanouts by edge type lack {describe(missing)}; a fanout of 0 leaves a type "
+                "out"
+            )
+        return {etype: check_fanout(given[etype]) for etype in g.canonical_etypes}
+    value = check_fanout(fanout)
     return dict.fromkeys(g.canonical_etypes, value)
 
 
-def _one_fanout(value: Any) -> int:
+def check_fanout(value: Any) -> int:
+    """Read one fanout; −1 stands for all."""
     if value is None:
         return -1
     try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnnlab.kernels import csc
+from tests.helpers import examples
 
 
 def reference(
@@ -25,7 +26,7 @@ def test_groups_of_a_toy_graph():
     assert indices.tolist() == [1, 0, 3]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.lists(st.tuples(st.integers(0, 19), st.integers(0, 10**6)), max_size=60),
     st.sampled_from([np.int32, np.int64]),

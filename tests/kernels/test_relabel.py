@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.kernels import relabel, relabel_torch
+from tests.helpers import examples
 
 MAKERS = [relabel.NodeList, relabel_torch.NodeList]
 ids = st.lists(st.integers(0, 29), max_size=25)
@@ -21,7 +22,7 @@ def reference(seeds: list[int], batches: list[list[int]]) -> tuple[list[int], li
 
 
 @pytest.mark.parametrize("make", MAKERS)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(seeds=st.lists(st.integers(0, 29), unique=True), first=ids, second=ids)
 def test_equals_a_dictionary(make, seeds, first, second):
     expected_ids, expected = reference(seeds, [first, second])
