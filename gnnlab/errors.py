@@ -6,13 +6,18 @@ Python built-in that fits, so ``except ValueError`` and ``except gnnlab.DGLError
 
 from __future__ import annotations
 
+import os
+
 __all__ = [
     "DGLError",
     "GNNLabError",
     "InvalidInput",
+    "NoAttribute",
     "NotFound",
     "OutOfRange",
     "PartitionError",
+    "cannot_read",
+    "no_such_file",
 ]
 
 
@@ -41,12 +46,59 @@ class NotFound(GNNLabError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class NoAttribute(GNNLabError, AttributeError):
+    """An object lacks an attribute that a similar object, such as a tensor, has."""
+
+
 class OutOfRange(GNNLabError, IndexError):
     """A node ID or an edge ID lies outside the graph."""
 
 
 class PartitionError(GNNLabError, ValueError):
     """The files of a partitioned graph are missing, damaged, foreign or cannot be written."""
+
+
+def no_such_file(path: str | os.PathLike[str]) -> str:
+    """Say that a path leads nowhere, and which name nearby may have been meant.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from gnnlab.errors import no_such_file
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "data").mkdir()
+    >>> no_such_file(folder / "dta" / "g.json").replace(str(folder), "")
+    'no such file or folder: /dta/g.json (did you mean /data?)'
+    """
+    hint = _meant(path)
+    return f"no such file or folder: {os.fspath(path)}" + (f" ({hint})" if hint else "")
+
+
+def cannot_read(path: str | os.PathLike[str], error: OSError) -> str:
+    """Say why a file cannot be read, and which name nearby may have been meant.
+
+    Examples
+    --------
+    >>> from gnnlab.errors import cannot_read
+    >>> cannot_read("/proc/1/mem", PermissionError(13, "Permission denied"))
+    '/proc/1/mem cannot be read (Permission denied)'
+    """
+    hint = _meant(path) if isinstance(error, FileNotFoundError) else ""
+    return f"{os.fspath(path)} cannot be read ({error.strerror}{'; ' if hint else ''}{hint})"
+
+
+def _meant(path: str | os.PathLike[str]) -> str:
+    """Compare the first name of a path that is not there with what is there."""
+    import difflib
+
+    missing = os.path.abspath(path)
+    while not os.path.isdir(folder := os.path.dirname(missing)):
+        missing = folder
+    try:
+        names = difflib.get_close_matches(os.path.basename(missing), os.listdir(folder), 1)
+    except OSError:  # a folder that may not be listed
+        names = []
+    return f"did you mean {os.path.join(folder, names[0])}?" if names else ""
 
 
 DGLError = GNNLabError

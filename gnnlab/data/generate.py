@@ -20,10 +20,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from gnnlab.data.raw import RawDataset
 from gnnlab.errors import InvalidInput
+from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import below, draw, uniform
 from gnnlab.random import fold
 
@@ -156,7 +156,8 @@ def _draw_distinct(model: _Model, num_pairs: int, seed: int, progress: bool) -> 
 
     key, first = np.uint64(fold(seed, 1)), 0
     pairs = np.empty(0, np.int64)
-    bar = tqdm(total=num_pairs, desc="edges", unit_scale=True, delay=1, disable=not progress)
+    hidden = {} if progress else {"disable": True}
+    bar = tqdm(total=num_pairs, desc="edges", unit_scale=True, delay=1, **hidden)
     with bar:
         for _ in range(ROUNDS):
             missing = num_pairs - len(pairs)

@@ -269,6 +269,11 @@ class EdgeDataLoader(DataLoader):
 
 
 def _check_sampler(sampler: Any, exclude: Any) -> None:
+    if isinstance(sampler, type):
+        raise InvalidInput(
+            f"found the class {sampler.__name__}; make a sampler of it, such as "
+            "NeighborSampler([10, 10])"
+        )
     if not hasattr(sampler, "sample"):
         raise InvalidInput(
             f"the sampler needs a method sample(g, nodes, exclude_eids=None); found "

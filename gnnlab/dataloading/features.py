@@ -11,6 +11,7 @@ import torch
 from gnnlab.graph.frame import Deferred, Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID
+from gnnlab.ops.checks import AT_ONCE, warn_unless_finite
 
 __all__ = [
     "attach_features",
@@ -70,7 +71,14 @@ def _follow(source: Frame, frame: Frame, id_name: str) -> None:
 
 
 def _rows(source: Frame, name: str, ids: torch.Tensor | Deferred) -> torch.Tensor:
-    return source.gather(name, ids() if isinstance(ids, Deferred) else ids)
+    ids = ids() if isinstance(ids, Deferred) else ids
+    rows = source.gather(name, ids)
+    whole = source.column(name) if isinstance(source, Frame) else None
+    if isinstance(whole, torch.Tensor) and whole.numel() <= AT_ONCE:
+        warn_unless_finite(whole, f"values of the {source.what} feature {name!r}")
+    else:  # too large to be read as a whole, or elsewhere
+        warn_unless_finite(rows, f"values of the {source.what} feature {name!r}", ids)
+    return rows
 
 
 def set_src_lazy_features(g: Graph, feature_names: Any) -> None:

@@ -13,6 +13,7 @@ DGL user guide, chapters 6.1 to 6.3.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from gnnlab.dataloading.sampler import Sampler, to_device
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import refuse_mask
 from gnnlab.graph.names import describe
 from gnnlab.multiprocessing import check_sockets
 
@@ -127,15 +129,26 @@ class DataLoader:
         **kwargs: Any,
     ) -> None:
         sampler = graph_sampler if graph_sampler is not None else block_sampler
+        if isinstance(sampler, type):
+            raise InvalidInput(
+                f"graph_sampler is the class {sampler.__name__}; make a sampler of it, such as "
+                "NeighborSampler([10, 10])"
+            )
         if not hasattr(sampler, "sample"):
             raise InvalidInput(
                 f"graph_sampler needs a method sample(g, indices); found {type(sampler).__name__}. "
                 "Derive it from gnnlab.dataloading.Sampler or BlockSampler"
             )
-        if batch_size < 1:
-            raise InvalidInput(f"batch_size must be at least 1; found {batch_size}")
-        if num_workers < 0:
-            raise InvalidInput(f"num_workers must not be negative; found {num_workers}")
+        if not hasattr(graph, "idtype"):
+            raise InvalidInput(
+                f"the first argument is the graph, the second the seeds; found "
+                f"{type(graph).__name__} and {type(indices).__name__}"
+            )
+        batch_size = _whole(batch_size, "batch_size", 1)
+        num_workers = _whole(num_workers, "num_workers", 0)
+        for name, switch in ("shuffle", shuffle), ("drop_last", drop_last):
+            if not isinstance(switch, bool | int | np.bool_):
+                raise InvalidInput(f"{name} must be True or False; found {switch!r}")
         unknown = set(kwargs) - set(_FOR_WORKERS)
         if unknown:
             raise InvalidInput(
@@ -154,14 +167,26 @@ class DataLoader:
             if ahead is None:
                 ahead = getattr(sampler, "pure", False)
             prefetch = _AHEAD if ahead else 0
-        if prefetch < 0:
-            raise InvalidInput(f"prefetch must not be negative; found {prefetch}")
-        self.prefetch = prefetch
+        self.prefetch = _whole(prefetch, "prefetch", 0)
         self._check_placement(use_uva)
         self._position = Position()
         self._worker_options = kwargs
         self._worker_batches = _WorkerBatches()
         self._workers: Any = None
+        self._warn_if_empty()
+
+    def _warn_if_empty(self) -> None:
+        if not len(self.indices):
+            text = "there are no seeds, so the loader gives no mini-batch"
+        elif self.drop_last and len(self.indices) < self.batch_size:
+            text = (
+                "drop_last leaves out the only mini-batch: there are "
+                f"{len(self.indices)} seeds and batch_size is {self.batch_size}. Take "
+                "smaller batches, or drop_last=False"
+            )
+        else:
+            return
+        warnings.warn(text, stacklevel=3)
 
     def _check_placement(self, use_uva: bool) -> None:
         if self.num_workers and self.graph.device.type == "cuda":
@@ -393,13 +418,18 @@ class _Seeds:
 
 
 def _read_indices(graph: Graph, indices: Any) -> _Seeds:
-    def read(value: Any) -> torch.Tensor:
+    def read(value: Any, kind: Any = None) -> torch.Tensor:
         if hasattr(value, "part_policy"):
             value = value[:]  # a mask that lies on several machines
-        ids = as_tensor(value)
+        try:
+            ids = as_tensor(value)
+        except InvalidInput as error:
+            raise InvalidInput(f"seeds are IDs: {error}") from None
         if ids.dtype is torch.bool:
             _check_mask(graph, ids)
             ids = ids.nonzero().flatten()
+        elif ids.ndim == 1 and len(ids) in _sizes(graph, kind):
+            refuse_mask(ids, "node or edge")
         if ids.ndim == 1 and not len(ids):
             ids = ids.long()  # an empty list has no dtype of its own
         if ids.ndim != 1 or ids.dtype.is_floating_point:
@@ -410,20 +440,34 @@ def _read_indices(graph: Graph, indices: Any) -> _Seeds:
         return ids.to(graph.device, graph.idtype)
 
     if isinstance(indices, Mapping):
-        return _Seeds({name: read(ids) for name, ids in indices.items()}, True)
+        return _Seeds({name: read(ids, name) for name, ids in indices.items()}, True)
     return _Seeds({"": read(indices)}, False)
 
 
-def _check_mask(graph: Any, mask: torch.Tensor) -> None:
+def _sizes(graph: Any, kind: Any = None) -> list[int]:
+    """Numbers of nodes and edges of each type, or of one type."""
     if not hasattr(graph, "ntypes"):  # items of a data set, whose number is not known here
-        return
+        return []
+    if kind in graph.ntypes:
+        return [graph.num_nodes(kind)]
     sizes = [graph.num_nodes(ntype) for ntype in graph.ntypes]
-    sizes += [graph.num_edges(etype) for etype in graph.canonical_etypes]
-    if mask.shape not in {(size,) for size in sizes}:
+    return sizes + [graph.num_edges(etype) for etype in graph.canonical_etypes]
+
+
+def _check_mask(graph: Any, mask: torch.Tensor) -> None:
+    sizes = _sizes(graph)
+    if sizes and mask.shape not in {(size,) for size in sizes}:
         raise InvalidInput(
             f"a mask needs one entry per node, or edge, of a type {tuple(sizes)}; found shape "
             f"{tuple(mask.shape)}"
         )
+
+
+def _whole(value: Any, name: str, least: int) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise InvalidInput(f"{name} must be a whole number, at least {least}; found {value!r}")
+    return int(value)
 
 
 def _read_device(device: Any) -> torch.device:

@@ -13,7 +13,7 @@ DGL user guide, chapters 6.1 and 6.4.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,7 +32,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids, read_nodes
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation
-from gnnlab.sampling.neighbor import Picked, pick_layer, read_excluded, read_fanouts
+from gnnlab.sampling.neighbor import Picked, check_fanout, pick_layer, read_excluded, read_fanouts
 
 __all__ = [
     "BlockSampler",
@@ -240,7 +240,7 @@ class NeighborSampler(BlockSampler):
     ----------
     fanouts : list of int, None or dict
         One entry per layer, first layer first: neighbors per node; −1 or None takes all; a dict
-        gives one by edge type.
+        gives one by edge type, 0 to leave a type out.
     edge_dir : "in"
         Neighbors are sources of in-edges. A bool here is the old ``replace``.
     prob, mask : str, optional
@@ -292,8 +292,18 @@ class NeighborSampler(BlockSampler):
             )
         if prob is not None and mask is not None:
             raise InvalidInput("give prob or mask, not both: a mask is a weight of 0 or 1")
-        if isinstance(fanouts, int):
-            raise InvalidInput(f"fanouts is a list with one number per layer; write [{fanouts}]")
+        if isinstance(fanouts, int | Mapping):
+            raise InvalidInput(f"fanouts is a list with one entry per layer; write [{fanouts}]")
+        if isinstance(fanouts, str) or not isinstance(fanouts, Iterable):
+            raise InvalidInput(
+                f"fanouts is a list with one entry per layer, such as [10, 10]; found {fanouts!r}"
+            )
+        fanouts = list(fanouts)
+        if not fanouts:
+            raise InvalidInput("fanouts is empty; give one entry per layer, such as [10, 10]")
+        for fanout in fanouts:
+            for each in fanout.values() if isinstance(fanout, Mapping) else [fanout]:
+                check_fanout(each)
         super().__init__(
             len(fanouts),
             prefetch_node_feats=prefetch_node_feats,
@@ -301,14 +311,18 @@ class NeighborSampler(BlockSampler):
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
-        self.fanouts = list(fanouts)
+        self.fanouts = fanouts
         self.prob = mask if prob is None else prob
         self.replace = replace
 
     def sample_blocks(self, g: Graph, seed_nodes: Any, exclude_eids: Any = None) -> Any:
         """Make the blocks of a batch; see :meth:`BlockSampler.sample_blocks`."""
         given = {
-            ntype: read_ids(ids, g.num_nodes(ntype), "node", g.device, check=g.device.type != "cpu")
+            ntype: read_ids(
+                *(ids, g.num_nodes(ntype), "node", g.device),
+                check=g.device.type != "cpu",  # there the list of nodes finds them
+                distinct=True,
+            )
             for ntype, ids in node_dict(g, seed_nodes).items()
         }
         excluded = read_excluded(g, exclude_eids)

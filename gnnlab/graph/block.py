@@ -22,7 +22,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import node_dict, read_ids
-from gnnlab.graph.names import EdgeType
+from gnnlab.graph.names import EdgeType, listing
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.subgraph import frame_of
 
@@ -92,8 +92,10 @@ class Block(Graph):
                 f"Block(num_src_nodes={self.num_src_nodes()}, "
                 f"num_dst_nodes={self.num_dst_nodes()}, num_edges={self.num_edges()})"
             )
-        src = {name: frame.num_rows for name, frame in self._src_frames.items()}
-        dst = {name: frame.num_rows for name, frame in self._dst_frames.items()}
+        src, dst = (
+            listing((f"{name!r}: {frame.num_rows}" for name, frame in frames.items()), 20)
+            for frames in (self._src_frames, self._dst_frames)
+        )
         return (
             f"Block(num_src_nodes={src},\n      num_dst_nodes={dst},\n      {self._repr_edges()})"
         )
@@ -161,7 +163,7 @@ def to_block(
 
 def _destinations(g: Graph, ntype: str, wanted: dict[str, Any] | None) -> torch.Tensor:
     if wanted is not None:
-        return read_ids(wanted.get(ntype, []), g.num_nodes(ntype), "node", g.device)
+        return read_ids(wanted.get(ntype, []), g.num_nodes(ntype), "node", g.device, distinct=True)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     ends = [r.coo()[1] for etype, r in g._relations.items() if etype[2] == ntype]
     return torch.unique(torch.cat([empty, *ends]))

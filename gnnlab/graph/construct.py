@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
@@ -29,8 +30,9 @@ def graph(
 
     Parameters
     ----------
-    data : tuple
-        ``(sources, destinations)`` as tensors, numpy arrays or lists of shape (E,); or
+    data : tuple or list
+        ``(sources, destinations)`` as tensors, numpy arrays or lists of shape (E,); or a list of
+        edges, ``[(source, destination), …]``, which ``[[0, 1], [2, 3]]`` is as well; or
         ``("coo", (sources, destinations))``, ``("csr", (indptr, indices, edge IDs))``,
         ``("csc", (indptr, indices, edge IDs))``, where empty edge IDs stand for 0 … E−1.
     num_nodes : int, optional
@@ -59,6 +61,8 @@ def graph(
     >>> g = dgl.graph(([0, 1, 2], [1, 2, 0]), num_nodes=4)
     >>> g.num_nodes(), g.num_edges()
     (4, 3)
+    >>> dgl.graph([(0, 1), (1, 2), (2, 0)]).edges()
+    (tensor([0, 1, 2]), tensor([1, 2, 0]))
 
     References
     ----------
@@ -165,6 +169,8 @@ def rand_graph(
 
 def _read(data: Any) -> tuple[str, list[torch.Tensor]]:
     kind = "coo"
+    if isinstance(data, list) and all(map(_is_pair, data)):
+        data = tuple(zip(*data, strict=True)) or ([], [])
     if isinstance(data, tuple) and len(data) == 2 and isinstance(data[0], str):
         kind, data = data
         if kind not in ("coo", "csr", "csc"):
@@ -172,23 +178,55 @@ def _read(data: Any) -> tuple[str, list[torch.Tensor]]:
     wanted = "two" if kind == "coo" else "three"
     if not isinstance(data, tuple | list) or len(data) != (2 if kind == "coo" else 3):
         raise InvalidInput(
-            f"edges in {kind!r} form are {wanted} arrays of IDs; found {type(data).__name__}. For "
-            "a scipy or networkx graph use gnnlab.from_scipy() or gnnlab.from_networkx()"
+            f"edges in {kind!r} form are {wanted} arrays of IDs; found {_found(data)}"
         )
     return kind, [_integers(part) for part in data]
+
+
+def _is_pair(item: Any) -> bool:
+    return (
+        isinstance(item, tuple | list)
+        and len(item) == 2
+        and all(isinstance(end, int | np.integer) and not isinstance(end, bool) for end in item)
+    )
+
+
+def _found(data: Any) -> str:
+    """Say what was given in place of edges, and how to make edges of it."""
+    shape, kind = getattr(data, "shape", None), type(data).__name__
+    if hasattr(data, "tocoo"):
+        return f"{kind}: use gnnlab.from_scipy(matrix)"
+    if hasattr(data, "adjacency"):
+        return f"{kind}: use gnnlab.from_networkx(graph)"
+    if shape is not None and len(shape) == 2 and shape[0] == shape[1] != 2:
+        return (
+            f"{kind} of shape {tuple(shape)}, which looks like an adjacency matrix A: write "
+            "gnnlab.graph(A.nonzero(as_tuple=True), num_nodes=len(A)), or for an array of numpy "
+            "gnnlab.graph(A.nonzero(), num_nodes=len(A))"
+        )
+    if shape is not None and len(shape) == 2 and shape[0] == 2:
+        return f"{kind} of shape {tuple(shape)}: write gnnlab.graph((edges[0], edges[1]))"
+    if shape is not None and len(shape) == 2 and shape[1] == 2:
+        return f"{kind} of shape {tuple(shape)}: write gnnlab.graph((edges[:, 0], edges[:, 1]))"
+    if isinstance(data, tuple | list):
+        return (
+            f"{kind} of {len(data)} items. Edges one by one are a list of pairs of integers, "
+            "[(source, destination), …]"
+        )
+    return f"{kind}. For a scipy or networkx graph use gnnlab.from_scipy() or from_networkx()"
 
 
 def _integers(part: Any) -> torch.Tensor:
     try:
         ids = as_tensor(part)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"node IDs must be integers ({error}); pandas.factorize numbers names"
-        ) from None
+    except InvalidInput as error:
+        raise InvalidInput(f"node IDs must be integers: {error}") from None
     if ids.numel() == 0 and ids.dtype.is_floating_point:
         return torch.empty(0, dtype=torch.int64, device=ids.device)  # of an empty list
     if ids.dtype.is_floating_point or ids.dtype in (torch.bool, torch.complex64, torch.complex128):
-        raise InvalidInput(f"node IDs must be integers; found {ids.dtype}")
+        raise InvalidInput(
+            f"node IDs must be integers; found {ids.dtype}. Convert them with .long()"
+        )
     return ids if ids.dtype in (torch.int64, torch.int32) else ids.long()
 
 

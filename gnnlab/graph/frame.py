@@ -14,21 +14,78 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput, NoAttribute, NotFound
+from gnnlab.graph.names import listing
 
 __all__ = ["Deferred", "Frame", "as_tensor"]
 
 
 def as_tensor(value: Any) -> torch.Tensor:
-    """Turn numpy arrays, ranges, lists and numbers into tensors; tensors stay as they are."""
+    """Turn numpy arrays, ranges, lists, numbers, columns of pandas and DistTensors into tensors.
+
+    Tensors stay as they are.
+
+    Raises
+    ------
+    InvalidInput
+        The value holds something else than numbers, or rows of different lengths.
+    """
     if isinstance(value, torch.Tensor):
         return value
-    if isinstance(value, np.ndarray):
-        # pandas hands out read-only views, which torch would warn about.
-        return torch.from_numpy(np.require(value, requirements=["C", "W"]))
     if isinstance(value, range):
         return value.start + value.step * torch.arange(len(value))
-    return torch.as_tensor(value)
+    try:
+        if hasattr(value, "__array__"):  # pandas, and tensors on many machines
+            value = np.asarray(value)
+        if isinstance(value, np.ndarray):
+            # pandas hands out read-only views, which torch would warn about.
+            return torch.from_numpy(np.require(value, requirements=["C", "W"]))
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(_not_numbers(value, error)) from None
+
+
+def _not_numbers(value: Any, error: Exception) -> str:
+    kind = type(value).__name__
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return f"expected numbers in rows of one length; found a {kind} of rows that differ"
+    if array.dtype.kind in "USO" and any(isinstance(x, str | bytes) for x in array.flat):
+        return (
+            f"expected numbers; found a {kind} that holds text. pandas.factorize(values)[0] "
+            "numbers names; numbers written as text become numbers by numpy.asarray(values, float)"
+        )
+    if array.dtype.kind == "O" and array.ndim:
+        return (
+            f"expected numbers; found a {kind} of Python objects. Convert it to one dtype first: "
+            'array.astype("float32"), or frame[columns].astype("float32") for columns of pandas; '
+            "pandas.factorize(values)[0] numbers names"
+        )
+    return f"expected a tensor, an array or a list of numbers; found {kind} ({error})"
+
+
+def wrong_rows(frame: Any, name: str, value: torch.Tensor) -> str:
+    """The message for a feature that does not have a row for each node or edge."""
+    what = frame.what
+    text = (
+        f"{what} feature {name!r} has shape {tuple(value.shape)}; expected {frame.num_rows} rows, "
+        f"one for each {what}"
+    )
+    if what == "node" and value.ndim and len(value) > frame.num_rows:
+        text += ". Without num_nodes= a graph ends at the last node that has an edge"
+    return text
+
+
+def no_feature_attribute(features: Any, name: str) -> AttributeError:
+    """The error for ``g.ndata.feat``."""
+    kind = type(features).__name__
+    if name.startswith("_"):
+        return AttributeError(f"{kind!r} object has no attribute {name!r}")
+    return NoAttribute(
+        f"features are items, not attributes: write [{name!r}] instead of .{name}. The features "
+        f"here are: {', '.join(map(repr, features)) or 'none'}"
+    )
 
 
 class Deferred:
@@ -104,10 +161,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
     def __setitem__(self, name: str, value: Any) -> None:
         value = as_tensor(value)
         if value.ndim == 0 or value.shape[0] != self.num_rows:
-            raise InvalidInput(
-                f"{self.what} feature {name!r} has shape {tuple(value.shape)}; expected "
-                f"{self.num_rows} rows, one for each {self.what}"
-            )
+            raise InvalidInput(wrong_rows(self, name, value))
         if self.device is not None and value.device != self.device:
             raise InvalidInput(
                 f"{self.what} feature {name!r} is on {value.device} but the graph is on "
@@ -132,6 +186,9 @@ class Frame(MutableMapping[str, torch.Tensor]):
     def __repr__(self) -> str:
         return repr(dict(self))
 
+    def __getattr__(self, name: str) -> Any:
+        raise no_feature_attribute(self, name)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Frame, (self.num_rows, dict(self), self.device, self.what)
 
@@ -147,13 +204,19 @@ class Frame(MutableMapping[str, torch.Tensor]):
         """Return a frame with the same columns (the tensors themselves are shared)."""
         return Frame(self.num_rows, self._columns, self.device, self.what)
 
-    def scheme(self) -> str:
-        """Describe shape (of one row) and dtype of each column, as DGL's ``repr`` does."""
+    def scheme(self, indent: int = 0) -> str:
+        """Describe shape (of one row) and dtype of each column, as DGL's ``repr`` does.
+
+        Parameters
+        ----------
+        indent : int
+            Column where the text begins; further lines are aligned with it.
+        """
         columns = (
             f"{name!r}: Scheme(shape={tuple(column.shape[1:])}, dtype={column.dtype})"
             for name, column in self.items()
         )
-        return "{" + ", ".join(columns) + "}"
+        return listing(columns, indent)
 
     def gather(self, name: str, index: torch.Tensor) -> torch.Tensor:
         """Return some rows of a column."""

@@ -30,7 +30,7 @@ from gnnlab.graph import (
     transform,
 )
 from gnnlab.graph.frame import Frame
-from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype
+from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import EdgeView, NodeView, frame_view, two_sides
 
@@ -326,19 +326,20 @@ class Graph:
         if self.is_homogeneous:
             return (
                 f"Graph(num_nodes={self.num_nodes()}, num_edges={self.num_edges()},\n"
-                f"      ndata_schemes={self.ndata.scheme()}\n"
-                f"      edata_schemes={self.edata.scheme()})"
+                f"      ndata_schemes={self.ndata.scheme(20)}\n"
+                f"      edata_schemes={self.edata.scheme(20)})"
             )
-        nodes = {name: frame.num_rows for name, frame in self._node_frames().items()}
+        nodes = listing((f"{n!r}: {f.num_rows}" for n, f in self._node_frames().items()), 16)
         return f"Graph(num_nodes={nodes},\n      {self._repr_edges()})"
 
     def _repr_edges(self) -> str:
-        edges = {name: relation.num_edges for name, relation in self._relations.items()}
+        edges = (f"{name!r}: {relation.num_edges}" for name, relation in self._relations.items())
         # grouped by the two ends, as networkx lists the edges of a graph of types
         ends = list(dict.fromkeys((src, dst) for src, _, dst in self._relations))
         ends.sort(key=lambda pair: self.ntypes.index(pair[0]))
         meta = [(u, v, r) for u, v in ends for s, r, d in self._relations if (s, d) == (u, v)]
-        return f"num_edges={edges},\n      metagraph={meta}"
+        triples = listing(map(repr, meta), 16, "[]")
+        return f"num_edges={listing(edges, 16)},\n      metagraph={triples}"
 
     def __copy__(self) -> Graph:
         return self.local_var()
@@ -351,6 +352,7 @@ class Graph:
 
     # -------------------------------------------------- functions as methods
     long = placement.as_int64
+    astype = placement.astype
     int = placement.as_int32
     to = placement.to
     cpu = placement.cpu

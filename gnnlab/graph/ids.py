@@ -14,11 +14,24 @@ from gnnlab.graph.relation import check_ids
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["edge_dict", "node_dict", "pair_up", "read_edges", "read_ids", "read_nodes"]
+__all__ = [
+    "edge_dict",
+    "node_dict",
+    "pair_up",
+    "read_edges",
+    "read_ids",
+    "read_nodes",
+    "refuse_mask",
+]
 
 
 def read_ids(
-    value: Any, bound: int, what: str, device: torch.device | None = None, check: bool = True
+    value: Any,
+    bound: int,
+    what: str,
+    device: torch.device | None = None,
+    check: bool = True,
+    distinct: bool = False,
 ) -> torch.Tensor:
     """Turn IDs in any usual form into a tensor.
 
@@ -34,6 +47,9 @@ def read_ids(
         Where the IDs are wanted.
     check : bool
         Whether to raise OutOfRange for IDs that do not exist.
+    distinct : bool
+        Whether IDs must not repeat. Repetition itself is not looked for; but integers that can only
+        be a mask are refused.
 
     Returns
     -------
@@ -52,16 +68,30 @@ def read_ids(
         return torch.empty(0, dtype=torch.int64, device=device)
     if ids.dtype not in (torch.int64, torch.int32):
         if ids.dtype.is_floating_point or ids.dtype.is_complex:
-            raise InvalidInput(f"{what} IDs must be integers; found {ids.dtype}")
+            raise InvalidInput(
+                f"{what} IDs must be integers; found {ids.dtype}. Convert them with .long()"
+            )
         ids = ids.long()
     ids = ids.reshape(-1) if ids.ndim == 0 else ids
     if ids.ndim != 1:
         raise InvalidInput(f"{what} IDs must be one-dimensional; found shape {tuple(ids.shape)}")
+    if distinct and len(ids) == bound:
+        refuse_mask(ids, what)
     if device is not None and ids.device != device:
         ids = ids.to(device)
     if check:
         check_ids(ids, bound, what)
     return ids.contiguous()
+
+
+def refuse_mask(ids: torch.Tensor, what: str) -> None:
+    """Refuse integers, one for each node or edge, that are a mask: all of them are 0 or 1."""
+    if len(ids) > 2 and bool(((ids == 0) | (ids == 1)).all()):
+        raise InvalidInput(
+            f"expected {what} IDs; found {len(ids)} integers, one for each {what}, that are all 0 "
+            "or 1, which looks like a mask. The IDs of a mask are mask.nonzero().squeeze(1); masks "
+            "of dtype bool are accepted, too: mask.bool()"
+        )
 
 
 def is_scalar(value: Any) -> bool:
@@ -86,9 +116,9 @@ def edge_dict(graph: Graph, edges: Any) -> dict[Any, Any]:
 
 
 def read_nodes(graph: Graph, nodes: Any) -> dict[str, torch.Tensor]:
-    """Read nodes as {type: tensor of IDs}, as :func:`read_ids` does."""
+    """Read distinct nodes as {type: tensor of IDs}, as :func:`read_ids` does."""
     return {
-        ntype: read_ids(ids, graph.num_nodes(ntype), "node", graph.device)
+        ntype: read_ids(ids, graph.num_nodes(ntype), "node", graph.device, distinct=True)
         for ntype, ids in node_dict(graph, nodes).items()
     }
 

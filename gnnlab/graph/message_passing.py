@@ -152,6 +152,19 @@ def _named(values: Any) -> Mapping[str, torch.Tensor]:
     return values
 
 
+def _check_function(function: Any, role: str, example: str) -> None:
+    """Refuse what is no function of the user's, nor a description from ``gnnlab.function``."""
+    if callable(function) and getattr(function, "__module__", None) != "gnnlab.function":
+        return
+    found = repr(function)
+    if callable(function):
+        found = f"{function.__name__} itself, which must be called with the names of features"
+    raise InvalidInput(
+        f"the {role} function is a function of your own, or a built-in one such as {example}; "
+        f"found {found}"
+    )
+
+
 def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
     for name, value in values.items():
         frame[name] = value
@@ -162,6 +175,7 @@ def _reduced(
 ) -> Mapping[str, torch.Tensor]:
     relation = graph._relations[etype]
     if not isinstance(reduce, Reduce):
+        _check_function(reduce, "reduce", 'fn.sum("m", "h")')
         messages = _messages(graph, etype, message, None)
         return _reduce_by_degree(graph._dst_frames[etype[2]], relation, messages, reduce)
     if isinstance(message, Message):
@@ -203,6 +217,7 @@ def _messages(
 ) -> Mapping[str, torch.Tensor]:
     relation = graph._relations[etype]
     if not isinstance(message, Message):
+        _check_function(message, "message", 'fn.copy_u("h", "m")')
         return _named(message(EdgeBatch(graph, etype, relation, eids)))
     lhs, rhs = _operands(graph, etype, message)
     if eids is not None:
@@ -292,6 +307,7 @@ def apply_nodes(
     ntype: str | None = None,
 ) -> None:
     """Compute node features from node features with a function of a :class:`NodeBatch`."""
+    _check_function(func, "apply", "lambda nodes: {...}")
     frame = graph._dst_frames[graph._ntype(ntype, graph._dst_frames)]
     if is_all(v):
         _write(frame, _named(func(NodeBatch(frame, None, {}))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -15,13 +16,19 @@ __all__ = [
     "NTYPE",
     "ONE_ETYPE",
     "EdgeType",
+    "check_name",
     "complete_etype",
     "complete_ntype",
     "describe",
     "is_all",
+    "listing",
 ]
 
 EdgeType = tuple[str, str, str]
+_WIDTH = 100  # columns of a repr
+_FEW = 3  # items that always stand on one line, as in DGL
+_SHOWN = 8  # items that a repr lists when they do not fit on one line
+
 ONE_ETYPE = ("_N", "_E", "_N")  # of a graph with one node type and one edge type
 
 NID = "_ID"
@@ -36,6 +43,57 @@ ALL = "__ALL__"
 """Stands for all nodes or all edges."""
 
 
+_UNSAFE = {"Cc", "Cs", "Zl", "Zp"}  # control, half of a pair, separators of lines
+_LONGEST = 100  # bytes: with what is put around a name, below the 255 of a file's name
+
+
+def check_name(name: Any, what: str = "graph name") -> str:
+    """Return a name that becomes part of file names, or raise InvalidInput.
+
+    Parameters
+    ----------
+    name : str
+        Any text that is safe as part of a file name: letters of any script, digits, ``_ - .``,
+        spaces and so on.
+    what : str
+        What the name is of, for the message.
+
+    Raises
+    ------
+    InvalidInput
+        The name is empty, starts with a dot, holds ``/``, a backslash or a control character, or
+        takes more than 100 bytes in UTF-8.
+
+    Examples
+    --------
+    >>> from gnnlab.graph.names import check_name
+    >>> check_name("ogbn-products")
+    'ogbn-products'
+    >>> check_name("../data")
+    Traceback (most recent call last):
+        ...
+    gnnlab.errors.InvalidInput: graph name '../data' starts with a dot; ...
+    """
+    problem = ""
+    if not isinstance(name, str):
+        problem = f"is a {type(name).__name__}"
+    elif not name:
+        problem = "is empty"
+    elif name.startswith("."):
+        problem = "starts with a dot"
+    elif bad := [c for c in name if c in "/\\" or unicodedata.category(c) in _UNSAFE]:
+        problem = f"holds {bad[0]!r}"
+    elif (size := len(name.encode())) > _LONGEST:
+        problem = f"takes {size} bytes in UTF-8"
+    if problem:
+        raise InvalidInput(
+            f"{what} {name!r} {problem}; it becomes part of file names: use 1 to {_LONGEST} bytes "
+            "of letters, digits, '_', '-', '.' and the like, with no '/', no backslash and no "
+            "control character, and not starting with a dot"
+        )
+    return name
+
+
 def is_all(value: Any) -> bool:
     """Whether an argument stands for all nodes or edges."""
     return value is None or (isinstance(value, str) and value == ALL)
@@ -46,12 +104,35 @@ def describe(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names) or "none"
 
 
+def listing(items: Iterable[str], indent: int, brackets: str = "{}") -> str:
+    """Write items in brackets for a ``repr``: on one line if few or short, else one per line.
+
+    Parameters
+    ----------
+    items : list of str
+    indent : int
+        Column where the opening bracket stands.
+    brackets : str
+        Opening and closing bracket.
+    """
+    items = list(items)
+    line = ", ".join(items)
+    if len(items) > _FEW and indent + len(line) + 2 > _WIDTH:
+        shown = items[:_SHOWN] if len(items) > _SHOWN + 1 else items
+        if len(shown) < len(items):
+            shown.append(f"… and {len(items) - len(shown)} more")
+        line = f",\n{' ' * (indent + 1)}".join(shown)
+    return f"{brackets[0]}{line}{brackets[1]}"
+
+
 def complete_ntype(ntype: str | None, known: Collection[str], where: str = "the graph") -> str:
     """Check the name of a node type; None will do where there is one type."""
     if ntype in known:
         return ntype  # type: ignore[return-value]
     if ntype is not None:
-        raise NotFound(f"no node type {ntype!r}; {where} has {describe(known)}")
+        raise NotFound(
+            f"no node type {ntype!r}; {where} has {describe(known)}{_hint(ntype, known)}"
+        )
     if len(known) == 1:
         return next(iter(known))
     raise InvalidInput(f"say which node type is meant (ntype=…): {describe(known)}")
@@ -73,4 +154,14 @@ def complete_etype(etype: str | EdgeType | None, known: Collection[EdgeType]) ->
         raise InvalidInput(
             f"edge type {etype!r} is ambiguous; use one of the triples {describe(found)}"
         )
-    raise NotFound(f"no edge type {etype!r}; the graph has {describe(known)}")
+    hint = _hint(etype, known if isinstance(etype, tuple) else {each[1] for each in known})
+    raise NotFound(f"no edge type {etype!r}; the graph has {describe(known)}{hint}")
+
+
+def _hint(found: Any, known: Iterable[Any]) -> str:
+    """Guess which name was meant."""
+    import difflib
+
+    names = {str(name): name for name in known}
+    close = difflib.get_close_matches(str(found), names, 1)
+    return f". Did you mean {names[close[0]]!r}?" if close else ""

@@ -26,6 +26,33 @@ def as_int32(graph: Graph) -> Graph:
     return _with_idtype(graph, torch.int32)
 
 
+def astype(graph: Graph, idtype: torch.dtype) -> Graph:
+    """Return the same graph with int32 or int64 IDs.
+
+    Parameters
+    ----------
+    idtype : torch.dtype
+        ``torch.int32`` or ``torch.int64``.
+
+    Raises
+    ------
+    InvalidInput
+        IDs cannot be of this dtype, or the graph is too large for it.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> dgl.graph([(0, 1)]).astype(torch.int32).idtype
+    torch.int32
+    """
+    if idtype not in (torch.int32, torch.int64):
+        raise InvalidInput(
+            f"astype sets the dtype of IDs, torch.int32 or torch.int64; found {idtype!r}. "
+            "For features use to_half(g), to_float(g) or to_double(g)"
+        )
+    return _with_idtype(graph, idtype)
+
+
 def _with_idtype(graph: Graph, idtype: torch.dtype) -> Graph:
     kinds = graph._src_frames, graph._dst_frames, graph._edge_frames
     largest = max((frame.num_rows for frames in kinds for frame in frames.values()), default=0)
@@ -112,7 +139,10 @@ def _shared(tensor: torch.Tensor) -> torch.Tensor:
     """A copy in shared memory. ``share_memory_()`` would pull the rug from under numpy's views."""
     if tensor.is_shared() or not tensor.numel():
         return tensor
-    storage = torch.UntypedStorage._new_shared(tensor.numel() * tensor.itemsize)
+    from gnnlab.multiprocessing import explained  # which few graphs need
+
+    with explained(size := tensor.numel() * tensor.itemsize):
+        storage = torch.UntypedStorage._new_shared(size)
     copy = torch.empty(0, dtype=tensor.dtype).set_(storage)
     return copy.view(tensor.shape).copy_(tensor)
 

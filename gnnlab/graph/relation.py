@@ -124,8 +124,8 @@ class Relation:
         """Check IDs against the number of nodes, and narrow them to int32 where they fit."""
         if src.shape != dst.shape or src.ndim != 1:
             raise InvalidInput(
-                f"an edge needs one source and one destination; found {tuple(src.shape)} sources "
-                f"and {tuple(dst.shape)} destinations"
+                "an edge needs one source and one destination: two one-dimensional arrays of the "
+                f"same length; found shapes {tuple(src.shape)} and {tuple(dst.shape)}"
             )
         for ids, bound, end in ((src, num_src, "source"), (dst, num_dst, "destination")):
             check_ids(ids, bound, f"{end} node")

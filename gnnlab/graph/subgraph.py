@@ -64,7 +64,7 @@ def node_subgraph(
     """
     given = node_dict(graph, nodes)
     kept = {
-        ntype: read_ids(given.get(ntype, []), graph.num_nodes(ntype), "node", graph.device)
+        ntype: _distinct(graph, given.get(ntype, []), graph.num_nodes(ntype), "node")
         for ntype in graph.ntypes
     }
     position = {}
@@ -120,6 +120,7 @@ def edge_subgraph(
     relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
     given = edge_dict(graph, edges)
     kept = {
+        # An edge may be asked for twice, so [0, 0, 1] need not be a mask.
         etype: read_ids(given.get(etype, []), relation.num_edges, "edge", graph.device)
         for etype, relation in graph._relations.items()
     }
@@ -166,7 +167,7 @@ def _incident_subgraph(
     edges = {}
     for etype, relation in graph._relations.items():
         ntype = etype[2] if inward else etype[0]
-        ids = read_ids(given.get(ntype, []), graph.num_nodes(ntype), "node", graph.device)
+        ids = _distinct(graph, given.get(ntype, []), graph.num_nodes(ntype), "node")
         adjacency = relation.csc() if inward else relation.csr()
         edges[etype] = adjacency.eids_at(incident_slots(adjacency, ids)[1])
     if relabel_nodes:
@@ -227,6 +228,10 @@ def _keep(
         relations[etype] = Relation(sizes[etype[0]], sizes[etype[2]], (src, dst))
         edge_frames[etype] = frame_of(graph, graph._edge_frames[etype], eids, store_ids)
     return graph.derive(relations, sizes, node_frames, edge_frames)
+
+
+def _distinct(graph: Graph, ids: Any, bound: int, what: str) -> torch.Tensor:
+    return read_ids(ids, bound, what, graph.device, distinct=True)
 
 
 def _local(kept: torch.Tensor, ids: torch.Tensor, bound: int) -> torch.Tensor:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.frame import Frame
+from gnnlab.graph.frame import Frame, no_feature_attribute
 from gnnlab.graph.names import EdgeType, describe
 
 if TYPE_CHECKING:
@@ -40,8 +40,13 @@ def two_sides(
 class TypedFrames(MutableMapping[str, Any]):
     """Features of several types: name → {type: tensor}."""
 
+    __slots__ = ("_frames",)
+
     def __init__(self, frames: Mapping[Any, Frame]) -> None:
         self._frames = frames
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_feature_attribute(self, name)
 
     def __getitem__(self, name: str) -> dict[Any, torch.Tensor]:
         found = {kind: frame[name] for kind, frame in self._frames.items() if name in frame}

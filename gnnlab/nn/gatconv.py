@@ -21,6 +21,7 @@ from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
+    check_arguments,
     check_in_edges,
     expand_as_pair,
     map_features,
@@ -173,10 +174,12 @@ class GATConv(nn.Module):
         InvalidInput
             When nodes have no in-edge and ``allow_zero_in_degree`` is off.
         """
+        check_arguments(graph, feat)
         if not self.allow_zero_in_degree:
             check_in_edges(graph, self)
         feat = map_features(self.feat_drop, feat)
-        src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats))
+        dtype = self.attn_l.dtype
+        src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats), dtype)
         heads_src, heads_dst = self._heads(src, dst, shared=isinstance(feat, Tensor))
         attention = self._attention(graph, heads_src, heads_dst)
         if edge_weight is not None:

@@ -20,7 +20,10 @@ from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
+    check_arguments,
+    check_dtype,
     check_in_edges,
+    check_rows,
     check_size,
     per_row,
 )
@@ -139,12 +142,15 @@ class GraphConv(nn.Module):
         InvalidInput
             When nodes have no in-edge and ``allow_zero_in_degree`` is off, or both weights exist.
         """
+        check_arguments(graph, feat)
         if not self.allow_zero_in_degree:
             check_in_edges(graph, self)
         weight = self._choose_weight(weight)
         out = feat[0] if isinstance(feat, tuple) else feat
+        check_rows(out, graph, "source")
         if weight is not None:
             check_size(out, weight.shape[0], "source")
+            check_dtype(out, weight.dtype, "source")
             if weight.shape[0] > weight.shape[1]:  # the smaller rows are the ones to aggregate
                 out, weight = out @ weight, None
         if self.norm == "left":

@@ -121,7 +121,9 @@ class RelGraphConv(nn.Module):
         -------
         Tensor of shape (num_dst, out_feat)
         """
-        src, dst = expand_as_pair(feat, g, pair_of_sizes(self.linear_r.in_size))
+        src, dst = expand_as_pair(
+            feat, g, pair_of_sizes(self.linear_r.in_size), self.linear_r.W.dtype
+        )
         relation = g.relation()
         if not isinstance(etypes, Tensor):
             etypes, presorted = self._expand_counts(etypes, relation.num_edges, src.device), True

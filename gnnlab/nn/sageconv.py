@@ -20,6 +20,7 @@ from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
+    check_arguments,
     expand_as_pair,
     map_features,
     pair_of_sizes,
@@ -144,8 +145,10 @@ class SAGEConv(nn.Module):
         -------
         Tensor of shape (num_dst, …, out_feats)
         """
+        check_arguments(graph, feat)
         feat = map_features(self.feat_drop, feat)
-        src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats))
+        dtype = self.fc_neigh.weight.dtype
+        src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats), dtype)
         if self.aggregator_type == "gcn":
             out = self._gcn(graph, src, dst, edge_weight)
         else:

@@ -15,15 +15,20 @@ from torch import Tensor
 
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
+from gnnlab.ops.checks import warn_unless_finite
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
+    from gnnlab.graph.relation import Relation
 
 __all__ = [
     "Activation",
     "Features",
     "aggregate",
+    "check_arguments",
+    "check_dtype",
     "check_in_edges",
+    "check_rows",
     "check_size",
     "expand_as_pair",
     "map_features",
@@ -33,10 +38,14 @@ __all__ = [
 
 Features = Tensor | tuple[Tensor, Tensor]
 Activation = Callable[[Tensor], Tensor]
+_AUTOCAST = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def expand_as_pair(
-    feat: Features, graph: Graph, sizes: tuple[int, int] | None = None
+    feat: Features,
+    graph: Graph,
+    sizes: tuple[int, int] | None = None,
+    dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Split features into those of the source nodes and those of the destination nodes.
 
@@ -48,6 +57,8 @@ def expand_as_pair(
         A graph or a block with one edge type.
     sizes : (int, int), optional
         Sizes that the source and destination rows must have.
+    dtype : torch.dtype, optional
+        dtype that the rows must have, except under autocast: that of the layer's weights.
 
     Returns
     -------
@@ -57,7 +68,8 @@ def expand_as_pair(
     Raises
     ------
     InvalidInput
-        When the number of rows is not the number of nodes, or the rows have another size.
+        When the arguments are no graph and features, or the number of rows is not the number of
+        nodes, or the rows have another size or dtype.
 
     Examples
     --------
@@ -69,26 +81,144 @@ def expand_as_pair(
     >>> dst
     tensor([[10.]])
     """
-    relation = graph.relation()
+    relation = check_arguments(graph, feat)
     if isinstance(feat, tuple):
         src, dst = feat
+        check_rows(src, graph, "source")
+        check_rows(dst, graph, "destination")
     else:
         src = feat
-        dst = feat[: relation.num_dst] if graph.is_block else feat
-    _check_rows(src, relation.num_src, "source")
-    _check_rows(dst, relation.num_dst, "destination")
+        check_rows(src, graph, "source")
+        if graph.is_block:
+            dst = feat[: relation.num_dst]
+        else:
+            dst = feat
+            if relation.num_src != relation.num_dst:
+                check_rows(dst, graph, "destination")
     if sizes is not None:
         check_size(src, sizes[0], "source")
         check_size(dst, sizes[1], "destination")
+    if dtype is not None:
+        check_dtype(src, dtype, "source")
+        check_dtype(dst, dtype, "destination")
     return src, dst
 
 
-def _check_rows(rows: Tensor, expected: int, side: str) -> None:
-    if len(rows) != expected:
-        raise InvalidInput(
-            f"the features have {len(rows)} rows, but the graph has {expected} {side} nodes: give "
-            "one row per node (on a block: of its srcdata), or a pair (src_feat, dst_feat)"
+def check_arguments(graph: Graph, feat: Features) -> Relation:
+    """Return the relation of a layer's graph, which must have one edge type.
+
+    Raises
+    ------
+    InvalidInput
+        When the arguments of a layer are no graph, or no tensors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.nn.utils import check_arguments
+    >>> check_arguments(torch.ones(2, 3), dgl.graph(([0], [1])))
+    Traceback (most recent call last):
+    gnnlab.errors.InvalidInput: the first argument of a layer is the graph, the second the ...
+    """
+    try:
+        relation: Relation = graph.relation()
+    except AttributeError:
+        raise InvalidInput(_no_graph(graph, feat)) from None
+    if isinstance(feat, tuple):
+        if len(feat) != 2:
+            raise InvalidInput(
+                "features are a tensor, or a pair (source rows, destination rows); found a tuple "
+                f"of {len(feat)}"
+            )
+        for rows in feat:
+            _check_tensor(rows)
+    else:
+        _check_tensor(feat)
+        if not graph.is_block and not feat.requires_grad and torch.is_grad_enabled():
+            warn_unless_finite(feat, "the features")
+    return relation
+
+
+def _check_tensor(rows: object) -> None:
+    if isinstance(rows, Tensor):
+        return
+    found = type(rows).__name__
+    how = "torch.as_tensor(x, dtype=torch.float32) makes one of an array"
+    if isinstance(rows, dict):
+        how = "of a dict, take the rows of the type, feat[ntype]; HeteroGraphConv takes a dict"
+    elif found == "DistTensor":
+        how = "read the rows of the mini-batch, x[input_nodes]"
+    raise InvalidInput(f"features are a tensor with a row per node; found {found}: {how}")
+
+
+def _no_graph(graph: object, feat: object) -> str:
+    found = type(graph).__name__
+    if found == "DistGraph":
+        return (
+            "a layer computes on a graph or a block; the edges of a DistGraph are on many "
+            "machines. Give the layer the blocks of a mini-batch from DistNodeDataLoader"
         )
+    if isinstance(graph, list | tuple):
+        return (
+            f"found a {found} of {len(graph)} graphs or blocks; each layer takes one block: "
+            "h = layer(block, h) for layer, block in zip(layers, blocks)"
+        )
+    text = f"the first argument of a layer is the graph, the second the features; found {found}"
+    return f"{text} and {type(feat).__name__}"
+
+
+def check_rows(rows: Tensor, graph: Graph, side: str) -> None:
+    """Raise InvalidInput unless there is one row for each node of a side."""
+    relation = graph.relation()
+    expected = relation.num_src if side == "source" else relation.num_dst
+    if rows.dim() == 0 or len(rows) != expected:
+        raise InvalidInput(_wrong_rows(rows, graph, expected, side))
+
+
+def _wrong_rows(rows: Tensor, graph: Graph, expected: int, side: str) -> str:
+    kind = "block" if graph.is_block else "graph"
+    if rows.dim() == 0:
+        return f"features are a tensor with a row per node; found a single number, {rows.item()}"
+    text = f"the features have {len(rows)} rows, but the {kind} has {expected} {side} nodes: "
+    if not graph.is_block:
+        return text + "give one row per node, or a pair (src_feat, dst_feat)"
+    if len(rows) == graph.relation().num_dst:
+        return text + (
+            "they are as many as its destination nodes, so they may be the output of a layer on "
+            "this block, which belongs to the next block: a model of L layers needs L blocks, one "
+            "fanout each. The first layer takes the rows of blocks[0].srcdata"
+        )
+    return text + (
+        "give one row per node of its srcdata, block.srcdata[name], or those of a matrix for all "
+        "nodes of the graph, x[input_nodes]; or a pair (src_feat, dst_feat)"
+    )
+
+
+def check_dtype(rows: Tensor, expected: torch.dtype, side: str) -> None:
+    """Raise InvalidInput unless rows have the dtype of the layer's weights.
+
+    Under autocast, torch converts all floating-point dtypes but float64.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.nn.utils import check_dtype
+    >>> check_dtype(torch.ones(2, 3).double(), torch.float32, "source")
+    Traceback (most recent call last):
+    gnnlab.errors.InvalidInput: the source rows are torch.float64, but the layer's weights are ...
+    """
+    found = rows.dtype
+    if found == expected:
+        return
+    if torch.is_autocast_enabled(rows.device.type) and found in _AUTOCAST:
+        return
+    name = {torch.float32: ".float()", torch.float64: ".double()"}.get(expected, f".to({expected})")
+    raise InvalidInput(
+        f"the {side} rows are {found}, but the layer's weights are {expected}: convert the "
+        f"features once, before training, with feat{name}"
+        + (" (numpy's arrays are float64 by default)" if found == torch.float64 else "")
+    )
 
 
 def check_size(rows: Tensor, expected: int, side: str) -> None:
@@ -102,6 +232,11 @@ def check_size(rows: Tensor, expected: int, side: str) -> None:
     Traceback (most recent call last):
     gnnlab.errors.InvalidInput: the source rows have size 3, but the layer was built for size 5...
     """
+    if rows.dim() == 1:
+        raise InvalidInput(
+            f"the {side} rows have no size: the features have shape {tuple(rows.shape)}, expected "
+            f"{(len(rows), expected)}. For one number per node write feat.unsqueeze(1)"
+        )
     if rows.shape[-1] != expected:
         raise InvalidInput(
             f"the {side} rows have size {rows.shape[-1]}, but the layer was built for size "
@@ -189,6 +324,10 @@ def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | Non
     relation = graph.relation()
     if edge_weight is None:
         return ops.spmm(relation, "copy_lhs", reduce, feat, None)
+    if not isinstance(edge_weight, Tensor):
+        raise InvalidInput(
+            f"edge_weight is a tensor with a number per edge; found {type(edge_weight).__name__}"
+        )
     if len(edge_weight) != relation.num_edges:
         raise InvalidInput(
             f"edge_weight has {len(edge_weight)} rows, but the graph has {relation.num_edges} "

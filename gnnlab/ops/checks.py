@@ -2,20 +2,74 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from gnnlab.errors import GNNLabError, InvalidInput
 
 if TYPE_CHECKING:
     from gnnlab.graph.relation import Relation
 
-__all__ = ["check_choice", "check_operand", "common_dtype", "feature_shape"]
+__all__ = [
+    "AT_ONCE",
+    "check_choice",
+    "check_operand",
+    "common_dtype",
+    "feature_shape",
+    "warn_unless_finite",
+]
 
 _OWNER = {"u": "source node", "v": "destination node", "e": "edge"}
+
+
+AT_ONCE = 2**28  # elements that may be looked at for a single warning
+_looked_at = WeakIdKeyDictionary()
+_warned: set[str] = set()  # features of which only some rows are looked at
+
+
+def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | None = None) -> None:
+    """Warn, once for a tensor, when a feature holds NaN or infinity.
+
+    Such values may be meant, for instance as missing ones, so they are no error. But a single one
+    makes the loss NaN without a word.
+
+    Parameters
+    ----------
+    x : torch.Tensor
+        Shape (N, …). Integers cannot hold such values; tensors of more than 2^28 elements are not
+        looked at as a whole.
+    what : str
+        Name of the feature, for the warning.
+    ids : torch.Tensor, optional
+        Shape (N,): the number of each row, where ``x`` holds some rows of the feature.
+    """
+    if not x.is_floating_point() or not x.numel():
+        return
+    if ids is None:
+        if x.numel() > AT_ONCE or x in _looked_at:
+            return
+        _looked_at[x] = True
+    if bool(torch.isfinite(x.detach().sum())):  # NaN and infinity stay in a sum
+        return
+    wrong = ~torch.isfinite(x.detach().flatten(1) if x.dim() > 1 else x.detach()[:, None])
+    rows = wrong.any(1).nonzero().flatten()
+    if not len(rows):
+        return  # the sum of large numbers overflowed
+    if ids is not None:
+        if what in _warned:
+            return
+        _warned.add(what)
+    first = int(rows[0] if ids is None else ids[rows[0]])
+    warnings.warn(
+        f"{what} hold NaN or infinity in {len(rows)} of {len(x)} rows, the first is row {first}: "
+        "the loss would become NaN. Replace such values, for instance by torch.nan_to_num(x)",
+        stacklevel=2,
+    )
 
 
 def check_choice(

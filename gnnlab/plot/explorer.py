@@ -12,11 +12,13 @@ IPython, "Integrating your objects with IPython", ``_repr_mimebundle_``.
 from __future__ import annotations
 
 import html
+import importlib
 import inspect
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 from gnnlab.errors import InvalidInput
@@ -32,8 +34,8 @@ def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
     """Put a slider or a list before each argument of a function that draws.
 
     As the last line of a cell it shows the controls and the picture, which is drawn anew when one
-    is moved. Where no kernel runs it shows a picture of up to four settings instead, which costs a
-    call of the function each.
+    is moved. Where no kernel runs, or ipywidgets is not installed, it shows a picture of up to four
+    settings instead, which costs a call of the function each.
 
     Parameters
     ----------
@@ -75,12 +77,12 @@ class Explorer:
         Setting ``controls[name].value`` does what moving the slider does.
     picture : ipywidgets.Image
         The figure as PNG.
-    widget : ipywidgets.VBox
-        Controls, picture, and the message of an error.
+    widget : ipywidgets.VBox or None
+        Controls, picture, and the message of an error. None without ipywidgets: then there is no
+        ``picture`` either, and a control has nothing but its value.
     """
 
     def __init__(self, function: Callable[..., Any], controls: Mapping[str, Any]) -> None:
-        widgets = canvas.needed("ipywidgets")
         self._function = function
         self._options = {name: _options(name, values) for name, values in controls.items()}
         if not controls:
@@ -88,9 +90,19 @@ class Explorer:
                 "there is nothing to control; name at least one argument, as in fanout=(1, 10)"
             )
         first = self._first_setting()
+        drawn = self._draw(first)
+        self.widget: Any = None
+        try:
+            widgets = importlib.import_module("ipywidgets")
+        except ImportError:
+            self.controls = {
+                name: SimpleNamespace(value=first[name], index=_place(options, first[name]))
+                for name, options in self._options.items()
+            }
+            return
         # With a margin, a picture as wide as the page would be wider, and get a bar to scroll.
         layout = {"align_self": "flex-start", "margin": "0"}
-        self.picture = widgets.Image(value=self._draw(first), format="png", layout=layout)
+        self.picture = widgets.Image(value=drawn, format="png", layout=layout)
         self.controls = {
             name: _control(widgets, name, options, first[name])
             for name, options in self._options.items()
@@ -166,7 +178,7 @@ class Explorer:
         return _few_colors(_png(_grid(panels)))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        bundle = dict(self.widget._repr_mimebundle_())
+        bundle = {} if self.widget is None else dict(self.widget._repr_mimebundle_())
         bundle["text/plain"] = repr(self)
         bundle["image/png"] = b64encode(self.static()).decode()
         return bundle
@@ -175,6 +187,10 @@ class Explorer:
         words = {name: list(options) for name, options in self._options.items()}
         values = ", ".join(f"{name} = {words[name][c.index]}" for name, c in self.controls.items())
         return f"explorer of {_name(self._function)}: {values}"
+
+
+def _place(options: dict[str, Any], value: Any) -> int:
+    return list(options.values()).index(value)
 
 
 def _name(function: Callable[..., Any]) -> str:

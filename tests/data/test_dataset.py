@@ -239,14 +239,17 @@ def test_old_places_of_the_names():
 
 def test_loading_digits_needs_few_libraries():
     """Neither the network library, nor the compiler, nor scikit-learn."""
-    printed = run_script("""
+    printed = run_script(
+        """
         import sys
         import gnnlab as dgl
         dgl.data
         print(*(name for name in ("pandas", "pooch", "numba") if name in sys.modules))
         dgl.data.load("digits")
         print(*(name for name in ("requests", "sklearn") if name in sys.modules))
-    """)
+        """,
+        fresh=True,
+    )
     assert printed.split("\n")[0] == ""
     assert "requests" not in printed
     assert "sklearn" not in printed

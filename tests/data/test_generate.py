@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnnlab.data import generate as module
 from gnnlab.data.generate import generate
 from gnnlab.errors import InvalidInput
 from tests.data.samples import assert_same
+from tests.helpers import examples
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_edges_do_not_depend_on_the_chunks(raw, monkeypatch):
     assert_same(again, raw)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(n=st.integers(40, 300), share=st.floats(0, 1), seed=st.integers(0, 2**70))
 def test_small_and_dense(n, share, seed):
     most = n * (n - 1) // 10

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnnlab.data import read_ogb, write_ogb
 from gnnlab.data.raw import RawDataset
 from gnnlab.errors import InvalidInput
 from tests.data.samples import assert_same, square
+from tests.helpers import examples
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def datasets(draw) -> RawDataset:
     return RawDataset("any", edges[:, 0], edges[:, 1], feat, label, *parts, int(label.max()) + 1)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(raw=datasets())
 def test_any_data_set_comes_back(raw):
     with tempfile.TemporaryDirectory() as folder:

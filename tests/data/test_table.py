@@ -9,15 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnnlab.data import table
 from gnnlab.data.table import read_floats, read_integers
 from gnnlab.errors import InvalidInput
+from tests.helpers import examples
 
-MANY = settings(max_examples=1000, deadline=None)
-SOME = settings(max_examples=400, deadline=None)
+MANY = examples(1000)
+SOME = examples(400)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -282,11 +282,11 @@ def test_bad_input_says_what_is_wrong(graph):
     sampler = dgl.dataloading.NeighborSampler([2])
     with pytest.raises(InvalidInput, match=r"needs a method sample\(g, indices\); found list"):
         dgl.dataloading.DataLoader(graph, [1], [2, 2])
-    with pytest.raises(InvalidInput, match="batch_size must be at least 1"):
+    with pytest.raises(InvalidInput, match="batch_size must be a whole number, at least 1"):
         dgl.dataloading.DataLoader(graph, [1], sampler, batch_size=0)
-    with pytest.raises(InvalidInput, match="num_workers must not be negative"):
+    with pytest.raises(InvalidInput, match="num_workers must be a whole number, at least 0"):
         dgl.dataloading.DataLoader(graph, [1], sampler, num_workers=-1)
-    with pytest.raises(InvalidInput, match="prefetch must not be negative; found -5"):
+    with pytest.raises(InvalidInput, match="prefetch must be a whole number, at least 0; found -5"):
         dgl.dataloading.DataLoader(graph, [1], sampler, prefetch=-5)
     with pytest.raises(InvalidInput, match=r"no option 'batchsize'; .* 'persistent_workers'"):
         dgl.dataloading.DataLoader(graph, [1], sampler, batchsize=5)

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
 from tests.graph.samples import edges_of, graphs, toy, typed, typed_graphs
+from tests.helpers import examples
 
-MANY = settings(max_examples=300)
+MANY = examples(300)
 
 
 def ids(frame: Any) -> list[int]:

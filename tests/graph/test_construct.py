@@ -37,6 +37,32 @@ def test_edges_in_every_form(form: Any) -> None:
     assert g.number_of_edges() == 5
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        PAIRS,
+        [list(pair) for pair in PAIRS],
+        np.array(PAIRS).tolist(),
+        [tuple(np.array(p)) for p in PAIRS],
+    ],
+)
+def test_a_list_of_edges(data: Any) -> None:
+    assert edges_of(dgl.graph(data)) == PAIRS
+    typed = dgl.heterograph({("a", "r", "b"): data})
+    assert edges_of(typed) == PAIRS and typed.num_nodes("a") == typed.num_nodes("b") == 3
+
+
+def test_a_list_of_two() -> None:
+    """Two pairs of integers are two edges; two arrays are sources and destinations."""
+    for pairs in ([(0, 1), (2, 3)], [[0, 1], [2, 3]]):
+        assert edges_of(dgl.graph(pairs)) == [(0, 1), (2, 3)]
+    assert edges_of(dgl.graph([[0, 1, 2], [1, 2, 0]])) == [(0, 1), (1, 2), (2, 0)]
+    ends = [torch.tensor([0, 1]), torch.tensor([2, 3])]
+    for arrays in (ends, tuple(ends), ([0, 1], [2, 3]), ("coo", [[0, 1], [2, 3]])):
+        assert edges_of(dgl.graph(arrays)) == [(0, 2), (1, 3)]
+    assert dgl.graph([], num_nodes=2).num_edges() == 0
+
+
 def test_forms_can_be_mixed_and_pairs_be_lists() -> None:
     assert edges_of(dgl.graph((ENDS[0], np.array(ENDS[1])))) == PAIRS
     assert edges_of(dgl.graph(("coo", ENDS))) == PAIRS
@@ -61,6 +87,8 @@ def test_idtype(data: Any, idtype: Any, expected: torch.dtype) -> None:
     assert g.nodes().dtype == g.in_degrees().dtype == expected
     assert (g.int().idtype, g.long().idtype) == (torch.int32, torch.int64)
     assert edges_of(g.int().long()) == edges_of(g)
+    for wanted in (torch.int32, torch.int64):
+        assert g.astype(wanted).idtype == wanted and edges_of(g.astype(wanted)) == edges_of(g)
 
 
 def test_number_of_nodes() -> None:
@@ -74,14 +102,18 @@ def test_number_of_nodes() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: dgl.graph(([0, 1], [1])), ValueError, r"found \(2,\) sources and \(1,\)"),
+        (lambda: dgl.graph(([0, 1], [1])), ValueError, r"found shapes \(2,\) and \(1,\)"),
         (lambda: dgl.graph(([0, -1], [1, 1])), IndexError, "source node -1 does not exist"),
         (lambda: dgl.graph(ENDS, num_nodes=2), IndexError, "node 2 does not exist.*0 to 1"),
         (lambda: dgl.graph(([0], [1]), num_nodes=-1), ValueError, "must not be negative"),
         (lambda: dgl.graph(([0], [0]), num_nodes=0), IndexError, "there are none of this type"),
         (lambda: dgl.graph(([0.5], [1])), ValueError, "must be integers; found torch.float32"),
         (lambda: dgl.graph(([True], [False])), ValueError, "must be integers; found torch.bool"),
-        (lambda: dgl.graph((["a"], ["b"])), ValueError, "pandas.factorize numbers names"),
+        (
+            lambda: dgl.graph((["a"], ["b"])),
+            ValueError,
+            r"pandas.factorize\(values\)\[0\] numbers names",
+        ),
         (lambda: dgl.graph((np.array(["a"]), [0])), ValueError, "pandas.factorize"),
         (lambda: dgl.graph((np.array([None]), [0])), ValueError, "pandas.factorize"),
         (lambda: dgl.graph(([[0, 1]], [[1, 0]])), ValueError, r"\(1, 2\)"),
@@ -89,6 +121,9 @@ def test_number_of_nodes() -> None:
         (lambda: dgl.graph(7), ValueError, "two arrays of IDs; found int"),
         (lambda: dgl.graph(("dense", ENDS)), ValueError, "must be 'coo', 'csr' or 'csc'"),
         (lambda: dgl.graph(("csr", ENDS)), ValueError, "three arrays of IDs"),
+        (lambda: dgl.graph(ENDS).astype(torch.int16), ValueError, "torch.int32 or torch.int64"),
+        (lambda: dgl.graph(ENDS).astype("int"), ValueError, "found 'int'. For features use"),
+        (lambda: dgl.graph([(0, 1), (True, 0), (1, 2)]), ValueError, "pairs of integers"),
         (lambda: dgl.graph(ENDS, idtype=torch.float32), ValueError, "int64 or torch.int32"),
     ],
 )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab.graph.dglfile import read_graphs, read_tensors
 from tests.graph.samples import same
+from tests.helpers import examples
 
 FIXTURES = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((FIXTURES / "expected.json").read_text("utf8"))
@@ -135,7 +136,7 @@ def check(g: dgl.Graph) -> None:
         assert all(len(column) == g.num_nodes(ntype) for column in g.nodes[ntype].data.values())
 
 
-@settings(SAME_FOLDER, max_examples=400)
+@examples(400, SAME_FOLDER)
 @given(st.data(), st.sampled_from(["one_type.bin", "typed.bin", "tensors.dgl", "nothing.dgl"]))
 def test_changed_bytes_are_an_error_or_harmless(
     tmp_path: Path, data: st.DataObject, name: str
@@ -157,7 +158,7 @@ def test_changed_bytes_are_an_error_or_harmless(
             check(g)
 
 
-@settings(SAME_FOLDER, max_examples=200)
+@examples(200, SAME_FOLDER)
 @given(st.data(), st.sampled_from(["one_type.bin", "typed.bin", "tensors.dgl", "nothing.dgl"]))
 def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, data: st.DataObject, name: str) -> None:
     content = (FIXTURES / name).read_bytes()

@@ -29,6 +29,31 @@ def test_repr_of_one_type() -> None:
     )
 
 
+def test_repr_of_many_features_has_a_line_for_each() -> None:
+    g = dgl.graph(([0, 1], [1, 2]))
+    for name in ("feat", "label", "train_mask", "val_mask"):
+        g.ndata[name] = torch.zeros(3, dtype=torch.bool)
+    assert repr(g) == (
+        "Graph(num_nodes=3, num_edges=2,\n"
+        "      ndata_schemes={'feat': Scheme(shape=(), dtype=torch.bool),\n"
+        "                     'label': Scheme(shape=(), dtype=torch.bool),\n"
+        "                     'train_mask': Scheme(shape=(), dtype=torch.bool),\n"
+        "                     'val_mask': Scheme(shape=(), dtype=torch.bool)}\n"
+        "      edata_schemes={})"
+    )
+    for number in range(20):
+        g.edata[f"w{number}"] = torch.zeros(2)
+    assert len(repr(g).splitlines()) == 14 and repr(g).endswith("… and 12 more})")
+
+
+def test_repr_of_many_types_is_short() -> None:
+    chain = {(f"type{i:02}", "to", f"type{i + 1:02}"): ([0], [0]) for i in range(30)}
+    g = dgl.heterograph(chain)
+    for shown in (repr(g), repr(dgl.to_block(g))):
+        assert max(map(len, shown.splitlines())) <= 100 and "('type00', 'to', 'type01'): 1" in shown
+        assert len(shown.splitlines()) <= 9 * 4
+
+
 def test_repr_of_several_types() -> None:
     assert repr(typed()) == (
         "Graph(num_nodes={'game': 4, 'user': 3},\n"

@@ -126,6 +126,10 @@ def test_edge_subgraph_of_types() -> None:
         toy().edge_subgraph(torch.tensor([True]))
 
 
+def test_an_edge_may_be_asked_for_twice() -> None:
+    assert toy().edge_subgraph([0, 0, 1, 1, 1]).num_edges() == 5
+
+
 @given(typed_graphs(), st.data())
 def test_edge_subgraph_against_lists(g: dgl.Graph, data: st.DataObject) -> None:
     wanted = {

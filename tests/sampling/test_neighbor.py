@@ -98,7 +98,7 @@ def test_seeds_and_calls_name_the_sample():
 
 def test_typed_graphs(typed):
     frontier = dgl.sampling.sample_neighbors(
-        typed, {"user": [0], "game": [0]}, {"follows": 2, ("user", "plays", "game"): -1}
+        typed, {"user": [0], "game": [0]}, {"follows": 2, ("user", "plays", "game"): -1, "makes": 0}
     )
     assert frontier.num_edges("follows") == 2
     assert frontier.num_edges("plays") == 2
