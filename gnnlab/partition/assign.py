@@ -67,6 +67,8 @@ def assign(
         A callable gets ``(g, num_parts)`` and returns the part of each node: integers of shape
         (N,), N counting the nodes of all types in the order of ``g.ntypes``, or a dictionary with
         those of each type.
+        METIS draws from ``rand()`` of C: its parts follow :func:`gnnlab.seed` unless another thread
+        draws from it meanwhile, as ZeroMQ does when it reconnects.
     balance_ntypes : tensor or dict of str to tensor, optional
         A class for each node, such as the train mask; each part gets its share of each class. For
         a typed graph a dictionary, or shape (N,). By default, the node types.

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import PartitionError
+from gnnlab.errors import PartitionError, cannot_read
 from gnnlab.graph.dglfile import read_graphs, read_tensors
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
@@ -52,7 +52,7 @@ def convert_dgl_partition(
     output : path
         Folder for the new one. In DGL's own folder, DGL's files are replaced.
     graph_name : str, optional
-        By default DGL's, which must be of letters, digits and underscores.
+        By default DGL's.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def _read(path: Path) -> _Whole:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise PartitionError(f"{path} cannot be read ({error.strerror})") from error
+        raise PartitionError(cannot_read(path, error)) from error
     with _naming(path):
         content = json.loads(text)
         if "format" in content:

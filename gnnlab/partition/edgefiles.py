@@ -20,7 +20,7 @@ from gnnlab.data.table import integer_chunks
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
-from gnnlab.partition.files import file_name
+from gnnlab.partition.files import edge_type_name
 
 __all__ = ["EdgeFiles", "open_features", "open_npy", "release"]
 
@@ -69,7 +69,7 @@ class EdgeFiles:
         self.num_edges[etype] = int(into.sum())
 
     def _paths(self, etype: EdgeType) -> list[Path]:
-        name = file_name(":".join(etype))
+        name = edge_type_name(etype)
         return [self.folder / f"{name}.{end}" for end in ("src", "dst")]
 
     def _checked(self, ids: np.ndarray, ntype: str, where: str) -> np.ndarray:

@@ -15,20 +15,19 @@ import hashlib
 import json
 import mmap
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange, PartitionError
-from gnnlab.graph.names import EdgeType
+from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, cannot_read
+from gnnlab.graph.names import EdgeType, check_name
 from gnnlab.kernels import threads
 from gnnlab.partition.book import GraphPartitionBook
 
@@ -37,8 +36,9 @@ __all__ = [
     "ArrayInfo",
     "PartConfig",
     "carrier",
-    "check_graph_name",
+    "check_place",
     "edge_folder",
+    "edge_type_name",
     "file_name",
     "in_order",
     "make_config",
@@ -48,20 +48,14 @@ __all__ = [
     "read_ranges",
 ]
 
+_LONGEST = 230  # bytes of a quoted name; a file's name has at most 255
+_MOST_IDS = 1 << 56  # so that sums of sizes never overflow
+_MOST_DIMENSIONS = 64  # of numpy
 FORMAT, VERSION = "gnnlab-partition", 1
 KINDS = {"graph": "part_graph", "node_data": "node_feats", "edge_data": "edge_feats"}
 
 
 # ------------------------------------------------------------------------------------ names
-def check_graph_name(name: str) -> str:
-    """Return the name of a graph, or raise InvalidInput: it becomes part of file names."""
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_]+", name):
-        raise InvalidInput(
-            f"graph name {name!r}: use letters, digits and underscores only, at least one"
-        )
-    return name
-
-
 def node_folder(part_id: int, kind: str, ntype: str) -> str:
     """Return where a part keeps what it knows of a node type; ``kind`` is graph or node_data."""
     return f"part{part_id}/{kind}/" + ("nodes/" if kind == "graph" else "") + file_name(ntype)
@@ -70,12 +64,29 @@ def node_folder(part_id: int, kind: str, ntype: str) -> str:
 def edge_folder(part_id: int, kind: str, etype: EdgeType) -> str:
     """Return where a part keeps what it knows of an edge type; ``kind`` is graph or edge_data."""
     middle = "edges/" if kind == "graph" else ""
-    return f"part{part_id}/{kind}/{middle}" + file_name(":".join(etype))
+    return f"part{part_id}/{kind}/{middle}" + edge_type_name(etype)
+
+
+def edge_type_name(etype: EdgeType) -> str:
+    """Quote an edge type for use in a path; no program reads the type back from there."""
+    name = ":".join(etype)
+    if len(quote(name)) > _LONGEST:  # each of the three names may be long
+        name = f"{name[:12]}~{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+    return file_name(name)
 
 
 def file_name(name: str) -> str:
     """Quote a type or feature name for use in a path; nothing in it can leave the folder."""
-    return quote(name, safe="").replace(".", "%2E") or "%"
+    quoted = quote(name, safe="").replace(".", "%2E") or "%"
+    if len(quoted) > _LONGEST:  # leave letters of other scripts as they are: 3 bytes, not 9
+        quoted = "".join(c if ord(c) > 0xA0 else quote(c, safe=" +,;=@!$&'()[]{}") for c in name)
+        quoted = quoted.replace(".", "%2E")
+    if (size := len(quoted.encode())) > _LONGEST:
+        raise InvalidInput(
+            f"the name {name!r} takes {size} bytes as the name of a file; the limit is {_LONGEST}. "
+            "Use a shorter name"
+        )
+    return quoted
 
 
 def plain_name(name: str) -> str:
@@ -99,14 +110,10 @@ def carrier(values: torch.Tensor) -> torch.Tensor:
 def make_config(
     graph_name: str, book: GraphPartitionBook, part_method: str, num_hops: int
 ) -> dict[str, Any]:
-    """Return the content of the JSON file, but for the list of arrays."""
+    """Return the content of the JSON file, but for the parts' folders and the list of arrays."""
     nodes, edges = book.node_ranges, book.edge_ranges
     node_counts = {ntype: int(borders[-1]) for ntype, borders in nodes.items()}
     edge_counts = {":".join(etype): int(borders[-1]) for etype, borders in edges.items()}
-    parts = {
-        f"part-{i}": {entry: f"part{i}/{kind}" for kind, entry in KINDS.items()}
-        for i in range(book.num_partitions())
-    }
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -122,7 +129,6 @@ def make_config(
         "etypes": {":".join(etype): i for i, etype in enumerate(edges)},
         "node_counts": node_counts,
         "edge_counts": edge_counts,
-        **parts,
     }
 
 
@@ -187,6 +193,8 @@ def read_config(
     """
     path = Path(part_config)
     try:
+        if path.exists() and not path.is_file():  # a pipe would never end
+            raise PartitionError(f"{path} is not a file; give the JSON file of a partitioned graph")
         content = json.loads(path.read_text("utf8"))
         if "format" not in content and "part_graph" in content.get("part-0", {}):
             raise PartitionError(
@@ -203,8 +211,16 @@ def read_config(
     except PartitionError:
         raise
     except OSError as error:
-        raise PartitionError(f"{path} cannot be read ({error.strerror})") from error
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise PartitionError(cannot_read(path, error)) from error
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        MemoryError,
+        RecursionError,
+    ) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else error
         raise PartitionError(
             f"{path} is damaged ({what}); copy it again from where it was made"
@@ -219,50 +235,109 @@ def read_config(
 
 
 def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
-    num_parts, listed = int(content["num_parts"]), [k for k in content if k.startswith("part-")]
-    if set(listed) != {f"part-{i}" for i in range(num_parts)}:
-        raise ValueError(f"num_parts is {num_parts}, but the parts listed are {sorted(listed)}")
+    num_parts = _whole(content["num_parts"], "num_parts", 1)
+    listed = {key for key in content if key.startswith("part-")}
+    if len(listed) != num_parts or listed != {f"part-{i}" for i in range(num_parts)}:
+        found = ", ".join(sorted(listed)[:5]) or "none"
+        raise ValueError(f"num_parts is {num_parts}, but the parts listed are {found}")
     places = {
-        (f"part{i}", kind): path.parent / content[f"part-{i}"][entry]
+        (f"part{i}", kind): _relative(content[f"part-{i}"][entry])
         for i in range(num_parts)
         for kind, entry in KINDS.items()
     }
     arrays: list[dict[str, ArrayInfo]] = [{} for _ in range(num_parts)]
+    files = set()
     for name, about in content["arrays"].items():
         part, kind, rest = name.split("/", 2)
+        file = path.parent / places[part, kind] / _relative(rest)
+        if file.suffix != ".npy" or file in files:
+            raise ValueError(f"array {name!r} is not a .npy file of its own")
+        files.add(file)
         arrays[int(part.removeprefix("part"))][name] = ArrayInfo(
-            places[part, kind] / rest,
-            getattr(torch, about["dtype"]),
-            tuple(int(size) for size in about["shape"]),
-            int(about["bytes"]),
+            file,
+            _dtype(about["dtype"]),
+            _shape(about["shape"]),
+            _whole(about["bytes"], "the size of an array"),
             str(about["sha256"]),
         )
     ntypes, etypes = in_order(content["ntypes"]), in_order(content["etypes"])
+    triples = {name: tuple(name.split(":")) for name in etypes}
+    for name, triple in triples.items():
+        if len(triple) != 3 or not {triple[0], triple[2]} <= set(ntypes):
+            raise ValueError(f"edge type {name!r} is not source:relation:destination of the graph")
     return PartConfig(
         path,
-        check_graph_name(content["graph_name"]),
+        check_name(content["graph_name"]),
         str(content["part_method"]),
         num_parts,
-        int(content["halo_hops"]),
+        _whole(content["halo_hops"], "halo_hops", 1),
         read_ranges(content, "node", {name: name for name in ntypes}),
-        read_ranges(content, "edge", {name: tuple(name.split(":")) for name in etypes}),
+        read_ranges(content, "edge", triples),
         arrays,
     )
 
 
+def _whole(value: Any, what: str, least: int = 0) -> int:
+    if type(value) is not int or not least <= value < 1 << 63:
+        raise ValueError(f"{what} is {str(value)[:40]}")
+    return value
+
+
+def _shape(sizes: Any) -> tuple[int, ...]:
+    if not isinstance(sizes, list) or len(sizes) > _MOST_DIMENSIONS:
+        raise ValueError(f"the shape of an array is {str(sizes)[:40]}")
+    return tuple(_whole(size, "a size of an array") for size in sizes)
+
+
+def _dtype(name: Any) -> torch.dtype:
+    dtype = getattr(torch, name)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"{name!r} is not a dtype")
+    return dtype
+
+
+def _relative(place: Any) -> PurePosixPath:
+    """A path that stays below the folder of the JSON file, as far as its words tell."""
+    path = PurePosixPath(place)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in str(path):
+        raise ValueError(f"{place!r} does not lie in the folder of the JSON file")
+    return path
+
+
+def check_place(config: PartConfig, file: Path) -> None:
+    """Refuse an array that a symbolic link takes out of the folder of the JSON file.
+
+    Raises
+    ------
+    PartitionError
+        The file lies elsewhere.
+    """
+    real = file.resolve()
+    if not real.is_relative_to(config.path.parent.resolve()):
+        raise PartitionError(
+            f"{file} is a link to {real}, outside of the folder of {config.path}; copy the file "
+            "into the folder, or partition the graph again"
+        )
+
+
 def in_order(ids: Mapping[str, int]) -> list[str]:
     """Names of types by their IDs; other programs may have sorted the file."""
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise ValueError(f"types are not numbered from 0: {ids}")
+    if any(type(each) is not int for each in ids.values()) or (
+        sorted(ids.values()) != list(range(len(ids)))
+    ):
+        raise ValueError(f"types are not numbered from 0: {str(ids)[:200]}")
     return sorted(ids, key=ids.__getitem__)
 
 
 def read_ranges(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]) -> dict[Any, Any]:
     """Type-wise borders from the homogeneous ranges, which must follow one another."""
     given = content[f"{what}_map"]
-    table = np.array([given[key] for key in kinds], np.int64)
-    if table.shape != (len(given), content["num_parts"], 2):
+    table = np.array([given[key] for key in kinds])
+    if table.shape != (len(given), content["num_parts"], 2) or table.dtype.kind not in "iu":
         raise ValueError(f"{what}_map is not one range for each type and part")
+    table = table.astype(np.int64)
+    if (table < 0).any() or (table > _MOST_IDS).any():
+        raise ValueError(f"{what}_map has IDs below 0 or above {_MOST_IDS}")
     sizes = table[:, :, 1] - table[:, :, 0]
     ends = np.cumsum(sizes.T).reshape(sizes.T.shape).T
     counts = content[f"{what}_counts"]
@@ -305,6 +380,7 @@ def open_arrays(
         )
     arrays = {path: info for path, info in config.arrays[part_id].items() if wanted(path)}
     for info in arrays.values():
+        check_place(config, info.file)
         size = info.file.stat().st_size if info.file.is_file() else None
         if size != info.bytes:
             state = "is missing" if size is None else f"has {size} bytes, expected {info.bytes}"
@@ -337,7 +413,7 @@ def _map(info: ArrayInfo) -> torch.Tensor:
             if (version, shape, by_column, dtype) != ((1, 0), info.shape, False, expected):
                 raise ValueError(f"found {dtype} of shape {shape}")
             array = np.ndarray(shape, dtype, _copy_on_write(file.fileno()), file.tell())
-    except (ValueError, TypeError, OSError) as error:
+    except Exception as error:  # of many classes: numpy evaluates the header as Python
         raise PartitionError(
             f"{info.file} does not hold {info.dtype} of shape {info.shape} ({error})"
         ) from error

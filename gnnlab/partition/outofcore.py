@@ -14,7 +14,6 @@ DGL user guide, section 7.1, "Preprocessing for Distributed Training".
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
+from gnnlab.drafts import temporary_folder
 from gnnlab.errors import InvalidInput, NotFound, PartitionError
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
@@ -37,7 +37,13 @@ from gnnlab.partition.assign import (
 from gnnlab.partition.build import Edges, Numbering, make_cut, number_nodes
 from gnnlab.partition.edgefiles import EdgeFiles, open_features, open_npy, release
 from gnnlab.partition.external import ExternalSort
-from gnnlab.partition.files import edge_folder, file_name, make_config, node_folder
+from gnnlab.partition.files import (
+    edge_folder,
+    edge_type_name,
+    file_name,
+    make_config,
+    node_folder,
+)
 from gnnlab.partition.partition import check_type_names, parts_progress, write_part
 from gnnlab.partition.writer import PartitionWriter
 from gnnlab.random import generator
@@ -125,10 +131,15 @@ def partition_files(
     if not isinstance(edges, Mapping):
         node_data, edge_data = {"_N": node_data or {}}, {ONE_ETYPE: edge_data or {}}
     node_files = open_features(node_data, counts, "node")
-    with PartitionWriter(out_path, graph_name, num_parts) as writer, _scratch_errors(out_path):
-        hidden = tempfile.TemporaryDirectory(".scratch", f".{graph_name}-", scratch or out_path)
-        with hidden as temporary:
-            graph = EdgeFiles(Path(temporary), counts, chunk_edges, progress)
+    with (
+        PartitionWriter(out_path, graph_name, num_parts) as writer,
+        _scratch_errors(out_path, scratch),
+    ):
+        # Below the writer's draft by default: whatever clears the draft clears this too.
+        place = writer.draft / "scratch" if scratch is None else Path(scratch)
+        place.mkdir(exist_ok=True)
+        with temporary_folder(place, f".{graph_name}-", ".scratch") as temporary:
+            graph = EdgeFiles(temporary, counts, chunk_edges, progress)
             for etype in sorted(sources):
                 graph.read(etype, sources[etype])
             edge_files = open_features(edge_data, graph.num_edges, "edge")
@@ -172,14 +183,14 @@ def _check(counts: Mapping[str, int], sources: Mapping[Any, Any], **numbers: int
 
 
 @contextmanager
-def _scratch_errors(out_path: StrPath) -> Iterator[None]:
+def _scratch_errors(out_path: StrPath, scratch: StrPath | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise PartitionError(
-            f"cannot write {error.filename or 'temporary files'}: {error.strerror or error}. What "
-            f"{out_path} held before is still there; free some space, or pass scratch= with a "
-            "folder on another disk"
+            f"cannot write {error.filename or f'temporary files in {scratch or out_path}'}: "
+            f"{error.strerror or error}. What {out_path} held before is still there; free some "
+            "space, or pass scratch= with a folder on another disk"
         ) from error
 
 
@@ -256,7 +267,7 @@ def _sort_edges(
     width = sum(dtype.itemsize for dtype in columns.values())
     chunk = max(1, min(graph.chunk, 24 * graph.chunk // width))
     indptr = np.concatenate([[0], np.cumsum(graph.into[etype][nodes[v].old])])
-    rows = ExternalSort(graph.folder / file_name(":".join(etype)), indptr, columns, chunk)
+    rows = ExternalSort(graph.folder / edge_type_name(etype), indptr, columns, chunk)
     for start, src, dst in graph.chunks(etype, chunk, "sorting edges"):
         stop = start + len(src)
         more = {name: np.array(array[start:stop]) for name, array in files.items()}

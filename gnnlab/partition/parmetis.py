@@ -33,11 +33,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, cannot_read
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.homogeneous import to_homogeneous
-from gnnlab.graph.names import EID, ETYPE, EdgeType
+from gnnlab.graph.names import EID, ETYPE, EdgeType, check_name
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.assign import classes_of, weights_of
 from gnnlab.partition.partition import partition_graph
@@ -81,7 +81,7 @@ def write_parmetis(
     >>> (folder / "toy_stats.txt").read_text()
     '2 2 1\\n'
     """
-    base = Path(folder, graph_name)
+    base = Path(folder, check_name(graph_name))
     base.parent.mkdir(parents=True, exist_ok=True)
     counts = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
     whole, _, edge_counts = to_homogeneous(g, return_count=True)
@@ -135,7 +135,7 @@ def read_parmetis(graph_name: str, folder: StrPath) -> Graph:
     InvalidInput
         A file is not in the format above; the message names it.
     """
-    base = Path(folder, graph_name)
+    base = Path(folder, check_name(graph_name))
     lines = [line for rows, _ in _tables(Path(f"{base}_stats.txt"), 3) for line in rows.tolist()]
     if len(lines) != 1:
         raise InvalidInput(f"{base}_stats.txt: expected one line, found {len(lines)}")
@@ -230,7 +230,9 @@ class _Collector:
                 self._borders[kind] = np.concatenate([[0], ranges[:, 1]])
                 if (ranges[:, 0] != self._borders[kind][:-1]).any() or (np.diff(ranges) < 0).any():
                     raise ValueError(f"the ranges of {kind} do not follow one another")
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except OSError as error:
+            raise InvalidInput(cannot_read(schema, error)) from error
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise InvalidInput(
                 f'{schema}: expected {{"nid": {{type: [first, last + 1], …}}, "eid": {{…}}}} '
                 f"({error!r})"

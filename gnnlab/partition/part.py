@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from gnnlab.errors import PartitionError
@@ -210,16 +211,20 @@ def _check(part: Part, config: PartConfig, values: bool) -> None:
 
     for ntype, nodes in part.nodes.items():
         where, bound = node_folder(part.part_id, "graph", ntype), part.book.node_ranges[ntype][-1]
+        owned = part.book.node_ranges[ntype][part.part_id : part.part_id + 2]
+        expect(_is_list(nodes.halo), where, "halo")
         expect(_is_list(nodes.orig_ids, nodes.num_inner + len(nodes.halo)), where, "orig_id")
-        expect(_is_list(nodes.halo, len(nodes.halo)), where, "halo")
-        expect(not values or _within(nodes.halo, bound), where, "halo")
+        if values:
+            expect(_is_halo(nodes.halo, owned, bound), where, "halo")
+            expect(_within(nodes.orig_ids, bound), where, "orig_id")
         for name, data in nodes.data.items():
             expect(data.shape[:1] == (nodes.num_inner,), where, f"feature {name!r}")
     for etype, edges in part.edges.items():
         where, bound = edge_folder(part.part_id, "graph", etype), part.book.edge_ranges[etype][-1]
         num_src, num_dst = (len(part.nodes[ntype].orig_ids) for ntype in (etype[0], etype[2]))
+        owned = part.book.edge_ranges[etype][part.part_id : part.part_id + 2]
+        expect(_is_list(edges.halo), where, "halo")
         total, indptr = edges.num_inner + len(edges.halo), edges.indptr
-        expect(_is_list(edges.halo, len(edges.halo)), where, "halo")
         expect(_is_list(edges.indices, total), where, "indices")
         expect(_is_list(edges.orig_ids, total), where, "orig_id")
         expect(_is_list(indptr, num_dst + 1), where, "indptr")
@@ -228,13 +233,23 @@ def _check(part: Part, config: PartConfig, values: bool) -> None:
         if values:
             expect(bool((torch.diff(indptr) >= 0).all()), where, "indptr")
             expect(_within(edges.indices, num_src), where, "indices")
-            expect(_within(edges.halo, bound), where, "halo")
+            expect(_is_halo(edges.halo, owned, bound), where, "halo")
+            expect(_within(edges.orig_ids, bound), where, "orig_id")
         for name, data in edges.data.items():
             expect(data.shape[:1] == (edges.num_inner,), where, f"feature {name!r}")
 
 
-def _is_list(ids: torch.Tensor, length: int) -> bool:
-    return ids.shape == (length,) and ids.dtype in (torch.int32, torch.int64)
+def _is_list(ids: torch.Tensor, length: int | None = None) -> bool:
+    fits = ids.dim() == 1 and length in (None, len(ids))
+    return fits and ids.dtype in (torch.int32, torch.int64)
+
+
+def _is_halo(ids: torch.Tensor, owned: np.ndarray, bound: int) -> bool:
+    """Whether IDs ascend, exist, and belong to other parts."""
+    lo, hi = owned.tolist()
+    own = torch.searchsorted(ids.long(), torch.tensor([lo, hi]))
+    ascends = bool((torch.diff(ids) > 0).all())
+    return _within(ids, bound) and ascends and bool(own[0] == own[1])
 
 
 def _within(ids: torch.Tensor, bound: int) -> bool:

@@ -47,6 +47,10 @@ def partition_graph(
     objtype: str = "cut",
     graph_formats: Any = None,
     use_graphbolt: bool = False,
+    store_eids: bool = True,
+    store_inner_node: bool = False,
+    store_inner_edge: bool = False,
+    **unknown: Any,
 ) -> Any:
     """Cut a graph into parts and write them to files.
 
@@ -58,7 +62,8 @@ def partition_graph(
     g : Graph
         One or several types, with features; left as it is.
     graph_name : str
-        Letters, digits and underscores.
+        Becomes part of file names: 1 to 100 bytes, without path separators or control
+        characters, not starting with a dot.
     num_parts : int
         K ≥ 1, usually the number of machines.
     out_path : path
@@ -80,8 +85,10 @@ def partition_graph(
         With more than one, parts are cut once more and nodes get a feature "trainer_id".
     objtype : str
         What METIS minimises: "cut" (edges between parts) or "vol" (halo nodes).
-    graph_formats, use_graphbolt
+    graph_formats, use_graphbolt, store_eids, store_inner_node, store_inner_edge
         Accepted for scripts of DGL; parts are stored by destination, whatever is asked for.
+    **unknown
+        Not used either; a warning names them.
 
     Returns
     -------
@@ -110,6 +117,9 @@ def partition_graph(
     (tensor([0, 2, 1, 3]), tensor([3, 1, 0, 2]))
     """
     _check_arguments(g, num_parts, num_hops, reshuffle)
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        warnings.warn(f"partition_graph has no use for: {names}. Is the name right?", stacklevel=2)
     g = g.cpu()
     method = part_method if isinstance(part_method, str) else "custom"
     for text in plan(g, num_parts, method, num_hops, out_path).warnings:

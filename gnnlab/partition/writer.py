@@ -1,8 +1,12 @@
 """Writing a partitioned graph: all of it or nothing.
 
-Nothing of an older result is touched until the new one is complete. It is written to a draft folder
-beside it, ``.<graph_name>-….draft``; then the two are exchanged, the JSON file last. Whatever fails
-on the way, a full disk for instance, leaves the older result as it was.
+A result is written to new folders, ``part0/`` … where these names are free, else ``part0-papers/``
+… with the graph's name. The JSON file comes last; renaming it is the one step that makes the new
+result take the place of an older one. Then the folders of the older one are removed.
+
+``.<graph_name>-….draft`` is locked for as long as the writing process lives. It holds the JSON file
+to be and the list ``claims``: folders that are to be removed unless a JSON file lists them. The
+next writer in the folder does that for processes that were killed.
 """
 
 from __future__ import annotations
@@ -11,29 +15,35 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from itertools import chain, count
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import numpy as np
 import torch
 
 from gnnlab import kernels
+from gnnlab.drafts import hold, locked
 from gnnlab.errors import InvalidInput, PartitionError
+from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
-from gnnlab.partition.files import KINDS, carrier, check_graph_name
+from gnnlab.partition.files import KINDS, carrier
 
 __all__ = ["ArrayFile", "PartitionWriter"]
 
 _BLOCK = 1 << 24  # bytes that are gathered, hashed and written at a time
 _PENDING = 1 << 29  # bytes that may wait for a writing thread
 _WRITERS = 4  # each gathers with all threads that torch has
-_DGL_FILES = {"graph.dgl", "node_feat.dgl", "edge_feat.dgl"}
+_DGL_FILES = ("graph.dgl", "node_feat.dgl", "edge_feat.dgl")
+_PART = re.compile(r"part[0-9]+(-|$)")  # names of the folders of parts, ours and DGL's
+_DRAFT = ".draft"
 
 
 class ArrayFile:
@@ -100,7 +110,7 @@ class PartitionWriter:
     Raises
     ------
     InvalidInput
-        The graph name is none, or the folder holds what must not be overwritten.
+        The name cannot be that of a graph.
     PartitionError
         The disk is full, or the folder cannot be written.
 
@@ -118,26 +128,44 @@ class PartitionWriter:
     """
 
     def __init__(self, out_path: str | os.PathLike[str], graph_name: str, num_parts: int) -> None:
-        self.folder, self.graph_name = Path(out_path), check_graph_name(graph_name)
-        self._new = [f"part{i}" for i in range(num_parts)]
+        self.folder, self.graph_name = Path(out_path), check_name(graph_name)
+        self._num_parts = num_parts
         self._arrays: dict[str, dict[str, Any]] = {}
         self._waiting: deque[tuple[Future[None], int]] = deque()
 
     def __enter__(self) -> PartitionWriter:
-        """Make the draft folder, and see that what is to be replaced may be."""
+        """Clear drafts of killed processes, and make the new folders."""
         with self._errors():
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._old = _replaceable(self.folder, self.graph_name, self._new)
-            prefix = f".{self.graph_name}-"
-            self._draft = Path(tempfile.mkdtemp(".draft", prefix, self.folder))
+            with locked(self.folder):
+                _recover(self.folder)
+                prefix = f".{self.graph_name}-"
+                self.draft = Path(tempfile.mkdtemp(_DRAFT, prefix, self.folder))
+                self._lock = hold(self.draft)
+                try:
+                    self._places = _free_names(self.folder, self.graph_name, self._num_parts)
+                    _claim(self.draft, self._places)
+                    for place in self._places:
+                        (self.folder / place).mkdir()
+                except BaseException:
+                    self._discard()
+                    raise
         workers = min(threads.num_threads(), _WRITERS)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="partition")
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Remove the draft."""
+        """Remove the draft, and the new folders unless they were committed."""
         self._pool.shutdown(cancel_futures=True)
-        shutil.rmtree(self._draft, ignore_errors=True)
+        with suppress(OSError), locked(self.folder):
+            self._discard()
+
+    def _discard(self) -> None:
+        try:
+            _sweep(self.draft)
+        finally:
+            if self._lock is not None:
+                os.close(self._lock)
 
     @contextmanager
     def _errors(self, path: str = "") -> Iterator[None]:
@@ -157,12 +185,13 @@ class PartitionWriter:
         Parameters
         ----------
         path : str
-            Relative to the folder of the JSON file, with forward slashes.
+            As in the JSON file: ``part0/graph/…``, whatever the folder of the part is called.
         shape : tuple of int
         dtype : torch.dtype
         """
-        target = self._draft / path
-        with self._errors(path):
+        part, _, rest = path.partition("/")
+        target = self.folder / self._places[int(part.removeprefix("part"))] / rest
+        with self._errors(str(target)):
             target.parent.mkdir(parents=True, exist_ok=True)
             with open(target, "xb") as file:
                 array = ArrayFile(file, shape, dtype)
@@ -201,12 +230,12 @@ class PartitionWriter:
             self._waiting.popleft()[0].result()
 
     def commit(self, config: Mapping[str, Any]) -> Path:
-        """Exchange the old result for the new one.
+        """Put the new result in the place of an old one.
 
         Parameters
         ----------
         config : dict
-            Content of the JSON file; the list of arrays is added here.
+            Content of the JSON file; the folders and the list of arrays are added here.
 
         Returns
         -------
@@ -215,28 +244,21 @@ class PartitionWriter:
         """
         while self._waiting:
             self._waiting.popleft()[0].result()
-        arrays = {path: self._arrays[path] for path in sorted(self._arrays)}
-        name = f"{self.graph_name}.json"
-        moves = [(self.folder / part, self._draft / "old" / part) for part in self._old]
-        moves += [(self._draft / part, self.folder / part) for part in self._new]
-        moves += [(self._draft / name, self.folder / name)]
+        content = dict(config)
+        for i, place in enumerate(self._places):
+            content[f"part-{i}"] = {entry: f"{place}/{kind}" for kind, entry in KINDS.items()}
+        content["arrays"] = {path: self._arrays[path] for path in sorted(self._arrays)}
+        target, draft = self.folder / f"{self.graph_name}.json", self.draft / "json"
         with self._errors():
-            for part in ("old", *self._new):
-                (self._draft / part).mkdir(exist_ok=True)
-            with open(self._draft / name, "w", encoding="utf8") as file:
-                file.write(_json({**config, "arrays": arrays}))
+            with open(draft, "w", encoding="utf8") as file:
+                file.write(_json(content))
                 file.flush()
                 os.fsync(file.fileno())
-            try:
-                for source, target in moves:
-                    os.replace(source, target)
-            except BaseException:
-                if (self._draft / name).exists():  # else the JSON file is in place: it is done
-                    for source, target in reversed(moves[:-1]):
-                        if target.exists() and not source.exists():
-                            os.replace(target, source)
-                raise
-        return self.folder / name
+            with locked(self.folder):
+                _claim(self.draft, [*self._places, *_folders_of(target)])
+                os.replace(draft, target)
+                _sweep(self.draft)
+        return target
 
 
 def _json(content: Mapping[str, Any]) -> str:
@@ -251,32 +273,80 @@ def _json(content: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(items) + "\n}\n"
 
 
-def _replaceable(folder: Path, graph_name: str, new: list[str]) -> list[str]:
-    """Return the part folders that the new result replaces; raise where they are not its own."""
-    own = folder / f"{graph_name}.json"
-    claims = {path: _parts_of(path) for path in folder.glob("*.json")}
-    wanted = sorted({*new, *claims.pop(own, ())})
-    for part in wanted:
-        for path in claims:
-            if part in claims[path]:
-                raise InvalidInput(
-                    f"{folder / part} belongs to {path.name} and would be overwritten; choose "
-                    f"another out_path, or delete {path.name} if nobody needs that graph"
-                )
-    found = [part for part in wanted if (folder / part).exists()]
-    for part in found:
-        strange = {entry.name for entry in (folder / part).iterdir()} - {*KINDS, *_DGL_FILES}
-        if strange:
-            raise InvalidInput(
-                f"{folder / part} holds {min(strange)!r}, which no partition writes; choose "
-                "another out_path, or move it away"
-            )
-    return found
+# -------------------------------------------------------------------- folders of a partition
+def _free_names(folder: Path, graph_name: str, num_parts: int) -> list[str]:
+    """Names for the folders of a new result, which neither exist nor are listed anywhere."""
+    listed = _listed(folder)
+    endings = (f"-{graph_name}" + (f"-{i}" if i > 1 else "") for i in count(1))
+    for ending in chain([""], endings):
+        names = [f"part{i}{ending}" for i in range(num_parts)]
+        if not any(name in listed or os.path.lexists(folder / name) for name in names):
+            return names
+    raise AssertionError("endless")
 
 
-def _parts_of(path: Path) -> set[str]:
-    """The part folders that a JSON file claims, if it describes a partitioned graph at all."""
+def _listed(folder: Path) -> set[str]:
+    """The part folders that JSON files list."""
+    return set().union(*map(_folders_of, folder.glob("*.json")))
+
+
+def _folders_of(path: Path) -> set[str]:
+    """The part folders beside a JSON file that it lists, if it is of a partitioned graph at all."""
     try:
-        return {f"part{i}" for i in range(int(json.loads(path.read_text("utf8"))["num_parts"]))}
-    except (OSError, ValueError, TypeError, LookupError):
+        content = json.loads(path.read_text("utf8"))
+        entries = [content[key].values() for key in content if key.startswith("part-")]
+        places = [PurePosixPath(place).parts[0] for places in entries for place in places]
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return set()
+    return {place for place in places if _PART.match(place)}
+
+
+def _claim(draft: Path, places: Iterable[str]) -> None:
+    """Write down which folders are to be removed unless a JSON file lists them."""
+    with open(draft / "claims.new", "w", encoding="utf8") as file:
+        json.dump(sorted(set(places)), file)
+    os.replace(draft / "claims.new", draft / "claims")
+
+
+def _sweep(draft: Path) -> None:
+    """Remove the folders that a draft claims and no JSON file lists, then the draft."""
+    try:
+        claims = json.loads((draft / "claims").read_text("utf8"))
+    except (OSError, ValueError):
+        claims = []
+    folder = draft.parent
+    listed = _listed(folder) if claims else ()
+    for place in claims:
+        if place not in listed and _PART.match(place) and "/" not in place:
+            _remove_part(folder / place)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def _remove_part(folder: Path) -> None:
+    """Remove what partitions write, and the folder if nothing else is in it."""
+    if folder.is_symlink():
+        return
+    for name in (*KINDS, *_DGL_FILES):
+        if (folder / name).is_dir() and not (folder / name).is_symlink():
+            shutil.rmtree(folder / name, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                (folder / name).unlink()
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _recover(folder: Path) -> None:
+    """Do what killed processes left undone; those that live hold a lock on their draft."""
+    for draft in folder.glob(f".*{_DRAFT}"):
+        if (descriptor := hold(draft)) is None:
+            continue
+        try:
+            if (draft / "claims").exists():
+                _sweep(draft)
+            else:  # killed at once; or a draft of another version, which may hold an older result
+                (draft / "claims.new").unlink(missing_ok=True)
+                with suppress(OSError):
+                    draft.rmdir()
+        finally:
+            os.close(descriptor)

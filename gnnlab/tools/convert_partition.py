@@ -19,13 +19,14 @@ from collections.abc import Sequence
 from gnnlab.errors import GNNLabError
 from gnnlab.partition.dglparts import convert_dgl_partition
 from gnnlab.partition.parmetis import convert_partition
-from gnnlab.tools.cli import command_parser
+from gnnlab.tools.cli import command, command_parser
 
 __all__ = ["main"]
 
 _PARMETIS = ("input_dir", "graph_name", "schema", "num_parts", "num_node_weights")
 
 
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("convert_partition", __doc__)
@@ -35,12 +36,12 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--part-config", help="DGL: JSON file of a partitioned graph; no more is needed")
     add("--input-dir", help="ParMETIS: folder of p<i>-<graph name>_nodes.txt and _edges.txt")
     add("--schema", help="JSON file: the range of IDs of each type")
-    add("--num-parts", type=int)
-    add("--num-node-weights", type=int, help="how many weights stand on a line of nodes")
+    add("--num-parts", type=int, help="ParMETIS: number of parts")
+    add("--num-node-weights", type=int, help="ParMETIS: weights on a line of nodes")
     add("--workspace", help="accepted; no temporary files are needed")
-    add("--node-attr-dtype", help="keep attributes of nodes, for example float32")
-    add("--edge-attr-dtype", help="keep attributes of edges likewise")
-    add("--removed-edges", help="file of the edges that ParMETIS did not take")
+    add("--node-attr-dtype", help="keep attributes of nodes, for example as float32 (dropped)")
+    add("--edge-attr-dtype", help="keep attributes of edges, for example as float32 (dropped)")
+    add("--removed-edges", help="file of the edges that ParMETIS did not take (none)")
     given = vars(parser.parse_args(words))
     part_config = given.pop("part_config")
     missing = [f"--{name.replace('_', '-')}" for name in _PARMETIS if given[name] is None]

@@ -8,12 +8,13 @@ import sys
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.partition.assign import assign
+from tests.helpers import examples, run_script
 
 METHODS = ["metis", "ldg", "random"]
 COMMUNITIES, SIZE = 8, 125
@@ -113,26 +114,42 @@ def test_balances_the_classes_of_one_type():
     assert np.bincount(part[:40]).tolist() == [20, 20] and np.bincount(part[40:]).tolist() == [5, 5]
 
 
+SEED_DECIDES = """
+import sys
+import gnnlab as dgl
+from gnnlab.partition.assign import assign
+
+method = sys.argv[1]
+dgl.seed(0)
+g = dgl.rand_graph(1000, 10_000)
+dgl.seed(3)
+first, second = assign(g, 4, method)[0], assign(g, 4, method)[0]
+dgl.seed(3)
+assert (first == assign(g, 4, method)[0]).all()
+assert method == "metis" or (first != second).any()
+"""
+
+
 @pytest.mark.parametrize("method", METHODS)
-def test_seed_decides(communities, method):
-    dgl.seed(3)
-    first, second = assign(communities, 4, method)[0], assign(communities, 4, method)[0]
-    dgl.seed(3)
-    assert (first == assign(communities, 4, method)[0]).all()
-    assert method == "metis" or (first != second).any()
+def test_seed_decides(method):
+    """In a process of its own: METIS draws from C's rand(), as threads of other libraries may."""
+    run_script(SEED_DECIDES, args=[method])
 
 
 def test_metis_can_mind_the_copies_instead_of_the_edges(communities):
-    """The volume is how many (node, other part with a neighbor of it) there are."""
+    """The volume is how many (node, other part with a neighbor of it) there are.
+
+    With two parts to a community both have a choice: 2,269 at most against 2,330 at least, whatever
+    METIS draws.
+    """
 
     def volume(objtype: str) -> int:
-        dgl.seed(0)
-        part, _ = assign(communities, 8, objtype=objtype)
+        part, _ = assign(communities, 16, objtype=objtype)
         src, dst = (end.numpy() for end in communities.edges())
-        pairs = np.concatenate([src * 8 + part[dst], dst * 8 + part[src]])
-        return len(np.setdiff1d(pairs, np.arange(len(part)) * 8 + part))
+        pairs = np.concatenate([src * 16 + part[dst], dst * 16 + part[src]])
+        return len(np.setdiff1d(pairs, np.arange(len(part)) * 16 + part))
 
-    assert volume("vol") < 1.02 * volume("cut")
+    assert volume("vol") < volume("cut")
 
 
 @pytest.mark.parametrize("method", [*METHODS, lambda g, k: np.arange(g.num_nodes()) % k])
@@ -232,7 +249,7 @@ def test_a_pymetis_that_hides_metis_is_named(monkeypatch):
         assign(dgl.rand_graph(10, 20), 2, balance_edges=True)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_any_graph_any_number_of_parts(data):
     """No edges, no nodes, fewer nodes than parts, self-loops, repeated edges: all get an answer."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
@@ -19,11 +19,12 @@ from gnnlab.partition import partition_graph
 from gnnlab.partition.parmetis import convert_partition, read_parmetis, write_parmetis
 from gnnlab.tools.convert_partition import main
 from tests.graph.samples import graphs, typed, typed_graphs
+from tests.helpers import examples
 
 any_graph = st.one_of(graphs(), typed_graphs())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(any_graph, st.booleans())
 def test_what_is_written_is_read_again(g, balance_edges):
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +67,7 @@ def run_parmetis(folder: Path, g: dgl.Graph, part: np.ndarray, attributes: str =
         (folder / f"p{p:03}-g_edges.txt").write_text("\n".join(reversed(into)) + "\n" * bool(into))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(any_graph, st.data())
 def test_parts_become_the_partition_of_the_same_assignment(g, data):
     count, num_parts = g.num_nodes(), data.draw(st.integers(1, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from gnnlab.partition import (
 )
 from tests.graph.samples import toy, typed
 from tests.partition.reference import check_parts
-from tests.partition.samples import PART_OF, cut_ring, ring
+from tests.partition.samples import PART_OF, content, cut_ring, ring
 
 ONE = ("_N", "_E", "_N")
 
@@ -225,11 +226,55 @@ def test_graph_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------ wrong arguments
-@pytest.mark.parametrize("name", ["", "a b", "a-b", "../x", "x/y", "ü", "a.b", "a\n", 3, None])
-def test_graph_names(name: Any, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="letters, digits and underscores"):
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("", "is empty"),
+        ("../x", "starts with a dot"),
+        (".x", "starts with a dot"),
+        ("x/y", "holds '/'"),
+        ("x\\y", r"holds '\\\\'"),
+        ("a\n", r"holds '\\n'"),
+        ("a\0", r"holds '\\x00'"),
+        ("a\u2028", r"holds '\\u2028'"),
+        ("\udc80", r"holds '\\udc80'"),
+        ("그" * 34, "takes 102 bytes"),
+        (3, "is a int"),
+        (None, "is a NoneType"),
+    ],
+)
+def test_refused_graph_names(name: Any, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=f"graph name .* {problem}.*use 1 to 100 bytes"):
         partition_graph(ring(), name, 2, tmp_path, part_method=by_hand)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "ogbn-products", "그래프-1", "图.v2", "a.json", "x[1]*?'\"%~:$", "그" * 33]
+)
+def test_graph_names(name: str, tmp_path: Path) -> None:
+    for folder in ("part0", f"part0-{name}"):
+        partition_graph(ring(), name, 2, tmp_path, part_method=by_hand)
+        assert (tmp_path / folder).is_dir()
+        assert load_partition(tmp_path / f"{name}.json", 1)[4] == name
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_long_names_of_types_and_features(tmp_path: Path) -> None:
+    node, edge, feature = "노" * 33, "관" * 33, "特征" * 16 + "."
+    g = dgl.heterograph(
+        {(node, edge, node): ([0, 1], [1, 0]), (node, edge + "2", node): ([0], [1])}
+    )
+    g.nodes[node].data[feature] = torch.arange(2)
+    g.edges[edge].data["%" * 30 + feature] = torch.arange(2)
+    partition_graph(g, "g", 2, tmp_path, part_method=by_hand)
+    part = open_part(tmp_path / "g.json", 1)
+    assert part.nodes[node].data[feature].tolist() == [1]
+    assert [*part.edges[node, edge, node].data] == ["%" * 30 + feature]
+    assert part.edges[node, edge + "2", node].num_inner == 1
+    g.nodes[node].data["a" * 300] = torch.arange(2)
+    with pytest.raises(InvalidInput, match="takes 300 bytes as the name of a file"):
+        partition_graph(g, "h", 2, tmp_path, part_method=by_hand)
 
 
 @pytest.mark.parametrize(
@@ -256,6 +301,18 @@ def test_wrong_arguments(options: dict[str, Any], message: str, tmp_path: Path) 
             **{"g": ring(), "graph_name": "g", "num_parts": 2, "out_path": tmp_path, **options}
         )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_keywords_of_dgl(tmp_path: Path) -> None:
+    """Known ones without effect are taken in silence; one warning names all others."""
+    known = {"graph_formats": "csc", "use_graphbolt": True, "store_eids": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cut_ring(tmp_path / "a", store_inner_node=True, store_inner_edge=True, **known)
+    with pytest.warns(UserWarning, match="no use for: balance_edge, seed") as caught:
+        cut_ring(tmp_path / "b", seed=1, balance_edge=True)
+    assert len(caught) == 1 and caught[0].filename.endswith("samples.py")
+    assert content(tmp_path / "a") == content(tmp_path / "b")
 
 
 def test_graphs_that_cannot_be_cut(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.partition import load_partition, partition_graph
 from tests.graph.samples import graphs, typed_graphs
-from tests.helpers import scratch
+from tests.helpers import examples, scratch
 from tests.partition.reference import check_parts
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.bool, torch.uint8, torch.int64]
@@ -42,7 +42,7 @@ def round_trip(g: dgl.Graph, num_parts: int, hops: int, **options: Any) -> None:
         check_parts(g, f"{folder}/case.json", mapping, num_parts, hops)
 
 
-@settings(max_examples=600)
+@examples(600)
 @given(st.data())
 def test_any_assignment(data: st.DataObject) -> None:
     g = data.draw(cases)
@@ -54,13 +54,13 @@ def test_any_assignment(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("method", ["random", "ldg", "metis"])
-@settings(max_examples=120)
+@examples(120)
 @given(cases, st.integers(1, 8), st.integers(1, 2))
 def test_each_method(method: str, g: dgl.Graph, num_parts: int, hops: int) -> None:
     round_trip(g, num_parts, hops, part_method=method)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(cases, st.integers(1, 4), st.integers(2, 3), st.sampled_from(["random", "metis"]))
 def test_trainers_share_a_part(g: dgl.Graph, num_parts: int, trainers: int, method: str) -> None:
     """trainer p · T + i works for part p; an edge goes to the trainer of its destination."""
@@ -85,7 +85,7 @@ def test_trainers_share_a_part(g: dgl.Graph, num_parts: int, trainers: int, meth
             assert torch.cat(given_).tolist() == expected
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(cases, st.integers(1, 5), st.integers(1, 3))
 def test_more_hops_hold_more(g: dgl.Graph, num_parts: int, hops: int) -> None:
     part_of = list(range(g.num_nodes()))
