@@ -15,6 +15,7 @@ CPython documentation, "Thread states and the global interpreter lock", on final
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -45,14 +46,17 @@ def await_torch(limit: float = 5.0) -> None:
 
 
 def _states() -> set[str]:
-    """The states of torch's threads, "R" of those that run or wait for a processor.
+    """The states of torch's other threads, "R" of those that run or wait for a processor.
 
     Where the system does not tell, as if they slept.
     """
     if not _TASKS.is_dir():
         return {"S"}
     states = set()
+    own = str(threading.get_native_id())  # it runs, and torchrun gives it a name of torch's
     for task in _TASKS.iterdir():
+        if task.name == own:
+            continue
         try:
             name, _, rest = (task / "stat").read_text().partition(" (")[2].rpartition(") ")
         except OSError:  # it has ended meanwhile

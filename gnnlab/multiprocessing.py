@@ -24,9 +24,10 @@ from __future__ import annotations
 import math
 import multiprocessing.util
 import os
+import socket
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -35,7 +36,7 @@ import torch.multiprocessing
 from torch.multiprocessing import *  # noqa: F403
 from torch.multiprocessing import get_start_method
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.fork import check_fork, fix_openmp
 
 __all__ = [*torch.multiprocessing.__all__, "Process", "shared_tensor"]
@@ -103,7 +104,8 @@ def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32
     size = math.prod(shape) * dtype.itemsize
     group = torch.distributed
     if not (size and group.is_available() and group.is_initialized()):
-        return torch.zeros(shape, dtype=dtype).share_memory_()
+        with explained(size):
+            return torch.zeros(shape, dtype=dtype).share_memory_()
     if group.get_rank() == 0:
         with shared_file(size) as (_, name):
             group.broadcast_object_list([name])
@@ -115,6 +117,36 @@ def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32
         tensor = torch.from_file(names[0], True, math.prod(shape), dtype=dtype)
         group.barrier()
     return tensor.view(shape)
+
+
+@contextmanager
+def explained(size: int) -> Iterator[None]:
+    """Say what to enlarge where ``size`` bytes of shared memory are not to be had.
+
+    Raises
+    ------
+    GNNLabError
+        In place of torch's RuntimeError.
+
+    Examples
+    --------
+    >>> from gnnlab.multiprocessing import explained
+    >>> with explained(5000):
+    ...     raise RuntimeError("unable to allocate shared memory(shm): No space left on device")
+    Traceback (most recent call last):
+        ...
+    gnnlab.errors.GNNLabError: 5,000 bytes of shared memory are not to be had (unable to ...
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if "shared memory" not in str(error):
+            raise
+        raise GNNLabError(
+            f"{size:,} bytes of shared memory are not to be had ({error}). Enlarge /dev/shm: "
+            "docker run --shm-size=8g, or mount -o remount,size=8g /dev/shm; launch_processes also "
+            "takes tensors and graphs that are not shared, which need none of it"
+        ) from None
 
 
 @contextmanager
@@ -151,9 +183,14 @@ def shared_file(size: int) -> Iterator[tuple[int, str]]:
             allocate(file.fileno(), size)
             yield file.fileno(), f"/proc/{os.getpid()}/fd/{file.fileno()}"
     else:
-        with tempfile.NamedTemporaryFile() as named:
-            allocate(named.fileno(), size)
-            yield named.fileno(), named.name
+        descriptor, name = tempfile.mkstemp(prefix="gnnlab-")  # for this user alone
+        try:
+            allocate(descriptor, size)
+            yield descriptor, name
+        finally:
+            os.close(descriptor)
+            with suppress(PermissionError):  # Windows keeps a file that a process maps
+                os.unlink(name)
 
 
 def allocate(descriptor: int, size: int) -> None:
@@ -166,6 +203,8 @@ def allocate(descriptor: int, size: int) -> None:
 
 def check_sockets() -> None:
     """Refuse where torch's workers could not hand over their tensors, and would be waited for."""
+    if not hasattr(socket, "AF_UNIX"):  # Windows: pipes, which have no path
+        return
     place = multiprocessing.util.get_temp_dir()
     if len(os.fsencode(place)) > _LONGEST:
         raise InvalidInput(

@@ -33,10 +33,14 @@ def test_a_collective_that_is_still_on_its_way(size: int) -> None:
 
 
 def test_no_wait_where_torch_has_no_threads() -> None:
+    """The thread that waits is none of them, though torchrun gives it such a name."""
     printed = run_script("""
         import time
+        from pathlib import Path
         from gnnlab.ending import await_torch
 
+        if (name := Path("/proc/self/comm")).exists():
+            name.write_text("pt_elastic")
         start = time.perf_counter()
         await_torch()
         print(time.perf_counter() - start)

@@ -40,7 +40,7 @@ compute()  # from now on GNU OpenMP has a team of two threads
 
 
 def script(text: str) -> list[str]:
-    return run_script(COMMON + text, timeout=200).splitlines()
+    return run_script(COMMON + text, timeout=200, fresh=True).splitlines()
 
 
 def test_prepare_mp_makes_all_formats() -> None:
@@ -182,7 +182,6 @@ def test_locks_of_threads_are_open_in_a_forked_child() -> None:
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
         """,
-        timeout=30,
     )
 
 
@@ -301,4 +300,5 @@ def test_workers_share_the_graph() -> None:
         assert all(a - b < 1.15 * size for a, b in zip(after, before)), (before, after, size)
         """,
         timeout=120,
+        fresh=True,
     )

@@ -49,6 +49,7 @@ def test_processes_can_compute_and_share() -> None:
             run("spawn")
         """,
         timeout=100,
+        fresh=True,
     )
 
 

@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 
 from gnnlab import random
+from gnnlab.drafts import replacing
 from gnnlab.errors import InvalidInput, NotFound
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
@@ -154,23 +155,20 @@ def _rank() -> int:
 
 # --------------------------------------------------------------------------------- file
 def write_state(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
-    """Write plain values and tensors, with their format's name under "format", all or nothing."""
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write plain values and tensors, with their format's name under "format", all or nothing.
+
+    Drafts that killed processes left for the same path are removed.
+    """
     try:
-        with open(draft, "wb") as file:
+        with replacing(Path(path)) as file:
             torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
     except (OSError, RuntimeError) as error:
         # torch's writer covers what the disk said (full, say) with an error of its own.
         cause = error if isinstance(error, OSError) else error.__context__
         if not isinstance(cause, OSError):
             raise
-        raise OSError(cause.errno, cause.strerror, str(path)) from None
-    finally:
-        draft.unlink(missing_ok=True)
+        advice = "what was saved before is still there; free some space, or save elsewhere"
+        raise OSError(cause.errno, f"{cause.strerror} ({advice})", str(path)) from None
 
 
 def read_state(path: str | os.PathLike[str], kind: str, writer: str) -> dict[str, Any]:

@@ -32,6 +32,7 @@ _TICK = 0.05  # seconds between two looks at the ranks
 _FAREWELL = 10.0  # seconds that a rank has to end once all results are there
 _HINDSIGHT = 0.5  # seconds after a failure in which its cause may still show up
 _KEPT = 1 << 20  # bytes of output that wait to be shown
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows both end a process at once
 _QUOTED = 4000  # bytes of a failed rank's output that its error repeats
 
 
@@ -134,10 +135,11 @@ class Rank:
     def kill(self) -> None:
         """End the process and everything it has started."""
         if self.poll() is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, _KILL)
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, _KILL)
 
     def join(self) -> None:
         """Wait until the process has ended and all that it said has been heard."""
@@ -201,7 +203,7 @@ def _describe(status: int) -> str:
     if status >= 0:
         return f"it ended with status {status} before its function returned"
     name = next((s.name for s in signal.Signals if s == -status), f"signal {-status}")
-    hint = ". When memory runs out, the system ends a process so" if name == "SIGKILL" else ""
+    hint = ". The system kills processes when memory runs out" if name == "SIGKILL" else ""
     return f"it was ended by {name}{hint}"
 
 

@@ -30,6 +30,7 @@ from gnnlab.multiprocessing import shared_file
 
 __all__ = ["Packer", "Payload", "fresh_python", "pack", "unpack"]
 
+INHERITS = hasattr(os, "fork")  # descriptors that are no standard streams; not on Windows
 _LARGE = 1 << 16
 _LINE = 64  # bytes of a cache line: tensors start at a multiple
 
@@ -44,18 +45,24 @@ class Payload(NamedTuple):
     start, size : int
         Where everything else starts, and the size of the file, in bytes.
     descriptors : tuple of int
-        What a process has to inherit, under the same numbers; ``memory`` is one of them.
+        What a process has to inherit, under the same numbers; ``memory`` is one of them. Empty on
+        Windows, where nothing is inherited.
+    name : str
+        On Windows, the file's name, by which it is opened; else empty.
     """
 
     memory: int
     start: int
     size: int
     descriptors: tuple[int, ...]
+    name: str = ""
 
 
 @contextmanager
 def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Payload]:
     """Write a value for other processes; they have to be started inside the ``with``.
+
+    On Windows they have to be there until its end: by then they must have called :func:`unpack`.
 
     Parameters
     ----------
@@ -96,16 +103,26 @@ def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Paylo
         context.set_spawning_popen(None)
     content = buffer.getbuffer()
     size = packer.size + len(content)
-    with shared_file(size) as (memory, _):
+    with shared_file(size) as (memory, name):
         with mmap.mmap(memory, size) as mapping:
             packer.lay_out(mapping)
             mapping[packer.size :] = content
-        yield Payload(memory, packer.size, size, (memory, *packer.descriptors))
+        if INHERITS:
+            yield Payload(memory, packer.size, size, (memory, *packer.descriptors))
+        else:
+            yield Payload(memory, packer.size, size, (), name)
 
 
 def unpack(payload: Payload) -> Any:
     """Rebuild what :func:`pack` wrote, here or in a process that inherited the descriptors."""
-    memory = mmap.mmap(payload.memory, payload.size, access=mmap.ACCESS_COPY)
+    descriptor = payload.memory
+    if payload.name:
+        descriptor = os.open(payload.name, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        memory = mmap.mmap(descriptor, payload.size, access=mmap.ACCESS_COPY)
+    finally:
+        if payload.name:
+            os.close(descriptor)
     return _Unpacker(memory, payload.start).load()
 
 

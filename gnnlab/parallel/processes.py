@@ -16,14 +16,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
 from gnnlab.errors import InvalidInput
 from gnnlab.fork import check_fork
 from gnnlab.parallel.oversight import Rank, RankError, oversee
-from gnnlab.parallel.payload import fresh_python, pack
+from gnnlab.parallel.payload import INHERITS, fresh_python, pack
 from gnnlab.parallel.rank import Lines, Settings, pack_work, run
 from gnnlab.parallel.screen import Screen
 
@@ -37,11 +37,13 @@ def launch_processes(
     start_method: str = "spawn",
     timeout: float | None = None,
     num_threads: int | None = None,
+    live: bool = False,
 ) -> list[Any]:
     """Run ``fn(rank, nprocs, *args)`` in ``nprocs`` processes and return their results.
 
     The ranks find each other: ``torch.distributed.init_process_group("gloo")`` needs no further
-    arguments in them. What they print is shown in the order of the ranks, that of rank 0 at once.
+    arguments in them. What they print is shown in the order of the ranks, that of rank 0 at once,
+    or with ``live`` each line when it comes.
     When a rank fails, all are ended and its error is raised here.
 
     Parameters
@@ -61,6 +63,9 @@ def launch_processes(
         Seconds after which ranks that still run count as failed; the error shows where they stand.
     num_threads : int, optional
         Threads for the operators of each rank; by default the ranks share the processors.
+    live : bool
+        Show lines of all ranks as they come, each with its rank. Their order then differs from run
+        to run; by default lines of rank 1 follow those of rank 0, and so on.
 
     Returns
     -------
@@ -96,18 +101,22 @@ def launch_processes(
         )
     if start_method not in ("spawn", "fork"):
         raise InvalidInput(f"start_method must be 'spawn' or 'fork'; found {start_method!r}")
+    if start_method == "fork" and not hasattr(os, "fork"):
+        raise InvalidInput(
+            "this system has no fork (Windows): use start_method='spawn', the default, or WSL"
+        )
     num_threads = num_threads or max(1, _processors() // nprocs)
     start = _start_fresh if start_method == "spawn" else _start_forked
     ranks: list[Rank] = []
-    with _meeting_point() as common:
+    with ExitStack() as kept, _meeting_point() as common:
         common |= {"WORLD_SIZE": str(nprocs), "LOCAL_WORLD_SIZE": str(nprocs)}
         settings = []
         for number in range(nprocs):
             environment = common | {"RANK": str(number), "LOCAL_RANK": str(number)}
             settings.append(Settings(number, nprocs, environment, num_threads))
-        screen = Screen(nprocs)
+        screen = Screen(nprocs, live)
         try:
-            start(ranks, settings, fn, args)
+            start(ranks, settings, fn, args, kept)
             return oversee(ranks, screen, timeout)
         except RankError as error:
             raise error.with_traceback(None) from None  # how it was noticed is of no interest
@@ -137,7 +146,9 @@ def _meeting_point() -> Iterator[dict[str, str]]:
         if sys.platform != "linux":
             holder.close()  # elsewhere, rank 0 could not bind it as well
         environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        loopback = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
+        if not hasattr(os, "fork"):  # Windows: its builds of torch come without libuv
+            environment["USE_LIBUV"] = "0"
+        loopback = [name for _, name in socket.if_nameindex() if name in ("lo", "lo0")]
         if loopback and "GLOO_SOCKET_IFNAME" not in os.environ:
             environment["GLOO_SOCKET_IFNAME"] = loopback[0]
         yield environment
@@ -148,10 +159,17 @@ Begin = Callable[[Settings, Lines, list[int]], tuple[int, Callable[[], int | Non
 
 
 def _start_fresh(
-    ranks: list[Rank], settings: list[Settings], fn: Callable[..., Any], args: tuple[Any, ...]
+    ranks: list[Rank],
+    settings: list[Settings],
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kept: ExitStack,
 ) -> None:
+    """Start fresh interpreters; ``kept`` closes when they have ended."""
     command = fresh_python(run.__module__)
-    with pack(pack_work(fn, args)) as payload:
+    with ExitStack() as inherited:
+        keeper = inherited if INHERITS else kept
+        payload = keeper.enter_context(pack(pack_work(fn, args)))
 
         def begin(each: Settings, lines: Lines, others: list[int]) -> Any:
             process = subprocess.Popen(
@@ -171,7 +189,11 @@ def _start_fresh(
 
 
 def _start_forked(
-    ranks: list[Rank], settings: list[Settings], fn: Callable[..., Any], args: tuple[Any, ...]
+    ranks: list[Rank],
+    settings: list[Settings],
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kept: ExitStack,
 ) -> None:
     check_fork()
     context = multiprocessing.get_context("fork")

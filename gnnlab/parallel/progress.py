@@ -1,7 +1,8 @@
 """One progress bar for all ranks.
 
-A rank counts its batches with :func:`track`; the process that started the ranks adds the counts up
-and draws one bar. In a process of its own, the same lines draw a bar of their own.
+A rank counts its batches or epochs with :func:`track`; the process that started the ranks draws
+one bar, which shows how far the slowest rank is. In a process of its own, the same lines draw a bar
+of their own.
 """
 
 from __future__ import annotations

@@ -158,7 +158,8 @@ def unpack_work(payload: Payload) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     try:
         function, args, state, generator, cells = unpack(payload)
     finally:
-        os.close(payload.memory)
+        if not payload.name:
+            os.close(payload.memory)
     linecache.cache.update(cells)
     random.set_state(state)
     torch.set_rng_state(generator)
@@ -233,18 +234,23 @@ def _redirect(output: int) -> None:
 def _end_with_starter(lifeline: int, released: threading.Event, events: _Events) -> None:
     """Watch the lifeline; when it breaks, end this process and all that it has started."""
     starter = os.getppid()
-    poll = select.poll()  # select() knows no descriptor beyond 1023
-    poll.register(lifeline, select.POLLIN)
+    poll = None
+    if hasattr(select, "poll"):  # select() knows no descriptor beyond 1023
+        poll = select.poll()
+        poll.register(lifeline, select.POLLIN)
 
     def watch() -> None:
         while True:
-            word = os.read(lifeline, 1) if poll.poll(1000) else None
+            # On Windows the end of the starter ends the read: nobody else has the other end.
+            word = os.read(lifeline, 1) if poll is None or poll.poll(1000) else None
             if word == WELL_DONE:
                 released.set()
             elif word == WHERE:
                 events.send("stand", _stand())
             elif word == b"" or os.getppid() != starter:
-                os.killpg(os.getpgid(0), signal.SIGKILL)
+                if hasattr(os, "killpg"):
+                    os.killpg(os.getpgid(0), signal.SIGKILL)
+                os._exit(1)
 
     threading.Thread(target=watch, name="gnnlab-lifeline", daemon=True).start()
 

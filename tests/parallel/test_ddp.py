@@ -7,13 +7,13 @@ from itertools import chain
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.parallel import ddp
-from tests.helpers import run_ranks, run_script
+from tests.helpers import examples, run_ranks, run_script
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def outputs(epoch) -> list[list[int]]:
 
 
 # ------------------------------------------------------------------------------- batches
-@settings(max_examples=1000)
+@examples(1000)
 @given(
     num_seeds=st.integers(0, 400),
     world_size=st.integers(1, 9),

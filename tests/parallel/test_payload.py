@@ -72,7 +72,7 @@ def test_functions_and_queues() -> None:
     with pack((lambda x: x + offset, queue)) as payload:
         function, other = unpack(payload)
     other.put(function(1))
-    assert queue.get(timeout=20) == 4
+    assert queue.get(timeout=60) == 4
     for each in (queue, other):
         each.close()
         each.join_thread()

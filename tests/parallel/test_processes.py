@@ -89,6 +89,34 @@ assert not children()
     ]
 
 
+def test_live_output_comes_from_all_ranks() -> None:
+    """No rank ends before the line of rank 1 is shown."""
+    script(
+        """
+import io, tempfile
+from contextlib import redirect_stdout
+
+shown = tempfile.mkdtemp() + "/shown"
+
+def talk(rank, world_size):
+    if rank == 1:
+        print("begun\\nhalf", end="", flush=True)
+    while not os.path.exists(shown):
+        time.sleep(0.01)
+
+class Watching(io.StringIO):
+    def write(self, text):
+        if "rank 1 | begun\\n" in text:
+            open(shown, "w").close()
+        return super().write(text)
+
+with redirect_stdout(Watching()) as screen:
+    launch_processes(talk, 2, start_method="fork", timeout=60.0, live=True)
+assert screen.getvalue() == "rank 1 | begun\\nrank 1 | half\\n", screen.getvalue()
+"""
+    )
+
+
 def test_each_way_to_fail_is_reported_and_ends_all() -> None:
     """Within seconds, with the rank and its own words; others wait for it in a collective."""
     script(
@@ -109,7 +137,7 @@ WAYS = {
     "exits with words": (lambda: sys.exit("no data"), ["SystemExit: no data"]),
     "leaves": (lambda: leave(4), ["ended with status 4 before its function returned", "said this"]),
     "leaves well": (lambda: leave(0), ["ended with status 0 before"]),
-    "killed": (lambda: os.kill(os.getpid(), signal.SIGKILL), ["ended by SIGKILL. When memory"]),
+    "killed": (lambda: os.kill(os.getpid(), signal.SIGKILL), ["by SIGKILL. The system kills"]),
     "segfault": (segfault, ["ended by SIGSEGV", "Segmentation fault"]),
     "result": (Unsendable, ["stays here"]),
 }
@@ -135,7 +163,7 @@ for name, (way, expected) in WAYS.items():
         assert "gloo" not in str(error), (name, str(error))
     else:
         raise AssertionError(name)
-    assert 0 < time.monotonic() - failed.item() < 15, name
+    assert 0 < time.monotonic() - failed.item() < 60, name
     assert not children(), name
         """
     )
@@ -258,7 +286,7 @@ def lives(process):
     except psutil.NoSuchProcess:
         return False
 
-deadline = time.monotonic() + 20
+deadline = time.monotonic() + 60
 while alive := list(filter(lives, running)):
     assert time.monotonic() < deadline, alive
     time.sleep(0.05)

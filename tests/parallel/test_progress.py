@@ -129,7 +129,7 @@ def test_one_process_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "a\nb\n"
 
 
-def test_one_bar_adds_the_ranks_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_bar_shows_how_far_the_slowest_rank_is(capsys: pytest.CaptureFixture[str]) -> None:
     ranks = [FakeRank(0), FakeRank(1)]
     screen = Screen(2)
     screen.update(ranks)
@@ -140,8 +140,15 @@ def test_one_bar_adds_the_ranks_up(capsys: pytest.CaptureFixture[str]) -> None:
     ranks[0].progress = {"done": 3, "total": 4, "description": "epoch 0", "figures": {"loss": 1.0}}
     ranks[0].output = b"a line beside the bar\n"
     screen.update(ranks)
+    assert (screen._bar.n, screen._bar.total) == (1, 4)
+    ranks[1].progress = {**ranks[1].progress, "done": 4}
+    ranks[0].progress = {**ranks[0].progress, "done": 4, "total": 8}  # in its second epoch
+    screen.update(ranks)
     assert (screen._bar.n, screen._bar.total) == (4, 8)
+    ranks[0].progress = {**ranks[0].progress, "done": 8}
+    screen.update(ranks)
+    assert (screen._bar.n, screen._bar.total) == (8, 8)
     screen.close()
     captured = capsys.readouterr()
     assert captured.out == "rank 0 | a line beside the bar\n"
-    assert "epoch 0" in captured.err and "4/8" in captured.err and "loss=1" in captured.err
+    assert "epoch 0" in captured.err and "8/8" in captured.err and "loss=1" in captured.err

@@ -1,0 +1,73 @@
+"""A line that says how far the tests are and which of them run, in the place of dots.
+
+On a terminal it is written over and over; elsewhere, as in the logs of CI, a new one comes every
+half minute. A failure is named at once. With ``-v`` or ``-q`` pytest's own lines are left alone.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+EVERY = {True: 0.1, False: 30.0}  # seconds between two lines: on a terminal, elsewhere
+
+
+class Progress:
+    """A plugin of pytest, in the process that prints."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._running: dict[str, None] = {}  # in the order in which they began
+        self._done = self._failed = 0
+        self._start = self._next = time.monotonic()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._session = session
+        self._screen = self._config.pluginmanager.get_plugin("terminalreporter")
+        self._screen.showfspath = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """No letter for what has passed or failed; other letters are rare."""
+        if report.when == "call" and report.passed and not hasattr(report, "wasxfail"):
+            return "passed", "", ""
+        if report.failed:
+            return ("failed" if report.when == "call" else "error"), "", ""
+        return ("skipped", "", "") if report.skipped and not hasattr(report, "wasxfail") else None
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._running[nodeid] = None
+        self._write()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed += 1
+            self._screen.ensure_newline()
+            self._screen.write_line(f"FAILED {report.nodeid} ({report.when})", red=True)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self._running.pop(nodeid, None)
+        self._done += 1
+        if self._done == self._session.testscollected:
+            self._next = 0.0
+            self._write()
+
+    def _write(self) -> None:
+        now, on_terminal = time.monotonic(), bool(self._screen.isatty)
+        if now < self._next:
+            return
+        self._next = now + EVERY[on_terminal]
+        share = 100 * self._done // max(1, self._session.testscollected)
+        minutes, seconds = divmod(int(now - self._start), 60)
+        files = dict.fromkeys(nodeid.partition("::")[0] for nodeid in self._running)
+        text = f"[{share:3d}%] {minutes}:{seconds:02d} {', '.join(files)}"
+        if self._failed:
+            text += f" ({self._failed} failed)"
+        if on_terminal:
+            width = self._screen._tw.fullwidth - 1
+            self._screen.rewrite(text[:width].ljust(width))
+        else:
+            self._screen.write_line(text)
+            self._screen.flush()  # a file or a pipe would hold it back
