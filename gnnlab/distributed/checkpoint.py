@@ -2,7 +2,8 @@
 
 Machines share no disk, so a checkpoint is a folder on every machine. It gets its name when all
 machines have written theirs, and older ones go when all have got their names: at every moment there
-is one that is complete everywhere, which is what a job that starts again looks for.
+is one that is complete everywhere, which is what a job that starts again looks for. Drafts of jobs
+that were killed go at the next save.
 
 With as many trainers as before, a run goes on as if nothing had happened. With more or fewer it
 goes on where that has a meaning: between two epochs.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,14 @@ from gnnlab.distributed import context
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.optim import SparseOptimizer
 from gnnlab.distributed.tensor import DistTensor
+from gnnlab.drafts import temporary_folder
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.parallel import checkpoint as single
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 _FORMAT = "gnnlab.distributed-checkpoint/1"
+_DRAFT = ".draft"
 
 
 def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
@@ -70,27 +74,36 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
     tensor([5., 5.])
     """
     place = _Place(folder)
+    complaint = (
+        f"no checkpoint was written to {folder}, and one before is as it was; free some space on "
+        "the disk that is named, or save elsewhere"
+    )
     number = 1 + max(map(int, place.meet(str(max(place.numbers(), default=0)))))
-    draft = place.folder / f".{number}"
-    if place.leads:
-        shutil.rmtree(draft, ignore_errors=True)  # of a job that was killed while it wrote
-    place.meet()
+    with ExitStack() as stack:
 
-    def write() -> None:
-        draft.mkdir(parents=True, exist_ok=True)
-        single.write_state(draft / f"rank-{place.rank}.pt", _own_state(parts, place))
-        if place.leads:
-            for part in place.parts:
-                single.write_state(draft / f"part-{part}.pt", _rows(parts, part))
+        def prepare() -> str:
+            if not place.leads:
+                return ""
+            place.folder.mkdir(parents=True, exist_ok=True)
+            made = stack.enter_context(temporary_folder(place.folder, ".", _DRAFT))
+            (made / str(number)).mkdir()  # with the rights of any new folder
+            return made.name
 
-    try:
-        place.together(write, f"no checkpoint was written to {folder}; one before is as it was")
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    if place.leads:
-        os.replace(draft, place.folder / str(number))
-    place.meet()
+        names = place.together(prepare, complaint)
+        draft = place.folder / names[place.leader] / str(number)
+
+        def write() -> None:
+            single.write_state(draft / f"rank-{place.rank}.pt", _own_state(parts, place))
+            if place.leads:
+                for part in place.parts:
+                    single.write_state(draft / f"part-{part}.pt", _rows(parts, part))
+
+        def name() -> None:
+            if place.leads:
+                os.replace(draft, place.folder / str(number))
+
+        place.together(write, complaint)
+        place.together(name, complaint)
     if place.leads:
         for old in place.numbers():
             if old < number:
@@ -128,7 +141,11 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
         raise NotFound(f"{folder}: no checkpoint is complete on all machines ({has})")
     newest = place.folder / str(max(common))
     values: dict[str, Any] = {}
-    place.together(lambda: values.update(_load(place, newest, parts)), f"{newest} was not loaded")
+
+    def load() -> None:
+        values.update(_load(place, newest, parts))
+
+    place.together(load, f"{newest} was not loaded")
     return values
 
 
@@ -174,26 +191,36 @@ class _Place:
         self.rank, self.num_ranks = context.rank(), context.num_trainers()
         self.num_parts = transport.num_parts
         self.parts = [transport.local_part] if remote else list(range(transport.num_parts))
-        self.leads = remote is None or remote.job.local_rank == 0
+        local_rank = remote.job.local_rank if remote else 0
+        self.leads, self.leader = local_rank == 0, self.rank - local_rank
         self.folder = Path(folder) / f"machine-{transport.local_part}"
 
     def meet(self, words: str = "") -> tuple[str, ...]:
         """Wait for all trainers; return what each says."""
         return self._remote.meet("checkpoint", words) if self._remote else (words,)
 
-    def together(self, work: Callable[[], None], complaint: str) -> None:
-        """Do a share of the work; when that of any trainer fails, all raise."""
+    def together(self, work: Callable[[], str | None], complaint: str) -> list[str]:
+        """Do a share of the work; when that of any trainer fails, all raise.
+
+        Returns
+        -------
+        list of str
+            What the work of each trainer returned.
+        """
         problem: Exception | None = None
+        said = ""
         try:
-            work()
+            said = work() or ""
         except Exception as error:
             problem = error
-        words = self.meet("" if problem is None else f"{type(problem).__name__}: {problem}")
+        said = f"+{said}" if problem is None else f"-{type(problem).__name__}: {problem}"
+        words = self.meet(said)
         if isinstance(problem, GNNLabError):
             raise problem
-        if any(words):
-            rank, text = next((rank, text) for rank, text in enumerate(words) if text)
-            raise GNNLabError(f"{complaint}: rank {rank} failed ({text})") from problem
+        for rank, text in enumerate(words):
+            if text.startswith("-"):
+                raise GNNLabError(f"{complaint}: rank {rank} failed ({text[1:]})") from problem
+        return [text[1:] for text in words]
 
     def numbers(self) -> list[int]:
         """Numbers of the checkpoints that are complete here."""

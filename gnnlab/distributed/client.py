@@ -30,7 +30,7 @@ from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 __all__ = ["Client", "Lease"]
 
 Initializer = Callable[[tuple[int, ...], torch.dtype], torch.Tensor] | torch.Tensor
-_AT_ONCE = 1 << 30  # bytes of rows, or of their IDs, that are asked for or written at once
+_AT_ONCE = m.MAX_REPLY  # bytes of rows, or of their IDs, that are asked for or written at once
 
 
 class Lease:

@@ -16,7 +16,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,20 @@ def join(job: Job) -> None:
         raise
     atexit.register(_exit_undisturbed)
     process().context = Context(role=job.role, mode="distributed", remote=remote, samplers=samplers)
+    if job.role == "trainer":
+        _tell_agent()
+
+
+def _tell_agent() -> None:
+    """Tell the agent that this trainer has joined. It listens to what the trainer prints."""
+    with suppress(KeyError, OSError):  # no agent has started this process
+        place = os.path.join(os.environ["GNNLAB_OUTPUT"], os.environ["LOCAL_RANK"])
+        descriptor = os.open(place, os.O_WRONLY | os.O_NONBLOCK)  # fails where nobody reads
+        try:
+            os.set_blocking(descriptor, True)
+            os.write(descriptor, b"\0ready\n")
+        finally:
+            os.close(descriptor)
 
 
 def exit_client() -> None:

@@ -22,10 +22,10 @@ from gnnlab.distributed import context, queries, sampling
 from gnnlab.distributed.cache import CacheInfo
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.tensor import DistFrame
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, NoAttribute
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype
+from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import EdgeView, NodeView, frame_view
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
@@ -297,14 +297,26 @@ class DistGraph:
             return (
                 f"DistGraph(name={self.graph_name!r}, num_nodes={self.num_nodes()}, "
                 f"num_edges={self.num_edges()}, num_parts={parts},\n"
-                f"      ndata_schemes={self.ndata.scheme()}\n"
-                f"      edata_schemes={self.edata.scheme()})"
+                f"      ndata_schemes={self.ndata.scheme(20)}\n"
+                f"      edata_schemes={self.edata.scheme(20)})"
             )
-        nodes = {name: frame.num_rows for name, frame in self._nodes.items()}
-        edges = {name: frame.num_rows for name, frame in self._edge_frames.items()}
+        nodes, edges = (
+            listing((f"{name!r}: {frame.num_rows}" for name, frame in frames.items()), 16)  # type: ignore[attr-defined]
+            for frames in (self._nodes, self._edge_frames)
+        )
         return (
             f"DistGraph(name={self.graph_name!r}, num_parts={parts},\n"
             f"      num_nodes={nodes},\n      num_edges={edges})"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(Graph, name):
+            raise AttributeError(f"'DistGraph' object has no attribute {name!r}")
+        raise NoAttribute(
+            f"a DistGraph has no {name!r}: its edges and features are on many machines. Sample a "
+            "mini-batch and use its blocks, cut out a small graph with g.sample_neighbors(), "
+            "g.in_subgraph() or g.edge_subgraph(), or use the part of this machine, "
+            "g.local_partition"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.graph.names import check_name
 
 __all__ = ["Job", "Keys", "is_distributed"]
 
@@ -102,7 +103,7 @@ class Job:
                 f"{rank} of {num_ranks}: the environment contradicts itself"
             )
         return cls(
-            id=env.get("GNNLAB_JOB") or _name_of(addresses),
+            id=check_name(env.get("GNNLAB_JOB") or _name_of(addresses), "GNNLAB_JOB"),
             role=role,
             machine=machine,
             num_machines=num_machines,
@@ -180,6 +181,13 @@ def _addresses(
         found = tuple((host, port + i) for host, port in hosts for i in range(num_servers))
     if not found or len(found) % num_servers:
         raise InvalidInput(f"{len(found)} servers are not {num_servers} on each machine")
+    if twice := [place for place in found if found.count(place) > 1]:
+        host, port = twice[0]
+        raise InvalidInput(
+            f"two servers cannot both listen at {host}:{port}; a machine has {num_servers}, at the "
+            f"port of its line ({_PORT} where there is none) and at those that follow: give "
+            "machines at one address ports that are further apart"
+        )
     return found
 
 

@@ -5,12 +5,15 @@ lie. A *catalog*, itself such a file, says which tensors there are. The first se
 writes it, everybody else maps it, and a look at one number tells whether it has changed.
 
 Names begin with ``gnnlab-`` and the ID of the job, so that what a killed job has left can be found.
-Each process holds a lock on the catalog while it lives; whoever leaves last removes the files.
+Each process holds a lock on the catalog while it lives; whoever leaves last removes the files. If
+that process is killed, its agent removes them. Without a launcher, the first server of the next job
+on this machine removes every catalog that no process has locked.
 """
 
 from __future__ import annotations
 
-import fcntl
+import glob
+import math
 import mmap
 import os
 import struct
@@ -31,6 +34,11 @@ from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.fork import Lock
 from gnnlab.multiprocessing import allocate
 from gnnlab.partition.part import Part
+
+try:
+    import fcntl
+except ImportError:  # Windows; the simulator needs this module without its files
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Memory", "SharedStore"]
 
@@ -108,6 +116,11 @@ class Memory:
     """
 
     def __init__(self, job: str, machine: int, timeout: float | None = None) -> None:
+        if fcntl is None:
+            raise GNNLabError(
+                "servers share memory by means that only Linux and macOS have. On Windows use WSL, "
+                "or do without servers: initialize() with a part_config, or gnnlab.simulate"
+            )
         self._prefix = f"gnnlab-{job}-{machine}-"
         self.entries: dict[str, Entry] = {}
         self.tensors: dict[str, torch.Tensor] = {}
@@ -117,7 +130,8 @@ class Memory:
         self._owner = os.getpid()
         path = _FOLDER / f"{self._prefix}catalog"
         if timeout is None:
-            self._remove_if_alone(path)
+            _remove_if_alone(path)
+            _remove_abandoned()
             try:
                 self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
@@ -183,7 +197,7 @@ class Memory:
         GNNLabError
             There is not enough memory.
         """
-        size = torch.Size(shape).numel() * dtype.itemsize
+        size = math.prod(shape) * dtype.itemsize
         descriptor, path = tempfile.mkstemp(prefix=self._prefix, dir=_FOLDER)
         file = os.path.basename(path)
         try:
@@ -192,17 +206,23 @@ class Memory:
             tensor = _map(file, shape, dtype)
             if values is not None:
                 tensor.copy_(values)
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             os.unlink(path)
+            why = getattr(error, "strerror", None) or error
             raise GNNLabError(
-                f"{name} needs {size:,} bytes, which {_FOLDER} does not have ({error.strerror}). "
+                f"{name} needs {size:,} bytes, which {_FOLDER} does not have ({why}). "
                 "Use more machines, or enlarge it: mount -o remount,size=… /dev/shm"
             ) from None
         finally:
             os.close(descriptor)
         with self._lock:
             self._mapped[file] = tensor
-            self._publish({name: Entry(file, tuple(shape), m.dtype_name(dtype), is_gdata)})
+            try:
+                self._publish({name: Entry(file, tuple(shape), m.dtype_name(dtype), is_gdata)})
+            except BaseException:
+                del self._mapped[file]
+                os.unlink(path)
+                raise
 
     def release(self, name: str, rank: int, num_ranks: int, of_part: bool = False) -> None:
         """Note that a rank needs a tensor no more; it goes when all ranks have said so."""
@@ -256,13 +276,33 @@ class Memory:
         os.close(self._descriptor)
         self._descriptor = -1
         if os.getpid() == self._owner:
-            self._remove_if_alone(_FOLDER / f"{self._prefix}catalog")
+            _remove_if_alone(_FOLDER / f"{self._prefix}catalog")
 
-    def _remove_if_alone(self, catalog: Path) -> None:
-        with suppress(FileNotFoundError, BlockingIOError), open(catalog, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for path in _FOLDER.glob(f"{self._prefix}*"):
+
+def _remove_if_alone(catalog: Path) -> None:
+    """Remove a catalog and its tensors unless a process holds the lock."""
+    # PermissionError: it is another user's, and stays
+    with (
+        suppress(FileNotFoundError, BlockingIOError, PermissionError),
+        open(catalog, "rb") as file,
+    ):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        prefix = catalog.name.removesuffix("catalog")
+        for path in _FOLDER.glob(f"{glob.escape(prefix)}*"):
+            # Behind another hyphen it is a file of a job whose name begins like this one.
+            if path != catalog and "-" not in path.name.removeprefix(prefix):
                 path.unlink(missing_ok=True)
+        catalog.unlink(missing_ok=True)  # the last: who is killed before leaves it to be found
+
+
+def _remove_abandoned() -> None:
+    """Remove what killed jobs of this user have left, whatever their names."""
+    for catalog in _FOLDER.glob("gnnlab-*-catalog"):
+        with suppress(OSError):  # it is of another user, or has just gone
+            with open(catalog, "rb") as file:
+                is_new = not any(os.pread(file.fileno(), _OWNER.size, _HEAD.size))
+            if not is_new:  # its owner writes its ID once it has the lock
+                _remove_if_alone(catalog)
 
 
 def _wait_for(path: Path, timeout: float) -> int:

@@ -40,6 +40,8 @@ __all__ = [
     "read_dtype",
 ]
 
+MAX_REPLY = 1 << 28  # bytes of rows or edges that clients ask for at once, and servers send
+
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (
@@ -117,7 +119,10 @@ class Delete:
 
 @dataclass(frozen=True, eq=False)
 class Pull:
-    """Read rows. Reply: a tensor of shape (len(rows), …) that nobody else uses."""
+    """Read rows. Reply: a tensor of shape (len(rows), …) that nobody else uses.
+
+    A server refuses replies of more than :data:`MAX_REPLY` bytes, unless it is a single row.
+    """
 
     name: str
     rows: torch.Tensor
@@ -179,7 +184,8 @@ class Sample:
     seeds : dict of torch.Tensor
         Rows by node type; types without seeds may be left out.
     fanouts : tuple of int
-        Per edge type; −1 takes all.
+        Per edge type; −1 takes all. A server refuses seeds that repeat, or draws with replacement,
+        that would make a reply larger than :data:`MAX_REPLY` and than all edges of the part.
     key : int
         The 64-bit name of the layer's randomness.
     replace : bool

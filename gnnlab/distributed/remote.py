@@ -25,11 +25,12 @@ from typing import Any
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from gnnlab.distributed import replies as checks
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import Job
 from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.routes import Routes
-from gnnlab.distributed.server import digest, heartbeat, send
+from gnnlab.distributed.server import digest, heartbeat, raise_file_limit, send
 from gnnlab.errors import GNNLabError
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
@@ -39,6 +40,7 @@ __all__ = ["Remote", "ServerLost"]
 _GRACE = 0.5  # seconds in which a broken connection may come back
 _CONNECT = 5.0  # seconds to connect to a server that has been there before
 _TICK = 100  # milliseconds
+_AT_ONCE = 64  # messages taken from one server before looking at the others and at the clock
 _EVENTS = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -65,6 +67,7 @@ class Remote(Routes):
     """
 
     def __init__(self, job: Job) -> None:
+        raise_file_limit()
         config = read_config(job.part_config, num_parts=job.num_machines)
         part = open_part(config, job.machine, verify=False)
         self.graph_name = config.graph_name
@@ -84,6 +87,7 @@ class Remote(Routes):
         # A forked child cannot use its parent's sockets; it comes here again.
         self._pid = os.getpid()
         self._context: zmq.Context[Any] = zmq.Context()
+        self._context.set(zmq.MAX_SOCKETS, self._context.get(zmq.SOCKET_LIMIT))
         self._lines: deque[_Line] = deque()
         self.is_closed = False
 
@@ -98,9 +102,10 @@ class Remote(Routes):
             theirs = welcome.job, welcome.graph_name, welcome.digest
             if theirs != mine or welcome.server != server:
                 raise GNNLabError(
-                    f"{self.job.name_of(server)} serves {theirs[1]!r} in job {theirs[0]} as server "
-                    f"{welcome.server}; expected {mine[1]!r} in job {mine[0]}, from the same JSON "
-                    f"file (found {theirs[2][:8]}…, expected {mine[2][:8]}…). Stop old servers, "
+                    f"{self.job.name_of(server)} serves {theirs[1][:80]!r} in job "
+                    f"{theirs[0][:80]} as server {welcome.server}; expected {mine[1]!r} in job "
+                    f"{mine[0]}, from the same JSON file (found "
+                    f"{theirs[2][:8]}…, expected {mine[2][:8]}…). Stop old servers, "
                     "and copy the partition to all machines again"
                 )
         self._lines.append(line)
@@ -169,9 +174,10 @@ class Remote(Routes):
         replies: list[Any] = [None] * len(targets)
         while waiting:
             for server, frames in line.receive():
-                number, reply = wire.decode_reply(frames, kinds)
+                number, reply = self._read(server, frames, kinds)
                 if number in waiting and waiting[number][1] == server:
                     place, _, sent = waiting.pop(number)
+                    self._check(server, targets[place][1], reply)
                     self.count(server, targets[place][1], _size(sent), _size(frames))
                     replies[place] = reply
             for server in line.reconnected():
@@ -181,6 +187,28 @@ class Remote(Routes):
             if waiting and (time.monotonic() > deadline or line.lost() is not None):
                 raise self._complaint(line, waiting, kinds)
         return replies
+
+    def _read(self, server: int, frames: list[Any], kinds: dict[int, type]) -> tuple[int, Any]:
+        try:
+            return wire.decode_reply(frames, kinds)
+        except wire.BadFrame as error:
+            raise self._bad_reply(server, "a request", error) from None
+
+    def _check(self, server: int, message: Any, reply: Any) -> None:
+        if isinstance(reply, Exception):
+            return
+        if isinstance(message, wire.READS):
+            self.store.refresh()
+        try:
+            checks.check(self.store, message, reply)
+        except checks.BadReply as error:
+            raise self._bad_reply(server, type(message).__name__, error) from None
+
+    def _bad_reply(self, server: int, what: str, error: GNNLabError) -> GNNLabError:
+        return checks.BadReply(
+            f"the reply of {self.job.name_of(server)} to {what} does not fit: {error}. All "
+            "machines need the same version of gnnlab and the same partition files"
+        )
 
     def _complaint(self, line: _Line, waiting: Any, kinds: dict[int, type]) -> GNNLabError:
         number, (_, server, _) = next(iter(waiting.items()))
@@ -221,8 +249,22 @@ class _Line:
         self._refused: int | None = None
 
     def _connect(self, server: int) -> zmq.Socket[bytes]:
+        socket = None
+        try:
+            socket = self._context.socket(zmq.DEALER)
+            monitor = socket.get_monitor_socket(_EVENTS)
+        except zmq.ZMQError as error:
+            if socket is not None:
+                socket.close(0)
+            import resource  # not on Windows, which has no jobs
+
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            raise GNNLabError(
+                f"no further connection, to {self._job.name_of(server)}: {error.strerror}. This "
+                f"process may open {soft} files; raise the limit of the system ({hard}: `ulimit "
+                "-Hn`), or use fewer servers and samplers"
+            ) from None
         host, port = self._job.addresses[server]
-        socket = self._context.socket(zmq.DEALER)
         heartbeat(socket)
         socket.setsockopt(zmq.RECONNECT_IVL, 50)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
@@ -231,7 +273,6 @@ class _Line:
             socket.curve_serverkey = self._job.keys.server_public.encode()
             socket.curve_publickey = self._job.keys.client_public.encode()
             socket.curve_secretkey = self._job.keys.client_secret.encode()
-        monitor = socket.get_monitor_socket(_EVENTS)
         self._sockets[server] = socket
         for one, is_monitor in ((socket, False), (monitor, True)):
             self._known[one] = server, is_monitor
@@ -247,7 +288,8 @@ class _Line:
         frames are left, and ``lost`` tells why.
         """
         with suppress(zmq.Again):
-            send(self._sockets.get(server) or self._connect(server), frames, zmq.NOBLOCK)
+            socket = self._sockets.get(server) or self._connect(server)
+            send(socket, wire.cut(frames), zmq.NOBLOCK)
 
     def receive(self) -> list[tuple[int, list[Any]]]:
         """Return what has come, and from which server; wait a little when there is nothing."""
@@ -255,7 +297,7 @@ class _Line:
         for socket, _ in self._poller.poll(_TICK):
             server, is_monitor = self._known[socket]
             with suppress(zmq.Again):
-                while True:
+                for _ in range(_AT_ONCE):  # others have a turn, whatever one server sends
                     if is_monitor:
                         self._note(server, recv_monitor_message(socket, zmq.NOBLOCK)["event"])
                     else:

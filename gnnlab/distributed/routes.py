@@ -8,6 +8,7 @@ whoever derives from :class:`Routes`: over sockets, or within a simulation.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ def _nothing() -> None:
     pass
 
 
-class Routes:
+class Routes(abc.ABC):
     """A transport to servers that are known by number.
 
     Parameters
@@ -56,6 +57,7 @@ class Routes:
         self._num_meetings = 0
         self._shared: set[tuple[int, str]] = set()
 
+    @abc.abstractmethod
     def ask(
         self,
         targets: Sequence[tuple[int, Any]],
@@ -64,7 +66,6 @@ class Routes:
         timeout: float | None = None,
     ) -> list[Any]:
         """Send messages to servers, all at once, and return the replies in the same order."""
-        raise NotImplementedError
 
     def count(self, server: int, message: Any, bytes_out: int, bytes_in: int) -> None:
         """Count a message to a server, and its reply."""

@@ -15,6 +15,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -38,10 +39,15 @@ _HEAD = struct.Struct("<QQ")
 _MOST_AHEAD = 32  # batches of a loader for each sampler; a line holds some hundred messages
 _FAREWELL = 2.0  # seconds in which a sampler that closed its line ends
 _PATIENCE = 0.5  # seconds that a sampler has to end when it is told to; it has nothing to save
+_NOTICE = 2.0  # seconds in which a loader reports a dead sampler before the trainer is ended
 
 
 class Samplers:
     """The sampler processes of one trainer.
+
+    When one dies, the loader that uses it raises. If none does so within two seconds, because the
+    trainer waits for others or computes something else, this process says which sampler died and
+    ends with status 1: otherwise the job would go on until somebody needs the sampler.
 
     Parameters
     ----------
@@ -56,6 +62,7 @@ class Samplers:
         self._arrived: dict[tuple[int, int], Any] = {}
         self._runs = 0
         self._active: set[int] = set()
+        self._settled = threading.Event()  # they were closed, or somebody knows that one died
         try:
             for number in range(job.num_samplers):
                 ours, theirs = socket.socketpair()
@@ -63,7 +70,11 @@ class Samplers:
                 self._lines.append(ours)
                 with theirs:
                     command = fresh_python(__name__, str(theirs.fileno()))
-                    self._processes.append(subprocess.Popen(command, pass_fds=(theirs.fileno(),)))
+                    env = {**os.environ, "GNNLAB_SAMPLER": str(number)}
+                    self._processes.append(
+                        subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=env)
+                    )
+                threading.Thread(target=self._watch, args=(number,), daemon=True).start()
                 self._send(number, replace(job, role="sampler"))
         except BaseException:
             self.close()
@@ -148,7 +159,15 @@ class Samplers:
                 "(GNNLAB_TIMEOUT)"
             ) from None
 
+    def _watch(self, sampler: int) -> None:
+        self._processes[sampler].wait()
+        if not self._settled.wait(_NOTICE):
+            # The main thread may be inside C++ for minutes, where no exception reaches it.
+            print(self._death(sampler), file=sys.stderr, flush=True)
+            os._exit(1)
+
     def _death(self, sampler: int) -> GNNLabError:
+        self._settled.set()
         with suppress(subprocess.TimeoutExpired):
             self._processes[sampler].wait(_FAREWELL)
         status = self._processes[sampler].returncode
@@ -165,6 +184,7 @@ class Samplers:
 
     def close(self) -> None:
         """End the processes."""
+        self._settled.set()
         for line in self._lines:
             line.close()
         deadline = time.monotonic() + _PATIENCE

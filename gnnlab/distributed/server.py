@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import select
 import signal
 import sys
 import threading
 import time
 import traceback
 from collections import OrderedDict, defaultdict
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -44,13 +46,34 @@ __all__ = ["Server", "serve"]
 _THREADS = 4
 _REMEMBERED = 64  # replies to writes kept for each peer, in case one is asked for again
 _PEERS = 4096
+_REPLIES = 1 << 26  # bytes of all replies that are kept
+_MEETINGS = 1024  # places at which ranks wait
+_WAITING = 1 << 24  # bytes of what ranks say there
 _TICK = 200  # milliseconds between two looks at those who wait
 _LARGE = 1 << 14  # bytes from which a frame is not copied
+_MESSAGE = 1 << 10  # bytes that keeping a message takes beside its text, about
+_OVERHEAD = 256  # bytes that encryption may add to a frame
+_HANDSHAKE = 5000  # milliseconds in which a new connection must authenticate
+_QUEUED = 256  # messages of one peer that are read ahead; clients have a few under way
+_FILES = 1 << 20  # more open files than any job needs; some systems allow 2**63
+_QUIET = 60.0  # seconds between two reports of strangers at one address
+_ADDRESSES = 256  # addresses of strangers that are reported separately
 
 
 def digest(part_config: str) -> str:
     """Identify a partitioned graph by its JSON file."""
     return hashlib.sha256(Path(part_config).read_bytes()).hexdigest()
+
+
+def raise_file_limit() -> None:
+    """Allow this process as many open files, hence connections, as the system permits."""
+    import resource  # not on Windows, which has no jobs
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # some systems permit less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def heartbeat(socket: zmq.Socket[bytes]) -> None:
@@ -59,7 +82,7 @@ def heartbeat(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, 0)
-    socket.setsockopt(zmq.RCVHWM, 0)
+    socket.setsockopt(zmq.RCVHWM, _QUEUED)
     socket.setsockopt(zmq.MAXMSGSIZE, wire.MAX_FRAME)
     socket.setsockopt(zmq.IPV6, 1)
 
@@ -75,12 +98,15 @@ def _is_small(frame: Any) -> bool:
     return not isinstance(frame, zmq.Frame) and len(frame) < _LARGE
 
 
+def _size(frames: list[Any]) -> int:
+    return sum(map(len, frames))
+
+
 def serve(job: Job) -> None:
     """Be a server until SIGTERM comes, then end the process with status 0."""
+    raise_file_limit()
     torch.set_num_threads(1)  # there are several threads already, one for each request
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = Stop()
     server, status = Server(job), 0
     try:
         server.start()
@@ -95,6 +121,30 @@ def serve(job: Job) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)  # at once: threads may still be at work, and nobody needs what they do
+
+
+class Stop:
+    """Notes SIGTERM and SIGINT, which otherwise have no effect from now on.
+
+    The handler writes to a pipe and takes no lock: Python runs it in the main thread, perhaps while
+    that thread is inside ``threading.Event.wait`` and holds the lock that ``Event.set`` needs.
+    """
+
+    def __init__(self) -> None:
+        self._noted, self._tell = os.pipe()
+        os.set_blocking(self._tell, False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._note)
+
+    def _note(self, *_: Any) -> None:
+        with suppress(BlockingIOError):  # the pipe is full of such notes already
+            os.write(self._tell, b".")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a signal; say whether one has come since the beginning."""
+        poll = select.poll()  # select() knows no descriptor beyond 1023
+        poll.register(self._noted, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
 
 def _tell_ready() -> None:
@@ -128,6 +178,7 @@ class Server:
             raise
         self.welcome = wire.Welcome(job.id, job.server, config.graph_name, mark)
         self.store = SharedStore(part, self.memory)
+        self.store.is_limited = True
         self.ends_when_deserted = "GNNLAB_READY_FD" not in os.environ
         self._context = zmq.Context()
         self._threads: list[threading.Thread] = []
@@ -136,6 +187,7 @@ class Server:
         self._left: set[int] = set()
         self._num_ranks = 0
         self._replies: OrderedDict[bytes, OrderedDict[int, Any]] = OrderedDict()
+        self._reply_bytes = 0
         self._traffic: dict[str, list[Any]] = defaultdict(lambda: [0, 0, 0, 0.0])
 
     @property
@@ -151,6 +203,9 @@ class Server:
             self._start(_Doorman(self._context, self.job.keys.client_public).run)
         front, back = self._context.socket(zmq.ROUTER), self._context.socket(zmq.DEALER)
         heartbeat(front)
+        # A stranger may fill one frame, for as long as a handshake may last.
+        front.setsockopt(zmq.MAXMSGSIZE, wire.PIECE + _OVERHEAD)
+        front.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE)
         front.setsockopt(zmq.ROUTER_HANDOVER, 1)  # a peer that comes back goes on under its name
         if self.job.keys:
             front.curve_server = True
@@ -205,6 +260,7 @@ class Server:
         with socket:
             while True:
                 if not socket.poll(_TICK):
+                    self.store.drop_waiting(self.job.timeout)
                     for peer, late in self._expired():
                         send(socket, [peer, *late])
                     continue
@@ -216,7 +272,7 @@ class Server:
         """Answer one request; return replies, perhaps to others, perhaps none yet."""
         start = time.perf_counter()
         try:
-            number, message = wire.decode_request(frames)
+            number, message = wire.decode_request(wire.join(frames))
         except wire.BadFrame:
             self._count("dropped", frames, [], start)
             return []
@@ -242,6 +298,9 @@ class Server:
 
     def _answer(self, peer: bytes, number: int, message: Any) -> list[tuple[bytes, int, list[Any]]]:
         reply: Any = None
+        speaks_for_a_rank = isinstance(message, wire.Meet | wire.Release | wire.Bye)
+        if speaks_for_a_rank and not 0 <= message.rank < message.num_ranks:
+            raise InvalidInput(f"rank {message.rank} of {message.num_ranks} cannot be")
         if isinstance(message, wire.Meet):
             return self._meet(peer, number, message)
         if isinstance(message, wire.Hello):
@@ -280,34 +339,48 @@ class Server:
         with self._lock:
             known = self._replies.setdefault(peer, OrderedDict())
             self._replies.move_to_end(peer)
-            if len(self._replies) > _PEERS:
-                self._replies.popitem(last=False)
             if number in known:
                 return known[number]
             known[number] = []
             while len(known) > _REMEMBERED:
-                known.popitem(last=False)
+                self._reply_bytes -= _size(known.popitem(last=False)[1])
+            while len(self._replies) > _PEERS:
+                self._forget()
             return None
 
     def _remember(self, peer: bytes, number: int, reply: list[Any]) -> None:
         with self._lock:
             if number in self._replies.get(peer, ()):
                 self._replies[peer][number] = reply
+                self._reply_bytes += _size(reply)
+            while self._reply_bytes > _REPLIES and len(self._replies) > 1:
+                self._forget()
+
+    def _forget(self) -> None:
+        """Forget the peer that has been silent for longest."""
+        _, known = self._replies.popitem(last=False)
+        self._reply_bytes -= sum(map(_size, known.values()))
 
     # ----------------------------------------------------------------- meetings
     def _meet(
         self, peer: bytes, number: int, message: wire.Meet
     ) -> list[tuple[bytes, int, list[Any]]]:
-        if not 0 <= message.rank < message.num_ranks:
-            raise InvalidInput(f"rank {message.rank} of {message.num_ranks} cannot be")
+        size = len(message.place) + len(message.words) + _MESSAGE
         with self._lock:
             meeting = self._meetings.get(message.place)
+            total = size + sum(each.size for each in self._meetings.values())
+            if total > _WAITING or (meeting is None and len(self._meetings) >= _MEETINGS):
+                raise InvalidInput(
+                    f"too many ranks wait for others: at {len(self._meetings):,} places, with "
+                    f"{total:,} bytes; {_MEETINGS:,} places and {_WAITING:,} bytes are allowed"
+                )
             if meeting is None:
                 deadline = time.monotonic() + self.job.timeout
                 meeting = self._meetings[message.place] = _Meeting(message.num_ranks, deadline)
             if message.num_ranks != meeting.num_ranks:
                 raise InvalidInput(f"{message.num_ranks} ranks at a place of {meeting.num_ranks}")
             meeting.came[message.rank] = (peer, number, message.words)
+            meeting.size += size
             if len(meeting.came) < meeting.num_ranks:
                 return []
             del self._meetings[message.place]
@@ -353,15 +426,17 @@ class _Meeting:
     def __init__(self, num_ranks: int, deadline: float) -> None:
         self.num_ranks, self.deadline = num_ranks, deadline
         self.came: dict[int, tuple[bytes, int, str]] = {}
+        self.size = 0  # bytes, about
 
 
 class _Doorman:
-    """Lets in peers that prove to have the client key of the job, and says whom it turned away."""
+    """Admits peers that prove to have the client key of the job, and reports the others."""
 
     def __init__(self, context: zmq.Context[Any], client_public: str) -> None:
         self._socket = context.socket(zmq.REP)
         self._socket.bind("inproc://zeromq.zap.01")
         self._key = client_public.encode()
+        self._refused: dict[str, tuple[float, int]] = {}  # address → last report, refused since
 
     def run(self) -> None:
         with self._socket as socket:
@@ -369,7 +444,21 @@ class _Doorman:
                 _, request, _, address, _, mechanism, *credentials = socket.recv_multipart()
                 fits = mechanism == b"CURVE" and credentials == [zmq.utils.z85.decode(self._key)]
                 if not fits:
-                    who = address.decode("ascii", "replace").removeprefix("::ffff:")
-                    print(f"refused a peer at {who}: it lacks this job's key", file=sys.stderr)
+                    self._report(address.decode("ascii", "replace").removeprefix("::ffff:"))
                 code, text = (b"200", b"OK") if fits else (b"400", b"no key of this job")
                 socket.send_multipart([b"1.0", request, code, text, b"", b""])
+
+    def _report(self, address: str) -> None:
+        """Print a line about an address, at most one a minute whatever the number of attempts."""
+        now = time.monotonic()
+        if address not in self._refused and len(self._refused) >= _ADDRESSES:
+            self._refused = {a: r for a, r in self._refused.items() if now - r[0] < _QUIET}
+            if len(self._refused) >= _ADDRESSES:
+                address = "further addresses"
+        last, count = self._refused.get(address, (-_QUIET, 0))
+        if now - last < _QUIET:
+            self._refused[address] = last, count + 1
+            return
+        self._refused[address] = now, 0
+        more = f" ({count:,} more attempts since the last report)" if count else ""
+        print(f"refused a peer at {address}: it lacks this job's key{more}", file=sys.stderr)

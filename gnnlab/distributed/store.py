@@ -11,7 +11,10 @@ DGL user guide, chapter 7.2, "Distributed APIs".
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -32,6 +35,23 @@ from gnnlab.sampling.neighbor import check_weights, pick
 
 __all__ = ["Store"]
 
+_EDGE = 2 * torch.int64.itemsize  # bytes of an edge in a reply
+_MESSAGE = 1 << 10  # bytes of a message beside its tensors, about
+_MAX_ROW = 1 << 32  # elements of one row
+_MAX_DIMENSIONS = 15  # of one row
+_MAX_FANOUT = (1 << 63) - 1
+_MAX_WAITING = 1 << 30  # bytes of gradients that wait for those of other ranks
+
+
+@dataclass
+class _Step:
+    """The gradients of a step that have arrived so far, by rank, and their bytes."""
+
+    num_ranks: int
+    since: float
+    came: dict[int, m.Update] = field(default_factory=dict)
+    size: int = 0
+
 
 class Store:
     """The rows that one part owns.
@@ -45,6 +65,9 @@ class Store:
     ----------
     tensors : dict of torch.Tensor
         Full name → rows of this part.
+    is_limited : bool
+        Whether replies have at most :data:`gnnlab.distributed.messages.MAX_REPLY` bytes, or all
+        edges of the part where those are more. Servers set it.
     """
 
     def __init__(self, part: Part) -> None:
@@ -55,7 +78,9 @@ class Store:
         self._sizes: dict[str, int] = {}  # rows of this part, by policy
         self._new_ids: dict[str, torch.Tensor] = {}
         self._out_degrees: dict[EdgeType, torch.Tensor] = {}
-        self._waiting: dict[tuple[str, int], dict[int, m.Update]] = {}
+        self._waiting: dict[tuple[str, int], _Step] = {}
+        self._widest: dict[EdgeType, int] = {}  # largest in-degree
+        self.is_limited = False
         self._lock = Lock()
         for ntype, nodes in part.nodes.items():
             self._adopt(f"node~{ntype}", nodes.num_inner, nodes.data)
@@ -95,8 +120,9 @@ class Store:
                 f"{message.name!r}"
             )
         dtype = m.read_dtype(message.dtype)
-        if min(message.row_shape, default=0) < 0:
-            raise InvalidInput(f"the shape of a row cannot be {message.row_shape}")
+        row = message.row_shape
+        if len(row) > _MAX_DIMENSIONS or min(row, default=0) < 0 or math.prod(row) > _MAX_ROW:
+            raise InvalidInput(f"the shape of a row cannot be {str(row)[:80]}")
         shape = (self._sizes[policy], *message.row_shape)
         values = message.values
         if values is not None and (values.shape != shape or values.dtype != dtype):
@@ -139,7 +165,14 @@ class Store:
         return tensor
 
     def _pull(self, message: m.Pull) -> torch.Tensor:
-        return gather.rows(self._rows(message.name, message.rows), message.rows)
+        tensor, count = self._rows(message.name, message.rows), len(message.rows)
+        width = math.prod(tensor.shape[1:]) * tensor.element_size()
+        if self.is_limited and count > 1 and count * width > m.MAX_REPLY:
+            raise InvalidInput(
+                f"{count:,} rows of {message.name} have {count * width:,} bytes; at most "
+                f"{m.MAX_REPLY:,} are sent at once. Read fewer rows at once"
+            )
+        return gather.rows(tensor, message.rows)
 
     def _push(self, message: m.Push) -> None:
         tensor = self._rows(message.name, message.rows)
@@ -173,16 +206,52 @@ class Store:
                 f"{name} holds {tensor.dtype}; gradients are for float32 and float64"
             )
         with self._lock:
-            came = self._waiting.setdefault((name, message.step), {})
-            came[message.rank] = message
-            if len(came) < message.num_ranks:
+            step = self._add(message)
+            if len(step.came) < step.num_ranks:
                 return
             del self._waiting[name, message.step]
-            given = [(came[rank].rows.long(), came[rank].grads) for rank in sorted(came)]
+            given = [(x.rows.long(), x.grads) for _, x in sorted(step.came.items())]
             rows, grads = rules.merge(given)
             rules.apply(
                 *(message.rule, tensor, rows, grads, states, message.options), step=message.step
             )
+
+    def _add(self, message: m.Update) -> _Step:
+        """Put the gradients of a rank with those of the others for the step."""
+        name, number = message.name, message.step
+        step = self._waiting.get((name, number))
+        if step is None:
+            step = _Step(message.num_ranks, time.monotonic())
+            # Ranks are at most one step apart: what is older will never be complete.
+            for old in [key for key in self._waiting if key[0] == name][:-1]:
+                del self._waiting[old]
+        if message.num_ranks != step.num_ranks:
+            raise InvalidInput(
+                f"step {number} of {name} is of {step.num_ranks} ranks; rank {message.rank} says "
+                f"{message.num_ranks}"
+            )
+        size = message.rows.nbytes + message.grads.nbytes + _MESSAGE
+        if (before := step.came.pop(message.rank, None)) is not None:  # of a step tried again
+            step.size -= before.rows.nbytes + before.grads.nbytes + _MESSAGE
+        total = size + sum(each.size for each in self._waiting.values())
+        if len(step.came) + 1 < step.num_ranks and total > _MAX_WAITING:
+            raise InvalidInput(
+                f"gradients of {name} for step {number} wait for those of other ranks: with them "
+                f"{total:,} bytes would wait, and at most {_MAX_WAITING:,} may. Use smaller "
+                "batches or more servers"
+            )
+        step.came[message.rank] = message
+        step.size += size
+        self._waiting[name, number] = step
+        return step
+
+    def drop_waiting(self, seconds: float) -> None:
+        """Forget gradients that have waited so long for those of other ranks."""
+        if not self._waiting:
+            return
+        with self._lock:
+            limit = time.monotonic() - seconds
+            self._waiting = {n: step for n, step in self._waiting.items() if step.since > limit}
 
     # -------------------------------------------------------------- structure
     def _etype(self, position: int) -> EdgeType:
@@ -214,6 +283,11 @@ class Store:
                 f"expected {count} fanouts of at least −1, one per edge type; found "
                 f"{message.fanouts}"
             )
+        if max(message.fanouts, default=0) > _MAX_FANOUT or not 0 <= message.key < 1 << 64:
+            raise InvalidInput(
+                f"fanouts are at most {_MAX_FANOUT} and a key has 64 bits; found {message.fanouts} "
+                f"and {message.key}"
+            )
         if len(message.weights) not in (0, count) or not set(message.excluded) <= set(range(count)):
             raise InvalidInput(
                 f"weights and excluded edges are for {count} edge types; found {message.weights} "
@@ -225,9 +299,47 @@ class Store:
                 raise NotFound(f"no node type {ntype!r}; there are {describe(self.part.nodes)}")
             _check_rows(seeds, self.part.nodes[ntype].num_inner, f"node type {ntype!r}")
             names[ntype] = gather.rows(self.part.nodes[ntype].orig_ids, seeds)
+        if self.is_limited:
+            self._check_size(message)
         return tuple(
             self._sample_type(message, number, names) for number in range(len(self.etypes))
         )
+
+    def _check_size(self, message: m.Sample) -> None:
+        """Refuse a sample that needs more memory than all edges of the part, or MAX_REPLY."""
+        total = 0
+        for number, (etype, fanout) in enumerate(zip(self.etypes, message.fanouts, strict=True)):
+            seeds = message.seeds.get(etype[2])
+            if seeds is None or not len(seeds):
+                continue
+            widest, repeats = self._largest_degree(etype), message.replace and fanout >= 0
+            # The weights of all in-edges are gathered, however few are taken.
+            needs_all = fanout < 0 or bool(message.weights and message.weights[number])
+            most = max(fanout if repeats else min(fanout, widest), widest if needs_all else 0)
+            if len(seeds) * most <= m.MAX_REPLY // _EDGE // len(self.etypes):
+                continue  # nearly always; no look at each seed is needed
+            indptr = self.part.edges[etype].indptr
+            degrees = gather.rows(indptr[1:], seeds) - gather.rows(indptr, seeds)
+            if needs_all and not repeats:
+                total += int(degrees.sum())
+            elif repeats:
+                drawn = int((degrees > 0).sum()) * fanout
+                total += max(drawn, int(degrees.sum()) if needs_all else 0)
+            else:
+                total += int(degrees.clamp(max=fanout).sum())
+        limit = max(m.MAX_REPLY // _EDGE, sum(e.num_inner for e in self.part.edges.values()))
+        if total > limit:
+            raise InvalidInput(
+                f"this sample needs {total:,} edges, and at most {limit:,} are sent at once. "
+                "Ask for fewer seeds at once, or for a smaller fanout"
+            )
+
+    def _largest_degree(self, etype: EdgeType) -> int:
+        if etype not in self._widest:
+            edges, num_inner = self.part.edges[etype], self.part.nodes[etype[2]].num_inner
+            degrees = edges.indptr[: num_inner + 1].diff()
+            self._widest[etype] = int(degrees.max()) if len(degrees) else 0
+        return self._widest[etype]
 
     def _sample_type(
         self, message: m.Sample, number: int, names: dict[str, torch.Tensor]

@@ -21,8 +21,14 @@ import torch
 from gnnlab.distributed import context
 from gnnlab.distributed.client import Client, Initializer
 from gnnlab.distributed.messages import read_dtype
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
-from gnnlab.graph.frame import Deferred, Frame, as_tensor
+from gnnlab.errors import InvalidInput, NoAttribute, NotFound, OutOfRange
+from gnnlab.graph.frame import (
+    Deferred,
+    Frame,
+    as_tensor,
+    no_feature_attribute,
+    wrong_rows,
+)
 from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.partition.book import PartitionPolicy
 
@@ -34,6 +40,8 @@ class DistTensor:
 
     It belongs to the graph of ``part_policy``, else to the graph that was opened last. A tensor of
     the same name that is there already is joined when shape and dtype agree, and refused otherwise.
+    Rows that one trainer reads while another writes them may come half old and half new: between
+    writing and reading by others belongs a ``g.barrier()``.
 
     Parameters
     ----------
@@ -232,8 +240,46 @@ class DistTensor:
             found[rows] = self[rows] | other[rows]
         return found
 
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> torch.Tensor:
+        """Refuse to compute: ``torch.relu(tensor)``. Raises InvalidInput."""
+        raise InvalidInput(_rows_first(getattr(func, "__name__", "this function")))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return all rows as an array."""
+        return np.asarray(self[:].numpy(), dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(torch.Tensor, name):
+            raise AttributeError(f"'DistTensor' object has no attribute {name!r}")
+        raise NoAttribute(_rows_first(f".{name}"))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int | float | torch.Tensor | np.ndarray):
+            raise InvalidInput(_rows_first("comparison"))
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def _no_arithmetic(self, *args: Any) -> Any:
+        raise InvalidInput(_rows_first("arithmetic"))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
+    __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __pow__ = __rpow__ = _no_arithmetic
+    __matmul__ = __rmatmul__ = __neg__ = __abs__ = __invert__ = __and__ = _no_arithmetic
+    __lt__ = __le__ = __gt__ = __ge__ = _no_arithmetic
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (*self._client.source, self._policy.policy_str, self._name)
+
+
+def _rows_first(what: str) -> str:
+    return (
+        f"{what} needs an ordinary tensor, and a DistTensor's rows are on many machines: read the "
+        "rows that you need first, tensor[ids], or all of them if they fit into memory, tensor[:]"
+    )
 
 
 def _reopen(graph_name: str, part_config: str, policy_str: str, name: str) -> DistTensor:
@@ -306,10 +352,7 @@ class DistFrame(MutableMapping[str, DistTensor]):
     def _spread(self, name: str, values: torch.Tensor) -> DistTensor:
         """Make a tensor of ordinary rows, one for each ID, in the place of one of that name."""
         if values.ndim == 0 or len(values) != self.num_rows:
-            raise InvalidInput(
-                f"{self.what} feature {name!r} has shape {tuple(values.shape)}; expected "
-                f"{self.num_rows} rows, one for each {self.what}"
-            )
+            raise InvalidInput(wrong_rows(self, name, values))
         self.client.delete(self.policy.get_data_name(name))
         return DistTensor(values.shape, values.dtype, name, values, self.policy, persistent=True)
 
@@ -334,6 +377,9 @@ class DistFrame(MutableMapping[str, DistTensor]):
     def __reduce__(self) -> tuple[Any, ...]:
         source, given = self.client.source, dict(self._given)
         return _reopen_frame, (*source, self.policy.policy_str, given)
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_feature_attribute(self, name)
 
     def gather(self, name: str, index: torch.Tensor) -> torch.Tensor:
         """Return some rows of a feature."""

@@ -6,6 +6,9 @@ comes in is compared with the types that the message's class states; frames must
 bytes that their shapes call for. There is no pickle, so bytes never become code: what does not fit
 is a :class:`BadFrame`, and nothing has happened.
 
+Requests travel in pieces: ZeroMQ allocates a frame as soon as its length arrives, also from peers
+that are not authenticated yet, so servers accept frames of :data:`PIECE` bytes at most.
+
 References
 ----------
 msgpack specification, https://msgpack.org. ZeroMQ guide, chapter 2, "Multipart Messages".
@@ -26,6 +29,7 @@ from gnnlab.distributed import messages as m
 from gnnlab.errors import GNNLabError, InvalidInput
 
 __all__ = [
+    "PIECE",
     "READS",
     "BadFrame",
     "Bye",
@@ -37,11 +41,13 @@ __all__ = [
     "Statistics",
     "Traffic",
     "Welcome",
+    "cut",
     "decode_reply",
     "decode_request",
     "encode_error",
     "encode_reply",
     "encode_request",
+    "join",
     "reply_size",
     "request_size",
 ]
@@ -50,7 +56,8 @@ VERSION = 1
 # Numbers of requests start here: large ones take the same number of bytes each, so that the size of
 # a message depends on nothing but its content.
 FIRST_NUMBER = 1 << 32
-MAX_HEADER = 1 << 20  # bytes
+PIECE = 1 << 17  # bytes; a frame of this length continues in the next one
+MAX_HEADER = 1 << 20
 MAX_FRAME = 1 << 32
 MAX_FRAMES = 1024
 _MAX_DIMENSIONS = 16
@@ -276,6 +283,58 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
 
     encoder = msgspec.msgpack.Encoder(enc_hook=replace)
     return encoder.encode(_Head(VERSION, kind, number, msgspec.Raw(encoder.encode(body))))
+
+
+# ------------------------------------------------------------------------------ pieces
+def cut(frames: Sequence[Any]) -> list[Any]:
+    """Cut the frames of a request into pieces that a server accepts.
+
+    A piece of :data:`PIECE` bytes continues in the next one; a shorter piece, which may be empty,
+    ends its frame. Pieces view the frames' memory.
+
+    Examples
+    --------
+    >>> from gnnlab.distributed import wire
+    >>> [len(piece) for piece in wire.cut([b"header", bytes(wire.PIECE + 5), bytes(wire.PIECE)])]
+    [6, 131072, 5, 131072, 0]
+    """
+    pieces: list[Any] = []
+    for frame in frames:
+        if len(frame) < PIECE:
+            pieces.append(frame)
+        else:
+            view = _view(frame)
+            pieces += (view[at : at + PIECE] for at in range(0, len(view) + 1, PIECE))
+    return pieces
+
+
+def join(pieces: Sequence[Any]) -> list[Any]:
+    """Put the frames of a request together again.
+
+    Raises
+    ------
+    BadFrame
+        The last frame has no end, a piece is too large, or there are too many frames.
+
+    Examples
+    --------
+    >>> from gnnlab.distributed import wire
+    >>> frames = [b"header", bytes(wire.PIECE + 5)]
+    >>> wire.join(wire.cut(frames)) == frames
+    True
+    """
+    frames: list[Any] = []
+    first = 0
+    for i, piece in enumerate(pieces):
+        if len(piece) > PIECE or len(frames) == MAX_FRAMES:
+            raise BadFrame(f"{MAX_FRAMES} frames in pieces of at most {PIECE} bytes fit")
+        if len(piece) < PIECE:
+            several = i > first
+            frames.append(bytearray().join(map(_view, pieces[first : i + 1])) if several else piece)
+            first = i + 1
+    if first < len(pieces):
+        raise BadFrame("the last frame has no end")
+    return frames
 
 
 # ---------------------------------------------------------------------------- decoding

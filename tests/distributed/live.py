@@ -1,19 +1,25 @@
-"""Servers in threads of the test's own process, for tests that need no second one."""
+"""Servers in threads of the test's own process, and one in a process of its own."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+import psutil
 
 from gnnlab.distributed.job import Job, Keys
 from gnnlab.distributed.remote import Remote
 from gnnlab.distributed.server import Server
 from tests.distributed.cluster import make_keys
-from tests.helpers import free_port
+from tests.helpers import ROOT, free_port
 
 
 def make_job(
@@ -60,3 +66,40 @@ def connected(job: Job, **changes: Any) -> Iterator[Remote]:
         yield remote
     finally:
         remote.close()
+
+
+@contextmanager
+def launched(job: Job, max_files: tuple[int, int] | None = None) -> Iterator[psutil.Process]:
+    """Run the only server of a job as a process of its own, with a limit of open files."""
+    addresses = [list(address) for address in job.addresses]
+    env = {
+        "OMP_NUM_THREADS": "1",
+        "DGL_ROLE": "server",
+        "DGL_DIST_MODE": "distributed",
+        "DGL_SERVER_ID": "0",
+        "DGL_NUM_SERVER": str(job.num_servers),
+        "DGL_CONF_PATH": job.part_config,
+        "GNNLAB_SERVERS": json.dumps(addresses),
+        "GNNLAB_JOB": job.id,
+        "GNNLAB_SECURITY": "curve" if job.keys else "none",
+    }
+    if job.keys:
+        env["GNNLAB_KEYS"] = json.dumps(asdict(job.keys))
+    limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, {max_files})\n" if max_files else ""
+    source = f"import resource\n{limit}import gnnlab\ngnnlab.distributed.initialize()"
+    near, far = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", source],
+        env={**os.environ, **env, "GNNLAB_READY_FD": str(far)},
+        pass_fds=[far],
+        cwd=ROOT,
+    )
+    os.close(far)
+    try:
+        with os.fdopen(near) as line:
+            assert line.read() == "ready\n"
+        yield psutil.Process(process.pid)
+        assert process.poll() is None, "the server has ended"
+    finally:
+        process.terminate()
+        process.wait(20)

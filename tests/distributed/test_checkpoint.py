@@ -113,7 +113,8 @@ def test_a_full_disk_leaves_the_old_checkpoint(written: tuple[Path, list[dict[st
     machine 0 already has something of the name of a second one."""
     for found in written[1]:
         assert "no checkpoint was written to" in found["full"]
-        assert "one before is as it was: rank 1 failed" in found["full"]
+        assert "one before is as it was; free some space" in found["full"]
+        assert "save elsewhere: rank 1 failed" in found["full"]
         assert "File too large" in found["full"]
         assert found["files"] == ["1"]
         assert found["later"] != found["saved"] == found["loaded"]
@@ -148,3 +149,98 @@ print(failure(load_checkpoint, f"{{folder}}/run", **parts))
     emptied, other = printed.splitlines()
     assert emptied.startswith("InvalidInput") and "2 holds no state of a trainer" in emptied
     assert "is of 2 parts; this job has 3" in other
+
+
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+import torch
+import gnnlab as dgl
+from gnnlab.distributed import DistTensor, load_checkpoint, save_checkpoint
+
+config, folder = sys.argv[1:]
+dgl.distributed.initialize()
+g = dgl.distributed.DistGraph("path", part_config=config)
+table = DistTensor((40,), torch.int64, "table")
+
+def save(epoch):
+    table[:] = epoch
+    save_checkpoint(folder, table=table, epoch=epoch)
+
+def load():
+    table[:] = -1
+    epoch = load_checkpoint(folder, table=table)["epoch"]
+    assert table[:].tolist() == [epoch] * 40
+    return epoch
+
+def killed(step, epoch):
+    if not (child := os.fork()):
+        steps = iter(range(step))
+        changes = {"os.mkdir", "os.rename", "os.rmdir", "os.remove"}
+        def hook(event, args):
+            created = event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT
+            if (event in changes or created) and next(steps, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+        sys.addaudithook(hook)
+        save(epoch)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+save(0)
+found, step = [], 0
+while killed(step, step + 1):
+    before = os.listdir(f"{folder}/machine-0")
+    found.append([len(before), load() == step + 1])
+    last = max(int(name) for name in before if name.isdigit())
+    os.mkdir(f"{folder}/machine-0/{last + 1}")  # as if another machine had been ahead
+    save(step + 1)
+    assert load() == step + 1
+    assert all(name.isdigit() for name in os.listdir(f"{folder}/machine-0"))
+    assert len(os.listdir(f"{folder}/machine-0")) == 1
+    step += 1
+    assert step < 100
+print(json.dumps(found))
+"""
+
+
+def test_killed_at_every_step(path: Path, tmp_path: Path) -> None:
+    """The old checkpoint or the new one is there; the next save clears what else is left."""
+    found = outputs(run_script(KILLED, args=[str(path / "2" / "path.json"), str(tmp_path)]))
+    is_new = [new for _, new in found]
+    assert is_new == sorted(is_new) and {*is_new} == {False, True}
+    assert max(entries for entries, _ in found) == 3  # old, new and what is left of the draft
+
+
+FULL = """
+import errno, os, sys
+import torch
+import gnnlab as dgl
+from gnnlab.distributed import DistTensor, load_checkpoint, save_checkpoint
+
+config, folder = sys.argv[1:]
+dgl.distributed.initialize()
+g = dgl.distributed.DistGraph("path", part_config=config)
+table = DistTensor((40,), torch.int64, "table")
+save_checkpoint(folder, table=table, epoch=1)
+for name in ("mkdir", "replace"):
+    original = getattr(os, name)
+    def full(path, *args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+    setattr(os, name, full)
+    try:
+        save_checkpoint(folder, table=table, epoch=2)
+    except dgl.GNNLabError as error:
+        print(error)
+    setattr(os, name, original)
+    assert os.listdir(f"{folder}/machine-0") == ["1"]
+assert load_checkpoint(folder, table=table) == {"epoch": 1}
+"""
+
+
+def test_a_disk_that_is_full_for_folders(path: Path, tmp_path: Path) -> None:
+    """Then no draft, or no name for it: the place is named, and what to do."""
+    printed = run_script(FULL, args=[str(path / "2" / "path.json"), str(tmp_path)])
+    for line in printed.splitlines():
+        assert "No space left on device" in line and f"{tmp_path}/machine-0" in line
+        assert "free some space on the disk that is named, or save elsewhere" in line
+    assert len(printed.splitlines()) == 2

@@ -95,6 +95,8 @@ def test_leaving(tmp_path):
         ("DGL_NUM_SERVER", "0", "DGL_NUM_SERVER must be a number, 1 or more; found '0'"),
         ("RANK", "2", "the environment contradicts itself"),
         ("GNNLAB_SERVERS", "[7]", "is not a JSON list of"),
+        ("GNNLAB_JOB", "../x", "GNNLAB_JOB '../x' starts with a dot; it becomes part of file"),
+        ("GNNLAB_SERVERS", '[["h", 1], ["h", 1]]', "two servers cannot both listen at h:1; a mac"),
         ("GNNLAB_SECURITY", "curve", "needs the job's keys"),
         ("GNNLAB_SECURITY", "curved", "GNNLAB_SECURITY is 'curve' or 'none'; found 'curved'"),
     ],
@@ -109,6 +111,18 @@ def test_environments_that_make_no_job(tmp_path, monkeypatch, name, value, messa
     monkeypatch.setenv(name, value)
     with pytest.raises(InvalidInput, match=message):
         Job.read(tmp_path / "ip_config.txt")
+
+
+def test_one_address_has_ports_for_all_its_servers(tmp_path, monkeypatch):
+    path = tmp_path / "ip_config.txt"
+    monkeypatch.setenv("RANK", "0")
+    path.write_text("127.0.0.1 4000\n127.0.0.1 4002\n")
+    assert Job.read(path, 2).addresses == tuple(("127.0.0.1", 4000 + i) for i in range(4))
+    path.write_text("127.0.0.1\n127.0.0.1\n")
+    with pytest.raises(
+        InvalidInput, match=r"127\.0\.0\.1:30050; a machine has 1, .* further apart"
+    ):
+        Job.read(path)
 
 
 def test_ports_are_numbers(tmp_path):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
@@ -15,6 +15,7 @@ from gnnlab.distributed import initialize
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from tests.distributed import cut as cuts
 from tests.distributed.cut import FOLLOWS, MAKES, PLAYS, Cut
+from tests.helpers import examples
 
 KINDS: dict[str, dict[str, Any]] = {
     "uniform": {},
@@ -261,7 +262,7 @@ def test_the_cut_does_not_matter(tmp_path):
     assert all(torch.equal(one, other) for one, other in zip(*batches, strict=True))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.data())
 def test_any_graph_in_any_parts(tmp_path_factory, data):
     """Parts may be empty, types without edges, nodes without neighbors."""

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import socket
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -30,10 +35,11 @@ from gnnlab.partition import PartitionPolicy
 from gnnlab.partition.part import open_part
 from tests.distributed.cluster import make_keys
 from tests.distributed.live import connected, make_job, serving
-from tests.helpers import free_port
+from tests.helpers import free_port, run_script
 
 X = "node~_N~x"
 JOB = f"test{os.getpid()}"  # of memory that has no servers
+SOON = 30  # seconds, half of the time limit: what takes five does so on a busy computer too
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +241,7 @@ def test_another_job_or_graph_is_refused(config: Path, tmp_path: Path) -> None:
         moved = tmp_path / "moved.json"
         moved.write_text(config.read_text() + "\n")
         for name in ("part0", "part1"):
-            (tmp_path / name).symlink_to(config.parent / name)
+            shutil.copytree(config.parent / name, tmp_path / name)
         with pytest.raises(GNNLabError, match="copy the partition to all machines again"):
             Remote(replace(job, part_config=str(moved)))
 
@@ -264,7 +270,7 @@ def test_a_meeting_tells_who_is_missing(config: Path) -> None:
         start = time.monotonic()
         with pytest.raises(GNNLabError) as caught:
             trainer.barrier()
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < SOON
     assert "barrier (meeting 1): ranks 1, 2 of 3 did not come within 1.5 s" in str(caught.value)
 
 
@@ -451,13 +457,17 @@ def test_a_short_interruption_is_survived(relayed: tuple[Job, Relay]) -> None:
         for name in ("node~_N~h", "node~_N~s"):
             trainer.ask([(1, m.Create(name, (), "float32"))])
         options = {"lr": 1.0, "eps": 0.0}
-        stop = threading.Event()
+        stop, step, dropped = threading.Event(), 0, 0
 
         def disturb() -> None:
+            nonlocal dropped
             while not stop.wait(0.15):
-                relay.drop()
+                if step > dropped:  # a busy computer needs longer than that for a connection
+                    dropped = step
+                    relay.drop()
 
-        threading.Thread(target=disturb, daemon=True).start()
+        disturber = threading.Thread(target=disturb, daemon=True)
+        disturber.start()
         for step in range(1, 200):
             trainer.exchange(
                 [
@@ -467,7 +477,8 @@ def test_a_short_interruption_is_survived(relayed: tuple[Job, Relay]) -> None:
                 ]
             )  # fmt: skip
         stop.set()
-        time.sleep(0.3)
+        disturber.join()
+        assert dropped > 1
         assert trainer.exchange([(1, m.Pull("node~_N~s", rows(3)))])[0].item() == 199
 
 
@@ -478,7 +489,7 @@ def test_a_server_that_is_gone_is_named(relayed: tuple[Job, Relay]) -> None:
         start = time.monotonic()
         with pytest.raises(ServerLost) as caught:
             trainer.exchange([(1, m.Pull(X, rows(0)))])
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < SOON
         address = f"127.0.0.1:{job.addresses[1][1]}"
         assert f"lost server 1 (machine 1, {address})" in str(caught.value)
         with pytest.raises(ServerLost):  # also by a connection that is made afterwards
@@ -498,7 +509,7 @@ def test_a_link_that_is_cut_is_noticed(relayed: tuple[Job, Relay]) -> None:
         start = time.monotonic()
         with pytest.raises(ServerLost, match="lost server 1"):
             trainer.exchange([(1, m.Pull(X, rows(0)))])
-        assert time.monotonic() - start < 10  # five, and as many for a busy computer
+        assert time.monotonic() - start < SOON
         assert trainer.exchange([(0, m.Pull(X, rows(0)))])[0].tolist() == [0]
         relay.close()
 
@@ -542,7 +553,7 @@ def test_memory_of_a_killed_job_is_not_taken_for_that_of_the_next() -> None:
     path = Path(f"/dev/shm/gnnlab-{JOB}-10-catalog")
     assert path.exists()
     with ThreadPoolExecutor(2) as pool:
-        readers = [pool.submit(Memory, JOB, 10, timeout=10.0) for _ in range(2)]
+        readers = [pool.submit(Memory, JOB, 10, timeout=60.0) for _ in range(2)]
         time.sleep(0.2)
         with Held(Memory(JOB, 10)) as writer:
             writer.create("a~b~c", (3,), torch.float32)
@@ -550,6 +561,44 @@ def test_memory_of_a_killed_job_is_not_taken_for_that_of_the_next() -> None:
                 with Held(reader.result()) as found:
                     assert found.refresh() and list(found.tensors) == ["a~b~c"]
     assert not path.exists()
+
+
+def test_memory_of_other_killed_jobs_is_removed() -> None:
+    """A job of another name finds it; that of a job that lives, and what it has just made, stay."""
+    names = [f"{JOB}{word}" for word in ("killed", "lives", "new")]
+    script = """
+    import os, signal, sys, torch
+    from gnnlab.distributed.memory import Memory
+
+    memory = Memory(sys.argv[1], 0)
+    memory.create("h", (2,), torch.float32)
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), names[0]]
+    assert subprocess.run(command, timeout=60, check=False).returncode == -signal.SIGKILL
+    assert len(files(names[0])) == 2
+    living = Memory(names[1], 0)
+    unlocked = Path(f"/dev/shm/gnnlab-{names[2]}-0-catalog")
+    unlocked.touch()  # between its making and its lock
+    try:
+        Memory(f"{JOB}next", 0).close()
+        assert not files(names[0]) and len(files(names[1])) == 1 and unlocked.exists()
+    finally:
+        living.close()
+        unlocked.unlink()
+
+
+def test_memory_of_a_job_whose_name_begins_alike_stays() -> None:
+    with Held(Memory(f"{JOB}-[1] 그래프-0", 0)) as longer:
+        longer.create("node~_N~a/b ü", (2,), torch.float32)
+        Memory(f"{JOB}-[1] 그래프", 0).close()
+        with Held(Memory(f"{JOB}-[1] 그래프-0", 0, timeout=1)) as reader:
+            assert reader.refresh() and list(reader.tensors) == ["node~_N~a/b ü"]
+    assert not list(Path("/dev/shm").glob(f"gnnlab-{JOB}-[[]1*"))
+
+
+def files(job: str) -> list[Path]:
+    return list(Path("/dev/shm").glob(f"gnnlab-{job}-*"))
 
 
 def test_memory_of_a_living_job_stays() -> None:
@@ -599,7 +648,7 @@ def test_what_is_freed_while_the_catalog_is_read_may_look_at_it_too(monkeypatch:
     writer.create("node~_N~h", (2,), torch.float32)
     looker = threading.Thread(target=reader.refresh, daemon=True)
     looker.start()
-    looker.join(5.0)
+    looker.join(60.0)
     assert not looker.is_alive() and list(reader.tensors) == ["node~_N~h"]
     reader.close()
     writer.close()
@@ -613,6 +662,31 @@ def test_a_closed_transport(config: Path) -> None:
         trainer.close()
         with pytest.raises(GNNLabError, match="has left the job"):
             trainer.statistics()
+
+
+def test_a_signal_comes_at_any_moment() -> None:
+    """Python runs the handler between any two instructions of the main thread, and none may hang:
+    with a ``threading.Event`` in place of ``Stop`` this hangs sooner or later."""
+    script = """
+    import os, random, signal, sys, threading, time
+    from gnnlab.distributed.server import Stop
+
+    def blow(seconds):
+        time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    stop, again = Stop(), random.Random(0)
+    for turn in range(int(sys.argv[1])):
+        thread = threading.Thread(target=blow, args=(again.random() / 1000,))
+        thread.start()
+        while not stop.wait(0):
+            pass
+        thread.join()
+        os.read(stop._noted, 1)
+    print("done")
+    """
+    rounds = os.environ.get("GNNLAB_TEST_SIGNALS", "1000")
+    assert run_script(script, args=[rounds], timeout=300) == "done\n"
 
 
 def test_servers_end_when_all_trainers_have_left(config: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_count_within_a_count() -> None:
     traffic._counts[0, 1, "control"] = Freeing()
     thread = threading.Thread(target=traffic.add, args=(0, 1, "control", Count(1)), daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive() and traffic.total() == Count(2)
 
 

@@ -1,0 +1,489 @@
+"""What peers may cost a server: memory, connections and log lines stay bounded."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+import zmq
+
+import gnnlab as dgl
+from gnnlab.distributed import memory, store, wire
+from gnnlab.distributed import messages as m
+from gnnlab.distributed.job import Job
+from gnnlab.distributed.remote import Remote
+from gnnlab.distributed.replies import BadReply
+from gnnlab.distributed.server import _ADDRESSES, _Doorman, raise_file_limit
+from gnnlab.errors import GNNLabError, InvalidInput
+from tests.distributed.live import connected, launched, make_job, serving
+from tests.distributed.test_wire import mutated
+
+X = "node~_N~x"
+MIB = 1 << 20
+GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\3\1" + b"CURVE".ljust(20, b"\0") + bytes(32)
+COMMAND = b"\6"  # a frame that is a command, with a length of 8 bytes
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: Any) -> Path:
+    """A star with a ring: node 0 has 3,000 in-edges, the 1,000 other nodes one each."""
+    folder = tmp_path_factory.mktemp("star")
+    ring = torch.arange(1, 1001)
+    src = torch.cat([ring.repeat(3), ring])
+    dst = torch.cat([torch.zeros(3000, dtype=torch.int64), ring.roll(1)])
+    g = dgl.graph((src, dst))
+    g.ndata["x"] = torch.arange(1001.0)
+    g.edata["w"] = torch.ones(4000)
+    dgl.distributed.partition_graph(g, "star", 1, str(folder), part_method="random")
+    return folder / "star.json"
+
+
+@pytest.fixture(scope="module")
+def attacked(config: Path) -> Iterator[tuple[Job, psutil.Process]]:
+    """A job of one server with keys, in a process whose memory can be read."""
+    job = make_job(config, machines=1, curve=True)
+    with launched(job) as server:
+        yield job, server
+
+
+@pytest.fixture
+def trainer(attacked: tuple[Job, psutil.Process]) -> Iterator[Remote]:
+    with connected(attacked[0]) as trainer:
+        trainer.local_part = -1  # ask the server for everything
+        yield trainer
+
+
+def peak(server: psutil.Process) -> int:
+    """Most bytes of memory that a process had since this was last called."""
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    Path(f"/proc/{server.pid}/clear_refs").write_text("5")
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
+def serves(trainer: Remote) -> bool:
+    """Whether the server answers with what the graph has."""
+    found = trainer.exchange([(0, m.Pull(X, torch.arange(1001)))])[0]
+    return sorted(found.tolist()) == list(range(1001))
+
+
+# ------------------------------------------------------------------------ without the key
+def strangers(job: Job, number: int, size: int, given: int) -> list[socket.socket]:
+    """Connections that announce a frame during the handshake and send the start of it."""
+    found = []
+    for _ in range(number):
+        raw = socket.create_connection(job.addresses[0])
+        found.append(raw)
+        with suppress(OSError):
+            raw.sendall(GREETING + COMMAND + struct.pack(">Q", size))
+            for _ in range(given // wire.PIECE):
+                raw.sendall(bytes(wire.PIECE))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("size", "given"), [(1 << 32, 8 * MIB), (1 << 63, 8 * MIB), (wire.PIECE + 100, wire.PIECE)]
+)
+def test_strangers_cannot_fill_memory(
+    attacked: tuple[Job, psutil.Process], trainer: Remote, size: int, given: int
+) -> None:
+    job, server = attacked
+    assert serves(trainer)
+    before = server.memory_info().rss
+    peak(server)
+    opened = strangers(job, 100, size, given)
+    assert serves(trainer)
+    assert peak(server) - before < 50 * MIB
+    for raw in opened:
+        raw.close()
+
+
+def test_a_greeting_with_any_byte_changed(
+    attacked: tuple[Job, psutil.Process], trainer: Remote
+) -> None:
+    job, server = attacked
+    chance = random.Random(3)
+    serves(trainer)
+    before = server.memory_info().rss
+    for at in range(len(GREETING)):
+        for change in (1, 0x80, 0xFF):
+            greeting = bytearray(GREETING)
+            greeting[at] ^= change
+            with socket.create_connection(job.addresses[0]) as raw, suppress(OSError):
+                raw.sendall(greeting + chance.randbytes(chance.randrange(300)))
+    for at in range(300):  # a first command of the right length, or nearly, with noise in it
+        hello = b"\4" + bytes([200]) + b"\5HELLO\1\0" + chance.randbytes(chance.choice([192, at]))
+        with socket.create_connection(job.addresses[0]) as raw, suppress(OSError):
+            raw.sendall(GREETING + hello)
+    assert serves(trainer)
+    assert server.memory_info().rss - before < 50 * MIB
+
+
+@pytest.mark.parametrize("hard", [1000, 300])
+def test_idle_connections_keep_nobody_out(config: Path, hard: int) -> None:
+    """400 of them, where a process may open 200 files unless it asks for more, or 300 at most."""
+    raise_file_limit()
+    job = make_job(config, machines=1, curve=True)
+    with ExitStack() as stack, launched(job, (200, hard)) as server:
+        for _ in range(400):
+            stack.enter_context(socket.create_connection(job.addresses[0]))
+        with connected(job) as trainer:
+            trainer.local_part = -1
+            assert serves(trainer)
+            deadline = time.monotonic() + 60
+            while len(server.net_connections()) > 10 and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert len(server.net_connections()) <= 10, "idle connections are dropped"
+            assert serves(trainer)
+
+
+def test_refusals_do_not_flood_the_log(capfd: Any, monkeypatch: Any) -> None:
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with zmq.Context() as context:
+        doorman = _Doorman(context, "x" * 40)
+        doorman._socket.close(0)
+        for _ in range(100_000):
+            doorman._report("10.0.0.1")
+        for i in range(10_000):
+            doorman._report(f"fe80::{i}")
+        lines = capfd.readouterr().err.splitlines()
+        assert len(lines) == _ADDRESSES + 1
+        assert lines[0] == "refused a peer at 10.0.0.1: it lacks this job's key"
+        assert "refused a peer at further addresses" in lines[-1]
+        now += 61
+        doorman._report("10.0.0.1")
+        text = "10.0.0.1: it lacks this job's key (99,999 more attempts since the last report)"
+        assert text in capfd.readouterr().err
+
+
+# --------------------------------------------------------------------------- with the key
+ZERO = torch.zeros(1, dtype=torch.int32)
+HUB = torch.zeros(200_000, dtype=torch.int32)  # where it is row 0, 600 million in-edges
+W = "edge~_N:_E:_N~w"
+
+
+@pytest.fixture(scope="module")
+def hub(attacked: tuple[Job, psutil.Process]) -> torch.Tensor:
+    """The row of the node with 3,000 in-edges."""
+    with connected(attacked[0]) as trainer:
+        trainer.local_part = -1
+        degrees = trainer.exchange([(0, m.Degrees(0, torch.arange(1001)))])[0]
+    return degrees.argmax().int()
+
+
+def expensive(hub: torch.Tensor) -> list[tuple[Any, str]]:
+    """Small requests with a large effect, and what the server says of them."""
+    much = "edges, and at most 16,777,216 are sent at once. Ask for fewer seeds"
+    seeds = {"_N": HUB[:1] + hub}
+    return [
+        (m.Sample(seeds, (300_000_000,), 1, replace=True), f"needs 300,000,000 {much}"),
+        (m.Sample(seeds, (2**63 - 1,), 1, replace=True), much),
+        (m.Sample(seeds, (2**63,), 1), "fanouts are at most 9223372036854775807"),
+        (m.Sample(seeds, (1,), -1), "a key has 64 bits"),
+        (m.Sample({"_N": HUB + hub}, (-1,), 1), f"needs 600,000,000 {much}"),
+        (m.Sample({"_N": HUB + hub}, (2**40,), 1), f"needs 600,000,000 {much}"),
+        (m.Sample({"_N": HUB + hub}, (100,), 1), f"needs 20,000,000 {much}"),
+        (m.Sample({"_N": HUB + hub}, (1,), 1, weights=(W,)), f"needs 600,000,000 {much}"),
+        (m.Sample({"_N": HUB + hub}, (1,), 1, True, (W,)), f"needs 600,000,000 {much}"),
+        (m.Sample({"_N": HUB - 1}, (1,), 1), "row -1 does not exist"),
+        (m.Pull("node~_N~wide", HUB[:10_000]), "have 327,680,000 bytes; at most 268,435,456"),
+        (m.Create("node~_N~z", (2**40,), "float32"), "the shape of a row cannot be"),
+        (m.Create("node~_N~z", (2**31, 2**31, 4), "int8"), "the shape of a row cannot be"),
+        (m.Create("node~_N~z", (1,) * 50_000, "int8"), "the shape of a row cannot be"),
+        (m.Create("node~_N~z", (-1,), "int8"), "the shape of a row cannot be"),
+        (m.Create("node~_N~z", (2**32,), "float64"), "node~_N~z needs 34,"),
+        (m.FindEdges(-1, ZERO), "edge type -1 of 1 does not exist"),
+        (m.FindEdges(0, ZERO - 1), "row -1 does not exist"),
+        (m.Reverse(0, ZERO, 10**12), "edge type 1000000000000 of 1"),
+        (m.Degrees(0, torch.zeros(1, 1, dtype=torch.int64)), "of one dimension"),
+        (m.Push(X, HUB, torch.ones(1)), "expected values of torch.float32"),
+        (m.Update(X, HUB, torch.ones(1), "adam"), "takes"),
+        (m.Update(X, ZERO, torch.ones(1), "adagrad", {"lr": 1.0, "eps": 0.0}, (X,), 0, -5), "rank"),
+        (wire.Release(X, 7, 3), "rank 7 of 3 cannot be"),
+        (wire.Bye(-1, 3), "rank -1 of 3 cannot be"),
+    ]
+
+
+def test_requests_cost_no_more_than_the_graph_can_answer(
+    attacked: tuple[Job, psutil.Process], trainer: Remote, hub: torch.Tensor
+) -> None:
+    job, server = attacked
+    trainer.ask([(0, m.Create("node~_N~wide", (8192,), "float32")), (0, wire.Share(X))])
+    everything = trainer.exchange([(0, m.Sample({"_N": HUB[:1] + hub}, (-1,), 1))])[0][0]
+    files = sorted(memory._FOLDER.glob(f"gnnlab-{job.id}-*"))
+    before = server.memory_info().rss
+    peak(server)
+    for message, text in expensive(hub):
+        with pytest.raises(GNNLabError) as caught:
+            trainer.ask([(0, message)])
+        assert text in str(caught.value), message
+        assert peak(server) - before < 50 * MIB, message
+    assert sorted(memory._FOLDER.glob(f"gnnlab-{job.id}-*")) == files
+    found = trainer.exchange([(0, m.Sample({"_N": HUB[:1] + hub}, (2**62,), 1))])[0][0]
+    assert all(torch.equal(a, b) for a, b in zip(found, everything, strict=True))
+    assert len(found[1]) == 3000 and serves(trainer)
+    trainer.ask([(0, wire.Release("node~_N~wide", 0, 1))])
+
+
+def client(job: Job, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
+    """A bare socket with the keys of the job."""
+    peer = context.socket(zmq.DEALER)
+    peer.linger = 0
+    if job.keys:
+        peer.curve_serverkey = job.keys.server_public.encode()
+        peer.curve_publickey = job.keys.client_public.encode()
+        peer.curve_secretkey = job.keys.client_secret.encode()
+    peer.connect("tcp://{}:{}".format(*job.addresses[0]))
+    return peer
+
+
+def test_ranks_that_wait_for_others_that_never_come(
+    attacked: tuple[Job, psutil.Process], trainer: Remote
+) -> None:
+    job, server = attacked
+    serves(trainer)
+    before = server.memory_info().rss
+    words = "x" * 10_000
+    meetings = [wire.Meet(f"place {i}", 0, 2, words) for i in range(3000)]
+    meetings += [wire.Meet("place", i, 2**40, words) for i in range(3000)]
+    with zmq.Context() as context, client(job, context) as peer:
+        for number, message in enumerate(meetings):
+            peer.send_multipart(wire.cut(wire.encode_request(number, message)))
+        while True:
+            assert peer.poll(20_000)
+            number, reply = wire.decode_reply(peer.recv_multipart(), {5999: wire.Meet})
+            if number == 5999:
+                break
+    assert "too many ranks wait for others" in str(reply)
+    assert server.memory_info().rss - before < 100 * MIB and serves(trainer)
+
+
+def test_gradients_that_wait_for_ranks_that_never_come(
+    attacked: tuple[Job, psutil.Process], trainer: Remote
+) -> None:
+    """200 steps of 4 MB, each begun by one rank of two."""
+    _, server = attacked
+    for name in "hs":
+        trainer.ask([(0, m.Create(f"node~_N~{name}", (1000,), "float32"))])
+    before = server.memory_info().rss
+    peak(server)
+    options, states = {"lr": 1.0, "eps": 0.0}, ("node~_N~s",)
+    given = "node~_N~h", torch.arange(1000), torch.ones(1000, 1000), "adagrad", options, states
+    for step in [*range(1, 101), *range(200, 100, -1)]:
+        trainer.ask([(0, m.Update(*given, 0, 2, step))])
+    assert peak(server) - before < 100 * MIB
+    with pytest.raises(InvalidInput, match="step 101 of node~_N~h is of 2 ranks; rank 1 says 3"):
+        trainer.ask([(0, m.Update(*given, 1, 3, 101))])
+    trainer.ask([(0, m.Update(*given, 1, 2, 101))])
+    assert trainer.exchange([(0, m.CountNonzero("node~_N~h"))]) == [1_000_000]
+    for name in "hs":
+        trainer.ask([(0, wire.Release(f"node~_N~{name}", 0, 1))])
+
+
+def test_gradients_wait_for_a_limited_time_and_in_limited_memory(
+    config: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(store, "_MAX_WAITING", 300_000)
+    job = make_job(config, machines=1)
+    with serving(job) as (server,), connected(job) as trainer:
+        for name in "hs":
+            trainer.ask([(0, m.Create(f"node~_N~{name}", (100,), "float32"))])
+        options, states = {"lr": 1.0, "eps": 0.0}, ("node~_N~s",)
+        given = "node~_N~h", torch.arange(300), torch.ones(300, 100), "adagrad", options, states
+        for _ in range(5):  # of a step that is tried again, the last gradients count
+            trainer.ask([(0, m.Update(*given, 0, 4, 1))])
+        trainer.ask([(0, m.Update(*given, 1, 4, 1))])
+        with pytest.raises(InvalidInput, match=r"370,272 bytes would wait, and at most 300,000"):
+            trainer.ask([(0, m.Update(*given, 2, 4, 1))])
+        assert server.store._waiting
+        server.store.drop_waiting(1000.0)
+        assert server.store._waiting
+        server.store.drop_waiting(0.0)
+        assert not server.store._waiting
+        trainer.ask([(0, m.Update(*given, 2, 4, 1))])
+
+
+class Bomb:
+    """Executes a command where it is unpickled."""
+
+    file = ""
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {Bomb.file}",)
+
+
+def requests() -> list[Any]:
+    """A message of each kind; those that change something do not concern x."""
+    rows, name, own = torch.tensor([3, 1]), "node~_N~fuzz", torch.ones(2)
+    options, states = {"lr": 1.0, "eps": 0.0}, ("node~_N~fuzz",)
+    return [
+        *(m.Describe(), m.Create(name, (), "float32"), m.Delete(name), m.CountNonzero(X)),
+        *(m.Pull(X, rows), m.Push(name, rows, own), m.FindEdges(0, rows), m.Degrees(0, rows)),
+        *(m.Update(name, rows, own, "adagrad", options, states, 0, 2), m.Reverse(0, rows, 0)),
+        *(m.Sample({"_N": rows}, (2,), 7), m.Sample({"_N": rows}, (9,), 7, True, (W,), {0: rows})),
+        *(wire.Hello(), wire.Statistics(), wire.Meet("here", 0, 2), wire.Share(name)),
+        *(wire.Freeze(name), wire.Release(name, 0, 3), wire.Bye(0, 3)),
+    ]
+
+
+def await_answer(peer: zmq.Socket[bytes]) -> None:
+    """Wait until the server answers a good request, on a new connection if need be."""
+    number, deadline = 1 << 20, time.monotonic() + 60
+    while True:
+        assert time.monotonic() < deadline
+        peer.send_multipart(wire.cut(wire.encode_request(number, m.Describe())))
+        while peer.poll(500):
+            if wire.decode_reply(peer.recv_multipart(), {number: m.Describe})[0] == number:
+                return
+
+
+def test_broken_requests_of_every_kind(
+    attacked: tuple[Job, psutil.Process], trainer: Remote, tmp_path: Path
+) -> None:
+    """12,000, some of them too large or without end; nothing is executed, memory stays bounded."""
+    job, server = attacked
+    chance = random.Random(23)
+    Bomb.file = str(tmp_path / "executed")
+    originals = [
+        [bytes(frame) for frame in wire.encode_request(i, message)]
+        for i, message in enumerate(requests())
+    ]
+    assert serves(trainer)
+    before = server.memory_info().rss
+    peak(server)
+    with zmq.Context() as context, client(job, context) as peer:
+        for i in range(12_000):
+            frames = mutated(chance.choice(originals), chance)
+            if i % 100 == 0:
+                frames = [frames[0], pickle.dumps(Bomb())]
+            if i % 500 == 1:
+                frames.append(bytes(wire.PIECE))  # without an end
+            peer.send_multipart(frames)
+            while peer.poll(0):
+                peer.recv_multipart()
+        await_answer(peer)  # the server has seen what was not lost with a connection that it cut
+        dropped = trainer.statistics()[0]["dropped"].number
+        for i in range(12):  # each ends the connection, and is lost with it if it was the next one
+            peer.send_multipart([originals[i][0], bytes(2 * wire.PIECE)])
+            await_answer(peer)
+    assert serves(trainer) and dropped > 200
+    assert peak(server) - before < 100 * MIB
+    assert not Path(Bomb.file).exists()
+
+
+# ------------------------------------------------------------------- servers that are wrong
+def lies(kind: type) -> list[Any]:
+    """Replies that cannot be those to the requests of the test below."""
+    wrong = [None, 3, torch.arange(3.0), torch.arange(2).double(), torch.tensor([[1], [2]])]
+    ptr, two = torch.tensor([0, 1, 2]), torch.tensor([3, 4])
+    if kind is m.Pull:
+        return [*wrong, torch.arange(2), torch.empty(0)]
+    if kind is m.Degrees:
+        return [*wrong, torch.tensor([-1, 2]), torch.tensor([1])]
+    if kind is m.Reverse:
+        return [*wrong[:2], wrong[4], torch.tensor([5000]), torch.tensor([-1])]
+    if kind is m.FindEdges:
+        return [(two, two[:1]), (two, two + 1000), (two - 4, two), (two, two.float()), (two,)]
+    if kind is m.CountNonzero:
+        return [*wrong[:1], -1, "many"]
+    found = [(ptr[:2], two, two), (ptr - 1, two, two), (ptr, two, two[:1]), (ptr, two[:1], two)]
+    found += [(ptr, two + 4000, two), (ptr, two, two + 1000), (ptr, two, two - 4)]
+    found += [(torch.tensor([0, 2**40, 2]), two, two), (ptr.int(), two, two), (ptr, two, two * 1.0)]
+    return [*wrong, (), *((one,) for one in found), ((ptr, two, two),) * 2]
+
+
+def test_replies_that_do_not_fit_are_errors(config: Path, monkeypatch: Any) -> None:
+    job = make_job(config, machines=1)
+    two = torch.tensor([0, 1])
+    requests = [
+        m.Pull(X, two),
+        m.Degrees(0, two),
+        m.FindEdges(0, two),
+        m.Sample({"_N": two}, (1,), 1),
+    ]
+    requests += [m.Reverse(0, two, 0), m.CountNonzero(X)]
+    number = 0
+    with serving(job) as (server,), connected(job) as trainer:
+        trainer.local_part = -1
+        for message in requests:
+            for lie in lies(type(message)):
+                with monkeypatch.context() as patch:
+                    patch.setattr(server.store, "answer", lambda _, lie=lie: lie)
+                    with pytest.raises(BadReply, match=r"^the reply of server 0 .* does not fit"):
+                        trainer.exchange([(0, message)])
+                number += 1
+        with monkeypatch.context() as patch:
+            patch.setattr(server, "_meet", lambda p, n, _: [(p, n, wire.encode_reply(n, ()))])
+            with pytest.raises(BadReply, match="expected words of 1 ranks; found 0"):
+                trainer.barrier()
+        assert number > 40 and serves(trainer)
+
+
+def test_mutated_replies(config: Path, monkeypatch: Any) -> None:
+    """Each is an error, or a reply of the right form; none is waited for beyond the timeout."""
+    chance = random.Random(11)
+    job = make_job(config, machines=1)
+    two = torch.tensor([0, 1])
+    requests = [
+        m.Pull(X, two),
+        m.Degrees(0, two),
+        m.FindEdges(0, two),
+        m.Sample({"_N": two}, (9,), 1),
+    ]
+    errors = 0
+    with serving(job) as (server,), connected(job, timeout=0.3) as trainer:
+        trainer.local_part = -1
+        expected = [trainer.ask([(0, message)])[0] for message in requests]
+        answer = server._answer
+
+        def garble(peer: bytes, number: int, message: Any) -> Any:
+            replies = answer(peer, number, message)
+            if not isinstance(message, m.Pull | m.Degrees | m.FindEdges | m.Sample):
+                return replies
+            return [(p, n, mutated([bytes(f) for f in frames], chance)) for p, n, frames in replies]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(server, "_answer", garble)
+            for _ in range(300):
+                i = chance.randrange(len(requests))
+                start = time.monotonic()
+                try:
+                    (found,) = trainer.ask([(0, requests[i])])
+                except GNNLabError:
+                    errors += 1
+                else:
+                    assert type(found) is type(expected[i])
+                    assert i > 1 or (found.shape, found.dtype) == (
+                        expected[i].shape,
+                        expected[i].dtype,
+                    )
+                assert time.monotonic() - start < 10
+        assert errors > 100 and server.failure is None
+        assert serves(trainer)
+
+
+def test_a_flood_of_replies_ends_at_the_deadline(config: Path, monkeypatch: Any) -> None:
+    """A server that answers other requests without end holds nobody beyond the timeout."""
+    job = make_job(config, machines=1)
+    with serving(job) as (server,), connected(job, timeout=0.5) as trainer:
+        trainer.local_part = -1
+
+        def flood(peer: bytes, number: int, message: Any) -> Any:
+            return [(peer, 1, wire.encode_reply(1, None)) for _ in range(20_000)]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(server, "_answer", flood)
+            with pytest.raises(GNNLabError, match=r"did not answer a Pull within 0.5 s"):
+                trainer.exchange([(0, m.Pull(X, torch.arange(2)))])
+        assert serves(trainer)
