@@ -3,6 +3,7 @@
 python -m benchmarks run --size S
 python -m benchmarks run --size M --tasks sample,epoch --rounds 5 --peer DIR --json out.json
 python -m benchmarks distributed --peer DIR --systems dgl
+python -m benchmarks faults --jobs 20 --seed 0
 """
 
 from __future__ import annotations
@@ -44,6 +45,16 @@ def main(arguments: list[str] | None = None) -> int:
     served.add_argument("--systems", default="", help="which peers of that folder, e.g. dgl")
     served.add_argument("--security", choices=("none", "curve"), default="none")
     served.set_defaults(command=_distributed)
+
+    faulty = commands.add_parser("faults", help="break real jobs, and see how soon all is gone")
+    faulty.add_argument("--jobs", type=int, default=20, help="number of jobs (default 20)")
+    faulty.add_argument("--seed", type=int, default=0, help="of faults and moments (default 0)")
+    faulty.add_argument(
+        "--deadline", type=float, default=30.0, help="seconds that a job may last longer than a "
+        "good one (default 30)",
+    )  # fmt: skip
+    faulty.add_argument("--only", default="", help='faults of a kind, e.g. "SIGSTOP" or "guard"')
+    faulty.set_defaults(command=_faults)
 
     serve = commands.add_parser("serve", help="answer tasks from standard input (used by run)")
     serve.add_argument("size")
@@ -99,6 +110,16 @@ def _distributed(options: argparse.Namespace) -> int:
     about = {**machine.describe(), "size": "S", "security": options.security}
     _print(about, [table.speed_table(results, distributed.TITLES)])
     return 0
+
+
+def _faults(options: argparse.Namespace) -> int:
+    from benchmarks import faults  # needs psutil
+
+    chosen = tuple(fault for fault in faults.FAULTS if options.only in fault)
+    if not chosen:
+        print(f"benchmarks: --only is part of one of {', '.join(faults.FAULTS)}", file=sys.stderr)
+        return 2
+    return min(1, faults.measure(options.jobs, options.seed, options.deadline, chosen))
 
 
 def _progress(result: dict) -> None:

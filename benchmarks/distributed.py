@@ -68,6 +68,10 @@ def measure(
 ) -> list[dict]:
     """Run gnnlab's servers and the peers' in turn; return all results."""
     results: list[dict] = []
+    systems = list(systems)
+    for system in systems:
+        if peer:
+            check_peer(peer, system)
     with tempfile.TemporaryDirectory() as name:
         part_config = cut(data, Path(name))
         for round_ in range(rounds):
@@ -125,19 +129,40 @@ def ours(part_config: Path, security: str = "none", machines: int = 2) -> list[d
     return _read(run.stdout)
 
 
+def check_peer(folder: Path, system: str, parts: int = 2) -> None:
+    """Stop with a message where a peer lacks a file: its servers would be waited for in vain."""
+    python, script = folder / system / "bin" / "python", folder / f"bench_{system}_dist.py"
+    for path in (python, script):
+        if not path.exists():
+            raise SystemExit(f"{path} is missing; --systems names the peers that --peer holds")
+    place = folder / f"part_S_{parts}"
+    if next(place.glob("*.json"), None) is None:
+        raise SystemExit(
+            f"{place} holds no graph in parts, which {script.name} reads. Make it: cd {folder} && "
+            f"BENCH_DIR=$PWD {system}/bin/python bench_{system}.py S 1 part:{parts}"
+        )
+
+
 def theirs(folder: Path, system: str, parts: int = 2) -> list[dict]:
     """Run a peer's script; return what it measured, in our names of the tasks."""
-    run = subprocess.run(
-        [folder / system / "bin" / "python", folder / f"bench_{system}_dist.py", str(parts)],
-        cwd=folder,
-        env={**os.environ, **limits(1), "BENCH_DIR": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT,
-    )
+    try:
+        run = subprocess.run(
+            [folder / system / "bin" / "python", folder / f"bench_{system}_dist.py", str(parts)],
+            cwd=folder,
+            env={**os.environ, **limits(1), "BENCH_DIR": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+        )
+    except subprocess.TimeoutExpired as late:
+        said = (late.stderr or b"").decode("utf8", "replace")
+        raise SystemExit(f"{system} did not end within {_TIMEOUT} s:\n{said[-2000:]}") from None
     answers = _read(run.stdout)
     if not answers:
-        raise RuntimeError(f"{system} measured nothing:\n{run.stderr[-2000:]}")
+        raise SystemExit(
+            f"{system} measured nothing (status {run.returncode}):\n"
+            f"{run.stdout[-2000:]}{run.stderr[-2000:]}"
+        )
     return answers
 
 

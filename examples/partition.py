@@ -14,6 +14,7 @@ typed   "item" nodes have features and labels, "word" nodes have neither; an ite
 """
 
 import argparse
+from typing import Any
 
 import torch
 
@@ -66,7 +67,7 @@ def main(args: argparse.Namespace) -> None:
         g = with_links(g) if args.kind == "links" else with_words(g)
     dgl.distributed.partition_graph(
         g,
-        args.graph_name or args.dataset.replace("-", "_"),
+        args.graph_name or args.dataset,
         args.num_parts,
         args.output,
         part_method=args.part_method,
@@ -77,12 +78,17 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--dataset", default="digits")
-    parser.add_argument("--folder", help="where the files of the data set are")
-    parser.add_argument("--options", nargs="*", type=option, default=[], metavar="NAME=NUMBER")
-    parser.add_argument("--kind", choices=("plain", "links", "typed"), default="plain")
-    parser.add_argument("--graph_name", help="default: that of the data set")
-    parser.add_argument("--num_parts", type=int, default=2, help="number of machines")
-    parser.add_argument("--part_method", default="metis", help="metis, ldg or random")
-    parser.add_argument("--output", default="data", help="folder to write to")
+
+    def add(name: str, **about: Any) -> None:
+        """Add an option whose name may be spelt with dashes too."""
+        parser.add_argument(*dict.fromkeys([name, name.replace("_", "-")]), **about)
+
+    add("--dataset", default="digits")
+    add("--folder", help="where the files of the data set are")
+    add("--options", nargs="*", type=option, default=[], metavar="NAME=NUMBER")
+    add("--kind", choices=("plain", "links", "typed"), default="plain")
+    add("--graph_name", help="default: that of the data set")
+    add("--num_parts", type=int, default=2, help="number of machines")
+    add("--part_method", default="metis", help="metis, ldg or random")
+    add("--output", default="data", help="folder to write to")
     main(parser.parse_args())

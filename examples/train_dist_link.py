@@ -15,6 +15,7 @@ In one process: ``python3 train_dist_link.py --graph_name links --part_config li
 import argparse
 import time
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -126,16 +127,21 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--graph_name", required=True)
-    parser.add_argument("--part_config", help="JSON file of the graph; gnnlab launch knows it")
-    parser.add_argument("--ip_config", help="file with the addresses of the machines")
-    parser.add_argument("--num_epochs", type=int, default=3)
-    parser.add_argument("--batch_size", type=int, default=500, help="links of each trainer")
-    parser.add_argument("--num_gpus", type=int, default=-1, help="of a machine; -1: train on CPUs")
-    parser.add_argument("--num_negs", type=int, default=1, help="random pairs for each link")
-    parser.add_argument("--fan_out", type=int, nargs=2, default=[10, 10], help="of each layer")
-    parser.add_argument("--num_hidden", type=int, default=64)
-    parser.add_argument("--lr", type=float, default=0.01)
-    parser.add_argument("--seed", type=int, default=0)
+
+    def add(name: str, **about: Any) -> None:
+        """Add an option whose name may be spelt with dashes too."""
+        parser.add_argument(*dict.fromkeys([name, name.replace("_", "-")]), **about)
+
+    add("--graph_name", required=True)
+    add("--part_config", help="JSON file of the graph; gnnlab launch knows it")
+    add("--ip_config", help="file with the addresses of the machines")
+    add("--num_epochs", type=int, default=3)
+    add("--batch_size", type=int, default=500, help="links of each trainer")
+    add("--num_gpus", type=int, default=-1, help="of a machine; -1: train on CPUs")
+    add("--num_negs", type=int, default=1, help="random pairs for each link")
+    add("--fan_out", type=int, nargs=2, default=[10, 10], help="of each layer")
+    add("--num_hidden", type=int, default=64)
+    add("--lr", type=float, default=0.01)
+    add("--seed", type=int, default=0)
     main(parser.parse_args())
     torch.distributed.destroy_process_group()  # when nothing holds the model any more

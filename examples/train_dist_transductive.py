@@ -14,6 +14,7 @@ data/digits.json``.
 
 import argparse
 import time
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -117,17 +118,22 @@ def main(args: argparse.Namespace) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--graph_name", required=True)
-    parser.add_argument("--part_config", help="JSON file of the graph; gnnlab launch knows it")
-    parser.add_argument("--ip_config", help="file with the addresses of the machines")
-    parser.add_argument("--num_epochs", type=int, default=10)
-    parser.add_argument("--batch_size", type=int, default=30, help="of each trainer")
-    parser.add_argument("--batch_size_eval", type=int, default=10000, help="of each trainer")
-    parser.add_argument("--num_gpus", type=int, default=-1, help="of a machine; -1: train on CPUs")
-    parser.add_argument("--fan_out", type=int, nargs=2, default=[10, 25], help="of each layer")
-    parser.add_argument("--num_hidden", type=int, default=64)
-    parser.add_argument("--lr", type=float, default=0.01, help="of the model")
-    parser.add_argument("--sparse_lr", type=float, default=0.05, help="of the vectors of nodes")
-    parser.add_argument("--seed", type=int, default=0)
+
+    def add(name: str, **about: Any) -> None:
+        """Add an option whose name may be spelt with dashes too."""
+        parser.add_argument(*dict.fromkeys([name, name.replace("_", "-")]), **about)
+
+    add("--graph_name", required=True)
+    add("--part_config", help="JSON file of the graph; gnnlab launch knows it")
+    add("--ip_config", help="file with the addresses of the machines")
+    add("--num_epochs", type=int, default=10)
+    add("--batch_size", type=int, default=30, help="of each trainer")
+    add("--batch_size_eval", type=int, default=10000, help="of each trainer")
+    add("--num_gpus", type=int, default=-1, help="of a machine; -1: train on CPUs")
+    add("--fan_out", type=int, nargs=2, default=[10, 25], help="of each layer")
+    add("--num_hidden", type=int, default=64)
+    add("--lr", type=float, default=0.01, help="of the model")
+    add("--sparse_lr", type=float, default=0.05, help="of the vectors of nodes")
+    add("--seed", type=int, default=0)
     main(parser.parse_args())
     torch.distributed.destroy_process_group()  # when nothing holds the model any more

@@ -30,7 +30,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, no_such_file
 
 __all__ = [
     "KINDS",
@@ -310,6 +310,8 @@ def read(folder: str | os.PathLike[str]) -> list[Event]:
     [('copy', 1, 0, {'bytes': 80})]
     """
     files = sorted(Path(folder).glob("*.jsonl"))
+    if not os.path.isdir(folder):
+        raise InvalidInput(no_such_file(folder))
     if not files:
         raise InvalidInput(
             f"{folder} holds no traces, files *.jsonl; record them with gnnlab launch --trace DIR, "

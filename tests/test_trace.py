@@ -142,7 +142,7 @@ def test_threads_have_lanes(folder: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     found = {(e.kind, e.step, e.info["lane"]) for e in trace.read(folder)}
     assert found == {(k, i, f"worker {i}") for i in range(4) for k in ("sample", "fetch")}
 
@@ -169,6 +169,9 @@ def test_a_killed_process_leaves_its_events(folder: Path) -> None:
 
 
 def test_what_is_no_trace(folder: Path) -> None:
+    with pytest.raises(InvalidInput, match="no such file or folder"):
+        trace.read(folder)
+    folder.mkdir()
     with pytest.raises(InvalidInput, match=r"holds no traces.*launch --trace"):
         trace.read(folder)
     trace.start(folder)

@@ -6,18 +6,24 @@ standard input ends, or nothing has come through it for some seconds, the launch
 is gone, and the agent ends everything it has started.
 
 An agent is two processes. The *worker* does the work. The *guard* only waits for it, and ends what
-is left when the worker was killed or stopped; when the guard is killed, the worker ends everything
-itself. Orphans are handed to these two by the system, so that they are found wherever they fled to.
+is left when the worker was killed or stopped; when the guard is killed or stopped, the worker ends
+everything itself; when both are, the keepers do (:mod:`gnnlab.tools.keeper`). The system
+hands orphans to these processes, so that descendants are found even after ``setsid``.
+
+Each second the worker looks at the states of its descendants. One that has been stopped for some
+seconds, by SIGSTOP, Ctrl-Z or a debugger, is reported as a failure: it would hold up all others.
+The worker reads the states from the system instead of waiting for signs of life, because a trainer
+inside a long C++ call may hold the interpreter's lock: it could not answer though it works.
 """
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
+import math
 import os
+import secrets
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,15 +32,19 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from gnnlab.errors import no_such_file
+from gnnlab.tools import keeper
+from gnnlab.tools.keeper import BEAT, SILENCE
+from gnnlab.tools.news import WIDEST
+from gnnlab.tools.probe import array_file, interface_to, versions
 from gnnlab.tools.probe import holder as holder_of
-from gnnlab.tools.probe import interface_to, versions
 
-__all__ = ["BEAT", "ENTRY", "RANK_SHELL", "SILENCE", "in_thread", "main"]
+__all__ = ["ENTRY", "RANK_SHELL", "in_thread", "main"]
 
 # What Python runs to be an agent. The package stands in without its __init__.py, which would load
 # torch: an agent has no use for it, and a job starts a second or two earlier.
@@ -45,11 +55,7 @@ ENTRY = (
     "from gnnlab.tools.agent import main; main()"
 )
 
-BEAT = 1.0  # seconds between two signs of life, in both directions
-SILENCE = 4.5  # seconds without any, after which the other side counts as lost
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL
-_LONGEST = 1 << 16  # bytes of a line
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 # What torchrun starts in place of a rank: it gives each rank an output of its own, and tells how
 # the rank ended at once, where torchrun may wait half a minute for the others.
@@ -58,19 +64,21 @@ RANK_SHELL = (
     'status=$?; printf "\\0exit %s\\n" $status >"$out"; exit $status'
 )
 _EXIT = b"\0exit "
+_JOINED = b"\0ready\n"  # written by a trainer when it has joined the job
 
 
 def main() -> None:
     """Be the agent of a host until the launcher says that the job has ended, or is gone."""
-    folder = Path(tempfile.mkdtemp(prefix="gnnlab-"))
+    folder = Path(tempfile.gettempdir(), f"gnnlab-{secrets.token_hex(8)}")
     life, held = os.pipe()
-    worker = os.fork()
-    _adopt_orphans()
+    lifeline, _ = os.pipe()  # keepers read it; worker and guard both hold the writing end
+    guard, worker = os.getpid(), os.fork()
+    keeper.adopt_orphans()
     status = 1
     try:
         if worker == 0:
             os.close(held)
-            Agent(life, folder).serve()
+            Agent(life, lifeline, guard, folder).serve()
             status = 0
         else:
             os.close(life)
@@ -80,11 +88,10 @@ def main() -> None:
                 print(f"the agent was ended by {signal.Signals(-status).name}", file=sys.stderr)
     except Exception:
         traceback.print_exc()
-    end_descendants(0.0)
-    with suppress(OSError):
-        for left in Path("/dev/shm").glob(f"gnnlab-{(folder / 'job').read_text()}-*"):
-            left.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
+    keeper.end_descendants(0.0)
+    keeper.remove_files(folder)
+    if worker == 0 and _is_stopped(guard):  # it would stay for ever
+        os.kill(guard, signal.SIGKILL)
     sys.stderr.flush()
     os._exit(abs(status))  # without waiting for threads that may be held up in a write
 
@@ -96,6 +103,11 @@ def _end_of(worker: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
+def _is_stopped(pid: int) -> bool:
+    row = keeper.processes().get(pid)
+    return row is not None and row.is_stopped
+
+
 class Agent:
     """Takes orders and carries them out.
 
@@ -103,12 +115,22 @@ class Agent:
     ----------
     life : int
         Descriptor that ends when the guard does.
+    lifeline : int
+        Descriptor that ends when the guard and this process have ended.
+    guard : int
+        ID of that process.
     folder : Path
-        Of this agent alone; it disappears with it.
+        Of this agent alone; made with the first process, it disappears with the agent.
     """
 
-    def __init__(self, life: int, folder: Path) -> None:
-        self._life, self._folder = life, folder
+    def __init__(self, life: int, lifeline: int, guard: int, folder: Path) -> None:
+        self._life, self._lifeline, self._folder = life, lifeline, folder
+        self._guard, self._job = guard, ""
+        self._max_pause = math.inf
+        #: ID of a process that was started here -> its role.
+        self._started: dict[int, dict[str, Any]] = {guard: {}}
+        self._ranks: set[str] = set()
+        self._stopped: dict[int, tuple[keeper.Row, float]] = {}  # and since when
         self._lock = threading.Lock()
         self._ports: list[socket.socket] = []
         self._news = os.fdopen(os.dup(1), "wb")
@@ -131,7 +153,7 @@ class Agent:
             orders[order.pop("do")](**order)
         else:
             self._is_lost = True
-        end_descendants(grace)
+        keeper.end_descendants(grace)
         self._hand_over()
 
     def _hand_over(self) -> None:
@@ -140,8 +162,8 @@ class Agent:
             return
         for path in sorted((self._folder / "trace").glob("*.jsonl")):
             with open(path, encoding="utf8", errors="replace") as file:
-                while lines := file.readlines(_LONGEST):
-                    self._say("trace", name=path.name, text="".join(lines))
+                while text := file.read(WIDEST):
+                    self._say("trace", name=path.name, text=text)
 
     def _orders(self) -> Any:
         """Yield orders until the launcher, the way to it, or the guard is gone."""
@@ -161,12 +183,27 @@ class Agent:
             self._news.flush()
 
     # ---------------------------------------------------------------------------- orders
-    def _hello(self, machine: int, workspace: str, part_config: str, peer: str, job: str) -> None:
+    def _hello(
+        self,
+        machine: int,
+        workspace: str,
+        part_config: str,
+        script: str,
+        peer: str,
+        job: str,
+        max_pause: float,
+    ) -> None:
         os.environ["GNNLAB_MACHINE"] = str(machine)
-        (self._folder / "job").write_text(job)
+        self._max_pause = max_pause
+        self._job = job
         graph, problem, found = None, None, versions()
         try:
-            os.chdir(os.path.expandvars(os.path.expanduser(workspace)))
+            folder = os.path.expandvars(os.path.expanduser(workspace))
+            if not os.path.isdir(folder):
+                raise ValueError(no_such_file(folder))
+            os.chdir(folder)
+            if script and not os.path.exists(script):
+                raise ValueError(no_such_file(os.path.abspath(script)))
             graph = _look_at_part(Path(part_config), machine)
         except (OSError, ValueError) as error:
             problem = str(error)
@@ -204,6 +241,9 @@ class Agent:
         self._say("ports", ports=ports, problem=None)
 
     def _start(self, processes: list[dict[str, Any]]) -> None:
+        self._folder.mkdir(0o700)  # not before there are keepers to remove it in every case
+        (self._folder / "job").write_text(self._job)
+        agent = str(self._guard), str(os.getpid())
         for each in processes:
             who = {"role": each["role"], "id": each["id"]}
             ready, tell = os.pipe()
@@ -212,20 +252,22 @@ class Agent:
             readers = [self._rank(i, rank) for i, rank in enumerate(each["ranks"])]
             try:
                 process = subprocess.Popen(
-                    each["argv"],
+                    # Isolated: what the user sets for Python is meant for the command.
+                    [
+                        *(sys.executable, "-I", keeper.__file__),
+                        *(str(self._lifeline), str(self._folder), *agent, *each["argv"]),
+                    ],
                     env=env,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
-                    pass_fds=(tell,),
+                    pass_fds=(tell, self._lifeline),
                     start_new_session=True,
                 )
-            except OSError as error:
-                self._say("line", **who, text=f"{each['argv'][0]}: {error.strerror}")
-                self._say("exited", **who, status=127)
-                return
             finally:
                 os.close(tell)
+            self._started[process.pid] = who
+            self._ranks.update(map(str, each["ranks"]))
             self._say("started", **who, pid=process.pid)
             assert process.stdout
             readers.append(in_thread(self._relay, process.stdout, who))
@@ -243,12 +285,47 @@ class Agent:
     def _beat(self) -> None:
         while True:
             self._say("beat")
+            self._look_for_stopped()
             time.sleep(BEAT)
 
+    def _look_for_stopped(self) -> None:
+        """Report the first process that has been stopped for too long."""
+        rows, now = keeper.processes(), time.monotonic()
+        pids = [*self._started, *keeper.descendants(os.getpid(), rows)]
+        stopped = [rows[pid] for pid in pids if pid in rows and rows[pid].is_stopped]
+        before, self._stopped = self._stopped, {}
+        for row in stopped:
+            # One that has used the processor meanwhile ran between two looks, as under a profiler.
+            known, since = before.get(row.pid, (row, now))
+            self._stopped[row.pid] = row, since if known == row else now
+            if now - since >= self._max_pause and known == row:
+                self._max_pause = math.inf  # the first is enough
+                self._say("stopped", **self._about(row.pid, rows), seconds=round(now - since))
+
+    def _about(self, pid: int, rows: Mapping[int, keeper.Row]) -> dict[str, Any]:
+        """Say who a process is: the server or the trainer to which it belongs, and what it runs."""
+        try:
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            env = dict(each.decode("utf8", "replace").split("=", 1) for each in variables if each)
+            command = Path(f"/proc/{pid}/cmdline").read_text("utf8", "replace").replace("\0", " ")
+        except (OSError, ValueError):  # the system does not tell
+            env, command = {}, ""
+        mine = pid
+        while mine not in self._started and mine in rows:
+            mine = rows[mine].parent
+        who = self._started.get(mine, {})
+        if who.get("role") == "torchrun" and env.get("RANK") in self._ranks:
+            who = {"role": "trainer", "id": int(env["RANK"])}
+        sampler = f"sampler {env['GNNLAB_SAMPLER'][:9]}, " if "GNNLAB_SAMPLER" in env else ""
+        command = "".join(c if c.isprintable() else " " for c in command[:200]).strip()
+        return {**who, "process": f"{sampler}process {pid}: {command}"}
+
     def _relay(self, output: BinaryIO, who: dict[str, Any]) -> None:
-        while line := output.readline(_LONGEST):
-            text, mark, status = line.partition(_EXIT)
-            if text or not mark:
+        while line := output.readline(WIDEST):
+            text, mark, status = line.removesuffix(_JOINED).partition(_EXIT)
+            if line.endswith(_JOINED):
+                self._say("ready", **who)
+            if text or not (mark or line == _JOINED):
                 # A line that was drawn over and over, as bars do: its last state.
                 last = text.rstrip(b"\r\n").rpartition(b"\r")[2]
                 self._say("line", **who, text=last.decode("utf8", "replace"))
@@ -277,60 +354,19 @@ def in_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
     return thread
 
 
-# -------------------------------------------------------------------------------- ending
-def _adopt_orphans() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-
-
-def _descendants() -> list[int]:
-    """IDs of all processes that this one has started, directly or not."""
-    if os.path.isdir("/proc/self"):
-        rows = list(filter(None, map(_row, filter(str.isdigit, os.listdir("/proc")))))
-    else:
-        command = ["ps", "-A", "-o", "pid=,ppid=,stat="]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ps:
-            table = ps.communicate()[0].splitlines()
-        rows = [row for row in map(str.split, table) if int(row[0]) != ps.pid]
-    children: dict[int, list[int]] = {}
-    for pid, parent, state in rows:
-        if not state.startswith("Z"):
-            children.setdefault(int(parent), []).append(int(pid))
-    found = list(children.get(os.getpid(), ()))
-    for each in found:
-        found += children.get(each, ())
-    return found
-
-
-def _row(pid: str) -> list[str] | None:
-    try:
-        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
-    except OSError:
-        return None
-    return [pid, parent, state]
-
-
-def end_descendants(grace: float) -> None:
-    """End all that this process has started: SIGTERM, and SIGKILL after ``grace`` seconds."""
-    deadline = time.monotonic() + grace
-    asked: set[int] = set()
-    while (running := _descendants()) and time.monotonic() < deadline + 5:
-        is_late = time.monotonic() >= deadline
-        for pid in running if is_late else set(running) - asked:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL if is_late else signal.SIGTERM)
-        asked.update(running)
-        time.sleep(0.02)
-
-
 # --------------------------------------------------------------------------- looking around
 def _look_at_part(part_config: Path, machine: int) -> dict[str, Any]:
     """What must be the same on all hosts; raise where this host's part is not there."""
     here = Path.cwd() / part_config
+    if not here.exists():
+        raise ValueError(no_such_file(here))
     try:
         config = json.loads(here.read_text("utf8"))
+        if not isinstance(config["num_parts"], int):
+            raise TypeError(f"num_parts is {config['num_parts']!r}")
         own = [config[f"part-{machine}"]["part_graph"]] if machine < config["num_parts"] else []
-        own += [name for name in config.get("arrays", ()) if name.startswith(f"part{machine}/")]
+        arrays = config.get("arrays", ())
+        own += [array_file(config, name) for name in arrays if name.startswith(f"part{machine}/")]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{here} is not the JSON file of a partitioned graph ({error!r})"

@@ -27,16 +27,21 @@ class Board:
         Role -> number of its processes on each machine.
     output : file, optional
         Standard output by default.
+
+    Attributes
+    ----------
+    numbers : dict
+        As given, and one agent on each machine.
     """
 
     def __init__(
         self, addresses: Sequence[str], numbers: Mapping[str, int], output: TextIO | None = None
     ) -> None:
-        self._addresses, self._numbers = addresses, {"agent": 1, **numbers}
+        self._addresses, self.numbers = addresses, {"agent": 1, **numbers}
         self._output = output or sys.stdout
         self._is_terminal = self._output.isatty()
         self._states: dict[tuple[int, str], dict[int, str]] = {
-            (machine, role): {} for machine in range(len(addresses)) for role in self._numbers
+            (machine, role): {} for machine in range(len(addresses)) for role in self.numbers
         }
         self._height = 0
 
@@ -47,13 +52,13 @@ class Board:
     def tell(self, machine: int, role: str, number: int, news: str, status: int) -> None:
         """Note what is new about a process."""
         state = f"ended ({status})" if status else _STATES.get(news)
-        if state is None or role not in self._numbers:
+        if state is None or role not in self.numbers:
             return
         states = self._states[machine, role]
         states[number] = state
         if self._is_terminal:
             self._write("")
-        elif Counter(states.values())[state] == self._numbers[role]:
+        elif Counter(states.values())[state] == self.numbers[role]:
             self._write(f"{self._addresses[machine]}  {self._cell(machine, role)}\n")
 
     def close(self) -> None:
@@ -71,10 +76,12 @@ class Board:
             width = max(map(len, self._addresses))
             rows = [
                 f"{address:<{width}}  "
-                + "  ".join(f"{self._cell(machine, role):<24}" for role in self._numbers)
+                + "  ".join(f"{self._cell(machine, role):<24}" for role in self.numbers)
                 for machine, address in enumerate(self._addresses)
             ]
             text = above + text + "".join(f"{row.rstrip()}\n" for row in rows)
             self._height = len(rows)
-        self._output.write(text)
+        # What a host printed may have letters that this terminal lacks.
+        encoding = getattr(self._output, "encoding", None) or "utf8"
+        self._output.write(text.encode(encoding, "replace").decode(encoding))
         self._output.flush()

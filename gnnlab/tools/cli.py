@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from gnnlab import interrupt
 from gnnlab.tools import probe
 
-__all__ = ["command_parser", "main"]
+__all__ = ["command", "command_parser", "main"]
 
 COMMANDS = {
+    "lessons": "copy the lessons into a folder of yours and open them",
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, and the scripts",
     "convert_partition": "turn what DGL or ParMETIS wrote into a partitioned graph",
@@ -45,6 +49,26 @@ def command_parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=allow_abbrev,
     )
+
+
+def command(main: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
+    """Decorate the function of a command: Ctrl-C ends it with one line and status 130."""
+    name = main.__module__.rpartition(".")[2]
+    if name == "__main__":
+        name = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+
+    @functools.wraps(main)
+    def run(words: Sequence[str] | None = None) -> int:
+        try:
+            with interrupt.as_exception():
+                return main(words)
+        except KeyboardInterrupt:
+            print(f"gnnlab {name}: interrupted", file=sys.stderr, flush=True)
+            if interrupt.is_command:
+                os._exit(interrupt.STATUS)  # without waiting for threads
+            return interrupt.STATUS
+
+    return run
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -68,7 +68,8 @@ def collect(names: Iterable[str]) -> Files:
     >>> from gnnlab.tools.closure import collect
     >>> files = collect(["kernels.rng"])
     >>> sorted(files.texts), sorted(files.packages)
-    (['LICENSE.gnnlab', '__init__.py', 'kernels/__init__.py', 'kernels/rng.py'], ['numba', 'numpy'])
+    (['LICENSE.gnnlab', '__init__.py', 'kernels/__init__.py', 'kernels/jit.py', 'kernels/rng.py'],
+     ['numba', 'numpy'])
     """
     waiting = [module_name(name) for name in names]
     sources: dict[str, str] = {}

@@ -3,7 +3,7 @@
     gnnlab copy_files --part_config data/mygraph.json --ip_config ip_config.txt \\
         --workspace workspace --rel_data_path data --script_folder code
 
-Machine i gets ``mygraph.json`` and ``part{i}/`` in ``workspace/data`` and the scripts in
+Machine i gets ``mygraph.json`` and the folder of part i in ``workspace/data`` and the scripts in
 ``workspace/code``. What is there already is not sent again, and an interrupted copy goes on where
 it stopped.
 
@@ -36,9 +36,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError
-from gnnlab.partition.files import PartConfig, read_config
-from gnnlab.tools.cli import command_parser
-from gnnlab.tools.ip_config import read_ip_config
+from gnnlab.partition.files import PartConfig, check_place, read_config
+from gnnlab.tools.cli import command, command_parser
+from gnnlab.tools.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.tools.ssh import Login, LoginError
 
 __all__ = ["copy_files", "main"]
@@ -71,10 +71,10 @@ done
 _COMMIT = """
 set -e
 read -r json
-[ -z "$json" ] || rm -f "$json"
+[ -z "$json" ] || rm -f "./$json"
 while read -r sum size path; do
-    mkdir -p "$(dirname "$path")"
-    mv -f "$1/$path" "$path"
+    mkdir -p "$(dirname "./$path")"
+    mv -f "$1/$path" "./$path"
 done
 rm -rf "$1"
 """
@@ -102,6 +102,7 @@ class _Target:
     login: Login
     workspace: str
     part: int
+    name: str
 
     @property
     def aside(self) -> str:
@@ -162,10 +163,10 @@ def copy_files(
     data = _inside_workspace(rel_data_path)
     scripts = list(_script_files(Path(script_folder))) if script_folder else []
     jobs = []
-    for part, host in enumerate(hosts):
+    for part, (host, name) in enumerate(zip(hosts, names_of(hosts), strict=True)):
         place = re.sub(r"^~(/|$)", "./", workspace)  # a login starts there
         place = place if place.startswith("/") else f"./{place}"
-        target = _Target(Login(host.address, ssh_port, ssh_username), place, part)
+        target = _Target(Login(host.address, ssh_port, ssh_username), place, part, name)
         jobs.append((target, [*scripts, *_part_files(config, part, data)]))
     failures = _copy_all(jobs)
     if failures:
@@ -186,7 +187,7 @@ def _copy_all(jobs: list[tuple[_Target, list[_File]]]) -> list[str]:
         waiting = [pool.submit(_copy, target, files, transfer) for target, files in jobs]
         try:
             for (target, files), result in zip(jobs, waiting, strict=True):
-                address = target.login.address
+                address = target.name
                 try:
                     sent = result.result()
                     tqdm.write(f"{address}: {len(files)} files are whole there, {sent} sent now")
@@ -205,6 +206,7 @@ def _copy_all(jobs: list[tuple[_Target, list[_File]]]) -> list[str]:
 def _part_files(config: PartConfig, part: int, data: PurePosixPath) -> Iterator[_File]:
     """The arrays of one part, then the JSON file."""
     for array in config.arrays[part].values():
+        check_place(config, array.file)
         size = array.file.stat().st_size if array.file.is_file() else -1
         if size != array.bytes:
             found = "is missing" if size < 0 else f"has {size} bytes, not {array.bytes}"
@@ -231,7 +233,7 @@ def _hashed(source: Path, path: PurePosixPath, is_script: bool) -> _File:
 
 
 def _plain(path: PurePosixPath) -> str:
-    if re.search(r'[\n\r\\"]|^\s|\s$', str(path)):
+    if re.search(r"[\n\r\\]|^\s|\s$", str(path)):
         raise InvalidInput(f"{str(path)!r}: rename the file; its name cannot be sent safely")
     return str(path)
 
@@ -377,7 +379,12 @@ def _send_by_rsync(target: _Target, files: list[_File], transfer: _Transfer) -> 
     command = ["rsync", "-Lpts", "--inplace", "--files-from=-", "--info=progress2"]
     command += ["-e", shlex.join(target.login.program("ssh", "-p")), "--", f"{links}/"]
     command += [target.login.place(f"{target.workspace}/{target.aside}/")]
-    transfer.send(command, "".join(f"{file.path}\n" for file in files), files, gone)
+    transfer.send(command, "".join(f"./{file.path}\n" for file in files), files, gone)
+
+
+def _quote(path: object) -> str:
+    """A word of sftp; within quotes it takes no character for a wildcard."""
+    return '"' + str(path).replace('"', '\\"') + '"'
 
 
 def _send_by_sftp(
@@ -390,28 +397,35 @@ def _send_by_sftp(
 
     base = f"{target.workspace}/{target.aside}"
     folders = {parent for file in files for parent in PurePosixPath(file.path).parents}
-    batch = [f'-mkdir "{base}/{folder}"' for folder in sorted(folders)]
+    batch = [f"-mkdir {_quote(f'{base}/{folder}')}" for folder in sorted(folders)]
     for file in files:
         begun = there.get(file.path, 0)
         if begun != file.size or begun == 0:  # else only the verification is missing
             verb = "reput" if 0 < begun < file.size else "put"
-            batch.append(f'{verb} -p "{file.source.absolute()}" "{base}/{file.path}"')
+            batch.append(
+                f"{verb} -p {_quote(file.source.absolute())} {_quote(f'{base}/{file.path}')}"
+            )
     command = [*target.login.program("sftp", "-P"), "-b", "-", "--", target.login.place("")[:-1]]
     transfer.send(command, "\n".join(batch) + "\n", files, gone)
 
 
 # ------------------------------------------------------------------------------ command line
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("copy_files", __doc__)
     required = partial(parser.add_argument, required=True)
     required("--part_config", help="JSON file of the partitioned graph, on this machine")
-    required("--ip_config", help="file with a line `address [port]` for each machine")
+    required("--ip_config", help=IP_CONFIG_HELP)
     required("--workspace", help="folder on the machines; a relative one starts at the login's")
     required("--rel_data_path", help="folder in the workspace for the graph")
-    parser.add_argument("--script_folder", help="folder that is copied into the workspace")
-    parser.add_argument("--ssh_port", type=int, help="default: that of your ssh configuration")
-    parser.add_argument("--ssh_username", help="default: that of your ssh configuration")
+    parser.add_argument("--script_folder", help="folder that is copied into the workspace (none)")
+    parser.add_argument(
+        "--ssh_port", type=int, help="port of sshd (that of your ssh configuration)"
+    )
+    parser.add_argument(
+        "--ssh_username", help="user on the machines (that of your ssh configuration)"
+    )
     arguments = parser.parse_args(words)
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))

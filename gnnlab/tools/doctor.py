@@ -19,15 +19,15 @@ import tomllib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gnnlab.errors import GNNLabError
 from gnnlab.tools import probe
-from gnnlab.tools.cli import command_parser
-from gnnlab.tools.ip_config import Host, read_ip_config
+from gnnlab.tools.cli import command, command_parser
+from gnnlab.tools.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools.ssh import Login, LoginError, reason
 
 __all__ = ["Finding", "diagnose", "main"]
@@ -83,19 +83,23 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
     """
     all_facts: list[dict[str, Any] | Finding]
     if arguments.ip_config:
-        hosts = read_ip_config(arguments.ip_config)
-        with ThreadPoolExecutor(min(len(hosts), 32)) as pool:
+        hosts = read_ip_config(arguments.ip_config, num_servers=arguments.num_servers)
+        pool = ThreadPoolExecutor(min(len(hosts), 32))
+        try:
             all_facts = list(pool.map(partial(_examine, arguments, hosts), range(len(hosts))))
+        finally:  # Ctrl-C does not wait for hosts that are stuck
+            pool.shutdown(wait=False, cancel_futures=True)
     else:
         hosts, all_facts = [Host("localhost")], [_examine_here(arguments)]
     findings: list[Finding] = []
     reference = None
-    for host, facts in zip(hosts, all_facts, strict=True):
+    for host, name, facts in zip(hosts, names_of(hosts), all_facts, strict=True):
         if isinstance(facts, Finding):
-            findings.append(facts)
-            continue
-        findings += judge(host.address, facts, arguments, len(hosts), reference)
-        reference = reference or (host.address, facts)
+            found = [facts]
+        else:
+            found = judge(host.address, facts, arguments, len(hosts), reference)
+            reference = reference or (name, facts)
+        findings += [replace(each, host=name) for each in found]
     return findings
 
 
@@ -121,7 +125,9 @@ def _examine(
     """Ask one machine over ssh; a Finding says why that was not possible."""
     host = hosts[number]
     login = Login(host.address, arguments.ssh_port, arguments.ssh_username)
-    others = [other.address for other in hosts if other is not host]
+    others = [
+        address for address in dict.fromkeys(h.address for h in hosts) if address != host.address
+    ]
     request = {
         **_request(arguments),
         "address": host.address,
@@ -154,6 +160,7 @@ def _examine(
     # Both the login and the probe lie in between, so only what is beyond them is known.
     clock = facts["clock"]
     facts["skew"] = max(begun - clock, clock - time.time(), 0.0)
+    facts["own_rsync"] = probe.rsync()
     return facts
 
 
@@ -197,7 +204,10 @@ def _checks(
     faults: list[tuple[int, str, dict[str, Any]]]
     is_remote = bool(arguments.ip_config)
     if is_remote:
-        yield SSH, ""
+        faults = [] if facts["rsync"] else [(WARNING, "rsync_missing", {})]
+        if not facts["own_rsync"]:
+            faults += [(WARNING, "rsync_missing", {"host": "localhost"})]
+        yield SSH, facts["rsync"], *faults
     yield VERSIONS, _listing(facts["versions"]), *_versions(facts, arguments, other, theirs)
     if is_remote:
         faults = [] if facts["is_own"] else [(FAILED, "address_foreign", {})]
@@ -220,9 +230,9 @@ def _checks(
     low_limits = [
         (FAILED, "limit_low", {"what": what, "count": facts["limits"][name], "wanted": wanted})
         for name, (what, wanted) in _LIMITS.items()
-        if 0 <= facts["limits"][name] < wanted  # negative: no limit
+        if 0 <= facts["limits"].get(name, -1) < wanted  # negative: no limit
     ]
-    yield LIMITS, f"nofile {facts['limits']['NOFILE']}", *low_limits
+    yield LIMITS, f"nofile {facts['limits'].get('NOFILE', '-')}", *low_limits
     free = _size(facts["disk"])
     faults = [(WARNING, "disk_low", {"free": free})] if facts["disk"] < _GIB else []
     if not facts["workspace"]:
@@ -358,19 +368,24 @@ def _width(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status is 1 when a check failed."""
     parser = command_parser("doctor", __doc__, 2)
     add = parser.add_argument
-    add("--ip_config", help="file with a line `address [port]` for each machine")
-    add("--workspace", default="", help="folder on the machines; a relative one starts at login")
-    add("--part_config", help="JSON file of the partitioned graph, relative to the workspace")
-    add("--num_servers", type=int, default=1, help="servers a machine, whose ports are looked at")
-    add("--ssh_port", type=int, help="default: that of your ssh configuration")
-    add("--ssh_username", help="default: that of your ssh configuration")
-    add("--python", default="python3", help="interpreter on the machines (default: python3)")
+    add("--ip_config", help=f"{IP_CONFIG_HELP} (only this computer)")
+    add(
+        "--workspace",
+        default="",
+        help="folder on the machines (that of a login, where relative ones start)",
+    )
+    add("--part_config", help="JSON file of the graph, relative to the workspace (not looked at)")
+    add("--num_servers", type=int, default=1, help="servers per machine (1)")
+    add("--ssh_port", type=int, help="port of sshd (that of your ssh configuration)")
+    add("--ssh_username", help="user on the machines (that of your ssh configuration)")
+    add("--python", default="python3", help="interpreter on the machines (python3)")
     add("--timeout", type=float, default=300.0, help="seconds that a machine may take (300)")
-    add("--lang", choices=LANGUAGES, help="language of the messages (default: that of LANG)")
+    add("--lang", choices=LANGUAGES, help="language of the messages (that of LANG)")
     add("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args(words)
     texts = _Words(_language(arguments.lang))

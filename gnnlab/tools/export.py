@@ -2,11 +2,13 @@
 
     gnnlab export --list
     gnnlab export sampler project/fast
+    gnnlab export fork my.project --package fast
     gnnlab export --update project/fast
 
-The copy is a package of plain files without gnnlab. It is yours: change it. A file that you changed
-is never overwritten unless you say ``--force``; ``--update`` shows what you changed, and what has
-changed in gnnlab since.
+The copy is a package of plain files without gnnlab. It is yours: change it. A folder whose name no
+package can have, or in which you work, gets the package as a folder inside, by default from_gnnlab.
+A file that you changed is never overwritten unless you say ``--force``; ``--update`` shows what you
+changed, and what has changed in gnnlab since.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
-from gnnlab.tools.cli import command_parser
+from gnnlab.tools.cli import command, command_parser
 from gnnlab.tools.closure import Files, collect, module_name, modules
 from gnnlab.tools.helpers import HELPERS, Helper
 from gnnlab.tools.probe import versions
 
 __all__ = ["Change", "export", "main"]
 
+PACKAGE = "from_gnnlab"  # name of a package whose folder's name would not do
 MEMORY = ".gnnlab-export"  # what was exported last, to know what you changed
-MOST_LINES = 5000
+MOST_LINES = 6000
 
 
 class Change(NamedTuple):
@@ -47,6 +50,7 @@ def export(
     folder: str | os.PathLike[str],
     force: bool = False,
     dry_run: bool = False,
+    package: str | None = None,
 ) -> list[Change]:
     """Copy helpers into a package.
 
@@ -56,11 +60,14 @@ def export(
         As in :mod:`gnnlab.tools.helpers`, or modules of gnnlab without "gnnlab.". Those that the
         folder has already are brought up to date as well.
     folder : path
-        Made where it does not exist. Its name is the name of the package.
+        Made where it does not exist. It becomes the package, under its name; where that is no name
+        of a package, or you work in the folder, the package is made in it as ``from_gnnlab``.
     force : bool
         Overwrite files that were changed by hand.
     dry_run : bool
         Only say what would happen.
+    package : str, optional
+        Make a package of this name in the folder.
 
     Returns
     -------
@@ -85,8 +92,7 @@ def export(
     >>> {change.state for change in export(["fork"], folder)}
     {'same'}
     """
-    root = Path(folder).resolve()
-    _check_folder(root)
+    root = _root(folder, package)
     names = sorted({*helpers, *_remembered(root)})
     files = _files(names)
     changes = [_change(root, path, text) for path, text in sorted(files.texts.items())]
@@ -125,19 +131,24 @@ def _helper(name: str) -> Helper:
     )
 
 
-def _check_folder(root: Path) -> None:
-    if not root.name.isidentifier() or iskeyword(root.name):
+def _root(folder: str | os.PathLike[str], package: str | None) -> Path:
+    """Return the folder of the package."""
+    root = Path(folder).resolve()
+    if package is not None and not _is_name(package):
         raise InvalidInput(
-            f"{root}: the folder becomes a package, so its name may have letters, digits and "
-            f"underscores, and be no word of Python's; found {root.name!r}"
+            f"--package {package!r}: the name of a package has letters, digits and underscores, "
+            "begins with no digit, and is not a keyword of Python"
         )
-    if Path.cwd().resolve().is_relative_to(root):
-        raise InvalidInput(
-            f"{root} is where you work; name a folder in it for the package, such as "
-            f"{root.name}/from_gnnlab"
-        )
-    if root.exists() and not root.is_dir():
-        raise InvalidInput(f"{root} is a file; name a folder")
+    if package is not None or not _is_name(root.name) or Path.cwd().resolve().is_relative_to(root):
+        root = root / (package or PACKAGE)
+    for path in (root, *root.parents):
+        if path.exists() and not path.is_dir():
+            raise InvalidInput(f"{path} is a file; name a folder")
+    return root
+
+
+def _is_name(name: str) -> bool:
+    return name.isidentifier() and not iskeyword(name)
 
 
 def _remembered(root: Path) -> list[str]:
@@ -173,12 +184,14 @@ def _write(path: Path, text: str) -> None:
 
 
 # --------------------------------------------------------------------------- the command line
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status: 1 where a file was left alone."""
     parser = command_parser("export", __doc__, 2)
     parser.add_argument("names", nargs="*", metavar="HELPER … FOLDER", help="what, and where to")
     parser.add_argument("--list", action="store_true", help="list the helpers")
     parser.add_argument("--update", action="store_true", help="show what you and gnnlab changed")
+    parser.add_argument("--package", metavar="NAME", help="name of the package in FOLDER")
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     parser.add_argument("--force", action="store_true", help="overwrite what you changed")
     given = parser.parse_args(words)
@@ -189,13 +202,15 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error("name one or more helpers, then a folder; --list shows the helpers")
     *helpers, folder = given.names
     try:
-        if given.update and not _remembered(Path(folder).resolve()):
+        root = _root(folder, given.package)
+        if given.update and not _remembered(root):
             raise InvalidInput(f"{folder} has nothing that gnnlab export wrote")
         # What is there is compared before anything is written.
-        differences = _differences(Path(folder).resolve(), helpers) if given.update else ""
-        changes = export(helpers, folder, given.force, given.dry_run)
-        helpers = helpers or _remembered(Path(folder).resolve())
-        print(differences + _summary(changes, helpers, Path(folder), given.force, given.dry_run))
+        differences = _differences(root, helpers) if given.update else ""
+        changes = export(helpers, root, given.force, given.dry_run)
+        helpers = helpers or _remembered(root)
+        shown = Path(os.path.relpath(root)) if not Path(folder).is_absolute() else root
+        print(differences + _summary(changes, helpers, shown, given.force, given.dry_run))
     except (GNNLabError, OSError) as error:
         print(f"gnnlab export: {error}", file=sys.stderr)
         return 1
@@ -242,9 +257,11 @@ def _summary(
     same = len(changes) - len(lines)
     lines += [f"{same} files are there already, unchanged"] if same else []
     files = _files(helpers)
-    lines += ["", f"It needs: pip install {' '.join(map(shlex.quote, _requirements(files)))}"]
+    requirements = " ".join(map(shlex.quote, _requirements(files)))
+    needs = f"pip install {requirements}" if requirements else "nothing besides Python"
+    lines += ["", f"It needs: {needs}"]
     for name in helpers:
-        example = _helper(name).example.format(package=folder.resolve().name)
+        example = _helper(name).example.replace("{package}", folder.resolve().name)
         if example:
             lines += [f"Use of {name}:", *(f"    {line}" for line in example.splitlines())]
     return "\n".join(lines)

@@ -23,7 +23,10 @@ HELPERS = {
     "checkpoint": Helper(
         ("parallel.checkpoint",),
         "checkpoints that are there whole or not at all; a resumed run continues bit by bit",
+        "import torch\n"
         "from {package}.parallel.checkpoint import save_checkpoint, load_checkpoint\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.Adam(model.parameters())\n"
         "save_checkpoint('run.pt', model=model, optimizer=optimizer)\n"
         "load_checkpoint('run.pt', model=model, optimizer=optimizer)",
     ),
@@ -37,9 +40,14 @@ HELPERS = {
     "fork": Helper(
         ("fork",),
         "forks that work with OpenMP, and refuse to where CUDA forbids it; one file, torch only",
+        "import os, torch\n"
         "from {package}.fork import fix_openmp, protect_forks\n"
         "protect_forks()  # once, before processes are forked\n"
-        "work = fix_openmp(work)  # a function that runs in the forked process",
+        "x = torch.ones(300, 300)\n"
+        "work = fix_openmp(lambda: float((x @ x[0]).sum()))  # runs in the forked process\n"
+        "print(work())  # OpenMP has threads now\n"
+        "if not (child := os.fork()): os._exit(0 if work() == 90000 else 1)\n"
+        "print(os.waitpid(child, 0)[1])  # 0: the child could compute",
     ),
     "layers": Helper(
         ("nn.sageconv", "nn.graphconv", "nn.gatconv", "sampling.arrays"),
@@ -94,6 +102,9 @@ HELPERS = {
         "a picture of what each process did when, from the files of trace",
         "from {package} import trace_ as trace\n"
         "from {package}.plot.lanes import timeline\n"
+        "trace.start('events')\n"
+        "with trace.span('compute', step=1): pass  # your work\n"
+        "trace.stop()\n"
         "timeline(trace.read('events')).figure.savefig('timeline.png')",
     ),
     "torch_sampler": Helper(
@@ -101,6 +112,7 @@ HELPERS = {
         "neighbor sampling by torch operators alone, on a GPU too",
         "import torch\n"
         "from {package}.kernels.sample_torch import sample_neighbors\n"
+        "indptr, indices = torch.tensor([0, 3, 3, 4]), torch.tensor([1, 2, 0, 1])\n"
         "ptr, slots, src = sample_neighbors(indptr, indices, torch.tensor([0]), 2, key=7)",
     ),
     "trace": Helper(

@@ -1,7 +1,8 @@
 """The file that lists the machines: one line each, ``address [port]``.
 
 Line i is the machine that holds part i. The port is where its first server listens; without one,
-whoever starts the servers chooses free ports. What follows a ``#`` is a comment.
+whoever starts the servers chooses free ports. What follows a ``#`` is a comment. One address may
+stand in several lines with ports of their own: these machines of the job are then one computer.
 
 References
 ----------
@@ -16,10 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, no_such_file
 
-__all__ = ["Host", "read_ip_config"]
+__all__ = ["IP_CONFIG_HELP", "Host", "names_of", "read_ip_config"]
 
+IP_CONFIG_HELP = (
+    "file with a line `ADDRESS [PORT]` for each machine, in the order of the parts; an address is "
+    "an IP address or a host name that all machines can resolve, the port that of its first "
+    "server; an address may be there twice, with other ports"
+)
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")  # no option of ssh, nothing for a shell
 
 
@@ -39,7 +45,9 @@ class Host:
     port: int | None = None
 
 
-def read_ip_config(path: str | os.PathLike[str], num_parts: int | None = None) -> list[Host]:
+def read_ip_config(
+    path: str | os.PathLike[str], num_parts: int | None = None, num_servers: int = 1
+) -> list[Host]:
     """Read the machines of a cluster.
 
     Parameters
@@ -47,6 +55,8 @@ def read_ip_config(path: str | os.PathLike[str], num_parts: int | None = None) -
     path : path
     num_parts : int, optional
         How many machines there must be.
+    num_servers : int
+        Of each machine; they listen at the port of its line and at those that follow.
 
     Returns
     -------
@@ -56,8 +66,8 @@ def read_ip_config(path: str | os.PathLike[str], num_parts: int | None = None) -
     Raises
     ------
     InvalidInput
-        The file cannot be read, a line is malformed, a machine appears twice, or the number of
-        machines is not ``num_parts``.
+        The file cannot be read, a line is malformed, two lines give one address the same ports, or
+        the number of machines is not ``num_parts``.
 
     Examples
     --------
@@ -68,6 +78,11 @@ def read_ip_config(path: str | os.PathLike[str], num_parts: int | None = None) -
     >>> [(host.address, host.port) for host in read_ip_config(path)]
     [('10.0.0.1', None), ('10.0.0.2', 31000)]
     """
+    if not Path(path).exists():
+        raise InvalidInput(
+            f"{no_such_file(path)}. --ip_config expects a text file with a line `address [port]` "
+            "for each machine"
+        )
     try:
         text = Path(path).read_text("utf8")
     except (OSError, UnicodeDecodeError) as error:
@@ -76,12 +91,16 @@ def read_ip_config(path: str | os.PathLike[str], num_parts: int | None = None) -
             "`address [port]` for each machine"
         ) from None
     hosts: list[Host] = []
+    lines: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
         if words := line.partition("#")[0].split():
             host = _read_line(words, f"{path}, line {number}: {line.strip()!r}")
-            if host.address in (other.address for other in hosts):
-                raise InvalidInput(f"{path}, line {number}: {host.address} appears a second time")
+            for other, line_of_other in zip(hosts, lines, strict=True):
+                _check_ports(
+                    host, other, num_servers, f"{path}, lines {line_of_other} and {number}"
+                )
             hosts.append(host)
+            lines.append(number)
     if not hosts or num_parts not in (None, len(hosts)):
         wanted = "at least one" if num_parts is None else f"{num_parts}, one for each part"
         raise InvalidInput(
@@ -89,6 +108,34 @@ def read_ip_config(path: str | os.PathLike[str], num_parts: int | None = None) -
             "the graph into as many parts as there are machines"
         )
     return hosts
+
+
+def names_of(hosts: Sequence[Host]) -> list[str]:
+    """Name the machines for messages: by the address, and by the number where that is not enough.
+
+    Examples
+    --------
+    >>> from gnnlab.tools.ip_config import Host, names_of
+    >>> names_of([Host("10.0.0.1", 30050), Host("10.0.0.1", 30060), Host("10.0.0.2")])
+    ['10.0.0.1 (machine 0)', '10.0.0.1 (machine 1)', '10.0.0.2']
+    """
+    addresses = [host.address for host in hosts]
+    return [
+        f"{address} (machine {i})" if addresses.count(address) > 1 else address
+        for i, address in enumerate(addresses)
+    ]
+
+
+def _check_ports(host: Host, other: Host, num_servers: int, where: str) -> None:
+    if host.address != other.address or host.port is None or other.port is None:
+        return
+    if abs(host.port - other.port) < num_servers:
+        ports = "the same port" if num_servers == 1 else f"ports less than {num_servers} apart"
+        raise InvalidInput(
+            f"{where}: {host.address} {other.port} and {host.address} {host.port}. Two machines "
+            f"at one address cannot have {ports}, as each needs one for each of its {num_servers} "
+            "servers; choose others, or leave the ports out: then free ones are found"
+        )
 
 
 def _read_line(words: Sequence[str], where: str) -> Host:

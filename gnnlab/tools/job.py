@@ -6,6 +6,7 @@ Everything here is plain data and starts nothing, so that it can be printed inst
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import shlex
@@ -60,12 +61,49 @@ class Command(NamedTuple):
         while words and (found := _VARIABLE.fullmatch(words[0])):
             env[found[1]] = found[2]
             del words[0]
+        for first in (words, words[1:]) if isinstance(command, str) else ():
+            if path := _split_path(first):
+                raise InvalidInput(
+                    f"the command {command!r} ends the path {path!r} at its first space; quote it: "
+                    f"{shlex.quote(path)} (in Python: shlex.quote)"
+                )
         if len(words) < 2 or not _PYTHON.fullmatch(words[0]):
             raise InvalidInput(
                 f"found the command {command!r}; expected one that runs a Python script, "
                 'for example "python3 train.py --lr 0.1"'
             )
         return cls(words[0], words, env)
+
+    @property
+    def script(self) -> str:
+        """Path of the script; empty for ``-m`` and ``-c``.
+
+        Examples
+        --------
+        >>> from gnnlab.tools.job import Command
+        >>> Command.read("python3 -u -X dev train.py --lr 0.1").script
+        'train.py'
+        """
+        words = iter(self.words[1:])
+        for word in words:
+            if not word.startswith("-"):
+                return word
+            for letter in word[1:] or "c":  # a lone "-": the script comes from standard input
+                if letter in "mc":
+                    return ""
+                if letter in "XW":  # the rest of the word, or else the next one, belongs to it
+                    if word.endswith(letter):
+                        next(words, "")
+                    break
+        return ""
+
+
+def _split_path(words: Sequence[str]) -> str:
+    """Return the file on this computer that the first words are only together; '' for none."""
+    if not words or os.path.exists(words[0]):
+        return ""
+    paths = (" ".join(words[:count]) for count in range(2, len(words) + 1))
+    return next((path for path in paths if os.path.isfile(path)), "")
 
 
 def make_keys() -> dict[str, str]:
@@ -96,6 +134,7 @@ class Job:
     graph_format: str
     security: str
     timeout: float
+    max_pause: float
     extra_envs: Mapping[str, str]
     is_traced: bool = False
     keys: Mapping[str, str] | None = None
@@ -107,6 +146,8 @@ class Job:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InvalidInput(f"--{name} must be at least {least}; found {value!r}")
+        if not self.max_pause > 0:
+            raise InvalidInput(f"--max_pause must be more than 0 seconds; found {self.max_pause}")
         if self.security not in ("curve", "none"):
             raise InvalidInput(f"--security is curve or none; found {self.security!r}")
 
@@ -167,7 +208,7 @@ class Job:
             "role": "torchrun",
             "id": machine,
             "argv": [
-                *(self.command.python, "-m", "torch.distributed.run"),
+                *(self.command.python, "-P", "-m", "gnnlab.tools.torchrun"),
                 *(*words, *shell, *self.command.words),
             ],
             "ranks": list(range(first, first + self.num_trainers)),

@@ -29,11 +29,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
 from gnnlab.tools.agent import ENTRY
 from gnnlab.tools.board import Board
-from gnnlab.tools.cli import command_parser
-from gnnlab.tools.ip_config import Host, read_ip_config
+from gnnlab.tools.cli import command, command_parser
+from gnnlab.tools.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools.job import Command, Job, loopback_hosts, make_keys
 from gnnlab.tools.overseer import LaunchError, Overseer
 from gnnlab.tools.probe import versions
@@ -87,6 +87,7 @@ def run(
     num_server_threads: int = 1,
     master_port: int | None = None,
     timeout: float = 300.0,
+    max_pause: float = 3.0,
     log_dir: str | os.PathLike[str] = "gnnlab-logs",
     security: str = "curve",
     trace: str | os.PathLike[str] | None = None,
@@ -129,6 +130,9 @@ def run(
         Where trainers meet on the first machine; by default one that is free.
     timeout : float
         Seconds after which a host that does not answer, or a server that is not ready, has failed.
+    max_pause : float
+        Seconds for which a process may be stopped, by SIGSTOP, Ctrl-Z or a debugger, before it has
+        failed. Trainers that are connected to a server lose it after some four seconds in any case.
     log_dir : path
         Folder in which the job makes one of its own for what its processes print.
     security : str
@@ -147,6 +151,8 @@ def run(
     ------
     LaunchError
         The first failure; everything has been ended.
+    GNNLabError
+        This system starts no jobs: Windows without WSL.
     InvalidInput
         Arguments or ip_config are not as they should be.
 
@@ -158,6 +164,11 @@ def run(
         ...
     gnnlab.errors.InvalidInput: found the command 'ls'; expected one that runs a Python script, ...
     """
+    if not hasattr(os, "fork"):
+        raise GNNLabError(
+            "jobs start on Linux and macOS; here is Windows. Run this in WSL (`wsl --install` in "
+            "PowerShell, then install gnnlab there), or simulate the job: gnnlab.simulate"
+        )
     local = local or num_machines is not None
     taken_apart = Command.read(command)
     if local and "/" not in taken_apart.python:  # "python" means this one
@@ -165,7 +176,7 @@ def run(
         taken_apart = taken_apart._replace(python=sys.executable, words=words)
     job = Job(
         taken_apart,
-        _hosts(workspace, ip_config, part_config, num_machines, local),
+        _hosts(workspace, ip_config, part_config, num_machines, num_servers, local),
         os.fspath(part_config),
         os.fspath(ip_config or ""),
         num_trainers,
@@ -176,13 +187,16 @@ def run(
         graph_format,
         security,
         timeout,
+        max_pause,
         extra_envs or {},
         trace is not None,
     )
     agents = [_agent(job, address, local, ssh_port, ssh_username) for address in job.addresses]
     if dry_run:
         for machine, words in enumerate(agents):
-            print(f"# machine {machine}\n{shlex.join(words)}\n{job.describe(machine)}")
+            python = job.command.python
+            where = "" if "/" in python else f": {python} is the first one on the PATH there"
+            print(f"# machine {machine}{where}\n{shlex.join(words)}\n{job.describe(machine)}")
         return None
     if security == "curve":
         job.keys = make_keys()
@@ -190,13 +204,13 @@ def run(
     folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
     folder.mkdir(parents=True)
     start = time.monotonic()
-    board = Board(job.addresses, {"server": num_servers, "trainer": num_trainers})
+    board = Board(names_of(job.hosts), {"server": num_servers, "trainer": num_trainers})
     overseer = Overseer(job.addresses, folder, board, trace_dir)
     grace = {}
     try:
         for words in agents:
             overseer.begin(words, _agent_env(local))
-        _start(job, overseer, os.fspath(workspace), master_port or 0, len(agents) if local else 1)
+        _start(job, overseer, os.fspath(workspace), master_port or 0, local)
         overseer.wait_for("exited", "torchrun", len(agents))
         grace = {"grace": _PATIENCE}
     finally:
@@ -215,13 +229,21 @@ def _new_folder(trace: str | os.PathLike[str]) -> Path:
 
 
 def _hosts(
-    workspace: Any, ip_config: Any, part_config: Any, num_machines: int | None, local: bool
+    workspace: Any,
+    ip_config: Any,
+    part_config: Any,
+    num_machines: int | None,
+    num_servers: int,
+    local: bool,
 ) -> list[Host]:
     folder = Path(os.path.expandvars(os.path.expanduser(workspace)))
+    if local and "$GNNLAB_MACHINE" not in os.fspath(workspace) and not folder.is_dir():
+        raise InvalidInput(f"{no_such_file(folder)}. --workspace names the folder of the scripts")
     path = Path(ip_config or "")
     hosts = []
     if ip_config:
-        hosts = read_ip_config(folder / path if (folder / path).is_file() else path)
+        path = folder / path if (folder / path).is_file() else path
+        hosts = read_ip_config(path, num_servers=num_servers)
     if not local:
         if not hosts:
             raise InvalidInput(
@@ -239,9 +261,15 @@ def _hosts(
 
 
 def _num_parts(part_config: Path) -> int:
+    if not part_config.exists():
+        raise InvalidInput(f"{no_such_file(part_config)}. --part_config is relative to --workspace")
     try:
-        return int(json.loads(part_config.read_text("utf8"))["num_parts"])
-    except (OSError, ValueError, KeyError) as error:
+        content = json.loads(part_config.read_text("utf8"))
+        parts = sum(key.startswith("part-") for key in content)
+        if content["num_parts"] != parts:
+            raise ValueError(f"num_parts is {content['num_parts']!r}, and it lists {parts} parts")
+        return parts
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidInput(
             f"{part_config} is no JSON file of a partitioned graph: {error}"
         ) from None
@@ -268,10 +296,8 @@ def _agent_env(local: bool) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
-def _start(
-    job: Job, overseer: Overseer, workspace: str, master_port: int, num_sharing: int
-) -> None:
-    """Bring a job to the point where all trainers run; ``num_sharing`` machines are one host."""
+def _start(job: Job, overseer: Overseer, workspace: str, master_port: int, local: bool) -> None:
+    """Bring a job to the point where all trainers run."""
     number = len(job.hosts)
     for machine in overseer.machines:
         machine.order(
@@ -279,31 +305,57 @@ def _start(
             machine=machine.number,
             workspace=workspace,
             part_config=job.part_config,
-            # With one machine there is no peer but itself.
-            peer=job.addresses[1 if machine.number == 0 and number > 1 else 0],
+            script=job.command.script,
+            peer=_peer(job.addresses, machine.number),
             job=job.id,
+            max_pause=job.max_pause,
         )
     hellos = overseer.wait_for("hello", "agent", number, job.timeout, "the agent did not answer")
     _compare(overseer, hellos)
     for i, machine in enumerate(overseer.machines):
-        places = [(job.addresses[i], port) for port in job.server_ports(i)]
-        machine.order("reserve", places=[*places, *([("", master_port)] if i == 0 else ())])
+        chosen = [*job.server_ports(i), *([master_port] if i == 0 else [])]
+        machine.order("reserve", places=[(job.addresses[i], port) for port in chosen])
     ports = []
     for i, news in enumerate(overseer.wait_for("ports", "agent", number, job.timeout, "no ports")):
+        wanted = job.num_servers + (i == 0)
+        if not news["problem"] and len(news["ports"]) != wanted:
+            raise overseer.refuse(i, f"{wanted} ports were asked for; found {news['ports']}")
         if news["problem"]:
             raise overseer.refuse(
                 i,
                 f"{news['problem']}; choose another port, or none: then one that is free is found",
             )
         ports.append(news["ports"])
+    _check_apart(job, overseer, ports)
     master_port = ports[0].pop()
     # All at once: interpreters take seconds to start, and trainers wait for servers by themselves.
     for i, (machine, hello) in enumerate(zip(overseer.machines, hellos, strict=True)):
-        cpus = hello["cpus"] // num_sharing  # threads that wait for a processor slow all down
+        # Machines that are one computer share it: threads that wait for a processor slow all down.
+        cpus = hello["cpus"] // (number if local else job.addresses.count(job.addresses[i]))
         trainers = job.trainers(i, ports, master_port, cpus, hello["interface"])
         machine.order("start", processes=[*job.servers(i, ports), trainers])
     num_servers = number * job.num_servers
     overseer.wait_for("ready", "server", num_servers, job.timeout, "was not ready")
+
+
+def _peer(addresses: Sequence[str], machine: int) -> str:
+    """Return the address of another computer; with one computer there is no peer but itself."""
+    own = addresses[machine]
+    return next((address for address in addresses if address != own), own)
+
+
+def _check_apart(job: Job, overseer: Overseer, ports: Sequence[Sequence[int]]) -> None:
+    """Refuse ports that are wanted twice: agents hold them in a way that does not show it."""
+    taken: dict[tuple[str, int], int] = {}
+    for i, those in enumerate(ports):
+        for port in those:
+            other = taken.setdefault((job.addresses[i], port), i)
+            if other != i or those.count(port) > 1:
+                raise overseer.refuse(
+                    i,
+                    f"port {port} is wanted twice at this address, by machines {other} and {i}; "
+                    "choose other ports, or none: then some that are free are found",
+                )
 
 
 def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
@@ -311,7 +363,7 @@ def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
     for i, hello in enumerate(hellos):
         if hello["problem"]:
             raise overseer.refuse(
-                i, f"{hello['problem']}; gnnlab copy_files brings what is missing"
+                i, f"{hello['problem']}. gnnlab copy_files brings what is missing"
             )
         if not hello["torch"]:
             raise overseer.refuse(
@@ -338,6 +390,7 @@ def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
 
 
 # --------------------------------------------------------------------------- command line
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     arguments = vars(_parser().parse_args(words))
@@ -378,37 +431,57 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         help='runs a Python script, in quotes: "python3 train_dist.py --lr 0.1"',
     )
-    add("--workspace", default=".", help="folder on each host in which the command runs")
+    add("--workspace", default=".", help="folder on each host in which the command runs (.)")
     add("--part_config", required=True, help="JSON file of the graph, relative to the workspace")
-    add("--ip_config", help="file with a line `address [port]` for each machine")
+    add("--ip_config", help=f"{IP_CONFIG_HELP}; needed without --local")
     add("--local", action="store_true", help="play all machines on this computer, without ssh")
-    add("--num_trainers", type=int, default=1, help="per machine (1)")
-    add("--num_samplers", type=int, default=0, help="per trainer (0)")
-    add("--num_servers", type=int, default=1, help="per machine (1)")
-    add("--num_omp_threads", type=int, help="of a trainer; default: its share of processors")
-    add("--num_server_threads", type=int, default=1, help="of a server (1)")
-    add("--graph_format", default="csc", help="accepted; scripts find it in DGL_GRAPH_FORMAT")
-    add("--ssh_port", type=int, help="default: that of your ssh configuration")
-    add("--ssh_username", help="default: that of your ssh configuration")
+    add("--num_trainers", type=int, default=1, help="trainers per machine (1)")
+    add("--num_samplers", type=int, default=0, help="sampler processes per trainer (0)")
+    add("--num_servers", type=int, default=1, help="servers per machine (1)")
+    add("--num_omp_threads", type=int, help="threads of a trainer (its share of processors)")
+    add("--num_server_threads", type=int, default=1, help="threads of a server (1)")
+    add("--graph_format", default="csc", help="accepted; scripts find it in DGL_GRAPH_FORMAT (csc)")
+    add("--ssh_port", type=int, help="port of sshd (that of your ssh configuration)")
+    add("--ssh_username", help="user on the hosts (that of your ssh configuration)")
     add(
         "--extra_envs",
         nargs="+",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="further environment variables for all processes",
+        help="further environment variables for all processes (none)",
     )
-    add("--master_port", type=int, help="where trainers meet on machine 0; default: a free one")
-    add("--timeout", type=float, default=300.0, help="seconds that a wait may take (300)")
-    add("--log_dir", default="gnnlab-logs", help="where the job's folder of logs is made")
+    add("--master_port", type=int, help="port on machine 0 where trainers meet (a free one)")
+    add(
+        "--timeout",
+        type=float,
+        default=300.0,
+        help="seconds that hosts may take to answer (300)",
+    )
+    add(
+        "--log_dir",
+        default="gnnlab-logs",
+        help="folder for the logs of jobs (gnnlab-logs)",
+    )
+    add(
+        "--max_pause",
+        type=float,
+        default=3.0,
+        help="seconds for which a process may be stopped, as by a debugger (3)",
+    )
     add(
         "--security",
         choices=("curve", "none"),
         default="curve",
-        help="curve: encrypted, and only processes of this job are let in",
+        help="curve: encrypted, only processes of this job are let in (curve)",
     )
-    add("--trace", metavar="DIR", help="record where time goes; `gnnlab trace DIR` shows it")
-    add("--dry-run", "--dry_run", action="store_true", help="print what would be run")
+    add("--trace", metavar="DIR", help="record where time goes; `gnnlab trace DIR` shows it (off)")
+    add(
+        "--dry-run",
+        "--dry_run",
+        action="store_true",
+        help="only print what would be run",
+    )
     return parser
 
 

@@ -7,6 +7,7 @@ later. What a user needs is the error that came first; the others are its conseq
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import re
@@ -21,8 +22,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gnnlab.errors import GNNLabError
-from gnnlab.tools.agent import BEAT, SILENCE, in_thread
+from gnnlab.tools.agent import in_thread
 from gnnlab.tools.board import Board
+from gnnlab.tools.keeper import BEAT, SILENCE
+from gnnlab.tools.news import LONGEST, BadNews, read_news
 from gnnlab.tools.ssh import reason
 
 __all__ = ["LaunchError", "Machine", "Overseer"]
@@ -33,11 +36,17 @@ _HINDSIGHT = (0.5, 1.5, 3.0)
 _GRACE = 2.0  # seconds that processes have to end by themselves
 _FAREWELL = 8.0  # seconds that agents have to end everything
 _QUOTED = 25  # lines of output that an error repeats
+_WIDTH = 4000  # characters of such a line
+_EARLY = 10.0  # seconds after which a trainer that ended before the others is mentioned
 _CONSEQUENCE = re.compile(
     r"gloo/|NCCL|TCPStore|Broken pipe|connection (was )?(closed|reset|refused)",
     re.IGNORECASE,
 )
-_TRACE = re.compile(r"[\w-]+\.jsonl")
+_EXCEPTION = re.compile(
+    r"(?:\[rank\d+\]: )?((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Lost)(?:: .{1,300})?)"
+)
+# What torchrun writes about a process that it started: here the shell of a rank.
+_BLAMED = re.compile(r"\brank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -(\d+) \(pid: (\d+)\)")
 _REMEDIES = {
     "host_key_unknown": "log in once by hand and compare the fingerprint that ssh shows",
     "host_key_changed": "another machine answers at this address, or it was installed anew; find "
@@ -90,12 +99,19 @@ class Machine:
     env : dict
     news : queue.Queue
         Where to put what the agent says, as (machine, dictionary).
+    ids : dict
+        Role -> IDs of the processes on this machine.
     """
 
     def __init__(
-        self, number: int, words: Sequence[str], env: Mapping[str, str], news: queue.Queue[Any]
+        self,
+        number: int,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        news: queue.Queue[Any],
+        ids: Mapping[str, range],
     ) -> None:
-        self.number, self._news = number, news
+        self.number, self._news, self._ids = number, news, ids
         self._last_beat: float | None = None
         self._orders: queue.Queue[dict[str, Any] | None] = queue.Queue()
         pipe = subprocess.PIPE
@@ -133,17 +149,23 @@ class Machine:
                 stdin.flush()
 
     def _hear(self, stdout: BinaryIO, complaints: threading.Thread) -> None:
-        for line in stdout:
+        rest = LONGEST  # bytes that a login shell may print in greeting
+        while line := stdout.readline(LONGEST):
             try:
-                news = json.loads(line)
-                kind = news["news"]
-            except (ValueError, TypeError, KeyError):  # a greeting of the login shell
-                kind, text = "line", line.decode("utf8", "replace").rstrip()
-                news = {"news": kind, "text": text}
-            if kind == "beat":
+                if len(line) == LONGEST:
+                    raise BadNews(f"no agent sends a line of {LONGEST} bytes")
+                news = read_news(line, self.number, self._ids)
+            except BadNews as error:
+                about = {"news": "bad", "role": "agent", "id": self.number, "why": str(error)}
+                self._news.put((self.number, about))
+                self.process.kill()  # the agent loses the line and ends by itself
+                break
+            if news is None:
+                rest = self._pass_on(line, rest)
+            elif news["news"] == "beat":
                 self._last_beat = time.monotonic()
             else:
-                self._news.put((self.number, {"role": "agent", "id": self.number} | news))
+                self._news.put((self.number, news))
         complaints.join(1.0)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(2.0)
@@ -152,10 +174,17 @@ class Machine:
         self._news.put((self.number, gone | {"status": status if status >= 0 else 128 - status}))
 
     def _hear_complaints(self, stderr: BinaryIO) -> None:
-        for line in stderr:
-            text = line.decode("utf8", "replace").rstrip()
+        rest = LONGEST
+        while line := stderr.readline(LONGEST):
+            rest = self._pass_on(line, rest)
+
+    def _pass_on(self, line: bytes, rest: int) -> int:
+        """Show a line that is no news, as long as there are not too many of them."""
+        text = line[:rest].decode("utf8", "replace").rstrip()
+        if rest:
             about = {"news": "line", "role": "agent", "id": self.number, "text": text}
             self._news.put((self.number, about))
+        return max(rest - len(line), 0)
 
 
 class Overseer:
@@ -181,15 +210,21 @@ class Overseer:
         self.machines: list[Machine] = []
         self._addresses, self._log_dir, self._board = addresses, log_dir, board
         self._trace_dir, self._last_events = trace_dir, 0.0
-        self._news: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 14)
+        self._news: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
         self._heard: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         self._tails: dict[tuple[str, int], deque[str]] = defaultdict(lambda: deque(maxlen=_QUOTED))
         self._failures: list[dict[str, Any]] = []
+        self._early: dict[int, float] = {}  # trainers that ended with status 0, and when
 
     def begin(self, words: Sequence[str], env: Mapping[str, str]) -> None:
         """Start the agent of the next machine."""
+        machine = len(self.machines)
+        ids = {
+            role: range(machine * number, (machine + 1) * number)
+            for role, number in {**self._board.numbers, "torchrun": 1}.items()
+        }
         try:
-            self.machines.append(Machine(len(self.machines), words, env, self._news))
+            self.machines.append(Machine(machine, words, env, self._news, ids))
         except OSError as error:
             raise LaunchError(f"{words[0]} could not be started: {error.strerror}") from None
 
@@ -211,6 +246,7 @@ class Overseer:
         while len(heard) < number:
             self._listen(0.2)
             self._look_for_silence()
+            self._look_for_early_ends()
             if self._failures:
                 raise self._first_failure()
             if deadline is not None and time.monotonic() > deadline:
@@ -239,7 +275,8 @@ class Overseer:
                     if machine.is_silent:  # its agent has lost us as well, and ends by itself
                         machine.process.kill()
                 # Not when its process has ended: what it said last may still be on its way.
-                if len(self._heard["exited", "agent"]) == len(self.machines):
+                gone = self._heard["exited", "agent"]
+                if all(each.is_silent or each.number in gone for each in self.machines):
                     break
         finally:
             for machine in self.machines:
@@ -257,6 +294,23 @@ class Overseer:
                 about = {"role": "agent", "id": machine.number, "machine": machine.number}
                 self._failures.append(about | {"status": 1})
 
+    def _look_for_early_ends(self) -> None:
+        """Find trainers that have ended with status 0 while others still run."""
+        joined = self._heard["ready", "trainer"]
+        for rank, when in list(self._early.items()):
+            machine = self._heard["exited", "trainer"][rank]["machine"]
+            if joined and rank not in joined:
+                why = (
+                    "ended with status 0 without calling gnnlab.distributed.initialize(), which "
+                    f"trainer {min(joined)} has called"
+                )
+                about = {"role": "trainer", "id": rank, "machine": machine, "status": 0}
+                self._failures.append(about | {"why": why})
+            elif time.monotonic() > when + _EARLY:
+                name = f"trainer {rank} on {self._name(machine)}"
+                self._board.print(f"{name} has ended with status 0; other trainers still run")
+                self._early[rank] = math.inf  # said once
+
     def _listen(self, seconds: float) -> None:
         """Take in the next piece of news."""
         try:
@@ -270,20 +324,37 @@ class Overseer:
         if kind == "trace":
             self._keep_events(news["name"], news["text"])
             return
-        self._heard[kind, who[0]][who[1]] = news
+        if kind == "bad":
+            self._failures.append(news | {"machine": machine, "status": 1})
+            return
+        heard = self._heard[kind, who[0]]
+        if who[1] in heard:  # an agent says each thing once
+            return
+        heard[who[1]] = news = news | {"machine": machine}
         self._board.tell(machine, *who, kind, news.get("status", 0))
-        is_end_of_work = who[0] in ("trainer", "torchrun") and news.get("status") == 0
-        if kind == "exited" and not is_end_of_work:
-            self._failures.append(news | {"machine": machine})
+        if kind == "stopped":
+            why = "the agent " if who[0] == "agent" else ""
+            why += (
+                f"was stopped for {news['seconds']} s ({news['process']}). SIGSTOP, Ctrl-Z and "
+                "debuggers do that; --max_pause allows for longer"
+            )
+            self._failures.append(news | {"status": 128 + signal.SIGSTOP, "why": why})
+        if kind != "exited":
+            return
+        if who[0] in ("trainer", "torchrun") and news["status"] == 0:
+            if who[0] == "trainer":
+                self._early[who[1]] = time.monotonic()
+        else:
+            self._failures.append(news)
 
     def _keep_events(self, name: str, text: str) -> None:
         self._last_events = time.monotonic()
-        if self._trace_dir and _TRACE.fullmatch(name):
+        if self._trace_dir:
             with open(self._trace_dir / name, "a", encoding="utf8") as file:
                 file.write(text)
 
     def _log(self, machine: int, who: tuple[str, int], text: str) -> None:
-        self._tails[who].append(text)
+        self._tails[who].append(text[:_WIDTH])
         with open(self._log_dir / f"{who[0]}-{who[1]}.log", "ab") as log:
             log.write(text.encode("utf8", "replace") + b"\n")
         if who[0] in ("trainer", "server"):
@@ -296,10 +367,40 @@ class Overseer:
             self._listen(0.05)
         first = min(self._failures, key=self._distance)
         role, number, status = first["role"], first["id"], first["status"]
-        return self._error(role, number, first["machine"], self._how(role, number, status), status)
+        machine, how = first["machine"], first.get("why") or self._how(role, number, status)
+        if blamed := self._blamed(first):
+            role, number, status, pid = "trainer", blamed[0], 128 + blamed[1], blamed[2]
+            how = f"lost the shell that started it: process {pid} {self._how(role, number, status)}"
+        elif self._distance(first) and self._early:
+            rank = next(iter(self._early))
+            consequence = f"{role} {number} on {self._name(machine)} {how.partition(':')[0]}"
+            machine = self._heard["exited", "trainer"][rank]["machine"]
+            role, number = "trainer", rank
+            how = (
+                "ended with status 0 while others still ran, whose connections to it then broke: "
+                f"{consequence}. All ranks must make the same number of steps; does this one "
+                "return, or call sys.exit(), before the others?"
+            )
+        return self._error(role, number, machine, how, status)
+
+    def _blamed(self, failure: dict[str, Any]) -> tuple[int, int, int] | None:
+        """Rank, signal and process ID, where a torchrun failed because a rank's shell was ended.
+
+        Such a shell can no longer tell how the rank has ended.
+        """
+        if failure["role"] != "torchrun":
+            return None
+        said = "\n".join(self._tails["torchrun", failure["id"]])
+        for found in _BLAMED.finditer(said):
+            rank, number, pid = map(int, found.groups())
+            if number != signal.SIGTERM and rank not in self._heard["exited", "trainer"]:
+                return rank, number, pid
+        return None
 
     def _distance(self, failure: dict[str, Any]) -> int:
         """How far a failure is from a cause: 0 for one that may be a cause itself."""
+        if "why" in failure or failure["status"] == 128 + signal.SIGKILL or self._blamed(failure):
+            return 0
         if failure["role"] == "torchrun" or failure["status"] == 128 + signal.SIGTERM:
             return 2
         words = "\n".join(self._tails[failure["role"], failure["id"]])
@@ -324,16 +425,17 @@ class Overseer:
             return what
         if status > 128:
             name = next((s.name for s in signal.Signals if s == status - 128), str(status - 128))
-            hint = ". When memory runs out, the system ends a process so" if status == 137 else ""
+            hint = ". The system kills processes when memory runs out" if status == 137 else ""
             return f"was ended by {name}{hint}"
         how = f"ended with status {status}"
         if role == "server":
             ready = number in self._heard["ready", "server"]
-            how += (
-                " before the trainers had finished"
-                if ready
-                else (" before it was ready; does the script call gnnlab.distributed.initialize()?")
-            )
+            how += " before the trainers had finished" if ready else " before it was ready"
+        last = next(filter(str.strip, reversed(self._tails[role, number])), "")
+        if status and (found := _EXCEPTION.fullmatch(last)):
+            how += f": {found[1]}"
+        elif role == "server" and not status and not ready:
+            how += "; does the script call gnnlab.distributed.initialize()?"
         return how
 
     def _error(self, role: str, number: int, machine: int, what: str, status: int) -> LaunchError:

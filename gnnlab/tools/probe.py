@@ -7,7 +7,6 @@ than it needs. The facts go back as JSON; what they mean is for the doctor to sa
 from __future__ import annotations
 
 import errno
-import fcntl
 import glob
 import hashlib
 import importlib.metadata
@@ -16,7 +15,6 @@ import json
 import os
 import platform
 import re
-import resource
 import shutil
 import socket
 import struct
@@ -25,6 +23,12 @@ import sys
 import time
 from contextlib import suppress
 from typing import Any
+
+try:
+    import fcntl
+    import resource
+except ImportError:  # Windows
+    fcntl = resource = None  # type: ignore[assignment]
 
 PACKAGES = ("torch", "numpy", "numba", "pyzmq", "msgspec")
 
@@ -53,10 +57,11 @@ def examine(request: dict[str, Any]) -> dict[str, Any]:
             for port in request["ports"]
             if _bind(request["address"], port) in (errno.EADDRINUSE, errno.EACCES)
         ],
+        "rsync": rsync(),
         "shm": _shared_memory(),
         "limits": {
             name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
-            for name in ("NOFILE", "NPROC")
+            for name in (("NOFILE", "NPROC") if resource else ())
         },
         "workspace": os.path.isdir(workspace) and os.access(workspace, os.W_OK),
         "disk": shutil.disk_usage(existing or ".").free,
@@ -93,6 +98,8 @@ def interface_to(address: str) -> str:
             own = probe.getsockname()[0]
         if own.startswith("127.") or own == "::1":
             return "lo"
+        if fcntl is None:
+            return ""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
             for _, name in socket.if_nameindex():
                 asked = struct.pack("256s", name.encode())
@@ -148,6 +155,16 @@ def holder(port: int) -> tuple[int, str]:
     return 0, ""
 
 
+def rsync() -> str:
+    """Return rsync's name and version; '' where it is missing or older than 3."""
+    with suppress(OSError, subprocess.SubprocessError):
+        command = ["rsync", "--version"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=20)
+        found = re.match(r"rsync +version v?(([3-9]|\d\d)\S*)", done.stdout)
+        return f"rsync {found[1]}" if found and done.returncode == 0 else ""
+    return ""
+
+
 def _shared_memory() -> list[int] | None:
     """Size of /dev/shm and what is free in it, in bytes; None where it cannot be written."""
     if not os.access("/dev/shm", os.W_OK):
@@ -179,7 +196,7 @@ def partition(path: str, part: int | None) -> dict[str, Any]:
         }
         faults = []
         for name, about in wanted.items():
-            found = _damage(os.path.join(os.path.dirname(path), name), about)
+            found = _damage(os.path.join(os.path.dirname(path), array_file(config, name)), about)
             faults += [[name, found]] if found else []
         size = sum(about["bytes"] for about in wanted.values())
         digest = hashlib.sha256(text).hexdigest()
@@ -188,6 +205,14 @@ def partition(path: str, part: int | None) -> dict[str, Any]:
         return {"error": "missing"}
     except (OSError, ValueError, LookupError, TypeError) as error:
         return {"error": repr(error)}
+
+
+def array_file(config: dict[str, Any], name: str) -> str:
+    """Return the file of an array, relative to the JSON file, from its name there."""
+    part, kind, rest = name.split("/", 2)
+    entry = {"graph": "part_graph", "node_data": "node_feats", "edge_data": "edge_feats"}[kind]
+    place = config[part.replace("part", "part-")][entry]
+    return f"{place}/{rest}"
 
 
 def _damage(path: str, about: dict[str, Any]) -> str:

@@ -13,12 +13,13 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from gnnlab.errors import GNNLabError
-from gnnlab.tools.cli import command_parser
+from gnnlab.tools.cli import command, command_parser
 from gnnlab.trace import Event, read, seconds, write_chrome
 
 __all__ = ["main", "table"]
 
 
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("trace", __doc__, 2, allow_abbrev=False)

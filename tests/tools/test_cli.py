@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -43,3 +46,67 @@ def test_as_a_module_and_as_a_program() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
     assert done.stdout == f"gnnlab {project['version']}\n"
     assert project["scripts"]["gnnlab"] == "gnnlab.tools.cli:main"
+
+
+# Ctrl-C comes at the moment when a module is looked for.
+INTERRUPTING = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["MOMENT"]:
+            os.environ["MOMENT"] = ""
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "how", "command", "said"),
+    [
+        ("torch", "program", "launch", "gnnlab: interrupted"),
+        ("torch", "module", "launch", "gnnlab: interrupted"),
+        ("gnnlab.graph.block", "launch", "launch", "gnnlab: interrupted"),
+        ("gnnlab.tools.ssh", "program", "doctor", "gnnlab: interrupted"),
+        ("zmq", "program", "launch", "gnnlab launch: interrupted; everything has been ended"),
+        ("probing", "module", "doctor", "gnnlab doctor: interrupted"),
+    ],
+)
+def test_ctrl_c_gives_one_line(
+    moment: str, how: str, command: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTING)
+    (tmp_path / "gnnlab").write_text(
+        "from gnnlab.tools.cli import main\nraise SystemExit(main())\n"
+    )
+    graph = {"num_parts": 1, "part-0": {"part_graph": "."}}
+    (tmp_path / "graph.json").write_text(json.dumps(graph))
+    # nvidia-smi is what the doctor runs: its examination is interrupted, not its loading.
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nkill -INT $PPID; exec sleep 60\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    words = {
+        "program": [str(tmp_path / "gnnlab"), command],
+        "module": ["-m", "gnnlab", command],
+        "launch": ["-m", "gnnlab.tools.launch"],
+    }[how]
+    if command == "launch":
+        words += ["--local", "--part_config", "graph.json", "python sitecustomize.py"]
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "MOMENT": moment,
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PYTHONPATH": f"{tmp_path}:{ROOT}",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (130, f"{said}\n")
+
+
+def test_other_programs_keep_ctrl_c() -> None:
+    program = "import signal, gnnlab; print(signal.getsignal(signal.SIGINT).__name__)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "default_int_handler\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 import torch
@@ -21,7 +22,8 @@ from tqdm import tqdm
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.partition import load_partition, partition_graph
-from gnnlab.tools.copy_files import _script_files, _Target, _Transfer, copy_files, main
+from gnnlab.partition.files import read_config
+from gnnlab.tools.copy_files import _part_files, _script_files, _Target, _Transfer, copy_files, main
 from gnnlab.tools.ssh import Login
 from tests.tools.machines import Cluster, cluster
 
@@ -130,10 +132,37 @@ def test_each_machine_gets_its_own_part(two: Cluster, source: Path, way: str) ->
     assert other.exists()
 
 
+def test_machines_at_one_address_and_names_that_look_like_options(
+    two: Cluster, tmp_path: Path
+) -> None:
+    two.ip_config.write_text("127.0.0.2 30050\n127.0.0.2 30060\n")
+    workspace = two.machines[0].home / "ws"
+    for name in ("#1 그래프", "-1 ogb"):
+        g = dgl.rand_graph(100, 500)
+        g.ndata["a/b ü"] = torch.rand(100, 3)
+        partition_graph(g, name, 2, str(tmp_path / "data"), part_method="random")
+    for way in ("rsync", "sftp"):
+        for config in (tmp_path / "data").glob("*.json"):
+            status, said = run(
+                two, tmp_path, part_config=config, rel_data_path=".", script_folder=None
+            )
+            assert status == 0 and "127.0.0.2 (machine 1): " in said, said
+            for part in range(2):
+                found, expected = (
+                    load_partition(str(folder / config.name), part)[1]["_N/a/b ü"]
+                    for folder in (workspace, tmp_path / "data")
+                )
+                assert torch.equal(found, expected)
+        if way == "rsync":
+            shutil.rmtree(workspace)
+            two.machines[0].hide("rsync")
+    assert not list(workspace.glob(".gnnlab-incoming*"))
+
+
 # After 3 MB the link stands still: the copy hangs in the middle of the features.
 STUCK = f"""
 [ "$1" != --version ] || exec {{real}} "$@"
-{sys.executable} -c '
+{shlex.quote(sys.executable)} -c '
 import os, time
 left = 3_000_000
 while left > 0 and (block := os.read(0, min(left, 65536))):
@@ -144,8 +173,15 @@ time.sleep(1000)
 """
 
 
-@pytest.mark.parametrize("program", ["rsync", "sftp-server"])
-@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    ("program", "is_first"),
+    [
+        ("rsync", False),
+        ("sftp-server", True),
+        pytest.param("rsync", True, marks=pytest.mark.thorough("as by sftp")),
+        pytest.param("sftp-server", False, marks=pytest.mark.thorough("as by rsync")),
+    ],
+)
 def test_a_killed_copy_is_never_taken_for_a_whole_one(
     two: Cluster, source: Path, program: str, is_first: bool
 ) -> None:
@@ -273,7 +309,7 @@ def test_a_login_shell_that_greets_is_no_harm_to_what_is_read(two: Cluster, sour
     login = Login("127.0.0.2", two.port)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", two.env["PATH"])
-        assert _Target(login, "./ws", 0).run("cat", "one\ntwo\n") == ["one", "two"]
+        assert _Target(login, "./ws", 0, "127.0.0.2").run("cat", "one\ntwo\n") == ["one", "two"]
 
 
 def test_what_is_no_script(tmp_path: Path) -> None:
@@ -282,3 +318,15 @@ def test_what_is_no_script(tmp_path: Path) -> None:
         (code / name).parent.mkdir(parents=True, exist_ok=True)
         (code / name).touch()
     assert [file.path for file in _script_files(code)] == ["code/train.py"]
+
+
+def test_an_array_that_is_a_link_elsewhere_is_not_sent(tmp_path: Path) -> None:
+    g = dgl.graph([(0, 1), (1, 0)])
+    partition_graph(g, "pair", 1, tmp_path / "data", part_method="random")
+    config = read_config(tmp_path / "data/pair.json")
+    array = next(iter(config.arrays[0].values())).file
+    assert len(list(_part_files(config, 0, PurePosixPath("data")))) == len(config.arrays[0]) + 1
+    array.rename(tmp_path / "elsewhere.npy")
+    array.symlink_to(tmp_path / "elsewhere.npy")
+    with pytest.raises(PartitionError, match=r"is a link to .*elsewhere\.npy, outside of"):
+        list(_part_files(config, 0, PurePosixPath("data")))

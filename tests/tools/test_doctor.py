@@ -135,7 +135,7 @@ def test_python_and_ports(two: Cluster, run: Run) -> None:
         _, said = run("--num_servers", "2")
     assert failures(said) == [("127.0.0.3", "port_busy")]
     assert any(f"Port {port} is in use" in row["cause"] for row in said["findings"])
-    two.ip_config.write_text("127.0.0.2\n127.0.0.2\n")
+    two.ip_config.write_text("127.0.0.2 30050\n127.0.0.2 30050\n")
     with pytest.raises(json.JSONDecodeError):
         run()
 
@@ -147,6 +147,8 @@ def facts(**others: Any) -> dict[str, Any]:
         "interface": {"10.0.0.2": "eth0"},
         "unreachable": [],
         "is_own": True,
+        "rsync": "rsync 3.2.7",
+        "own_rsync": "rsync 3.4.1",
         "busy": [],
         "shm": [1 << 33, 1 << 32],
         "limits": {"NOFILE": 4096, "NPROC": -1},
@@ -169,6 +171,8 @@ def facts(**others: Any) -> dict[str, Any]:
         ({"versions": {"python": "3.12.1", "gnnlab": "0.1.0", "torch": "2.9.0+cu130"}},
          "", doctor.OK),
         ({"is_own": False}, "address_foreign", doctor.FAILED),
+        ({"rsync": ""}, "rsync_missing", doctor.WARNING),
+        ({"own_rsync": ""}, "rsync_missing", doctor.WARNING),
         ({"unreachable": ["10.0.0.2"]}, "peer_unreachable", doctor.FAILED),
         ({"interface": {"10.0.0.2": ""}}, "no_interface", doctor.WARNING),
         ({"busy": [[30050, 7, "python"]]}, "port_busy", doctor.FAILED),

@@ -63,12 +63,10 @@ src = torch.where(labels[src] == labels[dst], src, (src + 30) % n)  # neighbors 
 relation, x = Relation.from_edges(src, dst, n, n), torch.eye(n)
 """
 
-# What comes before the three lines that the command prints, and what must hold after them.
+# What must hold after the lines that the command prints.
 JOBS = {
-    "checkpoint": (
-        "import torch\nmodel = torch.nn.Linear(2, 2)\n"
-        "optimizer = torch.optim.Adam(model.parameters())\nbefore = model.weight.clone()",
-        """
+    "checkpoint": """
+before = model.weight.clone()
 with torch.no_grad():
     model.weight.zero_()
 drawn = torch.rand(3)
@@ -81,11 +79,8 @@ except KeyError as error:
 else:
     raise SystemExit("no error")
 """,
-    ),
-    "csc": ("", "assert (indptr.tolist(), src.tolist()) == ([0, 1, 3], [6, 5, 7])"),
-    "fork": (
-        "import os, torch\nx = torch.ones(300, 300)\ndef work(): return float((x @ x[0]).sum())",
-        """
+    "csc": "assert (indptr.tolist(), src.tolist()) == ([0, 1, 3], [6, 5, 7])",
+    "fork": """
 torch.set_num_threads(2)
 assert work() == 90000  # OpenMP has threads now
 child = os.fork()
@@ -93,11 +88,8 @@ if child == 0:
     os._exit(0 if work() == 90000 else 1)
 assert os.waitpid(child, 0)[1] == 0
 """,
-    ),
-    "layers": (
-        "",
-        TRAINING
-        + """
+    "layers": TRAINING
+    + """
 from fast.nn.gatconv import GATConv
 from fast.nn.graphconv import GraphConv
 assert h.shape == (2, 2)
@@ -117,21 +109,12 @@ h = h.detach()
 assert GraphConv(8, 2, allow_zero_in_degree=True)(last, h).shape == (20, 2)
 assert GATConv(8, 2, 3, allow_zero_in_degree=True)(last, h).shape == (20, 3, 2)
 """,
-    ),
-    "metis": ("", "assert sorted(part.tolist()) == [0, 0, 1, 1]"),
-    "processes": (
-        "",
-        "assert results == [0, 10]",
-    ),
-    "rng": (
-        "",
-        "numbers = [throw(i) for i in range(9)]\n"
-        "assert len(set(numbers)) == 9 and all(0 <= x < 1 for x in numbers)",
-    ),
-    "sampler": (
-        "",
-        TRAINING
-        + """
+    "metis": "assert sorted(part.tolist()) == [0, 0, 1, 1]",
+    "processes": "assert results == [0, 10]",
+    "rng": "numbers = [throw(i) for i in range(9)]\n"
+    "assert len(set(numbers)) == 9 and all(0 <= x < 1 for x in numbers)",
+    "sampler": TRAINING
+    + """
 assert (blocks[0].num_dst_nodes(), blocks[1].src_ids.tolist()) == (3, [0, 1, 2])
 for block in sample_blocks(relation, torch.arange(0, n, 3), [3, -1], key=5):
     s, d = block.relation().coo()
@@ -139,10 +122,7 @@ for block in sample_blocks(relation, torch.arange(0, n, 3), [3, -1], key=5):
     found = zip(block.src_ids[s].tolist(), block.src_ids[d].tolist())
     assert set(found) <= pairs and block.num_edges() > 20
 """,
-    ),
-    "spmm": (
-        "",
-        """
+    "spmm": """
 dense = torch.zeros(4, 4)
 dense[torch.tensor([0, 0, 1]), torch.tensor([1, 2, 3])] = 1
 x = torch.rand(4, 8, requires_grad=True)
@@ -151,31 +131,20 @@ out.square().sum().backward()
 assert torch.allclose(out, dense @ x) and torch.allclose(x.grad, 2 * dense.T @ dense @ x)
 from fast.ops.edge_softmax import edge_softmax
 """,
-    ),
-    "timeline": (
-        "from fast import trace_\ntrace_.start('events')\n"
-        "with trace_.span('sample'): pass\ntrace_.stop()",
-        "assert open('timeline.png', 'rb').read(4) == b'\\x89PNG'",
-    ),
-    "torch_sampler": (
-        "import torch\nindptr, indices = torch.tensor([0, 3, 3, 4]), torch.tensor([1, 2, 0, 1])",
-        """
+    "timeline": "assert open('timeline.png', 'rb').read(4) == b'\\x89PNG'",
+    "torch_sampler": """
 assert ptr.tolist() == [0, 2] and set(src.tolist()) <= {0, 1, 2}
 from fast.kernels.relabel_torch import NodeList
 with NodeList(3) as nodes:
     nodes.start(torch.tensor([2]))
     assert nodes.add(torch.tensor([0, 2])).tolist() == [1, 0]
 """,
-    ),
-    "trace": (
-        "",
-        """
+    "trace": """
 trace.stop()
 events = trace.read("events")
 assert [(event.kind, event.step) for event in events] == [("compute", 1)]
 trace.write_chrome(events, "events.json")
 """,
-    ),
 }
 
 
@@ -211,9 +180,8 @@ def test_a_copy_works_alone(
     example = said.partition(f"Use of {helper}:\n")[2]
     assert example, said
     lines = "".join(line.removeprefix("    ") for line in example.splitlines(keepends=True))
-    before, after = JOBS[helper]
     packages = stated[1].replace("'", "") if stated else ""
-    clean_run(tmp_path, f"{before}\n{lines}\n{after}\n", packages, helper)
+    clean_run(tmp_path, f"{lines}\n{JOBS[helper]}\n", packages, helper)
 
 
 @pytest.mark.parametrize("helper", HELPERS)
@@ -316,10 +284,8 @@ def test_any_small_module_can_be_copied(tmp_path: Path) -> None:
     [
         ("sampling", "fast", InvalidInput, "sampling needs .* files with .* use gnnlab itself"),
         ("lunch", "fast", NotFound, "no helper 'lunch'; there are checkpoint, csc"),
-        ("fork", "my-helpers", InvalidInput, "letters, digits and underscores.*'my-helpers'"),
-        ("fork", "import", InvalidInput, "be no word of Python's; found 'import'"),
-        ("fork", ".", InvalidInput, "is where you work; name a folder in it"),
-        ("fork", "file", InvalidInput, "is a file"),
+        ("fork", "file", InvalidInput, "is a file; name a folder"),
+        ("fork", "file/fast", InvalidInput, "file is a file; name a folder"),
     ],
 )
 def test_refuses(
@@ -336,6 +302,39 @@ def test_refuses(
     with pytest.raises(error, match=message):
         export([helper], folder)
     assert [path.name for path in Path().iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["my.project"], "my.project/from_gnnlab"),
+        (["import"], "import/from_gnnlab"),
+        (["."], "from_gnnlab"),
+        (["my.project", "--package", "fast"], "my.project/fast"),
+        (["fast", "--package", "faster"], "fast/faster"),
+    ],
+)
+def test_any_folder_can_be_named(
+    words: list[str],
+    place: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["trace", *words]) == 0
+    said = capsys.readouterr().out
+    assert f"{place}/trace_.py: written" in said and f"from {Path(place).name} import" in said
+    assert "It needs: nothing besides Python" in said
+    assert (tmp_path / place / MEMORY).is_dir()
+    assert main(["--update", *words]) == 0
+
+
+@pytest.mark.parametrize("package", ["my.project", "", "1a", "import"])
+def test_a_package_has_a_name_of_python(package: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="the name of a package has letters, digits"):
+        export(["fork"], tmp_path / "x", package=package)
+    assert not (tmp_path / "x").exists()
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -62,9 +63,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def begin(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Started]]:
     begun: list[Started] = []
 
-    def start(folder: Path = workspace) -> Started:
+    def start(folder: Path = workspace, script: str = "job.py") -> Started:
         words = ["--workspace", str(folder), "--part_config", "data/toy.json", "--local"]
-        words += ["--num_samplers", "1", "python job.py"]
+        words += ["--num_samplers", "1", f"python {script}"]
         begun.append(Started(tmp_path / "run", words, {"OMP_NUM_THREADS": "1"}))
         return begun[-1]
 
@@ -88,9 +89,12 @@ def processes(job: Started) -> dict[str, psutil.Process]:
     for process in _descendants(job.token):
         with suppress(psutil.NoSuchProcess):  # some come and go
             env = process.environ()
-            if env.get("DGL_ROLE") == "server":
+            if env.get("DGL_ROLE") == "server" and "keeper.py" not in str(process.cmdline()):
                 found[f"server {env['DGL_SERVER_ID']}"] = process
     job.note_ports()
+    # Every port of the job, torch's among them, is bound to the address of its machine.
+    hosts = {host.removeprefix("::ffff:") for host, _ in job.listening}
+    assert all(host.startswith("127.0.0.") for host in hosts), hosts
     return found
 
 
@@ -101,10 +105,14 @@ MACHINE_1 = "127.0.0.3 (machine 1)"
     ("victim", "blow", "status", "said"),
     [
         ("server 1", signal.SIGKILL, 137, f"server 1 on {MACHINE_1} was ended by SIGKILL"),
-        ("trainer 1", signal.SIGKILL, 137, f"trainer 1 on {MACHINE_1} was ended by SIGKILL"),
+        pytest.param(
+            *("trainer 1", signal.SIGKILL, 137, f"trainer 1 on {MACHINE_1} was ended by SIGKILL"),
+            marks=pytest.mark.thorough("a trainer without a graph is killed in test_launch"),
+        ),
         ("sampler 1", signal.SIGKILL, 1, f"trainer 1 on {MACHINE_1} ended with status 1"),
-        # Says nothing more, as behind a cut link.
-        ("server 1", signal.SIGSTOP, 1, "lost server 1 (machine 1, 127.0.0.3:"),
+        # The trainers lose it at about the same time: it is the stopped server that is named.
+        ("server 1", signal.SIGSTOP, 147, f"server 1 on {MACHINE_1} was stopped for"),
+        ("sampler 1", signal.SIGSTOP, 147, f"trainer 1 on {MACHINE_1} was stopped for"),
     ],
 )
 def test_a_process_goes(
@@ -113,14 +121,53 @@ def test_a_process_goes(
     job = begin()
     hit = processes(job)[victim]
     hit.send_signal(blow)
-    # Silence takes up to five seconds to notice, and the silent one cannot end by itself.
-    found, errors = job.end(END if blow == signal.SIGKILL else 2 * END)
+    found, errors = job.end(2 * END)
     assert found == status and said in errors.split("All that was printed")[0]
     if victim == "sampler 1":
-        assert f"sampler 0 of rank 1 (machine 1, process {hit.pid}) ended (SIGKILL" in errors
-    if blow == signal.SIGKILL:  # the first error comes first, with the last lines
-        name = victim.replace("sampler", "trainer")
-        assert errors.startswith(f"gnnlab launch: {name} on {MACHINE_1}")
+        ended = f"sampler 0 of rank 1 (machine 1, process {hit.pid}) ended (SIGKILL"
+        stopped = f"(sampler 0, process {hit.pid}: "
+        assert (ended if blow == signal.SIGKILL else stopped) in errors
+    # The first error comes first, with the last lines.
+    assert errors.startswith(
+        f"gnnlab launch: {victim.replace('sampler', 'trainer')} on {MACHINE_1}"
+    )
+
+
+IDLE = """
+import os, time, gnnlab as dgl
+from gnnlab.distributed.context import samplers
+
+dgl.distributed.initialize("ip_config.txt")
+print("pids", os.environ["RANK"], samplers()._processes[0].pid, flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_sampler_goes_before_it_is_used(begin: Callable[..., Started], workspace: Path) -> None:
+    (workspace / "idle.py").write_text(IDLE)
+    job = begin(script="idle.py")
+    deadline = time.monotonic() + START
+    while not (found := re.search(r"pids 1 (\d+)\n", job.output.read_text())):
+        assert job.process.poll() is None and time.monotonic() < deadline, job.said()
+        time.sleep(0.05)
+    os.kill(int(found[1]), signal.SIGKILL)
+    status, errors = job.end(2 * END)
+    assert status == 1
+    assert errors.startswith(f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 1")
+    assert f"sampler 0 of rank 1 (machine 1, process {found[1]}) ended (SIGKILL" in errors
+
+
+def test_a_rank_leaves_before_it_has_joined(
+    begin: Callable[..., Started], workspace: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(workspace, tmp_path / "copy")
+    leave = "import os, sys\nif os.environ.get('RANK') == '1': sys.exit()\n"
+    (tmp_path / "copy/job.py").write_text(leave + SCRIPT)
+    status, errors = begin(tmp_path / "copy").end(START)
+    assert status == 1 and errors.startswith(
+        f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 0 without calling "
+        "gnnlab.distributed.initialize(), which trainer 0 has called\n"
+    )
 
 
 def test_keys_stay_in_memory(begin: Callable[..., Started], workspace: Path) -> None:

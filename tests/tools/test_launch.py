@@ -10,9 +10,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import socket
+import subprocess
 import sys
 import venv
 from collections.abc import Callable, Iterator
@@ -21,16 +23,19 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.tools import agent, launch
 from gnnlab.tools.board import Board
-from gnnlab.tools.job import Command
+from gnnlab.tools.ip_config import read_ip_config
+from gnnlab.tools.job import Command, Job
 from gnnlab.tools.overseer import Overseer
-from tests.helpers import _TOKEN, _descendants, _end, run_script
+from tests.helpers import _TOKEN, _descendants, _end, free_port, run_script
 from tests.tools.machines import Cluster, cluster
 from tests.tools.started import END, START, Started
+from tests.tools.test_news import HELLO
 
 # A job's script: a server that does nothing, and trainers that do what the first argument says.
 SCRIPT = """
@@ -118,8 +123,13 @@ ALL = ("server-0", "server-1", "trainer-0", "trainer-1")
 
 
 # ------------------------------------------------------------------------------- without ssh
-def test_a_job_from_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_from_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     workspace = write_workspace(tmp_path)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     result = launch.run(
         "python job.py reduce --name 'a b'",
         part_config="graph.json",
@@ -142,6 +152,7 @@ def test_a_job_from_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     printed = capsys.readouterr().out
     assert "127.0.0.3 trainer 2 | total 6.0 of 4" in printed
     assert "127.0.0.2  servers: 2 ready" in printed
+    assert list(temporary.iterdir()) == []
 
 
 def test_an_error_from_python(tmp_path: Path) -> None:
@@ -164,7 +175,8 @@ def test_a_trainer_raises(begin: Callable[..., Started]) -> None:
     status, errors = begin("raise", "--local").end(START)
     assert status == 1
     assert errors.startswith(
-        "gnnlab launch: trainer 1 on 127.0.0.3 (machine 1) ended with status 1\n"
+        "gnnlab launch: trainer 1 on 127.0.0.3 (machine 1) ended with status 1: "
+        "ValueError: the loss is NaN\n"
     )
     assert "ValueError: the loss is NaN" in errors and "Traceback" in errors
 
@@ -177,7 +189,10 @@ def test_exit_status_is_passed_on_though_others_ignore_sigterm(
     assert "trainer 1 on 127.0.0.2 (machine 0) ended with status 7" in errors
 
 
-@pytest.mark.parametrize("victim", ["trainer-1", "server-0"])
+@pytest.mark.parametrize(
+    "victim",
+    ["trainer-1", pytest.param("server-0", marks=pytest.mark.thorough("as in test_faults"))],
+)
 def test_a_process_is_killed(begin: Callable[..., Started], victim: str) -> None:
     started = begin("wait", "--local")
     started.wait_for(*ALL)
@@ -189,12 +204,31 @@ def test_a_process_is_killed(begin: Callable[..., Started], victim: str) -> None
     assert f"{role} {number} on {host} was ended by SIGKILL" in errors
 
 
-@pytest.mark.parametrize("which", ["guard", "worker", "stopped worker", "torchrun"])
+AGAIN = pytest.mark.thorough("as with the worker of the agent")
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param("guard", marks=AGAIN),
+        "worker",
+        "both",
+        "both stopped",
+        pytest.param("stopped worker", marks=AGAIN),
+        "torchrun",
+        "shell",
+    ],
+)
 def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: str) -> None:
     started = begin("wait", "--local")
     started.wait_for(*ALL)
+    started.note_ports()
     if which == "torchrun":
-        started.find("torch.distributed.run")[0].kill()
+        find_torchrun(started)[0].kill()
+    elif which == "shell":
+        shell = psutil.Process(started.wait_for("trainer-1")).parent()
+        assert shell and shell.name() == "sh"
+        shell.kill()
     else:
         agents = started.find("gnnlab.tools.agent")
         guards = [p for p in agents if p.ppid() == started.process.pid]
@@ -202,14 +236,66 @@ def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: st
         assert len(guards) == len(workers) == 2
         if which == "stopped worker":
             workers[0].suspend()
+        elif "both" in which:  # of both machines, so that nobody is left who knows of the job
+            for each in agents:
+                each.suspend() if "stopped" in which else each.kill()
         else:
             (guards if which == "guard" else workers)[0].kill()
-    status, errors = started.end()
+    status, errors = started.end(2 * END)
     assert status == 128 + signal.SIGKILL or (which != "torchrun" and status)
-    assert ("torchrun" if which == "torchrun" else "the agent ended") in errors
+    named = {
+        "both stopped": r"\(machine \d\): no sign of life for 4\.5 s",
+        "torchrun": r"torchrun (0|1) on .* was ended by SIGKILL",
+        "shell": r"trainer 1 on 127\.0\.0\.3 \(machine 1\) lost the shell that started it: ",
+    }
+    assert re.search(named.get(which, "the agent ended"), errors.splitlines()[0])
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def find_torchrun(job: Started) -> list[psutil.Process]:
+    return [p for p in job.find("gnnlab.tools.torchrun") if "keeper.py" not in str(p.cmdline())]
+
+
+@pytest.mark.parametrize("which", ["server", "trainer", "torchrun", "guard"])
+def test_a_process_is_stopped(begin: Callable[..., Started], which: str) -> None:
+    """It is named, and nothing waits for it; SIGTERM alone does not end a stopped process."""
+    started = begin("wait", "--local")
+    started.wait_for(*ALL)
+    started.note_ports()
+    if which == "torchrun":
+        process = find_torchrun(started)[0]
+    elif which == "guard":
+        agents = started.find("gnnlab.tools.agent")
+        process = next(p for p in agents if p.ppid() == started.process.pid)
+    else:
+        process = psutil.Process(started.wait_for(f"{which}-0"))
+    process.suspend()
+    status, errors = started.end(2 * END)
+    assert status == 128 + signal.SIGSTOP
+    first = errors.splitlines()[0]
+    assert (f"(machine {0}): the agent" if which == "guard" else f"{which} ") in first
+    assert "was stopped for" in first and f"(process {process.pid}: " in first
+
+
+def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
+    started = begin("wait", "--local", "--max_pause", "1000")
+    started.wait_for(*ALL)
+    process = psutil.Process(started.wait_for("trainer-0"))
+    process.suspend()
+    with pytest.raises(subprocess.TimeoutExpired):
+        started.process.wait(6)
+    process.resume()
+    started.process.send_signal(signal.SIGINT)
+    assert started.end()[0] == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.thorough("as with SIGINT")),
+        signal.SIGKILL,
+    ],
+)
 def test_the_launcher_is_stopped(begin: Callable[..., Started], how: signal.Signals) -> None:
     started = begin("wait", "--local")
     started.wait_for(*ALL)
@@ -249,6 +335,22 @@ def test_a_port_that_cannot_be(tmp_path: Path) -> None:
                    **options)  # fmt: skip
 
 
+def test_a_mistyped_script_is_told_by_the_host(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path)
+    with pytest.raises(launch.LaunchError) as caught:
+        launch.run(
+            "python jb.py wait",
+            part_config="graph.json",
+            workspace=workspace,
+            local=True,
+            log_dir=tmp_path / "logs",
+        )
+    assert str(caught.value) == (
+        f"127.0.0.2 (machine 0): no such file or folder: {workspace}/jb.py (did you mean "
+        f"{workspace}/job.py?). gnnlab copy_files brings what is missing"
+    )
+
+
 def test_a_part_is_missing(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, parts=(0,))
     with pytest.raises(launch.LaunchError, match=r"machine 1.*part1, which is not beside it"):
@@ -281,7 +383,7 @@ def test_as_many_machines_as_parts(tmp_path: Path) -> None:
         ({"python": "3.9"}, "python is 3.9, but 3.11 on machine 0"),
         ({"gnnlab": "0.0.9"}, r"gnnlab is 0.0.9, but .* on the launcher"),
         ({"graph": {"num_parts": 2, "IDs": "b"}}, r"graph is .*'b'.*, but .*'a'.* on machine 0"),
-        ({"problem": "no part1"}, "no part1; gnnlab copy_files brings what is missing"),
+        ({"problem": "no part1"}, "no part1. gnnlab copy_files brings what is missing"),
     ],
 )
 def test_machines_must_fit_together(tmp_path: Path, other: dict[str, Any], said: str) -> None:
@@ -308,10 +410,12 @@ def log_in(machines: Cluster, tmp_path: Path) -> Iterator[Callable[..., Started]
     """``log_in(mode, *options)`` starts a job on the two machines with an sshd."""
     begun: list[Started] = []
 
-    def start(mode: str, *options: str, python: str = sys.executable) -> Started:
+    def start(
+        mode: str, *options: str, python: str = sys.executable, script: str = "job.py"
+    ) -> Started:
         words = ["--workspace", "work", "--part_config", "graph.json"]
         words += ["--ip_config", str(machines.ip_config), "--ssh_port", str(machines.port)]
-        words += [*options, f"{python} job.py {shlex.quote(mode)}"]
+        words += [*options, f"{shlex.quote(python)} {script} {shlex.quote(mode)}"]
         begun.append(Started(tmp_path / "run", words, machines.env))
         return begun[-1]
 
@@ -331,6 +435,78 @@ def test_by_ssh_each_host_in_its_own_folder(
         home = machines.machines[i].home
         assert f"127.0.0.{2 + i} trainer {rank} | total 6.0 of 4 in {home}/work" in printed
     assert "ended well" in printed
+
+
+SHARING = """
+import json, os, torch, gnnlab as dgl
+from pathlib import Path
+
+dgl.distributed.initialize("ip_config.txt")
+torch.distributed.init_process_group("gloo")
+g = dgl.distributed.DistGraph("그래프-1 ogb")
+part = g.get_partition_book().partid
+assert part == int(os.environ["GNNLAB_MACHINE"]) == g.rank(), part
+for name in ("a/b ü", "x" * 200):
+    rows = g.nodes["node ü/1"].data[name]
+    everything = torch.arange(len(rows))
+    assert torch.equal(rows[everything], everything * 3), name
+    g.barrier()
+    if part == 0:
+        rows[everything] = everything * 5  # now it lies in the memory of the machine
+    g.barrier()
+    assert torch.equal(rows[everything], everything * 5), name
+    g.barrier()
+    policy = rows.part_policy
+    table = dgl.distributed.DistTensor((len(rows),), torch.int64, name, part_policy=policy)
+    table[everything] = everything
+    g.barrier()
+    assert torch.equal(table[everything], everything)
+seeds = {"node ü/1": torch.arange(10)}
+found = dgl.distributed.sample_etype_neighbors(g, seeds, -1)
+assert found.num_edges("cites ü/2") == int(g.in_degrees(torch.arange(10)).sum())
+names = [f"gnnlab-{os.environ['GNNLAB_JOB']}-{i}-catalog" for i in (0, 1)]
+assert all(Path("/dev/shm", name).exists() for name in names)
+print("part", part, "servers", os.environ["GNNLAB_SERVERS"], "in", os.getcwd())
+g.barrier()
+"""
+
+
+def test_two_machines_at_one_address(
+    machines: Cluster, log_in: Callable[..., Started], tmp_path: Path
+) -> None:
+    """They share sshd, workspace, memory and processors; ports and numbers tell them apart."""
+    home = machines.machines[0].home
+    g = dgl.heterograph({("node ü/1", "cites ü/2", "node ü/1"): dgl.rand_graph(60, 300).edges()})
+    for name in ("a/b ü", "x" * 200):
+        g.nodes["node ü/1"].data[name] = torch.arange(60) * 3
+    # Original IDs in the order of the new ones, so that rows can be told by their number.
+    halves = torch.arange(60) // 30
+    dgl.distributed.partition_graph(
+        g, "그래프-1 ogb", 2, str(home / "shared"), part_method=lambda g, k: halves.numpy()
+    )
+    (home / "shared" / "sharing.py").write_text(SHARING)
+    ports = free_port(), free_port()
+    ip_config = tmp_path / "ip_config.txt"
+    ip_config.write_text("".join(f"127.0.0.2 {port}\n" for port in ports))
+    started = log_in(
+        "",
+        "--ip_config",
+        str(ip_config),
+        "--workspace",
+        "shared",
+        "--part_config",
+        "그래프-1 ogb.json",
+        "--num_samplers",
+        "1",
+        script="sharing.py",
+    )
+    assert started.end(START)[0] == 0, started.said()
+    printed = started.said()
+    servers = json.dumps([["127.0.0.2", port] for port in ports])
+    for i in range(2):
+        line = f"127.0.0.2 trainer {i} | part {i} servers {servers} in {home}/shared"
+        assert line in printed
+        assert f"127.0.0.2 (machine {i})  servers: 1 ready" in printed
 
 
 def test_the_connection_is_cut(log_in: Callable[..., Started]) -> None:
@@ -358,7 +534,7 @@ def test_a_host_falls_silent(log_in: Callable[..., Started]) -> None:
     ssh = [p for p in psutil.Process(started.process.pid).children() if p.name() == "ssh"]
     for process in ssh:
         process.suspend()
-    status, errors = started.end()
+    status, errors = started.end(2 * END)
     assert status == 1 and "no sign of life" in errors
 
 
@@ -409,7 +585,7 @@ def hear(folder: Path, script: str) -> Overseer:
 
 def test_login_shells_may_greet_in_any_way(tmp_path: Path) -> None:
     greetings = ["42", "[]", '{"a": 1}', "hello"]
-    words = " ".join(map(shlex.quote, [*greetings, '{"news": "hello"}']))
+    words = " ".join(map(shlex.quote, [*greetings, json.dumps(HELLO)]))
     overseer = hear(tmp_path, f"printf '%s\\n' {words}; cat >/dev/null")
     overseer.wait_for("hello", "agent", 1, 60.0, "no hello")
     overseer.end()
@@ -429,11 +605,12 @@ def test_an_agent_without_a_launcher_ends() -> None:
         """
         import os, subprocess, sys, tempfile, threading, time
         from pathlib import Path
-        from gnnlab.tools import agent
+        from gnnlab.tools import agent, keeper
 
         child = subprocess.Popen(["sleep", "30"])
         os.path.isdir = lambda path: False  # a system without /proc: ps is no child to be ended
-        assert agent._descendants() == [child.pid], agent._descendants()
+        found = keeper.descendants(os.getpid(), keeper.processes())
+        assert found == [child.pid], found
         child.kill()
         child.wait()
 
@@ -442,7 +619,7 @@ def test_an_agent_without_a_launcher_ends() -> None:
         (folder / "trace" / "machine0.jsonl").write_text("{}\\n")
         reader, writer = os.pipe()
         os.dup2(writer, 1)  # a launcher that is stopped: it does not read, nor does it end
-        mine = agent.Agent(reader, folder)
+        mine = agent.Agent(reader, reader, os.getpid(), folder)
         threading.Thread(target=mine._say, args=("x" * 200_000,), daemon=True).start()
         time.sleep(0.2)
         mine._is_lost = True
@@ -452,6 +629,44 @@ def test_an_agent_without_a_launcher_ends() -> None:
         assert not last.is_alive()
         """
     )
+
+
+@pytest.mark.parametrize(
+    ("news", "said"),
+    [
+        (
+            [
+                (1, {"news": "exited", "role": "trainer", "id": 1, "status": 0}),
+                (0, {"news": "line", "role": "trainer", "id": 0, "text": "gloo/x: closed by peer"}),
+                (0, {"news": "exited", "role": "trainer", "id": 0, "status": 1}),
+            ],
+            "trainer 1 on 10.0.0.2 (machine 1) ended with status 0 while others still ran, whose "
+            "connections to it then broke: trainer 0 on 10.0.0.1 (machine 0) ended with status 1. "
+            "All ranks must make the same number of steps",
+        ),
+        (  # the other way round: the failure has a cause of its own
+            [
+                (1, {"news": "exited", "role": "trainer", "id": 1, "status": 0}),
+                (0, {"news": "line", "role": "trainer", "id": 0, "text": "a.b.MyError: no loss"}),
+                (0, {"news": "exited", "role": "trainer", "id": 0, "status": 1}),
+            ],
+            "trainer 0 on 10.0.0.1 (machine 0) ended with status 1: a.b.MyError: no loss\n",
+        ),
+        (
+            [(0, {"news": "exited", "role": "server", "id": 0, "status": 0})],
+            "server 0 on 10.0.0.1 (machine 0) ended with status 0 before it was ready; does the "
+            "script call gnnlab.distributed.initialize()?",
+        ),
+    ],
+)
+def test_the_cause_is_named(tmp_path: Path, news: list[tuple[int, Any]], said: str) -> None:
+    addresses = ["10.0.0.1", "10.0.0.2"]
+    overseer = Overseer(addresses, tmp_path, Board(addresses, {}, io.StringIO()))
+    for each in news:
+        overseer._news.put(each)
+    with pytest.raises(launch.LaunchError) as caught:
+        overseer.wait_for("exited", "torchrun", 2)
+    assert str(caught.value).startswith(said)
 
 
 # --------------------------------------------------------------------------- what is refused
@@ -479,9 +694,43 @@ def test_refused_before_anything_starts(tmp_path: Path) -> None:
     assert "ip_config.txt, line 3: '127.0.0.2 x'" in refusal(
         python, workspace=tmp_path, ip_config="ip_config.txt"
     )
-    assert "nowhere.json is no JSON file" in refusal(
+    (tmp_path / "nowhere").mkdir()
+    assert f"nowhere.json (did you mean {tmp_path / 'nowhere'}?)" in refusal(
         python, workspace=tmp_path, part_config="nowhere.json", local=True
     )
+
+
+def test_one_address_twice(tmp_path: Path) -> None:
+    path = tmp_path / "ip_config.txt"
+    path.write_text("10.0.0.1 30050\n10.0.0.2 30050\n# one more\n10.0.0.1 30051\n10.0.0.1\n")
+    hosts = read_ip_config(path)
+    assert [host.port for host in hosts] == [30050, 30050, 30051, None]
+    with pytest.raises(
+        InvalidInput, match=r"lines 1 and 4: 10\.0\.0\.1 30050 and 10\.0\.0\.1 3005"
+    ):
+        read_ip_config(path, num_servers=2)
+    said = refusal("python job.py", ip_config=path, num_servers=2, workspace=tmp_path)
+    assert "cannot have ports less than 2 apart" in said
+    path.write_text("10.0.0.1 30050\n10.0.0.1 30050\n")
+    with pytest.raises(InvalidInput, match=r"ip_config\.txt, lines 1 and 2: .* the same port"):
+        read_ip_config(path)
+
+    addresses = [host.address for host in hosts]
+    peers = ["10.0.0.2", "10.0.0.1", "10.0.0.2", "10.0.0.2"]
+    assert [launch._peer(addresses, i) for i in range(4)] == peers
+    assert launch._peer(["10.0.0.1", "10.0.0.1"], 1) == "10.0.0.1"
+
+    job = Job(
+        Command.read("python x.py"), hosts, "g.json", "", 1, 0, 1, 1, None, "csc", "none", 60.0,
+        3.0, {},
+    )  # fmt: skip
+    overseer = Overseer(addresses, tmp_path, Board(addresses, {}))
+    launch._check_apart(job, overseer, [[1, 9], [1], [2], [3]])
+    # Port 2 was free when machine 3 asked for any, and is that of machine 2's line.
+    with pytest.raises(launch.LaunchError, match=r"port 2 is wanted twice .* machines 2 and 3"):
+        launch._check_apart(job, overseer, [[1, 9], [1], [2], [2]])
+    with pytest.raises(launch.LaunchError, match="port 1 is wanted twice"):  # --master_port 1
+        launch._check_apart(job, overseer, [[1, 1], [1], [2], [3]])
 
 
 def test_command_line_reports_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -534,6 +783,7 @@ def test_dry_run_prints_commands_and_nothing_secret(
     assert "DGL_NUM_CLIENT=8" in printed and "DGL_SERVER_ID=3" in printed
     assert "--nnodes 2 --node_rank 1 --nproc_per_node 2 --master_addr 10.0.0.1" in printed
     assert "python3 job.py --lr 0.1" in printed
+    assert "# machine 0: python3 is the first one on the PATH there\n" in printed
 
 
 def test_commands() -> None:
@@ -546,13 +796,47 @@ def test_commands() -> None:
     assert read(["python", "x.py", "it's"]).words == ["python", "x.py", "it's"]
 
 
+def test_a_path_with_a_space_has_to_be_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "수업 자료 资料"
+    folder.mkdir()
+    python, script = folder / "python3", folder / "job.py"
+    # Files that are not on this computer: the command may be right for the machines.
+    assert Command.read(f"python3 {script}").words == ["python3", *str(script).split(" ")]
+    python.touch()
+    script.touch()
+    assert f"quote it: {shlex.quote(str(python))}" in refusal(f"{python} job.py", num_machines=2)
+    assert f"quote it: {shlex.quote(str(script))} " in refusal(
+        f"A=1 python3 {script} --lr 0.1", num_machines=2
+    )
+    assert Command.read(f"{shlex.quote(str(python))} job.py").python == str(python)
+    assert Command.read([str(python), str(script)]).words == [str(python), str(script)]
+    monkeypatch.chdir(folder)
+    assert Command.read("python3 job.py").words == ["python3", "job.py"]
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("python -u x.py -m", "x.py"),
+        ("python -X dev -Wignore -W error x.py", "x.py"),
+        ("python -um train x.py", ""),
+        ("python -c 'print(1)' x.py", ""),
+        ("python - x.py", ""),
+    ],
+)
+def test_the_script_of_a_command(command: str, script: str) -> None:
+    assert Command.read(command).script == script
+
+
 def test_secrets_stay_where_they_belong() -> None:
-    from gnnlab.tools.job import Job, loopback_hosts, make_keys
+    from gnnlab.tools.job import loopback_hosts, make_keys
 
     keys = make_keys()
     job = Job(
         Command.read("python x.py"), loopback_hosts(2), "g.json", "", 1, 0, 1, 1, None, "csc",
-        "curve", 60.0, {}, keys=keys,
+        "curve", 60.0, 3.0, {}, keys=keys,
     )  # fmt: skip
     server = json.loads(job.servers(0, [[1], [2]])[0]["env"]["GNNLAB_KEYS"])
     trainer = json.loads(job.trainers(0, [[1], [2]], 3)["env"]["GNNLAB_KEYS"])

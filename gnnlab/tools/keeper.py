@@ -1,0 +1,194 @@
+"""Runs one command for an agent, and ends all that it has started when the agent is gone.
+
+An agent starts servers and torchrun through a keeper each. Keepers hold the reading end of a pipe,
+the *lifeline*, whose writing end only the two processes of the agent hold. When both are killed,
+the pipe breaks; each keeper then kills its descendants and removes the agent's files. When both are
+stopped, the launcher loses them as well, but the pipe stays whole; each keeper looks for that every
+second, and kills them. While the agent runs, it does all that itself, and a keeper only passes on
+the exit status.
+
+The agent runs this file as a script, isolated from the user's environment, so it imports nothing
+but the standard library and is there within some hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Row", "adopt_orphans", "end_descendants", "main", "processes", "remove_files"]
+
+BEAT = 1.0  # seconds between two signs of life of launcher and agents
+SILENCE = 4.5  # seconds without any, after which the other side counts as lost
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+
+
+def main() -> None:
+    """Run a command: ``keeper.py LIFELINE FOLDER GUARD WORKER COMMAND...``.
+
+    They are the reading end of the lifeline, the agent's folder, and the IDs of its processes.
+    """
+    lifeline, folder, command = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[5:]
+    agent = _Agent({int(pid) for pid in sys.argv[3:5]})
+    noted, tell = os.pipe()
+    os.set_blocking(tell, False)
+    os.set_blocking(noted, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):  # the command gets its own
+        signal.signal(number, lambda *_: None)
+    adopt_orphans()
+    status = 127
+    try:
+        ready = int(os.environ["GNNLAB_READY_FD"])
+        child = subprocess.Popen(command, pass_fds=(ready,))
+        os.close(ready)
+        ended = None
+        while ended is None and not _is_ready(lifeline, noted):
+            with suppress(BlockingIOError):
+                os.read(noted, 1 << 16)
+            agent.look()
+            ended = _reap(child.pid)
+        status = ended or 0
+    except OSError as error:
+        print(f"{command[0]}: {error.strerror}", flush=True)
+    if _is_ready(lifeline):
+        end_descendants(0.0)
+        remove_files(folder)
+    os._exit(status if status >= 0 else 128 - status)
+
+
+def _is_ready(lifeline: int, *others: int) -> bool:
+    """Whether the lifeline is broken. With other descriptors, wait a while for them or for that."""
+    return lifeline in select.select([lifeline, *others], [], [], BEAT if others else 0)[0]
+
+
+class _Agent:
+    """The processes of the agent above: kills them when all that are left have been stopped."""
+
+    def __init__(self, pids: set[int]) -> None:
+        self._pids = pids
+        self._seen: set[tuple[int, str]] = set()  # and the processor time that they had used
+        self._since = self._next_look = 0.0
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + BEAT
+        # Only ancestors: the ID of one that has ended may belong to another process by now.
+        above = [row for row in _ancestors() if row.pid in self._pids]
+        seen = {(row.pid, row.time) for row in above}
+        if not all(row.is_stopped for row in above) or not seen <= self._seen:
+            self._seen, self._since = seen, now
+        elif now - self._since >= SILENCE:
+            for row in above:
+                with suppress(ProcessLookupError):
+                    os.kill(row.pid, signal.SIGKILL)
+
+
+def _reap(child: int) -> int | None:
+    """Take the statuses of all processes that have ended; return that of the child."""
+    status = None
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == child:
+                status = os.waitstatus_to_exitcode(ended[1])
+    return status
+
+
+# -------------------------------------------------------------------------------- ending
+def adopt_orphans() -> None:
+    """Become the parent of descendants whose own parent ends (on Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+class Row(NamedTuple):
+    """A process: its ID and its parent's, its state as ``ps`` prints it, its processor time."""
+
+    pid: int
+    parent: int
+    state: str
+    time: str
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a signal or a debugger has stopped it."""
+        return self.state[0] in "Tt"
+
+
+def processes() -> dict[int, Row]:
+    """Return all processes of this computer that have not ended."""
+    if os.path.isdir("/proc/self"):
+        rows = list(filter(None, map(_row, filter(str.isdigit, os.listdir("/proc")))))
+    else:
+        command = ["ps", "-A", "-o", "pid=,ppid=,stat=,time="]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ps:
+            table = [line.split() for line in ps.communicate()[0].splitlines()]
+        rows = [Row(int(row[0]), int(row[1]), *row[2:]) for row in table if int(row[0]) != ps.pid]
+    return {row.pid: row for row in rows if not row.state.startswith("Z")}
+
+
+def _row(pid: str) -> Row | None:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf8", errors="replace") as file:
+            words = file.read().rpartition(")")[2].split()
+    except OSError:  # it has ended meanwhile
+        return None
+    return Row(int(pid), int(words[1]), words[0], f"{words[11]} {words[12]}")
+
+
+def _ancestors() -> list[Row]:
+    """Return the parent of this process, its parent, and so on."""
+    rows = None if os.path.isdir("/proc/self") else processes()
+    found, pid = [], os.getppid()
+    while row := rows.get(pid) if rows is not None else _row(str(pid)):
+        found.append(row)
+        pid = row.parent
+    return found
+
+
+def descendants(of: int, rows: dict[int, Row]) -> list[int]:
+    """Return the IDs of all processes that one has started, directly or not."""
+    children: dict[int, list[int]] = {}
+    for row in rows.values():
+        children.setdefault(row.parent, []).append(row.pid)
+    found = list(children.get(of, ()))
+    for each in found:
+        found += children.get(each, ())
+    return found
+
+
+def end_descendants(grace: float) -> None:
+    """End all that this process has started: SIGTERM, and SIGKILL after ``grace`` seconds."""
+    deadline = time.monotonic() + grace
+    asked: set[int] = set()
+    while (running := descendants(os.getpid(), processes())) and time.monotonic() < deadline + 5:
+        is_late = time.monotonic() >= deadline
+        for pid in running if is_late else set(running) - asked:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL if is_late else signal.SIGTERM)
+                os.kill(pid, signal.SIGCONT)  # a stopped process takes no other signal
+        asked.update(running)
+        time.sleep(0.02)
+
+
+def remove_files(folder: Path) -> None:
+    """Remove an agent's folder, and the shared memory of its job."""
+    with suppress(OSError):
+        for left in Path("/dev/shm").glob(f"gnnlab-{(folder / 'job').read_text()}-*"):
+            left.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Copy the lessons into a folder of yours and open them in JupyterLab.
+
+    gnnlab lessons my_lessons --lang ko
+
+A lesson that you changed is never overwritten; one that you did not is brought up to date. To begin
+a lesson anew, delete its file and run the command again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound
+from gnnlab.tools.cli import command_parser
+
+__all__ = ["LANGUAGES", "copy_lessons", "lessons_folder", "main"]
+
+LANGUAGES = ("en", "ko", "zh")
+_RECORD = ".gnnlab-lessons.json"  # path → SHA-256 of each file as it was copied
+
+
+def lessons_folder() -> Path:
+    """Return the folder of the lessons: in the installed package, else in the checkout.
+
+    Examples
+    --------
+    >>> from gnnlab.tools.lessons import lessons_folder
+    >>> (lessons_folder() / "ko" / "01_node_classification.ipynb").is_file()
+    True
+    """
+    package = Path(__file__).resolve().parents[1]
+    places = (package / "_lessons", package.parent / "notebooks")
+    for place in places:
+        if (place / "en" / "README.md").is_file():
+            return place
+    raise NotFound(
+        f"the lessons are neither in {places[0]} nor in {places[1]}; install gnnlab again: "
+        "pip install --force-reinstall --no-deps gnnlab"
+    )
+
+
+def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, list[str]]:
+    """Copy the lessons of one language, and the solutions; overwrite nothing that was changed.
+
+    Parameters
+    ----------
+    folder : path
+        Where to; it is made if need be.
+    lang : str
+        "en", "ko" or "zh".
+
+    Returns
+    -------
+    dict
+        Paths within the folder, under "new", "updated" (a newer text of an unchanged lesson),
+        "same", and "kept" (changed by you, or not from here).
+
+    Raises
+    ------
+    InvalidInput
+        There is no such language, or the folder is the lessons' own.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gnnlab.tools.lessons import copy_lessons
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first, again = copy_lessons(folder, "ko"), copy_lessons(folder, "ko")
+    >>> "ko/01_node_classification.ipynb" in first["new"], again["new"], again["kept"]
+    (True, [], [])
+    """
+    if lang not in LANGUAGES:
+        raise InvalidInput(f"lang must be one of {', '.join(LANGUAGES)}; found {lang!r}")
+    source, target = lessons_folder(), Path(folder)
+    if target.resolve() == source:
+        raise InvalidInput(f"{target} holds the lessons themselves; name another folder")
+    record_file, record = target / _RECORD, {}
+    with suppress(OSError, ValueError):
+        record = dict(json.loads(record_file.read_text("utf8")))
+    done: dict[str, list[str]] = {"new": [], "updated": [], "same": [], "kept": []}
+    for path in sorted(p for part in (lang, "solutions") for p in (source / part).glob("*.*")):
+        name, content = path.relative_to(source).as_posix(), path.read_bytes()
+        if path.suffix not in (".ipynb", ".md"):
+            continue
+        there, digest = target / name, hashlib.sha256(content).hexdigest()
+        found = hashlib.sha256(there.read_bytes()).hexdigest() if there.exists() else None
+        if found == digest:
+            how = "same"
+        elif found is None:
+            how = "new"
+        else:
+            how = "updated" if found == record.get(name) else "kept"
+        if how in ("new", "updated"):
+            _write(there, content)
+        if how != "kept":
+            record[name] = digest
+        done[how].append(name)
+    _write(record_file, json.dumps(record, indent=1, sort_keys=True).encode())
+    return done
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_bytes(content)
+    os.replace(draft, path)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    parser = command_parser("lessons", __doc__, 2, allow_abbrev=False)
+    add = parser.add_argument
+    add("folder", nargs="?", default="gnnlab-lessons", help="where to (gnnlab-lessons)")
+    add("--lang", choices=LANGUAGES, default="en", help="language of the lessons (en)")
+    add("--no-browser", action="store_true", help="start JupyterLab, and only print its address")
+    add("--copy-only", action="store_true", help="start nothing: for VS Code and other programs")
+    arguments = parser.parse_args(words)
+    folder = Path(arguments.folder).absolute()
+    try:
+        done = copy_lessons(folder, arguments.lang)
+    except (GNNLabError, OSError) as error:
+        print(f"gnnlab lessons: {error}", file=sys.stderr)
+        return 2
+    print(f"{folder}: {', '.join(f'{len(names)} {how}' for how, names in done.items() if names)}")
+    for name in done["kept"]:
+        print(f"  kept as you have it: {name}")
+    if arguments.copy_only:
+        return 0
+    if importlib.util.find_spec("jupyterlab") is None:
+        print(
+            'gnnlab lessons: JupyterLab is not installed: pip install "gnnlab[lab]". Or open '
+            f"{folder / arguments.lang} in another program that knows notebooks",
+            file=sys.stderr,
+        )
+        return 2
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
+    command += [f"--LabApp.default_url=/lab/tree/{arguments.lang}/README.md"]
+    if arguments.no_browser:
+        command.append("--no-browser")
+    if getattr(os, "geteuid", lambda: 1)() == 0:  # a container: Jupyter would refuse
+        command.append("--allow-root")
+    try:
+        return subprocess.run(command).returncode
+    except KeyboardInterrupt:  # Jupyter has got it as well, and has ended
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""What an agent may say to the launcher, and the check that each line passes.
+
+A host of a job is a computer of somebody else: its login shell prints greetings, and a broken or
+hostile one may print anything. A line that is no news is shown as it came. A line that claims to be
+news must be exactly what an agent of this version sends about its own processes; any other ends the
+job.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Container, Mapping
+from typing import Any
+
+from gnnlab.errors import GNNLabError
+
+__all__ = ["LONGEST", "WIDEST", "BadNews", "read_news"]
+
+WIDEST = 1 << 16  # characters of a piece of text, which JSON may escape by twelve bytes each
+LONGEST = 1 << 20  # bytes of a line
+_ROLES = ("agent", "server", "trainer", "torchrun")
+_TRACE = re.compile(r"[\w-]{1,200}\.jsonl", re.ASCII)
+
+
+class BadNews(GNNLabError):
+    """A line claims to come from an agent, but no agent sends such a line."""
+
+
+def _whole(least: int, most: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= WIDEST
+
+
+def _line(value: Any) -> bool:
+    return _text(value) and "\n" not in value
+
+
+def _word(value: Any) -> bool:
+    return _line(value) and len(value) <= 300 and value.isprintable()
+
+
+def _name(value: Any) -> bool:
+    """Any text: of the names of graphs only the repr is ever shown."""
+    return isinstance(value, str) and len(value) <= 300
+
+
+def _nothing(value: Any) -> bool:
+    return value is None
+
+
+def _graph(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"num_parts", "graph_name", "IDs"}
+        and _whole(0, 1 << 31)(value["num_parts"])
+        and (value["graph_name"] is None or _name(value["graph_name"]))
+        and _word(value["IDs"])
+    )
+
+
+def _ports(value: Any) -> bool:
+    return isinstance(value, list) and len(value) < 1 << 16 and all(map(_whole(1, 65535), value))
+
+
+_HOST = {
+    **dict.fromkeys(("python", "torch", "gnnlab", "host", "interface"), _word),
+    "pid": _whole(1, 1 << 31),
+    "cpus": _whole(1, 1 << 16),
+}
+_OF_PROCESSES = {"role": lambda value: value in _ROLES[1:], "id": _whole(0, 1 << 31)}
+# Kind of news -> what it must say, and nothing else.
+_KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
+    "beat": [{}],
+    "hello": [
+        _HOST | {"graph": _graph, "problem": _nothing},
+        _HOST | {"graph": _nothing, "problem": _text},
+    ],
+    "ports": [{"ports": _ports, "problem": _nothing}, {"problem": _text}],
+    "line": [_OF_PROCESSES | {"text": _line}],
+    "started": [_OF_PROCESSES | {"pid": _whole(1, 1 << 31)}],
+    "ready": [_OF_PROCESSES],
+    "exited": [_OF_PROCESSES | {"status": _whole(0, 255)}],
+    # Without a role it is the agent itself.
+    "stopped": [
+        form | {"process": _word, "seconds": _whole(0, 1 << 31)} for form in (_OF_PROCESSES, {})
+    ],
+    "trace": [
+        {
+            "name": lambda value: isinstance(value, str) and bool(_TRACE.fullmatch(value)),
+            "text": _text,
+        }
+    ],
+}
+
+
+def read_news(
+    line: bytes, machine: int, ids: Mapping[str, Container[int]]
+) -> dict[str, Any] | None:
+    """Take in a line from a host.
+
+    Parameters
+    ----------
+    line : bytes
+        At most :data:`LONGEST` of them.
+    machine : int
+        The host's number.
+    ids : dict
+        Role -> IDs of the processes on this host.
+
+    Returns
+    -------
+    dict or None
+        ``news``, ``role`` and ``id``, and what the news says; text can be encoded as UTF-8. None
+        for a line that is no news, such as the greeting of a login shell.
+
+    Raises
+    ------
+    BadNews
+        The line is JSON with a key "news", but not what an agent sends.
+
+    Examples
+    --------
+    >>> from gnnlab.tools.news import read_news
+    >>> read_news(b'{"news": "ready", "role": "server", "id": 3}', 1, {"server": range(2, 4)})
+    {'news': 'ready', 'role': 'server', 'id': 3}
+    >>> read_news(b"Welcome to node 1!", 1, {}) is None
+    True
+    """
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict) or "news" not in said:
+        return None
+    kind = said.pop("news")
+    forms = _KINDS.get(kind, []) if isinstance(kind, str) else []
+    fits = any(
+        said.keys() == form.keys() and all(check(said[name]) for name, check in form.items())
+        for form in forms
+    )
+    if not fits or ("role" in said and said["id"] not in ids.get(said["role"], ())):
+        raise BadNews(f"no agent of this version sends {line[:200].decode('utf8', 'replace')!r}")
+    for name in ("text", "problem"):
+        if isinstance(said.get(name), str):  # half a surrogate pair cannot be printed
+            said[name] = said[name].encode("utf8", "replace").decode("utf8")
+    return {"news": kind, "role": "agent", "id": machine} | said
