@@ -696,10 +696,10 @@ right.set(xlabel="fanout", xticks=fanouts, ylabel="ms per training step", ylim=0
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# Each further layer multiplies the input nodes by up to the fanout plus one, until the whole graph
-# (dotted) bounds them: with three layers and a fanout of 16, sixteen seeds read more than two
-# thirds of `digits`. The time follows the nodes. Larger graphs leave more room, but the law is the
-# same: depth costs more than width.
+# Each further layer multiplies the input nodes by up to the fanout plus one, until the whole
+# graph (dotted) bounds them: with three layers and a fanout of 16, sixteen seeds read more than
+# two thirds of `digits`. The more nodes a step reads, the longer it takes as a rule. Larger
+# graphs leave more room, but the law is the same: depth costs more than width.
 #
 # ## Summary
 #
@@ -727,8 +727,8 @@ plt.show()
 # %% [markdown] slot="summary" lang="ko"
 # 계층을 하나 더할 때마다 입력 노드는 최대 (팬아웃 + 1)배로 늘어나며, 그래프 전체의 크기(점선)에서
 # 멈춥니다. `digits`에서는 계층이 3개이고 팬아웃이 16이면 시드 노드 16개를 위해 전체 노드의 3분의
-# 2가 넘게 읽습니다. 걸리는 시간도 노드의 수를 따라 늘어납니다. 더 큰 그래프에서는 한계에 닿기까지
-# 여유가 있지만 법칙은 같습니다. 너비보다 깊이에 더 큰 비용이 듭니다.
+# 2가 넘게 읽습니다. 읽는 노드가 많을수록 대체로 시간도 더 걸립니다. 더 큰 그래프에서는 한계에
+# 닿기까지 여유가 있지만 법칙은 같습니다. 너비보다 깊이에 더 큰 비용이 듭니다.
 #
 # ## 요약
 #
@@ -756,9 +756,9 @@ plt.show()
 #    함정을 찾아냈을 것입니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 每增加一层，输入节点至多变为原来的（扇出 + 1）倍，直到受整张图的大小（点线）限制：在 `digits` 上，
-# 用三层、扇出 16 时，16 个种子节点就要读取三分之二以上的节点。所用时间随节点数增长。更大的图余地更
-# 多，但规律不变：增加深度比增加宽度代价更大。
+# 每增加一层，输入节点至多变为原来的（扇出 + 1）倍，直到受整张图的大小（点线）限制：在 `digits`
+# 上，用三层、扇出 16 时，16 个种子节点就要读取三分之二以上的节点。读取的节点越多，所用时间一般也
+# 越长。更大的图余地更多，但规律不变：增加深度比增加宽度代价更大。
 #
 # ## 小结
 #

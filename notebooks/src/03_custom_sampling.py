@@ -784,13 +784,13 @@ axes[0].invert_yaxis()
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# The first two runs agree in every digit, as they must. On `digits` all accuracies lie within half
-# a point, no more than another seed may change, although the layer budget and the clusters read
-# less than a third of what the full sampler reads. Yet time hardly follows: the graph is small,
-# and a batch costs more than its nodes. The sampler that reads least takes longest, because it
-# makes its choice in a dozen tensor operations, while yours for neighbors is almost as fast as the
-# fused one. On a larger graph reading decides. On `"facebook"` clusters read a fourteenth of what
-# the full sampler reads and trained far faster in our run, but lost two points of accuracy.
+# The first two runs agree in every digit, as they must. On `digits` all accuracies lie within
+# half a point, no more than another seed may change, although the layer budget and the clusters
+# read less than a third of what the full sampler reads. Yet time hardly follows: the graph is
+# small, and a batch costs more than its nodes. A sampler that makes its choice in a dozen tensor
+# operations may read least and still take longest, while yours for neighbors is not far behind
+# the fused one. On a larger graph reading decides. On `"facebook"` clusters read a fourteenth of
+# what the full sampler reads and trained far faster in our run, but lost two points of accuracy.
 #
 # A sampler of your own runs in the training thread. If its result depends on `dgl.seed` alone, the
 # class attribute `pure = True` allows the loader to sample ahead.
@@ -820,13 +820,13 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="ko"
 # 처음 두 결과는 예상대로 마지막 자리까지 일치합니다. `digits`에서 정확도의 차이는 모두 0.5%포인트
-# 안에 있으며, 난수 시드를 바꿀 때 생기는 차이를 넘지 않습니다. 그런데도 계층 예산과 클러스터가 읽는
-# 노드는 모든 이웃을 쓸 때의 3분의 1에도 미치지 못합니다. 그러나 시간은 그만큼 줄지 않습니다.
-# 그래프가 작아서 노드보다 배치 자체에 드는 비용이 더 크기 때문입니다. 가장 적게 읽는 샘플러가
-# 오히려 가장 오래 걸리는데, 고르는 데에 텐서 연산이 십여 번 필요하기 때문입니다. 반면 직접 만든
-# 이웃 샘플러는 하나로 합쳐진 라이브러리의 샘플러와 거의 같은 속도를 냅니다. 더 큰 그래프에서는 읽는
-# 양이 시간을 좌우합니다. 우리가 `"facebook"`으로 실행했을 때 클러스터는 모든 이웃을 쓸 때의 14분의
-# 1만 읽고 훨씬 빨리 학습했지만 정확도를 2%포인트 잃었습니다.
+# 안에 있으며, 난수 시드를 바꿀 때 생기는 차이를 넘지 않습니다. 그런데도 계층 예산과 클러스터가
+# 읽는 노드는 모든 이웃을 쓸 때의 3분의 1에도 미치지 못합니다. 그러나 시간은 그만큼 줄지 않습니다.
+# 그래프가 작아서 노드보다 배치 자체에 드는 비용이 더 크기 때문입니다. 고르는 데에 텐서 연산이
+# 십여 번 필요한 샘플러는 가장 적게 읽고도 가장 오래 걸릴 수 있습니다. 반면 직접 만든 이웃
+# 샘플러는 하나로 합쳐진 라이브러리의 샘플러에 크게 뒤지지 않습니다. 더 큰 그래프에서는 읽는 양이
+# 시간을 좌우합니다. 우리가 `"facebook"`으로 실행했을 때 클러스터는 모든 이웃을 쓸 때의 14분의 1만
+# 읽고 훨씬 빨리 학습했지만 정확도를 2%포인트 잃었습니다.
 #
 # 직접 만든 샘플러는 학습 스레드에서 실행됩니다. 결과가 오직 `dgl.seed`로만 정해진다면, 클래스 속성
 # `pure = True`를 두어 로더가 미리 샘플링하게 할 수 있습니다.
@@ -854,12 +854,12 @@ plt.show()
 #    `BlockSampler`를 작성합니다. 그러면 어떤 예측도 미래를 들여다보지 않습니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 前两次的结果每一位数字都相同，理应如此。在 `digits` 上，各个准确率相差不到半个百分点，并不比换一个
-# 随机种子带来的变化更大，而层预算和簇读取的节点还不到全部邻居方案的三分之一。然而时间几乎不随之变
-# 化：图很小，每个批次的固定开销比处理节点的开销更大。读得最少的采样器反而用时最长，因为它要用十几次
-# 张量运算来做选择；而你写的邻居采样器几乎与库里融合的采样器一样快。在更大的图上，起决定作用的是读取
-# 量。我们在 `"facebook"` 上运行时，簇只读取全部邻居方案的十四分之一，训练快得多，准确率却损失了两个
-# 百分点。
+# 前两次的结果每一位数字都相同，理应如此。在 `digits` 上，各个准确率相差不到半个百分点，并不比换一
+# 个随机种子带来的变化更大，而层预算和簇读取的节点还不到全部邻居方案的三分之一。然而时间几乎不随之
+# 变化：图很小，每个批次的固定开销比处理节点的开销更大。要用十几次张量运算来做选择的采样器，可能读
+# 得最少，用时却最长；而你写的邻居采样器并不比库里融合的采样器慢多少。在更大的图上，起决定作用的是
+# 读取量。我们在 `"facebook"` 上运行时，簇只读取全部邻居方案的十四分之一，训练快得多，准确率却损失
+# 了两个百分点。
 #
 # 你自己的采样器在训练线程中运行。如果它的结果只取决于 `dgl.seed`，那么类属性 `pure = True` 可以让
 # 加载器提前采样。

@@ -542,45 +542,51 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 #
 # ## Start by fork
 #
-# Scripts usually start their ranks with `mp.Process`. On Linux this can be a **fork**: a copy of
-# the running process, which shares its memory until one of the two writes. It takes milliseconds,
-# and functions and graph are there already. `gnnlab.multiprocessing` is PyTorch's module with a
-# safer `Process`. The ranks meet at a free port, and must find the same best model.
+# Scripts usually start their ranks with `mp.Process`. Except on Windows this can be a **fork**: a
+# copy of the running process, sharing its memory until one of the two writes. It takes
+# milliseconds, and functions and graph are there already. `gnnlab.multiprocessing` is PyTorch's
+# module with a safer `Process`. The ranks meet at a free port, and must find the same best model.
 
 # %% [markdown] slot="fork" lang="ko"
 # 정확도 기록은 랭크 0에만 있고, 두 랭크의 매개변수는 마지막 비트까지 같습니다.
 #
 # ## 포크로 시작하기
 #
-# 스크립트에서는 보통 `mp.Process`로 랭크를 시작합니다. 리눅스에서는 이것이 **포크**(fork)일 수
-# 있습니다. 포크는 실행 중인 프로세스의 복사본을 만드는 일이며, 둘 중 하나가 메모리에 쓰기 전까지는
-# 메모리를 공유합니다. 몇 밀리초면 끝나고, 함수와 그래프는 자식 프로세스에 이미 들어 있습니다.
-# `gnnlab.multiprocessing`은 PyTorch의 해당 모듈에서 `Process`를 더 안전하게 바꾼 것입니다. 랭크들은
-# 비어 있는 포트에서 만납니다. 가장 좋은 모델은 앞에서와 같아야 합니다.
+# 스크립트에서는 보통 `mp.Process`로 랭크를 시작합니다. Windows가 아니라면 이때 **포크**(fork)를
+# 쓸 수 있습니다. 포크는 실행 중인 프로세스의 복사본을 만드는 일이며, 둘 중 하나가 메모리에 쓰기
+# 전까지는 메모리를 공유합니다. 몇 밀리초면 끝나고, 함수와 그래프는 자식 프로세스에 이미 들어
+# 있습니다. `gnnlab.multiprocessing`은 PyTorch의 해당 모듈에서 `Process`를 더 안전하게 바꾼
+# 것입니다. 랭크들은 비어 있는 포트에서 만납니다. 가장 좋은 모델은 앞에서와 같아야 합니다.
 
 # %% [markdown] slot="fork" lang="zh"
 # 准确率的记录只在 rank 0 上；两个 rank 的参数则每一位都相同。
 #
 # ## 用 fork 启动
 #
-# 脚本通常用 `mp.Process` 启动各个 rank。在 Linux 上，这可以是 **fork**（派生进程，即 fork 系统调
-# 用）：复制正在运行的进程，在其中一方写入之前，双方共享内存。它只需几毫秒，函数和图也都已经在那
+# 脚本通常用 `mp.Process` 启动各个 rank。除 Windows 外，这可以是 **fork**（派生进程，即 fork 系统
+# 调用）：复制正在运行的进程，在其中一方写入之前，双方共享内存。它只需几毫秒，函数和图也都已经在那
 # 里。`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是 `Process` 更安全。各个 rank 在一个空闲
 # 端口会合，它们必须找到同一个最好的模型。
 
 # %% slot="fork-code"
-mp.set_start_method("fork", force=True)
-meeting, ranks = f"tcp://127.0.0.1:{free_port()}", []
-for rank in range(WORLD_SIZE):
-    arguments = (rank, WORLD_SIZE, *everything, forked, meeting)
-    ranks.append(mp.Process(target=train, args=arguments))
-    ranks[-1].start()
-for process in ranks:
-    process.join()
-both = zip(torch.load(fresh).values(), torch.load(forked).values())
-same = all(torch.equal(*pair) for pair in both)
-print("exit codes:", [process.exitcode for process in ranks], "same best model:", same)
-assert same
+can_fork = hasattr(os, "fork")
+no_fork = "" if can_fork else "no fork on Windows: use WSL, or see the stored output"
+if no_fork:
+    print(no_fork)
+else:
+    mp.set_start_method("fork", force=True)
+    meeting, ranks = f"tcp://127.0.0.1:{free_port()}", []
+    for rank in range(WORLD_SIZE):
+        arguments = (rank, WORLD_SIZE, *everything, forked, meeting)
+        ranks.append(mp.Process(target=train, args=arguments))
+        ranks[-1].start()
+    for process in ranks:
+        process.join()
+    both = zip(torch.load(fresh).values(), torch.load(forked).values())
+    same = all(torch.equal(*pair) for pair in both)
+    codes = [process.exitcode for process in ranks]
+    print("exit codes:", codes, "same best model:", same)
+    assert same
 
 # %% [markdown] slot="prove" lang="en"
 # Both processes ended well, and how ranks are started does not change what they learn.
@@ -702,8 +708,8 @@ plt.show()
 # %% [markdown] slot="openmp" lang="en"
 # The left shows three steps of the largest batch. Each rank has half of the seeds; on free cores,
 # green and blue shrink to little more than half. Orange is mostly waiting: a step ends when the
-# slower rank has come. On the right, small batches lose, for sending takes longer than the work
-# saved; large ones can gain. On two busy cores, two ranks are rarely twice as fast.
+# slower rank has come. On the right, small batches often lose, for sending takes longer than the
+# work saved; large ones can gain. On two busy cores, two ranks are rarely twice as fast.
 #
 # ## Three failures
 #
@@ -716,11 +722,11 @@ plt.show()
 # new team. `prepare_mp` dismisses the team before every later fork.
 
 # %% [markdown] slot="openmp" lang="ko"
-# 왼쪽은 가장 큰 배치로 수행한 세 단계입니다. 랭크마다 시드를 절반씩 맡으므로, 코어에 여유가 있으면
-# 초록색과 파란색 구간은 절반보다 조금 긴 정도로 줄어듭니다. 주황색은 대부분 기다리는 시간입니다.
-# 느린 랭크가 도착해야 한 단계가 끝납니다. 오른쪽에서 작은 배치는 오히려 느려집니다. 줄어든 계산보다
-# 전송에 시간이 더 걸리기 때문입니다. 큰 배치는 빨라질 수 있습니다. 다른 일도 하는 코어 두 개에서
-# 랭크 두 개가 두 배 빨라지는 일은 드뭅니다.
+# 왼쪽은 가장 큰 배치로 수행한 세 단계입니다. 랭크마다 시드를 절반씩 맡으므로, 코어에 여유가
+# 있으면 초록색과 파란색 구간은 절반보다 조금 긴 정도로 줄어듭니다. 주황색은 대부분 기다리는
+# 시간입니다. 느린 랭크가 도착해야 한 단계가 끝납니다. 오른쪽에서 작은 배치는 오히려 느려지기
+# 쉽습니다. 줄어든 계산보다 전송에 시간이 더 걸리기 때문입니다. 큰 배치는 빨라질 수 있습니다. 다른
+# 일도 하는 코어 두 개에서 랭크 두 개가 두 배 빨라지는 일은 드뭅니다.
 #
 # ## 세 가지 장애
 #
@@ -733,9 +739,9 @@ plt.show()
 # 팀을 얻습니다. `prepare_mp`는 이후의 모든 포크에 앞서 팀을 해산합니다.
 
 # %% [markdown] slot="openmp" lang="zh"
-# 左图是最大批次的三步。每个 rank 有一半种子；如果核空闲，绿色和蓝色阶段会缩短到一半多一点。橙色大多
-# 是等待：较慢的 rank 到达后，一步才算结束。右图中，小批次反而变慢，因为传输所花的时间比省下的计算更
-# 多；大批次则可能变快。在两个忙碌的核上，两个 rank 很少能达到两倍的速度。
+# 左图是最大批次的三步。每个 rank 有一半种子；如果核空闲，绿色和蓝色阶段会缩短到一半多一点。橙色大
+# 多是等待：较慢的 rank 到达后，一步才算结束。右图中，小批次往往反而变慢，因为传输所花的时间比省下
+# 的计算更多；大批次则可能变快。在两个忙碌的核上，两个 rank 很少能达到两倍的速度。
 #
 # ## 三种故障
 #
@@ -767,11 +773,11 @@ def openmp_after_fork(rank, world_size):
     plain = torch.multiprocessing.get_context("fork")
     found = [outcome(plain.Process(target=work)) for work in (add, fix_openmp(add))]
     prepare_mp(toy)
-    return [*found, outcome(plain.Process(target=add))]
+    found.append(outcome(plain.Process(target=add)))
+    return "plain: {}; with fix_openmp: {}; after prepare_mp: {}".format(*found)
 
 
-((caused, fixed, prepared),) = launch_processes(openmp_after_fork, 1)
-print(f"plain: {caused}; with fix_openmp: {fixed}; after prepare_mp: {prepared}")
+print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 
 # %% [markdown] slot="cuda" lang="en"
 # Under GNU OpenMP, which PyTorch brings on Linux, the plain child hangs; both remedies help.
@@ -810,7 +816,7 @@ def fork_after_cuda(rank, world_size):
         return str(error)
 
 
-print(launch_processes(fork_after_cuda, 1)[0])
+print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 
 # %% [markdown] slot="uneven" lang="en"
 # The message names both ways out: `launch_processes` works even then.

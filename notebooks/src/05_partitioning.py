@@ -82,7 +82,7 @@ plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 plt.rcParams["legend.frameon"] = False
 torch.set_num_threads(1)
-scratch = tempfile.TemporaryDirectory()
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw

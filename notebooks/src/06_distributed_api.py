@@ -64,7 +64,6 @@
 # 模式只能有一个分区，这里可以有任意多个。分区写入一个临时文件夹，内核结束时，它就会消失。
 
 # %% slot="imports"
-import difflib
 import hashlib
 import inspect
 import tempfile
@@ -88,7 +87,8 @@ BLUE, ORANGE, GREEN = "#3b6fb6", "#e07b39", "#3a9e75"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 torch.set_num_threads(1)
-scratch, dataset = tempfile.TemporaryDirectory(), dgl.data.load(DATASET)
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
+dataset = dgl.data.load(DATASET)
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -531,6 +531,8 @@ def train_distributed():
             optimizer.step()
     return g, model
 
+
+import difflib
 
 loops = (train_alone, train_distributed)
 lines = [inspect.getsource(loop).splitlines()[1:] for loop in loops]

@@ -45,20 +45,22 @@
 #
 # This computer plays all machines. Counts and bytes are exact, and the same everywhere. Times are
 # predictions; they rest on what *your* processor needs for sampling and computing, so your bars
-# will be a little higher or lower than those shown.
+# will differ from those shown. Sentences about times speak of the run stored here.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
 # 이 컴퓨터가 모든 머신의 역할을 합니다. 개수와 바이트 수는 정확하며 어디서나 같습니다. 시간은
 # 예측한 값입니다. **여러분의** 프로세서가 샘플링과 계산에 쓰는 시간을 바탕으로 하므로, 막대의
-# 높이는 여기에 실린 것과 조금 다를 수 있습니다.
+# 높이도, 속도를 제한하는 요인도 여기에 실린 것과 다를 수 있습니다. 본문에서 시간에 관해 말하는
+# 문장은 여기에 저장된 실행을 가리킵니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
 # 这台计算机扮演所有机器。计数和字节数是精确的，在哪里都一样。时间是预测值，以**你的**处理器采样和
-# 计算所用的时间为依据，所以你看到的柱子会比这里的略高或略低。
+# 计算所用的时间为依据，所以你看到的柱子会比这里的更高或更低，成为瓶颈的也可能是另一项。文中关于时
+# 间的说法，都以这里保存的运行结果为准。
 
 # %% slot="imports"
 import contextlib
@@ -84,7 +86,7 @@ BATCH, FANOUTS, EPOCHS = 512, (10, 10), 2  # a batch is divided among all traine
 BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9, "legend.frameon": False})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
-scratch = tempfile.TemporaryDirectory()
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -395,8 +397,8 @@ for result in (alone, base):
     print(f"{result.machines.count}: {1000 * last.seconds:.0f} ms an epoch ({parts})")
 
 # %% [markdown] slot="prove" lang="en"
-# Four machines take longer than one! Each computes less, but they fetch. Before we act on that, we
-# check it.
+# Here four machines took longer than one! Each computes less, but they fetch. Before we act on
+# that, we check it.
 #
 # ## Prove it
 #
@@ -405,8 +407,8 @@ for result in (alone, base):
 # of the formula?
 
 # %% [markdown] slot="prove" lang="ko"
-# 머신 네 대가 한 대보다 오래 걸립니다! 머신마다 계산은 줄었지만, 데이터를 가져와야 하기 때문입니다.
-# 이 결과를 바탕으로 무언가를 결정하기 전에 먼저 확인해 봅시다.
+# 이번 실행에서는 머신 네 대가 한 대보다 오래 걸렸습니다! 머신마다 계산은 줄었지만, 데이터를
+# 가져와야 하기 때문입니다. 이 결과를 바탕으로 무언가를 결정하기 전에 먼저 확인해 봅시다.
 #
 # ## 증명하기
 #
@@ -415,7 +417,8 @@ for result in (alone, base):
 # 같을까요?
 
 # %% [markdown] slot="prove" lang="zh"
-# 四台机器竟然比一台更慢！每台机器的计算少了，却要去取数据。在据此做决定之前，我们先来检验。
+# 这次运行中，四台机器竟然比一台更慢！每台机器的计算少了，却要去取数据。在据此做决定之前，我们先来
+# 检验。
 #
 # ## 证明
 #
@@ -439,8 +442,8 @@ for speed in (1, 10, 25, 100):
 
 # %% [markdown] slot="limits" lang="en"
 # Not a row more or less; only 0.01% of bytes are added, the headers of messages. The time of the
-# formula is 5 to 10% short, because it knows only means: in fact all wait for the trainer with the
-# most to fetch. And lists of neighbors travel as well, 3% of all bytes.
+# formula is some percent short, because it knows only means: in fact all wait for the trainer
+# with the most to fetch. And lists of neighbors travel as well, 3% of all bytes.
 #
 # ## What limits?
 #
@@ -449,9 +452,9 @@ for speed in (1, 10, 25, 100):
 # would save most.
 
 # %% [markdown] slot="limits" lang="ko"
-# 행의 수는 하나도 어긋나지 않습니다. 바이트는 메시지의 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한
-# 시간은 5~10% 짧습니다. 식은 평균만 알지만, 실제로는 가져올 것이 가장 많은 트레이너를 모두가
-# 기다리기 때문입니다. 게다가 이웃의 목록도 오가며, 이것이 전체 바이트의 3%를 차지합니다.
+# 행의 수는 하나도 어긋나지 않습니다. 바이트는 메시지의 헤더 때문에 0.01% 많을 뿐입니다. 식으로
+# 구한 시간은 몇 퍼센트 짧습니다. 식은 평균만 알지만, 실제로는 가져올 것이 가장 많은 트레이너를
+# 모두가 기다리기 때문입니다. 게다가 이웃의 목록도 오가며, 이것이 전체 바이트의 3%를 차지합니다.
 #
 # ## 무엇이 속도를 제한하는가
 #
@@ -460,7 +463,7 @@ for speed in (1, 10, 25, 100):
 # 줍니다. 없앨 때 시간이 가장 많이 줄어드는 일이 바로 속도를 제한하는 요인입니다.
 
 # %% [markdown] slot="limits" lang="zh"
-# 一行不多，一行不少；字节数只因消息头多出 0.01%。公式算出的时间短了 5% 到 10%，因为它只知道平均值，
+# 一行不多，一行不少；字节数只因消息头多出 0.01%。公式算出的时间短了百分之几，因为它只知道平均值，
 # 而实际上，所有训练器都要等待取数据最多的那一个。此外，邻居的列表也要传输，占全部字节的 3%。
 #
 # ## 瓶颈在哪里？
@@ -484,8 +487,8 @@ for speed, result in timed.items():
     print(f"{speed:3} Gbit/s: limited by {result.limit} ({text})")
 
 # %% [markdown] slot="choices" lang="en"
-# At 1 Gbit/s the network limits, and one machine is faster. At 10 Gbit/s the processor limits, and
-# four machines are faster; still faster links are hardly of use.
+# At 1 Gbit/s the network limits, and one machine is faster. At 10 Gbit/s the processor limits,
+# and four machines are faster; still faster links are hardly of use.
 #
 # ## What costs nothing
 #
@@ -548,9 +551,9 @@ ax.plot(range(5), by_formula, "k_", ms=30)
 plt.show()
 
 # %% [markdown] slot="cache" lang="en"
-# The formula is up to a fifth short, yet it tells better ideas from worse ones. `prefetch` saves
-# least here, since features and gradients need the same link; at 10 Gbit/s, computing would hide
-# most of the fetching.
+# The formula is short, in some runs by over a fifth, yet it tells better ideas from worse ones.
+# `prefetch` saves little here, since features and gradients need the same link; at 10 Gbit/s,
+# computing would hide most of the fetching.
 #
 # Faster does not mean otherwise the same. METIS, `prefetch` and a cache leave the training itself
 # alone. float16, fanout and batch size change what is learned: compare accuracies first.
@@ -563,9 +566,10 @@ plt.show()
 # any.
 
 # %% [markdown] slot="cache" lang="ko"
-# 식으로 구한 시간은 많게는 5분의 1쯤 짧지만, 더 나은 방법과 못한 방법을 가려 줍니다. 여기서 시간이
-# 가장 적게 줄어드는 것은 `prefetch`입니다. 피처와 그래디언트가 같은 링크를 쓰기 때문입니다. 10
-# Gbit/s에서는 데이터를 가져오는 시간이 대부분 계산하는 시간에 가려질 것입니다.
+# 식으로 구한 시간은 시뮬레이터보다 짧고, 5분의 1 넘게 짧을 때도 있습니다. 그래도 더 나은 방법과
+# 못한 방법을 가려 줍니다. 여기서 `prefetch`로 줄어드는 시간은 많지 않습니다. 피처와 그래디언트가
+# 같은 링크를 쓰기 때문입니다. 10 Gbit/s에서는 데이터를 가져오는 시간이 대부분 계산하는 시간에
+# 가려질 것입니다.
 #
 # 빨라진다고 해서 나머지가 모두 그대로인 것은 아닙니다. METIS, `prefetch`, 캐시는 학습 자체를
 # 건드리지 않습니다. 그러나 float16, 팬아웃, 배치 크기는 학습되는 내용을 바꾸므로, 정확도부터
@@ -578,8 +582,8 @@ plt.show()
 # 있고, 에지(edge)가 가장 많은 노드의 행은 미리 짐작할 수 있으며, 아무 행이나 고를 수도 있습니다.
 
 # %% [markdown] slot="cache" lang="zh"
-# 公式算出的时间最多短了五分之一左右，但它能分清办法的优劣。`prefetch` 在这里节省得最少，因为特征和
-# 梯度使用同一条链路；在 10 Gbit/s 时，取数据的时间大部分会被计算掩盖。
+# 公式算出的时间比模拟器的短，有时短五分之一以上，但它能分清办法的优劣。`prefetch` 在这里节省得不
+# 多，因为特征和梯度使用同一条链路；在 10 Gbit/s 时，取数据的时间大部分会被计算掩盖。
 #
 # 变快了，不等于其他一切都没有变。METIS、`prefetch` 和缓存不影响训练本身。float16、扇出和批次大小
 # 则会改变学到的东西，应当先比较准确率。
@@ -647,7 +651,7 @@ plt.show()
 
 # %% [markdown] slot="buy" lang="en"
 # The points follow the guess; in longer runs they rise slowly towards the upper curve. That is
-# memory in place of network: a cache for half of the features nearly halves the epoch.
+# memory in place of network: the larger the cache, the shorter the epoch.
 #
 # ## What to buy
 #
@@ -656,8 +660,7 @@ plt.show()
 
 # %% [markdown] slot="buy" lang="ko"
 # 점들은 에지 수로 짐작한 곡선을 따라갑니다. 더 오래 실행하면 위쪽 곡선을 향해 천천히 올라갑니다.
-# 네트워크 대신 메모리를 쓰는 셈이며, 피처의 절반을 담는 캐시가 있으면 에폭이 절반 가까이
-# 짧아집니다.
+# 네트워크 대신 메모리를 쓰는 셈이며, 캐시가 클수록 에폭이 짧아집니다.
 #
 # ## 무엇을 살 것인가
 #
@@ -665,8 +668,8 @@ plt.show()
 # 씁니다. 점 옆의 숫자는 머신의 수이고, 세로선보다 오른쪽에 있는 것은 기한을 넘깁니다.
 
 # %% [markdown] slot="buy" lang="zh"
-# 这些点大致落在事先推测的那条曲线上；运行得更久，它们会慢慢向上方的曲线靠近。这是用内存代替网络：如
-# 果缓存装得下一半的特征，一轮的时间就能缩短将近一半。
+# 这些点大致落在事先推测的那条曲线上；运行得更久，它们会慢慢向上方的曲线靠近。这是用内存代替网络：
+# 缓存越大，一轮的时间越短。
 #
 # ## 该买什么
 #
@@ -706,10 +709,10 @@ for limit in (float("inf"), DEADLINE):
     print(f"{machines} x {speed} Gbit/s: {hours:.1f} hours, cost {cost:.1f}")
 
 # %% [markdown] slot="explore" lang="en"
-# One machine costs least: $K$ machines cost $K$ times as much, and are never $K$ times as fast. At
-# 1 Gbit/s, more machines gain nothing. Who must be done sooner pays for machines and 10 Gbit/s;
-# 100 Gbit/s are not worth their price here. And should the graph not fit into one machine, strike
-# out that offer.
+# One machine costs least: $K$ machines cost $K$ times as much, and are never $K$ times as fast.
+# More machines gained hardly anything at 1 Gbit/s; who must be done sooner pays for machines and
+# 10 Gbit/s; 100 Gbit/s were not worth their price. Should the graph not fit into one machine,
+# strike out that offer.
 #
 # ## Try it out
 #
@@ -717,10 +720,10 @@ for limit in (float("inf"), DEADLINE):
 # instead.
 
 # %% [markdown] slot="explore" lang="ko"
-# 가장 싼 것은 머신 한 대입니다. 머신 $K$대는 $K$배의 비용이 들지만, $K$배 빠른 경우는 없습니다. 1
-# Gbit/s에서는 머신을 늘려도 얻는 것이 없습니다. 더 일찍 끝내야 한다면 머신 여러 대와 10 Gbit/s
-# 네트워크에 돈을 씁니다. 100 Gbit/s는 여기서 제값을 하지 못합니다. 그래프가 머신 한 대에 담기지
-# 않는다면 그 선택지는 지웁니다.
+# 가장 싼 것은 머신 한 대입니다. 머신 $K$대는 $K$배의 비용이 들지만, $K$배 빠른 경우는 없습니다.
+# 이번 실행에서는 1 Gbit/s에서 머신을 늘려도 얻는 것이 거의 없었습니다. 더 일찍 끝내야 한다면 머신
+# 여러 대와 10 Gbit/s 네트워크에 돈을 써야 했고, 100 Gbit/s는 제값을 하지 못했습니다. 그래프가
+# 머신 한 대에 담기지 않는다면 그 선택지는 지웁니다.
 #
 # ## 바꾸어 보기
 #
@@ -728,9 +731,9 @@ for limit in (float("inf"), DEADLINE):
 # 대신 네 가지 설정의 그림이 보입니다.
 
 # %% [markdown] slot="explore" lang="zh"
-# 最便宜的是一台机器：$K$ 台机器的费用是 $K$ 倍，速度却从来达不到 $K$ 倍。在 1 Gbit/s 时，增加机器毫
-# 无收获。要想更早完成，就得在机器和 10 Gbit/s 上花钱；100 Gbit/s 在这里不值这个价。如果一台机器装不
-# 下这张图，就把这个选项划掉。
+# 最便宜的是一台机器：$K$ 台机器的费用是 $K$ 倍，速度却从来达不到 $K$ 倍。这次运行中，在 1 Gbit/s
+# 时增加机器几乎没有收获；要想更早完成，就得在机器和 10 Gbit/s 上花钱，而 100 Gbit/s 不值这个价。
+# 如果一台机器装不下这张图，就把这个选项划掉。
 #
 # ## 动手试一试
 #
@@ -746,8 +749,8 @@ networks = {f"{speed} Gbit/s": speed for speed in PRICES}
 plot.explore_time(times, sizes, network=networks, partitioner=methods)
 
 # %% [markdown] slot="summary" lang="en"
-# On a fast network a random partition is about as fast as METIS: who has bandwidth does not need a
-# good partition.
+# The faster the network, the less METIS gains over a random partition: bandwidth can stand in for
+# a good partition.
 #
 # ## What the model leaves out
 #
@@ -765,7 +768,7 @@ plot.explore_time(times, sizes, network=networks, partitioner=methods)
 # - A step is work, asking, features and all-reduce; a few counts give all of them.
 # - Make faster what limits; to make anything else faster brings little.
 # - First what costs nothing, METIS and `prefetch`, then a cache, then the network, then machines.
-# - A model that is off by a fifth can still decide rightly. Check it where that is cheap.
+# - A model whose times are off can still decide rightly. Check it where that is cheap.
 #
 # ## Exercises
 #
@@ -784,8 +787,8 @@ plot.explore_time(times, sizes, network=networks, partitioner=methods)
 #    hours, that returns the name of the cheapest offer in time, and `None` where there is none.
 
 # %% [markdown] slot="summary" lang="ko"
-# 빠른 네트워크에서는 무작위로 나누어도 METIS와 거의 같은 속도가 나옵니다. 대역폭(bandwidth)이
-# 넉넉하면 좋은 파티션이 필요하지 않습니다.
+# 네트워크가 빠를수록 METIS가 무작위 파티션보다 앞서는 폭이 줄어듭니다. 넉넉한 대역폭(bandwidth)은
+# 좋은 파티션을 대신할 수 있습니다.
 #
 # ## 모델이 빠뜨리는 것
 #
@@ -806,7 +809,7 @@ plot.explore_time(times, sizes, network=networks, partitioner=methods)
 # - 속도를 제한하는 것을 빠르게 만드십시오. 다른 것을 빠르게 해도 얻는 것은 적습니다.
 # - 돈이 들지 않는 METIS와 `prefetch`가 먼저이고, 그다음이 캐시, 그다음이 네트워크, 마지막이
 #   머신입니다.
-# - 5분의 1쯤 어긋나는 모델로도 올바른 결정을 내릴 수 있습니다. 모델은 적은 비용으로 확인할 수 있는
+# - 시간이 어긋나는 모델로도 올바른 결정을 내릴 수 있습니다. 모델은 적은 비용으로 확인할 수 있는
 #   곳에서 확인하십시오.
 #
 # ## 연습 문제
@@ -826,7 +829,7 @@ plot.explore_time(times, sizes, network=networks, partitioner=methods)
 #    `None`을 돌려줍니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 在快的网络上，随机切分与 METIS 差不多一样快：带宽（bandwidth）充足时，不需要好的分区。
+# 网络越快，METIS 相对随机切分的优势就越小：充足的带宽（bandwidth）可以代替好的分区。
 #
 # ## 模型忽略了什么
 #
@@ -843,7 +846,7 @@ plot.explore_time(times, sizes, network=networks, partitioner=methods)
 # - 一步由工作、询问、特征和全归约组成，它们都可以从几个计数推算出来。
 # - 要加快的是瓶颈；加快别的，收获很小。
 # - 先用不花钱的 METIS 和 `prefetch`，然后是缓存，然后是网络，最后才是机器。
-# - 即使误差有五分之一，一个模型仍然可能给出正确的决定。请在代价小的地方检验它。
+# - 即使算出的时间有误差，一个模型仍然可能给出正确的决定。请在代价小的地方检验它。
 #
 # ## 练习
 #

@@ -1,0 +1,46 @@
+"""Readers run a cell again: each code cell of each lesson runs twice in a row without an error.
+
+It takes twice as long as the lessons themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.helpers import ROOT
+
+LESSONS = sorted((ROOT / "notebooks" / "en").glob("*.ipynb"))
+
+
+def run_cells_twice(path: Path, folder: Path) -> None:
+    """Run a lesson in a folder, each code cell twice in a row."""
+    page = nbformat.read(path, as_version=4)
+    cells = [cell for cell in page.cells if cell.cell_type == "code"]
+    page.cells = [nbformat.from_dict(dict(cell)) for cell in cells for _ in range(2)]
+    for number, cell in enumerate(page.cells):
+        cell["id"] = f"{cell['id']}-{number}"
+    client = NotebookClient(page, timeout=300, resources={"metadata": {"path": str(folder)}})
+    paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+    client.execute(env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+    assert all(cell.execution_count == n for n, cell in enumerate(page.cells, 1))
+
+
+def test_every_lesson_is_there() -> None:
+    assert [path.stem[:2] for path in LESSONS] == [f"{n:02}" for n in range(1, 11)]
+
+
+@pytest.mark.thorough("takes minutes; the lessons themselves are run once by nbval")
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_cells_run_twice(path: Path, tmp_path: Path) -> None:
+    # A folder like many readers' own: Korean letters and a space.
+    folder = tmp_path / "수업 자료" / "en"
+    folder.mkdir(parents=True)
+    shutil.copy(path, folder)
+    run_cells_twice(folder / path.name, folder)
