@@ -2,6 +2,7 @@
 #
 #   make lab PORT=9999 LAB_ARGS="--no-browser --ip=0.0.0.0"
 #   make test ARGS="-k sage -x"
+#   make test ALL=1
 #   make bench ARGS="--size S --tasks sample,gather --peer PATH"
 
 VENV      ?= .venv
@@ -10,17 +11,21 @@ PORT      ?=
 LAB_ARGS  ?=
 ARGS      ?=
 JOBS      ?= 2
+ALL       ?=
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
+# Of this environment alone; without it JupyterLab's question about news covers the first lesson.
+SETTINGS := $(VENV)/share/jupyter/lab/settings/overrides.json
 # Jupyter does not start as root unless told to: in a container there is no one else.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # One notebook stays on one worker (loadfile): its cells share a kernel. Each worker keeps to one
 # thread: OpenMP threads that wait for a busy core are slower than none.
-PYTEST := OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) --dist loadfile --nbval-cell-timeout 300
+PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) \
+	--dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
 
-# The code of a lesson is the same in all languages; CI runs all three all the same.
-LESSONS := $(if $(CI),notebooks/en notebooks/ko notebooks/zh,notebooks/en)
+# The code of a lesson is the same in all languages; CI and ALL=1 run all three all the same.
+LESSONS := $(if $(CI)$(ALL),notebooks/en notebooks/ko notebooks/zh,notebooks/en)
 
 .DEFAULT_GOAL := help
 .PHONY: help lab lessons test check bench clean programs
@@ -29,14 +34,14 @@ LESSONS := $(if $(CI),notebooks/en notebooks/ko notebooks/zh,notebooks/en)
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-lab: $(VENV)/.lab ## open the lessons in JupyterLab (PORT=…, LAB_ARGS=…; a free port by default)
+lab: $(VENV)/.lab $(SETTINGS) ## open the lessons in JupyterLab (PORT=…, LAB_ARGS=…; a free port by default)
 	$(BIN)/jupyter lab --notebook-dir=notebooks $(AS_ROOT) \
 		$(if $(PORT),--port=$(PORT) --ServerApp.port_retries=0) $(LAB_ARGS)
 
 lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
-test: $(VENV)/.test programs ## run the tests, the examples in the docstrings and the English lessons
+test: $(VENV)/.test programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --nbval gnnlab tests $(LESSONS) $(ARGS)
 
 check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
@@ -82,7 +87,7 @@ programs:
 
 $(VENV)/.python:
 	@python="$(PYTHON)"; \
-	for name in python3.11 python3.12 python3.13 python3; do \
+	for name in python3.11 python3.12 python3.13 python3.14 python3; do \
 		[ -n "$$python" ] && break; \
 		$$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 			&& python=$$name; \
@@ -99,11 +104,21 @@ $(VENV)/.python:
 	echo "$$python -m venv $(VENV)"; $$python -m venv $(VENV)
 	@touch $@
 
+$(SETTINGS): | $(VENV)/.lab
+	@mkdir -p $(@D)
+	@echo '{"@jupyterlab/apputils-extension:notification":' \
+		'{"fetchNews": "false", "checkForUpdates": false}}' > $@
+
 # $(1): the extra to install; $(2): the extras that come with it
 define environment
 $(VENV)/.$(1): $(VENV)/.python pyproject.toml constraints.txt
 	@echo "Installing gnnlab[$(1)] into $(VENV); the first time this takes minutes."
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(1)]"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(1)]" || { \
+		echo "make: pip could not install gnnlab[$(1)]; see its last lines above. Without a network, set" >&2; \
+		echo "      PIP_INDEX_URL to a mirror; no matching version: constraints.txt has wheels for Python" >&2; \
+		echo "      3.11 to 3.14 on Linux, macOS 14 (Apple silicon) and Windows (x86-64), here is" >&2; \
+		echo "      $$$$($(RUN) -V) on $$$$(uname -sm): make clean, then make lab PYTHON=/path/to/python3.12" >&2; \
+		exit 1; }
 	@touch $$@ $(2:%=$(VENV)/.%)
 endef
 $(eval $(call environment,lab))

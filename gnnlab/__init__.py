@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import re
+from pathlib import Path
 from typing import Any
 
-from gnnlab import sampling
+from gnnlab import interrupt, sampling  # noqa: F401 (interrupt first: the rest takes seconds)
 from gnnlab.ending import await_torch
-from gnnlab.errors import DGLError, GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
+from gnnlab.errors import (
+    DGLError,
+    GNNLabError,
+    InvalidInput,
+    NoAttribute,
+    NotFound,
+    OutOfRange,
+    PartitionError,
+)
 from gnnlab.graph.block import Block, to_block
 from gnnlab.graph.construct import graph, heterograph, rand_graph
 from gnnlab.graph.graph import Graph
@@ -78,7 +88,23 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(_LAZY[name]), name)
     if name in _SUBMODULES:
         return importlib.import_module(f"gnnlab.{name}")
-    raise AttributeError(f"gnnlab has no {name!r}; dir(gnnlab) lists what it has")
+    places = [] if name.startswith("_") else _places(name)
+    hint = f"it is {' or '.join(places)}" if places else "dir(gnnlab) lists what it has"
+    raise AttributeError(f"gnnlab has no {name!r}; {hint}")
+
+
+def _places(name: str) -> list[str]:
+    """Find a public name in submodules, by reading them: loading all takes seconds."""
+    found = []
+    for submodule in _SUBMODULES:
+        path = Path(__file__).parent / submodule
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        listed = re.search(
+            r"^__all__ = \[(.*?)\]", path.read_text("utf8"), re.MULTILINE | re.DOTALL
+        )
+        if listed and f'"{name}"' in listed[1]:
+            found.append(f"gnnlab.{submodule}.{name}")
+    return found
 
 
 def _in_sampling(name: str) -> Any:
@@ -112,6 +138,7 @@ __all__ = [
     "GNNLabError",
     "Graph",
     "InvalidInput",
+    "NoAttribute",
     "NotFound",
     "OutOfRange",
     "PartitionError",

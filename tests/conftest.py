@@ -1,7 +1,8 @@
-"""Shared fixtures, and the rule that a test may not skip itself quietly.
+"""Shared fixtures, what runs in which order, and the rule that a test may not skip itself quietly.
 
 Everything passes without a GPU. With ``CI`` set, a skip counts as a failure unless its reason
-is one of ``helpers.ALLOWED_SKIPS``.
+is one of ``helpers.ALLOWED_SKIPS``. Tests marked ``thorough("reason")`` run in CI, with
+``make test ALL=1``, and when they are named one by one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,21 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from tests.helpers import ALLOWED_SKIPS, NO_GPU
+from tests.helpers import ALLOWED_SKIPS, NO_GPU, ROOT, THOROUGH
+from tests.progress import Progress
 
 # The first example may compile a kernel; how long one takes is no matter of correctness.
-settings.register_profile("gnnlab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "gnnlab",
+    deadline=None,
+    max_examples=100 if THOROUGH else 20,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("gnnlab")
+
+# Where files take longest: they run first, so that no worker ends long after the others.
+SLOW = ("notebooks", "tests/examples", "tests/tools", "tests/distributed", "tests/simulate")
 
 # A shell ignores Ctrl-C for what it starts in the background, and all children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -30,11 +41,47 @@ for name in ("http_proxy", "https_proxy", "all_proxy"):
     os.environ.pop(name.upper(), None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.verbose == 0 and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(config))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not torch.cuda.is_available():
         for item in items:
             if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason=NO_GPU))
+    items.sort(key=_rank)
+    later = [item for item in items if item.get_closest_marker("thorough")]
+    for item in later:
+        if not all(mark.args for mark in item.iter_markers("thorough")):
+            raise pytest.UsageError(f"{item.nodeid}: say why, as in thorough('repeats others')")
+    if not THOROUGH and not any("::" in word for word in config.args):
+        items[:] = [item for item in items if item not in set(later)]
+        config.hook.pytest_deselected(items=later)
+        if hasattr(config, "workeroutput"):
+            config.workeroutput["later"] = len(later)
+        _later[0] = len(later)
+
+
+_later = [0]  # tests that are left to a thorough run
+
+
+def _rank(item: pytest.Item) -> int:
+    place = item.path.relative_to(ROOT).as_posix() if item.path.is_relative_to(ROOT) else ""
+    found = [rank for rank, start in enumerate(SLOW) if place.startswith(start)]
+    return found[0] if found else len(SLOW)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    _later[0] = max(_later[0], getattr(node, "workeroutput", {}).get("later", 0))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if _later[0]:
+        text = f"{_later[0]} more tests, and more examples of each property: make test ALL=1"
+        terminalreporter.write_line(text)
 
 
 @pytest.hookimpl(wrapper=True)

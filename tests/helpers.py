@@ -1,11 +1,16 @@
-"""What tests share: fresh interpreters with a deadline, and data sets that may be absent.
+"""What tests share: processes with a deadline, and data sets that may be absent.
 
 A test that starts processes starts them here. A failure shows what the failing process wrote to
 stderr; afterwards no descendant and no shared-memory segment may be left.
+
+Most of the time of such a test would be spent on importing torch. Scripts are therefore run by
+forks of a process that has done so (``tests/nursery.py``), and by fresh interpreters in a thorough
+run or where ``fresh=True`` asks for one: what is tested may be the import itself, memory or OpenMP.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import signal
@@ -22,19 +27,28 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import settings
+
+from tests.nursery import IS_POSSIBLE, TOKEN, Child, Nursery
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_GPU = "needs a CUDA device"
 NO_DATA = "needs the data set"
-ALLOWED_SKIPS = (NO_GPU, NO_DATA)
+NO_INDEX = "no package index can be reached"
+ALLOWED_SKIPS = (NO_GPU, NO_DATA, NO_INDEX)
+# Everything, at length and in fresh interpreters: in CI, and with `make test ALL=1`.
+THOROUGH = bool(os.environ.get("CI") or os.environ.get("GNNLAB_TEST_ALL"))
 
-_TOKEN = "GNNLAB_TEST_TOKEN"
+_TOKEN = TOKEN
+# Read when an interpreter or a library starts: with another value, that must be a fresh one.
+_EARLY = ("LD_", "MKL_", "NUMBA_", "PYTHON", "TORCH_")
 # Ports that no system hands out by itself; each worker of pytest-xdist has some of its own.
 _NUM_PORTS = 2_500
 _FIRST_PORT = 10_000 + _NUM_PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8)
 _turns = itertools.count(int.from_bytes(os.urandom(2), "big"))
 _SHARED_MEMORY = Path("/dev/shm")
 _SCRATCH = "gnnlab-scratch-"
+_GRACE = 5.0  # seconds in which what a process has started may end after it
 
 
 def run_script(
@@ -43,9 +57,10 @@ def run_script(
     args: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     timeout: float = 120,
+    fresh: bool = False,
 ) -> str:
-    """Run a script in a fresh interpreter and return what it printed; fail with its stderr."""
-    return run_processes(source, [dict(env or {})], args, timeout)[0]
+    """Run a script in a process and return what it printed; fail with its stderr."""
+    return run_processes(source, [dict(env or {})], args, timeout, fresh)[0]
 
 
 def run_ranks(
@@ -69,6 +84,11 @@ def run_ranks(
     }
     ranks = [{**common, "RANK": str(r), "LOCAL_RANK": str(r)} for r in range(world_size)]
     return run_processes(source, ranks, args, timeout)
+
+
+def examples(number: int, parent: settings | None = None) -> settings:
+    """Settings of hypothesis with so many examples in a thorough run, and with a tenth else."""
+    return settings(parent, max_examples=number if THOROUGH else max(10, number // 10))
 
 
 def free_port() -> int:
@@ -103,7 +123,11 @@ def shared_data(name: str) -> Path:
 
 
 def run_processes(
-    source: str | Path, environments: list[dict[str, str]], args: Sequence[str], timeout: float
+    source: str | Path,
+    environments: list[dict[str, str]],
+    args: Sequence[str],
+    timeout: float,
+    fresh: bool = False,
 ) -> list[str]:
     """Run a script once per environment, at the same time; return what each printed."""
     token, segments = uuid.uuid4().hex, _segments()
@@ -113,7 +137,7 @@ def run_processes(
         if isinstance(source, str):
             script.write_text(textwrap.dedent(source), encoding="utf8")
         processes = [
-            _start(script, args, {**env, _TOKEN: token}, folder / str(rank))
+            start_script(script, args, {**env, _TOKEN: token}, folder / str(rank), fresh)
             for rank, env in enumerate(environments)
         ]
         try:
@@ -131,15 +155,22 @@ def run_processes(
     return outputs
 
 
-def _start(
-    script: Path, args: Sequence[str], env: dict[str, str], log: Path
-) -> subprocess.Popen[bytes]:
+def start_script(
+    script: Path, args: Sequence[str], env: Mapping[str, str], log: Path, fresh: bool = False
+) -> subprocess.Popen[bytes] | Child:
+    """Start a script that writes to ``{log}.out`` and ``{log}.err``; the caller looks after it."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    fresh = fresh or not IS_POSSIBLE or THOROUGH
+    fresh = fresh or any(name.startswith(_EARLY) for name in env)
+    words = [str(script), *args]
+    env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **env}
     # Files, not pipes: a grandchild that outlives the process would keep a pipe open for ever.
     with open(f"{log}.out", "wb") as out, open(f"{log}.err", "wb") as err:
+        if not fresh:
+            return _nursery().start(words, env, out, err)
         return subprocess.Popen(
-            [sys.executable, str(script), *args],
-            env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **env},
+            [sys.executable, *words],
+            env=env,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -147,8 +178,13 @@ def _start(
         )
 
 
+@functools.cache
+def _nursery() -> Nursery:
+    return Nursery()
+
+
 def _wait(
-    processes: list[subprocess.Popen[bytes]], deadline: float, timeout: float
+    processes: Sequence[subprocess.Popen[bytes] | Child], deadline: float, timeout: float
 ) -> tuple[int, str] | None:
     """Return the rank that failed first and how, or None when all ended well."""
     while True:
@@ -170,12 +206,13 @@ def _left_over(
 
     Memory of distributed jobs counts when it is of one of ``jobs``: tests beside this one run jobs
     as well, whose files stay for a moment after their processes. By default all of it counts.
+    Semaphores count when the nursery has named them; nobody can tell whose the others are.
     """
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + _GRACE
     suspects: set[str] | None = None
     while True:
         alive = [p.pid for p in _descendants(token)]
-        there = {n for n in _segments() - segments if _counts(n, jobs)}
+        there = {n for n in _segments() - segments if _counts(n, token, jobs)}
         if alive or suspects is None:
             suspects = there
         leaked = _orphans(suspects & there)  # what comes later is of tests beside this one
@@ -186,22 +223,41 @@ def _left_over(
         time.sleep(0.05)
 
 
-def _counts(name: str, jobs: Sequence[str] | None) -> bool:
+def _counts(name: str, token: str, jobs: Sequence[str] | None) -> bool:
+    if name.startswith("sem."):
+        return token in name
     return jobs is None or not name.startswith("gnnlab-") or any(job in name for job in jobs)
 
 
 def _segments() -> set[str]:
     if not _SHARED_MEMORY.is_dir():
         return set()
-    return {p.name for p in _SHARED_MEMORY.iterdir() if not p.name.startswith(_SCRATCH)}
+    return {p.name for p in _SHARED_MEMORY.iterdir() if _is_ours(p)}
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a test of this user may have made it; who maps another user's, nobody tells us."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_uid == os.getuid() and not path.name.startswith(_SCRATCH)
+    return False
 
 
 def _orphans(names: set[str]) -> set[str]:
     """Segments that no running process maps (another test's are mapped by its processes)."""
     if not names:
         return names
-    mapped = "".join(_maps(p.pid) for p in psutil.process_iter())
-    return {n for n in names if f"{_SHARED_MEMORY}/{n}\n" not in mapped}
+    # By number: the name of a semaphore is a link to a file that was mapped under another name.
+    lines = "".join(_maps(p.pid) for p in psutil.process_iter()).splitlines()
+    mapped = {int(line.split()[4]) for line in lines if f" {_SHARED_MEMORY}/" in line}
+    numbers = {name: _number(_SHARED_MEMORY / name) for name in names}
+    return {name for name, number in numbers.items() if number and number not in mapped}
+
+
+def _number(file: Path) -> int:
+    """Return the number of a file in its file system; 0 when it is gone."""
+    with suppress(FileNotFoundError):
+        return file.stat().st_ino
+    return 0
 
 
 def _maps(pid: int) -> str:

@@ -19,7 +19,8 @@ from tests.helpers import ROOT, run_script
 
 FLOORS = [
     {"errors"},
-    {"kernels", "fork", "ending", "random", "trace"},
+    {"helpers"},
+    {"kernels", "drafts", "fork", "ending", "interrupt", "random", "trace"},
     {"function", "ops", "multiprocessing"},
     {"graph"},
     {"sampling", "nn", "transforms"},
@@ -226,7 +227,8 @@ def test_importing_changes_nothing() -> None:
         print("system threads", same)
         print("sockets", opened)
         print("cuda", torch.cuda.is_initialized())
-        """
+        """,
+        fresh=True,
     )
     assert printed.splitlines() == [
         "slow []",

@@ -6,6 +6,8 @@ from importlib import import_module
 
 import pytest
 
+import gnnlab as dgl
+
 NAMES = {
     "gnnlab": """
         graph heterograph to_block in_subgraph edge_subgraph compact_graphs remove_edges
@@ -85,3 +87,13 @@ def test_course_code_finds_its_names(place: str) -> None:
 def test_a_name_that_nobody_has_is_named(place: str) -> None:
     with pytest.raises(AttributeError, match="nothing_of_that_name"):
         _ = import_module(place).nothing_of_that_name
+
+
+def test_a_name_of_a_submodule_is_shown_where_it_is() -> None:
+    with pytest.raises(AttributeError, match=r"no 'launch_processes'; it is gnnlab\.parallel\.lau"):
+        dgl.launch_processes  # noqa: B018
+    with pytest.raises(AttributeError, match=r"it is gnnlab\.nn\.edge_softmax or gnnlab\.ops\.edg"):
+        dgl.edge_softmax  # noqa: B018
+    for name in ("nonsense", "_private"):
+        with pytest.raises(AttributeError, match=rf"no '{name}'; dir\(gnnlab\) lists what it has"):
+            getattr(dgl, name)

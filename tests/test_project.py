@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import runpy
@@ -27,6 +28,7 @@ TOP_LEVEL = {
     *(
         ".binder",
         ".ci",
+        ".github",
         ".gitignore",
         ".pre-commit-config.yaml",
         "CHANGELOG.md",
@@ -39,12 +41,13 @@ TOP_LEVEL = {
 
 
 def pins() -> dict[str, str]:
-    """Package -> exact version, from constraints.txt."""
+    """Package -> exact version, from the lines of constraints.txt that hold on this system."""
     found = {}
     for line in (ROOT / "constraints.txt").read_text("utf8").splitlines():
         if line and not line.startswith("#"):
-            name, _, version = line.partition("==")
-            found[canonicalize_name(name)] = version
+            pin = Requirement(line)
+            if not pin.marker or pin.marker.evaluate():
+                found[canonicalize_name(pin.name)] = str(pin.specifier).removeprefix("==")
     return found
 
 
@@ -138,6 +141,22 @@ def test_make_says_what_is_missing_without_python(tmp_path: Path) -> None:
     run = run_make("lab", f"VENV={tmp_path}/venv", path=str(tmp_path))
     assert run.returncode != 0
     assert "no Python 3.11 or newer" in run.stderr and "Found: Python 3.9.1" in run.stderr
+
+
+def test_make_lab_keeps_questions_from_covering_the_lesson(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in (".python", ".lab"):  # an environment that is up to date
+        (tmp_path / name).touch()
+    (tmp_path / "bin" / "jupyter").symlink_to("/bin/echo")
+    run = run_make("lab", f"VENV={tmp_path}", path=os.environ["PATH"])
+    assert "lab --notebook-dir=notebooks" in run.stdout, run.stderr
+    settings = json.loads((tmp_path / "share/jupyter/lab/settings/overrides.json").read_text())
+    schemas = Path(sys.prefix, "share/jupyter/lab/schemas")
+    for plugin, values in settings.items():  # names that this JupyterLab knows
+        package, _, name = plugin.partition(":")
+        schema = json.loads((schemas / package / f"{name}.json").read_text("utf8"))
+        assert set(values) <= set(schema["properties"])
+    assert settings["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
 
 
 def test_picture_is_what_its_script_draws() -> None:

@@ -1,0 +1,126 @@
+"""Windows and macOS, emulated (tests/emulate.py): lessons run, the rest says what it needs.
+
+All lessons but 09, which needs jobs; "lax" compares no outputs, for some cells only say that they
+need WSL: python -m tests.emulate windows -- python -m pytest -n 0 --nbval-lax notebooks/en
+--ignore notebooks/en/09_launching.ipynb
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.emulate import environment
+from tests.helpers import ROOT, run_script
+
+WINDOWS = """
+import os
+import signal
+import tempfile
+
+import torch
+
+import gnnlab as dgl
+import gnnlab.distributed.samplers
+import gnnlab.distributed.server
+import gnnlab.simulate
+from gnnlab.tools import agent, copy_files, doctor, export, launch, lessons
+
+assert not hasattr(os, "fork") and not hasattr(signal, "SIGKILL")  # else nothing is emulated
+try:
+    import fcntl
+    raise SystemExit("fcntl is there")
+except ModuleNotFoundError:
+    pass
+
+
+def add(rank, world_size, x, shared):
+    torch.distributed.init_process_group("gloo")
+    share = x[rank::world_size].sum()
+    torch.distributed.all_reduce(share)
+    shared[rank] = rank + 1
+    g = dgl.rand_graph(50, 200)
+    assert dgl.sample_neighbors(g, [1, 2], 3).num_nodes() == 50
+    x += 1  # concerns nobody else
+    return share.item(), hasattr(os, "fork")
+
+
+def refused(call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except (dgl.GNNLabError, RuntimeError) as error:
+        return str(error)
+
+
+launch_processes = dgl.parallel.launch_processes
+x, shared = torch.arange(100_000), torch.zeros(2).share_memory_()
+assert launch_processes(add, 2, x, shared) == [(4999950000, False)] * 2
+assert shared.tolist() == [1, 2] and x[0] == 0
+assert "ZeroDivisionError" in refused(launch_processes, lambda rank, size: 1 / (1 - rank), 2)
+assert "still ran after 3 s" in refused(
+    launch_processes, lambda rank, size: __import__("time").sleep(100), 1, timeout=3
+)
+assert "no fork (Windows)" in refused(launch_processes, add, 2, start_method="fork")
+assert "wsl --install" in refused(launch.run, "python x.py", part_config="x", num_machines=2)
+assert "On Windows use WSL" in refused(gnnlab.distributed.memory.Memory, "job", 0)
+found = doctor.probe.examine(
+    {"workspace": ".", "part_config": None, "part": None, "address": "", "peers": [], "ports": []}
+)
+assert found["limits"] == {} and found["versions"]["torch"]
+with dgl.multiprocessing.shared_file(10) as (_, name):
+    assert name.startswith(tempfile.gettempdir())
+assert not os.path.exists(name)
+with tempfile.TemporaryDirectory() as folder:
+    dgl.distributed.partition_graph(dgl.rand_graph(50, 200), "g", 2, folder, part_method="random")
+    assert dgl.distributed.load_partition(f"{folder}/g.json", 1)
+    dgl.parallel.save_checkpoint(f"{folder}/state", step=1)
+    left = [each for each in os.listdir(folder) if each.endswith((".tmp", ".draft"))]
+    assert not left and os.path.exists(f"{folder}/state"), os.listdir(folder)
+print("all is well")
+"""
+
+
+def test_windows(tmp_path: Path) -> None:
+    assert "all is well" in run_script(WINDOWS, env=environment("windows", tmp_path), timeout=200)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["doctor", "--help"], ["copy_files", "--help"]])
+def test_commands_on_windows(words: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gnnlab", *words]
+    env = environment("windows", tmp_path)
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: gnnlab")
+
+
+def run_tests(system: str, folder: Path, *words: str) -> None:
+    """Run tests of this project on an emulated system; show what failed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *words]
+    env = environment(system, folder) | {"PYTEST_ADDOPTS": ""}
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=290)
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.mark.thorough("nearly all of it is what the lesson does on this system")
+@pytest.mark.parametrize(
+    ("lesson", "compare"),
+    [
+        ("01_node_classification", "--nbval"),
+        ("04_multi_gpu", "--nbval-lax"),  # cells that fork say that they cannot
+        ("06_distributed_api", "--nbval"),
+        ("07_cluster_on_a_laptop", "--nbval-lax"),  # starts no job
+        ("10_scaling_study", "--nbval"),
+    ],
+)
+def test_lessons_on_windows(lesson: str, compare: str, tmp_path: Path) -> None:
+    run_tests("windows", tmp_path, compare, f"notebooks/en/{lesson}.ipynb")
+
+
+def test_jobs_of_two_machines_on_macos(tmp_path: Path) -> None:
+    """One with several trainers and servers a machine, one whose trainers have a sampler each."""
+    jobs = ["test_launch.py::test_a_job_from_python", "test_trace.py::test_a_job_leaves_its_events"]
+    tests = [f"tests/tools/{job}" for job in jobs]
+    run_tests("macos", tmp_path, "--basetemp", str(tmp_path / "base"), *tests)
