@@ -20,7 +20,7 @@ from tests.helpers import ROOT, run_script
 FLOORS = [
     {"errors"},
     {"helpers"},
-    {"kernels", "drafts", "fork", "ending", "interrupt", "random", "trace"},
+    {"kernels", "bars", "drafts", "fork", "ending", "interrupt", "random", "trace"},
     {"function", "ops", "multiprocessing"},
     {"graph"},
     {"sampling", "nn", "transforms"},

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from gnnlab.bars import progress_bar
 from gnnlab.errors import GNNLabError, InvalidInput
 
 __all__ = ["DownloadFailed", "data_home", "fetch", "unpack"]
@@ -234,7 +235,6 @@ def _download(url: str, part: Path, room: float, progress: bool) -> None:
 def _transfer(url: str, part: Path, room: float, progress: bool) -> None:
     """Ask for what is missing and append it."""
     import requests
-    from tqdm.auto import tqdm
 
     have = _size(part) if _tag(part).exists() else 0
     headers = {"Accept-Encoding": "identity"}
@@ -256,14 +256,8 @@ def _transfer(url: str, part: Path, room: float, progress: bool) -> None:
         version = _version(answer.headers)
         _tag(part).write_text(version, "utf8") if version else _tag(part).unlink(missing_ok=True)
         name = part.name.removesuffix(".part")
-        bar = tqdm(
-            total=total,
-            initial=have,
-            desc=name,
-            unit="B",
-            unit_scale=True,
-            delay=1,
-            disable=not progress,
+        bar = progress_bar(
+            None, progress, total=total, initial=have, desc=name, unit="B", unit_scale=True
         )
         with bar, open(part, "ab" if have else "wb") as file:
             for block in answer.iter_content(BLOCK):

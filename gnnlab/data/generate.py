@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gnnlab.bars import progress_bar
 from gnnlab.data.raw import RawDataset
 from gnnlab.errors import InvalidInput
 from gnnlab.kernels.jit import njit
@@ -152,13 +153,9 @@ def _prepare(label: np.ndarray, wish: np.ndarray) -> _Model:
 
 def _draw_distinct(model: _Model, num_pairs: int, seed: int, progress: bool) -> np.ndarray:
     """Draw pairs, each once and in random order: u in the upper 32 bits, v > u in the lower."""
-    from tqdm.auto import tqdm
-
     key, first = np.uint64(fold(seed, 1)), 0
     pairs = np.empty(0, np.int64)
-    hidden = {} if progress else {"disable": True}
-    bar = tqdm(total=num_pairs, desc="edges", unit_scale=True, delay=1, **hidden)
-    with bar:
+    with progress_bar(None, progress, total=num_pairs, desc="edges", unit_scale=True) as bar:
         for _ in range(ROUNDS):
             missing = num_pairs - len(pairs)
             # In the first round a few per cent are drawn twice; later ones fill a small gap.

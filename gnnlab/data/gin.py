@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Subset
 
+from gnnlab.bars import progress_bar
 from gnnlab.data.dataset import Transform
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.graph.construct import graph
@@ -181,15 +182,13 @@ def read_gin(path: str | Path, progress: bool = True) -> RawGraphs:
     ...     read_gin(path).neighbor
     array([1, 0])
     """
-    from tqdm.auto import tqdm
-
     path = Path(path).expanduser()
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
     label, sizes, tag, degree, neighbor = (array("q") for _ in range(5))
     values, count, left, width = array("f"), 0, 0, 0
     with open(path, encoding="utf8", errors="replace") as stream:
-        lines = tqdm(stream, desc=path.name, unit=" lines", delay=1, disable=not progress)
+        lines = progress_bar(stream, progress, desc=path.name, unit=" lines")
         for number, line in enumerate(lines, 1):
             words = line.split()
             try:

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from gnnlab.bars import progress_bar
 from gnnlab.errors import InvalidInput
 
 __all__ = ["integer_chunks", "read_floats", "read_integers"]
@@ -245,12 +246,10 @@ def _chunks(
 @contextmanager
 def _opened(path: Path, progress: bool) -> Iterator[IO[bytes]]:
     """Open a file, unpacking it if its name ends in .gz; the bar counts bytes on the disk."""
-    from tqdm.auto import tqdm
-
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
     size = path.stat().st_size
-    bar = tqdm(total=size, desc=path.name, unit="B", unit_scale=True, delay=1, disable=not progress)
+    bar = progress_bar(None, progress, total=size, desc=path.name, unit="B", unit_scale=True)
     with bar, io.BufferedReader(_Measured(path, bar), 1 << 20) as raw:
         yield gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw  # type: ignore[misc]
 

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, TypeVar
 
+from gnnlab.bars import progress_bar
+
 __all__ = ["report", "send_to", "track"]
 
 T = TypeVar("T")
@@ -84,10 +86,8 @@ def _alone(iterable: Iterable[T], description: str, total: int | None) -> Iterat
     if os.getpid() != _imported_in and "ipykernel" in sys.modules:
         yield from iterable  # a copy of a notebook's kernel cannot draw in the notebook
         return
-    from tqdm.auto import tqdm
-
     around = _bar
-    with tqdm(iterable, description or None, total) as _bar:
+    with progress_bar(iterable, desc=description or None, total=total, delay=0) as _bar:
         try:
             yield from _bar
         finally:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gnnlab.bars import progress_bar
+
 if TYPE_CHECKING:
     from gnnlab.parallel.oversight import Rank
 
@@ -81,9 +83,7 @@ class Screen:
         total = max(state["total"] for state in states)
         done = total - max(state["total"] - state["done"] for state in states)
         if self._bar is None:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(total=total)
+            self._bar = progress_bar(total=total, delay=0)
         bar = self._bar
         figures = states[0]["figures"]
         if (bar.n, bar.total, getattr(bar, "shown", {})) == (done, total, figures):

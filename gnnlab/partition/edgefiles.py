@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gnnlab.bars import progress_bar
 from gnnlab.data.table import integer_chunks
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.graph.names import EdgeType, describe
@@ -86,10 +87,8 @@ class EdgeFiles:
         self, etype: EdgeType, rows: int, what: str
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield the ID of the first edge, the sources and the destinations of each chunk."""
-        from tqdm.auto import tqdm
-
         total = self.num_edges[etype]
-        bar = tqdm(total=total, desc=what, unit_scale=True, delay=1, disable=not self.progress)
+        bar = progress_bar(None, self.progress, total=total, desc=what, unit_scale=True)
         with bar, ExitStack() as stack:
             files = [stack.enter_context(open(path, "rb")) for path in self._paths(etype)]
             dtypes = [ids_dtype(self.counts[ntype]) for ntype in (etype[0], etype[2])]

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
+from gnnlab.bars import progress_bar
 from gnnlab.drafts import temporary_folder
 from gnnlab.errors import InvalidInput, NotFound, PartitionError
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
@@ -199,8 +200,6 @@ def _assign(
     graph: EdgeFiles, method: Any, num_parts: int, balance_ntypes: Any, balance_edges: bool
 ) -> np.ndarray:
     """The part of each node, shape (N,), int32."""
-    from tqdm.auto import tqdm
-
     if isinstance(method, os.PathLike) or (isinstance(method, str) and method.endswith(".npy")):
         method = open_npy(method)
     if not isinstance(method, str):
@@ -222,7 +221,7 @@ def _assign(
     order = torch.randperm(len(classes), generator=generator()).numpy()
     neighbors = _sort_neighbors(graph, order)
 
-    passes = tqdm(desc="placing nodes", unit=" passes", delay=1, disable=not graph.progress)
+    passes = progress_bar(None, graph.progress, desc="placing nodes", unit=" passes")
 
     def stream() -> Iterator[tuple[Any, ...]]:
         for first, indptr, near in neighbors.blocks("near"):

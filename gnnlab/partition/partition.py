@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gnnlab.bars import progress_bar
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.graph import Graph
@@ -226,6 +227,4 @@ def check_type_names(names: Iterable[str]) -> None:
 
 def parts_progress(num_parts: int) -> Any:
     """Count parts with a bar, when writing them takes longer than a second."""
-    from tqdm.auto import tqdm
-
-    return tqdm(range(num_parts), "writing parts", unit="part", delay=1)
+    return progress_bar(range(num_parts), desc="writing parts", unit="part")
