@@ -4,15 +4,5 @@ from gnnlab.simulate.network import Network
 from gnnlab.simulate.result import Result
 from gnnlab.simulate.simulation import Simulation, simulate
 from gnnlab.simulate.stage import SimulationError
-from gnnlab.simulate.sweep import Sweep, sweep, what_if
 
-__all__ = [
-    "Network",
-    "Result",
-    "Simulation",
-    "SimulationError",
-    "Sweep",
-    "simulate",
-    "sweep",
-    "what_if",
-]
+__all__ = ["Network", "Result", "Simulation", "SimulationError", "simulate"]

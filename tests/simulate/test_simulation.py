@@ -19,7 +19,7 @@ from gnnlab import trace
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
 from gnnlab.distributed.context import current
 from gnnlab.errors import InvalidInput
-from gnnlab.simulate import Network, SimulationError, simulate, sweep, what_if
+from gnnlab.simulate import Network, SimulationError, simulate
 from tests.distributed.cut import plain
 from tests.helpers import ROOT, run_script
 
@@ -124,53 +124,13 @@ def test_another_network_needs_no_new_run() -> None:
     assert slow.seconds > float(lower)  # what a machine takes in goes over its link
 
 
-def test_more_machines() -> None:
-    found = sweep(plain(), epoch, (1, 2, 4), part_method=halves, network=Network(bandwidth=1e6))
-    assert found.machines == [1, 2, 4] and found.speedup[0] == found.efficiency[0] == 1.0
-    assert found.cases[0].num_bytes == 0 < found.cases[1].num_bytes < found.cases[2].num_bytes
-    assert found.efficiency[2] == pytest.approx(found.seconds[0] / found.seconds[2] / 4)
-    lines = str(found).splitlines()
-    assert len(lines) == 4 and lines[3].split()[0] == "4"
-
-
-def test_choices() -> None:
-    cases = what_if(
-        plain(), epoch,
-        {"fanout": [2, 6], "part_method": ["random", halves],
-         "network": [Network(bandwidth=1e6), Network(bandwidth=1e9)]},
-        machines=2,
-    )  # fmt: skip
-    assert [case.choice["fanout"] for case in cases] == [2] * 4 + [6] * 4
-    for slow, fast in zip(cases[::2], cases[1::2], strict=True):
-        assert slow.num_bytes == fast.num_bytes and slow.seconds > fast.seconds
-    assert cases[0].num_bytes < cases[4].num_bytes
-    with pytest.raises(InvalidInput, match=r"no options \['fanout'\]"):
-        what_if(plain(), epoch, {"machines": [1]}, fanout=2)
-    with pytest.raises(InvalidInput, match="choices is empty"):
-        what_if(plain(), epoch, {})
-
-
-def test_choices_are_told_apart_and_forgotten() -> None:
-    def count(nodes: torch.Tensor) -> int:
-        initialize()
-        return int(nodes.sum())
-
-    one, other = torch.zeros(2000, dtype=torch.int64), torch.zeros(2000, dtype=torch.int64)
-    other[1000] = 1  # where a long tensor is not written out
-    cases = what_if(plain(), count, {"nodes": [one, other]}, machines=2, part_method=halves)
-    assert [case.result.returned for case in cases] == [[0, 0], [1, 1]]
-
-    shared = {"shared_cores": [1, None], "cores": [1, None]}
-    cases = what_if(plain(), epoch, shared, machines=2, part_method=halves)
-    machines = [case.result.machines for case in cases]
-    assert [(each.shared, each.cores) for each in machines] == [
-        (1, 1),
-        (1, 3),
-        (None, 1),
-        (None, 3),
-    ]
+def test_other_processors_need_no_new_run() -> None:
+    result = simulate(plain(), 2, part_method=halves, shared_cores=1).run(epoch)
+    assert (result.machines.shared, result.machines.cores) == (1, 3)
+    other = result.retimed(cores=1, shared_cores=2).machines
+    assert (other.shared, other.cores) == (2, 1)
     with pytest.raises(InvalidInput, match="cores must be above 0; found 0"):
-        cases[0].result.retimed(cores=0)
+        result.retimed(cores=0)
 
 
 def test_a_script_may_end_by_exit(tmp_path: Path) -> None:
@@ -179,15 +139,6 @@ def test_a_script_may_end_by_exit(tmp_path: Path) -> None:
     cluster = simulate(plain(), 2, part_method=halves)
     plainly, by_exit = (cluster.run(tmp_path / name).traffic for name in ("a.py", "b.py"))
     assert by_exit.to_list() == plainly.to_list()
-
-
-def test_a_callable_gives_the_graph(tmp_path: Path) -> None:
-    def cut(machines: int) -> Path:
-        folder = tmp_path / str(machines)
-        dgl.distributed.partition_graph(plain(), "graph", machines, str(folder), part_method=halves)
-        return folder / "graph.json"
-
-    assert sweep(cut, epoch, (1, 2)).cases[1].num_bytes > 0
 
 
 def test_what_a_trainer_finds() -> None:
