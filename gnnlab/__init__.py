@@ -68,6 +68,7 @@ _SUBMODULES = [
     "distributed",
     "fork",
     "function",
+    "helpers",
     "kernels",
     "multiprocessing",
     "nn",

@@ -1,7 +1,7 @@
 """``torch.multiprocessing``, with forked processes that can compute.
 
 Everything that :mod:`torch.multiprocessing` has is here too. A :class:`Process` refuses a fork
-that cannot work and takes care of OpenMP in the child (:mod:`gnnlab.fork`), and
+that cannot work and takes care of OpenMP in the child (:mod:`gnnlab.helpers.fork`), and
 :func:`shared_tensor` makes a tensor that all ranks read and write.
 
 Each process uses as many threads as there are processors. Where several compute at once, let each
@@ -37,7 +37,7 @@ from torch.multiprocessing import *  # noqa: F403
 from torch.multiprocessing import get_start_method
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.fork import check_fork, fix_openmp
+from gnnlab.helpers.fork import check_fork, fix_openmp
 
 __all__ = [*torch.multiprocessing.__all__, "Process", "shared_tensor"]
 
@@ -62,7 +62,7 @@ class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
 
     Raises
     ------
-    gnnlab.fork.ForkError
+    gnnlab.helpers.fork.ForkError
         From :meth:`start`, when the process would be forked although CUDA is initialised.
     """
 

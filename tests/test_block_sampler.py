@@ -219,7 +219,7 @@ def test_copied_alone_it_trains(tmp_path: Path) -> None:
     assert float(run_script(TRAIN, args=[str(tmp_path)])) > 0.85
 
 
-@pytest.mark.parametrize("name", ["block_sampler", "ddp_loader", "dist_graph_simulator"])
+@pytest.mark.parametrize("name", ["fork", "block_sampler", "ddp_loader", "dist_graph_simulator"])
 def test_a_helper_needs_torch_alone_and_says_where_it_is_from(name) -> None:
     path = Path(small.__file__).with_name(f"{name}.py")
     tree = ast.parse(path.read_text("utf8"))
@@ -237,3 +237,25 @@ def test_a_helper_needs_torch_alone_and_says_where_it_is_from(name) -> None:
         f"Version: gnnlab {dgl.__version__}",
         "Licence: Apache-2.0",
     ]
+
+
+def test_importing_the_helpers_loads_none_of_them() -> None:
+    printed = run_script(
+        """
+        import sys
+        import gnnlab
+
+        before = set(sys.modules)
+        import gnnlab.helpers
+        print(sorted(set(sys.modules) - before - {"gnnlab.helpers"}))
+        from gnnlab.helpers import (
+            BlockSampler, DDPLoader, DistGraphSimulator, block_sampler, fix_openmp, prepare_mp
+        )
+        print(BlockSampler is block_sampler.BlockSampler, gnnlab.fork.prepare_mp is prepare_mp)
+        """,
+        fresh=True,
+    )
+    assert printed.splitlines() == ["[]", "True True"]
+    with pytest.raises(AttributeError, match="no 'Sampler'; it has BlockSampler, DDPLoader"):
+        _ = dgl.helpers.Sampler
+    assert {"BlockSampler", "fork"} <= set(dir(dgl.helpers))

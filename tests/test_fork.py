@@ -5,7 +5,7 @@ Each script below is a fresh interpreter that uses torch's operators on two thre
 
 from __future__ import annotations
 
-import ast
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab import fork
+from gnnlab.helpers import fork
 from tests.helpers import run_script
 
 COMMON = """
@@ -93,7 +93,7 @@ def test_openmp_after_a_fork_hangs_and_each_remedy_works() -> None:
     """Causes the hang, too: where it is gone, a future torch needs no remedy."""
     printed = script(
         """
-        from gnnlab.fork import fix_openmp, prepare_mp, rest_openmp
+        from gnnlab.helpers.fork import fix_openmp, prepare_mp, rest_openmp
         print(outcome(Forked(target=compute), 3))
         print("decorated", outcome(Forked(target=fix_openmp(compute)), 30))
         print("at rest", rest_openmp(), outcome(Forked(target=compute), 30))
@@ -130,7 +130,7 @@ def test_errors_of_a_forked_child_keep_their_traceback() -> None:
     script(
         """
         import subprocess
-        from gnnlab.fork import fix_openmp
+        from gnnlab.helpers.fork import fix_openmp
 
         @fix_openmp
         def fail():
@@ -164,7 +164,7 @@ def test_locks_of_threads_are_open_in_a_forked_child() -> None:
         """
         import os, threading
         from gnnlab import random
-        from gnnlab.fork import Lock
+        from gnnlab.helpers.fork import Lock
 
         lock, held = Lock(), threading.Event()
 
@@ -211,7 +211,7 @@ def test_openmp_is_found_in_a_folder_with_spaces(tmp_path: Path) -> None:
         import re, shutil, sys
         from pathlib import Path
         import torch
-        from gnnlab import fork
+        from gnnlab.helpers import fork
 
         folder = Path(sys.argv[1], "a b")
         folder.mkdir()
@@ -237,13 +237,36 @@ def test_errors_of_cuda_in_a_forked_child_name_the_remedy(monkeypatch: pytest.Mo
     assert "Start fresh interpreters" in caught.value.__notes__[0]
 
 
-def test_the_file_can_be_copied() -> None:
-    """It imports the standard library and torch, nothing else."""
-    tree = ast.parse(Path(fork.__file__).read_text("utf8"))
-    names = {alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names}
-    names |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-    assert {n.partition(".")[0] for n in names} - set(sys.stdlib_module_names) == {"torch"}
-    assert "Origin: gnnlab/fork.py" in (fork.__doc__ or "")
+COPIED = """
+import doctest, sys
+sys.path[:0] = sys.argv[1:]
+sys.modules["gnnlab"] = None  # an import of it fails
+import torch
+import fork
+
+assert doctest.testmod(fork, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+fork.protect_forks()
+torch.set_num_threads(2)
+work = fork.fix_openmp(lambda: float(torch.ones(2_000_000).sum()))
+for _ in range(2):
+    print(work(), end=" ", flush=True)
+    child = fork.os.fork()
+    if not child:
+        fork.os._exit(0 if work() == 2_000_000 else 1)
+    print(fork.os.waitpid(child, 0)[1])
+"""
+
+
+def test_copied_alone_it_works(tmp_path: Path) -> None:
+    shutil.copy(fork.__file__, tmp_path)
+    printed = run_script(COPIED, args=[str(tmp_path)], fresh=True)
+    assert printed.splitlines() == ["2000000.0 0", "2000000.0 0"]
+
+
+def test_old_names_are_those_of_the_helper() -> None:
+    for name in fork.__all__:
+        assert getattr(dgl.fork, name) is getattr(fork, name)
+    assert set(dgl.fork.__all__) == set(fork.__all__)
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")

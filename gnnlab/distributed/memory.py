@@ -31,7 +31,7 @@ from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.store import Store
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.fork import Lock
+from gnnlab.helpers.fork import Lock
 from gnnlab.multiprocessing import allocate
 from gnnlab.partition.part import Part
 

@@ -23,9 +23,9 @@ from gnnlab import kernels
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import rules
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.fork import Lock
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.relation import Adjacency, check_ids
+from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
 from gnnlab.kernels.dtypes import torch_ids_dtype
 from gnnlab.kernels.sample_weighted import BadWeight

@@ -21,7 +21,7 @@ import torch
 
 from gnnlab.distributed import messages as m
 from gnnlab.errors import InvalidInput
-from gnnlab.fork import Lock
+from gnnlab.helpers.fork import Lock
 
 __all__ = ["KINDS", "Count", "Traffic", "kind_of", "num_rows"]
 

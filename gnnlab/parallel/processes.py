@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 from gnnlab.errors import InvalidInput
-from gnnlab.fork import check_fork
+from gnnlab.helpers.fork import check_fork
 from gnnlab.parallel.oversight import Rank, RankError, oversee
 from gnnlab.parallel.payload import INHERITS, fresh_python, pack
 from gnnlab.parallel.rank import Lines, Settings, pack_work, run
@@ -76,7 +76,7 @@ def launch_processes(
     ------
     RankError
         A rank raised an error, ended otherwise, or ran out of time.
-    gnnlab.fork.ForkError
+    gnnlab.helpers.fork.ForkError
         A fork would not work; the message says why.
 
     Examples

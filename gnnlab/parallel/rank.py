@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import cloudpickle
 import torch
 
-from gnnlab import fork, random, trace
+from gnnlab import random, trace
 from gnnlab.ending import await_torch
-from gnnlab.fork import fix_openmp
+from gnnlab.helpers import fork
 from gnnlab.parallel import progress
 from gnnlab.parallel.payload import Payload, unpack
 
@@ -106,7 +106,7 @@ def run(
     progress.send_to(lambda state: events.send("progress", state))
     try:
         function, args = get_work()
-        result = fix_openmp(_call)(function, settings.rank, settings.world_size, *args)
+        result = fork.fix_openmp(_call)(function, settings.rank, settings.world_size, *args)
         ending = "result", _dump(result)
     except BaseException as error:
         ending = "failure", _describe(error)

@@ -23,7 +23,7 @@ from gnnlab.distributed.memory import Entry, Memory, SharedStore
 from gnnlab.distributed.routes import Routes
 from gnnlab.distributed.traffic import kind_of, num_rows
 from gnnlab.errors import GNNLabError
-from gnnlab.fork import Lock
+from gnnlab.helpers.fork import Lock
 from gnnlab.partition.files import PartConfig
 from gnnlab.partition.part import Part
 from gnnlab.simulate.stage import Player

@@ -1,0 +1,268 @@
+"""Fork processes that can compute and that share a graph, with torch alone.
+
+Origin:  gnnlab/helpers/fork.py
+Version: gnnlab 0.1.0
+Licence: Apache-2.0
+
+A fork is a cheap copy of a process. The child sees the memory of its parent as it was, and a page
+is copied only when one of the two writes to it, so any number of children share a graph of 10 GB.
+They share what exists before the fork; what a child makes later is its own. Call `prepare_mp`
+before processes are forked, and put `fix_openmp` on the function that each of them runs:
+
+>>> import torch
+>>> x, sums = torch.ones(1_000_000), torch.zeros(2).share_memory_()
+>>> @fix_openmp
+... def train(rank, x):
+...     sums[rank] = x.sum()              # on several cores, in OpenMP's threads
+>>> train(0, x)                           # from now on, this process has such threads
+>>> protect_forks()                       # prepare_mp(graph) does this too
+>>> if "fork" in torch.multiprocessing.get_all_start_methods():
+...     child = torch.multiprocessing.get_context("fork").Process(target=train, args=(1, x))
+...     child.start()
+...     child.join()
+... else:                                 # Windows cannot fork
+...     train(1, x)
+>>> sums
+tensor([1000000., 1000000.])
+
+Three things do not survive a fork:
+
+* **Threads.** The child has the thread that called fork, and no other. GNU OpenMP, with which
+  torch's operators use several cores, keeps a team of threads for each thread that has used it. In
+  the child, the records of the team are there but its threads are not: the next operator gives them
+  work and hangs. `rest_openmp` ends the team before a fork, and `protect_forks` does so before
+  every fork. `fix_openmp` runs a function in a new thread of the child, which gets a new team.
+* **CUDA.** A CUDA context is unusable in a forked child. Fork before the GPU is used, or start
+  fresh interpreters (spawn); `check_fork` raises an error in time.
+* **The holder of a lock.** A lock that another thread of the parent holds during the fork stays
+  locked in the child for ever, for that thread is not there to release it. A `Lock` is unlocked.
+
+References
+----------
+PyTorch documentation, "Multiprocessing best practices", section "Poison fork".
+OpenMP API specification 5.0, ``omp_pause_resource_all``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import multiprocessing
+import os
+import re
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+
+__all__ = ["ForkError", "Lock", "check_fork", "fix_openmp", "prepare_mp", "protect_forks"]
+__all__ += ["rest_openmp"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MAPS = Path("/proc/self/maps")
+_PAUSE_SOFT = 1  # enum omp_pause_resource_t: end the threads, keep the settings
+_imported_in = os.getpid()
+_protected = False
+
+
+class ForkError(RuntimeError):
+    """A child forked now could not work."""
+
+
+# ------------------------------------------------------------------------------ before the fork
+def prepare_mp(graph: Any) -> None:
+    """Make all sparse formats of a graph now, so that forked children share them.
+
+    A graph makes COO, CSR and CSC when each is first needed; a child that has to make one holds it
+    alone. All later forks of this process are also made safe for OpenMP (:func:`protect_forks`).
+
+    Parameters
+    ----------
+    graph : Graph
+        Of gnnlab or DGL: it has ``create_formats_``, or, as in old versions of DGL,
+        ``in_degrees``, ``out_degrees`` and ``find_edges``, which make the formats.
+
+    Examples
+    --------
+    >>> class Graph:
+    ...     def create_formats_(self):
+    ...         print("now there are COO, CSR and CSC")
+    >>> prepare_mp(Graph())
+    now there are COO, CSR and CSC
+    """
+    protect_forks()
+    if hasattr(graph, "create_formats_"):
+        graph.create_formats_()
+    elif graph.num_edges():
+        graph.in_degrees(0)
+        graph.out_degrees(0)
+        graph.find_edges([0])
+
+
+def protect_forks() -> None:
+    """Call :func:`rest_openmp` before every later fork of this process.
+
+    Children of plain ``torch.multiprocessing`` can then compute. A second call changes nothing.
+
+    Examples
+    --------
+    >>> protect_forks()
+    """
+    global _protected
+    if not _protected and hasattr(os, "register_at_fork"):  # not on Windows
+        os.register_at_fork(before=rest_openmp)
+        _protected = True
+
+
+def rest_openmp() -> bool:
+    """End the OpenMP threads of this thread; its next operator starts new ones.
+
+    Returns
+    -------
+    bool
+        True when a forked child can use OpenMP: the threads of GNU's OpenMP have ended, or another
+        one is loaded (Intel's, LLVM's), which handles forks itself.
+
+    Examples
+    --------
+    >>> rest_openmp()
+    True
+    """
+    if not _MAPS.exists():  # not Linux: torch comes with LLVM's OpenMP
+        return True
+    paused = []
+    # A line of this file is five numbers and the path of a library, which may contain spaces.
+    for path in set(re.findall(r"^(?:\S+ +){5}(/.*libgomp\S*)", _MAPS.read_text(), re.MULTILINE)):
+        pause = getattr(ctypes.CDLL(path), "omp_pause_resource_all", None)  # from GCC 9 on
+        paused.append(pause is not None and pause(_PAUSE_SOFT) == 0)
+    return all(paused)
+
+
+def check_fork() -> None:
+    """End OpenMP's threads, and raise unless a child forked now could work.
+
+    Raises
+    ------
+    ForkError
+        CUDA is initialised, or OpenMP's threads cannot be ended; the message gives the remedy.
+
+    Examples
+    --------
+    >>> check_fork()  # no error: fork now
+    """
+    if torch.cuda.is_initialized():
+        raise ForkError(_cuda_remedy())
+    if not rest_openmp():
+        raise ForkError(
+            "OpenMP's threads are at work or cannot be ended, and a forked child would wait for "
+            "them for ever. Put @fix_openmp on the function that the child runs, or start fresh "
+            "interpreters (start_method='spawn')"
+        )
+
+
+def _cuda_remedy() -> str:
+    return (
+        "CUDA is initialised in this process, and a forked child cannot use it. Start fresh "
+        "interpreters (start_method='spawn', the default of gnnlab.parallel.launch_processes), or "
+        "fork before the first use of the GPU: that is any tensor.to('cuda') and "
+        "torch.cuda.current_device(); torch.cuda.device_count() is harmless"
+    )
+
+
+# -------------------------------------------------------------------------------- in the child
+def fix_openmp(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function use OpenMP in a forked child, by running it in a new thread there.
+
+    Decorate the function that a process starts with. Results, exceptions and their tracebacks are
+    those of a plain call. In a process that was not forked, it is a plain call.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    callable
+        With the same arguments and results.
+
+    Examples
+    --------
+    >>> @fix_openmp
+    ... def train(rank, num_rows):
+    ...     return torch.ones(num_rows).sum().item()
+    >>> train(0, 10)  # or: torch.multiprocessing.Process(target=train, args=(0, 10))
+    10.0
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        if os.getpid() == _imported_in and multiprocessing.parent_process() is None:
+            return function(*args, **kwargs)
+        return _in_new_thread(lambda: function(*args, **kwargs))
+
+    return wrapper
+
+
+def _in_new_thread(work: Callable[[], T]) -> T:
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    # A daemon, so that the process can end when Ctrl-C or a signal interrupts the wait below.
+    thread = threading.Thread(target=run, name=f"{threading.current_thread().name}-openmp")
+    thread.daemon = True
+    thread.start()
+    thread.join()
+    if errors:
+        error = errors.pop()
+        if torch.cuda._is_in_bad_fork() and "CUDA" in str(error):
+            error.add_note(_cuda_remedy())
+        raise error
+    return results[0]
+
+
+class Lock:
+    """A reentrant lock that is unlocked in a forked child, whichever thread of the parent held it.
+
+    The child may find what the lock guards half changed. Use it where the child can tell, or where
+    that does no harm.
+
+    Examples
+    --------
+    >>> lock = Lock()
+    >>> with lock:
+    ...     with lock:
+    ...         pass
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+
+
+_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
+
+
+def _unlock_all() -> None:
+    for lock in _locks:
+        lock._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_all)
