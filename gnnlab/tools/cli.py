@@ -19,7 +19,7 @@ COMMANDS = {
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, and the scripts",
     "convert_partition": "turn what DGL or ParMETIS wrote into a partitioned graph",
-    "export": "copy a part of gnnlab into a project of your own",
+    "export": "copy a helper, one file on torch alone, into a project of your own",
     "trace": "show where the time of a job went",
     "doctor": "find out what stands in the way of a job, before it starts",
 }

@@ -1,287 +1,242 @@
-"""Copy a helper of gnnlab, and what it needs, into a project of your own.
+"""Copy a helper, one file that needs torch alone, into a project of your own.
 
     gnnlab export --list
-    gnnlab export sampler project/fast
-    gnnlab export fork my.project --package fast
-    gnnlab export --update project/fast
+    gnnlab export block_sampler my_project
+    gnnlab export --check my_project
 
-The copy is a package of plain files without gnnlab. It is yours: change it. A folder whose name no
-package can have, or in which you work, gets the package as a folder inside, by default from_gnnlab.
-A file that you changed is never overwritten unless you say ``--force``; ``--update`` shows what you
-changed, and what has changed in gnnlab since.
+The copy is yours: change it. --check says which copies in a folder you have changed, and of which
+this gnnlab has a newer version. Copying again brings an unchanged copy up to date; a changed one is
+overwritten only with --force. dist_graph_simulator comes with block_sampler.py, which it imports.
 """
 
 from __future__ import annotations
 
-import difflib
-import importlib.metadata
-import json
+import ast
+import hashlib
 import os
-import shlex
+import re
 import sys
-from collections.abc import Iterable, Sequence
-from keyword import iskeyword
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from gnnlab import helpers
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.tools.cli import command, command_parser
-from gnnlab.tools.closure import Files, collect, module_name, modules
-from gnnlab.tools.helpers import HELPERS, Helper
-from gnnlab.tools.probe import versions
 
-__all__ = ["Change", "export", "main"]
+__all__ = ["Copy", "check", "export", "main"]
 
-PACKAGE = "from_gnnlab"  # name of a package whose folder's name would not do
-MEMORY = ".gnnlab-export"  # what was exported last, to know what you changed
-MOST_LINES = 6000
-
-
-class Change(NamedTuple):
-    """What is to become of one file."""
-
-    path: str
-    state: str  # new, same, updated, edited
-    text: str
+_FOLDER = Path(helpers.__file__).parent
+HELPERS = sorted(path.stem for path in _FOLDER.glob("[!_]*.py"))
+_NEEDS = {"dist_graph_simulator": ["block_sampler"]}
+_RENAMED = {"sampler": "block_sampler", "torch_sampler": "block_sampler"}
+# The beginning of a helper, and of its copies. The checksum is that of the file without it.
+_HEAD = re.compile(
+    r"\A\"\"\".*\n\nOrigin:  gnnlab/helpers/(?P<name>\w+)\.py\n"
+    r"Version: gnnlab (?P<version>[\w.]+)(?P<stamp>, checksum (?P<checksum>\w+))?\n"
+)
 
 
-def export(
-    helpers: Iterable[str],
-    folder: str | os.PathLike[str],
-    force: bool = False,
-    dry_run: bool = False,
-    package: str | None = None,
-) -> list[Change]:
-    """Copy helpers into a package.
+class Copy(NamedTuple):
+    """A file that is a helper or stands in the place of one.
+
+    Attributes
+    ----------
+    path : Path
+    name : str
+        The helper.
+    version : str
+        Of the gnnlab it was copied from; "" where the file does not say.
+    is_changed : bool
+        True unless the file is known to be as it was copied.
+    is_newest : bool
+        This gnnlab has no newer version.
+    """
+
+    path: Path
+    name: str
+    version: str
+    is_changed: bool
+    is_newest: bool
+
+
+def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False) -> list[Copy]:
+    """Copy a helper, and the file that it imports, into a folder.
 
     Parameters
     ----------
-    helpers : iterable of str
-        As in :mod:`gnnlab.tools.helpers`, or modules of gnnlab without "gnnlab.". Those that the
-        folder has already are brought up to date as well.
+    name : str
+        A file of :mod:`gnnlab.helpers`, without ".py".
     folder : path
-        Made where it does not exist. It becomes the package, under its name; where that is no name
-        of a package, or you work in the folder, the package is made in it as ``from_gnnlab``.
+        Made where it does not exist.
     force : bool
-        Overwrite files that were changed by hand.
-    dry_run : bool
-        Only say what would happen.
-    package : str, optional
-        Make a package of this name in the folder.
+        Overwrite files that were changed.
 
     Returns
     -------
-    list of Change
-        Per file: "new", "same", "updated", or "edited", which means changed by hand and left
-        alone unless ``force``.
+    list of Copy
+        What is in the folder now; ``is_changed`` marks files that were left alone.
 
     Raises
     ------
     NotFound
         There is no such helper.
     InvalidInput
-        A helper needs too much of gnnlab, or the folder cannot be a package.
+        The folder is a file.
 
     Examples
     --------
     >>> import tempfile
     >>> from gnnlab.tools.export import export
-    >>> folder = tempfile.mkdtemp() + "/forks"
-    >>> [(change.path, change.state) for change in export(["fork"], folder)]
-    [('LICENSE.gnnlab', 'new'), ('__init__.py', 'new'), ('fork.py', 'new')]
-    >>> {change.state for change in export(["fork"], folder)}
-    {'same'}
+    >>> copies = export("dist_graph_simulator", tempfile.mkdtemp())
+    >>> [copy.path.name for copy in copies]
+    ['dist_graph_simulator.py', 'block_sampler.py']
     """
-    root = _root(folder, package)
-    names = sorted({*helpers, *_remembered(root)})
-    files = _files(names)
-    changes = [_change(root, path, text) for path, text in sorted(files.texts.items())]
-    if not dry_run:
-        for change in changes:
-            if change.state in ("new", "updated") or (change.state == "edited" and force):
-                _write(root / change.path, change.text)
-            if change.state != "edited" or force:
-                _write(root / MEMORY / change.path, change.text)
-        state = {"gnnlab": versions()["gnnlab"], "helpers": names}
-        _write(root / MEMORY / "state.json", json.dumps(state, indent=1) + "\n")
-    return changes
-
-
-def _files(names: Sequence[str]) -> Files:
-    for name in names:
-        found = collect(_helper(name).modules)
-        num_lines = sum(text.count("\n") for text in found.texts.values())
-        if num_lines > MOST_LINES:
-            raise InvalidInput(
-                f"{name} needs {len(found.texts)} files with {num_lines} lines, too much to copy "
-                f"(at most {MOST_LINES}): use gnnlab itself (pip install gnnlab), or export a "
-                "helper of gnnlab export --list"
-            )
-    return collect([module for name in names for module in _helper(name).modules])
-
-
-def _helper(name: str) -> Helper:
-    if name in HELPERS:
-        return HELPERS[name]
-    if module_name(name) in modules():
-        return Helper((name,), "a module of gnnlab", "")
-    raise NotFound(
-        f"no helper {name!r}; there are {', '.join(HELPERS)}, and each module of gnnlab by its "
-        "name, such as kernels.gather"
-    )
-
-
-def _root(folder: str | os.PathLike[str], package: str | None) -> Path:
-    """Return the folder of the package."""
-    root = Path(folder).resolve()
-    if package is not None and not _is_name(package):
-        raise InvalidInput(
-            f"--package {package!r}: the name of a package has letters, digits and underscores, "
-            "begins with no digit, and is not a keyword of Python"
+    if name not in HELPERS:
+        there = f"there are {', '.join(HELPERS)}"
+        if name in _RENAMED:
+            raise NotFound(f"the helper {name!r} is now {_RENAMED[name]!r}; {there}")
+        raise NotFound(
+            f"no helper {name!r}; {there}. Other parts of gnnlab cannot be copied: import them "
+            "from gnnlab (pip install gnnlab)"
         )
-    if package is not None or not _is_name(root.name) or Path.cwd().resolve().is_relative_to(root):
-        root = root / (package or PACKAGE)
-    for path in (root, *root.parents):
+    folder = Path(folder)
+    for path in (folder, *folder.absolute().parents):
         if path.exists() and not path.is_dir():
             raise InvalidInput(f"{path} is a file; name a folder")
-    return root
+    folder.mkdir(parents=True, exist_ok=True)
+    copies = []
+    for each in (name, *_NEEDS.get(name, [])):
+        path = folder / f"{each}.py"
+        if force or not path.exists() or not _read(path, each).is_changed:
+            path.write_text(_stamped(each), encoding="utf8", newline="\n")
+        copies.append(_read(path, each))
+    return copies
 
 
-def _is_name(name: str) -> bool:
-    return name.isidentifier() and not iskeyword(name)
+def check(folder: str | os.PathLike[str] = ".") -> list[Copy]:
+    """Compare the copies of helpers in a folder, whatever their names, with this gnnlab.
+
+    Raises
+    ------
+    NotFound
+        The folder has no copy of a helper.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gnnlab.tools.export import check, export
+    >>> folder = tempfile.mkdtemp()
+    >>> [copy] = export("fork", folder)
+    >>> with open(copy.path, "a") as file:
+    ...     _ = file.write("# mine")
+    >>> [(copy.name, copy.is_changed, copy.is_newest) for copy in check(folder)]
+    [('fork', True, True)]
+    """
+    copies = [_read(path) for path in sorted(Path(folder).glob("*.py"))]
+    found = [copy for copy in copies if copy.version]
+    if not found:
+        raise NotFound(f"{folder} has no copy of a helper; gnnlab export NAME {folder} makes one")
+    return found
 
 
-def _remembered(root: Path) -> list[str]:
-    """Helpers that were exported to a folder before."""
-    file = root / MEMORY / "state.json"
-    if not file.exists():
-        return []
-    try:
-        return [str(name) for name in json.loads(file.read_text("utf8"))["helpers"]]
-    except (ValueError, LookupError, TypeError) as error:
-        raise InvalidInput(
-            f"{file} is damaged ({error}); delete {file.parent}, and export again"
-        ) from error
+def _text(name: str) -> str:
+    return (_FOLDER / f"{name}.py").read_text("utf8")
 
 
-def _change(root: Path, path: str, text: str) -> Change:
-    there = _read(root / path)
-    if there in (None, text):
-        return Change(path, "new" if there is None else "same", text)
-    return Change(path, "updated" if there == _read(root / MEMORY / path) else "edited", text)
+def _version(name: str) -> str:
+    head = _HEAD.match(_text(name))
+    if head is None:
+        raise GNNLabError(f"{_FOLDER / name}.py has lost its origin; install gnnlab again")
+    return head["version"]
 
 
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_bytes().decode("utf8", "replace").replace("\r\n", "\n")
-    except FileNotFoundError:
-        return None
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf8", newline="\n")
+def _stamped(name: str) -> str:
+    line = f"Version: gnnlab {_version(name)}"
+    return _text(name).replace(line, f"{line}, checksum {_checksum(_text(name))}", 1)
+
+
+def _read(path: Path, name: str = "") -> Copy:
+    """Read what a file says of itself; ``name`` is the helper that should be there."""
+    text = path.read_text("utf8", errors="replace")
+    head = _HEAD.match(text)
+    if head is None or head["name"] not in HELPERS or name not in ("", head["name"]):
+        return Copy(path, name, "", True, True)
+    name = head["name"]
+    if head["stamp"]:
+        text = text.replace(head["stamp"], "", 1)
+        is_changed = _checksum(text) != head["checksum"]
+        is_newest = head["checksum"] == _checksum(_text(name))
+    else:  # copied by other means: of an older version, nobody knows whether it was changed
+        is_changed = text != _text(name)
+        is_newest = head["version"] == _version(name)
+    is_newest |= _numbers(head["version"]) > _numbers(_version(name))
+    return Copy(path, name, head["version"], is_changed, is_newest)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 # --------------------------------------------------------------------------- the command line
 @command
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return its exit status: 1 where a file was left alone."""
+    """Run the command line; return its exit status.
+
+    It is 1 after an error, where a changed copy was left alone, and where ``--check`` finds that
+    this gnnlab has a newer version.
+    """
     parser = command_parser("export", __doc__, 2)
-    parser.add_argument("names", nargs="*", metavar="HELPER … FOLDER", help="what, and where to")
-    parser.add_argument("--list", action="store_true", help="list the helpers")
-    parser.add_argument("--update", action="store_true", help="show what you and gnnlab changed")
-    parser.add_argument("--package", metavar="NAME", help="name of the package in FOLDER")
-    parser.add_argument("--dry-run", action="store_true", help="write nothing")
-    parser.add_argument("--force", action="store_true", help="overwrite what you changed")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a helper of --list")
+    parser.add_argument("folder", nargs="?", metavar="DEST", help="folder of the copy (.)")
+    parser.add_argument("--list", action="store_true", help="show the helpers")
+    parser.add_argument("--check", metavar="DEST", help="compare the copies in a folder")
+    parser.add_argument("--force", action="store_true", help="overwrite a copy that you changed")
     given = parser.parse_args(words)
+    if bool(given.name) + given.list + (given.check is not None) != 1:
+        parser.error("write a NAME, --list or --check DEST")
     if given.list:
-        print("\n".join(f"{name:14}{each.purpose}" for name, each in HELPERS.items()))
+        print("\n".join(map(_described, HELPERS)))
         return 0
-    if len(given.names) < 2 - given.update:
-        parser.error("name one or more helpers, then a folder; --list shows the helpers")
-    *helpers, folder = given.names
     try:
-        root = _root(folder, given.package)
-        if given.update and not _remembered(root):
-            raise InvalidInput(f"{folder} has nothing that gnnlab export wrote")
-        # What is there is compared before anything is written.
-        differences = _differences(root, helpers) if given.update else ""
-        changes = export(helpers, root, given.force, given.dry_run)
-        helpers = helpers or _remembered(root)
-        shown = Path(os.path.relpath(root)) if not Path(folder).is_absolute() else root
-        print(differences + _summary(changes, helpers, shown, given.force, given.dry_run))
+        if given.check is not None:
+            copies = check(given.check)
+            print("\n".join(map(_compared, copies)))
+            return int(not all(copy.is_newest for copy in copies))
+        copies = export(given.name, given.folder or ".", given.force)
     except (GNNLabError, OSError) as error:
         print(f"gnnlab export: {error}", file=sys.stderr)
         return 1
-    return int(any(change.state == "edited" for change in changes) and not given.force)
+    for copy in copies:
+        kept = "was changed, left alone (--force overwrites it)"
+        print(f"{copy.path}: {kept if copy.is_changed else f'gnnlab {copy.version}'}")
+    return int(any(copy.is_changed for copy in copies))
 
 
-def _differences(root: Path, helpers: Sequence[str]) -> str:
-    """Show per file what was exported against what is there, and against what gnnlab has now."""
-    version = json.loads((root / MEMORY / "state.json").read_text("utf8")).get("gnnlab")
-    text = ""
-    for change in export(helpers, root, dry_run=True):
-        base = _read(root / MEMORY / change.path)
-        sides = (
-            (_read(root / change.path), "yours"),
-            (change.text, f"gnnlab {versions()['gnnlab']}"),
-        )
-        for side, label in sides:
-            if base is not None and side is not None:
-                lines = difflib.unified_diff(
-                    base.splitlines(keepends=True),
-                    side.splitlines(keepends=True),
-                    f"{change.path} (as exported from gnnlab {version})",
-                    f"{change.path} ({label})",
-                )
-                text += "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
-    return text
+def _described(name: str) -> str:
+    doc = ast.get_docstring(ast.parse(_text(name))) or ""
+    purpose = doc.partition("\n")[0].rstrip(".")
+    files = [name, *_NEEDS.get(name, [])]
+    lines = " + ".join(str(_text(each).count("\n")) for each in files)
+    beside = "".join(f"; with {each}.py" for each in files[1:])
+    return f"{name:21}{lines + ' lines':17}{purpose}{beside}"
 
 
-def _summary(
-    changes: Sequence[Change], helpers: Sequence[str], folder: Path, force: bool, dry_run: bool
-) -> str:
-    done = {
-        "new": "would be written" if dry_run else "written",
-        "updated": "would be updated" if dry_run else "updated",
-        "edited": ("would be" if dry_run else "was") + " overwritten, with your changes"
-        if force
-        else "changed by you: left alone (--force overwrites it)",
-    }
-    lines = [
-        f"{folder / change.path}: {done[change.state]}"
-        for change in changes
-        if change.state != "same"
-    ]
-    same = len(changes) - len(lines)
-    lines += [f"{same} files are there already, unchanged"] if same else []
-    files = _files(helpers)
-    requirements = " ".join(map(shlex.quote, _requirements(files)))
-    needs = f"pip install {requirements}" if requirements else "nothing besides Python"
-    lines += ["", f"It needs: {needs}"]
-    for name in helpers:
-        example = _helper(name).example.replace("{package}", folder.resolve().name)
-        if example:
-            lines += [f"Use of {name}:", *(f"    {line}" for line in example.splitlines())]
-    return "\n".join(lines)
-
-
-def _requirements(files: Files) -> list[str]:
-    """Requirements of gnnlab that name a package which the files import."""
-    try:
-        stated = importlib.metadata.requires("gnnlab") or []
-    except importlib.metadata.PackageNotFoundError:
-        stated = []
-    found: dict[str, str] = {}
-    for text in stated:
-        requirement = text.partition(";")[0].strip()
-        found.setdefault(requirement.partition(">")[0].strip(), requirement)
-    distributions = {module: _DISTRIBUTIONS.get(module, module) for module in files.packages}
-    return sorted(found.get(name, name) for name in distributions.values())
-
-
-_DISTRIBUTIONS = {"zmq": "pyzmq"}
+def _compared(copy: Copy) -> str:
+    text = f"{copy.path}: gnnlab {copy.version}"
+    if copy.is_changed:
+        text += ", changed since"
+    if copy.is_newest:
+        return f"{text}; there is no newer version"
+    own = _FOLDER / f"{copy.name}.py"
+    text += f"; gnnlab {_version(copy.name)} has a newer version: "
+    if copy.is_changed:
+        return f"{text}compare with {own}"
+    return f"{text}gnnlab export {copy.name} {copy.path.parent}"
 
 
 if __name__ == "__main__":
