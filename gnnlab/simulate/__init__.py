@@ -1,8 +1,8 @@
-"""Floor 8: a cluster in one process, its traffic counted exactly and its time predicted."""
+"""Floor 8: a simulated cluster in one process; traffic is counted exactly, time is predicted."""
 
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.result import Result
+from gnnlab.simulate.scheduler import SimulationError
 from gnnlab.simulate.simulation import Simulation, simulate
-from gnnlab.simulate.stage import SimulationError
 
 __all__ = ["Network", "Result", "Simulation", "SimulationError", "simulate"]

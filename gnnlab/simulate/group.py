@@ -1,9 +1,9 @@
-"""torch.distributed among the players of a simulation.
+"""torch.distributed among the virtual ranks of a simulation.
 
-While a simulation runs, the functions of ``torch.distributed`` that training uses meet among its
-threads instead of its processes. Threads that play nothing find them as they were. A ring that sums
-up, as gloo's does, sends 2 (R − 1) / R times the bytes of a tensor from each of R ranks to the next
-one; that is what a replay assumes for every call that moves tensors.
+While a simulation runs, the functions of ``torch.distributed`` that training uses synchronise the
+threads of its virtual ranks; in all other threads they work as before. In a ring all-reduce, as in
+gloo, each of R ranks sends 2 (R − 1) / R times the bytes of a tensor to the next rank. The replay
+times every call that moves tensors as such a ring.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import torch
 import torch.distributed as dist
 
 from gnnlab.errors import InvalidInput
-from gnnlab.simulate.stage import Player, player
-from gnnlab.simulate.tape import Meet
+from gnnlab.simulate.optrace import Collective
+from gnnlab.simulate.scheduler import VirtualRank, current_rank
 
-__all__ = ["FUNCTIONS", "REFUSED", "replaced", "together"]
+__all__ = ["FUNCTIONS", "REFUSED", "exchange", "refusal", "replaced"]
 
 _OPERATIONS: dict[Any, Callable[[torch.Tensor], torch.Tensor]] = {
     dist.ReduceOp.SUM: lambda values: values.sum(0),
@@ -31,50 +31,51 @@ _OPERATIONS: dict[Any, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-class _Done:
-    """What ``async_op=True`` returns: the call is over when it returns."""
+class _CompletedWork:
+    """The handle that ``async_op=True`` returns; the call has completed before it returns."""
 
     def wait(self, timeout: Any = None) -> bool:
-        """Return at once."""
+        """Return True immediately."""
         return True
 
     def is_completed(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
 
-def together(
-    me: Player, what: str, value: Any, num_bytes: int = 0, kind: str = "allreduce"
+def exchange(
+    me: VirtualRank, what: str, value: Any, num_bytes: int = 0, kind: str = "allreduce"
 ) -> list[Any]:
-    """Give a value, which must not change later, and return those of all ranks.
+    """Contribute a value, which must not change later; return the values of all ranks.
 
     Parameters
     ----------
-    me : Player
+    me : VirtualRank
     what : str
-        The call; all ranks must make the same ones in the same order.
+        Name of the call; all ranks must make the same calls in the same order.
     value : object
     num_bytes : int
-        What a ring would have to sum up; 0 where ranks only meet.
+        Bytes that a ring all-reduce would sum for this call; 0 for a barrier.
     kind : str
-        How the time is called.
+        Kind of the event that the replay makes of it.
     """
     if not me.in_group:
         raise InvalidInput(
             f"{what}: there is no process group; call torch.distributed.init_process_group('gloo') "
-            "before"
+            "first"
         )
     me.num_calls += 1
     with me.recorder.pause():
-        number, values = me.meet(f"{what} of torch.distributed (call {me.num_calls})", value)
-        me.recorder.add(Meet(kind, number, num_bytes, me.recorder.step))
+        point = f"{what} of torch.distributed (call {me.num_calls})"
+        number, values = me.rendezvous(point, value)
+        me.recorder.add(Collective(kind, number, num_bytes, me.recorder.step))
     return values
 
 
-def _tensors(me: Player, what: str, tensor: torch.Tensor, share: float = 1.0) -> torch.Tensor:
-    """Tensors of all ranks, stacked."""
+def _tensors(me: VirtualRank, what: str, tensor: torch.Tensor, share: float = 1.0) -> torch.Tensor:
+    """Return the tensors of all ranks, stacked."""
     size = int(tensor.numel() * tensor.element_size() * share)
-    values = together(me, what, tensor.detach().clone(), size)
+    values = exchange(me, what, tensor.detach().clone(), size)
     shapes = {(tuple(each.shape), each.dtype) for each in values}
     if len(shapes) > 1:
         raise InvalidInput(f"{what}: ranks gave tensors of different shape or dtype: {shapes}")
@@ -83,11 +84,13 @@ def _tensors(me: Player, what: str, tensor: torch.Tensor, share: float = 1.0) ->
 
 def _check(what: str, group: Any) -> None:
     if group is not None:
-        raise InvalidInput(f"{what}: a simulation has one group, of all ranks; leave out group=")
+        raise InvalidInput(
+            f"{what}: a simulation has one process group, of all ranks; leave out group="
+        )
 
 
 def _init_process_group(
-    me: Player,
+    me: VirtualRank,
     backend: str | None = None,
     init_method: Any = None,
     timeout: Any = None,
@@ -95,37 +98,41 @@ def _init_process_group(
     rank: int = -1,
     **kwargs: Any,
 ) -> None:
-    ranks = len(me.stage.players)
+    ranks = len(me.scheduler.ranks)
     if backend is not None and "gloo" not in str(backend):
-        raise InvalidInput(f"a simulation computes on the CPU, with gloo; found {backend!r}")
+        raise InvalidInput(f"a simulation runs on the CPU with backend gloo; found {backend!r}")
     if rank not in (-1, me.rank) or world_size not in (-1, ranks):
         raise InvalidInput(
             f"this is rank {me.rank} of {ranks}; found rank={rank} and world_size={world_size}"
         )
     if me.in_group:
-        raise InvalidInput("init_process_group was called twice; destroy the first group before")
+        raise InvalidInput("init_process_group was called twice; call destroy_process_group first")
     me.in_group = True
-    together(me, "init_process_group", None, kind="wait")
+    exchange(me, "init_process_group", None, kind="wait")
 
 
-def _destroy_process_group(me: Player, group: Any = None) -> None:
+def _destroy_process_group(me: VirtualRank, group: Any = None) -> None:
     _check("destroy_process_group", group)
     me.in_group = False
 
 
 def _all_reduce(
-    me: Player, tensor: Any, op: Any = dist.ReduceOp.SUM, group: Any = None, async_op: bool = False
+    me: VirtualRank,
+    tensor: Any,
+    op: Any = dist.ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
 ) -> Any:
     _check("all_reduce", group)
     if op not in _OPERATIONS:
-        raise InvalidInput(f"all_reduce: gloo has SUM, PRODUCT, MIN and MAX; found {op}")
+        raise InvalidInput(f"all_reduce: gloo supports SUM, PRODUCT, MIN and MAX; found {op}")
     found = _OPERATIONS[op](_tensors(me, "all_reduce", tensor))
     _fill(tensor, found)
-    return _Done() if async_op else None
+    return _CompletedWork() if async_op else None
 
 
 def _reduce(
-    me: Player,
+    me: VirtualRank,
     tensor: Any,
     dst: int = 0,
     op: Any = dist.ReduceOp.SUM,
@@ -140,72 +147,74 @@ def _reduce(
 
 
 def _all_gather(
-    me: Player, tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False
+    me: VirtualRank, tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False
 ) -> Any:
     _check("all_gather", group)
     found = _tensors(me, "all_gather", tensor, share=len(tensor_list) / 2)
     for into, value in zip(tensor_list, found, strict=True):
         _fill(into, value)
-    return _Done() if async_op else None
+    return _CompletedWork() if async_op else None
 
 
 def _all_gather_into_tensor(
-    me: Player, output: Any, tensor: Any, group: Any = None, async_op: bool = False
+    me: VirtualRank, output: Any, tensor: Any, group: Any = None, async_op: bool = False
 ) -> Any:
     _check("all_gather_into_tensor", group)
-    found = _tensors(me, "all_gather_into_tensor", tensor, share=len(me.stage.players) / 2)
+    found = _tensors(me, "all_gather_into_tensor", tensor, share=len(me.scheduler.ranks) / 2)
     _fill(output, found.reshape(output.shape))
-    return _Done() if async_op else None
+    return _CompletedWork() if async_op else None
 
 
-def _all_gather_object(me: Player, object_list: Any, obj: Any, group: Any = None) -> None:
+def _all_gather_object(me: VirtualRank, object_list: Any, obj: Any, group: Any = None) -> None:
     _check("all_gather_object", group)
     packed = pickle.dumps(obj)
-    size = len(packed) * len(me.stage.players) // 2
-    for i, each in enumerate(together(me, "all_gather_object", packed, size)):
+    size = len(packed) * len(me.scheduler.ranks) // 2
+    for i, each in enumerate(exchange(me, "all_gather_object", packed, size)):
         object_list[i] = pickle.loads(each)
 
 
 def _broadcast(
-    me: Player, tensor: Any, src: int = 0, group: Any = None, async_op: bool = False
+    me: VirtualRank, tensor: Any, src: int = 0, group: Any = None, async_op: bool = False
 ) -> Any:
     _check("broadcast", group)
     _fill(tensor, _tensors(me, "broadcast", tensor, share=0.5)[src])
-    return _Done() if async_op else None
+    return _CompletedWork() if async_op else None
 
 
 def _broadcast_object_list(
-    me: Player, object_list: Any, src: int = 0, group: Any = None, device: Any = None
+    me: VirtualRank, object_list: Any, src: int = 0, group: Any = None, device: Any = None
 ) -> None:
     _check("broadcast_object_list", group)
     packed = pickle.dumps(list(object_list))
     object_list[:] = pickle.loads(
-        together(me, "broadcast_object_list", packed, len(packed) // 2)[src]
+        exchange(me, "broadcast_object_list", packed, len(packed) // 2)[src]
     )
 
 
-def _barrier(me: Player, group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
+def _barrier(
+    me: VirtualRank, group: Any = None, async_op: bool = False, device_ids: Any = None
+) -> Any:
     _check("barrier", group)
-    together(me, "barrier", None, kind="wait")
-    return _Done() if async_op else None
+    exchange(me, "barrier", None, kind="wait")
+    return _CompletedWork() if async_op else None
 
 
-def _get_rank(me: Player, group: Any = None) -> int:
+def _get_rank(me: VirtualRank, group: Any = None) -> int:
     _check("get_rank", group)
     return me.rank if me.in_group else _no_group("get_rank")
 
 
-def _get_world_size(me: Player, group: Any = None) -> int:
+def _get_world_size(me: VirtualRank, group: Any = None) -> int:
     _check("get_world_size", group)
-    return len(me.stage.players) if me.in_group else _no_group("get_world_size")
+    return len(me.scheduler.ranks) if me.in_group else _no_group("get_world_size")
 
 
-def _get_backend(me: Player, group: Any = None) -> str:
+def _get_backend(me: VirtualRank, group: Any = None) -> str:
     return "gloo" if me.in_group else _no_group("get_backend")
 
 
 def _no_group(what: str) -> Any:
-    raise InvalidInput(f"{what}: there is no process group; call init_process_group('gloo') before")
+    raise InvalidInput(f"{what}: there is no process group; call init_process_group('gloo') first")
 
 
 def _fill(tensor: torch.Tensor, values: torch.Tensor) -> None:
@@ -217,7 +226,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "all_gather": _all_gather,
     "all_gather_into_tensor": _all_gather_into_tensor,
     "all_gather_object": _all_gather_object,
-    "all_gather_single": _all_gather_into_tensor,  # newer versions of torch call it so
+    "all_gather_single": _all_gather_into_tensor,  # its name in newer versions of torch
     "all_reduce": _all_reduce,
     "barrier": _barrier,
     "broadcast": _broadcast,
@@ -240,17 +249,17 @@ REFUSED = (
 
 @contextmanager
 def replaced(owner: Any, functions: dict[str, Callable[..., Any]]) -> Iterator[None]:
-    """Put functions in the place of others, for the threads of players alone.
+    """Replace functions of a module or class in the threads of virtual ranks only.
 
     Parameters
     ----------
     owner : module or class
     functions : dict
-        Name → function; its first argument is the :class:`Player`.
+        Name → function; its first argument is the :class:`VirtualRank`.
     """
     originals = {name: getattr(owner, name) for name in functions if hasattr(owner, name)}
     for name, original in originals.items():
-        setattr(owner, name, _for_players(original, functions[name]))
+        setattr(owner, name, _for_virtual_ranks(original, functions[name]))
     try:
         yield
     finally:
@@ -258,21 +267,22 @@ def replaced(owner: Any, functions: dict[str, Callable[..., Any]]) -> Iterator[N
             setattr(owner, name, original)
 
 
-def _for_players(original: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+def _for_virtual_ranks(original: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        me = player()
+        me = current_rank()
         return original(*args, **kwargs) if me is None else function(me, *args, **kwargs)
 
     return call
 
 
 def refusal(name: str) -> Callable[..., Any]:
-    """Return a function that says that a simulation does not have it."""
+    """Return a function that raises InvalidInput: a simulation does not support ``name``."""
 
-    def refuse(me: Player, *args: Any, **kwargs: Any) -> Any:
+    def refuse(me: VirtualRank, *args: Any, **kwargs: Any) -> Any:
         raise InvalidInput(
-            f"a simulation has no torch.distributed.{name}; it has {', '.join(sorted(FUNCTIONS))}"
+            f"a simulation does not support torch.distributed.{name}; it supports "
+            f"{', '.join(sorted(FUNCTIONS))}"
         )
 
     return refuse

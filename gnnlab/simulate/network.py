@@ -18,23 +18,23 @@ __all__ = ["Network"]
 
 @dataclass(frozen=True)
 class Network:
-    """Machines on one switch, each with a link that carries both directions at once.
+    """Machines on one switch, each with a full-duplex link.
 
     Parameters
     ----------
     bandwidth : float
-        Of each machine's link, in bits per second and direction; 1e9 is gigabit Ethernet.
+        Bits per second of each machine's link in each direction; 1e9 is gigabit Ethernet.
     latency : float
         Seconds that a packet takes from one machine to another.
     per_request : float
-        Seconds of a processor that a request and its reply cost the asker, and again the one who is
-        asked, beside what the store computes: encoding, system calls, threads that are woken.
+        Processor seconds that a request and its reply cost the client, and again the server, in
+        addition to what the store computes: encoding, system calls, waking threads.
     per_byte : float
-        Seconds of a processor that a byte costs its sender, and again its receiver: ZeroMQ, TCP,
+        Processor seconds that a byte costs its sender, and again its receiver: ZeroMQ, TCP,
         encryption. Measured on one machine: 5e-10, encrypted 1e-9.
     overhead : float
-        Share of the bandwidth that does not carry messages: frames of Ethernet, IP and TCP take 90
-        of 1538 bytes, and acknowledgements of what comes the other way 2 %.
+        Share of the bandwidth that does not carry messages: headers of Ethernet, IP and TCP take 90
+        of 1538 bytes, and acknowledgements of the opposite direction 2 %.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Network:
     overhead: float = 0.08
 
     def __post_init__(self) -> None:
-        """Refuse what no network is."""
+        """Check the values."""
         if not self.bandwidth > 0:
             raise InvalidInput(f"bandwidth is in bits per second, above 0; found {self.bandwidth}")
         for name in ("latency", "per_request", "per_byte"):
@@ -62,5 +62,5 @@ class Network:
 
     @property
     def bytes_per_second(self) -> float:
-        """What a link carries of messages."""
+        """Bytes of messages that a link carries per second in each direction."""
         return self.bandwidth / 8 * (1 - self.overhead)

@@ -1,8 +1,8 @@
-"""DistributedDataParallel among the players of a simulation.
+"""DistributedDataParallel among the virtual ranks of a simulation.
 
-All ranks begin with the parameters of rank 0, and at the end of each backward pass the ranks take
-the mean of their gradients: what ``torch.nn.parallel.DistributedDataParallel`` computes, without
-its buckets. All gradients travel at once, after the backward pass.
+All ranks begin with the parameters of rank 0, and after each backward pass gradients are averaged
+over the ranks. This is what ``torch.nn.parallel.DistributedDataParallel`` computes, but without its
+buckets: all gradients are exchanged at once, after the backward pass.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.simulate.group import together
-from gnnlab.simulate.stage import Player, player
+from gnnlab.simulate.group import exchange
+from gnnlab.simulate.scheduler import VirtualRank, current_rank
 
 __all__ = ["SimulatedDataParallel"]
 
@@ -27,13 +27,13 @@ class SimulatedDataParallel(torch.nn.Module):
     ----------
     module : torch.nn.Module
     device_ids, output_device
-        None: a simulation computes on the CPU.
+        Must be None: a simulation runs on the CPU.
     broadcast_buffers : bool
-        Whether each forward pass begins with the buffers of rank 0.
+        Whether each forward pass first copies the buffers of rank 0 to all ranks.
     find_unused_parameters : bool
-        Whether a backward pass may leave out parameters.
+        Whether parameters may get no gradient in a backward pass.
     **kwargs
-        Accepted: they change how gradients travel, not what is computed.
+        Accepted and ignored: they change how gradients are sent, not their values.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class SimulatedDataParallel(torch.nn.Module):
     ) -> None:
         super().__init__()
         if device_ids or any(p.is_cuda for p in module.parameters()):
-            raise InvalidInput("a simulation computes on the CPU; leave model and data there")
+            raise InvalidInput("a simulation runs on the CPU; keep model and data there")
         self.module, self.process_group = module, process_group
         self.find_unused_parameters = find_unused_parameters or static_graph
         self.broadcast_buffers = broadcast_buffers
@@ -59,7 +59,7 @@ class SimulatedDataParallel(torch.nn.Module):
         self._trained = [p for p in module.parameters() if p.requires_grad]
         if not self._trained:
             raise InvalidInput("the module has no parameter that requires a gradient")
-        self._expects = False
+        self._synchronise = False
         self._reached: set[int] = set()
         state = [*module.parameters(), *module.buffers()]
         self._from_rank_0(_me(), "DistributedDataParallel", state)
@@ -71,41 +71,43 @@ class SimulatedDataParallel(torch.nn.Module):
         me, buffers = _me(), list(self.module.buffers())
         if buffers and self.broadcast_buffers and self.require_backward_grad_sync:
             self._from_rank_0(me, "buffers of DistributedDataParallel", buffers)
-        self._expects = torch.is_grad_enabled() and self.require_backward_grad_sync
+        self._synchronise = torch.is_grad_enabled() and self.require_backward_grad_sync
         self._reached.clear()
         return self.module(*inputs, **kwargs)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Let gradients of backward passes inside add up on each rank."""
+        """Accumulate the gradients of backward passes inside on each rank, without averaging."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
         finally:
             self.require_backward_grad_sync = before
 
-    def _from_rank_0(self, me: Player, what: str, tensors: list[torch.Tensor]) -> None:
+    def _from_rank_0(self, me: VirtualRank, what: str, tensors: list[torch.Tensor]) -> None:
         size = sum(t.numel() * t.element_size() for t in tensors)
-        values = together(me, what, [t.detach().clone() for t in tensors], size // 2)
+        values = exchange(me, what, [t.detach().clone() for t in tensors], size // 2)
         shapes = [[tuple(t.shape) for t in given] for given in values]
         if shapes[me.rank] != shapes[0]:
-            raise InvalidInput(f"{what}: the model of rank {me.rank} is not that of rank 0")
+            raise InvalidInput(
+                f"{what}: the model of rank {me.rank} has other shapes than that of rank 0"
+            )
         with torch.no_grad():
             for mine, theirs in zip(tensors, values[0], strict=True):
                 mine.copy_(theirs)
 
     def _reach(self, number: int) -> None:
-        """Note that a backward pass has the gradient of a parameter."""
-        if not self._expects:
+        """Record that the backward pass has computed the gradient of a parameter."""
+        if not self._synchronise:
             return
         if not self._reached:
             engine: Any = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]
-            engine.queue_callback(self._reduce)  # when the whole pass is over
+            engine.queue_callback(self._reduce)  # called after the whole backward pass
         self._reached.add(number)
 
     def _reduce(self) -> None:
         me = _me()
-        self._expects = False
+        self._synchronise = False
         missing = len(self._trained) - len(self._reached)
         if missing and not self.find_unused_parameters:
             raise InvalidInput(
@@ -113,11 +115,11 @@ class SimulatedDataParallel(torch.nn.Module):
                 "them. DistributedDataParallel(…, find_unused_parameters=True) allows that"
             )
         mine = [
-            p.grad / len(me.stage.players) if n in self._reached and p.grad is not None else None
+            p.grad / len(me.scheduler.ranks) if n in self._reached and p.grad is not None else None
             for n, p in enumerate(self._trained)
         ]
         size = sum(p.numel() * p.element_size() for p in self._trained)
-        values = together(me, "gradients", mine, size)
+        values = exchange(me, "gradients", mine, size)
         with me.recorder.pause(), torch.no_grad():
             for number, parameter in enumerate(self._trained):
                 given = [g for of_rank in values if (g := of_rank[number]) is not None]
@@ -129,8 +131,10 @@ class SimulatedDataParallel(torch.nn.Module):
                 parameter.grad = total
 
 
-def _me() -> Player:
-    me = player()
+def _me() -> VirtualRank:
+    me = current_rank()
     if me is None:
-        raise InvalidInput("this model belongs to a simulation that is over")
+        raise InvalidInput(
+            "this model was made in a simulation that has ended; build it anew outside"
+        )
     return me

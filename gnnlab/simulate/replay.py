@@ -1,15 +1,14 @@
-"""When everything happens: tapes, a network and processors give times.
+"""Compute the times of a run from op traces, a network and processors.
 
-Each lane of each trainer is played from its beginning. Work takes a processor of the machine. A
-question costs its asker some work, then a packet there and back, then the stores that are asked
-compute, then the bytes travel: out of each machine that sends, into each that receives, and they
-keep processors busy on both sides. A meeting
-is over when all have come. An all-reduce goes round a ring of all ranks, in the order of their
-numbers, so of the ranks of a machine one sends to the next machine. What needs the same link or
-processor shares it (:mod:`gnnlab.simulate.fluid`).
+All tracks are replayed at once, from their first op. Work takes a processor of the machine. A
+request costs the client some work, then a round trip, then the servers compute, then the bytes are
+sent: out of each sending machine and into each receiving machine, which also costs processor time
+on both sides. A barrier ends when all ranks have reached it. An all-reduce is a ring of all ranks
+in rank order, so one rank of each machine sends to the next machine. Activities that need the same
+link or processor share it by max-min fairness (:mod:`gnnlab.simulate.flow`).
 
-Left out are what packets meet on their way through a switch, the slow start of TCP, and what
-processes cost each other beside processors: caches, the bandwidth of memory.
+The model leaves out queueing in the switch, TCP's slow start, and contention between processes for
+anything but processors: caches and memory bandwidth.
 """
 
 from __future__ import annotations
@@ -21,34 +20,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.simulate.fluid import Fluid
+from gnnlab.simulate.flow import FairFlow
 from gnnlab.simulate.network import Network
-from gnnlab.simulate.tape import Ask, Lane, Meet, Pass, Signal, Wait, Work
+from gnnlab.simulate.optrace import Collective, LoaderPass, Request, Signal, Track, Wait, Work
 from gnnlab.simulate.timing import Timing, summarise
 from gnnlab.trace import Event
 
 __all__ = ["FREE", "Machines", "replay"]
 
 FREE = ("bandwidth", "latency", "allreduce", "serve", "sample", "compute")
-"""What can be thought free, to see what it costs."""
+"""What a replay can leave out, to see how much time it costs."""
 
-_MOVED = 1e-18  # seconds of a processor that a byte takes where it is said to take none
-_OVER: tuple[float, dict[int, float]] = 0.0, {}  # what a lane gives at the end of its tape
+_MIN_PER_BYTE = 1e-18  # used where the network says that a byte costs no processor time
+_ENDED: tuple[float, dict[int, float]] = 0.0, {}  # yielded at the end of a track
 
 _Steps = Generator[tuple[float, Mapping[int, float]] | None, None, None]
 
 
 @dataclass(frozen=True)
 class Machines:
-    """What there is to compute with.
+    """The machines and their processors.
 
     Attributes
     ----------
     count : int
     cores : float
-        Of each machine.
+        Processor cores of each machine.
     shared : float or None
-        Cores that all machines have together; then ``cores`` does not matter.
+        Cores that all machines share, where one computer runs them all; replaces ``cores``.
     """
 
     count: int
@@ -57,57 +56,69 @@ class Machines:
 
 
 def replay(
-    lanes: Sequence[Lane], network: Network, machines: Machines, free: Sequence[str] = ()
+    tracks: Sequence[Track], network: Network, machines: Machines, free: Sequence[str] = ()
 ) -> Timing:
-    """Compute when everything happens.
+    """Compute start and duration of everything.
 
     Parameters
     ----------
-    lanes : sequence of Lane
-        Of all trainers.
+    tracks : sequence of Track
+        All tracks of all trainers.
     network : Network
     machines : Machines
     free : sequence of str
-        Names in :data:`FREE` of what takes no time.
+        Names in :data:`FREE` of what is to take no time.
+
+    Returns
+    -------
+    Timing
+
+    Raises
+    ------
+    InvalidInput
+        A name is not in :data:`FREE`.
+    GNNLabError
+        Tracks wait for ops that no track contains.
 
     Examples
     --------
-    Rank 0 asks machine 1 for a megabyte, and then both compute the mean of their gradients.
+    Rank 0 requests a megabyte from machine 1, then both ranks all-reduce their gradients.
 
     >>> from gnnlab.simulate import Network
     >>> from gnnlab.simulate.replay import Machines, replay
-    >>> from gnnlab.simulate.tape import Ask, Lane, Meet, Work
-    >>> ask = Ask("fetch", out={1: 100}, back={1: 10**6}, serve={1: 0.01}, requests=1)
-    >>> lanes = [
-    ...     Lane(0, 0, "trainer", [ask, Work("compute", 0.5), Meet("allreduce", 0, 10**5)]),
-    ...     Lane(1, 1, "trainer", [Work("compute", 0.5), Meet("allreduce", 0, 10**5)]),
+    >>> from gnnlab.simulate.optrace import Collective, Request, Track, Work
+    >>> request = Request("fetch", out={1: 100}, back={1: 10**6}, serve={1: 0.01}, requests=1)
+    >>> allreduce = Collective("allreduce", number=0, bytes=10**5)
+    >>> tracks = [
+    ...     Track(0, 0, "trainer", [request, Work("compute", 0.5), allreduce]),
+    ...     Track(1, 1, "trainer", [Work("compute", 0.5), allreduce]),
     ... ]
     >>> network = Network(bandwidth=8e6, latency=0.001, per_request=0, overhead=0)
-    >>> timing = replay(lanes, network, Machines(2, cores=2))
+    >>> timing = replay(tracks, network, Machines(2, cores=2))
     >>> round(timing.seconds, 3), {kind: round(s, 3) for kind, s in timing.parts.items()}
     (1.614, {'compute': 0.5, 'fetch': 0.506, 'wait': 0.506, 'allreduce': 0.102})
     """
-    strange = set(free) - set(FREE)
-    if strange:
-        raise InvalidInput(f"no {sorted(strange)} can be free; there are {', '.join(FREE)}")
-    return _Replay(lanes, network, machines, frozenset(free)).run()
+    unknown = set(free) - set(FREE)
+    if unknown:
+        raise InvalidInput(f"free has unknown names {sorted(unknown)}; known are {', '.join(FREE)}")
+    return _Replay(tracks, network, machines, frozenset(free)).run()
 
 
 class _Replay:
     def __init__(
-        self, lanes: Sequence[Lane], network: Network, machines: Machines, free: frozenset[str]
+        self, tracks: Sequence[Track], network: Network, machines: Machines, free: frozenset[str]
     ) -> None:
-        self.lanes, self.network, self.machines, self.free = lanes, network, machines, free
-        self.num_ranks = len({lane.rank for lane in lanes})
+        self.tracks, self.network, self.machines, self.free = tracks, network, machines, free
+        self.num_ranks = len({track.rank for track in tracks})
         count = machines.count
         links = np.full(2 * count, network.bytes_per_second)
         pools = np.full(count, float(machines.cores))
         if machines.shared is not None:
             pools = np.array([float(machines.shared)])
-        self.fluid = Fluid(len(lanes) + 1, np.concatenate([links, pools]))
+        self.flow = FairFlow(len(tracks) + 1, np.concatenate([links, pools]))
         self.ready: list[int] = []
-        self.num_over = 0
-        self.signals: dict[tuple[int, object], Lane] = {}
+        self.num_ended = 0
+        self.signals: dict[tuple[int, object], Track] = {}
         self.blocked: dict[tuple[int, object], list[int]] = defaultdict(list)
         self.arrived: dict[int, list[int]] = defaultdict(list)
         self.began: dict[int, float] = {}
@@ -116,29 +127,29 @@ class _Replay:
         self.events: list[Event] = []
         self.passes: dict[int, list[list[float]]] = defaultdict(list)
 
-    # ------------------------------------------------------------------ the clock
+    # ------------------------------------------------------------------ event loop
     def run(self) -> Timing:
-        actors = [self._play(number, lane) for number, lane in enumerate(self.lanes)]
-        actors.append(self._rings())
+        actors = [self._run_track(number, track) for number, track in enumerate(self.tracks)]
+        actors.append(self._allreduces())
         self.ready = list(range(len(actors)))
         while True:
             while self.ready:
                 actor = self.ready.pop()
-                activity = next(actors[actor], _OVER)
-                if activity == _OVER:
-                    self.num_over += 1
+                activity = next(actors[actor], _ENDED)
+                if activity == _ENDED:
+                    self.num_ended += 1
                 elif activity is not None:
-                    self.fluid.begin(actor, *activity, cap=1.0)
-            ended = self.fluid.advance()
+                    self.flow.begin(actor, *activity, cap=1.0)
+            ended = self.flow.advance()
             if not ended:
                 return self._finish()
             self.ready = ended
 
     def _finish(self) -> Timing:
-        if self.num_over < len(self.lanes):
+        if self.num_ended < len(self.tracks):
             raise GNNLabError(
-                f"{len(self.lanes) - self.num_over} of {len(self.lanes)} tapes wait for what never "
-                "comes; they are not all of one run"
+                f"{len(self.tracks) - self.num_ended} of {len(self.tracks)} tracks wait for ops "
+                "that no track contains; pass all tracks of one run"
             )
         return summarise(self.events, self.passes, self.num_ranks)
 
@@ -157,18 +168,18 @@ class _Replay:
         if seconds > 0:
             yield seconds, {}
 
-    def _serve(self, entry: Ask) -> _Steps:
-        """Let the stores compute: each with one thread, all at once."""
+    def _serve(self, op: Request) -> _Steps:
+        """Servers compute at the same time, each with one thread."""
         per_request = 0.0 if "latency" in self.free else self.network.per_request
         seconds: dict[int, float] = defaultdict(float)
-        for machine, measured in entry.serve.items():
+        for machine, measured in op.serve.items():
             seconds[self._pool(machine)] += measured + per_request
         size = max(seconds.values(), default=0.0)
         if size > 0:
             yield size, {pool: each / size for pool, each in seconds.items()}
 
     def _transfer(self, machine: int, out: Mapping[int, int], back: Mapping[int, int]) -> _Steps:
-        """Move bytes from a machine to others, and back."""
+        """Send bytes from a machine to others, and back."""
         cost = self.network.per_byte
         amounts: dict[int, float] = defaultdict(float)
         for other in out:
@@ -182,97 +193,97 @@ class _Replay:
         yield from self._move(amounts, sum(out.values()) + sum(back.values()))
 
     def _move(self, amounts: Mapping[int, float], num_bytes: float) -> _Steps:
-        # The unit is what one processor moves in a second: where a processor is shared, moving gets
-        # as much of it as computing.
-        size = num_bytes * (self.network.per_byte or _MOVED)
+        # The unit is what one processor sends in a second, so that on a shared processor sending
+        # gets the same share as computing.
+        size = num_bytes * (self.network.per_byte or _MIN_PER_BYTE)
         if size > 0:
             yield size, {resource: a / size for resource, a in amounts.items()}
 
-    # ------------------------------------------------------------------- the tapes
-    def _play(self, number: int, lane: Lane) -> _Steps:
-        for entry in lane.entries:
-            start, kind = self.fluid.now, getattr(entry, "kind", "wait")
+    # ------------------------------------------------------------------- op traces
+    def _run_track(self, number: int, track: Track) -> _Steps:
+        for op in track.ops:
+            start, kind = self.flow.now, getattr(op, "kind", "wait")
             info: dict[str, int | float | str] = {}
-            if isinstance(entry, Work):
+            if isinstance(op, Work):
                 if kind not in self.free:
-                    yield from self._work(lane.machine, entry.seconds)
-            elif isinstance(entry, Ask):
-                info = {"bytes": sum(entry.out.values()) + sum(entry.back.values())}
-                info |= {"requests": entry.requests, "rows": entry.rows}
-                yield from self._ask(lane.machine, entry)
-            elif isinstance(entry, Meet):
-                yield from self._meet(number, lane, entry)
-                begin = self.began.get(entry.number, self.fluid.now)
-                if entry.bytes and begin > start:
-                    self._note(lane, "wait", start, begin, entry.step, {})
+                    yield from self._work(track.machine, op.seconds)
+            elif isinstance(op, Request):
+                info = {"bytes": sum(op.out.values()) + sum(op.back.values())}
+                info |= {"requests": op.requests, "rows": op.rows}
+                yield from self._request(track.machine, op)
+            elif isinstance(op, Collective):
+                yield from self._collective(number, track, op)
+                begin = self.began.get(op.number, self.flow.now)
+                if op.bytes and begin > start:
+                    self._add_event(track, "wait", start, begin, op.step, {})
                     start = begin
-                info = {"bytes": entry.bytes} if entry.bytes else {}
-            elif isinstance(entry, Wait):
-                key = lane.rank, entry.key
+                info = {"bytes": op.bytes} if op.bytes else {}
+            elif isinstance(op, Wait):
+                key = track.rank, op.key
                 if key not in self.signals:
                     self.blocked[key].append(number)
                     yield None
                 info = {"place": "batch", "maker": self.signals[key].name}
-            elif isinstance(entry, Signal):
-                key = lane.rank, entry.key
-                self.signals[key] = lane
+            elif isinstance(op, Signal):
+                key = track.rank, op.key
+                self.signals[key] = track
                 self.ready.extend(self.blocked.pop(key, ()))
-            elif isinstance(entry, Pass):
-                self._mark(lane.rank, entry)
-            step = getattr(entry, "step", None)
-            self._note(lane, kind, start, self.fluid.now, step, info)
+            elif isinstance(op, LoaderPass):
+                self._record_pass(track.rank, op)
+            step = getattr(op, "step", None)
+            self._add_event(track, kind, start, self.flow.now, step, info)
 
-    def _note(
-        self, lane: Lane, kind: str, start: float, end: float, step: int | None, info: dict
+    def _add_event(
+        self, track: Track, kind: str, start: float, end: float, step: int | None, info: dict
     ) -> None:
         if end > start:
-            role = "sampler" if lane.name.startswith("sampler") else "trainer"
-            if lane.name != "trainer":
-                info = {**info, "lane": lane.name}
+            role = "sampler" if track.name.startswith("sampler") else "trainer"
+            if track.name != "trainer":
+                info = {**info, "lane": track.name}
             self.events.append(
-                Event(kind, start, end - start, lane.rank, role, lane.machine, step, info)
+                Event(kind, start, end - start, track.rank, role, track.machine, step, info)
             )
 
-    def _mark(self, rank: int, entry: Pass) -> None:
-        if entry.begins:
-            self.passes[rank].append([self.fluid.now, self.fluid.now, 0])
+    def _record_pass(self, rank: int, op: LoaderPass) -> None:
+        if op.begins:
+            self.passes[rank].append([self.flow.now, self.flow.now, 0])
         else:
-            self.passes[rank][-1][1:] = [self.fluid.now, entry.steps]
+            self.passes[rank][-1][1:] = [self.flow.now, op.steps]
 
-    def _ask(self, machine: int, entry: Ask) -> _Steps:
-        is_far, with_latency = set(entry.out) != {machine}, "latency" not in self.free
+    def _request(self, machine: int, op: Request) -> _Steps:
+        is_remote, with_latency = set(op.out) != {machine}, "latency" not in self.free
         if with_latency:
-            yield from self._work(machine, self.network.per_request * entry.requests)
-        since = self.fluid.now
-        if is_far and with_latency:
+            yield from self._work(machine, self.network.per_request * op.requests)
+        since = self.flow.now
+        if is_remote and with_latency:
             yield from self._delay(2 * self.network.latency)
         if "serve" not in self.free:
-            yield from self._serve(entry)
+            yield from self._serve(op)
         if "bandwidth" not in self.free:
-            yield from self._transfer(machine, entry.out, entry.back)
-        yield from self._work(machine, entry.here - (self.fluid.now - since))
+            yield from self._transfer(machine, op.out, op.back)
+        yield from self._work(machine, op.here - (self.flow.now - since))
 
-    def _meet(self, number: int, lane: Lane, entry: Meet) -> _Steps:
-        here = self.arrived[entry.number]
-        here.append(number)
-        if len(here) < self.num_ranks:
+    def _collective(self, number: int, track: Track, op: Collective) -> _Steps:
+        arrived = self.arrived[op.number]
+        arrived.append(number)
+        if len(arrived) < self.num_ranks:
             yield None
         else:
-            del self.arrived[entry.number]
-            self.began[entry.number] = self.fluid.now
-            here.remove(number)
-            if entry.bytes and self.num_ranks > 1 and "allreduce" not in self.free:
-                self.rings.append(([*here, number], entry.bytes))
+            del self.arrived[op.number]
+            self.began[op.number] = self.flow.now
+            arrived.remove(number)
+            if op.bytes and self.num_ranks > 1 and "allreduce" not in self.free:
+                self.rings.append(([*arrived, number], op.bytes))
                 if len(self.rings) == 1:
-                    self.ready.append(len(self.lanes))
+                    self.ready.append(len(self.tracks))
                 yield None
             else:
-                self.ready.extend(here)
-        if not entry.bytes and lane.machine and "latency" not in self.free:
+                self.ready.extend(arrived)
+        if not op.bytes and track.machine and "latency" not in self.free:
             yield from self._delay(2 * self.network.latency)
 
-    def _rings(self) -> _Steps:
-        """The one actor that sums up for all."""
+    def _allreduces(self) -> _Steps:
+        """Run all all-reduces, one after another: the last actor."""
         while True:
             if not self.rings:
                 yield None

@@ -1,4 +1,4 @@
-"""What a simulated run did, moved and took."""
+"""The result of a simulated run: returned values, traffic, and predicted times."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from gnnlab.distributed.traffic import Traffic
 from gnnlab.errors import InvalidInput
 from gnnlab.simulate.network import Network
+from gnnlab.simulate.optrace import Track
 from gnnlab.simulate.replay import FREE, Machines, replay
-from gnnlab.simulate.tape import Lane
 from gnnlab.simulate.timing import Epoch, Timing
 from gnnlab.trace import Event
 
@@ -20,25 +20,25 @@ __all__ = ["Result"]
 class Result:
     """A run of all trainers.
 
-    Times are computed when they are first asked for, from what was measured and counted.
+    Times are computed on first use, from the measured work and the counted bytes.
 
     Attributes
     ----------
     returned : list
         What the function returned, by rank.
     traffic : Traffic
-        What all trainers and samplers asked for: who whom, how much, to the byte.
+        Bytes between machines by source, target and kind, of all trainers and samplers.
     network : Network
     machines : Machines
-    lanes : list of Lane
-        What each trainer and sampler did.
+    lanes : list of Track
+        Op traces of all trainers and samplers.
     """
 
     def __init__(
         self,
         network: Network,
         machines: Machines,
-        lanes: list[Lane],
+        lanes: list[Track],
         traffic: Traffic,
         returned: list[Any],
     ) -> None:
@@ -47,7 +47,7 @@ class Result:
 
     @cached_property
     def timing(self) -> Timing:
-        """When everything happened on the network of the simulation."""
+        """Start and duration of everything, on the network of the simulation."""
         return replay(self.lanes, self.network, self.machines)
 
     @property
@@ -57,25 +57,26 @@ class Result:
 
     @property
     def epochs(self) -> list[Epoch]:
-        """Each way of a loader through its batches."""
+        """Each pass of a loader over its batches."""
         return self.timing.epochs
 
     @property
     def epoch_seconds(self) -> float:
-        """Predicted time of an epoch; see :class:`~gnnlab.simulate.replay.Timing`."""
+        """Predicted time of an epoch; see :class:`~gnnlab.simulate.timing.Timing`."""
         return self.timing.epoch_seconds
 
     @property
     def parts(self) -> dict[str, float]:
-        """Where a trainer's time goes: kind of event → mean seconds of a trainer.
+        """A trainer's time by kind: kind of event → mean seconds of a trainer.
 
-        "sample", "fetch", "compute", "allreduce" and "wait", for others or for a mini-batch.
+        Kinds are "sample", "fetch", "compute", "allreduce" and "wait" (for other trainers or for a
+        mini-batch).
         """
         return self.timing.parts
 
     @property
     def events(self) -> list[Event]:
-        """Events in time, from 0, for :mod:`gnnlab.plot` and :func:`gnnlab.trace.write_chrome`."""
+        """Events from time 0, for :mod:`gnnlab.plot` and :func:`gnnlab.trace.write_chrome`."""
         return self.timing.events
 
     def retimed(
@@ -84,13 +85,13 @@ class Result:
         cores: float | None = None,
         shared_cores: float | None = None,
     ) -> Result:
-        """Return the same run on another network, or with other processors; nothing runs again.
+        """Return the same run on another network or other processors, without running it again.
 
         Parameters
         ----------
         network : Network, optional
         cores, shared_cores : float, optional
-            As for :func:`gnnlab.simulate.simulate`; as they are by default.
+            As for :func:`gnnlab.simulate.simulate`. Those of this run by default.
         """
         check_cores(cores=cores, shared_cores=shared_cores)
         machines = replace(
@@ -102,10 +103,10 @@ class Result:
 
     @cached_property
     def savings(self) -> dict[str, float]:
-        """Share of the epoch's time that would be saved if something took none.
+        """Share of the epoch's time that would be saved if a resource cost no time.
 
-        What limits saves most. Shares need not add up to 1: where two things overlap, neither saves
-        much alone.
+        The largest saving is the bottleneck. Shares need not add up to 1: where two costs overlap,
+        removing one alone saves little.
         """
         now = self.epoch_seconds or 1.0
         found = {}
@@ -116,11 +117,11 @@ class Result:
 
     @property
     def limit(self) -> str:
-        """What limits: the name in :attr:`savings` that saves most."""
+        """The bottleneck: the name with the largest share in :attr:`savings`."""
         return max(self.savings, key=lambda name: self.savings[name])
 
     def __repr__(self) -> str:
-        """Say how long it took, and where the time went."""
+        """Show the predicted time, its parts and the traffic."""
         parts = ", ".join(f"{kind} {seconds:.3g}" for kind, seconds in self.parts.items())
         return (
             f"Result(machines={self.machines.count}, seconds={self.seconds:.4g} ({parts}), "
@@ -129,7 +130,7 @@ class Result:
 
 
 def check_cores(**found: float | None) -> None:
-    """Refuse numbers of processors that cannot be."""
+    """Raise InvalidInput unless each given number of processors is above 0."""
     for name, value in found.items():
         if value is not None and not value > 0:
             raise InvalidInput(f"{name} must be above 0; found {value!r}")

@@ -1,8 +1,8 @@
-"""Lanes beside the trainer's: samplers, and the thread that makes mini-batches ahead.
+"""The tracks beside the trainer's: sampler processes, and the prefetch thread.
 
-In a real job they run at the same time as the trainer. In a simulation a mini-batch is made when
-the trainer wants it, by the trainer's own thread, but on another lane of the tape, with the signals
-that real ones exchange: which batch may be begun, and which is there.
+In a real job they run at the same time as the trainer. In a simulation the trainer's own thread
+makes a mini-batch when the trainer asks for it, but records the work on another track, with the
+signals that real processes exchange: this batch is ready, and this batch may be started.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from gnnlab.distributed import context
 from gnnlab.distributed.samplers import _Batches
 from gnnlab.parallel.payload import pack, unpack
-from gnnlab.simulate.tape import Pass, Recorder, Signal, Wait
+from gnnlab.simulate.optrace import LoaderPass, Recorder, Signal, Wait
 
-__all__ = ["SimulatedSamplers", "ahead_of", "passes"]
+__all__ = ["SimulatedSamplers", "prefetched", "recorded_pass"]
 
 
 class SimulatedSamplers:
@@ -24,7 +24,7 @@ class SimulatedSamplers:
     Parameters
     ----------
     processes : sequence of context.Process
-        Each with a context of its own, so that it has its own connections and its own cache.
+        Each has a context of its own, and therefore its own connections and its own cache.
     recorder : Recorder
     """
 
@@ -34,7 +34,7 @@ class SimulatedSamplers:
     def run(
         self, make: Callable[[Any], Any], names: Sequence[Any], ahead: int | None = None
     ) -> Iterator[Any]:
-        """Make a batch of each name, in turn; see :class:`gnnlab.distributed.samplers.Samplers`."""
+        """Make a batch of each name; see :class:`gnnlab.distributed.samplers.Samplers`."""
         count = len(self._processes)
         tasks: dict[int, Callable[[Any], Any]] = {}
 
@@ -42,28 +42,28 @@ class SimulatedSamplers:
             sampler = number % count
             with context.playing(self._processes[sampler]):
                 if sampler not in tasks:
-                    tasks[sampler] = _carried(make)
+                    tasks[sampler] = _transferred(make)
                 batch = tasks[sampler](names[number])
-            return _carried(batch)
+            return _transferred(batch)
 
-        lanes = [f"sampler-{number}" for number in range(count)]
+        tracks = [f"sampler-{number}" for number in range(count)]
         ahead = 4 * count if ahead is None else ahead
-        return ahead_of(self._recorder, make_there, len(names), lanes, ahead)
+        return prefetched(self._recorder, make_there, len(names), tracks, ahead)
 
     def close(self) -> None:
-        """Nothing is left behind."""
+        """Do nothing: there are no processes to end."""
 
 
-def _carried(value: Any) -> Any:
-    """A value as it arrives in another process."""
+def _transferred(value: Any) -> Any:
+    """Return a value as another process would receive it."""
     with pack(value, _Batches) as payload:
         return unpack(payload)
 
 
-def ahead_of(
-    recorder: Recorder, make: Callable[[int], Any], count: int, lanes: Sequence[str], ahead: int
+def prefetched(
+    recorder: Recorder, make: Callable[[int], Any], count: int, tracks: Sequence[str], ahead: int
 ) -> Iterator[Any]:
-    """Make batches on other lanes, ahead of the trainer.
+    """Yield batches that other tracks make ahead of the trainer.
 
     Parameters
     ----------
@@ -72,16 +72,16 @@ def ahead_of(
         Makes the batch of a number.
     count : int
         Number of batches.
-    lanes : sequence of str
-        Who makes them, in turn.
+    tracks : sequence of str
+        Names of the tracks that make them, round-robin.
     ahead : int
-        How many batches may be under way.
+        How many batches may be made before the trainer takes the first of them.
     """
-    run = recorder.new_run()
+    run = recorder.new_pass()
     with recorder.pause():
         recorder.add(Signal((run, "begin")))
     for number in range(count):
-        with recorder.making(lanes[number % len(lanes)], number):
+        with recorder.sampling(tracks[number % len(tracks)], number):
             with recorder.pause():
                 room = (run, "begin") if number < ahead else (run, "room", number)
                 recorder.add(Wait(room, number))
@@ -91,14 +91,14 @@ def ahead_of(
         with recorder.pause():
             recorder.add(Wait((run, "made", number), number))
             recorder.add(Signal((run, "room", number + ahead)))
-        yield batch.pop()  # no name here: a batch lives as long as its user needs it
+        yield batch.pop()  # keep no reference: the batch is freed when its user drops it
 
 
-def passes(recorder: Recorder, batches: Iterator[Any]) -> Iterator[Any]:
-    """Mark on the tape where a loader begins and ends, and which batch is computed on."""
-    number = recorder.new_run()
+def recorded_pass(recorder: Recorder, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches; record where the pass begins and ends, and which batch is computed on."""
+    number = recorder.new_pass()
     with recorder.pause():
-        recorder.add(Pass(number, begins=True))
+        recorder.add(LoaderPass(number, begins=True))
     steps, before = 0, recorder.step
     try:
         for step, batch in enumerate(batches):
@@ -109,4 +109,4 @@ def passes(recorder: Recorder, batches: Iterator[Any]) -> Iterator[Any]:
     finally:
         recorder.step = before
         with recorder.pause():
-            recorder.add(Pass(number, begins=False, steps=steps))
+            recorder.add(LoaderPass(number, begins=False, steps=steps))

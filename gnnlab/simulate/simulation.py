@@ -1,8 +1,8 @@
-"""A cluster in one process: the user's script runs as on K machines.
+"""Simulate a cluster of K machines in one process.
 
-``simulate`` takes a graph in parts, or cuts one, and says which machines there are. ``run`` starts
-a script, or a function, once for each trainer. They compute what real trainers compute and move,
-byte for byte, what real ones move; only the time is computed.
+``simulate`` opens a partitioned graph, or partitions one, and describes the machines. ``run`` calls
+a script or a function once for each trainer. Simulated trainers compute what real trainers compute,
+and the bytes between machines are counted exactly; only the time is predicted.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from gnnlab.partition.part import open_part
 from gnnlab.partition.partition import partition_graph
 from gnnlab.simulate import group
 from gnnlab.simulate.network import Network
+from gnnlab.simulate.optrace import Recorder
 from gnnlab.simulate.parallel import SimulatedDataParallel
 from gnnlab.simulate.replay import Machines
 from gnnlab.simulate.result import Result, check_cores
-from gnnlab.simulate.samplers import SimulatedSamplers, ahead_of, passes
-from gnnlab.simulate.stage import Player, Stage
-from gnnlab.simulate.tape import Recorder
-from gnnlab.simulate.transport import Cluster, Simulated
+from gnnlab.simulate.samplers import SimulatedSamplers, prefetched, recorded_pass
+from gnnlab.simulate.scheduler import Scheduler, VirtualRank
+from gnnlab.simulate.transport import Cluster, SimulatedTransport
 
 __all__ = ["Simulation", "simulate"]
 
@@ -61,33 +61,33 @@ def simulate(
     part_method: Any = "metis",
     features: dict[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
 ) -> Simulation:
-    """Say which machines there are; :meth:`Simulation.run` uses them.
+    """Describe a cluster; :meth:`Simulation.run` runs trainers on it.
 
     Parameters
     ----------
     graph : path or Graph
-        The JSON file that ``partition_graph`` wrote, or a graph, which is then cut into
+        The JSON file that ``partition_graph`` wrote, or a graph, which is then partitioned into
         ``machines`` parts in a temporary folder, under the name "graph".
     machines : int, optional
-        K; that of the parts by default.
+        Number of machines K; by default the number of parts.
     trainers_per_machine, samplers_per_trainer, servers_per_machine : int
-        Processes, as ``launch`` starts them.
+        Numbers of processes, as for ``gnnlab launch``.
     network : Network, optional
         Gigabit Ethernet by default.
     cores : float, optional
         Processor cores of a machine; by default one for each trainer, sampler and server.
     shared_cores : float, optional
-        Cores that all machines have together, where one computer plays them all.
+        Cores that all machines share, where one computer runs them all.
     threads : int
-        With how many threads a trainer computes.
+        Number of threads that each trainer computes with.
     cache_bytes : int
-        Memory of each process for rows of other machines; see ``DistGraph``.
+        Bytes of each process for caching rows of other machines; see ``DistGraph``.
     part_method : str or callable
-        How a graph is cut; see ``partition_graph``.
+        How a graph is partitioned; see ``partition_graph``.
     features : dict, optional
-        Feature → (shape of a row, dtype). Such node features are all zeros and take no memory,
-        whatever the graph has under the name; they are counted as if they were there. So one can
-        ask what wider or narrower features would cost.
+        Feature → (shape of a row, dtype). These node features replace those of the same name. They
+        are zeros that take no memory, but their bytes are counted, which shows what wider or
+        narrower features would cost.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def simulate(
     Raises
     ------
     InvalidInput
-        The numbers do not fit each other.
+        A number is out of range, or ``machines`` is not the number of parts.
 
     Examples
     --------
@@ -132,13 +132,14 @@ def simulate(
 
 
 class Simulation:
-    """Machines that a process plays; made by :func:`simulate`.
+    """A simulated cluster; made by :func:`simulate`.
 
     Attributes
     ----------
     part_config : Path
         The JSON file of the graph.
     num_machines, num_ranks : int
+        Numbers of machines and of trainers.
     """
 
     def __init__(
@@ -151,17 +152,17 @@ class Simulation:
         self._check(machines)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         if isinstance(graph, Graph):
-            graph = self._cut(graph, machines)
+            graph = self._partition(graph, machines)
         self.config = read_config(graph, num_parts=machines)
         self.part_config = self.config.path
         self.num_machines = self.config.num_parts
         self.num_ranks = self.num_machines * trainers_per_machine
         self._parts = [open_part(self.config, k, verify=False) for k in range(self.num_machines)]
         for name, (shape, dtype) in options["features"].items():
-            self._pretend(name, shape, dtype)
+            self._replace_feature(name, shape, dtype)
 
     def _check(self, machines: int | None) -> None:
-        whole = {
+        integers = {
             "machines": (machines, 1),
             "trainers_per_machine": (self.trainers_per_machine, 1),
             "servers_per_machine": (self.servers_per_machine, 1),
@@ -169,22 +170,22 @@ class Simulation:
             "threads": (self.options["threads"], 1),
             "cache_bytes": (self.options["cache_bytes"], 0),
         }
-        for name, (value, least) in whole.items():
+        for name, (value, least) in integers.items():
             if value is not None and (not isinstance(value, int) or value < least):
                 raise InvalidInput(f"{name} must be a whole number from {least}; found {value!r}")
         check_cores(**{name: self.options[name] for name in ("cores", "shared_cores")})
 
-    def _cut(self, graph: Graph, machines: int | None) -> Path:
+    def _partition(self, graph: Graph, machines: int | None) -> Path:
         if machines is None:
-            raise InvalidInput("into how many parts is the graph to be cut? Say machines=…")
+            raise InvalidInput("the graph is not partitioned; pass machines=…, the number of parts")
         self._folder = tempfile.TemporaryDirectory(prefix="gnnlab-simulate-")
         method = self.options["part_method"]
         with redirect_stdout(StringIO()):
             partition_graph(graph, "graph", machines, self._folder.name, part_method=method)
         return Path(self._folder.name) / "graph.json"
 
-    def _pretend(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-        """Give all nodes that have a feature, or all, one of zeros in its place."""
+    def _replace_feature(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        """Replace a feature by zeros, on the node types that have it, or on all if none has it."""
         types = [t for t, nodes in self._parts[0].nodes.items() if name in nodes.data]
         for part in self._parts:
             for ntype in types or part.nodes:
@@ -205,13 +206,12 @@ class Simulation:
         Parameters
         ----------
         what : path or callable
-            A script is run under the name ``__main__``, with ``args`` as words of its command line.
-            A function is called with all arguments. Either begins with ``initialize``, as in a real
-            job.
+            A script runs as ``__main__`` with ``args`` as its command-line arguments. A function is
+            called with all arguments. Either calls ``initialize`` first, as in a real job.
         *args, **kwargs
-            One list of words may stand for all words of a command line.
+            For a script, one list may hold all command-line arguments.
         timeout : float
-            Seconds after which the run is given up.
+            Seconds after which the run fails.
 
         Returns
         -------
@@ -220,19 +220,19 @@ class Simulation:
         Raises
         ------
         SimulationError
-            A trainer failed, or trainers wait for each other for ever; it names the rank and shows
-            the traceback.
+            A trainer failed (the message has its rank and traceback), the trainers are in a
+            deadlock, or the timeout has passed.
         """
         if len(args) == 1 and isinstance(args[0], list) and not callable(what):
             args = tuple(args[0])
         cluster = Cluster(self.config, self._parts, self.servers_per_machine)
-        stage = Stage([self._environment(rank) for rank in range(self.num_ranks)])
-        transports: list[Simulated] = []
-        for each in stage.players:
+        scheduler = Scheduler([self._environment(rank) for rank in range(self.num_ranks)])
+        transports: list[SimulatedTransport] = []
+        for each in scheduler.ranks:
             each.recorder = self._recorder(each.rank)
 
-        def play(rank: int) -> Any:
-            me = stage.players[rank]
+        def run_rank(rank: int) -> Any:
+            me = scheduler.ranks[rank]
             torch.set_num_threads(self.options["threads"])
             process = Process(join=lambda: self._join(me, cluster, transports))
             with context.playing(process):
@@ -255,17 +255,19 @@ class Simulation:
             around.enter_context(_frozen())
             if not callable(what):
                 around.enter_context(_command_line(what, args))
-            returned = stage.run(play, timeout)
-        lanes = [lane for each in stage.players for lane in each.recorder.lanes.values()]
+            returned = scheduler.run(run_rank, timeout)
+        tracks = [track for each in scheduler.ranks for track in each.recorder.tracks.values()]
         traffic = Traffic(self.num_machines)
         for transport in transports:
             traffic.update(transport.traffic)
-        return Result(self.options["network"], self._machines(), lanes, traffic, returned)
+        return Result(self.options["network"], self._machines(), tracks, traffic, returned)
 
     def _machines(self) -> Machines:
         cores = self.options["cores"]
         if cores is None:
-            each = 1 + max(1, self.samplers_per_trainer)  # a prefetch thread where no samplers are
+            each = 1 + max(
+                1, self.samplers_per_trainer
+            )  # its prefetch thread, if there are no samplers
             cores = self.trainers_per_machine * each + self.servers_per_machine
         return Machines(self.num_machines, cores, self.options["shared_cores"])
 
@@ -279,7 +281,7 @@ class Simulation:
         machine, local_rank = divmod(rank, self.trainers_per_machine)
         servers = self.num_machines * self.servers_per_machine
         return Job(
-            id="simulated0000000",  # as long as those that launch gives
+            id="simulated0000000",  # as long as an ID of gnnlab launch
             role=role,
             machine=machine,
             num_machines=self.num_machines,
@@ -296,7 +298,7 @@ class Simulation:
         )
 
     def _environment(self, rank: int) -> dict[str, str]:
-        """What torchrun and launch tell a trainer."""
+        """Return the environment variables that torchrun and launch set for a trainer."""
         machine, local_rank = divmod(rank, self.trainers_per_machine)
         return {
             "RANK": str(rank),
@@ -310,11 +312,13 @@ class Simulation:
             "GNNLAB_CACHE_BYTES": str(self.options["cache_bytes"]),
         }
 
-    def _join(self, me: Player, cluster: Cluster, transports: list[Simulated]) -> Context:
-        """What ``initialize`` does in a simulated trainer: connect, and start samplers."""
+    def _join(
+        self, me: VirtualRank, cluster: Cluster, transports: list[SimulatedTransport]
+    ) -> Context:
+        """Connect and make the samplers, as ``initialize`` does in a real trainer."""
 
-        def connect(role: str) -> Simulated:
-            transport = Simulated(self._job(me.rank, role), cluster, me, me.recorder)
+        def connect(role: str) -> SimulatedTransport:
+            transport = SimulatedTransport(self._job(me.rank, role), cluster, me, me.recorder)
             transports.append(transport)
             return transport
 
@@ -328,17 +332,17 @@ class Simulation:
         return Context("trainer", "distributed", connect("trainer"), samplers)
 
     def __repr__(self) -> str:
-        """Say what is simulated."""
+        """Show graph, machines, trainers and network."""
         return (
             f"Simulation(graph={self.config.graph_name!r}, machines={self.num_machines}, "
             f"trainers={self.num_ranks}, network={self.options['network']})"
         )
 
 
-# ------------------------------------------------------------- what a run puts in place
+# ------------------------------------------------------------- replaced during a run
 @contextmanager
 def _replacements() -> Iterator[None]:
-    """torch.distributed, DistributedDataParallel and loaders, for the threads of players."""
+    """Replace torch.distributed, DistributedDataParallel and loaders for virtual ranks."""
     functions = {**{name: group.refusal(name) for name in group.REFUSED}, **group.FUNCTIONS}
     originals = (
         (torch.nn.parallel, torch.nn.parallel.DistributedDataParallel),
@@ -347,7 +351,7 @@ def _replacements() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(group.replaced(dist, functions))
         stack.enter_context(group.replaced(DataLoader, _loaders()))
-        # Functions of a notebook may have imported the class before.
+        # Functions of a notebook may have imported the class before the run.
         stack.enter_context(group.replaced(originals[0][1], {"__init__": _become_simulated}))
         for module, _ in originals:
             module.DistributedDataParallel = SimulatedDataParallel  # type: ignore[attr-defined]
@@ -358,7 +362,7 @@ def _replacements() -> Iterator[None]:
                 module.DistributedDataParallel = original  # type: ignore[attr-defined]
 
 
-def _become_simulated(me: Player, model: Any, *args: Any, **kwargs: Any) -> None:
+def _become_simulated(me: VirtualRank, model: Any, *args: Any, **kwargs: Any) -> None:
     model.__class__ = SimulatedDataParallel
     model.__init__(*args, **kwargs)
 
@@ -366,23 +370,23 @@ def _become_simulated(me: Player, model: Any, *args: Any, **kwargs: Any) -> None
 def _loaders() -> dict[str, Callable[..., Any]]:
     begin, make = DataLoader.__iter__, DataLoader._make
 
-    def iterate(me: Player, loader: DataLoader) -> Iterator[Any]:
-        return passes(me.recorder, begin(loader))
+    def iterate(me: VirtualRank, loader: DataLoader) -> Iterator[Any]:
+        return recorded_pass(me.recorder, begin(loader))
 
-    def make_one(me: Player, loader: DataLoader, name: Any) -> Any:
-        with me.recorder.making(None, name[1]):
+    def make_one(me: VirtualRank, loader: DataLoader, name: Any) -> Any:
+        with me.recorder.sampling(None, name[1]):
             return make(loader, name)
 
-    def from_thread(me: Player, loader: DataLoader, names: list[Any]) -> Iterator[Any]:
+    def from_thread(me: VirtualRank, loader: DataLoader, names: list[Any]) -> Iterator[Any]:
         def made(number: int) -> Any:
             return make(loader, names[number])
 
-        return ahead_of(me.recorder, made, len(names), ["prefetch"], loader.prefetch)
+        return prefetched(me.recorder, made, len(names), ["prefetch"], loader.prefetch)
 
-    def from_workers(me: Player, loader: DataLoader, names: list[Any]) -> Any:
+    def from_workers(me: VirtualRank, loader: DataLoader, names: list[Any]) -> Any:
         raise InvalidInput(
-            "a simulation has no worker processes of torch (num_workers); distributed jobs have "
-            "samplers: simulate(…, samplers_per_trainer=…)"
+            "a simulation does not support num_workers; use sampler processes instead: "
+            "simulate(…, samplers_per_trainer=…)"
         )
 
     return {
@@ -395,7 +399,7 @@ def _loaders() -> dict[str, Callable[..., Any]]:
 
 @contextmanager
 def _frozen() -> Iterator[None]:
-    """Keep the garbage collector from what is there: looking through it would count as work."""
+    """Exempt existing objects from garbage collection: scanning them would count as work."""
     gc.freeze()
     try:
         yield
@@ -414,10 +418,10 @@ def _threads(count: int) -> Iterator[None]:
 
 
 @contextmanager
-def _command_line(script: Any, words: Sequence[Any]) -> Iterator[None]:
-    """Let scripts see their words, and find modules beside them."""
+def _command_line(script: Any, arguments: Sequence[Any]) -> Iterator[None]:
+    """Set ``sys.argv`` for a script, and let it import modules of its folder."""
     argv, path = sys.argv, list(sys.path)
-    sys.argv = [str(script), *map(str, words)]
+    sys.argv = [str(script), *map(str, arguments)]
     sys.path.insert(0, str(Path(script).resolve().parent))
     try:
         yield
@@ -426,10 +430,10 @@ def _command_line(script: Any, words: Sequence[Any]) -> Iterator[None]:
 
 
 def _run_script(script: Any) -> Any:
-    """Run a script in a module of its own: several threads run it by turns."""
+    """Run a script in a module of its own, since several threads run it in turns."""
     path = Path(script)
     if not path.is_file():
-        raise InvalidInput(f"there is no script {path}; it is looked for from {Path.cwd()}")
+        raise InvalidInput(f"script {path} does not exist; paths are relative to {Path.cwd()}")
     module = types.ModuleType("__main__")
     module.__file__ = str(path)
     code = compile(path.read_text("utf8"), str(path), "exec")

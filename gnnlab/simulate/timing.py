@@ -1,4 +1,4 @@
-"""A run in time: how long it took, and where the time went."""
+"""Sum up the events of a run: its duration, its epochs, and the time by kind."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Epoch", "Timing", "summarise"]
 
 @dataclass(frozen=True)
 class Epoch:
-    """A loader's way through its batches, on all ranks.
+    """A loader's pass over its batches, on all ranks.
 
     Attributes
     ----------
     start, seconds : float
-        From the first rank that begins to the last that ends.
+        From when the first rank begins it to when the last rank ends it.
     steps : int
-        Most mini-batches of a rank.
+        Largest number of mini-batches of a rank.
     parts : dict
         Kind → mean seconds of a trainer.
     """
@@ -37,7 +37,7 @@ class Epoch:
 
 @dataclass
 class Timing:
-    """When everything happened.
+    """Start and duration of everything in a run.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Timing:
         Sorted by start; times from 0.
     epochs : list of Epoch
     parts : dict
-        Kind → mean seconds of a trainer's main thread. Where it waits for a mini-batch, the time
-        counts as what the sampler, or the prefetch thread, does meanwhile.
+        Kind → mean seconds of a trainer's main thread. The time that it waits for a mini-batch
+        counts under the kind of what the sampler or prefetch thread does meanwhile.
     """
 
     seconds: float = 0.0
@@ -66,13 +66,13 @@ class Timing:
 def summarise(
     events: list[Event], passes: Mapping[int, Sequence[Sequence[float]]], num_ranks: int
 ) -> Timing:
-    """Say how long a run took.
+    """Compute the timing of a run from its events.
 
     Parameters
     ----------
     events : list of Event
     passes : dict
-        Rank → (start, end, steps) of each way of a loader through its batches.
+        Rank → (start, end, steps) of each pass of a loader over its batches.
     num_ranks : int
     """
     events = sorted(events, key=lambda event: event.start)
@@ -96,7 +96,7 @@ def _parts(events: Sequence[Event], num_ranks: int) -> dict[str, float]:
 
 
 def _as_made(events: Sequence[Event]) -> list[Event]:
-    """Events of the main threads; a wait for a mini-batch becomes what its maker does meanwhile."""
+    """Return the events of main threads; waits for a batch become what its maker does meanwhile."""
     made: dict[tuple[int, object], list[Event]] = defaultdict(list)
     for event in events:
         made[event.rank, event.info.get("lane")].append(event)

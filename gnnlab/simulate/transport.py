@@ -1,9 +1,9 @@
-"""Servers that are objects of this process, and what is asked of them.
+"""Servers as objects of this process, and the requests to them.
 
-A simulated trainer asks as a real one does, through :class:`~gnnlab.distributed.routes.Routes`.
-Here the question is a function call on the store of the machine that is asked. What the messages
-would weigh on a network is computed from the same encoding that real servers use; how long stores
-take to answer is measured. Both go on the trainer's tape.
+A simulated trainer sends requests as a real one does, through
+:class:`~gnnlab.distributed.routes.Routes`. Here a request is a function call on the store of the
+server. The sizes of its messages come from the same encoding that real servers use; the time that
+the store takes to answer is measured. Both are recorded in the trainer's op trace.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from gnnlab.errors import GNNLabError
 from gnnlab.helpers.fork import Lock
 from gnnlab.partition.files import PartConfig
 from gnnlab.partition.part import Part
-from gnnlab.simulate.stage import Player
-from gnnlab.simulate.tape import Ask, Meet, Recorder
+from gnnlab.simulate.optrace import Collective, Recorder, Request
+from gnnlab.simulate.scheduler import VirtualRank
 
-__all__ = ["Cluster", "MachineMemory", "MachineStore", "Simulated"]
+__all__ = ["Cluster", "MachineMemory", "MachineStore", "SimulatedTransport"]
 
 _KINDS = {"structure": "sample", "control": "wait"}  # all others are "fetch"
 
 
 class MachineMemory(Memory):
-    """The shared memory of a simulated machine: this process has it alone, and makes no files."""
+    """The shared memory of a simulated machine: tensors of this process, without files."""
 
     def __init__(self) -> None:
         self._prefix = "gnnlab-simulated-"
@@ -46,7 +46,7 @@ class MachineMemory(Memory):
         self._names = (f"{self._prefix}{number}" for number in itertools.count())
 
     def refresh(self) -> bool:
-        """Nothing changes behind our back."""
+        """Return False: no other process changes the entries."""
         return False
 
     def create(
@@ -57,7 +57,7 @@ class MachineMemory(Memory):
         is_gdata: bool = True,
         values: torch.Tensor | None = None,
     ) -> None:
-        """Make a tensor, of zeros or of some values."""
+        """Create a tensor of zeros, or of the given values."""
         tensor = torch.zeros(shape, dtype=dtype)
         if values is not None:
             tensor.copy_(values)
@@ -71,21 +71,21 @@ class MachineMemory(Memory):
         self._attach(entries)
 
     def close(self) -> None:
-        """Nothing is left behind."""
+        """Do nothing: there are no files to remove."""
 
 
 class MachineStore(SharedStore):
-    """The rows of a simulated machine, as one of its servers sees them."""
+    """The rows of a simulated machine, as one of its servers holds them."""
 
     def _pull(self, message: m.Pull) -> torch.Tensor:
         table = self._rows(message.name, message.rows)
-        if len(table) and table.stride(0) == 0:  # all rows are one: nothing need be moved
+        if len(table) and table.stride(0) == 0:  # one row stands for all: copy nothing
             return table[:1].expand(len(message.rows), *table.shape[1:])
         return super()._pull(message)
 
 
 class Cluster:
-    """The stores of all machines in one run, and what each server did.
+    """The stores of all servers in one run, and statistics of each.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Cluster:
     def __init__(self, config: PartConfig, parts: Sequence[Part], num_servers: int) -> None:
         self.config = config
         memories = [MachineMemory() for _ in parts]
-        # A store for each server: each waits for the gradients of the rows that it owns.
+        # One store per server: a server waits for the gradients of the rows that it owns.
         self.stores = [
             MachineStore(part, memory)
             for part, memory in zip(parts, memories, strict=True)
@@ -108,31 +108,35 @@ class Cluster:
             defaultdict(lambda: [0, 0, 0, 0.0]) for _ in self.stores
         ]
 
-    def count(self, server: int, message: Any, came: int, sent: int, seconds: float) -> None:
-        """Count what a server did, as a real one does."""
+    def count(
+        self, server: int, message: Any, bytes_in: int, bytes_out: int, seconds: float
+    ) -> None:
+        """Add a request to the statistics of a server, as a real server does."""
         counts = self.work[server][type(message).__name__]
-        for i, value in enumerate((1, came, sent, seconds)):
+        for i, value in enumerate((1, bytes_in, bytes_out, seconds)):
             counts[i] += value
 
 
-class Simulated(Routes):
+class SimulatedTransport(Routes):
     """The servers of a simulated job, as one trainer or sampler sees them.
 
     Parameters
     ----------
     job : Job
     cluster : Cluster
-    player : Player
-        The thread that plays the trainer.
+    virtual_rank : VirtualRank
+        The trainer.
     recorder : Recorder
-        Its tapes.
+        Records its op trace.
     """
 
-    def __init__(self, job: Job, cluster: Cluster, player: Player, recorder: Recorder) -> None:
+    def __init__(
+        self, job: Job, cluster: Cluster, virtual_rank: VirtualRank, recorder: Recorder
+    ) -> None:
         super().__init__(job, cluster.stores[job.machine * job.num_servers])
         self.graph_name = cluster.config.graph_name
-        self._cluster, self._player, self._recorder = cluster, player, recorder
-        # A book of one's own: contexts tell trainers apart by it.
+        self._cluster, self._virtual_rank, self._recorder = cluster, virtual_rank, recorder
+        # A partition book of its own: contexts identify the trainer by it.
         self._part = replace(self.store.part, book=cluster.config.book(job.machine))
         self.is_closed = False
         welcomes = [(server, wire.Hello()) for server in range(len(job.addresses))]
@@ -149,53 +153,52 @@ class Simulated(Routes):
         patience: float = 0.0,
         timeout: float | None = None,
     ) -> list[Any]:
-        """Let the stores answer, and write down what that would move over the network."""
+        """Answer requests from the stores; record the bytes that they would send and the time."""
         if self.is_closed:
             raise GNNLabError("this process has left the job by exit_client()")
-        if self._player.stage.is_over:
-            self._player.check()
+        self._virtual_rank.check()
         recorder = self._recorder
         with recorder.pause():
             if isinstance(targets[0][1], wire.Meet):
                 return [self._meet(targets[0][1])]
             kind = kind_of(targets[0][1], self.store.is_gdata)
-            entry = Ask(_KINDS.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
-            replies = [self._answer(server, message, entry) for server, message in targets]
-            _, entry.here = recorder.seconds(meanwhile)
-            recorder.add(entry)
+            request = Request(_KINDS.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
+            replies = [self._answer(server, message, request) for server, message in targets]
+            _, request.here = recorder.timed(meanwhile)
+            recorder.add(request)
         for reply in replies:
             if isinstance(reply, Exception):
                 raise reply
         return replies
 
-    def _answer(self, server: int, message: Any, entry: Ask) -> Any:
+    def _answer(self, server: int, message: Any, request: Request) -> Any:
         machine = server // self.job.num_servers
 
-        def work() -> Any:
+        def answer() -> Any:
             try:
                 return self._reply(server, message)
-            except Exception as error:  # as a server does, which goes on
+            except Exception as error:  # a server replies with the error and continues
                 return error
 
-        reply, seconds = self._recorder.seconds(work)
-        came = wire.request_size(message)
-        sent = (
+        reply, seconds = self._recorder.timed(answer)
+        bytes_in = wire.request_size(message)
+        bytes_out = (
             sum(map(len, wire.encode_error(wire.FIRST_NUMBER, reply)))
             if isinstance(reply, Exception)
             else wire.reply_size(reply)
         )
-        self.count(server, message, came, sent)
-        self._cluster.count(server, message, came, sent, seconds)
-        entry.out[machine] = entry.out.get(machine, 0) + came
-        entry.back[machine] = entry.back.get(machine, 0) + sent
-        entry.serve[machine] = entry.serve.get(machine, 0.0) + seconds
-        entry.requests += 1
-        entry.rows += num_rows(message)
+        self.count(server, message, bytes_in, bytes_out)
+        self._cluster.count(server, message, bytes_in, bytes_out, seconds)
+        request.out[machine] = request.out.get(machine, 0) + bytes_in
+        request.back[machine] = request.back.get(machine, 0) + bytes_out
+        request.serve[machine] = request.serve.get(machine, 0.0) + seconds
+        request.requests += 1
+        request.rows += num_rows(message)
         return reply
 
     def _reply(self, server: int, message: Any) -> Any:
         if isinstance(message, wire.Hello):
-            digest = "0" * 64  # of the length that a real one has
+            digest = "0" * 64  # as long as a real one
             return wire.Welcome(self.job.id, server, self.graph_name, digest)
         if isinstance(message, wire.Bye):
             return None
@@ -204,16 +207,16 @@ class Simulated(Routes):
         return self._cluster.stores[server].answer(message)
 
     def _meet(self, message: wire.Meet) -> tuple[str, ...]:
-        number, words = self._player.meet(message.place, message.words)
+        number, words = self._virtual_rank.rendezvous(message.place, message.words)
         reply = tuple(words)
-        came, sent = wire.request_size(message), wire.reply_size(reply)
-        self.count(0, message, came, sent)
-        self._cluster.count(0, message, came, sent, 0.0)
-        self._recorder.add(Meet("wait", number, step=self._recorder.step))
+        bytes_in, bytes_out = wire.request_size(message), wire.reply_size(reply)
+        self.count(0, message, bytes_in, bytes_out)
+        self._cluster.count(0, message, bytes_in, bytes_out, 0.0)
+        self._recorder.add(Collective("wait", number, step=self._recorder.step))
         return reply
 
     def close(self) -> None:
-        """Say goodbye."""
+        """Tell the servers that this trainer has ended."""
         if not self.is_closed and self.job.role == "trainer":
             bye = wire.Bye(self.job.rank, self.job.num_ranks)
             self.ask([(server, bye) for server in range(len(self.job.addresses))])

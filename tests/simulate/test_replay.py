@@ -1,4 +1,4 @@
-"""Times by hand, on tapes of a few entries."""
+"""Times computed by hand, on op traces of a few ops."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from hypothesis import strategies as st
 
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.simulate import Network
-from gnnlab.simulate.fluid import fair_rates
+from gnnlab.simulate.flow import fair_rates
+from gnnlab.simulate.optrace import Collective, LoaderPass, Request, Signal, Track, Wait, Work
 from gnnlab.simulate.replay import Machines, replay
-from gnnlab.simulate.tape import Ask, Lane, Meet, Pass, Signal, Wait, Work
 
 # A link carries 1000 bytes per second; a packet takes 0.1 s.
 SLOW = Network(bandwidth=8000, latency=0.1, per_request=0, per_byte=0, overhead=0)
 
 
-def ask(machine: int, back: int, out: int = 0, serve: float = 0.0, **more: Any) -> Ask:
-    return Ask("fetch", {machine: out}, {machine: back}, {machine: serve}, requests=1, **more)
+def ask(machine: int, back: int, out: int = 0, serve: float = 0.0, **more: Any) -> Request:
+    return Request("fetch", {machine: out}, {machine: back}, {machine: serve}, requests=1, **more)
 
 
-def lanes(*entries: list[Any]) -> list[Lane]:
-    return [Lane(rank, rank, "trainer", each) for rank, each in enumerate(entries)]
+def trainers(*entries: list[Any]) -> list[Track]:
+    return [Track(rank, rank, "trainer", each) for rank, each in enumerate(entries)]
 
 
-def seconds(tapes: list[Lane], network: Network = SLOW, **machines: Any) -> float:
-    count = max(lane.machine for lane in tapes) + 2
-    return replay(tapes, network, Machines(**{"count": count, "cores": 9, **machines})).seconds
+def seconds(tracks: list[Track], network: Network = SLOW, **machines: Any) -> float:
+    count = max(track.machine for track in tracks) + 2
+    return replay(tracks, network, Machines(**{"count": count, "cores": 9, **machines})).seconds
 
 
 def test_a_question_alone() -> None:
-    """There and back 0.2 s, the store 0.5 s, and 2000 bytes 2 s; what is done here is hidden."""
-    assert seconds(lanes([ask(1, 2000, out=10, serve=0.5)])) == pytest.approx(2.7 + 0.01 / 2, 0.01)
-    assert seconds(lanes([ask(1, 2000, serve=0.5, here=1.5)])) == pytest.approx(2.7)
-    assert seconds(lanes([ask(1, 2000, serve=0.5, here=4.0)])) == pytest.approx(4.0)
+    """A round trip takes 0.2 s, the server 0.5 s, 2000 bytes 2 s; work here is hidden."""
+    with_request = trainers([ask(1, 2000, out=10, serve=0.5)])
+    assert seconds(with_request) == pytest.approx(2.7 + 0.01 / 2, 0.01)
+    assert seconds(trainers([ask(1, 2000, serve=0.5, here=1.5)])) == pytest.approx(2.7)
+    assert seconds(trainers([ask(1, 2000, serve=0.5, here=4.0)])) == pytest.approx(4.0)
 
 
 def test_the_own_server_is_not_reached_through_the_network() -> None:
-    assert seconds(lanes([ask(0, 10**6, serve=0.5)])) == pytest.approx(0.5)
+    assert seconds(trainers([ask(0, 10**6, serve=0.5)])) == pytest.approx(0.5)
 
 
 def test_requests_and_bytes_cost_processors() -> None:
-    asked = lanes([ask(1, 1000)])
+    asked = trainers([ask(1, 1000)])
     network = Network(8000, latency=0, per_request=0.25, per_byte=0, overhead=0)
     assert seconds(asked, network) == pytest.approx(0.25 + 0.25 + 1)
     # Moving at 1000 bytes per second keeps a tenth of a processor busy on both sides, or all of it.
@@ -54,12 +55,12 @@ def test_requests_and_bytes_cost_processors() -> None:
     assert seconds(asked, network) == pytest.approx(2.0)
     # Computing and moving share the one processor of machine 1.
     network = Network(1e9, latency=0, per_request=0, per_byte=1e-3, overhead=0)
-    work = lanes([ask(1, 1000)], [Work("compute", 1.0)])
+    work = trainers([ask(1, 1000)], [Work("compute", 1.0)])
     assert seconds(work, network, cores=1) == pytest.approx(2.0)
 
 
 def test_overhead_takes_its_share_of_the_link() -> None:
-    assert seconds(lanes([ask(1, 1000)]), Network(8000, 0, 0, 0, overhead=0.5)) == pytest.approx(
+    assert seconds(trainers([ask(1, 1000)]), Network(8000, 0, 0, 0, overhead=0.5)) == pytest.approx(
         2.0
     )
 
@@ -67,51 +68,51 @@ def test_overhead_takes_its_share_of_the_link() -> None:
 def test_a_link_is_shared_and_directions_are_not() -> None:
     """Machines 0 and 1 both read from 2: its link out carries 2000 bytes. Reading from each other
     they use one direction of each link."""
-    assert seconds(lanes([ask(2, 1000)], [ask(2, 1000)])) == pytest.approx(0.2 + 2)
-    assert seconds(lanes([ask(1, 1000)], [ask(0, 1000)])) == pytest.approx(0.2 + 1)
+    assert seconds(trainers([ask(2, 1000)], [ask(2, 1000)])) == pytest.approx(0.2 + 2)
+    assert seconds(trainers([ask(1, 1000)], [ask(0, 1000)])) == pytest.approx(0.2 + 1)
 
 
 def test_who_is_done_leaves_the_link_to_the_other() -> None:
-    timing = replay(lanes([ask(2, 1000)], [ask(2, 3000)]), SLOW, Machines(3, 9))
+    timing = replay(trainers([ask(2, 1000)], [ask(2, 3000)]), SLOW, Machines(3, 9))
     ends = {event.rank: event.start + event.seconds for event in timing.events}
     assert ends == pytest.approx({0: 0.2 + 2, 1: 0.2 + 4})
 
 
 def test_processors_are_shared() -> None:
     work = [Work("compute", 1.0)]
-    assert seconds(lanes(work, work)) == 1.0
-    assert seconds(lanes(work, work), shared=1) == pytest.approx(2.0)
-    pair = [Lane(0, 0, "trainer", work), Lane(1, 0, "trainer", work)]
+    assert seconds(trainers(work, work)) == 1.0
+    assert seconds(trainers(work, work), shared=1) == pytest.approx(2.0)
+    pair = [Track(0, 0, "trainer", work), Track(1, 0, "trainer", work)]
     assert seconds(pair, cores=1) == pytest.approx(2.0)
     # The store of machine 1 answers while its trainer computes.
-    assert seconds(lanes([ask(1, 0, serve=1.0)], work), cores=1) == pytest.approx(2.0)
+    assert seconds(trainers([ask(1, 0, serve=1.0)], work), cores=1) == pytest.approx(2.0)
 
 
 def test_all_reduce_is_a_ring_of_ranks() -> None:
     """Four ranks, 600 bytes: each link carries 2·3/4·600 bytes, and there are 6 rounds."""
-    entries = [[Work("compute", float(rank)), Meet("allreduce", 0, 600)] for rank in range(4)]
-    timing = replay(lanes(*entries), SLOW, Machines(4, 9))
+    entries = [[Work("compute", float(rank)), Collective("allreduce", 0, 600)] for rank in range(4)]
+    timing = replay(trainers(*entries), SLOW, Machines(4, 9))
     assert timing.seconds == pytest.approx(3 + 0.9 + 6 * 0.1)
     assert timing.parts == pytest.approx({"compute": 1.5, "wait": 1.5, "allreduce": 1.5})
-    one_machine = [Lane(lane.rank, 0, "trainer", lane.entries) for lane in lanes(*entries)]
+    one_machine = [Track(track.rank, 0, "trainer", track.ops) for track in trainers(*entries)]
     assert replay(one_machine, SLOW, Machines(1, 9)).seconds == pytest.approx(3.0)
 
 
 def test_a_barrier_waits_for_the_last_and_for_a_packet_there_and_back() -> None:
-    tapes = lanes(*([Work("compute", rank + 0.5), Meet("wait", 0)] for rank in range(3)))
-    timing = replay(tapes, SLOW, Machines(3, 9))
+    tracks = trainers(*([Work("compute", rank + 0.5), Collective("wait", 0)] for rank in range(3)))
+    timing = replay(tracks, SLOW, Machines(3, 9))
     ends = {e.rank: e.start + e.seconds for e in timing.events if e.kind == "wait"}
     assert ends == pytest.approx({0: 2.5, 1: 2.7, 2: 2.7})
 
 
-def pipeline(make: float, train: float, count: int, ahead: int) -> list[Lane]:
-    sampler, trainer = Lane(0, 0, "sampler-0"), Lane(0, 0, "trainer")
-    trainer.entries += [Pass(1, True), Signal(("begin",))]
+def pipeline(make: float, train: float, count: int, ahead: int) -> list[Track]:
+    sampler, trainer = Track(0, 0, "sampler-0"), Track(0, 0, "trainer")
+    trainer.ops += [LoaderPass(1, True), Signal(("begin",))]
     for n in range(count):
-        sampler.entries += [Wait(("begin",) if n < ahead else ("room", n)), Work("sample", make)]
-        sampler.entries += [Signal(("made", n))]
-        trainer.entries += [Wait(("made", n)), Signal(("room", n + ahead)), Work("compute", train)]
-    trainer.entries.append(Pass(1, False, count))
+        sampler.ops += [Wait(("begin",) if n < ahead else ("room", n)), Work("sample", make)]
+        sampler.ops += [Signal(("made", n))]
+        trainer.ops += [Wait(("made", n)), Signal(("room", n + ahead)), Work("compute", train)]
+    trainer.ops.append(LoaderPass(1, False, count))
     return [trainer, sampler]
 
 
@@ -135,31 +136,31 @@ def test_a_sampler_is_not_further_ahead_than_it_may() -> None:
 
 
 def test_what_is_free_takes_no_time() -> None:
-    tapes = lanes(
+    tracks = trainers(
         [
             Work("sample", 1.0),
             ask(1, 4000, serve=2.0),
             Work("compute", 8.0),
-            Meet("allreduce", 0, 9),
+            Collective("allreduce", 0, 9),
         ],
-        [Meet("allreduce", 0, 9)],
+        [Collective("allreduce", 0, 9)],
     )
     machines = Machines(2, 9)
-    full = replay(tapes, SLOW, machines).seconds
+    full = replay(tracks, SLOW, machines).seconds
     assert full == pytest.approx(1 + 0.2 + 2 + 4 + 8 + 0.2 + 0.009)
     saved = {
-        name: full - replay(tapes, SLOW, machines, (name,)).seconds
+        name: full - replay(tracks, SLOW, machines, (name,)).seconds
         for name in ("bandwidth", "latency", "serve", "sample", "compute", "allreduce")
     }
     expected = {"bandwidth": 4, "latency": 0.2, "serve": 2, "sample": 1, "compute": 8}
     assert saved == pytest.approx({**expected, "allreduce": 0.209})
-    with pytest.raises(InvalidInput, match=r"no \['gold'\] can be free; there are bandwidth"):
-        replay(tapes, SLOW, machines, ("gold",))
+    with pytest.raises(InvalidInput, match=r"unknown names \['gold'\]; known are bandwidth"):
+        replay(tracks, SLOW, machines, ("gold",))
 
 
 def test_tapes_that_do_not_belong_together() -> None:
-    with pytest.raises(GNNLabError, match="1 of 2 tapes wait for what never comes"):
-        replay(lanes([Meet("wait", 0)], []), SLOW, Machines(2, 9))
+    with pytest.raises(GNNLabError, match="1 of 2 tracks wait for ops that no track"):
+        replay(trainers([Collective("wait", 0)], []), SLOW, Machines(2, 9))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_networks_that_cannot_be(wrong: dict[str, float]) -> None:
         Network(**wrong)
 
 
-def test_what_is_unlimited_holds_nobody_back() -> None:
+def test_an_unlimited_resource_limits_no_rate() -> None:
     usage, caps = np.eye(2), np.ones(2)
     assert fair_rates(usage, caps, np.array([np.inf, 0.5])).tolist() == [1.0, 0.5]
 
@@ -178,7 +179,7 @@ def test_what_is_unlimited_holds_nobody_back() -> None:
 @given(st.integers(1, 6), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_fair_rates(num_activities: int, num_resources: int, chance: Any) -> None:
     """No resource is overused, and each activity is held back by its cap, or by a resource that is
-    used up and on which nobody has a higher rate."""
+    used up and on which no activity has a higher rate."""
     rng = np.random.default_rng(chance.randrange(10**6))
     usage = rng.random((num_activities, num_resources)) * (rng.random((1, num_resources)) < 0.7)
     caps = np.where(rng.random(num_activities) < 0.5, rng.random(num_activities) * 5 + 0.1, 9.0)

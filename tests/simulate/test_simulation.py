@@ -1,4 +1,4 @@
-"""Scripts and functions on machines that one process plays."""
+"""Scripts and functions on a simulated cluster."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def test_the_example_trains_as_it_does_alone(tmp_path: Path) -> None:
     g = dgl.data.load("digits")[0]
     dgl.distributed.partition_graph(g, "digits", 2, str(tmp_path), part_method=halves)
     script = ROOT / "examples" / "train_dist.py"
-    words = ["--graph_name", "digits", "--part_config", str(tmp_path / "digits.json")]
-    words += ["--num_epochs", "3", "--batch_size", "60", "--fan_out", "4", "5"]
+    arguments = ["--graph_name", "digits", "--part_config", str(tmp_path / "digits.json")]
+    arguments += ["--num_epochs", "3", "--batch_size", "60", "--fan_out", "4", "5"]
     argv, path = list(sys.argv), list(sys.path)
     with redirect_stdout(io.StringIO()) as out:
-        result = simulate(tmp_path / "digits.json", trainers_per_machine=2).run(script, words)
+        result = simulate(tmp_path / "digits.json", trainers_per_machine=2).run(script, arguments)
     assert (sys.argv, sys.path) == (argv, path)
-    alone = run_script(script, args=words, env={"OMP_NUM_THREADS": "1"})
+    alone = run_script(script, args=arguments, env={"OMP_NUM_THREADS": "1"})
 
     def figures(text: str) -> list[str]:
         return re.findall(r"loss (\S+)|accuracy (\S+)", text)
@@ -67,9 +67,9 @@ def test_a_run_is_the_same_every_time() -> None:
     one, other = simulation.run(epoch), simulation.run(epoch)
     assert one.returned == other.returned
     assert one.traffic.to_list() == other.traffic.to_list()
-    kinds = [[type(entry).__name__ for entry in lane.entries] for lane in one.lanes]
-    assert [lane.name for lane in one.lanes] == ["trainer", "sampler-0"] * 4
-    assert all("Ask" in names for names in kinds[1::2])
+    kinds = [[type(op).__name__ for op in track.ops] for track in one.lanes]
+    assert [track.name for track in one.lanes] == ["trainer", "sampler-0"] * 4
+    assert all("Request" in names for names in kinds[1::2])
 
 
 def test_writes_stay_in_their_run() -> None:
@@ -167,7 +167,7 @@ def test_failures_say_where(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match="rank 1 of 2 failed: ZeroDivisionError") as caught:
         simulation.run(script)
     assert 'broken.py", line 3' in str(caught.value)
-    with pytest.raises(SimulationError, match="there is no script"):
+    with pytest.raises(SimulationError, match=r"missing\.py does not exist"):
         simulation.run(tmp_path / "missing.py")
 
     def ask_wrongly() -> None:
@@ -188,7 +188,7 @@ def test_failures_say_where(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "into how many parts"),
+        ({}, "pass machines=…, the number of parts"),
         ({"machines": 0}, "machines must be a whole number from 1; found 0"),
         ({"machines": 2, "trainers_per_machine": 1.5}, "trainers_per_machine must be a whole"),
         ({"machines": 2, "cores": -1}, "cores must be above 0"),

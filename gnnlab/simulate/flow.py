@@ -1,10 +1,10 @@
-"""Things under way that share what they need: links, and processors.
+"""Max-min fair flow: activities that share links and processors.
 
-An *activity* has a size and, for each resource, how much of it a unit of the size takes: a transfer
-of bytes takes links, a computation takes a processor. All activities run at once. Resources are
-shared as TCP connections share a link: everybody gets the same rate, and what one cannot use, since
-it waits for a narrower resource, goes to the others (*max-min fairness*). Between two events rates
-are constant, so the time of the next one can be computed.
+An *activity* has a size and, for each resource, the share of it that a unit of the size takes: a
+transfer of bytes takes links, a computation takes a processor. All activities run at once.
+Resources are shared as TCP connections share a link (*max-min fairness*): all activities get the
+same rate, and what an activity cannot use because another resource limits it goes to the others.
+Rates change only when an activity begins or ends, so the time of the next end can be computed.
 
 References
 ----------
@@ -17,9 +17,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-__all__ = ["Fluid", "fair_rates"]
+__all__ = ["FairFlow", "fair_rates"]
 
-_FULL = 1e-9  # a resource with this share left is used up
+_FULL = 1e-9  # a resource with at most this share left is used up
 
 
 def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.ndarray:
@@ -44,7 +44,7 @@ def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.
     Two activities share resource 0; the second one also needs resource 1, which is narrow.
 
     >>> import numpy as np
-    >>> from gnnlab.simulate.fluid import fair_rates
+    >>> from gnnlab.simulate.flow import fair_rates
     >>> usage, caps = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([np.inf, np.inf])
     >>> fair_rates(usage, caps, np.array([10.0, 2.0]))
     array([8., 2.])
@@ -63,8 +63,8 @@ def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.
     return rates
 
 
-class Fluid:
-    """Activities of some actors, one each at a time.
+class FairFlow:
+    """The activities of some actors, at most one of each at a time, and the clock.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ class Fluid:
     Examples
     --------
     >>> import numpy as np
-    >>> from gnnlab.simulate.fluid import Fluid
-    >>> fluid = Fluid(2, np.array([10.0]))
-    >>> fluid.begin(0, 100.0, {0: 1.0})
-    >>> fluid.begin(1, 20.0, {0: 1.0})
-    >>> fluid.advance(), fluid.now
+    >>> from gnnlab.simulate.flow import FairFlow
+    >>> flow = FairFlow(2, np.array([10.0]))
+    >>> flow.begin(0, 100.0, {0: 1.0})
+    >>> flow.begin(1, 20.0, {0: 1.0})
+    >>> flow.advance(), flow.now
     ([1], 4.0)
-    >>> fluid.advance(), fluid.now
+    >>> flow.advance(), flow.now
     ([0], 12.0)
     """
 
@@ -94,13 +94,13 @@ class Fluid:
         self.now = 0.0
         self._capacity = capacity
         self._usage = np.zeros((num_actors, len(capacity)))
-        self._caps, self._size, self._left = (np.zeros(num_actors) for _ in range(3))
+        self._caps, self._left = np.zeros(num_actors), np.zeros(num_actors)
         self._active = np.zeros(num_actors, bool)
 
     def begin(
         self, actor: int, size: float, usage: Mapping[int, float], cap: float = np.inf
     ) -> None:
-        """Let an actor begin an activity.
+        """Begin an activity of an actor.
 
         Parameters
         ----------
@@ -115,11 +115,11 @@ class Fluid:
         self._usage[actor] = 0
         for resource, share in usage.items():
             self._usage[actor, resource] = share
-        self._caps[actor], self._active[actor] = cap, True
-        self._size[actor] = self._left[actor] = size
+        self._caps[actor], self._left[actor] = cap, size
+        self._active[actor] = True
 
     def advance(self) -> list[int]:
-        """Go on to the next end of an activity; return the actors whose activities end then."""
+        """Advance to the next end of an activity; return the actors whose activities end then."""
         busy = np.flatnonzero(self._active)
         if not len(busy):
             return []
