@@ -30,7 +30,10 @@ settings.register_profile(
 settings.load_profile("gnnlab")
 
 # Where files take longest: they run first, so that no worker ends long after the others.
-SLOW = ("notebooks", "tests/examples", "tests/tools", "tests/distributed", "tests/simulate")
+SLOW = (
+    *("tests/notebooks", "notebooks", "tests/test_systems.py", "tests/examples"),
+    *("tests/tools", "tests/distributed", "tests/simulate"),
+)
 
 # A shell ignores Ctrl-C for what it starts in the background, and all children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

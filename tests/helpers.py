@@ -4,8 +4,9 @@ A test that starts processes starts them here. A failure shows what the failing 
 stderr; afterwards no descendant and no shared-memory segment may be left.
 
 Most of the time of such a test would be spent on importing torch. Scripts are therefore run by
-forks of a process that has done so (``tests/nursery.py``), and by fresh interpreters in a thorough
-run or where ``fresh=True`` asks for one: what is tested may be the import itself, memory or OpenMP.
+forks of a process that has done so (``tests/nursery.py``), and by fresh interpreters with
+``make test ALL=1`` or where ``fresh=True`` asks for one: what is tested may be the import itself,
+memory or OpenMP.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ NO_GPU = "needs a CUDA device"
 NO_DATA = "needs the data set"
 NO_INDEX = "no package index can be reached"
 ALLOWED_SKIPS = (NO_GPU, NO_DATA, NO_INDEX)
-# Everything, at length and in fresh interpreters: in CI, and with `make test ALL=1`.
-THOROUGH = bool(os.environ.get("CI") or os.environ.get("GNNLAB_TEST_ALL"))
+# Everything, at length: in CI, and with `make test ALL=1`, which also starts fresh interpreters.
+FRESH = bool(os.environ.get("GNNLAB_TEST_ALL"))
+THOROUGH = bool(os.environ.get("CI")) or FRESH
 
 _TOKEN = TOKEN
 # Read when an interpreter or a library starts: with another value, that must be a fresh one.
@@ -160,7 +162,7 @@ def start_script(
 ) -> subprocess.Popen[bytes] | Child:
     """Start a script that writes to ``{log}.out`` and ``{log}.err``; the caller looks after it."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    fresh = fresh or not IS_POSSIBLE or THOROUGH
+    fresh = fresh or FRESH or not IS_POSSIBLE
     fresh = fresh or any(name.startswith(_EARLY) for name in env)
     words = [str(script), *args]
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **env}

@@ -89,7 +89,7 @@ def test_notices_shared_memory_left_behind(memory: Path, name: str) -> None:
 @pytest.mark.skipif(not IS_POSSIBLE, reason="needs Linux")
 def test_notices_a_semaphore_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody is left who would remove it; one of another test may come and stay."""
-    monkeypatch.setattr(helpers, "THOROUGH", False)
+    monkeypatch.setattr(helpers, "FRESH", False)
     source = """
         import multiprocessing, os, signal
         from multiprocessing import resource_tracker

@@ -119,6 +119,7 @@ def test_lessons_on_windows(lesson: str, compare: str, tmp_path: Path) -> None:
     run_tests("windows", tmp_path, compare, f"notebooks/en/{lesson}.ipynb")
 
 
+@pytest.mark.thorough("the jobs are those of tests/tools, here without /proc")
 def test_jobs_of_two_machines_on_macos(tmp_path: Path) -> None:
     """One with several trainers and servers a machine, one whose trainers have a sampler each."""
     jobs = ["test_launch.py::test_a_job_from_python", "test_trace.py::test_a_job_leaves_its_events"]
