@@ -55,6 +55,7 @@ def test_ends_what_hangs() -> None:
     assert "still ran after 1 s" in failure("import time; time.sleep(60)", timeout=1)
 
 
+@pytest.mark.thorough("tests what other tests stand on")
 @pytest.mark.usefixtures("impatient")
 def test_notices_a_process_left_behind() -> None:
     """Even one that left the session of its parent."""
@@ -77,6 +78,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough("tests what other tests stand on")
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("name", ["gnnlab-mine-feat", "torch_1_2"])
 def test_notices_shared_memory_left_behind(memory: Path, name: str) -> None:

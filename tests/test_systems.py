@@ -83,11 +83,22 @@ print("all is well")
 """
 
 
+AGAIN = pytest.mark.thorough("as with no command")
+
+
+@pytest.mark.thorough("emulates another system at length")
 def test_windows(tmp_path: Path) -> None:
     assert "all is well" in run_script(WINDOWS, env=environment("windows", tmp_path), timeout=200)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["doctor", "--help"], ["copy_files", "--help"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        pytest.param(["doctor", "--help"], marks=AGAIN),
+        pytest.param(["copy_files", "--help"], marks=AGAIN),
+    ],
+)
 def test_commands_on_windows(words: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gnnlab", *words]
     env = environment("windows", tmp_path)

@@ -106,6 +106,7 @@ def test_a_peer_that_never_gets_ready_shows_its_words(peers: Path) -> None:
         system.wait_ready()
 
 
+@pytest.mark.thorough("measures, which takes its time")
 def test_run_measures_every_task_and_prints_ratios(
     tiny: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

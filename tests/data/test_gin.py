@@ -248,6 +248,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.thorough("tests of the loader have two processes")
 def test_graph_classification_in_two_processes(mirror):
     """The form of DGL's tutorial on several GPUs, here on CPUs: rings are told from stars."""
     printed = run_script(PROGRAM, timeout=100)

@@ -429,6 +429,7 @@ def config(tmp_path_factory) -> Path:
     return folder / "g.json"
 
 
+@pytest.mark.thorough("tests above count the bytes within one process")
 def test_a_job_moves_fewer_bytes_by_what_was_hit(config) -> None:
     alone, ahead = (
         [outputs(out) for out in run_job(TRAIN, config, args=[str(config)], samplers=samplers)]

@@ -129,7 +129,9 @@ def test_a_greeting_with_any_byte_changed(
     assert server.memory_info().rss - before < 50 * MIB
 
 
-@pytest.mark.parametrize("hard", [1000, 300])
+@pytest.mark.parametrize(
+    "hard", [pytest.param(1000, marks=pytest.mark.thorough("as with 300")), 300]
+)
 def test_idle_connections_keep_nobody_out(config: Path, hard: int) -> None:
     """400 of them, where a process may open 200 files unless it asks for more, or 300 at most."""
     raise_file_limit()

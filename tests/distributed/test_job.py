@@ -128,6 +128,7 @@ def test_a_job_computes_what_one_process_computes(config: Path, tmp_path: Path) 
         assert rank["rows"] == ranks[0]["rows"] and close(rank["rows"], alone["rows"])
 
 
+@pytest.mark.thorough("tests of checkpoints resume too, without a job")
 def test_a_resumed_job_ends_as_one_that_was_not_stopped(config: Path, tmp_path: Path) -> None:
     """Stopped in the middle of an epoch, when samplers have already made later batches."""
     # The sum of two numbers does not depend on their order.
@@ -171,7 +172,13 @@ print(steps, [p.detach().sum().item() for p in model.parameters()])
 """
 
 
-@pytest.mark.parametrize(("batch_size", "steps"), [(10, 4), (15, 4), (16, 2)])
+AGAIN = pytest.mark.thorough("as with batches of 10")
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "steps"),
+    [(10, 4), pytest.param(15, 4, marks=AGAIN), pytest.param(16, 2, marks=AGAIN)],
+)
 def test_a_plain_script_ends_where_the_nodes_do_not_divide(
     config: Path, batch_size: int, steps: int
 ) -> None:
@@ -268,6 +275,7 @@ def leftovers(job: str) -> list[Path]:
     return list(Path("/dev/shm").glob(f"gnnlab-{job}-*"))
 
 
+@pytest.mark.thorough("tests/tools/test_launch.py stops a trainer")
 def test_a_server_that_hangs_is_named(config: Path, tmp_path: Path) -> None:
     """A stopped process, like a cut link, says nothing; and no launcher looks after this job."""
     with running(config, tmp_path, machines=2, servers=1, trainers=1) as job:
@@ -374,6 +382,7 @@ except IndexError as error:
 """
 
 
+@pytest.mark.thorough("samplers are killed in tests/tools/test_faults.py")
 def test_errors_of_samplers_come_to_the_trainer(config: Path) -> None:
     for text in run_job(FAILS, config, machines=2, samplers=2):
         lines = text.splitlines()

@@ -101,7 +101,10 @@ def test_all_loaders_of_nodes(plain: Cut) -> None:
         assert_same_epochs(plain, whole, parts)
 
 
-@pytest.mark.parametrize("options", [{"prob": "w"}, {"replace": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{"prob": "w"}, pytest.param({"replace": True}, marks=pytest.mark.thorough("as with prob"))],
+)
 def test_samplers_with_options(plain: Cut, options: dict[str, Any]) -> None:
     sampler = NeighborSampler([4, 4], **options)
     whole = DataLoader(plain.whole, range(100), sampler, batch_size=50, seed=1)

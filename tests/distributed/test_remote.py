@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
 import gnnlab as dgl
@@ -85,6 +86,7 @@ print(total)
 """
 
 
+@pytest.mark.thorough("test_loaders has samplers too")
 def test_samplers_make_the_batches_of_their_trainer(tmp_path: Path) -> None:
     config = partitioned(tmp_path)
     alone = run_job(BATCHES, config, machines=2, servers=1, trainers=1, samplers=0)

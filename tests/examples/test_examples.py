@@ -92,6 +92,7 @@ def test_names_of_options_take_dashes(
         assert {option.replace("_", "-"), "--" + option[2:].replace("-", "_")} <= found
 
 
+@pytest.mark.thorough("the jobs below do the same")
 @pytest.mark.parametrize("name", RUNS)
 def test_by_hand(name: str, by_hand: tuple[Path, dict[str, str]]) -> None:
     assert accuracy(by_hand[1][name]) > ACCURATE

@@ -34,7 +34,10 @@ def script(text: str, timeout: float = 100) -> str:
     return run_script(COMMON + text, timeout=timeout)
 
 
-@pytest.mark.parametrize("start_method", ["spawn", "fork"])
+AGAIN = pytest.mark.thorough("as with fork")
+
+
+@pytest.mark.parametrize("start_method", [pytest.param("spawn", marks=AGAIN), "fork"])
 def test_ranks_from_a_script_without_a_guard(start_method: str) -> None:
     """The script is not run again; functions, classes, closures and state go to the ranks."""
     printed = script(
@@ -169,6 +172,7 @@ for name, (way, expected) in WAYS.items():
     )
 
 
+@pytest.mark.thorough("forked ones fail in all ways above")
 def test_a_fresh_rank_that_fails() -> None:
     """An error of a function of the script quotes its line; what a rank has started ends too."""
     script(
@@ -253,7 +257,7 @@ for method in ("fork", "spawn"):
     )
 
 
-@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+@pytest.mark.parametrize("start_method", ["fork", pytest.param("spawn", marks=AGAIN)])
 def test_ranks_end_with_their_starter(start_method: str) -> None:
     """A kernel that is killed cannot clean up: its ranks notice, and end what they started."""
     script(

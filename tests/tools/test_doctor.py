@@ -244,6 +244,7 @@ def test_this_machine_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("항목")
 
 
+@pytest.mark.thorough("makes an environment of its own")
 def test_the_probe_needs_nothing_installed() -> None:
     run_script(
         f"""

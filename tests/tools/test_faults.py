@@ -98,6 +98,7 @@ def processes(job: Started) -> dict[str, psutil.Process]:
     return found
 
 
+STOPPED = pytest.mark.thorough("a trainer is stopped in test_launch")
 MACHINE_1 = "127.0.0.3 (machine 1)"
 
 
@@ -111,8 +112,14 @@ MACHINE_1 = "127.0.0.3 (machine 1)"
         ),
         ("sampler 1", signal.SIGKILL, 1, f"trainer 1 on {MACHINE_1} ended with status 1"),
         # The trainers lose it at about the same time: it is the stopped server that is named.
-        ("server 1", signal.SIGSTOP, 147, f"server 1 on {MACHINE_1} was stopped for"),
-        ("sampler 1", signal.SIGSTOP, 147, f"trainer 1 on {MACHINE_1} was stopped for"),
+        pytest.param(
+            *("server 1", signal.SIGSTOP, 147, f"server 1 on {MACHINE_1} was stopped for"),
+            marks=STOPPED,
+        ),
+        pytest.param(
+            *("sampler 1", signal.SIGSTOP, 147, f"trainer 1 on {MACHINE_1} was stopped for"),
+            marks=STOPPED,
+        ),
     ],
 )
 def test_a_process_goes(
@@ -143,6 +150,7 @@ time.sleep(1000)
 """
 
 
+@pytest.mark.thorough("it goes while it is used above")
 def test_a_sampler_goes_before_it_is_used(begin: Callable[..., Started], workspace: Path) -> None:
     (workspace / "idle.py").write_text(IDLE)
     job = begin(script="idle.py")
@@ -157,6 +165,7 @@ def test_a_sampler_goes_before_it_is_used(begin: Callable[..., Started], workspa
     assert f"sampler 0 of rank 1 (machine 1, process {found[1]}) ended (SIGKILL" in errors
 
 
+@pytest.mark.thorough("test_launch has a job without a graph for the same")
 def test_a_rank_leaves_before_it_has_joined(
     begin: Callable[..., Started], workspace: Path, tmp_path: Path
 ) -> None:

@@ -181,6 +181,7 @@ def test_a_trainer_raises(begin: Callable[..., Started]) -> None:
     assert "ValueError: the loss is NaN" in errors and "Traceback" in errors
 
 
+@pytest.mark.thorough("a trainer that raises shows the status too")
 def test_exit_status_is_passed_on_though_others_ignore_sigterm(
     begin: Callable[..., Started],
 ) -> None:
@@ -204,19 +205,19 @@ def test_a_process_is_killed(begin: Callable[..., Started], victim: str) -> None
     assert f"{role} {number} on {host} was ended by SIGKILL" in errors
 
 
-AGAIN = pytest.mark.thorough("as with the worker of the agent")
+AGAIN = pytest.mark.thorough("as with another process of the job")
 
 
 @pytest.mark.parametrize(
     "which",
     [
         pytest.param("guard", marks=AGAIN),
-        "worker",
+        pytest.param("worker", marks=AGAIN),
         "both",
-        "both stopped",
+        pytest.param("both stopped", marks=AGAIN),
         pytest.param("stopped worker", marks=AGAIN),
-        "torchrun",
-        "shell",
+        pytest.param("torchrun", marks=AGAIN),
+        pytest.param("shell", marks=AGAIN),
     ],
 )
 def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: str) -> None:
@@ -255,7 +256,10 @@ def find_torchrun(job: Started) -> list[psutil.Process]:
     return [p for p in job.find("gnnlab.tools.torchrun") if "keeper.py" not in str(p.cmdline())]
 
 
-@pytest.mark.parametrize("which", ["server", "trainer", "torchrun", "guard"])
+@pytest.mark.parametrize(
+    "which",
+    ["trainer", *(pytest.param(name, marks=AGAIN) for name in ("server", "torchrun", "guard"))],
+)
 def test_a_process_is_stopped(begin: Callable[..., Started], which: str) -> None:
     """It is named, and nothing waits for it; SIGTERM alone does not end a stopped process."""
     started = begin("wait", "--local")
@@ -276,6 +280,7 @@ def test_a_process_is_stopped(begin: Callable[..., Started], which: str) -> None
     assert "was stopped for" in first and f"(process {process.pid}: " in first
 
 
+@pytest.mark.thorough("waits for what does not happen")
 def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
     started = begin("wait", "--local", "--max_pause", "1000")
     started.wait_for(*ALL)
@@ -292,8 +297,8 @@ def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
     "how",
     [
         signal.SIGINT,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.thorough("as with SIGINT")),
-        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=AGAIN),
+        pytest.param(signal.SIGKILL, marks=AGAIN),
     ],
 )
 def test_the_launcher_is_stopped(begin: Callable[..., Started], how: signal.Signals) -> None:
@@ -305,6 +310,7 @@ def test_the_launcher_is_stopped(begin: Callable[..., Started], how: signal.Sign
     assert status == (-how if how == signal.SIGKILL else 128 + how)
 
 
+@pytest.mark.thorough("waits for what does not happen")
 def test_a_server_that_never_becomes_ready(begin: Callable[..., Started]) -> None:
     for seconds in ("8", "60"):
         status, errors = begin("never ready", "--local", "--timeout", seconds).end(START)
@@ -471,6 +477,7 @@ g.barrier()
 """
 
 
+@pytest.mark.thorough("the job by ssh has two addresses")
 def test_two_machines_at_one_address(
     machines: Cluster, log_in: Callable[..., Started], tmp_path: Path
 ) -> None:
@@ -527,6 +534,7 @@ def test_the_launcher_is_killed_far_away(log_in: Callable[..., Started]) -> None
     started.check_nothing_left(END)
 
 
+@pytest.mark.thorough("ends as when the connection is cut")
 def test_a_host_falls_silent(log_in: Callable[..., Started]) -> None:
     """The launcher's ssh is stopped, not ended: nothing tells the host that nobody is there."""
     started = log_in("wait")
@@ -558,6 +566,7 @@ def test_gnnlab_is_missing_on_a_host(log_in: Callable[..., Started], tmp_path: P
     assert "install gnnlab there" in errors and "No module named 'gnnlab'" in errors
 
 
+@pytest.mark.thorough("as where gnnlab is missing")
 def test_the_interpreter_is_missing_on_a_host(log_in: Callable[..., Started]) -> None:
     status, errors = log_in("wait", python="/nowhere/python3").end(START)
     assert status == 127

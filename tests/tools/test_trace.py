@@ -86,6 +86,7 @@ def test_a_job_leaves_its_events(workspace: Path, capsys: pytest.CaptureFixture[
         run(workspace, "python train.py", num_samplers=0)
 
 
+@pytest.mark.thorough("as a job that ends well")
 def test_a_job_that_fails_leaves_them_too(workspace: Path) -> None:
     with pytest.raises(launch.LaunchError, match="the loss is NaN"):
         run(workspace, "python train.py fail", num_samplers=0)
