@@ -1,4 +1,4 @@
-"""Changes of a graph as objects, to be passed to data sets and chained.
+"""Graph transforms as objects, which can be passed to data sets and composed.
 
 Examples
 --------
@@ -38,14 +38,14 @@ class BaseTransform(ABC):
 
 
 class AddSelfLoop(BaseTransform):
-    """Add self-loops to every edge type that leads from a node type to itself.
+    """Add self-loops to every edge type whose source and destination types are equal.
 
     Parameters
     ----------
     allow_duplicate : bool
-        Keep self-loops that exist, instead of having exactly one per node.
+        Keep existing self-loops; by default there is exactly one per node afterwards.
     new_etypes : bool
-        In a graph with several types also add an edge type "self" to every node type.
+        In a graph with several types, also add an edge type "self" for every node type.
     edge_feat_names, fill_data
         As in :func:`gnnlab.add_self_loop`.
     """
@@ -78,7 +78,7 @@ class AddSelfLoop(BaseTransform):
 
 
 class RemoveSelfLoop(BaseTransform):
-    """Remove the self-loops of every edge type that can have some."""
+    """Remove the self-loops of every edge type whose source and destination types are equal."""
 
     def __call__(self, g: Graph) -> Graph:
         """Return the graph without self-loops."""
@@ -90,14 +90,13 @@ class RemoveSelfLoop(BaseTransform):
 class AddReverse(BaseTransform):
     """Add the reverse of every edge.
 
-    An edge type that leads from a node type to itself gets more edges; for any other type
+    An edge type whose source and destination types are equal gets more edges; for any other type
     (source, relation, destination) a type (destination, "rev_" + relation, source) is added.
 
     Parameters
     ----------
     copy_edata : bool
-        Give reverse edges the features of the original; they are 0 otherwise, and absent from new
-        edge types.
+        Copy the features to reverse edges; otherwise they are 0, and missing on new edge types.
     sym_new_etype : bool
         Add a new edge type in every case.
     """
@@ -115,15 +114,15 @@ class AddReverse(BaseTransform):
                 src, dst = relation.coo()
                 g = edit.add_edges(g, dst, src, frame if self.copy_edata else None, etype)
             else:
-                back = (etype[2], f"rev_{etype[1]}", etype[0])
-                relations[back] = relation.reverse()
+                reverse = (etype[2], f"rev_{etype[1]}", etype[0])
+                relations[reverse] = relation.reverse()
                 if self.copy_edata:
-                    frames[back] = frame.copy()
+                    frames[reverse] = frame.copy()
         return _with_etypes(g, relations, frames) if relations else g
 
 
 class ToSimple(BaseTransform):
-    """Merge edges with the same ends; parameters as in :func:`gnnlab.to_simple`, features kept."""
+    """Merge parallel edges; parameters as in :func:`gnnlab.to_simple`, features are kept."""
 
     def __init__(self, return_counts: str | None = "count", aggregator: str = "arbitrary") -> None:
         self.return_counts = return_counts
@@ -137,7 +136,7 @@ class ToSimple(BaseTransform):
 
 
 class Compose(BaseTransform):
-    """Apply transforms one after the other.
+    """Apply several transforms in order.
 
     Parameters
     ----------
@@ -149,12 +148,12 @@ class Compose(BaseTransform):
 
     def __call__(self, g: Graph) -> Graph:
         """Return the graph after all transforms."""
-        for change in self.transforms:
-            g = change(g)
+        for step in self.transforms:
+            g = step(g)
         return g
 
     def __repr__(self) -> str:
-        inner = ",\n".join(f"  {change!r}" for change in self.transforms)
+        inner = ",\n".join(f"  {step!r}" for step in self.transforms)
         return f"Compose([\n{inner}\n])"
 
 
@@ -165,10 +164,10 @@ def _loop_etypes(g: Graph) -> list[EdgeType]:
 def _with_etypes(
     g: Graph, relations: dict[EdgeType, Relation], frames: dict[EdgeType, Frame]
 ) -> Graph:
-    """Return the graph with further edge types, all ordered by name."""
-    every: dict[EdgeType, Any] = {**g._relations, **relations}
+    """Return the graph with further edge types, all sorted by name."""
+    merged: dict[EdgeType, Any] = {**g._relations, **relations}
     return g.derive(
-        {etype: every[etype] for etype in sorted(every)},
+        {etype: merged[etype] for etype in sorted(merged)},
         node_frames=node_frames(g),
         edge_frames={**{name: f.copy() for name, f in g._edge_frames.items()}, **frames},
     )

@@ -1,4 +1,4 @@
-"""Any data set, made ready for one of three tasks: about nodes, about edges, about whole graphs."""
+"""Adapters of any data set to node classification, link prediction or graph classification."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["AsGraphPredDataset", "AsLinkPredDataset", "AsNodePredDataset"]
 
 
 class _OneGraph:
-    """A data set of one graph."""
+    """Indexing of a data set that holds one graph."""
 
     _graph: Graph
 
@@ -36,7 +36,7 @@ class _OneGraph:
 
 
 class AsNodePredDataset(_OneGraph):
-    """Give any one-graph dataset masks and index tensors for node classification.
+    """Add masks and index tensors for node classification to any one-graph dataset.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AsNodePredDataset(_OneGraph):
         ``dataset[0]`` is a graph with ``ndata["label"]``, or a pair (graph, labels) as OGB returns
         it, then with ``dataset.get_idx_split()``.
     split_ratio : sequence of three floats, optional
-        Shares of a new random split. By default the dataset's own split is kept.
+        Fractions of a new random split. By default the dataset's own split is used.
     target_ntype : str, optional
         Node type to classify; needed for a graph with several.
 
@@ -57,7 +57,7 @@ class AsNodePredDataset(_OneGraph):
     Raises
     ------
     InvalidInput
-        There are no labels, or there is neither a split nor a ratio.
+        The dataset has no labels, or no split and ``split_ratio`` is missing.
 
     Examples
     --------
@@ -103,37 +103,37 @@ class AsNodePredDataset(_OneGraph):
 
 
 class AsLinkPredDataset(_OneGraph):
-    """Take edges out of a one-graph dataset, to be predicted, and draw pairs without an edge.
+    """Split the edges of a one-graph dataset for link prediction, and draw negative pairs.
 
-    The edges u → v and v → u go to the same set: whoever has trained on one could guess the other.
-    Self-loops stay in the training graph.
+    The edges u → v and v → u go to the same set, because a model trained on one of them could
+    predict the other from it. Self-loops stay in the training graph.
 
     Parameters
     ----------
     dataset
         ``dataset[0]`` is a graph with one node type and one edge type.
     split_ratio : sequence of three floats, optional
-        Shares of training, validation and test edges; by default 0.8, 0.1, 0.1.
+        Fractions of training, validation and test edges; by default 0.8, 0.1, 0.1.
     neg_ratio : int
-        Pairs without an edge for each validation and test edge. Fewer come where the graph is so
-        dense that not as many were found.
+        Negative pairs (pairs without an edge) per validation and test edge; fewer if the graph is
+        so dense that not enough are found.
     seed : int
-        Equal seeds give equal sets on every machine, whatever :func:`gnnlab.seed` was told.
+        Seed of split and pairs, on every machine; :func:`gnnlab.seed` has no influence.
     **kwargs
-        ``raw_dir``, ``save_dir``, ``force_reload``, ``verbose``: accepted and not needed, nothing
-        is written.
+        ``raw_dir``, ``save_dir``, ``force_reload``, ``verbose``: accepted without effect, because
+        nothing is written.
 
     Attributes
     ----------
     val_edges, test_edges : tuple
-        ``((src, dst), (neg_src, neg_dst))``, node IDs. No pair without an edge is in both.
+        ``((src, dst), (neg_src, neg_dst))``, node IDs. No negative pair is in both.
     num_classes : int or None
-        That of ``dataset``, if it has any.
+        That of ``dataset``, if it has this attribute.
 
     Raises
     ------
     InvalidInput
-        The graph has several types, or the ratios do not sum to 1.
+        The graph has several types, or the fractions do not sum to 1.
 
     Examples
     --------
@@ -165,18 +165,18 @@ class AsLinkPredDataset(_OneGraph):
             )
         self.num_classes = getattr(dataset, "num_classes", None)
         src, dst = g.edges()
-        owner = _divide_pairs(src.long(), dst.long(), _ratio(split_ratio), seed)
-        self._graph = remove_edges(g, owner > 0)
-        val, test = ((src[owner == part], dst[owner == part]) for part in (1, 2))
-        wanted = len(val[0]) + len(test[0])
+        subset = _split_edges(src.long(), dst.long(), _ratio(split_ratio), seed)
+        self._graph = remove_edges(g, subset > 0)
+        val, test = ((src[subset == part], dst[subset == part]) for part in (1, 2))
+        num_held_out = len(val[0]) + len(test[0])
         with stream(seed):
-            pairs = global_uniform_negative_sampling(g, neg_ratio * wanted)
-        cut = len(pairs[0]) * len(val[0]) // max(wanted, 1)
-        self.val_edges = (val, (pairs[0][:cut], pairs[1][:cut]))
-        self.test_edges = (test, (pairs[0][cut:], pairs[1][cut:]))
+            pairs = global_uniform_negative_sampling(g, neg_ratio * num_held_out)
+        num_val = len(pairs[0]) * len(val[0]) // max(num_held_out, 1)
+        self.val_edges = (val, (pairs[0][:num_val], pairs[1][:num_val]))
+        self.test_edges = (test, (pairs[0][num_val:], pairs[1][num_val:]))
 
 
-def _divide_pairs(
+def _split_edges(
     src: torch.Tensor, dst: torch.Tensor, ratio: Sequence[float], seed: int
 ) -> torch.Tensor:
     """Return 0, 1 or 2 for each edge: training, validation or test."""
@@ -184,43 +184,44 @@ def _divide_pairs(
     links = (src != dst).nonzero().flatten()
     keys = (low << 32 | high)[links]
     distinct, pair_of = torch.unique(keys, return_inverse=True)
-    owner_of_pair = torch.zeros_like(distinct)
+    subset_of_pair = torch.zeros_like(distinct)
     for number, ids in enumerate(random_split(len(distinct), ratio, seed)):
-        owner_of_pair[torch.from_numpy(ids).to(src.device)] = number
-    owner = torch.zeros_like(src)
-    owner[links] = owner_of_pair[pair_of]
-    return owner
+        subset_of_pair[torch.from_numpy(ids).to(src.device)] = number
+    subset = torch.zeros_like(src)
+    subset[links] = subset_of_pair[pair_of]
+    return subset
 
 
 class AsGraphPredDataset:
-    """Give a dataset of many graphs index tensors for graph classification.
+    """Add index tensors for graph classification to a dataset of many graphs.
 
     Parameters
     ----------
     dataset
         ``dataset[i]`` is a pair of a graph and its label.
     split_ratio : sequence of three floats, optional
-        Shares of a random split. By default the dataset's own split is kept, as OGB's
-        ``get_idx_split()`` gives it, else the shares are 0.8, 0.1, 0.1.
+        Fractions of a random split. By default the dataset's own split is used if it has OGB's
+        method ``get_idx_split()``, else 0.8, 0.1, 0.1.
     seed : int
         Seed of that split.
     **kwargs
-        ``raw_dir``, ``save_dir``, ``force_reload``, ``verbose``: accepted and not needed, nothing
-        is written.
+        ``raw_dir``, ``save_dir``, ``force_reload``, ``verbose``: accepted without effect, because
+        nothing is written.
 
     Attributes
     ----------
     train_idx, val_idx, test_idx : torch.Tensor
-        Numbers of graphs, int64.
+        Indices of graphs, int64.
     num_tasks : int
-        Labels of each graph.
+        Number of labels per graph.
     num_classes : int or None
-        That of ``dataset``, if it has any, else counted; None where labels are no integers.
+        That of ``dataset`` if it has this attribute, else the largest label + 1; None if labels
+        are not integers.
 
     Raises
     ------
     InvalidInput
-        Items are no pairs, or the ratios do not sum to 1.
+        Items are not pairs, or the fractions do not sum to 1.
 
     Examples
     --------
@@ -259,7 +260,7 @@ class AsGraphPredDataset:
             self.num_classes = 1 + max(int(torch.as_tensor(label).max()) for label in labels)
 
     def __getitem__(self, index: int) -> Any:
-        """Return the graph of this number, and its label."""
+        """Return the graph at this index and its label."""
         return self._dataset[index]
 
     def __len__(self) -> int:
@@ -268,7 +269,7 @@ class AsGraphPredDataset:
 
 
 def _published(dataset: Any) -> list[torch.Tensor]:
-    """The split of a data set of OGB's."""
+    """Return the published split of an OGB data set."""
     parts = dataset.get_idx_split()
     return [torch.as_tensor(np.asarray(parts[part])) for part in ("train", "valid", "test")]
 

@@ -1,13 +1,12 @@
-"""A data set kept as ``.npy`` files: what took minutes to read from CSV opens in a second.
+"""A data set as ``.npy`` files: opens in a second where reading CSV took minutes.
 
-``about.json`` lists the arrays with shapes and types; a folder that disagrees with it is refused.
+``about.json`` lists the arrays with shapes and dtypes; other arrays in the folder are an error.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gnnlab.data.raw import RawDataset
+from gnnlab.drafts import temporary_folder
 from gnnlab.errors import InvalidInput
 
 __all__ = ["load_arrays", "save_arrays"]
@@ -24,7 +24,7 @@ _ARRAYS = ("src", "dst", "feat", "label", "train_idx", "val_idx", "test_idx")
 
 
 def save_arrays(raw: RawDataset, folder: str | Path) -> None:
-    """Write a data set; the folder appears whole or not at all.
+    """Write a data set; the folder is created only when all files are written.
 
     Parameters
     ----------
@@ -46,19 +46,19 @@ def save_arrays(raw: RawDataset, folder: str | Path) -> None:
     if folder.exists():
         raise InvalidInput(f"{folder} exists already; delete it, or choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder.parent) as temporary:
-        whole = Path(temporary, folder.name)
-        whole.mkdir()
+    with temporary_folder(folder.parent, ".saving-", "") as staging:
+        content = staging / "content"
+        content.mkdir()
         arrays = {name: getattr(raw, name) for name in _ARRAYS}
         for name, array in arrays.items():
-            np.save(whole / f"{name}.npy", array)
+            np.save(content / f"{name}.npy", array)
         about = {
             "name": raw.name,
             "num_classes": raw.num_classes,
             "arrays": _describe(arrays),
         }
-        (whole / _ABOUT).write_text(json.dumps(about, indent=1), "utf8")
-        os.replace(whole, folder)
+        (content / _ABOUT).write_text(json.dumps(about, indent=1), "utf8")
+        os.replace(content, folder)
 
 
 def load_arrays(folder: str | Path) -> RawDataset:
@@ -75,7 +75,7 @@ def load_arrays(folder: str | Path) -> RawDataset:
     Raises
     ------
     InvalidInput
-        A file is missing, damaged or not as ``about.json`` says.
+        A file is missing or damaged, or disagrees with ``about.json``.
     """
     folder = Path(folder)
     try:
@@ -87,7 +87,7 @@ def load_arrays(folder: str | Path) -> RawDataset:
         return RawDataset(name=about["name"], num_classes=about["num_classes"], **arrays)
     except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
         raise InvalidInput(
-            f"{folder} is not what was saved there ({error}); delete it, and it is made again"
+            f"{folder} is damaged ({error}); delete it, and it is made again"
         ) from error
 
 

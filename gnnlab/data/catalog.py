@@ -1,7 +1,12 @@
-"""What data sets there are, where they come from and who is to be thanked.
+"""The table of data sets: where the files are, how they are read, whom to cite.
 
-The files of ``cora`` and ``facebook`` are held to the SHA-256 given here. For the others we know of
-no published checksum, so the first download is trusted and its SHA-256 noted (see ``download.py``).
+This table is the one way to add a data set. Write a reader that turns a folder of files into a
+:class:`~gnnlab.data.raw.RawDataset` (``npz.py`` is a short one), and add an entry to ``DATASETS``
+whose ``read`` gets the folder from ``local_files`` or ``local_archive`` and calls the reader.
+``gnnlab.data.load(NAME)`` does the rest.
+
+The files of ``cora`` and ``facebook`` are compared with the SHA-256 given here. No checksum of the
+other files has been published, so that of the first download is noted (see ``download.py``).
 """
 
 from __future__ import annotations
@@ -12,7 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gnnlab.data.arrays import load_arrays, save_arrays
+from gnnlab.data.digits import digits_folder
+from gnnlab.data.download import data_folder, local_archive, local_files, locked
+from gnnlab.data.facebook import read_facebook
+from gnnlab.data.npz import read_citations
+from gnnlab.data.ogb import read_ogb
 from gnnlab.data.raw import RawDataset
+from gnnlab.data.reddit import read_reddit
 from gnnlab.errors import InvalidInput, NotFound
 
 __all__ = ["DATASETS", "DatasetInfo"]
@@ -35,20 +47,21 @@ _SPLIT = ("train_per_class", "num_val", "num_test", "seed")
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """Facts about a data set.
+    """Description of a data set.
 
     Parameters
     ----------
     about : str
         What nodes, edges and classes are.
     read : callable
-        ``read(folder, progress, **options)`` returns a RawDataset.
+        ``read(folder, progress, **options)`` returns a RawDataset; ``folder`` is None, or the
+        folder that the user chose.
     files : dict
-        URL → SHA-256, or None where nobody has published one.
+        URL → SHA-256, or None if none has been published.
     citation : str
-        Whom to cite.
+        What users of the data set should cite.
     options : tuple of str
-        Names of what ``load`` passes on to the reader.
+        Keywords that ``load`` passes to ``read``.
     both_ways : bool
         Whether the files hold each edge in both directions already.
     """
@@ -62,86 +75,54 @@ class DatasetInfo:
 
 
 def _digits(folder: Path | None, progress: bool) -> RawDataset:
-    from gnnlab.data.digits import digits_folder
-    from gnnlab.data.ogb import read_ogb
-
     return read_ogb(folder or digits_folder(), "digits", progress=progress)
 
 
 def _citations(name: str, folder: Path | None, progress: bool, **options: Any) -> RawDataset:
-    from gnnlab.data.npz import read_citations
-
-    return read_citations(_local(name, folder, progress), name, **options)
+    return read_citations(local_files(name, find(name).files, folder, progress), name, **options)
 
 
 def _facebook(folder: Path | None, progress: bool, **options: Any) -> RawDataset:
-    from gnnlab.data.facebook import read_facebook
-
-    return read_facebook(_local("facebook", folder, progress), progress=progress, **options)
+    local = local_files("facebook", find("facebook").files, folder, progress)
+    return read_facebook(local, progress=progress, **options)
 
 
 def _reddit(folder: Path | None, progress: bool, self_loop: bool = False) -> RawDataset:
-    """Fetch one of two archives, and unpack it; a given folder may hold its files or take them."""
-    from gnnlab.data.download import data_home, fetch, locked, unpack
-    from gnnlab.data.reddit import read_reddit
+    """Read a folder that holds the files, or one of the two archives."""
+    local = data_folder("reddit", folder)
+    if not (local / "reddit_data.npz").is_file():
+        url, sha256 = list(find("reddit").files.items())[self_loop]
+        unpacked = local / Path(url).stem
+        local = local_archive(url, unpacked, progress, sha256=sha256, one_folder=False)
+    return read_reddit(local, self_loop)
 
-    folder = data_home() / "reddit" if folder is None else folder
-    if not (folder / "reddit_data.npz").is_file():
-        plain, loops = DATASETS["reddit"].files
-        url = loops if self_loop else plain
-        unpacked = folder / Path(url).stem
-        if not unpacked.is_dir():
-            with locked(folder):
-                archive = fetch(url, folder, room=2.5, progress=progress)
-                unpack(archive, unpacked, one_folder=False)
-        folder = unpacked
-    return read_reddit(folder, self_loop)
+
+def _ogbn(name: str, folder: Path | None, progress: bool) -> RawDataset:
+    """Read a folder in OGB's layout, or the archive, which is converted to arrays once."""
+    local = data_folder(name, folder)
+    if (local / "raw").is_dir():
+        return read_ogb(local, name, progress=progress)
+    arrays = local / "arrays"
+    with locked(local):
+        if not arrays.exists():
+            ((url, sha256),) = find(name).files.items()
+            unpacked = local / Path(url).stem
+            # room: the archive, its unpacked files and the arrays exist at the same time
+            local_archive(url, unpacked, progress, sha256=sha256, room=3.5)
+            save_arrays(read_ogb(unpacked, name, progress=progress), arrays)
+        return load_arrays(arrays)
 
 
 def _products_like(folder: Path | None, progress: bool, **options: Any) -> RawDataset:
-    from gnnlab.data.generate import generate
+    from gnnlab.data.generate import generate  # imports numba
 
     if folder is not None:
         raise InvalidInput("products-like is generated, not read; leave out folder")
     return generate(progress=progress, **options)
 
 
-def _local(name: str, folder: Path | None, progress: bool) -> Path:
-    """The folder of the files, the data home's by default, after fetching those that it lacks.
-
-    Files in a folder that the caller names are the caller's: they need not have our checksum.
-    """
-    from gnnlab.data.download import data_home, fetch
-
-    place = data_home() / name if folder is None else folder
-    for url, sha256 in DATASETS[name].files.items():
-        if folder is None or not (folder / url.rsplit("/", 1)[1]).is_file():
-            fetch(url, place, sha256=sha256, progress=progress)
-    return place
-
-
-def _ogbn(name: str, folder: Path | None, progress: bool) -> RawDataset:
-    """Fetch an archive, unpack it and convert it to arrays; what is done is not done again."""
-    from gnnlab.data.arrays import load_arrays, save_arrays
-    from gnnlab.data.download import data_home, fetch, locked, unpack
-    from gnnlab.data.ogb import read_ogb
-
-    folder = data_home() / name if folder is None else folder
-    if (folder / "raw").is_dir():
-        return read_ogb(folder, name, progress=progress)
-    arrays = folder / "arrays"
-    with locked(folder):
-        if not arrays.exists():
-            ((url, sha256),) = DATASETS[name].files.items()
-            # The archive, its unpacked files and the arrays lie side by side for a while.
-            archive = fetch(url, folder, sha256=sha256, room=3.5, progress=progress)
-            unpacked = unpack(archive, folder / archive.stem)
-            save_arrays(read_ogb(unpacked, name, progress=progress), arrays)
-        return load_arrays(arrays)
-
-
 def find(name: str) -> DatasetInfo:
-    """Return the entry of ``DATASETS``, or say which names there are."""
+    """Return the entry of ``DATASETS``; the error for an unknown name lists the known ones."""
     if name not in DATASETS:
         raise NotFound(f"no data set is called {name!r}; there are {', '.join(DATASETS)}")
     return DATASETS[name]

@@ -1,7 +1,7 @@
-"""Citation graphs under DGL's names, those of classes and those of functions.
+"""Cora, Citeseer and Pubmed under DGL's names: as classes and as functions.
 
-The graphs are the same; the 140 / 500 / 1000 split of Cora, and so on, is drawn here and is not
-Planetoid's, and features are as they are in the file, not divided by their row sums.
+The graphs are DGL's. The split (Cora: 140 / 500 / 1000 nodes) is drawn by ``npz.py`` and is not
+Planetoid's; features are those of the file, not divided by their row sums.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def CoraGraphDataset(
     reverse_edge: bool = True,
     transform: Transform | None = None,
 ) -> NodeDataset:
-    """Load Cora: papers of machine learning.
+    """Load Cora: papers on machine learning.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def CoraGraphDataset(
     reverse_edge : bool
         Whether to add reverse edges.
     transform : callable, optional
-        Takes the graph and returns another, each time that ``dataset[0]`` is asked for.
+        Takes the graph and returns another; called at every access to ``dataset[0]``.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def CiteseerGraphDataset(
     reverse_edge: bool = True,
     transform: Transform | None = None,
 ) -> NodeDataset:
-    """Load Citeseer: papers of computer science. Arguments as for :func:`CoraGraphDataset`.
+    """Load Citeseer: papers on computer science. Arguments as for :func:`CoraGraphDataset`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Datasets as DGL code expects them: ``dataset[0]`` is the graph, with features and masks."""
+"""Data sets of one graph with DGL's interface: ``dataset[0]`` has features, labels and masks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Transform = Callable[[Graph], Graph]
 
 
 class NodeDataset:
-    """One graph whose nodes are to be classified.
+    """A graph with labelled nodes and a split, for node classification.
 
     Parameters
     ----------
@@ -37,15 +37,15 @@ class NodeDataset:
     add_reverse_edges : bool
         Whether the graph also gets v → u for each edge u → v that is not a self-loop.
     citation : str
-        Whom to cite.
+        What users of the data set should cite.
     transform : callable, optional
-        Takes the graph and returns another, each time that ``dataset[0]`` is asked for.
+        Takes the graph and returns another; called at every access to ``dataset[0]``.
 
     Attributes
     ----------
     name : str
     num_classes, num_labels : int
-        The same number; the second name is that of old programs.
+        Number of classes; ``num_labels`` is its old name.
     train_idx, val_idx, test_idx : torch.Tensor
         Node IDs, int64.
     citation : str
@@ -85,7 +85,7 @@ class NodeDataset:
 
     @property
     def graph(self) -> Graph:
-        """The graph without ``transform``: an old name."""
+        """The graph before ``transform``: an old name."""
         return self._graph
 
     def __len__(self) -> int:
@@ -93,7 +93,7 @@ class NodeDataset:
         return 1
 
     def __repr__(self) -> str:
-        """Counts, at a glance."""
+        """Name, sizes of the graph, number of classes and sizes of the split."""
         g = self._graph
         return (
             f'Dataset("{self.name}", num_nodes={g.num_nodes()}, num_edges={g.num_edges()}, '
@@ -111,24 +111,24 @@ def load(
     transform: Transform | None = None,
     **options: Any,
 ) -> NodeDataset:
-    """Load a data set by name, downloading it the first time where it has to be.
+    """Load a data set by name; missing files are downloaded.
 
     Parameters
     ----------
     name : str
         One of ``gnnlab.data.DATASETS``.
     add_reverse_edges : bool
-        The files, but for those of ``reddit``, hold each edge in one direction. True makes
-        neighbors hear from each other; False gives the graph as it is in the file.
+        Whether to add v → u for each edge u → v, so that messages go both ways. The files of all
+        data sets but ``reddit`` hold each edge in one direction.
     folder : str or Path, optional
-        Where the files are, or shall be put; by default below ``gnnlab.data.data_home()``.
-        Downloads come from ``$GNNLAB_DATA_URL`` where that is set.
+        Folder that holds the files, or into which they are downloaded; by default below
+        ``gnnlab.data.data_home()``. If ``$GNNLAB_DATA_URL`` is set, it is downloaded from there.
     progress : bool
-        Whether to show a bar for what takes longer than a second.
+        Whether to show a bar for steps that take longer than a second.
     transform : callable, optional
-        Takes the graph and returns another, each time that ``dataset[0]`` is asked for.
+        Takes the graph and returns another; called at every access to ``dataset[0]``.
     **options
-        Those of ``DATASETS[name].options``, for the reader: ``read_citations``,
+        Keywords in ``DATASETS[name].options``, passed to the reader: ``read_citations``,
         ``read_facebook``, ``read_reddit`` or ``generate``.
 
     Returns
@@ -138,7 +138,7 @@ def load(
     Raises
     ------
     NotFound
-        There is no such name.
+        No data set has this name.
     InvalidInput
         A file is missing or wrong.
     DownloadFailed
@@ -154,20 +154,20 @@ def load(
     9929
     """
     info = catalog.find(name)
-    place = None if folder is None else Path(folder).expanduser()
+    given = None if folder is None else Path(folder).expanduser()
     unknown = sorted(set(options) - set(info.options))
     if unknown:
         known = ", ".join(("add_reverse_edges", "folder", "progress", "transform", *info.options))
         raise InvalidInput(f"{name} has no option {', '.join(unknown)}; it has {known}")
-    raw = info.read(place, progress, **options)
-    both_ways = add_reverse_edges and not info.both_ways
-    return NodeDataset(raw, both_ways, info.citation, transform)
+    raw = info.read(given, progress, **options)
+    add = add_reverse_edges and not info.both_ways
+    return NodeDataset(raw, add, info.citation, transform)
 
 
 def products_like(
     num_nodes: int = 100_000, num_edges: int = 2_500_000, seed: int = 0, **options: Any
 ) -> NodeDataset:
-    """Generate a graph shaped like ogbn-products, at any size.
+    """Generate a graph of any size with the statistics of ogbn-products.
 
     Parameters
     ----------
@@ -198,12 +198,12 @@ def RedditDataset(
     verbose: bool = True,
     transform: Transform | None = None,
 ) -> NodeDataset:
-    """Load Reddit under DGL's name: posts, joined where one user commented on both.
+    """Load Reddit under DGL's name: an edge joins posts that the same user commented on.
 
     Parameters
     ----------
     self_loop : bool
-        Whether every node has an edge to itself; another archive is downloaded then.
+        Whether every node has an edge to itself: a different archive.
     raw_dir : str or Path, optional
         Folder that holds the two files, or into which the archive is downloaded.
     force_reload : bool
@@ -211,7 +211,7 @@ def RedditDataset(
     verbose : bool
         Whether to show a progress bar.
     transform : callable, optional
-        Takes the graph and returns another, each time that ``dataset[0]`` is asked for.
+        Takes the graph and returns another; called at every access to ``dataset[0]``.
 
     Returns
     -------
@@ -240,11 +240,11 @@ def RedditDataset(
     )
 
 
-_BY_ARGUMENT = ("cora", "citeseer", "pubmed", "reddit", "reddit-self-loop")
+_ARGUMENTS = ("cora", "citeseer", "pubmed", "reddit", "reddit-self-loop")
 
 
 def register_data_args(parser: argparse.ArgumentParser) -> None:
-    """Give a command line the argument ``--dataset``, for :func:`load_data`.
+    """Add the argument ``--dataset`` to a command line, for :func:`load_data`.
 
     Parameters
     ----------
@@ -259,11 +259,11 @@ def register_data_args(parser: argparse.ArgumentParser) -> None:
     >>> parser.parse_args(["--dataset", "cora"])
     Namespace(dataset='cora')
     """
-    parser.add_argument("--dataset", help=f"one of {', '.join(_BY_ARGUMENT)}")
+    parser.add_argument("--dataset", help=f"one of {', '.join(_ARGUMENTS)}")
 
 
 def load_data(args: argparse.Namespace) -> NodeDataset:
-    """Load what ``--dataset`` names; for other data sets there is :func:`load`.
+    """Load the data set that ``--dataset`` names; see :func:`load` for other data sets.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def load_data(args: argparse.Namespace) -> NodeDataset:
     Raises
     ------
     NotFound
-        Another name, or none.
+        ``--dataset`` is missing or has another value.
 
     Examples
     --------
@@ -286,15 +286,15 @@ def load_data(args: argparse.Namespace) -> NodeDataset:
     >>> load_data(argparse.Namespace(dataset="cora")).num_classes       # doctest: +SKIP
     7
     """
-    if args.dataset not in _BY_ARGUMENT:
-        raise NotFound(f"--dataset must be one of {', '.join(_BY_ARGUMENT)}; found {args.dataset}")
+    if args.dataset not in _ARGUMENTS:
+        raise NotFound(f"--dataset must be one of {', '.join(_ARGUMENTS)}; found {args.dataset}")
     if args.dataset.startswith("reddit"):
         return RedditDataset(self_loop=args.dataset == "reddit-self-loop")
     return load(args.dataset)
 
 
 def set_masks(data: Any, split: Iterable[torch.Tensor]) -> None:
-    """Add the three masks to the features of the nodes."""
+    """Set the three masks as node features, from three tensors of IDs."""
     for name, ids in zip(MASKS, split, strict=True):
         mask = torch.zeros(len(data["label"]), dtype=torch.bool)
         mask[ids] = True

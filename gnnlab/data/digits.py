@@ -1,13 +1,14 @@
-"""Handwritten digits as a graph: small, real, and here without a download.
+"""Handwritten digits as a graph: small, real, and included in the package.
 
 1,797 scanned digits of 8 × 8 pixels, from scikit-learn. A node is an image, its features are the
-64 gray values; an edge joins two images when one is among the 8 nearest of the other. Like an OGB
-archive, the file holds each edge once, from the lower to the higher ID: in a graph made from it as
-it is, nodes hear from half of their neighbors only. 10 % of the nodes are for training, 10 % for
-validation, 80 % for testing, each digit in equal share. With so few labels the draw matters: over
-seeds 0 … 5 the same model's test accuracy goes from 0.935 to 0.981, median 0.964. Ours is seed 3.
+64 gray values; an edge joins two images if one is among the 8 nearest neighbors of the other. Like
+an OGB archive, the file holds each edge once, from the lower to the higher ID; without reverse
+edges, a node receives messages from half of its neighbors only. 10 % of the nodes are for training,
+10 % for validation, 80 % for testing, with the same fractions in every class. With so few labels
+the result depends on the split: the same model's test accuracy over seeds 0 … 5 ranges from 0.935
+to 0.981, median 0.964. The files use seed 3.
 
-Write the files anew with ``python -m gnnlab.data.digits FOLDER``; needs scikit-learn.
+``python -m gnnlab.data.digits FOLDER`` makes the files again; it needs scikit-learn.
 
 References
 ----------
@@ -35,7 +36,7 @@ SPLIT_SEED = 3
 
 
 def digits_folder() -> Path:
-    """Return the folder that holds the files: in the installed package, else in the checkout.
+    """Return the folder of the files, in the installed package or in the source checkout.
 
     Examples
     --------
@@ -44,18 +45,18 @@ def digits_folder() -> Path:
     ['raw', 'split']
     """
     package = Path(__file__).resolve().parent
-    places = (package / "_digits", package.parents[1] / "data" / "digits")
-    for place in places:
-        if (place / "raw").is_dir():
-            return place
+    candidates = (package / "_digits", package.parents[1] / "data" / "digits")
+    for folder in candidates:
+        if (folder / "raw").is_dir():
+            return folder
     raise InvalidInput(
-        f"the digits data set is neither in {places[0]} nor in {places[1]}; install gnnlab again, "
-        f"or make it: python -m gnnlab.data.digits {places[0]}"
+        f"the digits data set is neither in {candidates[0]} nor in {candidates[1]}; install gnnlab "
+        f"again, or make it: python -m gnnlab.data.digits {candidates[0]}"
     )
 
 
 def read_digits() -> RawDataset:
-    """Read the files that come with gnnlab.
+    """Read the files included in gnnlab.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def make_digits() -> RawDataset:
     Returns
     -------
     RawDataset
-        The same on every machine: distances are compared as integers, ties go to the lower ID.
+        Equal on every machine: distances are integers, and of equal ones the lower ID counts.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def make_digits() -> RawDataset:
 
 
 def _neighbor_pairs(points: np.ndarray) -> np.ndarray:
-    """Pairs (u, v), u < v, where one point is among the nearest of the other; shape (E, 2)."""
+    """Return pairs (u, v), u < v, of which one is among the other's nearest; shape (E, 2)."""
     squares = (points**2).sum(1)
     distance = squares[:, None] + squares - 2 * points @ points.T
     np.fill_diagonal(distance, np.iinfo(np.int64).max)

@@ -1,9 +1,15 @@
-"""Getting a file from the network: resumed, checked, and never half there.
+"""Download and unpack the files of data sets.
 
-What has arrived waits in ``NAME.part``; a later call continues where it stopped, unless the
-server's file has changed meanwhile. Only a complete file with the right checksum gets its name.
-Where no checksum is known beforehand, the first download is trusted: its SHA-256 is kept in
-``NAME.sha256`` beside the file, and every later use is held to it.
+pooch decides whether a file must be downloaded and compares its SHA-256; the transfer is done here,
+because pooch's own downloader starts over after a broken connection and does not look at the free
+space. An incomplete download stays in ``NAME.part``. A later call resumes it, unless the file on
+the server has changed (``ETag`` or ``Last-Modified``, noted in ``NAME.part.version``). The file is
+renamed to ``NAME`` only when it is complete and its checksum is right. Without a published
+checksum, the SHA-256 of the first download is written to ``NAME.sha256`` and checked at every later
+use.
+
+:func:`local_files` and :func:`local_archive` are what data sets call: they return the folder that
+holds the files and download only what is missing.
 """
 
 from __future__ import annotations
@@ -12,7 +18,6 @@ import logging
 import os
 import shutil
 import stat
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -21,13 +26,22 @@ from pathlib import Path
 from typing import Any
 
 from gnnlab.bars import progress_bar
+from gnnlab.drafts import temporary_folder
 from gnnlab.errors import GNNLabError, InvalidInput
 
-__all__ = ["DownloadFailed", "data_home", "fetch", "unpack"]
+__all__ = [
+    "DownloadFailed",
+    "data_folder",
+    "data_home",
+    "fetch",
+    "local_archive",
+    "local_files",
+    "unpack",
+]
 
-TIMEOUT = (10, 30)  # seconds to connect, seconds without a byte
-LOCK_TIMEOUT = 7200
-BLOCK = 1 << 14  # bytes; a connection that breaks loses at most one block
+TIMEOUT = (10, 30)  # seconds: to connect, between two blocks
+LOCK_TIMEOUT = 7200  # seconds
+BLOCK = 1 << 14  # bytes: a broken connection loses at most one block
 
 
 class DownloadFailed(GNNLabError, OSError):
@@ -35,7 +49,7 @@ class DownloadFailed(GNNLabError, OSError):
 
 
 def data_home() -> Path:
-    """Return the folder of downloads: ``$GNNLAB_DATA_DIR``, else one in the user's cache.
+    """Return the folder of downloads: ``$GNNLAB_DATA_DIR``, by default in the user's cache.
 
     Examples
     --------
@@ -49,6 +63,60 @@ def data_home() -> Path:
     return Path(chosen).expanduser() if chosen else Path(pooch.os_cache("gnnlab"))
 
 
+def data_folder(name: str, folder: str | Path | None) -> Path:
+    """Return the folder of a data set: the user's choice, by default ``NAME`` in the data home."""
+    return data_home() / name if folder is None else Path(folder).expanduser()
+
+
+def local_files(
+    name: str, files: Mapping[str, str | None], folder: str | Path | None, progress: bool
+) -> Path:
+    """Return the folder that holds all files of a data set, after downloading those it lacks.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set, and of its folder in the data home.
+    files : dict
+        URL → SHA-256, or None.
+    folder : str or Path, optional
+        A folder that the user chose. Checksums are not compared for files that it holds already.
+    progress : bool
+        Whether to show a bar when a download takes longer than a second.
+    """
+    target = data_folder(name, folder)
+    for url, sha256 in files.items():
+        if folder is None or not (target / url.rsplit("/", 1)[1]).is_file():
+            fetch(url, target, sha256=sha256, progress=progress)
+    return target
+
+
+def local_archive(
+    url: str,
+    unpacked: Path,
+    progress: bool,
+    *,
+    sha256: str | None = None,
+    room: float = 2.5,
+    one_folder: bool = True,
+) -> Path:
+    """Return the folder ``unpacked``, after downloading and unpacking a zip file if it is missing.
+
+    Parameters
+    ----------
+    url : str
+    unpacked : Path
+        The archive is stored beside it.
+    progress, sha256, room, one_folder
+        As in :func:`fetch` and :func:`unpack`.
+    """
+    if not unpacked.is_dir():
+        with locked(unpacked.parent):
+            archive = fetch(url, unpacked.parent, sha256=sha256, room=room, progress=progress)
+            unpack(archive, unpacked, one_folder)
+    return unpacked
+
+
 def fetch(
     url: str,
     folder: str | Path,
@@ -58,22 +126,22 @@ def fetch(
     room: float = 1.0,
     progress: bool = True,
 ) -> Path:
-    """Return the path of a file, after downloading it if it is not there yet.
+    """Return the path of a file in ``folder``, after downloading it if it is missing.
 
     Parameters
     ----------
     url : str
-        Where the file usually is.
+        Address of the file.
     folder : str or Path
-        Where it shall be; a file put there by hand is used.
+        Folder of the local file; a file that the user copied there is used.
     sha256 : str, optional
-        Its checksum; by default the one noted in ``NAME.sha256`` at the first use.
+        Expected checksum; by default the one in ``NAME.sha256``, which the first use writes.
     base_url : str, optional
-        A mirror's folder to fetch the file from; by default ``$GNNLAB_DATA_URL``, if set.
+        URL of a mirror's folder to download from; by default ``$GNNLAB_DATA_URL``, if set.
     room : float
-        Free space to ask for before starting, as a multiple of the file's size.
+        Free space required before the download starts, as a multiple of the file's size.
     progress : bool
-        Whether to show a bar when it takes longer than a second.
+        Whether to show a bar when the download takes longer than a second.
 
     Returns
     -------
@@ -82,7 +150,8 @@ def fetch(
     Raises
     ------
     DownloadFailed
-        No network, no space, or a wrong checksum; the message says what to do.
+        There is no connection or not enough space, or the checksum is wrong; the message says
+        what to do.
 
     Examples
     --------
@@ -121,15 +190,15 @@ def fetch(
 
 
 def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> Path:
-    """Unpack a zip file; the result appears whole or not at all.
+    """Unpack a zip file; ``folder`` is created only when all of it is unpacked.
 
     Parameters
     ----------
     archive : str or Path
     folder : str or Path
-        What the one folder of the archive shall be called. If it is there already, nothing is done.
+        New name of the archive's one top folder. If it exists, nothing is done.
     one_folder : bool
-        False for an archive whose files lie in no folder; they are put in ``folder``.
+        False if the archive has no top folder; its files are then put in ``folder``.
 
     Returns
     -------
@@ -139,7 +208,7 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
     Raises
     ------
     InvalidInput
-        The archive is damaged, or names a place outside of itself.
+        The archive is damaged, or holds a path that leads outside of the target folder.
 
     Examples
     --------
@@ -151,20 +220,20 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
     if folder.exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder.parent) as temporary:
-        whole = Path(temporary, "whole")
-        whole.mkdir()
+    with temporary_folder(folder.parent, ".unpacking-", "") as staging:
+        content = staging / "content"
+        content.mkdir()
         try:
             with zipfile.ZipFile(archive) as source:
                 for member in source.infolist():
                     _check_member(archive, member)
-                check_room(folder.parent, sum(member.file_size for member in source.infolist()))
-                source.extractall(whole)
+                _check_space(folder.parent, sum(member.file_size for member in source.infolist()))
+                source.extractall(content)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise InvalidInput(f"{archive}: damaged ({error}); delete it and try again") from error
-        # Archives made on a Mac have a second folder, of what only a Mac needs.
-        inside = [top for top in whole.iterdir() if top.name != "__MACOSX"]
-        tops = inside if one_folder else [whole]
+        # Archives made on macOS have a second folder, __MACOSX, of metadata.
+        found = [path for path in content.iterdir() if path.name != "__MACOSX"]
+        tops = found if one_folder else [content]
         if len(tops) != 1 or not tops[0].is_dir():
             names = ", ".join(sorted(top.name for top in tops)) or "nothing"
             raise InvalidInput(f"{archive}: expected one folder inside; found {names}")
@@ -174,7 +243,7 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time work in a folder: ranks of one machine load the same data set."""
+    """Lock a folder against other processes: ranks of one machine load the same data set."""
     from filelock import FileLock, Timeout
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +252,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise DownloadFailed(
-            f"another process has worked in {folder} for {LOCK_TIMEOUT} s; wait for it or end it"
+            f"another process has locked {folder} for {LOCK_TIMEOUT} s; wait for it or end it"
         ) from error
     try:
         yield
@@ -191,13 +260,13 @@ def locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def check_room(folder: Path, needed: float) -> None:
+def _check_space(folder: Path, needed: float) -> None:
     """Raise DownloadFailed unless ``needed`` bytes are free on the disk of ``folder``."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise DownloadFailed(
-            f"{folder} has {free / 1e9:.2f} GB free; {needed / 1e9:.2f} GB are needed. Make room, "
-            "or choose another disk with the environment variable GNNLAB_DATA_DIR"
+            f"{folder} has {free / 1e9:.2f} GB free; {needed / 1e9:.2f} GB are needed. Free some "
+            "space, or choose another disk with the environment variable GNNLAB_DATA_DIR"
         )
 
 
@@ -211,7 +280,7 @@ def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
 
 
 def _download(url: str, part: Path, room: float, progress: bool) -> None:
-    """Bring ``part`` to completion, going on after each break as long as bytes arrive."""
+    """Complete ``part``; after a broken connection, retry as long as each attempt adds bytes."""
     import requests
 
     while True:
@@ -225,15 +294,15 @@ def _download(url: str, part: Path, room: float, progress: bool) -> None:
                 continue
             reason = f"{type(error).__name__}: no answer, or the connection broke"
         again = f"Try again: it goes on after {_size(part):,} bytes" if _size(part) else "Try again"
-        place = part.with_name(part.name.removesuffix(".part"))
+        path = part.with_name(part.name.removesuffix(".part"))
         raise DownloadFailed(
-            f"could not get {url} ({reason}). {again}; or get {place.name} with a browser or on "
-            f"another machine, and put it at {place}"
+            f"could not get {url} ({reason}). {again}; or get {path.name} with a browser or on "
+            f"another machine, and save it as {path}"
         )
 
 
 def _transfer(url: str, part: Path, room: float, progress: bool) -> None:
-    """Ask for what is missing and append it."""
+    """Request the missing bytes and append them to ``part``."""
     import requests
 
     have = _size(part) if _tag(part).exists() else 0
@@ -249,10 +318,10 @@ def _transfer(url: str, part: Path, room: float, progress: bool) -> None:
             return _transfer(url, part, room, progress)
         answer.raise_for_status()
         if not (answer.status_code == 206 and content_range.startswith(f"bytes {have}-")):
-            have = 0  # the server starts over: it cannot resume, or its file is another one now
+            have = 0  # whole file: the server cannot resume, or its file has changed
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length else None
-        check_room(part.parent, (total or 0) * room - have)
+        _check_space(part.parent, (total or 0) * room - have)
         version = _version(answer.headers)
         _tag(part).write_text(version, "utf8") if version else _tag(part).unlink(missing_ok=True)
         name = part.name.removesuffix(".part")
@@ -268,7 +337,7 @@ def _transfer(url: str, part: Path, room: float, progress: bool) -> None:
 
 
 def _version(headers: Mapping[str, str]) -> str | None:
-    """What tells this file from a later one at the same address, if the server says."""
+    """Return the version of the server's file, a strong ``ETag`` or else its date, if given."""
     etag = headers.get("ETag", "W/")
     return headers.get("Last-Modified") if etag.startswith("W/") else etag
 
@@ -278,13 +347,13 @@ def _size(part: Path) -> int:
 
 
 def _tag(part: Path) -> Path:
-    """The file that notes which version of the server's file a part belongs to."""
+    """Return the path of the file with the version that ``part`` was downloaded from."""
     return part.with_name(f"{part.name}.version")
 
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Silence a logger's everyday messages for a while."""
+    """Raise a logger's level to WARNING inside the block."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:

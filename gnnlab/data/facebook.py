@@ -1,9 +1,9 @@
-"""Facebook pages: 22,470 verified pages, 171,002 mutual likes, 4 kinds of owner.
+"""Facebook pages: 22,470 verified pages, 171,002 mutual likes, 4 types of page.
 
 Three files: ``facebook_edges.csv`` (id_1,id_2; each mutual like once), ``facebook_target.csv`` (id,
 facebook_id, page_name, page_type) and ``facebook.json`` (page → indices of the words in its
 description). The 4,714 words become 128 features by a truncated singular value decomposition: the
-directions in which descriptions differ most.
+directions of largest variance of the descriptions about the origin.
 
 References
 ----------
@@ -43,22 +43,22 @@ def read_facebook(
     folder : str or Path
         Holds the files.
     num_features : int, optional
-        D, the width of the features after the decomposition; None keeps one 0/1 column a word.
+        D, columns of the features after the decomposition; None keeps one 0/1 column per word.
     seed : int
         Seed of the split into 80 % training, 10 % validation and 10 % test nodes.
     progress : bool
-        Whether to show a bar for a file that takes longer than a second.
+        Whether to show a bar for files that take longer than a second.
 
     Returns
     -------
     RawDataset
-        Reduced features are scaled together to standard deviation 1. Classes are the page types in
-        alphabetical order: company, government, politician, tvshow.
+        Reduced features are divided by the standard deviation of all their entries. Classes are the
+        page types in alphabetical order: company, government, politician, tvshow.
 
     Raises
     ------
     InvalidInput
-        A file is missing or wrong; the message names it, and the line or the page.
+        A file is missing or wrong; the message names the file and the line or page.
 
     Examples
     --------
@@ -78,26 +78,26 @@ def read_facebook(
 
 def _read_targets(path: Path) -> tuple[np.ndarray, int]:
     """Return the class of each page, and how many classes there are."""
-    kinds: dict[int, str] = {}
+    types: dict[int, str] = {}
     with _text(path, newline="") as stream:
         rows = csv.DictReader(stream, strict=True)
         try:
             for row in rows:
-                page, kind = row.get("id"), row.get("page_type")
-                if None in row or page is None or not kind:
+                page, page_type = row.get("id"), row.get("page_type")
+                if None in row or page is None or not page_type:
                     raise ValueError("expected id, page_type and as many cells as in line 1")
-                if not page.isdecimal() or int(page) in kinds:
+                if not page.isdecimal() or int(page) in types:
                     raise ValueError(f"id {page!r} is not an integer, or is here twice")
-                kinds[int(page)] = kind
+                types[int(page)] = page_type
         except (csv.Error, ValueError) as error:
             raise InvalidInput(f"{path}, line {rows.reader.line_num}: {error}") from error
-    if not kinds or max(kinds) != len(kinds) - 1:
+    if not types or max(types) != len(types) - 1:
         raise InvalidInput(
-            f"{path}: {len(kinds)} pages must have the IDs 0 … {len(kinds) - 1}; "
-            f"the largest is {max(kinds, default='absent')}"
+            f"{path}: {len(types)} pages must have the IDs 0 … {len(types) - 1}; "
+            f"the largest is {max(types, default='absent')}"
         )
-    names = sorted(set(kinds.values()))
-    return np.array([names.index(kinds[page]) for page in range(len(kinds))], np.int64), len(names)
+    names = sorted(set(types.values()))
+    return np.array([names.index(types[page]) for page in range(len(types))], np.int64), len(names)
 
 
 def _read_words(path: Path, num_nodes: int) -> scipy.sparse.csr_matrix:
@@ -132,9 +132,9 @@ def _reduce(words: scipy.sparse.csr_matrix, num_features: int) -> np.ndarray:
             f"num_features must be 1 … {min(words.shape) - 1} for {words.shape[0]} pages and "
             f"{words.shape[1]} words, or None; found {num_features}"
         )
-    # A fixed start vector makes the iteration, and with it the signs, the same every time.
-    left, strength, _ = svds(words, num_features, v0=np.ones(min(words.shape), np.float32))
-    feat = (left * strength)[:, ::-1]
+    # A fixed start vector makes the result, including signs, the same in every run.
+    left, singular, _ = svds(words, num_features, v0=np.ones(min(words.shape), np.float32))
+    feat = (left * singular)[:, ::-1]
     return np.ascontiguousarray(feat / max(feat.std(), 1e-12), dtype=np.float32)
 
 

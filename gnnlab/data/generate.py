@@ -1,12 +1,12 @@
-"""Graphs shaped like ogbn-products, at any size: a degree-corrected stochastic block model.
+"""Graphs of any size like ogbn-products: a degree-corrected stochastic block model.
 
-Every node has a community (its class) and a wish for edges that follows a power law. An edge picks
-its first end in proportion to the wishes; its second end too, four times out of five inside the
-community of the first. Features are a weak trace of the class under noise, so that a node says
-little about itself and its neighbors together say much.
+Every node has a community, which is its class, and a weight drawn from a power law. The first
+endpoint of an edge is drawn in proportion to the weights; the second one too, with probability 0.8
+from the community of the first. Features are the mean of the class plus strong noise, so that a
+node's own features say little about its class and those of its neighbors together say much.
 
-The draws of edges are numbered, not consumed from a stream, and picking an end takes a table
-look-up and a step or two (Chen and Asau's guide table) instead of a binary search.
+Random numbers are computed from (seed, number of the draw), without a state. Drawing an endpoint
+takes a table look-up and one or two steps (Chen and Asau's guide table), not a binary search.
 
 References
 ----------
@@ -31,23 +31,23 @@ from gnnlab.random import fold
 __all__ = ["generate"]
 
 NUM_CLASSES = 47
-INSIDE = 0.8  # share of draws that stay in the community
+INSIDE = 0.8  # probability that the second endpoint is drawn from the first one's community
 EXPONENT = 2.5  # of the power law of degrees
-LARGEST_WISH = 3000.0
-SIGNAL = 0.13  # spread of the classes' mean features; the noise has spread 1
+LARGEST_WEIGHT = 3000.0
+SIGNAL = 0.13  # standard deviation of the classes' mean features; that of the noise is 1
 CHUNK = 1 << 21
 ROUNDS = 100
 
 
 class _Model(NamedTuple):
-    """The distribution of ends; nodes are ranked by community, so that each is one interval."""
+    """The distribution of endpoints; nodes are sorted by community, each of them one interval."""
 
-    node: np.ndarray  # (N,) int32: node at each rank
+    node: np.ndarray  # (N,) int32: node at each rank of the sorted order
     community: np.ndarray  # (N,) int64: its class
-    mass: np.ndarray  # (N,) float64: sum of wishes up to and including each rank
-    low: np.ndarray  # (C,) float64: where each community's interval of mass begins …
-    high: np.ndarray  # (C,) … and ends
-    guide: np.ndarray  # (N,) int32: rank at which to start looking, for N equal slices of mass
+    mass: np.ndarray  # (N,) float64: sum of weights up to and including each rank
+    low: np.ndarray  # (C,) float64: start of each community's interval of mass
+    high: np.ndarray  # (C,) float64: its end
+    guide: np.ndarray  # (N,) int32: rank at which the search starts, for N equal slices of mass
 
 
 def generate(
@@ -64,18 +64,18 @@ def generate(
     num_nodes : int
         N, at least 2.
     num_edges : int
-        Number of directed edges once reverse edges are added: twice the number of pairs.
+        Number of directed edges after reverse edges are added: twice the number of pairs.
     seed : int
         Equal arguments give equal data.
     num_features : int
         D.
     progress : bool
-        Whether to show a bar when it takes longer than a second.
+        Whether to show a bar when generating takes longer than a second.
 
     Returns
     -------
     RawDataset
-        ``num_edges // 2`` edges u → v with u < v in random order, none twice; 8 % of the nodes for
+        ``num_edges // 2`` distinct edges u → v with u < v, in random order; 8 % of the nodes for
         training, 2 % for validation, 90 % for testing, like ogbn-products.
 
     Raises
@@ -93,8 +93,8 @@ def generate(
     _check(num_nodes, num_edges, num_features)
     random = np.random.default_rng(seed)
     label = _draw_labels(num_nodes, random)
-    wish = (1 - random.random(num_nodes)) ** (-1 / (EXPONENT - 1))
-    model = _prepare(label, np.minimum(wish, LARGEST_WISH))
+    weight = (1 - random.random(num_nodes)) ** (-1 / (EXPONENT - 1))
+    model = _prepare(label, np.minimum(weight, LARGEST_WEIGHT))
     pairs = _draw_distinct(model, num_edges // 2, seed, progress)
     src, dst = (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
     del pairs
@@ -114,13 +114,13 @@ def _check(num_nodes: int, num_edges: int, num_features: int) -> None:
     most = num_nodes * (num_nodes - 1) // 10
     if not 0 <= num_edges <= most:
         raise InvalidInput(
-            f"{num_nodes} nodes take at most {most} directed edges here, a tenth of all; "
+            f"{num_nodes} nodes can have at most {most} directed edges, a tenth of all pairs; "
             f"found {num_edges}"
         )
 
 
 def _draw_labels(num_nodes: int, random: np.random.Generator) -> np.ndarray:
-    """Classes of unequal sizes, the largest about ten times the smallest."""
+    """Draw classes of unequal sizes; the largest is about ten times the smallest."""
     weight = (np.arange(NUM_CLASSES) + 3.0) ** -0.9
     share = np.cumsum(weight / weight.sum())
     label = np.searchsorted(share, random.random(num_nodes), side="right")
@@ -140,9 +140,9 @@ def _draw_features(label: np.ndarray, num_features: int, random: np.random.Gener
     return feat
 
 
-def _prepare(label: np.ndarray, wish: np.ndarray) -> _Model:
+def _prepare(label: np.ndarray, weight: np.ndarray) -> _Model:
     node = np.argsort(label, kind="stable").astype(np.int32)
-    mass = np.cumsum(wish[node])
+    mass = np.cumsum(weight[node])
     ends = np.cumsum(np.bincount(label, minlength=NUM_CLASSES))
     bounds = np.concatenate([[0.0], mass])
     low, high = bounds[np.concatenate([[0], ends[:-1]])], bounds[ends]
@@ -152,13 +152,13 @@ def _prepare(label: np.ndarray, wish: np.ndarray) -> _Model:
 
 
 def _draw_distinct(model: _Model, num_pairs: int, seed: int, progress: bool) -> np.ndarray:
-    """Draw pairs, each once and in random order: u in the upper 32 bits, v > u in the lower."""
+    """Draw distinct pairs in random order: u in the upper 32 bits, v > u in the lower."""
     key, first = np.uint64(fold(seed, 1)), 0
     pairs = np.empty(0, np.int64)
     with progress_bar(None, progress, total=num_pairs, desc="edges", unit_scale=True) as bar:
         for _ in range(ROUNDS):
             missing = num_pairs - len(pairs)
-            # In the first round a few per cent are drawn twice; later ones fill a small gap.
+            # A few per cent of the first round are duplicates; later rounds replace them.
             extra = missing // 20 if len(pairs) == 0 else missing
             drawn = np.empty(len(pairs) + missing + extra + 64 * (missing > 0), np.int64)
             drawn[: len(pairs)] = pairs
@@ -173,14 +173,14 @@ def _draw_distinct(model: _Model, num_pairs: int, seed: int, progress: bool) -> 
                 _shuffle(pairs, np.uint64(fold(seed, 2)))
                 return pairs[:num_pairs]
     raise InvalidInput(
-        f"only {len(pairs)} distinct pairs of {len(model.node)} nodes came up; {num_pairs} were "
-        "wanted; ask for fewer edges or more nodes"
+        f"only {len(pairs)} distinct pairs of {len(model.node)} nodes were drawn; expected "
+        f"{num_pairs}; ask for fewer edges or more nodes"
     )
 
 
 @njit(nogil=True, cache=True)
 def _draw_pairs(out, key, first, node, community, mass, low, high, guide):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with pairs number ``first``, ``first`` + 1, …; −1 where both ends are equal."""
+    """Fill ``out`` with pairs number ``first``, ``first`` + 1, …; −1 for a self-loop."""
     total = mass[-1]
     for i in range(len(out)):
         number = 3 * (first + i)
@@ -195,7 +195,7 @@ def _draw_pairs(out, key, first, node, community, mass, low, high, guide):  # ty
 
 @njit(nogil=True, cache=True)
 def _rank(point, mass, guide):  # type: ignore[no-untyped-def]
-    """The first rank whose mass exceeds ``point``."""
+    """Return the first rank whose mass exceeds ``point``."""
     last = len(mass) - 1
     rank = guide[min(np.int64(point / mass[last] * len(guide)), last)]
     while rank > 0 and mass[rank - 1] > point:

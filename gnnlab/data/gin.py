@@ -1,8 +1,8 @@
-"""Nine sets of many small graphs, each graph with a class: molecules, and circles of people.
+"""Nine data sets for graph classification: molecules and social networks.
 
-``dataset.zip`` holds a text file for each set. Its first line is the number of graphs. A graph is a
+``dataset.zip`` holds a text file per data set. Its first line is the number of graphs. A graph is a
 line ``n label`` and a line ``tag m neighbor_1 … neighbor_m`` for each of its n nodes, which are
-counted from 0; numbers after the neighbors are attributes. An edge stands at both of its ends.
+counted from 0; numbers after the neighbors are attributes. An edge is listed at both endpoints.
 
 References
 ----------
@@ -22,6 +22,7 @@ from torch.utils.data import Dataset, Subset
 
 from gnnlab.bars import progress_bar
 from gnnlab.data.dataset import Transform
+from gnnlab.data.download import data_folder, local_archive
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
@@ -37,18 +38,18 @@ NAMES = (
 
 
 class RawGraphs(NamedTuple):
-    """G graphs with N nodes and E directed edges together, as plain arrays, int64."""
+    """G graphs with N nodes and E directed edges in all, as plain arrays, int64."""
 
     label: np.ndarray  # (G,) as in the file
     num_nodes: np.ndarray  # (G,)
     tag: np.ndarray  # (N,) as in the file
     degree: np.ndarray  # (N,) number of neighbors
     neighbor: np.ndarray  # (E,) counted from 0 in each graph
-    attributes: np.ndarray  # (N, D) float32; D is 0 where there are none
+    attributes: np.ndarray  # (N, D) float32; D is 0 if the file has none
 
 
 class GINDataset(Dataset[Any]):
-    """Load one of the nine sets under DGL's name: ``dataset[i]`` is a graph and its class.
+    """Load one of the nine data sets under DGL's name: ``dataset[i]`` is a graph and its class.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class GINDataset(Dataset[Any]):
     self_loop : bool
         Whether each node gets an edge to itself.
     degree_as_nlabel : bool
-        Take the in-degree of a node for its label, instead of its tag.
+        Use the in-degree of a node as its label, instead of its tag.
     raw_dir : str or Path, optional
         Folder that holds ``dataset/NAME/NAME.txt``, or into which the archive is downloaded.
     force_reload : bool
@@ -65,15 +66,15 @@ class GINDataset(Dataset[Any]):
     verbose : bool
         Whether to show a progress bar.
     transform : callable, optional
-        Takes a graph and returns another, each time that it is asked for.
+        Takes a graph and returns another; called at every access to ``dataset[i]``.
 
     Attributes
     ----------
     graphs : list of Graph
-        ``ndata["label"]``, int64: tags, numbered as they first come; or degrees.
+        ``ndata["label"]``, int64: tags, numbered in order of first appearance; or degrees.
         ``ndata["attr"]``, float32: one-hot labels, or the attributes of the file if it has some.
     labels : torch.Tensor
-        Shape (G,), int64: classes, numbered as they first come.
+        Shape (G,), int64: classes, numbered in order of first appearance.
     num_classes, gclasses : int
     dim_nfeats : int
         Columns of ``ndata["attr"]``.
@@ -82,7 +83,7 @@ class GINDataset(Dataset[Any]):
     Raises
     ------
     NotFound
-        There is no such name.
+        No data set has this name.
     InvalidInput
         The file is missing or wrong; the message names the line.
     DownloadFailed
@@ -119,7 +120,8 @@ class GINDataset(Dataset[Any]):
         if name not in NAMES:
             raise NotFound(f"no data set is called {name!r}; there are {', '.join(NAMES)}")
         self.name, self.transform = name, transform
-        raw = read_gin(_file(name, raw_dir, verbose), progress=verbose)
+        local = local_archive(URL, data_folder("gin", raw_dir) / "dataset", verbose, room=2)
+        raw = read_gin(local / name / f"{name}.txt", progress=verbose)
         self.labels, self.num_classes = _number(raw.label)
         self.gclasses = self.num_classes
         self.graphs = _graphs(raw, self_loop)
@@ -133,7 +135,7 @@ class GINDataset(Dataset[Any]):
         sizes = raw.num_nodes.tolist()
         parts = [part.split(sizes) for part in (label, column, torch.from_numpy(raw.attributes))]
         for g, labels, ones, attributes in zip(self.graphs, *parts, strict=True):
-            # A graph that goes to another process alone must not take the others' rows with it.
+            # Copies: pickling a view would send the rows of all graphs to another process.
             g.ndata["label"] = labels.clone()
             one_hot = torch.nn.functional.one_hot(ones, width).float()
             g.ndata["attr"] = attributes.clone() if attributes.shape[1] else one_hot
@@ -143,7 +145,7 @@ class GINDataset(Dataset[Any]):
         return len(self.graphs)
 
     def __getitem__(self, index: Any) -> Any:
-        """Return a graph and its class; of a slice or of several numbers, a Subset."""
+        """Return a graph and its class; a Subset for a slice or several indices."""
         try:
             chosen = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index)]
         except IndexError as error:
@@ -190,33 +192,33 @@ def read_gin(path: str | Path, progress: bool = True) -> RawGraphs:
     with open(path, encoding="utf8", errors="replace") as stream:
         lines = progress_bar(stream, progress, desc=path.name, unit=" lines")
         for number, line in enumerate(lines, 1):
-            words = line.split()
+            fields = line.split()
             try:
                 if number == 1:
                     expected = "the number of graphs"
-                    (count,) = map(int, words)
-                elif not words:
+                    (count,) = map(int, fields)
+                elif not fields:
                     continue
                 elif not left:
                     expected = "a number of nodes and a class"
-                    left, kind = map(int, words)
+                    left, graph_class = map(int, fields)
                     if left < 1:
                         raise ValueError
                     sizes.append(left)
-                    label.append(kind)
+                    label.append(graph_class)
                 else:
                     size = sizes[-1]
                     expected = f"a tag, a number m, m neighbors 0 … {size - 1} and {width} others"
-                    m = int(words[1])
-                    ends, others = [int(word) for word in words[2 : 2 + m]], words[2 + m :]
+                    m = int(fields[1])
+                    neighbors, others = [int(n) for n in fields[2 : 2 + m]], fields[2 + m :]
                     width = width if tag else len(others)
-                    if (len(ends), len(others)) != (m, width):
+                    if (len(neighbors), len(others)) != (m, width):
                         raise ValueError
-                    if m and not 0 <= min(ends) <= max(ends) < size:
+                    if m and not 0 <= min(neighbors) <= max(neighbors) < size:
                         raise ValueError
-                    tag.append(int(words[0]))
+                    tag.append(int(fields[0]))
                     degree.append(m)
-                    neighbor.extend(ends)
+                    neighbor.extend(neighbors)
                     values.extend(map(float, others))
                     left -= 1
             except (ValueError, IndexError, OverflowError) as error:
@@ -236,19 +238,8 @@ def read_gin(path: str | Path, progress: bool = True) -> RawGraphs:
     return RawGraphs._make([*arrays, attributes])
 
 
-def _file(name: str, raw_dir: str | Path | None, progress: bool) -> Path:
-    """The text file, after fetching and unpacking the archive where it is not there."""
-    from gnnlab.data.download import data_home, fetch, locked, unpack
-
-    folder = data_home() / "gin" if raw_dir is None else Path(raw_dir).expanduser()
-    if not (folder / "dataset").is_dir():
-        with locked(folder):
-            unpack(fetch(URL, folder, room=2, progress=progress), folder / "dataset")
-    return folder / "dataset" / name / f"{name}.txt"
-
-
 def _number(values: np.ndarray) -> tuple[torch.Tensor, int]:
-    """Number distinct values 0, 1, 2 … as they first come; also return how many there are."""
+    """Number the distinct values in order of first appearance; also return their count."""
     distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     return torch.from_numpy(np.argsort(np.argsort(first))[inverse]), len(distinct)
 

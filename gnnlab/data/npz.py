@@ -1,7 +1,7 @@
-"""Graphs in numpy's ``.npz`` files: Cora, Citeseer and Pubmed.
+"""Cora, Citeseer and Pubmed, in numpy's ``.npz`` files.
 
-The file keeps two scipy CSR matrices by their parts: ``adj_*`` (who cites whom) and ``attr_*``
-(which words a paper has), and ``labels``. A citation is one edge, from the citing paper.
+A file holds the arrays of two scipy CSR matrices, ``adj_*`` (row cites column) and ``attr_*``
+(words of each paper), and ``labels``. A citation is one edge, from the citing paper.
 
 References
 ----------
@@ -49,14 +49,14 @@ def read_citations(
     name : str
         ``cora``, ``citeseer`` or ``pubmed``.
     train_per_class, num_val, num_test : int
-        Sizes of the split, which is drawn here: the usual sizes, but not Planetoid's fixed nodes.
+        Sizes of the split: those of Planetoid, but the nodes are drawn here.
     seed : int
         Seed of the split.
 
     Returns
     -------
     RawDataset
-        ``feat`` has a row for each paper and a column for each word; Cora's holds 0 and 1.
+        ``feat`` has a row per paper and a column per word; Cora's holds 0 and 1.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def read_citations(
 
 
 def open_npz(path: Path, needed: Sequence[str]) -> dict[str, np.ndarray]:
-    """Load the arrays that are needed; pickled ones are refused."""
+    """Load some arrays of a file; arrays of pickled objects are an error."""
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
     try:
@@ -98,7 +98,7 @@ def open_npz(path: Path, needed: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def as_classes(path: Path, name: str, label: np.ndarray) -> np.ndarray:
-    """Return labels as int64, or say that they are no classes."""
+    """Return labels as int64; raise InvalidInput unless they are classes."""
     if label.dtype.kind not in "iu" or label.ndim != 1 or len(label) == 0 or label.min() < 0:
         raise InvalidInput(f"{path}: {name} must be one class 0, 1, 2 … a node")
     return label.astype(np.int64)
@@ -107,7 +107,7 @@ def as_classes(path: Path, name: str, label: np.ndarray) -> np.ndarray:
 def _matrix(
     path: Path, arrays: Mapping[str, np.ndarray], name: str, rows: int, columns: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Turn CSR parts into (row, column, value) of each entry and the number of columns."""
+    """Return (row, column, value) of each entry of a CSR matrix, and its number of columns."""
     parts = ("data", "indices", "indptr", "shape")
     data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in parts)
     if shape.shape != (2,) or shape[0] != rows or columns not in (None, shape[1]):

@@ -1,4 +1,4 @@
-"""The layout of an OGB node-property archive, read and written without the ``ogb`` package.
+"""Read and write an OGB node-property archive without the ``ogb`` package.
 
 ::
 
@@ -7,7 +7,7 @@
     raw/edge.csv.gz             E lines: source,destination
     raw/node-feat.csv.gz        N lines of D numbers
     raw/node-label.csv.gz       N lines of one class
-    split/NAME/{train,valid,test}.csv.gz    node IDs, one a line
+    split/NAME/{train,valid,test}.csv.gz    node IDs, one per line
 
 References
 ----------
@@ -42,19 +42,19 @@ def read_ogb(
     name : str, optional
         Name of the data set; by default that of the folder.
     split : str, optional
-        Folder below ``split``; needed only where there are several.
+        Folder below ``split``; needed only if there are several.
     progress : bool
         Whether to show a bar for files that take longer than a second.
 
     Returns
     -------
     RawDataset
-        The edges as the file has them: OGB stores an undirected edge in one direction only.
+        The edges of the file: OGB stores an undirected edge in one direction only.
 
     Raises
     ------
     InvalidInput
-        A file is missing, damaged or wrong; the message names it, and the line.
+        A file is missing, damaged or wrong; the message names the file and the line.
 
     Examples
     --------
@@ -85,13 +85,13 @@ def read_ogb(
 
 
 def write_ogb(raw: RawDataset, folder: str | Path, split: str = "random") -> None:
-    """Write a data set in this layout; equal data gives equal bytes.
+    """Write a data set in OGB's layout; equal data gives equal bytes.
 
     Parameters
     ----------
     raw : RawDataset
     folder : str or Path
-        Made if it is not there; files of the same names are overwritten.
+        Created if missing; files of the same names are overwritten.
     split : str
         Name of the folder below ``split``.
 
@@ -156,21 +156,21 @@ def _split_folder(folder: Path, split: str | None) -> Path:
 def _read_split(folder: Path, num_nodes: int) -> list[np.ndarray]:
     """Read the three lists of nodes and check that no node is listed twice."""
     parts = []
-    owner = np.zeros(num_nodes, np.int8)  # 1 + the number of the set that a node is in
+    subset = np.zeros(num_nodes, np.int8)  # 0, or 1 + the index in _PARTS of a node's set
     for number, part in enumerate(_PARTS, 1):
         path = folder / f"{part}.csv.gz"
         ids = read_integers(path, below=num_nodes)[0].astype(np.int64)
         first = np.unique(ids, return_index=True)[1]
-        again = owner[ids] > 0
+        again = subset[ids] > 0
         again[np.setdiff1d(np.arange(len(ids)), first)] = True
         if again.any():
             line = int(again.argmax())
-            other = _PARTS[(owner[ids[line]] or number) - 1]
+            other = _PARTS[(subset[ids[line]] or number) - 1]
             raise InvalidInput(
                 f"{path}, line {line + 1}: node {ids[line]} is already in {other}.csv.gz; "
                 "a node belongs to one set"
             )
-        owner[ids] = number
+        subset[ids] = number
         parts.append(ids)
     return parts
 

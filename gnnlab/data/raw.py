@@ -1,7 +1,6 @@
-"""A node classification data set as plain arrays, before any graph exists.
+"""A node classification data set as plain arrays: what readers return and graphs are made of.
 
-Every reader ends here and every dataset object starts here, so what a file says, and what a learner
-trains on, can be looked at with numpy alone.
+The content of a file can so be inspected with numpy alone, before any graph is built.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ class RawDataset:
     Raises
     ------
     InvalidInput
-        Arrays do not fit each other.
+        The shapes of the arrays do not fit each other.
     OutOfRange
-        An edge or a split names a node that does not exist.
+        An edge or a split holds the ID of a node that does not exist.
 
     Examples
     --------
@@ -92,7 +91,7 @@ class RawDataset:
         return len(self.src)
 
     def with_reverse_edges(self) -> RawDataset:
-        """Append the edge v → u for each edge u → v, in the same order; self-loops stay single.
+        """Append the edge v → u for each edge u → v, in the same order, except for self-loops.
 
         Returns
         -------
@@ -105,10 +104,10 @@ class RawDataset:
         >>> read_digits().with_reverse_edges().num_edges
         19858
         """
-        turn = self.src != self.dst
-        back = slice(None) if turn.all() else turn
+        no_loop = self.src != self.dst
+        chosen = slice(None) if no_loop.all() else no_loop
         return replace(
             self,
-            src=np.concatenate([self.src, self.dst[back]]),
-            dst=np.concatenate([self.dst, self.src[back]]),
+            src=np.concatenate([self.src, self.dst[chosen]]),
+            dst=np.concatenate([self.dst, self.src[chosen]]),
         )

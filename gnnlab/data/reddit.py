@@ -1,8 +1,8 @@
-"""Reddit: posts, joined where one user commented on both; the communities are the classes.
+"""Reddit: an edge joins two posts that the same user commented on; classes are communities.
 
 The archive holds two files. ``reddit_data.npz`` has ``feature``, ``label`` and ``node_types``
-(1 training, 2 validation, 3 test); ``reddit_graph.npz`` is a scipy COO matrix by its parts, with
-each edge in both directions. In the variant with self-loops it may be called
+(1 training, 2 validation, 3 test); ``reddit_graph.npz`` has the arrays of a scipy COO matrix, with
+each edge in both directions. In the variant with self-loops its name may be
 ``reddit_self_loop_graph.npz``.
 
 References
@@ -31,12 +31,12 @@ def read_reddit(folder: str | Path, self_loop: bool = False) -> RawDataset:
     folder : str or Path
         Holds the files.
     self_loop : bool
-        Whether the graph is the one with self-loops.
+        Whether the folder holds the variant with self-loops.
 
     Returns
     -------
     RawDataset
-        The edges as the file has them.
+        The edges of the file.
 
     Raises
     ------
@@ -79,13 +79,14 @@ def _read_edges(folder: Path, num_nodes: int, self_loop: bool) -> list[np.ndarra
             f"{path}: shape is {arrays['shape'].tolist()}; expected {[num_nodes, num_nodes]}, "
             "the number of labels in reddit_data.npz"
         )
-    ends = [arrays["row"], arrays["col"]]
-    for end in ends:
-        wrong = end.dtype.kind not in "iu" or end.ndim != 1
-        if wrong or (end.size and not 0 <= end.min() <= end.max() < num_nodes):
+    endpoints = [arrays["row"], arrays["col"]]
+    for ids in endpoints:
+        wrong = ids.dtype.kind not in "iu" or ids.ndim != 1
+        if wrong or (ids.size and not 0 <= ids.min() <= ids.max() < num_nodes):
             raise InvalidInput(f"{path}: row and col must be node IDs 0 … {num_nodes - 1}")
-    if self_loop and len(ends[0]) == len(ends[1]) and not (ends[0] == ends[1]).any():
+    src, dst = endpoints
+    if self_loop and len(src) == len(dst) and not (src == dst).any():
         raise InvalidInput(
             f"{path}: holds no self-loops; unpack reddit_self_loop.zip there, or self_loop=False"
         )
-    return [end.astype(np.int32) if num_nodes <= 2**31 else end for end in ends]
+    return [ids.astype(np.int32) if num_nodes <= 2**31 else ids for ids in endpoints]

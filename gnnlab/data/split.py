@@ -1,7 +1,7 @@
-"""Dividing nodes into training, validation and test sets.
+"""Split nodes into training, validation and test sets.
 
-The draws use numpy's ``RandomState``, whose streams numpy has promised never to change, so a seed
-names the same split on every machine and in every year.
+Splits use numpy's ``RandomState``, whose streams are frozen by numpy's policy, so that a seed gives
+the same split on every machine and with every version.
 
 References
 ----------
@@ -26,13 +26,13 @@ Split = tuple[np.ndarray, np.ndarray, np.ndarray]
 def random_split(
     num_nodes: int, fractions: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0
 ) -> Split:
-    """Divide nodes 0 … N−1 at random.
+    """Split the nodes 0 … N−1 at random.
 
     Parameters
     ----------
     num_nodes : int
     fractions : sequence of three floats
-        Shares of training, validation and test nodes; they sum to 1.
+        Fractions of training, validation and test nodes; they sum to 1.
     seed : int
 
     Returns
@@ -48,19 +48,19 @@ def random_split(
     """
     _check_fractions(fractions, 3)
     order = np.random.RandomState(seed).permutation(num_nodes).astype(np.int64)
-    train, val, test = np.split(order, _cuts(num_nodes, fractions))
+    train, val, test = np.split(order, _split_points(num_nodes, fractions))
     return np.sort(train), np.sort(val), np.sort(test)
 
 
 def stratified_split(label: np.ndarray, fractions: Sequence[float], seed: int = 0) -> Split:
-    """Divide nodes at random so that every class has the same shares.
+    """Split nodes at random with the same fractions in every class.
 
     Parameters
     ----------
     label : numpy.ndarray
         Shape (N,), integers.
     fractions : sequence of three floats
-        Shares of training, validation and test nodes; they sum to 1.
+        Fractions of training, validation and test nodes; they sum to 1.
     seed : int
 
     Returns
@@ -82,7 +82,7 @@ def stratified_split(label: np.ndarray, fractions: Sequence[float], seed: int = 
     for value in np.unique(label):
         members = random.permutation(np.flatnonzero(label == value)).astype(np.int64)
         for part, piece in zip(
-            parts, np.split(members, _cuts(len(members), fractions)), strict=True
+            parts, np.split(members, _split_points(len(members), fractions)), strict=True
         ):
             part.append(piece)
     train, val, test = (np.sort(np.concatenate(part)) for part in parts)
@@ -96,14 +96,14 @@ def per_class_split(
     num_test: int = 1000,
     seed: int = 0,
 ) -> Split:
-    """Take a fixed number of training nodes from every class, as citation benchmarks do.
+    """Draw a fixed number of training nodes per class, as in citation benchmarks.
 
     Parameters
     ----------
     label : numpy.ndarray
         Shape (N,), integers.
     train_per_class, num_val, num_test : int
-        Nodes left over belong to no set.
+        The remaining nodes belong to no set.
     seed : int
 
     Returns
@@ -149,14 +149,14 @@ def split_dataset(
     shuffle: bool = False,
     random_state: int | None = None,
 ) -> list[Subset]:
-    """Divide a dataset of many items (graphs, usually) into three subsets.
+    """Split a dataset of many items (usually graphs) into three subsets.
 
     Parameters
     ----------
     dataset
         Anything with ``len`` and integer indexing.
     frac_list : sequence of three floats, optional
-        Shares that sum to 1; by default 0.8, 0.1, 0.1.
+        Fractions that sum to 1; by default 0.8, 0.1, 0.1.
     shuffle : bool
         Whether to draw the items at random instead of in order.
     random_state : int, optional
@@ -177,7 +177,9 @@ def split_dataset(
     _check_fractions(fractions, 3)
     count = len(dataset)
     order = np.random.RandomState(random_state).permutation(count) if shuffle else np.arange(count)
-    return [Subset(dataset, part.tolist()) for part in np.split(order, _cuts(count, fractions))]
+    return [
+        Subset(dataset, part.tolist()) for part in np.split(order, _split_points(count, fractions))
+    ]
 
 
 def _check_fractions(fractions: Sequence[float], count: int) -> None:
@@ -188,6 +190,6 @@ def _check_fractions(fractions: Sequence[float], count: int) -> None:
         )
 
 
-def _cuts(count: int, fractions: Sequence[float]) -> np.ndarray:
-    """Where to cut ``count`` items; the last part takes what rounding leaves."""
+def _split_points(count: int, fractions: Sequence[float]) -> np.ndarray:
+    """Return the split points of ``count`` items; the last part gets the rounding error."""
     return np.minimum(np.cumsum([round(count * fraction) for fraction in fractions[:-1]]), count)

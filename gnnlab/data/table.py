@@ -1,8 +1,8 @@
-"""Numbers from CSV files: fast, and strict about every cell.
+"""Read numbers from CSV files, fast and with a check of every cell.
 
-pandas reads fast but forgives much: a blank cell becomes NaN, ``True`` becomes 1. So the file is
-read in chunks whose types and ranges are checked, and when a check fails the chunk is read once
-more, line by line, to say which line is wrong and why. ``.gz`` files are unpacked on the way.
+pandas is fast but tolerant: a blank cell becomes NaN, ``True`` becomes 1. So the file is read by
+pandas in chunks, and the dtypes and ranges of each chunk are checked. If a check fails, the file is
+read again line by line to find the line and the reason. ``.gz`` files are decompressed while read.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ def read_integers(
     columns : int
         How many integers a line must hold.
     below : int
-        Exclusive upper bound: the number of nodes where the integers are node IDs.
+        Exclusive upper bound: the number of nodes if the integers are node IDs.
     rows : int, optional
         How many lines the file must hold; any number by default.
     rows_from : str
-        Who says so, for messages.
+        Source of ``rows``, for error messages.
     header : bool
-        Whether the first line holds names.
+        Whether the first line holds column names.
     progress : bool
         Whether to show a bar when reading takes longer than a second.
 
     Returns
     -------
     list of numpy.ndarray
-        One array of shape (rows,) a column; int32 when ``below`` allows it, else int64.
+        One array of shape (rows,) per column; int32 if ``below`` allows it, else int64.
 
     Raises
     ------
     InvalidInput
-        Names the file, and the line where there is one.
+        A cell is wrong or the file is damaged; the message names the file and the line.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def integer_chunks(
     header: bool = False,
     progress: bool = True,
 ) -> Iterator[np.ndarray]:
-    """Read a table of integers piece by piece; arguments and errors as :func:`read_integers`.
+    """Read a table of integers in chunks; arguments and errors as in :func:`read_integers`.
 
     Yields
     ------
@@ -133,7 +133,7 @@ def read_floats(
     rows : int, optional
         How many lines the file must hold; any number by default.
     rows_from : str
-        Who says so, for messages.
+        Source of ``rows``, for error messages.
     progress : bool
         Whether to show a bar when reading takes longer than a second.
 
@@ -145,7 +145,7 @@ def read_floats(
     Raises
     ------
     InvalidInput
-        Names the file, and the line where there is one.
+        A cell is wrong or the file is damaged; the message names the file and the line.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def read_floats(
 
 
 class _Table:
-    """Rows that arrive in chunks: into one array if their number is known, else joined."""
+    """Collects chunks of rows, in one preallocated array if their number is known."""
 
     def __init__(
         self, path: Path, dtype: Any, order: Any, rows: int | None, rows_from: str
@@ -190,20 +190,20 @@ class _Table:
             self.chunks.append(values.astype(self.dtype, order=self.order))
             return
         if self.count > self.rows:
-            raise self._miscounted(f"more than {self.rows}")
+            raise self._wrong_count(f"more than {self.rows}")
         if self.array is None:
             self.array = np.empty((self.rows, values.shape[1]), self.dtype, order=self.order)
         self.array[start : self.count] = values
 
     def take(self, columns: int) -> np.ndarray:
         if self.rows is not None and self.count != self.rows:
-            raise self._miscounted(str(self.count))
+            raise self._wrong_count(str(self.count))
         if self.array is not None:
             return self.array
         empty = np.empty((0, columns), self.dtype, order=self.order)
         return np.asarray(np.concatenate([empty, *self.chunks]), order=self.order)
 
-    def _miscounted(self, found: str) -> InvalidInput:
+    def _wrong_count(self, found: str) -> InvalidInput:
         return InvalidInput(f"{self.path}: found {found} lines; {self.rows_from} says {self.rows}")
 
 
@@ -245,7 +245,7 @@ def _chunks(
 
 @contextmanager
 def _opened(path: Path, progress: bool) -> Iterator[IO[bytes]]:
-    """Open a file, unpacking it if its name ends in .gz; the bar counts bytes on the disk."""
+    """Open a file, decompressed if it ends in .gz; the bar counts bytes read from the disk."""
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
     size = path.stat().st_size
@@ -255,7 +255,7 @@ def _opened(path: Path, progress: bool) -> Iterator[IO[bytes]]:
 
 
 class _Measured(io.FileIO):
-    """A file that tells a progress bar how far it has been read."""
+    """A file that updates a progress bar by the bytes read."""
 
     def __init__(self, path: Path, bar: Any) -> None:
         super().__init__(path)
@@ -278,7 +278,7 @@ def _first_row(path: Path, header: bool) -> bytes:
 
 
 def _explain(path: Path, start: int, columns: int, below: int | None) -> InvalidInput:
-    """Find the first wrong line from line ``start`` on; ``below`` is None for a table of floats."""
+    """Describe the first wrong line from ``start`` on; ``below`` is None for floats."""
     number = start
     try:
         with _opened(path, False) as stream:
@@ -292,7 +292,7 @@ def _explain(path: Path, start: int, columns: int, below: int | None) -> Invalid
 
 
 def _fault(line: bytes, columns: int, below: int | None) -> str:
-    """Say what is wrong with a line, or nothing."""
+    """Return what is wrong with a line, or an empty string."""
     cells = line.split(b",")
     if len(cells) != columns:
         found = f"{len(cells)} columns" if line else "an empty line"
@@ -314,7 +314,7 @@ def _fault(line: bytes, columns: int, below: int | None) -> str:
 def _fits(cell: bytes) -> bool:
     with np.errstate(over="ignore"):
         finite = bool(np.isfinite(np.float32(float(cell))))
-    # pandas reads a number without a decimal point as an integer of 64 bits.
+    # pandas reads a number without a decimal point as a 64-bit integer.
     return finite and (not _INTEGER.fullmatch(cell) or -(2**63) <= int(cell) < 2**63)
 
 

@@ -1,6 +1,6 @@
-"""Named tensors in one file, in the safetensors format: nothing in it can run.
+"""Named tensors in one file of the safetensors format, which holds no executable code.
 
-Files of DGL are read too.
+Files that DGL's ``save_tensors`` wrote can be read too.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) 
     wrong = [name for name, tensor in tensor_dict.items() if not isinstance(tensor, torch.Tensor)]
     if wrong:
         raise InvalidInput(f"save_tensors takes tensors; {', '.join(map(repr, wrong))} are none")
-    # Views that share memory are refused by the format; a copy stands on its own.
+    # safetensors refuses tensors that share memory.
     copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensor_dict.items()}
     save_file(copies, filename)
 
 
 def load_tensors(filename: str | Path) -> dict[str, torch.Tensor]:
-    """Read tensors that :func:`save_tensors` wrote, here or in DGL.
+    """Read tensors that :func:`save_tensors` of gnnlab or DGL wrote.
 
     Parameters
     ----------

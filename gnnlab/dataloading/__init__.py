@@ -1,4 +1,4 @@
-"""Floor 4: samplers and loaders, which turn a large graph into mini-batches."""
+"""Samplers and loaders: mini-batches of nodes, of edges and of whole graphs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _DISTRIBUTED = ("DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader")
 
 
 def __getattr__(name: str) -> Any:
-    # Scripts of DGL look for these here, too; they stand on a floor above.
+    # DGL's scripts import these from here too; gnnlab.distributed is on a higher floor.
     if name in _DISTRIBUTED:
         return getattr(importlib.import_module("gnnlab.distributed"), name)
     raise AttributeError(f"gnnlab.dataloading has no {name!r}; it has {', '.join(__all__)}")

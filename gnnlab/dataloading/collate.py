@@ -1,8 +1,8 @@
-"""Mini-batches by torch's own DataLoader: of whole graphs, and in DGL's older form.
+"""Mini-batches from torch's own DataLoader: of whole graphs, and with DGL's older collators.
 
-torch's loader picks items of a data set and leaves it to a *collate function* to make one thing of
-them. For data sets of many small graphs that is :func:`collate_graphs`. The collators make what
-the loaders of this package make, for programs that build the loader themselves.
+torch's loader selects items of a data set, and a *collate function* combines them. For data sets of
+many small graphs that is :func:`collate_graphs`. The collators make the same mini-batches as the
+loaders of this package, for programs that construct torch's DataLoader themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["EdgeCollator", "GraphDataLoader", "NodeCollator", "collate_graphs"]
 
 
 def collate_graphs(items: Sequence[Any]) -> Any:
-    """Make one item of several: graphs are batched, tensors and numbers stacked, tuples zipped.
+    """Combine several items: graphs are batched, tensors and numbers stacked, tuples zipped.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def collate_graphs(items: Sequence[Any]) -> Any:
 
 
 class GraphDataLoader(torch.utils.data.DataLoader[Any]):
-    """Iterate over a data set of many graphs, several graphs a mini-batch.
+    """Iterate over a data set of many graphs, with several graphs per mini-batch.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
     collate_fn : callable, optional
         :func:`collate_graphs` by default.
     use_ddp : bool
-        Give each rank of ``torch.distributed`` its share.
+        Split the data set among the ranks of ``torch.distributed``.
     ddp_seed : int
-        Seed of the shuffle that the ranks share.
+        Seed of the shuffle, the same on all ranks.
     **kwargs
         ``batch_size``, ``shuffle``, ``drop_last``, … as for :class:`torch.utils.data.DataLoader`.
-        Without ``generator``, shuffling follows :func:`gnnlab.seed`.
+        Without ``generator``, shuffling depends on :func:`gnnlab.seed`.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
             check_sockets()
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next iteration is, so that it is shuffled as that epoch is."""
+        """Set the epoch of the next iteration, on which its shuffle depends."""
         if isinstance(self.sampler, DistributedSampler):
             self.sampler.set_epoch(epoch)
         else:
@@ -107,7 +107,7 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
 
 
 class NodeCollator:
-    """Make mini-batches of nodes in torch's DataLoader; :class:`DataLoader` does it faster.
+    """Make mini-batches of nodes in torch's DataLoader; :class:`DataLoader` is faster.
 
     Parameters
     ----------
@@ -131,13 +131,13 @@ class NodeCollator:
     def __init__(self, g: Graph, nids: Any, graph_sampler: Any) -> None:
         self.g, self.graph_sampler = g, graph_sampler
         self._block_graph = g
-        #: One item per seed: an ID, or (type, ID) where seeds are given by type.
-        self.dataset = _marked(nids)
+        #: One item per seed: an ID, or (type, ID) if seeds are given by type.
+        self.dataset = _ids_of_mask(nids)
         if isinstance(nids, Mapping):
-            self.dataset = [(name, int(i)) for name, ids in nids.items() for i in _marked(ids)]
+            self.dataset = [(name, int(i)) for name, ids in nids.items() for i in _ids_of_mask(ids)]
 
     def collate(self, items: Sequence[Any]) -> Any:
-        """Make the mini-batch of some items of :attr:`dataset`."""
+        """Make a mini-batch from items of :attr:`dataset`."""
         ids: Any
         if isinstance(items[0], tuple):
             ids = {}
@@ -146,14 +146,13 @@ class NodeCollator:
         else:
             ids = torch.as_tensor([int(i) for i in items])
         result = self.graph_sampler.sample(self.g, ids)
-        *others, blocks = result
-        attach_features(self.g, others)
-        attach_features(self._block_graph, blocks)
+        attach_features(self.g, result[:-1])
+        attach_features(self._block_graph, result[-1])
         return result
 
 
-def _marked(ids: Any) -> Any:
-    """The IDs that a mask marks; anything else as it is."""
+def _ids_of_mask(ids: Any) -> Any:
+    """Return the IDs of a mask's true entries; return anything else unchanged."""
     if isinstance(ids, torch.Tensor | np.ndarray):
         given = as_tensor(ids)
         return given.nonzero().flatten() if given.dtype is torch.bool else ids
@@ -161,7 +160,7 @@ def _marked(ids: Any) -> Any:
 
 
 class EdgeCollator(NodeCollator):
-    """The same for edges; see :class:`EdgeDataLoader`.
+    """Make mini-batches of edges in torch's DataLoader; :class:`EdgeDataLoader` is faster.
 
     Parameters
     ----------

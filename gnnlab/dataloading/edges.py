@@ -1,11 +1,11 @@
-"""Mini-batches of edges: for classifying edges, and for predicting links.
+"""Mini-batches of edges, for edge classification and link prediction.
 
 The seeds are edges. A mini-batch holds a small graph of these edges, for link prediction another
-one of negative pairs on the same nodes, and the blocks that compute those nodes. A model gets node
-representations from the blocks and scores both graphs by ``apply_edges``.
+one of negative pairs on the same nodes, and the blocks that compute those nodes. A model computes
+node representations from the blocks and scores both graphs with ``apply_edges``.
 
-One trap: the edge that is to be predicted must not be among the edges that the representations are
-computed from, nor its reverse edge. ``exclude`` says which edges the blocks leave out.
+Representations must not be computed from the edge that is to be predicted, nor from its reverse
+edge. ``exclude`` selects the edges that the blocks leave out.
 
 References
 ----------
@@ -23,7 +23,13 @@ from gnnlab.dataloading.exclude import Exclusion
 from gnnlab.dataloading.features import attach_features, set_edge_lazy_features
 from gnnlab.dataloading.loader import DataLoader
 from gnnlab.dataloading.negative_sampler import graph_of_pairs
-from gnnlab.dataloading.sampler import BlockSampler, Sampler, simplify, to_device
+from gnnlab.dataloading.sampler import (
+    BlockSampler,
+    Sampler,
+    check_sampler,
+    simplify,
+    to_device,
+)
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.compact import compact_graphs
 from gnnlab.graph.graph import Graph
@@ -34,7 +40,7 @@ __all__ = ["EdgeDataLoader", "EdgePredictionSampler", "as_edge_prediction_sample
 
 
 class CannotExclude(InvalidInput, TypeError):
-    """A sampler of nodes has no way to be told which edges to leave out."""
+    """A sampler of nodes has no argument for the edges to leave out."""
 
 
 class EdgePredictionSampler(Sampler):
@@ -77,7 +83,7 @@ class EdgePredictionSampler(Sampler):
 
     @property
     def pure(self) -> bool:
-        """Whether a loader may sample ahead in another thread: no part is code of the user's."""
+        """Whether a loader may sample ahead in another thread: no part is the user's code."""
         parts = [self.sampler, *filter(None, [self.negative_sampler])]
         return not callable(self.exclusion.mode) and all(
             getattr(part, "pure", False) for part in parts
@@ -94,10 +100,10 @@ class EdgePredictionSampler(Sampler):
         Returns
         -------
         input_nodes : torch.Tensor or dict
-            Sources of the first block: whose features are needed.
+            Sources of the first block, whose features the model reads.
         pair_graph : Graph
-            The seed edges in the order given, and their ends. ``edata[EID]`` and ``ndata[NID]``
-            hold original IDs; the last block's destinations are its nodes.
+            The seed edges in the order given, and their endpoints. ``edata[EID]`` and
+            ``ndata[NID]`` hold original IDs; its nodes are the last block's destinations.
         neg_graph : Graph
             The negative pairs, on the same nodes. Only with a negative sampler.
         blocks : list of Block
@@ -107,7 +113,7 @@ class EdgePredictionSampler(Sampler):
         graphs = [g.edge_subgraph(seeds, relabel_nodes=False)]
         if self.negative_sampler is not None:
             graphs.append(graph_of_pairs(g, self.negative_sampler(g, given), list(seeds)))
-        # Features would only be in the way here: a loader lets them follow by ID.
+        # Without features: a loader attaches them by ID.
         graphs = compact_graphs(graphs, copy_ndata=False, copy_edata=False)
         pair_graph = graphs[0]
         for etype, frame in pair_graph._edge_frames.items():
@@ -131,12 +137,12 @@ def as_edge_prediction_sampler(
     negative_sampler: Any = None,
     prefetch_labels: Any = None,
 ) -> EdgePredictionSampler:
-    """Turn a sampler of nodes into one of edges, for a :class:`DataLoader` over edge IDs.
+    """Make a sampler of edges from one of nodes, for a :class:`DataLoader` over edge IDs.
 
     Parameters
     ----------
     sampler : Sampler
-        For instance a :class:`NeighborSampler`; computes the ends of the edges.
+        Samples the blocks for the endpoints of the edges, for instance a :class:`NeighborSampler`.
     exclude : {None, "self", "reverse_id", "reverse_types"} or callable
         Which edges the blocks leave out:
 
@@ -145,16 +151,16 @@ def as_edge_prediction_sampler(
         * "reverse_id": these and their reverse edges, where edge ``e`` has the reverse edge
           ``reverse_eids[e]`` of the same type;
         * "reverse_types": these and their reverse edges, where edge ``e`` of type ``t`` has the
-          reverse edge ``e`` of type ``reverse_etypes[t]`` (types that are not named have none);
-        * a callable gets the mini-batch's edges (a tensor, or a dict of tensors by canonical edge
+          reverse edge ``e`` of type ``reverse_etypes[t]`` (types that are no key have none);
+        * a callable takes the mini-batch's edges (a tensor, or a dict of tensors by canonical edge
           type) and returns all edges to leave out, in the same form.
     reverse_eids : tensor of shape (E,), or dict of them by edge type, optional
     reverse_etypes : dict, optional
         Edge type → reverse edge type.
     negative_sampler : callable, optional
         ``negative_sampler(g, eids)`` returns pairs (src, dst), or a dict of them by edge type; see
-        :mod:`gnnlab.dataloading.negative_sampler`. Without one there is no ``neg_graph``: for
-        classifying edges.
+        :mod:`gnnlab.dataloading.negative_sampler`. Without one there is no ``neg_graph``, as edge
+        classification needs none.
     prefetch_labels : list of str or dict, optional
         Features of the mini-batch's edges that a loader fetches ahead.
 
@@ -167,11 +173,11 @@ def as_edge_prediction_sampler(
     Raises
     ------
     TypeError
-        ``sampler.sample`` takes no edges to leave out.
+        ``exclude`` is given and ``sampler.sample`` has no third argument.
 
     Examples
     --------
-    Edges 0 to 3 lead around a ring, edges 4 to 7 lead back.
+    Edges 0 to 3 form a ring; edge e + 4 is the reverse of edge e.
 
     >>> import gnnlab as dgl, torch
     >>> g = dgl.graph(([0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]))
@@ -205,7 +211,7 @@ class EdgeDataLoader(DataLoader):
     eids : tensor, numpy array, list, or dict of them by edge type
         Seed edges.
     block_sampler : Sampler
-        Computes the ends of the edges. ``graph_sampler`` is its newer name.
+        Samples the blocks for the endpoints of the edges. ``graph_sampler`` is its newer name.
     device : torch.device, optional
     g_sampling : Graph, optional
         Sample the blocks on this graph instead of ``g``: the same nodes, edges of its own.
@@ -263,22 +269,12 @@ class EdgeDataLoader(DataLoader):
         self._graphs = [g, self.g_sampling]
 
     def _attach(self, batch: Any) -> None:
-        *pairs, blocks = batch
-        attach_features(self.graph, pairs)
-        attach_features(self.g_sampling, blocks)
+        attach_features(self.graph, batch[:-1])
+        attach_features(self.g_sampling, batch[-1])
 
 
 def _check_sampler(sampler: Any, exclude: Any) -> None:
-    if isinstance(sampler, type):
-        raise InvalidInput(
-            f"found the class {sampler.__name__}; make a sampler of it, such as "
-            "NeighborSampler([10, 10])"
-        )
-    if not hasattr(sampler, "sample"):
-        raise InvalidInput(
-            f"the sampler needs a method sample(g, nodes, exclude_eids=None); found "
-            f"{type(sampler).__name__}. Use for instance gnnlab.dataloading.NeighborSampler"
-        )
+    check_sampler(sampler, "sampler", "sample(g, nodes, exclude_eids=None)")
     methods = [sampler.sample]
     if exclude is not None and isinstance(sampler, BlockSampler):
         methods.append(sampler.sample_blocks)

@@ -1,7 +1,7 @@
-"""Which edges a mini-batch of edges must not look at.
+"""Exclude the edges to be predicted from the sampled blocks.
 
-A model that predicts an edge from a neighborhood which contains it learns to look it up. The same
-holds for the reverse edge, where a graph has both. So the sampled blocks leave them out.
+A model that computes node representations from the edge that it has to predict learns to recognise
+this edge. The same holds for its reverse edge, if the graph has both. So the blocks leave them out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MODES = ("self", "reverse_id", "reverse_types")
 
 
 class Exclusion:
-    """Find the edges to leave out for a mini-batch of edges.
+    """Find the edges that the blocks of a mini-batch of edges leave out.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class Exclusion:
         self._checked: set[EdgeType] = set()
 
     def __call__(self, g: Graph, edges: Any) -> Any:
-        """Return the edges to leave out, in the form in which the edges are given, or None.
+        """Return the edges to leave out, as a tensor or dict like ``edges``, or None.
 
         Parameters
         ----------
         g : Graph or DistGraph
         edges : torch.Tensor, or dict of torch.Tensor by canonical edge type
-            The mini-batch.
+            The edges of the mini-batch.
         """
         if self.mode is None or self.mode == "self":
             return None if self.mode is None else edges
@@ -85,7 +85,8 @@ class Exclusion:
             else:
                 partner = self._reverse_type(g, etype)
                 if not isinstance(g, Graph) and partner != etype:
-                    ids = g.reverse_edges(ids, etype, partner)  # partitioning has renumbered them
+                    # partitioning renumbers each type, so equal IDs no longer pair up
+                    ids = g.reverse_edges(ids, etype, partner)
                 found.setdefault(partner, []).append(ids)
         joined = {etype: torch.cat(ids) for etype, ids in found.items()}
         return joined if isinstance(edges, dict) else next(iter(joined.values()))
@@ -107,7 +108,7 @@ class Exclusion:
     def _check_once(
         self, g: Any, etype: EdgeType, ids: torch.Tensor, reverse: torch.Tensor
     ) -> None:
-        """Look at one mini-batch: IDs from before partitioning would exclude wrong edges."""
+        """Check one mini-batch: IDs from before partitioning would exclude wrong edges."""
         if etype in self._checked:
             return
         (src, dst), (back_src, back_dst) = g.find_edges(ids, etype), g.find_edges(reverse, etype)
@@ -115,13 +116,13 @@ class Exclusion:
         if len(wrong):
             raise InvalidInput(
                 f"reverse_eids has edge {int(reverse[wrong[0]])} for edge {int(ids[wrong[0]])} of "
-                f"type {etype}, but it does not lead back. Edges of a partitioned graph have new "
-                "IDs: partition_graph(…, return_mapping=True) says which"
+                f"type {etype}, but it is not its reverse. Edges of a partitioned graph have new "
+                "IDs: partition_graph(…, return_mapping=True) returns them"
             )
         self._checked.add(etype)
 
     def _reverse_type(self, g: Graph, etype: EdgeType) -> EdgeType:
-        pairs = {g.to_canonical_etype(one): other for one, other in self.reverse_etypes.items()}
+        pairs = {g.to_canonical_etype(a): b for a, b in self.reverse_etypes.items()}
         if etype not in pairs:
             return etype
         partner = g.to_canonical_etype(pairs[etype])
@@ -135,5 +136,5 @@ class Exclusion:
 
 
 def _as_rows(ids: Any) -> Any:
-    """Leave a distributed tensor where it is."""
+    """Return a tensor; a distributed tensor is not fetched."""
     return ids if hasattr(ids, "part_policy") else as_tensor(ids)

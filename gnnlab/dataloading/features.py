@@ -1,4 +1,4 @@
-"""Features follow the IDs: what a loader puts on the graphs of a mini-batch."""
+"""Features of mini-batches: lazy columns that are gathered by original ID when first read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def graphs_in(batch: Any) -> Iterator[Graph]:
-    """All graphs and blocks of a mini-batch, however it is nested."""
+    """Yield all graphs and blocks of a mini-batch of nested tuples, lists and dicts."""
     if isinstance(batch, Graph):
         yield batch
     elif isinstance(batch, Mapping):
@@ -37,15 +37,15 @@ def graphs_in(batch: Any) -> Iterator[Graph]:
 
 
 def attach_features(graph: Graph, batch: Any) -> None:
-    """Give each graph of a mini-batch the features of its nodes and edges, fetched when first read.
+    """Set the features of nodes and edges on each graph of a mini-batch, as lazy columns.
 
     Parameters
     ----------
     graph : Graph
-        Where the features are.
+        Holds the features.
     batch : nested tuples, lists and dicts
-        What a sampler made; graphs are found by their original IDs, and features that a sampler
-        has set stay as they are.
+        Result of a sampler. Only graphs with original IDs get features; those that the sampler has
+        set are kept.
     """
     sources = graph._node_frames()
     for part in graphs_in(batch):
@@ -55,16 +55,16 @@ def attach_features(graph: Graph, batch: Any) -> None:
         for frames in sides:
             for ntype, frame in frames.items():
                 if ntype in sources:
-                    _follow(sources[ntype], frame, NID)
+                    _attach(sources[ntype], frame, NID)
         for etype, frame in part._edge_frames.items():
             if etype in graph._edge_frames:
-                _follow(graph._edge_frames[etype], frame, EID)
+                _attach(graph._edge_frames[etype], frame, EID)
 
 
-def _follow(source: Frame, frame: Frame, id_name: str) -> None:
+def _attach(source: Frame, frame: Frame, id_name: str) -> None:
     if id_name not in frame:
         return
-    ids = frame.column(id_name)  # not the frame itself: a frame that holds itself is freed late
+    ids = frame.column(id_name)  # holding the frame itself would be a reference cycle
     for name in source:
         if name not in frame:
             frame.defer(name, partial(_rows, source, name, ids))
@@ -76,21 +76,21 @@ def _rows(source: Frame, name: str, ids: torch.Tensor | Deferred) -> torch.Tenso
     whole = source.column(name) if isinstance(source, Frame) else None
     if isinstance(whole, torch.Tensor) and whole.numel() <= AT_ONCE:
         warn_unless_finite(whole, f"values of the {source.what} feature {name!r}")
-    else:  # too large to be read as a whole, or elsewhere
+    else:  # too large to check as a whole, or on other machines
         warn_unless_finite(rows, f"values of the {source.what} feature {name!r}", ids)
     return rows
 
 
 def set_src_lazy_features(g: Graph, feature_names: Any) -> None:
-    """Name features of source nodes that a loader shall fetch ahead; for samplers of your own.
+    """Name features of source nodes that a loader prefetches; for custom samplers.
 
-    Features follow into a mini-batch in any case, when they are first read. A loader that samples
-    in a thread reads the named ones there, so that the model does not wait for them.
+    Every feature of a mini-batch is gathered when it is first read. A loader that samples in a
+    thread gathers the named ones there, so that the model does not wait for them.
 
     Parameters
     ----------
     g : Graph or Block
-        Of the mini-batch, with original IDs.
+        Part of the mini-batch, with original IDs.
     feature_names : list of str, or dict of lists by type
 
     Examples
@@ -110,32 +110,32 @@ def set_src_lazy_features(g: Graph, feature_names: Any) -> None:
     ----------
     DGL user guide, chapter 6.8, "Feature Prefetching".
     """
-    _name(g, "_src_frames", feature_names)
+    _add_names(g, "_src_frames", feature_names)
 
 
 def set_dst_lazy_features(g: Graph, feature_names: Any) -> None:
-    """Name features of destination nodes to fetch ahead; see :func:`set_src_lazy_features`."""
-    _name(g, "_dst_frames", feature_names)
+    """Name features of destination nodes to prefetch; see :func:`set_src_lazy_features`."""
+    _add_names(g, "_dst_frames", feature_names)
 
 
 def set_edge_lazy_features(g: Graph, feature_names: Any) -> None:
-    """Name features of edges to fetch ahead; see :func:`set_src_lazy_features`."""
-    _name(g, "_edge_frames", feature_names)
+    """Name features of edges to prefetch; see :func:`set_src_lazy_features`."""
+    _add_names(g, "_edge_frames", feature_names)
 
 
 def set_node_lazy_features(g: Graph, feature_names: Any) -> None:
-    """Name features of nodes to fetch ahead; see :func:`set_src_lazy_features`."""
-    _name(g, "_src_frames", feature_names)
-    _name(g, "_dst_frames", feature_names)
+    """Name features of nodes to prefetch; see :func:`set_src_lazy_features`."""
+    _add_names(g, "_src_frames", feature_names)
+    _add_names(g, "_dst_frames", feature_names)
 
 
-def _name(g: Graph, frames: str, feature_names: Any) -> None:
-    # Kept on the graph, so that the names come back from a worker process with it.
+def _add_names(g: Graph, frames: str, feature_names: Any) -> None:
+    # Stored on the graph, so that a worker process returns the names with it.
     vars(g).setdefault("_fetch_ahead", []).append((frames, feature_names))
 
 
 def fetch_ahead(batch: Any) -> None:
-    """Read the features that a sampler has named now, rather than when the model asks."""
+    """Read the features that the sampler has named, before the model does."""
     for part in graphs_in(batch):
         for frames, names in vars(part).pop("_fetch_ahead", ()):
             _read(getattr(part, frames), names)

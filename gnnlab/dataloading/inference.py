@@ -1,8 +1,8 @@
-"""All neighbors of all nodes, batch by batch: what offline inference needs.
+"""Blocks with all neighbors of all nodes, for exact offline inference.
 
-With every neighbor taken there is nothing to sample: the in-edges of nodes ``lo`` to ``hi`` are one
-slice of the graph's CSC arrays. Such a block has *all* nodes as sources, under their own IDs, so no
-edge is copied and no feature row is moved.
+Without sampling, the in-edges of nodes ``lo`` to ``hi`` are one slice of the graph's CSC arrays.
+The sources of such a block are *all* nodes, with their own IDs, so no edge is copied and no feature
+row is gathered.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[sli
     g : Graph
         With one node type and one edge type.
     batch_size : int
-        Destinations per block.
+        Destination nodes per block.
 
     Yields
     ------
     rows : slice
         The destinations: nodes ``rows.start`` to ``rows.stop - 1``.
     block : Block
-        From all N nodes of ``g`` to these; source i is node i. Layers take features as a pair,
-        ``layer(block, (x, x[rows]))``.
+        Edges from all N nodes of ``g`` to these; source i is node i. Layers take a pair of
+        features, ``layer(block, (x, x[rows]))``.
 
     Examples
     --------

@@ -1,9 +1,12 @@
-"""Loaders: an epoch of mini-batches.
+"""Loaders: iterate over the mini-batches of an epoch.
 
-A loader shuffles the seeds, cuts them into batches, has a sampler make the blocks of each, and
-lets features follow. Sampling can run ahead of training, in a thread (kernels do not hold Python's
-global lock) or in worker processes (which share the graph); batches and their content are the same
-in every case, because each is a function of (seed, epoch, batch).
+A loader shuffles the seeds, splits them into batches, calls a sampler for each, and attaches
+features. Sampling can run ahead of training, in a thread (kernels release the global interpreter
+lock) or in worker processes (which share the graph's memory). The batches are the same in each
+case, because a batch is a function of (seed, epoch, number of the batch).
+
+Here a *task* is the tuple (key of the epoch, number of the batch, seeds), all that a process needs
+to sample this batch.
 
 References
 ----------
@@ -25,21 +28,24 @@ import torch
 from gnnlab import random, trace
 from gnnlab.dataloading.features import attach_features, fetch_ahead
 from gnnlab.dataloading.position import Position
-from gnnlab.dataloading.sampler import Sampler, to_device
+from gnnlab.dataloading.sampler import Sampler, check_sampler, to_device
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import refuse_mask
 from gnnlab.graph.names import describe
+from gnnlab.helpers.ddp_loader import rank_share, share_size
 from gnnlab.multiprocessing import check_sockets
 
 __all__ = ["DataLoader", "NodeDataLoader"]
 
-_AHEAD = 2
-_FOR_WORKERS = (
+_PREFETCH = 2  # default of ``prefetch``
+_WORKER_OPTIONS = (
     *("multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"),
     "worker_init_fn",
 )
+
+_Task = tuple[int, int, Any]
 
 
 class DataLoader:
@@ -51,36 +57,36 @@ class DataLoader:
     indices : tensor, numpy array, list, or dict of them by type
         Seed IDs, or a mask.
     graph_sampler : Sampler
-        Makes a mini-batch of a batch of seeds. ``block_sampler`` is its old name.
+        Makes a mini-batch from a batch of seeds. ``block_sampler`` is its old name.
     device : torch.device, optional
-        Where the mini-batch is wanted; by default where the graph is.
+        Device of the mini-batches; by default that of the graph.
     use_ddp : bool or (int, int)
-        Give each rank of ``torch.distributed`` its share of every epoch; or say (rank, number of
-        ranks) yourself. All ranks make the same number of steps: some seeds are repeated, or with
-        ``drop_last`` left out. Step i has the seeds that step i of one process has whose batches
-        are larger by the number of ranks.
+        Split the seeds of every epoch among the ranks of ``torch.distributed``, or among those of a
+        given (rank, number of ranks). All ranks make the same number of steps: some seeds are
+        repeated, or with ``drop_last`` left out. Step i of all ranks together has the seeds of
+        step i of a single process whose batches are larger by the number of ranks.
     ddp_seed : int
-        ``seed`` of the ranks where that is not given.
+        ``seed`` of the ranks if ``seed`` is not given.
     batch_size : int
         Seeds per mini-batch.
     drop_last : bool
         Leave out a last batch that is not full.
     shuffle : bool
-        Shuffle the seeds anew every epoch.
+        Shuffle the seeds in every epoch.
     num_workers : int
         Worker processes that sample ahead. They share the graph's memory.
     prefetch : int, optional
-        Mini-batches that a thread samples ahead when there are no workers; 0 samples when asked.
-        By default 2 for samplers of this library, 0 for samplers of your own, which may not be
-        prepared to run beside your training code. ``use_prefetch_thread`` is its old name.
+        Mini-batches that a thread samples ahead if there are no workers; 0 samples in the training
+        thread. By default 2 for samplers of this library and 0 for custom samplers, which may not
+        be thread-safe. ``use_prefetch_thread`` is its old name.
     seed : int, optional
         Seed of shuffling and sampling: epoch k of two loaders with the same seed is the same. By
         default each epoch takes the next key after :func:`gnnlab.seed`.
     use_uva : bool
-        Make sure that the graph is in main memory and ``device`` is a GPU: only what a batch needs
-        is copied there.
+        Raise an error unless the graph is in main memory and ``device`` is a GPU: then only what a
+        batch needs is copied to the GPU.
     use_alternate_streams, pin_prefetcher, pin_memory, gpu_cache
-        Accepted for scripts of DGL; have no effect.
+        Accepted for compatibility with DGL; no effect.
     **kwargs
         ``persistent_workers``, ``prefetch_factor``, ``timeout``, ``worker_init_fn``,
         ``multiprocessing_context`` go to :class:`torch.utils.data.DataLoader`.
@@ -88,8 +94,8 @@ class DataLoader:
     Yields
     ------
     Any
-        What the sampler makes; for block samplers ``(input_nodes, output_nodes, blocks)``. Features
-        of ``graph`` are on the blocks and are fetched when they are first read.
+        Results of the sampler; for block samplers ``(input_nodes, output_nodes, blocks)``. Blocks
+        have the features of ``graph``, which are gathered when they are first read.
 
     Examples
     --------
@@ -129,31 +135,22 @@ class DataLoader:
         **kwargs: Any,
     ) -> None:
         sampler = graph_sampler if graph_sampler is not None else block_sampler
-        if isinstance(sampler, type):
-            raise InvalidInput(
-                f"graph_sampler is the class {sampler.__name__}; make a sampler of it, such as "
-                "NeighborSampler([10, 10])"
-            )
-        if not hasattr(sampler, "sample"):
-            raise InvalidInput(
-                f"graph_sampler needs a method sample(g, indices); found {type(sampler).__name__}. "
-                "Derive it from gnnlab.dataloading.Sampler or BlockSampler"
-            )
+        check_sampler(sampler, "graph_sampler", "sample(g, indices)")
         if not hasattr(graph, "idtype"):
             raise InvalidInput(
-                f"the first argument is the graph, the second the seeds; found "
+                f"the first argument must be the graph, the second the seeds; found "
                 f"{type(graph).__name__} and {type(indices).__name__}"
             )
-        batch_size = _whole(batch_size, "batch_size", 1)
-        num_workers = _whole(num_workers, "num_workers", 0)
+        batch_size = _read_int(batch_size, "batch_size", 1)
+        num_workers = _read_int(num_workers, "num_workers", 0)
         for name, switch in ("shuffle", shuffle), ("drop_last", drop_last):
             if not isinstance(switch, bool | int | np.bool_):
                 raise InvalidInput(f"{name} must be True or False; found {switch!r}")
-        unknown = set(kwargs) - set(_FOR_WORKERS)
+        unknown = set(kwargs) - set(_WORKER_OPTIONS)
         if unknown:
             raise InvalidInput(
                 f"a loader has no option {describe(sorted(unknown))}; for worker processes there "
-                f"are {describe(_FOR_WORKERS)}"
+                f"are {describe(_WORKER_OPTIONS)}"
             )
         self.graph, self.graph_sampler = graph, sampler
         self._graphs = [graph]
@@ -166,18 +163,18 @@ class DataLoader:
             ahead = use_prefetch_thread
             if ahead is None:
                 ahead = getattr(sampler, "pure", False)
-            prefetch = _AHEAD if ahead else 0
-        self.prefetch = _whole(prefetch, "prefetch", 0)
+            prefetch = _PREFETCH if ahead else 0
+        self.prefetch = _read_int(prefetch, "prefetch", 0)
         self._check_placement(use_uva)
         self._position = Position()
         self._worker_options = kwargs
-        self._worker_batches = _WorkerBatches()
+        self._worker_tasks = _WorkerTasks()
         self._workers: Any = None
         self._warn_if_empty()
 
     def _warn_if_empty(self) -> None:
         if not len(self.indices):
-            text = "there are no seeds, so the loader gives no mini-batch"
+            text = "there are no seeds, so the loader has no mini-batch"
         elif self.drop_last and len(self.indices) < self.batch_size:
             text = (
                 "drop_last leaves out the only mini-batch: there are "
@@ -201,38 +198,33 @@ class DataLoader:
             )
 
     # ----------------------------------------------------------------- length
-    def _share(self) -> tuple[int, int]:
-        """(rank, number of ranks)."""
+    def _rank(self) -> tuple[int, int]:
+        """Return (rank, number of ranks)."""
         if not self.use_ddp:
             return 0, 1
         if isinstance(self.use_ddp, tuple):
             rank, ranks = self.use_ddp
             if not 0 <= rank < ranks:
                 raise InvalidInput(f"expected 0 <= rank < number of ranks; found {rank}, {ranks}")
-            return rank, ranks
+            return int(rank), int(ranks)
         if not torch.distributed.is_initialized():
             raise InvalidInput(
                 "use_ddp=True needs torch.distributed.init_process_group() to be called before"
             )
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
 
-    def _num_seeds(self) -> int:
-        ranks = self._share()[1]
-        total = len(self.indices)
-        return total // ranks if self.drop_last else -(-total // ranks)
-
     def __len__(self) -> int:
         """Number of mini-batches of an epoch (on this rank)."""
-        seeds = self._num_seeds()
+        seeds = share_size(len(self.indices), self._rank()[1], self.drop_last)
         return seeds // self.batch_size if self.drop_last else -(-seeds // self.batch_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next iteration is; without it, epochs count themselves."""
+        """Set the epoch of the next iteration; by default each iteration begins the next one."""
         self._position.set_epoch(int(epoch))
 
     # ------------------------------------------------------------------ state
     def state_dict(self) -> dict[str, Any]:
-        """Say where the loader stands: the epoch, and how many of its batches it has given.
+        """Return the position of the loader: the epoch, and how many of its batches are done.
 
         Examples
         --------
@@ -248,28 +240,28 @@ class DataLoader:
         >>> [output_nodes.tolist() for input_nodes, output_nodes, blocks in loader]
         [[10, 11, 12, 13, 14], [15, 16, 17, 18, 19]]
         """
-        return {**self._position.state(), "cut": self._cut()}
+        return {**self._position.state(), "cut": self._batching()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where another loader stood: the next iteration gives the rest of its epoch.
+        """Resume at the position of another loader: the next iteration has the rest of its epoch.
 
         Raises
         ------
         InvalidInput
-            This loader cuts the seeds into other batches.
+            This loader splits the seeds into other batches.
         """
-        if state.get("cut") != self._cut():
+        if state.get("cut") != self._batching():
             raise InvalidInput(
-                f"the state is of a loader with {state.get('cut')}; this one has {self._cut()}. "
-                "Only the same batches can be continued"
+                f"the state is of a loader with {state.get('cut')}; this one has "
+                f"{self._batching()}. Only the same batches can be continued"
             )
         self._position.load(state)
 
-    def _cut(self) -> dict[str, int]:
-        """All that decides which seeds are in which batch, the key aside."""
+    def _batching(self) -> dict[str, int]:
+        """Return the options that, with the key, decide which seeds are in which batch."""
         return {
             "seeds": len(self.indices),
-            "ranks": self._share()[1],
+            "ranks": self._rank()[1],
             "batch_size": self.batch_size,
             "drop_last": int(self.drop_last),
             "shuffle": int(self.shuffle),
@@ -278,41 +270,33 @@ class DataLoader:
     # -------------------------------------------------------------- iteration
     def __iter__(self) -> Iterator[Any]:
         key, first = self._position.begin(self._key)
-        names = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))][first:]
-        return trace.steps(self._position.count(self._make_all(names), len(names)), first)
+        tasks = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))][first:]
+        return trace.steps(self._position.count(self._make_all(tasks), len(tasks)), first)
 
-    def _make_all(self, names: list[Any]) -> Iterator[Any]:
+    def _make_all(self, tasks: list[_Task]) -> Iterator[Any]:
         if self.num_workers:
-            return self._from_workers(names)
+            return self._from_workers(tasks)
         if self.prefetch:
-            return trace.waiting(self._from_thread(names))
-        return map(self._make, names)
+            return trace.waiting(self._from_thread(tasks))
+        return map(self._make, tasks)
 
     def _key(self, epoch: int) -> int:
         seed = self.ddp_seed if self.seed is None and self.use_ddp else self.seed
         return random.next_key() if seed is None else random.fold(seed, epoch)
 
     def _batches(self, key: int) -> Iterator[Any]:
-        """Cut this rank's share of the (shuffled) seeds into batches."""
+        """Split this rank's share of the (shuffled) seeds into batches."""
         count = len(self.indices)
         order = torch.arange(count)
         if self.shuffle:
             generator = torch.Generator().manual_seed(key & (2**63 - 1))
             order = torch.randperm(count, generator=generator)
-        rank, ranks = self._share()
-        seeds = self._num_seeds()
+        rank, ranks = self._rank()
         if ranks > 1:
-            repeat = order[torch.arange(seeds * ranks) % max(count, 1)]
-            order = repeat[rank : seeds * ranks : ranks]
-        for at in range(len(self)):
-            yield self.indices.take(
-                order[at * self.batch_size : min((at + 1) * self.batch_size, seeds)]
-            )
-
-    def _sample(self, name: tuple[int, int, Any]) -> Any:
-        key, number, seeds = name
-        with trace.span("sample", number), random.stream(key, number):
-            return self.graph_sampler.sample(self.graph, seeds)
+            share = rank_share(count, rank, ranks, shuffle=False, drop_last=self.drop_last)
+            order = order[share]
+        for start in range(0, len(self) * self.batch_size, self.batch_size):
+            yield self.indices.take(order[start : start + self.batch_size])
 
     def _attach(self, batch: Any) -> None:
         attach_features(self.graph, batch)
@@ -325,40 +309,40 @@ class DataLoader:
                 batch = to_device(batch, self.device)
         return batch
 
-    def _make(self, name: tuple[int, int, Any]) -> Any:
-        return self._finish(self._sample(name))
+    def _make(self, task: _Task) -> Any:
+        return self._finish(_sample(self.graph, self.graph_sampler, task))
 
-    def _from_thread(self, names: list[Any]) -> Iterator[Any]:
+    def _from_thread(self, tasks: list[_Task]) -> Iterator[Any]:
         thread = ThreadPoolExecutor(1, thread_name_prefix="gnnlab-prefetch")
         try:
-            waiting = deque(thread.submit(self._make, name) for name in names[: self.prefetch])
-            for number in range(len(names)):
-                batch = waiting.popleft().result()
-                if number + self.prefetch < len(names):
-                    waiting.append(thread.submit(self._make, names[number + self.prefetch]))
+            pending = deque(thread.submit(self._make, task) for task in tasks[: self.prefetch])
+            for number in range(len(tasks)):
+                batch = pending.popleft().result()
+                if number + self.prefetch < len(tasks):
+                    pending.append(thread.submit(self._make, tasks[number + self.prefetch]))
                 yield batch
         finally:
-            # The thread ends with the iteration, also when that is left early. But where the
-            # garbage collector ends it in a thread of ours, that may be one the other waits for.
-            is_ours = threading.current_thread().name.startswith("gnnlab")
-            thread.shutdown(wait=not is_ours, cancel_futures=True)
+            # The thread ends with the iteration, also if that is left early. The garbage collector
+            # may close the iteration in a prefetch thread; waiting there could be a deadlock.
+            in_prefetch = threading.current_thread().name.startswith("gnnlab")
+            thread.shutdown(wait=not in_prefetch, cancel_futures=True)
 
-    def _from_workers(self, names: list[Any]) -> Iterator[Any]:
+    def _from_workers(self, tasks: list[_Task]) -> Iterator[Any]:
         if self._workers is None:
             check_sockets()
             for graph in self._graphs:
-                if isinstance(graph, Graph):  # once here, not once in each worker
+                if isinstance(graph, Graph):  # before the fork, not in each worker
                     for relation in graph._relations.values():
                         _ = relation.coo(), relation.csc().eids
             self._workers = torch.utils.data.DataLoader(
-                _SamplingTask(self.graph, self.graph_sampler),
+                _SampledBatches(self.graph, self.graph_sampler),
                 batch_size=None,
-                sampler=self._worker_batches,
+                sampler=self._worker_tasks,
                 num_workers=self.num_workers,
                 collate_fn=_identity,
                 **self._worker_options,
             )
-        self._worker_batches.names = names
+        self._worker_tasks.tasks = tasks
         return map(self._finish, trace.waiting(iter(self._workers)))
 
 
@@ -393,23 +377,23 @@ class NodeDataLoader(DataLoader):
 
 
 class _Seeds:
-    """Seed IDs of one type, or of several: then position i belongs to the type of its run."""
+    """Seed IDs of one or several types; each type has one range of positions."""
 
     def __init__(self, by_type: dict[str, torch.Tensor], typed: bool) -> None:
         self.by_type, self.typed = by_type, typed
-        self.borders = np.cumsum([0, *(len(ids) for ids in by_type.values())])
+        self.offsets = np.cumsum([0, *(len(ids) for ids in by_type.values())])
 
     def __len__(self) -> int:
-        return int(self.borders[-1])
+        return int(self.offsets[-1])
 
     def take(self, positions: torch.Tensor) -> Any:
-        """The seeds at some positions."""
+        """Return the seeds at some positions."""
         if not self.typed:
             (ids,) = self.by_type.values()
             return ids[positions.to(ids.device)]
         found = {}
         for (name, ids), start, stop in zip(
-            self.by_type.items(), self.borders, self.borders[1:], strict=False
+            self.by_type.items(), self.offsets, self.offsets[1:], strict=False
         ):
             inside = positions[(positions >= start) & (positions < stop)] - int(start)
             if len(inside):
@@ -420,7 +404,7 @@ class _Seeds:
 def _read_indices(graph: Graph, indices: Any) -> _Seeds:
     def read(value: Any, kind: Any = None) -> torch.Tensor:
         if hasattr(value, "part_policy"):
-            value = value[:]  # a mask that lies on several machines
+            value = value[:]  # a distributed mask
         try:
             ids = as_tensor(value)
         except InvalidInput as error:
@@ -445,8 +429,8 @@ def _read_indices(graph: Graph, indices: Any) -> _Seeds:
 
 
 def _sizes(graph: Any, kind: Any = None) -> list[int]:
-    """Numbers of nodes and edges of each type, or of one type."""
-    if not hasattr(graph, "ntypes"):  # items of a data set, whose number is not known here
+    """Return the numbers of nodes and edges of each type, or of one type."""
+    if not hasattr(graph, "ntypes"):  # items of a data set, of unknown number
         return []
     if kind in graph.ntypes:
         return [graph.num_nodes(kind)]
@@ -463,7 +447,7 @@ def _check_mask(graph: Any, mask: torch.Tensor) -> None:
         )
 
 
-def _whole(value: Any, name: str, least: int) -> int:
+def _read_int(value: Any, name: str, least: int) -> int:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least:
         raise InvalidInput(f"{name} must be a whole number, at least {least}; found {value!r}")
@@ -474,29 +458,33 @@ def _read_device(device: Any) -> torch.device:
     return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
 
 
-class _WorkerBatches:
-    """The batches of the coming epoch; torch asks it which item to fetch next."""
+def _sample(graph: Graph, sampler: Any, task: _Task) -> Any:
+    key, number, seeds = task
+    with trace.span("sample", number), random.stream(key, number):
+        return sampler.sample(graph, seeds)
+
+
+class _WorkerTasks:
+    """The tasks of the next epoch, as the ``sampler`` of torch's DataLoader."""
 
     def __init__(self) -> None:
-        self.names: list[Any] = []
+        self.tasks: list[_Task] = []
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.names)
+    def __iter__(self) -> Iterator[_Task]:
+        return iter(self.tasks)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.tasks)
 
 
-class _SamplingTask(torch.utils.data.Dataset[Any]):
-    """What a worker process does: sample the batch of a given name."""
+class _SampledBatches(torch.utils.data.Dataset[Any]):
+    """What a worker process holds: its item at a task is the sampled batch."""
 
     def __init__(self, graph: Graph, sampler: Sampler) -> None:
         self.graph, self.sampler = graph, sampler
 
-    def __getitem__(self, name: tuple[int, int, Any]) -> Any:
-        key, number, seeds = name
-        with trace.span("sample", number), random.stream(key, number):
-            return self.sampler.sample(self.graph, seeds)
+    def __getitem__(self, task: _Task) -> Any:
+        return _sample(self.graph, self.sampler, task)
 
 
 def _identity(batch: Any) -> Any:

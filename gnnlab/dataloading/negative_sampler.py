@@ -1,9 +1,9 @@
-"""Negative samplers: which unjoined pairs a model of links learns from.
+"""Negative samplers: draw pairs of nodes without an edge, for link prediction.
 
-A negative sampler is anything that can be called with a graph and the edges of a mini-batch and
-returns pairs of nodes. Those of this module draw ``k`` pairs for each edge. They are functions of
-the seed, the epoch, the batch and the edge's ID, so an edge gets the same negatives whichever
-thread, worker or rank asks, and whatever else is in its batch.
+A negative sampler is any callable that takes a graph and the edges of a mini-batch and returns
+pairs of nodes. The samplers of this module draw ``k`` pairs per edge. Pairs are a function of the
+seed, the epoch, the batch and the edge's ID, so an edge gets the same pairs in every thread, worker
+and rank, whatever other edges are in the batch.
 
 References
 ----------
@@ -41,7 +41,7 @@ _Pairs = tuple[torch.Tensor, torch.Tensor]
 
 
 class NegativeSampler(ABC):
-    """Base class: draws ``k`` pairs per edge, edge type by edge type.
+    """Base class of samplers that draw ``k`` pairs per edge; a subclass defines :meth:`draw`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class NegativeSampler(ABC):
         eids : torch.Tensor
             Shape (B,), in range.
         key : int
-            64-bit name from which all randomness is to be made.
+            64-bit seed of all random numbers of this call.
         """
 
     def _repeat_sources(self, g: Graph, etype: EdgeType, eids: torch.Tensor) -> torch.Tensor:
@@ -100,10 +100,10 @@ class NegativeSampler(ABC):
 
 
 class Uniform(NegativeSampler):
-    """Keep the source of each edge and draw k destinations, all nodes equally likely.
+    """Keep the source of each edge and draw k destinations uniformly.
 
-    A drawn pair may happen to be an edge; in a large sparse graph that is rare and does no harm.
-    ``PerSourceUniform`` is another name.
+    A drawn pair can be an edge; in a large sparse graph that is rare and harmless.
+    ``PerSourceUniform`` is another name of this class.
 
     Parameters
     ----------
@@ -133,15 +133,15 @@ PerSourceUniform = Uniform
 class DegreePower(NegativeSampler):
     """Keep the source of each edge and draw k destinations in proportion to in-degree ** power.
 
-    Nodes that appear in many edges should also appear in many negative pairs, or else a model
-    learns that popular nodes are joined to everything. The power tempers that.
+    Nodes with many edges should also appear in many negative pairs; otherwise a model learns that
+    an edge to a popular node is always likely. A power below 1 weakens the effect of the degree.
 
     Parameters
     ----------
     k : int
         Pairs per edge.
     power : float
-        0 draws all nodes equally, 1 in proportion to their in-degree.
+        0 draws uniformly, 1 in proportion to in-degree.
 
     Examples
     --------
@@ -163,8 +163,8 @@ class DegreePower(NegativeSampler):
         super().__init__(k)
         if power < 0:
             raise InvalidInput(
-                f"power must not be negative (nodes without edges would weigh infinitely); "
-                f"found {power}"
+                f"power must not be negative (the weight of nodes without edges would be "
+                f"infinite); found {power}"
             )
         self.power = power
         self._sums: dict[EdgeType, tuple[Any, torch.Tensor]] = {}
@@ -177,7 +177,7 @@ class DegreePower(NegativeSampler):
         return self._repeat_sources(g, etype, eids), dst
 
     def _running_sums(self, g: Graph, etype: EdgeType) -> torch.Tensor:
-        """Weights of the nodes summed up, shape (N,), float64; kept while the graph is the same."""
+        """Return cumulative weights of the nodes, (N,), float64; cached for the last graph."""
         structure = g._relations[etype] if isinstance(g, Graph) else g
         known, sums = self._sums.get(etype, (None, None))
         if known is not structure or sums is None:
@@ -189,7 +189,7 @@ class DegreePower(NegativeSampler):
 class GlobalUniform(NegativeSampler):
     """Draw k pairs per edge from all pairs of nodes that are not joined by an edge.
 
-    Where the graph is so dense or so small that there are not as many, fewer come back.
+    Fewer are returned if the graph is so dense or so small that not enough are found.
 
     Parameters
     ----------
@@ -198,10 +198,10 @@ class GlobalUniform(NegativeSampler):
     exclude_self_loops : bool
         Never pair a node with itself.
     replace : bool
-        Whether a pair may come more than once in a batch. Where it may not, later edges have to
-        step back from the pairs of earlier ones, so these do depend on the rest of the batch.
+        Whether a pair may appear more than once in a batch. If not, the pairs of an edge depend on
+        those of earlier edges of the batch.
     redundancy : float, optional
-        Accepted; a pair that is an edge is drawn again, so no spare ones are needed.
+        Accepted without effect: a pair that is an edge is drawn again.
 
     Examples
     --------
@@ -229,7 +229,7 @@ class GlobalUniform(NegativeSampler):
         """Draw pairs for edges of one type."""
         if not isinstance(g, Graph):
             raise InvalidInput(
-                "GlobalUniform looks every pair up among all edges, which no machine has; on a "
+                "GlobalUniform needs all edges to look pairs up, and no machine has them; on a "
                 "DistGraph use Uniform or DegreePower"
             )
         no_loops = self.exclude_self_loops and etype[0] == etype[2]
@@ -237,7 +237,7 @@ class GlobalUniform(NegativeSampler):
 
 
 def graph_of_pairs(g: Graph, pairs: Any, etypes: list[EdgeType]) -> Graph:
-    """Make a graph on all nodes of ``g`` of the pairs that a negative sampler returned.
+    """Make a graph on all nodes of ``g`` whose edges are the pairs of a negative sampler.
 
     Parameters
     ----------
@@ -253,12 +253,12 @@ def graph_of_pairs(g: Graph, pairs: Any, etypes: list[EdgeType]) -> Graph:
                 f"dict edge type → (src, dst), with {describe(etypes)}"
             )
         pairs = {etypes[0]: pairs}
-    given = {g.to_canonical_etype(etype): ends for etype, ends in pairs.items()}
+    given = {g.to_canonical_etype(etype): both for etype, both in pairs.items()}
     relations = {}
     for etype in g.canonical_etypes:
         sizes = g.num_nodes(etype[0]), g.num_nodes(etype[2])
-        ends = _read_pairs(given.get(etype, ([], [])), sizes, etype, g.device)
-        relations[etype] = Relation(*sizes, ends)
+        endpoints = _read_pairs(given.get(etype, ([], [])), sizes, etype, g.device)
+        relations[etype] = Relation(*sizes, endpoints)
     return g.derive(relations)
 
 

@@ -1,7 +1,7 @@
-"""Where a loader stands: in which epoch, and how many of its batches it has given.
+"""Position of a loader: its epoch, and how many batches of it have been returned.
 
-Since a batch is a function of its name (key of the epoch, number), a loader that knows its position
-can go on in the middle of an epoch as if nothing had happened.
+A batch is a function of (key of the epoch, number of the batch). So a loader that loads a position
+resumes in the middle of an epoch with the same batches.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Position"]
 
 
 class Position:
-    """Counts epochs and batches.
+    """Counter of epochs and batches.
 
     Examples
     --------
@@ -31,43 +31,43 @@ class Position:
 
     def __init__(self) -> None:
         self._next: tuple[int, int, int | None] = (0, 0, None)  # epoch, batch, key
-        self._now: list[int] | None = None  # the same of the epoch that is being iterated
+        self._current: list[int] | None = None  # the same of the epoch that is being iterated
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next. If it is the one to be continued, that stays so."""
+        """Set the next epoch; if that is the epoch to be resumed, resume it."""
         if epoch != self._next[0]:
             self._next = (epoch, 0, None)
 
     def begin(self, make_key: Callable[[int], int]) -> tuple[int, int]:
-        """Begin the next epoch, or continue one; return its key and the first batch to give."""
+        """Begin or resume the next epoch; return its key and the number of its first batch."""
         epoch, first, key = self._next
         if key is None:
             key = make_key(epoch)
         self._next = (epoch + 1, 0, None)
-        self._now = [epoch, first, key]
+        self._current = [epoch, first, key]
         return key, first
 
     def count(self, batches: Iterator[Any], number: int) -> Iterator[Any]:
-        """Give ``number`` batches; at the end, or when left early, the epoch is over."""
-        return self._count(batches, number, self._now or [])
+        """Yield ``number`` batches; the epoch ends with them, or when the loop is left early."""
+        return self._count(batches, number, self._current or [])
 
-    def _count(self, batches: Iterator[Any], number: int, now: list[int]) -> Iterator[Any]:
+    def _count(self, batches: Iterator[Any], number: int, current: list[int]) -> Iterator[Any]:
         try:
             for _ in range(number):
-                now[1] += 1
-                yield next(batches)  # no name here: a batch lives as long as its user needs it
+                current[1] += 1
+                yield next(batches)  # no variable: it would keep the batch alive
         finally:
-            if self._now is now:
-                self._now = None
+            if self._current is current:
+                self._current = None
 
     def state(self) -> dict[str, Any]:
         """Return the position as plain values."""
-        return dict(zip(("epoch", "batch", "key"), self._now or self._next, strict=True))
+        return dict(zip(("epoch", "batch", "key"), self._current or self._next, strict=True))
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take the position of another loader; the next iteration gives the rest of its epoch."""
+        """Load the position of another loader; the next iteration yields the rest of its epoch."""
         try:
             epoch, batch, key = int(state["epoch"]), int(state["batch"]), state["key"]
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"not the state of a loader: {error!r} in {state!r}") from None
-        self._next, self._now = (epoch, batch, key), None
+        self._next, self._current = (epoch, batch, key), None

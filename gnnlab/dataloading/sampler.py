@@ -1,9 +1,12 @@
-"""Samplers: from seed nodes to the blocks that a model with several layers needs.
+"""Samplers: make the blocks of a multi-layer model from seed nodes.
 
-A model of L layers looks L steps away. Starting from the seeds, a sampler goes backwards: it picks
-in-edges of the seeds for the last layer, then in-edges of everything found so far for the layer
-before it, and so on. Each step is a block; the first block's sources are the nodes whose features
-have to be fetched.
+The output of L layers depends on nodes L steps away. A sampler goes backwards from the seeds: it
+picks in-edges of the seeds for the last layer, then in-edges of all nodes found so far for the
+layer before it, and so on. Each step makes a block; the sources of the first block are the nodes
+whose features the model reads.
+
+To add a sampler, subclass :class:`BlockSampler` and define ``sample_frontier`` or
+``sample_blocks``, or subclass :class:`Sampler` for mini-batches of another form.
 
 References
 ----------
@@ -44,7 +47,7 @@ __all__ = [
 
 
 class Sampler(ABC):
-    """Anything with ``sample(g, indices)``, which makes one mini-batch from a batch of IDs."""
+    """Base class: ``sample(g, indices)`` makes one mini-batch from a batch of IDs."""
 
     @abstractmethod
     def sample(self, g: Graph, indices: Any) -> Any:
@@ -59,11 +62,11 @@ class Sampler(ABC):
 
 
 class BlockSampler(Sampler):
-    """Base class of samplers that produce blocks; override one of two methods.
+    """Base class of samplers that make blocks; a subclass defines one of two methods.
 
     * ``sample_frontier(layer_id, g, seed_nodes)`` returns, for one layer, a graph on all nodes with
-      the edges along which the seeds get messages. It is called for the last layer first.
-    * ``sample_blocks(g, seed_nodes, exclude_eids=None)`` returns everything:
+      the edges that carry messages to the seeds. It is called for the last layer first.
+    * ``sample_blocks(g, seed_nodes, exclude_eids=None)`` returns all layers:
       ``(input_nodes, output_nodes, blocks)``, or only the list of blocks.
 
     Parameters
@@ -74,10 +77,10 @@ class BlockSampler(Sampler):
     return_eids : bool
         Accepted; ``block.edata[EID]`` always exists.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats : list of str or dict, optional
-        Features that a loader fetches ahead: of the first block's sources, of the last block's
+        Features that a loader prefetches: of the first block's sources, of the last block's
         destinations, of all edges.
     output_device : torch.device, optional
-        Where the blocks are wanted.
+        Device of the blocks.
 
     Examples
     --------
@@ -117,7 +120,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         self.output_device = output_device
 
     def sample_frontier(self, layer_id: int, g: Graph, seed_nodes: Any) -> Graph:
-        """Return the edges along which the seeds get messages in a layer, on all nodes of ``g``."""
+        """Return a graph on all nodes of ``g`` with the edges of one layer to the seeds."""
         name = type(self).__name__
         raise InvalidInput(
             f"{name} defines neither sample_frontier(layer_id, g, seed_nodes) nor "
@@ -130,7 +133,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         Returns
         -------
         input_nodes : torch.Tensor or dict
-            Sources of the first block: whose features are needed.
+            Sources of the first block, whose features the model reads.
         output_nodes : torch.Tensor or dict
             The seeds.
         blocks : list of Block
@@ -145,7 +148,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         for layer_id in reversed(range(self.num_layers)):
             frontier = self.sample_frontier(layer_id, g, seeds)
             if exclude_eids is not None:
-                frontier = _without(g, frontier, exclude_eids)
+                frontier = _remove_excluded(g, frontier, exclude_eids)
             block = to_block(frontier, seeds)
             _restore_edge_ids(block, frontier)
             seeds = _sources(block)
@@ -176,14 +179,28 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
             set_edge_lazy_features(block, self.prefetch_edge_feats)
 
 
+def check_sampler(sampler: Any, argument: str, method: str) -> None:
+    """Raise InvalidInput unless ``sampler`` is an object with the method ``sample``."""
+    if isinstance(sampler, type):
+        raise InvalidInput(
+            f"{argument} is the class {sampler.__name__}; make a sampler of it, such as "
+            "NeighborSampler([10, 10])"
+        )
+    if not hasattr(sampler, "sample"):
+        raise InvalidInput(
+            f"{argument} needs a method {method}; found {type(sampler).__name__}. Use "
+            "gnnlab.dataloading.NeighborSampler, or derive it from Sampler or BlockSampler"
+        )
+
+
 def read_seeds(g: Graph, nodes: Any) -> Any:
-    """Read seeds as a tensor, or as {type: tensor} where they are given by type."""
+    """Return seeds as a tensor, or as {type: tensor} if they are given by type."""
     read = {ntype: ids.to(g.idtype) for ntype, ids in read_nodes(g, nodes).items()}
     return read if isinstance(nodes, dict) else next(iter(read.values()))
 
 
 def simplify(by_type: dict[str, torch.Tensor]) -> Any:
-    """{type: tensor} as it is; the tensor alone where there is one type."""
+    """Return the tensor if there is one type, else {type: tensor} unchanged."""
     return next(iter(by_type.values())) if len(by_type) == 1 else by_type
 
 
@@ -203,7 +220,7 @@ def to_device(value: Any, device: torch.device) -> Any:
     return value
 
 
-def _without(g: Graph, frontier: Graph, exclude_eids: Any) -> Graph:
+def _remove_excluded(g: Graph, frontier: Graph, exclude_eids: Any) -> Graph:
     frontier = frontier.local_var()
     kept = {
         etype: torch.arange(frame.num_rows, device=frontier.device)
@@ -214,9 +231,9 @@ def _without(g: Graph, frontier: Graph, exclude_eids: Any) -> Graph:
         if EID not in frame:
             if frame.num_rows not in (0, g.num_edges(etype)):
                 raise InvalidInput(
-                    f"a frontier of {frame.num_rows} edges of type {etype} does not say which of "
-                    f"the graph's {g.num_edges(etype)} edges they are; set their IDs as "
-                    "edata[dgl.EID], or else none of them can be excluded"
+                    f"a frontier of {frame.num_rows} edges of type {etype} has no edata[dgl.EID], "
+                    f"so none of the graph's {g.num_edges(etype)} edges can be excluded from it; "
+                    "set edata[dgl.EID] to their IDs"
                 )
             frame[EID] = kept[etype]
         excluded = torch.as_tensor(edges, device=frontier.device)
@@ -239,18 +256,18 @@ class NeighborSampler(BlockSampler):
     Parameters
     ----------
     fanouts : list of int, None or dict
-        One entry per layer, first layer first: neighbors per node; −1 or None takes all; a dict
-        gives one by edge type, 0 to leave a type out.
+        Neighbors per node, one entry per layer, first layer first; −1 or None takes all; a dict
+        has one number per edge type, 0 to leave a type out.
     edge_dir : "in"
-        Neighbors are sources of in-edges. A bool here is the old ``replace``.
+        Neighbors are the sources of in-edges. A bool here is the old position of ``replace``.
     prob, mask : str, optional
-        Name of an edge feature with weights, or with True for the edges that may be taken.
+        Name of an edge feature with weights, or with True for the edges that may be drawn.
     replace : bool
         Draw with replacement.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         See :class:`BlockSampler`.
     fused, return_eids : bool
-        Accepted for compatibility; sampling is always fused, edge IDs are always there.
+        Accepted for compatibility; sampling is always fused, edge IDs are always available.
 
     Examples
     --------
@@ -265,7 +282,7 @@ class NeighborSampler(BlockSampler):
     Hamilton, Ying and Leskovec, NeurIPS 2017. DGL user guide, chapter 6.1.
     """
 
-    #: A function of the batch's name alone, so that a loader may sample ahead in another thread.
+    #: Blocks depend on (key, number, seeds) of the batch alone: a loader may sample in a thread.
     pure = True
 
     def __init__(
@@ -320,13 +337,13 @@ class NeighborSampler(BlockSampler):
         given = {
             ntype: read_ids(
                 *(ids, g.num_nodes(ntype), "node", g.device),
-                check=g.device.type != "cpu",  # there the list of nodes finds them
+                check=g.device.type != "cpu",  # on a CPU, the node list checks them
                 distinct=True,
             )
             for ntype, ids in node_dict(g, seed_nodes).items()
         }
         excluded = read_excluded(g, exclude_eids)
-        lists = _open_lists(g, given)
+        lists = _open_node_lists(g, given)
         layers: list[_Layer] = []
         try:
             for fanout in reversed(self.fanouts):
@@ -375,8 +392,8 @@ def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
     )
 
 
-def _open_lists(g: Graph, given: dict[str, torch.Tensor]) -> dict[str, Any]:
-    """One growing list of nodes per type, started with the seeds of that type."""
+def _open_node_lists(g: Graph, given: dict[str, torch.Tensor]) -> dict[str, Any]:
+    """Open a growing list of nodes per type, which begins with the seeds of that type."""
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     lists: dict[str, Any] = {}
     try:
@@ -400,7 +417,7 @@ class MultiLayerFullNeighborSampler(NeighborSampler):
     ----------
     num_layers : int
     return_eids : bool
-        Accepted; edge IDs are always there.
+        Accepted; edge IDs are always available.
     **kwargs
         As for :class:`NeighborSampler`.
     """
