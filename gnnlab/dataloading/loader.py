@@ -138,7 +138,7 @@ class DataLoader:
         check_sampler(sampler, "graph_sampler", "sample(g, indices)")
         if not hasattr(graph, "idtype"):
             raise InvalidInput(
-                f"the first argument must be the graph, the second the seeds; found "
+                f"the first argument is the graph, the second the seeds; found "
                 f"{type(graph).__name__} and {type(indices).__name__}"
             )
         batch_size = _read_int(batch_size, "batch_size", 1)

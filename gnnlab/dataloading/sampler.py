@@ -188,8 +188,8 @@ def check_sampler(sampler: Any, argument: str, method: str) -> None:
         )
     if not hasattr(sampler, "sample"):
         raise InvalidInput(
-            f"{argument} needs a method {method}; found {type(sampler).__name__}. Use "
-            "gnnlab.dataloading.NeighborSampler, or derive it from Sampler or BlockSampler"
+            f"{argument} needs a method {method}; found {type(sampler).__name__}. "
+            "Derive it from gnnlab.dataloading.BlockSampler, or use NeighborSampler"
         )
 
 

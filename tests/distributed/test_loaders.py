@@ -334,7 +334,7 @@ def test_reverse_ids_from_before_partitioning_are_noticed(plain: Cut) -> None:
     loader = DistEdgeDataLoader(
         plain.parts, range(3000), NeighborSampler([2]), reverse_eids=REVERSE, **options
     )
-    with pytest.raises(InvalidInput, match=r"does not lead back\. Edges of a partitioned graph"):
+    with pytest.raises(InvalidInput, match=r"it is not its reverse\. Edges of a partitioned graph"):
         list(loader)
 
 
