@@ -1,14 +1,14 @@
-"""Where the time of a job goes: what each process did, from when, for how long.
+"""Trace events: what each process of a job did, when, and for how long.
 
-Each process appends its events to a file of its own, one line of JSON each, at once: so a process
-that is killed leaves what it did. Events name kinds of work, steps and sizes, never features or
-keys. While nobody has called :func:`start`, a :func:`span` is a test of one variable.
+Each process appends its events to a file of its own, unbuffered, as one line of JSON each, so the
+events of a killed process are not lost. Events contain kinds of work, steps and sizes, never
+features or keys. Before :func:`start` is called, a :func:`span` costs one test of a variable.
 
-Loaders, clients and servers record by themselves: ``sample`` and ``copy`` (a mini-batch is made,
-and moved to a device), ``fetch`` (rows come from, or go to, other machines), ``wait`` (for other
-trainers, or for a mini-batch that is made elsewhere), ``serve`` (a request is answered), and
-``compute``: all that your program does between two mini-batches. What lies within that, such as an
-all-reduce, is for you to name: ``with trace.span("allreduce"): …``.
+Loaders, clients and servers record ``sample`` and ``copy`` (a mini-batch is made, and moved to a
+device), ``fetch`` (rows are read from or written to other machines), ``wait`` (for other trainers,
+or for a mini-batch from another process or thread), ``serve`` (a server answers a request), and
+``compute``: everything that your program does between two mini-batches. To record parts of that,
+such as an all-reduce, write ``with trace.span("allreduce"): …``.
 
 References
 ----------
@@ -55,25 +55,25 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Event:
-    """One piece of work of one process.
+    """A piece of work of one process.
 
     Attributes
     ----------
     kind : str
-        One of :data:`KINDS`, or a name of yours.
+        One of :data:`KINDS`, or a name of your own.
     start, seconds : float
-        When it began, in seconds on one clock for all processes of a machine, and how long it took.
-        Real runs count from 1970; simulated ones from 0.
+        When it began and how long it took. All processes of a machine use the same clock: seconds
+        since 1970 in real runs, since the start in simulated ones.
     rank : int
-        Of the trainer, also for its samplers; number of the server.
+        Rank of the trainer, also for its samplers; or number of the server.
     role : str
         "trainer", "sampler" or "server".
     machine : int
     step : int or None
         Number of the mini-batch within its epoch.
     info : dict
-        Numbers and text, such as ``rows`` and ``bytes``. ``lane`` tells apart what runs at the same
-        time in one process, or in several samplers of a trainer.
+        Numbers and text, such as ``rows`` and ``bytes``. ``lane`` names the track of the event
+        where several threads of a process, or several samplers of a trainer, run at the same time.
     """
 
     kind: str
@@ -99,7 +99,7 @@ class _Writer:
 
     def write(self, event: Event) -> None:
         line = json.dumps(asdict(event), separators=(",", ":"), default=_refuse) + "\n"
-        with suppress(ValueError):  # closed: recording ended while this thread was on its way
+        with suppress(ValueError):  # another thread has closed the file
             self._file.write(line.encode())
 
     def close(self) -> None:
@@ -108,12 +108,12 @@ class _Writer:
 
 def _refuse(value: Any) -> Any:
     raise InvalidInput(
-        f"events hold numbers and text; found {type(value).__name__}. Give sizes, not content"
+        f"events hold numbers and text; found {type(value).__name__}. Record sizes, not content"
     )
 
 
 _writer: _Writer | None = None
-_here = threading.local()  # .step: the step that this thread has named last
+_here = threading.local()  # .step: the step that this thread recorded last
 _OFF: AbstractContextManager[None] = nullcontext()
 
 
@@ -124,18 +124,18 @@ def start(
     machine: int = 0,
     lane: str = "",
 ) -> None:
-    """Record the events of this process in a folder, which is made where it is missing.
+    """Record the events of this process in a folder, which is created if it does not exist.
 
-    Processes of a job may share the folder. In a job, and in ranks that ``launch_processes`` has
-    started, the environment variable ``GNNLAB_TRACE`` names the folder, and nobody need call this.
+    Processes of a job may share the folder. Jobs of ``gnnlab launch`` and ranks of
+    ``launch_processes`` call this themselves if the environment variable ``GNNLAB_TRACE`` is set.
 
     Parameters
     ----------
     folder : path
     rank, role, machine
-        Who this process is; see :class:`Event`.
+        Identify this process; see :class:`Event`.
     lane : str
-        Tells apart processes of equal rank and role.
+        Distinguishes processes of equal rank and role.
 
     Examples
     --------
@@ -157,9 +157,10 @@ def start(
 
 
 def start_if_asked(rank: int, role: str = "trainer", machine: int = 0, lane: str = "") -> None:
-    """Record in the folder that the environment variable ``GNNLAB_TRACE`` names, if it does.
+    """Record in the folder that the environment variable ``GNNLAB_TRACE`` names, if it is set.
 
-    Variables in the name are filled in. Where recording has begun already, nothing happens.
+    Variables such as ``$HOME`` in the name are expanded. If events are being recorded already, this
+    does nothing.
     """
     folder = os.path.expandvars(os.environ.get("GNNLAB_TRACE", ""))
     if folder and _writer is None:
@@ -167,7 +168,7 @@ def start_if_asked(rank: int, role: str = "trainer", machine: int = 0, lane: str
 
 
 def stop() -> None:
-    """Record no more."""
+    """Stop recording and close the file."""
     global _writer
     writer, _writer = _writer, None
     if writer is not None:
@@ -180,14 +181,14 @@ def is_on() -> bool:
 
 
 def span(kind: str, step: int | None = None, **info: int | float | str) -> Any:
-    """Record what happens inside a ``with`` statement as one event.
+    """Record the body of a ``with`` statement as one event.
 
     Parameters
     ----------
     kind : str
-        One of :data:`KINDS`, or a name of yours.
+        One of :data:`KINDS`, or a name of your own.
     step : int, optional
-        By default the one that this thread has named last.
+        By default the step that this thread recorded last.
     **info
         Numbers and text.
 
@@ -242,12 +243,12 @@ def record(kind: str, begin: float, step: int | None = None, **info: int | float
     except OSError as error:
         if _writer is writer:
             stop()
-        warnings.warn(f"no more events are recorded: {error}", stacklevel=2)
+        warnings.warn(f"recording of events stopped: {error}", stacklevel=2)
 
 
 # ------------------------------------------------------------------------- for loaders
 def steps(batches: Iterator[_T], first: int = 0) -> Iterator[_T]:
-    """Hand on mini-batches; record what is done between two of them as the compute of a step."""
+    """Yield mini-batches; record the time between two of them as the compute of a step."""
     return batches if _writer is None else _steps(batches, first)
 
 
@@ -262,7 +263,7 @@ def _steps(batches: Iterator[_T], first: int) -> Iterator[_T]:
                 return
             begin = time.perf_counter()
             try:
-                yield one.pop()  # no name here: a batch lives as long as its user needs it
+                yield one.pop()  # keep no reference: the batch is freed when its user drops it
             finally:
                 record("compute", begin, step)
     finally:
@@ -270,7 +271,7 @@ def _steps(batches: Iterator[_T], first: int) -> Iterator[_T]:
 
 
 def waiting(batches: Iterator[_T]) -> Iterator[_T]:
-    """Hand on mini-batches that are made elsewhere; record the time until each is there."""
+    """Yield mini-batches that others make; record the time until each arrives."""
     return batches if _writer is None else _waiting(batches)
 
 
@@ -287,15 +288,15 @@ def _waiting(batches: Iterator[_T]) -> Iterator[_T]:
 
 # ----------------------------------------------------------------------------- reading
 def read(folder: str | os.PathLike[str]) -> list[Event]:
-    """Read what all processes have recorded in a folder, sorted by start.
+    """Read the events of all processes in a folder, sorted by start.
 
-    Clocks of different machines may differ. A line that its process did not live to finish is left
-    out.
+    Clocks of different machines may differ. A last line that is incomplete, because its process was
+    killed, is skipped.
 
     Raises
     ------
     InvalidInput
-        There are no traces in the folder, or a file is none.
+        The folder has no traces, or a file is not a trace.
 
     Examples
     --------
@@ -314,7 +315,7 @@ def read(folder: str | os.PathLike[str]) -> list[Event]:
         raise InvalidInput(no_such_file(folder))
     if not files:
         raise InvalidInput(
-            f"{folder} holds no traces, files *.jsonl; record them with gnnlab launch --trace DIR, "
+            f"{folder} holds no traces (*.jsonl); record them with gnnlab launch --trace DIR, "
             "or trace.start(folder)"
         )
     events = [event for file in files for event in _read_file(file)]
@@ -328,11 +329,11 @@ def _read_file(file: Path) -> Iterator[Event]:
             yield Event(**json.loads(line))
         except (ValueError, TypeError) as error:
             if number < len(lines) or line.endswith("\n"):
-                raise InvalidInput(f"{file}:{number} is no event of a trace: {error}") from None
+                raise InvalidInput(f"{file}:{number} is not an event of a trace: {error}") from None
 
 
 def seconds(events: Iterable[Event]) -> dict[str, float]:
-    """Add up time by kind; where one event lies within another, its time is not counted twice.
+    """Sum up time by kind; the time of an event inside another one is counted only once.
 
     Parameters
     ----------
@@ -342,7 +343,7 @@ def seconds(events: Iterable[Event]) -> dict[str, float]:
     Returns
     -------
     dict
-        Kind → seconds, added over all processes and lanes.
+        Kind → seconds, summed over all processes and tracks.
 
     Examples
     --------
@@ -354,7 +355,7 @@ def seconds(events: Iterable[Event]) -> dict[str, float]:
     around: dict[Any, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda event: (event.start, -event.seconds)):
         found[event.kind] += event.seconds
-        stack = around[lane_of(event)]
+        stack = around[track_of(event)]
         while stack and stack[-1].start + stack[-1].seconds <= event.start:
             stack.pop()
         if stack:
@@ -363,14 +364,14 @@ def seconds(events: Iterable[Event]) -> dict[str, float]:
     return dict(found)
 
 
-def lane_of(event: Event) -> tuple[int, int, str, int, str]:
-    """Sort key of what happens one after another."""
-    place = _ROLES.index(event.role) if event.role in _ROLES else len(_ROLES)
-    return event.machine, place, event.role, event.rank, str(event.info.get("lane", ""))
+def track_of(event: Event) -> tuple[int, int, str, int, str]:
+    """Return the track of an event, a sort key; events of one track are nested or disjoint."""
+    order = _ROLES.index(event.role) if event.role in _ROLES else len(_ROLES)
+    return event.machine, order, event.role, event.rank, str(event.info.get("lane", ""))
 
 
 def write_chrome(events: Iterable[Event], path: str | os.PathLike[str]) -> None:
-    """Write events as a file that https://ui.perfetto.dev and chrome://tracing show.
+    """Write events as a file for https://ui.perfetto.dev and chrome://tracing.
 
     Times are in microseconds from the first event. A machine is shown as a process, and a trainer,
     sampler or server as a thread of it.
@@ -392,18 +393,18 @@ def write_chrome(events: Iterable[Event], path: str | os.PathLike[str]) -> None:
     """
     events = list(events)
     zero = min((event.start for event in events), default=0.0)
-    tids = {lane: tid for tid, lane in enumerate(sorted({lane_of(event) for event in events}))}
+    tids = {track: tid for tid, track in enumerate(sorted({track_of(e) for e in events}))}
     rows: list[dict[str, Any]] = []
-    for machine in sorted({lane[0] for lane in tids}):
+    for machine in sorted({track[0] for track in tids}):
         rows.append(_name("process_name", machine, 0, f"machine {machine}"))
     for (machine, _, role, rank, lane), tid in tids.items():
-        words = f"{role} {rank}" + (f", {lane}" if lane else "")
-        rows.append(_name("thread_name", machine, tid, words))
+        name = f"{role} {rank}" + (f", {lane}" if lane else "")
+        rows.append(_name("thread_name", machine, tid, name))
     for event in events:
         args = dict(event.info) if event.step is None else {"step": event.step, **event.info}
         times = {"ts": (event.start - zero) * 1e6, "dur": event.seconds * 1e6}
-        place = {"pid": event.machine, "tid": tids[lane_of(event)], "args": args}
-        rows.append({"name": event.kind, "ph": "X", **times, **place})
+        where = {"pid": event.machine, "tid": tids[track_of(event)], "args": args}
+        rows.append({"name": event.kind, "ph": "X", **times, **where})
     content = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
     Path(path).write_text(content, encoding="utf8")
 

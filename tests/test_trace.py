@@ -183,7 +183,7 @@ def test_what_is_no_trace(folder: Path) -> None:
     assert len(trace.read(folder)) == 1, "a process was killed while it wrote"
     for nonsense in (b"{}\n", b"7\n", b'{"colour":3}\n', b"\xff\n"):
         (folder / "other.jsonl").write_bytes(nonsense)
-        with pytest.raises(InvalidInput, match=r"other.jsonl:1 is no event"):
+        with pytest.raises(InvalidInput, match=r"other.jsonl:1 is not an event"):
             trace.read(folder)
 
 
@@ -192,7 +192,7 @@ def test_a_full_disk_ends_the_trace_and_not_the_program(folder: Path) -> None:
     assert trace._writer is not None
     trace._writer.close()
     trace._writer._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
-    with pytest.warns(UserWarning, match="no more events are recorded"), trace.span("sample"):
+    with pytest.warns(UserWarning, match="recording of events stopped"), trace.span("sample"):
         pass
     assert not trace.is_on()
 

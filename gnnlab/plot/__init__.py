@@ -1,15 +1,15 @@
-"""On top: pictures of sampling, of partitions, and of the time and bytes that jobs take.
+"""Floor 8: figures of samples, partitions, traffic and time.
 
 Each function takes plain data (a graph, blocks, events, a matrix of bytes), draws into the axes
-``ax`` or into a new figure, and returns the axes; ``ax.figure.savefig("name.png")`` keeps it.
-:func:`explore` puts sliders before any function that draws.
+``ax`` or into a new figure, and returns the axes; ``ax.figure.savefig("name.png")`` saves it.
+:func:`explore` adds sliders to any plotting function.
 
-matplotlib, networkx and ipywidgets come with ``gnnlab[lab]`` and are imported when first needed.
+matplotlib, networkx and ipywidgets come with ``gnnlab[lab]`` and are imported on first use.
 """
 
 from gnnlab.plot.blocks import block
+from gnnlab.plot.events import timeline
 from gnnlab.plot.explorer import Explorer, explore
-from gnnlab.plot.lanes import timeline
 from gnnlab.plot.parts import partition_map
 from gnnlab.plot.samples import graph, sampling_tree
 from gnnlab.plot.scaling import speedup, time_parts

@@ -1,4 +1,4 @@
-"""Pictures of blocks: columns of nodes, and the edges between them."""
+"""Draw blocks as columns of nodes, with the edges between them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _MOST_ROWS = 40  # in a column
 
 
 def block(blocks: Block | Sequence[Block], ax: Axes | None = None) -> Axes:
-    """Draw a block, or the blocks of a sample one after another, as columns of nodes.
+    """Draw a block, or all blocks of a sample in a row, as columns of nodes.
 
-    Sources stand on the left, destinations on the right, in the order of their IDs in the block;
-    the numbers inside are original IDs where the block knows them. Dotted lines join a node with
-    itself. With several types, colors tell them apart.
+    Sources are on the left, destinations on the right, in the order of their IDs in the block. The
+    numbers are original IDs if the block has them. Dotted lines connect a node with itself.
+    Several types get different colors.
 
     Parameters
     ----------
     blocks : Block or sequence of Block
-        With at most 40 nodes on each side. A sequence is drawn in one row, as the destinations of a
-        block are the sources of the next one.
+        With at most 40 nodes on each side. In a sequence, the destinations of a block must be the
+        sources of the next one.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -39,7 +39,7 @@ def block(blocks: Block | Sequence[Block], ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidInput
-        A block has too many nodes, or blocks do not follow each other.
+        A block has too many nodes, or the sequence is not one sample.
 
     Examples
     --------
@@ -60,9 +60,9 @@ def block(blocks: Block | Sequence[Block], ax: Axes | None = None) -> Axes:
     ax = canvas.axes(ax, 1.2 + 1.6 * len(chain), 0.7 - 0.3 * low)
     for x, column in enumerate(columns):
         for ntype, ids in column.items():
-            places = [(x, heights[ntype] - i) for i in range(len(ids))]
+            positions = [(x, heights[ntype] - i) for i in range(len(ids))]
             fill = [colors.get(ntype, canvas.layer_colors(len(columns))[x])] * len(ids)
-            canvas.draw_nodes(ax, places, ids, fill, size=190)
+            canvas.draw_nodes(ax, positions, ids, fill, size=190)
     for x, each in enumerate(chain):
         own = colors or canvas.layer_colors(len(columns))[x]
         _draw_edges(ax, each, x, columns[x : x + 2], heights, own)
@@ -100,7 +100,7 @@ def _check_chain(chain: list[Block]) -> None:
 
 
 def _column(each: Block, side: str) -> dict[str, list[int]]:
-    """IDs of the nodes of a side by type: original ones where the block knows them."""
+    """Return the node IDs of a side by type: original IDs if the block has them."""
     types, view = (
         (each.srctypes, each.srcnodes) if side == "src" else (each.dsttypes, each.dstnodes)
     )
@@ -113,7 +113,7 @@ def _column(each: Block, side: str) -> dict[str, list[int]]:
 
 
 def _heights(columns: list[dict[str, list[int]]]) -> dict[str, int]:
-    """Height of the first node of each type; a type stands at the same height in all columns."""
+    """Return the height of the first node of each type, the same in all columns."""
     found, height = {}, 0
     for ntype in sorted({ntype for column in columns for ntype in column}):
         found[ntype] = height
@@ -122,20 +122,20 @@ def _heights(columns: list[dict[str, list[int]]]) -> dict[str, int]:
 
 
 def _type_colors(chain: list[Block]) -> dict[str, str]:
-    """Colors of node types and of relations; none where there is one of each."""
+    """Return colors of node types and relations; none if there is only one of each."""
     ntypes = sorted({ntype for each in chain for ntype in (*each.srctypes, *each.dsttypes)})
     etypes = dict.fromkeys(etype for each in chain for etype in each.canonical_etypes)
     if len(ntypes) == 1 and len(etypes) <= 1:
         return {}
-    twice = [e for e in etypes if sum(e[1] == other[1] for other in etypes) > 1 or e[1] in ntypes]
-    names = [" ".join(etype) if etype in twice else etype[1] for etype in etypes]
+    shared = [e for e in etypes if sum(e[1] == other[1] for other in etypes) > 1 or e[1] in ntypes]
+    names = [" ".join(etype) if etype in shared else etype[1] for etype in etypes]
     return canvas.colors_of([*ntypes, *names])
 
 
 def _relation(etype: EdgeType, colors: dict[str, str]) -> str:
-    """The name under which a relation has its color."""
-    whole = " ".join(etype)
-    return whole if whole in colors else etype[1]
+    """Return the key of a relation in the colors."""
+    full_name = " ".join(etype)
+    return full_name if full_name in colors else etype[1]
 
 
 def _draw_edges(
@@ -146,7 +146,7 @@ def _draw_edges(
     heights: dict[str, int],
     colors: dict[str, str] | str,
 ) -> None:
-    """Draw the edges of a block, and a dotted line from each destination to itself."""
+    """Draw the edges of a block, and a dotted line from each node to itself."""
     for etype in each.canonical_etypes:
         color = colors if isinstance(colors, str) else colors[_relation(etype, colors)]
         u, v = each.edges(etype=etype)

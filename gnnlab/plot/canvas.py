@@ -1,6 +1,7 @@
-"""What the pictures share: colors, axes, nodes, arrows, and sizes in units that people read.
+"""Shared by all figures: colors, axes, nodes, arrows, and readable units.
 
-The colors stay apart for the three kinds of color blindness, by the model of Machado et al.
+The colors can be told apart with each of the three kinds of color blindness, as simulated by the
+model of Machado et al.
 
 References
 ----------
@@ -26,7 +27,7 @@ BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 YELLOW, SKY, INDIGO, WINE, PURPLE = "#f2d66b", "#9ad6f3", "#2b1a66", "#6b1f2b", "#c77fd0"
 PALETTE = (BLUE, ORANGE, GREEN, YELLOW, SKY, INDIGO, WINE, PURPLE)
 
-# What a trainer spends its time on; the same color in every picture.
+# The color of each kind of work, the same in every figure.
 KIND_COLORS = {
     "sample": GREEN,
     "fetch": ORANGE,
@@ -37,23 +38,23 @@ KIND_COLORS = {
     "serve": SKY,
 }
 
-Place = tuple[float, float]
+Position = tuple[float, float]
 Labels = Mapping[int, Any] | Sequence[Any] | None
 
 
 def needed(module: str) -> Any:
-    """Import a module that pictures need and gnnlab itself does not."""
+    """Import an optional dependency; if it is missing, raise an error with the remedy."""
     try:
         return importlib.import_module(module)
     except ImportError as missing:
         raise InvalidInput(
-            f"this picture needs {module.partition('.')[0]}, which cannot be imported ({missing}); "
+            f"this figure needs {module.partition('.')[0]}, which cannot be imported ({missing}); "
             'install it: pip install "gnnlab[lab]"'
         ) from None
 
 
 def axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return the axes given, or those of a new figure, whose size is in inches."""
+    """Return the given axes, or those of a new figure of this size in inches."""
     if ax is not None:
         return ax
     pyplot = needed("matplotlib.pyplot")
@@ -61,14 +62,14 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def open_frame(ax: Axes) -> None:
-    """Leave the upper and the right side of axes open."""
+    """Hide the top and right spines of axes."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def colors_of(names: Collection[Any]) -> dict[Any, str]:
-    """Give each name a color: its own where it is a kind of work, else the next of the palette.
+    """Return a color for each name: that of a kind of work, or the next color of the palette.
 
-    More names than the palette has colors get shades from dark to light.
+    If there are more names than colors in the palette, they get shades from dark to light.
     """
     others = [name for name in names if name not in KIND_COLORS]
     if len(others) == len(names):
@@ -84,60 +85,60 @@ def colors_of(names: Collection[Any]) -> dict[Any, str]:
 
 
 def layer_colors(count: int) -> list[str]:
-    """Colors of ``count`` columns of nodes: blue for the outputs, which come last."""
+    """Return colors for ``count`` columns of nodes: blue for the outputs, which come last."""
     return [PALETTE[i % len(PALETTE)] for i in reversed(range(count))]
 
 
-def ink(color: str) -> str:
-    """Return the color in which text can be read on a color."""
+def text_color(color: str) -> str:
+    """Return black or white, whichever is readable on a color."""
     red, green, blue = needed("matplotlib.colors").to_rgb(color)
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.6 else "white"
 
 
 def draw_nodes(
     ax: Axes,
-    places: Sequence[Place],
+    positions: Sequence[Position],
     names: Sequence[Any],
     colors: Sequence[str],
     size: float = 230,
 ) -> None:
     """Draw disks with their names inside; ``size`` is an area in square points.
 
-    Names of more than two letters stand in boxes instead.
+    Names of more than two characters are drawn in boxes instead.
     """
     disks = [i for i, name in enumerate(names) if len(str(name)) <= 2]
-    xs, ys = [places[i][0] for i in disks], [places[i][1] for i in disks]
+    xs, ys = [positions[i][0] for i in disks], [positions[i][1] for i in disks]
     ax.scatter(xs, ys, s=size, color=[colors[i] for i in disks], zorder=3)
     font = 9 * min(1.0, (size / 230) ** 0.5)
-    for (x, y), name, color in zip(places, names, colors, strict=True):
+    for (x, y), name, color in zip(positions, names, colors, strict=True):
         style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "weight": "bold"}
         if len(str(name)) > 2:
             style["bbox"] = {"boxstyle": "round,pad=0.25", "facecolor": color, "linewidth": 0}
-        ax.text(x, y, str(name), color=ink(color), fontsize=font, zorder=4, **style)
+        ax.text(x, y, str(name), color=text_color(color), fontsize=font, zorder=4, **style)
 
 
 def draw_arrows(
     ax: Axes,
     pairs: Sequence[tuple[int, int]],
-    places: Sequence[Place],
+    positions: Sequence[Position],
     colors: Sequence[str],
     size: float = 230,
 ) -> None:
-    """Draw arrows between nodes of the given size; two that run against each other are bent.
+    """Draw arrows between nodes of the given size; edges in both directions are curved.
 
-    An edge from a node to itself is a ring above it.
+    A self-loop is a ring above its node.
     """
     patches = needed("matplotlib.patches")
     both = set(pairs)
     gap = size**0.5 / 2 + 1
     for (u, v), color in zip(pairs, colors, strict=True):
         if u == v:
-            _draw_loop(ax, places[u], color, gap)
+            _draw_loop(ax, positions[u], color, gap)
             continue
         bend = 0.15 if (v, u) in both else 0.0
         arrow = patches.FancyArrowPatch(
-            places[u],
-            places[v],
+            positions[u],
+            positions[v],
             arrowstyle="-|>",
             connectionstyle=f"arc3,rad={bend}",
             mutation_scale=max(gap, 6),
@@ -150,11 +151,11 @@ def draw_arrows(
         ax.add_patch(arrow)
 
 
-def _draw_loop(ax: Axes, place: Place, color: str, gap: float) -> None:
+def _draw_loop(ax: Axes, position: Position, color: str, gap: float) -> None:
     above = needed("matplotlib.transforms").offset_copy(
         ax.transData, ax.get_figure(), y=gap, units="points"
     )
-    x, y = place
+    x, y = position
     ax.scatter(
         x,
         y,
@@ -168,12 +169,12 @@ def _draw_loop(ax: Axes, place: Place, color: str, gap: float) -> None:
 
 
 def legend_beside(ax: Axes, **options: Any) -> None:
-    """Put the legend to the right of the axes, where nothing is drawn."""
+    """Put the legend outside, to the right of the axes."""
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5), **options)
 
 
 def check_plain(g: Graph, most_nodes: int | None, what: str, advice: str = "") -> None:
-    """Refuse a graph with several types, or one that is too large to draw."""
+    """Raise InvalidInput for a graph with several types or too many nodes."""
     if g.is_block or not g.is_homogeneous:
         raise InvalidInput(
             f"{what} takes a graph with one node type and one edge type; found {g!r}. "
@@ -186,7 +187,7 @@ def check_plain(g: Graph, most_nodes: int | None, what: str, advice: str = "") -
 
 
 def check_chain(sides: Sequence[tuple[Any, Any]]) -> None:
-    """Refuse blocks of which one does not follow the other.
+    """Raise InvalidInput unless each block's destinations are the sources of the next block.
 
     Parameters
     ----------
@@ -202,21 +203,21 @@ def check_chain(sides: Sequence[tuple[Any, Any]]) -> None:
 
 
 def node_names(g: Graph, labels: Labels) -> list[Any]:
-    """Return what stands in each node: its label where it has one, else its ID."""
+    """Return the text of each node: its label if it has one, else its ID."""
     if labels is None:
         return list(range(g.num_nodes()))
     if isinstance(labels, Mapping):
         return [labels.get(node, node) for node in range(g.num_nodes())]
     if len(labels) != g.num_nodes():
         raise InvalidInput(
-            f"labels has {len(labels)} entries for {g.num_nodes()} nodes; give one a node, or a "
-            "dictionary with some of them"
+            f"labels has {len(labels)} entries for {g.num_nodes()} nodes; give one per node, or a "
+            "dictionary with labels of some nodes"
         )
     return [getattr(label, "item", lambda label=label: label)() for label in labels]
 
 
-def node_places(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> list[Place]:
-    """Return where each node is drawn.
+def node_positions(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> list[Position]:
+    """Return the position of each node.
 
     Parameters
     ----------
@@ -224,36 +225,36 @@ def node_places(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> list[
     pos : None, mapping or array
         Node → (x, y), or shape (nodes, 2). By default networkx's spring layout, the same each time.
     owner : sequence of int, optional
-        The part of each node; the layout keeps parts together.
+        The part of each node; the layout places nodes of one part together.
     """
     if pos is None:
         return _spring(g, owner)
     try:
-        places = [tuple(float(value) for value in pos[node]) for node in range(g.num_nodes())]
+        positions = [tuple(float(value) for value in pos[node]) for node in range(g.num_nodes())]
     except (KeyError, IndexError, TypeError, ValueError):
-        places = []
-    if len(places) != g.num_nodes() or any(len(place) != 2 for place in places):
+        positions = []
+    if len(positions) != g.num_nodes() or any(len(position) != 2 for position in positions):
         raise InvalidInput(
             f"pos must give x and y of each of the {g.num_nodes()} nodes; found {_shape(pos)}"
         )
-    return places  # type: ignore[return-value]
+    return positions  # type: ignore[return-value]
 
 
 def _shape(pos: Any) -> str:
     return f"shape {tuple(pos.shape)}" if hasattr(pos, "shape") else f"{len(pos)} entries"
 
 
-def _spring(g: Graph, owner: Sequence[int] | None) -> list[Place]:
+def _spring(g: Graph, owner: Sequence[int] | None) -> list[Position]:
     networkx = needed("networkx")
-    flat = networkx.Graph()
-    flat.add_nodes_from(range(g.num_nodes()))
+    layout = networkx.Graph()
+    layout.add_nodes_from(range(g.num_nodes()))
     for u, v in zip(*(end.tolist() for end in g.edges()), strict=True):
-        flat.add_edge(u, v, weight=1.0 if owner is None or owner[u] == owner[v] else 0.3)
+        layout.add_edge(u, v, weight=1.0 if owner is None or owner[u] == owner[v] else 0.3)
     for node, part in enumerate(owner or ()):
-        # The middle of the part, which is not drawn, holds nodes that have no edge in it.
-        flat.add_edge(node, f"part {part}", weight=0.15)
-    apart = 3 / max(len(flat), 1) ** 0.5  # three times the usual distance
-    found = networkx.spring_layout(flat, k=apart, seed=0, iterations=200)
+        # An invisible node in the middle of each part attracts nodes without an edge inside.
+        layout.add_edge(node, f"part {part}", weight=0.15)
+    apart = 3 / max(len(layout), 1) ** 0.5  # three times the usual distance
+    found = networkx.spring_layout(layout, k=apart, seed=0, iterations=200)
     return [tuple(found[node]) for node in range(g.num_nodes())]
 
 
@@ -274,7 +275,7 @@ def human_bytes(count: float) -> str:
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
-    """Return how many of a unit are a second, and its name, to write a time without zeros."""
+    """Return the unit in which a time is at least 1: units per second, and its name."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if seconds * factor >= 1:
             return factor, unit

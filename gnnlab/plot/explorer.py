@@ -1,8 +1,8 @@
-"""Sliders before a picture: try settings out in a notebook, and read it where no kernel runs.
+"""Interactive figures: sliders for the arguments of a plotting function, with a static fallback.
 
-A widget lives in the kernel: without one, on GitHub or in a page made by nbconvert, nothing is left
-of it. So an explorer shows itself in two forms at once, and whoever shows a notebook takes the one
-that it can: the widget, or a picture of a few settings.
+A widget needs a running kernel: on GitHub, or in a page made by nbconvert, it is not shown. So an
+explorer has two representations, of which each frontend shows the one that it supports: the widget,
+or a static image of a few settings.
 
 References
 ----------
@@ -27,25 +27,25 @@ from gnnlab.plot import canvas
 __all__ = ["Explorer", "explore"]
 
 _MOST_VALUES = 1000
-_WIDE = 640  # pixels of a picture beside which no other fits
+_WIDE = 640  # pixels; wider panels are stacked in one column
 
 
 def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
-    """Put a slider or a list before each argument of a function that draws.
+    """Control each argument of a plotting function by a slider or a list.
 
-    As the last line of a cell it shows the controls and the picture, which is drawn anew when one
-    is moved. Where no kernel runs, or ipywidgets is not installed, it shows a picture of up to four
-    settings instead, which costs a call of the function each.
+    As the last expression of a cell it shows the controls and the figure, which is drawn again when
+    a control changes. Without a running kernel or without ipywidgets, it shows an image of up to
+    four settings instead; the function is called once for each of them.
 
     Parameters
     ----------
     function : callable
-        Takes the controls as keyword arguments; draws and returns a matplotlib figure or axes, as
-        the functions of ``gnnlab.plot`` do.
+        Takes the controls as keyword arguments and returns a matplotlib figure or axes, as the
+        functions of ``gnnlab.plot`` do.
     **controls
-        Name of an argument → what it may be: ``(low, high)`` or ``(low, high, step)`` of integers,
-        a list, or a dictionary of words → values. It begins with the default of the function where
-        that is among them, else with the first.
+        Name of an argument → its values: ``(low, high)`` or ``(low, high, step)`` of integers, a
+        list, or a dictionary of labels → values. The initial value is the default of the
+        function's argument if it is among them, else the first.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
     Raises
     ------
     InvalidInput
-        A control has no values, or the function has no such argument or returns no picture.
+        A control has no values, or the function has no such argument or returns no figure.
 
     Examples
     --------
@@ -69,17 +69,17 @@ def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
 
 
 class Explorer:
-    """A function that draws, with a control for each argument; :func:`explore` makes it.
+    """A plotting function with a control for each argument; made by :func:`explore`.
 
     Attributes
     ----------
     controls : dict of str to ipywidgets.Widget
-        Setting ``controls[name].value`` does what moving the slider does.
+        Setting ``controls[name].value`` has the same effect as moving the slider.
     picture : ipywidgets.Image
         The figure as PNG.
     widget : ipywidgets.VBox or None
-        Controls, picture, and the message of an error. None without ipywidgets: then there is no
-        ``picture`` either, and a control has nothing but its value.
+        Controls, picture, and the last error message. None without ipywidgets: then there is no
+        ``picture`` either, and a control only has its value.
     """
 
     def __init__(self, function: Callable[..., Any], controls: Mapping[str, Any]) -> None:
@@ -87,7 +87,7 @@ class Explorer:
         self._options = {name: _options(name, values) for name, values in controls.items()}
         if not controls:
             raise InvalidInput(
-                "there is nothing to control; name at least one argument, as in fanout=(1, 10)"
+                "no controls were given; name at least one argument, as in fanout=(1, 10)"
             )
         first = self._first_setting()
         drawn = self._draw(first)
@@ -96,11 +96,11 @@ class Explorer:
             widgets = importlib.import_module("ipywidgets")
         except ImportError:
             self.controls = {
-                name: SimpleNamespace(value=first[name], index=_place(options, first[name]))
+                name: SimpleNamespace(value=first[name], index=_index(options, first[name]))
                 for name, options in self._options.items()
             }
             return
-        # With a margin, a picture as wide as the page would be wider, and get a bar to scroll.
+        # With the default margin, an image as wide as the page would get a scroll bar.
         layout = {"align_self": "flex-start", "margin": "0"}
         self.picture = widgets.Image(value=drawn, format="png", layout=layout)
         self.controls = {
@@ -135,7 +135,7 @@ class Explorer:
         return first
 
     def _update(self, _: Any) -> None:
-        # An exception here would go to a log that nobody sees.
+        # Frontends do not show exceptions of callbacks.
         try:
             self.picture.value = self._draw(self.setting)
             self._message.value = ""
@@ -144,7 +144,7 @@ class Explorer:
             self._message.value = f"<pre style='color: #b00020'>{html.escape(text)}</pre>"
 
     def _draw(self, setting: Mapping[str, Any]) -> bytes:
-        """Call the function; return its picture as PNG, and leave no figure open."""
+        """Call the function; return its figure as PNG and close all figures that it opened."""
         pyplot = canvas.needed("matplotlib.pyplot")
         open_before = set(pyplot.get_fignums())
         try:
@@ -161,10 +161,10 @@ class Explorer:
                 pyplot.close(number)
 
     def static(self) -> bytes:
-        """Draw up to four settings side by side, as PNG: what is seen where no kernel runs.
+        """Return an image (PNG) of up to four settings: the fallback without a running kernel.
 
-        The first two controls take their lowest and highest values, or four values where there is
-        only one; the others stay as they are.
+        The first two controls take their lowest and highest values; a single control takes four
+        values. The others keep their current values.
         """
         several = 4 if len(self._options) == 1 else 2
         ranges = [_ends(options, several) for options in list(self._options.values())[:2]]
@@ -184,12 +184,12 @@ class Explorer:
         return bundle
 
     def __repr__(self) -> str:
-        words = {name: list(options) for name, options in self._options.items()}
-        values = ", ".join(f"{name} = {words[name][c.index]}" for name, c in self.controls.items())
+        labels = {name: list(options) for name, options in self._options.items()}
+        values = ", ".join(f"{name} = {labels[name][c.index]}" for name, c in self.controls.items())
         return f"explorer of {_name(self._function)}: {values}"
 
 
-def _place(options: dict[str, Any], value: Any) -> int:
+def _index(options: dict[str, Any], value: Any) -> int:
     return list(options.values()).index(value)
 
 
@@ -198,7 +198,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _options(name: str, values: Any) -> dict[str, Any]:
-    """Return what a control may be: the words shown → values."""
+    """Return the values of a control: label → value."""
     if isinstance(values, Mapping):
         options = {str(label): value for label, value in values.items()}
     elif (
@@ -213,13 +213,13 @@ def _options(name: str, values: Any) -> dict[str, Any]:
     if not 1 <= len(options) <= _MOST_VALUES:
         raise InvalidInput(
             f"{name} must be (low, high) or (low, high, step) of integers, a list, or a dictionary "
-            f"of words → values, with 1 to {_MOST_VALUES} values; found {values!r}"
+            f"of labels → values, with 1 to {_MOST_VALUES} values; found {values!r}"
         )
     return options
 
 
 def _control(widgets: Any, name: str, options: dict[str, Any], first: Any) -> Any:
-    """Make a slider of numbers, else a list to choose from."""
+    """Make a slider for numbers, else a dropdown list."""
     numbers = all(isinstance(value, int | float) for value in options.values())
     kind = widgets.SelectionSlider if numbers else widgets.Dropdown
     more = {"continuous_update": False} if numbers else {}
@@ -229,7 +229,7 @@ def _control(widgets: Any, name: str, options: dict[str, Any], first: Any) -> An
 
 
 def _ends(options: dict[str, Any], count: int) -> list[str]:
-    """Up to ``count`` labels from the first to the last, evenly apart."""
+    """Return up to ``count`` labels from the first to the last, evenly spaced."""
     labels = list(options)
     count = min(count, len(labels))
     return [labels[round(i * (len(labels) - 1) / max(count - 1, 1))] for i in range(count)]
@@ -242,7 +242,7 @@ def _png(figure: Any) -> bytes:
 
 
 def _few_colors(png: bytes) -> bytes:
-    """Keep 256 colors, which is enough for a drawing and takes a quarter of the bytes."""
+    """Reduce an image to 256 colors: enough for a drawing, in a quarter of the bytes."""
     drawing = canvas.needed("PIL.Image").open(BytesIO(png)).convert("RGB").quantize(256)
     file = BytesIO()
     drawing.save(file, format="png", optimize=True)
@@ -250,7 +250,7 @@ def _few_colors(png: bytes) -> bytes:
 
 
 def _grid(panels: list[tuple[str, bytes]]) -> Any:
-    """Put pictures below their titles, pixel by pixel, two in a row where there is room."""
+    """Arrange images with titles above them, two in a row if they are narrow enough."""
     images = [canvas.needed("matplotlib.image").imread(BytesIO(png)) for _, png in panels]
     high, wide = (max(image.shape[axis] for image in images) for axis in (0, 1))
     title, dpi = 28, 100

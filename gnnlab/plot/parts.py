@@ -1,4 +1,4 @@
-"""A picture of a graph in parts: who owns which node, and which edges are cut.
+"""Draw a partitioned graph: the owner of each node, and the cut edges.
 
 References
 ----------
@@ -38,21 +38,21 @@ def partition_map(
     labels: Labels = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a small graph in parts: nodes by owner, cut edges, and the HALO nodes of one part.
+    """Draw a small partitioned graph: nodes by owner, cut edges, and the HALO nodes of one part.
 
     Parameters
     ----------
     g : Graph
-        As it was before it was partitioned, with one node type and at most 500 nodes.
+        The graph before partitioning, with one node type and at most 500 nodes.
     assignment : path, list, array or tensor
         The JSON file that ``partition_graph`` wrote, or shape (nodes,): the part of each node.
     halo_of : int or None
-        Part whose HALO nodes, the nodes of others that its edges touch, get a ring.
+        Part whose HALO nodes get a ring: nodes of other parts that share an edge with its nodes.
     pos : mapping or array, optional
-        Node → (x, y), or shape (nodes, 2). By default a layout by networkx that keeps parts
-        together, the same each time.
+        Node → (x, y), or shape (nodes, 2). By default a deterministic layout by networkx that
+        positions nodes of one part together.
     labels : mapping or sequence, optional
-        Node → what stands in it. By default its ID, in graphs of up to 40 nodes.
+        Node → its text. By default its ID, in graphs of up to 40 nodes.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -62,7 +62,7 @@ def partition_map(
     Raises
     ------
     InvalidInput
-        The graph is too large or has several types, or the assignment is not one of this graph.
+        The graph is too large or has several types, or the assignment does not fit the graph.
 
     Examples
     --------
@@ -86,21 +86,21 @@ def partition_map(
         )
     u, v = (end.cpu() for end in g.edges())
     cut = owner[u] != owner[v]
-    places = canvas.node_places(g, pos, owner.tolist())
+    positions = canvas.node_positions(g, pos, owner.tolist())
     colors = list(canvas.colors_of(range(num_parts)).values())
     ax = canvas.axes(ax, 6.0, 4.0)
     size = 230.0 if len(owner) <= _MOST_NAMES else max(20.0, 5000 / len(owner))
-    _draw_edges(ax, u, v, cut, places, size)
+    _draw_edges(ax, u, v, cut, positions, size)
     named = labels is not None or len(owner) <= _MOST_NAMES
     names = canvas.node_names(g, labels) if named else [""] * len(owner)
-    canvas.draw_nodes(ax, places, names, [colors[part] for part in owner.tolist()], size)
+    canvas.draw_nodes(ax, positions, names, [colors[part] for part in owner.tolist()], size)
     for part, color in enumerate(colors):
         ax.scatter([], [], color=color, label=f"part {part}")
     ax.plot([], [], color="black", label="cut edge")
     if halo_of is not None:
         inside = owner == halo_of
         touched = torch.cat([u[inside[v]], v[inside[u]]]).unique()
-        halo = [places[node] for node in touched[~inside[touched]].tolist()]
+        halo = [positions[node] for node in touched[~inside[touched]].tolist()]
         ring: dict[str, Any] = {
             "facecolors": "none",
             "edgecolors": colors[halo_of],
@@ -133,7 +133,7 @@ def _owners(g: Graph, assignment: Any) -> torch.Tensor:
 
 def _read_owners(g: Graph, part_config: str | os.PathLike[str]) -> torch.Tensor:
     config = read_config(part_config)
-    counts = {ntype: int(borders[-1]) for ntype, borders in config.node_ranges.items()}
+    counts = {ntype: int(offsets[-1]) for ntype, offsets in config.node_ranges.items()}
     if list(counts.values()) != [g.num_nodes()]:
         raise InvalidInput(
             f"{part_config} is a partition of a graph with {counts} nodes; this one has "
@@ -151,16 +151,16 @@ def _draw_edges(
     u: torch.Tensor,
     v: torch.Tensor,
     cut: torch.Tensor,
-    places: list[canvas.Place],
+    positions: list[canvas.Position],
     size: float,
 ) -> None:
-    """Cut edges in black, the others pale; arrows as long as there are few."""
+    """Draw cut edges in black and others in gray; as arrows if they are few."""
     pairs = list(zip(u.tolist(), v.tolist(), strict=True))
     colors = ["black" if each else GRAY for each in cut.tolist()]
     if len(pairs) <= _MOST_ARROWS:
-        canvas.draw_arrows(ax, pairs, places, colors, size)
+        canvas.draw_arrows(ax, pairs, positions, colors, size)
         return
-    lines = [(places[a], places[b]) for a, b in pairs]
+    lines = [(positions[a], positions[b]) for a, b in pairs]
     collections = canvas.needed("matplotlib.collections")
     for color, width, order in ((GRAY, 0.8, 1), ("black", 0.8, 2)):
         some = [line for line, own in zip(lines, colors, strict=True) if own == color]

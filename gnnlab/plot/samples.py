@@ -1,7 +1,6 @@
-"""Pictures of sampling: what was taken of a graph, on the graph and as a tree.
+"""Draw a sample: on its graph, and as a tree.
 
-Both are for toy graphs. The output nodes of the last layer are blue, and each layer before it has a
-color of its own.
+Both are for toy graphs. The output nodes are blue, and each layer before them has another color.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ __all__ = ["graph", "sampling_tree"]
 
 Edge = tuple[int, int]
 
-_MOST_NODES = 60  # in a picture of a graph
+_MOST_NODES = 60  # in a drawing of a graph
 _MOST_LEAVES = 60  # in a tree
-_MOST_LEFT = 3  # neighbors not taken that are drawn one by one
+_MOST_LEFT = 3  # neighbors not sampled that are drawn one by one
 
 
 def graph(
@@ -37,18 +36,19 @@ def graph(
     labels: Labels = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a small graph, and on it what a sampler took.
+    """Draw a small graph, and color the nodes and edges that were sampled.
 
     Parameters
     ----------
     g : Graph
         With one node type and at most 60 nodes.
     blocks : sequence of Block
-        A sample of ``g``, first layer first. The edges and nodes of each layer get its color.
+        A sample of ``g``, first layer first. Each layer has a color for its edges and nodes.
     pos : mapping or array, optional
-        Node → (x, y), or shape (nodes, 2). By default a layout by networkx, the same each time.
+        Node → (x, y), or shape (nodes, 2). By default a deterministic layout by
+        networkx.
     labels : mapping or sequence, optional
-        Node → what stands in it. By default its ID.
+        Node → its text. By default its ID.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -74,7 +74,7 @@ def graph(
         g, _MOST_NODES, "plot.graph", "Draw a part of it: dgl.node_subgraph(g, nodes)"
     )
     columns, taken = _read(g, blocks)
-    places, names = canvas.node_places(g, pos), canvas.node_names(g, labels)
+    positions, names = canvas.node_positions(g, pos), canvas.node_names(g, labels)
     nodes = dict.fromkeys(range(g.num_nodes()), GRAY)
     edges: dict[Edge, str] = {}
     for i, color in enumerate(canvas.layer_colors(len(columns))):
@@ -82,8 +82,8 @@ def graph(
         edges |= dict.fromkeys(taken[i] if i < len(taken) else [], color)
     ax = canvas.axes(ax, 4.2, 3.2)
     pairs = _pairs(g)
-    canvas.draw_arrows(ax, pairs, places, [edges.get(pair, GRAY) for pair in pairs])
-    canvas.draw_nodes(ax, places, names, list(nodes.values()))
+    canvas.draw_arrows(ax, pairs, positions, [edges.get(pair, GRAY) for pair in pairs])
+    canvas.draw_nodes(ax, positions, names, list(nodes.values()))
     ax.margins(0.12)
     ax.axis("off")
     return ax
@@ -107,7 +107,7 @@ def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list
     for i, each in enumerate(blocks):
         if not (isinstance(each, Block) and each.is_homogeneous and NID in each.srcdata):
             raise InvalidInput(
-                f"blocks[{i}] must be a block with one node type that knows its original node IDs, "
+                f"blocks[{i}] must be a block with one node type and original node IDs in "
                 f"srcdata[dgl.NID], as samplers and to_block make it; found {each!r}"
             )
     sides = [(each.srcdata[NID].tolist(), each.dstdata[NID].tolist()) for each in blocks]
@@ -121,8 +121,8 @@ def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list
         for u, v in edges:
             if max(u, v) >= g.num_nodes() or not g.has_edges_between(u, v):
                 raise InvalidInput(
-                    f"blocks[{i}] has an edge {u} → {v}, which the graph has not; pass the graph "
-                    "that was sampled, and its blocks"
+                    f"blocks[{i}] has an edge {u} → {v}, which the graph does not have; pass the "
+                    "graph that was sampled, and its blocks"
                 )
     return columns, taken
 
@@ -130,16 +130,16 @@ def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list
 # --------------------------------------------------------------------------------- the tree
 @dataclass
 class _Branch:
-    """A node where it stands in the tree: once for each message that it sends."""
+    """A node of the tree: one for each message that the graph's node sends."""
 
     name: str
     color: str = GRAY
-    line: str = ""  # to the node above; none for a neighbor that was not taken
+    line: str = ""  # style of the line to the parent; empty for a neighbor that was not sampled
     below: list[_Branch] = field(default_factory=list)
     x: float = 0.0
 
     def spread(self, x: float) -> float:
-        """Place the branch from ``x`` on; returns where the next one may begin."""
+        """Set the x positions of the branch, from ``x`` on; return that of the next branch."""
         end = x + 1
         self.x = x
         if self.below:
@@ -159,12 +159,12 @@ class _Branch:
 def sampling_tree(
     g: Graph, blocks: Sequence[Block], labels: Labels = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw which neighbors were taken, layer by layer, as a tree below the output nodes.
+    """Draw the sampled neighbors, layer by layer, as a tree below the output nodes.
 
-    Filled nodes were taken, pale ones are neighbors that were not (or how many more there are).
-    Dotted lines join a node with itself, since a layer also reads the node's own features. A node
-    stands in the tree as often as it is asked for; a block holds it once, as the counts on the
-    left say.
+    Colored nodes were sampled; gray ones are neighbors that were not, or their number. Dotted lines
+    connect a node with itself, since a layer also reads the node's own features. A node occurs in
+    the tree once for each node that reads it, but only once in a block: the counts on the left are
+    those of the blocks.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def sampling_tree(
     blocks : sequence of Block
         A sample of ``g``, first layer first.
     labels : mapping or sequence, optional
-        Node → what stands in it. By default its ID.
+        Node → its text. By default its ID.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -222,7 +222,7 @@ def sampling_tree(
 def _grow(
     g: Graph, columns: list[list[int]], taken: list[list[Edge]], labels: Labels
 ) -> list[_Branch]:
-    """Make the tree from its leaves, layer by layer; returns a branch for each output node."""
+    """Build the tree; return a branch for each output node."""
     names = {} if labels is None else dict(enumerate(canvas.node_names(g, labels)))
     colors = canvas.layer_colors(len(columns))
 
@@ -254,13 +254,13 @@ def _not_taken(names: list[str]) -> list[_Branch]:
 
 
 def _draw_level(ax: Axes, level: list[_Branch], y: float) -> None:
-    """Draw the nodes of a level, and the lines to those below."""
+    """Draw the nodes of a level, and the lines to their children."""
     for above in level:
         for branch in above.below:
             style = branch.line or "-"
             order = 2 if branch.line else 1
             ends = [above.x, branch.x], [y, y - 1]
             ax.plot(*ends, style, color=branch.color, linewidth=1.4, zorder=order)
-    places = [(branch.x, y) for branch in level]
+    positions = [(branch.x, y) for branch in level]
     names, colors = [branch.name for branch in level], [branch.color for branch in level]
-    canvas.draw_nodes(ax, places, names, colors, size=150)
+    canvas.draw_nodes(ax, positions, names, colors, size=150)

@@ -1,4 +1,4 @@
-"""Pictures of what more machines bring: speed-up, and where the time goes."""
+"""Draw the scaling of a job: its speed-up, and its time by kind of work."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ def speedup(
     seconds: Sequence[float] | Mapping[str, Sequence[float]],
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how many times as fast more machines are, beside what would be ideal.
+    """Draw the speed-up by number of machines, beside the ideal (linear) one.
 
-    Dotted lines are runs at half and at a quarter of the ideal: their *efficiency* is 50% and 25%.
-    The legend gives the efficiency of each curve at its last point.
+    Dotted lines mark an *efficiency* (speed-up divided by the ideal) of 50% and 25%. The legend
+    gives the efficiency of each curve at its last point.
 
     Parameters
     ----------
     machines : sequence of int
-        Numbers of machines, ascending. Speeds are relative to the first one.
+        Numbers of machines, ascending. Speed-up is relative to the first one.
     seconds : sequence of float, or dict of str to sequence of float
-        Time of the same work on so many machines; of several curves by their name.
+        Time of the same work on each number of machines; a dictionary gives several curves by
+        name.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -109,7 +110,7 @@ def _check(counts: list[int], curves: dict[str, list[float]]) -> None:
 def time_parts(
     parts: Mapping[Any, Mapping[str, float]], top: float | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw bars of what the time is spent on, one for each number of machines.
+    """Draw stacked bars of time by kind of work, one bar for each number of machines.
 
     Parameters
     ----------
@@ -117,19 +118,18 @@ def time_parts(
         Number of machines, or any other name of a bar → kind of work → seconds. Kinds are stacked
         in the order in which they first appear.
     top : float, optional
-        The longest time that the axis has room for, in seconds: pictures that share it can be
-        compared.
+        Upper end of the time axis in seconds. Figures with the same value can be compared.
     ax : matplotlib.axes.Axes, optional
 
     Returns
     -------
     matplotlib.axes.Axes
-        Time in s, ms or µs; the sum stands above each bar.
+        Time in s, ms or µs; the sum is written above each bar.
 
     Raises
     ------
     InvalidInput
-        There is no bar, or a time is negative.
+        ``parts`` is empty, or a time is negative.
 
     Examples
     --------

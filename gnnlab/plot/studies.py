@@ -1,4 +1,4 @@
-"""Two explorers: how neighborhoods grow, and how time depends on machines and settings."""
+"""Two explorers: the growth of neighborhoods, and the time of a job by machines and settings."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Parts = Mapping[str, float]
 
 
 def explore_fanout(g: Graph, seeds: Any, max_layers: int = 4, max_fanout: int = 20) -> Explorer:
-    """Explore how many nodes a mini-batch reads, by layers and fanout; it is really sampled.
+    """Explore how many nodes a mini-batch reads, by layers and fanout.
 
-    Bars are the nodes found after each step away from the seeds, distinct ones; outlines are all
-    nodes within so many steps.
+    A mini-batch is sampled for each setting. Bars count its distinct nodes after each step away
+    from the seeds; outlines count all nodes within as many steps.
 
     Parameters
     ----------
     g : Graph
         With one node type and one edge type.
     seeds : IDs or mask
-        A batch of nodes.
+        The nodes of one mini-batch.
     max_layers, max_fanout : int
-        Ends of the sliders.
+        Upper ends of the sliders.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def explore_fanout(g: Graph, seeds: Any, max_layers: int = 4, max_fanout: int = 
     reach = _reach(g, ids, max_layers)
 
     def growth(layers: int = 2, fanout: int = 5) -> Axes:
-        with stream(0):  # whatever was sampled before, and without counting as a call
+        with stream(0):  # the same sample each time; the sampling counter does not advance
             _, _, blocks = NeighborSampler([fanout] * layers).sample(g, ids)
         found = [len(ids), *(block.num_src_nodes() for block in reversed(blocks))]
         ax = canvas.axes(None, 5.5, 3.2)
@@ -89,7 +89,7 @@ def explore_fanout(g: Graph, seeds: Any, max_layers: int = 4, max_fanout: int = 
 
 
 def _reach(g: Graph, seeds: torch.Tensor, steps: int) -> list[int]:
-    """Count the nodes within 0, 1, … steps against the edges; each node is looked at once."""
+    """Count the nodes within 0, 1, … steps against the edges, by breadth-first search."""
     known = torch.zeros(g.num_nodes(), dtype=torch.bool, device=g.device)
     known[seeds.long()] = True
     new, counts = known.nonzero().flatten(), [int(known.sum())]
@@ -109,8 +109,8 @@ def explore_time(
 ) -> Explorer:
     """Explore how the time of a job depends on the number of machines and on other settings.
 
-    Bars show what the time is spent on for each number of machines; beside them stands the
-    speed-up. Each setting is asked for once and kept. With a dictionary all bars have one scale.
+    Stacked bars show the time by kind of work for each number of machines, beside the speed-up.
+    Each setting is computed once and cached. With a dictionary all figures have the same scale.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def explore_time(
         controls as keyword arguments. A dictionary, computed before, has keys
         ``(machines, *values of the controls)``, the controls in the order given here.
     machines : sequence of int
-        Ascending; the axis of both pictures.
+        Ascending; the horizontal axis of both plots.
     **controls
         At least one, as for :func:`explore`: such as ``partitioner=["metis", "random"]``.
 
@@ -144,7 +144,7 @@ def explore_time(
     known = {} if callable(times) else {key: _parts(found) for key, found in times.items()}
     top = max((sum(parts.values()) for parts in known.values()), default=None)
 
-    def ask(count: int, setting: dict[str, Any]) -> Parts:
+    def parts_of(count: int, setting: dict[str, Any]) -> Parts:
         key = (count, *(tuple(v) if isinstance(v, list) else v for v in setting.values()))
         if key not in known:
             if not callable(times):
@@ -157,7 +157,7 @@ def explore_time(
 
     def time(**setting: Any) -> Any:
         pyplot = canvas.needed("matplotlib.pyplot")
-        parts = {count: ask(count, setting) for count in machines}
+        parts = {count: parts_of(count, setting) for count in machines}
         figure, (left, right) = pyplot.subplots(
             1, 2, figsize=(7.6, 2.7), layout="constrained", width_ratios=[1.25, 1]
         )

@@ -1,4 +1,4 @@
-"""A picture of who gets how much from whom."""
+"""Draw the traffic between machines as a matrix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["byte_matrix"]
 
-_MOST_NUMBERS = 8  # machines whose numbers fit into the fields, and ticks that fit beside them
+_MOST_NUMBERS = 8  # most machines whose numbers fit into the fields, and most ticks
 
 
 def byte_matrix(
@@ -27,8 +27,8 @@ def byte_matrix(
     matrix : tensor, array or nested list
         Shape (K, K), not negative: row i, column j holds what machine i received from machine j.
     show : callable
-        Makes the text of a number. By default bytes, in units of 1000. Numbers stand in the fields
-        for up to 8 machines; for more there is a scale of colors.
+        Formats a number; by default as bytes, in units of 1000. Fields show their numbers for up to
+        8 machines; for more there is a color scale.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -38,7 +38,7 @@ def byte_matrix(
     Raises
     ------
     InvalidInput
-        The matrix is not square, or holds what is no amount.
+        The matrix is not square, or has negative or infinite values or NaN.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def byte_matrix(
     count = len(values)
     side = 1.1 + (0.62 * count if count <= _MOST_NUMBERS else 3.6)
     ax = canvas.axes(ax, max(side, 2.6) + 0.5, max(side, 2.6))
-    # Half of the scale of colors is left out, so that black text can be read everywhere.
+    # Only the lighter part of the color scale is used, so that black text is readable.
     most = float(values.max()) or 1.0
     numbers = count <= _MOST_NUMBERS
     image = ax.imshow(values.numpy(), "Blues", vmin=0, vmax=most * (1.6 if numbers else 1.0))

@@ -81,15 +81,15 @@ def test_unit_of_times(seconds: float, unit: str) -> None:
 
 
 def test_text_is_dark_on_light() -> None:
-    assert canvas.ink(canvas.YELLOW) == "black" and canvas.ink(canvas.BLUE) == "white"
+    assert canvas.text_color(canvas.YELLOW) == "black" and canvas.text_color(canvas.BLUE) == "white"
 
 
 def test_layout_is_the_same_each_time_and_keeps_parts_together() -> None:
     """Two pairs without edges: partners lie nearer to each other than to the other pair."""
     g = dgl.graph(([], []), num_nodes=4)
-    places = np.array(canvas.node_places(g, None, [0, 0, 1, 1]))
-    assert np.array_equal(places, canvas.node_places(g, None, [0, 0, 1, 1]))
-    apart = np.linalg.norm(places[:, None] - places, axis=2)
+    positions = np.array(canvas.node_positions(g, None, [0, 0, 1, 1]))
+    assert np.array_equal(positions, canvas.node_positions(g, None, [0, 0, 1, 1]))
+    apart = np.linalg.norm(positions[:, None] - positions, axis=2)
     assert max(apart[0, 1], apart[2, 3]) < apart[:2, 2:].min()
 
 
@@ -107,7 +107,7 @@ def test_layout_is_the_same_each_time_and_keeps_parts_together() -> None:
 )
 def test_places_of_all_nodes_are_needed(pos: object) -> None:
     with pytest.raises(InvalidInput, match="x and y of each of the 5 nodes; found"):
-        canvas.node_places(toy(), pos)
+        canvas.node_positions(toy(), pos)
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_too_few_labels_are_refused() -> None:
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(InvalidInput, match=r'needs networkx.*pip install "gnnlab\[lab\]"'):
-        canvas.node_places(toy(), None)
+        canvas.node_positions(toy(), None)

@@ -127,7 +127,7 @@ def test_wide_pictures_stand_below_each_other() -> None:
 @pytest.mark.parametrize(
     ("controls", "message"),
     [
-        ({}, "nothing to control"),
+        ({}, "no controls were given"),
         ({"height": 3}, "height must be"),
         ({"height": []}, "with 1 to 1000 values"),
         ({"height": "123"}, "height must be"),

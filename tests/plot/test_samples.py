@@ -75,7 +75,7 @@ def test_blocks_of_another_graph_are_refused() -> None:
     other = dgl.graph(([4], [0]))
     block = dgl.to_block(other, [0])
     with pytest.raises(
-        InvalidInput, match=r"blocks\[0\] has an edge 4 → 0, which the graph has not"
+        InvalidInput, match=r"blocks\[0\] has an edge 4 → 0, which the graph does not"
     ):
         plot.graph(toy(), [block])
     for no_block in (toy(), 3):

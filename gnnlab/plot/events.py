@@ -1,4 +1,4 @@
-"""A picture of when each process did what: one lane a process, one color a kind of work."""
+"""Draw a timeline of trace events: one track per process, one color per kind of work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gnnlab.errors import InvalidInput
 from gnnlab.plot import canvas
-from gnnlab.trace import lane_of
+from gnnlab.trace import track_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["timeline"]
 
 _MOST_EVENTS = 50_000
-_MOST_LANES = 256
-_MOST_NAMES = 32  # lanes whose names fit beside them
-Lane = tuple[int, int, str, int, str]
+_MOST_TRACKS = 256
+_MOST_NAMES = 32  # most names that fit beside the tracks
+Track = tuple[int, int, str, int, str]
 
 
 def timeline(
@@ -28,19 +28,19 @@ def timeline(
     seconds: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what each process did when, from a real run or a simulated one.
+    """Draw the events of each process over time, of a real or a simulated run.
 
-    What lies within another event of its process, such as a fetch while a mini-batch is sampled, is
-    drawn over it. Empty places are time that nobody has recorded.
+    An event inside another one of its process, such as a fetch while a mini-batch is sampled, is
+    drawn on top of it. Gaps are times without a recorded event.
 
     Parameters
     ----------
     events : iterable of gnnlab.trace.Event
-        For instance of ``gnnlab.trace.read(folder)``.
+        For instance from ``gnnlab.trace.read(folder)``.
     start : float
-        Where the picture begins, in seconds since the first event.
+        Beginning of the window, in seconds since the first event.
     seconds : float, optional
-        How much time it shows. By default all up to the last event.
+        Length of the window. By default up to the end of the last event.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -51,7 +51,7 @@ def timeline(
     Raises
     ------
     InvalidInput
-        There is no event in the window, or more than can be drawn.
+        There is no event in the window, or too many events or tracks.
 
     Examples
     --------
@@ -69,26 +69,26 @@ def timeline(
     last = max((event.start + event.seconds for event in everything), default=0.0) - first
     end = last if seconds is None else start + seconds
     shown = [e for e in everything if e.start - first < end and e.start + e.seconds - first > start]
-    lanes = sorted({lane_of(event) for event in shown})
-    _check(everything, shown, lanes, start, end, last)
+    tracks = sorted({track_of(event) for event in shown})
+    _check(everything, shown, tracks, start, end, last)
 
-    # Long events first, so that those within them come on top.
+    # Long events first, so that events inside them are drawn on top.
     shown.sort(key=lambda event: (event.start, -event.seconds))
-    row = {lane: y for y, lane in enumerate(lanes)}
+    row = {track: y for y, track in enumerate(tracks)}
     colors = canvas.colors_of(sorted({event.kind for event in shown}, key=_kind_order))
     factor, unit = canvas.time_unit(end - start)
-    ax = canvas.axes(ax, 8.5, min(1.1 + 0.34 * len(lanes), 10))
-    boxes = [_box(event, row[lane_of(event)], first, factor) for event in shown]
+    ax = canvas.axes(ax, 8.5, min(1.1 + 0.34 * len(tracks), 10))
+    boxes = [_box(event, row[track_of(event)], first, factor) for event in shown]
     fill = [colors[event.kind] for event in shown]
     bars = canvas.needed("matplotlib.collections").PolyCollection(
         boxes,
         facecolors=fill,
         edgecolors=fill,
-        linewidths=0.4,  # so that the shortest are seen
+        linewidths=0.4,  # keeps the shortest events visible
     )
     ax.add_collection(bars)
-    ax.set(xlim=(start * factor, end * factor), ylim=(len(lanes) - 0.5, -0.5), xlabel=unit)
-    _name_lanes(ax, lanes)
+    ax.set(xlim=(start * factor, end * factor), ylim=(len(tracks) - 0.5, -0.5), xlabel=unit)
+    _name_tracks(ax, tracks)
     patch = canvas.needed("matplotlib.patches").Patch
     handles = [patch(color=color, label=kind) for kind, color in colors.items()]
     ax.legend(
@@ -107,7 +107,7 @@ def timeline(
 def _check(
     everything: list[Event],
     shown: list[Event],
-    lanes: list[Lane],
+    tracks: list[Track],
     start: float,
     end: float,
     last: float,
@@ -120,12 +120,12 @@ def _check(
     if not shown or end <= start:
         raise InvalidInput(
             f"no event lies between {start:g} s and {end:g} s; the run has events from 0 s to "
-            f"{last:g} s. Choose start and seconds so that the window meets it"
+            f"{last:g} s. Choose start and seconds within it"
         )
-    if len(shown) > _MOST_EVENTS or len(lanes) > _MOST_LANES:
+    if len(shown) > _MOST_EVENTS or len(tracks) > _MOST_TRACKS:
         raise InvalidInput(
-            f"a picture can show {_MOST_EVENTS:,} events and {_MOST_LANES} processes; found "
-            f"{len(shown):,} and {len(lanes)}. Draw a part, timeline(events, start=…, seconds=…), "
+            f"a timeline can show {_MOST_EVENTS:,} events and {_MOST_TRACKS} processes; found "
+            f"{len(shown):,} and {len(tracks)}. Draw a part, timeline(events, start=…, seconds=…), "
             "or the events of some ranks"
         )
 
@@ -141,16 +141,16 @@ def _box(event: Event, y: int, first: float, factor: float) -> list[tuple[float,
     return [(left, y - 0.4), (right, y - 0.4), (right, y + 0.4), (left, y + 0.4)]
 
 
-def _name_lanes(ax: Axes, lanes: list[Lane]) -> None:
-    """Name lanes, as many as fit; a line parts machines."""
-    machines = len({lane[0] for lane in lanes})
+def _name_tracks(ax: Axes, tracks: list[Track]) -> None:
+    """Name as many tracks as fit; draw a line between machines."""
+    machines = len({track[0] for track in tracks})
     names = []
-    for machine, _, role, rank, lane in lanes:
-        words = [f"machine {machine}"] * (machines > 1) + [f"{role} {rank}"] + [lane] * bool(lane)
-        names.append(", ".join(words))
-    step = -(-len(lanes) // _MOST_NAMES)
-    ax.set_yticks(range(0, len(lanes), step), names[::step])
+    for machine, _, role, rank, track in tracks:
+        parts = [f"machine {machine}"] * (machines > 1) + [f"{role} {rank}"] + [track] * bool(track)
+        names.append(", ".join(parts))
+    step = -(-len(tracks) // _MOST_NAMES)
+    ax.set_yticks(range(0, len(tracks), step), names[::step])
     ax.tick_params(axis="y", length=0)
-    for y in range(1, len(lanes)):
-        if lanes[y][0] != lanes[y - 1][0]:
+    for y in range(1, len(tracks)):
+        if tracks[y][0] != tracks[y - 1][0]:
             ax.axhline(y - 0.5, color="gray", linewidth=0.5)

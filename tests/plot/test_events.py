@@ -1,4 +1,4 @@
-"""The timeline: a lane a process, boxes where and as long as the events were."""
+"""The timeline: one track per process, one box per event, at its time and of its length."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ RUN = [
 
 
 def boxes(ax) -> list[tuple[float, float, float, str]]:
-    """Left, right and lane of each box in drawing order, and its color."""
+    """Left, right and track of each box in drawing order, and its color."""
     (bars,) = ax.collections
     found = []
     for path, color in zip(bars.get_paths(), bars.get_facecolors(), strict=True):
         x, y = path.vertices.T
-        lane = (y.min() + y.max()) / 2
-        found.append((round(x.min(), 6), round(x.max(), 6), round(lane, 6), to_hex(color)))
+        track = (y.min() + y.max()) / 2
+        found.append((round(x.min(), 6), round(x.max(), 6), round(track, 6), to_hex(color)))
     return found
 
 
-def lanes(ax) -> list[str]:
+def tracks(ax) -> list[str]:
     return [label.get_text() for label in ax.get_yticklabels()]
 
 
-def test_events_lie_in_their_lanes() -> None:
+def test_events_are_on_their_tracks() -> None:
     """The fetch within the sampling comes after it, hence on top."""
     ax = plot.timeline(RUN)
-    assert lanes(ax) == ["machine 0, trainer 0", "machine 0, server 0", "machine 1, trainer 1"]
+    assert tracks(ax) == ["machine 0, trainer 0", "machine 0, server 0", "machine 1, trainer 1"]
     assert boxes(ax) == [
         (0, 0.5, 0, KIND_COLORS["sample"]),
         (0, 0.25, 2, KIND_COLORS["wait"]),
@@ -58,7 +58,7 @@ def test_unit_is_that_of_the_window() -> None:
 
 def test_window_leaves_out_what_lies_outside() -> None:
     ax = plot.timeline(RUN, start=0.6, seconds=0.1)
-    assert lanes(ax) == ["trainer 0"] and legend(ax) == ["compute"]
+    assert tracks(ax) == ["trainer 0"] and legend(ax) == ["compute"]
 
 
 def test_legend_has_the_kinds_in_their_order() -> None:
@@ -69,22 +69,22 @@ def test_legend_has_the_kinds_in_their_order() -> None:
     ]
 
 
-def test_samplers_and_threads_have_lanes_of_their_own() -> None:
+def test_samplers_and_threads_have_tracks_of_their_own() -> None:
     events = [
         Event("sample", 0.0, 1.0, rank=0, role="sampler", info={"lane": "process 7"}),
         Event("sample", 0.0, 1.0, rank=0, role="sampler", info={"lane": "process 8"}),
         Event("compute", 0.0, 1.0, rank=0),
     ]
-    assert lanes(plot.timeline(events)) == [
+    assert tracks(plot.timeline(events)) == [
         "trainer 0",
         "sampler 0, process 7",
         "sampler 0, process 8",
     ]
 
 
-def test_many_lanes_have_some_names() -> None:
+def test_of_many_tracks_some_are_named() -> None:
     ax = plot.timeline([Event("compute", 0.0, 1.0, rank=i) for i in range(128)])
-    assert len(boxes(ax)) == 128 and lanes(ax) == [f"trainer {i}" for i in range(0, 128, 4)]
+    assert len(boxes(ax)) == 128 and tracks(ax) == [f"trainer {i}" for i in range(0, 128, 4)]
 
 
 def test_a_recorded_run_is_drawn(tmp_path: Path) -> None:
