@@ -117,6 +117,8 @@ class Outcome:
 def measure(jobs: int, seed: int, deadline: float, faults: tuple[str, ...] = FAULTS) -> int:
     """Run jobs and print what became of each, then a table; return the number of failures."""
     chance = random.Random(seed)
+    # A shell ignores Ctrl-C for what it starts in the background, and the jobs would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="gnnlab-faults-") as name:
         folder = Path(name)

@@ -6,10 +6,12 @@ with the same batches is what one process learns.
 
 from __future__ import annotations
 
+import functools
 import re
 import runpy
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,24 +58,30 @@ def accuracy(output: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def by_hand(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A folder with the graphs in two parts, and what each example printed."""
-    folder = tmp_path_factory.mktemp("examples")
-    scripts = []
-    for kind in ("plain", "links", "typed"):
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("examples")
+
+
+@pytest.fixture(scope="module")
+def by_hand(folder: Path) -> Callable[[str], str]:
+    """``by_hand(name)``: partition the graph of an example, run it, return what it printed."""
+
+    @functools.cache
+    def partition(kind: str) -> None:
         arguments = f"--dataset digits --num_parts 2 --kind {kind} --output {folder}/{kind}"
-        more = [*arguments.split(), "--graph_name", GRAPH]
-        scripts.append([str(EXAMPLES / "partition.py"), *more])
-    for name, (kind, *_) in RUNS.items():
+        run_script(EXAMPLES / "partition.py", args=[*arguments.split(), "--graph_name", GRAPH])
+
+    @functools.cache
+    def run(name: str) -> str:
+        kind = RUNS[name].kind
+        partition(kind)
         more = ["--part_config", f"{folder}/{kind}/{GRAPH}.json"]
         if name == "train_dist":
             more += ["--save", f"{folder}/by_hand.pt"]
-        scripts.append(words(name, 1, *more))
-    printed = {
-        Path(script).stem: run_script(Path(script), args=arguments)
-        for script, *arguments in scripts
-    }
-    return folder, printed
+        script, *arguments = words(name, 1, *more)
+        return run_script(Path(script), args=arguments)
+
+    return run
 
 
 @pytest.mark.parametrize("name", [*RUNS, "partition"])
@@ -92,20 +100,18 @@ def test_names_of_options_take_dashes(
         assert {option.replace("_", "-"), "--" + option[2:].replace("-", "_")} <= found
 
 
-@pytest.mark.thorough("the jobs below do the same")
-@pytest.mark.parametrize("name", RUNS)
-def test_by_hand(name: str, by_hand: tuple[Path, dict[str, str]]) -> None:
-    assert accuracy(by_hand[1][name]) > ACCURATE
+LONG = pytest.mark.thorough("one example shows the way")
+EXAMPLE = [name if name == "train_dist" else pytest.param(name, marks=LONG) for name in RUNS]
 
 
-LONG = pytest.mark.thorough("jobs of one example show the way; by hand, each of them runs")
+@pytest.mark.parametrize("name", EXAMPLE)
+def test_by_hand(name: str, by_hand: Callable[[str], str]) -> None:
+    assert accuracy(by_hand(name)) > ACCURATE
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == "train_dist" else pytest.param(name, marks=LONG) for name in RUNS]
-)
-def test_as_a_job(name: str, by_hand: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    folder, printed = by_hand
+@pytest.mark.parametrize("name", EXAMPLE)
+def test_as_a_job(name: str, by_hand: Callable[[str], str], folder: Path, tmp_path: Path) -> None:
+    printed = by_hand(name)
     more = ["--save", f"{tmp_path}/job.pt"] if name == "train_dist" else []
     segments = _segments()
     result = launch.run(
@@ -121,7 +127,7 @@ def test_as_a_job(name: str, by_hand: tuple[Path, dict[str, str]], tmp_path: Pat
     assert found > ACCURATE
     assert _left_over(str(tmp_path), segments, [result.job]) is None
     if name == "train_dist":  # 20 steps with the same batches
-        assert found == accuracy(printed[name])
+        assert found == accuracy(printed)
         one, four = torch.load(folder / "by_hand.pt"), torch.load(tmp_path / "job.pt")
         assert one.keys() == four.keys()
         for key in one:
