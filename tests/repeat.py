@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--load", type=int, default=6, help="busy processes beside them (6)")
     parser.add_argument("--seed", type=int, default=1, help="of the first run (1)")
     given, words = parser.parse_known_args(argv)
+    # A shell ignores Ctrl-C for what it starts in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="repeat-"))
     print(f"logs: {folder}")
     failures: defaultdict[str, list[int]] = defaultdict(list)
