@@ -6,14 +6,12 @@ starts no thread, sets no environment variable and loads no compiler; submodules
 
 from __future__ import annotations
 
-import atexit
 import importlib
 import re
 from pathlib import Path
 from typing import Any
 
 from gnnlab import interrupt, sampling  # noqa: F401 (interrupt first: the rest takes seconds)
-from gnnlab.ending import await_torch
 from gnnlab.errors import (
     DGLError,
     GNNLabError,
@@ -119,7 +117,6 @@ def _in_sampling(name: str) -> Any:
 
 
 vars(sampling)["__getattr__"] = _in_sampling
-atexit.register(await_torch)
 
 
 def __dir__() -> list[str]:

@@ -1,12 +1,16 @@
-"""The end of a process: torch's threads are at rest before the interpreter goes.
+"""The end of a process: wait until torch's threads sleep before the interpreter is finalized.
 
-A process group of gloo works in threads of its own. When a collective of a backward pass is over,
-its thread lets go of what it was given, for which it needs the interpreter's lock. A thread that
-asks for the lock while the interpreter is being taken down is ended by Python on the spot, and a
-C++ thread that is ended so takes the whole process along: "terminate called without an active
-exception", status 134 (SIGABRT), after all work was done. On a busy computer that met one script
-in many hundreds. The threads outlive ``destroy_process_group`` where a model still holds the group,
-so a script cannot guard against it.
+A process group of gloo has threads of its own. After a collective of a backward pass, one of them
+releases the tensors it was given and takes Python's global lock for that. CPython terminates a
+thread that takes the lock while the interpreter is being finalized, and terminating a C++ thread
+this way aborts the process: "terminate called without an active exception", status 134 (SIGABRT),
+after all work was done. On busy computers this happened to one script in many hundreds. The threads
+live on after ``destroy_process_group`` where a model still refers to the group, so a script cannot
+prevent it.
+
+Processes that take part in a group or in a job therefore wait at their end: ranks of
+``launch_processes``, and all that call ``initialize``, ``init_process_group``, ``init_model`` or a
+loader with ``use_ddp``. ``import gnnlab`` alone registers nothing.
 
 References
 ----------
@@ -15,23 +19,39 @@ CPython documentation, "Thread states and the global interpreter lock", on final
 
 from __future__ import annotations
 
+import atexit
+import functools
 import threading
 import time
 from pathlib import Path
 
-__all__ = ["await_torch"]
+__all__ = ["await_torch", "await_torch_at_exit"]
 
 _TASKS = Path("/proc/self/task")
-_OFTEN_ENOUGH = 3  # a thread that has just been given the lock may not have been woken yet
+_OFTEN_ENOUGH = 3  # a thread that was given the lock a moment ago may not be awake yet
+
+
+@functools.cache
+def await_torch_at_exit() -> None:
+    """Let this process call :func:`await_torch` at its end; further calls change nothing.
+
+    Functions that are registered with ``atexit`` later run before it.
+
+    Examples
+    --------
+    >>> from gnnlab.ending import await_torch_at_exit
+    >>> await_torch_at_exit()
+    """
+    atexit.register(await_torch)
 
 
 def await_torch(limit: float = 5.0) -> None:
-    """Wait until torch's own threads sleep; ``import gnnlab`` has it called at the end.
+    """Wait until the threads that torch has started sleep.
 
     Parameters
     ----------
     limit : float
-        Seconds after which it goes on in any case.
+        Longest wait, in seconds.
 
     Examples
     --------
@@ -42,24 +62,24 @@ def await_torch(limit: float = 5.0) -> None:
     quiet = 0
     while (states := _states()) and quiet < _OFTEN_ENOUGH and time.monotonic() < deadline:
         quiet = 0 if states & {"R", "D"} else quiet + 1
-        time.sleep(0.001)  # without the lock: whoever waits for it has it now
+        time.sleep(0.001)  # releases the lock for the threads that wait for it
 
 
 def _states() -> set[str]:
-    """The states of torch's other threads, "R" of those that run or wait for a processor.
+    """Return the states of torch's threads in /proc, such as "R", running or waiting for a core.
 
-    Where the system does not tell, as if they slept.
+    Without /proc, return {"S"}: sleeping.
     """
     if not _TASKS.is_dir():
         return {"S"}
     states = set()
-    own = str(threading.get_native_id())  # it runs, and torchrun gives it a name of torch's
+    own = str(threading.get_native_id())  # running, and under torchrun named like torch's
     for task in _TASKS.iterdir():
         if task.name == own:
             continue
         try:
             name, _, rest = (task / "stat").read_text().partition(" (")[2].rpartition(") ")
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the thread has ended meanwhile
             continue
         if name.startswith("pt_"):
             states.add(rest[0])

@@ -36,6 +36,7 @@ import torch.multiprocessing
 from torch.multiprocessing import *  # noqa: F403
 from torch.multiprocessing import get_start_method
 
+from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.helpers.fork import check_fork, fix_openmp
 
@@ -74,6 +75,7 @@ class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
 
     def run(self) -> None:
         """Run the target, in the child."""
+        await_torch_at_exit()
         fix_openmp(super().run)()
 
 

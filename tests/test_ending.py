@@ -1,4 +1,4 @@
-"""Processes end in peace."""
+"""Processes with torch's threads end without an abort; other processes do not wait."""
 
 from __future__ import annotations
 
@@ -17,24 +17,70 @@ LATE = """
     import torch.distributed as dist
     import gnnlab
 
-    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
+    JOIN
     ours = torch.zeros(int(sys.argv[1]))
     everybodys = [torch.empty_like(ours)]
     x = torch.ones(1, requires_grad=True)
     x.register_hook(lambda grad: dist.all_gather(everybodys, ours, async_op=True) and None)
     x.sum().backward()
 """
+INIT = "dist.init_process_group('gloo', init_method='tcp://127.0.0.1:0', rank=0, world_size=1)"
+LOADER = """gnnlab.dataloading.DataLoader(
+        gnnlab.rand_graph(9, 9), [0], gnnlab.dataloading.NeighborSampler([1]), use_ddp=True
+    )"""
 
 
 AGAIN = pytest.mark.thorough("which size comes too late depends on the computer")
 
 
 @pytest.mark.parametrize(
-    "size", [pytest.param(200_000, marks=AGAIN), 500_000, pytest.param(1_000_000, marks=AGAIN)]
+    ("join", "size"),
+    [
+        ("gnnlab.distributed.initialize(); dist.init_process_group('gloo')", 500_000),
+        pytest.param("gnnlab.parallel.init_process_group(device='cpu')", 200_000, marks=AGAIN),
+        pytest.param(f"{INIT}; len({LOADER})", 1_000_000, marks=AGAIN),
+        pytest.param(
+            f"{INIT}; gnnlab.parallel.init_model(torch.nn.Linear(1, 1))", 500_000, marks=AGAIN
+        ),
+    ],
 )
-def test_a_collective_that_is_still_on_its_way(size: int) -> None:
+def test_a_collective_that_is_still_on_its_way(join: str, size: int) -> None:
     """Without a wait, most of these are aborted (SIGABRT) by a thread of gloo."""
-    run_processes(LATE, [{}, {}, {}], [str(size)], 120)
+    run_processes(LATE.replace("JOIN", join), [{}, {}, {}], [str(size)], 120)
+
+
+def test_importing_registers_nothing() -> None:
+    """Neither the package nor any of its rooms."""
+    printed = run_script(
+        """
+        import atexit, importlib, sys
+        import torch
+
+        found = []
+        register = atexit.register
+        atexit.register = lambda each, *rest: found.append(each) or register(each, *rest)
+        import gnnlab
+
+        print(found, "gnnlab.ending" in sys.modules)
+        for room in gnnlab._SUBMODULES:
+            importlib.import_module(f"gnnlab.{room}")
+        print([function for function in found if function.__module__.startswith("gnnlab")])
+        gnnlab.distributed.initialize()
+        gnnlab.distributed.initialize()
+        print([function.__name__ for function in found if function.__module__ == "gnnlab.ending"])
+        """,
+        fresh=True,
+    )
+    assert printed.splitlines() == ["[] False", "[]", "['await_torch']"]
+
+
+def test_a_process_of_ours_waits() -> None:
+    printed = run_script("""
+        import atexit, gnnlab
+        atexit.register = lambda function: print(function.__name__)
+        gnnlab.multiprocessing.Process(target=print, args=("work",)).run()  # as in the child
+    """)
+    assert printed.splitlines() == ["await_torch", "work"]
 
 
 def test_no_wait_where_torch_has_no_threads() -> None:
@@ -53,7 +99,7 @@ def test_no_wait_where_torch_has_no_threads() -> None:
     assert float(printed) < 1
 
 
-@pytest.mark.skipif(not ending._TASKS.is_dir(), reason="this system does not tell of threads")
+@pytest.mark.skipif(not ending._TASKS.is_dir(), reason="needs /proc")
 def test_states_are_those_of_torchs_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

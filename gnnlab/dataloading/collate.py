@@ -17,6 +17,7 @@ from torch.utils.data.distributed import DistributedSampler
 from gnnlab import random
 from gnnlab.dataloading.edges import EdgePredictionSampler
 from gnnlab.dataloading.features import attach_features
+from gnnlab.ending import await_torch_at_exit
 from gnnlab.graph.batch import batch
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
@@ -87,6 +88,7 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
     ) -> None:
         self._key = random.next_key()
         if use_ddp:
+            await_torch_at_exit()
             kwargs["sampler"] = DistributedSampler(
                 dataset,
                 shuffle=kwargs.pop("shuffle", False),

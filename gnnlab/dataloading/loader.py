@@ -29,6 +29,7 @@ from gnnlab import random, trace
 from gnnlab.dataloading.features import attach_features, fetch_ahead
 from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, check_sampler, to_device
+from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
@@ -211,6 +212,7 @@ class DataLoader:
             raise InvalidInput(
                 "use_ddp=True needs torch.distributed.init_process_group() to be called before"
             )
+        await_torch_at_exit()
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
 
     def __len__(self) -> int:

@@ -30,6 +30,7 @@ from gnnlab.distributed.client import Client
 from gnnlab.distributed.job import Job, is_distributed
 from gnnlab.distributed.store import Store
 from gnnlab.distributed.transport import InProcess
+from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.partition.files import read_config
@@ -181,12 +182,14 @@ def initialize(
     alone = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "1"}
     for name, value in alone.items():
         os.environ.setdefault(name, value)
+    await_torch_at_exit()
     me.context = Context(latest=me.context.latest if me.context else None)
     trace.start_if_asked(0)
 
 
 def join(job: Job) -> None:
     """Take part in a job, in the role that it says; a server never comes back."""
+    await_torch_at_exit()
     number = job.server if job.role == "server" else job.rank
     lane = f"process {os.getpid()}" if job.role == "sampler" else ""
     trace.start_if_asked(number, job.role, job.machine, lane)

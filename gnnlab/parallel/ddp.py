@@ -25,6 +25,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from gnnlab.dataloading.loader import DataLoader
+from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 
@@ -111,6 +112,7 @@ def init_process_group(
     place, fitting = _place(local_rank, num_local, device)
     if place.type == "cuda":
         torch.cuda.set_device(place)
+    await_torch_at_exit()
     dist.init_process_group(
         backend or fitting,
         rank=rank,
@@ -174,6 +176,7 @@ def init_model(
     """
     if not dist.is_initialized():
         raise InvalidInput("there is no process group; call init_process_group() before")
+    await_torch_at_exit()
     if device is not None:
         model = model.to(device)
     place = next((p.device for p in model.parameters()), torch.device("cpu"))
