@@ -145,7 +145,7 @@ class DistGraph:
         """Complete an edge type name to its triple; None will do where there is one type."""
         return complete_etype(etype, self._edge_frames)
 
-    def _ntype(self, ntype: str | None, frames: Mapping[str, Any] | None = None) -> str:
+    def _ntype(self, ntype: str | None) -> str:
         return complete_ntype(ntype, self._nodes)
 
     def get_ntype_id(self, ntype: str | None) -> int:
@@ -189,7 +189,7 @@ class DistGraph:
     @property
     def nodes(self) -> NodeView:
         """``g.nodes[ntype].data`` gives the features of a type, ``g.nodes(ntype)`` the IDs."""
-        return NodeView(self, self._nodes)  # type: ignore[arg-type]
+        return NodeView(self._nodes, self.idtype, self.device)  # type: ignore[arg-type]
 
     @property
     def edges(self) -> EdgeView:

@@ -12,18 +12,16 @@ DGL user guide, chapter 5.4, "Graph Classification".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
 from gnnlab.graph.relation import Relation, narrow
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = [
     "batch",
@@ -38,7 +36,7 @@ __all__ = [
 ]
 
 
-def batch(graphs: Iterable[Graph], ndata: Any = ALL, edata: Any = ALL) -> Graph:
+def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> GraphT:
     """Join graphs into one, whose nodes and edges follow each other graph by graph.
 
     Parameters
@@ -84,7 +82,7 @@ def batch(graphs: Iterable[Graph], ndata: Any = ALL, edata: Any = ALL) -> Graph:
     return joined
 
 
-def unbatch(g: Graph, node_split: Any = None, edge_split: Any = None) -> list[Graph]:
+def unbatch(g: GraphT, node_split: Any = None, edge_split: Any = None) -> list[GraphT]:
     """Split a batch into its graphs; features are views of those of the batch.
 
     Parameters
@@ -132,41 +130,41 @@ def unbatch(g: Graph, node_split: Any = None, edge_split: Any = None) -> list[Gr
 
 
 # ------------------------------------------------------------------- what a batch remembers
-def batch_size(g: Graph) -> int:
+def batch_size(g: GraphCore) -> int:
     """Number of graphs in the batch; 1 for a graph that is none."""
     if g._batch is None:
         return 1
     return max((len(counts) for side in g._batch for counts in side.values()), default=1)
 
 
-def batch_num_nodes(g: Graph, ntype: str | None = None) -> torch.Tensor:
+def batch_num_nodes(g: GraphCore, ntype: str | None = None) -> torch.Tensor:
     """Number of nodes of each graph in the batch, shape (batch size,), in the graph's ID dtype."""
     name = g._ntype(ntype)
     known = {} if g._batch is None else g._batch[0]
     return _remembered(g, known.get(name), g.num_nodes(name))
 
 
-def batch_num_edges(g: Graph, etype: str | EdgeType | None = None) -> torch.Tensor:
+def batch_num_edges(g: GraphCore, etype: str | EdgeType | None = None) -> torch.Tensor:
     """Number of edges of each graph in the batch, shape (batch size,), in the graph's ID dtype."""
     name = g.to_canonical_etype(etype)
     known = {} if g._batch is None else g._batch[1]
     return _remembered(g, known.get(name), g.num_edges(name))
 
 
-def set_batch_num_nodes(g: Graph, val: torch.Tensor | Mapping[str, torch.Tensor]) -> None:
+def set_batch_num_nodes(g: GraphCore, val: torch.Tensor | Mapping[str, torch.Tensor]) -> None:
     """Say how many nodes each graph of the batch has, after a change that lost it."""
     counts = _read_counts(val, g._ntype, g.num_nodes, "nodes")
     g._batch = counts, {} if g._batch is None else g._batch[1]
 
 
-def set_batch_num_edges(g: Graph, val: torch.Tensor | Mapping[Any, torch.Tensor]) -> None:
+def set_batch_num_edges(g: GraphCore, val: torch.Tensor | Mapping[Any, torch.Tensor]) -> None:
     """Say how many edges each graph of the batch has, after a change that lost it."""
     counts = _read_counts(val, g.to_canonical_etype, g.num_edges, "edges")
     g._batch = {} if g._batch is None else g._batch[0], counts
 
 
 def broadcast_nodes(
-    graph: Graph, graph_feat: torch.Tensor, *, ntype: str | None = None
+    graph: GraphCore, graph_feat: torch.Tensor, *, ntype: str | None = None
 ) -> torch.Tensor:
     """Give every node the row of its graph.
 
@@ -193,7 +191,7 @@ def broadcast_nodes(
 
 
 def broadcast_edges(
-    graph: Graph, graph_feat: torch.Tensor, *, etype: str | EdgeType | None = None
+    graph: GraphCore, graph_feat: torch.Tensor, *, etype: str | EdgeType | None = None
 ) -> torch.Tensor:
     """Give every edge the row of its graph: shape (batch size, ...) to (E, ...)."""
     return _broadcast(graph_feat, batch_num_edges(graph, etype))
@@ -205,13 +203,13 @@ def _broadcast(feat: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     return torch.repeat_interleave(feat, counts.to(feat.device), dim=0)
 
 
-def _remembered(g: Graph, counts: torch.Tensor | None, total: int) -> torch.Tensor:
+def _remembered(g: GraphCore, counts: torch.Tensor | None, total: int) -> torch.Tensor:
     counts = torch.tensor([total]) if counts is None else counts
     return g._ids(counts).to(g.device)
 
 
 # --------------------------------------------------------------------------------- joining
-def _check_alike(first: Graph, g: Graph, i: int) -> None:
+def _check_alike(first: GraphCore, g: GraphCore, i: int) -> None:
     refuse_block(g, "batch")
     for what, of_first, of_this in (
         ("node types", first.ntypes, g.ntypes),
@@ -267,7 +265,7 @@ def _union(relations: Sequence[Relation]) -> Relation:
 
 # ------------------------------------------------------------------------------- splitting
 def _counts(
-    g: Graph, given: Any, totals: Mapping[Any, int], full_name: Any, remembered: Any, what: str
+    g: GraphCore, given: Any, totals: Mapping[Any, int], full_name: Any, remembered: Any, what: str
 ) -> dict[Any, list[int]]:
     if given is None:
         return {name: remembered(g, name).tolist() for name in totals}

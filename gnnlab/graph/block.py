@@ -55,7 +55,7 @@ class Block(Graph):
         self._src_frames = self._frames(num_src, src_frames, "node")
         self._dst_frames = self._frames(num_dst, dst_frames, "node")
 
-    def derive(self, *args: Any, **kwargs: Any) -> Graph:
+    def derive(self, *args: Any, **kwargs: Any) -> Any:
         """Not possible for a block. Raises InvalidInput."""
         raise InvalidInput(
             "a block cannot be transformed like a graph; transform the frontier before to_block()"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
+from gnnlab.graph.core import GraphT
 
 __all__ = ["to_bfloat16", "to_double", "to_float", "to_half"]
 
 
-def to_bfloat16(g: Graph) -> Graph:
+def to_bfloat16(g: GraphT) -> GraphT:
     """Return the graph with all floating-point features as bfloat16; other features stay.
 
     Examples
@@ -26,22 +23,22 @@ def to_bfloat16(g: Graph) -> Graph:
     return _cast(g, torch.bfloat16)
 
 
-def to_half(g: Graph) -> Graph:
+def to_half(g: GraphT) -> GraphT:
     """Return the graph with all floating-point features as float16; other features stay."""
     return _cast(g, torch.float16)
 
 
-def to_float(g: Graph) -> Graph:
+def to_float(g: GraphT) -> GraphT:
     """Return the graph with all floating-point features as float32; other features stay."""
     return _cast(g, torch.float32)
 
 
-def to_double(g: Graph) -> Graph:
+def to_double(g: GraphT) -> GraphT:
     """Return the graph with all floating-point features as float64; other features stay."""
     return _cast(g, torch.float64)
 
 
-def _cast(g: Graph, dtype: torch.dtype) -> Graph:
+def _cast(g: GraphT, dtype: torch.dtype) -> GraphT:
     twin = g.local_var()
     for frames in (twin._src_frames, twin._dst_frames, twin._edge_frames):
         for frame in frames.values():

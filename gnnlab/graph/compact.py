@@ -8,21 +8,19 @@ edges. :func:`khop_in_subgraph` cuts out everything that can influence a node wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import keep_edges, refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.ids import node_dict, read_ids, read_nodes
-from gnnlab.graph.queries import incident_slots
+from gnnlab.graph.queries import adj_external, incident_slots
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.subgraph import frame_of, node_subgraph
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = ["compact_graphs", "khop_in_subgraph", "khop_out_subgraph", "reorder_graph"]
 
@@ -57,7 +55,7 @@ def compact_graphs(
     >>> g.edges(), g.ndata[dgl.NID]
     ((tensor([0, 1]), tensor([1, 2])), tensor([5, 3, 9]))
     """
-    many: list[Graph] = [graphs] if not isinstance(graphs, Sequence) else list(graphs)
+    many: list[GraphCore] = [graphs] if not isinstance(graphs, Sequence) else list(graphs)
     if not many:
         return []
     sizes = _common_sizes(many)
@@ -97,7 +95,7 @@ def compact_graphs(
 
 
 def khop_in_subgraph(
-    graph: Graph, nodes: Any, k: int, *, relabel_nodes: bool = True, store_ids: bool = True
+    graph: GraphCore, nodes: Any, k: int, *, relabel_nodes: bool = True, store_ids: bool = True
 ) -> Any:
     """The graph of all nodes from which a path of at most k edges leads to the given nodes.
 
@@ -130,7 +128,7 @@ def khop_in_subgraph(
 
 
 def khop_out_subgraph(
-    graph: Graph, nodes: Any, k: int, *, relabel_nodes: bool = True, store_ids: bool = True
+    graph: GraphCore, nodes: Any, k: int, *, relabel_nodes: bool = True, store_ids: bool = True
 ) -> Any:
     """The graph of all nodes that paths of at most k edges from the given nodes lead to.
 
@@ -147,7 +145,7 @@ def khop_out_subgraph(
 
 
 def _khop(
-    graph: Graph, nodes: Any, k: int, relabel_nodes: bool, store_ids: bool, inward: bool
+    graph: GraphCore, nodes: Any, k: int, relabel_nodes: bool, store_ids: bool, inward: bool
 ) -> Any:
     refuse_block(graph, "k-hop subgraph")
     if k < 0:
@@ -176,12 +174,12 @@ def _khop(
 
 
 def reorder_graph(
-    g: Graph,
+    g: GraphT,
     node_permute_algo: str | None = None,
     edge_permute_algo: str = "src",
     store_ids: bool = True,
     permute_config: dict[str, Any] | None = None,
-) -> Graph:
+) -> GraphT:
     """Renumber nodes and edges.
 
     Parameters
@@ -241,7 +239,7 @@ def reorder_graph(
     return keep_edges(part, {part.canonical_etypes[0]: edges})
 
 
-def _common_sizes(graphs: list[Graph]) -> dict[str, int]:
+def _common_sizes(graphs: list[GraphCore]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for g in graphs:
         refuse_block(g, "compact_graphs")
@@ -274,9 +272,9 @@ def _permutation(
     return ids
 
 
-def _cuthill_mckee(g: Graph) -> torch.Tensor:
+def _cuthill_mckee(g: GraphCore) -> torch.Tensor:
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    matrix = g.adj_external(scipy_fmt="coo").tocsr()
+    matrix = adj_external(g, scipy_fmt="coo").tocsr()
     order = reverse_cuthill_mckee((matrix + matrix.T).tocsr(), symmetric_mode=True)
     return torch.from_numpy(order.copy()).to(g.device)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Relation
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = [
     "REDUCERS",
@@ -32,7 +30,7 @@ __all__ = [
 REDUCERS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 
 
-def refuse_block(g: Graph, what: str) -> None:
+def refuse_block(g: GraphCore, what: str) -> None:
     """Raise where a block was given to a function of graphs."""
     if g.is_block:
         raise InvalidInput(
@@ -41,7 +39,7 @@ def refuse_block(g: Graph, what: str) -> None:
         )
 
 
-def loop_etype(g: Graph, etype: str | EdgeType | None, what: str) -> EdgeType:
+def loop_etype(g: GraphCore, etype: str | EdgeType | None, what: str) -> EdgeType:
     """Complete the name of an edge type that can have self-loops."""
     refuse_block(g, what)
     name = g.to_canonical_etype(etype)
@@ -53,19 +51,19 @@ def loop_etype(g: Graph, etype: str | EdgeType | None, what: str) -> EdgeType:
     return name
 
 
-def node_frames(g: Graph, copy: bool = True) -> dict[str, Frame] | None:
+def node_frames(g: GraphCore, copy: bool = True) -> dict[str, Frame] | None:
     """The node features for a result with the same nodes."""
     return {name: frame.copy() for name, frame in g._node_frames().items()} if copy else None
 
 
-def edge_frame(g: Graph, relation: Relation, columns: dict[str, Any]) -> Frame:
+def edge_frame(g: GraphCore, relation: Relation, columns: dict[str, Any]) -> Frame:
     """A frame for the edges of a relation."""
     return Frame(relation.num_edges, columns, g.device, "edge")
 
 
 def replace_edges(
-    g: Graph, relations: dict[EdgeType, Relation], frames: dict[EdgeType, Frame]
-) -> Graph:
+    g: GraphT, relations: dict[EdgeType, Relation], frames: dict[EdgeType, Frame]
+) -> GraphT:
     """Return the graph with some edge types exchanged; all else is shared."""
     kept = {name: frame.copy() for name, frame in g._edge_frames.items() if name not in frames}
     return g.derive(
@@ -73,7 +71,7 @@ def replace_edges(
     )
 
 
-def keep_edges(g: Graph, eids: dict[EdgeType, torch.Tensor], store_ids: bool = False) -> Graph:
+def keep_edges(g: GraphT, eids: dict[EdgeType, torch.Tensor], store_ids: bool = False) -> GraphT:
     """Return the graph with only the given edges of some types, in the given order."""
     relations, frames = {}, {}
     for name, index in eids.items():

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import keep_edges, refuse_block, replace_edges
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.ids import pair_up, read_ids
@@ -20,15 +21,14 @@ from gnnlab.graph.names import EdgeType
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import node_subgraph
 
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-
 __all__ = ["add_edges", "add_nodes", "in_place", "remove_edges", "remove_nodes"]
 
 Features = Mapping[str, Any]
 
 
-def add_nodes(g: Graph, num: int, data: Features | None = None, ntype: str | None = None) -> Graph:
+def add_nodes(
+    g: GraphT, num: int, data: Features | None = None, ntype: str | None = None
+) -> GraphT:
     """Add nodes after those that exist.
 
     Parameters
@@ -59,12 +59,12 @@ def add_nodes(g: Graph, num: int, data: Features | None = None, ntype: str | Non
 
 
 def add_edges(
-    g: Graph,
+    g: GraphT,
     u: Any,
     v: Any,
     data: Features | None = None,
     etype: str | EdgeType | None = None,
-) -> Graph:
+) -> GraphT:
     """Add edges after those that exist; nodes that do not exist yet are added, too.
 
     Parameters
@@ -107,7 +107,7 @@ def add_edges(
     return replace_edges(g, {name: relation}, {name: frame})
 
 
-def remove_nodes(g: Graph, nids: Any, ntype: str | None = None, store_ids: bool = False) -> Graph:
+def remove_nodes(g: GraphT, nids: Any, ntype: str | None = None, store_ids: bool = False) -> GraphT:
     """Remove nodes and all their edges; the others are renumbered and keep their order.
 
     Parameters
@@ -137,8 +137,8 @@ def remove_nodes(g: Graph, nids: Any, ntype: str | None = None, store_ids: bool 
 
 
 def remove_edges(
-    g: Graph, eids: Any, etype: str | EdgeType | None = None, store_ids: bool = False
-) -> Graph:
+    g: GraphT, eids: Any, etype: str | EdgeType | None = None, store_ids: bool = False
+) -> GraphT:
     """Remove edges; the others are renumbered and keep their order, all nodes stay.
 
     Parameters
@@ -169,11 +169,11 @@ def remove_edges(
     return keep_edges(g, kept, store_ids)
 
 
-def in_place(change: Callable[..., Graph]) -> Callable[..., None]:
+def in_place(change: Callable[..., GraphCore]) -> Callable[..., None]:
     """Make a method that changes a graph out of a function that returns a changed one."""
 
     @functools.wraps(change)
-    def method(self: Graph, *args: Any, **kwargs: Any) -> None:
+    def method(self: GraphCore, *args: Any, **kwargs: Any) -> None:
         changed = change(self, *args, **kwargs)
         self._relations, self._edge_frames = changed._relations, changed._edge_frames
         self._src_frames, self._dst_frames = changed._src_frames, changed._dst_frames
@@ -183,7 +183,7 @@ def in_place(change: Callable[..., Graph]) -> Callable[..., None]:
     return method
 
 
-def _ends(g: Graph, u: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _ends(g: GraphCore, u: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
     src, dst = (read_ids(ids, 0, "node", g.device, check=False).long() for ids in (u, v))
     src, dst = pair_up(src, dst)
     lowest = min((int(ids.min()) for ids in (src, dst) if len(ids)), default=0)
@@ -199,7 +199,7 @@ def _others(given: Any, bound: int, what: str, device: torch.device) -> torch.Te
     return kept.nonzero().flatten()
 
 
-def _grow(g: Graph, extra: Mapping[str, tuple[int, Features]]) -> Graph:
+def _grow(g: GraphT, extra: Mapping[str, tuple[int, Features]]) -> GraphT:
     """Add nodes of some types: {type: (how many, features)}."""
     frames = {
         name: _extend(frame, *extra[name]) if name in extra else frame.copy()

@@ -4,19 +4,14 @@ A graph with one node type and one edge type (a *homogeneous* graph) is the simp
 (*heterogeneous*) one, not another class. An edge type is named by its canonical triple (source
 type, relation, destination type); the relation alone will do where it is unambiguous.
 
-A graph keeps structure (:class:`~gnnlab.graph.relation.Relation`, one per edge type) apart from
-features (:class:`~gnnlab.graph.frame.Frame`, one per type). What can be asked of the structure is
-in ``queries.py``, how messages travel in ``message_passing.py``, how graphs are derived from graphs
-in ``transform.py`` and ``subgraph.py``: functions of a graph, which this class offers as methods.
+Types, counts and features are in ``core.py``. What can be asked of the structure is in
+``queries.py``, how messages travel in ``message_passing.py``, how graphs are derived from graphs in
+``transform.py`` and ``subgraph.py``: functions of a graph, which this class offers as methods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
-
-import torch
+from collections.abc import Callable
 
 from gnnlab.graph import (
     batch,
@@ -29,15 +24,14 @@ from gnnlab.graph import (
     subgraph,
     transform,
 )
-from gnnlab.graph.frame import Frame
-from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
-from gnnlab.graph.relation import Relation
-from gnnlab.graph.views import EdgeView, NodeView, frame_view, two_sides
+from gnnlab.graph.core import GraphCore
+from gnnlab.graph.to_networkx import to_networkx
+from gnnlab.graph.views import EdgeView
 
 __all__ = ["Graph"]
 
 
-class Graph:
+class Graph(GraphCore):
     """A directed graph with typed nodes and edges.
 
     :func:`gnnlab.graph` and :func:`gnnlab.heterograph` make one.
@@ -66,291 +60,11 @@ class Graph:
     DGL user guide, chapter 1, "Graph".
     """
 
-    is_block = False
-
-    def __init__(
-        self,
-        num_nodes: Mapping[str, int],
-        relations: Mapping[EdgeType, Relation],
-        node_frames: Mapping[str, Frame] | None = None,
-        edge_frames: Mapping[EdgeType, Frame] | None = None,
-        idtype: torch.dtype = torch.int64,
-        device: torch.device | None = None,
-    ) -> None:
-        self._relations = dict(relations)
-        self._idtype = idtype
-        self._device = device or next(
-            (relation.device for relation in self._relations.values()), torch.device("cpu")
-        )
-        frames = self._frames(num_nodes, node_frames, "node")
-        self._ntypes = list(frames)
-        self._src_frames, self._dst_frames = two_sides(frames, self._relations)
-        num_edges = {etype: relation.num_edges for etype, relation in self._relations.items()}
-        self._edge_frames = self._frames(num_edges, edge_frames, "edge")
-        self._formats: list[str] | None = None
-        self._batch: Any = None
-
-    def _frames(
-        self, sizes: Mapping[Any, int], given: Mapping[Any, Frame] | None, what: str
-    ) -> dict[Any, Frame]:
-        given = given or {}
-        return {
-            name: given[name] if name in given else Frame(size, None, self._device, what)
-            for name, size in sizes.items()
-        }
-
-    def derive(
-        self,
-        relations: Mapping[EdgeType, Relation],
-        num_nodes: Mapping[str, int] | None = None,
-        node_frames: Mapping[str, Frame] | None = None,
-        edge_frames: Mapping[EdgeType, Frame] | None = None,
-    ) -> Graph:
-        """Make a graph with the node types of this one and other edges; features only as given."""
-        sizes = num_nodes or {name: frame.num_rows for name, frame in self._node_frames().items()}
-        return Graph(sizes, relations, node_frames, edge_frames, self._idtype, self._device)
-
-    # ------------------------------------------------------------------ types
-    @property
-    def ntypes(self) -> list[str]:
-        """Node types, in the order of their type IDs."""
-        return list(self._ntypes)
-
-    def _node_frames(self) -> dict[str, Frame]:
-        """Frames of both sides by type."""
-        if self._dst_frames is self._src_frames:
-            return self._src_frames
-        both = {**self._src_frames, **self._dst_frames}
-        return {ntype: both[ntype] for ntype in self._ntypes}
-
-    @property
-    def srctypes(self) -> list[str]:
-        """Node types on the source side."""
-        return list(self._src_frames)
-
-    @property
-    def dsttypes(self) -> list[str]:
-        """Node types on the destination side."""
-        return list(self._dst_frames)
-
-    @property
-    def etypes(self) -> list[str]:
-        """Relation names, in the order of their type IDs; a name may occur twice."""
-        return [etype[1] for etype in self._relations]
-
-    @property
-    def canonical_etypes(self) -> list[EdgeType]:
-        """Triples (source type, relation, destination type), in the order of their type IDs."""
-        return list(self._relations)
-
-    @property
-    def is_homogeneous(self) -> bool:
-        """Whether there is one node type and one edge type."""
-        return len(self._node_frames()) == 1 and len(self._relations) == 1
-
-    def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
-        """Complete an edge type name to its triple.
-
-        Parameters
-        ----------
-        etype : str, tuple or None
-            A relation name, a triple, or None where there is one edge type.
-
-        Raises
-        ------
-        NotFound
-            No such edge type.
-        InvalidInput
-            Several edge types fit; the message lists them.
-        """
-        return complete_etype(etype, self._relations)
-
-    def _ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
-        if frames is None:
-            return complete_ntype(ntype, self._node_frames())
-        return complete_ntype(ntype, frames, "this side of the graph")
-
-    def get_ntype_id(self, ntype: str | None) -> int:
-        """Return the position of a node type in :attr:`ntypes`."""
-        return self.ntypes.index(self._ntype(ntype))
-
-    def get_etype_id(self, etype: str | EdgeType | None) -> int:
-        """Return the position of an edge type in :attr:`canonical_etypes`."""
-        return self.canonical_etypes.index(self.to_canonical_etype(etype))
-
-    def relation(self, etype: str | EdgeType | None = None) -> Relation:
-        """Return the structure of one edge type."""
-        return self._relations[self.to_canonical_etype(etype)]
-
-    # ----------------------------------------------------------------- counts
-    def num_nodes(self, ntype: str | None = None) -> int:
-        """Number of nodes of a type, of all types without one."""
-        if ntype is None:
-            return sum(frame.num_rows for frame in self._node_frames().values())
-        return self._node_frames()[self._ntype(ntype)].num_rows
-
-    def num_src_nodes(self, ntype: str | None = None) -> int:
-        """Number of nodes on the source side."""
-        if ntype is None:
-            return sum(frame.num_rows for frame in self._src_frames.values())
-        return self._src_frames[self._ntype(ntype, self._src_frames)].num_rows
-
-    def num_dst_nodes(self, ntype: str | None = None) -> int:
-        """Number of nodes on the destination side."""
-        if ntype is None:
-            return sum(frame.num_rows for frame in self._dst_frames.values())
-        return self._dst_frames[self._ntype(ntype, self._dst_frames)].num_rows
-
-    def num_edges(self, etype: str | EdgeType | None = None) -> int:
-        """Number of edges of a type, of all types without one."""
-        if etype is None:
-            return sum(relation.num_edges for relation in self._relations.values())
-        return self.relation(etype).num_edges
-
-    # --------------------------------------------------------------- features
-    @property
-    def ndata(self) -> Any:
-        """Node features: name → tensor, or name → {type: tensor} where there are several types."""
-        return frame_view(self._node_frames())
-
-    @ndata.setter
-    def ndata(self, values: Mapping[str, Any]) -> None:
-        self.ndata.update(values)
-
-    @property
-    def srcdata(self) -> Any:
-        """Features of the source side."""
-        return frame_view(self._src_frames)
-
-    @property
-    def dstdata(self) -> Any:
-        """Features of the destination side."""
-        return frame_view(self._dst_frames)
-
-    @property
-    def edata(self) -> Any:
-        """Edge features: name → tensor, or name → {type: tensor} where there are several types."""
-        return frame_view(self._edge_frames)
-
-    @property
-    def nodes(self) -> NodeView:
-        """``g.nodes()`` gives the IDs, ``g.nodes[ntype].data`` the features."""
-        return NodeView(self, self._node_frames())
-
-    @property
-    def srcnodes(self) -> NodeView:
-        """The same for the source side."""
-        return NodeView(self, self._src_frames)
-
-    @property
-    def dstnodes(self) -> NodeView:
-        """The same for the destination side."""
-        return NodeView(self, self._dst_frames)
-
     @property
     def edges(self) -> EdgeView:
         """``g.edges()`` gives sources and destinations, ``g.edges[etype].data`` the features."""
         return EdgeView(self)
 
-    @contextmanager
-    def local_scope(self) -> Iterator[None]:
-        """Inside, setting a feature leaves no trace: features are restored at the end.
-
-        Examples
-        --------
-        >>> import gnnlab as dgl, torch
-        >>> g = dgl.graph(([0, 1], [1, 0]))
-        >>> with g.local_scope():
-        ...     g.ndata["h"] = torch.ones(2)
-        >>> "h" in g.ndata
-        False
-        """
-        saved = dict(self.__dict__)
-        self._copy_frames()
-        try:
-            yield
-        finally:
-            self.__dict__.update(saved)
-
-    def _copy_frames(self) -> None:
-        same_side = self._dst_frames is self._src_frames
-        self._src_frames = {name: frame.copy() for name, frame in self._src_frames.items()}
-        if same_side:
-            self._dst_frames = self._src_frames
-        else:
-            self._dst_frames = {name: frame.copy() for name, frame in self._dst_frames.items()}
-        self._edge_frames = {name: frame.copy() for name, frame in self._edge_frames.items()}
-
-    def local_var(self) -> Graph:
-        """Return the same graph with feature dictionaries of its own (tensors are shared)."""
-        twin = self._shallow()
-        twin._copy_frames()
-        return twin
-
-    clone = local_var
-
-    def _shallow(self) -> Graph:
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
-
-    # -------------------------------------------------------- dtype and device
-    @property
-    def idtype(self) -> torch.dtype:
-        """dtype of all IDs that the graph returns: int64 or int32."""
-        return self._idtype
-
-    @property
-    def device(self) -> torch.device:
-        """Where structure and features are."""
-        return self._device
-
-    def _ids(self, ids: torch.Tensor) -> torch.Tensor:
-        return ids.to(self._idtype)
-
-    # ------------------------------------------------------------------ looks
-    def __getitem__(self, etype: str | EdgeType) -> Graph:
-        """Return the part of the graph with one edge type; features are shared with this graph."""
-        name = self.to_canonical_etype(etype)
-        twin = self._shallow()
-        twin._relations = {name: self._relations[name]}
-        twin._edge_frames = {name: self._edge_frames[name]}
-        twin._src_frames = {name[0]: self._src_frames[name[0]]}
-        twin._dst_frames = {name[2]: self._dst_frames[name[2]]}
-        if name[0] == name[2] and not self.is_block:
-            twin._dst_frames = twin._src_frames
-        twin._ntypes = list(dict.fromkeys((name[0], name[2])))
-        return twin
-
-    def __repr__(self) -> str:
-        if self.is_homogeneous:
-            return (
-                f"Graph(num_nodes={self.num_nodes()}, num_edges={self.num_edges()},\n"
-                f"      ndata_schemes={self.ndata.scheme(20)}\n"
-                f"      edata_schemes={self.edata.scheme(20)})"
-            )
-        nodes = listing((f"{n!r}: {f.num_rows}" for n, f in self._node_frames().items()), 16)
-        return f"Graph(num_nodes={nodes},\n      {self._repr_edges()})"
-
-    def _repr_edges(self) -> str:
-        edges = (f"{name!r}: {relation.num_edges}" for name, relation in self._relations.items())
-        # grouped by the two ends, as networkx lists the edges of a graph of types
-        ends = list(dict.fromkeys((src, dst) for src, _, dst in self._relations))
-        ends.sort(key=lambda pair: self.ntypes.index(pair[0]))
-        meta = [(u, v, r) for u, v in ends for s, r, d in self._relations if (s, d) == (u, v)]
-        triples = listing(map(repr, meta), 16, "[]")
-        return f"num_edges={listing(edges, 16)},\n      metagraph={triples}"
-
-    def __copy__(self) -> Graph:
-        return self.local_var()
-
-    def to_networkx(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a networkx graph; see :func:`gnnlab.to_networkx`."""
-        from gnnlab.graph.convert import to_networkx
-
-        return to_networkx(self, *args, **kwargs)
-
-    # -------------------------------------------------- functions as methods
     long = placement.as_int64
     astype = placement.astype
     int = placement.as_int32
@@ -405,16 +119,12 @@ class Graph:
     remove_edges = edit.in_place(edit.remove_edges)
 
     metagraph = homogeneous.metagraph
+    to_networkx = to_networkx
     batch_size = property(batch.batch_size)
     batch_num_nodes = batch.batch_num_nodes
     batch_num_edges = batch.batch_num_edges
     set_batch_num_nodes = batch.set_batch_num_nodes
     set_batch_num_edges = batch.set_batch_num_edges
-
-    number_of_nodes = num_nodes
-    number_of_src_nodes = num_src_nodes
-    number_of_dst_nodes = num_dst_nodes
-    number_of_edges = num_edges
 
     # given by a floor above: gnnlab.sampling
     sample_neighbors: Callable[..., Graph]

@@ -11,20 +11,18 @@ DGL user guide, chapter 1.5, "Heterogeneous Graphs"; chapter 7.3 uses both kinds
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE, EdgeType, describe
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import frame_of
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = [
     "as_heterograph",
@@ -36,7 +34,7 @@ __all__ = [
 
 
 def to_homogeneous(
-    G: Graph,
+    G: GraphCore,
     ndata: Iterable[str] | None = None,
     edata: Iterable[str] | None = None,
     store_type: bool = True,
@@ -88,7 +86,7 @@ def to_homogeneous(
 
 
 def _stack(
-    g: Graph,
+    g: GraphCore,
     frames: Mapping[Any, Frame],
     counts: list[int],
     names: Iterable[str] | None,
@@ -122,13 +120,13 @@ def _stack(
 
 
 def to_heterogeneous(
-    G: Graph,
+    G: GraphT,
     ntypes: Sequence[str],
     etypes: Sequence[str],
     ntype_field: str = NTYPE,
     etype_field: str = ETYPE,
     metagraph: Any = None,
-) -> Graph:
+) -> GraphT:
     """Sort nodes and edges by type: the way back from :func:`to_homogeneous`.
 
     Parameters
@@ -240,7 +238,7 @@ def _as_expected(
     return {etype: found.get(etype, none) for etype in expected}
 
 
-def as_heterograph(g: Graph, ntype: str = "_U", etype: str = "_E") -> Graph:
+def as_heterograph(g: GraphT, ntype: str = "_U", etype: str = "_E") -> GraphT:
     """Return the graph itself; every graph is a typed graph. Old scripts call it."""
     return g
 
@@ -248,7 +246,7 @@ def as_heterograph(g: Graph, ntype: str = "_U", etype: str = "_E") -> Graph:
 as_immutable_graph = as_heterograph
 
 
-def metagraph(g: Graph) -> Any:
+def metagraph(g: GraphCore) -> Any:
     """Return the graph of the types: node types, and an edge for each edge type.
 
     Returns

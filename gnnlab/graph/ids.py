@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.core import GraphCore
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.relation import check_ids
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = [
     "edge_dict",
@@ -101,21 +99,21 @@ def is_scalar(value: Any) -> bool:
     )
 
 
-def node_dict(graph: Graph, nodes: Any) -> dict[str, Any]:
+def node_dict(graph: GraphCore, nodes: Any) -> dict[str, Any]:
     """Read nodes as {type: IDs}; bare IDs belong to the only type of a graph."""
     if isinstance(nodes, dict):
         return {graph._ntype(ntype): ids for ntype, ids in nodes.items()}
     return {graph._ntype(None): nodes}
 
 
-def edge_dict(graph: Graph, edges: Any) -> dict[Any, Any]:
+def edge_dict(graph: GraphCore, edges: Any) -> dict[Any, Any]:
     """Read edges as {canonical type: IDs}; bare IDs belong to the only type of a graph."""
     if isinstance(edges, dict):
         return {graph.to_canonical_etype(etype): ids for etype, ids in edges.items()}
     return {graph.to_canonical_etype(None): edges}
 
 
-def read_nodes(graph: Graph, nodes: Any) -> dict[str, torch.Tensor]:
+def read_nodes(graph: GraphCore, nodes: Any) -> dict[str, torch.Tensor]:
     """Read distinct nodes as {type: tensor of IDs}, as :func:`read_ids` does."""
     return {
         ntype: read_ids(ids, graph.num_nodes(ntype), "node", graph.device, distinct=True)
@@ -123,7 +121,7 @@ def read_nodes(graph: Graph, nodes: Any) -> dict[str, torch.Tensor]:
     }
 
 
-def read_edges(graph: Graph, edges: Any) -> dict[Any, torch.Tensor]:
+def read_edges(graph: GraphCore, edges: Any) -> dict[Any, torch.Tensor]:
     """Read edges as {canonical type: tensor of IDs}, as :func:`read_ids` does."""
     return {
         etype: read_ids(ids, graph.num_edges(etype), "edge", graph.device)

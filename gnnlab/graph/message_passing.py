@@ -13,21 +13,19 @@ DGL user guide, chapter 2, "Message Passing".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
 from gnnlab.function import Message, Reduce
+from gnnlab.graph.core import GraphCore
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
-from gnnlab.graph.queries import incident_slots
+from gnnlab.graph.queries import edge_ids, in_edges, incident_slots, out_edges
 from gnnlab.graph.relation import Relation
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = ["EdgeBatch", "NodeBatch"]
 
@@ -45,7 +43,7 @@ class EdgeBatch:
     """
 
     def __init__(
-        self, graph: Graph, etype: EdgeType, relation: Relation, eids: torch.Tensor | None
+        self, graph: GraphCore, etype: EdgeType, relation: Relation, eids: torch.Tensor | None
     ) -> None:
         src, dst = relation.coo()
         if eids is not None:
@@ -106,7 +104,7 @@ class NodeBatch:
 
 
 def update_all(
-    graph: Graph,
+    graph: GraphCore,
     message_func: Any,
     reduce_func: Any,
     apply_node_func: Callable[[NodeBatch], Mapping[str, torch.Tensor]] | None = None,
@@ -171,7 +169,7 @@ def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
 
 
 def _reduced(
-    graph: Graph, etype: EdgeType, message: Any, reduce: Any
+    graph: GraphCore, etype: EdgeType, message: Any, reduce: Any
 ) -> Mapping[str, torch.Tensor]:
     relation = graph._relations[etype]
     if not isinstance(reduce, Reduce):
@@ -198,7 +196,7 @@ def _reduced(
 
 
 def _operands(
-    graph: Graph, etype: EdgeType, message: Message
+    graph: GraphCore, etype: EdgeType, message: Message
 ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     frames = {
         "u": graph._src_frames[etype[0]],
@@ -213,7 +211,7 @@ def _operands(
 
 
 def _messages(
-    graph: Graph, etype: EdgeType, message: Any, eids: torch.Tensor | None
+    graph: GraphCore, etype: EdgeType, message: Any, eids: torch.Tensor | None
 ) -> Mapping[str, torch.Tensor]:
     relation = graph._relations[etype]
     if not isinstance(message, Message):
@@ -258,7 +256,7 @@ def _reduce_by_degree(
 
 
 def apply_edges(
-    graph: Graph, func: Any, edges: Any = ALL, etype: str | EdgeType | None = None
+    graph: GraphCore, func: Any, edges: Any = ALL, etype: str | EdgeType | None = None
 ) -> None:
     """Compute edge features from the features of the edges and of their ends.
 
@@ -286,7 +284,7 @@ def apply_edges(
         _write(frame, _messages(graph, name, func, None))
         return
     if isinstance(edges, tuple):
-        edges = graph.edge_ids(edges[0], edges[1], etype=name)
+        edges = edge_ids(graph, edges[0], edges[1], etype=name)
     eids = read_ids(edges, frame.num_rows, "edge", graph.device)
     _write_rows(frame, eids, _messages(graph, name, func, eids))
 
@@ -301,7 +299,7 @@ def _write_rows(frame: Frame, rows: torch.Tensor, values: Mapping[str, torch.Ten
 
 
 def apply_nodes(
-    graph: Graph,
+    graph: GraphCore,
     func: Callable[[NodeBatch], Mapping[str, torch.Tensor]],
     v: Any = ALL,
     ntype: str | None = None,
@@ -317,7 +315,7 @@ def apply_nodes(
 
 
 def multi_update_all(
-    graph: Graph,
+    graph: GraphCore,
     etype_dict: Mapping[Any, tuple[Any, ...]],
     cross_reducer: str | Callable[[list[torch.Tensor]], torch.Tensor],
     apply_node_func: Callable[[NodeBatch], Mapping[str, torch.Tensor]] | None = None,
@@ -372,7 +370,7 @@ def _cross(values: list[torch.Tensor], reducer: Any) -> torch.Tensor:
 
 
 def send_and_recv(
-    graph: Graph,
+    graph: GraphCore,
     edges: Any,
     message_func: Any,
     reduce_func: Any,
@@ -382,14 +380,14 @@ def send_and_recv(
     """Message passing along some edges; nodes that no message reaches keep their features."""
     name = graph.to_canonical_etype(etype)
     if isinstance(edges, tuple):
-        edges = graph.edge_ids(edges[0], edges[1], etype=name)
+        edges = edge_ids(graph, edges[0], edges[1], etype=name)
     eids = read_ids(edges, graph.num_edges(name), "edge", graph.device)
     nodes = torch.unique(graph._relations[name].coo()[1][eids])
     _along(graph, name, eids, nodes, (message_func, reduce_func, apply_node_func))
 
 
 def pull(
-    graph: Graph,
+    graph: GraphCore,
     v: Any,
     message_func: Any,
     reduce_func: Any,
@@ -400,12 +398,12 @@ def pull(
     name = graph.to_canonical_etype(etype)
     relation = graph._relations[name]
     nodes = torch.unique(read_ids(v, relation.num_dst, "node", graph.device))
-    eids = graph.in_edges(nodes, form="eid", etype=name)
+    eids = in_edges(graph, nodes, form="eid", etype=name)
     _along(graph, name, eids, nodes, (message_func, reduce_func, apply_node_func))
 
 
 def push(
-    graph: Graph,
+    graph: GraphCore,
     u: Any,
     message_func: Any,
     reduce_func: Any,
@@ -415,12 +413,12 @@ def push(
     """Message passing along the out-edges of some nodes."""
     name = graph.to_canonical_etype(etype)
     nodes = torch.unique(read_ids(u, graph._relations[name].num_src, "node", graph.device))
-    eids = graph.out_edges(nodes, form="eid", etype=name)
+    eids = out_edges(graph, nodes, form="eid", etype=name)
     send_and_recv(graph, eids, message_func, reduce_func, apply_node_func, name)
 
 
 def _along(
-    graph: Graph,
+    graph: GraphCore,
     etype: EdgeType,
     eids: torch.Tensor,
     nodes: torch.Tensor,

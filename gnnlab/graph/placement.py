@@ -6,27 +6,25 @@ Functions of a graph; :class:`Graph` offers each as a method.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
+from gnnlab.graph.core import GraphCore, GraphT
 
 
-def as_int64(graph: Graph) -> Graph:
+def as_int64(graph: GraphT) -> GraphT:
     """Return the same graph with int64 IDs."""
     return _with_idtype(graph, torch.int64)
 
 
-def as_int32(graph: Graph) -> Graph:
+def as_int32(graph: GraphT) -> GraphT:
     """Return the same graph with int32 IDs."""
     return _with_idtype(graph, torch.int32)
 
 
-def astype(graph: Graph, idtype: torch.dtype) -> Graph:
+def astype(graph: GraphT, idtype: torch.dtype) -> GraphT:
     """Return the same graph with int32 or int64 IDs.
 
     Parameters
@@ -53,7 +51,7 @@ def astype(graph: Graph, idtype: torch.dtype) -> Graph:
     return _with_idtype(graph, idtype)
 
 
-def _with_idtype(graph: Graph, idtype: torch.dtype) -> Graph:
+def _with_idtype(graph: GraphT, idtype: torch.dtype) -> GraphT:
     kinds = graph._src_frames, graph._dst_frames, graph._edge_frames
     largest = max((frame.num_rows for frames in kinds for frame in frames.values()), default=0)
     if idtype is torch.int32 and largest > torch.iinfo(torch.int32).max:
@@ -63,7 +61,7 @@ def _with_idtype(graph: Graph, idtype: torch.dtype) -> Graph:
     return twin
 
 
-def to(graph: Graph, device: Any, **kwargs: Any) -> Graph:
+def to(graph: GraphT, device: Any, **kwargs: Any) -> GraphT:
     """Return the graph with structure and features on a device.
 
     Parameters
@@ -79,20 +77,16 @@ def to(graph: Graph, device: Any, **kwargs: Any) -> Graph:
     twin = graph._shallow()
     twin._device = device
     twin._relations = {name: relation.to(device) for name, relation in graph._relations.items()}
-    twin._src_frames = {name: frame.to(device) for name, frame in graph._src_frames.items()}
-    twin._dst_frames = twin._src_frames
-    if graph._dst_frames is not graph._src_frames:
-        twin._dst_frames = {name: frame.to(device) for name, frame in graph._dst_frames.items()}
-    twin._edge_frames = {name: frame.to(device) for name, frame in graph._edge_frames.items()}
+    twin._change_frames(lambda frame: frame.to(device))
     return twin
 
 
-def cpu(graph: Graph) -> Graph:
+def cpu(graph: GraphT) -> GraphT:
     """Return the graph in main memory."""
     return to(graph, "cpu")
 
 
-def formats(graph: Graph, formats: str | list[str] | None = None) -> Any:
+def formats(graph: GraphCore, formats: str | list[str] | None = None) -> Any:
     """Tell which sparse formats exist, or return a graph restricted to some.
 
     Parameters
@@ -120,13 +114,13 @@ def formats(graph: Graph, formats: str | list[str] | None = None) -> Any:
     return twin
 
 
-def create_formats_(graph: Graph) -> None:
+def create_formats_(graph: GraphCore) -> None:
     """Make all allowed sparse formats now, for instance before a fork: children share them."""
     for relation in graph._relations.values():
         relation.create_formats(graph._formats or ("coo", "csc", "csr"))
 
 
-def share_memory(graph: Graph) -> Graph:
+def share_memory(graph: GraphT) -> GraphT:
     """Move structure and features into shared memory, and return the graph.
 
     Processes that get the graph afterwards, forked or fresh, map the same memory. Tensors and
@@ -147,14 +141,14 @@ def _shared(tensor: torch.Tensor) -> torch.Tensor:
     return copy.view(tensor.shape).copy_(tensor)
 
 
-def pin_memory_(graph: Graph) -> Graph:
+def pin_memory_(graph: GraphT) -> GraphT:
     """Pin structure and features for fast copies to a GPU, and return the graph."""
     if not torch.cuda.is_available():
         raise InvalidInput("pin_memory_() needs a CUDA device; none is available here")
     return _change_tensors(graph, torch.Tensor.pin_memory)
 
 
-def _change_tensors(graph: Graph, change: Callable[[torch.Tensor], torch.Tensor]) -> Graph:
+def _change_tensors(graph: GraphT, change: Callable[[torch.Tensor], torch.Tensor]) -> GraphT:
     graph._relations = {name: r.map(change) for name, r in graph._relations.items()}
     for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
         for frame in frames.values():

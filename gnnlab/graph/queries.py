@@ -6,21 +6,19 @@ lists, numpy arrays or tensors; a single number gives a single number where DGL 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.core import GraphCore
 from gnnlab.graph.ids import is_scalar, pair_up, read_ids
 from gnnlab.graph.names import ALL, EdgeType, is_all
 from gnnlab.graph.relation import Adjacency, Relation
 
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
-
-def in_degrees(graph: Graph, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
+def in_degrees(graph: GraphCore, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
     """Number of edges that point at each node.
 
     Parameters
@@ -46,13 +44,13 @@ def in_degrees(graph: Graph, v: Any = ALL, etype: str | EdgeType | None = None) 
     return _degrees(graph, relation.in_degrees(), v, relation.num_dst)
 
 
-def out_degrees(graph: Graph, u: Any = ALL, etype: str | EdgeType | None = None) -> Any:
+def out_degrees(graph: GraphCore, u: Any = ALL, etype: str | EdgeType | None = None) -> Any:
     """Number of edges that leave each node; as :func:`in_degrees`."""
     relation = graph.relation(etype)
     return _degrees(graph, relation.out_degrees(), u, relation.num_src)
 
 
-def _degrees(graph: Graph, degrees: torch.Tensor, nodes: Any, bound: int) -> Any:
+def _degrees(graph: GraphCore, degrees: torch.Tensor, nodes: Any, bound: int) -> Any:
     if is_all(nodes):
         return graph._ids(degrees)
     ids = read_ids(nodes, bound, "node", graph.device)
@@ -62,7 +60,7 @@ def _degrees(graph: Graph, degrees: torch.Tensor, nodes: Any, bound: int) -> Any
 
 
 def find_edges(
-    graph: Graph, eid: Any, etype: str | EdgeType | None = None
+    graph: GraphCore, eid: Any, etype: str | EdgeType | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Source and destination of edges.
 
@@ -89,7 +87,10 @@ def find_edges(
 
 
 def all_edges(
-    graph: Graph, form: str = "uv", order: str | None = "eid", etype: str | EdgeType | None = None
+    graph: GraphCore,
+    form: str = "uv",
+    order: str | None = "eid",
+    etype: str | EdgeType | None = None,
 ) -> Any:
     """All edges.
 
@@ -117,7 +118,9 @@ def all_edges(
     return _form(graph, src, dst, eids, form)
 
 
-def _form(graph: Graph, src: torch.Tensor, dst: torch.Tensor, eids: torch.Tensor, form: str) -> Any:
+def _form(
+    graph: GraphCore, src: torch.Tensor, dst: torch.Tensor, eids: torch.Tensor, form: str
+) -> Any:
     if form == "eid":
         return graph._ids(eids)
     if form == "uv":
@@ -127,7 +130,9 @@ def _form(graph: Graph, src: torch.Tensor, dst: torch.Tensor, eids: torch.Tensor
     raise InvalidInput(f"form must be 'uv', 'eid' or 'all'; found {form!r}")
 
 
-def in_edges(graph: Graph, v: Any, form: str = "uv", etype: str | EdgeType | None = None) -> Any:
+def in_edges(
+    graph: GraphCore, v: Any, form: str = "uv", etype: str | EdgeType | None = None
+) -> Any:
     """Edges that point at the given nodes, node by node; see :func:`all_edges` for ``form``."""
     relation = graph.relation(etype)
     ids = read_ids(v, relation.num_dst, "node", graph.device)
@@ -135,7 +140,9 @@ def in_edges(graph: Graph, v: Any, form: str = "uv", etype: str | EdgeType | Non
     return _form(graph, sources, nodes, eids, form)
 
 
-def out_edges(graph: Graph, u: Any, form: str = "uv", etype: str | EdgeType | None = None) -> Any:
+def out_edges(
+    graph: GraphCore, u: Any, form: str = "uv", etype: str | EdgeType | None = None
+) -> Any:
     """Edges that leave the given nodes, node by node; see :func:`all_edges` for ``form``."""
     relation = graph.relation(etype)
     ids = read_ids(u, relation.num_src, "node", graph.device)
@@ -159,18 +166,18 @@ def _incident(
     return nodes[which], adjacency.indices[slots], adjacency.eids_at(slots)
 
 
-def successors(graph: Graph, v: int, etype: str | EdgeType | None = None) -> torch.Tensor:
+def successors(graph: GraphCore, v: int, etype: str | EdgeType | None = None) -> torch.Tensor:
     """Distinct nodes that an edge from ``v`` points at, ascending."""
     return torch.unique(out_edges(graph, v, etype=etype)[1])
 
 
-def predecessors(graph: Graph, v: int, etype: str | EdgeType | None = None) -> torch.Tensor:
+def predecessors(graph: GraphCore, v: int, etype: str | EdgeType | None = None) -> torch.Tensor:
     """Distinct nodes from which an edge points at ``v``, ascending."""
     return torch.unique(in_edges(graph, v, etype=etype)[0])
 
 
 def edge_ids(
-    graph: Graph, u: Any, v: Any, return_uv: bool = False, etype: str | EdgeType | None = None
+    graph: GraphCore, u: Any, v: Any, return_uv: bool = False, etype: str | EdgeType | None = None
 ) -> Any:
     """IDs of the edges from ``u`` to ``v``, pair by pair.
 
@@ -215,7 +222,7 @@ def edge_ids(
     return int(found[0]) if is_scalar(u) and is_scalar(v) else graph._ids(found)
 
 
-def has_edges_between(graph: Graph, u: Any, v: Any, etype: str | EdgeType | None = None) -> Any:
+def has_edges_between(graph: GraphCore, u: Any, v: Any, etype: str | EdgeType | None = None) -> Any:
     """Whether an edge leads from ``u`` to ``v``: a bool for one pair, else shape (K,), bool."""
     relation = graph.relation(etype)
     src, dst = _pairs(graph, relation, u, v)
@@ -223,7 +230,7 @@ def has_edges_between(graph: Graph, u: Any, v: Any, etype: str | EdgeType | None
     return bool(found[0]) if is_scalar(u) and is_scalar(v) else found
 
 
-def has_nodes(graph: Graph, nodes: Any, ntype: str | None = None) -> Any:
+def has_nodes(graph: GraphCore, nodes: Any, ntype: str | None = None) -> Any:
     """Whether nodes exist: a bool for one ID, else shape (K,), bool."""
     bound = graph.num_nodes(graph._ntype(ntype))
     ids = read_ids(nodes, bound, "node", graph.device, check=False)
@@ -231,7 +238,9 @@ def has_nodes(graph: Graph, nodes: Any, ntype: str | None = None) -> Any:
     return bool(found[0]) if is_scalar(nodes) else found
 
 
-def _pairs(graph: Graph, relation: Relation, u: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _pairs(
+    graph: GraphCore, relation: Relation, u: Any, v: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
     src = read_ids(u, relation.num_src, "node", graph.device).long()
     dst = read_ids(v, relation.num_dst, "node", graph.device).long()
     src, dst = pair_up(src, dst)
@@ -260,7 +269,7 @@ def _find(
 
 
 def adj_tensors(
-    graph: Graph, fmt: str, etype: str | EdgeType | None = None
+    graph: GraphCore, fmt: str, etype: str | EdgeType | None = None
 ) -> tuple[torch.Tensor, ...]:
     """The adjacency matrix as tensors.
 
@@ -283,7 +292,7 @@ def adj_tensors(
 
 
 def adj_external(
-    graph: Graph,
+    graph: GraphCore,
     transpose: bool = False,
     ctx: Any = None,
     scipy_fmt: str | None = None,

@@ -7,17 +7,13 @@ DGL user guide, chapter 5.4, "Graph Classification".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from gnnlab import ops
 from gnnlab.graph.batch import batch_num_edges, batch_num_nodes
+from gnnlab.graph.core import GraphCore
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EdgeType
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = [
     "max_edges",
@@ -32,7 +28,7 @@ __all__ = [
 
 
 def readout_nodes(
-    graph: Graph,
+    graph: GraphCore,
     feat: str,
     weight: str | None = None,
     *,
@@ -69,7 +65,7 @@ def readout_nodes(
 
 
 def readout_edges(
-    graph: Graph,
+    graph: GraphCore,
     feat: str,
     weight: str | None = None,
     *,
@@ -82,42 +78,42 @@ def readout_edges(
 
 
 def sum_nodes(
-    graph: Graph, feat: str, weight: str | None = None, *, ntype: str | None = None
+    graph: GraphCore, feat: str, weight: str | None = None, *, ntype: str | None = None
 ) -> torch.Tensor:
     """Sum of a node feature over each graph of the batch."""
     return readout_nodes(graph, feat, weight, op="sum", ntype=ntype)
 
 
 def mean_nodes(
-    graph: Graph, feat: str, weight: str | None = None, *, ntype: str | None = None
+    graph: GraphCore, feat: str, weight: str | None = None, *, ntype: str | None = None
 ) -> torch.Tensor:
     """Mean of a node feature over each graph of the batch."""
     return readout_nodes(graph, feat, weight, op="mean", ntype=ntype)
 
 
 def max_nodes(
-    graph: Graph, feat: str, weight: str | None = None, *, ntype: str | None = None
+    graph: GraphCore, feat: str, weight: str | None = None, *, ntype: str | None = None
 ) -> torch.Tensor:
     """Maximum of a node feature over each graph of the batch."""
     return readout_nodes(graph, feat, weight, op="max", ntype=ntype)
 
 
 def sum_edges(
-    graph: Graph, feat: str, weight: str | None = None, *, etype: str | EdgeType | None = None
+    graph: GraphCore, feat: str, weight: str | None = None, *, etype: str | EdgeType | None = None
 ) -> torch.Tensor:
     """Sum of an edge feature over each graph of the batch."""
     return readout_edges(graph, feat, weight, op="sum", etype=etype)
 
 
 def mean_edges(
-    graph: Graph, feat: str, weight: str | None = None, *, etype: str | EdgeType | None = None
+    graph: GraphCore, feat: str, weight: str | None = None, *, etype: str | EdgeType | None = None
 ) -> torch.Tensor:
     """Mean of an edge feature over each graph of the batch."""
     return readout_edges(graph, feat, weight, op="mean", etype=etype)
 
 
 def max_edges(
-    graph: Graph, feat: str, weight: str | None = None, *, etype: str | EdgeType | None = None
+    graph: GraphCore, feat: str, weight: str | None = None, *, etype: str | EdgeType | None = None
 ) -> torch.Tensor:
     """Maximum of an edge feature over each graph of the batch."""
     return readout_edges(graph, feat, weight, op="max", etype=etype)

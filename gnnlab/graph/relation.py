@@ -10,7 +10,7 @@ Inside, IDs are int32 wherever they fit: half the memory and half the traffic of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -18,7 +18,7 @@ from gnnlab import kernels
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
-__all__ = ["Adjacency", "Relation"]
+__all__ = ["Adjacency", "HasRelation", "Relation"]
 
 
 class Adjacency:
@@ -236,6 +236,14 @@ class Relation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Relation, (self.num_src, self.num_dst, self._coo, self._csc, self._csr)
+
+
+class HasRelation(Protocol):
+    """What operators ask of a graph: the structure of its only edge type."""
+
+    def relation(self) -> Relation:
+        """Return the structure of the only edge type."""
+        ...
 
 
 def _is_sorted(keys: torch.Tensor) -> bool:

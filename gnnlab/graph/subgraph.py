@@ -11,18 +11,16 @@ DGL user guide, chapter 6.4 (``in_subgraph`` as a sampler), API reference "Subgr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Deferred, Frame
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.queries import incident_slots
 from gnnlab.graph.relation import Relation
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = [
     "edge_subgraph",
@@ -37,8 +35,8 @@ _SMALL_SHARE = 4
 
 
 def node_subgraph(
-    graph: Graph, nodes: Any, *, relabel_nodes: bool = True, store_ids: bool = True
-) -> Graph:
+    graph: GraphT, nodes: Any, *, relabel_nodes: bool = True, store_ids: bool = True
+) -> GraphT:
     """The graph of the given nodes and of all edges between them.
 
     Parameters
@@ -86,13 +84,13 @@ def node_subgraph(
 
 
 def edge_subgraph(
-    graph: Graph,
+    graph: GraphT,
     edges: Any,
     *,
     relabel_nodes: bool = True,
     store_ids: bool = True,
     preserve_nodes: bool | None = None,
-) -> Graph:
+) -> GraphT:
     """The graph of the given edges and of their ends.
 
     Parameters
@@ -137,8 +135,8 @@ def edge_subgraph(
 
 
 def in_subgraph(
-    graph: Graph, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
-) -> Graph:
+    graph: GraphT, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
+) -> GraphT:
     """All in-edges of the given nodes; all nodes stay unless ``relabel_nodes``.
 
     Examples
@@ -148,21 +146,21 @@ def in_subgraph(
     >>> g.in_subgraph([2]).edges()
     (tensor([0, 1]), tensor([2, 2]))
     """
-    if not hasattr(graph, "_relations"):  # its edges are elsewhere, and it knows whom to ask
+    if not isinstance(graph, GraphCore):  # its edges are elsewhere, and it knows whom to ask
         return graph.in_subgraph(nodes, relabel_nodes=relabel_nodes, store_ids=store_ids)
     return _incident_subgraph(graph, nodes, relabel_nodes, store_ids, inward=True)
 
 
 def out_subgraph(
-    graph: Graph, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
-) -> Graph:
+    graph: GraphT, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
+) -> GraphT:
     """All out-edges of the given nodes; all nodes stay unless ``relabel_nodes``."""
     return _incident_subgraph(graph, nodes, relabel_nodes, store_ids, inward=False)
 
 
 def _incident_subgraph(
-    graph: Graph, nodes: Any, relabel_nodes: bool, store_ids: bool, inward: bool
-) -> Graph:
+    graph: GraphT, nodes: Any, relabel_nodes: bool, store_ids: bool, inward: bool
+) -> GraphT:
     given = node_dict(graph, nodes)
     edges = {}
     for etype, relation in graph._relations.items():
@@ -175,14 +173,14 @@ def _incident_subgraph(
     return _keep(graph, edges, None, store_ids)
 
 
-def node_type_subgraph(graph: Graph, ntypes: Iterable[str]) -> Graph:
+def node_type_subgraph(graph: GraphT, ntypes: Iterable[str]) -> GraphT:
     """The graph of some node types and of all edge types between them; features are shared."""
     kept = [graph._ntype(ntype) for ntype in ntypes]
     etypes = [e for e in graph.canonical_etypes if e[0] in kept and e[2] in kept]
     return _keep_types(graph, [ntype for ntype in graph.ntypes if ntype in kept], etypes)
 
 
-def edge_type_subgraph(graph: Graph, etypes: Iterable[str | EdgeType]) -> Graph:
+def edge_type_subgraph(graph: GraphT, etypes: Iterable[str | EdgeType]) -> GraphT:
     """The graph of some edge types and of the node types at their ends; features are shared."""
     kept = [graph.to_canonical_etype(etype) for etype in etypes]
     ends = {ntype for etype in kept for ntype in (etype[0], etype[2])}
@@ -193,7 +191,7 @@ def edge_type_subgraph(graph: Graph, etypes: Iterable[str | EdgeType]) -> Graph:
     )
 
 
-def _keep_types(graph: Graph, ntypes: list[str], etypes: list[EdgeType]) -> Graph:
+def _keep_types(graph: GraphT, ntypes: list[str], etypes: list[EdgeType]) -> GraphT:
     return graph.derive(
         {etype: graph._relations[etype] for etype in etypes},
         {ntype: graph.num_nodes(ntype) for ntype in ntypes},
@@ -203,11 +201,11 @@ def _keep_types(graph: Graph, ntypes: list[str], etypes: list[EdgeType]) -> Grap
 
 
 def _keep(
-    graph: Graph,
+    graph: GraphT,
     edges: Mapping[EdgeType, torch.Tensor],
     nodes: Mapping[str, torch.Tensor] | None,
     store_ids: bool,
-) -> Graph:
+) -> GraphT:
     """Cut out edges and, where ``nodes`` is given, nodes; features follow when they are read."""
     if nodes is None:
         node_frames = {name: frame.copy() for name, frame in graph._node_frames().items()}
@@ -230,7 +228,7 @@ def _keep(
     return graph.derive(relations, sizes, node_frames, edge_frames)
 
 
-def _distinct(graph: Graph, ids: Any, bound: int, what: str) -> torch.Tensor:
+def _distinct(graph: GraphCore, ids: Any, bound: int, what: str) -> torch.Tensor:
     return read_ids(ids, bound, what, graph.device, distinct=True)
 
 
@@ -240,7 +238,7 @@ def _local(kept: torch.Tensor, ids: torch.Tensor, bound: int) -> torch.Tensor:
     return position[ids]
 
 
-def frame_of(graph: Graph, frame: Frame, rows: torch.Tensor, store_ids: bool = True) -> Frame:
+def frame_of(graph: GraphCore, frame: Frame, rows: torch.Tensor, store_ids: bool = True) -> Frame:
     """A frame of some rows of another, deferred, with their original IDs under ``NID``/``EID``."""
     columns: dict[str, torch.Tensor | Deferred] = frame.rows(rows)
     if store_ids:

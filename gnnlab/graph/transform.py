@@ -8,11 +8,12 @@ new graph and leaves its argument alone; nodes keep their IDs, and what is not c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import (
     REDUCERS,
     aggregate,
@@ -27,9 +28,6 @@ from gnnlab.graph.derive import (
 from gnnlab.graph.names import EID, EdgeType
 from gnnlab.graph.relation import Relation
 
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-
 __all__ = [
     "add_reverse_edges",
     "add_self_loop",
@@ -41,13 +39,13 @@ __all__ = [
 
 
 def reverse(
-    g: Graph,
+    g: GraphT,
     copy_ndata: bool = True,
     copy_edata: bool = False,
     *,
     share_ndata: bool | None = None,
     share_edata: bool | None = None,
-) -> Graph:
+) -> GraphT:
     """Turn every edge around; edge i of the result is edge i of the graph.
 
     Parameters
@@ -87,11 +85,11 @@ def reverse(
 
 
 def add_self_loop(
-    g: Graph,
+    g: GraphT,
     edge_feat_names: Iterable[str] | None = None,
     fill_data: float | str = 1.0,
     etype: str | EdgeType | None = None,
-) -> Graph:
+) -> GraphT:
     """Add an edge from every node to itself, after the edges that exist.
 
     Parameters
@@ -148,7 +146,7 @@ def add_self_loop(
     return replace_edges(g, {name: grown}, {name: edge_frame(g, grown, columns)})
 
 
-def remove_self_loop(g: Graph, etype: str | EdgeType | None = None) -> Graph:
+def remove_self_loop(g: GraphT, etype: str | EdgeType | None = None) -> GraphT:
     """Remove all edges from a node to itself; the others keep their order.
 
     Parameters
@@ -169,13 +167,13 @@ def remove_self_loop(g: Graph, etype: str | EdgeType | None = None) -> Graph:
 
 
 def add_reverse_edges(
-    g: Graph,
+    g: GraphT,
     readonly: bool | None = None,
     copy_ndata: bool = True,
     copy_edata: bool = False,
     ignore_bipartite: bool = False,
     exclude_self: bool = True,
-) -> Graph:
+) -> GraphT:
     """Add the reverse of every edge, after the edges that exist.
 
     Without self-loops, edge ``i + E`` is the reverse of edge ``i``. Edge duplicates are kept, see
@@ -229,7 +227,7 @@ def add_reverse_edges(
     return g.derive(relations, node_frames=node_frames(g, copy_ndata), edge_frames=frames)
 
 
-def to_bidirected(g: Graph, copy_ndata: bool = False, readonly: bool | None = None) -> Graph:
+def to_bidirected(g: GraphT, copy_ndata: bool = False, readonly: bool | None = None) -> GraphT:
     """Make every edge go both ways, each pair of nodes once in each direction.
 
     Parameters
@@ -267,7 +265,7 @@ def to_bidirected(g: Graph, copy_ndata: bool = False, readonly: bool | None = No
 
 
 def to_simple(
-    g: Graph,
+    g: GraphCore,
     return_counts: str | None = "count",
     writeback_mapping: bool = False,
     copy_ndata: bool = True,

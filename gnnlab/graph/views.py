@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.frame import Frame, no_feature_attribute
-from gnnlab.graph.names import EdgeType, describe
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, describe
 
 __all__ = ["EdgeView", "NodeView", "frame_view", "two_sides"]
+
+
+class _HasEdges(Protocol):
+    """What ``g.edges`` asks of a graph."""
+
+    _edge_frames: dict[EdgeType, Frame]
+
+    def all_edges(self, form: str, order: str | None, etype: str | EdgeType | None) -> Any: ...
 
 
 def frame_view(frames: Mapping[Any, Frame]) -> Frame | TypedFrames:
@@ -97,19 +102,19 @@ class Space:
 class NodeView:
     """``g.nodes``: call it for IDs, index it by node type for features."""
 
-    __slots__ = ("_frames", "_graph")
+    __slots__ = ("_device", "_frames", "_idtype")
 
-    def __init__(self, graph: Graph, frames: Mapping[str, Frame]) -> None:
-        self._graph = graph
-        self._frames = frames
+    def __init__(
+        self, frames: Mapping[str, Frame], idtype: torch.dtype, device: torch.device
+    ) -> None:
+        self._frames, self._idtype, self._device = frames, idtype, device
 
     def __call__(self, ntype: str | None = None) -> torch.Tensor:
         """Return the node IDs 0 … N−1 of a type, shape (N,)."""
-        count = self._frames[self._graph._ntype(ntype, self._frames)].num_rows
-        return torch.arange(count, dtype=self._graph.idtype, device=self._graph.device)
+        return torch.arange(self[ntype].data.num_rows, dtype=self._idtype, device=self._device)
 
     def __getitem__(self, ntype: str | None) -> Space:
-        return Space(self._frames[self._graph._ntype(ntype, self._frames)])
+        return Space(self._frames[complete_ntype(ntype, self._frames, "this side of the graph")])
 
 
 class EdgeView:
@@ -117,7 +122,7 @@ class EdgeView:
 
     __slots__ = ("_graph",)
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: _HasEdges) -> None:
         self._graph = graph
 
     def __call__(
@@ -127,4 +132,5 @@ class EdgeView:
         return self._graph.all_edges(form, order, etype)
 
     def __getitem__(self, etype: str | EdgeType) -> Space:
-        return Space(self._graph._edge_frames[self._graph.to_canonical_etype(etype)])
+        frames = self._graph._edge_frames
+        return Space(frames[complete_etype(etype, frames)])

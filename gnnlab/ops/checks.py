@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from gnnlab.errors import GNNLabError, InvalidInput
-
-if TYPE_CHECKING:
-    from gnnlab.graph.relation import Relation
+from gnnlab.graph.relation import Relation
 
 __all__ = [
     "AT_ONCE",

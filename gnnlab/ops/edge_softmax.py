@@ -7,17 +7,15 @@ Veličković et al., "Graph Attention Networks", ICLR 2018, equation 3.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.relation import HasRelation
 from gnnlab.ops import primitive
 from gnnlab.ops.checks import check_choice
 from gnnlab.ops.groups import Groups, NodeGroups
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = ["edge_softmax"]
 
@@ -25,7 +23,7 @@ ALL = "__ALL__"
 
 
 def edge_softmax(
-    graph: Graph, logits: torch.Tensor, eids: Any = ALL, norm_by: str = "dst"
+    graph: HasRelation, logits: torch.Tensor, eids: Any = ALL, norm_by: str = "dst"
 ) -> torch.Tensor:
     """Turn scores of edges into weights that are positive and sum to 1 at each node.
 

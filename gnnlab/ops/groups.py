@@ -8,15 +8,12 @@ A reduction needs the groups in one of two forms. A kernel for the CPU walks gro
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 
 from gnnlab import kernels
+from gnnlab.graph.relation import Adjacency, Relation
 from gnnlab.kernels.dtypes import torch_ids_dtype
-
-if TYPE_CHECKING:
-    from gnnlab.graph.relation import Adjacency, Relation
 
 __all__ = ["Groups", "NodeGroups"]
 

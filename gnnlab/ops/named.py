@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import torch
 
+from gnnlab.graph.relation import HasRelation
 from gnnlab.ops.sddmm import gsddmm
 from gnnlab.ops.spmm import REDUCERS, gspmm
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
 
 __all__ = ["NAMED"]
 
@@ -25,7 +22,7 @@ _ROWS = {"u": "source", "v": "destination", "e": "edge"}
 
 
 def _binary_reduced(op: str, reduce: str) -> Callable[..., torch.Tensor]:
-    def function(g: Graph, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def function(g: HasRelation, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return gspmm(g, op, reduce, x, y)
 
     return _document(
@@ -38,7 +35,7 @@ def _binary_reduced(op: str, reduce: str) -> Callable[..., torch.Tensor]:
 
 
 def _copy_reduced(target: str, reduce: str) -> Callable[..., torch.Tensor]:
-    def function(g: Graph, x: torch.Tensor) -> torch.Tensor:
+    def function(g: HasRelation, x: torch.Tensor) -> torch.Tensor:
         if target == "u":
             return gspmm(g, "copy_lhs", reduce, x, None)
         return gspmm(g, "copy_rhs", reduce, None, x)
@@ -51,7 +48,7 @@ def _copy_reduced(target: str, reduce: str) -> Callable[..., torch.Tensor]:
 
 
 def _binary(lhs: str, op: str, rhs: str) -> Callable[..., torch.Tensor]:
-    def function(g: Graph, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def function(g: HasRelation, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return gsddmm(g, op, x, y, lhs, rhs)
 
     return _document(
@@ -64,7 +61,7 @@ def _binary(lhs: str, op: str, rhs: str) -> Callable[..., torch.Tensor]:
 
 
 def _copy(target: str) -> Callable[..., torch.Tensor]:
-    def function(g: Graph, x: torch.Tensor) -> torch.Tensor:
+    def function(g: HasRelation, x: torch.Tensor) -> torch.Tensor:
         return gsddmm(g, "copy_lhs", x, None, target)
 
     summary = f"On each edge, the row of its {_ROWS[target]}."

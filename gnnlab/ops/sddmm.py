@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.relation import HasRelation, Relation
 from gnnlab.ops import primitive
 from gnnlab.ops.checks import check_choice, check_operand, common_dtype, feature_shape
 from gnnlab.ops.groups import NodeGroups
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-    from gnnlab.graph.relation import Relation
 
 __all__ = ["gsddmm", "sddmm"]
 
@@ -37,7 +33,7 @@ _ARITHMETIC: dict[str, Callable[..., torch.Tensor]] = {
 
 
 def gsddmm(
-    g: Graph,
+    g: HasRelation,
     op: str,
     lhs_data: torch.Tensor | None,
     rhs_data: torch.Tensor | None,

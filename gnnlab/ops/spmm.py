@@ -13,18 +13,14 @@ DGL user guide, section 2.2, "Writing efficient message passing code".
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.relation import HasRelation, Relation
 from gnnlab.ops import primitive
 from gnnlab.ops.checks import check_choice, check_operand, common_dtype, feature_shape
 from gnnlab.ops.groups import NodeGroups
-
-if TYPE_CHECKING:
-    from gnnlab.graph.graph import Graph
-    from gnnlab.graph.relation import Relation
 
 __all__ = ["gspmm", "spmm"]
 
@@ -33,7 +29,7 @@ REDUCERS = ("sum", "mean", "max", "min")
 
 
 def gspmm(
-    g: Graph,
+    g: HasRelation,
     op: str,
     reduce_op: str,
     lhs_data: torch.Tensor | None,
