@@ -1,8 +1,8 @@
-"""Graph neural network layers: ``torch.nn`` modules that read their neighbors through a graph.
+"""Graph neural network layers: ``torch.nn`` modules that aggregate over the edges of a graph.
 
-Every layer is called as ``layer(graph, feat, …)``, on a whole graph or on a sampled block.
+Every layer is called as ``layer(graph, feat, …)``, with a whole graph or a sampled block.
 Parameter names, shapes and initial distributions are DGL's, so a ``state_dict`` saved by DGL
-loads here. One file holds one layer; :mod:`gnnlab.nn.utils` holds what they share.
+loads here. Each layer has a file of its own; they share the functions of :mod:`gnnlab.nn.utils`.
 """
 
 import importlib
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Load what repeats these names under others when it is asked for."""
+    """Import the modules of DGL's alternative names on first use."""
     if name in ("functional", "pytorch"):
         return importlib.import_module(f"gnnlab.nn.{name}")
     raise AttributeError(f"module 'gnnlab.nn' has no attribute {name!r}")

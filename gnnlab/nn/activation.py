@@ -11,9 +11,9 @@ __all__ = ["ReLUDropout"]
 
 
 class ReLUDropout(nn.Module):
-    """``dropout(relu(x))`` in one pass, as it stands between the layers of most GNNs.
+    """``dropout(relu(x))`` in one pass, as most GNNs use it between layers.
 
-    The output itself remembers the mask (``output > 0``), so nothing else is kept for backward.
+    The mask is ``output > 0``, so nothing but the output is kept for the backward pass.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class ReLUDropout(nn.Module):
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
         if not 0 <= p < 1:
-            raise InvalidInput(f"the dropout probability is {p}, expected 0 <= p < 1")
+            raise InvalidInput(f"the dropout probability must be 0 <= p < 1; found {p}")
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Functions without parameters, under the name by which DGL code imports them."""
+"""Functions without parameters, under the module name that DGL code imports."""
 
 from gnnlab.ops import edge_softmax
 

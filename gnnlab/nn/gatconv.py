@@ -1,4 +1,4 @@
-r"""Graph attention (GAT): each edge learns how much its source matters to its destination.
+r"""Graph attention (GAT): a weighted sum over in-neighbors, with a learned weight for each edge.
 
 .. math::
 
@@ -6,7 +6,8 @@ r"""Graph attention (GAT): each edge learns how much its source matters to its d
     \alpha_{uv} = \operatorname{softmax}_{u \to v}
         \operatorname{LeakyReLU}(a_l \cdot W h_u + a_r \cdot W h_v)
 
-Several heads do so side by side, each with its own weights; the caller flattens or averages them.
+Several heads compute this in parallel, each with its own weights; the caller concatenates or
+averages them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class GATConv(nn.Module):
     activation : callable, optional
         Applied to the output.
     allow_zero_in_degree : bool, default False
-        Accept nodes without in-edges; no message reaches them.
+        Accept nodes without in-edges, which receive no message.
     bias : bool, default True
         Add a learned vector to the output.
 
@@ -110,7 +111,7 @@ class GATConv(nn.Module):
         self.feat_drop = nn.Dropout(feat_drop)
         self.attn_drop = nn.Dropout(attn_drop)
         self.leaky_relu = nn.LeakyReLU(negative_slope)
-        # A residual that is a linear layer brings the bias itself.
+        # A linear residual has the bias itself.
         linear_residual = residual and dst_feats != width
         if linear_residual:
             self.res_fc = nn.Linear(dst_feats, width, bias=bias)
@@ -121,7 +122,7 @@ class GATConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew (Glorot normal, for ReLU) and set the biases to zero."""
+        """Initialise the weights (Glorot normal, for ReLU), and the biases to zero."""
         gain = nn.init.calculate_gain("relu")
         for linear in self._linear_layers():
             nn.init.xavier_normal_(linear.weight, gain)
@@ -140,7 +141,7 @@ class GATConv(nn.Module):
         return (self.fc,)
 
     def set_allow_zero_in_degree(self, allow: bool) -> None:
-        """Accept (or refuse) nodes without in-edges from now on."""
+        """Set whether nodes without in-edges are accepted."""
         self.allow_zero_in_degree = allow
 
     def forward(
@@ -172,7 +173,7 @@ class GATConv(nn.Module):
         Raises
         ------
         InvalidInput
-            When nodes have no in-edge and ``allow_zero_in_degree`` is off.
+            When some node has no in-edge and ``allow_zero_in_degree`` is False.
         """
         check_arguments(graph, feat)
         if not self.allow_zero_in_degree:
@@ -194,7 +195,7 @@ class GATConv(nn.Module):
         return (out, attention) if get_attention else out
 
     def _heads(self, src: Tensor, dst: Tensor, shared: bool) -> tuple[Tensor, Tensor]:
-        """Multiply both sides and split them into heads, shape (N, …, num_heads, out_feats)."""
+        """Project both sides and split them into heads, shape (N, …, num_heads, out_feats)."""
         shape = (self.num_heads, self.out_feats)
         linear = self._linear_layers()
         heads_src = linear[0](src).unflatten(-1, shape)

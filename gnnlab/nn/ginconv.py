@@ -1,10 +1,10 @@
-r"""Graph isomorphism network (GIN): a sum, and a network that can tell different sums apart.
+r"""Graph isomorphism network (GIN): a sum over in-neighbors, followed by a network.
 
 .. math::
 
     h_v' = f\left((1 + \epsilon)\, h_v + \sum_{u \to v} h_u\right)
 
-A sum, unlike a mean or a maximum, still knows how many neighbors of each kind there were.
+Unlike a mean or a maximum, a sum preserves how many neighbors of each kind a node has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["GINConv", "GINEConv"]
 
 
 class _Epsilon(nn.Module):
-    """What both layers have: the factor of the node's own row, and the network after the sum."""
+    """Shared by both layers: the factor of the node's own row, and the network after the sum."""
 
     eps: Tensor
 
@@ -52,7 +52,7 @@ class GINConv(_Epsilon):
     apply_func : Module or callable, optional
         The network applied to the sum.
     aggregator_type : {"sum", "mean", "max"}, default "sum"
-        How the in-neighbors' rows are summarised.
+        How the in-neighbors' rows are reduced.
     init_eps : float, default 0
         Initial ε.
     learn_eps : bool, default False

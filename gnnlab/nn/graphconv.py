@@ -4,7 +4,7 @@ r"""Graph convolution (GCN): a node's new row is a weighted sum of its in-neighb
 
     h_v' = b + \sum_{u \to v} c_{uv}\, h_u W
 
-The factor :math:`c_{uv}` keeps nodes with many edges from drowning the others: by default
+The factor :math:`c_{uv}` keeps nodes with many edges from dominating the others; by default it is
 :math:`1 / \sqrt{d_{out}(u)\, d_{in}(v)}`.
 """
 
@@ -47,7 +47,7 @@ class GraphConv(nn.Module):
         in-degree; by the destination's in-degree (a mean); by the source's out-degree (a random
         walk); or by nothing (a sum). On a block, the degrees are those in the block.
     weight : bool, default True
-        Own a weight matrix. Otherwise ``forward`` takes one, or the rows keep their size.
+        Have a weight matrix. Otherwise ``forward`` takes one, or the rows keep their size.
     bias : bool, default True
         Add a learned vector to the output.
     activation : callable, optional
@@ -104,14 +104,14 @@ class GraphConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weight anew (Glorot uniform) and set the bias to zero."""
+        """Initialise the weight (Glorot uniform), and the bias to zero."""
         if self.weight is not None:
             nn.init.xavier_uniform_(self.weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
     def set_allow_zero_in_degree(self, allow: bool) -> None:
-        """Accept (or refuse) nodes without in-edges from now on."""
+        """Set whether nodes without in-edges are accepted."""
         self.allow_zero_in_degree = allow
 
     def forward(
@@ -129,7 +129,7 @@ class GraphConv(nn.Module):
             A graph or a block with one edge type.
         feat : Tensor of shape (num_src, …, in_feats), or a pair whose first is used
         weight : Tensor of shape (in_feats, out_feats), optional
-            Used in place of a weight of its own; needs ``weight=False`` at construction.
+            Weight to use; only for layers made with ``weight=False``.
         edge_weight : Tensor of shape (E,) or (E, 1), optional
             Multiplies the message of each edge; the degrees do not change.
 
@@ -140,7 +140,8 @@ class GraphConv(nn.Module):
         Raises
         ------
         InvalidInput
-            When nodes have no in-edge and ``allow_zero_in_degree`` is off, or both weights exist.
+            When some node has no in-edge and ``allow_zero_in_degree`` is False, or both the layer
+            and the call have a weight.
         """
         check_arguments(graph, feat)
         if not self.allow_zero_in_degree:
@@ -151,7 +152,7 @@ class GraphConv(nn.Module):
         if weight is not None:
             check_size(out, weight.shape[0], "source")
             check_dtype(out, weight.dtype, "source")
-            if weight.shape[0] > weight.shape[1]:  # the smaller rows are the ones to aggregate
+            if weight.shape[0] > weight.shape[1]:  # aggregate the smaller rows
                 out, weight = out @ weight, None
         if self.norm == "left":
             out = out / _degree_factor(graph.relation().out_degrees(), out)

@@ -1,7 +1,7 @@
-"""Layers on typed graphs: one module per relation, then one row per node from all its relations.
+"""Layers on typed graphs: one module per relation, aggregated by destination node type.
 
 A node type may be the destination of several relations ("plays", "sells" → game). Each relation's
-module runs on its own slice of the graph; the results that meet at a node type are aggregated.
+module runs on the edges of that relation; results for the same node type are aggregated.
 """
 
 from __future__ import annotations
@@ -55,17 +55,18 @@ AGGREGATES: dict[str, Callable[[list[Tensor], str], Tensor]] = {
 
 
 class HeteroGraphConv(nn.Module):
-    """Run one module per relation and aggregate the results that reach the same node type.
+    """Run one module per relation and aggregate their results by destination node type.
 
     Parameters
     ----------
     mods : dict of str or (str, str, str) to Module
         The module of each relation, by its short or its canonical name. A module is called as
-        ``module(relation_graph, (src_rows, dst_rows), …)``. Modules that would refuse nodes
-        without in-edges are told to accept them: in a typed graph they are the rule.
+        ``module(relation_graph, (src_rows, dst_rows), …)``. For modules that
+        have it, ``set_allow_zero_in_degree(True)`` is called: in typed graphs, nodes without
+        in-edges of some type are common.
     aggregate : {"sum", "max", "min", "mean", "stack"} or callable, default "sum"
-        How the results at one node type become one. ``"stack"`` keeps them apart, shape
-        (N, relations, …), relations in the order of ``g.canonical_etypes``. A callable gets the
+        How the results for one node type are combined. ``"stack"`` gives shape (N, relations, …),
+        with relations in the order of ``g.canonical_etypes``. A callable gets the
         list of tensors and the node type.
 
     Raises
@@ -131,7 +132,7 @@ class HeteroGraphConv(nn.Module):
         Returns
         -------
         dict of str to Tensor
-            Rows by destination node type; types that no relation reached are absent.
+            Rows by destination node type; types without a result are absent.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""Weights for many relations at once, and how to keep them few.
+"""Weights for many relations, with fewer parameters than a matrix per relation.
 
-With a full matrix per relation, a graph of hundreds of relations has more weights than it can
-train. Two remedies: every matrix is a mix of a few *basis* matrices, or every matrix is
+With a full matrix for each of hundreds of relations, a model has too many parameters to train. Two
+remedies: every matrix is a linear combination of a few *basis* matrices, or every matrix is
 *block-diagonal*.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["TypedLinear", "WeightBasis"]
 
 
 class WeightBasis(nn.Module):
-    r"""A few basis weights mixed into many: :math:`W_o = \sum_b c_{ob} V_b`.
+    r"""Many weights as linear combinations of a few basis weights: :math:`W_o = \sum_b c_{ob} V_b`.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class WeightBasis(nn.Module):
     num_bases : int
         Number of basis weights.
     num_outputs : int
-        Number of weights to mix from them.
+        Number of weights to combine from them.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class WeightBasis(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw bases and coefficients anew: Glorot uniform, for ReLU."""
+        """Initialise bases and coefficients: Glorot uniform, for ReLU."""
         gain = nn.init.calculate_gain("relu")
         nn.init.xavier_uniform_(self.weight, gain)
         nn.init.xavier_uniform_(self.w_comp, gain)
@@ -75,8 +75,8 @@ class TypedLinear(nn.Module):
     num_types : int
         Number of types.
     regularizer : {"basis", "bdd"} or None, default None
-        None: a full matrix per type. ``"basis"``: each is a mix of ``num_bases`` matrices.
-        ``"bdd"``: each is block-diagonal with ``num_bases`` blocks.
+        None: a full matrix per type. ``"basis"``: combinations of ``num_bases`` matrices.
+        ``"bdd"``: block-diagonal matrices with ``num_bases`` blocks.
     num_bases : int, optional
         Number of bases or blocks; ``num_types`` when not given.
 
@@ -138,7 +138,7 @@ class TypedLinear(nn.Module):
         return self.num_bases if self.regularizer == "bdd" else 1
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew, uniform in ±1/√(inputs of a block); coefficients Glorot."""
+        """Initialise the weights, uniform in ±1/√(inputs of a block), and coefficients (Glorot)."""
         bound = math.sqrt(self.num_blocks / self.in_size)
         nn.init.uniform_(self.W, -bound, bound)
         if self.regularizer == "basis":

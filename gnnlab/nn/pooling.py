@@ -1,4 +1,4 @@
-"""From the nodes of a graph to one row per graph, for tasks about whole graphs."""
+"""Readout layers: reduce node rows to one row per graph, for graph-level tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AvgPooling", "SumPooling"]
 
 
 def _pool(graph: Graph, feat: Tensor, reducer: str) -> Tensor:
-    """Reduce the rows of each graph of a batch; a graph that is not a batch is a batch of one."""
+    """Reduce the rows of each graph of a batch; any other graph counts as a batch of one."""
     batch_num_nodes = getattr(graph, "batch_num_nodes", None)
     sizes = torch.tensor([len(feat)]) if batch_num_nodes is None else batch_num_nodes()
     return ops.segment_reduce(sizes.to(feat.device), feat, reducer)

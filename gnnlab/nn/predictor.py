@@ -1,4 +1,4 @@
-"""Scores of node pairs, for link prediction: how well do two embeddings go together?"""
+"""Scores of node pairs from their embeddings, for link prediction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EdgePredictor(nn.Module):
     in_feats : int, optional
         Size of the rows; needed with ``out_feats``.
     out_feats : int, optional
-        Put a linear layer with that many outputs after the operation.
+        Add a linear layer with this many outputs after the operation.
     bias : bool, default False
         Give the linear layer a bias.
 
@@ -72,7 +72,7 @@ class EdgePredictor(nn.Module):
             self.linear = nn.Linear(width, out_feats, bias=bias)
 
     def reset_parameters(self) -> None:
-        """Draw the weights of the linear layer anew."""
+        """Initialise the weights of the linear layer."""
         if self.linear is not None:
             self.linear.reset_parameters()
 

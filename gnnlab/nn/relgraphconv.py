@@ -1,11 +1,11 @@
-r"""Relational graph convolution (R-GCN): each kind of edge has a weight matrix of its own.
+r"""Relational graph convolution (R-GCN): each relation has a weight matrix of its own.
 
 .. math::
 
     h_v' = W_0\, h_v + \sum_{u \xrightarrow{r} v} c_{uv}\, W_r\, h_u + b
 
-The graph has one edge type as far as gnnlab is concerned; the relation of each edge is a number
-given beside it. :class:`HeteroGraphConv` is the other way, with typed graphs.
+The graph has one edge type; the relation of each edge is passed as a number. For typed graphs see
+:class:`HeteroGraphConv`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RelGraphConv(nn.Module):
     activation : callable, optional
         Applied to the output, before dropout.
     self_loop : bool, default True
-        Add the node's own row, through a weight of its own.
+        Add the node's own row, multiplied by a separate weight.
     dropout : float, default 0
         Dropout on the output.
     layer_norm : bool, default False

@@ -1,11 +1,11 @@
-r"""GraphSAGE: a node's new row comes from its own row and a summary of its in-neighbors' rows.
+r"""GraphSAGE: a node's new row depends on its own row and a reduction of its in-neighbors' rows.
 
 .. math::
 
     h_v' = W_{self}\, h_v + W_{neigh} \operatorname{aggregate}(\{h_u : u \to v\}) + b
 
-Because a node keeps its own row apart from its neighbors', the layer works on nodes whose
-neighbors were sampled, on nodes without any neighbor, and on nodes never seen in training.
+Since a node's own row has a weight separate from its neighbors', the layer works on nodes whose
+neighbors were sampled, on nodes without neighbors, and on nodes that are not in the training graph.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class SAGEConv(nn.Module):
     out_feats : int
         Size of the output rows.
     aggregator_type : {"mean", "gcn", "pool", "lstm"}
-        How the in-neighbors' rows are summarised: their mean; the mean of them and the node's own
-        row, without a separate weight for it; the maximum after a linear layer with ReLU; the
-        last state of an LSTM that reads them in edge-ID order.
+        How the in-neighbors' rows are reduced: their mean; the mean of them and the node's own row,
+        with one weight for both; the maximum after a linear layer with ReLU; the last state of an
+        LSTM that reads them in edge-ID order.
     feat_drop : float, default 0
         Dropout on the input rows.
     bias : bool, default True
@@ -100,7 +100,7 @@ class SAGEConv(nn.Module):
         self.in_feats = in_feats
         self.out_feats = out_feats
         self.aggregator_type = aggregator_type
-        # W(mean of h) = mean of (W h): the smaller of the two rows is the one to aggregate.
+        # W(mean of h) = mean of (W h): aggregate whichever of the two rows is smaller.
         self.multiply_first = aggregator_type in ("mean", "gcn") and src_feats > out_feats
         self.norm = norm
         self.activation = activation
@@ -119,7 +119,7 @@ class SAGEConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew: Glorot uniform, for ReLU."""
+        """Initialise the weights: Glorot uniform, for ReLU."""
         gain = nn.init.calculate_gain("relu")
         if self.aggregator_type == "pool":
             nn.init.xavier_uniform_(self.fc_pool.weight, gain)
@@ -152,19 +152,19 @@ class SAGEConv(nn.Module):
         if self.aggregator_type == "gcn":
             out = self._gcn(graph, src, dst, edge_weight)
         else:
-            # In place: a linear layer does not need its output again for the backward pass.
+            # In place: the backward pass of a linear layer does not need its output.
             out = self.fc_self(dst).add_(self._neighbors(graph, src, edge_weight))
         if self.activation is not None:
             out = self.activation(out)
         return out if self.norm is None else self.norm(out)
 
     def _neighbors(self, graph: Graph, src: Tensor, edge_weight: Tensor | None) -> Tensor:
-        """Return the weighted summary of the in-neighbors, shape (num_dst, …, out_feats)."""
+        """Return the weighted reduction of the in-neighbors, shape (num_dst, …, out_feats)."""
         if self.aggregator_type == "pool":
             return self.fc_neigh(aggregate(graph, "max", self.fc_pool(src).relu(), edge_weight))
         if self.aggregator_type == "lstm":
             return self.fc_neigh(self._lstm(graph, src, edge_weight))
-        # A block of all nodes and few edges is cheaper to aggregate than to multiply.
+        # With fewer edges than source nodes, aggregating first multiplies fewer rows.
         if self.multiply_first and graph.num_src_nodes() <= graph.num_edges():
             return aggregate(graph, "mean", self.fc_neigh(src), edge_weight)
         return self.fc_neigh(aggregate(graph, "mean", src, edge_weight))

@@ -1,8 +1,8 @@
-"""What the layers share: source and destination rows, aggregation over in-edges, checks.
+"""Shared by the layers: source and destination rows, aggregation over in-edges, checks.
 
 A layer computes one new row per *destination* node from the rows of its *source* nodes. On a
 whole graph both are all nodes. On a block the destinations are the first of the sources, so one
-tensor serves for both. Where the two sides differ in kind, features come as a pair.
+tensor serves for both. If the two sides have different types, features are a pair of tensors.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def expand_as_pair(
     Raises
     ------
     InvalidInput
-        When the arguments are no graph and features, or the number of rows is not the number of
+        When the arguments are not a graph and features, the number of rows is not the number of
         nodes, or the rows have another size or dtype.
 
     Examples
@@ -110,7 +110,7 @@ def check_arguments(graph: Graph, feat: Features) -> Relation:
     Raises
     ------
     InvalidInput
-        When the arguments of a layer are no graph, or no tensors.
+        When the arguments of a layer are not a graph and tensors.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _check_tensor(rows: object) -> None:
     if isinstance(rows, Tensor):
         return
     found = type(rows).__name__
-    how = "torch.as_tensor(x, dtype=torch.float32) makes one of an array"
+    how = "convert an array by torch.as_tensor(x, dtype=torch.float32)"
     if isinstance(rows, dict):
         how = "of a dict, take the rows of the type, feat[ntype]; HeteroGraphConv takes a dict"
     elif found == "DistTensor":
@@ -185,9 +185,9 @@ def _wrong_rows(rows: Tensor, graph: Graph, expected: int, side: str) -> str:
         return text + "give one row per node, or a pair (src_feat, dst_feat)"
     if len(rows) == graph.relation().num_dst:
         return text + (
-            "they are as many as its destination nodes, so they may be the output of a layer on "
-            "this block, which belongs to the next block: a model of L layers needs L blocks, one "
-            "fanout each. The first layer takes the rows of blocks[0].srcdata"
+            "this is the number of its destination nodes, so they may be the output of a layer on "
+            "this block, which is the input for the next block: a model of L layers needs L "
+            "blocks, one fanout each. The first layer takes the rows of blocks[0].srcdata"
         )
     return text + (
         "give one row per node of its srcdata, block.srcdata[name], or those of a matrix for all "
@@ -272,7 +272,7 @@ def pair_of_sizes(size: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def per_row(values: Tensor, rows: Tensor) -> Tensor:
-    """Give ``values``, one (or several) per row, the trailing dimensions to broadcast over rows.
+    """Append dimensions of size 1 to ``values`` until they broadcast over ``rows``.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def per_row(values: Tensor, rows: Tensor) -> Tensor:
 
 
 def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-    """Reduce the rows of each node's in-neighbors, each times its edge's weight if given.
+    """Reduce the rows of each node's in-neighbors, multiplied by edge weights if given.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | Non
 
 
 def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:
-    """Raise InvalidInput when some destination node has no in-edge, and hence no message.
+    """Raise InvalidInput when some destination node has no in-edge, and so gets no message.
 
     Examples
     --------
@@ -350,10 +350,10 @@ def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:
     """
     degrees = graph.relation().in_degrees()
     if not degrees.all():
-        lonely = (degrees == 0).nonzero()
+        isolated = (degrees == 0).nonzero()
         raise InvalidInput(
-            f"{type(layer).__name__}: {len(lonely)} of {len(degrees)} nodes "
-            f"{'has' if len(lonely) == 1 else 'have'} no in-edge, the first is node "
-            f"{int(lonely[0])}, so the output there would be meaningless: add self-loops with "
+            f"{type(layer).__name__}: {len(isolated)} of {len(degrees)} nodes "
+            f"{'has' if len(isolated) == 1 else 'have'} no in-edge, the first is node "
+            f"{int(isolated[0])}, so the output there would be meaningless: add self-loops with "
             "g = dgl.add_self_loop(g), or pass allow_zero_in_degree=True to accept zeros there"
         )

@@ -1,8 +1,8 @@
-"""Floor 1: the mathematics of message passing, differentiable.
+"""Floor 1: differentiable operators of message passing.
 
-``gspmm`` sends and reduces, ``gsddmm`` computes on edges; every combination also has a name of its
-own, such as ``u_mul_e_sum(g, x, w)`` or ``u_dot_v(g, x, y)``. ``spmm`` and ``sddmm`` take a
-relation (the structure of one edge type) where the others take a graph.
+``gspmm`` computes and reduces messages, ``gsddmm`` computes on edges; every combination also has a
+name of its own, such as ``u_mul_e_sum(g, x, w)`` or ``u_dot_v(g, x, y)``. ``spmm`` and ``sddmm``
+take a relation (the structure of one edge type) where the others take a graph.
 
 References
 ----------
@@ -38,4 +38,4 @@ globals().update(NAMED)
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Callable[..., torch.Tensor]:
-        """Stands for the generated names, which a type checker cannot see."""
+        """Declare the generated names for type checkers."""

@@ -1,4 +1,4 @@
-"""relu followed by dropout, as it stands between the layers of most networks."""
+"""relu followed by dropout, as most networks use it between layers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def relu_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True) -> torc
     Returns
     -------
     torch.Tensor
-        Shape and dtype of x. What is dropped follows from torch's default generator, as
-        ``torch.manual_seed`` sets it, and does not depend on the number of threads.
+        Shape and dtype of x. Which elements are dropped depends on torch's default
+        generator (``torch.manual_seed``), and not on the number of threads.
 
     Raises
     ------
     InvalidInput
-        If p is not a probability.
+        If p is not from 0 to 1.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def relu_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True) -> torc
     tensor([0., 2.])
     """
     if not 0 <= p <= 1:
-        raise InvalidInput(f"the dropout probability is {p}; expected 0 <= p <= 1")
+        raise InvalidInput(f"the dropout probability must be 0 <= p <= 1; found {p}")
     if not training or p == 0:
         return functional.relu(x)
     if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):

@@ -1,4 +1,4 @@
-"""What operands must look like, and how two of them are made to match."""
+"""Check operands, and convert and broadcast pairs of them."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ __all__ = [
 _OWNER = {"u": "source node", "v": "destination node", "e": "edge"}
 
 
-AT_ONCE = 2**28  # elements that may be looked at for a single warning
-_looked_at = WeakIdKeyDictionary()
-_warned: set[str] = set()  # features of which only some rows are looked at
+AT_ONCE = 2**28  # most elements of a tensor that is checked as a whole
+_checked = WeakIdKeyDictionary()
+_warned: set[str] = set()  # features that are checked mini-batch by mini-batch
 
 
 def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | None = None) -> None:
-    """Warn, once for a tensor, when a feature holds NaN or infinity.
+    """Warn, once per tensor, when a feature contains NaN or infinity.
 
-    Such values may be meant, for instance as missing ones, so they are no error. But a single one
-    makes the loss NaN without a word.
+    Such values may be intended, for instance for missing values, so they are not an error. But a
+    single one silently makes the loss NaN.
 
     Parameters
     ----------
     x : torch.Tensor
-        Shape (N, …). Integers cannot hold such values; tensors of more than 2^28 elements are not
-        looked at as a whole.
+        Shape (N, …). Tensors of integers, and of more than 2^28 elements, are not checked.
     what : str
         Name of the feature, for the warning.
     ids : torch.Tensor, optional
-        Shape (N,): the number of each row, where ``x`` holds some rows of the feature.
+        Shape (N,): the ID of each row, if ``x`` is only some rows of the feature. Then the warning
+        is given once per name, and the size does not matter.
     """
     if not x.is_floating_point() or not x.numel():
         return
     if ids is None:
-        if x.numel() > AT_ONCE or x in _looked_at:
+        if x.numel() > AT_ONCE or x in _checked:
             return
-        _looked_at[x] = True
-    if bool(torch.isfinite(x.detach().sum())):  # NaN and infinity stay in a sum
+        _checked[x] = True
+    if bool(torch.isfinite(x.detach().sum())):  # a sum with NaN or infinity is not finite
         return
     wrong = ~torch.isfinite(x.detach().flatten(1) if x.dim() > 1 else x.detach()[:, None])
     rows = wrong.any(1).nonzero().flatten()
@@ -79,7 +79,7 @@ def check_choice(
 
 
 def check_operand(rel: Relation, target: str, x: torch.Tensor | None) -> torch.Tensor:
-    """Return x if it has one row per node or edge of the target and lies where the graph is."""
+    """Return x if it has one row per node or edge of the target, on the device of the graph."""
     owner = _OWNER[target]
     if not isinstance(x, torch.Tensor):
         raise InvalidInput(
@@ -102,7 +102,7 @@ def check_operand(rel: Relation, target: str, x: torch.Tensor | None) -> torch.T
 def common_dtype(
     op: str, lhs: torch.Tensor, rhs: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Convert both operands to the dtype that torch gives the result of ``op``."""
+    """Convert both operands to the dtype of the result of ``op`` in torch."""
     dtype = torch.promote_types(lhs.dtype, rhs.dtype)
     if dtype == torch.bool and op != "div":
         raise InvalidInput(f"cannot {op} booleans; convert them first, for instance with .float()")
@@ -116,12 +116,12 @@ def feature_shape(
 ) -> tuple[torch.Tensor, torch.Tensor, tuple[int, ...]]:
     """Give both operands the same number of dimensions; return them and the broadcast row shape.
 
-    Dimensions after the first are matched from the last one backwards, as numpy does.
+    Dimensions after the first broadcast by numpy's rules.
     """
     dims = max(lhs.dim(), rhs.dim())
     left, right = (x.reshape(len(x), *[1] * (dims - x.dim()), *x.shape[1:]) for x in (lhs, rhs))
     try:
-        # torch's function of this name imports sympy, for more than a second.
+        # torch.broadcast_shapes imports sympy, which takes more than a second.
         shape = np.broadcast_shapes(left.shape[1:], right.shape[1:])
     except ValueError:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""The operators on the CPU, for float32 and float64: tensors in, compiled kernels, tensors out."""
+"""The operators on the CPU, for float32 and float64, by compiled kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def weighted_sum(
     if norm is not None and not mean:
         inverse = groups.flipped().inverse_sizes(x.dtype)
         if weights is None:
-            # One division per node at the other end, then a weight like any other.
+            # Divide once per node at the other end; the result is a weight like any other.
             weights, order = inverse, groups.neighbors
         else:
             x = x * inverse.view(-1, *[1] * (x.dim() - 1))
@@ -51,7 +51,7 @@ def row_sum(groups: Groups, x: torch.Tensor, mean: bool) -> torch.Tensor:
 def extreme(
     groups: Groups, x: torch.Tensor, by_neighbor: bool, smallest: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Largest or smallest of each group and the row of x it came from, ``len(x)`` where empty."""
+    """Return the extreme of each group and the row of x that has it (``len(x)`` if empty)."""
     rows = groups.neighbors if by_neighbor else groups.order  # type: ignore[attr-defined]
     out, winner = kernels.spmm.extreme(groups.indptr.numpy(), rows.numpy(), _array(x), smallest)
     return torch.from_numpy(out), torch.from_numpy(winner)

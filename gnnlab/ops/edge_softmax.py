@@ -1,4 +1,4 @@
-"""Attention weights: softmax over the edges that meet at a node.
+"""Attention weights: softmax over the edges of each node.
 
 References
 ----------
@@ -36,7 +36,7 @@ def edge_softmax(
     eids : IDs, optional
         Use only these edges, each at most once.
     norm_by : {"dst", "src"}
-        Whose edges sum to 1: those into each destination or those out of each source.
+        Normalise over the in-edges of each destination, or over the out-edges of each source.
 
     Returns
     -------

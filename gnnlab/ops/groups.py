@@ -1,8 +1,8 @@
-"""Edges grouped by one of their ends: what every reduction runs over.
+"""Edges grouped by one of their ends: the input of every reduction.
 
-A reduction needs the groups in one of two forms. A kernel for the CPU walks group by group
-(``indptr``, ``order``); torch operators scatter, edge by edge, to the group that each edge names
-(``index``). Each form is made when it is first asked for.
+A reduction needs the groups in one of two forms. A kernel for the CPU iterates group by group
+(``indptr``, ``order``); torch operators scatter each edge to its group (``index``). Each form is
+computed on first use.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Groups", "NodeGroups"]
 class Groups:
     """Rows, each of which belongs to one of ``count`` groups.
 
-    Give the group of each row, or, for rows that lie group by group, where each group begins.
+    Pass either the group of each row or, for rows sorted by group, where each group begins.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Groups:
     def inverse_sizes(self, dtype: torch.dtype) -> torch.Tensor:
         """Return 1 / size of each group (1 for an empty one), shape (count,)."""
         if self._on_gpu():
-            # torch.bincount would wait for the device.
+            # torch.bincount would synchronise with the device.
             sizes = torch.zeros(self.count, dtype=torch.int64, device=self.index.device)
             sizes.index_add_(0, self.index, sizes.new_ones(1).expand(self.size))
         else:

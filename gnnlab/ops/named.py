@@ -1,7 +1,7 @@
-"""The operators under the names of what they do: ``u_mul_e_sum``, ``copy_u_mean``, ``u_dot_v``, …
+"""Named operators: ``u_mul_e_sum``, ``copy_u_mean``, ``u_dot_v``, …
 
-``u`` is the source of an edge, ``v`` its destination, ``e`` the edge itself. With a reducer at its
-end a name gives one row per destination, without one it gives one row per edge.
+``u`` is the source of an edge, ``v`` its destination, ``e`` the edge itself. An operator whose name
+ends in a reducer returns one row per destination; the others return one row per edge.
 """
 
 from __future__ import annotations

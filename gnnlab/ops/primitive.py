@@ -1,4 +1,4 @@
-"""Four operators and their gradients, from which all others are made.
+"""Four operators and their gradients; all others are compositions of them.
 
 =================  ===============================  ========================================
 operator           computes                         its gradient
@@ -9,11 +9,11 @@ operator           computes                         its gradient
 ``row_sum``        Σ of the rows of a group         ``gather``
 =================  ===============================  ========================================
 
-The table is closed: each gradient is again one of the four, so gradients of any order exist. Two
-more have gradients of their own: ``extreme``, which remembers who won, and ``softmax``.
+Each gradient is again one of the four, so gradients of any order exist. Two more operators have
+gradients of their own: ``extreme``, which stores the winning rows, and ``softmax``.
 
-Each operator takes one of two paths. Compiled kernels compute float32 and float64 on the CPU; torch
-operators compute everything else. Half precision is computed in float32 and rounded once.
+Each operator has two implementations: compiled kernels for float32 and float64 on the CPU, torch
+operators for everything else. Half precision is computed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def extreme(
 ) -> torch.Tensor:
     """Largest or smallest row of each group, elementwise: shape (size or N, D) → (count, D).
 
-    ``by_neighbor`` reads x by the node at the other end, else x has one row per edge. Zero where a
-    group is empty. The gradient goes to the first row that holds the extreme value.
+    With ``by_neighbor``, x has one row per node at the other end, else one row per edge. Empty
+    groups give zero. The gradient goes to the first row that has the extreme value.
     """
     return _Extreme.apply(groups, x, by_neighbor, smallest)  # type: ignore[no-any-return]
 
@@ -180,7 +180,7 @@ class _Extreme(Function):
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (winner,) = ctx.saved_tensors
-        # One row more, for the groups that nobody won.
+        # One more row, for empty groups.
         out = grad.new_zeros((ctx.rows + 1, grad.shape[1]))
         return None, out.scatter_add(0, winner, grad)[:-1], None, None
 

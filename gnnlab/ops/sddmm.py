@@ -52,7 +52,7 @@ def gsddmm(
         One row per node or edge of its target; the dimensions after the first broadcast. The
         operand that a copy does not use is None.
     lhs_target, rhs_target : {"u", "v", "e"}
-        Whose rows the operands are: of the sources, the destinations or the edges.
+        Whether the rows of an operand belong to sources, destinations or edges.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Reducing runs of rows, for instance the nodes of each graph of a batch."""
+"""Reduce runs of rows, for instance the nodes of each graph of a batch."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def segment_reduce(seglen: torch.Tensor, value: torch.Tensor, reducer: str = "su
     Raises
     ------
     InvalidInput
-        If the lengths are negative or do not add up to N (checked on the CPU only: a GPU would
-        have to wait), for an unknown reducer, or for a mean of integers.
+        If the lengths are negative or do not add up to N (checked on the CPU only, to avoid
+        synchronising with a GPU), for an unknown reducer, or for a mean of integers.
 
     Examples
     --------

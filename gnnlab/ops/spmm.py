@@ -1,9 +1,9 @@
 """Messages and their reduction in one step (g-SpMM).
 
-Every edge computes ``u op e`` from its source's row and its own, every destination reduces what
-arrives. The common cases never write a message down: sums and means of copies, of sums and
-differences, and of products with one weight per edge or per edge and head. The others (maxima of
-combined operands, products of whole edge rows) write one row per edge first.
+The message of an edge is ``u op e``, from its source's row and its own; each destination reduces
+the messages of its in-edges. The common cases do not materialise messages: sums and means of
+copies, of sums and differences, and of products with one weight per edge or per edge and head. The
+others (maxima of combined operands, products of whole edge rows) first compute one row per edge.
 
 References
 ----------
@@ -52,7 +52,7 @@ def gspmm(
     Returns
     -------
     torch.Tensor
-        Shape (number of destinations, …); zeros for nodes that no message reaches.
+        Shape (number of destinations, …); zeros for nodes without in-edges.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def spmm(
     elif op == "div":
         op, edge = "mul", edge.reciprocal()
     if reduce in ("sum", "mean"):
-        if op == "add":  # a sum of sums is the sum of the sums
+        if op == "add":  # Σ (u + e) = Σ u + Σ e
             return _reduce(rel, reduce, source, by_source=True) + _reduce(rel, reduce, edge)
         heads = _num_heads(edge, shape)
         if heads is not None:
@@ -154,10 +154,10 @@ def _weighted(
 
 
 def _num_heads(edge: torch.Tensor, shape: tuple[int, ...]) -> int | None:
-    """Into how many equal runs the edge's values cut a row of ``shape``; None if they do not.
+    """Return into how many heads the edge's values divide a row of ``shape``; None if they do not.
 
-    (E, 1) and (E, 1, 1) cut (H, D) into one run, (E, H, 1) into H runs of D. A value for each
-    element is no use as a weight of runs.
+    With (E, 1) or (E, 1, 1), a row (H, D) is one head; with (E, H, 1) it is H heads of size D. A
+    value for each element of a row does not divide it into heads.
     """
     own = tuple(edge.shape[1:])
     kept = len(own)

@@ -1,8 +1,8 @@
-"""The operators in torch operators: for GPUs, and on the CPU for integers.
+"""The operators by torch operators: for GPUs, and on the CPU for integers.
 
-Nothing here visits the host: sizes come from the graph, never from the values. Each message is
-written down once, then scattered to its group; on a GPU that is a few hundred microseconds for a
-sampled block. The order in which a GPU adds is not fixed, so sums there repeat to rounding only.
+No operator synchronises with the host: sizes come from the graph, never from values. All messages
+are materialised, then scattered to their groups; on a GPU this takes a few hundred microseconds for
+a sampled block. A GPU adds in no fixed order, so sums are reproducible up to rounding only.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def row_sum(groups: Groups, x: torch.Tensor, mean: bool) -> torch.Tensor:
 def extreme(
     groups: Groups, x: torch.Tensor, by_neighbor: bool, smallest: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Largest or smallest of each group and the row of x it came from, ``len(x)`` where empty.
+    """Return the extreme of each group and the row of x that has it (``len(x)`` if empty).
 
-    The winner is the first edge that holds the extreme value.
+    Of several edges with the extreme value, the first one wins.
     """
     others = groups.flipped().index.long() if isinstance(groups, NodeGroups) else None
     rows = x.index_select(0, others) if by_neighbor and others is not None else x
@@ -47,7 +47,7 @@ def extreme(
     best = x.new_zeros(shape).scatter_reduce_(
         0, index, rows, "amin" if smallest else "amax", include_self=False
     )
-    # NaN is larger and smaller than all else, and unequal to itself.
+    # amax and amin propagate NaN, which is not equal to itself.
     wins = (rows == best.gather(0, index)) | (rows != rows)
     edges = torch.arange(groups.size, device=x.device).unsqueeze(1).expand_as(rows)
     none = torch.full(shape, groups.size, dtype=torch.int64, device=x.device)

@@ -1,4 +1,4 @@
-"""Floor 3: sampling edges around nodes, pairs of nodes without an edge, and random walks."""
+"""Floor 3: neighbor sampling, pairs of nodes without an edge, and random walks."""
 
 from gnnlab.sampling.negative import global_uniform_negative_sampling
 from gnnlab.sampling.neighbor import sample_neighbors

@@ -1,7 +1,7 @@
 """Negative sampling: pairs of nodes without an edge.
 
-Link prediction learns from pairs that are joined and from pairs that are not. There are far too
-many of the second kind to use them all, so some are drawn.
+Link prediction learns from pairs with an edge and from pairs without one. There are far too many of
+the second kind to use them all, so some are sampled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def global_uniform_negative_sampling(
     etype: Any = None,
     redundancy: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw pairs of nodes without an edge, each such pair equally likely.
+    """Sample pairs of nodes without an edge, uniformly.
 
     Parameters
     ----------
@@ -39,17 +39,17 @@ def global_uniform_negative_sampling(
     exclude_self_loops : bool
         Never pair a node with itself.
     replace : bool
-        Whether a pair may come more than once.
+        Whether a pair may be sampled more than once.
     etype : str or tuple, optional
         Needed where there are several edge types.
     redundancy : float, optional
-        Accepted; a pair that is an edge is drawn again, so no spare ones are needed.
+        Accepted for DGL's signature and ignored: rejected pairs are drawn again instead.
 
     Returns
     -------
     src, dst : torch.Tensor
-        Shape (K,), the graph's ID dtype. K is ``num_samples``, or less where the graph is so dense
-        or so small that not as many pairs were found.
+        Shape (K,), the graph's ID dtype. K is ``num_samples``, or less if the graph is so dense or
+        so small that fewer pairs were found.
 
     Examples
     --------
@@ -81,52 +81,52 @@ def non_edges(
     exclude_self_loops: bool,
     replace: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw pairs that are no edge: draw all, and those that are unfit again, up to 64 times.
+    """Sample pairs without an edge by rejection: rejected pairs are drawn again, up to 64 times.
 
     Parameters
     ----------
     relation : Relation
     names : torch.Tensor
-        Shape (S,), int64: what the random streams are named by.
+        Shape (S,), int64: an ID for each random stream.
     per_name : int
-        Pairs for each name.
+        Pairs per stream.
     key : int
-        64-bit name of the call.
+        64-bit key of the call.
     exclude_self_loops, replace : bool
         See :func:`global_uniform_negative_sampling`.
 
     Returns
     -------
     src, dst : torch.Tensor
-        Shape (at most S · per_name,), int64, name by name.
+        Shape (at most S · per_name,), int64, grouped by stream.
     """
     rng = kernels.rng_torch
     streams = rng.streams(key, names).repeat_interleave(per_name)
     counter = torch.arange(per_name, device=names.device).repeat(len(names)) * (2 * _ATTEMPTS)
     src, dst = torch.empty_like(streams), torch.empty_like(streams)
-    waiting = torch.arange(len(streams), device=names.device)
+    pending = torch.arange(len(streams), device=names.device)
     taken = streams[:0]
     for _ in range(_ATTEMPTS if relation.num_src * relation.num_dst else 0):
         u = rng.below(rng.draw(streams, counter), relation.num_src)
         v = rng.below(rng.draw(streams, counter + 1), relation.num_dst)
-        fit = ~has_edges(relation, u, v)
+        accepted = ~has_edges(relation, u, v)
         if exclude_self_loops:
-            fit &= u != v
+            accepted &= u != v
         if not replace:
             pairs = u * relation.num_dst + v
-            fit &= _is_first(pairs) & ~torch.isin(pairs, taken)
-            taken = torch.cat([taken, pairs[fit]])
-        src[waiting[fit]], dst[waiting[fit]] = u[fit], v[fit]
-        waiting, streams, counter = waiting[~fit], streams[~fit], counter[~fit] + 2
-        if not len(waiting):
+            accepted &= _is_first(pairs) & ~torch.isin(pairs, taken)
+            taken = torch.cat([taken, pairs[accepted]])
+        src[pending[accepted]], dst[pending[accepted]] = u[accepted], v[accepted]
+        pending, streams, counter = pending[~accepted], streams[~accepted], counter[~accepted] + 2
+        if not len(pending):
             break
     found = torch.ones(len(src), dtype=torch.bool, device=src.device)
-    found[waiting] = False
+    found[pending] = False
     return src[found], dst[found]
 
 
 def _is_first(values: torch.Tensor) -> torch.Tensor:
-    """Whether no equal value stands before this one."""
+    """Return whether each value is the first of its kind."""
     order = torch.argsort(values, stable=True)
     ascending = values[order]
     first = torch.ones(len(values), dtype=torch.bool, device=values.device)

@@ -1,4 +1,4 @@
-"""Neighbor sampling: a few in-edges of each seed node.
+"""Neighbor sampling: choose a few in-edges of each seed node.
 
 References
 ----------
@@ -61,21 +61,21 @@ def sample_neighbors(
     edge_dir : {"in", "out"}
     prob : str or tensor or dict, optional
         Weights of the edges, unnormalised: the name of an edge feature, or values of shape (E,),
-        float or bool. An edge of weight 0 is never taken.
+        float or bool. An edge of weight 0 is never sampled.
     replace : bool
         Draw with replacement.
     copy_ndata, copy_edata : bool
-        Whether features follow (when they are first read).
+        Whether the result has the features of ``g``. They are gathered on first use.
     exclude_edges : IDs or dict of IDs by edge type, optional
-        Edges that must not be taken.
+        Edges that must not be sampled.
     output_device : torch.device, optional
 
     Returns
     -------
     Graph
         All nodes of ``g`` and the sampled edges, seed by seed; ``edata[EID]`` holds their original
-        IDs. The result is a function of the seed set by :func:`gnnlab.seed`, of the number of
-        sampling calls since, and of each node's ID: not of threads or of the order of the seeds.
+        IDs. The result depends on the seed of :func:`gnnlab.seed`, the number of sampling calls
+        since, and each node's ID; not on threads or the order of the seeds.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def sample_neighbors(
         relations[etype] = Relation(g.num_nodes(etype[0]), g.num_nodes(etype[2]), coo)
         columns = g._edge_frames[etype].rows(edges) if copy_edata else {}
         edge_frames[etype] = Frame(len(sources), {**columns, EID: edges}, g.device, "edge")
-    # Features that live elsewhere stay there: they follow the IDs into a mini-batch.
+    # Features of other machines are not copied; loaders fetch their rows by ID.
     node_frames = {
         name: frame.copy()
         for name, frame in (g._node_frames() if copy_ndata else {}).items()
@@ -116,14 +116,14 @@ Graph.sample_neighbors = sample_neighbors  # the method form of the guide, chapt
 
 
 class Picked(NamedTuple):
-    """The edges of one type that were chosen for a layer.
+    """The edges of one type that were sampled for a layer.
 
     Attributes
     ----------
     ptr : torch.Tensor
         Shape (S + 1,), int64; the edges of seed i are ``ptr[i]:ptr[i + 1]``.
     edges : Deferred
-        Their IDs, shape (K,); they cost a look at memory when they are first asked for.
+        Their IDs, shape (K,); computed on first use.
     sources : torch.Tensor
         Shape (K,), int32 or int64: the nodes at the other end.
     """
@@ -142,12 +142,12 @@ def pick_layer(
     excluded: Any = None,
     inward: bool = True,
 ) -> dict[EdgeType, Picked]:
-    """Choose edges of every type for one layer: here all samplers meet.
+    """Sample edges of every type for one layer; all samplers call this function.
 
     Parameters
     ----------
     g : Graph, or anything that has a method ``pick_layer`` with the other arguments
-        So a graph whose parts are elsewhere can be asked, too.
+        A graph whose parts are on other machines has that method.
     seeds : dict of torch.Tensor
         IDs in range by node type (not checked); types may be left out.
     fanouts : dict of int
@@ -158,7 +158,7 @@ def pick_layer(
     excluded : dict
         As :func:`read_excluded` returns it.
     inward : bool
-        Choose among in-edges; otherwise among the edges that leave.
+        Sample in-edges; otherwise out-edges.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def pick(
     excluded: torch.Tensor | None = None,
     names: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Sample slots of the seeds' rows, on the CPU or the GPU (where seeds have no other names).
+    """Sample slots of the seeds' rows, on the CPU or a GPU; ``names`` is ignored on a GPU.
 
     Returns
     -------
@@ -291,9 +291,9 @@ def check_weights(weight: torch.Tensor, num_edges: int, what: str) -> torch.Tens
 
 
 def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, torch.Tensor]:
-    """Read edges that must not be taken: sorted slots by edge type, for :func:`pick_layer`.
+    """Read edges that must not be sampled: sorted slots by edge type, for :func:`pick_layer`.
 
-    Of a graph whose parts are elsewhere, edge IDs: only their owners know the slots.
+    For a graph whose parts are on other machines, return edge IDs: only owners know the slots.
     """
     given = {} if edges is None else read_edges(g, edges)
     ids = {etype: value for etype, value in given.items() if len(value)}

@@ -1,8 +1,8 @@
-"""Random walks, and the neighbors that they find.
+"""Random walks, and neighbors defined by them.
 
-A node's neighbors need not be those next to it. Walk from it at random a few hundred times: whom
-the walks meet most often are the nodes that matter to it, and how often says how much. Between
-items that users have bought, for instance, a walk goes from item to user to item.
+The neighbors of a node need not be adjacent to it. PinSAGE runs many short random walks from a node
+and takes the nodes at which they end most often; the counts are weights. Between items that users
+have bought, for instance, a walk goes from item to user to item.
 
 References
 ----------
@@ -48,23 +48,23 @@ def random_walk(
     ----------
     g : Graph
     nodes : IDs
-        Where the walks begin; a node that comes k times begins k walks.
+        Start nodes, one walk each; a node that occurs k times starts k walks.
     metapath : sequence of edge types, optional
-        The type of each step. Each begins at the type of node where the one before it ends.
+        The edge type of each step. Each must start at the node type where the one before it ends.
     length : int, optional
         Number of steps, instead of a metapath, in a graph with one edge type.
     prob : str or tensor or dict, optional
         Weights of the edges, as for :func:`gnnlab.sampling.sample_neighbors`.
     restart_prob : float or torch.Tensor, optional
-        How likely a walk ends before a step: one value for all, or one for each step.
+        Probability that a walk ends before a step: one value for all, or one for each step.
     return_eids : bool
-        Also return which edges were taken.
+        Also return the IDs of the edges of each walk.
 
     Returns
     -------
     traces : torch.Tensor
-        Shape (walks, steps + 1): the nodes of each walk, then −1 where it ended early, for instance
-        at a node without out-edges.
+        Shape (walks, steps + 1): the nodes of each walk; −1 after a walk has ended early, for
+        instance at a node without out-edges.
     eids : torch.Tensor
         Only with ``return_eids``. Shape (walks, steps); −1 as above.
     types : torch.Tensor
@@ -73,8 +73,8 @@ def random_walk(
     Raises
     ------
     InvalidInput
-        Neither or both of ``metapath`` and ``length`` are given, types do not join, or a
-        probability is not one.
+        Neither or both of ``metapath`` and ``length`` are given, consecutive edge types do not
+        connect, or a probability is not from 0 to 1.
 
     Examples
     --------
@@ -120,15 +120,17 @@ def random_walk(
 
 def _read_path(g: Graph, metapath: Sequence[Any] | None, length: int | None) -> list[EdgeType]:
     if (metapath is None) == (length is None):
-        raise InvalidInput("say either metapath=[…] or, in a graph with one edge type, length=…")
+        raise InvalidInput("pass either metapath=[…] or, in a graph with one edge type, length=…")
     if metapath is None:
         if not isinstance(length, int) or length < 0:
-            raise InvalidInput(f"length is a number of steps, 0 or more; found {length!r}")
+            raise InvalidInput(f"length must be an integer from 0; found {length!r}")
         return [g.to_canonical_etype(None)] * length
     path = [g.to_canonical_etype(etype) for etype in metapath]
     for before, after in pairwise(path):
         if before[2] != after[0]:
-            raise InvalidInput(f"a walk cannot go on from {before} along {after}")
+            raise InvalidInput(
+                f"the metapath has {after} after {before}, which ends at another node type"
+            )
     return path
 
 
@@ -147,7 +149,7 @@ def _read_stops(value: Any, steps: int, device: torch.device) -> torch.Tensor | 
 
 
 def _running_sum(adjacency: Adjacency, weights: torch.Tensor) -> torch.Tensor:
-    """Sum up the weights of all slots before each one; shape (E + 1,), float64."""
+    """Return the sum of the weights of all slots before each one; shape (E + 1,), float64."""
     weights = weights.double()
     if not ((weights >= 0) & weights.isfinite()).all():
         raise InvalidInput("weights must be finite and not negative; check them for NaN")
@@ -158,47 +160,48 @@ def _running_sum(adjacency: Adjacency, weights: torch.Tensor) -> torch.Tensor:
 def _choose(
     adjacency: Adjacency, nodes: torch.Tensor, bits: torch.Tensor, totals: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Choose a slot in the row of each node; and say whether there is any."""
+    """Sample a slot of each node's row; also return whether the row has one."""
     begin, end = adjacency.indptr[nodes], adjacency.indptr[nodes + 1]
     rng = kernels.rng_torch
     if totals is None:
         return begin + rng.below(bits, end - begin), end > begin
     low, high = totals[begin], totals[end]
     mark = low + rng.uniform(bits) * (high - low)
-    mark = torch.minimum(mark, torch.nextafter(high, low))  # rounding must not leave the row
+    mark = torch.minimum(mark, torch.nextafter(high, low))  # stay in the row despite rounding
     return torch.searchsorted(totals, mark, right=True) - 1, high > low
 
 
 class RandomWalkNeighborSampler:
-    """The nodes that short random walks from a node end at most often.
+    """Sample the nodes at which short random walks from a seed end most often.
 
     Parameters
     ----------
     G : Graph
     num_traversals : int
-        How often a walk goes along the metapath at most.
+        Most traversals of the metapath in a walk.
     termination_prob : float
-        How likely it ends after each time.
+        Probability that a walk ends after each traversal.
     num_random_walks : int
         Walks from each seed.
     num_neighbors : int
-        How many nodes are kept for each seed; of those met equally often, the ones with lower IDs.
+        Most nodes that are kept for each seed; of equal counts, lower IDs first.
     metapath : sequence of edge types, optional
-        Ends at the type of node at which it begins. Not needed with one edge type.
+        Edge types of one traversal; it must end at the node type where it starts. Not needed with
+        one edge type.
     weight_column : str
-        Name of the edge feature that says how often a neighbor was met.
+        Name of the edge feature that counts how many walks ended at the neighbor.
 
     Raises
     ------
     InvalidInput
-        A number is too small, or the metapath does not lead back.
+        A number is out of range, or the metapath does not end where it starts.
 
     Examples
     --------
     >>> import gnnlab as dgl
     >>> g = dgl.graph(([0, 1, 2, 2], [1, 2, 0, 0]))
     >>> sampler = dgl.sampling.RandomWalkNeighborSampler(g, 1, 0.5, 10, 2)
-    >>> frontier = sampler([1])  # the only way from 1 leads to 2
+    >>> frontier = sampler([1])  # 2 is the only successor of 1
     >>> frontier.edges(), frontier.edata["weights"]
     ((tensor([2]), tensor([1])), tensor([10]))
     """
@@ -222,12 +225,14 @@ class RandomWalkNeighborSampler:
             if not isinstance(value, int) or value < 1:
                 raise InvalidInput(f"{name} must be a whole number from 1; found {value!r}")
         if not 0 <= termination_prob <= 1:
-            raise InvalidInput(f"termination_prob is from 0 to 1; found {termination_prob!r}")
+            raise InvalidInput(f"termination_prob must be from 0 to 1; found {termination_prob!r}")
         self.G, self.weight_column = G, weight_column
         self.num_random_walks, self.num_neighbors = num_random_walks, num_neighbors
         path = _read_path(G, [None] if metapath is None else metapath, None)
         if not path or path[0][0] != path[-1][2]:
-            raise InvalidInput(f"the metapath must lead back to where it begins; found {path}")
+            raise InvalidInput(
+                f"the metapath must end at the node type where it starts; found {path}"
+            )
         self.ntype, self._hops = path[0][0], len(path)
         self.metapath = path * num_traversals
         self._stops = torch.zeros(len(self.metapath), dtype=torch.float64, device=G.device)
@@ -243,8 +248,8 @@ class RandomWalkNeighborSampler:
         Returns
         -------
         Graph
-            One edge type, on all nodes of the seeds' type. Walks may come back: a seed can be its
-            own neighbor.
+            One edge type, on all nodes of the seeds' type. A seed can be its own neighbor, since
+            walks may return to it.
         """
         num_nodes = self.G.num_nodes(self.ntype)
         seeds = read_ids(seed_nodes, num_nodes, "node", self.G.device).long()
@@ -257,8 +262,8 @@ class RandomWalkNeighborSampler:
         order = torch.argsort(counts, descending=True, stable=True)
         order = order[torch.argsort(seeds[order], stable=True)]
         seeds, met, counts = seeds[order], met[order], counts[order]
-        place = torch.arange(len(seeds), device=seeds.device) - torch.searchsorted(seeds, seeds)
-        kept = place < self.num_neighbors
+        position = torch.arange(len(seeds), device=seeds.device) - torch.searchsorted(seeds, seeds)
+        kept = position < self.num_neighbors
         frontier = heterograph(
             {(self.ntype, "_E", self.ntype): (met[kept], seeds[kept])},
             {self.ntype: num_nodes},
@@ -270,7 +275,7 @@ class RandomWalkNeighborSampler:
 
 
 class PinSAGESampler(RandomWalkNeighborSampler):
-    """Neighbors between which another type of node stands: items that the same users chose.
+    """PinSAGE neighbors through another node type, such as items that the same users bought.
 
     Parameters
     ----------
@@ -278,7 +283,7 @@ class PinSAGESampler(RandomWalkNeighborSampler):
         Has one edge type from ``ntype`` to ``other_type`` and one back.
     ntype, other_type : str
     num_traversals, termination_prob, num_random_walks, num_neighbors, weight_column
-        See :class:`RandomWalkNeighborSampler`; one traversal goes to ``other_type`` and back.
+        As for :class:`RandomWalkNeighborSampler`; one traversal goes to ``other_type`` and back.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``gnnlab.nn`` under the longer name that much DGL code imports: ``gnnlab.nn.pytorch``."""
+"""``gnnlab.nn`` under the name that much DGL code imports: ``gnnlab.nn.pytorch``."""
 
 from gnnlab.nn import *  # noqa: F403
 from gnnlab.nn import __all__ as __all__
