@@ -8,31 +8,22 @@ batch of its own, so the n-th call after :func:`seed` gives the same result on e
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
+from gnnlab.helpers.block_sampler import fold
+from gnnlab.helpers.fork import Lock
+
 __all__ = ["fold", "generator", "next_key", "seed", "stream"]
 
 _MASK = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15
-_lock = threading.Lock()
+_lock = Lock()  # unlocked in a forked child, which lacks the thread that may hold it
 _base = 0
 _calls = 0
 _local = threading.local()
-
-
-def _start_afresh() -> None:
-    """A forked child has not the thread that may hold the lock."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_afresh)
 
 
 def seed(value: int) -> None:
@@ -80,24 +71,6 @@ def set_state(state: tuple[int, int]) -> None:
     global _base, _calls
     with _lock:
         _base, _calls = (int(part) for part in state)
-
-
-def fold(*parts: int) -> int:
-    """Hash integers into one of 64 bits; the order of the parts matters.
-
-    Examples
-    --------
-    >>> from gnnlab.random import fold
-    >>> fold(1, 2) == fold(1, 2), fold(1, 2) == fold(2, 1)
-    (True, False)
-    """
-    z = 0
-    for part in parts:
-        z = (z + int(part) + _GOLDEN) & _MASK
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        z ^= z >> 31
-    return z
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -34,6 +33,7 @@ from gnnlab import kernels
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.transport import Transport
 from gnnlab.errors import InvalidInput
+from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
 from gnnlab.kernels.route import Piece
 from gnnlab.partition.book import PartitionPolicy
@@ -110,13 +110,13 @@ class Cache:
             raise InvalidInput(f"cache_policy is {' or '.join(POLICIES)}; found {policy!r}")
         self.transport, self.num_bytes, self.policy = transport, num_bytes, policy
         self.tables: dict[str, Table | None] = {}
-        self._pid, self._lock = os.getpid(), threading.RLock()
+        self._pid, self._lock = os.getpid(), Lock()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other threads out."""
-        if self._pid != os.getpid():  # a thread of the parent may have held the lock
-            self._pid, self._lock = os.getpid(), threading.RLock()
+        if self._pid != os.getpid():  # a thread of the parent may have been changing the tables
+            self._pid = os.getpid()
             for table in self._used():
                 table.restart()
         with self._lock:

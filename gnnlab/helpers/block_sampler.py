@@ -300,28 +300,28 @@ def fold(*parts: int) -> int:
     return z
 
 
-def _shift(z: torch.Tensor, bits: int) -> torch.Tensor:
+def shift(z: torch.Tensor, bits: int) -> torch.Tensor:
     """Shift int64 right as if it were unsigned."""
     return (z >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def _signed(z: int) -> int:
+def signed(z: int) -> int:
     """Return the int64 with the lowest 64 bits of an integer."""
     return (z + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def mix(z: torch.Tensor) -> torch.Tensor:
     """Scramble int64 of any shape: the finalizer of splitmix64, which :func:`fold` uses."""
-    z = (z ^ _shift(z, 30)) * _signed(0xBF58476D1CE4E5B9)
-    z = (z ^ _shift(z, 27)) * _signed(0x94D049BB133111EB)
-    return z ^ _shift(z, 31)
+    z = (z ^ shift(z, 30)) * signed(0xBF58476D1CE4E5B9)
+    z = (z ^ shift(z, 27)) * signed(0x94D049BB133111EB)
+    return z ^ shift(z, 31)
 
 
 def _draw(streams: torch.Tensor, number: torch.Tensor | int, bound: torch.Tensor) -> torch.Tensor:
     """Return the ``number``-th random integer of each stream, in ``range(bound)``; bound < 2^32."""
-    step = (number + 1) * _signed(_GOLDEN)
-    bits = mix(streams + (_signed(step) if isinstance(step, int) else step))
-    return _shift(_shift(bits, 32) * bound, 32)
+    step = (number + 1) * signed(_GOLDEN)
+    bits = mix(streams + (signed(step) if isinstance(step, int) else step))
+    return shift(shift(bits, 32) * bound, 32)
 
 
 def sample_slots(
@@ -340,7 +340,7 @@ def sample_slots(
     """
     first = indptr[seeds]
     degree = indptr[seeds + 1] - first
-    streams = mix(_signed(key) + (seeds if global_ids is None else global_ids))
+    streams = mix(signed(key) + (seeds if global_ids is None else global_ids))
     replace = replace and fanout >= 0
     count = degree if fanout < 0 else degree.clamp(max=fanout)
     if replace:

@@ -9,28 +9,11 @@ from __future__ import annotations
 
 import torch
 
+from gnnlab.helpers.block_sampler import mix, shift, signed
+
 __all__ = ["below", "draw", "mix", "streams", "uniform"]
 
-_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # the constants of rng, as int64
-_FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
-_SECOND = 0x94D049BB133111EB - (1 << 64)
-
-
-def _shift(z: torch.Tensor, bits: int) -> torch.Tensor:
-    """Logical right shift of int64, which torch shifts arithmetically."""
-    return (z >> bits) & ((1 << (64 - bits)) - 1)
-
-
-def _signed(bits: int) -> int:
-    """The int64 that has the lowest 64 bits of a Python integer."""
-    return (bits + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
-def mix(z: torch.Tensor) -> torch.Tensor:
-    """Scramble 64 bits each: int64 in, int64 out, any shape."""
-    z = (z ^ _shift(z, 30)) * _FIRST
-    z = (z ^ _shift(z, 27)) * _SECOND
-    return z ^ _shift(z, 31)
+_GOLDEN = signed(0x9E3779B97F4A7C15)
 
 
 def streams(key: int, names: torch.Tensor) -> torch.Tensor:
@@ -48,20 +31,20 @@ def streams(key: int, names: torch.Tensor) -> torch.Tensor:
     torch.Tensor
         Shape (K,), int64.
     """
-    return mix(_signed(key) + names.long())
+    return mix(signed(key) + names.long())
 
 
 def draw(key: torch.Tensor, counter: torch.Tensor | int) -> torch.Tensor:
     """The ``counter``-th 64 random bits of each stream."""
     step = (counter + 1) * _GOLDEN
-    return mix(key + (_signed(step) if isinstance(step, int) else step))
+    return mix(key + (signed(step) if isinstance(step, int) else step))
 
 
 def below(bits: torch.Tensor, bound: torch.Tensor | int) -> torch.Tensor:
     """Turn 64 random bits into an integer of ``range(bound)``, for ``bound`` below 2**32."""
-    return _shift(_shift(bits, 32) * bound, 32)
+    return shift(shift(bits, 32) * bound, 32)
 
 
 def uniform(bits: torch.Tensor) -> torch.Tensor:
     """Turn 64 random bits into a float64 of the open interval (0, 1)."""
-    return (_shift(bits, 11).double() + 0.5) / float(1 << 53)
+    return (shift(bits, 11).double() + 0.5) / float(1 << 53)

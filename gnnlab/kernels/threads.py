@@ -19,13 +19,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+from gnnlab.helpers.fork import Lock
+
 __all__ = ["grain_for", "num_threads", "run_chunks"]
 
 _CHUNKS_PER_THREAD = 8  # rows differ in cost: small chunks keep all threads busy to the end
 _WORTH_A_CHUNK = 1 << 18  # elementary operations, some 100 µs: well above the cost of a handover
 
 _pool: ThreadPoolExecutor | None = None
-_lock = threading.Lock()
+_lock = Lock()
 _here = threading.local()  # .compiler: numba's lock, while this thread forks
 
 
@@ -132,8 +134,8 @@ def _get_pool() -> ThreadPoolExecutor:
 
 def _start_afresh() -> None:
     """A forked child inherits the pool's memory but not its threads."""
-    global _pool, _lock
-    _pool, _lock = None, threading.Lock()
+    global _pool
+    _pool = None
     _let_compile()
 
 
