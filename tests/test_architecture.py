@@ -16,7 +16,7 @@ PAGES = ("docs/architecture.md", "docs/internals.md", "CONTRIBUTING.md")
 
 def test_the_picture_shows_the_floors() -> None:
     text = (ROOT / "docs/architecture.md").read_text("utf8")
-    rows = re.findall(r"^ *(\d+) +(\w+(?: · \w+)*)", text, re.MULTILINE)
+    rows = re.findall(r"^ *(\d+) +([\w.]+(?: · [\w.]+)*)", text, re.MULTILINE)
     assert [int(floor) for floor, _ in rows] == list(reversed(range(len(FLOORS))))
     assert [set(rooms.split(" · ")) for _, rooms in rows] == FLOORS[::-1]
 
