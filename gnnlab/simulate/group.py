@@ -9,6 +9,7 @@ times every call that moves tensors as such a ring.
 from __future__ import annotations
 
 import functools
+import inspect
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -82,13 +83,6 @@ def _tensors(me: VirtualRank, what: str, tensor: torch.Tensor, share: float = 1.
     return torch.stack(values)
 
 
-def _check(what: str, group: Any) -> None:
-    if group is not None:
-        raise InvalidInput(
-            f"{what}: a simulation has one process group, of all ranks; leave out group="
-        )
-
-
 def _init_process_group(
     me: VirtualRank,
     backend: str | None = None,
@@ -112,7 +106,6 @@ def _init_process_group(
 
 
 def _destroy_process_group(me: VirtualRank, group: Any = None) -> None:
-    _check("destroy_process_group", group)
     me.in_group = False
 
 
@@ -122,13 +115,11 @@ def _all_reduce(
     op: Any = dist.ReduceOp.SUM,
     group: Any = None,
     async_op: bool = False,
-) -> Any:
-    _check("all_reduce", group)
+) -> None:
     if op not in _OPERATIONS:
         raise InvalidInput(f"all_reduce: gloo supports SUM, PRODUCT, MIN and MAX; found {op}")
     found = _OPERATIONS[op](_tensors(me, "all_reduce", tensor))
     _fill(tensor, found)
-    return _CompletedWork() if async_op else None
 
 
 def _reduce(
@@ -138,35 +129,29 @@ def _reduce(
     op: Any = dist.ReduceOp.SUM,
     group: Any = None,
     async_op: bool = False,
-) -> Any:
+) -> None:
     before = tensor.detach().clone()
-    found = _all_reduce(me, tensor, op, group, async_op)
+    _all_reduce(me, tensor, op)
     if me.rank != dst:
         _fill(tensor, before)
-    return found
 
 
 def _all_gather(
     me: VirtualRank, tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False
-) -> Any:
-    _check("all_gather", group)
+) -> None:
     found = _tensors(me, "all_gather", tensor, share=len(tensor_list) / 2)
     for into, value in zip(tensor_list, found, strict=True):
         _fill(into, value)
-    return _CompletedWork() if async_op else None
 
 
 def _all_gather_into_tensor(
     me: VirtualRank, output: Any, tensor: Any, group: Any = None, async_op: bool = False
-) -> Any:
-    _check("all_gather_into_tensor", group)
+) -> None:
     found = _tensors(me, "all_gather_into_tensor", tensor, share=len(me.scheduler.ranks) / 2)
     _fill(output, found.reshape(output.shape))
-    return _CompletedWork() if async_op else None
 
 
 def _all_gather_object(me: VirtualRank, object_list: Any, obj: Any, group: Any = None) -> None:
-    _check("all_gather_object", group)
     packed = pickle.dumps(obj)
     size = len(packed) * len(me.scheduler.ranks) // 2
     for i, each in enumerate(exchange(me, "all_gather_object", packed, size)):
@@ -175,16 +160,13 @@ def _all_gather_object(me: VirtualRank, object_list: Any, obj: Any, group: Any =
 
 def _broadcast(
     me: VirtualRank, tensor: Any, src: int = 0, group: Any = None, async_op: bool = False
-) -> Any:
-    _check("broadcast", group)
+) -> None:
     _fill(tensor, _tensors(me, "broadcast", tensor, share=0.5)[src])
-    return _CompletedWork() if async_op else None
 
 
 def _broadcast_object_list(
     me: VirtualRank, object_list: Any, src: int = 0, group: Any = None, device: Any = None
 ) -> None:
-    _check("broadcast_object_list", group)
     packed = pickle.dumps(list(object_list))
     object_list[:] = pickle.loads(
         exchange(me, "broadcast_object_list", packed, len(packed) // 2)[src]
@@ -193,19 +175,15 @@ def _broadcast_object_list(
 
 def _barrier(
     me: VirtualRank, group: Any = None, async_op: bool = False, device_ids: Any = None
-) -> Any:
-    _check("barrier", group)
+) -> None:
     exchange(me, "barrier", None, kind="wait")
-    return _CompletedWork() if async_op else None
 
 
 def _get_rank(me: VirtualRank, group: Any = None) -> int:
-    _check("get_rank", group)
     return me.rank if me.in_group else _no_group("get_rank")
 
 
 def _get_world_size(me: VirtualRank, group: Any = None) -> int:
-    _check("get_world_size", group)
     return len(me.scheduler.ranks) if me.in_group else _no_group("get_world_size")
 
 
@@ -255,7 +233,8 @@ def replaced(owner: Any, functions: dict[str, Callable[..., Any]]) -> Iterator[N
     ----------
     owner : module or class
     functions : dict
-        Name → function; its first argument is the :class:`VirtualRank`.
+        Name → function; its first argument is the :class:`VirtualRank`. Its parameters ``group``
+        and ``async_op``, if it has them, are handled here.
     """
     originals = {name: getattr(owner, name) for name in functions if hasattr(owner, name)}
     for name, original in originals.items():
@@ -268,10 +247,21 @@ def replaced(owner: Any, functions: dict[str, Callable[..., Any]]) -> Iterator[N
 
 
 def _for_virtual_ranks(original: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(function)
+
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         me = current_rank()
-        return original(*args, **kwargs) if me is None else function(me, *args, **kwargs)
+        if me is None:
+            return original(*args, **kwargs)
+        given = signature.bind(me, *args, **kwargs).arguments
+        if given.get("group") is not None:
+            raise InvalidInput(
+                f"{original.__name__}: a simulation has one process group, of all ranks; leave out "
+                "group="
+            )
+        result = function(me, *args, **kwargs)
+        return _CompletedWork() if given.get("async_op") else result
 
     return call
 

@@ -107,7 +107,7 @@ def cut(folder: Path, parts: int, graph: dgl.Graph) -> Path:
     return folder / "g.json"
 
 
-def played(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]]:
+def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]]:
     script = folder / "script.py"
     script.write_text(SCRIPT, encoding="utf8")
     with redirect_stdout(io.StringIO()) as out:
@@ -146,7 +146,7 @@ def test_bytes_and_results_are_those_of_a_job(
         servers=servers, GNNLAB_CACHE_BYTES=str(cache),
     )  # fmt: skip
     real = [json.loads(each.splitlines()[-1]) for each in lines]
-    mine = played(
+    mine = simulated(
         config, tmp_path, trainers_per_machine=trainers, samplers_per_trainer=samplers,
         servers_per_machine=servers, cache_bytes=cache,
     )  # fmt: skip

@@ -73,7 +73,7 @@ def calls():
         optimizer.step()
     found.append([p.tolist() for p in model.parameters()])
     found.append({n: b.tolist() for n, b in model.module.named_buffers()} if rank == 0 else "")
-    with torch.no_grad():  # no gradients: ranks need not meet in the model without its buffers
+    with torch.no_grad():  # model.module: no collective call
         found.append(model.module(torch.ones(2, 3), False).shape[0])
     return found
 """
@@ -114,6 +114,7 @@ def _near(a: Any, b: Any) -> bool:
         (lambda: dist.init_process_group("nccl"), "on the CPU with backend gloo; found 'nccl'"),
         (lambda: dist.init_process_group("gloo", rank=7), r"found rank=7"),
         (lambda: dist.new_group([0]), "not support torch.distributed.new_group; it supports all_g"),
+        (lambda: dist.barrier(group=1), "barrier: a simulation has one process group"),
         (lambda: dist.send(torch.ones(1), 1), "not support torch.distributed.send"),
         (lambda: dist.all_reduce(torch.ones(1)), "call torch.distributed.init_process_group"),
     ],
