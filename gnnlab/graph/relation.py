@@ -243,7 +243,6 @@ class HasRelation(Protocol):
 
     def relation(self) -> Relation:
         """Return the structure of the only edge type."""
-        ...
 
 
 def _is_sorted(keys: torch.Tensor) -> bool:

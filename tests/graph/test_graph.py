@@ -16,6 +16,28 @@ from tests.graph.samples import edges_of, graphs, same, same_structure, toy, typ
 from tests.helpers import run_script
 
 
+# -------------------------------------------------------------------------------- classes
+def test_graphs_made_of_a_graph_are_of_its_class() -> None:
+    class Roads(dgl.Graph):
+        def longest(self) -> int:
+            return int(self.edata["miles"].argmax())
+
+    relation = dgl.graph(([0, 1, 2], [1, 2, 0])).relation()
+    g = Roads({"town": 3}, {("town", "road", "town"): relation})
+    g.edata["miles"] = torch.tensor([3.0, 8.0, 5.0])
+    assert g.edge_subgraph([2, 1]).longest() == 1
+    for made in (
+        g.reverse(),
+        g.add_self_loop(),
+        dgl.batch([g, g]),
+        g.local_var(),
+        g.cpu(),
+        g[None],
+    ):
+        assert type(made) is Roads
+    assert type(dgl.to_block(g)) is dgl.Block
+
+
 # ---------------------------------------------------------------------------------- looks
 def test_repr_of_one_type() -> None:
     assert repr(dgl.graph(([0, 1], [1, 2]))) == (
