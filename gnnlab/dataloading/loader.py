@@ -29,11 +29,10 @@ from gnnlab import random, trace
 from gnnlab.dataloading.features import attach_features, fetch_ahead
 from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, check_sampler, to_device
+from gnnlab.dataloading.seeds import read_indices
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import refuse_mask
 from gnnlab.graph.names import describe
 from gnnlab.helpers.ddp_loader import rank_share, share_size
 from gnnlab.multiprocessing import check_sockets
@@ -155,7 +154,7 @@ class DataLoader:
             )
         self.graph, self.graph_sampler = graph, sampler
         self._graphs = [graph]
-        self.indices = _read_indices(graph, indices)
+        self.indices = read_indices(graph, indices)
         self.device = graph.device if device is None else _read_device(device)
         self.use_ddp, self.ddp_seed = use_ddp, ddp_seed
         self.batch_size, self.drop_last, self.shuffle = batch_size, drop_last, shuffle
@@ -376,77 +375,6 @@ class NodeDataLoader(DataLoader):
     ) -> None:
         kwargs.setdefault("graph_sampler", block_sampler)
         super().__init__(g, nids, device=device, **kwargs)
-
-
-class _Seeds:
-    """Seed IDs of one or several types; each type has one range of positions."""
-
-    def __init__(self, by_type: dict[str, torch.Tensor], typed: bool) -> None:
-        self.by_type, self.typed = by_type, typed
-        self.offsets = np.cumsum([0, *(len(ids) for ids in by_type.values())])
-
-    def __len__(self) -> int:
-        return int(self.offsets[-1])
-
-    def take(self, positions: torch.Tensor) -> Any:
-        """Return the seeds at some positions."""
-        if not self.typed:
-            (ids,) = self.by_type.values()
-            return ids[positions.to(ids.device)]
-        found = {}
-        for (name, ids), start, stop in zip(
-            self.by_type.items(), self.offsets, self.offsets[1:], strict=False
-        ):
-            inside = positions[(positions >= start) & (positions < stop)] - int(start)
-            if len(inside):
-                found[name] = ids[inside.to(ids.device)]
-        return found
-
-
-def _read_indices(graph: Graph, indices: Any) -> _Seeds:
-    def read(value: Any, kind: Any = None) -> torch.Tensor:
-        if hasattr(value, "part_policy"):
-            value = value[:]  # a distributed mask
-        try:
-            ids = as_tensor(value)
-        except InvalidInput as error:
-            raise InvalidInput(f"seeds are IDs: {error}") from None
-        if ids.dtype is torch.bool:
-            _check_mask(graph, ids)
-            ids = ids.nonzero().flatten()
-        elif ids.ndim == 1 and len(ids) in _sizes(graph, kind):
-            refuse_mask(ids, "node or edge")
-        if ids.ndim == 1 and not len(ids):
-            ids = ids.long()  # an empty list has no dtype of its own
-        if ids.ndim != 1 or ids.dtype.is_floating_point:
-            raise InvalidInput(
-                f"seeds must be a one-dimensional array of integer IDs; found {ids.dtype} of shape "
-                f"{tuple(ids.shape)}"
-            )
-        return ids.to(graph.device, graph.idtype)
-
-    if isinstance(indices, Mapping):
-        return _Seeds({name: read(ids, name) for name, ids in indices.items()}, True)
-    return _Seeds({"": read(indices)}, False)
-
-
-def _sizes(graph: Any, kind: Any = None) -> list[int]:
-    """Return the numbers of nodes and edges of each type, or of one type."""
-    if not hasattr(graph, "ntypes"):  # items of a data set, of unknown number
-        return []
-    if kind in graph.ntypes:
-        return [graph.num_nodes(kind)]
-    sizes = [graph.num_nodes(ntype) for ntype in graph.ntypes]
-    return sizes + [graph.num_edges(etype) for etype in graph.canonical_etypes]
-
-
-def _check_mask(graph: Any, mask: torch.Tensor) -> None:
-    sizes = _sizes(graph)
-    if sizes and mask.shape not in {(size,) for size in sizes}:
-        raise InvalidInput(
-            f"a mask needs one entry per node, or edge, of a type {tuple(sizes)}; found shape "
-            f"{tuple(mask.shape)}"
-        )
 
 
 def _read_int(value: Any, name: str, least: int) -> int:

@@ -1,0 +1,109 @@
+"""Seeds of a loader: IDs of one or several types, read from IDs or masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import refuse_mask
+
+__all__ = ["Seeds", "read_indices"]
+
+
+class Seeds:
+    """Seed IDs of one or several types; each type has one range of positions."""
+
+    def __init__(self, by_type: dict[str, torch.Tensor], typed: bool) -> None:
+        self.by_type, self.typed = by_type, typed
+        self.offsets = np.cumsum([0, *(len(ids) for ids in by_type.values())])
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    def take(self, positions: torch.Tensor) -> Any:
+        """Return the seeds at some positions."""
+        if not self.typed:
+            (ids,) = self.by_type.values()
+            return ids[positions.to(ids.device)]
+        found = {}
+        for (name, ids), start, stop in zip(
+            self.by_type.items(), self.offsets, self.offsets[1:], strict=False
+        ):
+            inside = positions[(positions >= start) & (positions < stop)] - int(start)
+            if len(inside):
+                found[name] = ids[inside.to(ids.device)]
+        return found
+
+
+def read_indices(graph: Graph, indices: Any) -> Seeds:
+    """Return the seeds of a loader, from IDs or masks.
+
+    Parameters
+    ----------
+    graph : Graph or DistGraph
+    indices : tensor, numpy array, list, or dict of them by type
+        IDs, or a mask with one entry per node or edge.
+
+    Raises
+    ------
+    InvalidInput
+        Neither integer IDs of one dimension nor a mask of the right length.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> from gnnlab.dataloading.seeds import read_indices
+    >>> seeds = read_indices(dgl.rand_graph(3, 5), [False, True, True])
+    >>> len(seeds), seeds.take(torch.tensor([1]))
+    (2, tensor([2]))
+    """
+
+    def read(value: Any, kind: Any = None) -> torch.Tensor:
+        if hasattr(value, "part_policy"):
+            value = value[:]  # a distributed mask
+        try:
+            ids = as_tensor(value)
+        except InvalidInput as error:
+            raise InvalidInput(f"seeds are IDs: {error}") from None
+        if ids.dtype is torch.bool:
+            _check_mask(graph, ids)
+            ids = ids.nonzero().flatten()
+        elif ids.ndim == 1 and len(ids) in _sizes(graph, kind):
+            refuse_mask(ids, "node or edge")
+        if ids.ndim == 1 and not len(ids):
+            ids = ids.long()  # an empty list has no dtype of its own
+        if ids.ndim != 1 or ids.dtype.is_floating_point:
+            raise InvalidInput(
+                f"seeds must be a one-dimensional array of integer IDs; found {ids.dtype} of shape "
+                f"{tuple(ids.shape)}"
+            )
+        return ids.to(graph.device, graph.idtype)
+
+    if isinstance(indices, Mapping):
+        return Seeds({name: read(ids, name) for name, ids in indices.items()}, True)
+    return Seeds({"": read(indices)}, False)
+
+
+def _sizes(graph: Any, kind: Any = None) -> list[int]:
+    """Return the numbers of nodes and edges of each type, or of one type."""
+    if not hasattr(graph, "ntypes"):  # items of a data set, of unknown number
+        return []
+    if kind in graph.ntypes:
+        return [graph.num_nodes(kind)]
+    sizes = [graph.num_nodes(ntype) for ntype in graph.ntypes]
+    return sizes + [graph.num_edges(etype) for etype in graph.canonical_etypes]
+
+
+def _check_mask(graph: Any, mask: torch.Tensor) -> None:
+    sizes = _sizes(graph)
+    if sizes and mask.shape not in {(size,) for size in sizes}:
+        raise InvalidInput(
+            f"a mask needs one entry per node, or edge, of a type {tuple(sizes)}; found shape "
+            f"{tuple(mask.shape)}"
+        )
