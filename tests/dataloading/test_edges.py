@@ -90,7 +90,8 @@ def test_scores_of_both_graphs(graph):
             part.ndata["h"] = h = torch.randn(part.num_nodes(), 4)
             part.apply_edges(fn.u_dot_v("h", "h", "score"))
             src, dst = part.edges()
-            assert torch.allclose(part.edata["score"], (h[src] * h[dst]).sum(1, keepdim=True))
+            expected = (h[src] * h[dst]).sum(1, keepdim=True)
+            assert torch.allclose(part.edata["score"], expected, atol=1e-6)
 
 
 def test_typed_pairs(typed):
