@@ -194,6 +194,12 @@ def _print(title: str, outcome: Outcome) -> None:
     print("; ".join(words), flush=True)
 
 
+def _command(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return f"{process.status()}: {' '.join(process.cmdline())[:300]}"
+    return "gone"
+
+
 class _Job:
     """A job with one fault."""
 
@@ -356,7 +362,7 @@ class _Job:
             if connection.status == psutil.CONN_LISTEN
         }
         return [
-            *(f"process {p.pid}" for p in self._others()),
+            *(f"process {p.pid} ({_command(p)})" for p in self._others()),
             *(str(path) for job in jobs for path in _SHARED.glob(f"gnnlab-{job}*")),
             *(str(path) for path in (self._folder / "tmp").iterdir()),
             *(f"port {port} of {host}" for host, port in self._ports & listening),

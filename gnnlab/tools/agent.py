@@ -32,7 +32,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -71,14 +71,19 @@ def main() -> None:
     """Be the agent of a host until the launcher says that the job has ended, or is gone."""
     folder = Path(tempfile.gettempdir(), f"gnnlab-{secrets.token_hex(8)}")
     life, held = os.pipe()
-    lifeline, _ = os.pipe()  # keepers read it; worker and guard both hold the writing end
+    lifeline, lives = os.pipe()  # keepers read it; worker and guard both hold the writing end
     guard, worker = os.getpid(), os.fork()
     keeper.adopt_orphans()
-    status = 1
+    status, spared = 1, 0
     try:
         if worker == 0:
             os.close(held)
-            Agent(life, lifeline, guard, folder).serve()
+            # What it holds of stdout would keep the launcher from hearing that this one has ended.
+            watchman = _start_keeper(
+                lifeline, folder, guard, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            spared = watchman.pid
+            Agent(life, lifeline, guard, folder, spared).serve()
             status = 0
         else:
             os.close(life)
@@ -88,12 +93,35 @@ def main() -> None:
                 print(f"the agent was ended by {signal.Signals(-status).name}", file=sys.stderr)
     except Exception:
         traceback.print_exc()
-    keeper.end_descendants(0.0)
+    if worker:  # keepers go with the lifeline, and would do so without this process
+        os.close(lives)
+        keeper.await_descendants(_GRACE)
+    keeper.end_descendants(0.0, spared)
     keeper.remove_files(folder)
     if worker == 0 and _is_stopped(guard):  # it would stay for ever
         os.kill(guard, signal.SIGKILL)
     sys.stderr.flush()
     os._exit(abs(status))  # without waiting for threads that may be held up in a write
+
+
+def _start_keeper(
+    lifeline: int,
+    folder: Path,
+    guard: int,
+    command: Sequence[str] = (),
+    *descriptors: int,
+    **options: Any,
+) -> subprocess.Popen[bytes]:
+    """Start a keeper, which reads the lifeline and inherits the other descriptors as well."""
+    # Isolated: what the user sets for Python is meant for the command.
+    words = [sys.executable, "-I", keeper.__file__, str(lifeline), str(folder), str(guard)]
+    return subprocess.Popen(
+        [*words, str(os.getpid()), *command],
+        stdin=subprocess.DEVNULL,
+        pass_fds=(lifeline, *descriptors),
+        start_new_session=True,
+        **options,
+    )
 
 
 def _end_of(worker: int) -> int:
@@ -121,10 +149,15 @@ class Agent:
         ID of that process.
     folder : Path
         Of this agent alone; made with the first process, it disappears with the agent.
+    watchman : int
+        ID of the keeper without a command, which ends by itself; 0: none was started.
     """
 
-    def __init__(self, life: int, lifeline: int, guard: int, folder: Path) -> None:
+    def __init__(
+        self, life: int, lifeline: int, guard: int, folder: Path, watchman: int = 0
+    ) -> None:
         self._life, self._lifeline, self._folder = life, lifeline, folder
+        self._watchman = watchman
         self._guard, self._job = guard, ""
         self._max_pause = math.inf
         #: ID of a process that was started here -> its role.
@@ -153,7 +186,7 @@ class Agent:
             orders[order.pop("do")](**order)
         else:
             self._is_lost = True
-        keeper.end_descendants(grace)
+        keeper.end_descendants(grace, self._watchman)
         self._hand_over()
 
     def _hand_over(self) -> None:
@@ -241,9 +274,8 @@ class Agent:
         self._say("ports", ports=ports, problem=None)
 
     def _start(self, processes: list[dict[str, Any]]) -> None:
-        self._folder.mkdir(0o700)  # not before there are keepers to remove it in every case
+        self._folder.mkdir(0o700)
         (self._folder / "job").write_text(self._job)
-        agent = str(self._guard), str(os.getpid())
         for each in processes:
             who = {"role": each["role"], "id": each["id"]}
             ready, tell = os.pipe()
@@ -251,18 +283,11 @@ class Agent:
             env["GNNLAB_OUTPUT"] = str(self._folder)
             readers = [self._rank(i, rank) for i, rank in enumerate(each["ranks"])]
             try:
-                process = subprocess.Popen(
-                    # Isolated: what the user sets for Python is meant for the command.
-                    [
-                        *(sys.executable, "-I", keeper.__file__),
-                        *(str(self._lifeline), str(self._folder), *agent, *each["argv"]),
-                    ],
+                process = _start_keeper(
+                    *(self._lifeline, self._folder, self._guard, each["argv"], tell),
                     env=env,
-                    stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
-                    pass_fds=(tell, self._lifeline),
-                    start_new_session=True,
                 )
             finally:
                 os.close(tell)

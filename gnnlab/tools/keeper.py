@@ -5,7 +5,7 @@ the *lifeline*, whose writing end only the two processes of the agent hold. When
 the pipe breaks; each keeper then kills its descendants and removes the agent's files. When both are
 stopped, the launcher loses them as well, but the pipe stays whole; each keeper looks for that every
 second, and kills them. While the agent runs, it does all that itself, and a keeper only passes on
-the exit status.
+the exit status. One keeper has no command: it watches before the others are there, and after.
 
 The agent runs this file as a script, isolated from the user's environment, so it imports nothing
 but the standard library and is there within some hundredths of a second.
@@ -25,7 +25,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Row", "adopt_orphans", "end_descendants", "main", "processes", "remove_files"]
+__all__ = ["Row", "adopt_orphans", "await_descendants", "end_descendants", "main", "processes"]
+__all__ += ["remove_files"]
 
 BEAT = 1.0  # seconds between two signs of life of launcher and agents
 SILENCE = 4.5  # seconds without any, after which the other side counts as lost
@@ -33,7 +34,7 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
 def main() -> None:
-    """Run a command: ``keeper.py LIFELINE FOLDER GUARD WORKER COMMAND...``.
+    """Run a command, if any: ``keeper.py LIFELINE FOLDER GUARD WORKER [COMMAND...]``.
 
     They are the reading end of the lifeline, the agent's folder, and the IDs of its processes.
     """
@@ -48,15 +49,17 @@ def main() -> None:
     adopt_orphans()
     status = 127
     try:
-        ready = int(os.environ["GNNLAB_READY_FD"])
-        child = subprocess.Popen(command, pass_fds=(ready,))
-        os.close(ready)
+        child = 0
+        if command:
+            ready = int(os.environ["GNNLAB_READY_FD"])
+            child = subprocess.Popen(command, pass_fds=(ready,)).pid
+            os.close(ready)
         ended = None
         while ended is None and not _is_ready(lifeline, noted):
             with suppress(BlockingIOError):
                 os.read(noted, 1 << 16)
             agent.look()
-            ended = _reap(child.pid)
+            ended = _reap(child)
         status = ended or 0
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", flush=True)
@@ -168,17 +171,28 @@ def descendants(of: int, rows: dict[int, Row]) -> list[int]:
     return found
 
 
-def end_descendants(grace: float) -> None:
+def end_descendants(grace: float, spared: int = 0) -> None:
     """End all that this process has started: SIGTERM, and SIGKILL after ``grace`` seconds."""
     deadline = time.monotonic() + grace
-    asked: set[int] = set()
-    while (running := descendants(os.getpid(), processes())) and time.monotonic() < deadline + 5:
+    asked = {spared}
+    while time.monotonic() < deadline + 5:
+        running = [pid for pid in descendants(os.getpid(), processes()) if pid != spared]
+        if not running:
+            return
         is_late = time.monotonic() >= deadline
-        for pid in running if is_late else set(running) - asked:
+        # Keepers last: should this process be killed here, they end what is left.
+        for pid in reversed(running) if is_late else set(running) - asked:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL if is_late else signal.SIGTERM)
                 os.kill(pid, signal.SIGCONT)  # a stopped process takes no other signal
         asked.update(running)
+        time.sleep(0.02)
+
+
+def await_descendants(seconds: float) -> None:
+    """Wait until all that this process has started is gone, for some seconds at most."""
+    deadline = time.monotonic() + seconds
+    while descendants(os.getpid(), processes()) and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
