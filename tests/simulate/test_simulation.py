@@ -117,10 +117,10 @@ def test_features_that_are_not_there_are_counted() -> None:
 
 def test_another_network_needs_no_new_run() -> None:
     result = simulate(plain(), 2, part_method=halves).run(epoch)
-    slow = result.retimed(network=Network(bandwidth=1e5, per_request=0, latency=0))
+    slow = result.retimed(network=Network(bandwidth=1e3, per_request=0, latency=0))
     assert slow.seconds > result.seconds and slow.limit == "bandwidth"
     assert slow.traffic is result.traffic
-    lower = result.traffic.matrix("features").sum(1).max() / 1e5 * 8
+    lower = result.traffic.matrix("features").sum(1).max() / 1e3 * 8
     assert slow.seconds > float(lower)  # what a machine takes in goes over its link
 
 
