@@ -122,8 +122,8 @@ def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32
 
 
 @contextmanager
-def explained(size: int) -> Iterator[None]:
-    """Say what to enlarge where ``size`` bytes of shared memory are not to be had.
+def explained(what: int | str) -> Iterator[None]:
+    """Say what to enlarge where shared memory is not to be had for ``what``, or as many bytes.
 
     Raises
     ------
@@ -137,15 +137,16 @@ def explained(size: int) -> Iterator[None]:
     ...     raise RuntimeError("unable to allocate shared memory(shm): No space left on device")
     Traceback (most recent call last):
         ...
-    gnnlab.errors.GNNLabError: 5,000 bytes of shared memory are not to be had (unable to ...
+    gnnlab.errors.GNNLabError: there is no shared memory for 5,000 bytes (unable to ...
     """
     try:
         yield
     except RuntimeError as error:
         if "shared memory" not in str(error):
             raise
+        wanted = what if isinstance(what, str) else f"{what:,} bytes"
         raise GNNLabError(
-            f"{size:,} bytes of shared memory are not to be had ({error}). Enlarge /dev/shm: "
+            f"there is no shared memory for {wanted} ({error}). Enlarge /dev/shm: "
             "docker run --shm-size=8g, or mount -o remount,size=8g /dev/shm; launch_processes also "
             "takes tensors and graphs that are not shared, which need none of it"
         ) from None

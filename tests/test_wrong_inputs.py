@@ -225,6 +225,17 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "swapped arguments": (
         lambda w: SAGEConv(D, 2, "mean")(w.x, w.g), InvalidInput, "first argument"
     ),
+    "a class as graph": (
+        lambda w: GraphConv(D, 2)(dgl.DGLGraph, w.x), InvalidInput, "found the class Graph"
+    ),
+    "no list of blocks": (lambda w: w.g[0], NotFound, "where a list of them is expected?"),
+    "class of negatives": (
+        lambda w: dgl.dataloading.as_edge_prediction_sampler(
+            w.sampler, negative_sampler=dgl.dataloading.negative_sampler.Uniform
+        ),
+        InvalidInput,
+        "for instance gnnlab.dataloading.negative_sampler.Uniform(5)",
+    ),
     "swapped, GraphConv": (lambda w: GraphConv(D, 2)(w.x, w.g), InvalidInput, "first argument"),
     "list of blocks": (
         lambda w: SAGEConv(D, 2, "mean")(w.blocks, w.x), InvalidInput, "each layer takes one block"
@@ -391,6 +402,25 @@ def test_a_layer_on_a_whole_graph_warns_of_nan_once(warned: _Messages) -> None:
     layer(g, x)
     layer(g, g.ndata["ok"])
     assert warned.take() == []
+
+
+def test_a_layer_on_blocks_warns_of_nan_once(
+    warned: _Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gnnlab.ops.checks._warned", set())
+    g, layer = _holes(), GraphConv(D, 2, allow_zero_in_degree=True)
+    x = g.ndata["x"]
+    for rows, _, blocks in DataLoader(g, range(4), NeighborSampler([1]), batch_size=2):
+        layer(blocks[0], x[rows])
+    (message,) = warned.take()
+    assert "the features of a mini-batch hold NaN or infinity" in message
+
+
+def test_a_layer_warns_of_edge_weights_that_are_nan(warned: _Messages) -> None:
+    g = _holes()
+    GraphConv(D, 2)(g, g.ndata["ok"], edge_weight=torch.tensor([1, float("nan"), 1, 1]))
+    (message,) = warned.take()
+    assert "the edge weights hold NaN or infinity in 1 of 4 rows, the first is row 1" in message
 
 
 def test_large_numbers_are_not_infinite(warned: _Messages) -> None:

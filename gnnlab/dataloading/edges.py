@@ -65,7 +65,9 @@ class EdgePredictionSampler(Sampler):
         g_sampling: Graph | None = None,
     ) -> None:
         _check_sampler(sampler, exclude)
-        if negative_sampler is not None and not callable(negative_sampler):
+        if isinstance(negative_sampler, type) or not (
+            negative_sampler is None or callable(negative_sampler)
+        ):
             raise InvalidInput(
                 "negative_sampler must be callable as negative_sampler(g, eids), for instance "
                 f"gnnlab.dataloading.negative_sampler.Uniform(5); found {negative_sampler!r}"

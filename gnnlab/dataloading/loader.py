@@ -15,11 +15,13 @@ DGL user guide, chapters 6.1 to 6.3.
 
 from __future__ import annotations
 
+import pickle
 import threading
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import describe
 from gnnlab.helpers.ddp_loader import rank_share, share_size
-from gnnlab.multiprocessing import check_sockets
+from gnnlab.multiprocessing import check_sockets, explained
 
 __all__ = ["DataLoader", "NodeDataLoader"]
 
@@ -344,7 +346,8 @@ class DataLoader:
                 **self._worker_options,
             )
         self._worker_tasks.tasks = tasks
-        return map(self._finish, trace.waiting(iter(self._workers)))
+        batches = map(pickle.loads, self._workers)
+        return map(self._finish, trace.waiting(batches))
 
 
 class NodeDataLoader(DataLoader):
@@ -408,13 +411,19 @@ class _WorkerTasks:
 
 
 class _SampledBatches(torch.utils.data.Dataset[Any]):
-    """What a worker process holds: its item at a task is the sampled batch."""
+    """What a worker process holds: its item at a task is the sampled batch, pickled.
+
+    torch would pickle it in a thread of the worker, where an error is not told to the loader: it
+    would wait for the batch for ever.
+    """
 
     def __init__(self, graph: Graph, sampler: Sampler) -> None:
         self.graph, self.sampler = graph, sampler
 
-    def __getitem__(self, task: _Task) -> Any:
-        return _sample(self.graph, self.sampler, task)
+    def __getitem__(self, task: _Task) -> bytes:
+        batch = _sample(self.graph, self.sampler, task)
+        with explained("the mini-batch of a worker"):
+            return bytes(ForkingPickler.dumps(batch))  # its tensors move to shared memory
 
 
 def _identity(batch: Any) -> Any:

@@ -155,6 +155,8 @@ def complete_etype(etype: str | EdgeType | None, known: Collection[EdgeType]) ->
             f"edge type {etype!r} is ambiguous; use one of the triples {describe(found)}"
         )
     hint = _hint(etype, known if isinstance(etype, tuple) else {each[1] for each in known})
+    if isinstance(etype, int):
+        hint = "; was one graph or block given where a list of them is expected?"
     raise NotFound(f"no edge type {etype!r}; the graph has {describe(known)}{hint}")
 
 

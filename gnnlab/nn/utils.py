@@ -123,7 +123,7 @@ def check_arguments(graph: Graph, feat: Features) -> Relation:
     """
     try:
         relation: Relation = graph.relation()
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise InvalidInput(_no_graph(graph, feat)) from None
     if isinstance(feat, tuple):
         if len(feat) != 2:
@@ -135,8 +135,11 @@ def check_arguments(graph: Graph, feat: Features) -> Relation:
             _check_tensor(rows)
     else:
         _check_tensor(feat)
-        if not graph.is_block and not feat.requires_grad and torch.is_grad_enabled():
-            warn_unless_finite(feat, "the features")
+        if not feat.requires_grad and torch.is_grad_enabled():
+            if not graph.is_block:
+                warn_unless_finite(feat, "the features")
+            elif not feat.is_cuda:  # each mini-batch has other rows; a GPU would wait for each look
+                warn_unless_finite(feat, "the features of a mini-batch", range(len(feat)))
     return relation
 
 
@@ -159,6 +162,8 @@ def _no_graph(graph: object, feat: object) -> str:
             "a layer computes on a graph or a block; the edges of a DistGraph are on many "
             "machines. Give the layer the blocks of a mini-batch from DistNodeDataLoader"
         )
+    if isinstance(graph, type):
+        return f"the first argument of a layer is a graph; found the class {graph.__name__}"
     if isinstance(graph, list | tuple):
         return (
             f"found a {found} of {len(graph)} graphs or blocks; each layer takes one block: "
@@ -333,6 +338,8 @@ def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | Non
             f"edge_weight has {len(edge_weight)} rows, but the graph has {relation.num_edges} "
             "edges: give one weight per edge, in edge-ID order"
         )
+    if not (edge_weight.requires_grad or edge_weight.is_cuda):
+        warn_unless_finite(edge_weight, "the edge weights")
     return ops.spmm(relation, "mul", reduce, feat, per_row(edge_weight, feat))
 
 

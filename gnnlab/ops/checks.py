@@ -29,7 +29,7 @@ _checked = WeakIdKeyDictionary()
 _warned: set[str] = set()  # features that are checked mini-batch by mini-batch
 
 
-def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | None = None) -> None:
+def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | range | None = None) -> None:
     """Warn, once per tensor, when a feature contains NaN or infinity.
 
     Such values may be intended, for instance for missing values, so they are not an error. But a
@@ -41,7 +41,7 @@ def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | None = No
         Shape (N, …). Tensors of integers, and of more than 2^28 elements, are not checked.
     what : str
         Name of the feature, for the warning.
-    ids : torch.Tensor, optional
+    ids : torch.Tensor or range, optional
         Shape (N,): the ID of each row, if ``x`` is only some rows of the feature. Then the warning
         is given once per name, and the size does not matter.
     """
@@ -61,7 +61,7 @@ def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | None = No
         if what in _warned:
             return
         _warned.add(what)
-    first = int(rows[0] if ids is None else ids[rows[0]])
+    first = int(rows[0] if ids is None else ids[int(rows[0])])
     warnings.warn(
         f"{what} hold NaN or infinity in {len(rows)} of {len(x)} rows, the first is row {first}: "
         "the loss would become NaN. Replace such values, for instance by torch.nan_to_num(x)",

@@ -35,7 +35,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gnnlab.errors import GNNLabError, InvalidInput, PartitionError
+from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, no_such_file
 from gnnlab.partition.files import PartConfig, check_place, read_config
 from gnnlab.tools.cli import command, command_parser
 from gnnlab.tools.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
@@ -218,7 +218,8 @@ def _part_files(config: PartConfig, part: int, data: PurePosixPath) -> Iterator[
 
 def _script_files(folder: Path) -> Iterator[_File]:
     if not folder.is_dir():
-        raise InvalidInput(f"--script_folder {folder} is not a folder of this machine")
+        what = f"{folder} is a file" if folder.exists() else no_such_file(folder)
+        raise InvalidInput(f"{what}. --script_folder names a folder of this machine")
     name = folder.resolve().name
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)

@@ -199,8 +199,10 @@ def await_descendants(seconds: float) -> None:
 def remove_files(folder: Path) -> None:
     """Remove an agent's folder, and the shared memory of its job."""
     with suppress(OSError):
-        for left in Path("/dev/shm").glob(f"gnnlab-{(folder / 'job').read_text()}-*"):
-            left.unlink(missing_ok=True)
+        job = (folder / "job").read_text()
+        for memory in (Path("/dev/shm"), folder.parent):  # the latter where there is no /dev/shm
+            for left in memory.glob(f"gnnlab-{job}-*"):
+                left.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -83,6 +84,32 @@ def test_workers_can_be_kept(graph):
     kept = loader(graph, num_workers=1, persistent_workers=True)
     fresh = loader(graph)
     assert [content(kept), content(kept)] == [content(fresh), content(fresh)]
+
+
+def test_a_mini_batch_that_cannot_be_sent_is_an_error(graph):
+    """torch pickles what a worker sends in a thread, whose errors the loader never hears of."""
+
+    class Sampler(dgl.dataloading.NeighborSampler):
+        def sample(self, g, seeds, *more):
+            return lambda: seeds
+
+    data = dgl.dataloading.DataLoader(graph, range(4), Sampler([1]), num_workers=1)
+    with pytest.raises(AttributeError, match="Can't pickle local object"):
+        next(iter(data))
+
+
+def test_a_mini_batch_without_room_is_an_error(graph, monkeypatch):
+    def dumps(batch):
+        raise RuntimeError("unable to allocate shared memory(shm): No space left on device")
+
+    monkeypatch.setattr("gnnlab.dataloading.loader.ForkingPickler", SimpleNamespace(dumps=dumps))
+    data = dgl.dataloading.DataLoader(
+        graph, range(4), dgl.dataloading.NeighborSampler([1]), num_workers=1
+    )
+    with pytest.raises(
+        dgl.GNNLabError, match=r"for the mini-batch of a worker .* Enlarge /dev/shm"
+    ):
+        next(iter(data))
 
 
 def test_set_epoch_goes_back_to_an_epoch(graph):

@@ -269,7 +269,7 @@ def test_refusals(two: Cluster, source: Path, tmp_path: Path) -> None:
     good = (source / "data/toy.json", two.ip_config, "ws")
     with pytest.raises(InvalidInput, match="inside the workspace"):
         copy_files(*good, "../data")
-    with pytest.raises(InvalidInput, match="is not a folder"):
+    with pytest.raises(InvalidInput, match="names a folder of this"):
         copy_files(*good, "data", tmp_path / "nowhere")
     with pytest.raises(InvalidInput, match="2 machines, expected 3"):
         write_partition(tmp_path / "three", 0, 3)
