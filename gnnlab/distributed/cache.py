@@ -1,13 +1,13 @@
-"""Rows of other machines that a process keeps.
+"""Cache of feature rows that other machines own.
 
-Mini-batches ask for the features of the same popular nodes again and again. A process with memory
-to spare keeps rows that it has fetched, and asks for them no more. Values are those of the owners:
-only features that came with the partition's files and that nobody has written to are kept, and from
-then on their owners refuse writes (:class:`gnnlab.distributed.messages.Freeze`).
+Mini-batches read the features of the same high-degree nodes repeatedly. A process with spare memory
+caches the rows that it has fetched. Cached values equal the owners': only features of the partition
+that were never written to are cached, and their owners then refuse writes
+(:class:`gnnlab.distributed.wire.Freeze`).
 
-Rows are kept when they pass by, never fetched for the cache's sake. Which are worth it? At first,
-nodes with many edges into the part of this machine, which is known without asking. By and by the
-requests that were counted outweigh that.
+Rows are cached on fetch, never prefetched. A score decides which rows stay: initially the number
+of a node's edges into this machine's part, which is known locally. With the policy "access",
+counted requests gradually outweigh it.
 
 References
 ----------
@@ -41,26 +41,26 @@ from gnnlab.partition.book import PartitionPolicy
 __all__ = ["POLICIES", "Cache", "CacheInfo", "Table", "bytes_asked"]
 
 POLICIES = ("access", "degree")
-_WAYS = 8  # slots of a set; their numbers fill a line of the processor's cache
-_REQUEST = 16  # what a request adds to a score
-_HEAD_START = 4.0  # requests that the node of mean degree is taken to have had
-_FOR_SCORES = 4  # scores take at most one byte in so many
+_WAYS = 8  # slots per set; their row numbers fit in a line of the CPU cache
+_REQUEST = 16  # added to a row's score by a request
+_HEAD_START = 4.0  # initial score of a node of mean degree, in requests
+_FOR_SCORES = 4  # scores use at most 1 / this of the memory
 
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What a cache has done since it was made; rows are those of other machines.
+    """Statistics of a cache since its creation; it holds rows of other machines.
 
     Attributes
     ----------
     hits, misses : int
-        Rows asked for that were here, and that had to be fetched.
+        Requested rows that were in the cache, and that had to be fetched.
     rows : int
-        Rows that are here.
+        Rows in the cache.
     bytes : int
-        Memory set aside for rows, and for choosing them.
+        Memory allocated for rows and their scores.
     features : dict
-        The same for each feature, by its full name.
+        Full name of a feature → its CacheInfo.
     """
 
     hits: int = 0
@@ -71,7 +71,7 @@ class CacheInfo:
 
     @property
     def hit_rate(self) -> float:
-        """Share of the rows asked for that were here; 0 where none was asked for."""
+        """Share of the requested rows that were in the cache; 0 before any request."""
         return self.hits / max(1, self.hits + self.misses)
 
 
@@ -86,21 +86,20 @@ def bytes_asked() -> int:
 
 
 class Cache:
-    """The rows of one graph that a process keeps. A forked child starts with an empty cache.
+    """Cached rows of one graph in one process. A forked child starts with an empty cache.
 
     Parameters
     ----------
     transport : Transport
     num_bytes : int
-        Memory that it may take; features share it in proportion to their sizes.
+        Memory limit; features share it in proportion to their sizes.
     policy : "access" or "degree"
-        Keep the rows that are asked for most often, or those of the nodes with most edges into this
-        part.
+        Keep the rows requested most often, or those of the nodes with most edges into this part.
 
     Attributes
     ----------
     tables : dict
-        Full name of a tensor → its :class:`Table`, or None where its rows cannot be kept.
+        Full name of a tensor → its :class:`Table`, or None if its rows cannot be cached.
     """
 
     def __init__(self, transport: Transport, num_bytes: int, policy: str = "access") -> None:
@@ -114,8 +113,8 @@ class Cache:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other threads out."""
-        if self._pid != os.getpid():  # a thread of the parent may have been changing the tables
+        """Hold the lock; in a forked child, empty the tables first."""
+        if self._pid != os.getpid():  # forked, perhaps while a thread changed the tables
             self._pid = os.getpid()
             for table in self._used():
                 table.restart()
@@ -128,7 +127,7 @@ class Cache:
     def add(
         self, policy: PartitionPolicy, name: str, there: m.Description, parts: Collection[int]
     ) -> None:
-        """Make a table for a feature; others have to shrink, and start empty.
+        """Add a table for a feature; existing tables shrink and are emptied.
 
         Parameters
         ----------
@@ -137,7 +136,7 @@ class Cache:
             Full name of the feature.
         there : Description
         parts : collection of int
-            The parts whose rows stay as they are.
+            Parts that have frozen the feature.
         """
         with self.alone():
             if name in self.tables:
@@ -156,7 +155,7 @@ class Cache:
                 )
 
     def info(self) -> CacheInfo:
-        """Return what it has done."""
+        """Return the statistics."""
         with self.alone():
             found = {name: table.info() for name, table in self.tables.items() if table is not None}
         sums = {
@@ -167,9 +166,9 @@ class Cache:
 
 
 class Table:
-    """The rows of one feature that a process keeps.
+    """Cached rows of one feature.
 
-    Rows of other parts are numbered without a gap where the own part's are.
+    Rows of other parts are numbered consecutively, without those of the own part.
 
     Parameters
     ----------
@@ -177,7 +176,7 @@ class Table:
     policy : PartitionPolicy
     there : Description
     parts : collection of int
-        The parts whose rows may be kept.
+        The parts whose rows may be cached.
     """
 
     def __init__(
@@ -196,13 +195,13 @@ class Table:
         self.hits = self.misses = self.num_slots = 0
 
     def resize(self, num_bytes: int) -> None:
-        """Set memory aside, and start empty."""
+        """Allocate memory, and start empty."""
         while len(self._scores) > 1 and self._scores.nbytes * _FOR_SCORES > num_bytes:
             self._scores = np.maximum.reduceat(self._scores, np.arange(0, len(self._scores), 2))
             self._bits += 1
         slots = max(0, num_bytes - self._scores.nbytes) // self._slot_bytes
         if not len(self._scores):
-            slots = 0  # an earlier share was too small: without scores it stays without rows
+            slots = 0  # an earlier resize dropped the scores: the table stays empty
         if slots == 0:
             self._scores = self._scores[:0].copy()
         self._ways = min(_WAYS, slots)
@@ -213,18 +212,18 @@ class Table:
         self._values = gather.empty((self.num_slots, *self._there.row_shape), dtype)
 
     def restart(self) -> None:
-        """Forget everything but what is worth keeping."""
+        """Drop all rows and counts; keep the scores."""
         self._held[:] = -1
         self.hits = self.misses = 0
 
     def _where(self, piece: Piece) -> tuple[Any, ...]:
-        """Return what kernels need: first what makes rows of a part numbers of rows of others."""
+        """Return arguments of the kernels, first the offset from rows of a part to row numbers."""
         low, high = self._borders[self._local_part : self._local_part + 2]
         shift = self._borders[piece.part] - (high - low if piece.part > self._local_part else 0)
         return shift, self._held, self._ways, self._scores, self._bits
 
     def take(self, piece: Piece, out: torch.Tensor) -> Piece:
-        """Copy the rows that are here to their places in ``out``; return those that are not."""
+        """Copy cached rows to their places in ``out``; return the rows that are missing."""
         with self._cache.alone():
             if not self.num_slots or piece.part not in self._parts:
                 self.misses += len(piece.rows)
@@ -240,7 +239,7 @@ class Table:
         return Piece(piece.part, piece.rows[missing], _some(piece.places, missing))
 
     def keep(self, piece: Piece, values: torch.Tensor) -> None:
-        """Keep those of some rows that are worth it."""
+        """Cache those of the fetched rows whose scores are high enough."""
         with self._cache.alone():
             if not self.num_slots or piece.part not in self._parts:
                 return
@@ -249,7 +248,7 @@ class Table:
             kernels.route.copy_rows(values, chosen, self._values, slots[chosen])
 
     def info(self) -> CacheInfo:
-        """Return what it has done."""
+        """Return the statistics."""
         size = self._held.nbytes + self._scores.nbytes + self.num_slots * self.row_bytes
         return CacheInfo(self.hits, self.misses, int((self._held >= 0).sum()), size)
 
@@ -259,13 +258,13 @@ def _some(places: torch.Tensor | slice, index: torch.Tensor) -> torch.Tensor:
 
 
 def _first_scores(transport: Transport, policy: PartitionPolicy) -> np.ndarray:
-    """Count the edges that lead from the nodes of other parts into this one.
+    """Return initial scores: the edges from each node of another part into this one.
 
     Returns
     -------
     ndarray
-        Shape (rows of other parts,), uint16: in the mean as after ``_HEAD_START`` requests; zeros
-        for edges.
+        Shape (rows of other parts,), uint16; the mean equals ``_HEAD_START`` requests. Zeros for
+        edges.
     """
     low, high = policy.ranges[transport.local_part : transport.local_part + 2].tolist()
     scores = np.zeros(policy.get_size() - (high - low), np.float32)

@@ -1,12 +1,12 @@
-"""Stop a distributed job and go on: each machine keeps its own rows, and each trainer its state.
+"""Save and resume a distributed job: each machine saves its rows, each trainer its state.
 
-Machines share no disk, so a checkpoint is a folder on every machine. It gets its name when all
-machines have written theirs, and older ones go when all have got their names: at every moment there
-is one that is complete everywhere, which is what a job that starts again looks for. Drafts of jobs
-that were killed go at the next save.
+Machines need not share a disk, so a checkpoint is a folder on every machine. A draft is renamed
+once all machines have written theirs, and older checkpoints are removed once all have renamed: at
+any time one checkpoint is complete on all machines, and a restarted job loads it. The next save
+removes the drafts of killed jobs.
 
-With as many trainers as before, a run goes on as if nothing had happened. With more or fewer it
-goes on where that has a meaning: between two epochs.
+With the same number of trainers, a run resumes exactly where it was. With another number it can
+resume between two epochs only.
 """
 
 from __future__ import annotations
@@ -36,24 +36,25 @@ _DRAFT = ".draft"
 
 
 def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
-    """Write the state of a job, on each machine its share; all of it or nothing.
+    """Save the state of a job atomically, each machine its share.
 
-    All trainers call this, with parts of the same names.
+    All trainers must call this, with parts of the same names.
 
     Parameters
     ----------
     folder : path
         On the disk of each machine, or on one that they share.
     **parts
-        By names of your choice: models, optimizers, loaders, whatever has a ``state_dict()``;
-        :class:`DistEmbedding`, :class:`DistTensor` and sparse optimizers, whose rows stay where
-        they are; and plain values. The state of the random generators is always added.
+        Under names of your choice: models, optimizers, loaders, any object with a
+        ``state_dict()``; :class:`DistEmbedding`, :class:`DistTensor` and sparse optimizers, whose
+        rows are saved by their owners; and plain values. The state of the random generators is
+        always added.
 
     Raises
     ------
     GNNLabError
-        A machine could not write, for instance because its disk is full. The checkpoint before is
-        still there.
+        A machine could not write, for instance because its disk is full. The previous checkpoint
+        is kept.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
                 return ""
             place.folder.mkdir(parents=True, exist_ok=True)
             made = stack.enter_context(temporary_folder(place.folder, ".", _DRAFT))
-            (made / str(number)).mkdir()  # with the rights of any new folder
+            (made / str(number)).mkdir()  # with default permissions
             return made.name
 
         names = place.together(prepare, complaint)
@@ -111,15 +112,15 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
 
 
 def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str, Any]:
-    """Bring a job to the state of the newest checkpoint that all machines have.
+    """Restore a job from the newest checkpoint that is complete on all machines.
 
-    All trainers call this, with parts of the same names.
+    All trainers must call this, with parts of the same names.
 
     Parameters
     ----------
     folder : path
     **parts
-        The objects whose state is wanted, under the names they were saved by.
+        Objects to restore, under the names that they were saved with.
 
     Returns
     -------
@@ -129,9 +130,9 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
     Raises
     ------
     NotFound
-        There is no checkpoint that is complete on all machines, or it has no part of a name.
+        No checkpoint is complete on all machines, or it lacks a part of that name.
     InvalidInput
-        It is of another partition, or of another number of trainers in the middle of an epoch.
+        It is of another partition, or was saved mid-epoch with another number of trainers.
     """
     place = _Place(folder)
     found = place.meet(" ".join(map(str, place.numbers())))
@@ -182,7 +183,7 @@ def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, An
 
 
 class _Place:
-    """Where this process keeps its share of a checkpoint, and how it meets the others."""
+    """Checkpoint folder of this process, and synchronization with the other trainers."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         transport = context.client_of().transport
@@ -196,16 +197,16 @@ class _Place:
         self.folder = Path(folder) / f"machine-{transport.local_part}"
 
     def meet(self, words: str = "") -> tuple[str, ...]:
-        """Wait for all trainers; return what each says."""
+        """Wait for all trainers; return the text of each."""
         return self._remote.meet("checkpoint", words) if self._remote else (words,)
 
     def together(self, work: Callable[[], str | None], complaint: str) -> list[str]:
-        """Do a share of the work; when that of any trainer fails, all raise.
+        """Run ``work`` on every trainer; if it fails on any, all raise.
 
         Returns
         -------
         list of str
-            What the work of each trainer returned.
+            The result of ``work`` on each trainer.
         """
         problem: Exception | None = None
         said = ""
@@ -223,14 +224,14 @@ class _Place:
         return [text[1:] for text in words]
 
     def numbers(self) -> list[int]:
-        """Numbers of the checkpoints that are complete here."""
+        """Return the numbers of the complete checkpoints on this machine."""
         if not self.folder.is_dir():
             return []
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
 
 
 def _tensors(parts: Mapping[str, Any]) -> Iterator[tuple[str, DistTensor]]:
-    """The rows among the parts, by a name of their own."""
+    """Yield the distributed tensors of the parts under unique names."""
     for name, part in parts.items():
         if isinstance(part, DistTensor):
             yield name, part

@@ -1,8 +1,8 @@
-"""Asking the owners.
+"""Client of a partitioned graph: splits queries by owner and merges the replies.
 
-A client turns a question about IDs of the whole graph into one message per owner, sends all of them
-at once, and puts the answers together. ``DistGraph``, ``DistTensor`` and ``DistEmbedding`` know
-nothing else.
+A client turns a query about IDs of the whole graph into one message per owner, sends all of them
+at once, and merges the replies. ``DistGraph``, ``DistTensor`` and ``DistEmbedding`` access data
+only through it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 __all__ = ["Client", "Lease"]
 
 Initializer = Callable[[tuple[int, ...], torch.dtype], torch.Tensor] | torch.Tensor
-_AT_ONCE = m.MAX_REPLY  # bytes of rows, or of their IDs, that are asked for or written at once
+_AT_ONCE = m.MAX_REPLY  # bytes of rows, or of their IDs, that are read or written at once
 
 
 class Lease:
-    """Whoever holds it may use a tensor; see :meth:`Client.lease`."""
+    """Token; its tensor is deleted with the last reference to it. See :meth:`Client.lease`."""
 
     __slots__ = ("__weakref__",)
 
@@ -70,20 +70,20 @@ class Client:
         return self.transport.exchange(list(messages.items()))
 
     def barrier(self) -> None:
-        """Wait until all trainers have come here."""
+        """Wait until all trainers have called this."""
         self.transport.barrier()
 
     # --------------------------------------------------------- which tensors
     def refresh(self) -> None:
-        """Ask which tensors there are."""
+        """Fetch the list of tensors."""
         (self._tensors,) = self.ask({self.transport.local_part: m.Describe()})
 
     def names(self, policy_str: str) -> list[str]:
-        """Names of the features whose rows are those of a policy."""
+        """Return the names of the features with this policy."""
         start = f"{policy_str}~"
         return [
             name.removeprefix(start)
-            for name, description in list(self._tensors.items())  # other threads make tensors
+            for name, description in list(self._tensors.items())  # other threads may add tensors
             if description.is_gdata and name.startswith(start)
         ]
 
@@ -96,7 +96,7 @@ class Client:
         return self._tensors[name]
 
     def policy_for(self, num_rows: int) -> PartitionPolicy:
-        """Find the type whose nodes or edges are as many as a tensor has rows."""
+        """Find the type whose number of nodes or edges is ``num_rows``."""
         names = [f"node~{t}" for t in self.book.ntypes]
         names += [f"edge~{':'.join(t)}" for t in self.book.canonical_etypes]
         policies = [PartitionPolicy(name, self.book) for name in names]
@@ -122,9 +122,9 @@ class Client:
         init: Initializer | None = None,
         is_gdata: bool = True,
     ) -> str:
-        """Make a tensor, or join an equal one of the name; return its full name.
+        """Create a tensor, or reuse an equal one of that name; return its full name.
 
-        Nothing is made unless ``init`` succeeds for every part.
+        Nothing is created unless ``init`` succeeds for every part.
         """
         if name is None:
             name = f"anonymous-{self._num_anonymous}"
@@ -138,15 +138,15 @@ class Client:
         return full
 
     def delete(self, name: str) -> None:
-        """Forget a tensor everywhere."""
+        """Delete a tensor in all parts; in a job, once all ranks have deleted it."""
         self.ask(dict.fromkeys(range(self.transport.num_parts), m.Delete(name)))
         self._tensors.pop(name, None)
         self._kept.discard(name)
 
     def lease(self, name: str, persistent: bool = False) -> Lease:
-        """Return what keeps a tensor: it is forgotten when nobody has its lease any more.
+        """Return the token of a tensor, which is deleted with the last reference to the token.
 
-        A persistent tensor stays for good.
+        A persistent tensor is kept.
         """
         if persistent:
             self._kept.add(name)
@@ -205,7 +205,7 @@ class Client:
         return out
 
     def _fetch(self, name: str, pieces: list[Piece]) -> list[torch.Tensor]:
-        """Ask other machines for rows."""
+        """Fetch rows from other machines."""
         if not pieces:
             return []
         rows = sum(len(piece.rows) for piece in pieces)
@@ -214,7 +214,7 @@ class Client:
 
     # ------------------------------------------------------------------- cache
     def use_cache(self, num_bytes: int, policy: str = "access") -> None:
-        """Keep rows of other machines in so much memory; 0 for none. See :class:`Cache`."""
+        """Cache rows of other machines in this much memory; 0 for none. See :class:`Cache`."""
         if (num_bytes, policy) != self.cache_settings:
             self._cache = Cache(self.transport, num_bytes, policy)
 
@@ -224,11 +224,11 @@ class Client:
         return self._cache.num_bytes, self._cache.policy
 
     def cache_info(self) -> CacheInfo:
-        """Return what the cache has done."""
+        """Return the statistics of the cache."""
         return self._cache.info()
 
     def _table(self, policy: PartitionPolicy, name: str) -> Table | None:
-        """Return where rows of a tensor are kept; None where they may change, or without cache."""
+        """Return the cache table of a tensor; None if its rows may change, or without cache."""
         cache = self._cache
         if not cache.num_bytes:
             return None
@@ -243,7 +243,7 @@ class Client:
     def push(
         self, policy: PartitionPolicy, name: str, ids: torch.Tensor, values: torch.Tensor
     ) -> None:
-        """Write rows: ``values[i]`` to row ``ids[i]``, the last where an ID repeats."""
+        """Write ``values[i]`` to row ``ids[i]``; of repeated IDs, the last value wins."""
         step = _step(self.description(name))
         for at in range(0, len(ids), step):
             pieces = kernels.route.split(ids[at : at + step], policy.ranges, f"{name}: row")
@@ -263,9 +263,9 @@ class Client:
         num_ranks: int = 1,
         step: int = 1,
     ) -> None:
-        """Give gradients of rows to their owners; see :class:`gnnlab.distributed.messages.Update`.
+        """Send gradients of rows to their owners; see :class:`gnnlab.distributed.messages.Update`.
 
-        With several ranks every owner hears of every rank, also of those without gradients for it.
+        With several ranks, each rank sends a message to every owner, empty if without gradients.
         """
         pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
         given = {p: (rows, _take(grads, places)) for p, rows, places in pieces}
@@ -295,7 +295,7 @@ class Client:
 
 
 def _step(there: m.Description) -> int:
-    """How many rows of a tensor may go in one message."""
+    """Return the maximum number of rows of a tensor in one message."""
     width = math.prod(there.row_shape) * m.read_dtype(there.dtype).itemsize
     return max(1, _AT_ONCE // max(width, torch.int64.itemsize))
 

@@ -1,8 +1,8 @@
-"""Who this process is in a job, and which graphs it has opened.
+"""The role of this process in a job, and the graphs that it has opened.
 
 A script that is started by hand, or in a notebook, runs in *standalone mode*: this process is the
 only trainer, and it holds all parts of a graph itself. The same script, started by a launcher on
-many machines, asks servers instead. ``initialize`` finds out which it is.
+many machines, sends requests to servers instead. ``initialize`` detects the mode.
 
 References
 ----------
@@ -52,12 +52,12 @@ _Stamp = tuple[int, int, int]
 
 @dataclass
 class Context:
-    """What this process knows of its job.
+    """State of this process in its job.
 
     Attributes
     ----------
     role : str
-        "trainer", or "sampler", which makes batches for a trainer; servers never come so far.
+        "trainer", or "sampler", which makes batches for a trainer; servers have no context.
     mode : str
         "standalone", or "distributed".
     remote : Remote or None
@@ -70,21 +70,21 @@ class Context:
     mode: str = "standalone"
     remote: Any = None
     samplers: Any = None
-    #: Path of the JSON file → when and how large it was, and the client.
+    #: Path of the JSON file → its modification time, size and inode, and the client.
     opened: dict[str, tuple[_Stamp, Client]] = field(default_factory=dict)
     latest: Client | None = None
 
 
 @dataclass
 class Process:
-    """A process, or a thread that plays one in a simulation.
+    """A process, or a thread that simulates one.
 
     Attributes
     ----------
     context : Context or None
-        None until it has joined a job, and when it has left.
+        None before joining a job and after leaving it.
     join : callable, optional
-        How a played process joins its job.
+        Joins the job of a simulated process.
     """
 
     context: Context | None = None
@@ -97,13 +97,13 @@ _clients: WeakValueDictionary[int, Client] = WeakValueDictionary()  # by id of t
 
 
 def process() -> Process:
-    """Return this process, or the one that this thread plays."""
+    """Return this process, or the one that this thread simulates."""
     return getattr(_played, "process", _process)
 
 
 @contextmanager
 def playing(part: Process) -> Iterator[None]:
-    """Let this thread play a process."""
+    """Let this thread simulate a process."""
     before = process()
     _played.process = part
     try:
@@ -124,21 +124,21 @@ def initialize(
 ) -> None:
     """Join the job; call it once, before ``torch.distributed.init_process_group``.
 
-    In a job that a launcher has started, this is where processes part: a server serves, never
-    returns, and ends with the job; a trainer starts its samplers, waits until all servers answer,
-    and goes on.
+    In a job that a launcher has started, roles diverge here: on a server this call does not
+    return, and the process ends with the job; a trainer starts its samplers, waits until all
+    servers answer, and returns.
 
-    In standalone mode no argument matters, and ``ip_config`` need not exist. A process that no
-    launcher has started can then call ``init_process_group("gloo")``: it becomes a group of one.
-    Called again, for instance when a notebook cell is run once more, it starts over: graphs that
-    are opened afterwards have the features of their files and no other tensors, and a process
-    group of one is ended, so that it can be made again.
+    Standalone mode ignores all arguments, and ``ip_config`` need not exist. The process can then
+    call ``init_process_group("gloo")``, which creates a group of size 1. A second call, for
+    instance when a notebook cell is rerun, starts over: graphs opened afterwards have the features
+    of their files and no other tensors, and the process group is destroyed, so that it can be
+    created again.
 
     Parameters
     ----------
     ip_config : path, optional
-        The machines of the job, one IP address a line. What the launcher says comes first, here as
-        for the other arguments.
+        The machines of the job, one IP address a line. Environment variables of the launcher take
+        precedence over this and the other arguments.
     num_servers : int
         Server processes per machine.
     num_workers : int
@@ -149,7 +149,7 @@ def initialize(
     Raises
     ------
     GNNLabError
-        The environment contradicts itself, or the servers do not answer.
+        The environment variables are inconsistent, or the servers do not answer.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def initialize(
         )
     if me.context is not None and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-    # Port 0: the system chooses a free one, and nobody else has to find it.
+    # Port 0: the system picks a free port; no other process needs to know it.
     alone = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "1"}
     for name, value in alone.items():
         os.environ.setdefault(name, value)
@@ -188,7 +188,7 @@ def initialize(
 
 
 def join(job: Job) -> None:
-    """Take part in a job, in the role that it says; a server never comes back."""
+    """Join a job in its role; on a server this call does not return."""
     await_torch_at_exit()
     number = job.server if job.role == "server" else job.rank
     lane = f"process {os.getpid()}" if job.role == "sampler" else ""
@@ -214,10 +214,10 @@ def join(job: Job) -> None:
 
 
 def _tell_agent() -> None:
-    """Tell the agent that this trainer has joined. It listens to what the trainer prints."""
-    with suppress(KeyError, OSError):  # no agent has started this process
+    """Notify the agent, which reads the trainer's output, that this trainer has joined."""
+    with suppress(KeyError, OSError):  # this process has no agent
         place = os.path.join(os.environ["GNNLAB_OUTPUT"], os.environ["LOCAL_RANK"])
-        descriptor = os.open(place, os.O_WRONLY | os.O_NONBLOCK)  # fails where nobody reads
+        descriptor = os.open(place, os.O_WRONLY | os.O_NONBLOCK)  # fails without a reader
         try:
             os.set_blocking(descriptor, True)
             os.write(descriptor, b"\0ready\n")
@@ -226,9 +226,9 @@ def _tell_agent() -> None:
 
 
 def exit_client() -> None:
-    """Leave the job: graphs are closed and the tensors on them are gone.
+    """Leave the job: graphs are closed, and the tensors on them are lost.
 
-    At the end of a process this happens by itself.
+    A process that exits does this automatically.
 
     Examples
     --------
@@ -248,9 +248,9 @@ def exit_client() -> None:
 
 
 def _exit_undisturbed() -> None:
-    """Leave the job at the end of the process: Ctrl-C would leave files in shared memory."""
+    """Leave the job at exit, ignoring Ctrl-C, which would leave files in shared memory."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # for good: this takes seconds at most
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # not restored: exit takes seconds at most
     exit_client()
 
 
@@ -289,7 +289,7 @@ def samplers() -> Any:
 def open_client(graph_name: str, part_config: Any, verify: bool = True) -> Client:
     """Return the client of a partitioned graph; its stores are opened on first use.
 
-    They are opened anew after ``initialize`` was called again, or when the files have changed.
+    They are reopened after another call of ``initialize``, or when the files have changed.
     """
     context = current()
     if context.remote:
@@ -326,7 +326,7 @@ def _client_of_job(context: Context, graph_name: str) -> Client:
 
 
 def reopen_client(graph_name: str, part_config: str) -> Client:
-    """Return the client of a graph that came by pickle, perhaps to a process just started."""
+    """Return the client of an unpickled graph, also before ``initialize``."""
     me = process()
     if me.context is None:
         me.context = Context()

@@ -1,9 +1,9 @@
-"""Loaders of distributed training.
+"""Data loaders for distributed training.
 
-The ordinary loaders take a :class:`DistGraph` too; features follow into the mini-batch when they
-are first read, whoever owns them. The names here are those of DGL's distributed package. Who takes
-which seeds is decided before (:mod:`gnnlab.distributed.split`), so each trainer's loader goes
-through all seeds that it is given.
+The ordinary loaders accept a :class:`DistGraph` too; features of the mini-batch are fetched from
+their owners on first read. The names here are those of DGL's distributed package. Seeds are divided
+among trainers beforehand (:mod:`gnnlab.distributed.split`), so each trainer's loader iterates over
+all seeds that it is given.
 
 References
 ----------
@@ -29,7 +29,7 @@ from gnnlab.errors import InvalidInput
 
 __all__ = ["DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader"]
 
-# How many processes sample is said when the job is started, and results are on the CPU.
+# The number of samplers is set when the job is started, and results are on the CPU.
 _NOT_HERE = (
     *("num_workers", "persistent_workers", "prefetch_factor", "worker_init_fn"),
     *("multiprocessing_context", "timeout", "pin_memory", "use_ddp", "ddp_seed", "use_uva"),
@@ -37,7 +37,7 @@ _NOT_HERE = (
 
 
 class _InSamplers(DataLoader):
-    """A loader whose batches are made by the trainer's sampler processes, where it has some."""
+    """A loader whose batches are made by the trainer's sampler processes, if it has any."""
 
     queue_size: int | None = None
 
@@ -52,7 +52,7 @@ class _InSamplers(DataLoader):
 
 
 class DistDataLoader(_InSamplers):
-    """Iterate over mini-batches that a function of yours makes.
+    """Iterate over mini-batches that a user function makes.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class DistDataLoader(_InSamplers):
     shuffle : bool
         Shuffle the items anew in each epoch.
     collate_fn : callable, optional
-        Gets the items of a batch, in the form of the data set (a tensor, an array, or a list), and
-        returns the mini-batch. Without one, a batch is its items.
+        Takes the items of a batch, in the form of the data set (a tensor, an array, or a list), and
+        returns the mini-batch. By default, the items themselves.
     drop_last : bool
         Leave out a last batch that is not full.
     queue_size : int, optional
-        Batches that sampler processes may be ahead; by default four for each, at most 32. In
-        standalone mode there are no such processes.
+        Batches that sampler processes may prefetch; by default four per process, at most 32 per
+        process. Standalone mode has no such processes.
     seed : int, optional
         Seed of shuffling and sampling; see :class:`gnnlab.dataloading.DataLoader`. What
         ``collate_fn`` samples depends on it, on the epoch and on the number of the batch.
@@ -120,7 +120,7 @@ class DistDataLoader(_InSamplers):
         )
 
     def _finish(self, batch: Any) -> Any:
-        return batch  # the function of the user's has made all of it
+        return batch  # collate_fn has made all of it
 
 
 class DistNodeDataLoader(_InSamplers, NodeDataLoader):
@@ -133,11 +133,11 @@ class DistNodeDataLoader(_InSamplers, NodeDataLoader):
         Type-wise IDs: this trainer's share.
     graph_sampler : Sampler
     device : torch.device, optional
-        Where the mini-batch is wanted.
+        Device of the mini-batch.
     **kwargs
         ``batch_size``, ``shuffle``, ``drop_last``, ``seed``, … as for
         :class:`gnnlab.dataloading.DataLoader`. Options of worker processes are accepted and have no
-        effect: those are started with the job.
+        effect: samplers are started with the job.
 
     Examples
     --------
@@ -173,9 +173,9 @@ class DistEdgeDataLoader(_InSamplers, EdgeDataLoader):
     eids : tensor, numpy array, list, or dict of them by edge type
         Type-wise IDs: this trainer's share.
     graph_sampler : Sampler
-        Computes the ends of the edges.
+        Samples the neighborhoods of the edges' endpoints.
     device : torch.device, optional
-        Where the mini-batch is wanted.
+        Device of the mini-batch.
     **kwargs
         ``negative_sampler``, ``exclude``, ``reverse_eids``, ``reverse_etypes`` as for
         :func:`gnnlab.dataloading.as_edge_prediction_sampler`, with edge IDs of the partitioned
@@ -217,7 +217,7 @@ _NOWHERE = SimpleNamespace(device=torch.device("cpu"), idtype=torch.int64)
 
 
 class _Collate(Sampler):
-    """Positions of items as a mini-batch."""
+    """Turns positions of items into a mini-batch."""
 
     def __init__(self, dataset: Any, collate_fn: Callable[[Any], Any] | None) -> None:
         self.dataset, self.collate_fn = dataset, collate_fn

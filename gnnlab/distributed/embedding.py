@@ -1,8 +1,8 @@
-"""Embeddings of all nodes, one row each, learned from the batches that look at them.
+"""Distributed embeddings: one learnable row per node, trained by the batches that read it.
 
-Nodes without features get a vector to learn. With millions of nodes that is by far the largest
-parameter of a model, so its rows lie with the parts, a batch fetches those that it needs, and a
-sparse optimizer (:mod:`gnnlab.distributed.optim`) sends their gradients to the owners.
+Nodes without features get a learnable vector. With millions of nodes this is by far the largest
+parameter of a model, so each part stores the rows of its nodes, a batch fetches those that it
+needs, and a sparse optimizer (:mod:`gnnlab.distributed.optim`) sends gradients to the owners.
 
 References
 ----------
@@ -27,10 +27,10 @@ __all__ = ["DistEmbedding"]
 
 
 class DistEmbedding:
-    """A vector to learn for each node, or edge, of one type.
+    """A learnable vector for each node, or edge, of one type.
 
-    It is no ``torch.nn.Module``: its rows are none of the parameters that data parallel training
-    averages. Give it to :class:`SparseAdagrad` or :class:`SparseAdam`.
+    Not a ``torch.nn.Module``: its rows are not among the parameters that data parallel training
+    averages. Pass it to :class:`SparseAdagrad` or :class:`SparseAdam`.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class DistEmbedding:
     embedding_dim : int
         Length of a vector, D.
     name : str, optional
-        Embeddings of the same name, shape and type are the same.
+        Embeddings of the same name, shape and type share their rows.
     init_func : callable, optional
-        ``init_func(shape, dtype)`` returns the first values of the rows of a part; zeros without.
+        ``init_func(shape, dtype)`` returns the initial rows of a part; zeros by default.
     part_policy : PartitionPolicy, optional
-        Which type it belongs to; needed where several have N nodes or edges.
+        Policy of its type; required if several types have N nodes or edges.
 
     Examples
     --------
@@ -90,20 +90,20 @@ class DistEmbedding:
         self._trace: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def __call__(self, idx: Any, device: Any = "cpu") -> torch.Tensor:
-        """Look rows up.
+        """Look up rows.
 
         Parameters
         ----------
         idx : int, list, numpy array or tensor
             Type-wise IDs, shape (K,) or any other.
         device : torch.device
-            Where the rows are wanted.
+            Device of the result.
 
         Returns
         -------
         torch.Tensor
-            Shape (K, D), or that of ``idx`` and D. Where gradients are enabled, those of the rows
-            are kept for the optimizer.
+            Shape (K, D), or that of ``idx`` followed by D. If gradients are enabled, those of the
+            rows are kept for the optimizer.
         """
         ids = as_tensor(idx)
         flat = read_ids(ids.reshape(-1), self.num_embeddings, "row", torch.device("cpu"))
@@ -116,7 +116,7 @@ class DistEmbedding:
         return rows.view(*ids.shape, self.embedding_dim) if ids.ndim > 1 else rows
 
     def reset_trace(self) -> None:
-        """Forget the gradients since the last step."""
+        """Discard the gradients since the last step."""
         for _, rows in self._trace.values():
             rows.grad = None
         self._trace.clear()
@@ -154,11 +154,11 @@ class DistEmbedding:
 
     @property
     def optm_state(self) -> tuple[DistTensor, ...]:
-        """What the newest optimizer remembers of each row; empty without one."""
+        """State of the newest optimizer for each row; empty without one."""
         return self._optm_state
 
     def __repr__(self) -> str:
-        """Say name, size and type."""
+        """Return name, size and type."""
         return (
             f"DistEmbedding({self.num_embeddings}, {self.embedding_dim}, name={self.name!r}, "
             f"part_policy={self.part_policy.policy_str!r})"
@@ -170,7 +170,7 @@ class DistEmbedding:
         return {"borders": self.part_policy.ranges.tolist(), "weight": self._tensor[:]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over all rows; they must be of the same partition, or IDs would not agree."""
+        """Load all rows; they must be of the same partition, on which IDs depend."""
         check_borders(self, state)
         write_all(self._tensor, state["weight"])
 
@@ -181,8 +181,8 @@ def _keep(
     ids: torch.Tensor,
     rows: torch.Tensor,
 ) -> None:
-    # Called when a backward pass has reached the rows: those of a lookup that no loss depends on
-    # are freed with it.
+    # Called when a backward pass reaches the rows, so that rows of a lookup that no loss depends on
+    # are freed.
     trace[number] = ids, rows
 
 
@@ -197,7 +197,7 @@ def write_all(tensor: DistTensor, values: torch.Tensor) -> None:
 
 
 def check_borders(emb: DistEmbedding, state: Mapping[str, Any]) -> None:
-    """Refuse the state of an embedding on another partition."""
+    """Raise InvalidInput if the state is of another partition."""
     borders = emb.part_policy.ranges.tolist()
     if state.get("borders") != borders:
         raise InvalidInput(

@@ -1,10 +1,10 @@
-"""The graph whose parts are elsewhere.
+"""A graph whose parts are on the machines of a job.
 
-A ``DistGraph`` holds neither edges nor features; it knows who owns what, and asks. It has the
-queries that a mini-batch needs. Samplers, ``to_block`` and loaders take it like an ordinary graph.
+A ``DistGraph`` holds neither edges nor features; it sends queries to the owners. It has the queries
+that a mini-batch needs. Samplers, ``to_block`` and loaders accept it like an ordinary graph.
 
-Nodes and edges have the IDs that partitioning gave them, within their type. Where a graph has
-several types and a query names none, IDs are homogeneous ones.
+Node and edge IDs are those assigned by partitioning, within their type. On a graph with several
+types, a query that names no type takes homogeneous IDs.
 
 References
 ----------
@@ -36,24 +36,24 @@ __all__ = ["DistGraph"]
 
 
 class DistGraph:
-    """A partitioned graph, whoever holds the parts.
+    """A partitioned graph whose parts are held by servers.
 
-    In standalone mode this process holds all of them.
+    In standalone mode this process holds all parts.
 
     Parameters
     ----------
     graph_name : str
     gpb : GraphPartitionBook, optional
-        Accepted for scripts of DGL: the parts come with their book. A path here is the
+        Accepted for scripts of DGL and ignored: parts include their book. A path is taken as the
         ``part_config``.
     part_config : path
         The JSON file that ``partition_graph`` wrote.
     cache_bytes : int, optional
-        Memory in which this process may keep features of other machines that it has fetched; 0 for
-        none. By default the number in the environment variable ``GNNLAB_CACHE_BYTES``. Sampler
-        processes have as much again each. Features that are kept can no longer be written to.
+        Memory in which this process may cache features fetched from other machines; 0 for none. By
+        default the value of the environment variable ``GNNLAB_CACHE_BYTES``. Each sampler process
+        has a cache of the same size. Cached features can no longer be written to.
     cache_policy : "access" or "degree"
-        Keep what is asked for most often, or the nodes with most edges into this machine's part.
+        Keep the rows requested most often, or those of the nodes with most edges into this part.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class DistGraph:
         return self._book.is_homogeneous
 
     def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
-        """Complete an edge type name to its triple; None will do where there is one type."""
+        """Complete an edge type name to its triple; None is allowed with one type."""
         return complete_etype(etype, self._edge_frames)
 
     def _ntype(self, ntype: str | None) -> str:
@@ -158,13 +158,13 @@ class DistGraph:
 
     # ----------------------------------------------------------------- counts
     def num_nodes(self, ntype: str | None = None) -> int:
-        """Number of nodes of a type, of all types without one, on all machines together."""
+        """Number of nodes of a type (by default, of all types) on all machines."""
         if ntype is None:
             return sum(frame.num_rows for frame in self._nodes.values())
         return self._nodes[self._ntype(ntype)].num_rows
 
     def num_edges(self, etype: str | EdgeType | None = None) -> int:
-        """Number of edges of a type, of all types without one, on all machines together."""
+        """Number of edges of a type (by default, of all types) on all machines."""
         if etype is None:
             return sum(frame.num_rows for frame in self._edge_frames.values())
         return self._edge_frames[self.to_canonical_etype(etype)].num_rows
@@ -197,22 +197,22 @@ class DistGraph:
         return EdgeView(self)  # type: ignore[arg-type]
 
     def all_edges(self, *args: Any, **kwargs: Any) -> Any:
-        """Not possible: the edges are on many machines. Raises InvalidInput."""
+        """Unsupported, because the edges are on many machines: raises InvalidInput."""
         raise InvalidInput(
             "the edges of a DistGraph are never in one place; ask g.find_edges(ids) for some"
         )
 
     # ------------------------------------------------------------- partitions
     def get_partition_book(self) -> GraphPartitionBook:
-        """Return the book that says who owns what."""
+        """Return the partition book, which maps IDs to owners."""
         return self._book
 
     def get_node_partition_policy(self, ntype: str) -> PartitionPolicy:
-        """Return how rows for the nodes of a type are spread."""
+        """Return the partition policy of the nodes of a type."""
         return PartitionPolicy(f"node~{ntype}", self._book)
 
     def get_edge_partition_policy(self, etype: str | EdgeType) -> PartitionPolicy:
-        """Return how rows for the edges of a type are spread."""
+        """Return the partition policy of the edges of a type."""
         return PartitionPolicy(f"edge~{':'.join(self.to_canonical_etype(etype))}", self._book)
 
     @property
@@ -221,9 +221,9 @@ class DistGraph:
         return self._client.transport.part().graph()
 
     def cache_info(self) -> CacheInfo:
-        """Return how often rows of other machines were here already (``cache_bytes``).
+        """Return hits and misses of the feature cache (``cache_bytes``).
 
-        Figures are those of this process. In standalone mode all rows are here, and nothing is
+        Counts are those of this process. In standalone mode all rows are local, and nothing is
         counted.
 
         Examples
@@ -246,7 +246,7 @@ class DistGraph:
         return context.rank()
 
     def barrier(self) -> None:
-        """Wait until all trainers have come here."""
+        """Wait until all trainers have called this."""
         self._client.barrier()
 
     # -------------------------------------------------- functions as methods
@@ -279,7 +279,7 @@ class DistGraph:
         excluded: Mapping[EdgeType, torch.Tensor] | None = None,
         inward: bool = True,
     ) -> dict[EdgeType, Picked]:
-        """Choose edges for one layer; see :func:`gnnlab.sampling.neighbor.pick_layer`."""
+        """Sample edges for one layer; see :func:`gnnlab.sampling.neighbor.pick_layer`."""
         if not inward:
             raise InvalidInput(
                 "a distributed graph is stored by destination: edge_dir must be 'in'. Partition "

@@ -1,4 +1,4 @@
-"""A server that a script of your own starts, by hand or under a scheduler."""
+"""A server that a user script starts, by hand or under a scheduler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DistGraphServer:
     num_servers : int
         Servers of each machine.
     num_clients : int
-        Accepted: a server learns from its trainers how many they are, and ends after the last.
+        Accepted and ignored: trainers report their number, and the server ends after the last.
     part_config : str
         The JSON file of the partitioned graph.
     disable_shared_mem, graph_format, use_graphbolt
@@ -37,7 +37,7 @@ class DistGraphServer:
     InvalidInput
         There is no such server in ``ip_config``.
     GNNLabError
-        There are no keys for messages between machines; it says what to do.
+        There are no keys for messages between machines; the text names the remedy.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class DistGraphServer:
         self.job = Job.read()
 
     def start(self) -> None:
-        """Serve until all trainers have said goodbye, then end the process with status 0."""
-        from gnnlab.distributed.server import serve  # ZeroMQ is loaded where it is used
+        """Serve until all trainers have left the job, then exit with status 0."""
+        from gnnlab.distributed.server import serve  # imports ZeroMQ only when needed
 
         serve(self.job)

@@ -1,4 +1,4 @@
-"""What the environment says of a job: who this process is, and where the servers are.
+"""Job settings from environment variables: role of this process, addresses of the servers.
 
 A launcher sets ``GNNLAB_*`` and ``DGL_*`` for each process that it starts. Without a launcher a few
 of DGL's variables are enough: ``DGL_DIST_MODE=distributed``, ``DGL_ROLE``, ``DGL_SERVER_ID`` for a
@@ -30,7 +30,7 @@ _PORT = 30050
 
 @dataclass(frozen=True)
 class Keys:
-    """CURVE keys of a job, as text; ``server_secret`` is known to servers alone."""
+    """CURVE keys of a job, as text; only servers have ``server_secret``."""
 
     server_public: str
     client_public: str
@@ -49,9 +49,9 @@ class Job:
         "server", "trainer" or "sampler".
     machine, num_machines : int
     server, num_servers : int
-        Which server this is among all (−1 for others), and how many a machine has.
+        Index of this server among all (−1 for other roles), and servers per machine.
     rank, num_ranks, local_rank : int
-        Which trainer this is, or the sampler of.
+        Rank of the trainer (a sampler has its trainer's), their number, rank on the machine.
     num_samplers : int
         Sampler processes of each trainer.
     addresses : tuple of (str, int)
@@ -60,7 +60,7 @@ class Job:
     keys : Keys or None
         None where messages are neither authenticated nor encrypted.
     timeout : float
-        Seconds that a wait may take.
+        Maximum wait in seconds.
     """
 
     id: str
@@ -80,12 +80,12 @@ class Job:
 
     @classmethod
     def read(cls, ip_config: Any = None, num_servers: int = 1, num_samplers: int = 0) -> Job:
-        """Read the environment; arguments stand in for what it does not say.
+        """Read the environment variables; arguments are defaults for those that are not set.
 
         Raises
         ------
         InvalidInput
-            Something is missing or does not fit.
+            A setting is missing, invalid or inconsistent with another.
         """
         env = os.environ
         num_servers = _number("DGL_NUM_SERVER", num_servers, 1)
@@ -120,13 +120,13 @@ class Job:
         )
 
     def name_of(self, server: int) -> str:
-        """Name a server for messages: its number, machine and address."""
+        """Return a server's name for error texts: number, machine and address."""
         host, port = self.addresses[server]
         return f"server {server} (machine {server // self.num_servers}, {host}:{port})"
 
 
 def is_distributed() -> bool:
-    """Whether the environment asks for servers; raises InvalidInput where it asks for neither."""
+    """Whether ``DGL_DIST_MODE`` asks for servers; raises InvalidInput for an unknown mode."""
     mode = os.environ.get("DGL_DIST_MODE", "standalone")
     if mode not in ("standalone", "distributed"):
         raise InvalidInput(f"DGL_DIST_MODE is 'standalone' or 'distributed'; found {mode!r}")
@@ -218,5 +218,5 @@ def _is_loopback(host: str) -> bool:
 
 
 def _name_of(addresses: tuple[tuple[str, int], ...]) -> str:
-    """Name a job that no launcher has named: all its processes find the same one."""
+    """Derive a job ID from the addresses, so that all processes agree without a launcher."""
     return hashlib.sha256(json.dumps(addresses).encode()).hexdigest()[:12]

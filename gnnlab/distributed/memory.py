@@ -1,13 +1,13 @@
-"""Rows that all processes of a machine see: tensors in files under /dev/shm.
+"""Shared memory of the processes of a machine: tensors in files under /dev/shm.
 
-Servers write the rows that they own; trainers and samplers of the same machine read them where they
-lie. A *catalog*, itself such a file, says which tensors there are. The first server of the machine
-writes it, everybody else maps it, and a look at one number tells whether it has changed.
+Servers write the rows that they own; trainers and samplers of the same machine read them in place.
+A *catalog*, itself such a file, lists the tensors. The first server of the machine writes it, all
+other processes map it, and its version number shows whether it has changed.
 
-Names begin with ``gnnlab-`` and the ID of the job, so that what a killed job has left can be found.
-Each process holds a lock on the catalog while it lives; whoever leaves last removes the files. If
-that process is killed, its agent removes them. Without a launcher, the first server of the next job
-on this machine removes every catalog that no process has locked.
+Names begin with ``gnnlab-`` and the ID of the job, so that files of a killed job can be found. Each
+process holds a lock on the catalog while it runs; the last one to exit removes the files. If that
+process is killed, its agent removes them. Without a launcher, the first server of the next job on
+this machine removes every catalog that no process has locked.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from gnnlab.partition.part import Part
 
 try:
     import fcntl
-except ImportError:  # Windows; the simulator needs this module without its files
+except ImportError:  # Windows, where the simulator imports this module but creates no files
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["Memory", "SharedStore"]
 
-_CAPACITY = 1 << 24  # bytes of the catalog; only what is written takes memory
-_HEAD = struct.Struct("<QQ")  # version, odd while it is being written; length
-_OWNER = struct.Struct("<i")  # behind it: ID of the process that writes
+_CAPACITY = 1 << 24  # bytes of the catalog, a sparse file
+_HEAD = struct.Struct("<QQ")  # version, odd during a write; length
+_OWNER = struct.Struct("<i")  # after it: ID of the writing process
 _START = _HEAD.size + _OWNER.size  # where the content begins
 _WRITING = 5.0  # seconds that writing the catalog may take
 _FOLDER = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
 
 
 class Entry(msgspec.Struct):
-    """What the catalog says of a tensor.
+    """Catalog entry of a tensor.
 
-    ``file`` is empty for a feature that is read from the partition. ``released`` names the ranks
-    that need the tensor no more; when all have said so it ``is_gone``. A feature that ``is_frozen``
-    stays as it is to the end.
+    ``file`` is empty for a feature that is read from the partition. ``released`` lists the ranks
+    that no longer need the tensor; once it lists all, the tensor ``is_gone``. A feature that
+    ``is_frozen`` is read-only until the job ends.
     """
 
     file: str = ""
@@ -68,11 +68,11 @@ class Entry(msgspec.Struct):
 
     @property
     def is_untouched(self) -> bool:
-        """Whether it is a feature of the partition to which nothing has happened."""
+        """Whether it is a feature of the partition, neither written to nor released."""
         return not (self.file or self.released or self.is_gone)
 
     def check_thawed(self, name: str) -> None:
-        """Raise InvalidInput where it may not be written to or deleted."""
+        """Raise InvalidInput if the tensor is frozen."""
         if self.is_frozen:
             raise InvalidInput(
                 f"{name} cannot be changed any more: processes keep rows of it (cache_bytes, "
@@ -90,13 +90,14 @@ class Memory:
         ID of the job.
     machine : int
     timeout : float, optional
-        Seconds to wait for another process to make the catalog; without it, it is made here, and
-        this is the process that may call :meth:`create` and :meth:`update`.
+        Seconds to wait for another process to create the catalog. By default it is created here,
+        and only this process may write: :meth:`create`, :meth:`release`, :meth:`keep` and
+        :meth:`freeze`.
 
     Attributes
     ----------
     entries : dict
-        Full name of a tensor → what the catalog says of it.
+        Full name of a tensor → its catalog entry.
     tensors : dict of torch.Tensor
         Full name → rows.
 
@@ -125,7 +126,7 @@ class Memory:
         self.entries: dict[str, Entry] = {}
         self.tensors: dict[str, torch.Tensor] = {}
         self._mapped: dict[str, torch.Tensor] = {}  # by file
-        self._lock = Lock()  # reentrant: what is freed meanwhile may look here as well
+        self._lock = Lock()  # reentrant: freeing a tensor may call a method of this object
         self._version = 0
         self._owner = os.getpid()
         path = _FOLDER / f"{self._prefix}catalog"
@@ -148,7 +149,7 @@ class Memory:
 
     # ------------------------------------------------------------------ reading
     def refresh(self) -> bool:
-        """Read the catalog if it has changed since; say whether it had."""
+        """Read the catalog if it has changed; return whether it had."""
         if _HEAD.unpack_from(self._map)[0] == self._version:
             return False
         with self._lock:
@@ -170,7 +171,7 @@ class Memory:
         return True
 
     def _attach(self, entries: dict[str, Entry]) -> None:
-        """Map what is named; what is named no longer goes when its last user does."""
+        """Map the files of the entries; a dropped file is unmapped with its last tensor."""
         mapped = {}
         for entry in entries.values():
             if entry.file in self._mapped:
@@ -179,7 +180,7 @@ class Memory:
                 mapped[entry.file] = _map(entry.file, entry.shape, m.read_dtype(entry.dtype))
         self._mapped = mapped
         self.tensors = {name: mapped[e.file] for name, e in entries.items() if e.file}
-        self.entries = entries  # the last, because stores go by it to see that something changed
+        self.entries = entries  # last, because stores compare it to detect changes
 
     # ------------------------------------------------------------------ writing
     def create(
@@ -190,7 +191,7 @@ class Memory:
         is_gdata: bool = True,
         values: torch.Tensor | None = None,
     ) -> None:
-        """Make a tensor, of zeros or of some values, and show it to all.
+        """Create a tensor, of zeros or of ``values``, and publish it in the catalog.
 
         Raises
         ------
@@ -225,7 +226,7 @@ class Memory:
                 raise
 
     def release(self, name: str, rank: int, num_ranks: int, of_part: bool = False) -> None:
-        """Note that a rank needs a tensor no more; it goes when all ranks have said so."""
+        """Record that a rank no longer needs a tensor; the last rank's release deletes it."""
         with self._lock:
             before = self.entries.get(name) or (Entry() if of_part else None)
             if before is None or before.is_gone:
@@ -240,14 +241,14 @@ class Memory:
             self._publish({name: entry})
 
     def keep(self, name: str) -> None:
-        """Note that all ranks need a tensor, also those that had let go of it."""
+        """Record that all ranks need a tensor, also those that had released it."""
         with self._lock:
             before = self.entries.get(name)
             if before is not None and before.released:
                 self._publish({name: msgspec.structs.replace(before, released=[])})
 
     def freeze(self, name: str) -> bool:
-        """Note that a feature of the partition stays as it is; say whether it can."""
+        """Make a feature of the partition read-only; return whether this is possible."""
         with self._lock:
             before = self.entries.get(name) or Entry()
             if before.is_untouched and not before.is_frozen:
@@ -255,7 +256,7 @@ class Memory:
             return before.is_untouched
 
     def _publish(self, changed: Mapping[str, Entry | None]) -> None:
-        """Write the catalog; None takes an entry out."""
+        """Write the catalog; None removes an entry."""
         entries = {n: e for n, e in {**self.entries, **changed}.items() if e is not None}
         content = msgspec.msgpack.encode(entries)
         if len(content) > _CAPACITY - _START:
@@ -268,11 +269,11 @@ class Memory:
         self._attach(entries)
 
     def close(self) -> None:
-        """Let go; whoever does so last removes the files."""
+        """Unlock and close the catalog; the last process to do so removes the files."""
         if self._descriptor < 0:
             return
         if os.getpid() == self._owner:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # the mapping would keep it
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # the mapping would keep the lock
         os.close(self._descriptor)
         self._descriptor = -1
         if os.getpid() == self._owner:
@@ -281,7 +282,7 @@ class Memory:
 
 def _remove_if_alone(catalog: Path) -> None:
     """Remove a catalog and its tensors unless a process holds the lock."""
-    # PermissionError: it is another user's, and stays
+    # PermissionError: the catalog of another user, which is kept
     with (
         suppress(FileNotFoundError, BlockingIOError, PermissionError),
         open(catalog, "rb") as file,
@@ -289,19 +290,19 @@ def _remove_if_alone(catalog: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         prefix = catalog.name.removesuffix("catalog")
         for path in _FOLDER.glob(f"{glob.escape(prefix)}*"):
-            # Behind another hyphen it is a file of a job whose name begins like this one.
+            # With another hyphen it is a file of a job whose ID starts with this prefix.
             if path != catalog and "-" not in path.name.removeprefix(prefix):
                 path.unlink(missing_ok=True)
-        catalog.unlink(missing_ok=True)  # the last: who is killed before leaves it to be found
+        catalog.unlink(missing_ok=True)  # last, so that the next cleanup can find it
 
 
 def _remove_abandoned() -> None:
-    """Remove what killed jobs of this user have left, whatever their names."""
+    """Remove the files of killed jobs of this user, whatever their names."""
     for catalog in _FOLDER.glob("gnnlab-*-catalog"):
-        with suppress(OSError):  # it is of another user, or has just gone
+        with suppress(OSError):  # of another user, or just removed
             with open(catalog, "rb") as file:
                 is_new = not any(os.pread(file.fileno(), _OWNER.size, _HEAD.size))
-            if not is_new:  # its owner writes its ID once it has the lock
+            if not is_new:  # its owner writes its ID after locking
                 _remove_if_alone(catalog)
 
 
@@ -324,14 +325,14 @@ def _wait_for(path: Path, timeout: float) -> int:
 
 
 def _has_owner(descriptor: int) -> bool:
-    """Whether the process that made a catalog is there; a killed job may have left one."""
+    """Whether the process that created a catalog is alive; a killed job may leave one."""
     owner = os.pread(descriptor, _OWNER.size, _HEAD.size)
     pid = _OWNER.unpack(owner)[0] if len(owner) == _OWNER.size else 0
     try:
         os.kill(max(pid, 0), 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is of another user
+    except PermissionError:  # alive, but of another user
         pass
     return pid > 0
 
@@ -344,7 +345,7 @@ def _map(file: str, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 
 class SharedStore(Store):
-    """A store whose tensors the other processes of the machine see.
+    """A store whose tensors all processes of the machine can read.
 
     Parameters
     ----------
@@ -360,11 +361,11 @@ class SharedStore(Store):
         self._refreshing = Lock()
 
     def refresh(self) -> None:
-        """Take up tensors that have come since, and forget those that have gone."""
+        """Add tensors that are new in the catalog, and drop deleted ones."""
         self.memory.refresh()
         if self._seen is self.memory.entries:
             return
-        with self._refreshing:  # or a thread that is late would bring back what was
+        with self._refreshing:  # else a slower thread could restore an older state
             entries = self.memory.entries
             tensors = {**self._of_part, **self.memory.tensors}
             tensors = {
@@ -379,7 +380,7 @@ class SharedStore(Store):
         return len(self._table(name))
 
     def answer(self, message: Any) -> Any:
-        """Do what a message asks."""
+        """Execute a message and return its reply."""
         self.refresh()
         if isinstance(message, wire.Share):
             return self._share(message.name)
@@ -394,7 +395,7 @@ class SharedStore(Store):
                 if name in self.tensors and name not in self.memory.tensors:
                     raise InvalidInput(f"{name} has to be shared before it is written to")
         reply = super().answer(message)
-        if isinstance(message, m.Create) and not reply:  # it is there already
+        if isinstance(message, m.Create) and not reply:  # it exists already
             self.memory.keep(message.name)
         return reply
 

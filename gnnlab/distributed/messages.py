@@ -1,9 +1,9 @@
-"""What a client asks of the machine that owns the rows.
+"""Messages from a client to the machine that owns the rows.
 
-Distributed data is asked for by messages, also when everything is in one process: so the code that
-asks is the same in a notebook and on a cluster. A message names a tensor or an edge type of one
-part and rows *of that part*: row 0 is the first that the part owns. Fields are numbers, strings and
-CPU tensors, and tuples and dictionaries of them. No message carries code.
+Distributed data is accessed by messages, also when everything is in one process, so client code is
+the same in a notebook and on a cluster. A message names a tensor or an edge type of one part and
+rows *of that part*: row 0 is the first that the part owns. Fields are numbers, strings and CPU
+tensors, and tuples and dictionaries of them. No message carries code.
 
 A tensor's full name says what its rows are: ``node~_N~feat``, ``edge~user:plays:game~weight``.
 Edge types are named by their position in ``canonical_etypes``.
@@ -40,7 +40,7 @@ __all__ = [
     "read_dtype",
 ]
 
-MAX_REPLY = 1 << 28  # bytes of rows or edges that clients ask for at once, and servers send
+MAX_REPLY = 1 << 28  # bytes of rows or edges in one reply
 
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -52,7 +52,7 @@ _DTYPES = {
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Name a dtype as messages and files do.
+    """Return the name of a dtype in messages and files.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 def read_dtype(name: str) -> torch.dtype:
-    """Return the dtype of a name; raises InvalidInput for what rows cannot be."""
+    """Return the dtype of a name; raises InvalidInput if rows cannot have it."""
     if name not in _DTYPES:
         raise InvalidInput(
             f"a distributed tensor cannot hold {name}; it holds {', '.join(_DTYPES)}"
@@ -75,11 +75,11 @@ def read_dtype(name: str) -> torch.dtype:
 
 @dataclass(frozen=True, eq=False)
 class Describe:
-    """Ask which tensors there are. Reply: full name → :class:`Description`."""
+    """List all tensors. Reply: full name → :class:`Description`."""
 
 
 class Description(NamedTuple):
-    """What a part says of a tensor: shape of one row, dtype, and whether it is graph data."""
+    """Description of a tensor: shape of one row, dtype, and whether it is graph data."""
 
     row_shape: tuple[int, ...]
     dtype: str
@@ -88,9 +88,10 @@ class Description(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Create:
-    """Make a tensor with a row for each node or edge of its type that the part owns.
+    """Create a tensor with a row for each node or edge of its type that the part owns.
 
-    Reply: whether it is new. An equal tensor of the name is left as it is; another one is refused.
+    Reply: whether it is new. An existing equal tensor is not changed; if row shape or dtype differ,
+    the message is refused.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ class Create:
     is_gdata : bool
         Whether the tensor counts among the features of the graph.
     values : torch.Tensor, optional
-        First content, one row for each of the part; zeros without it. The owner may keep it.
+        Initial rows of the part; zeros by default. The owner may keep the tensor itself.
     """
 
     name: str
@@ -112,16 +113,16 @@ class Create:
 
 @dataclass(frozen=True, eq=False)
 class Delete:
-    """Forget a tensor. Reply: whether there was one."""
+    """Delete a tensor. Reply: whether it existed."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Pull:
-    """Read rows. Reply: a tensor of shape (len(rows), …) that nobody else uses.
+    """Read rows. Reply: a new tensor of shape (len(rows), …).
 
-    A server refuses replies of more than :data:`MAX_REPLY` bytes, unless it is a single row.
+    A server refuses replies of more than :data:`MAX_REPLY` bytes, except of a single row.
     """
 
     name: str
@@ -130,7 +131,7 @@ class Pull:
 
 @dataclass(frozen=True, eq=False)
 class Push:
-    """Write rows; where a row stands twice, the last value stays."""
+    """Write rows; of a repeated row, the last value wins."""
 
     name: str
     rows: torch.Tensor
@@ -139,10 +140,10 @@ class Push:
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """Give gradients of rows to the owner, who applies an optimizer's rule.
+    """Send gradients of rows to the owner, which applies an optimizer's rule.
 
-    Gradients of a step are kept until those of all ranks have come, and applied once. Ranks that
-    have none send empty ones.
+    The owner keeps the gradients of a step until those of all ranks have arrived, and applies them
+    once. Ranks without gradients send empty ones.
 
     Parameters
     ----------
@@ -154,11 +155,11 @@ class Update:
     rule : str
         A name in :mod:`gnnlab.distributed.rules`.
     options : dict
-        Numbers that the rule takes, such as ``lr``.
+        Hyperparameters of the rule, such as ``lr``.
     states : tuple of str
         Full names of the tensors in which the rule keeps its state, in its order.
     rank, num_ranks, step : int
-        Whose gradients these are, how many ranks there are, and of which step, from 1.
+        Rank of the sender, number of ranks, and number of the step, from 1.
     """
 
     name: str
@@ -174,7 +175,7 @@ class Update:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Choose in-edges of nodes, for all edge types at once.
+    """Sample in-edges of nodes, for all edge types at once.
 
     Reply: for each edge type ``(ptr, edges, sources)``: the edges of the type's i-th seed are
     ``ptr[i]:ptr[i + 1]``; edges and sources are type-wise IDs of the whole graph.
@@ -184,15 +185,15 @@ class Sample:
     seeds : dict of torch.Tensor
         Rows by node type; types without seeds may be left out.
     fanouts : tuple of int
-        Per edge type; −1 takes all. A server refuses seeds that repeat, or draws with replacement,
-        that would make a reply larger than :data:`MAX_REPLY` and than all edges of the part.
+        Per edge type; −1 takes all. A server refuses repeated seeds, or draws with replacement, if
+        the reply would be larger than :data:`MAX_REPLY` and than all edges of the part.
     key : int
-        The 64-bit name of the layer's randomness.
+        Random key of the layer, 64 bits.
     replace : bool
     weights : tuple of str or None
         Full name of the tensor with the weights, per edge type; empty for none at all.
     excluded : dict of torch.Tensor
-        Position of an edge type → rows that must not be taken.
+        Position of an edge type → rows that must not be sampled.
     """
 
     seeds: Mapping[str, torch.Tensor]
@@ -205,7 +206,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class FindEdges:
-    """Ask for the ends of edges. Reply: sources and destinations, type-wise IDs, int64."""
+    """Look up the endpoints of edges. Reply: sources and destinations, type-wise IDs, int64."""
 
     etype: int
     rows: torch.Tensor
@@ -213,10 +214,10 @@ class FindEdges:
 
 @dataclass(frozen=True, eq=False)
 class Reverse:
-    """Ask for the edges of another type that lead back, those with the same ID in the user's graph.
+    """Look up reverse edges: those of another type with the same ID in the user's graph.
 
-    Reply: type-wise IDs of the whole graph, in no order. Who owns an edge also knows those that
-    leave its destination.
+    Reply: type-wise IDs of the whole graph, in no particular order. The owner of an edge also
+    stores the edges that leave its destination.
     """
 
     etype: int
@@ -226,7 +227,7 @@ class Reverse:
 
 @dataclass(frozen=True, eq=False)
 class Degrees:
-    """Ask how many edges point at nodes, or leave them. Reply: shape (len(rows),), int64."""
+    """Look up the in-degrees of nodes, or their out-degrees. Reply: shape (len(rows),), int64."""
 
     etype: int
     rows: torch.Tensor
@@ -235,7 +236,7 @@ class Degrees:
 
 @dataclass(frozen=True, eq=False)
 class CountNonzero:
-    """Ask how many elements of the part's rows are not zero. Reply: int."""
+    """Count the elements of the part's rows that are not zero. Reply: int."""
 
     name: str
 

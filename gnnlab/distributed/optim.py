@@ -1,7 +1,7 @@
-"""Sparse optimizers: gradients of embedding rows go to the owners of the rows, who apply them.
+"""Sparse optimizers: the owners of embedding rows receive their gradients and apply them.
 
-What an optimizer remembers of each row (:mod:`gnnlab.distributed.rules`) lies beside the row, so a
-step moves the gradients of the rows that a batch looked at, and nothing else.
+The owner of a row also stores its optimizer state (:mod:`gnnlab.distributed.rules`), so a step
+transfers only the gradients of the rows that a batch looked up.
 
 References
 ----------
@@ -29,7 +29,7 @@ _FORMAT = "gnnlab.sparse-optimizer/1"
 
 
 class SparseOptimizer:
-    """What all sparse optimizers share: they differ in the rule that owners apply.
+    """Base class of sparse optimizers, which differ in the rule that owners apply.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ class SparseOptimizer:
     rule : str
         A name in :data:`gnnlab.distributed.rules.RULES`.
     options : dict
-        The numbers that the rule takes; may be changed between steps, for instance
+        Hyperparameters of the rule; may be changed between steps, for instance
         ``optimizer.options["lr"]``.
 
     Attributes
     ----------
     states : list of tuple of DistTensor
-        For each embedding what the rule remembers of its rows.
+        For each embedding, the rule's state of its rows.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class SparseOptimizer:
         self._state_names, _ = rules.RULES[rule]
         rules.check(rule, self.options, len(self._state_names))
         self._steps = [0] * len(self.params)
-        # Each optimizer has a state of its own; the embedding shows that of the newest.
+        # Each optimizer has a state of its own; ``optm_state`` is that of the newest.
         self.states = [
             tuple(_state_like(emb.weight) for _ in self._state_names) for emb in self.params
         ]
@@ -87,10 +87,10 @@ class SparseOptimizer:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Apply the gradients since the last step, and forget them.
+        """Apply the gradients since the last step, and discard them.
 
-        Gradients of a row that was looked up several times add up. With several trainers, all call
-        this: the sums of the trainers are averaged, as the model's gradients are.
+        Gradients of a row that was looked up several times are summed. With several trainers, all
+        must call this: their sums are averaged, like the model's gradients.
         """
         options = self._numbers()
         rank, num_ranks = context.rank(), context.num_trainers()
@@ -112,10 +112,10 @@ class SparseOptimizer:
                 self._steps[i],
             )
             emb.reset_trace()
-        self._wait()  # nobody looks rows up before all have been changed
+        self._wait()  # no trainer reads rows before all are updated
 
     def _numbers(self) -> dict[str, float]:
-        """The options, checked, as messages and checkpoints take them: without numpy's numbers."""
+        """Return the validated options as floats: messages and checkpoints take no numpy types."""
         rules.check(self.rule, self.options, len(self._state_names))
         return {name: float(value) for name, value in self.options.items()}
 
@@ -131,26 +131,26 @@ class SparseOptimizer:
         return rules.coalesce(*given)
 
     def zero_grad(self) -> None:
-        """Forget the gradients since the last step.
+        """Discard the gradients since the last step.
 
-        A step does that itself. Rows that were looked up, but not yet differentiated, still count:
-        it may be called between the forward and the backward pass.
+        :meth:`step` does this itself. Lookups without a backward pass yet are not affected, so it
+        may be called between the forward and the backward pass.
         """
         for emb in self.params:
             emb.reset_trace()
 
     # ------------------------------------------------------------------- state
     def progress(self) -> dict[str, Any]:
-        """Return all but the rows: the rule, its numbers, and the steps that were made."""
+        """Return the state without the rows: rule, options and numbers of steps."""
         return {"rule": self.rule, "options": self._numbers(), "steps": list(self._steps)}
 
     def load_progress(self, state: Mapping[str, Any]) -> None:
-        """Take over the :meth:`progress` of an optimizer with the same rule."""
+        """Load the :meth:`progress` of an optimizer with the same rule."""
         self._check_kind(state, "steps")
         self.options, self._steps = dict(state["options"]), list(state["steps"])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the rule, and what it remembers of all rows of all embeddings."""
+        """Return the rule, and its state of all rows of all embeddings."""
         return {
             "rule": self.rule,
             "options": self._numbers(),
@@ -168,7 +168,7 @@ class SparseOptimizer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over the state of an optimizer of equal embeddings on the same partition.
+        """Load the state of an optimizer of equal embeddings on the same partition.
 
         Raises
         ------
@@ -194,9 +194,9 @@ class SparseOptimizer:
             )
 
     def save(self, f: str | os.PathLike[str]) -> None:
-        """Write the state to a file, all of it or nothing; with several trainers rank 0 does.
+        """Write the state to a file atomically; with several trainers, rank 0 does.
 
-        The embeddings' own rows are not in it; ``emb.state_dict()`` has them.
+        The rows of the embeddings are not included; ``emb.state_dict()`` has them.
         """
         if context.rank() == 0:
             write_state(f, {"format": _FORMAT, **self.state_dict()})
@@ -212,7 +212,7 @@ class SparseOptimizer:
             self.params[0].weight._client.barrier()
 
     def _by_any_rank(self, used: list[bool], num_ranks: int) -> list[bool]:
-        """Which embeddings take part in this step: those that any trainer looked at."""
+        """Return, per embedding, whether any trainer has gradients for it in this step."""
         if num_ranks == 1:
             return used
         transport: Any = self.params[0].weight._client.transport
@@ -221,7 +221,7 @@ class SparseOptimizer:
 
 
 class SparseAdagrad(SparseOptimizer):
-    """Adagrad for the rows that a batch looked at; equal to :class:`torch.optim.Adagrad` on these.
+    """Adagrad for the rows that a batch looked up; equal to :class:`torch.optim.Adagrad` on these.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class SparseAdagrad(SparseOptimizer):
 
 
 class SparseAdam(SparseOptimizer):
-    """Adam for the rows that a batch looked at; equal to :class:`torch.optim.SparseAdam`.
+    """Adam for the rows that a batch looked up; equal to :class:`torch.optim.SparseAdam`.
 
     Parameters
     ----------

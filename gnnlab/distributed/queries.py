@@ -1,6 +1,6 @@
-"""What can be asked of the structure of a graph in parts.
+"""Structure queries on a partitioned graph.
 
-Functions of a graph; :class:`DistGraph` offers each as a method. Each owner gets one message, with
+Functions of a graph; :class:`DistGraph` offers each as a method. Each owner gets one message with
 the rows that it owns.
 
 References
@@ -32,14 +32,14 @@ __all__ = ["edge_subgraph", "find_edges", "in_degrees", "out_degrees", "reverse_
 
 
 def in_degrees(g: DistGraph, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
-    """Number of edges that point at each node.
+    """Number of in-edges of each node.
 
     Parameters
     ----------
     g : DistGraph
     v : IDs, optional
-        Nodes; all by default. Homogeneous IDs where there are several edge types and none is
-        named: edges of all types count.
+        Nodes; all by default. Homogeneous IDs if there are several edge types and none is named;
+        edges of all types are counted.
     etype : str or tuple, optional
 
     Returns
@@ -51,7 +51,7 @@ def in_degrees(g: DistGraph, v: Any = ALL, etype: str | EdgeType | None = None) 
 
 
 def out_degrees(g: DistGraph, u: Any = ALL, etype: str | EdgeType | None = None) -> Any:
-    """Number of edges that leave each node; as :func:`in_degrees`."""
+    """Number of out-edges of each node; as :func:`in_degrees`."""
     return _degrees(g, u, etype, inward=False)
 
 
@@ -90,7 +90,7 @@ def _ask(
     what: str,
     message: Callable[[torch.Tensor], Message],
 ) -> list[tuple[Any, Any]]:
-    """Ask the owners of IDs; return the replies, each with the places of its IDs."""
+    """Query the owners of IDs; return the replies, each with the positions of its IDs."""
     pieces = kernels.route.split(ids, borders, what)
     replies = client.ask({piece.part: message(piece.rows) for piece in pieces})
     return list(zip((piece.places for piece in pieces), replies, strict=True))
@@ -105,7 +105,7 @@ def find_edges(
     ----------
     g : DistGraph
     edges : IDs
-        Homogeneous IDs where there are several edge types and none is named.
+        Homogeneous IDs if there are several edge types and none is named.
     etype : str or tuple, optional
 
     Returns
@@ -138,27 +138,27 @@ def _ends_of(g: DistGraph, ids: torch.Tensor, etype: EdgeType) -> tuple[torch.Te
 def reverse_edges(
     g: DistGraph, edges: Any, etype: str | EdgeType, reverse_etype: str | EdgeType
 ) -> torch.Tensor:
-    """Return the edges of another type that lead back: of the same ID in the user's graph.
+    """Return the reverse edges: those of another type with the same ID in the user's graph.
 
-    Partitioning numbers each type by itself, so afterwards an edge and its reverse edge have IDs
-    of their own.
+    Partitioning renumbers each type separately, so an edge and its reverse edge have different
+    IDs afterwards.
 
     Parameters
     ----------
     g : DistGraph
     edges : IDs
     etype, reverse_etype : str or tuple
-        Type of the edges, and of those that lead back.
+        Type of the edges, and of their reverse edges.
 
     Returns
     -------
     torch.Tensor
-        IDs of the reverse edges, in no order, shape (K,), int64.
+        IDs of the reverse edges, in no particular order, shape (K,), int64.
 
     Raises
     ------
     InvalidInput
-        An edge has none.
+        An edge has no reverse edge.
     """
     name = g.to_canonical_etype(etype)
     numbers = g.get_etype_id(name), g.get_etype_id(reverse_etype)
@@ -177,14 +177,14 @@ def edge_subgraph(
     store_ids: bool = True,
     preserve_nodes: bool | None = None,
 ) -> Graph:
-    """Return the graph of the given edges and of their ends.
+    """Return the subgraph of the given edges and their endpoints.
 
     Parameters
     ----------
     g : DistGraph
     edges : IDs, boolean mask, or dict of them by edge type
     relabel_nodes : bool
-        Keep only the ends of the edges, numbered from 0. Without it all nodes stay.
+        Keep only the endpoints of the edges, numbered from 0. Otherwise keep all nodes.
     store_ids : bool
         Keep the IDs in ``ndata[NID]`` and ``edata[EID]``.
     preserve_nodes : bool, optional

@@ -1,13 +1,13 @@
-"""Asking servers: the transport of a job on many machines.
+"""Transport of a job on many machines: requests to servers over ZeroMQ.
 
-Rows of the own machine are read where they lie, through memory; reads of other machines' rows, and
-all writes, go to servers over ZeroMQ. Requests to several servers leave at once, and what can be
-done here is done while they are under way.
+Rows of the own machine are read from shared memory; reads of other machines' rows, and all writes,
+go to servers. Requests to several servers are sent at once, and local requests are answered while
+those are in flight.
 
-A server that dies closes its connections at once; one that is cut off misses its heartbeats. Either
-way whoever waits for it learns within five seconds which server it was. After a short interruption
-open requests are sent again under the same number: reads do no harm twice, and servers remember
-the numbers of writes.
+If a server dies, its connections close at once; if it is cut off, heartbeats time out. In both
+cases a waiting client raises an error within five seconds, which names the server. After a short
+interruption, pending requests are resent under the same number: reads are idempotent, and servers
+remember the numbers of writes.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from gnnlab.partition.part import open_part
 
 __all__ = ["Remote", "ServerLost"]
 
-_GRACE = 0.5  # seconds in which a broken connection may come back
-_CONNECT = 5.0  # seconds to connect to a server that has been there before
+_GRACE = 0.5  # seconds in which a broken connection may be restored
+_CONNECT = 5.0  # seconds to connect to a server that was reached before
 _TICK = 100  # milliseconds
-_AT_ONCE = 64  # messages taken from one server before looking at the others and at the clock
+_AT_ONCE = 64  # messages read from one server before the others and the deadline are checked
 _EVENTS = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -50,11 +50,11 @@ _EVENTS = (
 
 
 class ServerLost(GNNLabError, ConnectionError):
-    """A server has ended, or cannot be reached any more."""
+    """A server has ended, or cannot be reached."""
 
 
 class Remote(Routes):
-    """The servers of a job, as one trainer or sampler sees them.
+    """Connections of one trainer or sampler to the servers of a job.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Remote(Routes):
     Raises
     ------
     GNNLabError
-        A server did not answer in time, or serves something else.
+        A server did not answer in time, or serves another job or graph.
     """
 
     def __init__(self, job: Job) -> None:
@@ -84,7 +84,7 @@ class Remote(Routes):
             raise
 
     def _open(self) -> None:
-        # A forked child cannot use its parent's sockets; it comes here again.
+        # A forked child cannot use its parent's sockets; it calls this again.
         self._pid = os.getpid()
         self._context: zmq.Context[Any] = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, self._context.get(zmq.SOCKET_LIMIT))
@@ -92,7 +92,7 @@ class Remote(Routes):
         self.is_closed = False
 
     def _greet(self) -> None:
-        """Wait for all servers, and see that they serve this job and this graph."""
+        """Wait for all servers, and check that they serve this job and this graph."""
         line = _Line(self.job, self._context, self.job.timeout)
         servers = range(len(self.job.addresses))
         deadline = time.monotonic() + self.job.timeout
@@ -111,12 +111,12 @@ class Remote(Routes):
         self._lines.append(line)
 
     def close(self) -> None:
-        """Say goodbye, and let go."""
+        """Leave the job: notify the servers, and close all connections."""
         if self.is_closed or self._pid != os.getpid():
             return
         if self.job.role == "trainer":
             bye = wire.Bye(self.job.rank, self.job.num_ranks)
-            there = set(range(len(self.job.addresses))) - self._lost  # who is gone has no ears
+            there = set(range(len(self.job.addresses))) - self._lost  # skip lost servers
             with suppress(GNNLabError):
                 self.ask([(server, bye) for server in there], timeout=1.0)
         self.is_closed = True
@@ -148,7 +148,7 @@ class Remote(Routes):
         try:
             replies = self._talk(line, targets, time.monotonic() + timeout + patience, meanwhile)
         except BaseException:
-            line.close()  # replies may still be under way
+            line.close()  # replies may still arrive
             raise
         self._lines.append(line)
         for reply in replies:
@@ -235,7 +235,7 @@ class _Line:
     job : Job
     context : zmq.Context
     patience : float
-        Seconds that a connection may take to come about.
+        Seconds in which a connection must be established.
     """
 
     def __init__(self, job: Job, context: zmq.Context[Any], patience: float) -> None:
@@ -243,7 +243,7 @@ class _Line:
         self._sockets: dict[int, zmq.Socket[bytes]] = {}
         self._known: dict[Any, tuple[int, bool]] = {}  # socket → server, whether a monitor
         self._poller = zmq.Poller()
-        self._gone: dict[int, tuple[float, float]] = {}  # server → since when, for how long at most
+        self._gone: dict[int, tuple[float, float]] = {}  # server → since when, seconds allowed
         self._met: set[int] = set()
         self._back: list[int] = []
         self._refused: int | None = None
@@ -256,7 +256,7 @@ class _Line:
         except zmq.ZMQError as error:
             if socket is not None:
                 socket.close(0)
-            import resource  # not on Windows, which has no jobs
+            import resource  # absent on Windows, which cannot run jobs
 
             soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
             raise GNNLabError(
@@ -282,22 +282,22 @@ class _Line:
         return socket
 
     def send(self, server: int, frames: list[Any]) -> None:
-        """Send frames to a server.
+        """Send frames to a server without blocking.
 
-        A connection that was refused takes nothing more, ever: to wait for it would be to hang. The
-        frames are left, and ``lost`` tells why.
+        A refused connection never accepts frames, so a blocking send would hang. The frames are
+        dropped, and ``lost`` returns the reason.
         """
         with suppress(zmq.Again):
             socket = self._sockets.get(server) or self._connect(server)
             send(socket, wire.cut(frames), zmq.NOBLOCK)
 
     def receive(self) -> list[tuple[int, list[Any]]]:
-        """Return what has come, and from which server; wait a little when there is nothing."""
+        """Return received messages with their servers; if there are none, wait up to a tick."""
         found = []
         for socket, _ in self._poller.poll(_TICK):
             server, is_monitor = self._known[socket]
             with suppress(zmq.Again):
-                for _ in range(_AT_ONCE):  # others have a turn, whatever one server sends
+                for _ in range(_AT_ONCE):  # no server may starve the others
                     if is_monitor:
                         self._note(server, recv_monitor_message(socket, zmq.NOBLOCK)["event"])
                     else:
@@ -317,12 +317,12 @@ class _Line:
             self._refused = server
 
     def reconnected(self) -> list[int]:
-        """Return the servers whose connections broke and have come back."""
+        """Return the servers whose connections were restored since the last call."""
         found, self._back = self._back, []
         return found
 
     def lost(self) -> tuple[int, str] | None:
-        """Return a server that is gone for too long, and why."""
+        """Return a server that was unreachable for too long, and the reason."""
         if self._refused is not None:
             return self._refused, "it refused this process, whose keys are not those of its job"
         now = time.monotonic()
@@ -337,7 +337,7 @@ class _Line:
         return None
 
     def close(self) -> None:
-        """Close all connections, and what watches them: an error may hold on to this line."""
+        """Close all sockets and their monitors: an exception may keep this object alive."""
         for socket in self._sockets.values():
             socket.disable_monitor()
         for socket in self._known:

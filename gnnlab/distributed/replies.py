@@ -1,8 +1,8 @@
-"""Checks of what servers reply, before kernels that check nothing work on it.
+"""Validation of server replies, before they reach kernels, which check nothing.
 
-The bytes of a reply have been compared with the types of its kind by :mod:`gnnlab.distributed.wire`
-when it arrives here. What remains is whether it fits the request and the graph: a server may run
-another version, read other files, or not be of this job at all where there are no keys.
+:mod:`gnnlab.distributed.wire` has already checked the types of a reply. This module checks that it
+fits the request and the graph: a server may run another version, read other files or, without
+keys, belong to another job.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class BadReply(GNNLabError):
 
 
 def check(store: Store, message: Any, reply: Any) -> None:
-    """Raise BadReply unless a reply can be that to a message.
+    """Raise BadReply unless a reply is valid for a message.
 
     Parameters
     ----------
     store : Store
-        The rows of this machine: types, IDs and tensors are those of all machines.
+        Store of this machine; types, ID ranges and tensors are the same on all machines.
     message, reply : object
     """
     book = store.part.book

@@ -1,9 +1,9 @@
-"""Which server gets which message.
+"""Routing of messages to servers.
 
-A part has one or more servers. Reads of the own machine's rows are answered here, through memory;
-those of others go to the servers of the owner in turn. A write goes to the server that owns its
-rows, and what concerns all ranks to the first server. How a message gets there is a matter of
-whoever derives from :class:`Routes`: over sockets, or within a simulation.
+A part has one or more servers. Reads of the own machine's rows are answered from shared memory;
+those of other machines' rows go to the owner's servers, round-robin. A write goes to the server
+that owns its rows, other messages to the first server. Subclasses of :class:`Routes` deliver the
+messages: over sockets, or within a simulation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _nothing() -> None:
 
 
 class Routes(abc.ABC):
-    """A transport to servers that are known by number.
+    """A transport to numbered servers.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Routes(abc.ABC):
     Attributes
     ----------
     traffic : Traffic
-        What this process has asked for.
+        Requests of this process.
     """
 
     def __init__(self, job: Job, store: SharedStore) -> None:
@@ -76,7 +76,7 @@ class Routes(abc.ABC):
     # ----------------------------------------------------------------- transport
     def exchange(self, requests: Sequence[tuple[int, m.Message]]) -> list[Any]:
         """Send each message to its part, all at once; return the replies in the same order."""
-        if self.job.role != "trainer":  # what samplers let go of is not theirs
+        if self.job.role != "trainer":  # samplers own no tensors
             requests = [(p, m.Describe() if isinstance(x, m.Delete) else x) for p, x in requests]
         routes = [self._route(part, message) for part, message in requests]
         far = [target for route in routes for target in route]
@@ -97,7 +97,7 @@ class Routes(abc.ABC):
         return replies
 
     def _route(self, part: int, message: m.Message) -> list[tuple[int, Any]]:
-        """To which servers a message for a part goes; to none when it is answered here."""
+        """Return the servers for a message to a part; none if it is answered locally."""
         first, servers = part * self.job.num_servers, self.job.num_servers
         if isinstance(message, wire.READS):
             if part == self.local_part:
@@ -112,7 +112,7 @@ class Routes(abc.ABC):
         return [(first, message)]
 
     def _share(self, part: int, message: Any) -> None:
-        """Before a feature of the partition is first written to, move it to shared memory."""
+        """Copy a feature of the partition to shared memory before the first write to it."""
         names = (message.name, *getattr(message, "states", ()))
         new = [name for name in names if (part, name) not in self._shared]
         if new:
@@ -120,7 +120,7 @@ class Routes(abc.ABC):
             self._shared.update((part, name) for name in new)
 
     def _to_owners(self, part: int, message: Any) -> list[tuple[int, Any]]:
-        """Cut a write where the rows of one server end; all servers hear of an update."""
+        """Split a write by the servers that own its rows; an update goes to all of them."""
         servers, first = self.job.num_servers, part * self.job.num_servers
         if servers == 1:
             return [(first, message)]
@@ -144,7 +144,7 @@ class Routes(abc.ABC):
         return owned_rows(int(policy.ranges[part + 1] - policy.ranges[part]), self.job.num_servers)
 
     def readable(self, part: int, name: str) -> torch.Tensor | None:
-        """Return the rows of a tensor where they lie, for the part of this machine."""
+        """Return the rows of a tensor in place; None for parts of other machines."""
         if part != self.local_part:
             return None
         self.store.refresh()
@@ -155,9 +155,9 @@ class Routes(abc.ABC):
         return self.store.part
 
     def create(self, message: m.Create, first: Callable[[int], torch.Tensor] | None) -> None:
-        """Make a tensor on all machines; all trainers call this with equal arguments.
+        """Create a tensor on all machines; all trainers must call this with equal arguments.
 
-        The first trainer of each machine makes the first values, in shared memory.
+        The first trainer of each machine writes the initial values to shared memory.
         """
         what = f"{message.name} {tuple(message.row_shape)} {message.dtype}"
         asked = self.meet(f"making of {message.name}", what)
@@ -189,17 +189,17 @@ class Routes(abc.ABC):
         self._shared.update((part, message.name) for part in range(self.num_parts))
 
     def freeze(self, name: str) -> list[int]:
-        """Ask the owners to leave a feature of the partition as it is; return those that will."""
+        """Ask the owners to make a feature of the partition read-only; return those that did."""
         parts, servers = range(self.num_parts), self.job.num_servers
         replies = self.ask([(part * servers, wire.Freeze(name)) for part in parts])
         return [part for part, will in zip(parts, replies, strict=True) if will]
 
     def barrier(self) -> None:
-        """Wait until all trainers have come here."""
+        """Wait until all trainers have called this."""
         self.meet("barrier")
 
     def meet(self, place: str, words: str = "") -> tuple[str, ...]:
-        """Wait for all trainers, and return the words of each."""
+        """Wait for all trainers, and return the text of each."""
         if self.job.role != "trainer":
             raise GNNLabError(f"{place}: only trainers wait for each other, not samplers")
         self._num_meetings += 1
@@ -211,7 +211,7 @@ class Routes(abc.ABC):
         return found
 
     def statistics(self) -> list[dict[str, wire.Traffic]]:
-        """Return what each server has done: kind of message → :class:`Traffic`."""
+        """Return the traffic of each server: kind of message → :class:`Traffic`."""
         return self.ask([(s, wire.Statistics()) for s in range(len(self.job.addresses))])
 
 

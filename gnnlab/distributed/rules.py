@@ -1,11 +1,11 @@
-"""Row rules: what the gradients of a batch do to the embedding rows that it looked at.
+"""Row rules: how sparse optimizers update the embedding rows that a batch looked up.
 
-An embedding of all nodes is far larger than a model, and a batch touches few of its rows. A sparse
-optimizer changes these rows only, and keeps its state (what it remembers of earlier gradients) row
-by row, beside the embedding: whoever owns a row also owns its state and applies the rule.
+An embedding of all nodes is far larger than a model, and a batch reads few of its rows. A sparse
+optimizer updates these rows only, and keeps its state (such as sums of earlier gradients) row by
+row, beside the embedding: the owner of a row also owns its state and applies the rule.
 
-A batch may look a row up several times, and several trainers may do so in one step; their
-gradients are first added up, in a fixed order, and then applied once.
+A batch may look up a row several times, and several trainers may do so in one step; their
+gradients are first summed, in a fixed order, and then applied once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["DTYPES", "RULES", "apply", "check", "coalesce", "merge"]
 
 
 def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Add up the gradients of equal rows, in an order that follows from theirs alone.
+    """Sum the gradients of equal rows, in an order that depends on the input alone.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, tor
 
 
 def merge(parts: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Join the gradients that several trainers have for one step, as data parallel training does.
+    """Average the gradients of several trainers for one step, as data parallel training does.
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ def merge(parts: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Ten
     return rows, grads if len(parts) == 1 else grads / len(parts)
 
 
-#: What the kernels compute with.
+#: Element types that the kernels support.
 DTYPES = (torch.float32, torch.float64)
 
-#: Name of a function in :mod:`gnnlab.kernels.optim` → what it keeps, and the numbers it takes.
+#: Name of a function in :mod:`gnnlab.kernels.optim` → its state tensors, and its hyperparameters.
 RULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "adagrad": (("sum",), ("lr", "eps")),
     "adam": (("mean", "square"), ("lr", "beta1", "beta2", "eps")),
@@ -99,16 +99,16 @@ RULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def check(rule: str, options: Mapping[str, Any], num_states: int) -> None:
-    """Check a rule as it comes from another machine; raises InvalidInput.
+    """Validate a rule received from another machine; raises InvalidInput.
 
     Parameters
     ----------
     rule : str
         A name in :data:`RULES`.
     options : dict
-        The numbers that the rule takes.
+        Hyperparameters of the rule.
     num_states : int
-        Of how many state tensors it was given the names.
+        Number of state tensors that the message names.
 
     Examples
     --------
@@ -151,9 +151,9 @@ def apply(
     rows, grads : torch.Tensor
         Shapes (U,) and (U, …); each row once.
     states : sequence of torch.Tensor
-        What the rule keeps, of the weight's shape and dtype; changed in place.
+        State tensors of the rule, of the weight's shape and dtype; changed in place.
     options : dict
-        The numbers that the rule takes.
+        Hyperparameters of the rule.
     step : int
         Number of this step of the embedding, from 1.
 
@@ -168,7 +168,7 @@ def apply(
     (tensor([ 0.0000, -0.5000,  0.0000]), tensor([0., 4., 0.]))
     """
     names = RULES[rule][1]
-    width = math.prod(weight.shape[1:])  # said, because parts may own no row
+    width = math.prod(weight.shape[1:])  # explicit, because parts may own no row
     tables = (tensor.view(len(tensor), width).numpy() for tensor in (weight, *states))
     flat = grads.reshape(len(rows), width).contiguous()
     act = getattr(kernels.optim, rule)

@@ -1,9 +1,9 @@
-"""Sampler processes: children of a trainer that make its mini-batches ahead of it.
+"""Sampler processes: children of a trainer that prefetch its mini-batches.
 
 ``initialize`` starts them, as fresh interpreters that do not run the user's script again. A loader
-gives them its function by cloudpickle, and then the names of batches, which they make in turn; so
-batches come back in order. Batches lie in anonymous files in memory, which the trainer maps: large
-tensors are not copied. Features that the function has not read stay unread; the trainer reads them.
+sends them its function by cloudpickle, and then the names of batches, round-robin; so batches come
+back in order. Batches are passed in anonymous memory files, which the trainer maps: large tensors
+are not copied. Features that the function has not read are left to the trainer.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from gnnlab.parallel.payload import Packer, Payload, fresh_python, pack, unpack
 __all__ = ["Samplers", "main"]
 
 _HEAD = struct.Struct("<QQ")
-_MOST_AHEAD = 32  # batches of a loader for each sampler; a line holds some hundred messages
-_FAREWELL = 2.0  # seconds in which a sampler that closed its line ends
-_PATIENCE = 0.5  # seconds that a sampler has to end when it is told to; it has nothing to save
-_NOTICE = 2.0  # seconds in which a loader reports a dead sampler before the trainer is ended
+_MOST_AHEAD = 32  # batches of a loader for each sampler; a socket buffers some hundred messages
+_FAREWELL = 2.0  # seconds in which a sampler that closed its socket exits
+_PATIENCE = 0.5  # seconds in which a sampler must exit on request; it has nothing to save
+_NOTICE = 2.0  # seconds in which a loader can report a dead sampler before the trainer exits
 
 
 class Samplers:
     """The sampler processes of one trainer.
 
     When one dies, the loader that uses it raises. If none does so within two seconds, because the
-    trainer waits for others or computes something else, this process says which sampler died and
-    ends with status 1: otherwise the job would go on until somebody needs the sampler.
+    trainer waits for other ranks or computes something else, this process prints which sampler
+    died and exits with status 1: otherwise the job would go on until a loader needs the sampler.
 
     Parameters
     ----------
     job : Job
-        ``job.num_samplers`` says how many.
+        ``job.num_samplers`` is their number.
     """
 
     def __init__(self, job: Job) -> None:
@@ -62,7 +62,7 @@ class Samplers:
         self._arrived: dict[tuple[int, int], Any] = {}
         self._runs = 0
         self._active: set[int] = set()
-        self._settled = threading.Event()  # they were closed, or somebody knows that one died
+        self._settled = threading.Event()  # set when they are closed, or when a death was reported
         try:
             for number in range(job.num_samplers):
                 ours, theirs = socket.socketpair()
@@ -91,7 +91,7 @@ class Samplers:
             Makes a batch of its name.
         names : sequence
         ahead : int, optional
-            How many batches may be under way; by default four for each sampler, at most 32.
+            Maximum number of pending batches; by default four for each sampler, at most 32.
         """
         count = len(self._lines)
         ahead = 4 * count if ahead is None else min(ahead, _MOST_AHEAD * count)
@@ -118,7 +118,7 @@ class Samplers:
                 del self._arrived[key]
 
     def _wait(self, run: int, number: int) -> Any:
-        """Return a batch; keep those of other loaders that come before it."""
+        """Return a batch; store those of other loaders that arrive before it."""
         while (run, number) not in self._arrived:
             self._hear(number % len(self._lines))
         batch, error = self._arrived.pop((run, number))
@@ -127,7 +127,7 @@ class Samplers:
         return batch
 
     def _hear(self, sampler: int) -> None:
-        """Take in what a sampler sends next."""
+        """Receive and store the next message of a sampler."""
         try:
             message = receive(self._lines[sampler])
         except TimeoutError:
@@ -146,7 +146,7 @@ class Samplers:
             self._arrived[key] = batch, error
 
     def _send(self, sampler: int, value: Any) -> None:
-        # A sampler whose line is full of batches that nobody came for would take no order.
+        # Read pending batches first: a sampler whose socket is full accepts no order.
         while has_come(self._lines[sampler]):
             self._hear(sampler)
         try:
@@ -183,7 +183,7 @@ class Samplers:
         )
 
     def close(self) -> None:
-        """End the processes."""
+        """Terminate the processes."""
         self._settled.set()
         for line in self._lines:
             line.close()
@@ -196,7 +196,7 @@ class Samplers:
 
 
 def main() -> None:
-    """Be a sampler: make batches until the trainer closes the line."""
+    """Run a sampler: make batches until the trainer closes the socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=int(sys.argv[1])) as line:
         job = receive(line)
@@ -211,7 +211,7 @@ def main() -> None:
         with suppress(BrokenPipeError, ConnectionResetError):
             while (message := receive(line)) is not None:
                 run, number, what = message
-                if number is None:  # another loader, and which others are still in use
+                if number is None:  # a new loader, and the loaders still in use
                     tasks[run], active = what
                     tasks = {key: make for key, make in tasks.items() if key in active}
                     continue
@@ -225,7 +225,7 @@ def main() -> None:
 
 
 def _portable(error: BaseException) -> BaseException:
-    """An error that crosses processes, with the traceback of this one as a note."""
+    """Return an error that can be pickled, with this process's traceback as a note."""
     where = "In a sampler process:\n" + "".join(traceback.format_exception(error))
     try:
         cloudpickle.loads(cloudpickle.dumps(error))
@@ -235,22 +235,22 @@ def _portable(error: BaseException) -> BaseException:
     return error.with_traceback(None)
 
 
-# ------------------------------------------------------------------------------ the line
+# ---------------------------------------------------------------------------- the socket
 def send(line: socket.socket, value: Any) -> None:
-    """Send a value: its place in a file in memory, and the file."""
+    """Send a value: its position in a memory file, and the file's descriptor."""
     with pack(value, _Batches) as payload:
         socket.send_fds(line, [_HEAD.pack(payload.start, payload.size)], [payload.memory])
 
 
 def has_come(line: socket.socket) -> bool:
-    """Whether something can be received at once, if only the end."""
+    """Whether a message, or the end of the stream, can be received at once."""
     poll = select.poll()
     poll.register(line, select.POLLIN)
     return bool(poll.poll(0))
 
 
 def receive(line: socket.socket) -> Any:
-    """Receive a value; None when the line is closed."""
+    """Receive a value; None when the socket is closed."""
     head, descriptors, _, _ = socket.recv_fds(line, _HEAD.size, 1)
     while 0 < len(head) < _HEAD.size:
         more = line.recv(_HEAD.size - len(head))
@@ -267,7 +267,7 @@ def receive(line: socket.socket) -> Any:
 
 
 class _Batches(Packer):
-    """Packs mini-batches; features that have not been read are left to the reader."""
+    """Packs mini-batches; features that have not been read stay deferred."""
 
     shares = False
 
@@ -283,7 +283,7 @@ class _Batches(Packer):
 
 
 def _is_far(column: Any) -> bool:
-    """Whether a column waits to be read from a distributed graph."""
+    """Whether a column is a pending read from a distributed graph."""
     make = column.make if isinstance(column, Deferred) and column._value is None else None
     return isinstance(make, partial) and isinstance(make.args[0], DistFrame | DistTensor)
 

@@ -1,9 +1,9 @@
-"""Sampling on a graph whose parts are elsewhere.
+"""Neighbor sampling on a partitioned graph.
 
-A node's in-edges lie with the machine that owns the node. So each owner samples for its own nodes,
-and the client puts the edges back in the order of the seeds. The owners name the randomness of a
-node by its ID in the user's graph; hence the sample is, edge for edge, what it would be on the
-whole graph in one memory, however the graph was cut.
+The owner of a node stores its in-edges. So each owner samples for its own nodes, and the client
+merges the edges in the order of the seeds. Owners seed the random numbers of a node by its ID in
+the user's graph; hence the sample is, edge for edge, that of the whole graph in one memory, for
+every partition.
 
 References
 ----------
@@ -68,13 +68,13 @@ def sample_neighbors(
     prob : str or DistTensor or dict, optional
         Name of the edge feature with weights: one number or bool per edge, 0 for never.
     exclude_edges : IDs or dict of IDs by edge type, optional
-        Edges that must not be taken; homogeneous IDs where ``nodes`` are.
+        Edges that must not be sampled; homogeneous IDs if ``nodes`` are.
     replace : bool
         Draw with replacement.
     use_graphbolt, copy_ndata
         Accepted; nodes of the result have no features. Read those by ID: ``g.ndata[name][ids]``.
     copy_edata : bool
-        Whether edge features follow (when they are first read).
+        Whether the result has edge features (fetched on first read).
     output_device : torch.device, optional
 
     Returns
@@ -111,7 +111,7 @@ def sample_etype_neighbors(
     etype_sorted: bool = True,
     use_graphbolt: bool = False,
 ) -> Graph:
-    """Sample ``fanout`` in-edges of each node and edge type; as :func:`sample_neighbors` does here.
+    """Sample ``fanout`` in-edges of each node and edge type; same as :func:`sample_neighbors`.
 
     Parameters
     ----------
@@ -147,14 +147,14 @@ def in_subgraph(
 
 
 def split_nodes(g: DistGraph, ids: Any) -> dict[str, torch.Tensor]:
-    """Homogeneous node IDs as type-wise IDs by type, for the types that occur."""
+    """Convert homogeneous node IDs to type-wise IDs by type, for the types that occur."""
     kinds, within = g.get_partition_book().map_to_per_ntype(ids)
     found = {ntype: within[kinds == i] for i, ntype in enumerate(g.ntypes)}
     return {ntype: ids for ntype, ids in found.items() if len(ids)}
 
 
 def split_edges(g: DistGraph, ids: Any) -> dict[EdgeType, torch.Tensor]:
-    """Homogeneous edge IDs as type-wise IDs by type, for the types that occur."""
+    """Convert homogeneous edge IDs to type-wise IDs by type, for the types that occur."""
     kinds, within = g.get_partition_book().map_to_per_etype(ids)
     found = {etype: within[kinds == i] for i, etype in enumerate(g.canonical_etypes)}
     return {etype: ids for etype, ids in found.items() if len(ids)}
@@ -177,13 +177,13 @@ def _to_homogeneous(g: DistGraph, frontier: Graph) -> Graph:
 
 
 def weight_names(g: DistGraph, prob: Any) -> tuple[str | None, ...]:
-    """Full name of the tensor with the weights per edge type; empty for none at all."""
+    """Return the full name of the weight tensor per edge type; empty without weights."""
     if prob is None:
         return ()
     by_type = dict.fromkeys(g.canonical_etypes, prob)
     if isinstance(prob, Mapping):
         by_type = {g.to_canonical_etype(etype): value for etype, value in prob.items()}
-    some = isinstance(prob, str) and not g.is_homogeneous  # types without the feature have none
+    some = isinstance(prob, str) and not g.is_homogeneous  # types may lack the feature
     names = tuple(
         _weight_name(frame, by_type.get(etype), some) for etype, frame in g._edge_frames.items()
     )
@@ -214,7 +214,7 @@ def pick_layer(
     weights: tuple[str | None, ...] = (),
     excluded: Mapping[EdgeType, torch.Tensor] | None = None,
 ) -> dict[EdgeType, Picked]:
-    """Choose in-edges of every type for one layer; see :func:`gnnlab.sampling.neighbor.pick_layer`.
+    """Sample in-edges of every type for one layer; see :func:`gnnlab.sampling.neighbor.pick_layer`.
 
     Every owner of seeds gets one message, whatever the number of edge types.
     """

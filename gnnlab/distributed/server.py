@@ -1,11 +1,11 @@
-"""A server: one process that answers for the rows of a machine.
+"""Server: a process that answers requests for the rows of a machine.
 
-Several servers of a machine share its part through memory. Each answers reads of any row and
-applies the writes to the rows that it owns. Inside, ZeroMQ hands requests to a few threads, whose
-kernels run beside each other; a request that waits for others, such as a barrier, occupies none.
+The servers of a machine share its part in memory. Each answers reads of any row and applies writes
+to the rows that it owns. ZeroMQ distributes requests to a few threads, whose kernels run in
+parallel; a request that waits for other ranks, such as a barrier, occupies no thread.
 
-Nothing that comes in is trusted: what is no message of this version is dropped and counted, what a
-store refuses goes back as an error, and a peer without the keys of the job is not listened to.
+Input is not trusted: bytes that are no message of this version are dropped and counted, messages
+that the store refuses are answered with an error, and peers without the job's keys are rejected.
 
 References
 ----------
@@ -44,20 +44,20 @@ from gnnlab.partition.part import open_part
 __all__ = ["Server", "serve"]
 
 _THREADS = 4
-_REMEMBERED = 64  # replies to writes kept for each peer, in case one is asked for again
+_REMEMBERED = 64  # replies to writes kept for each peer, in case a write is resent
 _PEERS = 4096
 _REPLIES = 1 << 26  # bytes of all replies that are kept
-_MEETINGS = 1024  # places at which ranks wait
-_WAITING = 1 << 24  # bytes of what ranks say there
-_TICK = 200  # milliseconds between two looks at those who wait
+_MEETINGS = 1024  # places at which ranks may wait
+_WAITING = 1 << 24  # bytes of the messages of waiting ranks
+_TICK = 200  # milliseconds between two checks for expired waits
 _LARGE = 1 << 14  # bytes from which a frame is not copied
-_MESSAGE = 1 << 10  # bytes that keeping a message takes beside its text, about
+_MESSAGE = 1 << 10  # approximate bytes of a stored message beside its text
 _OVERHEAD = 256  # bytes that encryption may add to a frame
 _HANDSHAKE = 5000  # milliseconds in which a new connection must authenticate
-_QUEUED = 256  # messages of one peer that are read ahead; clients have a few under way
+_QUEUED = 256  # messages of one peer that are read ahead; clients have a few in flight
 _FILES = 1 << 20  # more open files than any job needs; some systems allow 2**63
-_QUIET = 60.0  # seconds between two reports of strangers at one address
-_ADDRESSES = 256  # addresses of strangers that are reported separately
+_QUIET = 60.0  # seconds between two reports of refused peers at one address
+_ADDRESSES = 256  # addresses of refused peers that are reported separately
 
 
 def digest(part_config: str) -> str:
@@ -66,18 +66,18 @@ def digest(part_config: str) -> str:
 
 
 def raise_file_limit() -> None:
-    """Allow this process as many open files, hence connections, as the system permits."""
-    import resource  # not on Windows, which has no jobs
+    """Raise the limit of open files, hence connections, as far as the system permits."""
+    import resource  # absent on Windows, which cannot run jobs
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(ValueError, OSError):  # some systems permit less than they say
+        with suppress(ValueError, OSError):  # some systems permit less than their hard limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def heartbeat(socket: zmq.Socket[bytes]) -> None:
-    """Let a socket notice within 4 seconds that the other side is gone; never wait at closing."""
+    """Make a socket detect a lost peer within 4 seconds, and close without waiting."""
     socket.setsockopt(zmq.HEARTBEAT_IVL, 1000)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
     socket.setsockopt(zmq.LINGER, 0)
@@ -88,7 +88,7 @@ def heartbeat(socket: zmq.Socket[bytes]) -> None:
 
 
 def send(socket: zmq.Socket[bytes], frames: list[Any], flags: int = 0) -> None:
-    """Send frames, the large ones without a copy: their memory must stay as it is."""
+    """Send frames, the large ones without a copy: their memory must not change."""
     for frame in frames[:-1]:
         socket.send(frame, flags | zmq.SNDMORE, copy=_is_small(frame))
     socket.send(frames[-1], flags, copy=_is_small(frames[-1]))
@@ -103,9 +103,9 @@ def _size(frames: list[Any]) -> int:
 
 
 def serve(job: Job) -> None:
-    """Be a server until SIGTERM comes, then end the process with status 0."""
+    """Run a server until SIGTERM, SIGINT or ``is_deserted``, then exit; status 1 after an error."""
     raise_file_limit()
-    torch.set_num_threads(1)  # there are several threads already, one for each request
+    torch.set_num_threads(1)  # requests run in several threads already
     stop = Stop()
     server, status = Server(job), 0
     try:
@@ -120,11 +120,11 @@ def serve(job: Job) -> None:
     server.close()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)  # at once: threads may still be at work, and nobody needs what they do
+    os._exit(status)  # at once: threads may still run, and their results are not needed
 
 
 class Stop:
-    """Notes SIGTERM and SIGINT, which otherwise have no effect from now on.
+    """Records SIGTERM and SIGINT, which then have no other effect.
 
     The handler writes to a pipe and takes no lock: Python runs it in the main thread, perhaps while
     that thread is inside ``threading.Event.wait`` and holds the lock that ``Event.set`` needs.
@@ -137,12 +137,12 @@ class Stop:
             signal.signal(number, self._note)
 
     def _note(self, *_: Any) -> None:
-        with suppress(BlockingIOError):  # the pipe is full of such notes already
+        with suppress(BlockingIOError):  # the pipe is full, so a signal is recorded already
             os.write(self._tell, b".")
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a signal; say whether one has come since the beginning."""
-        poll = select.poll()  # select() knows no descriptor beyond 1023
+        """Wait for a signal; return whether one was recorded since construction."""
+        poll = select.poll()  # select() supports no descriptor above 1023
         poll.register(self._noted, select.POLLIN)
         return bool(poll.poll(seconds * 1000))
 
@@ -160,7 +160,7 @@ class Server:
     Parameters
     ----------
     job : Job
-        ``job.server`` says which.
+        ``job.server`` is its index.
     """
 
     def __init__(self, job: Job) -> None:
@@ -170,7 +170,7 @@ class Server:
         self.memory = Memory(job.id, job.machine, None if is_first else job.timeout)
         try:
             config = read_config(job.part_config, num_parts=job.num_machines)
-            # One server reads all files to compare checksums; it reports for the others.
+            # The first server compares the checksums of all files, on behalf of the others.
             part = open_part(config, job.machine, verify=is_first)
             mark = digest(job.part_config)
         except BaseException:
@@ -192,27 +192,27 @@ class Server:
 
     @property
     def is_deserted(self) -> bool:
-        """Whether all trainers have said goodbye, and nobody else will end this process."""
+        """Whether all trainers have left the job, and no agent will end this process."""
         return self.ends_when_deserted and 0 < self._num_ranks <= len(self._left)
 
     # ------------------------------------------------------------- start and end
     def start(self) -> None:
-        """Listen, in threads."""
+        """Bind the socket and start the threads."""
         host, port = self.job.addresses[self.job.server]
         if self.job.keys:
             self._start(_Doorman(self._context, self.job.keys.client_public).run)
         front, back = self._context.socket(zmq.ROUTER), self._context.socket(zmq.DEALER)
         heartbeat(front)
-        # A stranger may fill one frame, for as long as a handshake may last.
+        # An unauthenticated peer may fill one frame, until the handshake times out.
         front.setsockopt(zmq.MAXMSGSIZE, wire.PIECE + _OVERHEAD)
         front.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE)
-        front.setsockopt(zmq.ROUTER_HANDOVER, 1)  # a peer that comes back goes on under its name
+        front.setsockopt(zmq.ROUTER_HANDOVER, 1)  # a peer that reconnects keeps its identity
         if self.job.keys:
             front.curve_server = True
             front.zap_domain = b"gnnlab"
             front.curve_publickey = self.job.keys.server_public.encode()
             front.curve_secretkey = self.job.keys.server_secret.encode()
-        back.setsockopt(zmq.SNDHWM, 1)  # requests wait for whichever thread is free
+        back.setsockopt(zmq.SNDHWM, 1)  # requests wait for an idle thread
         back.bind("inproc://work")
         try:
             front.bind(f"tcp://{f'[{host}]' if ':' in host else host}:{port}")
@@ -245,9 +245,9 @@ class Server:
         self._threads.append(thread)
 
     def close(self) -> None:
-        """Stop listening and let go of the shared memory."""
+        """Stop listening and release the shared memory."""
         closer = threading.Thread(target=self._context.term, daemon=True)
-        closer.start()  # every thread leaves when it next touches a socket
+        closer.start()  # every thread exits at its next socket call
         closer.join(2.0)
         self.memory.close()
 
@@ -269,7 +269,7 @@ class Server:
                     send(socket, [to, *reply])
 
     def _handle(self, peer: bytes, frames: list[zmq.Frame]) -> list[tuple[bytes, list[Any]]]:
-        """Answer one request; return replies, perhaps to others, perhaps none yet."""
+        """Process one request; return replies, perhaps to several peers, perhaps none yet."""
         start = time.perf_counter()
         try:
             number, message = wire.decode_request(wire.join(frames))
@@ -317,7 +317,7 @@ class Server:
         return [(peer, number, wire.encode_reply(number, reply))]
 
     def _check_owner(self, message: Any) -> None:
-        """Refuse writes that another server of the machine has to apply."""
+        """Raise InvalidInput for writes that another server of the machine has to apply."""
         mine, servers = self.job.server % self.job.num_servers, self.job.num_servers
         if isinstance(message, m.Create | m.Delete | wire.Share | wire.Release | wire.Freeze):
             if mine or isinstance(message, m.Delete):
@@ -333,9 +333,9 @@ class Server:
                     f"{self.job.name_of(self.job.server)}"
                 )
 
-    # ------------------------------------------------------ writes that come twice
+    # --------------------------------------------------------------- resent writes
     def _again(self, peer: bytes, number: int) -> list[Any] | None:
-        """Return the reply to a write that came before, empty while it is under way."""
+        """Return the reply to a resent write, empty while it is in progress; None if new."""
         with self._lock:
             known = self._replies.setdefault(peer, OrderedDict())
             self._replies.move_to_end(peer)
@@ -357,7 +357,7 @@ class Server:
                 self._forget()
 
     def _forget(self) -> None:
-        """Forget the peer that has been silent for longest."""
+        """Drop the replies to the least recently active peer."""
         _, known = self._replies.popitem(last=False)
         self._reply_bytes -= sum(map(_size, known.values()))
 
@@ -388,7 +388,7 @@ class Server:
         return [(p, n, wire.encode_reply(n, words)) for p, n, _ in meeting.came.values()]
 
     def _expired(self) -> list[tuple[bytes, list[Any]]]:
-        """Tell those who have waited for too long whom they waited for."""
+        """Return errors for ranks whose wait timed out; they name the missing ranks."""
         late = []
         with self._lock:
             for place, meeting in list(self._meetings.items()):
@@ -408,7 +408,7 @@ class Server:
 
     # --------------------------------------------------------------- statistics
     def traffic(self) -> dict[str, wire.Traffic]:
-        """Return what came, by kind of message; "dropped" for what was none."""
+        """Return the traffic by kind of message; "dropped" counts invalid input."""
         with self._lock:
             return {kind: wire.Traffic(*counts) for kind, counts in self._traffic.items()}
 
@@ -421,16 +421,16 @@ class Server:
 
 
 class _Meeting:
-    """Those who have come to a place, and until when they wait for the others."""
+    """The ranks that wait at a place, and their deadline."""
 
     def __init__(self, num_ranks: int, deadline: float) -> None:
         self.num_ranks, self.deadline = num_ranks, deadline
         self.came: dict[int, tuple[bytes, int, str]] = {}
-        self.size = 0  # bytes, about
+        self.size = 0  # bytes, approximately
 
 
 class _Doorman:
-    """Admits peers that prove to have the client key of the job, and reports the others."""
+    """ZAP handler: admits peers with the client key of the job, and reports the others."""
 
     def __init__(self, context: zmq.Context[Any], client_public: str) -> None:
         self._socket = context.socket(zmq.REP)

@@ -1,11 +1,10 @@
 """Dividing the training set among trainers.
 
-Every trainer should have equally many nodes (or edges), so that all make the same number of steps,
-and as many of them as possible from the part that its machine owns, so that little has to travel.
-A trainer first gets its share from there, as far as it goes; what is left over on full machines
-then fills the shares of the others. Where the number does not divide, some shares are one short;
-each of these also gets an ID of another share. It is not one of its own, because a node that stands
-twice in a mini-batch is refused.
+All trainers should have equally many nodes (or edges), so that they make the same number of steps,
+and as many as possible from the part of their machine, to reduce traffic. A trainer's share is
+first filled from that part; nodes left over on other machines then fill the remaining room. If the
+number is not divisible, some shares are one short; each of these also gets an ID of another share,
+not one of its own, because a mini-batch must not contain a node twice.
 
 References
 ----------
@@ -52,29 +51,28 @@ def node_split(
     ntype : str
         Node type of a tensor. "_N" on a graph with several types means homogeneous IDs.
     rank : int, optional
-        Whose share; by default that of the calling trainer.
+        Rank of the share; by default that of the calling trainer.
     force_even : bool
-        All shares have the same size, N nodes among R trainers ``ceil(N / R)`` each, so that no
-        trainer waits for a step that another does not make. Shares that would be one short, fewer
-        than R, end with a node of another share. With False the shares of all ranks together are
-        the nodes, each once, and each trainer's nodes belong to its part, however many these are:
-        for evaluation.
+        All shares have the same size, ``ceil(N / R)`` for N nodes and R trainers, so that all
+        trainers make the same number of steps. Shares that would be one short, fewer than R, end
+        with a node of another share. With False each node is in exactly one share, and each
+        trainer gets nodes of its part only, however many these are: for evaluation.
     node_trainer_ids : DistTensor or tensor, or dict of them by node type, optional
-        Shape (N,): the trainer of each node, as ``partition_graph`` finds them with
-        ``num_trainers_per_machine``. A trainer then prefers its own nodes to those of its machine.
+        Shape (N,): the trainer of each node, as ``partition_graph`` stores them with
+        ``num_trainers_per_machine``. A trainer's own nodes then precede others of its machine.
     num_trainers : int, optional
-        Among how many trainers to divide; by default those of the job, in standalone mode 1.
+        Number of trainers; by default that of the job, in standalone mode 1.
 
     Returns
     -------
     torch.Tensor or dict of torch.Tensor
         IDs, int64, distinct; nodes of the trainer's part come first, a repeated one last. Several
-        types are divided together: it is their sum that is the same for all trainers.
+        types are divided together: only their sum is the same for all trainers.
 
     Examples
     --------
-    Two machines own nodes 0–5 and 6–9; the second has fewer nodes to train with. Of these there
-    are seven, hence one is in both shares.
+    Two machines own nodes 0–5 and 6–9. Of the seven training nodes the first machine owns five;
+    one node is in both shares.
 
     >>> import torch
     >>> from gnnlab.distributed import node_split
@@ -134,34 +132,34 @@ def edge_split(
 def deal(
     levels: Sequence[tuple[np.ndarray, np.ndarray]], num_ranks: int, force_even: bool
 ) -> list[np.ndarray]:
-    """Deal things to ranks, to each first from home.
+    """Assign items to ranks, preferring locally owned ones.
 
     Parameters
     ----------
-    levels : sequence of (home of each thing, home of each rank)
-        Integers from 0, shapes (N,) and (R,): what is nearest first. Each home has a rank.
+    levels : sequence of (location of each item, location of each rank)
+        Integers from 0, shapes (N,) and (R,): nearest level first. Each location has a rank.
     num_ranks : int
         R.
     force_even : bool
-        Deal equally many to each, the rest of the last level wherever there is room, and to those
-        that are one short a thing of another; otherwise only at home in the first level.
+        Assign equally many to each: items left after the last level go to any rank with room, and
+        ranks that are one short also get an item of another. Otherwise use the first level only.
 
     Returns
     -------
     list of ndarray
-        The things of each rank, distinct positions in ``range(N)``: nearest first, then ascending;
-        one that another rank has too comes last.
+        The items of each rank, distinct positions in ``range(N)``: nearest first, then ascending;
+        a repeated item of another rank comes last.
 
     Examples
     --------
-    Five things are at home with rank 0, one with rank 1.
+    Rank 0 owns five items, rank 1 owns one.
 
     >>> import numpy as np
     >>> from gnnlab.distributed.split import deal
     >>> deal([(np.array([0, 0, 1, 0, 0, 0]), np.array([0, 1]))], 2, force_even=True)
     [array([0, 1, 3]), array([2, 4, 5])]
 
-    Of three things, one is dealt twice.
+    Of three items, one is assigned twice.
 
     >>> deal([(np.array([0, 0, 0]), np.array([0, 1]))], 2, force_even=True)
     [array([0, 1]), array([2, 0])]
@@ -191,7 +189,7 @@ def deal(
         left = np.sort(np.concatenate(rest))
     shares = [np.concatenate(pieces) for pieces in dealt]
     if num_full:
-        # Taken this far back, no two repeat the same thing, unless there are fewer than ranks.
+        # With this offset no two ranks repeat the same item, unless there are fewer than ranks.
         for rank in range(num_full, num_ranks):
             shares[rank] = np.append(shares[rank], shares[rank - num_full][0])
     return shares
@@ -258,13 +256,13 @@ def _divide(
 
 
 def _homes(owners: np.ndarray, num_owners: int, num_ranks: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where things and ranks are at home; a part may have several ranks, a rank several parts."""
+    """Return the locations of items and ranks; a part may have several ranks, or vice versa."""
     homes = min(num_owners, num_ranks)
     return owners * homes // num_owners, np.arange(num_ranks) * homes // num_ranks
 
 
 def _borders(what: str, value: Any, book: GraphPartitionBook | None, kind: Any) -> np.ndarray:
-    """Which part owns what: borders of the parts, shape (K + 1,)."""
+    """Return the borders of the parts' ID ranges, shape (K + 1,)."""
     policy = getattr(value, "part_policy", None)
     if policy is not None:
         if policy.is_node != (what == "node"):
@@ -299,7 +297,7 @@ def _read_ids(what: str, value: Any, size: int) -> np.ndarray:
 
 
 def _is_mask(given: torch.Tensor, size: int) -> bool:
-    """Whether integers are a mask; as IDs, more than two that are all 0 or 1 would repeat."""
+    """Whether integers are a mask: more than two distinct IDs cannot all be 0 or 1."""
     return given.ndim == 1 and 2 < len(given) == size and bool(((given == 0) | (given == 1)).all())
 
 

@@ -1,8 +1,8 @@
-"""What one machine holds of a partitioned graph, and how it answers.
+"""Store: the data of one part, and the handlers of messages.
 
 A store owns the rows of one part: the nodes and edges of the part, with their features, and the
-rows of the tensors that were made since. Each row has exactly one owner, which is why writes cannot
-race and an optimizer's step happens once. Whatever comes in is checked before anything is changed.
+rows of tensors that were created later. Each row has exactly one owner, so writes cannot race and
+an optimizer step is applied once. A message is validated before anything is changed.
 
 References
 ----------
@@ -36,7 +36,7 @@ from gnnlab.sampling.neighbor import check_weights, pick
 __all__ = ["Store"]
 
 _EDGE = 2 * torch.int64.itemsize  # bytes of an edge in a reply
-_MESSAGE = 1 << 10  # bytes of a message beside its tensors, about
+_MESSAGE = 1 << 10  # approximate bytes of a message beside its tensors
 _MAX_ROW = 1 << 32  # elements of one row
 _MAX_DIMENSIONS = 15  # of one row
 _MAX_FANOUT = (1 << 63) - 1
@@ -94,7 +94,7 @@ class Store:
             self._is_gdata[f"{policy}~{name}"] = True
 
     def answer(self, message: m.Message) -> Any:
-        """Do what a message of :mod:`gnnlab.distributed.messages` asks, and return the reply."""
+        """Execute a message of :mod:`gnnlab.distributed.messages`, and return the reply."""
         try:
             act = _ACTS[type(message)]
         except KeyError:
@@ -102,7 +102,7 @@ class Store:
         return act(self, message)
 
     def is_gdata(self, name: str) -> bool:
-        """Whether a tensor belongs to the graph; the features of the partition do."""
+        """Whether a tensor is graph data; features of the partition are."""
         return self._is_gdata.get(name, True)
 
     # ---------------------------------------------------------------- tensors
@@ -139,7 +139,7 @@ class Store:
             return True
 
     def _put(self, message: m.Create, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-        """Make the tensor of a message that has been checked."""
+        """Create the tensor of a validated message."""
         values = torch.zeros(shape, dtype=dtype) if message.values is None else message.values
         self.tensors[message.name] = values.detach().contiguous()
         self._is_gdata[message.name] = message.is_gdata
@@ -150,8 +150,8 @@ class Store:
             return self.tensors.pop(message.name, None) is not None
 
     def _table(self, name: str) -> torch.Tensor:
-        """Return a tensor, when it exists."""
-        tensor = self.tensors.get(name)  # in one step: another thread may take it out
+        """Return a tensor; raises NotFound if it does not exist."""
+        tensor = self.tensors.get(name)  # in one step: another thread may delete it
         if tensor is None:
             raise NotFound(
                 f"there is no distributed tensor {name!r}; there are {describe(self.tensors)}"
@@ -159,7 +159,7 @@ class Store:
         return tensor
 
     def _rows(self, name: str, rows: torch.Tensor) -> torch.Tensor:
-        """Return a tensor, when it exists and has the rows."""
+        """Return a tensor after checking that it exists and has the rows."""
         tensor = self._table(name)
         _check_rows(rows, len(tensor), name)
         return tensor
@@ -217,12 +217,12 @@ class Store:
             )
 
     def _add(self, message: m.Update) -> _Step:
-        """Put the gradients of a rank with those of the others for the step."""
+        """Add the gradients of a rank to those collected for the step."""
         name, number = message.name, message.step
         step = self._waiting.get((name, number))
         if step is None:
             step = _Step(message.num_ranks, time.monotonic())
-            # Ranks are at most one step apart: what is older will never be complete.
+            # Ranks are at most one step apart: older steps will never be complete.
             for old in [key for key in self._waiting if key[0] == name][:-1]:
                 del self._waiting[old]
         if message.num_ranks != step.num_ranks:
@@ -231,7 +231,7 @@ class Store:
                 f"{message.num_ranks}"
             )
         size = message.rows.nbytes + message.grads.nbytes + _MESSAGE
-        if (before := step.came.pop(message.rank, None)) is not None:  # of a step tried again
+        if (before := step.came.pop(message.rank, None)) is not None:  # of a retried step
             step.size -= before.rows.nbytes + before.grads.nbytes + _MESSAGE
         total = size + sum(each.size for each in self._waiting.values())
         if len(step.came) + 1 < step.num_ranks and total > _MAX_WAITING:
@@ -246,7 +246,7 @@ class Store:
         return step
 
     def drop_waiting(self, seconds: float) -> None:
-        """Forget gradients that have waited so long for those of other ranks."""
+        """Discard gradients that have waited this long for those of other ranks."""
         if not self._waiting:
             return
         with self._lock:
@@ -260,7 +260,7 @@ class Store:
         return self.etypes[position]
 
     def _to_new(self, ntype: str, local: torch.Tensor) -> torch.Tensor:
-        """Type-wise IDs of the whole graph, of local ones: inner nodes first, then halo nodes."""
+        """Map local node IDs (inner nodes, then halo nodes) to type-wise IDs of the whole graph."""
         table = self._new_ids.get(ntype)
         if table is None:
             nodes, borders = self.part.nodes[ntype], self.part.book.node_ranges[ntype]
@@ -269,7 +269,7 @@ class Store:
             inner = torch.arange(lo, lo + nodes.num_inner, dtype=dtype)
             table = torch.cat([inner, nodes.halo.to(dtype)])
             if nodes.num_inner == int(borders[-1]):
-                table = table[:0]  # one part has all nodes, under the same IDs
+                table = table[:0]  # this part has all nodes: local IDs are type-wise IDs
             self._new_ids[ntype] = table
         return gather.rows(table, local) if len(table) else local
 
@@ -306,18 +306,18 @@ class Store:
         )
 
     def _check_size(self, message: m.Sample) -> None:
-        """Refuse a sample that needs more memory than all edges of the part, or MAX_REPLY."""
+        """Refuse a sample that is larger than all edges of the part and than MAX_REPLY."""
         total = 0
         for number, (etype, fanout) in enumerate(zip(self.etypes, message.fanouts, strict=True)):
             seeds = message.seeds.get(etype[2])
             if seeds is None or not len(seeds):
                 continue
             widest, repeats = self._largest_degree(etype), message.replace and fanout >= 0
-            # The weights of all in-edges are gathered, however few are taken.
+            # The weights of all in-edges are gathered, however few are sampled.
             needs_all = fanout < 0 or bool(message.weights and message.weights[number])
             most = max(fanout if repeats else min(fanout, widest), widest if needs_all else 0)
             if len(seeds) * most <= m.MAX_REPLY // _EDGE // len(self.etypes):
-                continue  # nearly always; no look at each seed is needed
+                continue  # the usual case: the seeds' degrees are not needed
             indptr = self.part.edges[etype].indptr
             degrees = gather.rows(indptr[1:], seeds) - gather.rows(indptr, seeds)
             if needs_all and not repeats:
@@ -416,7 +416,7 @@ class Store:
         if message.inward:
             return edges.indptr[rows + 1] - edges.indptr[rows]
         if etype not in self._out_degrees:
-            # The part holds every edge that leaves one of its nodes, wherever it leads.
+            # The part stores all out-edges of its nodes, also those into other parts.
             counts = torch.bincount(edges.indices, minlength=nodes.num_inner)
             self._out_degrees[etype] = counts[: nodes.num_inner]
         return self._out_degrees[etype][rows]

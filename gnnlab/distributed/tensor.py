@@ -1,8 +1,8 @@
-"""Tensors whose rows are spread over machines.
+"""Tensors whose rows are distributed over machines.
 
-The first dimension of a distributed tensor runs over the nodes, or the edges, of one type, and each
-row lies with the machine that owns the node. Reading and writing rows looks as with any tensor; the
-rows come as an ordinary tensor on the CPU.
+The first dimension of a distributed tensor indexes the nodes, or the edges, of one type, and the
+machine that owns a node stores its row. Rows are read and written by indexing, like those of any
+tensor; reads return an ordinary tensor on the CPU.
 
 References
 ----------
@@ -36,12 +36,12 @@ __all__ = ["DistFrame", "DistTensor"]
 
 
 class DistTensor:
-    """A tensor whose rows are owned as the nodes, or edges, of one type are.
+    """A tensor with a row for each node, or edge, of one type, stored by its owner.
 
-    It belongs to the graph of ``part_policy``, else to the graph that was opened last. A tensor of
-    the same name that is there already is joined when shape and dtype agree, and refused otherwise.
-    Rows that one trainer reads while another writes them may come half old and half new: between
-    writing and reading by others belongs a ``g.barrier()``.
+    It belongs to the graph of ``part_policy``, else to the graph that was opened last. An existing
+    tensor of that name is reused if shape and dtype agree; otherwise InvalidInput is raised. Reads
+    concurrent with another trainer's write may return partly old, partly new rows: call
+    ``g.barrier()`` between writes and other trainers' reads.
 
     Parameters
     ----------
@@ -49,14 +49,14 @@ class DistTensor:
         The first number is the number of nodes or edges of a type.
     dtype : torch.dtype
     name : str, optional
-        Under which others find the tensor.
+        Under which other processes find the tensor.
     init_func : callable, optional
-        ``init_func(shape, dtype)`` returns the first values of one part, a tensor of its own;
-        without it rows are zeros.
+        ``init_func(shape, dtype)`` returns the initial rows of one part as a new tensor; zeros by
+        default.
     part_policy : PartitionPolicy, optional
-        Whose rows these are. Needed where several types have as many nodes or edges.
+        Policy of the rows' type. Required if several types have as many nodes or edges.
     persistent : bool
-        Keep the rows when the last DistTensor of the name is gone. Needs a name.
+        Keep the rows when the last DistTensor of the name is deleted. Requires a name.
     is_gdata : bool
         Whether the tensor counts among the features of the graph: ``g.ndata[name]``.
     attach : bool
@@ -127,7 +127,7 @@ class DistTensor:
     # ------------------------------------------------------------- properties
     @property
     def name(self) -> str:
-        """The full name: what a row is, and the name; for example "node~_N~feat"."""
+        """The full name: policy and name; for example "node~_N~feat"."""
         return self._name
 
     @property
@@ -147,7 +147,7 @@ class DistTensor:
 
     @property
     def part_policy(self) -> PartitionPolicy:
-        """Who owns which rows."""
+        """Which part owns which rows."""
         return self._policy
 
     def __len__(self) -> int:
@@ -176,7 +176,7 @@ class DistTensor:
         return self._client.pull(self._policy, self._name, self._read_index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Write rows: a value for each ID, or one for all. Where IDs repeat, the last stays.
+        """Write rows: a value for each ID, or one for all. Of repeated IDs, the last value wins.
 
         Tensors and arrays must have the dtype of this tensor; numbers and lists are converted.
         """
@@ -229,7 +229,7 @@ class DistTensor:
         return self._client.count_nonzero(self._name)
 
     def __or__(self, other: DistTensor) -> DistTensor:
-        """Return a new tensor: where one of two masks holds."""
+        """Return the union of two masks as a new tensor."""
         if not isinstance(other, DistTensor):
             return NotImplemented
         if (other.shape, other.part_policy) != (self.shape, self.part_policy):
@@ -244,7 +244,7 @@ class DistTensor:
     def __torch_function__(
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> torch.Tensor:
-        """Refuse to compute: ``torch.relu(tensor)``. Raises InvalidInput."""
+        """Refuse torch functions such as ``torch.relu(tensor)``: raises InvalidInput."""
         raise InvalidInput(_rows_first(getattr(func, "__name__", "this function")))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -312,8 +312,8 @@ def _read_shape(shape: Any) -> tuple[int, ...]:
 class DistFrame(MutableMapping[str, DistTensor]):
     """The features of the nodes, or edges, of one type: name → DistTensor.
 
-    It stands where an ordinary graph has a :class:`~gnnlab.graph.frame.Frame`, so that a loader can
-    let features follow into a mini-batch.
+    It replaces the :class:`~gnnlab.graph.frame.Frame` of an ordinary graph, so that a loader can
+    attach features to a mini-batch.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ class DistFrame(MutableMapping[str, DistTensor]):
         self._given[name] = value
 
     def _spread(self, name: str, values: torch.Tensor) -> DistTensor:
-        """Make a tensor of ordinary rows, one for each ID, in the place of one of that name."""
+        """Create a DistTensor from a tensor of all rows, replacing one of that name."""
         if values.ndim == 0 or len(values) != self.num_rows:
             raise InvalidInput(wrong_rows(self, name, values))
         self.client.delete(self.policy.get_data_name(name))
@@ -386,7 +386,7 @@ class DistFrame(MutableMapping[str, DistTensor]):
         return self.client.pull(self.policy, self[name].name, index)
 
     def rows(self, index: torch.Tensor | Deferred) -> dict[str, Deferred]:
-        """Return columns that read the rows ``index`` when they are first asked for."""
+        """Return columns that read the rows ``index`` on first access."""
         return {name: Deferred(partial(_read, tensor, index)) for name, tensor in self.items()}
 
     scheme = Frame.scheme

@@ -1,14 +1,13 @@
-"""Who asked whom for how much.
+"""Traffic counters by source, target and kind.
 
-Each request goes from one machine to another, has a kind, and has a size to the byte, as has its
-reply. Real servers and simulated ones are counted by the same rules, so their counts can be
-compared.
+Requests from one machine to another, and their replies, are counted in bytes by kind. Real and
+simulated servers are counted by the same rules, so their counts can be compared.
 
-- "structure": edges, degrees, ends of edges.
-- "features": rows of what belongs to the graph.
-- "embeddings": rows of other tensors in parts.
-- "gradients": an optimizer's steps.
-- "control": all else, such as waiting for each other and making tensors.
+- "structure": edges, degrees, endpoints of edges.
+- "features": rows of graph data.
+- "embeddings": rows of other distributed tensors.
+- "gradients": optimizer steps.
+- "control": all else, such as barriers and the creation of tensors.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ KINDS = ("structure", "features", "embeddings", "gradients", "control")
 
 @dataclass
 class Count:
-    """What went one way and came back.
+    """Requests in one direction, and their replies.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class Count:
     bytes_in: int = 0
 
     def add(self, other: Count) -> None:
-        """Count what another one has counted."""
+        """Add another count to this one."""
         self.requests += other.requests
         self.rows += other.rows
         self.bytes_out += other.bytes_out
@@ -55,7 +54,7 @@ class Count:
 
 
 class Traffic:
-    """Messages between machines, counted by asker, asked and kind.
+    """Messages between machines, counted by source, target and kind.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ class Traffic:
 
     Examples
     --------
-    Machine 0 asks machine 1 for 10 rows, in 150 bytes, and gets 4090.
+    Machine 0 requests 10 rows from machine 1 in 150 bytes; the reply has 4090.
 
     >>> from gnnlab.distributed.traffic import Count, Traffic
     >>> traffic = Traffic(2)
@@ -78,12 +77,12 @@ class Traffic:
     def __init__(self, num_machines: int) -> None:
         self.num_machines = num_machines
         self._counts: dict[tuple[int, int, str], Count] = {}
-        # A prefetch thread asks beside the main thread. Reentrant: a tensor that is freed while
-        # this thread is counting sends a message itself.
+        # A prefetch thread and the main thread both count. Reentrant: freeing a tensor while this
+        # thread counts sends a message.
         self._lock = Lock()
 
     def add(self, source: int, target: int, kind: str, count: Count) -> None:
-        """Count messages from a machine to another, or to itself: those leave no machine.
+        """Count messages from one machine to another, or to its own servers.
 
         Raises
         ------
@@ -97,12 +96,12 @@ class Traffic:
             self._counts.setdefault((source, target, kind), Count()).add(count)
 
     def update(self, other: Traffic) -> None:
-        """Count what another one has counted, for instance in another process."""
+        """Add the counts of another object, for instance of another process."""
         for key, count in other._counts.items():
             self.add(*key, count)
 
     def items(self, local: bool = False) -> Iterator[tuple[int, int, str, Count]]:
-        """Yield asker, asked, kind and count, sorted.
+        """Yield source, target, kind and count, sorted.
 
         Parameters
         ----------
@@ -131,7 +130,7 @@ class Traffic:
         return found
 
     def matrix(self, kind: str | None = None) -> torch.Tensor:
-        """Return what each machine received from each other one.
+        """Return the bytes that each machine received from each other one.
 
         Parameters
         ----------
@@ -164,7 +163,7 @@ class Traffic:
         return traffic
 
     def __repr__(self) -> str:
-        """Say how much of each kind left a machine."""
+        """Return the bytes of each kind between different machines."""
         totals = ((kind, self.total(kind)) for kind in KINDS)
         parts = (f"{kind} {count.bytes_out + count.bytes_in:,} bytes" for kind, count in totals)
         return f"Traffic(machines={self.num_machines}, {', '.join(parts)})"

@@ -1,7 +1,7 @@
-"""How messages reach the stores.
+"""Transports, which deliver messages to the stores.
 
-A transport is all that a client knows of the machines: how many parts there are, and how to ask
-them. In standalone mode every store is in this process, and asking is a function call.
+A transport is a client's only interface to the machines: the number of parts, and a way to query
+them. In standalone mode every store is in this process, and a query is a function call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["InProcess", "Transport"]
 
 
 class Transport(Protocol):
-    """What a client needs of the machines.
+    """Interface of a client to the machines.
 
     Attributes
     ----------
@@ -36,33 +36,33 @@ class Transport(Protocol):
     def exchange(self, requests: Sequence[tuple[int, Message]]) -> list[Any]:
         """Send each message to its part, all at once; return the replies in the same order.
 
-        What a store refuses is raised here.
+        Errors of a store are raised here.
         """
 
     def readable(self, part: int, name: str) -> torch.Tensor | None:
-        """Return the rows of a tensor where they lie, when this process can see that memory."""
+        """Return the rows of a tensor in place; None if this process cannot access them."""
 
     def part(self) -> Part:
         """Return the part on this machine."""
 
     def create(self, message: Create, first: Callable[[int], torch.Tensor] | None) -> None:
-        """Make a tensor in all parts; all trainers call this alike.
+        """Create a tensor in all parts; all trainers must call this with equal arguments.
 
-        ``first(part)`` returns the first values of a part, where they are not zeros. A tensor that
-        is there already keeps its own.
+        ``first(part)`` returns the initial values of a part; zeros without it. An existing tensor
+        keeps its values.
         """
 
     def freeze(self, name: str) -> list[int]:
-        """Ask the owners to leave a feature of the partition as it is.
+        """Ask the owners to make a feature of the partition read-only.
 
-        Returns the parts that will, and refuse writes from now on.
+        Returns the parts that did, and refuse writes from now on.
         """
 
     def barrier(self) -> None:
-        """Wait until all trainers have come here."""
+        """Wait until all trainers have called this."""
 
     def close(self) -> None:
-        """Let go of the stores."""
+        """Release the stores."""
 
 
 class InProcess:
@@ -88,7 +88,7 @@ class InProcess:
         return self.stores
 
     def exchange(self, requests: Sequence[tuple[int, Message]]) -> list[Any]:
-        """Ask one store after the other."""
+        """Query one store after the other."""
         stores = self._open()
         return [stores[part].answer(message) for part, message in requests]
 
@@ -101,19 +101,19 @@ class InProcess:
         return self._open()[self.local_part].part
 
     def create(self, message: Create, first: Callable[[int], torch.Tensor] | None) -> None:
-        """Make a tensor in all parts, or, when first values fail, in none."""
+        """Create a tensor in all parts, or in none if ``first`` fails."""
         parts = range(self.num_parts)
         is_new = self.readable(0, message.name) is None
         values = {part: first(part) if first and is_new else None for part in parts}
         self.exchange([(part, replace(message, values=values[part])) for part in parts])
 
     def freeze(self, name: str) -> list[int]:
-        """Freeze nothing: every row is read where it lies."""
+        """Freeze nothing: every row is read in place."""
         return []
 
     def barrier(self) -> None:
         """Return at once: there is one trainer."""
 
     def close(self) -> None:
-        """Let go of the stores; whoever asks afterwards is told so."""
+        """Release the stores; later queries raise GNNLabError."""
         self.stores = None

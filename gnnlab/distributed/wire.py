@@ -1,12 +1,12 @@
-"""Messages as bytes: what crosses a network, and all that is accepted from it.
+"""Wire format: messages as bytes, and the validation of received bytes.
 
 A message is a header and one frame of raw bytes for each tensor in it. The header, in msgpack,
-holds numbers, strings and, for each tensor, which frame, which dtype and which shape. Whatever
-comes in is compared with the types that the message's class states; frames must have exactly the
-bytes that their shapes call for. There is no pickle, so bytes never become code: what does not fit
-is a :class:`BadFrame`, and nothing has happened.
+holds numbers, strings and, for each tensor, its frame, dtype and shape. Received values are checked
+against the types that the message's class declares; frames must have exactly the size of their
+shapes. There is no pickle, so bytes never become code: invalid input raises :class:`BadFrame` and
+has no effect.
 
-Requests travel in pieces: ZeroMQ allocates a frame as soon as its length arrives, also from peers
+Requests are sent in pieces: ZeroMQ allocates a frame as soon as its length arrives, also from peers
 that are not authenticated yet, so servers accept frames of :data:`PIECE` bytes at most.
 
 References
@@ -53,29 +53,29 @@ __all__ = [
 ]
 
 VERSION = 1
-# Numbers of requests start here: large ones take the same number of bytes each, so that the size of
-# a message depends on nothing but its content.
+# Request numbers start here: from here on all have the same encoded size, so that the size of a
+# message depends only on its content.
 FIRST_NUMBER = 1 << 32
 PIECE = 1 << 17  # bytes; a frame of this length continues in the next one
 MAX_HEADER = 1 << 20
 MAX_FRAME = 1 << 32
 MAX_FRAMES = 1024
 _MAX_DIMENSIONS = 16
-_MAX_TEXT = 1 << 14  # letters of an error, which may quote what came
+_MAX_TEXT = 1 << 14  # characters of an error, which may quote input
 
 
 class BadFrame(InvalidInput):
-    """Bytes that are no message of this version."""
+    """Bytes that are no valid message of this version."""
 
 
-# ------------------------------------------------- what servers answer beside what stores do
+# ------------------------------------------------- messages that servers answer, not stores
 @dataclass(frozen=True, eq=False)
 class Hello:
-    """Ask a server who it is. Reply: :class:`Welcome`."""
+    """Ask for a server's identity. Reply: :class:`Welcome`."""
 
 
 class Welcome(NamedTuple):
-    """Which job, machine and graph a server serves; ``digest`` is that of the JSON file."""
+    """Job, index and graph of a server; ``digest`` is that of the JSON file."""
 
     job: str
     server: int
@@ -85,7 +85,7 @@ class Welcome(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Meet:
-    """Wait for all ranks at a place. Reply: the words of all ranks, in their order."""
+    """Wait for all ranks at a place. Reply: ``words`` of all ranks, in their order."""
 
     place: str
     rank: int
@@ -95,17 +95,17 @@ class Meet:
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """Copy a feature of the part to where all processes of the machine see writes to it."""
+    """Copy a feature to shared memory, so that all processes of the machine see writes to it."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
 class Freeze:
-    """Ask that a feature of the part stays as it is, because its rows are kept elsewhere.
+    """Make a feature of the part read-only, because other processes cache its rows.
 
-    Reply: whether it will. A feature that has been written to, and a tensor that was made in the
-    job, cannot; what is frozen refuses writes.
+    Reply: whether it is. A feature that has been written to, or a tensor created in the job, cannot
+    be frozen; a frozen feature refuses writes.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Freeze:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Say that a rank needs a tensor no more; it goes when all ranks have said so."""
+    """Tell that a rank no longer needs a tensor; the last rank's release deletes it."""
 
     name: str
     rank: int
@@ -122,7 +122,7 @@ class Release:
 
 @dataclass(frozen=True, eq=False)
 class Bye:
-    """Say that a rank is done with the job."""
+    """Tell that a rank leaves the job."""
 
     rank: int
     num_ranks: int
@@ -130,7 +130,7 @@ class Bye:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Ask what a server has done. Reply: kind of message → :class:`Traffic`."""
+    """Ask for a server's traffic. Reply: kind of message → :class:`Traffic`."""
 
 
 class Traffic(NamedTuple):
@@ -185,7 +185,7 @@ def encode_request(number: int, message: Any) -> list[Any]:
     Parameters
     ----------
     number : int
-        The reply will carry it.
+        Repeated in the reply.
     message : object
         Of a class of :mod:`gnnlab.distributed.messages` or of this module.
 
@@ -214,7 +214,7 @@ def encode_reply(number: int, reply: Any) -> list[Any]:
 
 
 def encode_error(number: int, error: BaseException) -> list[Any]:
-    """Turn an error into a frame: the class of gnnlab's that it belongs to, and its text."""
+    """Turn an error into a frame: its class in gnnlab, and its text."""
     kind = next((kind for kind in _ERRORS if isinstance(error, kind)), None)
     text = str(error) if kind else f"{type(error).__name__}: {error}"
     return _encode((kind or GNNLabError).__name__, number, text[:_MAX_TEXT])
@@ -254,7 +254,7 @@ def _encode(kind: str, number: int, body: Any) -> list[Any]:
     frames[0] = _header(kind, number, body, describe)
     largest = max(map(len, frames))
     if largest > MAX_FRAME or len(frames[0]) > MAX_HEADER or len(frames) > MAX_FRAMES:
-        raise InvalidInput(  # the other side would cut the connection, again and again
+        raise InvalidInput(  # the receiver would close the connection, at every retry
             f"a message of {len(frames) - 1} tensors, the largest part of it {largest:,} bytes, is "
             f"too large: {MAX_FRAMES - 1} tensors of {MAX_FRAME:,} bytes fit, and a header of "
             f"{MAX_HEADER:,}. Read or write fewer rows at once"
@@ -309,7 +309,7 @@ def cut(frames: Sequence[Any]) -> list[Any]:
 
 
 def join(pieces: Sequence[Any]) -> list[Any]:
-    """Put the frames of a request together again.
+    """Join pieces to the frames of a request.
 
     Raises
     ------
@@ -339,17 +339,17 @@ def join(pieces: Sequence[Any]) -> list[Any]:
 
 # ---------------------------------------------------------------------------- decoding
 def decode_request(frames: Sequence[Any]) -> tuple[int, Any]:
-    """Turn frames into the number of a request, by which its reply is recognised, and its message.
+    """Turn frames into the number of a request, which identifies its reply, and its message.
 
     Parameters
     ----------
     frames : sequence of bytes-like
-        Where they are writable, tensors view their memory; they are copied otherwise.
+        If they are writable, tensors view their memory; otherwise they are copied.
 
     Raises
     ------
     BadFrame
-        The frames are no request.
+        The frames are no valid request.
     """
     head = _read_head(frames)
     if head.kind not in _KINDS:
@@ -370,12 +370,12 @@ def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, An
     -------
     number : int
     reply : object
-        An exception, not raised, when the server refused.
+        If the server refused, an exception, which is not raised.
 
     Raises
     ------
     BadFrame
-        The frames are no reply to these requests.
+        The frames are no valid reply to these requests.
     """
     head = _read_head(frames)
     if head.number not in kinds:
@@ -414,7 +414,7 @@ def _read_body(head: _Head, kind: Any, frames: Sequence[Any]) -> Any:
 
     try:
         body = msgspec.msgpack.decode(head.body, type=kind, dec_hook=tensor)
-    except (msgspec.DecodeError, ValueError, RuntimeError) as error:  # torch's is the last
+    except (msgspec.DecodeError, ValueError, RuntimeError) as error:  # torch raises the last
         raise BadFrame(f"not a {head.kind}: {error}") from None
     if len(used) != len(frames) - 1:
         raise BadFrame(f"{len(frames) - 1} frames came; the header speaks of {len(used)}")
@@ -432,7 +432,7 @@ def _read_tensor(frame: Any, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype)
     raw = torch.frombuffer(bytearray(view) if view.readonly else view, dtype=torch.uint8)
     if raw.data_ptr() % dtype.itemsize:
-        raw = raw.clone()  # ZeroMQ packs small frames one behind the other
+        raw = raw.clone()  # ZeroMQ packs small frames without alignment
     if dtype is torch.bool and bool((raw > 1).any()):
         raise BadFrame("a truth value is 0 or 1")
     return raw.view(dtype).view(shape)

@@ -1,8 +1,8 @@
-"""Floor 6: a graph cut into parts, each of which one machine holds.
+"""Floor 6: a graph cut into parts, one for each machine.
 
-``partition_graph`` writes the parts, ``open_part`` opens one, and a ``GraphPartitionBook`` knows
-who owns what. ``plan`` says beforehand what it takes, ``partition_report`` afterwards what it gave.
-``partition_files`` does it for graphs larger than memory.
+``partition_graph`` writes the parts, ``open_part`` opens one, and a ``GraphPartitionBook`` maps IDs
+to owners. ``plan`` estimates the costs beforehand, ``partition_report`` measures the result.
+``partition_files`` partitions graphs larger than memory.
 """
 
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy

@@ -1,9 +1,9 @@
-"""Which part each node belongs to.
+"""Assignment of nodes to parts.
 
-A good assignment cuts few edges, because a cut edge is traffic in every epoch, and gives each part
-as much work as the others. ``metis`` is best at both. ``ldg`` needs no other package and much less
-memory; it comes close on graphs with communities, less so on others. ``random`` is what both have
-to beat: it cuts all but 1/K of the edges.
+A good assignment cuts few edges, because a cut edge causes traffic in every epoch, and balances the
+work of the parts. ``metis`` is best at both. ``ldg`` needs no other package and much less memory;
+it comes close on graphs with communities, less so on others. ``random`` is the baseline: it cuts
+all but 1/K of the edges.
 
 References
 ----------
@@ -38,10 +38,10 @@ __all__ = [
 ]
 
 METHODS = ("metis", "ldg", "random")
-SLACK = 1.03  # how much more than its share a part may hold; METIS' own default for k-way
+SLACK = 1.03  # maximum load of a part over its share; METIS' own default for k-way
 _PASSES = 10
 _MAX_CLASSES = 64
-# METIS gets graphs with more edges than this thinned out: on 64 million edges it takes 3 GB
+# Graphs with more edges than this are thinned for METIS: on 64 million edges it takes 3 GB
 # less and cuts no more (docs/performance.md).
 THIN_FROM, THINNED_TO = 2**25, 12
 
@@ -67,15 +67,15 @@ def assign(
         A callable gets ``(g, num_parts)`` and returns the part of each node: integers of shape
         (N,), N counting the nodes of all types in the order of ``g.ntypes``, or a dictionary with
         those of each type.
-        METIS draws from ``rand()`` of C: its parts follow :func:`gnnlab.seed` unless another thread
-        draws from it meanwhile, as ZeroMQ does when it reconnects.
+        METIS uses ``rand()`` of C: its parts depend on :func:`gnnlab.seed` alone unless another
+        thread calls it meanwhile, as ZeroMQ does when it reconnects.
     balance_ntypes : tensor or dict of str to tensor, optional
         A class for each node, such as the train mask; each part gets its share of each class. For
         a typed graph a dictionary, or shape (N,). By default, the node types.
     balance_edges : bool
-        Give the parts equally many in-edges as well. ``random`` does not.
+        Balance in-edges as well. ``random`` ignores it.
     objtype : {"cut", "vol"}
-        What METIS makes small: the edges between parts, or the node copies that they need.
+        What METIS minimizes: the edges between parts, or the node copies that they need.
     num_trainers_per_machine : int
         T; trainers p · T to p · T + T − 1 share part p.
 
@@ -87,7 +87,7 @@ def assign(
     Raises
     ------
     InvalidInput
-        An argument is wrong, or METIS is asked for and not installed.
+        An argument is invalid, or METIS is requested and not installed.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def assign(
         if method == "metis":
             trainers = num_parts * num_trainers_per_machine
             trainer = metis(partial(_neighbors, g), weights, trainers, objtype)
-            # METIS numbers parts that touch one another in sequence: they go to one machine.
+            # METIS numbers adjacent parts consecutively, so they share a machine.
             return (trainer // num_trainers_per_machine).astype(np.int32), trainer.astype(np.int32)
         order = torch.randperm(len(weights), generator=generator()).numpy()
         both = _by_destination_and_source(g)
@@ -132,7 +132,7 @@ def assign(
 
 
 def check_assignment(found: Any, counts: Mapping[str, int], num_parts: int) -> np.ndarray:
-    """Turn what a user decided into shape (N,), int32, or say what is wrong with it."""
+    """Validate a user's assignment; return it as shape (N,), int32."""
     if isinstance(found, Mapping):
         _check_types(found, counts, "the assignment")
         missing = [ntype for ntype, count in counts.items() if count and ntype not in found]
@@ -151,7 +151,7 @@ def check_assignment(found: Any, counts: Mapping[str, int], num_parts: int) -> n
 
 
 def classes_of(counts: Mapping[str, int], balance_ntypes: Any = None) -> np.ndarray:
-    """Number the classes of nodes that each part gets its share of: shape (N,), int64, from 0."""
+    """Return the class of each node, for balancing: shape (N,), int64, from 0."""
     if balance_ntypes is None or isinstance(balance_ntypes, Mapping):
         given = balance_ntypes or {}
         _check_types(given, counts, "balance_ntypes")
@@ -197,19 +197,19 @@ def _one_per_node(values: Any, count: int, what: str) -> np.ndarray:
 
 
 def weights_of(classes: np.ndarray, in_degrees: np.ndarray | None = None) -> np.ndarray:
-    """Tell what each node adds to each load: 1 to its class, its in-edges; (N, C), int64."""
+    """Return what each node adds to each load: 1 to its class, its in-edges; (N, C), int64."""
     num_classes = int(classes.max(initial=0)) + 1
     weights = np.zeros((len(classes), num_classes + (in_degrees is not None)), np.int64)
     weights[np.arange(len(classes)), classes] = 1
     if in_degrees is not None:
         weights[:, -1] = in_degrees
-        if not in_degrees.any():  # a load that nobody brings cannot be balanced
+        if not in_degrees.any():  # a load that is zero everywhere cannot be balanced
             weights = np.ascontiguousarray(weights[:, :-1])
     return weights
 
 
 def deal_randomly(classes: np.ndarray, num_parts: int) -> np.ndarray:
-    """Shuffle, then deal class by class: each part gets its share of each, give or take one."""
+    """Assign nodes at random; each part gets its share of each class, give or take one."""
     shuffled = torch.randperm(len(classes), generator=generator()).numpy()
     order = shuffled[np.argsort(classes[shuffled], kind="stable")]
     part = np.empty(len(classes), np.int32)
@@ -220,7 +220,7 @@ def deal_randomly(classes: np.ndarray, num_parts: int) -> np.ndarray:
 def place_greedily(
     blocks: Callable[[], Iterable[tuple[Any, ...]]], weights: np.ndarray, num_parts: int
 ) -> np.ndarray:
-    """Send a stream of nodes through LDG until hardly any of them changes its part.
+    """Run LDG over a stream of nodes until hardly any of them changes its part.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def _one_relation(g: Graph) -> Relation:
     if len(g.ntypes) > 1 or len(g.canonical_etypes) != 1:
         g = to_homogeneous(g, store_type=False)
     kept = g.relation().to(torch.device("cpu"))
-    # A copy, so that the formats made here go away with it.
+    # A copy, so that the formats made here are freed with it.
     return Relation(kept.num_src, kept.num_dst, kept._coo, kept._csc, kept._csr)
 
 
@@ -263,14 +263,14 @@ def _by_destination_and_source(g: Graph) -> tuple[tuple[np.ndarray, np.ndarray],
 
 
 def _neighbors(g: Graph, dtype: type[np.signedinteger]) -> tuple[np.ndarray, np.ndarray]:
-    """List the neighbors for METIS, which takes over 100 bytes for each: fewer of a large graph."""
+    """List the neighbors for METIS, which takes over 100 bytes for each; thin large graphs."""
     into, out = _by_destination_and_source(g)
     most = THINNED_TO if len(into[1]) > THIN_FROM else np.inf
     return kernels.ldg.undirected(into, out, dtype, most)
 
 
 def _deal_to_trainers(part: np.ndarray, num_parts: int, trainers: int) -> np.ndarray:
-    """Deal the nodes of each part to its trainers in turn."""
+    """Assign the nodes of each part to its trainers round-robin."""
     if trainers == 1:
         return part
     indptr, order = kernels.csc.group_by(part, None, num_parts)

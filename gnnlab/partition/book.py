@@ -1,7 +1,7 @@
 """The partition book: which part owns a node or an edge, and under which ID.
 
-Parts own ranges of IDs, hence the book is a few borders per type, however large the graph: a binary
-search among them answers every question.
+Parts own ranges of IDs, hence the book is a few borders per type, for graphs of any size; every
+lookup is a binary search among them.
 
 Two kinds of IDs occur. *Type-wise* IDs number the nodes of one type, 0 … N_t − 1, and part p owns
 one range of each type. *Homogeneous* IDs number the nodes of all types: part after part, and within
@@ -33,7 +33,7 @@ _ONE_ETYPES = (None, "_E", ONE_ETYPE)
 class _Ranges:
     """Ownership of the nodes, or of the edges, of all types.
 
-    Cell ``p * T + t`` stands for what part p owns of type t (T types). ``cells`` holds the border
+    Cell ``p * T + t`` is the range that part p owns of type t (T types). ``cells`` holds the border
     of each cell in homogeneous IDs, ``first`` its first type-wise ID.
     """
 
@@ -95,7 +95,7 @@ class _Ranges:
 
 
 class GraphPartitionBook:
-    """Where each node and edge of a partitioned graph is.
+    """The owner of each node and edge of a partitioned graph.
 
     A type of None (or "_N", "_E") means homogeneous IDs on a graph with several types.
 
@@ -105,7 +105,7 @@ class GraphPartitionBook:
         The part from which the book is read.
     node_ranges : dict
         Node type → borders, shape (K + 1,): part p owns the type-wise IDs from border p up to, but
-        without, border p + 1. The order of the types is that of their type IDs.
+        excluding, border p + 1. The order of the types is that of their type IDs.
     edge_ranges : dict
         Canonical edge type → borders likewise.
 
@@ -241,7 +241,7 @@ class GraphPartitionBook:
 
 
 class PartitionPolicy:
-    """How the rows of a distributed tensor are spread: as the nodes, or edges, of one type.
+    """Distribution of a tensor's rows over parts: as the nodes, or edges, of one type.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class PartitionPolicy:
         return self._ranges.borders[self.type_name]
 
     def to_local(self, ids: Any) -> torch.Tensor:
-        """Return the rows of this part that belong to type-wise IDs of it; shape (K,), int64."""
+        """Convert type-wise IDs that this part owns to its rows; shape (K,), int64."""
         return self._ranges.local(ids, self.part_id, self.type_name)
 
     def to_partid(self, ids: Any) -> torch.Tensor:
@@ -309,7 +309,7 @@ class PartitionPolicy:
         return f"{self.policy_str}~{name}"
 
     def __eq__(self, other: object) -> bool:
-        """Policies are equal when they spread the same kind of rows in the same way."""
+        """Policies are equal if they distribute rows of the same type in the same way."""
         return (
             isinstance(other, PartitionPolicy)
             and self.policy_str == other.policy_str
@@ -317,9 +317,9 @@ class PartitionPolicy:
         )
 
     def __hash__(self) -> int:
-        """Agree with equality."""
+        """Be consistent with equality."""
         return hash((self.policy_str, self.get_size()))
 
     def __repr__(self) -> str:
-        """Say how rows are spread."""
+        """Return the policy, the number of rows and the part."""
         return f"PartitionPolicy({self.policy_str!r}, rows={self.get_size()}, part={self.part_id})"

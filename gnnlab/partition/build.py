@@ -1,10 +1,10 @@
-"""From "this node belongs to that part" to the arrays of each part.
+"""Building the arrays of each part from an assignment of nodes to parts.
 
 First all nodes get new IDs, sorted by (part, old ID), so that a part owns a range of them. Then the
 edges are grouped by new destination, which gives each edge its new ID: its slot. An edge belongs to
-the part of its destination, so a part owns a range of slots as well, and all that is left to do is
-to cut out ranges and to add, to each, the edges of others that touch it and the nodes at their ends
-(the *halo*).
+the part of its destination, so a part owns a range of slots as well. What a part stores is its
+ranges and the *halo*: the edges of other parts that touch its nodes, and all endpoints that other
+parts own.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Edges:
 
 @dataclass
 class OuterEdges:
-    """Edges of one type that touch a part but belong to others; ascending new edge IDs.
+    """Edges of one type that touch a part but belong to other parts; ascending new edge IDs.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class OuterEdges:
 
 @dataclass
 class Cut:
-    """A whole graph under new IDs, and who owns what.
+    """A whole graph under new IDs, and its partition book.
 
     Attributes
     ----------
@@ -138,9 +138,9 @@ class Cut:
         return Edges(indptr, edges.indices[first:last], edges.old[first:last])
 
     def outer(self, part_id: int, num_hops: int) -> dict[EdgeType, OuterEdges]:
-        """Find the edges of others with an end within ``num_hops`` − 1 steps of a part's nodes.
+        """Find other parts' edges with an end within ``num_hops`` − 1 steps of a part's nodes.
 
-        A step goes along an edge in either direction.
+        A step follows an edge in either direction.
         """
         near = {}
         for ntype, ranges in self.book.node_ranges.items():
@@ -183,7 +183,7 @@ def cut_graph(g: Graph, part_of: np.ndarray, num_parts: int) -> Cut:
 
 
 def make_cut(nodes: dict[str, Numbering], edges: dict[EdgeType, Edges]) -> Cut:
-    """Say who owns what: edges go with their destinations."""
+    """Build the partition book: a part owns the in-edges of its nodes."""
     node_ranges = {ntype: each.ranges for ntype, each in nodes.items()}
     edge_ranges = {t: each.indptr[node_ranges[t[2]]] for t, each in edges.items()}
     return Cut(nodes, edges, GraphPartitionBook(0, node_ranges, edge_ranges))
@@ -206,7 +206,7 @@ def assemble_part(
     outer: Mapping[EdgeType, OuterEdges],
     old_nodes: Callable[[str, np.ndarray], np.ndarray],
 ) -> tuple[dict[str, Arrays], dict[EdgeType, Arrays]]:
-    """Put the structure of one part together, as it goes to disk.
+    """Assemble the structure of one part in its form on disk.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def assemble_part(
         Canonical edge type → the edges that the part owns: ``indptr`` from 0 over its own
         destinations, ``indices`` new IDs of any part.
     outer : dict
-        Canonical edge type → the edges of others that touch it.
+        Canonical edge type → the edges of other parts that touch it.
     old_nodes : callable
         ``old_nodes(ntype, new_ids)`` returns old IDs.
 
@@ -257,7 +257,7 @@ def assemble_part(
     for etype, own_edges in inner.items():
         u, _, v = etype
         rest = outer[etype]
-        # Edges of others come in the order of their destinations, as rows do.
+        # Edges of other parts are sorted by destination, as rows are.
         rows = np.arange(hi[v] - lo[v] + 1, len(nodes[v]["orig_id"]) + 1)
         ends = np.searchsorted(local(v, rest.dst), rows) + len(own_edges.indices)
         edges[etype] = {

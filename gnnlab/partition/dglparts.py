@@ -1,11 +1,11 @@
-"""Graphs that DGL's ``partition_graph`` cut: read without DGL, and written again as ours.
+"""Conversion of partitions written by DGL's ``partition_graph``, without DGL.
 
-DGL leaves a JSON file and, for each part, a graph with homogeneous IDs (``graph.dgl``) and the
-features of what the part owns (``node_feat.dgl``, ``edge_feat.dgl``). It does not keep the IDs that
-nodes and edges had before, so here DGL's IDs are the original ones.
+DGL writes a JSON file and, for each part, a graph with homogeneous IDs (``graph.dgl``) and the
+features of its own nodes and edges (``node_feat.dgl``, ``edge_feat.dgl``). It does not store the
+IDs from before partitioning, so here DGL's IDs are the original ones.
 
-Nodes keep their IDs, hence also their parts, and what you saved under DGL's node IDs stays right.
-Edges get new IDs within their part, because we sort them by destination; "orig_id" holds DGL's.
+Nodes keep their IDs, hence also their parts, and data saved under DGL's node IDs stays valid. Edges
+get new IDs within their part, because gnnlab sorts them by destination; "orig_id" holds DGL's.
 
 References
 ----------
@@ -43,14 +43,14 @@ StrPath = str | os.PathLike[str]
 def convert_dgl_partition(
     part_config: StrPath, output: StrPath, graph_name: str | None = None
 ) -> None:
-    """Turn a partition that DGL wrote into one of gnnlab; all of the graph must fit into memory.
+    """Convert a partition written by DGL to one of gnnlab; the whole graph must fit into memory.
 
     Parameters
     ----------
     part_config : path
         DGL's JSON file.
     output : path
-        Folder for the new one. In DGL's own folder, DGL's files are replaced.
+        Folder for the result. In DGL's own folder, DGL's files are replaced.
     graph_name : str, optional
         By default DGL's.
 
@@ -74,7 +74,7 @@ def convert_dgl_partition(
 
 
 def read_dgl_partition(part_config: StrPath) -> tuple[Graph, GraphPartitionBook]:
-    """Read a partition that DGL wrote, and put the graph together again.
+    """Read a partition written by DGL, and reassemble the graph.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def read_dgl_partition(part_config: StrPath) -> tuple[Graph, GraphPartitionBook]
     g : Graph
         All nodes and edges with their features, under the type-wise IDs that DGL gave them.
     book : GraphPartitionBook
-        Which part owned what.
+        The owners in DGL's partition.
 
     Raises
     ------
@@ -141,24 +141,24 @@ def _read(path: Path) -> _Whole:
 
 
 class _Rows:
-    """What the parts say of one type; ``borders`` are those of the parts."""
+    """Features of one type from all parts; ``borders`` are those of the parts."""
 
     def __init__(self, borders: np.ndarray) -> None:
         self.borders = borders
         self.features: dict[str, dict[int, torch.Tensor]] = {}
 
     def frame(self, what: str) -> Frame:
-        """Return the rows of all parts, one after the other."""
+        """Return the rows of all parts, concatenated."""
         columns = {}
         for name, found in self.features.items():
-            nothing = next(iter(found.values()))[:0]  # of a part that owns none and says nothing
+            nothing = next(iter(found.values()))[:0]  # of a part without rows, which may lack it
             parts = range(len(self.borders) - 1)
             columns[name] = torch.cat([found.get(part, nothing) for part in parts])
         return Frame(int(self.borders[-1]), columns, what=what)
 
 
 class _Edges(_Rows):
-    """Edges of one type; a name of older versions is a relation whose end types are to be seen."""
+    """Edges of one type; older versions name the relation alone, so edges show its node types."""
 
     def __init__(self, name: str, borders: np.ndarray) -> None:
         super().__init__(borders)
@@ -167,7 +167,7 @@ class _Edges(_Rows):
         self.ids = [torch.full((int(borders[-1]),), -1) for _ in range(2)]
 
     def add(self, side: int, rows: torch.Tensor, ntypes: Sequence[str], ids: torch.Tensor) -> None:
-        """Take sources (side 0) or destinations (side 1) of some edges, all of one type."""
+        """Set sources (side 0) or destinations (side 1) of some edges, all of one type."""
         self.types[side] = self.types[side] or ntypes[0]
         if set(ntypes) != {self.types[side]}:
             raise ValueError(
@@ -177,7 +177,7 @@ class _Edges(_Rows):
 
 
 class _Whole:
-    """The graph, as its parts come in."""
+    """The graph, assembled part by part."""
 
     def __init__(self, path: Path, content: Mapping[str, Any], num_bytes: int) -> None:
         self.path, self.name = path, str(content["graph_name"])
@@ -199,7 +199,7 @@ class _Whole:
         self.edges = {t[1]: _Edges(t[1], borders) for t, borders in edges.items()}
 
     def add_edges(self, g: Graph) -> None:
-        """Take all edges of a part; those of its halo say what their owner says."""
+        """Add all edges of a part; those of its halo repeat those of their owner."""
         homogeneous = g.ndata[NID]
         kinds, rows = self.book.map_to_per_etype(g.edata[EID])
         ends = [self.book.map_to_per_ntype(homogeneous[end]) for end in g.edges(order="eid")]

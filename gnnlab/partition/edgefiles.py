@@ -1,7 +1,7 @@
-"""Edges and features that lie in files.
+"""Edges and features in files.
 
-Edges come as ``.npy`` or CSV files. They are read once, checked, counted, and copied to plain files
-of IDs, from which later steps read them chunk by chunk.
+Edges are given as ``.npy`` or CSV files. They are read once, validated, counted, and copied to raw
+files of IDs, which later steps read chunk by chunk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ StrPath = str | os.PathLike[str]
 
 
 class EdgeFiles:
-    """Checked edges in plain files, and how many each node has.
+    """Validated edges in raw files, and the degree of each node.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class EdgeFiles:
 
     def __init__(self, folder: Path, counts: dict[str, int], chunk: int, progress: bool) -> None:
         self.folder, self.counts, self.chunk, self.progress = folder, counts, chunk, progress
-        # Integers of numpy, of 64 bits: added to narrow IDs they make wide ones.
+        # numpy integers of 64 bits: added to int32 IDs they give int64 ones.
         starts = np.cumsum([0, *counts.values()])
         self.first = dict(zip(counts, starts, strict=False))
         self.degrees = np.zeros(starts[-1], np.int64)
@@ -137,7 +137,7 @@ def _integers(
 
 
 def open_npy(path: StrPath) -> np.ndarray:
-    """Map a ``.npy`` file into memory, read only; raises InvalidInput where it is none."""
+    """Map a ``.npy`` file into memory, read only; raises InvalidInput if it is none."""
     file = _path(path)
     try:
         found = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -158,7 +158,7 @@ def _path(source: Any) -> Path:
 
 
 def release(arrays: Iterable[np.ndarray]) -> None:
-    """Give back the memory behind mapped files: what is needed again is read again."""
+    """Release the memory of mapped files; pages are read again on the next access."""
     for array in arrays:
         while isinstance(array.base, np.ndarray):
             array = array.base

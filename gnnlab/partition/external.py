@@ -1,9 +1,9 @@
-"""Sorting more rows than fit in memory.
+"""External sort, for more rows than fit in memory.
 
-How many rows each key has is known beforehand, and with it the place of each row range in the
-sorted file. Rows are dealt to *buckets*, ranges of neighboring keys, as they come; at the end each
-bucket is sorted by itself, in memory. So every row is written twice and read once, always in long
-runs, and memory holds one chunk or one bucket.
+The number of rows of each key is known beforehand, and hence the position of each key's rows in the
+sorted file. Incoming rows are appended to *buckets*, ranges of neighboring keys; at the end each
+bucket is sorted in memory. So every row is written twice and read once, always in long runs, and
+memory holds one chunk or one bucket.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ExternalSort:
     Parameters
     ----------
     folder : Path
-        Made here; must not exist.
+        Created here; must not exist.
     indptr : ndarray
         Shape (keys + 1,), int64: rows of key k end up at ``indptr[k]`` to ``indptr[k + 1] - 1``.
     columns : dict
@@ -64,7 +64,7 @@ class ExternalSort:
         self._files = {name: open(folder / name, "wb+") for name in self._dtypes}  # noqa: SIM115
 
     def add(self, keys: np.ndarray, **columns: np.ndarray) -> None:
-        """Deal some more rows; shape (R,) each, and a column's own shape after that."""
+        """Append rows to their buckets; shape (R,) each, and a column's own shape after that."""
         starts, order = kernels.csc.group_by(self._bucket_of[keys], None, len(self._free))
         for name, values in (("_key", keys), *columns.items()):
             values = values.astype(self._dtypes[name].base, copy=False)[order]

@@ -1,8 +1,8 @@
-"""A partitioned graph on disk: arrays that can be memory-mapped, and a JSON file that knows them.
+"""A partitioned graph on disk: arrays that can be memory-mapped, and a JSON file that lists them.
 
-``<graph_name>.json`` says which part owns which IDs and lists every array with its size and
-checksum; ``part0/``, ``part1/`` … hold one ``.npy`` file an array. A part opens without reading
-it: the system brings in the pages that are touched, and several processes share them.
+``<graph_name>.json`` holds the ID ranges of the parts and lists every array with its size and
+checksum; ``part0/``, ``part1/`` … hold one ``.npy`` file an array. Opening a part reads no data:
+the system loads pages on access, and several processes share them.
 
 References
 ----------
@@ -50,25 +50,25 @@ __all__ = [
 
 _LONGEST = 230  # bytes of a quoted name; a file's name has at most 255
 _MOST_IDS = 1 << 56  # so that sums of sizes never overflow
-_MOST_DIMENSIONS = 64  # of numpy
+_MOST_DIMENSIONS = 64  # numpy's limit
 FORMAT, VERSION = "gnnlab-partition", 1
 KINDS = {"graph": "part_graph", "node_data": "node_feats", "edge_data": "edge_feats"}
 
 
 # ------------------------------------------------------------------------------------ names
 def node_folder(part_id: int, kind: str, ntype: str) -> str:
-    """Return where a part keeps what it knows of a node type; ``kind`` is graph or node_data."""
+    """Return the folder of a part for a node type; ``kind`` is graph or node_data."""
     return f"part{part_id}/{kind}/" + ("nodes/" if kind == "graph" else "") + file_name(ntype)
 
 
 def edge_folder(part_id: int, kind: str, etype: EdgeType) -> str:
-    """Return where a part keeps what it knows of an edge type; ``kind`` is graph or edge_data."""
+    """Return the folder of a part for an edge type; ``kind`` is graph or edge_data."""
     middle = "edges/" if kind == "graph" else ""
     return f"part{part_id}/{kind}/{middle}" + edge_type_name(etype)
 
 
 def edge_type_name(etype: EdgeType) -> str:
-    """Quote an edge type for use in a path; no program reads the type back from there."""
+    """Quote an edge type for use in a path; the type is never parsed back from it."""
     name = ":".join(etype)
     if len(quote(name)) > _LONGEST:  # each of the three names may be long
         name = f"{name[:12]}~{hashlib.sha256(name.encode()).hexdigest()[:32]}"
@@ -76,9 +76,9 @@ def edge_type_name(etype: EdgeType) -> str:
 
 
 def file_name(name: str) -> str:
-    """Quote a type or feature name for use in a path; nothing in it can leave the folder."""
+    """Quote a type or feature name for use in a path; the result cannot leave the folder."""
     quoted = quote(name, safe="").replace(".", "%2E") or "%"
-    if len(quoted) > _LONGEST:  # leave letters of other scripts as they are: 3 bytes, not 9
+    if len(quoted) > _LONGEST:  # keep letters of other scripts unquoted: 3 bytes, not 9
         quoted = "".join(c if ord(c) > 0xA0 else quote(c, safe=" +,;=@!$&'()[]{}") for c in name)
         quoted = quoted.replace(".", "%2E")
     if (size := len(quoted.encode())) > _LONGEST:
@@ -110,7 +110,7 @@ def carrier(values: torch.Tensor) -> torch.Tensor:
 def make_config(
     graph_name: str, book: GraphPartitionBook, part_method: str, num_hops: int
 ) -> dict[str, Any]:
-    """Return the content of the JSON file, but for the parts' folders and the list of arrays."""
+    """Return the content of the JSON file, without the parts' folders and the list of arrays."""
     nodes, edges = book.node_ranges, book.edge_ranges
     node_counts = {ntype: int(borders[-1]) for ntype, borders in nodes.items()}
     edge_counts = {":".join(etype): int(borders[-1]) for etype, borders in edges.items()}
@@ -134,7 +134,7 @@ def make_config(
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """What the JSON file says of one array."""
+    """Entry of one array in the JSON file."""
 
     file: Path
     dtype: torch.dtype
@@ -145,7 +145,7 @@ class ArrayInfo:
 
 @dataclass(frozen=True)
 class PartConfig:
-    """What the JSON file says.
+    """Parsed content of the JSON file.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ def read_config(
     """
     path = Path(part_config)
     try:
-        if path.exists() and not path.is_file():  # a pipe would never end
+        if path.exists() and not path.is_file():  # reading a pipe would block
             raise PartitionError(f"{path} is not a file; give the JSON file of a partitioned graph")
         content = json.loads(path.read_text("utf8"))
         if "format" not in content and "part_graph" in content.get("part-0", {}):
@@ -297,7 +297,7 @@ def _dtype(name: Any) -> torch.dtype:
 
 
 def _relative(place: Any) -> PurePosixPath:
-    """A path that stays below the folder of the JSON file, as far as its words tell."""
+    """Return a path below the folder of the JSON file; symbolic links are not resolved."""
     path = PurePosixPath(place)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in str(path):
         raise ValueError(f"{place!r} does not lie in the folder of the JSON file")
@@ -310,7 +310,7 @@ def check_place(config: PartConfig, file: Path) -> None:
     Raises
     ------
     PartitionError
-        The file lies elsewhere.
+        The file is outside of that folder.
     """
     real = file.resolve()
     if not real.is_relative_to(config.path.parent.resolve()):
@@ -321,7 +321,7 @@ def check_place(config: PartConfig, file: Path) -> None:
 
 
 def in_order(ids: Mapping[str, int]) -> list[str]:
-    """Names of types by their IDs; other programs may have sorted the file."""
+    """Return type names, ordered by ID; other programs may have sorted the file."""
     if any(type(each) is not int for each in ids.values()) or (
         sorted(ids.values()) != list(range(len(ids)))
     ):
@@ -330,7 +330,7 @@ def in_order(ids: Mapping[str, int]) -> list[str]:
 
 
 def read_ranges(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]) -> dict[Any, Any]:
-    """Type-wise borders from the homogeneous ranges, which must follow one another."""
+    """Compute type-wise borders from the homogeneous ranges, which must be contiguous."""
     given = content[f"{what}_map"]
     table = np.array([given[key] for key in kinds])
     if table.shape != (len(given), content["num_parts"], 2) or table.dtype.kind not in "iu":
@@ -360,14 +360,14 @@ def open_arrays(
     config : PartConfig
     part_id : int
     wanted : callable
-        Says of the path of an array whether to open it.
+        Takes the path of an array and returns whether to open it.
     verify : bool
         Whether to compare checksums, which reads each file once.
 
     Returns
     -------
     dict
-        Path → tensor. What is written into it stays in memory and never reaches the file.
+        Path → tensor. Writes to it stay in memory and never reach the file.
 
     Raises
     ------
@@ -413,7 +413,7 @@ def _map(info: ArrayInfo) -> torch.Tensor:
             if (version, shape, by_column, dtype) != ((1, 0), info.shape, False, expected):
                 raise ValueError(f"found {dtype} of shape {shape}")
             array = np.ndarray(shape, dtype, _copy_on_write(file.fileno()), file.tell())
-    except Exception as error:  # of many classes: numpy evaluates the header as Python
+    except Exception as error:  # of any class: numpy evaluates the header as Python
         raise PartitionError(
             f"{info.file} does not hold {info.dtype} of shape {info.shape} ({error})"
         ) from error

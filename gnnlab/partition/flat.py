@@ -1,6 +1,6 @@
 """A part as a graph with one node type and one edge type, under homogeneous IDs.
 
-This is the form in which DGL's ``load_partition`` hands a part out.
+DGL's ``load_partition`` returns a part in this form.
 """
 
 from __future__ import annotations

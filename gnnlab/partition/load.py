@@ -1,4 +1,4 @@
-"""Opening parts in the forms of DGL's API.
+"""Opening parts with the functions of DGL's API.
 
 References
 ----------
@@ -78,7 +78,7 @@ def load_partition_book(
     ----------
     part_config : path
     part_id : int
-        The part that the book calls its own.
+        Becomes ``book.partid``.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def load_partition_feats(
     part_config : path
     part_id : int
     load_nodes, load_edges : bool
-        What is not wanted is None in the result.
+        If False, the result has None instead.
 
     Returns
     -------

@@ -34,11 +34,11 @@ def metis(
     Parameters
     ----------
     neighbors : callable
-        Takes the integer type that METIS was built for and returns what
-        :func:`gnnlab.kernels.ldg.undirected` makes. METIS knows neither directions nor repeated
-        edges nor loops.
+        Takes the integer type that METIS was built for and returns the result of
+        :func:`gnnlab.kernels.ldg.undirected`. METIS takes undirected graphs without repeated edges
+        or self-loops.
     weights : ndarray
-        Shape (N, C): how much of each of C loads a node brings; all loads are balanced.
+        Shape (N, C): what a node adds to each of C loads; all loads are balanced.
     num_parts : int
         K.
     objtype : {"cut", "vol"}
@@ -57,7 +57,7 @@ def metis(
             'method="ldg", which needs no other package'
         ) from missing
     if num_parts == 1 or num_parts >= len(weights):
-        # Spread over all parts: those of neighboring numbers share a machine.
+        # Spread over all parts: consecutive parts share a machine.
         return np.arange(len(weights), dtype=np.int64) * num_parts // max(len(weights), 1)
     width = pymetis.zero_copy_dtype().type
     indptr, indices = neighbors(width)
@@ -82,9 +82,9 @@ def metis(
 def _several_loads(
     num_parts: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, options: Any
 ) -> np.ndarray:
-    """Balance several loads at once: METIS can, but pymetis only passes one on.
+    """Balance several loads at once, which METIS supports and pymetis does not.
 
-    So the C function is called in the library that pymetis brings along.
+    So the C function is called in the library that pymetis bundles.
     """
     from pymetis import _internal
 

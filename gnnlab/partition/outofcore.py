@@ -1,10 +1,10 @@
-"""Partitioning from files, for graphs that are larger than memory.
+"""Out-of-core partitioning, for graphs that are larger than memory.
 
 Memory holds a few numbers a node and, at any time, one chunk of edges or the structure of one part;
-all else goes through files. Edges are read once and checked. LDG then looks at the nodes in
-random order, as it does in memory, several times; the neighbors lie sorted in a file for that. With
-the parts known, edges are sorted by new destination in files, and parts are cut out of those. The
-result is, array for array, what ``partition_graph`` writes.
+all else is in files. Edges are read once and validated. LDG then makes several passes over the
+nodes in random order, as in memory, and reads their neighbors from a sorted file. Once the parts
+are known, edges are sorted by new destination in files, of which each part is a range. The result
+is, array for array, that of ``partition_graph``.
 
 References
 ----------
@@ -71,10 +71,10 @@ def partition_files(
     scratch: StrPath | None = None,
     progress: bool = True,
 ) -> Path:
-    """Cut a graph that lies in files into parts, in bounded memory.
+    """Cut a graph in files into parts, in bounded memory.
 
     Needs about 60 bytes a node, 100 bytes times ``chunk_edges`` and 40 bytes for each edge that
-    touches the largest part; and on disk, for a while, 30 bytes an edge beside the result.
+    touches the largest part; and on disk, temporarily, 30 bytes an edge beside the result.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ def partition_files(
     chunk_edges : int
         How many edges are in memory at a time.
     scratch : path, optional
-        Where temporary files go; by default beside the result.
+        Folder for temporary files; by default beside the result.
     progress : bool
-        Whether to show bars for what takes longer than a second.
+        Whether to show progress bars for steps that take longer than a second.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def partition_files(
     InvalidInput
         A file is not as described above; the message names it.
     PartitionError
-        The files cannot be written; an older result is still there.
+        The files cannot be written; an older result is kept.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def partition_files(
         PartitionWriter(out_path, graph_name, num_parts) as writer,
         _scratch_errors(out_path, scratch),
     ):
-        # Below the writer's draft by default: whatever clears the draft clears this too.
+        # Below the writer's draft by default, so that it is removed with the draft.
         place = writer.draft / "scratch" if scratch is None else Path(scratch)
         place.mkdir(exist_ok=True)
         with temporary_folder(place, f".{graph_name}-", ".scratch") as temporary:
@@ -236,7 +236,7 @@ def _assign(
 
 
 def _sort_neighbors(graph: EdgeFiles, order: np.ndarray) -> ExternalSort:
-    """Write the neighbors of each node to a file, nodes numbered by their place in ``order``."""
+    """Write the neighbors of each node to a file, nodes numbered by their position in ``order``."""
     rank = np.empty(len(order), ids_dtype(len(order)))
     rank[order] = np.arange(len(order))
     indptr = np.concatenate([[0], np.cumsum(graph.degrees[order])])
@@ -257,10 +257,10 @@ def _sort_edges(
     nodes: Mapping[str, Numbering],
     features: Mapping[str, np.ndarray],
 ) -> tuple[Edges, dict[str, np.ndarray]]:
-    """Sort edges, and their features, by new destination; all lie in files."""
+    """Sort edges, and their features, by new destination, all in files."""
     u, _, v = etype
     columns = {"src": nodes[u].new.dtype, "old": np.dtype(ids_dtype(graph.num_edges[etype]))}
-    # Names of features need not be good names of files.
+    # Feature names may be invalid as file names.
     files = {f"feature{i}": array for i, array in enumerate(features.values())}
     columns |= {name: np.dtype((a.dtype, a.shape[1:])) for name, a in files.items()}
     width = sum(dtype.itemsize for dtype in columns.values())
@@ -308,7 +308,7 @@ def _deal_nodes(
 def _save_edges(
     writer: PartitionWriter, folder: str, name: str, rows: np.ndarray, block: int
 ) -> None:
-    """Copy rows of a sorted feature, which lie together, to the file of a part."""
+    """Copy consecutive rows of a sorted feature to the file of a part."""
     dtype = torch.from_numpy(np.empty(0, rows.dtype)).dtype
     with writer.open(f"{folder}/{file_name(name)}.npy", rows.shape, dtype) as file:
         step = max(1, 24 * block // max(rows[:1].nbytes, 1))

@@ -1,4 +1,4 @@
-"""Graphs too large for one machine's METIS: the text files of ParMETIS, there and back.
+"""Text files of ParMETIS, for graphs too large for METIS on one machine: writing and reading.
 
 ParMETIS runs on many machines (DGL's program for it is ``pm_dglpart``). It reads three files and
 writes two for each part; fields are separated by blanks, and each line may end in attributes::
@@ -10,11 +10,11 @@ writes two for each part; fields are separated by blanks, and each line may end 
     p<i>-xxx_edges.txt   new_src new_dst src dst type_edge_id edge_type
 
 ``src`` and ``dst`` are homogeneous IDs, type IDs count from 0. ParMETIS takes neither self-loops
-nor repeated edges; they wait in ``xxx_removed_edges.txt``, in the form of ``xxx_edges.txt``. A
+nor repeated edges; they are kept in ``xxx_removed_edges.txt``, formatted as ``xxx_edges.txt``. A
 schema, ``xxx.json``, holds the range of homogeneous IDs of each type, in the order of type IDs:
 ``{"nid": {"author": [0, 9], …}, "eid": {"author:writes:paper": [0, 20], …}}``.
 
-``python3 -m gnnlab.tools.convert_partition`` is :func:`convert_partition` for a shell.
+``python3 -m gnnlab.tools.convert_partition`` is the command line of :func:`convert_partition`.
 
 References
 ----------
@@ -63,9 +63,9 @@ def write_parmetis(
     graph_name : str
         The files are called ``<graph_name>_nodes.txt`` and so on.
     folder : path
-        Made where it does not exist.
+        Created if it does not exist.
     balance_ntypes, balance_edges
-        What the node weights make ParMETIS balance, as for :func:`partition_graph`.
+        What ParMETIS balances by the node weights, as for :func:`partition_graph`.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def convert_partition(
     removed_edges: StrPath | None = None,
     num_hops: int = 1,
 ) -> None:
-    """Turn what ParMETIS wrote into a partitioned graph, as ``partition_graph`` writes it.
+    """Convert the output of ParMETIS to a partitioned graph, as ``partition_graph`` writes it.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def convert_partition(
         Folder of ``p<i>-<graph_name>_nodes.txt`` and ``_edges.txt``; i may have leading zeros.
     graph_name : str
     schema : path
-        JSON file; see above. An edge type may be given by its relation alone, where it has edges.
+        JSON file; see above. An edge type may be given by its relation alone, if it has edges.
     num_parts, num_node_weights : int
     output : path
         Folder for the partitioned graph.
@@ -185,14 +185,14 @@ def convert_partition(
     node_attr_dtype, edge_attr_dtype : str or dtype, optional
         Of the feature "feat" that attributes become; by default they are left out.
     removed_edges : path, optional
-        File of the edges that ParMETIS did not take.
+        File of the edges that were left out for ParMETIS.
     num_hops : int
         As for :func:`partition_graph`.
 
     Raises
     ------
     InvalidInput
-        A file is not in the format above, or a node or edge is missing or stands twice.
+        A file is not in the format above, or a node or edge is missing or repeated.
     """
     graph = _Collector(Path(schema), node_attr_dtype, edge_attr_dtype)
     for part_id in range(num_parts):
@@ -215,7 +215,7 @@ def _find(folder: StrPath, part_id: int, graph_name: str, what: str) -> Path:
 
 
 class _Collector:
-    """Takes lines in any order and puts them to their places: homogeneous IDs."""
+    """Collects lines in any order into arrays indexed by homogeneous ID."""
 
     def __init__(self, schema: Path, node_dtype: Any = None, edge_dtype: Any = None) -> None:
         self._dtypes = {"nid": node_dtype, "eid": edge_dtype}
@@ -237,13 +237,13 @@ class _Collector:
                 f'{schema}: expected {{"nid": {{type: [first, last + 1], …}}, "eid": {{…}}}} '
                 f"({error!r})"
             ) from error
-        # −1 until the line has come.
+        # −1 until the line has been read.
         self._part = np.full(self._borders["nid"][-1], -1, np.int32)
         dtype = ids_dtype(len(self._part))
         self._src, self._dst = (np.full(self._borders["eid"][-1], -1, dtype) for _ in range(2))
 
     def read_nodes(self, path: Path, skip: int, num_weights: int, part_id: int = 0) -> int:
-        """Read nodes of one part; the first ``skip`` fields mean nothing here."""
+        """Read nodes of one part; the first ``skip`` fields are ignored."""
         count = 0
         for table, attributes in _tables(path, skip + num_weights + 2, self._dtypes["nid"]):
             ids = self._place(path, "nid", table[:, skip], table[:, -1], self._part)
@@ -268,10 +268,10 @@ class _Collector:
     def _place(
         self, path: Path, kind: str, types: np.ndarray, within: np.ndarray, taken: np.ndarray
     ) -> np.ndarray:
-        """Homogeneous IDs of lines, each of which is to come once."""
+        """Return the homogeneous IDs of lines; each ID may occur only once."""
         borders = self._borders[kind]
         sizes = np.append(np.diff(borders), 0)
-        # Other types have no IDs at all.
+        # Unknown types have size 0.
         size = sizes[np.where((types >= 0) & (types < len(sizes)), types, -1)]
         wrong = (within < 0) | (within >= size)
         if wrong.any():
@@ -305,7 +305,7 @@ class _Collector:
         return dict(zip(self._names["nid"], self._by_type("nid", self._part), strict=True))
 
     def graph(self) -> Graph:
-        """Make the graph, if nothing is missing."""
+        """Build the graph; raises InvalidInput if a node or edge is missing."""
         for what, seen in (("node", self._part), ("edge", self._src)):
             if (seen < 0).any():
                 raise InvalidInput(
@@ -326,7 +326,7 @@ class _Collector:
         return g
 
     def _etype(self, name: str, src: np.ndarray, dst: np.ndarray) -> EdgeType:
-        """The canonical type; a relation alone is completed by the ends of its first edge."""
+        """The canonical type; a relation alone is completed by the endpoints of its first edge."""
         triple = name.split(":")
         if len(triple) == 1 and len(src):
             u, v = np.searchsorted(self._borders["nid"], [src[0], dst[0]], side="right") - 1

@@ -1,8 +1,8 @@
-"""One part of a partitioned graph, as it opens from disk.
+"""One part of a partitioned graph, opened from disk.
 
-Local IDs count the nodes that the part owns (*inner*) from 0, then those of others that its edges
-touch (*halo*), in the order of their IDs. Inner nodes have all of their in-edges here; halo nodes
-have only those that touch the part.
+Local IDs number the nodes that the part owns (*inner*) from 0, then those of other parts that its
+edges touch (*halo*), in the order of their IDs. A part has all in-edges of its inner nodes; of halo
+nodes it has only those that touch the part.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class NodePart:
     Attributes
     ----------
     num_inner : int
-        How many the part owns.
+        Number of nodes that the part owns.
     orig_ids : torch.Tensor
         Shape (local nodes,), int64: IDs in the user's graph, within the type.
     halo : torch.Tensor
-        Shape (halo nodes,), int64, ascending: new type-wise IDs of the nodes of others.
+        Shape (halo nodes,), int64, ascending: new type-wise IDs of the nodes of other parts.
     data : dict
         Features of the inner nodes.
     """
@@ -59,7 +59,7 @@ class EdgePart:
     Attributes
     ----------
     num_inner : int
-        How many the part owns. They come first: edge k is the k-th of the part's range.
+        Number of edges that the part owns. They come first: edge k is the k-th of the part's range.
     indptr : torch.Tensor
         Shape (local destinations + 1,), int64.
     indices : torch.Tensor
@@ -143,7 +143,7 @@ def open_part(
     Parameters
     ----------
     part_config : path or PartConfig
-        The JSON file that ``partition_graph`` wrote, or what :func:`read_config` made of it.
+        The JSON file that ``partition_graph`` wrote, or the result of :func:`read_config`.
     part_id : int
     verify : bool
         Whether to compare checksums and to check the structure. Reads each file once.
@@ -200,7 +200,7 @@ def open_part(
 
 
 def _check(part: Part, config: PartConfig, values: bool) -> None:
-    """See that the arrays fit together; with ``values``, that no index leads out of them."""
+    """Check that array shapes are consistent; with ``values``, that all indices are in range."""
 
     def expect(right: bool, folder: str, what: str) -> None:
         if not right:

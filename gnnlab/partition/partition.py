@@ -29,7 +29,7 @@ from gnnlab.partition.writer import PartitionWriter
 
 __all__ = ["check_type_names", "partition_graph", "parts_progress", "write_part"]
 
-# Features that each part has anyway; those of an older partition mean nothing here.
+# Features that each part gets anyway; those of an older partition are not copied.
 _RESERVED = {NID, EID, "inner_node", "inner_edge"}
 
 
@@ -61,7 +61,7 @@ def partition_graph(
     Parameters
     ----------
     g : Graph
-        One or several types, with features; left as it is.
+        One or several types, with features; not modified.
     graph_name : str
         Becomes part of file names: 1 to 100 bytes, without path separators or control
         characters, not starting with a dot.
@@ -83,13 +83,13 @@ def partition_graph(
     return_mapping : bool
         Whether to return the old ID of each new one.
     num_trainers_per_machine : int
-        With more than one, parts are cut once more and nodes get a feature "trainer_id".
+        With more than one, parts are divided among trainers and nodes get a feature "trainer_id".
     objtype : str
         What METIS minimises: "cut" (edges between parts) or "vol" (halo nodes).
     graph_formats, use_graphbolt, store_eids, store_inner_node, store_inner_edge
-        Accepted for scripts of DGL; parts are stored by destination, whatever is asked for.
+        Accepted for scripts of DGL; parts are always stored by destination.
     **unknown
-        Not used either; a warning names them.
+        Ignored; a warning names them.
 
     Returns
     -------
@@ -100,9 +100,9 @@ def partition_graph(
     Raises
     ------
     InvalidInput
-        An argument cannot be meant so.
+        An argument is invalid.
     PartitionError
-        The files cannot be written; an older result is still there.
+        The files cannot be written; an older result is kept.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def write_part(
         _save(writer, features, frames[0].get(ntype, {}), old_nodes[ntype], skip=extra)
     for etype, found in edges.items():
         extra = {}
-        if trainers is not None:  # an edge goes with its destination, to the trainer as well
+        if trainers is not None:  # an edge belongs to the trainer of its destination
             of_nodes = trainers[etype[2]][old_nodes[etype[2]]]
             extra["trainer_id"] = np.repeat(of_nodes, np.diff(inner[etype].indptr))
         _save(writer, edge_folder(part_id, "graph", etype), found)
@@ -216,7 +216,7 @@ def _check_arguments(g: Graph, num_parts: int, num_hops: int, reshuffle: bool) -
 
 
 def check_type_names(names: Iterable[str]) -> None:
-    """Refuse names that the files of a partition cannot tell apart."""
+    """Refuse names with characters that separate names in the files of a partition."""
     for name in names:
         if ":" in name or "~" in name:
             raise InvalidInput(

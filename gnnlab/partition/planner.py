@@ -1,8 +1,8 @@
-"""What partitioning will take, before it starts: memory, disk, time.
+"""Estimates of the memory, disk space and time that partitioning needs.
 
-The figures follow from the sizes. The number of halo nodes depends on how well the graph can be
-cut, which nobody knows beforehand, so a cut is assumed; and times are those of a laptop. Expect the
-right order of magnitude, not more.
+The estimates follow from the sizes. The number of halo nodes depends on the share of cut edges,
+which is unknown beforehand and therefore assumed; times are those of a laptop. Only the order of
+magnitude is reliable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gnnlab.partition.assign import THIN_FROM, THINNED_TO
 
 __all__ = ["Plan", "plan"]
 
-# For each edge: bytes of memory besides the graph, seconds, and the share that is assumed cut.
+# For each edge: bytes of memory besides the graph, seconds, and the assumed share of cut edges.
 _METHODS = {
     "metis": (105, 5e-7, 0.25),
     "ldg": (30, 3e-7, 0.25),
@@ -41,7 +41,7 @@ class Plan:
         Peak of memory besides the graph itself; size of all files.
     seconds : float
     free_memory, free_disk : int or None
-        What there is now; None where the system does not tell.
+        Available now; None if unknown.
     num_parts : int
     part_method : str
     """
@@ -56,7 +56,7 @@ class Plan:
 
     @property
     def warnings(self) -> list[str]:
-        """What is short, and what to do about it."""
+        """Resources that are short, and the remedies."""
         found = []
         if self.free_memory is not None and self.memory > self.free_memory:
             cure = 'part_method="ldg" or partition_files' if self.part_method == "metis" else ""
@@ -91,20 +91,20 @@ def plan(
     num_hops: int = 1,
     out_path: str | os.PathLike[str] = ".",
 ) -> Plan:
-    """Predict what ``partition_graph`` will take.
+    """Estimate what ``partition_graph`` needs.
 
     Parameters
     ----------
     g : Graph or dict
-        Without the graph, its sizes: "num_nodes", "num_edges" and, for the features, "node_bytes"
-        and "edge_bytes" in all.
+        Without the graph, its sizes: "num_nodes", "num_edges" and the total bytes of features,
+        "node_bytes" and "edge_bytes".
     num_parts, part_method, num_hops, out_path
         As for :func:`partition_graph`.
 
     Returns
     -------
     Plan
-        It refuses nothing; see its ``warnings``.
+        Raises nothing if resources are short; see its ``warnings``.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def plan(
     memory = per_edge * num_edges
     if part_method == "metis" and num_edges > THIN_FROM:
         memory = 22 * num_edges + 75 * min(num_edges, 2 * THINNED_TO * num_nodes)
-    # Cut edges pick halo nodes among the others'; further hops multiply what they find.
+    # Cut edges hit nodes of other parts at random; further hops multiply their number.
     between = num_edges * cut * (1 - 1 / num_parts) * num_hops
     others = max(num_nodes * (1 - 1 / num_parts), 1)
     halo = num_parts * others * (1 - exp(-2 * between / num_parts / others))

@@ -1,8 +1,8 @@
-"""What a partition costs: how much is cut, how much is held twice, how evenly work is spread.
+"""Quality of a partition: cut edges, replicated nodes, and balance.
 
-A cut edge makes a machine ask another one for a node's features. A halo node is a node of others
-that a part knows about. Training waits for the slowest machine in every step, so what counts of
-nodes, edges and training nodes is the largest part, as a multiple of the average.
+For a cut edge, a machine fetches a node's features from another one. A halo node is a node of
+another part that a part has a copy of. Training waits for the slowest machine in every step, so the
+balance of nodes, edges and training nodes is the largest part, as a multiple of the average.
 
 References
 ----------
@@ -32,9 +32,9 @@ class PartitionReport:
     graph_name, part_method : str
     num_parts, num_hops : int
     counts : dict of str to tuple of int
-        What is counted → one number a part: "nodes" and "edges" that it owns, "halo nodes" and
-        "halo edges" that it holds besides, "cut edges" of its own that start in another part, and
-        the marked nodes under the name of the mask.
+        Quantity → one number a part: "nodes" and "edges" that it owns, "halo nodes" and "halo
+        edges" that it stores besides, "cut edges" of its own that start in another part, and the
+        marked nodes under the name of the mask.
     """
 
     graph_name: str
@@ -50,7 +50,7 @@ class PartitionReport:
 
     @property
     def halo_share(self) -> float:
-        """Halo nodes for each node: how much of the graph is known more than once."""
+        """Halo nodes for each node: how much of the graph is replicated."""
         return self._ratio("halo nodes", "nodes")
 
     def _ratio(self, what: str, of: str) -> float:
@@ -71,7 +71,7 @@ class PartitionReport:
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """One-line summary."""
         nodes, edges = self.balance["nodes"], self.balance["edges"]
         return (
             f"{self._title}; {self.cut:.1%} of the edges are cut, "
@@ -102,7 +102,7 @@ class PartitionReport:
         )
 
     def plot(self) -> Any:
-        """Draw what each part owns and holds besides, and what it owns over the average.
+        """Plot what each part owns, its halo, and what it owns over the average.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class PartitionReport:
 def partition_report(
     part_config: str | os.PathLike[str], mask: str | None = "train_mask"
 ) -> PartitionReport:
-    """Look at the files of a partitioned graph.
+    """Compute the report of a partitioned graph from its files.
 
     Parameters
     ----------

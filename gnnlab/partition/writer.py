@@ -1,12 +1,12 @@
-"""Writing a partitioned graph: all of it or nothing.
+"""Atomic writing of a partitioned graph.
 
-A result is written to new folders, ``part0/`` … where these names are free, else ``part0-papers/``
-… with the graph's name. The JSON file comes last; renaming it is the one step that makes the new
-result take the place of an older one. Then the folders of the older one are removed.
+A result is written to new folders, ``part0/`` … if these names are free, else ``part0-papers/``
+… with the graph's name. The JSON file is written last; renaming it atomically replaces an older
+result, whose folders are then removed.
 
-``.<graph_name>-….draft`` is locked for as long as the writing process lives. It holds the JSON file
-to be and the list ``claims``: folders that are to be removed unless a JSON file lists them. The
-next writer in the folder does that for processes that were killed.
+``.<graph_name>-….draft`` is locked while the writing process runs. It holds the new JSON file and
+the list ``claims``: folders to be removed unless a JSON file lists them. The next writer in the
+folder removes those of killed processes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DRAFT = ".draft"
 
 
 class ArrayFile:
-    """One ``.npy`` file that is written block by block, and hashed on the way.
+    """One ``.npy`` file that is written and hashed block by block.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ class ArrayFile:
         self._hash.update(block)
 
     def write(self, rows: torch.Tensor) -> None:
-        """Append rows, of the dtype and width that were announced."""
+        """Append rows of the declared dtype and width."""
         flat = carrier(rows.detach().cpu().contiguous()).numpy().reshape(-1).view(np.uint8)
         for lo in range(0, len(flat), _BLOCK):
             self._put(flat[lo : lo + _BLOCK])
         self._left -= len(flat)
 
     def finish(self) -> dict[str, Any]:
-        """Make the file durable and return what the JSON file says of it."""
+        """Flush the file to disk and return its entry for the JSON file."""
         if self._left:
             raise InvalidInput(f"{self._left} bytes are missing of an array of shape {self.shape}")
         self._file.flush()
@@ -95,22 +95,22 @@ class ArrayFile:
 
 
 class PartitionWriter:
-    """Write a partitioned graph; it appears whole or not at all.
+    """Write a partitioned graph atomically.
 
-    Threads hash and write arrays while the next ones are made. Leaving the ``with`` block without
-    :meth:`commit` leaves everything as it was.
+    Threads hash and write arrays while the caller makes the next ones. Leaving the ``with`` block
+    without :meth:`commit` changes nothing.
 
     Parameters
     ----------
     out_path : path
-        Folder of the JSON file; made where it does not exist.
+        Folder of the JSON file; created if it does not exist.
     graph_name : str
     num_parts : int
 
     Raises
     ------
     InvalidInput
-        The name cannot be that of a graph.
+        The graph name is invalid.
     PartitionError
         The disk is full, or the folder cannot be written.
 
@@ -134,7 +134,7 @@ class PartitionWriter:
         self._waiting: deque[tuple[Future[None], int]] = deque()
 
     def __enter__(self) -> PartitionWriter:
-        """Clear drafts of killed processes, and make the new folders."""
+        """Remove drafts of killed processes, and create the new folders."""
         with self._errors():
             self.folder.mkdir(parents=True, exist_ok=True)
             with locked(self.folder):
@@ -230,7 +230,7 @@ class PartitionWriter:
             self._waiting.popleft()[0].result()
 
     def commit(self, config: Mapping[str, Any]) -> Path:
-        """Put the new result in the place of an old one.
+        """Publish the new result, replacing an older one.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ def _listed(folder: Path) -> set[str]:
 
 
 def _folders_of(path: Path) -> set[str]:
-    """The part folders beside a JSON file that it lists, if it is of a partitioned graph at all."""
+    """The part folders that a JSON file lists; none if it is of no partitioned graph."""
     try:
         content = json.loads(path.read_text("utf8"))
         entries = [content[key].values() for key in content if key.startswith("part-")]
@@ -302,7 +302,7 @@ def _folders_of(path: Path) -> set[str]:
 
 
 def _claim(draft: Path, places: Iterable[str]) -> None:
-    """Write down which folders are to be removed unless a JSON file lists them."""
+    """Record the folders to be removed unless a JSON file lists them."""
     with open(draft / "claims.new", "w", encoding="utf8") as file:
         json.dump(sorted(set(places)), file)
     os.replace(draft / "claims.new", draft / "claims")
@@ -323,7 +323,7 @@ def _sweep(draft: Path) -> None:
 
 
 def _remove_part(folder: Path) -> None:
-    """Remove what partitions write, and the folder if nothing else is in it."""
+    """Remove the files of a partition, and the folder if nothing else is in it."""
     if folder.is_symlink():
         return
     for name in (*KINDS, *_DGL_FILES):
@@ -337,14 +337,14 @@ def _remove_part(folder: Path) -> None:
 
 
 def _recover(folder: Path) -> None:
-    """Do what killed processes left undone; those that live hold a lock on their draft."""
+    """Clean up after killed processes; live ones hold a lock on their draft."""
     for draft in folder.glob(f".*{_DRAFT}"):
         if (descriptor := hold(draft)) is None:
             continue
         try:
             if (draft / "claims").exists():
                 _sweep(draft)
-            else:  # killed at once; or a draft of another version, which may hold an older result
+            else:  # killed early; or a draft of another version, which may hold an older result
                 (draft / "claims.new").unlink(missing_ok=True)
                 with suppress(OSError):
                     draft.rmdir()
