@@ -1,7 +1,7 @@
 """gnnlab: graph neural networks from one device to many machines.
 
-It speaks DGL's API on current PyTorch: ``import gnnlab as dgl`` runs course code. Importing it
-starts no thread, sets no environment variable and loads no compiler; submodules load when used.
+gnnlab implements DGL's API on current PyTorch: ``import gnnlab as dgl`` runs course code. Importing
+it starts no thread, sets no environment variable and loads no compiler; submodules load when used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DGLBlock = Block
 
 __version__ = "0.1.0"
 
-# Names that live in modules which few programs need; each is loaded when it is first asked for.
+# Names from modules that few programs need; each module is imported on first use.
 _MODULES = {
     "gnnlab.dataloading.features": "set_dst_lazy_features set_edge_lazy_features "
     "set_node_lazy_features set_src_lazy_features",
@@ -93,7 +93,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _places(name: str) -> list[str]:
-    """Find a public name in submodules, by reading them: loading all takes seconds."""
+    """Find submodules with a public name from their source text: importing all takes seconds."""
     found = []
     for submodule in _SUBMODULES:
         path = Path(__file__).parent / submodule
@@ -107,7 +107,7 @@ def _places(name: str) -> list[str]:
 
 
 def _in_sampling(name: str) -> Any:
-    """Find what DGL's guide looks for in ``gnnlab.sampling`` on the floor above."""
+    """Look up names that DGL's guide has in ``sampling`` and gnnlab has in ``dataloading``."""
     if name in (
         *("DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader"),
         *("MultiLayerNeighborSampler", "NodeDataLoader"),

@@ -1,4 +1,4 @@
-"""Progress bars: tqdm's, which come after a second and can be turned off for all of a process."""
+"""Progress bars: tqdm bars that appear after a second; ``TQDM_DISABLE=1`` turns all of them off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["progress_bar"]
 
 
 def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **options: Any) -> Any:
-    """Make a bar of tqdm, drawn as a widget in a notebook and as text elsewhere.
+    """Return a tqdm bar, shown as a widget in a notebook and as text elsewhere.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
         False makes a bar that draws nothing, as does ``TQDM_DISABLE=1`` in the environment. That
         variable is tqdm's, but tqdm's bars in notebooks do not read it.
     options
-        What tqdm takes. ``delay`` is 1 second unless said otherwise: short work gets no bar.
+        Arguments of tqdm. ``delay`` is 1 second by default, so that short work gets no bar.
 
     Returns
     -------

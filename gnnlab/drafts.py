@@ -1,8 +1,8 @@
-"""Drafts: files that are written under another name, and appear under their own when complete.
+"""Drafts: files that are written under a temporary name and renamed when complete.
 
-A process that is killed leaves its drafts behind. The next process that writes to the same place
-clears them, but not those of a process that is still writing: each writer holds a lock on its
-draft, which the system releases however the process ends.
+A process that is killed leaves its drafts behind. The next process that writes to the same path
+removes them, but not those of a running process: each writer locks its draft, and the operating
+system releases the lock when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def hold(path: Path) -> int | None:
     Returns
     -------
     int or None
-        A descriptor that holds the lock until it is closed. None where another process has the
-        lock, the path does not exist, or the file system or Windows has no locks.
+        A descriptor that holds the lock until it is closed. None if another process has the lock,
+        the path does not exist, or the system (Windows) or the file system has no locks.
     """
     if fcntl is None:
         return None
@@ -50,7 +50,7 @@ def hold(path: Path) -> int | None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; wait for it. Without effect where the file system has no locks."""
+    """Wait for the lock of a folder and hold it. No effect if the file system has no locks."""
     if fcntl is None:
         yield
         return
@@ -65,14 +65,14 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def temporary_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
-    """Make a folder for the time of the block, and clear those that killed processes left.
+    """Make a folder that is removed after the block; also remove those of killed processes.
 
     Parameters
     ----------
     folder : Path
-        Where it is made.
+        Parent folder.
     prefix, suffix : str
-        How its name begins and ends. What ends in ``suffix`` and is not locked is cleared.
+        Beginning and end of its name. Unlocked folders whose name ends in ``suffix`` are removed.
     """
     with locked(folder):
         for path in folder.glob(f"{glob.escape(prefix)}*{glob.escape(suffix)}"):
@@ -95,14 +95,14 @@ def temporary_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of another when the block ends without an error.
+    """Open a file that replaces ``path`` when the block ends without an error.
 
     Drafts of killed processes for the same path are removed.
 
     Parameters
     ----------
     path : Path
-        Not touched before the new content is on the disk.
+        Unchanged until the new content is on the disk.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if fcntl is None:  # an open file has no other name on Windows
+            if fcntl is None:  # Windows cannot rename an open file
                 file.close()
             os.replace(draft, path)
         except BaseException:
@@ -138,7 +138,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _create(draft: Path) -> BinaryIO:
-    """Create a file and lock it; again where another process cleared it before the lock."""
+    """Create a file and lock it; retry if another process removed it before it was locked."""
     while True:
         file = open(draft, "xb")  # noqa: SIM115
         if fcntl is None:

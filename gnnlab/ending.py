@@ -4,9 +4,9 @@ A process group of gloo has threads of its own. After a collective of a backward
 releases the tensors it was given and takes Python's global lock for that. CPython terminates a
 thread that takes the lock while the interpreter is being finalized, and terminating a C++ thread
 this way aborts the process: "terminate called without an active exception", status 134 (SIGABRT),
-after all work was done. On busy computers this happened to one script in many hundreds. The threads
-live on after ``destroy_process_group`` where a model still refers to the group, so a script cannot
-prevent it.
+after all work was done. On busy computers this happened in one of many hundreds of runs. The
+threads continue after ``destroy_process_group`` while a model still refers to the group, so a
+script cannot prevent it.
 
 Processes that take part in a group or in a job therefore wait at their end: ranks of
 ``launch_processes``, and all that call ``initialize``, ``init_process_group``, ``init_model`` or a
@@ -28,12 +28,12 @@ from pathlib import Path
 __all__ = ["await_torch", "await_torch_at_exit"]
 
 _TASKS = Path("/proc/self/task")
-_OFTEN_ENOUGH = 3  # a thread that was given the lock a moment ago may not be awake yet
+_OFTEN_ENOUGH = 3  # a thread that has just been granted the lock may not run yet
 
 
 @functools.cache
 def await_torch_at_exit() -> None:
-    """Let this process call :func:`await_torch` at its end; further calls change nothing.
+    """Register :func:`await_torch` to run at the exit of this process; further calls do nothing.
 
     Functions that are registered with ``atexit`` later run before it.
 
@@ -46,7 +46,7 @@ def await_torch_at_exit() -> None:
 
 
 def await_torch(limit: float = 5.0) -> None:
-    """Wait until the threads that torch has started sleep.
+    """Wait until all threads that torch has started are asleep.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ def _states() -> set[str]:
     if not _TASKS.is_dir():
         return {"S"}
     states = set()
-    own = str(threading.get_native_id())  # running, and under torchrun named like torch's
+    own = str(threading.get_native_id())  # runs; under torchrun, named "pt_…"
     for task in _TASKS.iterdir():
         if task.name == own:
             continue
         try:
             name, _, rest = (task / "stat").read_text().partition(" (")[2].rpartition(") ")
-        except OSError:  # the thread has ended meanwhile
+        except OSError:  # the thread has ended
             continue
         if name.startswith("pt_"):
             states.add(rest[0])

@@ -59,7 +59,7 @@ class PartitionError(GNNLabError, ValueError):
 
 
 def no_such_file(path: str | os.PathLike[str]) -> str:
-    """Say that a path leads nowhere, and which name nearby may have been meant.
+    """Return the message for a path that does not exist, with a similar name that does.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def no_such_file(path: str | os.PathLike[str]) -> str:
 
 
 def cannot_read(path: str | os.PathLike[str], error: OSError) -> str:
-    """Say why a file cannot be read, and which name nearby may have been meant.
+    """Return the message for a file that cannot be read, with a similar name that exists.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def cannot_read(path: str | os.PathLike[str], error: OSError) -> str:
 
 
 def _meant(path: str | os.PathLike[str]) -> str:
-    """Compare the first name of a path that is not there with what is there."""
+    """Suggest a similar name for the first component of a path that does not exist."""
     import difflib
 
     missing = os.path.abspath(path)
@@ -96,7 +96,7 @@ def _meant(path: str | os.PathLike[str]) -> str:
         missing = folder
     try:
         names = difflib.get_close_matches(os.path.basename(missing), os.listdir(folder), 1)
-    except OSError:  # a folder that may not be listed
+    except OSError:  # no permission to list the folder
         names = []
     return f"did you mean {os.path.join(folder, names[0])}?" if names else ""
 

@@ -1,4 +1,4 @@
-"""Forks that work: another name of :mod:`gnnlab.helpers.fork`, a single file to be copied."""
+"""Safe use of fork: an alias of :mod:`gnnlab.helpers.fork`, a single file to be copied."""
 
 from __future__ import annotations
 

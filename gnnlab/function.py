@@ -1,8 +1,8 @@
 """Message and reduce functions, described rather than executed.
 
 ``g.update_all(fn.u_mul_e("h", "w", "m"), fn.sum("m", "out"))`` says: multiply the feature ``h`` of
-each edge's source by the edge's feature ``w``, and add up what arrives at each node. Because the
-graph receives a description, not code, it can choose a kernel that never writes the messages down.
+each edge's source by the edge's feature ``w``, and sum the messages at each destination. Because
+the graph gets a description, not code, it can choose a kernel that never stores the messages.
 
 In the names, ``u`` is the source of an edge, ``v`` its destination and ``e`` the edge itself:
 ``u_dot_v``, ``e_sub_v``, … exist for every ordered pair and the operations add, sub, mul, div, dot.
@@ -55,7 +55,7 @@ class Message:
     op : str
         ``copy_lhs``, ``copy_rhs``, ``add``, ``sub``, ``mul``, ``div`` or ``dot``.
     lhs_target, rhs_target : str or None
-        ``u``, ``v`` or ``e``: who owns the left and the right operand; None where there is none.
+        ``u``, ``v`` or ``e``: whose feature the left and the right operand is; None if not used.
     lhs, rhs : str or None
         Names of the operands' features.
     out : str
@@ -72,7 +72,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """How a node combines the messages that arrive; a node without any gets zeros.
+    """How a node combines its incoming messages; a node without any gets zeros.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Reduce:
     msg : str
         Name of the messages.
     out : str
-        Name of the node feature that receives the result.
+        Name of the node feature for the result.
     """
 
     op: str
@@ -222,4 +222,4 @@ for _left, _right in permutations("uve", 2):
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Callable[[str, str, str], Message]:
-        """Stands for the generated names, which a type checker cannot see."""
+        """Declare the generated functions for type checkers, which cannot see them."""

@@ -1,7 +1,7 @@
 """Ctrl-C in the command ``gnnlab``: one line instead of a traceback, also while torch is loading.
 
-The signal handler is set where this process is the command, ``gnnlab …`` or ``python -m gnnlab…``.
-A program that imports gnnlab keeps its own.
+The signal handler is installed only if this process is the command, ``gnnlab …`` or
+``python -m gnnlab…``. A program that imports gnnlab keeps its own handler.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _is_command() -> bool:
 
 
 def _stop(*_: Any) -> None:
-    # An exception would be swallowed by some of the modules that are being loaded.
+    # Some of the modules that are being imported would catch an exception.
     os.write(2, b"gnnlab: interrupted\n")
     os._exit(STATUS)
 
@@ -38,7 +38,7 @@ def _stop(*_: Any) -> None:
 is_command = (
     _is_command()
     and threading.current_thread() is threading.main_thread()
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else Ctrl-C is ignored
+    and signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if SIGINT is ignored
 )
 if is_command:
     signal.signal(signal.SIGINT, _stop)
@@ -46,7 +46,7 @@ if is_command:
 
 @contextmanager
 def as_exception() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt, for work that has something to clean up.
+    """Let Ctrl-C raise KeyboardInterrupt, for code that must clean up.
 
     Examples
     --------

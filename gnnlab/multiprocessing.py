@@ -1,12 +1,12 @@
-"""``torch.multiprocessing``, with forked processes that can compute.
+"""``torch.multiprocessing``, with forked processes that can use OpenMP.
 
-Everything that :mod:`torch.multiprocessing` has is here too. A :class:`Process` refuses a fork
-that cannot work and takes care of OpenMP in the child (:mod:`gnnlab.helpers.fork`), and
+All names of :mod:`torch.multiprocessing` are here too. :class:`Process` raises an error for a fork
+after CUDA is initialised and resets OpenMP in the child (:mod:`gnnlab.helpers.fork`), and
 :func:`shared_tensor` makes a tensor that all ranks read and write.
 
-Each process uses as many threads as there are processors. Where several compute at once, let each
-begin with ``torch.set_num_threads(processors // processes)``: threads that wait for a processor are
-slower than none. :func:`gnnlab.parallel.launch_processes` does this.
+By default each process uses as many threads as there are processors. If several compute at once,
+call ``torch.set_num_threads(processors // processes)`` first in each: more threads than processors
+slow all of them down. :func:`gnnlab.parallel.launch_processes` does this.
 
 Examples
 --------
@@ -42,7 +42,7 @@ from gnnlab.helpers.fork import check_fork, fix_openmp
 
 __all__ = [*torch.multiprocessing.__all__, "Process", "shared_tensor"]
 
-_LONGEST = 85  # bytes of a folder's path that leave room for a socket's name on every system
+_LONGEST = 85  # bytes of a folder's path; with a socket's name, within every system's limit
 
 
 def __getattr__(name: str) -> Any:
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
 
 class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
-    """A process whose target may use OpenMP, however it was started.
+    """A process whose target may use OpenMP, also after a fork.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
     Raises
     ------
     gnnlab.helpers.fork.ForkError
-        From :meth:`start`, when the process would be forked although CUDA is initialised.
+        From :meth:`start`, if the start method is fork and CUDA is initialised.
     """
 
     def start(self) -> None:
@@ -80,10 +80,10 @@ class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
 
 
 def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return a tensor of zeros in memory that processes share.
+    """Return a tensor of zeros in shared memory.
 
-    Without a process group the tensor is for the children of this process: pass it to them. Within
-    one, each rank calls this once and all get the same memory; the ranks are on one machine.
+    Without a process group, pass the tensor to child processes. In a process group, each rank calls
+    this once and all get the same memory; all ranks must be on one machine.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32
 
 @contextmanager
 def explained(what: int | str) -> Iterator[None]:
-    """Say what to enlarge where shared memory is not to be had for ``what``, or as many bytes.
+    """Translate torch's error for missing shared memory into one that says what to enlarge.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def explained(what: int | str) -> Iterator[None]:
 
 @contextmanager
 def shared_file(size: int) -> Iterator[tuple[int, str]]:
-    """Make a file in memory that ends with the last process that has it open or mapped.
+    """Make a file in memory, freed when no process has it open or mapped any more.
 
     Parameters
     ----------
@@ -166,12 +166,12 @@ def shared_file(size: int) -> Iterator[tuple[int, str]]:
     int
         File descriptor, valid inside the ``with``.
     str
-        A name by which other processes of this user open it, valid as long.
+        A path by which other processes of this user can open it, valid inside the ``with``.
 
     Raises
     ------
     OSError
-        The memory is not there.
+        There is not enough memory.
 
     Examples
     --------
@@ -181,23 +181,23 @@ def shared_file(size: int) -> Iterator[tuple[int, str]]:
     ...     os.stat(name).st_size
     100
     """
-    if hasattr(os, "memfd_create"):  # Linux: nothing on any disk, no limit of /dev/shm
+    if hasattr(os, "memfd_create"):  # Linux: in memory, not limited by /dev/shm
         with open(os.memfd_create("gnnlab"), "r+b") as file:
             allocate(file.fileno(), size)
             yield file.fileno(), f"/proc/{os.getpid()}/fd/{file.fileno()}"
     else:
-        descriptor, name = tempfile.mkstemp(prefix="gnnlab-")  # for this user alone
+        descriptor, name = tempfile.mkstemp(prefix="gnnlab-")  # readable by this user alone
         try:
             allocate(descriptor, size)
             yield descriptor, name
         finally:
             os.close(descriptor)
-            with suppress(PermissionError):  # Windows keeps a file that a process maps
+            with suppress(PermissionError):  # Windows cannot remove a mapped file
                 os.unlink(name)
 
 
 def allocate(descriptor: int, size: int) -> None:
-    """Claim the memory now: later, the lack of it would be a SIGBUS."""
+    """Allocate the memory now: if it were missing on first access, that would be a SIGBUS."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
     else:
@@ -205,8 +205,8 @@ def allocate(descriptor: int, size: int) -> None:
 
 
 def check_sockets() -> None:
-    """Refuse where torch's workers could not hand over their tensors, and would be waited for."""
-    if not hasattr(socket, "AF_UNIX"):  # Windows: pipes, which have no path
+    """Raise if the temporary folder's path is too long for sockets: loaders would hang."""
+    if not hasattr(socket, "AF_UNIX"):  # Windows: named pipes, no path
         return
     place = multiprocessing.util.get_temp_dir()
     if len(os.fsencode(place)) > _LONGEST:

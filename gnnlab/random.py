@@ -1,9 +1,9 @@
-"""Where randomness comes from.
+"""Seeds and keys of the random numbers in sampling and shuffling.
 
 Neighbor sampling is a pure function of (seed, epoch, batch, layer, node). This module keeps the
-first four: a base seed, and a *stream* that says which epoch and batch is being sampled. A loader
-opens a stream around each batch; outside a loader every call of a sampling function counts as a
-batch of its own, so the n-th call after :func:`seed` gives the same result on every machine.
+first four: a base seed, and a *stream* that identifies the epoch and batch being sampled. A loader
+opens a stream for each batch; outside a loader every call of a sampling function counts as a batch
+of its own, so the n-th call after :func:`seed` gives the same result on every machine.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gnnlab.helpers.fork import Lock
 __all__ = ["fold", "generator", "next_key", "seed", "stream"]
 
 _MASK = (1 << 64) - 1
-_lock = Lock()  # unlocked in a forked child, which lacks the thread that may hold it
+_lock = Lock()  # released in a forked child, where the thread holding it does not exist
 _base = 0
 _calls = 0
 _local = threading.local()
 
 
 def seed(value: int) -> None:
-    """Set the base seed of all sampling and shuffling, and start counting calls anew.
+    """Set the base seed of all sampling and shuffling, and reset the count of calls.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def seed(value: int) -> None:
 
 
 def get_state() -> tuple[int, int]:
-    """Return base seed and number of calls since; :func:`set_state` goes on from there."""
+    """Return the base seed and the number of calls since it was set, for :func:`set_state`."""
     with _lock:
         return _base, _calls
 
 
 def set_state(state: tuple[int, int]) -> None:
-    """Go on from where :func:`get_state` was asked.
+    """Restore the state that :func:`get_state` returned.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def set_state(state: tuple[int, int]) -> None:
 
 @contextmanager
 def stream(*name: int) -> Iterator[None]:
-    """Name the randomness of the calls inside, in this thread: usually (seed, epoch, batch).
+    """Open a stream for the calls inside, in this thread, named usually (seed, epoch, batch).
 
-    The k-th sampling call inside draws from the k-th key of the stream, whatever happened before.
+    The k-th sampling call inside uses the k-th key of the stream, independent of earlier calls.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def stream(*name: int) -> Iterator[None]:
 
 
 def next_key() -> int:
-    """Return the 64-bit key of the next sampling call: of the open stream, else of the process."""
+    """Return the 64-bit key of the next sampling call, from the open stream or else the process."""
     global _calls
     current = getattr(_local, "stream", None)
     if current is not None:
@@ -106,7 +106,7 @@ def next_key() -> int:
     worker = torch.utils.data.get_worker_info()
     with _lock:
         _calls += 1
-        # A worker process of torch inherits the count, so that of several would be the same.
+        # torch's worker processes inherit the count, so several of them would draw the same keys.
         name = (_base, _calls) if worker is None else (_base, _calls, worker.seed)
         return fold(*name)
 

@@ -55,15 +55,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Event:
-    """A piece of work of one process.
+    """A timed piece of work of one process.
 
     Attributes
     ----------
     kind : str
         One of :data:`KINDS`, or a name of your own.
     start, seconds : float
-        When it began and how long it took. All processes of a machine use the same clock: seconds
-        since 1970 in real runs, since the start in simulated ones.
+        Start and duration. All processes of a machine use the same clock: seconds since 1970 in
+        real runs, since the start of the run in simulated ones.
     rank : int
         Rank of the trainer, also for its samplers; or number of the server.
     role : str
@@ -223,7 +223,7 @@ def record(kind: str, begin: float, step: int | None = None, **info: int | float
     kind, step, **info
         As for :func:`span`.
     begin : float
-        When it began, by ``time.perf_counter()``.
+        Start, by ``time.perf_counter()``.
     """
     global _writer
     writer, end = _writer, time.perf_counter()
@@ -248,7 +248,7 @@ def record(kind: str, begin: float, step: int | None = None, **info: int | float
 
 # ------------------------------------------------------------------------- for loaders
 def steps(batches: Iterator[_T], first: int = 0) -> Iterator[_T]:
-    """Yield mini-batches; record the time between two of them as the compute of a step."""
+    """Yield mini-batches; record the time between two of them as a step's ``compute``."""
     return batches if _writer is None else _steps(batches, first)
 
 
@@ -271,7 +271,7 @@ def _steps(batches: Iterator[_T], first: int) -> Iterator[_T]:
 
 
 def waiting(batches: Iterator[_T]) -> Iterator[_T]:
-    """Yield mini-batches that others make; record the time until each arrives."""
+    """Yield mini-batches from another process or thread; record the ``wait`` for each."""
     return batches if _writer is None else _waiting(batches)
 
 

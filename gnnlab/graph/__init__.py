@@ -1,8 +1,8 @@
 """Floor 2: the graph, its features, messages on it, and graphs derived from it.
 
-``gnnlab.graph`` is two things: this package, and the function that makes a graph, which
-``gnnlab/__init__.py`` puts in its place. Tools that import modules one by one (such as doctests of
-pytest) put the package back, so the package can be called, too.
+``gnnlab.graph`` names both this package and the function that makes a graph; ``gnnlab/__init__.py``
+replaces the attribute by the function. Tools that import modules one by one (such as pytest's
+doctests) set it to the package again, so the package is callable, too.
 """
 
 from __future__ import annotations

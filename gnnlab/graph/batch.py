@@ -1,8 +1,8 @@
 """Many small graphs as one large graph.
 
-A batch is the disjoint union of its graphs: a message never crosses from one to another, so layers
-need to know nothing about it. The batch remembers how many nodes and edges each graph brought, for
-reading out one vector per graph.
+A batch is the disjoint union of its graphs: no message passes from one to another, so layers work
+on it unchanged. The batch stores the number of nodes and edges of each graph, for readouts that
+compute one vector per graph.
 
 References
 ----------
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> GraphT:
-    """Join graphs into one, whose nodes and edges follow each other graph by graph.
+    """Join graphs into one; its nodes and edges are numbered graph by graph.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def unbatch(g: GraphT, node_split: Any = None, edge_split: Any = None) -> list[G
     ----------
     g : Graph
     node_split, edge_split : tensor or dict of tensor by type, optional
-        Number of nodes and of edges of each graph, instead of what the batch remembers.
+        Number of nodes and of edges of each graph, instead of those stored in the batch.
 
     Returns
     -------
@@ -129,9 +129,9 @@ def unbatch(g: GraphT, node_split: Any = None, edge_split: Any = None) -> list[G
     ]
 
 
-# ------------------------------------------------------------------- what a batch remembers
+# ---------------------------------------------------------------------- sizes of the graphs
 def batch_size(g: GraphCore) -> int:
-    """Number of graphs in the batch; 1 for a graph that is none."""
+    """Number of graphs in the batch; 1 for a graph that is not a batch."""
     if g._batch is None:
         return 1
     return max((len(counts) for side in g._batch for counts in side.values()), default=1)
@@ -152,13 +152,13 @@ def batch_num_edges(g: GraphCore, etype: str | EdgeType | None = None) -> torch.
 
 
 def set_batch_num_nodes(g: GraphCore, val: torch.Tensor | Mapping[str, torch.Tensor]) -> None:
-    """Say how many nodes each graph of the batch has, after a change that lost it."""
+    """Set the number of nodes of each graph, after an operation that dropped it."""
     counts = _read_counts(val, g._ntype, g.num_nodes, "nodes")
     g._batch = counts, {} if g._batch is None else g._batch[1]
 
 
 def set_batch_num_edges(g: GraphCore, val: torch.Tensor | Mapping[Any, torch.Tensor]) -> None:
-    """Say how many edges each graph of the batch has, after a change that lost it."""
+    """Set the number of edges of each graph, after an operation that dropped it."""
     counts = _read_counts(val, g.to_canonical_etype, g.num_edges, "edges")
     g._batch = {} if g._batch is None else g._batch[0], counts
 
@@ -166,7 +166,7 @@ def set_batch_num_edges(g: GraphCore, val: torch.Tensor | Mapping[Any, torch.Ten
 def broadcast_nodes(
     graph: GraphCore, graph_feat: torch.Tensor, *, ntype: str | None = None
 ) -> torch.Tensor:
-    """Give every node the row of its graph.
+    """Repeat the row of each graph for all of its nodes.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def broadcast_nodes(
 def broadcast_edges(
     graph: GraphCore, graph_feat: torch.Tensor, *, etype: str | EdgeType | None = None
 ) -> torch.Tensor:
-    """Give every edge the row of its graph: shape (batch size, ...) to (E, ...)."""
+    """Repeat the row of each graph for all of its edges: shape (batch size, ...) to (E, ...)."""
     return _broadcast(graph_feat, batch_num_edges(graph, etype))
 
 
@@ -278,7 +278,7 @@ def _counts(
 def _read_counts(
     given: Any, full_name: Any, total: Callable[[Any], int], what: str
 ) -> dict[Any, torch.Tensor]:
-    """Read how many nodes, or edges, of each type the graphs have, and see that these are all."""
+    """Read the number of nodes, or edges, of each type per graph, and check their sums."""
     by_type = given if isinstance(given, Mapping) else {full_name(None): given}
     counts = {full_name(name): torch.as_tensor(value) for name, value in by_type.items()}
     for name, each in counts.items():

@@ -2,8 +2,8 @@
 
 To compute the new features of a few nodes, a layer needs their neighbors and no other node. A block
 holds just that: *destination* nodes on the right, whose features are computed, and *source* nodes
-on the left, from which messages come. The destinations are also the first sources, because a node
-usually looks at its own old features, too. (DGL calls it a message-flow graph, MFG.)
+on the left, from which messages come. The destinations are also the first sources, because a layer
+usually reads a node's own old features, too. (DGL calls it a message-flow graph, MFG.)
 
 References
 ----------
@@ -32,7 +32,7 @@ __all__ = ["Block", "to_block"]
 class Block(Graph):
     """A bipartite graph from source nodes to destination nodes.
 
-    Samplers and :func:`to_block` make it.
+    Samplers and :func:`to_block` return blocks.
 
     ``srcdata[NID]`` and ``dstdata[NID]`` hold original node IDs, ``edata[EID]`` original edge IDs.
     """

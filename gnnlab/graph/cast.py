@@ -1,4 +1,4 @@
-"""The precision of features: half the bits are half the memory and half the traffic."""
+"""The precision of features: half the bits take half the memory and half the bandwidth."""
 
 from __future__ import annotations
 

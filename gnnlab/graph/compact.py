@@ -1,8 +1,8 @@
 """Graphs with fewer or otherwise numbered nodes.
 
-A cut-out of a huge graph still has all of its nodes; :func:`compact_graphs` drops those without
-edges. :func:`khop_in_subgraph` cuts out everything that can influence a node within k layers.
-:func:`reorder_graph` gives neighbors neighboring IDs, so that memory is read in fewer places.
+A subgraph of a huge graph still has all of its nodes; :func:`compact_graphs` drops those without
+edges. :func:`khop_in_subgraph` extracts all nodes and edges that can influence a node within k
+layers. :func:`reorder_graph` gives neighbors close IDs, for better memory locality.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def compact_graphs(
     Parameters
     ----------
     graphs : Graph or sequence of Graph
-        Nodes of the same type and ID are the same node; all graphs must have equally many.
+        Nodes of the same type and ID are the same node; all graphs must have equal node counts.
     always_preserve : IDs or dict of IDs by node type, optional
         Nodes to keep in any case; they come first, in this order.
     copy_ndata, copy_edata : bool
@@ -97,14 +97,14 @@ def compact_graphs(
 def khop_in_subgraph(
     graph: GraphCore, nodes: Any, k: int, *, relabel_nodes: bool = True, store_ids: bool = True
 ) -> Any:
-    """The graph of all nodes from which a path of at most k edges leads to the given nodes.
+    """Return the graph of all nodes with a path of at most k edges to the given nodes.
 
     Parameters
     ----------
     graph : Graph
     nodes : IDs or dict of IDs by node type
     k : int
-        Number of hops: of the layers of a network.
+        Number of hops, equal to the number of layers of a network.
     relabel_nodes : bool
         Number the kept nodes from 0, in ascending order of their IDs. Without it all nodes stay.
     store_ids : bool
@@ -130,7 +130,7 @@ def khop_in_subgraph(
 def khop_out_subgraph(
     graph: GraphCore, nodes: Any, k: int, *, relabel_nodes: bool = True, store_ids: bool = True
 ) -> Any:
-    """The graph of all nodes that paths of at most k edges from the given nodes lead to.
+    """Return the graph of all nodes that paths of at most k edges from the given nodes reach.
 
     Parameters and results as in :func:`khop_in_subgraph`.
 

@@ -1,4 +1,4 @@
-"""Making graphs from edges."""
+"""Constructors of graphs from edges."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def graph(
     ----------
     data : tuple or list
         ``(sources, destinations)`` as tensors, numpy arrays or lists of shape (E,); or a list of
-        edges, ``[(source, destination), …]``, which ``[[0, 1], [2, 3]]`` is as well; or
+        edges, ``[(source, destination), …]`` or ``[[0, 1], [2, 3]]``; or
         ``("coo", (sources, destinations))``, ``("csr", (indptr, indices, edge IDs))``,
         ``("csc", (indptr, indices, edge IDs))``, where empty edge IDs stand for 0 … E−1.
     num_nodes : int, optional
@@ -40,9 +40,9 @@ def graph(
     idtype : torch.dtype, optional
         int64 or int32; by default int32 when the data is, else int64.
     device : torch.device, optional
-        Where the graph is wanted; by default where the data is.
+        Device of the graph; by default that of the data.
     row_sorted, col_sorted : bool
-        Accepted and not needed: whether edges are sorted is found out.
+        Accepted and ignored: whether edges are sorted is detected.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def _is_pair(item: Any) -> bool:
 
 
 def _found(data: Any) -> str:
-    """Say what was given in place of edges, and how to make edges of it."""
+    """Describe what was given instead of edges and how to convert it, for the error."""
     shape, kind = getattr(data, "shape", None), type(data).__name__
     if hasattr(data, "tocoo"):
         return f"{kind}: use gnnlab.from_scipy(matrix)"

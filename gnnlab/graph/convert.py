@@ -1,7 +1,7 @@
 """Graphs from and to other libraries: scipy's sparse matrices and networkx.
 
-networkx is fine for graphs that can be drawn; its graphs are Python dictionaries, a thousand times
-slower than arrays. It is imported only when one of its graphs is asked for.
+networkx is suited to graphs small enough to draw; its graphs are Python dictionaries, a thousand
+times slower than arrays. It is imported only when one of these functions is called.
 
 References
 ----------

@@ -1,9 +1,9 @@
-"""What every graph is: types, counts, features, and how a graph is made of another.
+"""The base class of graphs: types, counts, features, and deriving a graph from another.
 
-A graph keeps structure (:class:`~gnnlab.graph.relation.Relation`, one per edge type) apart from
-features (:class:`~gnnlab.graph.frame.Frame`, one per type). The other files of this room are
-functions of a :class:`GraphCore`; ``graph.py`` binds them to :class:`Graph` as methods. What they
-return is made by :meth:`GraphCore.derive`, so it is of the class of their argument.
+A graph stores structure (:class:`~gnnlab.graph.relation.Relation`, one per edge type) separately
+from features (:class:`~gnnlab.graph.frame.Frame`, one per type). The other modules of this package
+are functions of a :class:`GraphCore`; ``graph.py`` binds them to :class:`Graph` as methods. They
+make their results by :meth:`GraphCore.derive`, so a result has the class of the argument.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GraphT = TypeVar("GraphT", bound="GraphCore")
 
 
 class GraphCore:
-    """Types, counts and features: what :class:`~gnnlab.graph.graph.Graph` binds its methods to."""
+    """Types, counts and features; base class of :class:`~gnnlab.graph.graph.Graph`."""
 
     is_block = False
 
@@ -215,7 +215,7 @@ class GraphCore:
 
     @contextmanager
     def local_scope(self) -> Iterator[None]:
-        """Inside, setting a feature leaves no trace: features are restored at the end.
+        """Undo at the end of the ``with`` block all settings of features inside.
 
         Examples
         --------
@@ -234,7 +234,7 @@ class GraphCore:
             self.__dict__.update(saved)
 
     def _change_frames(self, change: Callable[[Frame], Frame]) -> None:
-        """Exchange every frame; sides that are one dictionary stay one."""
+        """Replace every frame; if both sides share one dictionary of frames, they still do."""
         sources = {name: change(frame) for name, frame in self._src_frames.items()}
         if self._dst_frames is self._src_frames:
             self._dst_frames = sources
@@ -264,13 +264,13 @@ class GraphCore:
 
     @property
     def device(self) -> torch.device:
-        """Where structure and features are."""
+        """Device of structure and features."""
         return self._device
 
     def _ids(self, ids: torch.Tensor) -> torch.Tensor:
         return ids.to(self._idtype)
 
-    # ------------------------------------------------------------------ looks
+    # ------------------------------------------------------ indexing and repr
     def __getitem__(self, etype: str | EdgeType) -> Self:
         """Return the part of the graph with one edge type; features are shared with this graph."""
         name = self.to_canonical_etype(etype)

@@ -1,4 +1,4 @@
-"""What graphs that are made of graphs have in common: frames that follow, edges that are sorted."""
+"""Helpers of functions that derive a graph from another: frames, sorting of edges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REDUCERS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 
 
 def refuse_block(g: GraphCore, what: str) -> None:
-    """Raise where a block was given to a function of graphs."""
+    """Raise InvalidInput if a function for graphs was called with a block."""
     if g.is_block:
         raise InvalidInput(
             f"{what} needs a graph, found a block, whose source and destination nodes are numbered "
@@ -40,7 +40,7 @@ def refuse_block(g: GraphCore, what: str) -> None:
 
 
 def loop_etype(g: GraphCore, etype: str | EdgeType | None, what: str) -> EdgeType:
-    """Complete the name of an edge type that can have self-loops."""
+    """Return the triple of an edge type that can have self-loops."""
     refuse_block(g, what)
     name = g.to_canonical_etype(etype)
     if name[0] != name[2]:
@@ -64,7 +64,7 @@ def edge_frame(g: GraphCore, relation: Relation, columns: dict[str, Any]) -> Fra
 def replace_edges(
     g: GraphT, relations: dict[EdgeType, Relation], frames: dict[EdgeType, Frame]
 ) -> GraphT:
-    """Return the graph with some edge types exchanged; all else is shared."""
+    """Return the graph with some edge types replaced; everything else is shared."""
     kept = {name: frame.copy() for name, frame in g._edge_frames.items() if name not in frames}
     return g.derive(
         {**g._relations, **relations}, node_frames=node_frames(g), edge_frames={**kept, **frames}
@@ -101,7 +101,7 @@ def order_by_source(relation: Relation) -> torch.Tensor:
     if relation.device.type == "cuda":
         src, dst = relation.coo()
         return torch.argsort(src.long() * max(relation.num_dst, 1) + dst, stable=True)
-    # Grouping is stable: by destination first and by source afterwards leaves both in order.
+    # Stable grouping by destination, then by source, sorts by (source, destination).
     csc = relation.csc()
     by_source = kernels.csc.group_by(csc.indices.numpy(), csc.eids.numpy(), relation.num_src)
     return torch.from_numpy(by_source[1])
@@ -119,9 +119,9 @@ def distinct_edges(
     first : torch.Tensor
         Shape (E',): the smallest old ID of each.
     counts : torch.Tensor
-        Shape (E',): how many old edges became it.
+        Shape (E',): number of old edges merged into each.
     mapping : callable
-        Makes the new ID of each old edge, shape (E,).
+        Returns the new ID of each old edge, shape (E,).
     """
     order = order_by_source(relation)
     src, dst = (kernels.gather.rows(end, order) for end in relation.coo())

@@ -1,8 +1,8 @@
 """The binary files of DGL: graphs of ``save_graphs``, tensors of ``save_tensors``.
 
-All numbers are little-endian and 8 bytes wide unless said otherwise; a list is a count and its
-items, a string a count and UTF-8 text. Nearly every object opens with a number of its own, by which
-a reader notices that it went astray::
+All numbers are little-endian and 8 bytes wide unless stated otherwise; a list is a count and its
+items, a string a count and UTF-8 text. Nearly every object begins with a magic number of its type,
+by which a reader detects a damaged file::
 
     tensor       magic, 0, device type and number, dimensions (4 bytes each), dtype (kind and bits:
                  1 byte each; lanes: 2 bytes), shape, number of bytes, values
@@ -23,8 +23,8 @@ a reader notices that it went astray::
 A list of edge IDs that is empty stands for 0, 1, 2 …. CSC is stored as the CSR matrix of the
 reversed relation.
 
-A file may come from anywhere. So nothing is believed: a count is compared with what is left of the
-file before memory is asked for, and indices are checked before a graph is made of them.
+Files are not trusted: a count is compared with the remaining length of the file before memory is
+allocated, and indices are checked before a graph is made of them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _DTYPES = {
     (2, 64): torch.float64,
     (4, 16): torch.bfloat16,
 }
-# With 1 in the upper four bytes, formats are bits. Older files number the one that is stored.
+# If the upper four bytes are 1, formats are a bit mask; older files store one format's number.
 _BITS = {1: "coo", 2: "csr", 4: "csc"}
 _NUMBERS = {1: "coo", 2: "csr", 3: "csc"}
 
@@ -125,9 +125,9 @@ def _as_invalid_input(path: Path, writer: str) -> Iterator[None]:
         ) from error
 
 
-# ------------------------------------------------------------------------------- the pieces
+# ------------------------------------------------------------------- elements of the format
 class _File:
-    """Reads what the format is made of, and never past the end."""
+    """Reader of the elements of the format; raises an error at the end of the file."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
@@ -139,7 +139,7 @@ class _File:
         self._stream.seek(position)
 
     def _claim(self, size: int) -> int:
-        """Return a number of bytes to read next, if there are so many."""
+        """Return ``size`` if as many bytes remain; raise ValueError otherwise."""
         left = self.size - self._stream.tell()
         if not 0 <= size <= left:
             raise ValueError(f"{size} bytes should follow where {left} are left")
@@ -189,7 +189,7 @@ class _File:
 
 
 def _positions(file: _File, count: int) -> list[int]:
-    """Where each graph begins: the index stands at the end, after and before its length."""
+    """Return the position of each graph, from the index at the end: length, positions, length."""
     file.seek(max(file.size - 8, 0))
     length = file.number()
     file.seek(file.size - 16 - length)
@@ -199,7 +199,7 @@ def _positions(file: _File, count: int) -> list[int]:
 
 
 def _csr(file: _File) -> tuple[Adjacency, int]:
-    """Return an adjacency of rows, and how many columns there are."""
+    """Return an adjacency of rows, and the number of columns."""
     file.expect(_CSR, "CSR matrix")
     columns, rows = file.numbers("QQ")
     indptr, indices, eids = file.tensor(), file.tensor(), file.tensor()
@@ -240,7 +240,7 @@ def _relation(file: _File) -> tuple[Relation, list[str] | None, torch.dtype]:
     else:
         adjacency, columns = _csr(file)
         idtype, rows = adjacency.indices.dtype, len(adjacency.indptr) - 1
-        # By way of edge lists: grouping them again brings the edges of a row into their order.
+        # Convert to an edge list: grouping it again sorts the edges of a row by ID.
         of_rows = Relation(rows, columns, csr=adjacency).coo()
         src, dst = (narrow(x, n) for x, n in zip(of_rows, (rows, columns), strict=True))
         relation = Relation(rows, columns, (src, dst))

@@ -1,7 +1,7 @@
 """Adding and removing nodes and edges.
 
-Each function returns a new graph. The methods of the same names, as in DGL, change the graph they
-are called on. Either way the arrays are written anew, so add many edges at once.
+Each function returns a new graph. The methods of the same names, as in DGL, change the graph in
+place. In both cases all arrays are written again, so add many edges in one call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add_nodes(
     ----------
     g : Graph
     num : int
-        How many.
+        Number of new nodes.
     data : dict, optional
         Features of the new nodes, ``num`` rows each. Features that are not given, and those that
         the old nodes lack, are 0.
@@ -170,7 +170,7 @@ def remove_edges(
 
 
 def in_place(change: Callable[..., GraphCore]) -> Callable[..., None]:
-    """Make a method that changes a graph out of a function that returns a changed one."""
+    """Make an in-place method of a function that returns a changed graph."""
 
     @functools.wraps(change)
     def method(self: GraphCore, *args: Any, **kwargs: Any) -> None:

@@ -1,8 +1,8 @@
 """Features of the nodes or the edges of one type.
 
 A frame is a dictionary of tensors with the same number of rows. A column may be *deferred*: it then
-holds a recipe ("rows 3, 1, 8 of that matrix") and is made when it is first read, so a mini-batch
-costs only what the model looks at.
+holds a function ("rows 3, 1, 8 of that matrix") and is computed when it is first read, so a
+mini-batch only costs the features that the model reads.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def as_tensor(value: Any) -> torch.Tensor:
     if isinstance(value, range):
         return value.start + value.step * torch.arange(len(value))
     try:
-        if hasattr(value, "__array__"):  # pandas, and tensors on many machines
+        if hasattr(value, "__array__"):  # pandas, DistTensor
             value = np.asarray(value)
         if isinstance(value, np.ndarray):
-            # pandas hands out read-only views, which torch would warn about.
+            # pandas returns read-only views, for which torch would warn.
             return torch.from_numpy(np.require(value, requirements=["C", "W"]))
         return torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -66,7 +66,7 @@ def _not_numbers(value: Any, error: Exception) -> str:
 
 
 def wrong_rows(frame: Any, name: str, value: torch.Tensor) -> str:
-    """The message for a feature that does not have a row for each node or edge."""
+    """Return the message for a feature that does not have one row per node or edge."""
     what = frame.what
     text = (
         f"{what} feature {name!r} has shape {tuple(value.shape)}; expected {frame.num_rows} rows, "
@@ -78,7 +78,7 @@ def wrong_rows(frame: Any, name: str, value: torch.Tensor) -> str:
 
 
 def no_feature_attribute(features: Any, name: str) -> AttributeError:
-    """The error for ``g.ndata.feat``."""
+    """Return the error for ``g.ndata.feat``."""
     kind = type(features).__name__
     if name.startswith("_"):
         return AttributeError(f"{kind!r} object has no attribute {name!r}")
@@ -89,14 +89,14 @@ def no_feature_attribute(features: Any, name: str) -> AttributeError:
 
 
 class Deferred:
-    """A column that is made when it is first read.
+    """A column that is computed when it is first read.
 
     Parameters
     ----------
     make : callable
-        Takes nothing and returns the tensor.
+        Function without arguments that returns the tensor.
     device : torch.device, optional
-        Where the tensor is to be moved when it has been made.
+        Device to which the result is moved.
     """
 
     __slots__ = ("_value", "device", "make")
@@ -106,14 +106,14 @@ class Deferred:
     ) -> None:
         self.make = make
         self.device = device
-        self._value: torch.Tensor | None = None  # several frames may wait for the same column
+        self._value: torch.Tensor | None = None  # several frames may share this column
 
     def __call__(self) -> torch.Tensor:
-        """Make the tensor, once."""
+        """Compute the tensor on the first call, and return it."""
         if self._value is None:
             value = self.make()
             if self.device is not None:
-                # What goes to a GPU is waited for there; the CPU would read what has not arrived.
+                # A copy to a GPU is ordered by its stream; a copy to the CPU must block.
                 value = value.to(self.device, non_blocking=self.device.type != "cpu")
             self._value = value
         return self._value
@@ -193,11 +193,11 @@ class Frame(MutableMapping[str, torch.Tensor]):
         return Frame, (self.num_rows, dict(self), self.device, self.what)
 
     def defer(self, name: str, make: Callable[[], torch.Tensor]) -> None:
-        """Set a column that is made when it is first read."""
+        """Set a column that is computed when it is first read."""
         self._columns[name] = Deferred(make)
 
     def column(self, name: str) -> torch.Tensor | Deferred:
-        """Return a column as it is stored, deferred or made."""
+        """Return a column as it is stored, deferred or computed."""
         return self._columns[name]
 
     def copy(self) -> Frame:

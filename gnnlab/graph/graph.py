@@ -4,9 +4,9 @@ A graph with one node type and one edge type (a *homogeneous* graph) is the simp
 (*heterogeneous*) one, not another class. An edge type is named by its canonical triple (source
 type, relation, destination type); the relation alone will do where it is unambiguous.
 
-Types, counts and features are in ``core.py``. What can be asked of the structure is in
-``queries.py``, how messages travel in ``message_passing.py``, how graphs are derived from graphs in
-``transform.py`` and ``subgraph.py``: functions of a graph, which this class offers as methods.
+Types, counts and features are in ``core.py``, queries of the structure in ``queries.py``, message
+passing in ``message_passing.py``, functions that derive graphs from graphs in ``transform.py`` and
+``subgraph.py``. They are functions of a graph, which this class has as methods.
 """
 
 from __future__ import annotations
@@ -126,5 +126,5 @@ class Graph(GraphCore):
     set_batch_num_nodes = batch.set_batch_num_nodes
     set_batch_num_edges = batch.set_batch_num_edges
 
-    # given by a floor above: gnnlab.sampling
+    # set by a higher floor: gnnlab.sampling
     sample_neighbors: Callable[..., Graph]

@@ -1,7 +1,7 @@
 """One node type and one edge type instead of many, and back.
 
-A typed graph can be stored, partitioned and sampled as a plain one when its nodes are numbered
-through, type after type. Each node then has two IDs: a *homogeneous* one, and one within its type.
+A typed graph can be stored, partitioned and sampled as a plain one if its nodes are numbered
+consecutively, type after type. A node then has two IDs: a *homogeneous* one, and one in its type.
 
 References
 ----------
@@ -40,7 +40,7 @@ def to_homogeneous(
     store_type: bool = True,
     return_count: bool = False,
 ) -> Any:
-    """Forget the types: number all nodes through, type after type, and all edges likewise.
+    """Drop the types: number all nodes consecutively, type after type, and all edges likewise.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def to_heterogeneous(
     etype_field: str = ETYPE,
     metagraph: Any = None,
 ) -> GraphT:
-    """Sort nodes and edges by type: the way back from :func:`to_homogeneous`.
+    """Group nodes and edges by type: the inverse of :func:`to_homogeneous`.
 
     Parameters
     ----------

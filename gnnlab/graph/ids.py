@@ -1,4 +1,4 @@
-"""Reading node and edge IDs as people write them: numbers, lists, arrays, tensors, masks."""
+"""Parsing of node and edge IDs: numbers, lists, arrays, tensors, masks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_ids(
     check: bool = True,
     distinct: bool = False,
 ) -> torch.Tensor:
-    """Turn IDs in any usual form into a tensor.
+    """Convert IDs of any accepted form to a tensor.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def read_ids(
     what : str
         "node" or "edge", for messages.
     device : torch.device, optional
-        Where the IDs are wanted.
+        Device of the result.
     check : bool
         Whether to raise OutOfRange for IDs that do not exist.
     distinct : bool
-        Whether IDs must not repeat. Repetition itself is not looked for; but integers that can only
-        be a mask are refused.
+        Whether IDs must not repeat. Duplicates are not searched for, but integers that must be a
+        mask raise InvalidInput.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def read_ids(
 
 
 def refuse_mask(ids: torch.Tensor, what: str) -> None:
-    """Refuse integers, one for each node or edge, that are a mask: all of them are 0 or 1."""
+    """Raise if integers, one for each node or edge, look like a mask: all are 0 or 1."""
     if len(ids) > 2 and bool(((ids == 0) | (ids == 1)).all()):
         raise InvalidInput(
             f"expected {what} IDs; found {len(ids)} integers, one for each {what}, that are all 0 "
@@ -100,21 +100,21 @@ def is_scalar(value: Any) -> bool:
 
 
 def node_dict(graph: GraphCore, nodes: Any) -> dict[str, Any]:
-    """Read nodes as {type: IDs}; bare IDs belong to the only type of a graph."""
+    """Return nodes as {type: IDs}; bare IDs belong to the graph's only type."""
     if isinstance(nodes, dict):
         return {graph._ntype(ntype): ids for ntype, ids in nodes.items()}
     return {graph._ntype(None): nodes}
 
 
 def edge_dict(graph: GraphCore, edges: Any) -> dict[Any, Any]:
-    """Read edges as {canonical type: IDs}; bare IDs belong to the only type of a graph."""
+    """Return edges as {canonical type: IDs}; bare IDs belong to the graph's only type."""
     if isinstance(edges, dict):
         return {graph.to_canonical_etype(etype): ids for etype, ids in edges.items()}
     return {graph.to_canonical_etype(None): edges}
 
 
 def read_nodes(graph: GraphCore, nodes: Any) -> dict[str, torch.Tensor]:
-    """Read distinct nodes as {type: tensor of IDs}, as :func:`read_ids` does."""
+    """Return distinct nodes as {type: tensor of IDs}; see :func:`read_ids`."""
     return {
         ntype: read_ids(ids, graph.num_nodes(ntype), "node", graph.device, distinct=True)
         for ntype, ids in node_dict(graph, nodes).items()
@@ -122,7 +122,7 @@ def read_nodes(graph: GraphCore, nodes: Any) -> dict[str, torch.Tensor]:
 
 
 def read_edges(graph: GraphCore, edges: Any) -> dict[Any, torch.Tensor]:
-    """Read edges as {canonical type: tensor of IDs}, as :func:`read_ids` does."""
+    """Return edges as {canonical type: tensor of IDs}; see :func:`read_ids`."""
     return {
         etype: read_ids(ids, graph.num_edges(etype), "edge", graph.device)
         for etype, ids in edge_dict(graph, edges).items()

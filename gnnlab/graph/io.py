@@ -1,8 +1,8 @@
-"""Graphs in files.
+"""Saving and loading graphs.
 
-The format is safetensors: a header that describes arrays, then the arrays, and nothing that could
-run. What the arrays mean is told by a JSON text in the header. Any safetensors reader opens such a
-file; here everything is checked before use, so that a damaged file cannot do harm.
+The format is safetensors: a header that describes arrays, then the arrays, and no executable code.
+A JSON text in the header says what the arrays mean. Any safetensors reader opens such a file;
+:func:`load_graphs` checks everything before use, so that a damaged file cannot do harm.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def save_graphs(
     labels: Mapping[str, Any] | None = None,
     formats: str | Sequence[str] | None = None,
 ) -> None:
-    """Write graphs to one file, with their features; all of it or nothing.
+    """Write graphs to one file, with their features, atomically.
 
     Parameters
     ----------
     filename : path
-        Replaced when it exists. Readers see the old file until the new one is complete.
+        Replaced if it exists. Readers see the old file until the new one is complete.
     g_list : Graph or list of Graph
     labels : dict of str to tensor, optional
         Further tensors, such as a label per graph.
@@ -83,9 +83,9 @@ def save_graphs(
 def load_graphs(
     filename: str | os.PathLike[str], idx_list: Iterable[int] | None = None
 ) -> tuple[list[Graph], dict[str, torch.Tensor]]:
-    """Read what :func:`save_graphs` wrote, here or in DGL.
+    """Read a file that :func:`save_graphs` of gnnlab or of DGL wrote.
 
-    DGL stores booleans as uint8, and so they come back.
+    DGL stores booleans as uint8, so they are returned as uint8.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ def load_graphs(
     FileNotFoundError
         There is no such file.
     InvalidInput
-        It is not a file of graphs, or it is damaged.
+        The file is not a file of graphs, or it is damaged.
     OutOfRange
-        ``idx_list`` names a graph that the file does not hold.
+        ``idx_list`` has a position that the file does not have.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -149,7 +149,7 @@ class _Arrays:
         if value.numel() and view in self._names:
             return self._names[view]
         if storage in self._storages:
-            value = value.clone()  # another view of memory that is stored already
+            value = value.clone()  # a different view of memory stored already
         else:
             self._storages.add(storage)
         name = self._names[view] = f"{len(self.found):06d} {label}"

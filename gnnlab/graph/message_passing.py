@@ -1,9 +1,9 @@
 """Messages along edges.
 
-Every edge computes a message from its source, its destination and its own features; every node
-reduces the messages that reach it. Message and reduce functions from :mod:`gnnlab.function` are
-computed together, and no message is ever stored. Functions of your own get the edges, or the nodes
-with their mailboxes, in batches.
+A message is computed for every edge from the features of its source, its destination and its own;
+at every node the incoming messages are reduced. Message and reduce functions from
+:mod:`gnnlab.function` are fused, and no message is stored. User-defined functions are called with
+batches of edges, or of nodes with their mailboxes.
 
 References
 ----------
@@ -34,7 +34,7 @@ _CROSS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.
 
 
 class EdgeBatch:
-    """What a message function of your own receives: a batch of edges.
+    """The argument of a user-defined message function: a batch of edges.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class EdgeBatch:
 
 
 class NodeBatch:
-    """What a reduce or apply function of your own receives: a batch of nodes.
+    """The argument of a user-defined reduce or apply function: a batch of nodes.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def update_all(
 
 
 def _named(values: Any) -> Mapping[str, torch.Tensor]:
-    """Refuse what a function of the user's should not have returned."""
+    """Raise unless a user-defined function returned a dictionary."""
     if not isinstance(values, Mapping):
         raise InvalidInput(
             "a message, reduce or apply function must return {name: tensor}; found "
@@ -151,7 +151,7 @@ def _named(values: Any) -> Mapping[str, torch.Tensor]:
 
 
 def _check_function(function: Any, role: str, example: str) -> None:
-    """Refuse what is no function of the user's, nor a description from ``gnnlab.function``."""
+    """Raise unless given a callable or a description from ``gnnlab.function``."""
     if callable(function) and getattr(function, "__module__", None) != "gnnlab.function":
         return
     found = repr(function)
@@ -320,7 +320,7 @@ def multi_update_all(
     cross_reducer: str | Callable[[list[torch.Tensor]], torch.Tensor],
     apply_node_func: Callable[[NodeBatch], Mapping[str, torch.Tensor]] | None = None,
 ) -> None:
-    """Message passing over several edge types, then a reduction of what meets at a node type.
+    """Message passing over several edge types, then a reduction of their results per node type.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def multi_update_all(
 
 def _written(after: Frame, before: Frame) -> dict[str, torch.Tensor]:
     def changed(key: str) -> bool:
-        # What is deferred on both sides is compared as it is: nobody has asked for it.
+        # Columns that are still deferred on both sides are compared without computing them.
         same = after.column(key) is before.column(key) or after[key] is before[key]
         return not same
 
@@ -424,7 +424,7 @@ def _along(
     nodes: torch.Tensor,
     functions: tuple[Any, Any, Any],
 ) -> None:
-    """Send messages along some edges and write what the given destinations make of them."""
+    """Send messages along some edges and write the results of the given destinations."""
     message_func, reduce_func, apply_node_func = functions
     relation = graph._relations[etype]
     src, dst = relation.coo()

@@ -1,4 +1,4 @@
-"""Reserved feature names and the words for types."""
+"""Reserved feature names, and checks and messages for names of types."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_name(name: Any, what: str = "graph name") -> str:
         Any text that is safe as part of a file name: letters of any script, digits, ``_ - .``,
         spaces and so on.
     what : str
-        What the name is of, for the message.
+        What is named, for the error message.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def listing(items: Iterable[str], indent: int, brackets: str = "{}") -> str:
 
 
 def complete_ntype(ntype: str | None, known: Collection[str], where: str = "the graph") -> str:
-    """Check the name of a node type; None will do where there is one type."""
+    """Check the name of a node type; None is allowed if there is only one."""
     if ntype in known:
         return ntype  # type: ignore[return-value]
     if ntype is not None:
@@ -139,7 +139,7 @@ def complete_ntype(ntype: str | None, known: Collection[str], where: str = "the 
 
 
 def complete_etype(etype: str | EdgeType | None, known: Collection[EdgeType]) -> EdgeType:
-    """Complete the name of an edge type to its triple; None will do where there is one type."""
+    """Complete an edge type name to its triple; None is allowed if there is only one type."""
     if etype is None:
         if len(known) == 1:
             return next(iter(known))
@@ -161,7 +161,7 @@ def complete_etype(etype: str | EdgeType | None, known: Collection[EdgeType]) ->
 
 
 def _hint(found: Any, known: Iterable[Any]) -> str:
-    """Guess which name was meant."""
+    """Suggest a similar existing name, for an error."""
     import difflib
 
     names = {str(name): name for name in known}

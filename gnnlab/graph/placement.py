@@ -1,6 +1,6 @@
-"""Where a graph lives and how wide its IDs are: devices, dtypes, sparse formats, shared memory.
+"""How a graph is stored: devices, ID dtypes, sparse formats, shared memory.
 
-Functions of a graph; :class:`Graph` offers each as a method.
+Functions of a graph; :class:`Graph` has each as a method.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def cpu(graph: GraphT) -> GraphT:
 
 
 def formats(graph: GraphCore, formats: str | list[str] | None = None) -> Any:
-    """Tell which sparse formats exist, or return a graph restricted to some.
+    """Return which sparse formats exist, or a graph restricted to some.
 
     Parameters
     ----------
@@ -123,14 +123,14 @@ def create_formats_(graph: GraphCore) -> None:
 def share_memory(graph: GraphT) -> GraphT:
     """Move structure and features into shared memory, and return the graph.
 
-    Processes that get the graph afterwards, forked or fresh, map the same memory. Tensors and
-    arrays that you got from the graph before keep the old memory.
+    Processes that receive the graph afterwards, forked or fresh, map the same memory. Tensors and
+    arrays that you took from the graph before keep the old memory.
     """
     return _change_tensors(graph, _shared)
 
 
 def _shared(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy in shared memory. ``share_memory_()`` would pull the rug from under numpy's views."""
+    """Return a copy in shared memory; ``share_memory_()`` would invalidate numpy views of it."""
     if tensor.is_shared() or not tensor.numel():
         return tensor
     from gnnlab.multiprocessing import explained  # which few graphs need

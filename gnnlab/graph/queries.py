@@ -1,7 +1,7 @@
-"""What can be asked of a graph's structure.
+"""Queries of a graph's structure.
 
-Functions of a graph; :class:`Graph` offers each as a method. Node and edge IDs may be numbers,
-lists, numpy arrays or tensors; a single number gives a single number where DGL does so.
+Functions of a graph; :class:`Graph` has each as a method. Node and edge IDs may be numbers, lists,
+numpy arrays or tensors; for a single number the result is a single number where DGL does so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One row per graph: reading out a batch.
+"""Readout: reducing the features of a batch to one row per graph.
 
 References
 ----------

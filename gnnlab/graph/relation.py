@@ -1,10 +1,10 @@
-"""The structure of one edge type, in the formats that the work asks for.
+"""The structure of one edge type, in several sparse formats.
 
-The same edges can be written as a list (COO), grouped by destination (CSC: who points at v?) or
-grouped by source (CSR: whom does u point at?). A relation starts with one of them, makes the others
-when they are first needed and keeps them. It never changes: adding an edge makes a new relation.
+The same edges can be stored as a list (COO), grouped by destination (CSC: the in-edges of v) or
+grouped by source (CSR: the out-edges of u). A relation starts with one of them, makes the others on
+first use and keeps them. It is immutable: adding an edge makes a new relation.
 
-Inside, IDs are int32 wherever they fit: half the memory and half the traffic of int64.
+Internally, IDs are int32 if they fit: half the memory and half the bandwidth of int64.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Adjacency:
         self.indptr = indptr
         self.indices = indices
         self._eids = eids
-        self._keys = keys  # the group of each edge, from which the edge IDs can still be made
+        self._keys = keys  # the group of each edge, to compute the edge IDs later
         self.ordered = eids is None and keys is None
 
     @property
@@ -59,7 +59,7 @@ class Adjacency:
                     len(self.indices), dtype=dtype, device=self.indices.device
                 )
             else:
-                # The sort that grouped the edges, now of edge IDs: each lands in its edge's slot.
+                # Group the edge IDs by the same keys: each is then in the slot of its edge.
                 groups = len(self.indptr) - 1
                 grouped = kernels.csc.group_by(self._keys.numpy(), None, groups)[1]
                 self._eids = torch.from_numpy(grouped)
@@ -70,7 +70,7 @@ class Adjacency:
         return slots if self.ordered else self.eids[slots]
 
     def ascends(self) -> bool:
-        """Whether each group has its edges in the order of their IDs, on which sampling relies."""
+        """Whether the edges of each group are sorted by ID, as sampling requires."""
         if self.ordered:
             return True
         first = self.indptr[(self.indptr > 0) & (self.indptr < len(self.indices))]
@@ -79,7 +79,7 @@ class Adjacency:
         return bool(rises.all())
 
     def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Adjacency:
-        """Return a copy of changed tensors, with its edge IDs."""
+        """Return a copy with ``change`` applied to each tensor, edge IDs included."""
         eids = None if self.ordered else change(self.eids)
         return Adjacency(change(self.indptr), change(self.indices), eids)
 
@@ -134,7 +134,7 @@ class Relation:
     # ---------------------------------------------------------------- formats
     @property
     def device(self) -> torch.device:
-        """Where the index tensors are."""
+        """Device of the index tensors."""
         return self._any().device
 
     def _any(self) -> torch.Tensor:
@@ -224,7 +224,7 @@ class Relation:
         return Relation(self.num_dst, self.num_src, coo, self._csr, self._csc)
 
     def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Relation:
-        """Return a copy of changed tensors: on another device, or pinned."""
+        """Return a copy with ``change`` applied to each tensor: on another device, or pinned."""
         coo = None if self._coo is None else (change(self._coo[0]), change(self._coo[1]))
         csc = None if self._csc is None else self._csc.map(change)
         csr = None if self._csr is None else self._csr.map(change)
@@ -239,7 +239,7 @@ class Relation:
 
 
 class HasRelation(Protocol):
-    """What operators ask of a graph: the structure of its only edge type."""
+    """What operators need of a graph: the structure of its only edge type."""
 
     def relation(self) -> Relation:
         """Return the structure of the only edge type."""
@@ -297,7 +297,7 @@ def checked_adjacency(
     indices: torch.Tensor,
     eids: torch.Tensor | None = None,
 ) -> Adjacency:
-    """Return an adjacency of arrays from a file; raise InvalidInput unless they can be one."""
+    """Return the adjacency of arrays from a file; raise InvalidInput unless they are valid."""
     if indptr.shape != (groups + 1,) or indptr.dtype != torch.int64 or indices.ndim != 1:
         raise InvalidInput("an index array has the wrong shape or dtype")
     steps = torch.diff(indptr)

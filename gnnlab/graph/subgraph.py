@@ -1,7 +1,7 @@
-"""Graphs cut out of graphs.
+"""Subgraphs.
 
-A subgraph remembers where its parts come from: ``ndata[NID]`` and ``edata[EID]`` hold the original
-IDs, and features follow, gathered when they are first read.
+A subgraph keeps the original IDs of its nodes and edges in ``ndata[NID]`` and ``edata[EID]``, and
+has their features, which are gathered when they are first read.
 
 References
 ----------
@@ -37,7 +37,7 @@ _SMALL_SHARE = 4
 def node_subgraph(
     graph: GraphT, nodes: Any, *, relabel_nodes: bool = True, store_ids: bool = True
 ) -> GraphT:
-    """The graph of the given nodes and of all edges between them.
+    """Return the graph of the given nodes and of all edges between them.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def node_subgraph(
     edges = {}
     for etype, relation in graph._relations.items():
         if _SMALL_SHARE * len(kept[etype[2]]) < relation.num_dst:
-            # Only the in-edges of the kept nodes can qualify: no need to look at all edges.
+            # Only in-edges of the kept nodes can be in the result, so no others are read.
             slots = incident_slots(relation.csc(), kept[etype[2]])[1]
             inside = position[etype[0]][relation.csc().indices[slots]] >= 0
             edges[etype] = torch.unique(relation.csc().eids_at(slots[inside]))
@@ -91,7 +91,7 @@ def edge_subgraph(
     store_ids: bool = True,
     preserve_nodes: bool | None = None,
 ) -> GraphT:
-    """The graph of the given edges and of their ends.
+    """Return the graph of the given edges and of their ends.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def edge_subgraph(
     relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
     given = edge_dict(graph, edges)
     kept = {
-        # An edge may be asked for twice, so [0, 0, 1] need not be a mask.
+        # An edge may be given twice, so [0, 0, 1] need not be a mask.
         etype: read_ids(given.get(etype, []), relation.num_edges, "edge", graph.device)
         for etype, relation in graph._relations.items()
     }
@@ -137,7 +137,7 @@ def edge_subgraph(
 def in_subgraph(
     graph: GraphT, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
 ) -> GraphT:
-    """All in-edges of the given nodes; all nodes stay unless ``relabel_nodes``.
+    """Return the graph of all in-edges of the nodes; all nodes stay unless ``relabel_nodes``.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def in_subgraph(
     >>> g.in_subgraph([2]).edges()
     (tensor([0, 1]), tensor([2, 2]))
     """
-    if not isinstance(graph, GraphCore):  # its edges are elsewhere, and it knows whom to ask
+    if not isinstance(graph, GraphCore):  # a DistGraph: its edges are on servers
         return graph.in_subgraph(nodes, relabel_nodes=relabel_nodes, store_ids=store_ids)
     return _incident_subgraph(graph, nodes, relabel_nodes, store_ids, inward=True)
 
@@ -154,7 +154,7 @@ def in_subgraph(
 def out_subgraph(
     graph: GraphT, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
 ) -> GraphT:
-    """All out-edges of the given nodes; all nodes stay unless ``relabel_nodes``."""
+    """Return the graph of all out-edges of the nodes; all nodes stay unless ``relabel_nodes``."""
     return _incident_subgraph(graph, nodes, relabel_nodes, store_ids, inward=False)
 
 
@@ -206,7 +206,7 @@ def _keep(
     nodes: Mapping[str, torch.Tensor] | None,
     store_ids: bool,
 ) -> GraphT:
-    """Cut out edges and, where ``nodes`` is given, nodes; features follow when they are read."""
+    """Keep the given edges and, if ``nodes`` is given, nodes; features are gathered when read."""
     if nodes is None:
         node_frames = {name: frame.copy() for name, frame in graph._node_frames().items()}
         sizes = {name: frame.num_rows for name, frame in graph._node_frames().items()}

@@ -68,7 +68,7 @@ def to_networkx(
 def _attributes(
     frame: Frame, names: Iterable[str] | None, frames: Mapping[Any, Frame], fixed: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """One dictionary per row; a name that this type lacks must exist in another."""
+    """Return one dictionary per row; a feature that this type lacks must exist in another."""
     columns = {}
     for name in names or ():
         if name in frame or not any(name in other for other in frames.values()):

@@ -1,8 +1,8 @@
 """Graphs with other edges between the same nodes.
 
 Message passing follows the direction of the edges, so a citation graph is usually made symmetric
-first, and a layer that should see a node's own features needs self-loops. Each function returns a
-new graph and leaves its argument alone; nodes keep their IDs, and what is not changed is shared.
+first, and a layer that should use a node's own features needs self-loops. Each function returns a
+new graph and does not change its argument; nodes keep their IDs; unchanged tensors are shared.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def reverse(
     share_ndata: bool | None = None,
     share_edata: bool | None = None,
 ) -> GraphT:
-    """Turn every edge around; edge i of the result is edge i of the graph.
+    """Reverse every edge; edge i of the result is edge i of the graph, reversed.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def add_reverse_edges(
         Whether the result has the edge features, those of the original edge on its reverse too,
         and the ID of the original edge as ``edata[dgl.EID]``.
     ignore_bipartite : bool
-        Leave edge types alone that lead from one node type to another, instead of an error.
+        Skip edge types that lead from one node type to another, instead of raising an error.
     exclude_self : bool
         Do not add a reverse of a self-loop, which would double it.
 
@@ -228,7 +228,7 @@ def add_reverse_edges(
 
 
 def to_bidirected(g: GraphT, copy_ndata: bool = False, readonly: bool | None = None) -> GraphT:
-    """Make every edge go both ways, each pair of nodes once in each direction.
+    """Add the reverse of every edge and merge duplicates: one edge per pair and direction.
 
     Parameters
     ----------
@@ -278,8 +278,8 @@ def to_simple(
     ----------
     g : Graph
     return_counts : str or None
-        Name of the edge feature that tells how many edges were merged, shape (E',), in the
-        graph's ID dtype; None for no such feature.
+        Name of the edge feature for the number of merged edges, shape (E',), in the graph's ID
+        dtype; None for no such feature.
     writeback_mapping : bool
         Return also which new edge each old edge went to.
     copy_ndata : bool

@@ -1,4 +1,4 @@
-"""The little objects behind ``g.ndata``, ``g.nodes[...]`` and ``g.edges(...)``."""
+"""The objects that ``g.ndata``, ``g.nodes`` and ``g.edges`` return."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["EdgeView", "NodeView", "frame_view", "two_sides"]
 
 
 class _HasEdges(Protocol):
-    """What ``g.edges`` asks of a graph."""
+    """What ``g.edges`` needs of a graph."""
 
     _edge_frames: dict[EdgeType, Frame]
 
@@ -23,7 +23,7 @@ class _HasEdges(Protocol):
 
 
 def frame_view(frames: Mapping[Any, Frame]) -> Frame | TypedFrames:
-    """The features of one type, or of several at once."""
+    """Return the features of one type, or of several together."""
     return next(iter(frames.values())) if len(frames) == 1 else TypedFrames(frames)
 
 

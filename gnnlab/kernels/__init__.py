@@ -1,10 +1,10 @@
 """Floor 0: plain arrays in, plain arrays out.
 
-Each module holds one concept and knows nothing of graphs: ``csc`` (sorting edges by their end),
-``sample`` (choosing neighbors), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,
-``softmax`` (messages), ``gather`` (rows of a feature matrix), ``route`` (rows in several places),
-``cache`` (which rows to keep), ``activation``, ``optim`` (steps of optimizers on rows), ``ldg``
-(dealing nodes to parts), ``cut`` (cutting out parts), ``rng`` (random numbers without state),
+Each module holds one concept and does not depend on graph classes: ``csc`` (sorting edges by one
+end), ``sample`` (neighbor sampling), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,
+``softmax`` (messages), ``gather`` (rows of a feature matrix), ``route`` (rows of a distributed
+tensor), ``cache`` (which rows to keep), ``activation``, ``optim`` (optimizer steps on rows),
+``ldg`` (assigning nodes to parts), ``cut`` (extracting parts), ``rng`` (stateless random numbers),
 ``threads``.
 
 The modules are imported when first used: numba takes about half a second to import, and a program
@@ -50,6 +50,6 @@ def __getattr__(name: str) -> ModuleType:
 
 
 def node_list(num_nodes: int, device_type: str) -> Any:
-    """Open a ``relabel.NodeList`` for the CPU, or its twin for another type of device."""
+    """Return a ``NodeList``: of ``relabel`` for the CPU, of ``relabel_torch`` for other devices."""
     module = "relabel" if device_type == "cpu" else "relabel_torch"
     return importlib.import_module(f"{__name__}.{module}").NodeList(num_nodes)

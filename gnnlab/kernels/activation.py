@@ -1,8 +1,8 @@
 """relu and dropout in one pass.
 
-Done one after the other they read and write the layer three times, and drawing the dropout mask can
-cost more than the layer's matrix product. Here one 64-bit hash decides about four elements, 16 bits
-each, and no mask is kept: the result itself shows what passed.
+As separate operators they read and write the layer three times, and drawing the dropout mask can
+cost more than the layer's matrix product. Here one 64-bit hash decides for four elements, 16 bits
+each, and no mask is stored: the result itself shows which elements were kept.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def relu_dropout_grad(out: np.ndarray, grad: np.ndarray, threshold: int) -> np.n
     return result
 
 
-# Both get a chunk that starts at 0: an index that might be negative is not vectorized.
+# Both get a chunk that starts at 0: a loop over an index that may be negative is not vectorized.
 @njit(nogil=True, cache=True)
 def _relu_dropout(x, out, limit, scale, key, first):  # type: ignore[no-untyped-def]
     zero = x.dtype.type(0)

@@ -1,9 +1,9 @@
-"""Which rows to keep at hand when there is not room for all.
+"""A set-associative cache of rows: which rows to keep when there is no room for all.
 
-A cache is cut into sets of a few slots, as that of a processor is. A row has one set in which it
-may lie, found by a division, so looking it up reads a few numbers that lie side by side. A score
-says what keeping a row is worth. A row that comes takes an empty slot of its set, else that of the
-row with the least score, if that is less than its own.
+Like a processor's cache, it is divided into sets of a few slots. A row can only be in one set, its
+number modulo the number of sets, so a lookup reads a few adjacent numbers. Each row has a score. A
+new row takes an empty slot of its set, or else replaces the row with the lowest score in the set,
+if that is lower than its own.
 
 References
 ----------
@@ -24,23 +24,23 @@ _MOST = np.iinfo(np.uint16).max
 
 @njit(nogil=True, cache=True)
 def look_up(rows, shift, held, ways, scores, bits, gain):  # type: ignore[no-untyped-def]
-    """Find the slots of rows, and raise their scores.
+    """Find the slots of rows, and increase their scores.
 
     Parameters
     ----------
     rows : ndarray
         Shape (K,), int64 or int32.
     shift : int
-        What is added to get the numbers of the rows, 0 or more.
+        Added to ``rows`` to get the numbers of the rows, 0 or more.
     held : ndarray
         Shape (S · ways,), int64 or int32: number of the row in each slot, or −1.
     ways : int
         Slots of a set.
     scores : ndarray
-        Shape (M,), uint16. Row r has ``scores[r >> bits]``: neighbors may share one.
+        Shape (M,), uint16. Row r has ``scores[r >> bits]``: adjacent rows may share one.
     bits : int
     gain : int
-        What each request adds to the score of its row, up to the largest number.
+        Added to the score of a row by each request, up to the largest uint16.
 
     Returns
     -------
@@ -63,15 +63,15 @@ def look_up(rows, shift, held, ways, scores, bits, gain):  # type: ignore[no-unt
 
 @njit(nogil=True, cache=True)
 def admit(rows, shift, held, ways, scores, bits):  # type: ignore[no-untyped-def]
-    """Give slots to rows that are worth it; the content of a slot is to be written by the caller.
+    """Assign slots to rows whose score suffices; the caller writes the content of the slots.
 
     Parameters are those of :func:`look_up`.
 
     Returns
     -------
     ndarray
-        Shape (K,), int64: slot of each row, or −1 for those that are not kept, or held already. No
-        slot stands twice.
+        Shape (K,), int64: slot of each row, or −1 for rows that are not kept, or held already. No
+        slot occurs twice.
     """
     slots = np.empty(len(rows), np.int64)
     num_sets = len(held) // ways

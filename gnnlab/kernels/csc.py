@@ -1,12 +1,12 @@
 """Sorting edges by one of their ends.
 
-A graph arrives as a list of edges (COO). To ask "who points at v?" quickly, the edges are grouped
-by destination: ``indptr[v]:indptr[v + 1]`` then names the run of v's in-edges (CSC; grouped by
-source it is called CSR). Grouping is a counting sort, and it is stable: within a run the edges keep
-the order in which they were given, which makes sampling reproducible.
+A graph is given as a list of edges (COO). To find the in-edges of a node v quickly, the edges are
+grouped by destination: ``indptr[v]:indptr[v + 1]`` is then the slice of v's in-edges (CSC; grouped
+by source it is called CSR). Grouping is a counting sort, and it is stable: within a group the edges
+keep the order in which they were given, which makes sampling reproducible.
 
-For large graphs a plain counting sort jumps through memory at random. Two passes are faster: first
-deal the edges into buckets of neighboring keys, then sort each bucket inside the cache.
+For large graphs a plain counting sort writes to random addresses. Two passes are faster: the first
+distributes the edges to buckets of adjacent keys, the second sorts each bucket inside the cache.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def group_by(
 def contains(
     indptr: np.ndarray, indices: np.ndarray, groups: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Tell whether each value stands in its group: whether a pair of nodes has an edge.
+    """Return whether each value occurs in its group: whether a pair of nodes has an edge.
 
     Parameters
     ----------

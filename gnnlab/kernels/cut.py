@@ -1,8 +1,8 @@
 """Cutting a graph into parts.
 
-The graph comes as edges grouped by destination, under IDs of which each part owns a range. What is
-asked here: which edges that belong to others touch a part, which foreign nodes those bring along,
-and which local ID each node gets.
+The graph is given as edges grouped by destination, with IDs of which each part owns a range. These
+kernels find the edges of other parts that touch a part, the halo nodes at their other ends, and the
+local ID of each node.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def edges_near(
     near_src, near_dst : ndarray
         Shapes (N_src,) and (N_dst,), bool: the marked nodes.
     lo, hi : int
-        The destinations whose edges are left out: those that the part owns.
+        Range of the destinations whose edges are left out: those that the part owns.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def edges_near(
     (array([1, 2], dtype=int32), array([0, 0]), array([1, 2], dtype=int32))
     """
     num_dst = len(indptr) - 1
-    # Chunks of about equally many edges, however the degrees are spread.
+    # Chunks of about equally many edges, whatever the distribution of degrees.
     rows = np.searchsorted(indptr, np.linspace(0, len(indices), _CHUNKS + 1)[1:-1])
     rows = np.concatenate([[0], rows, [num_dst]])
     first = np.zeros(_CHUNKS + 1, np.int64)
@@ -137,9 +137,9 @@ def localize(ids: np.ndarray, lo: int, hi: int, position: np.ndarray, out: np.nd
     ids : ndarray
         Shape (K,), int32 or int64.
     lo, hi : int
-        The nodes that the part owns.
+        Range of the nodes that the part owns.
     position : ndarray
-        Shape (N,): local ID of the other nodes of the part; the rest is not read.
+        Shape (N,): local IDs of the halo nodes; other entries are not read.
     out : ndarray
         Shape (K,), int32 or int64.
     """

@@ -1,4 +1,4 @@
-"""How wide an ID has to be: int32 while it fits, else int64. No numba here, so it loads at once."""
+"""dtype of IDs: int32 if they fit, else int64. Imports no numba, so that it loads quickly."""
 
 from __future__ import annotations
 

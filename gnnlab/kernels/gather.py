@@ -1,7 +1,7 @@
 """Rows of a feature matrix.
 
-Gathering moves more bytes than anything else in a training loop. Half of its time can be the
-operating system handing out memory: numpy asks for huge pages, torch does not, so outputs are
+Gathering moves more bytes than anything else in a training loop. Page faults of newly allocated
+memory can be half of its time. numpy requests huge pages and torch does not, so outputs are
 allocated by numpy and wrapped without a copy.
 """
 
@@ -28,7 +28,7 @@ _NUMPY_DTYPE = {
 
 
 def empty(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Allocate a CPU tensor without filling it, on huge pages where the system has them.
+    """Allocate an uninitialised CPU tensor, on huge pages if the system has them.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def rows(matrix: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     matrix : torch.Tensor
         Shape (N, ...), any dtype, any device.
     index : torch.Tensor
-        Shape (K,), int32 or int64; moved to the device of the matrix where it differs.
+        Shape (K,), int32 or int64; moved to the device of the matrix if necessary.
 
     Returns
     -------

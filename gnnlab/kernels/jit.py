@@ -1,9 +1,9 @@
-"""``njit`` of numba, whose compiled code finds a folder in every case.
+"""``njit`` of numba, with a fallback folder for the compiled code.
 
-numba keeps what it compiles beside the source, or else in the user's home. In a container that runs
-under a foreign user ID neither can be written, and numba refuses to compile at all. Then kernels go
-to a folder of this user in the system's place for temporary files. Code is run from there, so
-nobody else may write to it.
+numba stores compiled code beside the source, or else in the user's home. In a container that runs
+under another user ID neither is writable, and numba raises an error instead of compiling. In that
+case this module uses a folder in the system's temporary folder. Because code is loaded from it, it
+must be writable by this user alone.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["njit"]
 
 
 def _try() -> None:
-    """Decorated as kernels are: numba looks for the folder at once."""
+    """Test function: decorating it makes numba choose its cache folder."""
 
 
 def _private_folder() -> Path:
-    """Make the folder, or take the one that this user has; never one of somebody else."""
+    """Make or reuse a folder of this user that others can neither own nor access."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "")
     folder = Path(tempfile.gettempdir(), f"gnnlab-kernels-{user}")
     try:

@@ -1,11 +1,11 @@
-"""Dealing nodes to parts in one look at each: linear deterministic greedy (LDG).
+"""Streaming partitioning: linear deterministic greedy (LDG).
 
-Nodes come by one after the other. Each joins the part that holds most of its neighbors, weighted by
-the room that the part has left: friends attract, crowds repel. A first pass knows little, because
-most neighbors have no part yet; so the stream is gone through again with what the last pass decided
-(*restreaming*). Where the graph has communities the result comes close to that of METIS; where it
-is more like a map, of which each part ends up with many small patches, it does not. LDG needs no
-memory but the parts themselves, and one node's neighbors at a time: edges may come from a file.
+Nodes are processed one by one. Each is assigned to the part with most of its neighbors, weighted by
+the part's free capacity. In the first pass most neighbors have no part yet, so the stream is
+processed again, starting from the assignment of the last pass (*restreaming*). For graphs with
+communities the result is close to that of METIS; for map-like graphs it is not: there each part
+consists of many small pieces. LDG needs memory only for the assignment and the neighbors of one
+node at a time, so the edges may be read from a file.
 
 References
 ----------
@@ -27,29 +27,29 @@ __all__ = ["place", "undirected"]
 
 @njit(nogil=True, cache=True)
 def place(nodes, first, neighbors, weights, room, part, load):  # type: ignore[no-untyped-def]
-    """Give each node of a stream the part that suits it best now.
+    """Assign each node of a stream to the best part at that time.
 
     Parameters
     ----------
     nodes : ndarray
-        Shape (B,), int64: the nodes in the order in which they come.
+        Shape (B,), int64: the nodes in stream order.
     first : int
-        The node whose neighbors stand first in ``neighbors``.
+        The node that row 0 of ``neighbors`` belongs to.
     neighbors : tuple of tuple of ndarray
-        One or more times ``indptr`` and ``indices``: row v − ``first`` holds neighbors of v.
+        One or more pairs ``indptr``, ``indices``: row v − ``first`` holds neighbors of v.
     weights : ndarray
-        Shape (N, C), int64: how much of each of C loads a node brings.
+        Shape (N, C), int64: contribution of each node to each of C loads.
     room : ndarray
-        Shape (C,), float64: the most that a part should hold of each load.
+        Shape (C,), float64: capacity of a part for each load.
     part : ndarray
-        Shape (N,), int32, changed: part of each node, −1 where it has none yet.
+        Shape (N,), int32, changed in place: part of each node, −1 if it has none yet.
     load : ndarray
-        Shape (K, C), int64, changed: what each part holds now.
+        Shape (K, C), int64, changed in place: current loads of each part.
 
     Returns
     -------
     int
-        How many nodes changed their part.
+        Number of nodes whose part has changed.
     """
     num_parts, num_loads = load.shape
     near = np.empty(num_parts, np.int64)
@@ -73,7 +73,7 @@ def place(nodes, first, neighbors, weights, room, part, load):  # type: ignore[n
 
 @njit(inline="always")
 def _best(near, weight, room, load, num_parts, num_loads):  # type: ignore[no-untyped-def]
-    """The part of most neighbors times free share; the emptiest where the node fits nowhere."""
+    """Return the part with most neighbors times free share; if none has room, the emptiest."""
     best, emptiest = -1, 0
     highest, least = -1.0, np.inf
     for p in range(num_parts):
@@ -83,7 +83,7 @@ def _best(near, weight, room, load, num_parts, num_loads):  # type: ignore[no-un
                 full = max(full, (load[p, c] + weight[c]) / room[c])
         if full < least:
             least, emptiest = full, p
-        # A node without placed neighbors goes where there is most room.
+        # A node without assigned neighbors goes to the part with most room.
         score = (near[p] + 1e-3) * (1.0 - full)
         if full <= 1.0 and score > highest:
             highest, best = score, p
@@ -106,13 +106,13 @@ def undirected(
     dtype : type
         Of the result's ``indices``.
     most : float
-        Thin out what is dense: where both ends of an edge have d > ``most`` neighbors or more, it
-        is kept with probability ``most`` / d. (Degrees are the larger one of in and out.)
+        Thin out dense regions: an edge whose ends both have at least d > ``most`` neighbors is
+        kept with probability ``most`` / d. (The degree is the larger one of in and out.)
 
     Returns
     -------
     indptr, indices : ndarray
-        Shape (N + 1,), int64, and one entry a neighbor.
+        Shape (N + 1,), int64, and one entry per neighbor.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def undirected(
 
 @njit(nogil=True, cache=True)
 def _join(in_ptr, in_idx, out_ptr, out_idx, lo, hi, seen, indptr, indices, most):  # type: ignore[no-untyped-def]
-    """Write the distinct neighbors of nodes lo … hi − 1; without room, only count them."""
+    """Write the distinct neighbors of nodes lo … hi − 1; if ``indices`` is empty, only count."""
     writes = len(indices) > 0
     for v in range(lo, hi):
         seen[v] = v
@@ -162,7 +162,7 @@ def _join(in_ptr, in_idx, out_ptr, out_idx, lo, hi, seen, indptr, indices, most)
 
 @njit(inline="always")
 def _stays(in_ptr, out_ptr, u, v, most):  # type: ignore[no-untyped-def]
-    """Draw whether the edge between two nodes is kept; the same for (u, v) and (v, u)."""
+    """Decide at random whether an edge is kept; the same for (u, v) and (v, u)."""
     degree_u = max(in_ptr[u + 1] - in_ptr[u], out_ptr[u + 1] - out_ptr[u])
     degree_v = max(in_ptr[v + 1] - in_ptr[v], out_ptr[v + 1] - out_ptr[v])
     fewer = min(degree_u, degree_v)

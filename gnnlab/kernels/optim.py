@@ -1,8 +1,8 @@
-"""Steps of optimizers on some rows of a matrix.
+"""Optimizer steps on some rows of a matrix.
 
-A step reads and writes a few numbers per element and computes little, so it takes as long as the
-memory does: one pass over the rows, without intermediate results. Rows differ from each other,
-hence threads can share them.
+A step reads and writes a few numbers per element and computes little, so memory bandwidth limits
+it: each kernel is one pass over the rows, without intermediate results. Rows are distinct, so they
+can be divided among threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def adagrad(
     lr: float,
     eps: float,
 ) -> None:
-    """Change rows as :class:`torch.optim.Adagrad` does: steps shrink with the squares seen so far.
+    """Update rows as :class:`torch.optim.Adagrad` does, in place.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def adagrad(
     grads : ndarray
         Shape (U, D), dtype of ``weight``.
     step : int
-        Not used: the rule is the same in every step.
+        Not used: the update is the same in every step.
     lr, eps : float
-        Learning rate, and what keeps the divisor from 0.
+        Learning rate, and the term added to the divisor.
 
     Examples
     --------
@@ -73,10 +73,10 @@ def adam(
     beta2: float,
     eps: float,
 ) -> None:
-    """Change rows as :class:`torch.optim.SparseAdam` does.
+    """Update rows as :class:`torch.optim.SparseAdam` does, in place.
 
-    The running means of a row stand still while it is not looked at; the correction for their
-    start at 0 follows the steps of the whole matrix.
+    The running means of a row only change in steps that have a gradient for it; the bias correction
+    counts the steps of the whole matrix.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def adam(
     step : int
         Number of this step, from 1.
     lr, beta1, beta2, eps : float
-        Learning rate, decay of the two means, and what keeps the divisor from 0.
+        Learning rate, decay of the two means, and the term added to the divisor.
 
     References
     ----------

@@ -1,9 +1,9 @@
 """From global to local IDs.
 
-A block numbers its nodes from 0: first the seeds, then each new neighbor at first sight. Finding
-out whether a node is new usually takes a hash table; here it takes one array, indexed by global ID,
-that holds the local ID or −1. The array is as long as the graph has nodes, so it is borrowed from a
-pool, and only the entries that were written are cleared when it goes back.
+A block numbers its nodes from 0: first the seeds, then each neighbor in order of first appearance.
+The usual way to know whether a node is new is a hash table; here it is one array, indexed by global
+ID, that holds the local ID or −1. The array has one entry per node of the graph, so it is taken
+from a pool, and only the entries that were written are cleared when it is returned.
 
 One list grows through all layers: the sources of a layer are the destinations of the layer before
 it, so nothing is ever numbered twice.
@@ -21,12 +21,12 @@ from gnnlab.kernels.jit import njit
 __all__ = ["NodeList"]
 
 _POOL: dict[int, list[np.ndarray]] = {}
-_POOL_SIZE = 4  # arrays of one size: batches that are made at a time
-_MOST_SIZES = 16  # a typed graph borrows one array for each of its node types
+_POOL_SIZE = 4  # arrays of one size: batches made concurrently
+_MOST_SIZES = 16  # a typed graph uses one array per node type
 
 
 class NodeList:
-    """A growing list of distinct nodes that knows the position of each; close it after use.
+    """A growing list of distinct nodes with the position of each; close it after use.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class NodeList:
             self._position = np.full(num_nodes, -1, np.int32)
 
     def close(self) -> None:
-        """Clear the array of positions and give it back to the pool."""
+        """Clear the array of positions and return it to the pool."""
         _clear(self._position, self._ids, self.count)
         if len(_POOL) > _MOST_SIZES:
             _POOL.clear()
@@ -73,7 +73,7 @@ class NodeList:
         return torch.from_numpy(self._ids[: self.count])
 
     def _reserve(self, extra: int) -> None:
-        # The relabelling loop writes one place ahead, hence the + 1.
+        # The relabelling loop writes one entry past the end, hence the + 1.
         need = min(self.count + extra, self.num_nodes) + 1
         if need > len(self._ids):
             grown = np.empty(need, self._ids.dtype)
@@ -81,7 +81,7 @@ class NodeList:
             self._ids = grown
 
     def start(self, seeds: torch.Tensor) -> None:
-        """Enter the seeds.
+        """Add the seeds.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class NodeList:
         Raises
         ------
         InvalidInput
-            A seed stands twice.
+            A seed occurs twice.
         OutOfRange
             A seed does not exist.
         """
@@ -114,14 +114,14 @@ class NodeList:
             )
 
     def add(self, ids: torch.Tensor, overwrite: bool = False) -> torch.Tensor:
-        """Enter the nodes that are not in the list yet, and return the local IDs of all.
+        """Add the nodes that are not in the list yet, and return the local IDs of all.
 
         Parameters
         ----------
         ids : torch.Tensor
             Shape (E,), int32 or int64, in range (not checked).
         overwrite : bool
-            Put the result into ``ids`` where its dtype allows that: half the memory traffic.
+            Write the result into ``ids`` if its dtype allows: half the memory traffic.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""From global to local IDs with torch operators: the GPU's way.
+"""From global to local IDs with torch operators, for GPUs.
 
 Sorting replaces the one pass over the edges: a node's local ID is the rank of its first appearance,
 so the result equals that of ``relabel`` bit for bit.
@@ -26,7 +26,7 @@ class NodeList:
         return len(self.ids)
 
     def start(self, seeds: torch.Tensor) -> None:
-        """Enter the seeds, distinct and in range (range not checked)."""
+        """Add the seeds, distinct and in range (range not checked)."""
         self.ids = seeds.long()
         if len(torch.unique(seeds)) < len(seeds):
             raise InvalidInput(
@@ -35,7 +35,7 @@ class NodeList:
             )
 
     def add(self, ids: torch.Tensor, overwrite: bool = False) -> torch.Tensor:
-        """Enter the nodes that are not in the list yet; return the local IDs of all, int32."""
+        """Add the nodes that are not in the list yet; return the local IDs of all, int32."""
         both = torch.cat([self.ids.to(ids.device), ids.long()])
         distinct, inverse = torch.unique(both, return_inverse=True)
         place = torch.arange(len(both), device=ids.device)
@@ -50,7 +50,7 @@ class NodeList:
         return position[ids.long()]
 
     def close(self) -> None:
-        """Give back what was borrowed: nothing here."""
+        """Do nothing: this list holds no pooled array."""
 
     def __enter__(self) -> NodeList:
         return self

@@ -1,9 +1,9 @@
-"""Random numbers without state.
+"""Stateless (counter-based) random numbers.
 
-A usual generator is a machine that moves on with every draw, so its results depend on who draws
-first: on threads, workers, machines. Here a number is a *function of its name*: hash the seed, the
-epoch, the batch, the layer, the node and the position of the draw, and the same name always gives
-the same number, wherever and whenever it is asked for. The hash is the finaliser of splitmix64.
+An ordinary generator changes its state with every draw, so its results depend on the order of the
+draws: on threads, workers, machines. Here a number is a *function of its name*, a hash of the seed,
+the epoch, the batch, the layer, the node and the position of the draw: the same name gives the same
+number in any thread, process and order. The hash is the finaliser of splitmix64.
 
 References
 ----------
@@ -37,7 +37,7 @@ def mix(z):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def draw(key, counter):  # type: ignore[no-untyped-def]
-    """The ``counter``-th 64 random bits of the stream named ``key`` (both uint64)."""
+    """Return the ``counter``-th 64 random bits of the stream ``key`` (both uint64)."""
     return mix(key + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 

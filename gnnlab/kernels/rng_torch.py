@@ -1,8 +1,8 @@
-"""Random numbers without state, with torch operators, on any device.
+"""Stateless random numbers with torch operators, on any device.
 
-The functions of ``rng``, for whole tensors at a time. torch has no unsigned 64-bit arithmetic, but
-two's complement multiplies and adds the same bits, so the numbers are those of ``rng``, bit for
-bit; only shifts and the constants need care.
+The functions of ``rng``, on whole tensors. torch has no unsigned 64-bit arithmetic, but sums and
+products in two's complement have the same bits, so the numbers equal those of ``rng`` bit for bit;
+only shifts and constants need conversion.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _GOLDEN = signed(0x9E3779B97F4A7C15)
 
 
 def streams(key: int, names: torch.Tensor) -> torch.Tensor:
-    """Open one stream per name, for instance per node ID: the keys for :func:`draw`.
+    """Return the key for :func:`draw` of one stream per name, for instance per node ID.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def streams(key: int, names: torch.Tensor) -> torch.Tensor:
 
 
 def draw(key: torch.Tensor, counter: torch.Tensor | int) -> torch.Tensor:
-    """The ``counter``-th 64 random bits of each stream."""
+    """Return the ``counter``-th 64 random bits of each stream."""
     step = (counter + 1) * _GOLDEN
     return mix(key + (signed(step) if isinstance(step, int) else step))
 

@@ -1,8 +1,8 @@
-"""Rows that lie in several places.
+"""Routing row requests to the ranges of a distributed tensor.
 
-The rows of a distributed tensor are cut into ranges, one per part. To read rows in any order, sort
-their IDs by range, ask each range, and put the answers back in the order of the question. Where the
-IDs are sorted already, or all in one range, nothing has to be moved.
+The rows of a distributed tensor are divided into ranges, one per part. To read rows in any order,
+group their IDs by range, send each range its request, and put the replies in the order of the
+original request. If the IDs are sorted already, or all in one range, nothing is reordered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORDS = ((8, torch.int64), (4, torch.int32), (2, torch.int16), (1, torch.uint8)
 
 
 class Piece(NamedTuple):
-    """The part of a question that one range answers.
+    """The part of a request for one range.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Piece(NamedTuple):
     rows : torch.Tensor
         Shape (K,), int64 or int32: rows counted from the start of the range.
     places : torch.Tensor or slice
-        Where the rows stand in the question; ascending.
+        Positions of the rows in the request; ascending.
     """
 
     part: int
@@ -41,22 +41,22 @@ class Piece(NamedTuple):
 
 
 def split(ids: torch.Tensor, borders: np.ndarray, what: str = "row") -> list[Piece]:
-    """Cut a question for IDs into questions for ranges.
+    """Split a request for IDs into one per range.
 
     Parameters
     ----------
     ids : torch.Tensor
         Shape (K,), int64 or int32.
     borders : ndarray
-        Shape (P + 1,), int64, ascending from 0: range p holds the IDs from border p up to, but
-        without, border p + 1.
+        Shape (P + 1,), int64, ascending from 0: range p has the IDs from ``borders[p]`` to
+        ``borders[p + 1]`` − 1.
     what : str
-        What an ID stands for, for the message.
+        What an ID stands for, for the error message.
 
     Returns
     -------
     list of Piece
-        In order of the parts, those without rows left out.
+        In the order of the parts; parts without rows are left out.
 
     Raises
     ------
@@ -145,9 +145,9 @@ def copy_rows(
     source, target : torch.Tensor
         Shapes (N, …) and (M, …) of one dtype, contiguous, on the CPU.
     rows : torch.Tensor, optional
-        Shape (K,), int32 or int64, in range (not checked); all rows without it.
+        Shape (K,), int32 or int64, in range (not checked); all rows by default.
     places : torch.Tensor or slice
-        Shape (K,) likewise. Where a place stands twice and ``rows`` is None, the last row stays.
+        Shape (K,) likewise. If a place occurs twice and ``rows`` is None, the last row is kept.
     """
     if isinstance(places, slice):
         if rows is None:
@@ -192,21 +192,21 @@ def _scatter(source, target, places):  # type: ignore[no-untyped-def]
 
 
 class Merge:
-    """Put lists of different length, one per row and part of a question, in the question's order.
+    """Put the lists of all rows, of different lengths and grouped by part, in the request's order.
 
     Parameters
     ----------
     pieces : list of Piece
-        As :func:`split` made them.
+        From :func:`split`.
     ptrs : sequence of torch.Tensor
-        Per piece, where its lists begin: list i is ``values[ptr[i]:ptr[i + 1]]``.
+        Per piece, offsets of its lists: list i is ``values[ptr[i]:ptr[i + 1]]``.
     num_rows : int
-        Length of the question.
+        Number of rows in the request.
 
     Attributes
     ----------
     ptr : torch.Tensor
-        Shape (num_rows + 1,), int64: where the lists of all rows begin.
+        Shape (num_rows + 1,), int64: offsets of the lists of all rows.
 
     Examples
     --------
@@ -230,7 +230,7 @@ class Merge:
         torch.cumsum(self.ptr, 0, out=self.ptr)
 
     def __call__(self, values: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Return the values of all pieces, one-dimensional, in the order of the question."""
+        """Return the values of all pieces, one-dimensional, in the order of the request."""
         if all(isinstance(places, slice) for places in self._places):
             return values[0] if len(values) == 1 else torch.cat(list(values))
         merged = gather.empty((int(self.ptr[-1]),), values[0].dtype)

@@ -1,12 +1,12 @@
-"""Choosing neighbors.
+"""Neighbor sampling on the CPU.
 
-For each seed node take ``fanout`` of its in-edges. The work is cut into flat loops, first counting
-and then picking for all seeds, so that the processor overlaps the cache misses of many nodes. Each
-seed draws from a stream of its own, named by its ID (see ``rng``), so the result does not depend on
-the order of the seeds or on the number of threads.
+For each seed node sample ``fanout`` of its in-edges. The work is divided into flat loops, which
+first count and then pick for all seeds, so that the processor overlaps the cache misses of many
+nodes. Each seed has a random stream of its own, named by its ID (see ``rng``), so the result does
+not depend on the order of the seeds or on the number of threads.
 
-Floyd's method picks k of d positions: it draws k numbers and never rejects one. Choosing in
-proportion to weights is in ``sample_weighted``.
+Floyd's method picks k of d positions with k draws and without rejection. Sampling in proportion to
+weights is in ``sample_weighted``.
 
 References
 ----------
@@ -53,20 +53,20 @@ def sample_neighbors(
     seeds : ndarray
         Shape (S,), IDs in range (not checked); may repeat.
     fanout : int
-        In-edges per seed; −1 takes all that may be taken.
+        In-edges per seed; −1 takes all that are allowed.
     key : int
         64-bit name of this call's randomness.
     replace : bool
-        Draw with replacement: a seed with any in-edge then gets exactly ``fanout``.
+        Draw with replacement: a seed that has in-edges then gets exactly ``fanout``.
     weights : ndarray, optional
-        Shape (E,) by edge ID: bool (a mask), float32 or float64. Weight 0 is never taken.
+        Shape (E,) by edge ID: bool (a mask), float32 or float64. Edges of weight 0 are never taken.
     eids : ndarray, optional
         Shape (E,), the edge ID of each slot, for ``weights``; None when slot k is edge k.
     excluded : ndarray, optional
         Shape (X,), int64, sorted slots that must not be taken.
     names : ndarray, optional
-        Shape (S,): names of the seeds' random streams, their IDs unless given. A part of a graph
-        passes original IDs here, so that cutting a graph does not change a sample.
+        Shape (S,): names of the seeds' random streams, by default their IDs. For a part of a graph
+        pass original IDs, so that partitioning does not change the sample.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def sample_neighbors(
         )
     else:
         ptr, slots = _sample_slots(indptr, seeds, fanout, key, replace, excluded, names, dtype)
-    # torch gathers numbers twice as fast as a compiled loop of ours
+    # torch's gather is twice as fast as a compiled loop here
     sources = gather.rows(torch.from_numpy(indices), torch.from_numpy(slots)).numpy()
     return ptr, slots, sources
 
@@ -117,7 +117,7 @@ def _sample_slots(
 def edge_slots(
     indptr: np.ndarray, eids: np.ndarray | None, dst: np.ndarray, edges: np.ndarray
 ) -> np.ndarray:
-    """Find the slots of edges, sorted: the form in which ``excluded`` is given.
+    """Return the sorted slots of edges, the form of ``excluded``.
 
     Parameters
     ----------
@@ -154,10 +154,10 @@ def _find_slots(indptr, eids, dst, edges):  # type: ignore[no-untyped-def]
 
 
 def _index(excluded: np.ndarray, num_slots: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Add to the sorted slots where each run of 2**shift slots begins among them.
+    """Index the sorted slots: add the position where each run of 2**shift slots begins.
 
-    Most rows hold no excluded slot. With about four runs per excluded slot, finding that out takes
-    two looks into a table that stays in the cache instead of a binary search.
+    Most rows have no excluded slot. With about four runs per excluded slot, checking that takes two
+    lookups in a table that stays in the cache, instead of a binary search.
     """
     shift = max(num_slots.bit_length() - (4 * len(excluded)).bit_length(), 0)
     runs = np.bincount(excluded >> shift, minlength=(num_slots >> shift) + 1)
@@ -240,7 +240,7 @@ def _choose(key, first, d, k, replace, slots, out, taken):  # type: ignore[no-un
                     break
             slots[out + j] = choice
     else:
-        # The same picks; a table replaces the scan of what has been picked.
+        # The same picks; a table replaces the scan of the earlier picks.
         taken[:d] = False
         for j in range(k):
             top = d - k + j
@@ -252,7 +252,7 @@ def _choose(key, first, d, k, replace, slots, out, taken):  # type: ignore[no-un
 
 @njit(inline="always")
 def _skip_excluded(excluded, x, last, slots, out, k):  # type: ignore[no-untyped-def]
-    # The picks count only candidates: step over each excluded slot at or before a pick.
+    # Picks count only candidates: add 1 for each excluded slot at or before a pick.
     for j in range(out, out + k):
         slot = slots[j]
         y = x

@@ -1,8 +1,8 @@
-"""Choosing neighbors with torch operators: the GPU's way.
+"""Neighbor sampling with torch operators, for GPUs.
 
-All seeds move in step: the j-th pick of every seed is one vector operation. The random numbers are
-those of ``rng``, so uniform picks equal the CPU's bit for bit, unless edges are excluded: then all
-edges but those weigh 1. Arrays stay on their device; only sizes are read by the host.
+The j-th pick of all seeds is one vector operation. The random numbers are those of ``rng``, so
+uniform picks equal the CPU's bit for bit, unless edges are excluded: that is done by weights, 0 for
+excluded edges and 1 for the others. Arrays stay on their device; the host only reads sizes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def sample_neighbors(
 
 
 def _runs(count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(row of each entry, position of each entry within its row) for rows of the given lengths."""
+    """Return the row of each entry and its position in the row, for rows of the given lengths."""
     row = torch.repeat_interleave(torch.arange(len(count), device=count.device), count)
     begin = torch.cumsum(count, 0) - count
     return row, torch.arange(len(row), device=count.device) - begin[row]
@@ -102,6 +102,6 @@ def _draw_in_proportion(
     end = torch.cat([total.new_zeros(1), total])[last]
     point = start[out_row] + uniform(draw(stream[out_row], place)) * (end - start)[out_row]
     chosen = torch.searchsorted(total, point, right=True)
-    # Rounding at the borders of a row must not lead into another row.
+    # Rounding must not move a pick at the border of a row to another row.
     chosen = torch.minimum(torch.maximum(chosen, (last - candidates)[out_row]), last[out_row] - 1)
     return slots[chosen], count

@@ -1,9 +1,9 @@
-"""Choosing neighbors in proportion to weights.
+"""Neighbor sampling in proportion to weights.
 
 The weights of all in-edges of all seeds are first gathered into one flat array, so that the
-processor overlaps the cache misses; an excluded edge gets weight 0 there, and weight 0 is never
-taken. Then every edge gets the score w / −log(u), and the k largest scores of a seed win, which
-equals drawing one after another in proportion to the weights.
+processor overlaps the cache misses; an excluded edge gets weight 0, and weight 0 is never taken.
+Then every edge gets the score w / −log(u), and the k edges of a seed with the largest scores are
+taken, which is equivalent to drawing one after another in proportion to the weights.
 
 References
 ----------
@@ -40,7 +40,7 @@ class BadWeight(InvalidInput):
         self.edge, self.weight = edge, weight
 
     def __str__(self) -> str:
-        """Say which edge it is."""
+        """Return the message, with the edge and its weight."""
         return (
             f"the weight of edge {self.edge} is {self.weight}; weights must be finite and not "
             "negative"
@@ -93,7 +93,7 @@ def sample_slots(
 
 @njit(nogil=True, cache=True)
 def _gather(indptr, seeds, lo, hi, weights, order, excluded, begin, weight, candidates):  # type: ignore[no-untyped-def]
-    """Fill ``weight`` and count the positive ones of each seed; −1 where a weight is wrong."""
+    """Fill ``weight`` and count the positive weights of each seed; −1 if a weight is invalid."""
     for i in range(lo, hi):
         first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
         out = begin[i] - first
@@ -152,7 +152,7 @@ def _draw_one_by_one(stream, row, first, out):  # type: ignore[no-untyped-def]
 def _keep_best(stream, row, first, out, candidates):  # type: ignore[no-untyped-def]
     threshold = _TINY
     if 0 < len(out) < candidates:
-        # A draw is named by the edge's place in its row: an exclusion elsewhere changes nothing.
+        # The counter is the edge's position in its row, so excluding others does not change it.
         for j in range(len(row)):
             if row[j] > 0:
                 row[j] = max(row[j] / -np.log(uniform(draw(stream, j))), _TINY)
@@ -166,7 +166,7 @@ def _keep_best(stream, row, first, out, candidates):  # type: ignore[no-untyped-
 
 @njit
 def _largest(values, k):  # type: ignore[no-untyped-def]
-    """The k-th largest of positive values."""
+    """Return the k-th largest of positive values."""
     if k > _SMALL:
         return np.partition(values, len(values) - k)[len(values) - k]
     best = np.zeros(k)  # ascending

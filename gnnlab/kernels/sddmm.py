@@ -1,7 +1,7 @@
 """One number per edge from its two ends: the dot product of g-SDDMM.
 
-For dense matrices it would be ``lhs @ rhs.T``, of which only the entries that are edges are wanted
-(sampled dense-dense matrix product). It scores links, and it is the gradient of edge weights.
+It computes the entries of ``lhs @ rhs.T`` at the edges only (sampled dense-dense matrix product).
+Uses: scores of links, and the gradient of edge weights.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def dot(src: np.ndarray, dst: np.ndarray, lhs: np.ndarray, rhs: np.ndarray) -> n
     return out
 
 
-# A sum may be split over the lanes of a vector register; infinities and NaN keep their meaning.
+# fastmath flags: sums may be reordered for vector registers; infinities and NaN are preserved.
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
 def _dot(src, dst, lhs, rhs, out, lo, hi):  # type: ignore[no-untyped-def]
     heads, width = lhs.shape[1], lhs.shape[2]

@@ -1,7 +1,7 @@
 """Softmax over groups of edges: the weights of attention sum to 1 at each node.
 
 As usual, the largest score of each group is subtracted before the exponential, which then cannot
-overflow. The exponential itself is torch's, which computes many at once.
+overflow. The exponential is computed by torch's vectorized operator.
 """
 
 from __future__ import annotations

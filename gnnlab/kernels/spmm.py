@@ -1,12 +1,12 @@
-"""Adding up what neighbors say: g-SpMM, the generalised sparse-dense matrix product.
+"""Aggregation over neighbors: g-SpMM, the generalised sparse-dense matrix product.
 
-Row v of the result combines the rows of x that v's edges point at. Nothing is written per edge, and
-each row of the result is written by one thread, so there are no races and nothing is filled with
-zeros first. The gradient of a sum is the same kernel on the edges grouped by their other end.
+Row v of the result combines the rows of x at the other ends of v's edges. Nothing is stored per
+edge, and each row of the result is written by one thread, so there are no races and no zero-filling
+first. The gradient of a sum is the same kernel on the edges grouped by their other end.
 
-Two source rows are added in each pass: the row being built is loaded and stored half as often, and
-the processor waits for two cache misses at once. Arguments that may be None compile to a version
-of the kernel without them.
+Two source rows are added in each pass: the output row is loaded and stored half as often, and two
+cache misses overlap. For arguments that are None, numba compiles a version of the kernel without
+them.
 
 References
 ----------
@@ -22,8 +22,8 @@ from gnnlab.kernels.jit import njit
 
 __all__ = ["extreme", "weighted_sum"]
 
-# Multiply and add may fuse. Nothing is reordered and infinities and NaN keep their meaning, so a
-# result depends neither on the number of threads nor on where a row starts in memory.
+# Only fused multiply-add is allowed: no reordering, and infinities and NaN are preserved, so a
+# result depends neither on the number of threads nor on the alignment of a row in memory.
 _FUSED = {"contract"}
 
 
@@ -88,7 +88,7 @@ def _sum_rows(indptr, indices, x, weights, order, mean, out, lo, hi):  # type: i
         degree = last - k
         row = out[v]
         scale = one / x.dtype.type(degree) if mean and degree > 0 else one
-        # The first pass writes, the others add; an odd number of slots starts with one alone.
+        # The first pass writes, the others add; if the number of slots is odd, it takes one slot.
         if degree == 0:
             for j in range(width):
                 row[j] = 0
@@ -148,7 +148,7 @@ def extreme(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take the largest (or smallest) of each group of rows of x, element by element.
 
-    The first of equals wins, and NaN wins over all, so that a faulty value is not hidden.
+    Of equal values the first is taken, and NaN before all others, so that it is propagated.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""A small pool of threads for kernels that let go of the interpreter lock.
+"""A small thread pool for kernels that release the interpreter lock.
 
-A compiled kernel works on a range of rows. Several ranges can be worked on at once, provided that
-no two of them write to the same place; then the result cannot depend on how many threads there are.
-The pool is plain Python: unlike OpenMP it survives a fork (the child starts a pool of its own), and
+A compiled kernel works on a range of rows. Several ranges can be processed concurrently if no two
+of them write to the same address; then the result does not depend on the number of threads. The
+pool is plain Python: unlike OpenMP it works after a fork (the child starts a pool of its own), and
 several callers, for example a training loop and a prefetcher, may use it at the same time.
 
 The number of threads is torch's: ``torch.set_num_threads`` governs gnnlab as well.
@@ -24,7 +24,7 @@ from gnnlab.helpers.fork import Lock
 __all__ = ["grain_for", "num_threads", "run_chunks"]
 
 _CHUNKS_PER_THREAD = 8  # rows differ in cost: small chunks keep all threads busy to the end
-_WORTH_A_CHUNK = 1 << 18  # elementary operations, some 100 µs: well above the cost of a handover
+_WORTH_A_CHUNK = 1 << 18  # elementary operations, some 100 µs: well above the cost of a dispatch
 
 _pool: ThreadPoolExecutor | None = None
 _lock = Lock()
@@ -32,7 +32,7 @@ _here = threading.local()  # .compiler: numba's lock, while this thread forks
 
 
 def num_threads() -> int:
-    """Return how many threads kernels may use: ``torch.get_num_threads()``."""
+    """Return the number of threads for kernels: ``torch.get_num_threads()``."""
     return torch.get_num_threads()
 
 
@@ -44,7 +44,7 @@ def grain_for(size: int, cost: int) -> int:
     size : int
         Number of items.
     cost : int
-        Elementary operations that all items take together, roughly.
+        Approximate number of elementary operations for all items together.
 
     Returns
     -------
@@ -65,17 +65,17 @@ def grain_for(size: int, cost: int) -> int:
 def run_chunks(work: Callable[[int, int], object], size: int, grain: int) -> None:
     """Call ``work(lo, hi)`` on ranges that together cover ``range(size)``.
 
-    With several threads every range starts at a multiple of ``grain`` and holds ``grain`` items
-    (the last one fewer), in no particular order. With one thread, or when one chunk suffices, there
-    is one call for the whole range, in this thread. The caller works too and returns when all is
-    done; the first error is raised again.
+    With several threads every range starts at a multiple of ``grain`` and has ``grain`` items (the
+    last one fewer), in no particular order. With one thread, or if one chunk suffices, there is one
+    call for the whole range, in this thread. The calling thread takes chunks, too, and returns when
+    all are done; the first error is raised again.
 
     Parameters
     ----------
     work : callable
-        Takes ``lo, hi``; spends its time without the interpreter lock.
+        Takes ``lo, hi``; it should release the interpreter lock.
     size : int
-        Number of items; 0 calls nothing.
+        Number of items; if 0, ``work`` is not called.
     grain : int
         Items per chunk, at least 1.
 
@@ -114,8 +114,8 @@ def run_chunks(work: Callable[[int, int], object], size: int, grain: int) -> Non
     try:
         drain()
     finally:
-        # A helper that has not started has nothing left to do; not waiting for it means that
-        # nested calls cannot block one another.
+        # All chunks are taken, so helpers that have not started are cancelled, not awaited:
+        # otherwise nested calls could deadlock.
         started = [future for future in futures if not future.cancel()]
         errors = [future.exception() for future in started]
     for error in errors:
@@ -127,20 +127,20 @@ def _get_pool() -> ThreadPoolExecutor:
     global _pool
     with _lock:
         if _pool is None:
-            # Threads start one by one, when there is work for them.
+            # The executor starts its threads on demand.
             _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="gnnlab")
         return _pool
 
 
 def _start_afresh() -> None:
-    """A forked child inherits the pool's memory but not its threads."""
+    """Drop the pool in a forked child, which inherits its memory but not its threads."""
     global _pool
     _pool = None
     _let_compile()
 
 
 def _hold_compiler() -> None:
-    """Wait for a thread that compiles a kernel: its lock would never be opened in a child."""
+    """Take numba's compiler lock before a fork; held by another thread, it would block a child."""
     module = sys.modules.get("numba.core.compiler_lock")
     _here.compiler = module and module.global_compiler_lock
     if _here.compiler:

@@ -1,4 +1,4 @@
-"""Floor 5: many processes on one machine, from a notebook cell or from a script."""
+"""Floor 5: parallel processes on one machine, started from a notebook cell or a script."""
 
 from gnnlab.parallel.checkpoint import load_checkpoint, save_checkpoint
 from gnnlab.parallel.ddp import (

@@ -1,8 +1,8 @@
-"""Stop and go on: a run that was interrupted ends as if it had not been, to the last bit.
+"""Checkpoints: a run that is interrupted and resumed gives the same result, to the last bit.
 
-What determines the rest of a run is the state of model and optimizer, where the loader stands, and
-where the random generators stand. A checkpoint holds all of it in one file. The file is complete or
-not there: it is written under another name and renamed at the end. Reading it runs no code.
+The rest of a run is determined by the state of model and optimizer, the position of the loader, and
+the state of the random generators. A checkpoint holds all of them in one file, which is written
+atomically: under another name, then renamed. Reading it runs no code.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _FORMAT = "gnnlab.checkpoint/1"
 
 
 def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
-    """Write the state of a run to a file, all of it or nothing.
+    """Write the state of a run to a file, atomically.
 
-    With a process group, every rank calls this; rank 0 writes, and all return when it is done.
+    In a process group, every rank calls this; rank 0 writes, and all return when it has finished.
 
     Parameters
     ----------
     path : path
-        Replaced when it exists; the old file is there until the new one is complete.
+        Replaced if it exists; the old file stays until the new one is complete.
     **parts
-        By names of your choice: what has a ``state_dict()`` (model, optimizer, loader, scheduler),
-        and plain values (numbers, strings, tensors, lists and dictionaries of them). The state of
-        the random generators is always added.
+        By names of your choice: objects with a ``state_dict()`` (model, optimizer, loader,
+        scheduler), and plain values (numbers, strings, tensors, lists and dictionaries of them).
+        The state of the random generators is always added.
 
     Examples
     --------
@@ -60,28 +60,28 @@ def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
 
 
 def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, Any]:
-    """Bring a run to the state that :func:`save_checkpoint` wrote.
+    """Restore the state that :func:`save_checkpoint` wrote.
 
     Parameters
     ----------
     path : path
     **parts
-        The objects whose state is wanted, under the names they were saved by; others are left out.
-        Generators are set when there are as many ranks as wrote the checkpoint.
+        Objects to restore, under the names they were saved by; other objects of the file are
+        skipped. Generators are set if there are as many ranks as wrote the checkpoint.
 
     Returns
     -------
     dict
-        The plain values.
+        The plain values of the checkpoint.
 
     Raises
     ------
     FileNotFoundError
         There is no such file.
     NotFound
-        The checkpoint has no part of that name.
+        The checkpoint has no object of that name.
     InvalidInput
-        The file is damaged or no checkpoint, or a loader does not cut batches as it did then.
+        The file is damaged or not a checkpoint, or a loader's batches differ from those saved.
     """
     content = read_state(path, _FORMAT, "save_checkpoint")
     for name in parts:
@@ -97,19 +97,19 @@ def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, 
 
 
 def has_state(part: Any) -> bool:
-    """Whether a part of a checkpoint is an object with a state, rather than a plain value."""
+    """Whether a value is an object with a ``state_dict``, not a plain value."""
     return hasattr(part, "state_dict") and hasattr(part, "load_state_dict")
 
 
 def inner_model(part: Any) -> Any:
-    """The model within DistributedDataParallel, so that a single process can load it too."""
+    """Return the model inside DistributedDataParallel, so that one process can load it too."""
     if isinstance(part, torch.nn.parallel.DistributedDataParallel):
         return part.module
     return part
 
 
 def check_plain(name: str, value: Any) -> Any:
-    """Return a value that a checkpoint can hold; raise InvalidInput for others."""
+    """Return the value if a checkpoint can hold it; raise InvalidInput otherwise."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             check_plain(f"{name}[{key!r}]", inner)
@@ -126,7 +126,7 @@ def check_plain(name: str, value: Any) -> Any:
 
 # --------------------------------------------------------------------------- generators
 def get_generators() -> dict[str, Any]:
-    """Return the state of all generators of random numbers."""
+    """Return the state of all random number generators."""
     states: dict[str, Any] = {"gnnlab": list(random.get_state()), "cpu": torch.get_rng_state()}
     if torch.cuda.is_initialized():
         states["cuda"] = torch.cuda.get_rng_state()
@@ -134,7 +134,7 @@ def get_generators() -> dict[str, Any]:
 
 
 def set_generators(states: Mapping[str, Any]) -> None:
-    """Take over what :func:`get_generators` returned."""
+    """Restore the states that :func:`get_generators` returned."""
     random.set_state(states["gnnlab"])
     torch.set_rng_state(states["cpu"])
     if "cuda" in states and torch.cuda.is_available():
@@ -155,7 +155,7 @@ def _rank() -> int:
 
 # --------------------------------------------------------------------------------- file
 def write_state(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
-    """Write plain values and tensors, with their format's name under "format", all or nothing.
+    """Write plain values and tensors atomically, with the format's name under "format".
 
     Drafts that killed processes left for the same path are removed.
     """
@@ -163,7 +163,7 @@ def write_state(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
         with replacing(Path(path)) as file:
             torch.save(content, file)
     except (OSError, RuntimeError) as error:
-        # torch's writer covers what the disk said (full, say) with an error of its own.
+        # torch's writer replaces the disk's error, such as "no space left", by one of its own.
         cause = error if isinstance(error, OSError) else error.__context__
         if not isinstance(cause, OSError):
             raise
@@ -172,12 +172,12 @@ def write_state(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
 
 
 def read_state(path: str | os.PathLike[str], kind: str, writer: str) -> dict[str, Any]:
-    """Read what :func:`write_state` wrote; ``writer`` is who writes files of this format."""
+    """Read a file of :func:`write_state`; ``writer`` names the function for error messages."""
     damaged = f"{path} is damaged, cut short or not a file of {writer}"
     with open(path, "rb") as file:
         try:
             content = torch.load(file, map_location="cpu", weights_only=True)
-        except Exception as error:  # of any class: what torch reads tells it what to do
+        except Exception as error:  # of any class, depending on the damage
             raise InvalidInput(f"{damaged} ({error})") from None
     if not isinstance(content, dict) or content.get("format") != kind:
         raise InvalidInput(f"{damaged}; torch.load(…, weights_only=True) may open it")

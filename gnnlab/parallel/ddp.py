@@ -1,9 +1,9 @@
 """Data parallel training: every rank has the whole model and a share of each batch.
 
-One step of k ranks with b seeds each is one step of a single process with k·b seeds: the ranks
-average their gradients before they use them. For that to hold, ranks must agree on the order of
-the seeds, take disjoint shares of equal size, and make the same number of steps; a rank that makes
-one step more waits for partners that never come. The loaders see to all three.
+One step of k ranks with b seeds each equals one step of a single process with k·b seeds, because
+the ranks average their gradients before the optimizer step. For that, ranks must agree on the order
+of the seeds, take disjoint shares of equal size, and make the same number of steps; a rank with an
+extra step blocks in its all-reduce. The loaders guarantee all three.
 
 References
 ----------
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody listens on at the moment.
+    """Return a port of this machine on which no process listens now.
 
     Examples
     --------
@@ -63,22 +63,22 @@ def init_process_group(
 ) -> torch.device:
     """Join the process group of ``torch.distributed`` and return the device of this rank.
 
-    Each rank gets a GPU of its own and NCCL connects them; else gloo does, through main memory.
+    With a GPU for each rank the backend is NCCL; otherwise gloo, through main memory.
 
     Parameters
     ----------
     rank, world_size : int, optional
-        By default as the launcher says (``launch_processes``, torchrun); without a launcher the
+        By default those of the launcher (``launch_processes``, torchrun); without a launcher the
         group has one rank.
     device : torch.device, optional
-        By default a GPU where there is one.
+        By default a GPU if there is one.
     backend : str, optional
-        "nccl" or "gloo", where the choice described above does not fit.
+        "nccl" or "gloo", instead of the choice described above.
     init_method : str, optional
-        Where ranks meet that no launcher has started, such as ``"tcp://127.0.0.1:29501"``;
+        Rendezvous address of ranks without a launcher, such as ``"tcp://127.0.0.1:29501"``;
         :func:`free_port` finds a port.
     timeout : float
-        Seconds after which a rank gives up waiting for another.
+        Seconds after which a rank stops waiting for another and raises an error.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def init_process_group(
 def _place(
     local_rank: int, num_local: int, device: torch.device | str | None
 ) -> tuple[torch.device, str]:
-    """Choose device and backend of a rank among those on this machine."""
+    """Choose the device and the backend of a rank on this machine."""
     num_gpus = torch.cuda.device_count()
     place = torch.device(device or ("cuda" if num_gpus else "cpu"))
     if place.type != "cuda":
@@ -147,7 +147,7 @@ def _place(
 def init_model(
     model: torch.nn.Module, device: torch.device | str | None = None, **kwargs: Any
 ) -> DistributedDataParallel:
-    """Move a model to this rank's device and let its gradients be averaged over all ranks.
+    """Move a model to this rank's device and average its gradients over all ranks.
 
     All ranks start from the parameters of rank 0.
 
@@ -155,15 +155,15 @@ def init_model(
     ----------
     model : torch.nn.Module
     device : torch.device, optional
-        What :func:`init_process_group` returned; without it the model stays where it is.
+        As returned by :func:`init_process_group`; without it the model is not moved.
     **kwargs
         For :class:`torch.nn.parallel.DistributedDataParallel`, such as ``find_unused_parameters``
-        where a typed graph lacks a type in some batches.
+        if some batches of a typed graph lack a type.
 
     Returns
     -------
     DistributedDataParallel
-        The model itself is its attribute ``module``; use that to evaluate on one rank.
+        Its attribute ``module`` is the model itself; use that to evaluate on one rank.
 
     Examples
     --------
@@ -183,9 +183,9 @@ def init_model(
     trained = DistributedDataParallel(
         model, device_ids=[place] if place.type == "cuda" else None, **kwargs
     )
-    # A model's attributes are freed in this order, and the reducer must not be the last to hold a
-    # process group that was destroyed before: it would wait for the group's threads with the
-    # interpreter's lock in hand, while a thread that lets go of a tensor waits for that lock.
+    # Attributes are freed in this order, and the reducer must not hold the last reference to a
+    # destroyed process group: it would wait for the group's threads while holding the
+    # interpreter's lock, for which a thread that releases a tensor waits: a deadlock.
     trained.process_group = vars(trained).pop("process_group")
     return trained
 
@@ -203,11 +203,11 @@ def create_dataloader(
     seed: int = 0,
     **kwargs: Any,
 ) -> DataLoader:
-    """Make the loader of one rank; together the ranks go through all seeds every epoch.
+    """Return the loader of one rank; together the ranks process all seeds every epoch.
 
-    Step i of the ranks together has the seeds that step i of one process with ``world_size *
-    batch_size`` seeds would have, and samples the same neighbors for them. Every rank makes the
-    same number of steps.
+    Step i of all ranks together has the seeds of step i of one process with ``world_size *
+    batch_size`` seeds, and samples the same neighbors for them. Every rank makes the same number
+    of steps.
 
     Parameters
     ----------
@@ -219,10 +219,10 @@ def create_dataloader(
     batch_size : int
         Seeds per step and rank.
     shuffle : bool
-        Shuffle all seeds anew every epoch, on all ranks alike.
+        Reshuffle all seeds every epoch, identically on all ranks.
     drop_last : bool
-        What to do with seeds that cannot be shared evenly: True leaves out the last ones, False
-        repeats as many from the epoch's beginning, fewer than one per rank.
+        If the seeds cannot be divided evenly: True drops the last ones, False repeats seeds from
+        the epoch's beginning, fewer than one per rank.
     seed : int
         Seed of shuffling and sampling, the same on all ranks.
     **kwargs
@@ -261,17 +261,17 @@ def create_dataloader(
 def rank_share(
     ids: torch.Tensor, rank: int | None = None, world_size: int | None = None
 ) -> torch.Tensor:
-    """Return the part of some IDs that one rank evaluates: each ID on exactly one rank.
+    """Return the share of IDs that one rank evaluates; each ID is on exactly one rank.
 
-    Shares may differ by one in length. That is right for evaluation, where ranks meet only at the
-    end (:func:`global_mean`); for training take :func:`create_dataloader`.
+    Shares may differ by one in length. That is fine for evaluation, where ranks synchronise only at
+    the end (:func:`global_mean`); for training use :func:`create_dataloader`.
 
     Parameters
     ----------
     ids : torch.Tensor
         Shape (N,).
     rank, world_size : int, optional
-        By default of the process group.
+        By default those of the process group.
 
     Returns
     -------
@@ -290,20 +290,20 @@ def rank_share(
 
 
 def global_mean(total: float | torch.Tensor, count: int | torch.Tensor) -> float:
-    """Return one mean over all ranks: the sum of totals by the sum of counts.
+    """Return the mean over all ranks: the sum of totals divided by the sum of counts.
 
     Parameters
     ----------
     total : float or torch.Tensor
-        This rank's sum, for accuracy the number of correct predictions.
+        Sum on this rank; for accuracy, the number of correct predictions.
     count : int or torch.Tensor
-        How many values this rank has summed up; may be 0.
+        Number of values in this rank's sum; may be 0.
 
     Returns
     -------
     float
-        The same on all ranks; nan where no rank has counted anything. Without a process group,
-        the mean of this process.
+        Equal on all ranks; nan if the sum of counts is 0. Without a process group, the mean of
+        this process.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The starter's side of its ranks: listen to them, notice how each ends, and end them all.
+"""The starter's side of its ranks: read their messages, detect how each ends, and end them all.
 
-Ranks fail together: when one goes, the connections of the others break a moment later. What a user
-needs is the error that came first; the others are its consequences.
+When one rank fails, the connections of the others break a moment later, and they fail too. The
+error to report is the first one, the root cause; the others are its consequences.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from gnnlab.parallel.screen import Screen
 
 __all__ = ["Rank", "RankError", "oversee"]
 
-_TICK = 0.05  # seconds between two looks at the ranks
-_FAREWELL = 10.0  # seconds that a rank has to end once all results are there
-_HINDSIGHT = 0.5  # seconds after a failure in which its cause may still show up
-_KEPT = 1 << 20  # bytes of output that wait to be shown
-_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows both end a process at once
-_QUOTED = 4000  # bytes of a failed rank's output that its error repeats
+_TICK = 0.05  # seconds between two checks of the ranks
+_FAREWELL = 10.0  # seconds for a rank to end after all results have arrived
+_HINDSIGHT = 0.5  # seconds to wait after a failure for an earlier one that caused it
+_KEPT = 1 << 20  # bytes of output kept until they are shown
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows: SIGTERM kills, too
+_QUOTED = 4000  # bytes of a failed rank's output quoted in its error
 
 
 class RankError(GNNLabError, RuntimeError):
-    """A rank failed, and with it all others were ended.
+    """A rank failed, and all other ranks were ended.
 
     Attributes
     ----------
@@ -51,17 +51,17 @@ class RankError(GNNLabError, RuntimeError):
 
 
 class Rank:
-    """A process as its starter sees it.
+    """The starter's handle of a rank's process.
 
     Parameters
     ----------
     number : int
     pid : int
-        Also the ID of the process group that the rank makes for itself and its children.
+        Also the ID of the process group of the rank and its children.
     poll : callable
         Returns the exit status, negative for a signal, or None while the process runs.
     lines : Lines
-        The starter's ends.
+        The starter's ends of the pipes.
     """
 
     def __init__(self, number: int, pid: int, poll: Callable[[], int | None], lines: Lines) -> None:
@@ -79,18 +79,18 @@ class Rank:
         ]
 
     def listen(self) -> None:
-        """Start to listen, in threads. To be called when all forks are done."""
+        """Start the threads that read from the rank. Call this after all forks."""
         for reader in self._readers:
             reader.start()
 
     def give(self, value: Any) -> None:
-        """Send something down the lifeline."""
-        with suppress(BrokenPipeError):  # it has ended; ``look`` will tell
+        """Send a value through the lifeline."""
+        with suppress(BrokenPipeError):  # the rank has ended; ``look`` finds out how
             send_message(self._lifeline, value)
 
     def tell(self, word: bytes) -> None:
-        """Say that all are done, or ask where the rank stands."""
-        with suppress(BrokenPipeError, ValueError):  # closed: it has ended after its result came
+        """Send ``WELL_DONE`` (all ranks are done) or ``WHERE`` (request a traceback)."""
+        with suppress(BrokenPipeError, ValueError):  # closed: the rank has ended
             self._lifeline.write(word)
 
     def _hear(self, events: Any) -> None:
@@ -110,7 +110,7 @@ class Rank:
                         self._output[:0] = b"(earlier lines are left out)\n"
 
     def take_output(self) -> tuple[bytes, bool]:
-        """Give what was printed since the last call, and whether there will be no more."""
+        """Return the output since the last call, and whether the output has ended."""
         is_all = not self._readers[1].is_alive()
         with self._lock:
             new = bytes(self._output)
@@ -118,13 +118,13 @@ class Rank:
         return new, is_all
 
     def last_words(self) -> str:
-        """The last lines that the rank printed."""
+        """Return the last lines that the rank printed."""
         with self._lock:
             text = self._tail.decode("utf8", "replace")
         return "\n".join(text.splitlines()[-25:])
 
     def look(self) -> bool:
-        """Notice how the rank ended; True once that is known."""
+        """Check whether the rank has a result or has failed; return True if so."""
         if self.result is None and self.failure is None and self.poll() is not None:
             self.kill()
             self.join()
@@ -133,7 +133,7 @@ class Rank:
         return self.result is not None or self.failure is not None
 
     def kill(self) -> None:
-        """End the process and everything it has started."""
+        """Kill the process and its children."""
         if self.poll() is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, _KILL)
@@ -142,7 +142,7 @@ class Rank:
                 os.killpg(self.pid, _KILL)
 
     def join(self) -> None:
-        """Wait until the process has ended and all that it said has been heard."""
+        """Wait until the process has ended and all its output has been read."""
         _wait(lambda: self.poll() is not None, _FAREWELL)
         for reader in self._readers:
             if reader.ident is not None:
@@ -180,7 +180,7 @@ def _first_failure(ranks: Sequence[Rank]) -> RankError:
     failed = [(rank, rank.failure) for rank in ranks if rank.failure]
     rank, failure = min(failed, key=lambda pair: (pair[1].is_consequence, pair[1].time))
     rank.kill()
-    rank.join()  # its last words are there now
+    rank.join()  # its output is complete now
     return _error(rank, len(ranks), f"failed: {failure.reason}", failure.details)
 
 

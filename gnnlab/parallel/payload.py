@@ -1,10 +1,10 @@
-"""How a function and its arguments reach a process that knows nothing.
+"""Passing a function and its arguments to a fresh process.
 
-Code travels by cloudpickle: a function of a notebook cell or of the main script goes as it is,
-with the names it uses; one of a module goes as "import it from there". Arrays do not travel at all:
-large tensors are laid into one file in memory, which every process maps. The mapping is private,
-so a process sees the data as they were and keeps to itself what it writes, as after a fork. Tensors
-that were shared before (``share_memory_``, ``shared_tensor``) stay shared: all see all writes.
+Code is pickled by cloudpickle: a function of a notebook cell or of the main script by value, with
+the globals it uses; a function of a module by reference. Large tensors are not pickled: they are
+written to one file in memory, which every process maps. The mapping is copy-on-write: a process
+reads the data as they were packed, and its writes are private, as after a fork. Tensors that were
+shared before (``share_memory_``, ``shared_tensor``) stay shared: all processes see all writes.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from gnnlab.multiprocessing import shared_file
 
 __all__ = ["Packer", "Payload", "fresh_python", "pack", "unpack"]
 
-INHERITS = hasattr(os, "fork")  # descriptors that are no standard streams; not on Windows
+INHERITS = hasattr(os, "fork")  # whether children inherit descriptors; not on Windows
 _LARGE = 1 << 16
-_LINE = 64  # bytes of a cache line: tensors start at a multiple
+_LINE = 64  # bytes of a cache line: alignment of tensors
 
 
 class Payload(NamedTuple):
-    """Where a packed value lies.
+    """Location of a packed value.
 
     Attributes
     ----------
     memory : int
-        Descriptor of a file: large tensors first, then everything else.
+        Descriptor of a file: large tensors first, then the pickle of everything else.
     start, size : int
-        Where everything else starts, and the size of the file, in bytes.
+        Offset of the pickle, and the size of the file, in bytes.
     descriptors : tuple of int
-        What a process has to inherit, under the same numbers; ``memory`` is one of them. Empty on
+        Descriptors to be inherited under the same numbers, ``memory`` among them. Empty on
         Windows, where nothing is inherited.
     name : str
-        On Windows, the file's name, by which it is opened; else empty.
+        On Windows, the path by which the file is opened; otherwise empty.
     """
 
     memory: int
@@ -60,16 +60,16 @@ class Payload(NamedTuple):
 
 @contextmanager
 def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Payload]:
-    """Write a value for other processes; they have to be started inside the ``with``.
+    """Write a value for other processes, which must be started inside the ``with``.
 
-    On Windows they have to be there until its end: by then they must have called :func:`unpack`.
+    On Windows, they must also have called :func:`unpack` before the ``with`` ends.
 
     Parameters
     ----------
     value : any
-        What cloudpickle can write.
+        Anything that cloudpickle can pickle.
     packer_class : type, optional
-        For types that need care.
+        A subclass that handles further types.
 
     Yields
     ------
@@ -114,7 +114,7 @@ def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Paylo
 
 
 def unpack(payload: Payload) -> Any:
-    """Rebuild what :func:`pack` wrote, here or in a process that inherited the descriptors."""
+    """Rebuild a value of :func:`pack`, here or in a process that inherited the descriptors."""
     descriptor = payload.memory
     if payload.name:
         descriptor = os.open(payload.name, os.O_RDWR | getattr(os, "O_BINARY", 0))
@@ -127,7 +127,7 @@ def unpack(payload: Payload) -> Any:
 
 
 def fresh_python(module: str, *words: str) -> list[str]:
-    """Return the command that runs ``main`` of a module in a fresh interpreter, with our paths."""
+    """Return the command for a module's ``main`` in a fresh interpreter with this sys.path."""
     entry = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
     entry += f"from {module} import main; main()"
     folders = json.dumps([str(folder) for folder in sys.path])
@@ -135,12 +135,12 @@ def fresh_python(module: str, *words: str) -> list[str]:
 
 
 class Packer(cloudpickle.Pickler):  # type: ignore[misc]
-    """Leaves large storages out and collects them.
+    """Pickler that collects large storages instead of pickling them.
 
-    While it works it also stands in for the process being started: through that, torch and
-    multiprocessing ask which descriptors (of shared tensors, queues, pipes) are to be inherited.
-    Where the reader is there already and inherits nothing, ``shares`` is to be False: then what is
-    shared is copied as well.
+    While pickling, it is also registered as the process being started: torch and multiprocessing
+    pass it the descriptors (of shared tensors, queues, pipes) that the process must inherit. If the
+    reader runs already and inherits nothing, set ``shares`` to False: then shared tensors are
+    copied as well.
     """
 
     shares = True
@@ -152,20 +152,20 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
         self._storages: dict[tuple[int, int], tuple[int, torch.UntypedStorage]] = {}
 
     def persistent_id(self, value: Any) -> tuple[torch.dtype, int, int] | None:
-        """Name a large storage by dtype, place and size in bytes; None pickles the value."""
+        """Identify a large storage by dtype, offset and size in bytes; None pickles the value."""
         if not isinstance(value, TypedStorage):
             return None
         storage = value._untyped_storage
         if storage.device.type != "cpu" or self._stays(storage) or storage.nbytes() < _LARGE:
             return None
-        key = storage.data_ptr(), storage.nbytes()  # arrays of numpy may begin at one place
+        key = storage.data_ptr(), storage.nbytes()  # arrays of numpy may begin at the same address
         if key not in self._storages:
             self._storages[key] = (self.size, storage)
             self.size += -(-storage.nbytes() // _LINE) * _LINE
         return value.dtype, self._storages[key][0], storage.nbytes()
 
     def reducer_override(self, value: Any) -> Any:
-        """Hand on what is shared already, and open connections, as multiprocessing does."""
+        """Pickle shared tensors and open connections as multiprocessing does."""
         storage = value._untyped_storage if isinstance(value, TypedStorage) else value
         shared = isinstance(storage, torch.UntypedStorage) and self._stays(storage)
         if shared or isinstance(value, Connection | socket.socket):
@@ -177,23 +177,23 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
         return self.shares and storage.is_shared()
 
     def lay_out(self, mapping: mmap.mmap) -> None:
-        """Copy the collected storages to their places."""
+        """Copy the collected storages to their offsets in the file."""
         for offset, storage in self._storages.values():
             source = torch.empty(0, dtype=torch.uint8).set_(storage)
             mapping[offset : offset + storage.nbytes()] = source.numpy().data
 
     def duplicate_for_child(self, descriptor: int) -> int:
-        """Take down that the process being started inherits a descriptor."""
+        """Record a descriptor that the process being started must inherit."""
         self.descriptors.append(descriptor)
         return descriptor
 
     def DupFd(self, descriptor: int) -> _Inherited:
-        """Name a descriptor in the pickle, as ``multiprocessing.reduction`` asks for it."""
+        """Wrap a descriptor for the pickle; called by ``multiprocessing.reduction``."""
         return _Inherited(descriptor)
 
 
 class _Inherited:
-    """A descriptor that a process has under the same number as the one that started it."""
+    """A descriptor that the child inherits under the same number."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -210,7 +210,7 @@ class _Unpacker(pickle.Unpickler):
         self._storages: dict[int, torch.UntypedStorage] = {}
 
     def persistent_load(self, name: tuple[torch.dtype, int, int]) -> TypedStorage:
-        """Find a storage again; views of one storage get one."""
+        """Return a storage by its identifier; views of one storage share it."""
         dtype, offset, size = name
         if offset not in self._storages:
             array = torch.frombuffer(self._memory, dtype=torch.uint8, offset=offset, count=size)

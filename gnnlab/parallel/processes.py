@@ -1,11 +1,11 @@
-"""Ranks from a notebook cell: start them, listen to them, and end them in every case.
+"""Ranks from a notebook cell: start them, show their output, and end them in every case.
 
 ``launch_processes(train, 4, graph)`` runs ``train(rank, 4, graph)`` in four processes and returns
-the four results. The cell that calls it owns the processes: they end with the call, however it
-ends, and with the kernel, however that ends.
+the four results. The processes end when the call returns, raises or is interrupted, and when the
+notebook's kernel ends, even if it is killed.
 
 Fresh interpreters are the default, since a notebook's kernel may have used the GPU, and since its
-threads do not survive a fork. See :mod:`gnnlab.parallel.payload` for how work reaches them.
+threads do not survive a fork. :mod:`gnnlab.parallel.payload` passes the function to them.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ def launch_processes(
 ) -> list[Any]:
     """Run ``fn(rank, nprocs, *args)`` in ``nprocs`` processes and return their results.
 
-    The ranks find each other: ``torch.distributed.init_process_group("gloo")`` needs no further
-    arguments in them. What they print is shown in the order of the ranks, that of rank 0 at once,
-    or with ``live`` each line when it comes.
-    When a rank fails, all are ended and its error is raised here.
+    The environment variables of torch's rendezvous are set:
+    ``torch.distributed.init_process_group("gloo")`` needs no further arguments. Output is shown in
+    the order of the ranks, that of rank 0 at once, or with ``live`` each line as it arrives.
+    If a rank fails, all ranks are ended and its error is raised here.
 
     Parameters
     ----------
     fn : callable
-        Also one that was defined in a notebook cell.
+        It may be defined in a notebook cell.
     nprocs : int
         Number of ranks.
     *args
-        Further arguments. Ranks read large tensors from shared memory and keep to themselves what
-        they write; ``tensor.share_memory_()`` before makes writes visible to all. A graph after
-        ``graph.share_memory()`` is in memory once, else once more while the ranks run.
+        Further arguments. Ranks read large tensors from shared memory, and their writes are
+        private; call ``tensor.share_memory_()`` before to make writes visible to all. A graph after
+        ``graph.share_memory()`` is in memory once, otherwise twice while the ranks run.
     start_method : str
         "spawn" for fresh interpreters, or "fork" for copies of this process, which start faster
-        and need that CUDA has not been used here.
+        but require that this process has not used CUDA.
     timeout : float, optional
-        Seconds after which ranks that still run count as failed; the error shows where they stand.
+        Seconds after which ranks that still run count as failed; the error has their tracebacks.
     num_threads : int, optional
         Threads for the operators of each rank; by default the ranks share the processors.
     live : bool
-        Show lines of all ranks as they come, each with its rank. Their order then differs from run
-        to run; by default lines of rank 1 follow those of rank 0, and so on.
+        Show lines of all ranks as they arrive, each with its rank. Their order then differs from
+        run to run; by default lines of rank 1 follow those of rank 0, and so on.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def launch_processes(
     Raises
     ------
     RankError
-        A rank raised an error, ended otherwise, or ran out of time.
+        A rank raised an error, ended without a result, or exceeded the timeout.
     gnnlab.helpers.fork.ForkError
         A fork would not work; the message says why.
 
@@ -119,7 +119,7 @@ def launch_processes(
             start(ranks, settings, fn, args, kept)
             return oversee(ranks, screen, timeout)
         except RankError as error:
-            raise error.with_traceback(None) from None  # how it was noticed is of no interest
+            raise error.with_traceback(None) from None  # hide the launcher's own frames
         finally:
             for rank in ranks:
                 rank.kill()
@@ -137,16 +137,16 @@ def _processors() -> int:
 
 @contextmanager
 def _meeting_point() -> Iterator[dict[str, str]]:
-    """Choose where ranks meet: a port that is free, and stays so until rank 0 listens there."""
+    """Reserve a free port for the rendezvous until rank 0 listens on it."""
     with socket.socket() as holder:
-        # Bound, but not listening: the system gives the port to nobody who asks for any port.
+        # Bound, but not listening: the system does not assign the port to a bind to port 0.
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
         port = holder.getsockname()[1]
         if sys.platform != "linux":
-            holder.close()  # elsewhere, rank 0 could not bind it as well
+            holder.close()  # elsewhere, rank 0 could not bind the same port
         environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        if not hasattr(os, "fork"):  # Windows: its builds of torch come without libuv
+        if not hasattr(os, "fork"):  # Windows: torch is built without libuv
             environment["USE_LIBUV"] = "0"
         loopback = [name for _, name in socket.if_nameindex() if name in ("lo", "lo0")]
         if loopback and "GLOO_SOCKET_IFNAME" not in os.environ:
@@ -165,7 +165,7 @@ def _start_fresh(
     args: tuple[Any, ...],
     kept: ExitStack,
 ) -> None:
-    """Start fresh interpreters; ``kept`` closes when they have ended."""
+    """Start fresh interpreters; ``kept`` is closed when they have ended."""
     command = fresh_python(run.__module__)
     with ExitStack() as inherited:
         keeper = inherited if INHERITS else kept
@@ -200,7 +200,7 @@ def _start_forked(
 
     def live(each: Settings, lines: Lines, others: list[int]) -> None:
         os.setsid()
-        for descriptor in others:  # a lifeline breaks only when nobody else holds it
+        for descriptor in others:  # end of file only if no other process holds the lifeline
             os.close(descriptor)
         sys.exit(run(lines, each, lambda: (fn, args)))
 
@@ -213,7 +213,7 @@ def _start_forked(
 
 
 def _start(ranks: list[Rank], settings: list[Settings], begin: Begin) -> None:
-    """Begin a process for each rank, with lines to it; extend ``ranks`` as they come to life."""
+    """Start a process with pipes to it for each rank; append each to ``ranks``."""
     lines = [_lines() for _ in settings]
     everything = [descriptor for pair in lines for end in pair for descriptor in end]
     try:
@@ -224,12 +224,12 @@ def _start(ranks: list[Rank], settings: list[Settings], begin: Begin) -> None:
     finally:
         for _, theirs in lines:
             _close(theirs)
-        for ours, _ in lines[len(ranks) :]:  # interrupted: one that has just begun ends by this
+        for ours, _ in lines[len(ranks) :]:  # interrupted: this ends a rank just started
             _close(ours)
 
 
 def _lines() -> tuple[Lines, Lines]:
-    """Make the lines to a rank: the starter's ends, and the rank's."""
+    """Make three pipes to a rank; return the starter's ends and the rank's."""
     (read_life, write_life), (read_events, write_events), (read_out, write_out) = (
         os.pipe() for _ in range(3)
     )

@@ -1,8 +1,8 @@
 """One progress bar for all ranks.
 
 A rank counts its batches or epochs with :func:`track`; the process that started the ranks draws
-one bar, which shows how far the slowest rank is. In a process of its own, the same lines draw a bar
-of their own.
+one bar, which shows the progress of the slowest rank. In a process that is not a rank, the same
+calls draw a bar there.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _bar: Any = None
 
 
 def track(iterable: Iterable[T], description: str = "", total: int | None = None) -> Iterator[T]:
-    """Iterate, and show how far the iteration is.
+    """Iterate, and show a progress bar.
 
     Parameters
     ----------
     iterable : iterable
         For instance a loader.
     description : str
-        Stands before the bar, for instance the epoch.
+        Label before the bar, for instance the epoch.
     total : int, optional
-        Number of items, where the iterable does not know it.
+        Number of items, if the iterable has no length.
 
     Yields
     ------
@@ -57,7 +57,7 @@ def track(iterable: Iterable[T], description: str = "", total: int | None = None
 
 
 def report(**figures: float) -> None:
-    """Show figures beside the bar, such as the loss; of several ranks, those of the lowest.
+    """Show figures beside the bar, such as the loss; with several ranks, those of the lowest rank.
 
     Examples
     --------
@@ -73,10 +73,10 @@ def report(**figures: float) -> None:
 
 
 def send_to(send: Callable[[dict[str, Any]], None] | None) -> None:
-    """Make this process a rank: its progress goes to ``send`` instead of a bar of its own."""
+    """Make this process a rank: pass its progress to ``send`` instead of drawing a bar."""
     global _send
     if _state["figures"]:
-        _tell(at_once=True)  # what was reported last
+        _tell(at_once=True)  # the last report
     _send = send
     _state.update(done=0, total=0, description="", figures={})
 
@@ -106,7 +106,7 @@ def _as_rank(iterable: Iterable[T], description: str, total: int | None) -> Iter
             _state["done"] += 1
             _tell()
     finally:
-        # Left early, or of unknown length: the rest of the announced items will not come.
+        # Left early, or of unknown length: remove the remaining items from the total.
         _state["total"] += done - (total or 0)
         _tell(at_once=True)
 

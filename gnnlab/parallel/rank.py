@@ -1,9 +1,9 @@
-"""A rank: what happens in a process from its start to its end.
+"""The process of a rank, from its start to its end.
 
-The process that starts a rank, its *starter*, holds three lines to it. Through the *lifeline* comes
-the work, and at last the word that all ranks are done; when the line breaks, the starter is gone,
-and the rank ends with everything it has started itself. Through *events* the rank tells its
-progress, and then its result or its error. What it prints goes through the third.
+The process that starts a rank, its *starter*, has three pipes to it. Through the *lifeline* the
+starter sends the work, and at the end a message that all ranks are done; when the lifeline reads
+end of file, the starter is gone, and the rank kills itself and its children. Through *events* the
+rank sends its progress, then its result or its error. The third pipe is for printed output.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from gnnlab.parallel.payload import Payload, unpack
 
 __all__ = ["Failure", "Lines", "Settings", "main", "pack_work", "read_message", "run"]
 
-WELL_DONE, WHERE = b".", b"?"  # what comes through the lifeline after the work
+WELL_DONE, WHERE = b".", b"?"  # messages through the lifeline after the work
 _CONSEQUENCE = re.compile(r"gloo/|connection (was )?(closed|reset)|NCCL", re.IGNORECASE)
 _OUR_FILES = (__file__, fork.__file__)
 _worker = 0  # the thread that runs the function
 
 
 class Lines(NamedTuple):
-    """The rank's ends of the lines to its starter: descriptors."""
+    """One side's ends of the three pipes between starter and rank, as descriptors."""
 
     lifeline: int
     events: int
@@ -49,7 +49,7 @@ class Lines(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What a rank is told beside its work."""
+    """Settings of a rank, sent with its work."""
 
     rank: int
     world_size: int
@@ -65,11 +65,11 @@ class Failure(NamedTuple):
     reason : str
         One line.
     details : str
-        The traceback; empty where there is none.
+        The traceback; empty if there is none.
     time : float
         Seconds on the system's monotonic clock.
     is_consequence : bool
-        True when another rank's failure may be the cause: a connection broke.
+        Whether another rank's failure may be the cause: a connection broke.
     """
 
     reason: str
@@ -79,12 +79,12 @@ class Failure(NamedTuple):
 
 
 def main() -> None:
-    """Be a rank in a fresh interpreter: standard input is the lifeline, standard output events."""
+    """Run a rank in a fresh interpreter: standard input is the lifeline, standard output events."""
     lines = Lines(os.dup(0), os.dup(1), os.dup(2))
     with open(lines.lifeline, "rb", buffering=0, closefd=False) as file:
         message = read_message(file)
     if message is None:
-        sys.exit(1)  # the starter ended before it gave us work
+        sys.exit(1)  # the starter ended before it sent the work
     settings, payload = message
     sys.exit(run(lines, settings, lambda: unpack_work(payload)))
 
@@ -94,7 +94,7 @@ def run(
     settings: Settings,
     get_work: Callable[[], tuple[Callable[..., Any], tuple[Any, ...]]],
 ) -> int:
-    """Do the work of a rank, tell how it ended, and return the exit status."""
+    """Run the function of a rank, send its result or error, and return the exit status."""
     _redirect(lines.output)
     released = threading.Event()
     events = _Events(lines.events)
@@ -114,7 +114,7 @@ def run(
     sys.stdout.flush()
     sys.stderr.flush()
     events.send(*ending)
-    # Other ranks may still need this one, as the host of torch's rendezvous for example.
+    # Other ranks may still need this one, for example as the host of torch's rendezvous.
     released.wait()
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
@@ -134,17 +134,17 @@ def _call(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _dump(result: Any) -> bytes:
-    """Pickle; what only exists in this process, or in a notebook's cell, travels as it is."""
+    """Pickle; objects whose class is only defined in this process are pickled by value."""
     try:
         return pickle.dumps(result)
     except Exception:
         return cloudpickle.dumps(result)
 
 
-# ------------------------------------------------------------------------------ the work
+# ---------------------------------------------------------------------------------- work
 def pack_work(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Add to a function and its arguments what a forked process would have had without asking."""
-    # Cells of a notebook exist nowhere but here; tracebacks quote them.
+    """Add the state that a forked process would inherit to a function and its arguments."""
+    # The source of notebook cells is in no file; tracebacks quote it from this cache.
     cells = {
         name: entry
         for name, entry in linecache.cache.items()
@@ -154,7 +154,7 @@ def pack_work(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any,
 
 
 def unpack_work(payload: Payload) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Take over the state of the starter; return the function and its arguments."""
+    """Restore the starter's state; return the function and its arguments."""
     try:
         function, args, state, generator, cells = unpack(payload)
     finally:
@@ -180,15 +180,15 @@ def _describe(error: BaseException) -> Failure:
     )
 
 
-# ----------------------------------------------------------------------------- the lines
+# --------------------------------------------------------------------------------- pipes
 def send_message(file: Any, value: Any) -> None:
-    """Write a value to a line, as its length and its pickle."""
+    """Write a value to a pipe, as its length and its pickle."""
     content = pickle.dumps(value)
     file.write(struct.pack("<Q", len(content)) + content)
 
 
 def read_message(file: Any) -> Any:
-    """Read a value from a line; None when the line ends."""
+    """Read a value from a pipe; None at the end of file."""
     head = _read(file, 8)
     content = head and _read(file, struct.unpack("<Q", head)[0])
     return pickle.loads(content) if content else None
@@ -206,7 +206,7 @@ def _read(file: Any, size: int) -> bytes | None:
 
 
 class _Events:
-    """The rank's end of the line for events. Its children may not write to it."""
+    """The rank's end of the pipe for events; forked children do not write to it."""
 
     def __init__(self, descriptor: int) -> None:
         self._file = os.fdopen(descriptor, "wb")
@@ -221,7 +221,7 @@ class _Events:
 
 
 def _redirect(output: int) -> None:
-    """Let everything that is printed, by Python or below it, go to one line, in order."""
+    """Redirect all output of this process, by Python and by C code, to one pipe, in order."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(output, 1)
@@ -232,16 +232,16 @@ def _redirect(output: int) -> None:
 
 
 def _end_with_starter(lifeline: int, released: threading.Event, events: _Events) -> None:
-    """Watch the lifeline; when it breaks, end this process and all that it has started."""
+    """Watch the lifeline; at its end of file, kill this process and its children."""
     starter = os.getppid()
     poll = None
-    if hasattr(select, "poll"):  # select() knows no descriptor beyond 1023
+    if hasattr(select, "poll"):  # select() is limited to descriptors below 1024
         poll = select.poll()
         poll.register(lifeline, select.POLLIN)
 
     def watch() -> None:
         while True:
-            # On Windows the end of the starter ends the read: nobody else has the other end.
+            # On Windows, read returns when the starter ends, the only one with the writing end.
             word = os.read(lifeline, 1) if poll is None or poll.poll(1000) else None
             if word == WELL_DONE:
                 released.set()
@@ -256,7 +256,7 @@ def _end_with_starter(lifeline: int, released: threading.Event, events: _Events)
 
 
 def _stand() -> str:
-    """Where the function stands, as a traceback without the way to it."""
+    """Return the function's current traceback, without frames of gnnlab."""
     stack = traceback.extract_stack(sys._current_frames().get(_worker))
     start = 1 + max((i for i, f in enumerate(stack) if f.filename in _OUR_FILES), default=-1)
     return "".join(traceback.format_list(stack[start:]))

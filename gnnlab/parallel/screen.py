@@ -1,7 +1,7 @@
-"""What the user sees of the ranks: one bar for all, and what they print.
+"""Display of the ranks: their output, and one progress bar for all.
 
-By default that comes in the order of the ranks: rank 0 is shown live, the others when those before
-them have ended, so that a notebook which runs again shows the same. ``live`` shows all at once.
+By default output is shown in the order of the ranks: that of rank 0 live, that of another rank when
+all before it have ended, so that a notebook shows the same in each run. ``live`` shows all at once.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Screen:
     Parameters
     ----------
     world_size : int
-        Number of ranks; with several, each line says who printed it.
+        Number of ranks; with several, each line begins with its rank.
     live : bool
-        Show lines of all ranks as they come.
+        Show lines of all ranks as they arrive.
     """
 
     def __init__(self, world_size: int, live: bool = False) -> None:
@@ -36,7 +36,7 @@ class Screen:
         self._bar: Any = None
 
     def update(self, ranks: Sequence[Rank], is_last: bool = False) -> None:
-        """Show what is new; the last time also what stands behind a rank that goes on."""
+        """Show new output; the last time, also that of ranks after one that has not ended."""
         if self._is_live:
             for number in range(len(ranks)):
                 self._show(ranks, number, is_last)
@@ -46,7 +46,7 @@ class Screen:
         self._draw([rank.progress for rank in ranks if rank.progress])
 
     def _show(self, ranks: Sequence[Rank], number: int, is_last: bool) -> bool:
-        """Show whole lines of a rank; True when there will be no more."""
+        """Show complete lines of a rank; return True if its output has ended."""
         new, is_all = ranks[number].take_output()
         is_all = is_all or is_last
         *lines, rest = (self._rests[number] + new).split(b"\n")
@@ -57,7 +57,7 @@ class Screen:
         return is_all
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Close the bar; it stays on the screen."""
         if self._bar is not None:
             self._bar.close()
 
@@ -65,7 +65,7 @@ class Screen:
         if not lines:
             return
         name = f"rank {number} | " if self._world_size > 1 else ""
-        # A line that was drawn over and over, as bars do: its last state.
+        # A line redrawn with carriage returns, as by progress bars: show its last state.
         texts = [
             line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf8", "replace") for line in lines
         ]

@@ -1,19 +1,19 @@
-"""A host's side of a job: start processes here, pass on what they say, and end them in every case.
+"""The agent of a job on one host: start processes, forward their output, and always end them.
 
-``launch`` starts one agent per host and talks to it in lines of JSON: orders come through standard
-input, news go through standard output. Nothing secret is thus on a command line or on a disk. When
-standard input ends, or nothing has come through it for some seconds, the launcher or the way to it
-is gone, and the agent ends everything it has started.
+``launch`` starts one agent per host and exchanges lines of JSON with it: *orders* on the agent's
+standard input, *news* on its standard output. So no secret is on a command line or on a disk. When
+standard input ends or is silent for some seconds, the launcher or the connection to it is lost,
+and the agent ends everything it has started.
 
-An agent is two processes. The *worker* does the work. The *guard* only waits for it, and ends what
-is left when the worker was killed or stopped; when the guard is killed or stopped, the worker ends
-everything itself; when both are, the keepers do (:mod:`gnnlab.tools.keeper`). The system
-hands orphans to these processes, so that descendants are found even after ``setsid``.
+An agent is two processes. The *worker* does the work. The *guard* waits for the worker, and ends
+all descendants when the worker is killed or stopped; when the guard is killed or stopped, the
+worker ends them; when both are, the keepers do (:mod:`gnnlab.tools.keeper`). All of them are
+subreapers: orphans become their children, so descendants are found even after ``setsid``.
 
-Each second the worker looks at the states of its descendants. One that has been stopped for some
-seconds, by SIGSTOP, Ctrl-Z or a debugger, is reported as a failure: it would hold up all others.
-The worker reads the states from the system instead of waiting for signs of life, because a trainer
-inside a long C++ call may hold the interpreter's lock: it could not answer though it works.
+Each second the worker reads the states of its descendants. One that has been stopped for some
+seconds, by SIGSTOP, Ctrl-Z or a debugger, is reported as a failure, since all others wait for it.
+The states come from the system, not from heartbeats of the processes: a trainer inside a long C++
+call may hold the interpreter's lock, and could not send a heartbeat although it works.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from gnnlab.tools.probe import holder as holder_of
 
 __all__ = ["ENTRY", "RANK_SHELL", "in_thread", "main"]
 
-# What Python runs to be an agent. The package stands in without its __init__.py, which would load
-# torch: an agent has no use for it, and a job starts a second or two earlier.
+# The code that runs an agent. It imports the package without its __init__.py, which would load
+# torch: an agent does not need torch, and without it a job starts a second or two earlier.
 ENTRY = (
     "import importlib.util as i, sys; spec = i.find_spec('gnnlab') "
     "or sys.exit(\"No module named 'gnnlab'\"); "
@@ -57,8 +57,8 @@ ENTRY = (
 
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 
-# What torchrun starts in place of a rank: it gives each rank an output of its own, and tells how
-# the rank ended at once, where torchrun may wait half a minute for the others.
+# What torchrun starts in place of a rank: it writes each rank's output to a FIFO of its own, and
+# its exit status as soon as it ends; torchrun may wait half a minute for the other ranks.
 RANK_SHELL = (
     'trap : TERM INT; out="$GNNLAB_OUTPUT/$LOCAL_RANK"; "$@" >"$out" 2>&1; '
     'status=$?; printf "\\0exit %s\\n" $status >"$out"; exit $status'
@@ -68,17 +68,17 @@ _JOINED = b"\0ready\n"  # written by a trainer when it has joined the job
 
 
 def main() -> None:
-    """Be the agent of a host until the launcher says that the job has ended, or is gone."""
+    """Run the agent of a host until the launcher ends the job or is gone."""
     folder = Path(tempfile.gettempdir(), f"gnnlab-{secrets.token_hex(8)}")
     life, held = os.pipe()
-    lifeline, lives = os.pipe()  # keepers read it; worker and guard both hold the writing end
+    lifeline, lives = os.pipe()  # read by keepers; worker and guard both hold the writing end
     guard, worker = os.getpid(), os.fork()
     keeper.adopt_orphans()
     status, spared = 1, 0
     try:
         if worker == 0:
             os.close(held)
-            # What it holds of stdout would keep the launcher from hearing that this one has ended.
+            # With an inherited stdout, the launcher would get no end of file when this agent ends.
             watchman = _start_keeper(
                 lifeline, folder, guard, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
@@ -93,15 +93,15 @@ def main() -> None:
                 print(f"the agent was ended by {signal.Signals(-status).name}", file=sys.stderr)
     except Exception:
         traceback.print_exc()
-    if worker:  # keepers go with the lifeline, and would do so without this process
+    if worker:  # closing the lifeline ends the keepers
         os.close(lives)
         keeper.await_descendants(_GRACE)
     keeper.end_descendants(0.0, spared)
     keeper.remove_files(folder)
-    if worker == 0 and _is_stopped(guard):  # it would stay for ever
+    if worker == 0 and _is_stopped(guard):  # a stopped guard would never end
         os.kill(guard, signal.SIGKILL)
     sys.stderr.flush()
-    os._exit(abs(status))  # without waiting for threads that may be held up in a write
+    os._exit(abs(status))  # without waiting for threads that may block in a write
 
 
 def _start_keeper(
@@ -113,7 +113,7 @@ def _start_keeper(
     **options: Any,
 ) -> subprocess.Popen[bytes]:
     """Start a keeper, which reads the lifeline and inherits the other descriptors as well."""
-    # Isolated: what the user sets for Python is meant for the command.
+    # -I: PYTHON* variables of the user are meant for the command, not for the keeper.
     words = [sys.executable, "-I", keeper.__file__, str(lifeline), str(folder), str(guard)]
     return subprocess.Popen(
         [*words, str(os.getpid()), *command],
@@ -125,7 +125,7 @@ def _start_keeper(
 
 
 def _end_of(worker: int) -> int:
-    """Wait for the end of the worker. One that is stopped can end nothing: it counts as lost."""
+    """Return the worker's exit status; a stopped worker, which cannot end the job, is killed."""
     while os.WIFSTOPPED(status := os.waitpid(worker, os.WUNTRACED)[1]):
         os.kill(worker, signal.SIGKILL)
     return os.waitstatus_to_exitcode(status)
@@ -137,20 +137,20 @@ def _is_stopped(pid: int) -> bool:
 
 
 class Agent:
-    """Takes orders and carries them out.
+    """Executes the launcher's orders.
 
     Parameters
     ----------
     life : int
-        Descriptor that ends when the guard does.
+        Descriptor that reads end of file when the guard has ended.
     lifeline : int
-        Descriptor that ends when the guard and this process have ended.
+        Descriptor that reads end of file when the guard and this process have ended.
     guard : int
-        ID of that process.
+        Process ID of the guard.
     folder : Path
-        Of this agent alone; made with the first process, it disappears with the agent.
+        Temporary folder of this agent, made with the first process and removed with the agent.
     watchman : int
-        ID of the keeper without a command, which ends by itself; 0: none was started.
+        Process ID of the keeper without a command, which ends by itself; 0 if there is none.
     """
 
     def __init__(
@@ -163,15 +163,15 @@ class Agent:
         #: ID of a process that was started here -> its role.
         self._started: dict[int, dict[str, Any]] = {guard: {}}
         self._ranks: set[str] = set()
-        self._stopped: dict[int, tuple[keeper.Row, float]] = {}  # and since when
+        self._stopped: dict[int, tuple[keeper.Row, float]] = {}  # row, since when
         self._lock = threading.Lock()
         self._ports: list[socket.socket] = []
         self._news = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # a stray print is no news
-        self._is_lost = False  # how processes end from then on is no news
+        os.dup2(2, 1)  # prints go to stderr, not among the news
+        self._is_lost = False  # True: send nothing more
 
     def serve(self) -> None:
-        """Carry out orders until the last one, or until nobody can give any."""
+        """Execute orders until "end", or until the launcher or the guard is lost."""
         orders: dict[str, Callable[..., None]] = {
             "hello": self._hello,
             "reserve": self._reserve,
@@ -190,8 +190,8 @@ class Agent:
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Send the events that processes have recorded, unless nobody listens any more."""
-        if self._is_lost:  # and then a thread may hold the lock for ever, in a write
+        """Send the trace events of the processes, unless the launcher is lost."""
+        if self._is_lost:  # a thread blocked in a write may hold the lock for ever
             return
         for path in sorted((self._folder / "trace").glob("*.jsonl")):
             with open(path, encoding="utf8", errors="replace") as file:
@@ -199,7 +199,7 @@ class Agent:
                     self._say("trace", name=path.name, text=text)
 
     def _orders(self) -> Any:
-        """Yield orders until the launcher, the way to it, or the guard is gone."""
+        """Yield orders until the launcher, the connection to it, or the guard is lost."""
         rest = b""
         while ready := select.select([0, self._life], [], [], SILENCE)[0]:
             if self._life in ready or not (new := os.read(0, 1 << 16)):
@@ -208,7 +208,7 @@ class Agent:
             yield from (json.loads(line) for line in lines if line)
 
     def _say(self, news: str, **about: Any) -> None:
-        # When nobody listens any more, the orders have ended too.
+        # A write fails when the launcher is gone; then _orders() ends, too.
         with self._lock, suppress(OSError):
             if self._is_lost:
                 return
@@ -254,16 +254,16 @@ class Agent:
         )
 
     def _reserve(self, places: list[tuple[str, int]]) -> None:
-        """Find ports; 0 asks for any. They are held until the processes listen there."""
+        """Reserve ports, any free one for 0, until the processes listen on them."""
         ports = []
         for address, port in places:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             holder = socket.socket(family)
-            # Bound, but not listening: whoever sets this option as well can listen there.
+            # Bound, not listening: a socket that sets this option as well can still listen there.
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 holder.bind((address, port))
-            except (OSError, OverflowError) as error:  # the latter beyond 65535
+            except (OSError, OverflowError) as error:  # OverflowError: beyond 65535
                 pid, command = holder_of(port)
                 user = f"; process {pid} listens there: {command[:200]}" if pid else ""
                 what = error.strerror if isinstance(error, OSError) else error
@@ -302,7 +302,7 @@ class Agent:
     def _rank(self, local_rank: int, rank: int) -> threading.Thread:
         path = self._folder / str(local_rank)
         os.mkfifo(path, 0o600)
-        # Opened for both, so that nobody waits for the other side; the end is a mark in it.
+        # Opened for reading and writing, so that open() does not block; a mark stands for the end.
         file = os.fdopen(os.open(path, os.O_RDWR), "rb")
         return in_thread(self._relay, file, {"role": "trainer", "id": rank})
 
@@ -320,7 +320,7 @@ class Agent:
         stopped = [rows[pid] for pid in pids if pid in rows and rows[pid].is_stopped]
         before, self._stopped = self._stopped, {}
         for row in stopped:
-            # One that has used the processor meanwhile ran between two looks, as under a profiler.
+            # A process whose processor time has grown was running in between, as under a profiler.
             known, since = before.get(row.pid, (row, now))
             self._stopped[row.pid] = row, since if known == row else now
             if now - since >= self._max_pause and known == row:
@@ -328,12 +328,12 @@ class Agent:
                 self._say("stopped", **self._about(row.pid, rows), seconds=round(now - since))
 
     def _about(self, pid: int, rows: Mapping[int, keeper.Row]) -> dict[str, Any]:
-        """Say who a process is: the server or the trainer to which it belongs, and what it runs."""
+        """Describe a process: the server or the trainer to which it belongs, and its command."""
         try:
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             env = dict(each.decode("utf8", "replace").split("=", 1) for each in variables if each)
             command = Path(f"/proc/{pid}/cmdline").read_text("utf8", "replace").replace("\0", " ")
-        except (OSError, ValueError):  # the system does not tell
+        except (OSError, ValueError):  # no /proc, or not readable
             env, command = {}, ""
         mine = pid
         while mine not in self._started and mine in rows:
@@ -351,7 +351,7 @@ class Agent:
             if line.endswith(_JOINED):
                 self._say("ready", **who)
             if text or not (mark or line == _JOINED):
-                # A line that was drawn over and over, as bars do: its last state.
+                # A line redrawn with carriage returns, as by progress bars: keep its last state.
                 last = text.rstrip(b"\r\n").rpartition(b"\r")[2]
                 self._say("line", **who, text=last.decode("utf8", "replace"))
             if mark:
@@ -373,15 +373,15 @@ class Agent:
 
 
 def in_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
-    """Call a function in a thread that holds nothing back."""
+    """Call a function in a daemon thread."""
     thread = threading.Thread(target=work, args=args, daemon=True)
     thread.start()
     return thread
 
 
-# --------------------------------------------------------------------------- looking around
+# ---------------------------------------------------------------------- checks of this host
 def _look_at_part(part_config: Path, machine: int) -> dict[str, Any]:
-    """What must be the same on all hosts; raise where this host's part is not there."""
+    """Return what must be equal on all hosts; raise if files of this host's part are missing."""
     here = Path.cwd() / part_config
     if not here.exists():
         raise ValueError(no_such_file(here))

@@ -1,7 +1,7 @@
-"""What the user sees of a job: what processes print, and below it a table of hosts and roles.
+"""The terminal output of a job: lines that processes print, above a table of hosts and roles.
 
-Where the output is no terminal there is no table; a line says when all processes of a role on a
-host have come one step further.
+If the output is not a terminal, there is no table; one line is printed when all processes of a
+role on a host have reached the next state.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _STATES = {"hello": "there", "started": "started", "ready": "ready", "exited": "
 
 
 class Board:
-    """Shows a job.
+    """Display of a job.
 
     Parameters
     ----------
     addresses : sequence of str
-        Of the machines.
+        Addresses of the machines.
     numbers : dict
         Role -> number of its processes on each machine.
     output : file, optional
@@ -31,7 +31,7 @@ class Board:
     Attributes
     ----------
     numbers : dict
-        As given, and one agent on each machine.
+        As given, plus one agent per machine.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Board:
         self._height = 0
 
     def print(self, text: str) -> None:
-        """Show a line above the table."""
+        """Print a line above the table."""
         self._write(text + "\n")
 
     def tell(self, machine: int, role: str, number: int, news: str, status: int) -> None:
-        """Note what is new about a process."""
+        """Record the new state of a process."""
         state = f"ended ({status})" if status else _STATES.get(news)
         if state is None or role not in self.numbers:
             return
@@ -62,7 +62,7 @@ class Board:
             self._write(f"{self._addresses[machine]}  {self._cell(machine, role)}\n")
 
     def close(self) -> None:
-        """Leave the table as it is."""
+        """Leave the table on the screen."""
         self._height = 0
 
     def _cell(self, machine: int, role: str) -> str:
@@ -81,7 +81,7 @@ class Board:
             ]
             text = above + text + "".join(f"{row.rstrip()}\n" for row in rows)
             self._height = len(rows)
-        # What a host printed may have letters that this terminal lacks.
+        # Output of a host may have characters that the terminal's encoding lacks.
         encoding = getattr(self._output, "encoding", None) or "utf8"
         self._output.write(text.encode(encoding, "replace").decode(encoding))
         self._output.flush()

@@ -1,4 +1,4 @@
-"""``gnnlab COMMAND …``: one door to the tools."""
+"""``gnnlab COMMAND …``: the command line of all tools."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ example:
 def command_parser(
     name: str, doc: str | None, paragraphs: int = 1, allow_abbrev: bool = True
 ) -> argparse.ArgumentParser:
-    """Make the parser of a command; its help is the beginning of the module's docstring.
+    """Return the parser of a command; its help is the beginning of the module's docstring.
 
-    That is a summary, an example, and perhaps a paragraph more.
+    That is a summary, an example, and optionally one more paragraph.
     """
     summary, example, *more = (doc or "").split("\n\n")
     return argparse.ArgumentParser(
@@ -77,7 +77,7 @@ def main(words: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     words : sequence of str, optional
-        The words after ``gnnlab``; by default those of the command line.
+        Arguments after ``gnnlab``; by default those of the command line.
 
     Examples
     --------

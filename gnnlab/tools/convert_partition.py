@@ -1,4 +1,4 @@
-"""Turn what DGL or ParMETIS wrote into a partitioned graph.
+"""Convert the partition files of DGL or ParMETIS to a partitioned graph.
 
     gnnlab convert_partition --part-config dgl/mag.json --output outputs
     gnnlab convert_partition --input-dir . --graph-name mag --schema mag.json \\

@@ -4,12 +4,12 @@
         --workspace workspace --rel_data_path data --script_folder code
 
 Machine i gets ``mygraph.json`` and the folder of part i in ``workspace/data`` and the scripts in
-``workspace/code``. What is there already is not sent again, and an interrupted copy goes on where
-it stopped.
+``workspace/code``. Files that the machine has already are not sent again, and an interrupted copy
+resumes where it stopped.
 
-A half copy is never taken for a whole one. Files arrive in a folder aside; there the machine
-compares their checksums with those in the JSON file. Only when all are right are they moved to
-their places: first the old JSON file goes, last the new one comes, and without it no part opens.
+An incomplete copy is never mistaken for a complete one. Files arrive in a staging folder, where
+the machine compares their checksums with those in the JSON file. If all match, it removes the old
+JSON file, moves the files to their places, and the new JSON file last: no part opens without it.
 
 References
 ----------
@@ -43,8 +43,8 @@ from gnnlab.tools.ssh import Login, LoginError
 
 __all__ = ["copy_files", "main"]
 
-# The far side needs a POSIX shell and sha256sum (or shasum). Each script starts in the workspace;
-# $1 is the folder aside. Files come as lines `checksum size path`, the JSON file last.
+# The machine needs a POSIX shell and sha256sum (or shasum). Each script runs in the workspace;
+# $1 is the staging folder. Files are listed as lines `checksum size path`, the JSON file last.
 _BEGIN = """
 command -v sha256sum >/dev/null || sha256sum() { shasum -a 256; }
 is_whole() {
@@ -78,8 +78,8 @@ while read -r sum size path; do
 done
 rm -rf "$1"
 """
-_MARK = "gnnlab copy_files"  # before it, a login shell may have greeted
-_ROUNDS = 2  # what arrives damaged is sent once more
+_MARK = "gnnlab copy_files"  # output before it is a login shell's greeting
+_ROUNDS = 2  # files that arrive damaged are sent once more
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class _File:
 
 @dataclass(frozen=True)
 class _Target:
-    """A machine, and where its files go."""
+    """A machine and the destination of its files."""
 
     login: Login
     workspace: str
@@ -134,11 +134,11 @@ def copy_files(
     ip_config : path
         The machines, one for each part.
     workspace : str
-        A folder on the machines; a relative path starts where a login does. Made if missing.
+        A folder on the machines, relative to the login folder. Made if missing.
     rel_data_path : str
-        Where in the workspace the graph goes.
+        Folder of the graph in the workspace.
     script_folder : path, optional
-        A folder of this machine that is copied into the workspace.
+        A folder on this machine, copied into the workspace.
     ssh_port, ssh_username : optional
         By default those of the user's ssh configuration.
 
@@ -147,7 +147,7 @@ def copy_files(
     PartitionError
         The graph on this machine is damaged or incomplete.
     GNNLabError
-        At least one machine did not get its files; the message says which and why.
+        At least one machine did not receive its files; the message says which and why.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def copy_files(
     scripts = list(_script_files(Path(script_folder))) if script_folder else []
     jobs = []
     for part, (host, name) in enumerate(zip(hosts, names_of(hosts), strict=True)):
-        place = re.sub(r"^~(/|$)", "./", workspace)  # a login starts there
+        place = re.sub(r"^~(/|$)", "./", workspace)  # the login folder
         place = place if place.startswith("/") else f"./{place}"
         target = _Target(Login(host.address, ssh_port, ssh_username), place, part, name)
         jobs.append((target, [*scripts, *_part_files(config, part, data)]))
@@ -174,7 +174,7 @@ def copy_files(
 
 
 def _copy_all(jobs: list[tuple[_Target, list[_File]]]) -> list[str]:
-    """Copy to all machines at once; return a line for each that failed."""
+    """Copy to all machines concurrently; return one line for each failure."""
     from tqdm.auto import tqdm
 
     failures = []
@@ -202,9 +202,9 @@ def _copy_all(jobs: list[tuple[_Target, list[_File]]]) -> list[str]:
     return failures
 
 
-# --------------------------------------------------------------------------------- what to send
+# -------------------------------------------------------------------------------- files to send
 def _part_files(config: PartConfig, part: int, data: PurePosixPath) -> Iterator[_File]:
-    """The arrays of one part, then the JSON file."""
+    """Yield the arrays of one part, then the JSON file."""
     for array in config.arrays[part].values():
         check_place(config, array.file)
         size = array.file.stat().st_size if array.file.is_file() else -1
@@ -248,12 +248,12 @@ def _inside_workspace(rel_data_path: str) -> PurePosixPath:
     return path
 
 
-# -------------------------------------------------------------------------------- one machine
+# -------------------------------------------------------------------- transfer to one machine
 class _Transfer:
-    """The programs that send files, and how many bytes they have sent, all machines together."""
+    """The running transfer programs, and the bytes sent to all machines together."""
 
     def __init__(self, bar: Any, folder: str) -> None:
-        self.folder = folder  # for what a transfer needs beside it
+        self.folder = folder  # for temporary files of transfers
         self._bar = bar
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
@@ -262,14 +262,13 @@ class _Transfer:
     def send(
         self, command: list[str], text: str, files: list[_File], gone: Callable[[str, int], int]
     ) -> None:
-        """Run a program that sends files.
+        """Run a transfer program.
 
-        ``gone`` says how many bytes have gone, from a line that the program prints and from how
-        many had gone before.
+        ``gone`` maps a line that the program prints, and the bytes sent before, to the bytes sent.
         """
         total, before = sum(file.size for file in files), 0
         self._count(0, total)
-        # A file, not a pipe: a program that answers while it reads would fill the pipe back to us.
+        # A file, not a pipe: a program that writes while it reads would fill a pipe and block.
         with (
             tempfile.TemporaryFile("w+", encoding="utf8", errors="replace") as orders,
             tempfile.TemporaryFile("w+", encoding="utf8", errors="replace") as complaint,
@@ -311,7 +310,7 @@ class _Transfer:
             self._bar.update(done)
 
     def stop(self) -> None:
-        """End all programs; no other starts."""
+        """End all programs and start no more."""
         with self._lock:
             self._is_stopped = True
             for process in self._running:
@@ -319,7 +318,7 @@ class _Transfer:
 
 
 def _copy(target: _Target, files: list[_File], transfer: _Transfer) -> int:
-    """Bring one machine up to date; return how many files were sent."""
+    """Send one machine the files that it lacks; return how many were sent."""
     answers = target.run(_SURVEY, _lines(files))
     has_rsync = _is_usable("" if answers[0].startswith("disk") else answers.pop(0))
     free = int(answers.pop(0).split()[4]) * 1024
@@ -358,7 +357,7 @@ def _lines(files: Sequence[_File]) -> str:
 
 
 def _is_usable(version: str) -> bool:
-    """Whether both sides have rsync 3 or newer; ``version`` is the first line of the far one."""
+    """Whether both sides have rsync 3 or newer; ``version`` is the first line of the remote one."""
     try:
         own = subprocess.run(["rsync", "--version"], capture_output=True, text=True).stdout
     except OSError:
@@ -372,11 +371,11 @@ def _send_by_rsync(target: _Target, files: list[_File], transfer: _Transfer) -> 
         return int(re.sub(r"\D", "", match[1])) if match else before
 
     links = tempfile.mkdtemp(dir=transfer.folder)
-    for file in files:  # under the names that they have over there
+    for file in files:  # under their remote names
         link = Path(links, file.path)
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(file.source.absolute())
-    # --inplace: what has come stays when the link breaks, and the next run sends the rest.
+    # --inplace: received data is kept when the connection breaks; the next run sends the rest.
     command = ["rsync", "-Lpts", "--inplace", "--files-from=-", "--info=progress2"]
     command += ["-e", shlex.join(target.login.program("ssh", "-p")), "--", f"{links}/"]
     command += [target.login.place(f"{target.workspace}/{target.aside}/")]
@@ -384,7 +383,7 @@ def _send_by_rsync(target: _Target, files: list[_File], transfer: _Transfer) -> 
 
 
 def _quote(path: object) -> str:
-    """A word of sftp; within quotes it takes no character for a wildcard."""
+    """Quote an argument of sftp; within quotes, sftp expands no wildcards."""
     return '"' + str(path).replace('"', '\\"') + '"'
 
 
@@ -401,7 +400,7 @@ def _send_by_sftp(
     batch = [f"-mkdir {_quote(f'{base}/{folder}')}" for folder in sorted(folders)]
     for file in files:
         begun = there.get(file.path, 0)
-        if begun != file.size or begun == 0:  # else only the verification is missing
+        if begun != file.size or begun == 0:  # else all bytes are there, unverified
             verb = "reput" if 0 < begun < file.size else "put"
             batch.append(
                 f"{verb} -p {_quote(file.source.absolute())} {_quote(f'{base}/{file.path}')}"
@@ -438,7 +437,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("gnnlab copy_files: interrupted; run it again and it goes on there", file=sys.stderr)
         sys.stderr.flush()
-        os._exit(130)  # without waiting for machines that are still comparing checksums
+        os._exit(130)  # without waiting for checksums on the machines
     return 0
 
 

@@ -1,10 +1,10 @@
-"""Find out what stands in the way of a job, before it starts.
+"""Check whether a job can run on the machines, before it starts.
 
     gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/mygraph.json
 
-Looks at every machine of ip_config: ssh and its host key, versions, addresses and ports, shared
-memory, limits, disk, clock, the machine's part of the graph, GPUs. Without --ip_config it looks at
-this computer. What fails is explained in English, Korean or Chinese; see --lang.
+Checks every machine of ip_config: ssh and its host key, versions, addresses and ports, shared
+memory, limits, disk, clock, the machine's part of the graph, GPUs. Without --ip_config it checks
+this computer. Failures are explained in English, Korean or Chinese; see --lang.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SKEW = 2.0  # seconds
 
 @dataclass(frozen=True)
 class Finding:
-    """One check of one machine.
+    """Result of one check of one machine.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class Finding:
     check : int
         Index of the check's name.
     found : str
-        What was seen, in no language.
+        The value found, independent of the language.
     state : int
-        0 all is well, 1 a warning, 2 a failure.
+        0: ok, 1: warning, 2: failure.
     code : str
-        Names the explanation; '' where all is well.
+        Key of the explanation; '' if ok.
     values : dict
-        What the explanation mentions.
+        Values inserted into the explanation.
     """
 
     host: str
@@ -69,7 +69,7 @@ class Finding:
 
 
 def diagnose(arguments: argparse.Namespace) -> list[Finding]:
-    """Examine all machines at once and judge what they say.
+    """Examine all machines concurrently and judge the facts that they report.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
     Returns
     -------
     list of Finding
-        Machine by machine.
+        Grouped by machine.
     """
     all_facts: list[dict[str, Any] | Finding]
     if arguments.ip_config:
@@ -87,7 +87,7 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
         pool = ThreadPoolExecutor(min(len(hosts), 32))
         try:
             all_facts = list(pool.map(partial(_examine, arguments, hosts), range(len(hosts))))
-        finally:  # Ctrl-C does not wait for hosts that are stuck
+        finally:  # Ctrl-C does not wait for hosts that do not answer
             pool.shutdown(wait=False, cancel_futures=True)
     else:
         hosts, all_facts = [Host("localhost")], [_examine_here(arguments)]
@@ -122,7 +122,7 @@ def _examine_here(arguments: argparse.Namespace) -> dict[str, Any]:
 def _examine(
     arguments: argparse.Namespace, hosts: list[Host], number: int
 ) -> dict[str, Any] | Finding:
-    """Ask one machine over ssh; a Finding says why that was not possible."""
+    """Get the facts of one machine over ssh, or a Finding that says why that failed."""
     host = hosts[number]
     login = Login(host.address, arguments.ssh_port, arguments.ssh_username)
     others = [
@@ -157,7 +157,7 @@ def _examine(
         if isinstance(error, LoginError) and error.status == 255:
             code = reason(str(error))
         return Finding(host.address, SSH, login.target, FAILED, code, values)
-    # Both the login and the probe lie in between, so only what is beyond them is known.
+    # Login and probe run between the two readings, so smaller differences cannot be measured.
     clock = facts["clock"]
     facts["skew"] = max(begun - clock, clock - time.time(), 0.0)
     facts["own_rsync"] = probe.rsync()
@@ -172,17 +172,17 @@ def judge(
     num_hosts: int,
     reference: tuple[str, dict[str, Any]] | None,
 ) -> list[Finding]:
-    """Say what the facts about one machine mean.
+    """Judge the facts about one machine.
 
     Parameters
     ----------
     host : str
     facts : dict
-        From :func:`gnnlab.tools.probe.examine`, and ``skew``.
+        From :func:`gnnlab.tools.probe.examine`, plus ``skew``.
     arguments : argparse.Namespace
     num_hosts : int
     reference : tuple, optional
-        Name and facts of the machine that this one should equal.
+        Name and facts of the machine whose versions this one should have.
     """
     findings = []
     for check, found, *faults in _checks(facts, arguments, num_hosts, reference):
@@ -260,7 +260,7 @@ def _versions(
     differ = [
         f"{name} {version} / {theirs['versions'][name]}"
         for name, version in versions.items()
-        # torch 2.9.0+cpu and 2.9.0+cu128 go together
+        # torch 2.9.0+cpu and 2.9.0+cu128 are compatible
         if version and version.split("+")[0] != theirs["versions"][name].split("+")[0]
     ]
     if differ:
@@ -304,7 +304,7 @@ def _size(count: float) -> str:
     return f"{count / 1000**power:.3g} {('B', 'kB', 'MB', 'GB', 'TB', 'PB')[power]}"
 
 
-# ------------------------------------------------------------------------------------ telling
+# ------------------------------------------------------------------------------------- report
 def _language(chosen: str | None) -> str:
     names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     tag = chosen or next(filter(None, names), "en")
@@ -364,7 +364,7 @@ def _as_table(findings: list[Finding], words: _Words) -> Iterator[str]:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal that a text takes; Korean and Chinese letters take two."""
+    """Return a text's width in terminal columns; Korean and Chinese characters take two."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

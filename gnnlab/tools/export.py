@@ -1,4 +1,4 @@
-"""Copy a helper, one file that needs torch alone, into a project of your own.
+"""Copy a helper, a single file that depends only on torch, into a project of your own.
 
     gnnlab export --list
     gnnlab export block_sampler my_project
@@ -30,7 +30,7 @@ _FOLDER = Path(helpers.__file__).parent
 HELPERS = sorted(path.stem for path in _FOLDER.glob("[!_]*.py"))
 _NEEDS = {"dist_graph_simulator": ["block_sampler"]}
 _RENAMED = {"sampler": "block_sampler", "torch_sampler": "block_sampler"}
-# The beginning of a helper, and of its copies. The checksum is that of the file without it.
+# The first lines of a helper and of its copies. The checksum is of the file without them.
 _HEAD = re.compile(
     r"\A\"\"\".*\n\nOrigin:  gnnlab/helpers/(?P<name>\w+)\.py\n"
     r"Version: gnnlab (?P<version>[\w.]+)(?P<stamp>, checksum (?P<checksum>\w+))?\n"
@@ -38,7 +38,7 @@ _HEAD = re.compile(
 
 
 class Copy(NamedTuple):
-    """A file that is a helper or stands in the place of one.
+    """A file that is a copy of a helper or has the name of one.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class Copy(NamedTuple):
     name : str
         The helper.
     version : str
-        Of the gnnlab it was copied from; "" where the file does not say.
+        gnnlab version it was copied from; "" if the file does not state it.
     is_changed : bool
-        True unless the file is known to be as it was copied.
+        False only if the file is known to be unchanged since it was copied.
     is_newest : bool
-        This gnnlab has no newer version.
+        Whether this gnnlab has no newer version.
     """
 
     path: Path
@@ -68,14 +68,14 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
     name : str
         A file of :mod:`gnnlab.helpers`, without ".py".
     folder : path
-        Made where it does not exist.
+        Made if it does not exist.
     force : bool
         Overwrite files that were changed.
 
     Returns
     -------
     list of Copy
-        What is in the folder now; ``is_changed`` marks files that were left alone.
+        The copies now in the folder; those with ``is_changed`` were not overwritten.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def export(name: str, folder: str | os.PathLike[str] = ".", force: bool = False)
 
 
 def check(folder: str | os.PathLike[str] = ".") -> list[Copy]:
-    """Compare the copies of helpers in a folder, whatever their names, with this gnnlab.
+    """Compare the copies of helpers in a folder, under any file names, with this gnnlab.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _stamped(name: str) -> str:
 
 
 def _read(path: Path, name: str = "") -> Copy:
-    """Read what a file says of itself; ``name`` is the helper that should be there."""
+    """Read helper and version from a file; ``name`` is the helper expected."""
     text = path.read_text("utf8", errors="replace")
     head = _HEAD.match(text)
     if head is None or head["name"] not in HELPERS or name not in ("", head["name"]):
@@ -171,7 +171,7 @@ def _read(path: Path, name: str = "") -> Copy:
         text = text.replace(head["stamp"], "", 1)
         is_changed = _checksum(text) != head["checksum"]
         is_newest = head["checksum"] == _checksum(_text(name))
-    else:  # copied by other means: of an older version, nobody knows whether it was changed
+    else:  # no checksum: whether a copy of an older version was changed is unknown
         is_changed = text != _text(name)
         is_newest = head["version"] == _version(name)
     is_newest |= _numbers(head["version"]) > _numbers(_version(name))
@@ -187,8 +187,8 @@ def _numbers(version: str) -> list[int]:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status.
 
-    It is 1 after an error, where a changed copy was left alone, and where ``--check`` finds that
-    this gnnlab has a newer version.
+    It is 1 after an error, if a changed copy was not overwritten, and if ``--check`` finds a copy
+    of which this gnnlab has a newer version.
     """
     parser = command_parser("export", __doc__, 2)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a helper of --list")

@@ -1,8 +1,8 @@
 """The file that lists the machines: one line each, ``address [port]``.
 
 Line i is the machine that holds part i. The port is where its first server listens; without one,
-whoever starts the servers chooses free ports. What follows a ``#`` is a comment. One address may
-stand in several lines with ports of their own: these machines of the job are then one computer.
+the launcher chooses free ports. Text after a ``#`` is a comment. One address may occur in several
+lines with different ports: these machines of the job are then one computer.
 
 References
 ----------
@@ -26,7 +26,7 @@ IP_CONFIG_HELP = (
     "an IP address or a host name that all machines can resolve, the port that of its first "
     "server; an address may be there twice, with other ports"
 )
-_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")  # no option of ssh, nothing for a shell
+_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")  # cannot be an option of ssh or shell syntax
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Host:
     address : str
         An IP address or a host name.
     port : int or None
-        Of its first server, where the line states one.
+        Port of its first server, if the line states one.
     """
 
     address: str
@@ -111,7 +111,7 @@ def read_ip_config(
 
 
 def names_of(hosts: Sequence[Host]) -> list[str]:
-    """Name the machines for messages: by the address, and by the number where that is not enough.
+    """Name the machines for messages: by address, plus number if an address occurs twice.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """What a job consists of: the processes of each machine, their commands and their environments.
 
-Everything here is plain data and starts nothing, so that it can be printed instead of run.
+This module only computes data and starts no process, so a job can be printed instead of run.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ SECRET = "(made at the start)"
 
 
 class Command(NamedTuple):
-    """The user's command, taken apart.
+    """The user's command, parsed.
 
     Attributes
     ----------
     python : str
         The interpreter; it runs the agents as well.
     words : list of str
-        The command from the interpreter on.
+        Arguments, beginning with the interpreter.
     env : dict
-        Variables that stand before it.
+        Environment variables assigned before it.
     """
 
     python: str
@@ -45,7 +45,7 @@ class Command(NamedTuple):
 
     @classmethod
     def read(cls, command: str | Sequence[str]) -> Command:
-        """Take a command apart; refuse one that does not run Python.
+        """Parse a command; raise InvalidInput unless it runs Python.
 
         Examples
         --------
@@ -88,10 +88,10 @@ class Command(NamedTuple):
         for word in words:
             if not word.startswith("-"):
                 return word
-            for letter in word[1:] or "c":  # a lone "-": the script comes from standard input
+            for letter in word[1:] or "c":  # "-" alone: the script is read from standard input
                 if letter in "mc":
                     return ""
-                if letter in "XW":  # the rest of the word, or else the next one, belongs to it
+                if letter in "XW":  # its value is the rest of the word or the next word
                     if word.endswith(letter):
                         next(words, "")
                     break
@@ -99,7 +99,7 @@ class Command(NamedTuple):
 
 
 def _split_path(words: Sequence[str]) -> str:
-    """Return the file on this computer that the first words are only together; '' for none."""
+    """Return the existing file whose path, split at spaces, is the first words; '' if none."""
     if not words or os.path.exists(words[0]):
         return ""
     paths = (" ".join(words[:count]) for count in range(2, len(words) + 1))
@@ -107,7 +107,7 @@ def _split_path(words: Sequence[str]) -> str:
 
 
 def make_keys() -> dict[str, str]:
-    """Make what lets the processes of one job know each other: two pairs of CURVE keys."""
+    """Make the keys that authenticate processes of one job: two pairs of CURVE keys."""
     import zmq
 
     pairs = {side: zmq.curve_keypair() for side in ("server", "client")}
@@ -153,16 +153,16 @@ class Job:
 
     @property
     def addresses(self) -> list[str]:
-        """Of the machines."""
+        """Addresses of the machines."""
         return [host.address for host in self.hosts]
 
     def server_ports(self, machine: int) -> list[int]:
-        """Ports wanted on a machine; 0 stands for any that is free."""
+        """Ports requested on a machine; 0 stands for any free port."""
         port = self.hosts[machine].port
         return [port + i if port else 0 for i in range(self.num_servers)]
 
     def servers(self, machine: int, ports: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
-        """Describe the servers of a machine. ``ports``: those of all machines."""
+        """Describe the servers of a machine; ``ports``: those of all machines."""
         return [
             {
                 "role": "server",
@@ -186,11 +186,11 @@ class Job:
         cpus: int = 1,
         interface: str = "",
     ) -> dict[str, Any]:
-        """Describe the torchrun of a machine, which starts its trainers."""
+        """Describe the torchrun process of a machine, which starts its trainers."""
         num_busy = self.num_trainers * (1 + self.num_samplers)
         threads = self.num_omp_threads or max(1, cpus // num_busy)
         environment = {"OMP_NUM_THREADS": str(threads)}
-        if interface:  # gloo would take the address of the host's name, often one of loopback
+        if interface:  # gloo's default, the host name's address, is often loopback
             environment |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
         torchrun = {
             "--nnodes": len(self.hosts),
@@ -201,7 +201,7 @@ class Job:
             "--rdzv_conf": f"timeout={round(self.timeout)}",
         }
         words = [str(word) for pair in torchrun.items() for word in pair]
-        # The shell stands in for the interpreter, hence --no_python.
+        # torchrun starts a shell, not the interpreter, hence --no_python.
         shell = ["--no_python", "/bin/sh", "-c", RANK_SHELL, "rank"]
         first = machine * self.num_trainers
         return {
@@ -241,7 +241,7 @@ class Job:
             "GNNLAB_TIMEOUT": f"{self.timeout:g}",
         }
         if self.is_traced:
-            environment["GNNLAB_TRACE"] = "$GNNLAB_OUTPUT/trace"  # the agent hands it over
+            environment["GNNLAB_TRACE"] = "$GNNLAB_OUTPUT/trace"  # the agent sends it on
         if self.security == "curve":
             known = self.keys and {
                 name: key
@@ -252,7 +252,7 @@ class Job:
         return environment
 
     def describe(self, machine: int) -> str:
-        """Return the commands of a machine with their environments, without anything secret."""
+        """Return the commands of a machine with their environments, without secrets."""
         nowhere = [self.server_ports(i) for i in range(len(self.hosts))]
         processes = [*self.servers(machine, nowhere), self.trainers(machine, nowhere, 0)]
         hidden = dict.fromkeys([*self.extra_envs, *self.command.env], "(hidden)")
@@ -267,8 +267,8 @@ class Job:
 
 
 def loopback_hosts(number: int, ports: Sequence[int | None] | None = None) -> list[Host]:
-    """Give each of several machines on this computer an address of its own."""
-    # Only Linux has all of 127.0.0.0/8 without being told to.
+    """Return hosts on this computer, each with a loopback address of its own."""
+    # Only Linux configures all of 127.0.0.0/8 by default.
     is_linux = sys.platform == "linux"
     return [
         Host(f"127.0.0.{2 + i}" if is_linux else "127.0.0.1", ports[i] if ports else None)

@@ -1,14 +1,14 @@
-"""Runs one command for an agent, and ends all that it has started when the agent is gone.
+"""Run one command for an agent, and end all its processes when the agent is gone.
 
-An agent starts servers and torchrun through a keeper each. Keepers hold the reading end of a pipe,
+An agent starts each server, and torchrun, through a keeper. Keepers hold the reading end of a pipe,
 the *lifeline*, whose writing end only the two processes of the agent hold. When both are killed,
-the pipe breaks; each keeper then kills its descendants and removes the agent's files. When both are
-stopped, the launcher loses them as well, but the pipe stays whole; each keeper looks for that every
-second, and kills them. While the agent runs, it does all that itself, and a keeper only passes on
-the exit status. One keeper has no command: it watches before the others are there, and after.
+the lifeline reads end of file; each keeper then kills its descendants and removes the agent's
+files. When both are stopped, the launcher counts them as lost, but the pipe stays open; keepers
+check for that every second and kill them. While the agent runs, it ends the processes itself, and
+a keeper only returns the exit status. One keeper has no command: first to start, last to end.
 
-The agent runs this file as a script, isolated from the user's environment, so it imports nothing
-but the standard library and is there within some hundredths of a second.
+The agent runs this file as a script, isolated from the user's environment, so it imports only the
+standard library and starts within some hundredths of a second.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from typing import NamedTuple
 __all__ = ["Row", "adopt_orphans", "await_descendants", "end_descendants", "main", "processes"]
 __all__ += ["remove_files"]
 
-BEAT = 1.0  # seconds between two signs of life of launcher and agents
-SILENCE = 4.5  # seconds without any, after which the other side counts as lost
+BEAT = 1.0  # seconds between two heartbeats of launcher and agents
+SILENCE = 4.5  # seconds without a heartbeat after which the peer counts as lost
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
 def main() -> None:
     """Run a command, if any: ``keeper.py LIFELINE FOLDER GUARD WORKER [COMMAND...]``.
 
-    They are the reading end of the lifeline, the agent's folder, and the IDs of its processes.
+    Arguments: reading end of the lifeline, the agent's folder, the IDs of its two processes.
     """
     lifeline, folder, command = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[5:]
     agent = _Agent({int(pid) for pid in sys.argv[3:5]})
@@ -44,7 +44,7 @@ def main() -> None:
     os.set_blocking(tell, False)
     os.set_blocking(noted, False)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):  # the command gets its own
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):  # exec resets the handlers
         signal.signal(number, lambda *_: None)
     adopt_orphans()
     status = 127
@@ -70,16 +70,16 @@ def main() -> None:
 
 
 def _is_ready(lifeline: int, *others: int) -> bool:
-    """Whether the lifeline is broken. With other descriptors, wait a while for them or for that."""
+    """Whether the lifeline is closed. With other descriptors, wait up to BEAT s for any of them."""
     return lifeline in select.select([lifeline, *others], [], [], BEAT if others else 0)[0]
 
 
 class _Agent:
-    """The processes of the agent above: kills them when all that are left have been stopped."""
+    """The two processes of the agent; kills those that are left if all of them are stopped."""
 
     def __init__(self, pids: set[int]) -> None:
         self._pids = pids
-        self._seen: set[tuple[int, str]] = set()  # and the processor time that they had used
+        self._seen: set[tuple[int, str]] = set()  # process ID and processor time
         self._since = self._next_look = 0.0
 
     def look(self) -> None:
@@ -87,7 +87,7 @@ class _Agent:
         if now < self._next_look:
             return
         self._next_look = now + BEAT
-        # Only ancestors: the ID of one that has ended may belong to another process by now.
+        # Only ancestors: the ID of a process that has ended may have been reused.
         above = [row for row in _ancestors() if row.pid in self._pids]
         seen = {(row.pid, row.time) for row in above}
         if not all(row.is_stopped for row in above) or not seen <= self._seen:
@@ -99,7 +99,7 @@ class _Agent:
 
 
 def _reap(child: int) -> int | None:
-    """Take the statuses of all processes that have ended; return that of the child."""
+    """Wait for all ended children; return the exit status of ``child`` if it is one."""
     status = None
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -108,15 +108,15 @@ def _reap(child: int) -> int | None:
     return status
 
 
-# -------------------------------------------------------------------------------- ending
+# ---------------------------------------------------------------------- ending processes
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends (on Linux)."""
+    """Make this process a subreaper: it inherits orphaned descendants (on Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
 class Row(NamedTuple):
-    """A process: its ID and its parent's, its state as ``ps`` prints it, its processor time."""
+    """A process: ID, parent's ID, state as ``ps`` prints it, and processor time."""
 
     pid: int
     parent: int
@@ -145,7 +145,7 @@ def _row(pid: str) -> Row | None:
     try:
         with open(f"/proc/{pid}/stat", encoding="utf8", errors="replace") as file:
             words = file.read().rpartition(")")[2].split()
-    except OSError:  # it has ended meanwhile
+    except OSError:  # the process has ended meanwhile
         return None
     return Row(int(pid), int(words[1]), words[0], f"{words[11]} {words[12]}")
 
@@ -161,7 +161,7 @@ def _ancestors() -> list[Row]:
 
 
 def descendants(of: int, rows: dict[int, Row]) -> list[int]:
-    """Return the IDs of all processes that one has started, directly or not."""
+    """Return the IDs of all direct and indirect children of process ``of``."""
     children: dict[int, list[int]] = {}
     for row in rows.values():
         children.setdefault(row.parent, []).append(row.pid)
@@ -172,7 +172,7 @@ def descendants(of: int, rows: dict[int, Row]) -> list[int]:
 
 
 def end_descendants(grace: float, spared: int = 0) -> None:
-    """End all that this process has started: SIGTERM, and SIGKILL after ``grace`` seconds."""
+    """End all descendants of this process: SIGTERM, and SIGKILL after ``grace`` seconds."""
     deadline = time.monotonic() + grace
     asked = {spared}
     while time.monotonic() < deadline + 5:
@@ -180,17 +180,17 @@ def end_descendants(grace: float, spared: int = 0) -> None:
         if not running:
             return
         is_late = time.monotonic() >= deadline
-        # Keepers last: should this process be killed here, they end what is left.
+        # Keepers last: if this process is killed meanwhile, they end the remaining processes.
         for pid in reversed(running) if is_late else set(running) - asked:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL if is_late else signal.SIGTERM)
-                os.kill(pid, signal.SIGCONT)  # a stopped process takes no other signal
+                os.kill(pid, signal.SIGCONT)  # a stopped process handles SIGTERM only then
         asked.update(running)
         time.sleep(0.02)
 
 
 def await_descendants(seconds: float) -> None:
-    """Wait until all that this process has started is gone, for some seconds at most."""
+    """Wait until all descendants of this process have ended, at most ``seconds``."""
     deadline = time.monotonic() + seconds
     while descendants(os.getpid(), processes()) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -200,7 +200,7 @@ def remove_files(folder: Path) -> None:
     """Remove an agent's folder, and the shared memory of its job."""
     with suppress(OSError):
         job = (folder / "job").read_text()
-        for memory in (Path("/dev/shm"), folder.parent):  # the latter where there is no /dev/shm
+        for memory in (Path("/dev/shm"), folder.parent):  # without /dev/shm: the parent
             for left in memory.glob(f"gnnlab-{job}-*"):
                 left.unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)

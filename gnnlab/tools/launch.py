@@ -41,12 +41,12 @@ from gnnlab.tools.ssh import Login
 
 __all__ = ["LaunchError", "Result", "main", "run"]
 
-_PATIENCE = 10.0  # seconds that servers have to end when all trainers have finished
+_PATIENCE = 10.0  # seconds for servers to end after all trainers have
 
 
 @dataclass(frozen=True)
 class Result:
-    """A job that has ended well.
+    """A job that has succeeded.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Result:
     log_dir : Path
         One file per process.
     seconds : float
-        From the first login to the end of the last process.
+        Time from the first login to the end of the last process.
     """
 
     job: str
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def logs(self) -> dict[str, str]:
-        """What each process printed, by names like ``"trainer-0"``."""
+        """Output of each process, by names like ``"trainer-0"``."""
         return {f.stem: f.read_text("utf8", "replace") for f in sorted(self.log_dir.glob("*.log"))}
 
 
@@ -93,7 +93,7 @@ def run(
     trace: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
 ) -> Result | None:
-    """Run a command as a job on many machines and wait for its end.
+    """Run a command as a job on many machines and wait until it has ended.
 
     Parameters
     ----------
@@ -102,46 +102,45 @@ def run(
     part_config : path
         JSON file of the partitioned graph. There must be as many parts as machines.
     workspace : path
-        Folder on each host in which the command runs, to which other paths are relative. ``~`` and
-        variables such as ``$GNNLAB_MACHINE``, the machine's number, are filled in over there.
+        Folder on each host in which the command runs and to which other paths are relative. ``~``
+        and variables such as ``$GNNLAB_MACHINE``, the machine's number, are expanded on the host.
     ip_config : path, optional
-        Lists the machines, in a file of this computer, looked for in the workspace and then from
-        the current folder; see :mod:`gnnlab.tools.ip_config`.
+        Local file that lists the machines, searched for in the workspace, then in the current
+        folder; see :mod:`gnnlab.tools.ip_config`.
     num_machines : int, optional
-        Number of machines to be played by this computer; implies ``local``.
+        Number of machines to emulate on this computer; implies ``local``.
     num_trainers, num_servers : int
         Per machine.
     num_samplers : int
         Per trainer.
     local : bool
-        Play all machines on this computer, without ssh, each at a loopback address of its own.
+        Emulate all machines on this computer, without ssh, each at a loopback address of its own.
     ssh_port, ssh_username : optional
         By default those of your ssh configuration.
     extra_envs : dict of str, optional
-        Further environment variables for all processes.
+        Additional environment variables for all processes.
     graph_format : str
-        Accepted for command lines of DGL: scripts find it in ``DGL_GRAPH_FORMAT``. gnnlab makes
-        formats when they are first asked for.
+        Accepted for DGL's command lines; scripts read it from ``DGL_GRAPH_FORMAT``. gnnlab creates
+        a format on first use.
     num_omp_threads : int, optional
         Threads of a trainer; by default trainers and samplers share the processors.
     num_server_threads : int
         Threads of a server.
     master_port : int, optional
-        Where trainers meet on the first machine; by default one that is free.
+        Rendezvous port of the trainers on the first machine; by default a free one.
     timeout : float
-        Seconds after which a host that does not answer, or a server that is not ready, has failed.
+        Seconds after which a host that does not answer, or an unready server, counts as failed.
     max_pause : float
-        Seconds for which a process may be stopped, by SIGSTOP, Ctrl-Z or a debugger, before it has
-        failed. Trainers that are connected to a server lose it after some four seconds in any case.
+        Seconds for which a process may be stopped, by SIGSTOP, Ctrl-Z or a debugger, before it
+        counts as failed. Trainers drop a stopped server after some four seconds in any case.
     log_dir : path
-        Folder in which the job makes one of its own for what its processes print.
+        Folder in which the job makes a folder of its own for the output of its processes.
     security : str
-        "curve" to encrypt what goes between the machines and let in only processes of this job, or
-        "none".
+        "curve" to encrypt the traffic with servers and admit only processes of this job, or "none".
     trace : path, optional
-        Folder for what all processes record of their time; :mod:`gnnlab.trace` reads it.
+        Folder for the trace events of all processes; :mod:`gnnlab.trace` reads it.
     dry_run : bool
-        Only print what would be run, without secrets.
+        Only print the commands, without secrets.
 
     Returns
     -------
@@ -150,11 +149,11 @@ def run(
     Raises
     ------
     LaunchError
-        The first failure; everything has been ended.
+        The first failure; all processes have been ended.
     GNNLabError
-        This system starts no jobs: Windows without WSL.
+        The system cannot start jobs: Windows without WSL.
     InvalidInput
-        Arguments or ip_config are not as they should be.
+        Arguments or ip_config are invalid.
 
     Examples
     --------
@@ -171,7 +170,7 @@ def run(
         )
     local = local or num_machines is not None
     taken_apart = Command.read(command)
-    if local and "/" not in taken_apart.python:  # "python" means this one
+    if local and "/" not in taken_apart.python:  # "python" means this interpreter
         words = [sys.executable, *taken_apart.words[1:]]
         taken_apart = taken_apart._replace(python=sys.executable, words=words)
     job = Job(
@@ -278,7 +277,7 @@ def _num_parts(part_config: Path) -> int:
 def _agent(
     job: Job, address: str, local: bool, ssh_port: int | None, ssh_username: str | None
 ) -> list[str]:
-    # -P: what lies in the folder of the login must not be taken for a module.
+    # -P: files in the login folder must not be imported as modules.
     words = [job.command.python, "-P", "-c", ENTRY]
     if local:
         return words
@@ -297,7 +296,7 @@ def _agent_env(local: bool) -> dict[str, str]:
 
 
 def _start(job: Job, overseer: Overseer, workspace: str, master_port: int, local: bool) -> None:
-    """Bring a job to the point where all trainers run."""
+    """Start a job; return when all trainers run."""
     number = len(job.hosts)
     for machine in overseer.machines:
         machine.order(
@@ -328,9 +327,9 @@ def _start(job: Job, overseer: Overseer, workspace: str, master_port: int, local
         ports.append(news["ports"])
     _check_apart(job, overseer, ports)
     master_port = ports[0].pop()
-    # All at once: interpreters take seconds to start, and trainers wait for servers by themselves.
+    # Concurrently: interpreters take seconds to start, and trainers wait for the servers.
     for i, (machine, hello) in enumerate(zip(overseer.machines, hellos, strict=True)):
-        # Machines that are one computer share it: threads that wait for a processor slow all down.
+        # Machines on one computer share its processors: more threads than those slow all down.
         cpus = hello["cpus"] // (number if local else job.addresses.count(job.addresses[i]))
         trainers = job.trainers(i, ports, master_port, cpus, hello["interface"])
         machine.order("start", processes=[*job.servers(i, ports), trainers])
@@ -339,13 +338,13 @@ def _start(job: Job, overseer: Overseer, workspace: str, master_port: int, local
 
 
 def _peer(addresses: Sequence[str], machine: int) -> str:
-    """Return the address of another computer; with one computer there is no peer but itself."""
+    """Return the address of another computer, or its own if there is only one computer."""
     own = addresses[machine]
     return next((address for address in addresses if address != own), own)
 
 
 def _check_apart(job: Job, overseer: Overseer, ports: Sequence[Sequence[int]]) -> None:
-    """Refuse ports that are wanted twice: agents hold them in a way that does not show it."""
+    """Raise for ports requested twice: with SO_REUSEADDR, agents can bind both."""
     taken: dict[tuple[str, int], int] = {}
     for i, those in enumerate(ports):
         for port in those:
@@ -359,7 +358,7 @@ def _check_apart(job: Job, overseer: Overseer, ports: Sequence[Sequence[int]]) -
 
 
 def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse hosts that do not fit together."""
+    """Raise unless the versions and the graph files of all hosts match."""
     for i, hello in enumerate(hellos):
         if hello["problem"]:
             raise overseer.refuse(
@@ -395,7 +394,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     arguments = vars(_parser().parse_args(words))
     command = arguments.pop("command")
-    if command is None:  # --extra_envs took it for one of its own
+    if command is None:  # argparse took it as a value of --extra_envs
         command = next((group.pop() for group in arguments["extra_envs"][-1:]), "")
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -2,8 +2,8 @@
 
     gnnlab lessons my_lessons --lang ko
 
-A lesson that you changed is never overwritten; one that you did not is brought up to date. To begin
-a lesson anew, delete its file and run the command again.
+Lessons that you have changed are never overwritten; unchanged ones are updated. To begin a lesson
+again, delete its file and run the command again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RECORD = ".gnnlab-lessons.json"  # path → SHA-256 of each file as it was copi
 
 
 def lessons_folder() -> Path:
-    """Return the folder of the lessons: in the installed package, else in the checkout.
+    """Return the folder of the lessons, in the installed package or else in the checkout.
 
     Examples
     --------
@@ -48,25 +48,25 @@ def lessons_folder() -> Path:
 
 
 def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, list[str]]:
-    """Copy the lessons of one language, and the solutions; overwrite nothing that was changed.
+    """Copy the lessons and solutions of one language; changed files are not overwritten.
 
     Parameters
     ----------
     folder : path
-        Where to; it is made if need be.
+        Destination; made if it does not exist.
     lang : str
         "en", "ko" or "zh".
 
     Returns
     -------
     dict
-        Paths within the folder, under "new", "updated" (a newer text of an unchanged lesson),
-        "same", and "kept" (changed by you, or not from here).
+        Paths within the folder, under "new", "updated" (a newer version of an unchanged lesson),
+        "same", and "kept" (changed by you, or not copied by gnnlab).
 
     Raises
     ------
     InvalidInput
-        There is no such language, or the folder is the lessons' own.
+        There is no such language, or the folder is the source folder of the lessons.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, 
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
     draft.write_bytes(content)
@@ -146,11 +146,11 @@ def main(words: Sequence[str] | None = None) -> int:
     command += [f"--LabApp.default_url=/lab/tree/{arguments.lang}/README.md"]
     if arguments.no_browser:
         command.append("--no-browser")
-    if getattr(os, "geteuid", lambda: 1)() == 0:  # a container: Jupyter would refuse
+    if getattr(os, "geteuid", lambda: 1)() == 0:  # root, as in a container: needs --allow-root
         command.append("--allow-root")
     try:
         return subprocess.run(command).returncode
-    except KeyboardInterrupt:  # Jupyter has got it as well, and has ended
+    except KeyboardInterrupt:  # Jupyter has received it as well, and has ended
         return 0
 
 

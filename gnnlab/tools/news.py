@@ -1,9 +1,8 @@
-"""What an agent may say to the launcher, and the check that each line passes.
+"""The messages from an agent to the launcher, and the validation of each line.
 
-A host of a job is a computer of somebody else: its login shell prints greetings, and a broken or
-hostile one may print anything. A line that is no news is shown as it came. A line that claims to be
-news must be exactly what an agent of this version sends about its own processes; any other ends the
-job.
+A host's output is not trusted: its login shell prints greetings, and a broken or hostile host may
+print anything. A line that is not a message is shown to the user. A line with the key "news" must
+be exactly what an agent of this version sends about its own processes; any other ends the job.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from gnnlab.errors import GNNLabError
 
 __all__ = ["LONGEST", "WIDEST", "BadNews", "read_news"]
 
-WIDEST = 1 << 16  # characters of a piece of text, which JSON may escape by twelve bytes each
+WIDEST = 1 << 16  # characters of a text; JSON escapes each by twelve bytes at most
 LONGEST = 1 << 20  # bytes of a line
 _ROLES = ("agent", "server", "trainer", "torchrun")
 _TRACE = re.compile(r"[\w-]{1,200}\.jsonl", re.ASCII)
 
 
 class BadNews(GNNLabError):
-    """A line claims to come from an agent, but no agent sends such a line."""
+    """A line has the form of an agent's message, but no agent sends such a message."""
 
 
 def _whole(least: int, most: int) -> Callable[[Any], bool]:
@@ -44,7 +43,7 @@ def _word(value: Any) -> bool:
 
 
 def _name(value: Any) -> bool:
-    """Any text: of the names of graphs only the repr is ever shown."""
+    """Accept any text: graph names are only shown as repr."""
     return isinstance(value, str) and len(value) <= 300
 
 
@@ -72,7 +71,7 @@ _HOST = {
     "cpus": _whole(1, 1 << 16),
 }
 _OF_PROCESSES = {"role": lambda value: value in _ROLES[1:], "id": _whole(0, 1 << 31)}
-# Kind of news -> what it must say, and nothing else.
+# Kind of news -> its fields and their checks; no other field is allowed.
 _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
     "beat": [{}],
     "hello": [
@@ -84,7 +83,7 @@ _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
     "started": [_OF_PROCESSES | {"pid": _whole(1, 1 << 31)}],
     "ready": [_OF_PROCESSES],
     "exited": [_OF_PROCESSES | {"status": _whole(0, 255)}],
-    # Without a role it is the agent itself.
+    # Without a role, the agent itself.
     "stopped": [
         form | {"process": _word, "seconds": _whole(0, 1 << 31)} for form in (_OF_PROCESSES, {})
     ],
@@ -100,12 +99,12 @@ _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
 def read_news(
     line: bytes, machine: int, ids: Mapping[str, Container[int]]
 ) -> dict[str, Any] | None:
-    """Take in a line from a host.
+    """Parse a line from a host.
 
     Parameters
     ----------
     line : bytes
-        At most :data:`LONGEST` of them.
+        At most :data:`LONGEST` bytes.
     machine : int
         The host's number.
     ids : dict
@@ -114,8 +113,8 @@ def read_news(
     Returns
     -------
     dict or None
-        ``news``, ``role`` and ``id``, and what the news says; text can be encoded as UTF-8. None
-        for a line that is no news, such as the greeting of a login shell.
+        ``news``, ``role``, ``id`` and the fields of the message; text can be encoded as UTF-8.
+        None for a line that is not a message, such as the greeting of a login shell.
 
     Raises
     ------
@@ -145,6 +144,6 @@ def read_news(
     if not fits or ("role" in said and said["id"] not in ids.get(said["role"], ())):
         raise BadNews(f"no agent of this version sends {line[:200].decode('utf8', 'replace')!r}")
     for name in ("text", "problem"):
-        if isinstance(said.get(name), str):  # half a surrogate pair cannot be printed
+        if isinstance(said.get(name), str):  # a lone surrogate cannot be printed
             said[name] = said[name].encode("utf8", "replace").decode("utf8")
     return {"news": kind, "role": "agent", "id": machine} | said

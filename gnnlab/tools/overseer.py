@@ -1,7 +1,7 @@
-"""The launcher's side of a job: hear all hosts, find the failure that came first, end everything.
+"""The launcher's side of a job: read messages from all agents, find the first failure, end all.
 
-Processes of one job fail together: when one goes, the connections of the others break a moment
-later. What a user needs is the error that came first; the others are its consequences.
+When one process of a job fails, the connections of the others break a moment later, and they fail
+too. The error to report is the first one, the root cause; the others are its consequences.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from gnnlab.tools.ssh import reason
 
 __all__ = ["LaunchError", "Machine", "Overseer"]
 
-# Seconds after a failure in which its cause may still show up, by how far the failure seems to be
-# from it: none, a server that is lost, any connection that broke.
+# Seconds to wait after a failure for an earlier one that caused it, by _distance(): 0 it may be a
+# cause itself, 1 a server was lost, 2 some connection broke.
 _HINDSIGHT = (0.5, 1.5, 3.0)
-_GRACE = 2.0  # seconds that processes have to end by themselves
-_FAREWELL = 8.0  # seconds that agents have to end everything
-_QUOTED = 25  # lines of output that an error repeats
-_WIDTH = 4000  # characters of such a line
-_EARLY = 10.0  # seconds after which a trainer that ended before the others is mentioned
+_GRACE = 2.0  # seconds for processes to end after SIGTERM
+_FAREWELL = 8.0  # seconds for agents to end all processes
+_QUOTED = 25  # lines of output quoted in an error
+_WIDTH = 4000  # characters quoted of such a line
+_EARLY = 10.0  # seconds after which a trainer that ended early is reported
 _CONSEQUENCE = re.compile(
     r"gloo/|NCCL|TCPStore|Broken pipe|connection (was )?(closed|reset|refused)",
     re.IGNORECASE,
@@ -45,7 +45,7 @@ _CONSEQUENCE = re.compile(
 _EXCEPTION = re.compile(
     r"(?:\[rank\d+\]: )?((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Lost)(?:: .{1,300})?)"
 )
-# What torchrun writes about a process that it started: here the shell of a rank.
+# What torchrun writes about a process that it started, here the shell of a rank.
 _BLAMED = re.compile(r"\brank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -(\d+) \(pid: (\d+)\)")
 _REMEDIES = {
     "host_key_unknown": "log in once by hand and compare the fingerprint that ssh shows",
@@ -63,15 +63,15 @@ class LaunchError(GNNLabError, RuntimeError):
     Attributes
     ----------
     host : str
-        Where it failed first.
+        Host of the first failure.
     role : str
         "trainer", "server", "torchrun" or "agent".
     rank : int
-        Of the trainer; ID of the server; index of the machine otherwise.
+        Rank of the trainer, ID of the server, otherwise index of the machine.
     status : int
-        Exit status; 128 + n where signal n ended the process.
+        Exit status; 128 + n if signal n ended the process.
     log_dir : Path
-        What all processes printed.
+        Folder with the output of all processes.
     """
 
     def __init__(
@@ -89,16 +89,16 @@ class LaunchError(GNNLabError, RuntimeError):
 
 
 class Machine:
-    """An agent as the launcher sees it.
+    """The launcher's connection to one agent.
 
     Parameters
     ----------
     number : int
     words : sequence of str
-        The command that starts the agent.
+        Command that starts the agent.
     env : dict
     news : queue.Queue
-        Where to put what the agent says, as (machine, dictionary).
+        Receives the agent's messages, as (machine, dictionary).
     ids : dict
         Role -> IDs of the processes on this machine.
     """
@@ -115,7 +115,7 @@ class Machine:
         self._last_beat: float | None = None
         self._orders: queue.Queue[dict[str, Any] | None] = queue.Queue()
         pipe = subprocess.PIPE
-        # A session of its own: Ctrl-C is for the launcher, which ends its agents in order.
+        # In a new session: Ctrl-C goes only to the launcher, which ends its agents in order.
         self.process = subprocess.Popen(
             words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), start_new_session=True
         )
@@ -126,7 +126,7 @@ class Machine:
 
     @property
     def is_silent(self) -> bool:
-        """Nothing has been heard for too long, though the line seems to be there."""
+        """Whether the last heartbeat is too old, although the connection is open."""
         return self._last_beat is not None and time.monotonic() - self._last_beat > SILENCE
 
     def order(self, do: str, **about: Any) -> None:
@@ -134,7 +134,7 @@ class Machine:
         self._orders.put({"do": do, **about})
 
     def hang_up(self) -> None:
-        """Say that there will be no more orders."""
+        """Close the agent's standard input after the orders in the queue."""
         self._orders.put(None)
 
     def _write(self, stdin: BinaryIO) -> None:
@@ -149,7 +149,7 @@ class Machine:
                 stdin.flush()
 
     def _hear(self, stdout: BinaryIO, complaints: threading.Thread) -> None:
-        rest = LONGEST  # bytes that a login shell may print in greeting
+        rest = LONGEST  # bytes of other output, such as a login greeting, that are shown
         while line := stdout.readline(LONGEST):
             try:
                 if len(line) == LONGEST:
@@ -179,7 +179,7 @@ class Machine:
             rest = self._pass_on(line, rest)
 
     def _pass_on(self, line: bytes, rest: int) -> int:
-        """Show a line that is no news, as long as there are not too many of them."""
+        """Show a line that is not a message, up to ``rest`` bytes."""
         text = line[:rest].decode("utf8", "replace").rstrip()
         if rest:
             about = {"news": "line", "role": "agent", "id": self.number, "text": text}
@@ -188,16 +188,16 @@ class Machine:
 
 
 class Overseer:
-    """Hears the agents of all hosts.
+    """Receives the messages of all agents and detects failures.
 
     Parameters
     ----------
     addresses : sequence of str
     log_dir : Path
     board : Board
-        Shows it to the user.
+        Display for the user.
     trace_dir : Path, optional
-        Where to put the events that processes have recorded.
+        Folder for the trace events of the processes.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class Overseer:
         self._heard: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         self._tails: dict[tuple[str, int], deque[str]] = defaultdict(lambda: deque(maxlen=_QUOTED))
         self._failures: list[dict[str, Any]] = []
-        self._early: dict[int, float] = {}  # trainers that ended with status 0, and when
+        self._early: dict[int, float] = {}  # rank of a trainer that ended with status 0 -> when
 
     def begin(self, words: Sequence[str], env: Mapping[str, str]) -> None:
         """Start the agent of the next machine."""
@@ -236,10 +236,10 @@ class Overseer:
     def wait_for(
         self, news: str, role: str, number: int, timeout: float | None = None, late: str = ""
     ) -> list[dict[str, Any]]:
-        """Wait until ``number`` processes of a role have said something; return what they said.
+        """Wait for a message of one kind from ``number`` processes of a role; return the messages.
 
-        Raises :class:`LaunchError` for the first failure, or, with ``late`` as the reason, when
-        time is up.
+        Raises :class:`LaunchError` for the first failure, or on a timeout, with ``late`` as the
+        reason.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         heard = self._heard[news, role]
@@ -256,14 +256,14 @@ class Overseer:
         return [heard[i] for i in range(number)]
 
     def refuse(self, machine: int, what: str) -> LaunchError:
-        """Make the error for what is wrong on a host before the job has begun."""
+        """Return the error for a problem on a host before the job has begun."""
         return LaunchError(f"{self._name(machine)}: {what}", self._addresses[machine])
 
     def _name(self, machine: int) -> str:
         return f"{self._addresses[machine]} (machine {machine})"
 
     def end(self, grace: float = _GRACE) -> None:
-        """End everything everywhere. Returns when it is done, or when it takes too long."""
+        """End all processes on all hosts; return when done or after a timeout."""
         deadline = time.monotonic() + grace - _GRACE + _FAREWELL
         try:
             self.order("end", grace=grace)
@@ -272,9 +272,9 @@ class Overseer:
             while time.monotonic() < max(deadline, self._last_events + _GRACE):
                 self._listen(0.05)
                 for machine in self.machines:
-                    if machine.is_silent:  # its agent has lost us as well, and ends by itself
+                    if machine.is_silent:  # its agent gets no heartbeats either, and ends by itself
                         machine.process.kill()
-                # Not when its process has ended: what it said last may still be on its way.
+                # After a process has ended, its last messages may not have been read yet.
                 gone = self._heard["exited", "agent"]
                 if all(each.is_silent or each.number in gone for each in self.machines):
                     break
@@ -287,7 +287,7 @@ class Overseer:
                 self._listen(0)
             self._board.close()
 
-    # -------------------------------------------------------------------------- listening
+    # ----------------------------------------------------------------- messages of agents
     def _look_for_silence(self) -> None:
         for machine in self.machines if self._news.empty() else ():
             if machine.is_silent:
@@ -309,10 +309,10 @@ class Overseer:
             elif time.monotonic() > when + _EARLY:
                 name = f"trainer {rank} on {self._name(machine)}"
                 self._board.print(f"{name} has ended with status 0; other trainers still run")
-                self._early[rank] = math.inf  # said once
+                self._early[rank] = math.inf  # report once
 
     def _listen(self, seconds: float) -> None:
-        """Take in the next piece of news."""
+        """Process the next message."""
         try:
             machine, news = self._news.get(timeout=seconds) if seconds else self._news.get_nowait()
         except queue.Empty:
@@ -328,7 +328,7 @@ class Overseer:
             self._failures.append(news | {"machine": machine, "status": 1})
             return
         heard = self._heard[kind, who[0]]
-        if who[1] in heard:  # an agent says each thing once
+        if who[1] in heard:  # an agent sends each message once
             return
         heard[who[1]] = news = news | {"machine": machine}
         self._board.tell(machine, *who, kind, news.get("status", 0))
@@ -384,9 +384,9 @@ class Overseer:
         return self._error(role, number, machine, how, status)
 
     def _blamed(self, failure: dict[str, Any]) -> tuple[int, int, int] | None:
-        """Rank, signal and process ID, where a torchrun failed because a rank's shell was ended.
+        """Return rank, signal and process ID if torchrun failed because a rank's shell was killed.
 
-        Such a shell can no longer tell how the rank has ended.
+        A killed shell cannot report the exit status of its rank.
         """
         if failure["role"] != "torchrun":
             return None
@@ -398,7 +398,7 @@ class Overseer:
         return None
 
     def _distance(self, failure: dict[str, Any]) -> int:
-        """How far a failure is from a cause: 0 for one that may be a cause itself."""
+        """Return how far a failure is from its cause: 0 for one that may be a cause itself."""
         if "why" in failure or failure["status"] == 128 + signal.SIGKILL or self._blamed(failure):
             return 0
         if failure["role"] == "torchrun" or failure["status"] == 128 + signal.SIGTERM:

@@ -1,7 +1,7 @@
-"""What a machine can say about itself. Runs on any Python 3.8, with nothing installed.
+"""Collect facts about a machine. Runs on Python 3.8 or newer with the standard library alone.
 
-The doctor sends this file through ssh to machines that may lack gnnlab or torch, or have others
-than it needs. The facts go back as JSON; what they mean is for the doctor to say.
+The doctor sends this file through ssh to machines on which gnnlab or torch may be missing or of
+another version. It returns the facts as JSON; the doctor judges them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def examine(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, gnnlab and what it needs; '' for what is not there."""
+    """Return the versions of Python, gnnlab and its dependencies; '' if not installed."""
     found = {"python": platform.python_version(), "gnnlab": ""}
     spec = importlib.util.find_spec("gnnlab")
     if spec is not None and spec.origin:
@@ -90,7 +90,7 @@ def versions() -> dict[str, str]:
 
 
 def interface_to(address: str) -> str:
-    """Return the network interface whose address packets to ``address`` carry; '' if unknown."""
+    """Return the network interface through which ``address`` is reached; '' if unknown."""
     with suppress(OSError):
         family, kind, _, _, where = socket.getaddrinfo(address, 9, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, kind) as probe:
@@ -114,14 +114,14 @@ def _reaches(address: str, port: int) -> bool:
     try:
         socket.create_connection((address, port), 3).close()
     except ConnectionRefusedError:
-        return True  # nobody listens there, but the machine has answered
+        return True  # connection refused: the machine has answered
     except OSError:
         return False
     return True
 
 
 def _bind(address: str, port: int) -> int:
-    """Listen for a moment; return the number of the error, or 0."""
+    """Try to listen on a port; return the errno, or 0."""
     try:
         family, kind, _, _, where = socket.getaddrinfo(
             address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -138,7 +138,7 @@ def _bind(address: str, port: int) -> int:
 
 
 def holder(port: int) -> tuple[int, str]:
-    """Return process ID and command of who listens on a TCP port; (0, '') if unknown."""
+    """Return process ID and command of the process listening on a TCP port; (0, '') if unknown."""
     sockets = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(OSError), open(table) as file:
@@ -156,7 +156,7 @@ def holder(port: int) -> tuple[int, str]:
 
 
 def rsync() -> str:
-    """Return rsync's name and version; '' where it is missing or older than 3."""
+    """Return rsync's name and version; '' if it is missing or older than 3."""
     with suppress(OSError, subprocess.SubprocessError):
         command = ["rsync", "--version"]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=20)
@@ -166,7 +166,7 @@ def rsync() -> str:
 
 
 def _shared_memory() -> list[int] | None:
-    """Size of /dev/shm and what is free in it, in bytes; None where it cannot be written."""
+    """Return total and free bytes of /dev/shm; None if it is not writable."""
     if not os.access("/dev/shm", os.W_OK):
         return None
     usage = shutil.disk_usage("/dev/shm")
@@ -174,7 +174,7 @@ def _shared_memory() -> list[int] | None:
 
 
 def _gpus() -> list[str]:
-    """Names of the GPUs that the driver shows, whether or not torch can use them."""
+    """Return the GPUs that the driver lists, whether or not torch can use them."""
     with suppress(OSError, subprocess.SubprocessError):
         command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)

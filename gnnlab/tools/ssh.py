@@ -1,7 +1,7 @@
-"""Logging in to machines, by the OpenSSH programs that the user already has.
+"""Logging in to machines with the user's OpenSSH programs.
 
-Keys, aliases and jump hosts of ``~/.ssh/config`` therefore work. No password is ever asked for, and
-a machine whose host key is not known is not talked to.
+Keys, aliases and jump hosts of ``~/.ssh/config`` therefore work. ssh never prompts for a password,
+and refuses to connect to a machine whose host key is unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPTIONS = {
     "ServerAliveInterval": "2",
     "ServerAliveCountMax": "3",
 }
-# What ssh says when it cannot log in -> a word for it, which the doctor explains.
+# Error message of ssh -> code of the reason, which the doctor explains.
 _REASONS = {
     "IDENTIFICATION HAS CHANGED": "host_key_changed",
     "Host key verification failed": "host_key_unknown",
@@ -34,12 +34,12 @@ _REASONS = {
 
 
 class LoginError(GNNLabError):
-    """A machine could not be logged in to, or a script failed there.
+    """The login to a machine failed, or a script failed there.
 
     Attributes
     ----------
     status : int
-        Exit status of ssh: 255 where there was no login.
+        Exit status of ssh: 255 if the login failed.
     """
 
     def __init__(self, message: str, status: int = 255) -> None:
@@ -74,28 +74,28 @@ class Login:
 
     @property
     def target(self) -> str:
-        """``user@address``, as ssh wants it."""
+        """``user@address``, the form for ssh."""
         return f"{self.username}@{self.address}" if self.username else self.address
 
     def place(self, path: str) -> str:
-        """``user@address:path``, as rsync and scp want it."""
+        """``user@address:path``, the form for rsync and scp."""
         address = f"[{self.address}]" if ":" in self.address else self.address
         return f"{self.username}@{address}:{path}" if self.username else f"{address}:{path}"
 
     def program(self, name: str, port_option: str) -> list[str]:
-        """Return the words that start ``ssh``, ``sftp`` or ``scp`` with our options."""
+        """Return the command line of ``ssh``, ``sftp`` or ``scp`` with our options."""
         words = [name]
         for option, value in OPTIONS.items():
             words += ["-o", f"{option}={value}"]
         return words + ([port_option, str(self.port)] if self.port is not None else [])
 
     def ssh(self, command: str) -> list[str]:
-        """Return the words that run a command on the machine.
+        """Return the command line that runs a command on the machine.
 
         Parameters
         ----------
         command : str
-            For the user's shell over there: quote what goes into it with :func:`shlex.quote`.
+            Interpreted by the user's shell there: quote values with :func:`shlex.quote`.
         """
         return [*self.program("ssh", "-p"), "--", self.target, command]
 
@@ -108,13 +108,13 @@ class Login:
         text : str
             Its standard input.
         timeout : float, optional
-            Seconds that login and script may take. A machine that is cut off is noticed anyway, but
-            not one whose login or disk is stuck.
+            Seconds for login and script together. A lost connection is detected without it, but not
+            a login or a disk that hangs.
 
         Raises
         ------
         LoginError
-            No login, the script ended with another status than 0, or time is up.
+            The login failed, the script's exit status is not 0, or the timeout expired.
         """
         words = self.ssh(f"/bin/sh -c {shlex.quote(script)}")
         try:
@@ -137,7 +137,7 @@ class Login:
 
 
 def reason(error: str) -> str:
-    """Say in one word why a login failed, from what ssh wrote.
+    """Return a code for why a login failed, from the error message of ssh.
 
     Examples
     --------

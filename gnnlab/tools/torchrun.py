@@ -1,10 +1,10 @@
-"""torchrun as a job needs it: its store listens at one address, and its files lie in one folder.
+"""Run torchrun so that its store listens on one address and its files are in one folder.
 
     python -m gnnlab.tools.torchrun --master_addr 10.0.0.5 --master_port 29500 ... script.py
 
-torchrun lets its store listen on all interfaces of machine 0, and no option changes that. The store
-can take over a socket that listens already, however, and here it gets one bound to the address of
-``--master_addr`` alone.
+By default torchrun's store listens on all interfaces of machine 0, and no option changes that. But
+the store accepts a socket that is already listening; this module passes one that is bound to the
+address of ``--master_addr`` alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> None:
     """Run torchrun with the arguments of the command line."""
     static_tcp_rendezvous.TCPStore = _store  # type: ignore[assignment, misc]
     folder = os.environ.get("GNNLAB_OUTPUT")
-    # Otherwise torchrun would leave a folder of its own in that for temporary files.
+    # Otherwise torchrun would leave a folder behind in the system's temporary folder.
     words = ["--log_dir", os.path.join(folder, "torchrun")] if folder else []
     run.main([*words, *sys.argv[1:]])
 
@@ -32,7 +32,7 @@ def main() -> None:
 def _store(
     host: str, port: int, world_size: int, is_master: bool, timeout: Any, **options: Any
 ) -> TCPStore:
-    """Make a store that, on the machine that serves it, listens at ``host`` only."""
+    """Return a store; on the machine that serves it, it listens on ``host`` only."""
     if is_master:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         options["master_listen_fd"] = socket.create_server((host, port), family=family).detach()

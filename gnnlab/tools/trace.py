@@ -1,4 +1,4 @@
-"""Show where the time of a job went.
+"""Show how the processes of a job spent their time.
 
     gnnlab launch --trace events … "python3 train_dist.py"
     gnnlab trace events -o trace.json
