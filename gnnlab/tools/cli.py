@@ -15,13 +15,13 @@ from gnnlab.tools import probe
 __all__ = ["command", "command_parser", "main"]
 
 COMMANDS = {
-    "lessons": "copy the lessons into a folder of yours and open them",
+    "lessons": "copy the lessons into a folder of yours and open them in JupyterLab",
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, and the scripts",
-    "convert_partition": "turn what DGL or ParMETIS wrote into a partitioned graph",
-    "export": "copy a helper, one file on torch alone, into a project of your own",
-    "trace": "show where the time of a job went",
-    "doctor": "find out what stands in the way of a job, before it starts",
+    "convert_partition": "convert the partition files of DGL or ParMETIS to a partitioned graph",
+    "export": "copy a helper, a single file that depends only on torch, into a project",
+    "trace": "show how the processes of a job spent their time",
+    "doctor": "check whether a job can run on the machines, before it starts",
 }
 _HELP = """usage: gnnlab COMMAND [OPTIONS]
 
