@@ -364,7 +364,12 @@ class _Job:
         return [
             *(f"process {p.pid} ({_command(p)})" for p in self._others()),
             *(str(path) for job in jobs for path in _SHARED.glob(f"gnnlab-{job}*")),
-            *(str(path) for path in (self._folder / "tmp").iterdir()),
+            # The cache of torch's compiler is for later jobs too.
+            *(
+                str(path)
+                for path in (self._folder / "tmp").iterdir()
+                if not path.name.startswith("torchinductor_")
+            ),
             *(f"port {port} of {host}" for host, port in self._ports & listening),
         ]
 

@@ -152,7 +152,9 @@ def test_a_job_from_python(
     printed = capsys.readouterr().out
     assert "127.0.0.3 trainer 2 | total 6.0 of 4" in printed
     assert "127.0.0.2  servers: 2 ready" in printed
-    assert list(temporary.iterdir()) == []
+    left = [path.name for path in temporary.iterdir()]
+    # The cache of torch's compiler, which may make it on import, is kept for later jobs.
+    assert [name for name in left if not name.startswith("torchinductor_")] == []
 
 
 def test_an_error_from_python(tmp_path: Path) -> None:
