@@ -49,9 +49,6 @@ CIRCULAR = {
     ("gnnlab.parallel.screen", "gnnlab.parallel.oversight"): (
         "type only: the ranks whose output is shown"
     ),
-    ("gnnlab.partition.flat", "gnnlab.partition.part"): (
-        "type only: Part.graph() has a file of its own"
-    ),
 }
 
 

@@ -7,12 +7,12 @@ to owners. ``plan`` estimates the costs beforehand, ``partition_report`` measure
 
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 from gnnlab.partition.dglparts import convert_dgl_partition, read_dgl_partition
+from gnnlab.partition.estimate import Plan, plan
 from gnnlab.partition.load import load_partition, load_partition_book, load_partition_feats
 from gnnlab.partition.outofcore import partition_files
 from gnnlab.partition.parmetis import convert_partition, read_parmetis, write_parmetis
 from gnnlab.partition.part import EdgePart, NodePart, Part, open_part
 from gnnlab.partition.partition import partition_graph
-from gnnlab.partition.planner import Plan, plan
 from gnnlab.partition.report import PartitionReport, partition_report
 
 __all__ = [

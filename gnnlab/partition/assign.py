@@ -30,10 +30,10 @@ from gnnlab.random import generator
 
 __all__ = [
     "assign",
+    "assign_ldg",
+    "assign_randomly",
     "check_assignment",
     "classes_of",
-    "deal_randomly",
-    "place_greedily",
     "weights_of",
 ]
 
@@ -115,7 +115,7 @@ def assign(
             "function that takes (g, num_parts) and returns the part of each node"
         )
     elif method == "random":
-        part = deal_randomly(classes_of(counts, balance_ntypes), num_parts)
+        part = assign_randomly(classes_of(counts, balance_ntypes), num_parts)
     else:
         classes = classes_of(counts, balance_ntypes)
         degrees = _one_relation(g).in_degrees().numpy() if balance_edges else None
@@ -127,8 +127,8 @@ def assign(
             return (trainer // num_trainers_per_machine).astype(np.int32), trainer.astype(np.int32)
         order = torch.randperm(len(weights), generator=generator()).numpy()
         both = _by_destination_and_source(g)
-        part = place_greedily(lambda: [(order, 0, both)], weights, num_parts)
-    return part, _deal_to_trainers(part, num_parts, num_trainers_per_machine)
+        part = assign_ldg(lambda: [(order, 0, both)], weights, num_parts)
+    return part, _assign_trainers(part, num_parts, num_trainers_per_machine)
 
 
 def check_assignment(found: Any, counts: Mapping[str, int], num_parts: int) -> np.ndarray:
@@ -208,7 +208,7 @@ def weights_of(classes: np.ndarray, in_degrees: np.ndarray | None = None) -> np.
     return weights
 
 
-def deal_randomly(classes: np.ndarray, num_parts: int) -> np.ndarray:
+def assign_randomly(classes: np.ndarray, num_parts: int) -> np.ndarray:
     """Assign nodes at random; each part gets its share of each class, give or take one."""
     shuffled = torch.randperm(len(classes), generator=generator()).numpy()
     order = shuffled[np.argsort(classes[shuffled], kind="stable")]
@@ -217,7 +217,7 @@ def deal_randomly(classes: np.ndarray, num_parts: int) -> np.ndarray:
     return part
 
 
-def place_greedily(
+def assign_ldg(
     blocks: Callable[[], Iterable[tuple[Any, ...]]], weights: np.ndarray, num_parts: int
 ) -> np.ndarray:
     """Run LDG over a stream of nodes until hardly any of them changes its part.
@@ -236,11 +236,11 @@ def place_greedily(
         Shape (N,), int32.
     """
     total = weights.sum(0)
-    room = np.maximum(SLACK * total / num_parts, np.ceil(total / num_parts))
+    capacity = np.maximum(SLACK * total / num_parts, np.ceil(total / num_parts))
     part = np.full(len(weights), -1, np.int32)
     load = np.zeros((num_parts, weights.shape[1]), np.int64)
     for _ in range(_PASSES):
-        moved = sum(kernels.ldg.place(*block, weights, room, part, load) for block in blocks())
+        moved = sum(kernels.ldg.place(*block, weights, capacity, part, load) for block in blocks())
         if moved <= len(part) // 1000:
             break
     return part
@@ -269,7 +269,7 @@ def _neighbors(g: Graph, dtype: type[np.signedinteger]) -> tuple[np.ndarray, np.
     return kernels.ldg.undirected(into, out, dtype, most)
 
 
-def _deal_to_trainers(part: np.ndarray, num_parts: int, trainers: int) -> np.ndarray:
+def _assign_trainers(part: np.ndarray, num_parts: int, trainers: int) -> np.ndarray:
     """Assign the nodes of each part to its trainers round-robin."""
     if trainers == 1:
         return part

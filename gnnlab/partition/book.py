@@ -1,7 +1,7 @@
 """The partition book: which part owns a node or an edge, and under which ID.
 
-Parts own ranges of IDs, hence the book is a few borders per type, for graphs of any size; every
-lookup is a binary search among them.
+Parts own ranges of IDs, hence the book of K parts is K + 1 offsets per type, whatever the size
+of the graph; every lookup is a binary search among them.
 
 Two kinds of IDs occur. *Type-wise* IDs number the nodes of one type, 0 … N_t − 1, and part p owns
 one range of each type. *Homogeneous* IDs number the nodes of all types: part after part, and within
@@ -33,22 +33,22 @@ _ONE_ETYPES = (None, "_E", ONE_ETYPE)
 class _Ranges:
     """Ownership of the nodes, or of the edges, of all types.
 
-    Cell ``p * T + t`` is the range that part p owns of type t (T types). ``cells`` holds the border
-    of each cell in homogeneous IDs, ``first`` its first type-wise ID.
+    Cell ``p * T + t`` is the range that part p owns of type t (T types). ``cells`` holds the first
+    homogeneous ID of each cell, and the total; ``first`` its first type-wise ID.
     """
 
-    def __init__(self, what: str, borders: Mapping[Any, Any]) -> None:
+    def __init__(self, what: str, offsets: Mapping[Any, Any]) -> None:
         self.what = what
-        self.borders = {t: np.asarray(b, np.int64) for t, b in borders.items()}
-        self.types = list(self.borders)
-        table = np.stack(list(self.borders.values()), 1)  # (K + 1, T)
+        self.offsets = {t: np.asarray(b, np.int64) for t, b in offsets.items()}
+        self.types = list(self.offsets)
+        table = np.stack(list(self.offsets.values()), 1)  # (K + 1, T)
         self.first = table[:-1].reshape(-1)
         self.cells = np.concatenate([[0], np.cumsum(np.diff(table, axis=0).reshape(-1))])
         self.parts = table.sum(1)
 
     def of(self, kind: Any) -> np.ndarray:
-        """Borders of the parts (K + 1,) in the IDs of a type, or homogeneous ones for None."""
-        return self.parts if kind is None else self.borders[kind]
+        """Offsets of the parts (K + 1,) in the IDs of a type, or homogeneous ones for None."""
+        return self.parts if kind is None else self.offsets[kind]
 
     def read(self, ids: Any, kind: Any) -> np.ndarray:
         return read_ids(ids, int(self.of(kind)[-1]), self.what).cpu().numpy()
@@ -84,7 +84,7 @@ class _Ranges:
         found = self.read(ids, kind).astype(np.int64)
         if kind is None:
             return torch.from_numpy(found)
-        part = np.searchsorted(self.borders[kind], found, side="right") - 1
+        part = np.searchsorted(self.offsets[kind], found, side="right") - 1
         cell = part * len(self.types) + self.types.index(kind)
         return torch.from_numpy(found - self.first[cell] + self.cells[cell])
 
@@ -104,10 +104,10 @@ class GraphPartitionBook:
     part_id : int
         The part from which the book is read.
     node_ranges : dict
-        Node type → borders, shape (K + 1,): part p owns the type-wise IDs from border p up to, but
-        excluding, border p + 1. The order of the types is that of their type IDs.
+        Node type → offsets, shape (K + 1,): part p owns the type-wise IDs ``offsets[p]`` to
+        ``offsets[p + 1] - 1``. The order of the types is that of their type IDs.
     edge_ranges : dict
-        Canonical edge type → borders likewise.
+        Canonical edge type → offsets likewise.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class GraphPartitionBook:
     ) -> None:
         self._nodes = _Ranges("node", node_ranges)
         self._edges = _Ranges("edge", edge_ranges)
-        self.node_ranges, self.edge_ranges = self._nodes.borders, self._edges.borders
+        self.node_ranges, self.edge_ranges = self._nodes.offsets, self._edges.offsets
         self.partid = self._part(part_id)
 
     # ------------------------------------------------------------------ types
@@ -285,8 +285,8 @@ class PartitionPolicy:
 
     @property
     def ranges(self) -> np.ndarray:
-        """Borders of the parts, shape (K + 1,), int64, in type-wise IDs."""
-        return self._ranges.borders[self.type_name]
+        """Offsets of the parts, shape (K + 1,), int64, in type-wise IDs."""
+        return self._ranges.offsets[self.type_name]
 
     def to_local(self, ids: Any) -> torch.Tensor:
         """Convert type-wise IDs that this part owns to its rows; shape (K,), int64."""

@@ -9,7 +9,6 @@ parts own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,14 +22,13 @@ from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.book import GraphPartitionBook
 
 __all__ = [
-    "Cut",
     "Edges",
-    "Numbering",
-    "OuterEdges",
+    "HaloEdges",
+    "IDMap",
+    "RenumberedGraph",
     "assemble_part",
-    "cut_graph",
-    "make_cut",
-    "number_nodes",
+    "renumber_graph",
+    "renumber_nodes",
     "split_by_type",
 ]
 
@@ -38,13 +36,13 @@ Arrays = dict[str, np.ndarray]
 
 
 @dataclass
-class Numbering:
+class IDMap:
     """New type-wise IDs of the nodes of one type.
 
     Attributes
     ----------
     ranges : numpy.ndarray
-        Shape (K + 1,), int64: part p owns the new IDs from border p up to border p + 1.
+        Shape (K + 1,), int64: part p owns the new IDs ``ranges[p]`` to ``ranges[p + 1] - 1``.
     new, old : numpy.ndarray
         Shapes (N,), int32 or int64: the new ID of each old one, and the old ID of each new one.
     """
@@ -54,7 +52,7 @@ class Numbering:
     old: np.ndarray
 
 
-def number_nodes(part_of: np.ndarray, num_parts: int) -> Numbering:
+def renumber_nodes(part_of: np.ndarray, num_parts: int) -> IDMap:
     """Number nodes part by part, within a part in the old order.
 
     Parameters
@@ -66,15 +64,15 @@ def number_nodes(part_of: np.ndarray, num_parts: int) -> Numbering:
     Examples
     --------
     >>> import numpy as np
-    >>> from gnnlab.partition.build import number_nodes
-    >>> number_nodes(np.array([1, 0, 1, 0]), 2)
-    Numbering(ranges=array([0, 2, 4]), new=array([2, 0, 3, 1], dtype=int32),
+    >>> from gnnlab.partition.build import renumber_nodes
+    >>> renumber_nodes(np.array([1, 0, 1, 0]), 2)
+    IDMap(ranges=array([0, 2, 4]), new=array([2, 0, 3, 1], dtype=int32),
               old=array([1, 3, 0, 2], dtype=int32))
     """
     ranges, old = kernels.csc.group_by(part_of, None, num_parts)
     new = np.empty_like(old)
     new[old] = np.arange(len(old), dtype=old.dtype)
-    return Numbering(ranges, new, old)
+    return IDMap(ranges, new, old)
 
 
 @dataclass
@@ -97,7 +95,7 @@ class Edges:
 
 
 @dataclass
-class OuterEdges:
+class HaloEdges:
     """Edges of one type that touch a part but belong to other parts; ascending new edge IDs.
 
     Attributes
@@ -113,31 +111,37 @@ class OuterEdges:
 
 
 @dataclass
-class Cut:
+class RenumberedGraph:
     """A whole graph under new IDs, and its partition book.
 
     Attributes
     ----------
     nodes : dict
-        Node type → Numbering.
+        Node type → IDMap.
     edges : dict
         Canonical edge type → Edges.
     book : GraphPartitionBook
+        A part owns the in-edges of its nodes.
     """
 
-    nodes: dict[str, Numbering]
+    nodes: dict[str, IDMap]
     edges: dict[EdgeType, Edges]
-    book: GraphPartitionBook
 
-    def inner(self, etype: EdgeType, part_id: int) -> Edges:
-        """Return the edges of one type that a part owns."""
+    def __post_init__(self) -> None:
+        """Build the partition book."""
+        nodes = {ntype: each.ranges for ntype, each in self.nodes.items()}
+        edges = {etype: each.indptr[nodes[etype[2]]] for etype, each in self.edges.items()}
+        self.book = GraphPartitionBook(0, nodes, edges)
+
+    def owned_edges(self, etype: EdgeType, part_id: int) -> Edges:
+        """Return the edges of one type that a part owns; ``indptr`` is over its own nodes."""
         edges = self.edges[etype]
         lo, hi = self.book.node_ranges[etype[2]][part_id : part_id + 2]
         first, last = self.book.edge_ranges[etype][part_id : part_id + 2]
         indptr = edges.indptr[lo : hi + 1] - first
         return Edges(indptr, edges.indices[first:last], edges.old[first:last])
 
-    def outer(self, part_id: int, num_hops: int) -> dict[EdgeType, OuterEdges]:
+    def halo_edges(self, part_id: int, num_hops: int) -> dict[EdgeType, HaloEdges]:
         """Find other parts' edges with an end within ``num_hops`` − 1 steps of a part's nodes.
 
         A step follows an edge in either direction.
@@ -152,17 +156,17 @@ class Cut:
                 ends = near[u], near[v], further[u], further[v]
                 kernels.cut.spread(edges.indptr, edges.indices, *ends)
             near = further
-        outer = {}
+        found = {}
         for (u, name, v), edges in self.edges.items():
             lo, hi = self.book.node_ranges[v][part_id : part_id + 2]
             eids, src, dst = kernels.cut.edges_near(
                 edges.indptr, edges.indices, near[u], near[v], lo, hi
             )
-            outer[u, name, v] = OuterEdges(eids, src, dst, edges.old[eids])
-        return outer
+            found[u, name, v] = HaloEdges(eids, src, dst, edges.old[eids])
+        return found
 
 
-def cut_graph(g: Graph, part_of: np.ndarray, num_parts: int) -> Cut:
+def renumber_graph(g: Graph, part_of: np.ndarray, num_parts: int) -> RenumberedGraph:
     """Give all nodes and edges of a graph new IDs.
 
     Parameters
@@ -174,19 +178,12 @@ def cut_graph(g: Graph, part_of: np.ndarray, num_parts: int) -> Cut:
     num_parts : int
     """
     parts = split_by_type(g, part_of)
-    nodes = {ntype: number_nodes(part, num_parts) for ntype, part in parts.items()}
+    nodes = {ntype: renumber_nodes(part, num_parts) for ntype, part in parts.items()}
     edges = {
         etype: _sort_edges(relation, nodes[etype[0]].new, nodes[etype[2]].new)
         for etype, relation in g._relations.items()
     }
-    return make_cut(nodes, edges)
-
-
-def make_cut(nodes: dict[str, Numbering], edges: dict[EdgeType, Edges]) -> Cut:
-    """Build the partition book: a part owns the in-edges of its nodes."""
-    node_ranges = {ntype: each.ranges for ntype, each in nodes.items()}
-    edge_ranges = {t: each.indptr[node_ranges[t[2]]] for t, each in edges.items()}
-    return Cut(nodes, edges, GraphPartitionBook(0, node_ranges, edge_ranges))
+    return RenumberedGraph(nodes, edges)
 
 
 def _sort_edges(relation: Relation, new_src: np.ndarray, new_dst: np.ndarray) -> Edges:
@@ -200,26 +197,16 @@ def _sort_edges(relation: Relation, new_src: np.ndarray, new_dst: np.ndarray) ->
 
 
 def assemble_part(
-    part_id: int,
-    node_ranges: Mapping[str, np.ndarray],
-    inner: Mapping[EdgeType, Edges],
-    outer: Mapping[EdgeType, OuterEdges],
-    old_nodes: Callable[[str, np.ndarray], np.ndarray],
+    graph: RenumberedGraph, part_id: int, num_hops: int
 ) -> tuple[dict[str, Arrays], dict[EdgeType, Arrays]]:
     """Assemble the structure of one part in its form on disk.
 
     Parameters
     ----------
+    graph : RenumberedGraph
     part_id : int
-    node_ranges : dict
-        Node type → borders of the parts, shape (K + 1,).
-    inner : dict
-        Canonical edge type → the edges that the part owns: ``indptr`` from 0 over its own
-        destinations, ``indices`` new IDs of any part.
-    outer : dict
-        Canonical edge type → the edges of other parts that touch it.
-    old_nodes : callable
-        ``old_nodes(ntype, new_ids)`` returns old IDs.
+    num_hops : int
+        Reach of the halo, as for ``partition_graph``.
 
     Returns
     -------
@@ -228,24 +215,25 @@ def assemble_part(
     edges : dict
         Canonical edge type → {"indptr", "indices", "orig_id", "halo"}; see ``EdgePart``.
     """
-    lo = {ntype: int(ranges[part_id]) for ntype, ranges in node_ranges.items()}
-    hi = {ntype: int(ranges[part_id + 1]) for ntype, ranges in node_ranges.items()}
-    position, nodes = {}, {}
-    for ntype, ranges in node_ranges.items():
+    owned = {etype: graph.owned_edges(etype, part_id) for etype in graph.edges}
+    halo_edges = graph.halo_edges(part_id, num_hops)
+    position, nodes, lo, hi = {}, {}, {}, {}
+    for ntype, ranges in graph.book.node_ranges.items():
+        lo[ntype], hi[ntype] = ranges[part_id : part_id + 2].tolist()
         mark = np.zeros(ranges[-1], np.bool_)
-        for etype in inner:
+        for etype, others in halo_edges.items():
             if etype[0] == ntype:
-                kernels.cut.mark_outside(inner[etype].indices, lo[ntype], hi[ntype], mark)
-                kernels.cut.mark_outside(outer[etype].src, lo[ntype], hi[ntype], mark)
+                for ids in (owned[etype].indices, others.src):
+                    kernels.cut.mark_outside(ids, lo[ntype], hi[ntype], mark)
             if etype[2] == ntype:
-                kernels.cut.mark_outside(outer[etype].dst, lo[ntype], hi[ntype], mark)
+                kernels.cut.mark_outside(others.dst, lo[ntype], hi[ntype], mark)
         halo = np.flatnonzero(mark)
-        num_inner = hi[ntype] - lo[ntype]
-        position[ntype] = np.empty(ranges[-1], ids_dtype(num_inner + len(halo)))
-        position[ntype][halo] = np.arange(num_inner, num_inner + len(halo))
-        own = np.arange(lo[ntype], hi[ntype])
-        old = np.concatenate([old_nodes(ntype, own), old_nodes(ntype, halo)])
-        nodes[ntype] = {"halo": halo, "orig_id": old.astype(np.int64)}
+        num_owned = hi[ntype] - lo[ntype]
+        position[ntype] = np.empty(ranges[-1], ids_dtype(num_owned + len(halo)))
+        position[ntype][halo] = np.arange(num_owned, num_owned + len(halo))
+        old = graph.nodes[ntype].old
+        ids = np.concatenate([old[lo[ntype] : hi[ntype]], old[halo]])
+        nodes[ntype] = {"halo": halo, "orig_id": ids.astype(np.int64)}
 
     def local(ntype: str, *ids: np.ndarray) -> np.ndarray:
         out = np.empty(sum(map(len, ids)), position[ntype].dtype)
@@ -254,17 +242,17 @@ def assemble_part(
         return out
 
     edges = {}
-    for etype, own_edges in inner.items():
+    for etype, own in owned.items():
         u, _, v = etype
-        rest = outer[etype]
+        others = halo_edges[etype]
         # Edges of other parts are sorted by destination, as rows are.
         rows = np.arange(hi[v] - lo[v] + 1, len(nodes[v]["orig_id"]) + 1)
-        ends = np.searchsorted(local(v, rest.dst), rows) + len(own_edges.indices)
+        ends = np.searchsorted(local(v, others.dst), rows) + len(own.indices)
         edges[etype] = {
-            "indptr": np.concatenate([own_edges.indptr, ends]),
-            "indices": local(u, own_edges.indices, rest.src),
-            "orig_id": np.concatenate([own_edges.old, rest.old]),
-            "halo": rest.eids.astype(np.int64),
+            "indptr": np.concatenate([own.indptr, ends]),
+            "indices": local(u, own.indices, others.src),
+            "orig_id": np.concatenate([own.old, others.old]),
+            "halo": others.eids.astype(np.int64),
         }
     return nodes, edges
 

@@ -31,7 +31,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID
 from gnnlab.graph.relation import Relation
 from gnnlab.partition.book import GraphPartitionBook
-from gnnlab.partition.files import in_order, read_ranges
+from gnnlab.partition.files import read_offsets, sort_types
 from gnnlab.partition.partition import partition_graph
 
 __all__ = ["convert_dgl_partition", "read_dgl_partition"]
@@ -141,10 +141,10 @@ def _read(path: Path) -> _Whole:
 
 
 class _Rows:
-    """Features of one type from all parts; ``borders`` are those of the parts."""
+    """Features of one type from all parts; ``offsets`` are those of the parts."""
 
-    def __init__(self, borders: np.ndarray) -> None:
-        self.borders = borders
+    def __init__(self, offsets: np.ndarray) -> None:
+        self.offsets = offsets
         self.features: dict[str, dict[int, torch.Tensor]] = {}
 
     def frame(self, what: str) -> Frame:
@@ -152,19 +152,19 @@ class _Rows:
         columns = {}
         for name, found in self.features.items():
             nothing = next(iter(found.values()))[:0]  # of a part without rows, which may lack it
-            parts = range(len(self.borders) - 1)
+            parts = range(len(self.offsets) - 1)
             columns[name] = torch.cat([found.get(part, nothing) for part in parts])
-        return Frame(int(self.borders[-1]), columns, what=what)
+        return Frame(int(self.offsets[-1]), columns, what=what)
 
 
 class _Edges(_Rows):
     """Edges of one type; older versions name the relation alone, so edges show its node types."""
 
-    def __init__(self, name: str, borders: np.ndarray) -> None:
-        super().__init__(borders)
+    def __init__(self, name: str, offsets: np.ndarray) -> None:
+        super().__init__(offsets)
         source, self.relation, target = name.split(":") if ":" in name else ("", name, "")
         self.types = [source, target]
-        self.ids = [torch.full((int(borders[-1]),), -1) for _ in range(2)]
+        self.ids = [torch.full((int(offsets[-1]),), -1) for _ in range(2)]
 
     def add(self, side: int, rows: torch.Tensor, ntypes: Sequence[str], ids: torch.Tensor) -> None:
         """Set sources (side 0) or destinations (side 1) of some edges, all of one type."""
@@ -188,15 +188,15 @@ class _Whole:
             }
             for what in ("node", "edge")
         }
-        ntypes, names = in_order(content["ntypes"]), in_order(content["etypes"])
-        nodes = read_ranges({**content, **sizes}, "node", {t: t for t in ntypes})
-        edges = read_ranges({**content, **sizes}, "edge", {name: ("", name, "") for name in names})
+        ntypes, names = sort_types(content["ntypes"]), sort_types(content["etypes"])
+        nodes = read_offsets({**content, **sizes}, "node", {t: t for t in ntypes})
+        edges = read_offsets({**content, **sizes}, "edge", {name: ("", name, "") for name in names})
         self.book = GraphPartitionBook(0, nodes, edges)
         for rows in (*nodes.values(), *edges.values()):
             if int(rows[-1]) * 8 > num_bytes:  # each has an ID of 8 bytes in some file
                 raise ValueError(f"{rows[-1]} nodes or edges are more than the files can hold")
-        self.nodes = {t: _Rows(borders) for t, borders in nodes.items()}
-        self.edges = {t[1]: _Edges(t[1], borders) for t, borders in edges.items()}
+        self.nodes = {t: _Rows(offsets) for t, offsets in nodes.items()}
+        self.edges = {t[1]: _Edges(t[1], offsets) for t, offsets in edges.items()}
 
     def add_edges(self, g: Graph) -> None:
         """Add all edges of a part; those of its halo repeat those of their owner."""
@@ -217,8 +217,8 @@ class _Whole:
             return self._finish()
 
     def _finish(self) -> tuple[Graph, GraphPartitionBook]:
-        sizes = {ntype: int(rows.borders[-1]) for ntype, rows in self.nodes.items()}
-        relations, frames, borders = {}, {}, {}
+        sizes = {ntype: int(rows.offsets[-1]) for ntype, rows in self.nodes.items()}
+        relations, frames, offsets = {}, {}, {}
         for name, edges in self.edges.items():
             if len(sizes) == 1:
                 edges.types = [*sizes, *sizes]
@@ -229,10 +229,10 @@ class _Whole:
             (src, dst), (u, v) = edges.ids, edges.types
             etype = u, edges.relation, v
             relations[etype] = Relation.from_edges(src, dst, sizes[u], sizes[v])
-            frames[etype], borders[etype] = edges.frame("edge"), edges.borders
+            frames[etype], offsets[etype] = edges.frame("edge"), edges.offsets
         node_frames = {ntype: rows.frame("node") for ntype, rows in self.nodes.items()}
         g = Graph(sizes, relations, node_frames, frames)
-        return g, GraphPartitionBook(0, self.book.node_ranges, borders)
+        return g, GraphPartitionBook(0, self.book.node_ranges, offsets)
 
 
 def _add_rows(
@@ -240,7 +240,7 @@ def _add_rows(
 ) -> None:
     for key, values in columns.items():
         name, _, feature = key.partition("/")
-        owned = int(np.diff(types[name].borders)[part_id])
+        owned = int(np.diff(types[name].offsets)[part_id])
         if len(values) != owned:
             raise ValueError(f"feature {key!r} has {len(values)} rows; the part owns {owned}")
         types[name].features.setdefault(feature, {})[part_id] = values

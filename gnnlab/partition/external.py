@@ -57,10 +57,10 @@ class ExternalSort:
         self._dtypes = {name: np.dtype(dtype) for name, dtype in columns.items()}
         self._dtypes["_key"] = np.dtype(ids_dtype(len(indptr)))
         cuts = np.searchsorted(indptr, np.arange(bucket_rows, indptr[-1], bucket_rows))
-        self._borders = np.unique([0, *cuts, len(indptr) - 1])
-        self._free = indptr[self._borders[:-1]].copy()
+        self._bounds = np.unique([0, *cuts, len(indptr) - 1])
+        self._free = indptr[self._bounds[:-1]].copy()
         buckets = np.arange(len(self._free), dtype=np.int32)
-        self._bucket_of = np.repeat(buckets, np.diff(self._borders))
+        self._bucket_of = np.repeat(buckets, np.diff(self._bounds))
         self._files = {name: open(folder / name, "wb+") for name in self._dtypes}  # noqa: SIM115
 
     def add(self, keys: np.ndarray, **columns: np.ndarray) -> None:
@@ -76,7 +76,7 @@ class ExternalSort:
     def sort(self) -> None:
         """Sort the buckets; afterwards columns can be read."""
         names = [name for name in self._dtypes if name != "_key"]
-        for first, last in pairwise(self._borders.tolist()):
+        for first, last in pairwise(self._bounds.tolist()):
             lo, hi = self._indptr[first], self._indptr[last]
             keys = self._read("_key", lo, hi) - first
             order = kernels.csc.group_by(keys, None, last - first)[1]
@@ -109,7 +109,7 @@ class ExternalSort:
         """Read a sorted column bucket by bucket: first key, ``indptr`` of its keys, values."""
         dtype = self._dtypes[name]
         with open(self._folder / name, "rb") as file:
-            for first, last in pairwise(self._borders.tolist()):
+            for first, last in pairwise(self._bounds.tolist()):
                 indptr = self._indptr[first : last + 1] - self._indptr[first]
                 values = np.fromfile(file, dtype, int(indptr[-1]))
                 yield first, indptr, values

@@ -35,17 +35,17 @@ __all__ = [
     "KINDS",
     "ArrayInfo",
     "PartConfig",
-    "carrier",
-    "check_place",
+    "check_inside",
     "edge_folder",
     "edge_type_name",
     "file_name",
-    "in_order",
     "make_config",
     "node_folder",
+    "numpy_view",
     "open_arrays",
     "read_config",
-    "read_ranges",
+    "read_offsets",
+    "sort_types",
 ]
 
 _LONGEST = 230  # bytes of a quoted name; a file's name has at most 255
@@ -89,12 +89,12 @@ def file_name(name: str) -> str:
     return quoted
 
 
-def plain_name(name: str) -> str:
+def unquote_name(name: str) -> str:
     """Undo :func:`file_name`."""
     return "" if name == "%" else unquote(name)
 
 
-def carrier(values: torch.Tensor) -> torch.Tensor:
+def numpy_view(values: torch.Tensor) -> torch.Tensor:
     """View values whose dtype numpy lacks as integers of the same width."""
     try:
         values[:0].numpy()
@@ -112,8 +112,8 @@ def make_config(
 ) -> dict[str, Any]:
     """Return the content of the JSON file, without the parts' folders and the list of arrays."""
     nodes, edges = book.node_ranges, book.edge_ranges
-    node_counts = {ntype: int(borders[-1]) for ntype, borders in nodes.items()}
-    edge_counts = {":".join(etype): int(borders[-1]) for etype, borders in edges.items()}
+    node_counts = {ntype: int(offsets[-1]) for ntype, offsets in nodes.items()}
+    edge_counts = {":".join(etype): int(offsets[-1]) for etype, offsets in edges.items()}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -235,12 +235,12 @@ def read_config(
 
 
 def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
-    num_parts = _whole(content["num_parts"], "num_parts", 1)
+    num_parts = _integer(content["num_parts"], "num_parts", 1)
     listed = {key for key in content if key.startswith("part-")}
     if len(listed) != num_parts or listed != {f"part-{i}" for i in range(num_parts)}:
         found = ", ".join(sorted(listed)[:5]) or "none"
         raise ValueError(f"num_parts is {num_parts}, but the parts listed are {found}")
-    places = {
+    folders = {
         (f"part{i}", kind): _relative(content[f"part-{i}"][entry])
         for i in range(num_parts)
         for kind, entry in KINDS.items()
@@ -249,7 +249,7 @@ def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
     files = set()
     for name, about in content["arrays"].items():
         part, kind, rest = name.split("/", 2)
-        file = path.parent / places[part, kind] / _relative(rest)
+        file = path.parent / folders[part, kind] / _relative(rest)
         if file.suffix != ".npy" or file in files:
             raise ValueError(f"array {name!r} is not a .npy file of its own")
         files.add(file)
@@ -257,10 +257,10 @@ def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
             file,
             _dtype(about["dtype"]),
             _shape(about["shape"]),
-            _whole(about["bytes"], "the size of an array"),
+            _integer(about["bytes"], "the size of an array"),
             str(about["sha256"]),
         )
-    ntypes, etypes = in_order(content["ntypes"]), in_order(content["etypes"])
+    ntypes, etypes = sort_types(content["ntypes"]), sort_types(content["etypes"])
     triples = {name: tuple(name.split(":")) for name in etypes}
     for name, triple in triples.items():
         if len(triple) != 3 or not {triple[0], triple[2]} <= set(ntypes):
@@ -270,14 +270,14 @@ def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
         check_name(content["graph_name"]),
         str(content["part_method"]),
         num_parts,
-        _whole(content["halo_hops"], "halo_hops", 1),
-        read_ranges(content, "node", {name: name for name in ntypes}),
-        read_ranges(content, "edge", triples),
+        _integer(content["halo_hops"], "halo_hops", 1),
+        read_offsets(content, "node", {name: name for name in ntypes}),
+        read_offsets(content, "edge", triples),
         arrays,
     )
 
 
-def _whole(value: Any, what: str, least: int = 0) -> int:
+def _integer(value: Any, what: str, least: int = 0) -> int:
     if type(value) is not int or not least <= value < 1 << 63:
         raise ValueError(f"{what} is {str(value)[:40]}")
     return value
@@ -286,7 +286,7 @@ def _whole(value: Any, what: str, least: int = 0) -> int:
 def _shape(sizes: Any) -> tuple[int, ...]:
     if not isinstance(sizes, list) or len(sizes) > _MOST_DIMENSIONS:
         raise ValueError(f"the shape of an array is {str(sizes)[:40]}")
-    return tuple(_whole(size, "a size of an array") for size in sizes)
+    return tuple(_integer(size, "a size of an array") for size in sizes)
 
 
 def _dtype(name: Any) -> torch.dtype:
@@ -296,15 +296,15 @@ def _dtype(name: Any) -> torch.dtype:
     return dtype
 
 
-def _relative(place: Any) -> PurePosixPath:
+def _relative(name: Any) -> PurePosixPath:
     """Return a path below the folder of the JSON file; symbolic links are not resolved."""
-    path = PurePosixPath(place)
+    path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in str(path):
-        raise ValueError(f"{place!r} does not lie in the folder of the JSON file")
+        raise ValueError(f"{name!r} is not a path below the folder of the JSON file")
     return path
 
 
-def check_place(config: PartConfig, file: Path) -> None:
+def check_inside(config: PartConfig, file: Path) -> None:
     """Refuse an array that a symbolic link takes out of the folder of the JSON file.
 
     Raises
@@ -320,7 +320,7 @@ def check_place(config: PartConfig, file: Path) -> None:
         )
 
 
-def in_order(ids: Mapping[str, int]) -> list[str]:
+def sort_types(ids: Mapping[str, int]) -> list[str]:
     """Return type names, ordered by ID; other programs may have sorted the file."""
     if any(type(each) is not int for each in ids.values()) or (
         sorted(ids.values()) != list(range(len(ids)))
@@ -329,8 +329,8 @@ def in_order(ids: Mapping[str, int]) -> list[str]:
     return sorted(ids, key=ids.__getitem__)
 
 
-def read_ranges(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]) -> dict[Any, Any]:
-    """Compute type-wise borders from the homogeneous ranges, which must be contiguous."""
+def read_offsets(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]) -> dict[Any, Any]:
+    """Compute type-wise offsets from the homogeneous ranges, which must be contiguous."""
     given = content[f"{what}_map"]
     table = np.array([given[key] for key in kinds])
     if table.shape != (len(given), content["num_parts"], 2) or table.dtype.kind not in "iu":
@@ -345,8 +345,8 @@ def read_ranges(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any])
         raise ValueError(f"the ranges of {what}_map do not follow one another")
     if [counts[key] for key in kinds] != sizes.sum(1).tolist():
         raise ValueError(f"{what}_map and {what}_counts disagree")
-    borders = np.pad(np.cumsum(sizes, 1), ((0, 0), (1, 0)))
-    return {kind: borders[i] for i, kind in enumerate(kinds.values())}
+    offsets = np.pad(np.cumsum(sizes, 1), ((0, 0), (1, 0)))
+    return {kind: offsets[i] for i, kind in enumerate(kinds.values())}
 
 
 # ------------------------------------------------------------------------------- the arrays
@@ -380,7 +380,7 @@ def open_arrays(
         )
     arrays = {path: info for path, info in config.arrays[part_id].items() if wanted(path)}
     for info in arrays.values():
-        check_place(config, info.file)
+        check_inside(config, info.file)
         size = info.file.stat().st_size if info.file.is_file() else None
         if size != info.bytes:
             state = "is missing" if size is None else f"has {size} bytes, expected {info.bytes}"
@@ -394,7 +394,7 @@ def open_arrays(
                 if digest != info.sha256:
                     raise PartitionError(
                         f"{info.file} is not the file that {config.path} describes (its checksum "
-                        "differs); copy both again from one place, or partition the graph again"
+                        "differs); copy both again from one folder, or partition the graph again"
                     )
     return {path: _map(info) for path, info in arrays.items()}
 
@@ -409,7 +409,7 @@ def _map(info: ArrayInfo) -> torch.Tensor:
         with open(info.file, "rb") as file:
             version = np.lib.format.read_magic(file)
             shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
-            expected = carrier(torch.empty(0, dtype=info.dtype)).numpy().dtype
+            expected = numpy_view(torch.empty(0, dtype=info.dtype)).numpy().dtype
             if (version, shape, by_column, dtype) != ((1, 0), info.shape, False, expected):
                 raise ValueError(f"found {dtype} of shape {shape}")
             array = np.ndarray(shape, dtype, _copy_on_write(file.fileno()), file.tell())

@@ -29,13 +29,13 @@ from gnnlab.errors import InvalidInput, NotFound, PartitionError
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.assign import (
+    assign_ldg,
+    assign_randomly,
     check_assignment,
     classes_of,
-    deal_randomly,
-    place_greedily,
     weights_of,
 )
-from gnnlab.partition.build import Edges, Numbering, make_cut, number_nodes
+from gnnlab.partition.build import Edges, IDMap, RenumberedGraph, renumber_nodes
 from gnnlab.partition.edgefiles import EdgeFiles, open_features, open_npy, release
 from gnnlab.partition.external import ExternalSort
 from gnnlab.partition.files import (
@@ -136,32 +136,33 @@ def partition_files(
         PartitionWriter(out_path, graph_name, num_parts) as writer,
         _scratch_errors(out_path, scratch),
     ):
-        # Below the writer's draft by default, so that it is removed with the draft.
-        place = writer.draft / "scratch" if scratch is None else Path(scratch)
-        place.mkdir(exist_ok=True)
-        with temporary_folder(place, f".{graph_name}-", ".scratch") as temporary:
+        # In the staging folder by default, so that it is removed with it.
+        work = writer.staging / "scratch" if scratch is None else Path(scratch)
+        work.mkdir(exist_ok=True)
+        with temporary_folder(work, f".{graph_name}-", ".scratch") as temporary:
             graph = EdgeFiles(temporary, counts, chunk_edges, progress)
             for etype in sorted(sources):
                 graph.read(etype, sources[etype])
             edge_files = open_features(edge_data, graph.num_edges, "edge")
             part = _assign(graph, part_method, num_parts, balance_ntypes, balance_edges)
             parts = dict(zip(counts, np.split(part, list(graph.first.values())[1:]), strict=True))
-            nodes = {ntype: number_nodes(each, num_parts) for ntype, each in parts.items()}
+            nodes = {ntype: renumber_nodes(each, num_parts) for ntype, each in parts.items()}
             made = {t: _sort_edges(graph, t, nodes, edge_files.get(t, {})) for t in graph.num_edges}
-            cut = make_cut(nodes, {etype: structure for etype, (structure, _) in made.items()})
+            structures = {etype: structure for etype, (structure, _) in made.items()}
+            renumbered = RenumberedGraph(nodes, structures)
             for part_id in parts_progress(num_parts):
-                write_part(writer, ({}, {}), cut, part_id, num_hops)
+                write_part(writer, ({}, {}), renumbered, part_id, num_hops)
                 for etype, (structure, features) in made.items():
-                    lo, hi = cut.book.edge_ranges[etype][part_id : part_id + 2]
+                    lo, hi = renumbered.book.edge_ranges[etype][part_id : part_id + 2]
                     folder = edge_folder(part_id, "edge_data", etype)
                     for name, rows in features.items():
                         _save_edges(writer, folder, name, rows[lo:hi], chunk_edges)
                     release([structure.indices, structure.old])
             for ntype, files in node_files.items():
                 for name, array in files.items():
-                    _deal_nodes(writer, ntype, parts[ntype], num_parts, name, array, chunk_edges)
+                    _save_nodes(writer, ntype, parts[ntype], num_parts, name, array, chunk_edges)
             method = part_method if isinstance(part_method, str) else "custom"
-            return writer.commit(make_config(graph_name, cut.book, method, num_hops))
+            return writer.commit(make_config(graph_name, renumbered.book, method, num_hops))
 
 
 def _check(counts: Mapping[str, int], sources: Mapping[Any, Any], **numbers: int) -> None:
@@ -211,7 +212,7 @@ def _assign(
         )
     classes = classes_of(graph.counts, balance_ntypes)
     if method == "random":
-        return deal_randomly(classes, num_parts)
+        return assign_randomly(classes, num_parts)
     in_degrees = None
     if balance_edges:
         in_degrees = np.zeros(len(classes), np.int64)
@@ -230,7 +231,7 @@ def _assign(
 
     part = np.empty(len(order), np.int32)
     with passes:
-        part[order] = place_greedily(stream, weights[order], num_parts)
+        part[order] = assign_ldg(stream, weights[order], num_parts)
     neighbors.remove()
     return part
 
@@ -254,7 +255,7 @@ def _sort_neighbors(graph: EdgeFiles, order: np.ndarray) -> ExternalSort:
 def _sort_edges(
     graph: EdgeFiles,
     etype: EdgeType,
-    nodes: Mapping[str, Numbering],
+    nodes: Mapping[str, IDMap],
     features: Mapping[str, np.ndarray],
 ) -> tuple[Edges, dict[str, np.ndarray]]:
     """Sort edges, and their features, by new destination, all in files."""
@@ -278,7 +279,7 @@ def _sort_edges(
 
 
 # --------------------------------------------------------------------------- features
-def _deal_nodes(
+def _save_nodes(
     writer: PartitionWriter,
     ntype: str,
     part: np.ndarray,

@@ -220,15 +220,15 @@ class _Collector:
     def __init__(self, schema: Path, node_dtype: Any = None, edge_dtype: Any = None) -> None:
         self._dtypes = {"nid": node_dtype, "eid": edge_dtype}
         self._names: dict[str, list[str]] = {}
-        self._borders: dict[str, np.ndarray] = {}
+        self._offsets: dict[str, np.ndarray] = {}
         self._features: dict[str, np.ndarray] = {}
         try:
             content = json.loads(schema.read_text("utf8"))
             for kind in ("nid", "eid"):
                 self._names[kind] = list(content[kind])
                 ranges = np.array(list(content[kind].values()), np.int64).reshape(-1, 2)
-                self._borders[kind] = np.concatenate([[0], ranges[:, 1]])
-                if (ranges[:, 0] != self._borders[kind][:-1]).any() or (np.diff(ranges) < 0).any():
+                self._offsets[kind] = np.concatenate([[0], ranges[:, 1]])
+                if (ranges[:, 0] != self._offsets[kind][:-1]).any() or (np.diff(ranges) < 0).any():
                     raise ValueError(f"the ranges of {kind} do not follow one another")
         except OSError as error:
             raise InvalidInput(cannot_read(schema, error)) from error
@@ -238,9 +238,9 @@ class _Collector:
                 f"({error!r})"
             ) from error
         # −1 until the line has been read.
-        self._part = np.full(self._borders["nid"][-1], -1, np.int32)
+        self._part = np.full(self._offsets["nid"][-1], -1, np.int32)
         dtype = ids_dtype(len(self._part))
-        self._src, self._dst = (np.full(self._borders["eid"][-1], -1, dtype) for _ in range(2))
+        self._src, self._dst = (np.full(self._offsets["eid"][-1], -1, dtype) for _ in range(2))
 
     def read_nodes(self, path: Path, skip: int, num_weights: int, part_id: int = 0) -> int:
         """Read nodes of one part; the first ``skip`` fields are ignored."""
@@ -269,8 +269,8 @@ class _Collector:
         self, path: Path, kind: str, types: np.ndarray, within: np.ndarray, taken: np.ndarray
     ) -> np.ndarray:
         """Return the homogeneous IDs of lines; each ID may occur only once."""
-        borders = self._borders[kind]
-        sizes = np.append(np.diff(borders), 0)
+        offsets = self._offsets[kind]
+        sizes = np.append(np.diff(offsets), 0)
         # Unknown types have size 0.
         size = sizes[np.where((types >= 0) & (types < len(sizes)), types, -1)]
         wrong = (within < 0) | (within >= size)
@@ -279,13 +279,13 @@ class _Collector:
                 f"{path}: ID {within[wrong][0]} of type {types[wrong][0]}; the schema has "
                 f"{sizes[:-1].tolist()} of each type"
             )
-        ids = borders[types] + within
+        ids = offsets[types] + within
         if (taken[ids] >= 0).any() or len(np.unique(ids)) < len(ids):
             raise InvalidInput(f"{path}: an ID stands twice, in this file or with one before")
         return ids
 
     def _keep(self, path: Path, kind: str, ids: np.ndarray, attributes: np.ndarray) -> None:
-        shape = (int(self._borders[kind][-1]), attributes.shape[1])
+        shape = (int(self._offsets[kind][-1]), attributes.shape[1])
         stored = self._features.setdefault(kind, np.zeros(shape, attributes.dtype))
         if stored.shape != shape:
             raise InvalidInput(f"{path}: {shape[1]} attributes a line; before, {stored.shape[1]}")
@@ -298,7 +298,7 @@ class _Collector:
         return zip(types, rows, strict=True)
 
     def _by_type(self, kind: str, values: np.ndarray) -> list[np.ndarray]:
-        return np.split(values, self._borders[kind][1:-1])
+        return np.split(values, self._offsets[kind][1:-1])
 
     def parts(self) -> dict[str, np.ndarray]:
         """Return the part of each node, by type."""
@@ -312,7 +312,7 @@ class _Collector:
                     f"no file has {what} {int((seen < 0).argmax())} (homogeneous ID). Edges that "
                     "ParMETIS did not take stand in a file of their own: removed_edges="
                 )
-        first = dict(zip(self._names["nid"], self._borders["nid"].tolist(), strict=False))
+        first = dict(zip(self._names["nid"], self._offsets["nid"].tolist(), strict=False))
         etypes, ends = [], {}
         pairs = zip(self._by_type("eid", self._src), self._by_type("eid", self._dst), strict=True)
         for name, (src, dst) in zip(self._names["eid"], pairs, strict=True):
@@ -329,7 +329,7 @@ class _Collector:
         """The canonical type; a relation alone is completed by the endpoints of its first edge."""
         triple = name.split(":")
         if len(triple) == 1 and len(src):
-            u, v = np.searchsorted(self._borders["nid"], [src[0], dst[0]], side="right") - 1
+            u, v = np.searchsorted(self._offsets["nid"], [src[0], dst[0]], side="right") - 1
             triple = [self._names["nid"][u], name, self._names["nid"][v]]
         if len(triple) != 3:
             raise InvalidInput(

@@ -23,9 +23,10 @@ from gnnlab.partition.files import (
     edge_folder,
     node_folder,
     open_arrays,
-    plain_name,
     read_config,
+    unquote_name,
 )
+from gnnlab.partition.homogeneous import LocalIDs, homogeneous_graph
 
 __all__ = ["EdgePart", "NodePart", "Part", "open_part"]
 
@@ -127,9 +128,16 @@ class Part:
             ``dgl.NID`` (homogeneous, int64) and, with several types, ``dgl.NTYPE`` (int32).
             ``edata``: "inner_edge", "orig_id", ``dgl.EID`` and ``dgl.ETYPE`` likewise.
         """
-        from gnnlab.partition.flat import flat_graph
-
-        return flat_graph(self)
+        nodes = {
+            ntype: LocalIDs(self.new_nids(ntype), each.orig_ids, each.num_inner)
+            for ntype, each in self.nodes.items()
+        }
+        edges = {
+            etype: LocalIDs(self.new_eids(etype), each.orig_ids, each.num_inner)
+            for etype, each in self.edges.items()
+        }
+        relations = {etype: self.relation(etype) for etype in self.edges}
+        return homogeneous_graph(self.book, nodes, edges, relations)
 
 
 def open_part(
@@ -173,7 +181,7 @@ def open_part(
 
     def features(folder: str) -> dict[str, torch.Tensor]:
         paths = [path for path in found if path.startswith(folder + "/")]
-        return {plain_name(path[len(folder) + 1 : -len(".npy")]): found[path] for path in paths}
+        return {unquote_name(path[len(folder) + 1 : -len(".npy")]): found[path] for path in paths}
 
     nodes, edges = {}, {}
     for ntype, ranges in book.node_ranges.items():
@@ -206,7 +214,7 @@ def _check(part: Part, config: PartConfig, values: bool) -> None:
         if not right:
             raise PartitionError(
                 f"{config.path.parent / folder}: {what} does not fit the rest of {config.path}; "
-                "copy both again from one place, or partition the graph again"
+                "copy both again from one folder, or partition the graph again"
             )
 
     for ntype, nodes in part.nodes.items():

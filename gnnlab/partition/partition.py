@@ -21,9 +21,9 @@ from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.partition.assign import assign
-from gnnlab.partition.build import Cut, assemble_part, cut_graph, split_by_type
+from gnnlab.partition.build import RenumberedGraph, assemble_part, renumber_graph, split_by_type
+from gnnlab.partition.estimate import plan
 from gnnlab.partition.files import edge_folder, file_name, make_config, node_folder
-from gnnlab.partition.planner import plan
 from gnnlab.partition.report import partition_report
 from gnnlab.partition.writer import PartitionWriter
 
@@ -135,19 +135,21 @@ def partition_graph(
             objtype=objtype,
             num_trainers_per_machine=num_trainers_per_machine,
         )
-        cut = cut_graph(g, part_of, num_parts)
+        renumbered = renumber_graph(g, part_of, num_parts)
         trainers = (
             split_by_type(g, trainer_of.astype(np.int64)) if num_trainers_per_machine > 1 else None
         )
         frames = g._node_frames(), g._edge_frames
         for part_id in parts_progress(num_parts):
-            write_part(writer, frames, cut, part_id, num_hops, trainers)
-        config = writer.commit(make_config(graph_name, cut.book, method, num_hops))
+            write_part(writer, frames, renumbered, part_id, num_hops, trainers)
+        config = writer.commit(make_config(graph_name, renumbered.book, method, num_hops))
     print(partition_report(config, mask=None).summary)
     if not return_mapping:
         return None
-    node_map = {ntype: torch.from_numpy(each.old).long() for ntype, each in cut.nodes.items()}
-    edge_map = {etype: torch.from_numpy(each.old).long() for etype, each in cut.edges.items()}
+    node_map, edge_map = (
+        {name: torch.from_numpy(each.old).long() for name, each in kind.items()}
+        for kind in (renumbered.nodes, renumbered.edges)
+    )
     if g.is_homogeneous:
         return next(iter(node_map.values())), next(iter(edge_map.values()))
     return node_map, edge_map
@@ -156,35 +158,31 @@ def partition_graph(
 def write_part(
     writer: PartitionWriter,
     frames: tuple[Mapping[str, Mapping[str, Any]], Mapping[EdgeType, Mapping[str, Any]]],
-    cut: Cut,
+    graph: RenumberedGraph,
     part_id: int,
     num_hops: int,
     trainers: dict[str, np.ndarray] | None = None,
 ) -> None:
     """Write the structure of a part, and its rows of the features of nodes and edges."""
-    inner = {etype: cut.inner(etype, part_id) for etype in cut.edges}
-    outer = cut.outer(part_id, num_hops)
-    nodes, edges = assemble_part(
-        part_id, cut.book.node_ranges, inner, outer, lambda t, new: cut.nodes[t].old[new]
-    )
+    nodes, edges = assemble_part(graph, part_id, num_hops)
     old_nodes = {}
     for ntype, found in nodes.items():
-        lo, hi = cut.book.node_ranges[ntype][part_id : part_id + 2]
-        old_nodes[ntype] = cut.nodes[ntype].old[lo:hi]
+        lo, hi = graph.book.node_ranges[ntype][part_id : part_id + 2]
+        old_nodes[ntype] = graph.nodes[ntype].old[lo:hi]
         extra = {} if trainers is None else {"trainer_id": trainers[ntype][old_nodes[ntype]]}
         _save(writer, node_folder(part_id, "graph", ntype), found)
         features = node_folder(part_id, "node_data", ntype)
         _save(writer, features, extra)
         _save(writer, features, frames[0].get(ntype, {}), old_nodes[ntype], skip=extra)
     for etype, found in edges.items():
-        extra = {}
+        owned, extra = graph.owned_edges(etype, part_id), {}
         if trainers is not None:  # an edge belongs to the trainer of its destination
             of_nodes = trainers[etype[2]][old_nodes[etype[2]]]
-            extra["trainer_id"] = np.repeat(of_nodes, np.diff(inner[etype].indptr))
+            extra["trainer_id"] = np.repeat(of_nodes, np.diff(owned.indptr))
         _save(writer, edge_folder(part_id, "graph", etype), found)
         features = edge_folder(part_id, "edge_data", etype)
         _save(writer, features, extra)
-        _save(writer, features, frames[1].get(etype, {}), inner[etype].old, skip=extra)
+        _save(writer, features, frames[1].get(etype, {}), owned.old, skip=extra)
 
 
 def _save(

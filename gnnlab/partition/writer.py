@@ -4,9 +4,9 @@ A result is written to new folders, ``part0/`` … if these names are free, else
 … with the graph's name. The JSON file is written last; renaming it atomically replaces an older
 result, whose folders are then removed.
 
-``.<graph_name>-….draft`` is locked while the writing process runs. It holds the new JSON file and
-the list ``claims``: folders to be removed unless a JSON file lists them. The next writer in the
-folder removes those of killed processes.
+The staging folder ``.<graph_name>-….draft`` is locked while the writing process runs. It holds the
+new JSON file and the list ``claims``: folders to be removed unless a JSON file lists them. The next
+writer in the same folder removes those of killed processes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gnnlab.drafts import hold, locked
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
-from gnnlab.partition.files import KINDS, carrier
+from gnnlab.partition.files import KINDS, numpy_view
 
 __all__ = ["ArrayFile", "PartitionWriter"]
 
@@ -43,7 +43,7 @@ _PENDING = 1 << 29  # bytes that may wait for a writing thread
 _WRITERS = 4  # each gathers with all threads that torch has
 _DGL_FILES = ("graph.dgl", "node_feat.dgl", "edge_feat.dgl")
 _PART = re.compile(r"part[0-9]+(-|$)")  # names of the folders of parts, ours and DGL's
-_DRAFT = ".draft"
+_STAGING = ".draft"
 
 
 class ArrayFile:
@@ -61,7 +61,7 @@ class ArrayFile:
     def __init__(self, file: BinaryIO, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         self._file, self._hash = file, hashlib.sha256()
         self.shape, self.dtype = shape, dtype
-        kind = carrier(torch.empty(0, dtype=dtype)).numpy().dtype
+        kind = numpy_view(torch.empty(0, dtype=dtype)).numpy().dtype
         self._left = kind.itemsize * int(np.prod(shape, dtype=object))
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(
@@ -75,10 +75,10 @@ class ArrayFile:
 
     def write(self, rows: torch.Tensor) -> None:
         """Append rows of the declared dtype and width."""
-        flat = carrier(rows.detach().cpu().contiguous()).numpy().reshape(-1).view(np.uint8)
-        for lo in range(0, len(flat), _BLOCK):
-            self._put(flat[lo : lo + _BLOCK])
-        self._left -= len(flat)
+        data = numpy_view(rows.detach().cpu().contiguous()).numpy().reshape(-1).view(np.uint8)
+        for lo in range(0, len(data), _BLOCK):
+            self._put(data[lo : lo + _BLOCK])
+        self._left -= len(data)
 
     def finish(self) -> dict[str, Any]:
         """Flush the file to disk and return its entry for the JSON file."""
@@ -134,35 +134,35 @@ class PartitionWriter:
         self._waiting: deque[tuple[Future[None], int]] = deque()
 
     def __enter__(self) -> PartitionWriter:
-        """Remove drafts of killed processes, and create the new folders."""
+        """Clean up after killed processes, and create the new folders."""
         with self._errors():
             self.folder.mkdir(parents=True, exist_ok=True)
             with locked(self.folder):
-                _recover(self.folder)
+                _clean_up_killed(self.folder)
                 prefix = f".{self.graph_name}-"
-                self.draft = Path(tempfile.mkdtemp(_DRAFT, prefix, self.folder))
-                self._lock = hold(self.draft)
+                self.staging = Path(tempfile.mkdtemp(_STAGING, prefix, self.folder))
+                self._lock = hold(self.staging)
                 try:
-                    self._places = _free_names(self.folder, self.graph_name, self._num_parts)
-                    _claim(self.draft, self._places)
-                    for place in self._places:
-                        (self.folder / place).mkdir()
+                    self._folders = _free_names(self.folder, self.graph_name, self._num_parts)
+                    _record_folders(self.staging, self._folders)
+                    for name in self._folders:
+                        (self.folder / name).mkdir()
                 except BaseException:
-                    self._discard()
+                    self._remove_staging()
                     raise
         workers = min(threads.num_threads(), _WRITERS)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="partition")
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Remove the draft, and the new folders unless they were committed."""
+        """Remove the staging folder, and the new folders unless they were committed."""
         self._pool.shutdown(cancel_futures=True)
         with suppress(OSError), locked(self.folder):
-            self._discard()
+            self._remove_staging()
 
-    def _discard(self) -> None:
+    def _remove_staging(self) -> None:
         try:
-            _sweep(self.draft)
+            _clean_up(self.staging)
         finally:
             if self._lock is not None:
                 os.close(self._lock)
@@ -190,7 +190,7 @@ class PartitionWriter:
         dtype : torch.dtype
         """
         part, _, rest = path.partition("/")
-        target = self.folder / self._places[int(part.removeprefix("part"))] / rest
+        target = self.folder / self._folders[int(part.removeprefix("part"))] / rest
         with self._errors(str(target)):
             target.parent.mkdir(parents=True, exist_ok=True)
             with open(target, "xb") as file:
@@ -245,19 +245,19 @@ class PartitionWriter:
         while self._waiting:
             self._waiting.popleft()[0].result()
         content = dict(config)
-        for i, place in enumerate(self._places):
-            content[f"part-{i}"] = {entry: f"{place}/{kind}" for kind, entry in KINDS.items()}
+        for i, name in enumerate(self._folders):
+            content[f"part-{i}"] = {entry: f"{name}/{kind}" for kind, entry in KINDS.items()}
         content["arrays"] = {path: self._arrays[path] for path in sorted(self._arrays)}
-        target, draft = self.folder / f"{self.graph_name}.json", self.draft / "json"
+        target, new = self.folder / f"{self.graph_name}.json", self.staging / "json"
         with self._errors():
-            with open(draft, "w", encoding="utf8") as file:
+            with open(new, "w", encoding="utf8") as file:
                 file.write(_json(content))
                 file.flush()
                 os.fsync(file.fileno())
             with locked(self.folder):
-                _claim(self.draft, [*self._places, *_folders_of(target)])
-                os.replace(draft, target)
-                _sweep(self.draft)
+                _record_folders(self.staging, [*self._folders, *_folders_of(target)])
+                os.replace(new, target)
+                _clean_up(self.staging)
         return target
 
 
@@ -295,31 +295,30 @@ def _folders_of(path: Path) -> set[str]:
     try:
         content = json.loads(path.read_text("utf8"))
         entries = [content[key].values() for key in content if key.startswith("part-")]
-        places = [PurePosixPath(place).parts[0] for places in entries for place in places]
+        names = [PurePosixPath(path).parts[0] for paths in entries for path in paths]
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return set()
-    return {place for place in places if _PART.match(place)}
+    return {name for name in names if _PART.match(name)}
 
 
-def _claim(draft: Path, places: Iterable[str]) -> None:
+def _record_folders(staging: Path, names: Iterable[str]) -> None:
     """Record the folders to be removed unless a JSON file lists them."""
-    with open(draft / "claims.new", "w", encoding="utf8") as file:
-        json.dump(sorted(set(places)), file)
-    os.replace(draft / "claims.new", draft / "claims")
+    with open(staging / "claims.new", "w", encoding="utf8") as file:
+        json.dump(sorted(set(names)), file)
+    os.replace(staging / "claims.new", staging / "claims")
 
 
-def _sweep(draft: Path) -> None:
-    """Remove the folders that a draft claims and no JSON file lists, then the draft."""
+def _clean_up(staging: Path) -> None:
+    """Remove the recorded folders that no JSON file lists, then the staging folder."""
     try:
-        claims = json.loads((draft / "claims").read_text("utf8"))
+        names = json.loads((staging / "claims").read_text("utf8"))
     except (OSError, ValueError):
-        claims = []
-    folder = draft.parent
-    listed = _listed(folder) if claims else ()
-    for place in claims:
-        if place not in listed and _PART.match(place) and "/" not in place:
-            _remove_part(folder / place)
-    shutil.rmtree(draft, ignore_errors=True)
+        names = []
+    listed = _listed(staging.parent) if names else ()
+    for name in names:
+        if name not in listed and _PART.match(name) and "/" not in name:
+            _remove_part(staging.parent / name)
+    shutil.rmtree(staging, ignore_errors=True)
 
 
 def _remove_part(folder: Path) -> None:
@@ -336,17 +335,17 @@ def _remove_part(folder: Path) -> None:
         folder.rmdir()
 
 
-def _recover(folder: Path) -> None:
-    """Clean up after killed processes; live ones hold a lock on their draft."""
-    for draft in folder.glob(f".*{_DRAFT}"):
-        if (descriptor := hold(draft)) is None:
+def _clean_up_killed(folder: Path) -> None:
+    """Clean up after killed processes; running ones hold a lock on their staging folder."""
+    for staging in folder.glob(f".*{_STAGING}"):
+        if (descriptor := hold(staging)) is None:
             continue
         try:
-            if (draft / "claims").exists():
-                _sweep(draft)
-            else:  # killed early; or a draft of another version, which may hold an older result
-                (draft / "claims.new").unlink(missing_ok=True)
+            if (staging / "claims").exists():
+                _clean_up(staging)
+            else:  # killed early; or of another version, which may hold an older result
+                (staging / "claims.new").unlink(missing_ok=True)
                 with suppress(OSError):
-                    draft.rmdir()
+                    staging.rmdir()
         finally:
             os.close(descriptor)

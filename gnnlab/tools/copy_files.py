@@ -36,7 +36,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, no_such_file
-from gnnlab.partition.files import PartConfig, check_place, read_config
+from gnnlab.partition.files import PartConfig, check_inside, read_config
 from gnnlab.tools.cli import command, command_parser
 from gnnlab.tools.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.tools.ssh import Login, LoginError
@@ -206,7 +206,7 @@ def _copy_all(jobs: list[tuple[_Target, list[_File]]]) -> list[str]:
 def _part_files(config: PartConfig, part: int, data: PurePosixPath) -> Iterator[_File]:
     """Yield the arrays of one part, then the JSON file."""
     for array in config.arrays[part].values():
-        check_place(config, array.file)
+        check_inside(config, array.file)
         size = array.file.stat().st_size if array.file.is_file() else -1
         if size != array.bytes:
             found = "is missing" if size < 0 else f"has {size} bytes, not {array.bytes}"

@@ -13,12 +13,12 @@ import torch
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.partition import (
+    estimate,
     load_partition,
     load_partition_book,
     load_partition_feats,
     open_part,
     partition_graph,
-    planner,
 )
 from tests.graph.samples import toy, typed
 from tests.partition.reference import check_parts
@@ -141,7 +141,7 @@ def test_one_line_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_warns_where_the_disk_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "_free_disk", lambda path: 100)
+    monkeypatch.setattr(estimate, "_free_disk", lambda path: 100)
     with pytest.warns(UserWarning, match="disk is short: .* choose another out_path"):
         cut_ring(tmp_path)
     assert (tmp_path / "ring.json").exists()  # a prediction refuses nothing

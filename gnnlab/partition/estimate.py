@@ -59,10 +59,10 @@ class Plan:
         """Resources that are short, and the remedies."""
         found = []
         if self.free_memory is not None and self.memory > self.free_memory:
-            cure = 'part_method="ldg" or partition_files' if self.part_method == "metis" else ""
+            ldg = 'part_method="ldg" or ' if self.part_method == "metis" else ""
             found.append(
                 f"memory is short: {_gib(self.memory)} needed, {_gib(self.free_memory)} free; use "
-                + (cure or "partition_files, which reads the graph from files piece by piece")
+                f"{ldg}partition_files, which reads the graph from files in chunks"
             )
         if self.free_disk is not None and self.disk > self.free_disk:
             found.append(
