@@ -24,9 +24,6 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) \
 	--dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
 
-# The code of a lesson is the same in all languages; CI and ALL=1 run all three all the same.
-LESSONS := $(if $(CI)$(ALL),notebooks/en notebooks/ko notebooks/zh,notebooks/en)
-
 .DEFAULT_GOAL := help
 .PHONY: help lab lessons test check bench clean programs
 .DELETE_ON_ERROR:
@@ -41,8 +38,9 @@ lab: $(VENV)/.lab $(SETTINGS) ## open the lessons in JupyterLab (PORT=…, LAB_A
 lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
+# Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
 test: $(VENV)/.test programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
-	$(PYTEST) --doctest-modules --nbval gnnlab tests $(LESSONS) $(ARGS)
+	$(PYTEST) --doctest-modules --nbval gnnlab tests notebooks/en $(ARGS)
 
 check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
 	$(BIN)/ruff check
