@@ -16,7 +16,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from gnnlab.distributed.store import Store
 from gnnlab.distributed.transport import InProcess
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.parallel import rendezvous
 from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
@@ -210,19 +211,8 @@ def join(job: Job) -> None:
     atexit.register(_exit_undisturbed)
     process().context = Context(role=job.role, mode="distributed", remote=remote, samplers=samplers)
     if job.role == "trainer":
-        _tell_agent()
-
-
-def _tell_agent() -> None:
-    """Notify the agent, which reads the trainer's output, that this trainer has joined."""
-    with suppress(KeyError, OSError):  # this process has no agent
-        place = os.path.join(os.environ["GNNLAB_OUTPUT"], os.environ["LOCAL_RANK"])
-        descriptor = os.open(place, os.O_WRONLY | os.O_NONBLOCK)  # fails without a reader
-        try:
-            os.set_blocking(descriptor, True)
-            os.write(descriptor, b"\0ready\n")
-        finally:
-            os.close(descriptor)
+        rendezvous.tell_agent("ready")
+        rendezvous.watch()
 
 
 def exit_client() -> None:

@@ -28,6 +28,7 @@ from gnnlab.dataloading.loader import DataLoader
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
+from gnnlab.parallel import rendezvous
 
 __all__ = [
     "create_dataloader",
@@ -113,6 +114,7 @@ def init_process_group(
     if place.type == "cuda":
         torch.cuda.set_device(place)
     await_torch_at_exit()
+    rendezvous.watch()
     dist.init_process_group(
         backend or fitting,
         rank=rank,

@@ -24,6 +24,7 @@ from gnnlab.parallel.rank import (
     read_message,
     send_message,
 )
+from gnnlab.parallel.rendezvous import PATIENCE
 from gnnlab.parallel.screen import Screen
 
 __all__ = ["Rank", "RankError", "oversee"]
@@ -69,7 +70,7 @@ class Rank:
         self.progress: dict[str, Any] | None = None
         self.result: bytes | None = None
         self.failure: Failure | None = None
-        self.stand = ""
+        self.stand, self.is_in_rendezvous = "", False
         self._lifeline = os.fdopen(lines.lifeline, "wb", buffering=0)
         self._lock = threading.Lock()
         self._output, self._tail = bytearray(), b""
@@ -89,15 +90,23 @@ class Rank:
             send_message(self._lifeline, value)
 
     def tell(self, word: bytes) -> None:
-        """Send ``WELL_DONE`` (all ranks are done) or ``WHERE`` (request a traceback)."""
+        """Send ``WELL_DONE`` or ``WHERE``."""
         with suppress(BrokenPipeError, ValueError):  # closed: the rank has ended
             self._lifeline.write(word)
+
+    def ask_where(self) -> None:
+        """Request ``stand``, a traceback, and ``is_in_rendezvous``; they are unset until then."""
+        self.stand, self.is_in_rendezvous = "", False
+        self.tell(WHERE)
 
     def _hear(self, events: Any) -> None:
         with events:
             while (message := read_message(events)) is not None:
                 kind, value = message
-                setattr(self, kind, value)
+                if kind == "stand":
+                    self.stand, self.is_in_rendezvous = value
+                else:
+                    setattr(self, kind, value)
 
     def _watch(self, output: int) -> None:
         with os.fdopen(output, "rb", buffering=0) as file:
@@ -156,9 +165,12 @@ def oversee(ranks: Sequence[Rank], screen: Screen, timeout: float | None) -> lis
     deadline = None if timeout is None else time.monotonic() + timeout
     for rank in ranks:
         rank.listen()
+    rendezvous = _Rendezvous()
     while late := _unsettled(ranks):
         if any(rank.failure for rank in ranks):
             break
+        if rendezvous.is_stuck(ranks, late):
+            raise _left_early(ranks, late)
         if deadline is not None and time.monotonic() > deadline:
             raise _out_of_time(late, len(ranks), timeout or 0)
         screen.update(ranks)
@@ -169,6 +181,36 @@ def oversee(ranks: Sequence[Rank], screen: Screen, timeout: float | None) -> lis
         rank.tell(WELL_DONE)
     _wait(lambda: all(rank.poll() is not None for rank in ranks), _FAREWELL)
     return [pickle.loads(rank.result or b"") for rank in ranks]
+
+
+class _Rendezvous:
+    """Detects that a rank has returned, and all others wait in ``init_process_group`` for it."""
+
+    def __init__(self) -> None:
+        self._next_look = 0.0
+        self._since: float | None = None
+
+    def is_stuck(self, ranks: Sequence[Rank], late: Sequence[Rank]) -> bool:
+        now = time.monotonic()
+        if len(late) == len(ranks) or now < self._next_look:
+            return False
+        self._next_look = now + 2.0
+        is_waiting = all(rank.is_in_rendezvous for rank in late)
+        self._since = (self._since or now) if is_waiting else None
+        if self._since is not None and now - self._since >= PATIENCE:
+            return True
+        for rank in late:
+            rank.ask_where()
+        return False
+
+
+def _left_early(ranks: Sequence[Rank], late: Sequence[Rank]) -> RankError:
+    first = next(rank for rank in ranks if rank not in late)
+    what = (
+        "returned without joining torch.distributed.init_process_group(), in which rank "
+        f"{late[0].number} waits"
+    )
+    return _error(first, len(ranks), what, f"Rank {late[0].number} stands here:\n{late[0].stand}")
 
 
 def _unsettled(ranks: Sequence[Rank]) -> list[Rank]:
@@ -186,7 +228,7 @@ def _first_failure(ranks: Sequence[Rank]) -> RankError:
 
 def _out_of_time(late: Sequence[Rank], world_size: int, timeout: float) -> RankError:
     for rank in late:
-        rank.tell(WHERE)
+        rank.ask_where()
     _wait(lambda: all(rank.stand for rank in late), _HINDSIGHT)
     stands = [f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in late]
     return _error(late[0], world_size, f"still ran after {timeout:g} s", "\n".join(stands))

@@ -31,6 +31,7 @@ from gnnlab.ending import await_torch
 from gnnlab.helpers import fork
 from gnnlab.parallel import progress
 from gnnlab.parallel.payload import Payload, unpack
+from gnnlab.parallel.rendezvous import is_in_rendezvous
 
 __all__ = ["Failure", "Lines", "Settings", "main", "pack_work", "read_message", "run"]
 
@@ -255,8 +256,9 @@ def _end_with_starter(lifeline: int, released: threading.Event, events: _Events)
     threading.Thread(target=watch, name="gnnlab-lifeline", daemon=True).start()
 
 
-def _stand() -> str:
-    """Return the function's current traceback, without frames of gnnlab."""
-    stack = traceback.extract_stack(sys._current_frames().get(_worker))
+def _stand() -> tuple[str, bool]:
+    """Return the function's traceback without frames of gnnlab, and if it is in a rendezvous."""
+    frame = sys._current_frames().get(_worker)
+    stack = traceback.extract_stack(frame)
     start = 1 + max((i for i, f in enumerate(stack) if f.filename in _OUR_FILES), default=-1)
-    return "".join(traceback.format_list(stack[start:]))
+    return "".join(traceback.format_list(stack[start:])), is_in_rendezvous(frame)

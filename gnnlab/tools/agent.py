@@ -22,6 +22,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import select
 import signal
@@ -64,7 +65,8 @@ RANK_SHELL = (
     'status=$?; printf "\\0exit %s\\n" $status >"$out"; exit $status'
 )
 _EXIT = b"\0exit "
-_JOINED = b"\0ready\n"  # written by a trainer when it has joined the job
+# A trainer writes these words when it joins the job, and when it waits for other trainers.
+_WORDS = re.compile(rb"\0(ready|waiting|met)\n")
 
 
 def main() -> None:
@@ -90,7 +92,9 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the worker reads orders
             status = _end_of(worker)
             if status < 0:
-                print(f"the agent was ended by {signal.Signals(-status).name}", file=sys.stderr)
+                lost = {"news": "lost", "process": f"worker (process {worker})"}
+                line = json.dumps(lost | {"status": 128 - status}).encode() + b"\n"
+                _at_most(1.0, os.write, 1, line)
     except Exception:
         traceback.print_exc()
     if worker:  # closing the lifeline ends the keepers
@@ -185,6 +189,9 @@ class Agent:
                 break
             orders[order.pop("do")](**order)
         else:
+            if self._life in select.select([self._life], [], [], 0)[0]:
+                guard = f"guard (process {self._guard})"
+                _at_most(1.0, self._say, "lost", process=guard, status=0)
             self._is_lost = True
         keeper.end_descendants(grace, self._watchman)
         self._hand_over()
@@ -347,10 +354,11 @@ class Agent:
 
     def _relay(self, output: BinaryIO, who: dict[str, Any]) -> None:
         while line := output.readline(WIDEST):
-            text, mark, status = line.removesuffix(_JOINED).partition(_EXIT)
-            if line.endswith(_JOINED):
-                self._say("ready", **who)
-            if text or not (mark or line == _JOINED):
+            word = _WORDS.search(line)
+            text, mark, status = line[: word.start() if word else None].partition(_EXIT)
+            if word:
+                self._say(word[1].decode(), **who)
+            if text or not (mark or word):
                 # A line redrawn with carriage returns, as by progress bars: keep its last state.
                 last = text.rstrip(b"\r\n").rpartition(b"\r")[2]
                 self._say("line", **who, text=last.decode("utf8", "replace"))
@@ -372,11 +380,16 @@ class Agent:
         self._say("exited", **who, status=status if status >= 0 else 128 - status)
 
 
-def in_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
+def in_thread(work: Callable[..., Any], *args: Any, **options: Any) -> threading.Thread:
     """Call a function in a daemon thread."""
-    thread = threading.Thread(target=work, args=args, daemon=True)
+    thread = threading.Thread(target=work, args=args, kwargs=options, daemon=True)
     thread.start()
     return thread
+
+
+def _at_most(seconds: float, work: Callable[..., Any], *args: Any, **options: Any) -> None:
+    """Call a function that may block, as a write to a stopped launcher does."""
+    in_thread(work, *args, **options).join(seconds)
 
 
 # ---------------------------------------------------------------------- checks of this host

@@ -81,12 +81,14 @@ _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
     "ports": [{"ports": _ports, "problem": _nothing}, {"problem": _text}],
     "line": [_OF_PROCESSES | {"text": _line}],
     "started": [_OF_PROCESSES | {"pid": _whole(1, 1 << 31)}],
-    "ready": [_OF_PROCESSES],
+    **{kind: [_OF_PROCESSES] for kind in ("ready", "waiting", "met")},
     "exited": [_OF_PROCESSES | {"status": _whole(0, 255)}],
     # Without a role, the agent itself.
     "stopped": [
         form | {"process": _word, "seconds": _whole(0, 1 << 31)} for form in (_OF_PROCESSES, {})
     ],
+    # One of the agent's two processes, from the other one.
+    "lost": [{"process": _word, "status": _whole(0, 255)}],
     "trace": [
         {
             "name": lambda value: isinstance(value, str) and bool(_TRACE.fullmatch(value)),

@@ -129,6 +129,12 @@ class Machine:
         """Whether the last heartbeat is too old, although the connection is open."""
         return self._last_beat is not None and time.monotonic() - self._last_beat > SILENCE
 
+    @property
+    def status(self) -> int:
+        """Exit status of the agent or of its ssh, 128 + n after signal n; 0 while it runs."""
+        status = self.process.poll() or 0
+        return status if status >= 0 else 128 - status
+
     def order(self, do: str, **about: Any) -> None:
         """Send an order."""
         self._orders.put({"do": do, **about})
@@ -169,9 +175,8 @@ class Machine:
         complaints.join(1.0)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(2.0)
-        gone = {"news": "exited", "role": "agent", "id": self.number}
-        status = self.process.returncode or 0
-        self._news.put((self.number, gone | {"status": status if status >= 0 else 128 - status}))
+        gone = {"news": "exited", "role": "agent", "id": self.number, "status": self.status}
+        self._news.put((self.number, gone))
 
     def _hear_complaints(self, stderr: BinaryIO) -> None:
         rest = LONGEST
@@ -296,16 +301,29 @@ class Overseer:
 
     def _look_for_early_ends(self) -> None:
         """Find trainers that have ended with status 0 while others still run."""
-        joined = self._heard["ready", "trainer"]
+        heard = {
+            kind: self._heard[kind, "trainer"] for kind in ("ready", "waiting", "met", "exited")
+        }
+        joined, waiting = heard["ready"], heard["waiting"].keys() - heard["met"].keys()
+        everyone = range(len(self.machines) * self._board.numbers.get("trainer", 0))
+        running = set(everyone) - heard["exited"].keys()
         for rank, when in list(self._early.items()):
-            machine = self._heard["exited", "trainer"][rank]["machine"]
+            machine = heard["exited"][rank]["machine"]
+            why = ""
             if joined and rank not in joined:
                 why = (
-                    "ended with status 0 without calling gnnlab.distributed.initialize(), which "
-                    f"trainer {min(joined)} has called"
+                    "calling gnnlab.distributed.initialize(), which trainer "
+                    f"{min(joined)} has called"
                 )
+            elif running and running <= waiting:
+                why = (
+                    "joining torch.distributed.init_process_group(), in which trainer "
+                    f"{min(running)} waits"
+                )
+            if why:
                 about = {"role": "trainer", "id": rank, "machine": machine, "status": 0}
-                self._failures.append(about | {"why": why})
+                about["why"] = f"ended with status 0 without {why}"
+                self._failures.append(about)
             elif time.monotonic() > when + _EARLY:
                 name = f"trainer {rank} on {self._name(machine)}"
                 self._board.print(f"{name} has ended with status 0; other trainers still run")
@@ -326,6 +344,12 @@ class Overseer:
             return
         if kind == "bad":
             self._failures.append(news | {"machine": machine, "status": 1})
+            return
+        if kind == "lost":
+            status = news["status"] or self.machines[machine].status or 1
+            how = self._how("", 0, status) if status > 128 else "is gone"
+            why = f"the agent ended: its {news['process']} {how}"
+            self._failures.append(news | {"machine": machine, "status": status, "why": why})
             return
         heard = self._heard[kind, who[0]]
         if who[1] in heard:  # an agent sends each message once
@@ -399,7 +423,11 @@ class Overseer:
 
     def _distance(self, failure: dict[str, Any]) -> int:
         """Return how far a failure is from its cause: 0 for one that may be a cause itself."""
-        if "why" in failure or failure["status"] == 128 + signal.SIGKILL or self._blamed(failure):
+        # An agent ends only by itself, when it is killed, or when its host is lost.
+        is_agent = failure["role"] == "agent"
+        if is_agent or "why" in failure or failure["status"] == 128 + signal.SIGKILL:
+            return 0
+        if self._blamed(failure):
             return 0
         if failure["role"] == "torchrun" or failure["status"] == 128 + signal.SIGTERM:
             return 2

@@ -233,6 +233,53 @@ assert "Rank 1 stands here" in text and "# one step too many" in text
     )
 
 
+@pytest.mark.parametrize(
+    "leaver", [1, pytest.param(0, marks=pytest.mark.thorough("the host of the store, as rank 1"))]
+)
+def test_a_rank_that_returns_before_the_rendezvous(leaver: int) -> None:
+    """The others would wait for torch's timeout, half an hour."""
+    script(
+        f"""
+def work(rank, world_size):
+    if rank == {leaver}:
+        return
+    dgl.parallel.init_process_group() if rank == 2 else dist.init_process_group("gloo")
+
+start = time.monotonic()
+try:
+    launch_processes(work, 3, start_method="fork", timeout=80)
+except RankError as error:
+    text, rank = str(error), error.rank
+else:
+    raise AssertionError
+assert time.monotonic() - start < 60 and not children()
+assert rank == {leaver}, text
+first = "rank {leaver} of 3 returned without joining torch.distributed.init_process_group(), "
+assert text.startswith(first + "in which rank {1 - leaver} waits\\n"), text
+assert "in work\\n" in text, text
+        """
+    )
+
+
+@pytest.mark.thorough("waits for what does not happen")
+def test_ranks_that_have_done_their_part() -> None:
+    """One returns; the others make a group of their own, for which one of them waits for long."""
+    script(
+        """
+def work(rank, world_size):
+    if rank == 0:
+        return 0
+    time.sleep(13 if rank == 2 else 0)
+    dist.init_process_group("gloo", rank=rank - 1, world_size=2)
+    total = torch.tensor(rank)
+    dist.all_reduce(total)
+    return total.item()
+
+assert launch_processes(work, 3, start_method="fork", timeout=80) == [0, 3, 3]
+        """
+    )
+
+
 def test_ctrl_c_ends_all() -> None:
     script(
         """

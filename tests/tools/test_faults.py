@@ -12,7 +12,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -63,9 +63,11 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def begin(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Started]]:
     begun: list[Started] = []
 
-    def start(folder: Path = workspace, script: str = "job.py") -> Started:
+    def start(
+        folder: Path = workspace, script: str = "job.py", options: Sequence[str] = ()
+    ) -> Started:
         words = ["--workspace", str(folder), "--part_config", "data/toy.json", "--local"]
-        words += ["--num_samplers", "1", f"python {script}"]
+        words += ["--num_samplers", "1", *options, f"python {script}"]
         begun.append(Started(tmp_path / "run", words, {"OMP_NUM_THREADS": "1"}))
         return begun[-1]
 
@@ -165,18 +167,63 @@ def test_a_sampler_goes_before_it_is_used(begin: Callable[..., Started], workspa
     assert f"sampler 0 of rank 1 (machine 1, process {found[1]}) ended (SIGKILL" in errors
 
 
-@pytest.mark.thorough("test_launch has a job without a graph for the same")
+CALLING = "calling gnnlab.distributed.initialize(), which trainer 0 has called"
+JOINING = "joining torch.distributed.init_process_group(), in which trainer 0 waits"
+
+
+@pytest.mark.parametrize(
+    ("before", "without"), [("dgl.distributed.initialize", CALLING), ("torch.distributed", JOINING)]
+)
 def test_a_rank_leaves_before_it_has_joined(
-    begin: Callable[..., Started], workspace: Path, tmp_path: Path
+    begin: Callable[..., Started], workspace: Path, tmp_path: Path, before: str, without: str
 ) -> None:
     shutil.copytree(workspace, tmp_path / "copy")
-    leave = "import os, sys\nif os.environ.get('RANK') == '1': sys.exit()\n"
-    (tmp_path / "copy/job.py").write_text(leave + SCRIPT)
+    leave = "if os.environ.get('RANK') == '1': raise SystemExit\n"
+    head, rest = SCRIPT.split(before, 1)
+    (tmp_path / "copy/job.py").write_text(head + leave + before + rest)
     status, errors = begin(tmp_path / "copy").end(START)
-    assert status == 1 and errors.startswith(
-        f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 0 without calling "
-        "gnnlab.distributed.initialize(), which trainer 0 has called\n"
-    )
+    assert status == 1
+    first = f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 0 without {without}\n"
+    assert errors.startswith(first)
+
+
+GROUP = """
+import os, time, torch, gnnlab as dgl
+
+dgl.distributed.initialize("ip_config.txt")
+rank = int(os.environ["RANK"])
+if rank > 0:
+    time.sleep(13 if rank == 2 else 0)
+    torch.distributed.init_process_group("gloo", rank=rank - 1, world_size=3)
+    total = torch.tensor(rank)
+    torch.distributed.all_reduce(total)
+    print("total", total.item())
+"""
+
+
+@pytest.mark.thorough("waits for what does not happen")
+def test_a_rank_has_done_its_part(begin: Callable[..., Started], workspace: Path) -> None:
+    """The others make a group of their own, for which one of them waits for long."""
+    (workspace / "group.py").write_text(GROUP)
+    job = begin(script="group.py", options=["--num_trainers", "2"])
+    status, errors = job.end(START)
+    assert status == 0 and job.output.read_text().count("| total 6\n") == 3, errors
+
+
+def test_an_agent_is_ended(begin: Callable[..., Started]) -> None:
+    """It is named, not a trainer that has lost the servers of its host."""
+    for name in ("guard", "worker"):
+        job = begin()
+        processes(job)
+        agents = job.find("gnnlab.tools.agent")
+        guards = [p for p in agents if p.ppid() == job.process.pid]
+        hit = (guards if name == "guard" else [p for p in agents if p not in guards])[-1]
+        hit.terminate()
+        status, errors = job.end(2 * END)
+        assert status == 128 + signal.SIGTERM
+        machine = r"127\.0\.0\.[23] \(machine [01]\)"
+        ended = rf"the agent ended: its {name} \(process {hit.pid}\) was ended by SIGTERM\n"
+        assert re.match(rf"gnnlab launch: {machine}: {ended}", errors), errors
 
 
 def test_keys_stay_in_memory(begin: Callable[..., Started], workspace: Path) -> None:

@@ -251,6 +251,9 @@ def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: st
         "torchrun": r"torchrun (0|1) on .* was ended by SIGKILL",
         "shell": r"trainer 1 on 127\.0\.0\.3 \(machine 1\) lost the shell that started it: ",
     }
+    worker = r"the agent ended: its worker \(process \d+\) was ended by SIGKILL"
+    named |= {"guard": worker.replace("worker", "guard")}
+    named |= dict.fromkeys(("worker", "stopped worker"), worker)
     assert re.search(named.get(which, "the agent ended"), errors.splitlines()[0])
 
 

@@ -1,0 +1,92 @@
+"""Detect a rank that waits inside ``torch.distributed.init_process_group``.
+
+That call returns when all ranks have made it. A rank that has ended before makes the others wait
+until torch's timeout of half an hour. Whoever supervises ranks therefore asks whether all that
+still run wait there; then nothing can complete the group any more.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import time
+from contextlib import suppress
+from types import FrameType
+
+__all__ = ["PATIENCE", "is_in_rendezvous", "tell_agent", "watch"]
+
+PATIENCE = 10.0  # seconds within the call after which a rank counts as waiting
+_TICK = 0.5  # seconds between two looks
+
+
+def is_in_rendezvous(frame: FrameType | None) -> bool:
+    """Return whether a thread is inside ``init_process_group``.
+
+    Parameters
+    ----------
+    frame : frame
+        Innermost frame of the thread.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from gnnlab.parallel.rendezvous import is_in_rendezvous
+    >>> is_in_rendezvous(sys._getframe())
+    False
+    """
+    while frame:
+        module = frame.f_globals.get("__name__")
+        if frame.f_code.co_name == "init_process_group" and module == _C10D:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_C10D = "torch.distributed.distributed_c10d"
+
+
+def tell_agent(word: str) -> None:
+    """Notify the launcher's agent on this host, which reads the trainer's output; if there is one.
+
+    Parameters
+    ----------
+    word : str
+        "ready": this trainer has joined the job. "waiting": for :data:`PATIENCE` seconds it has
+        been inside ``init_process_group``. "met": it has left that call.
+    """
+    with suppress(KeyError, OSError):
+        place = os.path.join(os.environ["GNNLAB_OUTPUT"], os.environ["LOCAL_RANK"])
+        descriptor = os.open(place, os.O_WRONLY | os.O_NONBLOCK)  # fails without a reader
+        try:
+            os.set_blocking(descriptor, True)
+            os.write(descriptor, f"\0{word}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+@functools.cache
+def watch() -> None:
+    """Notify the agent when this trainer waits in its first ``init_process_group``.
+
+    Without an agent this does nothing.
+    """
+    if "GNNLAB_OUTPUT" in os.environ:
+        threading.Thread(target=_watch, name="gnnlab-rendezvous", daemon=True).start()
+
+
+def _watch() -> None:
+    since = None
+    is_waiting = False
+    while True:
+        time.sleep(_TICK)
+        if any(map(is_in_rendezvous, sys._current_frames().values())):
+            since = since or time.monotonic()
+            if not is_waiting and time.monotonic() - since >= PATIENCE:
+                is_waiting = True
+                tell_agent("waiting")
+        elif since:
+            if is_waiting:
+                tell_agent("met")
+            return
