@@ -1,8 +1,8 @@
 """Shared fixtures, what runs in which order, and the rule that a test may not skip itself quietly.
 
-Everything passes without a GPU. With ``CI`` set, a skip counts as a failure unless its reason
-is one of ``helpers.ALLOWED_SKIPS``. Tests marked ``thorough("reason")`` run in CI, with
-``make test ALL=1``, and when they are named one by one.
+Without a GPU, tests marked ``gpu`` run on a pretend device. With ``CI`` set, a skip counts as a
+failure unless its reason is one of ``helpers.ALLOWED_SKIPS``. Tests marked ``thorough("reason")``
+run in CI, with ``make test ALL=1``, and when they are named one by one.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from tests.helpers import ALLOWED_SKIPS, NO_GPU, ROOT, THOROUGH
+from tests import accelerator
+from tests.helpers import ALLOWED_SKIPS, ROOT, THOROUGH
 from tests.progress import Progress
 
 # The first example may compile a kernel; how long one takes is no matter of correctness.
@@ -50,10 +52,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not torch.cuda.is_available():
-        for item in items:
-            if item.get_closest_marker("gpu"):
-                item.add_marker(pytest.mark.skip(reason=NO_GPU))
     items.sort(key=_rank)
     later = [item for item in items if item.get_closest_marker("thorough")]
     for item in later:
@@ -106,6 +104,14 @@ def _strict(report: Any) -> Any:
         report.outcome = "failed"
         report.longrepr = f"{reason}\nA skip is a failure where CI is set (tests/helpers.py)."
     return report
+
+
+@pytest.fixture(autouse=True)
+def gpu_for_marked_tests(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests marked ``gpu`` run on a pretend device where there is no GPU."""
+    marked = request.node.get_closest_marker("gpu")
+    with accelerator.plugged() if marked else nullcontext():
+        yield
 
 
 @pytest.fixture

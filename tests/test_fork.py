@@ -186,7 +186,7 @@ def test_locks_of_threads_are_open_in_a_forked_child() -> None:
 
 
 def test_a_fork_after_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(fork, "_gpu", lambda question: question == "is_initialized")
     with pytest.raises(fork.ForkError, match="start_method='spawn'"):
         fork.check_fork()
     context = torch.multiprocessing.get_context("fork")
@@ -231,7 +231,7 @@ def test_errors_of_cuda_in_a_forked_child_name_the_remedy(monkeypatch: pytest.Mo
     def use_gpu() -> None:
         raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
 
-    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
+    monkeypatch.setattr(fork, "_gpu", lambda question: True)
     with pytest.raises(RuntimeError) as caught:
         fork._in_new_thread(use_gpu)
     assert "Start fresh interpreters" in caught.value.__notes__[0]

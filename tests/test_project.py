@@ -230,8 +230,8 @@ def test_a_skip_needs_a_good_reason_in_ci(tmp_path: Path, ci: str, outcome: str)
             """
             import pytest
 
-            def test_needs_hardware():
-                pytest.skip("needs a CUDA device")
+            def test_needs_data():
+                pytest.skip("needs the data set")
 
             def test_is_lazy():
                 pytest.skip("no time today")

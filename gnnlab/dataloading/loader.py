@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab import random, trace
+from gnnlab import accelerators, random, trace
 from gnnlab.dataloading.features import attach_features, fetch_ahead
 from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, check_sampler, to_device
@@ -157,7 +157,7 @@ class DataLoader:
         self.graph, self.graph_sampler = graph, sampler
         self._graphs = [graph]
         self.indices = read_indices(graph, indices)
-        self.device = graph.device if device is None else _read_device(device)
+        self.device = graph.device if device is None else accelerators.read_device(device)
         self.use_ddp, self.ddp_seed = use_ddp, ddp_seed
         self.batch_size, self.drop_last, self.shuffle = batch_size, drop_last, shuffle
         self.num_workers, self.seed = num_workers, seed
@@ -188,14 +188,14 @@ class DataLoader:
         warnings.warn(text, stacklevel=3)
 
     def _check_placement(self, use_uva: bool) -> None:
-        if self.num_workers and self.graph.device.type == "cuda":
+        if self.num_workers and self.graph.device.type != "cpu":
             raise InvalidInput(
                 "worker processes cannot sample a graph on a GPU; use num_workers=0 (a GPU samples "
                 "fast), or keep the graph in main memory"
             )
-        if use_uva and (self.device.type != "cuda" or self.graph.device.type == "cuda"):
+        if use_uva and (self.device.type == "cpu" or self.graph.device.type != "cpu"):
             raise InvalidInput(
-                "use_uva=True is for a graph in main memory and device='cuda'; found graph on "
+                "use_uva=True is for a graph in main memory and a GPU as device; found graph on "
                 f"{self.graph.device}, device {self.device}"
             )
 
@@ -385,10 +385,6 @@ def _read_int(value: Any, name: str, least: int) -> int:
     if not whole or value < least:
         raise InvalidInput(f"{name} must be a whole number, at least {least}; found {value!r}")
     return int(value)
-
-
-def _read_device(device: Any) -> torch.device:
-    return torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
 
 
 def _sample(graph: Graph, sampler: Any, task: _Task) -> Any:

@@ -98,7 +98,7 @@ def aggregate(value: torch.Tensor, group: torch.Tensor, size: int, reducer: str)
 
 def order_by_source(relation: Relation) -> torch.Tensor:
     """Edge IDs ordered by source, then destination, then ID; shape (E,)."""
-    if relation.device.type == "cuda":
+    if relation.device.type != "cpu":
         src, dst = relation.coo()
         return torch.argsort(src.long() * max(relation.num_dst, 1) + dst, stable=True)
     # Stable grouping by destination, then by source, sorts by (source, destination).

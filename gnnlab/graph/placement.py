@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from gnnlab import accelerators
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.core import GraphCore, GraphT
 
@@ -69,11 +70,9 @@ def to(graph: GraphT, device: Any, **kwargs: Any) -> GraphT:
     device : torch.device, str or int
         As in torch; an int is a GPU.
     """
-    device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+    device = accelerators.read_device(device)
     if device == graph._device:
         return graph
-    if device.type == "cuda" and device.index is None:
-        device = torch.device("cuda", torch.cuda.current_device())
     twin = graph._shallow()
     twin._device = device
     twin._relations = {name: relation.to(device) for name, relation in graph._relations.items()}
@@ -143,8 +142,8 @@ def _shared(tensor: torch.Tensor) -> torch.Tensor:
 
 def pin_memory_(graph: GraphT) -> GraphT:
     """Pin structure and features for fast copies to a GPU, and return the graph."""
-    if not torch.cuda.is_available():
-        raise InvalidInput("pin_memory_() needs a CUDA device; none is available here")
+    if accelerators.kind() is None:
+        raise InvalidInput("pin_memory_() needs a GPU to copy to; none is available here")
     return _change_tensors(graph, torch.Tensor.pin_memory)
 
 

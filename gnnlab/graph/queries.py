@@ -249,7 +249,7 @@ def _pairs(
 
 def has_edges(relation: Relation, src: torch.Tensor, dst: torch.Tensor) -> torch.Tensor:
     """Whether each pair of nodes has an edge, shape (K,), bool; IDs in range (not checked)."""
-    if src.is_cuda:
+    if src.device.type != "cpu":
         found = torch.zeros(len(src), dtype=torch.bool, device=src.device)
         found[_find(relation, src, dst)[0]] = True
         return found

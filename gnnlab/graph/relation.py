@@ -183,7 +183,7 @@ class Relation:
         src, dst = self.coo()
         keys, values = (src, dst) if by_source else (dst, src)
         groups = self.num_src if by_source else self.num_dst
-        if keys.is_cuda:
+        if keys.device.type != "cpu":
             counts = torch.bincount(keys, minlength=groups)
             order = torch.argsort(keys, stable=True)
             indptr = torch.zeros(groups + 1, dtype=torch.int64, device=keys.device)

@@ -32,8 +32,9 @@ Three things do not survive a fork:
   the child, the records of the team are there but its threads are not: the next operator gives them
   work and hangs. `rest_openmp` ends the team before a fork, and `protect_forks` does so before
   every fork. `fix_openmp` runs a function in a new thread of the child, which gets a new team.
-* **CUDA.** A CUDA context is unusable in a forked child. Fork before the GPU is used, or start
-  fresh interpreters (spawn); `check_fork` raises an error in time.
+* **The GPU.** What a process knows of a GPU, such as a CUDA context, is unusable in a forked
+  child. Fork before the GPU is used, or start fresh interpreters (spawn); `check_fork` raises an
+  error in time.
 * **The holder of a lock.** A lock that another thread of the parent holds during the fork stays
   locked in the child for ever, for that thread is not there to release it. A `Lock` is unlocked.
 
@@ -149,14 +150,14 @@ def check_fork() -> None:
     Raises
     ------
     ForkError
-        CUDA is initialised, or OpenMP's threads cannot be ended; the message gives the remedy.
+        A GPU is initialised, or OpenMP's threads cannot be ended; the message gives the remedy.
 
     Examples
     --------
     >>> check_fork()  # no error: fork now
     """
-    if torch.cuda.is_initialized():
-        raise ForkError(_cuda_remedy())
+    if _gpu("is_initialized"):
+        raise ForkError(_gpu_remedy())
     if not rest_openmp():
         raise ForkError(
             "OpenMP's threads are at work or cannot be ended, and a forked child would wait for "
@@ -165,12 +166,21 @@ def check_fork() -> None:
         )
 
 
-def _cuda_remedy() -> str:
+def _gpu(question: str) -> bool:
+    """Ask torch's module of the accelerator (torch.cuda, torch.xpu, …) a question."""
+    device = torch.accelerator.current_accelerator()
+    module = torch.cuda if device is None else torch.get_device_module(device)
+    return bool(getattr(module, question, bool)())
+
+
+def _gpu_remedy() -> str:
+    name = str(torch.accelerator.current_accelerator() or "cuda")
     return (
-        "CUDA is initialised in this process, and a forked child cannot use it. Start fresh "
-        "interpreters (start_method='spawn', the default of gnnlab.parallel.launch_processes), or "
-        "fork before the first use of the GPU: that is any tensor.to('cuda') and "
-        "torch.cuda.current_device(); torch.cuda.device_count() is harmless"
+        f"{name.upper()} is initialised in this process, and a forked child cannot use it. Start "
+        "fresh interpreters (start_method='spawn', the default of "
+        "gnnlab.parallel.launch_processes), or fork before the first use of the GPU: that is any "
+        f"tensor.to('{name}') and torch.{name}.current_device(); torch.{name}.device_count() is "
+        "harmless"
     )
 
 
@@ -225,8 +235,8 @@ def _in_new_thread(work: Callable[[], T]) -> T:
     thread.join()
     if errors:
         error = errors.pop()
-        if torch.cuda._is_in_bad_fork() and "CUDA" in str(error):
-            error.add_note(_cuda_remedy())
+        if _gpu("_is_in_bad_fork") and "re-initialize" in str(error):
+            error.add_note(_gpu_remedy())
         raise error
     return results[0]
 

@@ -71,7 +71,7 @@ def rows(matrix: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """
     if index.device != matrix.device:
         index = index.to(matrix.device)
-    if matrix.is_cuda or matrix.requires_grad:
+    if matrix.device.type != "cpu" or matrix.requires_grad:
         return matrix.index_select(0, index)
     out = empty((len(index), *matrix.shape[1:]), matrix.dtype)
     return torch.index_select(matrix, 0, index, out=out)

@@ -138,7 +138,7 @@ def check_arguments(graph: Graph, feat: Features) -> Relation:
         if not feat.requires_grad and torch.is_grad_enabled():
             if not graph.is_block:
                 warn_unless_finite(feat, "the features")
-            elif not feat.is_cuda:  # each mini-batch has other rows; a GPU would wait for each look
+            elif feat.device.type == "cpu":  # a GPU would wait for a look at each mini-batch
                 warn_unless_finite(feat, "the features of a mini-batch", range(len(feat)))
     return relation
 
@@ -338,7 +338,7 @@ def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | Non
             f"edge_weight has {len(edge_weight)} rows, but the graph has {relation.num_edges} "
             "edges: give one weight per edge, in edge-ID order"
         )
-    if not (edge_weight.requires_grad or edge_weight.is_cuda):
+    if not (edge_weight.requires_grad or edge_weight.device.type != "cpu"):
         warn_unless_finite(edge_weight, "the edge weights")
     return ops.spmm(relation, "mul", reduce, feat, per_row(edge_weight, feat))
 

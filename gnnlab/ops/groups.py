@@ -68,7 +68,7 @@ class Groups:
 
     def _on_gpu(self) -> bool:
         known = self._index if self._indptr is None else self._indptr
-        return known is not None and known.is_cuda
+        return known is not None and known.device.type != "cpu"
 
     def inverse_sizes(self, dtype: torch.dtype) -> torch.Tensor:
         """Return 1 / size of each group (1 for an empty one), shape (count,)."""
@@ -109,7 +109,7 @@ class NodeGroups(Groups):
         return self.relation.coo()[0 if self.end == "u" else 1]
 
     def _on_gpu(self) -> bool:
-        return self.relation.device.type == "cuda"
+        return self.relation.device.type != "cpu"
 
     @property
     def _adjacency(self) -> Adjacency:

@@ -46,7 +46,7 @@ def segment_reduce(seglen: torch.Tensor, value: torch.Tensor, reducer: str = "su
     seglen = seglen.to(value.device, torch.int64)
     indptr = torch.zeros(len(seglen) + 1, dtype=torch.int64, device=value.device)
     torch.cumsum(seglen, 0, out=indptr[1:])
-    if not value.is_cuda and (int(indptr[-1]) != len(value) or bool((seglen < 0).any())):
+    if value.device.type == "cpu" and (int(indptr[-1]) != len(value) or bool((seglen < 0).any())):
         raise InvalidInput(
             f"found lengths that add up to {int(indptr[-1])} (smallest "
             f"{int(seglen.min()) if len(seglen) else 0}) for {len(value)} rows; "

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from gnnlab import random
+from gnnlab import accelerators, random
 from gnnlab.drafts import replacing
 from gnnlab.errors import InvalidInput, NotFound
 
@@ -128,8 +128,9 @@ def check_plain(name: str, value: Any) -> Any:
 def get_generators() -> dict[str, Any]:
     """Return the state of all random number generators."""
     states: dict[str, Any] = {"gnnlab": list(random.get_state()), "cpu": torch.get_rng_state()}
-    if torch.cuda.is_initialized():
-        states["cuda"] = torch.cuda.get_rng_state()
+    kind = accelerators.kind()
+    if kind is not None and accelerators.is_initialized():
+        states[kind] = torch.get_device_module(kind).get_rng_state()
     return states
 
 
@@ -137,8 +138,9 @@ def set_generators(states: Mapping[str, Any]) -> None:
     """Restore the states that :func:`get_generators` returned."""
     random.set_state(states["gnnlab"])
     torch.set_rng_state(states["cpu"])
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])
+    kind = accelerators.kind()
+    if kind is not None and kind in states:
+        torch.get_device_module(kind).set_rng_state(states[kind])
 
 
 def _on_all_ranks(value: Any) -> list[Any]:

@@ -24,6 +24,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from gnnlab import accelerators
 from gnnlab.dataloading.loader import DataLoader
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput
@@ -64,7 +65,8 @@ def init_process_group(
 ) -> torch.device:
     """Join the process group of ``torch.distributed`` and return the device of this rank.
 
-    With a GPU for each rank the backend is NCCL; otherwise gloo, through main memory.
+    With a GPU for each rank the backend is that of its maker, such as NCCL; otherwise gloo, through
+    main memory.
 
     Parameters
     ----------
@@ -111,8 +113,8 @@ def init_process_group(
     local_rank = int(environment.get("LOCAL_RANK", rank))
     num_local = int(environment.get("LOCAL_WORLD_SIZE", world_size))
     place, fitting = _place(local_rank, num_local, device)
-    if place.type == "cuda":
-        torch.cuda.set_device(place)
+    if place.type != "cpu":
+        accelerators.set_device(place)
     await_torch_at_exit()
     rendezvous.watch()
     dist.init_process_group(
@@ -129,18 +131,19 @@ def _place(
     local_rank: int, num_local: int, device: torch.device | str | None
 ) -> tuple[torch.device, str]:
     """Choose the device and the backend of a rank on this machine."""
-    num_gpus = torch.cuda.device_count()
-    place = torch.device(device or ("cuda" if num_gpus else "cpu"))
-    if place.type != "cuda":
+    num_gpus = accelerators.count()
+    place = torch.device(device or (accelerators.kind() if num_gpus else None) or "cpu")
+    if place.type == "cpu":
         return place, "gloo"
     if place.index is None:
-        place = torch.device("cuda", local_rank % max(num_gpus, 1))
-    if num_local <= num_gpus and dist.is_nccl_available():
-        return place, "nccl"
-    if local_rank == 0:
+        place = torch.device(place.type, local_rank % max(num_gpus, 1))
+    backend = accelerators.group_backend(place)
+    if backend is not None and num_local <= num_gpus:
+        return place, backend
+    if backend is not None and local_rank == 0:
         warnings.warn(
-            f"{num_local} ranks share {num_gpus} GPU(s): NCCL refuses that, so their gradients "
-            "go through main memory (gloo)",
+            f"{num_local} ranks share {num_gpus} GPU(s): {backend.upper()} refuses that, so their "
+            "gradients go through main memory (gloo)",
             stacklevel=3,
         )
     return place, "gloo"
@@ -183,7 +186,7 @@ def init_model(
         model = model.to(device)
     place = next((p.device for p in model.parameters()), torch.device("cpu"))
     trained = DistributedDataParallel(
-        model, device_ids=[place] if place.type == "cuda" else None, **kwargs
+        model, device_ids=None if place.type == "cpu" else [place], **kwargs
     )
     # Attributes are freed in this order, and the reducer must not hold the last reference to a
     # destroyed process group: it would wait for the group's threads while holding the
@@ -316,7 +319,8 @@ def global_mean(total: float | torch.Tensor, count: int | torch.Tensor) -> float
     """
     sums = torch.tensor([float(total), float(count)], dtype=torch.float64)
     if dist.is_initialized():
-        if dist.get_backend() == "nccl":
-            sums = sums.cuda()
+        kind = accelerators.kind()
+        if kind is not None and dist.get_backend() == accelerators.group_backend(kind):
+            sums = sums.to(kind)
         dist.all_reduce(sums)
     return float(sums[0] / sums[1])

@@ -210,7 +210,7 @@ def pick(
     eids = None if weights is None or adjacency.ordered else adjacency.eids
     arrays = (adjacency.indptr, adjacency.indices, seeds)
     optional = {"weights": weights, "eids": eids, "excluded": excluded}
-    if adjacency.indices.is_cuda:
+    if adjacency.indices.device.type != "cpu":
         return kernels.sample_torch.sample_neighbors(
             *arrays, fanout, key, replace=replace, **optional
         )
@@ -306,7 +306,7 @@ def _slots(relation: Relation, ids: torch.Tensor, inward: bool) -> torch.Tensor:
     adjacency = relation.csc() if inward else relation.csr()
     if adjacency.ordered:
         return torch.unique(ids.long())
-    if ids.is_cuda:
+    if ids.device.type != "cpu":
         return torch.isin(adjacency.eids, ids).nonzero().flatten()
     ends = relation.coo()[1 if inward else 0][ids.long()]
     arrays = (adjacency.indptr, adjacency.eids, ends, ids)

@@ -11,6 +11,7 @@ import gnnlab.function as fn
 from gnnlab.dataloading import EdgeDataLoader, NeighborSampler, as_edge_prediction_sampler
 from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform, Uniform
 from gnnlab.errors import InvalidInput, OutOfRange
+from tests.accelerator import GPU
 from tests.dataloading.samples import FOLLOWS, PLAYS, REVERSE, Frontier, friends, players
 
 
@@ -348,4 +349,4 @@ def test_a_gpu_makes_the_same_pairs(graph, exclude):
                 assert not torch.isin(block.edata[dgl.EID].cpu(), forbidden).any()
         return found
 
-    assert epoch(graph.to("cuda")) == epoch(graph)
+    assert epoch(graph.to(GPU)) == epoch(graph)

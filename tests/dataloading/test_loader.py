@@ -13,6 +13,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
+from tests.accelerator import GPU
 from tests.helpers import run_script
 
 
@@ -295,7 +296,7 @@ def test_batches_go_to_the_device_that_is_asked_for(graph):
 
 @pytest.mark.gpu
 def test_batches_of_a_graph_on_a_gpu_may_go_to_the_cpu(graph):
-    for inputs, _, blocks in loader(graph.to("cuda"), device="cpu"):
+    for inputs, _, blocks in loader(graph.to(GPU), device="cpu"):
         assert torch.equal(blocks[0].srcdata["x"], graph.ndata["x"][inputs])
 
 

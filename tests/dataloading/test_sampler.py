@@ -12,6 +12,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.dataloading.sampler import to_device
 from gnnlab.errors import InvalidInput, OutOfRange
+from tests.accelerator import GPU
 
 
 @pytest.fixture
@@ -224,10 +225,10 @@ def test_a_gpu_samples_the_same_blocks(graph, typed):
         dgl.seed(3)
         expected = dgl.dataloading.NeighborSampler([3, 4]).sample(g, seeds)[2]
         dgl.seed(3)
-        got = dgl.dataloading.NeighborSampler([3, 4]).sample(g.to("cuda"), seeds)[2]
+        got = dgl.dataloading.NeighborSampler([3, 4]).sample(g.to(GPU), seeds)[2]
         for a, b in zip(expected, got, strict=True):
             for etype in a.canonical_etypes:
-                assert b.device.type == "cuda"
+                assert b.device.type == GPU
                 assert torch.equal(
                     torch.stack(a.edges(etype=etype)), torch.stack(b.edges(etype=etype)).cpu()
                 )

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from tests.accelerator import GPU
 from tests.graph.samples import edges_of, graphs, toy, typed, typed_graphs
 from tests.helpers import examples
 
@@ -224,7 +225,7 @@ def test_on_a_gpu_as_on_the_cpu() -> None:
     g = dgl.rand_graph(50, 200)
     g.ndata["x"] = torch.arange(50)
     dst = torch.randperm(50)
-    here, there = dgl.to_block(g, dst), dgl.to_block(g.to("cuda"), dst.cuda()).to("cpu")
+    here, there = dgl.to_block(g, dst), dgl.to_block(g.to(GPU), dst.to(GPU)).to("cpu")
     assert same_ids(here, there)
     assert edges_of(here) == edges_of(there)
     assert torch.equal(here.srcdata["x"], there.srcdata["x"])

@@ -1,13 +1,15 @@
-"""The same operators on a CUDA device: the same values, and never a visit to the host."""
+"""The same operators on a GPU: the same values, and never a visit to the host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 import torch
 
 from gnnlab import ops
+from tests.accelerator import GPU, no_waits
 from tests.ops.reference import assert_near, toy_graph
 
 pytestmark = pytest.mark.gpu
@@ -33,28 +35,19 @@ CASES: dict[str, tuple[Callable[..., torch.Tensor], list[tuple[int, ...]]]] = {
 }
 
 
-@pytest.fixture
-def no_host_visits() -> Iterator[Callable[[bool], None]]:
-    """``no_host_visits(True)`` makes any wait for the device an error."""
-    yield lambda on: torch.cuda.set_sync_debug_mode("error" if on else "default")
-    torch.cuda.set_sync_debug_mode("default")
-
-
 @pytest.mark.parametrize("name", list(CASES))
-def test_equals_the_cpu(name: str, no_host_visits: Callable[[bool], None]) -> None:
+def test_equals_the_cpu(name: str) -> None:
     function, shapes = CASES[name]
     torch.manual_seed(0)
     values = [torch.rand(shape, dtype=torch.float64) + 0.5 for shape in shapes]
     here = [x.clone().requires_grad_() for x in values]
-    there = [x.cuda().requires_grad_() for x in values]
+    there = [x.to(GPU).requires_grad_() for x in values]
     expected = function(toy_graph(), *here)
-    graph = toy_graph("cuda")
+    graph = toy_graph(GPU)
     graph.relation().coo()
-    if not name.startswith("segment"):
-        no_host_visits(True)
-    found = function(graph, *there)
-    found.square().sum().backward()
-    no_host_visits(False)
+    with nullcontext() if name.startswith("segment") else no_waits():
+        found = function(graph, *there)
+        found.square().sum().backward()
     expected.square().sum().backward()
     assert_near(found.cpu(), expected)
     for one, other in zip(there, here, strict=True):
@@ -65,13 +58,13 @@ def test_equals_the_cpu(name: str, no_host_visits: Callable[[bool], None]) -> No
 def test_half_precision(dtype: torch.dtype) -> None:
     x, w = torch.randn(6, 2, 3), torch.rand(8, 2, 1)
     expected = ops.u_mul_e_mean(toy_graph(), x, w)
-    found = ops.u_mul_e_mean(toy_graph("cuda"), x.cuda().to(dtype), w.cuda().to(dtype))
+    found = ops.u_mul_e_mean(toy_graph(GPU), x.to(GPU).to(dtype), w.to(GPU).to(dtype))
     assert found.dtype == dtype
     torch.testing.assert_close(found.cpu().float(), expected, atol=3e-2, rtol=3e-2)
 
 
 def test_relu_dropout() -> None:
-    x = torch.ones(1000, 100, device="cuda", requires_grad=True)
+    x = torch.ones(1000, 100, device=GPU, requires_grad=True)
     out = ops.relu_dropout(x, 0.5)
     assert abs(out.mean().item() - 1) < 0.05
     assert torch.equal(torch.autograd.grad(out.sum(), x)[0], out.detach())

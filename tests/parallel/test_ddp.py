@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from gnnlab import accelerators
 from gnnlab.errors import InvalidInput
 from gnnlab.parallel import ddp
 from tests.helpers import examples, run_ranks, run_script
@@ -288,15 +289,19 @@ def test_ranks_of_torchrun_find_each_other() -> None:
     ],
 )
 def test_devices_and_backends(monkeypatch, gpus, ranks, device, expected):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+    _have_gpus(monkeypatch, gpus)
     place, backend = ddp._place(1, ranks, device)
     assert (str(place), backend) == expected
 
 
-def test_ranks_that_share_a_gpu_are_told(monkeypatch, recwarn):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+def _have_gpus(monkeypatch, number):
+    monkeypatch.setattr(accelerators, "count", lambda: number)
+    monkeypatch.setattr(accelerators, "kind", lambda: "cuda" if number else None)
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+
+
+def test_ranks_that_share_a_gpu_are_told(monkeypatch, recwarn):
+    _have_gpus(monkeypatch, 1)
     assert ddp._place(1, 2, None) == (torch.device("cuda", 0), "gloo")
     assert not recwarn.list  # once is enough: rank 0 says it
     with pytest.warns(UserWarning, match="2 ranks share 1 GPU"):

@@ -1,0 +1,64 @@
+"""The accelerators of this machine, such as GPUs: the only module that knows the name of one.
+
+Everywhere else a device is the CPU or not: compiled kernels run on the CPU, torch operators on all
+other devices. So a device works as far as torch does on it: those of NVIDIA and AMD ("cuda"), Intel
+("xpu"), Apple ("mps"), and those of backends outside torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+__all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
+
+
+def kind() -> str | None:
+    """Return the device type of this machine's accelerators, None if there are none."""
+    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return None if found is None else found.type
+
+
+def count() -> int:
+    """Return the number of accelerators; does not initialise them."""
+    return torch.accelerator.device_count()
+
+
+def is_initialized() -> bool:
+    """Whether this process has used an accelerator."""
+    found = torch.accelerator.current_accelerator()
+    if found is None:
+        return False
+    module = torch.get_device_module(found)
+    return bool(getattr(module, "is_initialized", lambda: False)())
+
+
+def read_device(device: Any) -> torch.device:
+    """Read a device: a number is that of an accelerator; a type alone is its current device.
+
+    Examples
+    --------
+    >>> from gnnlab import accelerators
+    >>> accelerators.read_device("cpu")
+    device(type='cpu')
+    """
+    if isinstance(device, int):
+        return torch.device(kind() or "cuda", device)
+    device = torch.device(device)
+    if device.type == kind() and device.index is None:
+        return torch.device(device.type, torch.accelerator.current_device_index())
+    return device
+
+
+def set_device(device: torch.device) -> None:
+    """Make an accelerator the current device of this process."""
+    torch.get_device_module(device).set_device(device)
+
+
+def group_backend(device: torch.device | str) -> str | None:
+    """Return the backend of ``torch.distributed`` between accelerators, None if there is none."""
+    import torch.distributed as dist
+
+    name = dist.Backend.default_device_backend_map.get(torch.device(device).type, "gloo")
+    return name if name != "gloo" and dist.is_backend_available(name) else None
