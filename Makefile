@@ -25,11 +25,11 @@ PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 $(RUN) -m pytest -n $
 	--dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test check bench clean programs
+.PHONY: help lab lessons test test-clients check bench clean programs
 .DELETE_ON_ERROR:
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 lab: $(VENV)/.lab $(SETTINGS) ## open the lessons in JupyterLab (PORT=…, LAB_ARGS=…; a free port by default)
 	$(BIN)/jupyter lab --notebook-dir=notebooks $(AS_ROOT) \
@@ -39,8 +39,11 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
 # Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
-test: $(VENV)/.test programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
-	$(PYTEST) --doctest-modules --nbval gnnlab tests notebooks/en $(ARGS)
+test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
+	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en $(ARGS)
+
+test-clients: $(VENV)/.test $(VENV)/.pyg ## run the tests that need PyG, which make test skips without it
+	$(PYTEST) --doctest-modules gnnlab/pyg tests/pyg $(ARGS)
 
 check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
 	$(BIN)/ruff check
@@ -121,4 +124,5 @@ $(VENV)/.$(1): $(VENV)/.python pyproject.toml constraints.txt
 endef
 $(eval $(call environment,lab))
 $(eval $(call environment,test,lab))
-$(eval $(call environment,dev,lab test))
+$(eval $(call environment,pyg))
+$(eval $(call environment,dev,lab test pyg))

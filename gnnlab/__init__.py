@@ -74,6 +74,7 @@ _SUBMODULES = [
     "parallel",
     "partition",
     "plot",
+    "pyg",
     "sampling",
     "simulate",
     "tools",

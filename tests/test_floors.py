@@ -25,12 +25,12 @@ FLOORS = [
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},
     {"graph"},
-    {"sampling", "nn", "transforms"},
+    {"sampling", "nn", "transforms", "pyg.convert"},
     {"dataloading", "data"},
     {"parallel"},
     {"partition"},
     {"distributed"},
-    {"simulate", "plot", "tools"},
+    {"simulate", "plot", "tools", "pyg"},
     {"__main__"},
 ]
 

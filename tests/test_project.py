@@ -56,6 +56,8 @@ def needed() -> set[str]:
     extras = dict(PROJECT["optional-dependencies"])
     if not os.environ.get("CI") and importlib.util.find_spec("mypy") is None:
         del extras["dev"]  # which make test does not install; CI runs make check before
+    if not os.environ.get("CI") and importlib.util.find_spec("torch_geometric") is None:
+        del extras["pyg"]  # make test-clients installs it
     texts = [*PROJECT["dependencies"], *(r for extra in extras.values() for r in extra)]
     direct = [Requirement(text) for text in texts]
     todo = [wanted for wanted in direct if not wanted.marker or wanted.marker.evaluate()]
@@ -129,7 +131,7 @@ def run_make(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
 def test_make_lists_its_commands() -> None:
     printed = run_make(path=os.environ["PATH"]).stdout
     listed = [line.split()[1] for line in printed.splitlines()]
-    assert listed == ["help", "lab", "lessons", "test", "check", "bench", "clean"]
+    assert listed == ["help", "lab", "lessons", "test", "test-clients", "check", "bench", "clean"]
 
 
 def test_make_says_what_is_missing_without_python(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ RENEW = "python -m tests.test_public_names"
 ASKED = [f"{place}.{name}" for place, names in NAMES.items() for name in names.split()]
 OPERATORS = {"__call__", "__getitem__", "__setitem__", "__iter__", "__len__"}
 MOVABLE = {"gnnlab.kernels", "gnnlab.tools"}  # no API: loops over arrays, and a command
+ELSEWHERE = {"gnnlab.pyg"}  # needs torch-geometric: tests/pyg/test_convert.py
 
 
 def public_names() -> list[str]:
@@ -36,7 +37,7 @@ def public_names() -> list[str]:
 
 def _of_module(place: str, module: types.ModuleType, seen: dict[int, str]) -> Iterator[str]:
     yield place
-    if place in MOVABLE or id(module) in seen:
+    if place in MOVABLE | ELSEWHERE or id(module) in seen:
         return
     seen[id(module)] = place
     offered = {*getattr(module, "__all__", ()), *_asked(place)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -178,39 +178,79 @@ class Client:
         torch.Tensor
             Shape (K, …).
         """
+        return self.pull_many([(policy, name, ids)])[0]
+
+    def pull_many(
+        self, wanted: Sequence[tuple[PartitionPolicy, str, torch.Tensor]]
+    ) -> list[torch.Tensor]:
+        """Read rows of several tensors, with one round trip to each machine.
+
+        Parameters
+        ----------
+        wanted : list of (PartitionPolicy, str, torch.Tensor)
+            As the arguments of :meth:`pull`.
+
+        Returns
+        -------
+        list of torch.Tensor
+            In the order of ``wanted``.
+        """
+        found: list[Any] = [None] * len(wanted)
+        reads = []
+        for i, (policy, name, ids) in enumerate(wanted):
+            there = self.description(name)
+            if len(ids) > (step := _step(there)):
+                out = gather.empty((len(ids), *there.row_shape), m.read_dtype(there.dtype))
+                for at in range(0, len(ids), step):
+                    out[at : at + step] = self.pull(policy, name, ids[at : at + step])
+                found[i] = out
+            else:
+                read = self._read(policy, name, ids)
+                reads.append((i, read, name, next(read)))
+        far = [(name, piece) for _, _, name, pieces in reads for piece in pieces]
+        replies = iter(self._fetch(far))
+        for i, read, _, pieces in reads:
+            found[i] = read.send([next(replies) for _ in pieces])
+        return found
+
+    def _read(
+        self, policy: PartitionPolicy, name: str, ids: torch.Tensor
+    ) -> Generator[Any, list[torch.Tensor], None]:
+        """Yield the pieces to fetch from other machines; sent their values, yield all rows."""
         there = self.description(name)
-        if len(ids) > (step := _step(there)):
-            out = gather.empty((len(ids), *there.row_shape), m.read_dtype(there.dtype))
-            for at in range(0, len(ids), step):
-                out[at : at + step] = self.pull(policy, name, ids[at : at + step])
-            return out
         pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
         tables = [self.transport.readable(piece.part, name) for piece in pieces]
         far = [piece for piece, table in zip(pieces, tables, strict=True) if table is None]
         kept = self._table(policy, name) if far else None
         if len(pieces) == 1 and tables[0] is not None:
-            return gather.rows(tables[0], pieces[0].rows)
+            yield []
+            yield gather.rows(tables[0], pieces[0].rows)
+            return
         if len(pieces) == 1 and kept is None:
-            return self._fetch(name, far)[0]
+            yield (yield far)[0]
+            return
         out = gather.empty((len(ids), *there.row_shape), m.read_dtype(there.dtype))
         if kept is not None:
             far = [piece for piece in (kept.take(p, out) for p in far) if len(piece.rows)]
-        for piece, values in zip(far, self._fetch(name, far), strict=True):
-            kernels.route.copy_rows(values, None, out, piece.places)
+        values = yield far
+        for piece, rows in zip(far, values, strict=True):
+            kernels.route.copy_rows(rows, None, out, piece.places)
             if kept is not None:
-                kept.keep(piece, values)
+                kept.keep(piece, rows)
         for piece, table in zip(pieces, tables, strict=True):
             if table is not None:
                 kernels.route.copy_rows(table, piece.rows, out, piece.places)
-        return out
+        yield out
 
-    def _fetch(self, name: str, pieces: list[Piece]) -> list[torch.Tensor]:
-        """Fetch rows from other machines."""
+    def _fetch(self, pieces: list[tuple[str, Piece]]) -> list[torch.Tensor]:
+        """Fetch rows of tensors from other machines."""
         if not pieces:
             return []
-        rows = sum(len(piece.rows) for piece in pieces)
-        with trace.span("fetch", message="Pull", name=name, rows=rows):
-            return self.ask({piece.part: m.Pull(name, piece.rows) for piece in pieces})
+        rows = sum(len(piece.rows) for _, piece in pieces)
+        names = ", ".join(dict.fromkeys(name for name, _ in pieces))
+        with trace.span("fetch", message="Pull", name=names, rows=rows):
+            asked = [(piece.part, m.Pull(name, piece.rows)) for name, piece in pieces]
+            return self.transport.exchange(asked)
 
     # ------------------------------------------------------------------- cache
     def use_cache(self, num_bytes: int, policy: str = "access") -> None:

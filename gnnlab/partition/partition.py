@@ -26,6 +26,7 @@ from gnnlab.partition.estimate import plan
 from gnnlab.partition.files import edge_folder, file_name, make_config, node_folder
 from gnnlab.partition.report import partition_report
 from gnnlab.partition.writer import PartitionWriter
+from gnnlab.pyg.convert import from_pyg, is_pyg
 
 __all__ = ["check_type_names", "partition_graph", "parts_progress", "write_part"]
 
@@ -61,7 +62,8 @@ def partition_graph(
     Parameters
     ----------
     g : Graph
-        One or several types, with features; not modified.
+        One or several types, with features; not modified. Also a ``Data`` or ``HeteroData`` of
+        PyG; see :func:`gnnlab.pyg.from_pyg`.
     graph_name : str
         Becomes part of file names: 1 to 100 bytes, without path separators or control
         characters, not starting with a dot.
@@ -117,6 +119,7 @@ def partition_graph(
     >>> nodes, edges
     (tensor([0, 2, 1, 3]), tensor([3, 1, 0, 2]))
     """
+    g = from_pyg(g) if is_pyg(g) else g
     _check_arguments(g, num_parts, num_hops, reshuffle)
     if unknown:
         names = ", ".join(sorted(unknown))

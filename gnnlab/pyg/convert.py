@@ -1,0 +1,170 @@
+"""Graphs of PyG as graphs of gnnlab, and back.
+
+``from_pyg`` reads PyG's objects through their own methods and imports nothing of PyG, so that
+``partition_graph`` accepts them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.construct import graph, heterograph
+from gnnlab.graph.derive import refuse_block
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import ONE_ETYPE, describe
+
+__all__ = ["from_pyg", "is_pyg", "to_pyg"]
+
+
+def is_pyg(value: Any) -> bool:
+    """Whether a value is a ``Data`` or a ``HeteroData`` of PyG."""
+    return any(c.__module__.startswith("torch_geometric.data") for c in type(value).__mro__) and (
+        hasattr(value, "edge_stores")
+    )
+
+
+def from_pyg(
+    data: Any, names: Mapping[str, str] | None = None, only: Iterable[str] | None = None
+) -> Graph:
+    """Make a graph of a ``Data`` or ``HeteroData``.
+
+    Edge k of the graph is column k of ``edge_index``. Feature tensors are shared, not copied.
+    Attributes with one row per node or edge, by PyG's own rule, become features; others (a number
+    of classes, text, ``edge_label_index``) are left out.
+
+    Parameters
+    ----------
+    data : torch_geometric.data.Data or torch_geometric.data.HeteroData
+        Edges in ``edge_index``.
+    names : dict, optional
+        Attribute → name of the feature where they differ, such as ``{"x": "feat", "y": "label"}``.
+    only : list of str, optional
+        The attributes to take; by default all.
+
+    Returns
+    -------
+    Graph
+        One node type and one edge type for a ``Data``; the types of a ``HeteroData``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> from gnnlab.pyg import from_pyg
+    >>> data = Data(x=torch.eye(3), edge_index=torch.tensor([[0, 1, 2], [1, 2, 0]]))
+    >>> g = from_pyg(data)
+    >>> g.edges(), g.ndata["x"] is data.x
+    ((tensor([0, 1, 2]), tensor([1, 2, 0])), True)
+    """
+    if not is_pyg(data):
+        raise InvalidInput(
+            f"from_pyg takes a Data or a HeteroData of PyG; found {type(data).__name__}"
+        )
+    typed = any(c.__name__ == "HeteroData" for c in type(data).__mro__)
+    if typed:
+        edges = {store._key: _edges(store, f"data[{store._key}]") for store in data.edge_stores}
+        g = heterograph(edges, {store._key: store.num_nodes for store in data.node_stores})
+    else:
+        g = graph(_edges(data._store, "the Data"), num_nodes=data.num_nodes)
+    wanted = None if only is None else set(only)
+    for store in data.node_stores:
+        features = _features(store, store.is_node_attr, wanted, names or {})
+        g.nodes[store._key if typed else "_N"].data.update(features)
+    for store in data.edge_stores:
+        features = _features(store, store.is_edge_attr, wanted, names or {})
+        g.edges[store._key if typed else ONE_ETYPE].data.update(features)
+    return g
+
+
+def _edges(store: Any, what: str) -> tuple[torch.Tensor, torch.Tensor]:
+    index = {**store}.get("edge_index")
+    if index is None:
+        raise InvalidInput(
+            f"{what} has no edge_index; found {describe(store.keys())}. Leave out ToSparseTensor, "
+            "which replaces it by adj_t"
+        )
+    index = index.as_tensor() if hasattr(index, "as_tensor") else index  # PyG's EdgeIndex
+    if index.ndim != 2 or len(index) != 2:
+        raise InvalidInput(f"edge_index must have shape (2, E); found {tuple(index.shape)}")
+    return index[0], index[1]
+
+
+def _features(
+    store: Any, belongs: Any, wanted: set[str] | None, names: Mapping[str, str]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in store.items():
+        if wanted is not None and name not in wanted:
+            continue
+        if name == "edge_index" or not isinstance(value, torch.Tensor | np.ndarray):
+            continue
+        if not belongs(name) or store._parent().__cat_dim__(name, value, store) != 0:
+            continue
+        new = names.get(name, name)
+        if new in found:
+            raise InvalidInput(f"two attributes would be the feature {new!r}; see names=")
+        found[new] = value
+    return found
+
+
+def to_pyg(g: Graph, names: Mapping[str, str] | None = None) -> Any:
+    """Make a ``Data``, or with several types a ``HeteroData``, of a graph.
+
+    Column k of ``edge_index`` is edge k of the graph. Feature tensors are shared, not copied.
+
+    Parameters
+    ----------
+    g : Graph
+    names : dict, optional
+        Feature → attribute where they differ, such as ``{"feat": "x", "label": "y"}``.
+
+    Returns
+    -------
+    torch_geometric.data.Data or torch_geometric.data.HeteroData
+        With ``num_nodes`` set.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> from gnnlab.pyg import to_pyg
+    >>> g = dgl.graph(([0, 1, 2], [1, 2, 0]))
+    >>> g.ndata["feat"] = torch.eye(3)
+    >>> to_pyg(g, {"feat": "x"})
+    Data(x=[3, 3], edge_index=[2, 3], num_nodes=3)
+    """
+    from torch_geometric.data import Data, HeteroData
+
+    if not isinstance(g, Graph):
+        raise InvalidInput(
+            f"to_pyg takes a Graph; found {type(g).__name__}. A graph in parts goes to "
+            "gnnlab.pyg.NeighborLoader as it is"
+        )
+    refuse_block(g, "to_pyg")
+    renamed = names or {}
+
+    def attributes(frame: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return {renamed.get(name, name): frame[name] for name in frame}
+
+    def index(etype: Any) -> torch.Tensor:
+        return torch.stack([end.long() for end in g.edges(etype=etype)])
+
+    nodes, edges = g._node_frames(), g._edge_frames
+    if list(edges) != [ONE_ETYPE]:
+        data = HeteroData()
+        for ntype, frame in nodes.items():
+            data[ntype].update({**attributes(frame), "num_nodes": g.num_nodes(ntype)})
+        for etype, frame in edges.items():
+            data[etype].update({"edge_index": index(etype), **attributes(frame)})
+        return data
+    of_nodes, of_edges = attributes(nodes["_N"]), attributes(edges[ONE_ETYPE])
+    if both := sorted(of_nodes.keys() & of_edges.keys()):
+        raise InvalidInput(
+            f"nodes and edges both have a feature {describe(both)}, and a Data has one attribute "
+            "of a name: rename one in the graph first"
+        )
+    return Data(edge_index=index(ONE_ETYPE), num_nodes=g.num_nodes(), **of_nodes, **of_edges)

@@ -1,0 +1,297 @@
+"""PyG's loaders with gnnlab's sampling: only the import changes.
+
+The mini-batches are PyG's. They are a function of (seed, epoch, number of the batch), so a prefetch
+thread, worker processes and sampler processes make the same ones.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import torch
+import torch_geometric.loader as pyg
+from torch_geometric.data import TensorAttr
+
+from gnnlab.dataloading.sampler import Sampler
+from gnnlab.distributed import context
+from gnnlab.distributed.dataloader import _InSamplers
+from gnnlab.distributed.graph import DistGraph
+from gnnlab.distributed.split import edge_split, node_split
+from gnnlab.distributed.tensor import DistTensor
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import ONE_ETYPE
+from gnnlab.pyg.convert import is_pyg
+from gnnlab.pyg.sampler import NeighborSampler
+from gnnlab.pyg.stores import FeatureStore, GraphStore, is_typed
+from gnnlab.random import fold
+
+__all__ = ["LinkNeighborLoader", "NeighborLoader"]
+
+_OF_SAMPLER = (
+    *("replace", "subgraph_type", "disjoint", "temporal_strategy", "time_attr", "weight_attr"),
+    *("is_sorted", "directed"),
+)
+_OF_WORKERS = (
+    *("multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"),
+    "worker_init_fn",
+)
+_PREFETCH = 2  # as in gnnlab's other loaders
+
+
+class _Loader(torch.utils.data.DataLoader[Any]):
+    """What both loaders share: arguments, which batches, and who makes them."""
+
+    _like: Any  # the class of PyG whose arguments these are
+    _seeds: str  # the argument that holds the seeds
+
+    def __init__(
+        self, *args: Any, seed: int | None = None, prefetch: int | None = None, **kwargs: Any
+    ) -> None:
+        bound = inspect.signature(self._like.__init__).bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        options = {name: value for name, value in bound.arguments.items() if name != "self"}
+        options |= options.pop("kwargs")
+        data, num_neighbors = options.pop("data"), options.pop("num_neighbors")
+        of_sampler = {name: options.pop(name) for name in _OF_SAMPLER if name in options}
+        sampler = options.pop("neighbor_sampler")
+        if sampler is None:
+            sampler = NeighborSampler(data, num_neighbors, **of_sampler)
+        if not isinstance(sampler, NeighborSampler):
+            raise InvalidInput(
+                "neighbor_sampler is a gnnlab.pyg.NeighborSampler; found "
+                f"{type(sampler).__name__}, which torch_geometric.loader takes"
+            )
+        g, after = sampler.graph, options["transform"]
+        if isinstance(g, DistGraph):
+            _leave_out_workers(options)
+        if not is_pyg(data):
+            data = (FeatureStore(g), GraphStore(g)) if data is g else data
+            options["transform"] = _Completed(data[0], after)
+            options[self._seeds] = self._read_seeds(g, options[self._seeds])
+        self._draws = options.get("generator")  # None: torch.manual_seed decides, as in PyG
+        options["generator"] = self._draws or torch.Generator()
+        options |= {"filter_per_worker": True, self._sampler: sampler}
+        cast(Any, super()).__init__(data=data, **options)
+        if prefetch is None:  # a user's functions may not be thread-safe
+            prefetch = 0 if after or options["transform_sampler_output"] else _PREFETCH
+        self._engine = _Engine(self, seed, prefetch)
+        self._engine._graphs = [g]  # type: ignore[list-item]
+
+    _sampler: str
+
+    @staticmethod
+    def _read_seeds(g: Graph | DistGraph, given: Any) -> Any:
+        """Return the seeds of a graph as PyG's loader takes them."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        batches = iter(self._engine)
+        if self.pin_memory and torch.cuda.is_available():
+            return (batch.pin_memory() for batch in batches)
+        return batches
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What another process needs to make a batch of given seeds.
+        left_out = ("_engine", "_draws", "generator", "sampler", "batch_sampler")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+
+class _Engine(_InSamplers):
+    """gnnlab's loader, which has batches made in threads and processes; the batches are PyG's."""
+
+    def __init__(self, loader: Any, seed: int | None, prefetch: int) -> None:
+        super().__init__(
+            SimpleNamespace(device=torch.device("cpu"), idtype=torch.int64),  # type: ignore[arg-type]
+            range(len(loader.dataset)),
+            _Batch(loader),
+            num_workers=loader.num_workers,
+            prefetch=prefetch,
+            **{name: getattr(loader, name) for name in _OF_WORKERS if loader.num_workers},
+        )
+        self._loader, self.seed = loader, seed
+
+    def _warn_if_empty(self) -> None:
+        """Say nothing about no seeds, as PyG."""
+
+    def _key(self, epoch: int) -> int:
+        if self.seed is not None:
+            return fold(self.seed, epoch)
+        return int(torch.empty((), dtype=torch.int64).random_(generator=self._loader._draws))
+
+    def _batches(self, key: int) -> Iterator[Any]:
+        loader = self._loader
+        if loader._draws is None or self.seed is not None:
+            loader.generator.manual_seed(key & (2**63 - 1))
+        single = loader.batch_sampler is None
+        yield from ([each] for each in loader.sampler) if single else loader.batch_sampler
+
+    def _finish(self, batch: Any) -> Any:
+        return batch
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_loader"}
+
+
+class _Batch(Sampler):
+    """Makes the mini-batch of some positions in a loader's seeds."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def sample(self, g: Any, indices: Any) -> Any:
+        return self.loader(indices)
+
+
+class _Completed:
+    """Adds what PyG leaves out with a feature store: counts of nodes, and edge features."""
+
+    def __init__(self, store: FeatureStore, after: Any) -> None:
+        self.store, self.after = store, after
+
+    def __call__(self, data: Any) -> Any:
+        g, typed, wanted = self.store.graph, is_typed(self.store.graph), []
+        for ntype in g.ntypes:
+            nodes = data[ntype] if typed else data
+            nodes.num_nodes = len(nodes.n_id)
+        for etype, frame in g._edge_frames.items():
+            edges = data[etype] if typed else data
+            if "e_id" in edges:
+                group = etype if typed else ONE_ETYPE
+                wanted += [(edges, TensorAttr(group, name, edges.e_id)) for name in frame]
+        values = self.store.multi_get_tensor([attr for _, attr in wanted])
+        for (edges, attr), value in zip(wanted, values, strict=True):
+            edges[attr.attr_name] = value
+        return data if self.after is None else self.after(data)
+
+
+def _leave_out_workers(options: dict[str, Any]) -> None:
+    if options.get("num_workers") and context.samplers() is None:
+        warnings.warn(
+            "worker processes cannot share the connections of a DistGraph: num_workers="
+            f"{options['num_workers']} has no effect. gnnlab launch --num_samplers N starts "
+            "processes that sample ahead, with the same batches",
+            stacklevel=3,
+        )
+    for name in ("num_workers", *_OF_WORKERS):
+        options.pop(name, None)
+
+
+class NeighborLoader(_Loader, pyg.NodeLoader):
+    """PyG's ``NeighborLoader`` with gnnlab's sampling; the arguments are PyG's, and two more.
+
+    Parameters
+    ----------
+    data : Data, HeteroData, Graph, DistGraph, or (FeatureStore, GraphStore) of gnnlab.pyg
+    num_neighbors : list of int, or dict of lists by edge type
+    input_nodes : tensor, mask, node type, or (node type, tensor or mask), optional
+        The seeds; by default all nodes. On a DistGraph, a mask of its features
+        (``g.ndata["train_mask"]``) or no seeds at all mean this trainer's share, of the same size
+        for all trainers (:func:`gnnlab.distributed.node_split`); IDs are used as they are.
+    seed : int, optional
+        Seed of shuffling and sampling: epoch k of two loaders with one seed is the same. By default
+        ``torch.manual_seed`` (PyG's ``seed_everything``) decides.
+    prefetch : int, optional
+        Mini-batches that a thread makes ahead where there are no workers; by default 2, and 0 with
+        a transform.
+    **kwargs
+        As PyG's: ``replace``, ``subgraph_type``, ``disjoint``, ``weight_attr``, … of
+        :class:`NeighborSampler`, ``transform``, ``batch_size``, ``shuffle``, ``num_workers``, ….
+        On a DistGraph, sampler processes of the job take the place of workers.
+
+    Yields
+    ------
+    Data or HeteroData
+        As PyG's: seeds first, then hop by hop; ``n_id``, ``e_id``, ``input_id``, ``batch_size``,
+        ``num_sampled_nodes``, ``num_sampled_edges``, and the rows of all features.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> from gnnlab.pyg import NeighborLoader
+    >>> edges = torch.tensor([[1, 2, 3, 0], [0, 0, 1, 3]])
+    >>> data = Data(x=torch.eye(4), edge_index=edges)
+    >>> loader = NeighborLoader(data, num_neighbors=[2, 2], input_nodes=[0, 1], batch_size=2)
+    >>> batch = next(iter(loader))
+    >>> batch.n_id, batch.x.shape, batch.num_sampled_nodes
+    (tensor([0, 1, 2, 3]), torch.Size([4, 4]), [2, 2, 0])
+    """
+
+    _like, _seeds, _sampler = pyg.NeighborLoader, "input_nodes", "node_sampler"
+
+    @staticmethod
+    def _read_seeds(g: Graph | DistGraph, given: Any) -> Any:
+        ntype, nodes = (given, None) if isinstance(given, str) else (None, given)
+        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
+            ntype, nodes = given
+        if is_typed(g) != (ntype is not None):
+            raise InvalidInput(
+                "input_nodes is a node type, or (node type, nodes), where the graph has types, and "
+                f"nodes alone where it has none; found {given!r}, and the types {g.ntypes}"
+            )
+        name = ntype or g.ntypes[0]
+        if nodes is None:
+            nodes = torch.arange(g.num_nodes(name))
+            given = None
+        if isinstance(g, DistGraph) and (given is None or isinstance(nodes, DistTensor)):
+            nodes = node_split(nodes, g.get_partition_book(), name)
+        nodes = as_tensor(nodes)
+        return nodes if ntype is None else (ntype, nodes)
+
+
+class LinkNeighborLoader(_Loader, pyg.LinkLoader):
+    """PyG's ``LinkNeighborLoader`` with gnnlab's sampling; the arguments are PyG's, and two more.
+
+    Parameters
+    ----------
+    data, num_neighbors, seed, prefetch, **kwargs
+        As for :class:`NeighborLoader`, and ``edge_label``, ``neg_sampling``, … as PyG's. Negative
+        pairs are drawn from all nodes and may be edges.
+    edge_label_index : tensor, edge type, or (edge type, tensor), optional
+        The ends of the seed edges, shape (2, B); by default all edges. On a graph of gnnlab also
+        edge IDs, shape (B,), or a mask of edges; on a DistGraph, a mask of its features or no edges
+        at all mean this trainer's share, of the same size for all trainers.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> from gnnlab.pyg import LinkNeighborLoader
+    >>> edges = torch.tensor([[1, 2, 3, 0], [0, 0, 1, 3]])
+    >>> data = Data(x=torch.eye(4), edge_index=edges)
+    >>> loader = LinkNeighborLoader(data, [2], edges, neg_sampling="binary", batch_size=4, seed=0)
+    >>> batch = next(iter(loader))
+    >>> batch.edge_label_index.shape, batch.edge_label
+    (torch.Size([2, 8]), tensor([1., 1., 1., 1., 0., 0., 0., 0.]))
+    """
+
+    _like, _seeds, _sampler = pyg.LinkNeighborLoader, "edge_label_index", "link_sampler"
+
+    @staticmethod
+    def _read_seeds(g: Graph | DistGraph, given: Any) -> Any:
+        etype, edges = None, given
+        if isinstance(given, tuple | list) and given and isinstance(given[0], str):
+            etype, edges = tuple(given), None
+        elif isinstance(given, tuple | list) and given and isinstance(given[0], tuple):
+            etype, edges = given
+        if is_typed(g) != (etype is not None):
+            raise InvalidInput(
+                "edge_label_index is an edge type, or (edge type, edges), where the graph has "
+                f"types, and edges alone where it has none; the types are {g.canonical_etypes}"
+            )
+        name: Any = g.to_canonical_etype(etype)
+        every = edges is None
+        edges = torch.arange(g.num_edges(name)) if every else edges
+        if isinstance(g, DistGraph) and (every or isinstance(edges, DistTensor)):
+            edges = edge_split(edges, g.get_partition_book(), name)
+        ends = as_tensor(edges)
+        if ends.ndim == 1:
+            ids = ends.nonzero().flatten() if ends.dtype is torch.bool else ends
+            ends = torch.stack([end.long() for end in g.find_edges(ids, etype=name)])
+        return None if etype is None else name, ends

@@ -1,0 +1,361 @@
+"""A sampler of PyG's kind whose neighbors gnnlab picks.
+
+PyG's mini-batch is one subgraph: first the seeds, then hop by hop the nodes that are new, and in
+each hop the edges into the nodes that were new in the hop before. (A block of gnnlab has edges into
+all nodes found so far.) The picks come from the same kernels as all of gnnlab's: they are a
+function of the seed, the epoch, the batch, the hop, the edge type and the node.
+
+References
+----------
+Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017.
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+from typing import Any, cast
+
+import torch
+from torch_geometric.sampler import (
+    BaseSampler,
+    EdgeSamplerInput,
+    HeteroSamplerOutput,
+    NegativeSampling,
+    NodeSamplerInput,
+    SamplerOutput,
+)
+from torch_geometric.sampler.base import NumNeighbors, SubgraphType
+from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
+
+from gnnlab import kernels
+from gnnlab.distributed.graph import DistGraph
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.relation import check_ids
+from gnnlab.pyg.convert import from_pyg, is_pyg
+from gnnlab.pyg.stores import GraphStore, is_typed
+from gnnlab.random import generator
+from gnnlab.sampling.neighbor import check_fanout, pick_layer
+
+__all__ = ["NeighborSampler", "graph_of"]
+
+
+def graph_of(data: Any, weight_attr: str | None = None) -> Graph | DistGraph:
+    """Return the graph that a loader's ``data`` stands for; of PyG's data only the structure."""
+    if isinstance(data, Graph | DistGraph):
+        return data
+    if is_pyg(data):
+        return from_pyg(data, only=[] if weight_attr is None else [weight_attr]).cpu()
+    if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[1], GraphStore):
+        return data[1].graph
+    raise InvalidInput(
+        "data is a Data, a HeteroData, a Graph, a DistGraph, or a pair (FeatureStore, GraphStore) "
+        f"of gnnlab.pyg; found {type(data).__name__}"
+    )
+
+
+class NeighborSampler(BaseSampler):
+    """Sample the neighborhoods of nodes or edges, hop by hop.
+
+    The parameters are those of PyG's class of this name. It serves PyG's own ``NodeLoader`` and
+    ``LinkLoader`` too; the loaders of :mod:`gnnlab.pyg` add the seed and sampling ahead.
+
+    Parameters
+    ----------
+    data : Data, HeteroData, Graph, DistGraph, or (FeatureStore, GraphStore) of gnnlab.pyg
+    num_neighbors : list of int, or dict of lists by edge type
+        Edges for each node and hop, the seeds' hop first; −1 takes all.
+    subgraph_type : "directional", "bidirectional" or "induced"
+        "induced" returns all edges between the nodes that were found.
+    replace : bool
+        Draw with replacement.
+    disjoint : bool
+        One tree for each seed, with nodes of its own; ``batch`` tells the seed of each node. A node
+        that is in several trees has the same picks in the same hop of each.
+    weight_attr : str, optional
+        Edge feature with unnormalised weights; an edge of weight 0 is never picked.
+    is_sorted, share_memory, temporal_strategy, sample_direction
+        Accepted; no effect with their defaults.
+    time_attr : None
+        Time-ordered sampling is not supported: raises InvalidInput.
+    directed : bool
+        Old name: False is ``subgraph_type="induced"``.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> from torch_geometric.sampler import NodeSamplerInput
+    >>> from gnnlab.pyg import NeighborSampler
+    >>> g = dgl.graph(([1, 2, 3], [0, 0, 1]))
+    >>> sampler = NeighborSampler(g, [2, 2])
+    >>> out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([0])))
+    >>> out.node, torch.stack([out.row, out.col])
+    (tensor([0, 1, 2, 3]), tensor([[1, 2, 3],
+            [0, 0, 1]]))
+    >>> out.num_sampled_nodes, out.num_sampled_edges
+    ([1, 2, 1], [2, 1])
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        subgraph_type: SubgraphType | str = "directional",
+        replace: bool = False,
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        is_sorted: bool = False,
+        share_memory: bool = False,
+        directed: bool = True,
+        sample_direction: str = "forward",
+    ) -> None:
+        if time_attr is not None:
+            raise _no_time(f"time_attr={time_attr!r}")
+        if sample_direction != "forward":
+            raise InvalidInput(
+                f"sample_direction must be 'forward'; found {sample_direction!r}. To follow edges "
+                "the other way, reverse them: gnnlab.reverse(g), or data.edge_index.flip(0)"
+            )
+        if not directed:
+            warnings.warn("directed=False: write subgraph_type='induced'", stacklevel=2)
+            subgraph_type = "induced"
+        self.graph = graph_of(data, weight_attr)
+        self.is_hetero = is_typed(self.graph)
+        self.num_neighbors = num_neighbors
+        self.subgraph_type = SubgraphType(subgraph_type)
+        self.replace, self.disjoint, self.weight_attr = replace, disjoint, weight_attr
+        self.keep_orig_edges = False
+        if disjoint and self.subgraph_type == SubgraphType.induced:
+            raise InvalidInput("disjoint=True and subgraph_type='induced' exclude each other")
+        sizes = {ntype: self.graph.num_nodes(ntype) for ntype in self.graph.ntypes}
+        self.num_nodes = sizes if self.is_hetero else next(iter(sizes.values()))
+
+    @property
+    def num_neighbors(self) -> NumNeighbors:
+        """Edges for each node and hop, as given."""
+        return self._num_neighbors
+
+    @num_neighbors.setter
+    def num_neighbors(self, given: Any) -> None:
+        given = given if isinstance(given, NumNeighbors) else NumNeighbors(given)
+        etypes = self.graph.canonical_etypes
+        if self.is_hetero:
+            by_type = given.get_values(etypes)
+        elif isinstance(given.values, dict):
+            raise InvalidInput("num_neighbors is a list where the graph has no types")
+        else:
+            by_type = {etypes[0]: given.values}
+        self._hops = [
+            {etype: check_fanout(hops[hop]) for etype, hops in by_type.items()}
+            for hop in range(given.num_hops)
+        ]
+        self._num_neighbors = given
+
+    def sample_from_nodes(self, inputs: NodeSamplerInput) -> SamplerOutput | HeteroSamplerOutput:
+        """Sample from the nodes of a mini-batch; see PyG's ``BaseSampler``."""
+        if inputs.time is not None:
+            raise _no_time("input_time")
+        return self._finish(node_sample(inputs, self._sample))
+
+    def sample_from_edges(
+        self, inputs: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None
+    ) -> SamplerOutput | HeteroSamplerOutput:
+        """Sample from the ends of the edges of a mini-batch, and of negative pairs."""
+        if inputs.time is not None:
+            raise _no_time("edge_label_time")
+        negatives = None if neg_sampling is None else _Negatives(neg_sampling)
+        arguments = (inputs, self._sample, self.num_nodes, self.disjoint, None, negatives)
+        return self._finish(edge_sample(*arguments))
+
+    def _finish(self, out: Any) -> Any:
+        if self.subgraph_type == SubgraphType.bidirectional:
+            return out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+        return out
+
+    def _sample(self, seed: Any, seed_time: None = None) -> Any:
+        g = self.graph
+        seeds = seed if self.is_hetero else {g.ntypes[0]: seed}
+        kind = _Trees if self.disjoint else _Shared
+        lists: dict[str, Any] = {}
+        try:
+            trees = 0
+            for ntype in g.ntypes:
+                lists[ntype] = kind(g.num_nodes(ntype))
+            for ntype in [*seeds, *(set(lists) - set(seeds))]:
+                ids = seeds.get(ntype, torch.empty(0, dtype=torch.int64))
+                lists[ntype].start(ids.long(), trees)
+                trees += len(ids)
+            hops = [self._hop(lists, fanouts) for fanouts in self._hops]
+            if self.subgraph_type == SubgraphType.induced:
+                hops = [self._induced(lists)]
+            return self._output(lists, hops)
+        finally:
+            for each in lists.values():
+                each.close()
+
+    def _hop(self, lists: dict[str, Any], fanouts: dict[Any, int]) -> dict[Any, Any]:
+        """Pick in-edges of the nodes that the hop before has found: (row, col, edge) by type."""
+        begins = {ntype: nodes.advance() for ntype, nodes in lists.items()}
+        frontier = {ntype: nodes.ids()[begins[ntype] :] for ntype, nodes in lists.items()}
+        picked = pick_layer(self.graph, frontier, fanouts, self.weight_attr, self.replace)
+        found = {}
+        for etype, (ptr, edges, sources) in picked.items():
+            first, count = begins[etype[2]], len(frontier[etype[2]])
+            col = torch.repeat_interleave(
+                torch.arange(first, first + count), torch.diff(ptr), output_size=len(sources)
+            )
+            row = lists[etype[0]].add(sources, lists[etype[2]], col)
+            found[etype] = row, col, edges().long()
+        return found
+
+    def _induced(self, lists: dict[str, Any]) -> dict[Any, Any]:
+        nodes = {ntype: each.ids() for ntype, each in lists.items()}
+        found = {}
+        fanouts = dict.fromkeys(self.graph.canonical_etypes, -1)
+        for etype, (ptr, edges, sources) in pick_layer(self.graph, nodes, fanouts).items():
+            col = torch.repeat_interleave(torch.diff(ptr))
+            row = lists[etype[0]].find(sources)
+            inside = row >= 0
+            found[etype] = row[inside], col[inside], edges().long()[inside]
+        return found
+
+    def _output(self, lists: dict[str, Any], hops: list[dict[Any, Any]]) -> Any:
+        induced = self.subgraph_type == SubgraphType.induced
+        node = {ntype: each.ids() for ntype, each in lists.items()}
+        batch = {ntype: each.trees for ntype, each in lists.items()} if self.disjoint else None
+        nodes = {ntype: each.counts() for ntype, each in lists.items()}
+        row, col, edge, edges = {}, {}, {}, {}
+        for etype in self.graph.canonical_etypes:
+            row[etype], col[etype], edge[etype] = (
+                torch.cat([torch.empty(0, dtype=torch.int64), *(hop[etype][k] for hop in hops)])
+                for k in range(3)
+            )
+            edges[etype] = [len(hop[etype][0]) for hop in hops]
+        counts: dict[str, Any] = {
+            "num_sampled_nodes": None if induced else nodes,
+            "num_sampled_edges": None if induced else edges,
+        }
+        if self.is_hetero:
+            return HeteroSamplerOutput(node, row, col, edge, batch, **counts)
+        only = [next(iter(each.values())) for each in (node, row, col, edge)]
+        trees = next(iter(batch.values())) if batch else None
+        counts = {name: each and next(iter(each.values())) for name, each in counts.items()}
+        return SamplerOutput(*only, trees, **counts)
+
+
+class _Nodes:
+    """The nodes of one type in a mini-batch, in the order in which they are found."""
+
+    def __init__(self, num_nodes: int) -> None:
+        self.num_nodes, self._ends = num_nodes, [0]
+
+    def advance(self) -> int:
+        """Begin a hop; return where the nodes start that were new in the hop before."""
+        self._ends.append(len(self.ids()))
+        return self._ends[-2]
+
+    def counts(self) -> list[int]:
+        """Return the number of new nodes: of the seeds, and of each hop."""
+        return [b - a for a, b in pairwise([*self._ends, len(self.ids())])]
+
+    def ids(self) -> torch.Tensor:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Return what was borrowed."""
+
+
+class _Shared(_Nodes):
+    """Each node once; seeds that repeat keep their places."""
+
+    def __init__(self, num_nodes: int) -> None:
+        super().__init__(num_nodes)
+        self._list = kernels.node_list(num_nodes, "cpu")
+        self._seeds = torch.empty(0, dtype=torch.int64)
+        self._places: torch.Tensor | None = None  # of the distinct seeds, if some repeat
+
+    def start(self, seeds: torch.Tensor, first_tree: int) -> None:
+        self._seeds = seeds
+        if len(seeds) > 1 and len(torch.unique(seeds)) < len(seeds):
+            self._places = _first_places(seeds)[0].sort().values
+            seeds = seeds[self._places]
+        self._list.start(seeds.contiguous())
+
+    def ids(self) -> torch.Tensor:
+        if self._places is None:
+            return cast(torch.Tensor, self._list.ids.long())
+        return torch.cat([self._seeds, self._list.ids[len(self._places) :].long()])
+
+    def add(self, sources: torch.Tensor, centers: Any, col: torch.Tensor) -> torch.Tensor:
+        return self._outward(self._list.add(sources).long())
+
+    def close(self) -> None:
+        self._list.close()
+
+    def find(self, ids: torch.Tensor) -> torch.Tensor:
+        return self._outward(self._list.find(ids).long())
+
+    def _outward(self, local: torch.Tensor) -> torch.Tensor:
+        if self._places is None:
+            return local
+        distinct = len(self._places)
+        is_seed = (local >= 0) & (local < distinct)
+        shifted = local + (local >= distinct) * (len(self._seeds) - distinct)
+        return torch.where(is_seed, self._places[local.clamp(0, distinct - 1)], shifted)
+
+
+class _Trees(_Nodes):
+    """Each node once in each tree; for disjoint mini-batches."""
+
+    def start(self, seeds: torch.Tensor, first_tree: int) -> None:
+        check_ids(seeds, self.num_nodes, "node")
+        self._nodes = seeds
+        self.trees = torch.arange(first_tree, first_tree + len(seeds))
+
+    def ids(self) -> torch.Tensor:
+        return self._nodes
+
+    def add(self, sources: torch.Tensor, centers: _Trees, col: torch.Tensor) -> torch.Tensor:
+        nodes = torch.cat([self._nodes, sources.long()])
+        trees = torch.cat([self.trees, centers.trees[col]])
+        first, inverse = _first_places(trees * self.num_nodes + nodes)
+        order = first.argsort()
+        local = torch.empty_like(order).scatter_(0, order, torch.arange(len(order)))
+        place = local[inverse[len(self._nodes) :]]
+        self._nodes, self.trees = nodes[first[order]], trees[first[order]]
+        return place
+
+
+def _first_places(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return where each distinct value stands first, and which of them each value is."""
+    distinct, inverse = torch.unique(values, return_inverse=True)
+    first = torch.full((len(distinct),), len(values))
+    return first.scatter_reduce(0, inverse, torch.arange(len(values)), "amin"), inverse
+
+
+class _Negatives(NegativeSampling):
+    """Negative sampling whose draws are a function of the batch, in any thread or process."""
+
+    def __init__(self, given: NegativeSampling) -> None:
+        self.__dict__.update(vars(given))
+
+    def sample(self, num_samples: int, endpoint: str, num_nodes: Any = None) -> torch.Tensor:
+        weight: Any = self.src_weight if endpoint == "src" else self.dst_weight
+        if weight is None:
+            return torch.randint(num_nodes, (num_samples,), generator=generator())
+        if num_nodes is not None and len(weight) != num_nodes:
+            raise InvalidInput(
+                f"{endpoint}_weight needs one number for each of {num_nodes} nodes; found "
+                f"{len(weight)}"
+            )
+        return torch.multinomial(weight, num_samples, replacement=True, generator=generator())
+
+
+def _no_time(what: str) -> InvalidInput:
+    return InvalidInput(
+        f"gnnlab.pyg does not sample by time; found {what}. Leave it out, or use "
+        "torch_geometric.loader, whose sampler needs pyg-lib for that"
+    )

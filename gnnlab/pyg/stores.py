@@ -1,0 +1,183 @@
+"""Stores: how PyG's loaders read features and edges that are not in a ``Data``.
+
+PyG's remote backend is a pair (feature store, graph store). These two read a graph, or a graph in
+parts; rows of several features are then fetched in one round trip to each machine.
+
+References
+----------
+PyG's documentation, "Scaling Up GNNs via Remote Backends".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch_geometric.data as pyg
+from torch_geometric.data.graph_store import EdgeLayout
+
+from gnnlab.distributed.graph import DistGraph
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import ONE_ETYPE, describe
+
+__all__ = ["FeatureStore", "GraphStore", "is_typed"]
+
+
+def is_typed(g: Graph | DistGraph) -> bool:
+    """Whether PyG sees the graph as a ``HeteroData``: it has types, or a type with a name."""
+    return list(g._edge_frames) != [ONE_ETYPE]
+
+
+class FeatureStore(pyg.FeatureStore):
+    """The features of a graph as a feature store of PyG.
+
+    The group of a node feature is its node type, that of an edge feature its edge type; on a graph
+    without types both are None, and an edge feature is found where no node feature has its name.
+
+    Parameters
+    ----------
+    g : Graph or DistGraph
+    names : list of str, optional
+        Node features that mini-batches have; by default all. On a graph in parts, each costs bytes.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> from gnnlab.pyg import FeatureStore
+    >>> g = dgl.graph(([0, 1, 2], [1, 2, 0]))
+    >>> g.ndata["x"] = torch.arange(3.0)
+    >>> store = FeatureStore(g)
+    >>> store[None, "x", torch.tensor([2, 0])]
+    tensor([2., 0.])
+    """
+
+    def __init__(self, g: Graph | DistGraph, names: Sequence[str] | None = None) -> None:
+        super().__init__()
+        self.graph = g
+        self.names = names
+
+    def frame(self, attr: Any) -> Any:
+        """Return the frame (of a node type or an edge type) that holds an attribute."""
+        nodes, edges = self.graph._node_frames(), self.graph._edge_frames
+        if not is_typed(self.graph):
+            (of_nodes,), (of_edges,) = nodes.values(), edges.values()
+            is_edge = attr.group_name == ONE_ETYPE or attr.attr_name not in of_nodes
+            return of_edges if is_edge and attr.attr_name in of_edges else of_nodes
+        group = attr.group_name
+        frames: dict[Any, Any] = {**nodes, **edges}
+        if group not in frames:
+            raise NotFound(f"no type {group!r}; there are {describe(frames)}")
+        return frames[group]
+
+    def _get_tensor(self, attr: Any) -> torch.Tensor:
+        return self._multi_get_tensor([attr])[0]
+
+    def _multi_get_tensor(self, attrs: list[Any]) -> list[torch.Tensor]:
+        frames = [self.frame(attr) for attr in attrs]
+        rows = [
+            _rows(attr.index, frame.num_rows) for attr, frame in zip(attrs, frames, strict=True)
+        ]
+        if isinstance(self.graph, DistGraph):
+            wanted = [
+                (frame.policy, frame[attr.attr_name].name, index)
+                for attr, frame, index in zip(attrs, frames, rows, strict=True)
+            ]
+            found = self.graph._client.pull_many(wanted)
+        else:
+            found = [
+                frame[attr.attr_name] if attr.index is None else frame.gather(attr.attr_name, index)
+                for attr, frame, index in zip(attrs, frames, rows, strict=True)
+            ]
+        single = [isinstance(attr.index, int) for attr in attrs]
+        return [each[0] if one else each for each, one in zip(found, single, strict=True)]
+
+    def _get_tensor_size(self, attr: Any) -> tuple[int, ...]:
+        return tuple(self.frame(attr)[attr.attr_name].shape)
+
+    def _put_tensor(self, tensor: Any, attr: Any) -> bool:
+        frame, value = self.frame(attr), as_tensor(tensor)
+        if attr.index is None:
+            frame[attr.attr_name] = value
+        else:
+            frame[attr.attr_name][_rows(attr.index, frame.num_rows)] = value
+        return True
+
+    def _remove_tensor(self, attr: Any) -> bool:
+        del self.frame(attr)[attr.attr_name]
+        return True
+
+    def get_all_tensor_attrs(self) -> list[Any]:
+        """Return the node features, which PyG's loaders read for each mini-batch."""
+        typed = is_typed(self.graph)
+        return [
+            pyg.TensorAttr(group_name=ntype if typed else None, attr_name=name)
+            for ntype, frame in self.graph._node_frames().items()
+            for name in frame
+            if self.names is None or name in self.names
+        ]
+
+
+def _rows(index: Any, count: int) -> torch.Tensor:
+    if index is None:
+        return torch.arange(count)
+    if isinstance(index, slice):
+        return torch.arange(count)[index]
+    ids = torch.as_tensor(index).reshape(-1)
+    return ids.nonzero().flatten() if ids.dtype is torch.bool else ids.long()
+
+
+class GraphStore(pyg.GraphStore):
+    """The edges of a graph as a graph store of PyG, which cannot be changed.
+
+    Parameters
+    ----------
+    g : Graph or DistGraph
+        The edges of a graph in parts are in no one place: only the sampler reads them.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> from gnnlab.pyg import GraphStore
+    >>> store = GraphStore(dgl.graph(([0, 1, 2], [1, 2, 0])))
+    >>> store.coo()[:2]
+    (tensor([0, 1, 2]), tensor([1, 2, 0]))
+    """
+
+    def __init__(self, g: Graph | DistGraph) -> None:
+        super().__init__()
+        self.graph = g
+
+    def get_all_edge_attrs(self) -> list[Any]:
+        """Return type, layout and size of the edges of each type."""
+        g, typed = self.graph, is_typed(self.graph)
+        return [
+            pyg.EdgeAttr(
+                edge_type=etype if typed else None,
+                layout=EdgeLayout.COO,
+                size=(g.num_nodes(etype[0]), g.num_nodes(etype[2])),
+            )
+            for etype in g.canonical_etypes
+        ]
+
+    def _get_edge_index(self, edge_attr: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
+        if edge_attr.layout != EdgeLayout.COO:
+            return None  # PyG makes other layouts of it
+        if isinstance(self.graph, DistGraph):
+            raise InvalidInput(
+                "the edges of a DistGraph are never in one place: take a mini-batch with "
+                "gnnlab.pyg.NeighborLoader, or some edges with g.find_edges(ids)"
+            )
+        src, dst = self.graph.edges(etype=edge_attr.edge_type)
+        return src.long(), dst.long()
+
+    def _put_edge_index(self, edge_index: Any, edge_attr: Any) -> bool:
+        raise InvalidInput(
+            "the edges of this store cannot be changed: make another graph, for example with "
+            "gnnlab.add_edges, and a store of it"
+        )
+
+    def _remove_edge_index(self, edge_attr: Any) -> bool:
+        return self._put_edge_index(None, edge_attr)
