@@ -6,12 +6,15 @@ it starts no thread, sets no environment variable and loads no compiler; submodu
 
 from __future__ import annotations
 
+from gnnlab import interrupt  # noqa: F401 (first: what follows takes seconds to load)
+
+# isort: split
 import importlib
 import re
 from pathlib import Path
 from typing import Any
 
-from gnnlab import interrupt, sampling  # noqa: F401 (interrupt first: the rest takes seconds)
+from gnnlab import sampling
 from gnnlab.errors import (
     DGLError,
     GNNLabError,

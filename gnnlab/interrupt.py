@@ -2,17 +2,15 @@
 
 The signal handler is installed only if this process is the command, ``gnnlab …`` or
 ``python -m gnnlab…``. A program that imports gnnlab keeps its own handler.
+
+``gnnlab/__init__.py`` imports this module first, and it imports nothing that Python has not loaded
+at its start: until the handler is installed, Ctrl-C gives a traceback.
 """
 
-from __future__ import annotations
-
+# The module signal takes longer to load than everything else here.
+import _signal as signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 __all__ = ["STATUS", "as_exception", "is_command"]
 
@@ -28,24 +26,28 @@ def _is_command() -> bool:
     return bool(name) and os.path.basename(name[0]) == "gnnlab"
 
 
-def _stop(*_: Any) -> None:
+def _stop(*_: object) -> None:
     # Some of the modules that are being imported would catch an exception.
     os.write(2, b"gnnlab: interrupted\n")
     os._exit(STATUS)
 
 
+def _install() -> bool:
+    # Not if SIGINT is ignored.
+    if not _is_command() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return False
+    try:
+        signal.signal(signal.SIGINT, _stop)
+    except ValueError:  # not in the main thread
+        return False
+    return True
+
+
 #: Whether this process is the command.
-is_command = (
-    _is_command()
-    and threading.current_thread() is threading.main_thread()
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if SIGINT is ignored
-)
-if is_command:
-    signal.signal(signal.SIGINT, _stop)
+is_command = _install()
 
 
-@contextmanager
-def as_exception() -> Iterator[None]:
+class as_exception:
     """Let Ctrl-C raise KeyboardInterrupt, for code that must clean up.
 
     Examples
@@ -54,10 +56,11 @@ def as_exception() -> Iterator[None]:
     >>> with as_exception():
     ...     pass  # the work of the command
     """
-    try:
+
+    def __enter__(self) -> None:
         if is_command:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield
-    finally:
+
+    def __exit__(self, *_: object) -> None:
         if is_command:
             signal.signal(signal.SIGINT, _stop)

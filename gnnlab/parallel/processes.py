@@ -37,13 +37,13 @@ def launch_processes(
     start_method: str = "spawn",
     timeout: float | None = None,
     num_threads: int | None = None,
-    live: bool = False,
+    live: bool | None = None,
 ) -> list[Any]:
     """Run ``fn(rank, nprocs, *args)`` in ``nprocs`` processes and return their results.
 
     The environment variables of torch's rendezvous are set:
-    ``torch.distributed.init_process_group("gloo")`` needs no further arguments. Output is shown in
-    the order of the ranks, that of rank 0 at once, or with ``live`` each line as it arrives.
+    ``torch.distributed.init_process_group("gloo")`` needs no further arguments. Lines that ranks
+    print are shown as they arrive, each with its rank; in a notebook in the order of the ranks.
     If a rank fails, all ranks are ended and its error is raised here.
 
     Parameters
@@ -63,9 +63,11 @@ def launch_processes(
         Seconds after which ranks that still run count as failed; the error has their tracebacks.
     num_threads : int, optional
         Threads for the operators of each rank; by default the ranks share the processors.
-    live : bool
-        Show lines of all ranks as they arrive, each with its rank. Their order then differs from
-        run to run; by default lines of rank 1 follow those of rank 0, and so on.
+    live : bool, optional
+        Whether to show lines of all ranks as they arrive; their order then differs from run to
+        run. Otherwise lines of rank 0 are shown at once, those of rank 1 follow when rank 0 has
+        ended, and so on. By default True, but False in a notebook, whose stored output is then the
+        same in each run.
 
     Returns
     -------
@@ -114,7 +116,7 @@ def launch_processes(
         for number in range(nprocs):
             environment = common | {"RANK": str(number), "LOCAL_RANK": str(number)}
             settings.append(Settings(number, nprocs, environment, num_threads))
-        screen = Screen(nprocs, live)
+        screen = Screen(nprocs, "ipykernel" not in sys.modules if live is None else live)
         try:
             start(ranks, settings, fn, args, kept)
             return oversee(ranks, screen, timeout)

@@ -1,7 +1,8 @@
 """Display of the ranks: their output, and one progress bar for all.
 
-By default output is shown in the order of the ranks: that of rank 0 live, that of another rank when
-all before it have ended, so that a notebook shows the same in each run. ``live`` shows all at once.
+With ``live``, lines of all ranks are shown as they arrive. Otherwise output is in the order of the
+ranks: that of rank 0 live, that of another rank when all before it have ended, so that a notebook
+shows the same in each run.
 """
 
 from __future__ import annotations

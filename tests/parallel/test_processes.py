@@ -76,7 +76,7 @@ def work(rank, world_size, private, shared):
 def input_is_closed():
     return sys.stdin.read() == "" if START == "spawn" else True
 
-boxes = launch_processes(work, 2, private, shared, start_method=START, num_threads=1)
+boxes = launch_processes(work, 2, private, shared, start_method=START, num_threads=1, live=False)
 assert [box.value for box in boxes] == [18e6] * 2 and isinstance(boxes[0], Box)
 assert private.max() == 0 and shared.tolist() == [1, 1]
 assert not children()
@@ -114,7 +114,7 @@ class Watching(io.StringIO):
         return super().write(text)
 
 with redirect_stdout(Watching()) as screen:
-    launch_processes(talk, 2, start_method="fork", timeout=60.0, live=True)
+    launch_processes(talk, 2, start_method="fork", timeout=60.0)
 assert screen.getvalue() == "rank 1 | begun\\nrank 1 | half\\n", screen.getvalue()
 """
     )

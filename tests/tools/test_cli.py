@@ -66,7 +66,8 @@ AGAIN = pytest.mark.thorough("as at other moments")
 @pytest.mark.parametrize(
     ("moment", "how", "command", "said"),
     [
-        ("torch", "program", "launch", "gnnlab: interrupted"),
+        ("typing", "program", "launch", "gnnlab: interrupted"),
+        pytest.param(*("torch", "program", "launch", "gnnlab: interrupted"), marks=AGAIN),
         pytest.param(*("torch", "module", "launch", "gnnlab: interrupted"), marks=AGAIN),
         pytest.param(
             *("gnnlab.graph.block", "launch", "launch", "gnnlab: interrupted"), marks=AGAIN
