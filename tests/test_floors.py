@@ -20,7 +20,7 @@ from tests.helpers import ROOT, run_script
 
 FLOORS = [
     {"errors"},
-    {"helpers"},
+    {"helpers", "environment", "ip_config"},
     {"kernels", "accelerators", "bars", "drafts", "fork", "ending", "interrupt", "random", "trace"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},

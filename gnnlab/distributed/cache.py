@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab import kernels
+from gnnlab import environment, kernels
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.transport import Transport
 from gnnlab.errors import InvalidInput
@@ -77,12 +77,7 @@ class CacheInfo:
 
 def bytes_asked() -> int:
     """Return the number of bytes in the environment variable ``GNNLAB_CACHE_BYTES``, or 0."""
-    text = os.environ.get("GNNLAB_CACHE_BYTES", "0")
-    if not text.isdecimal():
-        raise InvalidInput(
-            f"the environment variable GNNLAB_CACHE_BYTES must be a number of bytes; found {text!r}"
-        )
-    return int(text)
+    return environment.number(environment.CACHE_BYTES, 0)
 
 
 class Cache:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from gnnlab import environment as e
 from gnnlab.distributed.job import Job
 from gnnlab.errors import InvalidInput
 
@@ -61,11 +62,11 @@ class DistGraphServer:
         use_graphbolt: bool = False,
     ) -> None:
         said: dict[str, Any] = {
-            "DGL_ROLE": "server",
-            "DGL_SERVER_ID": 0,
-            "DGL_NUM_SERVER": num_servers,
-            "DGL_IP_CONFIG": ip_config,
-            "DGL_CONF_PATH": part_config,
+            e.ROLE: "server",
+            e.SERVER_ID: 0,
+            e.NUM_SERVERS: num_servers,
+            e.IP_CONFIG: ip_config,
+            e.PART_CONFIG: part_config,
         }
         os.environ.update({name: str(value) for name, value in said.items()})
         num_all = len(Job.read().addresses)
@@ -74,7 +75,7 @@ class DistGraphServer:
                 f"server_id must be from 0 to {num_all - 1}, for {num_servers} servers on each "
                 f"machine of {ip_config}; found {server_id!r}"
             )
-        os.environ["DGL_SERVER_ID"] = str(server_id)
+        os.environ[e.SERVER_ID] = str(server_id)
         self.job = Job.read()
 
     def start(self) -> None:

@@ -1,8 +1,7 @@
 """Job settings from environment variables: role of this process, addresses of the servers.
 
-A launcher sets ``GNNLAB_*`` and ``DGL_*`` for each process that it starts. Without a launcher a few
-of DGL's variables are enough: ``DGL_DIST_MODE=distributed``, ``DGL_ROLE``, ``DGL_SERVER_ID`` for a
-server, and ``RANK`` and ``WORLD_SIZE`` for a trainer; the rest follows from ``ip_config``.
+:mod:`gnnlab.environment` lists the variables. A launcher sets them for each process that it starts;
+without a launcher, most settings follow from ``ip_config``.
 
 References
 ----------
@@ -14,18 +13,17 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gnnlab import environment as e
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.graph.names import check_name
+from gnnlab.ip_config import DEFAULT_PORT, read_ip_config
 
 __all__ = ["Job", "Keys", "is_distributed"]
-
-_PORT = 30050
 
 
 @dataclass(frozen=True)
@@ -88,22 +86,22 @@ class Job:
             A setting is missing, invalid or inconsistent with another.
         """
         env = os.environ
-        num_servers = _number("DGL_NUM_SERVER", num_servers, 1)
+        num_servers = e.number(e.NUM_SERVERS, num_servers, 1)
         addresses = _addresses(env, ip_config, num_servers)
         num_machines = len(addresses) // num_servers
-        role = {"server": "server", "sampler": "sampler"}.get(env.get("DGL_ROLE", ""), "trainer")
-        num_ranks = _number("WORLD_SIZE", num_machines * _number("GNNLAB_NUM_TRAINERS", 1, 1), 1)
-        rank = 0 if role == "server" else _number("RANK", 0 if num_ranks == 1 else None)
+        role = {"server": "server", "sampler": "sampler"}.get(env.get(e.ROLE, ""), "trainer")
+        num_ranks = e.number("WORLD_SIZE", num_machines * e.number(e.NUM_TRAINERS, 1, 1), 1)
+        rank = 0 if role == "server" else e.number("RANK", 0 if num_ranks == 1 else None)
         per_machine = max(1, num_ranks // num_machines)
-        server = _number("DGL_SERVER_ID") if role == "server" else -1
-        machine = _number("GNNLAB_MACHINE", max(server // num_servers, rank // per_machine))
+        server = e.number(e.SERVER_ID) if role == "server" else -1
+        machine = e.number(e.MACHINE, max(server // num_servers, rank // per_machine))
         if not (server < len(addresses) and machine < num_machines and rank < num_ranks):
             raise InvalidInput(
                 f"server {server} of {len(addresses)}, machine {machine} of {num_machines}, rank "
-                f"{rank} of {num_ranks}: the environment contradicts itself"
+                f"{rank} of {num_ranks}: the environment variables of this process are inconsistent"
             )
         return cls(
-            id=check_name(env.get("GNNLAB_JOB") or _name_of(addresses), "GNNLAB_JOB"),
+            id=check_name(env.get(e.JOB) or _name_of(addresses), e.JOB),
             role=role,
             machine=machine,
             num_machines=num_machines,
@@ -111,12 +109,12 @@ class Job:
             num_servers=num_servers,
             rank=rank,
             num_ranks=num_ranks,
-            local_rank=_number("LOCAL_RANK", rank % per_machine),
-            num_samplers=_number("DGL_NUM_SAMPLER", num_samplers),
+            local_rank=e.number("LOCAL_RANK", rank % per_machine),
+            num_samplers=e.number(e.NUM_SAMPLERS, num_samplers),
             addresses=addresses,
-            part_config=env.get("DGL_CONF_PATH", ""),
+            part_config=env.get(e.PART_CONFIG, ""),
             keys=_keys(env, addresses),
-            timeout=_seconds("GNNLAB_TIMEOUT", "300"),
+            timeout=e.seconds(e.TIMEOUT, 300.0),
         )
 
     def name_of(self, server: int) -> str:
@@ -127,77 +125,49 @@ class Job:
 
 def is_distributed() -> bool:
     """Whether ``DGL_DIST_MODE`` asks for servers; raises InvalidInput for an unknown mode."""
-    mode = os.environ.get("DGL_DIST_MODE", "standalone")
+    mode = os.environ.get(e.MODE, "standalone")
     if mode not in ("standalone", "distributed"):
         raise InvalidInput(f"DGL_DIST_MODE is 'standalone' or 'distributed'; found {mode!r}")
     return mode == "distributed"
 
 
-def _number(name: str, default: int | None = None, least: int = 0) -> int:
-    text = os.environ.get(name, "" if default is None else str(default))
-    if not text.isdigit() or int(text) < least:
-        raise InvalidInput(
-            f"the environment variable {name} must be a number, {least} or more; found {text!r}. "
-            "`python -m gnnlab.tools.launch` sets it"
-        )
-    return int(text)
-
-
-def _seconds(name: str, default: str) -> float:
-    text = os.environ.get(name, default)
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < math.inf:
-        raise InvalidInput(
-            f"the environment variable {name} must be a number of seconds; found {text!r}"
-        )
-    return seconds
-
-
 def _addresses(
     env: Mapping[str, str], ip_config: Any, num_servers: int
 ) -> tuple[tuple[str, int], ...]:
-    if "GNNLAB_SERVERS" in env:
+    if e.SERVERS in env:
         try:
-            found = tuple(
-                (str(host), int(port)) for host, port in json.loads(env["GNNLAB_SERVERS"])
-            )
+            found = tuple((str(host), int(port)) for host, port in json.loads(env[e.SERVERS]))
         except (ValueError, TypeError):
             raise InvalidInput("GNNLAB_SERVERS is not a JSON list of [address, port]") from None
     else:
-        path = env.get("DGL_IP_CONFIG") or ip_config
+        path = env.get(e.IP_CONFIG) or ip_config
         if not path:
             raise InvalidInput("DGL_IP_CONFIG names no file with the addresses of the machines")
-        with open(path, encoding="utf8") as file:
-            lines = [line.partition("#")[0].split() for line in file]
-        for line in lines:
-            if line[1:] and not line[1].isdecimal():
-                raise InvalidInput(
-                    f"{path}: a line is an address and perhaps a port; found {' '.join(line)!r}"
-                )
-        hosts = [(line[0], int(line[1]) if line[1:] else _PORT) for line in lines if line]
-        found = tuple((host, port + i) for host, port in hosts for i in range(num_servers))
+        hosts = read_ip_config(path, num_servers=num_servers)
+        found = tuple(
+            (host.address, (host.port or DEFAULT_PORT) + i)
+            for host in hosts
+            for i in range(num_servers)
+        )
     if not found or len(found) % num_servers:
         raise InvalidInput(f"{len(found)} servers are not {num_servers} on each machine")
     if twice := [place for place in found if found.count(place) > 1]:
         host, port = twice[0]
         raise InvalidInput(
             f"two servers cannot both listen at {host}:{port}; a machine has {num_servers}, at the "
-            f"port of its line ({_PORT} where there is none) and at those that follow: give "
+            f"port of its line ({DEFAULT_PORT} where there is none) and at those that follow: give "
             "machines at one address ports that are further apart"
         )
     return found
 
 
 def _keys(env: Mapping[str, str], addresses: tuple[tuple[str, int], ...]) -> Keys | None:
-    security = env.get("GNNLAB_SECURITY")
+    security = env.get(e.SECURITY)
     if security not in (None, "curve", "none"):
         raise InvalidInput(f"GNNLAB_SECURITY is 'curve' or 'none'; found {security!r}")
-    if security == "curve" or (security is None and "GNNLAB_KEYS" in env):
+    if security == "curve" or (security is None and e.KEYS in env):
         try:
-            return Keys(**json.loads(env["GNNLAB_KEYS"]))
+            return Keys(**json.loads(env[e.KEYS]))
         except (KeyError, TypeError, ValueError):
             raise InvalidInput(
                 "GNNLAB_SECURITY=curve needs the job's keys in GNNLAB_KEYS; launch makes them"

@@ -26,6 +26,7 @@ from typing import Any
 
 import cloudpickle
 
+from gnnlab import environment
 from gnnlab.distributed import context
 from gnnlab.distributed.job import Job
 from gnnlab.distributed.tensor import DistFrame, DistTensor
@@ -70,7 +71,7 @@ class Samplers:
                 self._lines.append(ours)
                 with theirs:
                     command = fresh_python(__name__, str(theirs.fileno()))
-                    env = {**os.environ, "GNNLAB_SAMPLER": str(number)}
+                    env = {**os.environ, environment.SAMPLER: str(number)}
                     self._processes.append(
                         subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=env)
                     )

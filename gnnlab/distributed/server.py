@@ -32,7 +32,7 @@ import torch
 import zmq
 import zmq.utils.z85
 
-from gnnlab import trace
+from gnnlab import environment, trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import Job
@@ -148,7 +148,7 @@ class Stop:
 
 
 def _tell_ready() -> None:
-    descriptor = os.environ.pop("GNNLAB_READY_FD", "")
+    descriptor = os.environ.pop(environment.READY, "")
     if descriptor:
         with os.fdopen(int(descriptor), "w") as line:
             line.write("ready\n")
@@ -179,7 +179,7 @@ class Server:
         self.welcome = wire.Welcome(job.id, job.server, config.graph_name, mark)
         self.store = SharedStore(part, self.memory)
         self.store.is_limited = True
-        self.ends_when_deserted = "GNNLAB_READY_FD" not in os.environ
+        self.ends_when_deserted = environment.READY not in os.environ
         self._context = zmq.Context()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()

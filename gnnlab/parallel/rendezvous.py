@@ -15,6 +15,8 @@ import time
 from contextlib import suppress
 from types import FrameType
 
+from gnnlab import environment
+
 __all__ = ["PATIENCE", "is_in_rendezvous", "tell_agent", "watch"]
 
 PATIENCE = 10.0  # seconds within the call after which a rank counts as waiting
@@ -57,7 +59,7 @@ def tell_agent(word: str) -> None:
         been inside ``init_process_group``. "met": it has left that call.
     """
     with suppress(KeyError, OSError):
-        place = os.path.join(os.environ["GNNLAB_OUTPUT"], os.environ["LOCAL_RANK"])
+        place = os.path.join(os.environ[environment.OUTPUT], os.environ["LOCAL_RANK"])
         descriptor = os.open(place, os.O_WRONLY | os.O_NONBLOCK)  # fails without a reader
         try:
             os.set_blocking(descriptor, True)
@@ -72,7 +74,7 @@ def watch() -> None:
 
     Without an agent this does nothing.
     """
-    if "GNNLAB_OUTPUT" in os.environ:
+    if environment.OUTPUT in os.environ:
         threading.Thread(target=_watch, name="gnnlab-rendezvous", daemon=True).start()
 
 

@@ -38,6 +38,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from gnnlab import environment
 from gnnlab.errors import no_such_file
 from gnnlab.tools import keeper
 from gnnlab.tools.keeper import BEAT, SILENCE
@@ -233,7 +234,7 @@ class Agent:
         job: str,
         max_pause: float,
     ) -> None:
-        os.environ["GNNLAB_MACHINE"] = str(machine)
+        os.environ[environment.MACHINE] = str(machine)
         self._max_pause = max_pause
         self._job = job
         graph, problem, found = None, None, versions()
@@ -286,8 +287,8 @@ class Agent:
         for each in processes:
             who = {"role": each["role"], "id": each["id"]}
             ready, tell = os.pipe()
-            env = os.environ | each["env"] | {"GNNLAB_READY_FD": str(tell)}
-            env["GNNLAB_OUTPUT"] = str(self._folder)
+            env = os.environ | each["env"] | {environment.READY: str(tell)}
+            env[environment.OUTPUT] = str(self._folder)
             readers = [self._rank(i, rank) for i, rank in enumerate(each["ranks"])]
             try:
                 process = _start_keeper(
@@ -348,7 +349,7 @@ class Agent:
         who = self._started.get(mine, {})
         if who.get("role") == "torchrun" and env.get("RANK") in self._ranks:
             who = {"role": "trainer", "id": int(env["RANK"])}
-        sampler = f"sampler {env['GNNLAB_SAMPLER'][:9]}, " if "GNNLAB_SAMPLER" in env else ""
+        sampler = f"sampler {env[environment.SAMPLER][:9]}, " if environment.SAMPLER in env else ""
         command = "".join(c if c.isprintable() else " " for c in command[:200]).strip()
         return {**who, "process": f"{sampler}process {pid}: {command}"}
 

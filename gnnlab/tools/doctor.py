@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from gnnlab.errors import GNNLabError
+from gnnlab.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools import probe
 from gnnlab.tools.cli import command, command_parser
-from gnnlab.tools.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools.ssh import Login, LoginError, reason
 
 __all__ = ["Finding", "diagnose", "main"]

@@ -15,9 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gnnlab import environment as e
 from gnnlab.errors import InvalidInput
+from gnnlab.ip_config import Host
 from gnnlab.tools.agent import RANK_SHELL
-from gnnlab.tools.ip_config import Host
 
 __all__ = ["Command", "Job", "loopback_hosts", "make_keys"]
 
@@ -171,7 +172,7 @@ class Job:
                 "ranks": [],
                 "env": self._environment("server", machine, ports)
                 | {
-                    "DGL_SERVER_ID": str(machine * self.num_servers + i),
+                    e.SERVER_ID: str(machine * self.num_servers + i),
                     "OMP_NUM_THREADS": str(self.num_server_threads),
                 },
             }
@@ -225,30 +226,30 @@ class Job:
             "PYTHONUNBUFFERED": "1",
             **self.extra_envs,
             **self.command.env,
-            "DGL_DIST_MODE": "distributed",
-            "DGL_ROLE": role,
-            "DGL_NUM_SERVER": str(self.num_servers),
-            "DGL_NUM_SAMPLER": str(self.num_samplers),
-            "DGL_NUM_CLIENT": str(num_trainers * (1 + self.num_samplers)),
-            "DGL_CONF_PATH": self.part_config,
-            "DGL_IP_CONFIG": self.ip_config,
-            "DGL_GRAPH_FORMAT": self.graph_format,
-            "GNNLAB_MACHINE": str(machine),
-            "GNNLAB_NUM_TRAINERS": str(self.num_trainers),
-            "GNNLAB_SERVERS": json.dumps(servers),
-            "GNNLAB_JOB": self.id,
-            "GNNLAB_SECURITY": self.security,
-            "GNNLAB_TIMEOUT": f"{self.timeout:g}",
+            e.MODE: "distributed",
+            e.ROLE: role,
+            e.NUM_SERVERS: str(self.num_servers),
+            e.NUM_SAMPLERS: str(self.num_samplers),
+            e.NUM_CLIENTS: str(num_trainers * (1 + self.num_samplers)),
+            e.PART_CONFIG: self.part_config,
+            e.IP_CONFIG: self.ip_config,
+            e.GRAPH_FORMAT: self.graph_format,
+            e.MACHINE: str(machine),
+            e.NUM_TRAINERS: str(self.num_trainers),
+            e.SERVERS: json.dumps(servers),
+            e.JOB: self.id,
+            e.SECURITY: self.security,
+            e.TIMEOUT: f"{self.timeout:g}",
         }
         if self.is_traced:
-            environment["GNNLAB_TRACE"] = "$GNNLAB_OUTPUT/trace"  # the agent sends it on
+            environment[e.TRACE] = f"${e.OUTPUT}/trace"  # the agent sends it on
         if self.security == "curve":
             known = self.keys and {
                 name: key
                 for name, key in self.keys.items()
                 if role == "server" or name != "server_secret"
             }
-            environment["GNNLAB_KEYS"] = json.dumps(known) if known else SECRET
+            environment[e.KEYS] = json.dumps(known) if known else SECRET
         return environment
 
     def describe(self, machine: int) -> str:
@@ -259,8 +260,8 @@ class Job:
         lines = []
         for each in processes:
             env = each["env"] | hidden
-            if "GNNLAB_KEYS" in env:
-                env["GNNLAB_KEYS"] = SECRET
+            if e.KEYS in env:
+                env[e.KEYS] = SECRET
             words = [f"{name}={shlex.quote(value)}" for name, value in sorted(env.items())]
             lines.append(" ".join([*words, shlex.join(each["argv"])]))
         return "\n".join(lines)

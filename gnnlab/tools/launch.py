@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
+from gnnlab.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools.agent import ENTRY
 from gnnlab.tools.board import Board
 from gnnlab.tools.cli import command, command_parser
-from gnnlab.tools.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools.job import Command, Job, loopback_hosts, make_keys
 from gnnlab.tools.overseer import LaunchError, Overseer
 from gnnlab.tools.probe import versions
@@ -106,7 +106,7 @@ def run(
         and variables such as ``$GNNLAB_MACHINE``, the machine's number, are expanded on the host.
     ip_config : path, optional
         Local file that lists the machines, searched for in the workspace, then in the current
-        folder; see :mod:`gnnlab.tools.ip_config`.
+        folder; see :mod:`gnnlab.ip_config`.
     num_machines : int, optional
         Number of machines to emulate on this computer; implies ``local``.
     num_trainers, num_servers : int

@@ -17,13 +17,15 @@ from typing import Any
 from torch.distributed import TCPStore, run
 from torch.distributed.elastic.rendezvous import static_tcp_rendezvous
 
+from gnnlab import environment
+
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run torchrun with the arguments of the command line."""
     static_tcp_rendezvous.TCPStore = _store  # type: ignore[assignment, misc]
-    folder = os.environ.get("GNNLAB_OUTPUT")
+    folder = os.environ.get(environment.OUTPUT)
     # Otherwise torchrun would leave a folder behind in the system's temporary folder.
     words = ["--log_dir", os.path.join(folder, "torchrun")] if folder else []
     run.main([*words, *sys.argv[1:]])

@@ -27,9 +27,9 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
+from gnnlab.ip_config import read_ip_config
 from gnnlab.tools import agent, launch
 from gnnlab.tools.board import Board
-from gnnlab.tools.ip_config import read_ip_config
 from gnnlab.tools.job import Command, Job
 from gnnlab.tools.overseer import Overseer
 from tests.helpers import _TOKEN, _descendants, _end, free_port, run_script

@@ -1,8 +1,9 @@
 """The file that lists the machines: one line each, ``address [port]``.
 
 Line i is the machine that holds part i. The port is where its first server listens; without one,
-the launcher chooses free ports. Text after a ``#`` is a comment. One address may occur in several
-lines with different ports: these machines of the job are then one computer.
+the launcher chooses free ports, and a job without a launcher uses :data:`DEFAULT_PORT`. Text after
+a ``#`` is a comment. One address may occur in several lines with different ports: these machines of
+the job are then one computer.
 
 References
 ----------
@@ -19,14 +20,15 @@ from pathlib import Path
 
 from gnnlab.errors import InvalidInput, no_such_file
 
-__all__ = ["IP_CONFIG_HELP", "Host", "names_of", "read_ip_config"]
+__all__ = ["DEFAULT_PORT", "IP_CONFIG_HELP", "Host", "names_of", "read_ip_config"]
 
+DEFAULT_PORT = 30050
 IP_CONFIG_HELP = (
     "file with a line `ADDRESS [PORT]` for each machine, in the order of the parts; an address is "
     "an IP address or a host name that all machines can resolve, the port that of its first "
     "server; an address may be there twice, with other ports"
 )
-_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]*")  # cannot be an option of ssh or shell syntax
+_ADDRESS = re.compile(r"[A-Za-z0-9:][A-Za-z0-9.:-]*")  # cannot be an option of ssh or shell syntax
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def read_ip_config(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from gnnlab.tools.ip_config import read_ip_config
+    >>> from gnnlab.ip_config import read_ip_config
     >>> path = pathlib.Path(tempfile.mkdtemp(), "ip_config.txt")
     >>> _ = path.write_text("10.0.0.1        # the big one\\n10.0.0.2 31000\\n")
     >>> [(host.address, host.port) for host in read_ip_config(path)]
@@ -80,14 +82,14 @@ def read_ip_config(
     """
     if not Path(path).exists():
         raise InvalidInput(
-            f"{no_such_file(path)}. --ip_config expects a text file with a line `address [port]` "
+            f"{no_such_file(path)}. an ip_config is a text file with a line `address [port]` "
             "for each machine"
         )
     try:
         text = Path(path).read_text("utf8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"{path} cannot be read ({error}); --ip_config expects a text file with a line "
+            f"{path} cannot be read ({error}); an ip_config is a text file with a line "
             "`address [port]` for each machine"
         ) from None
     hosts: list[Host] = []
@@ -115,7 +117,7 @@ def names_of(hosts: Sequence[Host]) -> list[str]:
 
     Examples
     --------
-    >>> from gnnlab.tools.ip_config import Host, names_of
+    >>> from gnnlab.ip_config import Host, names_of
     >>> names_of([Host("10.0.0.1", 30050), Host("10.0.0.1", 30060), Host("10.0.0.2")])
     ['10.0.0.1 (machine 0)', '10.0.0.1 (machine 1)', '10.0.0.2']
     """
