@@ -37,15 +37,6 @@ FLOORS = [
 
 # Imports that close a circle, and why they are there.
 CIRCULAR = {
-    ("gnnlab.distributed.context", "gnnlab.distributed.samplers"): (
-        "initialize starts sampler processes, which keep a context and tensors of their own"
-    ),
-    ("gnnlab.distributed.queries", "gnnlab.distributed.graph"): (
-        "type only: DistGraph has these functions as methods"
-    ),
-    ("gnnlab.distributed.sampling", "gnnlab.distributed.graph"): (
-        "type only: DistGraph has these functions as methods"
-    ),
     ("gnnlab.parallel.screen", "gnnlab.parallel.oversight"): (
         "type only: the ranks whose output is shown"
     ),

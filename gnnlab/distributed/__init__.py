@@ -1,4 +1,4 @@
-"""Floor 7: one graph on many machines.
+"""One graph on many machines.
 
 ``initialize`` joins the job, ``DistGraph`` opens a partitioned graph, and its features are
 ``DistTensor``. In standalone mode one process holds all parts, so the same program runs in a
@@ -8,7 +8,7 @@ notebook.
 from gnnlab.dataloading.collate import EdgeCollator, NodeCollator
 from gnnlab.distributed import optim
 from gnnlab.distributed.checkpoint import load_checkpoint, save_checkpoint
-from gnnlab.distributed.context import exit_client, initialize
+from gnnlab.distributed.context import exit_client
 from gnnlab.distributed.dataloader import DistDataLoader, DistEdgeDataLoader, DistNodeDataLoader
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.graph import DistGraph
@@ -17,6 +17,7 @@ from gnnlab.distributed.optim import SparseAdagrad, SparseAdam
 from gnnlab.distributed.queries import find_edges
 from gnnlab.distributed.sampling import in_subgraph, sample_etype_neighbors, sample_neighbors
 from gnnlab.distributed.split import edge_split, node_split
+from gnnlab.distributed.startup import initialize
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.partition import (
     GraphPartitionBook,

@@ -20,22 +20,19 @@ import torch
 
 from gnnlab.distributed import context, queries, sampling
 from gnnlab.distributed.cache import CacheInfo
-from gnnlab.distributed.client import Client
-from gnnlab.distributed.tensor import DistFrame
+from gnnlab.distributed.schema import GraphSchema
 from gnnlab.errors import InvalidInput, NoAttribute
-from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
-from gnnlab.graph.relation import Relation
+from gnnlab.graph.names import EdgeType, listing
 from gnnlab.graph.views import EdgeView, NodeView, frame_view
-from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
+from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.random import next_key
 from gnnlab.sampling.neighbor import Picked
 
 __all__ = ["DistGraph"]
 
 
-class DistGraph:
+class DistGraph(GraphSchema):
     """A partitioned graph whose parts are held by servers.
 
     In standalone mode this process holds all parts.
@@ -78,8 +75,6 @@ class DistGraph:
     """
 
     is_block = False
-    device = torch.device("cpu")
-    idtype = torch.int64
 
     def __init__(
         self,
@@ -101,81 +96,9 @@ class DistGraph:
         if cache_bytes is not None or cache_policy != "access":
             asked = client.cache_settings[0] if cache_bytes is None else cache_bytes
             client.use_cache(asked, cache_policy)
-        self._bind(client)
-
-    def _bind(self, client: Client) -> None:
-        self._client = client
-        self._book = book = client.book
-        self._nodes = {
-            ntype: DistFrame(client, PartitionPolicy(f"node~{ntype}", book))
-            for ntype in book.ntypes
-        }
-        self._edge_frames = {
-            etype: DistFrame(client, PartitionPolicy(f"edge~{':'.join(etype)}", book))
-            for etype in book.canonical_etypes
-        }
-
-    # ------------------------------------------------------------------ types
-    @property
-    def graph_name(self) -> str:
-        """The name under which the graph was partitioned."""
-        return self._client.source[0]
-
-    @property
-    def ntypes(self) -> list[str]:
-        """Node types, in the order of their type IDs."""
-        return self._book.ntypes
-
-    @property
-    def etypes(self) -> list[str]:
-        """Relation names, in the order of their type IDs."""
-        return self._book.etypes
-
-    @property
-    def canonical_etypes(self) -> list[EdgeType]:
-        """Triples (source type, relation, destination type), in the order of their type IDs."""
-        return self._book.canonical_etypes
-
-    @property
-    def is_homogeneous(self) -> bool:
-        """Whether there is one node type and one edge type."""
-        return self._book.is_homogeneous
-
-    def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
-        """Complete an edge type name to its triple; None is allowed with one type."""
-        return complete_etype(etype, self._edge_frames)
-
-    def _ntype(self, ntype: str | None) -> str:
-        return complete_ntype(ntype, self._nodes)
-
-    def get_ntype_id(self, ntype: str | None) -> int:
-        """Return the position of a node type in :attr:`ntypes`."""
-        return self.ntypes.index(self._ntype(ntype))
-
-    def get_etype_id(self, etype: str | EdgeType | None) -> int:
-        """Return the position of an edge type in :attr:`canonical_etypes`."""
-        return self._client.etype_ids[self.to_canonical_etype(etype)]
-
-    # ----------------------------------------------------------------- counts
-    def num_nodes(self, ntype: str | None = None) -> int:
-        """Number of nodes of a type (by default, of all types) on all machines."""
-        if ntype is None:
-            return sum(frame.num_rows for frame in self._nodes.values())
-        return self._nodes[self._ntype(ntype)].num_rows
-
-    def num_edges(self, etype: str | EdgeType | None = None) -> int:
-        """Number of edges of a type (by default, of all types) on all machines."""
-        if etype is None:
-            return sum(frame.num_rows for frame in self._edge_frames.values())
-        return self._edge_frames[self.to_canonical_etype(etype)].num_rows
-
-    number_of_nodes = num_nodes
-    number_of_edges = num_edges
+        super().__init__(client)
 
     # --------------------------------------------------------------- features
-    def _node_frames(self) -> dict[str, DistFrame]:
-        return self._nodes
-
     @property
     def ndata(self) -> Any:
         """Node features: name → DistTensor, or name → {type: DistTensor} with several types."""
@@ -203,18 +126,6 @@ class DistGraph:
         )
 
     # ------------------------------------------------------------- partitions
-    def get_partition_book(self) -> GraphPartitionBook:
-        """Return the partition book, which maps IDs to owners."""
-        return self._book
-
-    def get_node_partition_policy(self, ntype: str) -> PartitionPolicy:
-        """Return the partition policy of the nodes of a type."""
-        return PartitionPolicy(f"node~{ntype}", self._book)
-
-    def get_edge_partition_policy(self, etype: str | EdgeType) -> PartitionPolicy:
-        """Return the partition policy of the edges of a type."""
-        return PartitionPolicy(f"edge~{':'.join(self.to_canonical_etype(etype))}", self._book)
-
     @property
     def local_partition(self) -> Graph:
         """The part on this machine, as :func:`load_partition` returns it."""
@@ -259,17 +170,6 @@ class DistGraph:
     sample_neighbors = sampling.sample_neighbors
 
     # ---------------------------------------------------- what samplers need
-    def derive(
-        self,
-        relations: Mapping[EdgeType, Relation],
-        num_nodes: Mapping[str, int] | None = None,
-        node_frames: Mapping[str, Frame] | None = None,
-        edge_frames: Mapping[EdgeType, Frame] | None = None,
-    ) -> Graph:
-        """Make an ordinary graph with the nodes of this one and some edges."""
-        sizes = num_nodes or {name: frame.num_rows for name, frame in self._nodes.items()}
-        return Graph(sizes, relations, node_frames, edge_frames, self.idtype, self.device)
-
     def pick_layer(
         self,
         seeds: Mapping[str, torch.Tensor],
@@ -327,5 +227,5 @@ def _reopen(graph_name: str, part_config: str, cache_bytes: int, cache_policy: s
     g = object.__new__(DistGraph)
     client = context.reopen_client(graph_name, part_config)
     client.use_cache(cache_bytes, cache_policy)
-    g._bind(client)
+    GraphSchema.__init__(g, client)
     return g

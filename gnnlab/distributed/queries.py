@@ -11,7 +11,7 @@ DGL user guide, chapter 7.2, "Distributed Graph".
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,19 +19,24 @@ import torch
 from gnnlab import kernels
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.messages import Degrees, FindEdges, Message, Reverse
+from gnnlab.distributed.schema import GraphSchema
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, is_scalar, read_ids
 from gnnlab.graph.names import ALL, EID, EdgeType, is_all
 from gnnlab.graph.relation import Relation, narrow
 
-if TYPE_CHECKING:
-    from gnnlab.distributed.graph import DistGraph
+__all__ = [
+    "GraphSchema",
+    "edge_subgraph",
+    "find_edges",
+    "in_degrees",
+    "out_degrees",
+    "reverse_edges",
+]
 
-__all__ = ["edge_subgraph", "find_edges", "in_degrees", "out_degrees", "reverse_edges"]
 
-
-def in_degrees(g: DistGraph, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
+def in_degrees(g: GraphSchema, v: Any = ALL, etype: str | EdgeType | None = None) -> Any:
     """Number of in-edges of each node.
 
     Parameters
@@ -50,12 +55,12 @@ def in_degrees(g: DistGraph, v: Any = ALL, etype: str | EdgeType | None = None) 
     return _degrees(g, v, etype, inward=True)
 
 
-def out_degrees(g: DistGraph, u: Any = ALL, etype: str | EdgeType | None = None) -> Any:
+def out_degrees(g: GraphSchema, u: Any = ALL, etype: str | EdgeType | None = None) -> Any:
     """Number of out-edges of each node; as :func:`in_degrees`."""
     return _degrees(g, u, etype, inward=False)
 
 
-def _degrees(g: DistGraph, nodes: Any, etype: str | EdgeType | None, inward: bool) -> Any:
+def _degrees(g: GraphSchema, nodes: Any, etype: str | EdgeType | None, inward: bool) -> Any:
     end = 2 if inward else 0
     named = etype is not None or g.is_homogeneous
     name = g.to_canonical_etype(etype) if named else None
@@ -72,7 +77,7 @@ def _degrees(g: DistGraph, nodes: Any, etype: str | EdgeType | None, inward: boo
     return int(found[0]) if is_scalar(nodes) else found
 
 
-def _degrees_of(g: DistGraph, ids: torch.Tensor, etype: EdgeType, inward: bool) -> torch.Tensor:
+def _degrees_of(g: GraphSchema, ids: torch.Tensor, etype: EdgeType, inward: bool) -> torch.Tensor:
     borders = g.get_partition_book().node_ranges[etype[2 if inward else 0]]
     number = g.get_etype_id(etype)
     found = torch.empty(len(ids), dtype=torch.int64)
@@ -97,7 +102,7 @@ def _ask(
 
 
 def find_edges(
-    g: DistGraph, edges: Any, etype: str | EdgeType | None = None
+    g: GraphSchema, edges: Any, etype: str | EdgeType | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Source and destination of edges.
 
@@ -126,7 +131,9 @@ def find_edges(
     return src, dst
 
 
-def _ends_of(g: DistGraph, ids: torch.Tensor, etype: EdgeType) -> tuple[torch.Tensor, torch.Tensor]:
+def _ends_of(
+    g: GraphSchema, ids: torch.Tensor, etype: EdgeType
+) -> tuple[torch.Tensor, torch.Tensor]:
     borders = g.get_partition_book().edge_ranges[etype]
     number = g.get_etype_id(etype)
     src, dst = (torch.empty(len(ids), dtype=torch.int64) for _ in range(2))
@@ -136,7 +143,7 @@ def _ends_of(g: DistGraph, ids: torch.Tensor, etype: EdgeType) -> tuple[torch.Te
 
 
 def reverse_edges(
-    g: DistGraph, edges: Any, etype: str | EdgeType, reverse_etype: str | EdgeType
+    g: GraphSchema, edges: Any, etype: str | EdgeType, reverse_etype: str | EdgeType
 ) -> torch.Tensor:
     """Return the reverse edges: those of another type with the same ID in the user's graph.
 
@@ -171,7 +178,7 @@ def reverse_edges(
 
 
 def edge_subgraph(
-    g: DistGraph,
+    g: GraphSchema,
     edges: Any,
     relabel_nodes: bool = True,
     store_ids: bool = True,

@@ -17,25 +17,22 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import cloudpickle
-
 from gnnlab import environment
-from gnnlab.distributed import context
 from gnnlab.distributed.job import Job
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import GNNLabError
 from gnnlab.graph.frame import Deferred, Frame
 from gnnlab.parallel.payload import Packer, Payload, fresh_python, pack, unpack
 
-__all__ = ["Samplers", "main"]
+__all__ = ["Samplers"]
 
+_PROGRAM = "gnnlab.distributed.sampler"
 _HEAD = struct.Struct("<QQ")
 _MOST_AHEAD = 32  # batches of a loader for each sampler; a socket buffers some hundred messages
 _FAREWELL = 2.0  # seconds in which a sampler that closed its socket exits
@@ -70,7 +67,7 @@ class Samplers:
                 ours.settimeout(job.timeout)
                 self._lines.append(ours)
                 with theirs:
-                    command = fresh_python(__name__, str(theirs.fileno()))
+                    command = fresh_python(_PROGRAM, str(theirs.fileno()))
                     env = {**os.environ, environment.SAMPLER: str(number)}
                     self._processes.append(
                         subprocess.Popen(command, pass_fds=(theirs.fileno(),), env=env)
@@ -194,46 +191,6 @@ class Samplers:
                 process.wait(max(0.0, deadline - time.monotonic()))
             process.kill()
             process.wait()
-
-
-def main() -> None:
-    """Run a sampler: make batches until the trainer closes the socket."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with socket.socket(fileno=int(sys.argv[1])) as line:
-        job = receive(line)
-        if job is None:
-            return
-        try:
-            context.join(job)
-        except BaseException as error:
-            send(line, (None, None, _portable(error)))
-            return
-        tasks: dict[int, Callable[[Any], Any]] = {}
-        with suppress(BrokenPipeError, ConnectionResetError):
-            while (message := receive(line)) is not None:
-                run, number, what = message
-                if number is None:  # a new loader, and the loaders still in use
-                    tasks[run], active = what
-                    tasks = {key: make for key, make in tasks.items() if key in active}
-                    continue
-                try:
-                    send(line, ((run, number), tasks[run](what), None))
-                except (BrokenPipeError, ConnectionResetError):
-                    raise
-                except Exception as error:
-                    send(line, ((run, number), None, _portable(error)))
-        context.exit_client()
-
-
-def _portable(error: BaseException) -> BaseException:
-    """Return an error that can be pickled, with this process's traceback as a note."""
-    where = "In a sampler process:\n" + "".join(traceback.format_exception(error))
-    try:
-        cloudpickle.loads(cloudpickle.dumps(error))
-    except Exception:
-        error = GNNLabError(f"{type(error).__name__}: {error}")
-    error.add_note(where)
-    return error.with_traceback(None)
 
 
 # ---------------------------------------------------------------------------- the socket

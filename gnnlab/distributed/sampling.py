@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -22,6 +22,7 @@ from gnnlab import kernels
 from gnnlab.distributed import queries
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.messages import Sample
+from gnnlab.distributed.schema import GraphSchema
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.frame import Deferred, Frame
@@ -33,16 +34,13 @@ from gnnlab.kernels.dtypes import torch_ids_dtype
 from gnnlab.sampling import neighbor
 from gnnlab.sampling.neighbor import Picked
 
-if TYPE_CHECKING:
-    from gnnlab.distributed.graph import DistGraph
-
 __all__ = ["in_subgraph", "sample_etype_neighbors", "sample_neighbors"]
 
 _ONE_TYPE = ("_N", "_E", "_N")
 
 
 def sample_neighbors(
-    g: DistGraph,
+    g: GraphSchema,
     nodes: Any,
     fanout: Any,
     edge_dir: str = "in",
@@ -102,7 +100,7 @@ def sample_neighbors(
 
 
 def sample_etype_neighbors(
-    g: DistGraph,
+    g: GraphSchema,
     nodes: Any,
     fanout: Any,
     edge_dir: str = "in",
@@ -125,7 +123,7 @@ def sample_etype_neighbors(
 
 
 def in_subgraph(
-    g: DistGraph, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
+    g: GraphSchema, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
 ) -> Graph:
     """Return all in-edges of nodes as a graph on all nodes; IDs as for :func:`sample_neighbors`.
 
@@ -146,21 +144,21 @@ def in_subgraph(
     return _to_homogeneous(g, queries.edge_subgraph(g, edges, relabel_nodes=False))
 
 
-def split_nodes(g: DistGraph, ids: Any) -> dict[str, torch.Tensor]:
+def split_nodes(g: GraphSchema, ids: Any) -> dict[str, torch.Tensor]:
     """Convert homogeneous node IDs to type-wise IDs by type, for the types that occur."""
     kinds, within = g.get_partition_book().map_to_per_ntype(ids)
     found = {ntype: within[kinds == i] for i, ntype in enumerate(g.ntypes)}
     return {ntype: ids for ntype, ids in found.items() if len(ids)}
 
 
-def split_edges(g: DistGraph, ids: Any) -> dict[EdgeType, torch.Tensor]:
+def split_edges(g: GraphSchema, ids: Any) -> dict[EdgeType, torch.Tensor]:
     """Convert homogeneous edge IDs to type-wise IDs by type, for the types that occur."""
     kinds, within = g.get_partition_book().map_to_per_etype(ids)
     found = {etype: within[kinds == i] for i, etype in enumerate(g.canonical_etypes)}
     return {etype: ids for etype, ids in found.items() if len(ids)}
 
 
-def _to_homogeneous(g: DistGraph, frontier: Graph) -> Graph:
+def _to_homogeneous(g: GraphSchema, frontier: Graph) -> Graph:
     book, total = g.get_partition_book(), g.num_nodes()
     ends: list[list[torch.Tensor]] = [[], []]
     eids, kinds = [], []
@@ -176,7 +174,7 @@ def _to_homogeneous(g: DistGraph, frontier: Graph) -> Graph:
     return Graph({"_N": total}, {_ONE_TYPE: relation}, None, {_ONE_TYPE: frame})
 
 
-def weight_names(g: DistGraph, prob: Any) -> tuple[str | None, ...]:
+def weight_names(g: GraphSchema, prob: Any) -> tuple[str | None, ...]:
     """Return the full name of the weight tensor per edge type; empty without weights."""
     if prob is None:
         return ()

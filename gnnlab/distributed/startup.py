@@ -1,0 +1,140 @@
+"""Joining a job as a server, trainer or sampler.
+
+A script that is started by hand, or in a notebook, runs in *standalone mode*: this process is the
+only trainer, and it holds all parts of a graph itself. The same script, started by a launcher on
+many machines, sends requests to servers instead. ``initialize`` detects the mode.
+
+References
+----------
+DGL user guide, chapter 7.2, "Distributed APIs"; 7.4, "Launching".
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+from typing import Any
+
+import torch
+
+from gnnlab import trace
+from gnnlab.distributed import context
+from gnnlab.distributed.job import Job, is_distributed
+from gnnlab.ending import await_torch_at_exit
+from gnnlab.errors import GNNLabError
+from gnnlab.parallel import rendezvous
+
+__all__ = ["initialize", "join"]
+
+
+def initialize(
+    ip_config: Any = None,
+    num_servers: int = 1,
+    num_workers: Any = 0,
+    max_queue_size: Any = 100 * 1024**3,
+    net_type: Any = None,
+    num_worker_threads: int = 1,
+    use_graphbolt: bool = False,
+    **kwargs: Any,
+) -> None:
+    """Join the job; call it once, before ``torch.distributed.init_process_group``.
+
+    In a job that a launcher has started, roles diverge here: on a server this call does not
+    return, and the process ends with the job; a trainer starts its samplers, waits until all
+    servers answer, and returns.
+
+    Standalone mode ignores all arguments, and ``ip_config`` need not exist. The process can then
+    call ``init_process_group("gloo")``, which creates a group of size 1. A second call, for
+    instance when a notebook cell is rerun, starts over: graphs opened afterwards have the features
+    of their files and no other tensors, and the process group is destroyed, so that it can be
+    created again.
+
+    Parameters
+    ----------
+    ip_config : path, optional
+        The machines of the job, one IP address a line. Environment variables of the launcher take
+        precedence over this and the other arguments.
+    num_servers : int
+        Server processes per machine.
+    num_workers : int
+        Sampler processes per trainer.
+    max_queue_size, net_type, num_worker_threads, use_graphbolt, **kwargs
+        Accepted for scripts of DGL, in the order of its older and its newer versions.
+
+    Raises
+    ------
+    GNNLabError
+        The environment variables are inconsistent, or the servers do not answer.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.distributed.initialize("ip_config.txt")
+    >>> dgl.distributed.initialize("ip_config.txt", 1, num_workers=4)
+
+    References
+    ----------
+    DGL user guide, chapter 7.2.
+    """
+    me = context.process()
+    if me.join is not None:
+        me.context = me.context or me.join()
+        return
+    if is_distributed():
+        if me.context is None or me.context.remote is None:
+            workers = num_workers if isinstance(num_workers, int) else 0
+            join(Job.read(ip_config, num_servers, workers))
+        return
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    if ranks != 1:
+        raise GNNLabError(
+            f"standalone mode is one process, but WORLD_SIZE is {ranks}: ranks would each write to "
+            "a copy of the data. Start one process, or train on one machine with gnnlab.parallel"
+        )
+    if me.context is not None and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    # Port 0: the system picks a free port; no other process needs to know it.
+    alone = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "RANK": "0", "WORLD_SIZE": "1"}
+    for name, value in alone.items():
+        os.environ.setdefault(name, value)
+    await_torch_at_exit()
+    me.context = context.Context(latest=me.context.latest if me.context else None)
+    trace.start_if_asked(0)
+
+
+def join(job: Job) -> None:
+    """Join a job in its role; on a server this call does not return."""
+    await_torch_at_exit()
+    number = job.server if job.role == "server" else job.rank
+    lane = f"process {os.getpid()}" if job.role == "sampler" else ""
+    trace.start_if_asked(number, job.role, job.machine, lane)
+    if job.role == "server":
+        from gnnlab.distributed.server import serve  # imports ZeroMQ only when needed
+
+        serve(job)
+    from gnnlab.distributed.remote import Remote
+    from gnnlab.distributed.samplers import Samplers
+
+    samplers = Samplers(job) if job.role == "trainer" and job.num_samplers else None
+    try:
+        remote = Remote(job)
+    except BaseException:
+        if samplers:
+            samplers.close()
+        raise
+    atexit.register(_exit_undisturbed)
+    context.process().context = context.Context(
+        role=job.role, mode="distributed", remote=remote, samplers=samplers
+    )
+    if job.role == "trainer":
+        rendezvous.tell_agent("ready")
+        rendezvous.watch()
+
+
+def _exit_undisturbed() -> None:
+    """Leave the job at exit, ignoring Ctrl-C, which would leave files in shared memory."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # not restored: exit takes seconds at most
+    context.exit_client()
