@@ -86,7 +86,7 @@ import zmq
 
 import gnnlab as dgl
 from gnnlab.distributed import load_partition, partition_graph
-from gnnlab.ip_config import read_ip_config
+from gnnlab.tools.ip_config import read_ip_config
 
 if sys.platform != "win32":
     from gnnlab.tools import doctor, launch
