@@ -1,7 +1,7 @@
 """gnnlab: graph neural networks from one device to many machines.
 
 gnnlab implements DGL's API on current PyTorch: ``import gnnlab as dgl`` runs course code. Importing
-it starts no thread, sets no environment variable and loads no compiler; submodules load when used.
+it starts no thread, sets no environment variable and loads neither torch nor a compiler.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from gnnlab import interrupt  # noqa: F401 (first: what follows takes seconds to
 # isort: split
 import importlib
 import re
+import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from gnnlab import sampling
 from gnnlab.errors import (
     DGLError,
     GNNLabError,
@@ -24,30 +25,41 @@ from gnnlab.errors import (
     OutOfRange,
     PartitionError,
 )
-from gnnlab.graph.block import Block, to_block
-from gnnlab.graph.construct import graph, heterograph, rand_graph
-from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import ALL, EID, ETYPE, NID, NTYPE
-from gnnlab.graph.subgraph import (
-    edge_subgraph,
-    edge_type_subgraph,
-    in_subgraph,
-    node_subgraph,
-    node_type_subgraph,
-    out_subgraph,
-)
-from gnnlab.random import seed
-from gnnlab.sampling.neighbor import sample_neighbors
 
-DGLGraph = Graph
-DGLBlock = Block
+if TYPE_CHECKING:
+    from gnnlab.graph.block import Block, to_block
+    from gnnlab.graph.construct import graph, heterograph, rand_graph
+    from gnnlab.graph.graph import Graph
+    from gnnlab.graph.names import ALL, EID, ETYPE, NID, NTYPE
+    from gnnlab.graph.subgraph import (
+        edge_subgraph,
+        edge_type_subgraph,
+        in_subgraph,
+        node_subgraph,
+        node_type_subgraph,
+        out_subgraph,
+    )
+    from gnnlab.random import seed
+    from gnnlab.sampling.neighbor import sample_neighbors
+
+    DGLGraph = Graph
+    DGLBlock = Block
 
 __version__ = "0.1.0"
 
-# Names from modules that few programs need; each module is imported on first use.
+# Each module is imported when one of its names is first used: torch alone takes a second or two,
+# which the commands, such as the launcher, do without.
 _MODULES = {
     "gnnlab.dataloading.features": "set_dst_lazy_features set_edge_lazy_features "
     "set_node_lazy_features set_src_lazy_features",
+    "gnnlab.graph.block": "Block to_block",
+    "gnnlab.graph.construct": "graph heterograph rand_graph",
+    "gnnlab.graph.graph": "Graph",
+    "gnnlab.graph.names": "ALL EID ETYPE NID NTYPE",
+    "gnnlab.graph.subgraph": "edge_subgraph edge_type_subgraph in_subgraph node_subgraph "
+    "node_type_subgraph out_subgraph",
+    "gnnlab.random": "seed",
+    "gnnlab.sampling.neighbor": "sample_neighbors",
     "gnnlab.graph.batch": "batch broadcast_edges broadcast_nodes unbatch",
     "gnnlab.graph.cast": "to_bfloat16 to_double to_float to_half",
     "gnnlab.graph.compact": "compact_graphs khop_in_subgraph khop_out_subgraph reorder_graph",
@@ -63,6 +75,7 @@ _MODULES = {
     "gnnlab.transforms": "AddReverse AddSelfLoop BaseTransform Compose RemoveSelfLoop ToSimple",
 }
 _LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}
+_ALIASES = {"DGLBlock": "Block", "DGLGraph": "Graph"}
 _SUBMODULES = [
     "data",
     "dataloading",
@@ -87,9 +100,11 @@ _SUBMODULES = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
-    if name in _SUBMODULES:
+    known = _ALIASES.get(name, name)
+    if known in _LAZY:
+        value = globals()[name] = getattr(importlib.import_module(_LAZY[known]), known)
+        return value
+    if name in _SUBMODULES or name == "random":
         return importlib.import_module(f"gnnlab.{name}")
     places = [] if name.startswith("_") else _places(name)
     hint = f"it is {' or '.join(places)}" if places else "dir(gnnlab) lists what it has"
@@ -117,14 +132,25 @@ def _in_sampling(name: str) -> Any:
         *("MultiLayerNeighborSampler", "NodeDataLoader"),
     ):
         return getattr(importlib.import_module("gnnlab.dataloading"), name)
-    raise AttributeError(f"gnnlab.sampling has no {name!r}; it has {', '.join(sampling.__all__)}")
+    listed = ", ".join(sys.modules["gnnlab.sampling"].__all__)
+    raise AttributeError(f"gnnlab.sampling has no {name!r}; it has {listed}")
 
 
-vars(sampling)["__getattr__"] = _in_sampling
+class _Face(ModuleType):
+    """Python sets each imported submodule as an attribute of its package; two are special."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "sampling":
+            vars(value)["__getattr__"] = _in_sampling
+        if name != "graph" or not isinstance(value, ModuleType):  # gnnlab.graph is the function
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_SUBMODULES})
+    return sorted({*globals(), *_ALIASES, *_LAZY, *_SUBMODULES})
 
 
 __all__ = [

@@ -111,7 +111,9 @@ def test_khop_of_types_answers_in_the_form_asked() -> None:
 def test_khop_against_networkx(g: dgl.Graph, k: int, data: st.DataObject) -> None:
     if g.num_nodes() == 0:
         return
-    seeds = data.draw(st.lists(st.integers(0, g.num_nodes() - 1), min_size=1, max_size=3))
+    # As many IDs as nodes, all of them 0 or 1, would be refused: they look like a mask.
+    most = 2 if g.num_nodes() == 3 else 3
+    seeds = data.draw(st.lists(st.integers(0, g.num_nodes() - 1), min_size=1, max_size=most))
     reference = nx.MultiDiGraph()
     reference.add_nodes_from(range(g.num_nodes()))
     reference.add_edges_from(edges_of(g))
