@@ -10,7 +10,7 @@ PYTHON    ?=
 PORT      ?=
 LAB_ARGS  ?=
 ARGS      ?=
-JOBS      ?= 2
+JOBS      ?= 3
 ALL       ?=
 
 BIN := $(VENV)/bin
@@ -20,7 +20,8 @@ SETTINGS := $(VENV)/share/jupyter/lab/settings/overrides.json
 # Jupyter does not start as root unless told to: in a container there is no one else.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # One notebook stays on one worker (loadfile): its cells share a kernel. Each worker keeps to one
-# thread: OpenMP threads that wait for a busy core are slower than none.
+# thread: OpenMP threads that wait for a busy core are slower than none. Tests of processes wait for
+# a quarter of their time, so three workers keep two cores busy.
 PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) \
 	--dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
 

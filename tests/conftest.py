@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -46,7 +47,26 @@ for name in ("http_proxy", "https_proxy", "all_proxy"):
     os.environ.pop(name.upper(), None)
 
 
+class Doctests:
+    """A plugin: what an example in a docstring leaves in temporary folders goes with it.
+
+    A hook of this file alone would not be called for the modules of gnnlab.
+    """
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        if not isinstance(item, pytest.DoctestItem):
+            return (yield)
+        before = tempfile.tempdir
+        with tempfile.TemporaryDirectory(prefix="gnnlab-doctest-") as tempfile.tempdir:
+            try:
+                return (yield)
+            finally:
+                tempfile.tempdir = before
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Doctests())
     if config.option.verbose == 0 and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(config))
 
