@@ -51,6 +51,11 @@ class DownloadFailed(GNNLabError, OSError):
 def data_home() -> Path:
     """Return the folder of downloads: ``$GNNLAB_DATA_DIR``, by default in the user's cache.
 
+    Raises
+    ------
+    InvalidInput
+        The variable is not set and the user has no home folder.
+
     Examples
     --------
     >>> import gnnlab as dgl
@@ -60,7 +65,13 @@ def data_home() -> Path:
     import pooch
 
     chosen = os.environ.get("GNNLAB_DATA_DIR")
-    return Path(chosen).expanduser() if chosen else Path(pooch.os_cache("gnnlab"))
+    try:
+        return Path(chosen or pooch.os_cache("gnnlab")).expanduser()
+    except RuntimeError as error:  # neither $HOME nor an entry in /etc/passwd
+        raise InvalidInput(
+            "this user has no home folder to keep downloads in; name a folder in the environment "
+            "variable GNNLAB_DATA_DIR, or set HOME"
+        ) from error
 
 
 def data_folder(name: str, folder: str | Path | None) -> Path:

@@ -35,7 +35,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids, read_nodes
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation
-from gnnlab.sampling.neighbor import Picked, check_fanout, pick_layer, read_excluded, read_fanouts
+from gnnlab.sampling.neighbor import Picked, check_fanout, read_excluded, read_fanouts, sample_layer
 
 __all__ = [
     "BlockSampler",
@@ -361,7 +361,7 @@ class NeighborSampler(BlockSampler):
     ) -> _Layer:
         seeds = {ntype: nodes.ids for ntype, nodes in lists.items()}
         fanouts = read_fanouts(g, fanout)
-        picked = pick_layer(g, seeds, fanouts, self.prob, self.replace, excluded)
+        picked = sample_layer(g, seeds, fanouts, self.prob, self.replace, excluded)
         edges = {
             etype: Picked(ptr, eids, lists[etype[0]].add(sources, overwrite=True))
             for etype, (ptr, eids, sources) in picked.items()

@@ -179,14 +179,14 @@ class DistGraph(GraphSchema):
         excluded: Mapping[EdgeType, torch.Tensor] | None = None,
         inward: bool = True,
     ) -> dict[EdgeType, Picked]:
-        """Sample edges for one layer; see :func:`gnnlab.sampling.neighbor.pick_layer`."""
+        """Sample edges for one layer; see :func:`gnnlab.sampling.neighbor.sample_layer`."""
         if not inward:
             raise InvalidInput(
                 "a distributed graph is stored by destination: edge_dir must be 'in'. Partition "
                 "gnnlab.reverse(g) to follow edges the other way"
             )
         weights = sampling.weight_names(self, prob)
-        return sampling.pick_layer(
+        return sampling.request_layer(
             self._client, seeds, fanouts, next_key(), replace, weights, excluded
         )
 

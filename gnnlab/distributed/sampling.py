@@ -137,7 +137,7 @@ def in_subgraph(
     """
     typed = isinstance(nodes, Mapping) or g.is_homogeneous
     seeds = read_nodes(g, nodes if typed else split_nodes(g, nodes))  # type: ignore[arg-type]
-    picked = pick_layer(g._client, seeds, dict.fromkeys(g.canonical_etypes, -1), key=0)
+    picked = request_layer(g._client, seeds, dict.fromkeys(g.canonical_etypes, -1), key=0)
     edges = {etype: found.edges() for etype, found in picked.items()}
     if typed:
         return queries.edge_subgraph(g, edges, relabel_nodes, store_ids)
@@ -203,7 +203,7 @@ def _weight_name(frame: DistFrame, value: Any, optional: bool) -> str | None:
     return value.name
 
 
-def pick_layer(
+def request_layer(
     client: Client,
     seeds: Mapping[str, torch.Tensor],
     fanouts: Mapping[EdgeType, int],
@@ -212,9 +212,10 @@ def pick_layer(
     weights: tuple[str | None, ...] = (),
     excluded: Mapping[EdgeType, torch.Tensor] | None = None,
 ) -> dict[EdgeType, Picked]:
-    """Sample in-edges of every type for one layer; see :func:`gnnlab.sampling.neighbor.pick_layer`.
+    """Ask the owners of seeds to sample in-edges of every type for one layer.
 
-    Every owner of seeds gets one message, whatever the number of edge types.
+    Every owner of seeds gets one message, whatever the number of edge types. See
+    :func:`gnnlab.sampling.neighbor.sample_layer`.
     """
     book = client.book
     pieces = {

@@ -24,6 +24,24 @@ def _try() -> None:
     """Test function: decorating it makes numba choose its cache folder."""
 
 
+def _has_folder() -> bool:
+    """Whether numba finds a folder that it can write to."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    if os.path.expanduser("~") == "~" and not chosen:
+        # Without $HOME and an entry in /etc/passwd, numba would make a folder called "~".
+        try:
+            beside = Path(__file__).with_name("__pycache__")
+            beside.mkdir(exist_ok=True)
+            tempfile.TemporaryFile(dir=beside).close()
+        except OSError:
+            return False
+    try:
+        njit(cache=True)(_try)
+    except RuntimeError:  # no locator available
+        return False
+    return True
+
+
 def _private_folder() -> Path:
     """Make or reuse a folder of this user that others can neither own nor access."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "")
@@ -44,7 +62,5 @@ def _private_folder() -> Path:
     return folder
 
 
-try:
-    njit(cache=True)(_try)
-except RuntimeError:  # no locator available
+if not _has_folder():
     numba.core.config.CACHE_DIR = str(_private_folder())  # type: ignore[attr-defined]

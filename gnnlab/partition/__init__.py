@@ -10,7 +10,7 @@ from gnnlab.partition.dglparts import convert_dgl_partition, read_dgl_partition
 from gnnlab.partition.estimate import Plan, plan
 from gnnlab.partition.load import load_partition, load_partition_book, load_partition_feats
 from gnnlab.partition.outofcore import partition_files
-from gnnlab.partition.parmetis import convert_partition, read_parmetis, write_parmetis
+from gnnlab.partition.parmetis import convert_partition, write_parmetis
 from gnnlab.partition.part import EdgePart, NodePart, Part, open_part
 from gnnlab.partition.partition import partition_graph
 from gnnlab.partition.report import PartitionReport, partition_report
@@ -34,6 +34,5 @@ __all__ = [
     "partition_report",
     "plan",
     "read_dgl_partition",
-    "read_parmetis",
     "write_parmetis",
 ]

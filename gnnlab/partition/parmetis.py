@@ -42,7 +42,7 @@ from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.assign import classes_of, weights_of
 from gnnlab.partition.partition import partition_graph
 
-__all__ = ["convert_partition", "read_parmetis", "write_parmetis"]
+__all__ = ["convert_partition", "write_parmetis"]
 
 StrPath = str | os.PathLike[str]
 _LINES = 1_000_000  # read at a time
@@ -117,44 +117,6 @@ def _write(path: str, *columns: np.ndarray) -> None:
     table.to_csv(path, sep=" ", header=False, index=False, lineterminator="\n")
 
 
-def read_parmetis(graph_name: str, folder: StrPath) -> Graph:
-    """Read the files that :func:`write_parmetis` writes, removed edges included.
-
-    Parameters
-    ----------
-    graph_name : str
-    folder : path
-
-    Returns
-    -------
-    Graph
-        Attributes of nodes and edges become features "feat", shape (…, number of attributes).
-
-    Raises
-    ------
-    InvalidInput
-        A file is not in the format above; the message names it.
-    """
-    base = Path(folder, check_name(graph_name))
-    lines = [line for rows, _ in _tables(Path(f"{base}_stats.txt"), 3) for line in rows.tolist()]
-    if len(lines) != 1:
-        raise InvalidInput(f"{base}_stats.txt: expected one line, found {len(lines)}")
-    num_nodes, num_edges, num_weights = lines[0]
-    graph = _Collector(Path(f"{base}.json"), np.float32, np.float32)
-    found = (
-        graph.read_nodes(Path(f"{base}_nodes.txt"), 0, num_weights),
-        graph.read_edges(Path(f"{base}_edges.txt"), 0),
-    )
-    if found != (num_nodes, num_edges):
-        raise InvalidInput(
-            f"{base}_stats.txt says {num_nodes} nodes and {num_edges} edges; the files hold "
-            f"{found[0]} and {found[1]}"
-        )
-    if Path(f"{base}_removed_edges.txt").exists():
-        graph.read_edges(Path(f"{base}_removed_edges.txt"), 0)
-    return graph.graph()
-
-
 def convert_partition(
     input_dir: StrPath,
     graph_name: str,
@@ -194,10 +156,10 @@ def convert_partition(
     InvalidInput
         A file is not in the format above, or a node or edge is missing or repeated.
     """
-    graph = _Collector(Path(schema), node_attr_dtype, edge_attr_dtype)
+    graph = _LineReader(Path(schema), node_attr_dtype, edge_attr_dtype)
     for part_id in range(num_parts):
         nodes, edges = (_find(input_dir, part_id, graph_name, w) for w in ("nodes", "edges"))
-        graph.read_nodes(nodes, 1, num_node_weights, part_id)
+        graph.read_nodes(nodes, num_node_weights, part_id)
         graph.read_edges(edges, 2)
     if removed_edges is not None:
         graph.read_edges(Path(removed_edges), 0)
@@ -214,10 +176,10 @@ def _find(folder: StrPath, part_id: int, graph_name: str, what: str) -> Path:
     raise InvalidInput(f"{folder} has neither {names[0]} nor {names[1]}; is num_parts right?")
 
 
-class _Collector:
-    """Collects lines in any order into arrays indexed by homogeneous ID."""
+class _LineReader:
+    """Reads lines in any order into arrays indexed by homogeneous ID."""
 
-    def __init__(self, schema: Path, node_dtype: Any = None, edge_dtype: Any = None) -> None:
+    def __init__(self, schema: Path, node_dtype: Any, edge_dtype: Any) -> None:
         self._dtypes = {"nid": node_dtype, "eid": edge_dtype}
         self._names: dict[str, list[str]] = {}
         self._offsets: dict[str, np.ndarray] = {}
@@ -242,31 +204,25 @@ class _Collector:
         dtype = ids_dtype(len(self._part))
         self._src, self._dst = (np.full(self._offsets["eid"][-1], -1, dtype) for _ in range(2))
 
-    def read_nodes(self, path: Path, skip: int, num_weights: int, part_id: int = 0) -> int:
-        """Read nodes of one part; the first ``skip`` fields are ignored."""
-        count = 0
-        for table, attributes in _tables(path, skip + num_weights + 2, self._dtypes["nid"]):
-            ids = self._place(path, "nid", table[:, skip], table[:, -1], self._part)
+    def read_nodes(self, path: Path, num_weights: int, part_id: int) -> None:
+        """Read the nodes of one part; the new ID, the first field, is ignored."""
+        for table, attributes in _tables(path, num_weights + 3, self._dtypes["nid"]):
+            ids = self._homogeneous_ids(path, "nid", table[:, 1], table[:, -1], self._part)
             self._part[ids] = part_id
-            self._keep(path, "nid", ids, attributes)
-            count += len(table)
-        return count
+            self._store(path, "nid", ids, attributes)
 
-    def read_edges(self, path: Path, skip: int) -> int:
-        """Read edges likewise."""
-        count = 0
+    def read_edges(self, path: Path, skip: int) -> None:
+        """Read edges; the first ``skip`` fields are ignored."""
         for table, attributes in _tables(path, skip + 4, self._dtypes["eid"]):
             src, dst, within, types = table[:, skip:].T
-            ids = self._place(path, "eid", types, within, self._src)
+            ids = self._homogeneous_ids(path, "eid", types, within, self._src)
             if table[:, skip : skip + 2].min() < 0 or max(src.max(), dst.max()) >= len(self._part):
                 raise InvalidInput(f"{path}: an edge ends at a node that is not in the schema")
             self._src[ids], self._dst[ids] = src, dst
-            self._keep(path, "eid", ids, attributes)
-            count += len(table)
-        return count
+            self._store(path, "eid", ids, attributes)
 
-    def _place(
-        self, path: Path, kind: str, types: np.ndarray, within: np.ndarray, taken: np.ndarray
+    def _homogeneous_ids(
+        self, path: Path, kind: str, types: np.ndarray, within: np.ndarray, seen: np.ndarray
     ) -> np.ndarray:
         """Return the homogeneous IDs of lines; each ID may occur only once."""
         offsets = self._offsets[kind]
@@ -280,11 +236,13 @@ class _Collector:
                 f"{sizes[:-1].tolist()} of each type"
             )
         ids = offsets[types] + within
-        if (taken[ids] >= 0).any() or len(np.unique(ids)) < len(ids):
-            raise InvalidInput(f"{path}: an ID stands twice, in this file or with one before")
+        if (seen[ids] >= 0).any() or len(np.unique(ids)) < len(ids):
+            raise InvalidInput(
+                f"{path}: an ID occurs twice, here or here and before"
+            )
         return ids
 
-    def _keep(self, path: Path, kind: str, ids: np.ndarray, attributes: np.ndarray) -> None:
+    def _store(self, path: Path, kind: str, ids: np.ndarray, attributes: np.ndarray) -> None:
         shape = (int(self._offsets[kind][-1]), attributes.shape[1])
         stored = self._features.setdefault(kind, np.zeros(shape, attributes.dtype))
         if stored.shape != shape:
@@ -310,7 +268,7 @@ class _Collector:
             if (seen < 0).any():
                 raise InvalidInput(
                     f"no file has {what} {int((seen < 0).argmax())} (homogeneous ID). Edges that "
-                    "ParMETIS did not take stand in a file of their own: removed_edges="
+                    "were left out for ParMETIS are in another file: pass it as removed_edges="
                 )
         first = dict(zip(self._names["nid"], self._offsets["nid"].tolist(), strict=False))
         etypes, ends = [], {}
@@ -342,7 +300,7 @@ class _Collector:
 def _tables(
     path: Path, num_integers: int, attribute_dtype: Any = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Read a file piece by piece: its integers, shape (L, num_integers), and attributes, (L, A)."""
+    """Read a file in chunks: its integers, shape (L, num_integers), and attributes, (L, A)."""
     import pandas as pd
 
     try:

@@ -7,21 +7,17 @@ Each function takes plain data (a graph, blocks, events, a matrix of bytes), dra
 matplotlib, networkx and ipywidgets come with ``gnnlab[lab]`` and are imported on first use.
 """
 
-from gnnlab.plot.blocks import block
 from gnnlab.plot.events import timeline
 from gnnlab.plot.explorer import Explorer, explore
 from gnnlab.plot.parts import partition_map
 from gnnlab.plot.samples import graph, sampling_tree
-from gnnlab.plot.scaling import speedup, time_parts
-from gnnlab.plot.studies import explore_fanout, explore_time
+from gnnlab.plot.scaling import explore_time, speedup, time_parts
 from gnnlab.plot.traffic import byte_matrix
 
 __all__ = [
     "Explorer",
-    "block",
     "byte_matrix",
     "explore",
-    "explore_fanout",
     "explore_time",
     "graph",
     "partition_map",

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gnnlab.errors import InvalidInput
@@ -184,22 +183,6 @@ def check_plain(g: Graph, most_nodes: int | None, what: str, advice: str = "") -
         raise InvalidInput(
             f"{what} draws at most {most_nodes} nodes; found {g.num_nodes():,}. {advice}"
         )
-
-
-def check_chain(sides: Sequence[tuple[Any, Any]]) -> None:
-    """Raise InvalidInput unless each block's destinations are the sources of the next block.
-
-    Parameters
-    ----------
-    sides : sequence of pairs
-        IDs of the sources and of the destinations of each block.
-    """
-    for i, ((_, before), (now, _)) in enumerate(pairwise(sides)):
-        if before != now:
-            raise InvalidInput(
-                f"the destinations of blocks[{i}] are not the sources of blocks[{i + 1}]; pass "
-                "blocks of one sample, first layer first"
-            )
 
 
 def node_names(g: Graph, labels: Labels) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gnnlab.errors import InvalidInput
@@ -111,7 +112,12 @@ def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list
                 f"srcdata[dgl.NID], as samplers and to_block make it; found {each!r}"
             )
     sides = [(each.srcdata[NID].tolist(), each.dstdata[NID].tolist()) for each in blocks]
-    canvas.check_chain(sides)
+    for i, ((_, before), (now, _)) in enumerate(pairwise(sides)):
+        if before != now:
+            raise InvalidInput(
+                f"the destinations of blocks[{i}] are not the sources of blocks[{i + 1}]; pass "
+                "blocks of one sample, first layer first"
+            )
     columns = [source for source, _ in sides] + [sides[-1][1]] if sides else []
     taken = [
         [(columns[i][u], columns[i + 1][v]) for u, v in _pairs(each)]

@@ -1,18 +1,21 @@
-"""Draw the scaling of a job: its speed-up, and its time by kind of work."""
+"""Draw the scaling of a job: its speed-up, its time by kind of work, and both with sliders."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gnnlab.errors import InvalidInput
 from gnnlab.plot import canvas
+from gnnlab.plot.explorer import Explorer, explore
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["speedup", "time_parts"]
+__all__ = ["explore_time", "speedup", "time_parts"]
+
+Parts = Mapping[str, float]
 
 
 def speedup(
@@ -166,3 +169,73 @@ def time_parts(
     canvas.open_frame(ax)
     canvas.legend_beside(ax, reverse=True)
     return ax
+
+
+def explore_time(
+    times: Callable[..., Parts | float] | Mapping[Any, Parts | float],
+    machines: Sequence[int],
+    **controls: Any,
+) -> Explorer:
+    """Explore how the time of a job depends on the number of machines and on other settings.
+
+    Stacked bars show the time by kind of work for each number of machines, beside the speed-up.
+    Each setting is computed once and cached. With a dictionary all figures have the same scale.
+
+    Parameters
+    ----------
+    times : callable or dict
+        Seconds, or a dictionary of kind of work → seconds. A callable gets ``machines`` and the
+        controls as keyword arguments. A dictionary, computed before, has keys
+        ``(machines, *values of the controls)``, the controls in the order given here.
+    machines : sequence of int
+        Ascending; the horizontal axis of both plots.
+    **controls
+        At least one, as for :func:`explore`: such as ``partitioner=["metis", "random"]``.
+
+    Returns
+    -------
+    Explorer
+
+    Raises
+    ------
+    InvalidInput
+        A setting is missing in the dictionary, or a time is negative.
+
+    Examples
+    --------
+    >>> from gnnlab import plot
+    >>> def times(machines, network):
+    ...     gbit = {"1 Gbit/s": 1, "10 Gbit/s": 10}[network]
+    ...     return {"compute": 8 / machines, "fetch": (1 - 1 / machines) / gbit}
+    >>> plot.explore_time(times, [1, 2, 4, 8], network=["1 Gbit/s", "10 Gbit/s"])
+    explorer of time: network = 1 Gbit/s
+    """
+    known = {} if callable(times) else {key: _parts(found) for key, found in times.items()}
+    top = max((sum(parts.values()) for parts in known.values()), default=None)
+
+    def parts_of(count: int, setting: dict[str, Any]) -> Parts:
+        key = (count, *(tuple(v) if isinstance(v, list) else v for v in setting.values()))
+        if key not in known:
+            if not callable(times):
+                raise InvalidInput(
+                    f"times has no {key}; its keys must be (machines, {', '.join(setting)}), one "
+                    f"for each setting. Its first key is {next(iter(times), None)!r}"
+                )
+            known[key] = _parts(times(machines=count, **setting))
+        return known[key]
+
+    def time(**setting: Any) -> Any:
+        pyplot = canvas.needed("matplotlib.pyplot")
+        parts = {count: parts_of(count, setting) for count in machines}
+        figure, (left, right) = pyplot.subplots(
+            1, 2, figsize=(7.6, 2.7), layout="constrained", width_ratios=[1.25, 1]
+        )
+        time_parts(parts, top, ax=left)
+        speedup(machines, [sum(each.values()) for each in parts.values()], ax=right)
+        return figure
+
+    return explore(time, **controls)
+
+
+def _parts(found: Parts | float) -> Parts:
+    return found if isinstance(found, Mapping) else {"time": float(found)}

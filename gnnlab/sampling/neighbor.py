@@ -28,10 +28,10 @@ __all__ = [
     "check_fanout",
     "check_weights",
     "pick",
-    "pick_layer",
     "read_excluded",
     "read_fanouts",
     "read_weights",
+    "sample_layer",
     "sample_neighbors",
 ]
 
@@ -90,7 +90,7 @@ def sample_neighbors(
     inward = edge_dir == "in"
     seeds = read_nodes(g, nodes)
     fanouts, excluded = read_fanouts(g, fanout), read_excluded(g, exclude_edges, inward)
-    picked = pick_layer(g, seeds, fanouts, prob, replace, excluded, inward)
+    picked = sample_layer(g, seeds, fanouts, prob, replace, excluded, inward)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     relations, edge_frames = {}, {}
     for etype, (ptr, edges, sources) in picked.items():
@@ -133,7 +133,7 @@ class Picked(NamedTuple):
     sources: torch.Tensor
 
 
-def pick_layer(
+def sample_layer(
     g: Any,
     seeds: Mapping[str, torch.Tensor],
     fanouts: Mapping[EdgeType, int],
@@ -291,7 +291,7 @@ def check_weights(weight: torch.Tensor, num_edges: int, what: str) -> torch.Tens
 
 
 def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, torch.Tensor]:
-    """Read edges that must not be sampled: sorted slots by edge type, for :func:`pick_layer`.
+    """Read edges that must not be sampled: sorted slots by edge type, for :func:`sample_layer`.
 
     For a graph whose parts are on other machines, return edge IDs: only owners know the slots.
     """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gnnlab.data import DownloadFailed, fetch, unpack
+from gnnlab.data import DownloadFailed, data_home, fetch, unpack
 from gnnlab.data.download import BLOCK
 from gnnlab.errors import InvalidInput
 from tests.helpers import free_port, run_script
@@ -294,3 +294,12 @@ def test_archive_that_would_fill_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10_000, 1, 9_999))
     with pytest.raises(DownloadFailed, match="GB are needed"):
         unpack(source, tmp_path / "data")
+
+
+def test_a_user_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither $HOME nor an entry in /etc/passwd: no folder called "~" is made."""
+    for name in ("GNNLAB_DATA_DIR", "HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    with pytest.raises(InvalidInput, match=r"no home folder .* GNNLAB_DATA_DIR"):
+        data_home()

@@ -32,14 +32,33 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(package: Path, temporary: Path) -> str:
+NO_HOME = """
+import pwd
+
+def getpwuid(uid):
+    raise KeyError(uid)
+
+pwd.getpwuid = getpwuid
+"""
+
+
+def run(package: Path, temporary: Path, home: str | None = os.devnull) -> str:
     """Compile a kernel in a fresh interpreter; return what it wrote to stderr."""
     inherited = {
         n: v for n, v in os.environ.items() if not n.startswith(("NUMBA", "XDG", "PYTEST"))
     }
-    env = inherited | {"HOME": os.devnull, "TMPDIR": str(temporary), "PYTHONPATH": str(package)}
+    env = inherited | {"TMPDIR": str(temporary), "PYTHONPATH": str(package)}
+    env.pop("HOME", None)
+    if home is not None:
+        env["HOME"] = home
+    source = SOURCE if home is not None else NO_HOME + SOURCE
     done = subprocess.run(
-        [sys.executable, "-P", "-c", SOURCE], env=env, capture_output=True, text=True, timeout=120
+        [sys.executable, "-P", "-c", source],
+        env=env,
+        cwd=temporary,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(package))
@@ -65,3 +84,19 @@ def test_a_folder_that_others_may_write_to_is_left_alone(package: Path, tmp_path
     assert not list(open_to_all.iterdir())
     (other,) = set(tmp_path.iterdir()) - {open_to_all}
     assert str(other) in warned and stat.S_IMODE(other.stat().st_mode) == 0o700
+
+
+def test_a_user_without_a_home_folder(package: Path, tmp_path: Path) -> None:
+    """Neither $HOME nor an entry in /etc/passwd: numba would make a folder called "~"."""
+    run(package, tmp_path, home=None)
+    (folder,) = tmp_path.iterdir()
+    assert folder.name == f"gnnlab-kernels-{os.getuid()}" and list(folder.rglob("*.nb[ic]"))
+
+
+def test_without_a_home_folder_code_is_kept_beside_the_source(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("__pycache__", "*.nb?")
+    shutil.copytree(ROOT / "gnnlab", tmp_path / "package/gnnlab", ignore=ignored)
+    (tmp_path / "temporary").mkdir()
+    assert run(tmp_path / "package", tmp_path / "temporary", home=None) == ""
+    assert not list((tmp_path / "temporary").iterdir())
+    assert list((tmp_path / "package/gnnlab/kernels/__pycache__").glob("*.nbi"))

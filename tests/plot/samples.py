@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from matplotlib.colors import to_hex
 
 import gnnlab as dgl
@@ -49,14 +48,3 @@ def node_colors(ax: Any) -> dict[str, str]:
 
 def legend(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
-def typed_block() -> dgl.Block:
-    """Films 0, 1 are liked by users 0, 1 and 1; film 1 follows film 0."""
-    g = dgl.heterograph(
-        {
-            ("user", "likes", "film"): ([0, 1, 1], [0, 0, 1]),
-            ("film", "follows", "film"): ([0], [1]),
-        }
-    )
-    return dgl.to_block(g, {"film": torch.tensor([0, 1])})

@@ -6,10 +6,8 @@ from base64 import b64decode
 from io import BytesIO
 
 import pytest
-import torch
 from matplotlib import image, pyplot
 
-import gnnlab as dgl
 from gnnlab import plot
 from gnnlab.errors import InvalidInput, NotFound
 
@@ -143,38 +141,6 @@ def test_controls_that_make_no_sense(controls: dict, message: str) -> None:
 
 
 # ------------------------------------------------------------------------------ the studies
-def test_fanout_is_really_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree: node 0 hears from 1 to 3, and each of these from three others."""
-    drawn = []
-    monkeypatch.setattr(pyplot, "close", lambda number: drawn.append(pyplot.figure(number).axes[0]))
-    g = dgl.graph((torch.arange(1, 13), torch.arange(12) // 3))
-    state = dgl.random.get_state()
-    explorer = plot.explore_fanout(g, [0], max_layers=3, max_fanout=4)
-    explorer.controls["fanout"].value = 2
-    ticks = [label.get_text() for label in drawn[-1].get_xticklabels()]
-    # Each node keeps itself: 1, then 1 + 2, then 3 + 2 of each that has neighbors.
-    assert ticks[:2] == ["seeds\n1 of 1", "1 away\n3 of 4"]
-    found = int(ticks[2].split("\n")[1].split(" ")[0])
-    assert 7 <= found <= 8 and ticks[2].endswith("of 13")
-    explorer.controls["layers"].value = 1
-    assert drawn[-1].get_title() == "23% of 13 nodes, 2 edges"
-    heights = [bar.get_height() for bar in drawn[-1].patches]
-    assert heights == [1, 4, 1, 3]  # all neighbors, then those sampled
-    assert dgl.random.get_state() == state
-
-
-@pytest.mark.parametrize(
-    ("g", "seeds", "message"),
-    [
-        (dgl.graph(([0], [1])), [], "seeds is empty"),
-        (dgl.heterograph({("a", "r", "b"): ([0], [0])}), [0], "one node type"),
-    ],
-)
-def test_fanout_of_what(g: dgl.Graph, seeds: list, message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        plot.explore_fanout(g, seeds)
-
-
 def test_each_setting_is_asked_for_once() -> None:
     asked = []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
@@ -12,7 +11,7 @@ import gnnlab as dgl
 from gnnlab import plot
 from gnnlab.errors import InvalidInput
 from gnnlab.plot.canvas import BLUE, GRAY, GREEN, ORANGE
-from tests.plot.samples import PLACES, legend, node_colors, sample, texts, toy, typed_block
+from tests.plot.samples import PLACES, node_colors, sample, texts, toy
 
 
 def arrow_colors(ax) -> list[str]:
@@ -142,64 +141,3 @@ def test_tree_that_is_too_large_is_refused() -> None:
         plot.sampling_tree(g, blocks)
     with pytest.raises(InvalidInput, match="blocks is empty"):
         plot.sampling_tree(g, [])
-
-
-# ------------------------------------------------------------------------------- plot.block
-def test_block_has_sources_left_and_destinations_right() -> None:
-    """Sources 0, 1, 2, destination 0; edges from 1 and 2, and a dotted line from 0 to itself."""
-    ax = plot.block(sample()[1])
-    assert texts(ax) == ["0", "1", "2", "0", "sources", "destinations"]
-    assert lines(ax) == [
-        ((0, 1), (-1, 0), "-"),
-        ((0, 1), (-2, 0), "-"),
-        ((0, 1), (0, 0), ":"),
-    ]
-
-
-def test_blocks_share_the_nodes_between_them() -> None:
-    ax = plot.block(sample())
-    columns = [
-        [t.get_text() for t in ax.texts if t.get_position()[0] == x and t.get_position()[1] <= 0]
-        for x in (0, 1, 2)
-    ]
-    assert columns == [["0", "1", "2", "3", "4"], ["0", "1", "2"], ["0"]]
-    assert texts(ax)[-2:] == ["blocks[0]", "blocks[1]"]
-    solid = [line for line in lines(ax) if line[2] == "-"]
-    assert len(solid) == sum(block.num_edges() for block in sample())
-
-
-def test_typed_block_names_its_types() -> None:
-    """Films stand above users on both sides; films 0 and 1 are destinations too."""
-    ax = plot.block(typed_block())
-    assert legend(ax) == ["film", "user", "follows", "likes"]
-    assert [line[1] for line in lines(ax) if line[2] == ":"] == [(0, 0), (-1, -1)]
-    solid = {(y, line.get_color()) for line in ax.lines for y in [tuple(line.get_ydata())] if y}
-    users = {y for y, color in solid if color == legend_color(ax, "likes")}
-    assert users == {(-3, 0), (-4, 0), (-4, -1)}
-
-
-def legend_color(ax, name: str) -> str:
-    handles, labels = ax.get_legend_handles_labels()
-    return handles[labels.index(name)].get_color()
-
-
-def test_block_without_original_ids_shows_its_own() -> None:
-    block = dgl.Block({"_N": 2}, {"_N": 1}, {})
-    assert texts(plot.block(block))[:3] == ["0", "1", "0"]
-    assert lines(plot.block(block)) == []
-    assert texts(plot.block(dgl.Block({"_N": 0}, {"_N": 0}, {}))) == ["sources", "destinations"]
-
-
-@pytest.mark.parametrize(
-    ("blocks", "message"),
-    [
-        (lambda: [], "found no block"),
-        (lambda: [toy()], r"(?s)draws blocks; found .*to_block"),
-        (lambda: sample()[::-1], r"destinations of blocks\[0\] are not the sources of blocks\[1\]"),
-        (lambda: dgl.to_block(dgl.graph((torch.arange(41), torch.arange(41)))), "at most 40 nodes"),
-        (lambda: dgl.Block({"_N": 1}, {"_N": 41}, {}), "at most 40 nodes on a side; found 41"),
-    ],
-)
-def test_blocks_that_cannot_be_drawn(blocks, message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        plot.block(blocks())
