@@ -237,9 +237,7 @@ class _LineReader:
             )
         ids = offsets[types] + within
         if (seen[ids] >= 0).any() or len(np.unique(ids)) < len(ids):
-            raise InvalidInput(
-                f"{path}: an ID occurs twice, here or here and before"
-            )
+            raise InvalidInput(f"{path}: an ID occurs twice, here or here and before")
         return ids
 
     def _store(self, path: Path, kind: str, ids: np.ndarray, attributes: np.ndarray) -> None:
