@@ -27,9 +27,9 @@ from gnnlab.data.dataset import (
 from gnnlab.data.digits import digits_folder
 from gnnlab.data.download import DownloadFailed, data_home, fetch, unpack
 from gnnlab.data.gin import GINDataset
-from gnnlab.data.ogb import read_ogb, write_ogb
+from gnnlab.data.ogb import read_ogb
 from gnnlab.data.raw import RawDataset
-from gnnlab.data.split import per_class_split, random_split, split_dataset, stratified_split
+from gnnlab.data.split import per_class_split, random_split, split_dataset
 from gnnlab.data.tensors import load_tensors, save_tensors
 from gnnlab.graph.io import load_graphs, save_graphs
 
@@ -63,8 +63,6 @@ __all__ = [
     "save_graphs",
     "save_tensors",
     "split_dataset",
-    "stratified_split",
     "unpack",
     "utils",
-    "write_ogb",
 ]

@@ -8,34 +8,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.data.dataset import MASKS, set_masks
+from gnnlab.data.dataset import MASKS, OneGraph, set_masks
 from gnnlab.data.split import random_split
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.edit import remove_edges
-from gnnlab.graph.graph import Graph
 from gnnlab.random import stream
 from gnnlab.sampling.negative import global_uniform_negative_sampling
 
 __all__ = ["AsGraphPredDataset", "AsLinkPredDataset", "AsNodePredDataset"]
 
 
-class _OneGraph:
-    """Indexing of a data set that holds one graph."""
-
-    _graph: Graph
-
-    def __getitem__(self, index: int) -> Graph:
-        """Return the graph; 0 is the only index."""
-        if index != 0:
-            raise OutOfRange(f"this dataset holds one graph, dataset[0]; found index {index}")
-        return self._graph
-
-    def __len__(self) -> int:
-        """Number of graphs: 1."""
-        return 1
-
-
-class AsNodePredDataset(_OneGraph):
+class AsNodePredDataset(OneGraph):
     """Add masks and index tensors for node classification to any one-graph dataset.
 
     Parameters
@@ -102,7 +85,7 @@ class AsNodePredDataset(_OneGraph):
         )
 
 
-class AsLinkPredDataset(_OneGraph):
+class AsLinkPredDataset(OneGraph):
     """Split the edges of a one-graph dataset for link prediction, and draw negative pairs.
 
     The edges u → v and v → u go to the same set, because a model trained on one of them could
@@ -157,6 +140,7 @@ class AsLinkPredDataset(_OneGraph):
         **kwargs: Any,
     ) -> None:
         _check_options("AsLinkPredDataset", kwargs)
+        self.name = getattr(dataset, "name", type(dataset).__name__)
         g = dataset[0]
         if not g.is_homogeneous:
             raise InvalidInput(

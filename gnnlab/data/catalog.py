@@ -98,11 +98,11 @@ def _reddit(folder: Path | None, progress: bool, self_loop: bool = False) -> Raw
 
 
 def _ogbn(name: str, folder: Path | None, progress: bool) -> RawDataset:
-    """Read a folder in OGB's layout, or the archive, which is converted to arrays once."""
+    """Read a folder in OGB's layout, or the archive, which is converted to ``.npz`` once."""
     local = data_folder(name, folder)
     if (local / "raw").is_dir():
         return read_ogb(local, name, progress=progress)
-    arrays = local / "arrays"
+    arrays = local / "arrays.npz"
     with locked(local):
         if not arrays.exists():
             ((url, sha256),) = find(name).files.items()

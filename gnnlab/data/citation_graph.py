@@ -6,6 +6,7 @@ Planetoid's; features are those of the file, not divided by their row sums.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from gnnlab.data.dataset import NodeDataset, Transform, load
@@ -19,15 +20,7 @@ __all__ = [
     "load_pubmed",
 ]
 
-
-def CoraGraphDataset(
-    raw_dir: str | Path | None = None,
-    force_reload: bool = False,
-    verbose: bool = True,
-    reverse_edge: bool = True,
-    transform: Transform | None = None,
-) -> NodeDataset:
-    """Load Cora: papers on machine learning.
+_DOC = """Load {name}: papers on {subject}.
 
     Parameters
     ----------
@@ -56,68 +49,54 @@ def CoraGraphDataset(
     Examples
     --------
     >>> import gnnlab as dgl
-    >>> dgl.data.CoraGraphDataset().num_classes                         # doctest: +SKIP
-    7
+    >>> dgl.data.{name}GraphDataset().num_classes  # doctest: +SKIP
+    {classes}
 
     References
     ----------
-    McCallum et al., "Automating the Construction of Internet Portals with Machine Learning", 2000.
+    {reference}
     """
-    return _load("cora", raw_dir, verbose, reverse_edge, transform)
 
 
-def CiteseerGraphDataset(
-    raw_dir: str | Path | None = None,
-    force_reload: bool = False,
-    verbose: bool = True,
-    reverse_edge: bool = True,
-    transform: Transform | None = None,
-) -> NodeDataset:
-    """Load Citeseer: papers on computer science. Arguments as for :func:`CoraGraphDataset`.
+def _loader(name: str, subject: str, classes: int, reference: str) -> Callable[..., NodeDataset]:
+    def load_graph(
+        raw_dir: str | Path | None = None,
+        force_reload: bool = False,
+        verbose: bool = True,
+        reverse_edge: bool = True,
+        transform: Transform | None = None,
+    ) -> NodeDataset:
+        return load(
+            name.lower(),
+            folder=raw_dir,
+            progress=verbose,
+            add_reverse_edges=reverse_edge,
+            transform=transform,
+        )
 
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> g = dgl.data.CiteseerGraphDataset(transform=dgl.AddSelfLoop())[0]  # doctest: +SKIP
-
-    References
-    ----------
-    Sen et al., "Collective Classification in Network Data", AI Magazine 29(3), 2008.
-    """
-    return _load("citeseer", raw_dir, verbose, reverse_edge, transform)
-
-
-def PubmedGraphDataset(
-    raw_dir: str | Path | None = None,
-    force_reload: bool = False,
-    verbose: bool = True,
-    reverse_edge: bool = True,
-    transform: Transform | None = None,
-) -> NodeDataset:
-    """Load Pubmed: papers on diabetes. Arguments as for :func:`CoraGraphDataset`.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> g = dgl.data.PubmedGraphDataset()[0]                            # doctest: +SKIP
-
-    References
-    ----------
-    Namata et al., "Query-driven Active Surveying for Collective Classification", MLG 2012.
-    """
-    return _load("pubmed", raw_dir, verbose, reverse_edge, transform)
-
-
-load_cora, load_citeseer, load_pubmed = CoraGraphDataset, CiteseerGraphDataset, PubmedGraphDataset
-
-
-def _load(
-    name: str,
-    folder: str | Path | None,
-    progress: bool,
-    reverse_edge: bool,
-    transform: Transform | None,
-) -> NodeDataset:
-    return load(
-        name, folder=folder, progress=progress, add_reverse_edges=reverse_edge, transform=transform
+    load_graph.__name__ = load_graph.__qualname__ = f"{name}GraphDataset"
+    load_graph.__doc__ = _DOC.format(
+        name=name, subject=subject, classes=classes, reference=reference
     )
+    return load_graph
+
+
+CoraGraphDataset = load_cora = _loader(
+    "Cora",
+    "machine learning",
+    7,
+    'McCallum et al., "Automating the Construction of Internet Portals with Machine Learning", '
+    "2000.",
+)
+CiteseerGraphDataset = load_citeseer = _loader(
+    "Citeseer",
+    "computer science",
+    6,
+    'Sen et al., "Collective Classification in Network Data", AI Magazine 29(3), 2008.',
+)
+PubmedGraphDataset = load_pubmed = _loader(
+    "Pubmed",
+    "diabetes",
+    3,
+    'Namata et al., "Query-driven Active Surveying for Collective Classification", MLG 2012.',
+)

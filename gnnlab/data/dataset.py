@@ -28,7 +28,25 @@ MASKS = ("train_mask", "val_mask", "test_mask")
 Transform = Callable[[Graph], Graph]
 
 
-class NodeDataset:
+class OneGraph:
+    """Indexing of a data set that holds one graph."""
+
+    name: str
+    _graph: Graph
+    _transform: Transform | None = None
+
+    def __getitem__(self, index: int) -> Graph:
+        """Return the graph; 0 is the only index."""
+        if index != 0:
+            raise OutOfRange(f"{self.name} holds one graph, dataset[0]; found index {index}")
+        return self._graph if self._transform is None else self._transform(self._graph)
+
+    def __len__(self) -> int:
+        """Number of graphs: 1."""
+        return 1
+
+
+class NodeDataset(OneGraph):
     """A graph with labelled nodes and a split, for node classification.
 
     Parameters
@@ -77,20 +95,10 @@ class NodeDataset:
         self.train_idx, self.val_idx, self.test_idx = (torch.from_numpy(ids) for ids in parts)
         set_masks(self._graph.ndata, (self.train_idx, self.val_idx, self.test_idx))
 
-    def __getitem__(self, index: int) -> Graph:
-        """Return the graph; 0 is the only index."""
-        if index != 0:
-            raise OutOfRange(f"{self.name} holds one graph, dataset[0]; found index {index}")
-        return self._graph if self._transform is None else self._transform(self._graph)
-
     @property
     def graph(self) -> Graph:
         """The graph before ``transform``: an old name."""
         return self._graph
-
-    def __len__(self) -> int:
-        """Number of graphs: 1."""
-        return 1
 
     def __repr__(self) -> str:
         """Name, sizes of the graph, number of classes and sizes of the split."""

@@ -94,7 +94,9 @@ def open_npz(path: Path, needed: Sequence[str]) -> dict[str, np.ndarray]:
     except InvalidInput:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError) as error:
-        raise InvalidInput(f"{path}: not an intact .npz file ({error}); get it again") from error
+        raise InvalidInput(
+            f"{path}: not an intact .npz file ({error}); delete it and try again"
+        ) from error
 
 
 def as_classes(path: Path, name: str, label: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Read and write an OGB node-property archive without the ``ogb`` package.
+"""Read an OGB node-property archive without the ``ogb`` package.
 
 ::
 
@@ -16,7 +16,6 @@ Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", Neur
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from gnnlab.data.raw import RawDataset
 from gnnlab.data.table import read_floats, read_integers
 from gnnlab.errors import InvalidInput
 
-__all__ = ["read_ogb", "write_ogb"]
+__all__ = ["read_ogb"]
 
 _PARTS = ("train", "valid", "test")
 
@@ -84,41 +83,6 @@ def read_ogb(
     return RawDataset(name or folder.name, src, dst, feat, label, train, val, test, classes)
 
 
-def write_ogb(raw: RawDataset, folder: str | Path, split: str = "random") -> None:
-    """Write a data set in OGB's layout; equal data gives equal bytes.
-
-    Parameters
-    ----------
-    raw : RawDataset
-    folder : str or Path
-        Created if missing; files of the same names are overwritten.
-    split : str
-        Name of the folder below ``split``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import gnnlab as dgl
-    >>> digits = dgl.data.read_ogb(dgl.data.digits_folder())
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     dgl.data.write_ogb(digits, folder)
-    ...     again = dgl.data.read_ogb(folder)
-    >>> bool((again.src == digits.src).all())
-    True
-    """
-    tables = {
-        "raw/num-node-list": np.array([raw.num_nodes]),
-        "raw/num-edge-list": np.array([raw.num_edges]),
-        "raw/edge": np.stack([raw.src, raw.dst], axis=1),
-        "raw/node-feat": raw.feat,
-        "raw/node-label": raw.label,
-    }
-    ids = (raw.train_idx, raw.val_idx, raw.test_idx)
-    tables |= {f"split/{split}/{part}": nodes for part, nodes in zip(_PARTS, ids, strict=True)}
-    for table_name, table in tables.items():
-        _write(Path(folder, f"{table_name}.csv.gz"), table)
-
-
 def _read_count(path: Path) -> int:
     counts = read_integers(path)[0]
     if len(counts) != 1:
@@ -173,11 +137,3 @@ def _read_split(folder: Path, num_nodes: int) -> list[np.ndarray]:
         subset[ids] = number
         parts.append(ids)
     return parts
-
-
-def _write(path: Path, table: np.ndarray) -> None:
-    import pandas as pd
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
-        pd.DataFrame(table).to_csv(stream, header=False, index=False, lineterminator="\n")

@@ -1,6 +1,6 @@
 """A node classification data set as plain arrays: what readers return and graphs are made of.
 
-The content of a file can so be inspected with numpy alone, before any graph is built.
+So the content of a file can be inspected with numpy alone, before a graph is built.
 """
 
 from __future__ import annotations

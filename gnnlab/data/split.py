@@ -18,7 +18,7 @@ from torch.utils.data import Subset
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["per_class_split", "random_split", "split_dataset", "stratified_split"]
+__all__ = ["per_class_split", "random_split", "split_dataset"]
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -50,43 +50,6 @@ def random_split(
     order = np.random.RandomState(seed).permutation(num_nodes).astype(np.int64)
     train, val, test = np.split(order, _split_points(num_nodes, fractions))
     return np.sort(train), np.sort(val), np.sort(test)
-
-
-def stratified_split(label: np.ndarray, fractions: Sequence[float], seed: int = 0) -> Split:
-    """Split nodes at random with the same fractions in every class.
-
-    Parameters
-    ----------
-    label : numpy.ndarray
-        Shape (N,), integers.
-    fractions : sequence of three floats
-        Fractions of training, validation and test nodes; they sum to 1.
-    seed : int
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Sorted node IDs of the three sets, int64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gnnlab.data import stratified_split
-    >>> train, val, test = stratified_split(np.repeat([0, 1], 10), (0.1, 0.1, 0.8))
-    >>> len(train), len(val), len(test)
-    (2, 2, 16)
-    """
-    _check_fractions(fractions, 3)
-    random = np.random.RandomState(seed)
-    parts: list[list[np.ndarray]] = [[], [], []]
-    for value in np.unique(label):
-        members = random.permutation(np.flatnonzero(label == value)).astype(np.int64)
-        for part, piece in zip(
-            parts, np.split(members, _split_points(len(members), fractions)), strict=True
-        ):
-            part.append(piece)
-    train, val, test = (np.sort(np.concatenate(part)) for part in parts)
-    return train, val, test
 
 
 def per_class_split(

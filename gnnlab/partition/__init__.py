@@ -1,4 +1,4 @@
-"""Floor 6: a graph cut into parts, one for each machine.
+"""A graph divided into parts, one for each machine.
 
 ``partition_graph`` writes the parts, ``open_part`` opens one, and a ``GraphPartitionBook`` maps IDs
 to owners. ``plan`` estimates the costs beforehand, ``partition_report`` measures the result.
@@ -10,7 +10,7 @@ from gnnlab.partition.dglparts import convert_dgl_partition, read_dgl_partition
 from gnnlab.partition.estimate import Plan, plan
 from gnnlab.partition.load import load_partition, load_partition_book, load_partition_feats
 from gnnlab.partition.outofcore import partition_files
-from gnnlab.partition.parmetis import convert_partition, write_parmetis
+from gnnlab.partition.parmetis import convert_partition
 from gnnlab.partition.part import EdgePart, NodePart, Part, open_part
 from gnnlab.partition.partition import partition_graph
 from gnnlab.partition.report import PartitionReport, partition_report
@@ -34,5 +34,4 @@ __all__ = [
     "partition_report",
     "plan",
     "read_dgl_partition",
-    "write_parmetis",
 ]

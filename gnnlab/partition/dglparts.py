@@ -64,13 +64,10 @@ def convert_dgl_partition(
     >>> from gnnlab.partition import convert_dgl_partition
     >>> convert_dgl_partition("dgl/papers.json", "papers")  # doctest: +SKIP
     """
-    whole = _read(Path(part_config))
-    g, book = whole.finish()
-    parts = [np.repeat(np.arange(whole.num_parts), np.diff(b)) for b in book.node_ranges.values()]
-    name = graph_name or whole.name
-    partition_graph(
-        g, name, whole.num_parts, output, whole.num_hops, lambda g, k: np.concatenate(parts)
-    )
+    g, book, name, num_hops = _read(Path(part_config))
+    num_parts = book.num_partitions()
+    part = {t: np.repeat(np.arange(num_parts), np.diff(o)) for t, o in book.node_ranges.items()}
+    partition_graph(g, graph_name or name, num_parts, output, num_hops, lambda g, k: part)
 
 
 def read_dgl_partition(part_config: StrPath) -> tuple[Graph, GraphPartitionBook]:
@@ -98,11 +95,12 @@ def read_dgl_partition(part_config: StrPath) -> tuple[Graph, GraphPartitionBook]
     >>> from gnnlab.partition import read_dgl_partition
     >>> g, book = read_dgl_partition("dgl/papers.json")  # doctest: +SKIP
     """
-    return _read(Path(part_config)).finish()
+    return _read(Path(part_config))[:2]
 
 
 @contextmanager
-def _naming(file: Path) -> Iterator[None]:
+def _file_errors(file: Path) -> Iterator[None]:
+    """Turn errors about the content of a file into one that names the file."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -113,12 +111,13 @@ def _naming(file: Path) -> Iterator[None]:
         ) from error
 
 
-def _read(path: Path) -> _Whole:
+def _read(path: Path) -> tuple[Graph, GraphPartitionBook, str, int]:
+    """Return the graph, its book, its name and the reach of the halo."""
     try:
         text = path.read_bytes()
     except OSError as error:
         raise PartitionError(cannot_read(path, error)) from error
-    with _naming(path):
+    with _file_errors(path):
         content = json.loads(text)
         if "format" in content:
             raise ValueError("it is a partition of gnnlab, which needs no conversion")
@@ -127,17 +126,19 @@ def _read(path: Path) -> _Whole:
     missing = [file for part in files for file in part if not file.is_file()]
     if missing:
         raise PartitionError(f"{missing[0]} is missing, which {path} lists; copy it too")
-    with _naming(path):
-        whole = _Whole(path, content, sum(graph.stat().st_size for graph, *_ in files))
+    with _file_errors(path):
+        name, num_hops = str(content["graph_name"]), int(content["halo_hops"])
+        merged = _MergedGraph(content, sum(graph.stat().st_size for graph, *_ in files))
     for part_id, (graph, node_feats, edge_feats) in enumerate(files):
         graphs, _ = read_graphs(graph)
-        with _naming(graph):
-            whole.add_edges(*graphs)
-        for file, rows in ((node_feats, whole.nodes), (edge_feats, whole.edges)):
+        with _file_errors(graph):
+            merged.add_edges(*graphs)
+        for file, rows in ((node_feats, merged.nodes), (edge_feats, merged.edges)):
             columns = read_tensors(file)
-            with _naming(file):
+            with _file_errors(file):
                 _add_rows(rows, part_id, columns)
-    return whole
+    with _file_errors(path):
+        return (*merged.finish(), name, num_hops)
 
 
 class _Rows:
@@ -176,12 +177,10 @@ class _Edges(_Rows):
         self.ids[side][rows] = ids
 
 
-class _Whole:
-    """The graph, assembled part by part."""
+class _MergedGraph:
+    """The whole graph, to which parts are added one by one."""
 
-    def __init__(self, path: Path, content: Mapping[str, Any], num_bytes: int) -> None:
-        self.path, self.name = path, str(content["graph_name"])
-        self.num_parts, self.num_hops = int(content["num_parts"]), int(content["halo_hops"])
+    def __init__(self, content: Mapping[str, Any], num_bytes: int) -> None:
         sizes = {
             f"{what}_counts": {
                 t: sum(b - a for a, b in r) for t, r in content[f"{what}_map"].items()
@@ -213,10 +212,6 @@ class _Whole:
 
     def finish(self) -> tuple[Graph, GraphPartitionBook]:
         """Return the graph and the book."""
-        with _naming(self.path):
-            return self._finish()
-
-    def _finish(self) -> tuple[Graph, GraphPartitionBook]:
         sizes = {ntype: int(rows.offsets[-1]) for ntype, rows in self.nodes.items()}
         relations, frames, offsets = {}, {}, {}
         for name, edges in self.edges.items():

@@ -151,8 +151,8 @@ def open_npy(path: StrPath) -> np.ndarray:
 def _path(source: Any) -> Path:
     if not isinstance(source, str | os.PathLike):
         raise InvalidInput(
-            f"expected the path of a file; found {type(source).__name__}. For what is in memory "
-            "there is partition_graph"
+            f"expected the path of a file; found {type(source).__name__}; use "
+            "partition_graph for a graph in memory"
         )
     return Path(source)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -70,10 +70,6 @@ class Plan:
                 "another out_path"
             )
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all figures as plain values."""
-        return {**asdict(self), "warnings": self.warnings}
 
     def __str__(self) -> str:
         """One line, and one more for each warning."""

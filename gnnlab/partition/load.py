@@ -114,14 +114,10 @@ def load_partition_feats(
 
 
 def _features(part: Part) -> tuple[Features, Features]:
-    nodes = {
-        f"{ntype}/{name}": data
-        for ntype, each in part.nodes.items()
-        for name, data in each.data.items()
-    }
-    edges = {
-        f"{':'.join(etype)}/{name}": data
-        for etype, each in part.edges.items()
-        for name, data in each.data.items()
-    }
-    return nodes, edges
+    edges = {":".join(etype): each.data for etype, each in part.edges.items()}
+    nodes = {ntype: each.data for ntype, each in part.nodes.items()}
+    both = (
+        {f"{kind}/{name}": rows for kind, data in of_types.items() for name, rows in data.items()}
+        for of_types in (nodes, edges)
+    )
+    return next(both), next(both)

@@ -74,7 +74,7 @@ def metis(
         return _several_loads(num_parts, indptr, indices, weights, options)
     except (MemoryError, RuntimeError, SystemError) as error:
         raise GNNLabError(
-            f"METIS gave up on {len(weights)} nodes and {len(indices)} neighbors ({error}); it "
+            f"METIS failed on {len(weights)} nodes and {len(indices)} neighbors ({error}); it "
             'may be short of memory: method="ldg" needs less'
         ) from error
 

@@ -1,20 +1,17 @@
-"""Text files of ParMETIS, for graphs too large for METIS on one machine: writing and reading.
+"""Conversion of the text files of ParMETIS, for graphs too large for METIS on one machine.
 
-ParMETIS runs on many machines (DGL's program for it is ``pm_dglpart``). It reads three files and
-writes two for each part; fields are separated by blanks, and each line may end in attributes::
+ParMETIS runs on many machines (DGL's program for it is ``pm_dglpart``) and writes two files for
+each part; fields are separated by blanks, and each line may end in attributes::
 
-    xxx_nodes.txt        node_type weight … type_node_id                     line i: node i
-    xxx_edges.txt        src dst type_edge_id edge_type
-    xxx_stats.txt        num_nodes num_edges num_node_weights
     p<i>-xxx_nodes.txt   new_node_id node_type weight … type_node_id
     p<i>-xxx_edges.txt   new_src new_dst src dst type_edge_id edge_type
 
 ``src`` and ``dst`` are homogeneous IDs, type IDs count from 0. ParMETIS takes neither self-loops
-nor repeated edges; they are kept in ``xxx_removed_edges.txt``, formatted as ``xxx_edges.txt``. A
-schema, ``xxx.json``, holds the range of homogeneous IDs of each type, in the order of type IDs:
+nor repeated edges; they are kept in a file of lines ``src dst type_edge_id edge_type``. A schema,
+``xxx.json``, holds the range of homogeneous IDs of each type, in the order of type IDs:
 ``{"nid": {"author": [0, 9], …}, "eid": {"author:writes:paper": [0, 20], …}}``.
 
-``python3 -m gnnlab.tools.convert_partition`` is the command line of :func:`convert_partition`.
+``gnnlab convert_partition`` is the command line of :func:`convert_partition`.
 
 References
 ----------
@@ -36,85 +33,14 @@ import torch
 from gnnlab.errors import InvalidInput, cannot_read
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.homogeneous import to_homogeneous
-from gnnlab.graph.names import EID, ETYPE, EdgeType, check_name
+from gnnlab.graph.names import EdgeType
 from gnnlab.kernels.dtypes import ids_dtype
-from gnnlab.partition.assign import classes_of, weights_of
 from gnnlab.partition.partition import partition_graph
 
-__all__ = ["convert_partition", "write_parmetis"]
+__all__ = ["convert_partition"]
 
 StrPath = str | os.PathLike[str]
 _LINES = 1_000_000  # read at a time
-
-
-def write_parmetis(
-    g: Graph,
-    graph_name: str,
-    folder: StrPath,
-    balance_ntypes: Any = None,
-    balance_edges: bool = False,
-) -> None:
-    """Write the structure of a graph for ParMETIS, and the schema.
-
-    Parameters
-    ----------
-    g : Graph
-    graph_name : str
-        The files are called ``<graph_name>_nodes.txt`` and so on.
-    folder : path
-        Created if it does not exist.
-    balance_ntypes, balance_edges
-        What ParMETIS balances by the node weights, as for :func:`partition_graph`.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl, tempfile
-    >>> from pathlib import Path
-    >>> from gnnlab.partition.parmetis import write_parmetis
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> write_parmetis(dgl.graph(([0, 1, 1, 0], [1, 0, 1, 1])), "toy", folder)
-    >>> (folder / "toy_edges.txt").read_text().splitlines()
-    ['0 1 0 0', '1 0 1 0']
-    >>> (folder / "toy_removed_edges.txt").read_text().splitlines()
-    ['1 1 2 0', '0 1 3 0']
-    >>> (folder / "toy_stats.txt").read_text()
-    '2 2 1\\n'
-    """
-    base = Path(folder, check_name(graph_name))
-    base.parent.mkdir(parents=True, exist_ok=True)
-    counts = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
-    whole, _, edge_counts = to_homogeneous(g, return_count=True)
-    degrees = whole.in_degrees().cpu().numpy() if balance_edges else None
-    weights = weights_of(classes_of(counts, balance_ntypes), degrees)
-    types = np.repeat(np.arange(len(counts)), list(counts.values()))
-    ids = np.concatenate([np.arange(count) for count in counts.values()])
-    _write(f"{base}_nodes.txt", types, *weights.T, ids)
-    src, dst = (ends.cpu().numpy().astype(np.int64) for ends in whole.edges())
-    _, first = np.unique(src * len(ids) + dst, return_index=True)
-    kept = np.zeros(len(src), np.bool_)
-    kept[first] = True
-    kept &= src != dst
-    columns = [src, dst, whole.edata[EID].cpu().numpy(), whole.edata[ETYPE].cpu().numpy()]
-    _write(f"{base}_edges.txt", *(column[kept] for column in columns))
-    _write(f"{base}_removed_edges.txt", *(column[~kept] for column in columns))
-    sizes = f"{len(ids)} {int(kept.sum())} {weights.shape[1]}\n"
-    Path(f"{base}_stats.txt").write_text(sizes, "utf8")
-    etypes = dict(zip((":".join(t) for t in g.canonical_etypes), edge_counts, strict=True))
-    schema = {"nid": _ranges(counts), "eid": _ranges(etypes)}
-    Path(f"{base}.json").write_text(json.dumps(schema, indent=1), "utf8")
-
-
-def _ranges(counts: dict[str, int]) -> dict[str, list[int]]:
-    ends = np.cumsum(list(counts.values())).tolist()
-    return {name: [end - counts[name], end] for name, end in zip(counts, ends, strict=True)}
-
-
-def _write(path: str, *columns: np.ndarray) -> None:
-    import pandas as pd
-
-    table = pd.DataFrame(dict(enumerate(columns)))
-    table.to_csv(path, sep=" ", header=False, index=False, lineterminator="\n")
 
 
 def convert_partition(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -168,37 +168,45 @@ def write_part(
 ) -> None:
     """Write the structure of a part, and its rows of the features of nodes and edges."""
     nodes, edges = assemble_part(graph, part_id, num_hops)
-    old_nodes = {}
-    for ntype, found in nodes.items():
+    trainer_of = {}  # of the nodes that the part owns
+    for ntype, arrays in nodes.items():
         lo, hi = graph.book.node_ranges[ntype][part_id : part_id + 2]
-        old_nodes[ntype] = graph.nodes[ntype].old[lo:hi]
-        extra = {} if trainers is None else {"trainer_id": trainers[ntype][old_nodes[ntype]]}
-        _save(writer, node_folder(part_id, "graph", ntype), found)
-        features = node_folder(part_id, "node_data", ntype)
-        _save(writer, features, extra)
-        _save(writer, features, frames[0].get(ntype, {}), old_nodes[ntype], skip=extra)
-    for etype, found in edges.items():
-        owned, extra = graph.owned_edges(etype, part_id), {}
+        rows = graph.nodes[ntype].old[lo:hi]
+        if trainers is not None:
+            trainer_of[ntype] = trainers[ntype][rows]
+        _save(writer, node_folder(part_id, "graph", ntype), arrays)
+        folder = node_folder(part_id, "node_data", ntype)
+        _save_features(writer, folder, frames[0].get(ntype, {}), rows, trainer_of.get(ntype))
+    for etype, arrays in edges.items():
+        owned, trainer = graph.owned_edges(etype, part_id), None
         if trainers is not None:  # an edge belongs to the trainer of its destination
-            of_nodes = trainers[etype[2]][old_nodes[etype[2]]]
-            extra["trainer_id"] = np.repeat(of_nodes, np.diff(owned.indptr))
-        _save(writer, edge_folder(part_id, "graph", etype), found)
-        features = edge_folder(part_id, "edge_data", etype)
-        _save(writer, features, extra)
-        _save(writer, features, frames[1].get(etype, {}), owned.old, skip=extra)
+            trainer = np.repeat(trainer_of[etype[2]], np.diff(owned.indptr))
+        _save(writer, edge_folder(part_id, "graph", etype), arrays)
+        folder = edge_folder(part_id, "edge_data", etype)
+        _save_features(writer, folder, frames[1].get(etype, {}), owned.old, trainer)
 
 
 def _save(
+    writer: PartitionWriter, folder: str, columns: Mapping[str, Any], rows: Any = None
+) -> None:
+    for name, values in columns.items():
+        writer.save(f"{folder}/{file_name(name)}.npy", values, rows)
+
+
+def _save_features(
     writer: PartitionWriter,
     folder: str,
-    columns: Mapping[str, Any],
-    rows: np.ndarray | None = None,
-    skip: Container[str] = (),
+    frame: Mapping[str, Any],
+    rows: np.ndarray,
+    trainer: np.ndarray | None,
 ) -> None:
-    for name in columns:
-        if name not in _RESERVED and name not in skip:
-            index = None if rows is None else torch.from_numpy(rows)
-            writer.save(f"{folder}/{file_name(name)}.npy", columns[name], index)
+    """Save some rows of features, and the trainer of each row if there are several a part."""
+    left_out = _RESERVED if trainer is None else {*_RESERVED, "trainer_id"}
+    if trainer is not None:
+        _save(writer, folder, {"trainer_id": trainer})
+    for name in frame:
+        if name not in left_out:
+            _save(writer, folder, {name: frame[name]}, torch.from_numpy(rows))
 
 
 def _check_arguments(g: Graph, num_parts: int, num_hops: int, reshuffle: bool) -> None:

@@ -12,8 +12,7 @@ DGL user guide, section 7.1, "Preprocessing for Distributed Training".
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
@@ -79,11 +78,6 @@ class PartitionReport:
             f"balance: nodes {nodes:.2f}, edges {edges:.2f}"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all figures as plain values."""
-        derived = {"cut": self.cut, "halo_share": self.halo_share, "balance": self.balance}
-        return {**asdict(self), **derived}
-
     def __str__(self) -> str:
         """A table with a line a part."""
         lines = [["part", *self.counts]]
@@ -100,36 +94,6 @@ class PartitionReport:
                 "balance is the largest part over the average",
             ]
         )
-
-    def plot(self) -> Any:
-        """Plot what each part owns, its halo, and what it owns over the average.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-        """
-        from matplotlib import pyplot
-
-        figure, axes = pyplot.subplots(1, 3, figsize=(10, 3), layout="constrained")
-        parts = range(self.num_parts)
-        for axis, what in zip(axes, ("nodes", "edges"), strict=False):
-            own, halo = self.counts[what], self.counts[f"halo {what}"]
-            axis.bar(parts, own, label="own")
-            axis.bar(parts, halo, bottom=own, label="halo", alpha=0.4)
-            axis.set(title=what, xlabel="part")
-            axis.legend()
-        owned = {n: c for n, c in self.counts.items() if not n.startswith(("halo", "cut"))}
-        width = 0.8 / len(owned)
-        for i, (name, each) in enumerate(owned.items()):
-            average = max(sum(each) / len(each), 1e-9)
-            places = [part + (i - (len(owned) - 1) / 2) * width for part in parts]
-            axes[2].bar(places, [n / average for n in each], width, label=name)
-        axes[2].axhline(1, color="black", linewidth=0.8)
-        axes[2].set(title="over the average", xlabel="part")
-        axes[2].legend()
-        for axis in axes:
-            axis.set_xticks(parts)
-        return figure
 
 
 def partition_report(

@@ -1,4 +1,4 @@
-"""Floor 8: figures of samples, partitions, traffic and time.
+"""Figures of samples, partitions, traffic and time.
 
 Each function takes plain data (a graph, blocks, events, a matrix of bytes), draws into the axes
 ``ax`` or into a new figure, and returns the axes; ``ax.figure.savefig("name.png")`` saves it.

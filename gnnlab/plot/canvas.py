@@ -41,7 +41,7 @@ Position = tuple[float, float]
 Labels = Mapping[int, Any] | Sequence[Any] | None
 
 
-def needed(module: str) -> Any:
+def require(module: str) -> Any:
     """Import an optional dependency; if it is missing, raise an error with the remedy."""
     try:
         return importlib.import_module(module)
@@ -56,7 +56,7 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the given axes, or those of a new figure of this size in inches."""
     if ax is not None:
         return ax
-    pyplot = needed("matplotlib.pyplot")
+    pyplot = require("matplotlib.pyplot")
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
@@ -76,8 +76,8 @@ def colors_of(names: Collection[Any]) -> dict[Any, str]:
     else:
         free = [color for color in PALETTE if color not in KIND_COLORS.values()]
     if len(others) > len(free):
-        colors = needed("matplotlib.colors")
-        shades = needed("matplotlib").colormaps["viridis"].resampled(len(others))
+        colors = require("matplotlib.colors")
+        shades = require("matplotlib").colormaps["viridis"].resampled(len(others))
         free = [colors.to_hex(shades(i)) for i in range(len(others))]
     found = dict(zip(others, free, strict=False))
     return {name: KIND_COLORS.get(name) or found[name] for name in names}
@@ -90,7 +90,7 @@ def layer_colors(count: int) -> list[str]:
 
 def text_color(color: str) -> str:
     """Return black or white, whichever is readable on a color."""
-    red, green, blue = needed("matplotlib.colors").to_rgb(color)
+    red, green, blue = require("matplotlib.colors").to_rgb(color)
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.6 else "white"
 
 
@@ -127,7 +127,7 @@ def draw_arrows(
 
     A self-loop is a ring above its node.
     """
-    patches = needed("matplotlib.patches")
+    patches = require("matplotlib.patches")
     both = set(pairs)
     gap = size**0.5 / 2 + 1
     for (u, v), color in zip(pairs, colors, strict=True):
@@ -151,7 +151,7 @@ def draw_arrows(
 
 
 def _draw_loop(ax: Axes, position: Position, color: str, gap: float) -> None:
-    above = needed("matplotlib.transforms").offset_copy(
+    above = require("matplotlib.transforms").offset_copy(
         ax.transData, ax.get_figure(), y=gap, units="points"
     )
     x, y = position
@@ -228,7 +228,7 @@ def _shape(pos: Any) -> str:
 
 
 def _spring(g: Graph, owner: Sequence[int] | None) -> list[Position]:
-    networkx = needed("networkx")
+    networkx = require("networkx")
     layout = networkx.Graph()
     layout.add_nodes_from(range(g.num_nodes()))
     for u, v in zip(*(end.tolist() for end in g.edges()), strict=True):

@@ -80,7 +80,7 @@ def timeline(
     ax = canvas.axes(ax, 8.5, min(1.1 + 0.34 * len(tracks), 10))
     boxes = [_box(event, row[track_of(event)], first, factor) for event in shown]
     fill = [colors[event.kind] for event in shown]
-    bars = canvas.needed("matplotlib.collections").PolyCollection(
+    bars = canvas.require("matplotlib.collections").PolyCollection(
         boxes,
         facecolors=fill,
         edgecolors=fill,
@@ -89,7 +89,7 @@ def timeline(
     ax.add_collection(bars)
     ax.set(xlim=(start * factor, end * factor), ylim=(len(tracks) - 0.5, -0.5), xlabel=unit)
     _name_tracks(ax, tracks)
-    patch = canvas.needed("matplotlib.patches").Patch
+    patch = canvas.require("matplotlib.patches").Patch
     handles = [patch(color=color, label=kind) for kind, color in colors.items()]
     ax.legend(
         handles=handles,

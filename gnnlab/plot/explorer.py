@@ -145,7 +145,7 @@ class Explorer:
 
     def _draw(self, setting: Mapping[str, Any]) -> bytes:
         """Call the function; return its figure as PNG and close all figures that it opened."""
-        pyplot = canvas.needed("matplotlib.pyplot")
+        pyplot = canvas.require("matplotlib.pyplot")
         open_before = set(pyplot.get_fignums())
         try:
             drawn = self._function(**setting)
@@ -175,7 +175,7 @@ class Explorer:
             setting = self.setting | {name: self._options[name][chosen[name]] for name in named}
             title = ", ".join(f"{name} = {label}" for name, label in chosen.items())
             panels.append((title, self._draw(setting)))
-        return _few_colors(_png(_grid(panels)))
+        return _quantize(_png(_grid(panels)))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle = {} if self.widget is None else dict(self.widget._repr_mimebundle_())
@@ -241,9 +241,9 @@ def _png(figure: Any) -> bytes:
     return file.getvalue()
 
 
-def _few_colors(png: bytes) -> bytes:
+def _quantize(png: bytes) -> bytes:
     """Reduce an image to 256 colors: enough for a drawing, in a quarter of the bytes."""
-    drawing = canvas.needed("PIL.Image").open(BytesIO(png)).convert("RGB").quantize(256)
+    drawing = canvas.require("PIL.Image").open(BytesIO(png)).convert("RGB").quantize(256)
     file = BytesIO()
     drawing.save(file, format="png", optimize=True)
     return file.getvalue()
@@ -251,13 +251,13 @@ def _few_colors(png: bytes) -> bytes:
 
 def _grid(panels: list[tuple[str, bytes]]) -> Any:
     """Arrange images with titles above them, two in a row if they are narrow enough."""
-    images = [canvas.needed("matplotlib.image").imread(BytesIO(png)) for _, png in panels]
+    images = [canvas.require("matplotlib.image").imread(BytesIO(png)) for _, png in panels]
     high, wide = (max(image.shape[axis] for image in images) for axis in (0, 1))
     title, dpi = 28, 100
     columns = min(len(panels), 1 if wide > _WIDE else 2)
     rows = -(-len(panels) // columns)
     size = (columns * wide / dpi, rows * (high + title) / dpi)
-    figure = canvas.needed("matplotlib.figure").Figure(size, dpi=dpi)
+    figure = canvas.require("matplotlib.figure").Figure(size, dpi=dpi)
     for i, (image, (text, _)) in enumerate(zip(images, panels, strict=True)):
         x, top = (i % columns) * wide, (rows - i // columns) * (high + title)
         figure.figimage(image, x, top - title - image.shape[0], origin="upper")

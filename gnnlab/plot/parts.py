@@ -75,7 +75,7 @@ def partition_map(
     """
     advice = (
         "Draw a part of it, dgl.node_subgraph(g, nodes) with assignment[nodes], or look at the "
-        "counts: partition_report(part_config).plot()"
+        "counts: print(partition_report(part_config))"
     )
     canvas.check_plain(g, _MOST_NODES, "plot.partition_map", advice)
     owner = _owners(g, assignment)
@@ -161,7 +161,7 @@ def _draw_edges(
         canvas.draw_arrows(ax, pairs, positions, colors, size)
         return
     lines = [(positions[a], positions[b]) for a, b in pairs]
-    collections = canvas.needed("matplotlib.collections")
+    collections = canvas.require("matplotlib.collections")
     for color, width, order in ((GRAY, 0.8, 1), ("black", 0.8, 2)):
         some = [line for line, own in zip(lines, colors, strict=True) if own == color]
         ax.add_collection(

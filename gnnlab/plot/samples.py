@@ -27,7 +27,7 @@ Edge = tuple[int, int]
 
 _MOST_NODES = 60  # in a drawing of a graph
 _MOST_LEAVES = 60  # in a tree
-_MOST_LEFT = 3  # neighbors not sampled that are drawn one by one
+_MOST_UNSAMPLED = 3  # neighbors not sampled that are drawn one by one
 
 
 def graph(
@@ -74,13 +74,13 @@ def graph(
     canvas.check_plain(
         g, _MOST_NODES, "plot.graph", "Draw a part of it: dgl.node_subgraph(g, nodes)"
     )
-    columns, taken = _read(g, blocks)
+    columns, sampled = _read(g, blocks)
     positions, names = canvas.node_positions(g, pos), canvas.node_names(g, labels)
     nodes = dict.fromkeys(range(g.num_nodes()), GRAY)
     edges: dict[Edge, str] = {}
     for i, color in enumerate(canvas.layer_colors(len(columns))):
         nodes |= dict.fromkeys(columns[i], color)
-        edges |= dict.fromkeys(taken[i] if i < len(taken) else [], color)
+        edges |= dict.fromkeys(sampled[i] if i < len(sampled) else [], color)
     ax = canvas.axes(ax, 4.2, 3.2)
     pairs = _pairs(g)
     canvas.draw_arrows(ax, pairs, positions, [edges.get(pair, GRAY) for pair in pairs])
@@ -102,7 +102,7 @@ def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list
     -------
     columns
         Sources of the first block, then destinations of each block.
-    taken
+    sampled
         Edges of each block.
     """
     for i, each in enumerate(blocks):
@@ -119,47 +119,47 @@ def _read(g: Graph, blocks: Sequence[Block]) -> tuple[list[list[int]], list[list
                 "blocks of one sample, first layer first"
             )
     columns = [source for source, _ in sides] + [sides[-1][1]] if sides else []
-    taken = [
+    sampled = [
         [(columns[i][u], columns[i + 1][v]) for u, v in _pairs(each)]
         for i, each in enumerate(blocks)
     ]
-    for i, edges in enumerate(taken):
+    for i, edges in enumerate(sampled):
         for u, v in edges:
             if max(u, v) >= g.num_nodes() or not g.has_edges_between(u, v):
                 raise InvalidInput(
                     f"blocks[{i}] has an edge {u} → {v}, which the graph does not have; pass the "
                     "graph that was sampled, and its blocks"
                 )
-    return columns, taken
+    return columns, sampled
 
 
 # --------------------------------------------------------------------------------- the tree
 @dataclass
-class _Branch:
+class _TreeNode:
     """A node of the tree: one for each message that the graph's node sends."""
 
     name: str
     color: str = GRAY
     line: str = ""  # style of the line to the parent; empty for a neighbor that was not sampled
-    below: list[_Branch] = field(default_factory=list)
+    below: list[_TreeNode] = field(default_factory=list)
     x: float = 0.0
 
-    def spread(self, x: float) -> float:
-        """Set the x positions of the branch, from ``x`` on; return that of the next branch."""
+    def place(self, x: float) -> float:
+        """Set the x positions of the child, from ``x`` on; return that of the next child."""
         end = x + 1
         self.x = x
         if self.below:
             end = x
-            for branch in self.below:
-                end = branch.spread(end)
+            for child in self.below:
+                end = child.place(end)
             self.x = (self.below[0].x + self.below[-1].x) / 2
         return end
 
-    def all(self) -> Iterator[_Branch]:
-        """Yield the branch and those below it."""
+    def all(self) -> Iterator[_TreeNode]:
+        """Yield the child and those below it."""
         yield self
-        for branch in self.below:
-            yield from branch.all()
+        for child in self.below:
+            yield from child.all()
 
 
 def sampling_tree(
@@ -204,43 +204,43 @@ def sampling_tree(
     canvas.check_plain(g, None, "plot.sampling_tree")
     if not blocks:
         raise InvalidInput("blocks is empty; pass the blocks of a sample, at least one")
-    columns, taken = _read(g, blocks)
-    level = roots = _grow(g, columns, taken, labels)
+    columns, sampled = _read(g, blocks)
+    level = roots = _build_tree(g, columns, sampled, labels)
     width = 0.0
     for root in roots:
-        width = root.spread(width)
-    longest = max(len(branch.name) for root in roots for branch in root.all())
+        width = root.place(width)
+    longest = max(len(child.name) for root in roots for child in root.all())
     step = 0.3 + 0.09 * max(longest - 2, 0)  # inches a leaf
     ax = canvas.axes(ax, min(max(1.5 + step * width, 4), 18), 0.6 + 0.8 * len(blocks))
     for depth, column in enumerate(reversed(columns)):
         _draw_level(ax, level, -depth)
-        level = [branch for above in level for branch in above.below]
+        level = [child for above in level for child in above.below]
         what = "output" if depth == 0 else "input" if depth == len(blocks) else f"{depth} away"
         nodes = f"{len(column)} node" + "s" * (len(column) != 1)
         ax.text(-1, -depth, f"{what}: {nodes}", ha="right", va="center")
-    note = "dotted: the node itself; gray: not taken"
+    note = "dotted: the node itself; gray: not sampled"
     ax.text(-0.5, -len(blocks) - 0.6, note, va="center", color="gray", fontsize=8)
     ax.set(xlim=(-0.8, max(width, 2) - 0.2), ylim=(-len(blocks) - 0.8, 0.4))
     ax.axis("off")
     return ax
 
 
-def _grow(
-    g: Graph, columns: list[list[int]], taken: list[list[Edge]], labels: Labels
-) -> list[_Branch]:
-    """Build the tree; return a branch for each output node."""
+def _build_tree(
+    g: Graph, columns: list[list[int]], sampled: list[list[Edge]], labels: Labels
+) -> list[_TreeNode]:
+    """Build the tree; return a child for each output node."""
     names = {} if labels is None else dict(enumerate(canvas.node_names(g, labels)))
     colors = canvas.layer_colors(len(columns))
 
-    def branch(node: int, layer: int, line: str) -> _Branch:
-        found = _Branch(str(names.get(node, node)), colors[layer], line)
+    def child(node: int, layer: int, line: str) -> _TreeNode:
+        found = _TreeNode(str(names.get(node, node)), colors[layer], line)
         if layer:
-            chosen = [u for u, v in taken[layer - 1] if v == node]
+            chosen = [u for u, v in sampled[layer - 1] if v == node]
             itself = [node] if node in columns[layer - 1] else []
-            found.below += [branch(u, layer - 1, ":") for u in itself]
-            found.below += [branch(u, layer - 1, "-") for u in chosen]
+            found.below += [child(u, layer - 1, ":") for u in itself]
+            found.below += [child(u, layer - 1, "-") for u in chosen]
             left = (Counter(g.predecessors(node).tolist()) - Counter(chosen)).elements()
-            found.below += _not_taken([str(names.get(u, u)) for u in left])
+            found.below += _unsampled([str(names.get(u, u)) for u in left])
         leaves[0] += not found.below
         if leaves[0] > _MOST_LEAVES:
             raise InvalidInput(
@@ -250,23 +250,23 @@ def _grow(
         return found
 
     leaves = [0]
-    return [branch(node, len(taken), "") for node in columns[-1]]
+    return [child(node, len(sampled), "") for node in columns[-1]]
 
 
-def _not_taken(names: list[str]) -> list[_Branch]:
-    if len(names) > _MOST_LEFT:
+def _unsampled(names: list[str]) -> list[_TreeNode]:
+    if len(names) > _MOST_UNSAMPLED:
         names = [f"+{len(names)}"]
-    return [_Branch(name) for name in names]
+    return [_TreeNode(name) for name in names]
 
 
-def _draw_level(ax: Axes, level: list[_Branch], y: float) -> None:
+def _draw_level(ax: Axes, level: list[_TreeNode], y: float) -> None:
     """Draw the nodes of a level, and the lines to their children."""
     for above in level:
-        for branch in above.below:
-            style = branch.line or "-"
-            order = 2 if branch.line else 1
-            ends = [above.x, branch.x], [y, y - 1]
-            ax.plot(*ends, style, color=branch.color, linewidth=1.4, zorder=order)
-    positions = [(branch.x, y) for branch in level]
-    names, colors = [branch.name for branch in level], [branch.color for branch in level]
+        for child in above.below:
+            style = child.line or "-"
+            order = 2 if child.line else 1
+            ends = [above.x, child.x], [y, y - 1]
+            ax.plot(*ends, style, color=child.color, linewidth=1.4, zorder=order)
+    positions = [(child.x, y) for child in level]
+    names, colors = [child.name for child in level], [child.color for child in level]
     canvas.draw_nodes(ax, positions, names, colors, size=150)

@@ -225,7 +225,7 @@ def explore_time(
         return known[key]
 
     def time(**setting: Any) -> Any:
-        pyplot = canvas.needed("matplotlib.pyplot")
+        pyplot = canvas.require("matplotlib.pyplot")
         parts = {count: parts_of(count, setting) for count in machines}
         figure, (left, right) = pyplot.subplots(
             1, 2, figsize=(7.6, 2.7), layout="constrained", width_ratios=[1.25, 1]

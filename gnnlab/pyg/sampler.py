@@ -36,7 +36,7 @@ from gnnlab.graph.relation import check_ids
 from gnnlab.pyg.convert import from_pyg, is_pyg
 from gnnlab.pyg.stores import GraphStore, is_typed
 from gnnlab.random import generator
-from gnnlab.sampling.neighbor import check_fanout, pick_layer
+from gnnlab.sampling.neighbor import check_fanout, sample_layer
 
 __all__ = ["NeighborSampler", "graph_of"]
 
@@ -200,7 +200,7 @@ class NeighborSampler(BaseSampler):
         """Pick in-edges of the nodes that the hop before has found: (row, col, edge) by type."""
         begins = {ntype: nodes.advance() for ntype, nodes in lists.items()}
         frontier = {ntype: nodes.ids()[begins[ntype] :] for ntype, nodes in lists.items()}
-        picked = pick_layer(self.graph, frontier, fanouts, self.weight_attr, self.replace)
+        picked = sample_layer(self.graph, frontier, fanouts, self.weight_attr, self.replace)
         found = {}
         for etype, (ptr, edges, sources) in picked.items():
             first, count = begins[etype[2]], len(frontier[etype[2]])
@@ -215,7 +215,7 @@ class NeighborSampler(BaseSampler):
         nodes = {ntype: each.ids() for ntype, each in lists.items()}
         found = {}
         fanouts = dict.fromkeys(self.graph.canonical_etypes, -1)
-        for etype, (ptr, edges, sources) in pick_layer(self.graph, nodes, fanouts).items():
+        for etype, (ptr, edges, sources) in sample_layer(self.graph, nodes, fanouts).items():
             col = torch.repeat_interleave(torch.diff(ptr))
             row = lists[etype[0]].find(sources)
             inside = row >= 0

@@ -1,4 +1,4 @@
-"""Floor 8: a simulated cluster in one process; traffic is counted exactly, time is predicted."""
+"""A simulated cluster in one process; traffic is counted exactly, time is predicted."""
 
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.result import Result

@@ -54,8 +54,8 @@ def fair_rates(usage: np.ndarray, caps: np.ndarray, capacity: np.ndarray) -> np.
     while rising.any():
         load = rising @ usage
         used = load > 0
-        room = (left[used] / load[used]).min(initial=np.inf)
-        step = min(room, (caps - rates)[rising].min())
+        headroom = (left[used] / load[used]).min(initial=np.inf)
+        step = min(headroom, (caps - rates)[rising].min())
         rates[rising] += step
         left[used] -= load[used] * step
         full = used & (left <= _FULL * capacity) & (capacity < np.inf)

@@ -135,6 +135,6 @@ def _me() -> VirtualRank:
     me = current_rank()
     if me is None:
         raise InvalidInput(
-            "this model was made in a simulation that has ended; build it anew outside"
+            "this model was made in a simulation that has ended; make it again outside of it"
         )
     return me

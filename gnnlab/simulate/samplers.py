@@ -83,14 +83,14 @@ def prefetched(
     for number in range(count):
         with recorder.sampling(tracks[number % len(tracks)], number):
             with recorder.pause():
-                room = (run, "begin") if number < ahead else (run, "room", number)
-                recorder.add(Wait(room, number))
+                permit = (run, "begin") if number < ahead else (run, "slot", number)
+                recorder.add(Wait(permit, number))
             batch = [make(number)]
             with recorder.pause():
                 recorder.add(Signal((run, "made", number)))
         with recorder.pause():
             recorder.add(Wait((run, "made", number), number))
-            recorder.add(Signal((run, "room", number + ahead)))
+            recorder.add(Signal((run, "slot", number + ahead)))
         yield batch.pop()  # keep no reference: the batch is freed when its user drops it
 
 

@@ -46,22 +46,8 @@ from gnnlab.simulate.transport import Cluster, SimulatedTransport
 __all__ = ["Simulation", "simulate"]
 
 
-def simulate(
-    graph: Any,
-    machines: int | None = None,
-    trainers_per_machine: int = 1,
-    *,
-    samplers_per_trainer: int = 0,
-    servers_per_machine: int = 1,
-    network: Network | None = None,
-    cores: float | None = None,
-    shared_cores: float | None = None,
-    threads: int = 1,
-    cache_bytes: int = 0,
-    part_method: Any = "metis",
-    features: dict[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
-) -> Simulation:
-    """Describe a cluster; :meth:`Simulation.run` runs trainers on it.
+class Simulation:
+    """A simulated cluster; :meth:`run` runs trainers on it.
 
     Parameters
     ----------
@@ -89,9 +75,12 @@ def simulate(
         are zeros that take no memory, but their bytes are counted, which shows what wider or
         narrower features would cost.
 
-    Returns
-    -------
-    Simulation
+    Attributes
+    ----------
+    part_config : Path
+        The JSON file of the graph.
+    num_machines, num_ranks : int
+        Numbers of machines and of trainers.
 
     Raises
     ------
@@ -115,71 +104,57 @@ def simulate(
     >>> len(result.returned), result.traffic.total("features").requests
     (4, 12)
     """
-    return Simulation(
-        graph,
-        machines,
-        trainers_per_machine,
-        samplers_per_trainer=samplers_per_trainer,
-        servers_per_machine=servers_per_machine,
-        network=network or Network(),
-        cores=cores,
-        shared_cores=shared_cores,
-        threads=threads,
-        cache_bytes=cache_bytes,
-        part_method=part_method,
-        features=features or {},
-    )
-
-
-class Simulation:
-    """A simulated cluster; made by :func:`simulate`.
-
-    Attributes
-    ----------
-    part_config : Path
-        The JSON file of the graph.
-    num_machines, num_ranks : int
-        Numbers of machines and of trainers.
-    """
 
     def __init__(
-        self, graph: Any, machines: int | None, trainers_per_machine: int, **options: Any
+        self,
+        graph: Any,
+        machines: int | None = None,
+        trainers_per_machine: int = 1,
+        *,
+        samplers_per_trainer: int = 0,
+        servers_per_machine: int = 1,
+        network: Network | None = None,
+        cores: float | None = None,
+        shared_cores: float | None = None,
+        threads: int = 1,
+        cache_bytes: int = 0,
+        part_method: Any = "metis",
+        features: dict[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
     ) -> None:
-        self.options = options
+        at_least = {
+            "machines": (machines, 1),
+            "trainers_per_machine": (trainers_per_machine, 1),
+            "servers_per_machine": (servers_per_machine, 1),
+            "samplers_per_trainer": (samplers_per_trainer, 0),
+            "threads": (threads, 1),
+            "cache_bytes": (cache_bytes, 0),
+        }
+        for name, (value, least) in at_least.items():
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise InvalidInput(f"{name} must be an integer from {least}; found {value!r}")
+        check_cores(cores=cores, shared_cores=shared_cores)
         self.trainers_per_machine = trainers_per_machine
-        self.samplers_per_trainer = options["samplers_per_trainer"]
-        self.servers_per_machine = options["servers_per_machine"]
-        self._check(machines)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self.samplers_per_trainer = samplers_per_trainer
+        self.servers_per_machine = servers_per_machine
+        self.network = network or Network()
+        self.threads, self.cache_bytes = threads, cache_bytes
         if isinstance(graph, Graph):
-            graph = self._partition(graph, machines)
+            graph = self._partition(graph, machines, part_method)
         self.config = read_config(graph, num_parts=machines)
         self.part_config = self.config.path
         self.num_machines = self.config.num_parts
         self.num_ranks = self.num_machines * trainers_per_machine
+        if cores is None:  # without samplers, each trainer has a prefetch thread
+            cores = trainers_per_machine * (1 + max(1, samplers_per_trainer)) + servers_per_machine
+        self.machines = Machines(self.num_machines, cores, shared_cores)
         self._parts = [open_part(self.config, k, verify=False) for k in range(self.num_machines)]
-        for name, (shape, dtype) in options["features"].items():
+        for name, (shape, dtype) in (features or {}).items():
             self._replace_feature(name, shape, dtype)
 
-    def _check(self, machines: int | None) -> None:
-        integers = {
-            "machines": (machines, 1),
-            "trainers_per_machine": (self.trainers_per_machine, 1),
-            "servers_per_machine": (self.servers_per_machine, 1),
-            "samplers_per_trainer": (self.samplers_per_trainer, 0),
-            "threads": (self.options["threads"], 1),
-            "cache_bytes": (self.options["cache_bytes"], 0),
-        }
-        for name, (value, least) in integers.items():
-            if value is not None and (not isinstance(value, int) or value < least):
-                raise InvalidInput(f"{name} must be a whole number from {least}; found {value!r}")
-        check_cores(**{name: self.options[name] for name in ("cores", "shared_cores")})
-
-    def _partition(self, graph: Graph, machines: int | None) -> Path:
+    def _partition(self, graph: Graph, machines: int | None, method: Any) -> Path:
         if machines is None:
             raise InvalidInput("the graph is not partitioned; pass machines=…, the number of parts")
         self._folder = tempfile.TemporaryDirectory(prefix="gnnlab-simulate-")
-        method = self.options["part_method"]
         with redirect_stdout(StringIO()):
             partition_graph(graph, "graph", machines, self._folder.name, part_method=method)
         return Path(self._folder.name) / "graph.json"
@@ -233,7 +208,7 @@ class Simulation:
 
         def run_rank(rank: int) -> Any:
             me = scheduler.ranks[rank]
-            torch.set_num_threads(self.options["threads"])
+            torch.set_num_threads(self.threads)
             process = Process(join=lambda: self._join(me, cluster, transports))
             with context.playing(process):
                 me.recorder.start()
@@ -251,7 +226,7 @@ class Simulation:
 
         with ExitStack() as around:
             around.enter_context(_replacements())
-            around.enter_context(_threads(self.options["threads"]))
+            around.enter_context(_threads(self.threads))
             around.enter_context(_frozen())
             if not callable(what):
                 around.enter_context(_command_line(what, args))
@@ -260,20 +235,11 @@ class Simulation:
         traffic = Traffic(self.num_machines)
         for transport in transports:
             traffic.update(transport.traffic)
-        return Result(self.options["network"], self._machines(), tracks, traffic, returned)
-
-    def _machines(self) -> Machines:
-        cores = self.options["cores"]
-        if cores is None:
-            each = 1 + max(
-                1, self.samplers_per_trainer
-            )  # its prefetch thread, if there are no samplers
-            cores = self.trainers_per_machine * each + self.servers_per_machine
-        return Machines(self.num_machines, cores, self.options["shared_cores"])
+        return Result(self.network, self.machines, tracks, traffic, returned)
 
     def _recorder(self, rank: int) -> Recorder:
         machine = rank // self.trainers_per_machine
-        if self.options["threads"] == 1:
+        if self.threads == 1:
             return Recorder(rank, machine)
         return Recorder(rank, machine, time.perf_counter)
 
@@ -309,7 +275,7 @@ class Simulation:
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": "0",
             "DGL_CONF_PATH": str(self.part_config),
-            "GNNLAB_CACHE_BYTES": str(self.options["cache_bytes"]),
+            "GNNLAB_CACHE_BYTES": str(self.cache_bytes),
         }
 
     def _join(
@@ -335,8 +301,11 @@ class Simulation:
         """Show graph, machines, trainers and network."""
         return (
             f"Simulation(graph={self.config.graph_name!r}, machines={self.num_machines}, "
-            f"trainers={self.num_ranks}, network={self.options['network']})"
+            f"trainers={self.num_ranks}, network={self.network})"
         )
+
+
+simulate = Simulation
 
 
 # ------------------------------------------------------------- replaced during a run

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 
 from gnnlab.data.raw import RawDataset
 
@@ -33,3 +37,27 @@ def assert_same(found: RawDataset, expected: RawDataset) -> None:
     for name in ("src", "dst", "feat", "label", "train_idx", "val_idx", "test_idx"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
     assert (found.name, found.num_classes) == (expected.name, expected.num_classes)
+
+
+def write_ogb(raw: RawDataset, folder: str | Path, split: str = "random") -> None:
+    """Write a data set in OGB's layout; equal data gives equal bytes."""
+    tables = {
+        "raw/num-node-list": np.array([raw.num_nodes]),
+        "raw/num-edge-list": np.array([raw.num_edges]),
+        "raw/edge": np.stack([raw.src, raw.dst], axis=1),
+        "raw/node-feat": raw.feat,
+        "raw/node-label": raw.label,
+    }
+    ids = (raw.train_idx, raw.val_idx, raw.test_idx)
+    tables |= {
+        f"split/{split}/{part}": nodes
+        for part, nodes in zip(("train", "valid", "test"), ids, strict=True)
+    }
+    for table_name, table in tables.items():
+        _write(Path(folder, f"{table_name}.csv.gz"), table)
+
+
+def _write(path: Path, table: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
+        pd.DataFrame(table).to_csv(stream, header=False, index=False, lineterminator="\n")

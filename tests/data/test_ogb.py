@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnnlab.data import read_ogb, write_ogb
+from gnnlab.data import read_ogb
 from gnnlab.data.raw import RawDataset
 from gnnlab.errors import InvalidInput
-from tests.data.samples import assert_same, square
+from tests.data.samples import assert_same, square, write_ogb
 from tests.helpers import examples
 
 

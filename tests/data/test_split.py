@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnnlab.data import per_class_split, random_split, split_dataset, stratified_split
+from gnnlab.data import per_class_split, random_split, split_dataset
 from gnnlab.errors import InvalidInput
+from tests.data.make_digits import stratified_split
 
 
 @given(

@@ -8,14 +8,15 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
-from gnnlab.partition import partition_graph
-from gnnlab.partition.parmetis import convert_partition, write_parmetis
+from gnnlab.partition import convert_partition, partition_graph
+from gnnlab.partition.assign import classes_of, weights_of
 from gnnlab.tools.convert_partition import main
 from tests.graph.samples import graphs, typed, typed_graphs
 from tests.helpers import examples
@@ -23,19 +24,37 @@ from tests.helpers import examples
 any_graph = st.one_of(graphs(), typed_graphs())
 
 
-def test_node_weights_are_what_is_to_be_balanced(tmp_path):
-    """Users 0 (for training), 1, 2 and games 0, 1; the last weight is the number of in-edges."""
-    g = dgl.heterograph({("user", "plays", "game"): ([0, 1, 2], [1, 1, 0])})
-    mask = {"user": torch.tensor([True, False, False])}
-    write_parmetis(g, "g", tmp_path, balance_ntypes=mask, balance_edges=True)
-    assert (tmp_path / "g_nodes.txt").read_text().splitlines() == [
-        "0 1 0 0 1 0",
-        "0 1 0 0 2 1",
-        "1 0 0 1 0 0",
-        "1 0 1 0 0 1",
-        "1 0 1 0 0 2",
-    ]
-    assert (tmp_path / "g_stats.txt").read_text() == "5 3 4\n"
+def write_parmetis(g: dgl.Graph, graph_name: str, folder: Path) -> None:
+    """Write the input of ParMETIS, self-loops and repeated edges apart, and the schema."""
+    base = Path(folder, graph_name)
+    base.parent.mkdir(parents=True, exist_ok=True)
+    counts = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
+    whole, _, edge_counts = dgl.to_homogeneous(g, return_count=True)
+    weights = weights_of(classes_of(counts))
+    types = np.repeat(np.arange(len(counts)), list(counts.values()))
+    ids = np.concatenate([np.arange(count) for count in counts.values()])
+    _write(f"{base}_nodes.txt", types, *weights.T, ids)
+    src, dst = (ends.cpu().numpy().astype(np.int64) for ends in whole.edges())
+    _, first = np.unique(src * len(ids) + dst, return_index=True)
+    kept = np.zeros(len(src), np.bool_)
+    kept[first] = True
+    kept &= src != dst
+    columns = [src, dst, whole.edata[dgl.EID].cpu().numpy(), whole.edata[dgl.ETYPE].cpu().numpy()]
+    _write(f"{base}_edges.txt", *(column[kept] for column in columns))
+    _write(f"{base}_removed_edges.txt", *(column[~kept] for column in columns))
+    etypes = dict(zip((":".join(t) for t in g.canonical_etypes), edge_counts, strict=True))
+    schema = {"nid": _ranges(counts), "eid": _ranges(etypes)}
+    Path(f"{base}.json").write_text(json.dumps(schema, indent=1), "utf8")
+
+
+def _ranges(counts: dict[str, int]) -> dict[str, list[int]]:
+    ends = np.cumsum(list(counts.values())).tolist()
+    return {name: [end - counts[name], end] for name, end in zip(counts, ends, strict=True)}
+
+
+def _write(path: str, *columns: np.ndarray) -> None:
+    table = pd.DataFrame(dict(enumerate(columns)))
+    table.to_csv(path, sep=" ", header=False, index=False, lineterminator="\n")
 
 
 def run_parmetis(folder: Path, g: dgl.Graph, part: np.ndarray, attributes: str = "") -> None:
@@ -65,7 +84,7 @@ def test_parts_become_the_partition_of_the_same_assignment(g, data):
         pairs = {tuple(line.split()[:2]) for line in lines}
         assert len(pairs) == len(lines) and all(u != v for u, v in pairs)
         run_parmetis(folder, g, np.array([*part, num_parts - 1]))
-        num_weights = int((folder / "g_stats.txt").read_text().split()[2])
+        num_weights = sum(g.num_nodes(ntype) > 0 for ntype in g.ntypes) or 1
         convert_partition(
             folder, "g", folder / "g.json", num_parts, num_weights, folder / "converted",
             removed_edges=folder / "g_removed_edges.txt",

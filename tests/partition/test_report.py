@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import matplotlib
 import pytest
 import torch
 
@@ -44,7 +41,6 @@ def test_counts_by_part(config):
     }
     assert (found.cut, found.halo_share) == (2 / 5, 4 / 5)
     assert found.balance["nodes"] == 1.2 and found.balance["train_mask"] == 1.0
-    assert json.loads(json.dumps(found.to_dict()))["cut"] == 0.4
 
 
 def test_text_names_what_it_counts(config):
@@ -57,17 +53,6 @@ def test_text_names_what_it_counts(config):
 @pytest.mark.parametrize("mask", [None, "no_such_feature"])
 def test_a_mask_may_be_absent(config, mask):
     assert list(partition_report(config, mask).counts)[-1] == "cut edges"
-
-
-def test_picture_shows_own_and_halo(config):
-    matplotlib.use("agg")
-    figure = partition_report(config).plot()
-    nodes, edges, shares = figure.axes
-    assert [bar.get_height() for bar in nodes.patches] == [3, 2, 2, 2]
-    assert [bar.get_height() for bar in edges.patches] == [3, 2, 1, 1]
-    assert [text.get_text() for text in shares.get_legend().get_texts()] == [
-        *("nodes", "edges", "train_mask")
-    ]
 
 
 def test_a_graph_without_edges(tmp_path):
@@ -95,7 +80,7 @@ def test_plan_warns_of_what_is_short():
     short = Plan(memory=2**33, disk=2**32, part_method="metis", **bare)
     assert [text.split(":")[0] for text in short.warnings] == ["memory is short", "disk is short"]
     assert "8.0 GiB needed, 1.0 GiB free" in str(short) and 'part_method="ldg"' in str(short)
-    assert "5 minutes" in str(short) and short.to_dict()["warnings"] == short.warnings
+    assert "5 minutes" in str(short)
     assert Plan(memory=1, disk=1, part_method="metis", **bare).warnings == []
     silent = Plan(2**60, 2**60, 1.0, None, None, 4, "ldg")
     assert silent.warnings == [] and len(str(silent).splitlines()) == 1

@@ -189,8 +189,8 @@ def test_failures_say_where(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({}, "pass machines=…, the number of parts"),
-        ({"machines": 0}, "machines must be a whole number from 1; found 0"),
-        ({"machines": 2, "trainers_per_machine": 1.5}, "trainers_per_machine must be a whole"),
+        ({"machines": 0}, "machines must be an integer from 1; found 0"),
+        ({"machines": 2, "trainers_per_machine": 1.5}, "trainers_per_machine must be an integer"),
         ({"machines": 2, "cores": -1}, "cores must be above 0"),
     ],
 )
