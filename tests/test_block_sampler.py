@@ -259,3 +259,15 @@ def test_importing_the_helpers_loads_none_of_them() -> None:
     with pytest.raises(AttributeError, match="no 'Sampler'; it has BlockSampler, DDPLoader"):
         _ = dgl.helpers.Sampler
     assert {"BlockSampler", "fork"} <= set(dir(dgl.helpers))
+
+
+def test_source_shows_the_code_of_a_file_without_docstrings() -> None:
+    shown = dgl.helpers.source(small.BlockSampler.sample_blocks, small.Block)
+    first, second = shown.split("\n\n# ")
+    assert first.splitlines()[0] == "# block_sampler.py: BlockSampler.sample_blocks"
+    assert first.splitlines()[2].startswith("    seeds, blocks = seed_nodes")
+    assert second.startswith("block_sampler.py: Block\nclass Block(_OnDevice):\n    def __init__")
+    assert '"""' not in shown and "    # " not in first
+    compile(shown, "shown", "exec")
+    assert repr(shown) == shown
+    assert shown._repr_markdown_() == f"```python\n{shown}\n```"

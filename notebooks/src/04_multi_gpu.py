@@ -8,7 +8,7 @@
 #
 # - say what an all-reduce does, and why averaged gradients are the gradient of the whole batch;
 # - start real processes from a notebook and train with `DistributedDataParallel`;
-# - prove that two processes learn what one would have learned;
+# - check that two processes learn what one would have learned;
 # - recognise three failures that have cost others days, and prevent them.
 
 # %% [markdown] slot="title" lang="ko"
@@ -23,7 +23,7 @@
 # - 올리듀스(all-reduce)가 무엇을 하는지, 그리고 그래디언트(gradient)의 평균이 왜 배치 전체의
 #   그래디언트인지 설명하기
 # - 노트북에서 실제 프로세스를 시작하고 `DistributedDataParallel`로 학습하기
-# - 프로세스 두 개가 프로세스 하나와 똑같이 학습한다는 것을 증명하기
+# - 프로세스 두 개가 프로세스 하나와 똑같이 학습하는지 확인하기
 # - 많은 사람의 며칠을 앗아 간 세 가지 장애를 알아보고 예방하기
 
 # %% [markdown] slot="title" lang="zh"
@@ -35,7 +35,7 @@
 #
 # - 说出全归约（all-reduce）做了什么，以及为什么梯度（gradient）的平均就是整个批次的梯度；
 # - 从笔记本中启动真正的进程，并用 `DistributedDataParallel` 训练；
-# - 证明两个进程学到的与一个进程学到的相同；
+# - 验证两个进程学到的与一个进程学到的相同；
 # - 识别并预防三种让许多人耗费数日的故障。
 
 # %% [markdown] slot="setup" lang="en"
@@ -77,8 +77,8 @@ from torch import nn
 import gnnlab as dgl
 import gnnlab.multiprocessing as mp
 import gnnlab.nn as dglnn
-from gnnlab.dataloading import BlockSampler, NeighborSampler, NodeDataLoader
-from gnnlab.fork import ForkError, fix_openmp, prepare_mp
+from gnnlab.dataloading import NeighborSampler, NodeDataLoader
+from gnnlab.helpers import block_sampler, ddp_loader, fix_openmp, prepare_mp, source
 from gnnlab.parallel import create_dataloader, free_port, init_model
 from gnnlab.parallel import init_process_group, launch_processes, track
 
@@ -104,7 +104,7 @@ torch.set_num_threads(1)
 # 노드입니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# ## 一张画得出来的小图
+# ## 先看一张小图
 #
 # 四个种子节点（seed node）1、4、2、3 组成一个小批次。rank 0 取前两个，rank 1 取后两个。每个 rank
 # 像单个进程那样，找到自己的种子的邻居（neighbor），读取它们的特征（feature）。实心的节点（node）是
@@ -312,42 +312,46 @@ print("equal sums;", len(pids), "processes took part")
 # %% [markdown] slot="data" lang="en"
 # They agree, and three processes took part: this one and two ranks.
 #
-# ## Data and sampler
+# ## Build it yourself: a share for each rank
 #
-# Now the real graph. It groups its edges by destination for sampling and by source for the
-# backward pass, and makes each format when first needed. `prepare_mp` makes them now: what exists
-# before the ranks start is shared by all, what a rank makes later it has for itself.
+# The real graph groups its edges by destination for sampling and by source for the backward pass,
+# and makes each format when first needed. `prepare_mp` makes both now, because ranks share only
+# what exists before they start.
 #
-# As in course code, we write the sampler ourselves. `BlockSampler` makes the blocks; all it asks
-# of us is `sample_frontier`, the edges of one layer. With the same seed, ours must draw what the
-# library's draws.
+# Every epoch, all ranks shuffle the training nodes with the same seed and so agree on the order
+# without a message. Rank $r$ of $R$ takes every $R$-th node, from position $r$ on; the ranks'
+# batches together are then one batch of a single process. If the nodes cannot be divided evenly,
+# some are taken twice, for all ranks must make the same number of steps. This is the code, from
+# `ddp_loader.py` of `gnnlab.helpers`; the loader cuts the share of `rank_share` into batches.
 
 # %% [markdown] slot="data" lang="ko"
 # 두 결과는 같으며, 이 노트북과 랭크 두 개, 모두 세 프로세스가 참여했습니다.
 #
-# ## 데이터와 샘플러
+# ## 직접 만들어 보기: 랭크별 담당 노드
 #
-# 이제 실제 그래프를 다룹니다. 그래프는 에지(edge)를 샘플링할 때는 도착 노드별로, 역전파할 때는
-# 출발 노드별로 묶어 두며, 각 형식을 처음 필요할 때 만듭니다. `prepare_mp`는 이 형식들을 지금
-# 만듭니다. 랭크를 시작하기 전에 있던 것은 모두가 공유하지만, 시작한 뒤에 만든 것은 그 랭크만 따로
-# 갖기 때문입니다.
+# 실제 그래프는 에지(edge)를 샘플링할 때는 도착 노드별로, 역전파할 때는 출발 노드별로 묶어 두며, 각
+# 형식을 처음 필요할 때 만듭니다. 랭크들은 시작하기 전에 있던 것만 공유하므로, `prepare_mp`로 두
+# 형식을 지금 만듭니다.
 #
-# 강의 코드에서처럼 샘플러(sampler)는 직접 작성합니다. 블록(block)은 `BlockSampler`가 만들어
-# 주므로, 우리는 한 계층의 에지를 돌려주는 `sample_frontier`만 작성하면 됩니다. 같은 시드 값을 주면
-# 라이브러리의 샘플러와 똑같이 뽑아야 합니다.
+# 에폭(epoch)마다 모든 랭크가 같은 난수 시드로 학습 노드를 섞으므로, 메시지를 주고받지 않아도 순서가
+# 일치합니다. 랭크가 $R$개이면 랭크 $r$은 위치 $r$부터 $R$칸 간격으로 노드를 가져갑니다. 그러면 각
+# 랭크의 배치를 모은 것이 단일 프로세스의 배치 하나가 됩니다. 노드 수가 나누어떨어지지 않으면 일부
+# 노드는 두 번 쓰입니다. 모든 랭크의 단계 수가 같아야 하기 때문입니다. 다음은 `gnnlab.helpers`에
+# 있는 `ddp_loader.py`의 코드입니다. `rank_share`가 담당 노드를 정하고, 로더가 이를 배치로 나눕니다.
 
 # %% [markdown] slot="data" lang="zh"
-# 结果一致，而且有三个进程参与：这个笔记本和两个 rank。
+# 结果一致，而且有三个进程参与：当前这个进程和两个 rank。
 #
-# ## 数据与采样器
+# ## 亲手实现：每个 rank 一份
 #
-# 现在轮到真实的图。边（edge）要按目标节点分组，用于采样；还要按源节点分组，用于反向传播。每种格式在
-# 第一次需要时才建立。`prepare_mp` 现在就建立它们：启动 rank 之前已有的，大家共享；之后由某个 rank
-# 建立的，只归它自己。
+# 在真实的图中，边（edge）既要按目标节点分组，供采样使用，又要按源节点分组，供反向传播使用。每种格式
+# 在第一次需要时才建立。各个 rank 只共享启动之前已有的内容，所以现在就用 `prepare_mp` 建立这两种格
+# 式。
 #
-# 与课程代码一样，采样器（sampler）由我们自己编写。块（block）由 `BlockSampler` 生成；我们只需写出
-# `sample_frontier`，即一层所用的边。在随机种子相同时，我们的采样器必须与库中的采样器抽到相同的结
-# 果。
+# 在每一轮（epoch），所有 rank 都用同一个随机种子打乱训练节点，因此无需通信，顺序就一致。$R$ 个 rank
+# 中的 rank $r$ 从位置 $r$ 开始，每隔 $R$ 个取一个；这样，各 rank 的批次合起来正是单个进程的一个批
+# 次。如果节点数不能整除，就有节点被取两次，因为所有 rank 的步数必须相同。下面是 `gnnlab.helpers` 中
+# `ddp_loader.py` 的代码：`rank_share` 算出每个 rank 的份额，加载器再把它切成批次。
 
 # %% slot="data-code"
 dataset = dgl.data.load(DATASET)
@@ -355,89 +359,69 @@ graph = dataset[0]
 train_ids, val_ids = dataset.train_idx, dataset.val_idx
 prepare_mp(graph)
 print("formats:", graph.formats()["created"])
-
-
-class MultiLayerNeighborSampler(BlockSampler):
-    def __init__(self, fanouts):
-        super().__init__(len(fanouts), return_eids=False)
-        self.fanouts = fanouts
-
-    def sample_frontier(self, layer_id, g, seed_nodes):
-        return dgl.sampling.sample_neighbors(g, seed_nodes, self.fanouts[layer_id])
-
-
-drawn = []
-for sampler in (MultiLayerNeighborSampler([5, 5]), NeighborSampler([5, 5])):
-    dgl.seed(0)
-    drawn.append(sampler.sample(graph, train_ids[:32])[0])
-print("same input nodes:", torch.equal(*drawn), len(drawn[0]))
+source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 
 # %% [markdown] slot="loader" lang="en"
-# Both draw the same: the draw depends on seed, epoch, batch, layer and node, and on nothing else,
-# not even the rank. The proof will rest on this.
+# Every batch has a key, made of seed, epoch and number. What is sampled depends on key, layer and
+# node, and on nothing else, not even the rank; we will need this.
+# `gnnlab export ddp_loader my_project/` copies the file, which needs only torch.
 #
-# ## A share for each rank
+# ## The library does the same, faster
 #
-# Every epoch, all ranks shuffle the training nodes with the same seed and so agree on the order
-# without a message. Rank $r$ of $R$ takes every $R$-th node, from position $r$ on; the ranks'
-# batches together are then one batch of a single process. If the nodes cannot be divided evenly,
-# some are taken twice, for all ranks must make the same number of steps. `share` does it by hand,
-# `create_dataloader` in the library.
+# For each rank, `create_dataloader` of the library must make the batches of the small loader, which
+# uses the sampler of lesson 03.
 
 # %% [markdown] slot="loader" lang="ko"
-# 두 샘플러는 똑같은 표본을 뽑습니다. 무엇을 뽑을지는 시드 값, 에폭(epoch), 배치, 계층, 노드만으로
-# 정해지며, 그 밖의 어떤 것에도, 심지어 랭크에도 좌우되지 않습니다. 뒤에 나올 증명은 이 성질에
-# 바탕을 둡니다.
+# 배치마다 난수 시드, 에폭, 배치 번호로 만든 키가 있습니다. 샘플링 결과는 이 키와 계층, 노드만으로
+# 정해지며, 그 밖의 어떤 것에도, 심지어 랭크에도 좌우되지 않습니다. 이 성질은 뒤에서 다시
+# 사용합니다. 이 파일은 torch만 있으면 동작하며, `gnnlab export ddp_loader my_project/`를 실행하면
+# 자신의 프로젝트로 복사할 수 있습니다.
 #
-# ## 랭크마다 제 몫
+# ## 라이브러리는 같은 일을 더 빠르게 합니다
 #
-# 에폭마다 모든 랭크가 같은 시드 값으로 학습 노드를 섞으므로, 메시지를 주고받지 않아도 순서가
-# 일치합니다. $R$개 가운데 랭크 $r$은 위치 $r$에서 시작하여 $R$개마다 하나씩 가져갑니다. 그러면 각
-# 랭크의 배치를 모은 것이 단일 프로세스의 배치 하나가 됩니다. 노드 수가 나누어떨어지지 않으면 일부
-# 노드는 두 번 쓰입니다. 모든 랭크의 단계 수가 같아야 하기 때문입니다. `share`는 이 일을 직접 하고,
-# 라이브러리에서는 `create_dataloader`가 합니다.
+# 라이브러리에서는 `create_dataloader`가 랭크별 로더를 만들며, 그 배치는 위에서 본 로더의 배치와
+# 같아야 합니다. 위의 로더에는 레슨 03에서 읽은 샘플러(sampler)를 씁니다.
 
 # %% [markdown] slot="loader" lang="zh"
-# 两者抽到的相同：抽到什么只取决于随机种子、轮（epoch）、批次、层和节点，与其他一切无关，甚至与
-# rank 无关。后面的证明就以此为基础。
+# 每个批次都有一个键，由随机种子、轮数和批次编号得出。采样结果只取决于这个键、层和节点，与其他一切无
+# 关，甚至与 rank 无关；后面会用到这一点。这个文件只依赖 torch，运
+# 行 `gnnlab export ddp_loader my_project/` 就能把它复制到自己的项目中。
 #
-# ## 每个 rank 一份
+# ## 库做同样的事，而且更快
 #
-# 在每一轮，所有 rank 都用同一个随机种子打乱训练节点，因此无需通信，顺序就一致。$R$ 个 rank 中的
-# rank $r$ 从位置 $r$ 开始，每隔 $R$ 个取一个；这样，各 rank 的批次合起来正是单个进程的一个批次。如
-# 果节点数不能整除，就有节点被取两次，因为所有 rank 的步数必须相同。这里的 `share` 是亲手写的版本；
-# 在库中，这件事由 `create_dataloader` 完成。
+# 在库中，`create_dataloader` 为每个 rank 生成加载器，它给出的批次必须与上面的加载器相同。上面的加载
+# 器使用第 03 课的采样器（sampler）。
 
-# %% slot="loader-code"
+# %% slot="loader-code" tags=["nbval-ignore-output"]
 FANOUTS, BATCH = [5, 5], 32
 
 
-def share(nids, rank, world_size, epoch):
-    order = torch.randperm(len(nids), generator=torch.Generator().manual_seed(epoch))
-    size = -(-len(nids) // world_size)  # rounded up
-    return nids[torch.cat([order, order])[: size * world_size][rank::world_size]]
-
-
 def loader_of(rank, world_size, graph, nids, **options):
-    sampler = MultiLayerNeighborSampler(FANOUTS)
     options["batch_size"] = BATCH // world_size
+    sampler = NeighborSampler(FANOUTS)
     return create_dataloader(rank, world_size, graph, nids, sampler, **options)
 
 
-mine = [share(train_ids, rank, 2, epoch=0) for rank in range(2)]
-assert set(train_ids.tolist()) == set(torch.cat(mine).tolist())
-loaders = [loader_of(rank, 2, graph, train_ids) for rank in range(2)]
-print(len(train_ids), "training nodes, shares of", [len(nids) for nids in mine])
-print("steps:", [len(loader) for loader in loaders])
+def one_epoch(loader):
+    start = time.perf_counter()
+    batches = list(loader)
+    seconds.append(time.perf_counter() - start)
+    edges = [block.edata[dgl.EID] for _, _, blocks in batches for block in blocks]
+    return [seeds for _, seeds, _ in batches] + edges
 
-loaders.append(loader_of(0, 1, graph, train_ids))  # one process
-seeds = [next(iter(loader))[1] for loader in loaders]
-same = torch.equal(torch.cat(seeds[:2]).sort()[0], seeds[2].sort()[0])
-print("two batches make one of a single process:", same)
+
+small, seconds = block_sampler.Graph(*graph.edges()), []
+inputs = small, train_ids, block_sampler.NeighborSampler(FANOUTS), BATCH // 2
+for rank in range(2):
+    mine = ddp_loader.DDPLoader(*inputs, rank=rank, world_size=2)
+    both = [mine, loader_of(rank, 2, graph, train_ids)]
+    assert all(all(map(torch.equal, *map(one_epoch, both))) for _ in range(5))
+    print(f"rank {rank}: {len(mine)} batches an epoch, all equal")
+print(f"time: small file {min(seconds[::2]) / min(seconds[1::2]):.1f}, library 1")
 
 # %% [markdown] slot="model" lang="en"
-# Two shares of 90 hold the 179 nodes, one of them twice. Batches of 16 make six steps on each
-# rank, and together the ranks' batches are those of one process.
+# Two shares of 90 hold the 179 nodes, one of them twice. Batches of 16 make six steps on each rank.
+# The library made the same batches in less time.
 #
 # ## Model and training
 #
@@ -450,8 +434,8 @@ print("two batches make one of a single process:", same)
 # nobody pass before all have come. `@fix_openmp` will be explained below.
 
 # %% [markdown] slot="model" lang="ko"
-# 노드 179개가 90개씩 두 몫에 담기며, 그중 하나는 두 번 쓰입니다. 배치 크기가 16이므로 각 랭크는
-# 여섯 단계를 수행하고, 랭크들의 배치를 합치면 단일 프로세스의 배치가 됩니다.
+# 노드 179개를 두 랭크가 90개씩 맡으며, 그중 하나는 두 번 쓰입니다. 배치 크기가 16이므로 각 랭크는
+# 여섯 단계를 수행합니다. 라이브러리는 같은 배치를 더 짧은 시간에 만들었습니다.
 #
 # ## 모델과 학습
 #
@@ -465,8 +449,8 @@ print("two batches make one of a single process:", same)
 # 설명합니다.
 
 # %% [markdown] slot="model" lang="zh"
-# 179 个节点分成两份，每份 90 个，其中一个用了两次。批次大小为 16，于是每个 rank 走六步，各 rank 的
-# 批次合起来就是单个进程的批次。
+# 179 个节点分成两份，每份 90 个，其中一个用了两次。批次大小为 16，于是每个 rank 走六步。库生成了同
+# 样的批次，用时更短。
 #
 # ## 模型与训练
 #
@@ -591,7 +575,7 @@ else:
 # %% [markdown] slot="prove" lang="en"
 # Both processes ended well, and how ranks are started does not change what they learn.
 #
-# ## Prove it
+# ## Check that they agree
 #
 # The claim on which all rests: two ranks with batches of 16 learn what one process learns with
 # batches of 32. We train for 20 steps, in two ranks and then right here, on 160 nodes, so that
@@ -600,7 +584,7 @@ else:
 # %% [markdown] slot="prove" lang="ko"
 # 두 프로세스는 정상적으로 끝났습니다. 랭크를 어떻게 시작하든 학습 결과는 달라지지 않습니다.
 #
-# ## 증명하기
+# ## 확인하기
 #
 # 이제 모든 것의 바탕이 되는 주장을 확인합니다. 크기 16의 배치를 쓰는 랭크 두 개는 크기 32의 배치를
 # 쓰는 프로세스 하나와 똑같이 학습합니다. 한 번은 랭크 두 개로, 한 번은 바로 이 노트북에서 20단계를
@@ -609,7 +593,7 @@ else:
 # %% [markdown] slot="prove" lang="zh"
 # 两个进程都正常结束；启动方式不会改变学到的东西。
 #
-# ## 证明
+# ## 验证
 #
 # 现在来看一切所依据的论断：批次大小为 16 的两个 rank，学到的与批次大小为 32 的一个进程相同。我们训
 # 练 20 步，一次用两个 rank，一次就在这个笔记本里；只用 160 个节点，使每个批次都是满的。然后比较全
@@ -647,7 +631,7 @@ print(f"{len(by_one):,} parameters after 20 steps, none further apart than 1e-6"
 # %% [markdown] slot="cost" lang="zh"
 # 只有舍入不同，因为求和的次序不同。数据并行训练不是近似，能改变的只有速度。
 #
-# ## 代价
+# ## 开销
 #
 # 那么训练变快了吗？我们让批次逐渐增大，分别测量一个进程和两个 rank 每一步的时间。在 `digits` 上，两
 # 个 rank 都会读取几乎所有节点，所以这里用一个更大的随机图。为了看清等待，我们亲手完成 DDP 所做的
@@ -812,7 +796,7 @@ def fork_after_cuda(rank, world_size):
     mp.set_start_method("fork", force=True)
     try:
         mp.Process(target=add).start()
-    except ForkError as error:
+    except dgl.fork.ForkError as error:
         return str(error)
 
 
@@ -887,7 +871,7 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # 1. A model has 1,000,000 parameters. How many numbers does each of 4 ranks send during one ring
 #    all-reduce?
 # 2. There are 1,000 training nodes, 3 ranks, and batches of 64 on each rank. How many steps has an
-#    epoch, with shares as `share` makes them and a last batch that may be smaller?
+#    epoch, with shares as `rank_share` makes them and a last batch that may be smaller?
 # 3. Write a function that takes a list of share sizes, which may differ, and returns the weights
 #    with which the ranks' gradients add up to that of the batch.
 # 4. Let all ranks validate. Write a function of `rank`, `world_size` and `counts`, where
@@ -913,8 +897,8 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 #
 # 1. 매개변수가 1,000,000개인 모델이 있습니다. 링 올리듀스를 한 번 하는 동안 랭크 4개는 수를 각각 몇
 #    개씩 보냅니까?
-# 2. 학습 노드가 1,000개, 랭크가 3개이고 랭크마다 배치 크기가 64입니다. 몫은 `share`처럼 나누고
-#    마지막 배치는 더 작아도 될 때, 한 에폭은 몇 단계입니까?
+# 2. 학습 노드가 1,000개, 랭크가 3개이고 랭크마다 배치 크기가 64입니다. 담당 노드는
+#    `rank_share`처럼 나누고 마지막 배치는 더 작아도 될 때, 한 에폭은 몇 단계입니까?
 # 3. 몫의 크기를 담은 리스트를 받아 가중치를 돌려주는 함수를 작성합니다. 크기가 서로 달라도, 각
 #    랭크의 그래디언트를 이 가중치로 더하면 배치 전체의 그래디언트가 되어야 합니다.
 # 4. 모든 랭크가 검증에 참여하게 합니다. `rank`, `world_size`, `counts`를 받는 함수를 작성합니다.
@@ -938,8 +922,8 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # 供。
 #
 # 1. 一个模型有 1,000,000 个参数。在一次环形全归约中，4 个 rank 各发送多少个数？
-# 2. 有 1,000 个训练节点、3 个 rank，每个 rank 的批次大小为 64。份额按 `share` 的方式划分，最后一批
-#    可以较小，一轮有多少步？
+# 2. 有 1,000 个训练节点、3 个 rank，每个 rank 的批次大小为 64。份额按 `rank_share` 的方式划分，最后
+#    一批可以较小，一轮有多少步？
 # 3. 写一个函数，参数是各份大小的列表，返回一组权重：即使各份大小不同，用这些权重把各 rank 的梯度相
 #    加，也能得到整个批次的梯度。
 # 4. 让所有 rank 都参加验证。写一个以 `rank`、`world_size` 和 `counts` 为参数的函数，其中
