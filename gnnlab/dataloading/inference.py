@@ -8,6 +8,7 @@ row is gathered.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.block import Block
@@ -57,9 +58,10 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[sli
         raise InvalidInput(f"batch_size must be at least 1; found {batch_size}")
     (ntype,), (etype,) = g.ntypes, g.canonical_etypes
     csc, num_nodes = g.relation().csc(), g.num_nodes()
-    for lo in range(0, num_nodes, batch_size):
+    starts = range(0, num_nodes, batch_size)
+    ends = csc.indptr[[*starts, num_nodes]].tolist()  # at once: a GPU waits for each look
+    for lo, (first, last) in zip(starts, pairwise(ends), strict=True):
         hi = min(lo + batch_size, num_nodes)
-        first, last = int(csc.indptr[lo]), int(csc.indptr[hi])
         adjacency = Adjacency(csc.indptr[lo : hi + 1] - first, csc.indices[first:last])
         yield (
             slice(lo, hi),

@@ -210,7 +210,9 @@ def _sources(block: Block) -> Any:
 
 def to_device(value: Any, device: torch.device) -> Any:
     """Move the tensors and graphs of a mini-batch to a device."""
-    if isinstance(value, torch.Tensor | Graph):
+    if isinstance(value, torch.Tensor):
+        return value.to(device, non_blocking=device.type != "cpu")
+    if isinstance(value, Graph):
         return value.to(device)
     if isinstance(value, dict):
         return {key: to_device(part, device) for key, part in value.items()}
@@ -336,7 +338,9 @@ class NeighborSampler(BlockSampler):
         """Make the blocks of a batch; see :meth:`BlockSampler.sample_blocks`."""
         given = {
             ntype: read_ids(
-                *(ids, g.num_nodes(ntype), "node", g.device),
+                *(ids, g.num_nodes(ntype), "node"),
+                # A GPU would have to be asked about them; the node list copies them there.
+                g.device if g.device.type == "cpu" else None,
                 check=g.device.type != "cpu",  # on a CPU, the node list checks them
                 distinct=True,
             )
@@ -394,11 +398,11 @@ def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
 
 def _open_node_lists(g: Graph, given: dict[str, torch.Tensor]) -> dict[str, Any]:
     """Open a growing list of nodes per type, which begins with the seeds of that type."""
-    empty = torch.empty(0, dtype=torch.int64, device=g.device)
+    empty = torch.empty(0, dtype=torch.int64)
     lists: dict[str, Any] = {}
     try:
         for ntype in g.ntypes:
-            lists[ntype] = kernels.node_list(g.num_nodes(ntype), g.device.type)
+            lists[ntype] = kernels.node_list(g.num_nodes(ntype), g.device)
             lists[ntype].start(given.get(ntype, empty))
     except BaseException:
         for opened in lists.values():

@@ -30,7 +30,7 @@ class Seeds:
         """Return the seeds at some positions."""
         if not self.typed:
             (ids,) = self.by_type.values()
-            return ids[positions.to(ids.device)]
+            return ids[positions.to(ids.device, non_blocking=ids.device.type != "cpu")]
         found = {}
         for (name, ids), start, stop in zip(
             self.by_type.items(), self.offsets, self.offsets[1:], strict=False

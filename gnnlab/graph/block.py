@@ -176,7 +176,7 @@ def _number(
     given: dict[str, Any] | None,
 ) -> tuple[dict[str, torch.Tensor], dict[EdgeType, Relation]]:
     """Number destinations and sources from 0, in one pass over the edges."""
-    device = g.device.type
+    device = g.device
     dst: dict[EdgeType, torch.Tensor] = {}
     src: dict[EdgeType, torch.Tensor] = {}
     src_ids: dict[str, torch.Tensor] = {}

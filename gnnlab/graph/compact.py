@@ -255,7 +255,7 @@ def _common_sizes(graphs: list[GraphCore]) -> dict[str, int]:
 
 def _number(parts: list[torch.Tensor], bound: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Distinct IDs by first appearance, and the position of each given ID among them."""
-    with kernels.node_list(bound, parts[0].device.type) as nodes:
+    with kernels.node_list(bound, parts[0].device) as nodes:
         nodes.start(parts[0][:0])
         local = [nodes.add(part) for part in parts]
         return nodes.ids.clone(), local

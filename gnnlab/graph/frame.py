@@ -232,7 +232,9 @@ class Frame(MutableMapping[str, torch.Tensor]):
     def to(self, device: torch.device) -> Frame:
         """Return a frame on another device; deferred columns stay deferred."""
         columns: dict[str, torch.Tensor | Deferred] = {
-            name: Deferred(value, device) if isinstance(value, Deferred) else value.to(device)
+            name: Deferred(value, device)
+            if isinstance(value, Deferred)
+            else value.to(device, non_blocking=device.type != "cpu")
             for name, value in self._columns.items()
         }
         return Frame(self.num_rows, columns, device, self.what)

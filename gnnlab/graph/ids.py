@@ -75,10 +75,10 @@ def read_ids(
         raise InvalidInput(f"{what} IDs must be one-dimensional; found shape {tuple(ids.shape)}")
     if distinct and len(ids) == bound:
         refuse_mask(ids, what)
-    if device is not None and ids.device != device:
-        ids = ids.to(device)
-    if check:
+    if check:  # before a copy to a GPU, which would have to be read there
         check_ids(ids, bound, what)
+    if device is not None and ids.device != device:
+        ids = ids.to(device, non_blocking=device.type != "cpu")
     return ids.contiguous()
 
 

@@ -34,7 +34,7 @@ class Adjacency:
         True when slot k holds edge k.
     """
 
-    __slots__ = ("_eids", "_keys", "indices", "indptr", "ordered")
+    __slots__ = ("_eids", "_keys", "_sizes", "indices", "indptr", "ordered")
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class Adjacency:
         self.indptr = indptr
         self.indices = indices
         self._eids = eids
+        self._sizes: torch.Tensor | None = None
         self._keys = keys  # the group of each edge, to compute the edge IDs later
         self.ordered = eids is None and keys is None
 
@@ -64,6 +65,16 @@ class Adjacency:
                 grouped = kernels.csc.group_by(self._keys.numpy(), None, groups)[1]
                 self._eids = torch.from_numpy(grouped)
         return self._eids
+
+    @property
+    def sizes(self) -> torch.Tensor:
+        """Number of edges of each group, int64; on a GPU kept, to launch fewer operators."""
+        if self._sizes is not None:
+            return self._sizes
+        sizes = torch.diff(self.indptr)
+        if sizes.device.type != "cpu":
+            self._sizes = sizes
+        return sizes
 
     def eids_at(self, slots: torch.Tensor) -> torch.Tensor:
         """Return the edge IDs of some slots."""
@@ -101,7 +112,7 @@ class Relation:
         Edges grouped by destination and by source.
     """
 
-    __slots__ = ("_coo", "_csc", "_csr", "num_dst", "num_edges", "num_src")
+    __slots__ = ("_coo", "_csc", "_csr", "num_dst", "num_edges", "num_src", "scales")
 
     def __init__(
         self,
@@ -114,6 +125,7 @@ class Relation:
         self.num_src = num_src
         self.num_dst = num_dst
         self._coo, self._csc, self._csr = coo, csc, csr
+        self.scales: dict[Any, torch.Tensor] = {}  # 1 / degree; of ops.groups
         known = coo[0] if coo is not None else csc.indices if csc is not None else csr.indices  # type: ignore[union-attr]
         self.num_edges = len(known)
 
@@ -207,14 +219,14 @@ class Relation:
     def in_degrees(self) -> torch.Tensor:
         """In-degree of every destination, shape (num_dst,), int64."""
         if self._csc is not None:
-            return torch.diff(self._csc.indptr)
+            return self._csc.sizes
         ends = self._coo[1] if self._coo is not None else self._csr.indices  # type: ignore[union-attr]
         return torch.bincount(ends, minlength=self.num_dst)
 
     def out_degrees(self) -> torch.Tensor:
         """Out-degree of every source, shape (num_src,), int64."""
         if self._csr is not None:
-            return torch.diff(self._csr.indptr)
+            return self._csr.sizes
         ends = self._coo[0] if self._coo is not None else self._csc.indices  # type: ignore[union-attr]
         return torch.bincount(ends, minlength=self.num_src)
 
@@ -232,7 +244,8 @@ class Relation:
 
     def to(self, device: torch.device) -> Relation:
         """Return a copy on another device."""
-        return self.map(lambda tensor: tensor.to(device))
+        # A GPU computes after the copy by itself; the CPU must wait for what it reads.
+        return self.map(lambda tensor: tensor.to(device, non_blocking=device.type != "cpu"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Relation, (self.num_src, self.num_dst, self._coo, self._csc, self._csr)
@@ -254,9 +267,7 @@ def _to_coo(adjacency: Adjacency, groups: int) -> tuple[torch.Tensor, torch.Tens
     """Write grouped edges as (group of each edge, other end of each edge), in edge-ID order."""
     device = adjacency.indices.device
     row_ids = torch.arange(groups, dtype=torch_ids_dtype(groups), device=device)
-    rows = torch.repeat_interleave(
-        row_ids, torch.diff(adjacency.indptr), output_size=len(adjacency.indices)
-    )
+    rows = torch.repeat_interleave(row_ids, adjacency.sizes, output_size=len(adjacency.indices))
     if adjacency.ordered:
         return rows, adjacency.indices
     keys, values = torch.empty_like(rows), torch.empty_like(adjacency.indices)
@@ -269,7 +280,7 @@ def check_ids(ids: torch.Tensor, bound: int, what: str) -> None:
     """Raise OutOfRange unless all IDs lie in ``range(bound)``."""
     if len(ids) == 0:
         return
-    low, high = (int(x) for x in ids.aminmax())
+    low, high = torch.stack(ids.aminmax()).tolist()
     if low < 0 or high >= bound:
         wrong = low if low < 0 else high
         raise OutOfRange(

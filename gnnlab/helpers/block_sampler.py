@@ -73,14 +73,9 @@ class Graph(_OnDevice):
     Parameters
     ----------
     src, dst : torch.Tensor
-        Shape (E,), int64; kept, not copied.
+        Shape (E,), int64; kept, not copied. ValueError if an ID is outside 0 … N − 1.
     num_nodes : int, optional
         N; by default the largest ID plus one.
-
-    Raises
-    ------
-    ValueError
-        ``src`` and ``dst`` differ in shape, are not integers, or hold an ID outside 0 … N − 1.
 
     Examples
     --------
@@ -222,12 +217,7 @@ def to_block(frontier: Any, dst_nodes: torch.Tensor) -> Block:
         Or anything with ``num_nodes()``, ``edges()`` and ``edata``; the block has ``edata[EID]`` if
         the frontier has.
     dst_nodes : torch.Tensor
-        Shape (D,), int64.
-
-    Raises
-    ------
-    ValueError
-        A node appears twice in ``dst_nodes``, or an edge ends at a node that is not there.
+        Shape (D,), int64. ValueError if a node appears twice, or an edge ends at none of them.
 
     Examples
     --------
@@ -317,11 +307,9 @@ def mix(z: torch.Tensor) -> torch.Tensor:
     return z ^ shift(z, 31)
 
 
-def _draw(streams: torch.Tensor, number: torch.Tensor | int, bound: torch.Tensor) -> torch.Tensor:
+def _draw(streams: torch.Tensor, number: torch.Tensor, bound: torch.Tensor) -> torch.Tensor:
     """Return the ``number``-th random integer of each stream, in ``range(bound)``; bound < 2^32."""
-    step = (number + 1) * signed(_GOLDEN)
-    bits = mix(streams + (signed(step) if isinstance(step, int) else step))
-    return shift(shift(bits, 32) * bound, 32)
+    return shift(shift(mix(streams + (number + 1) * signed(_GOLDEN)), 32) * bound, 32)
 
 
 def sample_slots(
@@ -332,7 +320,7 @@ def sample_slots(
     replace: bool = False,
     global_ids: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Choose in-edges of each seed; pick j of all seeds is one tensor operation.
+    """Choose in-edges of each seed, with tensor operations on all picks of all seeds at once.
 
     ``global_ids``, shape (S,), are the IDs of the seeds in the whole graph where ``indptr`` is of a
     part of it: with the ``key`` they seed the draws of each. Returned are positions in ``indices``,
@@ -341,25 +329,39 @@ def sample_slots(
     first = indptr[seeds]
     degree = indptr[seeds + 1] - first
     streams = mix(signed(key) + (seeds if global_ids is None else global_ids))
-    replace = replace and fanout >= 0
     count = degree if fanout < 0 else degree.clamp(max=fanout)
-    if replace:
+    if replace := replace and fanout >= 0:
         count = torch.where(degree > 0, fanout, 0)
+    # A look at the degrees, for which a GPU waits, is worth it only if a table of picks is large.
+    elif 0 < fanout <= 32 or (fanout > 0 and bool((degree > fanout).any())):
+        picks = _distinct_picks(degree.unsqueeze(1), fanout, streams.unsqueeze(1))
+        place = torch.arange(fanout, device=seeds.device)
+        return (first.unsqueeze(1) + picks)[place < count.unsqueeze(1)], count
     row = torch.repeat_interleave(torch.arange(len(seeds), device=seeds.device), count)
     place = torch.arange(len(row), device=seeds.device) - (torch.cumsum(count, 0) - count)[row]
     if replace:
-        return first[row] + _draw(streams[row], place, degree[row]), count
-    slots = first[row] + place  # right for seeds that keep all
-    # A look at the degrees, for which a GPU waits, is worth it only if the loop is long.
-    if 0 < fanout <= 32 or (fanout > 0 and bool((degree > fanout).any())):
-        # Floyd: pick j is among the first d − k + j + 1. If it is taken, the last of these is not.
-        picks = torch.empty((fanout, len(seeds)), dtype=torch.int64, device=seeds.device)
-        for j in range(fanout):
-            last = degree - fanout + j
-            pick = _draw(streams, j, last + 1)
-            picks[j] = torch.where((picks[:j] == pick).any(0), last, pick)
-        slots = torch.where((degree > fanout)[row], first[row] + picks[place, row], slots)
-    return slots, count
+        place = _draw(streams[row], place, degree[row])
+    return first[row] + place, count
+
+
+def _distinct_picks(degree: torch.Tensor, k: int, streams: torch.Tensor) -> torch.Tensor:
+    """Pick k of d positions by Floyd's method, for degrees (S, 1); all in order if d ≤ k: (S, k).
+
+    Pick j draws one of the first d − k + j + 1 positions; if it is taken, it gets the last of them.
+    It is taken if an earlier pick drew the same, or if it is the last one of an earlier pick that
+    was taken: a chain, which ends at a pick itself or at k, "taken", and is followed by doubling.
+    """
+    j, spare = torch.arange(k, device=degree.device), (degree - k).clamp(min=0)
+    last = spare + j
+    pick = _draw(streams, j, last + 1)
+    chain = torch.where(pick < spare, j, pick - spare)  # the pick that may have got this position
+    chain = torch.nn.functional.pad(chain, (0, 1), value=k)
+    drawn, order = pick.sort(stable=True, dim=1)
+    again, same = order[:, 1:], drawn[:, 1:] == drawn[:, :-1]
+    chain = chain.scatter(1, again, torch.where(same, k, chain.gather(1, again)))
+    for _ in range((k - 1).bit_length()):
+        chain = chain.gather(1, chain)
+    return torch.where((chain[:, :k] == k) | (degree <= k), last, pick)
 
 
 def sample_neighbors(g: Graph, nodes: Any, fanout: int, replace: bool = False) -> Graph:
@@ -441,14 +443,9 @@ class NeighborSampler(BlockSampler):
     Parameters
     ----------
     fanouts : sequence of int
-        One per layer, first layer first; −1 takes all in-edges.
+        One per layer, first layer first; −1 takes all in-edges. Others raise ValueError.
     replace : bool
         Draw with replacement.
-
-    Raises
-    ------
-    ValueError
-        A fanout is not an integer, or below −1.
     """
 
     def __init__(self, fanouts: Sequence[int], replace: bool = False) -> None:
@@ -483,7 +480,7 @@ def read_ids(
         shape = tuple(ids.shape)
         raise ValueError(f"{name} must be integers of shape (K,); found {ids.dtype}, shape {shape}")
     if len(ids):
-        low, high = int(ids.min()), int(ids.max())
+        low, high = torch.stack(ids.aminmax()).tolist()
         if low < 0 or (num_nodes is not None and high >= num_nodes):
             there = "IDs start at 0" if num_nodes is None else f"there are 0 to {num_nodes - 1}"
             raise ValueError(f"{name} holds IDs from {low} to {high}; {there}")

@@ -49,7 +49,8 @@ def __getattr__(name: str) -> ModuleType:
     )
 
 
-def node_list(num_nodes: int, device_type: str) -> Any:
+def node_list(num_nodes: int, device: Any) -> Any:
     """Return a ``NodeList``: of ``relabel`` for the CPU, of ``relabel_torch`` for other devices."""
-    module = "relabel" if device_type == "cpu" else "relabel_torch"
-    return importlib.import_module(f"{__name__}.{module}").NodeList(num_nodes)
+    if str(device) == "cpu":
+        return importlib.import_module(f"{__name__}.relabel").NodeList(num_nodes)
+    return importlib.import_module(f"{__name__}.relabel_torch").NodeList(num_nodes, device)

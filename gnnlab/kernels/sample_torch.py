@@ -1,6 +1,6 @@
 """Neighbor sampling with torch operators, for GPUs.
 
-The j-th pick of all seeds is one vector operation. The random numbers are those of ``rng``, so
+All picks of all seeds are made at once. The random numbers are those of ``rng``, so
 uniform picks equal the CPU's bit for bit, unless edges are excluded: that is done by weights, 0 for
 excluded edges and 1 for the others. Arrays stay on their device; the host only reads sizes.
 """
@@ -40,8 +40,7 @@ def sample_neighbors(
         slots, count = _pick_weighted(
             first, degree, fanout, replace, stream, weights, eids, excluded
         )
-    ptr = torch.zeros(len(seeds) + 1, dtype=torch.int64, device=seeds.device)
-    torch.cumsum(count, 0, out=ptr[1:])
+    ptr = torch.nn.functional.pad(torch.cumsum(count, 0), (1, 0))
     return ptr, slots, indices[slots]
 
 

@@ -70,14 +70,22 @@ class Groups:
         known = self._index if self._indptr is None else self._indptr
         return known is not None and known.device.type != "cpu"
 
+    def _is_sorted(self) -> bool:
+        """Whether ``indptr`` exists already."""
+        return self._indptr is not None
+
+    @property
+    def _sizes(self) -> torch.Tensor:
+        return torch.diff(self.indptr)
+
     def inverse_sizes(self, dtype: torch.dtype) -> torch.Tensor:
         """Return 1 / size of each group (1 for an empty one), shape (count,)."""
-        if self._on_gpu():
+        if self._on_gpu() and not self._is_sorted():
             # torch.bincount would synchronise with the device.
             sizes = torch.zeros(self.count, dtype=torch.int64, device=self.index.device)
             sizes.index_add_(0, self.index, sizes.new_ones(1).expand(self.size))
         else:
-            sizes = torch.diff(self.indptr)
+            sizes = self._sizes
         return sizes.clamp(min=1).to(dtype).reciprocal_()
 
 
@@ -110,6 +118,20 @@ class NodeGroups(Groups):
 
     def _on_gpu(self) -> bool:
         return self.relation.device.type != "cpu"
+
+    def _is_sorted(self) -> bool:
+        return ("csr" if self.end == "u" else "csc") in self.relation.created()
+
+    def inverse_sizes(self, dtype: torch.dtype) -> torch.Tensor:
+        """Return 1 / size of each group; the relation keeps it for the next layer or pass."""
+        scales = self.relation.scales
+        if (self.end, dtype) not in scales:
+            scales[self.end, dtype] = super().inverse_sizes(dtype)
+        return scales[self.end, dtype]
+
+    @property
+    def _sizes(self) -> torch.Tensor:
+        return self._adjacency.sizes
 
     @property
     def _adjacency(self) -> Adjacency:
