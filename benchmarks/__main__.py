@@ -4,6 +4,7 @@ python -m benchmarks run --size S
 python -m benchmarks run --size M --tasks sample,epoch --rounds 5 --peer DIR --json out.json
 python -m benchmarks distributed --peer DIR --systems dgl
 python -m benchmarks faults --jobs 20 --seed 0
+python -m benchmarks gpu --size M
 """
 
 from __future__ import annotations
@@ -56,6 +57,12 @@ def main(arguments: list[str] | None = None) -> int:
     faulty.add_argument("--only", default="", help='faults of a kind, e.g. "SIGSTOP" or "guard"')
     faulty.set_defaults(command=_faults)
 
+    gpus = commands.add_parser("gpu", help="measure an epoch on a GPU, and compare with the CPU")
+    gpus.add_argument("--size", default="M", help="T, S or M (default M: 192 steps)")
+    gpus.add_argument("--device", help="cuda, xpu, mps, cpu; by default this machine's GPU")
+    gpus.add_argument("--epochs", type=int, default=3, help="the fastest counts (default 3)")
+    gpus.set_defaults(command=_gpu)
+
     serve = commands.add_parser("serve", help="answer tasks from standard input (used by run)")
     serve.add_argument("size")
     serve.add_argument("threads", type=int)
@@ -64,6 +71,21 @@ def main(arguments: list[str] | None = None) -> int:
 
     options = parser.parse_args(arguments)
     return options.command(options)
+
+
+def _gpu(options: argparse.Namespace) -> int:
+    from benchmarks import gpu
+    from gnnlab import accelerators
+
+    name = options.device or accelerators.kind()
+    if name is None:
+        print(
+            "benchmarks: torch finds no GPU here; --device cpu runs it all the same",
+            file=sys.stderr,
+        )
+        return 2
+    print(*gpu.measure(options.size, accelerators.read_device(name), options.epochs), sep="\n")
+    return 0
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -1,0 +1,56 @@
+"""Ranks that have a device each: sampling there, one model, sums over ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.accelerator import GPU, NAME
+from tests.helpers import HAS_GPU, run_ranks
+
+pytestmark = pytest.mark.skipif(GPU != NAME, reason=HAS_GPU)
+
+TRAIN = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+import torch.nn.functional as F
+import gnnlab as dgl
+from gnnlab.nn import SAGEConv
+from tests import accelerator
+
+def train(rank, world_size, device, wrap):
+    torch.manual_seed(0)
+    g = dgl.graph((torch.arange(200) * 7 % 40, torch.arange(200) * 3 % 40), num_nodes=40)
+    g.ndata["x"], g.ndata["y"] = torch.randn(40, 6), torch.arange(40) % 3
+    if device.index != 1:  # rank 1 keeps the graph on the host
+        g = g.to(device)
+    model = wrap(SAGEConv(6, 3, "mean"), device)
+    loader = dgl.parallel.create_dataloader(
+        *(rank, world_size, g, torch.arange(40), dgl.dataloading.NeighborSampler([3])),
+        batch_size=20 // world_size, device=device, use_uva=device.index == 1, seed=1,
+    )
+    optimizer = torch.optim.SGD(model.parameters(), 0.5)
+    for _ in range(2):
+        for _, _, (block,) in loader:
+            loss = F.cross_entropy(model(block, block.srcdata["x"]), block.dstdata["y"])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return torch.cat([p.detach().cpu().flatten() for p in model.parameters()])
+
+if __name__ == "__main__":
+    rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    with accelerator.plugged():
+        device = dgl.parallel.init_process_group()
+        found = train(rank, world_size, device, dgl.parallel.init_model)
+        mean = dgl.parallel.global_mean(float(rank), 1)
+        backend = torch.distributed.get_backend()
+        torch.distributed.destroy_process_group()
+    alone = train(0, 1, torch.device("cpu"), lambda model, device: model)
+    print(device, backend, mean, bool((found - alone).abs().max() < 1e-6))
+"""
+
+
+def test_ranks_with_a_device_each_train_as_one_process(pytestconfig: pytest.Config) -> None:
+    printed = run_ranks(TRAIN, 2, args=[str(pytestconfig.rootpath)])
+    assert printed == [f"{NAME}:{rank} {NAME} 0.5 True\n" for rank in range(2)]
