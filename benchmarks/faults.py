@@ -32,7 +32,7 @@ _CLEAN = 10.0  # seconds after the launcher's end in which everything else goes
 _BLOWS = ("SIGKILL", "SIGTERM", "SIGSTOP")
 _ROLES = (
     *("launcher", "agent", "guard", "agent and guard", "all agents and guards"),
-    *("keeper", "server", "torchrun", "shell", "rank", "sampler"),
+    *("watchdog", "server", "torchrun", "shell", "rank", "sampler"),
 )
 _OTHERS = ("Ctrl-C", "stdin closed", "rank raises", "rank exits 0", "rank exits 3", "server raises")
 FAULTS = (*(f"{blow} {role}" for role in _ROLES for blow in _BLOWS), *_OTHERS)
@@ -322,8 +322,8 @@ class _Job:
             return "launcher"
         if "gnnlab.tools.agent" in words:
             return "guard" if process.ppid() == self._process.pid else "agent"
-        if "keeper.py" in words:
-            return "keeper"
+        if "watchdog.py" in words:
+            return "watchdog"
         if "GNNLAB_SAMPLER" in env:
             return "sampler"
         if words.startswith("/bin/sh -c trap"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from gnnlab.data.npz import open_npz
 from gnnlab.data.raw import RawDataset
-from gnnlab.drafts import replacing
+from gnnlab.staging import replacing
 
 __all__ = ["load_arrays", "save_arrays"]
 

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from gnnlab.bars import progress_bar
-from gnnlab.drafts import temporary_folder
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.staging import staging_folder
 
 __all__ = [
     "DownloadFailed",
@@ -231,7 +231,7 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
     if folder.exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_folder(folder.parent, ".unpacking-", "") as staging:
+    with staging_folder(folder.parent, ".unpacking-", "") as staging:
         content = staging / "content"
         content.mkdir()
         try:

@@ -3,7 +3,7 @@
 Machines need not share a disk, so a checkpoint is a folder on every machine. A draft is renamed
 once all machines have written theirs, and older checkpoints are removed once all have renamed: at
 any time one checkpoint is complete on all machines, and a restarted job loads it. The next save
-removes the drafts of killed jobs.
+removes the staging folders of killed jobs.
 
 With the same number of trainers, a run resumes exactly where it was. With another number it can
 resume between two epochs only.
@@ -25,9 +25,9 @@ from gnnlab.distributed import context
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.optim import SparseOptimizer
 from gnnlab.distributed.tensor import DistTensor
-from gnnlab.drafts import temporary_folder
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.parallel import checkpoint as single
+from gnnlab.staging import staging_folder
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
@@ -86,7 +86,7 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
             if not place.leads:
                 return ""
             place.folder.mkdir(parents=True, exist_ok=True)
-            made = stack.enter_context(temporary_folder(place.folder, ".", _DRAFT))
+            made = stack.enter_context(staging_folder(place.folder, ".", _DRAFT))
             (made / str(number)).mkdir()  # with default permissions
             return made.name
 

@@ -9,9 +9,9 @@ from gnnlab.parallel.ddp import (
     init_process_group,
     rank_share,
 )
-from gnnlab.parallel.oversight import RankError
 from gnnlab.parallel.processes import launch_processes
 from gnnlab.parallel.progress import report, track
+from gnnlab.parallel.supervisor import RankError
 
 __all__ = [
     "RankError",

@@ -16,8 +16,8 @@ import torch
 import torch.distributed as dist
 
 from gnnlab import accelerators, random
-from gnnlab.drafts import replacing
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.staging import replacing
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 

@@ -22,10 +22,11 @@ from typing import Any
 
 from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import check_fork
-from gnnlab.parallel.oversight import Rank, RankError, oversee
+from gnnlab.parallel.multiplexer import OutputMultiplexer
 from gnnlab.parallel.payload import INHERITS, fresh_python, pack
 from gnnlab.parallel.rank import Lines, Settings, pack_work, run
-from gnnlab.parallel.screen import Screen
+from gnnlab.parallel.rank_process import RankProcess
+from gnnlab.parallel.supervisor import RankError, supervise
 
 __all__ = ["launch_processes"]
 
@@ -109,17 +110,17 @@ def launch_processes(
         )
     num_threads = num_threads or max(1, _processors() // nprocs)
     start = _start_fresh if start_method == "spawn" else _start_forked
-    ranks: list[Rank] = []
+    ranks: list[RankProcess] = []
     with ExitStack() as kept, _meeting_point() as common:
         common |= {"WORLD_SIZE": str(nprocs), "LOCAL_WORLD_SIZE": str(nprocs)}
         settings = []
         for number in range(nprocs):
             environment = common | {"RANK": str(number), "LOCAL_RANK": str(number)}
             settings.append(Settings(number, nprocs, environment, num_threads))
-        screen = Screen(nprocs, "ipykernel" not in sys.modules if live is None else live)
+        output = OutputMultiplexer(nprocs, "ipykernel" not in sys.modules if live is None else live)
         try:
             start(ranks, settings, fn, args, kept)
-            return oversee(ranks, screen, timeout)
+            return supervise(ranks, output, timeout)
         except RankError as error:
             raise error.with_traceback(None) from None  # hide the launcher's own frames
         finally:
@@ -127,8 +128,8 @@ def launch_processes(
                 rank.kill()
             for rank in ranks:
                 rank.join()
-            screen.update(ranks, is_last=True)
-            screen.close()
+            output.update(ranks, is_last=True)
+            output.close()
 
 
 def _processors() -> int:
@@ -161,7 +162,7 @@ Begin = Callable[[Settings, Lines, list[int]], tuple[int, Callable[[], int | Non
 
 
 def _start_fresh(
-    ranks: list[Rank],
+    ranks: list[RankProcess],
     settings: list[Settings],
     fn: Callable[..., Any],
     args: tuple[Any, ...],
@@ -170,8 +171,8 @@ def _start_fresh(
     """Start fresh interpreters; ``kept`` is closed when they have ended."""
     command = fresh_python(run.__module__)
     with ExitStack() as inherited:
-        keeper = inherited if INHERITS else kept
-        payload = keeper.enter_context(pack(pack_work(fn, args)))
+        stack = inherited if INHERITS else kept
+        payload = stack.enter_context(pack(pack_work(fn, args)))
 
         def begin(each: Settings, lines: Lines, others: list[int]) -> Any:
             process = subprocess.Popen(
@@ -191,7 +192,7 @@ def _start_fresh(
 
 
 def _start_forked(
-    ranks: list[Rank],
+    ranks: list[RankProcess],
     settings: list[Settings],
     fn: Callable[..., Any],
     args: tuple[Any, ...],
@@ -214,7 +215,7 @@ def _start_forked(
     _start(ranks, settings, begin)
 
 
-def _start(ranks: list[Rank], settings: list[Settings], begin: Begin) -> None:
+def _start(ranks: list[RankProcess], settings: list[Settings], begin: Begin) -> None:
     """Start a process with pipes to it for each rank; append each to ``ranks``."""
     lines = [_lines() for _ in settings]
     everything = [descriptor for pair in lines for end in pair for descriptor in end]
@@ -222,7 +223,7 @@ def _start(ranks: list[Rank], settings: list[Settings], begin: Begin) -> None:
         for each, (ours, theirs) in zip(settings, lines, strict=True):
             others = [descriptor for descriptor in everything if descriptor not in theirs]
             pid, poll = begin(each, theirs, others)
-            ranks.append(Rank(each.rank, pid, poll, ours))
+            ranks.append(RankProcess(each.rank, pid, poll, ours))
     finally:
         for _, theirs in lines:
             _close(theirs)

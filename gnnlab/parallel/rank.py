@@ -12,7 +12,6 @@ import faulthandler
 import linecache
 import os
 import pickle
-import re
 import select
 import signal
 import struct
@@ -26,7 +25,7 @@ from typing import Any, NamedTuple
 import cloudpickle
 import torch
 
-from gnnlab import random, trace
+from gnnlab import failures, random, trace
 from gnnlab.ending import await_torch
 from gnnlab.helpers import fork
 from gnnlab.parallel import progress
@@ -36,7 +35,6 @@ from gnnlab.parallel.rendezvous import is_in_rendezvous
 __all__ = ["Failure", "Lines", "Settings", "main", "pack_work", "read_message", "run"]
 
 WELL_DONE, WHERE = b".", b"?"  # messages through the lifeline after the work
-_CONSEQUENCE = re.compile(r"gloo/|connection (was )?(closed|reset)|NCCL", re.IGNORECASE)
 _OUR_FILES = (__file__, fork.__file__)
 _worker = 0  # the thread that runs the function
 
@@ -69,14 +67,14 @@ class Failure(NamedTuple):
         The traceback; empty if there is none.
     time : float
         Seconds on the system's monotonic clock.
-    is_consequence : bool
-        Whether another rank's failure may be the cause: a connection broke.
+    distance : int
+        0 unless another process's failure may be the cause; see :func:`gnnlab.failures.distance`.
     """
 
     reason: str
     details: str = ""
     time: float = 0.0
-    is_consequence: bool = False
+    distance: int = 0
 
 
 def main() -> None:
@@ -177,7 +175,7 @@ def _describe(error: BaseException) -> Failure:
         reason,
         "".join(traceback.format_exception(type(error), error, trace)),
         time.monotonic(),
-        lost_peer or _CONSEQUENCE.search(reason) is not None,
+        failures.LOST_PEER if lost_peer else failures.distance(reason),
     )
 
 

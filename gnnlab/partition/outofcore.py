@@ -24,7 +24,6 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.bars import progress_bar
-from gnnlab.drafts import temporary_folder
 from gnnlab.errors import InvalidInput, NotFound, PartitionError
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
@@ -48,6 +47,7 @@ from gnnlab.partition.files import (
 from gnnlab.partition.partition import check_type_names, parts_progress, write_part
 from gnnlab.partition.writer import PartitionWriter
 from gnnlab.random import generator
+from gnnlab.staging import staging_folder
 
 __all__ = ["partition_files"]
 
@@ -139,7 +139,7 @@ def partition_files(
         # In the staging folder by default, so that it is removed with it.
         work = writer.staging / "scratch" if scratch is None else Path(scratch)
         work.mkdir(exist_ok=True)
-        with temporary_folder(work, f".{graph_name}-", ".scratch") as temporary:
+        with staging_folder(work, f".{graph_name}-", ".scratch") as temporary:
             graph = EdgeFiles(temporary, counts, chunk_edges, progress)
             for etype in sorted(sources):
                 graph.read(etype, sources[etype])

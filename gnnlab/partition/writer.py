@@ -30,11 +30,11 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.drafts import hold, locked
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
 from gnnlab.partition.files import KINDS, numpy_view
+from gnnlab.staging import locked, try_lock
 
 __all__ = ["ArrayFile", "PartitionWriter"]
 
@@ -141,7 +141,7 @@ class PartitionWriter:
                 _clean_up_killed(self.folder)
                 prefix = f".{self.graph_name}-"
                 self.staging = Path(tempfile.mkdtemp(_STAGING, prefix, self.folder))
-                self._lock = hold(self.staging)
+                self._lock = try_lock(self.staging)
                 try:
                     self._folders = _free_names(self.folder, self.graph_name, self._num_parts)
                     _record_folders(self.staging, self._folders)
@@ -338,7 +338,7 @@ def _remove_part(folder: Path) -> None:
 def _clean_up_killed(folder: Path) -> None:
     """Clean up after killed processes; running ones hold a lock on their staging folder."""
     for staging in folder.glob(f".*{_STAGING}"):
-        if (descriptor := hold(staging)) is None:
+        if (descriptor := try_lock(staging)) is None:
             continue
         try:
             if (staging / "claims").exists():

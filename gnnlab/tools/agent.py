@@ -1,13 +1,13 @@
 """The agent of a job on one host: start processes, forward their output, and always end them.
 
 ``launch`` starts one agent per host and exchanges lines of JSON with it: *orders* on the agent's
-standard input, *news* on its standard output. So no secret is on a command line or on a disk. When
-standard input ends or is silent for some seconds, the launcher or the connection to it is lost,
-and the agent ends everything it has started.
+standard input, *messages* on its standard output. So no secret is on a command line or on a disk.
+When standard input ends or is silent for some seconds, the launcher or the connection to it is
+lost, and the agent ends everything it has started.
 
 An agent is two processes. The *worker* does the work. The *guard* waits for the worker, and ends
 all descendants when the worker is killed or stopped; when the guard is killed or stopped, the
-worker ends them; when both are, the keepers do (:mod:`gnnlab.tools.keeper`). All of them are
+worker ends them; when both are, the watchdogs do (:mod:`gnnlab.tools.watchdog`). All of them are
 subreapers: orphans become their children, so descendants are found even after ``setsid``.
 
 Each second the worker reads the states of its descendants. One that has been stopped for some
@@ -40,11 +40,11 @@ from typing import Any, BinaryIO
 
 from gnnlab import environment
 from gnnlab.errors import no_such_file
-from gnnlab.tools import keeper
-from gnnlab.tools.keeper import BEAT, SILENCE
-from gnnlab.tools.news import WIDEST
+from gnnlab.tools import watchdog
+from gnnlab.tools.agent_messages import WIDEST
 from gnnlab.tools.probe import array_file, interface_to, versions
 from gnnlab.tools.probe import holder as holder_of
+from gnnlab.tools.watchdog import BEAT, SILENCE
 
 __all__ = ["ENTRY", "RANK_SHELL", "in_thread", "main"]
 
@@ -74,18 +74,18 @@ def main() -> None:
     """Run the agent of a host until the launcher ends the job or is gone."""
     folder = Path(tempfile.gettempdir(), f"gnnlab-{secrets.token_hex(8)}")
     life, held = os.pipe()
-    lifeline, lives = os.pipe()  # read by keepers; worker and guard both hold the writing end
+    lifeline, lives = os.pipe()  # read by watchdogs; worker and guard both hold the writing end
     guard, worker = os.getpid(), os.fork()
-    keeper.adopt_orphans()
+    watchdog.adopt_orphans()
     status, spared = 1, 0
     try:
         if worker == 0:
             os.close(held)
             # With an inherited stdout, the launcher would get no end of file when this agent ends.
-            watchman = _start_keeper(
+            spare = _start_watchdog(
                 lifeline, folder, guard, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-            spared = watchman.pid
+            spared = spare.pid
             Agent(life, lifeline, guard, folder, spared).serve()
             status = 0
         else:
@@ -93,23 +93,23 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the worker reads orders
             status = _end_of(worker)
             if status < 0:
-                lost = {"news": "lost", "process": f"worker (process {worker})"}
+                lost = {"agent": "lost", "process": f"worker (process {worker})"}
                 line = json.dumps(lost | {"status": 128 - status}).encode() + b"\n"
                 _at_most(1.0, os.write, 1, line)
     except Exception:
         traceback.print_exc()
-    if worker:  # closing the lifeline ends the keepers
+    if worker:  # closing the lifeline ends the watchdogs
         os.close(lives)
-        keeper.await_descendants(_GRACE)
-    keeper.end_descendants(0.0, spared)
-    keeper.remove_files(folder)
+        watchdog.await_descendants(_GRACE)
+    watchdog.end_descendants(0.0, spared)
+    watchdog.remove_files(folder)
     if worker == 0 and _is_stopped(guard):  # a stopped guard would never end
         os.kill(guard, signal.SIGKILL)
     sys.stderr.flush()
     os._exit(abs(status))  # without waiting for threads that may block in a write
 
 
-def _start_keeper(
+def _start_watchdog(
     lifeline: int,
     folder: Path,
     guard: int,
@@ -117,11 +117,11 @@ def _start_keeper(
     *descriptors: int,
     **options: Any,
 ) -> subprocess.Popen[bytes]:
-    """Start a keeper, which reads the lifeline and inherits the other descriptors as well."""
-    # -I: PYTHON* variables of the user are meant for the command, not for the keeper.
-    words = [sys.executable, "-I", keeper.__file__, str(lifeline), str(folder), str(guard)]
+    """Start a watchdog, which reads the lifeline and inherits the other descriptors as well."""
+    # -I: PYTHON* variables of the user are meant for the command, not for the watchdog.
+    argv = [sys.executable, "-I", watchdog.__file__, str(lifeline), str(folder), str(guard)]
     return subprocess.Popen(
-        [*words, str(os.getpid()), *command],
+        [*argv, str(os.getpid()), *command],
         stdin=subprocess.DEVNULL,
         pass_fds=(lifeline, *descriptors),
         start_new_session=True,
@@ -137,7 +137,7 @@ def _end_of(worker: int) -> int:
 
 
 def _is_stopped(pid: int) -> bool:
-    row = keeper.processes().get(pid)
+    row = watchdog.processes().get(pid)
     return row is not None and row.is_stopped
 
 
@@ -154,25 +154,23 @@ class Agent:
         Process ID of the guard.
     folder : Path
         Temporary folder of this agent, made with the first process and removed with the agent.
-    watchman : int
-        Process ID of the keeper without a command, which ends by itself; 0 if there is none.
+    spare : int
+        Process ID of the watchdog without a command, which ends by itself; 0 if there is none.
     """
 
-    def __init__(
-        self, life: int, lifeline: int, guard: int, folder: Path, watchman: int = 0
-    ) -> None:
+    def __init__(self, life: int, lifeline: int, guard: int, folder: Path, spare: int = 0) -> None:
         self._life, self._lifeline, self._folder = life, lifeline, folder
-        self._watchman = watchman
+        self._spare = spare
         self._guard, self._job = guard, ""
         self._max_pause = math.inf
         #: ID of a process that was started here -> its role.
         self._started: dict[int, dict[str, Any]] = {guard: {}}
         self._ranks: set[str] = set()
-        self._stopped: dict[int, tuple[keeper.Row, float]] = {}  # row, since when
+        self._stopped: dict[int, tuple[watchdog.Row, float]] = {}  # row, since when
         self._lock = threading.Lock()
         self._ports: list[socket.socket] = []
-        self._news = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # prints go to stderr, not among the news
+        self._messages = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # prints go to stderr, not among the messages
         self._is_lost = False  # True: send nothing more
 
     def serve(self) -> None:
@@ -194,7 +192,7 @@ class Agent:
                 guard = f"guard (process {self._guard})"
                 _at_most(1.0, self._say, "lost", process=guard, status=0)
             self._is_lost = True
-        keeper.end_descendants(grace, self._watchman)
+        watchdog.end_descendants(grace, self._spare)
         self._hand_over()
 
     def _hand_over(self) -> None:
@@ -215,13 +213,13 @@ class Agent:
             *lines, rest = (rest + new).split(b"\n")
             yield from (json.loads(line) for line in lines if line)
 
-    def _say(self, news: str, **about: Any) -> None:
+    def _say(self, kind: str, **about: Any) -> None:
         # A write fails when the launcher is gone; then _orders() ends, too.
         with self._lock, suppress(OSError):
             if self._is_lost:
                 return
-            self._news.write(json.dumps({"news": news, **about}).encode() + b"\n")
-            self._news.flush()
+            self._messages.write(json.dumps({"agent": kind, **about}).encode() + b"\n")
+            self._messages.flush()
 
     # ---------------------------------------------------------------------------- orders
     def _hello(
@@ -291,7 +289,7 @@ class Agent:
             env[environment.OUTPUT] = str(self._folder)
             readers = [self._rank(i, rank) for i, rank in enumerate(each["ranks"])]
             try:
-                process = _start_keeper(
+                process = _start_watchdog(
                     *(self._lifeline, self._folder, self._guard, each["argv"], tell),
                     env=env,
                     stdout=subprocess.PIPE,
@@ -323,8 +321,8 @@ class Agent:
 
     def _look_for_stopped(self) -> None:
         """Report the first process that has been stopped for too long."""
-        rows, now = keeper.processes(), time.monotonic()
-        pids = [*self._started, *keeper.descendants(os.getpid(), rows)]
+        rows, now = watchdog.processes(), time.monotonic()
+        pids = [*self._started, *watchdog.descendants(os.getpid(), rows)]
         stopped = [rows[pid] for pid in pids if pid in rows and rows[pid].is_stopped]
         before, self._stopped = self._stopped, {}
         for row in stopped:
@@ -335,7 +333,7 @@ class Agent:
                 self._max_pause = math.inf  # the first is enough
                 self._say("stopped", **self._about(row.pid, rows), seconds=round(now - since))
 
-    def _about(self, pid: int, rows: Mapping[int, keeper.Row]) -> dict[str, Any]:
+    def _about(self, pid: int, rows: Mapping[int, watchdog.Row]) -> dict[str, Any]:
         """Describe a process: the server or the trainer to which it belongs, and its command."""
         try:
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

@@ -58,10 +58,10 @@ def command(main: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
         name = os.path.splitext(os.path.basename(sys.argv[0]))[0]
 
     @functools.wraps(main)
-    def run(words: Sequence[str] | None = None) -> int:
+    def run(argv: Sequence[str] | None = None) -> int:
         try:
             with interrupt.as_exception():
-                return main(words)
+                return main(argv)
         except KeyboardInterrupt:
             print(f"gnnlab {name}: interrupted", file=sys.stderr, flush=True)
             if interrupt.is_command:
@@ -71,12 +71,12 @@ def command(main: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
     return run
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status.
 
     Parameters
     ----------
-    words : sequence of str, optional
+    argv : sequence of str, optional
         Arguments after ``gnnlab``; by default those of the command line.
 
     Examples
@@ -86,16 +86,16 @@ def main(words: Sequence[str] | None = None) -> int:
     gnnlab 0.1.0
     0
     """
-    words = list(sys.argv[1:] if words is None else words)
-    name = words[0].replace("-", "_") if words else ""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    name = argv[0].replace("-", "_") if argv else ""
     if name in COMMANDS:
-        return importlib.import_module(f"gnnlab.tools.{name}").main(words[1:])
+        return importlib.import_module(f"gnnlab.tools.{name}").main(argv[1:])
     if name == "__version":
         print(f"gnnlab {probe.versions()['gnnlab']}")
         return 0
     commands = "\n".join(f"  {each:19}{what}" for each, what in COMMANDS.items())
     is_asked = name in ("", "_h", "__help", "help")
-    complaint = "" if is_asked else f"gnnlab has no command {words[0]!r}.\n"
+    complaint = "" if is_asked else f"gnnlab has no command {argv[0]!r}.\n"
     print(
         complaint + _HELP.format(commands=commands),
         file=sys.stdout if is_asked else sys.stderr,

@@ -27,7 +27,7 @@ _PARMETIS = ("input_dir", "graph_name", "schema", "num_parts", "num_node_weights
 
 
 @command
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("convert_partition", __doc__)
     add = parser.add_argument
@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--node-attr-dtype", help="keep attributes of nodes, for example as float32 (dropped)")
     add("--edge-attr-dtype", help="keep attributes of edges, for example as float32 (dropped)")
     add("--removed-edges", help="file of the edges that ParMETIS did not take (none)")
-    given = vars(parser.parse_args(words))
+    given = vars(parser.parse_args(argv))
     part_config = given.pop("part_config")
     missing = [f"--{name.replace('_', '-')}" for name in _PARMETIS if given[name] is None]
     if part_config is None and missing:

@@ -105,13 +105,13 @@ class _Target:
     name: str
 
     @property
-    def aside(self) -> str:
+    def staging(self) -> str:
         return f".gnnlab-incoming-part{self.part}"  # machines may share the workspace
 
     def run(self, script: str, text: str) -> list[str]:
         """Run a script in the workspace and return the lines that it printed."""
         place = shlex.quote(self.workspace)
-        begin = f"set -- {self.aside}; mkdir -p {place}/$1 && cd {place} || exit 1{_BEGIN}"
+        begin = f"set -- {self.staging}; mkdir -p {place}/$1 && cd {place} || exit 1{_BEGIN}"
         said = self.login.run(f"echo {_MARK}; {begin}{script}", text)
         return said.partition(f"{_MARK}\n")[2].splitlines()
 
@@ -378,7 +378,7 @@ def _send_by_rsync(target: _Target, files: list[_File], transfer: _Transfer) -> 
     # --inplace: received data is kept when the connection breaks; the next run sends the rest.
     command = ["rsync", "-Lpts", "--inplace", "--files-from=-", "--info=progress2"]
     command += ["-e", shlex.join(target.login.program("ssh", "-p")), "--", f"{links}/"]
-    command += [target.login.place(f"{target.workspace}/{target.aside}/")]
+    command += [target.login.place(f"{target.workspace}/{target.staging}/")]
     transfer.send(command, "".join(f"./{file.path}\n" for file in files), files, gone)
 
 
@@ -395,7 +395,7 @@ def _send_by_sftp(
     def gone(line: str, before: int) -> int:
         return before + next(sizes, 0) if re.match(r"sftp> (re)?put ", line) else before
 
-    base = f"{target.workspace}/{target.aside}"
+    base = f"{target.workspace}/{target.staging}"
     folders = {parent for file in files for parent in PurePosixPath(file.path).parents}
     batch = [f"-mkdir {_quote(f'{base}/{folder}')}" for folder in sorted(folders)]
     for file in files:
@@ -411,7 +411,7 @@ def _send_by_sftp(
 
 # ------------------------------------------------------------------------------ command line
 @command
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("copy_files", __doc__)
     required = partial(parser.add_argument, required=True)
@@ -426,7 +426,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--ssh_username", help="user on the machines (that of your ssh configuration)"
     )
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(argv)
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:

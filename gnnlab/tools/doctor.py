@@ -135,13 +135,13 @@ def _examine(
         "ports": [host.port + i for i in range(arguments.num_servers)] if host.port else [],
         "part": number,
     }
-    words = [arguments.python, "-", json.dumps(request)]
+    argv = [arguments.python, "-", json.dumps(request)]
     if path := os.environ.get("PYTHONPATH"):
-        words = ["env", f"PYTHONPATH={path}", *words]
+        argv = ["env", f"PYTHONPATH={path}", *argv]
     begun = time.time()
     try:
         script = Path(probe.__file__).read_text("utf8")
-        said = login.run(shlex.join(words), script, arguments.timeout)
+        said = login.run(shlex.join(argv), script, arguments.timeout)
         facts = json.loads(said.splitlines()[-1])
     except (LoginError, ValueError, IndexError) as error:
         option = f"-p {login.port} " if login.port else ""
@@ -327,10 +327,10 @@ class _Words:
         return cause.format(**finding.values), remedy.format(**finding.values)
 
 
-def _as_json(findings: list[Finding], words: _Words) -> str:
+def _as_json(findings: list[Finding], texts: _Words) -> str:
     rows, checks = [], _Words("en")["checks"]
     for finding in findings:
-        cause, remedy = words.explain(finding) if finding.code else ("", "")
+        cause, remedy = texts.explain(finding) if finding.code else ("", "")
         row = {"host": finding.host, "check": checks[finding.check]}
         row |= {"state": ("ok", "warning", "failed")[finding.state], "found": finding.found}
         rows.append({**row, "code": finding.code, "cause": cause, "remedy": remedy})
@@ -338,8 +338,8 @@ def _as_json(findings: list[Finding], words: _Words) -> str:
     return json.dumps({"ok": is_ok, "findings": rows}, ensure_ascii=False, indent=1)
 
 
-def _as_table(findings: list[Finding], words: _Words) -> Iterator[str]:
-    names, states, checks = words["names"], words["states"], words["checks"]
+def _as_table(findings: list[Finding], texts: _Words) -> Iterator[str]:
+    names, states, checks = texts["names"], texts["states"], texts["checks"]
     hosts = list(dict.fromkeys(finding.host for finding in findings))
     together: dict[tuple[int, int, str], list[str]] = {}
     for finding in sorted(findings, key=lambda finding: finding.check):
@@ -356,11 +356,11 @@ def _as_table(findings: list[Finding], words: _Words) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
     for finding in findings:
         if finding.code:
-            cause, remedy = words.explain(finding)
+            cause, remedy = texts.explain(finding)
             yield f"\n{finding.host}, {checks[finding.check]} ({states[finding.state]}): {cause}"
             yield f"  {names[5]}: {remedy}"
     count = sum(finding.state == FAILED for finding in findings)
-    yield "\n" + words["verdict"][bool(count)].format(count=count)
+    yield "\n" + texts["verdict"][bool(count)].format(count=count)
 
 
 def _width(text: str) -> int:
@@ -369,7 +369,7 @@ def _width(text: str) -> int:
 
 
 @command
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status is 1 when a check failed."""
     parser = command_parser("doctor", __doc__, 2)
     add = parser.add_argument
@@ -387,7 +387,7 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--timeout", type=float, default=300.0, help="seconds that a machine may take (300)")
     add("--lang", choices=LANGUAGES, help="language of the messages (that of LANG)")
     add("--json", action="store_true", help="print JSON instead of a table")
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(argv)
     texts = _Words(_language(arguments.lang))
     try:
         findings = diagnose(arguments)

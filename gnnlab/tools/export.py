@@ -184,7 +184,7 @@ def _numbers(version: str) -> list[int]:
 
 # --------------------------------------------------------------------------- the command line
 @command
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status.
 
     It is 1 after an error, if a changed copy was not overwritten, and if ``--check`` finds a copy
@@ -196,7 +196,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="show the helpers")
     parser.add_argument("--check", metavar="DEST", help="compare the copies in a folder")
     parser.add_argument("--force", action="store_true", help="overwrite a copy that you changed")
-    given = parser.parse_args(words)
+    given = parser.parse_args(argv)
     if bool(given.name) + given.list + (given.check is not None) != 1:
         parser.error("write a NAME, --list or --check DEST")
     if given.list:

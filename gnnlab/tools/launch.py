@@ -32,12 +32,12 @@ from typing import Any
 from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
 from gnnlab.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools.agent import ENTRY
-from gnnlab.tools.board import Board
 from gnnlab.tools.cli import command, command_parser
-from gnnlab.tools.job import Command, Job, loopback_hosts, make_keys
-from gnnlab.tools.overseer import LaunchError, Overseer
+from gnnlab.tools.job_spec import Command, JobSpec, loopback_hosts, make_keys
+from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.probe import versions
 from gnnlab.tools.ssh import Login
+from gnnlab.tools.status_table import StatusTable
 
 __all__ = ["LaunchError", "Result", "main", "run"]
 
@@ -171,9 +171,9 @@ def run(
     local = local or num_machines is not None
     taken_apart = Command.read(command)
     if local and "/" not in taken_apart.python:  # "python" means this interpreter
-        words = [sys.executable, *taken_apart.words[1:]]
-        taken_apart = taken_apart._replace(python=sys.executable, words=words)
-    job = Job(
+        argv = [sys.executable, *taken_apart.argv[1:]]
+        taken_apart = taken_apart._replace(python=sys.executable, argv=argv)
+    job = JobSpec(
         taken_apart,
         _hosts(workspace, ip_config, part_config, num_machines, num_servers, local),
         os.fspath(part_config),
@@ -192,10 +192,10 @@ def run(
     )
     agents = [_agent(job, address, local, ssh_port, ssh_username) for address in job.addresses]
     if dry_run:
-        for machine, words in enumerate(agents):
+        for machine, argv in enumerate(agents):
             python = job.command.python
             where = "" if "/" in python else f": {python} is the first one on the PATH there"
-            print(f"# machine {machine}{where}\n{shlex.join(words)}\n{job.describe(machine)}")
+            print(f"# machine {machine}{where}\n{shlex.join(argv)}\n{job.describe(machine)}")
         return None
     if security == "curve":
         job.keys = make_keys()
@@ -203,17 +203,17 @@ def run(
     folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
     folder.mkdir(parents=True)
     start = time.monotonic()
-    board = Board(names_of(job.hosts), {"server": num_servers, "trainer": num_trainers})
-    overseer = Overseer(job.addresses, folder, board, trace_dir)
+    table = StatusTable(names_of(job.hosts), {"server": num_servers, "trainer": num_trainers})
+    supervisor = JobSupervisor(job.addresses, folder, table, trace_dir)
     grace = {}
     try:
-        for words in agents:
-            overseer.begin(words, _agent_env(local))
-        _start(job, overseer, os.fspath(workspace), master_port or 0, local)
-        overseer.wait_for("exited", "torchrun", len(agents))
+        for argv in agents:
+            supervisor.begin(argv, _agent_env(local))
+        _start(job, supervisor, os.fspath(workspace), master_port or 0, local)
+        supervisor.wait_for("exited", "torchrun", len(agents))
         grace = {"grace": _PATIENCE}
     finally:
-        overseer.end(**grace)
+        supervisor.end(**grace)
     return Result(job.id, folder, time.monotonic() - start)
 
 
@@ -275,16 +275,16 @@ def _num_parts(part_config: Path) -> int:
 
 
 def _agent(
-    job: Job, address: str, local: bool, ssh_port: int | None, ssh_username: str | None
+    job: JobSpec, address: str, local: bool, ssh_port: int | None, ssh_username: str | None
 ) -> list[str]:
     # -P: files in the login folder must not be imported as modules.
-    words = [job.command.python, "-P", "-c", ENTRY]
+    argv = [job.command.python, "-P", "-c", ENTRY]
     if local:
-        return words
+        return argv
     path = job.extra_envs.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
     if path:
-        words = ["env", f"PYTHONPATH={path}", *words]
-    return Login(address, ssh_port, ssh_username).ssh(shlex.join(words))
+        argv = ["env", f"PYTHONPATH={path}", *argv]
+    return Login(address, ssh_port, ssh_username).ssh(shlex.join(argv))
 
 
 def _agent_env(local: bool) -> dict[str, str]:
@@ -295,10 +295,12 @@ def _agent_env(local: bool) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
-def _start(job: Job, overseer: Overseer, workspace: str, master_port: int, local: bool) -> None:
+def _start(
+    job: JobSpec, supervisor: JobSupervisor, workspace: str, master_port: int, local: bool
+) -> None:
     """Start a job; return when all trainers run."""
     number = len(job.hosts)
-    for machine in overseer.machines:
+    for machine in supervisor.machines:
         machine.order(
             "hello",
             machine=machine.number,
@@ -309,32 +311,34 @@ def _start(job: Job, overseer: Overseer, workspace: str, master_port: int, local
             job=job.id,
             max_pause=job.max_pause,
         )
-    hellos = overseer.wait_for("hello", "agent", number, job.timeout, "the agent did not answer")
-    _compare(overseer, hellos)
-    for i, machine in enumerate(overseer.machines):
+    hellos = supervisor.wait_for("hello", "agent", number, job.timeout, "the agent did not answer")
+    _compare(supervisor, hellos)
+    for i, machine in enumerate(supervisor.machines):
         chosen = [*job.server_ports(i), *([master_port] if i == 0 else [])]
         machine.order("reserve", places=[(job.addresses[i], port) for port in chosen])
     ports = []
-    for i, news in enumerate(overseer.wait_for("ports", "agent", number, job.timeout, "no ports")):
+    for i, message in enumerate(
+        supervisor.wait_for("ports", "agent", number, job.timeout, "no ports")
+    ):
         wanted = job.num_servers + (i == 0)
-        if not news["problem"] and len(news["ports"]) != wanted:
-            raise overseer.refuse(i, f"{wanted} ports were asked for; found {news['ports']}")
-        if news["problem"]:
-            raise overseer.refuse(
+        if not message["problem"] and len(message["ports"]) != wanted:
+            raise supervisor.refuse(i, f"{wanted} ports were asked for; found {message['ports']}")
+        if message["problem"]:
+            raise supervisor.refuse(
                 i,
-                f"{news['problem']}; choose another port, or none: then one that is free is found",
+                f"{message['problem']}; choose another port, or none: then a free one is found",
             )
-        ports.append(news["ports"])
-    _check_apart(job, overseer, ports)
+        ports.append(message["ports"])
+    _check_apart(job, supervisor, ports)
     master_port = ports[0].pop()
     # Concurrently: interpreters take seconds to start, and trainers wait for the servers.
-    for i, (machine, hello) in enumerate(zip(overseer.machines, hellos, strict=True)):
+    for i, (machine, hello) in enumerate(zip(supervisor.machines, hellos, strict=True)):
         # Machines on one computer share its processors: more threads than those slow all down.
         cpus = hello["cpus"] // (number if local else job.addresses.count(job.addresses[i]))
         trainers = job.trainers(i, ports, master_port, cpus, hello["interface"])
         machine.order("start", processes=[*job.servers(i, ports), trainers])
     num_servers = number * job.num_servers
-    overseer.wait_for("ready", "server", num_servers, job.timeout, "was not ready")
+    supervisor.wait_for("ready", "server", num_servers, job.timeout, "was not ready")
 
 
 def _peer(addresses: Sequence[str], machine: int) -> str:
@@ -343,29 +347,29 @@ def _peer(addresses: Sequence[str], machine: int) -> str:
     return next((address for address in addresses if address != own), own)
 
 
-def _check_apart(job: Job, overseer: Overseer, ports: Sequence[Sequence[int]]) -> None:
+def _check_apart(job: JobSpec, supervisor: JobSupervisor, ports: Sequence[Sequence[int]]) -> None:
     """Raise for ports requested twice: with SO_REUSEADDR, agents can bind both."""
     taken: dict[tuple[str, int], int] = {}
     for i, those in enumerate(ports):
         for port in those:
             other = taken.setdefault((job.addresses[i], port), i)
             if other != i or those.count(port) > 1:
-                raise overseer.refuse(
+                raise supervisor.refuse(
                     i,
                     f"port {port} is wanted twice at this address, by machines {other} and {i}; "
                     "choose other ports, or none: then some that are free are found",
                 )
 
 
-def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
+def _compare(supervisor: JobSupervisor, hellos: Sequence[Mapping[str, Any]]) -> None:
     """Raise unless the versions and the graph files of all hosts match."""
     for i, hello in enumerate(hellos):
         if hello["problem"]:
-            raise overseer.refuse(
+            raise supervisor.refuse(
                 i, f"{hello['problem']}. gnnlab copy_files brings what is missing"
             )
         if not hello["torch"]:
-            raise overseer.refuse(
+            raise supervisor.refuse(
                 i, "torch is missing; install gnnlab there, for the interpreter of your command"
             )
     own = {"gnnlab": versions()["gnnlab"]}
@@ -376,12 +380,12 @@ def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
                 "the launcher" if what in own else "machine 0",
             )
             if hello[what] != expected:
-                raise overseer.refuse(
+                raise supervisor.refuse(
                     i, f"{what} is {hello[what]}, but {expected} on {where}; make them the same"
                 )
         num_parts = hello["graph"]["num_parts"]
         if num_parts != len(hellos):
-            raise overseer.refuse(
+            raise supervisor.refuse(
                 i,
                 f"the graph has {num_parts} parts, but there are {len(hellos)} machines; partition "
                 f"it into {len(hellos)}, or list {num_parts} machines",
@@ -390,9 +394,9 @@ def _compare(overseer: Overseer, hellos: Sequence[Mapping[str, Any]]) -> None:
 
 # --------------------------------------------------------------------------- command line
 @command
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
-    arguments = vars(_parser().parse_args(words))
+    arguments = vars(_parser().parse_args(argv))
     command = arguments.pop("command")
     if command is None:  # argparse took it as a value of --extra_envs
         command = next((group.pop() for group in arguments["extra_envs"][-1:]), "")

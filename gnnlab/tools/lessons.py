@@ -115,7 +115,7 @@ def _write(path: Path, content: bytes) -> None:
     os.replace(draft, path)
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("lessons", __doc__, 2, allow_abbrev=False)
     add = parser.add_argument
@@ -123,7 +123,7 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--lang", choices=LANGUAGES, default="en", help="language of the lessons (en)")
     add("--no-browser", action="store_true", help="start JupyterLab, and only print its address")
     add("--copy-only", action="store_true", help="start nothing: for VS Code and other programs")
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(argv)
     folder = Path(arguments.folder).absolute()
     try:
         done = copy_lessons(folder, arguments.lang)

@@ -142,9 +142,9 @@ def holder(port: int) -> tuple[int, str]:
     sockets = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(OSError), open(table) as file:
-            for words in map(str.split, file):
-                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:
-                    sockets.add(f"socket:[{words[9]}]")
+            for fields in map(str.split, file):
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    sockets.add(f"socket:[{fields[9]}]")
     for link in glob.iglob("/proc/[0-9]*/fd/*"):
         with suppress(OSError):
             if os.readlink(link) in sockets:

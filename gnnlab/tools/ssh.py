@@ -84,10 +84,10 @@ class Login:
 
     def program(self, name: str, port_option: str) -> list[str]:
         """Return the command line of ``ssh``, ``sftp`` or ``scp`` with our options."""
-        words = [name]
+        argv = [name]
         for option, value in OPTIONS.items():
-            words += ["-o", f"{option}={value}"]
-        return words + ([port_option, str(self.port)] if self.port is not None else [])
+            argv += ["-o", f"{option}={value}"]
+        return argv + ([port_option, str(self.port)] if self.port is not None else [])
 
     def ssh(self, command: str) -> list[str]:
         """Return the command line that runs a command on the machine.
@@ -116,10 +116,10 @@ class Login:
         LoginError
             The login failed, the script's exit status is not 0, or the timeout expired.
         """
-        words = self.ssh(f"/bin/sh -c {shlex.quote(script)}")
+        argv = self.ssh(f"/bin/sh -c {shlex.quote(script)}")
         try:
             done = subprocess.run(
-                words,
+                argv,
                 input=text,
                 capture_output=True,
                 encoding="utf8",

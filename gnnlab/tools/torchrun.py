@@ -27,8 +27,8 @@ def main() -> None:
     static_tcp_rendezvous.TCPStore = _store  # type: ignore[assignment, misc]
     folder = os.environ.get(environment.OUTPUT)
     # Otherwise torchrun would leave a folder behind in the system's temporary folder.
-    words = ["--log_dir", os.path.join(folder, "torchrun")] if folder else []
-    run.main([*words, *sys.argv[1:]])
+    argv = ["--log_dir", os.path.join(folder, "torchrun")] if folder else []
+    run.main([*argv, *sys.argv[1:]])
 
 
 def _store(

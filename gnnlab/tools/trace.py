@@ -20,12 +20,12 @@ __all__ = ["main", "table"]
 
 
 @command
-def main(words: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("trace", __doc__, 2, allow_abbrev=False)
     parser.add_argument("folder", help="that of gnnlab launch --trace, or of trace.start")
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write for Perfetto")
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(argv)
     try:
         events = read(arguments.folder)
         print(table(events))

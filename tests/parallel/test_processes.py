@@ -13,9 +13,11 @@ import pytest
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
-from gnnlab.parallel.oversight import Rank, RankError, _describe, _first_failure, oversee
+from gnnlab.failures import LOST_PEER, describe_exit
+from gnnlab.parallel.multiplexer import OutputMultiplexer
 from gnnlab.parallel.rank import WELL_DONE, Failure, Lines, send_message
-from gnnlab.parallel.screen import Screen
+from gnnlab.parallel.rank_process import RankProcess
+from gnnlab.parallel.supervisor import RankError, _first_failure, supervise
 from tests.helpers import run_script
 
 COMMON = """
@@ -373,24 +375,24 @@ def test_nonsense_is_refused() -> None:
 def rank_of(number: int, poll: Callable[[], int | None], keep: bool = False) -> Any:
     """A rank without a process; with ``keep``, and the end through which it would tell."""
     pipes = [os.pipe() for _ in range(3)]
-    rank = Rank(number, 1 << 30, poll, Lines(pipes[0][1], pipes[1][0], pipes[2][0]))
+    rank = RankProcess(number, 1 << 30, poll, Lines(pipes[0][1], pipes[1][0], pipes[2][0]))
     for end in (pipes[0][0], pipes[2][1], *([] if keep else [pipes[1][1]])):
         os.close(end)
     return (rank, os.fdopen(pipes[1][1], "wb", 0)) if keep else rank
 
 
 def test_the_first_failure_is_the_one_that_is_no_consequence() -> None:
-    def failed(number: int, failure: Failure | None) -> Rank:
+    def failed(number: int, failure: Failure | None) -> RankProcess:
         rank = rank_of(number, lambda: 1)
         rank.failure = failure
         rank.listen()
         return rank
 
-    lost = Failure("Connection closed by peer", time=1.0, is_consequence=True)
+    lost = Failure("Connection closed by peer", time=1.0, distance=LOST_PEER)
     cause = Failure("ValueError", time=2.0)
     assert _first_failure([failed(0, lost), failed(1, cause), failed(2, lost)]).rank == 1
     assert _first_failure([failed(0, cause), failed(1, Failure("earlier", time=1.5))]).rank == 1
-    assert "SIGTERM" in _describe(-15) and "signal 40" in _describe(-40)
+    assert "SIGTERM" in describe_exit(-15) and "signal 40" in describe_exit(-40)
 
 
 def test_a_rank_that_ends_as_its_result_arrives_is_no_error() -> None:
@@ -412,4 +414,4 @@ def test_a_rank_that_is_done_at_the_last_moment(monkeypatch: pytest.MonkeyPatch)
     looks = iter([False, True])
     monkeypatch.setattr(rank, "look", lambda: next(looks))
     with pytest.raises(RankError, match="rank 0 of 1 still ran after 0 s"):
-        oversee([rank], Screen(1), 0.0)
+        supervise([rank], OutputMultiplexer(1), 0.0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gnnlab.parallel import progress, report, track
-from gnnlab.parallel.screen import Screen
+from gnnlab.parallel.multiplexer import OutputMultiplexer
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ class FakeRank:
 
 def test_output_is_shown_in_the_order_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:
     ranks = [FakeRank(0), FakeRank(1)]
-    screen = Screen(2)
+    screen = OutputMultiplexer(2)
 
     def shown() -> str:
         screen.update(ranks)
@@ -113,7 +113,7 @@ def test_output_is_shown_in_the_order_of_ranks(capsys: pytest.CaptureFixture[str
 
 def test_what_is_there_at_the_end_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """A process that the first rank has left behind may hold its output open."""
-    screen, ranks = Screen(2), [FakeRank(0), FakeRank(1)]
+    screen, ranks = OutputMultiplexer(2), [FakeRank(0), FakeRank(1)]
     ranks[0].output, ranks[1].output, ranks[1].is_all = b"half", b"whole\n", True
     screen.update(ranks)
     assert capsys.readouterr().out == ""
@@ -125,13 +125,13 @@ def test_what_is_there_at_the_end_is_shown(capsys: pytest.CaptureFixture[str]) -
 def test_one_process_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
     rank = FakeRank(0)
     rank.output, rank.is_all = b"a\nb", True
-    Screen(1).update([rank])
+    OutputMultiplexer(1).update([rank])
     assert capsys.readouterr().out == "a\nb\n"
 
 
 def test_one_bar_shows_how_far_the_slowest_rank_is(capsys: pytest.CaptureFixture[str]) -> None:
     ranks = [FakeRank(0), FakeRank(1)]
-    screen = Screen(2)
+    screen = OutputMultiplexer(2)
     screen.update(ranks)
     assert screen._bar is None
     ranks[1].progress = {"done": 1, "total": 4, "description": "epoch 0", "figures": {"loss": 2.0}}

@@ -78,7 +78,7 @@ AGAIN = pytest.mark.thorough("as at other moments")
         ),
         pytest.param(*("gnnlab.errors", "module", "launch", "gnnlab: interrupted"), marks=AGAIN),
         pytest.param(
-            *("gnnlab.tools.board", "launch", "launch", "gnnlab: interrupted"), marks=AGAIN
+            *("gnnlab.tools.status_table", "launch", "launch", "gnnlab: interrupted"), marks=AGAIN
         ),
         pytest.param(
             *("gnnlab.tools.ssh", "program", "doctor", "gnnlab: interrupted"), marks=AGAIN

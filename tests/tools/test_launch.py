@@ -29,13 +29,13 @@ import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.ip_config import read_ip_config
 from gnnlab.tools import agent, launch
-from gnnlab.tools.board import Board
-from gnnlab.tools.job import Command, Job
-from gnnlab.tools.overseer import Overseer
+from gnnlab.tools.job_spec import Command, JobSpec
+from gnnlab.tools.job_supervisor import JobSupervisor
+from gnnlab.tools.status_table import StatusTable
 from tests.helpers import _TOKEN, _descendants, _end, free_port, run_script
 from tests.tools.machines import Cluster, cluster
 from tests.tools.started import END, START, Started
-from tests.tools.test_news import HELLO
+from tests.tools.test_agent_messages import HELLO
 
 # A job's script: a server that does nothing, and trainers that do what the first argument says.
 SCRIPT = """
@@ -258,7 +258,7 @@ def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: st
 
 
 def find_torchrun(job: Started) -> list[psutil.Process]:
-    return [p for p in job.find("gnnlab.tools.torchrun") if "keeper.py" not in str(p.cmdline())]
+    return [p for p in job.find("gnnlab.tools.torchrun") if "watchdog.py" not in str(p.cmdline())]
 
 
 @pytest.mark.parametrize(
@@ -401,10 +401,10 @@ def test_machines_must_fit_together(tmp_path: Path, other: dict[str, Any], said:
     hello = {"python": "3.11", "torch": "2.9.0", "gnnlab": dgl.__version__, "problem": None}
     hello["graph"] = {"num_parts": 2, "IDs": "a"}
     addresses = ["10.0.0.1", "10.0.0.2"]
-    overseer = Overseer(addresses, tmp_path, Board(addresses, {}))
-    launch._compare(overseer, [hello, hello])
+    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
+    launch._compare(supervisor, [hello, hello])
     with pytest.raises(launch.LaunchError, match=rf"10.0.0.2 \(machine 1\): {said}"):
-        launch._compare(overseer, [hello, hello | other])
+        launch._compare(supervisor, [hello, hello | other])
 
 
 # ------------------------------------------------------------------------------------ by ssh
@@ -589,28 +589,28 @@ def test_a_file_that_describes_no_graph_is_named(tmp_path: Path, content: str) -
 
 
 # --------------------------------------------------------------------------- what is heard
-def hear(folder: Path, script: str) -> Overseer:
-    """An overseer of a machine whose agent is a shell script; it logs into the folder."""
-    board = Board(["10.0.0.1"], {"server": 1, "trainer": 1}, io.StringIO())
-    overseer = Overseer(["10.0.0.1"], folder, board)
-    overseer.begin(["/bin/sh", "-c", script], os.environ)
-    return overseer
+def hear(folder: Path, script: str) -> JobSupervisor:
+    """A supervisor of a machine whose agent is a shell script; it logs into the folder."""
+    table = StatusTable(["10.0.0.1"], {"server": 1, "trainer": 1}, io.StringIO())
+    supervisor = JobSupervisor(["10.0.0.1"], folder, table)
+    supervisor.begin(["/bin/sh", "-c", script], os.environ)
+    return supervisor
 
 
 def test_login_shells_may_greet_in_any_way(tmp_path: Path) -> None:
     greetings = ["42", "[]", '{"a": 1}', "hello"]
     words = " ".join(map(shlex.quote, [*greetings, json.dumps(HELLO)]))
-    overseer = hear(tmp_path, f"printf '%s\\n' {words}; cat >/dev/null")
-    overseer.wait_for("hello", "agent", 1, 60.0, "no hello")
-    overseer.end()
+    supervisor = hear(tmp_path, f"printf '%s\\n' {words}; cat >/dev/null")
+    supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
+    supervisor.end()
     assert (tmp_path / "agent-0.log").read_text().splitlines() == greetings
 
 
 def test_what_an_agent_said_last_is_not_lost(tmp_path: Path) -> None:
-    news = json.dumps({"news": "line", "role": "trainer", "id": 0, "text": "the last words"})
-    overseer = hear(tmp_path, f"(sleep 0.5; echo {shlex.quote(news)}) & exit 0")
-    overseer.machines[0].process.wait(60.0)
-    overseer.end()
+    message = json.dumps({"agent": "line", "role": "trainer", "id": 0, "text": "the last words"})
+    supervisor = hear(tmp_path, f"(sleep 0.5; echo {shlex.quote(message)}) & exit 0")
+    supervisor.machines[0].process.wait(60.0)
+    supervisor.end()
     assert (tmp_path / "trainer-0.log").read_text() == "the last words\n"
 
 
@@ -619,11 +619,11 @@ def test_an_agent_without_a_launcher_ends() -> None:
         """
         import os, subprocess, sys, tempfile, threading, time
         from pathlib import Path
-        from gnnlab.tools import agent, keeper
+        from gnnlab.tools import agent, watchdog
 
         child = subprocess.Popen(["sleep", "30"])
         os.path.isdir = lambda path: False  # a system without /proc: ps is no child to be ended
-        found = keeper.descendants(os.getpid(), keeper.processes())
+        found = watchdog.descendants(os.getpid(), watchdog.processes())
         assert found == [child.pid], found
         child.kill()
         child.wait()
@@ -646,13 +646,13 @@ def test_an_agent_without_a_launcher_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("news", "said"),
+    ("messages", "said"),
     [
         (
             [
-                (1, {"news": "exited", "role": "trainer", "id": 1, "status": 0}),
-                (0, {"news": "line", "role": "trainer", "id": 0, "text": "gloo/x: closed by peer"}),
-                (0, {"news": "exited", "role": "trainer", "id": 0, "status": 1}),
+                (1, {"kind": "exited", "role": "trainer", "id": 1, "status": 0}),
+                (0, {"kind": "line", "role": "trainer", "id": 0, "text": "gloo/x: closed by peer"}),
+                (0, {"kind": "exited", "role": "trainer", "id": 0, "status": 1}),
             ],
             "trainer 1 on 10.0.0.2 (machine 1) ended with status 0 while others still ran, whose "
             "connections to it then broke: trainer 0 on 10.0.0.1 (machine 0) ended with status 1. "
@@ -660,26 +660,26 @@ def test_an_agent_without_a_launcher_ends() -> None:
         ),
         (  # the other way round: the failure has a cause of its own
             [
-                (1, {"news": "exited", "role": "trainer", "id": 1, "status": 0}),
-                (0, {"news": "line", "role": "trainer", "id": 0, "text": "a.b.MyError: no loss"}),
-                (0, {"news": "exited", "role": "trainer", "id": 0, "status": 1}),
+                (1, {"kind": "exited", "role": "trainer", "id": 1, "status": 0}),
+                (0, {"kind": "line", "role": "trainer", "id": 0, "text": "a.b.MyError: no loss"}),
+                (0, {"kind": "exited", "role": "trainer", "id": 0, "status": 1}),
             ],
             "trainer 0 on 10.0.0.1 (machine 0) ended with status 1: a.b.MyError: no loss\n",
         ),
         (
-            [(0, {"news": "exited", "role": "server", "id": 0, "status": 0})],
+            [(0, {"kind": "exited", "role": "server", "id": 0, "status": 0})],
             "server 0 on 10.0.0.1 (machine 0) ended with status 0 before it was ready; does the "
             "script call gnnlab.distributed.initialize()?",
         ),
     ],
 )
-def test_the_cause_is_named(tmp_path: Path, news: list[tuple[int, Any]], said: str) -> None:
+def test_the_cause_is_named(tmp_path: Path, messages: list[tuple[int, Any]], said: str) -> None:
     addresses = ["10.0.0.1", "10.0.0.2"]
-    overseer = Overseer(addresses, tmp_path, Board(addresses, {}, io.StringIO()))
-    for each in news:
-        overseer._news.put(each)
+    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}, io.StringIO()))
+    for each in messages:
+        supervisor._messages.put(each)
     with pytest.raises(launch.LaunchError) as caught:
-        overseer.wait_for("exited", "torchrun", 2)
+        supervisor.wait_for("exited", "torchrun", 2)
     assert str(caught.value).startswith(said)
 
 
@@ -734,17 +734,17 @@ def test_one_address_twice(tmp_path: Path) -> None:
     assert [launch._peer(addresses, i) for i in range(4)] == peers
     assert launch._peer(["10.0.0.1", "10.0.0.1"], 1) == "10.0.0.1"
 
-    job = Job(
+    job = JobSpec(
         Command.read("python x.py"), hosts, "g.json", "", 1, 0, 1, 1, None, "csc", "none", 60.0,
         3.0, {},
     )  # fmt: skip
-    overseer = Overseer(addresses, tmp_path, Board(addresses, {}))
-    launch._check_apart(job, overseer, [[1, 9], [1], [2], [3]])
+    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
+    launch._check_apart(job, supervisor, [[1, 9], [1], [2], [3]])
     # Port 2 was free when machine 3 asked for any, and is that of machine 2's line.
     with pytest.raises(launch.LaunchError, match=r"port 2 is wanted twice .* machines 2 and 3"):
-        launch._check_apart(job, overseer, [[1, 9], [1], [2], [2]])
+        launch._check_apart(job, supervisor, [[1, 9], [1], [2], [2]])
     with pytest.raises(launch.LaunchError, match="port 1 is wanted twice"):  # --master_port 1
-        launch._check_apart(job, overseer, [[1, 1], [1], [2], [3]])
+        launch._check_apart(job, supervisor, [[1, 1], [1], [2], [3]])
 
 
 def test_command_line_reports_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -807,7 +807,7 @@ def test_commands() -> None:
         ["/opt/bin/python3.12", "-m", "train", "a b"],
         {"A": "1"},
     )
-    assert read(["python", "x.py", "it's"]).words == ["python", "x.py", "it's"]
+    assert read(["python", "x.py", "it's"]).argv == ["python", "x.py", "it's"]
 
 
 def test_a_path_with_a_space_has_to_be_quoted(
@@ -817,7 +817,7 @@ def test_a_path_with_a_space_has_to_be_quoted(
     folder.mkdir()
     python, script = folder / "python3", folder / "job.py"
     # Files that are not on this computer: the command may be right for the machines.
-    assert Command.read(f"python3 {script}").words == ["python3", *str(script).split(" ")]
+    assert Command.read(f"python3 {script}").argv == ["python3", *str(script).split(" ")]
     python.touch()
     script.touch()
     assert f"quote it: {shlex.quote(str(python))}" in refusal(f"{python} job.py", num_machines=2)
@@ -825,9 +825,9 @@ def test_a_path_with_a_space_has_to_be_quoted(
         f"A=1 python3 {script} --lr 0.1", num_machines=2
     )
     assert Command.read(f"{shlex.quote(str(python))} job.py").python == str(python)
-    assert Command.read([str(python), str(script)]).words == [str(python), str(script)]
+    assert Command.read([str(python), str(script)]).argv == [str(python), str(script)]
     monkeypatch.chdir(folder)
-    assert Command.read("python3 job.py").words == ["python3", "job.py"]
+    assert Command.read("python3 job.py").argv == ["python3", "job.py"]
 
 
 @pytest.mark.parametrize(
@@ -845,10 +845,10 @@ def test_the_script_of_a_command(command: str, script: str) -> None:
 
 
 def test_secrets_stay_where_they_belong() -> None:
-    from gnnlab.tools.job import loopback_hosts, make_keys
+    from gnnlab.tools.job_spec import loopback_hosts, make_keys
 
     keys = make_keys()
-    job = Job(
+    job = JobSpec(
         Command.read("python x.py"), loopback_hosts(2), "g.json", "", 1, 0, 1, 1, None, "csc",
         "curve", 60.0, 3.0, {}, keys=keys,
     )  # fmt: skip
@@ -866,11 +866,11 @@ def test_the_table_is_drawn_over_and_over() -> None:
             return True
 
     screen = Terminal()
-    board = Board(["10.0.0.1", "10.0.0.2"], {"server": 2, "trainer": 1}, screen)
-    board.tell(0, "server", 0, "ready", 0)
-    board.print("epoch 1")
-    board.tell(1, "trainer", 1, "exited", 137)
-    board.close()
+    table = StatusTable(["10.0.0.1", "10.0.0.2"], {"server": 2, "trainer": 1}, screen)
+    table.tell(0, "server", 0, "ready", 0)
+    table.print("epoch 1")
+    table.tell(1, "trainer", 1, "exited", 137)
+    table.close()
     assert screen.getvalue().count("\x1b[2F\x1b[J") == 2
     last = screen.getvalue().rpartition("\x1b[J")[2]
     row = last.splitlines()[0]

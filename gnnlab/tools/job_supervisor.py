@@ -1,7 +1,6 @@
 """The launcher's side of a job: read messages from all agents, find the first failure, end all.
 
-When one process of a job fails, the connections of the others break a moment later, and they fail
-too. The error to report is the first one, the root cause; the others are its consequences.
+:mod:`gnnlab.failures` has the rules by which the first failure is found.
 """
 
 from __future__ import annotations
@@ -21,27 +20,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from gnnlab import failures
 from gnnlab.errors import GNNLabError
 from gnnlab.tools.agent import in_thread
-from gnnlab.tools.board import Board
-from gnnlab.tools.keeper import BEAT, SILENCE
-from gnnlab.tools.news import LONGEST, BadNews, read_news
+from gnnlab.tools.agent_messages import LONGEST, BadMessage, parse_message
 from gnnlab.tools.ssh import reason
+from gnnlab.tools.status_table import StatusTable
+from gnnlab.tools.watchdog import BEAT, SILENCE
 
-__all__ = ["LaunchError", "Machine", "Overseer"]
+__all__ = ["JobSupervisor", "LaunchError", "Machine"]
 
-# Seconds to wait after a failure for an earlier one that caused it, by _distance(): 0 it may be a
-# cause itself, 1 a server was lost, 2 some connection broke.
-_HINDSIGHT = (0.5, 1.5, 3.0)
 _GRACE = 2.0  # seconds for processes to end after SIGTERM
 _FAREWELL = 8.0  # seconds for agents to end all processes
-_QUOTED = 25  # lines of output quoted in an error
 _WIDTH = 4000  # characters quoted of such a line
 _EARLY = 10.0  # seconds after which a trainer that ended early is reported
-_CONSEQUENCE = re.compile(
-    r"gloo/|NCCL|TCPStore|Broken pipe|connection (was )?(closed|reset|refused)",
-    re.IGNORECASE,
-)
 _EXCEPTION = re.compile(
     r"(?:\[rank\d+\]: )?((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Lost)(?:: .{1,300})?)"
 )
@@ -94,10 +86,10 @@ class Machine:
     Parameters
     ----------
     number : int
-    words : sequence of str
+    argv : sequence of str
         Command that starts the agent.
     env : dict
-    news : queue.Queue
+    message : queue.Queue
         Receives the agent's messages, as (machine, dictionary).
     ids : dict
         Role -> IDs of the processes on this machine.
@@ -106,18 +98,18 @@ class Machine:
     def __init__(
         self,
         number: int,
-        words: Sequence[str],
+        argv: Sequence[str],
         env: Mapping[str, str],
-        news: queue.Queue[Any],
+        message: queue.Queue[Any],
         ids: Mapping[str, range],
     ) -> None:
-        self.number, self._news, self._ids = number, news, ids
+        self.number, self._messages, self._ids = number, message, ids
         self._last_beat: float | None = None
         self._orders: queue.Queue[dict[str, Any] | None] = queue.Queue()
         pipe = subprocess.PIPE
         # In a new session: Ctrl-C goes only to the launcher, which ends its agents in order.
         self.process = subprocess.Popen(
-            words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), start_new_session=True
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(env), start_new_session=True
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
         in_thread(self._write, self.process.stdin)
@@ -159,24 +151,24 @@ class Machine:
         while line := stdout.readline(LONGEST):
             try:
                 if len(line) == LONGEST:
-                    raise BadNews(f"no agent sends a line of {LONGEST} bytes")
-                news = read_news(line, self.number, self._ids)
-            except BadNews as error:
-                about = {"news": "bad", "role": "agent", "id": self.number, "why": str(error)}
-                self._news.put((self.number, about))
+                    raise BadMessage(f"no agent sends a line of {LONGEST} bytes")
+                message = parse_message(line, self.number, self._ids)
+            except BadMessage as error:
+                about = {"kind": "bad", "role": "agent", "id": self.number, "why": str(error)}
+                self._messages.put((self.number, about))
                 self.process.kill()  # the agent loses the line and ends by itself
                 break
-            if news is None:
+            if message is None:
                 rest = self._pass_on(line, rest)
-            elif news["news"] == "beat":
+            elif message["kind"] == "beat":
                 self._last_beat = time.monotonic()
             else:
-                self._news.put((self.number, news))
+                self._messages.put((self.number, message))
         complaints.join(1.0)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(2.0)
-        gone = {"news": "exited", "role": "agent", "id": self.number, "status": self.status}
-        self._news.put((self.number, gone))
+        gone = {"kind": "exited", "role": "agent", "id": self.number, "status": self.status}
+        self._messages.put((self.number, gone))
 
     def _hear_complaints(self, stderr: BinaryIO) -> None:
         rest = LONGEST
@@ -187,19 +179,19 @@ class Machine:
         """Show a line that is not a message, up to ``rest`` bytes."""
         text = line[:rest].decode("utf8", "replace").rstrip()
         if rest:
-            about = {"news": "line", "role": "agent", "id": self.number, "text": text}
-            self._news.put((self.number, about))
+            about = {"kind": "line", "role": "agent", "id": self.number, "text": text}
+            self._messages.put((self.number, about))
         return max(rest - len(line), 0)
 
 
-class Overseer:
+class JobSupervisor:
     """Receives the messages of all agents and detects failures.
 
     Parameters
     ----------
     addresses : sequence of str
     log_dir : Path
-    board : Board
+    table : StatusTable
         Display for the user.
     trace_dir : Path, optional
         Folder for the trace events of the processes.
@@ -209,29 +201,31 @@ class Overseer:
         self,
         addresses: Sequence[str],
         log_dir: Path,
-        board: Board,
+        table: StatusTable,
         trace_dir: Path | None = None,
     ) -> None:
         self.machines: list[Machine] = []
-        self._addresses, self._log_dir, self._board = addresses, log_dir, board
+        self._addresses, self._log_dir, self._table = addresses, log_dir, table
         self._trace_dir, self._last_events = trace_dir, 0.0
-        self._news: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
+        self._messages: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
         self._heard: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
-        self._tails: dict[tuple[str, int], deque[str]] = defaultdict(lambda: deque(maxlen=_QUOTED))
+        self._tails: dict[tuple[str, int], deque[str]] = defaultdict(
+            lambda: deque(maxlen=failures.QUOTED)
+        )
         self._failures: list[dict[str, Any]] = []
         self._early: dict[int, float] = {}  # rank of a trainer that ended with status 0 -> when
 
-    def begin(self, words: Sequence[str], env: Mapping[str, str]) -> None:
+    def begin(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Start the agent of the next machine."""
         machine = len(self.machines)
         ids = {
             role: range(machine * number, (machine + 1) * number)
-            for role, number in {**self._board.numbers, "torchrun": 1}.items()
+            for role, number in {**self._table.numbers, "torchrun": 1}.items()
         }
         try:
-            self.machines.append(Machine(machine, words, env, self._news, ids))
+            self.machines.append(Machine(machine, argv, env, self._messages, ids))
         except OSError as error:
-            raise LaunchError(f"{words[0]} could not be started: {error.strerror}") from None
+            raise LaunchError(f"{argv[0]} could not be started: {error.strerror}") from None
 
     def order(self, do: str, **about: Any) -> None:
         """Send an order to all agents."""
@@ -239,7 +233,7 @@ class Overseer:
             machine.order(do, **about)
 
     def wait_for(
-        self, news: str, role: str, number: int, timeout: float | None = None, late: str = ""
+        self, message: str, role: str, number: int, timeout: float | None = None, late: str = ""
     ) -> list[dict[str, Any]]:
         """Wait for a message of one kind from ``number`` processes of a role; return the messages.
 
@@ -247,7 +241,7 @@ class Overseer:
         reason.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        heard = self._heard[news, role]
+        heard = self._heard[message, role]
         while len(heard) < number:
             self._listen(0.2)
             self._look_for_silence()
@@ -288,88 +282,84 @@ class Overseer:
                 with suppress(ProcessLookupError):
                     machine.process.kill()  # its agent loses the line and ends by itself
                 machine.process.wait()
-            while not self._news.empty():
+            while not self._messages.empty():
                 self._listen(0)
-            self._board.close()
+            self._table.close()
 
     # ----------------------------------------------------------------- messages of agents
     def _look_for_silence(self) -> None:
-        for machine in self.machines if self._news.empty() else ():
+        for machine in self.machines if self._messages.empty() else ():
             if machine.is_silent:
                 about = {"role": "agent", "id": machine.number, "machine": machine.number}
                 self._failures.append(about | {"status": 1})
 
     def _look_for_early_ends(self) -> None:
         """Find trainers that have ended with status 0 while others still run."""
-        heard = {
-            kind: self._heard[kind, "trainer"] for kind in ("ready", "waiting", "met", "exited")
-        }
-        joined, waiting = heard["ready"], heard["waiting"].keys() - heard["met"].keys()
-        everyone = range(len(self.machines) * self._board.numbers.get("trainer", 0))
-        running = set(everyone) - heard["exited"].keys()
+        kinds = ("ready", "waiting", "met", "exited")
+        joined, begun, met, exited = (self._heard[kind, "trainer"] for kind in kinds)
+        waiting = begun.keys() - met.keys()
+        everyone = range(len(self.machines) * self._table.numbers.get("trainer", 0))
+        running = set(everyone) - exited.keys()
         for rank, when in list(self._early.items()):
-            machine = heard["exited"][rank]["machine"]
+            machine = exited[rank]["machine"]
             why = ""
             if joined and rank not in joined:
                 why = (
-                    "calling gnnlab.distributed.initialize(), which trainer "
+                    "without calling gnnlab.distributed.initialize(), which trainer "
                     f"{min(joined)} has called"
                 )
             elif running and running <= waiting:
-                why = (
-                    "joining torch.distributed.init_process_group(), in which trainer "
-                    f"{min(running)} waits"
-                )
+                why = failures.not_joined(f"trainer {min(running)}")
             if why:
                 about = {"role": "trainer", "id": rank, "machine": machine, "status": 0}
-                about["why"] = f"ended with status 0 without {why}"
+                about["why"] = f"ended with status 0 {why}"
                 self._failures.append(about)
             elif time.monotonic() > when + _EARLY:
                 name = f"trainer {rank} on {self._name(machine)}"
-                self._board.print(f"{name} has ended with status 0; other trainers still run")
+                self._table.print(f"{name} has ended with status 0; other trainers still run")
                 self._early[rank] = math.inf  # report once
 
     def _listen(self, seconds: float) -> None:
         """Process the next message."""
         try:
-            machine, news = self._news.get(timeout=seconds) if seconds else self._news.get_nowait()
+            machine, message = self._messages.get(bool(seconds), seconds)
         except queue.Empty:
             return
-        kind, who = news["news"], (news["role"], news["id"])
+        kind, who = message["kind"], (message["role"], message["id"])
         if kind == "line":
-            self._log(machine, who, news["text"])
+            self._log(machine, who, message["text"])
             return
         if kind == "trace":
-            self._keep_events(news["name"], news["text"])
+            self._keep_events(message["name"], message["text"])
             return
         if kind == "bad":
-            self._failures.append(news | {"machine": machine, "status": 1})
+            self._failures.append(message | {"machine": machine, "status": 1})
             return
         if kind == "lost":
-            status = news["status"] or self.machines[machine].status or 1
-            how = self._how("", 0, status) if status > 128 else "is gone"
-            why = f"the agent ended: its {news['process']} {how}"
-            self._failures.append(news | {"machine": machine, "status": status, "why": why})
+            status = message["status"] or self.machines[machine].status or 1
+            how = failures.describe_exit(128 - status) if status > 128 else "is gone"
+            why = f"the agent ended: its {message['process']} {how}"
+            self._failures.append(message | {"machine": machine, "status": status, "why": why})
             return
         heard = self._heard[kind, who[0]]
         if who[1] in heard:  # an agent sends each message once
             return
-        heard[who[1]] = news = news | {"machine": machine}
-        self._board.tell(machine, *who, kind, news.get("status", 0))
+        heard[who[1]] = message = message | {"machine": machine}
+        self._table.tell(machine, *who, kind, message.get("status", 0))
         if kind == "stopped":
             why = "the agent " if who[0] == "agent" else ""
             why += (
-                f"was stopped for {news['seconds']} s ({news['process']}). SIGSTOP, Ctrl-Z and "
-                "debuggers do that; --max_pause allows for longer"
+                f"was stopped for {message['seconds']} s ({message['process']}). SIGSTOP, Ctrl-Z "
+                "and debuggers do that; --max_pause allows for longer"
             )
-            self._failures.append(news | {"status": 128 + signal.SIGSTOP, "why": why})
+            self._failures.append(message | {"status": 128 + signal.SIGSTOP, "why": why})
         if kind != "exited":
             return
-        if who[0] in ("trainer", "torchrun") and news["status"] == 0:
+        if who[0] in ("trainer", "torchrun") and message["status"] == 0:
             if who[0] == "trainer":
                 self._early[who[1]] = time.monotonic()
         else:
-            self._failures.append(news)
+            self._failures.append(message)
 
     def _keep_events(self, name: str, text: str) -> None:
         self._last_events = time.monotonic()
@@ -382,14 +372,13 @@ class Overseer:
         with open(self._log_dir / f"{who[0]}-{who[1]}.log", "ab") as log:
             log.write(text.encode("utf8", "replace") + b"\n")
         if who[0] in ("trainer", "server"):
-            self._board.print(f"{self._addresses[machine]} {who[0]} {who[1]} | {text}")
+            self._table.print(f"{self._addresses[machine]} {who[0]} {who[1]} | {text}")
 
     # --------------------------------------------------------------------------- failures
     def _first_failure(self) -> LaunchError:
-        start = time.monotonic()
-        while time.monotonic() - start < _HINDSIGHT[min(map(self._distance, self._failures))]:
-            self._listen(0.05)
-        first = min(self._failures, key=self._distance)
+        first = failures.first_failure(
+            lambda: self._failures, self._distance, lambda: self._listen(0.05)
+        )
         role, number, status = first["role"], first["id"], first["status"]
         machine, how = first["machine"], first.get("why") or self._how(role, number, status)
         if blamed := self._blamed(first):
@@ -414,15 +403,14 @@ class Overseer:
         """
         if failure["role"] != "torchrun":
             return None
-        said = "\n".join(self._tails["torchrun", failure["id"]])
-        for found in _BLAMED.finditer(said):
+        for found in _BLAMED.finditer(self._said("torchrun", failure["id"])):
             rank, number, pid = map(int, found.groups())
             if number != signal.SIGTERM and rank not in self._heard["exited", "trainer"]:
                 return rank, number, pid
         return None
 
     def _distance(self, failure: dict[str, Any]) -> int:
-        """Return how far a failure is from its cause: 0 for one that may be a cause itself."""
+        """Return how far a failure is from its cause; see :func:`gnnlab.failures.distance`."""
         # An agent ends only by itself, when it is killed, or when its host is lost.
         is_agent = failure["role"] == "agent"
         if is_agent or "why" in failure or failure["status"] == 128 + signal.SIGKILL:
@@ -430,15 +418,15 @@ class Overseer:
         if self._blamed(failure):
             return 0
         if failure["role"] == "torchrun" or failure["status"] == 128 + signal.SIGTERM:
-            return 2
-        words = "\n".join(self._tails[failure["role"], failure["id"]])
-        if "ServerLost" in words:
-            return 1
-        return 2 if _CONSEQUENCE.search(words) else 0
+            return failures.LOST_PEER
+        return failures.distance(self._said(failure["role"], failure["id"]))
+
+    def _said(self, role: str, number: int) -> str:
+        return "\n".join(self._tails[role, number])
 
     def _how(self, role: str, number: int, status: int) -> str:
         if role == "agent":
-            said = "\n".join(self._tails[role, number])
+            said = self._said(role, number)
             if self.machines[number].is_silent:
                 return f"no sign of life for {SILENCE:g} s; is the host or the network down?"
             what = "the agent ended"
@@ -451,11 +439,9 @@ class Overseer:
                 elif remedy := _REMEDIES.get(reason(said)):
                     what += f"; {remedy}"
             return what
+        how = failures.describe_exit(128 - status if status > 128 else status)
         if status > 128:
-            name = next((s.name for s in signal.Signals if s == status - 128), str(status - 128))
-            hint = ". The system kills processes when memory runs out" if status == 137 else ""
-            return f"was ended by {name}{hint}"
-        how = f"ended with status {status}"
+            return how
         if role == "server":
             ready = number in self._heard["ready", "server"]
             how += " before the trainers had finished" if ready else " before it was ready"
@@ -467,16 +453,10 @@ class Overseer:
         return how
 
     def _error(self, role: str, number: int, machine: int, what: str, status: int) -> LaunchError:
-        name = f"{role} {number} on {self._name(machine)}"
-        parts = [f"{self._name(machine)}: {what}" if role == "agent" else f"{name} {what}"]
-        if words := "\n".join(self._tails[role, number]).strip("\n"):
-            parts.append(f"The last lines of {role} {number}:\n{words}")
-        parts.append(f"All that was printed: {self._log_dir}{os.sep}")
+        name, host = f"{role} {number}", self._name(machine)
+        what = f"{host}: {what}" if role == "agent" else f"{name} on {host} {what}"
+        end = f"All that was printed: {self._log_dir}{os.sep}"
+        message = failures.report(what, "", name, self._said(role, number), end)
         return LaunchError(
-            "\n\n".join(parts),
-            self._addresses[machine],
-            role,
-            number,
-            status or 1,
-            self._log_dir,
+            message, self._addresses[machine], role, number, status or 1, self._log_dir
         )

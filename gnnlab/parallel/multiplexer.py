@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gnnlab.bars import progress_bar
+from gnnlab.parallel.rank_process import RankProcess
 
-if TYPE_CHECKING:
-    from gnnlab.parallel.oversight import Rank
-
-__all__ = ["Screen"]
+__all__ = ["OutputMultiplexer"]
 
 
-class Screen:
+class OutputMultiplexer:
     """Shows output and progress of ranks.
 
     Parameters
@@ -36,7 +34,7 @@ class Screen:
         self._rests = [b""] * world_size
         self._bar: Any = None
 
-    def update(self, ranks: Sequence[Rank], is_last: bool = False) -> None:
+    def update(self, ranks: Sequence[RankProcess], is_last: bool = False) -> None:
         """Show new output; the last time, also that of ranks after one that has not ended."""
         if self._is_live:
             for number in range(len(ranks)):
@@ -46,7 +44,7 @@ class Screen:
                 self._turn += 1
         self._draw([rank.progress for rank in ranks if rank.progress])
 
-    def _show(self, ranks: Sequence[Rank], number: int, is_last: bool) -> bool:
+    def _show(self, ranks: Sequence[RankProcess], number: int, is_last: bool) -> bool:
         """Show complete lines of a rank; return True if its output has ended."""
         new, is_all = ranks[number].take_output()
         is_all = is_all or is_last

@@ -20,7 +20,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.ip_config import Host
 from gnnlab.tools.agent import RANK_SHELL
 
-__all__ = ["Command", "Job", "loopback_hosts", "make_keys"]
+__all__ = ["Command", "JobSpec", "loopback_hosts", "make_keys"]
 
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[\d.]*")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -34,14 +34,14 @@ class Command(NamedTuple):
     ----------
     python : str
         The interpreter; it runs the agents as well.
-    words : list of str
+    argv : list of str
         Arguments, beginning with the interpreter.
     env : dict
         Environment variables assigned before it.
     """
 
     python: str
-    words: list[str]
+    argv: list[str]
     env: dict[str, str]
 
     @classmethod
@@ -50,30 +50,30 @@ class Command(NamedTuple):
 
         Examples
         --------
-        >>> from gnnlab.tools.job import Command
+        >>> from gnnlab.tools.job_spec import Command
         >>> Command.read("SEED=1 python3 train.py --lr 0.1")
-        Command(python='python3', words=['python3', 'train.py', '--lr', '0.1'], env={'SEED': '1'})
+        Command(python='python3', argv=['python3', 'train.py', '--lr', '0.1'], env={'SEED': '1'})
         """
         try:
-            words = shlex.split(command) if isinstance(command, str) else list(command)
+            argv = shlex.split(command) if isinstance(command, str) else list(command)
         except ValueError as error:
             raise InvalidInput(f"the command {command!r} cannot be read: {error}") from None
         env = {}
-        while words and (found := _VARIABLE.fullmatch(words[0])):
+        while argv and (found := _VARIABLE.fullmatch(argv[0])):
             env[found[1]] = found[2]
-            del words[0]
-        for first in (words, words[1:]) if isinstance(command, str) else ():
+            del argv[0]
+        for first in (argv, argv[1:]) if isinstance(command, str) else ():
             if path := _split_path(first):
                 raise InvalidInput(
                     f"the command {command!r} ends the path {path!r} at its first space; quote it: "
                     f"{shlex.quote(path)} (in Python: shlex.quote)"
                 )
-        if len(words) < 2 or not _PYTHON.fullmatch(words[0]):
+        if len(argv) < 2 or not _PYTHON.fullmatch(argv[0]):
             raise InvalidInput(
                 f"found the command {command!r}; expected one that runs a Python script, "
                 'for example "python3 train.py --lr 0.1"'
             )
-        return cls(words[0], words, env)
+        return cls(argv[0], argv, env)
 
     @property
     def script(self) -> str:
@@ -81,12 +81,12 @@ class Command(NamedTuple):
 
         Examples
         --------
-        >>> from gnnlab.tools.job import Command
+        >>> from gnnlab.tools.job_spec import Command
         >>> Command.read("python3 -u -X dev train.py --lr 0.1").script
         'train.py'
         """
-        words = iter(self.words[1:])
-        for word in words:
+        argv = iter(self.argv[1:])
+        for word in argv:
             if not word.startswith("-"):
                 return word
             for letter in word[1:] or "c":  # "-" alone: the script is read from standard input
@@ -94,16 +94,16 @@ class Command(NamedTuple):
                     return ""
                 if letter in "XW":  # its value is the rest of the word or the next word
                     if word.endswith(letter):
-                        next(words, "")
+                        next(argv, "")
                     break
         return ""
 
 
-def _split_path(words: Sequence[str]) -> str:
-    """Return the existing file whose path, split at spaces, is the first words; '' if none."""
-    if not words or os.path.exists(words[0]):
+def _split_path(argv: Sequence[str]) -> str:
+    """Return the existing file whose path, split at spaces, is the first arguments; '' if none."""
+    if not argv or os.path.exists(argv[0]):
         return ""
-    paths = (" ".join(words[:count]) for count in range(2, len(words) + 1))
+    paths = (" ".join(argv[:count]) for count in range(2, len(argv) + 1))
     return next((path for path in paths if os.path.isfile(path)), "")
 
 
@@ -120,7 +120,7 @@ def make_keys() -> dict[str, str]:
 
 
 @dataclass
-class Job:
+class JobSpec:
     """A job on K machines; ``run`` of :mod:`gnnlab.tools.launch` explains the settings."""
 
     command: Command
@@ -168,7 +168,7 @@ class Job:
             {
                 "role": "server",
                 "id": machine * self.num_servers + i,
-                "argv": self.command.words,
+                "argv": self.command.argv,
                 "ranks": [],
                 "env": self._environment("server", machine, ports)
                 | {
@@ -201,7 +201,7 @@ class Job:
             "--master_port": master_port,
             "--rdzv_conf": f"timeout={round(self.timeout)}",
         }
-        words = [str(word) for pair in torchrun.items() for word in pair]
+        options = [str(word) for pair in torchrun.items() for word in pair]
         # torchrun starts a shell, not the interpreter, hence --no_python.
         shell = ["--no_python", "/bin/sh", "-c", RANK_SHELL, "rank"]
         first = machine * self.num_trainers
@@ -210,7 +210,7 @@ class Job:
             "id": machine,
             "argv": [
                 *(self.command.python, "-P", "-m", "gnnlab.tools.torchrun"),
-                *(*words, *shell, *self.command.words),
+                *(*options, *shell, *self.command.argv),
             ],
             "ranks": list(range(first, first + self.num_trainers)),
             "env": environment | self._environment("client", machine, ports),
@@ -262,8 +262,8 @@ class Job:
             env = each["env"] | hidden
             if e.KEYS in env:
                 env[e.KEYS] = SECRET
-            words = [f"{name}={shlex.quote(value)}" for name, value in sorted(env.items())]
-            lines.append(" ".join([*words, shlex.join(each["argv"])]))
+            variables = [f"{name}={shlex.quote(value)}" for name, value in sorted(env.items())]
+            lines.append(" ".join([*variables, shlex.join(each["argv"])]))
         return "\n".join(lines)
 
 

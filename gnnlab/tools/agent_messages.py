@@ -1,8 +1,8 @@
 """The messages from an agent to the launcher, and the validation of each line.
 
 A host's output is not trusted: its login shell prints greetings, and a broken or hostile host may
-print anything. A line that is not a message is shown to the user. A line with the key "news" must
-be exactly what an agent of this version sends about its own processes; any other ends the job.
+print anything. A line that is not a message is shown to the user. A line with the key "agent"
+must be exactly what an agent of this version sends about its own processes; any other ends the job.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from gnnlab.errors import GNNLabError
 
-__all__ = ["LONGEST", "WIDEST", "BadNews", "read_news"]
+__all__ = ["LONGEST", "WIDEST", "BadMessage", "parse_message"]
 
 WIDEST = 1 << 16  # characters of a text; JSON escapes each by twelve bytes at most
 LONGEST = 1 << 20  # bytes of a line
@@ -22,7 +22,7 @@ _ROLES = ("agent", "server", "trainer", "torchrun")
 _TRACE = re.compile(r"[\w-]{1,200}\.jsonl", re.ASCII)
 
 
-class BadNews(GNNLabError):
+class BadMessage(GNNLabError):
     """A line has the form of an agent's message, but no agent sends such a message."""
 
 
@@ -71,7 +71,7 @@ _HOST = {
     "cpus": _whole(1, 1 << 16),
 }
 _OF_PROCESSES = {"role": lambda value: value in _ROLES[1:], "id": _whole(0, 1 << 31)}
-# Kind of news -> its fields and their checks; no other field is allowed.
+# Kind of message -> its fields and their checks; no other field is allowed.
 _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
     "beat": [{}],
     "hello": [
@@ -98,7 +98,7 @@ _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
 }
 
 
-def read_news(
+def parse_message(
     line: bytes, machine: int, ids: Mapping[str, Container[int]]
 ) -> dict[str, Any] | None:
     """Parse a line from a host.
@@ -115,37 +115,37 @@ def read_news(
     Returns
     -------
     dict or None
-        ``news``, ``role``, ``id`` and the fields of the message; text can be encoded as UTF-8.
+        ``kind``, ``role``, ``id`` and the fields of the message; text can be encoded as UTF-8.
         None for a line that is not a message, such as the greeting of a login shell.
 
     Raises
     ------
-    BadNews
-        The line is JSON with a key "news", but not what an agent sends.
+    BadMessage
+        The line is JSON with a key "agent", but not what an agent sends.
 
     Examples
     --------
-    >>> from gnnlab.tools.news import read_news
-    >>> read_news(b'{"news": "ready", "role": "server", "id": 3}', 1, {"server": range(2, 4)})
-    {'news': 'ready', 'role': 'server', 'id': 3}
-    >>> read_news(b"Welcome to node 1!", 1, {}) is None
+    >>> from gnnlab.tools.agent_messages import parse_message
+    >>> parse_message(b'{"agent": "ready", "role": "server", "id": 3}', 1, {"server": range(2, 4)})
+    {'kind': 'ready', 'role': 'server', 'id': 3}
+    >>> parse_message(b"Welcome to node 1!", 1, {}) is None
     True
     """
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict) or "news" not in said:
+    if not isinstance(said, dict) or "agent" not in said:
         return None
-    kind = said.pop("news")
+    kind = said.pop("agent")
     forms = _KINDS.get(kind, []) if isinstance(kind, str) else []
     fits = any(
         said.keys() == form.keys() and all(check(said[name]) for name, check in form.items())
         for form in forms
     )
     if not fits or ("role" in said and said["id"] not in ids.get(said["role"], ())):
-        raise BadNews(f"no agent of this version sends {line[:200].decode('utf8', 'replace')!r}")
+        raise BadMessage(f"no agent of this version sends {line[:200].decode('utf8', 'replace')!r}")
     for name in ("text", "problem"):
         if isinstance(said.get(name), str):  # a lone surrogate cannot be printed
             said[name] = said[name].encode("utf8", "replace").decode("utf8")
-    return {"news": kind, "role": "agent", "id": machine} | said
+    return {"kind": kind, "role": "agent", "id": machine} | said

@@ -1,11 +1,12 @@
 """Run one command for an agent, and end all its processes when the agent is gone.
 
-An agent starts each server, and torchrun, through a keeper. Keepers hold the reading end of a pipe,
-the *lifeline*, whose writing end only the two processes of the agent hold. When both are killed,
-the lifeline reads end of file; each keeper then kills its descendants and removes the agent's
-files. When both are stopped, the launcher counts them as lost, but the pipe stays open; keepers
-check for that every second and kill them. While the agent runs, it ends the processes itself, and
-a keeper only returns the exit status. One keeper has no command: first to start, last to end.
+An agent starts each server, and torchrun, through a watchdog. Watchdogs hold the reading end of a
+pipe, the *lifeline*, whose writing end only the two processes of the agent hold. When both are
+killed, the lifeline reads end of file; each watchdog then kills its descendants and removes the
+agent's files. When both are stopped, the launcher counts them as lost, but the pipe stays open;
+watchdogs check for that every second and kill them. While the agent runs, it ends the processes
+itself, and a watchdog only returns the exit status. One watchdog has no command: first to start,
+last to end.
 
 The agent runs this file as a script, isolated from the user's environment, so it imports only the
 standard library and starts within some hundredths of a second.
@@ -34,7 +35,7 @@ _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
 def main() -> None:
-    """Run a command, if any: ``keeper.py LIFELINE FOLDER GUARD WORKER [COMMAND...]``.
+    """Run a command, if any: ``watchdog.py LIFELINE FOLDER GUARD WORKER [COMMAND...]``.
 
     Arguments: reading end of the lifeline, the agent's folder, the IDs of its two processes.
     """
@@ -144,10 +145,10 @@ def processes() -> dict[int, Row]:
 def _row(pid: str) -> Row | None:
     try:
         with open(f"/proc/{pid}/stat", encoding="utf8", errors="replace") as file:
-            words = file.read().rpartition(")")[2].split()
+            fields = file.read().rpartition(")")[2].split()
     except OSError:  # the process has ended meanwhile
         return None
-    return Row(int(pid), int(words[1]), words[0], f"{words[11]} {words[12]}")
+    return Row(int(pid), int(fields[1]), fields[0], f"{fields[11]} {fields[12]}")
 
 
 def _ancestors() -> list[Row]:
@@ -180,7 +181,7 @@ def end_descendants(grace: float, spared: int = 0) -> None:
         if not running:
             return
         is_late = time.monotonic() >= deadline
-        # Keepers last: if this process is killed meanwhile, they end the remaining processes.
+        # Watchdogs last: if this process is killed meanwhile, they end the remaining processes.
         for pid in reversed(running) if is_late else set(running) - asked:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL if is_late else signal.SIGTERM)

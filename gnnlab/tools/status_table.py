@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-__all__ = ["Board"]
+__all__ = ["StatusTable"]
 
 _STATES = {"hello": "there", "started": "started", "ready": "ready", "exited": "ended"}
 
 
-class Board:
+class StatusTable:
     """Display of a job.
 
     Parameters
@@ -49,9 +49,9 @@ class Board:
         """Print a line above the table."""
         self._write(text + "\n")
 
-    def tell(self, machine: int, role: str, number: int, news: str, status: int) -> None:
+    def tell(self, machine: int, role: str, number: int, kind: str, status: int) -> None:
         """Record the new state of a process."""
-        state = f"ended ({status})" if status else _STATES.get(news)
+        state = f"ended ({status})" if status else _STATES.get(kind)
         if state is None or role not in self.numbers:
             return
         states = self._states[machine, role]

@@ -1,8 +1,8 @@
-"""Drafts: files that are written under a temporary name and renamed when complete.
+"""Staging: files that are written under a temporary name and renamed when complete.
 
-A process that is killed leaves its drafts behind. The next process that writes to the same path
-removes them, but not those of a running process: each writer locks its draft, and the operating
-system releases the lock when the process ends, however it ends.
+A process that is killed leaves its staging files behind. The next process that writes to the same
+path removes them, but not those of a running process: each writer locks its staging file, and the
+operating system releases the lock when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # Windows: no locks, so drafts of killed processes stay
+except ImportError:  # Windows: no locks, so staging files of killed processes stay
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["hold", "locked", "replacing", "temporary_folder"]
+__all__ = ["locked", "replacing", "staging_folder", "try_lock"]
 
 
-def hold(path: Path) -> int | None:
+def try_lock(path: Path) -> int | None:
     """Lock a file or folder without waiting.
 
     Returns
@@ -64,7 +64,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def temporary_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
+def staging_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
     """Make a folder that is removed after the block; also remove those of killed processes.
 
     Parameters
@@ -76,13 +76,13 @@ def temporary_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
     """
     with locked(folder):
         for path in folder.glob(f"{glob.escape(prefix)}*{glob.escape(suffix)}"):
-            if (descriptor := hold(path)) is not None:
+            if (descriptor := try_lock(path)) is not None:
                 try:
                     shutil.rmtree(path, ignore_errors=True)
                 finally:
                     os.close(descriptor)
         made = Path(tempfile.mkdtemp(suffix, prefix, folder))
-        descriptor = hold(made)
+        descriptor = try_lock(made)
     try:
         yield made
     finally:
@@ -97,7 +97,7 @@ def temporary_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces ``path`` when the block ends without an error.
 
-    Drafts of killed processes for the same path are removed.
+    Staging files of killed processes for the same path are removed.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from gnnlab.drafts import replacing
+    >>> from gnnlab.staging import replacing
     >>> path = Path(tempfile.mkdtemp(), "a")
     >>> with replacing(path) as file:
     ...     _ = file.write(b"all")
@@ -118,29 +118,29 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     b'all'
     """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        if (descriptor := hold(left)) is not None:
+        if (descriptor := try_lock(left)) is not None:
             left.unlink(missing_ok=True)
             os.close(descriptor)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    with _create(draft) as file:
+    staged = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    with _create(staged) as file:
         try:
             yield file
             file.flush()
             os.fsync(file.fileno())
             if fcntl is None:  # Windows cannot rename an open file
                 file.close()
-            os.replace(draft, path)
+            os.replace(staged, path)
         except BaseException:
             if fcntl is None:
                 file.close()
-            draft.unlink(missing_ok=True)
+            staged.unlink(missing_ok=True)
             raise
 
 
-def _create(draft: Path) -> BinaryIO:
+def _create(staged: Path) -> BinaryIO:
     """Create a file and lock it; retry if another process removed it before it was locked."""
     while True:
-        file = open(draft, "xb")  # noqa: SIM115
+        file = open(staged, "xb")  # noqa: SIM115
         if fcntl is None:
             return file
         with suppress(OSError):

@@ -1,0 +1,118 @@
+"""Wait for the results of all ranks, or for the first failure."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from gnnlab import failures
+from gnnlab.errors import GNNLabError
+from gnnlab.parallel.multiplexer import OutputMultiplexer
+from gnnlab.parallel.rank import WELL_DONE, Failure
+from gnnlab.parallel.rank_process import FAREWELL, TICK, RankProcess, wait
+from gnnlab.parallel.rendezvous import PATIENCE
+
+__all__ = ["RankError", "supervise"]
+
+_ANSWER = 0.5  # seconds for a rank to send its traceback
+
+
+class RankError(GNNLabError, RuntimeError):
+    """A rank failed, and all other ranks were ended.
+
+    Attributes
+    ----------
+    rank : int
+        The rank that failed first.
+    """
+
+    def __init__(self, message: str, rank: int) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
+def supervise(
+    ranks: Sequence[RankProcess], output: OutputMultiplexer, timeout: float | None
+) -> list[Any]:
+    """Wait until all ranks have a result and return the results; raise when one fails."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    for rank in ranks:
+        rank.listen()
+    rendezvous = _Rendezvous()
+    while late := _unsettled(ranks):
+        if any(rank.failure for rank in ranks):
+            break
+        if rendezvous.is_stuck(ranks, late):
+            raise _left_early(ranks, late)
+        if deadline is not None and time.monotonic() > deadline:
+            raise _out_of_time(late, len(ranks), timeout or 0)
+        output.update(ranks)
+        time.sleep(TICK)
+    if any(rank.failure for rank in ranks):
+        raise _first_failure(ranks)
+    for rank in ranks:
+        rank.tell(WELL_DONE)
+    wait(lambda: all(rank.poll() is not None for rank in ranks), FAREWELL)
+    return [pickle.loads(rank.result or b"") for rank in ranks]
+
+
+class _Rendezvous:
+    """Detects that a rank has returned, and all others wait in ``init_process_group`` for it."""
+
+    def __init__(self) -> None:
+        self._next_look = 0.0
+        self._since: float | None = None
+
+    def is_stuck(self, ranks: Sequence[RankProcess], late: Sequence[RankProcess]) -> bool:
+        now = time.monotonic()
+        if len(late) == len(ranks) or now < self._next_look:
+            return False
+        self._next_look = now + 2.0
+        is_waiting = all(rank.is_in_rendezvous for rank in late)
+        self._since = (self._since or now) if is_waiting else None
+        if self._since is not None and now - self._since >= PATIENCE:
+            return True
+        for rank in late:
+            rank.ask_where()
+        return False
+
+
+def _left_early(ranks: Sequence[RankProcess], late: Sequence[RankProcess]) -> RankError:
+    first = next(rank for rank in ranks if rank not in late)
+    what = f"returned {failures.not_joined(f'rank {late[0].number}')}"
+    return _error(first, len(ranks), what, f"Rank {late[0].number} stands here:\n{late[0].stand}")
+
+
+def _unsettled(ranks: Sequence[RankProcess]) -> list[RankProcess]:
+    return [rank for rank in ranks if not rank.look()]
+
+
+def _first_failure(ranks: Sequence[RankProcess]) -> RankError:
+    def failed() -> list[tuple[Failure, RankProcess]]:
+        pairs = [(rank.failure, rank) for rank in ranks if rank.failure]
+        return sorted(pairs, key=lambda pair: pair[0].time)
+
+    def listen() -> bool:
+        time.sleep(TICK / 5)
+        return not _unsettled(ranks)
+
+    failure, rank = failures.first_failure(failed, lambda pair: pair[0].distance, listen)
+    rank.kill()
+    rank.join()  # its output is complete now
+    return _error(rank, len(ranks), f"failed: {failure.reason}", failure.details)
+
+
+def _out_of_time(late: Sequence[RankProcess], world_size: int, timeout: float) -> RankError:
+    for rank in late:
+        rank.ask_where()
+    wait(lambda: all(rank.stand for rank in late), _ANSWER)
+    stands = [f"Rank {rank.number} stands here:\n{rank.stand or '?'}" for rank in late]
+    return _error(late[0], world_size, f"still ran after {timeout:g} s", "\n".join(stands))
+
+
+def _error(rank: RankProcess, world_size: int, what: str, details: str) -> RankError:
+    name = f"rank {rank.number}"
+    what = f"{name} of {world_size} {what}"
+    return RankError(failures.report(what, details, name, rank.last_output()), rank.number)
