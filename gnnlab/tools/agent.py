@@ -91,9 +91,10 @@ def main() -> None:
         else:
             os.close(life)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the worker reads orders
-            status = _end_of(worker)
+            status, was_stopped = _end_of(worker)
             if status < 0:
-                lost = {"agent": "lost", "process": f"worker (process {worker})"}
+                name = f"{'stopped ' * was_stopped}worker (process {worker})"
+                lost = {"agent": "lost", "process": name}
                 line = json.dumps(lost | {"status": 128 - status}).encode() + b"\n"
                 _at_most(1.0, os.write, 1, line)
     except Exception:
@@ -129,11 +130,13 @@ def _start_watchdog(
     )
 
 
-def _end_of(worker: int) -> int:
-    """Return the worker's exit status; a stopped worker, which cannot end the job, is killed."""
+def _end_of(worker: int) -> tuple[int, bool]:
+    """Return the worker's exit status, and if it was stopped: then it is killed."""
+    was_stopped = False
     while os.WIFSTOPPED(status := os.waitpid(worker, os.WUNTRACED)[1]):
-        os.kill(worker, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(status)
+        os.kill(worker, signal.SIGKILL)  # a stopped worker cannot end the job
+        was_stopped = True
+    return os.waitstatus_to_exitcode(status), was_stopped
 
 
 def _is_stopped(pid: int) -> bool:

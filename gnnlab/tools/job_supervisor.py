@@ -338,6 +338,7 @@ class JobSupervisor:
         if kind == "lost":
             status = message["status"] or self.machines[machine].status or 1
             how = failures.describe_exit(128 - status) if status > 128 else "is gone"
+            how = how.partition(".")[0]  # nobody has run out of memory
             why = f"the agent ended: its {message['process']} {how}"
             self._failures.append(message | {"machine": machine, "status": status, "why": why})
             return

@@ -253,7 +253,7 @@ def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: st
     }
     worker = r"the agent ended: its worker \(process \d+\) was ended by SIGKILL"
     named |= {"guard": worker.replace("worker", "guard")}
-    named |= dict.fromkeys(("worker", "stopped worker"), worker)
+    named |= {"worker": worker, "stopped worker": worker.replace("its ", "its stopped ")}
     assert re.search(named.get(which, "the agent ended"), errors.splitlines()[0])
 
 
