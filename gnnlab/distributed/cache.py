@@ -3,7 +3,7 @@
 Mini-batches read the features of the same high-degree nodes repeatedly. A process with spare memory
 caches the rows that it has fetched. Cached values equal the owners': only features of the partition
 that were never written to are cached, and their owners then refuse writes
-(:class:`gnnlab.distributed.wire.Freeze`).
+(:class:`gnnlab.distributed.messages.Freeze`).
 
 Rows are cached on fetch, never prefetched. A score decides which rows stay: initially the number
 of a node's edges into this machine's part, which is known locally. With the policy "access",

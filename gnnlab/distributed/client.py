@@ -27,14 +27,14 @@ from gnnlab.kernels import gather
 from gnnlab.kernels.route import Piece
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
-__all__ = ["Client", "Lease"]
+__all__ = ["Client", "TensorReference"]
 
 Initializer = Callable[[tuple[int, ...], torch.dtype], torch.Tensor] | torch.Tensor
 _AT_ONCE = m.MAX_REPLY  # bytes of rows, or of their IDs, that are read or written at once
 
 
-class Lease:
-    """Token; its tensor is deleted with the last reference to it. See :meth:`Client.lease`."""
+class TensorReference:
+    """A shared reference; its tensor is deleted with the last holder. See :meth:`Client.refer`."""
 
     __slots__ = ("__weakref__",)
 
@@ -58,7 +58,7 @@ class Client:
         self.source = source
         self.etype_ids: dict[EdgeType, int] = {t: i for i, t in enumerate(book.canonical_etypes)}
         self._tensors: dict[str, m.Description] = {}
-        self._leases: WeakValueDictionary[str, Lease] = WeakValueDictionary()
+        self._references: WeakValueDictionary[str, TensorReference] = WeakValueDictionary()
         self._kept: set[str] = set()
         self._num_anonymous = 0
         self._cache = Cache(transport, bytes_asked())
@@ -110,7 +110,7 @@ class Client:
             )
         sizes = ", ".join(f"{p.policy_str} has {p.get_size()}" for p in policies)
         raise InvalidInput(
-            f"no type has {num_rows} nodes or edges, so nobody would own the rows: {sizes}"
+            f"no type has {num_rows} nodes or edges, so no machine would own the rows: {sizes}"
         )
 
     def create(
@@ -143,21 +143,21 @@ class Client:
         self._tensors.pop(name, None)
         self._kept.discard(name)
 
-    def lease(self, name: str, persistent: bool = False) -> Lease:
-        """Return the token of a tensor, which is deleted with the last reference to the token.
+    def refer(self, name: str, persistent: bool = False) -> TensorReference:
+        """Return the reference to a tensor, which is deleted when nothing holds the reference.
 
         A persistent tensor is kept.
         """
         if persistent:
             self._kept.add(name)
-        lease = self._leases.get(name)
-        if lease is None:
-            lease = self._leases[name] = Lease()
-            weakref.finalize(lease, self._expire, name).atexit = False
-        return lease
+        reference = self._references.get(name)
+        if reference is None:
+            reference = self._references[name] = TensorReference()
+            weakref.finalize(reference, self._expire, name).atexit = False
+        return reference
 
     def _expire(self, name: str) -> None:
-        if name in self._tensors and name not in self._kept and name not in self._leases:
+        if name in self._tensors and name not in self._kept and name not in self._references:
             with contextlib.suppress(GNNLabError):  # the graph may be closed by now
                 self.delete(name)
 
@@ -200,7 +200,7 @@ class Client:
         for i, (policy, name, ids) in enumerate(wanted):
             there = self.description(name)
             if len(ids) > (step := _step(there)):
-                out = gather.empty((len(ids), *there.row_shape), m.read_dtype(there.dtype))
+                out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
                 for at in range(0, len(ids), step):
                     out[at : at + step] = self.pull(policy, name, ids[at : at + step])
                 found[i] = out
@@ -229,7 +229,7 @@ class Client:
         if len(pieces) == 1 and kept is None:
             yield (yield far)[0]
             return
-        out = gather.empty((len(ids), *there.row_shape), m.read_dtype(there.dtype))
+        out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
         if kept is not None:
             far = [piece for piece in (kept.take(p, out) for p in far) if len(piece.rows)]
         values = yield far
@@ -336,7 +336,7 @@ class Client:
 
 def _step(there: m.Description) -> int:
     """Return the maximum number of rows of a tensor in one message."""
-    width = math.prod(there.row_shape) * m.read_dtype(there.dtype).itemsize
+    width = math.prod(there.row_shape) * m.DTYPES[there.dtype].itemsize
     return max(1, _AT_ONCE // max(width, torch.int64.itemsize))
 
 

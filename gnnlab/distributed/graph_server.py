@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gnnlab import environment as e
-from gnnlab.distributed.job import Job
+from gnnlab.distributed.job import JobSettings
 from gnnlab.errors import InvalidInput
 
 __all__ = ["DistGraphServer"]
@@ -69,14 +69,14 @@ class DistGraphServer:
             e.PART_CONFIG: part_config,
         }
         os.environ.update({name: str(value) for name, value in said.items()})
-        num_all = len(Job.read().addresses)
+        num_all = len(JobSettings.read().addresses)
         if server_id not in range(num_all):
             raise InvalidInput(
                 f"server_id must be from 0 to {num_all - 1}, for {num_servers} servers on each "
                 f"machine of {ip_config}; found {server_id!r}"
             )
         os.environ[e.SERVER_ID] = str(server_id)
-        self.job = Job.read()
+        self.job = JobSettings.read()
 
     def start(self) -> None:
         """Serve until all trainers have left the job, then exit with status 0."""

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from gnnlab import environment as e
@@ -23,7 +24,7 @@ from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.graph.names import check_name
 from gnnlab.ip_config import DEFAULT_PORT, read_ip_config
 
-__all__ = ["Job", "Keys", "is_distributed"]
+__all__ = ["JobSettings", "Keys", "is_distributed"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Job:
+class JobSettings:
     """A process's view of its job.
 
     Attributes
@@ -77,7 +78,9 @@ class Job:
     timeout: float
 
     @classmethod
-    def read(cls, ip_config: Any = None, num_servers: int = 1, num_samplers: int = 0) -> Job:
+    def read(
+        cls, ip_config: Any = None, num_servers: int = 1, num_samplers: int = 0
+    ) -> JobSettings:
         """Read the environment variables; arguments are defaults for those that are not set.
 
         Raises
@@ -116,6 +119,10 @@ class Job:
             keys=_keys(env, addresses),
             timeout=e.seconds(e.TIMEOUT, 300.0),
         )
+
+    def digest(self) -> str:
+        """Identify the partitioned graph by its JSON file."""
+        return hashlib.sha256(Path(self.part_config).read_bytes()).hexdigest()
 
     def name_of(self, server: int) -> str:
         """Return a server's name for error texts: number, machine and address."""

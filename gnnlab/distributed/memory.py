@@ -28,7 +28,6 @@ import msgspec
 import torch
 
 from gnnlab.distributed import messages as m
-from gnnlab.distributed import wire
 from gnnlab.distributed.store import Store
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.helpers.fork import Lock
@@ -371,7 +370,7 @@ class SharedStore(Store):
             tensors = {
                 n: t for n, t in tensors.items() if n not in entries or not entries[n].is_gone
             }
-            self._is_gdata = {n: n not in entries or entries[n].is_gdata for n in tensors}
+            self.is_gdata = {n: n not in entries or entries[n].is_gdata for n in tensors}
             self.tensors, self._seen = tensors, entries
 
     def num_rows(self, name: str) -> int:
@@ -382,18 +381,18 @@ class SharedStore(Store):
     def answer(self, message: Any) -> Any:
         """Execute a message and return its reply."""
         self.refresh()
-        if isinstance(message, wire.Share):
+        if isinstance(message, m.Share):
             return self._share(message.name)
-        if isinstance(message, wire.Freeze):
+        if isinstance(message, m.Freeze):
             with self._lock:
                 return message.name in self._of_part and self.memory.freeze(message.name)
-        if isinstance(message, wire.Release):
+        if isinstance(message, m.Release):
             of_part = message.name in self._of_part
             return self.memory.release(message.name, message.rank, message.num_ranks, of_part)
         if isinstance(message, m.Push | m.Update):
             for name in (message.name, *getattr(message, "states", ())):
                 if name in self.tensors and name not in self.memory.tensors:
-                    raise InvalidInput(f"{name} has to be shared before it is written to")
+                    raise InvalidInput(f"{name} is not in shared memory; Share comes first")
         reply = super().answer(message)
         if isinstance(message, m.Create) and not reply:  # it exists already
             self.memory.keep(message.name)
@@ -409,5 +408,5 @@ class SharedStore(Store):
             if name not in self.memory.tensors:
                 self.memory.entries.get(name, Entry()).check_thawed(name)
                 shape = tuple(tensor.shape)
-                self.memory.create(name, shape, tensor.dtype, self._is_gdata[name], tensor)
+                self.memory.create(name, shape, tensor.dtype, self.is_gdata[name], tensor)
                 self.refresh()

@@ -1,4 +1,4 @@
-"""Messages from a client to the machine that owns the rows.
+"""Messages from clients to servers; :mod:`gnnlab.distributed.protocol` says what becomes of each.
 
 Distributed data is accessed by messages, also when everything is in one process, so client code is
 the same in a notebook and on a cluster. A message names a tensor or an edge type of one part and
@@ -24,6 +24,10 @@ import torch
 from gnnlab.errors import InvalidInput
 
 __all__ = [
+    "DTYPES",
+    "DTYPE_NAMES",
+    "MAX_REPLY",
+    "Bye",
     "CountNonzero",
     "Create",
     "Degrees",
@@ -31,24 +35,33 @@ __all__ = [
     "Describe",
     "Description",
     "FindEdges",
+    "Freeze",
+    "Hello",
+    "Meet",
+    "MessageStats",
     "Pull",
     "Push",
+    "Release",
     "Reverse",
     "Sample",
+    "Share",
+    "Statistics",
     "Update",
+    "Welcome",
     "dtype_name",
     "read_dtype",
 ]
 
 MAX_REPLY = 1 << 28  # bytes of rows or edges in one reply
 
-_DTYPES = {
+DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (
         *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool, torch.uint8),
         *(torch.int64, torch.int32, torch.int16, torch.int8),
     )
 }
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -66,11 +79,9 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def read_dtype(name: str) -> torch.dtype:
     """Return the dtype of a name; raises InvalidInput if rows cannot have it."""
-    if name not in _DTYPES:
-        raise InvalidInput(
-            f"a distributed tensor cannot hold {name}; it holds {', '.join(_DTYPES)}"
-        )
-    return _DTYPES[name]
+    if name not in DTYPES:
+        raise InvalidInput(f"a distributed tensor cannot hold {name}; it holds {', '.join(DTYPES)}")
+    return DTYPES[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +164,7 @@ class Update:
     grads : torch.Tensor
         Shape (K, …), of the tensor's dtype.
     rule : str
-        A name in :mod:`gnnlab.distributed.rules`.
+        A name in :mod:`gnnlab.distributed.sparse_rules`.
     options : dict
         Hyperparameters of the rule, such as ``lr``.
     states : tuple of str
@@ -239,6 +250,80 @@ class CountNonzero:
     """Count the elements of the part's rows that are not zero. Reply: int."""
 
     name: str
+
+
+# --------------------------------------- messages that servers answer, or shared stores alone
+@dataclass(frozen=True, eq=False)
+class Hello:
+    """Ask for a server's identity. Reply: :class:`Welcome`."""
+
+
+class Welcome(NamedTuple):
+    """Job, index and graph of a server; ``digest`` is that of the JSON file."""
+
+    job: str
+    server: int
+    graph_name: str
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class Meet:
+    """Wait for all ranks at a place. Reply: ``words`` of all ranks, in their order."""
+
+    place: str
+    rank: int
+    num_ranks: int
+    words: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """Copy a feature to shared memory, so that all processes of the machine see writes to it."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Freeze:
+    """Make a feature of the part read-only, because other processes cache its rows.
+
+    Reply: whether it is. A feature that has been written to, or a tensor created in the job, cannot
+    be frozen; a frozen feature refuses writes.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Tell that a rank no longer needs a tensor; the last rank's release deletes it."""
+
+    name: str
+    rank: int
+    num_ranks: int
+
+
+@dataclass(frozen=True, eq=False)
+class Bye:
+    """Tell that a rank leaves the job."""
+
+    rank: int
+    num_ranks: int
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Ask for a server's traffic. Reply: class of message → :class:`MessageStats`."""
+
+
+class MessageStats(NamedTuple):
+    """Number of requests of a class, their bytes in and out, and the seconds spent on them."""
+
+    number: int
+    bytes_in: int
+    bytes_out: int
+    seconds: float
 
 
 Message = Any

@@ -1,7 +1,7 @@
 """Sparse optimizers: the owners of embedding rows receive their gradients and apply them.
 
-The owner of a row also stores its optimizer state (:mod:`gnnlab.distributed.rules`), so a step
-transfers only the gradients of the rows that a batch looked up.
+The owner of a row also stores its optimizer state (:mod:`gnnlab.distributed.sparse_rules`), so a
+step transfers only the gradients of the rows that a batch looked up.
 
 References
 ----------
@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.distributed import context, rules
+from gnnlab.distributed import context, sparse_rules
 from gnnlab.distributed.embedding import DistEmbedding, check_borders, write_all
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import InvalidInput
@@ -35,7 +35,7 @@ class SparseOptimizer:
     ----------
     params : iterable of DistEmbedding
     rule : str
-        A name in :data:`gnnlab.distributed.rules.RULES`.
+        A name in :data:`gnnlab.distributed.sparse_rules.RULES`.
     options : dict
         Hyperparameters of the rule; may be changed between steps, for instance
         ``optimizer.options["lr"]``.
@@ -58,16 +58,16 @@ class SparseOptimizer:
                 "an optimizer of torch.optim"
             )
         for emb in self.params:
-            if emb.weight.dtype not in rules.DTYPES:
+            if emb.weight.dtype not in sparse_rules.DTYPES:
                 raise InvalidInput(
                     f"{emb!r} holds {emb.weight.dtype}; sparse optimizers change float32 and "
                     "float64. Set the default dtype back before it is made"
                 )
         if len({emb.weight.name for emb in self.params}) < len(self.params):
-            raise InvalidInput("an embedding stands twice in the list; its step would be doubled")
+            raise InvalidInput("the list has an embedding twice; its step would be doubled")
         self.rule, self.options = rule, dict(options)
-        self._state_names, _ = rules.RULES[rule]
-        rules.check(rule, self.options, len(self._state_names))
+        self._state_names, _ = sparse_rules.RULES[rule]
+        sparse_rules.check(rule, self.options, len(self._state_names))
         self._steps = [0] * len(self.params)
         # Each optimizer has a state of its own; ``optm_state`` is that of the newest.
         self.states = [
@@ -116,7 +116,7 @@ class SparseOptimizer:
 
     def _numbers(self) -> dict[str, float]:
         """Return the validated options as floats: messages and checkpoints take no numpy types."""
-        rules.check(self.rule, self.options, len(self._state_names))
+        sparse_rules.check(self.rule, self.options, len(self._state_names))
         return {name: float(value) for name, value in self.options.items()}
 
     def _read_gradients(self, emb: DistEmbedding) -> tuple[torch.Tensor, torch.Tensor] | None:
@@ -128,7 +128,7 @@ class SparseOptimizer:
                 f"the gradient of {emb!r} holds NaN or infinite values: the loss diverged. No "
                 "embedding has changed; lower the learning rate, or look at the inputs"
             )
-        return rules.coalesce(*given)
+        return sparse_rules.coalesce(*given)
 
     def zero_grad(self) -> None:
         """Discard the gradients since the last step.
@@ -176,7 +176,7 @@ class SparseOptimizer:
             The state is of another rule, of other embeddings or of another partition.
         """
         self._check_kind(state, "embeddings")
-        rules.check(self.rule, state["options"], len(self._state_names))
+        sparse_rules.check(self.rule, state["options"], len(self._state_names))
         for emb, saved in zip(self.params, state["embeddings"], strict=True):
             check_borders(emb, saved)
         self.options = dict(state["options"])

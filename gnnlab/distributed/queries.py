@@ -81,14 +81,14 @@ def _degrees_of(g: GraphSchema, ids: torch.Tensor, etype: EdgeType, inward: bool
     borders = g.get_partition_book().node_ranges[etype[2 if inward else 0]]
     number = g.get_etype_id(etype)
     found = torch.empty(len(ids), dtype=torch.int64)
-    for places, reply in _ask(
+    for places, reply in _query_owners(
         g._client, ids, borders, "node", lambda rows: Degrees(number, rows, inward)
     ):
         found[places] = reply
     return found
 
 
-def _ask(
+def _query_owners(
     client: Client,
     ids: torch.Tensor,
     borders: np.ndarray,
@@ -137,7 +137,9 @@ def _ends_of(
     borders = g.get_partition_book().edge_ranges[etype]
     number = g.get_etype_id(etype)
     src, dst = (torch.empty(len(ids), dtype=torch.int64) for _ in range(2))
-    for places, ends in _ask(g._client, ids, borders, "edge", lambda rows: FindEdges(number, rows)):
+    for places, ends in _query_owners(
+        g._client, ids, borders, "edge", lambda rows: FindEdges(number, rows)
+    ):
         src[places], dst[places] = ends
     return src, dst
 
@@ -171,7 +173,7 @@ def reverse_edges(
     numbers = g.get_etype_id(name), g.get_etype_id(reverse_etype)
     ids = read_ids(edges, g.num_edges(name), "edge")
     borders = g.get_partition_book().edge_ranges[name]
-    answers = _ask(
+    answers = _query_owners(
         g._client, ids, borders, "edge", lambda rows: Reverse(numbers[0], rows, numbers[1])
     )
     return torch.cat([torch.empty(0, dtype=torch.int64), *(reply for _, reply in answers)])

@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any
 
 from gnnlab import environment
-from gnnlab.distributed.job import Job
+from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import GNNLabError
 from gnnlab.graph.frame import Deferred, Frame
@@ -49,11 +49,11 @@ class Samplers:
 
     Parameters
     ----------
-    job : Job
+    job : JobSettings
         ``job.num_samplers`` is their number.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: JobSettings) -> None:
         self._job = job
         self._lines: list[socket.socket] = []
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -153,7 +153,7 @@ class Samplers:
             raise self._death(sampler) from None
         except TimeoutError:
             raise GNNLabError(
-                f"{self._name(sampler)} took no order within {self._job.timeout:g} s "
+                f"{self._name(sampler)} accepted no task within {self._job.timeout:g} s "
                 "(GNNLAB_TIMEOUT)"
             ) from None
 

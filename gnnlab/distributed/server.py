@@ -14,7 +14,6 @@ ZeroMQ guide, chapter 3, "Advanced Request-Reply Patterns". ZeroMQ RFC 27, "Auth
 
 from __future__ import annotations
 
-import hashlib
 import os
 import select
 import signal
@@ -25,18 +24,18 @@ import traceback
 from collections import OrderedDict, defaultdict
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
 import zmq
-import zmq.utils.z85
 
 from gnnlab import environment, trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
-from gnnlab.distributed.job import Job
+from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import Memory, SharedStore
+from gnnlab.distributed.protocol import EXCHANGES, To
+from gnnlab.distributed.sockets import Doorman, listen, raise_file_limit, send
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
@@ -50,59 +49,14 @@ _REPLIES = 1 << 26  # bytes of all replies that are kept
 _MEETINGS = 1024  # places at which ranks may wait
 _WAITING = 1 << 24  # bytes of the messages of waiting ranks
 _TICK = 200  # milliseconds between two checks for expired waits
-_LARGE = 1 << 14  # bytes from which a frame is not copied
 _MESSAGE = 1 << 10  # approximate bytes of a stored message beside its text
-_OVERHEAD = 256  # bytes that encryption may add to a frame
-_HANDSHAKE = 5000  # milliseconds in which a new connection must authenticate
-_QUEUED = 256  # messages of one peer that are read ahead; clients have a few in flight
-_FILES = 1 << 20  # more open files than any job needs; some systems allow 2**63
-_QUIET = 60.0  # seconds between two reports of refused peers at one address
-_ADDRESSES = 256  # addresses of refused peers that are reported separately
-
-
-def digest(part_config: str) -> str:
-    """Identify a partitioned graph by its JSON file."""
-    return hashlib.sha256(Path(part_config).read_bytes()).hexdigest()
-
-
-def raise_file_limit() -> None:
-    """Raise the limit of open files, hence connections, as far as the system permits."""
-    import resource  # absent on Windows, which cannot run jobs
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(ValueError, OSError):  # some systems permit less than their hard limit
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def heartbeat(socket: zmq.Socket[bytes]) -> None:
-    """Make a socket detect a lost peer within 4 seconds, and close without waiting."""
-    socket.setsockopt(zmq.HEARTBEAT_IVL, 1000)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3000)
-    socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.SNDHWM, 0)
-    socket.setsockopt(zmq.RCVHWM, _QUEUED)
-    socket.setsockopt(zmq.MAXMSGSIZE, wire.MAX_FRAME)
-    socket.setsockopt(zmq.IPV6, 1)
-
-
-def send(socket: zmq.Socket[bytes], frames: list[Any], flags: int = 0) -> None:
-    """Send frames, the large ones without a copy: their memory must not change."""
-    for frame in frames[:-1]:
-        socket.send(frame, flags | zmq.SNDMORE, copy=_is_small(frame))
-    socket.send(frames[-1], flags, copy=_is_small(frames[-1]))
-
-
-def _is_small(frame: Any) -> bool:
-    return not isinstance(frame, zmq.Frame) and len(frame) < _LARGE
 
 
 def _size(frames: list[Any]) -> int:
     return sum(map(len, frames))
 
 
-def serve(job: Job) -> None:
+def serve(job: JobSettings) -> None:
     """Run a server until SIGTERM, SIGINT or ``is_deserted``, then exit; status 1 after an error."""
     raise_file_limit()
     torch.set_num_threads(1)  # requests run in several threads already
@@ -159,11 +113,11 @@ class Server:
 
     Parameters
     ----------
-    job : Job
+    job : JobSettings
         ``job.server`` is its index.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: JobSettings) -> None:
         self.job = job
         self.failure: BaseException | None = None
         is_first = job.server % job.num_servers == 0
@@ -172,11 +126,11 @@ class Server:
             config = read_config(job.part_config, num_parts=job.num_machines)
             # The first server compares the checksums of all files, on behalf of the others.
             part = open_part(config, job.machine, verify=is_first)
-            mark = digest(job.part_config)
+            mark = job.digest()
         except BaseException:
             self.memory.close()
             raise
-        self.welcome = wire.Welcome(job.id, job.server, config.graph_name, mark)
+        self.welcome = m.Welcome(job.id, job.server, config.graph_name, mark)
         self.store = SharedStore(part, self.memory)
         self.store.is_limited = True
         self.ends_when_deserted = environment.READY not in os.environ
@@ -198,32 +152,9 @@ class Server:
     # ------------------------------------------------------------- start and end
     def start(self) -> None:
         """Bind the socket and start the threads."""
-        host, port = self.job.addresses[self.job.server]
         if self.job.keys:
-            self._start(_Doorman(self._context, self.job.keys.client_public).run)
-        front, back = self._context.socket(zmq.ROUTER), self._context.socket(zmq.DEALER)
-        heartbeat(front)
-        # An unauthenticated peer may fill one frame, until the handshake times out.
-        front.setsockopt(zmq.MAXMSGSIZE, wire.PIECE + _OVERHEAD)
-        front.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE)
-        front.setsockopt(zmq.ROUTER_HANDOVER, 1)  # a peer that reconnects keeps its identity
-        if self.job.keys:
-            front.curve_server = True
-            front.zap_domain = b"gnnlab"
-            front.curve_publickey = self.job.keys.server_public.encode()
-            front.curve_secretkey = self.job.keys.server_secret.encode()
-        back.setsockopt(zmq.SNDHWM, 1)  # requests wait for an idle thread
-        back.bind("inproc://work")
-        try:
-            front.bind(f"tcp://{f'[{host}]' if ':' in host else host}:{port}")
-        except zmq.ZMQError as error:
-            front.close()
-            back.close()
-            raise GNNLabError(
-                f"{self.job.name_of(self.job.server)} cannot listen there: {error.strerror}. "
-                "Another process uses the port, or the address is not of this machine: `gnnlab "
-                "doctor` tells which"
-            ) from None
+            self._start(Doorman(self._context, self.job.keys.client_public).run)
+        front, back = listen(self._context, self.job)
         for number in range(_THREADS):
             self._start(self._work, name=f"thread {number}")
         self._start(lambda: zmq.proxy(front, back), front, back)
@@ -276,7 +207,7 @@ class Server:
         except wire.BadFrame:
             self._count("dropped", frames, [], start)
             return []
-        is_write = not isinstance(message, (*wire.READS, wire.Hello, wire.Statistics))
+        is_write = not EXCHANGES[type(message)].is_repeatable
         if is_write:
             again = self._again(peer, number)
             if again is not None:
@@ -298,18 +229,18 @@ class Server:
 
     def _answer(self, peer: bytes, number: int, message: Any) -> list[tuple[bytes, int, list[Any]]]:
         reply: Any = None
-        speaks_for_a_rank = isinstance(message, wire.Meet | wire.Release | wire.Bye)
+        speaks_for_a_rank = isinstance(message, m.Meet | m.Release | m.Bye)
         if speaks_for_a_rank and not 0 <= message.rank < message.num_ranks:
-            raise InvalidInput(f"rank {message.rank} of {message.num_ranks} cannot be")
-        if isinstance(message, wire.Meet):
+            raise InvalidInput(f"rank {message.rank} of {message.num_ranks} ranks does not exist")
+        if isinstance(message, m.Meet):
             return self._meet(peer, number, message)
-        if isinstance(message, wire.Hello):
+        if isinstance(message, m.Hello):
             reply = self.welcome
-        elif isinstance(message, wire.Bye):
+        elif isinstance(message, m.Bye):
             with self._lock:
                 self._num_ranks = message.num_ranks
                 self._left.add(message.rank)
-        elif isinstance(message, wire.Statistics):
+        elif isinstance(message, m.Statistics):
             reply = self.traffic()
         else:
             self._check_owner(message)
@@ -319,12 +250,10 @@ class Server:
     def _check_owner(self, message: Any) -> None:
         """Raise InvalidInput for writes that another server of the machine has to apply."""
         mine, servers = self.job.server % self.job.num_servers, self.job.num_servers
-        if isinstance(message, m.Create | m.Delete | wire.Share | wire.Release | wire.Freeze):
-            if mine or isinstance(message, m.Delete):
-                raise InvalidInput(
-                    f"{type(message).__name__} goes to the first server of a machine"
-                )
-        elif isinstance(message, m.Push | m.Update) and message.rows.numel():
+        to = EXCHANGES[type(message)].to
+        if to is To.NONE or (to is To.FIRST and mine):
+            raise InvalidInput(f"{type(message).__name__} goes to the first server of a machine")
+        if to in (To.OWNERS, To.ALL_OWNERS) and message.rows.numel():
             rows = self.store.num_rows(message.name)
             low, high = (int(end) for end in message.rows.aminmax())
             if not rows * mine // servers <= low <= high < rows * (mine + 1) // servers:
@@ -363,7 +292,7 @@ class Server:
 
     # ----------------------------------------------------------------- meetings
     def _meet(
-        self, peer: bytes, number: int, message: wire.Meet
+        self, peer: bytes, number: int, message: m.Meet
     ) -> list[tuple[bytes, int, list[Any]]]:
         size = len(message.place) + len(message.words) + _MESSAGE
         with self._lock:
@@ -378,7 +307,10 @@ class Server:
                 deadline = time.monotonic() + self.job.timeout
                 meeting = self._meetings[message.place] = _Meeting(message.num_ranks, deadline)
             if message.num_ranks != meeting.num_ranks:
-                raise InvalidInput(f"{message.num_ranks} ranks at a place of {meeting.num_ranks}")
+                raise InvalidInput(
+                    f"{message.place}: rank {message.rank} waits for {message.num_ranks} ranks, "
+                    f"others for {meeting.num_ranks}"
+                )
             meeting.came[message.rank] = (peer, number, message.words)
             meeting.size += size
             if len(meeting.came) < meeting.num_ranks:
@@ -407,10 +339,10 @@ class Server:
         return replies
 
     # --------------------------------------------------------------- statistics
-    def traffic(self) -> dict[str, wire.Traffic]:
+    def traffic(self) -> dict[str, m.MessageStats]:
         """Return the traffic by kind of message; "dropped" counts invalid input."""
         with self._lock:
-            return {kind: wire.Traffic(*counts) for kind, counts in self._traffic.items()}
+            return {kind: m.MessageStats(*counts) for kind, counts in self._traffic.items()}
 
     def _count(self, kind: str, came: list[zmq.Frame], sent: list[Any], start: float) -> None:
         values = (1, sum(map(len, came)), sum(map(len, sent)), time.perf_counter() - start)
@@ -427,38 +359,3 @@ class _Meeting:
         self.num_ranks, self.deadline = num_ranks, deadline
         self.came: dict[int, tuple[bytes, int, str]] = {}
         self.size = 0  # bytes, approximately
-
-
-class _Doorman:
-    """ZAP handler: admits peers with the client key of the job, and reports the others."""
-
-    def __init__(self, context: zmq.Context[Any], client_public: str) -> None:
-        self._socket = context.socket(zmq.REP)
-        self._socket.bind("inproc://zeromq.zap.01")
-        self._key = client_public.encode()
-        self._refused: dict[str, tuple[float, int]] = {}  # address → last report, refused since
-
-    def run(self) -> None:
-        with self._socket as socket:
-            while True:
-                _, request, _, address, _, mechanism, *credentials = socket.recv_multipart()
-                fits = mechanism == b"CURVE" and credentials == [zmq.utils.z85.decode(self._key)]
-                if not fits:
-                    self._report(address.decode("ascii", "replace").removeprefix("::ffff:"))
-                code, text = (b"200", b"OK") if fits else (b"400", b"no key of this job")
-                socket.send_multipart([b"1.0", request, code, text, b"", b""])
-
-    def _report(self, address: str) -> None:
-        """Print a line about an address, at most one a minute whatever the number of attempts."""
-        now = time.monotonic()
-        if address not in self._refused and len(self._refused) >= _ADDRESSES:
-            self._refused = {a: r for a, r in self._refused.items() if now - r[0] < _QUIET}
-            if len(self._refused) >= _ADDRESSES:
-                address = "further addresses"
-        last, count = self._refused.get(address, (-_QUIET, 0))
-        if now - last < _QUIET:
-            self._refused[address] = last, count + 1
-            return
-        self._refused[address] = now, 0
-        more = f" ({count:,} more attempts since the last report)" if count else ""
-        print(f"refused a peer at {address}: it lacks this job's key{more}", file=sys.stderr)

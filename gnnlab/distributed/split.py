@@ -292,7 +292,7 @@ def _read_ids(what: str, value: Any, size: int) -> np.ndarray:
     ids = np.sort(read_ids(given, size, what).long().numpy())
     twice = ids[1:][ids[1:] == ids[:-1]]
     if len(twice):
-        raise InvalidInput(f"{what} {twice[0]} stands twice; pass distinct IDs, or a mask")
+        raise InvalidInput(f"{what} {twice[0]} is given twice; pass distinct IDs, or a mask")
     return ids
 
 

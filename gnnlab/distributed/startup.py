@@ -21,7 +21,7 @@ import torch
 
 from gnnlab import trace
 from gnnlab.distributed import context
-from gnnlab.distributed.job import Job, is_distributed
+from gnnlab.distributed.job import JobSettings, is_distributed
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import GNNLabError
 from gnnlab.parallel import rendezvous
@@ -85,7 +85,7 @@ def initialize(
     if is_distributed():
         if me.context is None or me.context.remote is None:
             workers = num_workers if isinstance(num_workers, int) else 0
-            join(Job.read(ip_config, num_servers, workers))
+            join(JobSettings.read(ip_config, num_servers, workers))
         return
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     if ranks != 1:
@@ -104,7 +104,7 @@ def initialize(
     trace.start_if_asked(0)
 
 
-def join(job: Job) -> None:
+def join(job: JobSettings) -> None:
     """Join a job in its role; on a server this call does not return."""
     await_torch_at_exit()
     number = job.server if job.role == "server" else job.rank

@@ -21,7 +21,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.distributed import messages as m
-from gnnlab.distributed import rules
+from gnnlab.distributed import sparse_rules
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.graph.relation import Adjacency, check_ids
@@ -65,6 +65,8 @@ class Store:
     ----------
     tensors : dict of torch.Tensor
         Full name → rows of this part.
+    is_gdata : dict
+        Full name → whether the tensor is graph data; features of the partition are.
     is_limited : bool
         Whether replies have at most :data:`gnnlab.distributed.messages.MAX_REPLY` bytes, or all
         edges of the part where those are more. Servers set it.
@@ -74,7 +76,7 @@ class Store:
         self.part = part
         self.etypes: list[EdgeType] = list(part.edges)
         self.tensors: dict[str, torch.Tensor] = {}
-        self._is_gdata: dict[str, bool] = {}
+        self.is_gdata: dict[str, bool] = {}
         self._sizes: dict[str, int] = {}  # rows of this part, by policy
         self._new_ids: dict[str, torch.Tensor] = {}
         self._out_degrees: dict[EdgeType, torch.Tensor] = {}
@@ -91,7 +93,7 @@ class Store:
         self._sizes[policy] = size
         for name, values in data.items():
             self.tensors[f"{policy}~{name}"] = values
-            self._is_gdata[f"{policy}~{name}"] = True
+            self.is_gdata[f"{policy}~{name}"] = True
 
     def answer(self, message: m.Message) -> Any:
         """Execute a message of :mod:`gnnlab.distributed.messages`, and return the reply."""
@@ -101,16 +103,14 @@ class Store:
             raise InvalidInput(f"a store cannot answer {type(message).__name__}") from None
         return act(self, message)
 
-    def is_gdata(self, name: str) -> bool:
-        """Whether a tensor is graph data; features of the partition are."""
-        return self._is_gdata.get(name, True)
-
     # ---------------------------------------------------------------- tensors
     def _describe(self, _: m.Describe) -> dict[str, m.Description]:
         return {name: self._description(name, rows) for name, rows in list(self.tensors.items())}
 
     def _description(self, name: str, rows: torch.Tensor) -> m.Description:
-        return m.Description(tuple(rows.shape[1:]), m.dtype_name(rows.dtype), self.is_gdata(name))
+        return m.Description(
+            tuple(rows.shape[1:]), m.dtype_name(rows.dtype), self.is_gdata.get(name, True)
+        )
 
     def _create(self, message: m.Create) -> bool:
         policy = message.name.rpartition("~")[0]
@@ -122,7 +122,10 @@ class Store:
         dtype = m.read_dtype(message.dtype)
         row = message.row_shape
         if len(row) > _MAX_DIMENSIONS or min(row, default=0) < 0 or math.prod(row) > _MAX_ROW:
-            raise InvalidInput(f"the shape of a row cannot be {str(row)[:80]}")
+            raise InvalidInput(
+                f"expected the shape of a row, at most {_MAX_DIMENSIONS} sizes and {_MAX_ROW:,} "
+                f"elements; found {str(row)[:80]}"
+            )
         shape = (self._sizes[policy], *message.row_shape)
         values = message.values
         if values is not None and (values.shape != shape or values.dtype != dtype):
@@ -142,11 +145,11 @@ class Store:
         """Create the tensor of a validated message."""
         values = torch.zeros(shape, dtype=dtype) if message.values is None else message.values
         self.tensors[message.name] = values.detach().contiguous()
-        self._is_gdata[message.name] = message.is_gdata
+        self.is_gdata[message.name] = message.is_gdata
 
     def _delete(self, message: m.Delete) -> bool:
         with self._lock:
-            self._is_gdata.pop(message.name, None)
+            self.is_gdata.pop(message.name, None)
             return self.tensors.pop(message.name, None) is not None
 
     def _table(self, name: str) -> torch.Tensor:
@@ -185,7 +188,7 @@ class Store:
 
     def _update(self, message: m.Update) -> None:
         name = message.name
-        rules.check(message.rule, message.options, len(message.states))
+        sparse_rules.check(message.rule, message.options, len(message.states))
         tensor = self._rows(name, message.rows)
         _check_values(name, message.grads, tensor, len(message.rows))
         if not bool(torch.isfinite(message.grads).all()):
@@ -201,7 +204,7 @@ class Store:
         states = [self._rows(state, message.rows) for state in message.states]
         if any((s.shape, s.dtype) != (tensor.shape, tensor.dtype) for s in states):
             raise InvalidInput(f"{message.states} need the shape and dtype of {name}")
-        if tensor.dtype not in rules.DTYPES:
+        if tensor.dtype not in sparse_rules.DTYPES:
             raise InvalidInput(
                 f"{name} holds {tensor.dtype}; gradients are for float32 and float64"
             )
@@ -211,8 +214,8 @@ class Store:
                 return
             del self._waiting[name, message.step]
             given = [(x.rows.long(), x.grads) for _, x in sorted(step.came.items())]
-            rows, grads = rules.merge(given)
-            rules.apply(
+            rows, grads = sparse_rules.merge(given)
+            sparse_rules.apply(
                 *(message.rule, tensor, rows, grads, states, message.options), step=message.step
             )
 
@@ -227,7 +230,7 @@ class Store:
                 del self._waiting[old]
         if message.num_ranks != step.num_ranks:
             raise InvalidInput(
-                f"step {number} of {name} is of {step.num_ranks} ranks; rank {message.rank} says "
+                f"step {number} of {name} has {step.num_ranks} ranks; rank {message.rank} sent "
                 f"{message.num_ranks}"
             )
         size = message.rows.nbytes + message.grads.nbytes + _MESSAGE
@@ -461,5 +464,5 @@ def _check_same(message: m.Create, there: m.Description) -> None:
         raise InvalidInput(
             f"a tensor {message.name!r} exists with {there.dtype} rows of shape {there.row_shape}; "
             f"asked for {wanted.dtype} rows of shape {wanted.row_shape}. Choose another name, or "
-            "let go of the other tensor first"
+            "delete the other tensor first"
         )

@@ -20,7 +20,7 @@ import torch
 
 from gnnlab.distributed import context
 from gnnlab.distributed.client import Client, Initializer
-from gnnlab.distributed.messages import read_dtype
+from gnnlab.distributed.messages import DTYPES
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound, OutOfRange
 from gnnlab.graph.frame import (
     Deferred,
@@ -108,7 +108,7 @@ class DistTensor:
         is_gdata = is_gdata and name is not None
         full = client.create(policy, name, shape[1:], dtype, init_func, is_gdata)
         self._bind(client, policy, full)
-        self._lease = client.lease(full, persistent)
+        self._reference = client.refer(full, persistent)
 
     @classmethod
     def existing(cls, client: Client, policy: PartitionPolicy, name: str) -> DistTensor:
@@ -121,8 +121,8 @@ class DistTensor:
         there = client.description(name)
         self._client, self._policy, self._name = client, policy, name
         self._shape = (policy.get_size(), *there.row_shape)
-        self._dtype = read_dtype(there.dtype)
-        self._lease = client.lease(name)
+        self._dtype = DTYPES[there.dtype]
+        self._reference = client.refer(name)
 
     # ------------------------------------------------------------- properties
     @property
@@ -344,8 +344,7 @@ class DistFrame(MutableMapping[str, DistTensor]):
             value = self._spread(name, as_tensor(value))
         if value.part_policy != self.policy:
             raise InvalidInput(
-                f"the rows of {value!r} are not those of {self.policy.policy_str}, where {name!r} "
-                "is to stand"
+                f"{name!r} needs the rows of {self.policy.policy_str}; found {value!r}"
             )
         self._given[name] = value
 

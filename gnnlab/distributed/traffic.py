@@ -12,17 +12,16 @@ simulated servers are counted by the same rules, so their counts can be compared
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from typing import Any
 
 import torch
 
-from gnnlab.distributed import messages as m
 from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import Lock
 
-__all__ = ["KINDS", "Count", "Traffic", "kind_of", "num_rows"]
+__all__ = ["KINDS", "Count", "Traffic"]
 
 KINDS = ("structure", "features", "embeddings", "gradients", "control")
 
@@ -91,7 +90,9 @@ class Traffic:
         """
         _check_kind(kind)
         if not (0 <= source < self.num_machines and 0 <= target < self.num_machines):
-            raise InvalidInput(f"machines {source} and {target} of {self.num_machines} cannot be")
+            raise InvalidInput(
+                f"expected machines from 0 to {self.num_machines - 1}; found {source} and {target}"
+            )
         with self._lock:
             self._counts.setdefault((source, target, kind), Count()).add(count)
 
@@ -172,28 +173,3 @@ class Traffic:
 def _check_kind(kind: str | None) -> None:
     if kind is not None and kind not in KINDS:
         raise InvalidInput(f"no kind of traffic {kind!r}; there are {', '.join(KINDS)}")
-
-
-def kind_of(message: Any, is_gdata: Callable[[str], bool]) -> str:
-    """Return the kind of a message.
-
-    Parameters
-    ----------
-    message : object
-    is_gdata : callable
-        Whether the tensor of a full name belongs to the graph.
-    """
-    if isinstance(message, m.Sample | m.Degrees | m.FindEdges | m.Reverse):
-        return "structure"
-    if isinstance(message, m.Update):
-        return "gradients"
-    if isinstance(message, m.Pull | m.Push):
-        return "features" if is_gdata(message.name) else "embeddings"
-    return "control"
-
-
-def num_rows(message: Any) -> int:
-    """Return how many rows, or seeds, a message names."""
-    if isinstance(message, m.Sample):
-        return sum(map(len, message.seeds.values()))
-    return len(getattr(message, "rows", ()))

@@ -18,29 +18,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import torch
 
 from gnnlab import errors
 from gnnlab.distributed import messages as m
+from gnnlab.distributed.protocol import EXCHANGES
 from gnnlab.errors import GNNLabError, InvalidInput
 
 __all__ = [
     "PIECE",
-    "READS",
     "BadFrame",
-    "Bye",
-    "Freeze",
-    "Hello",
-    "Meet",
-    "Release",
-    "Share",
-    "Statistics",
-    "Traffic",
-    "Welcome",
     "cut",
     "decode_reply",
     "decode_request",
@@ -68,104 +58,7 @@ class BadFrame(InvalidInput):
     """Bytes that are no valid message of this version."""
 
 
-# ------------------------------------------------- messages that servers answer, not stores
-@dataclass(frozen=True, eq=False)
-class Hello:
-    """Ask for a server's identity. Reply: :class:`Welcome`."""
-
-
-class Welcome(NamedTuple):
-    """Job, index and graph of a server; ``digest`` is that of the JSON file."""
-
-    job: str
-    server: int
-    graph_name: str
-    digest: str
-
-
-@dataclass(frozen=True, eq=False)
-class Meet:
-    """Wait for all ranks at a place. Reply: ``words`` of all ranks, in their order."""
-
-    place: str
-    rank: int
-    num_ranks: int
-    words: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Share:
-    """Copy a feature to shared memory, so that all processes of the machine see writes to it."""
-
-    name: str
-
-
-@dataclass(frozen=True, eq=False)
-class Freeze:
-    """Make a feature of the part read-only, because other processes cache its rows.
-
-    Reply: whether it is. A feature that has been written to, or a tensor created in the job, cannot
-    be frozen; a frozen feature refuses writes.
-    """
-
-    name: str
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """Tell that a rank no longer needs a tensor; the last rank's release deletes it."""
-
-    name: str
-    rank: int
-    num_ranks: int
-
-
-@dataclass(frozen=True, eq=False)
-class Bye:
-    """Tell that a rank leaves the job."""
-
-    rank: int
-    num_ranks: int
-
-
-@dataclass(frozen=True, eq=False)
-class Statistics:
-    """Ask for a server's traffic. Reply: kind of message → :class:`Traffic`."""
-
-
-class Traffic(NamedTuple):
-    """How many messages of a kind, their bytes in and out, and the seconds spent on them."""
-
-    number: int
-    bytes_in: int
-    bytes_out: int
-    seconds: float
-
-
-Names = dict[str, m.Description]
-Row = torch.Tensor
-_REPLIES: dict[type, Any] = {
-    m.Describe: Names,
-    m.Create: bool,
-    m.Delete: bool,
-    m.Pull: Row,
-    m.Push: None,
-    m.Update: None,
-    m.Sample: tuple[tuple[Row, Row, Row], ...],
-    m.FindEdges: tuple[Row, Row],
-    m.Degrees: Row,
-    m.Reverse: Row,
-    m.CountNonzero: int,
-    Hello: Welcome,
-    Meet: tuple[str, ...],
-    Share: None,
-    Freeze: bool,
-    Release: None,
-    Bye: None,
-    Statistics: dict[str, Traffic],
-}
-READS = (m.CountNonzero, m.Degrees, m.Describe, m.FindEdges, m.Pull, m.Reverse, m.Sample)
-_KINDS = {kind.__name__: kind for kind in _REPLIES}
+_KINDS = {kind.__name__: kind for kind in EXCHANGES}
 _ERRORS = [errors.NotFound, errors.OutOfRange, errors.PartitionError, InvalidInput, GNNLabError]
 
 
@@ -187,7 +80,7 @@ def encode_request(number: int, message: Any) -> list[Any]:
     number : int
         Repeated in the reply.
     message : object
-        Of a class of :mod:`gnnlab.distributed.messages` or of this module.
+        Of a class of :mod:`gnnlab.distributed.messages`.
 
     Returns
     -------
@@ -277,9 +170,9 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
     """Encode a header; ``describe`` takes a tensor's bytes and returns the number of its frame."""
 
     def replace(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
+        if not isinstance(value, torch.Tensor) or value.dtype not in m.DTYPE_NAMES:
             raise InvalidInput(f"{type(value).__name__} does not cross the wire: {value!r}")
-        return describe(value), m.dtype_name(value.dtype), tuple(value.shape)
+        return describe(value), m.DTYPE_NAMES[value.dtype], tuple(value.shape)
 
     encoder = msgspec.msgpack.Encoder(enc_hook=replace)
     return encoder.encode(_Head(VERSION, kind, number, msgspec.Raw(encoder.encode(body))))
@@ -381,7 +274,7 @@ def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, An
     if head.number not in kinds:
         return -1, None
     if head.kind == "ok":
-        return head.number, _read_body(head, _REPLIES[kinds[head.number]], frames)
+        return head.number, _read_body(head, EXCHANGES[kinds[head.number]].reply, frames)
     error = next((kind for kind in _ERRORS if kind.__name__ == head.kind), None)
     if error is None:
         raise BadFrame(f"there are no replies of kind {head.kind[:40]!r}")
@@ -417,17 +310,19 @@ def _read_body(head: _Head, kind: Any, frames: Sequence[Any]) -> Any:
     except (msgspec.DecodeError, ValueError, RuntimeError) as error:  # torch raises the last
         raise BadFrame(f"not a {head.kind}: {error}") from None
     if len(used) != len(frames) - 1:
-        raise BadFrame(f"{len(frames) - 1} frames came; the header speaks of {len(used)}")
+        raise BadFrame(f"expected {len(used)} frames after the header; found {len(frames) - 1}")
     return body
 
 
 def _read_tensor(frame: Any, name: str, shape: tuple[int, ...]) -> torch.Tensor:
-    dtype = m.read_dtype(name[:20])
+    dtype = m.DTYPES.get(name)
+    if dtype is None:
+        raise BadFrame(f"a tensor cannot hold {name[:20]}")
     if len(shape) > _MAX_DIMENSIONS or any(not 0 <= size <= MAX_FRAME for size in shape):
         raise BadFrame(f"no tensor has the shape {str(shape)[:80]}")
     expected, view = math.prod(shape) * dtype.itemsize, _view(frame)
     if len(view) != expected:
-        raise BadFrame(f"{name} of shape {shape} has {expected} bytes; {len(view)} came")
+        raise BadFrame(f"{name} of shape {shape} has {expected} bytes; found {len(view)}")
     if expected == 0:
         return torch.empty(shape, dtype=dtype)
     raw = torch.frombuffer(bytearray(view) if view.readonly else view, dtype=torch.uint8)

@@ -26,7 +26,7 @@ import gnnlab.parallel.ddp
 from gnnlab.dataloading.loader import DataLoader
 from gnnlab.distributed import context
 from gnnlab.distributed.context import Context, Process
-from gnnlab.distributed.job import Job
+from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.traffic import Traffic
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
@@ -243,10 +243,10 @@ class Simulation:
             return Recorder(rank, machine)
         return Recorder(rank, machine, time.perf_counter)
 
-    def _job(self, rank: int, role: str = "trainer") -> Job:
+    def _job(self, rank: int, role: str = "trainer") -> JobSettings:
         machine, local_rank = divmod(rank, self.trainers_per_machine)
         servers = self.num_machines * self.servers_per_machine
-        return Job(
+        return JobSettings(
             id="simulated0000000",  # as long as an ID of gnnlab launch
             role=role,
             machine=machine,

@@ -1,7 +1,7 @@
 """Servers as objects of this process, and the requests to them.
 
 A simulated trainer sends requests as a real one does, through
-:class:`~gnnlab.distributed.routes.Routes`. Here a request is a function call on the store of the
+:class:`~gnnlab.distributed.router.Router`. Here a request is a function call on the store of the
 server. The sizes of its messages come from the same encoding that real servers use; the time that
 the store takes to answer is measured. Both are recorded in the trainer's op trace.
 """
@@ -18,10 +18,10 @@ import torch
 
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
-from gnnlab.distributed.job import Job
+from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import Entry, Memory, SharedStore
-from gnnlab.distributed.routes import Routes
-from gnnlab.distributed.traffic import kind_of, num_rows
+from gnnlab.distributed.protocol import kind_of, num_rows
+from gnnlab.distributed.router import Router
 from gnnlab.errors import GNNLabError
 from gnnlab.helpers.fork import Lock
 from gnnlab.partition.files import PartConfig
@@ -117,12 +117,12 @@ class Cluster:
             counts[i] += value
 
 
-class SimulatedTransport(Routes):
+class SimulatedTransport(Router):
     """The servers of a simulated job, as one trainer or sampler sees them.
 
     Parameters
     ----------
-    job : Job
+    job : JobSettings
     cluster : Cluster
     virtual_rank : VirtualRank
         The trainer.
@@ -131,7 +131,7 @@ class SimulatedTransport(Routes):
     """
 
     def __init__(
-        self, job: Job, cluster: Cluster, virtual_rank: VirtualRank, recorder: Recorder
+        self, job: JobSettings, cluster: Cluster, virtual_rank: VirtualRank, recorder: Recorder
     ) -> None:
         super().__init__(job, cluster.stores[job.machine * job.num_servers])
         self.graph_name = cluster.config.graph_name
@@ -139,18 +139,17 @@ class SimulatedTransport(Routes):
         # A partition book of its own: contexts identify the trainer by it.
         self._part = replace(self.store.part, book=cluster.config.book(job.machine))
         self.is_closed = False
-        welcomes = [(server, wire.Hello()) for server in range(len(job.addresses))]
-        self.ask(welcomes)
+        welcomes = [(server, m.Hello()) for server in range(len(job.addresses))]
+        self.request(welcomes)
 
     def part(self) -> Part:
         """Return the part of this machine."""
         return self._part
 
-    def ask(
+    def request(
         self,
         targets: Sequence[tuple[int, Any]],
         meanwhile: Callable[[], None] = lambda: None,
-        patience: float = 0.0,
         timeout: float | None = None,
     ) -> list[Any]:
         """Answer requests from the stores; record the bytes that they would send and the time."""
@@ -159,7 +158,7 @@ class SimulatedTransport(Routes):
         self._virtual_rank.check()
         recorder = self._recorder
         with recorder.pause():
-            if isinstance(targets[0][1], wire.Meet):
+            if isinstance(targets[0][1], m.Meet):
                 return [self._meet(targets[0][1])]
             kind = kind_of(targets[0][1], self.store.is_gdata)
             request = Request(_KINDS.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
@@ -197,16 +196,16 @@ class SimulatedTransport(Routes):
         return reply
 
     def _reply(self, server: int, message: Any) -> Any:
-        if isinstance(message, wire.Hello):
+        if isinstance(message, m.Hello):
             digest = "0" * 64  # as long as a real one
-            return wire.Welcome(self.job.id, server, self.graph_name, digest)
-        if isinstance(message, wire.Bye):
+            return m.Welcome(self.job.id, server, self.graph_name, digest)
+        if isinstance(message, m.Bye):
             return None
-        if isinstance(message, wire.Statistics):
-            return {kind: wire.Traffic(*v) for kind, v in self._cluster.work[server].items()}
+        if isinstance(message, m.Statistics):
+            return {kind: m.MessageStats(*v) for kind, v in self._cluster.work[server].items()}
         return self._cluster.stores[server].answer(message)
 
-    def _meet(self, message: wire.Meet) -> tuple[str, ...]:
+    def _meet(self, message: m.Meet) -> tuple[str, ...]:
         number, words = self._virtual_rank.rendezvous(message.place, message.words)
         reply = tuple(words)
         bytes_in, bytes_out = wire.request_size(message), wire.reply_size(reply)
@@ -218,6 +217,6 @@ class SimulatedTransport(Routes):
     def close(self) -> None:
         """Tell the servers that this trainer has ended."""
         if not self.is_closed and self.job.role == "trainer":
-            bye = wire.Bye(self.job.rank, self.job.num_ranks)
-            self.ask([(server, bye) for server in range(len(self.job.addresses))])
+            bye = m.Bye(self.job.rank, self.job.num_ranks)
+            self.request([(server, bye) for server in range(len(self.job.addresses))])
         self.is_closed = True

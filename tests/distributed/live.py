@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import psutil
 
-from gnnlab.distributed.job import Job, Keys
+from gnnlab.distributed.job import JobSettings, Keys
 from gnnlab.distributed.remote import Remote
 from gnnlab.distributed.server import Server
 from tests.distributed.cluster import make_keys
@@ -24,9 +24,9 @@ from tests.helpers import ROOT, free_port
 
 def make_job(
     part_config: Path, machines: int = 2, servers: int = 1, ranks: int = 1, curve: bool = False
-) -> Job:
+) -> JobSettings:
     """A job as its first trainer sees it."""
-    return Job(
+    return JobSettings(
         id=uuid4().hex[:12],
         role="trainer",
         machine=0,
@@ -45,7 +45,7 @@ def make_job(
 
 
 @contextmanager
-def serving(job: Job) -> Iterator[list[Server]]:
+def serving(job: JobSettings) -> Iterator[list[Server]]:
     """Run all servers of a job."""
     with ExitStack() as stack:
         servers = []
@@ -59,7 +59,7 @@ def serving(job: Job) -> Iterator[list[Server]]:
 
 
 @contextmanager
-def connected(job: Job, **changes: Any) -> Iterator[Remote]:
+def connected(job: JobSettings, **changes: Any) -> Iterator[Remote]:
     """A trainer of the job."""
     remote = Remote(replace(job, **changes))
     try:
@@ -69,7 +69,9 @@ def connected(job: Job, **changes: Any) -> Iterator[Remote]:
 
 
 @contextmanager
-def launched(job: Job, max_files: tuple[int, int] | None = None) -> Iterator[psutil.Process]:
+def launched(
+    job: JobSettings, max_files: tuple[int, int] | None = None
+) -> Iterator[psutil.Process]:
     """Run the only server of a job as a process of its own, with a limit of open files."""
     addresses = [list(address) for address in job.addresses]
     env = {

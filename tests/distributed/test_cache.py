@@ -22,6 +22,7 @@ from gnnlab.distributed import DistGraph, partition_graph
 from gnnlab.distributed.cache import CacheInfo
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.messages import Create
+from gnnlab.distributed.schema import GraphSchema
 from gnnlab.errors import InvalidInput
 from gnnlab.simulate import simulate
 from tests.distributed import cut as cuts
@@ -68,7 +69,9 @@ def opened(whole: dgl.Graph, folder: Path, parts: int, ranks: int = 1) -> Iterat
                 connected(job, rank=rank, machine=rank % parts, local_rank=rank // parts)
             )
             g = object.__new__(DistGraph)
-            g._bind(Client(remote.part().book, remote, ("g", str(folder / "g.json"))))
+            GraphSchema.__init__(
+                g, Client(remote.part().book, remote, ("g", str(folder / "g.json")))
+            )
             graphs.append(g)
         nodes, edges = maps if whole.is_homogeneous else (None, None)
         yield SimpleNamespace(g=graphs[0], graphs=graphs, nodes=nodes, edges=edges)
@@ -261,7 +264,7 @@ def test_tensors_made_in_the_job_are_never_kept(folder, is_gdata) -> None:
         client = job.g._client
         for server in range(2):
             made = Create("node~_N~h", (2,), "float32", is_gdata)
-            client.transport.ask([(server, made)])
+            client.transport.request([(server, made)])
         client.refresh()
         client.use_cache(100_000)
         policy, ids = job.g.get_node_partition_policy("_N"), torch.arange(400)

@@ -7,7 +7,7 @@ import os
 import pytest
 
 import gnnlab as dgl
-from gnnlab.distributed.job import Job
+from gnnlab.distributed.job import JobSettings
 from gnnlab.errors import GNNLabError, InvalidInput
 from tests.helpers import run_script
 
@@ -106,29 +106,29 @@ def test_environments_that_make_no_job(tmp_path, monkeypatch, name, value, messa
         monkeypatch.delenv(each, raising=False)
     (tmp_path / "ip_config.txt").write_text("127.0.0.1  # the first\n\n127.0.0.2 4000\n")
     monkeypatch.setenv("RANK", "0")
-    job = Job.read(tmp_path / "ip_config.txt")
+    job = JobSettings.read(tmp_path / "ip_config.txt")
     assert job.addresses == (("127.0.0.1", 30050), ("127.0.0.2", 4000)) and job.timeout == 300
     monkeypatch.setenv(name, value)
     with pytest.raises(InvalidInput, match=message):
-        Job.read(tmp_path / "ip_config.txt")
+        JobSettings.read(tmp_path / "ip_config.txt")
 
 
 def test_one_address_has_ports_for_all_its_servers(tmp_path, monkeypatch):
     path = tmp_path / "ip_config.txt"
     monkeypatch.setenv("RANK", "0")
     path.write_text("127.0.0.1 4000\n127.0.0.1 4002\n")
-    assert Job.read(path, 2).addresses == tuple(("127.0.0.1", 4000 + i) for i in range(4))
+    assert JobSettings.read(path, 2).addresses == tuple(("127.0.0.1", 4000 + i) for i in range(4))
     path.write_text("127.0.0.1 4000\n127.0.0.1 4001\n")
     with pytest.raises(InvalidInput, match="cannot have ports less than 2 apart"):
-        Job.read(path, 2)
+        JobSettings.read(path, 2)
     path.write_text("127.0.0.1\n127.0.0.1\n")
     with pytest.raises(
         InvalidInput, match=r"127\.0\.0\.1:30050; a machine has 1, .* further apart"
     ):
-        Job.read(path)
+        JobSettings.read(path)
 
 
 def test_ports_are_numbers(tmp_path):
     (tmp_path / "ip_config.txt").write_text("127.0.0.1 http\n")
     with pytest.raises(InvalidInput, match=r"line 1: '127.0.0.1 http': expected `address"):
-        Job.read(tmp_path / "ip_config.txt")
+        JobSettings.read(tmp_path / "ip_config.txt")

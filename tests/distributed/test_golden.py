@@ -19,6 +19,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
+from gnnlab.distributed.protocol import EXCHANGES
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from tests.distributed.test_wire import same
 
@@ -55,13 +56,13 @@ EXAMPLES: list[tuple[Any, Any]] = [
     (m.Reverse(0, ROWS, 1), ROWS[:2]),
     (m.Degrees(1, SMALL, False), ROWS),
     (m.CountNonzero(NAME), 12),
-    (wire.Hello(), wire.Welcome("job", 3, "products", "0" * 64)),
-    (wire.Meet("barrier (meeting 1)", 1, 2, "weiß"), ("", "weiß")),
-    (wire.Share(NAME), None),
-    (wire.Freeze(NAME), True),
-    (wire.Release(NAME, 1, 2), None),
-    (wire.Bye(1, 2), None),
-    (wire.Statistics(), {"Pull": wire.Traffic(1, 2, 3, 0.5)}),
+    (m.Hello(), m.Welcome("job", 3, "products", "0" * 64)),
+    (m.Meet("barrier (meeting 1)", 1, 2, "weiß"), ("", "weiß")),
+    (m.Share(NAME), None),
+    (m.Freeze(NAME), True),
+    (m.Release(NAME, 1, 2), None),
+    (m.Bye(1, 2), None),
+    (m.Statistics(), {"Pull": m.MessageStats(1, 2, 3, 0.5)}),
 ]
 
 ERRORS = [
@@ -93,8 +94,10 @@ def frames_of(name: str, what: str) -> list[bytes]:
 
 
 def test_every_message_has_an_example() -> None:
-    assert {type(message).__name__ for message, _ in EXAMPLES} == set(wire._KINDS)
-    assert set(json.loads(FRAMES.read_text())) == set(wire._KINDS)
+    assert {type(message).__name__ for message, _ in EXAMPLES} == {
+        kind.__name__ for kind in EXCHANGES
+    }
+    assert set(json.loads(FRAMES.read_text())) == {kind.__name__ for kind in EXCHANGES}
 
 
 @pytest.mark.parametrize(("message", "reply"), EXAMPLES, ids=lambda value: type(value).__name__)

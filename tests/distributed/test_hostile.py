@@ -21,10 +21,10 @@ import zmq
 import gnnlab as dgl
 from gnnlab.distributed import memory, store, wire
 from gnnlab.distributed import messages as m
-from gnnlab.distributed.job import Job
+from gnnlab.distributed.job import JobSettings
+from gnnlab.distributed.protocol import BadReply
 from gnnlab.distributed.remote import Remote
-from gnnlab.distributed.replies import BadReply
-from gnnlab.distributed.server import _ADDRESSES, _Doorman, raise_file_limit
+from gnnlab.distributed.sockets import _ADDRESSES, Doorman, raise_file_limit
 from gnnlab.errors import GNNLabError, InvalidInput
 from tests.distributed.live import connected, launched, make_job, serving
 from tests.distributed.test_wire import mutated
@@ -50,7 +50,7 @@ def config(tmp_path_factory: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def attacked(config: Path) -> Iterator[tuple[Job, psutil.Process]]:
+def attacked(config: Path) -> Iterator[tuple[JobSettings, psutil.Process]]:
     """A job of one server with keys, in a process whose memory can be read."""
     job = make_job(config, machines=1, curve=True)
     with launched(job) as server:
@@ -58,7 +58,7 @@ def attacked(config: Path) -> Iterator[tuple[Job, psutil.Process]]:
 
 
 @pytest.fixture
-def trainer(attacked: tuple[Job, psutil.Process]) -> Iterator[Remote]:
+def trainer(attacked: tuple[JobSettings, psutil.Process]) -> Iterator[Remote]:
     with connected(attacked[0]) as trainer:
         trainer.local_part = -1  # ask the server for everything
         yield trainer
@@ -78,7 +78,7 @@ def serves(trainer: Remote) -> bool:
 
 
 # ------------------------------------------------------------------------ without the key
-def strangers(job: Job, number: int, size: int, given: int) -> list[socket.socket]:
+def strangers(job: JobSettings, number: int, size: int, given: int) -> list[socket.socket]:
     """Connections that announce a frame during the handshake and send the start of it."""
     found = []
     for _ in range(number):
@@ -95,7 +95,7 @@ def strangers(job: Job, number: int, size: int, given: int) -> list[socket.socke
     ("size", "given"), [(1 << 32, 8 * MIB), (1 << 63, 8 * MIB), (wire.PIECE + 100, wire.PIECE)]
 )
 def test_strangers_cannot_fill_memory(
-    attacked: tuple[Job, psutil.Process], trainer: Remote, size: int, given: int
+    attacked: tuple[JobSettings, psutil.Process], trainer: Remote, size: int, given: int
 ) -> None:
     job, server = attacked
     assert serves(trainer)
@@ -109,7 +109,7 @@ def test_strangers_cannot_fill_memory(
 
 
 def test_a_greeting_with_any_byte_changed(
-    attacked: tuple[Job, psutil.Process], trainer: Remote
+    attacked: tuple[JobSettings, psutil.Process], trainer: Remote
 ) -> None:
     job, server = attacked
     chance = random.Random(3)
@@ -153,7 +153,7 @@ def test_refusals_do_not_flood_the_log(capfd: Any, monkeypatch: Any) -> None:
     now = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     with zmq.Context() as context:
-        doorman = _Doorman(context, "x" * 40)
+        doorman = Doorman(context, "x" * 40)
         doorman._socket.close(0)
         for _ in range(100_000):
             doorman._report("10.0.0.1")
@@ -176,7 +176,7 @@ W = "edge~_N:_E:_N~w"
 
 
 @pytest.fixture(scope="module")
-def hub(attacked: tuple[Job, psutil.Process]) -> torch.Tensor:
+def hub(attacked: tuple[JobSettings, psutil.Process]) -> torch.Tensor:
     """The row of the node with 3,000 in-edges."""
     with connected(attacked[0]) as trainer:
         trainer.local_part = -1
@@ -200,10 +200,10 @@ def expensive(hub: torch.Tensor) -> list[tuple[Any, str]]:
         (m.Sample({"_N": HUB + hub}, (1,), 1, True, (W,)), f"needs 600,000,000 {much}"),
         (m.Sample({"_N": HUB - 1}, (1,), 1), "row -1 does not exist"),
         (m.Pull("node~_N~wide", HUB[:10_000]), "have 327,680,000 bytes; at most 268,435,456"),
-        (m.Create("node~_N~z", (2**40,), "float32"), "the shape of a row cannot be"),
-        (m.Create("node~_N~z", (2**31, 2**31, 4), "int8"), "the shape of a row cannot be"),
-        (m.Create("node~_N~z", (1,) * 50_000, "int8"), "the shape of a row cannot be"),
-        (m.Create("node~_N~z", (-1,), "int8"), "the shape of a row cannot be"),
+        (m.Create("node~_N~z", (2**40,), "float32"), "expected the shape of a row"),
+        (m.Create("node~_N~z", (2**31, 2**31, 4), "int8"), "expected the shape of a row"),
+        (m.Create("node~_N~z", (1,) * 50_000, "int8"), "expected the shape of a row"),
+        (m.Create("node~_N~z", (-1,), "int8"), "expected the shape of a row"),
         (m.Create("node~_N~z", (2**32,), "float64"), "node~_N~z needs 34,"),
         (m.FindEdges(-1, ZERO), "edge type -1 of 1 does not exist"),
         (m.FindEdges(0, ZERO - 1), "row -1 does not exist"),
@@ -212,33 +212,33 @@ def expensive(hub: torch.Tensor) -> list[tuple[Any, str]]:
         (m.Push(X, HUB, torch.ones(1)), "expected values of torch.float32"),
         (m.Update(X, HUB, torch.ones(1), "adam"), "takes"),
         (m.Update(X, ZERO, torch.ones(1), "adagrad", {"lr": 1.0, "eps": 0.0}, (X,), 0, -5), "rank"),
-        (wire.Release(X, 7, 3), "rank 7 of 3 cannot be"),
-        (wire.Bye(-1, 3), "rank -1 of 3 cannot be"),
+        (m.Release(X, 7, 3), "rank 7 of 3 ranks does not exist"),
+        (m.Bye(-1, 3), "rank -1 of 3 ranks does not exist"),
     ]
 
 
 def test_requests_cost_no_more_than_the_graph_can_answer(
-    attacked: tuple[Job, psutil.Process], trainer: Remote, hub: torch.Tensor
+    attacked: tuple[JobSettings, psutil.Process], trainer: Remote, hub: torch.Tensor
 ) -> None:
     job, server = attacked
-    trainer.ask([(0, m.Create("node~_N~wide", (8192,), "float32")), (0, wire.Share(X))])
+    trainer.request([(0, m.Create("node~_N~wide", (8192,), "float32")), (0, m.Share(X))])
     everything = trainer.exchange([(0, m.Sample({"_N": HUB[:1] + hub}, (-1,), 1))])[0][0]
     files = sorted(memory._FOLDER.glob(f"gnnlab-{job.id}-*"))
     before = server.memory_info().rss
     peak(server)
     for message, text in expensive(hub):
         with pytest.raises(GNNLabError) as caught:
-            trainer.ask([(0, message)])
+            trainer.request([(0, message)])
         assert text in str(caught.value), message
         assert peak(server) - before < 50 * MIB, message
     assert sorted(memory._FOLDER.glob(f"gnnlab-{job.id}-*")) == files
     found = trainer.exchange([(0, m.Sample({"_N": HUB[:1] + hub}, (2**62,), 1))])[0][0]
     assert all(torch.equal(a, b) for a, b in zip(found, everything, strict=True))
     assert len(found[1]) == 3000 and serves(trainer)
-    trainer.ask([(0, wire.Release("node~_N~wide", 0, 1))])
+    trainer.request([(0, m.Release("node~_N~wide", 0, 1))])
 
 
-def client(job: Job, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
+def client(job: JobSettings, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
     """A bare socket with the keys of the job."""
     peer = context.socket(zmq.DEALER)
     peer.linger = 0
@@ -251,20 +251,20 @@ def client(job: Job, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
 
 
 def test_ranks_that_wait_for_others_that_never_come(
-    attacked: tuple[Job, psutil.Process], trainer: Remote
+    attacked: tuple[JobSettings, psutil.Process], trainer: Remote
 ) -> None:
     job, server = attacked
     serves(trainer)
     before = server.memory_info().rss
     words = "x" * 10_000
-    meetings = [wire.Meet(f"place {i}", 0, 2, words) for i in range(3000)]
-    meetings += [wire.Meet("place", i, 2**40, words) for i in range(3000)]
+    meetings = [m.Meet(f"place {i}", 0, 2, words) for i in range(3000)]
+    meetings += [m.Meet("place", i, 2**40, words) for i in range(3000)]
     with zmq.Context() as context, client(job, context) as peer:
         for number, message in enumerate(meetings):
             peer.send_multipart(wire.cut(wire.encode_request(number, message)))
         while True:
             assert peer.poll(20_000)
-            number, reply = wire.decode_reply(peer.recv_multipart(), {5999: wire.Meet})
+            number, reply = wire.decode_reply(peer.recv_multipart(), {5999: m.Meet})
             if number == 5999:
                 break
     assert "too many ranks wait for others" in str(reply)
@@ -272,25 +272,25 @@ def test_ranks_that_wait_for_others_that_never_come(
 
 
 def test_gradients_that_wait_for_ranks_that_never_come(
-    attacked: tuple[Job, psutil.Process], trainer: Remote
+    attacked: tuple[JobSettings, psutil.Process], trainer: Remote
 ) -> None:
     """200 steps of 4 MB, each begun by one rank of two."""
     _, server = attacked
     for name in "hs":
-        trainer.ask([(0, m.Create(f"node~_N~{name}", (1000,), "float32"))])
+        trainer.request([(0, m.Create(f"node~_N~{name}", (1000,), "float32"))])
     before = server.memory_info().rss
     peak(server)
     options, states = {"lr": 1.0, "eps": 0.0}, ("node~_N~s",)
     given = "node~_N~h", torch.arange(1000), torch.ones(1000, 1000), "adagrad", options, states
     for step in [*range(1, 101), *range(200, 100, -1)]:
-        trainer.ask([(0, m.Update(*given, 0, 2, step))])
+        trainer.request([(0, m.Update(*given, 0, 2, step))])
     assert peak(server) - before < 100 * MIB
-    with pytest.raises(InvalidInput, match="step 101 of node~_N~h is of 2 ranks; rank 1 says 3"):
-        trainer.ask([(0, m.Update(*given, 1, 3, 101))])
-    trainer.ask([(0, m.Update(*given, 1, 2, 101))])
+    with pytest.raises(InvalidInput, match="step 101 of node~_N~h has 2 ranks; rank 1 sent 3"):
+        trainer.request([(0, m.Update(*given, 1, 3, 101))])
+    trainer.request([(0, m.Update(*given, 1, 2, 101))])
     assert trainer.exchange([(0, m.CountNonzero("node~_N~h"))]) == [1_000_000]
     for name in "hs":
-        trainer.ask([(0, wire.Release(f"node~_N~{name}", 0, 1))])
+        trainer.request([(0, m.Release(f"node~_N~{name}", 0, 1))])
 
 
 def test_gradients_wait_for_a_limited_time_and_in_limited_memory(
@@ -300,20 +300,20 @@ def test_gradients_wait_for_a_limited_time_and_in_limited_memory(
     job = make_job(config, machines=1)
     with serving(job) as (server,), connected(job) as trainer:
         for name in "hs":
-            trainer.ask([(0, m.Create(f"node~_N~{name}", (100,), "float32"))])
+            trainer.request([(0, m.Create(f"node~_N~{name}", (100,), "float32"))])
         options, states = {"lr": 1.0, "eps": 0.0}, ("node~_N~s",)
         given = "node~_N~h", torch.arange(300), torch.ones(300, 100), "adagrad", options, states
         for _ in range(5):  # of a step that is tried again, the last gradients count
-            trainer.ask([(0, m.Update(*given, 0, 4, 1))])
-        trainer.ask([(0, m.Update(*given, 1, 4, 1))])
+            trainer.request([(0, m.Update(*given, 0, 4, 1))])
+        trainer.request([(0, m.Update(*given, 1, 4, 1))])
         with pytest.raises(InvalidInput, match=r"370,272 bytes would wait, and at most 300,000"):
-            trainer.ask([(0, m.Update(*given, 2, 4, 1))])
+            trainer.request([(0, m.Update(*given, 2, 4, 1))])
         assert server.store._waiting
         server.store.drop_waiting(1000.0)
         assert server.store._waiting
         server.store.drop_waiting(0.0)
         assert not server.store._waiting
-        trainer.ask([(0, m.Update(*given, 2, 4, 1))])
+        trainer.request([(0, m.Update(*given, 2, 4, 1))])
 
 
 class Bomb:
@@ -334,8 +334,8 @@ def requests() -> list[Any]:
         *(m.Pull(X, rows), m.Push(name, rows, own), m.FindEdges(0, rows), m.Degrees(0, rows)),
         *(m.Update(name, rows, own, "adagrad", options, states, 0, 2), m.Reverse(0, rows, 0)),
         *(m.Sample({"_N": rows}, (2,), 7), m.Sample({"_N": rows}, (9,), 7, True, (W,), {0: rows})),
-        *(wire.Hello(), wire.Statistics(), wire.Meet("here", 0, 2), wire.Share(name)),
-        *(wire.Freeze(name), wire.Release(name, 0, 3), wire.Bye(0, 3)),
+        *(m.Hello(), m.Statistics(), m.Meet("here", 0, 2), m.Share(name)),
+        *(m.Freeze(name), m.Release(name, 0, 3), m.Bye(0, 3)),
     ]
 
 
@@ -351,7 +351,7 @@ def await_answer(peer: zmq.Socket[bytes]) -> None:
 
 
 def test_broken_requests_of_every_kind(
-    attacked: tuple[Job, psutil.Process], trainer: Remote, tmp_path: Path
+    attacked: tuple[JobSettings, psutil.Process], trainer: Remote, tmp_path: Path
 ) -> None:
     """12,000, some of them too large or without end; nothing is executed, memory stays bounded."""
     job, server = attacked
@@ -427,7 +427,7 @@ def test_replies_that_do_not_fit_are_errors(config: Path, monkeypatch: Any) -> N
                 number += 1
         with monkeypatch.context() as patch:
             patch.setattr(server, "_meet", lambda p, n, _: [(p, n, wire.encode_reply(n, ()))])
-            with pytest.raises(BadReply, match="expected words of 1 ranks; found 0"):
+            with pytest.raises(BadReply, match="expected texts of 1 ranks; found 0"):
                 trainer.barrier()
         assert number > 40 and serves(trainer)
 
@@ -446,7 +446,7 @@ def test_mutated_replies(config: Path, monkeypatch: Any) -> None:
     errors = 0
     with serving(job) as (server,), connected(job, timeout=0.3) as trainer:
         trainer.local_part = -1
-        expected = [trainer.ask([(0, message)])[0] for message in requests]
+        expected = [trainer.request([(0, message)])[0] for message in requests]
         answer = server._answer
 
         def garble(peer: bytes, number: int, message: Any) -> Any:
@@ -461,7 +461,7 @@ def test_mutated_replies(config: Path, monkeypatch: Any) -> None:
                 i = chance.randrange(len(requests))
                 start = time.monotonic()
                 try:
-                    (found,) = trainer.ask([(0, requests[i])])
+                    (found,) = trainer.request([(0, requests[i])])
                 except GNNLabError:
                     errors += 1
                 else:

@@ -23,13 +23,13 @@ import torch
 import zmq
 
 import gnnlab as dgl
-from gnnlab.distributed import client, memory, remote, wire
+from gnnlab.distributed import client, memory, sockets, wire
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.client import Client
-from gnnlab.distributed.job import Job, Keys
+from gnnlab.distributed.job import JobSettings, Keys
 from gnnlab.distributed.memory import Memory, SharedStore
-from gnnlab.distributed.remote import Remote, ServerLost
-from gnnlab.distributed.server import heartbeat
+from gnnlab.distributed.remote import Remote
+from gnnlab.distributed.sockets import ServerLost, heartbeat
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.partition import PartitionPolicy
 from gnnlab.partition.part import open_part
@@ -54,7 +54,7 @@ def config(tmp_path_factory: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(config: Path) -> Iterator[tuple[Job, Remote]]:
+def running(config: Path) -> Iterator[tuple[JobSettings, Remote]]:
     """Two machines with two servers each, and a trainer on machine 0."""
     job = make_job(config, machines=2, servers=2, curve=True)
     with serving(job), connected(job) as trainer:
@@ -66,7 +66,7 @@ def rows(*numbers: int) -> torch.Tensor:
 
 
 # ------------------------------------------------------------------------------- asking
-def test_all_machines_at_once(running: tuple[Job, Remote]) -> None:
+def test_all_machines_at_once(running: tuple[JobSettings, Remote]) -> None:
     _, trainer = running
     near, far = trainer.exchange([(0, m.Pull(X, rows(3, 1))), (1, m.Pull(X, rows(0, 19, 0)))])
     assert near.tolist() == [3, 1] and far.tolist() == [20, 39, 20]
@@ -92,28 +92,28 @@ def test_all_machines_at_once(running: tuple[Job, Remote]) -> None:
     ],
 )
 def test_refusals_are_raised_where_they_were_caused(
-    running: tuple[Job, Remote], message: Any, error: type[Exception], text: str
+    running: tuple[JobSettings, Remote], message: Any, error: type[Exception], text: str
 ) -> None:
     _, trainer = running
     trainer.exchange([(1, m.Push(X, rows(1), rows(21)))])  # x is in shared memory from here on
     with pytest.raises(error) as caught:
-        trainer.ask([(2, message)])
+        trainer.request([(2, message)])
     assert text in str(caught.value)
     assert trainer.exchange([(1, m.Pull(X, rows(0, 1)))])[0].tolist() == [20, 21]
 
 
-def test_writes_go_to_the_owner(running: tuple[Job, Remote]) -> None:
+def test_writes_go_to_the_owner(running: tuple[JobSettings, Remote]) -> None:
     """Of the 20 rows of a part, each of two servers owns ten."""
     _, trainer = running
     trainer.exchange([(1, m.Push(X, rows(9, 10), rows(29, 30)))])
     for server, row in ((2, 10), (3, 9)):
         with pytest.raises(InvalidInput, match="are not all owned by server"):
-            trainer.ask([(server, m.Push(X, rows(row), rows(0)))])
+            trainer.request([(server, m.Push(X, rows(row), rows(0)))])
     with pytest.raises(InvalidInput, match="Create goes to the first server of a machine"):
-        trainer.ask([(3, m.Create("node~_N~z", (), "float32"))])
+        trainer.request([(3, m.Create("node~_N~z", (), "float32"))])
 
 
-def test_features_of_the_partition_can_be_written_to(running: tuple[Job, Remote]) -> None:
+def test_features_of_the_partition_can_be_written_to(running: tuple[JobSettings, Remote]) -> None:
     job, trainer = running
     with connected(job, machine=1, rank=0) as other:
         before = other.exchange([(0, m.Pull(X, rows(5)))])[0]
@@ -137,11 +137,11 @@ def test_large_reads_and_writes_go_in_pieces(config: Path, monkeypatch: Any) -> 
         assert asking.pull(policy, X, rows(0, 39)).tolist() == [799, 760]
 
 
-def test_a_tensor_comes_and_goes(running: tuple[Job, Remote]) -> None:
+def test_a_tensor_comes_and_goes(running: tuple[JobSettings, Remote]) -> None:
     _, trainer = running
     name = "node~_N~h"
     trainer.create(m.Create(name, (2,), "float32"), lambda part: torch.full((20, 2), 7.0))
-    trainer.ask([(2, m.Create(name, (2,), "float32"))])  # as the first trainer there does
+    trainer.request([(2, m.Create(name, (2,), "float32"))])  # as the first trainer there does
     assert trainer.readable(0, name).sum() == 280
     assert trainer.exchange([(1, m.Pull(name, rows(3)))])[0].tolist() == [[0, 0]]
     trainer.exchange([(part, m.Delete(name)) for part in (0, 1)])
@@ -150,19 +150,21 @@ def test_a_tensor_comes_and_goes(running: tuple[Job, Remote]) -> None:
         trainer.exchange([(1, m.Pull(name, rows(3)))])
 
 
-def test_a_tensor_that_is_made_again_is_needed_by_all_again(running: tuple[Job, Remote]) -> None:
+def test_a_tensor_that_is_made_again_is_needed_by_all_again(
+    running: tuple[JobSettings, Remote],
+) -> None:
     _, trainer = running
     name = "node~_N~again"
     make = m.Create(name, (2,), "float32")
-    first, second = (wire.Release(name, rank, num_ranks=2) for rank in (0, 1))
+    first, second = (m.Release(name, rank, num_ranks=2) for rank in (0, 1))
     for message in (make, first, make, second):
-        trainer.ask([(0, message)])
+        trainer.request([(0, message)])
         assert trainer.readable(0, name) is not None
-    trainer.ask([(0, first)])
+    trainer.request([(0, first)])
     assert trainer.readable(0, name) is None
 
 
-def test_first_values_that_fail_leave_nothing(running: tuple[Job, Remote]) -> None:
+def test_first_values_that_fail_leave_nothing(running: tuple[JobSettings, Remote]) -> None:
     _, trainer = running
 
     def fail(part: int) -> torch.Tensor:
@@ -173,7 +175,7 @@ def test_first_values_that_fail_leave_nothing(running: tuple[Job, Remote]) -> No
     assert trainer.readable(0, "node~_N~h") is None
 
 
-def test_statistics(running: tuple[Job, Remote]) -> None:
+def test_statistics(running: tuple[JobSettings, Remote]) -> None:
     _, trainer = running
     before, sent = trainer.statistics()[2:], trainer.traffic.total("features").bytes_out
     trainer.exchange([(1, m.Pull(X, rows(*range(20)))) for _ in range(4)])
@@ -207,14 +209,14 @@ def test_a_peer_without_the_key_is_refused(config: Path, capfd: Any) -> None:
 
 def test_a_refusal_before_the_first_request_holds_up_nobody(config: Path, monkeypatch: Any) -> None:
     """A slow process may hear that it is refused before it has said a word."""
-    connect = remote._Line._connect
+    connect = sockets.Connections._connect
 
     def slowly(line: Any, server: int) -> Any:
         found = connect(line, server)
         time.sleep(0.5)
         return found
 
-    monkeypatch.setattr(remote._Line, "_connect", slowly)
+    monkeypatch.setattr(sockets.Connections, "_connect", slowly)
     job = make_job(config, machines=2, curve=True)
     with serving(job):
         for keys in (strange(job.keys), None):
@@ -282,7 +284,7 @@ def test_a_meeting_of_more_ranks_than_can_be_listed(config: Path) -> None:
         connected(job, timeout=60.0) as trainer,
         pytest.raises(GNNLabError, match=text),
     ):
-        trainer.ask([(0, wire.Meet("here", 0, 2**60))])
+        trainer.request([(0, m.Meet("here", 0, 2**60))])
 
 
 def at_once(come: Any, num_ranks: int) -> None:
@@ -442,7 +444,7 @@ class Relay:
 
 
 @pytest.fixture
-def relayed(config: Path) -> Iterator[tuple[Job, Relay]]:
+def relayed(config: Path) -> Iterator[tuple[JobSettings, Relay]]:
     job = make_job(config, machines=2)
     with serving(job):
         relay = Relay(job.addresses[1][1])
@@ -450,12 +452,12 @@ def relayed(config: Path) -> Iterator[tuple[Job, Relay]]:
         relay.close()
 
 
-def test_a_short_interruption_is_survived(relayed: tuple[Job, Relay]) -> None:
+def test_a_short_interruption_is_survived(relayed: tuple[JobSettings, Relay]) -> None:
     """Writes that were sent again are applied once: each adds its gradient to the sum."""
     job, relay = relayed
     with connected(job) as trainer:
         for name in ("node~_N~h", "node~_N~s"):
-            trainer.ask([(1, m.Create(name, (), "float32"))])
+            trainer.request([(1, m.Create(name, (), "float32"))])
         options = {"lr": 1.0, "eps": 0.0}
         stop, step, dropped = threading.Event(), 0, 0
 
@@ -482,7 +484,7 @@ def test_a_short_interruption_is_survived(relayed: tuple[Job, Relay]) -> None:
         assert trainer.exchange([(1, m.Pull("node~_N~s", rows(3)))])[0].item() == 199
 
 
-def test_a_server_that_is_gone_is_named(relayed: tuple[Job, Relay]) -> None:
+def test_a_server_that_is_gone_is_named(relayed: tuple[JobSettings, Relay]) -> None:
     job, relay = relayed
     with connected(job) as trainer:
         relay.close()
@@ -494,14 +496,14 @@ def test_a_server_that_is_gone_is_named(relayed: tuple[Job, Relay]) -> None:
         assert f"lost server 1 (machine 1, {address})" in str(caught.value)
         with pytest.raises(ServerLost):  # also by a connection that is made afterwards
             trainer.exchange([(1, m.Pull(X, rows(0)))])
-    assert trainer._context.closed, "an error that is kept keeps no socket open"
+    assert trainer.pool._context.closed, "an error that is kept keeps no socket open"
 
 
-def test_a_link_that_is_cut_is_noticed(relayed: tuple[Job, Relay]) -> None:
+def test_a_link_that_is_cut_is_noticed(relayed: tuple[JobSettings, Relay]) -> None:
     with zmq.Context() as context, context.socket(zmq.DEALER) as line:
         heartbeat(line)
         beats = line.get(zmq.HEARTBEAT_IVL) + line.get(zmq.HEARTBEAT_TIMEOUT)
-        assert beats / 1000 + remote._GRACE < 5
+        assert beats / 1000 + sockets._GRACE < 5
     job, relay = relayed
     job = replace(job, timeout=60.0)
     with connected(job) as trainer:

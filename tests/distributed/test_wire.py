@@ -57,7 +57,7 @@ MESSAGES = st.one_of(
         st.dictionaries(SMALL, tensors(), max_size=2),
     ),
     st.builds(m.FindEdges, SMALL, tensors()),
-    st.builds(wire.Meet, NAMES, SMALL, SMALL, NAMES),
+    st.builds(m.Meet, NAMES, SMALL, SMALL, NAMES),
 )
 
 
@@ -92,7 +92,7 @@ def test_round_trip(message: Any, number: int) -> None:
         (m.Sample, ((torch.tensor([0, 1]), torch.tensor([5]), torch.tensor([7])),)),
         (m.Push, None),
         (m.CountNonzero, 12),
-        (wire.Statistics, {"Pull": wire.Traffic(1, 2, 3, 0.5)}),
+        (m.Statistics, {"Pull": m.MessageStats(1, 2, 3, 0.5)}),
     ],
 )
 def test_replies(kind: type, reply: Any) -> None:
@@ -133,8 +133,8 @@ ROWS = {"name": "x", "rows": [1, "int64", [2]]}
         ([head(body={"name": "x"})], "not a Pull: Object missing required field `rows`"),
         ([head(body={"name": 3, "rows": [1, "int64", [2]]}), bytes(16)], "Expected `str`"),
         ([head(body=ROWS)], "frame 1 is not there"),
-        ([head(body=ROWS), bytes(15)], "int64 of shape (2,) has 16 bytes; 15 came"),
-        ([head(body=ROWS), bytes(16), b""], "2 frames came; the header speaks of 1"),
+        ([head(body=ROWS), bytes(15)], "int64 of shape (2,) has 16 bytes; found 15"),
+        ([head(body=ROWS), bytes(16), b""], "expected 1 frames after the header; found 2"),
         ([head(body={"name": "x", "rows": [0, "int64", [2]]}), bytes(16)], "frame 0"),
         ([head(body={"name": "x", "rows": [1, "object", [2]]}), bytes(16)], "cannot hold object"),
         ([head(body={"name": "x", "rows": [1, "int64", [-2]]}), bytes(16)], "no tensor has"),
@@ -242,8 +242,8 @@ def test_ten_thousand_broken_messages(ring: Path, tmp_path: Path) -> None:
         m.FindEdges(0, rows),
         m.Degrees(0, rows),
         m.Describe(),
-        wire.Hello(),
-        wire.Statistics(),
+        m.Hello(),
+        m.Statistics(),
         m.CountNonzero("node~_N~x"),
     ]
     originals = [packed(wire.encode_request(i, message)) for i, message in enumerate(good)]

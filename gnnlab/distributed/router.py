@@ -1,77 +1,145 @@
-"""Routing of messages to servers.
+"""The client's side of a job: which server gets which message, and what its replies mean.
 
-A part has one or more servers. Reads of the own machine's rows are answered from shared memory;
-those of other machines' rows go to the owner's servers, round-robin. A write goes to the server
-that owns its rows, other messages to the first server. Subclasses of :class:`Routes` deliver the
-messages: over sockets, or within a simulation.
+Destinations are those of :mod:`gnnlab.distributed.protocol`. Reads of rows of the own machine are
+answered from shared memory; all other messages go to servers, through a :class:`Carrier`: sockets,
+or the stores of a simulation.
 """
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
-from gnnlab.distributed import wire
-from gnnlab.distributed.job import Job
+from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import SharedStore
-from gnnlab.distributed.traffic import Count, Traffic, kind_of, num_rows
+from gnnlab.distributed.protocol import EXCHANGES, BadReply, To, check_reply, kind_of, num_rows
+from gnnlab.distributed.traffic import Count, Traffic
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.helpers.fork import Lock
 from gnnlab.partition.book import PartitionPolicy
 from gnnlab.partition.part import Part
 
-__all__ = ["Routes", "owned_rows"]
+__all__ = ["Answer", "Carrier", "Router", "owned_rows"]
+
+Answer = tuple[Any, int, int]
+"""A reply, or the exception of a refusal; bytes of the request; bytes of the reply."""
 
 
 def _nothing() -> None:
     pass
 
 
-class Routes(abc.ABC):
-    """A transport to numbered servers.
+class Carrier(Protocol):
+    """Carries messages to numbered servers."""
+
+    def carry(
+        self,
+        targets: Sequence[tuple[int, Any]],
+        meanwhile: Callable[[], None],
+        seconds: float,
+    ) -> list[Answer]:
+        """Send messages to servers, all at once; return the answers in the same order.
+
+        ``meanwhile`` is called once, after the messages have been sent.
+        """
+
+
+class Router:
+    """A transport to the servers of a job.
 
     Parameters
     ----------
-    job : Job
+    job : JobSettings
     store : SharedStore
         The rows of this machine.
-
-    Attributes
-    ----------
-    traffic : Traffic
-        Requests of this process.
+    carrier : Carrier, optional
+        None in a subclass that has its own :meth:`request`.
     """
 
-    def __init__(self, job: Job, store: SharedStore) -> None:
-        self.job, self.store = job, store
+    def __init__(
+        self, job: JobSettings, store: SharedStore, carrier: Carrier | None = None
+    ) -> None:
+        self.job, self.store, self._carrier = job, store, carrier
         self.num_parts, self.local_part = job.num_machines, job.machine
-        self.traffic = Traffic(job.num_machines)
         self._turn = itertools.count(job.rank)
         self._num_meetings = 0
         self._shared: set[tuple[int, str]] = set()
+        # Server and kind → requests, rows, bytes out, bytes in. A prefetch thread counts as well.
+        self._counts: dict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        self._lock = Lock()  # reentrant: freeing a tensor within the lock sends a message
 
-    @abc.abstractmethod
-    def ask(
+    # ------------------------------------------------------------------- servers
+    def request(
         self,
         targets: Sequence[tuple[int, Any]],
         meanwhile: Callable[[], None] = _nothing,
-        patience: float = 0.0,
         timeout: float | None = None,
     ) -> list[Any]:
-        """Send messages to servers, all at once, and return the replies in the same order."""
+        """Send messages to servers, all at once, and return the replies in the same order.
+
+        Parameters
+        ----------
+        targets : sequence of (int, message)
+        meanwhile : callable
+            Is called once while the messages are in flight.
+        timeout : float, optional
+            Seconds to wait for all replies; by default those of the job.
+
+        Raises
+        ------
+        GNNLabError
+            A server refused a message, sent an invalid reply, or did not answer in time.
+        """
+        timeout = self.job.timeout if timeout is None else timeout
+        assert self._carrier is not None
+        answers = self._carrier.carry(targets, meanwhile, timeout)
+        for (server, message), (reply, bytes_out, bytes_in) in zip(targets, answers, strict=True):
+            if not isinstance(reply, Exception):
+                self._check(server, message, reply)
+            self.count(server, message, bytes_out, bytes_in)
+        for reply, *_ in answers:
+            if isinstance(reply, Exception):
+                raise reply
+        return [reply for reply, *_ in answers]
 
     def count(self, server: int, message: Any, bytes_out: int, bytes_in: int) -> None:
         """Count a message to a server, and its reply."""
-        kind = kind_of(message, self.store.is_gdata)
-        count = Count(1, num_rows(message), bytes_out, bytes_in)
-        self.traffic.add(self.job.machine, server // self.job.num_servers, kind, count)
+        values = (1, num_rows(message), bytes_out, bytes_in)
+        with self._lock:
+            counts = self._counts[server, kind_of(message, self.store.is_gdata)]
+            for i, value in enumerate(values):
+                counts[i] += value
+
+    def _check(self, server: int, message: Any, reply: Any) -> None:
+        if getattr(message, "name", None) not in self.store.tensors:
+            self.store.refresh()
+        try:
+            try:
+                check_reply(self.store, message, reply)
+            except BadReply:
+                self.store.refresh()  # the tensor may have been deleted and created anew
+                check_reply(self.store, message, reply)
+        except BadReply as error:
+            what = type(message).__name__
+            raise BadReply(bad_reply(self.job, server, what, error)) from None
+
+    @property
+    def traffic(self) -> Traffic:
+        """Requests of this process to each machine, and their replies."""
+        found = Traffic(self.num_parts)
+        with self._lock:
+            counts = {key: Count(*values) for key, values in self._counts.items()}
+        for (server, kind), count in counts.items():
+            found.add(self.job.machine, server // self.job.num_servers, kind, count)
+        return found
 
     # ----------------------------------------------------------------- transport
     def exchange(self, requests: Sequence[tuple[int, m.Message]]) -> list[Any]:
@@ -90,7 +158,7 @@ class Routes(abc.ABC):
         if not far:
             meanwhile()
             return replies
-        came = iter(self.ask(far, meanwhile))
+        came = iter(self.request(far, meanwhile))
         for i, route in enumerate(routes):
             for _ in route:
                 replies[i] = next(came)
@@ -99,16 +167,17 @@ class Routes(abc.ABC):
     def _route(self, part: int, message: m.Message) -> list[tuple[int, Any]]:
         """Return the servers for a message to a part; none if it is answered locally."""
         first, servers = part * self.job.num_servers, self.job.num_servers
-        if isinstance(message, wire.READS):
+        to = EXCHANGES[type(message)].to
+        if to is To.ANY:
             if part == self.local_part:
                 return []
             return [(first + next(self._turn) % servers, message)]
-        if isinstance(message, m.Push | m.Update):
+        if to in (To.OWNERS, To.ALL_OWNERS):
             self._share(part, message)
             return self._to_owners(part, message)
         if isinstance(message, m.Delete):
             self._shared.discard((part, message.name))
-            return [(first, wire.Release(message.name, self.job.rank, self.job.num_ranks))]
+            return [(first, m.Release(message.name, self.job.rank, self.job.num_ranks))]
         return [(first, message)]
 
     def _share(self, part: int, message: Any) -> None:
@@ -116,11 +185,11 @@ class Routes(abc.ABC):
         names = (message.name, *getattr(message, "states", ()))
         new = [name for name in names if (part, name) not in self._shared]
         if new:
-            self.ask([(part * self.job.num_servers, wire.Share(name)) for name in new])
+            self.request([(part * self.job.num_servers, m.Share(name)) for name in new])
             self._shared.update((part, name) for name in new)
 
     def _to_owners(self, part: int, message: Any) -> list[tuple[int, Any]]:
-        """Split a write by the servers that own its rows; an update goes to all of them."""
+        """Split a write by the servers that own its rows; see :class:`To`."""
         servers, first = self.job.num_servers, part * self.job.num_servers
         if servers == 1:
             return [(first, message)]
@@ -131,7 +200,7 @@ class Routes(abc.ABC):
             piece.part: (piece.rows + borders[piece.part], values[piece.places])
             for piece in kernels.route.split(message.rows, borders)
         }
-        if isinstance(message, m.Update):
+        if EXCHANGES[type(message)].to is To.ALL_OWNERS:
             nothing = message.rows[:0], values[:0]
             pieces = {owner: pieces.get(owner, nothing) for owner in range(servers)}
         return [
@@ -160,17 +229,17 @@ class Routes(abc.ABC):
         The first trainer of each machine writes the initial values to shared memory.
         """
         what = f"{message.name} {tuple(message.row_shape)} {message.dtype}"
-        asked = self.meet(f"making of {message.name}", what)
-        if len(set(asked)) > 1:
+        wanted = self.meet(f"making of {message.name}", what)
+        if len(set(wanted)) > 1:
             raise InvalidInput(
-                "all trainers must make a distributed tensor alike; asked for were "
-                + ", ".join(f"{words} by rank {rank}" for rank, words in enumerate(asked))
+                "all trainers must create a distributed tensor with equal arguments; found "
+                + ", ".join(f"{each} by rank {rank}" for rank, each in enumerate(wanted))
             )
         mine: Exception | None = None
         is_new, server = False, self.local_part * self.job.num_servers
         if self.job.local_rank == 0:
             try:
-                (is_new,) = self.ask([(server, message)])
+                (is_new,) = self.request([(server, message)])
                 if is_new and first is not None:
                     values, table = (
                         first(self.local_part),
@@ -180,18 +249,18 @@ class Routes(abc.ABC):
                     table.copy_(values)
             except Exception as error:
                 mine = error
-        words = self.meet(f"first values of {message.name}", "" if mine is None else repr(mine))
-        if any(words):
+        texts = self.meet(f"first values of {message.name}", "" if mine is None else repr(mine))
+        if any(texts):
             if is_new:
-                self.ask([(server, wire.Release(message.name, 0, 1))])
-            rank, text = next((rank, text) for rank, text in enumerate(words) if text)
+                self.request([(server, m.Release(message.name, 0, 1))])
+            rank, text = next((rank, text) for rank, text in enumerate(texts) if text)
             raise mine or GNNLabError(f"rank {rank} could not make {message.name}: {text}")
         self._shared.update((part, message.name) for part in range(self.num_parts))
 
     def freeze(self, name: str) -> list[int]:
         """Ask the owners to make a feature of the partition read-only; return those that did."""
         parts, servers = range(self.num_parts), self.job.num_servers
-        replies = self.ask([(part * servers, wire.Freeze(name)) for part in parts])
+        replies = self.request([(part * servers, m.Freeze(name)) for part in parts])
         return [part for part, will in zip(parts, replies, strict=True) if will]
 
     def barrier(self) -> None:
@@ -203,18 +272,26 @@ class Routes(abc.ABC):
         if self.job.role != "trainer":
             raise GNNLabError(f"{place}: only trainers wait for each other, not samplers")
         self._num_meetings += 1
-        message = wire.Meet(
+        message = m.Meet(
             f"{place} (meeting {self._num_meetings})", self.job.rank, self.job.num_ranks, words
         )
         with trace.span("wait", place=place):
-            (found,) = self.ask([(0, message)], patience=10.0)
+            (found,) = self.request([(0, message)], timeout=self.job.timeout + 10.0)
         return found
 
-    def statistics(self) -> list[dict[str, wire.Traffic]]:
-        """Return the traffic of each server: kind of message → :class:`Traffic`."""
-        return self.ask([(s, wire.Statistics()) for s in range(len(self.job.addresses))])
+    def statistics(self) -> list[dict[str, m.MessageStats]]:
+        """Return the traffic of each server: kind of message → :class:`MessageStats`."""
+        return self.request([(s, m.Statistics()) for s in range(len(self.job.addresses))])
 
 
 def owned_rows(num_rows: int, num_servers: int) -> Any:
     """Borders of the rows of a part that each of its servers owns; shape (servers + 1,)."""
     return np.arange(num_servers + 1) * num_rows // num_servers
+
+
+def bad_reply(job: JobSettings, server: int, what: str, error: Exception) -> str:
+    """Return the text about an invalid reply of a server."""
+    return (
+        f"the reply of {job.name_of(server)} to {what} does not fit: {error}. All machines need "
+        "the same version of gnnlab and the same partition files"
+    )

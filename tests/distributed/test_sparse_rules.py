@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnnlab.distributed import rules
+from gnnlab.distributed import sparse_rules
 from gnnlab.errors import InvalidInput
 
 ADAGRAD = {"lr": 0.3, "eps": 1e-10}
@@ -41,7 +41,7 @@ def test_several_steps_equal_torch(rule: str, dtype: torch.dtype, dense: bool) -
     embedding = torch.nn.Embedding(20, 5, sparse=not dense, dtype=dtype)
     optimizer = optimizer_of(rule, embedding.weight)
     weight = embedding.weight.detach().clone()
-    names, _ = rules.RULES[rule]
+    names, _ = sparse_rules.RULES[rule]
     states = [torch.zeros_like(weight) for _ in names]
     for step in range(1, 8):
         ids = torch.randint(20, (30 if step % 2 else 3,), generator=generator)
@@ -49,8 +49,8 @@ def test_several_steps_equal_torch(rule: str, dtype: torch.dtype, dense: bool) -
         optimizer.zero_grad()
         (embedding(ids) * slopes).sum().backward()
         optimizer.step()
-        rows, grads = rules.coalesce(ids, slopes)
-        rules.apply(rule, weight, rows, grads, states, options_of(rule), step)
+        rows, grads = sparse_rules.coalesce(ids, slopes)
+        sparse_rules.apply(rule, weight, rows, grads, states, options_of(rule), step)
     tolerance = {"rtol": 1e-5, "atol": 1e-6} if dtype is torch.float32 else {}
     torch.testing.assert_close(weight, embedding.weight.detach(), **tolerance)
     kept = optimizer.state[embedding.weight]
@@ -62,9 +62,11 @@ def test_several_steps_equal_torch(rule: str, dtype: torch.dtype, dense: bool) -
 def test_one_step_of_adagrad_by_hand() -> None:
     """Gradients 3 and −1 of row 1 add up to 2: sum 4, and the row moves by 0.5 · 2 / √4."""
     weight, sums = torch.tensor([[1.0], [1.0], [1.0]]), torch.zeros(3, 1)
-    rows, grads = rules.coalesce(torch.tensor([1, 2, 1]), torch.tensor([[3.0], [0.0], [-1.0]]))
+    rows, grads = sparse_rules.coalesce(
+        torch.tensor([1, 2, 1]), torch.tensor([[3.0], [0.0], [-1.0]])
+    )
     options = {"lr": 0.5, "eps": 1e-10}
-    rules.apply("adagrad", weight, rows, grads, [sums], options, step=1)
+    sparse_rules.apply("adagrad", weight, rows, grads, [sums], options, step=1)
     assert weight.flatten().tolist() == [1.0, 0.5, 1.0]
     assert sums.flatten().tolist() == [0.0, 4.0, 0.0]
 
@@ -78,7 +80,7 @@ def test_coalesce_adds_up_equal_rows(pairs: list[tuple[int, int]]) -> None:
         total = expected.setdefault(row, [0.0, 0.0])
         total[0] += value
         total[1] += 1
-    found, sums = rules.coalesce(rows, grads)
+    found, sums = sparse_rules.coalesce(rows, grads)
     assert found.tolist() == sorted(expected)
     assert sums.tolist() == [expected[row] for row in sorted(expected)]
 
@@ -89,7 +91,7 @@ def test_sums_do_not_depend_on_threads(torch_threads: Any) -> None:
     sums = []
     for threads in (1, 4):
         torch_threads(threads)
-        sums.append(rules.coalesce(rows, grads)[1])
+        sums.append(sparse_rules.coalesce(rows, grads)[1])
     assert torch.equal(*sums)
 
 
@@ -97,7 +99,7 @@ def test_equal_rows_are_added_in_a_fixed_order() -> None:
     """In float32, 1 + (1e8 − 1e8) is 1, but 1e8 + (1 − 1e8) is 0: the order shows."""
     rows = torch.arange(50).repeat(3)
     grads = torch.tensor([1.0, 1e8, -1e8]).repeat_interleave(50).unsqueeze(1)
-    assert (rules.coalesce(rows, grads)[1] == 1).all()
+    assert (sparse_rules.coalesce(rows, grads)[1] == 1).all()
 
 
 @pytest.mark.parametrize("rule", ["adagrad", "adam"])
@@ -108,8 +110,8 @@ def test_a_step_does_not_depend_on_threads(torch_threads: Any, rule: str) -> Non
     found = []
     for threads in (1, 4):
         torch_threads(threads)
-        tables = [torch.ones(30_000, 16) for _ in range(1 + len(rules.RULES[rule][0]))]
-        rules.apply(rule, tables[0], rows, grads, tables[1:], options_of(rule), step=3)
+        tables = [torch.ones(30_000, 16) for _ in range(1 + len(sparse_rules.RULES[rule][0]))]
+        sparse_rules.apply(rule, tables[0], rows, grads, tables[1:], options_of(rule), step=3)
         found.append(torch.cat(tables))
     assert torch.equal(*found)
 
@@ -117,18 +119,18 @@ def test_a_step_does_not_depend_on_threads(torch_threads: Any, rule: str) -> Non
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (4,), (4, 2, 3)])
 def test_rows_of_any_shape(shape: tuple[int, ...]) -> None:
     rows = torch.arange(shape[0])
-    found, sums = rules.coalesce(rows, torch.ones(shape))
+    found, sums = sparse_rules.coalesce(rows, torch.ones(shape))
     assert torch.equal(found, rows)
     assert torch.equal(sums, torch.ones(shape))
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (5,), (5, 2, 3)])
-@pytest.mark.parametrize("rule", rules.RULES)
+@pytest.mark.parametrize("rule", sparse_rules.RULES)
 def test_a_step_without_gradients_changes_nothing(rule: str, shape: tuple[int, ...]) -> None:
     """Owners hear of each step, also those that own no row of a rare type."""
-    tables = [torch.ones(shape) for _ in range(1 + len(rules.RULES[rule][0]))]
+    tables = [torch.ones(shape) for _ in range(1 + len(sparse_rules.RULES[rule][0]))]
     rows, grads = torch.empty(0, dtype=torch.int64), torch.empty(0, *shape[1:])
-    rules.apply(rule, tables[0], rows, grads, tables[1:], options_of(rule), step=1)
+    sparse_rules.apply(rule, tables[0], rows, grads, tables[1:], options_of(rule), step=1)
     assert all(torch.equal(table, torch.ones(shape)) for table in tables)
 
 
@@ -137,7 +139,7 @@ def test_merge_averages_over_trainers_as_data_parallel_training_does() -> None:
     none = torch.empty(0, dtype=torch.int64), torch.empty(0, 1)
     zero = torch.tensor([1, 3]), torch.tensor([[2.0], [4.0]])
     one = torch.tensor([3]), torch.tensor([[6.0]])
-    rows, grads = rules.merge([zero, one, none])
+    rows, grads = sparse_rules.merge([zero, one, none])
     assert rows.tolist() == [1, 3]
     torch.testing.assert_close(grads, torch.tensor([[2 / 3], [10 / 3]]))
 
@@ -145,7 +147,7 @@ def test_merge_averages_over_trainers_as_data_parallel_training_does() -> None:
 @pytest.mark.parametrize(
     ("rule", "options", "states", "message"),
     [
-        ("sgd", ADAGRAD, 1, "no row rule 'sgd'; there are 'adagrad', 'adam'"),
+        ("sgd", ADAGRAD, 1, "no sparse update rule 'sgd'; there are 'adagrad', 'adam'"),
         ("adagrad", {"lr": 0.1}, 1, "takes 'lr', 'eps'; found 'lr'"),
         ("adagrad", {**ADAGRAD, "momentum": 0.9}, 1, "found 'lr', 'eps', 'momentum'"),
         ("adam", ADAM, 1, "keeps 'mean', 'square'; found 1 tensors"),
@@ -159,4 +161,4 @@ def test_bad_rules_are_refused(
     rule: str, options: dict[str, Any], states: int, message: str
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
-        rules.check(rule, options, states)
+        sparse_rules.check(rule, options, states)

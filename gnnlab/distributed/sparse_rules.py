@@ -1,4 +1,4 @@
-"""Row rules: how sparse optimizers update the embedding rows that a batch looked up.
+"""Sparse update rules: how sparse optimizers update the embedding rows that a batch looked up.
 
 An embedding of all nodes is far larger than a model, and a batch reads few of its rows. A sparse
 optimizer updates these rows only, and keeps its state (such as sums of earlier gradients) row by
@@ -43,7 +43,7 @@ def coalesce(rows: torch.Tensor, grads: torch.Tensor) -> tuple[torch.Tensor, tor
     Examples
     --------
     >>> import torch
-    >>> from gnnlab.distributed.rules import coalesce
+    >>> from gnnlab.distributed.sparse_rules import coalesce
     >>> coalesce(torch.tensor([7, 2, 7]), torch.tensor([[1.0], [2.0], [3.0]]))
     (tensor([2, 7]), tensor([[2.],
             [4.]]))
@@ -75,7 +75,7 @@ def merge(parts: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Ten
     Examples
     --------
     >>> import torch
-    >>> from gnnlab.distributed.rules import merge
+    >>> from gnnlab.distributed.sparse_rules import merge
     >>> one = torch.tensor([1, 4]), torch.tensor([[2.0], [2.0]])
     >>> two = torch.tensor([4]), torch.tensor([[4.0]])
     >>> merge([one, two])
@@ -112,11 +112,11 @@ def check(rule: str, options: Mapping[str, Any], num_states: int) -> None:
 
     Examples
     --------
-    >>> from gnnlab.distributed.rules import check
+    >>> from gnnlab.distributed.sparse_rules import check
     >>> check("adagrad", {"lr": 0.1, "eps": 1e-10}, 1)
     """
     if rule not in RULES:
-        raise InvalidInput(f"no row rule {rule!r}; there are {describe(RULES)}")
+        raise InvalidInput(f"no sparse update rule {rule!r}; there are {describe(RULES)}")
     states, names = RULES[rule]
     if set(options) != set(names):
         raise InvalidInput(f"rule {rule!r} takes {describe(names)}; found {describe(options)}")
@@ -160,7 +160,7 @@ def apply(
     Examples
     --------
     >>> import torch
-    >>> from gnnlab.distributed.rules import apply
+    >>> from gnnlab.distributed.sparse_rules import apply
     >>> weight, sums = torch.zeros(3, 1), torch.zeros(3, 1)
     >>> rows, grads = torch.tensor([1]), torch.tensor([[2.0]])
     >>> apply("adagrad", weight, rows, grads, [sums], {"lr": 0.5, "eps": 0.0}, step=1)
