@@ -392,7 +392,7 @@ class BlockSampler:
     """Base class of samplers: define one of two methods.
 
     * ``sample_frontier(layer_id, g, seed_nodes)`` returns the edges along which the seeds get
-      messages in a layer, as a :class:`Graph` on all nodes whose ``edata[EID]`` holds edge IDs. It
+      messages in a layer, as a :class:`Graph` on all nodes; ``edata[EID]`` may hold edge IDs. It
       is called for the last layer first.
     * ``sample_blocks(g, seed_nodes)`` returns ``(input_nodes, output_nodes, blocks)``.
 

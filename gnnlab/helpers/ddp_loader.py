@@ -202,7 +202,7 @@ class DDPLoader:
 
     Examples
     --------
-    A training loop, the same on every rank::
+    A training loop, the same on every rank; ``torchrun --nproc_per_node 2 train.py`` starts two::
 
         torch.distributed.init_process_group("gloo")
         model = torch.nn.parallel.DistributedDataParallel(model)

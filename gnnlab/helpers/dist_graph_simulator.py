@@ -18,7 +18,7 @@ Needs block_sampler.py, the file beside this one. A trainer's step, twice on eac
 >>> g = Graph(torch.randint(40, (400,)), torch.randint(40, (400,)), 40)
 >>> g.ndata["feat"] = torch.randn(40, 16)
 >>> cluster = DistGraphSimulator(g, owner=torch.arange(40) % 2, bandwidth=1e9, latency=1e-4)
->>> sampler, shares = NeighborSampler([5, 5]), cluster.node_split(torch.arange(20))
+>>> sampler, shares = NeighborSampler([5, 5]), cluster.node_split(torch.arange(20))  # new IDs
 >>> for step in range(2):
 ...     for dist_graph, share in zip(cluster.graphs, shares):
 ...         seeds = share[5 * step : 5 * step + 5]
@@ -32,7 +32,8 @@ tensor([[38, 40],
 [[0, 3948], [4668, 0]]
 
 Nodes and edges of the blocks are those that the whole graph gives, whatever the cut: the draws of a
-node depend on its ID before the cut. Everything is on the CPU; count steps without prefetching.
+node depend on its ID before the cut. The cluster numbers nodes anew: ``cluster.new_ids[seeds]`` are
+the seeds to pass. Everything is on the CPU; count steps without prefetching.
 
 References
 ----------

@@ -6,8 +6,9 @@ Licence: Apache-2.0
 
 A fork is a cheap copy of a process. The child sees the memory of its parent as it was, and a page
 is copied only when one of the two writes to it, so any number of children share a graph of 10 GB.
-They share what exists before the fork; what a child makes later is its own. Call `prepare_mp`
-before processes are forked, and put `fix_openmp` on the function that each of them runs:
+They share what exists before the fork; what a child makes later is its own. Call `prepare_mp(g)`
+with a graph of gnnlab or DGL before processes are forked (with one of block_sampler.py: `g.csc()`
+and `protect_forks()`), and put `fix_openmp` on the function that each of them runs:
 
 >>> import torch
 >>> x, sums = torch.ones(1_000_000), torch.zeros(2).share_memory_()
