@@ -257,18 +257,6 @@ class LinkNeighborLoader(_Loader, pyg.LinkLoader):
         The ends of the seed edges, shape (2, B); by default all edges. On a graph of gnnlab also
         edge IDs, shape (B,), or a mask of edges; on a DistGraph, a mask of its features or no edges
         at all mean this trainer's share, of the same size for all trainers.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from torch_geometric.data import Data
-    >>> from gnnlab.pyg import LinkNeighborLoader
-    >>> edges = torch.tensor([[1, 2, 3, 0], [0, 0, 1, 3]])
-    >>> data = Data(x=torch.eye(4), edge_index=edges)
-    >>> loader = LinkNeighborLoader(data, [2], edges, neg_sampling="binary", batch_size=4, seed=0)
-    >>> batch = next(iter(loader))
-    >>> batch.edge_label_index.shape, batch.edge_label
-    (torch.Size([2, 8]), tensor([1., 1., 1., 1., 0., 0., 0., 0.]))
     """
 
     _like, _seeds, _sampler = pyg.LinkNeighborLoader, "edge_label_index", "link_sampler"

@@ -68,19 +68,15 @@ class NeighborSampler(BaseSampler):
         Edges for each node and hop, the seeds' hop first; −1 takes all.
     subgraph_type : "directional", "bidirectional" or "induced"
         "induced" returns all edges between the nodes that were found.
-    replace : bool
-        Draw with replacement.
-    disjoint : bool
-        One tree for each seed, with nodes of its own; ``batch`` tells the seed of each node. A node
-        that is in several trees has the same picks in the same hop of each.
+    replace, disjoint : bool
+        Draw with replacement; one tree for each seed. A node that several trees have at a hop has
+        the same picks in each.
     weight_attr : str, optional
         Edge feature with unnormalised weights; an edge of weight 0 is never picked.
-    is_sorted, share_memory, temporal_strategy, sample_direction
-        Accepted; no effect with their defaults.
     time_attr : None
         Time-ordered sampling is not supported: raises InvalidInput.
-    directed : bool
-        Old name: False is ``subgraph_type="induced"``.
+    temporal_strategy, is_sorted, share_memory, directed, sample_direction
+        Accepted as PyG's; only "forward" is supported.
 
     Examples
     --------
@@ -123,11 +119,10 @@ class NeighborSampler(BaseSampler):
             warnings.warn("directed=False: write subgraph_type='induced'", stacklevel=2)
             subgraph_type = "induced"
         self.graph = graph_of(data, weight_attr)
-        self.is_hetero = is_typed(self.graph)
+        self.is_hetero, self.keep_orig_edges = is_typed(self.graph), False
         self.num_neighbors = num_neighbors
         self.subgraph_type = SubgraphType(subgraph_type)
         self.replace, self.disjoint, self.weight_attr = replace, disjoint, weight_attr
-        self.keep_orig_edges = False
         if disjoint and self.subgraph_type == SubgraphType.induced:
             raise InvalidInput("disjoint=True and subgraph_type='induced' exclude each other")
         sizes = {ntype: self.graph.num_nodes(ntype) for ntype in self.graph.ntypes}
@@ -166,9 +161,9 @@ class NeighborSampler(BaseSampler):
         """Sample from the ends of the edges of a mini-batch, and of negative pairs."""
         if inputs.time is not None:
             raise _no_time("edge_label_time")
-        negatives = None if neg_sampling is None else _Negatives(neg_sampling)
-        arguments = (inputs, self._sample, self.num_nodes, self.disjoint, None, negatives)
-        return self._finish(edge_sample(*arguments))
+        negatives = neg_sampling and _Negatives(neg_sampling)
+        out = edge_sample(inputs, self._sample, self.num_nodes, self.disjoint, None, negatives)
+        return self._finish(out)
 
     def _finish(self, out: Any) -> Any:
         if self.subgraph_type == SubgraphType.bidirectional:
@@ -241,7 +236,7 @@ class NeighborSampler(BaseSampler):
         if self.is_hetero:
             return HeteroSamplerOutput(node, row, col, edge, batch, **counts)
         only = [next(iter(each.values())) for each in (node, row, col, edge)]
-        trees = next(iter(batch.values())) if batch else None
+        trees = batch and next(iter(batch.values()))
         counts = {name: each and next(iter(each.values())) for name, each in counts.items()}
         return SamplerOutput(*only, trees, **counts)
 

@@ -136,14 +136,6 @@ class GraphStore(pyg.GraphStore):
     ----------
     g : Graph or DistGraph
         The edges of a graph in parts are in no one place: only the sampler reads them.
-
-    Examples
-    --------
-    >>> import gnnlab as dgl
-    >>> from gnnlab.pyg import GraphStore
-    >>> store = GraphStore(dgl.graph(([0, 1, 2], [1, 2, 0])))
-    >>> store.coo()[:2]
-    (tensor([0, 1, 2]), tensor([1, 2, 0]))
     """
 
     def __init__(self, g: Graph | DistGraph) -> None:

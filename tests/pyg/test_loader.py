@@ -1,0 +1,246 @@
+"""The loaders take PyG's arguments and make the same batches wherever these are made."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch_geometric", reason="needs torch-geometric: make test-clients")
+import torch
+import torch_geometric
+from torch_geometric.data import Data
+from torch_geometric.loader import ImbalancedSampler
+from torch_geometric.sampler import SamplerOutput
+
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.pyg import FeatureStore, GraphStore, LinkNeighborLoader, NeighborLoader, from_pyg
+from tests.pyg import graphs
+from tests.pyg.graphs import CITES, WRITES, check_hops
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two batches hold the same."""
+    a, b = one.to_dict(), other.to_dict()
+    return _equal(a, b)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+
+
+def epochs(loader: Any, count: int = 2) -> list[Any]:
+    return [batch for _ in range(count) for batch in loader]
+
+
+def nodes(data: Any, **options: Any) -> NeighborLoader:
+    seeds = data.mask if isinstance(data, Data) else ("paper", data["paper"].mask)
+    options = {"batch_size": 7, "shuffle": True, "seed": 3, **options}
+    return NeighborLoader(data, [3, 2], seeds, **options)
+
+
+def links(data: Any, **options: Any) -> LinkNeighborLoader:
+    edges = data.edge_index if isinstance(data, Data) else (WRITES, data[WRITES].edge_index)
+    options = {"batch_size": 31, "shuffle": True, "seed": 3, "neg_sampling": "binary", **options}
+    return LinkNeighborLoader(data, [3, 2], edges, **options)
+
+
+@pytest.mark.parametrize("make", [nodes, links])
+@pytest.mark.parametrize("graph", [graphs.plain, graphs.typed])
+def test_threads_and_workers_make_the_same_batches(
+    make: Callable[..., Any],
+    graph: Callable[[], Any],
+    torch_threads: Callable[[int], None],
+) -> None:
+    data = graph()
+    expected = epochs(make(data, prefetch=0))
+    assert not same(expected[0], expected[len(expected) // 2])  # epochs differ
+    for options in (
+        {"prefetch": 3},
+        {"num_workers": 2},
+        {"num_workers": 1, "persistent_workers": True, "prefetch_factor": 4},
+    ):
+        found = epochs(make(data, **options))
+        assert len(found) == len(expected)
+        assert all(map(same, found, expected)), options
+    torch_threads(3)
+    assert all(map(same, epochs(make(data)), expected))
+
+
+def test_torch_seeds_decide_without_a_seed() -> None:
+    data = graphs.plain()
+    found = []
+    for seed in (1, 1, 2):
+        torch_geometric.seed_everything(seed)
+        found.append(epochs(nodes(data, seed=None, prefetch=2)))
+    assert all(map(same, found[0], found[1])) and not same(found[0][0], found[2][0])
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(9)  # the generator decides, not this
+        generator = torch.Generator().manual_seed(seed)
+        found.append(epochs(nodes(data, seed=None, generator=generator)))
+    assert all(map(same, found[0], found[1])) and not same(found[0][0], found[2][0])
+
+
+def test_every_seed_once_an_epoch() -> None:
+    data = graphs.plain()
+    loader = nodes(data)
+    seeds = torch.cat([batch.n_id[: batch.batch_size] for batch in loader])
+    assert torch.equal(seeds.sort().values, data.mask.nonzero().flatten())
+    assert len(loader) == -(-len(seeds) // 7)
+    found = torch.cat([batch.input_id for batch in nodes(data)])
+    assert torch.equal(found, seeds)  # PyG: of a mask, the nodes
+    assert len(nodes(data, drop_last=True)) == len(seeds) // 7
+
+
+def test_samplers_of_torch_and_pyg_choose_the_seeds() -> None:
+    data = graphs.plain()
+    data.y = torch.arange(60) % 2
+    sampler = ImbalancedSampler(data.y, num_samples=40)
+    batches = list(NeighborLoader(data, [2], None, sampler=sampler, batch_size=20))
+    assert [batch.batch_size for batch in batches] == [20, 20]
+    for batch in batches:
+        row, col = batch.edge_index
+        ends = torch.stack([batch.n_id[row], batch.n_id[col]])
+        assert torch.equal(data.edge_index[:, batch.e_id], ends)
+    loader = NeighborLoader(data, [2], None, batch_sampler=[[5, 1], [7]])
+    assert [batch.n_id[: batch.batch_size].tolist() for batch in loader] == [[5, 1], [7]]
+
+
+def test_a_graph_gives_the_batches_of_its_data() -> None:
+    data = graphs.plain()
+    data.num_nodes = 60  # as the Data of a graph has
+    of_graph = NeighborLoader(from_pyg(data), [3, 2], data.mask, batch_size=7, seed=3)
+    assert all(map(same, of_graph, NeighborLoader(data, [3, 2], data.mask, batch_size=7, seed=3)))
+    typed = graphs.typed()
+    seeds = ("paper", torch.arange(9))
+    of_graph = NeighborLoader(from_pyg(typed), [3, 2], seeds, batch_size=4, seed=3)
+    for batch, other in zip(
+        of_graph, NeighborLoader(typed, [3, 2], seeds, batch_size=4, seed=3), strict=True
+    ):
+        for each in ("paper", "author", *typed.edge_types):
+            for name, value in other[each].items():
+                assert _equal(batch[each][name], value), (each, name)
+
+
+def test_edges_of_a_graph_by_id() -> None:
+    data = graphs.plain()
+    g = from_pyg(data)
+    ids = torch.tensor([5, 2, 9])
+    expected = next(iter(LinkNeighborLoader(data, [2], data.edge_index[:, ids], batch_size=3)))
+    mask = torch.zeros(400, dtype=torch.bool)
+    mask[ids] = True
+    for given in (ids, data.edge_index[:, ids], mask):
+        batch = next(iter(LinkNeighborLoader(g, [2], given, batch_size=3)))
+        pairs = set(map(tuple, batch.n_id[batch.edge_label_index].t().tolist()))
+        wanted = expected.n_id[expected.edge_label_index].t().tolist()
+        assert pairs == set(map(tuple, wanted))
+    assert len(LinkNeighborLoader(g, [2], batch_size=100)) == 4
+    typed = from_pyg(graphs.typed())
+    for every in (WRITES, (WRITES, None), list(WRITES)):
+        assert len(LinkNeighborLoader(typed, [2], every, batch_size=45)) == 2
+    assert len(LinkNeighborLoader(typed, [2], (CITES, ids), batch_size=2)) == 2
+
+
+def double(batch: Data) -> Data:
+    batch.x = batch.x * 2
+    return batch
+
+
+def mark(out: SamplerOutput) -> SamplerOutput:
+    out = copy.copy(out)
+    out.metadata = (out.metadata[0] + 1000, *out.metadata[1:])
+    return out
+
+
+def test_transforms() -> None:
+    data = graphs.plain()
+    for graph in (data, from_pyg(data)):
+        batch = next(
+            iter(
+                NeighborLoader(
+                    graph, [2], batch_size=4, transform=double, transform_sampler_output=mark
+                )
+            )
+        )
+        assert torch.equal(batch.x, data.x[batch.n_id] * 2)
+        assert batch.input_id.tolist() == [1000, 1001, 1002, 1003]
+
+
+def test_the_arguments_are_pygs() -> None:
+    """By position too; unknown ones are an error."""
+    data = graphs.plain()
+    names = list(inspect.signature(torch_geometric.loader.NeighborLoader.__init__).parameters)
+    assert names[:6] == ["self", "data", "num_neighbors", "input_nodes", "input_time", "replace"]
+    batch = next(iter(NeighborLoader(data, [3], torch.arange(8), None, True, batch_size=8)))
+    check_hops(data, batch, [3], replace=True)
+    with pytest.raises(TypeError, match="batchsize"):
+        NeighborLoader(data, [3], batchsize=8)
+
+
+def test_wrong_arguments() -> None:
+    data, typed = graphs.plain(), graphs.typed()
+    sampler = torch_geometric.sampler.BaseSampler
+    with pytest.raises(InvalidInput, match=r"torch_geometric\.loader takes"):
+        NeighborLoader(data, [2], neighbor_sampler=type("Own", (sampler,), {}))
+    with pytest.raises(InvalidInput, match="where the graph has types"):
+        NeighborLoader(from_pyg(typed), [2], torch.arange(3))
+    with pytest.raises(InvalidInput, match="where it has none"):
+        NeighborLoader(from_pyg(data), [2], ("paper", None))
+    with pytest.raises(InvalidInput, match="where the graph has types"):
+        LinkNeighborLoader(from_pyg(typed), [2])
+    with pytest.raises(InvalidInput, match="by time"):
+        NeighborLoader(data, [2], time_attr="time")
+
+
+# ------------------------------------------------------------------------------- stores
+def test_features_are_read_by_name_and_rows() -> None:
+    data = graphs.typed()
+    store = FeatureStore(from_pyg(data))
+    rows = torch.tensor([4, 0, 4])
+    assert torch.equal(store["paper", "x", rows], data["paper"].x[rows])
+    assert torch.equal(store["paper", "x", None], data["paper"].x)
+    assert torch.equal(store["paper", "x", slice(2, 9, 3)], data["paper"].x[2:9:3])
+    assert torch.equal(store["paper", "x", 3], data["paper"].x[3])
+    assert torch.equal(store["paper"].x[data["paper"].mask], data["paper"].x[data["paper"].mask])
+    assert torch.equal(store[CITES, "edge_attr", rows], data[CITES].edge_attr[rows])
+    assert store.get_tensor_size("author", "x") == (20, 3)
+    found = {(attr.group_name, attr.attr_name) for attr in store.get_all_tensor_attrs()}
+    assert found == {("paper", "x"), ("paper", "mask"), ("author", "x")}
+    with pytest.raises(NotFound, match="no type 'venue'"):
+        store.get_tensor("venue", "x", None)
+    with pytest.raises(NotFound, match="no node feature 'z'"):
+        store.get_tensor("paper", "z", None)
+
+
+def test_features_can_be_written() -> None:
+    g = from_pyg(graphs.plain())
+    store = FeatureStore(g, ["x"])
+    store[None, "h", None] = torch.zeros(60)
+    store[None, "h", torch.tensor([1, 5])] = torch.ones(2)
+    assert g.ndata["h"].sum() == 2 and g.ndata["h"][5] == 1
+    assert [attr.attr_name for attr in store.get_all_tensor_attrs()] == ["x"]
+    del store[None, "h"]
+    assert "h" not in g.ndata
+    (batch,) = NeighborLoader((store, GraphStore(g)), [2], [3, 4], batch_size=2)
+    assert "x" in batch and "y" not in batch
+
+
+def test_edges_are_read_in_each_layout_and_cannot_be_written() -> None:
+    data = graphs.typed()
+    store = GraphStore(from_pyg(data))
+    row, col, _ = store.coo()
+    assert torch.equal(torch.stack([row[CITES], col[CITES]]), data[CITES].edge_index)
+    row, colptr, perm = store.csc([WRITES])
+    assert torch.equal(row[WRITES], data[WRITES].edge_index[0, perm[WRITES]])
+    assert colptr[WRITES].tolist()[-1] == 90 and len(colptr[WRITES]) == 31
+    assert {attr.size for attr in store.get_all_edge_attrs()} == {(30, 30), (20, 30), (30, 20)}
+    with pytest.raises(InvalidInput, match="cannot be changed"):
+        store.put_edge_index((row[WRITES], row[WRITES]), WRITES, "coo")
+    with pytest.raises(InvalidInput, match="cannot be changed"):
+        del store[WRITES, "coo"]
