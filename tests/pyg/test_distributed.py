@@ -209,7 +209,7 @@ def test_a_simulation_counts_the_bytes_of_a_job(parts: int, samplers: int, tmp_p
     partition_graph(graphs.plain(), "g", parts, tmp_path, part_method=assign)
     config, script = tmp_path / "g.json", tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf8")
-    lines = run_job(script, config, args=[str(config)], machines=parts, samplers=samplers)
+    lines = run_job(script, config, 250, args=[str(config)], machines=parts, samplers=samplers)
     real = [json.loads(line.splitlines()[-1]) for line in lines]
     with redirect_stdout(io.StringIO()) as out:
         simulate(config, samplers_per_trainer=samplers).run(script, str(config))
