@@ -145,6 +145,10 @@ class _Face(ModuleType):
         if name != "graph" or not isinstance(value, ModuleType):  # gnnlab.graph is the function
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> Any:
+        # cloudpickle knows ModuleType, not its subclasses; functions that use gnnlab refer to it.
+        return importlib.import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Face
 

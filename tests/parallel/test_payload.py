@@ -94,3 +94,10 @@ print(unpack(eval(sys.argv[1]))["x"].sum().item())
             check=True,
         )
     assert done.stdout == "100000.0\n"
+
+
+def test_functions_that_use_the_package_travel() -> None:
+    """As those of a script or a notebook cell, which are pickled by value."""
+    function = eval("lambda: dgl.rand_graph", {"dgl": dgl, "__name__": "__main__"})
+    with pack(function) as payload:
+        assert unpack(payload)() is dgl.rand_graph
