@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from importlib import import_module
 
+import cloudpickle
 import pytest
 
 import gnnlab as dgl
@@ -97,3 +99,12 @@ def test_a_name_of_a_submodule_is_shown_where_it_is() -> None:
     for name in ("nonsense", "_private"):
         with pytest.raises(AttributeError, match=rf"no '{name}'; dir\(gnnlab\) lists what it has"):
             getattr(dgl, name)
+
+
+def test_a_function_that_uses_the_package_can_be_pickled() -> None:
+    """Ranks get functions of notebook cells so: cloudpickle takes their globals along."""
+    spaces = [{"dgl": dgl}, {"__name__": "__main__", "dgl": dgl}]
+    for space in spaces:
+        exec("def make(): return dgl.graph(([0], [1])).num_edges()", space)
+        assert pickle.loads(cloudpickle.dumps(space["make"]))() == 1
+    assert pickle.loads(cloudpickle.dumps(dgl)) is dgl

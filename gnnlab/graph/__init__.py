@@ -7,6 +7,7 @@ doctests) set it to the package again, so the package is callable, too.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,9 @@ class _CallablePackage(ModuleType):
         from gnnlab.graph.construct import graph
 
         return graph(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return importlib.import_module, (self.__name__,)  # pickle knows plain modules only
 
 
 sys.modules[__name__].__class__ = _CallablePackage
