@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.helpers import fork
+from gnnlab.helpers import block_sampler, fork
 from tests.helpers import run_script
 
 COMMON = """
@@ -48,6 +48,13 @@ def test_prepare_mp_makes_all_formats() -> None:
     fork.prepare_mp(g)
     assert g.formats() == {"created": ["coo", "csr", "csc"], "not created": []}
     fork.prepare_mp(dgl.graph(([], []), num_nodes=3))
+
+
+def test_prepare_mp_takes_a_graph_of_the_small_library() -> None:
+    g = block_sampler.Graph([0, 1], [1, 0])
+    assert g._csc is None
+    fork.prepare_mp(g)
+    assert g._csc is not None
 
 
 def test_prepare_mp_asks_other_graphs_the_questions_that_make_formats() -> None:
@@ -211,7 +218,7 @@ def test_openmp_is_found_in_a_folder_with_spaces(tmp_path: Path) -> None:
         import re, shutil, sys
         from pathlib import Path
         import torch
-        from gnnlab.helpers import fork
+        from gnnlab.helpers import block_sampler, fork
 
         folder = Path(sys.argv[1], "a b")
         folder.mkdir()

@@ -7,8 +7,8 @@ Licence: Apache-2.0
 A fork is a cheap copy of a process. The child sees the memory of its parent as it was, and a page
 is copied only when one of the two writes to it, so any number of children share a graph of 10 GB.
 They share what exists before the fork; what a child makes later is its own. Call `prepare_mp(g)`
-with a graph of gnnlab or DGL before processes are forked (with one of block_sampler.py: `g.csc()`
-and `protect_forks()`), and put `fix_openmp` on the function that each of them runs:
+with a graph of gnnlab, DGL or block_sampler.py before processes are forked, and put `fix_openmp` on
+the function that each of them runs:
 
 >>> import torch
 >>> x, sums = torch.ones(1_000_000), torch.zeros(2).share_memory_()
@@ -87,7 +87,8 @@ def prepare_mp(graph: Any) -> None:
     ----------
     graph : Graph
         Of gnnlab or DGL: it has ``create_formats_``, or, as in old versions of DGL,
-        ``in_degrees``, ``out_degrees`` and ``find_edges``, which make the formats.
+        ``in_degrees``, ``out_degrees`` and ``find_edges``, which make the formats. A graph of
+        block_sampler.py has one, ``csc``.
 
     Examples
     --------
@@ -100,6 +101,8 @@ def prepare_mp(graph: Any) -> None:
     protect_forks()
     if hasattr(graph, "create_formats_"):
         graph.create_formats_()
+    elif not hasattr(graph, "in_degrees"):
+        graph.csc()
     elif graph.num_edges():
         graph.in_degrees(0)
         graph.out_degrees(0)
