@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -205,42 +205,42 @@ class Client:
                     out[at : at + step] = self.pull(policy, name, ids[at : at + step])
                 found[i] = out
             else:
-                read = self._read(policy, name, ids)
-                reads.append((i, read, name, next(read)))
-        far = [(name, piece) for _, _, name, pieces in reads for piece in pieces]
+                reads.append((i, name, *self._plan(policy, name, ids)))
+        far = [(name, piece) for _, name, pieces, _ in reads for piece in pieces]
         replies = iter(self._fetch(far))
-        for i, read, _, pieces in reads:
-            found[i] = read.send([next(replies) for _ in pieces])
+        for i, _, pieces, finish in reads:
+            found[i] = finish([next(replies) for _ in pieces])
         return found
 
-    def _read(
+    def _plan(
         self, policy: PartitionPolicy, name: str, ids: torch.Tensor
-    ) -> Generator[Any, list[torch.Tensor], None]:
-        """Yield the pieces to fetch from other machines; sent their values, yield all rows."""
+    ) -> tuple[list[Piece], Callable[[list[torch.Tensor]], torch.Tensor]]:
+        """Return what to fetch from other machines, and how all rows are made of what comes."""
         there = self.description(name)
         pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
         tables = [self.transport.readable(piece.part, name) for piece in pieces]
         far = [piece for piece, table in zip(pieces, tables, strict=True) if table is None]
         kept = self._table(policy, name) if far else None
-        if len(pieces) == 1 and tables[0] is not None:
-            yield []
-            yield gather.rows(tables[0], pieces[0].rows)
-            return
+        only = tables[0] if len(pieces) == 1 else None
+        if only is not None:
+            return far, lambda _: gather.rows(only, pieces[0].rows)
         if len(pieces) == 1 and kept is None:
-            yield (yield far)[0]
-            return
+            return far, lambda values: values[0]
         out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
         if kept is not None:
             far = [piece for piece in (kept.take(p, out) for p in far) if len(piece.rows)]
-        values = yield far
-        for piece, rows in zip(far, values, strict=True):
-            kernels.route.copy_rows(rows, None, out, piece.places)
-            if kept is not None:
-                kept.keep(piece, rows)
-        for piece, table in zip(pieces, tables, strict=True):
-            if table is not None:
-                kernels.route.copy_rows(table, piece.rows, out, piece.places)
-        yield out
+
+        def finish(values: list[torch.Tensor]) -> torch.Tensor:
+            for piece, rows in zip(far, values, strict=True):
+                kernels.route.copy_rows(rows, None, out, piece.places)
+                if kept is not None:
+                    kept.keep(piece, rows)
+            for piece, table in zip(pieces, tables, strict=True):
+                if table is not None:
+                    kernels.route.copy_rows(table, piece.rows, out, piece.places)
+            return out
+
+        return far, finish
 
     def _fetch(self, pieces: list[tuple[str, Piece]]) -> list[torch.Tensor]:
         """Fetch rows of tensors from other machines."""
