@@ -376,7 +376,7 @@ def test_states_that_do_not_fit_are_refused(two: Cut, tmp_path: Path) -> None:
     [
         (lambda emb: SparseAdagrad([], lr=0.1), "found an empty list"),
         (lambda emb: SparseAdagrad([torch.nn.Embedding(3, 3)], lr=0.1), "found 'Embedding'"),
-        (lambda emb: SparseAdam([emb, emb], lr=0.1), "stands twice"),
+        (lambda emb: SparseAdam([emb, emb], lr=0.1), "has an embedding twice"),
         (lambda emb: SparseAdagrad([emb], lr=-1), "lr must be a number, at least 0"),
         (lambda emb: SparseAdam([emb], lr=0.1, betas=(0.9, 1.0)), "beta2 must be a number"),
         (lambda emb: SparseAdam([emb], lr="0.1"), "found '0.1'"),

@@ -185,7 +185,7 @@ def test_fewer_trainers_than_the_partition_was_made_for() -> None:
     [
         (range(6), {"rank": 2, "num_trainers": 2}, InvalidInput, "0 <= rank < number of trainers"),
         (range(6), {"rank": 1}, InvalidInput, "num_trainers="),
-        ([0, 3, 3], {}, InvalidInput, "node 3 stands twice"),
+        ([0, 3, 3], {}, InvalidInput, "node 3 is given twice"),
         ([0, 6], {}, OutOfRange, "6"),
         (torch.ones(5, dtype=torch.bool), {}, InvalidInput, "a mask needs one entry per node, 6"),
         (torch.tensor([0.5, 1.0]), {}, InvalidInput, "must be integers"),
