@@ -29,14 +29,15 @@
 # %% [markdown] slot="title" lang="zh"
 # # 用多个进程训练
 #
-# 一个 Python 进程（process）驱动一块 GPU，或者以一个 CPU 核的速度计算。**数据并行**（data
-# parallel）训练则启动多个进程，把每个小批次（mini-batch）分给它们各一份，并使它们的模型始终相同。有
-# 多块 GPU 时，每个进程驱动一块；同样的程序也能在 CPU 核上运行，本课就是这样做的。学完之后，你能够：
+# 一个 Python 进程（process）只使用一块 GPU，或者以一个 CPU 核的速度计算。**数据并行**（data
+# parallel）训练则启动多个进程，把每个小批次（mini-batch）切成若干份，每个进程一份，并使各进程的模型
+# 始终相同。有多块 GPU 时，每个进程使用一块；同样的程序也能在 CPU 核上运行，本课就是这样做的。学完之
+# 后，你能够：
 #
-# - 说出全归约（all-reduce）做了什么，以及为什么梯度（gradient）的平均就是整个批次的梯度；
-# - 从笔记本中启动真正的进程，并用 `DistributedDataParallel` 训练；
-# - 验证两个进程学到的与一个进程学到的相同；
-# - 识别并预防三种让许多人耗费数日的故障。
+# - 说明全归约（all-reduce）的作用，以及为什么各进程的梯度（gradient）取平均就得到整个批次的梯度；
+# - 在 Notebook 中启动真正的进程，并用 `DistributedDataParallel` 训练；
+# - 验证两个进程的训练结果与一个进程相同；
+# - 识别并预防三种曾让许多人排查数日的故障。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
@@ -57,9 +58,10 @@
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 组里的每个进程都有一个编号，称为**进程序号**（rank），下文直接写作 rank；进程的个数称为**进程总
-# 数**（world size）。两个 CPU 核正好适合两个 rank；如果有同样多的 GPU，每个 rank 就各用一块。我们只
-# 允许每个进程使用一个线程，否则各个 rank 会争抢 CPU 核。手写数字图（graph）`"digits"` 随项目附带。
+# 进程组中的每个进程都有一个编号，称为**进程序号**（rank），下文直接写作 rank；进程的个数称
+# 为**进程总数**（world size）。两个 CPU 核正好运行两个 rank；如果有同样多的 GPU，就每个 rank 用一
+# 块。我们只允许每个进程使用一个线程，否则各个 rank 会争抢 CPU 核。手写数字图（graph）`"digits"` 随
+# 项目附带。
 
 # %% slot="imports"
 import hashlib
@@ -106,9 +108,9 @@ torch.set_num_threads(1)
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
 #
-# 四个种子节点（seed node）1、4、2、3 组成一个小批次。rank 0 取前两个，rank 1 取后两个。每个 rank
-# 像单个进程那样，找到自己的种子的邻居（neighbor），读取它们的特征（feature）。实心的节点（node）是
-# 种子，空心的节点是为种子而读取的。
+# 四个种子节点（seed node）1、4、2、3 组成一个小批次。rank 0 取前两个，rank 1 取后两个。每个 rank 都
+# 像单个进程那样，查找自己那份种子的邻居（neighbor），并读取所需的特征（feature）。实心的节点
+# （node）是种子，带彩色轮廓的空心节点是为种子而读取的邻居。
 
 # %% slot="toy-code"
 toy_src = [1, 2, 3, 4, 0, 5, 6, 6, 7, 2, 7, 8, 8, 5]
@@ -158,15 +160,15 @@ plt.show()
 # `SAGEConv` 계층 하나로 세 그래디언트를 모두 계산하여 비교해 봅시다.
 
 # %% [markdown] slot="gradient" lang="zh"
-# 每个 rank 都有整张图，所以到这里为止，它们互不依赖。节点 6 和 8 被两个 rank 都读了一遍，这就是拆分
-# 批次的代价。只有在更新模型时，它们才必须达成一致。
+# 每个 rank 都有整张图，所以到这一步为止，它们互不依赖。节点 6 和 8 被两个 rank 各读了一遍，这就是拆
+# 分批次的开销。只有更新模型时，各个 rank 才必须保持一致。
 #
 # 设 $L_r$ 为 rank $r$ 的种子上的平均损失。如果 $R$ 份大小都相同，那么整个批次的平均损失 $L$ 就是各
-# 个 $L_r$ 的平均，梯度也是如此：
+# 个 $L_r$ 的平均值，梯度也是如此：
 #
 # $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
 #
-# 我们用一个 `SAGEConv` 层算出这三个梯度，并作比较。
+# 我们用一个 `SAGEConv` 层算出两个 rank 各自的梯度和整个批次的梯度，并加以比较。
 
 # %% slot="gradient-code"
 torch.manual_seed(0)
@@ -217,16 +219,17 @@ print("the two themselves differ:", not torch.allclose(first, second))
 # 주황색 테두리를 두른 조각이 다음 단계에 전송됩니다.
 
 # %% [markdown] slot="ring" lang="zh"
-# 两个梯度并不相同，而它们的平均就是整个批次的梯度。请记住条件：各份大小相同。
+# 两个梯度并不相同，而它们的平均值就是整个批次的梯度。请注意前提：各份大小相同。
 #
 # ## 亲手实现：全归约
 #
 # 开始时每个 rank 各有一个梯度，结束时每个 rank 都要得到全部梯度之和。这个操作称为**全归约**。如果由
-# rank 0 独自替大家求和，它就会成为瓶颈。**环**（ring）没有瓶颈：有多少个 rank，就把每个梯度切成多少
-# 块；每一步，每个 rank 都把一块发给下一个 rank，最后一个发给第一个。在前一半步骤中，接收者把收到的
-# 块加到自己的块上；在后一半步骤中，则直接复制。
+# rank 0 独自完成求和，它就会成为瓶颈。采用**环**（ring）的方式则没有瓶颈：有多少个 rank，就把每个梯
+# 度切成多少块；每一步，每个 rank 都把一块发给下一个 rank，最后一个 rank 发给第一个。在前一半步骤
+# 中，接收方把收到的块累加到自己的块上；在后一半步骤中，则直接用收到的块覆盖自己的块。
 #
-# 图中行是 rank，列是块，数字表示这一块已累加了多少个 rank。橙色框中的块将在下一步发送。
+# 图中每行是一个 rank，每列是一块，数字表示这一块已累加了几个 rank 的梯度。橙色框中的块将在下一步发
+# 送。
 
 
 # %% slot="ring-code"
@@ -282,15 +285,15 @@ plt.show()
 # `nccl`을 씁니다. 이때의 `all_reduce`도 우리가 만든 링과 같은 값을 낼까요?
 
 # %% [markdown] slot="meet" lang="zh"
-# 三步之后，每一块在某一个 rank 上完成求和；六步之后，在所有 rank 上完成。这时每个 rank 发送了六个四
-# 分之一的梯度，合一个半；rank 再多，也到不了两个。
+# 三步之后，每一块都已在某一个 rank 上完成求和；六步之后，每一块在所有 rank 上都已完成。这时每个
+# rank 共发送了 6 块，每块是梯度的 1/4，合计为梯度大小的 1.5 倍；rank 再多，也不到 2 倍。
 #
 # ## 真正的进程
 #
 # `launch_processes(function, n, ...)` 启动 $n$ 个全新的 Python 解释器，并在每个解释器中调用
-# `function(rank, n, ...)`。在单元格中定义的函数会随之传过去；大的张量和图放在共享内存（shared
-# memory）中。结果按 rank 的顺序返回。`init_process_group` 让各个 rank 找到彼此；CPU 之间的后端是
-# `gloo`，GPU 之间是 `nccl`。它的 `all_reduce` 与我们的环给出同样的结果吗？
+# `function(rank, n, ...)`。在单元格中定义的函数会传给这些解释器；大的张量和图放在共享内存（shared
+# memory）中。结果按 rank 的顺序返回。`init_process_group` 在各个 rank 之间建立连接；所用的后端，CPU
+# 之间是 `gloo`，GPU 之间是 `nccl`。PyTorch 的 `all_reduce` 与我们的环形全归约结果相同吗？
 
 
 # %% slot="meet-code"
@@ -340,18 +343,19 @@ print("equal sums;", len(pids), "processes took part")
 # 있는 `ddp_loader.py`의 코드입니다. `rank_share`가 담당 노드를 정하고, 로더가 이를 배치로 나눕니다.
 
 # %% [markdown] slot="data" lang="zh"
-# 结果一致，而且有三个进程参与：当前这个进程和两个 rank。
+# 结果一致，而且有三个进程参与：当前进程和两个 rank。
 #
 # ## 亲手实现：每个 rank 一份
 #
 # 在真实的图中，边（edge）既要按目标节点分组，供采样使用，又要按源节点分组，供反向传播使用。每种格式
-# 在第一次需要时才建立。各个 rank 只共享启动之前已有的内容，所以现在就用 `prepare_mp` 建立这两种格
-# 式。
+# 都在第一次用到时才建立。各个 rank 只能共享启动之前已有的数据，所以现在就用 `prepare_mp` 建立这两种
+# 格式。
 #
-# 在每一轮（epoch），所有 rank 都用同一个随机种子打乱训练节点，因此无需通信，顺序就一致。$R$ 个 rank
-# 中的 rank $r$ 从位置 $r$ 开始，每隔 $R$ 个取一个；这样，各 rank 的批次合起来正是单个进程的一个批
-# 次。如果节点数不能整除，就有节点被取两次，因为所有 rank 的步数必须相同。下面是 `gnnlab.helpers` 中
-# `ddp_loader.py` 的代码：`rank_share` 算出每个 rank 的份额，加载器再把它切成批次。
+# 每一轮（epoch）中，所有 rank 都用同一个随机种子打乱训练节点，因此无需通信就能得到相同的顺序。$R$
+# 个 rank 中的 rank $r$ 从位置 $r$ 开始，以 $R$ 为步长选取节点；这样，各 rank 的批次合起来正是单个进
+# 程的一个批次。如果节点数不能被 rank 的个数整除，就有节点会被取两次，因为所有 rank 的步数必须相同。
+# 下面的代码取自 `gnnlab.helpers` 的 `ddp_loader.py`：`rank_share` 算出每个 rank 的份额，加载器再把
+# 它切成批次。
 
 # %% slot="data-code"
 dataset = dgl.data.load(DATASET)
@@ -383,14 +387,14 @@ source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 # 같아야 합니다. 위의 로더에는 레슨 03에서 읽은 샘플러(sampler)를 씁니다.
 
 # %% [markdown] slot="loader" lang="zh"
-# 每个批次都有一个键，由随机种子、轮数和批次编号得出。采样结果只取决于这个键、层和节点，与其他一切无
-# 关，甚至与 rank 无关；后面会用到这一点。这个文件只依赖 torch，运
-# 行 `gnnlab export ddp_loader my_project/` 就能把它复制到自己的项目中。
+# 每个批次都有一个键，由随机种子、当前是第几轮和批次编号得出。采样结果只取决于这个键、层和节点，与其
+# 他因素无关，甚至与 rank 无关；后面会用到这一点。上面的文件只依赖 torch，运行
+# `gnnlab export ddp_loader my_project/` 就能把它复制到你自己的项目中。
 #
-# ## 库做同样的事，而且更快
+# ## 用库来做：结果相同，速度更快
 #
-# 在库中，`create_dataloader` 为每个 rank 生成加载器，它给出的批次必须与上面的加载器相同。上面的加载
-# 器使用第 03 课的采样器（sampler）。
+# 库的 `create_dataloader` 为每个 rank 创建加载器，它给出的批次应当与上面那个加载器的相同；后者使用
+# 第 03 课的采样器（sampler）。
 
 # %% slot="loader-code" tags=["nbval-ignore-output"]
 FANOUTS, BATCH = [5, 5], 32
@@ -449,18 +453,18 @@ print(f"time: small file {min(seconds[::2]) / min(seconds[1::2]):.1f}, library 1
 # 설명합니다.
 
 # %% [markdown] slot="model" lang="zh"
-# 179 个节点分成两份，每份 90 个，其中一个用了两次。批次大小为 16，于是每个 rank 走六步。库生成了同
-# 样的批次，用时更短。
+# 179 个节点分成两份，每份 90 个，其中一个节点用了两次。每个 rank 的批次大小为 16，一轮有六步。库生
+# 成的批次完全相同，用时更短。
 #
 # ## 模型与训练
 #
-# 模型是两层的 GraphSAGE，`init_model` 用 `DistributedDataParallel`（DDP）把它包起来：DDP 把 rank 0
-# 的参数复制给所有 rank，并在每次反向传播中用全归约求梯度的平均。优化器得到相同的梯度，模型也就始终
-# 相同。
+# 模型是两层的 GraphSAGE，`init_model` 用 `DistributedDataParallel`（DDP）把它包装起来：DDP 把 rank
+# 0 的参数复制给所有 rank，并在每次反向传播中用全归约对梯度求平均。各 rank 的优化器得到的梯度相同，
+# 模型也就始终相同。
 #
-# 所有 rank 运行同一个函数 `train`。只有 rank 0 做验证并保存最好的模型。它使用 DDP 内部的原模型
-# `model.module`，其他 rank 则在**屏障**（barrier）处等待：所有 rank 到齐之前，谁也不能通过。
-# `@fix_openmp` 将在后面解释。
+# 所有 rank 运行同一个函数 `train`。只有 rank 0 做验证并保存最好的模型，验证时使用 DDP 内部的原始模
+# 型 `model.module`；其他 rank 则在**屏障**（barrier）处等待：所有 rank 到齐之前，任何 rank 都不能继
+# 续。`@fix_openmp` 将在后面解释。
 
 
 # %% slot="model-code"
@@ -543,14 +547,14 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # 것입니다. 랭크들은 비어 있는 포트에서 만납니다. 가장 좋은 모델은 앞에서와 같아야 합니다.
 
 # %% [markdown] slot="fork" lang="zh"
-# 准确率的记录只在 rank 0 上；两个 rank 的参数则每一位都相同。
+# 只有 rank 0 上有准确率的记录；两个 rank 的参数则逐位相同。
 #
 # ## 用 fork 启动
 #
-# 脚本通常用 `mp.Process` 启动各个 rank。除 Windows 外，这可以是 **fork**（派生进程，即 fork 系统
-# 调用）：复制正在运行的进程，在其中一方写入之前，双方共享内存。它只需几毫秒，函数和图也都已经在那
-# 里。`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是 `Process` 更安全。各个 rank 在一个空闲
-# 端口会合，它们必须找到同一个最好的模型。
+# 脚本通常用 `mp.Process` 启动各个 rank。除 Windows 外，启动方式可以是 **fork**（派生进程，即 fork
+# 系统调用）：复制正在运行的进程，在其中一方写入之前，双方共享内存。fork 只需几毫秒，函数和图也都已
+# 在新进程的内存中。`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是其中的 `Process` 更安全。
+# 各个 rank 通过一个空闲端口建立连接，得到的最好的模型应当与前面的相同。
 
 # %% slot="fork-code"
 can_fork = hasattr(os, "fork")
@@ -591,13 +595,13 @@ else:
 # 학습합니다. 모든 배치가 꽉 차도록 노드 160개만 씁니다. 그런 다음 모든 매개변수를 비교합니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 两个进程都正常结束；启动方式不会改变学到的东西。
+# 两个进程都正常结束；启动方式不影响训练结果。
 #
 # ## 验证
 #
-# 现在来看一切所依据的论断：批次大小为 16 的两个 rank，学到的与批次大小为 32 的一个进程相同。我们训
-# 练 20 步，一次用两个 rank，一次就在这个笔记本里；只用 160 个节点，使每个批次都是满的。然后比较全
-# 部参数。
+# 现在来验证数据并行训练的根本依据：两个 rank、批次大小各为 16 时，训练结果与批次大小为 32 的一个进
+# 程相同。我们训练 20 步，一次用两个 rank，一次就在当前的 Notebook 中；只用 160 个节点，使每个批次都
+# 是满的。然后比较全部参数。
 
 # %% slot="prove-code" tags=["nbval-ignore-output"]
 some = (graph, train_ids[:160], val_ids, 4, f"{folder.name}/proof.pt")
@@ -629,13 +633,13 @@ print(f"{len(by_one):,} parameters after 20 steps, none further apart than 1e-6"
 # 올리듀스를 한 번 합니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 只有舍入不同，因为求和的次序不同。数据并行训练不是近似，能改变的只有速度。
+# 差别只来自舍入，因为求和的次序不同。数据并行训练不是近似方法，它能改变的只有速度。
 #
 # ## 开销
 #
-# 那么训练变快了吗？我们让批次逐渐增大，分别测量一个进程和两个 rank 每一步的时间。在 `digits` 上，两
-# 个 rank 都会读取几乎所有节点，所以这里用一个更大的随机图。为了看清等待，我们亲手完成 DDP 所做的
-# 事：在反向传播之后做一次全归约。
+# 那么训练变快了吗？我们让批次逐渐增大，分别测量用一个进程和用多个 rank 时每一步的时间。在 `digits`
+# 上，两个 rank 都会读取几乎所有节点，所以这里改用一张更大的随机图。为了看清等待的时间，我们手动完成
+# DDP 的工作：在反向传播之后做一次全归约。
 
 
 # %% slot="cost-code"
@@ -723,17 +727,20 @@ plt.show()
 # 팀을 얻습니다. `prepare_mp`는 이후의 모든 포크에 앞서 팀을 해산합니다.
 
 # %% [markdown] slot="openmp" lang="zh"
-# 左图是最大批次的三步。每个 rank 有一半种子；如果核空闲，绿色和蓝色阶段会缩短到一半多一点。橙色大
-# 多是等待：较慢的 rank 到达后，一步才算结束。右图中，小批次往往反而变慢，因为传输所花的时间比省下
-# 的计算更多；大批次则可能变快。在两个忙碌的核上，两个 rank 很少能达到两倍的速度。
+# 左图是批次最大时的三步。每个 rank 只处理一半种子；如果 CPU 核空闲，绿色和蓝色阶段会缩短到略多于一
+# 半。橙色大部分是等待：较慢的 rank 到达后，一步才算结束。右图中，小批次往往反而更慢，因为通信所花的
+# 时间比省下的计算时间更长；大批次则可能更快。如果两个核还要承担其他负载，两个 rank 很少能达到两倍的
+# 速度。
 #
 # ## 三种故障
 #
-# 下面每一种都会让程序停住，而且往往一声不响。我们在单独的进程中限时引发每一种，然后消除原因。
+# 下面每一种故障都会让程序停住，而且大多没有任何提示。我们在单独的进程中逐一复现，并设定时限，然后消
+# 除原因。
 #
-# **fork 之后的 OpenMP。** PyTorch 用一队 OpenMP 线程计算大张量。fork 复制内存，但在所有线程中，只
-# 复制调用 fork 的那一个。子进程在内存中看到线程队，把工作交给它，然后永远等待。`fix_openmp` 在新线
-# 程中运行函数，新线程会得到新的线程队。`prepare_mp` 则在以后每次 fork 之前解散线程队。
+# **fork 之后的 OpenMP。** PyTorch 用一组 OpenMP 线程计算大张量。fork 会复制内存，但线程只复制调用
+# fork 的那一个。子进程的内存中留有线程组的信息，线程却并不存在；把计算交给这个线程组之后，子进程就
+# 会永远等待。`fix_openmp` 在新线程中运行函数，新线程会建立新的线程组。`prepare_mp` 则使以后每次
+# fork 之前都先解散线程组。
 
 
 # %% slot="openmp-code"
@@ -780,11 +787,11 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # 것처럼 꾸밉니다.
 
 # %% [markdown] slot="cuda" lang="zh"
-# PyTorch 在 Linux 上自带 GNU OpenMP；使用它时，未加处理的子进程会挂起，而两种补救办法都有效。
+# PyTorch 在 Linux 上自带 GNU OpenMP；使用它时，未加处理的子进程会卡住，而两种补救办法都有效。
 #
-# **fork 出的子进程中的 CUDA。** 对 GPU 驱动来说，fork 出的副本是一个陌生的进程。笔记本一旦用过
-# GPU，它 fork 出的子进程就不能再用，而 PyTorch 要到子进程里才报错。库中的 `Process` 在 fork 之前就
-# 会检查。在没有 GPU 的计算机上，我们假装用过。
+# **fork 出的子进程中的 CUDA。** 父进程的 CUDA 状态在 fork 出的子进程中无效。Notebook 一旦用过 GPU，
+# 由它 fork 出的子进程就不能再用 GPU，而 PyTorch 要到子进程里才报错。库中的 `Process` 在 fork 之前就
+# 会检查。如果计算机没有 GPU，下面的代码就模拟已经用过 GPU 的状态。
 
 
 # %% slot="cuda-code"
@@ -820,12 +827,12 @@ print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 # 랭크가 0을 보내며 올리듀스에 계속 참여합니다.
 
 # %% [markdown] slot="uneven" lang="zh"
-# 这条信息给出了两种出路：即使在这种情况下，`launch_processes` 也能工作。
+# 报错信息给出了两种解决办法，其中的 `launch_processes` 在用过 GPU 之后也能使用。
 #
-# **批次数不相等。** 如果某个 rank 比别人多一个批次，它就会进入一个无人参加的全归约。这里 rank 0 有
-# 三个批次，rank 1 有两个；这里把超时时间从半小时改为三秒，以便结束等待。均匀的份额可以预防这种情
-# 况，`create_dataloader` 正是这样分的。如果无法分匀，`model.join()` 可以让已经完成的 rank 用零值继
-# 续参加。
+# **批次数不相等。** 如果某个 rank 比其他 rank 多一个批次，它就会发起一次没有其他 rank 参加的全归
+# 约。这里 rank 0 有三个批次，rank 1 有两个；为了让等待尽早结束，我们把超时时间从半小时改为三秒。各
+# 份大小相等就能避免这种情况，`create_dataloader` 正是这样划分的。如果无法等分，`model.join()` 可以
+# 让已经完成的 rank 用零值继续参加全归约。
 
 
 # %% slot="uneven-code"
@@ -906,29 +913,29 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 #    대한 정확도를 수로 돌려주어야 합니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# rank 0 白等了一场，rank 1 毫无察觉。
+# rank 0 一直等到超时，rank 1 却正常结束，没有任何报错。
 #
 # ## 小结
 #
-# - 每个 rank 都有整张图，以及每个批次中的一份；梯度用全归约求平均。
-# - 各份大小相同时，除舍入外，这就等于在一个进程中训练。
+# - 每个 rank 都有整张图，并处理每个批次中的一份；梯度用全归约求平均。
+# - 各份大小相同时，除舍入误差外，结果与在一个进程中训练相同。
 # - 所有 rank 的步数相同；rank 0 做验证和保存，其他 rank 等待。
-# - 启动之前先准备好图；用过 GPU 之后，要启动全新的解释器。
-# - 只有当一个批次的计算所花的时间超过等待最慢的 rank 的时间时，增加 rank 才划算。
+# - 启动各个 rank 之前先准备好图；用过 GPU 之后，要启动全新的解释器。
+# - 只有当单个批次的计算时间超过等待最慢的 rank 的时间时，使用多个 rank 才划算。
 #
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/04_multi_gpu.ipynb)随本课提
 # 供。
 #
-# 1. 一个模型有 1,000,000 个参数。在一次环形全归约中，4 个 rank 各发送多少个数？
+# 1. 一个模型有 1,000,000 个参数。用 4 个 rank 做一次环形全归约，每个 rank 要发送多少个数？
 # 2. 有 1,000 个训练节点、3 个 rank，每个 rank 的批次大小为 64。份额按 `rank_share` 的方式划分，最后
-#    一批可以较小，一轮有多少步？
-# 3. 写一个函数，参数是各份大小的列表，返回一组权重：即使各份大小不同，用这些权重把各 rank 的梯度相
-#    加，也能得到整个批次的梯度。
-# 4. 让所有 rank 都参加验证。写一个以 `rank`、`world_size` 和 `counts` 为参数的函数，其中
-#    `counts[rank]` 是一个张量，包含这个 rank 答对的个数和节点数；每个 rank 都要返回全部节点上的准
-#    确率，结果是一个数。
+#    一个批次可以不满。一轮有多少步？
+# 3. 写一个函数，参数是各份大小的列表（各份大小可以不同），返回一组权重：用这组权重对各 rank 的梯度
+#    加权求和，就得到整个批次的梯度。
+# 4. 让所有 rank 都参加验证。写一个参数为 `rank`、`world_size` 和 `counts` 的函数，其中
+#    `counts[rank]` 是一个张量，包含这个 rank 预测正确的节点数和节点总数；每个 rank 都要返回全部节点
+#    上的准确率，结果是一个数。
 
 
 # %% slot="check"
