@@ -84,6 +84,9 @@ class DeviceTensor(torch.Tensor):
         if DEVICE._is_in_bad_fork():
             raise RuntimeError("Cannot re-initialize pretend devices in a forked child")
         DEVICE.used_by = os.getpid()
+        # torch has a thread for the gradients of each device, and counts one device for a backend
+        # in Python; without threads it does not need to count. This holds for the present thread.
+        torch.autograd.set_multithreading_enabled(False)
         layout = inside.stride(), inside.storage_offset()
         if inside.is_sparse:
             layout = None, None
@@ -100,6 +103,9 @@ class DeviceTensor(torch.Tensor):
     # What torch refuses to subclasses of Tensor, or does otherwise.
     def tolist(self) -> Any:
         return self.cpu().tolist()
+
+    def __format__(self, form: str) -> str:
+        return format(self.item() if self.ndim == 0 else repr(self), form)
 
     def numpy(self, *, force: bool = False) -> Any:
         if force:
@@ -224,6 +230,12 @@ def plugged() -> Iterator[None]:
         yield
 
 
+def plug_in() -> None:
+    """Have pretend devices for the rest of the process."""
+    register()
+    DEVICE.plugged = True
+
+
 @cache
 def register() -> torch.library.Library:
     """Tell torch about the backend, for the rest of the process."""
@@ -239,9 +251,6 @@ def register() -> torch.library.Library:
             direct.append(getattr(packet, schema.overload_name or "default", None))
     for func in filter(None, direct):
         library.impl(func, partial(_run, func), "PrivateUse1")
-    # torch has a thread for the gradients of each device, and counts one device for a backend in
-    # Python; without threads it does not need to count.
-    torch.autograd.set_multithreading_enabled(False)
     from tests import accelerator_group
 
     accelerator_group.register(NAME)

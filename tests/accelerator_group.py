@@ -23,13 +23,13 @@ class OverGloo(dist.ProcessGroup):
 
 
 def _collective(name: str) -> Any:
-    def call(self: OverGloo, *args: Any) -> Any:
+    def call(self: OverGloo, *args: Any, **options: Any) -> Any:
         def enter(value: Any) -> Any:
             if isinstance(value, list):
                 return [enter(part) for part in value]
             return value.inside if hasattr(value, "inside") else value
 
-        getattr(self.gloo, name)(*map(enter, args)).wait()
+        getattr(self.gloo, name)(*map(enter, args), **options).wait()
         done: torch.futures.Future[Any] = torch.futures.Future()
         done.set_result(args[0] if args and isinstance(args[0], list) else [])
         return torch._C._distributed_c10d._create_work_from_future(done)

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab import random
 from gnnlab.helpers import block_sampler as small
+from tests.accelerator import GPU
 from tests.helpers import run_script
 
 SRC, DST = torch.tensor([1, 2, 3, 4, 5]), torch.tensor([0, 0, 1, 1, 2])
@@ -149,6 +150,30 @@ def test_blocks_equal_those_of_the_library(data) -> None:
     sampler = small.NeighborSampler(fanouts, replace)
     found = sampler.sample(small.Graph(src, dst, n), seeds, key=small.fold(key, 3))
     check_equal(found, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("seeds_there", [False, True])
+@pytest.mark.parametrize("fanouts", [[-1], [2, 3], [9, -1, 1]])
+def test_a_gpu_samples_the_same_blocks(fanouts, seeds_there, replace) -> None:
+    src, dst = torch.arange(300) * 7 % 41, torch.arange(300) * 11 % 41
+    src[::5], seeds = dst[::3][:60], torch.tensor([40, 3, 17, 0])
+    sampler = small.NeighborSampler(fanouts, replace)
+    expected = sampler.sample(small.Graph(src, dst, 41), seeds, key=5)
+    there = small.Graph(src.to(GPU), dst.to(GPU), 41)
+    found = sampler.sample(there, seeds.to(GPU) if seeds_there else seeds, key=5)
+    assert all(ids.device.type == GPU for ids in found[:2])
+    x = torch.arange(41.0)[:, None]
+    for mine, theirs in zip(found[2], expected[2], strict=True):
+        assert mine.edges()[0].device.type == GPU
+        for mean in (False, True):
+            assert torch.equal(
+                (mine.adjacency(mean) @ x.to(GPU)[mine.srcdata[small.NID]]).cpu(),
+                theirs.adjacency(mean) @ x[theirs.srcdata[small.NID]],
+            )
+    on_cpu = [block.to("cpu") for block in found[2]]
+    check_equal((found[0].cpu(), found[1].cpu(), on_cpu), expected)
 
 
 def test_calls_outside_a_stream_count_from_the_seed(toy) -> None:

@@ -15,6 +15,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.helpers import block_sampler, fork
+from tests.accelerator import GPU
 from tests.helpers import run_script
 
 COMMON = """
@@ -205,6 +206,18 @@ def test_a_fork_after_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(fork.ForkError):
         dgl.parallel.launch_processes(print, 2, start_method="fork")
     assert context.active_children() == before
+
+
+@pytest.mark.gpu
+def test_a_fork_after_a_gpu_was_used_is_refused() -> None:
+    torch.ones(1, device=GPU)
+    for fork_now in (
+        fork.check_fork,
+        lambda: dgl.parallel.launch_processes(print, 2, start_method="fork"),
+    ):
+        with pytest.raises(fork.ForkError, match=f"^{GPU.upper()} is initialised") as caught:
+            fork_now()
+        assert "start_method='spawn'" in str(caught.value)
 
 
 def test_a_fork_is_refused_while_openmp_cannot_rest(monkeypatch: pytest.MonkeyPatch) -> None:

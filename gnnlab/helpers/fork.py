@@ -35,7 +35,8 @@ Three things do not survive a fork:
   every fork. `fix_openmp` runs a function in a new thread of the child, which gets a new team.
 * **The GPU.** What a process knows of a GPU, such as a CUDA context, is unusable in a forked
   child. Fork before the GPU is used, or start fresh interpreters (spawn); `check_fork` raises an
-  error in time.
+  error in time. Where there is a GPU, a process that has computed gradients, be it on the CPU, has
+  threads for them: fork before that too if children train.
 * **The holder of a lock.** A lock that another thread of the parent holds during the fork stays
   locked in the child for ever, for that thread is not there to release it. A `Lock` is unlocked.
 
@@ -171,10 +172,10 @@ def check_fork() -> None:
 
 
 def _gpu(question: str) -> bool:
-    """Ask torch's module of the accelerator (torch.cuda, torch.xpu, …) a question."""
+    """Ask torch.cuda and the module of the accelerator (torch.xpu, …) a question."""
     device = torch.accelerator.current_accelerator()
-    module = torch.cuda if device is None else torch.get_device_module(device)
-    return bool(getattr(module, question, bool)())
+    modules = [torch.cuda, *([] if device is None else [torch.get_device_module(device)])]
+    return any(getattr(module, question, bool)() for module in modules)
 
 
 def _gpu_remedy() -> str:
@@ -241,6 +242,13 @@ def _in_new_thread(work: Callable[[], T]) -> T:
         error = errors.pop()
         if _gpu("_is_in_bad_fork") and "re-initialize" in str(error):
             error.add_note(_gpu_remedy())
+        if "Autograd-and-Fork" in str(error):
+            error.add_note(
+                "Where there is a GPU, torch has threads for gradients, even for those on the CPU, "
+                "and a child that is forked after the first backward() has none. Start fresh "
+                "interpreters (start_method='spawn', the default of "
+                "gnnlab.parallel.launch_processes), or fork before it"
+            )
         raise error
     return results[0]
 

@@ -84,6 +84,8 @@ class OutputMultiplexer:
         if self._bar is None:
             self._bar = progress_bar(total=total, delay=0)
         bar = self._bar
+        if bar.disable:  # it has no start_t
+            return
         figures = states[0]["figures"]
         if (bar.n, bar.total, getattr(bar, "shown", {})) == (done, total, figures):
             return

@@ -300,6 +300,18 @@ def test_batches_of_a_graph_on_a_gpu_may_go_to_the_cpu(graph):
         assert torch.equal(blocks[0].srcdata["x"], graph.ndata["x"][inputs])
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("on_device", [True, False])
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_batches_made_in_a_thread_for_a_gpu_are_those_of_the_cpu(graph, on_device, prefetch):
+    there = graph.to(GPU) if on_device else graph
+    found = list(loader(there, device=GPU, prefetch=prefetch))
+    assert content(found) == content(loader(graph, prefetch=0))
+    for inputs, outputs, blocks in found:
+        assert {inputs.device.type, outputs.device.type} == {GPU}
+        assert all(block.device.type == GPU for block in blocks)
+
+
 def test_options_of_dgl_are_accepted(graph):
     of_dgl = {"use_alternate_streams": False, "pin_prefetcher": False, "gpu_cache": {}}
     options = {**of_dgl, "pin_memory": True, "timeout": 60, "num_workers": 1}

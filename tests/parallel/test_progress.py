@@ -152,3 +152,16 @@ def test_one_bar_shows_how_far_the_slowest_rank_is(capsys: pytest.CaptureFixture
     captured = capsys.readouterr()
     assert captured.out == "rank 0 | a line beside the bar\n"
     assert "epoch 0" in captured.err and "8/8" in captured.err and "loss=1" in captured.err
+
+
+def test_a_bar_that_is_turned_off_draws_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    rank, screen = FakeRank(0), OutputMultiplexer(1)
+    for total in (4, 8):
+        rank.progress = {"done": 1, "total": total, "description": "epoch", "figures": {}}
+        rank.output = b"a line\n"
+        screen.update([rank])
+    screen.close()
+    assert capsys.readouterr() == ("a line\na line\n", "")

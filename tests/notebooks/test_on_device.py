@@ -1,0 +1,102 @@
+"""Lessons 01 to 04 compute on a GPU: their code cells run with a pretend device as the device.
+
+A lesson's own checks, its ``assert`` lines, tell whether the results are right there, too. Lessons
+01 to 03 compute where their graph is, which is the CPU as they stand: what a reader with a GPU
+changes is in ``CHANGES``. Lesson 04 takes the GPUs that it finds.
+
+Fresh interpreters, such as the ranks of lesson 04, meet the pretend device as they would meet any
+backend outside torch: torch imports what an installed distribution names as ``torch.backends``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.accelerator import GPU, NAME
+from tests.helpers import HAS_GPU, ROOT, run_script
+
+pytestmark = [
+    pytest.mark.thorough("takes minutes; tests of the parts run on the pretend device"),
+    pytest.mark.skipif(GPU != NAME, reason=HAS_GPU),
+]
+
+MODEL = {"self.layers = nn.ModuleList(layers)": f"self.layers = nn.ModuleList(layers).to('{NAME}')"}
+HERE = f", device='{NAME}'"
+# What a reader changes; besides, fewer epochs and repetitions.
+CHANGES: dict[str, dict[str, str]] = {
+    "01_node_classification": MODEL
+    | {
+        "32, 60)": "32, 30)",
+        "FANOUTS, BATCH, EPOCHS =": f"graph = graph.to('{NAME}')\n"
+        "feat, label = graph.ndata['feat'], graph.ndata['label']\n"
+        "src, dst = graph.edges()\nFANOUTS, BATCH, EPOCHS =",
+    },
+    "02_link_prediction": MODEL
+    | {
+        "(256, 3)": "(256, 1)",
+        "torch.arange(2 * half)": "torch.arange(2 * half, device=graph.device)",
+        "graph = both_ways(train_pairs, num_nodes)": f"feat = feat.to('{NAME}')\n"
+        f"graph = both_ways(train_pairs, num_nodes).to('{NAME}')",
+        "(truth, torch.cat(scores))": "(truth, torch.cat(scores).cpu())",
+        "h.std()).numpy()": "h.std()).cpu().numpy()",
+        "ax.imshow(rows @ rows.T,": "ax.imshow((rows @ rows.T).cpu(),",
+        "(graph.num_edges(), dtype=torch.bool)": f"(graph.num_edges(), dtype=torch.bool{HERE})",
+        "(both_ways(known, num_nodes), noise,": f"(both_ways(known, num_nodes).to('{NAME}'), "
+        f"noise.to('{NAME}'),",
+    },
+    "03_custom_sampling": MODEL
+    | {
+        "graph = dataset[0]": f"graph = dataset[0].to('{NAME}')",
+        "32, 40)": "32, 20)",
+        "range(20)": "range(2)",
+        "torch.arange(1.0, len(centers) + 1)": "torch.arange("
+        "1.0, len(centers) + 1, device=g.device)",
+        "torch.ones(block.num_edges())": f"torch.ones(block.num_edges(){HERE})",
+        "error.square().sum(1).mean() /": "error.square().sum(1).mean().cpu() /",
+        "torch.zeros(len(nodes))": "torch.zeros(len(nodes), device=g.device)",
+        "torch.zeros(g.num_nodes())": "torch.zeros(g.num_nodes(), device=g.device)",
+        "torch.zeros(graph.num_nodes(), dtype=torch.bool)": "torch.zeros("
+        f"graph.num_nodes(), dtype=torch.bool{HERE})",
+    },
+    "04_multi_gpu": {
+        '"digits", 2\n': '"digits", 4\n',
+        "(_, theirs) = launch": "(_, theirs), *_ = launch",
+        # Where there is a GPU, a process that has computed gradients, even on the CPU, cannot fork
+        # children that compute gradients.
+        "if no_fork:\n": "if True:\n",
+    },
+}
+
+
+def lesson(name: str) -> str:
+    """The code of a lesson, changed."""
+    page = nbformat.read(ROOT / "notebooks" / "en" / f"{name}.ipynb", as_version=4)
+    code = "\n\n".join(cell.source for cell in page.cells if cell.cell_type == "code")
+    for old, new in CHANGES[name].items():
+        assert code.count(old) == 1, f"{name} has {old!r} {code.count(old)} times"
+        code = code.replace(old, new)
+    return code
+
+
+def plugged_in(folder: Path) -> dict[str, str]:
+    """Environment variables with which every interpreter has the pretend device."""
+    about = folder / "pretend-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: pretend\nVersion: 1\n")
+    (about / "entry_points.txt").write_text(
+        f"[torch.backends]\n{NAME} = tests.accelerator:plug_in\n"
+    )
+    paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "Agg", "TQDM_DISABLE": "1"}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_lesson_on_the_pretend_device(name: str, tmp_path: Path) -> None:
+    printed = run_script(lesson(name), env=plugged_in(tmp_path), timeout=800)
+    assert printed.splitlines()[-1] == "exercise 4: not answered yet"
+    assert (f"{NAME.upper()} is initialised in this process" in printed) == (name[:2] == "04")
