@@ -168,7 +168,7 @@ source(small.DistGraph.by_owner, small.DistTensor.__getitem__)
 # %% [markdown] slot="weigh" lang="en"
 # Now the two mini-batches. In a matrix of rows, row $i$, column $j$ is what machine $i$ asked
 # machine $j$ for; in a matrix of bytes, it is what machine $i$ received from machine $j$: replies,
-# and requests with their IDs of 8 bytes.
+# and requests, those for features with 8 bytes an ID.
 
 # %% [markdown] slot="weigh" lang="ko"
 # 이제 두 미니배치를 만들어 봅시다. 행 수 행렬(rows)의 $i$행 $j$열은 머신 $i$가 머신 $j$에 요청한
