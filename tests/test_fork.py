@@ -56,6 +56,8 @@ def test_prepare_mp_takes_a_graph_of_the_small_library() -> None:
     assert g._csc is None
     fork.prepare_mp(g)
     assert g._csc is not None
+    with pytest.raises(TypeError, match=r"takes a graph, .* found 3"):
+        fork.prepare_mp(3)
 
 
 def test_prepare_mp_asks_other_graphs_the_questions_that_make_formats() -> None:

@@ -91,6 +91,11 @@ def prepare_mp(graph: Any) -> None:
         ``in_degrees``, ``out_degrees`` and ``find_edges``, which make the formats. A graph of
         block_sampler.py has one, ``csc``.
 
+    Raises
+    ------
+    TypeError
+        It is no graph.
+
     Examples
     --------
     >>> class Graph:
@@ -102,12 +107,17 @@ def prepare_mp(graph: Any) -> None:
     protect_forks()
     if hasattr(graph, "create_formats_"):
         graph.create_formats_()
-    elif not hasattr(graph, "in_degrees"):
+    elif hasattr(graph, "in_degrees"):
+        if graph.num_edges():
+            graph.in_degrees(0)
+            graph.out_degrees(0)
+            graph.find_edges([0])
+    elif hasattr(graph, "csc"):
         graph.csc()
-    elif graph.num_edges():
-        graph.in_degrees(0)
-        graph.out_degrees(0)
-        graph.find_edges([0])
+    else:
+        raise TypeError(
+            f"prepare_mp takes a graph, before processes are forked; found {graph!r:.80}"
+        )
 
 
 def protect_forks() -> None:
