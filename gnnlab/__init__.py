@@ -77,6 +77,7 @@ _MODULES = {
 _LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}
 _ALIASES = {"DGLBlock": "Block", "DGLGraph": "Graph"}
 _SUBMODULES = [
+    "compat",
     "data",
     "dataloading",
     "distributed",

@@ -32,6 +32,7 @@ FLOORS = [
     {"partition"},
     {"distributed"},
     {"simulate", "plot", "tools", "pyg"},
+    {"compat"},
     {"__main__"},
 ]
 

@@ -25,7 +25,7 @@ RENEW = "python -m tests.test_public_names"
 ASKED = [f"{place}.{name}" for place, names in NAMES.items() for name in names.split()]
 OPERATORS = {"__call__", "__getitem__", "__setitem__", "__iter__", "__len__"}
 MOVABLE = {"gnnlab.kernels", "gnnlab.tools"}  # no API: loops over arrays, and a command
-ELSEWHERE = {"gnnlab.pyg"}  # needs torch-geometric: tests/pyg/test_convert.py
+ELSEWHERE = {"gnnlab.compat", "gnnlab.pyg"}  # tests/compat; tests/pyg/test_convert.py
 
 
 def public_names() -> list[str]:
@@ -78,6 +78,9 @@ def _of_value(place: str, value: Any, seen: dict[int, str]) -> Iterator[str]:
         make = members.get("__init__") or members.get("__new__")
         yield place + (_parameters(make, 1) if make else "(…)")
         for name, member in members.items():
+            where = getattr(getattr(member, "fget", member), "__module__", "") or ""
+            if where.startswith("gnnlab.compat"):
+                continue  # bound to the class by another test of this process
             if not name.startswith("_") or name in OPERATORS:
                 yield f"{place}.{name}{_of_member(member)}"
 

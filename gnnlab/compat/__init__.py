@@ -1,0 +1,30 @@
+"""DGL's module layout and old names over gnnlab, for programs that were written for DGL.
+
+``import gnnlab.compat as dgl`` has all names of gnnlab, and those of DGL that gnnlab has given
+another name or left out. ``import gnnlab.compat.as_dgl`` makes ``import dgl`` and ``import
+dgl.nn.pytorch.conv`` work; ``python -m gnnlab.as_dgl script.py`` runs a program as it is.
+docs/dgl.md lists what there is and what differs.
+
+Importing it adds the methods that DGL's graphs have and gnnlab's lack. gnnlab itself never imports
+this package.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gnnlab.compat import lazy, methods
+
+__version__ = "2.3.0"
+"""Release of DGL whose names the ring has: programs compare it. gnnlab's is gnnlab.__version__."""
+
+# Module → names. Those of gnnlab need no entry.
+_MODULES = {
+    "gnnlab.compat.base": "is_all dgl_warning",
+}
+# Functions with the name of a module of DGL.
+_FUNCTIONS = {"batch", "graph", "heterograph", "merge"}
+
+__getattr__, __dir__ = lazy.attributes(__name__, "gnnlab", _MODULES)
+sys.modules[__name__].__class__ = lazy.Face
+methods.bind()

@@ -1,0 +1,93 @@
+"""Makes ``import dgl`` give gnnlab: ``import gnnlab.compat.as_dgl`` before it.
+
+``dgl.a.b`` is the module ``gnnlab.compat.a.b`` if there is one, otherwise ``gnnlab.a.b``: the same
+module object under two names. To run a program as it is: ``python -m gnnlab.as_dgl script.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+
+import gnnlab.compat
+
+__all__ = ["PATHS", "Finder", "target"]
+
+PATHS = {
+    "nn.pytorch": "nn",
+    "_ffi": "",
+}
+"""Path of a module in DGL → its path here, for it and all below it; both without ``dgl.``."""
+
+_NO_MODULES = {"graph"}  # gnnlab has a package of this name, DGL a function
+
+
+def target(name: str) -> str | None:
+    """Return the module that ``import NAME`` gives, or None.
+
+    Parameters
+    ----------
+    name : str
+        ``"dgl"``, or a path that starts with ``"dgl."``.
+
+    Examples
+    --------
+    >>> from gnnlab.compat import as_dgl
+    >>> as_dgl.target("dgl.nn.pytorch.conv"), as_dgl.target("dgl.transforms")
+    ('gnnlab.compat.nn.conv', 'gnnlab.transforms')
+    """
+    path = name.removeprefix("dgl").removeprefix(".")
+    known = max((old for old in PATHS if f"{path}.".startswith(f"{old}.")), key=len, default=None)
+    if known is not None:
+        path = (PATHS[known] + path[len(known) :]).removeprefix(".")
+    if path in _NO_MODULES:
+        return None
+    for package in ("gnnlab.compat", "gnnlab"):
+        found = f"{package}.{path}".rstrip(".")
+        try:
+            if find_spec(found):
+                return found
+        except ModuleNotFoundError:  # a parent is no package
+            pass
+    return None
+
+
+class Finder(MetaPathFinder, Loader):
+    """Finds ``dgl`` and the modules below it."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, module: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to load a module of ``dgl``; None for all others."""
+        if name.partition(".")[0] != "dgl" or target(name) is None:
+            return None
+        return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return None: Python makes an empty module, which exec_module replaces."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the name to the module of gnnlab, whose own name and spec stay as they are."""
+        name = module.__name__
+        sys.modules[name] = importlib.import_module(str(target(name)))
+
+
+def _install() -> None:
+    loaded = sys.modules.get("dgl")
+    if loaded is not None and loaded is not gnnlab.compat:
+        raise ImportError(
+            f"dgl is already imported, from {loaded.__file__}: "
+            "import gnnlab.compat.as_dgl before the first `import dgl`"
+        )
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
+    sys.modules["dgl"] = gnnlab.compat
+
+
+_install()

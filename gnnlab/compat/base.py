@@ -1,0 +1,44 @@
+"""What DGL keeps in ``dgl.base``: reserved names, its error and its warnings."""
+
+from __future__ import annotations
+
+import warnings
+
+from gnnlab.errors import DGLError
+from gnnlab.graph.names import ALL, EID, ETYPE, NID, NTYPE, is_all
+
+__all__ = [
+    "ALL",
+    "EID",
+    "ETYPE",
+    "NID",
+    "NTYPE",
+    "DGLError",
+    "DGLWarning",
+    "dgl_warning",
+    "is_all",
+    "is_internal_column",
+]
+
+_RESERVED = {NID, NTYPE}  # EID and ETYPE are the same two texts
+
+
+class DGLWarning(UserWarning):
+    """Category of warnings that a program gives with :func:`dgl_warning`."""
+
+
+def dgl_warning(message: str, category: type[Warning] = DGLWarning, stacklevel: int = 2) -> None:
+    """Warn, as :func:`warnings.warn` does; by default of the line that called this function."""
+    warnings.warn(message, category, stacklevel)
+
+
+def is_internal_column(name: str) -> bool:
+    """Whether a feature is one that the library sets itself.
+
+    Examples
+    --------
+    >>> from gnnlab.compat.base import is_internal_column
+    >>> is_internal_column("_ID"), is_internal_column("feat")
+    (True, False)
+    """
+    return name in _RESERVED

@@ -1,0 +1,8 @@
+"""``dgl.dataloading``: the samplers and loaders of gnnlab, and those that only DGL has."""
+
+from gnnlab.compat import lazy
+
+# Module → names. Those of gnnlab.dataloading need no entry.
+_MODULES: dict[str, str] = {}
+
+__getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.dataloading", _MODULES)

@@ -1,0 +1,8 @@
+"""``dgl.sampling``: the sampling functions of gnnlab, and those that only DGL has."""
+
+from gnnlab.compat import lazy
+
+# Module → names. Those of gnnlab.sampling need no entry.
+_MODULES: dict[str, str] = {}
+
+__getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.sampling", _MODULES)

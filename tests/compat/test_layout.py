@@ -1,0 +1,137 @@
+"""``import dgl`` gives gnnlab, by all module paths that programs written for DGL use."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers import ROOT, run_script
+
+MOST_LINES = 6000
+
+NAMED = """
+    function data nn nn.pytorch dataloading data.utils nn.pytorch.conv distributed utils sampling
+    nn.functional base ops multiprocessing transforms random nn.conv _ffi.base
+"""
+PATHS = NAMED.split()
+
+
+def run(source: str, *arguments: str) -> list[str]:
+    """Lines that a new process prints: the finder stays out of this one."""
+    return run_script(source, args=arguments, fresh=True).splitlines()
+
+
+def test_gnnlab_does_not_load_the_ring() -> None:
+    printed = run(
+        """
+        import sys
+        import gnnlab
+        print([name for name in sys.modules if name.startswith("gnnlab.compat")])
+        gnnlab.graph(([0], [1])).update_all
+        import gnnlab.distributed, gnnlab.dataloading, gnnlab.data, gnnlab.nn
+        print([name for name in sys.modules if name.startswith("gnnlab.compat")])
+        print(gnnlab.compat.__name__, "dgl" in sys.modules)
+        """
+    )
+    assert printed == ["[]", "[]", "gnnlab.compat False"]
+
+
+def test_all_module_paths_are_found() -> None:
+    printed = run(
+        """
+        import importlib, sys
+        import gnnlab.compat.as_dgl
+        for path in sys.argv[1:]:
+            module = importlib.import_module(f"dgl.{path}")
+            assert module is sys.modules[module.__spec__.name], path
+            assert module.__name__ == module.__spec__.name, path
+            assert module.__name__.startswith("gnnlab."), path
+        print(len(sys.argv) - 1)
+        """,
+        *PATHS,
+    )
+    assert printed == [str(len(PATHS))]
+
+
+def test_one_module_has_both_names() -> None:
+    printed = run(
+        """
+        import gnnlab
+        import gnnlab.compat.as_dgl
+        import dgl, dgl.function as fn, dgl.nn.pytorch as dglnn
+        from dgl.nn.pytorch.conv import GATConv
+        from dgl.nn import *
+        from dgl import DGLGraph, DGLError
+        from dgl.base import DGLError as another
+        print(dgl is gnnlab.compat, fn is gnnlab.function, dglnn is dgl.nn)
+        print(GATConv is gnnlab.nn.GATConv, SAGEConv is GATConv, SAGEConv is gnnlab.nn.SAGEConv)
+        print(DGLGraph is gnnlab.Graph, another is DGLError, dgl.graph is gnnlab.graph)
+        print(gnnlab.function.__name__, dgl.__name__, dgl.nn.conv.GATConv is GATConv)
+        """
+    )
+    assert printed == [
+        "True True True",
+        "True False True",
+        "True True True",
+        "gnnlab.function gnnlab.compat True",
+    ]
+
+
+def test_what_is_missing_raises_as_python_does() -> None:
+    printed = run(
+        """
+        import importlib.util
+        import gnnlab.compat.as_dgl
+        print(importlib.util.find_spec("dgl.sparse"))
+        for line in ("import dgl.graphbolt", "from dgl import nothing", "import dgl.graph",
+                     "from dgl.nn import NoConv", "from dgl.sampling import nothing"):
+            try:
+                exec(line)
+            except ImportError as error:
+                print(type(error).__name__, str(error).partition(" (")[0])
+        """
+    )
+    assert printed == [
+        "None",
+        "ModuleNotFoundError No module named 'dgl.graphbolt'",
+        "ImportError cannot import name 'nothing' from 'gnnlab.compat'",
+        "ModuleNotFoundError No module named 'dgl.graph'",
+        "ImportError cannot import name 'NoConv' from 'gnnlab.compat.nn'",
+        "ImportError cannot import name 'nothing' from 'gnnlab.compat.sampling'",
+    ]
+
+
+def test_another_dgl_that_is_loaded_already_is_an_error() -> None:
+    printed = run(
+        """
+        import sys, types
+        sys.modules["dgl"] = types.ModuleType("dgl")
+        sys.modules["dgl"].__file__ = "/usr/lib/dgl/__init__.py"
+        try:
+            import gnnlab.compat.as_dgl
+        except ImportError as error:
+            print(error)
+        """
+    )
+    assert printed[0].startswith("dgl is already imported, from /usr/lib/dgl/__init__.py")
+
+
+@pytest.mark.parametrize("package", ["gnnlab.compat", "gnnlab.compat.nn", "gnnlab.compat.data"])
+def test_names_are_listed_and_pickled(package: str) -> None:
+    printed = run(
+        """
+        import importlib, pickle, sys
+        import cloudpickle
+        module = importlib.import_module(sys.argv[1])
+        missing = [name for name in dir(module) if not hasattr(module, name)]
+        print(missing, len(dir(module)) > 10, pickle.loads(cloudpickle.dumps(module)) is module)
+        """,
+        package,
+    )
+    assert printed == ["[] True True"]
+
+
+def test_the_ring_is_small() -> None:
+    lines = sum(
+        len(path.read_text("utf8").splitlines()) for path in (ROOT / "gnnlab/compat").rglob("*.py")
+    )
+    assert lines <= MOST_LINES
