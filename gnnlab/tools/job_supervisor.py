@@ -127,6 +127,12 @@ class Machine:
         status = self.process.poll() or 0
         return status if status >= 0 else 128 - status
 
+    def end_status(self, timeout: float) -> int:
+        """Return the status as soon as the process has ended; 0 if it still runs after that."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout)
+        return self.status
+
     def order(self, do: str, **about: Any) -> None:
         """Send an order."""
         self._orders.put({"do": do, **about})
@@ -165,9 +171,8 @@ class Machine:
             else:
                 self._messages.put((self.number, message))
         complaints.join(1.0)
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(2.0)
-        gone = {"kind": "exited", "role": "agent", "id": self.number, "status": self.status}
+        status = self.end_status(2.0)
+        gone = {"kind": "exited", "role": "agent", "id": self.number, "status": status}
         self._messages.put((self.number, gone))
 
     def _hear_complaints(self, stderr: BinaryIO) -> None:
@@ -336,7 +341,8 @@ class JobSupervisor:
             self._failures.append(message | {"machine": machine, "status": 1})
             return
         if kind == "lost":
-            status = message["status"] or self.machines[machine].status or 1
+            # A process that is ending closes its pipes a moment before its status can be read.
+            status = message["status"] or self.machines[machine].end_status(1.0) or 1
             how = failures.describe_exit(128 - status) if status > 128 else "is gone"
             how = how.partition(".")[0]  # nobody has run out of memory
             why = f"the agent ended: its {message['process']} {how}"

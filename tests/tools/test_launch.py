@@ -30,7 +30,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.ip_config import read_ip_config
 from gnnlab.tools import agent, launch
 from gnnlab.tools.job_spec import Command, JobSpec
-from gnnlab.tools.job_supervisor import JobSupervisor
+from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.status_table import StatusTable
 from tests.helpers import _TOKEN, _descendants, _end, free_port, run_script
 from tests.tools.machines import Cluster, cluster
@@ -612,6 +612,15 @@ def test_what_an_agent_said_last_is_not_lost(tmp_path: Path) -> None:
     supervisor.machines[0].process.wait(60.0)
     supervisor.end()
     assert (tmp_path / "trainer-0.log").read_text() == "the last words\n"
+
+
+def test_how_a_guard_ended_is_known_a_moment_after_its_pipes_are_closed(tmp_path: Path) -> None:
+    message = json.dumps({"agent": "lost", "process": "guard (process 7)", "status": 0})
+    supervisor = hear(tmp_path, f"echo {shlex.quote(message)}; sleep 0.3; kill -TERM $$")
+    with pytest.raises(LaunchError, match=r"guard \(process 7\) was ended by SIGTERM") as failed:
+        supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
+    supervisor.end()
+    assert failed.value.status == 128 + signal.SIGTERM
 
 
 def test_an_agent_without_a_launcher_ends() -> None:
