@@ -22,7 +22,7 @@ FLOORS = [
     {"errors"},
     {"helpers", "environment", "ip_config"},
     {"kernels", "accelerators", "bars", "ending", "failures", "fork", "interrupt", "random"}
-    | {"staging", "trace"},
+    | {"staging", "trace", "engines"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},
     {"graph"},

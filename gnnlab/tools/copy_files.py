@@ -35,11 +35,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from gnnlab.engines.ssh import Login, LoginError
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, no_such_file
 from gnnlab.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.partition.files import PartConfig, check_inside, read_config
 from gnnlab.tools.cli import command, command_parser
-from gnnlab.tools.ssh import Login, LoginError
 
 __all__ = ["copy_files", "main"]
 

@@ -24,11 +24,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gnnlab.engines.ssh import Login, LoginError, reason
 from gnnlab.errors import GNNLabError
 from gnnlab.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools import probe
 from gnnlab.tools.cli import command, command_parser
-from gnnlab.tools.ssh import Login, LoginError, reason
 
 __all__ = ["Finding", "diagnose", "main"]
 

@@ -10,17 +10,16 @@ import os
 import re
 import secrets
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gnnlab import environment as e
+from gnnlab.engines import Host
 from gnnlab.errors import InvalidInput
-from gnnlab.ip_config import Host
 from gnnlab.tools.agent import RANK_SHELL
 
-__all__ = ["Command", "JobSpec", "loopback_hosts", "make_keys"]
+__all__ = ["Command", "JobSpec", "make_keys"]
 
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[\d.]*")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -153,6 +152,11 @@ class JobSpec:
             raise InvalidInput(f"--security is curve or none; found {self.security!r}")
 
     @property
+    def names(self) -> list[str]:
+        """Names of the machines, for messages."""
+        return [host.name for host in self.hosts]
+
+    @property
     def addresses(self) -> list[str]:
         """Addresses of the machines."""
         return [host.address for host in self.hosts]
@@ -265,13 +269,3 @@ class JobSpec:
             variables = [f"{name}={shlex.quote(value)}" for name, value in sorted(env.items())]
             lines.append(" ".join([*variables, shlex.join(each["argv"])]))
         return "\n".join(lines)
-
-
-def loopback_hosts(number: int, ports: Sequence[int | None] | None = None) -> list[Host]:
-    """Return hosts on this computer, each with a loopback address of its own."""
-    # Only Linux configures all of 127.0.0.0/8 by default.
-    is_linux = sys.platform == "linux"
-    return [
-        Host(f"127.0.0.{2 + i}" if is_linux else "127.0.0.1", ports[i] if ports else None)
-        for i in range(number)
-    ]

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gnnlab import failures
+from gnnlab.engines import Engine
 from gnnlab.errors import GNNLabError
 from gnnlab.tools.agent import in_thread
 from gnnlab.tools.agent_messages import LONGEST, BadMessage, parse_message
-from gnnlab.tools.ssh import reason
 from gnnlab.tools.status_table import StatusTable
 from gnnlab.tools.watchdog import BEAT, SILENCE
 
@@ -39,14 +39,6 @@ _EXCEPTION = re.compile(
 )
 # What torchrun writes about a process that it started, here the shell of a rank.
 _BLAMED = re.compile(r"\brank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -(\d+) \(pid: (\d+)\)")
-_REMEDIES = {
-    "host_key_unknown": "log in once by hand and compare the fingerprint that ssh shows",
-    "host_key_changed": "another machine answers at this address, or it was installed anew; find "
-    "out which, then `ssh-keygen -R` with the address",
-    "ssh_denied": "let your key in by ssh-copy-id; --ssh_username names the user",
-    "ssh_refused": "no sshd listens there; --ssh_port names its port",
-    "ssh_name": "write an address that this computer can resolve into ip_config",
-}
 
 
 class LaunchError(GNNLabError, RuntimeError):
@@ -93,6 +85,8 @@ class Machine:
         Receives the agent's messages, as (machine, dictionary).
     ids : dict
         Role -> IDs of the processes on this machine.
+    is_relay : bool
+        The command forwards the agent's streams, as ssh does; otherwise it is the agent itself.
     """
 
     def __init__(
@@ -102,8 +96,9 @@ class Machine:
         env: Mapping[str, str],
         message: queue.Queue[Any],
         ids: Mapping[str, range],
+        is_relay: bool = False,
     ) -> None:
-        self.number, self._messages, self._ids = number, message, ids
+        self.number, self._messages, self._ids, self._is_relay = number, message, ids, is_relay
         self._last_beat: float | None = None
         self._orders: queue.Queue[dict[str, Any] | None] = queue.Queue()
         pipe = subprocess.PIPE
@@ -141,6 +136,13 @@ class Machine:
         """Close the agent's standard input after the orders in the queue."""
         self._orders.put(None)
 
+    def kill(self) -> None:
+        """Kill the agent or its relay; an agent that loses the line ends everything by itself."""
+        with suppress(ProcessLookupError):
+            if self._is_relay and self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)  # srun, for one, is two processes
+            self.process.kill()
+
     def _write(self, stdin: BinaryIO) -> None:
         with suppress(OSError), stdin:
             while True:
@@ -162,7 +164,7 @@ class Machine:
             except BadMessage as error:
                 about = {"kind": "bad", "role": "agent", "id": self.number, "why": str(error)}
                 self._messages.put((self.number, about))
-                self.process.kill()  # the agent loses the line and ends by itself
+                self.kill()
                 break
             if message is None:
                 rest = self._pass_on(line, rest)
@@ -194,23 +196,27 @@ class JobSupervisor:
 
     Parameters
     ----------
-    addresses : sequence of str
+    names : sequence of str
+        Of the machines, for messages.
     log_dir : Path
     table : StatusTable
         Display for the user.
     trace_dir : Path, optional
         Folder for the trace events of the processes.
+    engine : Engine, optional
+        Explains why an agent could not be started.
     """
 
     def __init__(
         self,
-        addresses: Sequence[str],
+        names: Sequence[str],
         log_dir: Path,
         table: StatusTable,
         trace_dir: Path | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self.machines: list[Machine] = []
-        self._addresses, self._log_dir, self._table = addresses, log_dir, table
+        self._names, self._log_dir, self._table, self._engine = names, log_dir, table, engine
         self._trace_dir, self._last_events = trace_dir, 0.0
         self._messages: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
         self._heard: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
@@ -228,7 +234,8 @@ class JobSupervisor:
             for role, number in {**self._table.numbers, "torchrun": 1}.items()
         }
         try:
-            self.machines.append(Machine(machine, argv, env, self._messages, ids))
+            is_local = self._engine is not None and self._engine.is_local
+            self.machines.append(Machine(machine, argv, env, self._messages, ids, not is_local))
         except OSError as error:
             raise LaunchError(f"{argv[0]} could not be started: {error.strerror}") from None
 
@@ -261,10 +268,10 @@ class JobSupervisor:
 
     def refuse(self, machine: int, what: str) -> LaunchError:
         """Return the error for a problem on a host before the job has begun."""
-        return LaunchError(f"{self._name(machine)}: {what}", self._addresses[machine])
+        return LaunchError(f"{self._place(machine)}: {what}", self._names[machine])
 
-    def _name(self, machine: int) -> str:
-        return f"{self._addresses[machine]} (machine {machine})"
+    def _place(self, machine: int) -> str:
+        return f"{self._names[machine]} (machine {machine})"
 
     def end(self, grace: float = _GRACE) -> None:
         """End all processes on all hosts; return when done or after a timeout."""
@@ -277,15 +284,14 @@ class JobSupervisor:
                 self._listen(0.05)
                 for machine in self.machines:
                     if machine.is_silent:  # its agent gets no heartbeats either, and ends by itself
-                        machine.process.kill()
+                        machine.kill()
                 # After a process has ended, its last messages may not have been read yet.
                 gone = self._heard["exited", "agent"]
                 if all(each.is_silent or each.number in gone for each in self.machines):
                     break
         finally:
             for machine in self.machines:
-                with suppress(ProcessLookupError):
-                    machine.process.kill()  # its agent loses the line and ends by itself
+                machine.kill()
                 machine.process.wait()
             while not self._messages.empty():
                 self._listen(0)
@@ -320,7 +326,7 @@ class JobSupervisor:
                 about["why"] = f"ended with status 0 {why}"
                 self._failures.append(about)
             elif time.monotonic() > when + _EARLY:
-                name = f"trainer {rank} on {self._name(machine)}"
+                name = f"trainer {rank} on {self._place(machine)}"
                 self._table.print(f"{name} has ended with status 0; other trainers still run")
                 self._early[rank] = math.inf  # report once
 
@@ -379,7 +385,7 @@ class JobSupervisor:
         with open(self._log_dir / f"{who[0]}-{who[1]}.log", "ab") as log:
             log.write(text.encode("utf8", "replace") + b"\n")
         if who[0] in ("trainer", "server"):
-            self._table.print(f"{self._addresses[machine]} {who[0]} {who[1]} | {text}")
+            self._table.print(f"{self._names[machine]} {who[0]} {who[1]} | {text}")
 
     # --------------------------------------------------------------------------- failures
     def _first_failure(self) -> LaunchError:
@@ -393,7 +399,7 @@ class JobSupervisor:
             how = f"lost the shell that started it: process {pid} {self._how(role, number, status)}"
         elif self._distance(first) and self._early:
             rank = next(iter(self._early))
-            consequence = f"{role} {number} on {self._name(machine)} {how.partition(':')[0]}"
+            consequence = f"{role} {number} on {self._place(machine)} {how.partition(':')[0]}"
             machine = self._heard["exited", "trainer"][rank]["machine"]
             role, number = "trainer", rank
             how = (
@@ -443,7 +449,7 @@ class JobSupervisor:
                     what += "; install gnnlab there, for the interpreter of your command"
                 elif status == 127:
                     what += "; name an interpreter that is there in your command"
-                elif remedy := _REMEDIES.get(reason(said)):
+                elif remedy := self._engine.remedy(said) if self._engine else "":
                     what += f"; {remedy}"
             return what
         how = failures.describe_exit(128 - status if status > 128 else status)
@@ -460,10 +466,8 @@ class JobSupervisor:
         return how
 
     def _error(self, role: str, number: int, machine: int, what: str, status: int) -> LaunchError:
-        name, host = f"{role} {number}", self._name(machine)
+        name, host = f"{role} {number}", self._place(machine)
         what = f"{host}: {what}" if role == "agent" else f"{name} on {host} {what}"
         end = f"All that was printed: {self._log_dir}{os.sep}"
         message = failures.report(what, "", name, self._said(role, number), end)
-        return LaunchError(
-            message, self._addresses[machine], role, number, status or 1, self._log_dir
-        )
+        return LaunchError(message, self._names[machine], role, number, status or 1, self._log_dir)

@@ -25,18 +25,19 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gnnlab import ip_config as ip_configs
+from gnnlab.engines import NAMES, Engine, Host, Request, choose, open_engine
 from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
-from gnnlab.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
+from gnnlab.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.tools.agent import ENTRY
 from gnnlab.tools.cli import command, command_parser
-from gnnlab.tools.job_spec import Command, JobSpec, loopback_hosts, make_keys
+from gnnlab.tools.job_spec import Command, JobSpec, make_keys
 from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.probe import versions
-from gnnlab.tools.ssh import Login
 from gnnlab.tools.status_table import StatusTable
 
 __all__ = ["LaunchError", "Result", "main", "run"]
@@ -75,6 +76,7 @@ def run(
     workspace: str | os.PathLike[str] = ".",
     ip_config: str | os.PathLike[str] | None = None,
     num_machines: int | None = None,
+    on: str | None = None,
     num_trainers: int = 1,
     num_samplers: int = 0,
     num_servers: int = 1,
@@ -108,7 +110,10 @@ def run(
         Local file that lists the machines, searched for in the workspace, then in the current
         folder; see :mod:`gnnlab.ip_config`.
     num_machines : int, optional
-        Number of machines to emulate on this computer; implies ``local``.
+        Number of machines. Without ``on``, they are emulated on this computer.
+    on : str, optional
+        What starts the agents: "local", "ssh", "slurm" or "ray"; see :mod:`gnnlab.engines`. By
+        default ssh if there is an ip_config, Slurm in an allocation, Ray if ``RAY_ADDRESS`` is set.
     num_trainers, num_servers : int
         Per machine.
     num_samplers : int
@@ -168,49 +173,76 @@ def run(
             "jobs start on Linux and macOS; here is Windows. Run this in WSL (`wsl --install` in "
             "PowerShell, then install gnnlab there), or simulate the job: gnnlab.simulate"
         )
-    local = local or num_machines is not None
     taken_apart = Command.read(command)
-    if local and "/" not in taken_apart.python:  # "python" means this interpreter
-        argv = [sys.executable, *taken_apart.argv[1:]]
-        taken_apart = taken_apart._replace(python=sys.executable, argv=argv)
-    job = JobSpec(
-        taken_apart,
-        _hosts(workspace, ip_config, part_config, num_machines, num_servers, local),
+    engine = _open_engine(
+        on,
+        local,
+        os.fspath(workspace),
         os.fspath(part_config),
         os.fspath(ip_config or ""),
-        num_trainers,
-        num_samplers,
+        num_machines,
         num_servers,
-        num_server_threads,
-        num_omp_threads,
-        graph_format,
-        security,
-        timeout,
-        max_pause,
-        extra_envs or {},
-        trace is not None,
+        ssh_port=ssh_port,
+        ssh_username=ssh_username,
     )
-    agents = [_agent(job, address, local, ssh_port, ssh_username) for address in job.addresses]
-    if dry_run:
-        for machine, argv in enumerate(agents):
-            python = job.command.python
-            where = "" if "/" in python else f": {python} is the first one on the PATH there"
-            print(f"# machine {machine}{where}\n{shlex.join(argv)}\n{job.describe(machine)}")
-        return None
-    if security == "curve":
+    if engine.is_local and "/" not in taken_apart.python:  # "python" means this interpreter
+        argv = [sys.executable, *taken_apart.argv[1:]]
+        taken_apart = taken_apart._replace(python=sys.executable, argv=argv)
+    with engine:
+        job = JobSpec(
+            taken_apart,
+            engine.hosts(),
+            os.fspath(part_config),
+            os.fspath(ip_config or ""),
+            num_trainers,
+            num_samplers,
+            num_servers,
+            num_server_threads,
+            num_omp_threads,
+            graph_format,
+            security,
+            timeout,
+            max_pause,
+            extra_envs or {},
+            trace is not None,
+        )
+        if dry_run:
+            _print_commands(job, engine)
+            return None
+        trace_dir = None if trace is None else _new_folder(trace)
+        return _run(job, engine, os.fspath(workspace), master_port or 0, Path(log_dir), trace_dir)
+
+
+def _print_commands(job: JobSpec, engine: Engine) -> None:
+    python = job.command.python
+    where = "" if "/" in python else f": {python} is the first one on the PATH there"
+    for machine, host in enumerate(job.hosts):
+        agent = shlex.join(_agent(job, engine, host))
+        print(f"# machine {machine}{where}\n{agent}\n{job.describe(machine)}")
+
+
+def _run(
+    job: JobSpec,
+    engine: Engine,
+    workspace: str,
+    master_port: int,
+    log_dir: Path,
+    trace_dir: Path | None,
+) -> Result:
+    if job.security == "curve":
         job.keys = make_keys()
-    trace_dir = None if trace is None else _new_folder(trace)
     folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
     folder.mkdir(parents=True)
     start = time.monotonic()
-    table = StatusTable(names_of(job.hosts), {"server": num_servers, "trainer": num_trainers})
-    supervisor = JobSupervisor(job.addresses, folder, table, trace_dir)
+    names = names_of([ip_configs.Host(name) for name in job.names])
+    table = StatusTable(names, {"server": job.num_servers, "trainer": job.num_trainers})
+    supervisor = JobSupervisor(job.names, folder, table, trace_dir, engine)
     grace = {}
     try:
-        for argv in agents:
-            supervisor.begin(argv, _agent_env(local))
-        _start(job, supervisor, os.fspath(workspace), master_port or 0, local)
-        supervisor.wait_for("exited", "torchrun", len(agents))
+        for host in job.hosts:
+            supervisor.begin(_agent(job, engine, host), _agent_env(engine))
+        _start(job, supervisor, workspace, master_port, engine.is_local)
+        supervisor.wait_for("exited", "torchrun", len(job.hosts))
         grace = {"grace": _PATIENCE}
     finally:
         supervisor.end(**grace)
@@ -227,36 +259,42 @@ def _new_folder(trace: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _hosts(
-    workspace: Any,
-    ip_config: Any,
-    part_config: Any,
+def _open_engine(
+    on: str | None,
+    local: bool,
+    workspace: str,
+    part_config: str,
+    ip_config: str,
     num_machines: int | None,
     num_servers: int,
-    local: bool,
-) -> list[Host]:
+    **ssh: Any,
+) -> Engine:
+    """Open the engine ``on``; if that is None, the one that the arguments or the system imply."""
     folder = Path(os.path.expandvars(os.path.expanduser(workspace)))
-    if local and "$GNNLAB_MACHINE" not in os.fspath(workspace) and not folder.is_dir():
+    if local and on not in (None, "local"):
+        raise InvalidInput(f"--local and --on {on} exclude each other; give one of them")
+    if on is None and (local or num_machines is not None):
+        on = "local"
+    if on == "local" and "$GNNLAB_MACHINE" not in workspace and not folder.is_dir():
         raise InvalidInput(f"{no_such_file(folder)}. --workspace names the folder of the scripts")
-    path = Path(ip_config or "")
-    hosts = []
-    if ip_config:
+    listed: list[Any] = []
+    if ip_config and on in (None, "local", "ssh"):
+        path = Path(ip_config)
         path = folder / path if (folder / path).is_file() else path
-        hosts = read_ip_config(path, num_servers=num_servers)
-    if not local:
-        if not hosts:
-            raise InvalidInput(
-                "no machines are given; pass --ip_config FILE with a line `address [port]` for "
-                "each, or --local to play all of them on this computer"
-            )
-        return hosts
-    if num_machines is None and not hosts:
-        num_machines = _num_parts(folder / part_config)
-    if num_machines is not None and num_machines < 1:
-        raise InvalidInput(f"num_machines must be at least 1; found {num_machines}")
-    if num_machines is not None and len(hosts) not in (0, num_machines):
-        raise InvalidInput(f"num_machines is {num_machines}, but {ip_config} lists {len(hosts)}")
-    return loopback_hosts(num_machines or len(hosts), [host.port for host in hosts])
+        listed = read_ip_config(path, num_servers=num_servers)
+    request = Request(num_machines, tuple(listed), **ssh)
+    where = ""
+    if on is None:
+        on, where = choose(request)
+    config = folder / part_config
+    is_counted = num_machines is None and not listed and on != "ssh"
+    if is_counted and (on == "local" or config.is_file()):
+        request = replace(request, num_hosts=_num_parts(config))
+    engine = open_engine(on, request)
+    if where and on != "ssh":
+        names = ", ".join(host.name for host in engine.hosts())
+        print(f"gnnlab launch: the machines are {where}: {names}", flush=True)
+    return engine
 
 
 def _num_parts(part_config: Path) -> int:
@@ -274,21 +312,18 @@ def _num_parts(part_config: Path) -> int:
         ) from None
 
 
-def _agent(
-    job: JobSpec, address: str, local: bool, ssh_port: int | None, ssh_username: str | None
-) -> list[str]:
+def _agent(job: JobSpec, engine: Engine, host: Host) -> list[str]:
+    """Return the command line that starts the agent of a host."""
     # -P: files in the login folder must not be imported as modules.
     argv = [job.command.python, "-P", "-c", ENTRY]
-    if local:
-        return argv
     path = job.extra_envs.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-    if path:
+    if path and not engine.is_local:
         argv = ["env", f"PYTHONPATH={path}", *argv]
-    return Login(address, ssh_port, ssh_username).ssh(shlex.join(argv))
+    return engine.argv(host, argv)
 
 
-def _agent_env(local: bool) -> dict[str, str]:
-    if not local:
+def _agent_env(engine: Engine) -> dict[str, str]:
+    if not engine.is_local:
         return dict(os.environ)
     package = str(Path(__file__).parents[2])
     path = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -436,8 +471,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--workspace", default=".", help="folder on each host in which the command runs (.)")
     add("--part_config", required=True, help="JSON file of the graph, relative to the workspace")
-    add("--ip_config", help=f"{IP_CONFIG_HELP}; needed without --local")
-    add("--local", action="store_true", help="play all machines on this computer, without ssh")
+    add("--ip_config", help=f"{IP_CONFIG_HELP}; needed by ssh")
+    add(
+        "--on",
+        choices=NAMES,
+        help="what starts the job on the hosts (ssh with --ip_config, slurm in an allocation, ray "
+        "where RAY_ADDRESS is set)",
+    )
+    add("--local", action="store_true", help="play all machines on this computer: --on local")
     add("--num_trainers", type=int, default=1, help="trainers per machine (1)")
     add("--num_samplers", type=int, default=0, help="sampler processes per trainer (0)")
     add("--num_servers", type=int, default=1, help="servers per machine (1)")

@@ -74,14 +74,14 @@ AGAIN = pytest.mark.thorough("as at other moments")
     [
         ("typing", "program", "launch", "gnnlab: interrupted"),
         pytest.param(
-            *("gnnlab.tools.ssh", "program", "launch", "gnnlab: interrupted"), marks=AGAIN
+            *("gnnlab.engines.base", "program", "launch", "gnnlab: interrupted"), marks=AGAIN
         ),
         pytest.param(*("gnnlab.errors", "module", "launch", "gnnlab: interrupted"), marks=AGAIN),
         pytest.param(
             *("gnnlab.tools.status_table", "launch", "launch", "gnnlab: interrupted"), marks=AGAIN
         ),
         pytest.param(
-            *("gnnlab.tools.ssh", "program", "doctor", "gnnlab: interrupted"), marks=AGAIN
+            *("gnnlab.engines.base", "program", "doctor", "gnnlab: interrupted"), marks=AGAIN
         ),
         ("zmq", "program", "launch", "gnnlab launch: interrupted; everything has been ended"),
         ("probing", "module", "doctor", "gnnlab doctor: interrupted"),

@@ -20,11 +20,11 @@ import torch
 from tqdm import tqdm
 
 import gnnlab as dgl
+from gnnlab.engines.ssh import Login
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.partition import load_partition, partition_graph
 from gnnlab.partition.files import read_config
 from gnnlab.tools.copy_files import _part_files, _script_files, _Target, _Transfer, copy_files, main
-from gnnlab.tools.ssh import Login
 from tests.tools.machines import Cluster, cluster
 
 

@@ -26,6 +26,8 @@ import pytest
 import torch
 
 import gnnlab as dgl
+from gnnlab.engines import Request
+from gnnlab.engines.ssh import Ssh
 from gnnlab.errors import InvalidInput
 from gnnlab.ip_config import read_ip_config
 from gnnlab.tools import agent, launch
@@ -744,8 +746,8 @@ def test_one_address_twice(tmp_path: Path) -> None:
     assert launch._peer(["10.0.0.1", "10.0.0.1"], 1) == "10.0.0.1"
 
     job = JobSpec(
-        Command.read("python x.py"), hosts, "g.json", "", 1, 0, 1, 1, None, "csc", "none", 60.0,
-        3.0, {},
+        Command.read("python x.py"), Ssh(Request(listed=tuple(hosts))).hosts(), "g.json", "", 1, 0,
+        1, 1, None, "csc", "none", 60.0, 3.0, {},
     )  # fmt: skip
     supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
     launch._check_apart(job, supervisor, [[1, 9], [1], [2], [3]])
@@ -854,7 +856,8 @@ def test_the_script_of_a_command(command: str, script: str) -> None:
 
 
 def test_secrets_stay_where_they_belong() -> None:
-    from gnnlab.tools.job_spec import loopback_hosts, make_keys
+    from gnnlab.engines.local import loopback_hosts
+    from gnnlab.tools.job_spec import make_keys
 
     keys = make_keys()
     job = JobSpec(

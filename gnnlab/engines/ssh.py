@@ -1,4 +1,4 @@
-"""Logging in to machines with the user's OpenSSH programs.
+"""The engine ``ssh``: logging in to machines with the user's OpenSSH programs.
 
 Keys, aliases and jump hosts of ``~/.ssh/config`` therefore work. ssh never prompts for a password,
 and refuses to connect to a machine whose host key is unknown.
@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gnnlab.engines.base import Engine, Host, Request
 from gnnlab.errors import GNNLabError, InvalidInput
 
-__all__ = ["Login", "LoginError", "reason"]
+__all__ = ["Login", "LoginError", "Ssh", "open_engine", "reason"]
 
 OPTIONS = {
     "BatchMode": "yes",
@@ -31,6 +33,49 @@ _REASONS = {
     "Could not resolve hostname": "ssh_name",
     "No such file or directory: 'ssh'": "ssh_missing",
 }
+_REMEDIES = {
+    "host_key_unknown": "log in once by hand and compare the fingerprint that ssh shows",
+    "host_key_changed": "another machine answers at this address, or it was installed anew; find "
+    "out which, then `ssh-keygen -R` with the address",
+    "ssh_denied": "let your key in by ssh-copy-id; --ssh_username names the user",
+    "ssh_refused": "no sshd listens there; --ssh_port names its port",
+    "ssh_name": "write an address that this computer can resolve into ip_config",
+}
+
+
+class Ssh(Engine):
+    """The hosts of an ip_config, by ssh; see :class:`Engine`."""
+
+    name = "ssh"
+
+    def __init__(self, request: Request) -> None:
+        if not request.listed:
+            raise InvalidInput(
+                "no machines are given; pass --ip_config FILE with a line `address [port]` for each"
+            )
+        if request.num_hosts not in (None, len(request.listed)):
+            raise InvalidInput(
+                f"num_machines is {request.num_hosts}, but ip_config lists {len(request.listed)}"
+            )
+        self._hosts = [Host(line.address, line.address, line.port) for line in request.listed]
+        self._port, self._username = request.ssh_port, request.ssh_username
+
+    def hosts(self) -> list[Host]:
+        """Return the hosts, in the order of the lines."""
+        return self._hosts
+
+    def argv(self, host: Host, command: Sequence[str]) -> list[str]:
+        """Return the command line of ssh."""
+        return Login(host.address, self._port, self._username).ssh(shlex.join(command))
+
+    def remedy(self, output: str) -> str:
+        """Return what to do about a failed login."""
+        return _REMEDIES.get(reason(output), "")
+
+
+def open_engine(request: Request) -> Ssh:
+    """Open the engine."""
+    return Ssh(request)
 
 
 class LoginError(GNNLabError):
@@ -59,7 +104,7 @@ class Login:
 
     Examples
     --------
-    >>> from gnnlab.tools.ssh import Login
+    >>> from gnnlab.engines.ssh import Login
     >>> Login("10.0.0.1", 2222, "ann").ssh("uptime")[-4:]
     ['2222', '--', 'ann@10.0.0.1', 'uptime']
     """
@@ -141,7 +186,7 @@ def reason(error: str) -> str:
 
     Examples
     --------
-    >>> from gnnlab.tools.ssh import reason
+    >>> from gnnlab.engines.ssh import reason
     >>> reason("ann@10.0.0.1: Permission denied (publickey).")
     'ssh_denied'
     """
