@@ -54,6 +54,7 @@ OUTPUT = _variable("GNNLAB_OUTPUT", "path", "agent", "folder of FIFOs for traine
 READY = _variable("GNNLAB_READY_FD", "int", "agent", "descriptor on which a server says ready")
 SAMPLER = _variable("GNNLAB_SAMPLER", "int ≥ 0", "trainer", "index of a sampler of this trainer")
 TRACE = _variable("GNNLAB_TRACE", "path", "launcher, user", "folder for trace events")
+AS_DGL = _variable("GNNLAB_AS_DGL", "1", "gnnlab as-dgl", "`import dgl` gives gnnlab")
 CACHE_BYTES = _variable("GNNLAB_CACHE_BYTES", "int ≥ 0", "user", "memory for rows of others")
 
 

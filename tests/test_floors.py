@@ -33,7 +33,7 @@ FLOORS = [
     {"distributed"},
     {"simulate", "plot", "tools", "pyg"},
     {"compat"},
-    {"__main__"},
+    {"__main__", "as_dgl"},
 ]
 
 

@@ -7,6 +7,8 @@ module object under two names. To run a program as it is: ``python -m gnnlab.as_
 from __future__ import annotations
 
 import importlib
+import multiprocessing
+import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -15,6 +17,8 @@ from importlib.util import find_spec
 from types import ModuleType
 
 import gnnlab.compat
+from gnnlab import environment
+from gnnlab.tools.as_dgl import note_on_other_dgl
 
 __all__ = ["PATHS", "Finder", "target"]
 
@@ -85,8 +89,10 @@ def _install() -> None:
             f"dgl is already imported, from {loaded.__file__}: "
             "import gnnlab.compat.as_dgl before the first `import dgl`"
         )
-    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, Finder())
+    is_told = environment.AS_DGL in os.environ or multiprocessing.parent_process()
+    if not is_told and (note := note_on_other_dgl()):
+        print(note, file=sys.stderr)
+    sys.meta_path.insert(0, Finder())
     sys.modules["dgl"] = gnnlab.compat
 
 

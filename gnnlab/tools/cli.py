@@ -19,6 +19,7 @@ COMMANDS = {
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, and the scripts",
     "convert_partition": "convert the partition files of DGL or ParMETIS to a partitioned graph",
+    "as_dgl": "run a program written for DGL as it is: `import dgl` gives it gnnlab",
     "export": "copy a helper, a single file that depends only on torch, into a project",
     "trace": "show how the processes of a job spent their time",
     "doctor": "check whether a job can run on the machines, before it starts",

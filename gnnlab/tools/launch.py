@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gnnlab import environment
 from gnnlab import ip_config as ip_configs
 from gnnlab.engines import NAMES, Engine, Host, Request, choose, open_engine
 from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
@@ -315,7 +316,8 @@ def _num_parts(part_config: Path) -> int:
 def _agent(job: JobSpec, engine: Engine, host: Host) -> list[str]:
     """Return the command line that starts the agent of a host."""
     # -P: files in the login folder must not be imported as modules.
-    argv = [job.command.python, "-P", "-c", ENTRY]
+    as_dgl = ["-m", "gnnlab.as_dgl"] if environment.AS_DGL in os.environ else []
+    argv = [job.command.python, "-P", *as_dgl, "-c", ENTRY]
     path = job.extra_envs.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
     if path and not engine.is_local:
         argv = ["env", f"PYTHONPATH={path}", *argv]

@@ -1,0 +1,187 @@
+"""``python -m gnnlab.as_dgl`` and ``gnnlab as-dgl``: programs as they are, with their children."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import ROOT, run_script
+
+REPLACE = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+
+
+def run(*words: str | Path, env: dict[str, str] | None = None, timeout: float = 120) -> list[str]:
+    """Run Python with these arguments; return its lines. Nothing may be left behind."""
+    printed = run_script(REPLACE, args=[*map(str, words)], env=env, timeout=timeout, fresh=True)
+    return printed.splitlines()
+
+
+def write(folder: Path, source: str, name: str = "program.py") -> Path:
+    folder.mkdir(exist_ok=True, parents=True)
+    path = folder / name
+    path.write_text(textwrap.dedent(source))
+    return path
+
+
+PROCESSES = """
+    import multiprocessing
+    import sys
+
+    import dgl
+    import dgl.function as fn
+
+
+    class Child:
+        def __init__(self, number):
+            self.number = number
+
+        def __call__(self, queue):
+            from dgl.nn.pytorch.conv import GraphConv
+            queue.put((self.number, dgl.__name__, GraphConv.__module__))
+
+
+    if __name__ == "__main__":
+        print(sys.argv[1:], __file__, fn.__name__)
+        for number, method in enumerate(("spawn", "fork", "forkserver")):
+            context = multiprocessing.get_context(method)
+            queue = context.Queue()
+            process = context.Process(target=Child(number), args=(queue,))
+            process.start()
+            print(method, *queue.get(timeout=60))
+            process.join()
+"""
+
+
+def test_children_of_multiprocessing(tmp_path: Path) -> None:
+    script = write(tmp_path, PROCESSES)
+    assert run("-m", "gnnlab.as_dgl", script, "--lr", "0.1") == [
+        f"['--lr', '0.1'] {script} gnnlab.function",
+        "spawn 0 gnnlab.compat gnnlab.nn.graphconv",
+        "fork 1 gnnlab.compat gnnlab.nn.graphconv",
+        "forkserver 2 gnnlab.compat gnnlab.nn.graphconv",
+    ]
+
+
+RANKS = """
+    import torch
+    import torch.distributed as dist
+
+    import dgl
+
+    dist.init_process_group("gloo")
+    g = dgl.graph([(0, 1), (1, 2)])
+    total = torch.tensor([g.num_edges() + dist.get_rank()])
+    dist.all_reduce(total)
+    if dist.get_rank() == 0:
+        print(dgl.__name__, total.item(), dist.get_world_size())
+    dist.destroy_process_group()
+"""
+
+
+def test_ranks_of_torchrun(tmp_path: Path) -> None:
+    script = write(tmp_path, RANKS)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    words = [*torchrun, "--nproc_per_node=2", str(script)]
+    printed = run("-m", "gnnlab", "as-dgl", "--", *words, env={"OMP_NUM_THREADS": "1"})
+    assert printed == ["gnnlab.compat 5 2"]
+
+
+DISTRIBUTED = """
+    import dgl
+    import torch
+
+    dgl.distributed.initialize("ip_config.txt")
+    torch.distributed.init_process_group("gloo")
+    g = dgl.distributed.DistGraph("toy", part_config="data/toy.json")
+    sampler = dgl.dataloading.MultiLayerNeighborSampler([2])
+    loader = dgl.dataloading.DistNodeDataLoader(g, torch.arange(4), sampler, batch_size=4)
+    blocks = [blocks for _, _, blocks in loader]
+    print(dgl.__name__, g.num_nodes(), len(blocks), int(g.ndata["x"][[3]]))
+"""
+
+
+@pytest.mark.parametrize("how", ["around", "within"])
+def test_a_job_of_launch(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``as-dgl -- gnnlab launch …`` and ``launch … "python -m gnnlab.as_dgl train.py"``."""
+    write(tmp_path, DISTRIBUTED, "train.py")
+    part = """
+        import dgl, torch
+        g = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+        g.ndata["x"] = torch.arange(4) * 10
+        dgl.distributed.partition_graph(g, "toy", 1, "data")
+    """
+    monkeypatch.chdir(tmp_path)
+    run("-m", "gnnlab.as_dgl", write(tmp_path, part, "part.py"))
+    within = "-m gnnlab.as_dgl " * (how == "within")
+    launch = ["-m", "gnnlab", "launch", "--workspace", str(tmp_path), "--local"]
+    launch += ["--part_config", "data/toy.json", f"python3 {within}train.py"]
+    around = ["-m", "gnnlab", "as-dgl", sys.executable] * (how == "around")
+    printed = run(*around, *launch)
+    assert any(line.endswith("gnnlab.compat 4 1 30") for line in printed), printed
+
+
+def test_sitecustomize_and_pythonpath_of_the_user_still_work(tmp_path: Path) -> None:
+    write(tmp_path / "mine", "print('customized')", "sitecustomize.py")
+    write(tmp_path / "mine", "name = 'helper of the user'", "helper.py")
+    script = write(tmp_path, "import helper, dgl; print(helper.name, dgl.__name__)")
+    path = os.pathsep.join([str(tmp_path / "mine"), str(ROOT)])
+    assert run("-m", "gnnlab.as_dgl", script, env={"PYTHONPATH": path})[-2:] == [
+        "customized",  # after the first, of the process that runs gnnlab.as_dgl
+        "helper of the user gnnlab.compat",
+    ]
+
+
+def as_dgl(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(filter(None, [str(ROOT), env.pop("PYTHONPATH", "")]))
+    return subprocess.run(
+        [sys.executable, "-m", "gnnlab.as_dgl", *words],
+        env={**os.environ, **env, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_another_dgl_that_is_installed_is_named(tmp_path: Path) -> None:
+    other = write(tmp_path / "dgl", "raise ImportError('no library for this torch')", "__init__.py")
+    done = as_dgl("-c", "import dgl; print(dgl.__name__)", PYTHONPATH=str(tmp_path))
+    assert done.stdout == "gnnlab.compat\n"
+    assert done.stderr.splitlines() == [
+        f"gnnlab: `import dgl` gives gnnlab ({ROOT / 'gnnlab'}), not the DGL of {other}"
+    ]
+    script = "import gnnlab.compat.as_dgl, dgl; print(dgl.__name__)"
+    path = os.pathsep.join([str(ROOT), str(tmp_path)])
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.stdout, done.stderr.count("\n")) == ("gnnlab.compat\n", 1)
+    assert str(other) in done.stderr
+
+
+def test_modules_code_options_and_status_are_passed_on(tmp_path: Path) -> None:
+    write(tmp_path, "import sys, dgl; print(sys.argv[1:]); sys.exit(3)", "tool.py")
+    done = as_dgl("-m", "tool", "-x", "--", "y", PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (3, "['-x', '--', 'y']\n", "")
+    words = [sys.executable, "-O", "-W", "error", "-m", "gnnlab.as_dgl", "-c"]
+    code = "import sys; print(sys.flags.optimize, sys.warnoptions)"
+    done = subprocess.run([*words, code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "1 ['error']\n", done.stderr
+
+
+def test_what_cannot_be_run_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    from gnnlab.tools import as_dgl as tool
+
+    assert tool.main(["--", "no-such-program"]) == 127
+    assert "there is no program 'no-such-program'" in capfd.readouterr().err
+    with pytest.raises(SystemExit):
+        tool.main(["--"])
+    assert "which program?" in capfd.readouterr().err
