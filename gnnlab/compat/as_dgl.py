@@ -24,8 +24,20 @@ __all__ = ["PATHS", "Finder", "target"]
 
 PATHS = {
     "nn.pytorch": "nn",
+    "nn.softmax": "nn.functional",
+    "nn.sparse_emb": "nn",
+    "nn.link": "nn",
     "_ffi": "",
 }
+# DGL has a file for each layer; here the package has the names of all.
+_CONVS = """
+    agnnconv appnpconv atomicconv cfconv chebconv densechebconv densegraphconv densesageconv
+    dotgatconv edgeconv edgegatconv egatconv egnnconv gatconv gatedgcnconv gatedgraphconv gatv2conv
+    gcn2conv ginconv gineconv gmmconv graphconv hgtconv nnconv pnaconv relgraphconv sageconv sgconv
+    tagconv
+"""
+PATHS |= {f"nn.conv.{file}": "nn.conv" for file in _CONVS.split()}
+PATHS |= {f"nn.link.{file}": "nn" for file in ("edgepred", "transe", "transr")}
 """Path of a module in DGL → its path here, for it and all below it; both without ``dgl.``."""
 
 _NO_MODULES = {"graph"}  # gnnlab has a package of this name, DGL a function
@@ -46,8 +58,9 @@ def target(name: str) -> str | None:
     ('gnnlab.compat.nn.conv', 'gnnlab.transforms')
     """
     path = name.removeprefix("dgl").removeprefix(".")
-    known = max((old for old in PATHS if f"{path}.".startswith(f"{old}.")), key=len, default=None)
-    if known is not None:
+    while known := max(
+        (old for old in PATHS if f"{path}.".startswith(f"{old}.")), key=len, default=""
+    ):
         path = (PATHS[known] + path[len(known) :]).removeprefix(".")
     if path in _NO_MODULES:
         return None

@@ -11,6 +11,7 @@ MOST_LINES = 6000
 NAMED = """
     function data nn nn.pytorch dataloading data.utils nn.pytorch.conv distributed utils sampling
     nn.functional base ops multiprocessing transforms random nn.conv _ffi.base
+    nn.pytorch.conv.gatv2conv nn.pytorch.glob nn.pytorch.hetero nn.pytorch.softmax nn.link.transe
 """
 PATHS = NAMED.split()
 

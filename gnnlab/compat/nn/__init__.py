@@ -5,7 +5,17 @@ import sys
 from gnnlab.compat import lazy
 
 # Module → layers. Those of gnnlab.nn need no entry.
-_MODULES: dict[str, str] = {}
+_MODULES: dict[str, str] = {
+    "gnnlab.compat.nn.conv.attention": "AGNNConv DotGatConv EGATConv EdgeGATConv GATv2Conv",
+    "gnnlab.compat.nn.conv.propagation": (
+        "APPNPConv ChebConv EdgeWeightNorm GCN2Conv SGConv TAGConv"
+    ),
+    "gnnlab.compat.nn.glob": (
+        "GlobalAttentionPooling MaxPooling Set2Set SetTransformerDecoder SetTransformerEncoder "
+        "SortPooling WeightAndSum"
+    ),
+    "gnnlab.compat.nn.hetero": "HeteroEmbedding HeteroLinear",
+}
 
 pytorch = sys.modules[__name__]
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.nn", _MODULES)

@@ -1,0 +1,79 @@
+"""Shared by the layers of this package: nodes without in-edges, edge features, initial weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from gnnlab.errors import InvalidInput
+from gnnlab.nn.utils import check_arguments, check_in_edges, check_size, per_row
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+    from gnnlab.nn.utils import Features
+
+__all__ = ["ZeroInDegree", "check_edge_rows", "glorot", "inverse_sqrt_degrees"]
+
+
+class ZeroInDegree(nn.Module):
+    """Base of layers that refuse nodes without in-edges unless told otherwise."""
+
+    def __init__(self, allow_zero_in_degree: bool) -> None:
+        super().__init__()
+        self.allow_zero_in_degree = allow_zero_in_degree
+
+    def set_allow_zero_in_degree(self, set_value: bool) -> None:
+        """Set whether nodes without in-edges are accepted."""
+        self.allow_zero_in_degree = set_value
+
+    def check(self, graph: Graph, feat: Features) -> None:
+        """Raise InvalidInput for arguments of wrong kinds, or nodes without in-edges."""
+        check_arguments(graph, feat)
+        if not self.allow_zero_in_degree:
+            check_in_edges(graph, self)
+
+
+def check_edge_rows(graph: Graph, rows: Tensor, size: int | None = None) -> None:
+    """Raise InvalidInput unless there is one row per edge, of the given size.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.compat.nn.conv.base import check_edge_rows
+    >>> check_edge_rows(dgl.graph(([0, 1], [1, 0])), torch.ones(3, 5))
+    Traceback (most recent call last):
+    gnnlab.errors.InvalidInput: found edge features of 3 rows, but the graph has 2 edges: ...
+    """
+    expected = graph.relation().num_edges
+    if len(rows) != expected:
+        raise InvalidInput(
+            f"found edge features of {len(rows)} rows, but the graph has {expected} edges: give "
+            "one row per edge, in edge-ID order"
+        )
+    if size is not None:
+        check_size(rows, size, "edge")
+
+
+def glorot(*linears: nn.Linear) -> None:
+    """Initialise weights (Glorot normal, for ReLU), and the biases, if any, to zero."""
+    for linear in linears:
+        nn.init.xavier_normal_(linear.weight, nn.init.calculate_gain("relu"))
+        if linear.bias is not None:
+            nn.init.zeros_(linear.bias)
+
+
+def inverse_sqrt_degrees(degrees: Tensor, rows: Tensor) -> Tensor:
+    """Return 1/√degree (degree at least 1) as a factor of ``rows``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.compat.nn.conv.base import inverse_sqrt_degrees
+    >>> inverse_sqrt_degrees(torch.tensor([4, 0]), torch.ones(2, 3))
+    tensor([[0.5000],
+            [1.0000]])
+    """
+    return per_row(torch.rsqrt(degrees.clamp(min=1).to(rows.dtype)), rows)

@@ -1,0 +1,121 @@
+"""Modules with a set of parameters per node type or relation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from torch import Tensor, nn
+
+from gnnlab.errors import NotFound
+from gnnlab.nn.hetero import AGGREGATES, HeteroGraphConv
+from gnnlab.ops.checks import check_choice
+
+__all__ = ["HeteroEmbedding", "HeteroGraphConv", "HeteroLinear", "get_aggregate_fn"]
+
+Key = str | tuple[str, str, str]
+
+
+def get_aggregate_fn(agg: str) -> Callable[[list[Tensor], str], Tensor]:
+    """Return the function by which :class:`HeteroGraphConv` combines results for a node type.
+
+    Parameters
+    ----------
+    agg : {"sum", "max", "min", "mean", "stack"}
+
+    Returns
+    -------
+    callable
+        Takes the list of results and the node type.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.compat.nn.hetero import get_aggregate_fn
+    >>> get_aggregate_fn("mean")([torch.tensor([1.0]), torch.tensor([3.0])], "user")
+    tensor([2.])
+    """
+    check_choice(agg, AGGREGATES, "aggregate", NotFound)
+    return AGGREGATES[agg]
+
+
+class _PerKey(nn.Module):
+    """A dict of modules, one for each type; the names of torch modules are texts."""
+
+    def _module(self, modules: nn.ModuleDict, key: Key) -> nn.Module:
+        if str(key) not in modules:
+            raise NotFound(f"no parameters for {key!r}, only for {list(modules)}")
+        return modules[str(key)]
+
+
+class HeteroLinear(_PerKey):
+    """A linear layer per type.
+
+    Parameters
+    ----------
+    in_size : dict of str or (str, str, str) to int
+        Input size of each type.
+    out_size : int
+        Output size of all types.
+    bias : bool, default True
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.compat.nn import HeteroLinear
+    >>> layer = HeteroLinear({"user": 1, ("user", "follows", "user"): 2}, 3)
+    >>> rows = {"user": torch.ones(2, 1), ("user", "follows", "user"): torch.ones(3, 2)}
+    >>> [tuple(out.shape) for out in layer(rows).values()]
+    [(2, 3), (3, 3)]
+    """
+
+    def __init__(self, in_size: Mapping[Key, int], out_size: int, bias: bool = True) -> None:
+        super().__init__()
+        self.linears = nn.ModuleDict(
+            {str(key): nn.Linear(size, out_size, bias=bias) for key, size in in_size.items()}
+        )
+
+    def forward(self, feat: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
+        """Map the rows of each type, shape (N, in_size), to shape (N, out_size)."""
+        return {key: self._module(self.linears, key)(rows) for key, rows in feat.items()}
+
+
+class HeteroEmbedding(_PerKey):
+    """An embedding table per type.
+
+    Parameters
+    ----------
+    num_embeddings : dict of str or (str, str, str) to int
+        Number of rows of each type.
+    embedding_dim : int
+        Size of the rows.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.compat.nn import HeteroEmbedding
+    >>> layer = HeteroEmbedding({"user": 4, "item": 2}, 3)
+    >>> layer({"user": torch.tensor([0, 3])})["user"].shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(self, num_embeddings: Mapping[Key, int], embedding_dim: int) -> None:
+        super().__init__()
+        self.raw_keys = {str(key): key for key in num_embeddings}
+        self.embeds = nn.ModuleDict(
+            {str(key): nn.Embedding(rows, embedding_dim) for key, rows in num_embeddings.items()}
+        )
+
+    @property
+    def weight(self) -> dict[Key, nn.Parameter]:
+        """The whole table of each type, shape (num_embeddings, embedding_dim)."""
+        weights = dict(self.embeds.named_parameters())
+        return {key: weights[f"{name}.weight"] for name, key in self.raw_keys.items()}
+
+    def reset_parameters(self) -> None:
+        """Initialise the tables: standard normal."""
+        for table in self.weight.values():
+            nn.init.normal_(table)
+
+    def forward(self, input_ids: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
+        """Look up the IDs of each type, shape (N,): rows of shape (N, embedding_dim)."""
+        return {key: self._module(self.embeds, key)(ids) for key, ids in input_ids.items()}

@@ -1,0 +1,440 @@
+"""Each layer of ``gnnlab.compat.nn`` against ``nn_references``, and what all layers keep.
+
+The names are read from the package: a layer without a case here is a failure.
+``python -m tests.compat.test_nn`` prints the table of docs/dgl.md: layer and its reference.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import io
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+import gnnlab as dgl
+from gnnlab.compat import nn as layers
+from tests.compat import nn_references as ref
+from tests.helpers import ROOT
+from tests.nn.toy import random_block, random_graph
+
+MOST_LINES = 2600
+KEY = ("user", "follows", "user")
+
+
+@dataclass
+class Case:
+    """How to build a layer, what its forward takes besides the graph, and on which graphs.
+
+    Inputs: ``x5`` node rows of size 5, ``p54`` a pair of sizes 5 and 4, ``e4`` edge rows, ``w``
+    positive edge weights, ``t3`` edge types of 3, anything else as it is (a tensor, a dict, …).
+    """
+
+    make: Callable[[], nn.Module]
+    inputs: tuple
+    reference: Callable
+    graphs: str = "whole block"
+    kwargs: dict | None = None
+    no_graph: bool = False
+
+
+def whole() -> dgl.Graph:
+    return random_graph(7, 18)
+
+
+def block() -> dgl.Graph:
+    return random_block(7, 18)
+
+
+def bipartite() -> dgl.Graph:
+    src, dst = torch.tensor([0, 1, 2, 2, 4, 4, 3]), torch.tensor([0, 0, 1, 1, 2, 0, 0])
+    return dgl.heterograph({("u", "r", "v"): (src, dst)}, {"u": 5, "v": 4})
+
+
+def batch() -> dgl.Graph:
+    """Graphs of 4, 1 and 6 nodes."""
+    return dgl.batch([random_graph(4, 6), dgl.graph(([0], [0])), random_graph(6, 12, seed=1)])
+
+
+GRAPHS = {"whole": whole, "block": block, "bipartite": bipartite, "batch": batch}
+
+
+def draw(spec: Any, g: dgl.Graph) -> Any:
+    if not isinstance(spec, str):
+        return spec
+    kind, sizes = spec[0], [int(digit) for digit in spec[1:]]
+    if kind == "x":
+        return torch.randn(g.num_src_nodes(), *sizes, dtype=torch.float64)
+    if kind == "p":
+        sides = (g.num_src_nodes(), g.num_dst_nodes())
+        return tuple(
+            torch.randn(n, size, dtype=torch.float64) for n, size in zip(sides, sizes, strict=True)
+        )
+    if kind == "e":
+        return torch.randn(g.num_edges(), *sizes, dtype=torch.float64)
+    if kind == "w":
+        return torch.rand(g.num_edges(), dtype=torch.float64) + 0.1
+    assert kind == "t"
+    return torch.randint(sizes[0], (g.num_edges(),))
+
+
+IDS = {"user": torch.tensor([2, 0, 2]), KEY: torch.tensor([1])}
+L = layers
+CASES = {
+    "GATv2Conv": Case(lambda: L.GATv2Conv(5, 3, 2), ("x5",), ref.gatv2),
+    "GATv2Conv shared": Case(
+        lambda: L.GATv2Conv(6, 3, 2, residual=True, share_weights=True, activation=torch.tanh),
+        ("x6",),
+        ref.gatv2,
+    ),
+    "GATv2Conv pair": Case(
+        lambda: L.GATv2Conv((5, 4), 3, 2, residual=True, bias=False),
+        ("p54",),
+        ref.gatv2,
+        "block bipartite",
+        {"get_attention": True},
+    ),
+    "EdgeGATConv": Case(lambda: L.EdgeGATConv(5, 4, 3, 2), ("x5", "e4"), ref.edge_gat),
+    "EdgeGATConv plain": Case(
+        lambda: L.EdgeGATConv(5, 4, 3, 2, residual=False, bias=False), ("x5", "e4"), ref.edge_gat
+    ),
+    "EdgeGATConv pair": Case(
+        lambda: L.EdgeGATConv((5, 6), 4, 3, 2, activation=torch.tanh),
+        ("p56", "e4"),
+        ref.edge_gat,
+        "block bipartite",
+        {"get_attention": True},
+    ),
+    "DotGatConv": Case(
+        lambda: L.DotGatConv(5, 3, 2), ("x5",), ref.dot_gat, kwargs={"get_attention": True}
+    ),
+    "DotGatConv pair": Case(
+        lambda: L.DotGatConv((5, 4), 3, 2), ("p54",), ref.dot_gat, "block bipartite"
+    ),
+    "AGNNConv": Case(lambda: L.AGNNConv(0.7), ("x5",), ref.agnn),
+    "AGNNConv pair": Case(lambda: L.AGNNConv(2, False), ("p55",), ref.agnn, "block bipartite"),
+    "EGATConv": Case(
+        lambda: L.EGATConv(5, 4, 3, 2, 2), ("x5", "e4"), ref.egat, kwargs={"get_attention": True}
+    ),
+    "EGATConv pair": Case(
+        lambda: L.EGATConv((5, 3), 4, 3, 2, 2, bias=False),
+        ("p53", "e4", "w"),
+        ref.egat,
+        "block bipartite",
+    ),
+    "SGConv": Case(lambda: L.SGConv(5, 3, k=3), ("x5",), ref.sg, "whole batch"),
+    "SGConv weighted": Case(
+        lambda: L.SGConv(5, 3, k=2, bias=False, norm=torch.tanh), ("x5", "w"), ref.sg, "whole"
+    ),
+    "APPNPConv": Case(lambda: L.APPNPConv(4, 0.2), ("x5",), ref.appnp, "whole batch"),
+    "APPNPConv weighted": Case(lambda: L.APPNPConv(3, 0.3), ("x5", "w"), ref.appnp, "whole"),
+    "APPNPConv edge_drop": Case(  # compared in evaluation mode, where nothing is dropped
+        lambda: L.APPNPConv(3, 0.3, edge_drop=0.5).eval(), ("x5",), ref.appnp, "whole"
+    ),
+    "TAGConv": Case(lambda: L.TAGConv(5, 3), ("x5",), ref.tag, "whole batch"),
+    "TAGConv weighted": Case(
+        lambda: L.TAGConv(5, 3, k=3, bias=False), ("x5", "w"), ref.tag, "whole"
+    ),
+    "ChebConv": Case(lambda: L.ChebConv(5, 3, 4), ("x5", [1.7, 2.0, 1.4]), ref.cheb, "batch"),
+    "ChebConv k=1": Case(
+        lambda: L.ChebConv(5, 3, 1, activation=None), ("x5", torch.tensor([1.5])), ref.cheb, "whole"
+    ),
+    "GCN2Conv": Case(lambda: L.GCN2Conv(4, 2), ("x4", "x4"), ref.gcn2, "whole batch"),
+    "GCN2Conv two weights": Case(
+        lambda: L.GCN2Conv(
+            4, 3, 0.3, 0.5, project_initial_features=False, bias=False, activation=torch.tanh
+        ),
+        ("x4", "x4", "w"),
+        ref.gcn2,
+        "whole",
+    ),
+    "EdgeWeightNorm": Case(
+        lambda: L.EdgeWeightNorm(), ("w",), ref.edge_weight_norm, "whole block bipartite"
+    ),
+    "EdgeWeightNorm right": Case(
+        lambda: L.EdgeWeightNorm("right", 0.1), ("w",), ref.edge_weight_norm, "whole block"
+    ),
+    "EdgeWeightNorm none": Case(
+        lambda: L.EdgeWeightNorm("none"), ("w",), ref.edge_weight_norm, "whole"
+    ),
+    "MaxPooling": Case(lambda: L.MaxPooling(), ("x5",), ref.max_pooling, "whole batch"),
+    "SortPooling": Case(lambda: L.SortPooling(3), ("x5",), ref.sort_pooling, "whole batch"),
+    "WeightAndSum": Case(lambda: L.WeightAndSum(5), ("x5",), ref.weight_and_sum, "whole batch"),
+    "GlobalAttentionPooling": Case(
+        lambda: L.GlobalAttentionPooling(nn.Linear(5, 1)),
+        ("x5",),
+        ref.attention_pooling,
+        "whole batch",
+        {"get_attention": True},
+    ),
+    "GlobalAttentionPooling feat_nn": Case(
+        lambda: L.GlobalAttentionPooling(nn.Linear(5, 1), nn.Linear(5, 2)),
+        ("x5",),
+        ref.attention_pooling,
+        "batch",
+    ),
+    "Set2Set": Case(lambda: L.Set2Set(4, 3, 2), ("x4",), ref.set2set, "whole batch"),
+    "SetTransformerEncoder": Case(
+        lambda: L.SetTransformerEncoder(4, 2, 3, 5, n_layers=2), ("x4",), ref.set_encoder, "batch"
+    ),
+    "SetTransformerEncoder isab": Case(
+        lambda: L.SetTransformerEncoder(4, 2, 3, 5, block_type="isab", m=3),
+        ("x4",),
+        ref.set_encoder,
+        "whole batch",
+    ),
+    "SetTransformerDecoder": Case(
+        lambda: L.SetTransformerDecoder(4, 2, 3, 5, n_layers=1, k=2),
+        ("x4",),
+        ref.set_decoder,
+        "whole batch",
+    ),
+    "HeteroLinear": Case(
+        lambda: L.HeteroLinear({"user": 2, KEY: 3}, 4),
+        ({"user": torch.ones(2, 2).double(), KEY: torch.ones(1, 3).double()},),
+        ref.hetero_linear,
+        no_graph=True,
+    ),
+    "HeteroEmbedding": Case(
+        lambda: L.HeteroEmbedding({"user": 3, KEY: 2}, 4),
+        (IDS,),
+        ref.hetero_embedding,
+        no_graph=True,
+    ),
+}
+
+# DGL 2.1: parameters and their defaults.
+SIGNATURES = {
+    "GATv2Conv": "in_feats, out_feats, num_heads, feat_drop=0.0, attn_drop=0.0, "
+    "negative_slope=0.2, residual=False, activation=None, allow_zero_in_degree=False, bias=True, "
+    "share_weights=False",
+    "EdgeGATConv": "in_feats, edge_feats, out_feats, num_heads, feat_drop=0.0, attn_drop=0.0, "
+    "negative_slope=0.2, residual=True, activation=None, allow_zero_in_degree=False, bias=True",
+    "DotGatConv": "in_feats, out_feats, num_heads, allow_zero_in_degree=False",
+    "AGNNConv": "init_beta=1.0, learn_beta=True, allow_zero_in_degree=False",
+    "EGATConv": "in_node_feats, in_edge_feats, out_node_feats, out_edge_feats, num_heads, "
+    "bias=True",
+    "SGConv": "in_feats, out_feats, k=1, cached=False, bias=True, norm=None, "
+    "allow_zero_in_degree=False",
+    "APPNPConv": "k, alpha, edge_drop=0.0",
+    "TAGConv": "in_feats, out_feats, k=2, bias=True, activation=None",
+    "ChebConv": "in_feats, out_feats, k, activation=relu, bias=True",
+    "GCN2Conv": "in_feats, layer, alpha=0.1, lambda_=1, project_initial_features=True, "
+    "allow_zero_in_degree=False, bias=True, activation=None",
+    "EdgeWeightNorm": "norm='both', eps=0.0",
+    "MaxPooling": "",
+    "SortPooling": "k",
+    "WeightAndSum": "in_feats",
+    "GlobalAttentionPooling": "gate_nn, feat_nn=None",
+    "Set2Set": "input_dim, n_iters, n_layers",
+    "SetTransformerEncoder": "d_model, n_heads, d_head, d_ff, n_layers=1, block_type='sab', "
+    "m=None, dropouth=0.0, dropouta=0.0",
+    "SetTransformerDecoder": "d_model, num_heads, d_head, d_ff, n_layers, k, dropouth=0.0, "
+    "dropouta=0.0",
+    "HeteroLinear": "in_size, out_size, bias=True",
+    "HeteroEmbedding": "num_embeddings, embedding_dim",
+}
+
+# DGL 2.1: names and shapes of state_dict(), in any order.
+STATES = {
+    "GATv2Conv": "fc_src.weight 6,5 fc_src.bias 6 fc_dst.weight 6,5 fc_dst.bias 6 attn 1,2,3",
+    "GATv2Conv shared": "fc_src.weight 6,6 fc_src.bias 6 fc_dst.weight 6,6 fc_dst.bias 6 "
+    "attn 1,2,3",
+    "GATv2Conv pair": "fc_src.weight 6,5 fc_dst.weight 6,4 attn 1,2,3 res_fc.weight 6,4",
+    "EdgeGATConv": "fc.weight 6,5 attn_l 1,2,3 attn_r 1,2,3 bias 6 res_fc.weight 6,5 "
+    "fc_edge.weight 6,4 attn_edge 1,2,3",
+    "EdgeGATConv pair": "fc_src.weight 6,5 fc_dst.weight 6,6 attn_l 1,2,3 attn_r 1,2,3 bias 6 "
+    "fc_edge.weight 6,4 attn_edge 1,2,3",
+    "DotGatConv": "fc.weight 6,5",
+    "DotGatConv pair": "fc_src.weight 6,5 fc_dst.weight 6,4",
+    "AGNNConv": "beta 1",
+    "EGATConv": "fc_node_src.weight 6,5 fc_ni.weight 4,5 fc_nj.weight 4,5 fc_fij.weight 4,4 "
+    "attn 1,2,2 bias 4",
+    "SGConv": "fc.weight 3,5 fc.bias 3",
+    "TAGConv": "lin.weight 3,15 lin.bias 3",
+    "ChebConv": "linear.weight 3,20 linear.bias 3",
+    "GCN2Conv": "weight1 4,4 bias 4",
+    "GCN2Conv two weights": "weight1 4,4 weight2 4,4",
+    "WeightAndSum": "atom_weighting.0.weight 1,5 atom_weighting.0.bias 1",
+    "HeteroLinear": "linears.user.weight 4,2 linears.user.bias 4 "
+    f"linears.{KEY}.weight 4,3 linears.{KEY}.bias 4",
+    "HeteroEmbedding": f"embeds.user.weight 3,4 embeds.{KEY}.weight 2,4",
+}
+
+
+def build(name: str) -> nn.Module:
+    """A layer in float64 that accepts nodes without in-edges."""
+    torch.manual_seed(0)
+    layer = CASES[name].make().double()
+    for parameter in layer.parameters():  # biases that are not zero
+        nn.init.normal_(parameter)
+    if hasattr(layer, "set_allow_zero_in_degree"):
+        layer.set_allow_zero_in_degree(True)
+    return layer
+
+
+def tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value
+    return [each for part in parts for each in tensors(part)] if hasattr(value, "__len__") else []
+
+
+def map_tensors(function: Callable[[Tensor], Tensor], value: Any) -> Any:
+    """The same value with each tensor, also those in tuples and dicts, replaced."""
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, dict):
+        return {key: map_tensors(function, part) for key, part in value.items()}
+    return tuple(map_tensors(function, p) for p in value) if isinstance(value, tuple) else value
+
+
+def runs(name: str) -> list[tuple[Any, tuple]]:
+    """Graphs and inputs of a case; the graph is None for modules that take none."""
+    case = CASES[name]
+    if case.no_graph:
+        return [(None, case.inputs)]
+    graphs = [GRAPHS[kind]() for kind in case.graphs.split()]
+    return [(g, tuple(draw(spec, g) for spec in case.inputs)) for g in graphs]
+
+
+def call(layer: nn.Module, g: Any, inputs: tuple, kwargs: dict | None = None) -> Any:
+    return layer(*([] if g is None else [g]), *inputs, **(kwargs or {}))
+
+
+def exported() -> set[str]:
+    return {
+        name
+        for names in layers._MODULES.values()
+        for name in names.split()
+        if isinstance(getattr(layers, name), type)
+    }
+
+
+def test_every_layer_has_a_reference():
+    assert {name.split()[0] for name in CASES} == exported()
+    assert set(SIGNATURES) == exported()
+    for case in CASES.values():
+        assert case.reference.__doc__, case.reference
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_its_reference(name):
+    layer, case = build(name), CASES[name]
+    for g, inputs in runs(name):
+        expected = case.reference(layer, g, *inputs, **(case.kwargs or {}))
+        found = call(layer, g, inputs, case.kwargs)
+        assert type(found) is type(expected)
+        assert len(tensors(found)) == len(tensors(expected))
+        for one, other in zip(tensors(found), tensors(expected), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name):
+    """Numerical gradients of all inputs and parameters, on the first graph of the case."""
+    layer = build(name)
+    g, inputs = runs(name)[0]
+    given = [] if g is None else [t for t in tensors(inputs) if t.dtype == torch.float64]
+    for each in given:
+        each.requires_grad_()
+    names = [key for key, _ in layer.named_parameters()]
+    values = [parameter.detach().requires_grad_() for parameter in layer.parameters()]
+
+    def run(*rest):
+        parameters = dict(zip(names, rest[len(given) :], strict=True))
+        new = dict(zip(map(id, given), rest[: len(given)], strict=True))
+        replaced = map_tensors(lambda each: new.get(id(each), each), inputs)
+        arguments = replaced if g is None else (g, *replaced)
+        out = functional_call(layer, parameters, arguments, CASES[name].kwargs or {})
+        return tuple(each for each in tensors(out) if each.requires_grad)
+
+    if given or values:
+        assert torch.autograd.gradcheck(run, (*given, *values), fast_mode=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_float32_pickle_and_state_dict(name):
+    layer = build(name)
+    g, inputs = runs(name)[0]
+    expected = tensors(call(layer, g, inputs))
+    file = io.BytesIO()
+    torch.save(layer, file)
+    file.seek(0)
+    other = CASES[name].make().double()
+    other.load_state_dict(layer.state_dict())
+    if hasattr(other, "set_allow_zero_in_degree"):
+        other.set_allow_zero_in_degree(True)
+    for same in (pickle.loads(pickle.dumps(layer)), torch.load(file, weights_only=False), other):
+        assert repr(same) == repr(layer)
+        found = tensors(call(same, g, inputs))
+        assert all(torch.equal(x, y) for x, y in zip(found, expected, strict=True))
+    lower = map_tensors(lambda t: t.float() if t.is_floating_point() else t, inputs)
+    found = tensors(call(copy.deepcopy(layer).to(torch.float32), g, lower))
+    for x, y in zip(found, expected, strict=True):
+        assert x.dtype == torch.float32
+        torch.testing.assert_close(x, y.float(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_parameters_of_dgl(name):
+    parameters = inspect.signature(getattr(layers, name)).parameters.values()
+    found = ", ".join(
+        p.name
+        if p.default is p.empty
+        else f"{p.name}={getattr(p.default, '__name__', None) or repr(p.default)}"
+        for p in parameters
+        if p.name not in ("args", "kwargs")
+    )
+    assert found == SIGNATURES[name]
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_state_dict_of_dgl(name):
+    words = STATES[name].replace(str(KEY), "KEY").split()
+    expected = {
+        key.replace("KEY", str(KEY)): tuple(int(n) for n in shape.split(","))
+        for key, shape in zip(words[::2], words[1::2], strict=True)
+    }
+    found = {key: tuple(value.shape) for key, value in CASES[name].make().state_dict().items()}
+    assert found == expected
+
+
+def flagged() -> list[str]:
+    return [name for name in CASES if "allow_zero_in_degree=False" in SIGNATURES[name.split()[0]]]
+
+
+@pytest.mark.parametrize("name", flagged())
+def test_nodes_without_in_edges(name):
+    layer = CASES[name].make().double()
+    for g, inputs in runs(name):
+        layer.set_allow_zero_in_degree(False)
+        with pytest.raises(dgl.DGLError, match="no in-edge"):
+            call(layer, g, inputs)
+        layer.set_allow_zero_in_degree(True)
+        assert all(bool(t.isfinite().all()) for t in tensors(call(layer, g, inputs)))
+
+
+def test_layers_are_under_their_limit():
+    files = (ROOT / "gnnlab/compat/nn").rglob("*.py")
+    assert sum(len(path.read_text("utf8").splitlines()) for path in files) <= MOST_LINES
+
+
+def table() -> str:
+    """Markdown: each layer and the reference that it is compared with."""
+    rows = {}
+    for name, case in CASES.items():
+        rows.setdefault(name.split()[0], (case.reference.__doc__ or "").splitlines()[0])
+    lines = ["| layer | compared with |", "| --- | --- |"]
+    return "\n".join(lines + [f"| `{name}` | {rows[name]} |" for name in sorted(rows)])
+
+
+if __name__ == "__main__":
+    print(table())
