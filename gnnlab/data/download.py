@@ -15,9 +15,11 @@ holds the files and download only what is missing.
 from __future__ import annotations
 
 import logging
+import lzma
 import os
 import shutil
 import stat
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -41,6 +43,7 @@ __all__ = [
 
 TIMEOUT = (10, 30)  # seconds: to connect, between two blocks
 LOCK_TIMEOUT = 7200  # seconds
+_BROKEN = (zlib.error, lzma.LZMAError, EOFError, NotImplementedError)
 BLOCK = 1 << 14  # bytes: a broken connection loses at most one block
 
 
@@ -111,7 +114,7 @@ def local_archive(
     room: float = 2.5,
     one_folder: bool = True,
 ) -> Path:
-    """Return the folder ``unpacked``, after downloading and unpacking a zip file if it is missing.
+    """Return the folder ``unpacked``, after downloading and unpacking an archive if it is missing.
 
     Parameters
     ----------
@@ -182,7 +185,7 @@ def fetch(
 
     def resume(address: str, output: str, _: Any) -> None:
         part = folder / f"{name}.part"
-        _download(address, part, room, progress)
+        transfer(address, part, room, progress)
         os.replace(part, output)
         _tag(part).unlink(missing_ok=True)
 
@@ -201,7 +204,7 @@ def fetch(
 
 
 def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> Path:
-    """Unpack a zip file; ``folder`` is created only when all of it is unpacked.
+    """Unpack a zip or tar file; ``folder`` is created only when all of it is unpacked.
 
     Parameters
     ----------
@@ -234,14 +237,7 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
     with staging_folder(folder.parent, ".unpacking-", "") as staging:
         content = staging / "content"
         content.mkdir()
-        try:
-            with zipfile.ZipFile(archive) as source:
-                for member in source.infolist():
-                    _check_member(archive, member)
-                _check_space(folder.parent, sum(member.file_size for member in source.infolist()))
-                source.extractall(content)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise InvalidInput(f"{archive}: damaged ({error}); delete it and try again") from error
+        extract(archive, content)
         # Archives made on macOS have a second folder, __MACOSX, of metadata.
         found = [path for path in content.iterdir() if path.name != "__MACOSX"]
         tops = found if one_folder else [content]
@@ -250,6 +246,35 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
             raise InvalidInput(f"{archive}: expected one folder inside; found {names}")
         os.replace(tops[0], folder)
     return folder
+
+
+def extract(archive: Path, folder: Path) -> None:
+    """Extract a zip or tar file into a folder, after a check of all paths and of the free space.
+
+    Raises
+    ------
+    InvalidInput
+        The archive is damaged, or holds a path or link that leads outside of the folder.
+    DownloadFailed
+        The disk has too little space.
+    """
+    try:
+        if tarfile.is_tarfile(archive):
+            with tarfile.open(archive) as tar:
+                for entry in tar.getmembers():
+                    tarfile.data_filter(entry, str(folder))
+                _check_space(folder, sum(entry.size for entry in tar.getmembers()))
+                tar.extractall(folder, filter="data")
+            return
+        with zipfile.ZipFile(archive) as source:
+            for member in source.infolist():
+                _check_member(archive, member)
+            _check_space(folder, sum(member.file_size for member in source.infolist()))
+            source.extractall(folder)
+    except tarfile.FilterError as error:
+        raise InvalidInput(f"{archive}: refused, {error}") from error
+    except (zipfile.BadZipFile, tarfile.TarError, *_BROKEN) as error:
+        raise InvalidInput(f"{archive}: damaged ({error}); delete it and try again") from error
 
 
 @contextmanager
@@ -290,14 +315,20 @@ def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
         )
 
 
-def _download(url: str, part: Path, room: float, progress: bool) -> None:
-    """Complete ``part``; after a broken connection, retry as long as each attempt adds bytes."""
+def transfer(url: str, part: Path, room: float, progress: bool, verify: bool = True) -> None:
+    """Complete ``part``; after a broken connection, retry as long as each attempt adds bytes.
+
+    Raises
+    ------
+    DownloadFailed
+        An attempt added nothing. ``part`` keeps the bytes that arrived.
+    """
     import requests
 
     while True:
         before = _size(part)
         try:
-            return _transfer(url, part, room, progress)
+            return _transfer(url, part, room, progress, verify)
         except requests.HTTPError as error:
             reason = f"the server answered: {error}"
         except requests.RequestException as error:
@@ -312,7 +343,7 @@ def _download(url: str, part: Path, room: float, progress: bool) -> None:
         )
 
 
-def _transfer(url: str, part: Path, room: float, progress: bool) -> None:
+def _transfer(url: str, part: Path, room: float, progress: bool, verify: bool) -> None:
     """Request the missing bytes and append them to ``part``."""
     import requests
 
@@ -320,13 +351,14 @@ def _transfer(url: str, part: Path, room: float, progress: bool) -> None:
     headers = {"Accept-Encoding": "identity"}
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": _tag(part).read_text("utf8")}
-    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+    options: Any = {"headers": headers, "stream": True, "timeout": TIMEOUT, "verify": verify}
+    with requests.get(url, **options) as answer:
         content_range = answer.headers.get("Content-Range", "")
         if answer.status_code == 416 and content_range == f"bytes */{have}":
             return
         if answer.status_code == 416:
             part.unlink()
-            return _transfer(url, part, room, progress)
+            return _transfer(url, part, room, progress, verify)
         answer.raise_for_status()
         if not (answer.status_code == 206 and content_range.startswith(f"bytes {have}-")):
             have = 0  # whole file: the server cannot resume, or its file has changed

@@ -1,0 +1,223 @@
+"""``DGLDataset``, the base class of data sets, and its life cycle (DGL's guide, chapter 4).
+
+Making an object runs ``has_cache``, then either ``load``, or ``download``, ``process`` and
+``save``. A subclass defines ``process``, ``__getitem__`` and ``__len__``, and the others as needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gnnlab.compat.data.utils import download, extract_archive, get_download_dir, makedirs
+
+__all__ = ["DGLBuiltinDataset", "DGLDataset"]
+
+
+class DGLDataset:
+    """Base class of data sets.
+
+    Parameters
+    ----------
+    name : str
+    url : str, optional
+        Where :meth:`download` gets the raw files.
+    raw_dir : str, optional
+        Folder of downloads; by default ``get_download_dir()``.
+    save_dir : str, optional
+        Folder of processed files; by default ``raw_dir``.
+    hash_key : tuple
+        Values on which the processed data depends; ``hash`` is computed from them.
+    force_reload : bool
+        Whether to process the raw files even if there is a cache.
+    verbose : bool
+        Whether to print progress.
+    transform : callable, optional
+        Takes a graph and returns another; for ``__getitem__`` of the subclass, ``self._transform``.
+
+    Attributes
+    ----------
+    raw_path, save_path : str
+        ``raw_dir/name`` and ``save_dir/name``. The raw files are not downloaded if ``raw_path``
+        exists.
+    hash : str
+        Eight hexadecimal digits.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> class Rings(dgl.data.DGLDataset):
+    ...     def __init__(self):
+    ...         super().__init__(name="rings")
+    ...     def process(self):
+    ...         self.graphs = [dgl.graph(([0, 1, 2], [1, 2, 0])) for _ in range(5)]
+    ...     def __getitem__(self, i):
+    ...         return self.graphs[i]
+    ...     def __len__(self):
+    ...         return len(self.graphs)
+    >>> len(Rings())
+    5
+
+    References
+    ----------
+    DGL user guide, chapter 4.1, "DGLDataset class".
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str | None = None,
+        raw_dir: str | os.PathLike[str] | None = None,
+        save_dir: str | os.PathLike[str] | None = None,
+        hash_key: tuple[Any, ...] = (),
+        force_reload: bool = False,
+        verbose: bool = False,
+        transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._name, self._url, self._transform = name, url, transform
+        self._force_reload, self._verbose, self._hash_key = force_reload, verbose, hash_key
+        self._hash = hashlib.sha1(str(hash_key).encode()).hexdigest()[:8]
+        self._raw_dir = get_download_dir() if raw_dir is None else os.path.expanduser(raw_dir)
+        self._save_dir = self._raw_dir if save_dir is None else os.path.expanduser(save_dir)
+        self._load()
+
+    def download(self) -> None:
+        """Get the raw files into ``raw_dir``. By default there are none."""
+
+    def save(self) -> None:
+        """Write the processed data below ``save_path``. By default nothing is written."""
+
+    def load(self) -> None:
+        """Read what :meth:`save` wrote."""
+
+    def process(self) -> None:
+        """Make graphs of the raw files: to be defined by each subclass."""
+        raise NotImplementedError(f"{type(self).__name__} must define process()")
+
+    def has_cache(self) -> bool:
+        """Return whether :meth:`load` can be used. By default there is no cache."""
+        return False
+
+    def _load(self) -> None:
+        if not self._force_reload and self.has_cache():
+            try:
+                self.load()
+                self._say("Done loading data from cached files.")
+                return
+            except Exception as error:  # a cache is made again, whatever is wrong with it
+                warnings.warn(
+                    f"{self.name}: the cache in {self.save_path} cannot be read "
+                    f"({type(error).__name__}: {error}); processing the raw files again",
+                    stacklevel=3,
+                )
+        self._download()
+        self.process()
+        self.save()
+        self._say("Done saving data into cached files.")
+
+    def _download(self) -> None:
+        """Call :meth:`download` unless the raw files are there."""
+        if not os.path.exists(self.raw_path):
+            makedirs(self.raw_dir)
+            self.download()
+
+    def _say(self, text: str) -> None:
+        if self.verbose:
+            print(text)
+
+    @property
+    def name(self) -> str:
+        """Name of the data set."""
+        return self._name
+
+    @property
+    def url(self) -> str | None:
+        """Address of the raw files."""
+        return self._url
+
+    @property
+    def raw_dir(self) -> str:
+        """Folder of downloads."""
+        return str(self._raw_dir)
+
+    @property
+    def raw_path(self) -> str:
+        """Folder of the raw files: ``raw_dir/name``."""
+        return os.path.join(self.raw_dir, self.name)
+
+    @property
+    def save_dir(self) -> str:
+        """Folder of processed files."""
+        return str(self._save_dir)
+
+    @property
+    def save_path(self) -> str:
+        """Folder of the processed files of this data set: ``save_dir/name``."""
+        return os.path.join(self.save_dir, self.name)
+
+    @property
+    def verbose(self) -> bool:
+        """Whether to print progress."""
+        return self._verbose
+
+    @property
+    def hash(self) -> str:
+        """Eight hexadecimal digits, computed from ``hash_key``."""
+        return self._hash
+
+    def __getitem__(self, idx: Any) -> Any:
+        """Return one item: to be defined by each subclass."""
+        raise NotImplementedError(f"{type(self).__name__} must define __getitem__()")
+
+    def __len__(self) -> int:
+        """Return the number of items: to be defined by each subclass."""
+        raise NotImplementedError(f"{type(self).__name__} must define __len__()")
+
+    def __repr__(self) -> str:
+        """Name, number of graphs and paths."""
+        return f'Dataset("{self.name}", num_graphs={len(self)}, save_path={self.save_path})'
+
+
+class DGLBuiltinDataset(DGLDataset):
+    """Base class of data sets whose raw files are one zip file.
+
+    Parameters
+    ----------
+    name : str
+        The archive is stored as ``raw_dir/NAME.zip`` and unpacked into ``raw_dir/NAME``.
+    url : str
+    raw_dir, hash_key, force_reload, verbose, transform
+        As in :class:`DGLDataset`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str | None,
+        raw_dir: str | os.PathLike[str] | None = None,
+        hash_key: tuple[Any, ...] = (),
+        force_reload: bool = False,
+        verbose: bool = False,
+        transform: Callable[[Any], Any] | None = None,
+    ) -> None:
+        super().__init__(
+            name,
+            url,
+            raw_dir,
+            hash_key=hash_key,
+            force_reload=force_reload,
+            verbose=verbose,
+            transform=transform,
+        )
+
+    def download(self) -> None:
+        """Get and unpack the archive, if there is an address."""
+        if self.url is None:
+            return
+        archive = Path(self.raw_dir, f"{self.name}.zip")
+        download(self.url, archive, overwrite=False, log=self.verbose)
+        extract_archive(archive, self.raw_path, overwrite=False)

@@ -1,0 +1,452 @@
+"""``dgl.data.utils``: downloads, archives, saved information and splits, under DGL's names.
+
+Differences from DGL: a broken download is resumed and stored only when it is complete; an archive
+that would write outside of its folder is refused; ``load_info`` reads data and runs no code.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import pickle
+import shutil
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.utils.data import Subset
+
+from gnnlab.data.download import DownloadFailed, data_home, extract, locked, transfer, unpack
+from gnnlab.data.split import random_split, split_dataset
+from gnnlab.data.tensors import load_tensors, save_tensors
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.io import load_graphs, save_graphs
+from gnnlab.staging import replacing
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+__all__ = [
+    "Subset",
+    "add_node_property_split",
+    "add_nodepred_split",
+    "check_sha1",
+    "deprecate_class",
+    "deprecate_function",
+    "deprecate_property",
+    "download",
+    "extract_archive",
+    "generate_mask_tensor",
+    "get_download_dir",
+    "idx2mask",
+    "load_graphs",
+    "load_info",
+    "load_labels",
+    "load_tensors",
+    "loadtxt",
+    "makedirs",
+    "mask_nodes_by_property",
+    "save_graphs",
+    "save_info",
+    "save_tensors",
+    "split_dataset",
+]
+
+
+def _get_dgl_url(file_url: str) -> str:
+    """Return the address of a file on DGL's server, or on the mirror ``$DGL_REPO``."""
+    return os.environ.get("DGL_REPO", "https://data.dgl.ai/").rstrip("/") + "/" + file_url
+
+
+def get_download_dir() -> str:
+    """Return the folder of downloads; make it if it is missing.
+
+    It is ``$DGL_DOWNLOAD_DIR``, otherwise ``$GNNLAB_DATA_DIR``, otherwise ``~/.dgl``.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> dgl.data.utils.get_download_dir()                               # doctest: +SKIP
+    '/home/ada/.dgl'
+    """
+    folder = Path(os.environ.get("DGL_DOWNLOAD_DIR") or Path.home() / ".dgl").expanduser()
+    if not os.environ.get("DGL_DOWNLOAD_DIR") and os.environ.get("GNNLAB_DATA_DIR"):
+        folder = data_home()
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder)
+
+
+def makedirs(path: str | os.PathLike[str]) -> None:
+    """Make a folder and its parents; nothing happens if it exists."""
+    os.makedirs(os.path.expanduser(path), exist_ok=True)
+
+
+def check_sha1(filename: str | os.PathLike[str], sha1_hash: str) -> bool:
+    """Return whether a file has a SHA-1, given as hexadecimal digits."""
+    with open(filename, "rb") as file:
+        return hashlib.file_digest(file, "sha1").hexdigest() == sha1_hash.lower()
+
+
+def download(
+    url: str,
+    path: str | os.PathLike[str] | None = None,
+    overwrite: bool = True,
+    sha1_hash: str | None = None,
+    retries: int = 5,
+    verify_ssl: bool = True,
+    log: bool = True,
+) -> str:
+    """Download a file. The path holds the old file until the new one is complete.
+
+    Parameters
+    ----------
+    url : str
+    path : str or Path, optional
+        The file to write, or an existing folder; by default the current folder.
+    overwrite : bool
+        Whether to download again what exists. If not, it is kept if ``sha1_hash`` fits or is None.
+    sha1_hash : str, optional
+        Expected SHA-1, hexadecimal.
+    retries : int
+        How often to try again after a failure. Each attempt goes on where the last one stopped.
+    verify_ssl : bool
+        Whether to check the server's certificate.
+    log : bool
+        Whether to show a bar when it takes longer than a second.
+
+    Returns
+    -------
+    str
+        Path of the file.
+
+    Raises
+    ------
+    DownloadFailed
+        All attempts failed, or the SHA-1 is another one; nothing is written to ``path``.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> dgl.data.utils.download("https://example.org/a.zip", "data/")   # doctest: +SKIP
+    'data/a.zip'
+    """
+    name = url.rsplit("/", 1)[-1]
+    target = Path(name if path is None else path).expanduser()
+    if target.is_dir() or str(path or "").endswith("/"):
+        target = target / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with locked(target.parent):
+        keep = target.exists() and not overwrite
+        if keep and (sha1_hash is None or check_sha1(target, sha1_hash)):
+            return str(target)
+        part = target.with_name(f"{target.name}.part")
+        for left in reversed(range(max(retries, 0) + 1)):
+            try:
+                transfer(url, part, 1.0, log, verify_ssl)
+                break
+            except DownloadFailed:
+                if not left:
+                    raise
+        if sha1_hash is not None and not check_sha1(part, sha1_hash):
+            part.unlink()
+            raise DownloadFailed(
+                f"{url} does not have the expected SHA-1 {sha1_hash}; nothing was kept. Try again; "
+                "if the file was replaced on purpose, correct sha1_hash"
+            )
+        os.replace(part, target)
+        part.with_name(f"{part.name}.version").unlink(missing_ok=True)
+    return str(target)
+
+
+def extract_archive(
+    file: str | os.PathLike[str], target_dir: str | os.PathLike[str], overwrite: bool = True
+) -> None:
+    """Unpack a ``.zip``, ``.tar``, ``.tar.gz``, ``.tgz`` or ``.gz`` file into a folder.
+
+    Parameters
+    ----------
+    file : str or Path
+    target_dir : str or Path
+        If it is missing, it is made when all is unpacked.
+    overwrite : bool
+        If False and the folder exists, nothing is done.
+
+    Raises
+    ------
+    InvalidInput
+        The archive is damaged, of another kind, or has a member that leads outside of the folder.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> dgl.data.utils.extract_archive("ppi.zip", "ppi")                # doctest: +SKIP
+    """
+    archive, folder = Path(file), Path(target_dir)
+    if folder.exists() and not overwrite:
+        return
+    kinds = (".zip", ".tar", ".tar.gz", ".tgz", ".gz")
+    if not archive.name.endswith(kinds):
+        raise InvalidInput(f"{archive}: unknown kind of archive; expected {', '.join(kinds)}")
+    if not archive.name.endswith(".gz") or archive.name.endswith(".tar.gz"):
+        with locked(folder.parent):  # a new folder appears when it is complete
+            if folder.exists():
+                extract(archive, folder)
+            else:
+                unpack(archive, folder, one_folder=False)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with replacing(folder / archive.stem) as out, gzip.open(archive) as source:
+            shutil.copyfileobj(source, out)
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise InvalidInput(f"{archive}: damaged ({error}); delete it and try again") from error
+
+
+def save_info(path: str | os.PathLike[str], info: Any) -> None:
+    """Write numbers, texts, lists, dicts, numpy arrays and tensors to a file.
+
+    Parameters
+    ----------
+    path : str or Path
+    info : dict
+        Usually names of classes, counts and the like.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import gnnlab.compat as dgl
+    >>> file = tempfile.mkdtemp() + "/info.pkl"
+    >>> dgl.data.utils.save_info(file, {"num_classes": 3})
+    >>> dgl.data.utils.load_info(file)
+    {'num_classes': 3}
+    """
+    content = pickle.dumps(info)
+    _Plain(io.BytesIO(content), str(path)).load()  # what could not be read is not written
+    with replacing(Path(path)) as file:
+        file.write(content)
+
+
+def load_info(path: str | os.PathLike[str]) -> Any:
+    """Read what :func:`save_info` of gnnlab or DGL wrote.
+
+    Raises
+    ------
+    InvalidInput
+        The file is damaged, or holds other objects than data. Those are not loaded, because reading
+        them can run any code.
+    """
+    with open(path, "rb") as file:
+        try:
+            return _Plain(file, str(path)).load()
+        except InvalidInput:
+            raise
+        except Exception as error:  # a damaged pickle raises nearly anything
+            raise InvalidInput(f"{path}: not a file of save_info ({error})") from error
+
+
+_DATA = {
+    "builtins": {"bytearray", "complex", "frozenset", "set", "slice"},
+    "collections": {"OrderedDict", "defaultdict"},
+    "_codecs": {"encode"},
+    "numpy": {"dtype", "ndarray"},
+    "numpy._core.multiarray": {"_reconstruct", "scalar"},
+    "numpy._core.numeric": {"_frombuffer"},
+    "torch._utils": {"_rebuild_tensor_v2"},
+    "torch": {name for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)},
+}
+
+
+class _Plain(pickle.Unpickler):
+    """Unpickles data; any other class or function is refused."""
+
+    def __init__(self, file: Any, path: str) -> None:
+        super().__init__(file)
+        self.path = path
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("torch.storage", "_load_from_bytes"):
+            return lambda content: torch.load(io.BytesIO(content), weights_only=True)
+        module = module.replace("__builtin__", "builtins").replace("numpy.core", "numpy._core")
+        if name in _DATA.get(module, ()):
+            return super().find_class(module, name)
+        raise InvalidInput(
+            f"{self.path}: holds {module}.{name}; expected numbers, texts, lists, dicts, arrays "
+            "and tensors. If you trust its origin, open it with pickle.load"
+        )
+
+
+def load_labels(filename: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
+    """Return the labels in a file of :func:`save_graphs`, without the graphs."""
+    return load_graphs(filename, [])[1]
+
+
+def loadtxt(path: str | os.PathLike[str], delimiter: str, dtype: Any = None) -> np.ndarray:
+    """Read a text file of numbers into an array of shape (lines, columns), float64 by default."""
+    import pandas as pd
+
+    return pd.read_csv(path, delimiter=delimiter, header=None).to_numpy(dtype or np.float64)
+
+
+def idx2mask(idx: Any, len: int) -> np.ndarray:
+    """Return an array of shape (len,), int64: 1 at the given positions, 0 elsewhere."""
+    mask = np.zeros(len, np.int64)
+    mask[np.asarray(idx)] = 1
+    return mask
+
+
+def generate_mask_tensor(mask: Any) -> torch.Tensor:
+    """Return an array of 0 and 1 as a tensor, bool."""
+    return torch.as_tensor(np.asarray(mask)).bool()
+
+
+def add_nodepred_split(dataset: Any, ratio: Sequence[float], ntype: str | None = None) -> None:
+    """Draw a split of the nodes and store it as masks in every graph of a data set.
+
+    Parameters
+    ----------
+    dataset
+        ``dataset[i]`` must return the same graph at each access.
+    ratio : sequence of three floats
+        Fractions of training, validation and test nodes; they sum to 1.
+    ntype : str, optional
+        Node type; needed for graphs with several.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> dataset = dgl.data.load("digits")
+    >>> dgl.data.add_nodepred_split(dataset, [0.8, 0.1, 0.1])
+    >>> dataset[0].ndata["train_mask"].sum()
+    tensor(1438)
+    """
+    if len(ratio) != 3:
+        raise InvalidInput(f"a split needs 3 fractions; found {ratio}")
+    for number in range(len(dataset)):
+        g = dataset[number]
+        g = g[0] if isinstance(g, tuple) else g
+        data = g.ndata if ntype is None else g.nodes[ntype].data
+        count = g.num_nodes(ntype) if ntype is not None else g.num_nodes()
+        for part, ids in zip(("train", "val", "test"), random_split(count, ratio), strict=True):
+            data[f"{part}_mask"] = generate_mask_tensor(idx2mask(ids, count))
+
+
+def mask_nodes_by_property(
+    property_values: np.ndarray, part_ratios: Sequence[float], random_seed: int | None = None
+) -> dict[str, np.ndarray]:
+    """Split nodes by a property: smallest values in distribution, largest out of it.
+
+    Parameters
+    ----------
+    property_values : numpy.ndarray
+        Shape (N,): nodes are sorted by it.
+    part_ratios : sequence of five floats
+        Fractions of in-distribution training, validation and test nodes and of out-of-distribution
+        validation and test nodes; they sum to 1.
+    random_seed : int, optional
+        Seed for the order of the in-distribution nodes.
+
+    Returns
+    -------
+    dict
+        ``in_train_mask``, ``in_valid_mask``, ``in_test_mask``, ``out_valid_mask`` and
+        ``out_test_mask``: shape (N,), bool.
+
+    References
+    ----------
+    Bazhenov et al., "Evaluating Robustness and Uncertainty of Graph Models Under Structural
+    Distributional Shifts", NeurIPS 2023.
+    """
+    names = ("in_train", "in_valid", "in_test", "out_valid", "out_test")
+    if len(part_ratios) != 5 or min(part_ratios) < 0 or abs(sum(part_ratios) - 1) > 1e-6:
+        raise InvalidInput(f"expected 5 fractions that sum to 1; found {list(part_ratios)}")
+    count = len(property_values)
+    cuts = np.round(np.cumsum(part_ratios) * count).astype(np.int64)
+    order = np.argsort(property_values, kind="stable")
+    order[: cuts[2]] = np.random.RandomState(random_seed).permutation(order[: cuts[2]])
+    parts = np.split(order, cuts[:-1])
+    masks = (idx2mask(part, count).astype(bool) for part in parts)
+    return {f"{name}_mask": mask for name, mask in zip(names, masks, strict=True)}
+
+
+def _undirected(g: Graph) -> scipy.sparse.csr_matrix:
+    """Return the adjacency matrix of the graph as an undirected one without self-loops."""
+    from scipy.sparse import coo_matrix
+
+    src, dst = (ends.numpy() for ends in g.edges())
+    both = (np.concatenate([src, dst]), np.concatenate([dst, src]))
+    near = coo_matrix((np.ones(2 * len(src)), both), (g.num_nodes(), g.num_nodes())).tocsr()
+    near.setdiag(0)
+    near.eliminate_zeros()
+    near.data[:] = 1
+    return near
+
+
+def _pagerank(near: scipy.sparse.csr_matrix, home: int | None = None) -> np.ndarray:
+    """Return the PageRank of each node, with jumps to any node or to ``home``."""
+    count, degree = near.shape[0], np.asarray(near.sum(1)).ravel()
+    rank = jump = np.full(count, 1 / count) if home is None else np.eye(1, count, home)[0]
+    for _ in range(100):
+        spread = near @ (rank / np.maximum(degree, 1)) + rank[degree == 0].sum() * jump
+        rank = 0.85 * spread + 0.15 * jump
+    return rank
+
+
+def _clustering(near: scipy.sparse.csr_matrix) -> np.ndarray:
+    """Return the clustering coefficient of each node."""
+    degree = np.asarray(near.sum(1)).ravel()
+    triangles = np.asarray((near @ near).multiply(near).sum(1)).ravel()
+    return triangles / np.maximum(degree * (degree - 1), 1)
+
+
+def add_node_property_split(
+    dataset: Any,
+    part_ratios: Sequence[float],
+    property_name: str,
+    ascending: bool = True,
+    random_seed: int | None = None,
+) -> None:
+    """Split the nodes of every graph by a property of the structure, and store five masks.
+
+    Parameters
+    ----------
+    dataset
+        ``dataset[i]`` must return the same graph at each access.
+    part_ratios, random_seed
+        As in :func:`mask_nodes_by_property`, whose names the masks have.
+    property_name : str
+        ``"popularity"`` (PageRank), ``"locality"`` (PageRank personalised to the node with the
+        largest PageRank) or ``"density"`` (clustering coefficient).
+    ascending : bool
+        Whether the nodes with small values are those in distribution.
+    """
+    names = ("popularity", "locality", "density")
+    if property_name not in names:
+        raise InvalidInput(f"property_name must be one of {names}; found {property_name!r}")
+    for number in range(len(dataset)):
+        g = dataset[number]
+        near = _undirected(g)
+        values = _clustering(near) if property_name == "density" else _pagerank(near)
+        if property_name == "locality":
+            values = _pagerank(near, int(values.argmax()))
+        masks = mask_nodes_by_property(values if ascending else -values, part_ratios, random_seed)
+        for name, mask in masks.items():
+            g.ndata[name] = torch.from_numpy(mask)
+
+
+def deprecate_property(old: str, new: str) -> None:
+    """Warn that a property has a new name."""
+    warnings.warn(f"Property {old} will be deprecated, please use {new} instead.", stacklevel=3)
+
+
+def deprecate_function(old: str, new: str) -> None:
+    """Warn that a function has a new name."""
+    warnings.warn(f"{old} will be deprecated, please use {new} instead.", stacklevel=3)
+
+
+deprecate_class = deprecate_function

@@ -1,0 +1,350 @@
+"""``dgl.data``: life cycle of the base class, downloads from a server here, archives, info."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import pickle
+import tarfile
+import zipfile
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+import gnnlab.compat as dgl
+from gnnlab.compat.data import DGLBuiltinDataset, DGLDataset, utils
+from gnnlab.data import DownloadFailed
+from gnnlab.errors import InvalidInput
+from tests.data.test_download import CONTENT, server  # noqa: F401
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("DGL_DOWNLOAD_DIR", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+class Rings(DGLDataset):
+    """Guide 4.1–4.4 in short; ``calls`` is the order of the life cycle."""
+
+    def __init__(self, sizes=(3, 4), **kwargs):
+        self.calls, self.sizes = [], sizes
+        super().__init__(name="rings", hash_key=(sizes,), **kwargs)
+
+    def _file(self):
+        return os.path.join(self.save_path, f"graphs_{self.hash}.bin")
+
+    def download(self):
+        self.calls.append("download")
+        dgl.data.utils.makedirs(self.raw_path)
+
+    def process(self):
+        self.calls.append("process")
+        rings = [(torch.arange(n), (torch.arange(n) + 1) % n) for n in self.sizes]
+        self.graphs = [dgl.graph(ends) for ends in rings]
+        self.labels = torch.tensor(self.sizes)
+        self.num_classes = 2
+
+    def has_cache(self):
+        self.calls.append("has_cache")
+        return os.path.exists(self._file())
+
+    def save(self):
+        self.calls.append("save")
+        dgl.data.utils.makedirs(self.save_path)
+        dgl.data.utils.save_graphs(self._file(), self.graphs, {"labels": self.labels})
+        dgl.data.utils.save_info(self._file() + ".pkl", {"num_classes": self.num_classes})
+
+    def load(self):
+        self.calls.append("load")
+        self.graphs, labels = dgl.data.utils.load_graphs(self._file())
+        self.labels = labels["labels"]
+        self.num_classes = dgl.data.utils.load_info(self._file() + ".pkl")["num_classes"]
+
+    def __getitem__(self, i):
+        return self.graphs[i], self.labels[i]
+
+    def __len__(self):
+        return len(self.graphs)
+
+
+def test_life_cycle(home, capsys):
+    first = Rings(verbose=True)
+    assert first.calls == ["has_cache", "download", "process", "save"]
+    assert "Done saving" in capsys.readouterr().out
+    second = Rings()
+    assert second.calls == ["has_cache", "load"]
+    assert (len(second), second[1][0].num_nodes(), second[1][1].item()) == (2, 4, 4)
+    assert second.num_classes == 2
+    assert Rings(force_reload=True).calls == ["process", "save"]  # the raw files are there
+    assert Rings(sizes=(5,)).calls == ["has_cache", "process", "save"]  # another hash
+    assert capsys.readouterr().out == ""
+
+
+def test_a_broken_cache_is_made_again(home):
+    first = Rings()
+    with open(first._file(), "wb") as file:
+        file.write(b"no graphs")
+    with pytest.warns(UserWarning, match="cache in .*rings cannot be read"):
+        assert Rings().calls == ["has_cache", "load", "process", "save"]
+    assert Rings().calls == ["has_cache", "load"]
+
+
+def test_paths_and_properties(home, tmp_path):
+    found = Rings(raw_dir=tmp_path / "raw", save_dir=str(tmp_path / "save"), transform=len)
+    assert found.raw_path == str(tmp_path / "raw" / "rings")
+    assert found.save_path == str(tmp_path / "save" / "rings")
+    assert (found.name, found.url, found.verbose, found._transform) == ("rings", None, False, len)
+    assert found.hash == hashlib.sha1(b"((3, 4),)").hexdigest()[:8]
+    assert Rings().raw_dir == Rings().save_dir == str(home)
+    assert repr(found).startswith('Dataset("rings", num_graphs=2')
+
+
+def test_a_subclass_must_define_process(home):
+    with pytest.raises(NotImplementedError, match="Empty must define process"):
+        type("Empty", (DGLDataset,), {})("empty")
+
+
+def test_builtin_dataset_downloads_and_unpacks_once(server, home):  # noqa: F811
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as target:
+        target.writestr("a/edges.txt", "0 1\n1 2\n")
+    server.files["x.zip"] = held.getvalue()
+
+    class Mine(DGLBuiltinDataset):
+        def process(self):
+            src, dst = np.loadtxt(os.path.join(self.raw_path, "a", "edges.txt"), int).T
+            self.g = dgl.graph((src, dst))
+
+        def __getitem__(self, i):
+            return self.g
+
+        def __len__(self):
+            return 1
+
+    for _ in range(2):
+        assert Mine("mine", f"{server.url}/x.zip")[0].num_edges() == 2
+    assert len(server.ranges) == 1
+    assert Mine("mine", None).url is None
+
+
+# ------------------------------------------------------------------- data.utils
+
+
+def test_download(server, tmp_path):  # noqa: F811
+    url, sha1 = f"{server.url}/a.bin", hashlib.sha1(CONTENT).hexdigest()
+    target = tmp_path / "new" / "b.bin"
+    assert utils.download(url, target, sha1_hash=sha1.upper(), log=False) == str(target)
+    assert target.read_bytes() == CONTENT and utils.check_sha1(target, sha1)
+    assert utils.download(url, tmp_path / "new", log=False) == str(tmp_path / "new" / "a.bin")
+    assert len(server.ranges) == 2
+    utils.download(url, target, overwrite=False)
+    utils.download(url, target, overwrite=False, sha1_hash=sha1)
+    assert len(server.ranges) == 2  # it is there and right
+    target.write_bytes(b"other")
+    utils.download(url, target, overwrite=False)
+    assert target.read_bytes() == b"other"
+    utils.download(url, target, overwrite=False, sha1_hash=sha1)
+    assert target.read_bytes() == CONTENT
+    names = {path.name for path in target.parent.iterdir()}
+    assert names - {".lock"} == {"a.bin", "b.bin"}
+
+
+def test_download_goes_on_and_gives_up(server, tmp_path):  # noqa: F811
+    server.breaks, server.break_after = 3, 100_000
+    utils.download(f"{server.url}/a.bin", tmp_path / "a", log=False)
+    assert (tmp_path / "a").read_bytes() == CONTENT
+    server.ranges.clear()
+    with pytest.raises(DownloadFailed, match="404"):
+        utils.download(f"{server.url}/none", tmp_path / "n", retries=2)
+    assert len(server.ranges) == 3
+    before = (tmp_path / "a").read_bytes()
+    with pytest.raises(DownloadFailed, match="expected SHA-1 00"):
+        utils.download(f"{server.url}/a.bin", tmp_path / "a", sha1_hash="00")
+    assert (tmp_path / "a").read_bytes() == before
+
+
+def test_download_dir(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("DGL_DOWNLOAD_DIR", raising=False)
+    monkeypatch.delenv("GNNLAB_DATA_DIR", raising=False)
+    assert utils.get_download_dir() == str(tmp_path / ".dgl")
+    monkeypatch.setenv("GNNLAB_DATA_DIR", str(tmp_path / "ours"))
+    assert utils.get_download_dir() == str(tmp_path / "ours")
+    monkeypatch.setenv("DGL_DOWNLOAD_DIR", str(tmp_path / "theirs"))
+    assert utils.get_download_dir() == str(tmp_path / "theirs")
+    assert (tmp_path / "theirs").is_dir()
+    assert utils._get_dgl_url("dataset/a.zip") == "https://data.dgl.ai/dataset/a.zip"
+    monkeypatch.setenv("DGL_REPO", "http://127.0.0.1:1")
+    assert utils._get_dgl_url("a.zip") == "http://127.0.0.1:1/a.zip"
+
+
+def packed(path, members):
+    """Write an archive of ``name → content``; a content of None makes a link to /etc."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as target:
+            for name, content in members.items():
+                target.writestr(name, content)
+        return path
+    with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as tar:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            if content is None:
+                entry.type, entry.linkname = tarfile.SYMTYPE, "/etc"
+                tar.addfile(entry)
+            else:
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz", "a.tar.gz"])
+def test_extract_archive(tmp_path, name):
+    archive = packed(tmp_path / name, {"x/one.txt": b"1", "two.txt": b"2"})
+    utils.extract_archive(archive, tmp_path / "out")
+    assert (tmp_path / "out/x/one.txt").read_text() == "1"
+    (tmp_path / "out/two.txt").unlink()
+    utils.extract_archive(archive, tmp_path / "out", overwrite=False)
+    assert not (tmp_path / "out/two.txt").exists()
+    (tmp_path / "out/kept").touch()
+    utils.extract_archive(str(archive), str(tmp_path / "out"))
+    assert (tmp_path / "out/two.txt").exists() and (tmp_path / "out/kept").exists()
+    archive.write_bytes(archive.read_bytes()[:50])
+    with pytest.raises(InvalidInput, match="damaged"):
+        utils.extract_archive(archive, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tgz"])
+@pytest.mark.parametrize("inner", ["../evil", "x/../../evil", "link"])
+def test_no_member_leaves_the_folder(tmp_path, name, inner):
+    if inner == "link" and name == "a.zip":
+        inner = "/evil"
+    members = {"good": b"1", inner: None if inner == "link" else b"2"}
+    archive = packed(tmp_path / name, members)
+    for folder in ("new", "old"):
+        (tmp_path / "old").mkdir(exist_ok=True)
+        with pytest.raises(InvalidInput, match="refused"):
+            utils.extract_archive(archive, tmp_path / "deep" / folder)
+    found = {path.name for path in tmp_path.rglob("*")}
+    assert found <= {name, "old", "deep", ".lock"}
+
+
+def test_extract_gz_and_unknown(tmp_path):
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"1,2\n"))
+    utils.extract_archive(tmp_path / "t.csv.gz", tmp_path / "out")
+    assert (tmp_path / "out/t.csv").read_text() == "1,2\n"
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"1,2\n")[:-9])
+    with pytest.raises(InvalidInput, match="damaged"):
+        utils.extract_archive(tmp_path / "t.csv.gz", tmp_path / "out2")
+    assert not (tmp_path / "out2/t.csv").exists()
+    with pytest.raises(InvalidInput, match="unknown kind"):
+        utils.extract_archive(tmp_path / "a.rar", tmp_path)
+
+
+def test_info_holds_data_only(tmp_path):
+    info = {
+        "n": 3,
+        "names": ["a", ("b", 1.5)],
+        "array": np.arange(6).reshape(2, 3),
+        "scalar": np.float32(0.5),
+        "tensor": torch.tensor([[1.0, 2.0]], dtype=torch.float16),
+        "set": {1, 2},
+    }
+    for protocol in (None, 2, 5):
+        path = tmp_path / f"info{protocol}"
+        if protocol is None:
+            utils.save_info(path, info)
+        else:
+            path.write_bytes(pickle.dumps(info, protocol))
+        found = utils.load_info(path)
+        assert found["array"].tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert torch.equal(found["tensor"], info["tensor"]) and found["scalar"] == 0.5
+        assert (found["n"], found["names"], found["set"]) == (3, ["a", ("b", 1.5)], {1, 2})
+
+
+class Trap:
+    def __reduce__(self):
+        return os.mkdir, ("trapped",)
+
+
+def test_info_runs_no_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad").write_bytes(pickle.dumps({"x": Trap()}))
+    with pytest.raises(InvalidInput, match=r"holds \w+.mkdir; expected numbers"):
+        utils.load_info("bad")
+    with pytest.raises(InvalidInput, match="holds"):
+        utils.save_info("worse", {"x": Trap()})
+    (tmp_path / "cut").write_bytes(pickle.dumps([1] * 99)[:-5])
+    with pytest.raises(InvalidInput, match="not a file of save_info"):
+        utils.load_info("cut")
+    assert {path.name for path in tmp_path.iterdir()} == {"bad", "cut"}
+
+
+def test_small_helpers(tmp_path):
+    assert utils.idx2mask([0, 2], 4).tolist() == [1, 0, 1, 0]
+    assert utils.generate_mask_tensor(np.array([1, 0])).tolist() == [True, False]
+    (tmp_path / "t.txt").write_text("1, 2\n3, 4\n")
+    assert utils.loadtxt(tmp_path / "t.txt", ",", np.int64).tolist() == [[1, 2], [3, 4]]
+    utils.save_graphs(tmp_path / "g", dgl.graph(([0], [1])), {"y": torch.tensor([7])})
+    assert utils.load_labels(tmp_path / "g")["y"].item() == 7
+    for warn in (utils.deprecate_property, utils.deprecate_function, utils.deprecate_class):
+        with pytest.warns(UserWarning, match="use new instead"):
+            warn("old", "new")
+    assert utils.Subset([5, 6, 7], [2, 0])[0] == 7
+
+
+def typed():
+    g = dgl.heterograph({("user", "likes", "item"): ([0, 1], [1, 0])}, {"user": 10, "item": 2})
+    return [g, g.local_var()]
+
+
+def test_nodepred_split():
+    graphs = typed()
+    dgl.data.add_nodepred_split(graphs, [0.5, 0.3, 0.2], ntype="user")
+    for g in graphs:
+        masks = torch.stack([g.nodes["user"].data[f"{part}_mask"] for part in ("train", "val")])
+        assert masks.sum(1).tolist() == [5, 3]
+        total = masks.sum(0) + g.nodes["user"].data["test_mask"]
+        assert total.tolist() == [1] * 10 and "train_mask" not in g.nodes["item"].data
+    with pytest.raises(InvalidInput, match="3 fractions"):
+        dgl.data.add_nodepred_split(graphs, [0.5, 0.5], "user")
+
+
+@pytest.mark.parametrize("name", ["popularity", "locality", "density"])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_property_split_against_networkx(name, ascending):
+    club = nx.karate_club_graph()
+    g = dgl.graph(tuple(zip(*club.edges(), strict=True)), num_nodes=34)
+    dgl.data.add_node_property_split([g], [0.3, 0.1, 0.1, 0.2, 0.3], name, ascending, 0)
+    rank = nx.pagerank(club, weight=None, tol=1e-12)
+    values = {
+        "popularity": rank,
+        "density": nx.clustering(club),
+        "locality": nx.pagerank(
+            club, personalization={max(rank, key=rank.get): 1}, weight=None, tol=1e-12
+        ),
+    }[name]
+    value = np.array([values[node] for node in range(34)]) * (1 if ascending else -1)
+    parts = [g.ndata[f"{part}_mask"].numpy() for part in ("in_train", "in_valid", "in_test")]
+    parts += [g.ndata[f"{part}_mask"].numpy() for part in ("out_valid", "out_test")]
+    assert [int(part.sum()) for part in parts] == [10, 4, 3, 7, 10]
+    assert (sum(part.astype(int) for part in parts) == 1).all()
+    inside = parts[0] | parts[1] | parts[2]
+    assert value[inside].max() <= value[parts[3]].min() + 1e-9
+    assert value[parts[3]].max() <= value[parts[4]].min() + 1e-9
+    with pytest.raises(InvalidInput, match="property_name must be one of"):
+        dgl.data.add_node_property_split([g], [1, 0, 0, 0, 0], "age")
+
+
+def test_old_module_paths():
+    from gnnlab.compat.data.dgl_dataset import DGLDataset as again
+
+    assert dgl.data.DGLDataset is again and dgl.data.utils is utils
+    assert dgl.data.GINDataset is not None and dgl.data.utils.split_dataset is not None
