@@ -29,12 +29,21 @@ __all__ = ["JobSettings", "Keys", "is_distributed"]
 
 @dataclass(frozen=True)
 class Keys:
-    """CURVE keys of a job, as text; only servers have ``server_secret``."""
+    """CURVE keys that a process needs, as text of 40 characters each.
 
-    server_public: str
-    client_public: str
-    client_secret: str = field(repr=False)
-    server_secret: str = field(default="", repr=False)
+    Attributes
+    ----------
+    servers : tuple of str
+        Public keys of the servers, one for each machine.
+    clients : tuple of str
+        Public keys of the clients that servers admit.
+    secret : str
+        The process's own secret key; its public key is among the others.
+    """
+
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+    secret: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,7 @@ class JobSettings:
             num_samplers=e.number(e.NUM_SAMPLERS, num_samplers),
             addresses=addresses,
             part_config=env.get(e.PART_CONFIG, ""),
-            keys=_keys(env, addresses),
+            keys=_keys(env, addresses, num_machines),
             timeout=e.seconds(e.TIMEOUT, 300.0),
         )
 
@@ -168,16 +177,26 @@ def _addresses(
     return found
 
 
-def _keys(env: Mapping[str, str], addresses: tuple[tuple[str, int], ...]) -> Keys | None:
+def _keys(
+    env: Mapping[str, str], addresses: tuple[tuple[str, int], ...], num_machines: int
+) -> Keys | None:
     security = env.get(e.SECURITY)
     if security not in (None, "curve", "none"):
         raise InvalidInput(f"GNNLAB_SECURITY is 'curve' or 'none'; found {security!r}")
     if security == "curve" or (security is None and e.KEYS in env):
         try:
-            return Keys(**json.loads(env[e.KEYS]))
+            found = json.loads(env[e.KEYS])
+            keys = Keys(tuple(found["servers"]), tuple(found["clients"]), found["secret"])
+            texts = [*keys.servers, *keys.clients, keys.secret]
+            if not keys.clients or len(keys.servers) != num_machines:
+                raise ValueError(f"{len(keys.servers)} keys of servers")
+            if not all(isinstance(key, str) and len(key) == 40 for key in texts):
+                raise ValueError("a key has 40 characters")
+            return keys
         except (KeyError, TypeError, ValueError):
             raise InvalidInput(
-                "GNNLAB_SECURITY=curve needs the job's keys in GNNLAB_KEYS; launch makes them"
+                "GNNLAB_SECURITY=curve needs keys in GNNLAB_KEYS, as JSON with `servers` (a public "
+                "key for each machine), `clients` (public keys) and `secret`; launch makes them"
             ) from None
     if security != "none" and not all(_is_loopback(host) for host, _ in addresses):
         raise GNNLabError(

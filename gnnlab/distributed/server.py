@@ -153,7 +153,7 @@ class Server:
     def start(self) -> None:
         """Bind the socket and start the threads."""
         if self.job.keys:
-            self._start(Doorman(self._context, self.job.keys.client_public).run)
+            self._start(Doorman(self._context, self.job.keys.clients).run)
         front, back = listen(self._context, self.job)
         for number in range(_THREADS):
             self._start(self._work, name=f"thread {number}")

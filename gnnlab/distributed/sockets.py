@@ -19,7 +19,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -28,7 +28,7 @@ import zmq.utils.z85
 from zmq.utils.monitor import recv_monitor_message
 
 from gnnlab.distributed import wire
-from gnnlab.distributed.job import JobSettings
+from gnnlab.distributed.job import JobSettings, Keys
 from gnnlab.distributed.protocol import BadReply
 from gnnlab.distributed.router import Answer, bad_reply
 from gnnlab.errors import GNNLabError
@@ -78,6 +78,12 @@ def heartbeat(socket: zmq.Socket[bytes]) -> None:
     socket.setsockopt(zmq.RCVHWM, _QUEUED)
     socket.setsockopt(zmq.MAXMSGSIZE, wire.MAX_FRAME)
     socket.setsockopt(zmq.IPV6, 1)
+
+
+def set_own_keys(socket: zmq.Socket[bytes], keys: Keys) -> None:
+    """Set the key pair by which a process authenticates itself."""
+    socket.curve_secretkey = keys.secret.encode()
+    socket.curve_publickey = zmq.curve_public(keys.secret.encode())
 
 
 def send(socket: zmq.Socket[bytes], frames: list[Any], flags: int = 0) -> None:
@@ -244,9 +250,9 @@ class Connections:
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 500)
         socket.setsockopt(zmq.ROUTING_ID, uuid.uuid4().bytes)
         if self._job.keys:
-            socket.curve_serverkey = self._job.keys.server_public.encode()
-            socket.curve_publickey = self._job.keys.client_public.encode()
-            socket.curve_secretkey = self._job.keys.client_secret.encode()
+            machine = server // self._job.num_servers
+            socket.curve_serverkey = self._job.keys.servers[machine].encode()
+            set_own_keys(socket, self._job.keys)
         self._sockets[server] = socket
         for one, is_monitor in ((socket, False), (monitor, True)):
             self._known[one] = server, is_monitor
@@ -332,8 +338,7 @@ def listen(
     if job.keys:
         front.curve_server = True
         front.zap_domain = b"gnnlab"
-        front.curve_publickey = job.keys.server_public.encode()
-        front.curve_secretkey = job.keys.server_secret.encode()
+        set_own_keys(front, job.keys)
     back.setsockopt(zmq.SNDHWM, 1)  # requests wait for an idle thread
     back.bind("inproc://work")
     try:
@@ -350,12 +355,12 @@ def listen(
 
 
 class Doorman:
-    """ZAP handler: admits peers with the client key of the job, and reports the others."""
+    """ZAP handler: admits peers with a client key of the job, and reports the others."""
 
-    def __init__(self, context: zmq.Context[Any], client_public: str) -> None:
+    def __init__(self, context: zmq.Context[Any], clients: Iterable[str]) -> None:
         self._socket = context.socket(zmq.REP)
         self._socket.bind("inproc://zeromq.zap.01")
-        self._key = client_public.encode()
+        self._admitted = {zmq.utils.z85.decode(key.encode()) for key in clients}
         self._refused: dict[str, tuple[float, int]] = {}  # address → last report, refused since
 
     def run(self) -> None:
@@ -363,7 +368,8 @@ class Doorman:
         with self._socket as socket:
             while True:
                 _, request, _, address, _, mechanism, *credentials = socket.recv_multipart()
-                fits = mechanism == b"CURVE" and credentials == [zmq.utils.z85.decode(self._key)]
+                key = credentials[0] if len(credentials) == 1 else b""
+                fits = mechanism == b"CURVE" and key in self._admitted
                 if not fits:
                     self._report(address.decode("ascii", "replace").removeprefix("::ffff:"))
                 code, text = (b"200", b"OK") if fits else (b"400", b"no key of this job")

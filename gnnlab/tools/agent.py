@@ -42,7 +42,7 @@ from gnnlab import environment
 from gnnlab.errors import no_such_file
 from gnnlab.tools import watchdog
 from gnnlab.tools.agent_messages import WIDEST
-from gnnlab.tools.probe import array_file, interface_to, versions
+from gnnlab.tools.probe import array_file, interface_to, own_address, versions
 from gnnlab.tools.probe import holder as holder_of
 from gnnlab.tools.watchdog import BEAT, SILENCE
 
@@ -75,10 +75,15 @@ def main() -> None:
     folder = Path(tempfile.gettempdir(), f"gnnlab-{secrets.token_hex(8)}")
     life, held = os.pipe()
     lifeline, lives = os.pipe()  # read by watchdogs; worker and guard both hold the writing end
+    told, tell = os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until there are handlers
     guard, worker = os.getpid(), os.fork()
     watchdog.adopt_orphans()
     status, spared = 1, 0
     try:
+        # Schedulers signal all processes at once and kill what is left a moment after the agent has
+        # ended. So it ends last. The worker reads ``life`` and ``told``.
+        was_told = _on_sigterm(tell if worker == 0 else held)
         if worker == 0:
             os.close(held)
             # With an inherited stdout, the launcher would get no end of file when this agent ends.
@@ -86,13 +91,16 @@ def main() -> None:
                 lifeline, folder, guard, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
             spared = spare.pid
-            Agent(life, lifeline, guard, folder, spared).serve()
-            status = 0
+            Agent(life, told, lifeline, guard, folder, spared).serve()
+            status = 128 + signal.SIGTERM if was_told else 0
         else:
             os.close(life)
+            os.close(tell)  # now the worker alone holds it
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the worker reads orders
             status, was_stopped = _end_of(worker)
-            if status < 0:
+            if was_told:
+                status = 128 + signal.SIGTERM
+            elif status < 0:
                 name = f"{'stopped ' * was_stopped}worker (process {worker})"
                 lost = {"agent": "lost", "process": name}
                 line = json.dumps(lost | {"status": 128 - status}).encode() + b"\n"
@@ -108,6 +116,20 @@ def main() -> None:
         os.kill(guard, signal.SIGKILL)
     sys.stderr.flush()
     os._exit(abs(status))  # without waiting for threads that may block in a write
+
+
+def _on_sigterm(descriptor: int) -> list[int]:
+    """Close a descriptor on the first SIGTERM, and add the signal to the list that is returned."""
+    received: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        if not received:
+            os.close(descriptor)
+        received.append(number)
+
+    signal.signal(signal.SIGTERM, note)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    return received
 
 
 def _start_watchdog(
@@ -150,7 +172,9 @@ class Agent:
     Parameters
     ----------
     life : int
-        Descriptor that reads end of file when the guard has ended.
+        Descriptor that reads end of file when the guard has ended, or has received SIGTERM.
+    told : int
+        Descriptor that reads end of file when this process has received SIGTERM.
     lifeline : int
         Descriptor that reads end of file when the guard and this process have ended.
     guard : int
@@ -161,11 +185,14 @@ class Agent:
         Process ID of the watchdog without a command, which ends by itself; 0 if there is none.
     """
 
-    def __init__(self, life: int, lifeline: int, guard: int, folder: Path, spare: int = 0) -> None:
-        self._life, self._lifeline, self._folder = life, lifeline, folder
+    def __init__(
+        self, life: int, told: int, lifeline: int, guard: int, folder: Path, spare: int = 0
+    ) -> None:
+        self._life, self._told, self._lifeline, self._folder = life, told, lifeline, folder
         self._spare = spare
         self._guard, self._job = guard, ""
         self._max_pause = math.inf
+        self._secrets: dict[str, str] = {}  # role -> secret key; never sent
         #: ID of a process that was started here -> its role.
         self._started: dict[int, dict[str, Any]] = {guard: {}}
         self._ranks: set[str] = set()
@@ -191,12 +218,23 @@ class Agent:
                 break
             orders[order.pop("do")](**order)
         else:
-            if self._life in select.select([self._life], [], [], 0)[0]:
-                guard = f"guard (process {self._guard})"
-                _at_most(1.0, self._say, "lost", process=guard, status=0)
+            self._tell_loss()
             self._is_lost = True
         watchdog.end_descendants(grace, self._spare)
         self._hand_over()
+
+    def _tell_loss(self) -> None:
+        """Send which process of the agent is lost, if one is; otherwise, the launcher is."""
+        lost = select.select([self._life, self._told], [], [], 0)[0]
+        sigterm = 128 + signal.SIGTERM
+        if self._told in lost:
+            worker = f"worker (process {os.getpid()})"
+            _at_most(1.0, self._say, "lost", process=worker, status=sigterm)
+        elif lost:
+            time.sleep(0.05)  # a process that is ending closes its pipes a moment before
+            status = sigterm if os.getppid() == self._guard else 0
+            guard = f"guard (process {self._guard})"
+            _at_most(1.0, self._say, "lost", process=guard, status=status)
 
     def _hand_over(self) -> None:
         """Send the trace events of the processes, unless the launcher is lost."""
@@ -210,8 +248,8 @@ class Agent:
     def _orders(self) -> Any:
         """Yield orders until the launcher, the connection to it, or the guard is lost."""
         rest = b""
-        while ready := select.select([0, self._life], [], [], SILENCE)[0]:
-            if self._life in ready or not (new := os.read(0, 1 << 16)):
+        while ready := select.select([0, self._life, self._told], [], [], SILENCE)[0]:
+            if ready != [0] or not (new := os.read(0, 1 << 16)):
                 return
             *lines, rest = (rest + new).split(b"\n")
             yield from (json.loads(line) for line in lines if line)
@@ -231,8 +269,10 @@ class Agent:
         workspace: str,
         part_config: str,
         script: str,
+        address: str,
         peer: str,
         job: str,
+        security: str,
         max_pause: float,
     ) -> None:
         os.environ[environment.MACHINE] = str(machine)
@@ -258,9 +298,23 @@ class Agent:
             pid=os.getpid(),
             cpus=_processors(),
             interface=interface_to(peer),
+            address=own_address(address, peer),
+            keys=self._make_keys() if security == "curve" else {},
             graph=graph,
             problem=problem,
         )
+
+    def _make_keys(self) -> dict[str, str]:
+        """Make the key pairs of this host's servers and clients; return the public keys."""
+        try:
+            import zmq
+        except ImportError:  # the launcher says so
+            return {}
+        public = {}
+        for role in ("server", "client"):
+            pair = zmq.curve_keypair()
+            public[role], self._secrets[role] = (key.decode() for key in pair)
+        return public
 
     def _reserve(self, places: list[tuple[str, int]]) -> None:
         """Reserve ports, any free one for 0, until the processes listen on them."""
@@ -290,6 +344,10 @@ class Agent:
             ready, tell = os.pipe()
             env = os.environ | each["env"] | {environment.READY: str(tell)}
             env[environment.OUTPUT] = str(self._folder)
+            if environment.KEYS in env:
+                secret = self._secrets["server" if each["role"] == "server" else "client"]
+                known = json.loads(env[environment.KEYS])
+                env[environment.KEYS] = json.dumps(known | {"secret": secret})
             readers = [self._rank(i, rank) for i, rank in enumerate(each["ranks"])]
             try:
                 process = _start_watchdog(

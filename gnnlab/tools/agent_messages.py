@@ -61,12 +61,24 @@ def _graph(value: Any) -> bool:
     )
 
 
+def _keys(value: Any) -> bool:
+    """Accept a public key of this host's servers and one of its clients, or none."""
+    return isinstance(value, dict) and (
+        not value or (value.keys() == {"server", "client"} and all(map(_key, value.values())))
+    )
+
+
+def _key(value: Any) -> bool:
+    return _word(value) and len(value) == 40 and value.isascii()
+
+
 def _ports(value: Any) -> bool:
     return isinstance(value, list) and len(value) < 1 << 16 and all(map(_whole(1, 65535), value))
 
 
 _HOST = {
-    **dict.fromkeys(("python", "torch", "gnnlab", "host", "interface"), _word),
+    **dict.fromkeys(("python", "torch", "gnnlab", "host", "interface", "address"), _word),
+    "keys": _keys,
     "pid": _whole(1, 1 << 31),
     "cpus": _whole(1, 1 << 16),
 }

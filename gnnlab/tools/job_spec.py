@@ -19,7 +19,7 @@ from gnnlab.engines import Host
 from gnnlab.errors import InvalidInput
 from gnnlab.tools.agent import RANK_SHELL
 
-__all__ = ["Command", "JobSpec", "make_keys"]
+__all__ = ["Command", "JobSpec"]
 
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[\d.]*")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -106,18 +106,6 @@ def _split_path(argv: Sequence[str]) -> str:
     return next((path for path in paths if os.path.isfile(path)), "")
 
 
-def make_keys() -> dict[str, str]:
-    """Make the keys that authenticate processes of one job: two pairs of CURVE keys."""
-    import zmq
-
-    pairs = {side: zmq.curve_keypair() for side in ("server", "client")}
-    return {
-        f"{side}_{kind}": key.decode()
-        for side, pair in pairs.items()
-        for kind, key in zip(("public", "secret"), pair, strict=True)
-    }
-
-
 @dataclass
 class JobSpec:
     """A job on K machines; ``run`` of :mod:`gnnlab.tools.launch` explains the settings."""
@@ -137,7 +125,7 @@ class JobSpec:
     max_pause: float
     extra_envs: Mapping[str, str]
     is_traced: bool = False
-    keys: Mapping[str, str] | None = None
+    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __post_init__(self) -> None:
@@ -248,12 +236,7 @@ class JobSpec:
         if self.is_traced:
             environment[e.TRACE] = f"${e.OUTPUT}/trace"  # the agent sends it on
         if self.security == "curve":
-            known = self.keys and {
-                name: key
-                for name, key in self.keys.items()
-                if role == "server" or name != "server_secret"
-            }
-            environment[e.KEYS] = json.dumps(known) if known else SECRET
+            environment[e.KEYS] = json.dumps(self.keys)  # an agent adds the secret key
         return environment
 
     def describe(self, machine: int) -> str:

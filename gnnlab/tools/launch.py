@@ -36,7 +36,7 @@ from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
 from gnnlab.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.tools.agent import ENTRY
 from gnnlab.tools.cli import command, command_parser
-from gnnlab.tools.job_spec import Command, JobSpec, make_keys
+from gnnlab.tools.job_spec import Command, JobSpec
 from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.probe import versions
 from gnnlab.tools.status_table import StatusTable
@@ -230,8 +230,6 @@ def _run(
     log_dir: Path,
     trace_dir: Path | None,
 ) -> Result:
-    if job.security == "curve":
-        job.keys = make_keys()
     folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
     folder.mkdir(parents=True)
     start = time.monotonic()
@@ -344,12 +342,22 @@ def _start(
             workspace=workspace,
             part_config=job.part_config,
             script=job.command.script,
+            address=job.addresses[machine.number],
             peer=_peer(job.addresses, machine.number),
             job=job.id,
+            security=job.security,
             max_pause=job.max_pause,
         )
     hellos = supervisor.wait_for("hello", "agent", number, job.timeout, "the agent did not answer")
-    _compare(supervisor, hellos)
+    _compare(supervisor, hellos, job.security)
+    job.hosts = [
+        replace(host, address=hello["address"])
+        for host, hello in zip(job.hosts, hellos, strict=True)
+    ]
+    if job.security == "curve":
+        job.keys = {
+            f"{role}s": [hello["keys"][role] for hello in hellos] for role in ("server", "client")
+        }
     for i, machine in enumerate(supervisor.machines):
         chosen = [*job.server_ports(i), *([master_port] if i == 0 else [])]
         machine.order("reserve", places=[(job.addresses[i], port) for port in chosen])
@@ -398,7 +406,9 @@ def _check_apart(job: JobSpec, supervisor: JobSupervisor, ports: Sequence[Sequen
                 )
 
 
-def _compare(supervisor: JobSupervisor, hellos: Sequence[Mapping[str, Any]]) -> None:
+def _compare(
+    supervisor: JobSupervisor, hellos: Sequence[Mapping[str, Any]], security: str = "none"
+) -> None:
     """Raise unless the versions and the graph files of all hosts match."""
     for i, hello in enumerate(hellos):
         if hello["problem"]:
@@ -408,6 +418,10 @@ def _compare(supervisor: JobSupervisor, hellos: Sequence[Mapping[str, Any]]) -> 
         if not hello["torch"]:
             raise supervisor.refuse(
                 i, "torch is missing; install gnnlab there, for the interpreter of your command"
+            )
+        if security == "curve" and not hello["keys"]:
+            raise supervisor.refuse(
+                i, "pyzmq is missing; install gnnlab there, for the interpreter of your command"
             )
     own = {"gnnlab": versions()["gnnlab"]}
     for i, hello in enumerate(hellos):
@@ -453,6 +467,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("gnnlab launch: interrupted; everything has been ended", file=sys.stderr)
         return 128 + signal.SIGINT
+    except SystemExit:
+        print("gnnlab launch: SIGTERM came; everything has been ended", file=sys.stderr)
+        return 128 + signal.SIGTERM
     return 0
 
 

@@ -89,6 +89,30 @@ def versions() -> dict[str, str]:
     return found
 
 
+def own_address(name: str, peer: str) -> str:
+    """Return the IP address at which this machine, called ``name``, can be reached from ``peer``.
+
+    Debian lets a machine's own name stand for 127.0.1.1, which no other machine can reach; then the
+    address is the one from which packets to ``peer`` leave.
+    """
+    found = []
+    for each in (name, peer):
+        with suppress(OSError):
+            found.append(socket.getaddrinfo(each, 9, type=socket.SOCK_DGRAM)[0])
+    if len(found) < 2:
+        return name
+    own, (family, kind, _, _, where) = str(found[0][4][0]), found[1]
+    if _is_loopback(own) and not _is_loopback(str(where[0])):
+        with suppress(OSError), socket.socket(family, kind) as probe:
+            probe.connect(where)  # sends nothing
+            return str(probe.getsockname()[0])
+    return own
+
+
+def _is_loopback(address: str) -> bool:
+    return address.startswith("127.") or address == "::1"
+
+
 def interface_to(address: str) -> str:
     """Return the network interface through which ``address`` is reached; '' if unknown."""
     with suppress(OSError):
@@ -96,7 +120,7 @@ def interface_to(address: str) -> str:
         with socket.socket(family, kind) as probe:
             probe.connect(where)  # sends nothing
             own = probe.getsockname()[0]
-        if own.startswith("127.") or own == "::1":
+        if _is_loopback(own):
             return "lo"
         if fcntl is None:
             return ""

@@ -13,16 +13,10 @@ import zmq
 from tests.helpers import free_port, run_processes
 
 
-def make_keys() -> dict[str, str]:
-    """CURVE keys of a job, as GNNLAB_KEYS holds them."""
-    (server, server_secret), (client, client_secret) = (zmq.curve_keypair() for _ in range(2))
-    pairs = {
-        "server_public": server,
-        "server_secret": server_secret,
-        "client_public": client,
-        "client_secret": client_secret,
-    }
-    return {name: key.decode() for name, key in pairs.items()}
+def make_keys(machines: int) -> dict[str, Any]:
+    """CURVE keys as GNNLAB_KEYS holds them: one pair for all processes of a job."""
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    return {"servers": [public] * machines, "clients": [public], "secret": secret}
 
 
 def environments(
@@ -37,7 +31,7 @@ def environments(
 ) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """Environments of all servers and of all trainers of a job."""
     addresses = [[f"127.0.0.{2 + i}", free_port()] for i in range(machines) for _ in range(servers)]
-    keys = make_keys()
+    keys = make_keys(machines)
     common = {
         "OMP_NUM_THREADS": "1",
         "DGL_DIST_MODE": "distributed",

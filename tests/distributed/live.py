@@ -39,7 +39,7 @@ def make_job(
         num_samplers=0,
         addresses=tuple(("127.0.0.1", free_port()) for _ in range(machines * servers)),
         part_config=str(part_config),
-        keys=Keys(**make_keys()) if curve else None,
+        keys=Keys(**make_keys(machines)) if curve else None,
         timeout=60.0,  # a server may have to compile before its first answer
     )
 

@@ -243,9 +243,9 @@ def client(job: JobSettings, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
     peer = context.socket(zmq.DEALER)
     peer.linger = 0
     if job.keys:
-        peer.curve_serverkey = job.keys.server_public.encode()
-        peer.curve_publickey = job.keys.client_public.encode()
-        peer.curve_secretkey = job.keys.client_secret.encode()
+        peer.curve_serverkey = job.keys.servers[0].encode()
+        peer.curve_publickey = zmq.curve_public(job.keys.secret.encode())
+        peer.curve_secretkey = job.keys.secret.encode()
     peer.connect("tcp://{}:{}".format(*job.addresses[0]))
     return peer
 

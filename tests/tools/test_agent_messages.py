@@ -20,7 +20,8 @@ from gnnlab.tools.status_table import StatusTable
 IDS = {"agent": range(1, 2), "server": range(2, 4), "trainer": range(1, 2), "torchrun": range(1, 2)}
 HELLO: dict[str, Any] = {
     "agent": "hello",
-    **dict.fromkeys(("python", "torch", "gnnlab", "host", "interface"), "x"),
+    **dict.fromkeys(("python", "torch", "gnnlab", "host", "interface", "address"), "x"),
+    "keys": {"server": "s" * 40, "client": "c" * 40},
     "pid": 7,
     "cpus": 2,
     "graph": {"num_parts": 2, "graph_name": "toy", "IDs": "ab"},
@@ -75,6 +76,8 @@ BAD: list[dict[str, Any]] = [
     HELLO | {"graph": None},
     HELLO | {"graph": {}},
     HELLO | {"cpus": 0},
+    HELLO | {"keys": {"server": "s" * 40}},
+    HELLO | {"keys": {"server": "s" * 40, "client": "c" * 39}},
     HELLO | {"torch": None},
     HELLO | {"host": "\x1b[2J"},
 ]

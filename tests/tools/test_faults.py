@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 import pytest
 import torch
+import zmq
 
 import gnnlab as dgl
 from tests.helpers import _TOKEN, _descendants, _end
@@ -233,8 +234,11 @@ def test_keys_stay_in_memory(begin: Callable[..., Started], workspace: Path) -> 
     name = running["server 0"].environ()["GNNLAB_JOB"]
     keys = json.loads(running["server 0"].environ()["GNNLAB_KEYS"])
     theirs = json.loads(running["trainer 0"].environ()["GNNLAB_KEYS"])
-    assert set(theirs) == set(keys) - {"server_secret"}
-    secrets = [keys["server_secret"].encode(), keys["client_secret"].encode()]
+    assert (keys["servers"], keys["clients"]) == (theirs["servers"], theirs["clients"])
+    assert len({*keys["servers"], *keys["clients"]}) == 4  # two pairs of each machine
+    secrets = [keys["secret"].encode(), theirs["secret"].encode()]
+    public = [zmq.curve_public(secret).decode() for secret in secrets]
+    assert public == [keys["servers"][0], keys["clients"][0]]
     everybody = _descendants(job.token)
     memory = list(Path("/dev/shm").glob(f"gnnlab-{name}-*"))
     texts = {}
