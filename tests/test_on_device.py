@@ -147,6 +147,7 @@ LOADERS: dict[str, Case] = {
     "MultiLayerNeighborSampler": sampled(data.MultiLayerNeighborSampler([20, -1])),
     "MultiLayerFullNeighborSampler": sampled(data.MultiLayerFullNeighborSampler(2)),
     "BlockSampler": sampled(Frontiers(2)),
+    "LaborSampler": lambda g: data.LaborSampler([2, 2]).sample(g, [4, 1]),
     "DataLoader": loaded(data.DataLoader, NODES, TWO),
     "NodeDataLoader": loaded(data.NodeDataLoader, NODES, TWO),
     "EdgeDataLoader": loaded(data.EdgeDataLoader, EDGES, TWO),
@@ -166,6 +167,13 @@ NEGATIVE: dict[str, Case] = {
 }
 SAMPLING: dict[str, Case] = {
     "sample_neighbors": lambda g: sampling.sample_neighbors(g, [4, 1], 2),
+    "sample_labors": lambda g: sampling.sample_labors(g, [4, 1], 2),
+    "sample_labors weighted": lambda g: sampling.sample_labors(
+        g, [4, 1], 2, prob=g.edata["e"][:, 0]
+    ),
+    "sample_labors by importance": lambda g: sampling.sample_labors(
+        g, [4, 1], 2, importance_sampling=-1
+    ),
     "random_walk": lambda g: sampling.random_walk(g, [4, 1], length=5),
     "global_uniform_negative_sampling": lambda g: sampling.global_uniform_negative_sampling(g, 5),
     "PinSAGESampler": lambda g: sampling.PinSAGESampler(g, "_N", "_N", 3, 0.3, 10, 4)(NODES),

@@ -19,6 +19,7 @@ from gnnlab.dataloading.features import (
     set_src_lazy_features,
 )
 from gnnlab.dataloading.inference import full_neighbor_blocks
+from gnnlab.dataloading.labor import LaborSampler
 from gnnlab.dataloading.loader import DataLoader, NodeDataLoader
 from gnnlab.dataloading.sampler import (
     BlockSampler,
@@ -35,6 +36,7 @@ __all__ = [
     "EdgeDataLoader",
     "EdgePredictionSampler",
     "GraphDataLoader",
+    "LaborSampler",
     "MultiLayerFullNeighborSampler",
     "MultiLayerNeighborSampler",
     "NeighborSampler",

@@ -336,6 +336,19 @@ class NeighborSampler(BlockSampler):
 
     def sample_blocks(self, g: Graph, seed_nodes: Any, exclude_eids: Any = None) -> Any:
         """Make the blocks of a batch; see :meth:`BlockSampler.sample_blocks`."""
+        return self._sample_all(g, seed_nodes, exclude_eids, self._pick)
+
+    def _pick(
+        self,
+        g: Graph,
+        seeds: dict[str, torch.Tensor],
+        fanouts: dict[EdgeType, int],
+        excluded: dict[EdgeType, Any],
+    ) -> tuple[dict[EdgeType, Picked], _Columns]:
+        """Sample edges of a layer; return them and further columns of their features."""
+        return sample_layer(g, seeds, fanouts, self.prob, self.replace, excluded), {}
+
+    def _sample_all(self, g: Graph, seed_nodes: Any, exclude_eids: Any, pick: Any) -> Any:
         given = {
             ntype: read_ids(
                 *(ids, g.num_nodes(ntype), "node"),
@@ -351,7 +364,7 @@ class NeighborSampler(BlockSampler):
         layers: list[_Layer] = []
         try:
             for fanout in reversed(self.fanouts):
-                layers.append(self._sample_layer(g, lists, fanout, excluded))
+                layers.append(_sample_layer(g, lists, fanout, excluded, pick))
             nodes = {t: found.ids.to(g.idtype) for t, found in lists.items()}
         finally:
             for opened in lists.values():
@@ -360,30 +373,32 @@ class NeighborSampler(BlockSampler):
         output = {ntype: nodes[ntype][: len(ids)] for ntype, ids in given.items()}
         return simplify(nodes), output if isinstance(seed_nodes, dict) else simplify(output), blocks
 
-    def _sample_layer(
-        self, g: Graph, lists: dict[str, Any], fanout: Any, excluded: dict[EdgeType, Any]
-    ) -> _Layer:
-        seeds = {ntype: nodes.ids for ntype, nodes in lists.items()}
-        fanouts = read_fanouts(g, fanout)
-        picked = sample_layer(g, seeds, fanouts, self.prob, self.replace, excluded)
-        edges = {
-            etype: Picked(ptr, eids, lists[etype[0]].add(sources, overwrite=True))
-            for etype, (ptr, eids, sources) in picked.items()
-        }
-        num_dst = {ntype: len(ids) for ntype, ids in seeds.items()}
-        return num_dst, {ntype: nodes.count for ntype, nodes in lists.items()}, edges
+
+_Columns = dict[EdgeType, dict[str, torch.Tensor]]
+_Layer = tuple[dict[str, int], dict[str, int], dict[EdgeType, Picked], _Columns]
 
 
-_Layer = tuple[dict[str, int], dict[str, int], dict[EdgeType, Picked]]
+def _sample_layer(
+    g: Graph, lists: dict[str, Any], fanout: Any, excluded: dict[EdgeType, Any], pick: Any
+) -> _Layer:
+    seeds = {ntype: nodes.ids for ntype, nodes in lists.items()}
+    picked, columns = pick(g, seeds, read_fanouts(g, fanout), excluded)
+    edges = {
+        etype: Picked(ptr, eids, lists[etype[0]].add(sources, overwrite=True))
+        for etype, (ptr, eids, sources) in picked.items()
+    }
+    num_dst = {ntype: len(ids) for ntype, ids in seeds.items()}
+    return num_dst, {ntype: nodes.count for ntype, nodes in lists.items()}, edges, columns
 
 
 def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
-    num_dst, num_src, edges = layer
+    num_dst, num_src, edges, columns = layer
     relations, edge_frames = {}, {}
     for etype, (ptr, eids, sources) in edges.items():
         csc = Adjacency(ptr, sources)
         relations[etype] = Relation(num_src[etype[0]], num_dst[etype[2]], csc=csc)
-        edge_frames[etype] = Frame(len(sources), {EID: eids}, g.device, "edge")
+        named: dict[str, Any] = {EID: eids, **columns.get(etype, {})}
+        edge_frames[etype] = Frame(len(sources), named, g.device, "edge")
     return Block(
         num_src,
         num_dst,

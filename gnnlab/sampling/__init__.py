@@ -1,5 +1,6 @@
 """Floor 3: neighbor sampling, pairs of nodes without an edge, and random walks."""
 
+from gnnlab.sampling.labor import sample_labors
 from gnnlab.sampling.negative import global_uniform_negative_sampling
 from gnnlab.sampling.neighbor import sample_neighbors
 from gnnlab.sampling.walk import PinSAGESampler, RandomWalkNeighborSampler, random_walk
@@ -9,5 +10,6 @@ __all__ = [
     "RandomWalkNeighborSampler",
     "global_uniform_negative_sampling",
     "random_walk",
+    "sample_labors",
     "sample_neighbors",
 ]

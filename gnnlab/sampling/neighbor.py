@@ -27,6 +27,7 @@ __all__ = [
     "Picked",
     "check_fanout",
     "check_weights",
+    "frontier_of",
     "pick",
     "read_excluded",
     "read_fanouts",
@@ -91,6 +92,19 @@ def sample_neighbors(
     seeds = read_nodes(g, nodes)
     fanouts, excluded = read_fanouts(g, fanout), read_excluded(g, exclude_edges, inward)
     picked = sample_layer(g, seeds, fanouts, prob, replace, excluded, inward)
+    frontier = frontier_of(g, seeds, picked, inward, copy_ndata, copy_edata)
+    return frontier if output_device is None else frontier.to(output_device)
+
+
+def frontier_of(
+    g: Graph,
+    seeds: Mapping[str, torch.Tensor],
+    picked: Mapping[EdgeType, Picked],
+    inward: bool,
+    copy_ndata: bool,
+    copy_edata: bool,
+) -> Graph:
+    """Return the edges that :func:`sample_layer` picked as a graph on all nodes of ``g``."""
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     relations, edge_frames = {}, {}
     for etype, (ptr, edges, sources) in picked.items():
@@ -108,8 +122,7 @@ def sample_neighbors(
         for name, frame in (g._node_frames() if copy_ndata else {}).items()
         if isinstance(frame, Frame)
     }
-    frontier = g.derive(relations, node_frames=node_frames, edge_frames=edge_frames)
-    return frontier if output_device is None else frontier.to(output_device)
+    return g.derive(relations, node_frames=node_frames, edge_frames=edge_frames)
 
 
 Graph.sample_neighbors = sample_neighbors  # the method form of the guide, chapter 6.4
