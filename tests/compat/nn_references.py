@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+import gnnlab as dgl
 from tests.nn.toy import adjacency
 
 
@@ -221,6 +222,247 @@ def edge_weight_norm(layer, g, edge_weight):
     return edge_weight / (inner if layer.norm == "right" else (inner * outer) ** 0.5)
 
 
+# ----------------------------------------------------------------------- messages with edges
+def nnconv(layer, g, feat, efeat):
+    """a matrix and a product for each edge, in a loop"""
+    hs, hd = both(g, feat)
+    src, _ = ends(g)
+    size, out_size = layer.in_feats[0], layer.out_feats
+    products = torch.stack(
+        [
+            hs[u][:, None] * layer.edge_func(efeat[e]).reshape(size, out_size)
+            for e, u in enumerate(src.tolist())
+        ]
+    )
+    out = REDUCE[layer.aggregator_type](g, products).sum(1)
+    if layer.res_fc is not None:
+        out = out + layer.res_fc(hd)
+    return out if layer.bias is None else out + layer.bias
+
+
+def edge_conv(layer, g, feat):
+    """differences edge by edge, maxima node by node"""
+    hs, hd = both(g, feat)
+    src, dst = ends(g)
+    messages = layer.theta(hd[dst] - hs[src]) + layer.phi(hd[dst])
+    if layer.batch_norm:
+        bn = layer.bn
+        spread = messages.var(0, unbiased=False) + bn.eps
+        messages = (messages - messages.mean(0)) / spread.sqrt() * bn.weight + bn.bias
+    return extreme(g, messages)
+
+
+def gmm(layer, g, feat, pseudo):
+    """Gaussian densities kernel by kernel, with torch.distributions"""
+    hs, hd = both(g, feat)
+    src, _ = ends(g)
+    kernels, size = layer.kernels
+    out = 0
+    for k in range(kernels):
+        normal = torch.distributions.Normal(layer.mu[k], 1 / layer.inv_sigma[k].abs())
+        weight = (normal.log_prob(pseudo) - normal.log_prob(layer.mu[k])).sum(1).exp()
+        rows = hs @ layer.fc.weight[k * size : (k + 1) * size].T
+        out = out + REDUCE[layer.aggregator_type](g, weight[:, None] * rows[src])
+    if layer.res_fc is not None:
+        out = out + layer.res_fc(hd)
+    return out if layer.bias is None else out + layer.bias
+
+
+def ssp(x):
+    return torch.log(0.5 * torch.exp(x) + 0.5)  # SchNet's formula
+
+
+def cf(layer, g, node_feats, edge_feats):
+    """SchNet's formula ln(e^x / 2 + 1 / 2), filters edge by edge"""
+    first, _, second, _ = layer.project_edge
+    hs, _ = both(g, node_feats)
+    filters = ssp(second(ssp(first(edge_feats))))
+    return ssp(layer.project_out[0](total(g, layer.project_node(hs)[ends(g)[0]] * filters)))
+
+
+def atomic(layer, g, feat, distances):
+    """loops over edges, filters and kinds of atoms, in Python's floats"""
+    pool = layer.radial_pooling
+    cutoffs, means, scaling = (
+        p.flatten().tolist()
+        for p in (pool.interaction_cutoffs, pool.rbf_kernel_means, pool.rbf_kernel_scaling)
+    )
+    use = layer.features_to_use
+    kinds = [None] if use is None else use.tolist()
+    out = [[0.0] * (len(cutoffs) * len(kinds)) for _ in range(g.num_dst_nodes())]
+    for edge, (u, v) in enumerate(zip(*(side.tolist() for side in ends(g)), strict=True)):
+        r, atom = float(distances[edge]), float(feat[u])
+        for k, cutoff in enumerate(cutoffs):
+            if r <= cutoff:
+                value = math.exp(-scaling[k] * (r - means[k]) ** 2)
+                value *= 0.5 * (math.cos(math.pi * r / cutoff) + 1)
+                for t, kind in enumerate(kinds):
+                    share = atom if kind is None else float(atom == kind)
+                    out[v][k * len(kinds) + t] += value * share
+    return torch.tensor(out, dtype=feat.dtype)
+
+
+def egnn(layer, g, node_feat, coord_feat, edge_feat=None):
+    """message and move of each edge, in a loop"""
+    hs, hd = both(g, node_feat)
+    xs, xd = both(g, coord_feat)
+    messages, moves = [], []
+    for edge, (u, v) in enumerate(zip(*(side.tolist() for side in ends(g)), strict=True)):
+        away = xs[u] - xd[v]
+        parts = [hs[u], hd[v], (away @ away).reshape(1)]
+        if edge_feat is not None:
+            parts.append(edge_feat[edge])
+        messages.append(layer.edge_mlp(torch.cat(parts)))
+        length = float(away.norm())
+        moves.append(layer.coord_mlp(messages[-1]) * away / (length if length else 1.0))
+    rows = layer.node_mlp(torch.cat([hd, total(g, torch.stack(messages))], 1))
+    return rows, xd + mean(g, torch.stack(moves))
+
+
+def gated_graph(layer, g, feat, etypes=None):
+    """an adjacency matrix per edge type, torch's GRU"""
+    padding = feat.new_zeros(len(feat), layer.out_feats - feat.shape[1])
+    rows = torch.cat([feat, padding], 1)
+    types = torch.zeros(g.num_edges()) if etypes is None else etypes
+    for _ in range(layer.n_steps):
+        received = sum(
+            adjacency(g, (types == t).double()) @ linear(rows)
+            for t, linear in enumerate(layer.linears)
+        )
+        rows = layer.gru(received, rows)
+    return rows
+
+
+def gated_gcn(layer, g, feat, edge_feat):
+    """gates edge by edge, sums node by node; batch normalisation by its formula"""
+    src, dst = ends(g)
+    edges = layer.D(feat)[src] + layer.E(feat)[dst] + layer.C(edge_feat)
+    gates = 1 / (1 + torch.exp(-edges))
+    shares = gates / (total(g, gates) + 1e-6)[dst]
+    nodes = layer.A(feat) + total(g, shares * layer.B(feat)[src])
+    out = []
+    for rows, bn, before in ((nodes, layer.bn_node, feat), (edges, layer.bn_edge, edge_feat)):
+        if layer.batch_norm:
+            spread = rows.var(0, unbiased=False) + bn.eps
+            rows = (rows - rows.mean(0)) / spread.sqrt() * bn.weight + bn.bias
+        rows = rows if layer.activation is None else layer.activation(rows)
+        out.append(rows + before if layer.residual else rows)
+    return tuple(out)
+
+
+def pna(layer, g, node_feat, edge_feat=None):
+    """node by node over the list of its messages, with torch's statistics"""
+    src, dst = ends(g)
+    share = torch.cat([torch.ones(n, 1).double() / n**0.5 for n in g.batch_num_nodes().tolist()])
+    width, outputs = node_feat.shape[1] // len(layer.towers), []
+    for number, tower in enumerate(layer.towers):
+        h = node_feat[:, number * width : (number + 1) * width]
+        parts = [h[src], h[dst]] + ([] if edge_feat is None else [edge_feat])
+        messages, rows = tower.M(torch.cat(parts, 1)), []
+        for node in range(len(h)):
+            own = messages[dst == node]
+            if len(own) == 0:
+                rows.append(h.new_zeros(width * len(tower.aggregators) * len(tower.scalers)))
+                continue
+            centered = own - own.mean(0)
+            results = {
+                "mean": own.mean(0),
+                "max": own.amax(0),
+                "min": own.amin(0),
+                "sum": own.sum(0),
+                "var": own.var(0, unbiased=False),
+                "std": (own.var(0, unbiased=False) + 1e-30).sqrt(),
+            }
+            for order in (3, 4, 5):
+                moment = (centered**order).mean(0)
+                root = (moment.abs() + 1e-30) ** (1 / order)
+                results[f"moment{order}"] = moment.sign() * root
+            reduced = torch.cat([results[name] for name in tower.aggregators])
+            factor = math.log(len(own) + 1) / tower.delta
+            factors = {"identity": 1, "amplification": factor, "attenuation": 1 / factor}
+            rows.append(torch.cat([reduced * factors[name] for name in tower.scalers]))
+        out = tower.U(torch.cat([h, torch.stack(rows)], 1)) * share
+        bn = tower.batchnorm
+        spread = out.var(0, unbiased=False) + bn.eps
+        outputs.append((out - out.mean(0)) / spread.sqrt() * bn.weight + bn.bias)
+    out = F.leaky_relu(layer.mixing_layer[0](torch.cat(outputs, 1)))
+    return out + node_feat if layer.residual else out
+
+
+def hgt(layer, g, x, ntype, etype):
+    """edge by edge and head by head, with the matrix of each type"""
+    heads, size = layer.heads
+    hd = x[: g.num_dst_nodes()]
+
+    def typed(linear, rows):
+        weight = linear.get_weight()
+        return torch.stack([r @ weight[t] for r, t in zip(rows, ntype.tolist(), strict=False)])
+
+    k, v = typed(layer.linear_k, x), typed(layer.linear_v, x)
+    q = typed(layer.linear_q, hd)
+    scores, messages = [], []
+    for edge, (a, b) in enumerate(zip(*(side.tolist() for side in ends(g)), strict=True)):
+        kind = int(etype[edge])
+        for h in range(heads):
+            part = slice(h * size, (h + 1) * size)
+            changed = k[a, part] @ layer.relation_att[h].get_weight()[kind]
+            scores.append(changed @ q[b, part] * layer.relation_pri[h][kind] / math.sqrt(size))
+            messages.append(v[a, part] @ layer.relation_msg[h].get_weight()[kind])
+    attention = softmax(g, torch.stack(scores).view(-1, heads))
+    received = total(g, attention[..., None] * torch.stack(messages).view(-1, heads, size))
+    out = typed(layer.linear_a, received.flatten(1))
+    share = torch.sigmoid(layer.skip[ntype[: len(hd)]])[:, None]
+    own = hd @ layer.residual_w if hasattr(layer, "residual_w") else hd
+    out = share * out + (1 - share) * own
+    return layer.norm(out) if layer.use_norm else out
+
+
+# -------------------------------------------------------------------------- adjacency matrices
+def dense_graph(layer, adj, feat):
+    """sums in loops over the entries of the matrix"""
+    inner, outer = adj.sum(1).clamp(min=1), adj.sum(0).clamp(min=1)
+    rows = []
+    for v in range(adj.shape[0]):
+        row = feat.new_zeros(layer.weight.shape[1])
+        for u in range(adj.shape[1]):
+            factor = {
+                "both": 1 / (inner[v] * outer[u]).sqrt(),
+                "right": 1 / inner[v],
+                "none": 1.0,
+            }[layer.norm]
+            row = row + adj[v, u] * factor * (feat[u] @ layer.weight)
+        rows.append(row)
+    out = torch.stack(rows)
+    out = out if layer.bias is None else out + layer.bias
+    return out if layer.activation is None else layer.activation(out)
+
+
+def dense_sage(layer, adj, feat):
+    """means in loops over the entries of the matrix"""
+    src, dst = feat if isinstance(feat, tuple) else (feat, feat)
+    rows = []
+    for v in range(adj.shape[0]):
+        row = dst[v] + sum(adj[v, u] * src[u] for u in range(adj.shape[1]))
+        rows.append(layer.fc(row / (1 + adj[v].sum())))
+    out = torch.stack(rows)
+    out = out if layer.activation is None else layer.activation(out)
+    return out if layer.norm is None else layer.norm(out)
+
+
+def dense_cheb(layer, adj, feat, lambda_max=None):
+    """eigenvectors of the Laplacian, polynomials as cosines"""
+    factor = adj.sum(1).clamp(min=1) ** -0.5
+    laplacian = torch.eye(len(adj)).double() - factor[:, None] * adj * factor[None]
+    values, vectors = torch.linalg.eigh(laplacian)  # the matrix is symmetric
+    largest = values.max() if lambda_max is None else lambda_max
+    angles = torch.acos((2 * values / largest - 1).clamp(-1, 1))
+    out = sum(
+        vectors @ torch.diag(torch.cos(i * angles)) @ vectors.T @ feat @ layer.W[i]
+        for i in range(layer.k)
+    )
+    return out if layer.bias is None else out + layer.bias
+
+
 # ------------------------------------------------------------------------------------ readout
 def per_graph(g, feat) -> list[Tensor]:
     """Rows of each graph of a batch."""
@@ -327,3 +569,73 @@ def hetero_embedding(layer, g, ids):
         key: F.one_hot(rows, len(layer.weight[key])).to(layer.weight[key].dtype) @ layer.weight[key]
         for key, rows in ids.items()
     }
+
+
+# ------------------------------------------------------------------------- triples, containers
+def trans_e(layer, g, head, tail, rels):
+    """the norm triple by triple"""
+    table = layer.rel_emb.weight
+    return -torch.stack(
+        [
+            (h + table[r] - t).abs().pow(layer.p).sum().pow(1 / layer.p)
+            for h, t, r in zip(head, tail, rels.tolist(), strict=True)
+        ]
+    )
+
+
+def trans_r(layer, g, head, tail, rels):
+    """both ends projected, the norm triple by triple"""
+    scores = []
+    for h, t, r in zip(head, tail, rels.tolist(), strict=True):
+        matrix = layer.rel_project.weight[r].reshape(len(h), -1)
+        distance = h @ matrix + layer.rel_emb.weight[r] - t @ matrix
+        scores.append(-distance.abs().pow(layer.p).sum().pow(1 / layer.p))
+    return torch.stack(scores)
+
+
+def jumping(layer, g, feats):
+    """node by node"""
+    rows = []
+    for node in range(len(feats[0])):
+        own = torch.stack([feat[node] for feat in feats])
+        if layer.mode == "cat":
+            rows.append(own.flatten())
+        elif layer.mode == "max":
+            rows.append(own.max(0).values)
+        else:
+            rows.append(layer.att(layer.lstm(own[None])[0][0]).softmax(0).T[0] @ own)
+    return torch.stack(rows)
+
+
+def sequential(layer, g, feat):
+    """the modules called by hand"""
+    graphs = [g] * len(layer) if isinstance(g, dgl.Graph) else g
+    for graph, module in zip(graphs, layer, strict=True):
+        feat = module(graph, feat)
+    return feat
+
+
+def label_propagation(layer, g, labels, mask=None):
+    """powers of the dense matrix in a loop"""
+    if labels.dtype == torch.int64:
+        labels = F.one_hot(labels, int(labels.max()) + 1).float()
+    matrix = adjacency(g)
+    if layer.norm_type == "row":
+        matrix = matrix / matrix.sum(1, keepdim=True).clamp(min=1)
+    else:
+        matrix = normalised(g, out_degrees=True)
+    known = range(len(labels)) if mask is None else mask.nonzero().flatten().tolist()
+    start = torch.zeros_like(labels)
+    for node in known:
+        start[node] = labels[node]
+    out = start
+    for _ in range(layer.k):
+        out = layer.alpha * matrix.to(labels.dtype) @ out + (1 - layer.alpha) * start
+        if layer.clamp:
+            out = out.clamp(0.0, 1.0)
+        if layer.normalize:
+            out = out / out.abs().sum(1, keepdim=True).clamp(min=1e-12)
+        if layer.reset:
+            for node in known:
+                out[node] = labels[node]
+    return out

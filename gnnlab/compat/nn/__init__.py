@@ -7,6 +7,11 @@ from gnnlab.compat import lazy
 # Module → layers. Those of gnnlab.nn need no entry.
 _MODULES: dict[str, str] = {
     "gnnlab.compat.nn.conv.attention": "AGNNConv DotGatConv EGATConv EdgeGATConv GATv2Conv",
+    "gnnlab.compat.nn.conv.dense": "DenseChebConv DenseGraphConv DenseSAGEConv",
+    "gnnlab.compat.nn.conv.edges": "AtomicConv CFConv EGNNConv EdgeConv GMMConv NNConv",
+    "gnnlab.compat.nn.conv.gated": "GatedGCNConv GatedGraphConv",
+    "gnnlab.compat.nn.conv.hgt": "HGTConv",
+    "gnnlab.compat.nn.conv.pna": "PNAConv",
     "gnnlab.compat.nn.conv.propagation": (
         "APPNPConv ChebConv EdgeWeightNorm GCN2Conv SGConv TAGConv"
     ),
@@ -15,6 +20,8 @@ _MODULES: dict[str, str] = {
         "SortPooling WeightAndSum"
     ),
     "gnnlab.compat.nn.hetero": "HeteroEmbedding HeteroLinear",
+    "gnnlab.compat.nn.link": "TransE TransR",
+    "gnnlab.compat.nn.utils": "JumpingKnowledge LabelPropagation Sequential",
 }
 
 pytorch = sys.modules[__name__]

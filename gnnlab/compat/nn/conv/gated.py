@@ -1,0 +1,195 @@
+"""Gated convolutions: a gate decides how much of a message, or of the old row, is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gnnlab import ops
+from gnnlab.compat.nn.conv.base import check_edge_rows, glorot
+from gnnlab.errors import InvalidInput
+from gnnlab.nn.utils import Activation, aggregate, check_arguments, check_rows, expand_as_pair
+
+if TYPE_CHECKING:
+    from gnnlab.graph.graph import Graph
+
+__all__ = ["GatedGCNConv", "GatedGraphConv"]
+
+
+class GatedGraphConv(nn.Module):
+    r"""Gated graph network: :math:`h_v \leftarrow GRU(\sum_{u \to v} W_{t(u, v)} h_u + b_t, h_v)`.
+
+    Parameters
+    ----------
+    in_feats, out_feats : int
+        Sizes of the input and output rows, ``in_feats ≤ out_feats``: rows are padded with zeros.
+    n_steps : int
+        Number of steps, all with the same parameters.
+    n_etypes : int
+        Number of edge types.
+    bias : bool, default True
+        Give the GRU a bias.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.compat.nn import GatedGraphConv
+    >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
+    >>> layer = GatedGraphConv(5, 6, n_steps=2, n_etypes=3)
+    >>> layer(graph, torch.ones(3, 5), torch.tensor([0, 2, 2])).shape
+    torch.Size([3, 6])
+
+    References
+    ----------
+    Li et al.: Gated Graph Sequence Neural Networks, ICLR 2016.
+    """
+
+    def __init__(
+        self, in_feats: int, out_feats: int, n_steps: int, n_etypes: int, bias: bool = True
+    ) -> None:
+        super().__init__()
+        if in_feats > out_feats:
+            raise InvalidInput(
+                f"found in_feats={in_feats} > out_feats={out_feats}: rows are padded to the output "
+                "size, never cut; choose a larger out_feats"
+            )
+        self.in_feats = in_feats
+        self.out_feats = out_feats
+        self.n_steps = n_steps
+        self.n_etypes = n_etypes
+        self.linears = nn.ModuleList(nn.Linear(out_feats, out_feats) for _ in range(n_etypes))
+        self.gru = nn.GRUCell(out_feats, out_feats, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialise the GRU as torch does, the weights (Glorot normal), the biases to zero."""
+        self.gru.reset_parameters()
+        glorot(*(linear for linear in self.linears if isinstance(linear, nn.Linear)))
+
+    def forward(self, graph: Graph, feat: Tensor, etypes: Tensor | None = None) -> Tensor:
+        """Compute new rows of all nodes.
+
+        Parameters
+        ----------
+        graph : Graph
+        feat : Tensor of shape (N, in_feats)
+        etypes : Tensor of shape (E,), integer, optional
+            Type of each edge, in 0 … n_etypes − 1; only optional with one type.
+
+        Returns
+        -------
+        Tensor of shape (N, out_feats)
+        """
+        check_arguments(graph, feat)
+        check_rows(feat, graph, "source")
+        if etypes is not None:
+            check_edge_rows(graph, etypes)
+        elif self.n_etypes > 1:
+            raise InvalidInput(f"the layer has {self.n_etypes} edge types: give etypes, one each")
+        relation = graph.relation()
+        rows = F.pad(feat, (0, self.out_feats - feat.shape[-1]))
+        for _ in range(self.n_steps):
+            if etypes is None:
+                received = aggregate(graph, "sum", self.linears[0](rows))
+            else:
+                # One product for all nodes and types, of which each edge takes a row.
+                by_type = torch.stack([linear(rows) for linear in self.linears], dim=1)
+                src = graph.edges()[0].long()
+                messages = by_type[src, etypes.long()]
+                received = ops.spmm(relation, "copy_rhs", "sum", None, messages)
+            rows = self.gru(received, rows)
+        return rows
+
+
+class GatedGCNConv(nn.Module):
+    r"""Graph convolution whose gates are learned edge features.
+
+    :math:`e_{uv}' = D h_u + E h_v + C e_{uv}`, :math:`h_v' = A h_v + \sum_u \sigma(e_{uv}')
+    \odot B h_u / (\sum_u \sigma(e_{uv}') + 10^{-6})`; then, for both, batch normalisation,
+    activation, residual and dropout.
+
+    Parameters
+    ----------
+    input_feats, edge_feats, output_feats : int
+        Sizes of the node rows, of the edge rows, and of both outputs.
+    dropout : float, default 0
+    batch_norm : bool, default True
+    residual : bool, default True
+        Add the inputs to the outputs, when all sizes are equal.
+    activation : callable or None, default relu
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.compat.nn import GatedGCNConv
+    >>> graph = dgl.graph(([0, 1], [1, 2]))
+    >>> nodes, edges = GatedGCNConv(5, 4, 2)(graph, torch.ones(3, 5), torch.ones(2, 4))
+    >>> nodes.shape, edges.shape
+    (torch.Size([3, 2]), torch.Size([2, 2]))
+
+    References
+    ----------
+    Dwivedi et al.: Benchmarking Graph Neural Networks, JMLR 2023.
+    """
+
+    def __init__(
+        self,
+        input_feats: int,
+        edge_feats: int,
+        output_feats: int,
+        dropout: float = 0,
+        batch_norm: bool = True,
+        residual: bool = True,
+        activation: Activation | None = F.relu,
+    ) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.batch_norm = batch_norm
+        self.residual = residual and input_feats == edge_feats == output_feats
+        self.activation = activation
+        self.A = nn.Linear(input_feats, output_feats)
+        self.B = nn.Linear(input_feats, output_feats)
+        self.C = nn.Linear(edge_feats, output_feats)
+        self.D = nn.Linear(input_feats, output_feats)
+        self.E = nn.Linear(input_feats, output_feats)
+        self.bn_node = nn.BatchNorm1d(output_feats)
+        self.bn_edge = nn.BatchNorm1d(output_feats)
+
+    def forward(self, graph: Graph, feat: Tensor, edge_feat: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute new rows of the nodes and of the edges.
+
+        Parameters
+        ----------
+        graph : Graph
+        feat : Tensor of shape (N, input_feats)
+        edge_feat : Tensor of shape (E, edge_feats)
+
+        Returns
+        -------
+        Tensor of shape (N, output_feats)
+        Tensor of shape (E, output_feats)
+        """
+        size = self.A.in_features
+        src, dst = expand_as_pair(feat, graph, (size, size), self.A.weight.dtype)
+        check_edge_rows(graph, edge_feat, self.C.in_features)
+        edges = ops.sddmm(graph.relation(), "add", self.D(src), self.E(dst)) + self.C(edge_feat)
+        gates = edges.sigmoid()
+        received = aggregate(graph, "sum", self.B(src), gates)
+        opened = ops.spmm(graph.relation(), "copy_rhs", "sum", None, gates)
+        nodes = self.A(dst) + received / (opened + 1e-6)
+        return (
+            self._finish(nodes, self.bn_node, dst),
+            self._finish(edges, self.bn_edge, edge_feat),
+        )
+
+    def _finish(self, out: Tensor, norm: nn.BatchNorm1d, before: Tensor) -> Tensor:
+        if self.batch_norm:
+            out = norm(out)
+        if self.activation is not None:
+            out = self.activation(out)
+        return self.dropout(before + out if self.residual else out)

@@ -1,0 +1,199 @@
+"""``dgl.nn.pytorch.utils``: containers of layers, and label propagation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gnnlab.compat.nn.conv.base import inverse_sqrt_degrees
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
+from gnnlab.nn.linear import WeightBasis
+from gnnlab.nn.utils import aggregate, per_row
+from gnnlab.ops.checks import check_choice
+
+__all__ = ["Identity", "JumpingKnowledge", "LabelPropagation", "Sequential", "WeightBasis"]
+
+Identity = nn.Identity
+
+
+class Sequential(nn.Sequential):
+    """Layers one after the other; each gets the graph and the output of the layer before.
+
+    Parameters
+    ----------
+    *args : Module
+        Called as ``module(graph, *feats)``. A module's tuple is the next one's arguments.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.compat.nn import SAGEConv, Sequential
+    >>> model = Sequential(SAGEConv(5, 4, "mean"), SAGEConv(4, 2, "mean"))
+    >>> model(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
+    torch.Size([3, 2])
+    """
+
+    def forward(self, graph: Graph | Sequence[Graph], *feats: Any) -> Any:  # type: ignore[override]
+        """Run the modules on one graph, or each on its own graph of a list, such as blocks."""
+        graphs = [graph] * len(self) if isinstance(graph, Graph) else graph
+        if len(graphs) != len(self):
+            raise InvalidInput(f"found {len(graphs)} graphs for {len(self)} modules: give one each")
+        out: Any = feats
+        for module, each in zip(self, graphs, strict=True):
+            out = module(each, *(out if isinstance(out, tuple) else (out,)))
+        return out
+
+
+class JumpingKnowledge(nn.Module):
+    r"""Combine the outputs of all layers of a model, so that each node chooses its range.
+
+    Parameters
+    ----------
+    mode : {"cat", "max", "lstm"}, default "cat"
+        Concatenate them; take the elementwise maximum; or sum them with attention from a
+        bidirectional LSTM over the layers.
+    in_feats, num_layers : int, optional
+        Size and number of the outputs; needed with ``"lstm"``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.compat.nn import JumpingKnowledge
+    >>> JumpingKnowledge("max")([torch.tensor([[1.0, 5.0]]), torch.tensor([[2.0, 3.0]])])
+    tensor([[2., 5.]])
+
+    References
+    ----------
+    Xu et al.: Representation Learning on Graphs with Jumping Knowledge Networks, ICML 2018.
+    """
+
+    def __init__(
+        self, mode: str = "cat", in_feats: int | None = None, num_layers: int | None = None
+    ) -> None:
+        super().__init__()
+        check_choice(mode, ("cat", "max", "lstm"), "mode")
+        self.mode = mode
+        if mode == "lstm":
+            if in_feats is None or num_layers is None:
+                raise InvalidInput("mode='lstm' needs in_feats and num_layers")
+            hidden = num_layers * in_feats // 2
+            self.lstm = nn.LSTM(in_feats, hidden, bidirectional=True, batch_first=True)
+            self.att = nn.Linear(2 * hidden, 1)
+
+    def reset_parameters(self) -> None:
+        """Initialise LSTM and attention as torch does."""
+        if self.mode == "lstm":
+            self.lstm.reset_parameters()
+            self.att.reset_parameters()
+
+    def forward(self, feat_list: Sequence[Tensor]) -> Tensor:
+        """Combine tensors of shape (N, D).
+
+        Returns
+        -------
+        Tensor of shape (N, D)
+            With ``"cat"`` (N, number of tensors · D).
+        """
+        if self.mode == "cat":
+            return torch.cat(tuple(feat_list), dim=-1)
+        stacked = torch.stack(tuple(feat_list), dim=1)  # (N, layers, D)
+        if self.mode == "max":
+            return stacked.amax(1)
+        weights = self.att(self.lstm(stacked)[0]).softmax(1)
+        return (stacked * weights).sum(1)
+
+
+class LabelPropagation(nn.Module):
+    r"""Spread known labels along edges: :math:`Y \leftarrow \alpha \hat{A} Y + (1 - \alpha) Y_0`.
+
+    Parameters
+    ----------
+    k : int
+        Number of steps.
+    alpha : float
+        Share of the neighbors' labels.
+    norm_type : {"sym", "row"}, default "sym"
+        Divide by the square roots of both ends' degrees, or by the destination's in-degree.
+    clamp : bool, default True
+        Clamp to 0 … 1 after each step.
+    normalize : bool, default False
+        Let each row sum to 1 after each step.
+    reset : bool, default False
+        Put the known labels back after each step.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import gnnlab as dgl
+    >>> from gnnlab.compat.nn import LabelPropagation
+    >>> graph = dgl.graph(([0, 1], [1, 2]))
+    >>> mask = torch.tensor([True, False, False])
+    >>> LabelPropagation(k=2, alpha=0.5, norm_type="row")(graph, torch.tensor([1, 0, 0]), mask)
+    tensor([[0.0000, 0.5000],
+            [0.0000, 0.2500],
+            [0.0000, 0.2500]])
+
+    References
+    ----------
+    Zhu, Ghahramani: Learning from Labeled and Unlabeled Data with Label Propagation, 2002.
+    """
+
+    def __init__(
+        self,
+        k: int,
+        alpha: float,
+        norm_type: str = "sym",
+        clamp: bool = True,
+        normalize: bool = False,
+        reset: bool = False,
+    ) -> None:
+        super().__init__()
+        check_choice(norm_type, ("sym", "row"), "norm")
+        self.k = k
+        self.alpha = alpha
+        self.norm_type = norm_type
+        self.clamp = clamp
+        self.normalize = normalize
+        self.reset = reset
+
+    @torch.no_grad()
+    def forward(self, g: Graph, labels: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Compute soft labels of all nodes.
+
+        Parameters
+        ----------
+        g : Graph
+        labels : Tensor of shape (N,), int64, or of shape (N, classes), float
+        mask : Tensor of shape (N,), bool, optional
+            Nodes whose labels are known; all by default.
+
+        Returns
+        -------
+        Tensor of shape (N, classes), float
+        """
+        if labels.dtype == torch.int64:
+            labels = F.one_hot(labels.flatten()).to(torch.get_default_dtype())
+        if mask is None:
+            mask = torch.ones(len(labels), dtype=torch.bool, device=labels.device)
+        known = per_row(mask, labels)
+        start = out = labels * known
+        relation = g.relation()
+        after = inverse_sqrt_degrees(relation.in_degrees(), labels)
+        before = inverse_sqrt_degrees(relation.out_degrees(), labels)
+        if self.norm_type == "row":
+            after, before = after.square(), torch.ones_like(before)
+        for _ in range(self.k):
+            out = self.alpha * aggregate(g, "sum", out * before) * after + (1 - self.alpha) * start
+            if self.clamp:
+                out = out.clamp(0, 1)
+            if self.normalize:
+                out = F.normalize(out, p=1)
+            if self.reset:
+                out = torch.where(known, labels, out)
+        return out
