@@ -28,6 +28,8 @@ PATHS = {
     "nn.sparse_emb": "nn",
     "nn.link": "nn",
     "_ffi": "",
+    **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
+    **dict.fromkeys(["propagate", "subgraph", "traversal", "view"], ""),
 }
 # DGL has a file for each layer; here the package has the names of all.
 _CONVS = """

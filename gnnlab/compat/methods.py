@@ -1,22 +1,465 @@
 """Methods that DGL's graphs have and gnnlab's lack, as functions of a graph.
 
-:func:`bind` makes them methods when the ring is imported.
+:func:`bind` makes them methods when the ring is imported. A few methods of gnnlab then take more
+than before: message passing over all edge types, ``SRC/…`` and ``DST/…`` as node types of a block,
+rows of features (``g.nodes[ids].data``), slices of types (``g[:, "plays", :]``), and functions that
+make the features of new nodes and edges. What they took before has the same results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import functools
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
+import torch
+
+from gnnlab import accelerators, ops
+from gnnlab.compat.rows import rows_view
+from gnnlab.compat.slices import slice_of_types
+from gnnlab.errors import InvalidInput
+from gnnlab.function import Message, Reduce
+from gnnlab.graph.block import Block
+from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import read_ids
+from gnnlab.graph.message_passing import (
+    EdgeBatch,
+    NodeBatch,
+    _messages,
+    _reduce_by_degree,
+    _reduced,
+    apply_nodes,
+)
+from gnnlab.graph.names import ALL, EdgeType, is_all
+from gnnlab.graph.queries import edge_ids
+from gnnlab.graph.relation import Relation
+from gnnlab.graph.views import EdgeView, NodeView, Space
 
-__all__ = ["bind"]
+__all__ = ["Scheme", "bind", "unbind"]
 
-_METHODS: dict[str, Callable[..., Any] | property] = {}
+Initializer = Callable[..., torch.Tensor]
+
+
+class Scheme(NamedTuple):
+    """Shape of one row and dtype of a feature."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+# ------------------------------------------------------------------------------------- questions
+def is_multigraph(graph: Graph) -> bool:
+    """Whether two edges of one type have the same source and destination.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> dgl.graph([(0, 1), (0, 1)]).is_multigraph
+    True
+    """
+
+    def has_doubles(relation: Relation) -> bool:
+        src, dst = relation.coo()
+        return len(torch.unique(src.long() * relation.num_dst + dst)) < len(src)
+
+    return any(has_doubles(relation) for relation in graph._relations.values())
+
+
+def is_unibipartite(graph: Graph) -> bool:
+    """Whether no node type is at both ends of edges; always so for a block."""
+    sources, _, targets = zip(*graph.canonical_etypes, strict=True) if graph.etypes else ((),) * 3
+    return graph.is_block or not set(sources) & set(targets)
+
+
+def is_pinned(graph: Graph) -> bool:
+    """Whether the structure is in pinned memory."""
+    if accelerators.kind() is None:
+        return False
+    return all(end.is_pinned() for r in graph._relations.values() for end in r.coo())
+
+
+def unpin_memory_(graph: Graph) -> Graph:
+    """Move structure and features out of pinned memory, and return the graph."""
+    from gnnlab.graph.placement import _change_tensors
+
+    return _change_tensors(graph, lambda t: t.clone() if t.is_pinned() else t)
+
+
+def node_attr_schemes(graph: Graph, ntype: str | None = None) -> dict[str, Scheme]:
+    """Return shape and dtype of each node feature.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl, torch
+    >>> g = dgl.graph([(0, 1)])
+    >>> g.ndata["h"] = torch.ones(2, 3)
+    >>> g.node_attr_schemes()
+    {'h': Scheme(shape=(3,), dtype=torch.float32)}
+    """
+    return _schemes(graph.nodes[ntype].data)
+
+
+def edge_attr_schemes(graph: Graph, etype: str | EdgeType | None = None) -> dict[str, Scheme]:
+    """Return shape and dtype of each edge feature."""
+    return _schemes(graph._edge_frames[graph.to_canonical_etype(etype)])
+
+
+def _schemes(frame: Frame) -> dict[str, Scheme]:
+    return {name: Scheme(tuple(col.shape[1:]), col.dtype) for name, col in frame.items()}
+
+
+def filter_nodes(
+    graph: Graph,
+    predicate: Callable[[NodeBatch], torch.Tensor],
+    nodes: Any = ALL,
+    ntype: Any = None,
+) -> torch.Tensor:
+    """Return the IDs of the nodes for which a function of a batch of nodes is true.
+
+    Parameters
+    ----------
+    predicate : callable
+        NodeBatch → bool tensor of shape (K,).
+    nodes : IDs, optional
+        Nodes to ask about, all by default.
+    ntype : str, optional
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl, torch
+    >>> g = dgl.graph([(0, 1), (1, 2)])
+    >>> g.ndata["h"] = torch.tensor([1.0, -1.0, 1.0])
+    >>> g.filter_nodes(lambda nodes: nodes.data["h"] > 0)
+    tensor([0, 2])
+    """
+    name = graph._ntype(ntype)
+    frame = graph._node_frames()[name]
+    ids = read_ids(range(frame.num_rows) if is_all(nodes) else nodes, frame.num_rows, "node")
+    ids = ids.to(graph.device)
+    return graph._ids(ids[predicate(NodeBatch(frame, ids, {}, name)).bool()])
+
+
+def filter_edges(
+    graph: Graph,
+    predicate: Callable[[EdgeBatch], torch.Tensor],
+    edges: Any = ALL,
+    etype: Any = None,
+) -> torch.Tensor:
+    """Return the IDs of the edges for which a function of a batch of edges is true.
+
+    Parameters
+    ----------
+    predicate : callable
+        EdgeBatch → bool tensor of shape (K,).
+    edges : IDs or (sources, destinations), optional
+        Edges to ask about, all by default.
+    etype : str or tuple, optional
+    """
+    name = graph.to_canonical_etype(etype)
+    count = graph.num_edges(name)
+    if isinstance(edges, tuple):
+        edges = edge_ids(graph, edges[0], edges[1], etype=name)
+    ids = read_ids(range(count) if is_all(edges) else edges, count, "edge").to(graph.device)
+    batch = EdgeBatch(graph, name, graph._relations[name], ids)
+    return graph._ids(ids[predicate(batch).bool()])
+
+
+def inc(graph: Graph, typestr: str, ctx: Any = None, etype: Any = None) -> torch.Tensor:
+    """Return the incidence matrix: rows nodes, columns edges.
+
+    Parameters
+    ----------
+    typestr : {"in", "out", "both"}
+        1 where the node is the destination; where it is the source; or 1 for the destination and
+        −1 for the source, and 0 for an edge from a node to itself.
+    ctx : torch.device, optional
+    etype : str or tuple, optional
+
+    Returns
+    -------
+    torch.Tensor
+        Sparse, shape (N, E), float32.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> dgl.graph([(0, 1), (2, 0)]).inc("both").to_dense()
+    tensor([[-1.,  1.],
+            [ 1.,  0.],
+            [ 0., -1.]])
+    """
+    name = graph.to_canonical_etype(etype)
+    relation = graph._relations[name]
+    src, dst = (end.long() for end in relation.coo())
+    edges = torch.arange(len(src), device=src.device)
+    ones = torch.ones(len(src), device=src.device)
+    if typestr == "in":
+        rows, columns, values, num = dst, edges, ones, relation.num_dst
+    elif typestr == "out":
+        rows, columns, values, num = src, edges, ones, relation.num_src
+    elif typestr == "both" and name[0] == name[2]:
+        kept = src != dst
+        rows = torch.cat([dst[kept], src[kept]])
+        columns, num = edges[kept].repeat(2), relation.num_dst
+        values = torch.cat([ones[kept], -ones[kept]])
+    else:
+        raise InvalidInput(
+            f"typestr must be 'in', 'out', or between nodes of one type 'both'; found {typestr!r}"
+        )
+    index = torch.stack([rows, columns])
+    shape = (num, len(src))
+    return torch.sparse_coo_tensor(index, values, shape, check_invariants=False).to(ctx).coalesce()
+
+
+# ------------------------------------------------------------------------------- message passing
+def update_all(
+    graph: Graph,
+    message_func: Any,
+    reduce_func: Any,
+    apply_node_func: Callable[[NodeBatch], Mapping[str, torch.Tensor]] | None = None,
+    etype: str | EdgeType | None = None,
+) -> None:
+    """As before; without an edge type, messages of all types are reduced together."""
+    if etype is not None or len(graph._relations) == 1:
+        _update_all(graph, message_func, reduce_func, apply_node_func, etype)
+        return
+    found = {}
+    for ntype, frame in graph._dst_frames.items():
+        etypes = [each for each in graph._relations if each[2] == ntype]
+        if etypes:
+            found[ntype] = _reduced_together(graph, etypes, frame, message_func, reduce_func)
+    for ntype, values in found.items():
+        graph._dst_frames[ntype].update(values)
+        if apply_node_func is not None:
+            apply_nodes(graph, apply_node_func, ntype=ntype)
+
+
+def _reduced_together(
+    graph: Graph, etypes: list[EdgeType], frame: Frame, message_func: Any, reduce_func: Any
+) -> Mapping[str, torch.Tensor]:
+    is_sum = isinstance(message_func, Message) and isinstance(reduce_func, Reduce)
+    if len(etypes) == 1 or (is_sum and reduce_func.op == "sum"):
+        sums = [_reduced(graph, etype, message_func, reduce_func) for etype in etypes]
+        return {name: sum(each[name] for each in sums) for name in sums[0]}  # type: ignore[misc]
+    parts = [_messages(graph, etype, message_func, None) for etype in etypes]
+    messages = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    dst = torch.cat([graph._relations[etype].coo()[1] for etype in etypes])
+    relation = Relation(len(dst), frame.num_rows, (torch.arange(len(dst), device=dst.device), dst))
+    if not isinstance(reduce_func, Reduce):
+        return _reduce_by_degree(frame, relation, messages, reduce_func, etypes[0][2])
+    reduced = ops.spmm(relation, "copy_rhs", reduce_func.op, None, messages[reduce_func.msg])
+    return {reduce_func.out: reduced}
+
+
+def apply_edges(graph: Graph, func: Any, edges: Any = ALL, etype: Any = None) -> None:
+    """As before; without an edge type, for the edges of all types."""
+    if etype is None and is_all(edges):
+        for each in graph.canonical_etypes:
+            _apply_edges(graph, func, edges, each)
+    else:
+        _apply_edges(graph, func, edges, etype)
+
+
+# --------------------------------------------------------------------- features of new nodes, edges
+def set_n_initializer(
+    graph: Graph, initializer: Initializer, field: str | None = None, ntype: str | None = None
+) -> None:
+    """Choose the function that makes the features of nodes that ``add_nodes`` adds.
+
+    Parameters
+    ----------
+    initializer : callable
+        ``(shape, dtype, device, slice of IDs)`` → tensor, like ``dgl.init.zero_initializer``.
+    field : str, optional
+        The feature; by default all that have no function of their own.
+    ntype : str, optional
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl, torch
+    >>> g = dgl.graph([(0, 1)])
+    >>> g.ndata["h"] = torch.zeros(2)
+    >>> g.set_n_initializer(lambda shape, dtype, ctx, ids: torch.ones(shape, dtype=dtype))
+    >>> g.add_nodes(1)
+    >>> g.ndata["h"]
+    tensor([0., 0., 1.])
+    """
+    _set_initializer(graph, "node", graph._ntype(ntype), field, initializer)
+
+
+def set_e_initializer(
+    graph: Graph, initializer: Initializer, field: str | None = None, etype: Any = None
+) -> None:
+    """Choose the function that makes the features of edges that ``add_edges`` adds."""
+    _set_initializer(graph, "edge", graph.to_canonical_etype(etype), field, initializer)
+
+
+def _set_initializer(graph: Any, what: str, kind: Any, field: Any, initializer: Any) -> None:
+    # A new dictionary: graphs that share features, such as local_var's, keep their own choice.
+    known = graph.__dict__.get("_initializers", {})
+    graph._initializers = {**known, (what, kind, field): initializer}
+
+
+def add_nodes(graph: Graph, num: int, data: Any = None, ntype: str | None = None) -> None:
+    """As before, with the functions of ``set_n_initializer``."""
+    with _initialized(graph, {"node": (ntype, data)}):
+        _add_nodes(graph, num, data, ntype)
+
+
+def add_edges(graph: Graph, u: Any, v: Any, data: Any = None, etype: Any = None) -> None:
+    """As before, with the functions of ``set_n_initializer`` and ``set_e_initializer``."""
+    given = {"edge": (graph.to_canonical_etype(etype), data)}
+    with _initialized(graph, given):
+        _add_edges(graph, u, v, data, etype)
+
+
+class _initialized:
+    """Compute the new rows of all features that were not given."""
+
+    def __init__(self, graph: Any, given: Mapping[str, tuple[Any, Any]]) -> None:
+        self.graph, self.given = graph, given
+        self.known = graph.__dict__.get("_initializers", {})
+
+    def frames(self) -> Iterator[tuple[str, Any, Frame]]:
+        for ntype, frame in self.graph._node_frames().items():
+            yield "node", ntype, frame
+        for etype, frame in self.graph._edge_frames.items():
+            yield "edge", etype, frame
+
+    def __enter__(self) -> None:
+        self.sizes = {(what, kind): frame.num_rows for what, kind, frame in self.frames()}
+
+    def __exit__(self, error: Any, *_: Any) -> None:
+        if error is not None or not self.known:
+            return
+        self.graph._initializers = self.known
+        for what, kind, frame in self.frames():
+            first, last = self.sizes[what, kind], frame.num_rows
+            target, data = self.given.get(what, (None, None))
+            names = data if data and target in (kind, None) else {}
+            for name in [name for name in frame if name not in names and first < last]:
+                make = self.known.get((what, kind, name), self.known.get((what, kind, None)))
+                if make is not None:
+                    old = frame[name][:first]
+                    shape = (last - first, *old.shape[1:])
+                    new = make(shape, old.dtype, old.device, slice(first, last))
+                    frame[name] = torch.cat([old, new])
+
+
+# ------------------------------------------------------------------------------- blocks and views
+def _sides(block: Block) -> dict[str, Frame]:
+    """Frames of a block under the names that only blocks have: ``SRC/type`` and ``DST/type``."""
+    named = {f"SRC/{ntype}": frame for ntype, frame in block._src_frames.items()}
+    return named | {f"DST/{ntype}": frame for ntype, frame in block._dst_frames.items()}
+
+
+def block_num_nodes(block: Block, ntype: str | None = None) -> int:
+    """As before, also of one side: ``block.num_nodes("DST/_N")``."""
+    frame = _sides(block).get(ntype or "")
+    return _block_num_nodes(block, ntype) if frame is None else frame.num_rows
+
+
+class _BlockNodes(NodeView):
+    """As before, also of one side: ``block.nodes["SRC/_N"].data``."""
+
+    def __init__(self, block: Block) -> None:
+        super().__init__(block._node_frames(), block._idtype, block._device)
+        self._sides = _sides(block)
+
+    def __getitem__(self, ntype: Any) -> Space:
+        if isinstance(ntype, str) and ntype in self._sides:
+            return Space(self._sides[ntype])
+        return super().__getitem__(ntype)
+
+
+def block_nodes(block: Block) -> NodeView:
+    """Return the node types of a block, as before and by side."""
+    return _BlockNodes(block)
+
+
+def getitem(graph: Graph, key: Any) -> Graph:
+    """As before, also with slices that stand for any type: ``g[:, "plays", :]``."""
+    if isinstance(key, tuple) and any(isinstance(part, slice) for part in key):
+        return slice_of_types(graph, key, _getitem)
+    return _getitem(graph, key)
+
+
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """Return a method that imports its module when it is first called."""
+
+    def method(graph: Graph, *args: Any, **kwargs: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(graph, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"See :func:`{module}.{name}`."
+    return method
+
+
+_METHODS: dict[str, Any] = {
+    "add_edge": lambda graph, u, v, data=None, etype=None: graph.add_edges(u, v, data, etype),
+    "adjacency_matrix": Graph.adj_external,
+    "edge_attr_schemes": edge_attr_schemes,
+    "filter_edges": filter_edges,
+    "filter_nodes": filter_nodes,
+    "inc": inc,
+    "incidence_matrix": inc,
+    "is_multigraph": property(is_multigraph),
+    "is_pinned": is_pinned,
+    "is_readonly": property(lambda graph: False),
+    "is_unibipartite": property(is_unibipartite),
+    "node_attr_schemes": node_attr_schemes,
+    "set_e_initializer": set_e_initializer,
+    "set_n_initializer": set_n_initializer,
+    "unpin_memory_": unpin_memory_,
+}
+_FUNCTIONS = {  # module → functions that are methods, too
+    "gnnlab.compat.functions": "khop_adj khop_graph line_graph",
+    "gnnlab.compat.traversal": "prop_edges prop_edges_dfs prop_nodes prop_nodes_bfs "
+    "prop_nodes_topo",
+    "gnnlab.compat.sampling": "global_uniform_negative_sampling sample_etype_neighbors "
+    "sample_labors sample_neighbors_biased select_topk",
+}
+_update_all, _apply_edges, _getitem = Graph.update_all, Graph.apply_edges, Graph.__getitem__
+_add_nodes, _add_edges, _block_num_nodes = Graph.add_nodes, Graph.add_edges, Block.num_nodes
+_WIDENED: dict[tuple[Any, str], Any] = {
+    (Graph, "update_all"): update_all,
+    (Graph, "apply_edges"): apply_edges,
+    (Graph, "add_nodes"): add_nodes,
+    (Graph, "add_edges"): add_edges,
+    (Graph, "__getitem__"): getitem,
+    (Block, "num_nodes"): block_num_nodes,
+    (Block, "number_of_nodes"): block_num_nodes,
+    (Block, "nodes"): property(block_nodes),
+    (NodeView, "__getitem__"): rows_view(NodeView.__getitem__),
+    (EdgeView, "__getitem__"): rows_view(EdgeView.__getitem__),
+}
+
+
+_BEFORE: dict[tuple[Any, str], Any] = {}
 
 
 def bind() -> None:
-    """Set the methods on :class:`gnnlab.Graph`, without replacing any."""
-    for name, method in _METHODS.items():
-        if not hasattr(Graph, name):
-            setattr(Graph, name, method)
+    """Set the methods on :class:`gnnlab.Graph`; those that gnnlab has are left as they are."""
+    later = {n: _later(m, n) for m, names in _FUNCTIONS.items() for n in names.split()}
+    added = {(Graph, name): method for name, method in {**later, **_METHODS}.items()}
+    for (kind, name), method in {**added, **_WIDENED}.items():
+        before = getattr(kind, name, None)
+        if (kind, name) in _WIDENED and before is not method:
+            ours, theirs = (x.fget if isinstance(x, property) else x for x in (method, before))
+            functools.update_wrapper(ours, theirs)  # type: ignore[arg-type]
+        elif before is not None:
+            continue
+        _BEFORE[kind, name] = vars(kind).get(name)
+        setattr(kind, name, method)
+
+
+def unbind() -> None:
+    """Undo :func:`bind`, for programs that use the ring for a while."""
+    while _BEFORE:
+        (kind, name), before = _BEFORE.popitem()
+        if before is None:
+            delattr(kind, name)
+        else:
+            setattr(kind, name, before)

@@ -40,6 +40,8 @@ class EdgeBatch:
     ----------
     src, dst, data : dict
         Features of the sources, of the destinations and of the edges; one row per edge.
+    canonical_etype : tuple of str
+        Type of the edges.
     """
 
     def __init__(
@@ -82,11 +84,18 @@ class NodeBatch:
     mailbox : dict
         Messages, shape (number of nodes, messages per node, ...): all nodes of a batch have the
         same in-degree.
+    ntype : str
+        Type of the nodes.
     """
 
     def __init__(
-        self, frame: Frame, nodes: torch.Tensor | None, mailbox: dict[str, torch.Tensor]
+        self,
+        frame: Frame,
+        nodes: torch.Tensor | None,
+        mailbox: dict[str, torch.Tensor],
+        ntype: str = "_N",
     ) -> None:
+        self.ntype = ntype
         self._nodes = torch.arange(frame.num_rows, device=frame.device) if nodes is None else nodes
         self.data = frame.copy() if nodes is None else Frame(len(nodes), frame.rows(nodes))
         self.mailbox = mailbox
@@ -175,7 +184,7 @@ def _reduced(
     if not isinstance(reduce, Reduce):
         _check_function(reduce, "reduce", 'fn.sum("m", "h")')
         messages = _messages(graph, etype, message, None)
-        return _reduce_by_degree(graph._dst_frames[etype[2]], relation, messages, reduce)
+        return _reduce_by_degree(graph._dst_frames[etype[2]], relation, messages, reduce, etype[2])
     if isinstance(message, Message):
         if message.out != reduce.msg:
             raise InvalidInput(
@@ -230,7 +239,11 @@ def _messages(
 
 
 def _reduce_by_degree(
-    frame: Frame, relation: Relation, messages: Mapping[str, torch.Tensor], reduce: Any
+    frame: Frame,
+    relation: Relation,
+    messages: Mapping[str, torch.Tensor],
+    reduce: Any,
+    ntype: str,
 ) -> Mapping[str, torch.Tensor]:
     """Call ``reduce`` once per in-degree: nodes of equal degree have mailboxes of equal shape."""
     adjacency = relation.csc()
@@ -247,7 +260,7 @@ def _reduce_by_degree(
             for name, value in messages.items()
         }
         rows.append(nodes)
-        parts.append(_named(reduce(NodeBatch(frame, nodes, mailbox))))
+        parts.append(_named(reduce(NodeBatch(frame, nodes, mailbox, ntype))))
     for name in parts[0] if parts else ():
         values = torch.cat([part[name] for part in parts])
         zeros = values.new_zeros((frame.num_rows, *values.shape[1:]))
@@ -306,12 +319,13 @@ def apply_nodes(
 ) -> None:
     """Compute node features from node features with a function of a :class:`NodeBatch`."""
     _check_function(func, "apply", "lambda nodes: {...}")
-    frame = graph._dst_frames[graph._ntype(ntype, graph._dst_frames)]
+    name = graph._ntype(ntype, graph._dst_frames)
+    frame = graph._dst_frames[name]
     if is_all(v):
-        _write(frame, _named(func(NodeBatch(frame, None, {}))))
+        _write(frame, _named(func(NodeBatch(frame, None, {}, name))))
         return
     nodes = read_ids(v, frame.num_rows, "node", graph.device)
-    _write_rows(frame, nodes, _named(func(NodeBatch(frame, nodes, {}))))
+    _write_rows(frame, nodes, _named(func(NodeBatch(frame, nodes, {}, name))))
 
 
 def multi_update_all(

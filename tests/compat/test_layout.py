@@ -12,6 +12,7 @@ NAMED = """
     function data nn nn.pytorch dataloading data.utils nn.pytorch.conv distributed utils sampling
     nn.functional base ops multiprocessing transforms random nn.conv _ffi.base
     nn.pytorch.conv.gatv2conv nn.pytorch.glob nn.pytorch.hetero nn.pytorch.softmax nn.link.transe
+    backend udf frame init heterograph convert batch readout subgraph traversal propagate
 """
 PATHS = NAMED.split()
 
@@ -66,12 +67,16 @@ def test_one_module_has_both_names() -> None:
         print(dgl is gnnlab.compat, fn is gnnlab.function, dglnn is dgl.nn)
         print(GATConv is gnnlab.nn.GATConv, SAGEConv is GATConv, SAGEConv is gnnlab.nn.SAGEConv)
         print(DGLGraph is gnnlab.Graph, another is DGLError, dgl.graph is gnnlab.graph)
+        import dgl.heterograph, dgl.batch
+        from dgl.heterograph import DGLBlock, DGLHeteroGraph
+        print(callable(dgl.heterograph), dgl.batch is gnnlab.batch, DGLBlock is gnnlab.Block)
         print(gnnlab.function.__name__, dgl.__name__, dgl.nn.conv.GATConv is GATConv)
         """
     )
     assert printed == [
         "True True True",
         "True False True",
+        "True True True",
         "True True True",
         "gnnlab.function gnnlab.compat True",
     ]

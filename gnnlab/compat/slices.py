@@ -1,0 +1,104 @@
+"""``g[:, "plays", "game"]``: all edges that fit, with the types that a slice stands for as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.frame import Frame
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, EdgeType, describe
+from gnnlab.graph.relation import Relation
+
+__all__ = ["slice_of_types"]
+
+
+def slice_of_types(
+    graph: Graph, key: tuple[Any, ...], getitem: Callable[[Graph, Any], Graph]
+) -> Graph:
+    """Return the graph of one edge type that holds the edges of all types that fit.
+
+    Parameters
+    ----------
+    graph : Graph
+    key : tuple of str or slice
+        Source type, relation, destination type; ``:`` stands for any.
+    getitem : callable
+        What ``g[etype]`` does for one type.
+
+    Returns
+    -------
+    Graph
+        If one type fits, ``g[type]``. Otherwise its types are named ``"a+b"``, and nodes and edges
+        have their old IDs and type IDs in ``dgl.NID``, ``dgl.EID``, ``dgl.NTYPE``, ``dgl.ETYPE``.
+        Features that all types have are kept.
+    """
+    if len(key) != 3 or any(part != slice(None) for part in key if isinstance(part, slice)):
+        raise InvalidInput(
+            f"g[…] takes an edge type, or g[source type, relation, destination type] with `:` for "
+            f"any of them; found {key!r}"
+        )
+    fitting = [
+        etype
+        for etype in graph.canonical_etypes
+        if all(part == slice(None) or part == name for part, name in zip(key, etype, strict=True))
+    ]
+    if not fitting:
+        raise NotFound(f"no edge type fits {key!r}; the graph has {describe(graph._relations)}")
+    if len(fitting) == 1:
+        return getitem(graph, fitting[0])
+    sources, names, targets = (sorted(set(part)) for part in zip(*fitting, strict=True))
+    is_same = bool(set(sources) & set(targets))
+    if is_same:
+        sources = targets = sorted({*sources, *targets})
+    first = {**_offsets(graph, sources), **_offsets(graph, targets)}
+    ends: list[list[torch.Tensor]] = [[], []]
+    for etype in fitting:
+        src, dst = graph._relations[etype].coo()
+        ends[0].append(src.long() + first[etype[0]])
+        ends[1].append(dst.long() + first[etype[2]])
+    frames = {
+        "+".join(types): _stack(
+            graph,
+            [graph._node_frames()[ntype] for ntype in types],
+            [graph.get_ntype_id(ntype) for ntype in types],
+            (NID, NTYPE),
+        )
+        for types in (sources, targets)
+    }
+    sizes = {name: frame.num_rows for name, frame in frames.items()}
+    together: EdgeType = ("+".join(sources), "+".join(names), "+".join(targets))
+    relation = Relation(
+        sizes[together[0]], sizes[together[2]], (torch.cat(ends[0]), torch.cat(ends[1]))
+    )
+    edges = _stack(
+        graph,
+        [graph._edge_frames[etype] for etype in fitting],
+        [graph.get_etype_id(etype) for etype in fitting],
+        (EID, ETYPE),
+    )
+    return graph.derive({together: relation}, sizes, frames, {together: edges})
+
+
+def _offsets(graph: Graph, ntypes: list[str]) -> dict[str, int]:
+    found, total = {}, 0
+    for ntype in ntypes:
+        found[ntype] = total
+        total += graph.num_nodes(ntype)
+    return found
+
+
+def _stack(graph: Graph, frames: list[Frame], ids: list[int], names: tuple[str, str]) -> Frame:
+    counts = [frame.num_rows for frame in frames]
+    stacked = Frame(sum(counts), None, graph.device, frames[0].what)
+    for name in frames[0]:
+        if all(name in frame for frame in frames):
+            stacked[name] = torch.cat([frame[name] for frame in frames])
+    device = graph.device
+    rows = torch.cat([torch.arange(count, device=device) for count in counts])
+    kinds = torch.tensor(ids, device=device).repeat_interleave(torch.tensor(counts, device=device))
+    stacked[names[0]], stacked[names[1]] = graph._ids(rows), graph._ids(kinds)
+    return stacked
