@@ -399,7 +399,7 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 
 _METHODS: dict[str, Any] = {
     "add_edge": lambda graph, u, v, data=None, etype=None: graph.add_edges(u, v, data, etype),
-    "adjacency_matrix": Graph.adj_external,
+    "adjacency_matrix": _later("gnnlab.graph.queries", "adj_external"),
     "edge_attr_schemes": edge_attr_schemes,
     "filter_edges": filter_edges,
     "filter_nodes": filter_nodes,
