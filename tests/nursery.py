@@ -1,7 +1,9 @@
 """A process that has imported torch, and forks another for each script that a test runs.
 
 Forking takes milliseconds, where a fresh interpreter imports torch and numba for three seconds.
-gnnlab itself is not imported here: to it, the forked process is a fresh one.
+gnnlab itself is not imported here: to it, the forked process is a fresh one. At its end, it waits
+for threads, calls what is registered with ``atexit``, and exits. Finalizing the interpreter, which
+deletes all modules, would take a second more; it is done where ``FINALIZE`` is in the environment.
 
 The two ends talk over a Unix socket. A request is a message in JSON with the files for stdout and
 stderr; the answers are ``[number, pid]`` when the process runs and ``[number, pid, status]`` when
@@ -10,7 +12,9 @@ it has ended.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import gc
 import importlib
 import json
 import multiprocessing.process
@@ -23,6 +27,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,6 +49,7 @@ MODULES = (
     "zmq",
 )
 TOKEN = "GNNLAB_TEST_TOKEN"
+FINALIZE = "GNNLAB_TEST_FINALIZE"
 IS_POSSIBLE = Path("/proc/self/stat").exists()
 START = 120  # seconds for the imports, on a busy computer
 
@@ -204,18 +210,53 @@ def _show_token(token: str) -> None:
 
 
 def run(path: str) -> None:
-    """Run the script as the interpreter runs one."""
+    """Run the script as the interpreter runs one, and end the process."""
     main: Any = types.ModuleType("__main__")
     main.__file__, main.__builtins__ = path, __builtins__
     sys.modules["__main__"] = main
-    exec(compile(Path(path).read_bytes(), path, "exec"), main.__dict__)
+    code = compile(Path(path).read_bytes(), path, "exec")
+    if FINALIZE in os.environ:
+        exec(code, main.__dict__)
+        return
+    status = 0
+    try:
+        exec(code, main.__dict__)
+    except SystemExit as error:
+        status = _status(error.code)
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
+        status = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    ends: Any = (threading._shutdown, atexit._run_exitfuncs)  # type: ignore[attr-defined]
+    for end in (*ends, sys.stdout.flush, sys.stderr.flush):
+        try:
+            end()
+        except BaseException:  # as the interpreter: it tells, and goes on
+            traceback.print_exc()
+    if status < 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status)
+
+
+def _status(code: object) -> int:
+    """Return the exit status for the argument of ``sys.exit``."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":
     this = sys.modules["__main__"]  # stays when another takes its name
+    gc.disable()
     for name in MODULES:
         importlib.import_module(name)
     # The first function that numba compiles, or finds compiled, imports the rest of it.
     sys.modules["numba"].njit("int64(int64)")(lambda x: x)
+    # Forked processes do not look through these objects, and so do not copy their pages.
+    gc.freeze()
+    gc.enable()
     if asked := serve(socket.socket(fileno=os.dup(0))):
         run(asked["argv"][0])

@@ -10,6 +10,7 @@ import pytest
 
 from gnnlab import ending
 from tests.helpers import run_processes, run_script
+from tests.nursery import FINALIZE
 
 LATE = """
     import sys
@@ -46,7 +47,7 @@ AGAIN = pytest.mark.thorough("which size comes too late depends on the computer"
 )
 def test_a_collective_that_is_still_on_its_way(join: str, size: int) -> None:
     """Without a wait, most of these are aborted (SIGABRT) by a thread of gloo."""
-    run_processes(LATE.replace("JOIN", join), [{}, {}, {}], [str(size)], 120)
+    run_processes(LATE.replace("JOIN", join), [{FINALIZE: "1"}] * 3, [str(size)], 120)
 
 
 def test_importing_registers_nothing() -> None:
