@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from builder.source import Lesson
 
-CELLS = range(20, 36)
-WORDS = 1500
+CELLS = range(20, 41)
+WORDS = 2000
 CODE_LINES = 25
 CODE_COLUMNS = 90  # what JupyterLab shows beside its file browser on a 1200-pixel screen
 
@@ -126,7 +126,9 @@ def show(found: object) -> str:
 
 
 def read_glossary(path: Path) -> list[dict[str, str]]:
-    """Rows of term, ko, zh and the words to avoid for each (ko_not, zh_not, split by ``|``)."""
+    """Rows of term, ko, zh, the words to avoid for each, split by ``|`` (ko_not, zh_not), and
+    whether readers know the word without its English (known).
+    """
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -144,8 +146,12 @@ def avoided_words(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> 
 
 
 def first_uses(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> list[str]:
-    """The English term stands in parentheses where a term is first used, headings aside."""
-    english = {row[lang].partition("(")[0]: row["term"].partition(" (")[0] for row in glossary}
+    """The English stands in parentheses where a technical term is first used, headings aside."""
+    english = {
+        row[lang].partition("(")[0]: row["term"].partition(" (")[0]
+        for row in glossary
+        if row["known"] != "yes"
+    }
     # Single characters are part of too many other words to be found safely.
     words = sorted((word for word in english if len(word) > 1), key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, words)) or "(?!)")

@@ -1,67 +1,68 @@
 # %% [markdown] slot="title" lang="en"
 # # The distributed API
 #
-# A graph that is cut into parts lies on several machines: each machine owns a range of the nodes,
-# with their edges and features. A training loop should not care: it asks a graph for samples and a
-# tensor for rows, and somebody must ask the owners. Afterwards you can
+# When a graph does not fit into the memory of one machine, or training on one machine takes too
+# long, the graph is partitioned: each machine stores a range of the nodes, with their in-edges and
+# their features. This lesson is about the interface to such a graph. Afterwards you can
 #
-# - turn a training loop for one machine into a distributed one by changing four lines, and prove
-#   that it learns the same;
-# - read and write rows that others own, and say what happens when an ID stands twice;
-# - train a model on nodes without features, with one optimizer for the model and one for the rows;
-# - count the rows that a machine must ask of each owner.
+# - say which processes a distributed job has, and which of them communicate;
+# - turn a training script for one machine into a distributed one by changing six lines, and check
+#   that both train the same model;
+# - read and write features that other machines store, and say what happens with duplicate IDs;
+# - train embeddings of nodes that have no features;
+# - count the feature rows that a machine requests from each of the others.
 
 # %% [markdown] slot="title" lang="ko"
 # # 분산 API
 #
-# 여러 파티션(partition)으로 나눈 그래프(graph)는 여러 머신(machine)에 흩어져 있습니다. 머신마다
-# 노드(node)의 한 구간을 소유하고, 그 노드의 에지(edge)와 피처(feature)도 함께 가집니다. 학습
-# 루프는 이런 사정을 몰라도 되어야 합니다. 루프는 그래프에 표본을, 텐서에 행을 요청할 뿐이고,
-# 소유자(owner)에게 묻는 일은 다른 누군가가 맡아야 합니다. 레슨을 마치면 다음과 같은 일을
-# 할 수 있습니다.
+# 그래프가 머신 한 대의 메모리에 들어가지 않거나 한 대로는 학습이 너무 오래 걸리면, 그래프를 여러
+# 파티션(partition)으로 나누어 여러 머신에 둡니다. 머신마다 노드의 한 구간을 맡아 그 노드로 들어오는
+# 에지와 피처(feature)를 함께 저장합니다. 이 레슨에서는 학습 스크립트에서 이런 그래프를 쓰기 위한
+# 인터페이스를 배웁니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
-# - 머신 한 대용 학습 루프를 네 줄만 고쳐 분산 학습(distributed training) 루프로 바꾸고, 두 루프가
-#   똑같이 학습한다는 것을 증명하기
-# - 다른 머신이 소유한 행을 읽고 쓰며, 같은 ID가 두 번 나오면 어떻게 되는지 설명하기
-# - 모델용 옵티마이저와 행용 옵티마이저를 함께 써서, 피처가 없는 노드로 모델을 학습하기
-# - 머신 한 대가 각 소유자에게 요청하는 행의 수를 세기
+# - 분산 작업을 이루는 프로세스에는 어떤 것이 있으며 서로 어떻게 통신하는지 설명하기
+# - 머신 한 대용 학습 스크립트를 여섯 줄만 고쳐 분산 학습(distributed training) 스크립트로 바꾸고,
+#   두 스크립트가 같은 모델을 학습하는지 확인하기
+# - 다른 머신에 저장된 피처를 읽고 쓰며, 중복된 ID가 있을 때 어떻게 되는지 설명하기
+# - 피처가 없는 노드의 임베딩을 학습하기
+# - 머신 한 대가 다른 머신에 요청하는 피처 행의 수를 세기
 
 # %% [markdown] slot="title" lang="zh"
 # # 分布式 API
 #
-# 切成若干分区（partition）的图（graph）放在多台机器（machine）上：每台机器拥有一段连续的节点
-# （node），以及它们的边（edge）和特征（feature）。训练循环不必关心这些：它只向图要样本，向张量要
-# 行；至于向各个所有者（owner）询问，则要由别的程序负责。学完之后，你能够：
+# 如果一台机器的内存装不下整张图，或者单机训练太慢，就要把图切成若干分区（partition）：每台机器存放一
+# 段编号连续的节点，以及这些节点的入边和特征（feature）。本课介绍训练脚本使用这种图时所用的接口。学完
+# 之后，你能够：
 #
-# - 只改四行，就把单机的训练循环变成分布式训练（distributed training）的循环，并证明两者学到的相
-#   同；
-# - 读写归别的机器所有的行，并说出同一个 ID 出现两次时会发生什么；
-# - 给模型和行各用一个优化器，在没有特征的节点上训练模型；
-# - 数出一台机器要向每个所有者索取多少行。
+# - 说出分布式作业由哪些进程组成，它们之间如何通信；
+# - 只改六行，就把单机训练脚本改成分布式训练（distributed training）脚本，并验证两者训练出同样的模型；
+# - 读写存放在其他机器上的特征，并说明 ID 重复时会发生什么；
+# - 为没有特征的节点训练嵌入；
+# - 统计一台机器要向其他各台机器请求多少特征行。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
 #
-# Everything here runs in **standalone mode**: one process plays all machines. Started by a
-# launcher on a cluster, the same script, unchanged, asks real servers. DGL's standalone mode holds
-# one part; here it holds any number. The parts go to a temporary folder, which disappears with the
-# kernel.
+# Everything here runs in **standalone mode**: one process plays all roles and opens all parts.
+# In **distributed mode**, started by a launcher, the same script runs unchanged, and its requests go
+# to other processes and machines. DGL's standalone mode takes one part, this one any number. The
+# parts are in a temporary folder, which disappears with the kernel.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
-# 이 레슨은 모두 **단독 모드**(standalone mode)에서 실행됩니다. 프로세스(process) 하나가 모든
-# 머신의 역할을 맡습니다. 런처가 클러스터(cluster)에서 같은 스크립트를 시작하면 실제 서버(server)에
-# 요청하며, 스크립트는 한 줄도 바뀌지 않습니다. DGL의 단독 모드에는 파티션을 하나만 둘 수 있지만,
-# 여기서는 몇 개든 둘 수 있습니다. 파티션은 임시 폴더에 저장되고, 이 폴더는 커널이 끝날 때
-# 사라집니다.
+# 이 레슨은 모두 **단독 모드**(standalone mode)로 실행합니다. 단독 모드에서는 프로세스 하나가 모든
+# 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script, 줄여서 런처)로 시작하는 **분산
+# 모드**(distributed mode)에서는 같은 스크립트를 한 줄도 고치지 않고 실행하며, 요청은 다른 프로세스와 머신으로 갑니다.
+# DGL의 단독 모드에는 파티션을 하나만 둘 수 있지만 여기서는 몇 개든 둘 수 있습니다. 파티션은 임시
+# 폴더에 저장하며, 커널을 종료하면 이 폴더도 지워집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 本课全部在**独立模式**（standalone mode）下运行：一个进程（process）扮演所有机器。用启动器在集
-# 群（cluster）上启动同一个脚本时，它询问的就是真正的服务器（server），脚本一行也不用改。DGL 的独立
-# 模式只能有一个分区，这里可以有任意多个。分区写入一个临时文件夹，内核结束时，它就会消失。
+# 本课全部在**独立模式**（standalone mode）下运行：一个进程承担所有角色，并打开所有分区。在由启动器启
+# 动的**分布式模式**（distributed mode）下，同一个脚本不用任何改动就能运行，请求则发往其他进程和机器。
+# DGL 的独立模式只支持一个分区，这里可以有任意多个。分区写在临时文件夹里，内核退出时会自动删除。
 
 # %% slot="imports"
 import hashlib
@@ -77,7 +78,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import gnnlab as dgl
 import gnnlab.nn as dglnn
-from gnnlab.dataloading import NeighborSampler, NodeDataLoader
+from gnnlab.dataloading import BlockSampler, NeighborSampler, NodeDataLoader
 from gnnlab.distributed import DistDataLoader, DistEmbedding, DistGraph, DistTensor
 from gnnlab.distributed import DistNodeDataLoader, SparseAdagrad, SparseAdam
 from gnnlab.distributed import load_partition, node_split, partition_graph
@@ -90,33 +91,110 @@ torch.set_num_threads(1)
 scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 dataset = dgl.data.load(DATASET)
 
+# %% [markdown] slot="roles" lang="en"
+# ## Servers, samplers and trainers
+#
+# Training is called *fully distributed* when both the data and the computation are divided among the
+# machines. On each of them a job starts processes in three roles:
+#
+# - A **server** keeps the part of its machine in memory: edges, features and embeddings. It answers
+#   requests for rows, and for sampled neighbors of its nodes. Several servers on one machine share
+#   the memory of the part and answer more requests at the same time.
+# - A **trainer** runs the training script on its share of the training nodes. It reads the rows of
+#   its own machine directly in shared memory and requests the others from their servers. Trainers
+#   average their gradients by all-reduce, as in data parallel training on one machine.
+# - A **sampler** prepares mini-batches for one trainer, ahead of time; it, too, sends requests to all
+#   servers. Without samplers, the trainer samples by itself.
+
+# %% [markdown] slot="roles" lang="ko"
+# ## 서버, 샘플러, 트레이너
+#
+# 데이터와 계산을 모두 여러 머신에 나누는 방식을 **완전 분산** 학습이라고 합니다. 작업을 시작하면
+# 머신마다 다음 세 가지 역할의 프로세스가 실행됩니다.
+#
+# - **서버**(server)는 자기 머신의 파티션, 곧 에지와 피처와 임베딩을 메모리에 올려 둡니다. 그리고 행을
+#   읽으려는 요청이나 자기 노드의 이웃을 샘플링하려는 요청에 응답합니다. 한 머신에 서버를 여러 개
+#   두면, 이 서버들은 파티션이 있는 메모리를 공유하면서 더 많은 요청을 동시에 처리합니다.
+# - **트레이너**(trainer)는 학습 노드 가운데 자기가 담당하는 노드로 학습 스크립트를 실행합니다. 같은
+#   머신의 행은 공유 메모리(shared memory)에서 바로 읽고, 나머지 행은 그 행이 있는 머신의 서버에
+#   요청합니다. 머신 한 대에서 데이터 병렬(data parallel) 학습을 할 때처럼, 트레이너끼리는 올리듀스(all-reduce)로
+#   그래디언트(gradient)의 평균을 구합니다.
+# - **샘플러**(sampler)는 트레이너 하나가 쓸 미니배치(mini-batch)를 미리 만듭니다. 샘플러도 모든
+#   서버에 요청을 보냅니다. 샘플러는 없어도 되며, 그때는 트레이너가 직접 샘플링합니다.
+
+# %% [markdown] slot="roles" lang="zh"
+# ## 服务器进程、采样器进程和训练器
+#
+# 数据和计算都分散到多台机器上的训练，称为**完全分布式**训练。作业启动后，每台机器上运行三种角色的进
+# 程：
+#
+# - **服务器**（server）进程把本机的分区，即边、特征和嵌入，保存在内存中，并响应两类请求：读取特征行，
+#   以及对归它所有的节点做邻居采样（neighbor sampling）。一台机器上可以有多个服务器进程，它们共享分区所在的内存，能同时处理
+#   更多请求。
+# - **训练器**（trainer）用分给自己的训练节点运行训练脚本。本机的行直接从共享内存（shared memory）中读
+#   取，其余的行则向所在机器的服务器进程请求。与单机的数据并行（data parallel）训练一样，各训练器通过全归约
+#   （all-reduce）对梯度（gradient）求平均。
+# - **采样器**（sampler）进程为一个训练器提前准备小批次（mini-batch），它同样要向所有服务器
+#   进程发送请求。采样器进程不是必需的：没有的话，由训练器自己采样。
+
+# %% slot="roles-code"
+place = {"server": (1.2, 0), "sampler": (0, 1), "trainer": (1.2, 2)}
+kinds = {"request": {"color": ORANGE}, "shared memory": {"color": ORANGE, "ls": ":"}}
+kinds |= {"mini-batches": {"color": GREEN}, "gradients (all-reduce)": {"color": BLUE}}
+figure, ax = plt.subplots(figsize=(7.6, 2.9), layout="constrained")
+for machine in range(2):
+    near = {role: (abs(5.6 * machine - x), y) for role, (x, y) in place.items()}
+    far = {role: (5.6 - x, y) for role, (x, y) in near.items()}
+    arrows = [(role, far["server"], "request") for role in ("sampler", "trainer")]
+    arrows += [("sampler", near["server"], "request")]
+    arrows += [("trainer", near["server"], "shared memory")]
+    arrows += [("sampler", near["trainer"], "mini-batches")]
+    arrows += [("trainer", far["trainer"], "gradients (all-reduce)")]
+    for role, end, kind in arrows:
+        style = {"arrowstyle": "-|>", "shrinkA": 16, "shrinkB": 16} | kinds[kind]
+        ax.annotate("", end, near[role], arrowprops=style)
+    for role, (x, y) in near.items():
+        ax.text(x, y, role, ha="center", va="center", bbox={"fc": "white", "ec": "gray"})
+    ax.text(5.6 * machine, 2.6, f"machine {machine}", ha="center")
+lines = [plt.Line2D([], [], label=kind, **kinds[kind]) for kind in kinds]
+figure.legend(handles=lines, frameon=False, loc="outside right")
+ax.set(xlim=(-0.9, 6.5), ylim=(-0.4, 2.8)), ax.axis("off")
+plt.show()
+
 # %% [markdown] slot="toy" lang="en"
+# An arrow leads from the process that sends. Servers only answer, and they never contact each other.
+#
 # ## A toy graph small enough to draw
 #
 # Eight nodes on two machines: machine 0 owns the blue nodes 0 to 3, machine 1 the orange nodes 4
-# to 7. Each node has two features, ten times its ID and the ID. The function that we give as
-# `part_method` says which part each node belongs to.
+# to 7. Each node has two features, ten times its ID and the ID. The function that we pass as
+# `part_method` assigns each node to a part.
 #
-# Suppose a mini-batch needs the features of nodes 6, 1, 4 and 1, in this order. On the right we
-# draw who owns them.
+# A mini-batch needs the features of nodes 6, 1, 4 and 1, in this order. On the right we draw which
+# machine owns them.
 
 # %% [markdown] slot="toy" lang="ko"
-# ## 그려 볼 수 있는 작은 그래프
+# 화살표는 보내는 프로세스에서 받는 프로세스로 향합니다. 서버는 요청에 응답하기만 하며, 서버끼리는
+# 통신하지 않습니다.
 #
-# 노드 8개가 머신 두 대에 있습니다. 파란 노드 0~3은 머신 0이, 주황색 노드 4~7은 머신 1이
-# 소유합니다. 노드마다 피처가 두 개 있는데, 하나는 ID의 열 배이고 다른 하나는 ID입니다. 노드가 어느
-# 파티션에 속하는지는 `part_method`로 넘기는 함수가 정합니다.
+# ## 작은 그래프로 살펴보기
 #
-# 어떤 미니배치(mini-batch)에 노드 6, 1, 4, 1의 피처가 이 순서로 필요하다고 합시다. 그 행을 누가
+# 노드 8개를 머신 두 대에 나누어 둡니다. 파란색 노드 0~3은 머신 0이, 주황색 노드 4~7은 머신 1이
+# 소유합니다. 노드마다 피처가 두 개 있습니다. 하나는 ID에 10을 곱한 값이고 다른 하나는 ID 그대로입니다.
+# 어느 노드를 어느 파티션에 둘지는 `part_method`로 넘기는 함수로 정합니다.
+#
+# 어떤 미니배치에 노드 6, 1, 4, 1의 피처가 이 순서로 필요하다고 합시다. 각 행을 어느 머신이
 # 소유하는지 오른쪽에 그립니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# ## 一张画得出来的小图
+# 箭头从发送方指向接收方。服务器进程只响应请求，彼此之间从不通信。
 #
-# 8 个节点在两台机器上：机器 0 拥有蓝色节点 0 到 3，机器 1 拥有橙色节点 4 到 7。每个节点有两个特
-# 征：ID 的十倍，以及 ID 本身。每个节点属于哪个分区，由传给 `part_method` 的函数决定。
+# ## 先看一张小图
 #
-# 假设一个小批次（mini-batch）依次需要节点 6、1、4、1 的特征。下面的右图画出它们归谁所有。
+# 8 个节点分布在两台机器上：机器 0 存放蓝色的节点 0 到 3，机器 1 存放橙色的节点 4 到 7。每个节点有两个
+# 特征：ID 的十倍和 ID 本身。传给 `part_method` 的函数决定每个节点属于哪个分区。
+#
+# 假设某个小批次依次需要节点 6、1、4、1 的特征。右图画出了它们各在哪台机器上。
 
 # %% slot="toy-code"
 toy_src = [5, 3, 0, 6, 6, 4, 3, 7, 2, 1, 5, 6, 7]
@@ -157,85 +235,91 @@ plt.show()
 
 # %% [markdown] slot="ask" lang="en"
 # Two of the 13 edges, the black ones, lead from one machine to the other. The lower squares are
-# rows as they lie with their owners, the upper ones as they are wanted.
+# feature rows where they are stored, the upper ones the rows in the order in which we need them.
 #
-# ## Build it yourself: ask the owners
+# ## By hand: one request per machine
 #
-# `load_partition` opens what one machine has, among it the features of the nodes that it owns. Of
-# the ranges we need only the borders. For each owner, find the places in the question that it has
-# to fill, subtract its border, ask once, and put the answer there.
+# `load_partition` opens the part of one machine; among other things it returns the features of the
+# nodes that the machine owns. Of the other machines we need to know only where their ranges start.
+# For each machine: find the positions in the list of IDs that it has to fill, subtract the first ID
+# of its range, read the rows at once, and store them at these positions.
 
 # %% [markdown] slot="ask" lang="ko"
-# 에지 13개 가운데 검은색 두 개는 한 머신에서 다른 머신으로 이어집니다. 아래의 네모는 각 소유자가
-# 가지고 있는 행이고, 위의 네모는 필요한 순서대로 늘어놓은 행입니다.
+# 에지 13개 가운데 검은색 두 개는 한 머신에서 다른 머신으로 이어집니다. 아래쪽 네모는 머신에 저장된
+# 피처 행이고, 위쪽 네모는 필요한 순서로 늘어놓은 행입니다.
 #
-# ## 직접 만들어 보기: 소유자에게 묻기
+# ## 직접 만들어 보기: 머신마다 한 번씩 요청하기
 #
-# `load_partition`은 머신 한 대가 가진 것을 열며, 무엇보다 그 머신이 소유한 노드의 피처를
-# 돌려줍니다. 파티션에 관하여 알아야 할 것은 구간의 경계뿐입니다. 먼저 요청한 ID 가운데 소유자마다
-# 채워야 할 자리를 찾습니다. 그런 다음 ID에서 그 소유자의 경계를 빼고, 한 번만 물은 뒤, 답을 그
-# 자리에 넣습니다.
+# `load_partition`은 머신 한 대의 파티션을 열어, 그 머신이 소유한 노드의 피처를 비롯한 여러 정보를
+# 반환합니다. 다른 머신에 대해서는 노드 구간의 시작 ID만 알면 됩니다. 머신마다 다음과 같이 합니다.
+# ID 목록에서 그 머신이 채워야 할 위치를 찾고, ID에서 구간의 시작 ID를 뺀 다음, 필요한 행을 한꺼번에
+# 읽어 그 위치에 넣습니다.
 
 # %% [markdown] slot="ask" lang="zh"
-# 13 条边中，黑色的两条从一台机器通向另一台机器。下排方块是存放在所有者那里的行，上排方块是按所需次
-# 序排列的行。
+# 13 条边中有两条跨越两台机器，即图中的黑边。下排方块是存放在各机器上的特征行，上排方块是按所需顺序排
+# 列的特征行。
 #
-# ## 亲手实现：询问所有者
+# ## 亲手实现：每台机器只请求一次
 #
-# `load_partition` 打开一台机器所持有的内容，它返回的结果中就有这台机器所拥有的节点的特征。关于分
-# 区，我们只需知道各段的分界。对每个所有者，先找出问题中应由它填写的位置，再从 ID 中减去它的分界，
-# 只问一次，然后把它的回答放到这些位置上。
+# `load_partition` 打开一台机器的分区，它的返回值中就有归这台机器所有的节点的特征。至于其他机器，只需知
+# 道各段的起始 ID。对每台机器依次这样做：在 ID 列表中找出应由它填写的位置，减去该段的起始 ID，一次读出
+# 所需的行，再写到这些位置上。
 
 # %% slot="ask-code"
 machines = [load_partition(toy_config, part) for part in range(2)]
 tables = [features["_N/x"] for _, features, *_ in machines]  # (4, 2) each
-borders = torch.tensor([0, 4, 8])
+starts = torch.tensor([0, 4, 8])  # of each range, and the end
 
 
-def ask(ids):
-    answer = torch.empty(len(ids), 2)
-    owners = torch.searchsorted(borders, ids, right=True) - 1
+def fetch(ids):
+    result = torch.empty(len(ids), 2)
+    owners = torch.searchsorted(starts, ids, right=True) - 1
     for part in owners.unique().tolist():
-        places = (owners == part).nonzero().flatten()
-        rows = ids[places] - borders[part]
-        print(f"machine {part}: rows {rows.tolist()} for places {places.tolist()}")
-        answer[places] = tables[part][rows]
-    return answer
+        positions = (owners == part).nonzero().flatten()
+        rows = ids[positions] - starts[part]
+        print(f"machine {part}: rows {rows.tolist()} for positions {positions.tolist()}")
+        result[positions] = tables[part][rows]
+    return result
 
 
-by_hand = ask(ids)
+by_hand = fetch(ids)
 print(by_hand.tolist())
 
 # %% [markdown] slot="dist" lang="en"
-# Two questions for four rows, answered in our order.
+# Four rows took two requests, and the result is in the order of the IDs.
 #
-# ## The library does the same
+# ## With the library
 #
-# `initialize` joins the job and comes first in every script; in standalone mode its file need not
-# exist. `init_process_group` then makes a group of one trainer. A **distributed graph**,
-# `DistGraph`, holds neither edges nor features; it knows the borders, and asks. Each of its
-# features is a **distributed tensor**, a `DistTensor`. It takes an index in any of these forms:
+# `initialize` joins the job and comes first in every script. Its arguments name the file that lists
+# the machines, the number of servers of each machine (`num_servers`) and of samplers of each trainer
+# (`num_workers`). Standalone mode ignores them, so the file need not exist. `init_process_group` then
+# makes a group of one trainer. A **distributed graph**, `DistGraph`, stores neither edges nor
+# features: it knows the ranges and sends the requests. Each of its features is a **distributed
+# tensor**, a `DistTensor`, which can be indexed in all these ways:
 
 # %% [markdown] slot="dist" lang="ko"
-# 행 네 개를 얻는 데 질문은 두 번으로 충분했고, 답은 우리가 요청한 순서대로 놓였습니다.
+# 행 네 개를 얻는 데 요청은 두 번이면 충분했고, 결과는 ID와 같은 순서로 놓였습니다.
 #
-# ## 라이브러리로 같은 일 하기
+# ## 라이브러리 사용하기
 #
-# `initialize`는 작업에 참여하는 함수로, 모든 스크립트에서 맨 먼저 호출합니다. 단독 모드에서는
-# 인자로 준 파일이 없어도 됩니다. 이어서 `init_process_group`이 트레이너(trainer) 하나로 된 그룹을
-# 만듭니다. **분산 그래프**(distributed graph) `DistGraph`는 에지도 피처도 갖고 있지 않습니다.
-# 경계를 알고 있다가 소유자에게 물을 뿐입니다. 그 피처는 하나하나가 **분산 텐서**(distributed
-# tensor) `DistTensor`입니다. 인덱스는 다음 형식 가운데 어느 것이든 쓸 수 있습니다.
+# `initialize`는 스크립트를 작업에 참여시키는 함수로, 모든 스크립트에서 가장 먼저 호출합니다. 인자로는
+# 머신 목록 파일, 머신당 서버 수(`num_servers`), 트레이너당 샘플러 수(`num_workers`)를 받습니다. 단독
+# 모드에서는 이 인자를 쓰지 않으므로 파일이 없어도 됩니다. 이어서 `init_process_group`을 호출하면
+# 트레이너 하나로 이루어진 그룹이 만들어집니다. **분산 그래프**(distributed graph)인 `DistGraph`에는
+# 에지도 피처도 들어 있지 않습니다. 노드 구간 정보만 가지고 있다가 필요할 때 요청을 보냅니다. 분산
+# 그래프의 피처는 하나하나가 **분산 텐서**(distributed tensor)인 `DistTensor`이며, 다음과 같은 여러
+# 형식으로 인덱싱할 수 있습니다.
 
 # %% [markdown] slot="dist" lang="zh"
-# 四行只问了两次，回答按提问的次序排列。
+# 取四行只用了两次请求，结果的顺序与 ID 一致。
 #
-# ## 用库做同样的事
+# ## 使用库
 #
-# `initialize` 使脚本加入作业，在每个脚本中最先调用；在独立模式下，它所指的文件不必存在。随后
-# `init_process_group` 建立只有一个训练器（trainer）的组。**分布式图**（distributed graph）
-# `DistGraph` 既不含边，也不含特征；它只知道分界，并去询问所有者。它的每个特征都是一个**分布式张
-# 量**（distributed tensor）`DistTensor`，可以使用下列任何一种形式的索引：
+# `initialize` 让脚本加入作业，每个脚本都要最先调用它。它的参数包括机器列表文件、每台机器的服务器进程数
+# （`num_servers`）和每个训练器的采样器进程数（`num_workers`）。独立模式不使用这些参数，所以文件不必存
+# 在。接着 `init_process_group` 建立只含一个训练器的进程组。**分布式图**（distributed graph）
+# `DistGraph` 自己不存边，也不存特征，它只知道节点如何分段，需要数据时再发出请求。它的每个特征都是一个
+# **分布式张量**（distributed tensor）`DistTensor`，支持下面这些索引方式：
 
 # %% slot="dist-code"
 dgl.distributed.initialize("ip_config.txt")
@@ -249,36 +333,47 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
     print(f"{kind:>7}: shape {tuple(rows.shape)}, first column {rows[:, 0].tolist()}")
 
 # %% [markdown] slot="write" lang="en"
-# The rows equal ours. Unlike an ordinary tensor, it gives shape `(1, 2)` for a single ID: the
-# first dimension always counts rows.
+# The rows equal those that we fetched by hand. Other than with an ordinary tensor, a single ID gives
+# shape `(1, 2)`: the first dimension always counts rows. Sums, means and arithmetic need ordinary
+# tensors, so read the rows first.
 #
-# You can create distributed tensors. The number of rows tells whose they are: 8 rows belong to the
-# nodes, 13 would belong to the edges. If two types are equally many, say which by `part_policy`.
-# Each owner gets its first values from `init_func`, or zeros. The name makes the tensor a feature
-# of the graph. Whoever asks for the same name gets the same rows, if shape and dtype agree.
+# A script can create distributed tensors as well. Creation is synchronous: all trainers take part,
+# with equal arguments. The number of rows decides to what they belong: 8 rows to the nodes, 13 to
+# the edges; if two types have equally many, `part_policy` names one. Each part is initialized by
+# `init_func`, or with zeros. DGL runs this function on the servers, so that it has to be defined
+# before `initialize`; here a trainer of each machine runs it, and any function will do. With a name,
+# the tensor is a feature of the graph, and a second `DistTensor` of this name is the same tensor, if
+# shape and dtype agree. The tensor is deleted with its last reference, unless it was created with
+# `persistent=True`.
 
 # %% [markdown] slot="write" lang="ko"
-# 행은 우리가 얻은 것과 같습니다. 보통 텐서와 다른 점이 하나 있습니다. ID 하나를 주어도 모양이
-# `(1, 2)`이므로 첫째 차원은 언제나 행의 수입니다.
+# 직접 가져온 행과 같습니다. 다만 보통 텐서와 달리 ID 하나를 주어도 결과의 모양은 `(1, 2)`입니다. 첫
+# 번째 차원은 언제나 행의 수이기 때문입니다. 합계나 평균을 구하거나 산술 연산을 하려면 보통 텐서가
+# 필요하므로, 먼저 행을 읽어야 합니다.
 #
-# 분산 텐서를 새로 만들 수도 있습니다. 행의 수를 보면 누구의 행인지 알 수 있습니다. 8행이면 노드의
-# 것이고, 13행이면 에지의 것입니다. 두 타입의 수가 같으면 어느 쪽인지를 `part_policy`로 알려
-# 줍니다. 소유자마다 첫 값은 `init_func`가 만들며, 이 함수가 없으면 0으로 채워집니다. 이름을 붙이면
-# 텐서는 그래프의 피처가 됩니다. 같은 이름의 텐서를 요청하면 모양과 dtype이 일치하는 한 같은 행을
-# 얻습니다.
+# 스크립트에서 분산 텐서를 새로 만들 수도 있습니다. 생성은 동기적으로 이루어지므로 모든 트레이너가
+# 같은 인자로 함께 호출해야 합니다. 무엇에 대한 텐서인지는 행의 수로 정해집니다. 행이 8개면 노드에
+# 대한 텐서이고 13개면 에지에 대한 텐서입니다. 두 타입의 개수가 같으면 `part_policy`로 지정합니다.
+# 초깃값은 파티션마다 `init_func`로 만들며, 지정하지 않으면 0입니다. DGL에서는 이 함수를 서버가
+# 실행하므로 `initialize`보다 먼저 정의해야 합니다. 여기서는 머신마다 트레이너 하나가 실행하므로 어떤
+# 함수든 쓸 수 있습니다. 이름을 붙이면 텐서는 그래프의 피처가 됩니다. 같은 이름으로 `DistTensor`를 또
+# 만들어도 모양과 dtype이 같으면 이미 있는 텐서를 그대로 씁니다. 텐서는 마지막 참조가 없어질 때
+# 삭제되지만, `persistent=True`로 만든 텐서는 남습니다.
 
 # %% [markdown] slot="write" lang="zh"
-# 这些行与我们得到的相同。与普通张量有一点不同：只给一个 ID 时，形状也是 `(1, 2)`，所以第一维永远是
-# 行数。
+# 这些行与我们手动取得的相同。与普通张量不同的是，只给一个 ID 时结果的形状也是 `(1, 2)`：第一维始终是
+# 行数。求和、求平均以及算术运算都要用普通张量，所以要先把行读出来。
 #
-# 也可以新建分布式张量。从行数可以看出行归谁：8 行属于节点，13 行则属于边。如果两种类型的数目相同，
-# 就用 `part_policy` 说明是哪一种。每个所有者的初始值由 `init_func` 给出，不写则为零。有了名字，张量
-# 就成为图的一个特征；谁再要同名的张量，只要形状和 dtype 一致，得到的就是同样的行。
-
+# 脚本也可以新建分布式张量。创建时需要同步（synchronization）：所有训练器都要以相同的参数调用。张量属于节点还是边，由行数
+# 决定：8 行属于节点，13 行属于边；两种类型的数目相同时，用 `part_policy` 指定。各分区的初始值由
+# `init_func` 生成，不指定时为零。DGL 在服务器进程上运行这个函数，所以必须在 `initialize` 之前定义；在这
+# 里，它由每台机器上的一个训练器运行，任何函数都可以。如果给了名字，张量就成为图的一个特征；再以同名创建
+# `DistTensor`，只要形状和 dtype 一致，得到的就是同一份数据。最后一个引用消失时，张量随之删除；用
+# `persistent=True` 创建的则会保留。
 
 # %% slot="write-code"
 def sevens(shape, dtype):
-    print("first values for a machine:", shape, dtype)
+    print("initial values of a part:", shape, dtype)
     return torch.full(shape, 7, dtype=dtype)
 
 
@@ -297,29 +392,33 @@ for wrong in ((8, 3), (9, 2)):
         print(f"{type(error).__name__}: {error}")
 
 # %% [markdown] slot="query" lang="en"
-# `sevens` was called once a machine. `h` and `joined` are one tensor, as its last row shows; its
-# full name begins with its policy, `node~_N`: nodes, of the only type. Misfits are refused.
+# `sevens` was called once for each part. `h` and `joined` are the same tensor, as the last row
+# shows. Its full name begins with its partition policy, `node~_N`: nodes, of the only type. What does
+# not fit is refused. If several trainers write one row, the last write stays; before a trainer reads
+# what others have written, all call `g.barrier()`.
 #
-# The graph itself answers what a mini-batch asks: how many edges reach a node, where edges begin
-# and end, which edges to sample. `sample_neighbors` returns an ordinary graph with all nodes and a
-# few edges, a **frontier**.
+# `DistGraph` also answers the queries from which mini-batches are made: in-degrees, ends of edges,
+# sampled edges. `sample_neighbors` returns an ordinary graph with all nodes and the sampled edges, a
+# **frontier**.
 
 # %% [markdown] slot="query" lang="ko"
-# `sevens`는 머신마다 한 번씩 호출되었습니다. 텐서의 마지막 행에서 보듯이 `h`와 `joined`는 같은
-# 텐서입니다. 텐서의 전체 이름은 파티션 정책(partition policy) `node~_N`으로 시작하는데, 하나뿐인
-# 타입의 노드라는 뜻입니다. 출력의 마지막 두 줄에서 보듯이, 맞지 않는 요청은 거절됩니다.
+# `sevens`는 파티션마다 한 번씩 호출되었습니다. 마지막 행에서 보듯이 `h`와 `joined`는 같은
+# 텐서입니다. 텐서의 전체 이름은 파티션 정책(partition policy)을 나타내는 `node~_N`으로 시작하는데,
+# 하나뿐인 타입의 노드라는 뜻입니다. 모양이나 크기가 맞지 않으면 오류가 발생합니다. 여러 트레이너가 한
+# 행에 값을 쓰면 마지막에 쓴 값이 남습니다. 다른 트레이너가 쓴 값을 읽으려면, 그 전에 모든 트레이너가
+# `g.barrier()`를 호출해야 합니다.
 #
-# 미니배치에 필요한 질문에는 그래프가 직접 답합니다. 노드에 들어오는 에지가 몇 개인지, 에지가
-# 어디서 시작하고 끝나는지, 어떤 에지를 뽑을지와 같은 질문입니다. `sample_neighbors`의 결과는 모든
-# 노드와 에지 몇 개로 된 보통 그래프이며, 이를 **프런티어**(frontier)라고 합니다.
+# 미니배치를 만드는 데 필요한 조회 기능, 곧 입차수, 에지의 양 끝 노드, 샘플링도 `DistGraph`가
+# 제공합니다. `sample_neighbors`는 모든 노드와 샘플링한 에지로 이루어진 보통 그래프를 반환하며, 이를
+# **프런티어**(frontier)라고 합니다.
 
 # %% [markdown] slot="query" lang="zh"
-# `sevens` 在每台机器上各调用了一次。从张量的最后一行可以看出，`h` 和 `joined` 是同一个张量。它的全
-# 名以分区策略（partition policy）`node~_N` 开头，意思是：唯一类型的节点。输出的最后两行表明，不相符
-# 的请求会被拒绝。
+# `sevens` 对每个分区各调用了一次。从最后一行可以看出，`h` 和 `joined` 是同一个张量。它的全名以分区策略
+# （partition policy）`node~_N` 开头，表示唯一一种类型的节点。形状或大小不符时会报错。多个训练器写同一
+# 行时，最后写入的值生效；要读取其他训练器写入的值，所有训练器须先调用 `g.barrier()`。
 #
-# 小批次要问的事情，由图自己回答：有多少条边进入一个节点，边从哪里到哪里，采样哪些边。
-# `sample_neighbors` 的结果是一个普通的图，包含所有节点和少数几条边，称为**边界子图**（frontier）。
+# 准备小批次所需的信息也由 `DistGraph` 提供：节点的入度、边的端点、采样到的边。`sample_neighbors` 返回
+# 一个普通的图，含有全部节点和采样到的边，称为**边界子图**（frontier）。
 
 # %% slot="query-code"
 print("in-degrees of 2, 4:", small.in_degrees([2, 4]).tolist())
@@ -329,40 +428,48 @@ print("one in-edge each of 0, 4:", *zip(*(ends.tolist() for ends in frontier.edg
 print("edge IDs:", frontier.edata[dgl.EID].tolist(), "on", frontier.num_nodes(), "nodes")
 
 # %% [markdown] slot="sample" lang="en"
-# Edges have new IDs as well, those of machine 0 first.
+# Edges have new IDs as well, those of part 0 first.
 #
-# ## Sampling through the parts
+# ## Sampling from a partitioned graph
 #
-# Each owner samples in-edges for its own nodes, and the graph puts the answers together. Does the
-# cut change what is drawn? It must not: an owner names the randomness of a node by its ID before
-# the cut. To prove it, we write `sample_blocks` as the guide does, layer by layer, and let
-# `DistDataLoader` call it for each batch. The graph of digits is cut into 1, 2 and 4 parts at
-# random. Translated back by `old_ids`, every block must equal that of the library's sampler on the
-# whole graph, node for node and edge for edge.
+# Each server samples in-edges of its own nodes, and the caller merges the results. The samples must
+# not depend on the partition; therefore the random numbers of a node are computed from its ID before
+# partitioning. We check this in the way that DGL's guide calls low-level: `sample_blocks` samples
+# layer by layer, and `DistDataLoader` calls it for each batch. (The high-level way, `DistNodeDataLoader`
+# with a sampler, follows. Samplers that run ahead are started by `initialize`, not by the
+# `num_workers` of a torch `DataLoader`: its workers are forked from the trainer, whose connections
+# they cannot use.) The graph of handwritten digits is partitioned at random into 1, 2 and 4 parts.
+# Mapped back by `old_ids`, every block must equal that of the library's sampler on the whole graph,
+# node for node and edge for edge.
 
 # %% [markdown] slot="sample" lang="ko"
-# 에지에도 새 ID가 있으며, 머신 0의 에지가 먼저 옵니다.
+# 에지에도 새 ID가 있으며, 파티션 0의 에지가 앞에 옵니다.
 #
-# ## 파티션을 거쳐 샘플링하기
+# ## 분할된 그래프에서 샘플링하기
 #
-# 소유자마다 자기 노드로 들어오는 에지를 뽑고, 그래프는 그 답을 모읍니다. 그래프를 어떻게 나누느냐에
-# 따라 뽑히는 에지가 달라질까요? 달라져서는 안 됩니다. 소유자는 그래프를 나누기 전의 노드 ID로 그
-# 노드의 난수를 정하기 때문입니다. 이를 증명하기 위해 DGL 사용자 가이드에서처럼 `sample_blocks`를
-# 계층마다 하나씩 블록(block)을 만들도록 작성하고, `DistDataLoader`가 배치마다 이 함수를 호출하게
-# 합니다. 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다. 모든 블록을 `old_ids`로 되돌리면,
-# 라이브러리의 샘플러(sampler)가 그래프 전체에서 만든 블록과 노드 하나, 에지 하나까지 같아야 합니다.
+# 각 서버는 자기 노드로 들어오는 에지를 샘플링하고, 호출한 쪽에서 그 결과를 합칩니다. 샘플링 결과는
+# 그래프를 나누는 방법에 따라 달라지면 안 됩니다. 그래서 노드에 쓰는 난수는 나누기 전의 노드 ID로
+# 계산합니다. 이 성질을 DGL 사용자 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해 봅시다. 한
+# 계층씩 샘플링하는 함수 `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이 함수를 호출하게
+# 합니다. (고수준(high-level) 방법은 `DistNodeDataLoader`에 샘플러 객체를 넘기는 것으로, 아래에서
+# 다룹니다. 미니배치를 미리 만드는 샘플러 프로세스는 `initialize`로 시작합니다. torch의 `DataLoader`에
+# `num_workers`를 주면 트레이너를 포크(fork)한 프로세스가 만들어지는데, 이 프로세스는 트레이너의
+# 연결을 쓸 수 없습니다.) 손글씨 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다. 블록(block)을
+# `old_ids`로 되돌리면, 그래프 전체에서 라이브러리의 샘플러가 만든 블록과 노드와 에지가 하나하나
+# 같아야 합니다.
 
 # %% [markdown] slot="sample" lang="zh"
-# 边也有新的 ID，机器 0 的边排在前面。
+# 边也有新的 ID，分区 0 的边排在前面。
 #
-# ## 通过各个分区采样
+# ## 在切分后的图上采样
 #
-# 每个所有者为自己的节点采样入边，由图把各个回答合在一起。切分会改变抽取的结果吗？绝不能：所有者用节
-# 点在切分之前的 ID 来决定该节点的随机数。为了证明这一点，我们像 DGL 用户指南那样逐层写出
-# `sample_blocks`，由 `DistDataLoader` 对每一批调用它。手写数字图被随机切成 1、2、4 个分区。用
-# `old_ids` 换回原来的 ID 之后，每个块（block）都必须与库中的采样器（sampler）在整张图上得到的块相
-# 同，每个节点、每条边都相同。
-
+# 每个服务器进程对自己的节点采样入边，再由调用方合并结果。采样结果不应随切分方式而变，因此节点所用的随机
+# 数由它切分前的 ID 算出。下面用 DGL 用户指南所说的低层方式（low-level）来验证：`sample_blocks` 逐层采
+# 样，`DistDataLoader` 对每个批次调用它。（高层方式（high-level）是把采样器对象交给
+# `DistNodeDataLoader`，见下文。提前采样的采样器进程由 `initialize` 启动，而不是靠 torch `DataLoader`
+# 的 `num_workers`：后者的工作进程是训练器的副本，无法使用训练器的连接。）手写数字图被随
+# 机切成 1、2、4 个分区。用 `old_ids` 换回原来的 ID 之后，每个块（block）的节点和边都必须与库的采样器在
+# 整张图上得到的完全一致。
 
 # %% slot="sample-code"
 def sample_blocks(seeds):
@@ -390,36 +497,42 @@ for parts in (1, 2, 4):
             assert all(map(torch.equal, mine.edges(), theirs.edges()))
 
 # %% [markdown] slot="split" lang="en"
-# No assertion failed: all blocks are equal, although 4 random parts cut three quarters of the
+# No assertion failed: all blocks are equal, although the 4 random parts cut three quarters of the
 # edges.
 #
-# ## Who trains with which nodes
+# ## Dividing the training nodes
 #
-# Every machine runs a trainer, and `node_split` gives each its share of the training nodes: nodes
-# of its own machine first, because their rows are near. Say that the first six nodes of the toy
-# are for training, four on machine 0 and two on machine 1. A trainer normally asks for its own;
-# to see all, we name the `rank`.
+# `node_split` gives each trainer its share of the training nodes. Nodes of the trainer's own machine
+# come first, since their features need no network. The mask must be a feature of the graph before it
+# is partitioned, so that it is stored in parts as well. `edge_split` divides edges in the same way,
+# for link prediction; `DistEdgeDataLoader` then makes the batches. Suppose that the first six nodes
+# of the toy graph are for training, four on machine 0 and two on machine 1. A trainer normally gets
+# its own share only; to see all, we pass `rank`.
 
 # %% [markdown] slot="split" lang="ko"
-# 실패한 단언(assertion)이 없으므로 모든 블록이 같습니다. 위에 출력된 수치를 보면, 무작위로 나눈
-# 파티션 4개에서는 에지의 4분의 3이 잘렸는데도 그렇습니다.
+# 실패한 단언(assertion)이 없으므로 모든 블록이 같습니다. 위의 출력을 보면, 무작위로 나눈 파티션
+# 4개에서는 에지의 4분의 3이 잘렸는데도 그렇습니다.
 #
-# ## 누가 어느 노드로 학습하는가
+# ## 학습 노드 나누기
 #
-# 머신마다 트레이너가 실행되고, `node_split`은 각 트레이너에 학습 노드의 몫을 나누어 줍니다.
-# 이를 **워크로드 분할**(workload split)이라고 합니다. 자기 머신의 노드는 행이 가까이 있으므로 먼저
-# 받습니다. 작은 그래프의 앞쪽 노드 여섯 개가 학습용이라고 합시다. 넷은 머신 0에, 둘은 머신 1에
-# 있습니다. 트레이너는 보통 자기 몫만 요청하지만, 여기서는 모두 보기 위해 `rank`를 지정합니다.
+# `node_split`은 학습 노드를 트레이너에 나누어 줍니다. 이를 **워크로드 분할**(workload split)이라고
+# 합니다. 네트워크 없이 피처를 읽을 수 있도록, 각 트레이너에는 같은 머신에 있는 노드를 먼저 배정합니다.
+# 학습 노드를 나타내는 마스크는 그래프를 나누기 전에 피처로 저장해 두어야 합니다. 그래야 마스크도
+# 파티션별로 저장됩니다. 링크 예측(link prediction)을 할 때는 `edge_split`으로 에지를 같은 방식으로 나누고,
+# `DistEdgeDataLoader`로 배치를 만듭니다. 작은 그래프의 앞쪽 노드 여섯 개가 학습 노드라고 합시다. 네
+# 개는 머신 0에, 두 개는 머신 1에 있습니다. 트레이너는 보통 자기가 담당할 노드만 받지만, 여기서는
+# 모두 보기 위해 `rank`를 지정합니다.
 
 # %% [markdown] slot="split" lang="zh"
-# 所有断言都成立，也就是说，所有的块都相同，尽管随机切成 4 个分区时，四分之三的边是割边（edge
-# cut）。
+# 所有断言都通过了，也就是说所有的块都一致，尽管随机切成 4 个分区时有四分之三的边跨分区。
 #
-# ## 谁用哪些节点训练
+# ## 划分训练节点
 #
-# 每台机器运行一个训练器，`node_split` 把训练节点分给它们各一份，这就是**工作负载划分**（workload
-# split）：先分本机的节点，因为它们的行就在近处。假设小图的前六个节点用于训练，四个在机器 0 上，两
-# 个在机器 1 上。训练器通常只要自己的那一份；这里为了看到全部，我们指定 `rank`。
+# `node_split` 把训练节点分给各个训练器，这叫作**工作负载划分**（workload split）。优先分配训练器所在机
+# 器上的节点，因为读取它们的特征不经过网络。标记训练节点的掩码要在切分之前存为图的特征，这样它也会按分区
+# 存放。做链接预测（link prediction）时，用 `edge_split` 以同样的方式划分边，再由 `DistEdgeDataLoader` 生成批次。假设小图的
+# 前六个节点用于训练，四个在机器 0 上，两个在机器 1 上。训练器通常只取自己的那一份；这里为了看到全部，我
+# 们指定 `rank`。
 
 # %% slot="split-code"
 mask, book = torch.arange(8) < 6, small.get_partition_book()
@@ -429,36 +542,36 @@ for even in (False, True):
         print(f"force_even={even}, trainer {rank}: {share.tolist()}")
 
 # %% [markdown] slot="loop" lang="en"
-# With `force_even=False` trainer 0 makes twice as many steps; in data parallel training it waits
-# in vain for trainer 1. The default, `True`, moves a node to the other trainer, which reads its
-# row from afar; a leftover node goes to both.
+# With `force_even=False`, trainer 0 makes twice as many steps, and in data parallel training it waits
+# for gradients of a trainer that has already finished. The default, `True`, moves one node to the
+# other trainer, which requests its features from machine 0; if the number of nodes is odd, one node
+# goes to both.
 #
-# ## From one machine to many: four lines
+# ## From one machine to many: six lines
 #
-# Here is a model with two layers, and the familiar training loop of a single machine. Before a
-# distributed job, the graph is cut once; we let METIS do it, and keep `old_ids`.
+# Here are a model with two layers and the familiar loop for one machine. The graph is partitioned
+# once, before the job; we let METIS do it, and keep `old_ids`.
 
 # %% [markdown] slot="loop" lang="ko"
-# `force_even=False`이면 트레이너 0의 단계 수가 두 배가 되고, 데이터 병렬(data parallel) 학습에서는
-# 이미 끝난 트레이너 1을 하염없이 기다리게 됩니다. 기본값인 `True`는 노드 하나를 다른 트레이너로
-# 옮깁니다. 그 트레이너는 이 노드의 행을 다른 머신에서 읽게 됩니다. 노드 수가 홀수여서 하나가
-# 남으면, 그 노드는 양쪽에 모두 줍니다.
+# `force_even=False`이면 트레이너 0의 스텝 수가 두 배가 됩니다. 데이터 병렬 학습에서는
+# 이때 트레이너 0이 이미 끝난 트레이너 1의 그래디언트를 계속 기다리게 됩니다. 기본값인 `True`에서는
+# 노드 하나를 다른 트레이너로 옮깁니다. 그 트레이너는 이 노드의 피처를 머신 0에 요청해야 합니다. 노드
+# 수가 홀수이면 노드 하나는 두 트레이너가 모두 담당합니다.
 #
-# ## 머신 한 대에서 여러 대로: 네 줄
+# ## 머신 한 대에서 여러 대로: 여섯 줄
 #
-# 다음은 계층이 두 개인 모델과, 이미 익숙한 머신 한 대용 학습 루프입니다. 분산 작업을 시작하기 전에
-# 그래프를 한 번 나누어 둡니다. 여기서는 METIS로 나누고 `old_ids`를 보관해 둡니다.
+# 계층이 두 개인 모델과, 앞에서 익힌 머신 한 대용 학습 루프입니다. 그래프는 분산 작업을 시작하기 전에
+# 한 번만 나누면 됩니다. 여기서는 METIS로 나누고 `old_ids`를 보관합니다.
 
 # %% [markdown] slot="loop" lang="zh"
-# 如果 `force_even=False`，训练器 0 的步数就是两倍，而在数据并行（data parallel）训练中，它会白白等
-# 待已经结束的训练器 1。默认值 `True` 把一个节点移给另一个训练器，后者就要从远处读取它的行；如果节点
-# 数是奇数，多出的那个节点会同时分给两者。
+# 如果 `force_even=False`，训练器 0 的步数就是另一个的两倍；在数据并行训练中，它会一直
+# 等待已经结束的训练器 1 的梯度。默认值 `True` 把一个节点移给另一个训练器，后者要向机器 0 请求它的特征；
+# 如果节点数是奇数，有一个节点会同时分给两者。
 #
-# ## 从一台机器到多台：四行
+# ## 从单机到多机：改六行
 #
-# 下面是一个两层的模型，以及大家熟悉的单机训练循环。在分布式作业之前，图要先切分一次；我们用 METIS
-# 来切，并保留 `old_ids`。
-
+# 下面是一个两层的模型，以及大家熟悉的单机训练循环。图只需在作业开始之前切分一次；这里用 METIS 切分，并保
+# 留 `old_ids`。
 
 # %% slot="model-code" tags=["nbval-ignore-output"]
 class SAGE(nn.Module):
@@ -478,7 +591,6 @@ old_ids, _ = partition_graph(dataset[0], DATASET, PARTS, folder, return_mapping=
 config = f"{folder}/{DATASET}.json"
 batches = {"batch_size": 32, "shuffle": True, "seed": 0}
 
-
 # %% slot="loop-code"
 def train_alone():
     g = dataset[0]
@@ -497,21 +609,19 @@ def train_alone():
             optimizer.step()
     return g, model
 
-
 # %% [markdown] slot="four" lang="en"
-# The distributed loop opens the graph elsewhere, takes its share of the training nodes, averages
-# gradients with the other trainers, and samples through the owners. We write it out and let Python
-# print the lines that differ.
+# The distributed version opens the graph as a `DistGraph`, takes its share of the training nodes,
+# wraps the model so that gradients are averaged, and loads batches by `DistNodeDataLoader`. Python
+# prints what differs.
 
 # %% [markdown] slot="four" lang="ko"
-# 분산 루프는 그래프를 다른 곳에서 열고, 학습 노드 가운데 자기 몫을 받고, 다른 트레이너와
-# 그래디언트(gradient)의 평균을 내고, 소유자를 거쳐 샘플링합니다. 루프 전체를 적은 뒤, 서로 다른
+# 분산 학습용 루프에서는 그래프를 `DistGraph`로 열고, 담당할 학습 노드를 받고, 그래디언트의 평균을
+# 구하도록 모델을 감싸고, `DistNodeDataLoader`로 배치를 읽습니다. 루프 전체를 적은 다음, 서로 다른
 # 줄만 파이썬으로 출력해 봅시다.
 
 # %% [markdown] slot="four" lang="zh"
-# 分布式的循环从别处打开图，领取自己的一份训练节点，与其他训练器求梯度（gradient）的平均，并通过所有
-# 者采样。我们把它完整写出来，再让 Python 打印不同的行。
-
+# 分布式版本用 `DistGraph` 打开图，领取自己的一份训练节点，包装模型以便对梯度求平均，并用
+# `DistNodeDataLoader` 读取批次。我们把它完整写出来，再让 Python 打印出不同的行。
 
 # %% slot="four-code"
 def train_distributed():
@@ -539,40 +649,44 @@ lines = [inspect.getsource(loop).splitlines()[1:] for loop in loops]
 print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 
 # %% [markdown] slot="prove" lang="en"
-# Four lines; the loop itself reads rows as before. With `initialize` and `init_process_group` at
-# its beginning, this is a script for a cluster.
+# Four lines differ; `initialize` and `init_process_group` at the beginning of the script make six.
 #
-# ## Prove it
+# ## Check that they agree
 #
-# Does it learn the same? Both must see the same nodes in the same order, so we give the loop of
-# one machine the distributed order, translated by `old_ids`. After ten epochs we compare all
-# parameters, then the accuracy on the validation set with all neighbors.
+# Do both train the same model? For that they must get the same nodes in the same order, so we pass
+# the order of the distributed loop, mapped by `old_ids`, to the loop for one machine. After ten
+# epochs we compare all parameters, and then the accuracy on the validation set with all neighbors.
+# For the accuracy we write a sampler ourselves; the same one runs on both graphs.
 
 # %% [markdown] slot="prove" lang="ko"
-# 네 줄이 다르고, 루프 자체는 전과 똑같이 행을 읽습니다. 맨 앞에 `initialize`와
-# `init_process_group`을 넣으면 이것이 클러스터용 스크립트입니다.
+# 루프에서는 네 줄이 다르고, 스크립트 첫머리에 `initialize`와 `init_process_group`을 더하면 모두 여섯
+# 줄입니다.
 #
-# ## 증명하기
+# ## 결과가 같은지 확인하기
 #
-# 똑같이 학습할까요? 두 루프가 같은 노드를 같은 순서로 보아야 하므로, 분산 루프의 순서를
-# `old_ids`로 옮겨 머신 한 대용 루프에 줍니다. 열 에폭(epoch) 뒤에 모든 매개변수를 비교하고, 이어서
-# 모든 이웃(neighbor)을 써서 검증 세트(validation set)의 정확도를 비교합니다.
+# 두 루프는 같은 모델을 학습할까요? 그러려면 같은 노드를 같은 순서로 써야 합니다. 그래서 분산 학습에
+# 쓴 노드 순서를 `old_ids`로 바꾸어 머신 한 대용 루프에 넘깁니다. 열 에폭(epoch) 동안 학습한 뒤 모든
+# 매개변수를 비교하고, 이어서 모든 이웃(neighbor)을 써서 구한 검증 세트(validation set)의 정확도를
+# 비교합니다. 정확도를 구할 때는 직접 작성한 샘플러 하나를 두 그래프에 똑같이 사용합니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 四行不同，循环本身照旧读取行。在开头加上 `initialize` 和 `init_process_group`，这就是一个用于集群
-# 的脚本。
+# 循环中有四行不同，再加上脚本开头的 `initialize` 和 `init_process_group`，一共六行。
 #
-# ## 证明
+# ## 验证两者一致
 #
-# 两者学到的相同吗？为此，它们必须以相同的次序看到相同的节点，所以我们把分布式循环的次序用 `old_ids`
-# 换算之后，交给单机循环。十轮（epoch）之后比较所有参数，再用全部邻居（neighbor）比较验证集
-# （validation set）上的准确率。
-
+# 两者训练出的模型相同吗？为此，它们必须以相同的顺序使用相同的节点，所以我们把分布式循环的节点顺序用
+# `old_ids` 换算后交给单机循环。训练十轮（epoch）之后，先比较所有参数，再用全部邻居（neighbor）比较验证
+# 集（validation set）上的准确率。计算准确率时用的是我们自己写的采样器，同一个采样器在两种图上都能运行。
 
 # %% slot="prove-code" tags=["nbval-ignore-output"]
+class AllNeighbors(BlockSampler):
+    def sample_frontier(self, layer_id, g, nodes):
+        return dgl.in_subgraph(g, nodes)
+
+
 def accuracy(g, model, x):
     ids, hits = g.ndata["val_mask"][:].nonzero().flatten(), []
-    sampler = NeighborSampler([None, None])
+    sampler = AllNeighbors(2, return_eids=False)
     with torch.no_grad():
         for i, o, blocks in DistNodeDataLoader(g, ids, sampler, batch_size=1000):
             hits.append(model(blocks, x[i]).argmax(1) == g.ndata["label"][o])
@@ -590,42 +704,47 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 # %% [markdown] slot="twice" lang="en"
 # The parameters agree, and so do the accuracies.
 #
-# ## When an ID stands twice
+# ## Duplicate IDs
 #
-# Reading a repeated ID is harmless: the row comes twice. Writing keeps the last value; so `+= 1`,
-# which reads, adds and writes, counts a repeated ID once. Gradients are different. Each use of a
-# row adds to the loss, hence its gradients must be **summed**.
+# Reading a duplicate ID is harmless: the row is repeated. Writing keeps the last value; so `+= 1`,
+# which reads, adds and writes back, adds 1 only once. Gradients are different. Each use of a row
+# contributes to the loss, hence its gradients must be **summed**.
 #
-# For rows that shall learn there is the **distributed embedding**, `DistEmbedding`. A call looks
-# rows up and remembers them; a **sparse optimizer** then sends their gradients to the owners,
-# which sum those of equal IDs and update only these rows. Does one step of `SparseAdagrad` equal
-# that of `torch.optim.Adagrad`?
+# For rows that are to be learned there is the **distributed embedding**, `DistEmbedding`. It is not
+# an `nn.Module`: its rows stay on their machines, and are not among the parameters that data parallel
+# training averages. Calling it reads embedding rows and records which; after `backward`, a **sparse
+# optimizer** sends the gradients to the machines of the rows, where those of duplicate IDs are summed
+# and only these rows are updated. Does one step of `SparseAdagrad` equal one of
+# `torch.optim.Adagrad`?
 
 # %% [markdown] slot="twice" lang="ko"
-# 매개변수가 일치하고, 정확도도 일치합니다.
+# 매개변수도 정확도도 일치합니다.
 #
-# ## 같은 ID가 두 번 나올 때
+# ## 중복된 ID
 #
-# 되풀이된 ID를 읽을 때는 문제가 없습니다. 행이 두 번 올 뿐입니다. 쓸 때는 마지막 값이 남습니다.
-# 따라서 읽고 더하고 쓰는 `+= 1`은 되풀이된 ID를 한 번만 셉니다. 그래디언트는 다릅니다. 행은 쓰일
-# 때마다 손실에 영향을 주므로, 그 그래디언트는 **더해야** 합니다.
+# 중복된 ID를 읽는 것은 문제가 없습니다. 같은 행이 여러 번 나올 뿐입니다. 쓸 때는 마지막 값이
+# 남습니다. 따라서 `+= 1`은 읽어서 더한 뒤 다시 쓰므로, 중복된 ID에도 1을 한 번만 더합니다.
+# 그래디언트는 다릅니다. 행은 쓰일 때마다 손실에 영향을 주므로 그래디언트를 **모두 더해야** 합니다.
 #
-# 학습할 행에는 **분산 임베딩**(distributed embedding) `DistEmbedding`을 씁니다. 호출하면 행을 찾아
-# 돌려주고, 어느 행이었는지 기억해 둡니다. 그러면 **희소 옵티마이저**(sparse optimizer)가
-# 그래디언트를 소유자에게 보내고, 소유자는 같은 ID의 그래디언트를 더하여 해당하는 행에만 갱신 규칙을
-# 적용합니다. `SparseAdagrad`의 한 단계는 `torch.optim.Adagrad`의 한 단계와 같을까요?
+# 학습할 행에는 **분산 임베딩**(distributed embedding)인 `DistEmbedding`을 씁니다. 이것은
+# `nn.Module`이 아닙니다. 임베딩 행은 각 머신에 남아 있고, 데이터 병렬 학습에서 평균을 내는 매개변수에
+# 포함되지 않습니다. 호출하면 임베딩 행을 읽어 오고 어느 행을 읽었는지 기록합니다. `backward`를 마치면
+# **희소 옵티마이저**(sparse optimizer)가 그래디언트를 그 행이 있는 머신으로 보냅니다. 거기서 중복된
+# ID의 그래디언트를 더하고, 해당하는 행만 갱신합니다. `SparseAdagrad`의 한 스텝은
+# `torch.optim.Adagrad`의 한 스텝과 같을까요?
 
 # %% [markdown] slot="twice" lang="zh"
 # 参数一致，准确率也一致。
 #
-# ## 同一个 ID 出现两次时
+# ## 重复的 ID
 #
-# 读取重复的 ID 没有问题：这一行会出现两次。写入时保留最后一个值；因此先读、再加、后写的 `+= 1` 对重
-# 复的 ID 只计一次。梯度则不同：一行每用一次，都会影响损失，所以它的各个梯度必须**相加**。
+# 读取重复的 ID 没有问题，同一行会出现多次。写入时，最后写入的值生效；因此 `+= 1`（先读、再加、后写回）
+# 对重复的 ID 也只加一次 1。梯度则不同：一行每用一次都会影响损失，所以它的各个梯度必须**相加**。
 #
-# 需要学习的行用**分布式嵌入**（distributed embedding）`DistEmbedding`。调用它会查出各行，并记住查
-# 了哪些行；随后**稀疏优化器**（sparse optimizer）把梯度送给所有者，所有者把相同 ID 的梯度相加，只
-# 对有关的行应用更新规则。`SparseAdagrad` 的一步等于 `torch.optim.Adagrad` 的一步吗？
+# 需要学习的行用**分布式嵌入**（distributed embedding）`DistEmbedding`。它不是 `nn.Module`：嵌入行留在
+# 各自的机器上，不在数据并行训练求平均的参数之列。调用它会读出嵌入行，并记录读了哪些行；`backward` 之
+# 后，**稀疏优化器**（sparse optimizer）把梯度发送到这些行所在的机器，在那里把重复 ID 的梯度相加，并且只
+# 更新这些行。`SparseAdagrad` 的一步与 `torch.optim.Adagrad` 的一步相同吗？
 
 # %% slot="twice-code"
 count = DistTensor((8,), torch.int64, part_policy=policy)
@@ -647,48 +766,48 @@ assert torch.allclose(emb.weight[:], dense.weight)
 print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 
 # %% [markdown] slot="trans" lang="en"
-# They are equal. Adagrad divides by the root of a sum of squares, which lies beside each row: 16
-# is $(1 + 3)^2$, not $1^2 + 3^2$, so the gradients were summed first.
+# They are equal. Adagrad divides by the root of the sum of squared gradients, which is stored beside
+# each row: 16 is $(1 + 3)^2$, not $1^2 + 3^2$, so the gradients were summed first.
 #
 # ## Nodes without features
 #
-# Many nodes have no features: users, products, anything that is only an ID. Then every node gets a
-# row to learn. This is called *transductive*, since nothing is learned for nodes that come later.
-# The rows are by far the largest parameter, so they are spread like the graph, and each batch
-# updates few of them.
+# Many nodes have no features: users, products, whatever is only an ID. Then each node gets an
+# embedding row to learn. Such a model is called *transductive*, since it has learned nothing for
+# nodes that are added later. The embeddings are by far the largest part of the parameters, so they
+# are partitioned like the graph, and each batch updates only some of them.
 #
-# We hide the pixels of the digits and train with **two optimizers**: torch's `Adam` for the
-# layers, which every trainer has, and `SparseAdam` or `SparseAdagrad` for the rows. For
-# comparison, rows that stay as they were drawn.
+# We leave out the pixels of the digits and train with **two optimizers**: torch's `Adam` for the
+# layers, of which every trainer has a copy, and `SparseAdam` or `SparseAdagrad` for the embeddings.
+# For comparison, we keep random embeddings fixed.
 
 # %% [markdown] slot="trans" lang="ko"
-# 두 결과는 같습니다. Adagrad는 행 옆에 둔 제곱합의 제곱근으로 나눕니다. 출력된 16은 $1^2 + 3^2$이
-# 아니라 $(1 + 3)^2$이므로, 그래디언트를 먼저 더했음을 알 수 있습니다.
+# 두 결과는 같습니다. Adagrad는 그래디언트 제곱합의 제곱근으로 나누는데, 제곱합은 행마다 따로
+# 저장됩니다. 출력된 16은 $1^2 + 3^2$이 아니라 $(1 + 3)^2$이므로 그래디언트를 먼저 더했음을 알 수
+# 있습니다.
 #
 # ## 피처가 없는 노드
 #
-# 사용자나 상품처럼 ID만 있고 피처가 없는 노드가 많습니다. 이때는 모든 노드에 학습할 행을 하나씩
-# 줍니다. 나중에 추가되는 노드에 대해서는 아무것도 배우지 못하므로 이런 모델을
-# **변환적**(transductive) 모델이라고 합니다. 행은 모델에서 단연 가장 큰 매개변수입니다. 그래서
-# 그래프처럼 여러 머신에 나누어 두며, 배치마다 그 가운데 일부만 갱신합니다.
+# 사용자나 상품처럼 ID만 있고 피처가 없는 노드가 많습니다. 이럴 때는 노드마다 학습할 임베딩 행을
+# 하나씩 둡니다. 이런 모델은 나중에 추가되는 노드에 대해서는 학습한 것이 없으므로
+# **변환적**(transductive) 모델이라고 합니다. 임베딩은 전체 매개변수의 대부분을 차지합니다. 그래서
+# 그래프처럼 여러 머신에 나누어 저장하고, 배치마다 그중 일부만 갱신합니다.
 #
-# 숫자 이미지의 픽셀을 감추고 **옵티마이저 두 개**로 학습합니다. 모든 트레이너가 갖고 있는 계층에는
-# torch의 `Adam`을, 행에는 `SparseAdam`이나 `SparseAdagrad`를 씁니다. 비교를 위해 처음 뽑은 값
-# 그대로 둔 행으로도 학습합니다.
+# 손글씨 숫자의 픽셀을 쓰지 않고 **옵티마이저 두 개**로 학습합니다. 트레이너마다 복사본이 있는
+# 계층에는 torch의 `Adam`을, 임베딩에는 `SparseAdam`이나 `SparseAdagrad`를 씁니다. 비교하기 위해
+# 임베딩을 무작위 초깃값으로 고정한 경우도 학습합니다.
 
 # %% [markdown] slot="trans" lang="zh"
-# 两者相等。Adagrad 要除以平方和的平方根，平方和就存放在每一行旁边：16 是 $(1 + 3)^2$，而不是
+# 两者相同。Adagrad 要除以梯度平方和的平方根，每一行的平方和与该行存放在一起：16 是 $(1 + 3)^2$，而不是
 # $1^2 + 3^2$，可见梯度是先相加的。
 #
 # ## 没有特征的节点
 #
-# 许多节点没有特征：用户、商品，以及一切只有 ID 的东西。这时给每个节点一行可以学习的参数。这样的模型
-# 称为**直推式**（transductive）模型，因为对以后才出现的节点，它什么也没有学到。这些行占参数的绝大部
-# 分，所以像图一样分散存放，而每一批只更新其中少数几行。
+# 许多节点没有特征，例如用户和商品，它们只有 ID。这时给每个节点一个可学习的嵌入行。这样的模型称为**直推
+# 式**（transductive）模型：对后来加入的节点，它什么也没有学到。嵌入占了参数的绝大部分，所以与图一样分区
+# 存放，每个批次只更新其中一部分。
 #
-# 我们把手写数字的像素藏起来，用**两个优化器**训练：各层由每个训练器持有，用 torch 的 `Adam`；行用
-# `SparseAdam` 或 `SparseAdagrad`。作为对照，再用一组随机抽取之后保持不变的行。
-
+# 我们不用手写数字的像素，而用**两个优化器**训练：每个训练器都有一份网络层，用 torch 的 `Adam`；嵌入用
+# `SparseAdam` 或 `SparseAdagrad`。作为对照，再训练一次嵌入固定为随机值的模型。
 
 # %% slot="trans-code"
 def normal(shape, dtype):
@@ -714,54 +833,54 @@ def learn_rows(make_optimizer):
         history.append(accuracy(g, model, emb.weight))
     return history
 
-
 # %% slot="trans-draw" tags=["nbval-ignore-output"]
 per_node = g.get_node_partition_policy("_N")
 train_ids, sampler = node_split(g.ndata["train_mask"]), NeighborSampler([10, 10])
 choices = {
     "SparseAdam": (BLUE, lambda rows: [SparseAdam(rows, lr=0.05)]),
     "SparseAdagrad": (GREEN, lambda rows: [SparseAdagrad(rows, lr=0.2)]),
-    "rows stay": ("gray", lambda rows: []),
+    "fixed": ("gray", lambda rows: []),
 }
 figure, ax = plt.subplots(figsize=(5.6, 2.6), layout="constrained")
 for name, (line, make_optimizer) in choices.items():
     history = learn_rows(make_optimizer)
+    assert history[-1] < 0.3 if name == "fixed" else 0.7 < history[-1] < 0.9
     ax.plot(range(1, 16), history, "o-", ms=3, color=line, label=name)
 ax.set(xlabel="epoch", ylabel="validation accuracy", ylim=(0, 1), xticks=range(1, 16, 2))
 ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# The layers alone learn next to nothing from random rows. Learned rows reach about eight in ten,
-# without a single pixel: a row gathers what it knows from the labels around it.
+# With fixed random embeddings, the layers learn next to nothing. With learned ones the accuracy
+# reaches about 0.8 without a single pixel: each embedding picks up the labels in its neighborhood.
 #
-# ## What it costs
+# ## Communication
 #
-# Each row that another machine owns travels through the network. So we count: for the share of
-# each of four trainers, the input nodes of its batches, by owner. `nid2partid` of the partition
-# book says who owns a node. We compare METIS with the random parts from before.
+# Every row that another machine owns is sent over the network. So we count, for four trainers with
+# their shares, the input nodes of the batches by owner. `nid2partid` of the partition book maps a
+# node to the part that owns it. We compare METIS with the random parts from before.
 
 # %% [markdown] slot="cost" lang="ko"
-# 무작위 행을 그대로 두면 계층은 거의 아무것도 배우지 못합니다. 행을 학습하면 픽셀을 하나도 쓰지
-# 않고도 열에 여덟가량을 맞힙니다. 행이 주변 노드의 레이블(label)에서 정보를 모으기 때문입니다.
+# 임베딩을 무작위 값으로 고정하면 계층만으로는 거의 아무것도 학습하지 못합니다. 임베딩을 함께
+# 학습하면 픽셀을 하나도 쓰지 않고도 정확도가 0.8가량까지 올라갑니다. 임베딩에 주변 노드의
+# 레이블(label) 정보가 쌓이기 때문입니다.
 #
-# ## 비용
+# ## 통신량
 #
-# 다른 머신이 소유한 행은 모두 네트워크를 거쳐 옵니다. 그러므로 그 수를 세어 봅시다. 트레이너 네
-# 개가 받은 몫에 대해, 배치에 필요한 입력 노드를 소유자별로 셉니다. 노드를 누가 소유하는지는 파티션
-# 북(partition book)의 `nid2partid`가 알려 줍니다. METIS로 나눈 것과 앞에서 무작위로 나눈 것을
-# 비교합니다.
+# 다른 머신이 소유한 행은 모두 네트워크로 전송됩니다. 그러므로 그 수를 세어 봅시다. 트레이너 네 개가
+# 각자 담당하는 노드로 배치를 만들 때, 입력 노드를 소유자(owner)별로 셉니다. 파티션 북(partition book)의
+# `nid2partid`는 노드를 어느 파티션이 소유하는지 알려 줍니다. METIS로 나눈 경우와 앞에서 무작위로 나눈
+# 경우를 비교합니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 面对随机的行，单靠各层几乎什么也学不到。行参与学习之后，一个像素也不用，就能答对大约八成：每一行
-# 从周围的标签（label）中积累信息。
+# 嵌入固定为随机值时，只训练网络层几乎学不到东西。让嵌入也参与学习，不用任何像素，准确率也能达到 0.8 左
+# 右：嵌入吸收了周围节点的标签信息。
 #
-# ## 代价
+# ## 通信量
 #
-# 归别的机器所有的行都要经过网络。因此我们来数一数：四个训练器各取自己的一份训练节点，我们按所有者统
-# 计各批的输入节点。节点归谁所有，由分区簿（partition book）的 `nid2partid` 给出。我们把 METIS 与前
-# 面的随机切分作比较。
-
+# 归其他机器所有的行都要通过网络传输。下面统计四个训练器各用自己的训练节点时，每个批次的输入节点各有哪
+# 些所有者（owner）。分区簿（partition book）是记录节点和边归属的索引，它的 `nid2partid` 给出节点所属的分区。我们把
+# METIS 与前面的随机切分作比较。
 
 # %% slot="cost-code" tags=["nbval-ignore-output"]
 def rows_per_batch(config):
@@ -777,112 +896,172 @@ def rows_per_batch(config):
 
 
 paths = {"METIS": config, "random": f"{scratch.name}/4/{DATASET}.json"}
+counts = {name: rows_per_batch(path) for name, path in paths.items()}
+for name, rows in counts.items():
+    remote = 1 - (rows.trace() / rows.sum()).item()
+    assert remote < 0.25 if name == "METIS" else 0.7 < remote < 0.8
+    print(f"{name}: {remote:.0%} of the rows are remote")
+
+# %% slot="cost-draw" tags=["nbval-ignore-output"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
-for i, (name, color) in enumerate(zip(paths, (BLUE, ORANGE))):
-    rows = rows_per_batch(paths[name])
+for i, (name, rows) in enumerate(counts.items()):
+    color = (BLUE, ORANGE)[i]
     far = (rows.sum(1) - rows.diagonal()) * num_features * 4  # bytes
     axes[i].imshow(rows, "Blues", vmin=0, vmax=1.6 * rows.sum(1).max())
     for (y, x), count in np.ndenumerate(rows.numpy()):
         axes[i].text(x, y, f"{count:.0f}", ha="center", va="center")
-    axes[i].set_title(f"{name}: {1 - rows.trace() / rows.sum():.0%} remote", color=color)
+    axes[i].set_title(name, color=color)
     axes[i].set(xlabel="owner of the rows", ylabel="trainer")
     axes[2].bar(np.arange(PARTS) + 0.4 * i - 0.2, far / 1000, 0.4, color=color)
 axes[2].set(xlabel="trainer", ylabel="kB from others per batch")
 plt.show()
 
-# %% [markdown] slot="summary" lang="en"
-# Each row of a table is a trainer, each column an owner; the diagonal costs no network. With METIS
-# a trainer finds about five rows in six at home, with random parts one in four, as chance has it.
-# On the right the same in kilobytes, a row being 64 numbers of 4 bytes. The samples did not depend
-# on the cut; their cost does.
+# %% [markdown] slot="pyg" lang="en"
+# Each row of a table is a trainer, each column an owner; the diagonal needs no network. With METIS a
+# trainer finds about five of six rows on its own machine, with random parts one of four, as expected.
+# On the right is the same in kilobytes; a row has 64 numbers of 4 bytes. The samples did not depend
+# on the partition, but the communication does.
 #
+# ## From PyG
+#
+# Programs written for PyG can use partitioned graphs as well. `gnnlab.pyg` has PyG's loaders, for a
+# graph in memory and for a `DistGraph`; models and training loops stay as they are. These lines need
+# `torch_geometric` and are only shown:
+#
+# ```python
+# from gnnlab.pyg import NeighborLoader
+#
+# partition_graph(data, "digits", 2, "parts")  # a Data or a HeteroData; once, before the job
+# g = DistGraph("digits", part_config="parts/digits.json")
+# loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
+# ```
+#
+# The [page for PyG's users](../../docs/pyg.md) lists what changes.
+
+# %% [markdown] slot="pyg" lang="ko"
+# 표의 행은 트레이너, 열은 소유자이며, 대각선에 있는 행은 네트워크를 거치지 않습니다. METIS로 나누면
+# 트레이너에 필요한 행 여섯 개 가운데 다섯 개가량이 같은 머신에 있고, 무작위로 나누면 예상대로 네 개
+# 가운데 한 개만 같은 머신에 있습니다. 오른쪽은 이를 킬로바이트로 나타낸 것으로, 한 행은 4바이트 수
+# 64개입니다. 샘플링 결과는 그래프를 나누는 방법과 상관없이 같았지만, 통신량은 크게 달라집니다.
+#
+# ## PyG 프로그램에서 쓰기
+#
+# PyG로 작성한 프로그램에서도 분할된 그래프를 쓸 수 있습니다. `gnnlab.pyg`에는 메모리에 있는
+# 그래프와 `DistGraph`에 모두 쓸 수 있는 PyG 형식의 로더가 있습니다. 모델과 학습 루프는 고치지 않아도
+# 됩니다. 다음 코드를 실행하려면 `torch_geometric` 패키지가 필요하므로 여기서는 보여 주기만 합니다.
+#
+# ```python
+# from gnnlab.pyg import NeighborLoader
+#
+# partition_graph(data, "digits", 2, "parts")  # a Data or a HeteroData; once, before the job
+# g = DistGraph("digits", part_config="parts/digits.json")
+# loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
+# ```
+#
+# 무엇을 고쳐야 하는지는 [PyG 사용자를 위한 문서](../../docs/pyg.md)(영어)에 정리되어
+# 있습니다.
+
+# %% [markdown] slot="pyg" lang="zh"
+# 表的每一行是一个训练器，每一列是一个所有者；对角线上的行不经过网络。用 METIS 切分时，训练器所需的行大
+# 约六分之五在本机；随机切分时只有四分之一，与预期相符。右图以千字节为单位给出同样的内容，每一行是 64 个
+# 4 字节的数。采样结果与切分方式无关，通信量却取决于切分方式。
+#
+# ## 在 PyG 程序中使用
+#
+# 用 PyG 写的程序也能使用切分后的图。`gnnlab.pyg` 提供与 PyG 相同的加载器，既可用于内存中的图，也可用于
+# `DistGraph`；模型和训练循环都不用改。下面的代码需要 `torch_geometric` 包，所以这里只展示，不运行：
+#
+# ```python
+# from gnnlab.pyg import NeighborLoader
+#
+# partition_graph(data, "digits", 2, "parts")  # a Data or a HeteroData; once, before the job
+# g = DistGraph("digits", part_config="parts/digits.json")
+# loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
+# ```
+#
+# 哪些地方要改，见[给 PyG 用户的说明](../../docs/pyg.md)（英文）。
+
+# %% [markdown] slot="summary" lang="en"
 # ## Summary
 #
-# - Rows are asked of their owners, one question for each; the answers are put back in order.
-# - `DistGraph` and `DistTensor` do so behind the face of a graph and a tensor; four lines make a
-#   training loop distributed.
-# - Samples do not depend on the cut; given the same order of nodes, both loops learn the same.
-# - Repeated IDs: reading repeats, writing keeps the last, gradients are summed.
-# - The model has torch's optimizer; rows to learn have a sparse one, whose state lies with the
+# - A job has servers, which store parts and answer requests, trainers, and optional samplers.
+# - `DistGraph` and `DistTensor` have the interface of a graph and of a tensor; they send one request
+#   to each owner and put the results in order. Six lines make a training script distributed.
+# - Samples do not depend on the partition; given the same order of nodes, both scripts train the
+#   same model.
+# - Duplicate IDs: reading repeats rows, writing keeps the last value, gradients are summed.
+# - The layers have torch's optimizer; embeddings have a sparse one, whose state is stored with the
 #   rows.
-# - What a batch costs is the rows of others; a good cut makes them few.
+# - Communication is what other machines own of a batch; a good partition makes it little.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
 # [solutions](../solutions/06_distributed_api.ipynb) are beside the lesson.
 #
-# 1. The ranges of four parts begin at 0, 450, 899 and 1348. Who owns node 1000, and which of its
-#    rows is it? Answer with a list of two numbers.
-# 2. A row starts at 0. One batch uses it twice, with gradients 1 and 3, and Adagrad has a learning
-#    rate of 0.1. Where would the row be if its owner took two steps, one for each gradient,
-#    instead of summing? Round to three digits.
+# 1. The ranges of four parts begin at 0, 450, 899 and 1348. Which part owns node 1000, and which of
+#    its rows is it, counted from 0? Answer with a list of two numbers.
+# 2. An embedding row starts at 0. One batch uses it twice, with gradients 1 and 3, and Adagrad has a
+#    learning rate of 0.1. Where would the row be after two steps, one for each gradient, instead of
+#    one step with their sum? Round to three digits.
 # 3. Write a function of `tensor`, `ids` and `values` that adds `values[i]` to row `ids[i]` of a
-#    `DistTensor`, so that repeated IDs count each time.
-# 4. Write a function of `g`, `ids` and `part` that returns how many of the rows `ids` the machine
-#    `part` must ask of others, a row that stands twice counted once.
+#    `DistTensor`, so that duplicate IDs count each time.
+# 4. Write a function of `g`, `ids` and `part` that returns how many of the rows `ids` the machine of
+#    `part` must request from others, duplicates counted once.
 
 # %% [markdown] slot="summary" lang="ko"
-# 표의 행은 트레이너, 열은 소유자이며, 대각선에는 네트워크 비용이 들지 않습니다. METIS로 나누면
-# 트레이너는 여섯 행 가운데 다섯 행가량을 자기 머신에서 찾고, 무작위로 나누면 확률대로 네 행 가운데
-# 한 행만 찾습니다. 오른쪽은 같은 내용을 킬로바이트로 나타낸 것으로, 한 행은 4바이트짜리 수
-# 64개입니다. 표본은 그래프를 어떻게 나누든 같았지만, 표본의 비용은 어떻게 나누느냐에 달려 있습니다.
-#
 # ## 요약
 #
-# - 행은 소유자에게 요청합니다. 소유자마다 한 번씩 묻고, 답을 원래 순서대로 놓습니다.
-# - `DistGraph`와 `DistTensor`는 그래프와 텐서의 모습을 하고 그 일을 대신합니다. 네 줄만 고치면
-#   학습 루프가 분산 학습 루프가 됩니다.
-# - 표본은 그래프를 어떻게 나누든 달라지지 않습니다. 학습 노드의 순서가 같으면 두 루프는 똑같이
-#   학습합니다.
-# - 되풀이된 ID를 읽으면 행이 되풀이되고, 쓰면 마지막 값이 남으며, 그래디언트는 더해집니다.
-# - 모델에는 torch의 옵티마이저를, 학습할 행에는 희소 옵티마이저를 씁니다. 희소 옵티마이저의 상태는
-#   행과 함께 있습니다.
-# - 배치의 비용은 다른 머신이 소유한 행의 수이며, 그래프를 잘 나누면 줄어듭니다.
+# - 분산 작업은 파티션을 저장하고 요청에 응답하는 서버, 학습하는 트레이너, 그리고 필요할 때 두는
+#   샘플러로 이루어집니다.
+# - `DistGraph`와 `DistTensor`는 보통 그래프, 텐서와 같은 인터페이스를 제공합니다. 소유자마다 요청을
+#   한 번씩 보내고 결과를 순서대로 놓습니다. 여섯 줄만 고치면 학습 스크립트가 분산 학습용이 됩니다.
+# - 샘플링 결과는 그래프를 나누는 방법에 따라 달라지지 않습니다. 학습 노드의 순서가 같으면 두
+#   스크립트는 같은 모델을 학습합니다.
+# - 중복된 ID를 읽으면 행이 여러 번 나오고, 쓰면 마지막 값이 남으며, 그래디언트는 더해집니다.
+# - 계층에는 torch의 옵티마이저를, 임베딩에는 희소 옵티마이저를 씁니다. 희소 옵티마이저의 상태는 행과
+#   함께 저장됩니다.
+# - 통신량은 배치에 필요한 행 가운데 다른 머신이 소유한 행으로 정해지며, 그래프를 잘 나누면 줄어듭니다.
 #
 # ## 연습 문제
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다.
 # [풀이](../solutions/06_distributed_api.ipynb)는 레슨과 함께 제공됩니다.
 #
-# 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 누가 소유하며, 그 소유자의
-#    몇 번째 행입니까? 행은 0부터 셉니다. 수 두 개를 담은 리스트로 답합니다.
-# 2. 0에서 시작하는 행이 있습니다. 한 배치가 이 행을 두 번 쓰며 그래디언트는 1과 3이고, Adagrad의
-#    학습률은 0.1입니다. 소유자가 그래디언트를 더하지 않고 하나마다 한 단계씩, 모두 두 단계를
+# 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 어느 파티션이 소유하며, 그
+#    파티션의 몇 번째 행입니까? 행은 0부터 셉니다. 수 두 개를 담은 리스트로 답합니다.
+# 2. 값이 0인 임베딩 행이 있습니다. 한 배치에서 이 행을 두 번 쓰고 그래디언트가 1과 3이며, Adagrad의
+#    학습률은 0.1입니다. 그래디언트를 더해 한 스텝을 수행하는 대신 그래디언트마다 한 스텝씩 두 스텝을
 #    수행한다면 행의 값은 얼마가 됩니까? 소수점 아래 셋째 자리까지 반올림합니다.
 # 3. `tensor`, `ids`, `values`를 받아 `DistTensor`의 행 `ids[i]`에 `values[i]`를 더하는 함수를
-#    작성합니다. 되풀이된 ID는 나올 때마다 더해야 합니다.
-# 4. `g`, `ids`, `part`를 받아, 행 `ids` 가운데 머신 `part`가 다른 머신에 요청해야 하는 행의 수를
-#    돌려주는 함수를 작성합니다. 두 번 나오는 행은 한 번만 셉니다.
+#    작성합니다. 중복된 ID는 나올 때마다 더해야 합니다.
+# 4. `g`, `ids`, `part`를 받아, 행 `ids` 가운데 파티션 `part`의 머신이 다른 머신에 요청해야 하는 행의
+#    수를 반환하는 함수를 작성합니다. 중복된 행은 한 번만 셉니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 表的每一行是一个训练器，每一列是一个所有者；对角线上的行不经过网络。用 METIS 切分时，训练器约有六
-# 分之五的行就在本机；随机切分时只有四分之一，正是概率所预期的。右图用千字节表示同样的内容，每一行是
-# 64 个 4 字节的数。样本与图的切法无关，样本的代价却取决于切法。
-#
 # ## 小结
 #
-# - 行要向它的所有者索取：每个所有者只问一次，回答按原来的次序放好。
-# - `DistGraph` 和 `DistTensor` 在图和张量的外表之下完成这些事；改四行，训练循环就成为分布式的。
-# - 样本与切法无关；训练节点的次序相同时，两个循环学到的相同。
-# - 重复的 ID：读取时行会重复，写入时保留最后一个值，梯度则相加。
-# - 模型用 torch 的优化器；要学习的行用稀疏优化器，它的状态与行放在一起。
-# - 一批的代价，就是归其他机器所有的行；切得好，这样的行就少。
+# - 分布式作业由三种进程组成：服务器进程存放分区并响应请求，训练器负责训练，采样器进程可有可无。
+# - `DistGraph` 和 `DistTensor` 的接口与普通的图和张量相同；它们向每个所有者各发一次请求，再把结果按顺序
+#   放好。改六行，训练脚本就成为分布式的。
+# - 采样结果与切分方式无关；训练节点的顺序相同时，两个脚本训练出同样的模型。
+# - 重复的 ID：读取时行会重复，写入时保留最后的值，梯度则相加。
+# - 网络层用 torch 的优化器，嵌入用稀疏优化器，它的状态与嵌入行存放在一起。
+# - 通信量取决于批次所需的行中有多少归其他机器所有；切分得好，通信量就小。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/06_distributed_api.ipynb)随
-# 本课提供。
+# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/06_distributed_api.ipynb)随本课提
+# 供。
 #
-# 1. 四个分区的各段从 0、450、899、1348 开始。节点 1000 归谁所有，是它的第几行？行从 0 数起。用含两
-#    个数的列表作答。
-# 2. 一行从 0 开始。一个批次两次用到它，梯度为 1 和 3，Adagrad 的学习率是 0.1。如果所有者不把梯度相
-#    加，而是每个梯度各走一步，共走两步，这一行的值会是多少？四舍五入到小数点后三位。
-# 3. 写一个以 `tensor`、`ids` 和 `values` 为参数的函数，把 `values[i]` 加到 `DistTensor` 的第
-#    `ids[i]` 行，重复的 ID 每出现一次都要加一次。
-# 4. 写一个以 `g`、`ids` 和 `part` 为参数的函数，返回在 `ids` 这些行中，机器 `part` 要向别的机器索
-#    取多少行；出现两次的行只计一次。
-
+# 1. 四个分区的各段从 0、450、899、1348 开始。节点 1000 归哪个分区所有，是该分区的第几行？行从 0 数起。
+#    用含两个数的列表作答。
+# 2. 一个嵌入行的初始值为 0。一个批次两次用到它，梯度为 1 和 3，Adagrad 的学习率是 0.1。如果不是把梯度相
+#    加后走一步，而是每个梯度各走一步，共走两步，这一行的值会是多少？四舍五入到小数点后三位。
+# 3. 写一个以 `tensor`、`ids` 和 `values` 为参数的函数，把 `values[i]` 加到 `DistTensor` 的第 `ids[i]`
+#    行，重复的 ID 每出现一次都要加一次。
+# 4. 写一个以 `g`、`ids` 和 `part` 为参数的函数，返回在 `ids` 这些行中，分区 `part` 所在的机器要向其他机
+#    器请求多少行；重复的只计一次。
 
 # %% slot="check"
 def check(number, answer, is_right):
@@ -894,7 +1073,6 @@ def check(number, answer, is_right):
 
 def sha(answer):
     return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
-
 
 # %% slot="answers"
 answer_1 = None  # a list of two numbers: machine, row
