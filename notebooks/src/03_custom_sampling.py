@@ -845,6 +845,25 @@ plt.show()
 # A sampler of your own runs in the training thread. If its result depends on `dgl.seed` alone, the
 # class attribute `pure = True` allows the loader to sample ahead.
 #
+# ## The same sampling in a PyG program
+#
+# PyG, the other widely used library, has no blocks: a batch is one small graph, a `Data`, whose
+# nodes are numbered by position, the seeds first. `gnnlab.pyg` has loaders that return such batches
+# from gnnlab's sampler, so in a PyG program only the import changes. The code needs
+# `torch_geometric` and is only shown:
+#
+# ```python
+# from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
+#
+# data = to_pyg(graph, names={"feat": "x", "label": "y"})
+# loader = NeighborLoader(data, [10, 5], input_nodes=train_ids, batch_size=32, seed=0)
+# batch = next(iter(loader))
+# seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
+# ```
+#
+# The same seed gives the same batches for any number of worker processes; the
+# [page for PyG's users](../../docs/pyg.md) has the details.
+#
 # ## Summary
 #
 # - A frontier is a graph on all nodes with the chosen edges; `to_block` makes the block.
@@ -882,6 +901,25 @@ plt.show()
 # 직접 만든 샘플러는 학습 스레드에서 실행됩니다. 샘플링 결과가 `dgl.seed`만으로 정해진다면, 클래스
 # 속성 `pure = True`를 지정하여 로더에서 미리 샘플링하게 할 수 있습니다.
 #
+# ## PyG 프로그램에서 같은 샘플링 쓰기
+#
+# 널리 쓰이는 또 다른 라이브러리인 PyG에는 블록이 없습니다. 배치는 작은 그래프 하나를 담은 `Data`
+# 객체이고, 노드에는 시드 노드부터 차례로 번호를 매깁니다. `gnnlab.pyg`의 로더는 gnnlab의 샘플러로
+# 이런 배치를 만들어 주므로, PyG 프로그램에서는 임포트하는 줄만 고치면 됩니다. 실행하려면
+# `torch_geometric`이 필요하므로 여기서는 코드만 봅니다.
+#
+# ```python
+# from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
+#
+# data = to_pyg(graph, names={"feat": "x", "label": "y"})
+# loader = NeighborLoader(data, [10, 5], input_nodes=train_ids, batch_size=32, seed=0)
+# batch = next(iter(loader))
+# seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
+# ```
+#
+# 난수 시드가 같으면 작업자 프로세스의 수와 상관없이 같은 배치가 나옵니다. 자세한 내용은
+# [PyG 사용자를 위한 문서](../../docs/pyg.md)(영어)에 있습니다.
+#
 # ## 요약
 #
 # - 프런티어는 노드를 모두 그대로 두고 고른 에지만 남긴 그래프이며, `to_block`으로 이를 블록으로
@@ -915,6 +953,24 @@ plt.show()
 #
 # 你自己的采样器在训练线程中运行。如果它的结果只取决于 `dgl.seed`，就可以设置类属性 `pure = True`，
 # 让加载器提前采样。
+#
+# ## 在 PyG 程序中使用同样的采样
+#
+# 另一个常用的库 PyG 没有块：一个批次就是一张小图（`Data` 对象），节点按位置编号，种子节点排在最前面。
+# `gnnlab.pyg` 的加载器用 gnnlab 的采样器生成这样的批次，所以 PyG 程序只需改动导入语句。下面的代码需要
+# `torch_geometric`，这里只展示，不运行：
+#
+# ```python
+# from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
+#
+# data = to_pyg(graph, names={"feat": "x", "label": "y"})
+# loader = NeighborLoader(data, [10, 5], input_nodes=train_ids, batch_size=32, seed=0)
+# batch = next(iter(loader))
+# seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
+# ```
+#
+# 随机种子相同时，无论用几个工作进程，得到的批次都相同。详见[给 PyG 用户的说明](../../docs/pyg.md)（英
+# 文）。
 #
 # ## 小结
 #
