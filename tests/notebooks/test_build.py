@@ -22,10 +22,11 @@ import build  # noqa: E402
 from builder import checks  # noqa: E402
 from builder.source import SourceError, read_lesson, unwrap  # noqa: E402
 
-GLOSSARY = """term,ko,zh,ko_not,zh_not
-node,노드,节点,정점,顶点|结点
-edge,에지,边,엣지,
-seed node,시드 노드,种子节点,,
+GLOSSARY = """term,ko,zh,ko_not,zh_not,known
+node,노드,节点,정점,顶点|结点,
+edge,에지,边,엣지,,
+graph,그래프,图,,,yes
+seed node,시드 노드,种子节点,,,
 """
 CODE = ["answer = 41", "print(answer + 1)", "1 + 1"]
 FIGURE = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
@@ -290,7 +291,7 @@ def test_a_page_may_be_linked_in_the_language_of_the_reader(tree: Tree) -> None:
 
 
 def test_accepted_forms_of_a_first_use(tree: Tree) -> None:
-    tree.source("본문 $x_3$", "**시드 노드**(seed nodes), 노드(node) $x_3$")
+    tree.source("본문 $x_3$", "**시드 노드**(seed nodes), 그래프의 노드(node) $x_3$")
     tree.source("正文 $x_3$", "种子节点 (seed node)、节点（node） $x_3$")
     assert "without its English" not in tree.run("--check")
 
