@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from builder.source import Lesson
 
 CELLS = range(20, 41)
-WORDS = 2000
+WORDS = 2050
 CODE_LINES = 25
 CODE_COLUMNS = 90  # what JupyterLab shows beside its file browser on a 1200-pixel screen
 

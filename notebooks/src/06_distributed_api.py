@@ -16,16 +16,16 @@
 # # 분산 API
 #
 # 그래프가 머신 한 대의 메모리에 들어가지 않거나 한 대로는 학습이 너무 오래 걸리면, 그래프를 여러
-# 파티션(partition)으로 나누어 여러 머신에 둡니다. 머신마다 노드의 한 구간을 맡아 그 노드로 들어오는
-# 에지와 피처(feature)를 함께 저장합니다. 이 레슨에서는 학습 스크립트에서 이런 그래프를 쓰기 위한
+# 파티션(partition)으로 나누어 여러 머신에 둡니다. 각 머신은 ID가 연속된 노드의 한 구간을 맡아, 그 노드의
+# 피처(feature)와 그 노드로 들어오는 에지를 저장합니다. 이 레슨에서는 학습 스크립트에서 이런 그래프를 쓰기 위한
 # 인터페이스를 배웁니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 분산 작업을 이루는 프로세스에는 어떤 것이 있으며 서로 어떻게 통신하는지 설명하기
-# - 머신 한 대용 학습 스크립트를 여섯 줄만 고쳐 분산 학습(distributed training) 스크립트로 바꾸고,
-#   두 스크립트가 같은 모델을 학습하는지 확인하기
+# - 단일 머신용 학습 스크립트에서 여섯 줄만 고치거나 더해 분산 학습(distributed training)
+#   스크립트로 바꾸고, 두 스크립트가 같은 모델을 학습하는지 확인하기
 # - 다른 머신에 저장된 피처를 읽고 쓰며, 중복된 ID가 있을 때 어떻게 되는지 설명하기
 # - 피처가 없는 노드의 임베딩을 학습하기
-# - 머신 한 대가 다른 머신에 요청하는 피처 행의 수를 세기
+# - 머신 한 대가 다른 머신에 요청하는 피처 행의 수 세기
 
 # %% [markdown] slot="title" lang="zh"
 # # 分布式 API
@@ -52,9 +52,10 @@
 # ## 준비
 #
 # 이 레슨은 모두 **단독 모드**(standalone mode)로 실행합니다. 단독 모드에서는 프로세스 하나가 모든
-# 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script, 줄여서 런처)로 시작하는 **분산
-# 모드**(distributed mode)에서는 같은 스크립트를 한 줄도 고치지 않고 실행하며, 요청은 다른 프로세스와 머신으로 갑니다.
-# DGL의 단독 모드에는 파티션을 하나만 둘 수 있지만 여기서는 몇 개든 둘 수 있습니다. 파티션은 임시
+# 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script)로 시작하는 **분산 모드**(distributed
+# mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행합니다. 다만 이때는 요청이 다른 프로세스나 다른
+# 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수 있지만 gnnlab에서는 몇 개든 쓸 수
+# 있습니다. 파티션은 임시
 # 폴더에 저장하며, 커널을 종료하면 이 폴더도 지워집니다.
 
 # %% [markdown] slot="setup" lang="zh"
@@ -112,8 +113,8 @@ dataset = dgl.data.load(DATASET)
 # 데이터와 계산을 모두 여러 머신에 나누는 방식을 **완전 분산** 학습이라고 합니다. 작업을 시작하면
 # 머신마다 다음 세 가지 역할의 프로세스가 실행됩니다.
 #
-# - **서버**(server)는 자기 머신의 파티션, 곧 에지와 피처와 임베딩을 메모리에 올려 둡니다. 그리고 행을
-#   읽으려는 요청이나 자기 노드의 이웃을 샘플링하려는 요청에 응답합니다. 한 머신에 서버를 여러 개
+# - **서버**(server)는 그 머신의 파티션, 곧 에지, 피처, 임베딩을 메모리에 올려 둡니다. 그리고 피처나
+#   임베딩의 행을 읽고 쓰는 요청과, 담당하는 노드의 이웃을 샘플링하는 요청을 처리합니다. 한 머신에 서버를 여러 개
 #   두면, 이 서버들은 파티션이 있는 메모리를 공유하면서 더 많은 요청을 동시에 처리합니다.
 # - **트레이너**(trainer)는 학습 노드 가운데 자기가 담당하는 노드로 학습 스크립트를 실행합니다. 같은
 #   머신의 행은 공유 메모리(shared memory)에서 바로 읽고, 나머지 행은 그 행이 있는 머신의 서버에
@@ -162,7 +163,8 @@ ax.set(xlim=(-0.9, 6.5), ylim=(-0.4, 2.8)), ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="toy" lang="en"
-# An arrow leads from the process that sends. Servers only answer, and they never contact each other.
+# A solid arrow leads from the process that sends; along a dotted one, a trainer reads the shared
+# memory of its server. Servers only answer, and never contact each other.
 #
 # ## A toy graph small enough to draw
 #
@@ -174,7 +176,8 @@ plt.show()
 # machine owns them.
 
 # %% [markdown] slot="toy" lang="ko"
-# 화살표는 보내는 프로세스에서 받는 프로세스로 향합니다. 서버는 요청에 응답하기만 하며, 서버끼리는
+# 실선 화살표는 요청, 미니배치, 그래디언트를 보내는 프로세스에서 받는 프로세스로 향합니다. 점선
+# 화살표는 트레이너가 서버의 공유 메모리를 직접 읽는 것을 나타냅니다. 서버는 요청에 응답하기만 하며, 서버끼리는
 # 통신하지 않습니다.
 #
 # ## 작은 그래프로 살펴보기
@@ -184,10 +187,10 @@ plt.show()
 # 어느 노드를 어느 파티션에 둘지는 `part_method`로 넘기는 함수로 정합니다.
 #
 # 어떤 미니배치에 노드 6, 1, 4, 1의 피처가 이 순서로 필요하다고 합시다. 각 행을 어느 머신이
-# 소유하는지 오른쪽에 그립니다.
+# 소유하는지는 아래 그림의 오른쪽에 나타냅니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# 箭头从发送方指向接收方。服务器进程只响应请求，彼此之间从不通信。
+# 实线箭头从发送方指向接收方；虚线表示训练器直接读取服务器进程的共享内存。服务器进程只响应请求，彼此之间从不通信。
 #
 # ## 先看一张小图
 #
@@ -245,14 +248,14 @@ plt.show()
 # of its range, read the rows at once, and store them at these positions.
 
 # %% [markdown] slot="ask" lang="ko"
-# 에지 13개 가운데 검은색 두 개는 한 머신에서 다른 머신으로 이어집니다. 아래쪽 네모는 머신에 저장된
-# 피처 행이고, 위쪽 네모는 필요한 순서로 늘어놓은 행입니다.
+# 에지 13개 가운데 검은색 두 개는 한 머신에서 다른 머신으로 이어집니다. 오른쪽 그림에서 아래쪽
+# 네모는 머신에 저장된 피처 행이고, 위쪽 네모는 미니배치에 필요한 순서로 늘어놓은 행입니다.
 #
 # ## 직접 만들어 보기: 머신마다 한 번씩 요청하기
 #
 # `load_partition`은 머신 한 대의 파티션을 열어, 그 머신이 소유한 노드의 피처를 비롯한 여러 정보를
-# 반환합니다. 다른 머신에 대해서는 노드 구간의 시작 ID만 알면 됩니다. 머신마다 다음과 같이 합니다.
-# ID 목록에서 그 머신이 채워야 할 위치를 찾고, ID에서 구간의 시작 ID를 뺀 다음, 필요한 행을 한꺼번에
+# 반환합니다. 어느 머신에 요청할지는 노드 구간의 시작 ID만 알면 정할 수 있습니다. 머신마다 다음과 같이 합니다.
+# ID 목록에서 그 머신이 소유한 ID의 위치를 찾고, ID에서 구간의 시작 ID를 뺀 다음, 필요한 행을 한꺼번에
 # 읽어 그 위치에 넣습니다.
 
 # %% [markdown] slot="ask" lang="zh"
@@ -302,10 +305,10 @@ print(by_hand.tolist())
 #
 # ## 라이브러리 사용하기
 #
-# `initialize`는 스크립트를 작업에 참여시키는 함수로, 모든 스크립트에서 가장 먼저 호출합니다. 인자로는
+# `initialize`는 스크립트를 실행한 프로세스를 분산 작업에 연결하는 함수로, 모든 스크립트에서 가장 먼저 호출합니다. 인자로는
 # 머신 목록 파일, 머신당 서버 수(`num_servers`), 트레이너당 샘플러 수(`num_workers`)를 받습니다. 단독
 # 모드에서는 이 인자를 쓰지 않으므로 파일이 없어도 됩니다. 이어서 `init_process_group`을 호출하면
-# 트레이너 하나로 이루어진 그룹이 만들어집니다. **분산 그래프**(distributed graph)인 `DistGraph`에는
+# 트레이너 그룹이 만들어지는데, 단독 모드에서는 트레이너가 하나뿐입니다. **분산 그래프**(distributed graph)인 `DistGraph`에는
 # 에지도 피처도 들어 있지 않습니다. 노드 구간 정보만 가지고 있다가 필요할 때 요청을 보냅니다. 분산
 # 그래프의 피처는 하나하나가 **분산 텐서**(distributed tensor)인 `DistTensor`이며, 다음과 같은 여러
 # 형식으로 인덱싱할 수 있습니다.
@@ -333,7 +336,7 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
     print(f"{kind:>7}: shape {tuple(rows.shape)}, first column {rows[:, 0].tolist()}")
 
 # %% [markdown] slot="write" lang="en"
-# The rows equal those that we fetched by hand. Other than with an ordinary tensor, a single ID gives
+# `x[ids]` equals the rows that we fetched by hand. Other than with an ordinary tensor, a single ID gives
 # shape `(1, 2)`: the first dimension always counts rows. Sums, means and arithmetic need ordinary
 # tensors, so read the rows first.
 #
@@ -347,21 +350,24 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
 # `persistent=True`.
 
 # %% [markdown] slot="write" lang="ko"
-# 직접 가져온 행과 같습니다. 다만 보통 텐서와 달리 ID 하나를 주어도 결과의 모양은 `(1, 2)`입니다. 첫
-# 번째 차원은 언제나 행의 수이기 때문입니다. 합계나 평균을 구하거나 산술 연산을 하려면 보통 텐서가
-# 필요하므로, 먼저 행을 읽어야 합니다.
+# `x[ids]`의 결과는 앞에서 직접 가져온 행과 같습니다. 다만 일반 텐서와 달리 ID 하나를 주어도 결과의 모양은 `(1, 2)`입니다. 첫
+# 번째 차원은 언제나 행의 수이기 때문입니다. 합계나 평균을 구하거나 산술 연산을 하려면 먼저 행을
+# 읽어 일반 텐서로 만들어야 합니다.
 #
-# 스크립트에서 분산 텐서를 새로 만들 수도 있습니다. 생성은 동기적으로 이루어지므로 모든 트레이너가
-# 같은 인자로 함께 호출해야 합니다. 무엇에 대한 텐서인지는 행의 수로 정해집니다. 행이 8개면 노드에
-# 대한 텐서이고 13개면 에지에 대한 텐서입니다. 두 타입의 개수가 같으면 `part_policy`로 지정합니다.
+# 스크립트에서 분산 텐서를 새로 만들 수도 있습니다. 이때는 트레이너끼리 동기화(synchronization)하므로, 모든
+# 트레이너에서 `DistTensor`를 같은 인자로 호출해야 합니다. 무엇에 대한 텐서인지는 행의 수로 정해집니다. 행이 8개면 노드에
+# 대한 텐서이고 13개면 에지에 대한 텐서입니다. 개수가 같은 타입이 둘 이상이어서 구별할 수 없으면
+# `part_policy`로 지정합니다.
 # 초깃값은 파티션마다 `init_func`로 만들며, 지정하지 않으면 0입니다. DGL에서는 이 함수를 서버가
-# 실행하므로 `initialize`보다 먼저 정의해야 합니다. 여기서는 머신마다 트레이너 하나가 실행하므로 어떤
-# 함수든 쓸 수 있습니다. 이름을 붙이면 텐서는 그래프의 피처가 됩니다. 같은 이름으로 `DistTensor`를 또
+# 실행하므로 `initialize`보다 먼저 정의해야 합니다. gnnlab에서는 머신마다 트레이너 하나가 이 함수를
+# 실행하므로, `initialize` 뒤에 정의한 함수도 쓸 수 있습니다.
+#
+# 텐서에 이름을 붙이면 그 이름으로 그래프의 피처가 됩니다. 같은 이름으로 `DistTensor`를 또
 # 만들어도 모양과 dtype이 같으면 이미 있는 텐서를 그대로 씁니다. 텐서는 마지막 참조가 없어질 때
 # 삭제되지만, `persistent=True`로 만든 텐서는 남습니다.
 
 # %% [markdown] slot="write" lang="zh"
-# 这些行与我们手动取得的相同。与普通张量不同的是，只给一个 ID 时结果的形状也是 `(1, 2)`：第一维始终是
+# `x[ids]` 与我们手动取得的行相同。与普通张量不同的是，只给一个 ID 时结果的形状也是 `(1, 2)`：第一维始终是
 # 行数。求和、求平均以及算术运算都要用普通张量，所以要先把行读出来。
 #
 # 脚本也可以新建分布式张量。创建时需要同步（synchronization）：所有训练器都要以相同的参数调用。张量属于节点还是边，由行数
@@ -392,9 +398,9 @@ for wrong in ((8, 3), (9, 2)):
         print(f"{type(error).__name__}: {error}")
 
 # %% [markdown] slot="query" lang="en"
-# `sevens` was called once for each part. `h` and `joined` are the same tensor, as the last row
-# shows. Its full name begins with its partition policy, `node~_N`: nodes, of the only type. What does
-# not fit is refused. If several trainers write one row, the last write stays; before a trainer reads
+# `sevens` was called once for each part. `h` and `joined` are the same tensor: the 9 written to
+# `joined[7]` is in the last row. Its full name begins with its partition policy, `node~_N`, where `_N`
+# is the only node type. What does not fit is refused. If several trainers write one row, the last write stays; before a trainer reads
 # what others have written, all call `g.barrier()`.
 #
 # `DistGraph` also answers the queries from which mini-batches are made: in-degrees, ends of edges,
@@ -402,19 +408,20 @@ for wrong in ((8, 3), (9, 2)):
 # **frontier**.
 
 # %% [markdown] slot="query" lang="ko"
-# `sevens`는 파티션마다 한 번씩 호출되었습니다. 마지막 행에서 보듯이 `h`와 `joined`는 같은
-# 텐서입니다. 텐서의 전체 이름은 파티션 정책(partition policy)을 나타내는 `node~_N`으로 시작하는데,
-# 하나뿐인 타입의 노드라는 뜻입니다. 모양이나 크기가 맞지 않으면 오류가 발생합니다. 여러 트레이너가 한
-# 행에 값을 쓰면 마지막에 쓴 값이 남습니다. 다른 트레이너가 쓴 값을 읽으려면, 그 전에 모든 트레이너가
-# `g.barrier()`를 호출해야 합니다.
+# `sevens`는 파티션마다 한 번씩 호출되었습니다. `joined[7]`에 쓴 9가 `h`의 마지막 행에 나타난 데서
+# 보듯이 `h`와 `joined`는 같은 텐서입니다. 텐서의 전체 이름은 파티션 정책(partition policy)을 나타내는 `node~_N`으로 시작합니다.
+# `_N`은 노드 타입이 하나뿐일 때의 기본 타입 이름입니다. 행의 모양이나 행의 수가 맞지 않으면 오류가
+# 발생합니다. 여러 트레이너가 한
+# 행에 값을 쓰면 마지막에 쓴 값이 남습니다. 다른 트레이너가 쓴 값을 읽으려면, 읽기 전에 모든 트레이너에서
+# `g.barrier()`를 호출하여 쓰기가 끝나기를 기다려야 합니다.
 #
-# 미니배치를 만드는 데 필요한 조회 기능, 곧 입차수, 에지의 양 끝 노드, 샘플링도 `DistGraph`가
-# 제공합니다. `sample_neighbors`는 모든 노드와 샘플링한 에지로 이루어진 보통 그래프를 반환하며, 이를
+# 미니배치를 만드는 데 필요한 기능, 곧 입차수와 에지의 양 끝 노드 조회, 이웃 샘플링(neighbor sampling)도 `DistGraph`에
+# 쓸 수 있습니다. `sample_neighbors`는 모든 노드와 샘플링한 에지로 이루어진 일반 그래프를 반환하며, 이를
 # **프런티어**(frontier)라고 합니다.
 
 # %% [markdown] slot="query" lang="zh"
-# `sevens` 对每个分区各调用了一次。从最后一行可以看出，`h` 和 `joined` 是同一个张量。它的全名以分区策略
-# （partition policy）`node~_N` 开头，表示唯一一种类型的节点。形状或大小不符时会报错。多个训练器写同一
+# `sevens` 对每个分区各调用了一次。写入 `joined[7]` 的 9 出现在 `h` 的最后一行，可见 `h` 和 `joined` 是
+# 同一个张量。它的全名以分区策略（partition policy）`node~_N` 开头，其中 `_N` 是唯一的节点类型的名称。形状或大小不符时会报错。多个训练器写同一
 # 行时，最后写入的值生效；要读取其他训练器写入的值，所有训练器须先调用 `g.barrier()`。
 #
 # 准备小批次所需的信息也由 `DistGraph` 提供：节点的入度、边的端点、采样到的边。`sample_neighbors` 返回
@@ -443,20 +450,22 @@ print("edge IDs:", frontier.edata[dgl.EID].tolist(), "on", frontier.num_nodes(),
 # node for node and edge for edge.
 
 # %% [markdown] slot="sample" lang="ko"
-# 에지에도 새 ID가 있으며, 파티션 0의 에지가 앞에 옵니다.
+# 그래프를 나누면 노드뿐 아니라 에지에도 ID를 새로 매기며, 파티션 0의 에지가 앞에 옵니다.
 #
 # ## 분할된 그래프에서 샘플링하기
 #
 # 각 서버는 자기 노드로 들어오는 에지를 샘플링하고, 호출한 쪽에서 그 결과를 합칩니다. 샘플링 결과는
-# 그래프를 나누는 방법에 따라 달라지면 안 됩니다. 그래서 노드에 쓰는 난수는 나누기 전의 노드 ID로
-# 계산합니다. 이 성질을 DGL 사용자 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해 봅시다. 한
+# 그래프를 나누는 방법에 따라 달라지면 안 됩니다. 그래서 노드별 난수는 그래프를 나누기 전의 노드
+# ID로 계산합니다. 이 성질을 DGL 사용자 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해 봅시다. 한
 # 계층씩 샘플링하는 함수 `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이 함수를 호출하게
-# 합니다. (고수준(high-level) 방법은 `DistNodeDataLoader`에 샘플러 객체를 넘기는 것으로, 아래에서
-# 다룹니다. 미니배치를 미리 만드는 샘플러 프로세스는 `initialize`로 시작합니다. torch의 `DataLoader`에
-# `num_workers`를 주면 트레이너를 포크(fork)한 프로세스가 만들어지는데, 이 프로세스는 트레이너의
-# 연결을 쓸 수 없습니다.) 손글씨 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다. 블록(block)을
-# `old_ids`로 되돌리면, 그래프 전체에서 라이브러리의 샘플러가 만든 블록과 노드와 에지가 하나하나
-# 같아야 합니다.
+# 합니다. 손글씨 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다. 블록(block)의
+# 노드 ID를 `old_ids`를 써서 원래 ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의 샘플러로 만든
+# 블록과 노드, 에지가 모두 같아야 합니다.
+#
+# 고수준(high-level) 방법에서는 `DistNodeDataLoader`에 샘플러 객체를 넘기며, 이 방법은 뒤에서
+# 다룹니다. 미니배치를 미리 만드는 샘플러 프로세스는 `initialize`에서 시작합니다. torch `DataLoader`의
+# `num_workers`는 쓰지 않습니다. 트레이너에서 포크(fork)한 프로세스는 트레이너의 연결을 쓸 수 없기
+# 때문입니다.
 
 # %% [markdown] slot="sample" lang="zh"
 # 边也有新的 ID，分区 0 的边排在前面。
@@ -510,16 +519,18 @@ for parts in (1, 2, 4):
 # its own share only; to see all, we pass `rank`.
 
 # %% [markdown] slot="split" lang="ko"
-# 실패한 단언(assertion)이 없으므로 모든 블록이 같습니다. 위의 출력을 보면, 무작위로 나눈 파티션
-# 4개에서는 에지의 4분의 3이 잘렸는데도 그렇습니다.
+# 실패한 단언(assertion)이 없으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면
+# 에지의 4분의 3이 서로 다른 파티션에 걸치는데도 결과는 같습니다.
 #
 # ## 학습 노드 나누기
 #
 # `node_split`은 학습 노드를 트레이너에 나누어 줍니다. 이를 **워크로드 분할**(workload split)이라고
-# 합니다. 네트워크 없이 피처를 읽을 수 있도록, 각 트레이너에는 같은 머신에 있는 노드를 먼저 배정합니다.
-# 학습 노드를 나타내는 마스크는 그래프를 나누기 전에 피처로 저장해 두어야 합니다. 그래야 마스크도
-# 파티션별로 저장됩니다. 링크 예측(link prediction)을 할 때는 `edge_split`으로 에지를 같은 방식으로 나누고,
-# `DistEdgeDataLoader`로 배치를 만듭니다. 작은 그래프의 앞쪽 노드 여섯 개가 학습 노드라고 합시다. 네
+# 합니다. 네트워크를 거치지 않고 피처를 읽을 수 있도록, 각 트레이너에는 같은 머신에 있는 노드를 먼저 배정합니다.
+# 실제 작업에서는 학습 노드를 나타내는 마스크를 그래프를 나누기 전에 노드 피처로 저장해 두어, 마스크도
+# 파티션별로 저장되게 합니다. 링크 예측(link prediction)을 할 때는 `edge_split`으로 에지를 같은 방식으로 나누고,
+# `DistEdgeDataLoader`로 배치를 만듭니다.
+#
+# 작은 그래프의 앞쪽 노드 여섯 개가 학습 노드라고 합시다. 네
 # 개는 머신 0에, 두 개는 머신 1에 있습니다. 트레이너는 보통 자기가 담당할 노드만 받지만, 여기서는
 # 모두 보기 위해 `rank`를 지정합니다.
 
@@ -560,7 +571,7 @@ for even in (False, True):
 #
 # ## 머신 한 대에서 여러 대로: 여섯 줄
 #
-# 계층이 두 개인 모델과, 앞에서 익힌 머신 한 대용 학습 루프입니다. 그래프는 분산 작업을 시작하기 전에
+# 다음은 계층이 두 개인 모델과, 앞 레슨에서 익힌 단일 머신용 학습 루프입니다. 그래프는 분산 작업을 시작하기 전에
 # 한 번만 나누면 됩니다. 여기서는 METIS로 나누고 `old_ids`를 보관합니다.
 
 # %% [markdown] slot="loop" lang="zh"
@@ -665,7 +676,7 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 # ## 결과가 같은지 확인하기
 #
 # 두 루프는 같은 모델을 학습할까요? 그러려면 같은 노드를 같은 순서로 써야 합니다. 그래서 분산 학습에
-# 쓴 노드 순서를 `old_ids`로 바꾸어 머신 한 대용 루프에 넘깁니다. 열 에폭(epoch) 동안 학습한 뒤 모든
+# 쓴 학습 노드를 `old_ids`를 써서 원래 ID로 바꾼 뒤, 같은 순서로 단일 머신용 루프에 넘깁니다. 열 에폭(epoch) 동안 학습한 뒤 모든
 # 매개변수를 비교하고, 이어서 모든 이웃(neighbor)을 써서 구한 검증 세트(validation set)의 정확도를
 # 비교합니다. 정확도를 구할 때는 직접 작성한 샘플러 하나를 두 그래프에 똑같이 사용합니다.
 
@@ -712,24 +723,25 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 #
 # For rows that are to be learned there is the **distributed embedding**, `DistEmbedding`. It is not
 # an `nn.Module`: its rows stay on their machines, and are not among the parameters that data parallel
-# training averages. Calling it reads embedding rows and records which; after `backward`, a **sparse
+# training averages. Calling it reads embedding rows and records which; after `backward`, the `step` of a **sparse
 # optimizer** sends the gradients to the machines of the rows, where those of duplicate IDs are summed
 # and only these rows are updated. Does one step of `SparseAdagrad` equal one of
 # `torch.optim.Adagrad`?
 
 # %% [markdown] slot="twice" lang="ko"
-# 매개변수도 정확도도 일치합니다.
+# 매개변수는 반올림 오차 범위에서 일치하고, 정확도도 같습니다.
 #
 # ## 중복된 ID
 #
-# 중복된 ID를 읽는 것은 문제가 없습니다. 같은 행이 여러 번 나올 뿐입니다. 쓸 때는 마지막 값이
-# 남습니다. 따라서 `+= 1`은 읽어서 더한 뒤 다시 쓰므로, 중복된 ID에도 1을 한 번만 더합니다.
-# 그래디언트는 다릅니다. 행은 쓰일 때마다 손실에 영향을 주므로 그래디언트를 **모두 더해야** 합니다.
+# ID가 중복되어도 읽을 때는 문제가 없습니다. 같은 행이 여러 번 나올 뿐입니다. 쓸 때는 마지막 값이
+# 남습니다. `+= 1`은 값을 읽어 1을 더한 뒤 다시 쓰므로, 중복된 ID에도 1이 한 번만 더해집니다.
+# 그래디언트는 다릅니다. 행은 계산에 사용될 때마다 손실에 영향을 주므로 그래디언트를 **모두 더해야** 합니다.
 #
-# 학습할 행에는 **분산 임베딩**(distributed embedding)인 `DistEmbedding`을 씁니다. 이것은
-# `nn.Module`이 아닙니다. 임베딩 행은 각 머신에 남아 있고, 데이터 병렬 학습에서 평균을 내는 매개변수에
-# 포함되지 않습니다. 호출하면 임베딩 행을 읽어 오고 어느 행을 읽었는지 기록합니다. `backward`를 마치면
-# **희소 옵티마이저**(sparse optimizer)가 그래디언트를 그 행이 있는 머신으로 보냅니다. 거기서 중복된
+# 학습할 행에는 **분산 임베딩**(distributed embedding)인 `DistEmbedding`을 씁니다. `DistEmbedding`은
+# `nn.Module`이 아닙니다. 임베딩 행은 각 머신에 그대로 있으며, 데이터 병렬 학습에서 그래디언트의 평균을
+# 구하는 매개변수에 포함되지 않습니다. 호출하면 임베딩 행을 읽어 오고 어느 행을 읽었는지 기록합니다. `backward` 다음에
+# **희소 옵티마이저**(sparse optimizer)의 `step`을 호출하면 그래디언트가 그 행이 있는 머신으로
+# 전송됩니다. 거기서 중복된
 # ID의 그래디언트를 더하고, 해당하는 행만 갱신합니다. `SparseAdagrad`의 한 스텝은
 # `torch.optim.Adagrad`의 한 스텝과 같을까요?
 
@@ -743,7 +755,7 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 #
 # 需要学习的行用**分布式嵌入**（distributed embedding）`DistEmbedding`。它不是 `nn.Module`：嵌入行留在
 # 各自的机器上，不在数据并行训练求平均的参数之列。调用它会读出嵌入行，并记录读了哪些行；`backward` 之
-# 后，**稀疏优化器**（sparse optimizer）把梯度发送到这些行所在的机器，在那里把重复 ID 的梯度相加，并且只
+# 后调用**稀疏优化器**（sparse optimizer）的 `step`，梯度就会发送到这些行所在的机器，在那里把重复 ID 的梯度相加，并且只
 # 更新这些行。`SparseAdagrad` 的一步与 `torch.optim.Adagrad` 的一步相同吗？
 
 # %% slot="twice-code"
@@ -781,20 +793,20 @@ print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 # For comparison, we keep random embeddings fixed.
 
 # %% [markdown] slot="trans" lang="ko"
-# 두 결과는 같습니다. Adagrad는 그래디언트 제곱합의 제곱근으로 나누는데, 제곱합은 행마다 따로
-# 저장됩니다. 출력된 16은 $1^2 + 3^2$이 아니라 $(1 + 3)^2$이므로 그래디언트를 먼저 더했음을 알 수
+# 두 결과는 같습니다. Adagrad는 그래디언트를 지금까지 누적한 제곱합의 제곱근으로 나누는데, 이 제곱합은
+# 행마다 따로 저장됩니다. 출력된 16은 $1^2 + 3^2$이 아니라 $(1 + 3)^2$이므로 그래디언트를 먼저 더했음을 알 수
 # 있습니다.
 #
 # ## 피처가 없는 노드
 #
 # 사용자나 상품처럼 ID만 있고 피처가 없는 노드가 많습니다. 이럴 때는 노드마다 학습할 임베딩 행을
-# 하나씩 둡니다. 이런 모델은 나중에 추가되는 노드에 대해서는 학습한 것이 없으므로
-# **변환적**(transductive) 모델이라고 합니다. 임베딩은 전체 매개변수의 대부분을 차지합니다. 그래서
+# 하나씩 둡니다. 나중에 추가된 노드에는 학습된 임베딩이 없어 이런 모델을 쓸 수 없습니다. 그래서
+# 이런 모델을 **변환적**(transductive) 모델이라고 합니다. 임베딩은 전체 매개변수의 대부분을 차지합니다. 그래서
 # 그래프처럼 여러 머신에 나누어 저장하고, 배치마다 그중 일부만 갱신합니다.
 #
 # 손글씨 숫자의 픽셀을 쓰지 않고 **옵티마이저 두 개**로 학습합니다. 트레이너마다 복사본이 있는
-# 계층에는 torch의 `Adam`을, 임베딩에는 `SparseAdam`이나 `SparseAdagrad`를 씁니다. 비교하기 위해
-# 임베딩을 무작위 초깃값으로 고정한 경우도 학습합니다.
+# 계층에는 torch의 `Adam`을, 임베딩에는 `SparseAdam`이나 `SparseAdagrad`를 씁니다. 비교를 위해,
+# 임베딩을 무작위 초깃값으로 고정하고 계층만 학습하는 실험도 합니다.
 
 # %% [markdown] slot="trans" lang="zh"
 # 两者相同。Adagrad 要除以梯度平方和的平方根，每一行的平方和与该行存放在一起：16 是 $(1 + 3)^2$，而不是
@@ -861,13 +873,14 @@ plt.show()
 # node to the part that owns it. We compare METIS with the random parts from before.
 
 # %% [markdown] slot="cost" lang="ko"
-# 임베딩을 무작위 값으로 고정하면 계층만으로는 거의 아무것도 학습하지 못합니다. 임베딩을 함께
+# 임베딩을 무작위 값으로 고정하고 계층만 학습하면 정확도가 0.3에도 미치지 못합니다. 임베딩을 함께
 # 학습하면 픽셀을 하나도 쓰지 않고도 정확도가 0.8가량까지 올라갑니다. 임베딩에 주변 노드의
 # 레이블(label) 정보가 쌓이기 때문입니다.
 #
 # ## 통신량
 #
-# 다른 머신이 소유한 행은 모두 네트워크로 전송됩니다. 그러므로 그 수를 세어 봅시다. 트레이너 네 개가
+# 배치에 필요한 행 가운데 다른 머신이 소유한 행은 모두 네트워크로 받아야 합니다. 이런 행이 몇 개나
+# 되는지 세어 봅시다. 트레이너 네 개가
 # 각자 담당하는 노드로 배치를 만들 때, 입력 노드를 소유자(owner)별로 셉니다. 파티션 북(partition book)의
 # `nid2partid`는 노드를 어느 파티션이 소유하는지 알려 줍니다. METIS로 나눈 경우와 앞에서 무작위로 나눈
 # 경우를 비교합니다.
@@ -939,10 +952,11 @@ plt.show()
 # The [page for PyG's users](../../docs/pyg.md) lists what changes.
 
 # %% [markdown] slot="pyg" lang="ko"
-# 표의 행은 트레이너, 열은 소유자이며, 대각선에 있는 행은 네트워크를 거치지 않습니다. METIS로 나누면
+# 왼쪽 두 그림에서 세로축은 트레이너, 가로축은 소유자이며, 대각선 칸에 해당하는 피처 행은 네트워크를
+# 거치지 않습니다. METIS로 나누면
 # 트레이너에 필요한 행 여섯 개 가운데 다섯 개가량이 같은 머신에 있고, 무작위로 나누면 예상대로 네 개
-# 가운데 한 개만 같은 머신에 있습니다. 오른쪽은 이를 킬로바이트로 나타낸 것으로, 한 행은 4바이트 수
-# 64개입니다. 샘플링 결과는 그래프를 나누는 방법과 상관없이 같았지만, 통신량은 크게 달라집니다.
+# 가운데 한 개가량만 같은 머신에 있습니다. 오른쪽 그림은 각 트레이너가 다른 머신에서 받는 데이터의
+# 양을 배치당 킬로바이트로 나타낸 것이며, 한 행은 4바이트 실수 64개입니다. 샘플링 결과는 그래프를 나누는 방법과 상관없이 같았지만, 통신량은 크게 달라집니다.
 #
 # ## PyG 프로그램에서 쓰기
 #
@@ -985,8 +999,8 @@ plt.show()
 # ## Summary
 #
 # - A job has servers, which store parts and answer requests, trainers, and optional samplers.
-# - `DistGraph` and `DistTensor` have the interface of a graph and of a tensor; they send one request
-#   to each owner and put the results in order. Six lines make a training script distributed.
+# - `DistGraph` and `DistTensor` are used like a graph and a tensor; they send one request to each
+#   owner and put the results in order. Six lines make a training script distributed.
 # - Samples do not depend on the partition; given the same order of nodes, both scripts train the
 #   same model.
 # - Duplicate IDs: reading repeats rows, writing keeps the last value, gradients are summed.
@@ -1014,14 +1028,14 @@ plt.show()
 #
 # - 분산 작업은 파티션을 저장하고 요청에 응답하는 서버, 학습하는 트레이너, 그리고 필요할 때 두는
 #   샘플러로 이루어집니다.
-# - `DistGraph`와 `DistTensor`는 보통 그래프, 텐서와 같은 인터페이스를 제공합니다. 소유자마다 요청을
+# - `DistGraph`와 `DistTensor`는 일반 그래프, 텐서와 비슷한 방법으로 쓸 수 있습니다. 소유자마다 요청을
 #   한 번씩 보내고 결과를 순서대로 놓습니다. 여섯 줄만 고치면 학습 스크립트가 분산 학습용이 됩니다.
 # - 샘플링 결과는 그래프를 나누는 방법에 따라 달라지지 않습니다. 학습 노드의 순서가 같으면 두
 #   스크립트는 같은 모델을 학습합니다.
 # - 중복된 ID를 읽으면 행이 여러 번 나오고, 쓰면 마지막 값이 남으며, 그래디언트는 더해집니다.
 # - 계층에는 torch의 옵티마이저를, 임베딩에는 희소 옵티마이저를 씁니다. 희소 옵티마이저의 상태는 행과
 #   함께 저장됩니다.
-# - 통신량은 배치에 필요한 행 가운데 다른 머신이 소유한 행으로 정해지며, 그래프를 잘 나누면 줄어듭니다.
+# - 통신량은 배치에 필요한 행 가운데 다른 머신이 소유한 행의 수로 정해지며, 그래프를 잘 나누면 줄어듭니다.
 #
 # ## 연습 문제
 #
@@ -1030,7 +1044,7 @@ plt.show()
 #
 # 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 어느 파티션이 소유하며, 그
 #    파티션의 몇 번째 행입니까? 행은 0부터 셉니다. 수 두 개를 담은 리스트로 답합니다.
-# 2. 값이 0인 임베딩 행이 있습니다. 한 배치에서 이 행을 두 번 쓰고 그래디언트가 1과 3이며, Adagrad의
+# 2. 값이 0인 임베딩 행이 있습니다. 한 배치에서 이 행을 두 번 사용하여 그래디언트가 각각 1과 3이 나왔고, Adagrad의
 #    학습률은 0.1입니다. 그래디언트를 더해 한 스텝을 수행하는 대신 그래디언트마다 한 스텝씩 두 스텝을
 #    수행한다면 행의 값은 얼마가 됩니까? 소수점 아래 셋째 자리까지 반올림합니다.
 # 3. `tensor`, `ids`, `values`를 받아 `DistTensor`의 행 `ids[i]`에 `values[i]`를 더하는 함수를
@@ -1042,7 +1056,7 @@ plt.show()
 # ## 小结
 #
 # - 分布式作业由三种进程组成：服务器进程存放分区并响应请求，训练器负责训练，采样器进程可有可无。
-# - `DistGraph` 和 `DistTensor` 的接口与普通的图和张量相同；它们向每个所有者各发一次请求，再把结果按顺序
+# - `DistGraph` 和 `DistTensor` 的用法与普通的图和张量相近；它们向每个所有者各发一次请求，再把结果按顺序
 #   放好。改六行，训练脚本就成为分布式的。
 # - 采样结果与切分方式无关；训练节点的顺序相同时，两个脚本训练出同样的模型。
 # - 重复的 ID：读取时行会重复，写入时保留最后的值，梯度则相加。

@@ -271,7 +271,7 @@ def test_lock_forgets_removed_lessons(tree: Tree) -> None:
         ("answer + 1", "answer + 1  # 답", "write its comments and printed text in plain English"),
         ("answer + 1", "answer + 1" + "\n" * 25 + "1", "26 lines of code; split it"),
         ("answer + 1", "answer + 1" + " + 1" * 20, "code line of 97 characters; break it"),
-        ("Text $x_3$", "Text $x_3$" + " word" * 2000, "English words; shorten it to 2000"),
+        ("Text $x_3$", "Text $x_3$" + " word" * 2050, "English words; shorten it to 2050"),
         ("Text $x_3$", "Text [x](no.md) $x_3$", "the link no.md leads nowhere"),
         ('# %% slot="code-8"\npass\n', "", "found 19 cells; a lesson has 20 to 40"),
         ('# %% slot="code-8"', "# %%", "found slot=None; give it one"),

@@ -5,12 +5,13 @@
 # The cells up to the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="why" lang="en"
-# **1.** The last range that begins at or below 1000 is that of part 2, at 899. There the node is row
-# $1000 - 899 = 101$.
+# **1.** The last range that begins at or below 1000 is that of part 2, at 899. There the node is
+# row $1000 - 899 = 101$.
 #
 # **2.** The first step divides by the root of 1, the second by the root of $1 + 9$:
 # $-0.1 \cdot 1 / 1 - 0.1 \cdot 3 / \sqrt{10} = -0.195$. With the gradients summed it is one step
-# of $-0.1 \cdot 4 / \sqrt{16} = -0.1$. With two steps, the order within the batch would matter too.
+# of $-0.1 \cdot 4 / \sqrt{16} = -0.1$. With two steps, the order within
+# the batch would matter too.
 #
 # **3.** Distinct IDs first; `index_add_` adds all values of one ID. Then each row is read once and
 # written once. (What others write to these rows in between is still lost: only updates that the
