@@ -903,10 +903,10 @@ plt.show()
 #
 # ## PyG 프로그램에서 같은 샘플링 쓰기
 #
-# 널리 쓰이는 그래프 신경망 라이브러리인 PyG에는 블록이라는 개념이 없습니다. 배치는 작은 그래프 하나를 담은 `Data`
-# 객체이고, 노드에는 시드 노드부터 차례로 번호를 매깁니다. `gnnlab.pyg`의 로더는 gnnlab의 샘플러로
-# 이런 배치를 만들어 주므로, PyG 프로그램에서는 임포트하는 줄만 고치면 됩니다. 실행하려면
-# `torch_geometric`이 필요하므로 여기서는 코드만 봅니다.
+# 널리 쓰이는 그래프 신경망 라이브러리인 PyG에는 블록이라는 개념이 없습니다. 배치는 작은 그래프
+# 하나를 담은 `Data` 객체이고, 노드에는 시드 노드부터 차례로 번호를 매깁니다. `gnnlab.pyg`의 로더는
+# gnnlab의 샘플러로 이런 배치를 만들어 주므로, PyG 프로그램에서는 임포트하는 줄만 고치면 됩니다.
+# 실행하려면 `torch_geometric`이 필요하므로 여기서는 코드만 봅니다.
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
@@ -917,8 +917,8 @@ plt.show()
 # seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
 # ```
 #
-# 난수 시드가 같으면 작업자 프로세스의 수와 상관없이 같은 배치가 나옵니다. 자세한 내용은
-# [PyG 사용자를 위한 문서](../../docs/pyg.md)(영어)에 있습니다.
+# 난수 시드가 같으면 작업자 프로세스의 수와 상관없이 같은 배치가 나옵니다. 자세한 내용은 [PyG
+# 사용자를 위한 문서](../../docs/pyg.md)(영어)에 있습니다.
 #
 # ## 요약
 #
@@ -956,9 +956,9 @@ plt.show()
 #
 # ## 在 PyG 程序中使用同样的采样
 #
-# 另一个常用的库 PyG 没有块：一个批次就是一张小图（`Data` 对象），节点按位置编号，种子节点排在最前面。
-# `gnnlab.pyg` 的加载器用 gnnlab 的采样器生成这样的批次，所以 PyG 程序只需改动导入语句。下面的代码需要
-# `torch_geometric`，这里只展示，不运行：
+# 另一个常用的库 PyG 没有块：一个批次就是一张小图（`Data` 对象），节点按位置编号，种子节点排在最前
+# 面。`gnnlab.pyg` 的加载器用 gnnlab 的采样器生成这样的批次，所以 PyG 程序只需改动导入语句。下面的代
+# 码需要 `torch_geometric`，这里只展示，不运行：
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
@@ -969,8 +969,8 @@ plt.show()
 # seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
 # ```
 #
-# 随机种子相同时，无论用几个工作进程，得到的批次都相同。详见[给 PyG 用户的说明](../../docs/pyg.md)（英
-# 文）。
+# 随机种子相同时，无论用几个工作进程，得到的批次都相同。详见[给 PyG 用户的说明](../../docs/pyg.md)
+# （英文）。
 #
 # ## 小结
 #

@@ -16,13 +16,13 @@
 # # 분산 API
 #
 # 그래프가 머신 한 대의 메모리에 들어가지 않거나 한 대로는 학습이 너무 오래 걸리면, 그래프를 여러
-# 파티션(partition)으로 나누어 여러 머신에 둡니다. 각 머신은 ID가 연속된 노드의 한 구간을 맡아, 그 노드의
-# 피처(feature)와 그 노드로 들어오는 에지를 저장합니다. 이 레슨에서는 학습 스크립트에서 이런 그래프를 쓰기 위한
-# 인터페이스를 배웁니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 파티션(partition)으로 나누어 여러 머신에 둡니다. 각 머신은 ID가 연속된 노드의 한 구간을 맡아, 그
+# 노드의 피처(feature)와 그 노드로 들어오는 에지를 저장합니다. 이 레슨에서는 학습 스크립트에서 이런
+# 그래프를 쓰기 위한 인터페이스를 배웁니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 분산 작업을 이루는 프로세스에는 어떤 것이 있으며 서로 어떻게 통신하는지 설명하기
-# - 단일 머신용 학습 스크립트에서 여섯 줄만 고치거나 더해 분산 학습(distributed training)
-#   스크립트로 바꾸고, 두 스크립트가 같은 모델을 학습하는지 확인하기
+# - 단일 머신용 학습 스크립트에서 여섯 줄만 고치거나 더해 분산 학습(distributed training) 스크립트로
+#   바꾸고, 두 스크립트가 같은 모델을 학습하는지 확인하기
 # - 다른 머신에 저장된 피처를 읽고 쓰며, 중복된 ID가 있을 때 어떻게 되는지 설명하기
 # - 피처가 없는 노드의 임베딩을 학습하기
 # - 머신 한 대가 다른 머신에 요청하는 피처 행의 수 세기
@@ -30,12 +30,13 @@
 # %% [markdown] slot="title" lang="zh"
 # # 分布式 API
 #
-# 如果一台机器的内存装不下整张图，或者单机训练太慢，就要把图切成若干分区（partition）：每台机器存放一
-# 段编号连续的节点，以及这些节点的入边和特征（feature）。本课介绍训练脚本使用这种图时所用的接口。学完
-# 之后，你能够：
+# 如果一台机器的内存装不下整张图，或者单机训练太慢，就要把图切成若干分区（partition）：每台机器存放
+# 一段编号连续的节点，以及这些节点的入边和特征（feature）。本课介绍训练脚本访问这种图的接口。学完之
+# 后，你能够：
 #
 # - 说出分布式作业由哪些进程组成，它们之间如何通信；
-# - 只改六行，就把单机训练脚本改成分布式训练（distributed training）脚本，并验证两者训练出同样的模型；
+# - 只改六行，就把单机训练脚本改成分布式训练（distributed training）脚本，并验证两者训练出同样的模
+#   型；
 # - 读写存放在其他机器上的特征，并说明 ID 重复时会发生什么；
 # - 为没有特征的节点训练嵌入；
 # - 统计一台机器要向其他各台机器请求多少特征行。
@@ -43,8 +44,8 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
 #
-# Everything here runs in **standalone mode**: one process plays all roles and opens all parts.
-# In **distributed mode**, started by a launcher, the same script runs unchanged, and its requests go
+# Everything here runs in **standalone mode**: one process plays all roles and opens all parts. In
+# **distributed mode**, started by a launcher, the same script runs unchanged, and its requests go
 # to other processes and machines. DGL's standalone mode takes one part, this one any number. The
 # parts are in a temporary folder, which disappears with the kernel.
 
@@ -52,18 +53,19 @@
 # ## 준비
 #
 # 이 레슨은 모두 **단독 모드**(standalone mode)로 실행합니다. 단독 모드에서는 프로세스 하나가 모든
-# 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script)로 시작하는 **분산 모드**(distributed
-# mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행합니다. 다만 이때는 요청이 다른 프로세스나 다른
-# 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수 있지만 gnnlab에서는 몇 개든 쓸 수
-# 있습니다. 파티션은 임시
-# 폴더에 저장하며, 커널을 종료하면 이 폴더도 지워집니다.
+# 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script)로 시작하는 **분산
+# 모드**(distributed mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행합니다. 다만 이때는 요청이
+# 다른 프로세스나 다른 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수 있지만
+# gnnlab에서는 몇 개든 쓸 수 있습니다. 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이 폴더도
+# 지워집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 本课全部在**独立模式**（standalone mode）下运行：一个进程承担所有角色，并打开所有分区。在由启动器启
-# 动的**分布式模式**（distributed mode）下，同一个脚本不用任何改动就能运行，请求则发往其他进程和机器。
-# DGL 的独立模式只支持一个分区，这里可以有任意多个。分区写在临时文件夹里，内核退出时会自动删除。
+# 本课全部在**独立模式**（standalone mode）下运行：一个进程承担所有角色，并打开所有分区。改用启动脚
+# 本（launch script）启动，就进入**分布式模式**（distributed mode）：训练脚本一行不改，请求则发往其
+# 他进程和机器。DGL 的独立模式只支持一个分区，gnnlab 则不限分区数。分区写在临时文件夹里，内核退出时
+# 会自动删除。
 
 # %% slot="imports"
 import hashlib
@@ -95,8 +97,8 @@ dataset = dgl.data.load(DATASET)
 # %% [markdown] slot="roles" lang="en"
 # ## Servers, samplers and trainers
 #
-# Training is called *fully distributed* when both the data and the computation are divided among the
-# machines. On each of them a job starts processes in three roles:
+# Training is called *fully distributed* when both the data and the computation are divided among
+# the machines. On each of them a job starts processes in three roles:
 #
 # - A **server** keeps the part of its machine in memory: edges, features and embeddings. It answers
 #   requests for rows, and for sampled neighbors of its nodes. Several servers on one machine share
@@ -104,8 +106,8 @@ dataset = dgl.data.load(DATASET)
 # - A **trainer** runs the training script on its share of the training nodes. It reads the rows of
 #   its own machine directly in shared memory and requests the others from their servers. Trainers
 #   average their gradients by all-reduce, as in data parallel training on one machine.
-# - A **sampler** prepares mini-batches for one trainer, ahead of time; it, too, sends requests to all
-#   servers. Without samplers, the trainer samples by itself.
+# - A **sampler** prepares mini-batches for one trainer, ahead of time; it, too, sends requests to
+#   all servers. Without samplers, the trainer samples by itself.
 
 # %% [markdown] slot="roles" lang="ko"
 # ## 서버, 샘플러, 트레이너
@@ -114,12 +116,13 @@ dataset = dgl.data.load(DATASET)
 # 머신마다 다음 세 가지 역할의 프로세스가 실행됩니다.
 #
 # - **서버**(server)는 그 머신의 파티션, 곧 에지, 피처, 임베딩을 메모리에 올려 둡니다. 그리고 피처나
-#   임베딩의 행을 읽고 쓰는 요청과, 담당하는 노드의 이웃을 샘플링하는 요청을 처리합니다. 한 머신에 서버를 여러 개
-#   두면, 이 서버들은 파티션이 있는 메모리를 공유하면서 더 많은 요청을 동시에 처리합니다.
+#   임베딩의 행을 읽고 쓰는 요청과, 담당하는 노드의 이웃을 샘플링하는 요청을 처리합니다. 한 머신에
+#   서버를 여러 개 두면, 이 서버들은 파티션이 있는 메모리를 공유하면서 더 많은 요청을 동시에
+#   처리합니다.
 # - **트레이너**(trainer)는 학습 노드 가운데 자기가 담당하는 노드로 학습 스크립트를 실행합니다. 같은
 #   머신의 행은 공유 메모리(shared memory)에서 바로 읽고, 나머지 행은 그 행이 있는 머신의 서버에
-#   요청합니다. 머신 한 대에서 데이터 병렬(data parallel) 학습을 할 때처럼, 트레이너끼리는 올리듀스(all-reduce)로
-#   그래디언트(gradient)의 평균을 구합니다.
+#   요청합니다. 머신 한 대에서 데이터 병렬(data parallel) 학습을 할 때처럼, 트레이너끼리는
+#   올리듀스(all-reduce)로 그래디언트(gradient)의 평균을 구합니다.
 # - **샘플러**(sampler)는 트레이너 하나가 쓸 미니배치(mini-batch)를 미리 만듭니다. 샘플러도 모든
 #   서버에 요청을 보냅니다. 샘플러는 없어도 되며, 그때는 트레이너가 직접 샘플링합니다.
 
@@ -129,14 +132,14 @@ dataset = dgl.data.load(DATASET)
 # 数据和计算都分散到多台机器上的训练，称为**完全分布式**训练。作业启动后，每台机器上运行三种角色的进
 # 程：
 #
-# - **服务器**（server）进程把本机的分区，即边、特征和嵌入，保存在内存中，并响应两类请求：读取特征行，
-#   以及对归它所有的节点做邻居采样（neighbor sampling）。一台机器上可以有多个服务器进程，它们共享分区所在的内存，能同时处理
-#   更多请求。
-# - **训练器**（trainer）用分给自己的训练节点运行训练脚本。本机的行直接从共享内存（shared memory）中读
-#   取，其余的行则向所在机器的服务器进程请求。与单机的数据并行（data parallel）训练一样，各训练器通过全归约
-#   （all-reduce）对梯度（gradient）求平均。
-# - **采样器**（sampler）进程为一个训练器提前准备小批次（mini-batch），它同样要向所有服务器
-#   进程发送请求。采样器进程不是必需的：没有的话，由训练器自己采样。
+# - **服务器**（server）进程把本机的分区，即边、特征和嵌入，保存在内存中，并响应两类请求：读取特征
+#   行，以及对归它所有的节点做邻居采样（neighbor sampling）。一台机器上可以有多个服务器进程，它们共
+#   享分区所在的内存，能同时处理更多请求。
+# - 每个**训练器**（trainer）运行一份训练脚本，处理分给它的训练节点。本机的行直接从共享内存（shared
+#   memory）中读取，其余的行则向所在机器的服务器进程请求。与单机的数据并行（data parallel）训练一
+#   样，各训练器通过全归约（all-reduce）对梯度（gradient）求平均。
+# - **采样器**（sampler）进程为一个训练器提前准备小批次（mini-batch），它同样要向所有服务器进程发送
+#   请求。采样器进程不是必需的：没有的话，由训练器自己采样。
 
 # %% slot="roles-code"
 place = {"server": (1.2, 0), "sampler": (0, 1), "trainer": (1.2, 2)}
@@ -177,25 +180,26 @@ plt.show()
 
 # %% [markdown] slot="toy" lang="ko"
 # 실선 화살표는 요청, 미니배치, 그래디언트를 보내는 프로세스에서 받는 프로세스로 향합니다. 점선
-# 화살표는 트레이너가 서버의 공유 메모리를 직접 읽는 것을 나타냅니다. 서버는 요청에 응답하기만 하며, 서버끼리는
-# 통신하지 않습니다.
+# 화살표는 트레이너가 서버의 공유 메모리를 직접 읽는 것을 나타냅니다. 서버는 요청에 응답하기만 하며,
+# 서버끼리는 통신하지 않습니다.
 #
 # ## 작은 그래프로 살펴보기
 #
 # 노드 8개를 머신 두 대에 나누어 둡니다. 파란색 노드 0~3은 머신 0이, 주황색 노드 4~7은 머신 1이
-# 소유합니다. 노드마다 피처가 두 개 있습니다. 하나는 ID에 10을 곱한 값이고 다른 하나는 ID 그대로입니다.
-# 어느 노드를 어느 파티션에 둘지는 `part_method`로 넘기는 함수로 정합니다.
+# 소유합니다. 노드마다 피처가 두 개 있습니다. 하나는 ID에 10을 곱한 값이고 다른 하나는 ID
+# 그대로입니다. 어느 노드를 어느 파티션에 둘지는 `part_method`로 넘기는 함수로 정합니다.
 #
 # 어떤 미니배치에 노드 6, 1, 4, 1의 피처가 이 순서로 필요하다고 합시다. 각 행을 어느 머신이
 # 소유하는지는 아래 그림의 오른쪽에 나타냅니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# 实线箭头从发送方指向接收方；虚线表示训练器直接读取服务器进程的共享内存。服务器进程只响应请求，彼此之间从不通信。
+# 实线箭头从发送方指向接收方；点线表示训练器直接从共享内存读取本机服务器进程保存的数据。服务器进程只
+# 响应请求，彼此之间从不通信。
 #
 # ## 先看一张小图
 #
-# 8 个节点分布在两台机器上：机器 0 存放蓝色的节点 0 到 3，机器 1 存放橙色的节点 4 到 7。每个节点有两个
-# 特征：ID 的十倍和 ID 本身。传给 `part_method` 的函数决定每个节点属于哪个分区。
+# 8 个节点分布在两台机器上：机器 0 存放蓝色的节点 0 到 3，机器 1 存放橙色的节点 4 到 7。每个节点有两
+# 个特征：ID 的十倍和 ID 本身。传给 `part_method` 的函数决定每个节点属于哪个分区。
 #
 # 假设某个小批次依次需要节点 6、1、4、1 的特征。右图画出了它们各在哪台机器上。
 
@@ -254,19 +258,19 @@ plt.show()
 # ## 직접 만들어 보기: 머신마다 한 번씩 요청하기
 #
 # `load_partition`은 머신 한 대의 파티션을 열어, 그 머신이 소유한 노드의 피처를 비롯한 여러 정보를
-# 반환합니다. 어느 머신에 요청할지는 노드 구간의 시작 ID만 알면 정할 수 있습니다. 머신마다 다음과 같이 합니다.
-# ID 목록에서 그 머신이 소유한 ID의 위치를 찾고, ID에서 구간의 시작 ID를 뺀 다음, 필요한 행을 한꺼번에
-# 읽어 그 위치에 넣습니다.
+# 반환합니다. 어느 머신에 요청할지는 노드 구간의 시작 ID만 알면 정할 수 있습니다. 머신마다 다음과
+# 같이 합니다. ID 목록에서 그 머신이 소유한 ID의 위치를 찾고, ID에서 구간의 시작 ID를 뺀 다음,
+# 필요한 행을 한꺼번에 읽어 그 위치에 넣습니다.
 
 # %% [markdown] slot="ask" lang="zh"
-# 13 条边中有两条跨越两台机器，即图中的黑边。下排方块是存放在各机器上的特征行，上排方块是按所需顺序排
-# 列的特征行。
+# 13 条边中有两条跨机器，在图中画成黑色。下排方块是存放在各机器上的特征行，上排方块是按所需顺序排列
+# 的特征行。
 #
 # ## 亲手实现：每台机器只请求一次
 #
-# `load_partition` 打开一台机器的分区，它的返回值中就有归这台机器所有的节点的特征。至于其他机器，只需知
-# 道各段的起始 ID。对每台机器依次这样做：在 ID 列表中找出应由它填写的位置，减去该段的起始 ID，一次读出
-# 所需的行，再写到这些位置上。
+# `load_partition` 读入一台机器的分区，返回值中包含这台机器上各节点的特征。要判断一个节点存放在哪台
+# 机器上，只需知道各段的起始 ID。然后逐台机器处理：找出 ID 列表中属于这台机器的位置，把这些 ID 减去
+# 该段的起始 ID 得到行号，一次读出这些行，再写回结果的相应位置。
 
 # %% slot="ask-code"
 machines = [load_partition(toy_config, part) for part in range(2)]
@@ -294,35 +298,36 @@ print(by_hand.tolist())
 # ## With the library
 #
 # `initialize` joins the job and comes first in every script. Its arguments name the file that lists
-# the machines, the number of servers of each machine (`num_servers`) and of samplers of each trainer
-# (`num_workers`). Standalone mode ignores them, so the file need not exist. `init_process_group` then
-# makes a group of one trainer. A **distributed graph**, `DistGraph`, stores neither edges nor
-# features: it knows the ranges and sends the requests. Each of its features is a **distributed
-# tensor**, a `DistTensor`, which can be indexed in all these ways:
+# the machines, the number of servers of each machine (`num_servers`) and of samplers of each
+# trainer (`num_workers`). Standalone mode ignores them, so the file need not exist.
+# `init_process_group` then makes a group of one trainer. A **distributed graph**, `DistGraph`,
+# stores neither edges nor features: it knows the ranges and sends the requests. Each of its
+# features is a **distributed tensor**, a `DistTensor`, which can be indexed in all these ways:
 
 # %% [markdown] slot="dist" lang="ko"
 # 행 네 개를 얻는 데 요청은 두 번이면 충분했고, 결과는 ID와 같은 순서로 놓였습니다.
 #
 # ## 라이브러리 사용하기
 #
-# `initialize`는 스크립트를 실행한 프로세스를 분산 작업에 연결하는 함수로, 모든 스크립트에서 가장 먼저 호출합니다. 인자로는
-# 머신 목록 파일, 머신당 서버 수(`num_servers`), 트레이너당 샘플러 수(`num_workers`)를 받습니다. 단독
-# 모드에서는 이 인자를 쓰지 않으므로 파일이 없어도 됩니다. 이어서 `init_process_group`을 호출하면
-# 트레이너 그룹이 만들어지는데, 단독 모드에서는 트레이너가 하나뿐입니다. **분산 그래프**(distributed graph)인 `DistGraph`에는
-# 에지도 피처도 들어 있지 않습니다. 노드 구간 정보만 가지고 있다가 필요할 때 요청을 보냅니다. 분산
-# 그래프의 피처는 하나하나가 **분산 텐서**(distributed tensor)인 `DistTensor`이며, 다음과 같은 여러
-# 형식으로 인덱싱할 수 있습니다.
+# `initialize`는 스크립트를 실행한 프로세스를 분산 작업에 연결하는 함수로, 모든 스크립트에서 가장
+# 먼저 호출합니다. 인자로는 머신 목록 파일, 머신당 서버 수(`num_servers`), 트레이너당 샘플러
+# 수(`num_workers`)를 받습니다. 단독 모드에서는 이 인자를 쓰지 않으므로 파일이 없어도 됩니다. 이어서
+# `init_process_group`을 호출하면 트레이너 그룹이 만들어지는데, 단독 모드에서는 트레이너가
+# 하나뿐입니다. **분산 그래프**(distributed graph)인 `DistGraph`에는 에지도 피처도 들어 있지
+# 않습니다. 노드 구간 정보만 가지고 있다가 필요할 때 요청을 보냅니다. 분산 그래프의 피처는
+# 하나하나가 **분산 텐서**(distributed tensor)인 `DistTensor`이며, 다음과 같은 여러 형식으로
+# 인덱싱할 수 있습니다.
 
 # %% [markdown] slot="dist" lang="zh"
-# 取四行只用了两次请求，结果的顺序与 ID 一致。
+# 取四行只发了两次请求，结果的顺序与 ID 列表一致。
 #
 # ## 使用库
 #
-# `initialize` 让脚本加入作业，每个脚本都要最先调用它。它的参数包括机器列表文件、每台机器的服务器进程数
-# （`num_servers`）和每个训练器的采样器进程数（`num_workers`）。独立模式不使用这些参数，所以文件不必存
-# 在。接着 `init_process_group` 建立只含一个训练器的进程组。**分布式图**（distributed graph）
-# `DistGraph` 自己不存边，也不存特征，它只知道节点如何分段，需要数据时再发出请求。它的每个特征都是一个
-# **分布式张量**（distributed tensor）`DistTensor`，支持下面这些索引方式：
+# `initialize` 让脚本加入作业，每个脚本都要最先调用它。它的参数包括机器列表文件、每台机器的服务器进
+# 程数（`num_servers`）和每个训练器的采样器进程数（`num_workers`）。独立模式不使用这些参数，所以文件
+# 不必存在。接着 `init_process_group` 建立只含一个训练器的进程组。**分布式图**（distributed graph）
+# `DistGraph` 本身不存边和特征，只记录节点的分段方式，需要数据时再发出请求。它的每个特征都是一个 **
+# 分布式张量**（distributed tensor）`DistTensor`，支持下面这些索引方式：
 
 # %% slot="dist-code"
 dgl.distributed.initialize("ip_config.txt")
@@ -336,46 +341,47 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
     print(f"{kind:>7}: shape {tuple(rows.shape)}, first column {rows[:, 0].tolist()}")
 
 # %% [markdown] slot="write" lang="en"
-# `x[ids]` equals the rows that we fetched by hand. Other than with an ordinary tensor, a single ID gives
-# shape `(1, 2)`: the first dimension always counts rows. Sums, means and arithmetic need ordinary
-# tensors, so read the rows first.
+# `x[ids]` equals the rows that we fetched by hand. Other than with an ordinary tensor, a single ID
+# gives shape `(1, 2)`: the first dimension always counts rows. Sums, means and arithmetic need
+# ordinary tensors, so read the rows first.
 #
 # A script can create distributed tensors as well. Creation is synchronous: all trainers take part,
 # with equal arguments. The number of rows decides to what they belong: 8 rows to the nodes, 13 to
 # the edges; if two types have equally many, `part_policy` names one. Each part is initialized by
 # `init_func`, or with zeros. DGL runs this function on the servers, so that it has to be defined
-# before `initialize`; here a trainer of each machine runs it, and any function will do. With a name,
-# the tensor is a feature of the graph, and a second `DistTensor` of this name is the same tensor, if
-# shape and dtype agree. The tensor is deleted with its last reference, unless it was created with
-# `persistent=True`.
+# before `initialize`; here a trainer of each machine runs it, and any function will do. With a
+# name, the tensor is a feature of the graph, and a second `DistTensor` of this name is the same
+# tensor, if shape and dtype agree. The tensor is deleted with its last reference, unless it was
+# created with `persistent=True`.
 
 # %% [markdown] slot="write" lang="ko"
-# `x[ids]`의 결과는 앞에서 직접 가져온 행과 같습니다. 다만 일반 텐서와 달리 ID 하나를 주어도 결과의 모양은 `(1, 2)`입니다. 첫
-# 번째 차원은 언제나 행의 수이기 때문입니다. 합계나 평균을 구하거나 산술 연산을 하려면 먼저 행을
-# 읽어 일반 텐서로 만들어야 합니다.
+# `x[ids]`의 결과는 앞에서 직접 가져온 행과 같습니다. 다만 일반 텐서와 달리 ID 하나를 주어도 결과의
+# 모양은 `(1, 2)`입니다. 첫 번째 차원은 언제나 행의 수이기 때문입니다. 합계나 평균을 구하거나 산술
+# 연산을 하려면 먼저 행을 읽어 일반 텐서로 만들어야 합니다.
 #
-# 스크립트에서 분산 텐서를 새로 만들 수도 있습니다. 이때는 트레이너끼리 동기화(synchronization)하므로, 모든
-# 트레이너에서 `DistTensor`를 같은 인자로 호출해야 합니다. 무엇에 대한 텐서인지는 행의 수로 정해집니다. 행이 8개면 노드에
-# 대한 텐서이고 13개면 에지에 대한 텐서입니다. 개수가 같은 타입이 둘 이상이어서 구별할 수 없으면
-# `part_policy`로 지정합니다.
-# 초깃값은 파티션마다 `init_func`로 만들며, 지정하지 않으면 0입니다. DGL에서는 이 함수를 서버가
-# 실행하므로 `initialize`보다 먼저 정의해야 합니다. gnnlab에서는 머신마다 트레이너 하나가 이 함수를
-# 실행하므로, `initialize` 뒤에 정의한 함수도 쓸 수 있습니다.
+# 스크립트에서 분산 텐서를 새로 만들 수도 있습니다. 이때는 트레이너끼리
+# 동기화(synchronization)하므로, 모든 트레이너에서 `DistTensor`를 같은 인자로 호출해야 합니다.
+# 무엇에 대한 텐서인지는 행의 수로 정해집니다. 행이 8개면 노드에 대한 텐서이고 13개면 에지에 대한
+# 텐서입니다. 개수가 같은 타입이 둘 이상이어서 구별할 수 없으면 `part_policy`로 지정합니다. 초깃값은
+# 파티션마다 `init_func`로 만들며, 지정하지 않으면 0입니다. DGL에서는 이 함수를 서버가 실행하므로
+# `initialize`보다 먼저 정의해야 합니다. gnnlab에서는 머신마다 트레이너 하나가 이 함수를 실행하므로,
+# `initialize` 뒤에 정의한 함수도 쓸 수 있습니다.
 #
-# 텐서에 이름을 붙이면 그 이름으로 그래프의 피처가 됩니다. 같은 이름으로 `DistTensor`를 또
-# 만들어도 모양과 dtype이 같으면 이미 있는 텐서를 그대로 씁니다. 텐서는 마지막 참조가 없어질 때
-# 삭제되지만, `persistent=True`로 만든 텐서는 남습니다.
+# 텐서에 이름을 붙이면 그 이름으로 그래프의 피처가 됩니다. 같은 이름으로 `DistTensor`를 또 만들어도
+# 모양과 dtype이 같으면 이미 있는 텐서를 그대로 씁니다. 텐서는 마지막 참조가 없어질 때 삭제되지만,
+# `persistent=True`로 만든 텐서는 남습니다.
 
 # %% [markdown] slot="write" lang="zh"
-# `x[ids]` 与我们手动取得的行相同。与普通张量不同的是，只给一个 ID 时结果的形状也是 `(1, 2)`：第一维始终是
-# 行数。求和、求平均以及算术运算都要用普通张量，所以要先把行读出来。
+# `x[ids]` 与我们手动取得的行相同。与普通张量不同的是，只给一个 ID 时结果的形状也是 `(1, 2)`：第一维
+# 始终是行数。求和、求平均以及算术运算只能对普通张量进行，所以要先把行读出来。
 #
-# 脚本也可以新建分布式张量。创建时需要同步（synchronization）：所有训练器都要以相同的参数调用。张量属于节点还是边，由行数
-# 决定：8 行属于节点，13 行属于边；两种类型的数目相同时，用 `part_policy` 指定。各分区的初始值由
-# `init_func` 生成，不指定时为零。DGL 在服务器进程上运行这个函数，所以必须在 `initialize` 之前定义；在这
-# 里，它由每台机器上的一个训练器运行，任何函数都可以。如果给了名字，张量就成为图的一个特征；再以同名创建
-# `DistTensor`，只要形状和 dtype 一致，得到的就是同一份数据。最后一个引用消失时，张量随之删除；用
-# `persistent=True` 创建的则会保留。
+# 脚本也可以新建分布式张量。创建时需要同步（synchronization）：所有训练器都要以相同的参数调用
+# `DistTensor`。张量属于节点还是边，由行数决定：8 行属于节点，13 行属于边；如果两者数目相同，就要用
+# `part_policy` 指定。各分区的初始值由 `init_func` 生成，不指定时为零。DGL 在服务器进程中运行这个函
+# 数，因此它必须在 `initialize` 之前定义；gnnlab 由每台机器上的一个训练器运行它，没有这个限制。如果
+# 给了名字，张量就成为图的一个特征；再以同名创建 `DistTensor`，只要形状和 dtype 一致，得到的就是同一
+# 份数据。最后一个引用消失时，张量随之删除；用 `persistent=True` 创建的则会保留。
+
 
 # %% slot="write-code"
 def sevens(shape, dtype):
@@ -399,33 +405,34 @@ for wrong in ((8, 3), (9, 2)):
 
 # %% [markdown] slot="query" lang="en"
 # `sevens` was called once for each part. `h` and `joined` are the same tensor: the 9 written to
-# `joined[7]` is in the last row. Its full name begins with its partition policy, `node~_N`, where `_N`
-# is the only node type. What does not fit is refused. If several trainers write one row, the last write stays; before a trainer reads
-# what others have written, all call `g.barrier()`.
+# `joined[7]` is in the last row. Its full name begins with its partition policy, `node~_N`, where
+# `_N` is the only node type. What does not fit is refused. If several trainers write one row, the
+# last write stays; before a trainer reads what others have written, all call `g.barrier()`.
 #
 # `DistGraph` also answers the queries from which mini-batches are made: in-degrees, ends of edges,
-# sampled edges. `sample_neighbors` returns an ordinary graph with all nodes and the sampled edges, a
-# **frontier**.
+# sampled edges. `sample_neighbors` returns an ordinary graph with all nodes and the sampled edges,
+# a **frontier**.
 
 # %% [markdown] slot="query" lang="ko"
 # `sevens`는 파티션마다 한 번씩 호출되었습니다. `joined[7]`에 쓴 9가 `h`의 마지막 행에 나타난 데서
-# 보듯이 `h`와 `joined`는 같은 텐서입니다. 텐서의 전체 이름은 파티션 정책(partition policy)을 나타내는 `node~_N`으로 시작합니다.
-# `_N`은 노드 타입이 하나뿐일 때의 기본 타입 이름입니다. 행의 모양이나 행의 수가 맞지 않으면 오류가
-# 발생합니다. 여러 트레이너가 한
-# 행에 값을 쓰면 마지막에 쓴 값이 남습니다. 다른 트레이너가 쓴 값을 읽으려면, 읽기 전에 모든 트레이너에서
-# `g.barrier()`를 호출하여 쓰기가 끝나기를 기다려야 합니다.
+# 보듯이 `h`와 `joined`는 같은 텐서입니다. 텐서의 전체 이름은 파티션 정책(partition policy)을
+# 나타내는 `node~_N`으로 시작합니다. `_N`은 노드 타입이 하나뿐일 때의 기본 타입 이름입니다. 행의
+# 모양이나 행의 수가 맞지 않으면 오류가 발생합니다. 여러 트레이너가 한 행에 값을 쓰면 마지막에 쓴
+# 값이 남습니다. 다른 트레이너가 쓴 값을 읽으려면, 읽기 전에 모든 트레이너에서 `g.barrier()`를
+# 호출하여 쓰기가 끝나기를 기다려야 합니다.
 #
-# 미니배치를 만드는 데 필요한 기능, 곧 입차수와 에지의 양 끝 노드 조회, 이웃 샘플링(neighbor sampling)도 `DistGraph`에
-# 쓸 수 있습니다. `sample_neighbors`는 모든 노드와 샘플링한 에지로 이루어진 일반 그래프를 반환하며, 이를
-# **프런티어**(frontier)라고 합니다.
+# 미니배치를 만드는 데 필요한 기능, 곧 입차수와 에지의 양 끝 노드 조회, 이웃 샘플링(neighbor
+# sampling)도 `DistGraph`에 쓸 수 있습니다. `sample_neighbors`는 모든 노드와 샘플링한 에지로
+# 이루어진 일반 그래프를 반환하며, 이를 **프런티어**(frontier)라고 합니다.
 
 # %% [markdown] slot="query" lang="zh"
-# `sevens` 对每个分区各调用了一次。写入 `joined[7]` 的 9 出现在 `h` 的最后一行，可见 `h` 和 `joined` 是
-# 同一个张量。它的全名以分区策略（partition policy）`node~_N` 开头，其中 `_N` 是唯一的节点类型的名称。形状或大小不符时会报错。多个训练器写同一
-# 行时，最后写入的值生效；要读取其他训练器写入的值，所有训练器须先调用 `g.barrier()`。
+# `sevens` 对每个分区各调用了一次。写入 `joined[7]` 的 9 出现在 `h` 的最后一行，可见 `h` 和 `joined`
+# 是同一个张量。它的全名以分区策略（partition policy）`node~_N` 开头，其中 `_N` 是唯一的节点类型的名
+# 称。行的形状与已有的同名张量不同，或者行数不符，都会报错。多个训练器写同一行时，以最后写入的值为
+# 准；要读到其他训练器写入的值，所有训练器须先调用 `g.barrier()`。
 #
-# 准备小批次所需的信息也由 `DistGraph` 提供：节点的入度、边的端点、采样到的边。`sample_neighbors` 返回
-# 一个普通的图，含有全部节点和采样到的边，称为**边界子图**（frontier）。
+# 准备小批次所需的信息也由 `DistGraph` 提供：节点的入度、边的端点、采样到的边。`sample_neighbors` 返
+# 回一个普通的图，含有全部节点和采样到的边，称为**边界子图**（frontier）。
 
 # %% slot="query-code"
 print("in-degrees of 2, 4:", small.in_degrees([2, 4]).tolist())
@@ -440,14 +447,14 @@ print("edge IDs:", frontier.edata[dgl.EID].tolist(), "on", frontier.num_nodes(),
 # ## Sampling from a partitioned graph
 #
 # Each server samples in-edges of its own nodes, and the caller merges the results. The samples must
-# not depend on the partition; therefore the random numbers of a node are computed from its ID before
-# partitioning. We check this in the way that DGL's guide calls low-level: `sample_blocks` samples
-# layer by layer, and `DistDataLoader` calls it for each batch. (The high-level way, `DistNodeDataLoader`
-# with a sampler, follows. Samplers that run ahead are started by `initialize`, not by the
-# `num_workers` of a torch `DataLoader`: its workers are forked from the trainer, whose connections
-# they cannot use.) The graph of handwritten digits is partitioned at random into 1, 2 and 4 parts.
-# Mapped back by `old_ids`, every block must equal that of the library's sampler on the whole graph,
-# node for node and edge for edge.
+# not depend on the partition; therefore the random numbers of a node are computed from its ID
+# before partitioning. We check this in the way that DGL's guide calls low-level: `sample_blocks`
+# samples layer by layer, and `DistDataLoader` calls it for each batch. (The high-level way,
+# `DistNodeDataLoader` with a sampler, follows. Samplers that run ahead are started by `initialize`,
+# not by the `num_workers` of a torch `DataLoader`: its workers are forked from the trainer, whose
+# connections they cannot use.) The graph of handwritten digits is partitioned at random into 1, 2
+# and 4 parts. Mapped back by `old_ids`, every block must equal that of the library's sampler on the
+# whole graph, node for node and edge for edge.
 
 # %% [markdown] slot="sample" lang="ko"
 # 그래프를 나누면 노드뿐 아니라 에지에도 ID를 새로 매기며, 파티션 0의 에지가 앞에 옵니다.
@@ -456,29 +463,32 @@ print("edge IDs:", frontier.edata[dgl.EID].tolist(), "on", frontier.num_nodes(),
 #
 # 각 서버는 자기 노드로 들어오는 에지를 샘플링하고, 호출한 쪽에서 그 결과를 합칩니다. 샘플링 결과는
 # 그래프를 나누는 방법에 따라 달라지면 안 됩니다. 그래서 노드별 난수는 그래프를 나누기 전의 노드
-# ID로 계산합니다. 이 성질을 DGL 사용자 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해 봅시다. 한
-# 계층씩 샘플링하는 함수 `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이 함수를 호출하게
-# 합니다. 손글씨 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다. 블록(block)의
-# 노드 ID를 `old_ids`를 써서 원래 ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의 샘플러로 만든
-# 블록과 노드, 에지가 모두 같아야 합니다.
+# ID로 계산합니다. 이 성질을 DGL 사용자 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해
+# 봅시다. 한 계층씩 샘플링하는 함수 `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이
+# 함수를 호출하게 합니다. 손글씨 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다.
+# 블록(block)의 노드 ID를 `old_ids`를 써서 원래 ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의
+# 샘플러로 만든 블록과 노드, 에지가 모두 같아야 합니다.
 #
 # 고수준(high-level) 방법에서는 `DistNodeDataLoader`에 샘플러 객체를 넘기며, 이 방법은 뒤에서
-# 다룹니다. 미니배치를 미리 만드는 샘플러 프로세스는 `initialize`에서 시작합니다. torch `DataLoader`의
-# `num_workers`는 쓰지 않습니다. 트레이너에서 포크(fork)한 프로세스는 트레이너의 연결을 쓸 수 없기
-# 때문입니다.
+# 다룹니다. 미니배치를 미리 만드는 샘플러 프로세스는 `initialize`에서 시작합니다. torch
+# `DataLoader`의 `num_workers`는 쓰지 않습니다. 트레이너에서 포크(fork)한 프로세스는 트레이너의
+# 연결을 쓸 수 없기 때문입니다.
 
 # %% [markdown] slot="sample" lang="zh"
-# 边也有新的 ID，分区 0 的边排在前面。
+# 切分时节点和边都会重新编号，分区 0 的边排在前面，所以这里打印的是新的边 ID。
 #
 # ## 在切分后的图上采样
 #
-# 每个服务器进程对自己的节点采样入边，再由调用方合并结果。采样结果不应随切分方式而变，因此节点所用的随机
-# 数由它切分前的 ID 算出。下面用 DGL 用户指南所说的低层方式（low-level）来验证：`sample_blocks` 逐层采
-# 样，`DistDataLoader` 对每个批次调用它。（高层方式（high-level）是把采样器对象交给
-# `DistNodeDataLoader`，见下文。提前采样的采样器进程由 `initialize` 启动，而不是靠 torch `DataLoader`
-# 的 `num_workers`：后者的工作进程是训练器的副本，无法使用训练器的连接。）手写数字图被随
-# 机切成 1、2、4 个分区。用 `old_ids` 换回原来的 ID 之后，每个块（block）的节点和边都必须与库的采样器在
-# 整张图上得到的完全一致。
+# 每个服务器进程对自己的节点采样入边，再由调用方合并结果。采样结果不应随切分方式而变，因此节点所用的
+# 随机数由它切分前的 ID 算出。下面用 DGL 用户指南中的底层接口（low-level）来验证：`sample_blocks` 逐
+# 层采样，`DistDataLoader` 对每个批次调用它。我们把手写数字图分别随机切成 1、2、4 个分区。用
+# `old_ids` 换回原来的 ID 之后，每个块（block）的节点和边都必须与库的采样器在整张图上得到的完全一
+# 致。
+#
+# 另有高层接口（high-level）：把采样器对象传给 `DistNodeDataLoader`，见下文。采样器进程由
+# `initialize` 启动，不使用 torch `DataLoader` 的 `num_workers`：那样得到的工作进程由训练器复制而
+# 来，无法使用训练器已建立的连接。
+
 
 # %% slot="sample-code"
 def sample_blocks(seeds):
@@ -511,39 +521,39 @@ for parts in (1, 2, 4):
 #
 # ## Dividing the training nodes
 #
-# `node_split` gives each trainer its share of the training nodes. Nodes of the trainer's own machine
-# come first, since their features need no network. The mask must be a feature of the graph before it
-# is partitioned, so that it is stored in parts as well. `edge_split` divides edges in the same way,
-# for link prediction; `DistEdgeDataLoader` then makes the batches. Suppose that the first six nodes
-# of the toy graph are for training, four on machine 0 and two on machine 1. A trainer normally gets
-# its own share only; to see all, we pass `rank`.
+# `node_split` gives each trainer its share of the training nodes. Nodes of the trainer's own
+# machine come first, since their features need no network. The mask must be a feature of the graph
+# before it is partitioned, so that it is stored in parts as well. `edge_split` divides edges in the
+# same way, for link prediction; `DistEdgeDataLoader` then makes the batches. Suppose that the first
+# six nodes of the toy graph are for training, four on machine 0 and two on machine 1. A trainer
+# normally gets its own share only; to see all, we pass `rank`.
 
 # %% [markdown] slot="split" lang="ko"
-# 실패한 단언(assertion)이 없으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면
-# 에지의 4분의 3이 서로 다른 파티션에 걸치는데도 결과는 같습니다.
+# 실패한 단언(assertion)이 없으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면 에지의
+# 4분의 3이 서로 다른 파티션에 걸치는데도 결과는 같습니다.
 #
 # ## 학습 노드 나누기
 #
 # `node_split`은 학습 노드를 트레이너에 나누어 줍니다. 이를 **워크로드 분할**(workload split)이라고
-# 합니다. 네트워크를 거치지 않고 피처를 읽을 수 있도록, 각 트레이너에는 같은 머신에 있는 노드를 먼저 배정합니다.
-# 실제 작업에서는 학습 노드를 나타내는 마스크를 그래프를 나누기 전에 노드 피처로 저장해 두어, 마스크도
-# 파티션별로 저장되게 합니다. 링크 예측(link prediction)을 할 때는 `edge_split`으로 에지를 같은 방식으로 나누고,
-# `DistEdgeDataLoader`로 배치를 만듭니다.
+# 합니다. 네트워크를 거치지 않고 피처를 읽을 수 있도록, 각 트레이너에는 같은 머신에 있는 노드를 먼저
+# 배정합니다. 실제 작업에서는 학습 노드를 나타내는 마스크를 그래프를 나누기 전에 노드 피처로 저장해
+# 두어, 마스크도 파티션별로 저장되게 합니다. 링크 예측(link prediction)을 할 때는 `edge_split`으로
+# 에지를 같은 방식으로 나누고, `DistEdgeDataLoader`로 배치를 만듭니다.
 #
-# 작은 그래프의 앞쪽 노드 여섯 개가 학습 노드라고 합시다. 네
-# 개는 머신 0에, 두 개는 머신 1에 있습니다. 트레이너는 보통 자기가 담당할 노드만 받지만, 여기서는
-# 모두 보기 위해 `rank`를 지정합니다.
+# 작은 그래프의 앞쪽 노드 여섯 개가 학습 노드라고 합시다. 네 개는 머신 0에, 두 개는 머신 1에
+# 있습니다. 트레이너는 보통 자기가 담당할 노드만 받지만, 여기서는 모두 보기 위해 `rank`를
+# 지정합니다.
 
 # %% [markdown] slot="split" lang="zh"
-# 所有断言都通过了，也就是说所有的块都一致，尽管随机切成 4 个分区时有四分之三的边跨分区。
+# 断言全部通过：随机切成 4 个分区时，约有四分之三的边跨分区，采样得到的块仍然完全一致。
 #
 # ## 划分训练节点
 #
-# `node_split` 把训练节点分给各个训练器，这叫作**工作负载划分**（workload split）。优先分配训练器所在机
-# 器上的节点，因为读取它们的特征不经过网络。标记训练节点的掩码要在切分之前存为图的特征，这样它也会按分区
-# 存放。做链接预测（link prediction）时，用 `edge_split` 以同样的方式划分边，再由 `DistEdgeDataLoader` 生成批次。假设小图的
-# 前六个节点用于训练，四个在机器 0 上，两个在机器 1 上。训练器通常只取自己的那一份；这里为了看到全部，我
-# 们指定 `rank`。
+# `node_split` 把训练节点分给各个训练器，这叫作**工作负载划分**（workload split）。优先分配训练器所
+# 在机器上的节点，因为读取它们的特征不经过网络。标记训练节点的掩码要在切分之前存为图的特征，这样它也
+# 会按分区存放。做链接预测（link prediction）时，用 `edge_split` 以同样的方式划分边，再由
+# `DistEdgeDataLoader` 生成批次。假设小图的前六个节点用于训练，四个在机器 0 上，两个在机器 1 上。训
+# 练器通常只取自己的那一份；这里为了看到全部，我们指定 `rank`。
 
 # %% slot="split-code"
 mask, book = torch.arange(8) < 6, small.get_partition_book()
@@ -553,10 +563,10 @@ for even in (False, True):
         print(f"force_even={even}, trainer {rank}: {share.tolist()}")
 
 # %% [markdown] slot="loop" lang="en"
-# With `force_even=False`, trainer 0 makes twice as many steps, and in data parallel training it waits
-# for gradients of a trainer that has already finished. The default, `True`, moves one node to the
-# other trainer, which requests its features from machine 0; if the number of nodes is odd, one node
-# goes to both.
+# With `force_even=False`, trainer 0 makes twice as many steps, and in data parallel training it
+# waits for gradients of a trainer that has already finished. The default, `True`, moves one node to
+# the other trainer, which requests its features from machine 0; if the number of nodes is odd, one
+# node goes to both.
 #
 # ## From one machine to many: six lines
 #
@@ -564,25 +574,26 @@ for even in (False, True):
 # once, before the job; we let METIS do it, and keep `old_ids`.
 
 # %% [markdown] slot="loop" lang="ko"
-# `force_even=False`이면 트레이너 0의 스텝 수가 두 배가 됩니다. 데이터 병렬 학습에서는
-# 이때 트레이너 0이 이미 끝난 트레이너 1의 그래디언트를 계속 기다리게 됩니다. 기본값인 `True`에서는
-# 노드 하나를 다른 트레이너로 옮깁니다. 그 트레이너는 이 노드의 피처를 머신 0에 요청해야 합니다. 노드
-# 수가 홀수이면 노드 하나는 두 트레이너가 모두 담당합니다.
+# `force_even=False`이면 트레이너 0의 스텝 수가 두 배가 됩니다. 데이터 병렬 학습에서는 이때 트레이너
+# 0이 이미 끝난 트레이너 1의 그래디언트를 계속 기다리게 됩니다. 기본값인 `True`에서는 노드 하나를
+# 다른 트레이너로 옮깁니다. 그 트레이너는 이 노드의 피처를 머신 0에 요청해야 합니다. 노드 수가
+# 홀수이면 노드 하나는 두 트레이너가 모두 담당합니다.
 #
 # ## 머신 한 대에서 여러 대로: 여섯 줄
 #
-# 다음은 계층이 두 개인 모델과, 앞 레슨에서 익힌 단일 머신용 학습 루프입니다. 그래프는 분산 작업을 시작하기 전에
-# 한 번만 나누면 됩니다. 여기서는 METIS로 나누고 `old_ids`를 보관합니다.
+# 다음은 계층이 두 개인 모델과, 앞 레슨에서 익힌 단일 머신용 학습 루프입니다. 그래프는 분산 작업을
+# 시작하기 전에 한 번만 나누면 됩니다. 여기서는 METIS로 나누고 `old_ids`를 보관합니다.
 
 # %% [markdown] slot="loop" lang="zh"
-# 如果 `force_even=False`，训练器 0 的步数就是另一个的两倍；在数据并行训练中，它会一直
-# 等待已经结束的训练器 1 的梯度。默认值 `True` 把一个节点移给另一个训练器，后者要向机器 0 请求它的特征；
-# 如果节点数是奇数，有一个节点会同时分给两者。
+# 如果 `force_even=False`，训练器 0 的步数就是另一个的两倍；在数据并行训练中，它会一直等待已经结束的
+# 训练器 1 的梯度。默认值是 `True`，这时训练器 0 的一个节点改分给训练器 1，训练器 1 要向机器 0 请求
+# 它的特征；如果节点总数是奇数，则有一个节点同时分给两个训练器。
 #
 # ## 从单机到多机：改六行
 #
-# 下面是一个两层的模型，以及大家熟悉的单机训练循环。图只需在作业开始之前切分一次；这里用 METIS 切分，并保
-# 留 `old_ids`。
+# 下面是一个两层的模型，以及大家熟悉的单机训练循环。图只需在作业开始之前切分一次；这里用 METIS 切
+# 分，并保留 `old_ids`。
+
 
 # %% slot="model-code" tags=["nbval-ignore-output"]
 class SAGE(nn.Module):
@@ -602,6 +613,7 @@ old_ids, _ = partition_graph(dataset[0], DATASET, PARTS, folder, return_mapping=
 config = f"{folder}/{DATASET}.json"
 batches = {"batch_size": 32, "shuffle": True, "seed": 0}
 
+
 # %% slot="loop-code"
 def train_alone():
     g = dataset[0]
@@ -620,6 +632,7 @@ def train_alone():
             optimizer.step()
     return g, model
 
+
 # %% [markdown] slot="four" lang="en"
 # The distributed version opens the graph as a `DistGraph`, takes its share of the training nodes,
 # wraps the model so that gradients are averaged, and loads batches by `DistNodeDataLoader`. Python
@@ -631,8 +644,9 @@ def train_alone():
 # 줄만 파이썬으로 출력해 봅시다.
 
 # %% [markdown] slot="four" lang="zh"
-# 分布式版本用 `DistGraph` 打开图，领取自己的一份训练节点，包装模型以便对梯度求平均，并用
+# 分布式版本用 `DistGraph` 打开图，取得自己的那份训练节点，包装模型以便对梯度求平均，并用
 # `DistNodeDataLoader` 读取批次。我们把它完整写出来，再让 Python 打印出不同的行。
+
 
 # %% slot="four-code"
 def train_distributed():
@@ -670,24 +684,27 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 # For the accuracy we write a sampler ourselves; the same one runs on both graphs.
 
 # %% [markdown] slot="prove" lang="ko"
-# 루프에서는 네 줄이 다르고, 스크립트 첫머리에 `initialize`와 `init_process_group`을 더하면 모두 여섯
-# 줄입니다.
+# 루프에서는 네 줄이 다르고, 스크립트 첫머리에 `initialize`와 `init_process_group`을 더하면 모두
+# 여섯 줄입니다.
 #
 # ## 결과가 같은지 확인하기
 #
 # 두 루프는 같은 모델을 학습할까요? 그러려면 같은 노드를 같은 순서로 써야 합니다. 그래서 분산 학습에
-# 쓴 학습 노드를 `old_ids`를 써서 원래 ID로 바꾼 뒤, 같은 순서로 단일 머신용 루프에 넘깁니다. 열 에폭(epoch) 동안 학습한 뒤 모든
-# 매개변수를 비교하고, 이어서 모든 이웃(neighbor)을 써서 구한 검증 세트(validation set)의 정확도를
-# 비교합니다. 정확도를 구할 때는 직접 작성한 샘플러 하나를 두 그래프에 똑같이 사용합니다.
+# 쓴 학습 노드를 `old_ids`를 써서 원래 ID로 바꾼 뒤, 같은 순서로 단일 머신용 루프에 넘깁니다. 열
+# 에폭(epoch) 동안 학습한 뒤 모든 매개변수를 비교하고, 이어서 모든 이웃(neighbor)을 써서 구한 검증
+# 세트(validation set)의 정확도를 비교합니다. 정확도를 구할 때는 직접 작성한 샘플러 하나를 두
+# 그래프에 똑같이 사용합니다.
 
 # %% [markdown] slot="prove" lang="zh"
 # 循环中有四行不同，再加上脚本开头的 `initialize` 和 `init_process_group`，一共六行。
 #
 # ## 验证两者一致
 #
-# 两者训练出的模型相同吗？为此，它们必须以相同的顺序使用相同的节点，所以我们把分布式循环的节点顺序用
-# `old_ids` 换算后交给单机循环。训练十轮（epoch）之后，先比较所有参数，再用全部邻居（neighbor）比较验证
-# 集（validation set）上的准确率。计算准确率时用的是我们自己写的采样器，同一个采样器在两种图上都能运行。
+# 两者训练出的模型相同吗？要比较，两个循环就得按相同的顺序使用相同的训练节点，所以我们用 `old_ids`
+# 把分布式循环的训练节点换算成原来的 ID，再交给单机循环。训练十轮（epoch）之后，先比较所有参数，再比
+# 较验证集（validation set）上的准确率，计算时使用全部邻居。这里用的是我们自己写的采样器，同一个采样
+# 器在两种图上都能运行。
+
 
 # %% slot="prove-code" tags=["nbval-ignore-output"]
 class AllNeighbors(BlockSampler):
@@ -722,11 +739,11 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 # contributes to the loss, hence its gradients must be **summed**.
 #
 # For rows that are to be learned there is the **distributed embedding**, `DistEmbedding`. It is not
-# an `nn.Module`: its rows stay on their machines, and are not among the parameters that data parallel
-# training averages. Calling it reads embedding rows and records which; after `backward`, the `step` of a **sparse
-# optimizer** sends the gradients to the machines of the rows, where those of duplicate IDs are summed
-# and only these rows are updated. Does one step of `SparseAdagrad` equal one of
-# `torch.optim.Adagrad`?
+# an `nn.Module`: its rows stay on their machines, and are not among the parameters that data
+# parallel training averages. Calling it reads embedding rows and records which; after `backward`,
+# the `step` of a **sparse optimizer** sends the gradients to the machines of the rows, where those
+# of duplicate IDs are summed and only these rows are updated. Does one step of `SparseAdagrad`
+# equal one of `torch.optim.Adagrad`?
 
 # %% [markdown] slot="twice" lang="ko"
 # 매개변수는 반올림 오차 범위에서 일치하고, 정확도도 같습니다.
@@ -735,28 +752,28 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 #
 # ID가 중복되어도 읽을 때는 문제가 없습니다. 같은 행이 여러 번 나올 뿐입니다. 쓸 때는 마지막 값이
 # 남습니다. `+= 1`은 값을 읽어 1을 더한 뒤 다시 쓰므로, 중복된 ID에도 1이 한 번만 더해집니다.
-# 그래디언트는 다릅니다. 행은 계산에 사용될 때마다 손실에 영향을 주므로 그래디언트를 **모두 더해야** 합니다.
+# 그래디언트는 다릅니다. 행은 계산에 사용될 때마다 손실에 영향을 주므로 그래디언트를 **모두 더해야**
+# 합니다.
 #
 # 학습할 행에는 **분산 임베딩**(distributed embedding)인 `DistEmbedding`을 씁니다. `DistEmbedding`은
-# `nn.Module`이 아닙니다. 임베딩 행은 각 머신에 그대로 있으며, 데이터 병렬 학습에서 그래디언트의 평균을
-# 구하는 매개변수에 포함되지 않습니다. 호출하면 임베딩 행을 읽어 오고 어느 행을 읽었는지 기록합니다. `backward` 다음에
-# **희소 옵티마이저**(sparse optimizer)의 `step`을 호출하면 그래디언트가 그 행이 있는 머신으로
-# 전송됩니다. 거기서 중복된
-# ID의 그래디언트를 더하고, 해당하는 행만 갱신합니다. `SparseAdagrad`의 한 스텝은
-# `torch.optim.Adagrad`의 한 스텝과 같을까요?
+# `nn.Module`이 아닙니다. 임베딩 행은 각 머신에 그대로 있으며, 데이터 병렬 학습에서 그래디언트의
+# 평균을 구하는 매개변수에 포함되지 않습니다. 호출하면 임베딩 행을 읽어 오고 어느 행을 읽었는지
+# 기록합니다. `backward` 다음에 **희소 옵티마이저**(sparse optimizer)의 `step`을 호출하면
+# 그래디언트가 그 행이 있는 머신으로 전송됩니다. 거기서 중복된 ID의 그래디언트를 더하고, 해당하는
+# 행만 갱신합니다. `SparseAdagrad`의 한 스텝은 `torch.optim.Adagrad`의 한 스텝과 같을까요?
 
 # %% [markdown] slot="twice" lang="zh"
 # 参数一致，准确率也一致。
 #
 # ## 重复的 ID
 #
-# 读取重复的 ID 没有问题，同一行会出现多次。写入时，最后写入的值生效；因此 `+= 1`（先读、再加、后写回）
-# 对重复的 ID 也只加一次 1。梯度则不同：一行每用一次都会影响损失，所以它的各个梯度必须**相加**。
+# 读取重复的 ID 没有问题，同一行会出现多次。写入时，最后写入的值生效；因此 `+= 1`（先读、再加、后写
+# 回）对重复的 ID 也只加一次 1。梯度则不同：一行每用一次都会影响损失，所以它的各个梯度必须**相加**。
 #
-# 需要学习的行用**分布式嵌入**（distributed embedding）`DistEmbedding`。它不是 `nn.Module`：嵌入行留在
-# 各自的机器上，不在数据并行训练求平均的参数之列。调用它会读出嵌入行，并记录读了哪些行；`backward` 之
-# 后调用**稀疏优化器**（sparse optimizer）的 `step`，梯度就会发送到这些行所在的机器，在那里把重复 ID 的梯度相加，并且只
-# 更新这些行。`SparseAdagrad` 的一步与 `torch.optim.Adagrad` 的一步相同吗？
+# 需要学习的行用**分布式嵌入**（distributed embedding）`DistEmbedding`。它不是 `nn.Module`：嵌入行留
+# 在各自的机器上，不参与数据并行训练的梯度平均。调用它会读出嵌入行，并记录读了哪些行；`backward` 之
+# 后调用**稀疏优化器**（sparse optimizer）的 `step`，梯度就会发送到这些行所在的机器，在那里把重复 ID
+# 的梯度相加，并且只更新这些行。`SparseAdagrad` 更新一步的结果，与 `torch.optim.Adagrad` 相同吗？
 
 # %% slot="twice-code"
 count = DistTensor((8,), torch.int64, part_policy=policy)
@@ -778,8 +795,9 @@ assert torch.allclose(emb.weight[:], dense.weight)
 print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 
 # %% [markdown] slot="trans" lang="en"
-# They are equal. Adagrad divides by the root of the sum of squared gradients, which is stored beside
-# each row: 16 is $(1 + 3)^2$, not $1^2 + 3^2$, so the gradients were summed first.
+# They are equal. Adagrad divides by the root of the sum of squared gradients, which is stored
+# beside each row: that of row 3 is 16, $(1 + 3)^2$, not $1^2 + 3^2$, so the gradients were summed
+# first.
 #
 # ## Nodes without features
 #
@@ -793,33 +811,35 @@ print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 # For comparison, we keep random embeddings fixed.
 
 # %% [markdown] slot="trans" lang="ko"
-# 두 결과는 같습니다. Adagrad는 그래디언트를 지금까지 누적한 제곱합의 제곱근으로 나누는데, 이 제곱합은
-# 행마다 따로 저장됩니다. 출력된 16은 $1^2 + 3^2$이 아니라 $(1 + 3)^2$이므로 그래디언트를 먼저 더했음을 알 수
-# 있습니다.
+# 두 결과는 같습니다. Adagrad는 그래디언트를 지금까지 누적한 제곱합의 제곱근으로 나누는데, 이
+# 제곱합은 행마다 따로 저장됩니다. 출력된 16은 $1^2 + 3^2$이 아니라 $(1 + 3)^2$이므로 그래디언트를
+# 먼저 더했음을 알 수 있습니다.
 #
 # ## 피처가 없는 노드
 #
 # 사용자나 상품처럼 ID만 있고 피처가 없는 노드가 많습니다. 이럴 때는 노드마다 학습할 임베딩 행을
-# 하나씩 둡니다. 나중에 추가된 노드에는 학습된 임베딩이 없어 이런 모델을 쓸 수 없습니다. 그래서
-# 이런 모델을 **변환적**(transductive) 모델이라고 합니다. 임베딩은 전체 매개변수의 대부분을 차지합니다. 그래서
-# 그래프처럼 여러 머신에 나누어 저장하고, 배치마다 그중 일부만 갱신합니다.
+# 하나씩 둡니다. 나중에 추가된 노드에는 학습된 임베딩이 없어 이런 모델을 쓸 수 없습니다. 그래서 이런
+# 모델을 **변환적**(transductive) 모델이라고 합니다. 임베딩은 전체 매개변수의 대부분을 차지합니다.
+# 그래서 그래프처럼 여러 머신에 나누어 저장하고, 배치마다 그중 일부만 갱신합니다.
 #
 # 손글씨 숫자의 픽셀을 쓰지 않고 **옵티마이저 두 개**로 학습합니다. 트레이너마다 복사본이 있는
 # 계층에는 torch의 `Adam`을, 임베딩에는 `SparseAdam`이나 `SparseAdagrad`를 씁니다. 비교를 위해,
 # 임베딩을 무작위 초깃값으로 고정하고 계층만 학습하는 실험도 합니다.
 
 # %% [markdown] slot="trans" lang="zh"
-# 两者相同。Adagrad 要除以梯度平方和的平方根，每一行的平方和与该行存放在一起：16 是 $(1 + 3)^2$，而不是
-# $1^2 + 3^2$，可见梯度是先相加的。
+# 两者相同。Adagrad 更新时要把梯度除以历史梯度平方和的平方根，这个平方和与嵌入行存放在一起。第 3 行
+# 的平方和是 16，即 $(1 + 3)^2$，而不是 $1^2 + 3^2$，可见梯度是先相加的。
 #
 # ## 没有特征的节点
 #
-# 许多节点没有特征，例如用户和商品，它们只有 ID。这时给每个节点一个可学习的嵌入行。这样的模型称为**直推
-# 式**（transductive）模型：对后来加入的节点，它什么也没有学到。嵌入占了参数的绝大部分，所以与图一样分区
-# 存放，每个批次只更新其中一部分。
+# 许多节点没有特征，例如用户和商品，它们只有 ID。这时给每个节点一个可学习的嵌入行。这样的模型称为**
+# 直推式**（transductive）模型：训练后新加入的节点没有训练过的嵌入，模型无法处理。嵌入占了参数的绝大
+# 部分，所以与图一样分区存放，每个批次只更新其中一部分。
 #
-# 我们不用手写数字的像素，而用**两个优化器**训练：每个训练器都有一份网络层，用 torch 的 `Adam`；嵌入用
-# `SparseAdam` 或 `SparseAdagrad`。作为对照，再训练一次嵌入固定为随机值的模型。
+# 下面不使用手写数字的像素，只训练嵌入和网络层，为此需要**两个优化器**：网络层在每个训练器上各有一
+# 份，用 torch 的 `Adam`；嵌入用 `SparseAdam` 或 `SparseAdagrad`。作为对照，再训练一次嵌入固定为随机
+# 值的模型。
+
 
 # %% slot="trans-code"
 def normal(shape, dtype):
@@ -844,6 +864,7 @@ def learn_rows(make_optimizer):
                 optimizer.step()
         history.append(accuracy(g, model, emb.weight))
     return history
+
 
 # %% slot="trans-draw" tags=["nbval-ignore-output"]
 per_node = g.get_node_partition_policy("_N")
@@ -880,20 +901,20 @@ plt.show()
 # ## 통신량
 #
 # 배치에 필요한 행 가운데 다른 머신이 소유한 행은 모두 네트워크로 받아야 합니다. 이런 행이 몇 개나
-# 되는지 세어 봅시다. 트레이너 네 개가
-# 각자 담당하는 노드로 배치를 만들 때, 입력 노드를 소유자(owner)별로 셉니다. 파티션 북(partition book)의
-# `nid2partid`는 노드를 어느 파티션이 소유하는지 알려 줍니다. METIS로 나눈 경우와 앞에서 무작위로 나눈
-# 경우를 비교합니다.
+# 되는지 세어 봅시다. 트레이너 네 개가 각자 담당하는 노드로 배치를 만들 때, 입력 노드를
+# 소유자(owner)별로 셉니다. 파티션 북(partition book)의 `nid2partid`는 노드를 어느 파티션이
+# 소유하는지 알려 줍니다. METIS로 나눈 경우와 앞에서 무작위로 나눈 경우를 비교합니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 嵌入固定为随机值时，只训练网络层几乎学不到东西。让嵌入也参与学习，不用任何像素，准确率也能达到 0.8 左
-# 右：嵌入吸收了周围节点的标签信息。
+# 嵌入固定为随机值时，只训练网络层几乎学不到东西。让嵌入也参与学习，不用任何像素，准确率也能达到 0.8
+# 左右：嵌入吸收了周围节点的标签信息。
 #
 # ## 通信量
 #
-# 归其他机器所有的行都要通过网络传输。下面统计四个训练器各用自己的训练节点时，每个批次的输入节点各有哪
-# 些所有者（owner）。分区簿（partition book）是记录节点和边归属的索引，它的 `nid2partid` 给出节点所属的分区。我们把
-# METIS 与前面的随机切分作比较。
+# 存放在其他机器上的行都要通过网络传输。下面让四个训练器各用自己的训练节点，统计每个批次的输入节点分
+# 别存放在哪台机器上。分区簿（partition book）是记录节点和边归属的索引，它的 `nid2partid` 给出节点所
+# 属的分区。我们把 METIS 与前面的随机切分作比较。
+
 
 # %% slot="cost-code" tags=["nbval-ignore-output"]
 def rows_per_batch(config):
@@ -930,16 +951,17 @@ axes[2].set(xlabel="trainer", ylabel="kB from others per batch")
 plt.show()
 
 # %% [markdown] slot="pyg" lang="en"
-# Each row of a table is a trainer, each column an owner; the diagonal needs no network. With METIS a
-# trainer finds about five of six rows on its own machine, with random parts one of four, as expected.
-# On the right is the same in kilobytes; a row has 64 numbers of 4 bytes. The samples did not depend
-# on the partition, but the communication does.
+# In the two tables, each row is a trainer, each column an owner of feature rows; the diagonal needs
+# no network. With METIS a trainer finds about five of six rows on its own machine, with random
+# parts one of four, as expected. On the right is what comes from other machines in kilobytes; a
+# feature row has 64 numbers of 4 bytes. The samples did not depend on the partition, but the
+# communication does.
 #
 # ## From PyG
 #
 # Programs written for PyG can use partitioned graphs as well. `gnnlab.pyg` has PyG's loaders, for a
-# graph in memory and for a `DistGraph`; models and training loops stay as they are. These lines need
-# `torch_geometric` and are only shown:
+# graph in memory and for a `DistGraph`; models and training loops stay as they are. These lines
+# need `torch_geometric` and are only shown:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
@@ -953,16 +975,17 @@ plt.show()
 
 # %% [markdown] slot="pyg" lang="ko"
 # 왼쪽 두 그림에서 세로축은 트레이너, 가로축은 소유자이며, 대각선 칸에 해당하는 피처 행은 네트워크를
-# 거치지 않습니다. METIS로 나누면
-# 트레이너에 필요한 행 여섯 개 가운데 다섯 개가량이 같은 머신에 있고, 무작위로 나누면 예상대로 네 개
-# 가운데 한 개가량만 같은 머신에 있습니다. 오른쪽 그림은 각 트레이너가 다른 머신에서 받는 데이터의
-# 양을 배치당 킬로바이트로 나타낸 것이며, 한 행은 4바이트 실수 64개입니다. 샘플링 결과는 그래프를 나누는 방법과 상관없이 같았지만, 통신량은 크게 달라집니다.
+# 거치지 않습니다. METIS로 나누면 트레이너에 필요한 행 여섯 개 가운데 다섯 개가량이 같은 머신에
+# 있고, 무작위로 나누면 예상대로 네 개 가운데 한 개가량만 같은 머신에 있습니다. 오른쪽 그림은 각
+# 트레이너가 다른 머신에서 받는 데이터의 양을 배치당 킬로바이트로 나타낸 것이며, 한 행은 4바이트
+# 실수 64개입니다. 샘플링 결과는 그래프를 나누는 방법과 상관없이 같았지만, 통신량은 크게 달라집니다.
 #
 # ## PyG 프로그램에서 쓰기
 #
 # PyG로 작성한 프로그램에서도 분할된 그래프를 쓸 수 있습니다. `gnnlab.pyg`에는 메모리에 있는
-# 그래프와 `DistGraph`에 모두 쓸 수 있는 PyG 형식의 로더가 있습니다. 모델과 학습 루프는 고치지 않아도
-# 됩니다. 다음 코드를 실행하려면 `torch_geometric` 패키지가 필요하므로 여기서는 보여 주기만 합니다.
+# 그래프와 `DistGraph`에 모두 쓸 수 있는 PyG 형식의 로더가 있습니다. 모델과 학습 루프는 고치지
+# 않아도 됩니다. 다음 코드를 실행하려면 `torch_geometric` 패키지가 필요하므로 여기서는 보여 주기만
+# 합니다.
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
@@ -972,18 +995,19 @@ plt.show()
 # loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
 # ```
 #
-# 무엇을 고쳐야 하는지는 [PyG 사용자를 위한 문서](../../docs/pyg.md)(영어)에 정리되어
-# 있습니다.
+# 무엇을 고쳐야 하는지는 [PyG 사용자를 위한 문서](../../docs/pyg.md)(영어)에 정리되어 있습니다.
 
 # %% [markdown] slot="pyg" lang="zh"
-# 表的每一行是一个训练器，每一列是一个所有者；对角线上的行不经过网络。用 METIS 切分时，训练器所需的行大
-# 约六分之五在本机；随机切分时只有四分之一，与预期相符。右图以千字节为单位给出同样的内容，每一行是 64 个
-# 4 字节的数。采样结果与切分方式无关，通信量却取决于切分方式。
+# 左边两张图中，每行对应一个训练器，每列对应一台存放特征的机器，格中的数字是每个批次平均读取的特征行
+# 数；对角线上的部分在本机读取，不经过网络。用 METIS 切分时，训练器所需的行大约六分之五在本机；随机
+# 切分时只有四分之一，与预期相符。右图只统计来自其他机器的特征行，并换算成千字节：每个特征行有 64 个
+# 数，每个数占 4 字节。采样结果与切分方式无关，通信量却取决于切分方式。
 #
 # ## 在 PyG 程序中使用
 #
-# 用 PyG 写的程序也能使用切分后的图。`gnnlab.pyg` 提供与 PyG 相同的加载器，既可用于内存中的图，也可用于
-# `DistGraph`；模型和训练循环都不用改。下面的代码需要 `torch_geometric` 包，所以这里只展示，不运行：
+# 用 PyG 写的程序也能使用切分后的图。`gnnlab.pyg` 提供与 PyG 相同的加载器，既可用于内存中的图，也可
+# 用于 `DistGraph`；模型和训练循环都不用改。下面的代码需要 `torch_geometric` 包，所以这里只展示，不
+# 运行：
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
@@ -993,7 +1017,7 @@ plt.show()
 # loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
 # ```
 #
-# 哪些地方要改，见[给 PyG 用户的说明](../../docs/pyg.md)（英文）。
+# 程序其余部分的改动见[给 PyG 用户的说明](../../docs/pyg.md)（英文）。
 
 # %% [markdown] slot="summary" lang="en"
 # ## Summary
@@ -1015,27 +1039,29 @@ plt.show()
 #
 # 1. The ranges of four parts begin at 0, 450, 899 and 1348. Which part owns node 1000, and which of
 #    its rows is it, counted from 0? Answer with a list of two numbers.
-# 2. An embedding row starts at 0. One batch uses it twice, with gradients 1 and 3, and Adagrad has a
-#    learning rate of 0.1. Where would the row be after two steps, one for each gradient, instead of
-#    one step with their sum? Round to three digits.
+# 2. An embedding row starts at 0. One batch uses it twice, with gradients 1 and 3, and Adagrad has
+#    a learning rate of 0.1. Where would the row be after two steps, one for each gradient, instead
+#    of one step with their sum? Round to three digits.
 # 3. Write a function of `tensor`, `ids` and `values` that adds `values[i]` to row `ids[i]` of a
 #    `DistTensor`, so that duplicate IDs count each time.
-# 4. Write a function of `g`, `ids` and `part` that returns how many of the rows `ids` the machine of
-#    `part` must request from others, duplicates counted once.
+# 4. Write a function of `g`, `ids` and `part` that returns how many of the rows `ids` the machine
+#    of `part` must request from others, duplicates counted once.
 
 # %% [markdown] slot="summary" lang="ko"
 # ## 요약
 #
 # - 분산 작업은 파티션을 저장하고 요청에 응답하는 서버, 학습하는 트레이너, 그리고 필요할 때 두는
 #   샘플러로 이루어집니다.
-# - `DistGraph`와 `DistTensor`는 일반 그래프, 텐서와 비슷한 방법으로 쓸 수 있습니다. 소유자마다 요청을
-#   한 번씩 보내고 결과를 순서대로 놓습니다. 여섯 줄만 고치면 학습 스크립트가 분산 학습용이 됩니다.
+# - `DistGraph`와 `DistTensor`는 일반 그래프, 텐서와 비슷한 방법으로 쓸 수 있습니다. 소유자마다
+#   요청을 한 번씩 보내고 결과를 순서대로 놓습니다. 여섯 줄만 고치면 학습 스크립트가 분산 학습용이
+#   됩니다.
 # - 샘플링 결과는 그래프를 나누는 방법에 따라 달라지지 않습니다. 학습 노드의 순서가 같으면 두
 #   스크립트는 같은 모델을 학습합니다.
 # - 중복된 ID를 읽으면 행이 여러 번 나오고, 쓰면 마지막 값이 남으며, 그래디언트는 더해집니다.
-# - 계층에는 torch의 옵티마이저를, 임베딩에는 희소 옵티마이저를 씁니다. 희소 옵티마이저의 상태는 행과
-#   함께 저장됩니다.
-# - 통신량은 배치에 필요한 행 가운데 다른 머신이 소유한 행의 수로 정해지며, 그래프를 잘 나누면 줄어듭니다.
+# - 계층에는 torch의 옵티마이저를, 임베딩에는 희소 옵티마이저를 씁니다. 희소 옵티마이저의 상태는
+#   행과 함께 저장됩니다.
+# - 통신량은 배치에 필요한 행 가운데 다른 머신이 소유한 행의 수로 정해지며, 그래프를 잘 나누면
+#   줄어듭니다.
 #
 # ## 연습 문제
 #
@@ -1044,38 +1070,40 @@ plt.show()
 #
 # 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 어느 파티션이 소유하며, 그
 #    파티션의 몇 번째 행입니까? 행은 0부터 셉니다. 수 두 개를 담은 리스트로 답합니다.
-# 2. 값이 0인 임베딩 행이 있습니다. 한 배치에서 이 행을 두 번 사용하여 그래디언트가 각각 1과 3이 나왔고, Adagrad의
-#    학습률은 0.1입니다. 그래디언트를 더해 한 스텝을 수행하는 대신 그래디언트마다 한 스텝씩 두 스텝을
-#    수행한다면 행의 값은 얼마가 됩니까? 소수점 아래 셋째 자리까지 반올림합니다.
+# 2. 값이 0인 임베딩 행이 있습니다. 한 배치에서 이 행을 두 번 사용하여 그래디언트가 각각 1과 3이
+#    나왔고, Adagrad의 학습률은 0.1입니다. 그래디언트를 더해 한 스텝을 수행하는 대신 그래디언트마다
+#    한 스텝씩 두 스텝을 수행한다면 행의 값은 얼마가 됩니까? 소수점 아래 셋째 자리까지 반올림합니다.
 # 3. `tensor`, `ids`, `values`를 받아 `DistTensor`의 행 `ids[i]`에 `values[i]`를 더하는 함수를
 #    작성합니다. 중복된 ID는 나올 때마다 더해야 합니다.
-# 4. `g`, `ids`, `part`를 받아, 행 `ids` 가운데 파티션 `part`의 머신이 다른 머신에 요청해야 하는 행의
-#    수를 반환하는 함수를 작성합니다. 중복된 행은 한 번만 셉니다.
+# 4. `g`, `ids`, `part`를 받아, 행 `ids` 가운데 파티션 `part`의 머신이 다른 머신에 요청해야 하는
+#    행의 수를 반환하는 함수를 작성합니다. 중복된 행은 한 번만 셉니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # ## 小结
 #
-# - 分布式作业由三种进程组成：服务器进程存放分区并响应请求，训练器负责训练，采样器进程可有可无。
-# - `DistGraph` 和 `DistTensor` 的用法与普通的图和张量相近；它们向每个所有者各发一次请求，再把结果按顺序
-#   放好。改六行，训练脚本就成为分布式的。
+# - 分布式作业由三种进程组成：服务器进程存放分区并响应请求，训练器负责训练，采样器进程是可选的，负责
+#   提前准备小批次。
+# - `DistGraph` 和 `DistTensor` 的用法与普通的图和张量相近；它们向每台存放数据的机器各发一次请求，再
+#   把结果按顺序放好。改六行，单机训练脚本就成了分布式训练脚本。
 # - 采样结果与切分方式无关；训练节点的顺序相同时，两个脚本训练出同样的模型。
 # - 重复的 ID：读取时行会重复，写入时保留最后的值，梯度则相加。
 # - 网络层用 torch 的优化器，嵌入用稀疏优化器，它的状态与嵌入行存放在一起。
-# - 通信量取决于批次所需的行中有多少归其他机器所有；切分得好，通信量就小。
+# - 通信量取决于批次所需的行中有多少不在本机；切分得好，通信量就小。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/06_distributed_api.ipynb)随本课提
-# 供。
+# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/06_distributed_api.ipynb)随
+# 本课提供。
 #
-# 1. 四个分区的各段从 0、450、899、1348 开始。节点 1000 归哪个分区所有，是该分区的第几行？行从 0 数起。
+# 1. 四个分区的各段从 0、450、899、1348 开始。节点 1000 在哪个分区，是该分区的第几行？行从 0 数起。
 #    用含两个数的列表作答。
-# 2. 一个嵌入行的初始值为 0。一个批次两次用到它，梯度为 1 和 3，Adagrad 的学习率是 0.1。如果不是把梯度相
-#    加后走一步，而是每个梯度各走一步，共走两步，这一行的值会是多少？四舍五入到小数点后三位。
-# 3. 写一个以 `tensor`、`ids` 和 `values` 为参数的函数，把 `values[i]` 加到 `DistTensor` 的第 `ids[i]`
-#    行，重复的 ID 每出现一次都要加一次。
-# 4. 写一个以 `g`、`ids` 和 `part` 为参数的函数，返回在 `ids` 这些行中，分区 `part` 所在的机器要向其他机
-#    器请求多少行；重复的只计一次。
+# 2. 一个嵌入行的初始值为 0。一个批次两次用到它，梯度为 1 和 3，Adagrad 的学习率是 0.1。如果不是把梯
+#    度相加后走一步，而是每个梯度各走一步，共走两步，这一行的值会是多少？四舍五入到小数点后三位。
+# 3. 写一个以 `tensor`、`ids` 和 `values` 为参数的函数，把 `values[i]` 加到 `DistTensor` 的第
+#    `ids[i]` 行，重复的 ID 每出现一次都要加一次。
+# 4. 写一个以 `g`、`ids` 和 `part` 为参数的函数，返回分区 `part` 所在的机器为读取 `ids` 对应的特征行
+#    而要向其他机器请求的行数；重复的 ID 只计一次。
+
 
 # %% slot="check"
 def check(number, answer, is_right):
@@ -1087,6 +1115,7 @@ def check(number, answer, is_right):
 
 def sha(answer):
     return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
+
 
 # %% slot="answers"
 answer_1 = None  # a list of two numbers: machine, row
