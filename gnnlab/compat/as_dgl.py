@@ -33,8 +33,8 @@ PATHS = {
 }
 # DGL has a file for each layer; here the package has the names of all.
 _CONVS = """
-    agnnconv appnpconv atomicconv cfconv chebconv densechebconv densegraphconv densesageconv
-    dotgatconv edgeconv edgegatconv egatconv egnnconv gatconv gatedgcnconv gatedgraphconv gatv2conv
+    agnnconv appnpconv cfconv chebconv densechebconv densegraphconv densesageconv
+    dotgatconv edgeconv edgegatconv egatconv gatconv gatedgcnconv gatedgraphconv gatv2conv
     gcn2conv ginconv gineconv gmmconv graphconv hgtconv nnconv pnaconv relgraphconv sageconv sgconv
     tagconv
 """

@@ -280,45 +280,6 @@ def cf(layer, g, node_feats, edge_feats):
     return ssp(layer.project_out[0](total(g, layer.project_node(hs)[ends(g)[0]] * filters)))
 
 
-def atomic(layer, g, feat, distances):
-    """loops over edges, filters and kinds of atoms, in Python's floats"""
-    pool = layer.radial_pooling
-    cutoffs, means, scaling = (
-        p.flatten().tolist()
-        for p in (pool.interaction_cutoffs, pool.rbf_kernel_means, pool.rbf_kernel_scaling)
-    )
-    use = layer.features_to_use
-    kinds = [None] if use is None else use.tolist()
-    out = [[0.0] * (len(cutoffs) * len(kinds)) for _ in range(g.num_dst_nodes())]
-    for edge, (u, v) in enumerate(zip(*(side.tolist() for side in ends(g)), strict=True)):
-        r, atom = float(distances[edge]), float(feat[u])
-        for k, cutoff in enumerate(cutoffs):
-            if r <= cutoff:
-                value = math.exp(-scaling[k] * (r - means[k]) ** 2)
-                value *= 0.5 * (math.cos(math.pi * r / cutoff) + 1)
-                for t, kind in enumerate(kinds):
-                    share = atom if kind is None else float(atom == kind)
-                    out[v][k * len(kinds) + t] += value * share
-    return torch.tensor(out, dtype=feat.dtype)
-
-
-def egnn(layer, g, node_feat, coord_feat, edge_feat=None):
-    """message and move of each edge, in a loop"""
-    hs, hd = both(g, node_feat)
-    xs, xd = both(g, coord_feat)
-    messages, moves = [], []
-    for edge, (u, v) in enumerate(zip(*(side.tolist() for side in ends(g)), strict=True)):
-        away = xs[u] - xd[v]
-        parts = [hs[u], hd[v], (away @ away).reshape(1)]
-        if edge_feat is not None:
-            parts.append(edge_feat[edge])
-        messages.append(layer.edge_mlp(torch.cat(parts)))
-        length = float(away.norm())
-        moves.append(layer.coord_mlp(messages[-1]) * away / (length if length else 1.0))
-    rows = layer.node_mlp(torch.cat([hd, total(g, torch.stack(messages))], 1))
-    return rows, xd + mean(g, torch.stack(moves))
-
-
 def gated_graph(layer, g, feat, etypes=None):
     """an adjacency matrix per edge type, torch's GRU"""
     padding = feat.new_zeros(len(feat), layer.out_feats - feat.shape[1])
@@ -511,46 +472,6 @@ def set2set(layer, g, feat):
             weights = (rows @ query.flatten()).softmax(0)
             read = torch.cat([query, (weights @ rows).view(1, 1, -1)], -1)
         out.append(read.flatten())
-    return torch.stack(out)
-
-
-def _attend(mha, x, memory):
-    """Multi-head attention of one graph without padding, head by head."""
-    heads, size = mha.heads
-    read = []
-    for h in range(heads):
-        part = slice(h * size, (h + 1) * size)
-        q, k, v = (
-            r @ p.weight[part].T
-            for r, p in ((x, mha.proj_q), (memory, mha.proj_k), (memory, mha.proj_v))
-        )
-        read.append((q @ k.T / math.sqrt(size)).softmax(-1) @ v)
-    x = x + mha.norm_in(torch.cat(read, 1) @ mha.proj_o.weight.T)
-    return x + mha.norm_inter(mha.ffn(x))
-
-
-def set_encoder(layer, g, feat):
-    """graph by graph without padding, head by head"""
-    out = []
-    for rows in per_graph(g, feat):
-        for block in layer.layers:
-            if hasattr(block, "inducing_points"):
-                points = _attend(block.mha[0], block.inducing_points, rows)
-                rows = _attend(block.mha[1], rows, points)
-            else:
-                rows = _attend(block.mha, rows, rows)
-        out.append(rows)
-    return torch.cat(out)
-
-
-def set_decoder(layer, g, feat):
-    """graph by graph without padding, head by head"""
-    out = []
-    for rows in per_graph(g, feat):
-        seeds = _attend(layer.pma.mha, layer.pma.seed_vectors, layer.pma.ffn(rows))
-        for block in layer.layers:
-            seeds = _attend(block.mha, seeds, seeds)
-        out.append(seeds.flatten())
     return torch.stack(out)
 
 

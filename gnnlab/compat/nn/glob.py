@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.set_transformer import SetTransformerDecoder, SetTransformerEncoder
 from gnnlab.errors import InvalidInput
 from gnnlab.nn.pooling import AvgPooling, SumPooling
 
@@ -23,8 +22,6 @@ __all__ = [
     "GlobalAttentionPooling",
     "MaxPooling",
     "Set2Set",
-    "SetTransformerDecoder",
-    "SetTransformerEncoder",
     "SortPooling",
     "SumPooling",
     "WeightAndSum",
@@ -43,10 +40,8 @@ class MaxPooling(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import MaxPooling
-    >>> MaxPooling()(dgl.graph(([0, 1], [1, 2])), torch.tensor([[1.0], [2.0], [6.0]]))
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.nn.MaxPooling()(dgl.graph(([0, 1], [1, 2])), torch.tensor([[1.0], [2.0], [6.0]]))
     tensor([[6.]])
     """
 
@@ -58,6 +53,8 @@ class MaxPooling(nn.Module):
 class SortPooling(nn.Module):
     """Sort each row, then the nodes of each graph by their last column, and keep the top ``k``.
 
+    From Zhang et al.: An End-to-End Deep Learning Architecture for Graph Classification, AAAI 2018.
+
     Parameters
     ----------
     k : int
@@ -65,16 +62,10 @@ class SortPooling(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import SortPooling
+    >>> import torch, gnnlab.compat as dgl
     >>> rows = torch.tensor([[3.0, 1.0], [0.0, 5.0], [4.0, 2.0]])
-    >>> SortPooling(k=2)(dgl.graph(([0, 1], [1, 2])), rows)
+    >>> dgl.nn.SortPooling(k=2)(dgl.graph(([0, 1], [1, 2])), rows)
     tensor([[0., 5., 2., 4.]])
-
-    References
-    ----------
-    Zhang et al.: An End-to-End Deep Learning Architecture for Graph Classification, AAAI 2018.
     """
 
     def __init__(self, k: int) -> None:
@@ -106,10 +97,8 @@ class WeightAndSum(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import WeightAndSum
-    >>> WeightAndSum(5)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.nn.WeightAndSum(5)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
     torch.Size([1, 5])
     """
 
@@ -127,6 +116,8 @@ class WeightAndSum(nn.Module):
 class GlobalAttentionPooling(nn.Module):
     """Sum the rows of each graph's nodes, weighted by a softmax of learned scores.
 
+    From Li et al.: Gated Graph Sequence Neural Networks, ICLR 2016.
+
     Parameters
     ----------
     gate_nn : Module
@@ -136,16 +127,10 @@ class GlobalAttentionPooling(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import GlobalAttentionPooling
-    >>> layer = GlobalAttentionPooling(torch.nn.Linear(5, 1))
+    >>> import torch, gnnlab.compat as dgl
+    >>> layer = dgl.nn.GlobalAttentionPooling(torch.nn.Linear(5, 1))
     >>> layer(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5))
     tensor([[1., 1., 1., 1., 1.]], grad_fn=<ViewBackward0>)
-
-    References
-    ----------
-    Li et al.: Gated Graph Sequence Neural Networks, ICLR 2016.
     """
 
     def __init__(self, gate_nn: nn.Module, feat_nn: nn.Module | None = None) -> None:
@@ -156,21 +141,7 @@ class GlobalAttentionPooling(nn.Module):
     def forward(
         self, graph: Graph, feat: Tensor, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Reduce the rows of each graph.
-
-        Parameters
-        ----------
-        graph : Graph
-        feat : Tensor of shape (N, D)
-        get_attention : bool, default False
-            Also return the weights.
-
-        Returns
-        -------
-        Tensor of shape (number of graphs, D)
-        Tensor of shape (N, 1)
-            Weight of each node; only with ``get_attention``.
-        """
+        """Return (graphs, D); with ``get_attention`` also each node's weight, (N, 1)."""
         scores = self.gate_nn(feat)
         if scores.shape[-1] != 1:
             raise InvalidInput(
@@ -187,6 +158,8 @@ class GlobalAttentionPooling(nn.Module):
 class Set2Set(nn.Module):
     """Read the nodes of each graph several times by attention, guided by an LSTM.
 
+    From Vinyals, Bengio, Kudlur: Order Matters: Sequence to Sequence for Sets, ICLR 2016.
+
     Parameters
     ----------
     input_dim : int
@@ -198,15 +171,10 @@ class Set2Set(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import Set2Set
-    >>> Set2Set(5, n_iters=2, n_layers=1)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
+    >>> import torch, gnnlab.compat as dgl
+    >>> graph = dgl.graph(([0, 1], [1, 2]))
+    >>> dgl.nn.Set2Set(5, n_iters=2, n_layers=1)(graph, torch.ones(3, 5)).shape
     torch.Size([1, 10])
-
-    References
-    ----------
-    Vinyals, Bengio, Kudlur: Order Matters: Sequence to Sequence for Sets, ICLR 2016.
     """
 
     def __init__(self, input_dim: int, n_iters: int, n_layers: int) -> None:

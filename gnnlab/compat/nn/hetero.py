@@ -60,9 +60,8 @@ class HeteroLinear(_PerKey):
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat.nn import HeteroLinear
-    >>> layer = HeteroLinear({"user": 1, ("user", "follows", "user"): 2}, 3)
+    >>> import torch, gnnlab.compat as dgl
+    >>> layer = dgl.nn.HeteroLinear({"user": 1, ("user", "follows", "user"): 2}, 3)
     >>> rows = {"user": torch.ones(2, 1), ("user", "follows", "user"): torch.ones(3, 2)}
     >>> [tuple(out.shape) for out in layer(rows).values()]
     [(2, 3), (3, 3)]
@@ -91,9 +90,8 @@ class HeteroEmbedding(_PerKey):
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat.nn import HeteroEmbedding
-    >>> layer = HeteroEmbedding({"user": 4, "item": 2}, 3)
+    >>> import torch, gnnlab.compat as dgl
+    >>> layer = dgl.nn.HeteroEmbedding({"user": 4, "item": 2}, 3)
     >>> layer({"user": torch.tensor([0, 3])})["user"].shape
     torch.Size([2, 3])
     """

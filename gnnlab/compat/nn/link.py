@@ -13,6 +13,8 @@ __all__ = ["EdgePredictor", "TransE", "TransR"]
 class TransE(nn.Module):
     r"""A relation is a translation: the score is :math:`-\lVert h + r - t \rVert_p`.
 
+    From Bordes et al.: Translating Embeddings for Modeling Multi-relational Data, NeurIPS 2013.
+
     Parameters
     ----------
     num_rels : int
@@ -24,14 +26,10 @@ class TransE(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat.nn import TransE
-    >>> TransE(num_rels=4, feats=5)(torch.ones(2, 5), torch.ones(2, 5), torch.tensor([3, 0])).shape
+    >>> import torch, gnnlab.compat as dgl
+    >>> layer = dgl.nn.TransE(num_rels=4, feats=5)
+    >>> layer(torch.ones(2, 5), torch.ones(2, 5), torch.tensor([3, 0])).shape
     torch.Size([2])
-
-    References
-    ----------
-    Bordes et al.: Translating Embeddings for Modeling Multi-relational Data, NeurIPS 2013.
     """
 
     def __init__(self, num_rels: int, feats: int, p: int = 1) -> None:
@@ -44,22 +42,15 @@ class TransE(nn.Module):
         self.rel_emb.reset_parameters()
 
     def forward(self, h_head: Tensor, h_tail: Tensor, rels: Tensor) -> Tensor:
-        """Score triples.
-
-        Parameters
-        ----------
-        h_head, h_tail : Tensor of shape (E, feats)
-        rels : Tensor of shape (E,), integer
-
-        Returns
-        -------
-        Tensor of shape (E,)
-        """
+        """Return scores (E,) for rows of shape (E, feats) and relations (E,)."""
         return -torch.norm(h_head + self.rel_emb(rels) - h_tail, p=self.p, dim=-1)
 
 
 class TransR(nn.Module):
     r"""A relation is a translation in its own space: :math:`-\lVert h M_r + r - t M_r \rVert_p`.
+
+    From Lin et al.: Learning Entity and Relation Embeddings for Knowledge Graph Completion, AAAI
+    2015.
 
     Parameters
     ----------
@@ -74,15 +65,10 @@ class TransR(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat.nn import TransR
-    >>> layer = TransR(num_rels=4, rfeats=3, nfeats=5)
+    >>> import torch, gnnlab.compat as dgl
+    >>> layer = dgl.nn.TransR(num_rels=4, rfeats=3, nfeats=5)
     >>> layer(torch.ones(2, 5), torch.ones(2, 5), torch.tensor([3, 0])).shape
     torch.Size([2])
-
-    References
-    ----------
-    Lin et al.: Learning Entity and Relation Embeddings for Knowledge Graph Completion, AAAI 2015.
     """
 
     def __init__(self, num_rels: int, rfeats: int, nfeats: int, p: int = 1) -> None:
@@ -98,7 +84,7 @@ class TransR(nn.Module):
         self.rel_project.reset_parameters()
 
     def forward(self, h_head: Tensor, h_tail: Tensor, rels: Tensor) -> Tensor:
-        """Score triples; shapes as in :class:`TransE`."""
+        """Return scores (E,) for rows of shape (E, nfeats) and relations (E,)."""
         matrices = self.rel_project(rels).unflatten(-1, self.sizes)
         moved = torch.einsum("ei,eij->ej", h_head - h_tail, matrices)
         return -torch.norm(moved + self.rel_emb(rels), p=self.p, dim=-1)

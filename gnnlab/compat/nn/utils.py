@@ -31,10 +31,8 @@ class Sequential(nn.Sequential):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import SAGEConv, Sequential
-    >>> model = Sequential(SAGEConv(5, 4, "mean"), SAGEConv(4, 2, "mean"))
+    >>> import torch, gnnlab.compat as dgl
+    >>> model = dgl.nn.Sequential(dgl.nn.SAGEConv(5, 4, "mean"), dgl.nn.SAGEConv(4, 2, "mean"))
     >>> model(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
     torch.Size([3, 2])
     """
@@ -53,6 +51,8 @@ class Sequential(nn.Sequential):
 class JumpingKnowledge(nn.Module):
     r"""Combine the outputs of all layers of a model, so that each node chooses its range.
 
+    From Xu et al.: Representation Learning on Graphs with Jumping Knowledge Networks, ICML 2018.
+
     Parameters
     ----------
     mode : {"cat", "max", "lstm"}, default "cat"
@@ -63,14 +63,9 @@ class JumpingKnowledge(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat.nn import JumpingKnowledge
-    >>> JumpingKnowledge("max")([torch.tensor([[1.0, 5.0]]), torch.tensor([[2.0, 3.0]])])
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.nn.JumpingKnowledge("max")([torch.tensor([[1.0, 5.0]]), torch.tensor([[2.0, 3.0]])])
     tensor([[2., 5.]])
-
-    References
-    ----------
-    Xu et al.: Representation Learning on Graphs with Jumping Knowledge Networks, ICML 2018.
     """
 
     def __init__(
@@ -93,13 +88,7 @@ class JumpingKnowledge(nn.Module):
             self.att.reset_parameters()
 
     def forward(self, feat_list: Sequence[Tensor]) -> Tensor:
-        """Combine tensors of shape (N, D).
-
-        Returns
-        -------
-        Tensor of shape (N, D)
-            With ``"cat"`` (N, number of tensors · D).
-        """
+        """Combine tensors of shape (N, D) to (N, D), with ``"cat"`` to (N, number · D)."""
         if self.mode == "cat":
             return torch.cat(tuple(feat_list), dim=-1)
         stacked = torch.stack(tuple(feat_list), dim=1)  # (N, layers, D)
@@ -111,6 +100,8 @@ class JumpingKnowledge(nn.Module):
 
 class LabelPropagation(nn.Module):
     r"""Spread known labels along edges: :math:`Y \leftarrow \alpha \hat{A} Y + (1 - \alpha) Y_0`.
+
+    From Zhu, Ghahramani: Learning from Labeled and Unlabeled Data with Label Propagation, 2002.
 
     Parameters
     ----------
@@ -129,19 +120,14 @@ class LabelPropagation(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import LabelPropagation
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1], [1, 2]))
     >>> mask = torch.tensor([True, False, False])
-    >>> LabelPropagation(k=2, alpha=0.5, norm_type="row")(graph, torch.tensor([1, 0, 0]), mask)
+    >>> propagate = dgl.nn.LabelPropagation(k=2, alpha=0.5, norm_type="row")
+    >>> propagate(graph, torch.tensor([1, 0, 0]), mask)
     tensor([[0.0000, 0.5000],
             [0.0000, 0.2500],
             [0.0000, 0.2500]])
-
-    References
-    ----------
-    Zhu, Ghahramani: Learning from Labeled and Unlabeled Data with Label Propagation, 2002.
     """
 
     def __init__(

@@ -14,10 +14,13 @@ from torch import Tensor, nn
 
 from gnnlab import ops
 from gnnlab.compat.nn.conv.base import ZeroInDegree, check_edge_rows, glorot
+from gnnlab.nn.gatconv import GATConv
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
+    check_arguments,
+    check_in_edges,
     expand_as_pair,
     map_features,
     pair_of_sizes,
@@ -39,24 +42,19 @@ class GATv2Conv(ZeroInDegree):
     \operatorname{LeakyReLU}(W_{src} h_u + W_{dst} h_v)`; the output is
     :math:`\sum_u \alpha_{uv} W_{src} h_u`. In GATConv the nonlinearity comes after the product with
     :math:`a`, so all nodes rank their neighbors alike.
+    From Brody, Alon, Yahav: How Attentive are Graph Attention Networks?, ICLR 2022.
 
     Parameters
     ----------
     in_feats : int or (int, int)
-        Size of the input rows; a pair when source and destination nodes differ.
     out_feats : int
-        Size of the output rows of one head.
+        Size of one head.
     num_heads : int
     feat_drop, attn_drop : float, default 0
-        Dropout on the input rows and on the attention.
     negative_slope : float, default 0.2
-        Slope of LeakyReLU below zero.
     residual : bool, default False
-        Add the node's own row to the output, through a linear layer where the sizes differ.
     activation : callable, optional
-        Applied to the output.
     allow_zero_in_degree : bool, default False
-        Accept nodes without in-edges, which receive no message.
     bias : bool, default True
         Give the linear layers a bias.
     share_weights : bool, default False
@@ -64,16 +62,10 @@ class GATv2Conv(ZeroInDegree):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import GATv2Conv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
-    >>> GATv2Conv(5, 2, num_heads=3)(graph, torch.ones(3, 5)).shape
+    >>> dgl.nn.GATv2Conv(5, 2, num_heads=3)(graph, torch.ones(3, 5)).shape
     torch.Size([3, 3, 2])
-
-    References
-    ----------
-    Brody, Alon, Yahav: How Attentive are Graph Attention Networks?, ICLR 2022.
     """
 
     res_fc: nn.Module | None
@@ -121,21 +113,10 @@ class GATv2Conv(ZeroInDegree):
     def forward(
         self, graph: Graph, feat: Features, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Compute the rows of the destination nodes.
+        """Return new rows of the destination nodes.
 
-        Parameters
-        ----------
-        graph : Graph
-            A graph or a block with one edge type.
-        feat : Tensor of shape (num_src, in_feats), or a pair (source rows, destination rows)
-        get_attention : bool, default False
-            Also return the attention.
-
-        Returns
-        -------
-        Tensor of shape (num_dst, num_heads, out_feats)
-        Tensor of shape (E, num_heads, 1)
-            The attention; only with ``get_attention``.
+        ``feat`` has shape (num_src, in_feats), or is a pair; the result (num_dst, num_heads,
+        out_feats). With ``get_attention``, also return the attention, (E, num_heads, 1).
         """
         self.check(graph, feat)
         feat = map_features(self.feat_drop, feat)
@@ -153,54 +134,32 @@ class GATv2Conv(ZeroInDegree):
         return (out, attention) if get_attention else out
 
 
-class EdgeGATConv(ZeroInDegree):
+class EdgeGATConv(GATConv):
     r"""Graph attention with edge features, in the scores and in the messages.
 
     :math:`\alpha_{uv} = \operatorname{softmax}_{u \to v} \operatorname{LeakyReLU}(a_l \cdot W h_u +
     a_r \cdot W h_v + a_e \cdot W_e e_{uv})`; the output is
     :math:`\sum_u \alpha_{uv} (W h_u + W_e e_{uv})`, and with ``residual`` a linear map of
     :math:`h_v`.
+    From Monninger et al.: SCENE: Reasoning about Traffic Scenes using Heterogeneous Graph Neural
+    Networks, RA-L 2023.
 
     Parameters
     ----------
-    in_feats : int or (int, int)
-        Size of the input rows; a pair when source and destination nodes differ.
+    in_feats, out_feats, num_heads
+        As for :class:`GATv2Conv`, and so are the others.
     edge_feats : int
         Size of the edge rows.
-    out_feats : int
-        Size of the output rows of one head.
-    num_heads : int
-    feat_drop, attn_drop : float, default 0
-        Dropout on the input rows and on the attention.
-    negative_slope : float, default 0.2
-        Slope of LeakyReLU below zero.
     residual : bool, default True
-        Add the node's own row to the output, through a linear layer where the sizes differ.
-    activation : callable, optional
-        Applied to the output.
-    allow_zero_in_degree : bool, default False
-        Accept nodes without in-edges, which receive no message.
-    bias : bool, default True
-        Add a learned vector to the output.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import EdgeGATConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
-    >>> layer = EdgeGATConv(in_feats=5, edge_feats=4, out_feats=2, num_heads=3)
+    >>> layer = dgl.nn.EdgeGATConv(in_feats=5, edge_feats=4, out_feats=2, num_heads=3)
     >>> layer(graph, torch.ones(3, 5), torch.ones(3, 4)).shape
     torch.Size([3, 3, 2])
-
-    References
-    ----------
-    Monninger et al.: SCENE: Reasoning about Traffic Scenes using Heterogeneous Graph Neural
-    Networks, RA-L 2023.
     """
-
-    bias: Tensor | None
-    res_fc: nn.Module | None
 
     def __init__(
         self,
@@ -216,26 +175,12 @@ class EdgeGATConv(ZeroInDegree):
         allow_zero_in_degree: bool = False,
         bias: bool = True,
     ) -> None:
-        super().__init__(allow_zero_in_degree)
-        src_feats, dst_feats = pair_of_sizes(in_feats)
-        width = num_heads * out_feats
-        self.in_feats = in_feats
-        self.edge_feats = edge_feats
-        self.heads = (num_heads, out_feats)
-        self.activation = activation
-        if isinstance(in_feats, tuple):
-            self.fc_src = nn.Linear(src_feats, width, bias=False)
-            self.fc_dst = nn.Linear(dst_feats, width, bias=False)
-        else:
-            self.fc = nn.Linear(src_feats, width, bias=False)
-        self.attn_l = nn.Parameter(torch.empty(1, num_heads, out_feats))
-        self.attn_r = nn.Parameter(torch.empty(1, num_heads, out_feats))
-        self.feat_drop = nn.Dropout(feat_drop)
-        self.attn_drop = nn.Dropout(attn_drop)
-        self.leaky_relu = nn.LeakyReLU(negative_slope)
-        self.bias = nn.Parameter(torch.empty(width)) if bias else None
-        self.res_fc = None
-        if residual:
+        drop, allow = (feat_drop, attn_drop), allow_zero_in_degree
+        super().__init__(
+            in_feats, out_feats, num_heads, *drop, negative_slope, False, activation, allow, bias
+        )
+        dst_feats, width = pair_of_sizes(in_feats)[1], num_heads * out_feats
+        if residual:  # unlike GATConv's, it has no bias
             same = dst_feats == width
             self.res_fc = nn.Identity() if same else nn.Linear(dst_feats, width, bias=False)
         self.fc_edge = nn.Linear(edge_feats, width, bias=False)
@@ -244,48 +189,26 @@ class EdgeGATConv(ZeroInDegree):
 
     def reset_parameters(self) -> None:
         """Initialise the weights (Glorot normal, for ReLU), and the bias to zero."""
-        glorot(*(layer for layer in self.modules() if isinstance(layer, nn.Linear)))
-        for attn in (self.attn_l, self.attn_r, self.attn_edge):
-            nn.init.xavier_normal_(attn, _GAIN)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
+        super().reset_parameters()
+        if hasattr(self, "attn_edge"):  # GATConv calls this before
+            glorot(self.fc_edge)
+            nn.init.xavier_normal_(self.attn_edge, _GAIN)
 
-    def forward(
+    def forward(  # type: ignore[override]
         self, graph: Graph, feat: Features, edge_feat: Tensor, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Compute the rows of the destination nodes.
-
-        Parameters
-        ----------
-        graph : Graph
-            A graph or a block with one edge type.
-        feat : Tensor of shape (num_src, in_feats), or a pair (source rows, destination rows)
-        edge_feat : Tensor of shape (E, edge_feats)
-        get_attention : bool, default False
-            Also return the attention.
-
-        Returns
-        -------
-        Tensor of shape (num_dst, num_heads, out_feats)
-        Tensor of shape (E, num_heads, 1)
-            The attention; only with ``get_attention``.
-        """
-        self.check(graph, feat)
-        check_edge_rows(graph, edge_feat, self.edge_feats)
+        """Return new rows; shapes as in :class:`GATv2Conv`, ``edge_feat`` (E, edge_feats)."""
+        check_arguments(graph, feat)
+        if not self.allow_zero_in_degree:
+            check_in_edges(graph, self)
+        check_edge_rows(graph, edge_feat, self.fc_edge.in_features)
         feat = map_features(self.feat_drop, feat)
         src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats), self.attn_l.dtype)
-        pair = isinstance(self.in_feats, tuple)
-        heads_src = (self.fc_src if pair else self.fc)(src).unflatten(-1, self.heads)
-        heads_dst = (self.fc_dst if pair else self.fc)(dst).unflatten(-1, self.heads)
-        heads_edge = self.fc_edge(edge_feat).unflatten(-1, self.heads)
-        score_src, score_dst, score_edge = (
-            (rows * attn).sum(-1, keepdim=True)
-            for rows, attn in (
-                (heads_src, self.attn_l),
-                (heads_dst, self.attn_r),
-                (heads_edge, self.attn_edge),
-            )
-        )
+        heads_src, heads_dst = self._heads(src, dst, shared=isinstance(feat, Tensor))
+        heads_edge = self.fc_edge(edge_feat).unflatten(-1, (self.num_heads, self.out_feats))
+        score_src = (heads_src * self.attn_l).sum(-1, keepdim=True)
+        score_dst = (heads_dst * self.attn_r).sum(-1, keepdim=True)
+        score_edge = (heads_edge * self.attn_edge).sum(-1, keepdim=True)
         relation = graph.relation()
         logits = self.leaky_relu(ops.sddmm(relation, "add", score_src, score_dst) + score_edge)
         attention = self.attn_drop(ops.edge_softmax(graph, logits))
@@ -294,7 +217,7 @@ class EdgeGATConv(ZeroInDegree):
         if self.res_fc is not None:
             out = out + self.res_fc(dst).view_as(out)
         if self.bias is not None:
-            out = out + self.bias.view(self.heads)
+            out = out + self.bias.view(self.num_heads, self.out_feats)
         if self.activation is not None:
             out = self.activation(out)
         return (out, attention) if get_attention else out
@@ -303,28 +226,23 @@ class EdgeGATConv(ZeroInDegree):
 class DotGatConv(ZeroInDegree):
     r"""Graph attention by scaled dot products: :math:`(W h_u \cdot W h_v) / \sqrt{D}` per head.
 
+    From Vaswani et al.: Attention Is All You Need, NeurIPS 2017.
+
     Parameters
     ----------
     in_feats : int or (int, int)
-        Size of the input rows; a pair gives each side a matrix of its own.
+        A pair gives each side a matrix of its own.
     out_feats : int
-        Size D of the output rows of one head.
+        Size D of one head.
     num_heads : int
     allow_zero_in_degree : bool, default False
-        Accept nodes without in-edges; they get zeros.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import DotGatConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
-    >>> DotGatConv(5, 2, num_heads=3)(graph, torch.ones(3, 5)).shape
+    >>> dgl.nn.DotGatConv(5, 2, num_heads=3)(graph, torch.ones(3, 5)).shape
     torch.Size([3, 3, 2])
-
-    References
-    ----------
-    Vaswani et al.: Attention Is All You Need, NeurIPS 2017.
     """
 
     def __init__(
@@ -347,7 +265,7 @@ class DotGatConv(ZeroInDegree):
     def forward(
         self, graph: Graph, feat: Features, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Compute the rows of the destination nodes; shapes as in :class:`GATv2Conv`."""
+        """Return new rows; shapes as in :class:`GATv2Conv`."""
         self.check(graph, feat)
         pair = isinstance(self.in_feats, tuple)
         fc_src, fc_dst = (self.fc_src, self.fc_dst) if pair else (self.fc, self.fc)
@@ -363,27 +281,21 @@ class DotGatConv(ZeroInDegree):
 class AGNNConv(ZeroInDegree):
     r"""Attention by cosine similarity: scores :math:`\beta \cos(h_u, h_v)`, no other weights.
 
+    From Thekumparampil et al.: Attention-based Graph Neural Network for Semi-supervised Learning,
+    2018.
+
     Parameters
     ----------
     init_beta : float, default 1
-        Initial β.
     learn_beta : bool, default True
-        Learn β.
     allow_zero_in_degree : bool, default False
-        Accept nodes without in-edges; they get zeros.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import AGNNConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1], [2, 2]))
-    >>> AGNNConv(allow_zero_in_degree=True)(graph, torch.eye(3)).detach()[2]
+    >>> dgl.nn.AGNNConv(allow_zero_in_degree=True)(graph, torch.eye(3)).detach()[2]
     tensor([0.5000, 0.5000, 0.0000])
-
-    References
-    ----------
-    Thekumparampil et al.: Attention-based Graph Neural Network for Semi-supervised Learning, 2018.
     """
 
     beta: Tensor
@@ -399,18 +311,7 @@ class AGNNConv(ZeroInDegree):
             self.register_buffer("beta", beta)
 
     def forward(self, graph: Graph, feat: Features) -> Tensor:
-        """Compute the rows of the destination nodes.
-
-        Parameters
-        ----------
-        graph : Graph
-            A graph or a block with one edge type.
-        feat : Tensor of shape (num_src, D), or a pair (source rows, destination rows)
-
-        Returns
-        -------
-        Tensor of shape (num_dst, D)
-        """
+        """Return (num_dst, D) for ``feat`` of shape (num_src, D), or a pair."""
         self.check(graph, feat)
         src, dst = expand_as_pair(feat, graph)
         cosine = ops.sddmm(
@@ -424,6 +325,8 @@ class EGATConv(nn.Module):
 
     :math:`f_{uv}' = \operatorname{LeakyReLU}(W_i h_u + W_f f_{uv} + W_j h_v + b)`; an edge's score
     is :math:`a \cdot f_{uv}'`; the output is :math:`\sum_u \alpha_{uv} W h_u`.
+    From Kamiński et al.: Rossmann-toolbox: a deep learning-based protocol for the prediction and
+    design of cofactor specificity in Rossmann fold proteins, Briefings in Bioinformatics 2022.
 
     Parameters
     ----------
@@ -439,18 +342,12 @@ class EGATConv(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import EGATConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 2, 0], [1, 2, 0, 2]))
-    >>> nodes, edges = EGATConv(5, 4, 3, 2, num_heads=6)(graph, torch.ones(3, 5), torch.ones(4, 4))
+    >>> layer = dgl.nn.EGATConv(5, 4, 3, 2, num_heads=6)
+    >>> nodes, edges = layer(graph, torch.ones(3, 5), torch.ones(4, 4))
     >>> nodes.shape, edges.shape
     (torch.Size([3, 6, 3]), torch.Size([4, 6, 2]))
-
-    References
-    ----------
-    Kamiński et al.: Rossmann-toolbox: a deep learning-based protocol for the prediction and design
-    of cofactor specificity in Rossmann fold proteins, Briefings in Bioinformatics 2022.
     """
 
     bias: Tensor | None
@@ -493,18 +390,16 @@ class EGATConv(nn.Module):
         edge_weight: Tensor | None = None,
         get_attention: bool = False,
     ) -> tuple[Tensor, ...]:
-        """Compute the rows of the destination nodes and of the edges.
+        """Return new rows of the destination nodes and of the edges.
 
         Parameters
         ----------
         graph : Graph
-            A graph or a block with one edge type.
-        nfeats : Tensor of shape (num_src, in_node_feats), or a pair (source, destination rows)
+        nfeats : Tensor of shape (num_src, in_node_feats), or a pair
         efeats : Tensor of shape (E, in_edge_feats)
         edge_weight : Tensor of shape (E,), optional
             Multiplies the attention, after the softmax.
         get_attention : bool, default False
-            Also return the attention.
 
         Returns
         -------

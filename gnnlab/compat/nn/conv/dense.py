@@ -31,17 +31,14 @@ class DenseGraphConv(nn.Module):
     Parameters
     ----------
     in_feats, out_feats : int
-        Sizes of the input and output rows.
     norm : {"both", "right", "none"}, default "both"
     bias : bool, default True
     activation : callable, optional
-        Applied to the output.
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat.nn import DenseGraphConv
-    >>> DenseGraphConv(5, 2)(torch.eye(3), torch.ones(3, 5)).shape
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.nn.DenseGraphConv(5, 2)(torch.eye(3), torch.ones(3, 5)).shape
     torch.Size([3, 2])
     """
 
@@ -70,13 +67,7 @@ class DenseGraphConv(nn.Module):
             nn.init.zeros_(self.bias)
 
     def forward(self, adj: Tensor, feat: Tensor) -> Tensor:
-        """Compute rows of shape (num_dst, out_feats).
-
-        Parameters
-        ----------
-        adj : Tensor of shape (num_dst, num_src)
-        feat : Tensor of shape (num_src, in_feats)
-        """
+        """Return (num_dst, out_feats) for ``adj`` of shape (num_dst, num_src)."""
         adj = _matrix(adj, feat)
         inner, outer = adj.sum(1, keepdim=True).clamp(min=1), adj.sum(0).clamp(min=1)
         if self.norm == "both":
@@ -95,20 +86,16 @@ class DenseSAGEConv(nn.Module):
     Parameters
     ----------
     in_feats, out_feats : int
-        Sizes of the input and output rows.
     feat_drop : float, default 0
-        Dropout on the input rows.
     bias : bool, default True
     norm : callable, optional
         Applied to the output, after the activation.
     activation : callable, optional
-        Applied to the output.
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat.nn import DenseSAGEConv
-    >>> DenseSAGEConv(5, 2)(torch.eye(3), torch.ones(3, 5)).shape
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.nn.DenseSAGEConv(5, 2)(torch.eye(3), torch.ones(3, 5)).shape
     torch.Size([3, 2])
     """
 
@@ -136,13 +123,7 @@ class DenseSAGEConv(nn.Module):
         nn.init.xavier_uniform_(self.fc.weight, nn.init.calculate_gain("relu"))
 
     def forward(self, adj: Tensor, feat: Features) -> Tensor:
-        """Compute rows of shape (num_dst, out_feats).
-
-        Parameters
-        ----------
-        adj : Tensor of shape (num_dst, num_src)
-        feat : Tensor of shape (N, in_feats), or a pair (source rows, destination rows)
-        """
+        """Return (num_dst, out_feats); ``feat`` is a tensor or a pair."""
         feat = map_features(self.feat_drop, feat)
         src, dst = feat if isinstance(feat, tuple) else (feat, feat)
         adj = _matrix(adj, src)
@@ -158,17 +139,15 @@ class DenseChebConv(nn.Module):
     Parameters
     ----------
     in_feats, out_feats : int
-        Sizes of the input and output rows.
     k : int
         Number of terms.
     bias : bool, default True
 
     Examples
     --------
-    >>> import torch
-    >>> from gnnlab.compat.nn import DenseChebConv
+    >>> import torch, gnnlab.compat as dgl
     >>> path = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    >>> DenseChebConv(5, 2, k=3)(path, torch.ones(3, 5)).shape
+    >>> dgl.nn.DenseChebConv(5, 2, k=3)(path, torch.ones(3, 5)).shape
     torch.Size([3, 2])
     """
 
@@ -189,15 +168,7 @@ class DenseChebConv(nn.Module):
             nn.init.xavier_normal_(weight.data, nn.init.calculate_gain("relu"))
 
     def forward(self, adj: Tensor, feat: Tensor, lambda_max: float | None = None) -> Tensor:
-        """Compute rows of shape (N, out_feats).
-
-        Parameters
-        ----------
-        adj : Tensor of shape (N, N)
-        feat : Tensor of shape (N, in_feats)
-        lambda_max : float, optional
-            Largest eigenvalue of the Laplacian; computed when it is missing.
-        """
+        """Return (N, out_feats); without ``lambda_max`` compute the largest eigenvalue."""
         adj = _matrix(adj, feat)
         factor = adj.sum(1).clamp(min=1).rsqrt()
         identity = torch.eye(len(adj), dtype=feat.dtype, device=feat.device)

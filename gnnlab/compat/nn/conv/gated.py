@@ -22,6 +22,8 @@ __all__ = ["GatedGCNConv", "GatedGraphConv"]
 class GatedGraphConv(nn.Module):
     r"""Gated graph network: :math:`h_v \leftarrow GRU(\sum_{u \to v} W_{t(u, v)} h_u + b_t, h_v)`.
 
+    From Li et al.: Gated Graph Sequence Neural Networks, ICLR 2016.
+
     Parameters
     ----------
     in_feats, out_feats : int
@@ -35,17 +37,11 @@ class GatedGraphConv(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import GatedGraphConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
-    >>> layer = GatedGraphConv(5, 6, n_steps=2, n_etypes=3)
+    >>> layer = dgl.nn.GatedGraphConv(5, 6, n_steps=2, n_etypes=3)
     >>> layer(graph, torch.ones(3, 5), torch.tensor([0, 2, 2])).shape
     torch.Size([3, 6])
-
-    References
-    ----------
-    Li et al.: Gated Graph Sequence Neural Networks, ICLR 2016.
     """
 
     def __init__(
@@ -71,18 +67,9 @@ class GatedGraphConv(nn.Module):
         glorot(*(linear for linear in self.linears if isinstance(linear, nn.Linear)))
 
     def forward(self, graph: Graph, feat: Tensor, etypes: Tensor | None = None) -> Tensor:
-        """Compute new rows of all nodes.
+        """Return (N, out_feats) for ``feat`` (N, in_feats) and edge types (E,) from 0.
 
-        Parameters
-        ----------
-        graph : Graph
-        feat : Tensor of shape (N, in_feats)
-        etypes : Tensor of shape (E,), integer, optional
-            Type of each edge, in 0 … n_etypes − 1; only optional with one type.
-
-        Returns
-        -------
-        Tensor of shape (N, out_feats)
+        ``etypes`` may be left out with one type.
         """
         check_arguments(graph, feat)
         check_rows(feat, graph, "source")
@@ -111,6 +98,7 @@ class GatedGCNConv(nn.Module):
     :math:`e_{uv}' = D h_u + E h_v + C e_{uv}`, :math:`h_v' = A h_v + \sum_u \sigma(e_{uv}')
     \odot B h_u / (\sum_u \sigma(e_{uv}') + 10^{-6})`; then, for both, batch normalisation,
     activation, residual and dropout.
+    From Dwivedi et al.: Benchmarking Graph Neural Networks, JMLR 2023.
 
     Parameters
     ----------
@@ -124,17 +112,11 @@ class GatedGCNConv(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import GatedGCNConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1], [1, 2]))
-    >>> nodes, edges = GatedGCNConv(5, 4, 2)(graph, torch.ones(3, 5), torch.ones(2, 4))
+    >>> nodes, edges = dgl.nn.GatedGCNConv(5, 4, 2)(graph, torch.ones(3, 5), torch.ones(2, 4))
     >>> nodes.shape, edges.shape
     (torch.Size([3, 2]), torch.Size([2, 2]))
-
-    References
-    ----------
-    Dwivedi et al.: Benchmarking Graph Neural Networks, JMLR 2023.
     """
 
     def __init__(
@@ -161,19 +143,7 @@ class GatedGCNConv(nn.Module):
         self.bn_edge = nn.BatchNorm1d(output_feats)
 
     def forward(self, graph: Graph, feat: Tensor, edge_feat: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute new rows of the nodes and of the edges.
-
-        Parameters
-        ----------
-        graph : Graph
-        feat : Tensor of shape (N, input_feats)
-        edge_feat : Tensor of shape (E, edge_feats)
-
-        Returns
-        -------
-        Tensor of shape (N, output_feats)
-        Tensor of shape (E, output_feats)
-        """
+        """Return new rows of the nodes and of the edges, (N, output_feats), (E, output_feats)."""
         size = self.A.in_features
         src, dst = expand_as_pair(feat, graph, (size, size), self.A.weight.dtype)
         check_edge_rows(graph, edge_feat, self.C.in_features)

@@ -24,6 +24,7 @@ class HGTConv(nn.Module):
     Keys, queries and values have a matrix per node type; an edge of type r scores
     :math:`K(u) W_r Q(v)\, \mu_r / \sqrt{D}` per head and sends :math:`V(u) M_r`. The output is
     mixed with the node's own row by a learned share per node type.
+    From Hu et al.: Heterogeneous Graph Transformer, WWW 2020.
 
     Parameters
     ----------
@@ -41,18 +42,12 @@ class HGTConv(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import HGTConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
-    >>> layer = HGTConv(5, 3, num_heads=2, num_ntypes=2, num_etypes=4)
+    >>> layer = dgl.nn.HGTConv(5, 3, num_heads=2, num_ntypes=2, num_etypes=4)
     >>> types = torch.tensor([0, 1, 1])
     >>> layer(graph, torch.ones(3, 5), ntype=types, etype=torch.tensor([3, 0, 3])).shape
     torch.Size([3, 6])
-
-    References
-    ----------
-    Hu et al.: Heterogeneous Graph Transformer, WWW 2020.
     """
 
     def __init__(
@@ -94,23 +89,10 @@ class HGTConv(nn.Module):
     def forward(
         self, g: Graph, x: Tensor, ntype: Tensor, etype: Tensor, *, presorted: bool = False
     ) -> Tensor:
-        """Compute the rows of the destination nodes.
+        """Return (num_dst, num_heads · head_size) for ``x`` of shape (num_src, in_size).
 
-        Parameters
-        ----------
-        g : Graph
-            A graph or a block with one edge type.
-        x : Tensor of shape (num_src, in_size)
-        ntype : Tensor of shape (num_src,), integer
-            Type of each node, in 0 … num_ntypes − 1.
-        etype : Tensor of shape (E,), integer
-            Type of each edge, in 0 … num_etypes − 1.
-        presorted : bool, default False
-            Nodes and edges are sorted by type.
-
-        Returns
-        -------
-        Tensor of shape (num_dst, num_heads · head_size)
+        ``ntype`` (num_src,) and ``etype`` (E,) are types from 0; ``presorted`` says that nodes and
+        edges are sorted by them.
         """
         src, dst = expand_as_pair(x, g, (self.in_size, self.in_size), self.skip.dtype)
         check_edge_rows(g, etype)

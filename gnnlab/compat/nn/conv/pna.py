@@ -91,6 +91,7 @@ class PNAConv(nn.Module):
     The messages :math:`M(h_u, h_v, e_{uv})` of a node are reduced by several aggregators, each
     result is multiplied by several factors of the node's degree d, and all are mapped together with
     its own row. Towers do so in parallel on slices of the columns.
+    From Corso et al.: Principal Neighbourhood Aggregation for Graph Nets, NeurIPS 2020.
 
     Parameters
     ----------
@@ -110,16 +111,10 @@ class PNAConv(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import PNAConv
-    >>> layer = PNAConv(4, 6, ["mean", "std"], ["identity", "attenuation"], delta=1.5, num_towers=2)
+    >>> import torch, gnnlab.compat as dgl
+    >>> layer = dgl.nn.PNAConv(4, 6, ["mean", "std"], ["identity"], delta=1.5, num_towers=2)
     >>> layer(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 4)).shape
     torch.Size([3, 6])
-
-    References
-    ----------
-    Corso et al.: Principal Neighbourhood Aggregation for Graph Nets, NeurIPS 2020.
     """
 
     def __init__(
@@ -161,19 +156,7 @@ class PNAConv(nn.Module):
         self.mixing_layer = nn.Sequential(nn.Linear(out_size, out_size), nn.LeakyReLU())
 
     def forward(self, graph: Graph, node_feat: Tensor, edge_feat: Tensor | None = None) -> Tensor:
-        """Compute new rows of all nodes.
-
-        Parameters
-        ----------
-        graph : Graph
-            One graph or a batch of graphs.
-        node_feat : Tensor of shape (N, in_size)
-        edge_feat : Tensor of shape (E, edge_feat_size), optional
-
-        Returns
-        -------
-        Tensor of shape (N, out_size)
-        """
+        """Return (N, out_size) for rows (N, in_size) and edge rows (E, edge_feat_size)."""
         check_arguments(graph, node_feat)
         check_rows(node_feat, graph, "source")
         check_size(node_feat, self.in_size, "source")

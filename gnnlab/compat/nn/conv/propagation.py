@@ -17,11 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.conv.base import (
-    ZeroInDegree,
-    check_edge_rows,
-    inverse_sqrt_degrees,
-)
+from gnnlab.compat.nn.conv.base import ZeroInDegree, check_edge_rows, inverse_sqrt_degrees
 from gnnlab.errors import InvalidInput
 from gnnlab.nn.utils import (
     Activation,
@@ -36,14 +32,7 @@ from gnnlab.ops.checks import check_choice
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = [
-    "APPNPConv",
-    "ChebConv",
-    "EdgeWeightNorm",
-    "GCN2Conv",
-    "SGConv",
-    "TAGConv",
-]
+__all__ = ["APPNPConv", "ChebConv", "EdgeWeightNorm", "GCN2Conv", "SGConv", "TAGConv"]
 
 
 def _check(
@@ -81,34 +70,27 @@ def _step(
 class SGConv(ZeroInDegree):
     r"""Simplified graph convolution: :math:`\hat{A}^k X W + b`, a linear model.
 
+    From Wu et al.: Simplifying Graph Convolutional Networks, ICML 2019.
+
     Parameters
     ----------
     in_feats, out_feats : int
-        Sizes of the input and output rows.
     k : int, default 1
         Number of steps.
     cached : bool, default False
         Keep :math:`\hat{A}^k X` of the first call and use it in all later ones; only for one
         graph with fixed features.
     bias : bool, default True
-        Add a learned vector to the output.
     norm : callable, optional
         Applied to :math:`\hat{A}^k X`.
     allow_zero_in_degree : bool, default False
-        Accept nodes without in-edges; they get the bias only.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import SGConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.add_self_loop(dgl.graph(([0, 1], [1, 2])))
-    >>> SGConv(5, 2, k=2)(graph, torch.ones(3, 5)).shape
+    >>> dgl.nn.SGConv(5, 2, k=2)(graph, torch.ones(3, 5)).shape
     torch.Size([3, 2])
-
-    References
-    ----------
-    Wu et al.: Simplifying Graph Convolutional Networks, ICML 2019.
     """
 
     def __init__(
@@ -136,19 +118,7 @@ class SGConv(ZeroInDegree):
             nn.init.zeros_(self.fc.bias)
 
     def forward(self, graph: Graph, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Compute new rows of all nodes.
-
-        Parameters
-        ----------
-        graph : Graph
-        feat : Tensor of shape (N, in_feats)
-        edge_weight : Tensor of shape (E,), optional
-            Used instead of the normalisation.
-
-        Returns
-        -------
-        Tensor of shape (N, out_feats)
-        """
+        """Return (N, out_feats) for ``feat`` of shape (N, in_feats)."""
         self.check(graph, feat)
         _check(graph, feat, self.fc.in_features, self.fc.weight)
         if self.cached_h is None:
@@ -165,6 +135,7 @@ class APPNPConv(nn.Module):
     r"""Personalised propagation of predictions: a random walk that returns to its start.
 
     :math:`H^{(t+1)} = (1 - \alpha)\, \hat{A} H^{(t)} + \alpha H^{(0)}`, without weights.
+    From Klicpera, Bojchevski, Günnemann: Predict then Propagate, ICLR 2019.
 
     Parameters
     ----------
@@ -177,17 +148,11 @@ class APPNPConv(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import APPNPConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1], [1, 0]))
-    >>> APPNPConv(k=1, alpha=0.25)(graph, torch.tensor([[0.0], [4.0]]))
+    >>> dgl.nn.APPNPConv(k=1, alpha=0.25)(graph, torch.tensor([[0.0], [4.0]]))
     tensor([[3.],
             [1.]])
-
-    References
-    ----------
-    Klicpera, Bojchevski, Günnemann: Predict then Propagate, ICLR 2019.
     """
 
     def __init__(self, k: int, alpha: float, edge_drop: float = 0.0) -> None:
@@ -197,29 +162,14 @@ class APPNPConv(nn.Module):
         self.edge_drop = nn.Dropout(edge_drop)
 
     def forward(self, graph: Graph, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Compute new rows of all nodes.
-
-        Parameters
-        ----------
-        graph : Graph
-        feat : Tensor of shape (N, …)
-        edge_weight : Tensor of shape (E,), optional
-            Used instead of the normalisation.
-
-        Returns
-        -------
-        Tensor of shape (N, …)
-        """
+        """Return rows of the shape of ``feat``, (N, …)."""
         _check(graph, feat)
         start, weights = feat, edge_weight
         if edge_weight is None and self.edge_drop.p:  # Â as edge weights, of which some are dropped
             relation = graph.relation()
-            weights = ops.sddmm(
-                relation,
-                "mul",
-                inverse_sqrt_degrees(relation.out_degrees(), feat),
-                inverse_sqrt_degrees(relation.in_degrees(), feat),
-            )
+            before = inverse_sqrt_degrees(relation.out_degrees(), feat)
+            after = inverse_sqrt_degrees(relation.in_degrees(), feat)
+            weights = ops.sddmm(relation, "mul", before, after)
         for _ in range(self.k):
             dropped = None if weights is None else self.edge_drop(weights)
             feat = (1 - self.alpha) * _step(graph, feat, dropped, False) + self.alpha * start
@@ -229,28 +179,21 @@ class APPNPConv(nn.Module):
 class TAGConv(nn.Module):
     r"""Topology adaptive convolution: a polynomial, :math:`\sum_{i=0}^{k} \hat{A}^i X W_i + b`.
 
+    From Du et al.: Topology Adaptive Graph Convolutional Networks, 2017.
+
     Parameters
     ----------
     in_feats, out_feats : int
-        Sizes of the input and output rows.
     k : int, default 2
         Degree of the polynomial.
     bias : bool, default True
-        Add a learned vector to the output.
     activation : callable, optional
-        Applied to the output.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import TAGConv
-    >>> TAGConv(5, 2)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.nn.TAGConv(5, 2)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
     torch.Size([3, 2])
-
-    References
-    ----------
-    Du et al.: Topology Adaptive Graph Convolutional Networks, 2017.
     """
 
     def __init__(
@@ -273,7 +216,7 @@ class TAGConv(nn.Module):
         nn.init.xavier_normal_(self.lin.weight, nn.init.calculate_gain("relu"))
 
     def forward(self, graph: Graph, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Compute new rows of all nodes; arguments and shapes as in :class:`SGConv`."""
+        """Return (N, out_feats) for ``feat`` of shape (N, in_feats)."""
         _check(graph, feat, self.in_feats, self.lin.weight)
         powers = [feat]
         for _ in range(self.k):
@@ -288,31 +231,24 @@ class ChebConv(nn.Module):
     With :math:`\hat{L} = 2 (I - \hat{A}) / \lambda_{max} - I`, :math:`Z_0 = X`,
     :math:`Z_1 = \hat{L} X`, :math:`Z_i = 2 \hat{L} Z_{i-1} - Z_{i-2}`, the output is
     :math:`\sum_{i < k} Z_i W_i + b`.
+    From Defferrard, Bresson, Vandergheynst: Convolutional Neural Networks on Graphs with Fast
+    Localized Spectral Filtering, NeurIPS 2016.
 
     Parameters
     ----------
     in_feats, out_feats : int
-        Sizes of the input and output rows.
     k : int
         Number of terms.
     activation : callable or None, default relu
         Applied to the output.
     bias : bool, default True
-        Add a learned vector to the output.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import ChebConv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1, 1, 2], [1, 0, 2, 1]))
-    >>> ChebConv(5, 2, k=3)(graph, torch.ones(3, 5), lambda_max=[2.0]).shape
+    >>> dgl.nn.ChebConv(5, 2, k=3)(graph, torch.ones(3, 5), lambda_max=[2.0]).shape
     torch.Size([3, 2])
-
-    References
-    ----------
-    Defferrard, Bresson, Vandergheynst: Convolutional Neural Networks on Graphs with Fast Localized
-    Spectral Filtering, NeurIPS 2016.
     """
 
     def __init__(
@@ -332,20 +268,11 @@ class ChebConv(nn.Module):
     def forward(
         self, graph: Graph, feat: Tensor, lambda_max: list[float] | Tensor | None = None
     ) -> Tensor:
-        """Compute new rows of all nodes.
+        """Return (N, out_feats) for ``feat`` of shape (N, in_feats).
 
-        Parameters
-        ----------
-        graph : Graph
-            One graph or a batch of graphs.
-        feat : Tensor of shape (N, in_feats)
-        lambda_max : list or Tensor of shape (batch size,), optional
-            Largest eigenvalue of each graph's Laplacian, from ``dgl.laplacian_lambda_max``. When
-            it is missing, its upper bound 2 is used, with a warning.
-
-        Returns
-        -------
-        Tensor of shape (N, out_feats)
+        ``lambda_max`` has the largest eigenvalue of each graph's Laplacian, shape (batch size,);
+        ``dgl.laplacian_lambda_max`` computes it. When it is missing, its upper bound 2 is used,
+        with a warning.
         """
         _check(graph, feat, self.in_feats, self.linear.weight)
         sizes = graph.batch_num_nodes().to(feat.device)
@@ -380,6 +307,7 @@ class GCN2Conv(ZeroInDegree):
 
     With :math:`\beta = \log(\lambda / l + 1)` in layer :math:`l`, the output is
     :math:`((1 - \alpha) \hat{A} H + \alpha H_0)((1 - \beta) I + \beta W) + b`.
+    From Chen et al.: Simple and Deep Graph Convolutional Networks, ICML 2020.
 
     Parameters
     ----------
@@ -394,25 +322,16 @@ class GCN2Conv(ZeroInDegree):
     project_initial_features : bool, default True
         Use one matrix for both terms; otherwise the initial rows have a second one.
     allow_zero_in_degree : bool, default False
-        Accept nodes without in-edges.
     bias : bool, default True
-        Add a learned vector to the output.
     activation : callable, optional
-        Applied to the output.
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import GCN2Conv
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.add_self_loop(dgl.graph(([0, 1], [1, 2])))
     >>> rows = torch.ones(3, 5)
-    >>> GCN2Conv(5, layer=1)(graph, rows, rows).shape
+    >>> dgl.nn.GCN2Conv(5, layer=1)(graph, rows, rows).shape
     torch.Size([3, 5])
-
-    References
-    ----------
-    Chen et al.: Simple and Deep Graph Convolutional Networks, ICML 2020.
     """
 
     weight2: Tensor | None
@@ -451,19 +370,9 @@ class GCN2Conv(ZeroInDegree):
     def forward(
         self, graph: Graph, feat: Tensor, feat_0: Tensor, edge_weight: Tensor | None = None
     ) -> Tensor:
-        """Compute new rows of all nodes.
+        """Return (N, in_feats) for the rows ``feat`` and the first layer's rows ``feat_0``.
 
-        Parameters
-        ----------
-        graph : Graph
-        feat, feat_0 : Tensor of shape (N, in_feats)
-            Rows from the layer before, and those that the first layer was given.
-        edge_weight : Tensor of shape (E,), optional
-            Positive; the layer normalises the weights itself.
-
-        Returns
-        -------
-        Tensor of shape (N, in_feats)
+        The layer normalises ``edge_weight`` itself; the weights are positive.
         """
         self.check(graph, feat)
         _check(graph, feat, self.in_feats, self.weight1)
@@ -486,6 +395,8 @@ class GCN2Conv(ZeroInDegree):
 class EdgeWeightNorm(nn.Module):
     r"""Normalise positive edge weights as GraphConv normalises edges.
 
+    From Kipf, Welling: Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017.
+
     Parameters
     ----------
     norm : {"both", "right", "none"}, default "both"
@@ -496,16 +407,10 @@ class EdgeWeightNorm(nn.Module):
 
     Examples
     --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn import EdgeWeightNorm
+    >>> import torch, gnnlab.compat as dgl
     >>> graph = dgl.graph(([0, 1], [2, 2]))
-    >>> EdgeWeightNorm(norm="right")(graph, torch.tensor([1.0, 3.0]))
+    >>> dgl.nn.EdgeWeightNorm(norm="right")(graph, torch.tensor([1.0, 3.0]))
     tensor([0.2500, 0.7500])
-
-    References
-    ----------
-    Kipf, Welling: Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017.
     """
 
     def __init__(self, norm: str = "both", eps: float = 0.0) -> None:
@@ -515,13 +420,7 @@ class EdgeWeightNorm(nn.Module):
         self.eps = eps
 
     def forward(self, graph: Graph, edge_weight: Tensor) -> Tensor:
-        """Normalise ``edge_weight`` of shape (E,), in edge-ID order; the result has that shape.
-
-        Raises
-        ------
-        InvalidInput
-            When the weights are not one number per edge, or with ``"both"`` not all positive.
-        """
+        """Normalise ``edge_weight`` of shape (E,); with ``"both"``, all must be positive."""
         check_edge_rows(graph, edge_weight)
         if edge_weight.dim() != 1:
             raise InvalidInput(
