@@ -69,15 +69,20 @@ def read_citations(
     >>> read_citations("~/cora").num_edges                              # doctest: +SKIP
     5429
     """
-    path = Path(folder, f"{name}.npz").expanduser()
+    src, dst, feat, label = read_matrices(Path(folder, f"{name}.npz").expanduser())
+    split = per_class_split(label, train_per_class, num_val, num_test, seed)
+    return RawDataset(name, src, dst, feat, label, *split, int(label.max()) + 1)
+
+
+def read_matrices(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return source and destination of each edge, features (float32) and classes (int64)."""
     arrays = open_npz(path, _NEEDED)
     label = as_classes(path, "labels", arrays["labels"])
     src, dst, _, _ = _matrix(path, arrays, "adj", len(label), len(label))
     paper, word, value, words = _matrix(path, arrays, "attr", len(label), None)
     feat = np.zeros((len(label), words), np.float32)
     feat[paper, word] = value
-    split = per_class_split(label, train_per_class, num_val, num_test, seed)
-    return RawDataset(name, src, dst, feat, label, *split, int(label.max()) + 1)
+    return src, dst, feat, label
 
 
 def open_npz(path: Path, needed: Sequence[str]) -> dict[str, np.ndarray]:

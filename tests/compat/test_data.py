@@ -10,7 +10,6 @@ import pickle
 import tarfile
 import zipfile
 
-import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -315,32 +314,6 @@ def test_nodepred_split():
         assert total.tolist() == [1] * 10 and "train_mask" not in g.nodes["item"].data
     with pytest.raises(InvalidInput, match="3 fractions"):
         dgl.data.add_nodepred_split(graphs, [0.5, 0.5], "user")
-
-
-@pytest.mark.parametrize("name", ["popularity", "locality", "density"])
-@pytest.mark.parametrize("ascending", [True, False])
-def test_property_split_against_networkx(name, ascending):
-    club = nx.karate_club_graph()
-    g = dgl.graph(tuple(zip(*club.edges(), strict=True)), num_nodes=34)
-    dgl.data.add_node_property_split([g], [0.3, 0.1, 0.1, 0.2, 0.3], name, ascending, 0)
-    rank = nx.pagerank(club, weight=None, tol=1e-12)
-    values = {
-        "popularity": rank,
-        "density": nx.clustering(club),
-        "locality": nx.pagerank(
-            club, personalization={max(rank, key=rank.get): 1}, weight=None, tol=1e-12
-        ),
-    }[name]
-    value = np.array([values[node] for node in range(34)]) * (1 if ascending else -1)
-    parts = [g.ndata[f"{part}_mask"].numpy() for part in ("in_train", "in_valid", "in_test")]
-    parts += [g.ndata[f"{part}_mask"].numpy() for part in ("out_valid", "out_test")]
-    assert [int(part.sum()) for part in parts] == [10, 4, 3, 7, 10]
-    assert (sum(part.astype(int) for part in parts) == 1).all()
-    inside = parts[0] | parts[1] | parts[2]
-    assert value[inside].max() <= value[parts[3]].min() + 1e-9
-    assert value[parts[3]].max() <= value[parts[4]].min() + 1e-9
-    with pytest.raises(InvalidInput, match="property_name must be one of"):
-        dgl.data.add_node_property_split([g], [1, 0, 0, 0, 0], "age")
 
 
 def test_old_module_paths():

@@ -6,9 +6,22 @@ from gnnlab.compat import lazy
 _MODULES = {
     "gnnlab.compat.data.csv_dataset": "CSVDataset",
     "gnnlab.compat.data.dgl_dataset": "DGLBuiltinDataset DGLDataset",
+    "gnnlab.compat.data.generated": """
+        KarateClub=KarateClubDataset KarateClubDataset MiniGCDataset
+        SBMMixture=SBMMixtureDataset SBMMixtureDataset
+    """,
+    "gnnlab.compat.data.published": """
+        AmazonCoBuyComputerDataset AmazonCoBuyPhotoDataset
+        BitcoinOTC=BitcoinOTCDataset BitcoinOTCDataset CoauthorCSDataset CoauthorPhysicsDataset
+        CoraFull=CoraFullDataset CoraFullDataset FB15k237Dataset FB15kDataset FraudAmazonDataset
+        FraudDataset FraudYelpDataset GDELT=GDELTDataset GDELTDataset LegacyPPIDataset PPIDataset
+        QM7b=QM7bDataset QM7bDataset SST=SSTDataset SSTDataset WN18Dataset
+    """,
+    "gnnlab.compat.data.rdf": "AIFBDataset AMDataset BGSDataset MUTAGDataset",
+    "gnnlab.compat.data.tu": "LegacyTUDataset TUDataset",
     "gnnlab.compat.data.utils": """
-        Subset add_node_property_split add_nodepred_split check_sha1 download extract_archive
-        get_download_dir load_info makedirs mask_nodes_by_property save_info
+        Subset add_nodepred_split check_sha1 download extract_archive get_download_dir load_info
+        makedirs save_info
     """,
 }
 

@@ -1,102 +1,20 @@
-"""``CSVDataset``: graphs from CSV files and a ``meta.yaml`` that describes them.
-
-Guide chapter 4.6. Of the files that ``meta.yaml`` names, pandas reads each; a parser turns the
-columns that are no IDs into features; nodes are sorted by graph and ID and get the positions
-0, 1, 2 … in their graph. Empty cells and IDs without a node are errors, which name file and line.
-"""
+"""``CSVDataset``: graphs from CSV files and a ``meta.yaml`` that describes them (guide, 4.6)."""
 
 from __future__ import annotations
 
-import ast
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import torch
 
 from gnnlab.compat.data.dgl_dataset import DGLDataset
-from gnnlab.errors import InvalidInput
-from gnnlab.graph.construct import heterograph
+from gnnlab.data.csv_graphs import DefaultDataParser, Parser, read_csv_graphs, read_meta
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.io import load_graphs, save_graphs
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = ["CSVDataset", "DefaultDataParser"]
-
-Parser = Callable[[Any], Mapping[str, Any]]
-
-_FIELDS: dict[str, dict[str, Any]] = {
-    "node_data": {
-        "file_name": None,
-        "ntype": "_V",
-        "graph_id_field": "graph_id",
-        "node_id_field": "node_id",
-    },
-    "edge_data": {
-        "file_name": None,
-        "etype": ["_V", "_E", "_V"],
-        "graph_id_field": "graph_id",
-        "src_id_field": "src_id",
-        "dst_id_field": "dst_id",
-    },
-    "graph_data": {"file_name": None, "graph_id_field": "graph_id"},
-}
-_TOP = {"version": "1.0.0", "dataset_name": None, "separator": ","}
-
-
-class DefaultDataParser:
-    """Turns each column of a table into an array: numbers, booleans or lists of numbers in quotes.
-
-    Columns without a name are left out, with a warning.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from gnnlab.compat.data.csv_dataset import DefaultDataParser
-    >>> DefaultDataParser()(pd.DataFrame({"feat": ["1, 2", "3, 4"]}))["feat"].tolist()
-    [[1, 2], [3, 4]]
-    """
-
-    def __call__(self, df: pd.DataFrame) -> dict[str, np.ndarray]:
-        """Return name → array of shape (rows,) or (rows, length)."""
-        found = {}
-        for name in df:
-            if str(name).startswith("Unnamed"):
-                warnings.warn("a column without a name is left out", stacklevel=2)
-                continue
-            column = df[name]
-            missing = column.isna()
-            if missing.any():
-                raise InvalidInput(
-                    f"line {column.index[missing][0] + 2}, column {name!r} is empty; expected a "
-                    "number, or numbers in quotes. Give a parser of your own if this is meant"
-                )
-            found[str(name)] = (
-                column.to_numpy() if column.dtype.kind in "biuf" else self._lists(str(name), column)
-            )
-        return found
-
-    @staticmethod
-    def _lists(name: str, column: pd.Series) -> np.ndarray:
-        rows: list[Any] = []
-        for row, cell in column.items():
-            try:
-                value = np.asarray(ast.literal_eval(str(cell)))
-                if value.dtype.kind not in "biuf" or (rows and value.shape != rows[0].shape):
-                    raise ValueError
-            except (ValueError, SyntaxError) as error:
-                like = f"{rows[0].size} numbers in quotes" if rows else "numbers"
-                raise InvalidInput(
-                    f"line {row + 2}, column {name!r} is {str(cell)[:60]!r}; expected {like}. Give "
-                    "a parser of your own for other contents"
-                ) from error
-            rows.append(value)
-        return np.stack(rows)
 
 
 class CSVDataset(DGLDataset):
@@ -154,7 +72,7 @@ class CSVDataset(DGLDataset):
         self.graphs: list[Graph] = []
         self.data: dict[str, torch.Tensor] = {}
         self._folder = Path(data_path).expanduser()
-        self._meta = _read_meta(self._folder / "meta.yaml")
+        self._meta = read_meta(self._folder)
         self._parsers = {"node": ndata_parser, "edge": edata_parser, "graph": gdata_parser}
         super().__init__(
             self._meta["dataset_name"],
@@ -166,46 +84,7 @@ class CSVDataset(DGLDataset):
 
     def process(self) -> None:
         """Read the files and build the graphs."""
-        import pandas as pd
-
-        nodes, edges = {}, {}
-        for meta in self._meta["node_data"]:
-            table = _Table(self, meta, "node", meta["ntype"], ("node_id_field",))
-            nodes[meta["ntype"]] = table.sorted_nodes()
-        for meta in self._meta["edge_data"]:
-            etype = tuple(meta["etype"])
-            edges[etype] = _Table(self, meta, "edge", etype, ("src_id_field", "dst_id_field"))
-        meta = self._meta["graph_data"]
-        if meta is None:
-            every = [pd.Series(table.graph_ids) for table in nodes.values()]
-            graph_ids = pd.Index(pd.concat(every).unique()).sort_values()
-        else:
-            table = _Table(self, meta, "graph", "graph", ()).sorted_nodes()
-            graph_ids = pd.Index(table.graph_ids)
-            self.data = {name: torch.as_tensor(values) for name, values in table.data.items()}
-        parts = [table.split(graph_ids) for table in nodes.values()]
-        counts = [dict(zip(nodes, row, strict=True)) for row in zip(*parts, strict=True)]
-        ends: list[dict[Any, Any]] = [{} for _ in graph_ids]
-        rows = {}
-        for etype, table in edges.items():
-            rows[etype] = table.split(graph_ids)
-            missing = {etype[0], etype[2]} - set(nodes)
-            if missing:
-                raise InvalidInput(
-                    f"{self._folder / 'meta.yaml'}: edges {etype} need nodes of type "
-                    f"{', '.join(sorted(missing))}; node_data has {', '.join(nodes)}"
-                )
-            local = [table.locate(n, nodes[etype[2 * n]]) for n in (0, 1)]
-            for number, chosen in enumerate(rows[etype]):
-                ends[number][etype] = tuple(torch.from_numpy(side[chosen]) for side in local)
-        for number in range(len(graph_ids)):
-            sizes = {ntype: len(chosen) for ntype, chosen in counts[number].items()}
-            g = heterograph(ends[number], sizes)
-            for ntype, table in nodes.items():
-                _assign(g.nodes[ntype].data, table, counts[number][ntype])
-            for etype, table in edges.items():
-                _assign(g.edges[etype].data, table, rows[etype][number])
-            self.graphs.append(g)
+        self.graphs, self.data = read_csv_graphs(self._folder, self._meta, self._parsers)
 
     def _cache(self) -> Path:
         return Path(self.save_path, f"{self.name}.bin")
@@ -237,148 +116,3 @@ class CSVDataset(DGLDataset):
     def __len__(self) -> int:
         """Return the number of graphs."""
         return len(self.graphs)
-
-
-class _Table:
-    """One CSV file: graph and other IDs of each row, and the arrays that the parser made."""
-
-    def __init__(
-        self, dataset: CSVDataset, meta: dict[str, Any], kind: str, key: Any, ids: tuple[str, ...]
-    ) -> None:
-        import pandas as pd
-
-        self.path, self.columns = dataset._folder / meta["file_name"], [meta[name] for name in ids]
-        if not self.path.is_file():
-            raise InvalidInput(f"{self.path}: no such file; {dataset._folder}/meta.yaml names it")
-        try:
-            df = pd.read_csv(self.path, sep=dataset._meta["separator"], low_memory=False)
-        except (ValueError, pd.errors.ParserError) as error:
-            raise InvalidInput(f"{self.path}: not a CSV file with a header: {error}") from error
-        graph = meta["graph_id_field"]
-        needed = [*self.columns, *([graph] if kind == "graph" else [])]
-        for name in needed:
-            if name not in df:
-                raise InvalidInput(
-                    f"{self.path}, line 1: no column {name!r}; found {', '.join(map(str, df))}"
-                )
-        for name in [*self.columns, *([graph] if graph in df else [])]:
-            if df[name].isna().any():
-                line = int(df[name].isna().argmax()) + 2
-                raise InvalidInput(f"{self.path}, line {line}: column {name!r} is empty")
-        self.ids = [df.pop(name).to_numpy() for name in self.columns]
-        self.graph_ids = df.pop(graph).to_numpy() if graph in df else np.zeros(len(df), np.int64)
-        parser = dataset._parsers[kind]
-        parser = parser.get(key) if isinstance(parser, Mapping) else parser
-        try:
-            parsed = (parser or DefaultDataParser())(df)
-        except InvalidInput as error:
-            raise InvalidInput(f"{self.path}, {error}") from error
-        self.data = {name: np.asarray(values) for name, values in parsed.items()}
-        for name, values in self.data.items():
-            if values.shape[:1] != (len(df),) or values.dtype.kind not in "biuf":
-                raise InvalidInput(
-                    f"{self.path}: the parser must return numbers for {len(df)} rows; found "
-                    f"{name!r} of shape {values.shape} and dtype {values.dtype}"
-                )
-
-    def sorted_nodes(self) -> _Table:
-        """Sort rows by graph and ID. Of rows with one ID the first is kept, with a warning."""
-        import pandas as pd
-
-        frame = pd.DataFrame(dict(enumerate([self.graph_ids, *self.ids])))
-        again = frame.duplicated()
-        if again.any():
-            warnings.warn(
-                f"{self.path}, line {int(again.argmax()) + 2}: this ID is there already; only the "
-                f"first row of each ID is kept ({int(again.sum())} dropped)",
-                stacklevel=2,
-            )
-        order = frame[~again].sort_values(list(frame)).index.to_numpy()
-        self.graph_ids, self.ids = self.graph_ids[order], [ids[order] for ids in self.ids]
-        self.data = {name: values[order] for name, values in self.data.items()}
-        self.lines = order + 2
-        return self
-
-    def split(self, graph_ids: pd.Index) -> list[np.ndarray]:
-        """Return the rows of each graph, in order."""
-        graph = graph_ids.get_indexer(self.graph_ids)
-        if (graph < 0).any():
-            row = int((graph < 0).argmax())
-            line = self.lines[row] if hasattr(self, "lines") else row + 2
-            raise InvalidInput(
-                f"{self.path}, line {line}: graph {self.graph_ids[row]} is not among the "
-                f"{len(graph_ids)} known graphs"
-            )
-        bounds = np.cumsum(np.bincount(graph, minlength=len(graph_ids)))[:-1]
-        return np.split(np.argsort(graph, kind="stable"), bounds)
-
-    def locate(self, column: int, nodes: _Table) -> np.ndarray:
-        """Return the position of the node at one end of each edge, in its graph, int64."""
-        import pandas as pd
-
-        wanted, known = self.ids[column], nodes.ids[0]
-        if wanted.dtype.kind != known.dtype.kind:  # "1" in a column with letters is 1 elsewhere
-            wanted, known = wanted.astype(str), known.astype(str)
-        index = pd.MultiIndex.from_arrays([nodes.graph_ids, known])
-        found = index.get_indexer(pd.MultiIndex.from_arrays([self.graph_ids, wanted]))
-        if (found < 0).any():
-            row = int((found < 0).argmax())
-            raise InvalidInput(
-                f"{self.path}, line {row + 2}, column {self.columns[column]!r}: graph "
-                f"{self.graph_ids[row]} has no node {wanted[row]} in {nodes.path.name}"
-            )
-        start = pd.Series(np.arange(len(nodes.graph_ids))).groupby(nodes.graph_ids).min()
-        return found - start.reindex(self.graph_ids).to_numpy()
-
-
-def _assign(data: Any, table: _Table, rows: np.ndarray) -> None:
-    for name, values in table.data.items():
-        data[name] = torch.from_numpy(np.ascontiguousarray(values[rows]))
-
-
-def _read_meta(path: Path) -> dict[str, Any]:
-    """Read and check ``meta.yaml``; fill in what it leaves out."""
-    try:
-        import yaml
-    except ImportError as error:
-        raise InvalidInput("CSVDataset reads YAML: pip install pyyaml") from error
-    if not path.is_file():
-        raise InvalidInput(f"{path}: no such file; CSVDataset needs a folder with a meta.yaml")
-    try:
-        meta = yaml.safe_load(path.read_text("utf8"))
-    except yaml.YAMLError as error:
-        raise InvalidInput(f"{path}: not valid YAML: {error}") from error
-    meta = _filled(path, meta, "meta.yaml", _TOP | dict.fromkeys(_FIELDS))
-    if str(meta["version"]) != "1.0.0":
-        raise InvalidInput(f"{path}: version is {meta['version']}; 1.0.0 is known")
-    for group in ("node_data", "edge_data"):
-        found = meta[group]
-        if not isinstance(found, list) or (group == "node_data" and not found):
-            raise InvalidInput(f"{path}: {group} must be a list of files; found {found!r}")
-        meta[group] = [_filled(path, entry, group, _FIELDS[group]) for entry in found]
-        types = [str(entry.get("ntype", entry.get("etype"))) for entry in meta[group]]
-        again = {name for name in types if types.count(name) > 1}
-        if again:
-            raise InvalidInput(f"{path}: {group} has {', '.join(again)} twice; a type has one file")
-    for entry in meta["edge_data"]:
-        if not isinstance(entry["etype"], list) or len(entry["etype"]) != 3:
-            raise InvalidInput(
-                f"{path}: etype must be [source type, edge type, destination type]; found "
-                f"{entry['etype']!r}"
-            )
-    if meta["graph_data"] is not None:
-        meta["graph_data"] = _filled(path, meta["graph_data"], "graph_data", _FIELDS["graph_data"])
-    return meta
-
-
-def _filled(path: Path, found: Any, what: str, defaults: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise InvalidInput(f"{path}: {what} must have keys {', '.join(defaults)}; found {found!r}")
-    unknown = [str(key) for key in found if key not in defaults]
-    if unknown:
-        warnings.warn(f"{path}: {what} has unknown keys {', '.join(unknown)}", stacklevel=2)
-    meta = defaults | found
-    name = "dataset_name" if "dataset_name" in defaults else "file_name"
-    if not isinstance(meta[name], str):
-        raise InvalidInput(f"{path}: {what} lacks {name}")
-    return meta

@@ -10,12 +10,11 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from gnnlab.compat.data.utils import download, extract_archive, get_download_dir, makedirs
-
-__all__ = ["DGLBuiltinDataset", "DGLDataset"]
 
 
 class DGLDataset:
@@ -129,45 +128,14 @@ class DGLDataset:
         if self.verbose:
             print(text)
 
-    @property
-    def name(self) -> str:
-        """Name of the data set."""
-        return self._name
-
-    @property
-    def url(self) -> str | None:
-        """Address of the raw files."""
-        return self._url
-
-    @property
-    def raw_dir(self) -> str:
-        """Folder of downloads."""
-        return str(self._raw_dir)
-
-    @property
-    def raw_path(self) -> str:
-        """Folder of the raw files: ``raw_dir/name``."""
-        return os.path.join(self.raw_dir, self.name)
-
-    @property
-    def save_dir(self) -> str:
-        """Folder of processed files."""
-        return str(self._save_dir)
-
-    @property
-    def save_path(self) -> str:
-        """Folder of the processed files of this data set: ``save_dir/name``."""
-        return os.path.join(self.save_dir, self.name)
-
-    @property
-    def verbose(self) -> bool:
-        """Whether to print progress."""
-        return self._verbose
-
-    @property
-    def hash(self) -> str:
-        """Eight hexadecimal digits, computed from ``hash_key``."""
-        return self._hash
+    name = property(attrgetter("_name"), doc="Name of the data set.")
+    url = property(attrgetter("_url"), doc="Address of the raw files.")
+    raw_dir = property(attrgetter("_raw_dir"), doc="Folder of downloads.")
+    save_dir = property(attrgetter("_save_dir"), doc="Folder of processed files.")
+    verbose = property(attrgetter("_verbose"), doc="Whether to print progress.")
+    hash = property(attrgetter("_hash"), doc="Eight digits, computed from hash_key.")
+    raw_path = property(lambda self: os.path.join(self.raw_dir, self.name), doc="Raw files.")
+    save_path = property(lambda self: os.path.join(self.save_dir, self.name), doc="Its cache.")
 
     def __getitem__(self, idx: Any) -> Any:
         """Return one item: to be defined by each subclass."""
@@ -204,15 +172,7 @@ class DGLBuiltinDataset(DGLDataset):
         verbose: bool = False,
         transform: Callable[[Any], Any] | None = None,
     ) -> None:
-        super().__init__(
-            name,
-            url,
-            raw_dir,
-            hash_key=hash_key,
-            force_reload=force_reload,
-            verbose=verbose,
-            transform=transform,
-        )
+        super().__init__(name, url, raw_dir, None, hash_key, force_reload, verbose, transform)
 
     def download(self) -> None:
         """Get and unpack the archive, if there is an address."""

@@ -15,48 +15,21 @@ import shutil
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import Subset
+from torch.utils.data import Subset as Subset
 
 from gnnlab.data.download import DownloadFailed, data_home, extract, locked, transfer, unpack
-from gnnlab.data.split import random_split, split_dataset
-from gnnlab.data.tensors import load_tensors, save_tensors
+from gnnlab.data.split import random_split
+from gnnlab.data.split import split_dataset as split_dataset
+from gnnlab.data.tensors import load_tensors as load_tensors
+from gnnlab.data.tensors import save_tensors as save_tensors
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.graph import Graph
-from gnnlab.graph.io import load_graphs, save_graphs
+from gnnlab.graph.io import load_graphs as load_graphs
+from gnnlab.graph.io import save_graphs as save_graphs
 from gnnlab.staging import replacing
-
-if TYPE_CHECKING:
-    import scipy.sparse
-
-__all__ = [
-    "Subset",
-    "add_node_property_split",
-    "add_nodepred_split",
-    "check_sha1",
-    "deprecate_class",
-    "deprecate_function",
-    "deprecate_property",
-    "download",
-    "extract_archive",
-    "generate_mask_tensor",
-    "get_download_dir",
-    "idx2mask",
-    "load_graphs",
-    "load_info",
-    "load_labels",
-    "load_tensors",
-    "loadtxt",
-    "makedirs",
-    "mask_nodes_by_property",
-    "save_graphs",
-    "save_info",
-    "save_tensors",
-    "split_dataset",
-]
 
 
 def _get_dgl_url(file_url: str) -> str:
@@ -336,117 +309,9 @@ def add_nodepred_split(dataset: Any, ratio: Sequence[float], ntype: str | None =
             data[f"{part}_mask"] = generate_mask_tensor(idx2mask(ids, count))
 
 
-def mask_nodes_by_property(
-    property_values: np.ndarray, part_ratios: Sequence[float], random_seed: int | None = None
-) -> dict[str, np.ndarray]:
-    """Split nodes by a property: smallest values in distribution, largest out of it.
-
-    Parameters
-    ----------
-    property_values : numpy.ndarray
-        Shape (N,): nodes are sorted by it.
-    part_ratios : sequence of five floats
-        Fractions of in-distribution training, validation and test nodes and of out-of-distribution
-        validation and test nodes; they sum to 1.
-    random_seed : int, optional
-        Seed for the order of the in-distribution nodes.
-
-    Returns
-    -------
-    dict
-        ``in_train_mask``, ``in_valid_mask``, ``in_test_mask``, ``out_valid_mask`` and
-        ``out_test_mask``: shape (N,), bool.
-
-    References
-    ----------
-    Bazhenov et al., "Evaluating Robustness and Uncertainty of Graph Models Under Structural
-    Distributional Shifts", NeurIPS 2023.
-    """
-    names = ("in_train", "in_valid", "in_test", "out_valid", "out_test")
-    if len(part_ratios) != 5 or min(part_ratios) < 0 or abs(sum(part_ratios) - 1) > 1e-6:
-        raise InvalidInput(f"expected 5 fractions that sum to 1; found {list(part_ratios)}")
-    count = len(property_values)
-    cuts = np.round(np.cumsum(part_ratios) * count).astype(np.int64)
-    order = np.argsort(property_values, kind="stable")
-    order[: cuts[2]] = np.random.RandomState(random_seed).permutation(order[: cuts[2]])
-    parts = np.split(order, cuts[:-1])
-    masks = (idx2mask(part, count).astype(bool) for part in parts)
-    return {f"{name}_mask": mask for name, mask in zip(names, masks, strict=True)}
-
-
-def _undirected(g: Graph) -> scipy.sparse.csr_matrix:
-    """Return the adjacency matrix of the graph as an undirected one without self-loops."""
-    from scipy.sparse import coo_matrix
-
-    src, dst = (ends.numpy() for ends in g.edges())
-    both = (np.concatenate([src, dst]), np.concatenate([dst, src]))
-    near = coo_matrix((np.ones(2 * len(src)), both), (g.num_nodes(), g.num_nodes())).tocsr()
-    near.setdiag(0)
-    near.eliminate_zeros()
-    near.data[:] = 1
-    return near
-
-
-def _pagerank(near: scipy.sparse.csr_matrix, home: int | None = None) -> np.ndarray:
-    """Return the PageRank of each node, with jumps to any node or to ``home``."""
-    count, degree = near.shape[0], np.asarray(near.sum(1)).ravel()
-    rank = jump = np.full(count, 1 / count) if home is None else np.eye(1, count, home)[0]
-    for _ in range(100):
-        spread = near @ (rank / np.maximum(degree, 1)) + rank[degree == 0].sum() * jump
-        rank = 0.85 * spread + 0.15 * jump
-    return rank
-
-
-def _clustering(near: scipy.sparse.csr_matrix) -> np.ndarray:
-    """Return the clustering coefficient of each node."""
-    degree = np.asarray(near.sum(1)).ravel()
-    triangles = np.asarray((near @ near).multiply(near).sum(1)).ravel()
-    return triangles / np.maximum(degree * (degree - 1), 1)
-
-
-def add_node_property_split(
-    dataset: Any,
-    part_ratios: Sequence[float],
-    property_name: str,
-    ascending: bool = True,
-    random_seed: int | None = None,
-) -> None:
-    """Split the nodes of every graph by a property of the structure, and store five masks.
-
-    Parameters
-    ----------
-    dataset
-        ``dataset[i]`` must return the same graph at each access.
-    part_ratios, random_seed
-        As in :func:`mask_nodes_by_property`, whose names the masks have.
-    property_name : str
-        ``"popularity"`` (PageRank), ``"locality"`` (PageRank personalised to the node with the
-        largest PageRank) or ``"density"`` (clustering coefficient).
-    ascending : bool
-        Whether the nodes with small values are those in distribution.
-    """
-    names = ("popularity", "locality", "density")
-    if property_name not in names:
-        raise InvalidInput(f"property_name must be one of {names}; found {property_name!r}")
-    for number in range(len(dataset)):
-        g = dataset[number]
-        near = _undirected(g)
-        values = _clustering(near) if property_name == "density" else _pagerank(near)
-        if property_name == "locality":
-            values = _pagerank(near, int(values.argmax()))
-        masks = mask_nodes_by_property(values if ascending else -values, part_ratios, random_seed)
-        for name, mask in masks.items():
-            g.ndata[name] = torch.from_numpy(mask)
-
-
 def deprecate_property(old: str, new: str) -> None:
-    """Warn that a property has a new name."""
-    warnings.warn(f"Property {old} will be deprecated, please use {new} instead.", stacklevel=3)
-
-
-def deprecate_function(old: str, new: str) -> None:
-    """Warn that a function has a new name."""
+    """Warn that a property, function or class has a new name."""
     warnings.warn(f"{old} will be deprecated, please use {new} instead.", stacklevel=3)
 
 
-deprecate_class = deprecate_function
+deprecate_function = deprecate_class = deprecate_property

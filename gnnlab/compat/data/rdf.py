@@ -1,0 +1,193 @@
+"""Knowledge bases with typed nodes: AIFB, MUTAG, BGS and AM, from N-Triples, without rdflib.
+
+The archives are those of the R-GCN paper: ``NAME_stripped.nt.gz``, from which the relations that
+give the labels away were taken, and tables of training and test nodes. DGL's class reads another
+export of the same bases with rdflib, so counts of nodes and edges differ from DGL's; labels, split,
+the category to predict and the form of the item are the same. Node types are read from URIs by a
+pattern; others are ``_Other``, literals ``_Literal``, nodes without a URI ``_Blank``.
+
+References
+----------
+Schlichtkrull et al., "Modeling Relational Data with Graph Convolutional Networks", ESWC 2018.
+Ristoski, de Vries and Paulheim, "A Collection of Benchmark Datasets for Systematic Evaluations of
+Machine Learning on the Semantic Web", ISWC 2016 (the splits).
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from array import array
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from gnnlab.compat.data.published import Published
+from gnnlab.data.triples import read_triples
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.construct import heterograph
+from gnnlab.graph.io import load_graphs, save_graphs
+
+
+class RDFGraphDataset(Published):
+    """A graph with typed nodes and edges, some nodes of one type with a class.
+
+    ``nodes[predict_category].data`` has ``label`` (also called ``labels``; −1 for nodes without a
+    class), ``train_mask`` and ``test_mask``. An edge type is the last part of the relation's URI;
+    with ``insert_reverse`` there is ``rev-`` of each. The graph is cached below ``save_path``.
+    """
+
+    files = ("dataset/{name}.tgz",)
+    options: ClassVar = {"print_every": 10000, "insert_reverse": True}
+    predict_category: str
+    pattern: str  # the node type is its first group
+    columns: tuple[str, str]  # of the tables: URI and class
+    label_relations: tuple[str, ...]  # they give labels away: left out
+
+    def _cache(self) -> Path:
+        return Path(
+            self.save_path, f"graph_{'with' if self.option['insert_reverse'] else 'no'}_rev"
+        )
+
+    def has_cache(self) -> bool:
+        """Return whether the graph was saved."""
+        return self._cache().exists()
+
+    def save(self) -> None:
+        """Write the graph, so that the next time takes a second and not minutes."""
+        save_graphs(self._cache(), self.graphs)
+
+    def load(self) -> None:
+        """Read what :meth:`save` wrote."""
+        self.graphs = load_graphs(self._cache())[0]
+        self._describe()
+
+    def process(self) -> None:
+        """Read all triples, divide the nodes into types, and read labels and split."""
+        number: dict[str, int] = {}
+        relations: dict[str, int] = {}
+        ends = array("q")
+        files = sorted(
+            p for p in Path(self.raw_path).rglob("*") if re.search(r"\.nt(\.gz)?$", p.name)
+        )
+        if not files:
+            raise InvalidInput(f"{self.raw_path}: no file *.nt or *.nt.gz (N-Triples)")
+        for file in files:
+            for subject, link, other in read_triples(file, self.verbose):
+                if link not in self.label_relations:
+                    ends.append(number.setdefault(subject, len(number)))
+                    ends.append(relations.setdefault(link.rsplit("/", 1)[-1], len(relations)))
+                    ends.append(number.setdefault(other, len(number)))
+        src, relation, dst = np.frombuffer(ends, np.int64).reshape(-1, 3).T
+        many, few = len(number), len(relations)
+        key = np.unique((src * few + relation) * many + dst)  # a triple that is there twice is one
+        src, relation, dst = key // many // few, key // many % few, key % many
+        types: dict[str, int] = {}
+        kind = np.array([types.setdefault(self._type(text), len(types)) for text in number])
+        order = np.argsort(kind, kind="stable")
+        sizes = np.bincount(kind)
+        place = np.empty(many, np.int64)  # position among the nodes of its type
+        place[order] = np.arange(many) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        names, labels = list(types), list(relations)
+        group = (kind[src] * few + relation) * len(types) + kind[dst]
+        edges: dict[Any, Any] = {}
+        for value in np.unique(group):
+            chosen = group == value
+            u, v = (torch.from_numpy(place[side[chosen]]) for side in (src, dst))
+            first, last = names[value // len(types) // few], names[value % len(types)]
+            name = labels[value // len(types) % few]
+            edges[first, name, last] = (u, v)
+            if self.option["insert_reverse"]:
+                edges[last, f"rev-{name}", first] = (v, u)
+        g = heterograph(edges, dict(zip(names, sizes.tolist(), strict=True)))
+        if self.predict_category not in types:
+            raise InvalidInput(f"{files[0]}: no node of type {self.predict_category}; {names}")
+        self._label(g.nodes[self.predict_category].data, number, place, g)
+        self.graphs = [g]
+        self._describe()
+
+    def _type(self, text: str) -> str:
+        if text[:1] == '"':
+            return "_Literal"
+        found = re.match(self.pattern, text)
+        return found[1] if found else "_Blank" if text.startswith("_:") else "_Other"
+
+    def _label(self, data: Any, number: dict[str, int], place: np.ndarray, g: Any) -> None:
+        count = g.num_nodes(self.predict_category)
+        label = torch.full((count,), -1)
+        classes: dict[str, int] = defaultdict(lambda: len(classes))
+        for part, name in (("train", "trainingSet.tsv"), ("test", "testSet.tsv")):
+            frame = self.table(name, header=0, dtype=str)
+            if not set(self.columns) <= set(frame):
+                raise InvalidInput(f"{self.path(name)}: lacks the columns {self.columns}")
+            known = frame[self.columns[0]].isin(list(number))
+            if not known.all():
+                warnings.warn(
+                    f"{name}: {int((~known).sum())} nodes are not in the graph", stacklevel=2
+                )
+            found = frame[known]
+            ids = torch.tensor([place[number[uri]] for uri in found[self.columns[0]]])
+            label[ids] = torch.tensor([classes[text] for text in found[self.columns[1]]])
+            mask = torch.zeros(count, dtype=torch.bool)
+            mask[ids] = True
+            data[f"{part}_mask"] = mask
+        data["label"] = data["labels"] = label
+
+    def _describe(self) -> None:
+        data = self.graphs[0].nodes[self.predict_category].data
+        self.label = data["label"]
+        self.num_classes = int(self.label.max()) + 1
+        self.train_idx, self.test_idx = (
+            data[name].nonzero().flatten() for name in ("train_mask", "test_mask")
+        )
+
+
+class AIFBDataset(RDFGraphDataset):
+    """A research institute: the affiliation of each person, 4 classes. As RDFGraphDataset."""
+
+    title = "aifb"
+    files = ("dataset/aifb.tgz",)
+    predict_category = "Personen"
+    pattern = r"http://www\.aifb\.uni-karlsruhe\.de/([^/]+)/"
+    columns = ("person", "label_affiliation")
+    label_relations = tuple(
+        f"http://swrc.ontoware.org/ontology#{name}" for name in ("affiliation", "employs")
+    )
+
+
+class MUTAGDataset(RDFGraphDataset):
+    """Molecules: whether each is mutagenic, 2 classes. As RDFGraphDataset."""
+
+    title = "mutag"
+    files = ("dataset/mutag.tgz",)
+    predict_category = "d"
+    pattern = r"http://dl-learner\.org/carcinogenesis#(d|bond)\d"
+    columns = ("bond", "label_mutagenic")
+    label_relations = ("http://dl-learner.org/carcinogenesis#isMutagenic",)
+
+
+class BGSDataset(RDFGraphDataset):
+    """The British Geological Survey: the origin of each rock unit. As RDFGraphDataset."""
+
+    title = "bgs"
+    files = ("dataset/bgs.tgz",)
+    predict_category = "Lexicon/NamedRockUnit"
+    pattern = r"http://data\.bgs\.ac\.uk/id/(.+)/[^/]*$"
+    columns = ("rock", "label_lithogenesis")
+    label_relations = ("http://data.bgs.ac.uk/ref/Lexicon/hasLithogenesis",)
+
+
+class AMDataset(RDFGraphDataset):
+    """Artifacts of the Amsterdam Museum: the category of each. As RDFGraphDataset."""
+
+    title = "am"
+    files = ("dataset/am.tgz",)
+    predict_category = "proxy"
+    pattern = r"http://purl\.org/collections/nl/am/(\w+)-"
+    columns = ("proxy", "label_cateogory")  # spelled so in the file
+    label_relations = tuple(
+        f"http://purl.org/collections/nl/am/{name}" for name in ("objectCategory", "material")
+    )
