@@ -15,12 +15,15 @@ DGL user guide, chapters 6.1 to 6.3.
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -28,6 +31,7 @@ import numpy as np
 import torch
 
 from gnnlab import accelerators, random, trace
+from gnnlab.dataloading import affinity
 from gnnlab.dataloading.features import attach_features, fetch_ahead
 from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, check_sampler, to_device
@@ -224,6 +228,50 @@ class DataLoader:
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next iteration; by default each iteration begins the next one."""
         self._position.set_epoch(int(epoch))
+
+    @contextmanager
+    def enable_cpu_affinity(
+        self,
+        loader_cores: Sequence[int] | None = None,
+        compute_cores: Sequence[int] | None = None,
+        verbose: bool = True,
+    ) -> Iterator[None]:
+        """Run each worker process on a core of its own, and this process on the others.
+
+        For use as ``with loader.enable_cpu_affinity():``. All threads of this process are moved,
+        and torch uses as many as there are cores; both are undone afterwards. It can help where
+        workers and training compete for the same cores; measure it. Where a system does not let
+        processes choose their cores (macOS), it warns and does nothing.
+
+        Parameters
+        ----------
+        loader_cores, compute_cores : list of int, optional
+            Cores of the workers, one for each, and of this process. By default the first ones that
+            this process may use, and the rest.
+        verbose : bool
+            Print the cores.
+
+        Raises
+        ------
+        InvalidInput
+            The loader has no workers, or there are too few cores.
+        """
+        if not affinity.can_pin():
+            yield
+            return
+        allowed = sorted(os.sched_getaffinity(0))
+        cores = affinity.choose_cores(self.num_workers, allowed, loader_cores, compute_cores)
+        if verbose:
+            print(f"workers on cores {cores[0]}, training on cores {cores[1]}")
+        options = self._worker_options
+        begin = partial(affinity.pin_worker, cores=cores[0], also=options.get("worker_init_fn"))
+        self._worker_options = {**options, "worker_init_fn": begin}
+        self._workers = None
+        try:
+            with affinity.compute_on(cores[1]):
+                yield
+        finally:
+            self._worker_options, self._workers = options, None
 
     # ------------------------------------------------------------------ state
     def state_dict(self) -> dict[str, Any]:

@@ -23,10 +23,49 @@ from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.ids import read_ids
 from gnnlab.partition.book import PartitionPolicy
 
-__all__ = ["DistEmbedding"]
+__all__ = ["DistEmbedding", "TracedRows"]
 
 
-class DistEmbedding:
+class TracedRows:
+    """Base class of embeddings: keeps the gradients of the rows that batches looked up."""
+
+    def __init__(self) -> None:
+        self._looked_up = 0
+        self._trace: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def _traced(self, ids: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """Return rows just looked up; if gradients are enabled, theirs will be kept."""
+        if torch.is_grad_enabled():
+            rows.requires_grad_()
+            rows.register_post_accumulate_grad_hook(
+                partial(_keep, self._trace, self._looked_up, ids)
+            )
+            self._looked_up += 1
+        return rows
+
+    def reset_trace(self) -> None:
+        """Discard the gradients since the last step."""
+        for _, rows in self._trace.values():
+            rows.grad = None
+        self._trace.clear()
+
+    def gradients(self) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Return the gradients since the last step, or None where there are none.
+
+        Returns
+        -------
+        ids, grads : torch.Tensor
+            Shapes (K,) and (K, D), in the order in which rows were looked up; IDs may repeat.
+        """
+        traced = [self._trace[number] for number in sorted(self._trace)]
+        found = [(ids, rows.grad.cpu()) for ids, rows in traced if rows.grad is not None]
+        if not found:
+            return None
+        ids, grads = zip(*found, strict=True)
+        return torch.cat(ids), torch.cat(grads)
+
+
+class DistEmbedding(TracedRows):
     """A learnable vector for each node, or edge, of one type.
 
     Not a ``torch.nn.Module``: its rows are not among the parameters that data parallel training
@@ -76,6 +115,7 @@ class DistEmbedding:
         init_func: Any = None,
         part_policy: PartitionPolicy | None = None,
     ) -> None:
+        super().__init__()
         self.num_embeddings, self.embedding_dim = int(num_embeddings), int(embedding_dim)
         self._tensor = DistTensor(
             (self.num_embeddings, self.embedding_dim),
@@ -86,8 +126,6 @@ class DistEmbedding:
             is_gdata=False,
         )
         self._optm_state: tuple[DistTensor, ...] = ()
-        self._looked_up = 0
-        self._trace: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def __call__(self, idx: Any, device: Any = "cpu") -> torch.Tensor:
         """Look up rows.
@@ -108,33 +146,8 @@ class DistEmbedding:
         ids = as_tensor(idx)
         flat = read_ids(ids.reshape(-1), self.num_embeddings, "row", torch.device("cpu"))
         rows = self._tensor[flat].to(device)
-        if torch.is_grad_enabled():
-            rows.requires_grad_()
-            keep = partial(_keep, self._trace, self._looked_up, flat)
-            rows.register_post_accumulate_grad_hook(keep)
-            self._looked_up += 1
+        rows = self._traced(flat, rows)
         return rows.view(*ids.shape, self.embedding_dim) if ids.ndim > 1 else rows
-
-    def reset_trace(self) -> None:
-        """Discard the gradients since the last step."""
-        for _, rows in self._trace.values():
-            rows.grad = None
-        self._trace.clear()
-
-    def gradients(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Return the gradients since the last step, or None where there are none.
-
-        Returns
-        -------
-        ids, grads : torch.Tensor
-            Shapes (K,) and (K, D), in the order in which rows were looked up; IDs may repeat.
-        """
-        traced = [self._trace[number] for number in sorted(self._trace)]
-        found = [(ids, rows.grad.cpu()) for ids, rows in traced if rows.grad is not None]
-        if not found:
-            return None
-        ids, grads = zip(*found, strict=True)
-        return torch.cat(ids), torch.cat(grads)
 
     # -------------------------------------------------------------- attributes
     @property

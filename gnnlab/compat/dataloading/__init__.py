@@ -3,6 +3,8 @@
 from gnnlab.compat import lazy
 
 # Module → names. Those of gnnlab.dataloading need no entry.
-_MODULES: dict[str, str] = {}
+_MODULES = {
+    "gnnlab.compat.dataloading.subgraphs": "ClusterGCNSampler SAINTSampler ShaDowKHopSampler",
+}
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.dataloading", _MODULES)

@@ -33,6 +33,7 @@ _MODULES: dict[str, str] = {
     "gnnlab.compat.nn.factory": "KNNGraph RadiusGraph SegmentedKNNGraph",
     "gnnlab.compat.nn.glob": "GlobalAttentionPooling MaxPooling Set2Set SortPooling WeightAndSum",
     "gnnlab.compat.nn.hetero": "HeteroEmbedding HeteroLinear get_aggregate_fn",
+    "gnnlab.compat.nn.sparse_emb": "NodeEmbedding",
     "gnnlab.compat.nn.link": "TransE TransR",
     "gnnlab.compat.nn.utils": "JumpingKnowledge LabelPropagation Sequential",
 }

@@ -1,0 +1,153 @@
+"""Random walks that only DGL has: biased ones (node2vec), and walks of all lengths in one array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gnnlab import kernels
+from gnnlab.errors import InvalidInput
+from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import read_ids
+from gnnlab.graph.queries import has_edges, incident_slots
+from gnnlab.random import next_key
+from gnnlab.sampling.neighbor import read_weights
+from gnnlab.sampling.walk import random_walk
+
+__all__ = ["node2vec_random_walk", "pack_traces", "random_walk"]
+
+
+def pack_traces(
+    traces: torch.Tensor, types: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Write walks one after the other, without the −1 that fill up shorter ones.
+
+    Parameters
+    ----------
+    traces : torch.Tensor
+        Shape (W, L), as :func:`random_walk` returns them.
+    types : torch.Tensor
+        Shape (L,): the node type of each column.
+
+    Returns
+    -------
+    nodes, types : torch.Tensor
+        Shape (K,): all nodes of all walks, and their types.
+    lengths, offsets : torch.Tensor
+        Shape (W,): number of nodes of each walk, and where it begins.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> traces = torch.tensor([[0, 1, -1], [2, 3, 4]])
+    >>> dgl.sampling.pack_traces(traces, torch.tensor([0, 1, 0]))
+    (tensor([0, 1, 2, 3, 4]), tensor([0, 1, 0, 1, 0]), tensor([2, 3]), tensor([0, 2]))
+    """
+    if traces.ndim != 2 or types.shape != traces.shape[1:]:
+        raise InvalidInput(
+            "traces have shape (W, L) and types (L,); found shapes "
+            f"{tuple(traces.shape)} and {tuple(types.shape)}"
+        )
+    there = traces >= 0
+    lengths = there.sum(1)
+    return (
+        traces[there],
+        types.expand_as(traces)[there],
+        lengths.to(traces.dtype),
+        (lengths.cumsum(0) - lengths).to(traces.dtype),
+    )
+
+
+def node2vec_random_walk(
+    g: Graph,
+    nodes: Any,
+    p: float,
+    q: float,
+    walk_length: int,
+    prob: str | None = None,
+    return_eids: bool = False,
+) -> Any:
+    """Walk from each node; a step depends on the node before: it may go back, stay near, or leave.
+
+    From v, reached from t, an edge to x has the weight 1 / ``p`` if x is t, 1 if there is an edge
+    from t to x, and 1 / ``q`` otherwise.
+
+    Parameters
+    ----------
+    g : Graph
+        With one node type and one edge type.
+    nodes : IDs
+        Starts of the walks, shape (W,).
+    p, q : float
+        Above 0.
+    walk_length : int
+        Number of steps.
+    prob : str, optional
+        Edge feature by which weights are multiplied.
+    return_eids : bool
+        Return the edges of the steps, too.
+
+    Returns
+    -------
+    traces : torch.Tensor
+        Shape (W, walk_length + 1); −1 after a walk has reached a node without out-edges.
+    eids : torch.Tensor
+        Shape (W, walk_length). Only with ``return_eids``.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> g = dgl.graph(([0, 1, 2], [1, 2, 3]))
+    >>> dgl.sampling.node2vec_random_walk(g, [0, 2], 1, 1, walk_length=2)
+    tensor([[ 0,  1,  2],
+            [ 2,  3, -1]])
+
+    References
+    ----------
+    Grover and Leskovec, "node2vec: Scalable Feature Learning for Networks", KDD 2016.
+    """
+    if not g.is_homogeneous or g.is_block:
+        raise InvalidInput("node2vec_random_walk needs one node type and one edge type")
+    if not (p > 0 and q > 0):
+        raise InvalidInput(f"p and q must be above 0; found {p} and {q}")
+    if walk_length < 0:
+        raise InvalidInput(f"walk_length must be a number, 0 or more; found {walk_length}")
+    relation = g.relation()
+    adjacency = relation.csr()
+    here = read_ids(nodes, g.num_nodes(), "node", g.device).long()
+    weights = read_weights(g, prob).get(g.canonical_etypes[0])
+    rng = kernels.rng_torch
+    streams = rng.streams(next_key(), torch.arange(len(here), device=g.device))
+    before = torch.full_like(here, -1)
+    traces, taken = [here], []
+    for step in range(walk_length):
+        walks = (here >= 0).nonzero().flatten()
+        row, slots = incident_slots(adjacency, here[walks])
+        there, eids = adjacency.indices[slots].long(), adjacency.eids_at(slots).long()
+        weight = torch.ones(len(slots), dtype=torch.float64, device=g.device)
+        if step:
+            last = before[walks][row]
+            near = has_edges(relation, last.contiguous(), there.contiguous())
+            weight = torch.where(near, weight, 1 / q)
+            weight = torch.where(there == last, 1 / p, weight)
+        if weights is not None:
+            weight = weight * weights[eids].double()
+        total = torch.nn.functional.pad(weight.cumsum(0), (1, 0))
+        ends = torch.bincount(row, minlength=len(walks)).cumsum(0)
+        low, high = torch.nn.functional.pad(total[ends], (1, 0))[:-1], total[ends]
+        mark = low + rng.uniform(rng.draw(streams[walks], step)) * (high - low)
+        mark = torch.minimum(mark, torch.nextafter(high, low))  # stay in the row despite rounding
+        can = high > low
+        chosen = (torch.searchsorted(total, mark, right=True) - 1)[can]
+        before, here = here, torch.full_like(here, -1)
+        here[walks[can]] = there[chosen]
+        edges = torch.full_like(here, -1)
+        edges[walks[can]] = eids[chosen]
+        traces.append(here)
+        taken.append(edges)
+    found = g._ids(torch.stack(traces, 1))
+    if not return_eids:
+        return found
+    none = torch.empty((len(here), 0), dtype=torch.int64, device=g.device)
+    return found, g._ids(torch.stack(taken, 1) if taken else none)
