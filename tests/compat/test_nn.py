@@ -20,7 +20,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 import gnnlab as dgl
+from gnnlab import compat as dgl_compat
 from gnnlab.compat import nn as layers
+from tests.accelerator import GPU
 from tests.compat import nn_references as ref
 from tests.helpers import ROOT
 from tests.nn.toy import random_block, random_graph
@@ -594,6 +596,46 @@ def test_state_dict_of_dgl(name):
     assert found == expected
 
 
+#: Their LSTM or GRU is one fused operator on a GPU, which the CPU, so the pretend device, lacks.
+FUSED = {"GatedGraphConv", "GatedGraphConv one type", "JumpingKnowledge lstm", "Set2Set"}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [name for name in CASES if GPU == "cuda" or name not in FUSED])
+def test_as_on_the_cpu(name):
+    """On a GPU, or on the pretend device, outputs and gradients are those of the CPU."""
+    results = []
+    for device in ("cpu", GPU):
+        layer = build(name).to(device)
+        g, inputs = runs(name)[0]
+        if g is not None:
+            g = [each.to(device) for each in g] if isinstance(g, list) else g.to(device)
+        out = tensors(call(layer, g, map_tensors(lambda t, to=device: t.to(to), inputs)))
+        assert {tensor.device.type for tensor in out} == {device}
+        if any(parameter.requires_grad for parameter in layer.parameters()):
+            sum(tensor.square().sum() for tensor in out).backward()
+        gradients = [p.grad for p in layer.parameters() if p.grad is not None]
+        results.append([tensor.detach().cpu() for tensor in (*out, *gradients)])
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mixed_precision(name):
+    """Under autocast the result is near the one in float32, and has gradients."""
+    layer = build(name).float()
+    g, inputs = runs(name)[0]
+    inputs = map_tensors(lambda t: t.float() if t.is_floating_point() else t, inputs)
+    exact = tensors(call(layer, g, inputs))
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = tensors(call(layer, g, inputs))
+    for x, y in zip(rounded, exact, strict=True):
+        scale = float(y.detach().abs().max())
+        assert float((x.float() - y).detach().abs().max()) <= 0.1 * scale
+    if rounded[0].requires_grad:
+        rounded[0].float().sum().backward()
+
+
 def flagged() -> list[str]:
     return [name for name in CASES if "allow_zero_in_degree=False" in SIGNATURES[name.split()[0]]]
 
@@ -631,6 +673,152 @@ def test_graphs_of_points():
     assert edges(g) == [(u, v) for u, v in pairs if (x[u] - x[v]).norm() <= r]
     src, dst = g.edges()
     torch.testing.assert_close(lengths.flatten(), (x[src] - x[dst]).norm(dim=1))
+
+
+def test_aggregate_functions():
+    results = [torch.tensor([[1.0, 5.0]]), torch.tensor([[3.0, 1.0]])]
+    expected = {
+        "sum": [[4.0, 6.0]],
+        "mean": [[2.0, 3.0]],
+        "max": [[3.0, 5.0]],
+        "min": [[1.0, 1.0]],
+        "stack": [[[1.0, 5.0], [3.0, 1.0]]],
+    }
+    for name, value in expected.items():
+        assert L.get_aggregate_fn(name)(results, "user").tolist() == value
+    with pytest.raises(KeyError, match="median"):
+        L.get_aggregate_fn("median")
+
+
+def test_attention_on_a_typed_block():
+    """HeteroGraphConv runs the layers on the relations of a block, as GraphStorm does."""
+    torch.manual_seed(0)
+    g = dgl.heterograph(
+        {("user", "rates", "item"): ([0, 1, 2], [0, 0, 1]), KEY: ([1, 2], [0, 0])},
+        {"user": 3, "item": 2},
+    )
+    seeds = {"user": torch.tensor([0]), "item": torch.tensor([1, 0])}
+    block = dgl.to_block(dgl.in_subgraph(g, seeds), seeds)
+    rows = {ntype: torch.randn(block.num_src_nodes(ntype), 4) for ntype in block.srctypes}
+    convs = {"rates": L.GATv2Conv(4, 3, 2), KEY: L.EdgeGATConv(4, 5, 3, 2)}
+    weights = torch.randn(2, 5)
+    out = L.HeteroGraphConv(convs)(block, rows, mod_args={"follows": (weights,)})
+    pairs = {t: (rows[t], rows[t][: block.num_dst_nodes(t)]) for t in rows}
+    expected = ref.gatv2(convs["rates"], block["rates"], (rows["user"], pairs["item"][1]))
+    torch.testing.assert_close(out["item"], expected)
+    expected = ref.edge_gat(convs[KEY], block["follows"], pairs["user"], weights)
+    torch.testing.assert_close(out["user"], expected)
+
+
+def test_cached_rows_are_used_again():
+    layer, g = L.SGConv(5, 3, k=2, cached=True), dgl.add_self_loop(whole())
+    x = torch.randn(7, 5)
+    first = layer(g, x)
+    assert torch.equal(layer(g, torch.zeros(7, 5)), first)
+    layer.fc.weight.data.zero_()
+    torch.testing.assert_close(layer(g, x), layer.fc.bias.expand(7, 3))
+
+
+def test_dropped_edges():
+    """One step from a node's only in-neighbor: an edge is dropped, or counts twice."""
+    torch.manual_seed(0)
+    n = 400
+    ring = dgl.graph((torch.arange(n), (torch.arange(n) + 1) % n))
+    layer = L.APPNPConv(1, 0.0, edge_drop=0.5)
+    out = layer(ring, torch.ones(n, 1)).flatten()
+    assert set(out.tolist()) == {0.0, 2.0}
+    assert 0.4 < float(out.mean()) / 2 < 0.6
+    assert set(layer.eval()(ring, torch.ones(n, 1)).flatten().tolist()) == {1.0}
+
+
+def test_attention_of_nothing_but_dropout():
+    """In training, feature dropout of a pair drops on both sides; 1 - p of the rows remain."""
+    torch.manual_seed(0)
+    layer, g = L.GATv2Conv((200, 200), 1, 1, feat_drop=0.5), bipartite()
+    layer.fc_src.weight.data.fill_(1.0)
+    layer.fc_src.bias.data.zero_()
+    layer.set_allow_zero_in_degree(True)
+    out = layer(g, (torch.ones(5, 200), torch.ones(4, 200)))[:3].flatten()
+    assert bool(((out > 120) & (out < 280)).all()) and not bool((out == 200).all())
+
+
+def test_largest_eigenvalue_by_default():
+    layer, g, x = L.ChebConv(5, 3, 3), batch(), torch.randn(11, 5)
+    with pytest.warns(UserWarning, match="laplacian_lambda_max"):
+        found = layer(g, x)
+    torch.testing.assert_close(found, layer(g, x, [2.0] * 3))
+    values = dgl_compat.laplacian_lambda_max(g)
+    assert len(values) == 3 and layer(g, x, values).shape == (11, 3)
+
+
+def test_dense_layers_equal_those_on_the_graph():
+    """The same parameters on a graph without parallel edges."""
+    torch.manual_seed(0)
+    g = dgl.add_reverse_edges(dgl.graph(([0, 0, 1, 2], [1, 2, 3, 3])))
+    adj, x = ref.adjacency(g).float(), torch.randn(4, 5)
+    pairs = [
+        (L.DenseGraphConv(5, 3), L.GraphConv(5, 3), ()),
+        (L.DenseSAGEConv(5, 3), L.SAGEConv(5, 3, "gcn"), ()),
+        (L.DenseChebConv(5, 3, 3), L.ChebConv(5, 3, 3, activation=None), (2.0,)),
+    ]
+    for dense, sparse, more in pairs:
+        state = dense.state_dict()
+        names = {"fc.weight": "fc_neigh.weight", "fc.bias": "bias"}
+        if "W" in state:
+            state = {"linear.weight": state["W"].flatten(0, 1).T, "linear.bias": state["bias"]}
+        elif "fc.weight" in state:
+            state = {names[name]: value for name, value in state.items()}
+        sparse.load_state_dict(state)
+        expected = sparse(g, x, *([torch.tensor(more)] if more else []))
+        torch.testing.assert_close(dense(adj, x, *more), expected)
+
+
+WRONG = {
+    "rows": (lambda: L.TAGConv(5, 3)(whole(), torch.ones(6, 5)), "6 rows.*7 source nodes"),
+    "size": (lambda: L.SGConv(5, 3)(dgl.add_self_loop(whole()), torch.ones(7, 4)), "size 4.*5"),
+    "dtype": (lambda: L.TAGConv(5, 3)(whole(), torch.ones(7, 5).double()), "feat.float"),
+    "no graph": (lambda: L.EdgeConv(5, 3)(torch.ones(7, 5), whole()), "is the graph"),
+    "edges": (
+        lambda: L.EGATConv(5, 4, 3, 2, 2)(whole(), torch.ones(7, 5), torch.ones(3, 4)),
+        "3 rows, but the graph has 18 edges",
+    ),
+    "edge size": (
+        lambda: L.EGATConv(5, 4, 3, 2, 2)(whole(), torch.ones(7, 5), torch.ones(18, 3)),
+        "edge rows have size 3.*4",
+    ),
+    "block": (lambda: L.APPNPConv(2, 0.1)(block(), torch.ones(7, 5)), "needs a whole graph"),
+    "aggregator": (lambda: L.NNConv(5, 3, nn.Linear(2, 15), "median"), "median"),
+    "gate": (
+        lambda: L.GlobalAttentionPooling(nn.Linear(5, 2))(whole(), torch.ones(7, 5)),
+        "2 numbers per node",
+    ),
+    "padding": (lambda: L.GatedGraphConv(5, 3, 1, 1), "in_feats=5 > out_feats=3"),
+    "no etypes": (
+        lambda: L.GatedGraphConv(5, 5, 1, 2)(whole(), torch.ones(7, 5)),
+        "2 edge types: give etypes",
+    ),
+    "eigenvalues": (
+        lambda: L.ChebConv(5, 3, 2)(batch(), torch.ones(11, 5), [2.0]),
+        "1 values of lambda_max for 3 graphs",
+    ),
+    "weights": (
+        lambda: L.EdgeWeightNorm()(whole(), torch.zeros(18)),
+        "not positive",
+    ),
+    "weight shape": (lambda: L.EdgeWeightNorm()(whole(), torch.ones(18, 1)), r"\(18,\)"),
+    "lstm": (lambda: L.JumpingKnowledge("lstm"), "needs in_feats and num_layers"),
+    "towers": (lambda: L.PNAConv(5, 4, ["mean"], ["identity"], 1.0, num_towers=2), "multiples"),
+    "graphs": (lambda: L.Sequential(L.SAGEConv(5, 3, "mean"))([], torch.ones(7, 5)), "0 graphs"),
+    "type": (lambda: L.HeteroLinear({"user": 2}, 3)({"item": torch.ones(1, 2)}), "'item'.*user"),
+    "matrix": (lambda: L.DenseGraphConv(5, 3)(torch.eye(3), torch.ones(7, 5)), "7 source rows"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_inputs(case):
+    run, message = WRONG[case]
+    with pytest.raises(dgl.DGLError, match=message):
+        run()
 
 
 def test_layers_are_under_their_limit():
