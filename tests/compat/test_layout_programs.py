@@ -1,0 +1,63 @@
+"""Programs in the style of code for DGL run unchanged, and learn what they assert.
+
+One process runs all of them, as ``python -m gnnlab.as_dgl`` starts it: most of the time of a
+program would be its imports.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.compat.test_layout_processes import REPLACE
+from tests.helpers import run_script
+
+FOLDER = Path(__file__).with_name("programs")
+PROGRAMS = ["appnp", "deepwalk", "dgi", "gat", "gcn", "gin", "linkpred", "rgcn", "sage", "sgc"]
+
+RUN_ALL = """
+import contextlib, io, json, runpy, sys, traceback
+
+folder, *names = sys.argv[1:]
+sys.path.insert(0, folder)
+results = {}
+for name in names:
+    sys.argv = [f"{folder}/{name}.py"]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except Exception:
+            printed.write(traceback.format_exc())
+            results[name] = ["failed", printed.getvalue()]
+        else:
+            results[name] = ["learned", printed.getvalue()]
+print(json.dumps(results))
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[str]]]:
+    folder = tmp_path_factory.mktemp("programs")
+    runner = folder / "run_all.py"
+    runner.write_text(RUN_ALL)
+    words = ["-m", "gnnlab.as_dgl", str(runner), str(FOLDER), *PROGRAMS]
+    env = {"COMMUNITIES": str(folder), "DGL_DOWNLOAD_DIR": str(folder), "OMP_NUM_THREADS": "1"}
+    printed = run_script(REPLACE, args=words, env=env, timeout=280, fresh=True)
+    yield json.loads(printed.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_runs_unchanged_and_learns(name: str, results: dict[str, list[str]]) -> None:
+    state, printed = results[name]
+    print(printed)
+    assert state == "learned", printed
+
+
+def test_programs_know_nothing_of_gnnlab() -> None:
+    assert sorted(path.stem for path in FOLDER.glob("*.py")) == sorted([*PROGRAMS, "communities"])
+    for path in FOLDER.glob("*.py"):
+        assert "import gnnlab" not in path.read_text("utf8")
