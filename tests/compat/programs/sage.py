@@ -1,5 +1,7 @@
 """GraphSAGE with mini-batches of every sampler."""
 
+import os
+
 import dgl
 import torch
 import torch.nn as nn
@@ -104,7 +106,8 @@ def of_shadow(loader):
 
 loader = dgl.dataloading.DataLoader(g, train, ShaDowKHopSampler([5, 5]), batch_size=10)
 fit("ShaDowKHopSampler", lambda: of_shadow(loader))
-sampler = ClusterGCNSampler(g, 8, prefetch_ndata=["feat", "label", "train_mask"])
+cache = os.path.join(os.environ["COMMUNITIES"], "cluster_gcn.pkl")
+sampler = ClusterGCNSampler(g, 8, cache, prefetch_ndata=["feat", "label", "train_mask"])
 loader = dgl.dataloading.DataLoader(g, torch.arange(8), sampler, batch_size=2, shuffle=True)
 fit("ClusterGCNSampler", lambda: of_subgraphs(loader))
 sampler = SAINTSampler(mode="node", budget=100)
