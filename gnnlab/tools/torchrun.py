@@ -9,6 +9,7 @@ address of ``--master_addr`` alone.
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -24,6 +25,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run torchrun with the arguments of the command line."""
+    gc.freeze()  # at exit, Python would otherwise traverse all objects of torch, for half a second
     static_tcp_rendezvous.TCPStore = _store  # type: ignore[assignment, misc]
     folder = os.environ.get(environment.OUTPUT)
     # Otherwise torchrun would leave a folder behind in the system's temporary folder.

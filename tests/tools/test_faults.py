@@ -1,7 +1,8 @@
 """Real jobs that break: all ends within ten seconds, says what came first, and leaves nothing.
 
-Two machines that this computer plays, with a server, a trainer and a sampler each, in the middle of
-training. What each test prints tells the seconds and what was looked for.
+Two machines that this computer plays, with a server and a trainer each, and a sampler where it is
+the one to break, in the middle of training. What each test prints tells the seconds and what was
+looked for.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def begin(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Started]]:
         folder: Path = workspace, script: str = "job.py", options: Sequence[str] = ()
     ) -> Started:
         words = ["--workspace", str(folder), "--part_config", "data/toy.json", "--local"]
-        words += ["--num_samplers", "1", *options, f"python {script}"]
+        words += [*options, f"python {script}"]
         begun.append(Started(tmp_path / "run", words, {"OMP_NUM_THREADS": "1"}))
         return begun[-1]
 
@@ -78,7 +79,10 @@ def begin(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Started]]:
 
 
 def processes(job: Started) -> dict[str, psutil.Process]:
-    """Wait until all trainers train; return "server 0", "trainer 1", "sampler 1" and so on."""
+    """Wait until all trainers train; return "server 0", "trainer 1", "sampler 1" and so on.
+
+    Without samplers a trainer stands in for its own.
+    """
     deadline, found = time.monotonic() + START, {}
     while len(found) < 4:
         assert job.process.poll() is None and time.monotonic() < deadline, job.said()
@@ -101,6 +105,7 @@ def processes(job: Started) -> dict[str, psutil.Process]:
     return found
 
 
+SAMPLERS = ("--num_samplers", "1")
 STOPPED = pytest.mark.thorough("a trainer is stopped in test_launch")
 MACHINE_1 = "127.0.0.3 (machine 1)"
 
@@ -128,8 +133,11 @@ MACHINE_1 = "127.0.0.3 (machine 1)"
 def test_a_process_goes(
     begin: Callable[..., Started], victim: str, blow: signal.Signals, status: int, said: str
 ) -> None:
-    job = begin()
-    hit = processes(job)[victim]
+    job = begin(options=SAMPLERS if victim == "sampler 1" else ())
+    running = processes(job)
+    hit = running[victim]
+    if victim == "sampler 1":
+        check_keys_stay_in_memory(job, running["server 0"], running["trainer 0"])
     hit.send_signal(blow)
     found, errors = job.end(2 * END)
     assert found == status and said in errors.split("All that was printed")[0]
@@ -141,6 +149,34 @@ def test_a_process_goes(
     assert errors.startswith(
         f"gnnlab launch: {victim.replace('sampler', 'trainer')} on {MACHINE_1}"
     )
+
+
+def check_keys_stay_in_memory(
+    job: Started, server: psutil.Process, trainer: psutil.Process
+) -> None:
+    """They are on no command line, in no file and in nothing that is printed."""
+    name = server.environ()["GNNLAB_JOB"]
+    keys = json.loads(server.environ()["GNNLAB_KEYS"])
+    theirs = json.loads(trainer.environ()["GNNLAB_KEYS"])
+    assert (keys["servers"], keys["clients"]) == (theirs["servers"], theirs["clients"])
+    assert len({*keys["servers"], *keys["clients"]}) == 4  # two pairs of each machine
+    secrets = [keys["secret"].encode(), theirs["secret"].encode()]
+    public = [zmq.curve_public(secret).decode() for secret in secrets]
+    assert public == [keys["servers"][0], keys["clients"][0]]
+    everybody = _descendants(job.token)
+    memory = list(Path("/dev/shm").glob(f"gnnlab-{name}-*"))
+    texts = {}
+    for process in everybody:
+        with suppress(psutil.NoSuchProcess):
+            texts[f"command of {process.pid}"] = " ".join(process.cmdline()).encode()
+    workspace = Path(trainer.cwd())
+    for place in [*job.folder.rglob("*"), *workspace.rglob("*"), *memory]:
+        with suppress(FileNotFoundError):
+            if place.is_file():
+                texts[str(place)] = place.read_bytes()
+    assert len(everybody) > 10 and memory and any("logs" in place for place in texts)
+    assert f"{workspace}/job.py" in texts
+    assert not [place for place, text in texts.items() if any(key in text for key in secrets)]
 
 
 IDLE = """
@@ -156,7 +192,7 @@ time.sleep(1000)
 @pytest.mark.thorough("it goes while it is used above")
 def test_a_sampler_goes_before_it_is_used(begin: Callable[..., Started], workspace: Path) -> None:
     (workspace / "idle.py").write_text(IDLE)
-    job = begin(script="idle.py")
+    job = begin(script="idle.py", options=SAMPLERS)
     deadline = time.monotonic() + START
     while not (found := re.search(r"pids 1 (\d+)\n", job.output.read_text())):
         assert job.process.poll() is None and time.monotonic() < deadline, job.said()
@@ -173,7 +209,14 @@ JOINING = "joining torch.distributed.init_process_group(), in which trainer 0 wa
 
 
 @pytest.mark.parametrize(
-    ("before", "without"), [("dgl.distributed.initialize", CALLING), ("torch.distributed", JOINING)]
+    ("before", "without"),
+    [
+        ("dgl.distributed.initialize", CALLING),
+        pytest.param(
+            *("torch.distributed", JOINING),
+            marks=pytest.mark.thorough("as ranks of one machine in tests/parallel"),
+        ),
+    ],
 )
 def test_a_rank_leaves_before_it_has_joined(
     begin: Callable[..., Started], workspace: Path, tmp_path: Path, before: str, without: str
@@ -211,51 +254,25 @@ def test_a_rank_has_done_its_part(begin: Callable[..., Started], workspace: Path
     assert status == 0 and job.output.read_text().count("| total 6\n") == 3, errors
 
 
-def test_an_agent_is_ended(begin: Callable[..., Started]) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param("guard", marks=pytest.mark.thorough("as the worker")), "worker"]
+)
+def test_an_agent_is_ended(begin: Callable[..., Started], name: str) -> None:
     """It is named, not a trainer that has lost the servers of its host."""
-    for name in ("guard", "worker"):
-        job = begin()
-        processes(job)
-        agents = job.find("gnnlab.tools.agent")
-        guards = [p for p in agents if p.ppid() == job.process.pid]
-        hit = (guards if name == "guard" else [p for p in agents if p not in guards])[-1]
-        hit.terminate()
-        status, errors = job.end(2 * END)
-        assert status == 128 + signal.SIGTERM
-        machine = r"127\.0\.0\.[23] \(machine [01]\)"
-        ended = rf"the agent ended: its {name} \(process {hit.pid}\) was ended by SIGTERM\n"
-        assert re.match(rf"gnnlab launch: {machine}: {ended}", errors), errors
-
-
-def test_keys_stay_in_memory(begin: Callable[..., Started], workspace: Path) -> None:
-    """On no command line, in no file and in nothing that is printed; then Ctrl-C ends the job."""
     job = begin()
-    running = processes(job)
-    name = running["server 0"].environ()["GNNLAB_JOB"]
-    keys = json.loads(running["server 0"].environ()["GNNLAB_KEYS"])
-    theirs = json.loads(running["trainer 0"].environ()["GNNLAB_KEYS"])
-    assert (keys["servers"], keys["clients"]) == (theirs["servers"], theirs["clients"])
-    assert len({*keys["servers"], *keys["clients"]}) == 4  # two pairs of each machine
-    secrets = [keys["secret"].encode(), theirs["secret"].encode()]
-    public = [zmq.curve_public(secret).decode() for secret in secrets]
-    assert public == [keys["servers"][0], keys["clients"][0]]
-    everybody = _descendants(job.token)
-    memory = list(Path("/dev/shm").glob(f"gnnlab-{name}-*"))
-    texts = {}
-    for process in everybody:
-        with suppress(psutil.NoSuchProcess):
-            texts[f"command of {process.pid}"] = " ".join(process.cmdline()).encode()
-    for place in [*job.folder.rglob("*"), *workspace.rglob("*"), *memory]:
-        with suppress(FileNotFoundError):
-            if place.is_file():
-                texts[str(place)] = place.read_bytes()
-    assert len(everybody) > 10 and memory and any("logs" in place for place in texts)
-    assert not [place for place, text in texts.items() if any(key in text for key in secrets)]
-    job.process.send_signal(signal.SIGINT)
-    status, errors = job.end()
-    assert status == 128 + signal.SIGINT and "interrupted; everything has been ended" in errors
+    processes(job)
+    agents = job.find("gnnlab.tools.agent")
+    guards = [p for p in agents if p.ppid() == job.process.pid]
+    hit = (guards if name == "guard" else [p for p in agents if p not in guards])[-1]
+    hit.terminate()
+    status, errors = job.end(2 * END)
+    assert status == 128 + signal.SIGTERM
+    machine = r"127\.0\.0\.[23] \(machine [01]\)"
+    ended = rf"the agent ended: its {name} \(process {hit.pid}\) was ended by SIGTERM\n"
+    assert re.match(rf"gnnlab launch: {machine}: {ended}", errors), errors
 
 
+@pytest.mark.thorough("a server that fails is in test_launch, a damaged file in tests/partition")
 def test_a_damaged_part(begin: Callable[..., Started], workspace: Path, tmp_path: Path) -> None:
     shutil.copytree(workspace, tmp_path / "copy")
     file = next((tmp_path / "copy/data/part1").rglob("x.npy"))
