@@ -25,7 +25,6 @@ __all__ = ["PATHS", "Finder", "target"]
 PATHS = {
     "nn.pytorch": "nn",
     "nn.softmax": "nn.functional",
-    "nn.sparse_emb": "nn",
     "nn.link": "nn",
     "_ffi": "",
     **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),

@@ -177,7 +177,7 @@ def tag(layer, g, feat, edge_weight=None):
 
 
 def cheb(layer, g, feat, lambda_max):
-    """Chebyshev polynomials of the dense scaled Laplacian, by eigenvalues' powers"""
+    """polynomials of the dense scaled Laplacian, with numpy's coefficients"""
     sizes = g.batch_num_nodes()
     scale = torch.as_tensor(lambda_max, dtype=feat.dtype).repeat_interleave(sizes)
     identity = torch.eye(len(feat), dtype=feat.dtype)

@@ -8,13 +8,20 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.utils import check_arguments, check_in_edges, check_size, per_row
+from gnnlab.nn.utils import (
+    check_arguments,
+    check_dtype,
+    check_in_edges,
+    check_rows,
+    check_size,
+    per_row,
+)
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
     from gnnlab.nn.utils import Features
 
-__all__ = ["ZeroInDegree", "check_edge_rows", "glorot", "inverse_sqrt_degrees"]
+__all__ = ["ZeroInDegree", "check_edge_rows", "check_whole", "glorot", "inverse_sqrt_degrees"]
 
 
 class ZeroInDegree(nn.Module):
@@ -55,6 +62,23 @@ def check_edge_rows(graph: Graph, rows: Tensor, size: int | None = None) -> None
         )
     if size is not None:
         check_size(rows, size, "edge")
+
+
+def check_whole(
+    graph: Graph, feat: Tensor, size: int | None = None, weight: Tensor | None = None
+) -> None:
+    """Raise InvalidInput unless rows fit the nodes of a whole graph and the layer's weights."""
+    relation = check_arguments(graph, feat)
+    if graph.is_block or relation.num_src != relation.num_dst:
+        raise InvalidInput(
+            f"found a graph of {relation.num_src} source and {relation.num_dst} destination nodes; "
+            "this layer propagates several steps and needs a whole graph, of one node type"
+        )
+    check_rows(feat, graph, "source")
+    if size is not None:
+        check_size(feat, size, "source")
+    if weight is not None:
+        check_dtype(feat, weight.dtype, "source")
 
 
 def glorot(*linears: nn.Linear) -> None:

@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.conv.base import check_edge_rows, glorot
+from gnnlab.compat.nn.conv.base import check_edge_rows, check_whole, glorot
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.utils import Activation, aggregate, check_arguments, check_rows, expand_as_pair
+from gnnlab.nn.utils import Activation, aggregate, expand_as_pair
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -71,8 +71,7 @@ class GatedGraphConv(nn.Module):
 
         ``etypes`` may be left out with one type.
         """
-        check_arguments(graph, feat)
-        check_rows(feat, graph, "source")
+        check_whole(graph, feat, self.in_feats, self.gru.weight_ih)
         if etypes is not None:
             check_edge_rows(graph, etypes)
         elif self.n_etypes > 1:

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.conv.base import check_edge_rows
+from gnnlab.compat.nn.conv.base import check_edge_rows, check_whole
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.utils import check_arguments, check_rows, check_size
 from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
@@ -157,9 +156,7 @@ class PNAConv(nn.Module):
 
     def forward(self, graph: Graph, node_feat: Tensor, edge_feat: Tensor | None = None) -> Tensor:
         """Return (N, out_size) for rows (N, in_size) and edge rows (E, edge_feat_size)."""
-        check_arguments(graph, node_feat)
-        check_rows(node_feat, graph, "source")
-        check_size(node_feat, self.in_size, "source")
+        check_whole(graph, node_feat, self.in_size)
         if self.edge_feat_size:
             if edge_feat is None:
                 raise InvalidInput(f"expected edge_feat of {self.edge_feat_size} columns")

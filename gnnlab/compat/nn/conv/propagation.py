@@ -17,39 +17,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.conv.base import ZeroInDegree, check_edge_rows, inverse_sqrt_degrees
-from gnnlab.errors import InvalidInput
-from gnnlab.nn.utils import (
-    Activation,
-    aggregate,
-    check_arguments,
-    check_dtype,
-    check_rows,
-    check_size,
+from gnnlab.compat.nn.conv.base import (
+    ZeroInDegree,
+    check_edge_rows,
+    check_whole,
+    inverse_sqrt_degrees,
 )
+from gnnlab.errors import InvalidInput
+from gnnlab.nn.utils import Activation, aggregate
 from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
 __all__ = ["APPNPConv", "ChebConv", "EdgeWeightNorm", "GCN2Conv", "SGConv", "TAGConv"]
-
-
-def _check(
-    graph: Graph, feat: Tensor, size: int | None = None, weight: Tensor | None = None
-) -> None:
-    """Raise InvalidInput unless rows fit the nodes of a whole graph and the layer's weights."""
-    relation = check_arguments(graph, feat)
-    if graph.is_block or relation.num_src != relation.num_dst:
-        raise InvalidInput(
-            f"found a graph of {relation.num_src} source and {relation.num_dst} destination nodes; "
-            "this layer propagates several steps and needs a whole graph, of one node type"
-        )
-    check_rows(feat, graph, "source")
-    if size is not None:
-        check_size(feat, size, "source")
-    if weight is not None:
-        check_dtype(feat, weight.dtype, "source")
 
 
 def _step(
@@ -120,7 +101,7 @@ class SGConv(ZeroInDegree):
     def forward(self, graph: Graph, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Return (N, out_feats) for ``feat`` of shape (N, in_feats)."""
         self.check(graph, feat)
-        _check(graph, feat, self.fc.in_features, self.fc.weight)
+        check_whole(graph, feat, self.fc.in_features, self.fc.weight)
         if self.cached_h is None:
             for _ in range(self.k):
                 feat = _step(graph, feat, edge_weight)
@@ -163,7 +144,7 @@ class APPNPConv(nn.Module):
 
     def forward(self, graph: Graph, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Return rows of the shape of ``feat``, (N, …)."""
-        _check(graph, feat)
+        check_whole(graph, feat)
         start, weights = feat, edge_weight
         if edge_weight is None and self.edge_drop.p:  # Â as edge weights, of which some are dropped
             relation = graph.relation()
@@ -217,7 +198,7 @@ class TAGConv(nn.Module):
 
     def forward(self, graph: Graph, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Return (N, out_feats) for ``feat`` of shape (N, in_feats)."""
-        _check(graph, feat, self.in_feats, self.lin.weight)
+        check_whole(graph, feat, self.in_feats, self.lin.weight)
         powers = [feat]
         for _ in range(self.k):
             powers.append(_step(graph, powers[-1], edge_weight))
@@ -274,7 +255,7 @@ class ChebConv(nn.Module):
         ``dgl.laplacian_lambda_max`` computes it. When it is missing, its upper bound 2 is used,
         with a warning.
         """
-        _check(graph, feat, self.in_feats, self.linear.weight)
+        check_whole(graph, feat, self.in_feats, self.linear.weight)
         sizes = graph.batch_num_nodes().to(feat.device)
         if lambda_max is None:
             warnings.warn(
@@ -375,7 +356,7 @@ class GCN2Conv(ZeroInDegree):
         The layer normalises ``edge_weight`` itself; the weights are positive.
         """
         self.check(graph, feat)
-        _check(graph, feat, self.in_feats, self.weight1)
+        check_whole(graph, feat, self.in_feats, self.weight1)
         if edge_weight is not None:
             edge_weight = EdgeWeightNorm("both")(graph, edge_weight)
         feat = (1 - self.alpha) * _step(graph, feat, edge_weight)
