@@ -32,9 +32,9 @@ import torch
 
 from gnnlab import accelerators, random, trace
 from gnnlab.dataloading import affinity
-from gnnlab.dataloading.features import attach_features, fetch_ahead
+from gnnlab.dataloading.features import attach_features, fetch_ahead, graphs_in
 from gnnlab.dataloading.position import Position
-from gnnlab.dataloading.sampler import Sampler, check_sampler, to_device
+from gnnlab.dataloading.sampler import Sampler, check_ids_of, check_sampler, to_device
 from gnnlab.dataloading.seeds import read_indices
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput
@@ -438,7 +438,11 @@ def _read_int(value: Any, name: str, least: int) -> int:
 def _sample(graph: Graph, sampler: Any, task: _Task) -> Any:
     key, number, seeds = task
     with trace.span("sample", number), random.stream(key, number):
-        return sampler.sample(graph, seeds)
+        batch = sampler.sample(graph, seeds)
+    if isinstance(graph, Graph) or hasattr(graph, "ntypes"):
+        for part in graphs_in(batch):
+            check_ids_of(graph, part, "a graph of the mini-batch")
+    return batch
 
 
 class _WorkerTasks:

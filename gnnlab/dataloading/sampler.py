@@ -47,7 +47,33 @@ __all__ = [
 
 
 class Sampler(ABC):
-    """Base class: ``sample(g, indices)`` makes one mini-batch from a batch of IDs."""
+    """Base class: ``sample(g, indices)`` makes one mini-batch from a batch of IDs.
+
+    A sampler that draws random numbers takes them from :func:`gnnlab.random.generator`, inside
+    ``sample``: its batches are then the same in the training process, in a thread and in workers,
+    and in every epoch of the same seed. On a :class:`~gnnlab.distributed.DistGraph` it may call
+    ``sample_neighbors``, ``subgraph``, ``in_subgraph``, ``edge_subgraph``, ``find_edges``,
+    ``edge_ids``, ``has_edges_between``, ``in_degrees`` and ``out_degrees`` as on a graph.
+
+    Cut subgraphs out of subgraphs with ``store_ids=False``: their ``ndata[NID]`` and ``edata[EID]``
+    then are IDs in ``g``, by which features are looked up. A loader refuses others.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl, torch
+    >>> class RandomPart(dgl.dataloading.Sampler):
+    ...     def sample(self, g, indices):
+    ...         others = torch.randint(g.num_nodes(), (4,), generator=dgl.random.generator())
+    ...         return g.subgraph(torch.unique(torch.cat([indices, others])))
+    >>> g = dgl.rand_graph(100, 1000)
+    >>> def batches(**options):
+    ...     loader = dgl.dataloading.DataLoader(
+    ...         g, range(20), RandomPart(), batch_size=5, seed=0, **options
+    ...     )
+    ...     return [part.ndata[dgl.NID].tolist() for part in loader]
+    >>> batches() == batches(prefetch=2)
+    True
+    """
 
     @abstractmethod
     def sample(self, g: Graph, indices: Any) -> Any:
@@ -147,6 +173,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         blocks: list[Block] = []
         for layer_id in reversed(range(self.num_layers)):
             frontier = self.sample_frontier(layer_id, g, seeds)
+            check_ids_of(g, frontier, f"the frontier of layer {layer_id}")
             if exclude_eids is not None:
                 frontier = _remove_excluded(g, frontier, exclude_eids)
             block = to_block(frontier, seeds)
@@ -191,6 +218,27 @@ def check_sampler(sampler: Any, argument: str, method: str) -> None:
             f"{argument} needs a method {method}; found {type(sampler).__name__}. "
             "Derive it from gnnlab.dataloading.BlockSampler, or use NeighborSampler"
         )
+
+
+def check_ids_of(g: Any, part: Graph, what: str) -> None:
+    """Raise InvalidInput if IDs in a graph cut out of ``g`` are those in a graph between the two.
+
+    IDs of ``g`` get lost where a subgraph of a subgraph stores its own, which is the default.
+    """
+    if part.is_block:  # to_block numbers edges within the frontier; samplers restore their IDs
+        return
+    own = getattr(g, "_relations", None)
+    for side, frames in ("ndata[dgl.NID]", part._src_frames), ("edata[dgl.EID]", part._edge_frames):
+        for kind, frame in frames.items():
+            between = frame.ids_replaced_in()
+            if between is not None and between is not own:
+                raise InvalidInput(
+                    f"{what} has in {side} of {kind!r} the positions in a graph that was cut out "
+                    "of the sampled one, not IDs of that one: a subgraph of a subgraph replaced "
+                    "them. Pass store_ids=False to the later call, as in "
+                    "frontier.edge_subgraph(kept, relabel_nodes=False, store_ids=False), which "
+                    "keeps the IDs of the first; or set the column yourself"
+                )
 
 
 def read_seeds(g: Graph, nodes: Any) -> Any:

@@ -168,6 +168,9 @@ class DistGraph(GraphSchema):
     edge_subgraph = queries.edge_subgraph
     in_subgraph = sampling.in_subgraph
     sample_neighbors = sampling.sample_neighbors
+    subgraph = sampling.subgraph
+    has_edges_between = sampling.has_edges_between
+    edge_ids = sampling.edge_ids
 
     # ---------------------------------------------------- what samplers need
     def pick_layer(

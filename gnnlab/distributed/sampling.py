@@ -25,11 +25,11 @@ from gnnlab.distributed.messages import Sample
 from gnnlab.distributed.schema import GraphSchema
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.frame import Deferred, Frame, as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import read_nodes
-from gnnlab.graph.names import EID, ETYPE, EdgeType
-from gnnlab.graph.relation import Relation
+from gnnlab.graph.ids import is_scalar, pair_up, read_ids, read_nodes
+from gnnlab.graph.names import EID, ETYPE, NID, EdgeType
+from gnnlab.graph.relation import Adjacency, Relation, narrow
 from gnnlab.kernels.dtypes import torch_ids_dtype
 from gnnlab.sampling import neighbor
 from gnnlab.sampling.neighbor import Picked
@@ -142,6 +142,131 @@ def in_subgraph(
     if typed:
         return queries.edge_subgraph(g, edges, relabel_nodes, store_ids)
     return _to_homogeneous(g, queries.edge_subgraph(g, edges, relabel_nodes=False))
+
+
+def subgraph(
+    g: GraphSchema, nodes: Any, *, relabel_nodes: bool = True, store_ids: bool = True
+) -> Graph:
+    """Return the graph of the given nodes and of all edges between them.
+
+    The owners send all in-edges of the nodes, and this process keeps those between them.
+
+    Parameters
+    ----------
+    g : DistGraph
+    nodes : IDs, boolean mask, or dict of them by node type
+        Type-wise IDs; types that are left out of a dict keep no node.
+    relabel_nodes : bool
+        Number the kept nodes from 0, in the order given. Without it all nodes stay.
+    store_ids : bool
+        Keep the IDs in ``ndata[NID]`` and ``edata[EID]``.
+
+    Returns
+    -------
+    Graph
+        Edges in ascending order of their IDs; features of edges, and of nodes if they are numbered
+        from 0, are fetched on first read.
+    """
+    given = read_nodes(g, nodes)  # type: ignore[arg-type]
+    kept = {ntype: given.get(ntype, torch.empty(0, dtype=torch.int64)).long() for ntype in g.ntypes}
+    for ntype, ids in kept.items():
+        if len(torch.unique(ids)) < len(ids):
+            raise InvalidInput(f"nodes of type {ntype!r} repeat; give each once")
+    ordered = {ntype: torch.sort(ids) for ntype, ids in kept.items()}
+    picked = request_layer(g._client, kept, dict.fromkeys(g.canonical_etypes, -1), key=0)
+    relations, frames = {}, {}
+    for etype, (ptr, edges, sources) in picked.items():
+        dst = torch.arange(len(kept[etype[2]])).repeat_interleave(torch.diff(ptr))
+        values, order = ordered[etype[0]]
+        place = torch.searchsorted(values, sources.long())
+        inside = place < len(values)
+        inside[inside.clone()] = values[place[inside]] == sources[inside]
+        eids, by_id = torch.sort(edges()[inside])
+        src, dst = order[place[inside]][by_id], dst[inside][by_id]
+        if not relabel_nodes:
+            src, dst = kept[etype[0]][src], kept[etype[2]][dst]
+        num_src, num_dst = (
+            len(kept[ntype]) if relabel_nodes else g.num_nodes(ntype) for ntype in etype[::2]
+        )
+        relations[etype] = Relation(num_src, num_dst, (narrow(src, num_src), narrow(dst, num_dst)))
+        frames[etype] = Frame(len(eids), g._edge_frames[etype].rows(eids), g.device, "edge")
+        if store_ids:
+            frames[etype][EID] = eids
+    if not relabel_nodes:
+        return g.derive(relations, edge_frames=frames)
+    sizes = {ntype: len(ids) for ntype, ids in kept.items()}
+    node_frames = {}
+    for ntype, ids in kept.items():
+        node_frames[ntype] = Frame(len(ids), g._nodes[ntype].rows(ids), g.device)
+        if store_ids:
+            node_frames[ntype][NID] = ids
+    return g.derive(relations, sizes, node_frames, frames)
+
+
+def has_edges_between(g: GraphSchema, u: Any, v: Any, etype: str | EdgeType | None = None) -> Any:
+    """Whether an edge leads from ``u`` to ``v``: a bool for one pair, else shape (K,), bool.
+
+    Parameters
+    ----------
+    g : DistGraph
+    u, v : IDs
+        Type-wise; the owners of ``v`` send all their in-edges.
+    etype : str or tuple, optional
+        Needed where there are several edge types.
+    """
+    small, src, dst, _ = _in_edges_of(g, u, v, etype)
+    found = small.has_edges_between(src, dst)
+    return bool(found[0]) if is_scalar(u) and is_scalar(v) else found
+
+
+def edge_ids(
+    g: GraphSchema, u: Any, v: Any, return_uv: bool = False, etype: str | EdgeType | None = None
+) -> Any:
+    """IDs of the edges from ``u`` to ``v``, as :meth:`gnnlab.Graph.edge_ids` gives them.
+
+    Parameters
+    ----------
+    g : DistGraph
+    u, v : IDs
+        Type-wise; the owners of ``v`` send all their in-edges.
+    return_uv : bool
+        Return every edge of every pair, as (sources, destinations, IDs).
+    etype : str or tuple, optional
+        Needed where there are several edge types.
+    """
+    small, src, dst, eids = _in_edges_of(g, u, v, etype)
+    src, dst = pair_up(src, dst)
+    if return_uv:
+        places = small.edge_ids(src, dst, return_uv=True)[2]
+        ends = small.relation().coo()
+        names = torch.unique(as_tensor(v).reshape(-1).long())
+        return ends[0][places].long(), names[ends[1][places].long()], eids[places]
+    try:
+        places = small.edge_ids(src, dst)
+    except NotFound:
+        missing = (~small.has_edges_between(src, dst)).nonzero().flatten()[0]
+        names = torch.unique(as_tensor(v).reshape(-1).long())
+        pair = int(src[missing]), int(names[dst[missing]])
+        raise NotFound(
+            f"there is no edge {pair}; g.has_edges_between(u, v) tells which pairs exist"
+        ) from None
+    found = eids[places]
+    return int(found[0]) if is_scalar(u) and is_scalar(v) else found
+
+
+def _in_edges_of(
+    g: GraphSchema, u: Any, v: Any, etype: str | EdgeType | None
+) -> tuple[Graph, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return all in-edges of ``v`` as a graph, ``u`` and the numbers of ``v`` in it; edge IDs."""
+    name = g.to_canonical_etype(etype)
+    src = read_ids(u, g.num_nodes(name[0]), "node").long()
+    ends, dst = torch.unique(read_ids(v, g.num_nodes(name[2]), "node").long(), return_inverse=True)
+    fanouts = {each: -1 if each == name else 0 for each in g.canonical_etypes}
+    ptr, edges, sources = request_layer(g._client, {name[2]: ends}, fanouts, key=0)[name]
+    csc = Adjacency(ptr, sources)
+    relation = Relation(g.num_nodes(name[0]), len(ends), csc=csc)
+    sizes = {"u": g.num_nodes(name[0]), "v": len(ends)}
+    return Graph(sizes, {("u", "e", "v"): relation}), src, dst, edges()
 
 
 def split_nodes(g: GraphSchema, ids: Any) -> dict[str, torch.Tensor]:

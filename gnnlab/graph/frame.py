@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound
-from gnnlab.graph.names import listing
+from gnnlab.graph.names import NID, listing
 
 __all__ = ["Deferred", "Frame", "as_tensor"]
 
@@ -132,7 +132,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
         What a row stands for ("node" or "edge"), for error messages.
     """
 
-    __slots__ = ("_columns", "device", "num_rows", "what")
+    __slots__ = ("_columns", "_ids_of", "device", "num_rows", "what")
 
     def __init__(
         self,
@@ -145,6 +145,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
         self.device = device
         self.what = what
         self._columns: dict[str, torch.Tensor | Deferred] = dict(columns) if columns else {}
+        self._ids_of: tuple[Any, Any] | None = None
 
     def __getitem__(self, name: str) -> torch.Tensor:
         try:
@@ -202,7 +203,19 @@ class Frame(MutableMapping[str, torch.Tensor]):
 
     def copy(self) -> Frame:
         """Return a frame with the same columns (the tensors themselves are shared)."""
-        return Frame(self.num_rows, self._columns, self.device, self.what)
+        twin = Frame(self.num_rows, self._columns, self.device, self.what)
+        twin._ids_of = self._ids_of
+        return twin
+
+    def replace_ids(self, graph: Any) -> None:
+        """Note that the column of IDs has those in ``graph``, and replaced older ones."""
+        self._ids_of = self._columns[NID], graph
+
+    def ids_replaced_in(self) -> Any:
+        """Return the graph that :meth:`replace_ids` named, unless the IDs were set again."""
+        if self._ids_of is None or self._columns.get(NID) is not self._ids_of[0]:
+            return None
+        return self._ids_of[1]
 
     def scheme(self, indent: int = 0) -> str:
         """Describe shape (of one row) and dtype of each column, as DGL's ``repr`` does.

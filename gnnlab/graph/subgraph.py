@@ -60,6 +60,8 @@ def node_subgraph(
     >>> part.edges(), part.edata[dgl.EID]
     ((tensor([2, 0]), tensor([0, 1])), tensor([0, 1]))
     """
+    if not isinstance(graph, GraphCore):  # a DistGraph: its edges are on servers
+        return graph.subgraph(nodes, relabel_nodes=relabel_nodes, store_ids=store_ids)
     given = node_dict(graph, nodes)
     kept = {
         ntype: _distinct(graph, given.get(ntype, []), graph.num_nodes(ntype), "node")
@@ -116,6 +118,8 @@ def edge_subgraph(
     tensor([2, 3])
     """
     relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
+    if not isinstance(graph, GraphCore):
+        return graph.edge_subgraph(edges, relabel_nodes=relabel, store_ids=store_ids)
     given = edge_dict(graph, edges)
     kept = {
         # An edge may be given twice, so [0, 0, 1] need not be a mask.
@@ -241,6 +245,10 @@ def _local(kept: torch.Tensor, ids: torch.Tensor, bound: int) -> torch.Tensor:
 def frame_of(graph: GraphCore, frame: Frame, rows: torch.Tensor, store_ids: bool = True) -> Frame:
     """A frame of some rows of another, deferred, with their original IDs under ``NID``/``EID``."""
     columns: dict[str, torch.Tensor | Deferred] = frame.rows(rows)
+    made = Frame(len(rows), columns, graph.device, frame.what)
     if store_ids:
-        columns[NID if frame.what == "node" else EID] = graph._ids(rows)
-    return Frame(len(rows), columns, graph.device, frame.what)
+        name = NID if frame.what == "node" else EID
+        made[name] = graph._ids(rows)
+        if name in columns:
+            made.replace_ids(graph._relations)
+    return made

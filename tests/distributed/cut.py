@@ -86,3 +86,24 @@ def typed() -> dgl.Graph:
     g.nodes["game"].data["x"] = torch.arange(25.0)
     g.edges[PLAYS].data["w"] = torch.rand(300, generator=generator)
     return g
+
+
+def renumbered(c: Cut) -> dgl.Graph:
+    """The whole graph in one memory, with the IDs and features of the parts."""
+    ends = {
+        etype: tuple(
+            c.new(end, ntype)[c.edges[etype]]
+            for end, ntype in zip(c.whole.edges(etype=etype), etype[::2], strict=True)
+        )
+        for etype in c.whole.canonical_etypes
+    }
+    g = dgl.heterograph(ends, {ntype: c.whole.num_nodes(ntype) for ntype in c.whole.ntypes})
+    for ntype, order in c.nodes.items():
+        g.nodes[ntype].data.update(
+            {name: values[order] for name, values in c.whole.nodes[ntype].data.items()}
+        )
+    for etype, order in c.edges.items():
+        g.edges[etype].data.update(
+            {name: values[order] for name, values in c.whole.edges[etype].data.items()}
+        )
+    return g

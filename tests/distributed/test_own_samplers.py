@@ -1,0 +1,232 @@
+"""A sampler of the user's gives on a graph in parts what it gives on the graph in one memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.compat.dataloading.subgraphs import ShaDowKHopSampler
+from gnnlab.dataloading import BlockSampler, DataLoader, Sampler
+from gnnlab.distributed import DistNodeDataLoader
+from tests.distributed import cut as cuts
+from tests.distributed.cut import FOLLOWS, PLAYS, Cut
+from tests.graph.samples import same
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def plain(request: Any, tmp_path_factory: Any) -> Cut:
+    return cuts.cut(cuts.plain(), request.param, tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def typed(request: Any, tmp_path_factory: Any) -> Cut:
+    return cuts.cut(cuts.typed(), request.param, tmp_path_factory.mktemp("typed"))
+
+
+@pytest.mark.parametrize("relabel", [True, False])
+@pytest.mark.parametrize("store_ids", [True, False])
+def test_subgraph(plain: Cut, typed: Cut, relabel: bool, store_ids: bool) -> None:
+    mask = torch.rand(200, generator=torch.Generator().manual_seed(3)) < 0.3
+    how = {"relabel_nodes": relabel, "store_ids": store_ids}
+    for c, choices in (
+        (plain, [torch.randperm(200)[:60], [0, 5, 199], mask, []]),
+        (typed, [{"user": [3, 1, 40], "game": torch.arange(25)}, {"user": range(60)}]),
+    ):
+        whole = cuts.renumbered(c)
+        for nodes in choices:
+            expected, found = whole.subgraph(nodes, **how), c.parts.subgraph(nodes, **how)
+            if not relabel:  # node features are not fetched for all nodes of all machines
+                for ntype in expected.ntypes:
+                    expected.nodes[ntype].data.clear()
+            for kind in ("nodes", "edges"):  # columns in the order of the other graph
+                names = expected.ntypes if kind == "nodes" else expected.canonical_etypes
+                for name in names:
+                    ours = getattr(found, kind)[name].data
+                    theirs = getattr(expected, kind)[name].data
+                    for column in theirs:
+                        ours[column] = ours.pop(column)
+            assert same(found, expected)
+            by_function = dgl.node_subgraph(c.parts, nodes, **how)
+            for etype in expected.canonical_etypes:
+                for one, two in zip(
+                    by_function.edges(etype=etype), expected.edges(etype=etype), strict=True
+                ):
+                    assert torch.equal(one, two)
+    with pytest.raises(dgl.InvalidInput, match="repeat"):
+        plain.parts.subgraph([1, 2, 1])
+    with pytest.raises(dgl.InvalidInput, match="which node type"):
+        typed.parts.subgraph([1])
+    with pytest.raises(dgl.OutOfRange):
+        plain.parts.subgraph([200])
+
+
+def test_edges_between(plain: Cut, typed: Cut) -> None:
+    for c, etype in ((plain, None), (typed, PLAYS), (typed, "follows")):
+        whole = cuts.renumbered(c)
+        src, dst = whole.edges(etype=etype)
+        u, v = src[::3], dst[::3]
+        assert torch.equal(c.parts.edge_ids(u, v, etype=etype), whole.edge_ids(u, v, etype=etype))
+        for one, two in zip(
+            c.parts.edge_ids(u[:9], v[:9], return_uv=True, etype=etype),
+            whole.edge_ids(u[:9], v[:9], return_uv=True, etype=etype),
+            strict=True,
+        ):
+            assert torch.equal(one, two)
+        assert c.parts.edge_ids(int(u[0]), int(v[0]), etype=etype) == int(
+            whole.edge_ids(int(u[0]), int(v[0]), etype=etype)
+        )
+        apart = torch.arange(20), torch.arange(20).flip(0)
+        expected = whole.has_edges_between(*apart, etype=etype)
+        assert torch.equal(c.parts.has_edges_between(*apart, etype=etype), expected)
+        lone = int((~expected).nonzero()[0])
+        pair = int(apart[0][lone]), int(apart[1][lone])
+        assert c.parts.has_edges_between(*pair, etype=etype) is False
+        with pytest.raises(dgl.NotFound, match=rf"there is no edge \({pair[0]}, {pair[1]}\)"):
+            c.parts.edge_ids(*pair, etype=etype)
+    with pytest.raises(dgl.InvalidInput, match="which edge type"):
+        typed.parts.edge_ids([1], [1])
+
+
+class Everything(BlockSampler):
+    """Asks a graph all that a sampler may ask, and draws with keyed numbers."""
+
+    def sample_blocks(self, g: Any, seed_nodes: Any, exclude_eids: Any = None) -> Any:
+        generator = dgl.random.generator()
+        first = g.in_subgraph(seed_nodes)
+        src, dst = first.edges()
+        wanted = 1 / (g.out_degrees(src) + g.in_degrees(dst)).double()
+        kept = torch.multinomial(wanted, min(12, len(src)), generator=generator)
+        frontier = first.edge_subgraph(kept, relabel_nodes=False, store_ids=False)
+        ends = g.find_edges(frontier.edata[dgl.EID])
+        assert torch.equal(torch.stack(ends), torch.stack(frontier.edges()))
+        assert g.has_edges_between(*ends).all()
+        block = dgl.to_block(frontier, seed_nodes)
+        block.edata[dgl.EID] = frontier.edata[dgl.EID]
+        inner = block.srcdata[dgl.NID]
+        second = dgl.edge_subgraph(g, g.edge_ids(*ends), relabel_nodes=False)
+        assert second.num_edges() == len(kept)
+        within = g.subgraph(inner, relabel_nodes=False)
+        other = dgl.to_block(dgl.in_subgraph(within, inner, store_ids=False), inner)
+        return inner, seed_nodes, [other, block]
+
+
+def content(batch: Any) -> list[Any]:
+    inner, seeds, parts = batch
+    found: list[Any] = [inner.tolist(), seeds.tolist()]
+    for part in [parts] if isinstance(parts, dgl.Graph) else parts:
+        found += [end.tolist() for end in part.edges()]
+        found += [part.srcdata["x"].tolist(), part.edata["w"].tolist()]
+        found += [part.srcdata[dgl.NID].tolist()]
+    return found
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        Everything(),
+        ShaDowKHopSampler([-1]),
+        ShaDowKHopSampler([-1, -1], prefetch_node_feats=["x"]),
+    ],
+    ids=["everything", "shadow", "shadow of two hops"],
+)
+def test_batches_are_equal(plain: Cut, sampler: Sampler) -> None:
+    seeds = torch.randperm(190, generator=torch.Generator().manual_seed(1))[:40]
+    options: dict[str, Any] = {"batch_size": 10, "shuffle": True, "seed": 4}
+    whole = DataLoader(cuts.renumbered(plain), seeds, sampler, **options)
+    expected = [content(batch) for batch in whole]
+    for kind in DataLoader, DistNodeDataLoader:
+        parts = kind(plain.parts, seeds, sampler, **options)
+        assert [content(batch) for batch in parts] == expected
+
+
+def test_shadow_with_fanouts_needs_no_whole_graph(plain: Cut, typed: Cut) -> None:
+    """Neighbors depend on original IDs: the nodes are those of the user's graph."""
+    seeds = [3, 1, 17]
+    for c, named in ((plain, {"_N": seeds}), (typed, {"user": seeds, "game": [2, 8]})):
+        sampler = ShaDowKHopSampler([3, 2])
+        results = []
+        for g, ids in (
+            (c.whole, {t: torch.tensor(x) for t, x in named.items()}),
+            (c.parts, {t: c.new(x, t) for t, x in named.items()}),
+        ):
+            dgl.seed(9)
+            results.append(sampler.sample(g, ids))
+        (nodes, _, part), (new_nodes, _, new_part) = results
+        nodes, new_nodes = (x if isinstance(x, dict) else {"_N": x} for x in (nodes, new_nodes))
+        for ntype in nodes:
+            assert torch.equal(c.nodes[ntype][new_nodes[ntype]], nodes[ntype])
+        for etype in part.canonical_etypes:
+            pairs = [
+                sorted(zip(*(end.tolist() for end in p.edges(etype=etype)), strict=True))
+                for p in (part, new_part)
+            ]
+            assert pairs[0] == pairs[1]
+            new_ids = c.edges[etype][new_part.edges[etype].data[dgl.EID]]
+            assert torch.equal(new_ids.sort().values, part.edges[etype].data[dgl.EID])
+    assert FOLLOWS in typed.parts.canonical_etypes
+
+
+# -------------------------------------------------------------------- lost IDs
+class Forgetful(BlockSampler):
+    def __init__(self, **how: Any) -> None:
+        super().__init__(1)
+        self.how = how
+
+    def sample_frontier(self, layer_id: int, g: Any, seed_nodes: Any) -> Any:
+        frontier = g.sample_neighbors(seed_nodes, 8)
+        kept = torch.arange(frontier.num_edges()) % 2 == 0
+        return frontier.edge_subgraph(kept, relabel_nodes=False, **self.how)
+
+
+class ForgetfulPart(Sampler):
+    def __init__(self, **how: Any) -> None:
+        self.how = how
+
+    def sample(self, g: Any, indices: Any) -> Any:
+        around = g.subgraph(torch.arange(50))
+        return around.subgraph(torch.arange(10, 30), **self.how)
+
+
+@pytest.mark.parametrize("sampler", [Forgetful, ForgetfulPart])
+def test_ids_that_were_replaced_are_an_error(plain: Cut, sampler: Any) -> None:
+    own = plain.whole.subgraph(torch.arange(100))  # a graph to train on may be a part itself
+    for g in (plain.whole, plain.parts, own, own.formats("csc")):
+        for options in {}, {"prefetch": 2}:
+            with pytest.raises(dgl.InvalidInput, match="store_ids=False"):
+                list(DataLoader(g, range(20), sampler(), batch_size=10, **options))
+            list(DataLoader(g, range(20), sampler(store_ids=False), batch_size=10, **options))
+    with pytest.raises(dgl.InvalidInput, match="store_ids=False"):
+        list(DataLoader(plain.whole, range(20), sampler(), batch_size=10, num_workers=1))
+
+
+def test_ids_that_were_set_again_are_accepted(plain: Cut) -> None:
+    class Composed(Sampler):
+        def sample(self, g: Any, indices: Any) -> Any:
+            around = g.subgraph(torch.arange(50))
+            part = around.subgraph(torch.arange(10, 30))
+            for data, name in (
+                (part.ndata, around.ndata[dgl.NID]),
+                (part.edata, around.edata[dgl.EID]),
+            ):
+                data["_ID"] = name[data["_ID"]]
+            return part
+
+    for g in plain.whole, plain.parts:
+        for part in DataLoader(g, range(20), Composed(), batch_size=10):
+            assert part.ndata[dgl.NID].tolist() == list(range(10, 30))
+            assert torch.equal(part.ndata["x"], g.ndata["x"][part.ndata[dgl.NID]])
+            assert torch.equal(part.edata["w"], g.edata["w"][part.edata[dgl.EID]])
+
+
+def test_a_subgraph_of_a_subgraph_is_no_error_elsewhere() -> None:
+    """Only samplers and loaders take IDs for those of their graph."""
+    g = cuts.plain().subgraph(torch.arange(50))
+    part = g.subgraph([3, 4])
+    assert part.ndata[dgl.NID].tolist() == [3, 4]
+    loader = DataLoader(g, range(20), Forgetful(store_ids=False), batch_size=10)
+    for _, _, (block,) in loader:
+        ends = g.find_edges(block.edata[dgl.EID])
+        assert torch.equal(ends[0], block.srcdata[dgl.NID][block.edges()[0]])
