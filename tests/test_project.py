@@ -58,6 +58,8 @@ def needed() -> set[str]:
         del extras["dev"]  # which make test does not install; CI runs make check before
     if not os.environ.get("CI") and importlib.util.find_spec("torch_geometric") is None:
         del extras["pyg"]  # make test-clients installs it
+    if importlib.util.find_spec("ray") is None:
+        del extras["ray"]  # make test-engines installs it
     texts = [*PROJECT["dependencies"], *(r for extra in extras.values() for r in extra)]
     direct = [Requirement(text) for text in texts]
     todo = [wanted for wanted in direct if not wanted.marker or wanted.marker.evaluate()]

@@ -1,0 +1,117 @@
+"""The engine ``ray``: nodes of a Ray cluster, one actor on each.
+
+Ray is imported in one process only, the *hub* (:mod:`gnnlab.engines.ray_hub`), a child of this one:
+a driver that loses Ray is ended by Ray, and a notebook that is connected to Ray keeps its own
+connection. The hub reserves processors and GPUs on as many nodes as are needed, and runs a program
+on a node as the child of an actor. :meth:`Ray.argv` is a relay between the launcher's pipes and the
+hub, through a Unix socket in a folder of this user alone.
+
+When the launcher, a relay, the hub or an actor ends, the standard input of the agent ends or falls
+silent, and the agent ends all that it has started.
+
+References
+----------
+Ray documentation, "Placement Groups" and "Fault tolerance".
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from gnnlab.engines.base import Engine, Host, Request
+from gnnlab.errors import GNNLabError, InvalidInput
+
+__all__ = ["Ray", "open_engine"]
+
+_HUB = str(Path(__file__).with_name("ray_hub.py"))
+_FAREWELL = 15.0  # seconds for the hub to end its actors
+
+_REMEDIES = {
+    "head of the Ray cluster": "restart Ray on all nodes, then start the job anew",
+    "does not fit": "see `ray status` for what is in use",
+    "No such file or directory": "name an interpreter that is on the PATH of `ray start` there",
+}
+
+
+class Ray(Engine):
+    """Nodes of a Ray cluster; see :class:`Engine`."""
+
+    name = "ray"
+
+    def __init__(self, request: Request) -> None:
+        if find_spec("ray") is None:
+            raise InvalidInput(
+                "ray is not installed here; `pip install 'gnnlab[ray]'`, in the version of the "
+                "cluster"
+            )
+        self._folder = Path(tempfile.mkdtemp(prefix="gnnlab-ray-"))  # mode 0700
+        try:
+            self._hub = self._start(request.num_hosts or 0)
+            self._hosts = [Host(**host) for host in self._answer()]
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, number: int) -> subprocess.Popen[bytes]:
+        # In a new session: Ctrl-C goes only to the launcher. Ray's messages go to a file.
+        with open(self._folder / "log", "wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-P", _HUB, "hub", str(self._folder), str(number)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _answer(self) -> list[dict[str, Any]]:
+        assert self._hub.stdout
+        said = self._hub.stdout.readline()
+        try:
+            answer = json.loads(said)
+        except ValueError:
+            status = self._hub.wait()
+            log = (self._folder / "log").read_text("utf8", "replace").strip()
+            raise GNNLabError(f"Ray ended with status {status}: {log[-2000:]}") from None
+        if "problem" in answer:
+            raise InvalidInput(answer["problem"])
+        hosts: list[dict[str, Any]] = answer["hosts"]
+        return hosts
+
+    def hosts(self) -> list[Host]:
+        """Return the nodes that were reserved, in the order of their addresses."""
+        return self._hosts
+
+    def argv(self, host: Host, command: Sequence[str]) -> list[str]:
+        """Return the command line of a relay to the actor of a node."""
+        socket, index = str(self._folder / "socket"), str(self._hosts.index(host))
+        return [sys.executable, "-I", "-S", _HUB, "relay", socket, index, *command]
+
+    def remedy(self, output: str) -> str:
+        """Return what to do if Ray does not start an agent."""
+        return next((remedy for said, remedy in _REMEDIES.items() if said in output), "")
+
+    def close(self) -> None:
+        """End the actors and the connection to Ray."""
+        if hub := getattr(self, "_hub", None):
+            assert hub.stdin and hub.stdout
+            with hub.stdin, hub.stdout, suppress(OSError):
+                hub.stdin.close()  # its sign to end
+                with suppress(subprocess.TimeoutExpired):
+                    hub.wait(_FAREWELL)
+            hub.kill()
+            hub.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def open_engine(request: Request) -> Ray:
+    """Open the engine."""
+    return Ray(request)
