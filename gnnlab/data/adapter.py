@@ -30,6 +30,9 @@ class AsNodePredDataset(OneGraph):
         Fractions of a new random split. By default the dataset's own split is used.
     target_ntype : str, optional
         Node type to classify; needed for a graph with several.
+    **kwargs
+        ``raw_dir``, ``save_dir``, ``force_reload``, ``verbose``: accepted without effect, because
+        nothing is written.
 
     Attributes
     ----------
@@ -55,7 +58,9 @@ class AsNodePredDataset(OneGraph):
         dataset: Any,
         split_ratio: tuple[float, float, float] | None = None,
         target_ntype: str | None = None,
+        **kwargs: Any,
     ) -> None:
+        _check_options("AsNodePredDataset", kwargs)
         item = dataset[0]
         found, labels = item if isinstance(item, tuple) else (item, None)
         self._graph = g = found.local_var()

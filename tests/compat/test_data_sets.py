@@ -87,8 +87,6 @@ def test_ppi(mirror, tmp_path):
     assert second.ndata["feat"].tolist() == [[6, 7], [8, 9], [10, 11], [12, 13]]
     assert second.ndata["label"].dtype == torch.float32
     assert dataset[1].num_edges() == 10
-    g, feat, label = dgl.data.LegacyPPIDataset(mode="valid")[0]
-    assert feat is not None and torch.equal(label, g.ndata["label"])
     assert len(mirror.ranges) == 1
     with pytest.raises(InvalidInput, match=r"no file train_feats.npy; delete the folder"):
         dgl.data.PPIDataset()
@@ -229,7 +227,10 @@ def test_qm7b(mirror):
     assert (g.num_nodes(), pairs(g)) == (2, [(0, 0), (0, 1), (1, 0), (1, 1)])
     assert g.edata["h"].tolist() == [[2], [1], [1], [3]] and label.tolist() == list(range(14))
     Path(dataset.raw_path, "qm7b.mat").write_bytes(binary(scipy.io.savemat, {"X": charges}))
-    with pytest.raises(InvalidInput, match="expected X, the matrices, and T"):
+    with pytest.raises(InvalidInput, match=r"qm7b.mat: lacks 'T'; expected X, T"):
+        dgl.data.QM7bDataset(**SILENT)
+    Path(dataset.raw_path, "qm7b.mat").write_bytes(b"MATLAB 5.0" * 20)
+    with pytest.raises(InvalidInput, match=r"qm7b.mat: not an intact MATLAB file"):
         dgl.data.QM7bDataset(**SILENT)
 
 
@@ -339,10 +340,36 @@ def test_tu_for_regression(mirror):
         ({"A": "1, x\n"}, "TOY_A.txt, line 1: column 2 is ' x'"),
         ({"graph_indicator": "1\n2\n1\n2\n2\n3\n"}, "nodes must be in the order of graphs"),
         ({"node_labels": "1\n2\n"}, "TOY_node_labels.txt: found 2 lines; this data set says 6"),
-        ({"graph_indicator": None}, "no file TOY_graph_indicator.txt"),
+        ({"graph_indicator": None}, "TOY_graph_indicator.txt: no such file"),
+        (
+            {"graph_labels": None},
+            "TOY_graph_labels.txt: no such file, nor TOY_graph_att",
+        ),
     ],
 )
 def test_damaged_tu(mirror, changes, says):
     collection(mirror, **changes)
     with pytest.raises(InvalidInput, match=says):
         dgl.data.TUDataset("TOY", **SILENT)
+
+
+def test_citation_graphs_and_old_attributes(mirror):
+    arrays = citations()
+    many = {name: arrays[name] for name in arrays if not name.startswith("adj")}
+    many |= {"attr_shape": np.array([1600, 3]), "labels": np.arange(1600) % 3}
+    many |= {"attr_indptr": np.repeat(arrays["attr_indptr"], [1, 1, 1, 1, 1597])}
+    many |= {"adj_data": np.ones(2), "adj_indices": np.array([1, 2]), "adj_shape": [1600, 1600]}
+    many |= {"adj_indptr": np.array([0, 2] + [2] * 1599)}
+    mirror.files["citeseer.npz"] = binary(lambda file: np.savez(file, **many))
+    dataset = dgl.data.CitationGraphDataset("citeseer", reverse_edge=False, verbose=False)
+    g = dataset[0]
+    assert (dataset.name, g.num_edges(), dataset.num_labels) == ("citeseer", 2, 3)
+    assert torch.equal(dataset.features, g.ndata["feat"])
+    assert torch.equal(dataset.labels, g.ndata["label"])
+    for mask in ("train_mask", "val_mask", "test_mask"):
+        assert torch.equal(getattr(dataset, mask), g.ndata[mask])
+    assert dgl.data.citation_graph.load_cora is dgl.data.CoraGraphDataset
+    with pytest.raises(NotFound, match="name must be one of cora, citeseer, pubmed; found 'x'"):
+        dgl.data.CitationGraphDataset("x")
+    adapted = dgl.data.AsNodePredDataset(dataset, raw_dir="x", verbose=False)
+    assert len(adapted.train_idx) == 60

@@ -1,9 +1,11 @@
 """``dgl.data``: the data sets of gnnlab, and the base classes and data sets that only DGL has."""
 
 from gnnlab.compat import lazy
+from gnnlab.compat.data import citation_graph
 
 # Module → names. Those of gnnlab.data need no entry.
 _MODULES = {
+    "gnnlab.compat.data.citation_graph": "CitationGraphDataset",
     "gnnlab.compat.data.csv_dataset": "CSVDataset",
     "gnnlab.compat.data.dgl_dataset": "DGLBuiltinDataset DGLDataset",
     "gnnlab.compat.data.generated": """
@@ -14,7 +16,7 @@ _MODULES = {
         AmazonCoBuyComputerDataset AmazonCoBuyPhotoDataset
         BitcoinOTC=BitcoinOTCDataset BitcoinOTCDataset CoauthorCSDataset CoauthorPhysicsDataset
         CoraFull=CoraFullDataset CoraFullDataset FB15k237Dataset FB15kDataset FraudAmazonDataset
-        FraudDataset FraudYelpDataset GDELT=GDELTDataset GDELTDataset LegacyPPIDataset PPIDataset
+        FraudDataset FraudYelpDataset GDELT=GDELTDataset GDELTDataset PPIDataset
         QM7b=QM7bDataset QM7bDataset SST=SSTDataset SSTDataset WN18Dataset
     """,
     "gnnlab.compat.data.rdf": "AIFBDataset AMDataset BGSDataset MUTAGDataset",
@@ -26,3 +28,4 @@ _MODULES = {
 }
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.data", _MODULES)
+citation_graph.bind()

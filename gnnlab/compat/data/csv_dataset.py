@@ -10,11 +10,10 @@ from typing import Any
 import torch
 
 from gnnlab.compat.data.dgl_dataset import DGLDataset
-from gnnlab.data.csv_graphs import DefaultDataParser, Parser, read_csv_graphs, read_meta
+from gnnlab.data.csv_graphs import DefaultDataParser as DefaultDataParser
+from gnnlab.data.csv_graphs import Parser, read_csv_graphs, read_meta
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.io import load_graphs, save_graphs
-
-__all__ = ["CSVDataset", "DefaultDataParser"]
 
 
 class CSVDataset(DGLDataset):
@@ -48,15 +47,6 @@ class CSVDataset(DGLDataset):
     ------
     InvalidInput
         A file is missing or wrong; the message names file, line and column.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl
-    >>> g = dgl.data.CSVDataset("my_data")[0]                           # doctest: +SKIP
-
-    References
-    ----------
-    DGL user guide, chapter 4.6, "Loading data from CSV files".
     """
 
     def __init__(

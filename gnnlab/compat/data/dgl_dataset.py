@@ -26,7 +26,8 @@ class DGLDataset:
     url : str, optional
         Where :meth:`download` gets the raw files.
     raw_dir : str, optional
-        Folder of downloads; by default ``get_download_dir()``.
+        Folder of downloads; by default ``get_download_dir()``. Nothing is downloaded if
+        ``raw_path``, the folder ``raw_dir/name``, exists.
     save_dir : str, optional
         Folder of processed files; by default ``raw_dir``.
     hash_key : tuple
@@ -37,14 +38,6 @@ class DGLDataset:
         Whether to print progress.
     transform : callable, optional
         Takes a graph and returns another; for ``__getitem__`` of the subclass, ``self._transform``.
-
-    Attributes
-    ----------
-    raw_path, save_path : str
-        ``raw_dir/name`` and ``save_dir/name``. The raw files are not downloaded if ``raw_path``
-        exists.
-    hash : str
-        Eight hexadecimal digits.
 
     Examples
     --------
@@ -151,15 +144,9 @@ class DGLDataset:
 
 
 class DGLBuiltinDataset(DGLDataset):
-    """Base class of data sets whose raw files are one zip file.
+    """Base class of data sets whose raw files are one zip file, ``raw_dir/NAME.zip``.
 
-    Parameters
-    ----------
-    name : str
-        The archive is stored as ``raw_dir/NAME.zip`` and unpacked into ``raw_dir/NAME``.
-    url : str
-    raw_dir, hash_key, force_reload, verbose, transform
-        As in :class:`DGLDataset`.
+    Parameters are those of :class:`DGLDataset`; the archive is unpacked into ``raw_dir/NAME``.
     """
 
     def __init__(

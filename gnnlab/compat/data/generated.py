@@ -1,5 +1,4 @@
-"""Generated data sets, which need no files: random block models, simple shapes, motifs; and the
-karate club.
+"""Data sets without files: simple shapes, random block models, and the karate club.
 
 The random numbers are numpy's, from the seed that is given; graphs are not those that DGL's
 generators, which use networkx's, draw from the same seed.
@@ -8,7 +7,7 @@ generators, which use networkx's, draw from the same seed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,54 +55,28 @@ class KarateClubDataset(Published):
         self.graphs = [g]
 
 
-# ------------------------------------------------------------------- shapes
-
-
-def _ring(n: int, start: int = 0) -> Pairs:
-    return [(start + i, start + (i + 1) % n) for i in range(n)]
-
-
-def _clique(n: int) -> Pairs:
-    return [(u, v) for v in range(n) for u in range(v)]
-
-
-def _grid(rows: int, columns: int, start: int = 0) -> Pairs:
-    at = start + np.arange(rows * columns).reshape(rows, columns)
-    sides = (at[:, :-1], at[:, 1:]), (at[:-1], at[1:])
-    return [pair for u, v in sides for pair in zip(u.flat, v.flat, strict=True)]
-
-
-def _lollipop(n: int) -> tuple[Pairs, int]:
-    head = n // 2 + n % 2
-    return _clique(head) + [(i, i + 1) for i in range(head - 1, n - 1)], n
-
-
-def _hypercube(n: int) -> tuple[Pairs, int]:
-    size = 1 << int(math.log2(n))
-    bits = [1 << bit for bit in range(size.bit_length() - 1)]
-    return [(u, u | bit) for u in range(size) for bit in bits if not u & bit], size
-
-
-def _grid_of(n: int) -> tuple[Pairs, int]:
-    rows = math.isqrt(n)
-    return _grid(rows, n // rows), rows * (n // rows)
-
-
-def _ladder(n: int) -> tuple[Pairs, int]:
-    half = n // 2
-    return _ring(half) + _ring(half, half) + [(i, half + i) for i in range(half)], 2 * half
-
-
-_SHAPES: tuple[Callable[[int], tuple[Pairs, int]], ...] = (
-    lambda n: (_ring(n), n),
-    lambda n: ([(0, i) for i in range(1, n)], n),
-    lambda n: ([(0, i) for i in range(1, n)] + _ring(n - 1, 1), n),
-    _lollipop,
-    _hypercube,
-    _grid_of,
-    lambda n: (_clique(n), n),
-    _ladder,
-)
+def _shape(kind: int, n: int) -> tuple[Pairs, int]:
+    """Return the pairs and the number of nodes, at most n, of one of the eight shapes."""
+    half, side, power = n // 2, math.isqrt(n), 1 << int(math.log2(n))
+    width, star, clique = n // side, [(0, i) for i in range(1, n)], np.argwhere(np.tri(n, k=-1))
+    head = clique[clique[:, 0] < n - half].tolist()
+    tail = [(i, i + 1) for i in range(n - half - 1, n - 1)]
+    rows = [(i, i + 1) for i in range(side * width) if (i + 1) % width]
+    rungs = [(i, half + i) for i in range(half)]
+    shapes: tuple[tuple[Any, int], ...] = (
+        ([(i, (i + 1) % n) for i in range(n)], n),
+        (star, n),
+        (star + [(i, i % (n - 1) + 1) for i in range(1, n)], n),
+        (head + tail, n),
+        (
+            [(u, u ^ power >> i) for u in range(power) for i in range(1, n) if power >> i],
+            power,
+        ),
+        (rows + [(i, i + width) for i in range((side - 1) * width)], side * width),
+        (clique, n),
+        (rungs + [(i + k, (i + 1) % half + k) for i in range(half) for k in (0, half)], 2 * half),
+    )
+    return shapes[kind]
 
 
 class MiniGCDataset(Published):
@@ -127,11 +100,8 @@ class MiniGCDataset(Published):
             raise InvalidInput(f"expected 6 <= min_num_v < max_num_v; found {low} and {high}")
         self.labels = torch.arange(count) * 8 // max(count, 1)
         sizes = np.random.RandomState(seed).randint(low, high, count).tolist()
-        made = [_SHAPES[kind](n) for kind, n in zip(self.labels.tolist(), sizes, strict=True)]
+        made = [_shape(kind, n) for kind, n in zip(self.labels.tolist(), sizes, strict=True)]
         self.graphs = [add_self_loop(_both_ways(*each)) for each in made]
-
-
-# ------------------------------------------------------------------- block models
 
 
 class SBMMixtureDataset(Published):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,45 +35,26 @@ _COMMON = {"raw_dir": None, "force_reload": False, "verbose": True, "transform":
 class Published(DGLDataset):
     """Base of the data sets here.
 
-    Parameters
-    ----------
-    **options
-        Those of the data set come first; see ``options``.
-    raw_dir : str, optional
-        Folder of downloads; by default ``get_download_dir()``.
-    force_reload : bool
-        Accepted and not needed: the files are read every time.
-    verbose : bool
-        Whether to show progress bars.
-    transform : callable, optional
-        Takes a graph and returns another; called at every access.
-
-    Attributes
-    ----------
-    title : str
-        Folder of the files below ``raw_dir``.
-    files : tuple of str
-        Addresses, relative to DGL's server if they do not start with ``http``.
-    options : dict
-        Parameters → default values, or a tuple of the allowed values, the default first.
-    graphs : list of Graph
-    labels : sequence or None
-        One for each graph: then items are pairs.
+    The parameters of a data set are those in its ``options``, then ``raw_dir``, ``force_reload``
+    (not needed: the files are read every time), ``verbose`` and ``transform``, which takes a graph
+    and returns another at every access.
     """
 
-    title: str
-    files: tuple[str, ...] = ()
-    options: ClassVar[dict[str, Any]] = {}
+    title: str  # folder of the files below raw_dir
+    files: tuple[str, ...] = ()  # addresses; on DGL's server if they do not start with http
+    options: ClassVar[dict[str, Any]] = {}  # parameter → default, or all values, the default first
     common: ClassVar[tuple[str, ...]] = tuple(_COMMON)
     num_classes: Any
-    labels: Any = None
+    labels: Any = None  # one for each graph: then items are pairs
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        defaults = {name: _first(value) for name, value in cls.options.items()}
-        defaults |= {name: _COMMON[name] for name in cls.common}
+        defaults = cls.options | {name: _COMMON[name] for name in cls.common}
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters = [inspect.Parameter(name, kind, default=v) for name, v in defaults.items()]
+        parameters = [
+            inspect.Parameter(name, kind, default=value[0] if isinstance(value, tuple) else value)
+            for name, value in defaults.items()
+        ]
         cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -88,15 +71,12 @@ class Published(DGLDataset):
         self.option, self.graphs = dict(values), list[Graph]()
         super().__init__(self.title.format(**values), **common)
 
-    @property
-    def num_labels(self) -> Any:
-        """Old name of ``num_classes``."""
-        return self.num_classes
+    num_labels = property(attrgetter("num_classes"), doc="Old name of num_classes.")
 
     def _download(self) -> None:
         folder, verbose = Path(self.raw_path), self.verbose
         for file in self.files:
-            address = file.format(title=self.name.capitalize(), **self.option)
+            address = file.format(folder=self.name, title=self.name.capitalize(), **self.option)
             url = address if address.startswith("http") else _get_dgl_url(address)
             if url.endswith((".zip", ".tgz")):
                 local_archive(url, folder, verbose, one_folder=False)
@@ -105,10 +85,6 @@ class Published(DGLDataset):
 
     def _say(self, text: str) -> None:
         """Nothing is cached, so there is nothing to say."""
-
-    def has(self, name: str) -> bool:
-        """Return whether there is such a file, in the folder or below it."""
-        return any(Path(self.raw_path).rglob(name))
 
     def path(self, name: str) -> Path:
         """Return the path of a file, in the folder or below it."""
@@ -127,6 +103,19 @@ class Published(DGLDataset):
         except (ValueError, OSError, EOFError) as error:
             raise InvalidInput(f"{path}: damaged or of another layout ({error})") from error
 
+    def matlab(self, name: str, *needed: str) -> dict[str, Any]:
+        """Read the matrices of a MATLAB file."""
+        from scipy.io import loadmat
+
+        path = self.path(name)
+        try:
+            content = loadmat(path, variable_names=needed)
+            return {key: content[key] for key in needed}
+        except KeyError as error:
+            raise InvalidInput(f"{path}: lacks {error}; expected {', '.join(needed)}") from error
+        except Exception as error:  # a damaged file raises nearly anything
+            raise InvalidInput(f"{path}: not an intact MATLAB file ({error})") from error
+
     def __getitem__(self, idx: Any) -> Any:
         """Return a graph; a pair of graph and label if graphs have labels."""
         g = self.graphs[idx] if self._transform is None else self._transform(self.graphs[idx])
@@ -135,10 +124,6 @@ class Published(DGLDataset):
     def __len__(self) -> int:
         """Return the number of graphs."""
         return len(self.graphs)
-
-
-def _first(value: Any) -> Any:
-    return value[0] if isinstance(value, tuple) else value
 
 
 def _array(path: Path) -> np.ndarray:
@@ -156,9 +141,6 @@ def _checked(path: Path, ids: np.ndarray, below: int) -> torch.Tensor:
     return torch.from_numpy(ids.astype(np.int64))
 
 
-# ------------------------------------------------------------------- one graph, labelled nodes
-
-
 class GNNBenchmarkDataset(Published):
     """Co-purchase, co-author and citation graphs of Shchur et al., without a split.
 
@@ -174,10 +156,11 @@ class GNNBenchmarkDataset(Published):
         self.graphs, self.num_classes = [g], int(label.max()) + 1
 
 
-def _variant(name: str, base: type, **members: Any) -> None:
-    globals()[name] = type(
-        name, (base,), members | {"__module__": __name__, "__doc__": base.__doc__}
-    )
+def variant(name: str, base: type, **members: Any) -> None:
+    """Define a data set in the module of ``base``: another entry of the same kind."""
+    module = sys.modules[base.__module__]
+    members |= {"__module__": base.__module__, "__doc__": base.__doc__}
+    setattr(module, name, type(name, (base,), members))
 
 
 for _name, _title, _file in (
@@ -188,7 +171,7 @@ for _name, _title, _file in (
     ("AmazonCoBuyPhotoDataset", "amazon_co_buy_photo", "amazon_electronics_photo"),
 ):
     _url = f"https://github.com/shchur/gnn-benchmark/raw/master/data/npz/{_file}.npz"
-    _variant(_name, GNNBenchmarkDataset, title=_title, files=(_url,))
+    variant(_name, GNNBenchmarkDataset, title=_title, files=(_url,))
 
 
 class FraudDataset(Published):
@@ -211,42 +194,28 @@ class FraudDataset(Published):
 
     def process(self) -> None:
         """Read the MATLAB file and draw the split."""
-        from scipy.io import loadmat
-
-        yelp, option = self.name == "yelp", self.option
-        path, node = self.path("*.mat"), "review" if yelp else "user"
-        content = loadmat(path)
-        names = [
-            f"net_{kind}" for kind in (("rsr", "rtr", "rur") if yelp else ("upu", "usu", "uvu"))
-        ]
-        lacking = {*names, "features", "label"} - set(content)
-        if lacking:
-            raise InvalidInput(f"{path}: lacks {', '.join(sorted(lacking))}")
+        node, kinds, first = {
+            "yelp": ("review", ("rsr", "rtr", "rur"), 0),
+            "amazon": ("user", ("upu", "usu", "uvu"), 3305),
+        }[self.name]
+        names = [f"net_{kind}" for kind in kinds]
+        content, option = self.matlab("*.mat", *names, "features", "label"), self.option
         label = torch.from_numpy(np.asarray(content["label"]).reshape(-1).astype(np.int64))
         edges = {(node, name, node): content[name].nonzero() for name in names}
         g = heterograph(edges, {node: len(label)})
         features = content["features"].astype(np.float32).toarray()
         g.ndata["feature"], g.ndata["label"] = torch.from_numpy(features), label
-        ids = np.arange(0 if yelp else 3305, len(label))
-        ids = np.random.RandomState(option["random_seed"]).permutation(ids)
+        order = np.random.RandomState(option["random_seed"]).permutation(len(label) - first)
+        ids = torch.from_numpy(order + first)
         train = int(option["train_size"] * len(ids))
         val = len(ids) - int(option["val_size"] * len(ids))
-        set_masks(
-            g.ndata,
-            (
-                torch.from_numpy(ids[part])
-                for part in (slice(train), slice(val, None), slice(train, val))
-            ),
-        )
+        set_masks(g.ndata, (ids[:train], ids[val:], ids[train:val]))
         self.graphs = [g]
 
 
 _options = {name: value for name, value in FraudDataset.options.items() if name != "name"}
 for _title in ("yelp", "amazon"):
-    _variant(f"Fraud{_title.capitalize()}Dataset", FraudDataset, title=_title, options=_options)
-
-
-# ------------------------------------------------------------------- several graphs, or over time
+    variant(f"Fraud{_title.capitalize()}Dataset", FraudDataset, title=_title, options=_options)
 
 
 class PPIDataset(Published):
@@ -280,17 +249,8 @@ class PPIDataset(Published):
         whole.ndata["feat"], whole.ndata["label"] = (
             torch.from_numpy(values.astype(np.float32)) for values in (feat, label)
         )
-        numbers = np.unique(tissue)
-        self.graphs = [node_subgraph(whole, torch.from_numpy(tissue == n)) for n in numbers]
-
-
-class LegacyPPIDataset(PPIDataset):
-    """PPIDataset whose items are (graph, features, labels)."""
-
-    def __getitem__(self, idx: Any) -> Any:
-        """Return a graph, its features and its labels."""
-        g = super().__getitem__(idx)
-        return g, g.ndata["feat"], g.ndata["label"]
+        masks = (torch.from_numpy(tissue == number) for number in np.unique(tissue))
+        self.graphs = [node_subgraph(whole, mask) for mask in masks]
 
 
 class QM7bDataset(Published):
@@ -305,12 +265,7 @@ class QM7bDataset(Published):
 
     def process(self) -> None:
         """Read the MATLAB file."""
-        from scipy.io import loadmat
-
-        path = self.path("qm7b.mat")
-        content = loadmat(path)
-        if not {"T", "X"} <= set(content) or len(content["T"]) != len(content["X"]):
-            raise InvalidInput(f"{path}: expected X, the matrices, and T, the properties of each")
+        content = self.matlab("qm7b.mat", "X", "T")
         self.labels = self.label = torch.from_numpy(content["T"].astype(np.float32))
         for matrix in content["X"]:
             src, dst = matrix.nonzero()
@@ -375,9 +330,6 @@ class GDELTDataset(Published):
         return g if self._transform is None else self._transform(g)
 
 
-# ------------------------------------------------------------------- knowledge graphs
-
-
 class KnowledgeGraphDataset(Published):
     """Facts (head, relation, tail) in one graph; ``reverse`` adds each in the other direction.
 
@@ -389,7 +341,7 @@ class KnowledgeGraphDataset(Published):
 
     title = "{name}"
     options: ClassVar = {"name": ("FB15k-237", "FB15k", "wn18"), "reverse": True}
-    files = ("dataset/{name}.tgz",)
+    files = ("dataset/{folder}.tgz",)
 
     def process(self) -> None:
         """Read the dictionaries and the three files of facts."""
@@ -406,9 +358,8 @@ class KnowledgeGraphDataset(Published):
         for part in ("train", "valid", "test"):
             frame = self.table(f"{part}.txt", **text)
             columns = ("entities", "relations", "entities")
-            found = np.stack(
-                [known[what].get_indexer(frame[i]) for i, what in enumerate(columns)], 1
-            )
+            ids = [known[what].get_indexer(frame[i]) for i, what in enumerate(columns)]
+            found = np.stack(ids, axis=1)
             if (found < 0).any():
                 row, column = (int(place[0]) for place in (found < 0).nonzero())
                 raise InvalidInput(
@@ -420,8 +371,7 @@ class KnowledgeGraphDataset(Published):
         self.num_nodes, self.num_rels = len(known["entities"]), len(known["relations"])
         self.num_classes = None
         of = np.repeat([0, 1, 2], [len(each) for each in facts])
-        head, relation, tail = np.concatenate(facts).T
-        added = np.zeros(len(of), bool)
+        (head, relation, tail), added = np.concatenate(facts).T, np.zeros(len(of), bool)
         if self.option["reverse"]:
             head, tail = np.concatenate([head, tail]), np.concatenate([tail, head])
             relation = np.concatenate([relation, relation + self.num_rels])
@@ -437,25 +387,15 @@ class KnowledgeGraphDataset(Published):
 
 
 for _name, _title in (("FB15k237", "FB15k-237"), ("FB15k", "FB15k"), ("WN18", "wn18")):
-    _variant(
-        f"{_name}Dataset",
-        KnowledgeGraphDataset,
-        title=_title,
-        files=(f"dataset/{_title}.tgz",),
-        options={"reverse": True},
-    )
-
-
-# ------------------------------------------------------------------- trees
+    variant(f"{_name}Dataset", KnowledgeGraphDataset, title=_title, options={"reverse": True})
 
 
 class SSTDataset(Published):
     """Sentences of film reviews as trees; edges go from a phrase to the one that it is part of.
 
     ``ndata["x"]``: number of the word, −1 for phrases and unknown words; ``ndata["y"]``: 0 (very
-    negative) … 4; ``ndata["mask"]``: 1 for words. Node 0 is the sentence. ``vocab`` has the words;
-    with ``glove_embed_file``, ``pretrained_emb`` their vectors. References: Socher et al., EMNLP
-    2013.
+    negative) … 4; ``ndata["mask"]``: 1 for words. Node 0 is the sentence. ``vocab`` has the words,
+    ``pretrained_emb`` vectors of ``glove_embed_file``. References: Socher et al., EMNLP 2013.
     """
 
     title, num_classes = "sst", 5
@@ -515,6 +455,3 @@ class SSTDataset(Published):
         found = np.random.RandomState(0).uniform(-0.05, 0.05, (self.vocab_size, len(numbers)))
         found[list(rows)] = list(rows.values())
         return torch.from_numpy(found.astype(np.float32))
-
-
-SST = SSTDataset

@@ -6,11 +6,8 @@ export of the same bases with rdflib, so counts of nodes and edges differ from D
 the category to predict and the form of the item are the same. Node types are read from URIs by a
 pattern; others are ``_Other``, literals ``_Literal``, nodes without a URI ``_Blank``.
 
-References
-----------
-Schlichtkrull et al., "Modeling Relational Data with Graph Convolutional Networks", ESWC 2018.
-Ristoski, de Vries and Paulheim, "A Collection of Benchmark Datasets for Systematic Evaluations of
-Machine Learning on the Semantic Web", ISWC 2016 (the splits).
+References: Schlichtkrull et al., "Modeling Relational Data with Graph Convolutional Networks", ESWC
+2018. Ristoski et al., "A Collection of Benchmark Datasets …", ISWC 2016 (the splits).
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from gnnlab.compat.data.published import Published
+from gnnlab.compat.data.published import Published, variant
 from gnnlab.data.triples import read_triples
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.construct import heterograph
@@ -40,7 +37,7 @@ class RDFGraphDataset(Published):
     with ``insert_reverse`` there is ``rev-`` of each. The graph is cached below ``save_path``.
     """
 
-    files = ("dataset/{name}.tgz",)
+    files = ("dataset/{folder}.tgz",)
     options: ClassVar = {"print_every": 10000, "insert_reverse": True}
     predict_category: str
     pattern: str  # the node type is its first group
@@ -145,49 +142,34 @@ class RDFGraphDataset(Published):
         )
 
 
-class AIFBDataset(RDFGraphDataset):
-    """A research institute: the affiliation of each person, 4 classes. As RDFGraphDataset."""
-
-    title = "aifb"
-    files = ("dataset/aifb.tgz",)
-    predict_category = "Personen"
-    pattern = r"http://www\.aifb\.uni-karlsruhe\.de/([^/]+)/"
-    columns = ("person", "label_affiliation")
-    label_relations = tuple(
-        f"http://swrc.ontoware.org/ontology#{name}" for name in ("affiliation", "employs")
-    )
-
-
-class MUTAGDataset(RDFGraphDataset):
-    """Molecules: whether each is mutagenic, 2 classes. As RDFGraphDataset."""
-
-    title = "mutag"
-    files = ("dataset/mutag.tgz",)
-    predict_category = "d"
-    pattern = r"http://dl-learner\.org/carcinogenesis#(d|bond)\d"
-    columns = ("bond", "label_mutagenic")
-    label_relations = ("http://dl-learner.org/carcinogenesis#isMutagenic",)
-
-
-class BGSDataset(RDFGraphDataset):
-    """The British Geological Survey: the origin of each rock unit. As RDFGraphDataset."""
-
-    title = "bgs"
-    files = ("dataset/bgs.tgz",)
-    predict_category = "Lexicon/NamedRockUnit"
-    pattern = r"http://data\.bgs\.ac\.uk/id/(.+)/[^/]*$"
-    columns = ("rock", "label_lithogenesis")
-    label_relations = ("http://data.bgs.ac.uk/ref/Lexicon/hasLithogenesis",)
-
-
-class AMDataset(RDFGraphDataset):
-    """Artifacts of the Amsterdam Museum: the category of each. As RDFGraphDataset."""
-
-    title = "am"
-    files = ("dataset/am.tgz",)
-    predict_category = "proxy"
-    pattern = r"http://purl\.org/collections/nl/am/(\w+)-"
-    columns = ("proxy", "label_cateogory")  # spelled so in the file
-    label_relations = tuple(
-        f"http://purl.org/collections/nl/am/{name}" for name in ("objectCategory", "material")
-    )
+# Name → category, pattern, columns, label_relations.
+_BASES: dict[str, tuple[Any, ...]] = {
+    "AIFB": (
+        "Personen",
+        r"http://www\.aifb\.uni-karlsruhe\.de/([^/]+)/",
+        ("person", "label_affiliation"),
+        tuple(f"http://swrc.ontoware.org/ontology#{name}" for name in ("affiliation", "employs")),
+    ),
+    "MUTAG": (
+        "d",
+        r"http://dl-learner\.org/carcinogenesis#(d|bond)\d",
+        ("bond", "label_mutagenic"),
+        ("http://dl-learner.org/carcinogenesis#isMutagenic",),
+    ),
+    "BGS": (
+        "Lexicon/NamedRockUnit",
+        r"http://data\.bgs\.ac\.uk/id/(.+)/[^/]*$",
+        ("rock", "label_lithogenesis"),
+        ("http://data.bgs.ac.uk/ref/Lexicon/hasLithogenesis",),
+    ),
+    "AM": (
+        "proxy",
+        r"http://purl\.org/collections/nl/am/(\w+)-",
+        ("proxy", "label_cateogory"),  # spelled so in the file
+        tuple(f"http://purl.org/collections/nl/am/{n}" for n in ("objectCategory", "material")),
+    ),
+}
+_members = ("predict_category", "pattern", "columns", "label_relations")
+for _name, _base in _BASES.items():
+    _values = dict(zip(_members, _base, strict=True))
+    variant(f"{_name}Dataset", RDFGraphDataset, title=_name.lower(), **_values)

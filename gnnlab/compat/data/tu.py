@@ -1,24 +1,13 @@
-"""The TU collection: over a hundred data sets of small graphs in text files of one layout.
-
-``NAME_A.txt`` has an edge a line, nodes counted from 1 through all graphs;
-``NAME_graph_indicator.txt`` the graph of each node; ``NAME_graph_labels.txt`` the class of each
-graph; further files have labels and attributes of nodes and edges.
-
-References
-----------
-Morris et al., "TUDataset: A collection of benchmark datasets for learning with graphs", 2020.
-"""
+"""``TUDataset`` and ``LegacyTUDataset``, from the files that :mod:`gnnlab.data.tu` reads."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 
 from gnnlab.compat.data.published import REQUIRED, Published
-from gnnlab.data.table import read_floats, read_integers
-from gnnlab.errors import InvalidInput
+from gnnlab.data.tu import read_tu
 from gnnlab.graph.construct import graph
 
 
@@ -35,59 +24,22 @@ class TUDataset(Published):
 
     def process(self) -> None:
         """Read the files and divide nodes and edges into graphs."""
-        member, edges = self._read("graph_indicator", 1)[:, 0], self._read("A", 2)
-        path = self.path(f"{self.name}_A.txt")
-        if (np.diff(member) < 0).any() or not len(member) or member[0] != 1:
-            raise InvalidInput(
-                f"{path.parent}/{self.name}_graph_indicator.txt: nodes must be in the order of "
-                "graphs 1, 2, 3 …"
-            )
-        if not 1 <= edges.min(initial=1) <= edges.max(initial=1) <= len(member):
-            raise InvalidInput(f"{path}: expected nodes 1 … {len(member)}; found {edges.max()}")
-        member, edges = member - 1, edges - 1
-        owner = member[edges[:, 0]]
-        if (owner != member[edges[:, 1]]).any():
-            line = int((owner != member[edges[:, 1]]).argmax()) + 1
-            raise InvalidInput(f"{path}, line {line}: the two nodes belong to two graphs")
-        sizes = np.bincount(member)
-        order = np.argsort(owner, kind="stable")
-        lengths = np.bincount(owner, minlength=len(sizes)).tolist()
-        local = edges - (np.cumsum(sizes) - sizes)[owner][:, None]
-        parts = torch.from_numpy(local[order]).split(lengths)
-        sizes = sizes.tolist()
+        raw = read_tu(self.path(f"{self.name}_A.txt").parent, self.name, self.verbose)
+        count = {"node": raw.num_nodes.tolist(), "edge": raw.num_edges.tolist()}
+        parts = torch.from_numpy(raw.edges).split(count["edge"])
         self.graphs = [
             graph((ends[:, 0], ends[:, 1]), num_nodes=size)
-            for ends, size in zip(parts, sizes, strict=True)
+            for ends, size in zip(parts, count["node"], strict=True)
         ]
-        for kind, rows, counts in (("node", slice(None), sizes), ("edge", order, lengths)):
-            for what, name in (("labels", "labels"), ("attributes", "attr")):
-                values = self._values(f"{kind}_{what}", sum(counts))
-                if values is not None:
-                    for g, part in zip(self.graphs, values[rows].split(counts), strict=True):
-                        (g.ndata if kind == "node" else g.edata)[f"{kind}_{name}"] = part.clone()
-        label = self._values("graph_labels", len(sizes))
-        if label is None:  # data sets for regression
-            label, self.num_classes = self._values("graph_attributes", len(sizes)), None
-        else:
-            self.num_classes = int(label.max()) + 1
-        self.labels = self.graph_labels = label
-        self.max_num_node = max(sizes)
-
-    def _read(self, what: str, columns: int) -> np.ndarray:
-        path = self.path(f"{self.name}_{what}.txt")
-        return np.stack(read_integers(path, columns, progress=self.verbose), 1).astype(np.int64)
-
-    def _values(self, what: str, rows: int) -> torch.Tensor | None:
-        """Return labels, counted from 0, or attributes; None if there is no such file."""
-        name = f"{self.name}_{what}.txt"
-        if not self.has(name):
-            return None
-        values = torch.from_numpy(
-            read_floats(
-                self.path(name), rows=rows, rows_from="this data set", progress=self.verbose
-            )
-        )
-        return values if "attributes" in what else (values - values.min()).long()
+        values = {what: torch.from_numpy(array) for what, array in raw.values.items()}
+        for what in set(values) - {"graph_labels", "graph_attributes"}:
+            kind, name = what[:4], what.replace("attributes", "attr")
+            for g, rows in zip(self.graphs, values[what].split(count[kind]), strict=True):
+                (g.ndata if kind == "node" else g.edata)[name] = rows.clone()
+        label = values.get("graph_labels")
+        self.num_classes = None if label is None else int(label.max()) + 1
+        self.labels = self.graph_labels = values["graph_attributes"] if label is None else label
+        self.max_num_node = max(count["node"])
 
 
 class LegacyTUDataset(TUDataset):

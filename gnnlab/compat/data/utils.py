@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch.utils.data import Subset as Subset
 
-from gnnlab.data.download import DownloadFailed, data_home, extract, locked, transfer, unpack
+from gnnlab.data.download import DownloadFailed, extract, locked, transfer, unpack
 from gnnlab.data.split import random_split
 from gnnlab.data.split import split_dataset as split_dataset
 from gnnlab.data.tensors import load_tensors as load_tensors
@@ -41,16 +41,9 @@ def get_download_dir() -> str:
     """Return the folder of downloads; make it if it is missing.
 
     It is ``$DGL_DOWNLOAD_DIR``, otherwise ``$GNNLAB_DATA_DIR``, otherwise ``~/.dgl``.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl
-    >>> dgl.data.utils.get_download_dir()                               # doctest: +SKIP
-    '/home/ada/.dgl'
     """
-    folder = Path(os.environ.get("DGL_DOWNLOAD_DIR") or Path.home() / ".dgl").expanduser()
-    if not os.environ.get("DGL_DOWNLOAD_DIR") and os.environ.get("GNNLAB_DATA_DIR"):
-        folder = data_home()
+    named = os.environ.get("DGL_DOWNLOAD_DIR") or os.environ.get("GNNLAB_DATA_DIR")
+    folder = Path(named or "~/.dgl").expanduser()
     folder.mkdir(parents=True, exist_ok=True)
     return str(folder)
 
@@ -75,7 +68,7 @@ def download(
     verify_ssl: bool = True,
     log: bool = True,
 ) -> str:
-    """Download a file. The path holds the old file until the new one is complete.
+    """Download a file and return its path, which holds the old file until the new is complete.
 
     Parameters
     ----------
@@ -93,21 +86,10 @@ def download(
     log : bool
         Whether to show a bar when it takes longer than a second.
 
-    Returns
-    -------
-    str
-        Path of the file.
-
     Raises
     ------
     DownloadFailed
         All attempts failed, or the SHA-1 is another one; nothing is written to ``path``.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl
-    >>> dgl.data.utils.download("https://example.org/a.zip", "data/")   # doctest: +SKIP
-    'data/a.zip'
     """
     name = url.rsplit("/", 1)[-1]
     target = Path(name if path is None else path).expanduser()
@@ -154,11 +136,6 @@ def extract_archive(
     ------
     InvalidInput
         The archive is damaged, of another kind, or has a member that leads outside of the folder.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl
-    >>> dgl.data.utils.extract_archive("ppi.zip", "ppi")                # doctest: +SKIP
     """
     archive, folder = Path(file), Path(target_dir)
     if folder.exists() and not overwrite:
