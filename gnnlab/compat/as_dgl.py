@@ -38,6 +38,11 @@ _CONVS = """
     tagconv
 """
 PATHS |= {f"nn.conv.{file}": "nn.conv" for file in _CONVS.split()}
+_DATA = """
+    bitcoinotc fraud gdelt gindt gnn_benchmark karate knowledge_graph minigc ppi qm7b reddit sbm
+    tree
+"""
+PATHS |= {f"data.{file}": "data" for file in _DATA.split()}
 PATHS |= {f"nn.link.{file}": "nn" for file in ("edgepred", "transe", "transr")}
 """Path of a module in DGL → its path here, for it and all below it; both without ``dgl.``."""
 

@@ -22,6 +22,7 @@ from gnnlab.data import DownloadFailed
 from gnnlab.errors import InvalidInput, NotFound
 from tests.data.test_download import server  # noqa: F401
 from tests.data.test_npz import toy as citations
+from tests.helpers import run_script
 
 pytestmark = pytest.mark.timeout(60)
 SILENT = {"verbose": False}
@@ -373,3 +374,32 @@ def test_citation_graphs_and_old_attributes(mirror):
         dgl.data.CitationGraphDataset("x")
     adapted = dgl.data.AsNodePredDataset(dataset, raw_dir="x", verbose=False)
     assert len(adapted.train_idx) == 60
+
+
+def test_module_paths_of_dgl():
+    names = """
+        adapter.AsNodePredDataset bitcoinotc.BitcoinOTC citation_graph.CoraGraphDataset
+        citation_graph.CitationGraphDataset csv_dataset.CSVDataset csv_dataset.DefaultDataParser
+        dgl_dataset.DGLBuiltinDataset fraud.FraudYelpDataset gdelt.GDELT gindt.GINDataset
+        gnn_benchmark.CoraFullDataset gnn_benchmark.AmazonCoBuyComputerDataset
+        gnn_benchmark.CoauthorCSDataset karate.KarateClubDataset knowledge_graph.FB15k237Dataset
+        minigc.MiniGCDataset ppi.PPIDataset qm7b.QM7b rdf.AIFBDataset rdf.AMDataset rdf.BGSDataset
+        rdf.MUTAGDataset reddit.RedditDataset sbm.SBMMixture tree.SSTDataset tu.LegacyTUDataset
+        utils._get_dgl_url utils.Subset utils.split_dataset utils.load_graphs
+    """
+    printed = run_script(
+        """
+        import importlib, sys
+        import gnnlab.compat.as_dgl
+        import dgl
+        for name in sys.argv[1:]:
+            file, _, member = name.rpartition(".")
+            found = getattr(importlib.import_module(f"dgl.data.{file}"), member)
+            if member[0].isupper():
+                assert found is getattr(dgl.data, member, found), name
+        print(isinstance(dgl.data.KarateClubDataset(), dgl.data.DGLDataset))
+        """,
+        args=names.split(),
+        fresh=True,
+    )
+    assert printed.split() == ["True"]
