@@ -40,7 +40,7 @@ for kind in ("deepwalk", "node2vec"):
     torch.manual_seed(0)
     model = SkipGram(g.num_nodes(), 16)
     optimizer = torch.optim.SparseAdam(list(model.parameters()), lr=0.05)
-    for epoch in range(30):
+    for epoch in range(15):
         traces = walks_of(g, g.nodes(), kind)
         for step in range(1, 4):
             u, v = traces[:, :-step].flatten(), traces[:, step:].flatten()

@@ -1,0 +1,51 @@
+"""``dgl.ops``: the operators of gnnlab, and products with one matrix for each group of rows."""
+
+from __future__ import annotations
+
+import torch
+
+from gnnlab.compat import lazy
+from gnnlab.errors import InvalidInput
+
+
+def segment_mm(a: torch.Tensor, b: torch.Tensor, seglen_a: torch.Tensor) -> torch.Tensor:
+    """Multiply each run of rows with a matrix of its own.
+
+    Parameters
+    ----------
+    a : torch.Tensor
+        Shape (N, I).
+    b : torch.Tensor
+        Shape (R, I, O).
+    seglen_a : torch.Tensor
+        Shape (R,), integers: lengths of the runs, which add up to N.
+
+    Returns
+    -------
+    torch.Tensor
+        Shape (N, O).
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl, torch
+    >>> b = torch.tensor([[[1.0]], [[10.0]]])
+    >>> dgl.ops.segment_mm(torch.ones(3, 1), b, torch.tensor([1, 2])).flatten()
+    tensor([ 1., 10., 10.])
+    """
+    lengths = seglen_a.tolist()
+    if sum(lengths) != len(a) or len(lengths) != len(b):
+        raise InvalidInput(
+            f"found {len(lengths)} runs of {sum(lengths)} rows for {len(b)} matrices and {len(a)} "
+            "rows; give one length for each matrix, which together cover all rows"
+        )
+    return torch.cat([part @ matrix for part, matrix in zip(a.split(lengths), b, strict=True)])
+
+
+def gather_mm(a: torch.Tensor, b: torch.Tensor, *, idx_b: torch.Tensor) -> torch.Tensor:
+    """Multiply each row i of ``a`` (N, I) with ``b[idx_b[i]]``, of shape (I, O); return (N, O)."""
+    order = torch.argsort(idx_b, stable=True)
+    found = segment_mm(a[order], b, torch.bincount(idx_b, minlength=len(b)))
+    return torch.empty_like(found).index_copy(0, order, found)
+
+
+__getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.ops")
