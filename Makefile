@@ -26,7 +26,7 @@ PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 $(RUN) -m pytest -n $
 	--dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test test-clients check bench clean programs
+.PHONY: help lab lessons test test-clients test-engines check bench clean programs
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -42,10 +42,21 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 # Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
 test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
+		--ignore=tests/engines \
 		$(shell $(RUN) -c 'import torch_geometric' 2>/dev/null || echo --ignore=gnnlab/pyg) $(ARGS)
 
 test-clients: $(VENV)/.test $(VENV)/.pyg ## run the tests that need PyG, which make test skips without it
 	$(PYTEST) --doctest-modules gnnlab/pyg tests/pyg $(ARGS)
+
+# One after the other: each test has a cluster of three hosts, which are namespaces, so it needs root.
+test-engines: $(VENV)/.test ## run the tests on Slurm, in three hosts on this machine (needs root)
+	@PATH="$$PATH:/usr/sbin"; command -v slurmctld slurmd srun munged ip >/dev/null || \
+		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		echo "Installing Slurm; none of its services has to run." && apt-get -qq update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends \
+			slurmctld slurmd slurm-client munge iproute2 >/dev/null; } || \
+		echo "make: Slurm is missing (Debian, Ubuntu: slurmctld slurmd slurm-client munge)" >&2
+	OMP_NUM_THREADS=1 $(RUN) -m pytest tests/engines $(ARGS)
 
 check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
 	$(BIN)/ruff check

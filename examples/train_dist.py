@@ -27,7 +27,16 @@ import torch.nn.functional as F
 from torch import nn
 
 import gnnlab as dgl
-from gnnlab.distributed import DistGraph, DistNodeDataLoader, DistTensor, node_split
+from gnnlab.distributed import (
+    DistGraph,
+    DistNodeDataLoader,
+    DistTensor,
+    load_checkpoint,
+    node_split,
+    save_checkpoint,
+    should_stop,
+)
+from gnnlab.errors import NotFound
 from gnnlab.nn import SAGEConv
 
 
@@ -86,6 +95,16 @@ def share(nodes: torch.Tensor, batch_size: int, g: DistGraph, epoch: int) -> tor
     return torch.cat([node_split(batch, g.get_partition_book()) for batch in batches])
 
 
+def resume(folder: str | None, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
+    """Load the newest checkpoint, if there is one; return the number of the next epoch."""
+    if not folder:
+        return 0
+    try:
+        return load_checkpoint(folder, model=model, optimizer=optimizer)["epoch"] + 1
+    except NotFound:
+        return 0
+
+
 def main(args: argparse.Namespace) -> None:
     """Join the job and train; in a server, the first line does not return."""
     dgl.distributed.initialize(args.ip_config)
@@ -106,7 +125,7 @@ def main(args: argparse.Namespace) -> None:
     train = g.ndata["train_mask"][:].nonzero().flatten()
     batch_size = min(args.batch_size, len(train))
     each = -(-batch_size // torch.distributed.get_world_size())  # rounded up, as node_split does
-    for epoch in range(args.num_epochs):
+    for epoch in range(resume(args.checkpoint, model, optimizer), args.num_epochs):
         start, total = time.perf_counter(), 0.0
         nodes = share(train, batch_size, g, epoch + args.seed)
         loader = DistNodeDataLoader(
@@ -122,6 +141,10 @@ def main(args: argparse.Namespace) -> None:
         mean, seconds = dgl.parallel.global_mean(total, len(loader)), time.perf_counter() - start
         if g.rank() == 0:
             print(f"epoch {epoch:3}  loss {mean:.4f}  {seconds:.2f} s", flush=True)
+        if args.checkpoint:
+            save_checkpoint(args.checkpoint, model=model, optimizer=optimizer, epoch=epoch)
+            if should_stop():  # the time of the job is nearly over
+                return
 
     scores = infer(model.module, g, args.batch_size_eval, device)
     found = {name: accuracy(scores, g, f"{name}_mask") for name in ("val", "test")}
@@ -150,5 +173,6 @@ if __name__ == "__main__":
     add("--lr", type=float, default=0.01)
     add("--seed", type=int, default=0)
     add("--save", help="file for the model's parameters, on machine 0")
+    add("--checkpoint", help="folder to save to after each epoch, and to resume from")
     main(parser.parse_args())
     torch.distributed.destroy_process_group()  # when nothing holds the model any more

@@ -18,6 +18,7 @@ from gnnlab.distributed.queries import find_edges
 from gnnlab.distributed.sampling import in_subgraph, sample_etype_neighbors, sample_neighbors
 from gnnlab.distributed.split import edge_split, node_split
 from gnnlab.distributed.startup import initialize
+from gnnlab.distributed.stopping import should_stop
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.partition import (
     GraphPartitionBook,
@@ -57,4 +58,5 @@ __all__ = [
     "sample_etype_neighbors",
     "sample_neighbors",
     "save_checkpoint",
+    "should_stop",
 ]

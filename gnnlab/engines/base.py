@@ -102,6 +102,9 @@ class Engine:
         """
         return ""
 
+    def requeue(self) -> None:
+        """Queue the job again after its trainers have stopped early; by default do nothing."""
+
     def close(self) -> None:
         """Give the hosts back."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -90,6 +91,19 @@ class Slurm(Engine):
     def remedy(self, output: str) -> str:
         """Return what to do if srun fails."""
         return next((remedy for said, remedy in _REMEDIES.items() if said in output), "")
+
+    def requeue(self) -> None:
+        """Queue the batch job again, which ends this run of it; its ID stays the same."""
+        job = os.environ["SLURM_JOB_ID"]
+        try:
+            print(
+                f"gnnlab launch: the trainers have stopped; job {job} is queued again", flush=True
+            )
+            with suppress(ValueError):  # not in the main thread
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)  # everything has ended already
+            _ask("scontrol", "requeue", job)
+        except GNNLabError as error:
+            print(f"gnnlab launch: job {job} was not queued again: {error}", flush=True)
 
 
 def open_engine(request: Request) -> Slurm:

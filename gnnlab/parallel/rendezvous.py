@@ -56,7 +56,8 @@ def tell_agent(word: str) -> None:
     ----------
     word : str
         "ready": this trainer has joined the job. "waiting": for :data:`PATIENCE` seconds it has
-        been inside ``init_process_group``. "met": it has left that call.
+        been inside ``init_process_group``. "met": it has left that call. "stopping": it stops
+        because the job is about to be ended.
     """
     with suppress(KeyError, OSError):
         place = os.path.join(os.environ[environment.OUTPUT], os.environ["LOCAL_RANK"])

@@ -66,8 +66,9 @@ RANK_SHELL = (
     'status=$?; printf "\\0exit %s\\n" $status >"$out"; exit $status'
 )
 _EXIT = b"\0exit "
-# A trainer writes these words when it joins the job, and when it waits for other trainers.
-_WORDS = re.compile(rb"\0(ready|waiting|met)\n")
+STOP = "stop"  # file that announces the end of the job; distributed/stopping.py looks for it
+# A trainer writes these words when it joins the job, waits for other trainers, or stops early.
+_WORDS = re.compile(rb"\0(ready|waiting|met|stopping)\n")
 
 
 def main() -> None:
@@ -209,6 +210,7 @@ class Agent:
             "hello": self._hello,
             "reserve": self._reserve,
             "start": self._start,
+            "stop": self._announce_end,
         }
         grace = _GRACE
         in_thread(self._beat)
@@ -365,6 +367,9 @@ class Agent:
             readers.append(in_thread(self._relay, process.stdout, who))
             in_thread(self._await_ready, ready, who)
             in_thread(self._await_exit, process, readers, who)
+
+    def _announce_end(self) -> None:
+        (self._folder / STOP).touch()
 
     def _rank(self, local_rank: int, rank: int) -> threading.Thread:
         path = self._folder / str(local_rank)

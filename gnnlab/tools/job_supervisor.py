@@ -224,7 +224,23 @@ class JobSupervisor:
             lambda: deque(maxlen=failures.QUOTED)
         )
         self._failures: list[dict[str, Any]] = []
+        self._stop_requested = False
         self._early: dict[int, float] = {}  # rank of a trainer that ended with status 0 -> when
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether trainers have stopped early because they were asked to."""
+        return bool(self._heard["stopping", "trainer"])
+
+    def request_stop(self) -> None:
+        """Ask the trainers to save and stop; may be called by a signal handler."""
+        self._stop_requested = True
+
+    def _pass_on_stop(self) -> None:
+        if self._stop_requested and len(self._heard["started", "torchrun"]) == len(self.machines):
+            self._stop_requested = False
+            self._table.print("the trainers are asked to save and stop")
+            self.order("stop")
 
     def begin(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Start the agent of the next machine."""
@@ -258,6 +274,7 @@ class JobSupervisor:
             self._listen(0.2)
             self._look_for_silence()
             self._look_for_early_ends()
+            self._pass_on_stop()
             if self._failures:
                 raise self._first_failure()
             if deadline is not None and time.monotonic() > deadline:

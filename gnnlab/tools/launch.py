@@ -58,11 +58,14 @@ class Result:
         One file per process.
     seconds : float
         Time from the first login to the end of the last process.
+    has_stopped : bool
+        Whether the trainers stopped early, as ``gnnlab.distributed.should_stop()`` told them.
     """
 
     job: str
     log_dir: Path
     seconds: float
+    has_stopped: bool = False
 
     @property
     def logs(self) -> dict[str, str]:
@@ -211,7 +214,11 @@ def run(
             _print_commands(job, engine)
             return None
         trace_dir = None if trace is None else _new_folder(trace)
-        return _run(job, engine, os.fspath(workspace), master_port or 0, Path(log_dir), trace_dir)
+        args = os.fspath(workspace), master_port or 0, Path(log_dir), trace_dir
+        result = _run(job, engine, *args)
+        if result.has_stopped:
+            engine.requeue()
+        return result
 
 
 def _print_commands(job: JobSpec, engine: Engine) -> None:
@@ -237,6 +244,9 @@ def _run(
     table = StatusTable(names, {"server": job.num_servers, "trainer": job.num_trainers})
     supervisor = JobSupervisor(job.names, folder, table, trace_dir, engine)
     grace = {}
+    before: Any = None
+    with suppress(ValueError):  # not in the main thread
+        before = signal.signal(signal.SIGUSR1, lambda *_: supervisor.request_stop())
     try:
         for host in job.hosts:
             supervisor.begin(_agent(job, engine, host), _agent_env(engine))
@@ -245,7 +255,9 @@ def _run(
         grace = {"grace": _PATIENCE}
     finally:
         supervisor.end(**grace)
-    return Result(job.id, folder, time.monotonic() - start)
+        if before is not None:
+            signal.signal(signal.SIGUSR1, before)
+    return Result(job.id, folder, time.monotonic() - start, supervisor.has_stopped)
 
 
 def _new_folder(trace: str | os.PathLike[str]) -> Path:
@@ -457,7 +469,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         envs = dict(_pair(pair) for group in arguments["extra_envs"] for pair in group)
         result = run(command, **arguments | {"extra_envs": envs})
         if result:
-            print(f"job {result.job} ended well after {result.seconds:.1f} s; {result.log_dir}")
+            how = "stopped when it was asked to," if result.has_stopped else "ended well"
+            print(f"job {result.job} {how} after {result.seconds:.1f} s; {result.log_dir}")
     except LaunchError as error:
         print(f"gnnlab launch: {error}", file=sys.stderr)
         return error.status
