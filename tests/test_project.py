@@ -133,7 +133,8 @@ def run_make(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
 def test_make_lists_its_commands() -> None:
     printed = run_make(path=os.environ["PATH"]).stdout
     listed = [line.split()[1] for line in printed.splitlines()]
-    assert listed == ["help", "lab", "lessons", "test", "test-clients", "check", "bench", "clean"]
+    tests = ["test", "test-clients", "test-engines"]
+    assert listed == ["help", "lab", "lessons", *tests, "check", "bench", "clean"]
 
 
 def test_make_says_what_is_missing_without_python(tmp_path: Path) -> None:
