@@ -20,6 +20,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -110,9 +111,10 @@ def run(
     except BaseException as error:
         ending = "failure", _describe(error)
     progress.send_to(None)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    events.send(*ending)
+    with suppress(BrokenPipeError):  # the starter is gone; the lifeline's thread ends this process
+        sys.stdout.flush()
+        sys.stderr.flush()
+        events.send(*ending)
     # Other ranks may still need this one, for example as the host of torch's rendezvous.
     released.wait()
     if torch.distributed.is_available() and torch.distributed.is_initialized():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -343,6 +344,39 @@ deadline = time.monotonic() + 60
 while alive := list(filter(lives, running)):
     assert time.monotonic() < deadline, alive
     time.sleep(0.05)
+        """
+    )
+
+
+def test_a_rank_that_fails_since_its_starter_is_gone_leaves_nothing(tmp_path: Path) -> None:
+    """Its error reaches nobody; it must not end by itself, for its children would stay."""
+    script(
+        f"""
+from pathlib import Path
+from threading import Timer
+from gnnlab.parallel.rank import Lines, Settings, run
+
+note = Path({str(tmp_path / "child")!r})
+
+def starter_ends(rank, world_size):
+    note.write_text(str(subprocess.Popen(["sleep", "1000"]).pid))
+    os.close(events[0])  # as if the starter had ended; the lifeline tells it a second later
+    Timer(1.0, os.close, [lifeline[1]]).start()
+    raise RuntimeError("Connection closed by peer")
+
+events, lifeline, output = os.pipe(), os.pipe(), os.dup(1)
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    lines = Lines(lifeline[0], events[1], output)
+    run(lines, Settings(0, 1, {{}}, 1), lambda: (starter_ends, ()))
+    os._exit(0)
+os.close(events[0])
+os.close(lifeline[1])
+_, status = os.waitpid(pid, 0)
+assert os.WIFSIGNALED(status), status
+child = int(note.read_text())
+assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
         """
     )
 
