@@ -826,6 +826,10 @@ WRONG = {
         lambda: L.GatedGraphConv(5, 5, 1, 2)(whole(), torch.ones(7, 5)),
         "2 edge types: give etypes",
     ),
+    "etype": (
+        lambda: L.GatedGraphConv(5, 5, 1, 2)(whole(), torch.ones(7, 5), torch.arange(18) % 3),
+        "edge type 2; expected types 0 to 1",
+    ),
     "eigenvalues": (
         lambda: L.ChebConv(5, 3, 2)(batch(), torch.ones(11, 5), [2.0]),
         "1 values of lambda_max for 3 graphs",

@@ -74,6 +74,13 @@ class GatedGraphConv(nn.Module):
         check_whole(graph, feat, self.in_feats, self.gru.weight_ih)
         if etypes is not None:
             check_edge_rows(graph, etypes)
+            sizes = torch.bincount(etypes, minlength=self.n_etypes).tolist()
+            if len(sizes) > self.n_etypes:
+                raise InvalidInput(
+                    f"found edge type {len(sizes) - 1}; expected types 0 to {self.n_etypes - 1}"
+                )
+            order = etypes.argsort(stable=True)
+            sources = graph.edges()[0][order].split(sizes)  # of the edges of each type
         elif self.n_etypes > 1:
             raise InvalidInput(f"the layer has {self.n_etypes} edge types: give etypes, one each")
         relation = graph.relation()
@@ -82,10 +89,10 @@ class GatedGraphConv(nn.Module):
             if etypes is None:
                 received = aggregate(graph, "sum", self.linears[0](rows))
             else:
-                # One product for all nodes and types, of which each edge takes a row.
-                by_type = torch.stack([linear(rows) for linear in self.linears], dim=1)
-                src = graph.edges()[0].long()
-                messages = by_type[src, etypes.long()]
+                products = torch.cat(
+                    [linear(rows[ids]) for linear, ids in zip(self.linears, sources, strict=True)]
+                )
+                messages = torch.empty_like(products).index_copy(0, order, products)
                 received = ops.spmm(relation, "copy_rhs", "sum", None, messages)
             rows = self.gru(received, rows)
         return rows
