@@ -10,11 +10,14 @@ import importlib
 import multiprocessing
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import gnnlab.compat
 from gnnlab import environment
@@ -29,6 +32,11 @@ PATHS = {
     "_ffi": "",
     **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
     **dict.fromkeys(["propagate", "subgraph", "traversal", "view"], ""),
+    "dataloading.dist_dataloader": "distributed.dist_dataloader",
+    "distributed.dist_context": "distributed",
+    "distributed.dist_graph": "distributed",
+    "distributed.dist_tensor": "distributed",
+    "distributed.nn": "distributed",
 }
 # DGL has a file for each layer; here the package has the names of all.
 _CONVS = """
@@ -99,10 +107,29 @@ class Finder(MetaPathFinder, Loader):
         """Return None: Python makes an empty module, which exec_module replaces."""
         return None
 
+    @staticmethod
+    def find_distributions(
+        context: DistributionFinder.Context | None = None,
+    ) -> Iterator[Distribution]:
+        """Return what ``importlib.metadata.version("dgl")`` asks: the release of DGL's names."""
+        if context is None or context.name in (None, "dgl"):
+            yield _Metadata()
+
     def exec_module(self, module: ModuleType) -> None:
         """Give the name to the module of gnnlab, whose own name and spec stay as they are."""
         name = module.__name__
         sys.modules[name] = importlib.import_module(str(target(name)))
+
+
+class _Metadata(Distribution):
+    """Metadata of an installed package: only name and version."""
+
+    def read_text(self, filename: str) -> str | None:
+        text = f"Metadata-Version: 2.1\nName: dgl\nVersion: {gnnlab.compat.__version__}\n"
+        return text if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(__file__).parent / path
 
 
 def _install() -> None:

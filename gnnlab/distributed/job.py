@@ -140,11 +140,14 @@ class JobSettings:
 
 
 def is_distributed() -> bool:
-    """Whether ``DGL_DIST_MODE`` asks for servers; raises InvalidInput for an unknown mode."""
+    """Whether ``DGL_DIST_MODE`` asks for servers; raises InvalidInput for an unknown mode.
+
+    DGL's launchers set the mode for trainers alone, so the role of a server implies it.
+    """
     mode = os.environ.get(e.MODE, "standalone")
     if mode not in ("standalone", "distributed"):
         raise InvalidInput(f"DGL_DIST_MODE is 'standalone' or 'distributed'; found {mode!r}")
-    return mode == "distributed"
+    return mode == "distributed" or os.environ.get(e.ROLE) == "server"
 
 
 def _addresses(

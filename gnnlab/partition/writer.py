@@ -34,9 +34,9 @@ from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
 from gnnlab.partition.files import KINDS, numpy_view
-from gnnlab.staging import locked, try_lock
+from gnnlab.staging import locked, replacing, try_lock
 
-__all__ = ["ArrayFile", "PartitionWriter"]
+__all__ = ["ArrayFile", "PartitionWriter", "rewrite_features"]
 
 _BLOCK = 1 << 24  # bytes that are gathered, hashed and written at a time
 _PENDING = 1 << 29  # bytes that may wait for a writing thread
@@ -259,6 +259,41 @@ class PartitionWriter:
                 os.replace(new, target)
                 _clean_up(self.staging)
         return target
+
+
+def rewrite_features(part_config: Path, prefix: str, arrays: Mapping[str, torch.Tensor]) -> None:
+    """Replace the arrays of a written partition whose paths start with ``prefix``.
+
+    Each file is replaced at once, the JSON file last. If the process is killed before that, a
+    checksum differs, and opening the part says so.
+
+    Parameters
+    ----------
+    part_config : Path
+        The JSON file.
+    prefix : str
+        ``"part0/node_data/"``, for example.
+    arrays : dict
+        Path as in the JSON file → tensor: all that the partition has under ``prefix`` afterwards.
+        May be mapped from the files that are replaced.
+    """
+    content = json.loads(part_config.read_text("utf8"))
+    part, kind, _ = prefix.split("/")
+    folder = content[part.replace("part", "part-")][KINDS[kind]]
+    old = {path for path in content["arrays"] if path.startswith(prefix)}
+    entries = {path: about for path, about in content["arrays"].items() if path not in old}
+    for path, values in arrays.items():
+        target = part_config.parent / folder / path.removeprefix(prefix)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as file:
+            array = ArrayFile(file, tuple(values.shape), values.dtype)
+            array.write(values)
+            entries[path] = array.finish()
+    content["arrays"] = {path: entries[path] for path in sorted(entries)}
+    with replacing(part_config) as file:
+        file.write(_json(content).encode())
+    for path in old - set(arrays):
+        (part_config.parent / folder / path.removeprefix(prefix)).unlink(missing_ok=True)
 
 
 def _json(content: Mapping[str, Any]) -> str:

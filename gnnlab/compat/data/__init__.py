@@ -23,7 +23,7 @@ _MODULES = {
     "gnnlab.compat.data.tu": "LegacyTUDataset TUDataset",
     "gnnlab.compat.data.utils": """
         Subset add_nodepred_split check_sha1 download extract_archive get_download_dir load_info
-        makedirs save_info
+        load_tensors makedirs save_info save_tensors
     """,
 }
 

@@ -13,7 +13,7 @@ import os
 import pickle
 import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,39 @@ import numpy as np
 import torch
 from torch.utils.data import Subset as Subset
 
+from gnnlab.compat.distributed import part_files
+from gnnlab.data import tensors
 from gnnlab.data.download import DownloadFailed, extract, locked, transfer, unpack
 from gnnlab.data.split import random_split
 from gnnlab.data.split import split_dataset as split_dataset
-from gnnlab.data.tensors import load_tensors as load_tensors
-from gnnlab.data.tensors import save_tensors as save_tensors
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.io import load_graphs as load_graphs
 from gnnlab.graph.io import save_graphs as save_graphs
 from gnnlab.staging import replacing
+
+
+def load_tensors(filename: str | Path, return_dgl_ndarray: bool = False) -> dict[str, torch.Tensor]:
+    """Read tensors that :func:`save_tensors` wrote; see :func:`gnnlab.data.load_tensors`.
+
+    ``part0/node_feat.dgl`` and ``part0/edge_feat.dgl`` beside the JSON file of a partition give
+    the features of that part.
+    """
+    if return_dgl_ndarray:
+        raise InvalidInput("there are no arrays but tensors: leave return_dgl_ndarray out")
+    part = part_files.part_of(filename)
+    return part_files.load_part_file(*part) if part else tensors.load_tensors(filename)
+
+
+def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) -> None:
+    """Write tensors to a file; see :func:`gnnlab.data.save_tensors`.
+
+    ``part0/node_feat.dgl`` and ``part0/edge_feat.dgl`` beside the JSON file of a partition replace
+    the features of that part.
+    """
+    if part := part_files.part_of(filename):
+        part_files.save_part_file(filename, tensor_dict, *part)
+    else:
+        tensors.save_tensors(filename, tensor_dict)
 
 
 def _get_dgl_url(file_url: str) -> str:

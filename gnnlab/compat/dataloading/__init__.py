@@ -5,6 +5,8 @@ from gnnlab.compat import lazy
 # Module → names. Those of gnnlab.dataloading need no entry.
 _MODULES = {
     "gnnlab.compat.dataloading.subgraphs": "ClusterGCNSampler SAINTSampler ShaDowKHopSampler",
+    "gnnlab.compat.distributed.dist_dataloader": "DistDataLoader DistEdgeDataLoader "
+    "DistNodeDataLoader EdgeCollator",
 }
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.dataloading", _MODULES)
