@@ -45,8 +45,9 @@ test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg) programs ## run the tests, the exam
 		--ignore=tests/engines \
 		$(shell $(RUN) -c 'import torch_geometric' 2>/dev/null || echo --ignore=gnnlab/pyg) $(ARGS)
 
-test-clients: $(VENV)/.test $(VENV)/.pyg ## run the tests that need PyG, which make test skips without it
+test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done ## run the tests of PyG and GraphStorm, which make test leaves out
 	$(PYTEST) --doctest-modules gnnlab/pyg tests/pyg $(ARGS)
+	GRAPHSTORM_VENV=$(VENV)-graphstorm OMP_NUM_THREADS=1 $(RUN) -m pytest tests/clients $(ARGS)
 
 # One after the other: each test has a cluster of three hosts, which are namespaces, so it needs root.
 test-engines: $(VENV)/.test ## run the tests on Slurm, in three hosts on this machine (needs root)
@@ -69,7 +70,7 @@ bench: $(VENV)/.lab ## measure this machine (ARGS="--size S --tasks sample,epoch
 	$(RUN) -m benchmarks run $(ARGS)
 
 clean: ## remove the environment and every cache; data sets stay
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/data build dist
+	rm -rf $(VENV) $(VENV)-graphstorm .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/data build dist
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	find . -name .ipynb_checkpoints -prune -exec rm -rf {} +
 
@@ -135,6 +136,11 @@ $(VENV)/.$(1): $(VENV)/.python pyproject.toml constraints.txt
 		exit 1; }
 	@touch $$@ $(2:%=$(VENV)/.%)
 endef
+$(VENV)-graphstorm/.done: examples/graphstorm/install.sh constraints.txt | $(VENV)/.python
+	@echo "Installing GraphStorm into $(VENV)-graphstorm; the first time this takes minutes."
+	@PYTHON=$(RUN) sh examples/graphstorm/install.sh $(VENV)-graphstorm
+	@touch $@
+
 $(eval $(call environment,lab))
 $(eval $(call environment,test,lab))
 $(eval $(call environment,pyg))
