@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.lesson_kernels import forked
+
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
@@ -19,7 +21,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
     before = os.environ.get("TQDM_DISABLE")
     os.environ["TQDM_DISABLE"] = "1"
     try:
-        return (yield)
+        with forked():
+            return (yield)
     finally:
         if before is None:
             del os.environ["TQDM_DISABLE"]

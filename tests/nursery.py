@@ -69,14 +69,24 @@ class Nursery:
             )
 
     def start(
-        self, words: Sequence[str], env: Mapping[str, str], out: IO[bytes], err: IO[bytes]
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        out: IO[bytes],
+        err: IO[bytes],
+        cwd: str | None = None,
+        modules: Sequence[str] = (),
     ) -> Child:
-        """Run a script; ``words`` are its path and its arguments."""
+        """Run a script; ``words`` are its path and its arguments.
+
+        ``modules`` are imported before, with the variables in ``env``, and stay for later scripts.
+        """
         with self._lock:
             child = Child(self, words)
             request = {"number": len(self._children), "argv": [*words], "env": {**env}}
+            request |= {"cwd": cwd or os.getcwd(), "modules": [*modules]}
             self._children.append(child)
-            text = json.dumps(request | {"cwd": os.getcwd()}).encode()
+            text = json.dumps(request).encode()
             socket.send_fds(self._line, [text], [out.fileno(), err.fileno()])
             deadline = time.monotonic() + START
             while not child.pid:
@@ -160,6 +170,9 @@ def serve(line: socket.socket) -> dict[str, Any] | None:
             if not text:
                 return None
             request = json.loads(text)
+            if missing := [name for name in request.get("modules", ()) if name not in sys.modules]:
+                os.environ.update(request["env"])
+                load(missing)
             pid = os.fork()
             if pid == 0:
                 signal.set_wakeup_fd(-1)
@@ -173,6 +186,18 @@ def serve(line: socket.socket) -> dict[str, Any] | None:
                 os.close(file)
             running[pid] = request["number"]
             _say(line, request["number"], pid)
+
+
+def load(modules: Sequence[str]) -> None:
+    """Import modules whose objects the garbage collector of a forked process leaves alone.
+
+    It would copy their pages when it looks at them.
+    """
+    gc.disable()
+    for name in modules:
+        importlib.import_module(name)
+    gc.freeze()
+    gc.enable()
 
 
 def _say(line: socket.socket, *numbers: int) -> None:
@@ -194,11 +219,14 @@ def _settle(request: dict[str, Any], files: list[int]) -> None:
     torch.set_num_threads(int(env.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
     # Names of semaphores begin with it: one that is left can be told from those of other tests.
     multiprocessing.process.current_process()._config["semprefix"] = f"/mp{env.get(TOKEN, '')}"
+    torch.default_generator.seed()
     random.seed()
     sys.modules["numpy"].random.seed()
     sys.argv = request["argv"]
     folders = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
-    sys.path[:1] = [str(Path(sys.argv[0]).resolve().parent), *folders]
+    own = str(Path(sys.argv[0]).resolve().parent)
+    # That of a module that is installed is there already, as with ``python -m``.
+    sys.path[:1] = [*([] if own in sys.path[1:] else [own]), *folders]
 
 
 def _show_token(token: str) -> None:
@@ -250,13 +278,9 @@ def _status(code: object) -> int:
 
 if __name__ == "__main__":
     this = sys.modules["__main__"]  # stays when another takes its name
-    gc.disable()
-    for name in MODULES:
-        importlib.import_module(name)
+    load(MODULES)
     # The first function that numba compiles, or finds compiled, imports the rest of it.
     sys.modules["numba"].njit("int64(int64)")(lambda x: x)
-    # Forked processes do not look through these objects, and so do not copy their pages.
     gc.freeze()
-    gc.enable()
     if asked := serve(socket.socket(fileno=os.dup(0))):
         run(asked["argv"][0])

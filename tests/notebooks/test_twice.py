@@ -15,6 +15,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.helpers import ROOT
+from tests.lesson_kernels import forked
 
 NAMES = sorted(path.name for path in (ROOT / "notebooks" / "en").glob("*.ipynb"))
 
@@ -28,7 +29,8 @@ def run_cells_twice(path: Path, folder: Path) -> None:
         cell["id"] = f"{cell['id']}-{number}"
     client = NotebookClient(page, timeout=300, resources={"metadata": {"path": str(folder)}})
     paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
-    client.execute(env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+    with forked():
+        client.execute(env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
     assert all(cell.execution_count == n for n, cell in enumerate(page.cells, 1))
 
 
