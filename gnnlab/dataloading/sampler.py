@@ -52,8 +52,9 @@ class Sampler(ABC):
     A sampler that draws random numbers takes them from :func:`gnnlab.random.generator`, inside
     ``sample``: its batches are then the same in the training process, in a thread and in workers,
     and in every epoch of the same seed. On a :class:`~gnnlab.distributed.DistGraph` it may call
-    ``sample_neighbors``, ``subgraph``, ``in_subgraph``, ``edge_subgraph``, ``find_edges``,
-    ``edge_ids``, ``has_edges_between``, ``in_degrees`` and ``out_degrees`` as on a graph.
+    ``sample_neighbors``, ``subgraph``, ``in_subgraph``, ``out_subgraph``, ``edge_subgraph``,
+    ``find_edges``, ``edge_ids``, ``has_edges_between``, ``in_degrees`` and ``out_degrees`` as on a
+    graph.
 
     Cut subgraphs out of subgraphs with ``store_ids=False``: their ``ndata[NID]`` and ``edata[EID]``
     then are IDs in ``g``, by which features are looked up. A loader refuses others.

@@ -169,6 +169,7 @@ class DistGraph(GraphSchema):
     in_subgraph = sampling.in_subgraph
     sample_neighbors = sampling.sample_neighbors
     subgraph = sampling.subgraph
+    out_subgraph = sampling.out_subgraph
     has_edges_between = sampling.has_edges_between
     edge_ids = sampling.edge_ids
 

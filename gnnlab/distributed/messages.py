@@ -39,6 +39,7 @@ __all__ = [
     "Hello",
     "Meet",
     "MessageStats",
+    "OutEdges",
     "Pull",
     "Push",
     "Release",
@@ -234,6 +235,23 @@ class Reverse:
     etype: int
     rows: torch.Tensor
     reverse_etype: int
+
+
+@dataclass(frozen=True, eq=False)
+class OutEdges:
+    """Look up all edges that leave nodes. Reply: as lists, one per node; see :class:`Sample`.
+
+    Attributes
+    ----------
+    etype : int
+    rows : torch.Tensor
+        The nodes, whose owner also stores the edges from them into other parts. The reply is
+        (starts of the lists, edges): shapes (len(rows) + 1,) and (K,), type-wise IDs, those of a
+        node in the order of the user's graph.
+    """
+
+    etype: int
+    rows: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)

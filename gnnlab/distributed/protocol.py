@@ -77,6 +77,13 @@ def _check_reverse(store: Store, message: m.Reverse, reply: torch.Tensor) -> Non
     _check_ids(reply, min(reply.numel(), len(message.rows)), bound, "edges")
 
 
+def _check_out_edges(store: Store, message: m.OutEdges, reply: Any) -> None:
+    ptr, edges = reply
+    _check_lists(ptr, len(message.rows), len(edges))
+    bound = int(store.part.book.edge_ranges[store.etypes[message.etype]][-1])
+    _check_ids(edges, len(edges), bound, "edges")
+
+
 def _check_degrees(_: Store, message: m.Degrees, reply: torch.Tensor) -> None:
     _check_ids(reply, len(message.rows), torch.iinfo(torch.int64).max, "degrees")
 
@@ -150,6 +157,7 @@ EXCHANGES: dict[type, Exchange] = {
     m.Sample: Exchange(tuple[_Lists, ...], "structure", To.ANY, True, _check_sample),
     m.FindEdges: Exchange(tuple[_Row, _Row], "structure", To.ANY, True, _check_ends),
     m.Reverse: Exchange(_Row, "structure", To.ANY, True, _check_reverse),
+    m.OutEdges: Exchange(tuple[_Row, _Row], "structure", To.ANY, True, _check_out_edges),
     m.Degrees: Exchange(_Row, "structure", To.ANY, True, _check_degrees),
     # which tensors there are
     m.Describe: Exchange(dict[str, m.Description], "control", To.ANY, True),

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 
 from gnnlab import kernels
@@ -80,6 +81,7 @@ class Store:
         self._sizes: dict[str, int] = {}  # rows of this part, by policy
         self._new_ids: dict[str, torch.Tensor] = {}
         self._out_degrees: dict[EdgeType, torch.Tensor] = {}
+        self._by_source: dict[EdgeType, tuple[torch.Tensor, torch.Tensor]] = {}
         self._waiting: dict[tuple[str, int], _Step] = {}
         self._widest: dict[EdgeType, int] = {}  # largest in-degree
         self.is_limited = False
@@ -410,6 +412,37 @@ class Store:
         halo = reverse.halo[found[~inner] - reverse.num_inner]
         return torch.cat([found[inner] + self._first_edge(back), halo])
 
+    def _out_edges(self, message: m.OutEdges) -> tuple[torch.Tensor, torch.Tensor]:
+        etype = self._etype(message.etype)
+        edges = self.part.edges[etype]
+        _check_rows(message.rows, self.part.nodes[etype[0]].num_inner, f"edge type {etype}")
+        starts, slots = self._grouped_by_source(etype)
+        rows = message.rows.long()
+        count = starts[rows + 1] - starts[rows]
+        ptr = torch.nn.functional.pad(count.cumsum(0), (1, 0))
+        total, limit = int(ptr[-1]), max(m.MAX_REPLY // _EDGE, len(edges.indices))
+        if self.is_limited and total > limit:
+            raise InvalidInput(
+                f"these nodes have {total:,} out-edges, and at most {limit:,} are sent at once. "
+                "Ask for fewer nodes at once"
+            )
+        found = slots[torch.arange(total) + (starts[rows] - ptr[:-1]).repeat_interleave(count)]
+        inner = found < edges.num_inner
+        eids = found + self._first_edge(etype)
+        eids[~inner] = edges.halo[found[~inner] - edges.num_inner].long()
+        return ptr, eids
+
+    def _grouped_by_source(self, etype: EdgeType) -> tuple[torch.Tensor, torch.Tensor]:
+        """Group the part's edges by source: (starts of inner nodes' groups, slots); kept."""
+        if etype not in self._by_source:
+            edges = self.part.edges[etype]
+            order = np.lexsort((edges.orig_ids.numpy(), edges.indices.numpy()))
+            slots = torch.from_numpy(order)
+            nodes = torch.arange(self.part.nodes[etype[0]].num_inner + 1)
+            starts = torch.searchsorted(edges.indices.long()[slots], nodes)
+            self._by_source[etype] = starts, slots
+        return self._by_source[etype]
+
     def _degrees(self, message: m.Degrees) -> torch.Tensor:
         etype = self._etype(message.etype)
         edges = self.part.edges[etype]
@@ -435,6 +468,7 @@ _ACTS: dict[type, Callable[[Store, Any], Any]] = {
     m.CountNonzero: Store._count_nonzero,
     m.Sample: Store._sample,
     m.FindEdges: Store._find_edges,
+    m.OutEdges: Store._out_edges,
     m.Degrees: Store._degrees,
     m.Reverse: Store._reverse,
 }

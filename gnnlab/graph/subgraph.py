@@ -159,6 +159,8 @@ def out_subgraph(
     graph: GraphT, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
 ) -> GraphT:
     """Return the graph of all out-edges of the nodes; all nodes stay unless ``relabel_nodes``."""
+    if not isinstance(graph, GraphCore):
+        return graph.out_subgraph(nodes, relabel_nodes=relabel_nodes, store_ids=store_ids)
     return _incident_subgraph(graph, nodes, relabel_nodes, store_ids, inward=False)
 
 

@@ -54,6 +54,7 @@ EXAMPLES: list[tuple[Any, Any]] = [
     ),
     (m.FindEdges(2, ROWS), (ROWS, ROWS + 1)),
     (m.Reverse(0, ROWS, 1), ROWS[:2]),
+    (m.OutEdges(1, ROWS), (torch.tensor([0, 1, 1, 2]), SMALL[:2])),
     (m.Degrees(1, SMALL, False), ROWS),
     (m.CountNonzero(NAME), 12),
     (m.Hello(), m.Welcome("job", 3, "products", "0" * 64)),

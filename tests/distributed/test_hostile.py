@@ -334,6 +334,7 @@ def requests() -> list[Any]:
         *(m.Describe(), m.Create(name, (), "float32"), m.Delete(name), m.CountNonzero(X)),
         *(m.Pull(X, rows), m.Push(name, rows, own), m.FindEdges(0, rows), m.Degrees(0, rows)),
         *(m.Update(name, rows, own, "adagrad", options, states, 0, 2), m.Reverse(0, rows, 0)),
+        m.OutEdges(0, rows),
         *(m.Sample({"_N": rows}, (2,), 7), m.Sample({"_N": rows}, (9,), 7, True, (W,), {0: rows})),
         *(m.Hello(), m.Statistics(), m.Meet("here", 0, 2), m.Share(name)),
         *(m.Freeze(name), m.Release(name, 0, 3), m.Bye(0, 3)),
@@ -400,6 +401,9 @@ def lies(kind: type) -> list[Any]:
         return [(two, two[:1]), (two, two + 1000), (two - 4, two), (two, two.float()), (two,)]
     if kind is m.CountNonzero:
         return [*wrong[:1], -1, "many"]
+    if kind is m.OutEdges:
+        lists = [(ptr[:2], two), (ptr - 1, two), (ptr, two[:1]), (ptr.int(), two), (two,)]
+        return [*wrong[:2], *lists, (ptr, two + 4000), (ptr, two - 4), (ptr, two * 1.0)]
     found = [(ptr[:2], two, two), (ptr - 1, two, two), (ptr, two, two[:1]), (ptr, two[:1], two)]
     found += [(ptr, two + 4000, two), (ptr, two, two + 1000), (ptr, two, two - 4)]
     found += [(torch.tensor([0, 2**40, 2]), two, two), (ptr.int(), two, two), (ptr, two, two * 1.0)]
@@ -415,7 +419,7 @@ def test_replies_that_do_not_fit_are_errors(config: Path, monkeypatch: Any) -> N
         m.FindEdges(0, two),
         m.Sample({"_N": two}, (1,), 1),
     ]
-    requests += [m.Reverse(0, two, 0), m.CountNonzero(X)]
+    requests += [m.Reverse(0, two, 0), m.OutEdges(0, two), m.CountNonzero(X)]
     number = 0
     with serving(job) as (server,), connected(job) as trainer:
         trainer.local_part = -1

@@ -63,6 +63,27 @@ def test_subgraph(plain: Cut, typed: Cut, relabel: bool, store_ids: bool) -> Non
         plain.parts.subgraph([200])
 
 
+@pytest.mark.parametrize("relabel", [True, False])
+def test_out_subgraph(plain: Cut, typed: Cut, relabel: bool) -> None:
+    """All out-edges, into other parts too, node by node and in the order of the user's graph."""
+    for c, named in (
+        (plain, {"_N": torch.randperm(200)[:60]}),
+        (plain, {"_N": torch.tensor([5])}),
+        (plain, {"_N": torch.empty(0, dtype=torch.int64)}),
+        (typed, {"user": torch.tensor([3, 1, 40]), "dev": torch.arange(7)}),
+    ):
+        new = {ntype: c.new(ids, ntype) for ntype, ids in named.items()}
+        expected = dgl.out_subgraph(c.whole, named, relabel_nodes=relabel)
+        found = dgl.out_subgraph(c.parts, new, relabel_nodes=relabel)
+        for etype in expected.canonical_etypes:
+            eids = found.edges[etype].data[dgl.EID]
+            assert torch.equal(c.edges[etype][eids], expected.edges[etype].data[dgl.EID])
+            ends = c.parts.find_edges(eids, etype)
+            for end, other, ntype in zip(found.edges(etype=etype), ends, etype[::2], strict=True):
+                names = found.nodes[ntype].data[dgl.NID] if relabel else c.parts.nodes(ntype)
+                assert torch.equal(names[end], other)
+
+
 def test_edges_between(plain: Cut, typed: Cut) -> None:
     for c, etype in ((plain, None), (typed, PLAYS), (typed, "follows")):
         whole = cuts.renumbered(c)
