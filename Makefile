@@ -50,7 +50,7 @@ test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done ## run the tes
 	GRAPHSTORM_VENV=$(VENV)-graphstorm OMP_NUM_THREADS=1 $(RUN) -m pytest tests/clients $(ARGS)
 
 # One after the other: each test has a cluster of three hosts, which are namespaces, so it needs root.
-test-engines: $(VENV)/.test ## run the tests on Slurm, in three hosts on this machine (needs root)
+test-engines: $(VENV)/.test $(VENV)/.ray ## run the tests on Slurm and Ray, in three hosts on this machine (needs root)
 	@PATH="$$PATH:/usr/sbin"; command -v slurmctld slurmd srun munged ip >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		echo "Installing Slurm; none of its services has to run." && apt-get -qq update && \
@@ -144,4 +144,5 @@ $(VENV)-graphstorm/.done: examples/graphstorm/install.sh constraints.txt | $(VEN
 $(eval $(call environment,lab))
 $(eval $(call environment,test,lab))
 $(eval $(call environment,pyg))
+$(eval $(call environment,ray))
 $(eval $(call environment,dev,lab test pyg))

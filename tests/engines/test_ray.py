@@ -1,0 +1,221 @@
+"""Jobs on a Ray cluster of three hosts: same results as elsewhere, same promises at every fault.
+
+One cluster serves all tests, since it takes a minute to come up; the test that destroys it is the
+last one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.engines import Request, choose, open_engine
+from gnnlab.errors import InvalidInput
+from gnnlab.tools import launch
+from tests.engines.hosts import wait_until
+from tests.engines.ray import PORT, RayHosts, ray_cluster, ray_obstacle
+from tests.helpers import ROOT
+from tests.tools.test_launch import write_workspace
+
+needs_ray = pytest.mark.skipif(bool(ray_obstacle()), reason=ray_obstacle())
+
+START = 240  # seconds within which a job must run, on a busy computer
+END = 40  # seconds within which everything is gone; ten where nobody else computes
+EPOCHS = 8
+
+
+class Job:
+    """One call of `gnnlab launch` on the head.
+
+    Parameters
+    ----------
+    hosts : RayHosts
+    folder : Path
+        Workspace; the job's temporary files are in its subfolder ``tmp``.
+    words : str
+        Options of launch and the command.
+    """
+
+    def __init__(self, hosts: RayHosts, folder: Path, *words: str) -> None:
+        self.hosts, self.folder, self.out = hosts, folder, folder / "job.out"
+        (folder / "tmp").mkdir()
+        env = hosts.shell(
+            PYTHONPATH=str(ROOT),
+            TMPDIR=f"{folder}/tmp",
+            RAY_ADDRESS=f"{hosts.addresses[0]}:{PORT}",
+        )
+        envs = [f"TEST_FOLDER={folder}", f"TMPDIR={folder}/tmp", "GNNLAB_TEST_TOKEN=ray"]
+        argv = [*env, "python", "-m", "gnnlab", "launch", *words[:-1]]
+        argv += ["--extra_envs", *envs, "--", words[-1]]
+        with open(self.out, "wb") as out:
+            self.process = subprocess.Popen(
+                hosts.argv(0, argv, folder), stdout=out, stderr=out, start_new_session=True
+            )
+
+    @property
+    def said(self) -> str:
+        """All that launch has printed."""
+        return self.out.read_text()
+
+    def wait_for(self, *files: str) -> None:
+        """Wait until the job has written files."""
+
+        def are_there() -> bool:
+            names = [name for name in files if not (self.folder / name).exists()]
+            assert not names or self.process.poll() is None, self.said
+            return not names
+
+        wait_until(f"{files}", are_there, START)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to launch alone."""
+        found = self.hosts.find(0, "gnnlab launch", "job.py")  # nsenter too
+        names = {pid: Path(f"/proc/{pid}/comm").read_text() for pid in found}
+        (launcher,) = [pid for pid, name in names.items() if name.startswith("python")]
+        os.kill(launcher, number)
+
+    def check_over(self) -> float:
+        """Wait until the job is over and nothing of it is left; return how long that took."""
+        start = time.monotonic()
+
+        def left() -> dict[str, object]:
+            found: dict[str, object] = {"launch": self.process.poll() is None}
+            for i in range(len(self.hosts.names)):
+                named = [self.hosts.find(i, word) for word in ("job.py", "ray_hub", "find_spec(")]
+                found[f"processes {i}"] = [pid for pids in named for pid in pids]
+                names = self.hosts.run(i, "ls", "/dev/shm").split()
+                found[f"memory {i}"] = [name for name in names if "gnnlab" in name]
+            places = (self.folder / "tmp", self.hosts.folder / "tmp")  # of launch, of agents
+            found["files"] = [p.name for place in places for p in place.glob("*gnnlab*")]
+            return {name: what for name, what in found.items() if what}
+
+        try:
+            wait_until("the end of the job", lambda: not left(), END)
+        except TimeoutError:
+            pytest.fail(f"left after {END} s: {left()}\n{self.said}")
+        took = time.monotonic() - start
+        print(f"over after {took:.1f} s: {self.failure()}")
+        return took
+
+    def failure(self) -> str:
+        """The first line of the error."""
+        lines = [line for line in self.said.splitlines() if line.startswith("gnnlab launch: ")]
+        return lines[-1] if lines else ""
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[RayHosts]:
+    with ray_cluster("gnr") as cluster:
+        yield cluster
+
+
+def test_ray_is_chosen_where_its_address_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    assert choose(Request())[0] == "ray"
+
+
+def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gnnlab.engines.ray.find_spec", lambda name: None)
+    with pytest.raises(InvalidInput, match=r"pip install 'gnnlab\[ray\]'"):
+        open_engine("ray", Request(num_hosts=2))
+
+
+@needs_ray
+def test_an_address_for_jobs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
+    with pytest.raises(InvalidInput, match=r"where Ray takes jobs; set it to .*HOST:6379"):
+        open_engine("ray", Request(num_hosts=2))
+
+
+@needs_ray
+@pytest.mark.timeout(1200)
+def test_a_job_has_the_same_bits_as_a_local_one(hosts: RayHosts, tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    g = dgl.data.load("digits").graph
+    dgl.distributed.partition_graph(g, "digits", 3, here / "data")
+    shutil.copy(ROOT / "examples" / "train_dist.py", here)
+    shutil.copytree(here, there)
+    command = (
+        "python3 train_dist.py --graph_name digits --batch_size 60 --num_hidden 16 "
+        f"--num_epochs {EPOCHS} --save model.pt"
+    )
+    options = ("--part_config", "data/digits.json", "--num_omp_threads", "1")
+    job = Job(hosts, there, *options, "--num_samplers", "1", command)
+    job.process.wait(2 * START)
+    assert "ended well" in job.said, job.said
+    assert "the machines are those of the Ray cluster" in job.said
+    job.check_over()
+    result = launch.run(
+        command,
+        part_config="data/digits.json",
+        workspace=here,
+        num_machines=3,
+        num_omp_threads=1,
+        num_samplers=1,
+        log_dir=here / "logs",
+    )
+    assert result is not None
+    shown = r"epoch +\d+  loss [\d.]+|validation accuracy .*"
+    assert len(found := re.findall(shown, job.said)) == EPOCHS + 1
+    assert found == re.findall(shown, result.logs["trainer-0"])
+    mine, theirs = (torch.load(folder / "model.pt") for folder in (here, there))
+    assert mine.keys() == theirs.keys()
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def without_trainer(job: Job) -> None:
+    job.hosts.run(1, "kill", "-KILL", (job.folder / "trainer-1.pid").read_text())
+
+
+def without_actor(job: Job) -> None:
+    for pid in job.hosts.find(1, "ray::Runner"):
+        os.kill(pid, signal.SIGKILL)
+
+
+def without_hub(job: Job) -> None:
+    for pid in job.hosts.find(0, "ray_hub.py hub"):
+        os.kill(pid, signal.SIGKILL)
+
+
+def without_head(job: Job) -> None:
+    (server,) = job.hosts.find(0, "gcs_server", "--log_dir")
+    os.kill(server, signal.SIGKILL)
+
+
+HOST = r"gnr1 \(machine 1\)"
+FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
+    "trainer": (without_trainer, rf"trainer 1 on {HOST} was ended by SIGKILL"),
+    "actor": (without_actor, rf"{HOST}: the agent ended"),
+    "hub": (without_hub, "gnr. .*: the agent ended"),
+    "Ctrl-C": (lambda job: job.signal(signal.SIGINT), "interrupted; everything has been ended"),
+    "SIGTERM": (lambda job: job.signal(signal.SIGTERM), "SIGTERM came"),
+    "SIGKILL": (lambda job: job.signal(signal.SIGKILL), ""),
+    "head": (without_head, "gnr. .*: the agent ended"),  # the last: it destroys the cluster
+}
+
+
+@needs_ray
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_everything_ends(fault: str, hosts: RayHosts, tmp_path: Path) -> None:
+    folder = write_workspace(tmp_path / "workspace", (0, 1, 2), 3)
+    job = Job(hosts, folder, "--part_config", "graph.json", "python3 job.py hold")
+    job.wait_for(*(f"{role}-{i}.pid" for role in ("server", "trainer") for i in range(3)))
+    act, said = FAULTS[fault]
+    act(job)
+    job.check_over()
+    if said:
+        assert re.match(f"gnnlab launch: .*{said}", job.failure()), job.said
+    if fault == "head":
+        assert "the head of the Ray cluster" in job.said
