@@ -52,10 +52,6 @@ _DATA = """
 """
 PATHS |= {f"data.{file}": "data" for file in _DATA.split()}
 PATHS |= {f"nn.link.{file}": "nn" for file in ("edgepred", "transe", "transr")}
-_DATA = """
-    bitcoinotc fraud gdelt gnn_benchmark karate knowledge_graph minigc ppi qm7b reddit sbm
-"""
-PATHS |= {f"data.{file}": "data" for file in _DATA.split()}
 """Path of a module in DGL → its path here, for it and all below it; both without ``dgl.``."""
 
 _NO_MODULES = {"graph"}  # gnnlab has a package of this name, DGL a function
