@@ -153,7 +153,7 @@ def test_refusals_do_not_flood_the_log(capfd: Any, monkeypatch: Any) -> None:
     now = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     with zmq.Context() as context:
-        doorman = Doorman(context, "x" * 40)
+        doorman = Doorman(context, ["x" * 40])
         doorman._socket.close(0)
         for _ in range(100_000):
             doorman._report("10.0.0.1")
