@@ -152,6 +152,8 @@ def test_a_job_that_is_queued_again_goes_on_as_if_it_had_not_ended(
     hosts.run(0, "scancel", "--signal=USR1", "--batch", job.id)
     job.wait_for(f"job {job.id} is queued again")
     wait_until("the second start", lambda: job.about("JobState") == "PENDING")
+    # Slurm waits two minutes for that; sooner, the end of the first run may count for the second.
+    wait_until("the end of the first", lambda: not hosts.find(0, "slurmstepd"))
     assert job.about("Restarts") == "1"
     first = losses(job.said)
     assert 1 <= len(first) < EPOCHS
