@@ -99,11 +99,12 @@ def test_nodes_are_classified_saved_restored_and_predicted(job: Job, workspace: 
     words = *restored, "--save-prediction-path", "predicted"
     job("gs_node_classification", "nodes.yaml", "--inference", *words)
     script = (
-        "import pandas as pd, pathlib\n"
+        "import numpy as np, pandas as pd, pathlib\n"
         "files = list(pathlib.Path('predicted').rglob('*.parquet'))\n"
         "found = pd.concat(map(pd.read_parquet, files))\n"
         "papers = pd.read_parquet('data/papers.parquet').set_index('id')\n"
-        "right = found['pred'].to_numpy() == papers.label[found['nid']].to_numpy()\n"
+        "classes = np.stack(found['pred'].to_numpy()).argmax(1)  # of the probabilities\n"
+        "right = classes == papers.label[found['nid']].to_numpy()\n"
         "print(len(found), right.mean())"
     )
     count, right = python(workspace, "-c", script).split()[-2:]
