@@ -11,7 +11,7 @@ from gnnlab.errors import InvalidInput
 from tests.helpers import ROOT
 
 # Read by users' programs and by gnnlab outside of jobs, or no variable.
-OTHERS = {"GNNLAB_DATA_DIR", "GNNLAB_DATA_URL", "DGL_FILES"}
+OTHERS = {"GNNLAB_DATA_DIR", "GNNLAB_DATA_URL", "DGL_DOWNLOAD_DIR", "DGL_REPO", "DGL_FILES"}
 
 
 def test_the_list_names_all_variables() -> None:
