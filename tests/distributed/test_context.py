@@ -97,7 +97,7 @@ def test_leaving(tmp_path):
         ("GNNLAB_SERVERS", "[7]", "is not a JSON list of"),
         ("GNNLAB_JOB", "../x", "GNNLAB_JOB '../x' starts with a dot; it becomes part of file"),
         ("GNNLAB_SERVERS", '[["h", 1], ["h", 1]]', "two servers cannot both listen at h:1; a mac"),
-        ("GNNLAB_SECURITY", "curve", "needs the job's keys"),
+        ("GNNLAB_SECURITY", "curve", "needs keys in GNNLAB_KEYS"),
         ("GNNLAB_SECURITY", "curved", "GNNLAB_SECURITY is 'curve' or 'none'; found 'curved'"),
     ],
 )

@@ -83,7 +83,10 @@ AGAIN = pytest.mark.thorough("as at other moments")
         pytest.param(
             *("gnnlab.engines.base", "program", "doctor", "gnnlab: interrupted"), marks=AGAIN
         ),
-        ("zmq", "program", "launch", "gnnlab launch: interrupted; everything has been ended"),
+        (
+            *("gnnlab.engines.local", "program", "launch"),
+            "gnnlab launch: interrupted; everything has been ended",
+        ),
         ("probing", "module", "doctor", "gnnlab doctor: interrupted"),
     ],
 )
