@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["progress_bar"]
+__all__ = ["is_kernel", "progress_bar"]
 
 
 def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **options: Any) -> Any:
@@ -37,3 +38,16 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
     if not show or os.environ.get("TQDM_DISABLE"):
         options["disable"] = True
     return tqdm(iterable, **options)
+
+
+def is_kernel() -> bool:
+    """Return whether this process is the kernel of a notebook, or a fork of one.
+
+    Examples
+    --------
+    >>> from gnnlab.bars import is_kernel
+    >>> is_kernel()
+    False
+    """
+    kernelapp = sys.modules.get("ipykernel.kernelapp")
+    return kernelapp is not None and bool(kernelapp.IPKernelApp.initialized())

@@ -306,7 +306,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "far features": (
         lambda w: SAGEConv(D, 2, "mean")(w.g, w.far.ndata["feat"]), InvalidInput, "x[input_nodes]"
     ),
-    "far subgraph": (lambda w: w.far.subgraph([0]), NoAttribute, "g.edge_subgraph()"),
+    "far in_edges": (lambda w: w.far.in_edges([0]), NoAttribute, "g.edge_subgraph()"),
     "far update_all": (
         lambda w: w.far.update_all(fn.copy_u("feat", "m"), fn.sum("m", "h")),
         NoAttribute,

@@ -68,8 +68,8 @@ def target(name: str) -> str | None:
     Examples
     --------
     >>> from gnnlab.compat import as_dgl
-    >>> as_dgl.target("dgl.nn.pytorch.conv"), as_dgl.target("dgl.transforms")
-    ('gnnlab.compat.nn.conv', 'gnnlab.transforms')
+    >>> as_dgl.target("dgl.nn.pytorch.conv"), as_dgl.target("dgl.function")
+    ('gnnlab.compat.nn.conv', 'gnnlab.function')
     """
     path = name.removeprefix("dgl").removeprefix(".")
     while known := max(

@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
+from gnnlab.bars import is_kernel
 from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import check_fork
 from gnnlab.parallel.multiplexer import OutputMultiplexer
@@ -117,7 +118,7 @@ def launch_processes(
         for number in range(nprocs):
             environment = common | {"RANK": str(number), "LOCAL_RANK": str(number)}
             settings.append(Settings(number, nprocs, environment, num_threads))
-        output = OutputMultiplexer(nprocs, "ipykernel" not in sys.modules if live is None else live)
+        output = OutputMultiplexer(nprocs, not is_kernel() if live is None else live)
         try:
             start(ranks, settings, fn, args, kept)
             return supervise(ranks, output, timeout)

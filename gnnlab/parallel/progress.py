@@ -8,12 +8,11 @@ calls draw a bar there.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, TypeVar
 
-from gnnlab.bars import progress_bar
+from gnnlab.bars import is_kernel, progress_bar
 
 __all__ = ["report", "send_to", "track"]
 
@@ -83,7 +82,7 @@ def send_to(send: Callable[[dict[str, Any]], None] | None) -> None:
 
 def _alone(iterable: Iterable[T], description: str, total: int | None) -> Iterator[T]:
     global _bar
-    if os.getpid() != _imported_in and "ipykernel" in sys.modules:
+    if os.getpid() != _imported_in and is_kernel():
         yield from iterable  # a copy of a notebook's kernel cannot draw in the notebook
         return
     around = _bar

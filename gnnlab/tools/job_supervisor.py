@@ -33,6 +33,7 @@ __all__ = ["JobSupervisor", "LaunchError", "Machine"]
 _GRACE = 2.0  # seconds for processes to end after SIGTERM
 _FAREWELL = 8.0  # seconds for agents to end all processes
 _WIDTH = 4000  # characters quoted of such a line
+_SURE = 1.5  # seconds for which all trainers that run must have waited for a group
 _EARLY = 10.0  # seconds after which a trainer that ended early is reported
 _EXCEPTION = re.compile(
     r"(?:\[rank\d+\]: )?((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Lost)(?:: .{1,300})?)"
@@ -226,6 +227,7 @@ class JobSupervisor:
         self._failures: list[dict[str, Any]] = []
         self._stop_requested = False
         self._early: dict[int, float] = {}  # rank of a trainer that ended with status 0 -> when
+        self._stuck = math.inf  # since when all that run wait for a group
 
     @property
     def has_stopped(self) -> bool:
@@ -328,6 +330,9 @@ class JobSupervisor:
         waiting = begun.keys() - met.keys()
         everyone = range(len(self.machines) * self._table.numbers.get("trainer", 0))
         running = set(everyone) - exited.keys()
+        # A trainer says half a second late that the group has met, and may end before it does.
+        now = time.monotonic()
+        self._stuck = min(self._stuck, now) if running and running <= waiting else math.inf
         for rank, when in list(self._early.items()):
             machine = exited[rank]["machine"]
             why = ""
@@ -336,13 +341,13 @@ class JobSupervisor:
                     "without calling gnnlab.distributed.initialize(), which trainer "
                     f"{min(joined)} has called"
                 )
-            elif running and running <= waiting:
+            elif now > self._stuck + _SURE:
                 why = failures.not_joined(f"trainer {min(running)}")
             if why:
                 about = {"role": "trainer", "id": rank, "machine": machine, "status": 0}
                 about["why"] = f"ended with status 0 {why}"
                 self._failures.append(about)
-            elif time.monotonic() > when + _EARLY:
+            elif now > when + _EARLY:
                 name = f"trainer {rank} on {self._place(machine)}"
                 self._table.print(f"{name} has ended with status 0; other trainers still run")
                 self._early[rank] = math.inf  # report once
