@@ -262,19 +262,33 @@ def extract(archive: Path, folder: Path) -> None:
         if tarfile.is_tarfile(archive):
             with tarfile.open(archive) as tar:
                 for entry in tar.getmembers():
-                    tarfile.data_filter(entry, str(folder))
+                    _check_entry(archive, entry, folder)
                 _check_space(folder, sum(entry.size for entry in tar.getmembers()))
-                tar.extractall(folder, filter="data")
+                tar.extractall(folder, **_AS_DATA)
             return
         with zipfile.ZipFile(archive) as source:
             for member in source.infolist():
                 _check_member(archive, member)
             _check_space(folder, sum(member.file_size for member in source.infolist()))
             source.extractall(folder)
-    except tarfile.FilterError as error:
+    except _REFUSED as error:
         raise InvalidInput(f"{archive}: refused, {error}") from error
     except (zipfile.BadZipFile, tarfile.TarError, *_BROKEN) as error:
         raise InvalidInput(f"{archive}: damaged ({error}); delete it and try again") from error
+
+
+# Python 3.11 has filters since 3.11.4; without them, only files and folders are extracted.
+_AS_DATA: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+_REFUSED = getattr(tarfile, "FilterError", ())
+
+
+def _check_entry(archive: Path, entry: tarfile.TarInfo, folder: Path) -> None:
+    if _AS_DATA:
+        tarfile.data_filter(entry, str(folder))
+        return
+    inside = (folder / entry.name).resolve().is_relative_to(folder.resolve())
+    if not inside or not (entry.isfile() or entry.isdir()):
+        raise InvalidInput(f"{archive}: refused, {entry.name!r} leads outside or is a link")
 
 
 @contextmanager
