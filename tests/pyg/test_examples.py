@@ -49,4 +49,4 @@ def test_on_a_graph_in_parts(words: str, tmp_path: Path) -> None:
         args=["--dataset", "digits", "--num_parts", "2", "--output", str(tmp_path)],
     )
     options = ["--graph_name", "digits", "--part_config", str(tmp_path / "digits.json")]
-    assert accuracy("many_machines.py", *options, *words.split()) > 0.75
+    assert accuracy("many_machines.py", *options, *words.split()) > 0.8
