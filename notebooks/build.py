@@ -34,6 +34,10 @@ changes from run to run (times, accuracies, progress bars) carry the tag shown a
 ``translations.lock``         which English text each translation was made from
 ============================  ==================================================================
 
+Each notebook begins with links to Colab and Binder and a folded cell that installs gnnlab where it
+is missing. They take the address of the repository from ``Repository`` in pyproject.toml: change it
+there, and build.
+
 Code, printed text and figure labels are English in every language, so one run serves all three
 notebooks and no figure needs Korean or Chinese fonts; the browser draws the prose.
 """
@@ -140,7 +144,9 @@ class Workshop:
         if not outputs:
             print(f"{where}: written without outputs, for its code is new; --execute makes them")
         for lang, path in paths.items():
-            self.put(path, nbformat.writes(make_page(lesson, lang, outputs)) + "\n")
+            self.put(
+                path, nbformat.writes(make_page(lesson, lang, outputs, path.parent.name)) + "\n"
+            )
 
     def lock(self, lessons: tuple[Lesson, ...]) -> None:
         """Compare the translations with the lock and bring it up to date."""

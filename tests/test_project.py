@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -32,8 +33,11 @@ TOP_LEVEL = {
         ".gitignore",
         ".pre-commit-config.yaml",
         "CHANGELOG.md",
+        "CITATION.cff",
+        "CODE_OF_CONDUCT.md",
         "CONTRIBUTING.md",
         "LICENSE",
+        "SECURITY.md",
     ),
     *("Makefile", "benchmarks", "constraints.txt", "data", "docs", "environment.yml", "examples"),
     *("gnnlab", "notebooks", "pyproject.toml", "tests", *READMES),
@@ -103,16 +107,31 @@ def test_direct_pins_satisfy_their_ranges() -> None:
 
 
 def test_conda_installs_the_same_pins() -> None:
-    text = (ROOT / "environment.yml").read_text("utf8")
-    assert "      - -c constraints.txt\n      - -e .[lab]\n" in text
-    python = re.search(r"- python=([\d.]+)", text)
-    assert python and f">={python[1]}" == PROJECT["requires-python"]
+    """From conda-forge, but gnnlab itself."""
+    names = {"torch": "pytorch"}
+    texts = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
+    wanted = [canonicalize_name(Requirement(text).name) for text in texts]
+    *packages, pip = yaml.safe_load((ROOT / "environment.yml").read_text("utf8"))["dependencies"]
+    assert packages[1:] == ["pip", "make", *(f"{names.get(n, n)}={pins()[n]}" for n in wanted)]
+    assert pip == {"pip": ["-e ."]}
+    python = packages[0].removeprefix("python=")
+    assert f">={python}" == PROJECT["requires-python"]
 
 
 def test_one_version_everywhere() -> None:
     assert gnnlab.__version__ == PROJECT["version"]
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf8"), re.MULTILINE)
     assert newest and newest[1] == gnnlab.__version__
+
+
+def test_one_address_everywhere() -> None:
+    urls = PROJECT["urls"]
+    assert all(url.startswith(urls["Repository"]) for url in urls.values())
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf8"))
+    assert citation["repository-code"] == urls["Repository"]
+    assert citation["version"] == gnnlab.__version__
+    assert citation["license"] == PROJECT["license"]
+    assert citation["authors"] == PROJECT["authors"]
 
 
 def test_git_holds_sources_only() -> None:

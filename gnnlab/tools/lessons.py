@@ -122,7 +122,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("folder", nargs="?", default="gnnlab-lessons", help="where to (gnnlab-lessons)")
     add("--lang", choices=LANGUAGES, default="en", help="language of the lessons (en)")
     add("--no-browser", action="store_true", help="start JupyterLab, and only print its address")
-    add("--copy-only", action="store_true", help="start nothing: for VS Code and other programs")
+    help_ = "copy, start nothing: for VS Code and other programs"
+    add("--no-open", "--copy-only", dest="copy_only", action="store_true", help=help_)
     arguments = parser.parse_args(argv)
     folder = Path(arguments.folder).absolute()
     try:

@@ -10,6 +10,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from builder import online
 from builder.source import Lesson, digest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,8 +19,12 @@ Page = dict[str, Any]
 Outputs = dict[str, list[dict[str, Any]]]
 
 
-def make_page(lesson: Lesson, lang: str, outputs: Outputs) -> Page:
-    """The notebook of a lesson in one language; no outputs at all means that it was not run."""
+def make_page(lesson: Lesson, lang: str, outputs: Outputs, folder: str = "") -> Page:
+    """The notebook of a lesson in one language; no outputs at all means that it was not run.
+
+    ``folder`` is the notebook's, for links to it; by default the language. The title is followed by
+    these links and by a folded cell that installs gnnlab where it is missing.
+    """
     cells: list[Page] = []
     for slot in lesson.slots:
         if slot.code is None:
@@ -34,6 +39,11 @@ def make_page(lesson: Lesson, lang: str, outputs: Outputs) -> Page:
             cell["execution_count"] = sum(done["cell_type"] == "code" for done in cells) + 1
             cell["outputs"] = [] if slot.folded else outputs.get(slot.name, [])
         cells.append(cell)
+    where = f"notebooks/{folder or lang}/{lesson.name}.ipynb"
+    title, *text = cells[0]["source"].split("\n", 1)
+    cells[0]["source"] = "\n".join([title, "", online.links(where, lang), *text])
+    hidden = {"jupyter": {"source_hidden": True}, "tags": ["remove-cell"]}
+    cells.insert(1, new_code_cell(online.install(), id="install-gnnlab", metadata=hidden))
     metadata = {
         "kernelspec": {
             "display_name": "Python 3 (ipykernel)",

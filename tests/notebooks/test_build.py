@@ -6,11 +6,14 @@ src/solutions/01_tiny.py  title, code-9 answered
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -19,7 +22,7 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 sys.path.insert(0, str(NOTEBOOKS))
 
 import build  # noqa: E402
-from builder import checks  # noqa: E402
+from builder import checks, online  # noqa: E402
 from builder.source import SourceError, read_lesson, unwrap  # noqa: E402
 
 GLOSSARY = """term,ko,zh,ko_not,zh_not,known
@@ -128,11 +131,43 @@ def test_notebooks_are_valid_and_share_code_and_outputs(tree: Tree) -> None:
         nbformat.validate(page)
         assert page.metadata.kernelspec.name == "python3"
         assert page.metadata.gnnlab.lang == lang
-        assert [cell.id for cell in page.cells][:3] == ["title", "code-0", "part-1"]
+        assert [cell.id for cell in page.cells][:3] == ["title", "install-gnnlab", "code-0"]
         code = [cell for cell in page.cells if cell.cell_type == "code"]
         assert code == [cell for cell in pages["en"].cells if cell.cell_type == "code"]
-    assert pages["ko"].cells[0].source == "# 작은 수업"
-    assert pages["zh"].cells[2].source.startswith("## 第 1 部")
+    assert pages["ko"].cells[0].source.startswith("# 작은 수업\n\n온라인에서 실행: [Colab](")
+    assert pages["zh"].cells[3].source.startswith("## 第 1 部")
+
+
+@pytest.mark.parametrize("folder", ["en", "ko", "zh", "solutions"])
+def test_links_open_this_notebook_elsewhere(folder: str) -> None:
+    project = tomllib.loads((NOTEBOOKS.parent / "pyproject.toml").read_text("utf8"))["project"]
+    owner_and_name = project["urls"]["Repository"].removeprefix("https://github.com/")
+    for path in sorted((NOTEBOOKS / folder).glob("*.ipynb")):
+        title, empty, line = nbformat.read(path, as_version=4).cells[0].source.split("\n")[:3]
+        colab, binder = re.findall(r"\]\((https://[^)]+)\)", line)
+        assert title.startswith("# ") and not empty
+        where = f"notebooks/{folder}/{path.name}"
+        assert colab.endswith(f"/github/{owner_and_name}/blob/main/{where}")
+        assert binder.endswith(f"/gh/{owner_and_name}/main?urlpath=lab/tree/{where}")
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_a_cell_installs_the_package_only_where_it_is_missing(
+    is_installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    shell = SimpleNamespace(run_line_magic=lambda *words: asked.append(words))
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: find(name) and is_installed)
+    exec(online.install(), {"get_ipython": lambda: shell})
+    assert asked == ([] if is_installed else [("pip", f"install --quiet git+{online.URL}")])
+
+
+@pytest.mark.parametrize("urls", ["", '[project.urls]\nRepository = "https://example.org/a"'])
+def test_the_address_must_be_one_that_colab_knows(urls: str, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "x"\n{urls}\n')
+    with pytest.raises(SourceError, match=r"found Repository = .*; give the address"):
+        online.repository(tmp_path / "pyproject.toml")
 
 
 def test_outputs_hold_figures_and_no_progress_bars(tree: Tree) -> None:
@@ -147,8 +182,12 @@ def test_outputs_hold_figures_and_no_progress_bars(tree: Tree) -> None:
 
 def test_solutions_run_the_lesson_first(tree: Tree) -> None:
     cells = tree.page("solutions/01_tiny.ipynb").cells
-    assert [cell.id for cell in cells] == ["title", *[f"code-{i}" for i in range(10)]]
-    assert cells[1].metadata.jupyter.source_hidden
+    assert [cell.id for cell in cells] == [
+        "title",
+        "install-gnnlab",
+        *[f"code-{i}" for i in range(10)],
+    ]
+    assert cells[2].metadata.jupyter.source_hidden
     assert cells[-1].outputs[0].text == "41\n"
 
 
@@ -186,7 +225,7 @@ def test_hand_edit_of_an_output_is_caught_and_mended_from_another_language(tree:
     tree.edit("en/01_tiny.ipynb", '"42\\n"', '"43\\n"')
     assert "en/01_tiny.ipynb was edited by hand (cells: code-1)" in tree.run("--check")
     assert tree.run() == "" == tree.run("--check")
-    assert tree.page("en/01_tiny.ipynb").cells[3].outputs[0].text == "42\n"
+    assert tree.page("en/01_tiny.ipynb").cells[4].outputs[0].text == "42\n"
 
 
 def test_notebook_older_than_its_source_is_caught(tree: Tree) -> None:
