@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import socket
 import warnings
+import weakref
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -30,6 +31,7 @@ from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.parallel import rendezvous
+from gnnlab.parallel.rank_order import average_in_rank_order
 
 __all__ = [
     "create_dataloader",
@@ -154,7 +156,11 @@ def init_model(
 ) -> DistributedDataParallel:
     """Move a model to this rank's device and average its gradients over all ranks.
 
-    All ranks start from the parameters of rank 0.
+    All ranks start from the parameters of rank 0. On CPUs, gradients are summed in the order of the
+    ranks. DistributedDataParallel alone lets gloo choose an order for each position in a bucket,
+    and changes the buckets after the first step of a process; so with three ranks or more, a run
+    that is resumed from a checkpoint would differ in its last bits from one that was not
+    interrupted.
 
     Parameters
     ----------
@@ -192,6 +198,8 @@ def init_model(
     # destroyed process group: it would wait for the group's threads while holding the
     # interpreter's lock, for which a thread that releases a tensor waits: a deadlock.
     trained.process_group = vars(trained).pop("process_group")
+    if place.type == "cpu":
+        trained.register_comm_hook(weakref.ref(trained), average_in_rank_order)
     return trained
 
 
