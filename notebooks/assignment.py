@@ -24,11 +24,12 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from builder import words
 from builder.source import LANGS, Lesson, SourceError, read_lesson
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
@@ -63,15 +64,21 @@ class Exercise:
     prompt: str
     answer: str
     is_right: str
+    said: dict[str, str] = field(default_factory=dict)  # English words → the reader's
+
+    def verdict(self, word: str) -> str:
+        """What the lesson's own check prints."""
+        text = self.said.get("exercise {number}: {verdict}", "exercise {number}: {verdict}")
+        return text.format(number=self.number, verdict=self.said.get(word, word))
 
     @property
     def test(self) -> str:
         """Code that fails with the lesson's verdict unless the answer is right."""
-        name, title = f"answer_{self.number}", f"exercise {self.number}"
+        name = f"answer_{self.number}"
         return (
             f"is_right = {self.is_right}\n"
-            f'assert {name} is not None, "{title}: not answered yet"\n'
-            f'assert is_right({name}), "{title}: wrong"'
+            f'assert {name} is not None, "{self.verdict("not answered yet")}"\n'
+            f'assert is_right({name}), "{self.verdict("wrong")}"'
         )
 
 
@@ -92,7 +99,12 @@ def main(argv: list[str] | None = None, root: Path = HERE) -> int:
         for path in chosen:
             lesson = read_lesson(path)
             solutions = read_lesson(path.parent / "solutions" / path.name)
-            print(FORMS[args.form](lesson, solutions, args.lang, args.output))
+            said = words.read_words(path.parent / "words", path.stem)
+            lesson, solutions = (
+                words.in_language(told, args.lang, said) for told in (lesson, solutions)
+            )
+            phrases = {english: row[args.lang] for english, row in said.items()}
+            print(FORMS[args.form](lesson, solutions, args.lang, args.output, phrases))
     except (SourceError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -158,7 +170,9 @@ def exercises(code: str, solution: str) -> tuple[str, list[Exercise]]:
     return "\n".join(helpers), asked
 
 
-def parts(lesson: Lesson, solutions: Lesson, lang: str) -> Iterator[Cell | Exercise]:
+def parts(
+    lesson: Lesson, solutions: Lesson, lang: str, said: dict[str, str]
+) -> Iterator[Cell | Exercise]:
     """The cells of a lesson in order, with an `Exercise` in place of each answer."""
     solved = {slot.name: slot.code or "" for slot in solutions.slots}
     for slot in lesson.slots:
@@ -174,22 +188,24 @@ def parts(lesson: Lesson, solutions: Lesson, lang: str) -> Iterator[Cell | Exerc
                 raise SourceError(f"{lesson.name}: slot {slot.name!r}: {error}") from None
         if code:
             yield new_code_cell(code, id=slot.name)
-        yield from asked
+        yield from (replace(exercise, said=said) for exercise in asked)
 
 
 # --- how the two programs want it ------------------------------------------------------------
 
 
-def for_nbgrader(lesson: Lesson, solutions: Lesson, lang: str, folder: Path) -> Path:
+def for_nbgrader(
+    lesson: Lesson, solutions: Lesson, lang: str, folder: Path, said: dict[str, str]
+) -> Path:
     """Write the teacher's copy for nbgrader; the lesson's own code is read-only in it."""
     cells: list[Cell] = []
-    for part in parts(lesson, solutions, lang):
+    for part in parts(lesson, solutions, lang, said):
         if not isinstance(part, Exercise):
             cells.append(part if part["cell_type"] == "markdown" else graded(part, locked=True))
             continue
         marked = f"{part.prompt}\n### BEGIN SOLUTION\n{part.answer}\n### END SOLUTION"
         cells.append(graded(new_code_cell(marked, id=f"exercise-{part.number}"), solution=True))
-        test = f'{part.test}\nprint("exercise {part.number}: right")'
+        test = f'{part.test}\nprint("{part.verdict("right")}")'
         test_cell = new_code_cell(test, id=f"test-{part.number}")
         cells.append(graded(test_cell, grade=True, locked=True))
     config = folder / "nbgrader_config.py"
@@ -211,10 +227,12 @@ def graded(cell: Cell, grade: bool = False, solution: bool = False, locked: bool
     return cell
 
 
-def for_otter(lesson: Lesson, solutions: Lesson, lang: str, folder: Path) -> Path:
+def for_otter(
+    lesson: Lesson, solutions: Lesson, lang: str, folder: Path, said: dict[str, str]
+) -> Path:
     """Write the teacher's copy for otter-grader, whose marks are raw cells."""
     cells: list[Cell] = [new_raw_cell(OTTER_CONFIG.format(name=lesson.name))]
-    for part in parts(lesson, solutions, lang):
+    for part in parts(lesson, solutions, lang, said):
         if not isinstance(part, Exercise):
             cells.append(part)
             continue

@@ -25,8 +25,12 @@ changes from run to run (times, accuracies, progress bars) carry the tag shown a
 
 ============================  ==================================================================
 ``src/NN_name.py``            a lesson → ``{en,ko,zh}/NN_name.ipynb``
-``src/solutions/NN_name.py``  its answers, in English → ``solutions/NN_name.ipynb``, which runs
-                              the lesson's code, then these cells in place of the exercises'
+``src/solutions/NN_name.py``  its answers → ``solutions/NN_name.ipynb``, which runs the lesson's
+                              code, then these cells in place of the exercises'; Korean and Chinese
+                              ones, if it has them, → ``solutions/{ko,zh}/NN_name.ipynb``
+``src/words/NN_name.csv``     strings and comments of the code in three languages, those of all
+                              lessons in ``common.csv`` → ``{ko,zh}/words.json``, too, for figures
+                              where no font has the letters
 ``src/index.py``              the page before the lessons → ``{en,ko,zh}/README.md``; a slot named
                               like a lesson is its row of the table, and TITLE in it its linked
                               title; the row is left out while there is no such lesson
@@ -38,8 +42,9 @@ Each notebook begins with links to Colab and Binder and a folded cell that insta
 is missing. They take the address of the repository from ``Repository`` in pyproject.toml: change it
 there, and build.
 
-Code, printed text and figure labels are English in every language, so one run serves all three
-notebooks and no figure needs Korean or Chinese fonts; the browser draws the prose.
+Code is the same in every language but for the words of the table. Where a lesson has none, its
+printed text and its figures are in English, and one run serves all three notebooks; where it has
+one, each language is run. Figures need a Korean and a Chinese font to be drawn in it.
 """
 
 from __future__ import annotations
@@ -48,10 +53,11 @@ import argparse
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
-from builder import checks
+from builder import checks, words
 from builder.pages import (
     changed_cells,
     execute,
@@ -64,6 +70,7 @@ from builder.source import LANGS, Lesson, SourceError, read_lesson, review, with
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 HERE = Path(__file__).resolve().parent
+SOLVED = "solutions/"  # before a lesson's name in the lock
 ROW = re.compile(r"\d\d_")  # names of the index' slots that are rows of its table
 
 
@@ -94,6 +101,10 @@ class Workshop:
         self.problems: list[str] = []
         self.index = read_lesson(root / "src" / "index.py")
         self.lessons = [read_lesson(p) for p in sorted((root / "src").glob("[0-9]*.py"))]
+        self.words = root / "src" / "words"
+        self.answers = {
+            path.stem: read_lesson(path) for path in (root / "src" / "solutions").glob("[0-9]*.py")
+        }
 
     def build(self) -> list[str]:
         """Write or check every file; returns what is wrong."""
@@ -107,34 +118,62 @@ class Workshop:
         for lesson in chosen:
             self.problems += checks.size(lesson)
             self.notebooks(lesson)
+            if answers := self.answers.get(lesson.name):
+                langs = list(self.solution_folders(answers))
+                self.problems += checks.languages(answers, langs, glossary, first=False)
         rows = {slot.name for slot in self.index.slots}
         self.problems += [
             f"index: found no row for {lesson.name}; add a slot of that name to src/index.py"
             for lesson in self.lessons
             if lesson.name not in rows
         ]
-        self.lock((self.index, *chosen))
+        answered = [self.answers[book.name] for book in chosen if book.name in self.answers]
+        self.lock((self.index, *chosen, *(replace(a, name=SOLVED + a.name) for a in answered)))
         for lang in LANGS:
             self.put(self.root / lang / "README.md", self.index_page(lang))
-        self.problems += checks.links(self.root / LANGS[0], (self.index, *chosen))
+        for lang in LANGS[1:]:
+            self.put(self.root / lang / "words.json", self.english(lang))
+        folders = {lang: self.root / lang for lang in LANGS}
+        self.problems += checks.links(folders, (self.index, *chosen))
+        for answers in answered:
+            self.problems += checks.links(self.solution_folders(answers), (answers,))
         return self.problems
 
     def notebooks(self, lesson: Lesson) -> None:
         """The notebooks of one lesson and of its solutions."""
         print(f"{lesson.name}: {len(lesson.slots)} cells, {checks.count_words(lesson)} words")
-        self.share_run(lesson, {lang: self.root / lang for lang in LANGS})
-        source = self.root / "src" / "solutions" / f"{lesson.name}.py"
-        if source.exists():
-            solved = with_solutions(lesson, read_lesson(source))
-            self.share_run(solved, {"en": self.root / "solutions"})
+        said = words.read_words(self.words, lesson.name)
+        self.share_runs(lesson, {lang: self.root / lang for lang in LANGS}, said)
+        whole = lesson
+        if answers := self.answers.get(lesson.name):
+            solved = with_solutions(lesson, answers)
+            self.share_runs(solved, self.solution_folders(answers), said)
+            whole = Lesson(lesson.name, [*lesson.slots, *answers.slots])
+        self.problems += words.faults(whole, self.words, checks.CODE_COLUMNS)
+
+    def solution_folders(self, answers: Lesson) -> dict[str, Path]:
+        """Where the solutions of a lesson go in each language that they have."""
+        folder = self.root / "solutions"
+        others = [lang for lang in LANGS[1:] if lang in answers.slots[0].text]
+        return {LANGS[0]: folder, **{lang: folder / lang for lang in others}}
+
+    def share_runs(self, lesson: Lesson, folders: dict[str, Path], said: words.Words) -> None:
+        """Put notebooks in several languages; those with the same code show the same run."""
+        runs: dict[str, tuple[Lesson, dict[str, Path]]] = {}
+        for lang, folder in folders.items():
+            told = words.in_language(lesson, lang, said)
+            runs.setdefault(told.code, (told, {}))[1][lang] = folder
+        for told, places in runs.values():
+            self.share_run(told, places)
 
     def share_run(self, lesson: Lesson, folders: dict[str, Path]) -> None:
         """Put notebooks that show the same run in several languages."""
         paths = {lang: folder / f"{lesson.name}.ipynb" for lang, folder in folders.items()}
-        where = f"{folders['en'].name}/{lesson.name}.ipynb"
+        first = next(iter(folders.values()))
+        where = f"{first.relative_to(self.root)}/{lesson.name}.ipynb"
         if self.args.execute:
-            folders["en"].mkdir(parents=True, exist_ok=True)
-            outputs, warnings = execute(lesson, folders["en"])
+            first.mkdir(parents=True, exist_ok=True)
+            outputs, warnings = execute(lesson, first)
             self.problems += warnings
         else:
             outputs = stored_outputs(lesson, list(paths.values()))
@@ -144,15 +183,15 @@ class Workshop:
         if not outputs:
             print(f"{where}: written without outputs, for its code is new; --execute makes them")
         for lang, path in paths.items():
-            self.put(
-                path, nbformat.writes(make_page(lesson, lang, outputs, path.parent.name)) + "\n"
-            )
+            folder = path.parent.relative_to(self.root).as_posix()
+            self.put(path, nbformat.writes(make_page(lesson, lang, outputs, folder)) + "\n")
 
     def lock(self, lessons: tuple[Lesson, ...]) -> None:
         """Compare the translations with the lock and bring it up to date."""
         path = self.root / "translations.lock"
         before = json.loads(path.read_text()) if path.exists() else {}
-        known = {"index", *(lesson.name for lesson in self.lessons)}
+        names = [lesson.name for lesson in self.lessons]
+        known = {"index", *names, *(SOLVED + name for name in names)}
         after = {name: entry for name, entry in before.items() if name in known}
         for lesson in lessons:
             entry, stale = review(lesson, before.get(lesson.name, {}), self.args.accept)
@@ -170,6 +209,13 @@ class Workshop:
             elif slot.name in titles:
                 page += "\n" + slot.say(lang).replace("TITLE", titles[slot.name])
         return page.strip() + "\n"
+
+    def english(self, lang: str) -> str:
+        """The words of all lessons in one language and their English."""
+        tables = [words.read_words(self.words, lesson.name) for lesson in self.lessons]
+        rows = [row for table in tables for row in table.values()]
+        known = {row[lang]: row["en"] for row in rows if not row["en"].startswith("#")}
+        return json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
     def put(self, path: Path, text: str) -> None:
         """Write a file; under --check, complain unless it is there as it should be."""

@@ -9,6 +9,7 @@ matplotlib, networkx and ipywidgets come with ``gnnlab[lab]`` and are imported o
 
 from gnnlab.plot.events import timeline
 from gnnlab.plot.explorer import Explorer, explore
+from gnnlab.plot.fonts import language
 from gnnlab.plot.parts import partition_map
 from gnnlab.plot.samples import graph, sampling_tree
 from gnnlab.plot.scaling import explore_time, speedup, time_parts
@@ -20,6 +21,7 @@ __all__ = [
     "explore",
     "explore_time",
     "graph",
+    "language",
     "partition_map",
     "sampling_tree",
     "speedup",

@@ -86,7 +86,8 @@ def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, 
     with suppress(OSError, ValueError):
         record = dict(json.loads(record_file.read_text("utf8")))
     done: dict[str, list[str]] = {"new": [], "updated": [], "same": [], "kept": []}
-    for path in sorted(p for part in (lang, "solutions") for p in (source / part).glob("*.*")):
+    solutions = [_translated(path, lang) for path in (source / "solutions").glob("*.*")]
+    for path in sorted([*(source / lang).glob("*.*"), *solutions]):
         name, content = path.relative_to(source).as_posix(), path.read_bytes()
         if path.suffix not in (".ipynb", ".md"):
             continue
@@ -105,6 +106,12 @@ def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, 
         done[how].append(name)
     _write(record_file, json.dumps(record, indent=1, sort_keys=True).encode())
     return done
+
+
+def _translated(path: Path, lang: str) -> Path:
+    """Return the solutions in a language; the English ones if there are no others."""
+    other = path.parent / lang / path.name
+    return other if other.is_file() else path
 
 
 def _write(path: Path, content: bytes) -> None:

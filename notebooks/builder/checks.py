@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,9 @@ FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]+`")
 FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-TRANSLATED = re.compile(r"\.(ko|zh)(?=\.md\b)")  # a page that exists in several languages
+# What differs between links to a page that exists in several languages.
+TRANSLATED = re.compile(r"\.(ko|zh)(?=\.md\b)|(?<=/solutions/)(ko|zh)/")
+FROM_SOLUTIONS = re.compile(r"(?<=\]\(\.\./)\.\./(ko|zh)(?=/)")
 HEADING = re.compile(r"^#+(?= )", re.MULTILINE)
 ITEM = re.compile(r"^ *(?:[-*]|\d+\.) ", re.MULTILINE)
 ROW = re.compile(r"^\|", re.MULTILINE)
@@ -57,7 +59,7 @@ def size(lesson: Lesson) -> list[str]:
         if slot.code and not slot.code.isascii():
             problems.append(
                 f"{lesson.name}: slot {slot.name!r}: code is shared by all languages; write its"
-                " comments and printed text in plain English (ASCII)"
+                " comments and printed text in plain English (ASCII), others into src/words"
             )
     return problems
 
@@ -74,8 +76,10 @@ def prose(text: str) -> str:
     return LINK.sub("]", text).replace("*", "")
 
 
-def languages(lesson: Lesson, langs: Sequence[str], glossary: list[dict[str, str]]) -> list[str]:
-    """Each language says the same with the glossary's words."""
+def languages(
+    lesson: Lesson, langs: Sequence[str], glossary: list[dict[str, str]], first: bool = True
+) -> list[str]:
+    """Each language says the same with the glossary's words; ``first``: first uses are glossed."""
     problems = []
     for slot in lesson.slots:
         if slot.code is not None:
@@ -97,7 +101,7 @@ def languages(lesson: Lesson, langs: Sequence[str], glossary: list[dict[str, str
                     )
     for lang in langs[1:]:
         problems += avoided_words(lesson, lang, glossary)
-        problems += first_uses(lesson, lang, glossary)
+        problems += first_uses(lesson, lang, glossary) if first else []
     return problems
 
 
@@ -107,7 +111,7 @@ def shape(text: str) -> dict[str, object]:
     words = CODE.sub("", bare)
     return {
         "heading levels": HEADING.findall(bare),
-        "links": Counter(LINK.findall(TRANSLATED.sub("", bare))),
+        "links": Counter(LINK.findall(FROM_SOLUTIONS.sub("en", TRANSLATED.sub("", bare)))),
         "formulas": Counter("".join(f.split()) for f in FORMULA.findall(words)),
         "code words": set(CODE.findall(bare)),
         "code blocks": FENCE.findall(text),
@@ -176,13 +180,14 @@ def one_line(text: str) -> str:
     return re.sub(r"\s+", " ", prose(text))
 
 
-def links(folder: Path, lessons: Sequence[Lesson]) -> list[str]:
-    """Relative links, as seen from the folder of one language, lead to files that exist."""
+def links(folders: Mapping[str, Path], lessons: Sequence[Lesson]) -> list[str]:
+    """Relative links, as seen from the folder of each language, lead to files that exist."""
     return [
-        f"{lesson.name}: slot {slot.name!r}: the link {target} leads nowhere"
+        f"{lesson.name}: slot {slot.name!r} ({lang}): the link {target} leads nowhere"
         for lesson in lessons
         for slot in lesson.slots
-        for target in LINK.findall(slot.text.get("en", ""))
+        for lang, folder in folders.items()
+        for target in LINK.findall(slot.text.get(lang, ""))
         if "://" not in target
         and not target.startswith("#")
         and not (folder / target.partition("#")[0]).exists()

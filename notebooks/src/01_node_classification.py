@@ -1,26 +1,33 @@
 # %% [markdown] slot="title" lang="en"
 # # Node classification with neighbor sampling
 #
-# A graph neural network reads a node together with its neighbors. On a graph of millions of nodes,
-# the neighborhoods of all training nodes do not fit into one step, so we train on mini-batches: a
-# few seed nodes and a random sample of what surrounds them. This lesson goes the whole way, from a
-# CSV file to a test accuracy. Afterwards you can
+# A graph neural network computes a vector for every node, layer by layer: each layer combines the
+# vector of a node with an average, or another summary, of its neighbors' vectors. After two layers,
+# the vector of a node depends on all nodes within two edges, and from the last layer we read a
+# score for each class. On a graph of millions of nodes, this does not fit into one step for all
+# training nodes. So we train on mini-batches: a few seed nodes and a random sample of what
+# surrounds them. This lesson goes the whole way, from a CSV file to a test accuracy. Afterwards you
+# can
 #
 # - turn a table of edges into a graph, and avoid a mistake that no error message reports;
+# - write a step of message passing with `update_all`;
 # - say what `input_nodes`, `output_nodes` and `blocks` of a mini-batch are;
 # - train GraphSAGE with neighbor sampling, then predict with all neighbors, layer by layer;
-# - judge what a fanout costs before you pay for it.
+# - estimate what a fanout costs.
 
 # %% [markdown] slot="title" lang="ko"
-# # 이웃 샘플링으로 하는 노드 분류
+# # 이웃 샘플링을 이용한 노드 분류
 #
-# 그래프 신경망(graph neural network)은 노드(node)를 그 이웃(neighbor)과 함께 읽습니다. 노드가
-# 수백만 개인 그래프에서는 모든 학습 노드의 주변을 한 번에 처리할 수 없으므로 미니배치(mini-batch)
-# 단위로 학습합니다. 미니배치는 시드 노드(seed node) 몇 개와 그 주변에서 무작위로 뽑은 표본으로
-# 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를 얻기까지의 전 과정을 다룹니다.
-# 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 그래프 신경망(graph neural network)은 계층을 차례로 거치며 노드마다 벡터를 하나씩 계산합니다. 각
+# 계층은 노드 자신의 벡터에 이웃들의 벡터를 평균과 같은 방법으로 모아 결합합니다. 계층이 두 개이면
+# 노드의 벡터는 에지 두 개 안에 있는 모든 노드에 따라 정해지며, 마지막 계층의 출력이 클래스별 점수가
+# 됩니다. 노드가 수백만 개인 그래프에서는 모든 학습 노드를 한 번에 계산할 수 없으므로
+# 미니배치(mini-batch) 단위로 학습합니다. 미니배치는 시드 노드(seed node) 몇 개와 그 주변에서
+# 무작위로 뽑은 노드로 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를 얻기까지의
+# 전 과정을 다룹니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
-# - 에지(edge) 표를 그래프로 바꾸고, 어떤 오류 메시지도 알려 주지 않는 실수를 피하기
+# - 에지 표로 그래프를 만들고, 오류 메시지 없이 지나가는 실수를 피하기
+# - `update_all`로 메시지 전달(message passing) 한 단계를 작성하기
 # - 미니배치의 `input_nodes`, `output_nodes`, `blocks`가 무엇인지 설명하기
 # - 이웃 샘플링(neighbor sampling)으로 GraphSAGE를 학습하고, 모든 이웃을 써서 계층별로 예측하기
 # - 팬아웃(fanout)에 따라 드는 비용을 미리 가늠하기
@@ -28,20 +35,22 @@
 # %% [markdown] slot="title" lang="zh"
 # # 用邻居采样做节点分类
 #
-# 图神经网络（graph neural network）在读取一个节点（node）时，会连同它的邻居（neighbor）一起读取。如
-# 果图（graph）有上百万个节点，就无法在一步之内处理所有训练节点的邻域，因此我们按小批次
-# （mini-batch）训练：每批取少量种子节点（seed node），再从它们周围随机采样。本课从一个 CSV 文件出
-# 发，一直走到测试准确率。学完之后，你能够：
+# 图神经网络（graph neural network）逐层为每个节点计算一个向量：每一层把节点自身的向量与邻居向量的汇
+# 总（例如平均值）结合起来。经过两层，一个节点的向量就取决于两条边以内的所有节点；最后一层输出各类别
+# 的得分。如果图有上百万个节点，就无法一次算完所有训练节点，因此要分成小批次（mini-batch）来训练：每
+# 批只取少量种子节点（seed node），再从它们周围随机采样。本课从一个 CSV 文件开始，一直做到测试准确
+# 率。学完之后，你能够：
 #
-# - 把一张边（edge）的表格变成图，并避开一个不会有任何报错提示的错误；
-# - 说出小批次中的 `input_nodes`、`output_nodes` 和 `blocks` 各是什么；
+# - 用边的表格建图，并避开一个不会报错的陷阱；
+# - 用 `update_all` 写出一步消息传递（message passing）；
+# - 说明小批次中的 `input_nodes`、`output_nodes` 和 `blocks` 各是什么；
 # - 用邻居采样（neighbor sampling）训练 GraphSAGE，再用全部邻居逐层预测；
-# - 在付出代价之前，先判断扇出（fanout）的开销。
+# - 估计扇出（fanout）带来的开销。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
 #
-# gnnlab speaks the language of DGL (Deep Graph Library), hence the name `dgl`: course code written
+# gnnlab has the interface of DGL (Deep Graph Library), hence the name `dgl`: course code written
 # for DGL runs with this import. `DATASET` chooses the graph of the whole lesson. `"digits"` comes
 # with the project and trains in seconds: 1,797 images of handwritten digits, each joined to those
 # that look most alike. The others are larger; `"ogbn-products"` downloads 1.4 GB, once.
@@ -49,19 +58,19 @@
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
-# gnnlab은 DGL(Deep Graph Library)과 같은 이름과 인자를 사용하므로 `dgl`이라는 이름으로 불러옵니다.
-# DGL용으로 작성된 강의 코드도 이 import 문 하나로 실행됩니다. `DATASET`은 레슨 전체에서 사용할
-# 그래프를 정합니다. `"digits"`는 프로젝트에 들어 있고 몇 초면 학습이 끝납니다. 손글씨 숫자 이미지
-# 1,797장으로 이루어져 있으며, 각 이미지는 가장 비슷하게 생긴 이미지들과 이어져 있습니다. 나머지
-# 데이터 세트는 더 크며, `"ogbn-products"`는 처음 한 번 1.4 GB를 내려받습니다.
+# gnnlab은 DGL(Deep Graph Library)과 같은 인터페이스를 제공하므로 `dgl`이라는 이름으로 불러옵니다.
+# DGL용으로 작성된 강의 코드도 이 import 문 하나만 바꾸면 그대로 실행됩니다. 레슨 전체에서 사용할
+# 그래프는 `DATASET`으로 정합니다. `"digits"`는 프로젝트에 포함되어 있으며 몇 초면 학습이 끝납니다.
+# 손글씨 숫자 이미지 1,797장을 노드로 하고, 서로 가장 비슷한 이미지끼리 에지로 이은 그래프입니다.
+# 나머지 데이터셋은 더 크며, `"ogbn-products"`는 처음 한 번 1.4 GB를 내려받습니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# gnnlab 沿用 DGL（Deep Graph Library）的接口，所以导入时取名 `dgl`：为 DGL 编写的课程代码，换上这
-# 一行导入语句就能运行。`DATASET` 决定整节课使用的图。`"digits"` 随项目附带，几秒钟就能训练完：它有
-# 1,797 张手写数字图像，每张都与最相似的若干张相连。其余数据集更大；`"ogbn-products"` 首次使用时要
-# 下载 1.4 GB。
+# gnnlab 沿用 DGL（Deep Graph Library）的接口，所以导入时取名 `dgl`：为 DGL 编写的课程代码，只要换成
+# 这行导入语句就能运行。`DATASET` 决定整节课使用的图。`"digits"` 随项目附带，几秒钟就能训练完：图中
+# 的节点是 1,797 张手写数字图像，每张都与最相似的若干张相连。其余数据集更大；`"ogbn-products"` 首次
+# 使用时要下载 1.4 GB。
 
 # %% slot="imports"
 import hashlib
@@ -84,6 +93,7 @@ DATASET = "digits"  # or "facebook", "products-like", "ogbn-products"
 BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
+dgl.plot.language("en")
 if DATASET == "digits":
     torch.set_num_threads(1)  # batches this small are not worth sharing among cores
 
@@ -92,18 +102,18 @@ if DATASET == "digits":
 #
 # Graphs often arrive as tables. The folder of `digits` is laid out like an archive of the Open
 # Graph Benchmark: `edge.csv.gz` has one edge a row, source before destination; row $i$ of
-# `node-feat.csv.gz` holds the features of node $i$. Each undirected edge stands there **once**.
-# But a message travels from source to destination only, so every edge needs its reverse. `load`
-# does all of this; we do it by hand once and compare.
+# `node-feat.csv.gz` holds the features of node $i$. Each undirected edge is listed **once**. But a
+# message travels from source to destination only, so every edge needs its reverse. `load` does all
+# of this; we do it by hand once and compare.
 
 # %% [markdown] slot="csv" lang="ko"
 # ## CSV 파일에서 그래프로
 #
-# 그래프는 표의 형태로 주어질 때가 많습니다. `digits` 폴더는 Open Graph Benchmark 아카이브와 구조가
-# 같습니다. `edge.csv.gz`에는 한 행에 에지 하나가 출발 노드, 도착 노드 순서로 적혀 있고,
+# 그래프 데이터는 표 형태로 주어질 때가 많습니다. `digits` 폴더는 Open Graph Benchmark의 배포 파일과
+# 구조가 같습니다. `edge.csv.gz`에는 한 행에 에지 하나가 출발 노드, 도착 노드 순서로 적혀 있고,
 # `node-feat.csv.gz`의 $i$번째 행에는 노드 $i$의 피처(feature)가 들어 있습니다. 방향이 없는 에지는
-# 이 파일에 **한 번만** 나옵니다. 그런데 메시지는 출발 노드에서 도착 노드로만 전달되므로 모든
-# 에지에 역방향 에지를 더해야 합니다. `load`가 이 일을 모두 해 주지만, 여기서는 한 번 직접 해 보고
+# 이 파일에 **한 번만** 나옵니다. 그런데 메시지는 출발 노드에서 도착 노드로만 전달되므로 모든 에지에
+# 역방향 에지를 추가해야 합니다. 이 과정은 `load`가 모두 처리하지만, 여기서는 한 번 직접 해 보고
 # 결과를 비교합니다.
 
 # %% [markdown] slot="csv" lang="zh"
@@ -111,8 +121,8 @@ if DATASET == "digits":
 #
 # 图数据常常以表格的形式给出。`digits` 文件夹的结构与 Open Graph Benchmark 的数据包相同：
 # `edge.csv.gz` 每行是一条边，先源节点，后目标节点；`node-feat.csv.gz` 的第 $i$ 行是节点 $i$ 的特征
-# （feature）。每条无向边在文件中只出现**一次**。然而消息只从源节点传向目标节点，所以每条边都要补上
-# 它的反向边。`load` 会完成这一切；这里我们亲手做一遍，再与它比较。
+# （feature）。每条无向边在文件中只出现**一次**。但消息只从源节点传向目标节点，所以要为每条边补上反
+# 向边。这些步骤 `load` 都会完成；这里先手动做一遍，再与它的结果比较。
 
 # %% slot="csv-code"
 folder = dgl.data.digits_folder() / "raw"
@@ -127,18 +137,18 @@ print(table.head(3))
 print(f"{len(table)} rows -> {by_hand.num_nodes()} nodes, {by_hand.num_edges()} edges")
 
 # %% [markdown] slot="look" lang="en"
-# The graph made by hand equals the loaded one, and it has two edges for each row of the table.
+# The graph made by hand equals the one from `load`, and it has two edges for each row of the table.
 # Before training, look at the data. How many neighbors does a node have? And do they help? On
 # `digits` we can see it, because the features of a node are the 64 pixels of an image.
 
 # %% [markdown] slot="look" lang="ko"
-# 직접 만든 그래프는 불러온 그래프와 같으며, 표의 한 행마다 에지가 두 개씩 있습니다. 학습하기 전에
-# 데이터를 살펴봅시다. 한 노드의 이웃은 몇 개일까요? 그리고 이웃은 도움이 될까요? `digits`에서는
-# 노드의 피처가 이미지의 픽셀 64개이므로 눈으로 확인할 수 있습니다.
+# 직접 만든 그래프는 `load`로 불러온 그래프와 같고, 표의 한 행이 에지 두 개가 되었습니다. 학습하기
+# 전에 데이터를 살펴봅시다. 한 노드의 이웃은 몇 개일까요? 이웃의 정보는 분류에 도움이 될까요?
+# `digits`에서는 노드의 피처가 이미지의 픽셀 64개이므로 눈으로 확인할 수 있습니다.
 
 # %% [markdown] slot="look" lang="zh"
-# 亲手建的图与载入的图相同，表格的每一行对应两条边。训练之前，先看看数据。一个节点有多少个邻居？邻
-# 居有帮助吗？在 `digits` 上可以亲眼看到，因为节点的特征就是图像的 64 个像素。
+# 手动建的图与 `load` 载入的图相同，表格的每一行对应两条边。训练之前，先看看数据：一个节点有多少个邻
+# 居？邻居的信息对分类有帮助吗？在 `digits` 上可以直接看出来，因为节点的特征就是图像的 64 个像素。
 
 # %% slot="look-code"
 dataset = dgl.data.load(DATASET)
@@ -163,40 +173,40 @@ if DATASET == "digits":
 plt.show()
 
 # %% [markdown] slot="toy" lang="en"
-# On `digits` every node has at least 8 neighbors, and nine in ten have at most 15. On the right,
+# On `digits` every node has at least 8 neighbors, and nine in ten have at most 15. On the right,
 # each blue image is followed by neighbors, with the label above each. In the first row all show the
 # same digit; the second row is one of the worst in the graph, a nine among threes, fives and
-# eights. Over all edges, 96% join equal digits: neighbors know something about the label, and a
-# graph neural network lives on that.
+# eights. Over all edges, 96% join equal digits: the labels of the neighbors tell much about the
+# label of a node, and this is what a graph neural network uses.
 #
 # ## A toy graph small enough to draw
 #
 # To see what sampling does, we leave the real graph for a moment. Here are nine nodes and fourteen
-# edges. An arrow points the way its message travels: node 0 hears from 1, 2, 3 and 4.
+# edges. An arrow points the way its message travels: node 0 receives messages from 1, 2, 3 and 4.
 
 # %% [markdown] slot="toy" lang="ko"
-# `digits`에서 모든 노드는 이웃이 8개 이상이고, 열에 아홉은 15개 이하입니다. 오른쪽에는 파란
-# 이미지마다 그 이웃이 이어지고, 각 이미지 위에 레이블(label)이 적혀 있습니다. 첫째 줄의 이웃은 모두
-# 같은 숫자입니다. 둘째 줄은 그래프 전체에서 가장 나쁜 예 가운데 하나로, 3, 5, 8에 둘러싸인 9입니다.
-# 전체 에지의 96%는 같은 숫자를 잇습니다. 이처럼 이웃은 레이블에 관한 정보를 지니고 있으며, 그래프
-# 신경망은 바로 이 정보를 이용합니다.
+# `digits`에서는 모든 노드의 이웃이 8개 이상이고, 열에 아홉은 15개 이하입니다. 오른쪽 그림에서 각
+# 줄의 첫 이미지(파란색)가 기준 노드이고, 이어지는 이미지가 그 이웃입니다. 이미지 위에는 레이블을
+# 적었습니다. 첫째 줄의 이웃은 모두 같은 숫자입니다. 둘째 줄은 이웃의 레이블이 가장 많이 어긋나는 예
+# 가운데 하나로, 9의 이웃이 3, 5, 8입니다. 전체로 보면 에지의 96%가 같은 숫자를 잇습니다. 이처럼
+# 이웃을 보면 노드의 레이블을 상당 부분 짐작할 수 있으며, 그래프 신경망은 바로 이 점을 이용합니다.
 #
-# ## 그려 볼 수 있는 작은 그래프
+# ## 작은 그래프로 살펴보기
 #
-# 샘플링이 무엇을 하는지 보기 위해 잠시 실제 그래프를 떠나겠습니다. 다음은 노드 9개와 에지 14개로
-# 이루어진 그래프입니다. 화살표는 메시지가 나아가는 방향을 가리킵니다. 노드 0은 노드 1, 2, 3, 4의
-# 메시지를 받습니다.
+# 샘플링이 어떻게 이루어지는지 보기 위해 잠시 작은 그래프로 옮겨 가겠습니다. 노드 9개와 에지 14개로
+# 이루어진 그래프입니다. 화살표는 메시지가 전달되는 방향을 나타냅니다. 예를 들어 노드 0은 노드 1, 2,
+# 3, 4의 메시지를 받습니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# 在 `digits` 上，每个节点至少有 8 个邻居，九成的节点不超过 15 个。右图中，每张蓝色图像之后是它的邻
-# 居，图像上方是各自的标签（label）。第一行全是同一个数字；第二行是整张图中最糟的例子之一：一个被
-# 3、5 和 8 包围的 9。就全部的边而言，96% 连接相同的数字：邻居带有关于标签的信息，图神经网络利用的正
-# 是这一点。
+# 在 `digits` 上，每个节点至少有 8 个邻居，九成的节点不超过 15 个。右图每行的第一张（蓝色）是一个节
+# 点的图像，后面依次是它的邻居，图像上方是标签。第一行全是同一个数字；第二行是全图中最差的例子之一：
+# 一个 9，邻居却是 3、5 和 8。从全部的边来看，96% 连接相同的数字：邻居的标签在很大程度上反映了节点的
+# 标签，图神经网络利用的正是这一点。
 #
-# ## 一张画得出来的小图
+# ## 先看一张小图
 #
-# 为了看清采样做了什么，我们暂时离开真实的图。这里有 9 个节点和 14 条边。箭头指向消息前进的方向：节
-# 点 0 接收来自节点 1、2、3、4 的消息。
+# 为了看清采样的过程，暂时换成一张小图。它有 9 个节点和 14 条边。箭头表示消息传递的方向：节点 0 接收
+# 来自节点 1、2、3、4 的消息。
 
 # %% slot="toy-code"
 toy_src = [1, 2, 3, 4, 0, 5, 6, 6, 7, 2, 7, 8, 8, 5]
@@ -227,27 +237,27 @@ plt.show()
 # %% [markdown] slot="sample" lang="en"
 # With two layers, the result at node 0 depends on its neighbors and on their neighbors: here, on
 # all nine nodes. In a social network, two hops may reach half of the graph. **Neighbor sampling**
-# puts a bound on this. A fanout of $k$ means: of the edges that enter a node, choose at most $k$
-# at random, none twice. The list `[2, 2]` has one fanout a layer. The sampler starts at the seed
-# node and works outwards.
+# puts a bound on this. A fanout of $k$ means: of the edges that enter a node, choose at most $k$ at
+# random, none twice. The list `[2, 2]` has one fanout a layer. The sampler starts at the seed node
+# and works outwards.
 
 # %% [markdown] slot="sample" lang="ko"
-# 계층(layer)이 두 개이면 노드 0의 결과는 이웃과 이웃의 이웃에 따라 정해집니다. 이 그래프에서는
-# 노드 9개 전부입니다. 소셜 네트워크라면 두 홉(hop) 만에 그래프의 절반에 닿을 수도 있습니다. **이웃
-# 샘플링**은 이 수에 상한을 둡니다. 팬아웃이 $k$라는 것은 한 노드로 들어오는 에지 가운데 최대
-# $k$개를 중복 없이 무작위로 고른다는 뜻입니다. 리스트 `[2, 2]`에는 계층마다 팬아웃이 하나씩 들어
-# 있습니다. 샘플러(sampler)는 시드 노드에서 출발하여 바깥쪽으로 나아갑니다.
+# 계층이 두 개이면 노드 0의 결과는 이웃과 이웃의 이웃에 따라 정해집니다. 이 그래프에서는 노드 9개
+# 전부입니다. 소셜 네트워크라면 두 홉(hop) 만에 그래프의 절반에 이를 수도 있습니다. **이웃
+# 샘플링**은 한 단계에서 읽는 이웃의 수를 제한합니다. 팬아웃이 $k$이면 한 노드로 들어오는 에지
+# 가운데 최대 $k$개를 중복 없이 무작위로 고릅니다. 리스트 `[2, 2]`는 계층별 팬아웃을 나타냅니다.
+# 샘플러(sampler)는 시드 노드에서 출발하여 바깥쪽으로 나아갑니다.
 
 # %% [markdown] slot="sample" lang="zh"
-# 如果有两层，节点 0 的结果就取决于它的邻居，以及邻居的邻居：在这里，是全部 9 个节点。在社交网络
-# 中，两跳也许就能到达半张图。**邻居采样**为此设定上限。扇出为 $k$ 的意思是：在进入一个节点的边中，
-# 随机选取至多 $k$ 条，不重复。列表 `[2, 2]` 为每一层给出一个扇出。采样器（sampler）从种子节点出
-# 发，向外推进。
+# 如果有两层，节点 0 的结果就取决于它的邻居，以及邻居的邻居：在这张图里就是全部 9 个节点。在社交网络
+# 中，两跳可能就覆盖半张图。**邻居采样**限制了每一步读取的邻居数：扇出为 $k$，就是从进入一个节点的边
+# 中不重复地随机选取至多 $k$ 条。列表 `[2, 2]` 为每一层指定扇出。采样器（sampler）从种子节点开始，逐
+# 层向外采样。
 
 # %% slot="sample-code"
 dgl.seed(1)
-sampler = MultiLayerNeighborSampler([2, 2])
-input_nodes, output_nodes, blocks = sampler.sample(toy, torch.tensor([0]))
+toy_sampler = MultiLayerNeighborSampler([2, 2])
+input_nodes, output_nodes, blocks = toy_sampler.sample(toy, torch.tensor([0]))
 print("output nodes:", output_nodes.tolist())
 print("input nodes: ", input_nodes.tolist())
 for i, block in enumerate(blocks):
@@ -261,98 +271,102 @@ for i, block in enumerate(blocks):
 # - `input_nodes`: every node whose features are needed for that;
 # - `blocks`: one bipartite graph a layer, from source nodes to destination nodes.
 #
-# A block numbers its nodes from 0; `srcdata[dgl.NID]` and `dstdata[dgl.NID]` hold the original
-# IDs. The destinations of one block are the sources of the next. Since a layer also needs a node's
-# own features, **the destination nodes come first among the source nodes**. We draw the sample in
-# the graph and as blocks; a dotted line joins a node to itself.
+# A block numbers its nodes from 0; `srcdata[dgl.NID]` and `dstdata[dgl.NID]` hold the original IDs.
+# The destinations of one block are the sources of the next. Since a layer also needs a node's own
+# features, **the destination nodes come first among the source nodes**. We draw the sample in the
+# graph and as blocks; a dashed line joins a node to itself.
 
 # %% [markdown] slot="blocks" lang="ko"
-# 샘플러는 세 가지를 돌려줍니다.
+# 샘플러는 세 가지를 반환합니다.
 #
-# - `output_nodes`: 예측을 얻으려는 시드 노드입니다.
-# - `input_nodes`: 그 예측을 위해 피처가 필요한 모든 노드입니다.
-# - `blocks`: 계층마다 하나씩 있는 이분 그래프(bipartite graph)로, 에지는 출발 노드에서 도착 노드로
-#   향합니다.
+# - `output_nodes`: 예측 대상인 시드 노드입니다.
+# - `input_nodes`: 예측에 피처가 필요한 모든 노드입니다.
+# - `blocks`: 계층마다 하나씩 있는 이분 그래프(bipartite graph)이며, 에지는 출발 노드에서 도착
+#   노드로 향합니다.
 #
-# 블록(block)은 노드 번호를 0부터 새로 매기며, 원래 ID는 `srcdata[dgl.NID]`와 `dstdata[dgl.NID]`에
-# 들어 있습니다. 한 블록의 도착 노드는 다음 블록의 출발 노드가 됩니다. 계층은 노드 자신의 피처도
-# 필요로 하므로 **출발 노드 가운데 도착 노드가 맨 앞에 옵니다**. 뽑힌 표본을 그래프 위에, 그리고
-# 블록으로 그려 봅시다. 점선은 노드를 자기 자신과 잇습니다.
+# 블록(block)에서는 노드 번호를 0부터 새로 매기며, 원래 ID는 `srcdata[dgl.NID]`와
+# `dstdata[dgl.NID]`에 들어 있습니다. 한 블록의 도착 노드는 다음 블록의 출발 노드가 됩니다. 계층을
+# 계산하려면 노드 자신의 피처도 필요하므로 **출발 노드 가운데 도착 노드가 맨 앞에 옵니다**. 샘플링
+# 결과를 왼쪽에는 그래프 위에, 오른쪽에는 블록으로 그려 봅시다. 점선은 같은 노드끼리 이은 것입니다.
 
 # %% [markdown] slot="blocks" lang="zh"
 # 采样器返回三样东西：
 #
 # - `output_nodes`：种子节点，也就是要预测的节点；
-# - `input_nodes`：为此需要读取特征的所有节点；
+# - `input_nodes`：预测时需要读取特征的所有节点；
 # - `blocks`：每层一个二分图，边从源节点指向目标节点。
 #
-# 块（block）从 0 开始给自己的节点编号，原始 ID 存放在 `srcdata[dgl.NID]` 和 `dstdata[dgl.NID]`
-# 中。一个块的目标节点就是下一个块的源节点。由于每一层还需要节点自身的特征，**目标节点排在源节点的
-# 最前面**。下面把样本分别画在图上和画成块；点线把节点与它自己相连。
+# 块（block）内的节点从 0 开始编号，原始 ID 存放在 `srcdata[dgl.NID]` 和 `dstdata[dgl.NID]` 中。一个
+# 块的目标节点就是下一个块的源节点。由于每一层还需要节点自身的特征，**目标节点排在源节点的最前面**。
+# 下面左图把采样结果标在原图上，右图画成块；虚线连接同一节点。
 
 # %% slot="blocks-code"
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3), layout="constrained")
 draw_edges(left, zip(toy_src, toy_dst), GRAY)
 draw_nodes(left, place, range(9), GRAY)
 columns = [blocks[0].srcdata[dgl.NID]] + [block.dstdata[dgl.NID] for block in blocks]
-for x, (block, ids, color) in enumerate(zip(blocks, columns, (GREEN, ORANGE))):
+for column, (block, ids, color) in enumerate(zip(blocks, columns, (GREEN, ORANGE))):
     for u, v in zip(*block.edges()):
-        right.plot([x, x + 1], [-u, -v], color=color)
+        right.plot([column, column + 1], [-u, -v], color=color)
         draw_edges(left, [(ids[u], ids[v])], color)
     for v in range(block.num_dst_nodes()):
-        right.plot([x, x + 1], [-v, -v], ":", color="gray")
-    right.text(x + 0.5, 0.6, f"blocks[{x}]", ha="center", color=color)
-for x, (ids, color) in enumerate(zip(columns, (GREEN, ORANGE, BLUE))):
-    draw_nodes(right, [(x, -y) for y in range(len(ids))], ids.tolist(), color)
+        right.plot([column, column + 1], [-v, -v], "--", color="gray")
+    right.text(column + 0.5, 0.6, f"blocks[{column}]", ha="center", color=color)
+for column, (ids, color) in enumerate(zip(columns, (GREEN, ORANGE, BLUE))):
+    draw_nodes(right, [(column, -y) for y in range(len(ids))], ids.tolist(), color)
     draw_nodes(left, [place[node] for node in ids], ids.tolist(), color)
 plt.show()
 
 # %% [markdown] slot="mean" lang="en"
 # The sampler worked from right to left; the model computes from left to right. Features enter at
-# the green nodes, `blocks[0]` carries them to the orange ones, `blocks[1]` to the blue seed. Node
-# 0 stands in every column; for each layer its neighbors are drawn anew, so they may differ.
+# the green nodes, `blocks[0]` carries them to the orange ones, `blocks[1]` to the blue seed. Node 0
+# stands in every column; for each layer its neighbors are drawn anew, so they may differ.
 #
 # ## Build it yourself
 #
-# What does a layer do with a block? GraphSAGE aggregates the neighbors by their mean and adds the
-# node itself, each through a matrix of its own:
+# What does a layer compute on a block? GraphSAGE aggregates the neighbors by their mean and adds
+# the node itself, each through a matrix of its own:
 #
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
-# On the toy graph an adjacency matrix is enough: divide each row by its sum, then multiply by the
-# features. A node without neighbors gets a mean of zero. The library's `SAGEConv` must give the
-# same.
+# For node 1 of the toy graph, $N(1)$ is 0, 5 and 6: the second term is a third of the sum of their
+# features, multiplied by $W_{\text{neigh}}$. For all nodes at once, an adjacency matrix is enough:
+# divide each row by its sum, then multiply by the features. A node without neighbors gets a mean of
+# zero. The library's `SAGEConv` must give the same.
 
 # %% [markdown] slot="mean" lang="ko"
-# 샘플러는 오른쪽에서 왼쪽으로 작업하고, 모델은 왼쪽에서 오른쪽으로 계산합니다. 피처는 초록색
-# 노드로 들어와 `blocks[0]`을 거쳐 주황색 노드로, 이어서 `blocks[1]`을 거쳐 파란색 시드 노드로
-# 전달됩니다. 노드 0은 모든 열에 나타납니다. 계층마다 이웃을 새로 뽑으므로 두 계층에서 노드 0의
-# 이웃은 서로 다를 수 있습니다.
+# 샘플링은 오른쪽에서 왼쪽으로, 모델의 계산은 왼쪽에서 오른쪽으로 진행됩니다. 초록색 노드에 입력된
+# 피처가 `blocks[0]`을 거쳐 주황색 노드로, 이어서 `blocks[1]`을 거쳐 파란색 시드 노드로 전달됩니다.
+# 노드 0은 모든 열에 나타납니다. 이웃은 계층마다 새로 뽑으므로 같은 노드 0이라도 두 계층에서 이웃이
+# 다를 수 있습니다.
 #
 # ## 직접 만들어 보기
 #
-# 계층은 블록으로 무엇을 계산할까요? GraphSAGE는 이웃의 피처를 평균으로 집계(aggregation)하고 여기에
-# 노드 자신의 피처를 더합니다. 더하기 전에 둘은 서로 다른 행렬을 거칩니다.
+# 한 계층은 블록에서 무엇을 계산할까요? GraphSAGE는 이웃의 피처를 평균으로 집계(aggregation)하고
+# 노드 자신의 피처와 더합니다. 이때 둘에는 서로 다른 행렬을 곱합니다.
 #
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
-# 작은 그래프에서는 인접 행렬 하나로 충분합니다. 각 행을 그 합으로 나눈 뒤 피처를 곱하면 됩니다.
-# 이웃이 없는 노드의 평균은 0으로 둡니다. 라이브러리의 `SAGEConv`도 같은 값을 내야 합니다.
+# 작은 그래프의 노드 1을 예로 들면 $N(1)$은 노드 0, 5, 6이므로, 둘째 항은 세 노드의 피처를 더해
+# 3으로 나눈 값에 $W_{\text{neigh}}$를 곱한 것입니다. 모든 노드를 한꺼번에 계산할 때는 인접 행렬
+# 하나면 됩니다. 각 행을 그 합으로 나눈 뒤 피처와 곱합니다. 이웃이 없는 노드의 평균은 0으로 둡니다.
+# 라이브러리의 `SAGEConv`도 같은 값을 내야 합니다.
 
 # %% [markdown] slot="mean" lang="zh"
-# 采样器从右向左工作，模型则从左向右计算：特征从绿色节点进入，经 `blocks[0]` 传到橙色节点，再经
-# `blocks[1]` 传到蓝色的种子节点。节点 0 出现在每一列；每一层都会重新抽取它的邻居，所以各层抽到的可
-# 能不同。
+# 采样从右向左进行，模型则从左向右计算：特征从绿色节点输入，经 `blocks[0]` 传到橙色节点，再经
+# `blocks[1]` 传到蓝色的种子节点。节点 0 出现在每一列；每一层都会重新抽取邻居，所以节点 0 在两层中的
+# 邻居可能不同。
 #
 # ## 亲手实现
 #
-# 一层拿到块之后做什么？GraphSAGE 用平均值对邻居做聚合（aggregation），再加上节点自身，两者各乘一个
-# 矩阵：
+# 一层在块上计算什么？GraphSAGE 用平均值对邻居做聚合（aggregation），再加上节点自身，两者各乘一个矩
+# 阵：
 #
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
-# 在小图上，一个邻接矩阵就够了：先把每行除以该行之和，再与特征相乘。没有邻居的节点，平均值为零。库
-# 中的 `SAGEConv` 必须给出同样的结果。
+# 以小图的节点 1 为例，$N(1)$ 是节点 0、5、6，所以第二项是这三个节点的特征之和除以 3，再乘以
+# $W_{\text{neigh}}$。要同时计算所有节点，用一个邻接矩阵就够了：先把每行除以该行之和，再与特征相乘。
+# 没有邻居的节点，平均值取零。库中的 `SAGEConv` 应当给出同样的结果。
 
 # %% slot="mean-code"
 torch.manual_seed(0)
@@ -366,33 +380,88 @@ by_hand = conv.fc_self(x) + conv.fc_neigh(mean)
 assert torch.allclose(conv(toy, x), by_hand, atol=1e-6)
 print("equal:", tuple(by_hand.shape))
 
+# %% [markdown] slot="message" lang="en"
+# The two agree to rounding.
+#
+# ## Message passing
+#
+# An adjacency matrix of millions of nodes does not fit into memory. Graph libraries compute the
+# same sum edge by edge, in two steps. A **message function** computes a message on each edge:
+# `copy_u("id", "m")` copies the feature `id` of the source node $u$ and names the message `m`. A
+# **reduce function** combines the messages that arrive at a node: `sum("m", "total")` adds them and
+# stores the result as the feature `total`. `update_all` does both for all edges.
+#
+# Each new feature stays on the graph. In a `local_scope` it does not: at its end, the features are
+# those from before. That is why layers compute in one. Here each node sends its own ID, so node 1
+# receives $0 + 5 + 6 = 11$.
+
+# %% [markdown] slot="message" lang="ko"
+# 두 결과는 반올림 오차 안에서 같습니다.
+#
+# ## 메시지 전달
+#
+# 노드가 수백만 개이면 인접 행렬을 메모리에 올릴 수 없습니다. 그래프 라이브러리는 같은 합을 에지별로
+# 두 단계에 걸쳐 계산합니다. **메시지 함수**는 에지마다 메시지를 만듭니다. `copy_u("id", "m")`은
+# 출발 노드 $u$의 피처 `id`를 복사하여 `m`이라는 메시지로 만듭니다. **축약 함수**는 한 노드에 도착한
+# 메시지를 하나로 합칩니다. `sum("m", "total")`은 메시지를 모두 더해 `total`이라는 피처에
+# 저장합니다. `update_all`은 모든 에지에 대해 이 두 단계를 수행합니다.
+#
+# 이렇게 만든 피처는 그래프에 남습니다. 그러나 `local_scope` 안에서 계산하면 블록이 끝날 때 그래프의
+# 피처가 들어가기 전 상태로 돌아갑니다. 그래서 계층 내부의 계산은 `local_scope` 안에서 합니다. 다음
+# 코드에서는 노드마다 자기 ID를 보내므로, 노드 1이 받는 값의 합은 $0 + 5 + 6 = 11$입니다.
+
+# %% [markdown] slot="message" lang="zh"
+# 两者在舍入误差内一致。
+#
+# ## 消息传递
+#
+# 有上百万个节点时，邻接矩阵放不进内存。图计算库按边计算同样的和，分两步进行。**消息函数**为每条边生
+# 成消息：`copy_u("id", "m")` 复制源节点 $u$ 的特征 `id`，作为名为 `m` 的消息。**归约函数**合并到达
+# 同一节点的消息：`sum("m", "total")` 把它们相加，结果存为特征 `total`。`update_all` 对所有边执行这
+# 两步。
+#
+# 这样得到的新特征会留在图上。如果放在 `local_scope` 中计算，退出时图的特征就恢复原样，所以各种层的
+# 内部计算都放在 `local_scope` 里。下面让每个节点发送自己的 ID，于是节点 1 收到的总和是
+# $0 + 5 + 6 = 11$。
+
+# %% slot="message-code"
+ids = torch.arange(9.0)
+with toy.local_scope():
+    toy.ndata["id"] = ids
+    toy.update_all(dgl.function.copy_u("id", "m"), dgl.function.sum("m", "total"))
+    total = toy.ndata["total"]
+assert torch.equal(total, adjacency @ ids)
+print("sum of the neighbors' IDs:", total.int().tolist())
+print("features left on the graph:", list(toy.ndata))
+
 # %% [markdown] slot="loader" lang="en"
-# The two agree to rounding. A layer also takes a block where it takes a graph, for a block is a
-# graph with two sides. So the same code learns from samples and predicts from everything.
+# The sums are those of the matrix, and the features `id` and `total` are gone. A layer takes a
+# block where it takes a graph, for a block is a graph with two sides. So the same code learns from
+# samples and predicts from everything.
 #
 # ## Mini-batches of the real graph
 #
-# `NodeDataLoader` cuts the training nodes into batches and calls the sampler for each. It draws
-# anew in every epoch, so the model meets other neighbors each time.
+# `NodeDataLoader` splits the training nodes into batches and calls the sampler for each. Neighbors
+# are drawn anew in every epoch, so the model is trained on other neighbors each time.
 
 # %% [markdown] slot="loader" lang="ko"
-# 두 결과는 반올림 오차 안에서 같습니다. 블록은 출발 쪽과 도착 쪽으로 나뉜 그래프이므로, 계층에는
-# 그래프 대신 블록을 넣을 수도 있습니다. 그래서 표본으로 학습할 때와 그래프 전체로 예측할 때 같은
-# 코드를 씁니다.
+# 합은 행렬로 계산한 것과 같고, 피처 `id`와 `total`은 그래프에 남아 있지 않습니다. 블록은 출발
+# 노드와 도착 노드를 구별하는 그래프이므로, 계층에는 그래프 대신 블록을 넣을 수도 있습니다. 그래서
+# 샘플링한 이웃으로 학습할 때와 그래프 전체로 예측할 때 같은 코드를 씁니다.
 #
 # ## 실제 그래프의 미니배치
 #
-# `NodeDataLoader`는 학습 노드를 배치로 나누고 배치마다 샘플러를 호출합니다. 에폭(epoch)마다 새로
-# 뽑으므로 모델은 매번 다른 이웃을 만납니다.
+# `NodeDataLoader`는 학습 노드를 배치로 나누고 배치마다 샘플러를 호출합니다. 에폭(epoch)마다 이웃을
+# 새로 뽑으므로 모델은 매번 다른 이웃으로 학습합니다.
 
 # %% [markdown] slot="loader" lang="zh"
-# 两者在舍入误差内一致。块就是分成两侧的图，所以能接收图的层也能接收块。这样，从样本中学习和用全图
-# 预测，用的是同一份代码。
+# 总和与矩阵算出的相同，特征 `id` 和 `total` 也没有留在图上。块就是区分源节点和目标节点的图，所以能
+# 接收图的层也能接收块：用采样的邻居训练和用全图预测，代码是同一份。
 #
 # ## 真实图上的小批次
 #
-# `NodeDataLoader` 把训练节点切成若干批，并为每一批调用采样器。每一轮（epoch）都重新抽取，因此模型
-# 每次遇到的邻居都不同。
+# `NodeDataLoader` 把训练节点分成若干批，并为每一批调用采样器。每一轮（epoch）都重新抽取邻居，因此模
+# 型每次用来训练的邻居都不同。
 
 # %% slot="loader-code"
 FANOUTS, BATCH, EPOCHS = ([5, 5], 32, 60) if DATASET == "digits" else ([15, 10], 1024, 10)
@@ -401,43 +470,43 @@ train_ids, val_ids, test_ids = dataset.train_idx, dataset.val_idx, dataset.test_
 dgl.seed(0)
 sampler = MultiLayerNeighborSampler(FANOUTS)
 loader = NodeDataLoader(graph, train_ids, sampler, batch_size=BATCH, shuffle=True)
-input_nodes, output_nodes, blocks = next(iter(loader))
-assert torch.equal(input_nodes[: len(output_nodes)], output_nodes)
+inputs, seeds, _ = next(iter(loader))
+assert torch.equal(inputs[: len(seeds)], seeds)
 print(f"{len(train_ids)} training nodes make {len(loader)} batches; the first one:")
-print(f"{len(input_nodes)} input nodes -> {len(output_nodes)} seed nodes")
+print(f"{len(inputs)} input nodes -> {len(seeds)} seed nodes")
 
 # %% [markdown] slot="model" lang="en"
 # On `digits`, 32 seed nodes need the features of some 600 input nodes, a third of the graph. The
-# seeds are the first of these: the rule from the toy graph holds.
+# seeds come first, as in the toy graph.
 #
 # ## The model
 #
 # Two `SAGEConv` layers, each with its block, and ReLU and dropout between them; `sizes` lists the
-# number of features before, between and after the layers. `step` applies one layer; we will need
-# it alone later. A layer reads the features of the source nodes and returns rows for the
-# destination nodes, so with every block the rows become fewer, until only the seeds are left.
+# number of input, hidden and output features. `step` applies one layer; we will need it alone
+# later. A layer takes a row of features for each source node and returns one for each destination
+# node, so with every block the rows become fewer, until only the seeds are left.
 
 # %% [markdown] slot="model" lang="ko"
-# `digits`에서 시드 노드 32개를 처리하려면 그래프의 3분의 1에 이르는 600개가량의 입력 노드에서
-# 피처를 읽어야 합니다. 입력 노드의 맨 앞에는 시드 노드가 옵니다. 작은 그래프에서 본 규칙
-# 그대로입니다.
+# `digits`에서 시드 노드 32개를 처리하려면 600개가량의 입력 노드, 곧 그래프의 3분의 1에서 피처를
+# 읽어야 합니다. 작은 그래프에서 본 대로 시드 노드가 입력 노드의 맨 앞에 옵니다.
 #
 # ## 모델
 #
-# `SAGEConv` 계층 두 개가 블록을 하나씩 맡고, 그 사이에 ReLU와 드롭아웃(dropout)이 들어갑니다.
-# `sizes`에는 계층의 앞, 사이, 뒤에서의 피처 수를 차례로 적습니다. `step`은 계층 하나만 적용하며,
-# 나중에 따로 쓰입니다. 계층은 출발 노드의 피처를 읽어 도착 노드의 행을 돌려줍니다. 따라서 블록을
-# 지날 때마다 행이 줄어들고, 마지막에는 시드 노드만 남습니다.
+# 모델은 `SAGEConv` 계층 두 개로 이루어집니다. 계층마다 블록을 하나씩 쓰며, 계층 사이에는 ReLU와
+# 드롭아웃(dropout)을 둡니다. `sizes`에는 입력, 은닉, 출력의 피처 수를 차례로 적습니다. `step`은
+# 계층 하나만 적용하는 메서드로, 나중에 따로 쓰입니다. 계층은 출발 노드마다 한 행씩 피처를 받아 도착
+# 노드마다 한 행씩 내보냅니다. 따라서 블록을 지날 때마다 행이 줄어들고, 마지막에는 시드 노드의 행만
+# 남습니다.
 
 # %% [markdown] slot="model" lang="zh"
-# 在 `digits` 上，32 个种子节点需要大约 600 个输入节点的特征，占整张图的三分之一。种子节点排在这些
-# 节点的最前面：小图上的规则依然成立。
+# 在 `digits` 上，32 个种子节点需要大约 600 个输入节点的特征，占整张图的三分之一。与小图中一样，种子
+# 节点排在最前面。
 #
 # ## 模型
 #
-# 两个 `SAGEConv` 层，各对应一个块，中间是 ReLU 和 dropout；`sizes` 依次列出各层之前、之间和之后的
-# 特征数。`step` 只应用一层，后面会单独用到。一层读入源节点的特征，返回目标节点的行；因此每经过一个
-# 块，行数就会减少，最后只剩下种子节点。
+# 模型由两个 `SAGEConv` 层组成，每层使用一个块，中间是 ReLU 和 dropout；`sizes` 依次列出输入、隐藏和
+# 输出的特征数。`step` 只应用一层，后面会单独用到。每一层为每个源节点读入一行特征，为每个目标节点输
+# 出一行；因此每经过一个块，行数就会减少，最后只剩下种子节点。
 
 
 # %% slot="model-code"
@@ -462,24 +531,23 @@ class SAGE(nn.Module):
 # ## Training
 #
 # In one epoch every training node is a seed once. After each epoch we measure the accuracy on the
-# validation set, with sampled neighbors too, because that is quick. The rest is an ordinary
-# PyTorch loop: `feat[input_nodes]` gathers the features of a batch, `label[output_nodes]` its
-# labels.
+# validation set, with sampled neighbors too, because that is quick. The rest is an ordinary PyTorch
+# loop: `feat[input_nodes]` gathers the features of a batch, `label[output_nodes]` its labels.
 
 # %% [markdown] slot="train" lang="ko"
 # ## 학습
 #
-# 한 에폭 동안 모든 학습 노드는 한 번씩 시드 노드가 됩니다. 에폭이 끝날 때마다 검증 세트(validation
-# set)에서 정확도를 재는데, 이때도 빠르게 끝내기 위해 이웃을 샘플링합니다. 나머지는 평범한 PyTorch
-# 루프입니다. `feat[input_nodes]`는 배치에 필요한 피처를, `label[output_nodes]`는 배치의 레이블을
-# 모읍니다.
+# 한 에폭 동안 모든 학습 노드가 한 번씩 시드 노드가 됩니다. 에폭이 끝날 때마다 검증 세트(validation
+# set)에서 정확도를 측정하는데, 시간을 줄이기 위해 이때도 이웃을 샘플링합니다. 나머지는 평범한
+# PyTorch 학습 루프입니다. `feat[input_nodes]`로 배치에 필요한 피처를, `label[output_nodes]`로
+# 레이블을 가져옵니다.
 
 # %% [markdown] slot="train" lang="zh"
 # ## 训练
 #
-# 在一轮之中，每个训练节点都当一次种子节点。每轮结束后，我们在验证集（validation set）上测量准确率；
-# 为了节省时间，这时同样只用采样到的邻居。其余就是普通的 PyTorch 循环：`feat[input_nodes]` 取出一批
-# 所需的特征，`label[output_nodes]` 取出它的标签。
+# 在一轮之中，每个训练节点都充当一次种子节点。每轮结束后，在验证集（validation set）上测量准确率；为
+# 了节省时间，这时也只用采样到的邻居。其余就是普通的 PyTorch 训练循环：`feat[input_nodes]` 取出这一
+# 批所需的特征，`label[output_nodes]` 取出标签。
 
 
 # %% slot="train-code"
@@ -518,31 +586,30 @@ print(f"validation accuracy after {EPOCHS} epochs: {history[-1]:.2f}")
 #
 # ## Predict with all neighbors
 #
-# A prediction should not depend on luck, so inference uses **all** neighbors. If each batch went
-# through both layers, inner nodes would be computed again for every batch that reaches
-# them. **Layer-wise inference** swaps the loops: the first layer for all nodes, then the second
-# layer from its results. Every node is computed once per layer. The fanout `None` takes all
-# neighbors.
+# A prediction should not depend on chance, so inference uses **all** neighbors. If each batch went
+# through both layers, inner nodes would be computed again for every batch that reaches them.
+# **Layer-wise inference** swaps the loops: the first layer for all nodes, then the second layer
+# from its results. Every node is computed once per layer. The fanout `None` takes all neighbors.
 
 # %% [markdown] slot="inference" lang="ko"
 # 이 검증 정확도는 어떤 이웃이 뽑혔는지에 따라 조금씩 달라집니다.
 #
 # ## 모든 이웃으로 예측하기
 #
-# 예측이 운에 좌우되어서는 안 되므로 추론(inference)에는 **모든** 이웃을 사용합니다. 배치마다 두
-# 계층을 모두 통과시키면 안쪽 노드는 그 노드에 닿는 배치마다 되풀이하여 계산됩니다. **계층별
-# 추론**(layer-wise inference)은 이중 반복문의 안팎을 맞바꿉니다. 먼저 모든 노드에 첫째 계층을
-# 적용하고, 그 결과에 둘째 계층을 적용합니다. 그러면 모든 노드를 계층마다 한 번만 계산합니다. 팬아웃
-# `None`은 모든 이웃을 가져온다는 뜻입니다.
+# 예측이 우연에 좌우되어서는 안 되므로 추론에는 **모든** 이웃을 사용합니다. 그런데 배치마다 두
+# 계층을 모두 계산하면, 여러 배치에 포함된 안쪽 노드는 그때마다 다시 계산됩니다. **계층별
+# 추론**(layer-wise inference)은 반복문의 안팎을 바꾸어, 먼저 모든 노드에 첫째 계층을 적용하고 그
+# 결과에 둘째 계층을 적용합니다. 그러면 각 노드를 계층마다 한 번만 계산합니다. 팬아웃 `None`은 모든
+# 이웃을 쓴다는 뜻입니다.
 
 # %% [markdown] slot="inference" lang="zh"
-# 验证准确率还会因抽到哪些邻居而略有不同。
+# 验证准确率会因抽到哪些邻居而略有不同。
 #
 # ## 用全部邻居预测
 #
-# 预测不应取决于运气，所以推理（inference）使用**全部**邻居。如果每一批都走完两层，内部的节点就会被
-# 每个到达它的批次重复计算。**逐层推理**（layer-wise inference）把两重循环对调：先为所有节点计算第
-# 一层，再由其结果计算第二层。这样，每个节点在每一层只计算一次。扇出 `None` 表示取全部邻居。
+# 预测不应受随机性影响，所以推理使用**全部**邻居。但如果每一批都依次计算两层，内层节点出现在多少批
+# 里，就要重复计算多少次。**逐层推理**（layer-wise inference）把两重循环对调：先为所有节点计算第一
+# 层，再用其结果计算第二层。这样，每个节点在每一层只计算一次。扇出 `None` 表示取全部邻居。
 
 
 # %% slot="inference-code" tags=["nbval-ignore-output"]
@@ -567,29 +634,28 @@ assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 # %% [markdown] slot="prove" lang="en"
 # On `digits`, 179 labels, one in ten, are enough for about 97% of the test set.
 #
-# ## Prove it
+# ## Check that they agree
 #
-# Does batch after batch really give what the whole graph would give at once? Here the graph is
-# small enough to ask. `SAGEConv` takes the graph in place of each block, and this full forward
-# pass must give the same logits for every node.
+# Does batch after batch give what the whole graph would give at once? Here the graph is small
+# enough to try. `SAGEConv` takes the graph in place of each block, and this full forward pass must
+# give the same logits for every node.
 
 # %% [markdown] slot="prove" lang="ko"
-# `digits`에서는 레이블 179개, 곧 열 개 가운데 하나만으로 테스트 세트(test set)의 약 97%를
-# 맞힙니다.
+# `digits`에서는 전체의 10분의 1인 레이블 179개만으로 학습해도 테스트 세트의 약 97%를 맞힙니다.
 #
-# ## 증명하기
+# ## 확인하기
 #
-# 배치를 차례로 처리한 결과가 정말 그래프 전체를 한꺼번에 처리한 결과와 같을까요? 이 그래프는
-# 작으므로 직접 확인할 수 있습니다. `SAGEConv`에 블록 대신 그래프를 넣어 한 번에 계산하면 모든
-# 노드에서 같은 로짓(logit)이 나와야 합니다.
+# 배치로 나누어 계산한 결과는 그래프 전체를 한꺼번에 계산한 결과와 같을까요? 이 그래프는 작으므로
+# 직접 확인할 수 있습니다. `SAGEConv`에 블록 대신 그래프를 넣어 한 번에 순전파한 로짓(logit)이 모든
+# 노드에서 같아야 합니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 在 `digits` 上，179 个标签，即每十张中一张，就足以答对测试集（test set）的约 97%。
+# 在 `digits` 上，只用十分之一的标签（179 个）训练，就能答对测试集的约 97%。
 #
-# ## 证明
+# ## 验证
 #
-# 一批接一批的计算，真的与一次算完整张图相同吗？这里的图足够小，可以直接检验。用整张图代替每个块，交
-# 给 `SAGEConv`，就是一次完整的前向计算；它必须对每个节点给出相同的 logits。
+# 分批计算与对全图一次计算的结果相同吗？这张图足够小，可以直接检验。给 `SAGEConv` 传入整张图来代替每
+# 个块，做一次完整的前向计算，所有节点的 logits 都应当相同。
 
 # %% slot="prove-code"
 with torch.no_grad():
@@ -598,39 +664,38 @@ assert torch.allclose(at_once, logits, atol=1e-4)
 print("layer-wise inference equals the full forward pass:", tuple(logits.shape))
 
 # %% [markdown] slot="trap" lang="en"
-# They agree to rounding, so inference in batches has nothing approximate about it; only training
-# samples.
+# They agree to rounding: inference in batches is exact, only training samples.
 #
 # ## The trap: forgotten reverse edges
 #
-# If the edges of the file are used as they are, nothing complains: shapes fit, the loss falls. But
-# each node then hears only from neighbors with smaller IDs. We train the same model on that graph
-# and compare.
+# If the edges of the file are used as they are, there is no error: shapes fit, the loss falls. But
+# each node then receives messages only from neighbors with smaller IDs. We train the same model on
+# that graph and compare.
 
 # %% [markdown] slot="trap" lang="ko"
-# 두 결과는 반올림 오차 안에서 같습니다. 배치 단위의 추론에는 근사가 전혀 없으며, 표본을 쓰는 것은
-# 학습뿐입니다.
+# 두 결과는 반올림 오차 안에서 같습니다. 배치로 나누어도 추론 결과는 정확하며, 샘플링은 학습에만
+# 쓰였습니다.
 #
 # ## 함정: 빠뜨린 역방향 에지
 #
-# 파일의 에지를 그대로 사용해도 오류는 나지 않습니다. 텐서의 모양도 맞고 손실도 줄어듭니다. 그러나
-# 이때 각 노드는 자신보다 ID가 작은 이웃의 메시지만 받습니다. 이 그래프로 같은 모델을 학습하여
+# 파일의 에지를 그대로 사용해도 오류는 나지 않습니다. 텐서의 모양이 맞고 손실도 줄어듭니다. 그러나
+# 이때 각 노드는 자신보다 ID가 작은 이웃의 메시지만 받습니다. 이런 그래프로 같은 모델을 학습하여
 # 비교해 봅시다.
 
 # %% [markdown] slot="trap" lang="zh"
-# 两者在舍入误差内一致：分批推理没有任何近似，只有训练才采样。
+# 两者在舍入误差内一致：分批推理是精确的，只有训练才采样。
 #
 # ## 陷阱：忘了反向边
 #
-# 如果直接使用文件中的边，什么错误也不会报：形状吻合，损失下降。但这时每个节点只能收到 ID 更小的邻居
-# 的消息。我们在这样的图上训练同一个模型，加以比较。
+# 直接使用文件中的边也不会报错：张量形状吻合，损失照样下降。但这时每个节点只能收到 ID 比自己小的邻居
+# 的消息。下面在这样的图上训练同一个模型，加以比较。
 
 # %% slot="trap-code" tags=["nbval-ignore-output"]
 one_way = dgl.graph((src[src < dst], dst[src < dst]), num_nodes=graph.num_nodes())
 trapped, trapped_history = train(one_way)
 trapped_logits = inference(trapped, one_way)
 trapped_test = (trapped_logits.argmax(1) == label)[test_ids].float().mean().item()
-print(f"nodes that hear from nobody: {(one_way.in_degrees() == 0).sum()}")
+print(f"nodes without a message: {(one_way.in_degrees() == 0).sum()}")
 print(f"test accuracy: {test:.3f} with reverse edges, {trapped_test:.3f} without")
 
 figure, ax = plt.subplots(figsize=(5, 2.5))
@@ -641,9 +706,9 @@ ax.legend(frameon=False)
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# On `digits`, 111 nodes hear from nobody, and about four points of accuracy are lost. Most changes
-# to a model win back less, and no message says so. Look at `in_degrees()` of every new graph before
-# training.
+# On `digits`, 111 nodes receive no message, and about four points of accuracy are lost. Most
+# changes to a model gain less, and no message tells you. Look at `in_degrees()` of every new graph
+# before training.
 #
 # ## What it costs
 #
@@ -651,42 +716,46 @@ plt.show()
 # layers, we count the input nodes and time a training step: sample, forward, backward.
 
 # %% [markdown] slot="cost" lang="ko"
-# `digits`에서는 노드 111개가 아무 메시지도 받지 못하며, 정확도가 약 4%포인트 떨어집니다. 모델을
-# 고쳐서 얻는 이득보다 대개 더 큰 손실이지만, 이를 알려 주는 메시지는 없습니다. 새로운 그래프를
-# 받으면 학습하기 전에 `in_degrees()`부터 확인하는 것이 좋습니다.
+# `digits`에서는 노드 111개가 메시지를 전혀 받지 못하며, 정확도가 약 4%포인트 떨어집니다. 모델을
+# 개선해서 얻는 이득은 대개 이보다 작은데도 아무 경고가 나오지 않습니다. 새로운 그래프를 쓸 때는
+# 학습하기 전에 `in_degrees()`부터 확인하는 것이 좋습니다.
 #
 # ## 비용
 #
-# 배치 하나가 읽는 양은 팬아웃과 깊이에 따라 정해집니다. 시드 노드 16개짜리 배치에 대해 계층 수를
-# 1에서 3까지 바꾸어 가며 입력 노드의 수를 세고, 샘플링부터 순전파와 역전파까지 학습 한 단계에
-# 걸리는 시간을 잽니다.
+# 배치 하나가 읽는 데이터의 양은 팬아웃과 계층 수에 따라 정해집니다. 시드 노드가 16개인 배치에서
+# 계층 수를 1에서 3까지 바꾸어 가며 입력 노드를 세고, 샘플링부터 순전파와 역전파까지 학습 한 단계에
+# 걸리는 시간을 측정합니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 在 `digits` 上，有 111 个节点收不到任何消息，准确率损失了大约四个百分点。对模型的大多数改动都挽回
-# 不了这么多，而且没有任何信息提示这一点。拿到一张新图，训练之前请先看一看 `in_degrees()`。
+# 在 `digits` 上，有 111 个节点收不到任何消息，准确率下降了约四个百分点。改进模型带来的提升往往还不
+# 到这个数，而程序不会给出任何警告。拿到一张新图，训练之前请先检查 `in_degrees()`。
 #
-# ## 代价
+# ## 开销
 #
-# 扇出和深度决定一批要读取多少数据。我们以 16 个种子节点为一批，分别用一到三层，统计输入节点的数
-# 目，并测量一个训练步所用的时间：采样、前向、反向。
+# 一批要读取多少数据，取决于扇出和层数。下面以 16 个种子节点为一批，分别用一到三层，统计输入节点数，
+# 并测量一个训练步（采样、前向、反向）所用的时间。
 
-# %% slot="cost-code" tags=["nbval-ignore-output"]
-fanouts, repeats, seeds = [1, 2, 4, 8, 16], 20, train_ids[:16]
+# %% slot="cost-code"
+fanouts, repeats, few = [1, 2, 4, 8, 16], 20, train_ids[:16]
+
+
+def measure(layers, fanout):
+    net = SAGE([feat.shape[1], *[128] * (layers - 1), dataset.num_classes])
+    trial = MultiLayerNeighborSampler([fanout] * layers)
+    sizes, times = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        input_nodes, _, blocks = trial.sample(graph, few)
+        F.cross_entropy(net(blocks, feat[input_nodes]), label[few]).backward()
+        times.append(1000 * (time.perf_counter() - start))
+        sizes.append(len(input_nodes))
+    return median(sizes), median(times)
+
+
+# %% slot="cost-draw" tags=["nbval-ignore-output"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 2.8), layout="constrained")
 for layers, color in zip((1, 2, 3), (GREEN, ORANGE, BLUE)):
-    net = SAGE([feat.shape[1], *[128] * (layers - 1), dataset.num_classes])
-    nodes, milliseconds = [], []
-    for fanout in fanouts:
-        sampler = MultiLayerNeighborSampler([fanout] * layers)
-        sizes, times = [], []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            input_nodes, _, blocks = sampler.sample(graph, seeds)
-            F.cross_entropy(net(blocks, feat[input_nodes]), label[seeds]).backward()
-            times.append(1000 * (time.perf_counter() - start))
-            sizes.append(len(input_nodes))
-        nodes.append(median(sizes))
-        milliseconds.append(median(times))
+    nodes, milliseconds = zip(*(measure(layers, fanout) for fanout in fanouts))
     for ax, values in ((left, nodes), (right, milliseconds)):
         ax.plot(fanouts, values, "o-", color=color)
         ax.text(16.6, values[-1], f"{layers}-layer", color=color, va="center")
@@ -696,19 +765,22 @@ right.set(xlabel="fanout", xticks=fanouts, ylabel="ms per training step", ylim=0
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# Each further layer multiplies the input nodes by up to the fanout plus one, until the whole
-# graph (dotted) bounds them: with three layers and a fanout of 16, sixteen seeds read more than
-# two thirds of `digits`. The more nodes a step reads, the longer it takes as a rule. Larger
-# graphs leave more room, but the law is the same: depth costs more than width.
+# Each further layer multiplies the input nodes by up to the fanout plus one, until the whole graph
+# (dotted) bounds them: with three layers and a fanout of 16, sixteen seeds read more than two
+# thirds of `digits`. The more nodes a step reads, the longer it takes as a rule. In larger graphs
+# the numbers grow further before they reach that bound, but the rule is the same: a further layer
+# costs more than a larger fanout.
 #
 # ## Summary
 #
 # - A graph is built from two columns; every undirected edge needs both directions.
+# - `update_all` computes a message on each edge and reduces those that arrive at a node; a
+#   `local_scope` removes temporary features.
 # - A mini-batch is `input_nodes`, `output_nodes` and one block a layer; destination nodes come
 #   first among the source nodes.
 # - The same layers run on blocks for training and on all neighbors for inference.
 # - Layer-wise inference equals a forward pass over the full graph.
-# - The fanout trades time for randomness; the number of layers costs most.
+# - A smaller fanout saves time and adds randomness; the number of layers costs most.
 #
 # ## Exercises
 #
@@ -725,60 +797,64 @@ plt.show()
 #    have found the trap.
 
 # %% [markdown] slot="summary" lang="ko"
-# 계층을 하나 더할 때마다 입력 노드는 최대 (팬아웃 + 1)배로 늘어나며, 그래프 전체의 크기(점선)에서
-# 멈춥니다. `digits`에서는 계층이 3개이고 팬아웃이 16이면 시드 노드 16개를 위해 전체 노드의 3분의
-# 2가 넘게 읽습니다. 읽는 노드가 많을수록 대체로 시간도 더 걸립니다. 더 큰 그래프에서는 한계에
-# 닿기까지 여유가 있지만 법칙은 같습니다. 너비보다 깊이에 더 큰 비용이 듭니다.
+# 계층을 하나 더할 때마다 입력 노드는 최대 (팬아웃 + 1)배로 늘어나며, 그래프 전체의 노드 수(점선)를
+# 넘지는 못합니다. `digits`에서 계층이 3개이고 팬아웃이 16이면 시드 노드 16개를 위해 전체 노드의
+# 3분의 2가 넘게 읽습니다. 읽는 노드가 많을수록 대체로 시간도 더 걸립니다. 그래프가 더 크면 상한에
+# 이르기까지 더 많이 늘어나지만, 팬아웃을 키우는 것보다 계층을 늘리는 데 더 큰 비용이 든다는 점은
+# 같습니다.
 #
 # ## 요약
 #
 # - 그래프는 두 열로 만듭니다. 방향이 없는 에지에는 양쪽 방향이 모두 필요합니다.
+# - `update_all`은 에지마다 메시지를 만들고, 노드에 도착한 메시지를 하나로 합칩니다. `local_scope`를
+#   쓰면 임시 피처가 그래프에 남지 않습니다.
 # - 미니배치는 `input_nodes`, `output_nodes`, 그리고 계층마다 하나씩 있는 블록으로 이루어집니다.
 #   출발 노드 가운데 도착 노드가 맨 앞에 옵니다.
-# - 같은 계층을 학습할 때는 블록에, 추론할 때는 모든 이웃에 적용합니다.
+# - 계층은 그대로 두고, 학습할 때는 블록에, 추론할 때는 모든 이웃에 적용합니다.
 # - 계층별 추론의 결과는 그래프 전체를 한 번에 계산한 결과와 같습니다.
-# - 팬아웃을 줄이면 시간을 아끼는 대신 무작위성이 커집니다. 비용에 가장 큰 영향을 주는 것은 계층의
+# - 팬아웃을 줄이면 시간이 절약되는 대신 무작위성이 커집니다. 비용에 가장 큰 영향을 주는 것은 계층
 #   수입니다.
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다.
-# [풀이](../solutions/01_node_classification.ipynb)는 레슨과 함께 제공됩니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# [풀이](../solutions/ko/01_node_classification.ipynb)는 레슨과 함께 제공됩니다.
 #
-# 1. 어떤 큰 방향 그래프에서는 모든 노드에 에지가 정확히 네 개씩 들어옵니다. 시드 노드가 1개, 계층이
+# 1. 어떤 큰 방향 그래프에서 모든 노드에 에지가 정확히 네 개씩 들어옵니다. 시드 노드가 1개, 계층이
 #    3개이고 모든 이웃을 쓸 때 입력 노드는 최대 몇 개입니까?
-# 2. 계층이 두 개이고 모든 이웃을 쓸 때, 작은 그래프의 노드 3에 필요한 입력 노드는 무엇입니까?
-#    정렬된 리스트로 답합니다.
-# 3. 메시지 전달(message passing)로 이웃의 평균을 구하여 돌려주는 함수를 작성합니다. 인자는
-#    `graph`와 `x`이며, `local_scope` 안에서 `dgl.function`의 `copy_u`와 `mean`으로 `update_all`을
-#    호출합니다.
-# 4. `graph`를 받아 역방향 에지가 없는 에지의 수를 돌려주는 함수를 작성합니다. 이 함수가 있었다면
-#    함정을 찾아냈을 것입니다.
+# 2. 계층이 두 개이고 모든 이웃을 쓸 때, 작은 그래프의 노드 3을 예측하는 데 필요한 입력 노드는
+#    무엇입니까? 정렬된 리스트로 답합니다.
+# 3. 메시지 전달로 이웃의 평균을 구하여 반환하는 함수를 작성합니다. 인자는 `graph`와 `x`이며,
+#    `local_scope` 안에서 `dgl.function`의 `copy_u`와 `mean`으로 `update_all`을 호출합니다.
+# 4. `graph`를 받아 역방향 에지가 없는 에지의 수를 반환하는 함수를 작성합니다. 이 함수를 미리 썼다면
+#    앞의 함정을 찾을 수 있었을 것입니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 每增加一层，输入节点至多变为原来的（扇出 + 1）倍，直到受整张图的大小（点线）限制：在 `digits`
-# 上，用三层、扇出 16 时，16 个种子节点就要读取三分之二以上的节点。读取的节点越多，所用时间一般也
-# 越长。更大的图余地更多，但规律不变：增加深度比增加宽度代价更大。
+# 每增加一层，输入节点至多变为原来的（扇出 + 1）倍，但不会超过整张图的节点数（虚线）：在 `digits`
+# 上，用三层、扇出 16 时，16 个种子节点就要读取三分之二以上的节点。读取的节点越多，所用时间一般也越
+# 长。图更大时，达到这个上限之前还会继续增长，但规律不变：增加层数比增大扇出的开销更大。
 #
 # ## 小结
 #
 # - 用两列数据就能建图；每条无向边都需要两个方向。
+# - `update_all` 为每条边生成消息，再归约到达各节点的消息；在 `local_scope` 中，临时特征不会留在图
+#   上。
 # - 小批次由 `input_nodes`、`output_nodes` 和每层一个块组成；目标节点排在源节点的最前面。
-# - 同样的层，训练时作用于块，推理时作用于全部邻居。
-# - 逐层推理等于在全图上做一次前向计算。
-# - 减小扇出节省时间，却增加随机性；代价最大的是层数。
+# - 层不变，训练时作用于块，推理时作用于全部邻居。
+# - 逐层推理的结果与在全图上做一次前向计算相同。
+# - 减小扇出节省时间，但随机性增大；对开销影响最大的是层数。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解
-# 答](../solutions/01_node_classification.ipynb)随本课提供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果。
+# [解答](../solutions/zh/01_node_classification.ipynb)随本课提供。
 #
 # 1. 在一张很大的有向图中，每个节点恰好有四条边进入。1 个种子节点、三层、取全部邻居：输入节点最多有
 #    多少个？
-# 2. 在两层、取全部邻居时，小图的节点 3 需要哪些输入节点？用排好序的列表作答。
-# 3. 写一个以 `graph` 和 `x` 为参数的函数，用消息传递（message passing）求邻居的平均值并返回：在
-#    `local_scope` 中，用 `dgl.function` 的 `copy_u` 和 `mean` 调用 `update_all`。
-# 4. 写一个以 `graph` 为参数的函数，返回图中有多少条边没有反向边。有了它，就能发现那个陷阱。
+# 2. 两层、取全部邻居时，预测小图的节点 3 需要哪些输入节点？用排好序的列表作答。
+# 3. 写一个以 `graph` 和 `x` 为参数的函数，用消息传递求邻居的平均值并返回：在 `local_scope` 中，用
+#    `dgl.function` 的 `copy_u` 和 `mean` 调用 `update_all`。
+# 4. 写一个以 `graph` 为参数的函数，返回图中有多少条边没有反向边。用它就能发现上面的陷阱。
 
 
 # %% slot="check"
@@ -790,14 +866,15 @@ def check(number, answer, is_right):
 
 
 def sha(answer):
-    return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
+    numbers = torch.as_tensor(answer, dtype=torch.float64).flatten().tolist()
+    return hashlib.sha256(str(numbers).encode()).hexdigest()[:8]
 
 
 # %% slot="answer-1-2"
 answer_1 = None  # a number
 answer_2 = None  # a list
-check(1, answer_1, lambda answer: sha(answer) == "b4944c6f")
-check(2, answer_2, lambda answer: sha(answer) == "b6d8f3f1")
+check(1, answer_1, lambda answer: sha(answer) == "c488fc2a")
+check(2, answer_2, lambda answer: sha(answer) == "b0a1a71a")
 
 # %% slot="answer-3"
 answer_3 = None  # a function of graph and x

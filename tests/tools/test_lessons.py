@@ -30,7 +30,11 @@ def test_each_language_with_its_solutions(tmp_path: Path) -> None:
     assert len(sources) >= 10
     for source in sources:
         assert (tmp_path / "수업 자료/ko" / source.name).read_bytes() == source.read_bytes()
-        assert f"solutions/{source.name}" in copied
+        english = not (ROOT / "notebooks/solutions/ko" / source.name).exists()
+        assert (f"solutions/{source.name}" in copied) == english
+        assert (f"solutions/ko/{source.name}" in copied) != english
+        (link,) = re.findall(r"\(\.\./(solutions/[^)]*)\)", source.read_text("utf8"))
+        assert (tmp_path / "수업 자료" / link).is_file()
     assert not [name for name in copied if name.startswith(("en/", "zh/"))]
 
 

@@ -5,25 +5,62 @@
 # [lesson](../en/01_node_classification.ipynb). The cells up to the first exercise are the lesson's
 # own code; run them first.
 
-# %% [markdown] slot="why-1-2" lang="en"
-# **1.** The seed brings at most 4 neighbors, each of these 4 more, each of those 4 more:
-# $1 + 4 + 16 + 64 = 85$. A node that is met twice counts once, so this is a bound. (Sampling with
-# fanouts `[4, 4, 4]` in a graph with more edges can read up to $5^3 = 125$ nodes: nodes reached in
-# one layer stay on the list for the next, which draws their neighbors anew.)
+# %% [markdown] slot="title" lang="ko"
+# # 풀이: 노드 분류
 #
-# **2.** Node 3 hears from 2, 7 and 8; of these, only node 2 has neighbors, 6 and 7. The sampler
-# agrees, with `None` for each of two layers.
+# [레슨](../../ko/01_node_classification.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은
+# 레슨의 코드이므로 먼저 실행합니다.
+
+# %% [markdown] slot="title" lang="zh"
+# # 解答：节点分类
+#
+# 这里是[课程](../../zh/01_node_classification.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中
+# 的代码，请先运行它们。
+
+# %% [markdown] slot="why-1-2" lang="en"
+# **1.** The seed has at most 4 neighbors, each of these 4 more, each of those 4 more:
+# $1 + 4 + 16 + 64 = 85$. A node that is reached twice counts once, so this is a bound. (Sampling
+# with fanouts `[4, 4, 4]` in a graph with more edges can read up to $5^3 = 125$ nodes: nodes
+# reached in one layer stay on the list for the next, which draws their neighbors anew.)
+#
+# **2.** Node 3 receives messages from 2, 7 and 8; of these, only node 2 has neighbors, 6 and 7. The
+# sampler agrees, with `None` for each of two layers.
+
+# %% [markdown] slot="why-1-2" lang="ko"
+# **1.** 시드 노드의 이웃은 최대 4개, 그 이웃마다 다시 4개, 또 그 이웃마다 4개이므로
+# $1 + 4 + 16 + 64 = 85$개입니다. 두 번 도달한 노드는 한 번만 세므로 이 값은 상한입니다. (에지가 더
+# 많은 그래프에서 팬아웃 `[4, 4, 4]`로 샘플링하면 최대 $5^3 = 125$개까지 읽을 수 있습니다. 한
+# 계층에서 도달한 노드는 다음 계층에서도 목록에 남아 이웃을 새로 뽑기 때문입니다.)
+#
+# **2.** 노드 3은 노드 2, 7, 8의 메시지를 받습니다. 이 가운데 이웃이 있는 것은 노드 2뿐이며 그
+# 이웃은 6과 7입니다. 두 계층 모두 `None`으로 샘플링해도 같은 결과가 나옵니다.
+
+# %% [markdown] slot="why-1-2" lang="zh"
+# **1.** 种子节点至多有 4 个邻居，每个邻居又有 4 个，再往外每个又有 4 个：$1 + 4 + 16 + 64 = 85$。重
+# 复到达的节点只计一次，所以这是上限。（如果图中的边更多，用扇出 `[4, 4, 4]` 采样最多可读取
+# $5^3 = 125$ 个节点：在一层中到达的节点会留在列表里，下一层还要重新抽取它们的邻居。）
+#
+# **2.** 节点 3 接收节点 2、7、8 的消息，其中只有节点 2 还有邻居，即 6 和 7。两层都用 `None` 采样，
+# 结果相同。
 
 # %% slot="answer-1-2"
 answer_1 = sum(4**hop for hop in range(4))
 answer_2 = MultiLayerNeighborSampler([None, None]).sample(toy, torch.tensor([3]))[0]
 answer_2 = answer_2.sort().values.tolist()
-check(1, answer_1, lambda answer: sha(answer) == "b4944c6f")
-check(2, answer_2, lambda answer: sha(answer) == "b6d8f3f1")
+check(1, answer_1, lambda answer: sha(answer) == "c488fc2a")
+check(2, answer_2, lambda answer: sha(answer) == "b0a1a71a")
 
 # %% [markdown] slot="why-3" lang="en"
 # **3.** `copy_u` sends the features of each source along its edges, `mean` reduces what arrives.
 # `local_scope` keeps the temporary columns out of the caller's graph.
+
+# %% [markdown] slot="why-3" lang="ko"
+# **3.** `copy_u`는 출발 노드의 피처를 에지를 따라 보내고, `mean`은 도착한 메시지의 평균을 구합니다.
+# `local_scope`를 쓰면 임시 피처가 호출한 쪽의 그래프에 남지 않습니다.
+
+# %% [markdown] slot="why-3" lang="zh"
+# **3.** `copy_u` 沿着边发送源节点的特征，`mean` 对到达的消息求平均。有了 `local_scope`，临时特征不
+# 会留在调用者的图上。
 
 
 # %% slot="answer-3"
@@ -37,8 +74,16 @@ def answer_3(graph, x):
 check(3, answer_3, lambda answer: torch.allclose(answer(toy, x), mean))
 
 # %% [markdown] slot="why-4" lang="en"
-# **4.** Ask for each edge whether the graph also has the edge with its ends swapped. The toy graph
-# lacks twelve reverses, the real graph none, the trapped one all of them.
+# **4.** For each edge, look up whether the graph also has the edge with its ends swapped. The toy
+# graph lacks twelve reverses, the real graph none, the graph of the trap all of them.
+
+# %% [markdown] slot="why-4" lang="ko"
+# **4.** 에지마다 양 끝을 바꾼 에지도 그래프에 있는지 확인합니다. 역방향 에지가 작은 그래프에는 12개
+# 모자라고, 실제 그래프에는 모두 있으며, 함정의 그래프에는 하나도 없습니다.
+
+# %% [markdown] slot="why-4" lang="zh"
+# **4.** 对每条边，检查图中是否也有两端互换的边。小图缺 12 条反向边，真实的图一条不缺，陷阱中的图则
+# 一条反向边也没有。
 
 
 # %% slot="answer-4"

@@ -1,0 +1,83 @@
+"""The language of figures, with and without a font for it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gnnlab import plot
+from gnnlab.errors import InvalidInput
+from gnnlab.plot import fonts
+
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+KOREAN, CHINESE = "이웃 수", "邻居数"
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    with pyplot.rc_context():
+        yield
+        plot.language("en")
+
+
+@pytest.fixture
+def without_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "_family", lambda lang: None)
+
+
+def drawn(text: str) -> str:
+    """What a figure shows as its title; a letter that no font has is an error."""
+    figure, ax = pyplot.subplots()
+    ax.set_title(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.canvas.draw()
+    pyplot.close(figure)
+    return str(ax.get_title())
+
+
+@pytest.mark.parametrize(("lang", "text"), [("ko", KOREAN), ("zh", CHINESE)])
+def test_with_a_font_text_stays_and_no_letter_is_missing(lang: str, text: str) -> None:
+    if plot.language(lang) != lang:
+        pytest.skip(f"no font for {lang!r} is installed")
+    assert drawn(text) == text
+
+
+def test_without_a_font_known_text_is_english(
+    without_fonts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {KOREAN: "neighbors", "{b:.1f} 뒤 계층 {a}개": "{a}-layer after {b:.1f}"}
+    (tmp_path / "words.json").write_text(json.dumps(words))
+    monkeypatch.chdir(tmp_path)
+    assert plot.language("ko") == "en"
+    assert drawn(KOREAN) == "neighbors"
+    assert drawn("0.5 뒤 계층 3개") == "3-layer after 0.5"
+    assert drawn("모르는 말 7") == "7"
+    assert drawn("as it is") == "as it is"
+    assert plot.language("en") == "en"
+    figure, ax = pyplot.subplots()
+    assert ax.set_title(KOREAN).get_text() == KOREAN
+    pyplot.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "english"),
+    [("ko", "계층 3개", "3-layer"), ("zh", "验证准确率", "validation accuracy")],
+)
+def test_words_of_the_lessons_are_found_from_any_folder(
+    without_fonts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    lang: str, text: str, english: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    plot.language(lang)
+    assert drawn(text) == english
+
+
+def test_unknown_language() -> None:
+    with pytest.raises(InvalidInput, match="en, ko, zh; found 'fr'"):
+        plot.language("fr")
