@@ -22,15 +22,13 @@ __version__ = "2.3.0"
 _MODULES = {
     "gnnlab.compat.base": "is_all dgl_warning",
     "gnnlab.compat.functions": "block_to_graph create_block khop_adj khop_graph line_graph merge "
-    "metapath_reachable_graph norm_by_dst rand_bipartite shortest_dist",
-    "gnnlab.compat.readouts": "softmax_edges softmax_nodes topk_edges topk_nodes",
+    "laplacian_lambda_max metapath_reachable_graph norm_by_dst rand_bipartite shortest_dist",
+    "gnnlab.compat.nn.glob": "softmax_nodes",
     "gnnlab.graph.graph": "DGLHeteroGraph=Graph",
     "gnnlab.sampling": "global_uniform_negative_sampling",
-    "gnnlab.compat.points": "knn_graph radius_graph segmented_knn_graph",
-    "gnnlab.compat.positional": "lap_pe laplacian_lambda_max laplacian_pe random_walk_pe",
-    "gnnlab.compat.traversal": "bfs_edges_generator bfs_nodes_generator dfs_edges_generator "
-    "dfs_labeled_edges_generator prop_edges prop_edges_dfs prop_nodes prop_nodes_bfs "
-    "prop_nodes_topo topological_nodes_generator",
+    "gnnlab.compat.points": "knn_graph",
+    "gnnlab.compat.traversal": "bfs_nodes_generator prop_edges prop_nodes prop_nodes_topo "
+    "topological_nodes_generator",
 }
 # Functions with the name of a module of DGL.
 _FUNCTIONS = {"batch", "graph", "heterograph", "merge"}

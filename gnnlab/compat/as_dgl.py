@@ -28,7 +28,7 @@ __all__ = ["PATHS", "Finder", "target"]
 PATHS = {
     "nn.pytorch": "nn",
     "nn.softmax": "nn.functional",
-    "nn.link": "nn",
+    "nn.factory": "nn",
     "_ffi": "",
     **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
     **dict.fromkeys(["propagate", "subgraph", "traversal", "view"], ""),
@@ -40,18 +40,15 @@ PATHS = {
 }
 # DGL has a file for each layer; here the package has the names of all.
 _CONVS = """
-    agnnconv appnpconv cfconv chebconv densechebconv densegraphconv densesageconv
-    dotgatconv edgeconv edgegatconv egatconv gatconv gatedgcnconv gatedgraphconv gatv2conv
-    gcn2conv ginconv gineconv gmmconv graphconv hgtconv nnconv pnaconv relgraphconv sageconv sgconv
-    tagconv
+    appnpconv chebconv densesageconv dotgatconv edgeconv edgegatconv gatconv gatedgraphconv
+    gatv2conv ginconv gineconv gmmconv graphconv nnconv relgraphconv sageconv sgconv tagconv
 """
 PATHS |= {f"nn.conv.{file}": "nn.conv" for file in _CONVS.split()}
 _DATA = """
-    bitcoinotc fraud gdelt gindt gnn_benchmark karate knowledge_graph minigc ppi qm7b reddit sbm
+    bitcoinotc fraud gdelt gindt gnn_benchmark karate knowledge_graph ppi qm7b reddit sbm
     tree
 """
 PATHS |= {f"data.{file}": "data" for file in _DATA.split()}
-PATHS |= {f"nn.link.{file}": "nn" for file in ("edgepred", "transe", "transr")}
 """Path of a module in DGL → its path here, for it and all below it; both without ``dgl.``."""
 
 _NO_MODULES = {"graph"}  # gnnlab has a package of this name, DGL a function

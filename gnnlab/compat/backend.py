@@ -5,10 +5,8 @@ Names that are not defined here are torch's: ``F.int64``, ``F.stack``, ``F.exp``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,145 +18,45 @@ data_type_dict = {
     for name in ("float16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64")
 } | {"bool": torch.bool, "bfloat16": torch.bfloat16}
 reverse_data_type_dict = {dtype: name for name, dtype in data_type_dict.items()}
-
-
-def cpu() -> torch.device:
-    """Return the device of main memory."""
-    return torch.device("cpu")
-
-
-def tensor(data: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """Return a tensor of numbers, lists, arrays or tensors."""
-    return torch.as_tensor(data, dtype=dtype)
-
-
-def context(input: Tensor) -> torch.device:
-    """Return the device of a tensor."""
-    return input.device
-
-
-def device_type(ctx: Any) -> str:
-    """Return the type of a device: "cpu" or "cuda"."""
-    return torch.device(ctx).type
-
-
-def dtype(input: Tensor) -> torch.dtype:
-    """Return the dtype of a tensor."""
-    return input.dtype
-
-
-def shape(input: Tensor) -> torch.Size:
-    """Return the shape of a tensor."""
-    return input.shape
-
-
-def ndim(input: Tensor) -> int:
-    """Return the number of dimensions."""
-    return input.dim()
-
-
-def astype(input: Tensor, ty: torch.dtype) -> Tensor:
-    """Return a tensor of another dtype."""
-    return input.type(ty)
-
-
-def as_scalar(data: Tensor) -> Any:
-    """Return the number that a tensor of one element holds."""
-    return data.item()
-
-
-def asnumpy(input: Tensor) -> np.ndarray:
-    """Return an array in main memory, without gradients."""
-    return input.detach().cpu().numpy()
-
-
-zerocopy_to_numpy = asnumpy
 zerocopy_from_numpy = torch.as_tensor
+record_grad = torch.enable_grad
 
-
-def copy_to(input: Tensor, ctx: Any, **kwargs: Any) -> Tensor:
-    """Return a tensor on a device."""
-    return input.to(ctx, **kwargs)
-
-
-def sum(input: Tensor, dim: int, keepdims: bool = False) -> Tensor:
-    """Sum over a dimension."""
-    return torch.sum(input, dim=dim, keepdim=keepdims)
-
-
-def mean(input: Tensor, dim: int) -> Tensor:
-    """Mean over a dimension."""
-    return torch.mean(input, dim=dim)
-
-
-def max(input: Tensor, dim: int) -> Tensor:
-    """Maximum over a dimension."""
-    return torch.amax(input, dim=dim)
-
-
-def min(input: Tensor, dim: int) -> Tensor:
-    """Minimum over a dimension."""
-    return torch.amin(input, dim=dim)
-
-
-def reduce_sum(input: Tensor) -> Tensor:
-    """Sum of all elements."""
-    return input.sum()
-
-
-def gather_row(data: Tensor, row_index: Tensor) -> Tensor:
-    """Return some rows."""
-    return torch.index_select(data, 0, row_index.long())
-
-
-def scatter_row(data: Tensor, row_index: Tensor, value: Tensor) -> Tensor:
-    """Return a copy with some rows replaced."""
-    return data.index_copy(0, row_index.long(), value)
-
-
-def scatter_row_inplace(data: Tensor, row_index: Tensor, value: Tensor) -> None:
-    """Replace some rows."""
-    data[row_index.long()] = value
-
-
-def boolean_mask(input: Tensor, mask: Tensor) -> Tensor:
-    """Return the rows for which a mask is true."""
-    return input[mask.bool()]
-
-
-def nonzero_1d(input: Tensor) -> Tensor:
-    """Return the places of elements other than 0, shape (K,)."""
-    return input.nonzero().flatten()
-
-
-def sort_1d(input: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the elements in ascending order, and their places."""
-    return torch.sort(input)
-
-
-def arange(start: int, stop: int, dtype: torch.dtype = torch.int64, ctx: Any = None) -> Tensor:
-    """Return the integers from start to stop − 1."""
-    return torch.arange(start, stop, dtype=dtype, device=ctx)
-
-
-def zeros(shape: Sequence[int], dtype: torch.dtype, ctx: Any = None) -> Tensor:
-    """Return zeros."""
-    return torch.zeros(shape, dtype=dtype, device=ctx)
-
-
-def ones(shape: Sequence[int], dtype: torch.dtype, ctx: Any = None) -> Tensor:
-    """Return ones."""
-    return torch.ones(shape, dtype=dtype, device=ctx)
-
-
-def full_1d(length: int, fill_value: Any, dtype: torch.dtype, ctx: Any = None) -> Tensor:
-    """Return a tensor of shape (length,) with one value."""
-    return torch.full((length,), fill_value, dtype=dtype, device=ctx)
-
-
-def array_equal(a: Tensor, b: Tensor) -> bool:
-    """Whether shapes and elements are equal."""
-    return torch.equal(a.cpu(), b.cpu())
+_IN_TORCH: dict[str, Any] = {
+    "cpu": lambda: torch.device("cpu"),
+    "tensor": lambda data, dtype=None: torch.as_tensor(data, dtype=dtype),
+    "context": lambda input: input.device,
+    "device_type": lambda ctx: torch.device(ctx).type,
+    "dtype": lambda input: input.dtype,
+    "shape": lambda input: input.shape,
+    "ndim": lambda input: input.dim(),
+    "astype": lambda input, ty: input.type(ty),
+    "as_scalar": lambda data: data.item(),
+    "asnumpy": lambda input: input.detach().cpu().numpy(),
+    "zerocopy_to_numpy": lambda input: input.detach().cpu().numpy(),
+    "copy_to": lambda input, ctx, **kwargs: input.to(ctx, **kwargs),
+    "sum": lambda input, dim, keepdims=False: torch.sum(input, dim=dim, keepdim=keepdims),
+    "mean": lambda input, dim: torch.mean(input, dim=dim),
+    "max": lambda input, dim: torch.amax(input, dim=dim),
+    "min": lambda input, dim: torch.amin(input, dim=dim),
+    "reduce_sum": lambda input: input.sum(),
+    "gather_row": lambda data, row_index: torch.index_select(data, 0, row_index.long()),
+    "scatter_row": lambda data, row_index, value: data.index_copy(0, row_index.long(), value),
+    "scatter_row_inplace": lambda data, index, value: data.index_copy_(0, index.long(), value),
+    "boolean_mask": lambda input, mask: input[mask.bool()],
+    "nonzero_1d": lambda input: input.nonzero().flatten(),
+    "sort_1d": lambda input: torch.sort(input),
+    "arange": lambda start, stop, dtype=torch.int64, ctx=None: torch.arange(
+        start, stop, dtype=dtype, device=ctx
+    ),
+    "zeros": lambda shape, dtype, ctx=None: torch.zeros(shape, dtype=dtype, device=ctx),
+    "ones": lambda shape, dtype, ctx=None: torch.ones(shape, dtype=dtype, device=ctx),
+    "full_1d": lambda length, fill_value, dtype, ctx=None: torch.full(
+        (length,), fill_value, dtype=dtype, device=ctx
+    ),
+    "array_equal": lambda a, b: torch.equal(a.cpu(), b.cpu()),
+    "grad": lambda x: x.grad,
+}
+globals().update(_IN_TORCH)
 
 
 def attach_grad(x: Tensor) -> Tensor:
@@ -174,10 +72,4 @@ def backward(x: Tensor, head_gradient: Tensor | None = None) -> None:
     x.backward(head_gradient)
 
 
-def grad(x: Tensor) -> Tensor | None:
-    """Return the gradient that a tensor has collected."""
-    return x.grad
-
-
-record_grad = torch.enable_grad
 __getattr__, __dir__ = lazy.attributes(__name__, "torch")

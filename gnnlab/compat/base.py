@@ -33,12 +33,5 @@ def dgl_warning(message: str, category: type[Warning] = DGLWarning, stacklevel: 
 
 
 def is_internal_column(name: str) -> bool:
-    """Whether a feature is one that the library sets itself.
-
-    Examples
-    --------
-    >>> from gnnlab.compat.base import is_internal_column
-    >>> is_internal_column("_ID"), is_internal_column("feat")
-    (True, False)
-    """
+    """Whether a feature is one that the library sets itself, such as ``"_ID"``."""
     return name in _RESERVED

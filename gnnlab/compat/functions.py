@@ -1,8 +1,7 @@
 """Functions of graphs that DGL has under ``dgl.`` and gnnlab's core leaves out.
 
 They make a graph, or a matrix, from the structure of another one: paths of given edge types, hops,
-edges as nodes. Traversals are in ``traversal``, functions of points in ``points``, encodings of
-positions in ``positional``.
+edges as nodes. Traversals are in ``traversal``, graphs of points in ``points``.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from gnnlab import random
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.graph.batch import unbatch
 from gnnlab.graph.block import Block
 from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.derive import refuse_block
@@ -29,6 +30,7 @@ __all__ = [
     "create_block",
     "khop_adj",
     "khop_graph",
+    "laplacian_lambda_max",
     "line_graph",
     "merge",
     "metapath_reachable_graph",
@@ -40,17 +42,6 @@ __all__ = [
 
 def norm_by_dst(g: Graph, etype: str | EdgeType | None = None) -> torch.Tensor:
     """Return 1 / in-degree of its destination for each edge: weights that turn a sum into a mean.
-
-    Parameters
-    ----------
-    g : Graph or Block
-    etype : str or tuple, optional
-        Needed where there are several edge types.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (E,), float32.
 
     Examples
     --------
@@ -65,17 +56,8 @@ def norm_by_dst(g: Graph, etype: str | EdgeType | None = None) -> torch.Tensor:
 def metapath_reachable_graph(g: Graph, metapath: Sequence[str | EdgeType]) -> Graph:
     """Return a graph with an edge (u, v) wherever a path of the given edge types leads from u to v.
 
-    Parameters
-    ----------
-    g : Graph
-    metapath : list of str or tuple
-        Edge types; each begins at the node type at which the one before ends.
-
-    Returns
-    -------
-    Graph
-        The first and the last node type with their features, and one edge type ``"_E"``; each
-        reachable pair once, ordered by source and then destination.
+    It has the first and the last node type with their features, and one edge type ``"_E"``: each
+    reachable pair once, ordered by source and then destination.
 
     Examples
     --------
@@ -126,16 +108,7 @@ def rand_bipartite(
     idtype: torch.dtype = torch.int64,
     device: Any = None,
 ) -> Graph:
-    """Make a graph of distinct random edges from ``utype`` to ``vtype``.
-
-    Parameters
-    ----------
-    utype, etype, vtype : str
-        Source type, relation and destination type.
-    num_src_nodes, num_dst_nodes, num_edges : int
-        ``num_edges`` is at most ``num_src_nodes * num_dst_nodes``.
-    idtype : torch.dtype
-    device : torch.device, optional
+    """Make a graph of ``num_edges`` distinct random edges from ``utype`` to ``vtype``.
 
     Examples
     --------
@@ -150,26 +123,14 @@ def rand_bipartite(
             f"{num_src_nodes} sources and {num_dst_nodes} destinations have {pairs} pairs; found "
             f"num_edges={num_edges}"
         )
-    chosen = _distinct_numbers(num_edges, pairs)
+    numbers = np.random.default_rng(random.next_key() % 2**63)
+    chosen = torch.from_numpy(numbers.choice(pairs, num_edges, replace=False))
     return heterograph(
         {(utype, etype, vtype): (chosen // max(num_dst_nodes, 1), chosen % max(num_dst_nodes, 1))},
         {utype: num_src_nodes, vtype: num_dst_nodes},
         idtype=idtype,
         device=device,
     )
-
-
-def _distinct_numbers(count: int, bound: int) -> torch.Tensor:
-    """Draw distinct numbers below ``bound`` uniformly, shape (count,), in random order."""
-    generator = random.generator()
-    if 4 * count >= bound:
-        return torch.randperm(bound, generator=generator)[:count]
-    found = torch.empty(0, dtype=torch.int64)
-    while len(found) < count:  # at most a quarter of the numbers are taken: few rounds
-        more = torch.randint(bound, (2 * count,), generator=generator)
-        found = torch.unique(torch.cat([found, more]))
-        found = found[torch.randperm(len(found), generator=generator)][:count]
-    return found
 
 
 def _power(g: Graph, k: int, what: str) -> Any:
@@ -188,18 +149,9 @@ def _power(g: Graph, k: int, what: str) -> Any:
 
 
 def khop_adj(g: Graph, k: int) -> torch.Tensor:
-    """Return the k-th power of the adjacency matrix: the numbers of walks of k edges.
+    """Return the k-th power of the adjacency matrix, (N, N): the numbers of walks of k edges.
 
-    Parameters
-    ----------
-    g : Graph
-        With one node type and one edge type.
-    k : int
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (N, N), float32; rows are sources, columns destinations.
+    Rows are sources, columns destinations.
 
     Examples
     --------
@@ -216,14 +168,6 @@ def khop_adj(g: Graph, k: int) -> torch.Tensor:
 def khop_graph(g: Graph, k: int, copy_ndata: bool = True) -> Graph:
     """Return a graph with an edge for every walk of k edges, so pairs may be joined repeatedly.
 
-    Parameters
-    ----------
-    g : Graph
-        With one node type and one edge type.
-    k : int
-    copy_ndata : bool
-        Whether the result has the node features (the tensors are shared).
-
     Examples
     --------
     >>> import gnnlab.compat as dgl
@@ -239,22 +183,34 @@ def khop_graph(g: Graph, k: int, copy_ndata: bool = True) -> Graph:
     return made
 
 
+def laplacian_lambda_max(g: Graph) -> list[float]:
+    """Return the largest eigenvalue of the normalized Laplacian, for each graph of a batch.
+
+    Graphs are undirected: they have each edge in both directions. The matrices are dense.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> ring = dgl.to_bidirected(dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
+    >>> [round(value, 4) for value in dgl.laplacian_lambda_max(ring)]
+    [2.0]
+    """
+    found = []
+    for part in unbatch(g):
+        scale = part.in_degrees().cpu().numpy().clip(1) ** -0.5
+        adjacency = part.adj_external(scipy_fmt="csr").toarray()
+        laplacian = np.eye(part.num_nodes()) - scale[:, None] * adjacency * scale
+        is_symmetric = (laplacian == laplacian.T).all()
+        values = (np.linalg.eigvalsh if is_symmetric else np.linalg.eigvals)(laplacian)
+        found.append(float(values[np.abs(values).argmax()].real) if len(values) else 0.0)
+    return found
+
+
 def line_graph(g: Graph, backtracking: bool = True, shared: bool = False) -> Graph:
     """Return the graph whose nodes are the edges: e → f where f begins at the end of e.
 
-    Parameters
-    ----------
-    g : Graph
-        With one node type and one edge type.
-    backtracking : bool
-        Whether (u, v) → (v, u) is an edge, too.
-    shared : bool
-        Whether the nodes have the features of the edges.
-
-    Returns
-    -------
-    Graph
-        Its edges are ordered by e, and then by f.
+    Its edges are ordered by e, and then by f. Without ``backtracking``, (u, v) → (v, u) is none;
+    with ``shared``, nodes have the features of the edges.
 
     Examples
     --------
@@ -282,16 +238,8 @@ def line_graph(g: Graph, backtracking: bool = True, shared: bool = False) -> Gra
 def merge(graphs: Sequence[Graph]) -> Graph:
     """Join graphs on the same nodes: all edges of all graphs, one graph after the other.
 
-    Parameters
-    ----------
-    graphs : list of Graph
-        Nodes of the same type and ID are the same node.
-
-    Returns
-    -------
-    Graph
-        Node types have the largest number of nodes of any graph. Where several graphs have a
-        feature of a node, the last one counts; features that a graph lacks are 0.
+    Node types have the largest number of nodes of any graph. Where several graphs have a feature of
+    a node, the last one counts; features that a graph lacks are 0.
 
     Examples
     --------
@@ -352,16 +300,9 @@ def create_block(
     idtype: torch.dtype | None = None,
     device: Any = None,
 ) -> Block:
-    """Make a block from edges.
+    """Make a block from edges in the forms of ``dgl.graph``, or from them by canonical edge type.
 
-    Parameters
-    ----------
-    data_dict : tuple or dict
-        Edges in the forms of ``dgl.graph``, or canonical edge type → edges.
-    num_src_nodes, num_dst_nodes : int or dict of int by node type, optional
-        By default the largest ID of each side plus one.
-    idtype : torch.dtype, optional
-    device : torch.device, optional
+    Sizes of the sides are numbers, or numbers by node type; by default the largest ID plus one.
 
     Examples
     --------
@@ -397,15 +338,6 @@ def create_block(
 def block_to_graph(block: Block) -> Graph:
     """Return a block as a graph whose node types are those of its sides, ``"…_src"``, ``"…_dst"``.
 
-    Parameters
-    ----------
-    block : Block
-
-    Returns
-    -------
-    Graph
-        With the features of the block.
-
     Examples
     --------
     >>> import gnnlab.compat as dgl
@@ -429,24 +361,10 @@ def block_to_graph(block: Block) -> Graph:
 
 
 def shortest_dist(g: Graph, root: int | None = None, return_paths: bool = False) -> Any:
-    """Return the numbers of edges of shortest paths.
+    """Return the numbers of edges of shortest paths, (N, N), or (N,) from ``root``; −1 for no path.
 
-    Parameters
-    ----------
-    g : Graph
-        With one node type and one edge type.
-    root : int, optional
-        Start of the paths; every node by default.
-    return_paths : bool
-        Return the edges of one shortest path each, too.
-
-    Returns
-    -------
-    dist : torch.Tensor
-        Shape (N,) with ``root``, else (N, N) with a row for each start; −1 for no path.
-    paths : torch.Tensor
-        Shape (N, L) or (N, N, L), edge IDs in the order of the path, filled up with −1; L is the
-        length of the longest one. Only with ``return_paths``.
+    With ``return_paths`` also the edges of one path each, (N, N, L) or (N, L), in their order,
+    filled up with −1; L is the length of the longest one.
 
     Examples
     --------

@@ -20,17 +20,10 @@ __all__ = ["Face", "attributes"]
 def attributes(
     package: str, base: str, modules: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a module of the ring.
+    """Return ``__getattr__`` and ``__dir__`` of a module of the ring, named ``package``.
 
-    Parameters
-    ----------
-    package : str
-        The module, its ``__name__``.
-    base : str
-        Module whose names it has too: those that the ring does not define. May be empty.
-    modules : dict, optional
-        Module → names that it defines, separated by spaces. ``"name=other"`` gives the module's
-        ``other`` under another name.
+    It has the names of ``base``, which may be empty, and those in ``modules``: module → names,
+    separated by spaces, of which ``"name=other"`` is the module's ``other`` under another name.
 
     Examples
     --------

@@ -21,6 +21,8 @@ from gnnlab.compat.slices import slice_of_types
 from gnnlab.errors import InvalidInput
 from gnnlab.function import Message, Reduce
 from gnnlab.graph.block import Block
+from gnnlab.graph.construct import graph as new_graph
+from gnnlab.graph.convert import from_networkx, from_scipy
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_ids
@@ -49,16 +51,27 @@ class Scheme(NamedTuple):
     dtype: torch.dtype
 
 
+def make(graph: Graph, num_nodes: Any = (), relations: Any = None, *args: Any, **more: Any) -> None:
+    """As before, also ``DGLGraph()`` and ``DGLGraph(data)`` of edges, networkx or scipy."""
+    if relations is not None:
+        _make(graph, num_nodes, relations, *args, **more)
+        return
+    if more.keys() - {"multigraph", "readonly"}:  # which had a use before DGL 0.5
+        raise InvalidInput(f"DGLGraph takes edges; found {sorted(more)}. Use dgl.graph")
+    if isinstance(num_nodes, Graph):
+        raise InvalidInput("DGLGraph(…) of a graph: use the graph, or graph.clone()")
+    if hasattr(num_nodes, "tocoo"):
+        made = from_scipy(num_nodes)
+    elif hasattr(num_nodes, "adj"):
+        made = from_networkx(num_nodes)
+    else:
+        made = new_graph(([], []) if num_nodes is None or not len(num_nodes) else num_nodes)
+    vars(graph).update(vars(made))
+
+
 # ------------------------------------------------------------------------------------- questions
 def is_multigraph(graph: Graph) -> bool:
-    """Whether two edges of one type have the same source and destination.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl
-    >>> dgl.graph([(0, 1), (0, 1)]).is_multigraph
-    True
-    """
+    """Whether two edges of one type have the same source and destination."""
 
     def has_doubles(relation: Relation) -> bool:
         src, dst = relation.coo()
@@ -88,16 +101,7 @@ def unpin_memory_(graph: Graph) -> Graph:
 
 
 def node_attr_schemes(graph: Graph, ntype: str | None = None) -> dict[str, Scheme]:
-    """Return shape and dtype of each node feature.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl, torch
-    >>> g = dgl.graph([(0, 1)])
-    >>> g.ndata["h"] = torch.ones(2, 3)
-    >>> g.node_attr_schemes()
-    {'h': Scheme(shape=(3,), dtype=torch.float32)}
-    """
+    """Return shape and dtype of each node feature."""
     return _schemes(graph.nodes[ntype].data)
 
 
@@ -116,15 +120,7 @@ def filter_nodes(
     nodes: Any = ALL,
     ntype: Any = None,
 ) -> torch.Tensor:
-    """Return the IDs of the nodes for which a function of a batch of nodes is true.
-
-    Parameters
-    ----------
-    predicate : callable
-        NodeBatch → bool tensor of shape (K,).
-    nodes : IDs, optional
-        Nodes to ask about, all by default.
-    ntype : str, optional
+    """Return the IDs of the nodes, of some or of all, for which ``predicate(NodeBatch)`` is true.
 
     Examples
     --------
@@ -147,15 +143,9 @@ def filter_edges(
     edges: Any = ALL,
     etype: Any = None,
 ) -> torch.Tensor:
-    """Return the IDs of the edges for which a function of a batch of edges is true.
+    """Return the IDs of the edges for which ``predicate(EdgeBatch)`` is true.
 
-    Parameters
-    ----------
-    predicate : callable
-        EdgeBatch → bool tensor of shape (K,).
-    edges : IDs or (sources, destinations), optional
-        Edges to ask about, all by default.
-    etype : str or tuple, optional
+    ``edges`` are IDs, or sources and destinations; all by default.
     """
     name = graph.to_canonical_etype(etype)
     count = graph.num_edges(name)
@@ -167,20 +157,10 @@ def filter_edges(
 
 
 def inc(graph: Graph, typestr: str, ctx: Any = None, etype: Any = None) -> torch.Tensor:
-    """Return the incidence matrix: rows nodes, columns edges.
+    """Return the incidence matrix: rows nodes, columns edges; sparse, (N, E), float32.
 
-    Parameters
-    ----------
-    typestr : {"in", "out", "both"}
-        1 where the node is the destination; where it is the source; or 1 for the destination and
-        −1 for the source, and 0 for an edge from a node to itself.
-    ctx : torch.device, optional
-    etype : str or tuple, optional
-
-    Returns
-    -------
-    torch.Tensor
-        Sparse, shape (N, E), float32.
+    ``typestr`` "in" has 1 where the node is the destination, "out" where it is the source; "both"
+    has 1 for the destination, −1 for the source, 0 for an edge from a node to itself.
 
     Examples
     --------
@@ -268,13 +248,8 @@ def set_n_initializer(
 ) -> None:
     """Choose the function that makes the features of nodes that ``add_nodes`` adds.
 
-    Parameters
-    ----------
-    initializer : callable
-        ``(shape, dtype, device, slice of IDs)`` → tensor, like ``dgl.init.zero_initializer``.
-    field : str, optional
-        The feature; by default all that have no function of their own.
-    ntype : str, optional
+    It is called with shape, dtype, device and a slice of IDs, like ``dgl.init.zero_initializer``.
+    Without ``field``, it serves all features that have none of their own.
 
     Examples
     --------
@@ -416,14 +391,15 @@ _METHODS: dict[str, Any] = {
 }
 _FUNCTIONS = {  # module → functions that are methods, too
     "gnnlab.compat.functions": "khop_adj khop_graph line_graph",
-    "gnnlab.compat.traversal": "prop_edges prop_edges_dfs prop_nodes prop_nodes_bfs "
-    "prop_nodes_topo",
+    "gnnlab.compat.traversal": "prop_edges prop_nodes",
     "gnnlab.compat.sampling": "global_uniform_negative_sampling sample_etype_neighbors "
     "sample_labors sample_neighbors_biased select_topk",
 }
+_make = Graph.__init__
 _update_all, _apply_edges, _getitem = Graph.update_all, Graph.apply_edges, Graph.__getitem__
 _add_nodes, _add_edges, _block_num_nodes = Graph.add_nodes, Graph.add_edges, Block.num_nodes
 _WIDENED: dict[tuple[Any, str], Any] = {
+    (Graph, "__init__"): make,
     (Graph, "update_all"): update_all,
     (Graph, "apply_edges"): apply_edges,
     (Graph, "add_nodes"): add_nodes,

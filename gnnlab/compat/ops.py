@@ -9,21 +9,9 @@ from gnnlab.errors import InvalidInput
 
 
 def segment_mm(a: torch.Tensor, b: torch.Tensor, seglen_a: torch.Tensor) -> torch.Tensor:
-    """Multiply each run of rows with a matrix of its own.
+    """Multiply each run of rows of ``a`` (N, I) with a matrix of its own, of ``b`` (R, I, O).
 
-    Parameters
-    ----------
-    a : torch.Tensor
-        Shape (N, I).
-    b : torch.Tensor
-        Shape (R, I, O).
-    seglen_a : torch.Tensor
-        Shape (R,), integers: lengths of the runs, which add up to N.
-
-    Returns
-    -------
-    torch.Tensor
-        Shape (N, O).
+    ``seglen_a`` (R,) has the lengths of the runs, which add up to N. Returns (N, O).
 
     Examples
     --------

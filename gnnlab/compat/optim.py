@@ -19,16 +19,7 @@ __all__ = ["SparseAdagrad", "SparseAdam", "SparseGradOptimizer"]
 
 
 class SparseGradOptimizer:
-    """Base class of the sparse optimizers, which differ in the rule.
-
-    Parameters
-    ----------
-    params : iterable of NodeEmbedding
-    rule : str
-        A name in :data:`gnnlab.distributed.sparse_rules.RULES`.
-    options : dict
-        Hyperparameters of the rule.
-    """
+    """Base class of the sparse optimizers: ``rule`` is a name in ``sparse_rules.RULES``."""
 
     def __init__(
         self, params: Iterable[NodeEmbedding], rule: str, options: Mapping[str, float]
@@ -149,15 +140,7 @@ def _of_all_ranks(own: list[_Gradients]) -> list[list[_Gradients]]:
 class SparseAdagrad(SparseGradOptimizer):
     """Adagrad for the rows that a batch looked up; equal to :class:`torch.optim.Adagrad`.
 
-    Parameters
-    ----------
-    params : list of NodeEmbedding
-    lr : float
-    eps : float
-
-    References
-    ----------
-    Duchi, Hazan and Singer, JMLR 2011.
+    From Duchi, Hazan and Singer, JMLR 2011.
     """
 
     def __init__(self, params: Iterable[NodeEmbedding], lr: float, eps: float = 1e-10) -> None:
@@ -167,19 +150,8 @@ class SparseAdagrad(SparseGradOptimizer):
 class SparseAdam(SparseGradOptimizer):
     """Adam for the rows that a batch looked up; equal to :class:`torch.optim.SparseAdam`.
 
-    Parameters
-    ----------
-    params : list of NodeEmbedding
-    lr : float
-    betas : (float, float)
-        Decay of the running means of gradients and of their squares.
-    eps : float
-    use_uva, dtype
-        Accepted for DGL's signature: states are in main memory, of the dtype of the rows.
-
-    References
-    ----------
-    Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015.
+    ``use_uva`` and ``dtype`` have no effect: states are in main memory, of the dtype of the rows.
+    From Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015.
     """
 
     def __init__(

@@ -17,14 +17,7 @@ __all__ = ["Rows", "rows_view"]
 
 
 class Rows(MutableMapping[str, torch.Tensor]):
-    """Some rows of the features of a type.
-
-    Parameters
-    ----------
-    frame : Frame
-    ids : torch.Tensor
-        Shape (K,); features that are read have K rows.
-    """
+    """Some rows, ``ids`` (K,), of the features of a type; features that are read have K rows."""
 
     def __init__(self, frame: Frame, ids: torch.Tensor) -> None:
         self._frame, self._ids = frame, ids

@@ -21,20 +21,10 @@ def slice_of_types(
 ) -> Graph:
     """Return the graph of one edge type that holds the edges of all types that fit.
 
-    Parameters
-    ----------
-    graph : Graph
-    key : tuple of str or slice
-        Source type, relation, destination type; ``:`` stands for any.
-    getitem : callable
-        What ``g[etype]`` does for one type.
-
-    Returns
-    -------
-    Graph
-        If one type fits, ``g[type]``. Otherwise its types are named ``"a+b"``, and nodes and edges
-        have their old IDs and type IDs in ``dgl.NID``, ``dgl.EID``, ``dgl.NTYPE``, ``dgl.ETYPE``.
-        Features that all types have are kept.
+    ``key`` is source type, relation and destination type, of which ``:`` stands for any;
+    ``getitem`` is ``g[etype]``, which is the result if one type fits. Otherwise types are named
+    ``"a+b"``, and nodes and edges have their old IDs and type IDs in ``dgl.NID``, ``dgl.EID``,
+    ``dgl.NTYPE``, ``dgl.ETYPE``. Features that all types have are kept.
     """
     if len(key) != 3 or any(part != slice(None) for part in key if isinstance(part, slice)):
         raise InvalidInput(

@@ -16,12 +16,7 @@ __all__ = ["check_eq_shape", "expand_as_pair", "recursive_apply"]
 def expand_as_pair(input_: Any, g: Graph | None = None) -> tuple[Any, Any]:
     """Return the features of source and destination nodes for an argument that may be either.
 
-    Parameters
-    ----------
-    input_ : Tensor, pair of Tensor, or dict of str → Tensor
-        A pair is returned as it is.
-    g : Graph, optional
-        If it is a block, destination nodes are the first rows of the source nodes.
+    A pair is returned as it is. On a block, destination nodes are the first of the source nodes.
 
     Examples
     --------
@@ -52,14 +47,7 @@ def check_eq_shape(input_: Any) -> None:
 
 
 def recursive_apply(data: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Apply a function to each tensor, or other leaf, of nested dicts, lists and tuples.
-
-    Examples
-    --------
-    >>> from gnnlab.compat.utils import recursive_apply
-    >>> recursive_apply({"a": [1, 2]}, lambda x, y: x + y, 10)
-    {'a': [11, 12]}
-    """
+    """Apply a function to each tensor, or other leaf, of nested dicts, lists and tuples."""
     if isinstance(data, Mapping):
         return {key: recursive_apply(value, fn, *args, **kwargs) for key, value in data.items()}
     if isinstance(data, list | tuple) and not isinstance(data, Tensor):

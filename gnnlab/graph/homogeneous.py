@@ -100,7 +100,8 @@ def _stack(
         lacking = [kind for kind, frame in frames.items() if name not in frame]
         if lacking:
             raise NotFound(
-                f"{what} feature {name!r} cannot be stacked: types {describe(lacking)} lack it"
+                f"{what} feature {name!r} cannot be stacked: types {describe(lacking)} lack it; "
+                "leave it out, or give them rows of zeros"
             )
         columns = [frame[name] for frame in frames.values()]
         if len({(column.shape[1:], column.dtype) for column in columns}) > 1:

@@ -79,7 +79,7 @@ def test_second_time_from_the_cache(mirror, monkeypatch):
     first = dgl.data.AIFBDataset(**SILENT)
     plain = dgl.data.AIFBDataset(insert_reverse=False, **SILENT)
     assert len(plain[0].canonical_etypes) == 5
-    monkeypatch.setattr("gnnlab.compat.data.rdf.read_triples", None)
+    monkeypatch.setattr("gnnlab.data.triples.read_triples", None)
     again = dgl.data.AIFBDataset(**SILENT)
     assert again[0].canonical_etypes == first[0].canonical_etypes
     assert again.num_classes == 2 and torch.equal(again.train_idx, first.train_idx)

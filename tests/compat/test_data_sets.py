@@ -383,7 +383,7 @@ def test_module_paths_of_dgl():
         dgl_dataset.DGLBuiltinDataset fraud.FraudYelpDataset gdelt.GDELT gindt.GINDataset
         gnn_benchmark.CoraFullDataset gnn_benchmark.AmazonCoBuyComputerDataset
         gnn_benchmark.CoauthorCSDataset karate.KarateClubDataset knowledge_graph.FB15k237Dataset
-        minigc.MiniGCDataset ppi.PPIDataset qm7b.QM7b rdf.AIFBDataset rdf.AMDataset rdf.BGSDataset
+        ppi.PPIDataset qm7b.QM7b rdf.AIFBDataset rdf.AMDataset rdf.BGSDataset
         rdf.MUTAGDataset reddit.RedditDataset sbm.SBMMixture tree.SSTDataset tu.LegacyTUDataset
         utils._get_dgl_url utils.Subset utils.split_dataset utils.load_graphs
     """

@@ -6,12 +6,13 @@ import pytest
 
 from tests.helpers import ROOT, run_script
 
-MOST_LINES = 8600  # with docstrings; it may only shrink: the aim is 6000
+MOST_LINES = 6000  # with docstrings; it may only shrink
 
 NAMED = """
     function data nn nn.pytorch dataloading data.utils nn.pytorch.conv distributed utils sampling
     nn.functional base ops multiprocessing transforms random nn.conv _ffi.base
-    nn.pytorch.conv.gatv2conv nn.pytorch.glob nn.pytorch.hetero nn.pytorch.softmax nn.link.transe
+    nn.pytorch.conv.gatv2conv nn.pytorch.glob nn.pytorch.hetero nn.pytorch.softmax
+    nn.pytorch.factory
     data.ppi data.rdf data.gnn_benchmark
     backend udf frame init heterograph convert batch readout subgraph traversal propagate
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx
 import pytest
 import torch
 
@@ -27,6 +28,10 @@ def typed() -> gnnlab.Graph:
             g.num_nodes(ntype), 2, generator=torch.Generator().manual_seed(seed)
         )
     return g
+
+
+def pairs(g: gnnlab.Graph) -> list[tuple[int, int]]:
+    return list(zip(*(end.tolist() for end in g.edges()), strict=True))
 
 
 def messages_to(g: gnnlab.Graph, ntype: str, node: int) -> torch.Tensor:
@@ -202,6 +207,36 @@ def test_slices_of_types() -> None:
         g["c", :, :]
     with pytest.raises(InvalidInput, match="`:` for any"):
         g["a", 1:, "b"]
+
+
+def test_a_graph_made_by_its_class() -> None:
+    g = dgl.DGLGraph()
+    g.add_nodes(3)
+    g.add_edges([0, 1], [1, 2])
+    g.add_edge(2, 0)
+    assert isinstance(g, dgl.DGLGraph) and pairs(g) == [(0, 1), (1, 2), (2, 0)]
+    assert pairs(dgl.DGLGraph([(0, 1), (1, 2)], multigraph=True)) == [(0, 1), (1, 2)]
+    assert pairs(dgl.DGLGraph(networkx.DiGraph([(0, 2)]))) == [(0, 1)]
+    assert pairs(dgl.DGLGraph(g.adj_external(scipy_fmt="coo"))) == [(0, 1), (1, 2), (2, 0)]
+    with pytest.raises(dgl.DGLError, match="clone"):
+        dgl.DGLGraph(g)
+    with pytest.raises(dgl.DGLError, match="found \\['num_node'\\]"):
+        dgl.DGLGraph([(0, 1)], num_node=4)
+
+
+def test_features_that_some_types_lack() -> None:
+    g = dgl.heterograph({("u", "r", "v"): ([0, 1], [0, 1])})
+    g.nodes["u"].data["h"], g.nodes["u"].data["mask"] = torch.ones(2, 3), torch.ones(2).bool()
+    g.nodes["v"].data["mask"] = torch.zeros(2).bool()
+    assert set(dgl.to_homogeneous(g).ndata) == {dgl.NID, dgl.NTYPE}
+    assert dgl.to_homogeneous(g, ndata=["mask"]).ndata["mask"].tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    with pytest.raises(dgl.DGLError, match="types 'v' lack it; leave it out"):
+        dgl.to_homogeneous(g, ndata=["h"])
 
 
 def test_what_the_core_refuses_it_still_refuses() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import ROOT, run_script
+from tests.helpers import ROOT, free_port, run_script
+from tests.tools.machines import cluster
 
 REPLACE = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 
@@ -123,6 +125,40 @@ def test_a_job_of_launch(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPat
     around = ["-m", "gnnlab", "as-dgl", sys.executable] * (how == "around")
     printed = run(*around, *launch)
     assert any(line.endswith("gnnlab.compat 4 1 30") for line in printed), printed
+
+
+def test_a_job_by_ssh_whose_machines_have_one_address(tmp_path: Path) -> None:
+    """``gnnlab as-dgl -- gnnlab launch`` reaches the trainers of both "machines"."""
+    part = """
+        import dgl, torch
+        g = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+        g.ndata["x"] = torch.arange(4) * 10
+        dgl.distributed.partition_graph(g, "toy", 2, "data", part_method="random")
+    """
+    with cluster(tmp_path) as machines:
+        home = machines.machines[0].home
+        write(home, DISTRIBUTED, "train.py")
+        partition = [sys.executable, "-m", "gnnlab.as_dgl", str(write(home, part, "part.py"))]
+        subprocess.run(partition, cwd=home, check=True, timeout=120)
+        (tmp_path / "ip_config.txt").write_text(
+            "".join(f"127.0.0.2 {free_port()}\n" for _ in range(2))
+        )
+        launch = ["gnnlab", "as-dgl", "--", sys.executable, "-m", "gnnlab", "launch"]
+        launch += ["--ip_config", str(tmp_path / "ip_config.txt"), "--workspace", "."]
+        launch += ["--ssh_port", str(machines.port), "--part_config", "data/toy.json"]
+        launch += [f"{shlex.quote(sys.executable)} train.py"]
+        done = subprocess.run(
+            [sys.executable, "-m", *launch],
+            cwd=tmp_path,
+            env={**os.environ, **machines.env, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = [line for line in done.stdout.splitlines() if "gnnlab.compat 4 1 " in line]
+        assert len(found) == 2, done.stdout
+        assert machines.left_over() == []
 
 
 def test_sitecustomize_and_pythonpath_of_the_user_still_work(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def grouped(g: core.Graph, inward: bool = True, etype: Any = None) -> dict[int, 
 def test_select_topk_is_a_sort(graph: core.Graph, edge_dir: str, ascending: bool) -> None:
     weight = graph.edata["w"].tolist()
     around = grouped(graph, edge_dir == "in")
-    nodes = [5, 3, 77]
+    nodes = [3, 5, 77]
     expected = [
         eid
         for node in nodes
@@ -108,12 +108,12 @@ def test_sample_etype_neighbors_is_fair(replace: bool) -> None:
     g.edata["w"] = torch.tensor([1.0, 2, 3, 4, 9])
     counts = torch.zeros(5)
     core.seed(1)
-    for _ in range(2000):
+    for _ in range(500):
         found = dgl.sampling.sample_etype_neighbors(g, [5], [0, 4, 5], [1, 1], "in", "w", replace)
         counts[found.edata[dgl.EID]] += 1
     share = torch.tensor([0.1, 0.2, 0.3, 0.4])
-    assert counts[4] == 2000
-    assert ((counts[:4] - 2000 * share).abs() < 5 * (2000 * share * (1 - share)).sqrt()).all()
+    assert counts[4] == 500
+    assert ((counts[:4] - 500 * share).abs() < 5 * (500 * share * (1 - share)).sqrt()).all()
 
 
 def test_sample_etype_neighbors_refuses(graph: core.Graph) -> None:

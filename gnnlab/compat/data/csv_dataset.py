@@ -17,36 +17,14 @@ from gnnlab.graph.io import load_graphs, save_graphs
 
 
 class CSVDataset(DGLDataset):
-    """Graphs from CSV files.
+    """Graphs from CSV files: ``data_path`` has ``meta.yaml`` and the files that it names.
 
-    Parameters
-    ----------
-    data_path : str
-        Folder with ``meta.yaml`` and the files that it names.
-    force_reload : bool
-        Whether to read the CSV files even if there is a cache. A cache that is older than one of
-        the files is not used; a change of a parser is not noticed.
-    verbose : bool
-        Whether to print progress.
-    ndata_parser, edata_parser : callable or dict, optional
-        ``parser(df)`` returns name → array for the columns that are no IDs; or a dict of node type
-        or (source, edge, destination) type → parser. By default :class:`DefaultDataParser`.
-    gdata_parser : callable, optional
-        The same for the table of graphs.
-    transform : callable, optional
-        Takes a graph and returns another; called at every access.
-
-    Attributes
-    ----------
-    graphs : list of Graph
-        In the order of their IDs.
-    data : dict of str to torch.Tensor
-        Values per graph; empty without ``graph_data``.
-
-    Raises
-    ------
-    InvalidInput
-        A file is missing or wrong; the message names file, line and column.
+    ``force_reload`` reads them even if there is a cache; a cache that is older than one of the
+    files is not used, but a change of a parser is not noticed. A parser takes a frame and returns
+    name → array for the columns that are no IDs; parsers of nodes and edges may be given by type.
+    By default it is :class:`DefaultDataParser`. ``transform`` takes a graph and returns another, at
+    every access. ``graphs`` are in the order of their IDs; ``data`` has values per graph. A missing
+    or wrong file raises InvalidInput with file, line and column.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """``DGLDataset``, the base class of data sets, and its life cycle (DGL's guide, chapter 4).
 
 Making an object runs ``has_cache``, then either ``load``, or ``download``, ``process`` and
-``save``. A subclass defines ``process``, ``__getitem__`` and ``__len__``, and the others as needed.
+``save``. A subclass defines ``process``, ``__getitem__`` and ``__len__``.
 """
 
 from __future__ import annotations
@@ -20,24 +20,11 @@ from gnnlab.compat.data.utils import download, extract_archive, get_download_dir
 class DGLDataset:
     """Base class of data sets.
 
-    Parameters
-    ----------
-    name : str
-    url : str, optional
-        Where :meth:`download` gets the raw files.
-    raw_dir : str, optional
-        Folder of downloads; by default ``get_download_dir()``. Nothing is downloaded if
-        ``raw_path``, the folder ``raw_dir/name``, exists.
-    save_dir : str, optional
-        Folder of processed files; by default ``raw_dir``.
-    hash_key : tuple
-        Values on which the processed data depends; ``hash`` is computed from them.
-    force_reload : bool
-        Whether to process the raw files even if there is a cache.
-    verbose : bool
-        Whether to print progress.
-    transform : callable, optional
-        Takes a graph and returns another; for ``__getitem__`` of the subclass, ``self._transform``.
+    ``raw_dir`` is the folder of downloads, by default ``get_download_dir()``; nothing is downloaded
+    if ``raw_path``, the folder ``raw_dir/name``, exists. ``save_dir``, by default ``raw_dir``, has
+    the processed files. ``hash`` is computed from ``hash_key``, values on which they depend.
+    ``force_reload`` processes the raw files even if there is a cache. ``transform`` takes a graph
+    and returns another: ``self._transform``, for ``__getitem__`` of the subclass.
 
     Examples
     --------
@@ -53,10 +40,6 @@ class DGLDataset:
     ...         return len(self.graphs)
     >>> len(Rings())
     5
-
-    References
-    ----------
-    DGL user guide, chapter 4.1, "DGLDataset class".
     """
 
     def __init__(
@@ -144,10 +127,7 @@ class DGLDataset:
 
 
 class DGLBuiltinDataset(DGLDataset):
-    """Base class of data sets whose raw files are one zip file, ``raw_dir/NAME.zip``.
-
-    Parameters are those of :class:`DGLDataset`; the archive is unpacked into ``raw_dir/NAME``.
-    """
+    """Base class of data sets whose raw files are one zip file, unpacked into ``raw_dir/NAME``."""
 
     def __init__(
         self,

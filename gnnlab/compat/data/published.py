@@ -22,6 +22,7 @@ from gnnlab.compat.data.utils import _get_dgl_url
 from gnnlab.data.dataset import set_masks
 from gnnlab.data.download import fetch, local_archive
 from gnnlab.data.npz import read_matrices
+from gnnlab.data.trees import read_trees
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.graph import Graph
@@ -412,35 +413,12 @@ class SSTDataset(Published):
         words = Path(self.option["vocab_file"] or self.path("vocab.txt")).read_text("utf8")
         self.vocab = {word.strip(): i for i, word in enumerate(words.splitlines())}
         self.vocab_size = len(self.vocab)
-        path = self.path(f"{self.option['mode']}.txt")
-        for number, line in enumerate(path.read_text("utf8").splitlines(), 1):
-            if line.strip():
-                self.graphs.append(self._tree(line, f"{path}, line {number}"))
+        trees = self.path(f"{self.option['mode']}.txt")
+        for rows in read_trees(trees, self.vocab, self.UNK_WORD):
+            g = graph((torch.arange(1, len(rows)), rows[1:, 3]), num_nodes=len(rows))
+            g.ndata["x"], g.ndata["y"], g.ndata["mask"] = rows[:, :3].T.clone()
+            self.graphs.append(g)
         self.pretrained_emb = self._vectors(self.option["glove_embed_file"])
-
-    def _tree(self, line: str, where: str) -> Graph:
-        """Read "(label (label word) (label word))"; nodes are in the order of a walk from above."""
-        rows: list[list[int]] = []  # word, label, mask, parent
-        above: list[int] = []
-        tokens = line.replace("(", " ( ").replace(")", " ) ").split()
-        try:
-            for i, token in enumerate(tokens):
-                if token == "(":
-                    rows.append([-1, int(tokens[i + 1]), 0, above[-1] if above else -1])
-                    above.append(len(rows) - 1)
-                elif token == ")":
-                    above.pop()
-                elif tokens[i - 1] != "(":
-                    rows[above[-1]][0] = self.vocab.get(token.lower(), self.UNK_WORD)
-                    rows[above[-1]][2] = 1
-            if above or sum(row[3] < 0 for row in rows) != 1:
-                raise ValueError("brackets do not match")
-        except (ValueError, IndexError) as error:
-            raise InvalidInput(f"{where}: not one tree in brackets ({error})") from error
-        word, label, mask, parent = torch.tensor(rows).T
-        g = graph((torch.arange(1, len(rows)), parent[1:]), num_nodes=len(rows))
-        g.ndata["x"], g.ndata["y"], g.ndata["mask"] = word, label, mask
-        return g
 
     def _vectors(self, file: str | None) -> torch.Tensor | None:
         """Return a vector of each word; small random numbers for words that the file lacks."""

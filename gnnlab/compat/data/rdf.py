@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import re
 import warnings
-from array import array
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 
 from gnnlab.compat.data.published import Published, variant
-from gnnlab.data.triples import read_triples
+from gnnlab.data.triples import graph_of_triples
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.construct import heterograph
 from gnnlab.graph.io import load_graphs, save_graphs
 
 
@@ -64,45 +61,17 @@ class RDFGraphDataset(Published):
 
     def process(self) -> None:
         """Read all triples, divide the nodes into types, and read labels and split."""
-        number: dict[str, int] = {}
-        relations: dict[str, int] = {}
-        ends = array("q")
         files = sorted(
             p for p in Path(self.raw_path).rglob("*") if re.search(r"\.nt(\.gz)?$", p.name)
         )
         if not files:
             raise InvalidInput(f"{self.raw_path}: no file *.nt or *.nt.gz (N-Triples)")
-        for file in files:
-            for subject, link, other in read_triples(file, self.verbose):
-                if link not in self.label_relations:
-                    ends.append(number.setdefault(subject, len(number)))
-                    ends.append(relations.setdefault(link.rsplit("/", 1)[-1], len(relations)))
-                    ends.append(number.setdefault(other, len(number)))
-        src, relation, dst = np.frombuffer(ends, np.int64).reshape(-1, 3).T
-        many, few = len(number), len(relations)
-        key = np.unique((src * few + relation) * many + dst)  # a triple that is there twice is one
-        src, relation, dst = key // many // few, key // many % few, key % many
-        types: dict[str, int] = {}
-        kind = np.array([types.setdefault(self._type(text), len(types)) for text in number])
-        order = np.argsort(kind, kind="stable")
-        sizes = np.bincount(kind)
-        place = np.empty(many, np.int64)  # position among the nodes of its type
-        place[order] = np.arange(many) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        names, labels = list(types), list(relations)
-        group = (kind[src] * few + relation) * len(types) + kind[dst]
-        edges: dict[Any, Any] = {}
-        for value in np.unique(group):
-            chosen = group == value
-            u, v = (torch.from_numpy(place[side[chosen]]) for side in (src, dst))
-            first, last = names[value // len(types) // few], names[value % len(types)]
-            name = labels[value // len(types) % few]
-            edges[first, name, last] = (u, v)
-            if self.option["insert_reverse"]:
-                edges[last, f"rev-{name}", first] = (v, u)
-        g = heterograph(edges, dict(zip(names, sizes.tolist(), strict=True)))
-        if self.predict_category not in types:
-            raise InvalidInput(f"{files[0]}: no node of type {self.predict_category}; {names}")
-        self._label(g.nodes[self.predict_category].data, number, place, g)
+        g, ids = graph_of_triples(
+            *(files, self._type, self.label_relations, self.option["insert_reverse"], self.verbose)
+        )
+        if self.predict_category not in g.ntypes:
+            raise InvalidInput(f"{files[0]}: no node of type {self.predict_category}; {g.ntypes}")
+        self._label(g.nodes[self.predict_category].data, ids, g)
         self.graphs = [g]
         self._describe()
 
@@ -112,7 +81,7 @@ class RDFGraphDataset(Published):
         found = re.match(self.pattern, text)
         return found[1] if found else "_Blank" if text.startswith("_:") else "_Other"
 
-    def _label(self, data: Any, number: dict[str, int], place: np.ndarray, g: Any) -> None:
+    def _label(self, data: Any, known: dict[str, int], g: Any) -> None:
         count = g.num_nodes(self.predict_category)
         label = torch.full((count,), -1)
         classes: dict[str, int] = defaultdict(lambda: len(classes))
@@ -120,13 +89,13 @@ class RDFGraphDataset(Published):
             frame = self.table(name, header=0, dtype=str)
             if not set(self.columns) <= set(frame):
                 raise InvalidInput(f"{self.path(name)}: lacks the columns {self.columns}")
-            known = frame[self.columns[0]].isin(list(number))
-            if not known.all():
+            there = frame[self.columns[0]].isin(list(known))
+            if not there.all():
                 warnings.warn(
-                    f"{name}: {int((~known).sum())} nodes are not in the graph", stacklevel=2
+                    f"{name}: {int((~there).sum())} nodes are not in the graph", stacklevel=2
                 )
-            found = frame[known]
-            ids = torch.tensor([place[number[uri]] for uri in found[self.columns[0]]])
+            found = frame[there]
+            ids = torch.tensor([known[uri] for uri in found[self.columns[0]]])
             label[ids] = torch.tensor([classes[text] for text in found[self.columns[1]]])
             mask = torch.zeros(count, dtype=torch.bool)
             mask[ids] = True

@@ -62,9 +62,8 @@ def _get_dgl_url(file_url: str) -> str:
 
 
 def get_download_dir() -> str:
-    """Return the folder of downloads; make it if it is missing.
-
-    It is ``$DGL_DOWNLOAD_DIR``, otherwise ``$GNNLAB_DATA_DIR``, otherwise ``~/.dgl``.
+    """Return the folder of downloads, and make it: ``$DGL_DOWNLOAD_DIR``, otherwise
+    ``$GNNLAB_DATA_DIR``, otherwise ``~/.dgl``.
     """
     named = os.environ.get("DGL_DOWNLOAD_DIR") or os.environ.get("GNNLAB_DATA_DIR")
     folder = Path(named or "~/.dgl").expanduser()
@@ -94,21 +93,9 @@ def download(
 ) -> str:
     """Download a file and return its path, which holds the old file until the new is complete.
 
-    Parameters
-    ----------
-    url : str
-    path : str or Path, optional
-        The file to write, or an existing folder; by default the current folder.
-    overwrite : bool
-        Whether to download again what exists. If not, it is kept if ``sha1_hash`` fits or is None.
-    sha1_hash : str, optional
-        Expected SHA-1, hexadecimal.
-    retries : int
-        How often to try again after a failure. Each attempt goes on where the last one stopped.
-    verify_ssl : bool
-        Whether to check the server's certificate.
-    log : bool
-        Whether to show a bar when it takes longer than a second.
+    ``path`` is the file to write, or an existing folder; by default the current one. What exists is
+    kept if not ``overwrite`` and if ``sha1_hash``, in hexadecimal, fits or is None. Each of the
+    ``retries`` goes on where the last one stopped. ``log`` shows a bar after a second.
 
     Raises
     ------
@@ -148,13 +135,7 @@ def extract_archive(
 ) -> None:
     """Unpack a ``.zip``, ``.tar``, ``.tar.gz``, ``.tgz`` or ``.gz`` file into a folder.
 
-    Parameters
-    ----------
-    file : str or Path
-    target_dir : str or Path
-        If it is missing, it is made when all is unpacked.
-    overwrite : bool
-        If False and the folder exists, nothing is done.
+    A new folder appears when all is unpacked. If not ``overwrite`` and it exists, nothing is done.
 
     Raises
     ------
@@ -183,13 +164,7 @@ def extract_archive(
 
 
 def save_info(path: str | os.PathLike[str], info: Any) -> None:
-    """Write numbers, texts, lists, dicts, numpy arrays and tensors to a file.
-
-    Parameters
-    ----------
-    path : str or Path
-    info : dict
-        Usually names of classes, counts and the like.
+    """Write a dict of numbers, texts, lists, dicts, numpy arrays and tensors to a file.
 
     Examples
     --------
@@ -209,11 +184,8 @@ def save_info(path: str | os.PathLike[str], info: Any) -> None:
 def load_info(path: str | os.PathLike[str]) -> Any:
     """Read what :func:`save_info` of gnnlab or DGL wrote.
 
-    Raises
-    ------
-    InvalidInput
-        The file is damaged, or holds other objects than data. Those are not loaded, because reading
-        them can run any code.
+    A file that is damaged, or holds other objects than data, raises InvalidInput: loading those can
+    run any code.
     """
     with open(path, "rb") as file:
         try:
@@ -282,14 +254,8 @@ def generate_mask_tensor(mask: Any) -> torch.Tensor:
 def add_nodepred_split(dataset: Any, ratio: Sequence[float], ntype: str | None = None) -> None:
     """Draw a split of the nodes and store it as masks in every graph of a data set.
 
-    Parameters
-    ----------
-    dataset
-        ``dataset[i]`` must return the same graph at each access.
-    ratio : sequence of three floats
-        Fractions of training, validation and test nodes; they sum to 1.
-    ntype : str, optional
-        Node type; needed for graphs with several.
+    ``ratio`` has the fractions of training, validation and test nodes; ``dataset[i]`` must return
+    the same graph at each access.
 
     Examples
     --------

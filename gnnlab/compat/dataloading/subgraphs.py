@@ -1,6 +1,7 @@
 """Samplers of subgraphs: ShaDow, ClusterGCN, GraphSAINT.
 
 A mini-batch is a small graph, on which all layers compute, instead of a block for each layer.
+Features to prefetch are names, or names by type; ``output_device`` is where the graph goes.
 
 References
 ----------
@@ -18,6 +19,7 @@ from typing import Any
 import torch
 
 from gnnlab import random
+from gnnlab.compat.traversal import first_of_each
 from gnnlab.dataloading.features import set_edge_lazy_features, set_node_lazy_features
 from gnnlab.dataloading.sampler import Sampler, read_seeds, simplify
 from gnnlab.errors import InvalidInput
@@ -50,16 +52,7 @@ class _SubgraphSampler(Sampler):
 class ShaDowKHopSampler(_SubgraphSampler):
     """Sample neighbors hop by hop, and return the graph of all nodes found and all edges between.
 
-    Parameters
-    ----------
-    fanouts : list of int or dict
-        Neighbors per node, first hop last, as the fanouts of :class:`NeighborSampler`.
-    replace : bool
-        Draw with replacement.
-    prob : str, optional
-        Name of an edge feature with weights.
-    prefetch_node_feats, prefetch_edge_feats : list of str or dict, optional
-    output_device : torch.device, optional
+    ``fanouts``, ``replace`` and ``prob`` are those of :class:`NeighborSampler`.
 
     Examples
     --------
@@ -84,22 +77,9 @@ class ShaDowKHopSampler(_SubgraphSampler):
         self.fanouts, self.replace, self.prob = list(fanouts), replace, prob
 
     def sample(self, g: Graph, seed_nodes: Any, exclude_eids: Any = None) -> Any:
-        """Make a mini-batch.
+        """Return the nodes of the subgraph, the seeds first; the seeds; and the subgraph.
 
-        Parameters
-        ----------
-        g : Graph or DistGraph
-        seed_nodes : IDs, or dict of IDs by node type
-        exclude_eids : IDs, or dict of IDs by edge type, optional
-            Edges that are neither followed nor in the subgraph.
-
-        Returns
-        -------
-        input_nodes : torch.Tensor or dict
-            Nodes of the subgraph: the seeds first.
-        output_nodes : torch.Tensor or dict
-            The seeds.
-        subgraph : Graph
+        Excluded edges are neither followed nor in the subgraph.
         """
         output_nodes = read_seeds(g, seed_nodes)
         nodes = {ntype: as_tensor(ids) for ntype, ids in node_dict(g, output_nodes).items()}
@@ -113,7 +93,8 @@ class ShaDowKHopSampler(_SubgraphSampler):
             for etype in frontier.canonical_etypes:
                 found = frontier.edges(etype=etype)[0]
                 known = nodes.get(etype[0], found[:0])
-                nodes[etype[0]] = torch.cat([known, _new(known, found)])
+                new = first_of_each(found[~torch.isin(found, known)])
+                nodes[etype[0]] = torch.cat([known, new])
         part = g.subgraph(nodes)
         if exclude_eids is not None:
             left_out = read_edges(g, exclude_eids)
@@ -126,42 +107,19 @@ class ShaDowKHopSampler(_SubgraphSampler):
         return simplify(nodes), output_nodes, self._finish(part)
 
 
-def _new(known: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
-    """Return the distinct values of ``found`` that are not in ``known``, by first appearance."""
-    found = found[~torch.isin(found, known)]
-    values, place = torch.unique(found, return_inverse=True)
-    first = torch.full((len(values),), len(found), device=found.device)
-    first.scatter_reduce_(0, place, torch.arange(len(found), device=found.device), "amin")
-    return found[first.sort().values]
-
-
 class ClusterGCNSampler(_SubgraphSampler):
     """Cut the graph into k parts; a mini-batch is the graph of the nodes of a few parts.
 
-    A loader iterates over ``torch.arange(k)``.
-
-    Parameters
-    ----------
-    g : Graph
-    k : int
-        Number of parts.
-    cache_path : path, optional
-        File that keeps the parts: if it has those of a graph of this size, they are read; otherwise
-        it is written. None for no file.
-    balance_ntypes, balance_edges
-        As for :func:`gnnlab.distributed.partition_graph`.
-    mode : str
-        Accepted for DGL's signature.
-    prefetch_ndata, prefetch_edata : list of str or dict, optional
-    output_device : torch.device, optional
+    A loader iterates over ``torch.arange(k)``. ``cache_path`` keeps the parts: if the file has
+    those of a graph of this size, they are read; otherwise it is written. ``balance_…`` are those
+    of :func:`gnnlab.distributed.partition_graph`; ``mode`` has no effect.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
     >>> g = dgl.rand_graph(100, 500)
     >>> sampler = dgl.dataloading.ClusterGCNSampler(g, 10, cache_path=None)
-    >>> parts = sum(sampler.sample(g, torch.tensor([i])).num_nodes() for i in range(10))
-    >>> parts
+    >>> sum(sampler.sample(g, torch.tensor([i])).num_nodes() for i in range(10))
     100
     """
 
@@ -217,20 +175,10 @@ def _read_parts(path: str | Path | None, sizes: list[int]) -> torch.Tensor | Non
 class SAINTSampler(_SubgraphSampler):
     """Draw nodes, edges or walks at random; a mini-batch is the graph of the nodes found.
 
-    A loader over ``torch.arange(n)`` makes n subgraphs; the numbers themselves have no effect.
-
-    Parameters
-    ----------
-    mode : {"node", "edge", "walk"}
-        Draw nodes in proportion to in-degree; edges (u, v) in proportion to 1 / (in-degree of u) +
-        1 / (in-degree of v); or starts of random walks uniformly.
-    budget : int or (int, int)
-        Number of nodes or edges that are drawn, with replacement; for walks, their number and
-        their length.
-    cache : bool
-        Keep the probabilities of a graph.
-    prefetch_ndata, prefetch_edata : list of str or dict, optional
-    output_device : torch.device, optional
+    ``mode`` "node" draws nodes in proportion to in-degree; "edge" edges (u, v) in proportion to
+    1 / (in-degree of u) + 1 / (in-degree of v); "walk" starts of random walks uniformly. ``budget``
+    is how many, drawn with replacement; for walks, their number and their length. A loader over
+    ``torch.arange(n)`` makes n subgraphs. ``cache`` keeps the probabilities of a graph.
 
     Examples
     --------

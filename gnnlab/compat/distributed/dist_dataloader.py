@@ -101,26 +101,7 @@ class EdgeCollator(collate.EdgeCollator):
 
 
 class DistEdgeDataLoader(_Steps, ours.DistEdgeDataLoader):
-    """:class:`gnnlab.distributed.DistEdgeDataLoader`, also an iterator; pairs of the seeds' types.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import gnnlab.compat as dgl
-    >>> follows, likes = ("user", "follows", "user"), ("user", "likes", "game")
-    >>> g = dgl.heterograph({follows: ([0, 1], [1, 2]), likes: ([0, 1, 2], [0, 0, 1])})
-    >>> folder = tempfile.mkdtemp()
-    >>> dgl.distributed.partition_graph(g, "shop", 2, folder, part_method="random")
-    shop: ...
-    >>> dgl.distributed.initialize()
-    >>> g = dgl.distributed.DistGraph("shop", part_config=f"{folder}/shop.json")
-    >>> sampler = dgl.dataloading.NeighborSampler([2])
-    >>> loader = dgl.distributed.DistEdgeDataLoader(g, {likes: [0, 1, 2]}, sampler, batch_size=2)
-    >>> _ = iter(loader)
-    >>> input_nodes, pairs, blocks = next(loader)
-    >>> pairs.canonical_etypes, loader.expected_idxs
-    ([('user', 'likes', 'game')], 2)
-    """
+    """:class:`gnnlab.distributed.DistEdgeDataLoader`, an iterator; pairs of the seeds' types."""
 
     def __init__(
         self, g: Any, eids: Any, graph_sampler: Any = None, device: Any = None, **kwargs: Any
@@ -142,7 +123,6 @@ class DistDataLoader(_Steps, ours.DistDataLoader):
     ...     def __iter__(self):
     ...         self.at = -2
     ...         return self
-    ...
     ...     def _next_data(self):
     ...         self.at += 2
     ...         return self.dataset[self.at : self.at + 2] if self.at < len(self.dataset) else None

@@ -30,17 +30,9 @@ class _AnyBook(type):
 class RangePartitionBook(GraphPartitionBook, metaclass=_AnyBook):
     """A partition book made as in DGL; every book of gnnlab is an instance, since all own ranges.
 
-    Parameters
-    ----------
-    part_id : int
-    num_parts : int
-    node_map : dict
-        Node type → array of shape (num_parts, 2): first homogeneous ID of each part, and the one
-        after its last.
-    edge_map : dict
-        The same by canonical edge type.
-    ntypes, etypes : dict
-        Type → type ID.
+    ``node_map`` has by node type an array (num_parts, 2): first homogeneous ID of each part, and
+    the one after its last; ``edge_map`` the same by canonical edge type; ``ntypes`` and ``etypes``
+    type IDs.
 
     Examples
     --------

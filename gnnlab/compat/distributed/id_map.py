@@ -17,11 +17,8 @@ __all__ = ["IdMap"]
 class IdMap:
     """Maps homogeneous IDs to type IDs and type-wise IDs.
 
-    Parameters
-    ----------
-    id_ranges : dict
-        Type → array of shape (parts, 2): first homogeneous ID of the type in each part, and the
-        one after its last. The ranges of all types together begin at 0 and leave no gap.
+    ``id_ranges`` has for each type an array (parts, 2): its first homogeneous ID in each part, and
+    the one after its last. The ranges of all types together begin at 0 and leave no gap.
 
     Examples
     --------

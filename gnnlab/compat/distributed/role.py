@@ -14,16 +14,7 @@ __all__ = [
 
 
 def get_role() -> str:
-    """Return "default" for a trainer, or "sampler"; servers run no code of a program.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat.distributed import role
-    >>> dgl.distributed.initialize()
-    >>> role.get_role(), role.get_num_trainers(), role.get_trainer_rank()
-    ('default', 1, 0)
-    """
+    """Return "default" for a trainer, or "sampler"; servers run no code of a program."""
     return "sampler" if context.current().role == "sampler" else "default"
 
 

@@ -41,20 +41,7 @@ class Response:
 
 
 class Request:
-    """Base class of requests; a subclass defines :meth:`process_request`.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl
-    >>> from gnnlab.compat.distributed import rpc
-    >>> class Flush(rpc.Request):
-    ...     def process_request(self, server_state):
-    ...         return rpc.Response()
-    >>> rpc.register_service(901, Flush, rpc.Response)
-    >>> dgl.distributed.initialize()
-    >>> for server in range(rpc.get_num_server()):                  # none in standalone mode
-    ...     rpc.send_request(server, Flush())
-    """
+    """Base class of requests; a subclass, which is registered, defines :meth:`process_request`."""
 
     def process_request(self, server_state: Any) -> Response | None:
         """Return the answer, or None where none is expected."""

@@ -21,21 +21,14 @@ from gnnlab.compat import lazy
 
 # Module → layers. Those of gnnlab.nn need no entry.
 _MODULES: dict[str, str] = {
-    "gnnlab.compat.nn.conv.attention": "AGNNConv DotGatConv EGATConv EdgeGATConv GATv2Conv",
-    "gnnlab.compat.nn.conv.dense": "DenseChebConv DenseGraphConv DenseSAGEConv",
-    "gnnlab.compat.nn.conv.edges": "CFConv EdgeConv GMMConv NNConv",
-    "gnnlab.compat.nn.conv.gated": "GatedGCNConv GatedGraphConv",
-    "gnnlab.compat.nn.conv.hgt": "HGTConv",
-    "gnnlab.compat.nn.conv.pna": "PNAConv",
-    "gnnlab.compat.nn.conv.propagation": (
-        "APPNPConv ChebConv EdgeWeightNorm GCN2Conv SGConv TAGConv"
-    ),
-    "gnnlab.compat.nn.factory": "KNNGraph RadiusGraph SegmentedKNNGraph",
-    "gnnlab.compat.nn.glob": "GlobalAttentionPooling MaxPooling Set2Set SortPooling WeightAndSum",
+    "gnnlab.compat.nn.conv.attention": "DotGatConv EdgeGATConv GATv2Conv",
+    "gnnlab.compat.nn.conv.edges": "DenseSAGEConv EdgeConv GMMConv GatedGraphConv NNConv",
+    "gnnlab.compat.nn.conv.propagation": "APPNPConv ChebConv EdgeWeightNorm SGConv TAGConv",
+    "gnnlab.compat.nn.glob": "GlobalAttentionPooling MaxPooling Set2Set SortPooling",
     "gnnlab.compat.nn.hetero": "HeteroEmbedding HeteroLinear get_aggregate_fn",
     "gnnlab.compat.nn.sparse_emb": "NodeEmbedding",
-    "gnnlab.compat.nn.link": "TransE TransR",
     "gnnlab.compat.nn.utils": "JumpingKnowledge LabelPropagation Sequential",
+    "gnnlab.compat.points": "KNNGraph",
 }
 
 pytorch = sys.modules[__name__]

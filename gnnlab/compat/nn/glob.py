@@ -24,26 +24,35 @@ __all__ = [
     "Set2Set",
     "SortPooling",
     "SumPooling",
-    "WeightAndSum",
+    "softmax_nodes",
 ]
 
 
 def _softmax(sizes: Tensor, scores: Tensor) -> Tensor:
-    """Softmax over the nodes of each graph; scores of shape (N, 1)."""
+    """Softmax over the nodes of each graph; scores of shape (N, …)."""
+    # Subtracting the largest value leaves the result, and its gradient, as they are.
     largest = ops.segment_reduce(sizes, scores.detach(), "max").repeat_interleave(sizes, 0)
     exponents = (scores - largest).exp()
     return exponents / ops.segment_reduce(sizes, exponents).repeat_interleave(sizes, 0)
 
 
-class MaxPooling(nn.Module):
-    """Take the elementwise maximum of the rows of each graph's nodes.
+def softmax_nodes(graph: Graph, feat: str, *, ntype: str | None = None) -> Tensor:
+    """Return the softmax of a node feature over the nodes of each graph, shape (N, …).
 
     Examples
     --------
-    >>> import torch, gnnlab.compat as dgl
-    >>> dgl.nn.MaxPooling()(dgl.graph(([0, 1], [1, 2])), torch.tensor([[1.0], [2.0], [6.0]]))
-    tensor([[6.]])
+    >>> import gnnlab.compat as dgl, torch
+    >>> both = dgl.batch([dgl.graph([(0, 1)]), dgl.graph([(0, 0)])])
+    >>> both.ndata["h"] = torch.tensor([1.0, 1.0, 5.0])
+    >>> dgl.softmax_nodes(both, "h")
+    tensor([0.5000, 0.5000, 1.0000])
     """
+    scores = graph.nodes[ntype].data[feat]
+    return _softmax(graph.batch_num_nodes(ntype).to(scores.device), scores)
+
+
+class MaxPooling(nn.Module):
+    """Take the elementwise maximum of the rows of each graph's nodes."""
 
     def forward(self, graph: Graph, feat: Tensor) -> Tensor:
         """Reduce ``feat``, shape (N, …), to shape (number of graphs, …)."""
@@ -53,12 +62,8 @@ class MaxPooling(nn.Module):
 class SortPooling(nn.Module):
     """Sort each row, then the nodes of each graph by their last column, and keep the top ``k``.
 
-    From Zhang et al.: An End-to-End Deep Learning Architecture for Graph Classification, AAAI 2018.
-
-    Parameters
-    ----------
-    k : int
-        Number of nodes to keep per graph; missing ones are rows of zeros.
+    Missing ones are rows of zeros. From Zhang et al.: An End-to-End Deep Learning Architecture for
+    Graph Classification, AAAI 2018.
 
     Examples
     --------
@@ -87,43 +92,10 @@ class SortPooling(nn.Module):
         return out.index_copy(0, slots, feat[order[kept]]).view(len(sizes), -1)
 
 
-class WeightAndSum(nn.Module):
-    """Sum the rows of each graph's nodes with learned weights between 0 and 1.
-
-    Parameters
-    ----------
-    in_feats : int
-        Size of the rows.
-
-    Examples
-    --------
-    >>> import torch, gnnlab.compat as dgl
-    >>> dgl.nn.WeightAndSum(5)(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5)).shape
-    torch.Size([1, 5])
-    """
-
-    def __init__(self, in_feats: int) -> None:
-        super().__init__()
-        self.in_feats = in_feats
-        self.atom_weighting = nn.Sequential(nn.Linear(in_feats, 1), nn.Sigmoid())
-
-    def forward(self, g: Graph, feats: Tensor) -> Tensor:
-        """Reduce ``feats``, shape (N, in_feats), to shape (number of graphs, in_feats)."""
-        weighted = feats * self.atom_weighting(feats)
-        return ops.segment_reduce(g.batch_num_nodes().to(feats.device), weighted)
-
-
 class GlobalAttentionPooling(nn.Module):
-    """Sum the rows of each graph's nodes, weighted by a softmax of learned scores.
+    """Sum each graph's rows, after ``feat_nn``, weighted by a softmax of the scores of ``gate_nn``.
 
     From Li et al.: Gated Graph Sequence Neural Networks, ICLR 2016.
-
-    Parameters
-    ----------
-    gate_nn : Module
-        Gives the score of each row, shape (N, 1).
-    feat_nn : Module, optional
-        Applied to each row before the sum.
 
     Examples
     --------
@@ -135,8 +107,7 @@ class GlobalAttentionPooling(nn.Module):
 
     def __init__(self, gate_nn: nn.Module, feat_nn: nn.Module | None = None) -> None:
         super().__init__()
-        self.gate_nn = gate_nn
-        self.feat_nn = feat_nn
+        self.gate_nn, self.feat_nn = gate_nn, feat_nn
 
     def forward(
         self, graph: Graph, feat: Tensor, get_attention: bool = False
@@ -156,18 +127,9 @@ class GlobalAttentionPooling(nn.Module):
 
 
 class Set2Set(nn.Module):
-    """Read the nodes of each graph several times by attention, guided by an LSTM.
+    """Read the nodes of each graph ``n_iters`` times by attention, guided by an LSTM.
 
     From Vinyals, Bengio, Kudlur: Order Matters: Sequence to Sequence for Sets, ICLR 2016.
-
-    Parameters
-    ----------
-    input_dim : int
-        Size D of the rows.
-    n_iters : int
-        Number of times that the nodes are read.
-    n_layers : int
-        Number of layers of the LSTM.
 
     Examples
     --------
@@ -181,8 +143,7 @@ class Set2Set(nn.Module):
         super().__init__()
         self.input_dim = input_dim
         self.output_dim = 2 * input_dim
-        self.n_iters = n_iters
-        self.n_layers = n_layers
+        self.n_iters, self.n_layers = n_iters, n_layers
         self.lstm = nn.LSTM(self.output_dim, input_dim, n_layers)
 
     def reset_parameters(self) -> None:
@@ -202,7 +163,3 @@ class Set2Set(nn.Module):
             read = ops.segment_reduce(sizes, feat * _softmax(sizes, scores))
             out = torch.cat([query, read], dim=-1)
         return out
-
-    def extra_repr(self) -> str:
-        """Show the number of iterations."""
-        return f"n_iters={self.n_iters}"

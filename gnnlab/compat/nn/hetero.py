@@ -16,24 +16,7 @@ Key = str | tuple[str, str, str]
 
 
 def get_aggregate_fn(agg: str) -> Callable[[list[Tensor], str], Tensor]:
-    """Return the function by which :class:`HeteroGraphConv` combines results for a node type.
-
-    Parameters
-    ----------
-    agg : {"sum", "max", "min", "mean", "stack"}
-
-    Returns
-    -------
-    callable
-        Takes the list of results and the node type.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.compat.nn.hetero import get_aggregate_fn
-    >>> get_aggregate_fn("mean")([torch.tensor([1.0]), torch.tensor([3.0])], "user")
-    tensor([2.])
-    """
+    """Return the function of results and node type by which HeteroGraphConv combines results."""
     check_choice(agg, AGGREGATES, "aggregate", NotFound)
     return AGGREGATES[agg]
 
@@ -48,15 +31,7 @@ class _PerKey(nn.Module):
 
 
 class HeteroLinear(_PerKey):
-    """A linear layer per type.
-
-    Parameters
-    ----------
-    in_size : dict of str or (str, str, str) to int
-        Input size of each type.
-    out_size : int
-        Output size of all types.
-    bias : bool, default True
+    """A linear layer per node or edge type, from its ``in_size[type]`` to ``out_size``.
 
     Examples
     --------
@@ -79,14 +54,7 @@ class HeteroLinear(_PerKey):
 
 
 class HeteroEmbedding(_PerKey):
-    """An embedding table per type.
-
-    Parameters
-    ----------
-    num_embeddings : dict of str or (str, str, str) to int
-        Number of rows of each type.
-    embedding_dim : int
-        Size of the rows.
+    """A table of ``num_embeddings[type]`` rows per type.
 
     Examples
     --------

@@ -22,21 +22,8 @@ class NodeEmbedding(TracedRows):
     Not a ``torch.nn.Module``: pass it to ``dgl.optim.SparseAdam`` or ``dgl.optim.SparseAdagrad``.
     Rows are kept in main memory. If ``torch.distributed`` is initialized, every rank has all rows,
     and all ranks must make the embedding, read it and step together; rank 0's first rows are used.
-
-    Parameters
-    ----------
-    num_embeddings : int
-        Number of nodes, N.
-    embedding_dim : int
-        Length of a vector, D.
-    name : str, optional
-        For messages.
-    init_func : callable, optional
-        ``init_func(rows)`` fills a tensor of shape (N, D), or returns another; zeros by default.
-    device : torch.device, optional
-        Device of the rows that are looked up, where a call does not say another.
-    partition : object, optional
-        Accepted for DGL's signature.
+    ``init_func`` fills rows of zeros, (num_embeddings, embedding_dim), or returns others;
+    ``device`` is that of rows that are looked up; ``partition`` has no effect.
 
     Examples
     --------
@@ -79,20 +66,7 @@ class NodeEmbedding(TracedRows):
         self.optm_state: tuple[torch.Tensor, ...] = ()
 
     def __call__(self, node_ids: Any, device: Any = None) -> torch.Tensor:
-        """Look up rows.
-
-        Parameters
-        ----------
-        node_ids : IDs
-            Shape (K,).
-        device : torch.device, optional
-            Device of the result.
-
-        Returns
-        -------
-        torch.Tensor
-            Shape (K, D). If gradients are enabled, those of the rows are kept for the optimizer.
-        """
+        """Return the rows of IDs (K,), shape (K, D); their gradients are kept for the optimizer."""
         ids = read_ids(node_ids, self.num_embeddings, "row", torch.device("cpu"))
         return self._traced(ids, self._rows[ids].to(self._device if device is None else device))
 

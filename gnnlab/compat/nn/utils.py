@@ -22,12 +22,9 @@ Identity = nn.Identity
 
 
 class Sequential(nn.Sequential):
-    """Layers one after the other; each gets the graph and the output of the layer before.
+    """Layers one after the other, called as ``module(graph, *feats)``.
 
-    Parameters
-    ----------
-    *args : Module
-        Called as ``module(graph, *feats)``. A module's tuple is the next one's arguments.
+    A module's tuple is the next one's arguments.
 
     Examples
     --------
@@ -49,17 +46,11 @@ class Sequential(nn.Sequential):
 
 
 class JumpingKnowledge(nn.Module):
-    r"""Combine the outputs of all layers of a model, so that each node chooses its range.
+    """Combine the outputs of all layers of a model, so that each node chooses its range.
 
-    From Xu et al.: Representation Learning on Graphs with Jumping Knowledge Networks, ICML 2018.
-
-    Parameters
-    ----------
-    mode : {"cat", "max", "lstm"}, default "cat"
-        Concatenate them; take the elementwise maximum; or sum them with attention from a
-        bidirectional LSTM over the layers.
-    in_feats, num_layers : int, optional
-        Size and number of the outputs; needed with ``"lstm"``.
+    Mode "cat" concatenates them; "max" takes the elementwise maximum; "lstm", which needs the size
+    and the number of the outputs, sums them by attention from an LSTM over the layers. From Xu et
+    al.: Representation Learning on Graphs with Jumping Knowledge Networks, ICML 2018.
 
     Examples
     --------
@@ -99,24 +90,12 @@ class JumpingKnowledge(nn.Module):
 
 
 class LabelPropagation(nn.Module):
-    r"""Spread known labels along edges: :math:`Y \leftarrow \alpha \hat{A} Y + (1 - \alpha) Y_0`.
+    r"""Spread known labels, ``k`` times :math:`Y \leftarrow \alpha \hat{A} Y + (1 - \alpha) Y_0`.
 
-    From Zhu, Ghahramani: Learning from Labeled and Unlabeled Data with Label Propagation, 2002.
-
-    Parameters
-    ----------
-    k : int
-        Number of steps.
-    alpha : float
-        Share of the neighbors' labels.
-    norm_type : {"sym", "row"}, default "sym"
-        Divide by the square roots of both ends' degrees, or by the destination's in-degree.
-    clamp : bool, default True
-        Clamp to 0 … 1 after each step.
-    normalize : bool, default False
-        Let each row sum to 1 after each step.
-    reset : bool, default False
-        Put the known labels back after each step.
+    ``norm_type`` "sym" divides by the square roots of both ends' degrees, "row" by the
+    destination's. After each step, ``clamp`` clamps to 0 … 1, ``normalize`` makes rows sum to 1,
+    ``reset`` puts the known labels back. From Zhu, Ghahramani: Learning from Labeled and Unlabeled
+    Data with Label Propagation, 2002.
 
     Examples
     --------
@@ -141,27 +120,14 @@ class LabelPropagation(nn.Module):
     ) -> None:
         super().__init__()
         check_choice(norm_type, ("sym", "row"), "norm")
-        self.k = k
-        self.alpha = alpha
-        self.norm_type = norm_type
-        self.clamp = clamp
-        self.normalize = normalize
-        self.reset = reset
+        self.k, self.alpha, self.norm_type = k, alpha, norm_type
+        self.clamp, self.normalize, self.reset = clamp, normalize, reset
 
     @torch.no_grad()
     def forward(self, g: Graph, labels: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute soft labels of all nodes.
+        """Return soft labels of all nodes, (N, classes), of classes (N,) or of rows (N, classes).
 
-        Parameters
-        ----------
-        g : Graph
-        labels : Tensor of shape (N,), int64, or of shape (N, classes), float
-        mask : Tensor of shape (N,), bool, optional
-            Nodes whose labels are known; all by default.
-
-        Returns
-        -------
-        Tensor of shape (N, classes), float
+        ``mask`` says whose labels are known: all by default.
         """
         if labels.dtype == torch.int64:
             labels = F.one_hot(labels.flatten()).to(torch.get_default_dtype())

@@ -7,22 +7,14 @@ from typing import Any
 
 import torch
 
-from gnnlab import kernels
 from gnnlab.compat import lazy
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.frame import Deferred, as_tensor
+from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import read_edges, read_nodes
-from gnnlab.graph.names import EdgeType, is_all
-from gnnlab.graph.queries import incident_slots
-from gnnlab.random import next_key
-from gnnlab.sampling.neighbor import (
-    Picked,
-    check_fanout,
-    frontier_of,
-    read_fanouts,
-    read_weights,
-)
+from gnnlab.graph.ids import read_edges
+from gnnlab.graph.names import EID, EdgeType, is_all
+from gnnlab.graph.subgraph import _keep
+from gnnlab.sampling.neighbor import read_fanouts, sample_neighbors
 
 __all__ = ["sample_etype_neighbors", "select_topk"]
 
@@ -38,54 +30,34 @@ def select_topk(
     copy_edata: bool = True,
     output_device: Any = None,
 ) -> Graph:
-    """Keep the k in-edges of each node with the largest weights.
+    """Keep the k in-edges of each node, and of each edge type, with the largest weights.
 
-    Parameters
-    ----------
-    g : Graph
-    k : int or dict of int by edge type
-        Edges per node and edge type; −1 keeps all.
-    weight : str
-        Name of an edge feature, one number per edge, of all edge types with a ``k`` other than 0.
-    nodes : IDs, or dict of IDs by node type, optional
-        All nodes by default.
-    edge_dir : {"in", "out"}
-    ascending : bool
-        Keep those with the smallest weights.
-    copy_ndata, copy_edata, output_device
-        As for :func:`gnnlab.sample_neighbors`.
-
-    Returns
-    -------
-    Graph
-        All nodes of ``g``; the edges of each node by weight, of equal weights the smaller ID first.
-        ``edata[dgl.EID]`` holds their IDs in ``g``.
+    ``k`` may differ by edge type; −1 keeps all. ``weight`` names a feature of one number per edge.
+    The edges of each node are ordered by weight; of equal weights the smaller ID is first.
 
     Examples
     --------
     >>> import gnnlab.compat as dgl
     >>> g = dgl.graph(([0, 1, 2, 0], [3, 3, 3, 1]))
     >>> g.edata["w"] = torch.tensor([0.1, 0.5, 0.3, 0.2])
-    >>> dgl.sampling.select_topk(g, 2, "w").edata[dgl.EID]
-    tensor([3, 1, 2])
+    >>> dgl.sampling.select_topk(g, 2, "w", [3]).edata[dgl.EID]
+    tensor([1, 2])
     """
-    inward = _read_direction(edge_dir)
     if is_all(nodes):
-        nodes = {ntype: torch.arange(g.num_nodes(ntype), device=g.device) for ntype in g.ntypes}
-    seeds, quotas = read_nodes(g, nodes), read_fanouts(g, k)
-    picked = {}
-    for etype, quota in quotas.items():
-        row, eids, others, count = _around(g, seeds, etype, inward)
-        if not quota:
-            row, eids, others = row[:0], eids[:0], others[:0]
-        score = g._edge_frames[etype][weight].reshape(-1)[eids]
-        if len(score) != len(eids):
+        nodes = {ntype: range(g.num_nodes(ntype)) for ntype in g.ntypes}
+    around, end, kept = _around(g, nodes, edge_dir), edge_dir == "in", {}
+    for etype, count in read_fanouts(g, k).items():
+        frame = around._edge_frames[etype]
+        score, ends = frame[weight], around.edges(etype=etype)[end]
+        if score.numel() != len(ends):
             raise InvalidInput(f"weight is one number per edge; {weight!r} of {etype} has more")
-        order = torch.argsort(score, descending=not ascending, stable=True)
-        kept = _first_of_groups(row, order, torch.full((count,), quota, device=row.device))
-        picked[etype] = _pick(g, row[kept], eids[kept], others[kept], count)
-    frontier = frontier_of(g, seeds, picked, inward, copy_ndata, copy_edata)
-    return frontier if output_device is None else frontier.to(output_device)
+        order = score.reshape(-1).argsort(descending=not ascending, stable=True)
+        order = order[ends[order].argsort(stable=True)]  # by node, and then by weight
+        sizes = torch.unique_consecutive(ends[order], return_counts=True)[1]
+        rank = torch.arange(len(order), device=g.device)
+        rank -= (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
+        kept[etype] = frame[EID][order if count < 0 else order[rank < count]]
+    return _frontier(g, kept, copy_ndata, copy_edata, output_device)
 
 
 def sample_etype_neighbors(
@@ -105,30 +77,9 @@ def sample_etype_neighbors(
 ) -> Graph:
     """Sample in-edges of each node and edge type of a graph made homogeneous.
 
-    Parameters
-    ----------
-    g : Graph
-        With one node type and one edge type; the edge IDs of each original type follow each other.
-    nodes : IDs
-    etype_offset : list of int
-        First edge ID of each original type, and the number of edges.
-    fanout : int or sequence of int
-        Edges per node and type, −1 for all; one number for each type, or one for all.
-    edge_dir : {"in", "out"}
-    prob : str or tensor, optional
-        Weights of the edges, as for :func:`gnnlab.sample_neighbors`.
-    exclude_edges : IDs, optional
-        A bool here is the older position of ``replace``.
-    replace : bool
-    copy_ndata, copy_edata, output_device
-        As for :func:`gnnlab.sample_neighbors`.
-    etype_sorted, _dist_training : bool
-        Accepted for DGL's signature.
-
-    Returns
-    -------
-    Graph
-        All nodes of ``g`` and the sampled edges, by node and then by type.
+    ``etype_offset`` has the first edge ID of each original type, and the number of edges;
+    ``fanout`` one number for each type, or one for all. The others are those of
+    :func:`gnnlab.sample_neighbors`; a bool as ``exclude_edges`` is the older place of ``replace``.
 
     Examples
     --------
@@ -138,7 +89,6 @@ def sample_etype_neighbors(
     >>> (frontier.edata[dgl.EID] >= 3).tolist()
     [False, True, True, True]
     """
-    inward = _read_direction(edge_dir)
     if isinstance(exclude_edges, bool):
         exclude_edges, replace = None, exclude_edges
     if not g.is_homogeneous:
@@ -147,97 +97,53 @@ def sample_etype_neighbors(
             "edge types, sample_neighbors samples each of them"
         )
     etype = g.canonical_etypes[0]
-    starts = as_tensor(etype_offset).to(g.device).long()
-    if len(starts) and int(starts[-1]) != g.num_edges():
-        starts = torch.cat([starts, starts.new_tensor([g.num_edges()])])
+    starts = as_tensor(etype_offset).tolist()
+    starts += [g.num_edges()] if starts and starts[-1] != g.num_edges() else []
     types = len(starts) - 1
     fanouts = as_tensor(fanout).reshape(-1).tolist() * (types if as_tensor(fanout).ndim == 0 else 1)
-    if types < 0 or int(starts[0]) or bool((starts.diff() < 0).any()) or len(fanouts) != types:
+    if types < 0 or starts[0] or starts != sorted(starts) or len(fanouts) != types:
         raise InvalidInput(
             "etype_offset rises from 0 to the number of edges, and fanout has one number per type; "
-            f"found {starts.tolist()} and {fanouts}"
+            f"found {starts} and {fanouts}"
         )
-    quota = torch.tensor([check_fanout(each) for each in fanouts], device=g.device)
-    seeds = read_nodes(g, nodes)
-    row, eids, others, count = _around(g, seeds, etype, inward)
-    weights = read_weights(g, prob).get(etype)
-    value = torch.ones(len(eids), device=eids.device) if weights is None else weights[eids].double()
-    allowed = value > 0
+    around = _around(g, nodes, edge_dir)
+    if prob is not None and not isinstance(prob, str):
+        prob = as_tensor(prob)[around.edata[EID].to(as_tensor(prob).device)]
+    eids, picked = around.edata.pop(EID), []
+    allowed = torch.ones(len(eids), dtype=torch.bool, device=g.device)
     if exclude_edges is not None:
-        allowed &= ~torch.isin(eids, read_edges(g, exclude_edges)[etype].long())
-    row, eids, others, value = (part[allowed] for part in (row, eids, others, value))
-    kind = torch.searchsorted(starts[1:], eids, right=True)
-    group = row * types + kind
-    quotas = quota.repeat(count)
-    rng = kernels.rng_torch
-    if replace:
-        kept = _draw_from_groups(group, value, quotas, next_key())
-    else:
-        # Of all edges of a group, those with the largest log(u) / weight: in proportion to weight.
-        draws = rng.uniform(rng.draw(rng.streams(next_key(), eids), 0))
-        order = torch.argsort(draws.log() / value, descending=True, stable=True)
-        kept = _first_of_groups(group, order, quotas)
-    picked = {etype: _pick(g, row[kept], eids[kept], others[kept], count)}
-    frontier = frontier_of(g, seeds, picked, inward, copy_ndata, copy_edata)
-    return frontier if output_device is None else frontier.to(output_device)
+        allowed = ~torch.isin(eids, read_edges(g, exclude_edges)[etype])
+    for first, last, count in zip(starts, starts[1:], fanouts, strict=False):
+        of_type = (allowed & (eids >= first) & (eids < last)).nonzero().flatten()
+        part = _keep(around, {etype: of_type}, None, False)
+        weights = prob if prob is None or isinstance(prob, str) else prob[of_type]
+        found = sample_neighbors(part, nodes, count, edge_dir, weights, replace)
+        picked.append(eids[of_type[found.edata[EID].long()]])
+    every = torch.cat([eids[:0], *picked])
+    ends = g.find_edges(every)[edge_dir == "in"]
+    kept = {etype: every[ends.argsort(stable=True)]}
+    return _frontier(g, kept, copy_ndata, copy_edata, output_device)
 
 
-def _read_direction(edge_dir: str) -> bool:
+def _around(g: Graph, nodes: Any, edge_dir: str) -> Graph:
+    """Return the graph of all edges into, or out of, the nodes."""
     if edge_dir not in ("in", "out"):
         raise InvalidInput(f"edge_dir must be 'in' or 'out'; found {edge_dir!r}")
-    return edge_dir == "in"
+    return g.in_subgraph(nodes) if edge_dir == "in" else g.out_subgraph(nodes)
 
 
-def _around(
-    g: Graph, seeds: Mapping[str, torch.Tensor], etype: EdgeType, inward: bool
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
-    """Return all edges of the seeds: position of the seed, edge ID, other end; number of seeds."""
-    relation = g._relations[etype]
-    adjacency = relation.csc() if inward else relation.csr()
-    empty = torch.empty(0, dtype=torch.int64, device=g.device)
-    ids = seeds.get(etype[2] if inward else etype[0], empty)
-    row, slots = incident_slots(adjacency, ids)
-    return row, adjacency.eids_at(slots).long(), adjacency.indices[slots], len(ids)
-
-
-def _first_of_groups(group: torch.Tensor, order: torch.Tensor, quota: torch.Tensor) -> torch.Tensor:
-    """Return the first ``quota`` positions of each group in an order, by group; −1 for all."""
-    by_group = order[torch.argsort(group[order], stable=True)]
-    sizes = torch.bincount(group, minlength=len(quota))
-    first = sizes.cumsum(0) - sizes
-    rank = torch.arange(len(by_group), device=group.device) - first[group[by_group]]
-    limit = torch.where(quota < 0, sizes, quota)[group[by_group]]
-    return by_group[rank < limit]
-
-
-def _draw_from_groups(
-    group: torch.Tensor, value: torch.Tensor, quota: torch.Tensor, key: int
-) -> torch.Tensor:
-    """Draw ``quota`` positions of each group, in proportion to ``value``; −1 for all."""
-    order = torch.argsort(group, stable=True)
-    sizes = torch.bincount(group, minlength=len(quota))
-    total = torch.nn.functional.pad(value[order].double().cumsum(0), (1, 0))
-    last = sizes.cumsum(0)
-    count = torch.where((sizes > 0) & (quota >= 0), quota, 0)
-    which = torch.repeat_interleave(torch.arange(len(quota), device=group.device), count)
-    place = torch.arange(len(which), device=group.device) - (count.cumsum(0) - count)[which]
-    rng = kernels.rng_torch
-    draws = rng.uniform(rng.draw(rng.streams(key, which), place))
-    low, high = total[(last - sizes)[which]], total[last[which]]
-    found = torch.searchsorted(total, low + draws * (high - low), right=True) - 1
-    found = torch.minimum(torch.maximum(found, (last - sizes)[which]), last[which] - 1)
-    every = order[(quota < 0)[group[order]]]
-    kept = torch.cat([order[found], every])
-    return kept[torch.argsort(group[kept], stable=True)]
-
-
-def _pick(
-    g: Graph, row: torch.Tensor, eids: torch.Tensor, others: torch.Tensor, count: int
-) -> Picked:
-    """Return edges, which are ordered by the position of their seed, as a sampler does."""
-    ptr = torch.nn.functional.pad(torch.bincount(row, minlength=count).cumsum(0), (1, 0))
-    ids = g._ids(eids)
-    return Picked(ptr, Deferred(lambda: ids), others)
+def _frontier(
+    g: Graph, eids: dict[EdgeType, torch.Tensor], ndata: bool, edata: bool, device: Any
+) -> Graph:
+    """Return the graph of all nodes and of some edges, which may be repeated."""
+    found = _keep(g, eids, None, True)
+    for frame in found._node_frames().values() if not ndata else ():
+        frame.clear()
+    for frame in found._edge_frames.values() if not edata else ():
+        ids = frame[EID]
+        frame.clear()
+        frame[EID] = ids
+    return found if device is None else found.to(device)
 
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.sampling.neighbor")

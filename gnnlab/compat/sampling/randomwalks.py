@@ -23,19 +23,8 @@ def pack_traces(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Write walks one after the other, without the −1 that fill up shorter ones.
 
-    Parameters
-    ----------
-    traces : torch.Tensor
-        Shape (W, L), as :func:`random_walk` returns them.
-    types : torch.Tensor
-        Shape (L,): the node type of each column.
-
-    Returns
-    -------
-    nodes, types : torch.Tensor
-        Shape (K,): all nodes of all walks, and their types.
-    lengths, offsets : torch.Tensor
-        Shape (W,): number of nodes of each walk, and where it begins.
+    Of walks (W, L) and the node type of each column (L,), return all nodes and their types, (K,),
+    and the length of each walk and where it begins, (W,).
 
     Examples
     --------
@@ -71,29 +60,8 @@ def node2vec_random_walk(
     """Walk from each node; a step depends on the node before: it may go back, stay near, or leave.
 
     From v, reached from t, an edge to x has the weight 1 / ``p`` if x is t, 1 if there is an edge
-    from t to x, and 1 / ``q`` otherwise.
-
-    Parameters
-    ----------
-    g : Graph
-        With one node type and one edge type.
-    nodes : IDs
-        Starts of the walks, shape (W,).
-    p, q : float
-        Above 0.
-    walk_length : int
-        Number of steps.
-    prob : str, optional
-        Edge feature by which weights are multiplied.
-    return_eids : bool
-        Return the edges of the steps, too.
-
-    Returns
-    -------
-    traces : torch.Tensor
-        Shape (W, walk_length + 1); −1 after a walk has reached a node without out-edges.
-    eids : torch.Tensor
-        Shape (W, walk_length). Only with ``return_eids``.
+    from t to x, and 1 / ``q`` otherwise, times the edge feature ``prob``. Returns nodes,
+    (W, walk_length + 1), −1 after a node without out-edges; with ``return_eids`` also edges.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Attention over in-edges: each node weighs its in-neighbors by a softmax of learned scores.
 
-The layers differ in how an edge is scored. Attention always has shape (E, num_heads, 1), in
-edge-ID order, and sums to 1 over the in-edges of each node.
+The layers differ in how an edge is scored. New rows have shape (num_dst, num_heads, out_feats);
+``get_attention`` also returns the attention, (E, num_heads, 1), in edge-ID order.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
@@ -24,41 +23,22 @@ from gnnlab.nn.utils import (
     expand_as_pair,
     map_features,
     pair_of_sizes,
-    per_row,
 )
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["AGNNConv", "DotGatConv", "EGATConv", "EdgeGATConv", "GATv2Conv"]
+__all__ = ["DotGatConv", "EdgeGATConv", "GATv2Conv"]
 
 _GAIN = nn.init.calculate_gain("relu")
 
 
 class GATv2Conv(ZeroInDegree):
-    r"""Graph attention whose ranking of the neighbors depends on the node that asks.
+    r"""Attention of :math:`a \cdot \operatorname{LeakyReLU}(W_{src} h_u + W_{dst} h_v)`.
 
-    :math:`\alpha_{uv} = \operatorname{softmax}_{u \to v}\ a \cdot
-    \operatorname{LeakyReLU}(W_{src} h_u + W_{dst} h_v)`; the output is
-    :math:`\sum_u \alpha_{uv} W_{src} h_u`. In GATConv the nonlinearity comes after the product with
-    :math:`a`, so all nodes rank their neighbors alike.
+    In GATConv the nonlinearity comes after the product with :math:`a`, so all nodes rank their
+    neighbors alike. ``share_weights`` uses one matrix for both sides, where they have one size.
     From Brody, Alon, Yahav: How Attentive are Graph Attention Networks?, ICLR 2022.
-
-    Parameters
-    ----------
-    in_feats : int or (int, int)
-    out_feats : int
-        Size of one head.
-    num_heads : int
-    feat_drop, attn_drop : float, default 0
-    negative_slope : float, default 0.2
-    residual : bool, default False
-    activation : callable, optional
-    allow_zero_in_degree : bool, default False
-    bias : bool, default True
-        Give the linear layers a bias.
-    share_weights : bool, default False
-        Use one matrix for both sides; only with one input size.
 
     Examples
     --------
@@ -113,11 +93,7 @@ class GATv2Conv(ZeroInDegree):
     def forward(
         self, graph: Graph, feat: Features, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Return new rows of the destination nodes.
-
-        ``feat`` has shape (num_src, in_feats), or is a pair; the result (num_dst, num_heads,
-        out_feats). With ``get_attention``, also return the attention, (E, num_heads, 1).
-        """
+        """Return new rows of the destination nodes."""
         self.check(graph, feat)
         feat = map_features(self.feat_drop, feat)
         src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats), self.attn.dtype)
@@ -135,22 +111,10 @@ class GATv2Conv(ZeroInDegree):
 
 
 class EdgeGATConv(GATConv):
-    r"""Graph attention with edge features, in the scores and in the messages.
+    r"""GATConv with edge rows in the scores, :math:`a_e \cdot W_e e_{uv}`, and in the messages.
 
-    :math:`\alpha_{uv} = \operatorname{softmax}_{u \to v} \operatorname{LeakyReLU}(a_l \cdot W h_u +
-    a_r \cdot W h_v + a_e \cdot W_e e_{uv})`; the output is
-    :math:`\sum_u \alpha_{uv} (W h_u + W_e e_{uv})`, and with ``residual`` a linear map of
-    :math:`h_v`.
-    From Monninger et al.: SCENE: Reasoning about Traffic Scenes using Heterogeneous Graph Neural
-    Networks, RA-L 2023.
-
-    Parameters
-    ----------
-    in_feats, out_feats, num_heads
-        As for :class:`GATv2Conv`, and so are the others.
-    edge_feats : int
-        Size of the edge rows.
-    residual : bool, default True
+    ``edge_feats`` is the size of the edge rows; the residual has no bias.
+    From Monninger et al.: SCENE, Reasoning about Traffic Scenes …, RA-L 2023.
 
     Examples
     --------
@@ -197,7 +161,7 @@ class EdgeGATConv(GATConv):
     def forward(  # type: ignore[override]
         self, graph: Graph, feat: Features, edge_feat: Tensor, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Return new rows; shapes as in :class:`GATv2Conv`, ``edge_feat`` (E, edge_feats)."""
+        """Return new rows of the destination nodes; ``edge_feat`` has shape (E, edge_feats)."""
         check_arguments(graph, feat)
         if not self.allow_zero_in_degree:
             check_in_edges(graph, self)
@@ -224,18 +188,9 @@ class EdgeGATConv(GATConv):
 
 
 class DotGatConv(ZeroInDegree):
-    r"""Graph attention by scaled dot products: :math:`(W h_u \cdot W h_v) / \sqrt{D}` per head.
+    r"""Attention of scaled dot products, :math:`(W h_u \cdot W h_v) / \sqrt{D}` per head of size D.
 
     From Vaswani et al.: Attention Is All You Need, NeurIPS 2017.
-
-    Parameters
-    ----------
-    in_feats : int or (int, int)
-        A pair gives each side a matrix of its own.
-    out_feats : int
-        Size D of one head.
-    num_heads : int
-    allow_zero_in_degree : bool, default False
 
     Examples
     --------
@@ -265,7 +220,7 @@ class DotGatConv(ZeroInDegree):
     def forward(
         self, graph: Graph, feat: Features, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Return new rows; shapes as in :class:`GATv2Conv`."""
+        """Return new rows of the destination nodes."""
         self.check(graph, feat)
         pair = isinstance(self.in_feats, tuple)
         fc_src, fc_dst = (self.fc_src, self.fc_dst) if pair else (self.fc, self.fc)
@@ -276,149 +231,3 @@ class DotGatConv(ZeroInDegree):
         attention = ops.edge_softmax(graph, scores / self.heads[1] ** 0.5)
         out = aggregate(graph, "sum", heads_src, attention)
         return (out, attention) if get_attention else out
-
-
-class AGNNConv(ZeroInDegree):
-    r"""Attention by cosine similarity: scores :math:`\beta \cos(h_u, h_v)`, no other weights.
-
-    From Thekumparampil et al.: Attention-based Graph Neural Network for Semi-supervised Learning,
-    2018.
-
-    Parameters
-    ----------
-    init_beta : float, default 1
-    learn_beta : bool, default True
-    allow_zero_in_degree : bool, default False
-
-    Examples
-    --------
-    >>> import torch, gnnlab.compat as dgl
-    >>> graph = dgl.graph(([0, 1], [2, 2]))
-    >>> dgl.nn.AGNNConv(allow_zero_in_degree=True)(graph, torch.eye(3)).detach()[2]
-    tensor([0.5000, 0.5000, 0.0000])
-    """
-
-    beta: Tensor
-
-    def __init__(
-        self, init_beta: float = 1.0, learn_beta: bool = True, allow_zero_in_degree: bool = False
-    ) -> None:
-        super().__init__(allow_zero_in_degree)
-        beta = torch.tensor([float(init_beta)])
-        if learn_beta:
-            self.beta = nn.Parameter(beta)
-        else:
-            self.register_buffer("beta", beta)
-
-    def forward(self, graph: Graph, feat: Features) -> Tensor:
-        """Return (num_dst, D) for ``feat`` of shape (num_src, D), or a pair."""
-        self.check(graph, feat)
-        src, dst = expand_as_pair(feat, graph)
-        cosine = ops.sddmm(
-            graph.relation(), "dot", F.normalize(src, dim=-1), F.normalize(dst, dim=-1)
-        )
-        return aggregate(graph, "sum", src, ops.edge_softmax(graph, self.beta * cosine))
-
-
-class EGATConv(nn.Module):
-    r"""Graph attention that also computes new edge features.
-
-    :math:`f_{uv}' = \operatorname{LeakyReLU}(W_i h_u + W_f f_{uv} + W_j h_v + b)`; an edge's score
-    is :math:`a \cdot f_{uv}'`; the output is :math:`\sum_u \alpha_{uv} W h_u`.
-    From Kamiński et al.: Rossmann-toolbox: a deep learning-based protocol for the prediction and
-    design of cofactor specificity in Rossmann fold proteins, Briefings in Bioinformatics 2022.
-
-    Parameters
-    ----------
-    in_node_feats : int or (int, int)
-        Size of the node rows; a pair when source and destination nodes differ.
-    in_edge_feats : int
-        Size of the edge rows.
-    out_node_feats, out_edge_feats : int
-        Sizes of the new rows of one head.
-    num_heads : int
-    bias : bool, default True
-        Add a learned vector to the new edge rows, before LeakyReLU.
-
-    Examples
-    --------
-    >>> import torch, gnnlab.compat as dgl
-    >>> graph = dgl.graph(([0, 1, 2, 0], [1, 2, 0, 2]))
-    >>> layer = dgl.nn.EGATConv(5, 4, 3, 2, num_heads=6)
-    >>> nodes, edges = layer(graph, torch.ones(3, 5), torch.ones(4, 4))
-    >>> nodes.shape, edges.shape
-    (torch.Size([3, 6, 3]), torch.Size([4, 6, 2]))
-    """
-
-    bias: Tensor | None
-
-    def __init__(
-        self,
-        in_node_feats: int | tuple[int, int],
-        in_edge_feats: int,
-        out_node_feats: int,
-        out_edge_feats: int,
-        num_heads: int,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        self.in_node_feats = pair_of_sizes(in_node_feats)
-        self.in_edge_feats = in_edge_feats
-        self.node_heads = (num_heads, out_node_feats)
-        self.edge_heads = (num_heads, out_edge_feats)
-        src_feats, dst_feats = self.in_node_feats
-        self.fc_node_src = nn.Linear(src_feats, out_node_feats * num_heads, bias=False)
-        self.fc_ni = nn.Linear(src_feats, out_edge_feats * num_heads, bias=False)
-        self.fc_nj = nn.Linear(dst_feats, out_edge_feats * num_heads, bias=False)
-        self.fc_fij = nn.Linear(in_edge_feats, out_edge_feats * num_heads, bias=False)
-        self.attn = nn.Parameter(torch.empty(1, num_heads, out_edge_feats))
-        self.bias = nn.Parameter(torch.empty(num_heads * out_edge_feats)) if bias else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialise the weights (Glorot normal, for ReLU), and the bias to zero."""
-        glorot(self.fc_node_src, self.fc_ni, self.fc_fij, self.fc_nj)
-        nn.init.xavier_normal_(self.attn, _GAIN)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
-
-    def forward(
-        self,
-        graph: Graph,
-        nfeats: Features,
-        efeats: Tensor,
-        edge_weight: Tensor | None = None,
-        get_attention: bool = False,
-    ) -> tuple[Tensor, ...]:
-        """Return new rows of the destination nodes and of the edges.
-
-        Parameters
-        ----------
-        graph : Graph
-        nfeats : Tensor of shape (num_src, in_node_feats), or a pair
-        efeats : Tensor of shape (E, in_edge_feats)
-        edge_weight : Tensor of shape (E,), optional
-            Multiplies the attention, after the softmax.
-        get_attention : bool, default False
-
-        Returns
-        -------
-        Tensor of shape (num_dst, num_heads, out_node_feats)
-        Tensor of shape (E, num_heads, out_edge_feats)
-        Tensor of shape (E, num_heads, 1)
-            The attention; only with ``get_attention``.
-        """
-        src, dst = expand_as_pair(nfeats, graph, self.in_node_feats, self.attn.dtype)
-        check_edge_rows(graph, efeats, self.in_edge_feats)
-        ends = ops.sddmm(graph.relation(), "add", self.fc_ni(src), self.fc_nj(dst))
-        edges = ends + self.fc_fij(efeats)
-        if self.bias is not None:
-            edges = edges + self.bias
-        edges = F.leaky_relu(edges).unflatten(-1, self.edge_heads)
-        logits = (edges * self.attn).sum(-1, keepdim=True)
-        attention = ops.edge_softmax(graph, logits)
-        if edge_weight is not None:
-            attention = attention * per_row(edge_weight, attention)
-        heads = self.fc_node_src(src).unflatten(-1, self.node_heads)
-        out = aggregate(graph, "sum", heads, attention)
-        return (out, edges, attention) if get_attention else (out, edges)

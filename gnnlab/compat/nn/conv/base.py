@@ -43,17 +43,7 @@ class ZeroInDegree(nn.Module):
 
 
 def check_edge_rows(graph: Graph, rows: Tensor, size: int | None = None) -> None:
-    """Raise InvalidInput unless there is one row per edge, of the given size.
-
-    Examples
-    --------
-    >>> import torch
-    >>> import gnnlab as dgl
-    >>> from gnnlab.compat.nn.conv.base import check_edge_rows
-    >>> check_edge_rows(dgl.graph(([0, 1], [1, 0])), torch.ones(3, 5))
-    Traceback (most recent call last):
-    gnnlab.errors.InvalidInput: found edge features of 3 rows, but the graph has 2 edges: ...
-    """
+    """Raise InvalidInput unless there is one row per edge, of the given size."""
     expected = graph.relation().num_edges
     if len(rows) != expected:
         raise InvalidInput(
@@ -90,14 +80,5 @@ def glorot(*linears: nn.Linear) -> None:
 
 
 def inverse_sqrt_degrees(degrees: Tensor, rows: Tensor) -> Tensor:
-    """Return 1/√degree (degree at least 1) as a factor of ``rows``.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.compat.nn.conv.base import inverse_sqrt_degrees
-    >>> inverse_sqrt_degrees(torch.tensor([4, 0]), torch.ones(2, 3))
-    tensor([[0.5000],
-            [1.0000]])
-    """
+    """Return 1/√degree (degree at least 1) as a factor of ``rows``."""
     return per_row(torch.rsqrt(degrees.clamp(min=1).to(rows.dtype)), rows)

@@ -1,8 +1,7 @@
-"""Convolutions whose messages depend on features of the edges, or on both ends of an edge."""
+"""Convolutions by features or types of the edges, by both ends of an edge, on a matrix."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,14 +9,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.conv.base import ZeroInDegree, check_edge_rows, glorot
-from gnnlab.nn.utils import Activation, Features, aggregate, expand_as_pair, pair_of_sizes
+from gnnlab.compat.nn.conv.base import ZeroInDegree, check_edge_rows, check_whole, glorot
+from gnnlab.errors import InvalidInput
+from gnnlab.nn.utils import (
+    Activation,
+    Features,
+    aggregate,
+    expand_as_pair,
+    map_features,
+    pair_of_sizes,
+)
 from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["CFConv", "EdgeConv", "GMMConv", "NNConv"]
+__all__ = ["DenseSAGEConv", "EdgeConv", "GMMConv", "GatedGraphConv", "NNConv"]
 
 _REDUCERS = ("sum", "mean", "max")
 
@@ -29,28 +36,17 @@ def _residual(residual: bool, size: int, out_feats: int) -> nn.Module | None:
 
 
 class NNConv(nn.Module):
-    r"""Continuous convolution: a network gives each edge a matrix, which multiplies the source row.
+    r"""A network gives each edge a matrix: the mean of :math:`h_u \Theta(e_{uv})`, plus a bias.
 
-    The output is :math:`\operatorname{aggregate}_{u \to v}\, h_u \Theta(e_{uv}) + b`.
+    ``edge_func`` is Θ: edge rows to rows of in_feats · out_feats numbers. Aggregators: "sum",
+    "mean", and "max" before the sum over the source's columns.
     From Gilmer et al.: Neural Message Passing for Quantum Chemistry, ICML 2017.
-
-    Parameters
-    ----------
-    in_feats : int or (int, int)
-    out_feats : int
-    edge_func : callable
-        The network Θ: edge rows, shape (E, …), to matrices, shape (E, in_feats · out_feats).
-    aggregator_type : {"sum", "mean", "max"}, default "mean"
-        ``"max"`` takes the maximum before the sum over the source's columns.
-    residual : bool, default False
-    bias : bool, default True
 
     Examples
     --------
     >>> import torch, gnnlab.compat as dgl
-    >>> graph = dgl.graph(([0, 1], [1, 2]))
     >>> layer = dgl.nn.NNConv(5, 2, edge_func=torch.nn.Linear(4, 5 * 2))
-    >>> layer(graph, torch.ones(3, 5), torch.ones(2, 4)).shape
+    >>> layer(dgl.graph(([0, 1], [1, 2])), torch.ones(3, 5), torch.ones(2, 4)).shape
     torch.Size([3, 2])
     """
 
@@ -68,8 +64,7 @@ class NNConv(nn.Module):
         super().__init__()
         check_choice(aggregator_type, _REDUCERS, "aggregator")
         self.in_feats = pair_of_sizes(in_feats)
-        self.out_feats = out_feats
-        self.edge_func = edge_func
+        self.out_feats, self.edge_func = out_feats, edge_func
         self.aggregator_type = aggregator_type
         self.res_fc = _residual(residual, self.in_feats[1], out_feats)
         self.bias = nn.Parameter(torch.zeros(out_feats)) if bias else None
@@ -83,7 +78,7 @@ class NNConv(nn.Module):
             glorot(self.res_fc)
 
     def forward(self, graph: Graph, feat: Features, efeat: Tensor) -> Tensor:
-        """Return (num_dst, out_feats) for ``feat`` (num_src, in_feats) or a pair."""
+        """Return (num_dst, out_feats)."""
         src, dst = expand_as_pair(feat, graph, self.in_feats)
         check_edge_rows(graph, efeat)
         matrices = self.edge_func(efeat).view(-1, self.in_feats[0], self.out_feats)
@@ -94,25 +89,16 @@ class NNConv(nn.Module):
 
 
 class EdgeConv(ZeroInDegree):
-    r"""Edge convolution on point clouds: :math:`\max_{u \to v} \Theta(h_v - h_u) + \Phi(h_v)`.
+    r"""Edge convolution of point clouds: :math:`\max_{u \to v} \Theta(h_v - h_u) + \Phi(h_v)`.
 
     The paper and DGL's text have :math:`h_u - h_v`; the sign here is that of DGL's code, so that
-    weights trained there give the same results.
+    weights trained there give the same results. ``batch_norm`` normalises the messages.
     From Wang et al.: Dynamic Graph CNN for Learning on Point Clouds, ACM TOG 2019.
-
-    Parameters
-    ----------
-    in_feat, out_feat : int
-        Sizes of the input and output rows.
-    batch_norm : bool, default False
-        Normalise the messages.
-    allow_zero_in_degree : bool, default False
 
     Examples
     --------
     >>> import torch, gnnlab.compat as dgl
-    >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
-    >>> dgl.nn.EdgeConv(5, 2)(graph, torch.ones(3, 5)).shape
+    >>> dgl.nn.EdgeConv(5, 2)(dgl.graph(([0, 1, 2], [1, 2, 0])), torch.ones(3, 5)).shape
     torch.Size([3, 2])
     """
 
@@ -124,15 +110,14 @@ class EdgeConv(ZeroInDegree):
         allow_zero_in_degree: bool = False,
     ) -> None:
         super().__init__(allow_zero_in_degree)
-        self.in_feat = in_feat
-        self.batch_norm = batch_norm
+        self.in_feat, self.batch_norm = in_feat, batch_norm
         self.theta = nn.Linear(in_feat, out_feat)
         self.phi = nn.Linear(in_feat, out_feat)
         if batch_norm:
             self.bn = nn.BatchNorm1d(out_feat)
 
     def forward(self, g: Graph, feat: Features) -> Tensor:
-        """Return (num_dst, out_feat) for ``feat`` of shape (num_src, in_feat), or a pair."""
+        """Return (num_dst, out_feat)."""
         self.check(g, feat)
         src, dst = expand_as_pair(feat, g, (self.in_feat, self.in_feat), self.phi.weight.dtype)
         # Θ(v - u) = Θv - Θu: multiply rows of nodes, which are fewer than edges.
@@ -144,26 +129,11 @@ class EdgeConv(ZeroInDegree):
 
 
 class GMMConv(ZeroInDegree):
-    r"""Gaussian mixture convolution (MoNet): kernels are Gaussians of coordinates of the edges.
+    r"""Gaussian mixture convolution: kernels are Gaussians of the edges' ``dim`` coordinates.
 
     The output is :math:`\operatorname{aggregate}_{u \to v} \sum_k w_k(p_{uv})\, h_u \Theta_k + b`
-    with :math:`w_k(p) = \exp(-\tfrac{1}{2} \sum_d (p_d - \mu_{kd})^2 \sigma_{kd}^{-2})`.
-    From Monti et al.: Geometric Deep Learning on Graphs and Manifolds Using Mixture Model CNNs,
-    CVPR 2017.
-
-    Parameters
-    ----------
-    in_feats : int or (int, int)
-    out_feats : int
-    dim : int
-        Number of coordinates of an edge.
-    n_kernels : int
-        Number of Gaussians.
-    aggregator_type : {"sum", "mean", "max"}, default "sum"
-        ``"max"`` takes the maximum for each kernel, before the sum over them.
-    residual : bool, default False
-    bias : bool, default True
-    allow_zero_in_degree : bool, default False
+    with :math:`w_k(p) = \exp(-\tfrac{1}{2} \sum_d (p_d - \mu_{kd})^2 \sigma_{kd}^{-2})`. It
+    aggregates by "sum", "mean", or "max" for each kernel. From Monti et al.: MoNet, CVPR 2017.
 
     Examples
     --------
@@ -209,7 +179,7 @@ class GMMConv(ZeroInDegree):
             nn.init.zeros_(self.bias)
 
     def forward(self, graph: Graph, feat: Features, pseudo: Tensor) -> Tensor:
-        """Return (num_dst, out_feats) for ``feat`` (num_src, in_feats) and ``pseudo`` (E, dim)."""
+        """Return (num_dst, out_feats); the coordinates ``pseudo`` have shape (E, dim)."""
         self.check(graph, feat)
         src, dst = expand_as_pair(feat, graph, self.in_feats, self.mu.dtype)
         check_edge_rows(graph, pseudo, self.mu.shape[1])
@@ -222,52 +192,118 @@ class GMMConv(ZeroInDegree):
         return out if self.bias is None else out + self.bias
 
 
-class _ShiftedSoftplus(nn.Module):
-    """softplus(x) − log 2, which is 0 at 0."""
+class GatedGraphConv(nn.Module):
+    r"""``n_steps`` times :math:`h_v \leftarrow GRU(\sum_{u \to v} W_{t(u, v)} h_u + b_t, h_v)`.
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.softplus(x) - math.log(2)
-
-
-class CFConv(nn.Module):
-    r"""Continuous-filter convolution (SchNet): :math:`f(\sum_{u \to v} W h_u \odot g(e_{uv}))`.
-
-    A thin composition of :meth:`~gnnlab.Graph.update_all`'s ``u_mul_e`` and ``sum`` with linear
-    layers and shifted softplus.
-    From Schütt et al.: SchNet: A continuous-filter convolutional neural network for modeling
-    quantum interactions, NeurIPS 2017.
-
-    Parameters
-    ----------
-    node_in_feats, edge_in_feats : int
-        Sizes of the node rows and of the edge rows.
-    hidden_feats, out_feats : int
-        Sizes of the messages and of the output rows.
+    Input rows are padded with zeros to ``out_feats``. From Li et al.: Gated Graph Sequence Neural
+    Networks, ICLR 2016.
 
     Examples
     --------
     >>> import torch, gnnlab.compat as dgl
-    >>> graph = dgl.graph(([0, 1], [1, 2]))
-    >>> dgl.nn.CFConv(5, 4, 3, 2)(graph, torch.ones(3, 5), torch.ones(2, 4)).shape
+    >>> graph = dgl.graph(([0, 1, 2], [1, 2, 0]))
+    >>> layer = dgl.nn.GatedGraphConv(5, 6, n_steps=2, n_etypes=3)
+    >>> layer(graph, torch.ones(3, 5), torch.tensor([0, 2, 2])).shape
+    torch.Size([3, 6])
+    """
+
+    def __init__(
+        self, in_feats: int, out_feats: int, n_steps: int, n_etypes: int, bias: bool = True
+    ) -> None:
+        super().__init__()
+        if in_feats > out_feats:
+            raise InvalidInput(
+                f"found in_feats={in_feats} > out_feats={out_feats}: rows are padded to the output "
+                "size, never cut; choose a larger out_feats"
+            )
+        self.in_feats, self.out_feats, self.n_steps = in_feats, out_feats, n_steps
+        self.n_etypes = n_etypes
+        self.linears = nn.ModuleList(nn.Linear(out_feats, out_feats) for _ in range(n_etypes))
+        self.gru = nn.GRUCell(out_feats, out_feats, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialise the GRU as torch does, the weights (Glorot normal), the biases to zero."""
+        self.gru.reset_parameters()
+        glorot(*(linear for linear in self.linears if isinstance(linear, nn.Linear)))
+
+    def forward(self, graph: Graph, feat: Tensor, etypes: Tensor | None = None) -> Tensor:
+        """Return (N, out_feats); edge types (E,), from 0, may be left out where there is one."""
+        check_whole(graph, feat, self.in_feats, self.gru.weight_ih)
+        if etypes is not None:
+            check_edge_rows(graph, etypes)
+            sizes = torch.bincount(etypes, minlength=self.n_etypes).tolist()
+            if len(sizes) > self.n_etypes:
+                raise InvalidInput(
+                    f"found edge type {len(sizes) - 1}; expected types 0 to {self.n_etypes - 1}"
+                )
+            order = etypes.argsort(stable=True)
+            sources = graph.edges()[0][order].split(sizes)  # of the edges of each type
+        elif self.n_etypes > 1:
+            raise InvalidInput(f"the layer has {self.n_etypes} edge types: give etypes, one each")
+        relation = graph.relation()
+        rows = F.pad(feat, (0, self.out_feats - feat.shape[-1]))
+        for _ in range(self.n_steps):
+            if etypes is None:
+                received = aggregate(graph, "sum", self.linears[0](rows))
+            else:
+                products = torch.cat(
+                    [linear(rows[ids]) for linear, ids in zip(self.linears, sources, strict=True)]
+                )
+                messages = torch.empty_like(products).index_copy(0, order, products)
+                received = ops.spmm(relation, "copy_rhs", "sum", None, messages)
+            rows = self.gru(received, rows)
+        return rows
+
+
+def _matrix(adj: Tensor, src: Tensor) -> Tensor:
+    """Return the matrix on the rows' device, in their dtype."""
+    if adj.dim() != 2 or adj.shape[1] != len(src):
+        raise InvalidInput(
+            f"found an adjacency matrix of shape {tuple(adj.shape)} for {len(src)} source rows; "
+            "expected (destinations, sources)"
+        )
+    return adj.to(src)
+
+
+class DenseSAGEConv(nn.Module):
+    """SAGEConv's "gcn" on an adjacency matrix: row = destination, column = source.
+
+    Examples
+    --------
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.nn.DenseSAGEConv(5, 2)(torch.eye(3), torch.ones(3, 5)).shape
     torch.Size([3, 2])
     """
 
     def __init__(
-        self, node_in_feats: int, edge_in_feats: int, hidden_feats: int, out_feats: int
+        self,
+        in_feats: int | tuple[int, int],
+        out_feats: int,
+        feat_drop: float = 0.0,
+        bias: bool = True,
+        norm: Activation | None = None,
+        activation: Activation | None = None,
     ) -> None:
         super().__init__()
-        self.node_in_feats = node_in_feats
-        self.project_edge = nn.Sequential(
-            nn.Linear(edge_in_feats, hidden_feats),
-            _ShiftedSoftplus(),
-            nn.Linear(hidden_feats, hidden_feats),
-            _ShiftedSoftplus(),
-        )
-        self.project_node = nn.Linear(node_in_feats, hidden_feats)
-        self.project_out = nn.Sequential(nn.Linear(hidden_feats, out_feats), _ShiftedSoftplus())
+        src_feats, dst_feats = pair_of_sizes(in_feats)
+        if src_feats != dst_feats:
+            raise InvalidInput(f"found sizes {src_feats} and {dst_feats}: they are averaged")
+        self.norm, self.activation = norm, activation
+        self.feat_drop = nn.Dropout(feat_drop)
+        self.fc = nn.Linear(src_feats, out_feats, bias=bias)
+        self.reset_parameters()
 
-    def forward(self, g: Graph, node_feats: Features, edge_feats: Tensor) -> Tensor:
-        """Return (num_dst, out_feats); of a pair of ``node_feats``, the first is used."""
-        src, _ = expand_as_pair(node_feats, g)
-        rows = self.project_node(src)
-        return self.project_out(aggregate(g, "sum", rows, self.project_edge(edge_feats)))
+    def reset_parameters(self) -> None:
+        """Initialise the weight: Glorot uniform, for ReLU."""
+        nn.init.xavier_uniform_(self.fc.weight, nn.init.calculate_gain("relu"))
+
+    def forward(self, adj: Tensor, feat: Features) -> Tensor:
+        """Return (num_dst, out_feats); ``feat`` is a tensor or a pair."""
+        feat = map_features(self.feat_drop, feat)
+        src, dst = feat if isinstance(feat, tuple) else (feat, feat)
+        adj = _matrix(adj, src)
+        out = self.fc((adj @ src + dst) / (adj.sum(1, keepdim=True) + 1))
+        if self.activation is not None:
+            out = self.activation(out)
+        return out if self.norm is None else self.norm(out)

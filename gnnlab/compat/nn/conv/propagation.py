@@ -8,7 +8,6 @@ With ``edge_weight``, the weights replace the normalisation: normalise them with
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,7 @@ from gnnlab.ops.checks import check_choice
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["APPNPConv", "ChebConv", "EdgeWeightNorm", "GCN2Conv", "SGConv", "TAGConv"]
+__all__ = ["APPNPConv", "ChebConv", "EdgeWeightNorm", "SGConv", "TAGConv"]
 
 
 def _step(
@@ -51,20 +50,8 @@ def _step(
 class SGConv(ZeroInDegree):
     r"""Simplified graph convolution: :math:`\hat{A}^k X W + b`, a linear model.
 
-    From Wu et al.: Simplifying Graph Convolutional Networks, ICML 2019.
-
-    Parameters
-    ----------
-    in_feats, out_feats : int
-    k : int, default 1
-        Number of steps.
-    cached : bool, default False
-        Keep :math:`\hat{A}^k X` of the first call and use it in all later ones; only for one
-        graph with fixed features.
-    bias : bool, default True
-    norm : callable, optional
-        Applied to :math:`\hat{A}^k X`.
-    allow_zero_in_degree : bool, default False
+    ``cached`` keeps :math:`\hat{A}^k X` of the first call for all later ones; ``norm`` is applied
+    to it. From Wu et al.: Simplifying Graph Convolutional Networks, ICML 2019.
 
     Examples
     --------
@@ -86,8 +73,7 @@ class SGConv(ZeroInDegree):
     ) -> None:
         super().__init__(allow_zero_in_degree)
         self.fc = nn.Linear(in_feats, out_feats, bias=bias)
-        self.k = k
-        self.cached = cached
+        self.k, self.cached = k, cached
         self.cached_h: Tensor | None = None
         self.norm = norm
         self.reset_parameters()
@@ -113,19 +99,10 @@ class SGConv(ZeroInDegree):
 
 
 class APPNPConv(nn.Module):
-    r"""Personalised propagation of predictions: a random walk that returns to its start.
+    r"""Personalised PageRank: ``k`` times :math:`H \leftarrow (1 - \alpha) \hat{A} H + \alpha H_0`.
 
-    :math:`H^{(t+1)} = (1 - \alpha)\, \hat{A} H^{(t)} + \alpha H^{(0)}`, without weights.
+    ``edge_drop`` is the dropout on the edges, drawn anew in each step.
     From Klicpera, Bojchevski, Günnemann: Predict then Propagate, ICLR 2019.
-
-    Parameters
-    ----------
-    k : int
-        Number of steps.
-    alpha : float
-        Probability of returning to the start.
-    edge_drop : float, default 0
-        Dropout on the edges, drawn anew in each step.
 
     Examples
     --------
@@ -138,8 +115,7 @@ class APPNPConv(nn.Module):
 
     def __init__(self, k: int, alpha: float, edge_drop: float = 0.0) -> None:
         super().__init__()
-        self.k = k
-        self.alpha = alpha
+        self.k, self.alpha = k, alpha
         self.edge_drop = nn.Dropout(edge_drop)
 
     def forward(self, graph: Graph, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
@@ -158,17 +134,9 @@ class APPNPConv(nn.Module):
 
 
 class TAGConv(nn.Module):
-    r"""Topology adaptive convolution: a polynomial, :math:`\sum_{i=0}^{k} \hat{A}^i X W_i + b`.
+    r"""A polynomial of degree ``k``: :math:`\sum_{i=0}^{k} \hat{A}^i X W_i + b`.
 
     From Du et al.: Topology Adaptive Graph Convolutional Networks, 2017.
-
-    Parameters
-    ----------
-    in_feats, out_feats : int
-    k : int, default 2
-        Degree of the polynomial.
-    bias : bool, default True
-    activation : callable, optional
 
     Examples
     --------
@@ -186,9 +154,7 @@ class TAGConv(nn.Module):
         activation: Activation | None = None,
     ) -> None:
         super().__init__()
-        self.in_feats = in_feats
-        self.k = k
-        self.activation = activation
+        self.in_feats, self.k, self.activation = in_feats, k, activation
         self.lin = nn.Linear(in_feats * (k + 1), out_feats, bias=bias)
         self.reset_parameters()
 
@@ -207,22 +173,12 @@ class TAGConv(nn.Module):
 
 
 class ChebConv(nn.Module):
-    r"""Chebyshev convolution: a polynomial of the scaled Laplacian, in the Chebyshev basis.
+    r"""A polynomial of ``k`` terms of the scaled Laplacian, in the Chebyshev basis.
 
     With :math:`\hat{L} = 2 (I - \hat{A}) / \lambda_{max} - I`, :math:`Z_0 = X`,
     :math:`Z_1 = \hat{L} X`, :math:`Z_i = 2 \hat{L} Z_{i-1} - Z_{i-2}`, the output is
-    :math:`\sum_{i < k} Z_i W_i + b`.
-    From Defferrard, Bresson, Vandergheynst: Convolutional Neural Networks on Graphs with Fast
-    Localized Spectral Filtering, NeurIPS 2016.
-
-    Parameters
-    ----------
-    in_feats, out_feats : int
-    k : int
-        Number of terms.
-    activation : callable or None, default relu
-        Applied to the output.
-    bias : bool, default True
+    :math:`\sum_{i < k} Z_i W_i + b`. From Defferrard, Bresson, Vandergheynst: Convolutional Neural
+    Networks on Graphs with Fast Localized Spectral Filtering, NeurIPS 2016.
 
     Examples
     --------
@@ -241,19 +197,16 @@ class ChebConv(nn.Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        self.in_feats = in_feats
-        self.k = k
-        self.activation = activation
+        self.in_feats, self.k, self.activation = in_feats, k, activation
         self.linear = nn.Linear(k * in_feats, out_feats, bias)
 
     def forward(
         self, graph: Graph, feat: Tensor, lambda_max: list[float] | Tensor | None = None
     ) -> Tensor:
-        """Return (N, out_feats) for ``feat`` of shape (N, in_feats).
+        """Return (N, out_feats); ``lambda_max`` has the largest eigenvalue of each graph.
 
-        ``lambda_max`` has the largest eigenvalue of each graph's Laplacian, shape (batch size,);
-        ``dgl.laplacian_lambda_max`` computes it. When it is missing, its upper bound 2 is used,
-        with a warning.
+        ``dgl.laplacian_lambda_max`` computes it. Its upper bound is 2, which is used, with a
+        warning, when it is missing.
         """
         check_whole(graph, feat, self.in_feats, self.linear.weight)
         sizes = graph.batch_num_nodes().to(feat.device)
@@ -283,108 +236,11 @@ class ChebConv(nn.Module):
         return out if self.activation is None else self.activation(out)
 
 
-class GCN2Conv(ZeroInDegree):
-    r"""Graph convolution for deep networks (GCNII): initial residual and identity mapping.
-
-    With :math:`\beta = \log(\lambda / l + 1)` in layer :math:`l`, the output is
-    :math:`((1 - \alpha) \hat{A} H + \alpha H_0)((1 - \beta) I + \beta W) + b`.
-    From Chen et al.: Simple and Deep Graph Convolutional Networks, ICML 2020.
-
-    Parameters
-    ----------
-    in_feats : int
-        Size of the rows, which the layer keeps.
-    layer : int
-        Number l of the layer, from 1.
-    alpha : float, default 0.1
-        Share of the initial rows.
-    lambda_ : float, default 1
-        How fast β falls with the layer.
-    project_initial_features : bool, default True
-        Use one matrix for both terms; otherwise the initial rows have a second one.
-    allow_zero_in_degree : bool, default False
-    bias : bool, default True
-    activation : callable, optional
-
-    Examples
-    --------
-    >>> import torch, gnnlab.compat as dgl
-    >>> graph = dgl.add_self_loop(dgl.graph(([0, 1], [1, 2])))
-    >>> rows = torch.ones(3, 5)
-    >>> dgl.nn.GCN2Conv(5, layer=1)(graph, rows, rows).shape
-    torch.Size([3, 5])
-    """
-
-    weight2: Tensor | None
-    bias: Tensor | None
-
-    def __init__(
-        self,
-        in_feats: int,
-        layer: int,
-        alpha: float = 0.1,
-        lambda_: float = 1,
-        project_initial_features: bool = True,
-        allow_zero_in_degree: bool = False,
-        bias: bool = True,
-        activation: Activation | None = None,
-    ) -> None:
-        super().__init__(allow_zero_in_degree)
-        self.in_feats = in_feats
-        self.alpha = alpha
-        self.beta = math.log(lambda_ / layer + 1)
-        self.activation = activation
-        self.weight1 = nn.Parameter(torch.empty(in_feats, in_feats))
-        one_weight = project_initial_features
-        self.weight2 = None if one_weight else nn.Parameter(torch.empty(in_feats, in_feats))
-        self.bias = nn.Parameter(torch.empty(in_feats)) if bias else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialise the weights (normal), and the bias to zero."""
-        nn.init.normal_(self.weight1)
-        if self.weight2 is not None:
-            nn.init.normal_(self.weight2)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
-
-    def forward(
-        self, graph: Graph, feat: Tensor, feat_0: Tensor, edge_weight: Tensor | None = None
-    ) -> Tensor:
-        """Return (N, in_feats) for the rows ``feat`` and the first layer's rows ``feat_0``.
-
-        The layer normalises ``edge_weight`` itself; the weights are positive.
-        """
-        self.check(graph, feat)
-        check_whole(graph, feat, self.in_feats, self.weight1)
-        if edge_weight is not None:
-            edge_weight = EdgeWeightNorm("both")(graph, edge_weight)
-        feat = (1 - self.alpha) * _step(graph, feat, edge_weight)
-        first = self.alpha * feat_0
-        if self.weight2 is None:
-            out = self._map(feat + first, self.weight1)
-        else:
-            out = self._map(feat, self.weight1) + self._map(first, self.weight2)
-        if self.bias is not None:
-            out = out + self.bias
-        return out if self.activation is None else self.activation(out)
-
-    def _map(self, rows: Tensor, weight: Tensor) -> Tensor:
-        return torch.addmm(rows, rows, weight, beta=1 - self.beta, alpha=self.beta)
-
-
 class EdgeWeightNorm(nn.Module):
-    r"""Normalise positive edge weights as GraphConv normalises edges.
+    """Divide positive edge weights by the square roots of the sums at both ends, as GraphConv does.
 
-    From Kipf, Welling: Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017.
-
-    Parameters
-    ----------
-    norm : {"both", "right", "none"}, default "both"
-        Divide each weight by the square roots of the sum over the source's out-edges and of the
-        sum over the destination's in-edges; by the latter sum; or by nothing.
-    eps : float, default 0
-        Added to the sums.
+    ``norm`` "right" divides by the sum at the destination, "none" by nothing; ``eps`` is added to
+    the sums. From Kipf, Welling: Semi-Supervised Classification with GCNs, ICLR 2017.
 
     Examples
     --------
@@ -397,11 +253,10 @@ class EdgeWeightNorm(nn.Module):
     def __init__(self, norm: str = "both", eps: float = 0.0) -> None:
         super().__init__()
         check_choice(norm, ("both", "right", "none"), "norm")
-        self.norm = norm
-        self.eps = eps
+        self.norm, self.eps = norm, eps
 
     def forward(self, graph: Graph, edge_weight: Tensor) -> Tensor:
-        """Normalise ``edge_weight`` of shape (E,); with ``"both"``, all must be positive."""
+        """Return weights of shape (E,)."""
         check_edge_rows(graph, edge_weight)
         if edge_weight.dim() != 1:
             raise InvalidInput(
