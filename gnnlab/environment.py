@@ -56,6 +56,7 @@ SAMPLER = _variable("GNNLAB_SAMPLER", "int ≥ 0", "trainer", "index of a sample
 TRACE = _variable("GNNLAB_TRACE", "path", "launcher, user", "folder for trace events")
 AS_DGL = _variable("GNNLAB_AS_DGL", "1", "gnnlab as-dgl", "`import dgl` gives gnnlab")
 CACHE_BYTES = _variable("GNNLAB_CACHE_BYTES", "int ≥ 0", "user", "memory for rows of others")
+CACHE_POLICY = _variable("GNNLAB_CACHE_POLICY", "access | …", "user", "which of them to keep")
 
 
 def number(name: str, default: int | None = None, least: int = 0) -> int:

@@ -5,9 +5,8 @@ caches the rows that it has fetched. Cached values equal the owners': only featu
 that were never written to are cached, and their owners then refuse writes
 (:class:`gnnlab.distributed.messages.Freeze`).
 
-Rows are cached on fetch, never prefetched. A score decides which rows stay: initially the number
-of a node's edges into this machine's part, which is known locally. With the policy "access",
-counted requests gradually outweigh it.
+Rows are cached on fetch, never prefetched. Which of them stay is decided by a policy
+(:mod:`gnnlab.distributed.policies`).
 
 References
 ----------
@@ -31,6 +30,16 @@ import torch
 
 from gnnlab import environment, kernels
 from gnnlab.distributed import messages as m
+from gnnlab.distributed.inclusion import edges_into
+from gnnlab.distributed.policies import (
+    POLICIES,
+    Chosen,
+    Placement,
+    Plan,
+    Planned,
+    Scored,
+    ranked,
+)
 from gnnlab.distributed.transport import Transport
 from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import Lock
@@ -38,13 +47,8 @@ from gnnlab.kernels import gather
 from gnnlab.kernels.route import Piece
 from gnnlab.partition.book import PartitionPolicy
 
-__all__ = ["POLICIES", "Cache", "CacheInfo", "Table", "bytes_asked"]
-
-POLICIES = ("access", "degree")
-_WAYS = 8  # slots per set; their row numbers fit in a line of the CPU cache
-_REQUEST = 16  # added to a row's score by a request
-_HEAD_START = 4.0  # initial score of a node of mean degree, in requests
-_FOR_SCORES = 4  # scores use at most 1 / this of the memory
+__all__ = ["Cache", "CacheInfo", "Table", "bytes_asked", "check_policy", "policy_asked"]
+__all__ += ["remote_numbers"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,18 @@ def bytes_asked() -> int:
     return environment.number(environment.CACHE_BYTES, 0)
 
 
+def policy_asked() -> str:
+    """Return the policy in the environment variable ``GNNLAB_CACHE_POLICY``, or "access"."""
+    return check_policy(os.environ.get(environment.CACHE_POLICY) or "access")
+
+
+def check_policy(policy: Any) -> str:
+    """Return the name of a policy; raise InvalidInput if there is no such one."""
+    if policy not in POLICIES:
+        raise InvalidInput(f"cache_policy is one of {', '.join(POLICIES)}; found {policy!r}")
+    return policy
+
+
 class Cache:
     """Cached rows of one graph in one process. A forked child starts with an empty cache.
 
@@ -88,21 +104,25 @@ class Cache:
     transport : Transport
     num_bytes : int
         Memory limit; features share it in proportion to their sizes.
-    policy : "access" or "degree"
-        Keep the rows requested most often, or those of the nodes with most edges into this part.
+    policy : str
+        A name in :mod:`gnnlab.distributed.policies`.
 
     Attributes
     ----------
     tables : dict
         Full name of a tensor → its :class:`Table`, or None if its rows cannot be cached.
+    best : dict
+        For "vip": node type → numbers of the remote rows by probability, the highest first.
+    plans : dict
+        For "belady": node type → the :class:`~gnnlab.distributed.policies.Plan` of this epoch.
     """
 
     def __init__(self, transport: Transport, num_bytes: int, policy: str = "access") -> None:
         if isinstance(num_bytes, bool) or not isinstance(num_bytes, int) or num_bytes < 0:
             raise InvalidInput(f"cache_bytes is a number of bytes, or 0; found {num_bytes!r}")
-        if policy not in POLICIES:
-            raise InvalidInput(f"cache_policy is {' or '.join(POLICIES)}; found {policy!r}")
-        self.transport, self.num_bytes, self.policy = transport, num_bytes, policy
+        self.transport, self.num_bytes, self.policy = transport, num_bytes, check_policy(policy)
+        self.best: dict[str, np.ndarray] = {}
+        self.plans: dict[str, Plan] = {}
         self.tables: dict[str, Table | None] = {}
         self._pid, self._lock = os.getpid(), Lock()
 
@@ -149,6 +169,20 @@ class Cache:
                     stacklevel=2,
                 )
 
+    def prepare(self, best: dict[str, np.ndarray]) -> None:
+        """Set the rows worth keeping, for "vip"; those of an earlier call stay."""
+        with self.alone():
+            if not self.best:
+                self.best = best
+                self.tables.clear()
+
+    def follow(self, plans: dict[str, Plan]) -> None:
+        """Set the plan of an epoch, for "belady"."""
+        with self.alone():
+            self.plans = plans
+            for table in self._used():
+                table.follow(plans)
+
     def info(self) -> CacheInfo:
         """Return the statistics."""
         with self.alone():
@@ -178,44 +212,62 @@ class Table:
         self, cache: Cache, policy: PartitionPolicy, there: m.Description, parts: Collection[int]
     ) -> None:
         self._cache, self._there, self._parts = cache, there, frozenset(parts)
-        self._gain = _REQUEST if cache.policy == "access" else 0
+        self._type = str(policy.type_name) if policy.is_node else None
         self._local_part = cache.transport.local_part
         self._borders = policy.ranges.tolist()
-        self._scores, self._bits = _first_scores(cache.transport, policy), 0
-        self._num_rows = len(self._scores)
-        self._numbers = np.dtype(np.int32 if self._num_rows < 1 << 31 else np.int64)
+        low, high = self._borders[self._local_part : self._local_part + 2]
+        self._own, self._num_rows = (low, high), policy.get_size() - (high - low)
+        self._placement = self._make_placement(policy)
         self.row_bytes = math.prod(there.row_shape) * m.read_dtype(there.dtype).itemsize
-        self._slot_bytes = self.row_bytes + self._numbers.itemsize
-        self.full_size = max(1, self._num_rows * self._slot_bytes)
-        self.hits = self.misses = self.num_slots = 0
+        numbers = np.dtype(np.int32 if self._num_rows < 1 << 31 else np.int64)
+        self.full_size = max(1, self._num_rows * (self.row_bytes + numbers.itemsize))
+        self.hits = self.misses = 0
+
+    def _make_placement(self, policy: PartitionPolicy) -> Placement:
+        cache, rows = self._cache, self._num_rows
+        if cache.policy == "belady":
+            planned = Planned(rows)
+            if self._type in cache.plans:
+                planned.follow(cache.plans[self._type])
+            return planned
+        if cache.policy == "vip":
+            return Chosen(cache.best.get(self._type or "", np.zeros(0, np.int64)), rows)
+        edges = edges_into(cache.transport.part(), policy)
+        if cache.policy == "halo":
+            return Chosen(ranked((edges > 0).astype(np.float32)), rows)
+        return Scored(edges, counts=cache.policy == "access")
+
+    @property
+    def num_slots(self) -> int:
+        """Number of rows for which there is memory."""
+        return self._placement.num_slots
 
     def resize(self, num_bytes: int) -> None:
         """Allocate memory, and start empty."""
-        while len(self._scores) > 1 and self._scores.nbytes * _FOR_SCORES > num_bytes:
-            self._scores = np.maximum.reduceat(self._scores, np.arange(0, len(self._scores), 2))
-            self._bits += 1
-        slots = max(0, num_bytes - self._scores.nbytes) // self._slot_bytes
-        if not len(self._scores):
-            slots = 0  # an earlier resize dropped the scores: the table stays empty
-        if slots == 0:
-            self._scores = self._scores[:0].copy()
-        self._ways = min(_WAYS, slots)
-        sets = min(slots // _WAYS or 1, -(-self._num_rows // _WAYS))
-        self.num_slots = sets * self._ways
-        self._held = np.full(self.num_slots, -1, self._numbers)
+        self._placement.resize(num_bytes, self.row_bytes)
         dtype = m.read_dtype(self._there.dtype)
         self._values = gather.empty((self.num_slots, *self._there.row_shape), dtype)
 
     def restart(self) -> None:
-        """Drop all rows and counts; keep the scores."""
-        self._held[:] = -1
+        """Drop all rows and counts."""
+        self._placement.clear()
         self.hits = self.misses = 0
 
-    def _where(self, piece: Piece) -> tuple[Any, ...]:
-        """Return arguments of the kernels, first the offset from rows of a part to row numbers."""
-        low, high = self._borders[self._local_part : self._local_part + 2]
-        shift = self._borders[piece.part] - (high - low if piece.part > self._local_part else 0)
-        return shift, self._held, self._ways, self._scores, self._bits
+    def follow(self, plans: dict[str, Plan]) -> None:
+        """Follow the plan of the node type, if it has one."""
+        if isinstance(self._placement, Planned) and self._type in plans:
+            self._placement.follow(plans[self._type])
+
+    def expect(self, ids: torch.Tensor) -> None:
+        """Tell which rows are read next, by their IDs in the whole graph."""
+        if isinstance(self._placement, Planned):
+            with self._cache.alone():
+                self._placement.expect(remote_numbers(ids, self._own))
+
+    def _shift(self, part: int) -> int:
+        """Return the offset from rows of a part to row numbers."""
+        low, high = self._own
+        return self._borders[part] - (high - low if part > self._local_part else 0)
 
     def take(self, piece: Piece, out: torch.Tensor) -> Piece:
         """Copy cached rows to their places in ``out``; return the rows that are missing."""
@@ -223,7 +275,7 @@ class Table:
             if not self.num_slots or piece.part not in self._parts:
                 self.misses += len(piece.rows)
                 return piece
-            slots = kernels.cache.look_up(piece.rows.numpy(), *self._where(piece), self._gain)
+            slots = self._placement.look_up(piece.rows.numpy(), self._shift(piece.part))
             here, missing = (torch.from_numpy(np.flatnonzero(x)) for x in (slots >= 0, slots < 0))
             self.hits += len(here)
             self.misses += len(missing)
@@ -238,39 +290,32 @@ class Table:
         with self._cache.alone():
             if not self.num_slots or piece.part not in self._parts:
                 return
-            slots = torch.from_numpy(kernels.cache.admit(piece.rows.numpy(), *self._where(piece)))
+            shift = self._shift(piece.part)
+            slots = torch.from_numpy(self._placement.admit(piece.rows.numpy(), shift))
             chosen = (slots >= 0).nonzero().flatten()
             kernels.route.copy_rows(values, chosen, self._values, slots[chosen])
 
     def info(self) -> CacheInfo:
         """Return the statistics."""
-        size = self._held.nbytes + self._scores.nbytes + self.num_slots * self.row_bytes
-        return CacheInfo(self.hits, self.misses, int((self._held >= 0).sum()), size)
+        size = self._placement.num_bytes() + self.num_slots * self.row_bytes
+        return CacheInfo(self.hits, self.misses, self._placement.num_held(), size)
 
 
 def _some(places: torch.Tensor | slice, index: torch.Tensor) -> torch.Tensor:
     return index + places.start if isinstance(places, slice) else places[index]
 
 
-def _first_scores(transport: Transport, policy: PartitionPolicy) -> np.ndarray:
-    """Return initial scores: the edges from each node of another part into this one.
+def remote_numbers(ids: torch.Tensor, own: tuple[int, int]) -> np.ndarray:
+    """Return the row numbers of those IDs that are not in the own range, in their order.
 
-    Returns
-    -------
-    ndarray
-        Shape (rows of other parts,), uint16; the mean equals ``_HEAD_START`` requests. Zeros for
-        edges.
+    Parameters
+    ----------
+    ids : torch.Tensor
+        Shape (K,), int64 or int32.
+    own : (int, int)
+        First ID of the own part, and the one after its last.
     """
-    low, high = policy.ranges[transport.local_part : transport.local_part + 2].tolist()
-    scores = np.zeros(policy.get_size() - (high - low), np.float32)
-    if policy.is_node:
-        part = transport.part()
-        nodes = part.nodes[str(policy.type_name)]
-        numbers = nodes.halo.numpy() - np.where(nodes.halo.numpy() < low, 0, high - low)
-        for etype, edges in part.edges.items():
-            if etype[0] == policy.type_name:
-                sources = edges.indices[: edges.num_inner]
-                counts = torch.bincount(sources, minlength=nodes.num_inner + len(numbers))
-                scores[numbers] += counts[nodes.num_inner :].numpy()
-        scores *= _REQUEST * _HEAD_START / max(float(scores.mean(dtype=np.float64)), 1e-9)
-    return scores.clip(0, np.iinfo(np.uint16).max).astype(np.uint16)
+    low, high = own
+    found = ids.numpy().astype(np.int64)
+    found = found[(found < low) | (found >= high)]
+    return np.where(found >= high, found - (high - low), found)

@@ -19,7 +19,7 @@ import torch
 
 from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
-from gnnlab.distributed.cache import Cache, CacheInfo, Table, bytes_asked
+from gnnlab.distributed.cache import Cache, CacheInfo, Table, bytes_asked, policy_asked
 from gnnlab.distributed.transport import Transport
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
@@ -61,7 +61,7 @@ class Client:
         self._references: WeakValueDictionary[str, TensorReference] = WeakValueDictionary()
         self._kept: set[str] = set()
         self._num_anonymous = 0
-        self._cache = Cache(transport, bytes_asked())
+        self._cache = Cache(transport, bytes_asked(), policy_asked())
         self.refresh()
         self._kept.update(self._tensors)
 
@@ -228,6 +228,7 @@ class Client:
             return far, lambda values: values[0]
         out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
         if kept is not None:
+            kept.expect(ids)
             far = [piece for piece in (kept.take(p, out) for p in far) if len(piece.rows)]
 
         def finish(values: list[torch.Tensor]) -> torch.Tensor:
@@ -257,6 +258,11 @@ class Client:
         """Cache rows of other machines in this much memory; 0 for none. See :class:`Cache`."""
         if (num_bytes, policy) != self.cache_settings:
             self._cache = Cache(self.transport, num_bytes, policy)
+
+    @property
+    def cache(self) -> Cache:
+        """The cache in use."""
+        return self._cache
 
     @property
     def cache_settings(self) -> tuple[int, str]:

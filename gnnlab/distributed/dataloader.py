@@ -25,6 +25,8 @@ from gnnlab.dataloading.edges import EdgeDataLoader
 from gnnlab.dataloading.loader import DataLoader, NodeDataLoader
 from gnnlab.dataloading.sampler import Sampler
 from gnnlab.distributed import context
+from gnnlab.distributed.graph import DistGraph
+from gnnlab.distributed.prepare import prepare
 from gnnlab.errors import InvalidInput
 
 __all__ = ["DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader"]
@@ -40,15 +42,24 @@ class _InSamplers(DataLoader):
     """A loader whose batches are made by the trainer's sampler processes, if it has any."""
 
     queue_size: int | None = None
+    _best: dict[str, np.ndarray] | None = None  # for the caches of sampler processes
 
     def _make_all(self, names: list[Any]) -> Iterator[Any]:
         samplers = context.samplers()
+        prepare(self, names, samplers is not None)
         if samplers is None:
             return super()._make_all(names)
         there = copy(self)
+        if isinstance(self.graph, DistGraph):
+            there._best = self.graph._client.cache.best
         there.device, there.indices = torch.device("cpu"), None  # type: ignore[assignment]
         made = samplers.run(there._make, names, self.queue_size)
         return map(self._finish, trace.waiting(made))
+
+    def _make(self, task: Any) -> Any:
+        if self._best:
+            self.graph._client.cache.prepare(self._best)  # type: ignore[attr-defined]
+        return super()._make(task)
 
 
 class DistDataLoader(_InSamplers):

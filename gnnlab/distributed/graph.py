@@ -49,8 +49,12 @@ class DistGraph(GraphSchema):
         Memory in which this process may cache features fetched from other machines; 0 for none. By
         default the value of the environment variable ``GNNLAB_CACHE_BYTES``. Each sampler process
         has a cache of the same size. Cached features can no longer be written to.
-    cache_policy : "access" or "degree"
-        Keep the rows requested most often, or those of the nodes with most edges into this part.
+    cache_policy : str, optional
+        Which of these rows to keep: those requested most often ("access"), of the nodes with most
+        edges into this part ("degree"), of any nodes with an edge into this part ("halo"), those
+        that a batch needs most probably ("vip"), or needs again soonest ("belady"). The last two
+        are prepared by the loaders of :mod:`gnnlab.distributed`; "belady" samples each epoch twice.
+        By default the value of ``GNNLAB_CACHE_POLICY``, or else "access".
 
     Examples
     --------
@@ -83,7 +87,7 @@ class DistGraph(GraphSchema):
         part_config: Any = None,
         *,
         cache_bytes: int | None = None,
-        cache_policy: str = "access",
+        cache_policy: str | None = None,
     ) -> None:
         if part_config is None and gpb is not None and not isinstance(gpb, GraphPartitionBook):
             part_config = gpb
@@ -93,9 +97,12 @@ class DistGraph(GraphSchema):
                 "partition_graph wrote"
             )
         client = context.open_client(graph_name, part_config)
-        if cache_bytes is not None or cache_policy != "access":
-            asked = client.cache_settings[0] if cache_bytes is None else cache_bytes
-            client.use_cache(asked, cache_policy)
+        if cache_bytes is not None or cache_policy is not None:
+            num_bytes, policy = client.cache_settings
+            client.use_cache(
+                num_bytes if cache_bytes is None else cache_bytes,
+                policy if cache_policy is None else cache_policy,
+            )
         super().__init__(client)
 
     # --------------------------------------------------------------- features

@@ -37,6 +37,7 @@ __all__ = [
     "FindEdges",
     "Freeze",
     "Hello",
+    "Inclusion",
     "Meet",
     "MessageStats",
     "OutEdges",
@@ -261,6 +262,32 @@ class Degrees:
     etype: int
     rows: torch.Tensor
     inward: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Inclusion:
+    """Compute how probably nodes are sampled; see :mod:`gnnlab.distributed.inclusion`.
+
+    Reply: type-wise IDs of the nodes that may be sampled, and for each the logarithm of the
+    probability that none of the rows samples it; shapes (K,), the latter float64.
+
+    Parameters
+    ----------
+    etype : int
+    rows : torch.Tensor
+        Nodes that sample their in-edges; shape (R,).
+    probs : torch.Tensor
+        Probability of each to sample at all; shape (R,), float64.
+    fanout : int
+        −1 for all.
+    replace : bool
+    """
+
+    etype: int
+    rows: torch.Tensor
+    probs: torch.Tensor
+    fanout: int
+    replace: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,6 +88,19 @@ def _check_degrees(_: Store, message: m.Degrees, reply: torch.Tensor) -> None:
     _check_ids(reply, len(message.rows), torch.iinfo(torch.int64).max, "degrees")
 
 
+def _check_inclusion(store: Store, message: m.Inclusion, reply: Any) -> None:
+    nodes, logs = reply
+    bound = int(store.part.book.node_ranges[store.etypes[message.etype][0]][-1])
+    _check_ids(nodes, len(nodes), bound, "nodes")
+    if logs.dtype is not torch.float64 or logs.shape != nodes.shape:
+        raise BadReply(
+            f"expected float64 of shape {tuple(nodes.shape)}; found {logs.dtype} of shape "
+            f"{tuple(logs.shape)}"
+        )
+    if not bool((logs <= 0).all()):
+        raise BadReply("expected logarithms of probabilities; found numbers above 0 or NaN")
+
+
 def _check_count(_: Store, message: m.CountNonzero, reply: int) -> None:
     if reply < 0:
         raise BadReply(f"expected a count; found {reply}")
@@ -159,6 +172,7 @@ EXCHANGES: dict[type, Exchange] = {
     m.Reverse: Exchange(_Row, "structure", To.ANY, True, _check_reverse),
     m.OutEdges: Exchange(tuple[_Row, _Row], "structure", To.ANY, True, _check_out_edges),
     m.Degrees: Exchange(_Row, "structure", To.ANY, True, _check_degrees),
+    m.Inclusion: Exchange(tuple[_Row, _Row], "structure", To.ANY, True, _check_inclusion),
     # which tensors there are
     m.Describe: Exchange(dict[str, m.Description], "control", To.ANY, True),
     m.Create: Exchange(bool, "control", To.FIRST),

@@ -457,6 +457,29 @@ class Store:
             self._out_degrees[etype] = counts[: nodes.num_inner]
         return self._out_degrees[etype][rows]
 
+    def _inclusion(self, message: m.Inclusion) -> tuple[torch.Tensor, torch.Tensor]:
+        etype, count = self._etype(message.etype), len(message.rows)
+        edges, nodes = self.part.edges[etype], self.part.nodes[etype[0]]
+        _check_rows(message.rows, self.part.nodes[etype[2]].num_inner, f"edge type {etype}")
+        _check_values("probabilities", message.probs, torch.empty(0, dtype=torch.float64), count)
+        if not bool(((message.probs >= 0) & (message.probs <= 1)).all()):
+            raise InvalidInput("probabilities are from 0 to 1")
+        if not -1 <= message.fanout <= _MAX_FANOUT:
+            raise InvalidInput(f"a fanout is −1 to {_MAX_FANOUT}; found {message.fanout}")
+        num_local = nodes.num_inner + len(nodes.halo)
+        if self.is_limited and num_local * _EDGE > m.MAX_REPLY:
+            raise InvalidInput(
+                f"the probabilities of {num_local:,} nodes are too large for a reply; use another "
+                "cache_policy"
+            )
+        logs = np.zeros(num_local)
+        arrays = (edges.indptr, edges.indices, message.rows, message.probs)
+        kernels.cache.add_misses(
+            *(array.numpy() for array in arrays), message.fanout, message.replace, logs
+        )
+        found = torch.from_numpy(np.flatnonzero(logs))
+        return self._to_new(etype[0], found), torch.from_numpy(logs)[found]
+
 
 _ACTS: dict[type, Callable[[Store, Any], Any]] = {
     m.Describe: Store._describe,
@@ -470,6 +493,7 @@ _ACTS: dict[type, Callable[[Store, Any], Any]] = {
     m.FindEdges: Store._find_edges,
     m.OutEdges: Store._out_edges,
     m.Degrees: Store._degrees,
+    m.Inclusion: Store._inclusion,
     m.Reverse: Store._reverse,
 }
 

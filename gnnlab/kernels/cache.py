@@ -17,9 +17,10 @@ import numpy as np
 
 from gnnlab.kernels.jit import njit
 
-__all__ = ["admit", "look_up"]
+__all__ = ["add_misses", "admit", "look_up"]
 
 _MOST = np.iinfo(np.uint16).max
+_CERTAIN = -1000.0  # logarithm of the probability that something certain does not happen
 
 
 @njit(nogil=True, cache=True)
@@ -96,3 +97,39 @@ def admit(rows, shift, held, ways, scores, bits):  # type: ignore[no-untyped-def
         if slots[i] >= 0 and held[slots[i]] != rows[i] + shift:
             slots[i] = -1  # a later row has taken its slot
     return slots
+
+
+@njit(nogil=True, cache=True)
+def add_misses(indptr, indices, rows, probs, fanout, replace, out):  # type: ignore[no-untyped-def]
+    """Add to each node the logarithm of the probability that no row samples it.
+
+    Parameters
+    ----------
+    indptr : ndarray
+        Shape (N + 1,), int64: in-edges of each row.
+    indices : ndarray
+        Shape (E,), int64 or int32: their sources.
+    rows : ndarray
+        Shape (K,), int64 or int32.
+    probs : ndarray
+        Shape (K,), float64: probability of each row to sample at all.
+    fanout : int
+        Neighbors that a row samples; −1 for all.
+    replace : bool
+    out : ndarray
+        Shape (sources,), float64; is changed.
+    """
+    for i in range(len(rows)):
+        first, last = indptr[rows[i]], indptr[rows[i] + 1]
+        degree = last - first
+        if degree == 0:
+            continue
+        share = 1.0
+        if replace and fanout >= 0:
+            share = 1 - (1 - 1 / degree) ** fanout
+        elif 0 <= fanout < degree:
+            share = fanout / degree
+        prob = probs[i] * share
+        change = np.log1p(-prob) if prob < 1 else _CERTAIN
+        for edge in range(first, last):
+            out[indices[edge]] += change

@@ -25,6 +25,7 @@ import torch.distributed as dist
 import gnnlab.parallel.ddp
 from gnnlab.dataloading.loader import DataLoader
 from gnnlab.distributed import context
+from gnnlab.distributed.cache import check_policy
 from gnnlab.distributed.context import Context, Process
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.traffic import Traffic
@@ -68,6 +69,8 @@ class Simulation:
         Number of threads that each trainer computes with.
     cache_bytes : int
         Bytes of each process for caching rows of other machines; see ``DistGraph``.
+    cache_policy : str
+        Which rows to cache; see ``DistGraph``.
     part_method : str or callable
         How a graph is partitioned; see ``partition_graph``.
     features : dict, optional
@@ -118,6 +121,7 @@ class Simulation:
         shared_cores: float | None = None,
         threads: int = 1,
         cache_bytes: int = 0,
+        cache_policy: str = "access",
         part_method: Any = "metis",
         features: dict[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
     ) -> None:
@@ -138,6 +142,7 @@ class Simulation:
         self.servers_per_machine = servers_per_machine
         self.network = network or Network()
         self.threads, self.cache_bytes = threads, cache_bytes
+        self.cache_policy = check_policy(cache_policy)
         if isinstance(graph, Graph):
             graph = self._partition(graph, machines, part_method)
         self.config = read_config(graph, num_parts=machines)
@@ -276,6 +281,7 @@ class Simulation:
             "MASTER_PORT": "0",
             "DGL_CONF_PATH": str(self.part_config),
             "GNNLAB_CACHE_BYTES": str(self.cache_bytes),
+            "GNNLAB_CACHE_POLICY": self.cache_policy,
         }
 
     def _join(

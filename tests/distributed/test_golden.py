@@ -28,6 +28,7 @@ PARTITION = Path(__file__).with_name("golden_partition.zip")
 NUMBER = wire.FIRST_NUMBER + 5
 ROWS = torch.tensor([4, 0, 4])
 SMALL = ROWS.int()
+PROBS = torch.tensor([0.5]).double()
 NAME = "node~_N~feat"
 STATE = "node~_N~anonymous-0"
 
@@ -56,6 +57,7 @@ EXAMPLES: list[tuple[Any, Any]] = [
     (m.Reverse(0, ROWS, 1), ROWS[:2]),
     (m.OutEdges(1, ROWS), (torch.tensor([0, 1, 1, 2]), SMALL[:2])),
     (m.Degrees(1, SMALL, False), ROWS),
+    (m.Inclusion(1, ROWS, torch.tensor([0.0, 0.5, 1.0]).double(), 5, True), (ROWS[:1], -PROBS)),
     (m.CountNonzero(NAME), 12),
     (m.Hello(), m.Welcome("job", 3, "products", "0" * 64)),
     (m.Meet("barrier (meeting 1)", 1, 2, "weiß"), ("", "weiß")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import random
@@ -209,6 +210,7 @@ def expensive(hub: torch.Tensor) -> list[tuple[Any, str]]:
         (m.FindEdges(0, ZERO - 1), "row -1 does not exist"),
         (m.Reverse(0, ZERO, 10**12), "edge type 1000000000000 of 1"),
         (m.Degrees(0, torch.zeros(1, 1, dtype=torch.int64)), "of one dimension"),
+        (m.Inclusion(0, ZERO, torch.tensor([math.nan]).double(), 1), "are from 0 to 1"),
         (m.Push(X, HUB, torch.ones(1)), "expected values of torch.float32"),
         (m.Update(X, HUB, torch.ones(1), "adam"), "takes"),
         (m.Update(X, ZERO, torch.ones(1), "adagrad", {"lr": 1.0, "eps": 0.0}, (X,), 0, -5), "rank"),
@@ -399,6 +401,10 @@ def lies(kind: type) -> list[Any]:
         return [*wrong[:2], wrong[4], torch.tensor([5000]), torch.tensor([-1])]
     if kind is m.FindEdges:
         return [(two, two[:1]), (two, two + 1000), (two - 4, two), (two, two.float()), (two,)]
+    if kind is m.Inclusion:
+        logs = -torch.ones(2).double()
+        pairs = [(two, -logs), (two, logs * math.nan), (two, logs.float()), (two, logs[:1])]
+        return [*wrong[:2], *pairs, (two + 1000, logs), (two - 4, logs), (two,)]
     if kind is m.CountNonzero:
         return [*wrong[:1], -1, "many"]
     if kind is m.OutEdges:
@@ -420,6 +426,7 @@ def test_replies_that_do_not_fit_are_errors(config: Path, monkeypatch: Any) -> N
         m.Sample({"_N": two}, (1,), 1),
     ]
     requests += [m.Reverse(0, two, 0), m.OutEdges(0, two), m.CountNonzero(X)]
+    requests += [m.Inclusion(0, two, torch.ones(2).double(), 1)]
     number = 0
     with serving(job) as (server,), connected(job) as trainer:
         trainer.local_part = -1

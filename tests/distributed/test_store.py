@@ -12,6 +12,7 @@ from gnnlab.distributed.store import Store
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.partition import EdgePart, GraphPartitionBook, NodePart, Part
 
+HALF = torch.tensor([0.5]).double()
 X, W = "node~_N~x", "edge~_N:_E:_N~w"
 
 
@@ -58,6 +59,10 @@ def test_structure(store):
     sources, destinations = store.answer(m.FindEdges(0, ids(0, 1, 2)))
     assert (sources.tolist(), destinations.tolist()) == ([0, 3, 2], [2, 2, 4])
     assert store.answer(m.Degrees(0, ids(0, 1, 2))).tolist() == [2, 0, 1]
+    # Local node 0 (ID 2) samples one of IDs 0 and 3; local node 2 (ID 4) samples ID 2 for certain.
+    nodes, logs = store.answer(m.Inclusion(0, ids(0, 2), torch.cat([HALF, 2 * HALF]), 1))
+    expected = {0: 0.75, 3: 0.75, 2: 0.0}
+    assert dict(zip(nodes.tolist(), logs.exp().tolist(), strict=True)) == pytest.approx(expected)
     assert store.answer(m.Degrees(0, ids(0, 1, 2), inward=False)).tolist() == [1, 1, 1]
 
 
@@ -154,6 +159,10 @@ FAULTS = {
     "edge type": (m.FindEdges(1, ids(0)), InvalidInput, "edge type 1 of 1 does not exist"),
     "edge": (m.FindEdges(0, ids(3)), OutOfRange, "row 3 does not exist"),
     "degree": (m.Degrees(0, ids(3)), OutOfRange, "row 3 does not exist"),
+    "sampled node": (m.Inclusion(0, ids(3), HALF, 1), OutOfRange, "row 3 does not exist"),
+    "probability": (m.Inclusion(0, ids(0), 3 * HALF, 1), InvalidInput, "from 0 to 1"),
+    "probabilities": (m.Inclusion(0, ids(0, 1), HALF, 1), InvalidInput, "expected values of"),
+    "fanout of a node": (m.Inclusion(0, ids(0), HALF, -2), InvalidInput, "a fanout is −1 to"),
     "no message": ("hello", InvalidInput, "a store cannot answer str"),
 }
 

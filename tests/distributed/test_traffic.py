@@ -20,6 +20,7 @@ ROWS = torch.tensor([4, 2, 2])
     [
         (m.Sample({"a": ROWS, "b": ROWS[:1]}, (2,), 7), "structure", 4),
         (m.Degrees(0, ROWS), "structure", 3),
+        (m.Inclusion(0, ROWS, ROWS.double(), 5), "structure", 3),
         (m.FindEdges(0, ROWS), "structure", 3),
         (m.OutEdges(0, ROWS), "structure", 3),
         (m.Reverse(0, ROWS, 1), "structure", 3),

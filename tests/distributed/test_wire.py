@@ -57,6 +57,7 @@ MESSAGES = st.one_of(
         st.dictionaries(SMALL, tensors(), max_size=2),
     ),
     st.builds(m.FindEdges, SMALL, tensors()),
+    st.builds(m.Inclusion, SMALL, tensors(), tensors(), SMALL, st.booleans()),
     st.builds(m.Meet, NAMES, SMALL, SMALL, NAMES),
 )
 

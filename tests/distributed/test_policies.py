@@ -1,0 +1,304 @@
+"""Which rows a cache keeps: probabilities, fixed choices and Belady's optimum."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gnnlab as dgl
+from gnnlab.dataloading import DataLoader, NeighborSampler
+from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
+from gnnlab.distributed.context import current
+from gnnlab.distributed.inclusion import inclusion_probabilities
+from gnnlab.distributed.policies import NEVER, POLICIES, Chosen, Plan, Planned, ranked
+from gnnlab.simulate import SimulationError, simulate
+from tests.distributed.cluster import outputs, run_job
+from tests.distributed.cut import typed
+from tests.distributed.test_cache import assign, friends
+
+
+# ------------------------------------------------------------------------- probabilities
+def frequencies(g: dgl.Graph, seeds: Any, fanouts: Any, size: int, epochs: int) -> torch.Tensor:
+    """The share of sampled batches that hold each node."""
+    found, batches = torch.zeros(g.num_nodes()), 0
+    loader = DataLoader(
+        g, seeds, NeighborSampler(fanouts), batch_size=size, shuffle=True, drop_last=True, seed=3
+    )
+    for _ in range(epochs):
+        for nodes, _, _ in loader:
+            found[nodes] += 1
+            batches += 1
+    return found / batches
+
+
+def tree(branches: int, depth: int) -> dgl.Graph:
+    """A tree whose edges lead to the root, node 0: one way from each node to it."""
+    count = sum(branches**level for level in range(depth + 1))
+    child = torch.arange(1, count)
+    return dgl.graph((child, (child - 1) // branches), num_nodes=count)
+
+
+def test_inclusion_is_exact_on_a_tree() -> None:
+    """Hop 1 samples 2 of 5; hop 2 samples 3 of 5 anew, of the root too."""
+    found = inclusion_probabilities(tree(5, 2), torch.tensor([0]), [3, 2], 1)
+    first = 1 - (1 - 2 / 5) * (1 - 3 / 5)
+    assert found.tolist() == pytest.approx([1.0] + [first] * 5 + [2 / 5 * 3 / 5] * 25)
+
+
+@pytest.mark.parametrize("fanouts", [[3, 4], [2, 2, 2]])
+def test_inclusion_is_the_frequency_in_batches(fanouts: list[int]) -> None:
+    """5,000 batches of a graph of 400 nodes with hubs; the standard error is at most 0.007."""
+    g, seeds = friends(), torch.arange(0, 400, 4)
+    expected = inclusion_probabilities(g, seeds, fanouts, 5)
+    found = frequencies(g, seeds, fanouts, 5, epochs=250)
+    gap = (found - expected).abs()
+    assert gap.mean() < 0.012 and gap.max() < 0.06  # ways that share nodes are not independent
+    assert np.corrcoef(found, expected)[0, 1] > 0.998
+
+
+def test_replacement_and_small_batches() -> None:
+    g = dgl.graph(([1, 2, 3, 4], [0, 0, 0, 0]), num_nodes=5)
+    found = inclusion_probabilities(g, torch.tensor([0, 4]), [2], 1, replace=True)
+    leaf = 1 / 2 * (1 - (3 / 4) ** 2)
+    assert found.tolist() == pytest.approx([1 / 2, leaf, leaf, leaf, 1 - (1 - leaf) / 2])
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_inclusion_of_parts_is_that_of_the_graph(tmp_path: Path, parts: int) -> None:
+    """Each trainer ranks remote rows by the probabilities of the whole graph."""
+    whole, fanouts = friends(), [3, 4]
+    maps = dgl.distributed.partition_graph(
+        whole, "g", parts, tmp_path, part_method=assign, return_mapping=True
+    )
+
+    def best() -> Any:
+        initialize()
+        g = DistGraph("g", cache_bytes=10_000, cache_policy="vip")
+        nodes = node_split(torch.ones(400, dtype=torch.bool), g.get_partition_book())
+        loader = DistNodeDataLoader(g, nodes, NeighborSampler(fanouts), batch_size=7)
+        next(iter(loader))
+        return nodes, g.get_partition_book().node_ranges["_N"], g._client.cache.best["_N"]
+
+    returned = simulate(tmp_path / "g.json").run(best).returned
+    for rank, (nodes, ranges, rows) in enumerate(returned):
+        probs = inclusion_probabilities(whole, maps[0][nodes], fanouts, 7)[maps[0]]
+        low, high = ranges[rank : rank + 2]
+        remote = torch.cat([probs[:low], probs[high:]])
+        assert len(rows) == int((remote > 0).sum())
+        assert torch.allclose(remote[rows], remote[remote > 0].sort(descending=True).values)
+
+
+# --------------------------------------------------------------------------- fixed choices
+def test_a_chosen_row_is_kept_from_its_first_request_on() -> None:
+    cache = Chosen(np.array([7, 2, 5]), num_rows=10)
+    cache.resize(2 * (4 + 4 + 1), row_bytes=4)
+    assert cache.num_slots == 2
+    rows = np.array([1, 4, 6], np.int32)  # numbers 2, 5 and 7
+    assert (cache.look_up(rows, 1) < 0).all()
+    slots = cache.admit(rows, 1)
+    assert slots[1] == -1 and sorted(slots[[0, 2]]) == [0, 1]
+    assert cache.look_up(rows, 1).tolist() == slots.tolist() and cache.num_held() == 2
+
+
+def test_rows_without_a_score_are_not_ranked() -> None:
+    found = ranked(np.array([0, 3, 0, 9, 3, 3]))
+    assert found[0] == 3 and sorted(found[1:]) == [1, 4, 5]
+
+
+# ------------------------------------------------------------------------------ Belady
+def misses(batches: list[list[int]], num_rows: int, slots: int) -> int:
+    """Rows that the cache fetches for a sequence of batches."""
+    cache = Planned(num_rows)
+    cache.resize(slots * 5, row_bytes=1)
+    cache.follow(Plan([np.array(batch, np.int64) for batch in batches], num_rows))
+    content, fetched = np.full(cache.num_slots, -1), 0
+    for batch in batches:
+        rows = np.array(batch, np.int64)
+        cache.expect(rows)
+        found = cache.look_up(rows, 0)
+        assert (content[found[found >= 0]] == rows[found >= 0]).all()
+        new = rows[found < 0]
+        fetched += len(new)
+        if cache.num_slots:
+            to = cache.admit(new, 0)
+            content[to[to >= 0]] = new[to >= 0]
+    return fetched
+
+
+def fewest_misses(batches: list[list[int]], slots: int) -> int:
+    """The least number of fetched rows, over all choices of what to hold after each batch."""
+    costs = {frozenset[int](): 0}
+    for batch in batches:
+        after: dict[frozenset[int], int] = {}
+        for held, cost in costs.items():
+            now = cost + len(set(batch) - held)
+            choices = held | set(batch)
+            for kept in itertools.combinations(choices, min(slots, len(choices))):
+                key = frozenset(kept)
+                after[key] = min(now, after.get(key, now))
+        costs = after
+    return min(costs.values())
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 5), max_size=4, unique=True), max_size=7), st.integers(0, 4)
+)
+def test_belady_is_the_optimum(batches: list[list[int]], slots: int) -> None:
+    assert misses(batches, 6, slots) == fewest_misses(batches, slots)
+
+
+def test_a_plan_knows_the_next_use() -> None:
+    plan = Plan([np.array([3, 1]), np.array([], np.int64), np.array([1, 2]), np.array([3])], 5)
+    assert plan.following.tolist() == [3, 2, NEVER, NEVER, NEVER]
+    assert plan.first.tolist() == [NEVER, 0, 2, 0, NEVER]
+
+
+def test_reads_beside_the_plan_change_nothing() -> None:
+    cache = Planned(6)
+    cache.resize(100, row_bytes=1)
+    cache.follow(Plan([np.array([0, 1]), np.array([0, 1])], 6))
+    cache.expect(np.array([4, 5]))
+    assert cache.look_up(np.array([4, 5]), 0).tolist() == [-1, -1]
+    assert cache.admit(np.array([4, 5]), 0).tolist() == [-1, -1]
+    cache.expect(np.array([0, 1]))
+    assert cache.admit(np.array([0, 1]), 0).tolist() == [0, 1]
+
+
+# ------------------------------------------------------------------------ on clusters
+SCRIPT = """
+import json, sys, torch
+import gnnlab as dgl
+from gnnlab.distributed.context import current
+
+dgl.distributed.initialize("unused.txt")
+g = dgl.distributed.DistGraph("g", part_config=sys.argv[1])
+ntype = "_N" if g.is_homogeneous else "user"
+size = g.num_nodes(ntype)
+nodes = dgl.distributed.node_split(torch.arange(size), g.get_partition_book(), ntype)
+nodes = nodes if g.is_homogeneous else {ntype: nodes}
+sampler = dgl.dataloading.NeighborSampler([4, 4], prefetch_node_feats=["x"])
+loader = dgl.distributed.DistNodeDataLoader(
+    g, nodes, sampler, batch_size=9, shuffle=True, seed=1
+)
+sums = []
+for epoch in range(3):
+    for inputs, _, blocks in loader:
+        x = blocks[0].srcdata["x"]
+        sums.append(sum(v.double().sum().item() for v in (x.values() if ntype == "user" else [x])))
+g.barrier()
+info = g.cache_info()
+print(json.dumps({
+    "rank": g.rank(), "sums": sums, "hits": info.hits, "misses": info.misses, "rows": info.rows,
+    "policy": g._client.cache.policy, "traffic": current().remote.traffic.to_list(),
+}))
+"""
+
+
+def cut(folder: Path, parts: int, graph: dgl.Graph) -> Path:
+    dgl.distributed.partition_graph(graph, "g", parts, folder, part_method=assign)
+    return folder / "g.json"
+
+
+def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]]:
+    script = folder / "script.py"
+    script.write_text(SCRIPT, encoding="utf8")
+    with redirect_stdout(io.StringIO()) as out:
+        simulate(config, **options).run(script, str(config))
+    return sorted(map(json.loads, out.getvalue().splitlines()), key=lambda one: one["rank"])
+
+
+CASES = [
+    *((parts, policy, friends, 0) for parts in (2, 4) for policy in POLICIES),
+    (2, "vip", typed, 0),
+    (2, "belady", typed, 0),
+    (2, "vip", friends, 1),
+]
+
+
+@pytest.mark.parametrize(("parts", "policy", "graph", "samplers"), CASES)
+def test_bytes_are_those_of_real_servers(
+    tmp_path: Path, parts: int, policy: str, graph: Any, samplers: int
+) -> None:
+    config, num_bytes = cut(tmp_path, parts, graph()), 2_000 if graph is friends else 200
+    lines = run_job(
+        SCRIPT, config, args=[str(config)], machines=parts, samplers=samplers,
+        GNNLAB_CACHE_BYTES=str(num_bytes), GNNLAB_CACHE_POLICY=policy,
+    )  # fmt: skip
+    real = sorted(map(outputs, lines), key=lambda one: one["rank"])
+    mine = simulated(
+        config, tmp_path, samplers_per_trainer=samplers, cache_bytes=num_bytes, cache_policy=policy
+    )
+    assert real == mine
+    assert all(one["policy"] == policy for one in real)
+    assert samplers or all(one["hits"] > 0 for one in real)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_values_do_not_depend_on_the_policy(tmp_path: Path, policy: str) -> None:
+    config = cut(tmp_path, 3, friends())
+    without = simulated(config, tmp_path)
+    found = simulated(config, tmp_path, cache_bytes=1_500, cache_policy=policy)
+    for one, other in zip(found, without, strict=True):
+        assert one["sums"] == other["sums"] and one["hits"] > 0
+        assert one["hits"] + one["misses"] >= one["hits"] > 0
+
+
+def test_belady_fetches_least(tmp_path: Path) -> None:
+    """Of all policies, with memory for the same number of rows (slots differ by a byte or so)."""
+    config = cut(tmp_path, 2, friends())
+    found = {}
+    for policy in POLICIES:
+        runs = simulated(config, tmp_path, cache_bytes=1_200, cache_policy=policy)
+        found[policy] = sum(one["misses"] for one in runs)
+    assert found["belady"] < 0.95 * min(v for k, v in found.items() if k != "belady"), found
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    config = cut(tmp_path, 2, friends())
+
+    def run(**options: Any) -> None:
+        initialize()
+        g = DistGraph("g", cache_bytes=1_000, **options)
+        sampler = NeighborSampler([2], prob="w")
+        next(iter(DistNodeDataLoader(g, range(9), sampler, batch_size=3)))
+
+    with pytest.raises(SimulationError, match=r"'vip' computes probabilities for .* without prob"):
+        simulate(config).run(run, cache_policy="vip")
+    with pytest.raises(SimulationError, match="'belady' plans the reads of one process"):
+        simulate(config, samplers_per_trainer=1).run(run, cache_policy="belady")
+
+
+def test_the_plan_covers_the_rest_of_a_resumed_epoch(tmp_path: Path) -> None:
+    """After load_state_dict an epoch begins in the middle; hits and values are right."""
+    config = cut(tmp_path, 2, friends())
+
+    def run() -> Any:
+        initialize()
+        g = DistGraph("g", cache_bytes=2_000, cache_policy="belady")
+        assert current().mode == "distributed"
+        nodes = node_split(torch.arange(400), g.get_partition_book())
+        sampler = NeighborSampler([4, 4], prefetch_node_feats=["y"])
+        loader = DistNodeDataLoader(g, nodes, sampler, batch_size=9, shuffle=True, seed=1)
+        for step, _ in enumerate(loader):
+            if step == 3:
+                state = loader.state_dict()
+        again = DistNodeDataLoader(g, nodes, sampler, batch_size=9, shuffle=True, seed=1)
+        again.load_state_dict(state)
+        before, count, right = g.cache_info().hits, 0, True
+        y = g.ndata["y"][:]
+        for inputs, _, blocks in again:
+            right &= torch.equal(blocks[0].srcdata["y"], y[inputs])
+            count += 1
+        return right, len(loader) - count, g.cache_info().hits > before
+
+    assert simulate(config).run(run).returned == [(True, 4, True)] * 2
