@@ -55,13 +55,13 @@ def inclusion_probabilities(
 
     Examples
     --------
-    Node 2 samples one of its two in-neighbors, and node 1 its only one.
+    Node 2 samples one of its two in-neighbors in both hops; node 1, once found, samples node 0.
 
     >>> import gnnlab as dgl
     >>> from gnnlab.distributed.inclusion import inclusion_probabilities
     >>> g = dgl.graph(([0, 1, 3], [1, 2, 2]))
     >>> inclusion_probabilities(g, [2], fanouts=[1, 1], batch_size=1)
-    tensor([0.2500, 0.7500, 1.0000, 0.7500], dtype=torch.float64)
+    tensor([0.5000, 0.7500, 1.0000, 0.7500], dtype=torch.float64)
     """
     csc = g.relation().csc()
     arrays = csc.indptr.numpy(), csc.indices.numpy()
