@@ -21,8 +21,8 @@ from tests.helpers import ROOT, run_script
 FLOORS = [
     {"errors"},
     {"helpers", "environment", "ip_config"},
-    {"kernels", "accelerators", "bars", "ending", "failures", "fork", "interrupt", "random"}
-    | {"staging", "trace", "engines"},
+    {"kernels", "accelerators", "bars", "cells", "ending", "failures", "fork", "interrupt"}
+    | {"random", "staging", "trace", "engines"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},
     {"graph"},

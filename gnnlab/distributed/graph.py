@@ -202,6 +202,21 @@ class DistGraph(GraphSchema):
         )
 
     # ------------------------------------------------------------------ looks
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        tables = (
+            cells.features("ntype", "num_nodes", self._nodes),
+            cells.features("canonical_etype", "num_edges", self._edge_frames),
+        )
+        parts = self._book.metadata()
+        sizes = {
+            name: {str(part["machine_id"]): float(part[name]) for part in parts}
+            for name in ("num_nodes", "num_edges")
+        }
+        values = {"graph_name": self.graph_name, "num_partitions": len(parts)}
+        return cells.page(type(self).__name__, values, *tables, cells.bars(sizes))
+
     def __repr__(self) -> str:
         parts = self._book.num_partitions()
         if self.is_homogeneous:

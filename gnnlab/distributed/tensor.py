@@ -153,6 +153,13 @@ class DistTensor:
     def __len__(self) -> int:
         return self._shape[0]
 
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        values = {"name": self._name, "shape": self._shape, "dtype": self._dtype}
+        sizes = {str(part): float(n) for part, n in enumerate(np.diff(self._policy.ranges))}
+        return cells.page(type(self).__name__, values, cells.bars({self._policy.policy_str: sizes}))
+
     def __repr__(self) -> str:
         return (
             f"DistTensor(name={self._name!r}, shape={self._shape}, dtype={self._dtype}, "

@@ -163,6 +163,16 @@ class Traffic:
             traffic.add(source, target, kind, Count(*counts))
         return traffic
 
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        head = ["matrix()", *map(str, range(self.num_machines))]
+        rows = ([str(i), *row] for i, row in enumerate(self.matrix().tolist()))
+        totals = {kind: self.total(kind) for kind in KINDS}
+        sizes = {kind: float(one.bytes_out + one.bytes_in) for kind, one in totals.items()}
+        drawing = cells.bars({"bytes": sizes})
+        return cells.page(type(self).__name__, {}, cells.table(head, rows), drawing)
+
     def __repr__(self) -> str:
         """Return the bytes of each kind between different machines."""
         totals = ((kind, self.total(kind)) for kind in KINDS)

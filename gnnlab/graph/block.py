@@ -86,6 +86,17 @@ class Block(Graph):
         """Not defined: a block has two sides. Raises InvalidInput."""
         raise InvalidInput("a block has two sides: use block.srcdata or block.dstdata")
 
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        drawing = ""
+        num_src, num_dst = self.num_src_nodes(), self.num_dst_nodes()
+        if self.is_homogeneous and num_src + num_dst <= cells.MOST_NODES:
+            (relation,) = self._relations.values()
+            edges = zip(*(side.tolist() for side in relation.coo()), strict=True)
+            drawing = cells.bipartite(num_src, num_dst, edges)
+        return self._html({"srctype": self._src_frames, "dsttype": self._dst_frames}, drawing)
+
     def __repr__(self) -> str:
         if self.is_homogeneous:
             return (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import Any, Self, TypeVar
 
 import torch
@@ -293,6 +294,27 @@ class GraphCore:
             )
         nodes = listing((f"{n!r}: {f.num_rows}" for n, f in self._node_frames().items()), 16)
         return f"Graph(num_nodes={nodes},\n      {self._repr_edges()})"
+
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        sizes = {name: frame.num_rows for name, frame in self._node_frames().items()}
+        first = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
+        edges = []
+        if sum(sizes.values()) <= cells.MOST_NODES:
+            for (src, _, dst), relation in self._relations.items():
+                ends = (side.tolist() for side in relation.coo())
+                edges += [(first[src] + u, first[dst] + v) for u, v in zip(*ends, strict=True)]
+        return self._html({"ntype": self._node_frames()}, cells.circle(sizes, edges))
+
+    def _html(self, sides: Mapping[str, Mapping[str, Frame]], drawing: str) -> str:
+        """Return HTML: counts and features of each type, and a drawing."""
+        from gnnlab import cells
+
+        tables = [cells.features(side, "num_nodes", frames) for side, frames in sides.items()]
+        tables.append(cells.features("canonical_etype", "num_edges", self._edge_frames))
+        values = {"idtype": str(self.idtype).removeprefix("torch."), "device": self.device}
+        return cells.page(type(self).__name__, values, *tables, drawing)
 
     def _repr_edges(self) -> str:
         edges = (f"{name!r}: {relation.num_edges}" for name, relation in self._relations.items())

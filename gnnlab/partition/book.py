@@ -183,6 +183,25 @@ class GraphPartitionBook:
             raise OutOfRange(f"part {part_id} does not exist: 0 to {self.num_partitions() - 1} do")
         return int(part_id)
 
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        ranges = {
+            cells.type_name(kind): offsets
+            for kind, offsets in (*self.node_ranges.items(), *self.edge_ranges.items())
+        }
+        rows = [
+            [part, *(f"{at[part]:,} – {at[part + 1] - 1:,}" for at in ranges.values())]
+            for part in range(self.num_partitions())
+        ]
+        sizes = {
+            name: {str(part): int(size) for part, size in enumerate(np.diff(offsets))}
+            for name, offsets in ranges.items()
+        }
+        values = {"num_partitions": self.num_partitions(), "partid": self.partid}
+        owned = cells.table(["partid", *ranges], rows)
+        return cells.page(type(self).__name__, values, owned, cells.bars(sizes))
+
     # --------------------------------------------------------------- ownership
     def num_partitions(self) -> int:
         """Return the number of parts, K."""

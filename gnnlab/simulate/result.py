@@ -120,6 +120,14 @@ class Result:
         """The bottleneck: the name with the largest share in :attr:`savings`."""
         return max(self.savings, key=lambda name: self.savings[name])
 
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        values = {"machines": self.machines.count, "seconds": self.seconds}
+        values |= {"epoch_seconds": self.epoch_seconds}
+        parts = cells.bars({"parts": self.parts})
+        return cells.page(type(self).__name__, values, parts, self.traffic._repr_html_())
+
     def __repr__(self) -> str:
         """Show the predicted time, its parts and the traffic."""
         parts = ", ".join(f"{kind} {seconds:.3g}" for kind, seconds in self.parts.items())

@@ -303,6 +303,13 @@ class Simulation:
             samplers = SimulatedSamplers(processes, me.recorder)
         return Context("trainer", "distributed", connect("trainer"), samplers)
 
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        values = {"graph": self.config.graph_name, "num_machines": self.num_machines}
+        values |= {"num_ranks": self.num_ranks, "network": self.network}
+        return cells.page(type(self).__name__, values)
+
     def __repr__(self) -> str:
         """Show graph, machines, trainers and network."""
         return (

@@ -72,6 +72,13 @@ class Result:
         """Output of each process, by names like ``"trainer-0"``."""
         return {f.stem: f.read_text("utf8", "replace") for f in sorted(self.log_dir.glob("*.log"))}
 
+    def _repr_html_(self) -> str:
+        from gnnlab import cells
+
+        ends = ([name, text.rstrip().rpartition("\n")[2]] for name, text in self.logs.items())
+        values = {"job": self.job, "seconds": self.seconds, "has_stopped": self.has_stopped}
+        return cells.page(type(self).__name__, values, cells.table(["logs", ""], ends))
+
 
 def run(
     command: str | Sequence[str],

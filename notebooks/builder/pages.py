@@ -39,11 +39,12 @@ def make_page(lesson: Lesson, lang: str, outputs: Outputs, folder: str = "") -> 
             cell["execution_count"] = sum(done["cell_type"] == "code" for done in cells) + 1
             cell["outputs"] = [] if slot.folded else outputs.get(slot.name, [])
         cells.append(cell)
-    where = f"notebooks/{folder or lang}/{lesson.name}.ipynb"
-    title, *text = cells[0]["source"].split("\n", 1)
-    cells[0]["source"] = "\n".join([title, "", online.links(where, lang), *text])
-    hidden = {"jupyter": {"source_hidden": True}, "tags": ["remove-cell"]}
-    cells.insert(1, new_code_cell(online.install(), id="install-gnnlab", metadata=hidden))
+    if lesson.slots[0].code is None:
+        where = f"notebooks/{folder or lang}/{lesson.name}.ipynb"
+        title, *text = cells[0]["source"].split("\n", 1)
+        cells[0]["source"] = "\n".join([title, "", online.links(where, lang), *text])
+        hidden = {"jupyter": {"source_hidden": True}, "tags": ["remove-cell"]}
+        cells.insert(1, new_code_cell(online.install(), id="install-gnnlab", metadata=hidden))
     metadata = {
         "kernelspec": {
             "display_name": "Python 3 (ipykernel)",
