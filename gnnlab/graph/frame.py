@@ -256,5 +256,5 @@ class Frame(MutableMapping[str, torch.Tensor]):
 def _gather(column: torch.Tensor | Deferred, index: torch.Tensor | Deferred) -> torch.Tensor:
     from gnnlab.kernels import gather
 
-    made = (part() if isinstance(part, Deferred) else part for part in (column, index))
-    return gather.rows(*made)
+    values, ids = (part() if isinstance(part, Deferred) else part for part in (column, index))
+    return gather.rows(values, ids)

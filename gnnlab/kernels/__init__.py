@@ -2,7 +2,8 @@
 
 Each module holds one concept and does not depend on graph classes: ``csc`` (sorting edges by one
 end), ``sample`` (neighbor sampling), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,
-``softmax`` (messages), ``gather`` (rows of a feature matrix), ``route`` (rows of a distributed
+``softmax`` (messages), ``gather`` and ``take`` (rows of a feature
+matrix), ``route`` (rows of a distributed
 tensor), ``cache`` (which rows to keep), ``activation``, ``optim`` (optimizer steps on rows),
 ``ldg`` (assigning nodes to parts), ``cut`` (extracting parts), ``rng`` (stateless random numbers),
 ``threads``.
@@ -37,6 +38,7 @@ __all__ = [
     "sddmm",
     "softmax",
     "spmm",
+    "take",
     "threads",
 ]
 

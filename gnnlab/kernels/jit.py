@@ -1,4 +1,4 @@
-"""``njit`` of numba, with a fallback folder for the compiled code.
+"""``njit`` of numba with a fallback folder for the compiled code, and what kernels share.
 
 numba stores compiled code beside the source, or else in the user's home. In a container that runs
 under another user ID neither is writable, and numba raises an error instead of compiling. In that
@@ -13,11 +13,14 @@ import stat
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numba.core.config
-from numba import njit
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
 
-__all__ = ["njit"]
+__all__ = ["njit", "prefetch", "unsigned"]
 
 
 def _try() -> None:
@@ -64,3 +67,33 @@ def _private_folder() -> Path:
 
 if not _has_folder():
     numba.core.config.CACHE_DIR = str(_private_folder())  # type: ignore[attr-defined]
+
+
+def unsigned(ids: np.ndarray) -> np.ndarray:
+    """Return IDs or positions, int32 or int64 and not negative, as a view of unsigned integers.
+
+    Where an index is signed, numba tests at each access whether it counts from the end.
+    """
+    return ids.view(np.uint32 if ids.itemsize == 4 else np.uint64)
+
+
+def _prefetch(typing, array, index):  # type: ignore[no-untyped-def]
+    """Start loading ``array[index]`` into the cache; a kernel goes on meanwhile."""
+    from llvmlite import ir
+    from numba.np.arrayobj import make_array
+
+    byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        load = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        # to be read (0), soon and often (3), data (1)
+        builder.call(load, [place, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp), generate
+
+
+prefetch: Any = intrinsic(_prefetch)

@@ -16,12 +16,13 @@ import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.kernels.dtypes import ids_dtype
-from gnnlab.kernels.jit import njit
+from gnnlab.kernels.jit import njit, prefetch, unsigned
 
 __all__ = ["NodeList"]
 
 _POOL: dict[int, list[np.ndarray]] = {}
 _POOL_SIZE = 4  # arrays of one size: batches made concurrently
+_AHEAD = 32  # how many entries ahead positions are prefetched
 _MOST_SIZES = 16  # a typed graph uses one array per node type
 
 
@@ -54,7 +55,7 @@ class NodeList:
 
     def close(self) -> None:
         """Clear the array of positions and return it to the pool."""
-        _clear(self._position, self._ids, self.count)
+        _clear(self._position, unsigned(self._ids), self.count)
         if len(_POOL) > _MOST_SIZES:
             _POOL.clear()
         pool = _POOL.setdefault(self.num_nodes, [])
@@ -131,7 +132,9 @@ class NodeList:
         self._reserve(len(ids))
         nodes = ids.numpy()
         local = nodes if overwrite and nodes.dtype == np.int32 else np.empty(len(nodes), np.int32)
-        self.count = int(_relabel(nodes, self._ids, self.count, self._position, local))
+        self.count = int(
+            _relabel(unsigned(nodes), unsigned(self._ids), self.count, self._position, local)
+        )
         return torch.from_numpy(local)
 
     def find(self, ids: torch.Tensor) -> torch.Tensor:
@@ -153,7 +156,9 @@ def _enter(seeds, num_nodes, ids, position):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _relabel(nodes, ids, count, position, local):  # type: ignore[no-untyped-def]
     # No branch: every step writes, and the counter moves only for a new node.
+    count, last = np.uint64(count), len(nodes) - 1
     for e in range(len(nodes)):
+        prefetch(position, nodes[min(e + _AHEAD, last)])
         v = nodes[e]
         p = position[v]
         new = p < 0
@@ -161,7 +166,7 @@ def _relabel(nodes, ids, count, position, local):  # type: ignore[no-untyped-def
         p = np.int32(count) if new else p
         position[v] = p
         local[e] = p
-        count += new
+        count += np.uint64(new)
     return count
 
 

@@ -153,7 +153,7 @@ def copy_rows(
         if rows is None:
             target[places] = source
         else:
-            torch.index_select(source, 0, rows, out=target[places])
+            gather.copy_rows(source, rows, target[places])
         return
     width = target[:1].numel() * target.element_size()
     if width == 0 or len(places) == 0:

@@ -1,9 +1,9 @@
 """Neighbor sampling on the CPU.
 
-For each seed node sample ``fanout`` of its in-edges. The work is divided into flat loops, which
-first count and then pick for all seeds, so that the processor overlaps the cache misses of many
-nodes. Each seed has a random stream of its own, named by its ID (see ``rng``), so the result does
-not depend on the order of the seeds or on the number of threads.
+For each seed node sample ``fanout`` of its in-edges. The first loop counts for all seeds, so that
+the processor overlaps the cache misses of many nodes. The second picks edges and prefetches their
+sources, which it reads a few seeds later. Each seed has a random stream of its own, named by its ID
+(see ``rng``), so the result does not depend on the order of the seeds or on the number of threads.
 
 Floyd's method picks k of d positions with k draws and without rejection. Sampling in proportion to
 weights is in ``sample_weighted``.
@@ -16,19 +16,22 @@ Bentley and Floyd, "Programming Pearls: A Sample of Brilliance", CACM 1987.
 from __future__ import annotations
 
 import numpy as np
-import torch
 
-from gnnlab.kernels import gather, sample_weighted, threads
+from gnnlab.kernels import sample_weighted, take, threads
 from gnnlab.kernels.dtypes import ids_dtype
-from gnnlab.kernels.jit import njit
+from gnnlab.kernels.jit import njit, prefetch, unsigned
 from gnnlab.kernels.rng import below, draw, mix
 
 __all__ = ["edge_slots", "sample_neighbors"]
 
 ALL = -1
 _SCAN_LIMIT = 32
+_TABLE = 4096  # entries, one byte each: stays in the nearest cache
+_RUN = 32  # seeds whose sources are prefetched before the first is read
 _GRAIN = 4096
 _NOTHING = np.empty(0, np.int64)
+_NO_INDEX = np.empty(0, np.uint64), np.zeros(1, np.uint64), 0
+_ONE = np.uint64(1)
 
 
 def sample_neighbors(
@@ -77,41 +80,27 @@ def sample_neighbors(
     sources : ndarray
         Shape (K,), ``indices[slots]``.
     """
-    excluded = _NOTHING if excluded is None else excluded
     names = seeds if names is None else names
     dtype = ids_dtype(len(indices))
     if weights is not None and len(weights):
+        excluded = _NOTHING if excluded is None else excluded
         ptr, slots = sample_weighted.sample_slots(
             indptr, seeds, fanout, key, replace, weights, eids, excluded, names, dtype
         )
-    else:
-        ptr, slots = _sample_slots(indptr, seeds, fanout, key, replace, excluded, names, dtype)
-    # torch's gather is twice as fast as a compiled loop here
-    sources = gather.rows(torch.from_numpy(indices), torch.from_numpy(slots)).numpy()
-    return ptr, slots, sources
-
-
-def _sample_slots(
-    indptr: np.ndarray,
-    seeds: np.ndarray,
-    fanout: int,
-    key: int,
-    replace: bool,
-    excluded: np.ndarray,
-    names: np.ndarray,
-    dtype: type[np.signedinteger],
-) -> tuple[np.ndarray, np.ndarray]:
+        return ptr, slots, take.take(indices, slots, np.empty(len(slots), indices.dtype))
     left_out = _index(excluded, int(indptr[-1]))
     ptr = np.empty(len(seeds) + 1, np.int64)
-    _count(indptr, seeds, fanout, replace, left_out, ptr)
-    slots = np.empty(ptr[-1], dtype)
+    rows = unsigned(indptr), unsigned(seeds), unsigned(names)
+    begin = unsigned(ptr)
+    _count(rows[0], rows[1], fanout, replace, left_out, begin)
+    slots, sources = np.empty(ptr[-1], dtype), np.empty(ptr[-1], indices.dtype)
+    arrays = (*rows, unsigned(indices), begin, unsigned(slots), unsigned(sources))
 
     def pick(lo: int, hi: int) -> None:
-        name = np.uint64(key)
-        _pick(indptr, seeds, names, lo, hi, fanout, replace, name, left_out, ptr, slots)
+        _pick(lo, hi, fanout, replace, np.uint64(key), left_out, *arrays)
 
     threads.run_chunks(pick, len(seeds), _GRAIN)
-    return ptr, slots
+    return ptr, slots, sources
 
 
 def edge_slots(
@@ -153,75 +142,85 @@ def _find_slots(indptr, eids, dst, edges):  # type: ignore[no-untyped-def]
     return slots
 
 
-def _index(excluded: np.ndarray, num_slots: int) -> tuple[np.ndarray, np.ndarray, int]:
+def _index(excluded: np.ndarray | None, num_slots: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Index the sorted slots: add the position where each run of 2**shift slots begins.
 
     Most rows have no excluded slot. With about four runs per excluded slot, checking that takes two
     lookups in a table that stays in the cache, instead of a binary search.
     """
+    if excluded is None or not len(excluded):
+        return _NO_INDEX
     shift = max(num_slots.bit_length() - (4 * len(excluded)).bit_length(), 0)
     runs = np.bincount(excluded >> shift, minlength=(num_slots >> shift) + 1)
-    return excluded, np.concatenate([[0], np.cumsum(runs)]), shift
+    return unsigned(excluded), unsigned(np.concatenate([[0], np.cumsum(runs)])), shift
 
 
 @njit(inline="always")
 def _first_at_least(left_out, slot):  # type: ignore[no-untyped-def]
     excluded, begin, shift = left_out
-    lo, hi = begin[slot >> shift], begin[(slot >> shift) + 1]
+    run = slot >> np.uint64(shift)
+    lo, hi = begin[run], begin[run + _ONE]
     while lo < hi:
-        middle = (lo + hi) // 2
+        middle = (lo + hi) >> _ONE
         if excluded[middle] < slot:
-            lo = middle + 1
+            lo = middle + _ONE
         else:
             hi = middle
     return lo
 
 
-@njit(inline="always")
-def _quota(candidates, fanout, replace):  # type: ignore[no-untyped-def]
-    if candidates == 0 or fanout < 0:
-        return candidates
-    return fanout if replace else min(candidates, fanout)
-
-
 @njit(nogil=True, cache=True)
 def _count(indptr, seeds, fanout, replace, left_out, ptr):  # type: ignore[no-untyped-def]
-    ptr[0] = 0
+    total = ptr[0] = np.uint64(0)
+    everything = np.uint64(fanout)  # a fanout below 0 is larger than any degree
     for i in range(len(seeds)):
-        first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
+        first, last = indptr[seeds[i]], indptr[seeds[i] + _ONE]
         d = last - first
         if len(left_out[0]):
             d -= _first_at_least(left_out, last) - _first_at_least(left_out, first)
-        ptr[i + 1] = _quota(d, fanout, replace)
-    for i in range(len(seeds)):
-        ptr[i + 1] += ptr[i]
+        if replace and fanout >= 0 and d:
+            d = everything
+        total += min(d, everything)
+        ptr[i + 1] = total
 
 
 @njit(nogil=True, cache=True)
-def _pick(indptr, seeds, names, lo, hi, fanout, replace, key, left_out, ptr, slots):  # type: ignore[no-untyped-def]
-    taken = np.zeros(_widest(indptr, seeds, lo, hi) if fanout > _SCAN_LIMIT else 0, np.bool_)
-    for i in range(lo, hi):
-        first, last = indptr[seeds[i]], indptr[seeds[i] + 1]
-        out, k = ptr[i], ptr[i + 1] - ptr[i]
-        d = last - first
-        x = 0
-        if len(left_out[0]):
-            x = _first_at_least(left_out, first)
-            d -= _first_at_least(left_out, last) - x
-        if k == d and not (replace and fanout >= 0):
-            for j in range(k):
-                slots[out + j] = first + j
-        else:
-            _choose(mix(key + np.uint64(names[i])), first, d, k, replace, slots, out, taken)
-        if d < last - first:
-            _skip_excluded(left_out[0], x, last, slots, out, k)
+def _pick(  # type: ignore[no-untyped-def]
+    lo, hi, fanout, replace, key, left_out, indptr, seeds, names, indices, ptr, slots, sources
+):
+    # Indices are unsigned: for others numba tests at each access whether they count from the end.
+    size = np.uint64(_TABLE)
+    if fanout > _SCAN_LIMIT:
+        size = max(size, _widest(indptr, seeds, lo, hi))
+    taken = np.zeros(size, np.bool_)
+    for begin in range(lo, hi, _RUN):
+        end = min(begin + _RUN, hi)
+        for i in range(begin, end):
+            first, last = indptr[seeds[i]], indptr[seeds[i] + _ONE]
+            out, stop = ptr[i], ptr[i + 1]
+            k, d = stop - out, last - first
+            x = np.uint64(0)
+            if len(left_out[0]):
+                x = _first_at_least(left_out, first)
+                d -= _first_at_least(left_out, last) - x
+            if k == d and not (replace and fanout >= 0):
+                for j in range(k):
+                    slots[out + j] = first + j
+            else:
+                _choose(mix(key + np.uint64(names[i])), first, d, k, replace, slots, out, taken)
+            if d < last - first:
+                _skip_excluded(left_out[0], x, last, slots, out, stop)
+            for e in range(out, stop):
+                prefetch(indices, slots[e])
+        for e in range(ptr[begin], ptr[end]):
+            sources[e] = indices[slots[e]]
 
 
 @njit(inline="always")
 def _widest(indptr, seeds, lo, hi):  # type: ignore[no-untyped-def]
-    widest = 0
+    widest = np.uint64(0)
     for i in range(lo, hi):
-        widest = max(widest, indptr[seeds[i] + 1] - indptr[seeds[i]])
+        widest = max(widest, indptr[seeds[i] + _ONE] - indptr[seeds[i]])
     return widest
 
 
@@ -229,34 +228,37 @@ def _widest(indptr, seeds, lo, hi):  # type: ignore[no-untyped-def]
 def _choose(key, first, d, k, replace, slots, out, taken):  # type: ignore[no-untyped-def]
     if replace:
         for j in range(k):
-            slots[out + j] = first + below(draw(key, j), d)
-    elif k <= _SCAN_LIMIT:
+            slots[out + j] = first + np.uint64(below(draw(key, j), d))
+        return
+    spare = d - k
+    for j in range(k):
+        slots[out + j] = np.uint64(below(draw(key, j), spare + j + _ONE))
+    if d <= np.uint64(len(taken)):
         for j in range(k):
-            top = d - k + j
-            choice = first + below(draw(key, j), top + 1)
-            for q in range(out, out + j):
-                if slots[q] == choice:
-                    choice = first + top
-                    break
-            slots[out + j] = choice
-    else:
-        # The same picks; a table replaces the scan of the earlier picks.
-        taken[:d] = False
-        for j in range(k):
-            top = d - k + j
-            choice = below(draw(key, j), top + 1)
-            choice = top if taken[choice] else choice
+            choice = np.uint64(slots[out + j])
+            choice = spare + j if taken[choice] else choice
             taken[choice] = True
             slots[out + j] = first + choice
+        for j in range(k):
+            taken[slots[out + j] - first] = False
+    else:
+        # The same picks; the row is too wide for the table, so scan the earlier ones.
+        for j in range(k):
+            choice = first + slots[out + j]
+            for q in range(out, out + j):
+                if slots[q] == choice:
+                    choice = first + spare + j
+                    break
+            slots[out + j] = choice
 
 
 @njit(inline="always")
-def _skip_excluded(excluded, x, last, slots, out, k):  # type: ignore[no-untyped-def]
+def _skip_excluded(excluded, x, last, slots, out, stop):  # type: ignore[no-untyped-def]
     # Picks count only candidates: add 1 for each excluded slot at or before a pick.
-    for j in range(out, out + k):
-        slot = slots[j]
+    for j in range(out, stop):
+        slot = np.uint64(slots[j])
         y = x
         while y < len(excluded) and excluded[y] < last and excluded[y] <= slot:
-            slot += 1
-            y += 1
+            slot += _ONE
+            y += _ONE
         slots[j] = slot

@@ -200,7 +200,14 @@ def sample_layer(
 
 
 def _edge_ids(g: Graph, adjacency: Adjacency, slots: torch.Tensor) -> Any:
-    return lambda: g._ids(slots if adjacency.ordered else gather.rows(adjacency.eids, slots))
+    def make() -> torch.Tensor:
+        if adjacency.ordered or slots.device.type != "cpu":
+            return g._ids(adjacency.eids_at(slots))
+        ids = gather.empty(slots.shape, g.idtype)
+        kernels.take.take(adjacency.eids.numpy(), slots.numpy(), ids.numpy())
+        return ids
+
+    return make
 
 
 def pick(
@@ -229,10 +236,10 @@ def pick(
         )
     optional["names"] = names
     given = {name: value.numpy() for name, value in optional.items() if value is not None}
-    found = kernels.sample.sample_neighbors(
+    ptr, slots, sources = kernels.sample.sample_neighbors(
         *(array.numpy() for array in arrays), fanout, key, replace=replace, **given
     )
-    return tuple(torch.from_numpy(array) for array in found)  # type: ignore[return-value]
+    return torch.from_numpy(ptr), torch.from_numpy(slots), torch.from_numpy(sources)
 
 
 def read_fanouts(g: Graph, fanout: Any) -> dict[EdgeType, int]:
@@ -246,14 +253,15 @@ def read_fanouts(g: Graph, fanout: Any) -> dict[EdgeType, int]:
                 "out"
             )
         return {etype: check_fanout(given[etype]) for etype in g.canonical_etypes}
-    value = check_fanout(fanout)
-    return dict.fromkeys(g.canonical_etypes, value)
+    return dict.fromkeys(g.canonical_etypes, check_fanout(fanout))
 
 
 def check_fanout(value: Any) -> int:
     """Read one fanout; −1 stands for all."""
     if value is None:
         return -1
+    if type(value) is int and value >= -1:
+        return value
     try:
         number = None if isinstance(value, bool) else int(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,0 +1,56 @@
+"""Copying rows that are far apart: the compiled loops of ``gather``.
+
+A row that is not in the cache takes some 100 ns to arrive, and each does so alone if the processor
+learns too late which rows come next. The loops therefore prefetch rows that they copy later.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnnlab.kernels import threads
+from gnnlab.kernels.jit import njit, prefetch, unsigned
+
+__all__ = ["take"]
+
+_ROWS_AHEAD, _ITEMS_AHEAD = 8, 32
+_LINE = 64  # bytes; the processor itself fetches what follows the first two lines of a row
+_GRAIN = 1 << 18  # bytes
+
+
+def take(values: np.ndarray, index: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Write ``values[index]`` to ``out`` and return it.
+
+    Parameters
+    ----------
+    values : ndarray
+        Shape (N,) or (N, W), contiguous.
+    index : ndarray
+        Shape (K,), int32 or int64, in range (not checked).
+    out : ndarray
+        Shape (K,) or (K, W), of the same dtype or a wider one.
+    """
+    places = unsigned(index)
+    kernel = _items if values.ndim == 1 else _rows
+    grain = max(_GRAIN // max(values.strides[0], 1), 1)
+    threads.run_chunks(lambda lo, hi: kernel(values, places, lo, hi, out), len(out), grain)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _items(values, index, lo, hi, out):  # type: ignore[no-untyped-def]
+    for i in range(lo, hi):
+        prefetch(values, index[min(i + _ITEMS_AHEAD, hi - 1)])
+        out[i] = values[index[i]]
+
+
+@njit(nogil=True, cache=True)
+def _rows(values, index, lo, hi, out):  # type: ignore[no-untyped-def]
+    width, line = values.shape[1], _LINE // values.itemsize
+    for i in range(lo, hi):
+        ahead = values[index[min(i + _ROWS_AHEAD, hi - 1)]]
+        for j in range(0, min(width, 2 * line), line):
+            prefetch(ahead, j)
+        row, to = values[index[i]], out[i]
+        for j in range(width):
+            to[j] = row[j]
