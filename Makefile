@@ -21,9 +21,11 @@ SETTINGS := $(VENV)/share/jupyter/lab/settings/overrides.json
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # One notebook stays on one worker (loadfile): its cells share a kernel. Each worker keeps to one
 # thread: OpenMP threads that wait for a busy core are slower than none. Tests of processes wait for
-# a quarter of their time, so three workers keep two cores busy.
-PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 $(RUN) -m pytest -n $(JOBS) \
-	--dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
+# a quarter of their time, so three workers keep two cores busy. Where Python is told to store no
+# bytecode, as in many containers, each of a thousand processes would compile the same modules.
+PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
+	$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
+HAS_PYG := import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch_geometric"))
 
 .DEFAULT_GOAL := help
 .PHONY: help lab lessons test test-clients test-engines check bench clean programs
@@ -43,7 +45,7 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
 		--ignore=tests/engines \
-		$(shell $(RUN) -c 'import torch_geometric' 2>/dev/null || echo --ignore=gnnlab/pyg) $(ARGS)
+		$(shell $(RUN) -c '$(HAS_PYG)' || echo --ignore=gnnlab/pyg) $(ARGS)
 
 test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done ## run the tests of PyG and GraphStorm, which make test leaves out
 	$(PYTEST) --doctest-modules gnnlab/pyg tests/pyg $(ARGS)

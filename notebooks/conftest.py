@@ -36,4 +36,5 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     book: Any = item.parent
     kernel = getattr(book, "kernel", None)
     if kernel is not None and (nextitem is None or nextitem.parent is not book):
+        kernel.km.shutdown_wait_time = 60.0  # a busy computer: no SIGTERM while it removes folders
         kernel.km.shutdown_kernel()

@@ -8,11 +8,14 @@ run in CI, with ``make test ALL=1``, and when they are named one by one.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +30,7 @@ from tests.progress import Progress
 settings.register_profile(
     "gnnlab",
     deadline=None,
-    max_examples=100 if THOROUGH else 20,
+    max_examples=100 if THOROUGH else 10,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -46,6 +49,53 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for name in ("http_proxy", "https_proxy", "all_proxy"):
     os.environ.pop(name, None)
     os.environ.pop(name.upper(), None)
+
+
+class Leftovers:
+    """A plugin: all processes of a run share a temporary folder, in which nothing of ours is left.
+
+    Folders of tests that pytest keeps are in the usual place. Browsers may leave what they like.
+    """
+
+    OURS = ("gnnlab-", "tmp", "torchelastic_")
+    NOT = "gnnlab-kernels-"  # compiled code, where it can be kept nowhere else
+    GRACE = 20.0  # seconds in which processes that are about to end may remove their files
+
+    def __init__(self) -> None:
+        self._before = os.environ.get("TMPDIR")
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+        self._folder = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="gnnlab-")
+        tempfile.tempdir = None
+        self._left: list[str] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        deadline = time.monotonic() + self.GRACE
+        while (left := self._look()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self._left = left
+        if left and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _look(self) -> list[str]:
+        names = [name for name in os.listdir(self._folder) if name.startswith(self.OURS)]
+        names = [name for name in names if not name.startswith(self.NOT)]
+        return [f"{name}: {sorted(_names(Path(self._folder, name)))[:9]}" for name in sorted(names)]
+
+    def pytest_unconfigure(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        tempfile.tempdir = None
+        os.environ.pop("TMPDIR")
+        if self._before is not None:
+            os.environ["TMPDIR"] = self._before
+        for text in self._left:
+            print(f"FAILED: left in the temporary folder: {text}", file=sys.stderr)
+
+
+def _names(path: Path) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(path)
+    return []
 
 
 class Doctests:
@@ -86,6 +136,8 @@ def _unbind() -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Doctests())
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Leftovers())
     if config.option.verbose == 0 and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(config))
 

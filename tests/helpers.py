@@ -30,7 +30,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from tests.nursery import IS_POSSIBLE, TOKEN, Child, Nursery
+from tests.nursery import EARLY, IS_POSSIBLE, TOKEN, Child, Nursery
 
 ROOT = Path(__file__).resolve().parents[1]
 HAS_GPU = "is about the pretend device; a GPU is here"
@@ -42,8 +42,6 @@ FRESH = bool(os.environ.get("GNNLAB_TEST_ALL"))
 THOROUGH = bool(os.environ.get("CI")) or FRESH
 
 _TOKEN = TOKEN
-# Read when an interpreter or a library starts: with another value, that must be a fresh one.
-_EARLY = ("LD_", "MKL_", "NUMBA_", "PYTHON", "TORCH_")
 # Ports that no system hands out by itself; each worker of pytest-xdist has some of its own.
 _NUM_PORTS = 2_500
 _FIRST_PORT = 10_000 + _NUM_PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8)
@@ -163,13 +161,13 @@ def start_script(
     """Start a script that writes to ``{log}.out`` and ``{log}.err``; the caller looks after it."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     fresh = fresh or FRESH or not IS_POSSIBLE
-    fresh = fresh or any(name.startswith(_EARLY) for name in env)
+    fresh = fresh or any(name.startswith(EARLY) for name in env)
     words = [str(script), *args]
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **env}
     # Files, not pipes: a grandchild that outlives the process would keep a pipe open for ever.
     with open(f"{log}.out", "wb") as out, open(f"{log}.err", "wb") as err:
         if not fresh:
-            return _nursery().start(words, env, out, err)
+            return _nursery().start(words, env, out.fileno(), err.fileno())
         return subprocess.Popen(
             [sys.executable, *words],
             env=env,

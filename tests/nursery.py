@@ -7,13 +7,15 @@ deletes all modules, would take a second more; it is done where ``FINALIZE`` is 
 
 The two ends talk over a Unix socket. A request is a message in JSON with the files for stdout and
 stderr; the answers are ``[number, pid]`` when the process runs and ``[number, pid, status]`` when
-it has ended.
+it has ended. A kernel of a lesson has a socket of its own: ranks that it starts with
+``launch_processes`` are forked here as well.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
@@ -30,8 +32,9 @@ import time
 import traceback
 import types
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, cast
 
 # What scripts import sooner or later; torch itself imports some of them at their first use.
 MODULES = (
@@ -52,16 +55,25 @@ TOKEN = "GNNLAB_TEST_TOKEN"
 FINALIZE = "GNNLAB_TEST_FINALIZE"
 IS_POSSIBLE = Path("/proc/self/stat").exists()
 START = 120  # seconds for the imports, on a busy computer
+# Read when an interpreter or a library starts: with another value, that must be a fresh one.
+EARLY = ("LD_", "MKL_", "NUMBA_", "PYTHON", "TORCH_")
+RANK = "from gnnlab.parallel.rank import main; main()"  # how the code of a fresh rank ends
 
 
 # ------------------------------------------------------------------------------- who asks
 class Nursery:
-    """The end of the tests. The process ends with the one that started it."""
+    """The end of the tests, or of a kernel whose ``line`` is given.
 
-    def __init__(self) -> None:
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    The process ends with the test that started it.
+    """
+
+    def __init__(self, line: socket.socket | None = None) -> None:
         self._lock = threading.RLock()
         self._children: list[Child] = []
+        if line:
+            self._line = line
+            return
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         env = {**os.environ, "OMP_NUM_THREADS": "1", TOKEN: "0" * 32, "PYTHONUNBUFFERED": "1"}
         with theirs:
             self._process = subprocess.Popen(
@@ -72,22 +84,29 @@ class Nursery:
         self,
         words: Sequence[str],
         env: Mapping[str, str],
-        out: IO[bytes],
-        err: IO[bytes],
+        out: int,
+        err: int,
         cwd: str | None = None,
         modules: Sequence[str] = (),
+        stdin: int | None = None,
+        keep: Sequence[int] = (),
+        starts_ranks: bool = False,
     ) -> Child:
-        """Run a script; ``words`` are its path and its arguments.
+        """Run a script; ``words`` are its path, or ``-c`` and code, and its arguments.
 
         ``modules`` are imported before, with the variables in ``env``, and stay for later scripts.
+        ``out``, ``err`` and ``stdin`` are descriptors, and those of ``keep`` are inherited.
         """
         with self._lock:
             child = Child(self, words)
             request = {"number": len(self._children), "argv": [*words], "env": {**env}}
             request |= {"cwd": cwd or os.getcwd(), "modules": [*modules]}
+            request |= {"files": [*([] if stdin is None else [0]), 1, 2, *keep]}
+            request |= {"starts_ranks": starts_ranks}
             self._children.append(child)
             text = json.dumps(request).encode()
-            socket.send_fds(self._line, [text], [out.fileno(), err.fileno()])
+            files = [*([] if stdin is None else [stdin]), out, err, *keep]
+            socket.send_fds(self._line, [text], files)
             deadline = time.monotonic() + START
             while not child.pid:
                 self.hear(max(0.0, deadline - time.monotonic()))
@@ -105,7 +124,7 @@ class Nursery:
                 except (TimeoutError, BlockingIOError):
                     return
                 if not said:
-                    raise RuntimeError(f"the nursery has ended: {self._process.wait()}")
+                    raise RuntimeError("the nursery has ended")
                 number, pid, *status = json.loads(said)
                 self._children[number].pid = pid
                 if status:
@@ -135,6 +154,14 @@ class Child:
             self._nursery.hear(min(left, 1.0))
         return status
 
+    def await_group(self) -> None:
+        """Wait until the process has a group of its own, to which signals are sent."""
+        deadline = time.monotonic() + 60
+        while self.poll() is None and os.getpgid(self.pid) != self.pid:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired([*self.args], 60)
+            time.sleep(0.001)
+
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)
@@ -153,39 +180,55 @@ def serve(line: socket.socket) -> dict[str, Any] | None:
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    running: dict[int, int] = {}
-    both = selectors.DefaultSelector()
-    both.register(line, selectors.EVENT_READ)
-    both.register(heard, selectors.EVENT_READ)
+    running: dict[int, tuple[Any, int]] = {}
+    asking = selectors.DefaultSelector()
+    asking.register(line, selectors.EVENT_READ)
+    asking.register(heard, selectors.EVENT_READ)
     while True:
-        for key, _ in both.select():
+        for key, _ in asking.select():
             if key.fd == heard:
                 os.read(heard, 1000)
                 for pid in list(running):
                     ended, status = os.waitpid(pid, os.WNOHANG)
                     if ended:
-                        _say(line, running.pop(pid), pid, os.waitstatus_to_exitcode(status))
+                        whose, number = running.pop(pid)
+                        _say(whose, number, pid, os.waitstatus_to_exitcode(status))
                 continue
-            text, files, _, _ = socket.recv_fds(line, 1 << 20, 2)
-            if not text:
+            whose = cast(socket.socket, key.fileobj)
+            text, files, _, _ = socket.recv_fds(whose, 1 << 20, 100)
+            if not text and whose is line:
                 return None
+            if not text:  # a kernel has ended
+                asking.unregister(whose)
+                whose.close()
+                continue
             request = json.loads(text)
-            if missing := [name for name in request.get("modules", ()) if name not in sys.modules]:
+            if missing := [name for name in request["modules"] if name not in sys.modules]:
                 os.environ.update(request["env"])
                 load(missing)
+            ours, theirs = None, None
+            if request["starts_ranks"]:
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             pid = os.fork()
             if pid == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                both.close()
-                for file in (heard, told, line.detach()):
-                    os.close(file)
+                sockets: list[Any] = [each.fileobj for each in asking.get_map().values()]
+                sockets.remove(heard)
+                for other in (heard, told, *(each.detach() for each in [*sockets, ours] if each)):
+                    os.close(other)
+                asking.close()
                 _settle(request, files)
+                if theirs:
+                    _fork_ranks(theirs)
                 return request
             for file in files:
                 os.close(file)
-            running[pid] = request["number"]
-            _say(line, request["number"], pid)
+            if ours and theirs:
+                theirs.close()
+                asking.register(ours, selectors.EVENT_READ)
+            running[pid] = whose, request["number"]
+            _say(whose, request["number"], pid)
 
 
 def load(modules: Sequence[str]) -> None:
@@ -201,14 +244,19 @@ def load(modules: Sequence[str]) -> None:
 
 
 def _say(line: socket.socket, *numbers: int) -> None:
-    line.sendall(json.dumps(numbers).encode())
+    with suppress(OSError):  # who asked has ended
+        line.sendall(json.dumps(numbers).encode())
 
 
 def _settle(request: dict[str, Any], files: list[int]) -> None:
     """Make the forked process look like one that was started for the script."""
     os.setsid()
-    null = os.open(os.devnull, os.O_RDONLY)
-    for number, file in enumerate([null, *files]):
+    numbers = request["files"]
+    free = max(*numbers, *files) + 1
+    files = [_moved(file, free) for file in files]
+    if 0 not in numbers:
+        numbers, files = [0, *numbers], [os.open(os.devnull, os.O_RDONLY), *files]
+    for number, file in zip(numbers, files, strict=True):
         os.dup2(file, number)
         os.close(file)
     env, torch = request["env"], sys.modules["torch"]
@@ -223,10 +271,43 @@ def _settle(request: dict[str, Any], files: list[int]) -> None:
     random.seed()
     sys.modules["numpy"].random.seed()
     sys.argv = request["argv"]
+    if sys.argv[0] == "-c":
+        sys.path[0] = ""
+        return
     folders = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
     own = str(Path(sys.argv[0]).resolve().parent)
     # That of a module that is installed is there already, as with ``python -m``.
     sys.path[:1] = [*([] if own in sys.path[1:] else [own]), *folders]
+
+
+def _moved(file: int, least: int) -> int:
+    """Give a file another descriptor, which is ``least`` or more."""
+    other = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, least)
+    os.close(file)
+    return other
+
+
+def _fork_ranks(line: socket.socket) -> None:
+    """From now on, ranks that ``launch_processes`` starts in this process come from the nursery."""
+    nursery, before = Nursery(line), dict(os.environ)
+
+    class Popen(subprocess.Popen):  # type: ignore[type-arg]
+        def __new__(cls, args: Any, *rest: Any, **options: Any) -> Any:
+            is_rank = isinstance(args, list) and args[:4] == [sys.executable, "-X", "utf8", "-c"]
+            if not is_rank or not args[4].endswith(RANK):
+                return super().__new__(cls)
+            env = options["env"]
+            early = {name for name in {*env, *before} if name.startswith(EARLY)}
+            if any(env.get(name) != before.get(name) for name in early):
+                return super().__new__(cls)
+            ends = [options[name] for name in ("stdout", "stderr")]
+            rank = nursery.start(
+                args[3:], env, *ends, stdin=options["stdin"], keep=options["pass_fds"]
+            )
+            rank.await_group()
+            return rank
+
+    subprocess.Popen = Popen  # type: ignore[misc]
 
 
 def _show_token(token: str) -> None:
@@ -238,11 +319,15 @@ def _show_token(token: str) -> None:
 
 
 def run(path: str) -> None:
-    """Run the script as the interpreter runs one, and end the process."""
+    """Run the script, or the code, as the interpreter runs one, and end the process."""
     main: Any = types.ModuleType("__main__")
-    main.__file__, main.__builtins__ = path, __builtins__
+    main.__builtins__ = __builtins__
     sys.modules["__main__"] = main
-    code = compile(Path(path).read_bytes(), path, "exec")
+    if path == "-c":
+        code = compile(sys.argv.pop(1), "<string>", "exec")
+    else:
+        main.__file__ = path
+        code = compile(Path(path).read_bytes(), path, "exec")
     if FINALIZE in os.environ:
         exec(code, main.__dict__)
         return

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,7 +114,9 @@ def run_tests(system: str, folder: Path, *words: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *words]
     # A nursery, from which processes are forked, does not exist on these systems.
     env = environment(system, folder) | {"PYTEST_ADDOPTS": "", "GNNLAB_TEST_ALL": "1"}
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=290)
+    with tempfile.TemporaryDirectory() as place:  # no longer than paths of sockets may be
+        how: dict[str, Any] = {"env": env | {"TMPDIR": place}, "capture_output": True, "text": True}
+        done = subprocess.run(command, cwd=ROOT, timeout=290, **how)
     assert done.returncode == 0, done.stdout[-6000:]
 
 

@@ -400,6 +400,5 @@ def test_module_paths_of_dgl():
         print(isinstance(dgl.data.KarateClubDataset(), dgl.data.DGLDataset))
         """,
         args=names.split(),
-        fresh=True,
     )
     assert printed.split() == ["True"]

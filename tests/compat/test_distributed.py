@@ -69,7 +69,6 @@ def test_paths_and_names_of_programs():
         print(node_loader is DistNodeDataLoader)
         print(importlib.metadata.version("dgl") == dgl.__version__, is_initialized())
         """,
-        fresh=True,
     )
     assert printed.split() == ["True"] * 8 + ["False"]
 

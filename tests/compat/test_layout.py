@@ -21,7 +21,7 @@ PATHS = NAMED.split()
 
 def run(source: str, *arguments: str) -> list[str]:
     """Lines that a new process prints: the finder stays out of this one."""
-    return run_script(source, args=arguments, fresh=True).splitlines()
+    return run_script(source, args=arguments).splitlines()
 
 
 def test_gnnlab_does_not_load_the_ring() -> None:

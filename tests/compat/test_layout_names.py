@@ -128,7 +128,7 @@ def _short(path: str) -> str:
 def missing_names(folder: Path, chapters: list[Chapter]) -> set[str]:
     listed = folder / "names.txt"
     listed.write_text("\n".join(path for chapter in chapters for path in chapter.paths()))
-    return set(json.loads(run_script(LOOK, args=[str(listed)], fresh=True)))
+    return set(json.loads(run_script(LOOK, args=[str(listed)])))
 
 
 def test_names_are_there_or_missing_as_listed(tmp_path: Path) -> None:

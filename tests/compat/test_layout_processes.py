@@ -10,7 +10,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import torch
 
+import gnnlab
 from tests.helpers import ROOT, free_port, run_script
 from tests.tools.machines import cluster
 
@@ -88,7 +90,7 @@ RANKS = """
 def test_ranks_of_torchrun(tmp_path: Path) -> None:
     script = write(tmp_path, RANKS)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    words = [*torchrun, "--nproc_per_node=2", str(script)]
+    words = [*torchrun, "--nproc_per_node=2", f"--log-dir={tmp_path}", str(script)]
     printed = run("-m", "gnnlab", "as-dgl", "--", *words, env={"OMP_NUM_THREADS": "1"})
     assert printed == ["gnnlab.compat 5 2"]
 
@@ -107,18 +109,17 @@ DISTRIBUTED = """
 """
 
 
-@pytest.mark.parametrize("how", ["around", "within"])
+AROUND = pytest.mark.thorough("the next test has it around a launcher, too, by ssh")
+
+
+@pytest.mark.parametrize("how", [pytest.param("around", marks=AROUND), "within"])
 def test_a_job_of_launch(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """``as-dgl -- gnnlab launch …`` and ``launch … "python -m gnnlab.as_dgl train.py"``."""
     write(tmp_path, DISTRIBUTED, "train.py")
-    part = """
-        import dgl, torch
-        g = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
-        g.ndata["x"] = torch.arange(4) * 10
-        dgl.distributed.partition_graph(g, "toy", 1, "data")
-    """
     monkeypatch.chdir(tmp_path)
-    run("-m", "gnnlab.as_dgl", write(tmp_path, part, "part.py"))
+    g = gnnlab.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+    g.ndata["x"] = torch.arange(4) * 10
+    gnnlab.distributed.partition_graph(g, "toy", 1, "data")
     within = "-m gnnlab.as_dgl " * (how == "within")
     launch = ["-m", "gnnlab", "launch", "--workspace", str(tmp_path), "--local"]
     launch += ["--part_config", "data/toy.json", f"python3 {within}train.py"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 import torch
 from numba import njit
-from scipy import stats
 
 from gnnlab import random
 from gnnlab.kernels import rng, rng_torch
@@ -35,15 +35,15 @@ def test_mix_is_the_finaliser_of_splitmix64():
 def test_numbers_are_uniform_and_inside_their_range():
     whole, real = _draws(np.uint64(5), 100_000, 13)
     assert whole.min() == 0 and whole.max() == 12
-    assert stats.chisquare(np.bincount(whole)).pvalue > 1e-4
+    assert scipy.stats.chisquare(np.bincount(whole)).pvalue > 1e-4
     assert real.min() > 0 and real.max() < 1
-    assert stats.kstest(real, "uniform").pvalue > 1e-4
+    assert scipy.stats.kstest(real, "uniform").pvalue > 1e-4
 
 
 def test_streams_of_neighboring_names_are_independent():
     one, two = (_draws(np.uint64(random.fold(0, name)), 50_000, 2)[0] for name in (1, 2))
     table = np.histogram2d(one, two, bins=2)[0]
-    assert stats.chi2_contingency(table).pvalue > 1e-4
+    assert scipy.stats.chi2_contingency(table).pvalue > 1e-4
 
 
 def test_the_torch_twin_draws_the_same_numbers():

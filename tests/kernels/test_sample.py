@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy
 import torch
-from scipy import stats
 
 from gnnlab.errors import InvalidInput
 from gnnlab.kernels import sample, sample_torch
@@ -80,7 +80,7 @@ def test_without_replacement_is_distinct_and_uniform(degree, fanout):
     statistic = (
         ((taken - len(KEYS) * p) ** 2 / (len(KEYS) * p * (1 - p))).sum() * (degree - 1) / degree
     )
-    assert 1e-4 < stats.chi2.cdf(statistic, degree - 1) < 1 - 1e-4
+    assert 1e-4 < scipy.stats.chi2.cdf(statistic, degree - 1) < 1 - 1e-4
 
 
 def test_pairs_are_uniform():
@@ -92,14 +92,14 @@ def test_pairs_are_uniform():
         pair = tuple(sorted(slots))
         pairs[pair] = pairs.get(pair, 0) + 1
     assert len(pairs) == 10
-    assert stats.chisquare(list(pairs.values())).pvalue > 1e-4
+    assert scipy.stats.chisquare(list(pairs.values())).pvalue > 1e-4
 
 
 def test_with_replacement_is_uniform_and_fills_the_fanout():
     indptr, indices = row_graph(3, 0)
     (slots, none) = slots_of(indptr, indices, [0, 1], 8, 5, replace=True)
     assert len(slots) == 8 and none == []
-    assert stats.chisquare(counts(6, 4, replace=True)).pvalue > 1e-4
+    assert scipy.stats.chisquare(counts(6, 4, replace=True)).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -109,7 +109,7 @@ def test_weights_are_proportions(replace):
     taken = counts(4, 1, weights=weights, replace=replace)
     assert taken[1] == 0
     expected = len(KEYS) * weights[weights > 0] / weights.sum()
-    assert stats.chisquare(taken[weights > 0], expected).pvalue > 1e-4
+    assert scipy.stats.chisquare(taken[weights > 0], expected).pvalue > 1e-4
 
 
 def test_weighted_draws_follow_one_another():
@@ -124,7 +124,7 @@ def test_weighted_draws_follow_one_another():
     expected = np.zeros(3)
     for i, j, k in ((0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0)):
         expected[k] += weights[i] / total * weights[j] / (total - weights[i])
-    assert stats.chisquare(left_out, expected * len(KEYS)).pvalue > 1e-4
+    assert scipy.stats.chisquare(left_out, expected * len(KEYS)).pvalue > 1e-4
 
 
 def test_weights_of_any_size():
@@ -165,7 +165,7 @@ def test_excluded_slots_are_never_taken_and_the_rest_is_uniform(weights):
     rest = np.delete(taken, excluded)
     p = 2 / 6
     statistic = ((rest - len(KEYS) * p) ** 2 / (len(KEYS) * p * (1 - p))).sum() * 5 / 6
-    assert stats.chi2.cdf(statistic, 5) < 1 - 1e-4
+    assert scipy.stats.chi2.cdf(statistic, 5) < 1 - 1e-4
     assert counts(10, -1, excluded=excluded, weights=weights)[[1, 2, 3]].tolist() == [len(KEYS)] * 3
 
 

@@ -74,3 +74,49 @@ def test_forked_as_fresh(tmp_path: Path) -> None:
         seen.append(found)
     assert len(draws) == 9  # of as many generators
     assert not seen[0]["gnnlab"] and seen[0] == seen[1] == seen[2]
+
+
+RANKS = """
+import os, sys, torch
+from gnnlab.parallel import RankError, launch_processes
+
+
+def look(rank, world_size, mine, shared):
+    torch.distributed.init_process_group("gloo")
+    shared[rank] = rank + 1
+    mine += 1
+    status = open("/proc/self/cmdline").read(), os.getpid() == os.getpgrp()
+    return status, (sys.path, sys.argv, __name__, os.readlink("/proc/self/fd/0"))
+
+
+def fail(rank, world_size):
+    if rank:
+        os._exit(7)
+    __import__("time").sleep(100)
+
+
+mine, shared = torch.zeros(100_000), torch.zeros(2).share_memory_()
+forked = launch_processes(look, 2, mine, shared)
+assert shared.tolist() == [1, 2] and not mine.any()
+try:
+    launch_processes(fail, 2)
+except RankError as error:
+    print(str(error).splitlines()[0])
+os.environ["NUMBA_OPT"] = "3"  # read when numba is imported
+fresh = launch_processes(look, 1, mine, shared)
+print(["nursery.py" in command and leads for (command, leads), _ in forked + fresh])
+assert forked[0][1] == forked[1][1] == fresh[0][1]
+"""
+
+
+def test_ranks_are_forked(tmp_path: Path) -> None:
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with forked():
+        manager, client = start_new_kernel(kernel_name="python3", env=env, cwd=str(tmp_path))
+    try:
+        first, second = run(client, RANKS).splitlines()
+        assert first.startswith("rank 1 of 2") and "status 7" in first
+        assert second == "[True, True, False]"
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel()

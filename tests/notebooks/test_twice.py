@@ -41,6 +41,7 @@ def run_cells_twice(path: Path, folder: Path) -> None:
     for number, cell in enumerate(page.cells):
         cell["id"] = f"{cell['id']}-{number}"
     client = NotebookClient(page, timeout=300, resources={"metadata": {"path": str(folder)}})
+    client.create_kernel_manager().shutdown_wait_time = 60.0
     paths = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
     with forked():
         client.execute(env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})

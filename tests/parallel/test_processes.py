@@ -102,7 +102,8 @@ def test_live_output_comes_from_all_ranks() -> None:
 import io, tempfile
 from contextlib import redirect_stdout
 
-shown = tempfile.mkdtemp() + "/shown"
+folder = tempfile.TemporaryDirectory()
+shown = folder.name + "/shown"
 
 def talk(rank, world_size):
     if rank == 1:

@@ -113,7 +113,10 @@ MACHINE_1 = "127.0.0.3 (machine 1)"
 @pytest.mark.parametrize(
     ("victim", "blow", "status", "said"),
     [
-        ("server 1", signal.SIGKILL, 137, f"server 1 on {MACHINE_1} was ended by SIGKILL"),
+        pytest.param(
+            *("server 1", signal.SIGKILL, 137, f"server 1 on {MACHINE_1} was ended by SIGKILL"),
+            marks=pytest.mark.thorough("lesson 09 kills this server and asserts the same"),
+        ),
         pytest.param(
             *("trainer 1", signal.SIGKILL, 137, f"trainer 1 on {MACHINE_1} was ended by SIGKILL"),
             marks=pytest.mark.thorough("a trainer without a graph is killed in test_launch"),

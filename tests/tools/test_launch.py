@@ -639,7 +639,8 @@ def test_an_agent_without_a_launcher_ends() -> None:
         child.kill()
         child.wait()
 
-        folder = Path(tempfile.mkdtemp())
+        scratch = tempfile.TemporaryDirectory()
+        folder = Path(scratch.name)
         (folder / "trace").mkdir()
         (folder / "trace" / "machine0.jsonl").write_text("{}\\n")
         reader, writer = os.pipe()
