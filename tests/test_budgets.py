@@ -75,14 +75,16 @@ def test_sampling_three_layers(graph: dgl.Graph, there: dgl.Graph) -> None:
         assert torch.equal(one.edata[dgl.EID].cpu(), other.edata[dgl.EID])
 
 
-def test_a_training_step(there: dgl.Graph) -> None:
+@pytest.mark.parametrize("on_device", [True, False])
+def test_a_training_step(graph: dgl.Graph, there: dgl.Graph, on_device: bool) -> None:
     model = Model().to(GPU)
-    inputs, outputs, blocks = batch(there)
-    x, y = there.ndata["x"][inputs], there.ndata["y"][outputs]
-    with no_waits(), budget(operators=80, dispatched=145, waits=0):
+    inputs, outputs, blocks = batch(there if on_device else graph)
+    x, y = there.ndata["x"][inputs.to(GPU)], there.ndata["y"][outputs.to(GPU)]
+    blocks = [block.to(GPU) for block in blocks]
+    with no_waits(), budget(operators=64, dispatched=116, waits=0):
         F.cross_entropy(model(blocks, x), y).backward()
     model.zero_grad()
-    with no_waits(), budget(operators=60, dispatched=120, waits=0):  # edges by their ends exist
+    with no_waits(), budget(operators=55, dispatched=104, waits=0):  # edges by their ends exist
         F.cross_entropy(model(blocks, x), y).backward()
 
 

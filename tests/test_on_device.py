@@ -92,7 +92,7 @@ LAYERS: dict[str, Case] = {
     "SAGEConv": layer(lambda: layers.SAGEConv(WIDTH, 3, "mean")),
     "SAGEConv pool": layer(lambda: layers.SAGEConv(WIDTH, 3, "pool")),
     "SAGEConv gcn": layer(lambda: layers.SAGEConv(WIDTH, 3, "gcn")),
-    # Not "lstm": off the CPU torch calls a fused LSTM, which the CPU has not got.
+    "SAGEConv lstm": layer(lambda: layers.SAGEConv(WIDTH, 3, "lstm")),
     "GraphConv": layer(lambda: layers.GraphConv(WIDTH, 3)),
     "GATConv": layer(lambda: layers.GATConv(WIDTH, 3, 2)),
     "GINConv": layer(lambda: layers.GINConv(nn.Linear(WIDTH, 3), "max")),

@@ -433,8 +433,8 @@ def _sample_layer(
     seeds = {ntype: nodes.ids for ntype, nodes in lists.items()}
     picked, columns = pick(g, seeds, read_fanouts(g, fanout), excluded)
     edges = {
-        etype: Picked(ptr, eids, lists[etype[0]].add(sources, overwrite=True))
-        for etype, (ptr, eids, sources) in picked.items()
+        etype: each._replace(sources=lists[etype[0]].add(each.sources, overwrite=True))
+        for etype, each in picked.items()
     }
     num_dst = {ntype: len(ids) for ntype, ids in seeds.items()}
     return num_dst, {ntype: nodes.count for ntype, nodes in lists.items()}, edges, columns
@@ -443,8 +443,8 @@ def _sample_layer(
 def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
     num_dst, num_src, edges, columns = layer
     relations, edge_frames = {}, {}
-    for etype, (ptr, eids, sources) in edges.items():
-        csc = Adjacency(ptr, sources)
+    for etype, (ptr, eids, sources, sizes) in edges.items():
+        csc = Adjacency(ptr, sources, sizes=sizes)
         relations[etype] = Relation(num_src[etype[0]], num_dst[etype[2]], csc=csc)
         named: dict[str, Any] = {EID: eids, **columns.get(etype, {})}
         edge_frames[etype] = Frame(len(sources), named, g.device, "edge")

@@ -175,7 +175,7 @@ def subgraph(
     ordered = {ntype: torch.sort(ids) for ntype, ids in kept.items()}
     picked = request_layer(g._client, kept, dict.fromkeys(g.canonical_etypes, -1), key=0)
     relations, frames = {}, {}
-    for etype, (ptr, edges, sources) in picked.items():
+    for etype, (ptr, edges, sources, _) in picked.items():
         dst = torch.arange(len(kept[etype[2]])).repeat_interleave(torch.diff(ptr))
         values, order = ordered[etype[0]]
         place = torch.searchsorted(values, sources.long())
@@ -288,7 +288,7 @@ def _in_edges_of(
     src = read_ids(u, g.num_nodes(name[0]), "node").long()
     ends, dst = torch.unique(read_ids(v, g.num_nodes(name[2]), "node").long(), return_inverse=True)
     fanouts = {each: -1 if each == name else 0 for each in g.canonical_etypes}
-    ptr, edges, sources = request_layer(g._client, {name[2]: ends}, fanouts, key=0)[name]
+    ptr, edges, sources, _ = request_layer(g._client, {name[2]: ends}, fanouts, key=0)[name]
     csc = Adjacency(ptr, sources)
     relation = Relation(g.num_nodes(name[0]), len(ends), csc=csc)
     sizes = {"u": g.num_nodes(name[0]), "v": len(ends)}

@@ -30,6 +30,8 @@ class Adjacency:
         Shape (number of groups + 1,), int64.
     indices : torch.Tensor
         Shape (E,), int32 or int64: the other end of each edge.
+    sizes : torch.Tensor, optional
+        Shape (number of groups,), int64: edges of each group, where they are known.
     ordered : bool
         True when slot k holds edge k.
     """
@@ -42,11 +44,12 @@ class Adjacency:
         indices: torch.Tensor,
         eids: torch.Tensor | None = None,
         keys: torch.Tensor | None = None,
+        sizes: torch.Tensor | None = None,
     ) -> None:
         self.indptr = indptr
         self.indices = indices
         self._eids = eids
-        self._sizes: torch.Tensor | None = None
+        self._sizes = sizes
         self._keys = keys  # the group of each edge, to compute the edge IDs later
         self.ordered = eids is None and keys is None
 
@@ -242,10 +245,14 @@ class Relation:
         csr = None if self._csr is None else self._csr.map(change)
         return Relation(self.num_src, self.num_dst, coo, csc, csr)
 
-    def to(self, device: torch.device) -> Relation:
-        """Return a copy on another device."""
+    def to(self, device: torch.device, with_sizes: bool = False) -> Relation:
+        """Return a copy on another device; ``with_sizes`` copies the in-degrees to a GPU, too."""
         # A GPU computes after the copy by itself; the CPU must wait for what it reads.
-        return self.map(lambda tensor: tensor.to(device, non_blocking=device.type != "cpu"))
+        is_gpu = device.type != "cpu"
+        moved = self.map(lambda tensor: tensor.to(device, non_blocking=is_gpu))
+        if with_sizes and is_gpu and self._csc is not None:
+            moved._csc._sizes = self._csc.sizes.to(device, non_blocking=True)  # type: ignore[union-attr]
+        return moved
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Relation, (self.num_src, self.num_dst, self._coo, self._csc, self._csr)
@@ -265,9 +272,12 @@ def _is_sorted(keys: torch.Tensor) -> bool:
 
 def _to_coo(adjacency: Adjacency, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Write grouped edges as (group of each edge, other end of each edge), in edge-ID order."""
-    device = adjacency.indices.device
-    row_ids = torch.arange(groups, dtype=torch_ids_dtype(groups), device=device)
-    rows = torch.repeat_interleave(row_ids, adjacency.sizes, output_size=len(adjacency.indices))
+    sizes, count = adjacency.sizes, len(adjacency.indices)
+    if sizes.device.type == "cpu":
+        row_ids = torch.arange(groups, dtype=torch_ids_dtype(groups))
+        rows = torch.repeat_interleave(row_ids, sizes, output_size=count)
+    else:  # int64, for which torch needs two operators less
+        rows = torch.repeat_interleave(sizes, output_size=count)
     if adjacency.ordered:
         return rows, adjacency.indices
     keys, values = torch.empty_like(rows), torch.empty_like(adjacency.indices)

@@ -28,8 +28,11 @@ def sample_neighbors(
     eids: torch.Tensor | None = None,
     excluded: torch.Tensor | None = None,
     names: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Sample in-edges of each seed; arguments and results as in ``sample.sample_neighbors``."""
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Sample in-edges of each seed; arguments and results as in ``sample.sample_neighbors``.
+
+    The last result is the number of edges of each seed.
+    """
     seeds = seeds.long()
     if weights is None and (excluded is None or len(excluded) == 0):
         slots, count = sample_slots(indptr, seeds, fanout, key, replace, names)
@@ -41,7 +44,7 @@ def sample_neighbors(
             first, degree, fanout, replace, stream, weights, eids, excluded
         )
     ptr = torch.nn.functional.pad(torch.cumsum(count, 0), (1, 0))
-    return ptr, slots, indices[slots]
+    return ptr, slots, indices[slots], count
 
 
 def _runs(count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,6 +7,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.ops.groups import Groups, NodeGroups
+from gnnlab.ops.torch_path import column
 
 __all__ = ["dot", "extreme", "row_sum", "softmax", "softmax_grad", "weighted_sum"]
 
@@ -27,9 +28,9 @@ def weighted_sum(
         inverse = groups.flipped().inverse_sizes(x.dtype)
         if weights is None:
             # Divide once per node at the other end; the result is a weight like any other.
-            weights, order = inverse, groups.neighbors
+            weights, order = inverse.squeeze(1), groups.neighbors
         else:
-            x = x * inverse.view(-1, *[1] * (x.dim() - 1))
+            x = x * column(inverse, x)
     out = kernels.spmm.weighted_sum(
         groups.indptr.numpy(),
         groups.neighbors.numpy(),

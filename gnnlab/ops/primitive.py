@@ -203,4 +203,4 @@ class _Softmax(Function):
 
 def _divide(groups: Groups, x: torch.Tensor) -> torch.Tensor:
     """Divide each row by the size of its group."""
-    return x * groups.inverse_sizes(x.dtype).view(-1, *[1] * (x.dim() - 1))
+    return x * torch_path.column(groups.inverse_sizes(x.dtype), x)

@@ -132,7 +132,7 @@ def _reduce(rel: Relation, reduce: str, x: torch.Tensor, by_source: bool = False
         out = primitive.weighted_sum(groups, flat, norm="v" if reduce == "mean" else None)
     else:
         out = primitive.row_sum(groups, flat, reduce == "mean")
-    return out.reshape(rel.num_dst, *x.shape[1:])
+    return out if out.dim() == x.dim() else out.reshape(rel.num_dst, *x.shape[1:])
 
 
 def _weighted(

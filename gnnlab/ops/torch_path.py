@@ -11,7 +11,7 @@ import torch
 
 from gnnlab.ops.groups import Groups, NodeGroups
 
-__all__ = ["dot", "extreme", "row_sum", "softmax", "softmax_grad", "weighted_sum"]
+__all__ = ["column", "dot", "extreme", "row_sum", "softmax", "softmax_grad", "weighted_sum"]
 
 
 def weighted_sum(
@@ -20,17 +20,17 @@ def weighted_sum(
     """Sum the rows of x at the other ends of each node's edges, see :mod:`gnnlab.ops.primitive`."""
     other = groups.flipped()
     if norm == other.end:
-        x = x * _column(other.inverse_sizes(x.dtype), x)
+        x = x * column(other.inverse_sizes(x.dtype), x)
     messages = x.index_select(0, other.index)
     if weights is not None:
-        messages = messages * _column(weights, messages)
+        messages = messages * column(weights, messages)
     return row_sum(groups, messages, norm == groups.end)
 
 
 def row_sum(groups: Groups, x: torch.Tensor, mean: bool) -> torch.Tensor:
     """Sum (or average) the rows of each group."""
     out = x.new_zeros((groups.count, *x.shape[1:])).index_add_(0, groups.index, x)
-    return out * _column(groups.inverse_sizes(x.dtype), out) if mean else out
+    return out * column(groups.inverse_sizes(x.dtype), out) if mean else out
 
 
 def extreme(
@@ -78,5 +78,7 @@ def softmax_grad(groups: Groups, out: torch.Tensor, grad: torch.Tensor) -> torch
     return weighted - out * row_sum(groups, weighted, False).index_select(0, groups.index)
 
 
-def _column(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    return values.reshape(*values.shape, *[1] * (like.dim() - values.dim()))
+def column(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """Append dimensions of size 1 to values until there are as many as ``like`` has."""
+    missing = like.dim() - values.dim()
+    return values.reshape(*values.shape, *[1] * missing) if missing else values

@@ -33,14 +33,10 @@ from gnnlab.random import fold
 
 __all__ = ["LinkNeighborLoader", "NeighborLoader"]
 
-_OF_SAMPLER = (
-    *("replace", "subgraph_type", "disjoint", "temporal_strategy", "time_attr", "weight_attr"),
-    *("is_sorted", "directed"),
-)
-_OF_WORKERS = (
-    *("multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"),
-    "worker_init_fn",
-)
+_OF_SAMPLER = ["replace", "subgraph_type", "disjoint", "temporal_strategy", "time_attr"]
+_OF_SAMPLER += ["weight_attr", "is_sorted", "directed"]
+_OF_WORKERS = ["multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"]
+_OF_WORKERS += ["worker_init_fn"]
 _PREFETCH = 2  # as in gnnlab's other loaders
 
 
@@ -49,18 +45,17 @@ class _Loader(torch.utils.data.DataLoader[Any]):
 
     _like: Any  # the class of PyG whose arguments these are
     _seeds: str  # the argument that holds the seeds
+    _sampler: str  # the argument of the sampler in PyG's base class
 
     def __init__(
         self, *args: Any, seed: int | None = None, prefetch: int | None = None, **kwargs: Any
     ) -> None:
         bound = inspect.signature(self._like.__init__).bind(self, *args, **kwargs)
         bound.apply_defaults()
-        options = {name: value for name, value in bound.arguments.items() if name != "self"}
-        options |= options.pop("kwargs")
-        data, num_neighbors = options.pop("data"), options.pop("num_neighbors")
+        options = {**bound.arguments, **bound.arguments["kwargs"]}
+        _, _, data, num_neighbors = map(options.pop, ("self", "kwargs", "data", "num_neighbors"))
         of_sampler = {name: options.pop(name) for name in _OF_SAMPLER if name in options}
-        sampler = options.pop("neighbor_sampler")
-        if sampler is None:
+        if (sampler := options.pop("neighbor_sampler")) is None:
             sampler = NeighborSampler(data, num_neighbors, **of_sampler)
         if not isinstance(sampler, NeighborSampler):
             raise InvalidInput(
@@ -83,12 +78,23 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         self._engine = _Engine(self, seed, prefetch)
         self._engine._graphs = [g]  # type: ignore[list-item]
 
-    _sampler: str
-
-    @staticmethod
-    def _read_seeds(g: Graph | DistGraph, given: Any) -> Any:
+    @classmethod
+    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> Any:
         """Return the seeds of a graph as PyG's loader takes them."""
         raise NotImplementedError
+
+    @classmethod
+    def _of_type(cls, g: Graph | DistGraph, kind: Any, seeds: Any, count: Any, split: Any) -> Any:
+        """Return seeds of a type as a tensor: by default all, or this trainer's share of them."""
+        if is_typed(g) != (kind is not None):
+            raise InvalidInput(
+                f"{cls._seeds} is a type, or (type, seeds), where the graph has types, and seeds "
+                f"alone where it has none; the types are {g.ntypes} and {g.canonical_etypes}"
+            )
+        given, seeds = seeds, torch.arange(count(kind)) if seeds is None else seeds
+        if isinstance(g, DistGraph) and (given is None or isinstance(given, DistTensor)):
+            seeds = split(seeds, g.get_partition_book(), *filter(None, [kind]))
+        return as_tensor(seeds)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         batches = iter(self._engine)
@@ -225,23 +231,12 @@ class NeighborLoader(_Loader, pyg.NodeLoader):
 
     _like, _seeds, _sampler = pyg.NeighborLoader, "input_nodes", "node_sampler"
 
-    @staticmethod
-    def _read_seeds(g: Graph | DistGraph, given: Any) -> Any:
+    @classmethod
+    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> Any:
         ntype, nodes = (given, None) if isinstance(given, str) else (None, given)
         if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
             ntype, nodes = given
-        if is_typed(g) != (ntype is not None):
-            raise InvalidInput(
-                "input_nodes is a node type, or (node type, nodes), where the graph has types, and "
-                f"nodes alone where it has none; found {given!r}, and the types {g.ntypes}"
-            )
-        name = ntype or g.ntypes[0]
-        if nodes is None:
-            nodes = torch.arange(g.num_nodes(name))
-            given = None
-        if isinstance(g, DistGraph) and (given is None or isinstance(nodes, DistTensor)):
-            nodes = node_split(nodes, g.get_partition_book(), name)
-        nodes = as_tensor(nodes)
+        nodes = cls._of_type(g, ntype, nodes, g.num_nodes, node_split)
         return nodes if ntype is None else (ntype, nodes)
 
 
@@ -261,25 +256,16 @@ class LinkNeighborLoader(_Loader, pyg.LinkLoader):
 
     _like, _seeds, _sampler = pyg.LinkNeighborLoader, "edge_label_index", "link_sampler"
 
-    @staticmethod
-    def _read_seeds(g: Graph | DistGraph, given: Any) -> Any:
+    @classmethod
+    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> Any:
         etype, edges = None, given
         if isinstance(given, tuple | list) and given and isinstance(given[0], str):
             etype, edges = tuple(given), None
         elif isinstance(given, tuple | list) and given and isinstance(given[0], tuple):
             etype, edges = given
-        if is_typed(g) != (etype is not None):
-            raise InvalidInput(
-                "edge_label_index is an edge type, or (edge type, edges), where the graph has "
-                f"types, and edges alone where it has none; the types are {g.canonical_etypes}"
-            )
-        name: Any = g.to_canonical_etype(etype)
-        every = edges is None
-        edges = torch.arange(g.num_edges(name)) if every else edges
-        if isinstance(g, DistGraph) and (every or isinstance(edges, DistTensor)):
-            edges = edge_split(edges, g.get_partition_book(), name)
-        ends = as_tensor(edges)
+        name: Any = etype and g.to_canonical_etype(etype)
+        ends = cls._of_type(g, name, edges, g.num_edges, edge_split)
         if ends.ndim == 1:
             ids = ends.nonzero().flatten() if ends.dtype is torch.bool else ends
             ends = torch.stack([end.long() for end in g.find_edges(ids, etype=name)])
-        return None if etype is None else name, ends
+        return name, ends

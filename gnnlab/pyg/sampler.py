@@ -17,14 +17,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 import torch
-from torch_geometric.sampler import (
-    BaseSampler,
-    EdgeSamplerInput,
-    HeteroSamplerOutput,
-    NegativeSampling,
-    NodeSamplerInput,
-    SamplerOutput,
-)
+import torch_geometric.sampler as pyg
 from torch_geometric.sampler.base import NumNeighbors, SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
 
@@ -55,7 +48,7 @@ def graph_of(data: Any, weight_attr: str | None = None) -> Graph | DistGraph:
     )
 
 
-class NeighborSampler(BaseSampler):
+class NeighborSampler(pyg.BaseSampler):
     """Sample the neighborhoods of nodes or edges, hop by hop.
 
     The parameters are those of PyG's class of this name. It serves PyG's own ``NodeLoader`` and
@@ -137,27 +130,26 @@ class NeighborSampler(BaseSampler):
     def num_neighbors(self, given: Any) -> None:
         given = given if isinstance(given, NumNeighbors) else NumNeighbors(given)
         etypes = self.graph.canonical_etypes
-        if self.is_hetero:
-            by_type = given.get_values(etypes)
-        elif isinstance(given.values, dict):
+        if isinstance(given.values, dict) and not self.is_hetero:
             raise InvalidInput("num_neighbors is a list where the graph has no types")
-        else:
-            by_type = {etypes[0]: given.values}
+        by_type = given.get_values(etypes) if self.is_hetero else {etypes[0]: given.values}
         self._hops = [
             {etype: check_fanout(hops[hop]) for etype, hops in by_type.items()}
             for hop in range(given.num_hops)
         ]
         self._num_neighbors = given
 
-    def sample_from_nodes(self, inputs: NodeSamplerInput) -> SamplerOutput | HeteroSamplerOutput:
+    def sample_from_nodes(
+        self, inputs: pyg.NodeSamplerInput
+    ) -> pyg.SamplerOutput | pyg.HeteroSamplerOutput:
         """Sample from the nodes of a mini-batch; see PyG's ``BaseSampler``."""
         if inputs.time is not None:
             raise _no_time("input_time")
         return self._finish(node_sample(inputs, self._sample))
 
     def sample_from_edges(
-        self, inputs: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None
-    ) -> SamplerOutput | HeteroSamplerOutput:
+        self, inputs: pyg.EdgeSamplerInput, neg_sampling: pyg.NegativeSampling | None = None
+    ) -> pyg.SamplerOutput | pyg.HeteroSamplerOutput:
         """Sample from the ends of the edges of a mini-batch, and of negative pairs."""
         if inputs.time is not None:
             raise _no_time("edge_label_time")
@@ -171,17 +163,14 @@ class NeighborSampler(BaseSampler):
         return out
 
     def _sample(self, seed: Any, seed_time: None = None) -> Any:
-        g = self.graph
+        g, kind = self.graph, _Trees if self.disjoint else _Shared
         seeds = seed if self.is_hetero else {g.ntypes[0]: seed}
-        kind = _Trees if self.disjoint else _Shared
-        lists: dict[str, Any] = {}
+        lists = {ntype: kind(g.num_nodes(ntype)) for ntype in g.ntypes}
         try:
-            trees = 0
-            for ntype in g.ntypes:
-                lists[ntype] = kind(g.num_nodes(ntype))
-            for ntype in [*seeds, *(set(lists) - set(seeds))]:
-                ids = seeds.get(ntype, torch.empty(0, dtype=torch.int64))
-                lists[ntype].start(ids.long(), trees)
+            trees, none = 0, torch.empty(0, dtype=torch.int64)
+            for ntype in [*seeds, *(lists.keys() - seeds.keys())]:
+                ids = seeds.get(ntype, none).long()
+                lists[ntype].start(ids, trees)
                 trees += len(ids)
             hops = [self._hop(lists, fanouts) for fanouts in self._hops]
             if self.subgraph_type == SubgraphType.induced:
@@ -197,11 +186,8 @@ class NeighborSampler(BaseSampler):
         frontier = {ntype: nodes.ids()[begins[ntype] :] for ntype, nodes in lists.items()}
         picked = sample_layer(self.graph, frontier, fanouts, self.weight_attr, self.replace)
         found = {}
-        for etype, (ptr, edges, sources) in picked.items():
-            first, count = begins[etype[2]], len(frontier[etype[2]])
-            col = torch.repeat_interleave(
-                torch.arange(first, first + count), torch.diff(ptr), output_size=len(sources)
-            )
+        for etype, (ptr, edges, sources, _) in picked.items():
+            col = begins[etype[2]] + torch.repeat_interleave(torch.diff(ptr))
             row = lists[etype[0]].add(sources, lists[etype[2]], col)
             found[etype] = row, col, edges().long()
         return found
@@ -210,35 +196,33 @@ class NeighborSampler(BaseSampler):
         nodes = {ntype: each.ids() for ntype, each in lists.items()}
         found = {}
         fanouts = dict.fromkeys(self.graph.canonical_etypes, -1)
-        for etype, (ptr, edges, sources) in sample_layer(self.graph, nodes, fanouts).items():
-            col = torch.repeat_interleave(torch.diff(ptr))
-            row = lists[etype[0]].find(sources)
+        for etype, (ptr, edges, sources, _) in sample_layer(self.graph, nodes, fanouts).items():
+            row, col = lists[etype[0]].find(sources), torch.repeat_interleave(torch.diff(ptr))
             inside = row >= 0
             found[etype] = row[inside], col[inside], edges().long()[inside]
         return found
 
     def _output(self, lists: dict[str, Any], hops: list[dict[Any, Any]]) -> Any:
-        induced = self.subgraph_type == SubgraphType.induced
         node = {ntype: each.ids() for ntype, each in lists.items()}
-        batch = {ntype: each.trees for ntype, each in lists.items()} if self.disjoint else None
-        nodes = {ntype: each.counts() for ntype, each in lists.items()}
-        row, col, edge, edges = {}, {}, {}, {}
-        for etype in self.graph.canonical_etypes:
-            row[etype], col[etype], edge[etype] = (
-                torch.cat([torch.empty(0, dtype=torch.int64), *(hop[etype][k] for hop in hops)])
-                for k in range(3)
-            )
-            edges[etype] = [len(hop[etype][0]) for hop in hops]
-        counts: dict[str, Any] = {
-            "num_sampled_nodes": None if induced else nodes,
-            "num_sampled_edges": None if induced else edges,
+        none = [torch.empty(0, dtype=torch.int64)] * 3
+        of_hops = {
+            etype: [none, *(hop[etype] for hop in hops)] for etype in self.graph.canonical_etypes
         }
+        parts = [
+            {etype: torch.cat([hop[k] for hop in found]) for etype, found in of_hops.items()}
+            for k in range(3)
+        ]
+        batch = {ntype: each.trees for ntype, each in lists.items()} if self.disjoint else None
+        counts: list[Any] = [None, None]
+        if self.subgraph_type != SubgraphType.induced:
+            edges = {etype: [len(hop[0]) for hop in found[1:]] for etype, found in of_hops.items()}
+            counts = [{ntype: each.counts() for ntype, each in lists.items()}, edges]
+        values = [node, *parts, batch, *counts]
+        names = ("node", "row", "col", "edge", "batch", "num_sampled_nodes", "num_sampled_edges")
         if self.is_hetero:
-            return HeteroSamplerOutput(node, row, col, edge, batch, **counts)
-        only = [next(iter(each.values())) for each in (node, row, col, edge)]
-        trees = batch and next(iter(batch.values()))
-        counts = {name: each and next(iter(each.values())) for name, each in counts.items()}
-        return SamplerOutput(*only, trees, **counts)
+            return pyg.HeteroSamplerOutput(**dict(zip(names, values, strict=True)))
+        only = [each and next(iter(each.values())) for each in values]
+        return pyg.SamplerOutput(**dict(zip(names, only, strict=True)))
 
 
 class _Nodes:
@@ -331,10 +315,10 @@ def _first_places(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return first.scatter_reduce(0, inverse, torch.arange(len(values)), "amin"), inverse
 
 
-class _Negatives(NegativeSampling):
+class _Negatives(pyg.NegativeSampling):
     """Negative sampling whose draws are a function of the batch, in any thread or process."""
 
-    def __init__(self, given: NegativeSampling) -> None:
+    def __init__(self, given: pyg.NegativeSampling) -> None:
         self.__dict__.update(vars(given))
 
     def sample(self, num_samples: int, endpoint: str, num_nodes: Any = None) -> torch.Tensor:

@@ -185,7 +185,7 @@ def take_layer(
             "mask (dtype bool)"
         )
     taken = {}
-    for etype, (ptr, edges, sources) in around.items():
+    for etype, (ptr, edges, sources, _) in around.items():
         other = etype[0] if inward else etype[2]
         degree = torch.diff(ptr)
         row = torch.repeat_interleave(
@@ -213,6 +213,7 @@ def take_layer(
             torch.nn.functional.pad(count.cumsum(0), (1, 0)),
             Deferred(lambda edges=edges, kept=kept: edges()[kept]),  # type: ignore[misc]
             sources[kept],
+            count,
         )
         taken[etype] = Taken(picked, p.float(), (share * (count / total)[row]).float())
     return taken

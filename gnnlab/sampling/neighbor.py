@@ -107,7 +107,7 @@ def frontier_of(
     """Return the edges that :func:`sample_layer` picked as a graph on all nodes of ``g``."""
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     relations, edge_frames = {}, {}
-    for etype, (ptr, edges, sources) in picked.items():
+    for etype, (ptr, edges, sources, _) in picked.items():
         ids = seeds.get(etype[2] if inward else etype[0], empty)
         centers = torch.repeat_interleave(
             ids.to(sources.dtype), torch.diff(ptr), output_size=len(sources)
@@ -139,11 +139,14 @@ class Picked(NamedTuple):
         Their IDs, shape (K,); computed on first use.
     sources : torch.Tensor
         Shape (K,), int32 or int64: the nodes at the other end.
+    sizes : torch.Tensor, optional
+        Shape (S,), int64, the differences of ``ptr``, where they were computed anyway.
     """
 
     ptr: torch.Tensor
     edges: Deferred
     sources: torch.Tensor
+    sizes: torch.Tensor | None = None
 
 
 def sample_layer(
@@ -186,7 +189,7 @@ def sample_layer(
     picked = {}
     for type_id, (etype, relation) in enumerate(g._relations.items()):
         adjacency = relation.csc() if inward else relation.csr()
-        ptr, slots, sources = pick(
+        ptr, slots, sources, *sizes = pick(
             adjacency,
             seeds.get(etype[2] if inward else etype[0], empty),
             fanouts[etype],
@@ -195,7 +198,7 @@ def sample_layer(
             weights.get(etype) if fanouts[etype] else None,
             (excluded or {}).get(etype),
         )
-        picked[etype] = Picked(ptr, Deferred(_edge_ids(g, adjacency, slots)), sources)
+        picked[etype] = Picked(ptr, Deferred(_edge_ids(g, adjacency, slots)), sources, *sizes)
     return picked
 
 
@@ -219,13 +222,15 @@ def pick(
     weights: torch.Tensor | None = None,
     excluded: torch.Tensor | None = None,
     names: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, ...]:
     """Sample slots of the seeds' rows, on the CPU or a GPU; ``names`` is ignored on a GPU.
 
     Returns
     -------
     ptr, slots, sources : torch.Tensor
         As in :func:`gnnlab.kernels.sample.sample_neighbors`.
+    sizes : torch.Tensor
+        On a GPU only: the number of slots of each seed, shape (S,).
     """
     eids = None if weights is None or adjacency.ordered else adjacency.eids
     arrays = (adjacency.indptr, adjacency.indices, seeds)

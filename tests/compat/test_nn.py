@@ -496,12 +496,8 @@ def test_state_dict_of_dgl(name):
     assert found == expected
 
 
-#: Their LSTM or GRU is one fused operator on a GPU, which the CPU, so the pretend device, lacks.
-FUSED = {"GatedGraphConv", "GatedGraphConv one type", "JumpingKnowledge lstm", "Set2Set"}
-
-
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [name for name in CASES if GPU == "cuda" or name not in FUSED])
+@pytest.mark.parametrize("name", CASES)
 def test_as_on_the_cpu(name):
     """On a GPU, or on the pretend device, outputs and gradients are those of the CPU."""
     results = []

@@ -216,7 +216,8 @@ def test_torch_operators_pick_the_same(fanout, replace, key):
     seeds = np.arange(0, 400, 3)
     expected = sample.sample_neighbors(indptr, indices, seeds, fanout, key, replace=replace)
     tensors = (torch.from_numpy(x) for x in (indptr, indices, seeds))
-    got = sample_torch.sample_neighbors(*tensors, fanout, key, replace=replace)
+    *got, sizes = sample_torch.sample_neighbors(*tensors, fanout, key, replace=replace)
+    assert np.array_equal(sizes, np.diff(expected[0]))
     assert all(np.array_equal(a, b) for a, b in zip(expected, got, strict=True))
 
 
@@ -235,7 +236,8 @@ def test_torch_operators_weigh_and_exclude_the_same(fanout, replace):
     )
     tensors = (torch.from_numpy(x) for x in (indptr, indices, seeds))
     given = {name: torch.from_numpy(value) for name, value in options.items()}
-    got = sample_torch.sample_neighbors(*tensors, fanout, 3, replace=replace, **given)
+    *got, sizes = sample_torch.sample_neighbors(*tensors, fanout, 3, replace=replace, **given)
+    assert np.array_equal(sizes, np.diff(expected[0]))
     assert all(np.array_equal(a, b) for a, b in zip(expected, got, strict=True))
     uniform = sample_torch.sample_neighbors(
         *(torch.from_numpy(x) for x in (indptr, indices, seeds)), 3, 3, excluded=given["excluded"]

@@ -87,8 +87,9 @@ def plugged_in(folder: Path) -> dict[str, str]:
     about = folder / "pretend-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: pretend\nVersion: 1\n")
-    (about / "entry_points.txt").write_text(
-        f"[torch.backends]\n{NAME} = tests.accelerator:plug_in\n"
+    (about / "entry_points.txt").write_text(f"[torch.backends]\n{NAME} = plug:plugged.start\n")
+    (folder / "plug.py").write_text(
+        "from tests import accelerator\nplugged = accelerator.plugged()\n"
     )
     paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "Agg", "TQDM_DISABLE": "1"}
