@@ -26,6 +26,11 @@ from gnnlab.pyg import LinkNeighborLoader, NeighborLoader
 MODELS = {"sage": GraphSAGE, "gat": GAT}
 
 
+def share(batch_size: int) -> int:
+    """Return this trainer's part of a batch, so that any number of trainers learn the same."""
+    return -(-batch_size // torch.distributed.get_world_size())
+
+
 def train(model: torch.nn.Module, loader: Iterable, loss_of: Callable, num_epochs: int) -> None:
     """Train in data parallel; all trainers have the same number of batches."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
@@ -51,7 +56,7 @@ def accuracy(model: torch.nn.Module, loader: Iterable, right: Callable) -> float
 
 def classify(g: DistGraph, model: torch.nn.Module, args: argparse.Namespace) -> float:
     """Train with the labels of nodes; return the accuracy on the test nodes."""
-    options = {"batch_size": 64, "seed": args.seed}
+    options = {"batch_size": share(64), "seed": args.seed}
     # A mask of a graph in parts: each trainer gets an equal share of its nodes.
     loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], shuffle=True, **options)
     test = NeighborLoader(g, [10, 5], g.ndata["test_mask"], **options)
@@ -69,7 +74,7 @@ def classify(g: DistGraph, model: torch.nn.Module, args: argparse.Namespace) -> 
 def predict_links(g: DistGraph, model: torch.nn.Module, args: argparse.Namespace) -> float:
     """Tell nine of ten edges from random pairs; return the accuracy on the others and as many."""
     edges = edge_split(torch.ones(g.num_edges(), dtype=torch.bool), g.get_partition_book())
-    options = {"neg_sampling": "binary", "batch_size": 512, "seed": args.seed}
+    options = {"neg_sampling": "binary", "batch_size": share(512), "seed": args.seed}
     held_out = edges[::10]
     used = edges[torch.arange(len(edges)) % 10 > 0]
     loader = LinkNeighborLoader(g, [10, 5], used, shuffle=True, **options)

@@ -112,8 +112,11 @@ def init_process_group(
                 "init_method=f'tcp://127.0.0.1:{gnnlab.parallel.free_port()}'"
             )
         where = {"store": dist.HashStore()}
-    local_rank = int(environment.get("LOCAL_RANK", rank))
-    num_local = int(environment.get("LOCAL_WORLD_SIZE", world_size))
+    # A process that a launched one has forked inherits variables that are not about it.
+    about = {"RANK": str(rank), "WORLD_SIZE": str(world_size)}
+    local = environment if all(environment.get(k, v) == v for k, v in about.items()) else {}
+    local_rank = int(local.get("LOCAL_RANK", rank))
+    num_local = int(local.get("LOCAL_WORLD_SIZE", world_size))
     place, fitting = _place(local_rank, num_local, device)
     if place.type != "cpu":
         accelerators.set_device(place)

@@ -71,44 +71,40 @@ def from_pyg(
         g = heterograph(edges, {store._key: store.num_nodes for store in data.node_stores})
     else:
         g = graph(_edges(data._store, "the Data"), num_nodes=data.num_nodes)
-    wanted = None if only is None else set(only)
+    wanted, names = None if only is None else set(only), names or {}
     for store in data.node_stores:
-        features = _features(store, store.is_node_attr, wanted, names or {})
-        g.nodes[store._key if typed else "_N"].data.update(features)
+        found = _features(store, store.is_node_attr, wanted, names)
+        g.nodes[store._key if typed else "_N"].data.update(found)
     for store in data.edge_stores:
-        features = _features(store, store.is_edge_attr, wanted, names or {})
-        g.edges[store._key if typed else ONE_ETYPE].data.update(features)
+        found = _features(store, store.is_edge_attr, wanted, names)
+        g.edges[store._key if typed else ONE_ETYPE].data.update(found)
     return g
 
 
 def _edges(store: Any, what: str) -> tuple[torch.Tensor, torch.Tensor]:
-    index = {**store}.get("edge_index")
-    if index is None:
+    if "edge_index" not in store:
         raise InvalidInput(
             f"{what} has no edge_index; found {describe(store.keys())}. Leave out ToSparseTensor, "
             "which replaces it by adj_t"
         )
+    index = store["edge_index"]
     index = index.as_tensor() if hasattr(index, "as_tensor") else index  # PyG's EdgeIndex
     if index.ndim != 2 or len(index) != 2:
         raise InvalidInput(f"edge_index must have shape (2, E); found {tuple(index.shape)}")
     return index[0], index[1]
 
 
-def _features(
-    store: Any, belongs: Any, wanted: set[str] | None, names: Mapping[str, str]
-) -> dict[str, Any]:
+def _features(store: Any, belongs: Any, wanted: Any, names: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in store.items():
-        if wanted is not None and name not in wanted:
+        if name == "edge_index" or not (wanted is None or name in wanted):
             continue
-        if name == "edge_index" or not isinstance(value, torch.Tensor | np.ndarray):
+        if not isinstance(value, torch.Tensor | np.ndarray) or not belongs(name):
             continue
-        if not belongs(name) or store._parent().__cat_dim__(name, value, store) != 0:
-            continue
-        new = names.get(name, name)
-        if new in found:
-            raise InvalidInput(f"two attributes would be the feature {new!r}; see names=")
-        found[new] = value
+        if store._parent().__cat_dim__(name, value, store) == 0:
+            if (new := names.get(name, name)) in found:
+                raise InvalidInput(f"two attributes would be the feature {new!r}; see names=")
+            found[new] = value
     return found
 
 
@@ -145,10 +141,9 @@ def to_pyg(g: Graph, names: Mapping[str, str] | None = None) -> Any:
             "gnnlab.pyg.NeighborLoader as it is"
         )
     refuse_block(g, "to_pyg")
-    renamed = names or {}
 
     def attributes(frame: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        return {renamed.get(name, name): frame[name] for name in frame}
+        return {(names or {}).get(name, name): frame[name] for name in frame}
 
     def index(etype: Any) -> torch.Tensor:
         return torch.stack([end.long() for end in g.edges(etype=etype)])

@@ -66,33 +66,26 @@ class FeatureStore(pyg.FeatureStore):
             (of_nodes,), (of_edges,) = nodes.values(), edges.values()
             is_edge = attr.group_name == ONE_ETYPE or attr.attr_name not in of_nodes
             return of_edges if is_edge and attr.attr_name in of_edges else of_nodes
-        group = attr.group_name
         frames: dict[Any, Any] = {**nodes, **edges}
-        if group not in frames:
-            raise NotFound(f"no type {group!r}; there are {describe(frames)}")
-        return frames[group]
+        if attr.group_name not in frames:
+            raise NotFound(f"no type {attr.group_name!r}; there are {describe(frames)}")
+        return frames[attr.group_name]
 
     def _get_tensor(self, attr: Any) -> torch.Tensor:
         return self._multi_get_tensor([attr])[0]
 
     def _multi_get_tensor(self, attrs: list[Any]) -> list[torch.Tensor]:
-        frames = [self.frame(attr) for attr in attrs]
-        rows = [
-            _rows(attr.index, frame.num_rows) for attr, frame in zip(attrs, frames, strict=True)
-        ]
+        wanted = [(attr.attr_name, self.frame(attr), attr.index) for attr in attrs]
         if isinstance(self.graph, DistGraph):
-            wanted = [
-                (frame.policy, frame[attr.attr_name].name, index)
-                for attr, frame, index in zip(attrs, frames, rows, strict=True)
-            ]
-            found = self.graph._client.pull_many(wanted)
+            found = self.graph._client.pull_many(
+                [(frame.policy, frame[name].name, _rows(i, frame)) for name, frame, i in wanted]
+            )
         else:
             found = [
-                frame[attr.attr_name] if attr.index is None else frame.gather(attr.attr_name, index)
-                for attr, frame, index in zip(attrs, frames, rows, strict=True)
+                frame[name] if i is None else frame.gather(name, _rows(i, frame))
+                for name, frame, i in wanted
             ]
-        single = [isinstance(attr.index, int) for attr in attrs]
-        return [each[0] if one else each for each, one in zip(found, single, strict=True)]
+        return [x[0] if isinstance(a.index, int) else x for x, a in zip(found, attrs, strict=True)]
 
     def _get_tensor_size(self, attr: Any) -> tuple[int, ...]:
         return tuple(self.frame(attr)[attr.attr_name].shape)
@@ -102,7 +95,7 @@ class FeatureStore(pyg.FeatureStore):
         if attr.index is None:
             frame[attr.attr_name] = value
         else:
-            frame[attr.attr_name][_rows(attr.index, frame.num_rows)] = value
+            frame[attr.attr_name][_rows(attr.index, frame)] = value
         return True
 
     def _remove_tensor(self, attr: Any) -> bool:
@@ -120,11 +113,9 @@ class FeatureStore(pyg.FeatureStore):
         ]
 
 
-def _rows(index: Any, count: int) -> torch.Tensor:
-    if index is None:
-        return torch.arange(count)
-    if isinstance(index, slice):
-        return torch.arange(count)[index]
+def _rows(index: Any, frame: Any) -> torch.Tensor:
+    if index is None or isinstance(index, slice):
+        return torch.arange(frame.num_rows)[index or slice(None)]
     ids = torch.as_tensor(index).reshape(-1)
     return ids.nonzero().flatten() if ids.dtype is torch.bool else ids.long()
 
@@ -144,15 +135,12 @@ class GraphStore(pyg.GraphStore):
 
     def get_all_edge_attrs(self) -> list[Any]:
         """Return type, layout and size of the edges of each type."""
-        g, typed = self.graph, is_typed(self.graph)
-        return [
-            pyg.EdgeAttr(
-                edge_type=etype if typed else None,
-                layout=EdgeLayout.COO,
-                size=(g.num_nodes(etype[0]), g.num_nodes(etype[2])),
-            )
-            for etype in g.canonical_etypes
-        ]
+        g, layout = self.graph, EdgeLayout.COO
+        sizes = {
+            etype: (g.num_nodes(etype[0]), g.num_nodes(etype[2])) for etype in g.canonical_etypes
+        }
+        typed = is_typed(g)
+        return [pyg.EdgeAttr(e if typed else None, layout, size=size) for e, size in sizes.items()]
 
     def _get_edge_index(self, edge_attr: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
         if edge_attr.layout != EdgeLayout.COO:

@@ -62,6 +62,26 @@ def test_ranks_with_a_device_each_train_as_one_process(
     assert printed == [f"{NAME}:{rank} {NAME} {mean} True\n" for rank in range(size)]
 
 
+FORKED = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import gnnlab as dgl
+from tests import accelerator
+
+rank, port = int(os.environ["RANK"]), os.environ["MASTER_PORT"]
+os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+with accelerator.plugged():
+    print(dgl.parallel.init_process_group(rank, 2, init_method=f"tcp://127.0.0.1:{port}"))
+"""
+
+
+def test_variables_of_a_launched_parent_do_not_choose_the_device(
+    pytestconfig: pytest.Config,
+) -> None:
+    printed = run_ranks(FORKED, 2, args=[str(pytestconfig.rootpath)])
+    assert printed == [f"{NAME}:0\n", f"{NAME}:1\n"]
+
+
 GRADIENTS = """
 import sys
 sys.path.insert(0, sys.argv[1])
