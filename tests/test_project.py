@@ -194,7 +194,7 @@ def shape(page: str) -> dict[str, list]:
     prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     return {
         "headings": re.findall(r"^#+(?= )", prose, re.MULTILINE),
-        "code": re.findall(r"```.*?```", text, re.DOTALL),
+        "code": re.findall(r"```.*?```", re.sub(r"--lang \w+", "--lang", text), re.DOTALL),
         "table rows": [line.count("|") for line in prose.splitlines() if line.startswith("|")],
         "pictures": re.findall(r"!\[[^\]]*\]\(([^)]*)\)", prose),
         "lessons": re.findall(r"\d\d_\w+", prose),

@@ -29,6 +29,7 @@ Words = dict[str, dict[str, str]]  # English → language → text
 STRING = re.compile(
     r"(?P<open>[A-Za-z]*(?P<quote>\"\"\"|'''|\"|'))(?P<body>.*)(?P=quote)", re.DOTALL
 )
+OPTIONS = ("ha", "va", "loc", "norm")  # arguments whose strings are not for readers
 FIELD = re.compile(r"\{[^{}]*\}")
 
 
@@ -75,7 +76,7 @@ def texts(code: str) -> Iterator[tuple[int, int, str]]:
             continue
         start = at(token.start) if kind == "STRING" else begin
         match = STRING.fullmatch(code[start : at(token.end)])
-        if match:
+        if match and code[:start].rstrip("= ").rpartition(" ")[2].lstrip("(") not in OPTIONS:
             yield start + match.start("body"), start + match.end("body"), match["body"]
 
 
@@ -105,8 +106,8 @@ def faults(lesson: Lesson, folder: Path, columns: int) -> list[str]:
     own, words = read_table(folder / f"{lesson.name}.csv"), read_words(folder, lesson.name)
     if not words:
         return []
-    codes = {slot.name: slot.code for slot in lesson.slots if slot.code is not None}
-    found = {text for code in codes.values() for _, _, text in texts(code)}
+    codes = [(slot.name, slot.code) for slot in lesson.slots if slot.code is not None]
+    found = {text for _, code in codes for _, _, text in texts(code)}
     problems = [
         f"{lesson.name}: words: no string or comment of the code is {text!r}; remove its row"
         for text in own
@@ -124,7 +125,7 @@ def faults(lesson: Lesson, folder: Path, columns: int) -> list[str]:
             for lang in LANGS[1:]
             if Counter(FIELD.findall(words[text][lang])) != wanted
         ]
-    for name, code in codes.items():
+    for name, code in codes:
         for lang in LANGS[1:]:
             widest = max(map(width, translate(code, lang, words).splitlines()), default=0)
             if widest > columns:

@@ -94,7 +94,7 @@ feat, label, train_ids = graph.ndata["feat"], graph.ndata["label"], dataset.trai
 # to 5. Node 1 speaks to four others, more than anyone else: its **out-degree** is 4.
 
 # %% [markdown] slot="toy" lang="ko"
-# ## 그려 볼 수 있는 작은 그래프
+# ## 작은 그래프로 살펴보기
 #
 # 노드 9개와 에지(edge) 15개로 이루어진 그래프입니다. 메시지는 화살표를 따라 전달되므로 노드 0은
 # 노드 1~5에서 메시지를 받습니다. 노드 1은 다른 노드 네 개에 메시지를 보내는데, 보내는 곳이 이보다

@@ -1,63 +1,61 @@
 # %% [markdown] slot="title" lang="en"
 # # Cutting a graph into parts
 #
-# A graph that outgrows one machine is cut into parts, one for each machine. Every machine stores,
-# samples and trains on what it holds, and asks the others for the rest; how the graph is cut
-# decides how often. Afterwards you can
+# A graph that does not fit into one machine is cut into parts, one for each machine. Every machine
+# stores its own part, samples and trains on it, and requests the rest from the others; how the
+# graph is cut decides how often. Afterwards you can
 #
 # - number the nodes and edges of a partitioned graph by hand, and say what inner nodes and HALO
 #   nodes are;
 # - partition a graph with METIS, and judge the result by its cut, its halo and its balance;
 # - carry features and predictions from original IDs to new ones and back;
-# - prove that the parts together are the graph, and that sampling does not notice the cut.
+# - check that the parts together are the graph, and that samples do not depend on the cut.
 
 # %% [markdown] slot="title" lang="ko"
 # # 그래프를 파티션으로 나누기
 #
-# 머신(machine) 한 대에 담을 수 없는 그래프(graph)는 여러 파티션(partition)으로 나누어 머신마다
-# 하나씩 맡깁니다. 각 머신은 자기가 가진 부분을 저장하고, 그 부분에서 샘플링하고 학습하며, 없는
-# 것은 다른 머신에 요청합니다. 얼마나 자주 요청해야 하는지는 그래프를 어떻게 나누었는지에 달려
-# 있습니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 머신 한 대에 담을 수 없는 그래프는 여러 파티션(partition)으로 나누어 머신마다 하나씩 둡니다. 각
+# 머신은 자기 파티션을 저장하고 그 위에서 샘플링과 학습을 하며, 자기 파티션에 없는 데이터는 다른
+# 머신에 요청합니다. 얼마나 자주 요청해야 하는지는 그래프를 어떻게 나누었는지에 달려 있습니다.
+# 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
-# - 나누어진 그래프의 노드(node)와 에지(edge)에 직접 번호를 매기고, 내부 노드(inner node)와 헤일로
-#   노드(halo node)가 무엇인지 설명하기
-# - METIS로 그래프를 나누고, 에지 컷(edge cut)과 헤일로와 균형을 보고 결과를 판단하기
+# - 나누어진 그래프의 노드와 에지에 직접 번호를 매기고, 내부 노드(inner node)와 헤일로 노드(halo
+#   node)가 무엇인지 설명하기
+# - METIS로 그래프를 나누고, 에지 컷(edge cut), 헤일로, 균형을 기준으로 결과를 평가하기
 # - 피처(feature)와 예측값을 원래 ID에서 새 ID로, 다시 원래 ID로 옮기기
-# - 파티션을 모두 합하면 원래 그래프가 된다는 것, 그리고 샘플링 결과는 그래프를 어떻게 나누든
-#   달라지지 않는다는 것을 증명하기
+# - 파티션을 모두 합하면 원래 그래프가 되고, 샘플링 결과는 그래프를 나눈 방식과 관계없이 같다는 것을
+#   확인하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 把图切成分区
 #
-# 一台机器（machine）装不下的图（graph），要切成若干分区（partition），每台机器一个。每台机器存储自
-# 己的那一部分，在上面采样和训练，缺少的则向其他机器索取；图怎样切分，决定了要索取多少次。学完之后，
-# 你能够：
+# 一台机器装不下的图，要切成若干分区（partition），每台机器一个。每台机器存储自己的分区，在上面采样
+# 和训练，其余数据则向其他机器请求；请求有多频繁，取决于图是怎样切分的。学完之后，你能够：
 #
-# - 亲手为切分后的图的节点（node）和边（edge）编号，并说出内部节点（inner node）和 HALO 节点（halo
-#   node）各是什么；
-# - 用 METIS 切分一张图，并从割边（edge cut）、HALO 节点和均衡三方面评判结果；
+# - 亲手为切分后的图的节点和边编号，并说明内部节点（inner node）和 HALO 节点（halo node）各是什么；
+# - 用 METIS 切分一张图，并从被切断的边（edge cut）、HALO 节点和均衡三方面评价结果；
 # - 把特征（feature）和预测结果从原始 ID 转换到新 ID，再转换回来；
-# - 证明所有分区合起来正是原图，而且无论图怎样切分，采样结果都不变。
+# - 验证所有分区合起来正是原图，而且采样结果与切分方式无关。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
 #
 # `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, 22,470 pages
 # that like each other, is a download of 5 MB and more like real graphs. The parts are written into
-# a temporary folder, which goes when the kernel ends.
+# a temporary folder, which is deleted when the kernel ends.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
-# 손글씨 숫자 그래프인 `"digits"`는 프로젝트에 들어 있습니다. `"facebook"`은 서로 '좋아요'를 누른
-# 페이지 22,470개의 그래프로, 5 MB를 내려받아야 하며 실제 그래프의 특징을 더 잘 보여 줍니다.
-# 파티션은 임시 폴더에 저장되고, 이 폴더는 커널이 끝날 때 사라집니다.
+# 손글씨 숫자 그래프인 `"digits"`는 프로젝트에 포함되어 있습니다. `"facebook"`은 서로 '좋아요'를
+# 누른 페이지 22,470개의 그래프로, 5 MB를 내려받아야 하지만 실제 그래프의 특징을 더 잘 보여 줍니다.
+# 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이 폴더도 지워집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
 # 手写数字图 `"digits"` 随项目附带。`"facebook"` 由 22,470 个互相点赞的页面组成，需要下载 5 MB，更接
-# 近真实的图。分区写入一个临时文件夹，内核结束时，它就会消失。
+# 近真实的图。分区写在临时文件夹里，内核退出时会自动删除。
 
 # %% slot="imports"
 import hashlib
@@ -80,6 +78,7 @@ DATASET, PARTS = "digits", 4  # or "facebook"
 BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
+dgl.plot.language("en")
 plt.rcParams["legend.frameon"] = False
 torch.set_num_threads(1)
 scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
@@ -87,21 +86,21 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Eight nodes for two machines: the blue ones shall belong to part 0, the orange ones to part 1.
+# Eight nodes for two machines: the blue ones shall belong to part 0, the orange ones to part 1.
 # Three edges, drawn in black, lead from one part to the other. They are **cut**.
 
 # %% [markdown] slot="toy" lang="ko"
-# ## 그려 볼 수 있는 작은 그래프
+# ## 작은 그래프로 살펴보기
 #
-# 노드 8개를 머신 두 대에 나눕니다. 파란 노드는 파티션 0에, 주황색 노드는 파티션 1에 속하게 합니다.
-# 검은색으로 그린 에지 세 개는 한 파티션에서 다른 파티션으로 이어집니다. 이런 에지를 **잘린**
-# 에지라고 하며, 그 수나 비율이 **에지 컷**입니다.
+# 노드 8개를 머신 두 대에 나눕니다. 파란 노드는 파티션 0에, 주황색 노드는 파티션 1에 둡니다. 검은색
+# 에지 세 개는 한 파티션에서 다른 파티션으로 이어집니다. 이런 에지를 **잘린** 에지라고 하고, 그 수나
+# 비율을 **에지 컷**이라고 합니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# ## 一张画得出来的小图
+# ## 先看一张小图
 #
-# 8 个节点要分给两台机器：蓝色节点归分区 0，橙色节点归分区 1。黑色的三条边从一个分区通向另一个分
-# 区，它们就是**割边**。
+# 8 个节点分给两台机器：蓝色节点归分区 0，橙色节点归分区 1。黑色的三条边跨越两个分区，即**被切断的边
+# **。
 
 # %% slot="toy-code"
 toy_src = [2, 6, 0, 4, 5, 1, 6, 7, 5, 3, 2, 4, 7]
@@ -140,33 +139,34 @@ plt.show()
 #
 # ## Build it yourself: new IDs
 #
-# The blue nodes are 0, 3, 5 and 6. Nothing in an ID tells blue from orange, so each machine would
-# need a table with the owner of every node. **New IDs** replace it: they go first to all nodes of
-# part 0, then to those of part 1, within a part in the original order. Now each part owns a range,
-# and a few borders are enough. Edges are sorted by destination, so they fall into ranges too.
+# The blue nodes are 0, 3, 5 and 6. An ID does not show whether a node is blue or orange, so each
+# machine would need a table with the owner of every node. **New IDs** replace it: they go first to
+# all nodes of part 0, then to those of part 1, within a part in the original order. Now each part
+# owns a range, and a few borders are enough. Edges are sorted by destination, so they fall into
+# ranges too.
 
 # %% [markdown] slot="number" lang="ko"
-# 검은 에지를 따라 메시지가 한 머신에서 다른 머신으로 갑니다. 에지는 **도착 노드**가 속한 파티션의
-# 것입니다. 메시지가 그곳에서 쓰이기 때문입니다.
+# 검은 에지의 메시지는 한 머신에서 다른 머신으로 전송됩니다. 에지는 메시지가 쓰이는 **도착 노드**의
+# 파티션에 속합니다.
 #
 # ## 직접 만들어 보기: 새 ID
 #
-# 파란 노드는 0, 3, 5, 6입니다. ID만 보아서는 파란색인지 주황색인지 알 수 없으므로, 머신마다 모든
-# 노드의 소유자(owner)를 적은 표가 있어야 합니다. **새 ID**가 이 표를 대신합니다. 먼저 파티션 0의
-# 모든 노드에, 이어서 파티션 1의 모든 노드에 번호를 주고, 한 파티션 안에서는 원래 순서를 따릅니다.
-# 그러면 파티션마다 ID의 한 구간을 소유하게 되므로 경계값 몇 개로 충분합니다. 에지는 도착 노드
-# 순서로 정렬하므로 에지도 구간으로 나뉩니다.
+# 파란 노드는 0, 3, 5, 6입니다. ID만 보아서는 노드가 어느 파티션에 있는지 알 수 없으므로, 머신마다
+# 모든 노드의 소유자(owner)를 적은 표가 있어야 합니다. **새 ID**를 쓰면 이 표가 필요 없습니다. 먼저
+# 파티션 0의 모든 노드에, 이어서 파티션 1의 모든 노드에 번호를 매기고, 한 파티션 안에서는 원래
+# 순서를 따릅니다. 그러면 파티션마다 ID의 한 구간을 소유하게 되므로 경계값 몇 개만 알면 됩니다.
+# 에지도 도착 노드 순서로 정렬하므로 파티션마다 한 구간을 차지합니다.
 
 # %% [markdown] slot="number" lang="zh"
-# 沿着黑色的边，消息从一台机器传到另一台机器。边属于它的**目标节点**所在的分区，因为消息在那里使
+# 沿着黑色的边，消息从一台机器传到另一台机器。边属于它的**目标节点**所在的分区，因为消息要在那里使
 # 用。
 #
 # ## 亲手实现：新 ID
 #
-# 蓝色节点是 0、3、5、6。从 ID 看不出哪些是蓝色、哪些是橙色，所以每台机器都需要一张表，写明每个节点
-# 归谁所有。**新 ID** 可以代替这张表：先给分区 0 的所有节点编号，再给分区 1 的所有节点编号，分区之内
-# 保持原来的次序。于是每个分区拥有一段连续的 ID，只需记住几个分界值。边按目标节点排序，所以边的 ID
-# 也分成连续的几段。
+# 蓝色节点是 0、3、5、6。从 ID 看不出节点在哪个分区，所以每台机器都需要一张表，列出每个节点的所有者
+# （owner）。有了**新 ID** 就不需要这张表：先给分区 0 的所有节点编号，再给分区 1 的所有节点编号，分
+# 区之内保持原来的顺序。这样，每个分区拥有一段连续的 ID，只需记住几个分界值。边按目标节点排序，所以
+# 边的 ID 也分成连续的几段。
 
 # %% slot="number-code"
 old_nodes = owner.argsort(stable=True)  # new ID -> original ID
@@ -181,33 +181,33 @@ print("original IDs of nodes 0 to 7: ", old_nodes.tolist())
 print("original IDs of edges 0 to 12:", old_edges.tolist())
 
 # %% [markdown] slot="hold" lang="en"
-# Nodes 0 to 3 now belong to part 0, the others to part 1. The lists lead back: new node 1 was
-# node 3.
+# Nodes 0 to 3 now belong to part 0, the others to part 1. The lists lead back: new node 1 was
+# node 3.
 #
 # A part stores more than it owns. It owns its **inner nodes** and the **inner edges**, those that
 # enter inner nodes. It also stores the edges that leave, and every foreign node at the end of an
-# edge: the **HALO nodes**. Of these it knows the ID; their features stay with the owner. In the
-# picture, with new IDs, inner nodes are filled and HALO nodes outlined; dotted edges leave, and
+# edge: the **HALO nodes**. Of these it has the ID only; their features stay with the owner. In the
+# picture, with new IDs, inner nodes are filled and HALO nodes outlined; dashed edges leave, and
 # belong to the other part.
 
 # %% [markdown] slot="hold" lang="ko"
-# 새 노드 0부터 3까지는 파티션 0에, 4부터 7까지는 파티션 1에 속합니다. 이 리스트로 원래 ID를 되찾을
-# 수 있습니다. 예를 들어 새 노드 1은 원래 노드 3이었습니다.
+# 이제 노드 0~3은 파티션 0에, 노드 4~7은 파티션 1에 속합니다. 출력된 목록에서 원래 ID를 알 수
+# 있습니다. 예를 들어 새 노드 1은 원래 노드 3입니다.
 #
-# 파티션은 소유한 것보다 더 많이 저장합니다. 파티션이 소유하는 것은 **내부 노드**와, 내부 노드로
-# 들어오는 **내부 에지**입니다. 그 밖에 다른 파티션으로 나가는 에지도 저장하고, 에지의 끝에 있는
-# 다른 파티션의 노드도 모두 저장합니다. 이 노드가 **헤일로 노드**입니다. 헤일로 노드는 ID만 알 뿐,
-# 피처는 소유자에게 있습니다. 그림에는 새 ID를 적었습니다. 색을 채운 노드는 내부 노드, 테두리만 있는
-# 노드는 헤일로 노드입니다. 점선은 나가는 에지로, 다른 파티션이 소유합니다.
+# 파티션에는 소유한 것보다 많은 데이터가 저장됩니다. 파티션이 소유하는 것은 **내부 노드**와, 내부
+# 노드로 들어오는 **내부 에지**입니다. 여기에 다른 파티션으로 나가는 에지와, 에지의 반대쪽 끝에 있는
+# 다른 파티션의 노드도 저장합니다. 이 노드가 **헤일로 노드**입니다. 헤일로 노드는 ID만 저장하며,
+# 피처는 소유자가 가지고 있습니다. 아래 그림의 숫자는 새 ID입니다. 색을 채운 노드는 내부 노드,
+# 테두리만 있는 노드는 헤일로 노드입니다. 점선은 나가는 에지로, 다른 파티션이 소유합니다.
 
 # %% [markdown] slot="hold" lang="zh"
-# 新节点 0 到 3 属于分区 0，新节点 4 到 7 属于分区 1。列表可以用来找回原始 ID：例如，新节点 1 原来
-# 是节点 3。
+# 新节点 0 到 3 属于分区 0，新节点 4 到 7 属于分区 1。由打印的列表可以查到原始 ID：例如，新节点 1 原
+# 来是节点 3。
 #
-# 分区存储的比它拥有的多。它拥有自己的**内部节点**，以及进入内部节点的**内部边**。此外，它还存储从
-# 内部节点离开的边，以及位于边的另一端、属于其他分区的所有节点，即 **HALO 节点**。对 HALO 节点，它
-# 只知道 ID，特征仍留在所有者（owner）那里。图中标的是新 ID：实心的是内部节点，空心的是 HALO 节点；
-# 虚线是离开的边，属于另一个分区。
+# 分区存储的数据比它拥有的多。它拥有自己的**内部节点**，以及进入内部节点的**内部边**。此外，还要存储
+# 从内部节点指向其他分区的边，以及边的另一端属于其他分区的节点，即 **HALO 节点**。对 HALO 节点只存储
+# ID，特征由所有者保存。图中标的是新 ID：实心的是内部节点，空心的是 HALO 节点；虚线是指向其他分区的
+# 边，归对方所有。
 
 
 # %% slot="hold-code"
@@ -225,7 +225,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 2.3), layout="constrained")
 for p, ax in enumerate(axes):
     inner, leaving, halo = hold(p)
     edges = []
-    for ids, color, line in ((inner, colors[p], "-"), (leaving, "gray", ":")):
+    for ids, color, line in ((inner, colors[p], "-"), (leaving, "gray", "--")):
         ends = old_nodes[src[ids]], old_nodes[dst[ids]]
         edges += [(u, v, color, line) for u, v in zip(*ends)]
     ids = torch.cat([torch.arange(borders[p], borders[p + 1]), halo]).tolist()
@@ -235,105 +235,113 @@ for p, ax in enumerate(axes):
 plt.show()
 
 # %% [markdown] slot="library" lang="en"
-# A part has all in-edges of its inner nodes, so it samples their neighbors without asking. It asks
-# only for features and neighbors of HALO nodes. The price: three edges and five nodes are stored
-# twice.
+# A part has all in-edges of its inner nodes, so their neighbors are sampled without a request.
+# Requests are needed only for features and neighbors of HALO nodes. In return, three edges and five
+# nodes are stored twice.
 #
-# ## The library does the same
+# ## With the library
 #
 # `partition_graph` does all this and writes files. `part_method` is `"metis"`, `"ldg"`, `"random"`
 # or, as here, a function that returns the part of each node. With `return_mapping=True` it returns
-# the original IDs of the new nodes and edges. `load_partition` opens one part: its graph,
-# features, the **partition book**, name and types. Within a part, nodes count from 0 again, inner
-# nodes first; `ndata[dgl.NID]` has the new IDs.
+# the original IDs of the new nodes and edges. Whatever trainers need, features, labels and masks of
+# the training nodes, must be in `ndata` and `edata` before: it is partitioned with the graph.
+# `load_partition` opens one part: its graph, features, the **partition book**, name and types.
+# Within a part, nodes count from 0 again, inner nodes first; `ndata[dgl.NID]` has the new IDs.
 
 # %% [markdown] slot="library" lang="ko"
-# 내부 노드로 들어오는 에지는 모두 이 파티션에 있습니다. 그래서 내부 노드의 이웃(neighbor)은
-# 누구에게도 묻지 않고 샘플링할 수 있습니다. 다른 머신에 물어야 하는 것은 헤일로 노드의 피처와
-# 이웃뿐입니다. 그 대가로 에지 세 개와 노드 다섯 개를 두 번 저장합니다.
+# 내부 노드로 들어오는 에지는 모두 같은 파티션에 있으므로, 내부 노드의 이웃은 다른 머신에 요청하지
+# 않고 샘플링할 수 있습니다. 요청이 필요한 것은 헤일로 노드의 피처와 이웃뿐입니다. 그 대신 에지 세
+# 개와 노드 다섯 개가 중복 저장됩니다.
 #
-# ## 라이브러리도 같은 일을 합니다
+# ## 라이브러리 사용하기
 #
-# `partition_graph`는 이 일을 모두 하고 결과를 파일로 씁니다. `part_method`에는 `"metis"`, `"ldg"`,
-# `"random"`을 주거나, 여기서처럼 각 노드의 파티션을 돌려주는 함수를 줍니다.
-# `return_mapping=True`를 주면 새 노드와 새 에지의 원래 ID를 돌려줍니다. `load_partition`은 파티션
-# 하나를 열어 그래프, 피처, **파티션 북**(partition book), 이름, 타입을 돌려줍니다. 파티션 안에서는
-# 노드 번호를 0부터 다시 매기며, 내부 노드가 먼저 옵니다. 새 ID는 `ndata[dgl.NID]`에 있습니다.
+# `partition_graph`는 지금까지의 과정을 모두 수행하고 결과를 파일로 저장합니다. `part_method`에는
+# `"metis"`, `"ldg"`, `"random"`이나, 여기서처럼 각 노드의 파티션을 반환하는 함수를 지정합니다.
+# `return_mapping=True`로 지정하면 새 노드와 새 에지의 원래 ID를 반환합니다. 피처, 레이블, 학습
+# 노드의 마스크처럼 학습에 필요한 데이터는 미리 `ndata`와 `edata`에 넣어 두어야 그래프와 함께
+# 나뉩니다. `load_partition`은 파티션 하나를 열어 그래프, 피처, **파티션 북**(partition book), 이름,
+# 타입을 반환합니다. 파티션 안에서는 노드 번호를 0부터 다시 매기며, 내부 노드가 먼저 옵니다. 새 ID는
+# `ndata[dgl.NID]`에 있습니다.
 
 # %% [markdown] slot="library" lang="zh"
-# 进入内部节点的边全都在本分区，所以不必询问其他分区，就能采样内部节点的邻居（neighbor）。需要询问的
-# 只有 HALO 节点的特征和它们的邻居。代价是：三条边和五个节点存储了两次。
+# 进入内部节点的边全都在本分区，所以采样内部节点的邻居时不需要发送请求；需要请求的只有 HALO 节点的特
+# 征和邻居。相应地，三条边和五个节点存储了两份。
 #
-# ## 用库做同样的事
+# ## 使用库
 #
-# `partition_graph` 完成这一切，并把结果写入文件。`part_method` 可以是
-# `"metis"`、`"ldg"`、`"random"`，也可以像这里一样，是一个返回各节点所属分区的函
-# 数。`return_mapping=True` 使它返回新节点和新边的原始 ID。`load_partition` 打开一个分区，返回图、特
-# 征、**分区簿**（partition book）、名称和类型。在分区之内，节点再次从 0 开始编号，内部节点在前；新
-# ID 存放在 `ndata[dgl.NID]` 中。
+# `partition_graph` 完成上述全部步骤，并把结果写入文件。`part_method` 可以是 `"metis"`、`"ldg"`、
+# `"random"`，也可以像这里一样，是一个返回各节点所属分区的函数。设 `return_mapping=True`，就会返回新
+# 节点和新边的原始 ID。训练需要的数据，如特征、标签和训练节点的掩码，要事先存入 `ndata` 和 `edata`，
+# 才会随图一起切分。`load_partition` 打开一个分区，返回图、特征、**分区簿**（partition book）、名称
+# 和类型。在分区之内，节点再次从 0 开始编号，内部节点在前；新 ID 存放在 `ndata[dgl.NID]` 中。
 
 # %% slot="library-code"
-folder = f"{scratch.name}/toy"
+toy_folder = f"{scratch.name}/toy"
 node_map, edge_map = partition_graph(
-    toy, "toy", 2, folder, part_method=lambda graph, num_parts: owner, return_mapping=True
+    toy,
+    "toy",
+    2,
+    toy_folder,
+    part_method=lambda graph, num_parts: owner,
+    return_mapping=True,
 )
 assert torch.equal(node_map, old_nodes) and torch.equal(edge_map, old_edges)
 for p in range(2):
-    part, node_feats, edge_feats, book, *_ = load_partition(f"{folder}/toy.json", p)
+    part, _, _, toy_book, *_ = load_partition(f"{toy_folder}/toy.json", p)
     inner, leaving, halo = hold(p)
     assert torch.equal(part.edata[dgl.EID], torch.cat([inner, leaving]))
-    assert torch.equal(part.ndata[dgl.NID], torch.cat([book.partid2nids(p), halo]))
+    assert torch.equal(part.ndata[dgl.NID], torch.cat([toy_book.partid2nids(p), halo]))
     print(f"part {p}: nodes {part.ndata[dgl.NID].tolist()}")
     print("  inner_node", part.ndata["inner_node"].tolist())
 
 # %% [markdown] slot="book" lang="en"
-# The library agrees with us in every ID. Its first line sums up: 3 of 13 edges cut, 5 HALO nodes
+# All IDs are those that we made by hand. The first line sums up: 3 of 13 edges cut, 5 HALO nodes
 # for 8 nodes. On disk there are a JSON file with the ranges and a folder of plain arrays for each
-# part; a machine needs the former and its own folder. The partition book, made of the JSON file
-# alone, says who owns what by a binary search among the borders. For a billion nodes it is as
-# small as for eight.
+# part; a machine needs the former and its own folder. The partition book is made of the JSON file
+# alone; it finds the owner of an ID by a binary search among the borders. For a billion nodes it is
+# as small as for eight.
 
 # %% [markdown] slot="book" lang="ko"
-# 라이브러리가 매긴 ID는 우리가 매긴 것과 모두 같습니다. 첫 줄에는 결과가 정리되어 있습니다. 에지
-# 13개 가운데 3개가 잘렸고, 노드 8개에 헤일로 노드가 5개 있습니다. 디스크에는 구간을 적은 JSON 파일
-# 하나와, 평범한 배열을 담은 폴더가 파티션마다 하나씩 있습니다. 머신에는 JSON 파일과 자기 폴더만
-# 있으면 됩니다. JSON 파일만으로 만들어지는 파티션 북은 경계값 사이에서 이진 탐색을 하여 무엇이
-# 누구의 것인지 답합니다. 노드가 10억 개이든 8개이든 파티션 북의 크기는 같습니다.
+# 라이브러리가 매긴 ID는 직접 매긴 것과 모두 같습니다. 첫 줄은 결과를 요약한 것으로, 에지 13개
+# 가운데 3개가 잘렸고 노드 8개에 헤일로 노드가 5개 있습니다. 디스크에는 구간을 적은 JSON 파일
+# 하나와, 배열을 담은 파티션별 폴더가 있습니다. 각 머신에는 JSON 파일과 자기 폴더만 있으면 됩니다.
+# 파티션 북은 JSON 파일만으로 만들어지며, 경계값을 이진 탐색하여 ID의 소유자를 찾습니다. 노드가 10억
+# 개이든 8개이든 파티션 북의 크기는 같습니다.
 
 # %% [markdown] slot="book" lang="zh"
-# 库给出的每一个 ID 都与我们的相同。第一行是总结：13 条边中有 3 条被切断，8 个节点对应 5 个 HALO 节
-# 点。磁盘上有一个记录各段范围的 JSON 文件，每个分区另有一个文件夹，里面是普通的数组；一台机器只需要
-# JSON 文件和自己的文件夹。分区簿只由 JSON 文件构成，它在分界值中做二分查找，由此回答每个节点和每条
-# 边归谁所有。无论是十亿个节点还是八个节点，它都一样小。
+# 库给出的 ID 与手动编号的完全相同。第一行是概要：13 条边中有 3 条被切断，8 个节点对应 5 个 HALO 节
+# 点。磁盘上有一个记录各段范围的 JSON 文件，每个分区另有一个存放数组的文件夹；一台机器只需要 JSON 文
+# 件和自己的文件夹。分区簿是记录节点和边归属的索引，只由 JSON 文件构成，用二分查找在分界值中找出一个
+# ID 的所有者。无论是十亿个节点还是八个节点，它都一样小。
 
 # %% slot="book-code"
-config = json.loads(Path(f"{folder}/toy.json").read_text())
+config = json.loads(Path(f"{toy_folder}/toy.json").read_text())
 for key in ("num_parts", "part_method", "halo_hops", "node_map", "edge_map"):
     print(f"{key}: {config[key]}")
-print("owners of nodes 0, 3, 4, 7:", book.nid2partid([0, 3, 4, 7]).tolist())
-print("nodes 4 and 7 within part 1:", book.nid2localnid([4, 7], 1).tolist())
+print("owners of nodes 0, 3, 4, 7:", toy_book.nid2partid([0, 3, 4, 7]).tolist())
+print("nodes 4 and 7 within part 1:", toy_book.nid2localnid([4, 7], 1).tolist())
 
 # %% [markdown] slot="plan" lang="en"
 # The keys are those of DGL; `_N` and `_E` are the types of a graph with only one.
 #
 # ## METIS against random
 #
-# Now the real graph. Large ones take much time and memory to partition, so ask `plan` first.
+# Now the real graph. Large ones take much time and memory to partition; `plan` estimates both.
 
 # %% [markdown] slot="plan" lang="ko"
-# 키는 DGL과 같습니다. `_N`과 `_E`는 타입이 하나뿐인 그래프에서 노드와 에지의 타입입니다.
+# 키는 DGL과 같습니다. `_N`과 `_E`는 타입이 하나뿐인 그래프의 노드 타입과 에지 타입입니다.
 #
 # ## METIS와 무작위 분할
 #
-# 이제 실제 그래프를 다룹니다. 큰 그래프를 나누는 데에는 시간과 메모리가 많이 듭니다. 그래서
-# `plan`에 먼저 물어봅니다.
+# 이제 실제 그래프를 다룹니다. 큰 그래프를 나누는 데에는 시간과 메모리가 많이 들므로, 먼저
+# `plan`으로 필요한 양을 추정합니다.
 
 # %% [markdown] slot="plan" lang="zh"
 # 这些键与 DGL 相同；`_N` 和 `_E` 是只有一种类型的图的节点类型和边类型。
 #
 # ## METIS 与随机切分
 #
-# 现在来看真实的图。切分大图要花很多时间和内存，所以先问一问 `plan`。
+# 现在来看真实的图。切分大图要花很多时间和内存，可以先用 `plan` 估算。
 
 # %% slot="plan-code" tags=["nbval-ignore-output"]
 dataset = dgl.data.load(DATASET)
@@ -344,10 +352,10 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # %% [markdown] slot="methods" lang="en"
 # For `digits` it is next to nothing. Which method shall choose the parts?
 #
-# - `random` deals the nodes out like cards.
+# - `random` assigns each node at random.
 # - **METIS** merges neighbors until the graph is tiny, cuts that, and undoes the merging step by
 #   step, moving nodes over the border where that saves edges.
-# - **LDG** gives node after node to the part that has most of its neighbors, unless that is full.
+# - **LDG** assigns node after node to the part that has most of its neighbors, unless that is full.
 #   It needs less memory.
 #
 # `partition_report` counts more than the summary line.
@@ -355,23 +363,23 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # %% [markdown] slot="methods" lang="ko"
 # `digits`라면 시간도 메모리도 거의 들지 않습니다. 그렇다면 어떤 방법으로 나누는 것이 좋을까요?
 #
-# - `random`은 카드를 돌리듯 노드를 무작위로 나누어 줍니다.
+# - `random`은 노드를 무작위로 배정합니다.
 # - **METIS**는 그래프가 아주 작아질 때까지 이웃끼리 합치고, 그 작은 그래프를 나눈 다음, 합친 것을
-#   한 단계씩 되돌립니다. 단계마다 에지를 아낄 수 있는 곳에서 경계의 노드를 옮깁니다.
-# - **LDG**는 노드를 하나씩 훑으며, 이웃이 가장 많이 들어 있는 파티션에 노드를 넣습니다. 단, 그
-#   파티션이 가득 차 있으면 넣지 않습니다. METIS보다 메모리를 적게 씁니다.
+#   한 단계씩 되돌립니다. 단계마다 잘리는 에지가 줄어들도록 경계의 노드를 옮깁니다.
+# - **LDG**는 노드를 하나씩 차례로, 이웃이 가장 많이 들어 있는 파티션에 배정합니다. 그 파티션이 가득
+#   차 있으면 다른 파티션을 택합니다. METIS보다 메모리를 적게 씁니다.
 #
-# `partition_report`는 첫머리의 한 줄보다 더 많은 것을 세어 줍니다.
+# `partition_report`는 첫 줄의 요약보다 많은 항목을 보여 줍니다.
 
 # %% [markdown] slot="methods" lang="zh"
-# 对 `digits` 来说，几乎什么都不需要。该用哪种方法来选择分区呢？
+# 对 `digits` 来说，时间和内存都几乎可以忽略。该用哪种方法来划分呢？
 #
-# - `random` 像发牌一样把节点随机分出去。
-# - **METIS** 不断合并相邻的节点，直到图变得很小；然后切开这张小图，再一步步撤销合并，每一步都把一些
-#   节点移到分界线的另一边，只要这样能减少割边。
-# - **LDG** 逐个查看节点，把它分给含有其邻居最多的分区，除非那个分区已满。它占用的内存更少。
+# - `random` 把节点随机分配到各分区。
+# - **METIS** 不断合并相邻的节点，直到图变得很小；然后切开这张小图，再一步步撤销合并，每一步都移动分
+#   界处的一些节点，使被切断的边减少。
+# - **LDG** 依次处理每个节点，把它分到含其邻居最多的分区，除非那个分区已满。它占用的内存更少。
 #
-# `partition_report` 统计的内容比那一行总结更多。
+# `partition_report` 的统计比那一行概要更详细。
 
 # %% slot="methods-code" tags=["nbval-ignore-output"]
 methods = {"random": ORANGE, "ldg": GREEN, "metis": BLUE}
@@ -385,28 +393,29 @@ for method in methods:
 print(partition_report(configs["metis"]))
 
 # %% [markdown] slot="look" lang="en"
-# With $K$ parts, `random` leaves an edge uncut with a chance of $1/K$, so it cuts 75%, and nearly
-# every node is copied to all other parts. METIS cuts under 5%, LDG lies between. The table shows
-# METIS part by part.
+# With $K$ parts, `random` leaves an edge uncut with a chance of $1/K$, so with four it cuts 75%,
+# and nearly every node is copied to all other parts. METIS cuts under 5%, LDG lies between. The
+# table shows METIS part by part.
 #
-# The adjacency matrix, in the order of the new IDs, shows it: blue edges stay in their part,
-# orange ones are cut. The shades below say how many nodes of each class a part has.
+# The adjacency matrix, in the order of the new IDs, shows it: blue edges stay in their part, orange
+# ones are cut. The shades below say how many nodes of each class a part has.
 
 # %% [markdown] slot="look" lang="ko"
-# 파티션이 $K$개이면 `random`에서 에지가 잘리지 않을 확률은 $1/K$이므로 75%가 잘리고, 거의 모든
-# 노드가 다른 모든 파티션에 복사됩니다. METIS에서는 잘리는 에지가 5%도 되지 않으며, LDG는 그 사이에
-# 있습니다. 표에는 METIS가 만든 파티션이 한 줄씩 나와 있습니다.
+# 파티션이 $K$개이면 `random`에서 에지가 잘리지 않을 확률은 $1/K$입니다. 따라서 파티션이 네 개이면
+# 75%가 잘리고, 거의 모든 노드가 다른 모든 파티션에 복사됩니다. METIS에서는 잘리는 에지가 5%도 되지
+# 않으며, LDG는 그 사이에 있습니다. 표는 METIS로 나눈 파티션을 한 줄에 하나씩 보여 줍니다.
 #
-# 새 ID 순서로 인접 행렬을 그려 보면 이를 눈으로 확인할 수 있습니다. 파란 에지는 파티션 안에
-# 머물고, 주황색 에지는 잘린 것입니다. 아래에서는 파티션에 각 클래스의 노드가 많을수록 색이
-# 진합니다.
+# 새 ID 순서로 인접 행렬을 그려 보면 이를 눈으로 확인할 수 있습니다. 파란 에지는 파티션 안에 있고,
+# 주황색 에지는 잘린 것입니다. 아래쪽 그림은 파티션별 클래스 분포로, 색이 진할수록 그 클래스의
+# 노드가 많습니다.
 
 # %% [markdown] slot="look" lang="zh"
-# 有 $K$ 个分区时，`random` 使一条边不被切断的概率是 $1/K$，所以切断了 75%，而且几乎每个节点都被复
-# 制到其他所有分区。METIS 切断的不到 5%，LDG 介于两者之间。表中逐行列出 METIS 的各个分区。
+# 有 $K$ 个分区时，用 `random` 切分，一条边不被切断的概率是 $1/K$；四个分区就切断 75% 的边，而且几乎
+# 每个节点都被复制到其他所有分区。METIS 切断的不到 5%，LDG 介于两者之间。表中逐行列出 METIS 的各个分
+# 区。
 #
-# 按新 ID 的次序画出邻接矩阵，就能亲眼看到：蓝色的边留在分区之内，橙色的边被切断。下方的图中，颜色
-# 越深，表示分区中该类别的节点越多。
+# 按新 ID 的顺序画出邻接矩阵，就能直接看到：蓝色的边在分区之内，橙色的边被切断。下方的图中，颜色越
+# 深，表示分区中该类别的节点越多。
 
 # %% slot="look-code"
 style = {"height_ratios": [3, 1.3], "layout": "constrained"}
@@ -433,43 +442,43 @@ axes[1, 0].set_ylabel("part")
 plt.show()
 
 # %% [markdown] slot="balance" lang="en"
-# Without knowing a label, METIS has gathered equal digits, because they are neighbors. So a
-# trainer that takes its seeds from its own part sees only some classes; the averaged gradients of
-# all trainers see all.
+# Without any labels, METIS has gathered equal digits, because they are neighbors. So a trainer that
+# takes its seeds from its own part sees only some classes; the averaged gradients of all trainers
+# see all.
 #
 # ## Balance
 #
 # In every step all machines wait for the slowest, so the parts should have equal work. METIS gives
 # them equally many nodes, but work follows the **training nodes**, which make the steps, and the
-# in-edges, which fill memory. On `digits` the training nodes were drawn at random; in
-# ogbn-products they are the products sold most. We imitate that: training nodes shall be the tenth
-# of the nodes with most neighbors. `balance_ntypes` takes a class for each node, here this mask,
-# and gives each part its share of each class; `balance_edges` does so with in-edges.
+# in-edges, which fill memory. On `digits` the training nodes were drawn at random; in ogbn-products
+# they are the products sold most. We imitate that: training nodes shall be the tenth of the nodes
+# with most neighbors. `balance_ntypes` takes a class for each node, here this mask, and divides
+# each class equally among the parts; `balance_edges` does so with in-edges.
 
 # %% [markdown] slot="balance" lang="ko"
-# METIS는 레이블(label)을 전혀 모르면서도 같은 숫자끼리 모았습니다. 같은 숫자는 서로 이웃이기
-# 때문입니다. 그래서 자기 파티션에서만 시드를 고르는 트레이너(trainer)는 일부 클래스만 보게 됩니다.
-# 그러나 모든 트레이너의 그래디언트(gradient)를 평균하면 모든 클래스가 반영됩니다.
+# METIS는 레이블을 쓰지 않았는데도 같은 숫자끼리 모았습니다. 같은 숫자는 서로 이웃이기 때문입니다.
+# 그래서 자기 파티션에서만 시드를 고르는 트레이너(trainer)는 일부 클래스만 보게 되지만, 모든
+# 트레이너의 그래디언트(gradient)를 평균하면 모든 클래스가 반영됩니다.
 #
 # ## 균형
 #
-# 단계마다 모든 머신이 가장 느린 머신을 기다리므로, 파티션마다 일의 양이 같아야 합니다. METIS는
-# 노드 수를 고르게 나눕니다. 그러나 일의 양은 단계 수를 정하는 **학습 노드**와, 메모리를 채우는
-# 들어오는 에지에 달려 있습니다. `digits`의 학습 노드는 무작위로 뽑힌 것이지만, ogbn-products의
-# 학습 노드는 가장 많이 팔린 상품들입니다. 이를 흉내 내어, 이웃이 많은 순서로 상위 10분의 1의
-# 노드를 학습 노드라고 합시다. `balance_ntypes`는 이 마스크처럼 노드마다 하나씩 매긴 분류를 받아,
-# 각 분류를 모든 파티션에 고르게 나눕니다. `balance_edges`는 들어오는 에지를 고르게 나눕니다.
+# 학습 단계마다 모든 머신이 가장 느린 머신을 기다리므로, 파티션마다 작업량이 같아야 합니다. METIS는
+# 노드 수를 고르게 나눕니다. 그러나 작업량은 학습 단계의 수를 정하는 **학습 노드**와, 메모리를
+# 차지하는 들어오는 에지에 달려 있습니다. `digits`의 학습 노드는 무작위로 뽑은 것이지만,
+# ogbn-products의 학습 노드는 가장 많이 팔린 상품입니다. 이를 흉내 내어 이웃이 많은 상위 10분의 1의
+# 노드를 학습 노드로 삼아 봅시다. `balance_ntypes`에는 노드의 분류를 지정합니다. 여기서는 이
+# 마스크를 쓰며, 그러면 각 분류의 노드가 모든 파티션에 고르게 나뉩니다. `balance_edges`는 들어오는
+# 에지를 고르게 나눕니다.
 
 # %% [markdown] slot="balance" lang="zh"
-# METIS 对标签（label）一无所知，却把相同的数字聚到了一起，因为它们互为邻居。所以，只从自己的分区取
-# 种子的训练器（trainer），只能见到部分类别；不过，所有训练器的梯度（gradient）平均之后，仍然涵盖所
-# 有类别。
+# METIS 没有用到标签，却把相同的数字聚到了一起，因为它们互为邻居。所以，只从自己的分区取种子的训练器
+# （trainer）只能见到部分类别；不过，对所有训练器的梯度（gradient）求平均之后，仍然涵盖所有类别。
 #
 # ## 均衡
 #
-# 每一步，所有机器都要等待最慢的那一台，所以各分区的工作量应当相等。METIS 让各分区的节点数相等，但工
+# 每一步，所有机器都要等待最慢的那一台，所以各分区的工作量应当相等。METIS 使各分区的节点数相等，但工
 # 作量取决于**训练节点**和入边：训练节点决定步数，入边占用内存。`digits` 的训练节点是随机抽取的；而
-# 在 ogbn-products 中，训练节点是销量最高的商品。我们模仿这种情况，把邻居最多的那十分之一的节点当作
+# 在 ogbn-products 中，训练节点是销量最高的商品。这里模仿这种情况，把邻居最多的那十分之一的节点当作
 # 训练节点。`balance_ntypes` 接收每个节点的类别，这里就是这个掩码，使每一类节点都均匀地分到各个分
 # 区；`balance_edges` 则均匀地分配入边。
 
@@ -483,7 +492,7 @@ for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2))
     partition_graph(graph, DATASET, 8, f"{scratch.name}/{name}", **wish)
     found = partition_report(f"{scratch.name}/{name}/{DATASET}.json", mask="popular")
     print(f"{name}: training nodes {found.balance['popular']:.2f}")
-    loads = {"nodes": "nodes", "edges": "in-edges", "popular": "training nodes"}
+    loads = {"nodes": "all nodes", "edges": "in-edges", "popular": "training nodes"}
     for ax, (load, title) in zip(axes, loads.items()):
         share = torch.tensor(found.counts[load]) * 8 / sum(found.counts[load])
         ax.bar(torch.arange(8) + shift, share, 0.4, color=color, label=name)
@@ -495,54 +504,52 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
 plt.show()
 
 # %% [markdown] slot="back" lang="en"
-# Left to itself, METIS gives one part over 1.5 times its share of training nodes: the others wait
-# for a third of every epoch. Balanced, no part has over 4% more than its share of anything, and
-# the cut hardly grows. In-edges were even before, since degrees in `digits` are alike; on
-# `facebook` one of 8 parts has twice its share.
+# By default, METIS gives one part over 1.5 times the average number of training nodes: the others
+# wait for a third of every epoch. Balanced, no part has over 4% more than the average of anything,
+# and the cut hardly grows. In-edges were even before, since degrees in `digits` are alike; on
+# `facebook` one of 8 parts has twice the average.
 #
-# ## The way back
+# ## Back to the original IDs
 #
-# Whatever is distributed speaks new IDs; your tables and users speak original ones. `node_map`
+# Everything distributed uses new IDs; your tables and users have original ones. `node_map`
 # translates: `feat[node_map]` brings rows from the original into the new order, and
 # `rows[node_map] = values` brings them back.
 #
-# To try it, each part guesses the digits of its inner nodes: the class whose average training
-# image is nearest to the mean of the node's neighbors. For HALO nodes the part must fetch
-# features. Here we lay the rows of all parts one after another, which is the order of the new IDs.
+# To try it, we predict the digits of the inner nodes of each part: the class whose average training
+# image is nearest to the mean of the node's neighbors. For HALO nodes the part must fetch features.
+# Here we lay the rows of all parts one after another, which is the order of the new IDs.
 
 # %% [markdown] slot="back" lang="ko"
-# 그대로 두면 METIS는 한 파티션에 제 몫의 1.5배가 넘는 학습 노드를 줍니다. 그러면 다른 파티션은
-# 에폭(epoch)마다 3분의 1의 시간을 기다리게 됩니다. 균형을 맞추면 무엇이든 제 몫보다 4% 넘게 많이
-# 가진 파티션이 없고, 에지 컷은 거의 늘지 않습니다. 들어오는 에지는 처음부터 고르게 나뉘어
+# 균형을 지정하지 않으면 METIS는 한 파티션에 학습 노드를 평균의 1.5배 넘게 배정합니다. 그러면 다른
+# 파티션은 에폭(epoch)마다 3분의 1의 시간을 기다리게 됩니다. 균형을 지정하면 어떤 항목도 평균보다 4%
+# 넘게 많은 파티션이 없고, 에지 컷은 거의 늘지 않습니다. 들어오는 에지는 처음부터 고르게 나뉘어
 # 있었습니다. `digits`의 노드는 차수가 비슷하기 때문입니다. `facebook`에서는 파티션 8개 가운데
-# 하나가 제 몫의 두 배를 갖습니다.
+# 하나가 평균의 두 배를 갖습니다.
 #
-# ## 되돌아오는 길
+# ## 원래 ID로 되돌리기
 #
-# 분산된 데이터에는 모두 새 ID를 쓰지만, 여러분의 표와 사용자는 원래 ID를 씁니다. `node_map`이 둘
-# 사이를 이어 줍니다. 이를 ID 매핑(ID mapping)이라고 합니다. `feat[node_map]`은 행을 원래 순서에서
-# 새 순서로 옮기고, `rows[node_map] = values`는 다시 원래 순서로 옮깁니다.
+# 분산된 데이터에는 모두 새 ID를 쓰지만, 여러분의 표와 사용자는 원래 ID를 씁니다. `node_map`으로 둘
+# 사이를 변환하며, 이를 ID 매핑(ID mapping)이라고 합니다. `feat[node_map]`은 행을 원래 순서에서 새
+# 순서로 옮기고, `rows[node_map] = values`는 다시 원래 순서로 옮깁니다.
 #
-# 시험해 보기 위해 각 파티션이 자기 내부 노드의 숫자를 추측하게 합니다. 이웃 이미지의 평균을
-# 구하고, 학습 이미지의 평균이 그것과 가장 가까운 클래스를 고르는 방법입니다. 헤일로 노드의 피처는
-# 다른 파티션에서 가져와야 합니다. 여기서는 모든 파티션의 행을 차례로 이어 붙입니다. 그러면 바로 새
-# ID 순서가 됩니다.
+# 시험 삼아 파티션마다 내부 노드의 숫자를 예측해 봅시다. 이웃 이미지의 평균을 구한 다음, 학습
+# 이미지의 평균이 이와 가장 가까운 클래스를 고릅니다. 헤일로 노드의 피처는 다른 파티션에서 가져와야
+# 합니다. 여기서는 모든 파티션의 행을 차례로 이어 붙입니다. 이것이 바로 새 ID 순서입니다.
 
 # %% [markdown] slot="back" lang="zh"
-# 如果不加要求，METIS 分给某个分区的训练节点超过应得份额的 1.5 倍：每一轮（epoch）中，其他分区有三分
-# 之一的时间在等待。均衡之后，任何分区的任何一项都没有比应得份额多出 4% 以上，割边也几乎没有增加。入
-# 边本来就是均匀的，因为 `digits` 中各节点的度数相近；而在 `facebook` 上，8 个分区中有一个得到了两倍
-# 于应得份额的入边。
+# 默认情况下，METIS 分给某个分区的训练节点超过平均值的 1.5 倍：每一轮（epoch）中，其他分区有三分之一
+# 的时间在等待。均衡之后，各分区的任何一项都不比平均值多出 4% 以上，被切断的边也几乎没有增加。入边本
+# 来就是均匀的，因为 `digits` 中各节点的度数相近；而在 `facebook` 上，8 个分区中有一个的入边是平均值
+# 的两倍。
 #
-# ## 返回之路
+# ## 换回原始 ID
 #
-# 凡是分布在各处的东西，用的都是新 ID；而你的表格和用户，用的是原始 ID。`node_map` 负责在两者之间转
-# 换，这就是 ID 映射（ID mapping）。`feat[node_map]` 把各行从原来的次序转到新的次序；
-# `rows[node_map] = values` 则把它们转回来。
+# 分布式的数据一律使用新 ID，而你的表格和用户使用的是原始 ID。两者用 `node_map` 转换，这就是 ID 映射
+# （ID mapping）。`feat[node_map]` 把各行从原来的顺序换到新的顺序；`rows[node_map] = values` 则换回
+# 原来的顺序。
 #
-# 我们来试一试，让每个分区猜测自己内部节点的数字：先求邻居图像的平均，再看哪个类别的训练图像的平均与
-# 它最接近。对于 HALO 节点，分区必须取来它们的特征。这里我们把所有分区的行依次接在一起：这正是新 ID
-# 的次序。
+# 下面试着预测各分区内部节点的数字：先求邻居图像的平均，再看哪个类别的训练图像的平均与它最接近。HALO
+# 节点的特征要从其他分区获取。这里把所有分区的行依次接在一起，正好就是新 ID 的顺序。
 
 # %% slot="back-code" tags=["nbval-ignore-output"]
 train = graph.ndata["train_mask"].bool()
@@ -566,33 +573,32 @@ whole = torch.cdist(dgl.ops.copy_u_mean(graph, feat), centers).argmin(1)
 assert torch.equal(x, feat[maps["metis"]]) and torch.equal(restored, whole)
 
 # %% [markdown] slot="prove" lang="en"
-# As they are, one guess in ten is right, as by chance, and no error is raised. Mapped back, 93%
-# are right, and every guess is that of the whole graph.
+# As they are, one prediction in ten is right, as by chance, and no error is raised. Mapped back,
+# 93% are right, and every prediction is that of the whole graph.
 #
-# ## Prove it
+# ## Check that nothing is lost
 #
-# First claim: the inner nodes of all parts are the nodes of the graph, each exactly once; likewise
-# the edges, ends included. `orig_id`, which each part has for all its nodes and edges, says which
-# they were.
+# First: the inner nodes of all parts are the nodes of the graph, each exactly once; likewise the
+# edges, ends included. `orig_id`, which each part has for all its nodes and edges, gives their
+# original IDs.
 
 # %% [markdown] slot="prove" lang="ko"
-# 그대로 비교하면 추측은 아무렇게나 고른 것처럼 열에 하나꼴로만 맞습니다. 그런데도 오류는 나지
-# 않습니다. 원래 ID로 되돌리면 93%가 맞고, 모든 추측이 그래프 전체에서 구한 것과 같습니다.
+# 그대로 비교하면 무작위로 고른 것처럼 열에 하나만 맞는데도 오류는 나지 않습니다. 원래 ID로 되돌리면
+# 93%가 맞고, 모든 예측이 그래프 전체에서 구한 것과 같습니다.
 #
-# ## 증명하기
+# ## 확인하기: 파티션을 합하면 원래 그래프인가
 #
-# 첫째 주장은 다음과 같습니다. 모든 파티션의 내부 노드를 모으면 그래프의 노드가 정확히 한 번씩
-# 나옵니다. 에지도 마찬가지이며 양 끝도 올바릅니다. 각 파티션의 모든 노드와 에지에 붙어 있는
-# `orig_id`로 ID를 옮깁니다.
+# 모든 파티션의 내부 노드를 모으면 그래프의 노드가 정확히 한 번씩 나와야 합니다. 에지도 마찬가지이며
+# 양 끝도 같아야 합니다. 각 파티션의 모든 노드와 에지에는 원래 ID인 `orig_id`가 있습니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 直接比较时，猜测只有十分之一是对的，跟瞎猜一样，而且不会报错。映射回去之后，93% 是对的，而且每个
-# 猜测都与整张图得出的相同。
+# 直接比较时，只有十分之一预测正确，与随机猜测无异，却不会报错。映射回去之后，93% 预测正确，而且每个
+# 预测都与用整张图得到的相同。
 #
-# ## 证明
+# ## 验证：分区合起来就是原图
 #
-# 第一个论断：把所有分区的内部节点收集起来，图中的每个节点恰好出现一次；边也是如此，并且两端正确。每
-# 个分区的所有节点和边都带有 `orig_id`，它说明这些节点和边原来的 ID。
+# 把所有分区的内部节点收集起来，图中的每个节点应当恰好出现一次；边也是如此，并且两端一致。每个分区的
+# 所有节点和边都带有原始 ID，存放在 `orig_id` 中。
 
 # %% slot="prove-code"
 nodes, edges, ends = [], [], []
@@ -611,21 +617,21 @@ assert torch.equal(ends, torch.stack(graph.find_edges(edges)))
 print(f"{len(nodes)} nodes and {len(edges)} edges, each exactly once")
 
 # %% [markdown] slot="same" lang="en"
-# Second claim: sampling does not notice the cut. `DistGraph`, the subject of the next lesson, is
-# the whole graph seen through its parts; a single process opens all of them. We sample neighbors
-# of all training nodes in the whole graph, then, with the same seed, in 1, 2 and 4 random parts,
-# and compare the edges' original IDs.
+# Second: samples do not depend on the cut. `DistGraph`, the subject of the next lesson, gives
+# access to the whole graph through its parts; a single process opens all of them. We sample
+# neighbors of all training nodes in the whole graph, then, with the same random seed, in 1, 2 and 4
+# random parts, and compare the edges' original IDs.
 
 # %% [markdown] slot="same" lang="ko"
-# 둘째 주장은 다음과 같습니다. 그래프를 어떻게 나누든 샘플링 결과는 같습니다. 다음 레슨의 주제인
-# `DistGraph`는 파티션을 통해 본 전체 그래프이며, 프로세스(process)가 하나일 때는 모든 파티션을
-# 엽니다. 먼저 전체 그래프에서 모든 학습 노드의 이웃을 샘플링하고, 이어서 같은 시드 값으로, 무작위로
-# 나눈 파티션 1개, 2개, 4개에서 샘플링하여, 뽑힌 에지의 원래 ID를 비교합니다.
+# 다음으로, 그래프를 어떻게 나누든 샘플링 결과가 같은지 확인합니다. 다음 레슨의 주제인 `DistGraph`는
+# 파티션을 통해 그래프 전체에 접근하게 해 주며, 프로세스가 하나일 때는 모든 파티션을 직접 엽니다.
+# 먼저 그래프 전체에서 모든 학습 노드의 이웃을 샘플링합니다. 이어서 같은 난수 시드로, 무작위로 나눈
+# 파티션 1개, 2개, 4개에서 샘플링하여, 뽑힌 에지의 원래 ID를 비교합니다.
 
 # %% [markdown] slot="same" lang="zh"
-# 第二个论断：采样感觉不到切分。`DistGraph` 是下一课的主题，它是透过各个分区看到的整张图；只有一个
-# 进程（process）时，它会打开所有分区。我们先在整张图上采样所有训练节点的邻居，再用相同的随机种子，
-# 分别在随机切分的 1、2、4 个分区上采样，然后比较抽到的边的原始 ID。
+# 其次，采样结果应当与切分无关。下一课的主题 `DistGraph` 通过各个分区访问整张图；只有一个进程时，它
+# 会打开所有分区。先在整张图上采样所有训练节点的邻居，再用相同的随机种子，分别在随机切分的 1、2、4
+# 个分区上采样，然后比较抽到的边的原始 ID。
 
 # %% slot="same-code" tags=["nbval-ignore-output"]
 seeds, fanout = dataset.train_idx, 5
@@ -645,37 +651,36 @@ for k in (1, 2, 4):
     print(f"parts: {k}; the same {len(drawn)} edges")
 
 # %% [markdown] slot="cost" lang="en"
-# Edge for edge the same: a draw depends on the seed and on a node's original ID, not on where the
-# node lies. A cut changes only where data lie and how much must travel.
+# Edge for edge the same: a draw depends on the random seed and on a node's original ID, not on
+# where the node is stored. A cut changes only where data are and how much is transferred.
 #
 # ## What it costs
 #
-# We pay in every step for **traffic**: on the left, each part samples two layers for 16 of its
-# training nodes; what share of the input nodes belongs to other parts? And we pay once for
-# partitioning: on the right, the CPU seconds to choose parts, for random graphs with ten edges a
-# node.
+# Every step costs **traffic**: on the left, each part samples two layers for 16 of its training
+# nodes; what share of the input nodes belongs to other parts? Partitioning costs time once: on the
+# right, the CPU seconds to choose parts, for random graphs with ten edges a node.
 
 # %% [markdown] slot="cost" lang="ko"
-# 에지 하나하나가 모두 같습니다. 무엇이 뽑히는지는 시드 값과 노드의 원래 ID에 달려 있을 뿐, 노드가
-# 어디에 있는지와는 관계가 없습니다. 그래프를 나눌 때 달라지는 것은 데이터의 위치와 오가야 하는
-# 데이터의 양뿐입니다.
+# 뽑힌 에지가 모두 같습니다. 샘플링 결과는 난수 시드와 노드의 원래 ID에만 달려 있고, 노드가 어디에
+# 저장되어 있는지와는 관계가 없습니다. 그래프를 나눌 때 달라지는 것은 데이터의 위치와
+# 전송량뿐입니다.
 #
 # ## 비용
 #
-# 단계마다 **트래픽**(traffic)이라는 비용을 치릅니다. 왼쪽에서는 파티션마다 자기 학습 노드 16개에
-# 대해 두 계층을 샘플링합니다. 입력 노드 가운데 다른 파티션의 것은 얼마나 될까요? 그리고 그래프를
-# 나눌 때 한 번 비용을 치릅니다. 오른쪽은 노드마다 에지가 열 개인 무작위 그래프에서 각 노드의
-# 파티션을 정하는 데 쓴 CPU 시간(초)입니다.
+# 학습 단계마다 **트래픽**(traffic)이 발생합니다. 왼쪽 그림에서는 파티션마다 자기 학습 노드 16개에서
+# 두 계층을 샘플링하여, 입력 노드 가운데 다른 파티션에 있는 노드의 비율을 구합니다. 그래프를 나누는
+# 비용은 한 번만 듭니다. 오른쪽 그림은 노드당 에지가 열 개인 무작위 그래프에서 각 노드의 파티션을
+# 정하는 데 걸린 CPU 시간(초)입니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 每一条边都相同：抽到什么只取决于随机种子和节点的原始 ID，与节点在哪里无关。切分只会改变数据的位置
-# 和需要传输的数据量。
+# 每一条边都相同：采样结果只取决于随机种子和节点的原始 ID，与节点存放在哪里无关。切分只会改变数据的
+# 位置和需要传输的数据量。
 #
-# ## 代价
+# ## 开销
 #
-# 每一步都要付出**流量**（traffic）：左图中，每个分区为自己的 16 个训练节点采样两层，输入节点中有多
-# 大比例属于其他分区？切分的代价则只付一次：右图是在每个节点有十条边的随机图上，为节点选择分区所用的
-# CPU 秒数。
+# 每一步都有**通信量**（traffic）：左图中，每个分区为自己的 16 个训练节点采样两层，统计输入节点中有
+# 多大比例属于其他分区。切分的开销则只有一次：右图是在每个节点有十条边的随机图上，为节点选择分区所用
+# 的 CPU 秒数。
 
 
 # %% slot="cost-code"
@@ -724,7 +729,7 @@ plt.show()
 # - A part also stores HALO nodes and the edges that leave; features stay with the owner.
 # - METIS cuts least. Balance training nodes and in-edges too: all wait for the slowest.
 # - `node_map` and `orig_id` lead back; a forgotten mapping raises no error.
-# - The parts together hold the graph exactly once; sampling does not depend on their number.
+# - The parts together hold the graph exactly once; samples do not depend on their number.
 #
 # ## Exercises
 #
@@ -732,74 +737,76 @@ plt.show()
 # [solutions](../solutions/05_partitioning.ipynb) are beside the lesson.
 #
 # 1. What share of the edges does `random` cut with 10 parts, on average?
-# 2. Node 5 of the toy graph (its original ID) moves to part 1. How many edges are cut then, and
-#    how many HALO nodes do both parts have together? Answer with a list.
+# 2. Node 5 of the toy graph (its original ID) moves to part 1. How many edges are cut then, and how
+#    many HALO nodes do both parts have together? Answer with a list.
 # 3. Write a function of `borders` and `ids` that returns the part of each new ID, without a table
 #    of all nodes.
 # 4. Write a function of `values` and `node_map` that takes rows in the new order and returns them
 #    in the original one.
 # 5. Write a `part_method` of your own, a function of `graph` and `num_parts`, without METIS and
 #    LDG. It must cut at most half as many edges as `random`, and give no part over 5% more nodes
-#    than its share.
+#    than the average.
 
 # %% [markdown] slot="summary" lang="ko"
-# 파티션이 4개일 때 METIS가 자르는 에지는 5%도 되지 않지만, 입력 노드는 10분의 1이 다른 파티션에
+# 파티션이 4개일 때 METIS에서 잘리는 에지는 5%도 되지 않지만, 입력 노드는 10분의 1이 다른 파티션에
 # 있습니다. 계층을 지날 때마다 경계를 더 넘어가기 때문입니다. 파티션이 늘어나면 경계도 늘어납니다.
-# 이 비율대로라면, 400바이트짜리 행 100,000개를 읽는 한 단계에서 `random`은 29 MB를, METIS는 4 MB를
-# 가져옵니다. 1 Gbit/s 네트워크에서 이는 단계마다 각각 0.23초와 0.03초입니다. 큰 그래프에서 METIS는
-# LDG보다 오래 걸리지만, 그 시간은 한 번만 듭니다.
+# 이 비율대로라면, 400바이트짜리 행 100,000개를 읽는 학습 단계에서 `random`은 29 MB를, METIS는 4
+# MB를 다른 머신에서 가져와야 합니다. 1 Gbit/s 네트워크에서는 단계마다 각각 0.23초와 0.03초가
+# 걸립니다. 큰 그래프에서 METIS는 LDG보다 오래 걸리지만, 그 시간은 한 번만 듭니다.
 #
 # ## 요약
 #
-# - 파티션마다 새 노드 ID의 한 구간과 새 에지 ID의 한 구간을 소유합니다. 에지는 도착 노드가 속한
-#   파티션의 것입니다.
-# - 파티션은 헤일로 노드와 나가는 에지도 저장하지만, 피처는 소유자에게 있습니다.
-# - 에지를 가장 적게 자르는 것은 METIS입니다. 모두가 가장 느린 머신을 기다리므로 학습 노드와
+# - 파티션마다 새 노드 ID의 한 구간과 새 에지 ID의 한 구간을 소유합니다. 에지는 도착 노드의 파티션에
+#   속합니다.
+# - 파티션에는 헤일로 노드와 나가는 에지도 저장되지만, 피처는 소유자가 가지고 있습니다.
+# - 에지가 가장 적게 잘리는 방법은 METIS입니다. 모두가 가장 느린 머신을 기다리므로 학습 노드와
 #   들어오는 에지도 고르게 나눕니다.
-# - `node_map`과 `orig_id`로 원래 ID를 되찾습니다. 매핑을 잊어도 오류는 나지 않습니다.
-# - 파티션을 모두 합하면 그래프가 정확히 한 번 나오고, 파티션이 몇 개이든 샘플링 결과는 같습니다.
+# - 원래 ID는 `node_map`과 `orig_id`로 찾습니다. 매핑을 빠뜨려도 오류는 나지 않습니다.
+# - 파티션을 모두 합하면 그래프의 노드와 에지가 정확히 한 번씩 나오고, 파티션이 몇 개이든 샘플링
+#   결과는 같습니다.
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다.
-# [풀이](../solutions/05_partitioning.ipynb)는 레슨과 함께 제공됩니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# [풀이](../solutions/ko/05_partitioning.ipynb)는 레슨과 함께 제공됩니다.
 #
-# 1. 파티션이 10개일 때 `random`은 평균적으로 전체 에지 가운데 얼마만큼의 비율을 자릅니까?
+# 1. 파티션이 10개이면 `random`에서는 평균적으로 전체 에지의 몇 분의 몇이 잘립니까? 0에서 1 사이의
+#    수로 답합니다.
 # 2. 작은 그래프의 노드 5(원래 ID)를 파티션 1로 옮깁니다. 이때 잘리는 에지는 몇 개이고, 두 파티션의
 #    헤일로 노드는 모두 몇 개입니까? 리스트로 답합니다.
-# 3. `borders`와 `ids`를 받아 각 새 ID가 속한 파티션을 돌려주는 함수를 작성합니다. 모든 노드를 적은
+# 3. `borders`와 `ids`를 받아 각 새 ID가 속한 파티션을 반환하는 함수를 작성합니다. 모든 노드를 적은
 #    표는 쓰지 않습니다.
-# 4. `values`와 `node_map`을 받아, 새 순서로 놓인 행을 원래 순서로 돌려주는 함수를 작성합니다.
-# 5. `graph`와 `num_parts`를 받는 자신만의 `part_method`를 METIS와 LDG 없이 작성합니다. `random`이
-#    자르는 에지의 절반 이하만 잘라야 하고, 어떤 파티션도 제 몫보다 5% 넘게 많은 노드를 가져서는 안
-#    됩니다.
+# 4. `values`와 `node_map`을 받아, 새 순서로 놓인 행을 원래 순서로 바꾸어 반환하는 함수를
+#    작성합니다.
+# 5. METIS와 LDG를 쓰지 않고, `graph`와 `num_parts`를 받는 `part_method`를 직접 작성합니다. 잘리는
+#    에지가 `random`의 절반 이하여야 하고, 노드가 평균보다 5% 넘게 많은 파티션이 있으면 안 됩니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 有 4 个分区时，METIS 切断的边不到 5%，输入节点却有十分之一在别的分区，因为每多一层，就会越过分界线
-# 伸向更远处。分区越多，分界线也越多。按这样的比例，如果一步要读取 100,000 行、每行 400 字
-# 节，`random` 需要取 29 MB，METIS 需要取 4 MB；在 1 Gbit/s 的网络上，每一步分别是 0.23 秒和 0.03
-# 秒。在大图上，METIS 比 LDG 用的时间长，但只需一次。
+# 有 4 个分区时，METIS 切断的边不到 5%，输入节点却有十分之一在其他分区，因为每多一层，就会越过分界线
+# 伸向更远处。分区越多，分界线也越多。按这样的比例，如果一步要读取 100,000 行、每行 400 字节，
+# `random` 需要从其他机器获取 29 MB，METIS 需要 4 MB；在 1 Gbit/s 的网络上，每一步分别是 0.23 秒和
+# 0.03 秒。在大图上，METIS 比 LDG 用的时间长，但只需一次。
 #
 # ## 小结
 #
 # - 每个分区拥有一段新的节点 ID 和一段新的边 ID；边属于目标节点所在的分区。
-# - 分区还存储 HALO 节点和离开的边；特征留在所有者那里。
+# - 分区还存储 HALO 节点和指向其他分区的边；特征由所有者保存。
 # - METIS 切断的边最少。所有机器都要等待最慢的那一台，所以训练节点和入边也要均衡。
-# - `node_map` 和 `orig_id` 用来找回原始 ID；忘了映射，不会有任何报错。
+# - 用 `node_map` 和 `orig_id` 换回原始 ID；忘了映射也不会报错。
 # - 所有分区合起来恰好就是原图，不重不漏；无论有多少个分区，采样结果都相同。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/05_partitioning.ipynb)随本课
-# 提供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/05_partitioning.ipynb)随
+# 本课提供。
 #
 # 1. 有 10 个分区时，`random` 平均会切断多大比例的边？
-# 2. 把小图的节点 5（原始 ID）移到分区 1。这时有多少条割边？两个分区一共有多少个 HALO 节点？用列表
-#    作答。
+# 2. 把小图的节点 5（原始 ID）移到分区 1。这时有多少条边被切断？两个分区一共有多少个 HALO 节点？用列
+#    表作答。
 # 3. 写一个以 `borders` 和 `ids` 为参数的函数，返回每个新 ID 所属的分区；不得使用列出所有节点的表。
-# 4. 写一个以 `values` 和 `node_map` 为参数的函数，把按新次序排列的各行按原来的次序返回。
-# 5. 不用 METIS 和 LDG，写一个你自己的 `part_method`，即以 `graph` 和 `num_parts` 为参数的函数。它
-#    切断的边不得超过 `random` 的一半，而且任何分区的节点数都不得比应得份额多出 5% 以上。
+# 4. 写一个以 `values` 和 `node_map` 为参数的函数，把按新顺序排列的各行换成原来的顺序后返回。
+# 5. 不用 METIS 和 LDG，自己写一个 `part_method`，即以 `graph` 和 `num_parts` 为参数的函数。切断的边
+#    不得超过 `random` 的一半，任何分区的节点数都不得比平均值多出 5% 以上。
 
 
 # %% slot="check"
@@ -811,14 +818,15 @@ def check(number, answer, is_right):
 
 
 def sha(answer):
-    return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
+    numbers = torch.as_tensor(answer, dtype=torch.float64).flatten().tolist()
+    return hashlib.sha256(str(numbers).encode()).hexdigest()[:8]
 
 
 # %% slot="answers-1-2"
 answer_1 = None  # a number from 0 to 1
 answer_2 = None  # a list of two numbers
-check(1, answer_1, lambda answer: sha(round(float(answer), 3)) == "8139b339")
-check(2, answer_2, lambda answer: sha(list(answer)) == "b115b0eb")
+check(1, answer_1, lambda answer: sha(round(float(answer), 3)) == "78d2bd5a")
+check(2, answer_2, lambda answer: sha(list(answer)) == "4ea9ccfe")
 
 # %% slot="answers-3-5"
 answer_3 = None  # a function of borders and ids

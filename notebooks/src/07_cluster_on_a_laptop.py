@@ -93,7 +93,7 @@ scratch = Path(temporary.name)
 # and 1, trainer 1 one of node 5 alone.
 
 # %% [markdown] slot="toy" lang="ko"
-# ## 그려 볼 수 있는 작은 그래프
+# ## 작은 그래프로 살펴보기
 #
 # 노드(node) 8개를 머신 두 대에 나누어 놓았습니다. 노드 0~3은 머신 0에, 노드 4~7은 머신 1에
 # 있습니다. 노드마다 수 세 개로 이루어진 피처(feature)가 있습니다. 머신마다 트레이너가 하나씩

@@ -14,54 +14,54 @@
 # %% [markdown] slot="title" lang="ko"
 # # 타입이 여럿인 그래프
 #
-# 사용자와 영화, 저자와 논문처럼 대부분의 데이터에서는 노드(node)의 종류가 서로 다릅니다.
-# 에지(edge)도 마찬가지여서, 사용자는 영화를 좋아할 수도 있고 싫어할 수도 있습니다. 노드와
-# 에지에 **타입**(type)이 있는 그래프(graph)를 **이종 그래프**(heterogeneous graph)라고 합니다.
-# 이런 그래프를 여러 파티션(partition)으로 나누면 두 가지 번호 체계가 나란히 존재하게 되는데, 이
-# 둘을 혼동한 코드는 아무 오류도 내지 않고 엉뚱한 행을 읽습니다. 레슨을 마치면 다음과 같은 일을 할
-# 수 있습니다.
+# 사용자와 영화, 저자와 논문처럼 대부분의 데이터에서는 노드의 종류가 서로 다릅니다. 에지도
+# 마찬가지여서, 사용자는 영화를 좋아할 수도 있고 싫어할 수도 있습니다. 노드와 에지에
+# **타입**(type)이 있는 그래프를 **이종 그래프**(heterogeneous graph)라고 합니다. 이런 그래프를 여러
+# 파티션(partition)으로 나누면 번호 체계가 두 가지 생기는데, 이 둘을 혼동하면 오류 없이 엉뚱한 행을
+# 읽게 됩니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
-# - 동종 ID(homogeneous ID)와 타입별 ID(type-wise ID)를 손으로, 그리고 파티션 북(partition
-#   book)으로 서로 변환하기
-# - 두 가지 ID 가운데 어느 것으로든 샘플링하고, 프런티어(frontier)와 블록(block)에서 타입을 찾기
-# - 여러 파티션에 나뉜 이종 그래프에서 R-GCN을 학습하고, 피처(feature)가 없는 노드에는 임베딩을
+# - 동종 ID(homogeneous ID)와 타입별 ID(type-wise ID)를 직접, 그리고 파티션 북(partition book)으로
+#   서로 변환하기
+# - 두 가지 ID 가운데 어느 것으로든 샘플링하고, 프런티어(frontier)와 블록(block)에서 타입을 알아내기
+# - 여러 파티션으로 나눈 이종 그래프에서 R-GCN을 학습하고, 피처(feature)가 없는 노드에는 임베딩을
 #   쓰기
-# - 에지의 타입마다 비용과 가치가 얼마인지 설명하기
+# - 에지 타입마다 비용과 효과가 얼마인지 설명하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 有多种类型的图
 #
-# 用户与电影、作者与论文：在大多数数据中，节点（node）的种类各不相同，边（edge）也是如此，因为一个人
-# 可以喜欢一部电影，也可以不喜欢。节点和边带有**类型**（type）的图（graph）称为**异构
-# 图**（heterogeneous graph）。把它切成若干分区（partition）之后，就有两套编号并存；代码如果混淆了两
-# 者，不会报任何错误，却会读到错误的行。学完之后，你能够：
+# 用户与电影、作者与论文：大多数数据中的节点分为不同的种类，边也是如此，因为一个人可以喜欢一部电影，
+# 也可以不喜欢。节点和边带有**类型**（type）的图称为**异构图**（heterogeneous graph）。把它切成若干
+# 分区（partition）之后，就有两套编号并存；混淆了两者的代码不会报错，却会读到错误的行。学完之后，你
+# 能够：
 #
-# - 在同构 ID（homogeneous ID）与类型内 ID（type-wise ID）之间转换，既会亲手计算，也会使用分区
-#   簿（partition book）；
+# - 在同构 ID（homogeneous ID）与类型内 ID（type-wise ID）之间转换，既会手动计算，也会使用分区簿
+#   （partition book）；
 # - 用其中任何一种 ID 采样，并在边界子图（frontier）和块（block）中找到类型；
 # - 在切成分区的异构图上训练 R-GCN，并为没有特征（feature）的节点使用嵌入（embedding）；
-# - 说出每种类型的边代价有多大，价值又有多大。
+# - 说明每种类型的边开销有多大，作用又有多大。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
 #
 # We build on [partitions](05_partitioning.ipynb) and the [distributed
-# API](06_distributed_api.ipynb). The graph is made here. Its parts lie in this process
-# (**standalone mode**) and in a temporary folder, which goes when the kernel ends.
+# API](06_distributed_api.ipynb). The graph is made here. Its parts are in this process
+# (**standalone mode**) and in a temporary folder, which is deleted when the kernel ends.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
-# 이 레슨은 앞에서 다룬 [파티션](05_partitioning.ipynb)과 [분산 API](06_distributed_api.ipynb)를
-# 바탕으로 합니다. 그래프는 이 노트북에서 직접 만듭니다. 파티션은 모두 이 프로세스(process) 안에
-# 있고(**단독 모드**(standalone mode)), 파일은 커널이 끝날 때 사라지는 임시 폴더에 놓입니다.
+# 이 레슨은 [파티션](05_partitioning.ipynb)과 [분산 API](06_distributed_api.ipynb)를 다룬 레슨에
+# 이어집니다. 그래프는 이 노트북에서 직접 만듭니다. **단독 모드**(standalone mode)로 실행하므로
+# 프로세스 하나가 모든 파티션을 엽니다. 파티션 파일은 임시 폴더에 저장하며, 커널을 종료하면 이
+# 폴더도 지워집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 本课以前面讲过的[分区](05_partitioning.ipynb)和[分布式 API](06_distributed_api.ipynb) 为基础。所
-# 用的图就在这里生成。所有分区都在这一个进程（process）之中（**独立模式**（standalone mode）），文
-# 件放在一个临时文件夹里，内核结束时，它就会消失。
+# 本课以[分区](05_partitioning.ipynb)和[分布式 API](06_distributed_api.ipynb) 两课为基础。所用的图在
+# 本课中生成。程序在**独立模式**（standalone mode）下运行，所有分区都由一个进程打开；分区文件写在临
+# 时文件夹里，内核退出时会自动删除。
 
 # %% slot="imports"
 import hashlib
@@ -82,6 +82,7 @@ PARTS, TOWNS, GENRES = 4, 12, 4
 BLUE, ORANGE, GREEN, GRAY = colors = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
+dgl.plot.language("en")
 plt.rcParams["legend.frameon"] = False
 torch.set_num_threads(1)
 scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
@@ -94,28 +95,28 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # node shall belong, needs a list for each type.
 #
 # The library orders types by name: `film` is type 0, `user` type 1; `dislikes` is edge type 0,
-# `likes` 1. We draw users as circles and films as squares. Part 0 is blue, part 1 orange.
+# `likes` 1. We draw users as circles and films as squares. Part 0 is blue, part 1 orange.
 
 # %% [markdown] slot="toy" lang="ko"
-# ## 그려 볼 수 있는 작은 그래프
+# ## 작은 그래프로 살펴보기
 #
-# 사용자 5명이 영화 4편을 좋아하거나 싫어합니다. 에지 타입의 온전한 이름은 출발 노드의 타입,
-# 관계(relation), 도착 노드의 타입을 차례로 담은 튜플입니다. 사용자와 영화는 번호가 모두 0부터
-# 시작하므로, 각 노드가 속할 파티션을 적은 `owner`에는 타입마다 리스트가 하나씩 필요합니다.
+# 사용자 5명이 영화 4편을 좋아하거나 싫어합니다. 에지 타입의 전체 이름은 출발 노드의 타입,
+# 관계(relation), 도착 노드의 타입으로 이루어진 튜플입니다. 사용자와 영화의 번호는 모두 0부터
+# 시작하므로, 각 노드를 어느 파티션에 둘지 나타내는 `owner`에는 타입마다 리스트가 하나씩 필요합니다.
 #
-# 라이브러리는 타입을 이름순으로 늘어놓습니다. `film`이 타입 0, `user`가 타입 1이고, 에지에서는
-# `dislikes`가 타입 0, `likes`가 1입니다. 사용자는 원으로, 영화는 사각형으로 그립니다. 파티션 0은
+# 라이브러리에서는 타입을 이름순으로 정렬합니다. `film`이 타입 0, `user`가 타입 1이고, 에지는
+# `dislikes`가 타입 0, `likes`가 타입 1입니다. 그림에서 원은 사용자, 사각형은 영화입니다. 파티션 0은
 # 파란색, 파티션 1은 주황색입니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# ## 一张画得出来的小图
+# ## 先看一张小图
 #
 # 5 个用户喜欢或不喜欢 4 部电影。边类型的全名是一个三元组：源节点的类型、关系（relation）、目标节点
-# 的类型。用户和电影都从 0 开始编号，所以 `owner`，即每个节点应属的分区，需要为每种类型各备一个列
+# 的类型。用户和电影都从 0 开始编号，所以表示各节点属于哪个分区的 `owner` 需要为每种类型各备一个列
 # 表。
 #
 # 库按名称为类型排序：`film` 是类型 0，`user` 是类型 1；`dislikes` 是边类型 0，`likes` 是边类型 1。
-# 我们把用户画成圆，把电影画成方块。分区 0 是蓝色，分区 1 是橙色。
+# 图中圆表示用户，方块表示电影；分区 0 为蓝色，分区 1 为橙色。
 
 # %% slot="toy-code"
 likes = [0, 3, 3, 1, 4], [1, 3, 0, 0, 2]  # users, films
@@ -137,7 +138,7 @@ def draw_node(ax, at, ntype, part, name):
 
 
 figure, ax = plt.subplots(figsize=(5.6, 2), layout="constrained")
-lines = (("likes", likes, "-", GREEN), ("dislikes", dislikes, ":", "gray"))
+lines = (("likes", likes, "-", GREEN), ("dislikes", dislikes, "--", "gray"))
 for name, ends, line, color in lines:
     ax.plot([], [], line, color=color, label=name)
     for u, v in zip(*ends):
@@ -159,51 +160,56 @@ plt.show()
 #
 # - **Type-wise IDs** count within a type: films 0 to 3, users 0 to 4, those of part 0 first. They
 #   are the rows of features.
-# - **Homogeneous IDs** count through all types: the films of part 0, then its users, then the
-#   films of part 1, then its users. One number names any node, as if there were a single type.
+# - **Homogeneous IDs** count through all types: the films of part 0, then its users, then the films
+#   of part 1, then its users. One number names any node, as if there were a single type.
 #
 # What part $p$ owns of type $t$ is one range in either numbering. It begins at the type-wise ID
 # $f_{pt}$ and at the homogeneous ID $s_{pt}$. So to convert is to find the range and to shift:
 #
 # $$\text{homogeneous ID} = \text{type-wise ID} - f_{pt} + s_{pt}$$
 #
-# We write both conversions, then draw them.
+# The films of part 1, for example, begin at the type-wise ID 2. The two films and three users of
+# part 0 come before them, so their homogeneous IDs begin at 5, and film 3 has $3 - 2 + 5 = 6$. We
+# write both conversions, then draw them.
 
 # %% [markdown] slot="number" lang="ko"
 # ## 직접 만들어 보기: 두 가지 번호
 #
-# 그래프를 나누면 파티션마다 ID의 구간을 소유하도록 새 ID가 붙습니다. 번호를 매기는 방법은 두
+# 그래프를 나누면 파티션마다 ID의 한 구간을 소유하도록 새 ID를 매깁니다. 번호를 매기는 방법은 두
 # 가지입니다.
 #
-# - **타입별 ID**는 한 타입 안에서 셉니다. 영화는 0부터 3까지, 사용자는 0부터 4까지이고, 파티션 0의
-#   것이 먼저 옵니다. 이 ID가 곧 피처의 행 번호입니다.
-# - **동종 ID**는 모든 타입에 걸쳐 셉니다. 파티션 0의 영화와 사용자, 이어서 파티션 1의 영화와
-#   사용자 순서입니다. 마치 타입이 하나뿐인 것처럼 수 하나로 어떤 노드든 가리킬 수 있습니다.
+# - **타입별 ID**는 타입마다 따로 매깁니다. 영화는 0~3, 사용자는 0~4이고, 파티션 0의 노드가 먼저
+#   옵니다. 이 ID가 곧 피처의 행 번호입니다.
+# - **동종 ID**는 모든 타입에 걸쳐 이어서 매깁니다. 파티션 0의 영화와 사용자, 이어서 파티션 1의
+#   영화와 사용자 순서입니다. 타입이 하나뿐인 것처럼 숫자 하나로 어떤 노드든 가리킬 수 있습니다.
 #
 # 파티션 $p$가 소유한 타입 $t$의 노드는 두 번호 체계에서 모두 하나의 구간을 이룹니다. 이 구간은
-# 타입별 ID로는 $f_{pt}$에서, 동종 ID로는 $s_{pt}$에서 시작합니다. 따라서 변환이란 ID가 속한 구간을
-# 찾아 두 시작값의 차이만큼 옮기는 일입니다.
+# 타입별 ID로는 $f_{pt}$에서, 동종 ID로는 $s_{pt}$에서 시작합니다. 따라서 ID를 변환하려면 ID가 속한
+# 구간을 찾아 두 시작값의 차이만큼 옮기면 됩니다.
 #
 # $$\text{homogeneous ID} = \text{type-wise ID} - f_{pt} + s_{pt}$$
 #
-# 두 방향의 변환을 작성한 다음 그림으로 그려 봅시다.
+# 예를 들어 파티션 1의 영화는 타입별 ID 2에서 시작합니다. 그 앞에 파티션 0의 영화 두 편과 사용자 세
+# 명이 있으므로 동종 ID는 5에서 시작하고, 영화 3의 동종 ID는 $3 - 2 + 5 = 6$입니다. 두 방향의 변환을
+# 작성한 다음 그림으로 그려 봅시다.
 
 # %% [markdown] slot="number" lang="zh"
 # ## 亲手实现：两套编号
 #
-# 切分会给出新 ID，使每个分区拥有其中的若干段。编号的方法有两种：
+# 切分时要重新编号，使每个分区拥有连续的若干段 ID。编号的方法有两种：
 #
-# - **类型内 ID** 在一种类型之内计数：电影是 0 到 3，用户是 0 到 4，分区 0 的在前。它们就是特征的行
+# - **类型内 ID** 在每种类型内部编号：电影是 0 到 3，用户是 0 到 4，分区 0 的在前。它就是特征的行
 #   号。
-# - **同构 ID** 跨越所有类型计数：先是分区 0 的电影和用户，再是分区 1 的电影和用户。仿佛只有一种类
-#   型，用一个数就能指明任何节点。
+# - **同构 ID** 对所有类型统一编号：先是分区 0 的电影和用户，再是分区 1 的电影和用户。就像只有一种类
+#   型一样，用一个数就能指明任何节点。
 #
-# 无论用哪套编号，分区 $p$ 所拥有的类型 $t$ 的节点都是连续的一段。这一段从类型内 ID $f_{pt}$ 开始，
-# 也就是从同构 ID $s_{pt}$ 开始。因此，转换就是找到所在的段，再作平移：
+# 无论用哪套编号，分区 $p$ 所拥有的类型 $t$ 的节点都是连续的一段，起点分别是类型内 ID $f_{pt}$ 和同
+# 构 ID $s_{pt}$。因此，转换时先找到所在的段，再平移两个起点之差：
 #
 # $$\text{homogeneous ID} = \text{type-wise ID} - f_{pt} + s_{pt}$$
 #
-# 我们写出两个方向的转换，再把它们画出来。
+# 例如，分区 1 的电影从类型内 ID 2 开始；它们前面有分区 0 的两部电影和三个用户，所以同构 ID 从 5 开
+# 始，电影 3 的同构 ID 是 $3 - 2 + 5 = 6$。下面写出两个方向的转换，再画成图。
 
 # %% slot="number-code"
 sizes = torch.stack([owner[t].bincount() for t in toy.ntypes], 1)  # (part, type)
@@ -222,7 +228,8 @@ def to_types(ids):
 
 
 for t, ntype in enumerate(toy.ntypes):
-    print(f"{ntype}s 0, 1, ... are", to_homo(torch.arange(sizes[:, t].sum()), t).tolist())
+    ids = to_homo(torch.arange(sizes[:, t].sum()), t)
+    print(f"homogeneous IDs of {ntype}s:", ids.tolist())
 
 # %% slot="number-draw"
 figure, ax = plt.subplots(figsize=(6.4, 2.1), layout="constrained")
@@ -244,63 +251,61 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="library" lang="en"
-# Film 2 has homogeneous ID 5, because the two films and three users of part 0 come before it.
-# Lines of one colour and shape are parallel: each range moves as a whole. Above, a part is one
-# range; below, a type is.
+# Film 2 has homogeneous ID 5, film 3 has 6. Lines of one color and shape are parallel: each range
+# moves as a whole. Above, a part is one range; below, a type is.
 #
-# ## The library does the same
+# ## With the library
 #
 # The **partition book** converts: `map_to_homo_nid(ids, ntype)` one way, `map_to_per_ntype(ids)`
-# the other; the latter returns type IDs and type-wise IDs. `map_to_homo_eid` and
-# `map_to_per_etype` do so for edges, each of which belongs to the part of its destination.
+# the other; the latter returns type IDs and type-wise IDs. `map_to_homo_eid` and `map_to_per_etype`
+# do so for edges, each of which belongs to the part of its destination.
 
 # %% [markdown] slot="library" lang="ko"
-# 영화 2의 동종 ID는 5입니다. 파티션 0의 영화 두 편과 사용자 세 명이 그 앞에 오기 때문입니다. 색과
-# 모양이 같은 선은 서로 평행합니다. 구간이 통째로 옮겨 가기 때문입니다. 위쪽에서는 파티션이 하나의
-# 구간이고, 아래쪽에서는 타입이 하나의 구간입니다.
+# 영화 2의 동종 ID는 5, 영화 3은 6입니다. 구간은 통째로 옮겨 가므로 색과 모양이 같은 선은 서로
+# 평행합니다. 위쪽에서는 파티션이, 아래쪽에서는 타입이 하나의 구간을 이룹니다.
 #
-# ## 라이브러리도 같은 일을 합니다
+# ## 라이브러리 사용하기
 #
-# 변환은 **파티션 북**이 합니다. 한쪽 방향은 `map_to_homo_nid(ids, ntype)`이고, 반대 방향은 타입의
-# 번호와 타입별 ID를 돌려주는 `map_to_per_ntype(ids)`입니다. 에지에는 `map_to_homo_eid`와
-# `map_to_per_etype`을 씁니다. 에지는 도착 노드가 속한 파티션의 것입니다.
+# 라이브러리에서는 **파티션 북**으로 변환합니다. `map_to_homo_nid(ids, ntype)`은 동종 ID로,
+# `map_to_per_ntype(ids)`는 그 반대로 변환하며, 후자는 타입 번호와 타입별 ID를 반환합니다. 에지에는
+# `map_to_homo_eid`와 `map_to_per_etype`을 씁니다. 에지는 도착 노드의 파티션에 속합니다.
 
 # %% [markdown] slot="library" lang="zh"
-# 电影 2 的同构 ID 是 5，因为分区 0 的两部电影和三个用户排在它前面。颜色和形状都相同的线互相平行：
-# 每一段都是整体移动的。在上方，一个分区是连续的一段；在下方，一种类型是连续的一段。
+# 电影 2 的同构 ID 是 5，电影 3 是 6。每一段都是整体平移的，所以颜色和形状都相同的线互相平行。在上
+# 方，一个分区是连续的一段；在下方，一种类型是连续的一段。
 #
-# ## 用库做同样的事
+# ## 使用库
 #
-# 转换由**分区簿**完成：一个方向用 `map_to_homo_nid(ids, ntype)`；另一个方向用
-# `map_to_per_ntype(ids)`，它返回类型的编号和类型内 ID。对边则用 `map_to_homo_eid` 和
-# `map_to_per_etype`；每条边属于它的目标节点所在的分区。
+# 转换由**分区簿**完成：`map_to_homo_nid(ids, ntype)` 转换为同构 ID；`map_to_per_ntype(ids)` 则相
+# 反，返回类型的编号和类型内 ID。对边使用 `map_to_homo_eid` 和 `map_to_per_etype`；边属于目标节点所
+# 在的分区。
 
 # %% slot="library-code"
 by_owner = {"part_method": lambda graph, num_parts: owner}
 partition_graph(toy, "toy", 2, f"{scratch.name}/toy", **by_owner)
 dgl.distributed.initialize()
-g = DistGraph("toy", part_config=f"{scratch.name}/toy/toy.json")
-book = g.get_partition_book()
+toy_g = DistGraph("toy", part_config=f"{scratch.name}/toy/toy.json")
+toy_book = toy_g.get_partition_book()
 
-for t, ntype in enumerate(g.ntypes):
-    ids = torch.arange(g.num_nodes(ntype))
-    assert torch.equal(book.map_to_homo_nid(ids, ntype), to_homo(ids, t))
-for found, wanted in zip(book.map_to_per_ntype(range(9)), to_types(torch.arange(9))):
+for t, ntype in enumerate(toy_g.ntypes):
+    ids = torch.arange(toy_g.num_nodes(ntype))
+    assert torch.equal(toy_book.map_to_homo_nid(ids, ntype), to_homo(ids, t))
+for found, wanted in zip(toy_book.map_to_per_ntype(range(9)), to_types(torch.arange(9))):
     assert torch.equal(found, wanted)
 
-kinds, ids = book.map_to_per_etype(range(11))
+kinds, ids = toy_book.map_to_per_etype(range(11))
 print("types of edges 0 to 10:", kinds.tolist())
 print("their type-wise IDs:   ", ids.tolist())
 
 # %% [markdown] slot="typed" lang="en"
-# The book agrees with us in every ID. Edges lie the same way: four dislikes and two likes of part
-# 0, then two and three of part 1.
+# All IDs are those that we made by hand. Edges are numbered the same way: four dislikes and two
+# likes of part 0, then two and three of part 1.
 #
 # ## Sampling with types
 #
 # Seeds can be given as type-wise IDs, in a dictionary. The **frontier** then has the types of the
-# graph. A fanout counts for each seed *and* each edge type: with 1, a film gets at most one edge
-# of each.
+# graph. A fanout counts for each seed *and* each edge type: with 1, a film gets at most one edge of
+# each.
 #
 # Or seeds are homogeneous IDs. Then the frontier has one node type and one edge type, and
 # `edata[dgl.ETYPE]` says what each edge is. With the same random seed it must be the same sample.
@@ -309,106 +314,105 @@ print("their type-wise IDs:   ", ids.tolist())
 # `dgl.NTYPE` is the name under which to keep them. The typed block needs neither.
 
 # %% [markdown] slot="typed" lang="ko"
-# 파티션 북의 ID는 우리가 구한 것과 모두 같습니다. 에지도 같은 방식으로 놓입니다. 파티션 0의 싫어요
-# 네 개와 좋아요 두 개에 이어, 파티션 1의 싫어요 두 개와 좋아요 세 개가 옵니다.
+# ID는 직접 구한 것과 모두 같습니다. 에지에도 같은 방식으로 번호를 매깁니다. 파티션 0의 싫어요 네
+# 개와 좋아요 두 개에 이어, 파티션 1의 싫어요 두 개와 좋아요 세 개가 옵니다.
 #
 # ## 타입이 있는 샘플링
 #
-# 시드는 타입별 ID를 담은 딕셔너리로 줄 수 있습니다. 그러면 **프런티어**에도 그래프와 같은 타입이
-# 있습니다. 팬아웃(fanout)은 시드마다, **그리고** 에지 타입마다 따로 셉니다. 팬아웃이 1이면 영화 한
-# 편은 타입마다 에지를 최대 하나씩 얻습니다.
+# 시드는 타입별 ID의 딕셔너리로 지정할 수 있습니다. 그러면 **프런티어**의 타입도 그래프와 같습니다.
+# 팬아웃(fanout)은 시드마다, **그리고** 에지 타입마다 따로 적용됩니다. 팬아웃이 1이면 영화 한 편에서
+# 에지 타입마다 최대 하나씩 뽑습니다.
 #
-# 시드를 동종 ID로 줄 수도 있습니다. 그러면 프런티어의 노드 타입과 에지 타입은 하나뿐이고, 각
-# 에지가 무엇인지는 `edata[dgl.ETYPE]`이 알려 줍니다. 난수의 시드가 같으면 같은 표본이 나와야
+# 시드를 동종 ID로 지정할 수도 있습니다. 그러면 프런티어에는 노드 타입과 에지 타입이 하나씩만 있고,
+# 각 에지의 원래 타입은 `edata[dgl.ETYPE]`에 들어 있습니다. 난수 시드가 같으면 샘플링 결과도 같아야
 # 합니다.
 #
-# 두 프런티어에서 각각 블록을 만듭니다. `to_block`은 `dgl.ETYPE`을 유지합니다. 노드의 타입은 파티션
-# 북에서 얻어 `dgl.NTYPE`이라는 이름으로 보관합니다. 타입이 있는 블록에는 둘 다 필요하지 않습니다.
+# 두 프런티어에서 각각 블록을 만듭니다. `dgl.ETYPE`은 `to_block`을 거쳐도 유지됩니다. 노드 타입은
+# 파티션 북에서 구하여 `dgl.NTYPE`이라는 이름으로 저장합니다. 타입이 있는 블록에는 둘 다 필요하지
+# 않습니다.
 
 # %% [markdown] slot="typed" lang="zh"
-# 分区簿给出的每一个 ID 都与我们的相同。边的排列方式也一样：先是分区 0 的四条“不喜欢”和两条“喜欢”，
-# 再是分区 1 的两条“不喜欢”和三条“喜欢”。
+# 所有 ID 都与手动计算的相同。边也按同样的方式编号：先是分区 0 的四条“不喜欢”和两条“喜欢”，再是分区
+# 1 的两条“不喜欢”和三条“喜欢”。
 #
 # ## 带类型的采样
 #
-# 种子可以用类型内 ID 给出，放在一个字典里。这时，**边界子图**具有与原图相同的类型。扇出（fanout）
-# 对每个种子**以及**每种边类型分别计数：扇出为 1 时，一部电影在每种类型中至多得到一条边。
+# 种子可以用类型内 ID 的字典给出，这时**边界子图**的类型与原图相同。扇出（fanout）对每个种子**以及**
+# 每种边类型分别计数：扇出为 1 时，一部电影的每种边至多采样一条。
 #
-# 种子也可以是同构 ID。这时边界子图只有一种节点类型和一种边类型，每条边是什么，由
-# `edata[dgl.ETYPE]` 说明。随机种子相同，样本就必须相同。
+# 种子也可以用同构 ID 给出。这时边界子图只有一种节点类型和一种边类型，每条边原来的类型存放在
+# `edata[dgl.ETYPE]` 中。随机种子相同，采样结果也应当相同。
 #
-# 我们用这两个边界子图各生成一个块。`to_block` 会保留 `dgl.ETYPE`；节点的类型从分区簿得到，以
-# `dgl.NTYPE` 为名保存。带类型的块两者都不需要。
+# 下面用这两个边界子图各生成一个块。`to_block` 会保留 `dgl.ETYPE`；节点的类型由分区簿查出，存为
+# `dgl.NTYPE`。带类型的块两者都不需要。
 
 # %% slot="typed-code"
-seeds = {"film": torch.tensor([1, 2])}
+toy_seeds = {"film": torch.tensor([1, 2])}
 dgl.seed(1)
-frontier = sample_neighbors(g, seeds, 1)
-for etype in g.canonical_etypes:
+frontier = sample_neighbors(toy_g, toy_seeds, 1)
+for etype in toy_g.canonical_etypes:
     eids = frontier.edges[etype].data[dgl.EID]
     for u, v, e in zip(*frontier.edges(etype=etype), eids):
         print(f"user {u} {etype[1]} film {v}: edge {e} of its type")
 
-homo_seeds = book.map_to_homo_nid(seeds["film"], "film")
+toy_homo = toy_book.map_to_homo_nid(toy_seeds["film"], "film")
 dgl.seed(1)
-homo_frontier = sample_neighbors(g, homo_seeds, 1)
+homo_frontier = sample_neighbors(toy_g, toy_homo, 1)
 print("homogeneous:", *(ends.tolist() for ends in homo_frontier.edges()))
 print("edge types: ", homo_frontier.edata[dgl.ETYPE].tolist())
-kinds, eids = book.map_to_per_etype(homo_frontier.edata[dgl.EID])
-for t, etype in enumerate(g.canonical_etypes):
+kinds, eids = toy_book.map_to_per_etype(homo_frontier.edata[dgl.EID])
+for t, etype in enumerate(toy_g.canonical_etypes):
     assert torch.equal(eids[kinds == t], frontier.edges[etype].data[dgl.EID])
 
 # %% slot="block-code"
-block = dgl.to_block(homo_frontier, homo_seeds)
-block.srcdata[dgl.NTYPE], ids = book.map_to_per_ntype(block.srcdata[dgl.NID])
-names = [g.ntypes[t] for t in block.srcdata[dgl.NTYPE]]
+block = dgl.to_block(homo_frontier, toy_homo)
+block.srcdata[dgl.NTYPE], ids = toy_book.map_to_per_ntype(block.srcdata[dgl.NID])
+names = [toy_g.ntypes[t] for t in block.srcdata[dgl.NTYPE]]
 print("sources:", [f"{ntype} {i}" for ntype, i in zip(names, ids.tolist())])
 print("edge types:", block.edata[dgl.ETYPE].tolist())
 
-typed_block = dgl.to_block(frontier, seeds)
+typed_block = dgl.to_block(frontier, toy_seeds)
 print({ntype: ids.tolist() for ntype, ids in typed_block.srcdata[dgl.NID].items()})
 
 # %% [markdown] slot="block" lang="en"
 # Sources 3, 8, 4, 4 are the users 1, 4, 2, 2: the samples are equal. Both blocks hold the same
-# nodes, seeds first, in one list or in a list for each type. With homogeneous IDs, code written
-# for one type runs on any number of types.
+# nodes, seeds first, in one list or in a list for each type. With homogeneous IDs, code written for
+# one type runs on any number of types.
 #
 # ## A graph whose edges must be told apart
 #
 # In each of twelve towns, a cinema shows a hundred films. Each of 3,000 users rates some sixteen,
-# nine in ten at home. A film has one of four genres, the label to predict. A user has a favourite
+# nine in ten at home. A film has one of four genres, the label to predict. A user has a favorite
 # genre and **likes** films of it, **dislikes** all others, with one surprise in ten. *Which* films
-# a user rates has nothing to do with taste: only the type of the edge tells. Films have eight
+# a user rates has nothing to do with taste: only the type of the edge shows it. Films have eight
 # features, badly blurred; users have none. Messages shall go both ways, so each relation gets its
 # reverse.
 
 # %% [markdown] slot="block" lang="ko"
-# 출발 노드 3, 8, 4, 4는 사용자 1, 4, 2, 2이므로 두 표본은 같습니다. 두 블록에 든 노드도 같으며
-# 시드가 먼저 옵니다. 다만 한쪽에서는 리스트 하나에 모여 있고, 다른 쪽에서는 타입마다 따로 리스트가
-# 있습니다. 동종 ID를 쓰면 타입이 하나일 때의 코드가 타입이 몇 개이든 그대로 동작합니다.
+# 출발 노드 3, 8, 4, 4는 사용자 1, 4, 2, 2이므로 두 샘플링 결과는 같습니다. 두 블록의 노드도 같으며
+# 시드가 먼저 옵니다. 다만 한쪽은 리스트 하나에, 다른 쪽은 타입별 리스트에 들어 있습니다. 동종 ID를
+# 쓰면 타입이 하나일 때 작성한 코드를 타입이 몇 개이든 그대로 쓸 수 있습니다.
 #
-# ## 에지를 구별해야 하는 그래프
+# ## 에지 타입이 중요한 그래프
 #
-# 도시 열두 곳에 영화관이 하나씩 있고, 저마다 영화를 백 편 상영합니다. 사용자 3,000명은 각자 열여섯
-# 편쯤 평가하는데, 열에 아홉은 자기 도시에서 상영하는 영화입니다. 영화는 네 장르 가운데 하나에
-# 속하며, 장르가 예측할 레이블(label)입니다. 사용자에게는 좋아하는 장르가 있어서 그 장르의 영화는
-# **좋아하고** 나머지는 모두 **싫어하지만**, 열 번에 한 번은 뜻밖에 반대로 평가합니다. **어느**
-# 영화를 평가하는지는 취향과 아무 관계가 없습니다. 취향은 에지의 타입에서만 알 수 있습니다. 영화에는
-# 잡음이 심하게 섞인 피처가 여덟 개 있고, 사용자에게는 피처가 없습니다. 메시지가 양쪽으로 가도록
-# 관계마다 역방향 관계를 더합니다.
+# 도시 열두 곳에 영화관이 하나씩 있고, 영화관마다 영화를 백 편 상영합니다. 사용자 3,000명은 각자
+# 열여섯 편쯤 평가하는데, 열에 아홉은 자기 도시에서 상영하는 영화입니다. 영화는 네 장르 가운데
+# 하나에 속하며, 장르가 예측할 레이블입니다. 사용자는 자신이 선호하는 장르의 영화는 **좋아하고**
+# 나머지는 모두 **싫어하지만**, 열 번에 한 번은 반대로 평가합니다. **어느** 영화를 평가하는지는
+# 취향과 관계가 없고, 취향은 에지 타입에만 나타납니다. 영화에는 잡음이 심한 피처가 여덟 개 있고,
+# 사용자에게는 피처가 없습니다. 메시지가 양쪽으로 전달되도록 관계마다 역방향 관계를 추가합니다.
 
 # %% [markdown] slot="block" lang="zh"
-# 源节点 3、8、4、4 就是用户 1、4、2、2，所以两个样本相同。两个块含有相同的节点，种子在前；只是一个
-# 放在同一个列表里，另一个每种类型各有一个列表。使用同构 ID，为一种类型编写的代码就能用于任意多种类
+# 源节点 3、8、4、4 就是用户 1、4、2、2，所以两次采样的结果相同。两个块含有相同的节点，种子在前；一
+# 个放在同一个列表里，另一个按类型分成几个列表。使用同构 ID，为一种类型编写的代码就能用于任意多种类
 # 型。
 #
-# ## 必须区分边的图
+# ## 必须区分边类型的图
 #
-# 十二座城市各有一家影院，每家放映一百部电影。3,000 个用户每人评价十六部左右，十次中有九次是在自己的
-# 城市。每部电影属于四种类别之一，类别就是要预测的标签（label）。每个用户有一种偏爱的类别，**喜
-# 欢**这一类电影，**不喜欢**其他所有电影，但每十次中有一次例外。用户评价**哪些**电影，与口味毫无关
-# 系：只有边的类型能透露口味。电影有八个特征，但噪声很大；用户没有特征。消息应当双向传递，所以每种关
-# 系都补上它的反向关系。
+# 十二座城市各有一家影院，每家放映一百部电影。3,000 个用户每人评价十六部左右，其中九成是在自己的城
+# 市。每部电影属于四种类别之一，类别就是要预测的标签。每个用户有一种偏爱的类别，**喜欢**这一类电影，
+# **不喜欢**其他所有电影，但有十分之一的例外。用户评价**哪些**电影与口味无关，口味只体现在边的类型
+# 上。电影有八个特征，但噪声很大；用户没有特征。消息应当双向传递，所以为每种关系加上反向关系。
 
 # %% slot="data-code"
 num_films, num_users, ratings = 1200, 3000, 16
@@ -443,26 +447,26 @@ print({etype[1]: cinema.num_edges(etype) for etype in cinema.canonical_etypes})
 # ## Partition
 #
 # Equally many nodes in each part may mean films here and users there. `partition_graph` therefore
-# gives each part its share of **each type**, unless `balance_ntypes` wishes otherwise. We try
-# both: all nodes in one class, then the default.
+# divides **each type** equally, unless `balance_ntypes` says otherwise. We try both: all nodes in
+# one class, then the default.
 
 # %% [markdown] slot="metis" lang="ko"
-# 에지 타입의 번호는 이 순서대로 0부터 3까지입니다. 싫어요는 좋아요의 두 배가 넘습니다.
+# 에지 타입의 번호는 이 순서대로 0~3입니다. 싫어요는 좋아요의 두 배가 넘습니다.
 #
 # ## 파티션으로 나누기
 #
-# 파티션마다 노드의 수가 같더라도 한쪽에는 영화가, 다른 쪽에는 사용자가 몰려 있을 수 있습니다.
-# 그래서 `partition_graph`는 `balance_ntypes`로 달리 정하지 않는 한 **타입마다** 고르게 나눕니다.
-# 모든 노드를 한 부류로 둘 때와 기본값일 때를 모두 해 봅시다.
+# 파티션마다 노드 수가 같더라도 한쪽에는 영화가, 다른 쪽에는 사용자가 몰려 있을 수 있습니다. 그래서
+# `partition_graph`는 `balance_ntypes`로 달리 지정하지 않는 한 **타입마다** 고르게 나눕니다. 모든
+# 노드를 한 부류로 지정한 경우와 기본값을 비교해 봅시다.
 
 # %% [markdown] slot="metis" lang="zh"
-# 边类型按这个次序编号为 0 到 3。“不喜欢”的边数是“喜欢”的两倍以上。
+# 边类型按这个顺序编号为 0 到 3。“不喜欢”的边数是“喜欢”的两倍以上。
 #
 # ## 切分
 #
-# 每个分区的节点数相等，仍可能是这里电影多、那里用户多。所以，除非 `balance_ntypes` 另有要求，
-# `partition_graph` 会把**每种类型**都均匀地分给各个分区。我们两种都试：先把所有节点归为一类，再用
-# 默认的方式。
+# 即使每个分区的节点数相等，也可能有的分区电影多，有的分区用户多。所以，除非用 `balance_ntypes` 另行
+# 指定，`partition_graph` 会把**每种类型**都均匀地分给各个分区。下面比较两种做法：把所有节点归为一
+# 类，以及默认的方式。
 
 # %% slot="metis-code" tags=["nbval-ignore-output"]
 one_class = torch.zeros(cinema.num_nodes(), dtype=torch.int64)
@@ -485,14 +489,14 @@ part = book.nid2partid(range(g.num_nodes("user")), "user")
 cell = part * TOWNS + g.nodes["user"].data["town"][:]
 lived = cell.bincount(minlength=PARTS * TOWNS).view(PARTS, TOWNS)
 axes[2].imshow(lived / lived.sum(0), "Blues", vmin=0, vmax=1, aspect="auto")
-axes[2].set(title="where the users of a town went", xlabel="town", ylabel="part")
+axes[2].set(title="where the users of a town went", xlabel="towns", ylabel="part")
 axes[2].set(xticks=range(TOWNS), yticks=range(PARTS))
 plt.show()
 
 # %% [markdown] slot="relations" lang="en"
-# Without regard to types, one part holds half again as many films as the average. With it each
-# type is even, and hardly more edges are cut. On the right, METIS has found the towns, of which it
-# knows nothing.
+# Without regard to types, one part holds half again as many films as the average. With it each type
+# is even, and hardly more edges are cut. On the right, METIS has gathered the users of each town,
+# although it was not given the towns.
 #
 # ## R-GCN by homogeneous IDs
 #
@@ -501,57 +505,56 @@ plt.show()
 #
 # $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
 #
-# `RelGraphConv` wants the relation of each edge and the factor $1/|N_r(v)|$; `relations` makes
-# both. With `sees` a model takes one edge type for another; soon we blind a model by it.
-# `sample_blocks` is the loop of DGL's guide, by homogeneous IDs.
+# `RelGraphConv` takes the relation of each edge and the factor $1/|N_r(v)|$; `relations` computes
+# both. Its argument `sees` maps edge types to relations, so that a model can be trained without
+# telling two types apart. `sample_blocks` is the loop of DGL's guide, by homogeneous IDs.
 #
-# Users have no features, so each gets a row to learn: a **distributed embedding**, whose rows lie
-# with their owners. The policy says that they belong to users. In `rows` the numberings meet: the
-# book splits the homogeneous IDs of the input nodes; features and embedding are read by type-wise
-# IDs; the results go where the block wants them.
+# Users have no features, so each gets a row to learn: a **distributed embedding**, whose rows are
+# stored by their owners. The policy says that they belong to users. `rows` uses both numberings:
+# the book splits the homogeneous IDs of the input nodes; features and embedding are read by
+# type-wise IDs; the results go to the positions of the nodes in the block.
 
 # %% [markdown] slot="relations" lang="ko"
-# 타입을 고려하지 않으면 영화를 평균의 한 배 반이나 가진 파티션이 생깁니다. 고려하면 타입마다
-# 고르게 나뉘면서도, 잘리는 에지는 거의 늘지 않습니다. 오른쪽을 보면 METIS는 도시를 전혀 모르면서도
-# 도시를 찾아냈습니다.
+# 타입을 고려하지 않으면 영화가 평균의 1.5배나 되는 파티션이 생깁니다. 타입을 고려하면 모든 타입이
+# 고르게 나뉘면서도 잘리는 에지는 거의 늘지 않습니다. 오른쪽 그림을 보면, METIS에 도시 정보를 주지
+# 않았는데도 같은 도시의 사용자끼리 모였습니다.
 #
-# ## 동종 ID로 하는 R-GCN
+# ## 동종 ID로 R-GCN 학습하기
 #
 # 관계형 그래프 합성곱(relational graph convolution, R-GCN)은 관계 $r$마다 행렬 $W_r$을 두고, 관계
-# $r$로 이어진 $v$의 이웃(neighbor) $N_r(v)$에 대해 평균을 냅니다.
+# $r$로 이어진 $v$의 이웃 $N_r(v)$에 대해 평균을 구합니다.
 #
 # $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
 #
-# `RelGraphConv`에는 각 에지의 관계와 계수 $1/|N_r(v)|$을 주어야 하며, `relations`가 이 둘을
-# 만듭니다. `sees`는 모델이 어떤 에지 타입을 다른 타입으로 여기게 하는 인자로, 잠시 뒤 모델의 눈을
-# 가릴 때 씁니다. `sample_blocks`는 DGL 사용자 가이드에서처럼 계층(layer)마다 동종 ID로 샘플링하는
-# 반복문입니다.
+# `RelGraphConv`에는 각 에지의 관계와 계수 $1/|N_r(v)|$을 넘기며, 이 둘은 `relations`에서
+# 계산합니다. 인자 `sees`는 에지 타입을 관계에 대응시킵니다. 두 타입을 같은 관계로 지정하면 둘을
+# 구별하지 않는 모델을 학습할 수 있습니다. `sample_blocks`는 DGL 사용자 가이드에서처럼 계층마다 동종
+# ID로 샘플링하는 반복문입니다.
 #
-# 사용자에게는 피처가 없으므로 저마다 학습할 행을 하나씩 줍니다. 이것이 **분산 임베딩**(distributed
-# embedding)이며, 각 행은 소유자(owner)에게 있습니다. 이 행들이 사용자의 것임은 파티션
-# 정책(partition policy)으로 나타냅니다. 두 번호 체계는 `rows`에서 만납니다. 파티션 북이 입력 노드의
-# 동종 ID를 타입별로 나누고, 피처와 임베딩은 타입별 ID로 읽으며, 그 결과는 블록이 원하는 자리에
-# 놓입니다.
+# 사용자에게는 피처가 없으므로 사용자마다 학습할 행을 하나씩 둡니다. 이것이 **분산
+# 임베딩**(distributed embedding)이며, 각 행은 소유자(owner)가 저장합니다. 이 행이 사용자의 것임은
+# 파티션 정책(partition policy)으로 지정합니다. `rows`에서는 두 번호 체계를 함께 씁니다. 입력 노드의
+# 동종 ID를 파티션 북으로 타입별로 나누고, 피처와 임베딩을 타입별 ID로 읽은 다음, 그 결과를 블록의
+# 노드 순서에 맞게 넣습니다.
 
 # %% [markdown] slot="relations" lang="zh"
-# 如果不考虑类型，就会有一个分区的电影数达到平均值的一倍半。考虑类型之后，每种类型都分得均匀，而被切
-# 断的边几乎没有增多。从右图看，METIS 对城市一无所知，却找到了它们。
+# 如果不考虑类型，就会有一个分区的电影数达到平均值的 1.5 倍。考虑类型之后，每种类型都分得均匀，而被
+# 切断的边（edge cut）几乎没有增多。右图表明，METIS 没有用到城市信息，却把同一城市的用户分到了一起。
 #
-# ## 用同构 ID 做 R-GCN
+# ## 用同构 ID 训练 R-GCN
 #
-# 关系图卷积（R-GCN）为每种关系 $r$ 设一个矩阵 $W_r$，并对 $v$ 在关系 $r$ 下的邻居（neighbor）
-# $N_r(v)$ 求平均：
+# 关系图卷积（R-GCN）为每种关系 $r$ 设一个矩阵 $W_r$，并对 $v$ 在关系 $r$ 下的邻居 $N_r(v)$ 求平均：
 #
 # $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
 #
-# `RelGraphConv` 需要每条边的关系和系数 $1/|N_r(v)|$，两者都由 `relations` 给出。`sees` 使模型把一
-# 种边类型当作另一种，稍后我们用它来蒙住一个模型的眼睛。`sample_blocks` 是 DGL 用户指南中逐层采样的
-# 循环，使用同构 ID。
+# `RelGraphConv` 需要每条边的关系和系数 $1/|N_r(v)|$，两者都由 `relations` 算出。参数 `sees` 把边类
+# 型对应到关系；把两种类型对应到同一关系，就能训练一个不区分它们的模型。`sample_blocks` 是 DGL 用户
+# 指南中逐层采样的循环，使用同构 ID。
 #
-# 用户没有特征，所以每个用户得到一行要学习的参数：这就是**分布式嵌入**（distributed embedding），它
-# 的每一行都放在所有者（owner）那里。分区策略（partition policy）说明这些行属于用户。两套编号在
-# `rows` 中相遇：分区簿把输入节点的同构 ID 按类型拆开；特征和嵌入按类型内 ID 读取；结果放到块所
-# 要求的位置上。
+# 用户没有特征，所以为每个用户设一行可学习的参数：这就是**分布式嵌入**（distributed embedding），每
+# 一行由所有者（owner）保存。用分区策略（partition policy）指定这些行属于用户。`rows` 同时用到两套编
+# 号：先用分区簿把输入节点的同构 ID 按类型拆开，再用类型内 ID 读取特征和嵌入，最后把结果放到这些节点
+# 在块中的位置上。
 
 
 # %% slot="relations-code"
@@ -603,37 +606,35 @@ class RGCN(nn.Module):
 # ## Training
 #
 # Half of the films are for training. Their type-wise IDs come from `node_split`, the loader gets
-# homogeneous ones, and the label is read by type-wise IDs again. Adam moves the weights,
-# the **sparse optimizer** `SparseAdam` the rows of the users. For several trainers, wrap the model
-# in `DistributedDataParallel` as on one machine.
+# homogeneous ones, and the label is read by type-wise IDs again. Adam updates the weights, the
+# **sparse optimizer** `SparseAdam` the rows of the users. For several trainers, wrap the model in
+# `DistributedDataParallel` as on one machine.
 #
-# One model sees all four types. The other is **blind**: it takes a like for a dislike, and keeps
-# all else. What has each learned about users? The pictures show how similar the embeddings of any
-# two users are, with users sorted by taste, which no model was told.
+# One model is given all four types. The other is *blind*: likes count as dislikes, and all else is
+# the same. What has each learned about users? The pictures show how similar the embeddings of any
+# two users are, with users sorted by taste, which neither model was given.
 
 # %% [markdown] slot="train" lang="ko"
 # ## 학습
 #
 # 영화의 절반을 학습에 씁니다. 학습할 영화의 타입별 ID는 `node_split`으로 얻고, 로더에는 동종 ID를
-# 주며, 레이블은 다시 타입별 ID로 읽습니다. 가중치는 Adam이, 사용자의 행은 **희소
-# 옵티마이저**(sparse optimizer) `SparseAdam`이 갱신합니다. 트레이너(trainer)가 여럿이면
-# 머신(machine) 한 대에서처럼 모델을 `DistributedDataParallel`로 감싸면 됩니다.
+# 넘기며, 레이블은 다시 타입별 ID로 읽습니다. 가중치는 Adam으로, 사용자의 임베딩 행은 **희소
+# 옵티마이저**(sparse optimizer) `SparseAdam`으로 갱신합니다. 트레이너(trainer)가 여럿이면 머신 한
+# 대에서처럼 모델을 `DistributedDataParallel`로 감싸면 됩니다.
 #
-# 한 모델은 네 타입을 모두 봅니다. 다른 모델은 **눈을 가려**(blind) 좋아요를 싫어요로 여기게 하며,
-# 나머지는 모두 같습니다. 각 모델은 사용자에 관해 무엇을 학습했을까요? 그림은 사용자를 취향순으로
-# 늘어놓았을 때 두 사용자의 임베딩이 얼마나 비슷한지를 보여 줍니다. 취향은 어느 모델에도 알려 준
-# 적이 없습니다.
+# 한 모델은 네 타입을 모두 구별합니다. 다른 모델은 좋아요와 싫어요를 **구별하지 않으며**, 나머지는
+# 모두 같습니다. 두 모델은 사용자에 관해 무엇을 학습할까요? 그림은 사용자를 취향순으로 늘어놓고 두
+# 사용자의 임베딩이 얼마나 비슷한지 나타낸 것입니다. 취향은 어느 모델의 학습에도 쓰지 않았습니다.
 
 # %% [markdown] slot="train" lang="zh"
 # ## 训练
 #
-# 一半的电影用于训练。它们的类型内 ID 由 `node_split` 给出，加载器得到的是同构 ID，标签又按类型内
-# ID 读取。Adam 更新权重，**稀疏优化器**（sparse optimizer）`SparseAdam` 更新用户的那些行。如果有多
-# 个训练器（trainer），就像在一台机器（machine）上那样，用 `DistributedDataParallel` 包装模型。
+# 一半的电影用于训练。它们的类型内 ID 由 `node_split` 给出，传给加载器的是同构 ID，标签又按类型内 ID
+# 读取。权重用 Adam 更新，用户的嵌入行用**稀疏优化器**（sparse optimizer）`SparseAdam` 更新。如果有
+# 多个训练器（trainer），就像单机上那样，用 `DistributedDataParallel` 包装模型。
 #
-# 一个模型看得见全部四种类型。另一个模型被**蒙住眼睛**：它把“喜欢”当作“不喜欢”，其余完全相同。每个模
-# 型对用户学到了什么？下图把用户按口味排序，显示任意两个用户的嵌入有多相似；而口味从未告诉过任何一个
-# 模型。
+# 一个模型区分全部四种类型；另一个模型**不区分**“喜欢”和“不喜欢”，其余完全相同。两个模型对用户学到了
+# 什么？下图把用户按口味排序，显示任意两个用户的嵌入有多相似；训练两个模型时都没有用到口味。
 
 # %% slot="train-code"
 films = g.nodes["film"].data
@@ -677,42 +678,44 @@ plt.show()
 assert results["all types"] > 0.8 and results["blind"] < 0.6
 
 # %% [markdown] slot="hetero" lang="en"
-# Types decide: over nine films in ten against four, where guessing gets one in four. On the left,
-# the four squares on the diagonal are the four tastes. Users of one taste have similar embeddings,
-# although only genres of films were given.
+# Types matter: over nine films in ten are right against four, where guessing gets one in four. On
+# the left, the four squares on the diagonal are the four tastes. Users of one taste have similar
+# embeddings, although only genres of films were given.
 #
 # ## The other way: typed blocks
 #
 # With a dictionary as seeds, `NeighborSampler` makes blocks with types. `HeteroGraphConv` has a
-# module for each relation and adds up what reaches a node. Modules may then differ in kind or in
-# size. The computation is the same: with equal weights, one layer must give equal numbers.
+# module for each relation and adds up the results at each node. Modules may then differ in kind or
+# in size. The computation is the same: with equal weights, one layer must give equal numbers.
 
 # %% [markdown] slot="hetero" lang="ko"
-# 결과를 가르는 것은 타입입니다. 한쪽은 열 편에 아홉 편 이상을, 다른 쪽은 네 편을 맞힙니다. 무작위로
-# 고르면 네 편에 한 편을 맞힙니다. 왼쪽에서 대각선에 놓인 네 정사각형이 네 가지 취향입니다. 모델에
-# 준 것은 영화의 장르뿐인데도, 취향이 같은 사용자끼리는 임베딩이 비슷합니다.
+# 타입을 구별하는지에 따라 결과가 크게 달라집니다. 타입을 구별하면 열 편에 아홉 편 이상을, 구별하지
+# 않으면 네 편을 맞힙니다. 무작위로 고르면 네 편에 한 편을 맞힙니다. 왼쪽 그림에서 대각선의 네
+# 정사각형이 네 가지 취향입니다. 영화의 장르만으로 학습했는데도 취향이 같은 사용자끼리는 임베딩이
+# 비슷합니다.
 #
-# ## 다른 길: 타입이 있는 블록
+# ## 다른 방법: 타입이 있는 블록
 #
-# 딕셔너리를 시드로 주면 `NeighborSampler`는 타입이 있는 블록을 만듭니다. `HeteroGraphConv`는
-# 관계마다 모듈을 하나씩 두고, 한 노드에 이르는 결과를 더합니다. 그래서 모듈마다 종류나 크기가
-# 달라도 됩니다. 그래도 계산은 같습니다. 가중치가 같다면 계층 하나의 결과도 같은 값이어야 합니다.
+# 시드를 딕셔너리로 지정하면 `NeighborSampler`는 타입이 있는 블록을 만듭니다. `HeteroGraphConv`는
+# 관계마다 모듈을 하나씩 두고 그 결과를 노드별로 더합니다. 그래서 모듈마다 종류나 크기가 달라도
+# 됩니다. 계산 자체는 같으므로, 가중치가 같다면 한 계층의 결과도 같아야 합니다.
 
 # %% [markdown] slot="hetero" lang="zh"
-# 决定结果的是类型：每十部电影中，看得见类型的模型答对九部以上，被蒙住眼睛的只答对四部；而随机猜测每
-# 四部才答对一部。左图对角线上的四个方块就是四种口味。尽管给出的只有电影的类别，口味相同的用户仍然得
-# 到了相似的嵌入。
+# 是否区分类型，结果相差很大：区分类型的模型每十部电影答对九部以上，不区分的只答对四部；随机猜测则是
+# 每四部答对一部。左图对角线上的四个方块就是四种口味。虽然只用了电影的类别来训练，口味相同的用户仍然
+# 得到了相似的嵌入。
 #
-# ## 另一条路：带类型的块
+# ## 另一种做法：带类型的块
 #
-# 用字典作种子时，`NeighborSampler` 生成带类型的块。`HeteroGraphConv` 为每种关系设一个模块，并把到达
-# 同一节点的结果相加。这样，各个模块的种类和大小可以不同。两者的计算是一样的：权重相同时，一层的结果
-# 必须相同。
+# 种子是字典时，`NeighborSampler` 生成带类型的块。`HeteroGraphConv` 为每种关系设一个模块，并在每个节
+# 点上把各模块的结果相加，因此各个模块的种类和大小可以不同。两者的计算是一样的：权重相同时，一层的结
+# 果也应当相同。
 
 # %% slot="hetero-code"
 homo = dglnn.RelGraphConv(8, 3, 4, self_loop=False, bias=False)
-style = {"norm": "right", "bias": False}  # the mean over neighbors
-mods = {etype: dglnn.GraphConv(8, 3, **style) for etype in g.canonical_etypes}
+mods = {  # "right": the mean over neighbors
+    etype: dglnn.GraphConv(8, 3, norm="right", bias=False) for etype in g.canonical_etypes
+}
 for weight, module in zip(homo.linear_r.W, mods.values()):
     module.weight = nn.Parameter(weight)
 hetero = dglnn.HeteroGraphConv(mods)
@@ -732,37 +735,37 @@ print("equal rows for", {ntype: tuple(rows.shape) for ntype, rows in other.items
 # %% [markdown] slot="invert" lang="en"
 # Two ways, one result.
 #
-# ## Prove it
+# ## Check IDs and samples
 #
-# First: the conversions invert each other, and both kinds of ID have the same owner, for every
-# node and every edge, in 1, 2 and 4 parts.
+# First: the conversions invert each other, and both kinds of ID have the same owner, for every node
+# and every edge, in 1, 2 and 4 parts.
 #
-# Second: typed mini-batches do not depend on the cut. We sample the whole graph in memory, then
-# the parts, and map the IDs of the blocks back to original ones. All must be equal, type by type,
-# even in their order.
+# Second: typed mini-batches do not depend on the cut. We sample the whole graph in memory, then the
+# parts, and map the IDs of the blocks back to original ones. All must be equal, type by type, even
+# in their order.
 
 # %% [markdown] slot="invert" lang="ko"
-# 길은 둘이지만 결과는 하나입니다.
+# 두 방법의 결과는 같습니다.
 #
-# ## 증명하기
+# ## 확인하기: ID 변환과 샘플링
 #
-# 첫째, 파티션이 1개, 2개, 4개일 때 모든 노드와 에지에서 두 변환은 서로 역변환이며, 두 가지 ID의
-# 소유자는 같습니다.
+# 첫째, 파티션이 1개, 2개, 4개일 때 모든 노드와 에지에서 두 변환이 서로 역변환이고 두 가지 ID의
+# 소유자가 같은지 확인합니다.
 #
-# 둘째, 타입이 있는 미니배치(mini-batch)는 그래프를 어떻게 나누든 같습니다. 메모리에 있는 그래프
-# 전체에서 샘플링한 다음 나뉜 그래프에서 샘플링하고, 블록의 ID를 원래 ID로 되돌립니다. 타입마다
-# 모두 같아야 하며, 순서까지 같아야 합니다.
+# 둘째, 타입이 있는 미니배치(mini-batch)가 그래프를 나눈 방식과 관계없이 같은지 확인합니다. 메모리에
+# 있는 그래프 전체에서 샘플링한 다음, 나눈 그래프에서 샘플링하여 블록의 ID를 원래 ID로 되돌립니다.
+# 타입마다 모두 같아야 하며, 순서까지 같아야 합니다.
 
 # %% [markdown] slot="invert" lang="zh"
-# 两条路，同一个结果。
+# 两种做法的结果相同。
 #
-# ## 证明
+# ## 验证：ID 转换与采样
 #
-# 第一，分别切成 1、2、4 个分区时，对每个节点和每条边，两个方向的转换互为逆变换，而且两种 ID 的所有
-# 者相同。
+# 第一，分别切成 1、2、4 个分区，检查每个节点和每条边：两个方向的转换应当互为逆变换，两种 ID 的所有
+# 者也应当相同。
 #
-# 第二，带类型的小批次（mini-batch）与切分无关。我们先在内存中的整张图上采样，再在各个分区上采样，
-# 并把块中的 ID 换回原始 ID。每种类型都必须完全相同，连次序也相同。
+# 第二，带类型的小批次（mini-batch）应当与切分无关。先在内存中的整张图上采样，再在各个分区上采样，并
+# 把块中的 ID 换回原始 ID。每种类型都应当完全相同，连顺序也相同。
 
 
 # %% slot="invert-code" tags=["nbval-ignore-output"]
@@ -808,30 +811,30 @@ for k, (dist_graph, (node_map, edge_map)) in cuts.items():
 #
 # ## What it costs
 #
-# In every step, each input row that another part owns has to travel: 32 bytes for a film's
-# features, 64 for a user's embedding, whose gradient travels back. For four trainers, each with 64
+# In every step, each input row that another part owns is transferred: 32 bytes for a film's
+# features, 64 for a user's embedding, whose gradient goes back. For four trainers, each with 64
 # seeds of its own part, `traffic` counts edges by type and bytes by owner. A fanout may be a
 # dictionary: we also train with fewer dislikes, or likes.
 
 # %% [markdown] slot="cost" lang="ko"
-# 어느 블록에서도 그래프를 어떻게 나누었는지는 드러나지 않습니다. 따라서 파티션이 몇 개이든 모델이
-# 배우는 것은 같습니다.
+# 블록의 내용은 그래프를 나눈 방식과 관계가 없습니다. 따라서 파티션이 몇 개이든 학습 결과는
+# 같습니다.
 #
 # ## 비용
 #
-# 단계마다, 다른 파티션이 소유한 입력 행은 모두 옮겨 와야 합니다. 영화의 피처는 32바이트, 사용자의
-# 임베딩은 64바이트이며, 임베딩의 그래디언트(gradient)는 되돌아갑니다. 트레이너 넷이 저마다 자기
-# 파티션의 시드 64개를 처리할 때, `traffic`은 에지를 타입별로, 바이트를 소유자별로 셉니다. 팬아웃은
-# 딕셔너리로도 줄 수 있으므로, 싫어요나 좋아요를 줄여서도 학습해 봅니다.
+# 학습 단계마다 다른 파티션이 소유한 입력 행을 모두 가져와야 합니다. 영화의 피처는 32바이트,
+# 사용자의 임베딩은 64바이트이며, 임베딩은 그래디언트(gradient)도 되돌려 보냅니다. 트레이너 네 개가
+# 각각 자기 파티션의 시드 64개를 처리할 때, `traffic`은 타입별 에지 수와 소유자별 바이트 수를
+# 셉니다. 팬아웃은 딕셔너리로도 지정할 수 있으므로, 싫어요나 좋아요를 줄여서도 학습해 봅니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 从任何一个块都看不出图是怎样切分的，所以无论有几个分区，模型学到的都相同。
+# 块的内容与图的切分方式无关，所以无论有几个分区，训练结果都相同。
 #
-# ## 代价
+# ## 开销
 #
-# 每一步中，凡是属于其他分区的输入行都必须传输：电影的特征是 32 字节，用户的嵌入是 64 字节，嵌入的梯
-# 度（gradient）还要传回去。设有四个训练器，每个处理自己分区的 64 个种子，`traffic` 按类型统计边数，
-# 按所有者统计字节数。扇出可以是一个字典，所以我们还尝试减少“不喜欢”或“喜欢”的边来训练。
+# 每一步都要传输属于其他分区的输入行：电影的特征是 32 字节，用户的嵌入是 64 字节，嵌入的梯度
+# （gradient）还要传回去。设有四个训练器，每个处理自己分区的 64 个种子，`traffic` 按类型统计边数，按
+# 所有者统计字节数。扇出可以是字典，所以再试试减少“不喜欢”或“喜欢”的边来训练。
 
 
 # %% slot="cost-code" tags=["nbval-ignore-output"]
@@ -887,15 +890,15 @@ plt.show()
 # %% [markdown] slot="summary" lang="en"
 # Most edges are dislikes, above all those that enter users, one layer further out. Four bytes in
 # ten come from other parts. On the right, likes alone keep most of the accuracy for a third of the
-# traffic, while dislikes alone cost twice as much and are worth far less. All edges cost alike;
-# what one is worth depends on its type.
+# traffic, while dislikes alone cost twice as much and help far less. All edges cost alike; how much
+# one helps depends on its type.
 #
 # ## Summary
 #
 # - Type-wise IDs are the rows of features; a homogeneous ID names any node by one number. The
 #   partition book converts them by ranges.
-# - Seeds in a dictionary give typed frontiers; homogeneous seeds give one type and `dgl.ETYPE`.
-#   The samples are equal.
+# - Seeds in a dictionary give typed frontiers; homogeneous seeds give one type and `dgl.ETYPE`. The
+#   samples are equal.
 # - `RelGraphConv` and `HeteroGraphConv` are two forms of one computation.
 # - Nodes without features get a distributed embedding with the policy of their type.
 # - Balance each node type when you partition, and choose a fanout for each edge type.
@@ -905,7 +908,7 @@ plt.show()
 # Replace `None`, run the cell and read the verdict. The
 # [solutions](../solutions/08_heterogeneous.ipynb) are beside the lesson.
 #
-# 1. Three parts own 4, 2 and 3 films, and 10, 20 and 30 users. Films are type 0. What is the
+# 1. Three parts own 4, 2 and 3 films, and 10, 20 and 30 users. Films are type 0. What is the
 #    homogeneous ID of film 5?
 # 2. In the same graph, which node has the homogeneous ID 40? Answer with a pair: its type and its
 #    type-wise ID.
@@ -915,60 +918,59 @@ plt.show()
 #    of each type? Answer with a dictionary.
 
 # %% [markdown] slot="summary" lang="ko"
-# 에지의 대부분은 싫어요이며, 그 가운데서도 한 계층 더 바깥에서 사용자로 들어오는 것이 가장
-# 많습니다. 읽는 바이트의 10분의 4는 다른 파티션에서 옵니다. 오른쪽을 보면 좋아요만 쓸 때는 3분의
-# 1의 트래픽(traffic)으로 정확도를 대부분 지키지만, 싫어요만 쓸 때는 트래픽이 두 배인데도 가치는
-# 훨씬 낮습니다. 에지의 비용은 모두 같지만, 가치는 타입에 달려 있습니다.
+# 에지의 대부분은 싫어요이며, 그중에서도 바깥쪽 계층에서 사용자로 들어오는 에지가 가장 많습니다.
+# 읽는 데이터의 10분의 4는 다른 파티션에서 가져옵니다. 오른쪽 그림을 보면 좋아요만 쓸 때는
+# 트래픽(traffic)이 3분의 1로 줄어도 정확도가 거의 유지되지만, 싫어요만 쓸 때는 트래픽이 그 두
+# 배인데도 정확도가 훨씬 낮습니다. 에지의 비용은 모두 같지만 효과는 타입에 따라 다릅니다.
 #
 # ## 요약
 #
-# - 타입별 ID는 피처의 행 번호이고, 동종 ID는 수 하나로 어떤 노드든 가리킵니다. 파티션 북이 구간을
+# - 타입별 ID는 피처의 행 번호이고, 동종 ID는 숫자 하나로 어떤 노드든 가리킵니다. 파티션 북은 구간을
 #   이용하여 둘을 변환합니다.
-# - 시드를 딕셔너리로 주면 프런티어에 타입이 있고, 동종 ID로 주면 타입은 하나뿐이며 에지의 종류는
-#   `dgl.ETYPE`에 있습니다. 두 표본은 같습니다.
-# - `RelGraphConv`와 `HeteroGraphConv`는 한 가지 계산의 두 형태입니다.
-# - 피처가 없는 노드에는 그 타입의 정책을 따르는 분산 임베딩을 줍니다.
-# - 그래프를 나눌 때는 노드 타입마다 균형을 맞추고, 팬아웃은 에지 타입마다 고릅니다.
+# - 시드를 딕셔너리로 지정하면 프런티어에 타입이 있고, 동종 ID로 지정하면 타입은 하나뿐이며 원래
+#   에지 타입은 `dgl.ETYPE`에 있습니다. 두 샘플링 결과는 같습니다.
+# - `RelGraphConv`와 `HeteroGraphConv`는 같은 계산의 두 형태입니다.
+# - 피처가 없는 노드에는 그 타입의 파티션 정책을 따르는 분산 임베딩을 씁니다.
+# - 그래프를 나눌 때는 노드 타입마다 균형을 맞추고, 팬아웃은 에지 타입마다 정합니다.
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다.
-# [풀이](../solutions/08_heterogeneous.ipynb)는 레슨과 함께 제공됩니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# [풀이](../solutions/ko/08_heterogeneous.ipynb)는 레슨과 함께 제공됩니다.
 #
-# 1. 세 파티션이 영화를 4편, 2편, 3편, 사용자를 10명, 20명, 30명 소유합니다. 영화가 타입 0입니다.
-#    영화 5의 동종 ID는 무엇입니까?
+# 1. 세 파티션이 영화를 각각 4편, 2편, 3편, 사용자를 10명, 20명, 30명 소유합니다. 영화가 타입
+#    0입니다. 영화 5의 동종 ID는 무엇입니까?
 # 2. 같은 그래프에서 동종 ID가 40인 노드는 무엇입니까? 타입과 타입별 ID의 쌍으로 답합니다.
-# 3. `g`에서 동종 ID로 샘플링한 `frontier`를 받는 함수를 작성합니다. 이 함수는 `g.etypes`의
-#    관계마다, 한 파티션에서 다른 파티션으로 이어지는 에지의 수를 담은 딕셔너리를 돌려주어야
-#    합니다.
-# 4. 영화에는 좋아요를 모두, 싫어요를 최대 3개, 사용자에게는 타입마다 에지를 최대 2개 주려면
+# 3. `g`에서 동종 ID로 샘플링한 `frontier`를 받아, `g.etypes`의 관계마다 한 파티션에서 다른
+#    파티션으로 이어지는 에지의 수를 딕셔너리로 반환하는 함수를 작성합니다.
+# 4. 영화마다 좋아요는 모두, 싫어요는 최대 3개, 사용자마다 타입별로 에지를 최대 2개 뽑으려면
 #    팬아웃을 어떻게 정해야 합니까? 딕셔너리로 답합니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 大多数边是“不喜欢”，其中又以进入用户、位于更外一层的为最多。每十个字节中有四个来自其他分区。在右图
-# 中，只用“喜欢”，以三分之一的流量（traffic）就能保住大部分准确率；只用“不喜欢”，流量是前者的两倍，
-# 价值却低得多。所有的边代价相同，而价值取决于类型。
+# 大多数边是“不喜欢”，其中最多的是外层指向用户的边。读取的数据有十分之四来自其他分区。从右图看，只用
+# “喜欢”，以三分之一的通信量（traffic）就能保持大部分准确率；只用“不喜欢”，通信量是前者的两倍，准确
+# 率却低得多。所有的边开销相同，作用则取决于类型。
 #
 # ## 小结
 #
-# - 类型内 ID 是特征的行号；同构 ID 用一个数就能指明任何节点。分区簿借助各段的分界在两者之间转换。
-# - 以字典给出种子，得到带类型的边界子图；以同构 ID 给出种子，得到的图只有一种类型，另有
-#   `dgl.ETYPE`。两个样本相同。
+# - 类型内 ID 是特征的行号；同构 ID 用一个数就能指明任何节点。分区簿利用各段的分界在两者之间转换。
+# - 以字典给出种子，得到带类型的边界子图；以同构 ID 给出种子，得到的图只有一种类型，原来的边类型在
+#   `dgl.ETYPE` 中。两者的采样结果相同。
 # - `RelGraphConv` 和 `HeteroGraphConv` 是同一种计算的两种形式。
 # - 没有特征的节点使用分布式嵌入，并采用其类型的分区策略。
 # - 切分时使每种节点类型都均衡，并为每种边类型选择扇出。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/08_heterogeneous.ipynb)随本
-# 课提供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/08_heterogeneous.ipynb)随
+# 本课提供。
 #
 # 1. 三个分区分别拥有 4、2、3 部电影和 10、20、30 个用户。电影是类型 0。电影 5 的同构 ID 是什么？
 # 2. 在同一张图中，同构 ID 为 40 的是哪个节点？用由类型和类型内 ID 组成的一对值作答。
-# 3. 写一个以 `frontier` 为参数的函数，`frontier` 是用同构 ID 从 `g` 中采样得到的。它返回一个字典：
-#    对 `g.etypes` 中的每种关系，有多少条边从一个分区通向另一个分区。
-# 4. 要使每部电影得到全部“喜欢”和至多 3 条“不喜欢”，每个用户在每种类型中至多得到 2 条边，扇出应当怎
-#    样设定？用一个字典作答。
+# 3. 写一个以 `frontier` 为参数的函数，`frontier` 是用同构 ID 从 `g` 中采样得到的。返回一个字典：对
+#    `g.etypes` 中的每种关系，给出跨分区的边数。
+# 4. 要使每部电影采样全部“喜欢”和至多 3 条“不喜欢”，每个用户的每种边至多采样 2 条，扇出应当怎样设
+#    定？用一个字典作答。
 
 
 # %% slot="check"
@@ -985,8 +987,8 @@ def sha(answer):
 
 answer_1 = None  # a number
 answer_2 = None  # a pair, such as ("film", 0)
-check(1, answer_1, lambda answer: sha(answer) == "e629fa65")
-check(2, answer_2, lambda answer: sha(answer) == "e75c6d0c")
+check(1, answer_1, lambda answer: sha(int(answer)) == "e629fa65")
+check(2, answer_2, lambda pair: sha((pair[0], int(pair[1]))) == "e75c6d0c")
 
 # %% slot="answers"
 answer_3 = None  # a function of frontier

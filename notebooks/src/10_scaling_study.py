@@ -98,7 +98,7 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # request, an ID of 8 bytes, and a reply, the row, here two float32 numbers.
 
 # %% [markdown] slot="toy" lang="ko"
-# ## 그려 볼 수 있는 작은 그래프
+# ## 작은 그래프로 살펴보기
 #
 # 노드(node) 8개가 머신 두 대에 있습니다. 파란 노드는 머신 0에, 주황색 노드는 머신 1에 있습니다.
 # 머신 0의 트레이너(trainer)는 시드 노드(seed node)가 노드 0 하나입니다. 트레이너는 먼저 노드 0의
@@ -108,7 +108,7 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # 그 행을 응답으로 받습니다. 여기서 한 행은 float32 수 두 개입니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# ## 一张画得出来的小图
+# ## 先看一张小图
 #
 # 8 个节点（node）放在两台机器上，蓝色的在机器 0，橙色的在机器 1。机器 0 上的训练器（trainer）有一
 # 个种子节点（seed node），即节点 0。它先采样节点 0 的两个邻居（neighbor），再为已有的每个节点各采
@@ -328,7 +328,7 @@ for speed in (1, 10, 100):
 # 1 Gbit/s에서는 피처에 걸리는 시간이 한 단계에 23 ms로 단연 가장 깁니다. 10 Gbit/s에서 100 Gbit/s로
 # 올려도 얻는 것은 적습니다. 그 구간에서는 프로세서가 복사하는 속도가 한계이기 때문입니다.
 #
-# ## 라이브러리도 같은 일을 합니다
+# ## 라이브러리 사용하기
 #
 # 레슨 07의 시뮬레이터는 학습 스크립트를 고치지 않고 트레이너별로 번갈아 실행하면서 모든 메시지를
 # 세고, 이 프로세서가 일한 시간을 잽니다. `train`이 그런 스크립트이며, 끝나면 모델의 매개변수와
@@ -339,7 +339,7 @@ for speed in (1, 10, 100):
 # 在 1 Gbit/s 时，传输特征的时间远远超过其他各项，每一步 23 ms。从 10 Gbit/s 提高到 100 Gbit/s，收获
 # 很小，因为这时的瓶颈是处理器复制数据的速度。
 #
-# ## 用库做同样的事
+# ## 使用库
 #
 # 第 07 课的模拟器原样运行训练脚本，轮流扮演各个训练器，统计每一条消息，并测量这个处理器的工作时间。
 # `train` 就是这样一个脚本，结束时返回模型的参数，以及缓存的使用情况。`prefetch=0` 表示小批次在需要
@@ -400,7 +400,7 @@ for result in (alone, base):
 # Here four machines took longer than one! Each computes less, but they fetch. Before we act on
 # that, we check it.
 #
-# ## Prove it
+# ## Check that they agree
 #
 # First: did the simulated trainers ask for exactly as many rows as we have counted by hand?
 # Second: if sampling, computing and serving took no time, would the simulator arrive at the time
@@ -410,7 +410,7 @@ for result in (alone, base):
 # 이번 실행에서는 머신 네 대가 한 대보다 오래 걸렸습니다! 머신마다 계산은 줄었지만, 데이터를
 # 가져와야 하기 때문입니다. 이 결과를 바탕으로 무언가를 결정하기 전에 먼저 확인해 봅시다.
 #
-# ## 증명하기
+# ## 확인하기
 #
 # 첫째, 시뮬레이터의 트레이너들이 요청한 행의 수는 우리가 직접 센 것과 정확히 같을까요? 둘째,
 # 샘플링과 계산과 응답에 시간이 전혀 들지 않는다면, 시뮬레이터가 구한 시간은 식으로 구한 시간과
@@ -420,7 +420,7 @@ for result in (alone, base):
 # 这次运行中，四台机器竟然比一台更慢！每台机器的计算少了，却要去取数据。在据此做决定之前，我们先来
 # 检验。
 #
-# ## 证明
+# ## 验证
 #
 # 第一，模拟的训练器所请求的行数，与我们亲手数出的是否完全相同？第二，假如采样、计算和应答都不花时
 # 间，模拟器得出的时间与公式的结果是否一致？

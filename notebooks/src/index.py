@@ -2,12 +2,12 @@
 # # Lessons
 #
 # Each lesson is one notebook, takes an evening, and runs in about a minute on two free CPU cores.
-# You build the idea yourself on a toy graph, let the library do the same, prove that the two
-# agree, and look at what it costs. Exercises with a check stand at the end; `../solutions` answers
-# them.
+# You build the idea yourself on a toy graph, do the same with the library, check that the two
+# agree, and look at what it costs. At the end there are exercises that check your answers;
+# `../solutions` has ours.
 #
 # You should know Python and how a training loop is written in PyTorch. What a graph neural network
-# is, the first lesson says. No GPU and no network connection are needed.
+# is, the first lesson explains. No GPU and no network connection are needed.
 #
 # ## The path
 #
@@ -17,114 +17,114 @@
 # %% [markdown] slot="intro" lang="ko"
 # # 레슨
 #
-# 레슨 하나는 노트북 하나이며, 하루 저녁이면 마칠 수 있습니다. 다른 작업이 없는 CPU 코어 두 개에서
-# 1분 정도면 실행이 끝납니다. 작은 그래프(graph)에서 핵심 아이디어를 직접 구현하고, 라이브러리로
-# 같은 일을 한 뒤, 두 결과가 같음을 증명하고, 비용을 살펴봅니다. 마지막에는 답을 확인해 주는
-# 연습 문제(exercise)가 있으며, 풀이는 `../solutions`에 있습니다.
+# 레슨 하나는 주피터 노트북 하나이며, 하루 저녁이면 마칠 수 있습니다. 다른 작업이 없는 CPU 코어 두
+# 개에서 1분 정도면 실행이 끝납니다. 작은 그래프에서 핵심 아이디어를 직접 구현하고, 라이브러리로도
+# 구현한 뒤, 두 결과가 같은지 확인하고 비용을 살펴봅니다. 마지막에는 답을 바로 채점해 주는 연습
+# 문제가 있으며, 풀이는 `../solutions`에 있습니다.
 #
-# Python과, PyTorch로 학습 루프를 작성하는 방법을 알고 있어야 합니다. 그래프 신경망이 무엇인지는 첫
-# 레슨에서 설명합니다. GPU도 네트워크 연결도 필요하지 않습니다.
+# Python을 알고, PyTorch로 학습 루프를 작성할 수 있어야 합니다. 그래프 신경망이 무엇인지는 첫 레슨에서
+# 설명합니다. GPU도 네트워크 연결도 필요하지 않습니다.
 #
 # ## 학습 경로
 #
-# 어떤 레슨도 다른 레슨이 남긴 파일을 필요로 하지 않으므로, 원하는 곳에서 시작해도 됩니다. 다만 각
-# 레슨은 "먼저 볼 레슨"에 적힌 레슨의 내용을 안다고 전제합니다.
+# 다른 레슨에서 만든 파일이 필요한 레슨은 없으므로, 원하는 레슨부터 시작해도 됩니다. 다만 "먼저 볼
+# 레슨"에 적힌 레슨의 내용은 알고 있어야 합니다.
 
 # %% [markdown] slot="intro" lang="zh"
 # # 课程
 #
-# 每一课是一个笔记本，用一个晚上就能学完，在两个空闲的 CPU 核上运行一分钟左右。先在一张小图
-# （graph）上亲手实现核心想法，再让库做同样的事，证明两者一致，最后看看代价有多大。结尾有可以自动
-# 评判的练习（exercise），解答在 `../solutions` 中。
+# 每一课是一个 Notebook，用一个晚上就能学完，在两个空闲的 CPU 核上运行一分钟左右。先在一张小图上亲手
+# 实现核心想法，再用库实现，验证两者一致，最后看看开销有多大。末尾有可以自动评判的练习，解答在
+# `../solutions` 中。
 #
 # 你需要会用 Python，并且知道怎样用 PyTorch 写训练循环。什么是图神经网络，第一课会讲。不需要 GPU，
 # 也不需要联网。
 #
 # ## 学习路线
 #
-# 没有哪一课需要另一课留下的文件，所以可以从任意一课开始。不过，每一课都默认你已经了解“先修”一栏
-# 中各课的内容。
+# 每一课都不依赖其他课生成的文件，所以可以从任意一课开始。不过，学习每一课之前，应当先了解“先修”一
+# 栏中各课的内容。
 
 # %% [markdown] slot="table" lang="en"
 # | lesson | afterwards you can | after | minutes | starts |
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="table" lang="ko"
-# | 레슨 | 마치고 나면 할 수 있는 일 | 먼저 볼 레슨 | 시간(분) | 실행되는 프로세스(process) |
+# | 레슨 | 마치고 나면 할 수 있는 일 | 먼저 볼 레슨 | 시간(분) | 실행되는 프로세스 |
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="table" lang="zh"
-# | 课程 | 学完之后能够 | 先修 | 分钟 | 启动的进程（process） |
+# | 课程 | 学完之后能够 | 先修 | 分钟 | 启动的进程 |
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="01_node_classification" lang="en"
 # | 01 TITLE | turn a table into a graph; train on sampled neighbors, predict with all of them | – | 90 | one |
 
 # %% [markdown] slot="01_node_classification" lang="ko"
-# | 01 TITLE | 표를 그래프로 바꾸고, 이웃(neighbor)을 샘플링하여 학습하고, 모든 이웃으로 예측합니다 | – | 90 | 하나 |
+# | 01 TITLE | 표로 그래프를 만들고, 이웃을 샘플링하여 학습한 뒤, 모든 이웃으로 예측합니다 | – | 90 | 하나 |
 
 # %% [markdown] slot="01_node_classification" lang="zh"
-# | 01 TITLE | 把表格变成图；用采样得到的邻居（neighbor）训练，用全部邻居预测 | – | 90 | 一个 |
+# | 01 TITLE | 用表格建图；用采样得到的邻居训练，用全部邻居预测 | – | 90 | 一个 |
 
 # %% [markdown] slot="02_link_prediction" lang="en"
-# | 02 TITLE | learn from edges and negative pairs; see when a model was shown the answer | 01 | 105 | one |
+# | 02 TITLE | learn from edges and negative pairs; find and prevent data leakage | 01 | 105 | one |
 
 # %% [markdown] slot="02_link_prediction" lang="ko"
-# | 02 TITLE | 에지(edge)와 네거티브 쌍으로 학습하고, 모델에 정답이 새어 들어갔는지 알아냅니다 | 01 | 105 | 하나 |
+# | 02 TITLE | 에지와 네거티브 쌍으로 학습하고, 데이터 누수를 찾아 막습니다 | 01 | 105 | 하나 |
 
 # %% [markdown] slot="02_link_prediction" lang="zh"
-# | 02 TITLE | 用边（edge）和负样本对训练；看出模型是否偷看了答案 | 01 | 105 | 一个 |
+# | 02 TITLE | 用边和负样本对训练；发现并防止数据泄漏 | 01 | 105 | 一个 |
 
 # %% [markdown] slot="03_custom_sampling" lang="en"
-# | 03 TITLE | write samplers, prove that they are right, compare what they read | 01 | 120 | one |
+# | 03 TITLE | write samplers, check that they are right, compare what they read | 01 | 120 | one |
 
 # %% [markdown] slot="03_custom_sampling" lang="ko"
-# | 03 TITLE | 샘플러(sampler)를 작성하고, 올바름을 증명하고, 읽는 양을 비교합니다 | 01 | 120 | 하나 |
+# | 03 TITLE | 샘플러(sampler)를 작성하고, 올바른지 확인하고, 읽는 양을 비교합니다 | 01 | 120 | 하나 |
 
 # %% [markdown] slot="03_custom_sampling" lang="zh"
-# | 03 TITLE | 编写采样器（sampler），证明它正确，比较各自的读取量 | 01 | 120 | 一个 |
+# | 03 TITLE | 编写采样器（sampler），验证其正确性，比较各自的读取量 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="04_multi_gpu" lang="en"
-# | 04 TITLE | train in several processes, prove that they learn what one learns, recognise three hangs | 01 | 105 | two more at a time |
+# | 04 TITLE | train in several processes, check that the result is that of one, recognise three hangs | 01 | 105 | two more at a time |
 
 # %% [markdown] slot="04_multi_gpu" lang="ko"
-# | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나와 같은 것을 배운다는 사실을 증명하고, 멈춤 현상 세 가지를 알아봅니다 | 01 | 105 | 한 번에 둘씩 더 |
+# | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 실행이 멈추는 장애 세 가지를 구별합니다 | 01 | 105 | 한 번에 두 개씩 추가 |
 
 # %% [markdown] slot="04_multi_gpu" lang="zh"
-# | 04 TITLE | 用多个进程训练，证明结果与单个进程相同，认出三种卡死 | 01 | 105 | 每次另起两个 |
+# | 04 TITLE | 用多个进程训练，验证结果与单个进程相同，识别三种卡死 | 01 | 105 | 每次另起两个 |
 
 # %% [markdown] slot="05_partitioning" lang="en"
 # | 05 TITLE | cut a graph, judge the cut and the balance, translate IDs there and back | 01 | 120 | one |
 
 # %% [markdown] slot="05_partitioning" lang="ko"
-# | 05 TITLE | 그래프를 나누고, 잘린 정도와 균형을 판단하고, ID를 양방향으로 변환합니다 | 01 | 120 | 하나 |
+# | 05 TITLE | 그래프를 나누고, 에지 컷(edge cut)과 균형을 평가하고, ID를 양방향으로 변환합니다 | 01 | 120 | 하나 |
 
 # %% [markdown] slot="05_partitioning" lang="zh"
-# | 05 TITLE | 切分一张图，评价切分与均衡的好坏，在新旧 ID 之间来回转换 | 01 | 120 | 一个 |
+# | 05 TITLE | 切分一张图，评价切分质量与均衡，在新旧 ID 之间来回转换 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="06_distributed_api" lang="en"
-# | 06 TITLE | make a training loop distributed by changing four lines; train embeddings of nodes without features | 05 | 105 | one, which plays all machines |
+# | 06 TITLE | make a training loop distributed by changing six lines; train embeddings of nodes without features | 05 | 105 | one, which plays all machines |
 
 # %% [markdown] slot="06_distributed_api" lang="ko"
-# | 06 TITLE | 네 줄을 고쳐 학습 루프를 분산 방식으로 바꾸고, 피처(feature)가 없는 노드(node)의 임베딩을 학습합니다 | 05 | 105 | 하나가 모든 머신(machine) 역할 |
+# | 06 TITLE | 여섯 줄을 고쳐 학습 스크립트를 분산 방식으로 바꾸고, 피처(feature)가 없는 노드의 임베딩을 학습합니다 | 05 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="06_distributed_api" lang="zh"
-# | 06 TITLE | 改四行代码，把训练循环变成分布式的；为没有特征（feature）的节点（node）训练嵌入 | 05 | 105 | 一个，扮演所有机器（machine） |
+# | 06 TITLE | 改六行代码，把训练脚本变成分布式的；为没有特征（feature）的节点训练嵌入 | 05 | 105 | 一个，扮演所有机器 |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="en"
 # | 07 TITLE | count what a job on many machines sends, predict how long it takes, check both against a real job | 06 | 105 | one, which plays all machines; then servers and trainers of two |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="ko"
-# | 07 TITLE | 여러 머신의 작업이 주고받는 데이터의 양을 세고, 걸리는 시간을 예측하고, 둘 다 실제 작업과 비교합니다 | 06 | 105 | 하나가 모든 머신 역할, 이어서 머신 두 대의 서버(server)와 트레이너(trainer) |
+# | 07 TITLE | 여러 머신에서 실행하는 작업의 전송량을 세고, 걸리는 시간을 예측하여, 실제 작업과 비교합니다 | 06 | 105 | 하나가 모든 머신 역할, 이어서 머신 두 대의 서버와 트레이너(trainer) |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="zh"
-# | 07 TITLE | 数出多台机器的作业要传多少数据，预测要花多少时间，再与真实的作业对照 | 06 | 105 | 一个，扮演所有机器；之后是两台机器的服务器（server）和训练器（trainer） |
+# | 07 TITLE | 统计多台机器上的作业要传输多少数据，预测所需时间，再与真实的作业比较 | 06 | 105 | 一个，扮演所有机器；之后是两台机器的服务器进程和训练器（trainer） |
 
 # %% [markdown] slot="08_heterogeneous" lang="en"
 # | 08 TITLE | train on typed graphs in parts, convert type-wise and homogeneous IDs | 06 | 105 | one, which plays all machines |
 
 # %% [markdown] slot="08_heterogeneous" lang="ko"
-# | 08 TITLE | 여러 파티션(partition)으로 나눈 이종 그래프(heterogeneous graph)로 학습하고, 타입별 ID(type-wise ID)와 동종 ID(homogeneous ID)를 서로 변환합니다 | 06 | 105 | 하나가 모든 머신 역할 |
+# | 08 TITLE | 여러 파티션(partition)으로 나눈 이종 그래프(heterogeneous graph)에서 학습하고, 타입별 ID(type-wise ID)와 동종 ID(homogeneous ID)를 서로 변환합니다 | 06 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="08_heterogeneous" lang="zh"
 # | 08 TITLE | 在分区（partition）后的异构图（heterogeneous graph）上训练，在类型内 ID（type-wise ID）与同构 ID（homogeneous ID）之间转换 | 06 | 105 | 一个，扮演所有机器 |
@@ -133,25 +133,25 @@
 # | 09 TITLE | prepare machines, start a job on them, read what went wrong, resume it | 06 | 105 | servers, trainers and samplers of two machines |
 
 # %% [markdown] slot="09_launching" lang="ko"
-# | 09 TITLE | 여러 머신을 준비하고, 작업을 시작하고, 무엇이 잘못되었는지 읽어 내고, 작업을 재개합니다 | 06 | 105 | 머신 두 대의 서버, 트레이너, 샘플러 |
+# | 09 TITLE | 여러 머신을 준비하고, 작업을 실행하고, 장애의 원인을 찾고, 작업을 이어서 실행합니다 | 06 | 105 | 머신 두 대의 서버, 트레이너, 샘플러 |
 
 # %% [markdown] slot="09_launching" lang="zh"
-# | 09 TITLE | 准备多台机器，在上面启动作业，看懂出了什么问题，恢复作业 | 06 | 105 | 两台机器的服务器、训练器和采样器 |
+# | 09 TITLE | 准备多台机器，启动作业，查明故障原因，接着运行作业 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
 
 # %% [markdown] slot="10_scaling_study" lang="en"
 # | 10 TITLE | say what limits a job, choose cache, fanout and network, and decide what to buy | 07 | 105 | one, which plays all machines |
 
 # %% [markdown] slot="10_scaling_study" lang="ko"
-# | 10 TITLE | 작업의 속도를 제한하는 요인을 말하고, 캐시(cache)와 팬아웃(fanout)과 네트워크를 고르고, 무엇을 살지 결정합니다 | 07 | 105 | 하나가 모든 머신 역할 |
+# | 10 TITLE | 작업의 병목을 찾고, 캐시(cache), 팬아웃(fanout), 네트워크를 고르고, 무엇을 살지 결정합니다 | 07 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="10_scaling_study" lang="zh"
-# | 10 TITLE | 说出作业受什么限制，选择缓存（cache）、扇出（fanout）和网络，决定该买什么 | 07 | 105 | 一个，扮演所有机器 |
+# | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么 | 07 | 105 | 一个，扮演所有机器 |
 
 # %% [markdown] slot="routes" lang="en"
 # The minutes, for reading, running and exercises, are estimated from the length of the lessons;
 # plan more if PyTorch is new to you.
 #
-# ## Which way
+# ## Which lessons for which purpose
 #
 # - One machine with one or several GPUs: 01, 04.
 # - A graph too large for one machine: 01, 05, 06, 09.
@@ -161,14 +161,14 @@
 # Teachers find weekly plans and ways to grade in the [guide for teachers](../../docs/teaching.md).
 
 # %% [markdown] slot="routes" lang="ko"
-# 시간은 읽기와 실행, 연습 문제 풀이를 합친 것으로, 레슨의 길이를 보고 어림한 값입니다. PyTorch가
-# 익숙하지 않다면 더 넉넉히 잡기를 권합니다.
+# 시간은 읽기와 실행, 연습 문제 풀이를 합친 것으로, 레슨의 길이로 어림한 값입니다. PyTorch가
+# 익숙하지 않다면 시간을 더 넉넉히 잡으십시오.
 #
-# ## 목적에 맞는 길
+# ## 목적별 순서
 #
 # - GPU가 한 개 또는 여러 개 있는 머신 한 대: 01, 04.
 # - 머신 한 대에 담을 수 없는 그래프: 01, 05, 06, 09.
-# - 여러 타입의 노드: 01, 05, 06, 08.
+# - 타입이 여럿인 그래프: 01, 05, 06, 08.
 # - 샘플링 연구: 01, 03.
 #
 # 주별 계획과 채점 방법은 [교사를 위한 안내](../../docs/teaching.ko.md)에 있습니다.
@@ -176,7 +176,7 @@
 # %% [markdown] slot="routes" lang="zh"
 # 分钟数包括阅读、运行和练习，是按课程篇幅估计的；如果你刚接触 PyTorch，请多留些时间。
 #
-# ## 该走哪条路
+# ## 按目的选择
 #
 # - 一台机器，带一块或多块 GPU：01、04。
 # - 一台机器放不下的图：01、05、06、09。

@@ -19,6 +19,7 @@ nodes,노드 수,节点数
 """
 CODE = '''\
 x = {"nodes": 1}  # a number
+ax.text(0, 0, "nodes", ha="nodes", va='nodes')
 print("nodes", f"{n} of {m:.1f} nodes", nodes)
 y = f"{', '.join(nodes)}", "a number"
 z = """nodes"""
@@ -41,6 +42,7 @@ def test_whole_strings_and_comments_are_replaced_and_nothing_else(folder: Path) 
         words.translate(CODE, "ko", said)
         == '''\
 x = {"노드 수": 1}  # 수
+ax.text(0, 0, "노드 수", ha="nodes", va='nodes')
 print("노드 수", f"노드 {m:.1f}개 중 {n}개", nodes)
 y = f"{', '.join(nodes)}", "a number"
 z = """노드 수"""

@@ -4,14 +4,41 @@
 # These answers belong to the exercises at the end of the [lesson](../en/05_partitioning.ipynb).
 # The cells up to the first exercise are the lesson's own code; run them first.
 
-# %% [markdown] slot="why-1-2" lang="en"
-# **1.** Wherever the destination of an edge lies, the source lies in the same part with a chance
-# of $1/10$, so $9/10$ of the edges are cut.
+# %% [markdown] slot="title" lang="ko"
+# # 풀이: 그래프를 파티션으로 나누기
 #
-# **2.** Four edges join node 5 to the blue side or leave it there: 0 → 5, 3 → 5 and 5 → 6 are cut
-# now, while 4 → 5 and 5 → 1 no longer are. With 2 → 0, four edges are cut. Part 0 holds copies of
-# nodes 2 and 5, part 1 of nodes 0, 3 and 6. With two parts, every end of a cut edge is a HALO node
-# of the other part; the code counts these ends.
+# [레슨](../../ko/05_partitioning.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은 레슨의
+# 코드이므로 먼저 실행합니다.
+
+# %% [markdown] slot="title" lang="zh"
+# # 解答：把图切成分区
+#
+# 这里是[课程](../../zh/05_partitioning.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代码，
+# 请先运行它们。
+
+# %% [markdown] slot="why-1-2" lang="en"
+# **1.** Wherever the destination of an edge lies, the source lies in the same part with a chance of
+# $1/10$, so $9/10$ of the edges are cut.
+#
+# **2.** After the move, 0 → 5, 3 → 5 and 5 → 6 are cut, while 4 → 5 and 5 → 1 no longer are. With 2
+# → 0, four edges are cut. Part 0 holds copies of nodes 2 and 5, part 1 of nodes 0, 3 and 6. With
+# two parts, every end of a cut edge is a HALO node of the other part; the code counts these ends.
+
+# %% [markdown] slot="why-1-2" lang="ko"
+# **1.** 에지의 도착 노드가 어느 파티션에 있든 출발 노드가 같은 파티션에 있을 확률은 $1/10$이므로,
+# 에지의 $9/10$가 잘립니다.
+#
+# **2.** 노드를 옮기면 0 → 5, 3 → 5, 5 → 6이 잘리고, 4 → 5와 5 → 1은 이제 잘리지 않습니다. 원래 잘려
+# 있던 2 → 0을 더하면 잘린 에지는 모두 네 개입니다. 파티션 0에는 노드 2와 5의 사본이, 파티션 1에는
+# 노드 0, 3, 6의 사본이 있습니다. 파티션이 두 개이면 잘린 에지의 끝 노드는 모두 다른 쪽 파티션의
+# 헤일로 노드입니다. 코드에서는 이 노드를 셉니다.
+
+# %% [markdown] slot="why-1-2" lang="zh"
+# **1.** 无论边的目标节点在哪个分区，源节点在同一分区的概率都是 $1/10$，所以有 $9/10$ 的边被切断。
+#
+# **2.** 移动之后，0 → 5、3 → 5 和 5 → 6 被切断，而 4 → 5 和 5 → 1 不再被切断；加上原来的 2 → 0，共
+# 有四条边被切断。分区 0 存有节点 2 和 5 的副本，分区 1 存有节点 0、3、6 的副本。只有两个分区时，被
+# 切断的边的每个端点都是另一个分区的 HALO 节点；代码统计的就是这些端点。
 
 # %% slot="answers-1-2"
 answer_1 = 1 - 1 / 10
@@ -19,20 +46,41 @@ moved = owner.clone()
 moved[5] = 1
 pairs = [(u, v) for u, v in zip(toy_src, toy_dst) if moved[u] != moved[v]]
 answer_2 = [len(pairs), len({node for pair in pairs for node in pair})]
-check(1, answer_1, lambda answer: sha(round(float(answer), 3)) == "8139b339")
-check(2, answer_2, lambda answer: sha(list(answer)) == "b115b0eb")
+check(1, answer_1, lambda answer: sha(round(float(answer), 3)) == "78d2bd5a")
+check(2, answer_2, lambda answer: sha(list(answer)) == "4ea9ccfe")
 print(answer_2)
 
 # %% [markdown] slot="why-3-5" lang="en"
-# **3.** A binary search counts the borders that an ID has passed; the first border, 0, every ID
-# has passed.
+# **3.** A binary search counts the borders that are not above an ID; the first border, 0, is below
+# every ID and is left out.
 #
 # **4.** Entry $i$ of `node_map` says where row $i$ belongs. `values[node_map]` would be the way
 # there, not the way back.
 #
 # **5.** METIS gathered equal labels, so we go the other way round: sort the nodes by label and cut
 # the order into equal pieces. On `digits` that cuts 10% of the edges. Without labels, the order in
-# which a breadth-first search meets the nodes will do: it cuts 31%, and is accepted too.
+# which a breadth-first search reaches the nodes will do: it cuts 31%, and is accepted too.
+
+# %% [markdown] slot="why-3-5" lang="ko"
+# **3.** 이진 탐색으로 ID보다 크지 않은 경계값의 수를 셉니다. 첫 경계값 0은 모든 ID보다 크지
+# 않으므로 뺍니다.
+#
+# **4.** `node_map`의 $i$번째 값은 $i$번째 행이 놓일 자리입니다. `values[node_map]`은 새 순서로
+# 옮기는 식이지 원래 순서로 되돌리는 식이 아닙니다.
+#
+# **5.** METIS로 나누면 같은 레이블끼리 모였으므로, 거꾸로 노드를 레이블 순서로 정렬한 뒤 같은
+# 크기로 나눕니다. `digits`에서는 에지의 10%가 잘립니다. 레이블이 없다면 너비 우선 탐색으로 도달하는
+# 순서를 써도 됩니다. 이때는 31%가 잘리며, 역시 정답으로 처리됩니다.
+
+# %% [markdown] slot="why-3-5" lang="zh"
+# **3.** 用二分查找数出不大于该 ID 的分界值的个数；第一个分界值 0 不大于任何 ID，所以略去。
+#
+# **4.** `node_map` 的第 $i$ 项给出第 $i$ 行应放的位置。`values[node_map]` 是换到新顺序，而不是换回
+# 来。
+#
+# **5.** METIS 把相同的标签聚到了一起，所以可以反过来做：按标签给节点排序，再切成大小相等的几段。在
+# `digits` 上，这样切断 10% 的边。没有标签时，可以用广度优先搜索到达节点的顺序：它切断 31%，也判为正
+# 确。
 
 
 # %% slot="answers-3-5"

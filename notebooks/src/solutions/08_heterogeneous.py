@@ -4,6 +4,18 @@
 # These answers belong to the exercises at the end of the [lesson](../en/08_heterogeneous.ipynb).
 # The cells up to the first exercise are the lesson's own code; run them first.
 
+# %% [markdown] slot="title" lang="ko"
+# # 풀이: 타입이 여럿인 그래프
+#
+# [레슨](../../ko/08_heterogeneous.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은 레슨의
+# 코드이므로 먼저 실행합니다.
+
+# %% [markdown] slot="title" lang="zh"
+# # 解答：有多种类型的图
+#
+# 这里是[课程](../../zh/08_heterogeneous.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代
+# 码，请先运行它们。
+
 # %% [markdown] slot="why" lang="en"
 # **1.** Films 0 to 3 belong to part 0, so film 5 is the second of part 1. Part 0 has 14 nodes, and
 # films come first within a part: $14 + 1 = 15$.
@@ -16,6 +28,31 @@
 #
 # **4.** Films are the destinations of `likes` and `dislikes`, users those of the other two. −1
 # takes all edges.
+
+# %% [markdown] slot="why" lang="ko"
+# **1.** 영화 0~3은 파티션 0에 속하므로 영화 5는 파티션 1의 두 번째 영화입니다. 파티션 0의 노드는
+# 14개이고, 파티션 안에서는 영화가 먼저 오므로 $14 + 1 = 15$입니다.
+#
+# **2.** 파티션 2는 $14 + 22 = 36$에서 시작하고 영화 세 편이 먼저 오므로, 40은 파티션 2의 두 번째
+# 사용자입니다. 파티션 0과 1의 사용자가 30명이므로 사용자 31입니다.
+#
+# **3.** 동종 ID의 소유자를 찾는 데에는 타입이 필요하지 않습니다. 관계는 `dgl.ETYPE`에 `g.etypes`의
+# 순서대로 들어 있습니다. `minlength`를 지정하면 에지가 없는 관계의 수도 0으로 남습니다.
+#
+# **4.** 영화는 `likes`와 `dislikes`의 도착 노드이고, 사용자는 나머지 두 타입의 도착 노드입니다.
+# −1은 모든 에지를 뜻합니다.
+
+# %% [markdown] slot="why" lang="zh"
+# **1.** 电影 0 到 3 属于分区 0，所以电影 5 是分区 1 的第二部。分区 0 有 14 个节点，而分区内电影排在
+# 前面：$14 + 1 = 15$。
+#
+# **2.** 分区 2 从 $14 + 22 = 36$ 开始，先是三部电影，所以 40 是它的第二个用户。分区 0 和 1 共有 30
+# 个用户，因此是用户 31。
+#
+# **3.** 查同构 ID 的所有者不需要类型。关系存放在 `dgl.ETYPE` 中，顺序与 `g.etypes` 相同；设定
+# `minlength`，没有边的关系也会计为零。
+#
+# **4.** 电影是 `likes` 和 `dislikes` 的目标节点，用户是另外两种边的目标节点。−1 表示取所有的边。
 
 # %% slot="check"
 def check(number, answer, is_right):
@@ -31,8 +68,8 @@ def sha(answer):
 
 answer_1 = 4 + 10 + 1
 answer_2 = "user", 30 + 40 - (14 + 22 + 3)
-check(1, answer_1, lambda answer: sha(answer) == "e629fa65")
-check(2, answer_2, lambda answer: sha(answer) == "e75c6d0c")
+check(1, answer_1, lambda answer: sha(int(answer)) == "e629fa65")
+check(2, answer_2, lambda pair: sha((pair[0], int(pair[1]))) == "e75c6d0c")
 
 # %% slot="answers"
 answer_4 = {"likes": -1, "dislikes": 3, "liked_by": 2, "disliked_by": 2}
