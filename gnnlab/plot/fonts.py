@@ -155,5 +155,8 @@ def _read_words(lang: str) -> list[tuple[re.Pattern[str], str]]:
             pairs = json.loads((folder / _WORDS).read_text("utf8"))
         except (OSError, ValueError):
             continue
-        return [(_pattern(text), english) for text, english in pairs.items()]
+        # Texts with more letters outside of their fields say more surely what they are.
+        letters = {text: len(_FOREIGN.findall(_FIELD.sub("", text))) for text in pairs}
+        known = sorted((text for text in pairs if letters[text]), key=lambda t: -letters[t])
+        return [(_pattern(text), pairs[text]) for text in known]
     return []

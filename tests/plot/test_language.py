@@ -51,7 +51,11 @@ def test_with_a_font_text_stays_and_no_letter_is_missing(lang: str, text: str) -
 def test_without_a_font_known_text_is_english(
     without_fonts: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = {KOREAN: "neighbors", "{b:.1f} 뒤 계층 {a}개": "{a}-layer after {b:.1f}"}
+    words = {
+        "{kind}": "{kind}s",
+        KOREAN: "neighbors",
+        "{b:.1f} 뒤 계층 {a}개": "{a}-layer after {b:.1f}",
+    }
     (tmp_path / "words.json").write_text(json.dumps(words))
     monkeypatch.chdir(tmp_path)
     assert plot.language("ko") == "en"
