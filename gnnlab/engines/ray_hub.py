@@ -15,6 +15,7 @@ import json
 import os
 import queue
 import re
+import select
 import shutil
 import signal
 import socket
@@ -30,6 +31,7 @@ from typing import Any
 _PLACED = 60.0  # seconds until nodes are reserved
 _HEAD_LOST = 5.0  # seconds for the head to accept a connection
 _FAREWELL = 8.0  # seconds for programs to end after their standard input has
+_LAST = 3.0  # seconds for which an actor outlives its program
 _LOST = 255  # exit status when Ray fails, as ssh has it
 _FRAME = struct.Struct("!BI")
 
@@ -69,7 +71,7 @@ class Runner:
             reader.join()
         status = self._process.wait()
         self._said.put((0, bytes([status if status >= 0 else 128 - status])))
-        time.sleep(5.0)  # for the hub to read it
+        time.sleep(_LAST)  # for the hub to read it
         os._exit(0)  # also without a hub or a head that would end this actor
 
     def write(self, data: bytes) -> None:
@@ -117,6 +119,7 @@ class Hub:
         self._head = head.rpartition(":")[0].strip("[]"), int(head.rpartition(":")[2])
         self._nodes = self._reserve(number)
         self._open: dict[int, Callable[[bytes], Any]] = {}  # index -> write to its actor
+        self._relays: dict[int, socket.socket] = {}
         self._problem = ""
 
     def hosts(self) -> list[dict[str, Any]]:
@@ -174,7 +177,10 @@ class Hub:
         deadline = time.monotonic() + _FAREWELL
         for write in list(self._open.values()):
             write(b"")
-        while self._open and time.monotonic() < deadline:
+        # Not for those whose relay the launcher has killed: their hosts are lost.
+        while any(not _is_closed(self._relays[index]) for index in list(self._open)):
+            if time.monotonic() > deadline:
+                break
             time.sleep(0.05)
 
     def leave(self) -> None:
@@ -214,7 +220,7 @@ class Hub:
         stream = relay.makefile("rb", buffering=0)
         index, command, folder = json.loads(stream.readline())
         where = PlacementGroupSchedulingStrategy(self._group, self._nodes[index]["bundle"])
-        status = _LOST
+        status, self._relays[index] = _LOST, relay
         try:
             actor = (
                 self._ray.remote(Runner)
@@ -256,6 +262,13 @@ class Hub:
 
 def _in_order(address: str) -> str:
     return re.sub(r"\d+", lambda digits: digits[0].zfill(5), address)
+
+
+def _is_closed(relay: socket.socket) -> bool:
+    """Whether the peer has ended; a peer whose standard input has ended still reads."""
+    poll = select.poll()
+    poll.register(relay, 0)  # POLLHUP is always reported
+    return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
 
 
 def _send(relay: socket.socket, kind: int, data: bytes) -> None:

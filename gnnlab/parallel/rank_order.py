@@ -47,7 +47,7 @@ def average_in_rank_order(
     total, *others = slices.split(size)
     for other in others:
         total += other
-    dist.all_gather_into_tensor(mine, total, group=group)
+    dist.all_gather(list(mine.split(size)), total, group=group)
     gradients.copy_(mine[: len(gradients)])
     done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     done.set_result(gradients)

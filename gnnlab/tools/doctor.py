@@ -3,8 +3,9 @@
     gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/mygraph.json
 
 Checks every machine of ip_config: ssh and its host key, versions, addresses and ports, shared
-memory, limits, disk, clock, the machine's part of the graph, GPUs. Without --ip_config it checks
-this computer. Failures are explained in English, Korean or Chinese; see --lang.
+memory, limits, disk, clock, the machine's part of the graph, GPUs. In an allocation of Slurm, or
+with RAY_ADDRESS set, it checks the nodes there, and whether they share the workspace. Otherwise it
+checks this computer. Failures are explained in English, Korean or Chinese; see --lang.
 """
 
 from __future__ import annotations
@@ -12,20 +13,24 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import shlex
+import subprocess
 import sys
 import time
 import tomllib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gnnlab.engines import NAMES, Engine, Request, choose, open_engine
 from gnnlab.engines.ssh import Login, LoginError, reason
-from gnnlab.errors import GNNLabError
+from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools import probe
 from gnnlab.tools.cli import command, command_parser
@@ -34,11 +39,12 @@ __all__ = ["Finding", "diagnose", "main"]
 
 LANGUAGES = ("en", "ko", "zh")
 OK, WARNING, FAILED = range(3)
-SSH, VERSIONS, ADDRESS, PORTS, SHM, LIMITS, DISK, CLOCK, PARTITION, GPU = range(10)
+SSH, START, VERSIONS, ADDRESS, PORTS, SHM, MEMORY, LIMITS, DISK, CLOCK, PARTITION, GPU = range(12)
 
 _GIB = 1 << 30
 _LIMITS = {"NOFILE": ("nofile", 1024), "NPROC": ("nproc", 512)}
 _SKEW = 2.0  # seconds
+_HIGH_PORT = 40000  # one of those that a system gives to a process that asks for any
 
 
 @dataclass(frozen=True)
@@ -82,25 +88,77 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
         Grouped by machine.
     """
     all_facts: list[dict[str, Any] | Finding]
-    if arguments.ip_config:
+    arguments.on = _engine_name(arguments)
+    if arguments.on == "ssh":
         hosts = read_ip_config(arguments.ip_config, num_servers=arguments.num_servers)
-        pool = ThreadPoolExecutor(min(len(hosts), 32))
-        try:
-            all_facts = list(pool.map(partial(_examine, arguments, hosts), range(len(hosts))))
-        finally:  # Ctrl-C does not wait for hosts that do not answer
-            pool.shutdown(wait=False, cancel_futures=True)
+        names, count = names_of(hosts), len(hosts)
+        all_facts = _concurrently(partial(_examine, arguments, hosts), count)
+    elif arguments.on == "local":
+        hosts, names, count = [Host("localhost")], ["localhost"], 1
+        all_facts = [_examine_here(arguments)]
     else:
-        hosts, all_facts = [Host("localhost")], [_examine_here(arguments)]
+        with open_engine(arguments.on, Request()) as engine, _mark(arguments) as mark:
+            hosts = [Host(host.address) for host in engine.hosts()]
+            names = [host.name for host in engine.hosts()]
+            parts = _num_parts(arguments) or len(hosts)
+            count = min(parts, len(hosts))  # a job takes as many as there are parts
+            work = partial(_examine_node, arguments, engine, parts, mark)
+            all_facts = _concurrently(work, len(hosts))
     findings: list[Finding] = []
     reference = None
-    for host, name, facts in zip(hosts, names_of(hosts), all_facts, strict=True):
+    for host, name, facts in zip(hosts, names, all_facts, strict=True):
         if isinstance(facts, Finding):
             found = [facts]
         else:
-            found = judge(host.address, facts, arguments, len(hosts), reference)
+            found = judge(host.address, facts, arguments, count, reference)
             reference = reference or (name, facts)
         findings += [replace(each, host=name) for each in found]
     return findings
+
+
+def _engine_name(arguments: argparse.Namespace) -> str:
+    """Return the engine whose hosts are checked; "local" for this computer."""
+    if arguments.on == "ssh" and not arguments.ip_config:
+        raise InvalidInput("--on ssh needs --ip_config FILE with a line `address` for each machine")
+    if arguments.on or arguments.ip_config:
+        return arguments.on or "ssh"
+    try:
+        name, where = choose(Request())
+    except InvalidInput:
+        return "local"
+    print(f"gnnlab doctor: the machines are {where}", file=sys.stderr)
+    return name
+
+
+def _concurrently(examine: Any, number: int) -> list[dict[str, Any] | Finding]:
+    pool = ThreadPoolExecutor(min(number, 32))
+    try:
+        return list(pool.map(examine, range(number)))
+    finally:  # Ctrl-C does not wait for hosts that do not answer
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _num_parts(arguments: argparse.Namespace) -> int | None:
+    """Return the number of parts if the graph can be read here."""
+    path = Path(os.path.expanduser(arguments.workspace or "."), arguments.part_config or "")
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        return int(json.loads(path.read_text("utf8"))["num_parts"])
+    return None
+
+
+@contextmanager
+def _mark(arguments: argparse.Namespace) -> Iterator[str]:
+    """Write a file into the workspace that nodes must find if they share it; '' if impossible."""
+    name = f".gnnlab-doctor-{secrets.token_hex(8)}"
+    path = Path(os.path.expanduser(arguments.workspace or "."), name)
+    try:
+        path.touch()
+    except OSError:
+        name = ""
+    try:
+        yield name
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _request(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -140,8 +198,7 @@ def _examine(
         argv = ["env", f"PYTHONPATH={path}", *argv]
     begun = time.time()
     try:
-        script = Path(probe.__file__).read_text("utf8")
-        said = login.run(shlex.join(argv), script, arguments.timeout)
+        said = login.run(shlex.join(argv), _script(), arguments.timeout)
         facts = json.loads(said.splitlines()[-1])
     except (LoginError, ValueError, IndexError) as error:
         option = f"-p {login.port} " if login.port else ""
@@ -157,11 +214,59 @@ def _examine(
         if isinstance(error, LoginError) and error.status == 255:
             code = reason(str(error))
         return Finding(host.address, SSH, login.target, FAILED, code, values)
-    # Login and probe run between the two readings, so smaller differences cannot be measured.
-    clock = facts["clock"]
-    facts["skew"] = max(begun - clock, clock - time.time(), 0.0)
+    facts["skew"] = _skew(facts, begun)
     facts["own_rsync"] = probe.rsync()
-    return facts
+    return facts  # type: ignore[no-any-return]
+
+
+def _script() -> str:
+    return Path(probe.__file__).read_text("utf8")
+
+
+def _skew(facts: dict[str, Any], begun: float) -> float:
+    """Return by how many seconds a clock differs at least from that of this computer."""
+    # The program started and ended between the two readings.
+    return max(begun - facts["clock"], facts["clock"] - time.time(), 0.0)
+
+
+def _examine_node(
+    arguments: argparse.Namespace, engine: Engine, parts: int, mark: str, number: int
+) -> dict[str, Any] | Finding:
+    """Get the facts of one node through an engine, or a Finding that says why that failed."""
+    hosts = engine.hosts()
+    host = hosts[number]
+    request = {
+        **_request(arguments),
+        "address": host.address,
+        "peers": [(other.address, _HIGH_PORT) for other in hosts if other != host],
+        "part": number % parts,
+        "mark": mark,
+    }
+    argv = [arguments.python, "-", json.dumps(request)]
+    if path := os.environ.get("PYTHONPATH"):
+        argv = ["env", f"PYTHONPATH={path}", *argv]
+    values = {"host": host.name, "python": arguments.python, "engine": engine.name}
+    begun, said = time.time(), ""
+    try:
+        done = subprocess.run(
+            engine.argv(host, argv),
+            input=_script(),
+            capture_output=True,
+            encoding="utf8",
+            errors="replace",
+            timeout=arguments.timeout,
+        )
+        said = done.stderr.strip() or f"status {done.returncode}"
+        facts = json.loads(done.stdout.splitlines()[-1])
+    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        late = isinstance(error, subprocess.TimeoutExpired)
+        said = f"nothing came back within {arguments.timeout:g} s" if late else said or str(error)
+        is_missing = "No such file or directory" in said or "not found" in said
+        code = "no_python" if is_missing else "no_start"
+        values["error"] = said.splitlines()[-1]
+        return Finding(host.name, START, engine.name, FAILED, code, values)
+    facts["skew"] = _skew(facts, begun)
+    return facts  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------- judging
@@ -202,12 +307,14 @@ def _checks(
     """Yield (check, what was found, fault, fault, …), a fault being (state, code, values)."""
     other, theirs = reference or ("", facts)
     faults: list[tuple[int, str, dict[str, Any]]]
-    is_remote = bool(arguments.ip_config)
-    if is_remote:
+    is_remote = arguments.on != "local"
+    if arguments.on == "ssh":
         faults = [] if facts["rsync"] else [(WARNING, "rsync_missing", {})]
         if not facts["own_rsync"]:
             faults += [(WARNING, "rsync_missing", {"host": "localhost"})]
         yield SSH, facts["rsync"], *faults
+    elif is_remote:
+        yield START, arguments.on
     yield VERSIONS, _listing(facts["versions"]), *_versions(facts, arguments, other, theirs)
     if is_remote:
         faults = [] if facts["is_own"] else [(FAILED, "address_foreign", {})]
@@ -227,6 +334,11 @@ def _checks(
         free = _size(facts["shm"][1])
         low = facts["shm"][1] < _GIB // 4
         yield SHM, free, *([(WARNING, "shm_small", {"free": free})] if low else [])
+    if free_bytes := facts["memory"]:
+        part = facts.get("partition", {}).get("bytes", 0)
+        values = {"free": _size(free_bytes), "part": _size(part)}
+        low = free_bytes < _GIB + part
+        yield MEMORY, _size(free_bytes), *([(WARNING, "memory_low", values)] if low else [])
     low_limits = [
         (FAILED, "limit_low", {"what": what, "count": facts["limits"][name], "wanted": wanted})
         for name, (what, wanted) in _LIMITS.items()
@@ -237,6 +349,8 @@ def _checks(
     faults = [(WARNING, "disk_low", {"free": free})] if facts["disk"] < _GIB else []
     if not facts["workspace"]:
         faults += [(FAILED, "no_workspace", {"workspace": arguments.workspace})]
+    elif not facts["is_shared"]:
+        faults += [(WARNING, "not_shared", {"workspace": arguments.workspace or os.getcwd()})]
     yield DISK, free, *faults
     if is_remote:
         seconds = f"{facts['skew']:.1f}"
@@ -373,7 +487,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status is 1 when a check failed."""
     parser = command_parser("doctor", __doc__, 2)
     add = parser.add_argument
-    add("--ip_config", help=f"{IP_CONFIG_HELP} (only this computer)")
+    add("--ip_config", help=f"{IP_CONFIG_HELP} (the allocation of Slurm, or only this computer)")
+    add(
+        "--on",
+        choices=NAMES,
+        help="whose hosts are checked; local is this computer (ssh with --ip_config, slurm in an "
+        "allocation, ray where RAY_ADDRESS is set, otherwise local)",
+    )
     add(
         "--workspace",
         default="",

@@ -40,30 +40,37 @@ def examine(request: dict[str, Any]) -> dict[str, Any]:
     ----------
     request : dict
         ``address`` of this machine or '', ``peers`` as [address, port], ``ports`` to try,
-        ``workspace``, ``part_config`` relative to it or None, ``part`` or None for all.
+        ``workspace``, ``part_config`` relative to it or None, ``part`` or None for all. With
+        ``mark``, ``address`` is the name that a cluster has for this machine, and the workspace
+        is shared if it has a file of that name ('': unknown).
     """
     workspace = os.path.expanduser(request["workspace"] or ".")
     existing = workspace
     while not os.path.isdir(existing or "."):
         existing = os.path.dirname(existing)
+    mark, address = request.get("mark", ""), request["address"]
+    if "mark" in request and request["peers"]:
+        address = own_address(address, request["peers"][0][0])
     facts: dict[str, Any] = {
         "clock": time.time(),
         "versions": versions(),
         "interface": {peer: interface_to(peer) for peer, _ in request["peers"]},
         "unreachable": [peer for peer, port in request["peers"] if not _reaches(peer, port)],
-        "is_own": _bind(request["address"], 0) != errno.EADDRNOTAVAIL,
+        "is_own": _bind(address, 0) != errno.EADDRNOTAVAIL,
         "busy": [
             [port, *holder(port)]
             for port in request["ports"]
-            if _bind(request["address"], port) in (errno.EADDRINUSE, errno.EACCES)
+            if _bind(address, port) in (errno.EADDRINUSE, errno.EACCES)
         ],
         "rsync": rsync(),
         "shm": _shared_memory(),
+        "memory": _memory(),
         "limits": {
             name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
             for name in (("NOFILE", "NPROC") if resource else ())
         },
         "workspace": os.path.isdir(workspace) and os.access(workspace, os.W_OK),
+        "is_shared": not mark or os.path.exists(os.path.join(workspace, mark)),
         "disk": shutil.disk_usage(existing or ".").free,
         "gpus": _gpus(),
     }
@@ -195,6 +202,45 @@ def _shared_memory() -> list[int] | None:
         return None
     usage = shutil.disk_usage("/dev/shm")
     return [usage.total, usage.free]
+
+
+def _memory() -> int | None:
+    """Return the bytes that processes may still use here; None if unknown.
+
+    The least of what the machine has and what the control groups of this process allow, in which
+    containers and Slurm's jobs run.
+    """
+    free = []
+    with suppress(OSError, ValueError, AttributeError), open("/proc/meminfo") as file:
+        found = re.search(r"^MemAvailable: +(\d+) kB", file.read(), re.MULTILINE)
+        free.append(1024 * int(found[1]))  # type: ignore[index]
+    with suppress(OSError), open("/proc/self/cgroup") as file:
+        for line in file:
+            _, kinds, group = line.strip().split(":", 2)
+            if kinds in ("", "memory"):
+                free += _group_memory(f"/sys/fs/cgroup/{kinds}", group, kinds)
+    return min(free) if free else None
+
+
+def _group_memory(root: str, group: str, version_1: str) -> list[int]:
+    """Return what a control group and those around it leave, where they have a limit."""
+    limit, used = "memory.max", "memory.current"
+    if version_1:
+        limit, used = "memory.limit_in_bytes", "memory.usage_in_bytes"
+    free, names = [], group.strip("/").split("/")
+    for depth in range(len(names) + 1):
+        folder = os.path.join(root, *names[:depth])
+        with suppress(OSError, ValueError):  # "max": no limit
+            # Pages of files count as used, but the system takes them back.
+            pages = re.search(r"^inactive_file (\d+)", _text(folder, "memory.stat"), re.MULTILINE)
+            left = int(_text(folder, limit)) - int(_text(folder, used))
+            free.append(max(left + int(pages[1] if pages else 0), 0))
+    return free
+
+
+def _text(folder: str, name: str) -> str:
+    with open(os.path.join(folder, name)) as file:
+        return file.read()
 
 
 def _gpus() -> list[str]:

@@ -692,11 +692,11 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## Security
 #
-# Whoever reaches a port can send to it. So `launch` makes new keys for every job and hands them to
-# the agents through ssh's standard input: they are on no command line, where `ps` would show them,
-# and on no disk. With these keys, servers and clients prove to each other by CURVE, a method of
-# elliptic curves, that they belong to the job, and everything between them is encrypted. Who has
-# no key is not listened to.
+# Whoever reaches a port can send to it. So each agent makes new pairs of keys for the job. Through
+# `launch`, agents exchange the public keys alone; the secret ones never leave their host, and they
+# are on no command line, where `ps` would show them, and on no disk. With these keys, servers and
+# clients prove to each other by CURVE, a method of elliptic curves, that they belong to the job,
+# and everything between them is encrypted. Who has no key is not listened to.
 #
 # Nor are messages from within trusted. Nothing is unpickled, for a pickle can run any code; a
 # message is a short header and raw bytes, and its types, sizes and IDs are checked before use.
@@ -714,11 +714,11 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## 보안
 #
-# 포트에 닿을 수 있으면 누구나 그 포트로 무언가를 보낼 수 있습니다. 그래서 `launch`는 작업마다 새
-# 키를 만들고 ssh의 표준 입력을 통해 에이전트에 건넵니다. 키는 `ps`로 볼 수 있는 명령줄에도,
-# 디스크에도 남지 않습니다. 서버와 클라이언트는 이 키를 써서, 타원 곡선을 이용하는 CURVE 방식으로
-# 같은 작업에 속한다는 것을 서로 증명하고, 오가는 모든 내용을 암호화합니다. 키가 없는 상대가 보낸
-# 것은 받아들이지 않습니다.
+# 포트에 닿을 수 있으면 누구나 그 포트로 무언가를 보낼 수 있습니다. 그래서 에이전트는 작업마다 새 키
+# 쌍을 만듭니다. 에이전트들이 `launch`를 통해 주고받는 것은 공개 키뿐입니다. 비밀 키는 자기 호스트를
+# 벗어나지 않으며, `ps`로 볼 수 있는 명령줄에도, 디스크에도 남지 않습니다. 서버와 클라이언트는 이
+# 키를 써서, 타원 곡선을 이용하는 CURVE 방식으로 같은 작업에 속한다는 것을 서로 증명하고, 오가는
+# 모든 내용을 암호화합니다. 키가 없는 상대가 보낸 것은 받아들이지 않습니다.
 #
 # 안에서 온 메시지도 그대로 믿지는 않습니다. 피클(pickle)은 어떤 코드든 실행할 수 있으므로 피클로 된
 # 데이터는 아예 읽지 않습니다. 메시지는 짧은 헤더와 가공하지 않은 바이트로 이루어지며, 타입과 크기와
@@ -737,8 +737,9 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## 安全
 #
-# 只要能连到一个端口，谁都可以向它发送数据。因此 `launch` 为每个作业生成新的密钥，并通过 ssh 的标准
-# 输入交给代理：密钥不会出现在 `ps` 能看到的命令行上，也不会写入磁盘。服务器与客户端用这些密钥，通过
+# 只要能连到一个端口，谁都可以向它发送数据。因此，每个代理都为作业生成新的密钥对。代理之间通过
+# `launch` 交换的只有公钥；私钥不会离开所在的主机，既不会出现在 `ps` 能看到的命令行上，也不会写入磁
+# 盘。服务器与客户端用这些密钥，通过
 # 基于椭圆曲线的 CURVE 方法互相证明自己属于这个作业，它们之间的一切都经过加密。没有密钥的一方，不予
 # 理会。
 #
@@ -821,13 +822,15 @@ figure.legend(legend.values(), legend, ncols=6, loc="outside upper center")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
-# %% [markdown] slot="summary" lang="en"
+# %% [markdown] slot="cluster" lang="en"
 # The vertical line is the end of the job. Only green is training. The rest is paid once: every
 # process loads its modules, trainers wait until the servers are ready, agents end all in order.
 # For `digits` that is far too much, and the process alone wins. A job of hours does not notice it,
 # and a graph that no single machine can hold leaves no choice.
 #
-# On a cluster you type, after `copy_files`:
+# ## On your cluster
+#
+# For machines to which you may log in, the list of them is enough. After `copy_files` you type:
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -835,6 +838,179 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
+# In a university, a **scheduler** mostly decides who computes where, and machines are called nodes.
+# To Slurm you hand in a script: lines with `#SBATCH` say what the job needs. Slurm allocates the
+# nodes and runs the other lines on the first of them. This one is much like
+# `examples/slurm/train.sbatch`:
+#
+# ```
+# #!/bin/bash
+# #SBATCH --nodes=3
+# #SBATCH --time=01:00:00
+# #SBATCH --signal=B:USR1@120
+# #SBATCH --requeue
+# #SBATCH --open-mode=append
+# source .venv/bin/activate
+# exec gnnlab launch --workspace "$PWD" --part_config data/digits.json \
+#     "python3 examples/train_dist.py --graph_name digits --batch_size 60 --checkpoint saved"
+# ```
+#
+# `launch` sees that it runs in an allocation, takes its nodes for the machines, and starts the
+# agents by `srun`. There is no `ip_config.txt`; if the nodes share a disk, nothing has to be
+# copied. This was printed on three nodes, which all shared one busy computer; the first epoch
+# compiles:
+#
+# ```
+# $ python examples/partition.py --dataset digits --num_parts 3 --output data
+# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes a node; ...
+# $ sbatch examples/slurm/train.sbatch
+# Submitted batch job 1
+# $ cat slurm-1.out
+# gnnlab launch: the machines are those of Slurm job 1: node0, node1, node2
+# ...
+# node0 trainer 0 | epoch   0  loss 3.0931  75.32 s
+# node0 trainer 0 | epoch   1  loss 2.0207  0.73 s
+# ...
+# node0 trainer 0 | epoch  29  loss 0.0511  0.59 s
+# node0 trainer 0 | validation accuracy 0.9385  test accuracy 0.9590
+# ...
+# job 9dcbec9461528529 ended well after 216.3 s; ...
+# ```
+#
+# Two minutes before the time is over, Slurm sends the signal USR1. `launch` tells the trainers,
+# which save a checkpoint and return; then it puts the job back into the queue. When the job starts
+# again, it goes on as if it had never been interrupted, to the last bit of the parameters.
+#
+# Companies rather have Ray. On a node of a Ray cluster the same command works, with `--on ray`. In
+# both places `gnnlab doctor` checks the nodes, and supervision, logs and security are those of this
+# lesson. [More about clusters](../../docs/clusters.md) has the rest.
+
+# %% [markdown] slot="cluster" lang="ko"
+# 세로선은 작업이 끝난 시각입니다. 초록색만 학습에 쓰인 시간이고, 나머지는 한 번만 치르는
+# 비용입니다. 프로세스마다 모듈을 불러오고, 트레이너는 서버가 준비될 때까지 기다리며, 에이전트는
+# 모든 것을 차례대로 끝냅니다. `digits`에는 지나치게 큰 비용이어서, 혼자 실행된 프로세스가 더 빨리
+# 끝납니다. 몇 시간 걸리는 작업에서는 이 비용이 눈에 띄지 않으며, 머신 한 대에 담을 수 없는
+# 그래프라면 선택의 여지가 없습니다.
+#
+# ## 내 클러스터에서 실행하기
+#
+# 직접 접속할 수 있는 머신이라면 그 목록만 있으면 됩니다. `copy_files` 다음에 이렇게 입력합니다.
+#
+# ```
+# gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
+# gnnlab launch --ip_config ip_config.txt --workspace workspace --part_config data/digits.json \
+#     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
+# ```
+#
+# 대학의 클러스터에서는 대개 **스케줄러**(scheduler)가 누가 어느 머신을 쓸지 정하며, 머신을 노드라고
+# 부릅니다. Slurm에는 스크립트를 제출합니다. `#SBATCH`로 시작하는 줄에 작업에 필요한 자원을 적으면,
+# Slurm이 노드를 할당하고 그중 첫 노드에서 나머지 줄을 실행합니다. 다음은
+# `examples/slurm/train.sbatch`와 거의 같은 스크립트입니다.
+#
+# ```
+# #!/bin/bash
+# #SBATCH --nodes=3
+# #SBATCH --time=01:00:00
+# #SBATCH --signal=B:USR1@120
+# #SBATCH --requeue
+# #SBATCH --open-mode=append
+# source .venv/bin/activate
+# exec gnnlab launch --workspace "$PWD" --part_config data/digits.json \
+#     "python3 examples/train_dist.py --graph_name digits --batch_size 60 --checkpoint saved"
+# ```
+#
+# `launch`는 자신이 할당된 노드에서 실행되고 있음을 알아차리고, 그 노드들을 머신으로 삼아 `srun`으로
+# 에이전트를 시작합니다. `ip_config.txt`는 필요 없으며, 노드들이 디스크를 공유한다면 복사할 것도
+# 없습니다. 다음은 세 노드에서 실제로 실행한 결과입니다. 바쁜 컴퓨터 한 대가 세 노드의 역할을
+# 했으며, 첫 에폭의 시간에는 컴파일이 포함되어 있습니다.
+#
+# ```
+# $ python examples/partition.py --dataset digits --num_parts 3 --output data
+# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes a node; ...
+# $ sbatch examples/slurm/train.sbatch
+# Submitted batch job 1
+# $ cat slurm-1.out
+# gnnlab launch: the machines are those of Slurm job 1: node0, node1, node2
+# ...
+# node0 trainer 0 | epoch   0  loss 3.0931  75.32 s
+# node0 trainer 0 | epoch   1  loss 2.0207  0.73 s
+# ...
+# node0 trainer 0 | epoch  29  loss 0.0511  0.59 s
+# node0 trainer 0 | validation accuracy 0.9385  test accuracy 0.9590
+# ...
+# job 9dcbec9461528529 ended well after 216.3 s; ...
+# ```
+#
+# 제한 시간이 끝나기 2분 전에 Slurm은 USR1 시그널을 보냅니다. 그러면 `launch`가 이를 트레이너들에
+# 알리고, 트레이너들은 체크포인트를 저장한 뒤 끝납니다. 이어서 `launch`는 작업을 다시 대기열에
+# 넣습니다. 다시 시작된 작업은 한 번도 중단되지 않은 것처럼 이어지며, 매개변수는 마지막 비트까지
+# 같습니다.
+#
+# 기업에서는 Ray를 더 많이 씁니다. Ray 클러스터의 노드에서는 같은 명령에 `--on ray`를 붙이면 됩니다.
+# 어느 쪽에서든 `gnnlab doctor`가 노드들을 점검하고, 감시와 로그와 보안은 이 레슨에서 본
+# 그대로입니다.
+# 자세한 내용은 [클러스터 문서](../../docs/clusters.md)에 있습니다.
+
+# %% [markdown] slot="cluster" lang="zh"
+# 竖线是作业结束的时刻。只有绿色是训练，其余都是只付一次的代价：每个进程加载自己的模块，训练器等待服
+# 务器就绪，代理按顺序结束一切。对 `digits` 来说，这代价太大了，独自运行的进程反而更快。对运行几个小
+# 时的作业来说，它微不足道；而如果图大到任何一台机器都装不下，就别无选择。
+#
+# ## 在你的集群上
+#
+# 对于可以直接登录的机器，有一份机器清单就够了。`copy_files` 之后这样输入：
+#
+# ```
+# gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
+# gnnlab launch --ip_config ip_config.txt --workspace workspace --part_config data/digits.json \
+#     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
+# ```
+#
+# 大学的集群上，谁在哪里计算通常由**调度器**（scheduler）决定，机器在那里称为节点。使用 Slurm 时，要
+# 提交一个脚本：以 `#SBATCH` 开头的行写明作业需要什么；Slurm 分配好节点，在其中第一个节点上执行其余
+# 各行。下面的脚本与 `examples/slurm/train.sbatch` 几乎相同：
+#
+# ```
+# #!/bin/bash
+# #SBATCH --nodes=3
+# #SBATCH --time=01:00:00
+# #SBATCH --signal=B:USR1@120
+# #SBATCH --requeue
+# #SBATCH --open-mode=append
+# source .venv/bin/activate
+# exec gnnlab launch --workspace "$PWD" --part_config data/digits.json \
+#     "python3 examples/train_dist.py --graph_name digits --batch_size 60 --checkpoint saved"
+# ```
+#
+# `launch` 会发现自己运行在分配到的节点上，于是把这些节点当作各台机器，通过 `srun` 启动代理。不需要
+# `ip_config.txt`；如果节点之间共享磁盘，也不必复制任何东西。下面是在三个节点上实际运行的输出，这三
+# 个节点由同一台繁忙的计算机扮演，第一轮的时间包含编译：
+#
+# ```
+# $ python examples/partition.py --dataset digits --num_parts 3 --output data
+# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes a node; ...
+# $ sbatch examples/slurm/train.sbatch
+# Submitted batch job 1
+# $ cat slurm-1.out
+# gnnlab launch: the machines are those of Slurm job 1: node0, node1, node2
+# ...
+# node0 trainer 0 | epoch   0  loss 3.0931  75.32 s
+# node0 trainer 0 | epoch   1  loss 2.0207  0.73 s
+# ...
+# node0 trainer 0 | epoch  29  loss 0.0511  0.59 s
+# node0 trainer 0 | validation accuracy 0.9385  test accuracy 0.9590
+# ...
+# job 9dcbec9461528529 ended well after 216.3 s; ...
+# ```
+#
+# 离时限还有两分钟时，Slurm 会发出信号 USR1。`launch` 通知各个训练器，训练器保存检查点后返回，随后
+# `launch` 把作业重新放回队列。作业再次启动后接着运行，就像从未中断过一样，参数的每一个比特都相同。
+#
+# 公司里更常用 Ray。在 Ray 集群的节点上，给同一条命令加上 `--on ray` 即可。无论在哪一种集群
+# 上，`gnnlab doctor` 都会检查各个节点，看护、日志和安全也都与本课所讲的一样。其余内容
+# 见[集群文档](../../docs/clusters.md)。
+
+# %% [markdown] slot="summary" lang="en"
 # ## Summary
 #
 # - Line $i$ of `ip_config.txt` is machine $i$, which holds part $i$, the JSON file and the script.
@@ -860,20 +1036,6 @@ plt.show()
 #    function of `complete` that returns the one to resume from, or −1 when there is none.
 
 # %% [markdown] slot="summary" lang="ko"
-# 세로선은 작업이 끝난 시각입니다. 초록색만 학습에 쓰인 시간이고, 나머지는 한 번만 치르는
-# 비용입니다. 프로세스마다 모듈을 불러오고, 트레이너는 서버가 준비될 때까지 기다리며, 에이전트는
-# 모든 것을 차례대로 끝냅니다. `digits`에는 지나치게 큰 비용이어서, 혼자 실행된 프로세스가 더 빨리
-# 끝납니다. 몇 시간 걸리는 작업에서는 이 비용이 눈에 띄지 않으며, 머신 한 대에 담을 수 없는
-# 그래프라면 선택의 여지가 없습니다.
-#
-# 클러스터에서는 `copy_files` 다음에 이렇게 입력합니다.
-#
-# ```
-# gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
-# gnnlab launch --ip_config ip_config.txt --workspace workspace --part_config data/digits.json \
-#     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
-# ```
-#
 # ## 요약
 #
 # - `ip_config.txt`의 줄 $i$는 머신 $i$를 나타내며, 이 머신은 파티션 $i$, JSON 파일, 스크립트를
@@ -901,18 +1063,6 @@ plt.show()
 #    실행할 체크포인트의 번호를 돌려주는 함수를 작성합니다. 그런 것이 없으면 −1을 돌려줍니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 竖线是作业结束的时刻。只有绿色是训练，其余都是只付一次的代价：每个进程加载自己的模块，训练器等待服
-# 务器就绪，代理按顺序结束一切。对 `digits` 来说，这代价太大了，独自运行的进程反而更快。对运行几个小
-# 时的作业来说，它微不足道；而如果图大到任何一台机器都装不下，就别无选择。
-#
-# 在集群上，`copy_files` 之后这样输入：
-#
-# ```
-# gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
-# gnnlab launch --ip_config ip_config.txt --workspace workspace --part_config data/digits.json \
-#     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
-# ```
-#
 # ## 小结
 #
 # - `ip_config.txt` 的第 $i$ 行是机器 $i$，它持有分区 $i$、JSON 文件和脚本。

@@ -176,6 +176,10 @@ class Hosts:
         """Unplug a host's network cable."""
         _ip("-n", self.names[i], "link", "set", "eth0", "down")
 
+    def plug(self, i: int) -> None:
+        """Plug a host's network cable in again."""
+        _ip("-n", self.names[i], "link", "set", "eth0", "up")
+
     def lose(self, i: int) -> None:
         """Let a host lose its power: all its processes are gone at once."""
         with suppress(ProcessLookupError):

@@ -43,7 +43,12 @@ ReturnToService=2
 JobRequeue=1
 MessageTimeout=20
 SlurmdTimeout=60
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP DefMemPerCPU=500
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SlurmctldParameters=preempt_send_user_signal
+PartitionName=DEFAULT Nodes=ALL MaxTime=INFINITE State=UP DefMemPerCPU=500
+PartitionName=all Default=YES PriorityTier=1 GraceTime=600
+PartitionName=urgent PriorityTier=10
 """
 
 

@@ -84,13 +84,13 @@ class Job:
         (launcher,) = [pid for pid, name in names.items() if name.startswith("python")]
         os.kill(launcher, number)
 
-    def check_over(self) -> float:
+    def check_over(self, lost: tuple[int, ...] = ()) -> float:
         """Wait until the job is over and nothing of it is left; return how long that took."""
         start = time.monotonic()
 
         def left() -> dict[str, object]:
             found: dict[str, object] = {"launch": self.process.poll() is None}
-            for i in range(len(self.hosts.names)):
+            for i in set(range(len(self.hosts.names))) - set(lost):
                 named = [self.hosts.find(i, word) for word in ("job.py", "ray_hub", "find_spec(")]
                 found[f"processes {i}"] = [pid for pids in named for pid in pids]
                 names = self.hosts.run(i, "ls", "/dev/shm").split()
@@ -138,9 +138,26 @@ def test_an_address_for_jobs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         open_engine("ray", Request(num_hosts=2))
 
 
+CONNECTED = """
+import sys
+import ray
+from gnnlab.tools import launch
+
+ray.init("{address}", logging_level="ERROR")  # as a notebook that uses Ray itself
+before = ray.get_runtime_context().get_job_id()
+result = launch.run(sys.argv[1], on="ray", part_config="data/digits.json", num_omp_threads=1,
+                    num_samplers=1, log_dir="logs")
+assert ray.get_runtime_context().get_job_id() == before and ray.is_initialized()
+print("ended well", result.job)
+"""
+
+
 @needs_ray
 @pytest.mark.timeout(1200)
-def test_a_job_has_the_same_bits_as_a_local_one(hosts: RayHosts, tmp_path: Path) -> None:
+def test_a_job_of_a_connected_driver_has_the_same_bits_as_a_local_one(
+    hosts: RayHosts, tmp_path: Path
+) -> None:
+    """The driver is on a node that is not the head, and connected to Ray, as a notebook may be."""
     here, there = tmp_path / "here", tmp_path / "there"
     g = dgl.data.load("digits").graph
     dgl.distributed.partition_graph(g, "digits", 3, here / "data")
@@ -150,12 +167,11 @@ def test_a_job_has_the_same_bits_as_a_local_one(hosts: RayHosts, tmp_path: Path)
         "python3 train_dist.py --graph_name digits --batch_size 60 --num_hidden 16 "
         f"--num_epochs {EPOCHS} --save model.pt"
     )
-    options = ("--part_config", "data/digits.json", "--num_omp_threads", "1")
-    job = Job(hosts, there, *options, "--num_samplers", "1", command)
-    job.process.wait(2 * START)
-    assert "ended well" in job.said, job.said
-    assert "the machines are those of the Ray cluster" in job.said
-    job.check_over()
+    address = f"{hosts.addresses[0]}:{PORT}"
+    (there / "connected.py").write_text(CONNECTED.format(address=address))
+    argv = [*hosts.shell(PYTHONPATH=str(ROOT), RAY_ADDRESS=address), "python", "connected.py"]
+    said = hosts.run(1, *argv, command, folder=there, timeout=2 * START)
+    assert "ended well" in said
     result = launch.run(
         command,
         part_config="data/digits.json",
@@ -167,7 +183,7 @@ def test_a_job_has_the_same_bits_as_a_local_one(hosts: RayHosts, tmp_path: Path)
     )
     assert result is not None
     shown = r"epoch +\d+  loss [\d.]+|validation accuracy .*"
-    assert len(found := re.findall(shown, job.said)) == EPOCHS + 1
+    assert len(found := re.findall(shown, said)) == EPOCHS + 1
     assert found == re.findall(shown, result.logs["trainer-0"])
     mine, theirs = (torch.load(folder / "model.pt") for folder in (here, there))
     assert mine.keys() == theirs.keys()
@@ -176,6 +192,10 @@ def test_a_job_has_the_same_bits_as_a_local_one(hosts: RayHosts, tmp_path: Path)
 
 def without_trainer(job: Job) -> None:
     job.hosts.run(1, "kill", "-KILL", (job.folder / "trainer-1.pid").read_text())
+
+
+def without_server(job: Job) -> None:
+    job.hosts.run(1, "kill", "-KILL", (job.folder / "server-1.pid").read_text())
 
 
 def without_actor(job: Job) -> None:
@@ -197,10 +217,12 @@ HOST = r"gnr1 \(machine 1\)"
 FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
     "trainer": (without_trainer, rf"trainer 1 on {HOST} was ended by SIGKILL"),
     "actor": (without_actor, rf"{HOST}: the agent ended"),
+    "server": (without_server, rf"server 1 on {HOST} was ended by SIGKILL"),
     "hub": (without_hub, "gnr. .*: the agent ended"),
     "Ctrl-C": (lambda job: job.signal(signal.SIGINT), "interrupted; everything has been ended"),
     "SIGTERM": (lambda job: job.signal(signal.SIGTERM), "SIGTERM came"),
     "SIGKILL": (lambda job: job.signal(signal.SIGKILL), ""),
+    "cable": (lambda job: job.hosts.cut(2), r"gnr2 \(machine 2\): no sign of life for 4.5 s"),
     "head": (without_head, "gnr. .*: the agent ended"),  # the last: it destroys the cluster
 }
 
@@ -214,7 +236,11 @@ def test_everything_ends(fault: str, hosts: RayHosts, tmp_path: Path) -> None:
     job.wait_for(*(f"{role}-{i}.pid" for role in ("server", "trainer") for i in range(3)))
     act, said = FAULTS[fault]
     act(job)
-    job.check_over()
+    lost = (2,) if fault == "cable" else ()
+    job.check_over(lost)
+    if lost:  # its processes know by themselves that the launcher is gone
+        job.check_over()
+        hosts.plug(2)  # before Ray gives the node up, after some 30 s
     if said:
         assert re.match(f"gnnlab launch: .*{said}", job.failure()), job.said
     if fault == "head":

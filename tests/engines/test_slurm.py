@@ -6,10 +6,12 @@ no other host can reach it. Each test has a cluster of its own, which is up with
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,11 +26,12 @@ from gnnlab.tools import launch
 from tests.engines.hosts import Hosts, wait_until
 from tests.engines.slurm import slurm_cluster, slurm_obstacle
 from tests.helpers import ROOT
+from tests.tools.test_faults import SCRIPT
 from tests.tools.test_launch import write_workspace
 
 pytestmark = pytest.mark.skipif(bool(slurm_obstacle()), reason=slurm_obstacle())
 
-START = 120  # seconds within which a job must run, on a busy computer
+START = 240  # seconds within which a job must run, on a busy computer
 END = 30  # seconds within which everything is gone; ten where nobody else computes
 GOING = ("PENDING", "RUNNING", "COMPLETING")
 EPOCHS = 8
@@ -136,10 +139,8 @@ def losses(text: str) -> list[str]:
     return re.findall(r"epoch +\d+  loss [\d.]+|validation accuracy .*", text)
 
 
-def test_a_job_that_is_queued_again_goes_on_as_if_it_had_not_ended(
-    hosts: Hosts, tmp_path: Path
-) -> None:
-    """Three hosts, stopped by a signal in the middle, against one uninterrupted local run."""
+def test_a_preempted_job_goes_on_as_if_it_had_not_ended(hosts: Hosts, tmp_path: Path) -> None:
+    """Three hosts, of which another job takes one in the middle, against a local run."""
     here, there = tmp_path / "here", tmp_path / "there"
     g = dgl.data.load("digits").graph
     dgl.distributed.partition_graph(g, "digits", 3, here / "data")
@@ -147,13 +148,17 @@ def test_a_job_that_is_queued_again_goes_on_as_if_it_had_not_ended(
     shutil.copytree(here, there)
     options = "--part_config data/digits.json --num_omp_threads 1 --num_samplers 1"
     words = f"{options} '{train(EPOCHS)}'"
-    job = Job(hosts, there, words, "--requeue", "--open-mode=append")
+    options = ("--exclusive", "--requeue", "--signal=B:USR1@600", "--open-mode=append")
+    job = Job(hosts, there, words, *options)
     job.wait_for("trainers: 1 ready")
-    hosts.run(0, "scancel", "--signal=USR1", "--batch", job.id)
+    other = ("--partition=urgent", "--nodes=1", "--exclusive", "--output=/dev/null", "--wrap=true")
+    hosts.run(0, *SHELL, "sbatch", *other)
     job.wait_for(f"job {job.id} is queued again")
     wait_until("the second start", lambda: job.about("JobState") == "PENDING")
+    wait_until("the end of the other job", lambda: not hosts.run(0, "squeue", "-h", "-t", "R"))
     # Slurm waits two minutes for that; sooner, the end of the first run may count for the second.
-    wait_until("the end of the first", lambda: not hosts.find(0, "slurmstepd"))
+    for i in range(len(hosts.names)):
+        wait_until("the end of the first run", lambda i=i: not hosts.find(i, "slurmstepd"))
     assert job.about("Restarts") == "1"
     first = losses(job.said)
     assert 1 <= len(first) < EPOCHS
@@ -178,6 +183,53 @@ def test_a_job_that_is_queued_again_goes_on_as_if_it_had_not_ended(
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
+def test_a_killed_sampler_ends_the_job(hosts: Hosts, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(SCRIPT)
+    g = dgl.rand_graph(200, 1500)
+    g.ndata["x"] = torch.rand(200, 8)
+    dgl.distributed.partition_graph(g, "toy", 3, tmp_path / "data", part_method="random")
+    job = Job(hosts, tmp_path, "--part_config data/toy.json --num_samplers 1 'python3 job.py'")
+    job.wait_for("pids 1 ")
+    found = re.search(r"pids 1 \d+ (\d+)\n", job.said)
+    assert found, job.said
+    hosts.run(1, "kill", "-KILL", found[1])  # as the host counts
+    job.check_over()
+    assert job.failure().startswith(f"gnnlab launch: trainer 1 on {HOST_1} ended with status 1")
+    assert re.search(r"sampler 0 of rank 1 \(machine 1, process \d+\) ended \(SIGKILL", job.said)
+
+
+def test_the_doctor_checks_an_allocation(hosts: Hosts, tmp_path: Path) -> None:
+    g = dgl.rand_graph(50, 200)
+    dgl.distributed.partition_graph(g, "toy", 3, tmp_path / "data", part_method="random")
+    where = [f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}", f"PYTHONPATH={ROOT}"]
+    words = ["-m", "gnnlab", "doctor", "--part_config", "data/toy.json", "--json"]
+
+    def ask(number: int, *more: str) -> dict[str, dict[str, str]]:
+        """Return what was found on each node, as state by code or check."""
+        argv = [*SHELL, *where, "salloc", "--quiet", f"--nodes={number}", "--", "python", *words]
+        argv += [*more, "--timeout", "100"]
+        done = subprocess.run(hosts.argv(0, argv, tmp_path), capture_output=True, text=True)
+        assert "the machines are those of Slurm job" in done.stderr, done.stderr
+        found: dict[str, dict[str, str]] = {name: {} for name in hosts.names}
+        for row in json.loads(done.stdout)["findings"]:
+            found[row["host"]][row["code"] or row["check"]] = row["state"]
+        assert done.returncode == any("failed" in each.values() for each in found.values())
+        return found
+
+    sound = ask(3)
+    for name in hosts.names:
+        assert set(sound[name].values()) == {"ok"}, sound
+        assert {"start", "versions", "address", "memory", "disk", "partition"} <= set(sound[name])
+    (tmp_path / "alone").mkdir()
+    hosts.run(1, "mount", "-t", "tmpfs", "own", str(tmp_path / "alone"))  # not a shared disk
+    apart = ask(3, "--workspace", str(tmp_path / "alone"))
+    assert [apart[name].get("not_shared") for name in hosts.names] == [None, "warning", None]
+    fewer = ask(2, "--lang", "ko")
+    assert fewer[hosts.names[0]]["partition_count"] == "failed" and not fewer[hosts.names[2]]
+    no_python = ask(3, "--python", "/nowhere/python3")
+    assert {"no_python"} == set().union(*no_python.values())
+
+
 def killed(role: str) -> Callable[[Job], None]:
     """Kill the process of host 1 that has this role."""
 
@@ -199,17 +251,25 @@ def cancelled(job: Job) -> None:
     job.hosts.run(0, "scancel", job.id)
 
 
+def out_of_time(job: Job) -> None:
+    """End the time of the job now; Slurm looks every half minute."""
+    job.hosts.run(0, "scontrol", "update", f"JobId={job.id}", "EndTime=now")
+    wait_until("the end of the time", lambda: job.about("JobState") != "RUNNING")
+
+
 def interrupted(job: Job) -> None:
     job.hosts.run(0, "scancel", "--signal=INT", "--batch", job.id)
 
 
-HOST = r"gns1 \(machine 1\)"
+HOST_1 = "gns1 (machine 1)"
+HOST = re.escape(HOST_1)
 FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
     "trainer": (killed("trainer"), rf"trainer 1 on {HOST} was ended by SIGKILL"),
     "server": (killed("server"), rf"server 1 on {HOST} was ended by SIGKILL"),
     "agent": (without_agent, rf"{HOST}: the agent ended"),
     "cable": (lambda job: job.hosts.cut(1), rf"{HOST}: no sign of life for 4.5 s"),
     "host": (lambda job: job.hosts.lose(1), rf"{HOST}: (no sign of life|the agent ended)"),
+    "time limit": (out_of_time, "SIGTERM came; everything has been ended"),
     "scancel": (cancelled, "SIGTERM came; everything has been ended"),
     "Ctrl-C": (interrupted, "interrupted; everything has been ended"),
 }
