@@ -5,6 +5,7 @@ python -m benchmarks run --size M --tasks sample,epoch --rounds 5 --peer DIR --j
 python -m benchmarks distributed --peer DIR --systems dgl
 python -m benchmarks faults --jobs 20 --seed 0
 python -m benchmarks gpu --size M
+python -m benchmarks papers --scale 0.02
 """
 
 from __future__ import annotations
@@ -63,6 +64,15 @@ def main(arguments: list[str] | None = None) -> int:
     gpus.add_argument("--epochs", type=int, default=3, help="the fastest counts (default 3)")
     gpus.set_defaults(command=_gpu)
 
+    claims = commands.add_parser("papers", help="replay what papers claim about remote rows")
+    claims.add_argument("--scale", type=float, default=1.0, help="of ogbn-products (default 1)")
+    claims.add_argument("--parts", type=int, default=4, help="machines (default 4)")
+    claims.add_argument("--epochs", type=int, default=2, help="the last counts (default 2)")
+    claims.add_argument("--method", default="metis", help="metis, ldg or random (default metis)")
+    claims.add_argument("--ogb", type=Path, help="unpacked folder of ogbn-products, to use it")
+    claims.add_argument("--json", type=Path, help="write the figures to this file")
+    claims.set_defaults(command=_papers)
+
     serve = commands.add_parser("serve", help="answer tasks from standard input (used by run)")
     serve.add_argument("size")
     serve.add_argument("threads", type=int)
@@ -85,6 +95,19 @@ def _gpu(options: argparse.Namespace) -> int:
         )
         return 2
     print(*gpu.measure(options.size, accelerators.read_device(name), options.epochs), sep="\n")
+    return 0
+
+
+def _papers(options: argparse.Namespace) -> int:
+    from benchmarks import papers
+
+    found = papers.measure(
+        options.scale, options.parts, options.epochs, options.method, options.ogb
+    )
+    if options.json:
+        papers.save(found, options.json)
+    about = {**machine.describe(), **{k: str(v) for k, v in found["setup"].items()}}
+    _print(about, papers.tables(found))
     return 0
 
 

@@ -35,6 +35,7 @@ from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 from gnnlab.partition.partition import partition_graph
 from gnnlab.simulate import group
+from gnnlab.simulate.design import Design
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.optrace import Recorder
 from gnnlab.simulate.parallel import SimulatedDataParallel
@@ -71,6 +72,12 @@ class Simulation:
         Bytes of each process for caching rows of other machines; see ``DistGraph``.
     cache_policy : str
         Which rows to cache; see ``DistGraph``.
+    replicates_structure : bool
+        Count as if every machine had the structure of the whole graph: sampling sends nothing.
+    first_layer : int
+        Count as if features were split by column over machines, which send each other partial
+        activations of the first layer, of this width, instead of features; 0 for no such split.
+        See :mod:`gnnlab.simulate.design`.
     part_method : str or callable
         How a graph is partitioned; see ``partition_graph``.
     features : dict, optional
@@ -122,6 +129,8 @@ class Simulation:
         threads: int = 1,
         cache_bytes: int = 0,
         cache_policy: str = "access",
+        replicates_structure: bool = False,
+        first_layer: int = 0,
         part_method: Any = "metis",
         features: dict[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
     ) -> None:
@@ -132,6 +141,7 @@ class Simulation:
             "samplers_per_trainer": (samplers_per_trainer, 0),
             "threads": (threads, 1),
             "cache_bytes": (cache_bytes, 0),
+            "first_layer": (first_layer, 0),
         }
         for name, (value, least) in at_least.items():
             if value is not None and (not isinstance(value, int) or value < least):
@@ -143,6 +153,7 @@ class Simulation:
         self.network = network or Network()
         self.threads, self.cache_bytes = threads, cache_bytes
         self.cache_policy = check_policy(cache_policy)
+        self.design = Design(bool(replicates_structure), first_layer)
         if isinstance(graph, Graph):
             graph = self._partition(graph, machines, part_method)
         self.config = read_config(graph, num_parts=machines)
@@ -290,7 +301,8 @@ class Simulation:
         """Connect and make the samplers, as ``initialize`` does in a real trainer."""
 
         def connect(role: str) -> SimulatedTransport:
-            transport = SimulatedTransport(self._job(me.rank, role), cluster, me, me.recorder)
+            job = self._job(me.rank, role)
+            transport = SimulatedTransport(job, cluster, me, me.recorder, self.design)
             transports.append(transport)
             return transport
 
@@ -350,7 +362,13 @@ def _become_simulated(me: VirtualRank, model: Any, *args: Any, **kwargs: Any) ->
 
 
 def _loaders() -> dict[str, Callable[..., Any]]:
-    begin, make = DataLoader.__iter__, DataLoader._make
+    begin, original = DataLoader.__iter__, DataLoader._make
+
+    def make(loader: DataLoader, name: Any) -> Any:
+        batch = original(loader, name)
+        if not isinstance(loader.graph, Graph):  # the parts of the cluster
+            context.current().remote.split_first_layer(batch)
+        return batch
 
     def iterate(me: VirtualRank, loader: DataLoader) -> Iterator[Any]:
         return recorded_pass(me.recorder, begin(loader))

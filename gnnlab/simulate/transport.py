@@ -26,7 +26,8 @@ from gnnlab.errors import GNNLabError
 from gnnlab.helpers.fork import Lock
 from gnnlab.partition.files import PartConfig
 from gnnlab.partition.part import Part
-from gnnlab.simulate.optrace import Collective, Recorder, Request
+from gnnlab.simulate.design import Design
+from gnnlab.simulate.optrace import Collective, Recorder, Request, Work
 from gnnlab.simulate.scheduler import VirtualRank
 
 __all__ = ["Cluster", "MachineMemory", "MachineStore", "SimulatedTransport"]
@@ -128,11 +129,18 @@ class SimulatedTransport(Router):
         The trainer.
     recorder : Recorder
         Records its op trace.
+    design : Design, optional
     """
 
     def __init__(
-        self, job: JobSettings, cluster: Cluster, virtual_rank: VirtualRank, recorder: Recorder
+        self,
+        job: JobSettings,
+        cluster: Cluster,
+        virtual_rank: VirtualRank,
+        recorder: Recorder,
+        design: Design | None = None,
     ) -> None:
+        self._design = design or Design()
         super().__init__(job, cluster.stores[job.machine * job.num_servers])
         self.graph_name = cluster.config.graph_name
         self._cluster, self._virtual_rank, self._recorder = cluster, virtual_rank, recorder
@@ -161,6 +169,10 @@ class SimulatedTransport(Router):
             if isinstance(targets[0][1], m.Meet):
                 return [self._meet(targets[0][1])]
             kind = kind_of(targets[0][1], self.store.is_gdata)
+            if self._design.is_local(targets[0][1], kind):
+                replies, seconds = recorder.timed(lambda: self._local_replies(targets, meanwhile))
+                recorder.add(Work(_KINDS.get(kind, "fetch"), seconds, recorder.step))
+                return replies
             request = Request(_KINDS.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
             replies = [self._answer(server, message, request) for server, message in targets]
             _, request.here = recorder.timed(meanwhile)
@@ -169,6 +181,31 @@ class SimulatedTransport(Router):
             if isinstance(reply, Exception):
                 raise reply
         return replies
+
+    def _local_replies(
+        self, targets: Sequence[tuple[int, Any]], meanwhile: Callable[[], None]
+    ) -> list[Any]:
+        """Answer requests for data that the design keeps on every machine."""
+        meanwhile()
+        return [self._reply(server, message) for server, message in targets]
+
+    def split_first_layer(self, batch: Any) -> None:
+        """Record the messages of a first layer whose features are split by column over machines."""
+        sizes = self._design.first_layer_bytes(batch)
+        if sizes is None or self.num_parts == 1:
+            return
+        recorder = self._recorder
+        with recorder.pause():
+            for kind, out, back in sizes:
+                request = Request("fetch", {}, {}, {}, step=recorder.step)
+                for machine in range(self.num_parts):
+                    if machine != self.local_part:
+                        counts = self._counts[machine * self.job.num_servers, kind]
+                        for i, value in enumerate((1, 0, out, back)):
+                            counts[i] += value
+                        request.out[machine], request.back[machine] = out, back
+                        request.requests += 1
+                recorder.add(request)
 
     def _answer(self, server: int, message: Any, request: Request) -> Any:
         machine = server // self.job.num_servers
