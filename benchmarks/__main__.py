@@ -6,6 +6,7 @@ python -m benchmarks distributed --peer DIR --systems dgl
 python -m benchmarks faults --jobs 20 --seed 0
 python -m benchmarks gpu --size M
 python -m benchmarks papers --scale 0.02
+python -m benchmarks limits --size S
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ def main(arguments: list[str] | None = None) -> int:
     claims.add_argument("--ogb", type=Path, help="unpacked folder of ogbn-products, to use it")
     claims.add_argument("--json", type=Path, help="write the figures to this file")
     claims.set_defaults(command=_papers)
+    best = commands.add_parser("limits", help="compare tasks with what the machine could do")
+    best.add_argument("--size", default="S", help="T, S or M (default S)")
+    best.add_argument("--rounds", type=int, default=5, help="times each is run (default 5)")
+    best.add_argument("--no-remote", action="store_true", help="start no servers")
+    best.set_defaults(command=_limits)
 
     serve = commands.add_parser("serve", help="answer tasks from standard input (used by run)")
     serve.add_argument("size")
@@ -154,6 +160,18 @@ def _distributed(options: argparse.Namespace) -> int:
     results = distributed.measure(folder, options.rounds, peer, systems, options.security)
     about = {**machine.describe(), "size": "S", "security": options.security}
     _print(about, [table.speed_table(results, distributed.TITLES)])
+    return 0
+
+
+def _limits(options: argparse.Namespace) -> int:
+    import torch
+
+    from benchmarks import limits
+
+    torch.set_num_threads(1)
+    folder = data.folder_of(options.size)
+    rows = limits.measure(folder, options.size, options.rounds, not options.no_remote)
+    _print({**machine.describe(), "size": options.size, "threads": "1"}, [rows])
     return 0
 
 
