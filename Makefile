@@ -1,5 +1,6 @@
 # The commands of this project; `make` alone lists them.
 #
+#   make lab LESSON_LANG=ko
 #   make lab PORT=9999 LAB_ARGS="--no-browser --ip=0.0.0.0"
 #   make test ARGS="-k sage -x"
 #   make test ALL=1
@@ -12,10 +13,12 @@ LAB_ARGS  ?=
 ARGS      ?=
 JOBS      ?= 3
 ALL       ?=
+LESSON_LANG ?= $(or $(filter ko zh,$(shell printf %.2s "$${LC_ALL:-$$LANG}")),en)
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-# Of this environment alone; without it JupyterLab's question about news covers the first lesson.
+# Of this environment alone: JupyterLab's question about news would cover the first lesson, and the
+# list of the lessons would be shown as its source.
 SETTINGS := $(VENV)/share/jupyter/lab/settings/overrides.json
 # Jupyter does not start as root unless told to: in a container there is no one else.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -28,14 +31,15 @@ PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECO
 HAS_PYG := import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch_geometric"))
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test test-clients test-engines check bench clean programs
+.PHONY: help lab lessons test test-clients test-engines check bench site clean programs
 .DELETE_ON_ERROR:
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-lab: $(VENV)/.lab $(SETTINGS) ## open the lessons in JupyterLab (PORT=…, LAB_ARGS=…; a free port by default)
-	$(BIN)/jupyter lab --notebook-dir=notebooks $(AS_ROOT) \
+lab: $(VENV)/.lab $(SETTINGS) ## open the lessons in JupyterLab (LESSON_LANG=en, ko or zh; PORT=…, LAB_ARGS=…)
+	$(if $(filter en ko zh,$(LESSON_LANG)),,$(error LESSON_LANG is $(LESSON_LANG); it must be en, ko or zh))
+	$(BIN)/jupyter lab --notebook-dir=notebooks --LabApp.default_url=/lab/tree/$(LESSON_LANG)/README.md $(AS_ROOT) \
 		$(if $(PORT),--port=$(PORT) --ServerApp.port_retries=0) $(LAB_ARGS)
 
 lessons: $(VENV)/.test ## run every lesson in every language, without a browser
@@ -70,6 +74,9 @@ check: $(VENV)/.dev ## look for faults without running: style, types, floors, no
 
 bench: $(VENV)/.lab ## measure this machine (ARGS="--size S --tasks sample,epoch --peer DIR")
 	$(RUN) -m benchmarks run $(ARGS)
+
+site: $(VENV)/.site ## build the site in build/site: lessons, guides, API reference, in three languages
+	$(RUN) docs/site/build.py $(ARGS)
 
 clean: ## remove the environment and every cache; data sets stay
 	rm -rf $(VENV) $(VENV)-graphstorm .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/data build dist
@@ -121,10 +128,12 @@ $(VENV)/.python:
 	echo "$$python -m venv $(VENV)"; $$python -m venv $(VENV)
 	@touch $@
 
-$(SETTINGS): | $(VENV)/.lab
+$(SETTINGS): Makefile | $(VENV)/.lab
 	@mkdir -p $(@D)
 	@echo '{"@jupyterlab/apputils-extension:notification":' \
-		'{"fetchNews": "false", "checkForUpdates": false}}' > $@
+		'{"fetchNews": "false", "checkForUpdates": false},' \
+		'"@jupyterlab/docmanager-extension:plugin":' \
+		'{"defaultViewers": {"markdown": "Markdown Preview"}}}' > $@
 
 # $(1): the extra to install; $(2): the extras that come with it
 define environment
@@ -147,4 +156,5 @@ $(eval $(call environment,lab))
 $(eval $(call environment,test,lab))
 $(eval $(call environment,pyg))
 $(eval $(call environment,ray))
+$(eval $(call environment,site))
 $(eval $(call environment,dev,lab test pyg))

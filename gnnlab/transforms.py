@@ -91,7 +91,7 @@ class AddReverse(BaseTransform):
     """Add the reverse of every edge.
 
     An edge type whose source and destination types are equal gets more edges; for any other type
-    (source, relation, destination) a type (destination, "rev_" + relation, source) is added.
+    (source, relation, destination) a type ``(destination, "rev_" + relation, source)`` is added.
 
     Parameters
     ----------

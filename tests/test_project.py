@@ -62,6 +62,8 @@ def needed() -> set[str]:
         del extras["dev"]  # which make test does not install; CI runs make check before
     if not os.environ.get("CI") and importlib.util.find_spec("torch_geometric") is None:
         del extras["pyg"]  # make test-clients installs it
+    if importlib.util.find_spec("sphinx") is None:
+        del extras["site"]  # make site installs it
     if importlib.util.find_spec("ray") is None:
         del extras["ray"]  # make test-engines installs it
     texts = [*PROJECT["dependencies"], *(r for extra in extras.values() for r in extra)]
@@ -153,7 +155,7 @@ def test_make_lists_its_commands() -> None:
     printed = run_make(path=os.environ["PATH"]).stdout
     listed = [line.split()[1] for line in printed.splitlines()]
     tests = ["test", "test-clients", "test-engines"]
-    assert listed == ["help", "lab", "lessons", *tests, "check", "bench", "clean"]
+    assert listed == ["help", "lab", "lessons", *tests, "check", "bench", "site", "clean"]
 
 
 def test_make_says_what_is_missing_without_python(tmp_path: Path) -> None:
@@ -174,6 +176,10 @@ def test_make_lab_keeps_questions_from_covering_the_lesson(tmp_path: Path) -> No
     (tmp_path / "bin" / "jupyter").symlink_to("/bin/echo")
     run = run_make("lab", f"VENV={tmp_path}", path=os.environ["PATH"])
     assert "lab --notebook-dir=notebooks" in run.stdout, run.stderr
+    assert "default_url=/lab/tree/en/README.md" in run.stdout
+    for lang, said in (("ko", "/lab/tree/ko/README.md"), ("fr", "LESSON_LANG is fr; it must be")):
+        run = run_make("lab", f"VENV={tmp_path}", f"LESSON_LANG={lang}", path=os.environ["PATH"])
+        assert said in run.stdout + run.stderr
     settings = json.loads((tmp_path / "share/jupyter/lab/settings/overrides.json").read_text())
     schemas = Path(sys.prefix, "share/jupyter/lab/schemas")
     for plugin, values in settings.items():  # names that this JupyterLab knows

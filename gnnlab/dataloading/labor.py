@@ -33,8 +33,8 @@ class LaborSampler(NeighborSampler):
     prob : str, optional
         Name of an edge feature with weights.
     importance_sampling : int
-        0 is LABOR-0 of the paper, i is LABOR-i and −1 LABOR-*: rounds in which neighbors of many
-        seeds are made more likely, for even fewer nodes and more edges.
+        0 is LABOR-0 of the paper, i is LABOR-i and −1 ``LABOR-*``: rounds in which neighbors of
+        many seeds are made more likely, for even fewer nodes and more edges.
     layer_dependency : bool
         Use the same random numbers in all layers, so that they share more nodes.
     batch_dependency : 1

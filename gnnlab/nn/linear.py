@@ -57,7 +57,7 @@ class WeightBasis(nn.Module):
         nn.init.xavier_uniform_(self.w_comp, gain)
 
     def forward(self) -> Tensor:
-        """Return the weights, shape (num_outputs, *shape)."""
+        """Return the weights, shape ``(num_outputs, *shape)``."""
         return torch.tensordot(self.w_comp, self.weight, dims=1)
 
     def extra_repr(self) -> str:

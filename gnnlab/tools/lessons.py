@@ -88,9 +88,9 @@ def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, 
     done: dict[str, list[str]] = {"new": [], "updated": [], "same": [], "kept": []}
     solutions = [_translated(path, lang) for path in (source / "solutions").glob("*.*")]
     for path in sorted([*(source / lang).glob("*.*"), *solutions]):
-        name, content = path.relative_to(source).as_posix(), path.read_bytes()
-        if path.suffix not in (".ipynb", ".md"):
+        if path.suffix not in (".ipynb", ".md"):  # words.json, Jupyter's checkpoints
             continue
+        name, content = path.relative_to(source).as_posix(), path.read_bytes()
         there, digest = target / name, hashlib.sha256(content).hexdigest()
         found = hashlib.sha256(there.read_bytes()).hexdigest() if there.exists() else None
         if found == digest:
@@ -122,12 +122,19 @@ def _write(path: Path, content: bytes) -> None:
     os.replace(draft, path)
 
 
+def _language() -> str:
+    """Return the language of the locale; English if there are no lessons in it."""
+    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    tag = next(filter(None, names), "en")[:2]
+    return tag if tag in LANGUAGES else "en"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("lessons", __doc__, 2, allow_abbrev=False)
     add = parser.add_argument
     add("folder", nargs="?", default="gnnlab-lessons", help="where to (gnnlab-lessons)")
-    add("--lang", choices=LANGUAGES, default="en", help="language of the lessons (en)")
+    add("--lang", choices=LANGUAGES, default=_language(), help="language (that of LANG)")
     add("--no-browser", action="store_true", help="start JupyterLab, and only print its address")
     help_ = "copy, start nothing: for VS Code and other programs"
     add("--no-open", "--copy-only", dest="copy_only", action="store_true", help=help_)
@@ -156,8 +163,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.append("--no-browser")
     if getattr(os, "geteuid", lambda: 1)() == 0:  # root, as in a container: needs --allow-root
         command.append("--allow-root")
+    # Settings for this JupyterLab alone: the list of the lessons is shown as a page, not as source.
+    paths = [str(Path(__file__).with_name("jupyter")), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    env = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}
     try:
-        return subprocess.run(command).returncode
+        return subprocess.run(command, env=env).returncode
     except KeyboardInterrupt:  # Jupyter has received it as well, and has ended
         return 0
 

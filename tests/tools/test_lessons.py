@@ -52,6 +52,19 @@ def test_what_the_student_changed_is_kept(
     assert (tmp_path / other).is_file()
 
 
+@pytest.mark.parametrize(
+    ("locale", "lang"), [("ko_KR.UTF-8", "ko"), ("zh_CN", "zh"), ("fr_FR", "en"), ("", "en")]
+)
+def test_the_language_is_that_of_the_locale(
+    locale: str, lang: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.delenv("LC_MESSAGES", raising=False)
+    monkeypatch.setenv("LANG", locale)
+    assert lessons.main([str(tmp_path), "--no-open"]) == 0
+    assert (tmp_path / lang / "README.md").is_file()
+
+
 def test_an_older_text_is_replaced_unless_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
