@@ -73,6 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     claims.add_argument("--ogb", type=Path, help="unpacked folder of ogbn-products, to use it")
     claims.add_argument("--json", type=Path, help="write the figures to this file")
     claims.set_defaults(command=_papers)
+
     best = commands.add_parser("limits", help="compare tasks with what the machine could do")
     best.add_argument("--size", default="S", help="T, S or M (default S)")
     best.add_argument("--rounds", type=int, default=5, help="times each is run (default 5)")
