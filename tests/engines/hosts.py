@@ -71,6 +71,8 @@ class Hosts:
         # A short path: sockets lie below, whose paths have at most 107 bytes.
         self.folder = Path(tempfile.mkdtemp(prefix="eng-", dir="/tmp"))
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        for name in (self._switch, *self.names):  # names that a killed run has left
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
         try:
             self._make_switch()
             for i in range(len(self.names)):
@@ -117,6 +119,7 @@ class Hosts:
         )
         keeper = subprocess.Popen(
             [
+                *("setpriv", "--pdeathsig", "KILL", "--"),  # also if this process is killed
                 *("nsenter", f"--net=/run/netns/{name}", "unshare", "--mount", "--uts", "--ipc"),
                 *("--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c", first),
             ],
