@@ -65,9 +65,6 @@ CHANGES: dict[str, dict[str, str]] = {
     "04_multi_gpu": {
         '"digits", 2\n': '"digits", 4\n',
         "(_, theirs) = launch": "(_, theirs), *_ = launch",
-        # Where there is a GPU, a process that has computed gradients, even on the CPU, cannot fork
-        # children that compute gradients.
-        "if no_fork:\n": "if True:\n",
     },
 }
 
