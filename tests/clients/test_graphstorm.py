@@ -111,6 +111,21 @@ def test_nodes_are_classified_saved_restored_and_predicted(job: Job, workspace: 
     assert int(count) >= 200 and float(right) > 0.7
 
 
+def test_two_trainers_of_one_machine(workspace: Path) -> None:
+    """A graph in one part needs neither addresses nor ssh."""
+    python(
+        *(workspace, "-m", "gnnlab.as_dgl", "-m", "graphstorm.gconstruct.construct_graph"),
+        *("--conf-file", "data/graph.json", "--output-dir", "whole", "--graph-name", "papers"),
+        *("--num-parts", "1", "--add-reverse-edges"),
+    )
+    output = python(
+        *(workspace, "-m", "gnnlab.as_dgl", "-m", "graphstorm.run.gs_node_classification"),
+        *("--workspace", str(workspace), "--part-config", "whole/papers.json"),
+        *("--num-trainers", "2", "--num-servers", "1", "--cf", str(EXAMPLE / "nodes.yaml")),
+    )
+    assert best(output, "accuracy") > 0.7  # a guess: 0.25
+
+
 def test_edges_are_classified(job: Job) -> None:
     output = job("gs_edge_classification", "edges.yaml")
     assert best(output, "accuracy") > 0.7  # a guess: 0.25
