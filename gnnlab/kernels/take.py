@@ -33,24 +33,30 @@ def take(values: np.ndarray, index: np.ndarray, out: np.ndarray) -> np.ndarray:
     places = unsigned(index)
     kernel = _items if values.ndim == 1 else _rows
     grain = max(_GRAIN // max(values.strides[0], 1), 1)
-    threads.run_chunks(lambda lo, hi: kernel(values, places, lo, hi, out), len(out), grain)
+
+    def copy(lo: int, hi: int) -> None:
+        kernel(values, places[lo:hi], out[lo:hi])
+
+    threads.run_chunks(copy, len(out), grain)
     return out
 
 
 @njit(nogil=True, cache=True)
-def _items(values, index, lo, hi, out):  # type: ignore[no-untyped-def]
-    for i in range(lo, hi):
-        prefetch(values, index[min(i + _ITEMS_AHEAD, hi - 1)])
+def _items(values, index, out):  # type: ignore[no-untyped-def]
+    last = len(index) - 1
+    for i in range(len(index)):
+        prefetch(values, index[min(i + _ITEMS_AHEAD, last)])
         out[i] = values[index[i]]
 
 
 @njit(nogil=True, cache=True)
-def _rows(values, index, lo, hi, out):  # type: ignore[no-untyped-def]
-    width, line = values.shape[1], _LINE // values.itemsize
-    for i in range(lo, hi):
-        ahead = values[index[min(i + _ROWS_AHEAD, hi - 1)]]
-        for j in range(0, min(width, 2 * line), line):
-            prefetch(ahead, j)
+def _rows(values, index, out):  # type: ignore[no-untyped-def]
+    width, second, last = values.shape[1], _LINE // values.itemsize, len(index) - 1
+    for i in range(len(index)):
+        ahead = values[index[min(i + _ROWS_AHEAD, last)]]
+        prefetch(ahead, 0)
+        if second < width:
+            prefetch(ahead, second)
         row, to = values[index[i]], out[i]
         for j in range(width):
             to[j] = row[j]
