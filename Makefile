@@ -46,7 +46,7 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
 # Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
-test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
+test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
 		--ignore=tests/engines \
 		$(shell $(RUN) -c '$(HAS_PYG)' || echo --ignore=gnnlab/pyg) $(ARGS)

@@ -12,14 +12,14 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.helpers import NO_SITE, ROOT, run_script
+from tests.helpers import ROOT, run_script
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LANGS = {"en": "en", "ko": "ko", "zh": "zh-CN"}
 pytestmark = [
     pytest.mark.thorough("builds the site, two minutes"),
     pytest.mark.timeout(900),
-    pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason=NO_SITE),
+    pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason="the extra [site] is not installed; make site installs it"),
 ]
 
 
