@@ -19,7 +19,10 @@ LANGS = {"en": "en", "ko": "ko", "zh": "zh-CN"}
 pytestmark = [
     pytest.mark.thorough("builds the site, two minutes"),
     pytest.mark.timeout(900),
-    pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason="the extra [site] is not installed; make site installs it"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("furo") is None,
+        reason="the extra [site] is not installed; make site installs it",
+    ),
 ]
 
 
