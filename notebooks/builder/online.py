@@ -12,7 +12,7 @@ from pathlib import Path
 from builder.source import SourceError
 
 BRANCH = "main"
-WORDS = {"en": "Run it online:", "ko": "온라인에서 실행:", "zh": "在线运行："}
+WORDS = {"en": "Run it online: ", "ko": "온라인에서 실행: ", "zh": "在线运行："}
 INSTALL = """\
 from importlib.util import find_spec
 
@@ -40,7 +40,7 @@ def links(notebook: str, lang: str) -> str:
     name = URL.removeprefix("https://github.com/")
     colab = f"https://colab.research.google.com/github/{name}/blob/{BRANCH}/{notebook}"
     binder = f"https://mybinder.org/v2/gh/{name}/{BRANCH}?urlpath=lab/tree/{notebook}"
-    return f"{WORDS[lang]} [Colab]({colab}) · [Binder]({binder})"
+    return f"{WORDS[lang]}[Colab]({colab}) · [Binder]({binder})"
 
 
 def install() -> str:

@@ -347,11 +347,16 @@ def test_chinese_lines_are_joined() -> None:
     )
 
 
+def test_chinese_lines_are_joined_at_emphasis_and_links() -> None:
+    assert unwrap("这是**\n重点\n**，\n**不是**\n别的。") == "这是**重点**，**不是**别的。"
+    assert unwrap("见 [解答](x)\n“一”\n。") == "见 [解答](x)“一”。"
+
+
 def test_wrapped_chinese_list_items_are_joined() -> None:
     assert unwrap("- 一，\n  二\n  三\n  - 四。\n1. 五。") == "- 一，二三\n  - 四。\n1. 五。"
 
 
-@pytest.mark.parametrize("item", ["- 二", "2. 二", "> 二", "| 二 |", "## 二", "**二**"])
+@pytest.mark.parametrize("item", ["- 二", "2. 二", "> 二", "| 二 |", "## 二", "* 二"])
 def test_what_starts_a_line_keeps_its_line(item: str) -> None:
     assert unwrap(f"一。\n{item}") == f"一。\n{item}"
 
