@@ -1,4 +1,4 @@
-"""Floor 2: the graph, its features, messages on it, and graphs derived from it.
+"""The graph, its features, messages on it, and graphs derived from it.
 
 ``gnnlab.graph`` names both this package and the function that makes a graph; ``gnnlab/__init__.py``
 replaces the attribute by the function. Tools that import modules one by one (such as pytest's

@@ -3,6 +3,7 @@
 Origin:  gnnlab/helpers/block_sampler.py
 Version: gnnlab 0.1.0
 Licence: Apache-2.0
+Needs:   Python 3.11 or newer, torch 2.8 or newer
 
 A layer of a graph neural network computes new features of *destination* nodes from the features of
 their in-neighbors, the *source* nodes. For a mini-batch of seed nodes, only a few edges are needed:
@@ -73,7 +74,7 @@ class Graph(_OnDevice):
     Parameters
     ----------
     src, dst : torch.Tensor
-        Shape (E,), int64; kept, not copied. ValueError if an ID is outside 0 … N − 1.
+        Shape (E,), integers; int64 is not copied. ValueError if an ID is outside 0 … N − 1.
     num_nodes : int, optional
         N; by default the largest ID plus one.
 
@@ -106,7 +107,7 @@ class Graph(_OnDevice):
     def from_csc(cls, indptr: Any, indices: Any) -> Graph:
         """Make a graph from its in-edges: edges ``indptr[v]:indptr[v + 1]`` enter node v.
 
-        ``indptr`` has shape (N + 1,), ``indices`` (E,): the source of each edge.
+        ``indptr`` has shape (N + 1,), ``indices`` (E,): the source of each edge, by edge ID.
         """
         indptr = read_ids(indptr, "indptr")
         g = cls([], [], max(len(indptr) - 1, 0))
@@ -133,7 +134,7 @@ class Graph(_OnDevice):
         return self._coo
 
     def csc(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Return ``(indptr, indices, eids)``, edges by destination; no eids: slot k is edge k."""
+        """Return ``(indptr, indices, eids)``, by destination; eids None: indices[k] is edge k."""
         if self._csc is None:
             src, dst = self.edges()
             eids = torch.argsort(dst, stable=True)  # keeps the order of IDs within a node
@@ -208,14 +209,14 @@ class Block(_OnDevice):
 def to_block(frontier: Any, dst_nodes: torch.Tensor) -> Block:
     """Number the nodes of a frontier from 0: destinations first, then sources as they appear.
 
-    A frontier is what was sampled for a layer: edges in the IDs of the whole graph. An array of N
-    entries maps these to the new ones.
+    A frontier is what was sampled for a layer: edges in the IDs of the whole graph. The call
+    allocates an array of one entry per node of the whole graph, to map old IDs to new ones.
 
     Parameters
     ----------
     frontier : Graph
-        Or anything with ``num_nodes()``, ``edges()`` and ``edata``; the block has ``edata[EID]`` if
-        the frontier has.
+        Or another object with ``num_nodes()``, ``edges()`` and ``edata``. If it has ``edata[EID]``,
+        so has the block.
     dst_nodes : torch.Tensor
         Shape (D,), int64. ValueError if a node appears twice, or an edge ends at none of them.
 
@@ -237,7 +238,7 @@ def to_block(frontier: Any, dst_nodes: torch.Tensor) -> Block:
             f"an edge of the frontier ends at node {int(dst[outside][0])}, which is not among the "
             "nodes that the layer computes; return in-edges of seed_nodes only"
         )
-    # A source takes the position of its first edge; what was smaller before stays.
+    # A source gets the position of its first edge; destinations keep their smaller numbers.
     position = len(dst_nodes) + torch.arange(len(src), device=src.device)
     local.scatter_reduce_(0, src, position, "amin")
     new = src[local[src] == position]
@@ -271,7 +272,7 @@ def stream(key: int) -> Iterator[None]:
 
 
 def next_key() -> int:
-    """Return a 64-bit seed for the next draw: the n-th in a stream is always the same.
+    """Return the key of the next sampling call: the n-th call in a stream gets the same key always.
 
     For torch's functions: ``torch.Generator().manual_seed(next_key() >> 1)``.
     """
@@ -280,7 +281,7 @@ def next_key() -> int:
 
 
 def fold(*parts: int) -> int:
-    """Hash integers into one of 64 bits; their order matters."""
+    """Hash integers into one 64-bit integer; their order matters."""
     z = 0
     for part in parts:
         z = (z + int(part) + _GOLDEN) & _MASK
@@ -322,9 +323,10 @@ def sample_slots(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Choose in-edges of each seed, with tensor operations on all picks of all seeds at once.
 
-    ``global_ids``, shape (S,), are the IDs of the seeds in the whole graph where ``indptr`` is of a
-    part of it: with the ``key`` they seed the draws of each. Returned are positions in ``indices``,
-    seed by seed, shape (K,), and how many each seed has, (S,), both int64.
+    ``key`` and the ID of a seed determine its random numbers. If ``indptr`` is that of a part of a
+    graph, pass the seeds' IDs in the whole graph as ``global_ids``, shape (S,). Returns the chosen
+    positions ("slots") in the CSC array ``indices``, seed by seed, shape (K,), and the number of
+    slots of each seed, shape (S,), both int64.
     """
     first = indptr[seeds]
     degree = indptr[seeds + 1] - first
@@ -332,7 +334,7 @@ def sample_slots(
     count = degree if fanout < 0 else degree.clamp(max=fanout)
     if replace := replace and fanout >= 0:
         count = torch.where(degree > 0, fanout, 0)
-    # A look at the degrees, for which a GPU waits, is worth it only if a table of picks is large.
+    # For `any()`, the CPU waits for a GPU; that pays only if a table of picks (S, fanout) is large.
     elif 0 < fanout <= 32 or (fanout > 0 and bool((degree > fanout).any())):
         picks = _distinct_picks(degree.unsqueeze(1), fanout, streams.unsqueeze(1))
         place = torch.arange(fanout, device=seeds.device)
@@ -347,9 +349,10 @@ def sample_slots(
 def _distinct_picks(degree: torch.Tensor, k: int, streams: torch.Tensor) -> torch.Tensor:
     """Pick k of d positions by Floyd's method, for degrees (S, 1); all in order if d ≤ k: (S, k).
 
-    Pick j draws one of the first d − k + j + 1 positions; if it is taken, it gets the last of them.
-    It is taken if an earlier pick drew the same, or if it is the last one of an earlier pick that
-    was taken: a chain, which ends at a pick itself or at k, "taken", and is followed by doubling.
+    Pick j draws one of the first d − k + j + 1 positions; if that position is already chosen, pick
+    j gets the last of them instead. Position d − k + i is already chosen if an earlier pick drew it
+    too, or if pick i got it after all. So ``chain[j]`` is j if pick j keeps its draw, k if an
+    earlier pick drew the same, otherwise the pick i on which it depends; doubling follows it.
     """
     j, spare = torch.arange(k, device=degree.device), (degree - k).clamp(min=0)
     last = spare + j

@@ -3,20 +3,21 @@
 Origin:  gnnlab/helpers/ddp_loader.py
 Version: gnnlab 0.1.0
 Licence: Apache-2.0
+Needs:   Python 3.11 or newer, torch 2.8 or newer
 
 DistributedDataParallel (DDP) averages the gradients of all ranks in every step. For k ranks with b
-seeds each to do what one process with k·b seeds does, three things must hold, and `DDPLoader`
-sees to them:
+seeds each to do what one process with k·b seeds does, `DDPLoader` ensures three conditions:
 
 * all ranks shuffle in the same order: that of an epoch is a function of (seed, epoch);
 * shares are disjoint and of one size: rank r takes the seeds r, r + k, r + 2k, … of that order, so
   that step i of all ranks together has the seeds of step i of one process;
-* all ranks make the same number of steps: a rank that makes one step more waits for the gradients
-  of the others, which hang. What cannot be shared evenly is repeated, or left out (``drop_last``).
+* all ranks make the same number of steps: a rank with one more would wait for ever for gradients
+  of ranks that have finished. If the seeds cannot be shared evenly, the first are repeated, or the
+  last are left out (``drop_last``).
 
-A sampler is any object with ``sample(g, seeds)``. A parameter named ``key`` gets the integer
-``fold(fold(seed, epoch), batch)``, below 2**64, so that batches can be made again; `BlockSampler`
-of block_sampler.py, the file beside this one, is such a sampler.
+A sampler is any object with ``sample(g, seeds)``. If `sample` has a parameter ``key``, it gets
+``fold(fold(seed, epoch), batch)``, an integer below 2**64, where ``batch`` counts from 0 in each
+epoch on every rank. Such a sampler is `BlockSampler` of block_sampler.py, the file beside this one.
 
 >>> import torch
 >>> class WithoutNeighbors:
@@ -38,7 +39,6 @@ from __future__ import annotations
 
 import inspect
 import threading
-import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -53,7 +53,7 @@ _MASK, _GOLDEN = (1 << 64) - 1, 0x9E3779B97F4A7C15
 
 
 def fold(*parts: int) -> int:
-    """Hash integers into one of 64 bits; their order matters (splitmix64)."""
+    """Hash integers into one 64-bit integer; their order matters (splitmix64)."""
     z = 0
     for part in parts:
         z = (z + int(part) + _GOLDEN) & _MASK
@@ -138,7 +138,7 @@ class RankSampler(torch.utils.data.Sampler[int]):
         self.shuffle, self.drop_last, self.seed = shuffle, drop_last, seed
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the next iteration; by default each iteration begins the next one."""
+        """Set the epoch of the next iteration; without a call, each iteration adds 1 to it."""
         self.epoch = int(epoch)
 
     def positions(self) -> torch.Tensor:
@@ -174,11 +174,10 @@ class DDPLoader:
     batch_size : int
         Seeds per step and rank.
     rank, world_size : int, optional
-        By default of the process group. Then every rank must make the loader, since they check
-        that they agree on the seeds and on all numbers here.
+        By default those of the process group. Then all ranks must make the loader, because they
+        compare its arguments; with NCCL, after ``torch.cuda.set_device``.
     shuffle, drop_last, seed
-        As in :func:`rank_share`. ``drop_last`` also leaves out a last batch that is not full, and
-        with fewer seeds than a batch the loader is empty.
+        As in :func:`rank_share`. ``drop_last`` also leaves out a last batch that is not full.
     node_feats, labels : sequence of str
         Names of features that are put on the first block's ``srcdata`` and on the last block's
         ``dstdata``.
@@ -187,8 +186,8 @@ class DDPLoader:
     device : torch.device, optional
         To which mini-batches are moved.
     prefetch : int
-        Mini-batches that a thread makes ahead of the training; 0 makes them when asked. A sampler
-        without ``key`` that draws from a common generator then depends on timing.
+        How many mini-batches a thread makes in advance; 0 for none. In advance, a sampler without
+        ``key`` draws from torch's global generator at times that vary.
 
     Yields
     ------
@@ -245,8 +244,9 @@ class DDPLoader:
         )
         problem = self._problem()
         if rank is None and self._share.world_size > 1:  # all raise, or else the others would hang
-            ids = zlib.crc32(self.indices.cpu().numpy().tobytes())
-            numbers = (len(self.indices), ids, batch_size, seed, shuffle, drop_last)
+            ids = self.indices.cpu().long().flatten()
+            checksum = int((ids * torch.arange(1, len(ids) + 1) ** 2).sum())
+            numbers = (len(ids), checksum, batch_size, seed, shuffle, drop_last)
             problem = _first_problem(problem, numbers)
         if problem:
             raise ValueError(problem)
@@ -270,7 +270,7 @@ class DDPLoader:
         return f"no features {missing}, only {sorted(self.features)}" if missing else None
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch of the next iteration; by default each iteration begins the next one."""
+        """Set the epoch of the next iteration; without a call, each iteration adds 1 to it."""
         self._share.set_epoch(epoch)
 
     def __len__(self) -> int:
@@ -282,8 +282,8 @@ class DDPLoader:
         epoch_key = fold(self._share.seed, self._share.epoch)
         batches = self.indices[self._share.positions()].split(self.batch_size)[: len(self)]
         self._share.epoch += 1
-        names = [(fold(epoch_key, number), seeds) for number, seeds in enumerate(batches)]
-        return self._ahead(names) if self.prefetch else (self._make(*name) for name in names)
+        tasks = [(fold(epoch_key, number), seeds) for number, seeds in enumerate(batches)]
+        return self._ahead(tasks) if self.prefetch else (self._make(*task) for task in tasks)
 
     def _make(self, key: int, seeds: torch.Tensor) -> Any:
         batch = self.sampler.sample(self.g, seeds, **({"key": key} if self._takes_key else {}))
@@ -295,17 +295,17 @@ class DDPLoader:
                 blocks[-1].dstdata[name] = self.features[name][output_nodes]
         return batch if self.device is None else _moved(batch, self.device)
 
-    def _ahead(self, names: list[Any]) -> Iterator[Any]:
-        """Make batches in a thread: torch's operators let Python go on while they compute."""
+    def _ahead(self, tasks: list[Any]) -> Iterator[Any]:
+        """Make batches in a thread: torch's operators release Python's global lock (the GIL)."""
         thread = ThreadPoolExecutor(1, thread_name_prefix="ddp-loader")
         waiting: deque[Future[Any]] = deque()
         try:
-            for number in range(len(names) + self.prefetch):
-                if number < len(names):
-                    waiting.append(thread.submit(self._make, *names[number]))
+            for number in range(len(tasks) + self.prefetch):
+                if number < len(tasks):
+                    waiting.append(thread.submit(self._make, *tasks[number]))
                 if number >= self.prefetch:
                     yield waiting.popleft().result()
-        finally:  # also when the loop is left early; the thread must not wait for its own end
+        finally:  # also when the caller's loop ends early; a thread cannot join itself
             wait = not threading.current_thread().name.startswith("ddp-loader")
             thread.shutdown(wait=wait, cancel_futures=True)
 
@@ -328,16 +328,16 @@ def _check_rank(rank: Any, world_size: Any) -> None:
 
 
 def _first_problem(mine: str | None, numbers: tuple[Any, ...]) -> str | None:
-    everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, (mine, numbers))
-    for rank, (problem, _) in enumerate(everyone):
+    replies: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(replies, (mine, numbers))
+    for rank, (problem, _) in enumerate(replies):
         if problem:
             return mine or f"on rank {rank}: {problem}"
-    if len({numbers for _, numbers in everyone}) == 1:
+    if len({numbers for _, numbers in replies}) == 1:
         return None
     return (
         "the ranks would make different steps and hang; their (number of seeds, checksum of the "
-        f"seeds, batch_size, seed, shuffle, drop_last) are {[numbers for _, numbers in everyone]}"
+        f"seeds, batch_size, seed, shuffle, drop_last) are {[numbers for _, numbers in replies]}"
     )
 
 

@@ -3,12 +3,14 @@
 Origin:  gnnlab/helpers/dist_graph_simulator.py
 Version: gnnlab 0.1.0
 Licence: Apache-2.0
+Needs:   Python 3.11 or newer, torch 2.8 or newer
 
 A graph too large for one machine is cut into K parts. Each machine owns some nodes, with their
 in-edges and their features, and runs a trainer. A trainer samples blocks as usual; for nodes that
 another machine owns it asks that machine. Here all machines live in one process: `Machine` answers
 for its own rows alone, `DistGraph` is what one trainer sees, and between them every request is
-counted. Traffic is exact; time follows from it by latency and bandwidth.
+counted: rows exactly, bytes without the headers of messages. Time is predicted from these counts,
+latency and bandwidth.
 
 Needs block_sampler.py, the file beside this one. A trainer's step, twice on each of two machines:
 
@@ -18,7 +20,8 @@ Needs block_sampler.py, the file beside this one. A trainer's step, twice on eac
 >>> g = Graph(torch.randint(40, (400,)), torch.randint(40, (400,)), 40)
 >>> g.ndata["feat"] = torch.randn(40, 16)
 >>> cluster = DistGraphSimulator(g, owner=torch.arange(40) % 2, bandwidth=1e9, latency=1e-4)
->>> sampler, shares = NeighborSampler([5, 5]), cluster.node_split(torch.arange(20))  # new IDs
+>>> sampler, train_idx = NeighborSampler([5, 5]), torch.arange(20)  # IDs in g
+>>> shares = cluster.node_split(cluster.new_ids[train_idx])
 >>> for step in range(2):
 ...     for dist_graph, share in zip(cluster.graphs, shares):
 ...         seeds = share[5 * step : 5 * step + 5]
@@ -27,13 +30,15 @@ Needs block_sampler.py, the file beside this one. A trainer's step, twice on eac
 ...     seconds = cluster.end_step(compute=0.01)
 >>> cluster.traffic.rows["features"]  # rows that machine i (row) asked machine j (column) for
 tensor([[38, 40],
-        [40, 37]])
+        [34, 40]])
 >>> cluster.traffic.bytes().tolist()  # bytes that machine i received from machine j
-[[0, 3948], [4668, 0]]
+[[0, 3824], [3356, 0]]
 
 Nodes and edges of the blocks are those that the whole graph gives, whatever the cut: the draws of a
-node depend on its ID before the cut. The cluster numbers nodes anew: ``cluster.new_ids[seeds]`` are
-the seeds to pass. Everything is on the CPU; count steps without prefetching.
+node depend on its ID before the cut. The cluster renumbers nodes: `DistGraph` and `node_split` take
+new IDs, ``cluster.new_ids[ids]``, and cannot tell old ones from them. A tensor that is not in
+``ndata`` is in the old order: ``labels[cluster.old_ids[output_nodes]]``. Everything is on the CPU.
+Do not prefetch batches: their requests would be counted in the wrong step.
 
 References
 ----------
@@ -61,7 +66,7 @@ __all__ += ["fold"]
 KINDS = ("structure", "features")
 
 
-# ------------------------------------------------------------------------------ what one owns
+# ------------------------------------------------------------------------------ one machine -
 class Machine:
     """The part of one machine: a range of nodes from ``first``, their in-edges, their features.
 
@@ -96,7 +101,7 @@ class Machine:
 # ------------------------------------------------------------------------------- what is counted
 @dataclass
 class Traffic:
-    """Requests between K machines, counted by asker (row), asked (column) and kind.
+    """Requests between K machines, counted by requesting machine (row), owner (column) and kind.
 
     Kinds are "structure", the in-edges of nodes, and "features". The diagonal holds what a machine
     gets from itself, its cache included: that costs no network.
@@ -106,9 +111,10 @@ class Traffic:
     requests, rows : dict of str to torch.Tensor
         Kind → shape (K, K), int64: how many requests, for how many nodes.
     bytes_out, bytes_in : dict of str to torch.Tensor
-        Kind → shape (K, K), int64: IDs that the asker sent, and what it got for them. As in the
-        real servers, IDs have 8 bytes, and where edges are asked for 4 if that is enough. Message
-        headers, some 150 bytes a request, are not counted.
+        Kind → shape (K, K), int64: bytes of the requests and of the replies, as gnnlab's servers
+        send them. An ID has 8 bytes; in requests for in-edges and their replies it has 4 if the
+        graph has fewer than 2^31 nodes and edges. Message headers, some 150 bytes a request, are
+        not counted.
     """
 
     num_machines: int
@@ -123,7 +129,7 @@ class Traffic:
             shape = (self.num_machines, self.num_machines)
             setattr(self, name, {kind: torch.zeros(shape, dtype=torch.int64) for kind in KINDS})
 
-    def count(self, kind: str, asker: int, asked: int, rows: int, sent: int, got: int) -> None:
+    def count(self, kind: str, source: int, target: int, rows: int, sent: int, got: int) -> None:
         """Count a request for ``rows`` nodes of ``sent`` bytes, whose answer has ``got`` bytes."""
         for counts, number in (
             (self.requests, 1),
@@ -131,7 +137,7 @@ class Traffic:
             (self.bytes_out, sent),
             (self.bytes_in, got),
         ):
-            counts[kind][asker, asked] += number
+            counts[kind][source, target] += number
 
     def bytes(self, kind: str | None = None) -> torch.Tensor:
         """Return what crossed the network, shape (K, K): what machine i received from machine j."""
@@ -142,7 +148,7 @@ class Traffic:
         return torch.as_tensor(total).clone().fill_diagonal_(0)
 
     def remote_share(self, kind: str = "features") -> float:
-        """Return the share of the rows asked for that crossed the network; 0 of none."""
+        """Return the share of the requested rows that crossed the network; 0 without requests."""
         rows = self.rows[kind]
         return float((rows.sum() - rows.diagonal().sum()) / rows.sum().clamp(min=1))
 
@@ -176,7 +182,7 @@ class DistGraph(Graph):
         return torch.device("cpu")
 
     def csc(self) -> Any:
-        """No machine has all edges: raises ValueError."""
+        """Raise ValueError, because no machine has all edges."""
         raise ValueError("the edges lie on several machines; sample them, or use the whole graph")
 
     edges = csc
@@ -218,9 +224,9 @@ class DistGraph(Graph):
 
 
 class Cache:
-    """Which rows of other machines a trainer has: here those of the ``wanted`` nodes it has read.
+    """A trainer's cache of other machines' rows: the nodes of ``wanted`` that it has read.
 
-    For another policy change :meth:`keep`; ``held`` has shape (N,), bool.
+    For another policy change :meth:`keep`; ``held[v]``, bool, says whether row v is in the cache.
     """
 
     def __init__(self, wanted: torch.Tensor) -> None:
@@ -237,7 +243,7 @@ class DistTensor:
     def __init__(self, g: DistGraph, name: str) -> None:
         self._g, self._name = g, name
         self._machines = g._cluster.machines
-        self.cache = Cache(g._cluster.most_wanted(g.rank()))
+        self.cache = Cache(g._cluster.cacheable(g.rank()))
         own = self._machines[g.rank()].ndata[name]
         self.shape, self.dtype = (g.num_nodes(), *own.shape[1:]), own.dtype
 
@@ -247,7 +253,7 @@ class DistTensor:
         nodes = read_ids(nodes, self._name, len(self))
         out = torch.empty((len(nodes), *self.shape[1:]), dtype=self.dtype)
         row_bytes, rank = math.prod(self.shape[1:]) * self.dtype.itemsize, self._g.rank()
-        hit, asked = self.cache.held[nodes], False
+        hit, is_remote = self.cache.held[nodes], False
         for machine, place in self._g.by_owner(nodes):
             out[place] = self._machines[machine].pull(self._name, nodes[place])
             hits = int(hit[place].sum())
@@ -255,8 +261,8 @@ class DistTensor:
             for target, number in ((machine, rows), (rank, hits)):
                 if number:
                     self._g.count("features", target, number, 8 * number, row_bytes * number)
-            asked |= machine != rank and rows > 0
-        self._g._cluster.rounds[rank] += asked
+            is_remote |= machine != rank and rows > 0
+        self._g._cluster.rounds[rank] += is_remote
         self.cache.keep(nodes)
         return out
 
@@ -266,7 +272,7 @@ class DistTensor:
 
 # -------------------------------------------------------------------------------- the cluster
 class DistGraphSimulator:
-    """K machines with a part of a graph each.
+    """K machines, each with one part of a graph.
 
     Parameters
     ----------
@@ -276,12 +282,12 @@ class DistGraphSimulator:
         Shape (N,), integers from 0 to K − 1: the machine of each node, from METIS (the package
         pymetis) for instance; K is the largest plus one.
     bandwidth : float
-        Of each machine's link, in bits per second and direction.
+        Bits per second of each machine's link, in each direction.
     latency : float
         Seconds that a message takes from one machine to another, in addition to its transfer.
     cache_rows : int
-        Rows of others that each trainer keeps of every feature, once it has read them: those of
-        the nodes with most edges into its part.
+        Size of each trainer's cache, per feature, in rows. It keeps rows of other machines once
+        they are read, of the nodes with the most edges into its own part.
 
     Attributes
     ----------
@@ -293,7 +299,7 @@ class DistGraphSimulator:
         Shape (N,): the new ID of each old one, and the other way round. All IDs that `DistGraph`
         takes and gives are new.
     old_edge_ids : torch.Tensor
-        Shape (E,): the edge of ``g`` that each new edge ID is.
+        Shape (E,): ``old_edge_ids[e]`` is the ID in ``g`` of the edge with the new ID e.
     seconds : float
         Time of all steps so far.
 
@@ -356,8 +362,8 @@ class DistGraphSimulator:
         self._sent_before = torch.zeros(self.num_machines, self.num_machines, dtype=torch.int64)
         self.graphs = [DistGraph(self, rank) for rank in range(self.num_machines)]
 
-    def most_wanted(self, rank: int) -> torch.Tensor:
-        """Mark the nodes whose rows a trainer keeps, shape (N,), bool."""
+    def cacheable(self, rank: int) -> torch.Tensor:
+        """Mark the nodes whose rows a trainer may cache, shape (N,), bool."""
         wanted = torch.bincount(self.machines[rank].indices, minlength=self.num_nodes)
         wanted[self.borders[rank] : self.borders[rank + 1]] = 0
         best = torch.argsort(wanted, descending=True, stable=True)[: self.cache_rows]
@@ -377,8 +383,8 @@ class DistGraphSimulator:
         Returns
         -------
         list of torch.Tensor
-            One per trainer, int64, own nodes first. Where the number does not divide, the shares
-            that would be one short end with a node of another share, so nodes may repeat.
+            One per trainer, all of one size, int64, own nodes first. If the number of nodes is not
+            a multiple of K, the last shares also get one node of another share.
 
         Examples
         --------
@@ -390,7 +396,7 @@ class DistGraphSimulator:
         return self._split(nodes, self.borders)
 
     def edge_split(self, edges: Any) -> list[torch.Tensor]:
-        """Divide edges, new IDs or a mask, as :meth:`node_split`; edges are with destinations."""
+        """Divide edges, new IDs or a mask; an edge belongs to the owner of its destination."""
         return self._split(edges, self.edge_borders)
 
     def _split(self, given: Any, borders: torch.Tensor) -> list[torch.Tensor]:
@@ -416,7 +422,7 @@ class DistGraphSimulator:
     def end_step(
         self, compute: float = 0.0, gradient_bytes: int = 0, overlap: bool = False
     ) -> float:
-        """Say that all trainers have made a step; return how many seconds it took.
+        """End a step of all trainers; return its predicted duration in seconds.
 
         A trainer waits two latencies for each round of requests, and for its link to carry all
         that it received or sent (links carry both directions at once). The step ends with the
@@ -429,7 +435,7 @@ class DistGraphSimulator:
         gradient_bytes : int
             Size of the model's parameters.
         overlap : bool
-            The next mini-batch is fetched while the model computes.
+            Whether the next mini-batch is fetched while the model computes.
 
         Returns
         -------

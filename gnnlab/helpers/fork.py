@@ -3,6 +3,7 @@
 Origin:  gnnlab/helpers/fork.py
 Version: gnnlab 0.1.0
 Licence: Apache-2.0
+Needs:   Python 3.11 or newer, torch 2.8 or newer
 
 A fork is a cheap copy of a process. The child sees the memory of its parent as it was, and a page
 is copied only when one of the two writes to it, so any number of children share a graph of 10 GB.
@@ -30,15 +31,15 @@ Three things do not survive a fork:
 
 * **Threads.** The child has the thread that called fork, and no other. GNU OpenMP, with which
   torch's operators use several cores, keeps a team of threads for each thread that has used it. In
-  the child, the records of the team are there but its threads are not: the next operator gives them
-  work and hangs. `rest_openmp` ends the team before a fork, and `protect_forks` does so before
-  every fork. `fix_openmp` runs a function in a new thread of the child, which gets a new team.
-* **The GPU.** What a process knows of a GPU, such as a CUDA context, is unusable in a forked
-  child. Fork before the GPU is used, or start fresh interpreters (spawn); `check_fork` raises an
-  error in time. Where there is a GPU, a process that has computed gradients, be it on the CPU, has
-  threads for them: fork before that too if children train.
+  the child, only the records of the team are left: the next operator gives it work and hangs.
+  `rest_openmp` ends the team before a fork, `protect_forks` before every fork. `fix_openmp` runs a
+  function in a new thread of the child, which gets a new team; it helps where the team cannot be
+  ended (GCC before 9) or the fork came before `protect_forks`.
+* **The state of a GPU.** A CUDA context, for example, is unusable in a forked child. Fork before
+  the GPU is used, or start fresh interpreters (spawn); `check_fork` raises an error where a child
+  would fail. With a GPU, gradients start threads, even on the CPU: fork before, if children train.
 * **The holder of a lock.** A lock that another thread of the parent holds during the fork stays
-  locked in the child for ever, for that thread is not there to release it. A `Lock` is unlocked.
+  locked in the child for ever. Use the `Lock` of this file: in a forked child it is unlocked.
 
 References
 ----------
@@ -74,15 +75,15 @@ _protected = False
 
 
 class ForkError(RuntimeError):
-    """A child forked now could not work."""
+    """A forked child would fail or hang; the message says why and what to do."""
 
 
 # ------------------------------------------------------------------------------ before the fork
 def prepare_mp(graph: Any) -> None:
     """Make all sparse formats of a graph now, so that forked children share them.
 
-    A graph makes COO, CSR and CSC when each is first needed; a child that has to make one holds it
-    alone. All later forks of this process are also made safe for OpenMP (:func:`protect_forks`).
+    A graph makes COO, CSR and CSC when each is first needed; a format that a child makes is in the
+    memory of that child alone. Also calls :func:`protect_forks`.
 
     Parameters
     ----------
@@ -175,7 +176,7 @@ def check_fork() -> None:
         raise ForkError(_gpu_remedy())
     if not rest_openmp():
         raise ForkError(
-            "OpenMP's threads are at work or cannot be ended, and a forked child would wait for "
+            "OpenMP's threads are busy or cannot be ended, and a forked child would wait for "
             "them for ever. Put @fix_openmp on the function that the child runs, or start fresh "
             "interpreters (start_method='spawn')"
         )
@@ -192,8 +193,7 @@ def _gpu_remedy() -> str:
     name = str(torch.accelerator.current_accelerator() or "cuda")
     return (
         f"{name.upper()} is initialised in this process, and a forked child cannot use it. Start "
-        "fresh interpreters (start_method='spawn', the default of "
-        "gnnlab.parallel.launch_processes), or fork before the first use of the GPU: that is any "
+        "fresh interpreters (start_method='spawn'), or fork before the first use of the GPU: any "
         f"tensor.to('{name}') and torch.{name}.current_device(); torch.{name}.device_count() is "
         "harmless"
     )
@@ -204,7 +204,8 @@ def fix_openmp(function: Callable[P, T]) -> Callable[P, T]:
     """Let a function use OpenMP in a forked child, by running it in a new thread there.
 
     Decorate the function that a process starts with. Results, exceptions and their tracebacks are
-    those of a plain call. In a process that was not forked, it is a plain call.
+    those of a plain call. In the main process it is a plain call; in one that multiprocessing
+    started, it is outside the main thread, where ``signal.signal`` raises ValueError.
 
     Parameters
     ----------
@@ -256,8 +257,7 @@ def _in_new_thread(work: Callable[[], T]) -> T:
             error.add_note(
                 "Where there is a GPU, torch has threads for gradients, even for those on the CPU, "
                 "and a child that is forked after the first backward() has none. Start fresh "
-                "interpreters (start_method='spawn', the default of "
-                "gnnlab.parallel.launch_processes), or fork before it"
+                "interpreters (start_method='spawn'), or fork before the first backward()"
             )
         raise error
     return results[0]

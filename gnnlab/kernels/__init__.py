@@ -1,4 +1,4 @@
-"""Floor 0: plain arrays in, plain arrays out.
+"""Plain arrays in, plain arrays out.
 
 Each module holds one concept and does not depend on graph classes: ``csc`` (sorting edges by one
 end), ``sample`` (neighbor sampling), ``relabel`` (global to local IDs), ``spmm``, ``sddmm``,

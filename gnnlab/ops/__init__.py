@@ -1,4 +1,4 @@
-"""Floor 1: differentiable operators of message passing.
+"""Differentiable operators of message passing.
 
 ``gspmm`` computes and reduces messages, ``gsddmm`` computes on edges; every combination also has a
 name of its own, such as ``u_mul_e_sum(g, x, w)`` or ``u_dot_v(g, x, y)``. ``spmm`` and ``sddmm``

@@ -1,4 +1,4 @@
-"""Floor 5: parallel processes on one machine, started from a notebook cell or a script."""
+"""Parallel processes on one machine, started from a notebook cell or a script."""
 
 from gnnlab.parallel.checkpoint import load_checkpoint, save_checkpoint
 from gnnlab.parallel.ddp import (

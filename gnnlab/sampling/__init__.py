@@ -1,4 +1,4 @@
-"""Floor 3: neighbor sampling, pairs of nodes without an edge, and random walks."""
+"""Neighbor sampling, pairs of nodes without an edge, and random walks."""
 
 from gnnlab.sampling.labor import sample_labors
 from gnnlab.sampling.negative import global_uniform_negative_sampling

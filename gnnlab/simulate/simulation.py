@@ -154,6 +154,7 @@ class Simulation:
         self.threads, self.cache_bytes = threads, cache_bytes
         self.cache_policy = check_policy(cache_policy)
         self.design = Design(bool(replicates_structure), first_layer)
+        is_foreign = not isinstance(graph, Graph)
         if isinstance(graph, Graph):
             graph = self._partition(graph, machines, part_method)
         self.config = read_config(graph, num_parts=machines)
@@ -163,7 +164,9 @@ class Simulation:
         if cores is None:  # without samplers, each trainer has a prefetch thread
             cores = trainers_per_machine * (1 + max(1, samplers_per_trainer)) + servers_per_machine
         self.machines = Machines(self.num_machines, cores, shared_cores)
-        self._parts = [open_part(self.config, k, verify=False) for k in range(self.num_machines)]
+        self._parts = [
+            open_part(self.config, k, verify=is_foreign) for k in range(self.num_machines)
+        ]
         for name, (shape, dtype) in (features or {}).items():
             self._replace_feature(name, shape, dtype)
 

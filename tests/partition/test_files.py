@@ -24,6 +24,7 @@ from gnnlab.partition import load_partition, load_partition_book, open_part, par
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import Part
 from gnnlab.partition.writer import ArrayFile, PartitionWriter
+from gnnlab.simulate import simulate
 from tests.graph.samples import typed
 from tests.helpers import run_script, scratch
 from tests.partition.samples import PART_OF, content, cut_ring, ring
@@ -80,6 +81,13 @@ def test_damaged_array(array: str, damage: Damage, message: str, tmp_path: Path)
         load_partition(config, 1)
     assert str(file) in str(caught.value)
     assert load_partition(config, 0)[4] == "ring"  # the other part is sound
+
+
+def test_a_simulation_verifies_parts_that_it_did_not_make(tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    change(-1)(tmp_path / "part1" / ARRAYS[3])
+    with pytest.raises(PartitionError, match="checksum"):
+        simulate(config)
 
 
 @pytest.mark.parametrize("damage", [cut_short, Path.unlink])

@@ -98,7 +98,11 @@ class Page:
     def run(self, script: str) -> Any:
         """The value of a JavaScript expression; None where it fails, as while a page loads."""
         options = {"awaitPromise": True, "returnByValue": True}
-        return self.call("Runtime.evaluate", expression=script, **options)["result"].get("value")
+        try:
+            answer = self.call("Runtime.evaluate", expression=script, **options)
+        except RuntimeError:  # the page was left meanwhile
+            return None
+        return answer["result"].get("value")
 
     def wait(self, script: str) -> Any:
         return wait_for(script, lambda: self.run(script))
