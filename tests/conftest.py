@@ -7,6 +7,8 @@ run in CI, with ``make test ALL=1``, and when they are named one by one.
 
 from __future__ import annotations
 
+import functools
+import multiprocessing.util
 import os
 import shutil
 import signal
@@ -83,7 +85,9 @@ class Leftovers:
         return [f"{name}: {sorted(_names(Path(self._folder, name)))[:9]}" for name in sorted(names)]
 
     def pytest_unconfigure(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        # After multiprocessing has removed its own folder from it, which has priority -100.
+        remove, when = functools.partial(shutil.rmtree, ignore_errors=True), -200
+        multiprocessing.util.Finalize(None, remove, (self._folder,), exitpriority=when)
         tempfile.tempdir = None
         os.environ.pop("TMPDIR")
         if self._before is not None:

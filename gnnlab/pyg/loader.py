@@ -16,6 +16,7 @@ import torch
 import torch_geometric.loader as pyg
 from torch_geometric.data import TensorAttr
 
+from gnnlab import accelerators
 from gnnlab.dataloading.sampler import Sampler
 from gnnlab.distributed import context
 from gnnlab.distributed.dataloader import _InSamplers
@@ -98,7 +99,7 @@ class _Loader(torch.utils.data.DataLoader[Any]):
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         batches = iter(self._engine)
-        if self.pin_memory and torch.cuda.is_available():
+        if self.pin_memory and accelerators.kind() is not None:
             return (batch.pin_memory() for batch in batches)
         return batches
 

@@ -50,7 +50,7 @@ class SimulatedDataParallel(torch.nn.Module):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        if device_ids or any(p.is_cuda for p in module.parameters()):
+        if device_ids or any(p.device.type != "cpu" for p in module.parameters()):
             raise InvalidInput("a simulation runs on the CPU; keep model and data there")
         self.module, self.process_group = module, process_group
         self.find_unused_parameters = find_unused_parameters or static_graph
