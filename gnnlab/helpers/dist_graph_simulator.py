@@ -243,7 +243,7 @@ class DistTensor:
     def __init__(self, g: DistGraph, name: str) -> None:
         self._g, self._name = g, name
         self._machines = g._cluster.machines
-        self.cache = Cache(g._cluster.cacheable(g.rank()))
+        self.cache = Cache(g._cluster.most_wanted(g.rank()))
         own = self._machines[g.rank()].ndata[name]
         self.shape, self.dtype = (g.num_nodes(), *own.shape[1:]), own.dtype
 
@@ -362,7 +362,7 @@ class DistGraphSimulator:
         self._sent_before = torch.zeros(self.num_machines, self.num_machines, dtype=torch.int64)
         self.graphs = [DistGraph(self, rank) for rank in range(self.num_machines)]
 
-    def cacheable(self, rank: int) -> torch.Tensor:
+    def most_wanted(self, rank: int) -> torch.Tensor:
         """Mark the nodes whose rows a trainer may cache, shape (N,), bool."""
         wanted = torch.bincount(self.machines[rank].indices, minlength=self.num_nodes)
         wanted[self.borders[rank] : self.borders[rank + 1]] = 0
