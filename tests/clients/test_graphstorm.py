@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,16 +49,17 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def python(folder: Path, *words: str, **env: str) -> str:
     """Run Python of GraphStorm's environment, and return its output, also that of jobs."""
-    done = subprocess.run(
-        [PYTHON, *words],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **env},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as scratch:  # torchrun leaves a folder there
+        done = subprocess.run(
+            [PYTHON, *words],
+            cwd=folder,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": scratch, **env},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=900,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout[-6000:]
     return done.stdout
 
