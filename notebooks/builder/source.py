@@ -62,7 +62,8 @@ def unwrap(text: str) -> str:
     han, mark = r"[\u3007-\u9fff]", r"[\u2014\u2018-\u201d\u3001-\u301f\uff01-\uff20]"
     text = re.sub(rf"(?<={han})\n *(?={han}|{mark}|\*\*)", "", text)
     text = re.sub(rf"(?<=\*\*|.\))\n *(?={han}|{mark})", "", text)
-    return re.sub(rf"(?<={mark})\n *(?!\s|[#|>-]|\*\s|\d+\. )", "", text)
+    text = re.sub(r"(?<=[，、；：（])\n *(?=\*\*)", "", text)
+    return re.sub(rf"(?<={mark})\n *(?!\s|[#|>*-]|\d+\. )", "", text)
 
 
 def read_lesson(path: Path) -> Lesson:

@@ -356,7 +356,7 @@ def test_wrapped_chinese_list_items_are_joined() -> None:
     assert unwrap("- 一，\n  二\n  三\n  - 四。\n1. 五。") == "- 一，二三\n  - 四。\n1. 五。"
 
 
-@pytest.mark.parametrize("item", ["- 二", "2. 二", "> 二", "| 二 |", "## 二", "* 二"])
+@pytest.mark.parametrize("item", ["- 二", "2. 二", "> 二", "| 二 |", "## 二", "**二**"])
 def test_what_starts_a_line_keeps_its_line(item: str) -> None:
     assert unwrap(f"一。\n{item}") == f"一。\n{item}"
 
