@@ -21,7 +21,8 @@ A code cell exists once, a Markdown cell once a language::
 
 ``slot`` names the place of a cell in the lesson and becomes the cell's id in every notebook.
 Markdown lines may be wrapped anywhere: Chinese ones are joined without a space. Cells whose output
-changes from run to run (times, accuracies, progress bars) carry the tag shown above.
+changes from run to run (times, accuracies, progress bars) carry the tag shown above. The code of a
+cell with the tag ``folded``, a drawing that teaches nothing, is hidden until a reader opens it.
 
 ============================  ==================================================================
 ``src/NN_name.py``            a lesson → ``{en,ko,zh}/NN_name.ipynb``

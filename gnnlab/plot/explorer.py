@@ -45,7 +45,8 @@ def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
     **controls
         Name of an argument → its values: ``(low, high)`` or ``(low, high, step)`` of integers, a
         list, or a dictionary of labels → values. The initial value is the default of the
-        function's argument if it is among them, else the first.
+        function's argument if it is among them, else the first. A pair ``(label, values)`` of any
+        of these shows the label, in the reader's language, in place of the argument's name.
 
     Returns
     -------
@@ -84,7 +85,9 @@ class Explorer:
 
     def __init__(self, function: Callable[..., Any], controls: Mapping[str, Any]) -> None:
         self._function = function
-        self._options = {name: _options(name, values) for name, values in controls.items()}
+        labelled = {name: _labelled(name, values) for name, values in controls.items()}
+        self._labels = {name: label for name, (label, _) in labelled.items()}
+        self._options = {name: _options(name, values) for name, (_, values) in labelled.items()}
         if not controls:
             raise InvalidInput(
                 "no controls were given; name at least one argument, as in fanout=(1, 10)"
@@ -104,7 +107,7 @@ class Explorer:
         layout = {"align_self": "flex-start", "margin": "0"}
         self.picture = widgets.Image(value=drawn, format="png", layout=layout)
         self.controls = {
-            name: _control(widgets, name, options, first[name])
+            name: _control(widgets, self._labels[name], options, first[name])
             for name, options in self._options.items()
         }
         self._message = widgets.HTML()
@@ -173,7 +176,7 @@ class Explorer:
         for labels in product(*ranges):
             chosen = dict(zip(named, labels, strict=True))
             setting = self.setting | {name: self._options[name][chosen[name]] for name in named}
-            title = ", ".join(f"{name} = {label}" for name, label in chosen.items())
+            title = ", ".join(f"{self._labels[name]} = {label}" for name, label in chosen.items())
             panels.append((title, self._draw(setting)))
         return _quantize(_png(_grid(panels)))
 
@@ -197,6 +200,13 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
+def _labelled(name: str, values: Any) -> tuple[str, Any]:
+    """Return the text before a control, and its values."""
+    if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], str):
+        return values
+    return name.replace("_", " "), values
+
+
 def _options(name: str, values: Any) -> dict[str, Any]:
     """Return the values of a control: label → value."""
     if isinstance(values, Mapping):
@@ -218,13 +228,17 @@ def _options(name: str, values: Any) -> dict[str, Any]:
     return options
 
 
-def _control(widgets: Any, name: str, options: dict[str, Any], first: Any) -> Any:
+def _control(widgets: Any, label: str, options: dict[str, Any], first: Any) -> Any:
     """Make a slider for numbers, else a dropdown list."""
     numbers = all(isinstance(value, int | float) for value in options.values())
     kind = widgets.SelectionSlider if numbers else widgets.Dropdown
     more = {"continuous_update": False} if numbers else {}
     return kind(
-        options=list(options.items()), value=first, description=name.replace("_", " "), **more
+        options=list(options.items()),
+        value=first,
+        description=label,
+        style={"description_width": "initial"},
+        **more,
     )
 
 

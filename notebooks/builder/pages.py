@@ -33,7 +33,7 @@ def make_page(lesson: Lesson, lang: str, outputs: Outputs, folder: str = "") -> 
         cell = new_code_cell(slot.code, id=slot.name)
         if slot.tags:
             cell["metadata"]["tags"] = slot.tags
-        if slot.folded:
+        if slot.folded or "folded" in slot.tags:
             cell["metadata"]["jupyter"] = {"source_hidden": True}
         if outputs:
             cell["execution_count"] = sum(done["cell_type"] == "code" for done in cells) + 1

@@ -68,7 +68,7 @@ def source() -> str:
                 zh=f"## 第 {i} 部\n\n正文 $x_{i}$ 和 `code`，[页](README.md)。",
             )
         )
-        tags = ' tags=["nbval-ignore-output"]' if i == 4 else ""
+        tags = {4: ' tags=["nbval-ignore-output"]', 6: ' tags=["folded"]'}.get(i, "")
         cells.append(f'# %% slot="code-{i}"{tags}\n{CODE[i]}\n')
     return "\n".join(cells)
 
@@ -178,6 +178,12 @@ def test_outputs_hold_figures_and_no_progress_bars(tree: Tree) -> None:
     assert cells["code-4"].metadata.tags == ["nbval-ignore-output"]
     assert cells["code-5"].outputs[0].data["text/plain"] == "41"
     assert "widgets" not in tree.page("en/01_tiny.ipynb").metadata
+
+
+def test_the_code_of_a_folded_cell_is_hidden(tree: Tree) -> None:
+    cells = {cell.id: cell for cell in tree.page("ko/01_tiny.ipynb").cells}
+    assert cells["code-6"].metadata.jupyter.source_hidden
+    assert "jupyter" not in cells["code-5"].metadata
 
 
 def test_solutions_run_the_lesson_first(tree: Tree) -> None:

@@ -64,6 +64,14 @@ def test_steps_of_a_range() -> None:
     assert explorer.setting == {"height": 4}  # the default, 2, is none of them
 
 
+def test_a_control_shows_its_label() -> None:
+    explorer = plot.explore(Painter(), height=("높이", (1, 4)), color=["red", "blue"])
+    shown = [control.description for control in explorer.controls.values()]
+    assert shown == ["높이", "color"]
+    assert explorer.setting == {"height": 2, "color": "red"}
+    assert repr(explorer) == "explorer of Painter: height = 2, color = red"
+
+
 def test_an_error_is_shown_until_the_next_picture() -> None:
     explorer = plot.explore(Painter(), height=(1, 13))
     *_, message, picture = explorer.widget.children
