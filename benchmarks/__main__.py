@@ -70,6 +70,10 @@ def main(arguments: list[str] | None = None) -> int:
     claims.add_argument("--parts", type=int, default=4, help="machines (default 4)")
     claims.add_argument("--epochs", type=int, default=2, help="the last counts (default 2)")
     claims.add_argument("--method", default="metis", help="metis, ldg or random (default metis)")
+    claims.add_argument(
+        "--gathered", type=float, default=0.15, help="share of the nodes at which edges between "
+        "parts end in a second graph; 0 for none (default 0.15)",
+    )  # fmt: skip
     claims.add_argument("--ogb", type=Path, help="unpacked folder of ogbn-products, to use it")
     claims.add_argument("--json", type=Path, help="write the figures to this file")
     claims.set_defaults(command=_papers)
@@ -109,8 +113,9 @@ def _papers(options: argparse.Namespace) -> int:
     from benchmarks import papers
 
     found = papers.measure(
-        options.scale, options.parts, options.epochs, options.method, options.ogb
-    )
+        options.scale, options.parts, options.epochs, options.method, options.ogb,
+        gathered=options.gathered,
+    )  # fmt: skip
     if options.json:
         papers.save(found, options.json)
     about = {**machine.describe(), **{k: str(v) for k, v in found["setup"].items()}}

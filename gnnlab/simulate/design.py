@@ -4,13 +4,15 @@
 - Features are split by column over machines instead of by node (P3). The machines compute partial
   activations of the first layer from their columns for the batch of every trainer, so activations
   and their gradients travel instead of features.
+- A trainer makes several mini-batches at a time, and fetches a row that some of them share once
+  (BatchGNN).
 
 Trainers compute as before: results are those of the ordinary design.
 
 References
 ----------
 "FastSample", arXiv 2311.17847, 2023. Gandhi and Iyer, "P3: Distributed Deep Graph Learning at
-Scale", OSDI 2021.
+Scale", OSDI 2021. "BatchGNN", arXiv 2306.13814, 2023.
 """
 
 from __future__ import annotations
@@ -35,10 +37,14 @@ class Design:
     first_layer : int
         Width of the activations of a first layer split by features, in float32; 0 for the ordinary
         design. The layer must be linear in the features before it aggregates, as in GraphSAGE.
+    macro_batches : int
+        Mini-batches of an epoch whose features are fetched together. Rows are exact; requests are
+        those of single mini-batches, without the rows that an earlier one of the group has fetched.
     """
 
     replicates_structure: bool = False
     first_layer: int = 0
+    macro_batches: int = 1
 
     def is_local(self, message: Any, kind: str) -> bool:
         """Whether a message needs no network in this design."""

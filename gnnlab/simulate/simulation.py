@@ -78,6 +78,9 @@ class Simulation:
         Count as if features were split by column over machines, which send each other partial
         activations of the first layer, of this width, instead of features; 0 for no such split.
         See :mod:`gnnlab.simulate.design`.
+    macro_batches : int
+        Count as if a trainer fetched the features of so many mini-batches together, each row once:
+        those that the sampler names (``prefetch_node_feats``).
     part_method : str or callable
         How a graph is partitioned; see ``partition_graph``.
     features : dict, optional
@@ -131,6 +134,7 @@ class Simulation:
         cache_policy: str = "access",
         replicates_structure: bool = False,
         first_layer: int = 0,
+        macro_batches: int = 1,
         part_method: Any = "metis",
         features: dict[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
     ) -> None:
@@ -142,10 +146,16 @@ class Simulation:
             "threads": (threads, 1),
             "cache_bytes": (cache_bytes, 0),
             "first_layer": (first_layer, 0),
+            "macro_batches": (macro_batches, 1),
         }
         for name, (value, least) in at_least.items():
             if value is not None and (not isinstance(value, int) or value < least):
                 raise InvalidInput(f"{name} must be an integer from {least}; found {value!r}")
+        if macro_batches > 1 and samplers_per_trainer:
+            raise InvalidInput(
+                "macro_batches needs samplers_per_trainer=0: the batches of a macro-batch would be "
+                "made by different samplers"
+            )
         check_cores(cores=cores, shared_cores=shared_cores)
         self.trainers_per_machine = trainers_per_machine
         self.samplers_per_trainer = samplers_per_trainer
@@ -153,7 +163,7 @@ class Simulation:
         self.network = network or Network()
         self.threads, self.cache_bytes = threads, cache_bytes
         self.cache_policy = check_policy(cache_policy)
-        self.design = Design(bool(replicates_structure), first_layer)
+        self.design = Design(bool(replicates_structure), first_layer, macro_batches)
         is_foreign = not isinstance(graph, Graph)
         if isinstance(graph, Graph):
             graph = self._partition(graph, machines, part_method)
@@ -368,9 +378,12 @@ def _loaders() -> dict[str, Callable[..., Any]]:
     begin, original = DataLoader.__iter__, DataLoader._make
 
     def make(loader: DataLoader, name: Any) -> Any:
-        batch = original(loader, name)
-        if not isinstance(loader.graph, Graph):  # the parts of the cluster
-            context.current().remote.split_first_layer(batch)
+        if isinstance(loader.graph, Graph):  # not the parts of the cluster
+            return original(loader, name)
+        remote = context.current().remote
+        with remote.making(*name[:2]):
+            batch = original(loader, name)
+        remote.split_first_layer(batch)
         return batch
 
     def iterate(me: VirtualRank, loader: DataLoader) -> Iterator[Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -147,6 +148,10 @@ class SimulatedTransport(Router):
         # A partition book of its own: contexts identify the trainer by it.
         self._part = replace(self.store.part, book=cluster.config.book(job.machine))
         self.is_closed = False
+        # Of a macro-batch: its name, and the rows fetched so far by machine and feature.
+        self._group: Any = None
+        self._held: dict[tuple[int, str], torch.Tensor] = {}
+        self._is_making = False
         welcomes = [(server, m.Hello()) for server in range(len(job.addresses))]
         self.request(welcomes)
 
@@ -176,7 +181,10 @@ class SimulatedTransport(Router):
             request = Request(_KINDS.get(kind, "fetch"), {}, {}, {}, step=recorder.step)
             replies = [self._answer(server, message, request) for server, message in targets]
             _, request.here = recorder.timed(meanwhile)
-            recorder.add(request)
+            if request.requests:
+                recorder.add(request)
+            else:  # an earlier batch of the macro-batch has fetched all rows
+                recorder.add(Work(request.kind, request.here, recorder.step))
         for reply in replies:
             if isinstance(reply, Exception):
                 raise reply
@@ -188,6 +196,30 @@ class SimulatedTransport(Router):
         """Answer requests for data that the design keeps on every machine."""
         meanwhile()
         return [self._reply(server, message) for server, message in targets]
+
+    @contextmanager
+    def making(self, key: int, number: int) -> Iterator[None]:
+        """While a mini-batch of an epoch is made, do not fetch its macro-batch's rows again."""
+        if self._design.macro_batches > 1:
+            group = key, number // self._design.macro_batches
+            if group != self._group:
+                self._group, self._held = group, {}
+            self._is_making = True
+        try:
+            yield
+        finally:
+            self._is_making = False
+
+    def _only_new(self, machine: int, message: Any) -> torch.Tensor | None:
+        """Return a mask of the rows that the macro-batch has not fetched; None for all."""
+        if not (self._is_making and isinstance(message, m.Pull)):
+            return None
+        if kind_of(message, self.store.is_gdata) != "features":
+            return None
+        held = self._held.get((machine, message.name), message.rows[:0])
+        new = ~torch.isin(message.rows, held)
+        self._held[machine, message.name] = torch.cat([held, message.rows[new]])
+        return new
 
     def split_first_layer(self, batch: Any) -> None:
         """Record the messages of a first layer whose features are split by column over machines."""
@@ -217,11 +249,18 @@ class SimulatedTransport(Router):
                 return error
 
         reply, seconds = self._recorder.timed(answer)
+        sent = reply
+        new = None if isinstance(reply, Exception) else self._only_new(machine, message)
+        if new is not None:
+            if not bool(new.any()):
+                return reply
+            message, sent = replace(message, rows=message.rows[new]), reply[new]
+            seconds *= len(sent) / len(reply)
         bytes_in = wire.request_size(message)
         bytes_out = (
-            sum(map(len, wire.encode_error(wire.FIRST_NUMBER, reply)))
-            if isinstance(reply, Exception)
-            else wire.reply_size(reply)
+            sum(map(len, wire.encode_error(wire.FIRST_NUMBER, sent)))
+            if isinstance(sent, Exception)
+            else wire.reply_size(sent)
         )
         self.count(server, message, bytes_in, bytes_out)
         self._cluster.count(server, message, bytes_in, bytes_out, seconds)

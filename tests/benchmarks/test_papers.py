@@ -68,10 +68,33 @@ def test_rows_are_those_of_a_simulated_cluster() -> None:
 def test_the_tables_have_every_policy() -> None:
     found = papers.measure(0.001, 2, 1, "random", None, progress=False)
     caches, claims = papers.tables(found)
-    assert len(caches) == 10 and len(claims) == 9
-    rows = np.array([found["rows"][name] for name in ("belady", "vip", "halo", "none")])
-    assert (rows[:3] <= rows[3]).all() and found["setup"]["nodes"] == 2449
-    assert found["unions"][8] <= found["unions"][2] <= found["unions"][1] == rows[3][0]
+    assert len(caches) == 18 and len(claims) == 9
+    for counts in (found, found["gathered"]):
+        rows = np.array([counts["rows"][name] for name in ("belady", "vip", "halo", "none")])
+        assert (counts["rows"]["least"] <= rows[:3]).all() and (rows[:3] <= rows[3]).all()
+    rows = np.array(found["rows"]["none"])
+    assert found["setup"]["nodes"] == 2449
+    assert found["unions"][8] <= found["unions"][2] <= found["unions"][1] == rows[0]
+    assert found["gathered"]["sizes"]["halo"] <= 0.16 * 2449 < found["sizes"]["halo"]
+
+
+def test_edges_between_parts_are_gathered_and_all_others_stay() -> None:
+    g, part = dgl.rand_graph(100, 2000), np.arange(100) % 2
+    src, dst = (end.numpy() for end in g.edges())
+    cut = part[src] != part[dst]
+    new_src, new_dst = (end.numpy() for end in papers._gather(g, part, 0.1).edges())
+    assert np.array_equal(new_src[~cut], src[~cut]) and np.array_equal(new_dst[~cut], dst[~cut])
+    for new, old in ((new_src[cut], src[cut]), (new_dst[cut], dst[cut])):
+        assert np.array_equal(part[new], part[old]) and len(np.unique(new)) == 10
+
+
+def test_the_least_misses_are_those_of_the_best_rows_at_every_moment() -> None:
+    """Two slots. At first rows 0 and 1 are held, then 0 and 2: batch 2 fetches 2, batch 4 fetches 1
+    (row 3, needed once, is always fetched)."""
+    batches = [np.array(rows) for rows in ([0, 1], [0, 2], [2, 3], [0, 1])]
+    assert papers._least_misses(batches, 4, 2) == 3
+    assert papers._misses_of_belady(batches, batches, 4, 2) == 5
+    assert papers._least_misses(batches, 4, 4) == 0
 
 
 def test_a_folder_of_ogb_is_read() -> None:

@@ -81,6 +81,54 @@ def test_a_split_first_layer_moves_activations(graph: Any, machines: int, sample
     assert found.traffic.total("structure") == ordinary.traffic.total("structure")
 
 
+def needed() -> Any:
+    """Return the input nodes of each batch of two epochs, of other machines alone."""
+    initialize()
+    g = DistGraph("graph")
+    book = g.get_partition_book()
+    nodes = node_split(torch.arange(g.num_nodes()), book)
+    sampler = dgl.dataloading.NeighborSampler([3, 4], prefetch_node_feats=["x"])
+    loader = DistNodeDataLoader(g, nodes, sampler, batch_size=4, shuffle=True, seed=1)
+    found = []
+    for _ in range(2):
+        batches = []
+        for inputs, _, blocks in loader:
+            assert torch.equal(blocks[0].srcdata["x"], g.ndata["x"][inputs])  # counted as well
+            batches.append(inputs[book.nid2partid(inputs) != g.rank()].tolist())
+        found.append(batches)
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 100])
+def test_a_macro_batch_fetches_each_row_once(count: int) -> None:
+    """Its rows are the union of those of its batches; reads outside a loader are all counted."""
+    found = simulate(plain(), 3, part_method=halves, macro_batches=count).run(needed)
+    epochs = [epoch for of_rank in found.returned for epoch in of_rank]
+    again = sum(len(batch) for epoch in epochs for batch in epoch)
+    unions = sum(
+        len(set().union(*epoch[i : i + count]))
+        for epoch in epochs
+        for i in range(0, len(epoch), count)
+    )
+    assert min(map(len, epochs)) > 3 and (unions < again) == (count > 1)
+    features = found.traffic.total("features")
+    assert features.rows == again + unions
+    ordinary = simulate(plain(), 3, part_method=halves).run(needed)
+    assert ordinary.returned == found.returned
+    assert found.traffic.total("structure") == ordinary.traffic.total("structure")
+    row = plain().ndata["x"][0].numel() * plain().ndata["x"].element_size()
+    saved = ordinary.traffic.total("features")
+    fewer = saved.requests - features.requests
+    payload = (again - unions) * (8 + row)
+    headers = saved.bytes_in + saved.bytes_out - features.bytes_in - features.bytes_out - payload
+    assert (headers > 0) == (fewer > 0)
+
+
+def test_macro_batches_are_of_one_loader() -> None:
+    with pytest.raises(InvalidInput, match="macro_batches needs samplers_per_trainer=0"):
+        simulate(plain(), 2, part_method=halves, macro_batches=2, samplers_per_trainer=1)
+
+
 def test_widths_are_numbers() -> None:
     with pytest.raises(InvalidInput, match="first_layer must be an integer from 0; found -1"):
         simulate(plain(), 2, part_method=halves, first_layer=-1)
