@@ -158,6 +158,8 @@
 # - Several types of nodes: 01, 05, 06, 08.
 # - Research on sampling: 01, 03.
 #
+# With tables of your own, follow [Your own data](../../docs/own_data.md) after lesson 01.
+#
 # Teachers find weekly plans and ways to grade in the [guide for teachers](../../docs/teaching.md).
 
 # %% [markdown] slot="routes" lang="ko"
@@ -171,6 +173,9 @@
 # - 타입이 여럿인 그래프: 01, 05, 06, 08.
 # - 샘플링 연구: 01, 03.
 #
+# 직접 모은 표가 있다면 레슨 01 다음에 [내 데이터로 학습하기](../../docs/own_data.ko.md)를
+# 따라 해 보십시오.
+#
 # 주별 계획과 채점 방법은 [교사를 위한 안내](../../docs/teaching.ko.md)에 있습니다.
 
 # %% [markdown] slot="routes" lang="zh"
@@ -182,5 +187,7 @@
 # - 一台机器放不下的图：01、05、06、09。
 # - 有多种类型的节点：01、05、06、08。
 # - 研究采样方法：01、03。
+#
+# 如果有自己的表格，学完第 01 课后可以跟着[用自己的数据训练](../../docs/own_data.zh.md)做一遍。
 #
 # 按周安排的教学计划和评分方法见[教师指南](../../docs/teaching.zh.md)。
