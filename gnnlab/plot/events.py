@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gnnlab.errors import InvalidInput
 from gnnlab.plot import canvas
+from gnnlab.plot.words import say
 from gnnlab.trace import track_of
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def timeline(
     ax.set(xlim=(start * factor, end * factor), ylim=(len(tracks) - 0.5, -0.5), xlabel=unit)
     _name_tracks(ax, tracks)
     patch = canvas.require("matplotlib.patches").Patch
-    handles = [patch(color=color, label=kind) for kind, color in colors.items()]
+    handles = [patch(color=color, label=say(kind)) for kind, color in colors.items()]
     ax.legend(
         handles=handles,
         ncols=len(handles),
@@ -146,7 +147,8 @@ def _name_tracks(ax: Axes, tracks: list[Track]) -> None:
     machines = len({track[0] for track in tracks})
     names = []
     for machine, _, role, rank, track in tracks:
-        parts = [f"machine {machine}"] * (machines > 1) + [f"{role} {rank}"] + [track] * bool(track)
+        parts = [say("machine {machine}", machine=machine)] * (machines > 1)
+        parts += [say(role + " {rank}", rank=rank)] + [track] * bool(track)
         names.append(", ".join(parts))
     step = -(-len(tracks) // _MOST_NAMES)
     ax.set_yticks(range(0, len(tracks), step), names[::step])

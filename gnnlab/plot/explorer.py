@@ -14,6 +14,7 @@ from __future__ import annotations
 import html
 import importlib
 import inspect
+import time
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
@@ -23,11 +24,13 @@ from typing import Any
 
 from gnnlab.errors import InvalidInput
 from gnnlab.plot import canvas
+from gnnlab.plot.words import say
 
 __all__ = ["Explorer", "explore"]
 
 _MOST_VALUES = 1000
 _WIDE = 640  # pixels; wider panels are stacked in one column
+_SOON = 0.5  # seconds; a drawing that takes longer is announced
 
 
 def explore(function: Callable[..., Any], /, **controls: Any) -> Explorer:
@@ -79,8 +82,9 @@ class Explorer:
     picture : ipywidgets.Image
         The figure as PNG.
     widget : ipywidgets.VBox or None
-        Controls, picture, and the last error message. None without ipywidgets: then there is no
-        ``picture`` either, and a control only has its value.
+        Controls, picture, and a message: the last error, or that a slow figure is being drawn.
+        None without ipywidgets: then there is no ``picture`` either, and a control only has its
+        value.
     """
 
     def __init__(self, function: Callable[..., Any], controls: Mapping[str, Any]) -> None:
@@ -92,6 +96,7 @@ class Explorer:
             raise InvalidInput(
                 "no controls were given; name at least one argument, as in fanout=(1, 10)"
             )
+        self._slowest = 0.0  # seconds of a drawing so far
         first = self._first_setting()
         drawn = self._draw(first)
         self.widget: Any = None
@@ -138,6 +143,8 @@ class Explorer:
         return first
 
     def _update(self, _: Any) -> None:
+        if self._slowest > _SOON:
+            self._message.value = say("drawing …")
         # Frontends do not show exceptions of callbacks.
         try:
             self.picture.value = self._draw(self.setting)
@@ -150,6 +157,7 @@ class Explorer:
         """Call the function; return its figure as PNG and close all figures that it opened."""
         pyplot = canvas.require("matplotlib.pyplot")
         open_before = set(pyplot.get_fignums())
+        start = time.perf_counter()
         try:
             drawn = self._function(**setting)
             figure = getattr(drawn, "figure", drawn)
@@ -160,6 +168,7 @@ class Explorer:
                 )
             return _png(figure)
         finally:
+            self._slowest = max(self._slowest, time.perf_counter() - start)
             for number in set(pyplot.get_fignums()) - open_before:
                 pyplot.close(number)
 
@@ -204,7 +213,7 @@ def _labelled(name: str, values: Any) -> tuple[str, Any]:
     """Return the text before a control, and its values."""
     if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], str):
         return values
-    return name.replace("_", " "), values
+    return say(name.replace("_", " ")), values
 
 
 def _options(name: str, values: Any) -> dict[str, Any]:

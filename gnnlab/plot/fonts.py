@@ -1,4 +1,4 @@
-"""The language of figures: a font that has its letters, or else English words.
+"""The language of figures: a font that has its letters, or else English words; and their paper.
 
 matplotlib's own font has neither Korean nor Chinese letters and draws a box for each. So figures
 are in the reader's language only where a font for it is installed.
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gnnlab.errors import InvalidInput
+from gnnlab.plot import words
 from gnnlab.plot.canvas import require
 
 __all__ = ["language"]
@@ -31,14 +32,17 @@ _FONTS = {
 }
 _FOREIGN = re.compile(r"[\u1100-\u11ff\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _FIELD = re.compile(r"\{([^{}:!]*)[^{}]*\}")
+# Black text and all colors of figures can be read on it, and it does not glare on a dark page.
+_PAPER = "#eceff3"
 _WORDS = "words.json"  # beside the notebooks of a language, written by notebooks/build.py
 
 
 def language(lang: str) -> str:
     """Draw text in figures in this language from now on, if a font for it is installed.
 
-    If there is none, text of the lessons is drawn in English, and other Korean and Chinese text is
-    left out.
+    The labels of this package's figures change with it. If there is no font, text of the lessons is
+    drawn in English, and other Korean and Chinese text is left out. Figures get a light gray
+    background, for pages that are white and for pages that are dark.
 
     Parameters
     ----------
@@ -68,10 +72,13 @@ def language(lang: str) -> str:
     parameters = require("matplotlib").rcParams
     family = _family(lang)
     parameters["font.family"] = [family, "DejaVu Sans"] if family else ["DejaVu Sans"]
-    if lang == "en" or family:
-        return lang
-    _draw_in_english(text, _read_words(lang))
-    return "en"
+    for part in ("figure", "axes"):
+        parameters[f"{part}.facecolor"] = _PAPER
+    if lang != "en" and not family:
+        _draw_in_english(text, _read_words(lang))
+        lang = "en"
+    words.use(lang)
+    return lang
 
 
 def _family(lang: str) -> str | None:

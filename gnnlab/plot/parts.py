@@ -19,6 +19,7 @@ from gnnlab.partition import open_part
 from gnnlab.partition.files import read_config
 from gnnlab.plot import canvas
 from gnnlab.plot.canvas import GRAY, Labels
+from gnnlab.plot.words import say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,8 +96,8 @@ def partition_map(
     names = canvas.node_names(g, labels) if named else [""] * len(owner)
     canvas.draw_nodes(ax, positions, names, [colors[part] for part in owner.tolist()], size)
     for part, color in enumerate(colors):
-        ax.scatter([], [], color=color, label=f"part {part}")
-    ax.plot([], [], color="black", label="cut edge")
+        ax.scatter([], [], color=color, label=say("part {part}", part=part))
+    ax.plot([], [], color="black", label=say("cut edge"))
     if halo_of is not None:
         inside = owner == halo_of
         touched = torch.cat([u[inside[v]], v[inside[u]]]).unique()
@@ -108,8 +109,8 @@ def partition_map(
         }
         x, y = zip(*halo, strict=True) if halo else ((), ())
         ax.scatter(x, y, s=2.2 * size, zorder=3, **ring)
-        ax.scatter([], [], s=80, label=f"HALO of part {halo_of}", **ring)
-    ax.set_title(f"{int(cut.sum()):,} of {len(cut):,} edges cut")
+        ax.scatter([], [], s=80, label=say("HALO of part {part}", part=halo_of), **ring)
+    ax.set_title(say("{cut:,} of {count:,} edges cut", cut=int(cut.sum()), count=len(cut)))
     ax.margins(0.08, 0.12)
     ax.axis("off")
     canvas.legend_beside(ax)

@@ -17,6 +17,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import NID
 from gnnlab.plot import canvas
 from gnnlab.plot.canvas import GRAY, Labels
+from gnnlab.plot.words import say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -215,10 +216,11 @@ def sampling_tree(
     for depth, column in enumerate(reversed(columns)):
         _draw_level(ax, level, -depth)
         level = [child for above in level for child in above.below]
-        what = "output" if depth == 0 else "input" if depth == len(blocks) else f"{depth} away"
-        nodes = f"{len(column)} node" + "s" * (len(column) != 1)
-        ax.text(-1, -depth, f"{what}: {nodes}", ha="right", va="center")
-    note = "dotted: the node itself; gray: not sampled"
+        what = "output" if depth == 0 else "input" if depth == len(blocks) else "{depth} away"
+        line = "{what}: {count} node" + "s" * (len(column) != 1)
+        line = say(line, what=say(what, depth=depth), count=len(column))
+        ax.text(-1, -depth, line, ha="right", va="center")
+    note = say("dotted: the node itself; gray: not sampled")
     ax.text(-0.5, -len(blocks) - 0.6, note, va="center", color="gray", fontsize=8)
     ax.set(xlim=(-0.8, max(width, 2) - 0.2), ylim=(-len(blocks) - 0.8, 0.4))
     ax.axis("off")

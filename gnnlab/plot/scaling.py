@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gnnlab.errors import InvalidInput
 from gnnlab.plot import canvas
 from gnnlab.plot.explorer import Explorer, explore
+from gnnlab.plot.words import say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,7 @@ def speedup(
     _check(counts, curves)
     ideal = [count / counts[0] for count in counts]
     ax = canvas.axes(ax, 5.2, 3.2)
-    ax.plot(counts, ideal, "--", color="gray", label="ideal")
+    ax.plot(counts, ideal, "--", color="gray", label=say("ideal"))
     for share in (0.5, 0.25):
         line = [share * value for value in ideal]
         ax.plot(counts, line, ":", color=canvas.GRAY, linewidth=1)
@@ -78,15 +79,15 @@ def speedup(
         curves.items(), canvas.colors_of(range(len(curves))).values(), strict=True
     ):
         speeds = [times[0] / time for time in times]
-        label = f"{speeds[-1] / ideal[-1]:.0%} of ideal"
+        label = say("{share:.0%} of ideal", share=speeds[-1] / ideal[-1])
         ax.plot(counts, speeds, "o-", color=color, label=f"{name}: {label}" if name else label)
     ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)
     ax.set_xticks(counts, [str(count) for count in counts])
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}×")
     ax.minorticks_off()
-    what = "1 machine" if counts[0] == 1 else f"{counts[0]} machines"
-    ax.set(xlabel="machines", ylabel=f"speed, {what} = 1")
+    speed = "speed-up over {count} machine" + "s" * (counts[0] != 1)
+    ax.set(xlabel=say("machines"), ylabel=say(speed, count=counts[0]))
     slowest = min(times[0] / max(times) for times in curves.values())
     ax.set_ylim(0.7 * slowest, 1.4 * ideal[-1])
     canvas.open_frame(ax)
@@ -139,7 +140,7 @@ def time_parts(
     >>> from gnnlab import plot
     >>> ax = plot.time_parts({1: {"sample": 2.0, "compute": 6.0}, 2: {"sample": 1.1, "fetch": 2.5}})
     >>> ax.get_ylabel(), [text.get_text() for text in ax.texts]
-    ('s', ['8', '3.6'])
+    ('time (s)', ['8', '3.6'])
     """
     if not parts:
         raise InvalidInput("parts is empty; give at least one bar, {machines: {kind: seconds}}")
@@ -156,16 +157,16 @@ def time_parts(
     below = [0.0] * len(parts)
     for kind, color in canvas.colors_of(kinds).items():
         heights = [factor * times.get(kind, 0.0) for times in parts.values()]
-        ax.bar(range(len(parts)), heights, 0.7, bottom=below, color=color, label=kind)
+        ax.bar(range(len(parts)), heights, 0.7, bottom=below, color=color, label=say(kind))
         below = [low + height for low, height in zip(below, heights, strict=True)]
     for x, total in enumerate(below):
         ax.annotate(
             f"{total:.3g}", (x, total), (0, 2), textcoords="offset points", ha="center", fontsize=8
         )
     ax.set_xticks(range(len(parts)), [str(name) for name in parts])
-    ax.set(ylabel=unit, ylim=(0, 1.1 * factor * top or 1))
+    ax.set(ylabel=say("time ({unit})", unit=unit), ylim=(0, 1.1 * factor * top or 1))
     if all(isinstance(name, int) for name in parts):
-        ax.set_xlabel("machines")
+        ax.set_xlabel(say("machines"))
     canvas.open_frame(ax)
     canvas.legend_beside(ax, reverse=True)
     return ax

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.plot import canvas
+from gnnlab.plot.words import say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,6 +71,6 @@ def byte_matrix(
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
         bar.ax.yaxis.set_major_formatter(lambda value, _: show(value))
     step = -(-count // _MOST_NUMBERS)
-    ax.set(xlabel="from machine", ylabel="to machine")
+    ax.set(xlabel=say("from machine"), ylabel=say("to machine"))
     ax.set(xticks=range(0, count, step), yticks=range(0, count, step))
     return ax

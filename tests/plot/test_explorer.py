@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from base64 import b64decode
 from io import BytesIO
 
@@ -81,6 +82,22 @@ def test_an_error_is_shown_until_the_next_picture() -> None:
     explorer.controls["height"].value = 12
     assert message.value == "" and picture.value != before
     assert pyplot.get_fignums() == []
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.0, ""), (0.6, "drawing …")])
+def test_a_slow_drawing_is_announced(seconds: float, said: str) -> None:
+    seen = []
+
+    def slow(height: int):
+        seen.append(explorer._message.value if explorer else None)
+        time.sleep(seconds)
+        return pyplot.subplots()[1]
+
+    explorer = None
+    explorer = plot.explore(slow, height=(1, 2))
+    explorer._slowest = seconds  # on a busy computer any drawing may be slow
+    explorer.controls["height"].value = 2
+    assert seen == [None, said] and explorer._message.value == ""
 
 
 def test_both_forms_are_shown_at_once() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from gnnlab import plot
 from gnnlab.errors import InvalidInput
-from gnnlab.plot import fonts
+from gnnlab.plot import fonts, words
+from tests.plot.samples import legend
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
@@ -85,3 +86,31 @@ def test_words_of_the_lessons_are_found_from_any_folder(
 def test_unknown_language() -> None:
     with pytest.raises(InvalidInput, match="en, ko, zh; found 'fr'"):
         plot.language("fr")
+
+
+@pytest.mark.parametrize(("lang", "label"), [("en", "compute"), ("ko", "계산"), ("zh", "计算")])
+def test_labels_of_figures_follow_the_language(lang: str, label: str) -> None:
+    if plot.language(lang) != lang:
+        pytest.skip(f"no font for {lang!r} is installed")
+    assert legend(plot.time_parts({"mine": {"compute": 1.0, "own": 2.0}})) == ["own", label]
+
+
+def test_without_a_font_labels_are_english(without_fonts: None) -> None:
+    plot.language("zh")
+    assert legend(plot.time_parts({1: {"compute": 1.0}})) == ["compute"]
+
+
+def test_labels_keep_their_fields() -> None:
+    for english, others in words._TABLE.items():
+        assert [set(fonts._FIELD.findall(other)) for other in others] == [
+            set(fonts._FIELD.findall(english))
+        ] * 2
+
+
+def test_figures_have_a_background_for_white_and_for_dark_pages() -> None:
+    plot.language("en")
+    figure, ax = pyplot.subplots()
+    red, green, blue, alpha = figure.get_facecolor()
+    assert 0.8 < min(red, green, blue) < 1 and alpha == 1
+    assert ax.get_facecolor() == figure.get_facecolor()
+    pyplot.close(figure)

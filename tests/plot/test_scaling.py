@@ -27,7 +27,7 @@ def test_speed_is_relative_to_the_first() -> None:
 def test_one_curve_may_begin_with_several_machines() -> None:
     ax = plot.speedup([4, 8], [10, 8])
     assert curve(ax, "ideal") == [1, 2] and legend(ax) == ["ideal", "62% of ideal"]
-    assert ax.get_ylabel() == "speed, 4 machines = 1"
+    assert ax.get_ylabel() == "speed-up over 4 machines"
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["4", "8"]
 
 
@@ -56,7 +56,9 @@ def test_parts_are_stacked() -> None:
         *((0, 2, 6), (1, 1, 0)),  # compute
         *((0, 8, 0), (1, 1, 3)),  # fetch
     ]
-    assert texts(ax) == ["8", "4"] and ax.get_xlabel() == "machines" and ax.get_ylabel() == "s"
+    assert (
+        texts(ax) == ["8", "4"] and ax.get_xlabel() == "machines" and ax.get_ylabel() == "time (s)"
+    )
     assert legend(ax) == ["fetch", "compute", "sample"]  # as they lie, from the top
     colors = {container.get_label(): container[0].get_facecolor() for container in ax.containers}
     assert colors["sample"] == pytest.approx(_rgba(KIND_COLORS["sample"]))
@@ -68,7 +70,7 @@ def _rgba(color: str) -> tuple[float, ...]:
 
 def test_bars_may_have_names_and_a_common_scale() -> None:
     ax = plot.time_parts({"metis": {"compute": 0.004}}, top=0.02)
-    assert ax.get_ylabel() == "ms" and texts(ax) == ["4"] and ax.get_xlabel() == ""
+    assert ax.get_ylabel() == "time (ms)" and texts(ax) == ["4"] and ax.get_xlabel() == ""
     assert ax.get_ylim() == pytest.approx((0, 22))
 
 
