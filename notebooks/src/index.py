@@ -158,7 +158,8 @@
 # - Several types of nodes: 01, 05, 06, 08.
 # - Research on sampling: 01, 03.
 #
-# With tables of your own, follow [Your own data](../../docs/own_data.md) after lesson 01.
+# With tables of your own, follow [Your own data](../../docs/own_data.md) after lesson 01. If you know
+# DGL's user guide, [a table](../../docs/from_the_guide.md) leads from its sections to the lessons.
 #
 # Teachers find weekly plans and ways to grade in the [guide for teachers](../../docs/teaching.md).
 
@@ -174,7 +175,8 @@
 # - 샘플링 연구: 01, 03.
 #
 # 직접 모은 표가 있다면 레슨 01 다음에 [내 데이터로 학습하기](../../docs/own_data.ko.md)를
-# 따라 해 보십시오.
+# 따라 해 보십시오. DGL 사용자 가이드를 알고 있다면 [가이드와 레슨을 잇는
+# 표](../../docs/from_the_guide.ko.md)를 참고하십시오.
 #
 # 주별 계획과 채점 방법은 [교사를 위한 안내](../../docs/teaching.ko.md)에 있습니다.
 
@@ -189,5 +191,6 @@
 # - 研究采样方法：01、03。
 #
 # 如果有自己的表格，学完第 01 课后可以跟着[用自己的数据训练](../../docs/own_data.zh.md)做一遍。
+# 如果熟悉 DGL 用户指南，可以用[这张表](../../docs/from_the_guide.zh.md)从指南的小节找到对应的课程。
 #
 # 按周安排的教学计划和评分方法见[教师指南](../../docs/teaching.zh.md)。

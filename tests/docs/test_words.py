@@ -9,7 +9,9 @@ import pytest
 
 from tests.helpers import ROOT
 
-PAGES = [f"docs/{name}.{lang}.md" for name in ("own_data",) for lang in ("ko", "zh")]
+PAGES = [
+    f"docs/{name}.{lang}.md" for name in ("own_data", "from_the_guide") for lang in ("ko", "zh")
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
