@@ -69,7 +69,7 @@ _MODULES = {
     "gnnlab.graph.homogeneous": "as_heterograph as_immutable_graph to_heterogeneous to_homogeneous",
     "gnnlab.graph.io": "load_graphs save_graphs",
     "gnnlab.graph.readout": "max_edges max_nodes mean_edges mean_nodes readout_edges "
-    "readout_nodes sum_edges sum_nodes",
+    "readout_nodes softmax_edges softmax_nodes sum_edges sum_nodes topk_edges topk_nodes",
     "gnnlab.graph.transform": "add_reverse_edges add_self_loop remove_self_loop reverse "
     "to_bidirected to_simple",
     "gnnlab.transforms": "AddReverse AddSelfLoop BaseTransform Compose RemoveSelfLoop ToSimple",

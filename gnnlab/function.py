@@ -29,6 +29,7 @@ __all__ = [
     "max",
     "mean",
     "min",
+    "src_mul_edge",
     "sum",
 ]
 
@@ -135,6 +136,18 @@ def copy_edge(edge: str, out: str) -> Message:
     True
     """
     return copy_e(edge, out)
+
+
+def src_mul_edge(src: str, edge: str, out: str) -> Message:
+    """The old name of :func:`u_mul_e`.
+
+    Examples
+    --------
+    >>> import gnnlab.function as fn
+    >>> fn.src_mul_edge(src="h", edge="w", out="m") == fn.u_mul_e("h", "w", "m")
+    True
+    """
+    return Message("mul", "u", "e", src, edge, out)
 
 
 def sum(msg: str, out: str) -> Reduce:

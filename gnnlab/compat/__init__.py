@@ -21,13 +21,16 @@ __version__ = "2.3.0"
 # Module → names. Those of gnnlab need no entry.
 _MODULES = {
     "gnnlab.compat.base": "is_all dgl_warning",
-    "gnnlab.compat.functions": "block_to_graph create_block khop_adj khop_graph line_graph merge "
-    "laplacian_lambda_max metapath_reachable_graph norm_by_dst rand_bipartite shortest_dist",
-    "gnnlab.compat.nn.glob": "softmax_nodes",
+    "gnnlab.compat.functions": "block_to_graph create_block merge rand_bipartite",
     "gnnlab.graph.graph": "DGLHeteroGraph=Graph",
     "gnnlab.sampling": "global_uniform_negative_sampling",
-    "gnnlab.compat.points": "knn_graph",
-    "gnnlab.compat.traversal": "bfs_nodes_generator prop_edges prop_nodes prop_nodes_topo "
+    "gnnlab.transforms": "adj_product_graph adj_sum_graph adjusted_homophily bfs_edges_generator "
+    "bfs_nodes_generator dfs_edges_generator dfs_labeled_edges_generator "
+    "double_radius_node_labeling edge_homophily edge_label_informativeness khop_adj "
+    "khop_graph knn_graph lap_pe laplacian_lambda_max laplacian_pe line_graph "
+    "linkx_homophily metapath_reachable_graph node_homophily norm_by_dst prop_edges "
+    "prop_edges_dfs prop_nodes prop_nodes_bfs prop_nodes_topo radius_graph "
+    "random_walk_pe segmented_knn_graph shortest_dist slice_batch svd_pe "
     "topological_nodes_generator",
 }
 # Functions with the name of a module of DGL.

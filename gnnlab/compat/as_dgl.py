@@ -28,10 +28,10 @@ __all__ = ["PATHS", "Finder", "target"]
 PATHS = {
     "nn.pytorch": "nn",
     "nn.softmax": "nn.functional",
-    "nn.factory": "nn",
     "_ffi": "",
     **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
     **dict.fromkeys(["propagate", "subgraph", "traversal", "view"], ""),
+    **{f"sampling.{file}": "sampling" for file in ("labor", "node2vec_randomwalk", "randomwalks")},
     "dataloading.dist_dataloader": "distributed.dist_dataloader",
     "distributed.dist_context": "distributed",
     "distributed.dist_graph": "distributed",

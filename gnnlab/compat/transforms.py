@@ -3,10 +3,8 @@
 from gnnlab.compat import lazy
 
 _MODULES = {
-    "gnnlab.compat": "add_edges add_nodes add_reverse_edges add_self_loop compact_graphs khop_adj "
-    "khop_graph knn_graph laplacian_lambda_max line_graph metapath_reachable_graph norm_by_dst "
-    "remove_edges remove_nodes remove_self_loop reorder_graph reverse to_bidirected to_block "
-    "to_simple"
+    "gnnlab": "add_edges add_nodes add_reverse_edges add_self_loop compact_graphs remove_edges "
+    "remove_nodes remove_self_loop reorder_graph reverse to_bidirected to_block to_simple"
 }
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.transforms", _MODULES)

@@ -220,18 +220,22 @@ def test_lambda_max_is_networkx() -> None:
 @pytest.mark.parametrize("dist", ["euclidean", "cosine"])
 @pytest.mark.parametrize("exclude_self", [False, True])
 def test_knn_graph_is_a_sort_of_all_distances(dist: str, exclude_self: bool) -> None:
-    k = 4
-    points = torch.randn(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    expected = []
-    for i in range(20):
-        if dist == "euclidean":
-            away = [float((points[i] - other).norm()) for other in points]
-        else:
-            away = [-float(torch.cosine_similarity(points[i], other, 0)) for other in points]
-        order = sorted((j for j in range(20) if j != i), key=away.__getitem__)
-        expected += [(j, i) for j in (order if exclude_self else [i, *order])[:k]]
-    g = dgl.knn_graph(points, k, dist=dist, exclude_self=exclude_self)
-    assert g.num_nodes() == 20 and edges_of(g) == expected
+    sizes, k = [7, 3, 20], 4
+    points = torch.randn(30, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    expected, first = [], 0
+    for size in sizes:
+        part = points[first : first + size]
+        for i in range(size):
+            if dist == "euclidean":
+                away = [float((part[i] - part[j]).norm()) for j in range(size)]
+            else:
+                away = [-float(torch.cosine_similarity(part[i], part[j], 0)) for j in range(size)]
+            order = sorted((j for j in range(size) if j != i), key=away.__getitem__)
+            order = order[:k] if exclude_self else [i, *order][:k]
+            expected += [(first + j, first + i) for j in order]
+        first += size
+    g = dgl.segmented_knn_graph(points, k, sizes, dist=dist, exclude_self=exclude_self)
+    assert g.num_nodes() == 30 and edges_of(g) == expected
 
 
 def test_knn_graph_of_several_sets() -> None:
@@ -241,8 +245,8 @@ def test_knn_graph_of_several_sets() -> None:
     assert edges_of(joined) == edges_of(one) + [(u + 5, v + 5) for u, v in edges_of(two)]
     twins = dgl.knn_graph(torch.zeros(3, 2), 1)
     assert edges_of(twins) == [(0, 0), (1, 1), (2, 2)]  # each its own nearest
-    assert dgl.knn_graph(points, 9).num_edges() == 2 * 5 * 5  # at most all
-    assert dgl.knn_graph(torch.zeros(0, 2), 1).num_nodes() == 0
+    with pytest.raises(core.InvalidInput, match="add up"):
+        dgl.segmented_knn_graph(torch.zeros(3, 2), 1, [2])
     with pytest.raises(core.InvalidInput, match="'cosine'"):
         dgl.knn_graph(torch.zeros(3, 2), 1, dist="manhattan")
 
@@ -265,6 +269,12 @@ def test_breadth_first_is_distance(
         sorted(v for v, d in away.items() if d == distance)
         for distance in range(max(away.values()) + 1)
     ]
+    by_edge = dgl.bfs_edges_generator(g, sources, reverse)
+    assert len(by_edge) == len(frontiers) - 1
+    begin, end = (g.edges()[1], g.edges()[0]) if reverse else g.edges()
+    for before, eids, after in zip(frontiers, by_edge, frontiers[1:], strict=False):
+        assert end[eids].tolist() == after.tolist()  # one edge to each node
+        assert set(begin[eids].tolist()) <= set(before.tolist())
 
 
 @given(edge_lists(), st.booleans())
@@ -307,3 +317,156 @@ def test_messages_follow_an_order() -> None:
     g = fresh()  # the first frontier is that of the leaves, to which nothing is sent
     dgl.prop_nodes_topo(g, *send, apply_node_func=lambda nodes: {"h": nodes.data["h"] + 1})
     assert g.ndata["h"].tolist() == [7, 3, 3, 1, 1, 1, 1]
+    g = fresh()
+    dgl.prop_nodes_bfs(g, [0], *send, reverse=True)  # from the root: the leaves are still full
+    assert g.ndata["h"].tolist() == [0, 3, 7, 0, 0, 0, 0]
+    g = fresh()
+    dgl.prop_edges_dfs(g, [3], *send)  # 3 → 1 → 0 alone
+    assert g.ndata["h"].tolist() == [1, 1, 0, 1, 2, 3, 4]
+
+
+# ------------------------------------------------------- batches and weighted matrices
+def test_slice_batch_is_unbatch() -> None:
+    parts = [toy(), core.graph(([0], [0])), toy()]
+    parts[1].ndata["x"], parts[1].edata["w"] = torch.zeros(1), torch.zeros(1)
+    parts[1].edata["kind"] = torch.zeros(1, 2).long()
+    joined = core.batch(parts)
+    for number, part in enumerate(parts):
+        assert same(dgl.slice_batch(joined, number), part)
+    last = dgl.slice_batch(joined, 2, store_ids=True)
+    assert last.ndata[dgl.NID].tolist() == [5, 6, 7, 8]
+    assert last.edata[dgl.EID].tolist() == [6, 7, 8, 9, 10]
+    with pytest.raises(core.InvalidInput, match="0 to 2"):
+        dgl.slice_batch(joined, 3)
+
+
+def weighted(src_type: str, dst_type: str, rows: int, columns: int, seed: int) -> core.Graph:
+    generator = torch.Generator().manual_seed(seed)
+    ends = (torch.randint(n, (12,), generator=generator) for n in (rows, columns))
+    g = core.heterograph(
+        {(src_type, "r", dst_type): tuple(ends)}, {src_type: rows, dst_type: columns}
+    )
+    g.edata["w"] = torch.rand(12, generator=generator, dtype=torch.float64, requires_grad=False)
+    return g
+
+
+def matrix(g: core.Graph, weight: torch.Tensor) -> torch.Tensor:
+    start, _, end = g.canonical_etypes[0]
+    empty = torch.zeros(g.num_nodes(start), g.num_nodes(end), dtype=torch.float64)
+    return empty.index_put(g.edges(), weight, True)
+
+
+def test_products_and_sums_of_matrices_have_gradients() -> None:
+    a, b, c = weighted("A", "B", 5, 4, 1), weighted("B", "C", 4, 6, 2), weighted("A", "B", 5, 4, 3)
+    for made, dense_of, parts in (
+        (lambda: dgl.adj_product_graph(a, b, "w", "ab"), lambda x, y: x @ y, (a, b)),
+        (lambda: dgl.adj_sum_graph([a, c], "w"), lambda x, y: x + y, (a, c)),
+    ):
+        for part in parts:
+            part.edata["w"] = part.edata["w"].detach().requires_grad_()
+        weights = [part.edata["w"] for part in parts]
+        g = made()
+        expected = dense_of(*(matrix(p, w) for p, w in zip(parts, weights, strict=True)))
+        torch.testing.assert_close(matrix(g, g.edata["w"]), expected)
+        assert len(set(edges_of(g))) == g.num_edges()
+        factor = torch.rand(expected.shape, dtype=torch.float64)
+        found = torch.autograd.grad((matrix(g, g.edata["w"]) * factor).sum(), weights)
+        torch.testing.assert_close(found, torch.autograd.grad((expected * factor).sum(), weights))
+    assert dgl.adj_product_graph(a, b, "w", "ab").canonical_etypes == [("A", "ab", "C")]
+    with pytest.raises(core.InvalidInput, match="must be the same"):
+        dgl.adj_product_graph(a, c, "w")
+    with pytest.raises(core.InvalidInput, match="numbers of nodes"):
+        dgl.adj_sum_graph([a, b], "w")
+
+
+# ------------------------------------------------------------------- geometry
+def test_farthest_points_are_a_loop() -> None:
+    from gnnlab.compat.geometry import farthest_point_sampler
+
+    points = torch.randn(3, 20, 2, generator=torch.Generator().manual_seed(1))
+    found = farthest_point_sampler(points, 6, start_idx=4)
+    for rows, chosen in zip(points, found.tolist(), strict=True):
+        expected = [4]
+        while len(expected) < 6:
+            away = [min(float((p - rows[i]).norm()) for i in expected) for p in rows]
+            expected.append(away.index(max(away)))
+        assert chosen == expected
+    firsts = {int(farthest_point_sampler(points[:1], 1)) for _ in range(60)}
+    assert len(firsts) > 10 and firsts <= set(range(20))
+    with pytest.raises(core.InvalidInput, match="1 to N"):
+        farthest_point_sampler(points, 21)
+
+
+@given(edge_lists(), st.booleans(), st.booleans())
+def test_matching_is_maximal(
+    edges: tuple[int, list[int], list[int]], heavy: bool, relabel: bool
+) -> None:
+    from gnnlab.compat.geometry import neighbor_matching
+
+    count, src, dst = edges
+    g = core.graph((src, dst), num_nodes=count)
+    weights = torch.rand(len(src)) if heavy else None
+    found = neighbor_matching(g, weights, relabel).tolist()
+    pairs = {frozenset(pair) for pair in zip(src, dst, strict=True)}
+    members: dict[int, list[int]] = {}
+    for node, cluster in enumerate(found):
+        members.setdefault(cluster, []).append(node)
+    assert all(len(m) == 1 or frozenset(m) in pairs for m in members.values())
+    alone = [m[0] for m in members.values() if len(m) == 1]
+    assert not any(frozenset((u, v)) in pairs for u in alone for v in alone if u != v)
+    if relabel:
+        assert sorted(members) == list(range(len(members)))
+    else:
+        assert all(cluster == min(m) for cluster, m in members.items())
+
+
+def test_matching_prefers_heavy_edges() -> None:
+    from gnnlab.compat.geometry import neighbor_matching
+
+    ring = core.to_bidirected(core.graph(([0, 1, 2, 3], [1, 2, 3, 0])))
+    heavy = [
+        float({int(u), int(v)} in ({0, 1}, {2, 3})) for u, v in zip(*ring.edges(), strict=True)
+    ]
+    for _ in range(10):
+        assert neighbor_matching(ring, torch.tensor(heavy)).tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_radius_graph_is_a_loop_over_pairs(p: int) -> None:
+    points = torch.rand(30, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    away = {(i, j): float((points[i] - points[j]).norm(p)) for i in range(30) for j in range(30)}
+    g, found = dgl.radius_graph(points, 0.3, p, get_distances=True)
+    assert edges_of(g) == [(i, j) for (i, j), d in away.items() if d <= 0.3 and i != j]
+    assert found.flatten().tolist() == pytest.approx([away[pair] for pair in edges_of(g)])
+    loops = dgl.radius_graph(points, 0.3, p, self_loop=True)
+    assert loops.num_edges() == g.num_edges() + 30
+
+
+@given(edge_lists(), st.booleans())
+def test_depth_first_is_networkx(edges: tuple[int, list[int], list[int]], reverse: bool) -> None:
+    """networkx's labeled search says "nontree" and "reverse"; the first edge of a pair is taken."""
+    count, src, dst = edges
+    if not count:
+        return
+    pairs = sorted(set(zip(src, dst, strict=True)))  # networkx gives no keys of parallel edges
+    g = core.graph(pairs or ([], []), num_nodes=count)
+    seen = nx.DiGraph()
+    seen.add_nodes_from(range(count))
+    seen.add_edges_from((v, u) if reverse else (u, v) for u, v in pairs)
+    number = {"forward": 0, "reverse": 1, "nontree": 2}
+    expected = []
+    for u, v, label in nx.dfs_labeled_edges(seen, 0):
+        if label != "reverse-depth_limit" and (u != v or label == "nontree"):
+            edge = (v, u) if reverse else (u, v)
+            expected.append((pairs.index(edge), number[label]))
+    found, labels = dgl.dfs_labeled_edges_generator(g, 0, reverse, True, True)
+    flat = [(int(e), int(k)) for e, k in zip(found, labels, strict=True)]
+    assert flat == expected
+    assert [int(e) for e in dgl.dfs_edges_generator(g, 0, reverse)] == [
+        e for e, label in expected if label == 0
+    ]
+
+
+def test_searches_from_several_sources_go_side_by_side() -> None:
+    g = core.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
+    assert [f.tolist() for f in dgl.dfs_edges_generator(g, [0, 2])] == [[0, 2], [1, 3], [2, 0]]

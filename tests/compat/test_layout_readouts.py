@@ -1,4 +1,4 @@
-"""Softmax and products by group, against loops over the graphs and rows."""
+"""Softmax, largest rows and products by group, against loops over the graphs and rows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import gnnlab.compat as dgl
 from gnnlab.errors import InvalidInput
 
 
-def batched() -> dgl.DGLGraph:  # type: ignore[name-defined]
+def batched() -> tuple[dgl.DGLGraph, list[dgl.DGLGraph]]:  # type: ignore[name-defined]
     torch.manual_seed(0)
     parts = []
     for n, m in ((3, 5), (1, 1), (6, 2)):
         g = dgl.rand_graph(n, m)
         g.ndata["h"], g.edata["h"] = torch.randn(n, 2), torch.randn(m, 2)
         parts.append(g)
-    return dgl.batch(parts)
+    return dgl.batch(parts), parts
 
 
 def test_softmax_within_each_graph() -> None:
-    g = batched()
+    g, parts = batched()
     g.ndata["h"] = g.ndata["h"].double().requires_grad_()
     expected = torch.cat([part.softmax(0) for part in g.ndata["h"].split([3, 1, 6])])
     found = dgl.softmax_nodes(g, "h")
@@ -28,6 +28,29 @@ def test_softmax_within_each_graph() -> None:
     weight = torch.randn_like(found)
     grads = [torch.autograd.grad((x * weight).sum(), g.ndata["h"])[0] for x in (found, expected)]
     torch.testing.assert_close(*grads)
+    expected = torch.cat([part.edata["h"].softmax(0) for part in parts])
+    torch.testing.assert_close(dgl.softmax_edges(g, "h"), expected)
+
+
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("what", ["nodes", "edges"])
+def test_largest_rows_of_each_graph(what: str, descending: bool) -> None:
+    g, parts = batched()
+    topk = getattr(dgl, f"topk_{what}")
+    features = [(part.ndata if what == "nodes" else part.edata)["h"] for part in parts]
+    values, ids = topk(g, "h", 3, descending=descending, sortby=1)
+    apart, apart_ids = topk(g, "h", 3, descending=descending)
+    assert values.shape == apart.shape == (3, 3, 2) and ids.shape == (3, 3)
+    for i, h in enumerate(features):
+        k = min(3, len(h))
+        order = h[:, 1].argsort(descending=descending)[:k]
+        assert ids[i, :k].equal(order) and values[i, :k].equal(h[order])
+        assert apart[i, :k].equal(h.sort(0, descending=descending).values[:k])
+        assert h.gather(0, apart_ids[i, :k]).equal(apart[i, :k])
+        assert not values[i, k:].any() and not apart[i, k:].any()
+    with pytest.raises(InvalidInput, match="shape"):
+        g.ndata["x"] = torch.ones(10)
+        dgl.topk_nodes(g, "x", 1)
 
 
 def test_products_with_a_matrix_for_each_group() -> None:

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from gnnlab.compat.data.published import REQUIRED, Published
-from gnnlab.compat.functions import line_graph
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.batch import batch
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
+from gnnlab.transforms import line_graph
 
 
 def _both_ways(pairs: Any, num_nodes: int) -> Graph:

@@ -19,7 +19,6 @@ from typing import Any
 import torch
 
 from gnnlab import random
-from gnnlab.compat.traversal import first_of_each
 from gnnlab.dataloading.features import set_edge_lazy_features, set_node_lazy_features
 from gnnlab.dataloading.sampler import Sampler, read_seeds, simplify
 from gnnlab.errors import InvalidInput
@@ -33,6 +32,14 @@ from gnnlab.sampling.walk import random_walk
 from gnnlab.staging import replacing
 
 __all__ = ["ClusterGCNSampler", "SAINTSampler", "ShaDowKHopSampler"]
+
+
+def first_of_each(ids: torch.Tensor) -> torch.Tensor:
+    """Return the distinct IDs in the order in which they first appear."""
+    values, place = torch.unique(ids, return_inverse=True)
+    first = torch.full((len(values),), len(ids), device=ids.device)
+    first.scatter_reduce_(0, place, torch.arange(len(ids), device=ids.device), "amin")
+    return ids[first.sort().values]
 
 
 class _SubgraphSampler(Sampler):

@@ -28,7 +28,7 @@ _MODULES: dict[str, str] = {
     "gnnlab.compat.nn.hetero": "HeteroEmbedding HeteroLinear get_aggregate_fn",
     "gnnlab.compat.nn.sparse_emb": "NodeEmbedding",
     "gnnlab.compat.nn.utils": "JumpingKnowledge LabelPropagation Sequential",
-    "gnnlab.compat.points": "KNNGraph",
+    "gnnlab.compat.nn.factory": "KNNGraph RadiusGraph SegmentedKNNGraph",
 }
 
 pytorch = sys.modules[__name__]

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.readout import segment_softmax
 from gnnlab.nn.pooling import AvgPooling, SumPooling
 
 if TYPE_CHECKING:
@@ -24,31 +25,7 @@ __all__ = [
     "Set2Set",
     "SortPooling",
     "SumPooling",
-    "softmax_nodes",
 ]
-
-
-def _softmax(sizes: Tensor, scores: Tensor) -> Tensor:
-    """Softmax over the nodes of each graph; scores of shape (N, …)."""
-    # Subtracting the largest value leaves the result, and its gradient, as they are.
-    largest = ops.segment_reduce(sizes, scores.detach(), "max").repeat_interleave(sizes, 0)
-    exponents = (scores - largest).exp()
-    return exponents / ops.segment_reduce(sizes, exponents).repeat_interleave(sizes, 0)
-
-
-def softmax_nodes(graph: Graph, feat: str, *, ntype: str | None = None) -> Tensor:
-    """Return the softmax of a node feature over the nodes of each graph, shape (N, …).
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl, torch
-    >>> both = dgl.batch([dgl.graph([(0, 1)]), dgl.graph([(0, 0)])])
-    >>> both.ndata["h"] = torch.tensor([1.0, 1.0, 5.0])
-    >>> dgl.softmax_nodes(both, "h")
-    tensor([0.5000, 0.5000, 1.0000])
-    """
-    scores = graph.nodes[ntype].data[feat]
-    return _softmax(graph.batch_num_nodes(ntype).to(scores.device), scores)
 
 
 class MaxPooling(nn.Module):
@@ -120,7 +97,7 @@ class GlobalAttentionPooling(nn.Module):
                 "last layer have one output"
             )
         sizes = graph.batch_num_nodes().to(feat.device)
-        weights = _softmax(sizes, scores)
+        weights = segment_softmax(sizes, scores)
         rows = feat if self.feat_nn is None else self.feat_nn(feat)
         out = ops.segment_reduce(sizes, rows * weights)
         return (out, weights) if get_attention else out
@@ -160,6 +137,6 @@ class Set2Set(nn.Module):
             query, state = self.lstm(out.unsqueeze(0), state)
             query = query.squeeze(0)
             scores = (feat * query.repeat_interleave(sizes, 0)).sum(-1, keepdim=True)
-            read = ops.segment_reduce(sizes, feat * _softmax(sizes, scores))
+            read = ops.segment_reduce(sizes, feat * segment_softmax(sizes, scores))
             out = torch.cat([query, read], dim=-1)
         return out

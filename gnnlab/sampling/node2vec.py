@@ -1,4 +1,4 @@
-"""Random walks that only DGL has: biased ones (node2vec), and walks of all lengths in one array."""
+"""Biased random walks (node2vec), and walks of all lengths in one array."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from gnnlab.graph.ids import read_ids
 from gnnlab.graph.queries import has_edges, incident_slots
 from gnnlab.random import next_key
 from gnnlab.sampling.neighbor import read_weights
-from gnnlab.sampling.walk import random_walk
 
-__all__ = ["node2vec_random_walk", "pack_traces", "random_walk"]
+__all__ = ["node2vec_random_walk", "pack_traces"]
 
 
 def pack_traces(
@@ -28,7 +27,7 @@ def pack_traces(
 
     Examples
     --------
-    >>> import gnnlab.compat as dgl
+    >>> import gnnlab as dgl
     >>> traces = torch.tensor([[0, 1, -1], [2, 3, 4]])
     >>> dgl.sampling.pack_traces(traces, torch.tensor([0, 1, 0]))
     (tensor([0, 1, 2, 3, 4]), tensor([0, 1, 0, 1, 0]), tensor([2, 3]), tensor([0, 2]))
@@ -65,7 +64,7 @@ def node2vec_random_walk(
 
     Examples
     --------
-    >>> import gnnlab.compat as dgl
+    >>> import gnnlab as dgl
     >>> g = dgl.graph(([0, 1, 2], [1, 2, 3]))
     >>> dgl.sampling.node2vec_random_walk(g, [0, 2], 1, 1, walk_length=2)
     tensor([[ 0,  1,  2],
