@@ -202,7 +202,9 @@ def shape(page: str) -> dict[str, list]:
     prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     return {
         "headings": re.findall(r"^#+(?= )", prose, re.MULTILINE),
-        "code": re.findall(r"```.*?```", re.sub(r"--lang \w+", "--lang", text), re.DOTALL),
+        "code": re.findall(
+            r"```.*?```", re.sub(r" +# .*|(?<=--lang) \w+", "", text), re.DOTALL
+        ),  # less its comments
         "table rows": [line.count("|") for line in prose.splitlines() if line.startswith("|")],
         "pictures": re.findall(r"!\[[^\]]*\]\(([^)]*)\)", prose),
         "lessons": re.findall(r"\d\d_\w+", prose),

@@ -1,74 +1,78 @@
 # %% [markdown] slot="title" lang="en"
 # # Launching a job on many machines
 #
-# The script of a distributed job is one file; the job itself is many processes on machines that
-# share no disk. Somebody has to copy the parts, start everything in order, notice when one process
-# dies, and end the others. Afterwards you can
+# The script of a distributed job is a single program, but the job consists of many processes on
+# many machines. A launcher must start them all, notice when one fails, and end the others.
+# Afterwards you can
 #
-# - name the processes of a job, and say who starts them and what each does;
+# - name the processes of a job, and say what starts each of them and what it does;
 # - prepare machines with `ip_config.txt`, `copy_files` and `doctor`;
 # - launch a job, read its logs, and resume it after a failure;
-# - prove that it learned what one process learns, and see where its time goes.
+# - check that it learned what one process learns, and see where its time goes.
 
 # %% [markdown] slot="title" lang="ko"
 # # 여러 머신에서 작업 실행하기
 #
-# 분산 작업의 스크립트는 파일 하나이지만, 작업 자체는 디스크를 공유하지 않는 여러 머신(machine)에서
-# 실행되는 수많은 프로세스(process)입니다. 누군가는 파티션(partition)을 복사하고, 모든 것을
-# 순서대로 시작하고, 프로세스 하나가 죽으면 알아차리고, 나머지를 끝내야 합니다. 레슨을 마치면
-# 다음과 같은 일을 할 수 있습니다.
+# 분산 작업의 스크립트는 프로그램 하나이지만, 작업은 디스크를 공유하지 않는 여러 머신에서 실행되는
+# 많은 프로세스로 이루어집니다. 그래서 파티션(partition)을 각 머신에 복사하고, 모든 프로세스를
+# 시작하고, 그중 하나에 장애가 생기면 알아차려 나머지를 종료하는 프로그램이 필요합니다. 이
+# 프로그램을 **런처**(launcher)라고 합니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
-# - 작업을 이루는 프로세스에는 어떤 것이 있고, 누가 시작하며 각각 무슨 일을 하는지 설명하기
+# - 작업을 이루는 프로세스에는 무엇이 있고, 각각을 무엇이 시작하며 무슨 일을 하는지 설명하기
 # - `ip_config.txt`, `copy_files`, `doctor`로 머신을 준비하기
-# - 작업을 실행하고 로그를 읽으며, 장애가 일어난 뒤에 이어서 실행하기
-# - 작업이 프로세스 하나와 똑같이 학습했음을 증명하고, 시간이 어디에 쓰이는지 알아보기
+# - 작업을 실행하고, 로그를 읽고, 장애가 생긴 뒤에 이어서 실행하기
+# - 프로세스 하나로 학습한 결과와 같은지 확인하고, 시간이 어디에 쓰이는지 알아보기
 
 # %% [markdown] slot="title" lang="zh"
 # # 在多台机器上启动作业
 #
-# 分布式作业的脚本只是一个文件，作业本身却由许多进程（process）组成，它们运行在不共享磁盘的多台机器
-# （machine）上。必须有人把各个分区（partition）复制过去，按顺序启动一切，及时发现某个进程死掉，并结
-# 束其余进程。学完之后，你能够：
+# 分布式作业的脚本只是一个程序，作业本身却由许多进程组成，这些进程运行在不共享磁盘的多台机器上。因此
+# 需要一个工具，把各个分区（partition）分发到各台机器，启动所有进程，在某个进程出错时及时发现，并结
+# 束其余进程。这个工具称为**启动器**（launcher）。学完之后，你能够：
 #
-# - 说出一个作业由哪些进程组成，它们由谁启动，各做什么；
+# - 说出一个作业由哪些进程组成，各由谁启动、做什么；
 # - 用 `ip_config.txt`、`copy_files` 和 `doctor` 准备机器；
 # - 启动作业，阅读日志，并在故障之后接着运行；
-# - 证明作业学到的与一个进程学到的相同，并看清时间花在哪里。
+# - 验证作业学到的与单个进程学到的相同，并看清时间花在哪里。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
 #
-# This computer plays two machines. Each gets an address of its own, 127.0.0.2 and 127.0.0.3, a
-# folder of its own and processes of its own; only the network between them is faster than a real
-# one. All files go to a temporary folder, which disappears with the kernel.
+# This computer plays two machines. Each has its own address (127.0.0.2 and 127.0.0.3), its own
+# folder and its own processes; only the network between them is faster than a real one. All files
+# are written to a temporary folder. From here on it is the working directory of this notebook, and
+# it is deleted when the kernel ends.
 #
-# You need Linux, macOS, or Linux within Windows (WSL). Windows itself starts no jobs: there, cells
-# that would start one say so, and the outputs stored in this lesson are yours to read.
+# You need Linux, macOS, or Linux within Windows (WSL). On Windows itself, read the stored outputs.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
-# 이 컴퓨터가 머신 두 대의 역할을 합니다. 두 머신은 각각 127.0.0.2와 127.0.0.3이라는 주소와 자기
-# 폴더, 자기 프로세스를 가집니다. 둘 사이의 네트워크가 실제보다 빠르다는 점만 다릅니다. 파일은 모두
-# 임시 폴더에 저장되고, 이 폴더는 커널이 끝날 때 사라집니다.
+# 이 컴퓨터 한 대가 머신 두 대의 역할을 합니다. 두 머신은 각각 주소(127.0.0.2와 127.0.0.3), 폴더,
+# 프로세스를 따로 가집니다. 실제와 다른 것은 둘 사이의 네트워크가 더 빠르다는 점뿐입니다. 파일은
+# 모두 임시 폴더에 저장합니다. 이제부터 이 폴더가 노트북의 현재 디렉터리이며, 커널을 종료하면
+# 지워집니다.
 #
-# 이 레슨은 리눅스, macOS, 또는 Windows 안의 리눅스(WSL)에서 실행해야 합니다. WSL 없이 Windows에서
-# 열면 작업을 시작하는 셀은 실행할 수 없다고 알리기만 하므로, 레슨에 저장된 출력을 읽으면 됩니다.
+# 이 레슨은 Linux, macOS, 또는 Windows 안의 Linux(WSL)에서 실행해야 합니다. WSL 없이 Windows에서
+# 열면 작업을 시작하는 셀은 실행할 수 없다는 메시지만 출력하므로, 레슨에 저장된 출력을 읽으십시오.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 这台计算机扮演两台机器。它们的地址分别是 127.0.0.2 和 127.0.0.3，各有自己的文件夹和进程；与真实情
-# 况的区别只在于，两者之间的网络更快。所有文件都写入一个临时文件夹，内核结束时，它就会消失。
+# 本课用一台计算机扮演两台机器。两台机器各有自己的地址（127.0.0.2 和 127.0.0.3）、文件夹和进程；与真
+# 实情况的区别只在于，两者之间的网络更快。所有文件都写入一个临时文件夹。从这里开始，它就是本
+# Notebook 的当前目录；内核退出时会自动删除。
 #
 # 本课需要 Linux、macOS，或 Windows 中的 Linux（WSL）。直接在 Windows 上打开时，要启动作业的单元格只
-# 会说明这里无法运行，请阅读本课中保存的输出。
+# 会提示无法运行，请阅读课程中保存的输出。
 
 # %% slot="imports"
 import atexit
 import contextlib
 import hashlib
+import io
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -88,31 +92,45 @@ import gnnlab as dgl
 from gnnlab.distributed import load_partition, partition_graph
 from gnnlab.tools.ip_config import read_ip_config
 
+# %% slot="folder-code"
+BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
+plt.rcParams.update({"figure.dpi": 110, "font.size": 9, "legend.frameon": False})
+plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
+dgl.plot.language("en")
+temporary = globals().get("temporary") or tempfile.TemporaryDirectory()  # keep it
+scratch = Path(temporary.name)
+os.chdir(scratch)
+Path("code").mkdir(exist_ok=True)
+
+
+def needs_unix():
+    if sys.platform == "win32":
+        raise SystemExit("Windows starts no jobs: use WSL, or read the stored outputs.")
+
+
 if sys.platform != "win32":
     from gnnlab.tools import doctor, launch
+    from gnnlab.tools.watchdog import BEAT, SILENCE
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Eight nodes lie on two machines, four on each. A **trainer** on machine 0, a process that trains
-# the model, needs the features of nodes 6, 1 and 7.
+# Eight nodes are stored on two machines, four on each. A **trainer** on machine 0, a process that
+# trains, needs the features of nodes 6, 1 and 7.
 
 # %% [markdown] slot="toy" lang="ko"
-# ## 그려 볼 수 있는 작은 그래프
+# ## 작은 그래프로 살펴보기
 #
-# 노드(node) 8개가 머신 두 대에 네 개씩 있습니다. 머신 0에서 모델을 학습하는 프로세스,
-# 곧 **트레이너**(trainer)에 노드 6, 1, 7의 피처(feature)가 필요합니다.
+# 노드 8개를 머신 두 대에 네 개씩 저장합니다. 머신 0에서 모델을 학습하는 프로세스, 곧
+# **트레이너**(trainer)에 노드 6, 1, 7의 피처(feature)가 필요합니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# ## 一张画得出来的小图
+# ## 先看一张小图
 #
-# 8 个节点（node）放在两台机器上，每台 4 个。机器 0 上有一个训练模型的进程，称为**训练
-# 器**（trainer）；它需要节点 6、1、7 的特征（feature）。
+# 8 个节点存放在两台机器上，每台 4 个。机器 0 上有一个训练模型的进程，即**训练器**（trainer）；它需
+# 要节点 6、1、7 的特征（feature）。
 
-# %% slot="toy-code"
-BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
-plt.rcParams.update({"figure.dpi": 110, "font.size": 9, "legend.frameon": False})
-
+# %% slot="toy-code" tags=["folded"]
 figure, ax = plt.subplots(figsize=(7.4, 1.9), layout="constrained")
 for node in range(8):
     machine, color = node // 4, (BLUE, ORANGE)[node // 4]
@@ -135,46 +153,50 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="server" lang="en"
-# The trainer reads row 1 in the memory of its own machine. For rows 6 and 7 it must ask
-# a **server**, a process that answers for the rows of its machine.
+# The trainer reads row 1 from the memory of its own machine. For rows 6 and 7 it sends a request to
+# a **server**, a process that answers requests for the rows of its machine.
 #
 # ## Build it yourself: a server of rows
 #
-# The script below waits for a request and sends a reply, over sockets of ZeroMQ, as the library's
-# servers do. A request is the bytes of row numbers (int64), the reply the bytes of these rows
-# (float64). The operating system chooses a free port, and the server prints it. We start it as a
-# process of its own, on the rows of machine 1; there, nodes 6 and 7 are rows 2 and 3. We ask for
-# them, then send three bytes of garbage, then ask again.
+# The script below waits for a request and sends a reply. Like gnnlab's servers, it uses sockets of
+# ZeroMQ, a library for messages between processes. A request is the bytes of row numbers (int64),
+# the reply the bytes of these rows (float64). The server prints its port, a free one that the
+# system chose. `%%writefile` saves a cell to a file instead of running it.
+#
+# Then we start the server as a separate process, with the rows of machine 1, where nodes 6 and 7
+# are rows 2 and 3. We request them, send three bytes of garbage, and request again.
 
 # %% [markdown] slot="server" lang="ko"
-# 트레이너는 행 1을 자기 머신의 메모리에서 읽습니다. 행 6과 7은 **서버**(server)에 요청해야 합니다.
-# 서버는 자기 머신에 있는 행에 대한 요청에 답하는 프로세스입니다.
+# 트레이너는 행 1을 자기 머신의 메모리에서 읽습니다. 행 6과 7은 **서버**(server)에 요청합니다.
+# 서버는 자기 머신에 있는 행에 대한 요청에 응답하는 프로세스입니다.
 #
-# ## 직접 만들어 보기: 행을 내주는 서버
+# ## 직접 만들어 보기: 행을 보내 주는 서버
 #
-# 아래 스크립트는 라이브러리의 서버처럼 ZeroMQ 소켓으로 요청을 기다렸다가 응답을 보냅니다. 요청은
-# 행 번호의 바이트(int64)이고, 응답은 그 행들의 바이트(float64)입니다. 포트는 운영체제가 빈 것을
-# 고르고, 서버가 그 번호를 출력합니다. 머신 1의 행을 맡는 서버를 별도의 프로세스로 시작합니다.
-# 그곳에서 노드 6과 7은 행 2와 3입니다. 이 두 행을 요청하고, 이어서 쓰레기 값 3바이트를 보낸 다음,
-# 다시 요청합니다.
+# 아래 스크립트는 요청을 기다렸다가 응답을 보냅니다. gnnlab의 서버와 마찬가지로, 프로세스 사이에서
+# 메시지를 주고받는 라이브러리인 ZeroMQ의 소켓을 사용합니다. 요청은 행 번호의 바이트(int64)이고,
+# 응답은 그 행들의 바이트(float64)입니다. 포트는 운영체제가 비어 있는 것을 고르고, 서버가 그 번호를
+# 출력합니다. `%%writefile`로 시작하는 셀은 실행되지 않고 파일로 저장됩니다.
+#
+# 이어서 머신 1의 행을 맡는 서버를 별도의 프로세스로 시작합니다. 머신 1에서 노드 6과 7은 행 2와
+# 3입니다. 두 행을 요청하고, 의미 없는 3바이트를 보낸 다음, 같은 행을 다시 요청해 봅시다.
 
 # %% [markdown] slot="server" lang="zh"
-# 训练器从自己机器的内存中读取第 1 行。第 6 行和第 7 行则必须向**服务器**（server）索取；服务器是一
-# 个进程，负责应答对本机各行的请求。
+# 训练器从本机内存中读取第 1 行；第 6 行和第 7 行则要向**服务器**（server）请求。服务器是一个进程，
+# 负责响应对本机各行的请求。
 #
 # ## 亲手实现：按行提供数据的服务器
 #
-# 下面的脚本与库中的服务器一样，通过 ZeroMQ 套接字等待请求并发出应答。请求是行号的字节（int64），应
-# 答是这些行的字节（float64）。操作系统挑选一个空闲的端口，服务器把端口号打印出来。我们把它作为单独
-# 的进程启动，让它负责机器 1 的行；在这台机器上，节点 6 和 7 对应第 2 行和第 3 行。我们先索取这两
-# 行，然后发送三个字节的垃圾数据，再索取一次。
+# 下面的脚本等待请求，再发回应答。它与 gnnlab 的服务器一样使用 ZeroMQ 的套接字；ZeroMQ 是一个在进程
+# 之间传递消息的库。请求是若干行号的字节（int64），应答是这些行的字节（float64）。端口由操作系统挑
+# 选，服务器把端口号打印出来。以 `%%writefile` 开头的单元格不会执行，而是保存为文件。
+#
+# 随后把服务器作为单独的进程启动，让它负责机器 1 的行；在机器 1 上，节点 6 和 7 对应第 2 行和第 3
+# 行。先请求这两行，再发送三个字节的无效数据，然后再请求一次。
 
 # %% slot="server-code"
-temporary = globals().get("temporary") or tempfile.TemporaryDirectory()  # keep it
-scratch = Path(temporary.name)
-rows = np.array([[10.0 * node, node] for node in range(8)])  # features
-(scratch / "rows.py").write_text("""
+# %%writefile rows.py
 import sys
+
 import numpy as np
 import zmq
 
@@ -184,17 +206,14 @@ print(socket.bind_to_random_port("tcp://127.0.0.1"), flush=True)
 while True:
     ids = np.frombuffer(socket.recv(), np.int64)
     socket.send(rows[ids].tobytes())
-""")
-np.save(scratch / "rows.npy", rows[4:])
-command = [sys.executable, "rows.py", "rows.npy"]
-pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-
 
 # %% slot="ask-code"
-def serve():
-    server = subprocess.Popen(command, cwd=scratch, **pipes)
-    atexit.register(server.kill)  # should nobody else end it
-    return server, int(server.stdout.readline())
+rows = np.array([[10.0 * node, node] for node in range(8)])  # features
+np.save("rows.npy", rows[4:])
+pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+process = subprocess.Popen([sys.executable, "rows.py", "rows.npy"], **pipes)
+atexit.register(process.kill)  # in case nothing else ends it
+port = int(process.stdout.readline())
 
 
 def ask(request):
@@ -207,126 +226,149 @@ def ask(request):
         return np.frombuffer(socket.recv()).reshape(-1, 2).tolist()
 
 
-server, port = serve()
-print("another process:", server.pid != os.getpid())
+print("another process:", process.pid != os.getpid())
 print("nodes 6, 7:", ask(np.array([2, 3]).tobytes()))
 print("garbage:   ", ask(b"abc"))
 print("nodes 6, 7:", ask(np.array([2, 3]).tobytes()))
-print(server.communicate()[1].splitlines()[-1])
+print(process.communicate()[1].splitlines()[-1])
 
 # %% [markdown] slot="machines" lang="en"
-# The first reply is right. Then garbage ended the server, for three bytes are no row number, and
-# the client learned only that nobody answers. A server must not trust what comes in, and somebody
-# must watch over it.
+# The first reply is right. Then the garbage ended the server, since three bytes are not a row
+# number, and the client learned only that no reply came. A server must check what it receives, and
+# another process must watch over it.
 #
-# ## The library does the same: name the machines
+# ## With the library: list the machines
 #
-# In `ip_config.txt`, each machine has a line `address [port]`. The order matters: the first
-# machine is machine 0 and holds part 0. The port is that of its first server; further ones take
-# the next ports. Without a port, the launcher finds free ones. What follows `#` is a comment.
+# `ip_config.txt` has a line `address [port]` for each machine. The order matters: the first line is
+# machine 0, which holds part 0. The port is that of the machine's first server; further servers
+# take the next ports. Without a port, the launcher finds free ones. Behind a firewall, open a range
+# of ports and write its first. (A job without a launcher uses 30050, as DGL does.) Text after `#`
+# is a comment.
 
 # %% [markdown] slot="machines" lang="ko"
-# 첫 응답은 올바릅니다. 그다음에는 쓰레기 값 때문에 서버가 종료되었습니다. 3바이트는 행 번호가 될 수
-# 없기 때문입니다. 클라이언트가 알 수 있었던 것은 아무도 답하지 않는다는 사실뿐입니다. 서버는
-# 들어오는 데이터를 그대로 믿어서는 안 되고, 누군가는 서버를 지켜보아야 합니다.
+# 첫 응답은 올바릅니다. 그런데 3바이트는 행 번호가 될 수 없으므로, 잘못된 요청을 받은 서버는 오류를
+# 내고 종료되었습니다. 클라이언트는 응답이 오지 않는다는 것밖에 알 수 없습니다. 서버는 받은 데이터를
+# 검사해야 하고, 서버를 감시하는 다른 프로세스도 있어야 합니다.
 #
-# ## 라이브러리도 같은 일을 합니다: 머신 적기
+# ## 라이브러리 사용하기: 머신 목록 작성
 #
-# `ip_config.txt`에는 머신마다 `address [port]` 형식의 줄이 하나씩 있습니다. 순서가 중요합니다. 첫
-# 머신이 머신 0이고 파티션 0을 가집니다. 포트는 그 머신의 첫 서버가 쓰는 번호이며, 다음 서버는
-# 그다음 번호를 씁니다. 포트를 적지 않으면 런처가 빈 포트를 찾습니다. `#` 뒤는 주석입니다.
+# `ip_config.txt`에는 머신마다 `address [port]` 형식의 줄을 하나씩 적습니다. 순서가 중요합니다. 첫
+# 줄이 머신 0이고, 머신 0이 파티션 0을 가집니다. 포트는 그 머신의 첫 서버가 쓰는 번호이며, 서버가
+# 여럿이면 다음 번호를 차례로 씁니다. 포트를 적지 않으면 런처가 비어 있는 포트를 찾습니다. 방화벽이
+# 있다면 포트 범위를 열고 그 첫 번호를 적으십시오. (런처 없이 실행할 때의 기본 포트는 DGL과 같은
+# 30050입니다.) `#` 뒤는 주석입니다.
 
 # %% [markdown] slot="machines" lang="zh"
-# 第一个应答是正确的。随后，垃圾数据使服务器出错退出，因为三个字节构不成一个行号；而客户端只知道等不
-# 到应答。服务器不能相信收到的东西，还必须有人看护它。
+# 第一个应答是正确的。三个字节构不成行号，所以服务器收到无效数据后报错退出，而客户端只知道等不到应
+# 答。服务器必须检查收到的数据，还要有别的进程监视它。
 #
-# ## 用库做同样的事：写明有哪些机器
+# ## 使用库：列出机器
 #
-# 在 `ip_config.txt` 中，每台机器占一行，格式是 `address [port]`。次序很重要：第一台是机器 0，持有
-# 分区 0。端口属于这台机器的第一个服务器，后面的服务器依次使用下一个端口；不写端口时，启动器会找出
-# 空闲的端口。`#` 之后是注释。
+# 在 `ip_config.txt` 中，每台机器占一行，格式为 `address [port]`。次序很重要：第一行是机器 0，它持有
+# 分区 0。端口是这台机器的第一个服务器进程所用的端口，其余服务器进程依次使用后面的端口。不写端口时，
+# 启动器会找出空闲的端口。如果有防火墙，请开放一段端口，并写上其中的第一个。（不用启动器时，默认端口
+# 与 DGL 相同，为 30050。）`#` 之后是注释。
 
 # %% slot="machines-code"
-ip_config, wrong = scratch / "ip_config.txt", scratch / "wrong.txt"
+ip_config, wrong = Path("ip_config.txt"), Path("wrong.txt")
 wrong.write_text("127.0.0.2\n127.0.0.3 99999\n")
-ip_config.write_text("""# my cluster
-127.0.0.2
-127.0.0.3 31000  # a port of its own
-""")
+ip_config.write_text("127.0.0.2\n127.0.0.3 31000  # any free port\n")
 for path in (ip_config, wrong):
     try:
         for machine, host in enumerate(read_ip_config(path)):
-            print(f"machine {machine}: {host.address}, port {host.port or 'any'}")
+            print(f"machine {machine}: {host.address}, port {host.port}")
     except dgl.GNNLabError as error:
-        print("refused:", str(error).replace(f"{scratch}/", ""))
+        print("refused:", error)
 
 # %% [markdown] slot="copy" lang="en"
-# The second file was refused, with the line and what is expected there.
+# The second file is refused; the message names the line and says what is expected there.
 #
 # ## Copy and check the parts
 #
-# Machine $i$ needs the JSON file of the graph, part $i$ and the script, in the folder that is
-# called its **workspace**. On a cluster, one command brings them through ssh:
+# Machine $i$ needs the JSON file of the graph, part $i$ and the scripts, in a folder called its
+# **workspace**. On a cluster, one command copies them over ssh; you must be able to log in without
+# a password.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
 #     --workspace workspace --rel_data_path data --script_folder code
 # ```
 #
-# Over there it compares checksums; after an interruption it goes on where it stopped, and a half
-# copy is never taken for a whole one. For two folders of this computer, a few lines of Python will
-# do.
+# - `--part_config`: the JSON file on this computer, with the parts beside it.
+# - `--ip_config`: the machines; line $i$ gets part $i$.
+# - `--workspace`: the folder on the machines; a relative path starts at the login folder.
+# - `--rel_data_path`: the folder of the graph within the workspace.
+# - `--script_folder`: a folder of this computer, copied into the workspace.
+# - `--ssh_port`, `--ssh_username`: if your ssh configuration lacks them.
+#
+# Checksums are compared, so an incomplete copy is never taken for a complete one; after an
+# interruption, run the command again. On a shared file system nothing has to be copied. For two
+# folders of this computer, a few lines of Python will do.
 
 # %% [markdown] slot="copy" lang="ko"
-# 둘째 파일은 거부되었습니다. 메시지는 문제가 있는 줄과 그 자리에 와야 할 것을 알려 줍니다.
+# 둘째 파일은 거부되었습니다. 메시지는 몇째 줄이 잘못되었고 그 자리에 무엇을 적어야 하는지 알려
+# 줍니다.
 #
 # ## 파티션을 복사하고 확인하기
 #
-# 머신 $i$에는 그래프(graph)의 JSON 파일, 파티션 $i$, 스크립트가 있어야 하며, 이것들이 놓이는
-# 폴더를 **작업 디렉터리**(workspace)라고 합니다. 클러스터(cluster)에서는 명령 하나로 이것들을
-# ssh를 통해 보냅니다.
+# 머신 $i$에는 그래프의 JSON 파일, 파티션 $i$, 스크립트가 필요합니다. 이것들을 두는 폴더를 **작업
+# 디렉터리**(workspace)라고 합니다. 클러스터에서는 명령 하나로 ssh를 통해 복사할 수 있습니다. 이때
+# 비밀번호 없이 로그인할 수 있어야 합니다.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
 #     --workspace workspace --rel_data_path data --script_folder code
 # ```
 #
-# 이 명령은 받는 쪽에서 체크섬(checksum)을 비교하고, 중단되면 멈춘 곳에서 이어서 보내며, 반만 복사된
-# 것을 다 된 것으로 여기는 일이 없습니다. 여기서는 이 컴퓨터의 폴더 두 개에 복사하면 되므로 파이썬
-# 몇 줄로 충분합니다.
+# - `--part_config`: 이 컴퓨터에 있는 JSON 파일. 파티션도 그 옆에 있어야 합니다.
+# - `--ip_config`: 머신 목록. 파티션 수만큼 적으며, 줄 $i$의 머신이 파티션 $i$를 받습니다.
+# - `--workspace`: 머신에 둘 폴더. 없으면 새로 만들며, 상대 경로는 로그인했을 때의 폴더를 기준으로
+#   합니다.
+# - `--rel_data_path`: 작업 디렉터리 안에서 그래프를 둘 폴더.
+# - `--script_folder`: 작업 디렉터리로 복사할, 이 컴퓨터의 폴더.
+# - `--ssh_port`, `--ssh_username`: ssh 설정에 없을 때 지정합니다.
+#
+# 각 머신은 체크섬을 비교하므로, 복사가 덜 된 파일을 완료된 것으로 처리하지 않습니다. 복사가
+# 중단되면 같은 명령을 다시 실행하여 멈춘 곳에서 이어 갑니다. 모든 머신이 파일 시스템을 공유한다면
+# 복사할 필요가 없습니다. 여기서는 이 컴퓨터의 폴더 두 개에 복사하면 되므로 Python 몇 줄로
+# 충분합니다.
 
 # %% [markdown] slot="copy" lang="zh"
-# 第二个文件被拒绝了，错误信息指出了是哪一行，以及那里应该写什么。
+# 第二个文件被拒绝了；错误信息指出了是哪一行，以及那里应该写什么。
 #
 # ## 复制并检查分区
 #
-# 机器 $i$ 需要图（graph）的 JSON 文件、分区 $i$ 和脚本，它们所在的文件夹称为**工作目
-# 录**（workspace）。在集群（cluster）上，用一条命令就能通过 ssh 把它们送过去：
+# 机器 $i$ 需要图的 JSON 文件、分区 $i$ 和脚本，存放它们的文件夹称为**工作目录**（workspace）。在集
+# 群上，用一条命令就能通过 ssh 复制过去，前提是无需密码即可登录。
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
 #     --workspace workspace --rel_data_path data --script_folder code
 # ```
 #
-# 它会在目标机器上比较校验和；中断之后，从停下的地方继续；只复制了一半的内容，绝不会被当成完整的。这
-# 里只涉及本机的两个文件夹，几行 Python 就够了。
+# - `--part_config`：本机上的 JSON 文件，各个分区就在它旁边。
+# - `--ip_config`：机器清单，数量与分区相同；第 $i$ 行的机器得到分区 $i$。
+# - `--workspace`：各台机器上的文件夹，不存在时会新建；相对路径以登录后所在的文件夹为起点。
+# - `--rel_data_path`：工作目录中存放图的文件夹。
+# - `--script_folder`：本机上的一个文件夹，会被复制到工作目录中。
+# - `--ssh_port`、`--ssh_username`：ssh 配置中没有时才需要。
+#
+# 每台机器都会比较校验和，所以没有复制完的文件绝不会被当成完整的；中断之后，再次运行同一条命令，就从
+# 停下的地方继续。如果所有机器共享文件系统，则什么都不必复制。这里只涉及本机的两个文件夹，几行
+# Python 就够了。
 
 # %% slot="copy-code" tags=["nbval-ignore-output"]
 dgl.seed(0)
-partition_graph(dgl.data.load("digits")[0], "digits", 2, scratch / "data")
+partition_graph(dgl.data.load("digits")[0], "digits", 2, "data")
 
 
 def copy(part, workspace):
+    shutil.copytree("code", workspace / "code", dirs_exist_ok=True)
     data = workspace / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    shutil.copy(scratch / "data/digits.json", data)
-    (source,) = (scratch / "data").glob(f"part{part}*")
+    data.mkdir(exist_ok=True)
+    shutil.copy("data/digits.json", data)
+    (source,) = Path("data").glob(f"part{part}*")
     shutil.copytree(source, data / source.name, dirs_exist_ok=True)
-
-
-def needs_unix():
-    if sys.platform == "win32":
-        raise SystemExit("Windows starts no jobs: use WSL, or read the stored outputs.")
 
 
 machines = [scratch / f"machine{i}" for i in range(2)]
@@ -336,93 +378,121 @@ for part, workspace in enumerate(machines):
     print(f"machine {part} opens part {part}: {graph.num_nodes()} nodes")
 
 # %% [markdown] slot="doctor" lang="en"
-# Each machine opens its own part, and it has no other.
+# Each machine can open its own part and has no other.
 #
-# `gnnlab doctor` looks for what stands in the way of a job: with `--ip_config` on all machines,
-# otherwise on this computer. We flip one bit of the features, ask `doctor`, and flip it back.
-# `--lang` makes it speak English, Korean or Chinese.
+# `gnnlab doctor` looks for whatever would prevent a job: with `--ip_config` on all machines,
+# otherwise on this computer. We flip one bit of the features, run `doctor`, and flip the bit back.
+# `--lang` chooses English, Korean or Chinese.
 
 # %% [markdown] slot="doctor" lang="ko"
 # 머신마다 자기 파티션을 열 수 있고, 다른 파티션은 없습니다.
 #
-# `gnnlab doctor`는 작업에 방해가 될 것을 찾습니다. `--ip_config`를 주면 모든 머신을, 주지 않으면
-# 이 컴퓨터를 살핍니다. 피처에서 비트 하나를 뒤집고 `doctor`에 물어본 뒤, 다시 되돌립니다.
-# `--lang`으로 영어, 한국어, 중국어 가운데 하나를 고를 수 있습니다.
+# `gnnlab doctor`는 작업을 방해할 만한 문제를 찾습니다. `--ip_config`를 지정하면 모든 머신을, 그러지
+# 않으면 이 컴퓨터를 검사합니다. 피처의 비트 하나를 뒤집어 `doctor`를 실행하고, 비트를 되돌린 다음
+# 다시 실행합니다. 메시지의 언어는 `--lang`으로 고르며 영어, 한국어, 중국어가 있습니다.
 
 # %% [markdown] slot="doctor" lang="zh"
 # 每台机器都能打开自己的分区，也只有自己的分区。
 #
-# `gnnlab doctor` 检查有哪些问题会妨碍作业：给出 `--ip_config` 时检查所有机器，否则只检查这台计算
-# 机。我们把特征中的一个比特翻转，运行 `doctor`，再把它翻转回来。`--lang` 决定它使用英语、韩语还是中
-# 文。
+# `gnnlab doctor` 检查有哪些问题会妨碍作业：指定 `--ip_config` 时检查所有机器，否则只检查这台计算
+# 机。下面把特征中的一个比特翻转，运行 `doctor`，再把它改回来。`--lang` 选择消息的语言：英语、韩语或
+# 中文。
 
 # %% slot="doctor-code" tags=["nbval-ignore-output"]
-import io
-
 needs_unix()
-file = next(scratch.glob("data/part1*/**/feat.npy"))
+file = next(Path("data").glob("part1*/**/feat.npy"))
 good = file.read_bytes()
-file.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
-words = ["--workspace", str(scratch), "--part_config", "data/digits.json"]
-assert doctor.main([*words, "--lang", "en"]) == 1
+request = ["--workspace", ".", "--part_config", "data/digits.json", "--lang", "en"]
+try:
+    file.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    doctor.main(request)
+finally:
+    file.write_bytes(good)
 
-file.write_bytes(good)
 with contextlib.redirect_stdout(io.StringIO()):
-    assert doctor.main(words) == 0
+    status = doctor.main(request)
+print("exit status with the right bit:", status)
 
 # %% [markdown] slot="script" lang="en"
-# One bit among millions: the checksum gave it away, and `doctor` says what to do. With the bit put
-# right, nothing failed.
+# One bit among millions was wrong. The checksum revealed it, and `doctor` says what to do. With the
+# right bit the exit status is 0: no check failed.
 #
-# ## One script for all roles
+# ## One program for all roles
 #
-# Servers, trainers and their helpers run the same script. Its first piece defines a function that
-# prints lines with the time, and the model. In the second, `initialize` parts the roles: a server
-# stays there and serves, a trainer comes back connected. Trainer $r$ gets share $r$ of the
-# training nodes. A process that is alone gets both shares, interleaved: its batches of 32 then
-# hold the same nodes as two batches of 16, which the proof needs. The third piece trains, and
-# after each epoch every machine saves its share of a **checkpoint**.
+# Servers and trainers run the same script. It consists of four files. `report.py` prints lines with
+# the time, and `model.py` defines the model. In `join.py` the roles diverge: on a server,
+# `initialize` does not return but answers requests; in a trainer it returns when all servers have
+# answered. Before that, it starts the **samplers** of the trainer, processes that prepare
+# mini-batches ahead of it. (The `num_workers` of a torch `DataLoader` would be forked from the
+# trainer, whose connections they cannot use.)
+#
+# Trainer $r$ gets share $r$ of the training nodes. A process that is alone gets both shares,
+# interleaved, so its batches of 32 hold the same nodes as two batches of 16; the check at the end
+# needs that. `[:88]` drops the end of each share, where a node may be repeated to make the shares
+# equal. Finally, `train.py` trains, and after each epoch every machine saves its share of a
+# **checkpoint**.
 
 # %% [markdown] slot="script" lang="ko"
-# 수백만 비트 가운데 하나였지만 체크섬으로 드러났고, `doctor`는 무엇을 해야 하는지도 알려 줍니다.
-# 비트를 되돌린 뒤에는 아무 문제도 없었습니다.
+# 수백만 비트 가운데 하나만 달라도 체크섬에서 드러나며, `doctor`는 어떻게 해야 하는지도 알려 줍니다.
+# 비트를 되돌리면 종료 상태가 0입니다. 곧 실패한 검사가 없습니다.
 #
-# ## 모든 역할을 위한 스크립트 하나
+# ## 모든 역할이 실행하는 프로그램 하나
 #
-# 서버도, 트레이너와 그 도우미도 같은 스크립트를 실행합니다. 첫 부분에서는 시각을 붙여 한 줄씩
-# 출력하는 함수와 모델을 정의합니다. 둘째 부분에서는 `initialize`에서 역할이 갈립니다. 서버는 그곳에
-# 머물며 요청에 답하고, 트레이너는 연결된 상태로 돌아옵니다. 트레이너 $r$은 학습 노드의 몫 $r$을
-# 받습니다. 프로세스가 하나뿐이면 그 프로세스가 두 몫을 번갈아 섞어 모두 받습니다. 그러면 크기 32의
-# 배치 하나에 크기 16의 배치 두 개와 같은 노드가 들어가며, 이것은 나중에 증명할 때 필요합니다. 셋째
-# 부분에서는 학습을 하며, 에폭(epoch)이 끝날 때마다 각 머신이 **체크포인트**(checkpoint) 가운데 자기
-# 몫을 저장합니다.
+# 서버와 트레이너는 같은 스크립트를 실행합니다. 스크립트는 파일 네 개로 이루어집니다. `report.py`는
+# 시각과 함께 한 줄씩 출력하고, `model.py`는 모델을 정의합니다. `join.py`에서 역할이 나뉩니다.
+# 서버에서는 `initialize`가 반환되지 않고 요청에 응답하며, 트레이너에서는 모든 서버가 응답하면
+# 반환됩니다. 그 전에 `initialize`는 트레이너의 **샘플러**(sampler)를 시작합니다. 샘플러는
+# 트레이너보다 앞서 미니배치(mini-batch)를 준비하는 프로세스입니다. (torch `DataLoader`의
+# `num_workers`를 대신하는 것입니다. 그 워커 프로세스는 트레이너에서 포크(fork)한 것이라 트레이너와
+# 서버 사이의 연결을 쓸 수 없습니다.)
+#
+# 트레이너 $r$은 학습 노드 가운데 $r$번째로 나눈 노드를 맡습니다. 프로세스가 하나뿐이면 두
+# 트레이너가 맡을 노드를 번갈아 섞어 모두 맡습니다. 그러면 크기가 32인 배치 하나에 크기가 16인 배치
+# 두 개와 같은 노드가 들어갑니다. 마지막에 결과를 비교하려면 이렇게 해야 합니다. 두 트레이너의 노드
+# 수를 맞추느라 끝에 같은 노드가 두 번 들어 있을 수 있으므로 `[:88]`로 끝부분을 뺍니다. 끝으로
+# `train.py`는 모델을 학습하고, 에폭(epoch)이 끝날 때마다 각 머신이 **체크포인트**(checkpoint)에서
+# 자기가 맡은 부분을 저장합니다.
 
 # %% [markdown] slot="script" lang="zh"
-# 数百万个比特中只错了一个，校验和就把它查了出来，`doctor` 还说明了该怎么办。把这个比特改回来之后，
-# 没有一项检查失败。
+# 数百万个比特中只错了一个，校验和就能查出来，`doctor` 还说明了该怎么办。改回来之后，退出状态是 0，
+# 即没有一项检查失败。
 #
-# ## 所有角色共用一个脚本
+# ## 各种角色共用一个程序
 #
-# 服务器、训练器和辅助它们的进程运行同一个脚本。第一段定义一个打印文字并标上时刻的函数，以及模型。第
-# 二段中，各个角色在 `initialize` 处分开：服务器留在那里提供服务，训练器则在建立连接之后返回。训练器
-# $r$ 得到第 $r$ 份训练节点。独自运行的进程得到全部两份，并且交错排列：这样，它的一个大小为 32 的批
-# 次，就与两个大小为 16 的批次含有相同的节点；后面的证明需要这一点。第三段进行训练，每一轮（epoch）
-# 之后，每台机器保存自己那一份**检查点**（checkpoint）。
+# 服务器和训练器运行同一个脚本，它由四个文件组成。`report.py` 按行打印文字和时刻，`model.py` 定义模
+# 型。到了 `join.py`，各个角色分道而行：在服务器上，`initialize` 不返回，而是响应请求；在训练器上，
+# 所有服务器都有应答之后，它才返回。在此之前，它会启动训练器的**采样器**（sampler），也就是提前为训
+# 练器准备小批次（mini-batch）的进程。（它们代替了 torch `DataLoader` 的 `num_workers`：那种工作进程
+# 由训练器复制而来，无法使用训练器与服务器之间的连接。）
+#
+# 训练器 $r$ 负责第 $r$ 份训练节点。只有一个进程时，它把两份交错排列，全部负责；这样，大小为 32 的一
+# 个批次就与大小为 16 的两个批次含有相同的节点，最后的验证需要这一点。为了使两份一样大，末尾可能有一
+# 个节点重复出现，所以用 `[:88]` 去掉末尾的几个节点。最后，`train.py` 进行训练；每一轮（epoch）结束
+# 后，每台机器保存**检查点**（checkpoint）中属于自己的部分。
 
-# %% slot="script-code"
-HEAD = """
-import argparse, atexit, os, time
+# %% slot="report-code"
+# %%writefile code/report.py
+import atexit
+import os
+import time
+
 began = float(os.environ.get("BEGAN", time.time()))
+
 
 def say(text):
     print(f"{time.time() - began:5.1f} s: {text}", flush=True)
 
+
 say(f"process {os.getpid()} begins")
-import torch, torch.distributed as dist, torch.nn.functional as F
-from torch.nn.parallel import DistributedDataParallel
-import gnnlab as dgl, gnnlab.nn as dglnn
-from gnnlab.distributed import DistGraph, DistNodeDataLoader, node_split
-from gnnlab.distributed import load_checkpoint, save_checkpoint
+atexit.register(say, "ends")
+
+# %% slot="model-code"
+# %%writefile code/model.py
+import torch
+import torch.nn.functional as F
+
+import gnnlab.nn as dglnn
+
 
 class SAGE(torch.nn.Module):
     def __init__(self, inputs, outputs):
@@ -432,17 +502,23 @@ class SAGE(torch.nn.Module):
 
     def forward(self, blocks, x):
         return self.second(blocks[1], F.relu(self.first(blocks[0], x)))
-"""
+
 
 # %% slot="join-code"
-JOIN = """
+# %%writefile code/join.py
+from report import say  # first: it notes the time
+import argparse
+import torch
+import torch.distributed as dist
+import gnnlab as dgl
+from gnnlab.distributed import DistGraph, DistNodeDataLoader, node_split
+
 parser = argparse.ArgumentParser()
 for option, kind in (("epochs", int), ("pause", float), ("resume", int)):
     parser.add_argument(f"--{option}", type=kind, default=0)
 options = parser.parse_args()
-atexit.register(say, "ends")
 say("modules are loaded")
-dgl.distributed.initialize("ip_config.txt")  # here a server stays
+dgl.distributed.initialize("ip_config.txt")  # a server stays here
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
 g = DistGraph("digits", part_config="data/digits.json")
@@ -451,24 +527,28 @@ say(f"trainer {rank} of {size} is connected")
 mask, book, whose = g.ndata["train_mask"], g.get_partition_book(), range(rank, 2, size)
 shares = [node_split(mask, book, rank=r, num_trainers=2)[:88] for r in whose]
 seeds = torch.stack(shares, 1).flatten()
+sampler = dgl.dataloading.NeighborSampler([5, 5])
+loader = DistNodeDataLoader(g, seeds, sampler, batch_size=32 // size, seed=0)
+
+# %% slot="train-code"
+# %%writefile code/train.py
+from join import g, loader, options, rank, say
+import time
+import torch
+from torch.nn.parallel import DistributedDataParallel
+from gnnlab.distributed import load_checkpoint, save_checkpoint
+from model import SAGE
+
 torch.manual_seed(0)
 model = DistributedDataParallel(SAGE(64, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-sampler = dgl.dataloading.NeighborSampler([5, 5])
-loader = DistNodeDataLoader(g, seeds, sampler, batch_size=32 // size, seed=0)
 parts = {"model": model, "optimizer": optimizer, "loader": loader}
 say("the model is made")
-"""
-
-# %% slot="loop-code"
-LOOP = """
-done = -1
-if options.resume:
-    done = load_checkpoint("checkpoint", **parts)["epoch"]
+done = load_checkpoint("checkpoint", **parts)["epoch"] if options.resume else -1
 for epoch in range(done + 1, options.epochs):
     for input_nodes, output_nodes, blocks in loader:
         scores = model(blocks, g.ndata["feat"][input_nodes])
-        loss = F.cross_entropy(scores, g.ndata["label"][output_nodes])
+        loss = torch.nn.functional.cross_entropy(scores, g.ndata["label"][output_nodes])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -476,91 +556,141 @@ for epoch in range(done + 1, options.epochs):
     say(f"epoch {epoch}, loss {loss.item():.3f}")
     time.sleep(options.pause)
 torch.save(model.module.state_dict(), f"model-{rank}.pt")
-"""
-for workspace in machines:
-    (workspace / "train.py").write_text(HEAD + JOIN + LOOP)
 
 # %% [markdown] slot="dry" lang="en"
 # ## Launch
 #
-# With `dry_run=True`, `launch` only prints what it would run on the machines of `ip_config.txt`.
-# These lines are long, so we pick from them.
+# `gnnlab launch`, or `launch.run` in Python, runs the script on all machines. Its options:
+#
+# - `num_trainers`, `num_servers`: processes **per machine**; `num_samplers`: processes **per
+#   trainer**.
+# - `num_omp_threads`, `num_server_threads`: threads of a trainer and of a server.
+# - `workspace`: where the script runs on each machine. `part_config` and paths in the script are
+#   relative to it; `ip_config` is read here.
+# - `extra_envs`: environment variables for all processes; `ssh_port`, `ssh_username`: as above.
+# - `master_port`: where trainers meet on machine 0; by default a free port.
+# - `timeout`, `max_pause`: seconds until a silent host (300) or a stopped process (3) counts as
+#   failed.
+# - `log_dir`, `trace`: folders on this computer for logs and for records of where time goes.
+# - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`: for
+#   DGL's scripts.
+#
+# Several servers on a machine take requests in turn: they answer several trainers at once, and one
+# computes while another sends. With `dry_run`, `launch` only prints what it would run. Here are
+# excerpts.
 
 # %% [markdown] slot="dry" lang="ko"
 # ## 실행하기
 #
-# `dry_run=True`를 주면 `launch`는 `ip_config.txt`의 머신에서 무엇을 실행할지 출력하기만 합니다.
-# 줄이 길므로 일부만 골라 봅니다.
+# 명령 `gnnlab launch`나 Python의 `launch.run`으로 모든 머신에서 스크립트를 실행합니다. 옵션은
+# 다음과 같습니다.
+#
+# - `num_trainers`, `num_servers`: **머신당** 프로세스 수. `num_samplers`: **트레이너당** 프로세스
+#   수.
+# - `num_omp_threads`, `num_server_threads`: 트레이너와 서버의 스레드 수.
+# - `workspace`: 각 머신에서 스크립트를 실행할 폴더. `part_config`와 스크립트 안의 경로는 이 폴더를
+#   기준으로 합니다. `ip_config`는 런처를 실행하는 컴퓨터에서 읽습니다.
+# - `extra_envs`: 모든 프로세스에 전달할 환경 변수. `ssh_port`, `ssh_username`: 앞에서와 같습니다.
+# - `master_port`: 트레이너들이 서로 만나는 머신 0의 포트. 기본값은 비어 있는 포트입니다.
+# - `timeout`, `max_pause`: 응답하지 않는 호스트(300)나 멈춰 있는 프로세스(3)를 장애로 판단할
+#   때까지의 초.
+# - `log_dir`, `trace`: 로그를 저장할 폴더와, 시간이 어디에 쓰이는지 기록할 폴더. 런처를 실행하는
+#   컴퓨터에 만듭니다.
+# - `on`: ssh, Slurm, Ray, `local` 가운데 하나. `security`: `curve` 또는 `none`이며 뒤에서
+#   설명합니다. `graph_format`: DGL 스크립트를 위한 옵션입니다.
+#
+# 한 머신에 서버가 여럿이면 요청을 번갈아 받습니다. 따라서 여러 트레이너에 동시에 응답하고, 한
+# 서버가 계산하는 동안 다른 서버는 데이터를 보낼 수 있습니다. `dry_run`을 지정하면 `launch`는 실행할
+# 명령을 출력하기만 합니다. 줄이 길므로 일부만 봅시다.
 
 # %% [markdown] slot="dry" lang="zh"
 # ## 启动
 #
-# 设 `dry_run=True` 时，`launch` 只打印它将在 `ip_config.txt` 所列的机器上运行的命令。这些行很长，我
-# 们从中挑选一些。
+# 命令 `gnnlab launch`，或 Python 中的 `launch.run`，在所有机器上运行脚本。选项如下：
+#
+# - `num_trainers`、`num_servers`：**每台机器**的进程数；`num_samplers`：**每个训练器**的进程数。
+# - `num_omp_threads`、`num_server_threads`：训练器和服务器的线程数。
+# - `workspace`：各台机器上运行脚本的文件夹；`part_config` 和脚本中的路径都相对于它。`ip_config` 则
+#   在运行启动器的计算机上读取。
+# - `extra_envs`：传给所有进程的环境变量；`ssh_port`、`ssh_username`：同上。
+# - `master_port`：训练器在机器 0 上会合的端口，默认选用空闲端口。
+# - `timeout`、`max_pause`：主机没有应答（300）或进程停住（3）多少秒之后，判定为故障。
+# - `log_dir`、`trace`：存放日志和时间记录的文件夹，位于运行启动器的计算机上。
+# - `on`：ssh、Slurm、Ray 或 `local`；`security`：`curve` 或 `none`，见下文；`graph_format`：供 DGL
+#   的脚本使用。
+#
+# 一台机器上有多个服务器进程时，它们轮流接收请求：可以同时响应多个训练器，一个在计算时，另一个可以发
+# 送数据。设 `dry_run` 时，`launch` 只打印将要运行的命令。这些行很长，这里只看其中的片段。
 
 # %% slot="dry-code"
 needs_unix()
-workspace = f"{scratch}/machine$GNNLAB_MACHINE"  # filled in on each machine
+for part, workspace in enumerate(machines):
+    copy(part, workspace)  # with the scripts
+workspace = f"{scratch}/machine$GNNLAB_MACHINE"  # the number is filled in on each machine
 job = {"workspace": workspace, "part_config": "data/digits.json"}
 job |= {"num_trainers": 1, "num_servers": 1}
-script = "python3 train.py --epochs 6"
+script = "python3 code/train.py --epochs 6"
 said = io.StringIO()
 with contextlib.redirect_stdout(said):
     launch.run(script, ip_config=ip_config, dry_run=True, **job)
 
 _, ssh, server, trainer, *_ = map(shlex.split, said.getvalue().splitlines())
-print(*ssh[:5], "...", ssh[-2], "python3 ...", ssh[-1][ssh[-1].rindex("from") : -1])
+print("0:", *ssh[:5], "...", ssh[-2], "python3 ...", ssh[-1][ssh[-1].rindex("from") : -1])
 for word in server:
     if word.startswith(("DGL_ROLE", "DGL_SERVER", "DGL_CONF", "GNNLAB_KEYS")):
-        print("server: ", word)
-print("trainer:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
+        print("1:", word)
+print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 
 # %% [markdown] slot="launch" lang="en"
-# On each host, `launch` starts an **agent** through ssh. The agent starts the servers and, beside
-# them, torchrun, which starts the trainers; these wait until all servers answer. Environment
-# variables tell a process its role and where the others are; keys are made when it gets serious.
+# On each host, `launch` starts an **agent** over ssh (line 0). The agent starts servers and
+# torchrun at the same time, since both take seconds to load modules. torchrun starts the trainers
+# (line 2), which wait until all servers answer. Environment variables give a process its role and
+# the addresses of the others (lines 1); keys are made when the job really starts.
 #
-# With `num_machines=2`, the agents are child processes of the notebook and ssh is not needed; all
-# else stays the same. Each trainer also gets a **sampler**, a process that prepares mini-batches
-# ahead of it. The lines appear live. But after epoch 2 a thread of ours lists all processes and
-# kills server 1, as the system does when memory runs out.
+# With `num_machines=2`, the agents are child processes of this notebook and need no ssh; all else
+# is the same. Each trainer has one sampler this time. After epoch 2, a thread of ours lists all
+# processes and kills server 1, as the system does when memory runs out.
 
 # %% [markdown] slot="launch" lang="ko"
-# `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다. 에이전트는 서버를 시작하면서
-# torchrun도 함께 시작하고, torchrun이 트레이너를 시작합니다. 트레이너는 모든 서버가 응답할 때까지
-# 기다립니다. 각 프로세스는 자기 역할과 다른 프로세스의 위치를 환경 변수로 알게 됩니다. 키는 실제로
-# 실행할 때 만들어집니다.
+# `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다(출력의 0번 줄). 서버와
+# torchrun은 모두 모듈을 불러오는 데 몇 초씩 걸리므로, 에이전트는 둘을 동시에 시작합니다. torchrun은
+# 트레이너를 시작하고(2번 줄), 트레이너는 모든 서버가 응답할 때까지 기다립니다. 프로세스는 자기
+# 역할과 다른 프로세스의 주소를 환경 변수로 전달받습니다(1번 줄). 키는 작업을 실제로 시작할 때
+# 만들어집니다.
 #
-# `num_machines=2`를 주면 에이전트가 노트북의 자식 프로세스가 되어 ssh가 필요 없고, 나머지는 모두
-# 같습니다. 여기서는 트레이너마다 **샘플러**(sampler)도 하나씩 둡니다. 샘플러는 트레이너보다 앞서
-# 미니배치(mini-batch)를 준비하는 프로세스입니다. 출력은 실시간으로 나타납니다. 그런데 에폭 2가
-# 끝나면 우리가 만든 스레드가 모든 프로세스의 목록을 적은 뒤 서버 1을 죽입니다. 메모리가 모자랄 때
+# `num_machines=2`로 지정하면 에이전트가 노트북의 자식 프로세스가 되어 ssh가 필요 없고, 나머지는
+# 모두 같습니다. 이번에는 트레이너마다 샘플러를 하나씩 둡니다. 에폭 2가 끝나면, 미리 시작해 둔
+# 스레드가 모든 프로세스의 목록을 기록한 다음 서버 1을 강제로 종료합니다. 메모리가 모자랄 때
 # 운영체제가 하는 일과 같습니다.
 
 # %% [markdown] slot="launch" lang="zh"
-# `launch` 通过 ssh 在每台主机上启动一个**代理**（agent）。代理启动服务器，同时启动 torchrun，由它
-# 启动训练器；训练器会一直等到所有服务器都有应答。每个进程通过环境变量得知自己的角色，以及其他进程在
-# 哪里；密钥要到真正运行时才生成。
+# `launch` 通过 ssh 在每台主机上启动一个**代理**（agent），见输出中标号为 0 的行。服务器和 torchrun
+# 加载模块都要好几秒，所以代理同时启动两者。torchrun 再启动训练器（标号 2），训练器则等到所有服务器
+# 都有应答为止。每个进程通过环境变量得知自己的角色和其他进程的地址（标号 1）；密钥要到作业真正启动时
+# 才生成。
 #
-# 设 `num_machines=2` 时，代理是笔记本的子进程，不需要 ssh，其余一切照旧。这里每个训练器还有一
-# 个**采样器**（sampler），它是提前为训练器准备小批次（mini-batch）的进程。输出会实时出现。不过，第
-# 2 轮一结束，我们的一个线程就会列出所有进程，然后杀死服务器 1，就像内存不足时操作系统所做的那样。
+# 设 `num_machines=2` 时，代理是本 Notebook 的子进程，不需要 ssh，其余完全相同。这次每个训练器有一个
+# 采样器进程。第 2 轮结束后，事先开启的一个线程会列出所有进程，然后杀死服务器 1，就像内存不足时操作
+# 系统所做的那样。
 
 # %% slot="launch-code" tags=["nbval-ignore-output"]
 needs_unix()
 tree, struck, over, logs = [], [], threading.Event(), scratch / f"logs-{time.time()}"
 job["extra_envs"] = {"BEGAN": f"{time.time()}"}
+for machine in machines:
+    shutil.rmtree(machine / "checkpoint", ignore_errors=True)  # of a run before
 
 
 def strike():
     while not over.wait(0.1):
-        said = {log.stem: log.read_text() for log in logs.glob("*/*.log")}
+        files = logs.glob("*/*.log")
+        said = {log.stem: log.read_text("utf8", "replace") for log in files}
         if "epoch 2" in said.get("trainer-0", ""):
             over.set()
             ours = psutil.Process().children(recursive=True)  # this kernel's, no others
             tree.extend((p.pid, p.ppid(), " ".join(p.cmdline())) for p in ours)
-            victim = said["server-1"].split("process ")[1].split()[0]
-            struck.extend((p.kill(), time.time()) for p in ours if str(p.pid) == victim)
+            victim = int(re.findall(r"\d+", said["server-1"])[2])  # after the time
+            struck.extend((p.kill(), time.time()) for p in ours if p.pid == victim)
 
 
 threading.Thread(target=strike, daemon=True).start()
@@ -568,92 +698,155 @@ try:
     launch.run(f"{script} --pause 1", num_machines=2, num_samplers=1, log_dir=logs, **job)
 except launch.LaunchError as error:
     failure, took = error, time.time() - struck[0][1]
-finally:
-    over.set()
-left = psutil.Process().children(recursive=True)
-print(f"ended {took:.1f} s after the blow; processes left: {len(left)}")
+over.set()
 
 # %% [markdown] slot="failure" lang="en"
-# Within seconds everything had ended, on both machines. A job that nobody watches over would now
-# wait for an answer for ever. What does the launcher say, and what stands in the logs?
+# Lines with `|` were printed by a process, the others by the launcher: how many processes of a role
+# are there, started, ready or ended. Within seconds all processes had ended, on both machines.
+# Without supervision the job would wait for ever.
 
 # %% [markdown] slot="failure" lang="ko"
-# 몇 초 안에 두 머신에서 모든 프로세스가 종료되었습니다. 아무도 지켜보지 않는 작업이라면 지금쯤 오지
-# 않을 응답을 끝없이 기다리고 있을 것입니다. 런처는 무엇이라고 말하고, 로그에는 무엇이 적혀
+# `|`가 있는 줄은 프로세스가 출력한 것이고, 나머지는 런처가 출력한 것으로 역할별로 몇 개의
+# 프로세스가 응답했는지(there), 시작되었는지(started), 준비되었는지(ready), 끝났는지(ended)를
+# 나타냅니다. 몇 초 안에 두 머신의 모든 프로세스가 종료되었습니다. 감시하는 프로그램이 없다면 작업은
+# 지금도 오지 않을 응답을 기다리고 있을 것입니다. 런처는 무엇을 보고하고, 로그에는 무엇이 남아
 # 있을까요?
 
 # %% [markdown] slot="failure" lang="zh"
-# 几秒之内，两台机器上的一切都结束了。如果没有人看护，这样的作业现在会永远等待一个不会到来的应答。
-# 启动器说了什么？日志里写着什么？
+# 输出中带 `|` 的行由各个进程打印，其余各行由启动器打印，说明每种角色有几个进程已经应答（there）、启
+# 动（started）、就绪（ready）或结束（ended）。几秒之内，两台机器上的所有进程都结束了。如果没有监
+# 视，这个作业此刻还在等待永远不会到来的应答。启动器报告了什么？日志里又有什么？
 
 # %% slot="failure-code" tags=["nbval-ignore-output"]
+left = psutil.Process().children(recursive=True)
+print(f"ended {took:.1f} s after the kill; processes left: {len(left)}")
 print(str(failure).split(". ")[0])
-print("exit status:", failure.status, "= 128 +", 9)
-assert (failure.role, failure.rank, failure.status, left) == ("server", 1, 137, [])
+print("exit status:", failure.status, "= 128 +", failure.status - 128)
 for name in ("server-1", "trainer-0"):
     print(f"\n{name}.log:")
-    print((failure.log_dir / f"{name}.log").read_text(), end="")
+    print((failure.log_dir / f"{name}.log").read_text("utf8"), end="")
 
 # %% [markdown] slot="tree" lang="en"
-# It names the *first* failure, with host, role and number; that the trainers were terminated is
-# only its consequence. The status of a killed process is 128 plus the number of the signal. And
-# the log shows that epoch 2 was complete, so there is a checkpoint of it.
+# The launcher reports the **first** failure with host, role and number; the trainers were
+# terminated in consequence. The exit status after a signal is 128 plus its number, here that of
+# SIGKILL. The log shows that epoch 2 was completed, so there is a checkpoint of it.
 #
 # ## What runs where
 #
-# From the list that the thread made we draw who started whom.
+# From the list that the thread made, we draw which process started which.
 
 # %% [markdown] slot="tree" lang="ko"
-# 런처는 **첫** 장애를 호스트, 역할, 번호와 함께 알려 줍니다. 트레이너들이 종료된 것은 그 결과일
-# 뿐입니다. 시그널로 죽은 프로세스의 종료 상태는 128에 시그널 번호를 더한 값입니다. 그리고 로그를
-# 보면 에폭 2가 끝났으므로 그 체크포인트가 남아 있습니다.
+# 런처는 **첫** 장애를 호스트, 역할, 번호와 함께 보고합니다. 트레이너들이 종료된 것은 그 결과일
+# 뿐입니다. 시그널로 종료된 프로세스의 종료 상태는 128에 시그널 번호를 더한 값이며, SIGKILL의 번호는
+# 9입니다. 로그를 보면 에폭 2까지 끝났으므로 에폭 2의 체크포인트가 있습니다.
 #
 # ## 무엇이 어디에서 실행되는가
 #
-# 스레드가 적어 둔 목록으로 누가 누구를 시작했는지 그려 봅니다.
+# 스레드가 기록한 목록으로 어느 프로세스가 어느 프로세스를 시작했는지 그려 봅시다.
 
 # %% [markdown] slot="tree" lang="zh"
-# 它指出了**最先**出现的故障，包括主机、角色和编号；训练器被终止只是它的后果。被信号杀死的进程，退出
-# 状态是 128 加上信号的编号。从日志还可以看到第 2 轮已经完成，所以它的检查点是存在的。
+# 启动器报告的是**最先**出现的故障，包括主机、角色和编号；训练器被终止只是它的后果。因信号而结束的进
+# 程，退出状态是 128 加上信号的编号；SIGKILL 的编号是 9。从日志可以看到第 2 轮已经完成，所以有它的检
+# 查点。
 #
 # ## 哪些进程在哪里运行
 #
-# 根据那个线程记下的列表，我们画出谁启动了谁。
+# 根据线程记下的列表，画出哪个进程启动了哪个进程。
 
 
-# %% slot="tree-code" tags=["nbval-ignore-output"]
+# %% slot="tree-code" tags=["nbval-ignore-output", "folded"]
 def place(pid, depth=0):
     heights = [place(child, depth + 1) for child in parents if parents[child] == pid]
     spots[pid] = (depth, sum(heights) / len(heights) if heights else -next(leaves))
     return spots[pid][1]
 
 
-clues = {"agent": "tools.agent", "torchrun": "distributed.run", "sampler": "samplers"}
-clues |= {"shell": "/bin/sh", "trainer": "train.py"}
-here, leaves = os.getpid(), iter(range(99))
-roles, parents, spots = {here: "launch"}, {}, {}
+clues = {"watchdog.py": "watchdog", "torchrun": "torchrun", "/bin/sh": "shell"}
+clues |= {".sampler": "sampler", "tools.agent": "agent", "train.py": "trainer"}
+after = {("agent", "launcher"): "guard", ("trainer", "watchdog"): "server"}
+here, leaves, parents, spots = os.getpid(), iter(range(99)), {}, {}
+roles = {here: "launcher"}
 for pid, parent, words in tree:
-    role = next((role for role, clue in clues.items() if clue in words), "other")
-    known = {("agent", "launch"): "guard", ("trainer", "agent"): "server"}
-    roles[pid], parents[pid] = known.get((role, roles[parent]), role), parent
-
+    role = next((clues[clue] for clue in clues if clue in words), "?")
+    roles[pid], parents[pid] = after.get((role, roles.get(parent)), role), parent
 place(here)
-figure, ax = plt.subplots(figsize=(8.6, 2.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(9, 2.4), layout="constrained")
 colors = {"server": ORANGE, "trainer": BLUE, "sampler": GREEN}
 for pid, spot in spots.items():
     ax.plot(*zip(spots[parents.get(pid, pid)], spot), color=GRAY, zorder=1)
     box = {"boxstyle": "round", "color": colors.get(roles[pid], GRAY)}
-    style = {"color": "white" if roles[pid] in colors else "black", "size": 8}
-    ax.text(*spot, f"{roles[pid]}\n{pid}", bbox=box, ha="center", va="center", **style)
+    color = "white" if roles[pid] in colors else "black"
+    style = {"bbox": box, "color": color, "ha": "center", "va": "center"}
+    ax.text(*spot, f"{roles[pid]}\n{pid}", **style)
 ax.axis("off")
 plt.show()
 
-# %% [markdown] slot="resume" lang="en"
+# %% [markdown] slot="silence" lang="en"
 # Lines lead to the right, from each process to those that it started; the upper half is machine 0.
-# An agent is two processes: should the agent be killed, its guard ends what is left, and the other
-# way round. Launcher and agents give a sign of life every second. An agent that has heard none for
-# five seconds ends everything on its host. So a cut cable or a closed laptop leaves nothing behind
-# either.
+# An agent is two processes, the one that works and its guard: if either is killed, the other ends
+# everything else. If both are, the watchdogs do.
+#
+# ## How long to wait for a sign of life
+#
+# Launcher and agents send each other a sign of life every second. After 4.5 s without one, the
+# launcher reports a failure, and an agent ends everything on its host. So nothing is left behind
+# even if a cable is pulled or the launching laptop is closed. Suppose that the connection breaks at
+# 5.5 s. Change the deadline and the length of the gap; without a kernel you see four settings.
+
+# %% [markdown] slot="silence" lang="ko"
+# 선은 각 프로세스에서 그 프로세스가 시작한 오른쪽 프로세스로 이어지며, 위쪽 절반이 머신 0입니다.
+# 에이전트는 본체(agent)와 감시 프로세스(guard)로 되어 있어, 한쪽이 죽으면 다른 쪽이 나머지를 모두
+# 종료합니다. 둘 다 죽으면 워치독(watchdog)이 그 일을 합니다.
+#
+# ## 응답이 없을 때 얼마나 기다릴 것인가
+#
+# 런처와 에이전트는 네트워크를 통해 1초마다 서로에게 살아 있다는 신호를 보냅니다. 4.5초 동안 신호를
+# 받지 못하면 상대를 잃은 것으로 판단하여, 런처는 장애를 보고하고 에이전트는 자기 호스트의 모든
+# 프로세스를 종료합니다. 따라서 케이블이 빠지거나 런처를 실행한 노트북 컴퓨터를 덮어도 남는
+# 프로세스가 없습니다. 4.5초는 너무 길까요, 짧을까요? 연결이 5.5초에 끊긴다고 합시다. 기한과 끊긴
+# 시간을 바꾸어 보십시오. 커널이 실행되지 않는 환경에서는 네 가지 설정의 그림이 표시됩니다.
+
+# %% [markdown] slot="silence" lang="zh"
+# 线从每个进程向右连到由它启动的进程；上半部分是机器 0。代理由工作进程（agent）和看守它的进
+# 程（guard）组成：其中一个被杀死，另一个就结束其余所有进程；两个都被杀死时，由看门狗（watchdog）来
+# 做这件事。
+#
+# ## 没有应答时该等多久
+#
+# 启动器和代理每秒通过网络互相发送一次存活信号。如果 4.5 秒没有收到信号，就认为对方已经失联：启动器
+# 报告故障，代理则结束本机上的所有进程。因此，即使网线被拔掉，或者运行启动器的笔记本电脑被合上，也不
+# 会留下任何进程。4.5 秒是太长还是太短？假设连接在第 5.5 秒中断，请改变期限和中断的时长试试看。没有
+# 内核运行时，显示的是四种设置的图。
+
+# %% slot="silence-code" tags=["nbval-ignore-output"]
+needs_unix()
+
+
+def draw_silence(deadline=SILENCE, gap=3):
+    beats, back = np.arange(0, 20, BEAT), 5.5 + gap
+    arrive = (beats < 5.5) | (beats >= back)
+    end = beats[beats < 5.5].max() + deadline
+    is_lost = beats[beats >= back].min() > end
+    figure, ax = plt.subplots(figsize=(5.4, 1.6), layout="constrained")
+    ax.axvspan(5.5, back, color=GRAY, alpha=0.8, lw=0)
+    for seen, fill in ((arrive, GREEN), (~arrive, "none")):
+        shown = beats[seen & ((beats < end) | (not is_lost))]
+        ax.plot(shown, 0 * shown, "o", color=GREEN, markerfacecolor=fill)
+    ax.axvline(end, color=ORANGE)
+    ax.text(end + 0.2, 0.6, "deadline", color=ORANGE)
+    verdict = f"the job is ended at {end:g} s" if is_lost else "the job goes on"
+    ax.set(xlim=(-0.5, 20.5), ylim=(-0.5, 1), yticks=[], xlabel="seconds")
+    ax.set(title=verdict, xticks=range(0, 21, 5))
+    return figure
+
+
+deadlines = "deadline (s)", [1.5, 3, SILENCE, 6, 9, 12]
+dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
+
+# %% [markdown] slot="resume" lang="en"
+# Open dots are signs lost in the gray gap. With a deadline of 1.5 s, a gap of one second already
+# ends the job. With 12 s the job survives it, but if the host is really gone, all others wait in
+# vain for 12 s. 4.5 s allows gaps of up to three seconds.
 #
 # ## Resume
 #
@@ -661,26 +854,24 @@ plt.show()
 # share of the newest checkpoint that all machines have.
 
 # %% [markdown] slot="resume" lang="ko"
-# 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어지며, 위쪽 절반이 머신
-# 0입니다. 에이전트는 두 프로세스로 되어 있습니다. 에이전트(agent)가 죽으면 guard가 남은 것을
-# 끝내고, 그 반대도 마찬가지입니다. 런처와 에이전트는 1초마다 서로 살아 있다는 신호를 보냅니다. 5초
-# 동안 신호를 받지 못한 에이전트는 자기 호스트에서 모든 것을 끝냅니다. 그래서 케이블이 끊기거나
-# 노트북 컴퓨터를 덮어도 아무것도 남지 않습니다.
+# 채운 점은 도착한 신호이고, 빈 점은 회색으로 표시한 시간에 잃어버린 신호입니다. 기한이 1.5초이면
+# 1초만 끊겨도 작업이 종료됩니다. 12초이면 그 정도는 견디지만, 호스트가 정말로 멈췄을 때 나머지
+# 프로세스가 12초 동안 헛되이 기다립니다. 4.5초는 3초까지 끊겨도 견딥니다.
 #
 # ## 이어서 실행하기
 #
-# `--resume 1`을 주고 작업을 다시 실행합니다. 이번에는 샘플러를 쓰지 않습니다. 각 머신은 모든
-# 머신에 있는 가장 새로운 체크포인트에서 자기 몫을 읽습니다.
+# `--resume 1`을 지정하여 작업을 다시 실행합니다. 이번에는 샘플러를 쓰지 않습니다. 각 머신은 모든
+# 머신에 있는 체크포인트 가운데 가장 최근 것에서 자기가 맡은 부분을 읽습니다.
 
 # %% [markdown] slot="resume" lang="zh"
-# 每个进程都有线向右连到由它启动的进程；上半部分是机器 0。代理由两个进程组成：如果 agent 被杀
-# 死，guard 就结束剩下的一切，反之亦然。启动器和代理每秒互相发出一次存活信号；代理如果五秒没有收到，
-# 就结束本机上的一切。因此，即使网线断开、笔记本电脑合上，也什么都不会留下。
+# 实心点是收到的信号，空心点是在灰色的中断期间丢失的信号。期限为 1.5 秒时，只中断一秒，作业就被结
+# 束。期限为 12 秒时，作业能撑过这样的中断；但如果主机真的出了故障，其余进程就要白等 12 秒。4.5 秒可
+# 以容忍最长三秒的中断。
 #
 # ## 接着运行
 #
-# 我们带上 `--resume 1` 再次启动作业，这次不用采样器。在所有机器都有的检查点中选出最新的一个，每台机
-# 器读取其中属于自己的那一份。
+# 带上 `--resume 1` 再次启动作业，这次不用采样器。在所有机器都有的检查点中，每台机器从最新的一个读取
+# 属于自己的部分。
 
 # %% slot="resume-code" tags=["nbval-ignore-output"]
 needs_unix()
@@ -688,149 +879,143 @@ job["extra_envs"] = {"BEGAN": f"{time.time()}"}
 result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 
 # %% [markdown] slot="prove" lang="en"
-# It went on with epoch 3 and ended well.
+# It continued with epoch 3 and ended without a failure.
 #
 # ## Security
 #
-# Whoever reaches a port can send to it. So each agent makes new pairs of keys for the job. Through
-# `launch`, agents exchange the public keys alone; the secret ones never leave their host, and they
+# Anyone who can reach a port can send data to it. So each agent makes new key pairs for the job.
+# Agents exchange only the public keys, through `launch`; secret keys never leave their host, and
 # are on no command line, where `ps` would show them, and on no disk. With these keys, servers and
-# clients prove to each other by CURVE, a method of elliptic curves, that they belong to the job,
-# and everything between them is encrypted. Who has no key is not listened to.
+# clients verify each other and encrypt all traffic, by CURVE, ZeroMQ's protocol on elliptic curves.
+# Processes without a key are not admitted.
 #
-# Nor are messages from within trusted. Nothing is unpickled, for a pickle can run any code; a
-# message is a short header and raw bytes, and its types, sizes and IDs are checked before use.
-# Garbage such as ours is dropped and counted. Only what PyTorch opens itself, torchrun's port and
-# the exchange of gradients, is unprotected: run jobs behind a firewall.
+# Messages of the job itself are checked as well. They are a short header and raw bytes, whose
+# types, sizes and IDs are checked before use; nothing is unpickled, since a pickle can run any
+# code. Only what PyTorch opens, torchrun's port and the exchange of gradients, is unprotected: run
+# jobs behind a firewall.
 #
-# ## Prove it
+# ## Check that they agree
 #
-# The claim: the job, on two machines, killed and resumed, learned what the same script learns in
-# one process without interruption. Started by hand, the script runs in **standalone mode** and
-# holds both parts itself.
+# The job ran on two machines, was killed and resumed. Did it learn what the same script learns in
+# one process without interruption? Started by hand, the script runs in **standalone mode**: one
+# process holds both parts.
 
 # %% [markdown] slot="prove" lang="ko"
-# 작업은 에폭 3부터 이어졌고 정상적으로 끝났습니다.
+# 작업은 에폭 3부터 이어져 정상적으로 끝났습니다.
 #
 # ## 보안
 #
-# 포트에 닿을 수 있으면 누구나 그 포트로 무언가를 보낼 수 있습니다. 그래서 에이전트는 작업마다 새 키
-# 쌍을 만듭니다. 에이전트들이 `launch`를 통해 주고받는 것은 공개 키뿐입니다. 비밀 키는 자기 호스트를
-# 벗어나지 않으며, `ps`로 볼 수 있는 명령줄에도, 디스크에도 남지 않습니다. 서버와 클라이언트는 이
-# 키를 써서, 타원 곡선을 이용하는 CURVE 방식으로 같은 작업에 속한다는 것을 서로 증명하고, 오가는
-# 모든 내용을 암호화합니다. 키가 없는 상대가 보낸 것은 받아들이지 않습니다.
+# 포트에 접근할 수 있으면 누구나 그 포트로 데이터를 보낼 수 있습니다. 그래서 에이전트는 작업마다 새
+# 키 쌍을 만듭니다. 에이전트들이 `launch`를 거쳐 교환하는 것은 공개 키뿐입니다. 비밀 키는 호스트
+# 밖으로 나가지 않으며, `ps`로 볼 수 있는 명령줄에도, 디스크에도 남지 않습니다. 서버와 클라이언트는
+# 이 키로 상대가 같은 작업에 속하는지 확인하고, 주고받는 내용을 모두 암호화합니다. 이때 타원 곡선을
+# 이용하는 ZeroMQ의 프로토콜인 CURVE를 사용합니다. 키가 없는 프로세스의 연결은 받아들이지 않습니다.
 #
-# 안에서 온 메시지도 그대로 믿지는 않습니다. 피클(pickle)은 어떤 코드든 실행할 수 있으므로 피클로 된
-# 데이터는 아예 읽지 않습니다. 메시지는 짧은 헤더와 가공하지 않은 바이트로 이루어지며, 타입과 크기와
-# ID를 검사한 뒤에 씁니다. 앞에서 우리가 보낸 것과 같은 쓰레기 값은 버리고 횟수만 셉니다. 다만
-# PyTorch가 스스로 여는 것, 곧 torchrun의 포트와 그래디언트(gradient)의 교환은 보호되지 않으므로,
-# 작업은 방화벽 뒤에서 실행하십시오.
+# 같은 작업에 속한 프로세스가 보낸 메시지도 검사합니다. 피클(pickle)은 임의의 코드를 실행할 수
+# 있으므로 받은 데이터를 피클로 복원하지 않습니다. 메시지는 짧은 헤더와 바이트열로 이루어지며, 타입,
+# 크기, ID를 검사한 뒤에 사용합니다. 다만 PyTorch가 직접 여는 torchrun의 포트와 그래디언트(gradient)
+# 교환은 보호되지 않으므로, 작업은 방화벽 안에서 실행하십시오.
 #
-# ## 증명하기
+# ## 확인하기: 프로세스 하나로 학습한 결과와 같은가
 #
-# 증명할 주장은 다음과 같습니다. 머신 두 대에서 실행되다 중단된 뒤 이어서 실행된 작업은, 같은
-# 스크립트가 프로세스 하나에서 중단 없이 학습한 것과 똑같이 학습했습니다. 스크립트를 손으로 시작하면
-# **단독 모드**(standalone mode)로 실행되어 프로세스 하나가 두 파티션을 모두 가집니다.
+# 작업은 머신 두 대에서 실행되다가 강제로 종료된 뒤 이어서 실행되었습니다. 그 결과는 같은 스크립트를
+# 프로세스 하나로 중단 없이 실행한 것과 같을까요? 스크립트를 직접 시작하면 **단독 모드**(standalone
+# mode)로 실행되어, 프로세스 하나가 두 파티션을 모두 가집니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 作业从第 3 轮继续，并且正常结束。
+# 作业从第 3 轮继续，并正常结束。
 #
 # ## 安全
 #
-# 只要能连到一个端口，谁都可以向它发送数据。因此，每个代理都为作业生成新的密钥对。代理之间通过
-# `launch` 交换的只有公钥；私钥不会离开所在的主机，既不会出现在 `ps` 能看到的命令行上，也不会写入磁
-# 盘。服务器与客户端用这些密钥，通过
-# 基于椭圆曲线的 CURVE 方法互相证明自己属于这个作业，它们之间的一切都经过加密。没有密钥的一方，不予
-# 理会。
+# 能连到端口的任何人都可以向它发送数据。因此，每个代理都为作业生成新的密钥对。代理之间通过 `launch`
+# 交换的只有公钥；私钥不会离开所在的主机，既不出现在 `ps` 能看到的命令行上，也不写入磁盘。服务器和客
+# 户端用这些密钥确认对方属于同一个作业，并对往来的全部内容加密，所用的是 ZeroMQ 基于椭圆曲线的协议
+# CURVE。没有密钥的进程不予连接。
 #
-# 来自内部的消息也不会被轻信。pickle 可以运行任意代码，所以任何数据都不用 pickle 还原；一条消息就是
-# 一个简短的头部加上原始字节，其类型、大小和 ID 都要先检查，再使用。像我们发出的那种垃圾数据会被丢弃
-# 并计数。没有保护的只有 PyTorch 自己打开的连接，即 torchrun 的端口和梯度（gradient）的交换：请在防
-# 火墙之后运行作业。
+# 同一作业的进程发来的消息也要检查。pickle 可以运行任意代码，所以收到的数据从不用 pickle 还原：一条
+# 消息由简短的头部和原始字节组成，其类型、大小和 ID 都要先检查再使用。没有保护的只有 PyTorch 自己打
+# 开的连接，即 torchrun 的端口和梯度（gradient）的交换，所以请在防火墙之内运行作业。
 #
-# ## 证明
+# ## 验证：与单个进程的结果一致
 #
-# 要证明的是：这个作业在两台机器上运行，中途被杀死，又接着运行，它学到的与同一个脚本在一个进程中不间
-# 断地学到的相同。手动启动时，脚本以**独立模式**（standalone mode）运行，自己持有两个分区。
+# 这个作业在两台机器上运行，中途被强行终止，之后又接着运行。它学到的，与同一个脚本在一个进程中不间断
+# 地学到的相同吗？手动启动时，脚本以**独立模式**（standalone mode）运行，一个进程持有两个分区。
 
 # %% slot="prove-code" tags=["nbval-ignore-output"]
 needs_unix()
-alone = scratch / "alone"
+single = scratch / "single"
 for part in range(2):
-    copy(part, alone)
-shutil.copy(machines[0] / "train.py", alone)
-how = {"check": True, "capture_output": True, "text": True}
-done = subprocess.run([sys.executable, *script.split()[1:]], cwd=alone, **how)
+    copy(part, single)
+how = {"check": True, "capture_output": True, "text": True, "encoding": "utf8"}
+done = subprocess.run([sys.executable, *script.split()[1:]], cwd=single, **how)
 print(done.stdout)
 
-found, wanted = (torch.load(f / "model-0.pt") for f in (machines[0], alone))
+found, wanted = (torch.load(f / "model-0.pt") for f in (machines[0], single))
 for name, values in wanted.items():
     assert torch.allclose(found[name], values, rtol=0, atol=1e-6)
 total = sum(map(torch.numel, wanted.values()))
-print(f"{total:,} parameters, none further apart than 1e-6")
+print(f"{total:,} parameters, no difference above 1e-6")
 
 # %% [markdown] slot="cost" lang="en"
-# The losses differ, for each trainer shows that of its half of the last batch; the parameters
-# agree. Only the order of additions differs.
+# The losses differ, because each trainer prints that of its own half of the last batch. The
+# parameters agree up to the order of additions.
 #
 # ## What it costs
 #
-# The lines of the logs carry times. Each row of the picture is a process of the resumed job, the
-# last one the process that was alone.
+# Logs carry times. Each row of the figure is a process of the resumed job; the last one is the
+# process alone, which trained all six epochs.
 
 # %% [markdown] slot="cost" lang="ko"
 # 손실이 다른 것은 각 트레이너가 마지막 배치에서 자기가 맡은 절반의 손실을 출력하기 때문입니다.
-# 매개변수는 일치합니다. 다른 것은 더하는 순서뿐입니다.
+# 매개변수는 일치합니다. 남은 차이는 덧셈의 순서에서 생깁니다.
 #
 # ## 비용
 #
-# 로그의 줄에는 시각이 적혀 있습니다. 그림에서 각 행은 이어서 실행한 작업의 프로세스이고, 마지막
-# 행은 혼자 실행된 프로세스입니다.
+# 로그의 각 줄에는 시각이 적혀 있습니다. 그림의 각 행은 이어서 실행한 작업의 프로세스이고, 마지막
+# 행은 여섯 에폭을 모두 혼자 학습한 프로세스입니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 损失有所不同，因为每个训练器打印的是最后一个批次中自己那一半的损失；参数则是一致的，不同的只有求
-# 和的次序。
+# 损失有所不同，因为每个训练器打印的是最后一个批次中自己那一半的损失；参数则是一致的，余下的微小差异
+# 来自求和的次序。
 #
-# ## 代价
+# ## 开销
 #
-# 日志的每一行都带有时刻。图中每一行是接着运行的作业的一个进程，最后一行是独自运行的那个进程。
+# 日志的每一行都带有时刻。图中每一行是接着运行的作业的一个进程，最后一行是单独运行的进程，它训练了全
+# 部六轮。
 
-# %% slot="cost-code" tags=["nbval-ignore-output"]
-phases = {"begins": ("wait", GRAY), "loaded": ("load modules", BLUE)}
-phases |= {"connected": ("connect", ORANGE), "made": ("make the model", "#9db7da")}
-phases |= {"epoch": ("train", GREEN), "ends": ("train", GREEN)}
-names = ["server-0", "server-1", "trainer-0", "trainer-1", "alone"]
+# %% slot="cost-code" tags=["nbval-ignore-output", "folded"]
+phases = {"begins": ("wait", GRAY), "modules are loaded": ("load modules", BLUE)}
+phases |= {"connected": ("connect", ORANGE), "is made": ("make the model", "#9db7da")}
+phases |= {"epoch ": ("train", GREEN), "ends": ("train", GREEN)}
 printed = {**result.logs, "alone": done.stdout}
+names = ["server-0", "server-1", "trainer-0", "trainer-1", "alone"]
 figure, ax = plt.subplots(figsize=(8.6, 2.4), layout="constrained")
 for row, name in enumerate(names):
     before = 0.0
     for line in printed[name].splitlines():
-        clue = next(clue for clue in phases if clue in line)
-        label, color = phases[clue]
+        label, color = next(phases[clue] for clue in phases if clue in line)
         now = float(line.partition(" s: ")[0])
         ax.barh(row, now - before, left=before, color=color, label=label)
         before = now
-    if name.startswith("server"):  # until the trainers have finished
+    if "server-" in name:  # until the trainers have finished
         style = {"color": "#f3cfb5", "label": "serve"}
         ax.barh(row, result.seconds - before, left=before, **style)
 ax.axvline(result.seconds, color="black", lw=0.8)
+ax.text(result.seconds, 2.5, "end of the job ", ha="right", va="center")
 ax.set(yticks=range(len(names)), yticklabels=names, xlabel="seconds")
-ax.set_xlim(0, 1.02 * result.seconds)
 ax.invert_yaxis()
 legend = dict(zip(*ax.get_legend_handles_labels()[::-1]))
 figure.legend(legend.values(), legend, ncols=6, loc="outside upper center")
-ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %% [markdown] slot="cluster" lang="en"
-# The vertical line is the end of the job. Only green is training. The rest is paid once: every
-# process loads its modules, trainers wait until the servers are ready, agents end all in order.
-# For `digits` that is far too much, and the process alone wins. A job of hours does not notice it,
-# and a graph that no single machine can hold leaves no choice.
+# Only green is training. The rest is paid once: processes load modules, wait for each other, and
+# are ended in order. For `digits`, the job takes longer to start than to train. In a job of hours
+# it does not matter, and a graph that no machine can hold leaves no choice.
 #
 # ## On your cluster
 #
-# For machines to which you may log in, the list of them is enough. After `copy_files` you type:
+# If you may log in to the machines, all it takes after `copy_files` is:
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -838,10 +1023,14 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# In a university, a **scheduler** mostly decides who computes where, and machines are called nodes.
-# To Slurm you hand in a script: lines with `#SBATCH` say what the job needs. Slurm allocates the
-# nodes and runs the other lines on the first of them. This one is much like
-# `examples/slurm/train.sbatch`:
+# Run `launch` on any computer that reaches all machines over ssh without a password and has the
+# same version of gnnlab. It must stay connected until the job ends (`tmux` helps). The machines
+# must reach each other at the addresses of `ip_config.txt`, at the servers' ports and at those that
+# PyTorch opens. On a shared file system, `--workspace` is a folder there.
+#
+# A **scheduler** often decides what runs where. To Slurm you submit a script: lines with `#SBATCH`
+# say what the job needs; Slurm allocates the machines, called nodes, and runs the other lines on
+# the first. This one is almost `examples/slurm/train.sbatch`:
 #
 # ```
 # #!/bin/bash
@@ -855,10 +1044,9 @@ plt.show()
 #     "python3 examples/train_dist.py --graph_name digits --batch_size 60 --checkpoint saved"
 # ```
 #
-# `launch` sees that it runs in an allocation, takes its nodes for the machines, and starts the
-# agents by `srun`. There is no `ip_config.txt`; if the nodes share a disk, nothing has to be
-# copied. This was printed on three nodes, which all shared one busy computer; the first epoch
-# compiles:
+# `launch` takes the allocated nodes as the machines and starts the agents by `srun`; it needs no
+# `ip_config.txt`. On three nodes, all on one busy computer, this was printed (the first epoch
+# includes compilation):
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
@@ -877,24 +1065,23 @@ plt.show()
 # job 9dcbec9461528529 ended well after 216.3 s; ...
 # ```
 #
-# Two minutes before the time is over, Slurm sends the signal USR1. `launch` tells the trainers,
-# which save a checkpoint and return; then it puts the job back into the queue. When the job starts
-# again, it goes on as if it had never been interrupted, to the last bit of the parameters.
+# Two minutes before the time limit, Slurm sends the signal USR1. `launch` tells the trainers, which
+# save a checkpoint and return; then it puts the job back into the queue. Started again, the job
+# continues: the parameters are the same to the last bit.
 #
-# Companies rather have Ray. On a node of a Ray cluster the same command works, with `--on ray`. In
-# both places `gnnlab doctor` checks the nodes, and supervision, logs and security are those of this
-# lesson. [More about clusters](../../docs/clusters.md) has the rest.
+# On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks the
+# nodes of either; for the rest see [clusters](../../docs/clusters.md).
 
 # %% [markdown] slot="cluster" lang="ko"
-# 세로선은 작업이 끝난 시각입니다. 초록색만 학습에 쓰인 시간이고, 나머지는 한 번만 치르는
-# 비용입니다. 프로세스마다 모듈을 불러오고, 트레이너는 서버가 준비될 때까지 기다리며, 에이전트는
-# 모든 것을 차례대로 끝냅니다. `digits`에는 지나치게 큰 비용이어서, 혼자 실행된 프로세스가 더 빨리
-# 끝납니다. 몇 시간 걸리는 작업에서는 이 비용이 눈에 띄지 않으며, 머신 한 대에 담을 수 없는
-# 그래프라면 선택의 여지가 없습니다.
+# 학습에 쓰인 시간은 초록색뿐입니다. 나머지는 한 번만 드는 비용으로, 프로세스마다 모듈을 불러오고,
+# 트레이너는 서버를 기다리며, 끝날 때는 모든 프로세스를 차례로 종료합니다. `digits`에서는 작업을
+# 시작하는 시간이 학습 시간보다 깁니다. 몇 시간 걸리는 작업에서는 문제가 되지 않으며, 머신 한 대에
+# 담을 수 없는 그래프라면 다른 방법이 없습니다.
 #
 # ## 내 클러스터에서 실행하기
 #
-# 직접 접속할 수 있는 머신이라면 그 목록만 있으면 됩니다. `copy_files` 다음에 이렇게 입력합니다.
+# 직접 로그인할 수 있는 머신이라면 목록만 있으면 됩니다. `copy_files`를 실행한 다음 이렇게
+# 입력합니다.
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -902,9 +1089,15 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# 대학의 클러스터에서는 대개 **스케줄러**(scheduler)가 누가 어느 머신을 쓸지 정하며, 머신을 노드라고
-# 부릅니다. Slurm에는 스크립트를 제출합니다. `#SBATCH`로 시작하는 줄에 작업에 필요한 자원을 적으면,
-# Slurm이 노드를 할당하고 그중 첫 노드에서 나머지 줄을 실행합니다. 다음은
+# `launch`는 모든 머신에 비밀번호 없이 ssh로 접속할 수 있고 같은 버전의 gnnlab이 설치된 컴퓨터라면
+# 어디서든 실행할 수 있습니다. 머신 가운데 하나여도 되고 자신의 노트북 컴퓨터여도 됩니다. 작업이
+# 끝날 때까지 연결이 유지되어야 하므로, 원격 컴퓨터에서는 `tmux` 안에서 실행하십시오. 머신들은
+# `ip_config.txt`의 주소로 서로 접속할 수 있어야 하며, 서버의 포트와 PyTorch가 여는 다른 포트도 열려
+# 있어야 합니다. 머신들이 파일 시스템을 공유한다면 `--workspace`를 그 안의 폴더로 지정합니다.
+#
+# 대학의 클러스터에서는 대개 **스케줄러**(scheduler)가 어느 작업을 어디에서 실행할지 정하며, 머신을
+# 노드라고 부릅니다. Slurm에는 스크립트를 제출합니다. `#SBATCH`로 시작하는 줄에 필요한 자원을 적으면
+# Slurm이 노드를 할당하고, 나머지 줄을 그중 첫 노드에서 실행합니다. 다음은
 # `examples/slurm/train.sbatch`와 거의 같은 스크립트입니다.
 #
 # ```
@@ -919,10 +1112,9 @@ plt.show()
 #     "python3 examples/train_dist.py --graph_name digits --batch_size 60 --checkpoint saved"
 # ```
 #
-# `launch`는 자신이 할당된 노드에서 실행되고 있음을 알아차리고, 그 노드들을 머신으로 삼아 `srun`으로
-# 에이전트를 시작합니다. `ip_config.txt`는 필요 없으며, 노드들이 디스크를 공유한다면 복사할 것도
-# 없습니다. 다음은 세 노드에서 실제로 실행한 결과입니다. 바쁜 컴퓨터 한 대가 세 노드의 역할을
-# 했으며, 첫 에폭의 시간에는 컴파일이 포함되어 있습니다.
+# `launch`는 할당된 노드에서 실행되고 있음을 알아내어 그 노드들을 머신으로 쓰고, `srun`으로
+# 에이전트를 시작합니다. `ip_config.txt`는 필요 없습니다. 다음은 세 노드에서 실행한 결과입니다. 다른
+# 작업으로 바쁜 컴퓨터 한 대가 세 노드의 역할을 했고, 첫 에폭의 시간에는 컴파일이 포함되어 있습니다.
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
@@ -941,24 +1133,21 @@ plt.show()
 # job 9dcbec9461528529 ended well after 216.3 s; ...
 # ```
 #
-# 제한 시간이 끝나기 2분 전에 Slurm은 USR1 시그널을 보냅니다. 그러면 `launch`가 이를 트레이너들에
-# 알리고, 트레이너들은 체크포인트를 저장한 뒤 끝납니다. 이어서 `launch`는 작업을 다시 대기열에
-# 넣습니다. 다시 시작된 작업은 한 번도 중단되지 않은 것처럼 이어지며, 매개변수는 마지막 비트까지
-# 같습니다.
+# 제한 시간이 끝나기 2분 전에 Slurm은 USR1 시그널을 보냅니다. `launch`가 이를 트레이너에 알리면
+# 트레이너는 체크포인트를 저장하고 종료하며, `launch`는 작업을 다시 대기열에 넣습니다. 다시 시작된
+# 작업은 중단된 적이 없는 것처럼 이어져, 매개변수가 마지막 비트까지 같습니다.
 #
-# 기업에서는 Ray를 더 많이 씁니다. Ray 클러스터의 노드에서는 같은 명령에 `--on ray`를 붙이면 됩니다.
-# 어느 쪽에서든 `gnnlab doctor`가 노드들을 점검하고, 감시와 로그와 보안은 이 레슨에서 본
-# 그대로입니다.
-# 자세한 내용은 [클러스터 문서](../../docs/clusters.md)에 있습니다.
+# Ray 클러스터의 노드에서는 같은 명령에 `--on ray`를 붙입니다. 어느 쪽에서든 `gnnlab doctor`로
+# 노드를 검사할 수 있습니다. 자세한 내용은 [클러스터 문서](../../docs/clusters.md)(영어)에 있습니다.
 
 # %% [markdown] slot="cluster" lang="zh"
-# 竖线是作业结束的时刻。只有绿色是训练，其余都是只付一次的代价：每个进程加载自己的模块，训练器等待服
-# 务器就绪，代理按顺序结束一切。对 `digits` 来说，这代价太大了，独自运行的进程反而更快。对运行几个小
-# 时的作业来说，它微不足道；而如果图大到任何一台机器都装不下，就别无选择。
+# 只有绿色是训练，其余都是一次性的开销：每个进程都要加载模块，训练器要等待服务器，最后还要依次结束所
+# 有进程。对 `digits` 来说，启动作业的时间比训练的时间还长。对运行几个小时的作业来说，它微不足道；而
+# 如果图大到任何一台机器都装不下，就别无选择。
 #
 # ## 在你的集群上
 #
-# 对于可以直接登录的机器，有一份机器清单就够了。`copy_files` 之后这样输入：
+# 如果可以直接登录各台机器，有一份机器清单就够了。运行 `copy_files` 之后，输入：
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -966,9 +1155,14 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# 大学的集群上，谁在哪里计算通常由**调度器**（scheduler）决定，机器在那里称为节点。使用 Slurm 时，要
-# 提交一个脚本：以 `#SBATCH` 开头的行写明作业需要什么；Slurm 分配好节点，在其中第一个节点上执行其余
-# 各行。下面的脚本与 `examples/slurm/train.sbatch` 几乎相同：
+# 只要能通过 ssh 免密码登录所有机器，并装有相同版本的 gnnlab，在哪台计算机上运行 `launch` 都可以：可
+# 以是其中一台机器，也可以是你的笔记本电脑。作业结束之前必须保持连接，所以在远程计算机上，请在
+# `tmux` 中运行。各台机器必须能通过 `ip_config.txt` 中的地址互相访问，服务器的端口和 PyTorch 打开的
+# 其他端口都要能连通。如果它们共享文件系统，就把 `--workspace` 设为其中的文件夹。
+#
+# 在大学的集群上，哪个作业在哪里运行通常由**调度器**（scheduler）决定，机器在那里称为节点。使用
+# Slurm 时要提交一个脚本：以 `#SBATCH` 开头的行写明作业需要什么；Slurm 分配好节点，在其中第一个节点
+# 上执行其余各行。下面的脚本与 `examples/slurm/train.sbatch` 几乎相同：
 #
 # ```
 # #!/bin/bash
@@ -982,9 +1176,9 @@ plt.show()
 #     "python3 examples/train_dist.py --graph_name digits --batch_size 60 --checkpoint saved"
 # ```
 #
-# `launch` 会发现自己运行在分配到的节点上，于是把这些节点当作各台机器，通过 `srun` 启动代理。不需要
-# `ip_config.txt`；如果节点之间共享磁盘，也不必复制任何东西。下面是在三个节点上实际运行的输出，这三
-# 个节点由同一台繁忙的计算机扮演，第一轮的时间包含编译：
+# `launch` 检测到自己运行在分配到的节点上，就把这些节点用作各台机器，并通过 `srun` 启动代理，不需要
+# `ip_config.txt`。下面是在三个节点上实际运行的输出；三个节点由同一台繁忙的计算机扮演，第一轮的时间
+# 包含编译：
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
@@ -1003,33 +1197,33 @@ plt.show()
 # job 9dcbec9461528529 ended well after 216.3 s; ...
 # ```
 #
-# 离时限还有两分钟时，Slurm 会发出信号 USR1。`launch` 通知各个训练器，训练器保存检查点后返回，随后
+# 离时限还有两分钟时，Slurm 会发出信号 USR1。`launch` 通知各个训练器，训练器保存检查点后退出，随后
 # `launch` 把作业重新放回队列。作业再次启动后接着运行，就像从未中断过一样，参数的每一个比特都相同。
 #
-# 公司里更常用 Ray。在 Ray 集群的节点上，给同一条命令加上 `--on ray` 即可。无论在哪一种集群
-# 上，`gnnlab doctor` 都会检查各个节点，看护、日志和安全也都与本课所讲的一样。其余内容
-# 见[集群文档](../../docs/clusters.md)。
+# 在 Ray 集群的节点上，给同一条命令加上 `--on ray` 即可。无论哪一种，都可以用 `gnnlab doctor` 检查各
+# 个节点。其余内容见[集群文档](../../docs/clusters.md)（英文）。
 
 # %% [markdown] slot="summary" lang="en"
 # ## Summary
 #
 # - Line $i$ of `ip_config.txt` is machine $i$, which holds part $i$, the JSON file and the script.
-# - Agents start servers, then trainers; samplers belong to their trainer.
-# - The first failure ends the whole job and is named; the logs have the rest.
-# - A checkpoint lies on all machines, each with its share.
-# - Starting a job takes many seconds, but only once: launch what is worth it.
+# - Agents start servers and trainers together; the trainers wait for the servers, and each starts
+#   its samplers.
+# - The first failure ends the whole job and is reported; the logs have the rest.
+# - A checkpoint is stored on all machines, on each its own share.
+# - Starting a job takes many seconds: launch jobs that train for much longer.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
 # [solutions](../solutions/09_launching.ipynb) are beside the lesson.
 #
-# 1. Write the text of an `ip_config.txt` for 10.0.0.1, whose first server listens at 31000,
+# 1. Write the text of an `ip_config.txt` for 10.0.0.1, whose first server listens at port 31000,
 #    and 10.0.0.2, with any ports.
 # 2. A job runs on 4 machines with 2 servers and 2 trainers each and 3 samplers for each trainer.
 #    How many servers, trainers and samplers are there in all? Answer with a list.
 # 3. An epoch takes 60 s on one machine and 33 s on two, where starting takes 300 s more. From how
-#    many epochs on are two machines done first?
+#    many epochs on do two machines finish first?
 # 4. Write a function of `request` and `rows` that returns the reply of our server, and `b""` for
 #    every request that is not a list of existing row numbers.
 # 5. `complete[i]` is a list of the numbers of the checkpoints that machine $i$ has. Write a
@@ -1038,54 +1232,55 @@ plt.show()
 # %% [markdown] slot="summary" lang="ko"
 # ## 요약
 #
-# - `ip_config.txt`의 줄 $i$는 머신 $i$를 나타내며, 이 머신은 파티션 $i$, JSON 파일, 스크립트를
-#   가집니다.
-# - 에이전트는 서버를 먼저, 트레이너를 나중에 시작합니다. 샘플러는 자기 트레이너에 딸려 있습니다.
-# - 첫 장애가 작업 전체를 끝내며, 런처는 그 장애가 무엇인지 알려 줍니다. 나머지는 로그에 있습니다.
-# - 체크포인트는 모든 머신에 나뉘어 있으며, 머신마다 자기 몫을 가집니다.
-# - 작업을 시작하는 데는 몇 초에서 몇십 초가 걸리지만, 이 시간은 한 번만 듭니다. 그만한 가치가 있는
-#   작업을 실행하십시오.
+# - `ip_config.txt`의 줄 $i$는 머신 $i$이고, 이 머신은 파티션 $i$, JSON 파일, 스크립트를 가집니다.
+# - 에이전트는 서버와 트레이너를 함께 시작합니다. 트레이너는 서버를 기다리며, 자기 샘플러를
+#   시작합니다.
+# - 첫 장애가 생기면 작업 전체가 종료되고, 런처가 그 장애를 보고합니다. 나머지는 로그에 있습니다.
+# - 체크포인트는 모든 머신에 나뉘어 저장됩니다. 머신마다 자기가 맡은 부분을 저장합니다.
+# - 작업을 시작하는 데는 몇 초에서 몇십 초가 걸리지만 한 번뿐입니다. 시작 시간보다 학습 시간이 훨씬
+#   긴 작업에 쓰십시오.
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다. [풀이](../solutions/09_launching.ipynb)는
-# 레슨과 함께 제공됩니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# [풀이](../solutions/ko/09_launching.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 첫 서버가 31000번 포트를 쓰는 10.0.0.1과, 포트를 정하지 않는 10.0.0.2를 위한 `ip_config.txt`의
 #    내용을 작성합니다.
-# 2. 작업이 머신 4대에서 실행됩니다. 머신마다 서버 2개와 트레이너 2개가 있고, 트레이너마다 샘플러
-#    3개가 있습니다. 서버, 트레이너, 샘플러는 모두 몇 개입니까? 리스트로 답합니다.
-# 3. 한 에폭이 머신 한 대에서는 60초, 두 대에서는 33초 걸립니다. 두 대일 때는 시작하는 데 300초가
-#    더 걸립니다. 에폭이 몇 번 이상이면 두 대가 먼저 끝납니까?
-# 4. `request`와 `rows`를 받아 우리 서버의 응답을 돌려주는 함수를 작성합니다. 실제로 있는 행 번호의
-#    목록이 아닌 요청에는 모두 `b""`를 돌려주어야 합니다.
-# 5. `complete[i]`는 머신 $i$에 있는 체크포인트 번호의 리스트입니다. `complete`를 받아 이어서
-#    실행할 체크포인트의 번호를 돌려주는 함수를 작성합니다. 그런 것이 없으면 −1을 돌려줍니다.
+# 2. 작업을 머신 4대에서 실행합니다. 머신마다 서버와 트레이너가 2개씩 있고, 트레이너마다 샘플러가
+#    3개씩 있습니다. 서버, 트레이너, 샘플러는 모두 몇 개입니까? 리스트로 답합니다.
+# 3. 한 에폭이 머신 한 대에서는 60초, 두 대에서는 33초 걸립니다. 다만 두 대에서는 시작하는 데
+#    300초가 더 걸립니다. 에폭이 몇 번 이상이면 두 대가 먼저 끝납니까?
+# 4. `request`와 `rows`를 받아 앞에서 만든 서버와 같은 응답을 반환하는 함수를 작성합니다. 실제로
+#    있는 행 번호로만 이루어진 요청이 아니면 `b""`를 반환합니다.
+# 5. `complete[i]`는 머신 $i$에 있는 체크포인트 번호의 리스트입니다. `complete`를 받아, 어느
+#    체크포인트부터 이어서 실행해야 하는지 그 번호를 반환하는 함수를 작성합니다. 그런 체크포인트가
+#    없으면 −1을 반환합니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # ## 小结
 #
 # - `ip_config.txt` 的第 $i$ 行是机器 $i$，它持有分区 $i$、JSON 文件和脚本。
-# - 代理先启动服务器，再启动训练器；采样器归各自的训练器所有。
-# - 最先出现的故障会结束整个作业，启动器会指出它是什么；其余的都在日志里。
-# - 检查点分布在所有机器上，每台机器有自己的一份。
-# - 启动一个作业要花不少时间，但只需一次：作业足够大，才值得启动。
+# - 代理同时启动服务器和训练器；训练器等待服务器，并启动自己的采样器进程。
+# - 一出现故障，整个作业就结束，启动器报告最先出现的故障；其余信息在日志里。
+# - 检查点分布在所有机器上，每台机器保存属于自己的部分。
+# - 启动作业要花不少时间，但只有一次：训练时间远长于启动时间的作业才值得这样启动。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/09_launching.ipynb)随本课提
-# 供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/09_launching.ipynb)随本课
+# 提供。
 #
 # 1. 写出一个 `ip_config.txt` 的内容，其中有两台机器：10.0.0.1 的第一个服务器使用端口
 #    31000，10.0.0.2 的端口任意。
-# 2. 一个作业运行在 4 台机器上，每台有 2 个服务器和 2 个训练器，每个训练器有 3 个采样器。服务器、训
-#    练器和采样器一共各有多少个？用列表作答。
-# 3. 一轮在一台机器上需要 60 秒，在两台机器上需要 33 秒，但两台机器的启动要多花 300 秒。从多少轮
-#    起，两台机器会先完成？
-# 4. 写一个以 `request` 和 `rows` 为参数的函数，返回我们的服务器的应答；凡不是由存在的行号组成的请
-#    求，都返回 `b""`。
-# 5. `complete[i]` 是一个列表，包含机器 $i$ 所拥有的检查点的编号。写一个以 `complete` 为参数的函数，
-#    返回应当从其中接着运行的那个检查点的编号；如果没有，则返回 −1。
+# 2. 一个作业运行在 4 台机器上，每台有 2 个服务器和 2 个训练器，每个训练器有 3 个采样器进程。服务
+#    器、训练器和采样器进程一共各有多少个？用列表作答。
+# 3. 一轮在一台机器上需要 60 秒，在两台机器上需要 33 秒，但两台机器的启动要多花 300 秒。至少多少轮
+#    时，两台机器会先完成？
+# 4. 写一个以 `request` 和 `rows` 为参数的函数，返回与前面的服务器相同的应答；如果请求不是由存在的行
+#    号组成的，就返回 `b""`。
+# 5. `complete[i]` 是一个列表，包含机器 $i$ 上的检查点的编号。写一个以 `complete` 为参数的函数，返回
+#    应当从哪个检查点接着运行（它的编号）；如果没有这样的检查点，返回 −1。
 
 
 # %% slot="check"
