@@ -56,7 +56,7 @@ test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done ## run the tes
 	GRAPHSTORM_VENV=$(VENV)-graphstorm OMP_NUM_THREADS=1 $(RUN) -m pytest tests/clients $(ARGS)
 
 # One after the other: each test has a cluster of three hosts, which are namespaces, so it needs root.
-test-engines: $(VENV)/.test $(VENV)/.ray ## run the tests on Slurm and Ray, in three hosts on this machine (needs root)
+test-engines: $(VENV)/.test $(VENV)/.ray-jobs ## run the tests on Slurm and Ray, in three hosts on this machine (needs root)
 	@PATH="$$PATH:/usr/sbin"; command -v slurmctld slurmd srun munged ip >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		echo "Installing Slurm; none of its services has to run." && apt-get -qq update && \
@@ -64,6 +64,11 @@ test-engines: $(VENV)/.test $(VENV)/.ray ## run the tests on Slurm and Ray, in t
 			slurmctld slurmd slurm-client munge iproute2 >/dev/null; } || \
 		echo "make: Slurm is missing (Debian, Ubuntu: slurmctld slurmd slurm-client munge)" >&2
 	OMP_NUM_THREADS=1 $(RUN) -m pytest tests/engines $(ARGS)
+
+# Only the tests of `ray job submit` need what makes a cluster take jobs.
+$(VENV)/.ray-jobs: $(VENV)/.ray
+	@$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt "ray[default]"
+	@touch $@
 
 check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
 	$(BIN)/ruff check

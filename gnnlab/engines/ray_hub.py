@@ -4,22 +4,18 @@
     ray_hub.py relay SOCKET INDEX COMMAND...
 
 It imports nothing of gnnlab: Ray sends :class:`Runner` to the nodes by value, as a class of
-``__main__``, and Ray's workers need no gnnlab. On the socket, the hub sends frames of a byte for
-the kind (0: exit status, 1: standard output, 2: standard error), a length and data; a relay sends a
-line of JSON, then its standard input.
+``__main__``, and Ray's workers need no gnnlab. A relay passes its standard streams to the hub, as
+file descriptors and with a line of JSON, and waits for the exit status, one byte.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import queue
 import re
-import select
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -31,16 +27,13 @@ from typing import Any
 _PLACED = 60.0  # seconds until nodes are reserved
 _HEAD_LOST = 5.0  # seconds for the head to accept a connection
 _FAREWELL = 8.0  # seconds for programs to end after their standard input has
-_LAST = 3.0  # seconds for which an actor outlives its program
+_LAST = 3.0  # seconds for which an actor outlives its program, and for the hub to leave Ray
 _LOST = 255  # exit status when Ray fails, as ssh has it
-_FRAME = struct.Struct("!BI")
+_PIECE = 1 << 16  # bytes; Ray sends results of this size directly
 
 
 class Runner:
-    """Actor: a child process, its standard input, and what it prints.
-
-    Methods are called from several threads, so a reader may wait while input is written.
-    """
+    """Actor: a program and its standard streams. Its methods block, each in its own thread."""
 
     def __init__(self, command: Sequence[str], folder: str) -> None:
         pipe = subprocess.PIPE
@@ -52,47 +45,29 @@ class Runner:
             cwd=folder if os.path.isdir(folder) else None,
             start_new_session=True,  # Ray kills the process group of an actor that ends
         )
-        assert self._process.stdout and self._process.stderr
-        self._said: queue.Queue[tuple[int, bytes]] = queue.Queue(64)
-        streams = {1: self._process.stdout.fileno(), 2: self._process.stderr.fileno()}
-        readers = [
-            threading.Thread(target=self._read, args=each, daemon=True) for each in streams.items()
-        ]
-        for reader in readers:
-            reader.start()
-        threading.Thread(target=self._end, args=(readers,), daemon=True).start()
+        threading.Thread(target=self._end, daemon=True).start()
 
-    def _read(self, kind: int, descriptor: int) -> None:
-        while some := os.read(descriptor, 1 << 16):
-            self._said.put((kind, some))
-
-    def _end(self, readers: Sequence[threading.Thread]) -> None:
-        for reader in readers:
-            reader.join()
-        status = self._process.wait()
-        self._said.put((0, bytes([status if status >= 0 else 128 - status])))
-        time.sleep(_LAST)  # for the hub to read it
+    def _end(self) -> None:
+        self._process.wait()
+        time.sleep(_LAST)  # for the hub to read the rest
         os._exit(0)  # also without a hub or a head that would end this actor
 
     def write(self, data: bytes) -> None:
         """Write to standard input; close it after b""."""
-        stdin = self._process.stdin
-        assert stdin
+        stdin: Any = self._process.stdin
         with suppress(OSError, ValueError):  # the program has ended
-            if data:
-                stdin.write(data)
-                stdin.flush()
-            else:
-                stdin.close()
+            stdin.write(data)
+            stdin.flush() if data else stdin.close()
 
-    def read(self) -> list[tuple[int, bytes]]:
-        """Return what was printed since the last call, at the latest after a second."""
-        found: list[tuple[int, bytes]] = []
-        with suppress(queue.Empty):
-            found.append(self._said.get(timeout=1.0))
-            while True:
-                found.append(self._said.get_nowait())
-        return found
+    def read(self, kind: int) -> bytes:
+        """Read standard output (1) or error (2); b"" at its end."""
+        stream: Any = self._process.stdout if kind == 1 else self._process.stderr
+        return os.read(stream.fileno(), _PIECE)
+
+    def wait(self) -> int:
+        """Return the exit status when the program has ended."""
+        status = self._process.wait()
+        return status if status >= 0 else 128 - status
 
 
 class Hub:
@@ -101,7 +76,10 @@ class Hub:
     def __init__(self, folder: str, number: int) -> None:
         import ray
 
-        self._ray, self._folder = ray, folder
+        self._ray = ray
+        self._actors: list[Any] = []
+        self._relays: list[socket.socket] = []
+        self._problem = ""
         address = os.environ.get("RAY_ADDRESS") or "auto"
         if address.startswith("http"):
             raise ValueError(
@@ -115,24 +93,18 @@ class Hub:
                 f"no connection to a Ray cluster at {address}: {error}; start this on a node of a "
                 "cluster, or set RAY_ADDRESS to HOST:6379"
             ) from None
-        head = ray.get_runtime_context().gcs_address
-        self._head = head.rpartition(":")[0].strip("[]"), int(head.rpartition(":")[2])
         self._nodes = self._reserve(number)
-        self._open: dict[int, Callable[[bytes], Any]] = {}  # index -> write to its actor
-        self._relays: dict[int, socket.socket] = {}
-        self._problem = ""
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(os.path.join(folder, "socket"))
+        self._listener.listen()
 
     def hosts(self) -> list[dict[str, Any]]:
         """Return the fields of gnnlab.engines.Host for each node."""
         names = [node["NodeManagerHostname"] for node in self._nodes]
         places = [node["NodeManagerAddress"] for node in self._nodes]
+        size = {"num_cpus": int(self._bundle["CPU"]), "num_gpus": int(self._bundle.get("GPU", 0))}
         return [
-            {
-                "name": name if names.count(name) == 1 else place,
-                "address": place,
-                "num_cpus": int(self._bundle["CPU"]),
-                "num_gpus": int(self._bundle.get("GPU", 0)),
-            }
+            {"name": name if names.count(name) == 1 else place, "address": place, **size}
             for name, place in zip(names, places, strict=True)
         ]
 
@@ -165,23 +137,17 @@ class Hub:
         return sorted(chosen, key=lambda node: _in_order(node["NodeManagerAddress"]))
 
     def serve(self) -> None:
-        """Serve relays until standard input ends or the head is lost; then end all programs."""
-        threading.Thread(target=self._watch_head, daemon=True).start()
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(os.path.join(self._folder, "socket"))
-        listener.listen()
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-        print(json.dumps({"hosts": self.hosts()}), flush=True)
-        while os.read(0, 1 << 10):
+        """Serve relays until standard input ends, then end all programs."""
+        in_thread(self._watch_head)
+        in_thread(self._accept)
+        while os.read(0, _PIECE):
             pass
+        self._end_programs()
         deadline = time.monotonic() + _FAREWELL
-        for write in list(self._open.values()):
-            write(b"")
-        # Not for those whose relay the launcher has killed: their hosts are lost.
-        while any(not _is_closed(self._relays[index]) for index in list(self._open)):
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.05)
+        for relay in list(self._relays):
+            relay.settimeout(max(deadline - time.monotonic(), 0.01))
+            with suppress(OSError):
+                relay.recv(1)  # it has ended, or the launcher has killed it: its host is lost
 
     def leave(self) -> None:
         """End the actors, and the connection to Ray."""
@@ -191,135 +157,112 @@ class Hub:
             remove_placement_group(self._group)
             self._ray.shutdown()
 
+    def _end_programs(self) -> None:
+        for actor in list(self._actors):
+            actor.write.remote(b"")
+
     def _watch_head(self) -> None:
         """Notice the loss of the head: Ray itself waits a minute for it to come back."""
-        while True:
-            time.sleep(1.0)
-            try:
-                socket.create_connection(self._head, _HEAD_LOST).close()
-            except OSError as error:
-                host, port = self._head
-                self._problem = (
-                    f"the head of the Ray cluster, {host}:{port}, is lost: {error}. Jobs end "
-                    "with it"
-                )
-                for write in list(self._open.values()):
-                    write(b"")
+        host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
+        with suppress(OSError):
+            while True:
                 time.sleep(1.0)
-                return
+                socket.create_connection((host.strip("[]"), int(port)), _HEAD_LOST).close()
+        self._problem = f"the head of the Ray cluster, {host}:{port}, is lost"
+        self._end_programs()
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _get(self, reference: Any) -> Any:
+        """Wait for a result, but not longer than the head lives."""
+        while not self._problem:
+            with suppress(self._ray.exceptions.GetTimeoutError):
+                return self._ray.get(reference, timeout=1.0)
+        raise ConnectionError(self._problem)
+
+    def _accept(self) -> None:
         while True:
-            relay = listener.accept()[0]
-            threading.Thread(target=self._connect, args=(relay,), daemon=True).start()
+            self._relays.append(self._listener.accept()[0])
+            in_thread(self._run, self._relays[-1])
 
-    def _connect(self, relay: socket.socket) -> None:
+    def _run(self, relay: socket.socket) -> None:
         """Run a program for a relay."""
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-        stream = relay.makefile("rb", buffering=0)
-        index, command, folder = json.loads(stream.readline())
-        where = PlacementGroupSchedulingStrategy(self._group, self._nodes[index]["bundle"])
-        status, self._relays[index] = _LOST, relay
+        streams = socket.recv_fds(relay, 1, 3)[1]
+        index, command, folder = json.loads(relay.makefile().readline())
+        strategy = PlacementGroupSchedulingStrategy(self._group, self._nodes[index]["bundle"])
+        options = {"num_cpus": self._bundle["CPU"], "num_gpus": self._bundle.get("GPU", 0)}
+        options |= {"scheduling_strategy": strategy, "max_concurrency": 8}
         try:
-            actor = (
-                self._ray.remote(Runner)
-                .options(
-                    num_cpus=self._bundle["CPU"],
-                    num_gpus=self._bundle.get("GPU", 0),
-                    scheduling_strategy=where,
-                    max_concurrency=3,
-                )
-                .remote(command, folder)
-            )
-            self._open[index] = actor.write.remote
-            args = (stream, actor)
-            threading.Thread(target=self._feed, args=args, daemon=True).start()
-            status = self._show(actor, relay)
+            actor = self._ray.remote(Runner).options(**options).remote(command, folder)
+            self._actors.append(actor)
+            in_thread(self._feed, actor, streams[0])
+            shown = [in_thread(self._show, actor, kind, streams[kind]) for kind in (1, 2)]
+            status = self._get(actor.wait.remote())
+            for thread in shown:
+                thread.join()
+            if self._problem:  # it may be why the program has ended
+                raise ConnectionError(self._problem)
         except Exception as error:
-            why = self._problem or str(error).strip().splitlines()[-1]
+            status, why = _LOST, str(error).strip().splitlines()[-1]
             with suppress(OSError):
-                _send(relay, 2, f"Ray: {why}\n".encode())
-        self._open.pop(index, None)
+                os.write(streams[2], f"Ray: {why}\n".encode())
+        for stream in streams[1:]:
+            os.close(stream)
         with suppress(OSError):
-            _send(relay, 0, bytes([status]))
+            relay.sendall(bytes([status]))
 
-    def _feed(self, stream: Any, actor: Any) -> None:
-        with suppress(Exception):  # the reader of the actor reports its loss
-            while data := stream.read(1 << 16):
-                self._ray.get(actor.write.remote(data))  # one after the other: in order
+    def _feed(self, actor: Any, stream: int) -> None:
+        with suppress(Exception):  # reported by _run
+            while data := os.read(stream, _PIECE):
+                self._get(actor.write.remote(data))  # one after the other: in order
         actor.write.remote(b"")
 
-    def _show(self, actor: Any, relay: socket.socket) -> int:
-        while not self._problem:
-            for kind, data in self._ray.get(actor.read.remote()):
-                if kind == 0:
-                    return int(data[0])
-                with suppress(OSError):  # without its relay, the program ends soon
-                    _send(relay, kind, data)
-        raise ConnectionError(self._problem)
+    def _show(self, actor: Any, kind: int, stream: int) -> None:
+        with suppress(Exception):  # reported by _run
+            while data := self._get(actor.read.remote(kind)):
+                with suppress(OSError):  # without a launcher, the program ends soon
+                    os.write(stream, data)
+
+
+def in_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
+    """Run a function in a thread that does not keep the process from ending."""
+    thread = threading.Thread(target=work, args=args, daemon=True)
+    thread.start()
+    return thread
 
 
 def _in_order(address: str) -> str:
     return re.sub(r"\d+", lambda digits: digits[0].zfill(5), address)
 
 
-def _is_closed(relay: socket.socket) -> bool:
-    """Whether the peer has ended; a peer whose standard input has ended still reads."""
-    poll = select.poll()
-    poll.register(relay, 0)  # POLLHUP is always reported
-    return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
-
-
-def _send(relay: socket.socket, kind: int, data: bytes) -> None:
-    relay.sendall(_FRAME.pack(kind, len(data)) + data)
-
-
 def hub(folder: str, number: str) -> None:
     """Run the hub; the first line that it prints is JSON, with ``hosts`` or ``problem``."""
-    for each in (signal.SIGINT, signal.SIGTERM):  # the launcher ends us, after the agents
-        signal.signal(each, signal.SIG_IGN)
     try:
         served = Hub(folder, int(number))
     except ValueError as error:
         print(json.dumps({"problem": str(error)}), flush=True)
         os._exit(2)
+    print(json.dumps({"hosts": served.hosts()}), flush=True)
     served.serve()
-    leaving = threading.Thread(target=served.leave, daemon=True)
-    leaving.start()
-    leaving.join(3.0)  # without a head, this would take a minute
+    in_thread(served.leave).join(_LAST)  # without a head, this would take a minute
     shutil.rmtree(folder, ignore_errors=True)  # the launcher may have been killed
     os._exit(0)
 
 
 def relay(path: str, index: str, *command: str) -> None:
-    """Forward standard streams to and from the hub."""
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
+    """Pass the standard streams to the hub, and end with the program's exit status."""
     line = socket.socket(socket.AF_UNIX)
     line.connect(path)
+    socket.send_fds(line, [b"\0"], [0, 1, 2])
     line.sendall(json.dumps([int(index), command, os.getcwd()]).encode() + b"\n")
-
-    def feed() -> None:
-        with suppress(OSError):
-            while data := os.read(0, 1 << 16):
-                line.sendall(data)
-        with suppress(OSError):
-            line.shutdown(socket.SHUT_WR)
-
-    threading.Thread(target=feed, daemon=True).start()
-    frames = line.makefile("rb")
-    while len(head := frames.read(_FRAME.size)) == _FRAME.size:
-        kind, size = _FRAME.unpack(head)
-        data = frames.read(size)
-        if kind == 0:
-            os._exit(data[0])
-        with suppress(OSError):
-            os.write(kind, data)  # blocking pipes take all
-    os.write(2, b"Ray: the process connected to Ray has ended\n")
-    os._exit(_LOST)
+    status = line.recv(1)
+    if not status:
+        os.write(2, b"Ray: the process connected to Ray has ended\n")
+    os._exit(status[0] if status else _LOST)
 
 
 if __name__ == "__main__":
+    for each in (signal.SIGINT, signal.SIGTERM):  # the launcher ends us, after the agents
+        signal.signal(each, signal.SIG_IGN)
     role = hub if sys.argv[1] == "hub" else relay
     role(*sys.argv[2:])

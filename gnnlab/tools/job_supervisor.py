@@ -32,6 +32,7 @@ __all__ = ["JobSupervisor", "LaunchError", "Machine"]
 
 _GRACE = 2.0  # seconds for processes to end after SIGTERM
 _FAREWELL = 8.0  # seconds for agents to end all processes
+_LOST = 255  # exit status of ssh and of a relay to Ray when the connection is lost
 _WIDTH = 4000  # characters quoted of such a line
 _SURE = 1.5  # seconds for which all trainers that run must have waited for a group
 _EARLY = 10.0  # seconds after which a trainer that ended early is reported
@@ -464,15 +465,17 @@ class JobSupervisor:
             said = self._said(role, number)
             if self.machines[number].is_silent:
                 return f"no sign of life for {SILENCE:g} s; is the host or the network down?"
-            what = "the agent ended"
+            what, remedy = "the agent ended", self._engine.remedy(said) if self._engine else ""
             if number not in self._heard["hello", "agent"]:
                 what = "the agent could not be started"
                 if "No module named" in said:
                     what += "; install gnnlab there, for the interpreter of your command"
                 elif status == 127:
                     what += "; name an interpreter that is there in your command"
-                elif remedy := self._engine.remedy(said) if self._engine else "":
+                elif remedy:
                     what += f"; {remedy}"
+            elif remedy and status == _LOST:
+                what += f"; {remedy}"
             return what
         how = failures.describe_exit(128 - status if status > 128 else status)
         if status > 128:

@@ -29,12 +29,19 @@ PORTS = {
     "metrics_export_port": "-1",
     "runtime_env_agent_port": "6382",
 }
+DASHBOARD_PORTS = {
+    "dashboard_agent_listen_port": "6384",
+    "metrics_agent_port": "6383",
+    "metrics_export_port": "6385",
+}
 
 
-def ray_obstacle() -> str:
-    """Say why there can be no Ray cluster here; '' if there can."""
+def ray_obstacle(dashboard: bool = False) -> str:
+    """Say why there can be no Ray cluster here, or none that takes jobs; '' if there can."""
     if importlib.util.find_spec("ray") is None:
         return "needs ray: `make test-engines` installs it"
+    if dashboard and importlib.util.find_spec("aiohttp_cors") is None:
+        return "needs what `ray job submit` needs: `pip install 'ray[default]'`"
     return obstacle()
 
 
@@ -53,8 +60,9 @@ class RayHosts(Hosts):
         }
         return ["env", "-i", *(f"{name}={value}" for name, value in (clean | variables).items())]
 
-    def start_ray(self) -> None:
+    def start_ray(self, dashboard: bool) -> None:
         """Start one node after the other, some of them again: a busy one may miss its time."""
+        self._dashboard = dashboard
         ray = Path(sys.executable).with_name("ray")
         (self.folder / "tmp").mkdir()
         for i, address in enumerate(self.addresses):
@@ -63,7 +71,8 @@ class RayHosts(Hosts):
             # As if each host had its own disk for this.
             (self.folder / "ray").mkdir(exist_ok=True)
             self.run(i, "mount", "--bind", str(own), str(self.folder / "ray"))
-            place = ["--head", f"--port={PORT}", "--include-dashboard=false"]
+            place = ["--head", f"--port={PORT}", f"--include-dashboard={dashboard}"]
+            place += [f"--dashboard-host={address}"] if dashboard else []
             if i:
                 place = [f"--address={self.addresses[0]}:{PORT}"]
             words = [str(ray), "start", *place, f"--node-ip-address={address}", *OPTIONS]
@@ -94,6 +103,7 @@ class RayHosts(Hosts):
         On a busy computer, the helpers start too slowly; they only write the same again.
         """
         done = threading.Event()
+        ports = PORTS | (DASHBOARD_PORTS if self._dashboard else {})
 
         def write() -> None:
             while not done.wait(0.3):
@@ -102,7 +112,7 @@ class RayHosts(Hosts):
                         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
                         node = next(word[10:] for word in words if word.startswith("--node_id="))
                         for session in (self.folder / f"ray{i}").glob("session_2*"):
-                            for name, port in PORTS.items():
+                            for name, port in ports.items():
                                 if not (path := session / f"{name}_{node}").exists():
                                     path.write_text(port)
 
@@ -116,10 +126,10 @@ class RayHosts(Hosts):
 
 
 @contextmanager
-def ray_cluster(name: str = "rya") -> Iterator[RayHosts]:
-    """Run a cluster of three nodes."""
+def ray_cluster(name: str = "rya", dashboard: bool = False) -> Iterator[RayHosts]:
+    """Run a cluster of three nodes; with a dashboard, it takes jobs at port 8265 of the head."""
     with RayHosts(name) as hosts:
-        hosts.start_ray()
+        hosts.start_ray(dashboard)
         count = (
             f"import ray; ray.init('{hosts.addresses[0]}:{PORT}', log_to_driver=False); "
             "print(sum(node['Alive'] for node in ray.nodes()))"

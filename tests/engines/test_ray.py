@@ -6,6 +6,7 @@ last one.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ from gnnlab.tools import launch
 from tests.engines.hosts import wait_until
 from tests.engines.ray import PORT, RayHosts, ray_cluster, ray_obstacle
 from tests.helpers import ROOT
+from tests.tools.test_faults import SCRIPT
 from tests.tools.test_launch import write_workspace
 
 needs_ray = pytest.mark.skipif(bool(ray_obstacle()), reason=ray_obstacle())
@@ -35,7 +37,7 @@ EPOCHS = 8
 
 
 class Job:
-    """One call of `gnnlab launch` on the head.
+    """One call of `gnnlab launch` on a host, by default on that of the head.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ class Job:
         Options of launch and the command.
     """
 
-    def __init__(self, hosts: RayHosts, folder: Path, *words: str) -> None:
+    def __init__(self, hosts: RayHosts, folder: Path, *words: str, host: int = 0) -> None:
         self.hosts, self.folder, self.out = hosts, folder, folder / "job.out"
         (folder / "tmp").mkdir()
         env = hosts.shell(
@@ -59,7 +61,7 @@ class Job:
         argv += ["--extra_envs", *envs, "--", words[-1]]
         with open(self.out, "wb") as out:
             self.process = subprocess.Popen(
-                hosts.argv(0, argv, folder), stdout=out, stderr=out, start_new_session=True
+                hosts.argv(host, argv, folder), stdout=out, stderr=out, start_new_session=True
             )
 
     @property
@@ -190,6 +192,52 @@ def test_a_job_of_a_connected_driver_has_the_same_bits_as_a_local_one(
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
+@needs_ray
+def test_a_killed_sampler_ends_the_job(hosts: RayHosts, tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(SCRIPT)
+    g = dgl.rand_graph(200, 1500)
+    g.ndata["x"] = torch.rand(200, 8)
+    dgl.distributed.partition_graph(g, "toy", 3, tmp_path / "data", part_method="random")
+    words = ("--part_config", "data/toy.json", "--num_samplers", "1", "python3 job.py")
+    job = Job(hosts, tmp_path, *words)
+    found = wait_until("the samplers", lambda: re.search(r"pids 1 \d+ (\d+)\n", job.said), START)
+    hosts.run(1, "kill", "-KILL", found[1])  # as the host counts
+    job.check_over()
+    assert job.failure().startswith("gnnlab launch: trainer 1 on gnr1 (machine 1) ended with")
+    assert re.search(r"sampler 0 of rank 1 \(machine 1, process \d+\) ended \(SIGKILL", job.said)
+
+
+@needs_ray
+def test_the_doctor_checks_the_nodes_of_a_cluster(hosts: RayHosts, tmp_path: Path) -> None:
+    g = dgl.rand_graph(50, 200)
+    dgl.distributed.partition_graph(g, "toy", 3, tmp_path / "data", part_method="random")
+    address = f"{hosts.addresses[0]}:{PORT}"
+    argv = [*hosts.shell(PYTHONPATH=str(ROOT), RAY_ADDRESS=address), "python", "-m", "gnnlab"]
+    argv += ["doctor", "--part_config", "data/toy.json", "--json", "--timeout", "100"]
+
+    def ask(*more: str) -> dict[str, dict[str, str]]:
+        """Return what was found on each node, as state by code or check."""
+        line = hosts.argv(0, [*argv, *more], tmp_path)
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert f"the machines are those of the Ray cluster at {address}" in done.stderr
+        found: dict[str, dict[str, str]] = {name: {} for name in hosts.names}
+        for row in json.loads(done.stdout)["findings"]:
+            found[row["host"]][row["code"] or row["check"]] = row["state"]
+        assert done.returncode == any("failed" in each.values() for each in found.values())
+        return found
+
+    sound = ask()
+    for name in hosts.names:
+        assert set(sound[name].values()) == {"ok"}, sound
+        assert {"start", "versions", "address", "memory", "disk", "partition"} <= set(sound[name])
+    (tmp_path / "alone").mkdir()
+    hosts.run(1, "mount", "-t", "tmpfs", "own", str(tmp_path / "alone"))  # not a shared disk
+    apart = ask("--workspace", str(tmp_path / "alone"))
+    assert [apart[name].get("not_shared") for name in hosts.names] == [None, "warning", None]
+    no_python = ask("--python", "/nowhere/python3")
+    assert {"no_python"} == set().union(*no_python.values())
+
+
 def without_trainer(job: Job) -> None:
     job.hosts.run(1, "kill", "-KILL", (job.folder / "trainer-1.pid").read_text())
 
@@ -214,6 +262,7 @@ def without_head(job: Job) -> None:
 
 
 HOST = r"gnr1 \(machine 1\)"
+HEAD = "Ray's head is lost, and jobs end with it; restart Ray on all nodes"
 FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
     "trainer": (without_trainer, rf"trainer 1 on {HOST} was ended by SIGKILL"),
     "actor": (without_actor, rf"{HOST}: the agent ended"),
@@ -223,7 +272,10 @@ FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
     "SIGTERM": (lambda job: job.signal(signal.SIGTERM), "SIGTERM came"),
     "SIGKILL": (lambda job: job.signal(signal.SIGKILL), ""),
     "cable": (lambda job: job.hosts.cut(2), r"gnr2 \(machine 2\): no sign of life for 4.5 s"),
-    "head": (without_head, "gnr. .*: the agent ended"),  # the last: it destroys the cluster
+    "head": (
+        without_head,
+        f"gnr. .*: the agent ended; {HEAD}",
+    ),  # the last: it destroys the cluster
 }
 
 
@@ -243,5 +295,3 @@ def test_everything_ends(fault: str, hosts: RayHosts, tmp_path: Path) -> None:
         hosts.plug(2)  # before Ray gives the node up, after some 30 s
     if said:
         assert re.match(f"gnnlab launch: .*{said}", job.failure()), job.said
-    if fault == "head":
-        assert "the head of the Ray cluster" in job.said

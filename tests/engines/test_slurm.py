@@ -160,8 +160,7 @@ def test_a_preempted_job_goes_on_as_if_it_had_not_ended(hosts: Hosts, tmp_path: 
     for i in range(len(hosts.names)):
         wait_until("the end of the first run", lambda i=i: not hosts.find(i, "slurmstepd"))
     assert job.about("Restarts") == "1"
-    first = losses(job.said)
-    assert 1 <= len(first) < EPOCHS
+    before = job.said
     hosts.run(0, "scontrol", "update", f"JobId={job.id}", "StartTime=now")  # not in two minutes
     job.wait_for("ended well")
     job.check_over()
@@ -175,9 +174,12 @@ def test_a_preempted_job_goes_on_as_if_it_had_not_ended(hosts: Hosts, tmp_path: 
         log_dir=here / "logs",
     )
     assert result is not None
-    said = losses(job.said)
-    assert len(said) == EPOCHS + 1 and said[: len(first)] == first
-    assert said == losses(result.logs["trainer-0"])
+    assert job.said.startswith(before)
+    first, second = losses(before), losses(job.said[len(before) :])
+    whole = losses(result.logs["trainer-0"])
+    assert len(whole) == EPOCHS + 1 and 1 <= len(first) < EPOCHS
+    assert first == whole[: len(first)]
+    assert second == whole[len(first) :]  # no epoch of the first run once more
     mine, theirs = (torch.load(folder / "model.pt") for folder in (here, there))
     assert mine.keys() == theirs.keys()
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)
@@ -261,6 +263,15 @@ def interrupted(job: Job) -> None:
     job.hosts.run(0, "scancel", "--signal=INT", "--batch", job.id)
 
 
+def node_down(job: Job) -> None:
+    words = ("NodeName=gns1", "State=DOWN", "Reason=test")
+    job.hosts.run(0, "scontrol", "update", *words)
+
+
+def requeued(job: Job) -> None:
+    job.hosts.run(0, "scontrol", "requeue", job.id)
+
+
 HOST_1 = "gns1 (machine 1)"
 HOST = re.escape(HOST_1)
 FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
@@ -271,6 +282,8 @@ FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
     "host": (lambda job: job.hosts.lose(1), rf"{HOST}: (no sign of life|the agent ended)"),
     "time limit": (out_of_time, "SIGTERM came; everything has been ended"),
     "scancel": (cancelled, "SIGTERM came; everything has been ended"),
+    "node down": (node_down, "SIGTERM came; everything has been ended"),
+    "requeue": (requeued, "SIGTERM came; everything has been ended"),
     "Ctrl-C": (interrupted, "interrupted; everything has been ended"),
 }
 
@@ -285,6 +298,20 @@ def test_everything_ends(fault: str, hosts: Hosts, tmp_path: Path) -> None:
     lost = {"host": (1,), "cable": (1,)}.get(fault, ())
     job.check_over(lost=lost)
     assert re.match(f"gnnlab launch: .*{said}", job.failure()), job.said
+    if fault in ("node down", "requeue"):  # it starts anew as soon as it can
+        wait_until("the queue", lambda: job.about("JobState") == "PENDING")
+        assert job.about("Restarts") == "1"
     if fault == "cable":  # its processes know by themselves that the launcher is gone
         wait_until("the end on the lost host", lambda: not hosts.find(1, "python"), END)
         assert hosts.run(1, "ls", "/dev/shm") == ""
+
+
+def test_a_job_ends_well_on_a_drained_node(hosts: Hosts, tmp_path: Path) -> None:
+    folder = write_workspace(tmp_path / "workspace", (0, 1, 2), 3)
+    job = Job(hosts, folder, "--part_config graph.json 'python3 job.py reduce'")
+    job.wait_for("server 1 listens")
+    hosts.run(0, "scontrol", "update", "NodeName=gns1", "State=DRAIN", "Reason=test")
+    assert hosts.run(0, "sinfo", "-h", "-n", "gns1", "-o", "%T").strip() == "draining"
+    job.wait_for("ended well")
+    assert "total 3.0 of 3" in job.said
+    job.check_over()
