@@ -148,7 +148,7 @@ def _name_tracks(ax: Axes, tracks: list[Track]) -> None:
     names = []
     for machine, _, role, rank, track in tracks:
         parts = [say("machine {machine}", machine=machine)] * (machines > 1)
-        parts += [say(role + " {rank}", rank=rank)] + [track] * bool(track)
+        parts += [say(role + " {rank}", rank=rank)] + [say(track)] * bool(track)
         names.append(", ".join(parts))
     step = -(-len(tracks) // _MOST_NAMES)
     ax.set_yticks(range(0, len(tracks), step), names[::step])

@@ -24,7 +24,7 @@ _TABLE = {
     # time and speed-up
     "machines": ("머신 수", "机器数"),
     "ideal": ("이상적인 경우", "理想情况"),
-    "{share:.0%} of ideal": ("이상의 {share:.0%}", "理想值的 {share:.0%}"),
+    "{share:.0%} of ideal": ("이상적 속도의 {share:.0%}", "理想值的 {share:.0%}"),
     "speed-up over {count} machine": (
         "속도 향상(머신 {count}대 = 1)",
         "加速比（{count} 台机器 = 1）",
@@ -60,6 +60,7 @@ _TABLE = {
     "trainer {rank}": ("트레이너 {rank}", "训练器 {rank}"),
     "sampler {rank}": ("샘플러 {rank}", "采样器 {rank}"),
     "server {rank}": ("서버 {rank}", "服务器 {rank}"),
+    "prefetch": ("미리 샘플링", "预采样"),
     # controls
     "network": ("네트워크", "网络"),
     "partitioner": ("분할 방법", "切分方法"),

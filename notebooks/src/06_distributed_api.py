@@ -69,7 +69,6 @@
 
 # %% slot="imports"
 import hashlib
-import inspect
 import tempfile
 
 import matplotlib.pyplot as plt
@@ -90,6 +89,7 @@ DATASET, PARTS = "digits", 4
 BLUE, ORANGE, GREEN = "#3b6fb6", "#e07b39", "#3a9e75"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
+dgl.plot.language("en")
 torch.set_num_threads(1)
 scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 dataset = dgl.data.load(DATASET)
@@ -141,7 +141,7 @@ dataset = dgl.data.load(DATASET)
 # - **采样器**（sampler）进程为一个训练器提前准备小批次（mini-batch），它同样要向所有服务器进程发送
 #   请求。采样器进程不是必需的：没有的话，由训练器自己采样。
 
-# %% slot="roles-code"
+# %% slot="roles-code" tags=["folded"]
 place = {"server": (1.2, 0), "sampler": (0, 1), "trainer": (1.2, 2)}
 kinds = {"request": {"color": ORANGE}, "shared memory": {"color": ORANGE, "ls": ":"}}
 kinds |= {"mini-batches": {"color": GREEN}, "gradients (all-reduce)": {"color": BLUE}}
@@ -155,7 +155,7 @@ for machine in range(2):
     arrows += [("sampler", near["trainer"], "mini-batches")]
     arrows += [("trainer", far["trainer"], "gradients (all-reduce)")]
     for role, end, kind in arrows:
-        style = {"arrowstyle": "-|>", "shrinkA": 16, "shrinkB": 16} | kinds[kind]
+        style = {"arrowstyle": "-|>", "shrinkA": 24, "shrinkB": 24} | kinds[kind]
         ax.annotate("", end, near[role], arrowprops=style)
     for role, (x, y) in near.items():
         ax.text(x, y, role, ha="center", va="center", bbox={"fc": "white", "ec": "gray"})
@@ -193,7 +193,7 @@ plt.show()
 # 소유하는지는 아래 그림의 오른쪽에 나타냅니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# 实线箭头从发送方指向接收方；点线表示训练器直接从共享内存读取本机服务器进程保存的数据。服务器进程只
+# 实线箭头从发送方指向接收方；虚线表示训练器直接从共享内存读取本机服务器进程保存的数据。服务器进程只
 # 响应请求，彼此之间从不通信。
 #
 # ## 先看一张小图
@@ -208,23 +208,19 @@ toy_src = [5, 3, 0, 6, 6, 4, 3, 7, 2, 1, 5, 6, 7]
 toy_dst = [0, 0, 2, 2, 4, 5, 1, 6, 3, 2, 7, 4, 5]
 toy = dgl.graph((toy_src, toy_dst))
 toy.ndata["x"] = torch.tensor([[10.0 * node, node] for node in range(8)])
-halves = {"part_method": lambda graph, num_parts: [0, 0, 0, 0, 1, 1, 1, 1]}
+owner = [0, 0, 0, 0, 1, 1, 1, 1]
+halves = {"part_method": lambda graph, num_parts: owner}
 partition_graph(toy, "toy", 2, f"{scratch.name}/toy", **halves)
 toy_config = f"{scratch.name}/toy/toy.json"
 ids = torch.tensor([6, 1, 4, 1])
 
-# %% slot="toy-draw"
+# %% slot="toy-draw" tags=["folded"]
 place = [(-2, 1), (-2, -1), (-1, 0), (-3, 0), (1, 0), (2, 1), (2, -1), (3, 0)]
-color = [BLUE] * 4 + [ORANGE] * 4
+color = [(BLUE, ORANGE)[part] for part in owner]
 style = {"ha": "center", "va": "center_baseline", "weight": "bold", "color": "white"}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 2.2), layout="constrained")
-for u, v in zip(toy_src, toy_dst):
-    line = color[v] if color[u] == color[v] else "black"
-    arrow = {"arrowstyle": "-|>", "lw": 1.5, "shrinkA": 8, "shrinkB": 8, "color": line}
-    left.annotate("", place[v], place[u], arrowprops=arrow)
-for node, (x, y) in enumerate(place):
-    left.scatter(x, y, s=250, color=color[node], zorder=3)
-    left.text(x, y, node, zorder=4, **style)
+dgl.plot.partition_map(toy, owner, halo_of=None, pos=place, ax=left)
+for node in range(8):
     right.scatter(node + (node > 3), 0, s=330, marker="s", color=color[node])
     right.text(node + (node > 3), 0, node, **style)
 for i, node in enumerate(ids.tolist()):
@@ -234,10 +230,8 @@ for i, node in enumerate(ids.tolist()):
 right.text(1.6, 1, "wanted:", ha="right", va="center")
 for x, part in ((1.5, 0), (6.5, 1)):
     right.text(x, -0.5, f"machine {part}", ha="center", color=color[4 * part])
-left.set(xlim=(-3.5, 3.5), ylim=(-1.4, 1.4))
 right.set(xlim=(-0.8, 8.8), ylim=(-0.7, 1.4))
-for ax in (left, right):
-    ax.axis("off")
+right.axis("off")
 plt.show()
 
 # %% [markdown] slot="ask" lang="en"
@@ -293,7 +287,7 @@ by_hand = fetch(ids)
 print(by_hand.tolist())
 
 # %% [markdown] slot="dist" lang="en"
-# Four rows took two requests, and the result is in the order of the IDs.
+# Four rows took two requests; the result is in the order of the IDs.
 #
 # ## With the library
 #
@@ -301,8 +295,10 @@ print(by_hand.tolist())
 # the machines, the number of servers of each machine (`num_servers`) and of samplers of each
 # trainer (`num_workers`). Standalone mode ignores them, so the file need not exist.
 # `init_process_group` then makes a group of one trainer. A **distributed graph**, `DistGraph`,
-# stores neither edges nor features: it knows the ranges and sends the requests. Each of its
-# features is a **distributed tensor**, a `DistTensor`, which can be indexed in all these ways:
+# stores neither edges nor features: it knows the ranges and sends the requests. All `DistGraph`s
+# of a distributed job are one graph, the one that its launcher was given; in standalone mode a
+# script may open several. Each feature is a **distributed tensor**, a `DistTensor`, which can be
+# indexed in all these ways:
 
 # %% [markdown] slot="dist" lang="ko"
 # 행 네 개를 얻는 데 요청은 두 번이면 충분했고, 결과는 ID와 같은 순서로 놓였습니다.
@@ -314,9 +310,10 @@ print(by_hand.tolist())
 # 수(`num_workers`)를 받습니다. 단독 모드에서는 이 인자를 쓰지 않으므로 파일이 없어도 됩니다. 이어서
 # `init_process_group`을 호출하면 트레이너 그룹이 만들어지는데, 단독 모드에서는 트레이너가
 # 하나뿐입니다. **분산 그래프**(distributed graph)인 `DistGraph`에는 에지도 피처도 들어 있지
-# 않습니다. 노드 구간 정보만 가지고 있다가 필요할 때 요청을 보냅니다. 분산 그래프의 피처는
-# 하나하나가 **분산 텐서**(distributed tensor)인 `DistTensor`이며, 다음과 같은 여러 형식으로
-# 인덱싱할 수 있습니다.
+# 않습니다. 노드 구간 정보만 가지고 있다가 필요할 때 요청을 보냅니다. 분산 작업 하나에서 여는
+# `DistGraph`는 모두 런치 스크립트에 지정한 그래프 하나를 가리키지만, 단독 모드에서는 스크립트
+# 하나에서 여러 그래프를 열 수 있습니다. 분산 그래프의 피처는 하나하나가 **분산 텐서**(distributed
+# tensor)인 `DistTensor`이며, 다음과 같은 여러 형식으로 인덱싱할 수 있습니다.
 
 # %% [markdown] slot="dist" lang="zh"
 # 取四行只发了两次请求，结果的顺序与 ID 列表一致。
@@ -326,8 +323,9 @@ print(by_hand.tolist())
 # `initialize` 让脚本加入作业，每个脚本都要最先调用它。它的参数包括机器列表文件、每台机器的服务器进
 # 程数（`num_servers`）和每个训练器的采样器进程数（`num_workers`）。独立模式不使用这些参数，所以文件
 # 不必存在。接着 `init_process_group` 建立只含一个训练器的进程组。**分布式图**（distributed graph）
-# `DistGraph` 本身不存边和特征，只记录节点的分段方式，需要数据时再发出请求。它的每个特征都是一个**分
-# 布式张量**（distributed tensor）`DistTensor`，支持下面这些索引方式：
+# `DistGraph` 本身不存边和特征，只记录节点的分段方式，需要数据时再发出请求。一个分布式作业里的
+# `DistGraph` 都指同一张图，即启动作业时指定的那一张；在独立模式下，一个脚本可以打开多张图。它的每个
+# 特征都是一个**分布式张量**（distributed tensor）`DistTensor`，支持下面这些索引方式：
 
 # %% slot="dist-code"
 dgl.distributed.initialize("ip_config.txt")
@@ -341,8 +339,8 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
     print(f"{kind:>7}: shape {tuple(rows.shape)}, first column {rows[:, 0].tolist()}")
 
 # %% [markdown] slot="write" lang="en"
-# `x[ids]` equals the rows that we fetched by hand. Other than with an ordinary tensor, a single ID
-# gives shape `(1, 2)`: the first dimension always counts rows. Sums, means and arithmetic need
+# `x[ids]` equals the rows that we fetched by hand. Unlike an ordinary tensor, it returns shape
+# `(1, 2)` for a single ID: the first dimension always counts rows. Sums, means and arithmetic need
 # ordinary tensors, so read the rows first.
 #
 # A script can create distributed tensors as well. Creation is synchronous: all trainers take part,
@@ -389,6 +387,7 @@ def sevens(shape, dtype):
     return torch.full(shape, 7, dtype=dtype)
 
 
+h = joined = None  # a second run of this cell creates them anew
 shape, policy = (small.num_nodes(), 2), small.get_node_partition_policy("_N")
 h = DistTensor(shape, torch.float32, name="h", init_func=sevens, part_policy=policy)
 h[[6, 1]] = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
@@ -396,7 +395,7 @@ h[2:5] = 0
 joined = DistTensor(shape, torch.float32, name="h")
 joined[7] = 9
 print(small.ndata["h"][:].tolist())
-print(h.name, "of", h.part_policy.policy_str)
+print(f"full name {h.name}, partition policy {h.part_policy.policy_str}")
 for wrong in ((8, 3), (9, 2)):
     try:
         DistTensor(wrong, torch.float32, name="h")
@@ -406,8 +405,9 @@ for wrong in ((8, 3), (9, 2)):
 # %% [markdown] slot="query" lang="en"
 # `sevens` was called once for each part. `h` and `joined` are the same tensor: the 9 written to
 # `joined[7]` is in the last row. Its full name begins with its partition policy, `node~_N`, where
-# `_N` is the only node type. What does not fit is refused. If several trainers write one row, the
-# last write stays; before a trainer reads what others have written, all call `g.barrier()`.
+# `_N` is the only node type. The errors: another shape under the same name, and a number of rows
+# that fits no type. If several trainers write one row, the last write stays; before a trainer reads
+# what others have written, all call `g.barrier()`.
 #
 # `DistGraph` also answers the queries from which mini-batches are made: in-degrees, ends of edges,
 # sampled edges. `sample_neighbors` returns an ordinary graph with all nodes and the sampled edges,
@@ -439,7 +439,8 @@ print("in-degrees of 2, 4:", small.in_degrees([2, 4]).tolist())
 print("edges 0, 4, 12:", *zip(*(ends.tolist() for ends in small.find_edges([0, 4, 12]))))
 frontier = dgl.distributed.sample_neighbors(small, [0, 4], 1)
 print("one in-edge each of 0, 4:", *zip(*(ends.tolist() for ends in frontier.edges())))
-print("edge IDs:", frontier.edata[dgl.EID].tolist(), "on", frontier.num_nodes(), "nodes")
+print("edge IDs:", frontier.edata[dgl.EID].tolist())
+print("number of nodes:", frontier.num_nodes())
 
 # %% [markdown] slot="sample" lang="en"
 # Edges have new IDs as well, those of part 0 first.
@@ -494,7 +495,7 @@ print("edge IDs:", frontier.edata[dgl.EID].tolist(), "on", frontier.num_nodes(),
 def sample_blocks(seeds):
     blocks = []
     for fanout in (5, 5):
-        frontier = dgl.distributed.sample_neighbors(g, seeds, fanout)
+        frontier = dgl.distributed.sample_neighbors(parted, seeds, fanout)
         blocks.insert(0, dgl.to_block(frontier, seeds))
         seeds = blocks[0].srcdata[dgl.NID]
     return blocks
@@ -505,18 +506,18 @@ for parts in (1, 2, 4):
     dgl.seed(0)
     wish = {"part_method": "random", "return_mapping": True}
     folder = f"{scratch.name}/{parts}"
-    old_ids, _ = partition_graph(dataset[0], DATASET, parts, folder, **wish)
-    g = DistGraph(DATASET, part_config=f"{folder}/{DATASET}.json")
-    seeds = old_ids.argsort()[dataset.train_idx]
+    mapping, _ = partition_graph(dataset[0], DATASET, parts, folder, **wish)
+    parted = DistGraph(DATASET, part_config=f"{folder}/{DATASET}.json")
+    seeds = mapping.argsort()[dataset.train_idx]
     through_parts = DistDataLoader(seeds, 32, collate_fn=sample_blocks, seed=0)
     whole = NodeDataLoader(*in_memory, batch_size=32, seed=0)
     for found, (*_, blocks) in zip(through_parts, whole, strict=True):
         for mine, theirs in zip(found, blocks, strict=True):
-            assert torch.equal(old_ids[mine.srcdata[dgl.NID]], theirs.srcdata[dgl.NID])
+            assert torch.equal(mapping[mine.srcdata[dgl.NID]], theirs.srcdata[dgl.NID])
             assert all(map(torch.equal, mine.edges(), theirs.edges()))
 
 # %% [markdown] slot="split" lang="en"
-# No assertion failed: all blocks are equal, although the 4 random parts cut three quarters of the
+# No `assert` failed: all blocks are equal, although the 4 random parts cut three quarters of the
 # edges.
 #
 # ## Dividing the training nodes
@@ -525,12 +526,12 @@ for parts in (1, 2, 4):
 # machine come first, since their features need no network. The mask must be a feature of the graph
 # before it is partitioned, so that it is stored in parts as well. `edge_split` divides edges in the
 # same way, for link prediction; `DistEdgeDataLoader` then makes the batches. Suppose that the first
-# six nodes of the toy graph are for training, four on machine 0 and two on machine 1. A trainer
-# normally gets its own share only; to see all, we pass `rank`.
+# six nodes of the toy graph are for training, four on machine 0 and two on machine 1. To see the
+# shares of all trainers, we pass `rank`.
 
 # %% [markdown] slot="split" lang="ko"
-# 실패한 단언(assertion)이 없으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면 에지의
-# 4분의 3이 서로 다른 파티션에 걸치는데도 결과는 같습니다.
+# `assert`에서 오류가 나지 않았으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면
+# 에지의 4분의 3이 서로 다른 파티션에 걸치는데도 결과는 같습니다.
 #
 # ## 학습 노드 나누기
 #
@@ -545,7 +546,7 @@ for parts in (1, 2, 4):
 # 지정합니다.
 
 # %% [markdown] slot="split" lang="zh"
-# 断言全部通过：随机切成 4 个分区时，约有四分之三的边跨分区，采样得到的块仍然完全一致。
+# `assert` 全部通过：随机切成 4 个分区时，约有四分之三的边跨分区，采样得到的块仍然完全一致。
 #
 # ## 划分训练节点
 #
@@ -563,14 +564,14 @@ for even in (False, True):
         print(f"force_even={even}, trainer {rank}: {share.tolist()}")
 
 # %% [markdown] slot="loop" lang="en"
-# With `force_even=False`, trainer 0 makes twice as many steps, and in data parallel training it
-# waits for gradients of a trainer that has already finished. The default, `True`, moves one node to
+# With `force_even=False`, trainer 0 makes twice as many steps; in data parallel training it waits
+# for gradients of a trainer that has finished. The default, `True`, moves one node to
 # the other trainer, which requests its features from machine 0; if the number of nodes is odd, one
 # node goes to both.
 #
 # ## From one machine to many: six lines
 #
-# Here are a model with two layers and the familiar loop for one machine. The graph is partitioned
+# Here are a model and the familiar loop for one machine. The graph is partitioned
 # once, before the job; we let METIS do it, and keep `old_ids`.
 
 # %% [markdown] slot="loop" lang="ko"
@@ -668,6 +669,7 @@ def train_distributed():
 
 
 import difflib
+import inspect
 
 loops = (train_alone, train_distributed)
 lines = [inspect.getsource(loop).splitlines()[1:] for loop in loops]
@@ -681,7 +683,7 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 # Do both train the same model? For that they must get the same nodes in the same order, so we pass
 # the order of the distributed loop, mapped by `old_ids`, to the loop for one machine. After ten
 # epochs we compare all parameters, and then the accuracy on the validation set with all neighbors.
-# For the accuracy we write a sampler ourselves; the same one runs on both graphs.
+# The sampler for it is ours and runs on both graphs.
 
 # %% [markdown] slot="prove" lang="ko"
 # 루프에서는 네 줄이 다르고, 스크립트 첫머리에 `initialize`와 `init_process_group`을 더하면 모두
@@ -730,11 +732,11 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
     print(f"{name}: validation accuracy {accuracy(each, model, each.ndata['feat']):.3f}")
 
 # %% [markdown] slot="twice" lang="en"
-# The parameters agree, and so do the accuracies.
+# Parameters and accuracies agree.
 #
 # ## Duplicate IDs
 #
-# Reading a duplicate ID is harmless: the row is repeated. Writing keeps the last value; so `+= 1`,
+# Reading a duplicate ID repeats the row. Writing keeps the last value; so `+= 1`,
 # which reads, adds and writes back, adds 1 only once. Gradients are different. Each use of a row
 # contributes to the loss, hence its gradients must be **summed**.
 #
@@ -801,12 +803,12 @@ print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 #
 # ## Nodes without features
 #
-# Many nodes have no features: users, products, whatever is only an ID. Then each node gets an
-# embedding row to learn. Such a model is called *transductive*, since it has learned nothing for
+# Many nodes, such as users and products, have no features. Then each node gets an embedding row to
+# learn. Such a model is called *transductive*, since it has learned nothing for
 # nodes that are added later. The embeddings are by far the largest part of the parameters, so they
 # are partitioned like the graph, and each batch updates only some of them.
 #
-# We leave out the pixels of the digits and train with **two optimizers**: torch's `Adam` for the
+# We leave out the pixels and train with **two optimizers**: torch's `Adam` for the
 # layers, of which every trainer has a copy, and `SparseAdam` or `SparseAdagrad` for the embeddings.
 # For comparison, we keep random embeddings fixed.
 
@@ -884,14 +886,14 @@ ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# With fixed random embeddings, the layers learn next to nothing. With learned ones the accuracy
-# reaches about 0.8 without a single pixel: each embedding picks up the labels in its neighborhood.
+# With fixed embeddings, the layers learn next to nothing. With learned ones the accuracy reaches
+# about 0.8 without a pixel: each embedding picks up the labels in its neighborhood.
 #
 # ## Communication
 #
 # Every row that another machine owns is sent over the network. So we count, for four trainers with
 # their shares, the input nodes of the batches by owner. `nid2partid` of the partition book maps a
-# node to the part that owns it. We compare METIS with the random parts from before.
+# node to the part that owns it. We compare METIS with random parts.
 
 # %% [markdown] slot="cost" lang="ko"
 # 임베딩을 무작위 값으로 고정하고 계층만 학습하면 정확도가 0.3에도 미치지 못합니다. 임베딩을 함께
@@ -903,7 +905,7 @@ plt.show()
 # 배치에 필요한 행 가운데 다른 머신이 소유한 행은 모두 네트워크로 받아야 합니다. 이런 행이 몇 개나
 # 되는지 세어 봅시다. 트레이너 네 개가 각자 담당하는 노드로 배치를 만들 때, 입력 노드를
 # 소유자(owner)별로 셉니다. 파티션 북(partition book)의 `nid2partid`는 노드를 어느 파티션이
-# 소유하는지 알려 줍니다. METIS로 나눈 경우와 앞에서 무작위로 나눈 경우를 비교합니다.
+# 소유하는지 알려 줍니다. METIS로 나눈 경우와 무작위로 나눈 경우를 비교합니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # 嵌入固定为随机值时，只训练网络层几乎学不到东西。让嵌入也参与学习，不用任何像素，准确率也能达到 0.8
@@ -913,55 +915,86 @@ plt.show()
 #
 # 存放在其他机器上的行都要通过网络传输。下面让四个训练器各用自己的训练节点，统计每个批次的输入节点分
 # 别存放在哪台机器上。分区簿（partition book）是记录节点和边归属的索引，它的 `nid2partid` 给出节点所
-# 属的分区。我们把 METIS 与前面的随机切分作比较。
+# 属的分区。我们比较 METIS 和随机切分。
 
 
 # %% slot="cost-code" tags=["nbval-ignore-output"]
-def rows_per_batch(config):
-    g = DistGraph(DATASET, part_config=config)
-    book, rows = g.get_partition_book(), torch.zeros(PARTS, PARTS)
-    for rank in range(PARTS):
-        share = node_split(g.ndata["train_mask"], rank=rank, num_trainers=PARTS)
+from contextlib import redirect_stdout
+
+
+def rows_per_batch(method, machines):
+    dgl.seed(0)
+    folder = f"{scratch.name}/{method}-{machines}"
+    with redirect_stdout(None):  # no line about the parts
+        partition_graph(dataset[0], DATASET, machines, folder, part_method=method)
+    g = DistGraph(DATASET, part_config=f"{folder}/{DATASET}.json")
+    book, rows = g.get_partition_book(), torch.zeros(machines, machines)
+    for rank in range(machines):
+        share = node_split(g.ndata["train_mask"], rank=rank, num_trainers=machines)
         loader = DistNodeDataLoader(g, share, sampler, batch_size=16, seed=0)
         for input_nodes, _, _ in loader:
             owners = book.nid2partid(input_nodes)
-            rows[rank] += owners.bincount(minlength=PARTS) / len(loader)
+            rows[rank] += owners.bincount(minlength=machines) / len(loader)
     return rows
 
 
-paths = {"METIS": config, "random": f"{scratch.name}/4/{DATASET}.json"}
-counts = {name: rows_per_batch(path) for name, path in paths.items()}
-for name, rows in counts.items():
+for method in ("metis", "random"):
+    rows = rows_per_batch(method, PARTS)
     remote = 1 - (rows.trace() / rows.sum()).item()
-    assert remote < 0.25 if name == "METIS" else 0.7 < remote < 0.8
-    print(f"{name}: {remote:.0%} of the rows are remote")
+    assert remote < 0.25 if method == "metis" else 0.7 < remote < 0.8
+    print(f"{method}: {remote:.0%} of the rows are remote")
+
+# %% [markdown] slot="hand" lang="en"
+# With METIS a trainer finds about five of six rows on its own machine, with random parts one of
+# four, as expected. How does the number of machines change that? Choose it yourself, and the method
+# (without a kernel you see four settings). Left: rows that each trainer reads per batch, by owner;
+# the diagonal needs no network. Right: what other machines send; a feature row has 64 numbers of 4
+# bytes.
+
+# %% [markdown] slot="hand" lang="ko"
+# METIS로 나누면 트레이너에 필요한 행 여섯 개 가운데 다섯 개꼴로 같은 머신에 있고, 무작위로 나누면
+# 예상대로 네 개 가운데 한 개꼴로만 같은 머신에 있습니다. 머신 수가 달라지면 어떻게 될까요? 머신
+# 수와 분할 방법을 직접 바꾸어 봅시다. 커널이 실행되고 있지 않으면 네 가지 설정의 그림이 표시됩니다.
+# 왼쪽은 각 트레이너가 배치마다 읽는 행의 수를 소유자별로 나타낸 것으로, 대각선 칸의 행은 네트워크를
+# 거치지 않습니다. 오른쪽은 다른 머신에서 받는 데이터의 양입니다. 피처 한 행은 4바이트 실수
+# 64개입니다.
+
+# %% [markdown] slot="hand" lang="zh"
+# 用 METIS 切分时，训练器所需的行大约六分之五在本机；随机切分时只有四分之一，与预期相符。机器数改变
+# 时，情况如何？请亲手改变机器数和切分方法；没有内核运行时，显示的是四种设置的图。左图是每个训练器每
+# 个批次读取的行数，按所有者（owner）列出，对角线上的行不经过网络。右图是从其他机器接收的数据量：每
+# 个特征行有 64 个数，每个数占 4 字节。
+
 
 # %% slot="cost-draw" tags=["nbval-ignore-output"]
-figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
-for i, (name, rows) in enumerate(counts.items()):
-    color = (BLUE, ORANGE)[i]
-    far = (rows.sum(1) - rows.diagonal()) * num_features * 4  # bytes
-    axes[i].imshow(rows, "Blues", vmin=0, vmax=1.6 * rows.sum(1).max())
+def show(method, machines=PARTS):
+    rows = rows_per_batch(method, machines)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(5.7, 2.6), layout="constrained")
+    left.imshow(rows, "Blues", vmin=0, vmax=1.6 * rows.sum(1).max())
     for (y, x), count in np.ndenumerate(rows.numpy()):
-        axes[i].text(x, y, f"{count:.0f}", ha="center", va="center")
-    axes[i].set_title(name, color=color)
-    axes[i].set(xlabel="owner of the rows", ylabel="trainer")
-    axes[2].bar(np.arange(PARTS) + 0.4 * i - 0.2, far / 1000, 0.4, color=color)
-axes[2].set(xlabel="trainer", ylabel="kB from others per batch")
-plt.show()
+        left.text(x, y, f"{count:.0f}", ha="center", va="center", fontsize=7)
+    numbers = range(machines)
+    left.set(xlabel="owner of the rows", ylabel="trainer", xticks=numbers, yticks=numbers)
+    far = (rows.sum(1) - rows.diagonal()) * num_features * 4  # bytes
+    right.bar(numbers, far / 1000, color=BLUE if method == "metis" else ORANGE)
+    right.set(xlabel="trainer", ylabel="kB from others per batch", ylim=(0, 150))
+    share = 1 - (rows.trace() / rows.sum()).item()
+    right.set(xticks=numbers, title=f"{share:.0%} remote")
+    return figure
+
+
+dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 
 # %% [markdown] slot="pyg" lang="en"
-# In the two tables, each row is a trainer, each column an owner of feature rows; the diagonal needs
-# no network. With METIS a trainer finds about five of six rows on its own machine, with random
-# parts one of four, as expected. On the right is what comes from other machines in kilobytes; a
-# feature row has 64 numbers of 4 bytes. The samples did not depend on the partition, but the
+# More machines make more rows remote: from 2 to 8 machines, the share grows from 6% to 35% with
+# METIS, and from half to 86% with random parts. The samples do not depend on the partition, but the
 # communication does.
 #
 # ## From PyG
 #
-# Programs written for PyG can use partitioned graphs as well. `gnnlab.pyg` has PyG's loaders, for a
-# graph in memory and for a `DistGraph`; models and training loops stay as they are. These lines
-# need `torch_geometric` and are only shown:
+# Programs written for PyG can use partitioned graphs as well. `gnnlab.pyg` has PyG's loaders, also
+# for a `DistGraph`; models and training loops stay as they are. These lines need `torch_geometric`
+# and are only shown:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
@@ -974,11 +1007,9 @@ plt.show()
 # The [page for PyG's users](../../docs/pyg.md) lists what changes.
 
 # %% [markdown] slot="pyg" lang="ko"
-# 왼쪽 두 그림에서 세로축은 트레이너, 가로축은 소유자이며, 대각선 칸에 해당하는 피처 행은 네트워크를
-# 거치지 않습니다. METIS로 나누면 트레이너에 필요한 행은 여섯 개 가운데 다섯 개꼴로 같은 머신에
-# 있고, 무작위로 나누면 예상대로 네 개 가운데 한 개꼴로만 같은 머신에 있습니다. 오른쪽 그림은 각
-# 트레이너가 다른 머신에서 받는 데이터의 양을 배치당 킬로바이트로 나타낸 것이며, 한 행은 4바이트
-# 실수 64개입니다. 샘플링 결과는 그래프를 나누는 방법과 상관없이 같았지만, 통신량은 크게 달라집니다.
+# 머신이 많을수록 다른 머신에 있는 행의 비율이 커집니다. 머신이 2대에서 8대로 늘면 이 비율은 METIS의
+# 경우 6%에서 35%로, 무작위 분할의 경우 절반에서 86%로 높아집니다. 샘플링 결과는 그래프를 나누는
+# 방법과 상관없이 같지만, 통신량은 크게 달라집니다.
 #
 # ## PyG 프로그램에서 쓰기
 #
@@ -998,10 +1029,8 @@ plt.show()
 # 무엇을 고쳐야 하는지는 [PyG 사용자를 위한 문서](../../docs/pyg.md)(영어)에 정리되어 있습니다.
 
 # %% [markdown] slot="pyg" lang="zh"
-# 左边两张图中，每行对应一个训练器，每列对应一台存放特征的机器，格中的数字是每个批次平均读取的特征行
-# 数；对角线上的部分在本机读取，不经过网络。用 METIS 切分时，训练器所需的行大约六分之五在本机；随机
-# 切分时只有四分之一，与预期相符。右图只统计来自其他机器的特征行，并换算成千字节：每个特征行有 64 个
-# 数，每个数占 4 字节。采样结果与切分方式无关，通信量却取决于切分方式。
+# 机器越多，远程行所占的比例越大：从 2 台增加到 8 台，METIS 从 6% 升到 35%，随机切分则从一半升到
+# 86%。采样结果与切分方式无关，通信量（traffic）却取决于切分方式。
 #
 # ## 在 PyG 程序中使用
 #
@@ -1025,12 +1054,11 @@ plt.show()
 # - A job has servers, which store parts and answer requests, trainers, and optional samplers.
 # - `DistGraph` and `DistTensor` are used like a graph and a tensor; they send one request to each
 #   owner and put the results in order. Six lines make a training script distributed.
-# - Samples do not depend on the partition; given the same order of nodes, both scripts train the
-#   same model.
+# - Samples do not depend on the partition; both scripts train the same model.
 # - Duplicate IDs: reading repeats rows, writing keeps the last value, gradients are summed.
 # - The layers have torch's optimizer; embeddings have a sparse one, whose state is stored with the
 #   rows.
-# - Communication is what other machines own of a batch; a good partition makes it little.
+# - Communication is what other machines own of a batch; a good partition reduces it.
 #
 # ## Exercises
 #
@@ -1066,7 +1094,7 @@ plt.show()
 # ## 연습 문제
 #
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
-# [풀이](../solutions/06_distributed_api.ipynb)는 레슨과 함께 제공됩니다.
+# [풀이](../solutions/ko/06_distributed_api.ipynb)는 레슨과 함께 제공됩니다.
 #
 # 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 어느 파티션이 소유하며, 그
 #    파티션의 몇 번째 행입니까? 행은 0부터 셉니다. 수 두 개를 담은 리스트로 답합니다.
@@ -1093,8 +1121,8 @@ plt.show()
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/06_distributed_api.ipynb)随
-# 本课提供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/06_distributed_api.ipynb)
+# 随本课提供。
 #
 # 1. 四个分区的各段从 0、450、899、1348 开始。节点 1000 在哪个分区，是该分区的第几行？行从 0 数起。
 #    用含两个数的列表作答。

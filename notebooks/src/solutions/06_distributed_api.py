@@ -4,20 +4,62 @@
 # These answers belong to the exercises at the end of the [lesson](../en/06_distributed_api.ipynb).
 # The cells up to the first exercise are the lesson's own code; run them first.
 
+# %% [markdown] slot="title" lang="ko"
+# # 풀이: 분산 API
+#
+# [레슨](../../ko/06_distributed_api.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은
+# 레슨의 코드이므로 먼저 실행합니다.
+
+# %% [markdown] slot="title" lang="zh"
+# # 解答：分布式 API
+#
+# 这里是[课程](../../zh/06_distributed_api.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代
+# 码，请先运行它们。
+
 # %% [markdown] slot="why" lang="en"
 # **1.** The last range that begins at or below 1000 is that of part 2, at 899. There the node is
 # row $1000 - 899 = 101$.
 #
 # **2.** The first step divides by the root of 1, the second by the root of $1 + 9$:
 # $-0.1 \cdot 1 / 1 - 0.1 \cdot 3 / \sqrt{10} = -0.195$. With the gradients summed it is one step
-# of $-0.1 \cdot 4 / \sqrt{16} = -0.1$. With two steps, the order within
-# the batch would matter too.
+# of $-0.1 \cdot 4 / \sqrt{16} = -0.1$. With two steps, the order within the batch would matter too.
 #
 # **3.** Distinct IDs first; `index_add_` adds all values of one ID. Then each row is read once and
-# written once. (What others write to these rows in between is still lost: only updates that the
-# owner of a row computes are safe. Therefore sparse optimizers run there.)
+# written once. What another trainer writes to these rows between the read and the write is lost:
+# concurrent updates are safe only where the owner of a row computes them. That is why sparse
+# optimizers run there.
 #
 # **4.** Distinct IDs again; the partition book maps them to their owners.
+
+# %% [markdown] slot="why" lang="ko"
+# **1.** 1000 이하에서 시작하는 마지막 구간은 899에서 시작하는 파티션 2의 구간입니다. 따라서 노드
+# 1000은 이 파티션의 $1000 - 899 = 101$번째 행입니다.
+#
+# **2.** 첫 스텝에서는 1의 제곱근으로, 둘째 스텝에서는 $1 + 9$의 제곱근으로 나누므로 행의 값은
+# $-0.1 \cdot 1 / 1 - 0.1 \cdot 3 / \sqrt{10} = -0.195$가 됩니다. 그래디언트를 더해 한 스텝만
+# 수행하면 $-0.1 \cdot 4 / \sqrt{16} = -0.1$입니다. 두 스텝으로 나누면 배치 안의 순서에 따라서도
+# 결과가 달라집니다.
+#
+# **3.** 먼저 중복된 ID를 하나로 합치고, 같은 ID의 값은 `index_add_`로 모두 더합니다. 그러면 행마다
+# 한 번씩만 읽고 씁니다. 다만 읽고 쓰는 사이에 다른 트레이너가 이 행에 쓴 값은 사라집니다. 여러
+# 트레이너가 동시에 갱신해도 안전하려면 행의 소유자가 계산해야 하며, 희소 옵티마이저의 계산을
+# 소유자가 맡는 것도 이 때문입니다.
+#
+# **4.** 이번에도 중복된 ID를 하나로 합친 다음, 파티션 북으로 소유자를 찾습니다.
+
+# %% [markdown] slot="why" lang="zh"
+# **1.** 起点不大于 1000 的最后一段是分区 2 的那一段，从 899 开始。所以节点 1000 是该分区的第
+# $1000 - 899 = 101$ 行。
+#
+# **2.** 第一步除以 1 的平方根，第二步除以 $1 + 9$ 的平方根，结果为
+# $-0.1 \cdot 1 / 1 - 0.1 \cdot 3 / \sqrt{10} = -0.195$。如果把梯度相加后只走一步，结果是
+# $-0.1 \cdot 4 / \sqrt{16} = -0.1$。分两步走时，结果还取决于批次内的先后顺序。
+#
+# **3.** 先去掉重复的 ID，再用 `index_add_` 把同一个 ID 的所有值相加。这样，每一行只读一次、写一次。
+# 不过，在读和写之间，其他训练器写入这些行的值会丢失：只有由行的所有者来计算，并发的更新才是安全的。
+# 稀疏优化器正是因此在所有者那里计算。
+#
+# **4.** 同样先去掉重复的 ID，再由分区簿查出它们的所有者。
 
 # %% slot="answers"
 answer_1 = [2, 1000 - 899]
