@@ -139,13 +139,13 @@
 # | 09 TITLE | 准备多台机器，启动作业，查明故障原因，接着运行作业 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
 
 # %% [markdown] slot="10_scaling_study" lang="en"
-# | 10 TITLE | say what limits a job, choose cache, fanout and network, and decide what to buy | 07 | 105 | one, which plays all machines |
+# | 10 TITLE | find the bottleneck of a job, choose cache, fanout and network, decide what to buy, plan for larger graphs | 07 | 120 | one, which plays all machines |
 
 # %% [markdown] slot="10_scaling_study" lang="ko"
-# | 10 TITLE | 작업의 병목을 찾고, 캐시(cache), 팬아웃(fanout), 네트워크를 고르고, 무엇을 살지 결정합니다 | 07 | 105 | 하나가 모든 머신 역할 |
+# | 10 TITLE | 작업의 병목을 찾고, 캐시(cache), 팬아웃(fanout), 네트워크를 고르고, 무엇을 살지 결정하고, 더 큰 그래프의 학습을 계획합니다 | 07 | 120 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="10_scaling_study" lang="zh"
-# | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么 | 07 | 105 | 一个，扮演所有机器 |
+# | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，扮演所有机器 |
 
 # %% [markdown] slot="routes" lang="en"
 # The minutes, for reading, running and exercises, are estimated from the length of the lessons;

@@ -27,7 +27,7 @@ from builder import words
 NAMES = sorted(path.name for path in (ROOT / "notebooks" / "en").glob("*.ipynb"))
 
 
-BACK = {"01", "02", "05", "08", "09"}  # a cell runs again after all cells below it did
+BACK = {"01", "02", "05", "08", "09", "10"}  # a cell runs again after all cells below it did
 
 
 def run_cells_twice(path: Path, folder: Path) -> None:

@@ -4,6 +4,18 @@
 # These answers belong to the exercises at the end of the [lesson](../en/10_scaling_study.ipynb).
 # The cells up to the first exercise are the lesson's own code; run them first.
 
+# %% [markdown] slot="title" lang="ko"
+# # 풀이: 무엇을 살 것인가
+#
+# [레슨](../../ko/10_scaling_study.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은 레슨의
+# 코드이므로 먼저 실행합니다.
+
+# %% [markdown] slot="title" lang="zh"
+# # 解答：该买什么
+#
+# 这里是[课程](../../zh/10_scaling_study.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代
+# 码，请先运行它们。
+
 # %% [markdown] slot="why-1-3" lang="en"
 # **1.** Each node that is there brings itself and up to as many neighbors as the fanout:
 # $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ nodes, in whichever order the fanouts come.
@@ -12,6 +24,24 @@
 #
 # **3.** The fetching is hidden when it takes no longer than the computing: 25 MB, which are 0.2
 # Gbit, in 20 ms are 10 Gbit/s.
+
+# %% [markdown] slot="why-1-3" lang="ko"
+# **1.** 샘플링할 때마다 노드 하나가 자기 자신과, 많으면 팬아웃만큼의 이웃이 됩니다. 따라서
+# $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$개이며, 팬아웃의 순서가 바뀌어도 같습니다.
+#
+# **2.** 행 75,000개를 $8 + 4 \cdot 128$바이트씩 전송하면 39 MB이고, 1.25 GB/s로 31.2 ms가 걸립니다.
+#
+# **3.** 가져오는 시간이 계산 시간보다 길지 않으면 계산에 가려집니다. 25 MB, 곧 0.2 Gbit를 20 ms에
+# 가져오려면 10 Gbit/s가 필요합니다.
+
+# %% [markdown] slot="why-1-3" lang="zh"
+# **1.** 每采样一次，一个节点就变成它自己加上最多与扇出同样多的邻居：
+# $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ 个节点，与扇出的先后顺序无关。
+#
+# **2.** 75,000 行，每行 $8 + 4 \cdot 128$ 字节，共 39 MB；以 1.25 GB/s 传输，需要 31.2 毫秒。
+#
+# **3.** 获取数据的时间不超过计算时间，就会被计算掩盖。25 MB 即 0.2 Gbit，要在 20 毫秒内传完，需要
+# 10 Gbit/s。
 
 # %% slot="answers-1-3"
 answer_1 = 1000 * (1 + 15) * (1 + 10) * (1 + 5)
@@ -27,6 +57,18 @@ print(answer_1, round(answer_2, 1), round(answer_3, 1))
 #
 # **5.** Leave out what is late, then take the least; tuples compare by their first entry, the
 # cost. `default` is for an empty list.
+
+# %% [markdown] slot="why-4-5" lang="ko"
+# **4.** 보관한 행을 요청한 횟수를 전체 요청 횟수로 나눕니다.
+#
+# **5.** 기한을 넘기는 선택지를 빼고 가장 작은 것을 고릅니다. 튜플은 첫 항목인 비용부터 비교합니다.
+# `default`는 남은 것이 없을 때의 값입니다.
+
+# %% [markdown] slot="why-4-5" lang="zh"
+# **4.** 用对所保存各行的请求次数，除以全部请求次数。
+#
+# **5.** 去掉不能按时完成的方案，再取最小的；元组先比较第一项，即费用。`default` 用于没有剩余方案的
+# 情况。
 
 
 # %% slot="answers-4-5"
@@ -45,3 +87,62 @@ deals = [(7.0, 2.0, "a"), (4.0, 5.0, "b"), (6.0, 3.0, "c"), (4.5, 3.5, "d")]
 best = {1: None, 2: "a", 3: "c", 4: "d", 9: "b"}
 check(4, answer_4, lambda f: all(abs(f(case, k) - r) < 1e-6 for k, r in rates.items()))
 check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best.items()))
+
+# %% [markdown] slot="why-6-7" lang="en"
+# **6.** 72 GB are calculated, 108 GB with a half more: at 32 GB a machine, three or four machines;
+# on four, 18 to 27 GB each. Each of four trainers has 250,000 seeds. At least
+# $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ bytes are 2 GB, at most
+# $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ bytes are 9 GB. Four machines suffice in either case.
+#
+# **7.** 250,000 seeds are 1,953 steps of 128. Work, features and the 2 ms a step are added up. The
+# most is several times the least: mainly because of the assumed factor of two for a row and the
+# reads. An hour on rented machines narrows both.
+
+# %% [markdown] slot="why-6-7" lang="ko"
+# **6.** 계산한 값은 72 GB이고, 절반이 더 들면 108 GB입니다. 머신 한 대에 32 GB씩이면 세 대 또는 네
+# 대가 필요하며, 네 대에 나누면 한 대에 18~27 GB입니다. 트레이너 네 개는 시드 노드를 250,000개씩
+# 맡습니다. 받는 데이터는 최소 $250{,}000 \cdot 58 \cdot 36\% \cdot 408$바이트, 곧 2 GB이고, 최대
+# $250{,}000 \cdot 121 \cdot 75\% \cdot 408$바이트, 곧 9 GB입니다. 어느 경우에도 네 대면 충분합니다.
+#
+# **7.** 시드 노드 250,000개를 128개씩 처리하면 1,953단계입니다. 작업 시간, 피처 전송 시간, 단계마다
+# 드는 2 ms를 더합니다. 최댓값은 최솟값의 몇 배나 됩니다. 행당 시간을 두 배까지로 가정한 것과 읽는
+# 노드 수의 범위가 주된 원인입니다. 빌린 머신에서 한 시간만 실행해 보면 둘 다 범위를 좁힐 수
+# 있습니다.
+
+# %% [markdown] slot="why-6-7" lang="zh"
+# **6.** 算出的是 72 GB，再加一半是 108 GB。每台 32 GB，就需要三台或四台；用四台时，每台 18 到 27
+# GB。四个训练器各有 250,000 个种子节点。接收的数据最少是 $250{,}000 \cdot 58 \cdot 36\% \cdot 408$
+# 字节，即 2 GB；最多是 $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ 字节，即 9 GB。无论哪种情况，四台
+# 都够用。
+#
+# **7.** 250,000 个种子节点，每步 128 个，共 1,953 步。把工作时间、传输特征的时间和每步 2 毫秒加起
+# 来。最大值是最小值的好几倍，主要原因是假定每行时间可能加倍，以及读取节点数的范围较大。在租来的机器
+# 上运行一小时，这两项都能缩小范围。
+
+
+# %% slot="answers-6-7" tags=["nbval-ignore-output"]
+answer_6 = [[3, 4], [72 / 4, 108 / 4], []]
+for nodes, remote_share in ((58, 0.36), (121, 0.75)):
+    answer_6[2].append(250_000 * nodes * remote_share * 408e-9)
+
+
+def answer_7(rows, gigabytes, row_seconds):
+    return rows * row_seconds + gigabytes / 1.15 + 250_000 / 128 * 0.002
+
+
+plans = [(1e7, 1.15, 1e-6, 14.91), (0, 0, 1e-6, 3.91), (3e7, 2.3, 2e-6, 65.91)]
+
+
+def rounded(pairs):
+    return [[round(float(x)) for x in pair] for pair in pairs]
+
+
+def is_close(f):
+    return all(abs(f(*given) - seconds) < 0.05 for *given, seconds in plans)
+
+
+check(6, answer_6, lambda pairs: sha(rounded(pairs)) == "c17df06c")
+check(7, answer_7, is_close)
+low = answer_7(250_000 * 58, answer_6[2][0], SECONDS_A_ROW)
+high = answer_7(250_000 * 121, answer_6[2][1], 2 * SECONDS_A_ROW)
+print(f"an epoch takes from {low:.0f} to {high:.0f} seconds")
