@@ -147,6 +147,15 @@
 # %% [markdown] slot="10_scaling_study" lang="zh"
 # | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，扮演所有机器 |
 
+# %% [markdown] slot="11_replayed_papers" lang="en"
+# | 11 TITLE | replay what papers claim about caches and remote rows, find the least that any cache fetches, tell the policy from the graph | 10 | 105 | one, which plays all machines |
+
+# %% [markdown] slot="11_replayed_papers" lang="ko"
+# | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장을 직접 세어 확인하고, 모든 캐시의 하한을 구하고, 차이의 원인이 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
+
+# %% [markdown] slot="11_replayed_papers" lang="zh"
+# | 11 TITLE | 亲自数一遍论文关于缓存和远程行的结论，求出任何缓存的下限，分清差异来自策略还是来自图 | 10 | 105 | 一个，扮演所有机器 |
+
 # %% [markdown] slot="routes" lang="en"
 # The minutes, for reading, running and exercises, are estimated from the length of the lessons;
 # plan more if PyTorch is new to you.

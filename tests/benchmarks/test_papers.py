@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,9 @@ from benchmarks import papers
 from benchmarks.clusters import clustered
 from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_split
 from gnnlab.simulate import simulate
+from tests.helpers import ROOT
+
+STORED = "papers_scale_0.25.json"
 
 
 def test_clusters_are_found_by_a_partition() -> None:
@@ -95,6 +100,30 @@ def test_the_least_misses_are_those_of_the_best_rows_at_every_moment() -> None:
     assert papers._least_misses(batches, 4, 2) == 3
     assert papers._misses_of_belady(batches, batches, 4, 2) == 5
     assert papers._least_misses(batches, 4, 4) == 0
+
+
+def test_lesson_11_shows_the_stored_figures() -> None:
+    """Millions of rows of benchmarks/results, and SALIENT++'s as they are in benchmarks.papers."""
+    lesson = (ROOT / "notebooks" / "src" / "11_replayed_papers.py").read_text("utf8")
+    shown: dict[str, Any] = {}
+    for name in ("PUBLISHED", "LARGE", "GATHERED", "OTHERS"):
+        (literal,) = re.findall(rf"^{name} = (\{{.*?\}})$", lesson, re.DOTALL | re.MULTILINE)
+        shown[name] = eval(literal)
+    names = {"VIP": "vip", "degree": "degree of the graph", "halo": "halo"}
+    for name, ours in names.items():
+        assert shown["PUBLISHED"][name] == papers.SALIENT[ours]
+    assert shown["PUBLISHED"]["none"] == papers.UNCACHED
+    names |= {"most requested": "access", "Belady": "belady", "least": "least"}
+    found = json.loads((ROOT / "benchmarks" / "results" / STORED).read_text("utf8"))
+    for name, counts in (("LARGE", found["rows"]), ("GATHERED", found["gathered"]["rows"])):
+        for policy, ours in names.items():
+            assert shown[name][policy] == tuple(round(n / 1e6, 2) for n in counts[ours])
+        assert shown[name]["none"] == round(counts["none"][0] / 1e6, 2)
+    unions, last = found["unions"], {name: hops[-1] for name, hops in found["labor"].items()}
+    labor = tuple(round(last["neighbors"] / last[name], 1) for name in ("labor-0", "labor-*"))
+    assert shown["OTHERS"]["union"] == round(unions["4"] / unions["1"], 2)
+    assert shown["OTHERS"]["LABOR"] == labor
+    assert shown["OTHERS"]["width"] == round(found["p3"]["break-even width"])
 
 
 def test_a_folder_of_ogb_is_read() -> None:
