@@ -159,6 +159,7 @@ def test_a_preempted_job_goes_on_as_if_it_had_not_ended(hosts: Hosts, tmp_path: 
     # Slurm waits two minutes for that; sooner, the end of the first run may count for the second.
     for i in range(len(hosts.names)):
         wait_until("the end of the first run", lambda i=i: not hosts.find(i, "slurmstepd"))
+    wait_until("idle nodes", lambda: hosts.run(0, "sinfo", "-h", "-t", "idle", "-o", "%D") == "3\n")
     assert job.about("Restarts") == "1"
     before = job.said
     hosts.run(0, "scontrol", "update", f"JobId={job.id}", "StartTime=now")  # not in two minutes
