@@ -1,7 +1,7 @@
 """ZeroMQ sockets: connections of a client to servers, and the sockets on which a server listens.
 
 If a server dies, its connections close at once; if it is cut off, heartbeats time out. In both
-cases a waiting client raises an error within five seconds, which names the server. After a short
+cases a waiting client raises an error within seven seconds, which names the server. After a short
 interruption, pending requests are resent under the same number: reads are idempotent, and servers
 remember the numbers of writes.
 
@@ -36,6 +36,7 @@ from gnnlab.errors import GNNLabError
 __all__ = ["Connections", "Doorman", "Pool", "ServerLost", "listen", "raise_file_limit", "send"]
 
 _GRACE = 0.5  # seconds in which a broken connection may be restored
+_HELD = 2.0  # the same, if a process still accepts connections there: its machine may be busy
 _CONNECT = 5.0  # seconds to connect to a server that was reached before
 _TICK = 100  # milliseconds
 _AT_ONCE = 64  # messages read from one server before the others and the deadline are checked
@@ -47,7 +48,8 @@ _FILES = 1 << 20  # more open files than any job needs; some systems allow 2**63
 _QUIET = 60.0  # seconds between two reports of refused peers at one address
 _ADDRESSES = 256  # addresses of refused peers that are reported separately
 _EVENTS = (
-    zmq.EVENT_HANDSHAKE_SUCCEEDED
+    zmq.EVENT_CONNECTED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_DISCONNECTED
@@ -184,7 +186,7 @@ class Pool:
         self, connections: Connections, waiting: Any, kinds: dict[int, type]
     ) -> GNNLabError:
         number, (_, server, _) = next(iter(waiting.items()))
-        lost = connections.lost()
+        lost = connections.lost(overdue=server)
         if lost is None:
             return GNNLabError(
                 f"{self._job.name_of(server)} did not answer a {kinds[number].__name__} within "
@@ -290,6 +292,9 @@ class Connections:
             if server in self._met:
                 self._back.append(server)
             self._met.add(server)
+        elif event == zmq.EVENT_CONNECTED:
+            if server in self._met and server in self._gone:
+                self._gone[server] = self._gone[server][0], _HELD
         elif event == zmq.EVENT_DISCONNECTED:
             if server in self._met:
                 self._gone.setdefault(server, (time.monotonic(), _GRACE))
@@ -301,13 +306,16 @@ class Connections:
         found, self._back = self._back, []
         return found
 
-    def lost(self) -> tuple[int, str] | None:
-        """Return a server that was unreachable for too long, and the reason."""
+    def lost(self, overdue: int = -1) -> tuple[int, str] | None:
+        """Return a server that was unreachable for too long, and the reason.
+
+        For ``overdue``, a server whose answer did not come in time, any time is too long.
+        """
         if self._refused is not None:
             return self._refused, "it refused this process, whose keys are not those of its job"
         now = time.monotonic()
         for server, (since, patience) in self._gone.items():
-            if now - since > patience:
+            if now - since > patience or server == overdue:
                 if server in self._met:
                     return server, "the process has ended, or its machine cannot be reached"
                 return server, (
