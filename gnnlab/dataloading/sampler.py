@@ -401,8 +401,7 @@ class NeighborSampler(BlockSampler):
         given = {
             ntype: read_ids(
                 *(ids, g.num_nodes(ntype), "node"),
-                # A GPU would have to be asked about them; the node list copies them there.
-                g.device if g.device.type == "cpu" else None,
+                torch.device("cpu"),  # the node list copies them to a GPU
                 check=g.device.type != "cpu",  # on a CPU, the node list checks them
                 distinct=True,
             )

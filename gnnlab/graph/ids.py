@@ -55,6 +55,8 @@ def read_ids(
         Shape (K,), int64 or int32.
     """
     ids = as_tensor(value)
+    if device is not None and device.type == "cpu":
+        ids = ids.cpu()  # checked below; each check of IDs on a GPU would wait for it
     if ids.dtype is torch.bool:
         if ids.shape != (bound,):
             raise InvalidInput(
