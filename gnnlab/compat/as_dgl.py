@@ -37,11 +37,14 @@ PATHS = {
     "distributed.dist_graph": "distributed",
     "distributed.dist_tensor": "distributed",
     "distributed.nn": "distributed",
+    "distributed.optim.pytorch": "distributed.optim",
 }
 # DGL has a file for each layer; here the package has the names of all.
 _CONVS = """
-    appnpconv chebconv densesageconv dotgatconv edgeconv edgegatconv gatconv gatedgraphconv
-    gatv2conv ginconv gineconv gmmconv graphconv nnconv relgraphconv sageconv sgconv tagconv
+    agnnconv appnpconv cfconv chebconv densechebconv densegraphconv densesageconv dotgatconv
+    edgeconv
+    edgegatconv egatconv gatconv gatedgcnconv gatedgraphconv gatv2conv gcn2conv ginconv gineconv
+    gmmconv graphconv hgtconv nnconv pnaconv relgraphconv sageconv sgconv tagconv
 """
 PATHS |= {f"nn.conv.{file}": "nn.conv" for file in _CONVS.split()}
 _DATA = """

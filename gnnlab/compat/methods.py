@@ -392,7 +392,7 @@ _METHODS: dict[str, Any] = {
 _FUNCTIONS = {  # module → functions that are methods, too
     "gnnlab.transforms": "khop_adj khop_graph line_graph prop_edges prop_nodes",
     "gnnlab.compat.sampling": "global_uniform_negative_sampling sample_etype_neighbors "
-    "sample_labors sample_neighbors_biased select_topk",
+    "sample_labors select_topk",
 }
 _make = Graph.__init__
 _update_all, _apply_edges, _getitem = Graph.update_all, Graph.apply_edges, Graph.__getitem__

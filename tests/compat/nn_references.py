@@ -124,6 +124,31 @@ def dot_gat(layer, g, feat, get_attention=False):
     return (out, attention) if get_attention else out
 
 
+def agnn(layer, g, feat):
+    """matrix of cosines, entries of the edges, softmax node by node"""
+    hs, hd = both(g, feat)
+    src, dst = ends(g)
+    cosines = F.cosine_similarity(hs[:, None], hd[None], dim=-1)[src, dst]
+    return total(g, softmax(g, layer.beta * cosines)[:, None] * hs[src])
+
+
+def egat(layer, g, nfeats, efeats, edge_weight=None, get_attention=False):
+    """concatenated weights times concatenated rows, softmax node by node"""
+    hs, hd = both(g, nfeats)
+    src, dst = ends(g)
+    weights = torch.cat([layer.fc_ni.weight, layer.fc_fij.weight, layer.fc_nj.weight], 1)
+    edges = torch.cat([hs[src], efeats, hd[dst]], 1) @ weights.T
+    if layer.bias is not None:
+        edges = edges + layer.bias
+    edges = F.leaky_relu(edges, 0.01).view(len(src), *layer.attn.shape[1:])
+    attention = softmax(g, torch.einsum("ehd,hd->eh", edges, layer.attn[0]))[..., None]
+    if edge_weight is not None:
+        attention = attention * edge_weight[:, None, None]
+    heads = layer.fc_node_src(hs).view(len(hs), layer.attn.shape[1], -1)
+    out = total(g, attention * heads[src])
+    return (out, edges, attention) if get_attention else (out, edges)
+
+
 # -------------------------------------------------------------------------------- propagation
 def sg(layer, g, feat, edge_weight=None):
     """power of the dense normalised adjacency matrix"""
@@ -169,6 +194,22 @@ def cheb(layer, g, feat, lambda_max):
         out = out + polynomial @ feat @ layer.linear.weight[:, i * size : (i + 1) * size].T
     out = out + layer.linear.bias
     return out if layer.activation is None else layer.activation(out)
+
+
+def gcn2(layer, g, feat, feat_0, edge_weight=None):
+    """dense matrices; the weights mixed with the identity first"""
+    if edge_weight is None:
+        matrix = normalised(g)
+    else:
+        raw = adjacency(g, edge_weight)
+        inner, outer = raw.sum(1, keepdim=True), raw.sum(0, keepdim=True)
+        matrix = (raw / inner.sqrt() / outer.sqrt()).nan_to_num()
+    identity = torch.eye(feat.shape[1], dtype=feat.dtype)
+    mix1 = (1 - layer.beta) * identity + layer.beta * layer.weight1
+    second = layer.weight1 if layer.weight2 is None else layer.weight2
+    mix2 = (1 - layer.beta) * identity + layer.beta * second
+    out = (1 - layer.alpha) * matrix @ feat @ mix1 + layer.alpha * feat_0 @ mix2
+    return finish(layer, out, feat, layer.bias)
 
 
 def edge_weight_norm(layer, g, edge_weight):
@@ -227,6 +268,18 @@ def gmm(layer, g, feat, pseudo):
     return out if layer.bias is None else out + layer.bias
 
 
+def ssp(x):
+    return torch.log(0.5 * torch.exp(x) + 0.5)  # SchNet's formula
+
+
+def cf(layer, g, node_feats, edge_feats):
+    """SchNet's formula ln(e^x / 2 + 1 / 2), filters edge by edge"""
+    first, _, second, _ = layer.project_edge
+    hs, _ = both(g, node_feats)
+    filters = ssp(second(ssp(first(edge_feats))))
+    return ssp(layer.project_out[0](total(g, layer.project_node(hs)[ends(g)[0]] * filters)))
+
+
 def gated_graph(layer, g, feat, etypes=None):
     """an adjacency matrix per edge type, torch's GRU"""
     padding = feat.new_zeros(len(feat), layer.out_feats - feat.shape[1])
@@ -241,7 +294,108 @@ def gated_graph(layer, g, feat, etypes=None):
     return rows
 
 
+def gated_gcn(layer, g, feat, edge_feat):
+    """gates edge by edge, sums node by node; batch normalisation by its formula"""
+    src, dst = ends(g)
+    edges = layer.D(feat)[src] + layer.E(feat)[dst] + layer.C(edge_feat)
+    gates = 1 / (1 + torch.exp(-edges))
+    shares = gates / (total(g, gates) + 1e-6)[dst]
+    nodes = layer.A(feat) + total(g, shares * layer.B(feat)[src])
+    out = []
+    for rows, bn, before in ((nodes, layer.bn_node, feat), (edges, layer.bn_edge, edge_feat)):
+        if layer.batch_norm:
+            spread = rows.var(0, unbiased=False) + bn.eps
+            rows = (rows - rows.mean(0)) / spread.sqrt() * bn.weight + bn.bias
+        rows = rows if layer.activation is None else layer.activation(rows)
+        out.append(rows + before if layer.residual else rows)
+    return tuple(out)
+
+
+def pna(layer, g, node_feat, edge_feat=None):
+    """node by node over the list of its messages, with torch's statistics"""
+    src, dst = ends(g)
+    share = torch.cat([torch.ones(n, 1).double() / n**0.5 for n in g.batch_num_nodes().tolist()])
+    width, outputs = node_feat.shape[1] // len(layer.towers), []
+    for number, tower in enumerate(layer.towers):
+        h = node_feat[:, number * width : (number + 1) * width]
+        parts = [h[src], h[dst]] + ([] if edge_feat is None else [edge_feat])
+        messages, rows = tower.M(torch.cat(parts, 1)), []
+        for node in range(len(h)):
+            own = messages[dst == node]
+            if len(own) == 0:
+                rows.append(h.new_zeros(width * len(tower.aggregators) * len(tower.scalers)))
+                continue
+            centered = own - own.mean(0)
+            results = {
+                "mean": own.mean(0),
+                "max": own.amax(0),
+                "min": own.amin(0),
+                "sum": own.sum(0),
+                "var": own.var(0, unbiased=False),
+                "std": (own.var(0, unbiased=False) + 1e-30).sqrt(),
+            }
+            for order in (3, 4, 5):
+                moment = (centered**order).mean(0)
+                root = (moment.abs() + 1e-30) ** (1 / order)
+                results[f"moment{order}"] = moment.sign() * root
+            reduced = torch.cat([results[name] for name in tower.aggregators])
+            factor = math.log(len(own) + 1) / tower.delta
+            factors = {"identity": 1, "amplification": factor, "attenuation": 1 / factor}
+            rows.append(torch.cat([reduced * factors[name] for name in tower.scalers]))
+        out = tower.U(torch.cat([h, torch.stack(rows)], 1)) * share
+        bn = tower.batchnorm
+        spread = out.var(0, unbiased=False) + bn.eps
+        outputs.append((out - out.mean(0)) / spread.sqrt() * bn.weight + bn.bias)
+    out = F.leaky_relu(layer.mixing_layer[0](torch.cat(outputs, 1)))
+    return out + node_feat if layer.residual else out
+
+
+def hgt(layer, g, x, ntype, etype):
+    """edge by edge and head by head, with the matrix of each type"""
+    heads, size = layer.heads
+    hd = x[: g.num_dst_nodes()]
+
+    def typed(linear, rows):
+        weight = linear.get_weight()
+        return torch.stack([r @ weight[t] for r, t in zip(rows, ntype.tolist(), strict=False)])
+
+    k, v = typed(layer.linear_k, x), typed(layer.linear_v, x)
+    q = typed(layer.linear_q, hd)
+    scores, messages = [], []
+    for edge, (a, b) in enumerate(zip(*(side.tolist() for side in ends(g)), strict=True)):
+        kind = int(etype[edge])
+        for h in range(heads):
+            part = slice(h * size, (h + 1) * size)
+            changed = k[a, part] @ layer.relation_att[h].get_weight()[kind]
+            scores.append(changed @ q[b, part] * layer.relation_pri[h][kind] / math.sqrt(size))
+            messages.append(v[a, part] @ layer.relation_msg[h].get_weight()[kind])
+    attention = softmax(g, torch.stack(scores).view(-1, heads))
+    received = total(g, attention[..., None] * torch.stack(messages).view(-1, heads, size))
+    out = typed(layer.linear_a, received.flatten(1))
+    share = torch.sigmoid(layer.skip[ntype[: len(hd)]])[:, None]
+    own = hd @ layer.residual_w if hasattr(layer, "residual_w") else hd
+    out = share * out + (1 - share) * own
+    return layer.norm(out) if layer.use_norm else out
+
+
 # -------------------------------------------------------------------------- adjacency matrices
+def dense_graph(layer, adj, feat):
+    """sums in loops over the entries of the matrix"""
+    inner, outer = adj.sum(1).clamp(min=1), adj.sum(0).clamp(min=1)
+    rows = []
+    for v in range(adj.shape[0]):
+        row = feat.new_zeros(layer.weight.shape[1])
+        for u in range(adj.shape[1]):
+            factor = {
+                "both": 1 / (inner[v] * outer[u]).sqrt(),
+                "right": 1 / inner[v],
+                "none": 1.0,
+            }[layer.norm]
+            row = row + adj[v, u] * factor * (feat[u] @ layer.weight)
+        rows.append(row)
+    out = torch.stack(rows)
+    out = out if layer.bias is None else out + layer.bias
+    return out if layer.activation is None else layer.activation(out)
 
 
 def dense_sage(layer, adj, feat):
@@ -254,6 +408,20 @@ def dense_sage(layer, adj, feat):
     out = torch.stack(rows)
     out = out if layer.activation is None else layer.activation(out)
     return out if layer.norm is None else layer.norm(out)
+
+
+def dense_cheb(layer, adj, feat, lambda_max=None):
+    """eigenvectors of the Laplacian, polynomials as cosines"""
+    factor = adj.sum(1).clamp(min=1) ** -0.5
+    laplacian = torch.eye(len(adj)).double() - factor[:, None] * adj * factor[None]
+    values, vectors = torch.linalg.eigh(laplacian)  # the matrix is symmetric
+    largest = values.max() if lambda_max is None else lambda_max
+    angles = torch.acos((2 * values / largest - 1).clamp(-1, 1))
+    out = sum(
+        vectors @ torch.diag(torch.cos(i * angles)) @ vectors.T @ feat @ layer.W[i]
+        for i in range(layer.k)
+    )
+    return out if layer.bias is None else out + layer.bias
 
 
 # ------------------------------------------------------------------------------------ readout
@@ -275,6 +443,14 @@ def sort_pooling(layer, g, feat):
         padding = [[0.0] * feat.shape[1]] * layer.k
         out.append((chosen + padding)[: layer.k])
     return torch.tensor(out, dtype=feat.dtype).flatten(1)
+
+
+def weight_and_sum(layer, g, feat):
+    """graph by graph, a product of vector and matrix"""
+    linear = layer.atom_weighting[0]
+    return torch.cat(
+        [(linear(rows).sigmoid().T @ rows) for rows in per_graph(g, feat)],
+    )
 
 
 def attention_pooling(layer, g, feat, get_attention=False):
@@ -317,6 +493,25 @@ def hetero_embedding(layer, g, ids):
 
 
 # ------------------------------------------------------------------------- triples, containers
+def trans_e(layer, g, head, tail, rels):
+    """the norm triple by triple"""
+    table = layer.rel_emb.weight
+    return -torch.stack(
+        [
+            (h + table[r] - t).abs().pow(layer.p).sum().pow(1 / layer.p)
+            for h, t, r in zip(head, tail, rels.tolist(), strict=True)
+        ]
+    )
+
+
+def trans_r(layer, g, head, tail, rels):
+    """both ends projected, the norm triple by triple"""
+    scores = []
+    for h, t, r in zip(head, tail, rels.tolist(), strict=True):
+        matrix = layer.rel_project.weight[r].reshape(len(h), -1)
+        distance = h @ matrix + layer.rel_emb.weight[r] - t @ matrix
+        scores.append(-distance.abs().pow(layer.p).sum().pow(1 / layer.p))
+    return torch.stack(scores)
 
 
 def jumping(layer, g, feats):
@@ -365,3 +560,84 @@ def label_propagation(layer, g, labels, mask=None):
             for node in known:
                 out[node] = labels[node]
     return out
+
+
+def egnn(layer, g, h, x, edge_feat=None):
+    """messages edge by edge, sums and means node by node"""
+    messages, moves = [], []
+    for e, (u, v) in enumerate(zip(*(side.tolist() for side in ends(g)), strict=True)):
+        away = x[u] - x[v]
+        own = [] if edge_feat is None else [edge_feat[e]]
+        m = layer.edge_mlp(torch.cat([h[u], h[v], (away**2).sum()[None], *own]))
+        length = away.norm() if u != v else 1.0
+        messages.append(m)
+        moves.append(layer.coord_mlp(m) * away / length)
+    received, moved = total(g, torch.stack(messages)), mean(g, torch.stack(moves))
+    return layer.node_mlp(torch.cat([h, received], 1)), x + moved
+
+
+def degree_encoder(layer, g, degrees):
+    """rows of the tables, node by node"""
+    tables = [layer.encoder1.weight]
+    tables += [layer.encoder2.weight] if layer.direction == "both" else []
+    parts = list(degrees) if len(tables) == 2 else [degrees]
+    return sum(
+        torch.stack([torch.stack([t[min(int(d), len(t) - 1)] for d in row]) for row in part])
+        for t, part in zip(tables, parts, strict=True)
+    )
+
+
+def spatial_encoder(layer, g, dist):
+    """one-hot vectors of the distances times the table"""
+    table = layer.embedding_table.weight
+    which = dist.clamp(max=layer.max_dist) + 1
+    return F.one_hot(which, len(table)).to(table.dtype) @ table
+
+
+def path_encoder(layer, g, dist, path_data):
+    """products pair by pair, head by head and edge by edge"""
+    table, out = layer.embedding_table.weight, path_data.new_zeros(*dist.shape, layer.num_heads)
+    for place in torch.cartesian_prod(*(torch.arange(n) for n in out.shape)).tolist():
+        *pair, head = place
+        rows = path_data[tuple(pair)]
+        dots = [row @ table[i * layer.num_heads + head] for i, row in enumerate(rows)]
+        out[tuple(place)] = sum(dots) / min(max(int(dist[tuple(pair)]), 1), layer.max_len)
+    return out
+
+
+def biased_mha(layer, g, ndata, attn_bias=None, attn_mask=None):
+    """node by node and head by head, over the list of those attended to"""
+    out = []
+    heads, size = layer.heads
+    for b, rows in enumerate(ndata):
+        q, k, v = (linear(rows) for linear in (layer.q_proj, layer.k_proj, layer.v_proj))
+        mixed = torch.zeros_like(rows)
+        for x in range(len(rows)):
+            seen = [y for y in range(len(rows)) if attn_mask is None or not attn_mask[b, x, y]]
+            for h in range(heads if seen else 0):
+                part = slice(h * size, (h + 1) * size)
+                scores = torch.stack([q[x, part] @ k[y, part] / math.sqrt(size) for y in seen])
+                if attn_bias is not None:
+                    bias = attn_bias[b, x, seen, h]
+                    scores = scores + bias if layer.attn_bias_type == "add" else scores * bias
+                mixed[x, part] = scores.softmax(0) @ v[seen][:, part]
+        out.append(layer.out_proj(mixed))
+    return torch.stack(out)
+
+
+def graphormer(layer, g, nfeat, attn_bias=None, attn_mask=None):
+    """the published formula, normalisation by mean and variance"""
+
+    def norm(module, rows):
+        spread = rows.var(-1, unbiased=False, keepdim=True) + module.eps
+        return (rows - rows.mean(-1, keepdim=True)) / spread.sqrt() * module.weight + module.bias
+
+    def feed(rows):
+        return layer.ffn[3](layer.ffn[1](layer.ffn[0](rows)))
+
+    first = norm(layer.attn_layer_norm, nfeat) if layer.norm_first else nfeat
+    rows = nfeat + biased_mha(layer.attn, g, first, attn_bias, attn_mask)
+    if layer.norm_first:
+        return rows + feed(norm(layer.ffn_layer_norm, rows))
+    rows = norm(layer.attn_layer_norm, rows)
+    return norm(layer.ffn_layer_norm, rows + feed(rows))

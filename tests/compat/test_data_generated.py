@@ -60,3 +60,34 @@ def test_block_model_has_the_densities_asked_for():
         dgl.data.SBMMixtureDataset(2, 8, 2, pq=[(1, 1)])
     with pytest.raises(TypeError, match="missing a required argument: 'n_nodes'"):
         dgl.data.SBMMixtureDataset(1)
+
+
+def test_eight_shapes():
+    dataset = dgl.data.MiniGCDataset(24, 6, 20, seed=3)
+    assert (len(dataset), dataset.num_classes) == (24, 8)
+    for i, (g, label) in enumerate(dataset):
+        found = nx.Graph(pairs(g))
+        loops = list(nx.selfloop_edges(found))
+        assert int(label) == i // 3 and len(loops) == g.num_nodes() == len(found)
+        found.remove_edges_from(loops)
+        n = len(found)
+        side = int(n**0.5)
+        expected = [
+            nx.cycle_graph(n),
+            nx.star_graph(n - 1),
+            nx.wheel_graph(n),
+            nx.lollipop_graph(n // 2 + n % 2, n // 2),
+            nx.hypercube_graph(int(np.log2(n))),
+            nx.grid_2d_graph(side, n // side),
+            nx.complete_graph(n),
+            nx.circular_ladder_graph(n // 2),
+        ][int(label)]
+        if int(label) == 5:  # its sides follow from the number that was drawn
+            sides = [a for a in range(2, n) if n % a == 0]
+            assert any(nx.is_isomorphic(found, nx.grid_2d_graph(a, n // a)) for a in sides)
+        else:
+            assert nx.is_isomorphic(found, expected)
+    again = dgl.data.MiniGCDataset(24, 6, 20, seed=3)
+    assert all(pairs(g) == pairs(h) for (g, _), (h, _) in zip(dataset, again, strict=True))
+    with pytest.raises(InvalidInput, match="6 <= min_num_v < max_num_v; found 3 and 9"):
+        dgl.data.MiniGCDataset(8, 3, 9)

@@ -127,6 +127,16 @@ def draw(spec: Any, g: Any) -> Any:
 
 IDS = {"user": torch.tensor([2, 0, 2]), KEY: torch.tensor([1])}
 L = layers
+# Two graphs of 4 and 3 nodes, padded to 4, with paths of up to 3 edges.
+_DRAW = torch.Generator().manual_seed(5)
+DEGREES = torch.tensor([[[1, 2, 9, 0], [3, 1, 1, 0]], [[2, 0, 1, 4], [1, 5, 0, 0]]])
+DISTANCES = torch.randint(-1, 4, (2, 4, 4), generator=_DRAW)
+PATHS = torch.randn(2, 4, 4, 3, 3, generator=_DRAW, dtype=torch.float64)
+PATHS = PATHS * (torch.arange(3) < DISTANCES[..., None])[..., None]
+ROWS = torch.randn(2, 4, 6, generator=_DRAW, dtype=torch.float64)
+BIASES = torch.randn(2, 4, 4, 2, generator=_DRAW, dtype=torch.float64)
+MASK = torch.rand(2, 4, 4, generator=_DRAW) < 0.3
+MASK[1, 2] = True  # a node that attends to none
 CASES = {
     "GATv2Conv": Case(lambda: L.GATv2Conv(5, 3, 2), ("x5",), ref.gatv2),
     "GATv2Conv shared": Case(
@@ -158,6 +168,17 @@ CASES = {
     "DotGatConv pair": Case(
         lambda: L.DotGatConv((5, 4), 3, 2), ("p54",), ref.dot_gat, "block bipartite"
     ),
+    "AGNNConv": Case(lambda: L.AGNNConv(0.7), ("x5",), ref.agnn),
+    "AGNNConv pair": Case(lambda: L.AGNNConv(2, False), ("p55",), ref.agnn, "block bipartite"),
+    "EGATConv": Case(
+        lambda: L.EGATConv(5, 4, 3, 2, 2), ("x5", "e4"), ref.egat, kwargs={"get_attention": True}
+    ),
+    "EGATConv pair": Case(
+        lambda: L.EGATConv((5, 3), 4, 3, 2, 2, bias=False),
+        ("p53", "e4", "w"),
+        ref.egat,
+        "block bipartite",
+    ),
     "SGConv": Case(lambda: L.SGConv(5, 3, k=3), ("x5",), ref.sg, "whole batch"),
     "SGConv weighted": Case(
         lambda: L.SGConv(5, 3, k=2, bias=False, norm=torch.tanh), ("x5", "w"), ref.sg, "whole"
@@ -174,6 +195,15 @@ CASES = {
     "ChebConv": Case(lambda: L.ChebConv(5, 3, 4), ("x5", [1.7, 2.0, 1.4]), ref.cheb, "batch"),
     "ChebConv k=1": Case(
         lambda: L.ChebConv(5, 3, 1, activation=None), ("x5", torch.tensor([1.5])), ref.cheb, "whole"
+    ),
+    "GCN2Conv": Case(lambda: L.GCN2Conv(4, 2), ("x4", "x4"), ref.gcn2, "whole batch"),
+    "GCN2Conv two weights": Case(
+        lambda: L.GCN2Conv(
+            4, 3, 0.3, 0.5, project_initial_features=False, bias=False, activation=torch.tanh
+        ),
+        ("x4", "x4", "w"),
+        ref.gcn2,
+        "whole",
     ),
     "EdgeWeightNorm": Case(
         lambda: L.EdgeWeightNorm(), ("w",), ref.edge_weight_norm, "whole block bipartite"
@@ -207,11 +237,86 @@ CASES = {
     "GMMConv mean": Case(
         lambda: L.GMMConv(3, 3, 2, 4, "mean", residual=True), ("x3", "e2"), ref.gmm
     ),
+    "CFConv": Case(lambda: L.CFConv(5, 4, 3, 2), ("x5", "e4"), ref.cf),
     "GatedGraphConv": Case(
         lambda: L.GatedGraphConv(3, 4, 3, 3), ("x3", "t3"), ref.gated_graph, "whole batch"
     ),
     "GatedGraphConv one type": Case(
         lambda: L.GatedGraphConv(4, 4, 2, 1, bias=False), ("x4",), ref.gated_graph, "whole"
+    ),
+    "GatedGCNConv": Case(lambda: L.GatedGCNConv(5, 4, 3), ("x5", "e4"), ref.gated_gcn, "whole"),
+    "GatedGCNConv residual": Case(
+        lambda: L.GatedGCNConv(4, 4, 4, batch_norm=False, activation=torch.tanh),
+        ("x4", "e4"),
+        ref.gated_gcn,
+        "whole",
+    ),
+    "EGNNConv": Case(lambda: L.EGNNConv(5, 6, 3), ("x5", "x3"), ref.egnn, "whole batch"),
+    "EGNNConv edges": Case(lambda: L.EGNNConv(5, 6, 3, 4), ("x5", "x2", "e4"), ref.egnn, "whole"),
+    "DegreeEncoder": Case(
+        lambda: L.DegreeEncoder(4, 3), (DEGREES,), ref.degree_encoder, no_graph=True
+    ),
+    "DegreeEncoder in": Case(
+        lambda: L.DegreeEncoder(4, 3, "in"), (DEGREES[0],), ref.degree_encoder, no_graph=True
+    ),
+    "SpatialEncoder": Case(
+        lambda: L.SpatialEncoder(2, 3), (DISTANCES,), ref.spatial_encoder, no_graph=True
+    ),
+    "PathEncoder": Case(
+        lambda: L.PathEncoder(4, 3, 2), (DISTANCES, PATHS), ref.path_encoder, no_graph=True
+    ),
+    "BiasedMHA": Case(
+        lambda: L.BiasedMHA(6, 2, attn_drop=0), (ROWS, BIASES), ref.biased_mha, no_graph=True
+    ),
+    "BiasedMHA mask": Case(
+        lambda: L.BiasedMHA(6, 2, False, "mul", 0),
+        (ROWS, BIASES, MASK),
+        ref.biased_mha,
+        no_graph=True,
+    ),
+    "GraphormerLayer": Case(
+        lambda: L.GraphormerLayer(6, 5, 2, dropout=0, attn_dropout=0, activation=nn.Tanh()),
+        (ROWS, BIASES, MASK),
+        ref.graphormer,
+        no_graph=True,
+    ),
+    "GraphormerLayer norm first": Case(
+        lambda: L.GraphormerLayer(6, 5, 2, "mul", True, 0, 0),
+        (ROWS, BIASES),
+        ref.graphormer,
+        no_graph=True,
+    ),
+    "PNAConv": Case(
+        lambda: L.PNAConv(
+            4,
+            6,
+            ["mean", "max", "min", "sum", "var"],
+            ["identity", "amplification"],
+            1.2,
+            num_towers=2,
+        ),
+        ("x4",),
+        ref.pna,
+        "whole batch",
+    ),
+    "PNAConv edges": Case(
+        lambda: L.PNAConv(
+            4, 4, ["std", "moment3", "moment4", "moment5"], ["attenuation"], 0.8, edge_feat_size=3
+        ),
+        ("x4", "e3"),
+        ref.pna,
+        "whole",
+    ),
+    "HGTConv": Case(lambda: L.HGTConv(5, 3, 2, 2, 3, dropout=0), ("x5", "n2", "t3"), ref.hgt),
+    "HGTConv norm": Case(
+        lambda: L.HGTConv(6, 3, 2, 2, 3, dropout=0, use_norm=True), ("x6", "n2", "t3"), ref.hgt
+    ),
+    "DenseGraphConv": Case(lambda: L.DenseGraphConv(5, 3), ("x5",), ref.dense_graph, "matrix"),
+    "DenseGraphConv right": Case(
+        lambda: L.DenseGraphConv(3, 5, "right", bias=False, activation=torch.tanh),
+        ("x3",),
+        ref.dense_graph,
+        "matrix",
     ),
     "DenseSAGEConv": Case(lambda: L.DenseSAGEConv(5, 3), ("x5",), ref.dense_sage, "square"),
     "DenseSAGEConv pair": Case(
@@ -219,6 +324,22 @@ CASES = {
         ("p55",),
         ref.dense_sage,
         "matrix",
+    ),
+    "DenseChebConv": Case(lambda: L.DenseChebConv(5, 3, 4), ("x5",), ref.dense_cheb, "square"),
+    "DenseChebConv k=1": Case(
+        lambda: L.DenseChebConv(5, 3, 1, bias=False), ("x5", 2.0), ref.dense_cheb, "square"
+    ),
+    "TransE": Case(
+        lambda: L.TransE(3, 5), ("x5", "x5", torch.arange(7) % 3), ref.trans_e, no_graph=True
+    ),
+    "TransE p=2": Case(
+        lambda: L.TransE(3, 5, p=2), ("x5", "x5", torch.arange(7) % 3), ref.trans_e, no_graph=True
+    ),
+    "TransR": Case(
+        lambda: L.TransR(3, 4, 5, p=2),
+        ("x5", "x5", torch.arange(7) % 3),
+        ref.trans_r,
+        no_graph=True,
     ),
     "JumpingKnowledge": Case(
         lambda: L.JumpingKnowledge(), (("x5", "x5"),), ref.jumping, no_graph=True
@@ -255,6 +376,7 @@ CASES = {
     ),
     "MaxPooling": Case(lambda: L.MaxPooling(), ("x5",), ref.max_pooling, "whole batch"),
     "SortPooling": Case(lambda: L.SortPooling(3), ("x5",), ref.sort_pooling, "whole batch"),
+    "WeightAndSum": Case(lambda: L.WeightAndSum(5), ("x5",), ref.weight_and_sum, "whole batch"),
     "GlobalAttentionPooling": Case(
         lambda: L.GlobalAttentionPooling(nn.Linear(5, 1)),
         ("x5",),
@@ -291,24 +413,49 @@ SIGNATURES = {
     "EdgeGATConv": "in_feats, edge_feats, out_feats, num_heads, feat_drop=0.0, attn_drop=0.0, "
     "negative_slope=0.2, residual=True, activation=None, allow_zero_in_degree=False, bias=True",
     "DotGatConv": "in_feats, out_feats, num_heads, allow_zero_in_degree=False",
+    "AGNNConv": "init_beta=1.0, learn_beta=True, allow_zero_in_degree=False",
+    "EGATConv": "in_node_feats, in_edge_feats, out_node_feats, out_edge_feats, num_heads, "
+    "bias=True",
     "SGConv": "in_feats, out_feats, k=1, cached=False, bias=True, norm=None, "
     "allow_zero_in_degree=False",
     "APPNPConv": "k, alpha, edge_drop=0.0",
     "TAGConv": "in_feats, out_feats, k=2, bias=True, activation=None",
     "ChebConv": "in_feats, out_feats, k, activation=relu, bias=True",
+    "GCN2Conv": "in_feats, layer, alpha=0.1, lambda_=1, project_initial_features=True, "
+    "allow_zero_in_degree=False, bias=True, activation=None",
     "EdgeWeightNorm": "norm='both', eps=0.0",
     "NNConv": "in_feats, out_feats, edge_func, aggregator_type='mean', residual=False, bias=True",
     "EdgeConv": "in_feat, out_feat, batch_norm=False, allow_zero_in_degree=False",
     "GMMConv": "in_feats, out_feats, dim, n_kernels, aggregator_type='sum', residual=False, "
     "bias=True, allow_zero_in_degree=False",
+    "CFConv": "node_in_feats, edge_in_feats, hidden_feats, out_feats",
     "GatedGraphConv": "in_feats, out_feats, n_steps, n_etypes, bias=True",
+    "GatedGCNConv": "input_feats, edge_feats, output_feats, dropout=0, batch_norm=True, "
+    "residual=True, activation=relu",
+    "EGNNConv": "in_size, hidden_size, out_size, edge_feat_size=0",
+    "DegreeEncoder": "max_degree, embedding_dim, direction='both'",
+    "SpatialEncoder": "max_dist, num_heads=1",
+    "PathEncoder": "max_len, feat_dim, num_heads=1",
+    "BiasedMHA": "feat_size, num_heads, bias=True, attn_bias_type='add', attn_drop=0.1",
+    "GraphormerLayer": "feat_size, hidden_size, num_heads, attn_bias_type='add', norm_first=False, "
+    "dropout=0.1, attn_dropout=0.1, activation=None",
+    "PNAConv": "in_size, out_size, aggregators, scalers, delta, dropout=0.0, num_towers=1, "
+    "edge_feat_size=0, residual=True",
+    "HGTConv": "in_size, head_size, num_heads, num_ntypes, num_etypes, dropout=0.2, use_norm=False",
+    "DenseGraphConv": "in_feats, out_feats, norm='both', bias=True, activation=None",
     "DenseSAGEConv": "in_feats, out_feats, feat_drop=0.0, bias=True, norm=None, activation=None",
+    "DenseChebConv": "in_feats, out_feats, k, bias=True",
+    "TransE": "num_rels, feats, p=1",
+    "TransR": "num_rels, rfeats, nfeats, p=1",
     "JumpingKnowledge": "mode='cat', in_feats=None, num_layers=None",
     "Sequential": "",
     "LabelPropagation": "k, alpha, norm_type='sym', clamp=True, normalize=False, reset=False",
     "KNNGraph": "k",
+    "SegmentedKNNGraph": "k",
+    "RadiusGraph": "r, p=2, self_loop=False",
     "MaxPooling": "",
     "SortPooling": "k",
+    "WeightAndSum": "in_feats",
     "GlobalAttentionPooling": "gate_nn, feat_nn=None",
     "Set2Set": "input_dim, n_iters, n_layers",
     "HeteroLinear": "in_size, out_size, bias=True",
@@ -327,23 +474,64 @@ STATES = {
     "fc_edge.weight 6,4 attn_edge 1,2,3",
     "DotGatConv": "fc.weight 6,5",
     "DotGatConv pair": "fc_src.weight 6,5 fc_dst.weight 6,4",
+    "AGNNConv": "beta 1",
+    "EGATConv": "fc_node_src.weight 6,5 fc_ni.weight 4,5 fc_nj.weight 4,5 fc_fij.weight 4,4 "
+    "attn 1,2,2 bias 4",
     "SGConv": "fc.weight 3,5 fc.bias 3",
     "TAGConv": "lin.weight 3,15 lin.bias 3",
     "ChebConv": "linear.weight 3,20 linear.bias 3",
+    "GCN2Conv": "weight1 4,4 bias 4",
+    "GCN2Conv two weights": "weight1 4,4 weight2 4,4",
     "NNConv": "bias 2 edge_func.weight 6,4 edge_func.bias 6 res_fc.weight 2,3",
     "NNConv max": "edge_func.weight 6,4 edge_func.bias 6",
     "EdgeConv": "theta.weight 3,5 theta.bias 3 phi.weight 3,5 phi.bias 3",
     "GMMConv": "mu 4,2 inv_sigma 4,2 bias 3 fc.weight 12,5",
     "GMMConv max": "mu 4,2 inv_sigma 4,2 fc.weight 12,5 res_fc.weight 3,4",
+    "CFConv": "project_edge.0.weight 3,4 project_edge.0.bias 3 project_edge.2.weight 3,3 "
+    "project_edge.2.bias 3 project_node.weight 3,5 project_node.bias 3 project_out.0.weight 2,3 "
+    "project_out.0.bias 2",
     "GatedGraphConv one type": "linears.0.weight 4,4 linears.0.bias 4 gru.weight_ih 12,4 "
     "gru.weight_hh 12,4",
+    "GatedGCNConv": " ".join(
+        f"{name}.weight 3,{4 if name == 'C' else 5} {name}.bias 3" for name in "ABCDE"
+    )
+    + "".join(
+        f" {bn}.weight 3 {bn}.bias 3 {bn}.running_mean 3 {bn}.running_var 3 "
+        f"{bn}.num_batches_tracked -"
+        for bn in ("bn_node", "bn_edge")
+    ),
+    "EGNNConv": "edge_mlp.0.weight 6,11 edge_mlp.0.bias 6 edge_mlp.2.weight 6,6 edge_mlp.2.bias 6 "
+    "node_mlp.0.weight 6,11 node_mlp.0.bias 6 node_mlp.2.weight 3,6 node_mlp.2.bias 3 "
+    "coord_mlp.0.weight 6,6 coord_mlp.0.bias 6 coord_mlp.2.weight 1,6",
+    "DegreeEncoder": "encoder1.weight 5,3 encoder2.weight 5,3",
+    "SpatialEncoder": "embedding_table.weight 4,3",
+    "PathEncoder": "embedding_table.weight 8,3",
+    "GraphormerLayer norm first": " ".join(
+        f"attn.{name}_proj.weight 6,6 attn.{name}_proj.bias 6" for name in ("q", "k", "v", "out")
+    )
+    + " ffn.0.weight 5,6 ffn.0.bias 5 ffn.3.weight 6,5 ffn.3.bias 6 attn_layer_norm.weight 6 "
+    "attn_layer_norm.bias 6 ffn_layer_norm.weight 6 ffn_layer_norm.bias 6",
+    "PNAConv edges": "towers.0.M.weight 4,11 towers.0.M.bias 4 towers.0.U.weight 4,20 "
+    "towers.0.U.bias 4 towers.0.batchnorm.weight 4 towers.0.batchnorm.bias 4 "
+    "towers.0.batchnorm.running_mean 4 towers.0.batchnorm.running_var 4 "
+    "towers.0.batchnorm.num_batches_tracked - mixing_layer.0.weight 4,4 mixing_layer.0.bias 4",
+    "HGTConv": "linear_k.W 2,5,6 linear_q.W 2,5,6 linear_v.W 2,5,6 linear_a.W 2,6,6 skip 2 "
+    "residual_w 5,6 "
+    + " ".join(
+        f"relation_pri.{h} 3 relation_att.{h}.W 3,3,3 relation_msg.{h}.W 3,3,3" for h in (0, 1)
+    ),
     "Set2Set": "lstm.weight_ih_l0 16,8 lstm.weight_hh_l0 16,4 lstm.bias_ih_l0 16 "
     "lstm.bias_hh_l0 16 lstm.weight_ih_l1 16,4 lstm.weight_hh_l1 16,4 lstm.bias_ih_l1 16 "
     "lstm.bias_hh_l1 16",
+    "DenseGraphConv": "weight 5,3 bias 3",
     "DenseSAGEConv": "fc.weight 3,5 fc.bias 3",
+    "DenseChebConv": "W 4,5,3 bias 3",
+    "TransE": "rel_emb.weight 3,5",
+    "TransR": "rel_emb.weight 3,4 rel_project.weight 3,20",
     "JumpingKnowledge lstm": "lstm.weight_ih_l0 28,5 lstm.weight_hh_l0 28,7 lstm.bias_ih_l0 28 "
     "lstm.bias_hh_l0 28 lstm.weight_ih_l0_reverse 28,5 lstm.weight_hh_l0_reverse 28,7 "
     "lstm.bias_ih_l0_reverse 28 lstm.bias_hh_l0_reverse 28 att.weight 1,14 att.bias 1",
+    "WeightAndSum": "atom_weighting.0.weight 1,5 atom_weighting.0.bias 1",
     "HeteroLinear": "linears.user.weight 4,2 linears.user.bias 4 "
     f"linears.{KEY}.weight 4,3 linears.{KEY}.bias 4",
     "HeteroEmbedding": f"embeds.user.weight 3,4 embeds.{KEY}.weight 2,4",
@@ -391,7 +579,8 @@ def call(layer: nn.Module, g: Any, inputs: tuple, kwargs: dict | None = None) ->
 
 
 def exported() -> set[str]:
-    return {
+    """Layers of the ring, and those of gnnlab.nn that are there for DGL's programs."""
+    return {*dgl.nn._MODULES, "WeightAndSum"} | {
         name
         for module, names in layers._MODULES.items()
         for name in names.split()
@@ -400,8 +589,8 @@ def exported() -> set[str]:
     }
 
 
-#: It makes graphs; its reference is in test_graphs_of_points.
-OF_POINTS = {"KNNGraph"}
+#: Modules that make graphs; their reference is in test_graphs_of_points.
+OF_POINTS = {"KNNGraph", "RadiusGraph", "SegmentedKNNGraph"}
 
 
 def test_every_layer_has_a_reference():
@@ -424,7 +613,11 @@ def test_equals_its_reference(name):
             torch.testing.assert_close(one, other, rtol=close, atol=close)
 
 
-@pytest.mark.parametrize("name", CASES)
+#: The row of padding in their tables gets no gradient: test_padding_is_not_learned.
+PADDED = {"DegreeEncoder", "DegreeEncoder in", "SpatialEncoder"}
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in PADDED])
 def test_gradients(name):
     """Numerical gradients of all inputs and parameters, on the first graph of the case."""
     layer = build(name)
@@ -557,8 +750,28 @@ def test_graphs_of_points():
         for v in range(9)
         for u in sorted(range(9), key=lambda u: float((x[set_, u] - x[set_, v]).norm()))[:k]
     ]
-    src, dst = L.KNNGraph(k)(x).edges()
-    assert list(zip(src.tolist(), dst.tolist(), strict=True)) == expected
+    for g in L.KNNGraph(k)(x), L.SegmentedKNNGraph(k)(x.flatten(0, 1), [9, 9]):
+        src, dst = g.edges()
+        assert list(zip(src.tolist(), dst.tolist(), strict=True)) == expected
+    g, lengths = L.RadiusGraph(1.0)(x[0], get_distances=True)
+    near = [
+        (u, v) for u in range(9) for v in range(9) if u != v and (x[0, u] - x[0, v]).norm() <= 1
+    ]
+    src, dst = g.edges()
+    assert list(zip(src.tolist(), dst.tolist(), strict=True)) == near
+    torch.testing.assert_close(lengths.flatten(), (x[0, src] - x[0, dst]).norm(dim=1))
+
+
+@pytest.mark.parametrize("name", sorted(PADDED))
+def test_padding_is_not_learned(name):
+    """Other rows have the gradients of the reference."""
+    found, expected = build(name), build(name)
+    inputs = runs(name)[0][1]
+    found(*inputs).square().sum().backward()
+    CASES[name].reference(expected, None, *inputs).square().sum().backward()
+    for one, other in zip(found.parameters(), expected.parameters(), strict=True):
+        assert not one.grad[0].any()
+        torch.testing.assert_close(one.grad[1:], other.grad[1:])
 
 
 def test_aggregate_functions():
@@ -637,6 +850,28 @@ def test_largest_eigenvalue_by_default():
     assert len(values) == 3 and layer(g, x, values).shape == (11, 3)
 
 
+def test_dense_layers_equal_those_on_the_graph():
+    """The same parameters on a graph without parallel edges."""
+    torch.manual_seed(0)
+    g = dgl.add_reverse_edges(dgl.graph(([0, 0, 1, 2], [1, 2, 3, 3])))
+    adj, x = ref.adjacency(g).float(), torch.randn(4, 5)
+    pairs = [
+        (L.DenseGraphConv(5, 3), L.GraphConv(5, 3), ()),
+        (L.DenseSAGEConv(5, 3), L.SAGEConv(5, 3, "gcn"), ()),
+        (L.DenseChebConv(5, 3, 3), L.ChebConv(5, 3, 3, activation=None), (2.0,)),
+    ]
+    for dense, sparse, more in pairs:
+        state = dense.state_dict()
+        names = {"fc.weight": "fc_neigh.weight", "fc.bias": "bias"}
+        if "W" in state:
+            state = {"linear.weight": state["W"].flatten(0, 1).T, "linear.bias": state["bias"]}
+        elif "fc.weight" in state:
+            state = {names[name]: value for name, value in state.items()}
+        sparse.load_state_dict(state)
+        expected = sparse(g, x, *([torch.tensor(more)] if more else []))
+        torch.testing.assert_close(dense(adj, x, *more), expected)
+
+
 WRONG = {
     "edges": (
         lambda: L.EdgeGATConv(5, 4, 3, 2)(
@@ -650,6 +885,7 @@ WRONG = {
         ),
         "edge rows have size 3.*4",
     ),
+    "towers": (lambda: L.PNAConv(5, 4, ["mean"], ["identity"], 1.0, num_towers=2), "multiples"),
     "matrix": (lambda: L.DenseSAGEConv(5, 3)(torch.eye(3), torch.ones(7, 5)), "7 source rows"),
     "rows": (lambda: L.TAGConv(5, 3)(whole(), torch.ones(6, 5)), "6 rows.*7 source nodes"),
     "size": (lambda: L.SGConv(5, 3)(dgl.add_self_loop(whole()), torch.ones(7, 4)), "size 4.*5"),

@@ -9,7 +9,7 @@ _MODULES = {
     "gnnlab.compat.data.csv_dataset": "CSVDataset",
     "gnnlab.compat.data.dgl_dataset": "DGLBuiltinDataset DGLDataset",
     "gnnlab.compat.data.generated": """
-        KarateClub=KarateClubDataset KarateClubDataset
+        KarateClub=KarateClubDataset KarateClubDataset MiniGCDataset
         SBMMixture=SBMMixtureDataset SBMMixtureDataset
     """,
     "gnnlab.compat.data.published": """

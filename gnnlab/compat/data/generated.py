@@ -1,4 +1,4 @@
-"""Data sets without files: random block models, and the karate club.
+"""Data sets without files: shapes, random block models, and the karate club.
 
 The random numbers are numpy's; graphs are not those that DGL draws from the same seed.
 """
@@ -17,6 +17,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.batch import batch
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.transform import add_self_loop
 from gnnlab.transforms import line_graph
 
 
@@ -49,6 +50,55 @@ class KarateClubDataset(Published):
         first = {*range(9), 10, 11, 12, 13, 16, 17, 19, 21}
         g.ndata["label"] = torch.tensor([int(node not in first) for node in range(34)])
         self.graphs = [g]
+
+
+def _shape(kind: int, n: int) -> tuple[Any, int]:
+    """Return the pairs and the number of nodes, at most n, of one of the eight shapes."""
+    half, side, power = n // 2, math.isqrt(n), 1 << int(math.log2(n))
+    width, star, clique = n // side, [(0, i) for i in range(1, n)], np.argwhere(np.tri(n, k=-1))
+    head = clique[clique[:, 0] < n - half].tolist()
+    tail = [(i, i + 1) for i in range(n - half - 1, n - 1)]
+    rows = [(i, i + 1) for i in range(side * width) if (i + 1) % width]
+    rungs = [(i, half + i) for i in range(half)]
+    shapes: tuple[tuple[Any, int], ...] = (
+        ([(i, (i + 1) % n) for i in range(n)], n),
+        (star, n),
+        (star + [(i, i % (n - 1) + 1) for i in range(1, n)], n),
+        (head + tail, n),
+        (
+            [(u, u ^ power >> i) for u in range(power) for i in range(1, n) if power >> i],
+            power,
+        ),
+        (rows + [(i, i + width) for i in range((side - 1) * width)], side * width),
+        (clique, n),
+        (rungs + [(i + k, (i + 1) % half + k) for i in range(half) for k in (0, half)], 2 * half),
+    )
+    return shapes[kind]
+
+
+class MiniGCDataset(Published):
+    """Eight shapes to tell apart; an item is a graph with self-loops and its class.
+
+    0 ring, 1 star, 2 wheel, 3 lollipop, 4 hypercube, 5 grid, 6 clique, 7 circular ladder, in this
+    order. Sizes are drawn from ``min_num_v`` (at least 6) … ``max_num_v`` − 1; a hypercube, grid or
+    ladder has the largest possible number of nodes up to the one drawn.
+    """
+
+    title, num_classes, common = "minigc", 8, ("force_reload", "verbose", "transform")
+    options: ClassVar = dict.fromkeys(("num_graphs", "min_num_v", "max_num_v"), REQUIRED) | {
+        "seed": 0,
+        "save_graph": True,
+    }
+
+    def process(self) -> None:
+        """Draw the sizes and make the graphs."""
+        count, low, high, seed, _ = self.option.values()
+        if not 6 <= low < high:
+            raise InvalidInput(f"expected 6 <= min_num_v < max_num_v; found {low} and {high}")
+        self.labels = torch.arange(count) * 8 // max(count, 1)
+        sizes = np.random.RandomState(seed).randint(low, high, count).tolist()
+        made = [_shape(kind, n) for kind, n in zip(self.labels.tolist(), sizes, strict=True)]
+        self.graphs = [add_self_loop(_both_ways(*each)) for each in made]
 
 
 class SBMMixtureDataset(Published):

@@ -4,6 +4,7 @@ from gnnlab.compat import lazy
 
 # Module → names. Those of gnnlab.distributed need no entry.
 _MODULES = {
+    "gnnlab.distributed": "NodeEmbedding=DistEmbedding",
     "gnnlab.compat.distributed.dist_dataloader": "DistDataLoader DistEdgeDataLoader "
     "DistNodeDataLoader EdgeCollator",
     "gnnlab.compat.distributed.graph_partition_book": "EdgePartitionPolicy NodePartitionPolicy "

@@ -22,8 +22,9 @@ from gnnlab.compat import lazy
 # Module → layers. Those of gnnlab.nn need no entry.
 _MODULES: dict[str, str] = {
     "gnnlab.compat.nn.conv.attention": "DotGatConv EdgeGATConv GATv2Conv",
-    "gnnlab.compat.nn.conv.edges": "DenseSAGEConv EdgeConv GMMConv GatedGraphConv NNConv",
-    "gnnlab.compat.nn.conv.propagation": "APPNPConv ChebConv EdgeWeightNorm SGConv TAGConv",
+    "gnnlab.compat.nn.conv.edges": "EdgeConv GMMConv GatedGraphConv NNConv",
+    "gnnlab.compat.nn.conv.propagation": "APPNPConv ChebConv EdgeWeightNorm GCN2Conv SGConv "
+    "TAGConv",
     "gnnlab.compat.nn.glob": "GlobalAttentionPooling MaxPooling Set2Set SortPooling",
     "gnnlab.compat.nn.hetero": "HeteroEmbedding HeteroLinear get_aggregate_fn",
     "gnnlab.compat.nn.sparse_emb": "NodeEmbedding",

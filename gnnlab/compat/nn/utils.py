@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gnnlab.compat.nn.conv.base import inverse_sqrt_degrees
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
+from gnnlab.nn.base import inverse_sqrt_degrees
 from gnnlab.nn.linear import WeightBasis
 from gnnlab.nn.utils import aggregate, per_row
 from gnnlab.ops.checks import check_choice

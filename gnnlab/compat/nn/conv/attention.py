@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.conv.base import ZeroInDegree, check_edge_rows, glorot
+from gnnlab.nn.base import ZeroInDegree, check_edge_rows, glorot
 from gnnlab.nn.gatconv import GATConv
 from gnnlab.nn.utils import (
     Activation,

@@ -9,14 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.conv.base import ZeroInDegree, check_edge_rows, check_whole, glorot
 from gnnlab.errors import InvalidInput
+from gnnlab.nn.base import ZeroInDegree, check_edge_rows, check_whole, glorot
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
     expand_as_pair,
-    map_features,
     pair_of_sizes,
 )
 from gnnlab.ops.checks import check_choice
@@ -24,7 +23,7 @@ from gnnlab.ops.checks import check_choice
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["DenseSAGEConv", "EdgeConv", "GMMConv", "GatedGraphConv", "NNConv"]
+__all__ = ["EdgeConv", "GMMConv", "GatedGraphConv", "NNConv"]
 
 _REDUCERS = ("sum", "mean", "max")
 
@@ -254,56 +253,3 @@ class GatedGraphConv(nn.Module):
                 received = ops.spmm(relation, "copy_rhs", "sum", None, messages)
             rows = self.gru(received, rows)
         return rows
-
-
-def _matrix(adj: Tensor, src: Tensor) -> Tensor:
-    """Return the matrix on the rows' device, in their dtype."""
-    if adj.dim() != 2 or adj.shape[1] != len(src):
-        raise InvalidInput(
-            f"found an adjacency matrix of shape {tuple(adj.shape)} for {len(src)} source rows; "
-            "expected (destinations, sources)"
-        )
-    return adj.to(src)
-
-
-class DenseSAGEConv(nn.Module):
-    """SAGEConv's "gcn" on an adjacency matrix: row = destination, column = source.
-
-    Examples
-    --------
-    >>> import torch, gnnlab.compat as dgl
-    >>> dgl.nn.DenseSAGEConv(5, 2)(torch.eye(3), torch.ones(3, 5)).shape
-    torch.Size([3, 2])
-    """
-
-    def __init__(
-        self,
-        in_feats: int | tuple[int, int],
-        out_feats: int,
-        feat_drop: float = 0.0,
-        bias: bool = True,
-        norm: Activation | None = None,
-        activation: Activation | None = None,
-    ) -> None:
-        super().__init__()
-        src_feats, dst_feats = pair_of_sizes(in_feats)
-        if src_feats != dst_feats:
-            raise InvalidInput(f"found sizes {src_feats} and {dst_feats}: they are averaged")
-        self.norm, self.activation = norm, activation
-        self.feat_drop = nn.Dropout(feat_drop)
-        self.fc = nn.Linear(src_feats, out_feats, bias=bias)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialise the weight: Glorot uniform, for ReLU."""
-        nn.init.xavier_uniform_(self.fc.weight, nn.init.calculate_gain("relu"))
-
-    def forward(self, adj: Tensor, feat: Features) -> Tensor:
-        """Return (num_dst, out_feats); ``feat`` is a tensor or a pair."""
-        feat = map_features(self.feat_drop, feat)
-        src, dst = feat if isinstance(feat, tuple) else (feat, feat)
-        adj = _matrix(adj, src)
-        out = self.fc((adj @ src + dst) / (adj.sum(1, keepdim=True) + 1))
-        if self.activation is not None:
-            out = self.activation(out)
-        return out if self.norm is None else self.norm(out)

@@ -8,6 +8,7 @@ With ``edge_weight``, the weights replace the normalisation: normalise them with
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING
 
@@ -16,20 +17,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.compat.nn.conv.base import (
+from gnnlab.errors import InvalidInput
+from gnnlab.nn.base import (
     ZeroInDegree,
     check_edge_rows,
     check_whole,
     inverse_sqrt_degrees,
 )
-from gnnlab.errors import InvalidInput
 from gnnlab.nn.utils import Activation, aggregate
 from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
 
-__all__ = ["APPNPConv", "ChebConv", "EdgeWeightNorm", "SGConv", "TAGConv"]
+__all__ = ["APPNPConv", "ChebConv", "EdgeWeightNorm", "GCN2Conv", "SGConv", "TAGConv"]
 
 
 def _step(
@@ -276,3 +277,93 @@ class EdgeWeightNorm(nn.Module):
             )
         out_total = ops.spmm(relation.reverse(), "copy_rhs", "sum", None, edge_weight) + self.eps
         return edge_weight / ops.sddmm(relation, "mul", out_total, total).sqrt()
+
+
+class GCN2Conv(ZeroInDegree):
+    r"""Graph convolution for deep networks (GCNII): initial residual and identity mapping.
+
+    With :math:`\beta = \log(\lambda / l + 1)` in layer :math:`l`, the output is
+    :math:`((1 - \alpha) \hat{A} H + \alpha H_0)((1 - \beta) I + \beta W) + b`.
+    From Chen et al.: Simple and Deep Graph Convolutional Networks, ICML 2020.
+
+    Parameters
+    ----------
+    in_feats : int
+        Size of the rows, which the layer keeps.
+    layer : int
+        Number l of the layer, from 1.
+    alpha : float, default 0.1
+        Share of the initial rows.
+    lambda_ : float, default 1
+        How fast β falls with the layer.
+    project_initial_features : bool, default True
+        Use one matrix for both terms; otherwise the initial rows have a second one.
+    allow_zero_in_degree : bool, default False
+    bias : bool, default True
+    activation : callable, optional
+
+    Examples
+    --------
+    >>> import torch, gnnlab.compat as dgl
+    >>> graph = dgl.add_self_loop(dgl.graph(([0, 1], [1, 2])))
+    >>> rows = torch.ones(3, 5)
+    >>> dgl.nn.GCN2Conv(5, layer=1)(graph, rows, rows).shape
+    torch.Size([3, 5])
+    """
+
+    weight2: Tensor | None
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        in_feats: int,
+        layer: int,
+        alpha: float = 0.1,
+        lambda_: float = 1,
+        project_initial_features: bool = True,
+        allow_zero_in_degree: bool = False,
+        bias: bool = True,
+        activation: Activation | None = None,
+    ) -> None:
+        super().__init__(allow_zero_in_degree)
+        self.in_feats = in_feats
+        self.alpha = alpha
+        self.beta = math.log(lambda_ / layer + 1)
+        self.activation = activation
+        self.weight1 = nn.Parameter(torch.empty(in_feats, in_feats))
+        one_weight = project_initial_features
+        self.weight2 = None if one_weight else nn.Parameter(torch.empty(in_feats, in_feats))
+        self.bias = nn.Parameter(torch.empty(in_feats)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialise the weights (normal), and the bias to zero."""
+        nn.init.normal_(self.weight1)
+        if self.weight2 is not None:
+            nn.init.normal_(self.weight2)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(
+        self, graph: Graph, feat: Tensor, feat_0: Tensor, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        """Return (N, in_feats) for the rows ``feat`` and the first layer's rows ``feat_0``.
+
+        The layer normalises ``edge_weight`` itself; the weights are positive.
+        """
+        self.check(graph, feat)
+        check_whole(graph, feat, self.in_feats, self.weight1)
+        if edge_weight is not None:
+            edge_weight = EdgeWeightNorm("both")(graph, edge_weight)
+        feat = (1 - self.alpha) * _step(graph, feat, edge_weight)
+        first = self.alpha * feat_0
+        if self.weight2 is None:
+            out = self._map(feat + first, self.weight1)
+        else:
+            out = self._map(feat, self.weight1) + self._map(first, self.weight2)
+        if self.bias is not None:
+            out = out + self.bias
+        return out if self.activation is None else self.activation(out)
+
+    def _map(self, rows: Tensor, weight: Tensor) -> Tensor:
+        return torch.addmm(rows, rows, weight, beta=1 - self.beta, alpha=self.beta)
