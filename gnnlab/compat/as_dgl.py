@@ -37,7 +37,7 @@ PATHS = {
     "distributed.dist_graph": "distributed",
     "distributed.dist_tensor": "distributed",
     "distributed.nn": "distributed",
-    "distributed.optim.pytorch": "distributed.optim",
+    "distributed.nn.pytorch": "distributed",
 }
 # DGL has a file for each layer; here the package has the names of all.
 _CONVS = """

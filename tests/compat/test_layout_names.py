@@ -110,8 +110,9 @@ def tables(chapters: list[Chapter]) -> str:
         text = f"### {chapter.title}\n\n"
         for path, note in chapter.differs.items():
             text += f"- `{_short(path)}` differs: {note}\n"
-        for path, note in chapter.why.items():
-            text += f"- `{_short(path)}` is missing: {note}\n"
+        for note in dict.fromkeys(chapter.why.values()):
+            same = [f"`{_short(path)}`" for path, why in chapter.why.items() if why == note]
+            text += f"- {', '.join(same)} {'are' if same[1:] else 'is'} missing: {note}\n"
         for place, names in chapter.places.items():
             rest = [n for n in names if (p := f"{place}.{n}") in missing and p not in chapter.why]
             if rest:

@@ -17,6 +17,7 @@ from tests.helpers import run_script
 
 FOLDER = Path(__file__).with_name("programs")
 PROGRAMS = ["appnp", "deepwalk", "dgi", "gat", "gcn", "gin", "linkpred", "rgcn", "sage", "sgc"]
+PROGRAMS += ["trees"]
 
 RUN_ALL = """
 import contextlib, io, json, runpy, sys, traceback
