@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import warnings
 from itertools import pairwise
@@ -14,6 +15,69 @@ import torch
 import gnnlab as core
 import gnnlab.compat as dgl
 from tests.graph.samples import edges_of, toy, typed
+from tests.helpers import ROOT
+
+PAGE = ROOT / "docs/dgl_layers.md"
+BEGIN, END = "<!-- samplers: begin -->\n", "<!-- samplers: end -->\n"
+# Sampler → what it is compared with, and the tests that do it.
+REFERENCES = {
+    "sample_neighbors": (
+        "expected frequencies of every edge and pair of edges",
+        "tests/kernels/test_sample.py::test_without_replacement_is_distinct_and_uniform",
+        "tests/kernels/test_sample.py::test_pairs_are_uniform",
+    ),
+    "NeighborSampler": (
+        "frontiers of `sample_neighbors`, made into blocks one by one",
+        "tests/dataloading/test_sampler.py::test_the_fused_path_equals_frontiers_made_into_blocks",
+    ),
+    "MultiLayerFullNeighborSampler": (
+        "all in-edges",
+        "tests/dataloading/test_sampler.py::test_full_neighbors_and_old_names",
+    ),
+    "LaborSampler": (
+        "the published probability of each edge; unbiased sums",
+        "tests/sampling/test_labor.py::test_edges_are_taken_with_their_probability",
+        "tests/sampling/test_labor.py::test_sums_over_probabilities_are_unbiased",
+    ),
+    "sample_etype_neighbors": (
+        "exact probabilities of four weighted edges; counts by node and type",
+        "tests/compat/test_samplers.py::test_sample_etype_neighbors_is_fair",
+        "tests/compat/test_samplers.py::test_sample_etype_neighbors_counts",
+    ),
+    "select_topk": (
+        "Python's sort of each node's edges",
+        "tests/compat/test_samplers.py::test_select_topk_is_a_sort",
+    ),
+    "random_walk": (
+        "probabilities of all ways, by weight",
+        "tests/sampling/test_walk.py::test_every_way_is_as_likely_as_its_weight",
+    ),
+    "node2vec_random_walk": (
+        "exact probabilities of all walks of two steps",
+        "tests/compat/test_samplers.py::test_node2vec_steps_have_their_probability",
+    ),
+    "PinSAGESampler": (
+        "the same walks, counted by hand",
+        "tests/sampling/test_walk.py::test_neighbors_are_those_met_most_often",
+    ),
+    "ShaDowKHopSampler": (
+        "networkx's distances, and the induced subgraph in a loop",
+        "tests/compat/test_samplers.py::test_shadow_with_all_neighbors_is_a_breadth_first_search",
+    ),
+    "ClusterGCNSampler": (
+        "the induced subgraph in a loop; clusters partition the nodes",
+        "tests/compat/test_samplers.py::test_clusters_partition_the_graph",
+    ),
+    "SAINTSampler": (
+        "the exact probability of each node, for its three modes",
+        "tests/compat/test_samplers.py::test_saint_draws_as_often_as_it_should",
+    ),
+    "global_uniform_negative_sampling": (
+        "all pairs without an edge, equally often",
+        "tests/dataloading/test_negative_sampler.py"
+        "::test_global_uniform_is_uniform_over_what_is_left",
+    ),
+}
 
 
 @pytest.fixture
@@ -423,3 +487,24 @@ def test_affinity_refuses(arguments: Any, said: str) -> None:
     with pytest.raises(core.InvalidInput, match=said):
         choose_cores(*arguments)
     assert choose_cores(1, range(3), None, [0]) == ([1], [0])
+
+
+def renewed() -> str:
+    """The page with the table as it should be."""
+    lines = ["| sampler | compared with | tests |", "|---|---|---|"]
+    for name, (how, *tests) in REFERENCES.items():
+        lines.append(f"| `{name}` | {how} | {', '.join(f'`{test}`' for test in tests)} |")
+    before, _, rest = PAGE.read_text("utf8").partition(BEGIN)
+    return before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
+
+
+def test_the_page_names_tests_that_exist() -> None:
+    for _, *tests in REFERENCES.values():
+        for path, name in (test.split("::") for test in tests):
+            tree = ast.parse((ROOT / path).read_text("utf8"))
+            assert name in {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+    assert PAGE.read_text("utf8") == renewed(), "python -m tests.compat.test_samplers writes it"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renewed(), "utf8")
