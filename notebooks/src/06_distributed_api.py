@@ -388,6 +388,7 @@ def sevens(shape, dtype):
 
 
 h = joined = None  # a second run of this cell creates them anew
+small = DistGraph("toy", part_config=toy_config)  # new tensors: of the graph opened last
 shape, policy = (small.num_nodes(), 2), small.get_node_partition_policy("_N")
 h = DistTensor(shape, torch.float32, name="h", init_func=sevens, part_policy=policy)
 h[[6, 1]] = torch.tensor([[0.0, 1.0], [2.0, 3.0]])

@@ -27,7 +27,8 @@ from builder import words
 NAMES = sorted(path.name for path in (ROOT / "notebooks" / "en").glob("*.ipynb"))
 
 
-BACK = {"01", "02", "05", "08", "09", "10", "11"}  # a cell runs again after all cells below it did
+# a lesson of which any cell runs again after all cells below it did
+BACK = {"01", "02", "05", "06", "07", "08", "09", "10", "11"}
 
 
 def run_cells_twice(path: Path, folder: Path) -> None:
