@@ -2,67 +2,69 @@
 # # Training in many processes
 #
 # One Python process drives one GPU, or computes at the pace of one CPU core. **Data parallel**
-# training starts several, gives each a share of every mini-batch, and keeps their models equal.
-# With several GPUs, each process drives one; the same program also runs on CPU cores, as here.
-# Afterwards you can
+# training starts several processes, gives each a share of every mini-batch, and keeps their models
+# equal. With several GPUs, each process drives one; the same program also runs on CPU cores, as
+# here. Afterwards you can
 #
 # - say what an all-reduce does, and why averaged gradients are the gradient of the whole batch;
 # - start real processes from a notebook and train with `DistributedDataParallel`;
 # - check that two processes learn what one would have learned;
-# - recognise three failures that have cost others days, and prevent them.
+# - choose between a fork and a fresh interpreter, and say what each costs in memory;
+# - recognise three failures that take days to find, and prevent them.
 
 # %% [markdown] slot="title" lang="ko"
 # # 멀티프로세스 학습
 #
-# 파이썬 프로세스(process) 하나로는 GPU를 하나만 쓰거나 CPU 코어 하나의 속도로 계산합니다. 그보다
-# 많은 자원을 쓰려면 **데이터 병렬**(data parallel) 학습을 합니다. 프로세스를 여러 개 시작하여
+# 파이썬 프로세스 하나로는 GPU를 하나만 쓰거나 CPU 코어 하나의 속도로 계산합니다. 그보다 많은 자원을
+# 쓰려면 **데이터 병렬**(data parallel) 학습을 합니다. 프로세스를 여러 개 시작하여
 # 미니배치(mini-batch)를 나누어 맡기고, 모든 프로세스의 모델을 똑같이 유지하는 방법입니다. GPU가
-# 여러 개이면 프로세스마다 하나씩 배정합니다. 같은 프로그램을 CPU 코어에서도 실행할 수 있으며, 이
+# 여러 개이면 프로세스마다 하나씩 씁니다. 같은 프로그램을 CPU 코어에서도 실행할 수 있으며, 이
 # 레슨에서는 CPU를 사용합니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
-# - 올리듀스(all-reduce)가 어떤 연산인지, 그리고 그래디언트(gradient)의 평균이 왜 배치 전체의
-#   그래디언트와 같은지 설명하기
+# - 올리듀스(all-reduce)가 어떤 연산인지, 그래디언트(gradient)의 평균이 왜 배치 전체의 그래디언트와
+#   같은지 설명하기
 # - 노트북에서 프로세스를 실제로 여러 개 시작하고 `DistributedDataParallel`로 학습하기
-# - 프로세스 두 개로 학습한 결과가 프로세스 하나로 학습한 결과와 같은지 확인하기
-# - 많은 사람이 며칠씩 헤맨 장애 세 가지를 증상으로 알아차리고 예방하기
+# - 프로세스 두 개로 학습한 결과가 하나로 학습한 결과와 같은지 확인하기
+# - 포크(fork)와 새 인터프리터 가운데 알맞은 것을 고르고, 각각 메모리를 얼마나 쓰는지 설명하기
+# - 많은 사람이 며칠씩 헤매는 장애 세 가지를 알아보고 예방하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 用多个进程训练
 #
-# 一个 Python 进程（process）只使用一块 GPU，或者以一个 CPU 核的速度计算。**数据并行**（data
-# parallel）训练则启动多个进程，把每个小批次（mini-batch）切成若干份，每个进程一份，并使各进程的模型
-# 始终相同。有多块 GPU 时，每个进程使用一块；同样的程序也能在 CPU 核上运行，本课就是这样做的。学完之
-# 后，你能够：
+# 一个 Python 进程只使用一块 GPU，或者以一个 CPU 核的速度计算。**数据并行**（data parallel）训练启动
+# 多个进程，把每个小批次（mini-batch）分成若干份，每个进程一份，并使各进程的模型始终相同。有多块 GPU
+# 时，每个进程使用一块；同样的程序也能在 CPU 核上运行，本课就是这样做的。学完之后，你能够：
 #
 # - 说明全归约（all-reduce）的作用，以及为什么各进程的梯度（gradient）取平均就得到整个批次的梯度；
 # - 在 Notebook 中启动真正的进程，并用 `DistributedDataParallel` 训练；
 # - 验证两个进程的训练结果与一个进程相同；
-# - 识别并预防三种曾让许多人排查数日的故障。
+# - 在 fork（派生进程，即 fork 系统调用）和全新的解释器之间做出选择，并说明两者各占多少内存；
+# - 识别并预防三种往往要排查数日的故障。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Set-up
 #
 # Each process of the group has a number, its **rank**; how many there are is the **world size**.
-# Two ranks suit two cores; with as many GPUs, each rank takes one. Each process gets one thread,
-# lest the ranks fight for the cores. `"digits"`, the graph of handwritten digits, comes with the
-# project.
+# Two ranks suit two cores; with as many GPUs, each rank takes one. Each process computes with one
+# thread, so that the ranks do not compete for the cores. `"digits"`, the graph of handwritten
+# digits, comes with the project. Cells that only draw are folded; a click opens them.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
 # 그룹에 속한 프로세스의 번호를 **랭크**(rank), 프로세스의 수를 **월드 크기**(world size)라고
-# 합니다. 이 레슨에서는 그 번호의 프로세스 자체도 랭크라고 부릅니다. CPU 코어가 두 개이면 랭크도 두
-# 개가 알맞고, GPU가 두 개 있으면 랭크마다 하나씩 씁니다. 랭크들이 서로 코어를 차지하려고 경쟁하지
-# 않도록 프로세스마다 스레드를 하나만 사용합니다. 손글씨 숫자 그래프(graph)인 `"digits"`는
-# 프로젝트에 들어 있습니다.
+# 합니다. 이 레슨에서는 그 번호의 프로세스도 랭크라고 부릅니다. CPU 코어가 두 개이면 랭크도 두 개가
+# 알맞고, GPU가 두 개이면 랭크마다 하나씩 씁니다. 랭크끼리 코어를 두고 경쟁하지 않도록 프로세스마다
+# 스레드를 하나만 사용합니다. 손글씨 숫자 그래프인 `"digits"`는 프로젝트에 포함되어 있습니다. 그림만
+# 그리는 셀은 접어 두었으며, 누르면 펼쳐집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 进程组中的每个进程都有一个编号，称为**进程序号**（rank），下文直接写作 rank；进程的个数称
-# 为**进程总数**（world size）。两个 CPU 核正好运行两个 rank；如果有同样多的 GPU，就每个 rank 用一
-# 块。我们只允许每个进程使用一个线程，否则各个 rank 会争抢 CPU 核。手写数字图（graph）`"digits"` 随
-# 项目附带。
+# 进程组中的每个进程都有一个编号，称为**进程序号**（rank），下文直接写作 rank，也用它指这个进程；进
+# 程的个数称为**进程总数**（world size）。两个 CPU 核正好运行两个 rank；如果有同样多的 GPU，就每个
+# rank 用一块。每个进程只用一个线程，以免各个 rank 争抢 CPU 核。手写数字图 `"digits"` 随项目附带。只
+# 负责绘图的单元格都已折叠，点击即可展开。
 
 # %% slot="imports"
 import hashlib
@@ -72,6 +74,7 @@ import time
 from datetime import timedelta
 
 import matplotlib.pyplot as plt
+import psutil
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -86,90 +89,83 @@ from gnnlab.parallel import create_dataloader, free_port, init_model
 from gnnlab.parallel import init_process_group, launch_processes, track
 
 DATASET, WORLD_SIZE = "digits", 2
-BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
+torch.set_num_threads(1)
+
+# %% slot="style" tags=["folded"]
+BLUE, ORANGE, GREEN = "#3b6fb6", "#e07b39", "#3a9e75"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
-torch.set_num_threads(1)
+dgl.plot.language("en")
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
 # Four seed nodes make a mini-batch: 1, 4, 2 and 3. Rank 0 takes the first two, rank 1 the others.
-# Each looks up the neighbors of its seeds and reads their features, as a single process would.
-# Filled nodes are seeds, outlined ones are read for them.
+# Each rank finds the neighbors of its seeds and reads their features, as a single process would. In
+# the figure, seeds are blue, and the nodes that are read for them are orange.
 
 # %% [markdown] slot="toy" lang="ko"
-# ## 그려 볼 수 있는 작은 그래프
+# ## 작은 그래프로 살펴보기
 #
 # 시드 노드(seed node) 1, 4, 2, 3이 미니배치 하나를 이룹니다. 앞의 둘은 랭크 0이, 나머지 둘은 랭크
-# 1이 맡습니다. 각 랭크는 프로세스가 하나일 때와 똑같이, 맡은 시드 노드의 이웃(neighbor)을 찾아
-# 피처(feature)를 읽습니다. 그림에서 색을 채운 노드(node)는 시드 노드이고, 같은 색의 테두리만 있는
-# 노드는 시드 노드의 출력을 계산하려고 읽는 노드입니다.
+# 1이 맡습니다. 각 랭크에서는 프로세스가 하나일 때와 똑같이, 맡은 시드 노드의 이웃을 찾아
+# 피처(feature)를 읽습니다. 그림에서 파란색은 시드 노드이고, 주황색은 시드 노드를 계산하려고 읽는
+# 노드입니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
 #
 # 四个种子节点（seed node）1、4、2、3 组成一个小批次。rank 0 取前两个，rank 1 取后两个。每个 rank 都
-# 像单个进程那样，查找自己那份种子的邻居（neighbor），并读取所需的特征（feature）。实心的节点
-# （node）是种子，带彩色轮廓的空心节点是为种子而读取的邻居。
+# 像单个进程那样，查找自己那份种子节点的邻居，并读取所需的特征（feature）。图中蓝色的是种子节点，橙
+# 色的是为它们而读取的节点。
 
 # %% slot="toy-code"
 toy_src = [1, 2, 3, 4, 0, 5, 6, 6, 7, 2, 7, 8, 8, 5]
 toy_dst = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4]
 toy = dgl.graph((toy_src, toy_dst))
 place = [(0, 0), (-1, 1), (1, 1), (1, -1), (-1, -1), (-2, 0), (0, 2), (2, 0), (0, -2)]
-shares = [[1, 4], [2, 3]]
 
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.9), layout="constrained")
-for rank, (ax, seeds, color) in enumerate(zip(axes, shares, (BLUE, ORANGE))):
-    read = {*seeds, *dgl.in_subgraph(toy, seeds).edges()[0].tolist()}
-    for u, v in zip(toy_src, toy_dst):
-        arrow = {"arrowstyle": "-|>", "shrinkA": 8, "shrinkB": 8, "lw": 1.5}
-        arrow["color"] = color if v in seeds else GRAY
-        ax.annotate("", place[v], place[u], arrowprops=arrow)
-    for node, (x, y) in enumerate(place):
-        line = color if node in read else GRAY
-        fill, text = (color, "white") if node in seeds else ("white", line)
-        ax.scatter(x, y, s=250, color=fill, edgecolor=line, linewidth=1.5, zorder=3)
-        style = {"ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 4}
-        ax.text(x, y, node, color=text, **style)
-    ax.set_title(f"rank {rank}", color=color)
-    ax.axis("off")
+for rank, (seeds, ax) in enumerate(zip(([1, 4], [2, 3]), axes)):
+    input_nodes, _, toy_blocks = NeighborSampler([None]).sample(toy, seeds)
+    print(f"rank {rank} reads nodes {input_nodes.sort().values.tolist()}")
+    dgl.plot.graph(toy, toy_blocks, pos=place, ax=ax).set_title(f"rank {rank}")
 plt.show()
 
 # %% [markdown] slot="gradient" lang="en"
-# Every rank has the whole graph, so neither needs the other for this. Both read nodes 6 and 8: the
-# price of splitting a batch. Only on the update of the model must they agree.
+# Every rank has the whole graph, so neither needs the other for this. Both read nodes 6 and 8: this
+# is what splitting a batch costs. Only when the model is updated must they agree.
 #
 # Let $L_r$ be the mean loss over the seeds of rank $r$. If all $R$ shares have the same size, the
-# mean loss $L$ of the batch is the mean of the $L_r$, and so it is with the gradients:
+# mean loss $L$ of the batch is the mean of the $L_r$, and the same holds for the gradients:
 #
 # $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
 #
 # We compute all three for one `SAGEConv` layer and compare.
 
 # %% [markdown] slot="gradient" lang="ko"
-# 모든 랭크에 그래프 전체가 있으므로 여기까지는 서로 통신할 필요가 없습니다. 노드 6과 8은 두 랭크가
-# 모두 읽는데, 배치를 나누었기 때문에 생기는 비용입니다. 두 랭크의 결과를 맞추어야 하는 것은 모델을
-# 갱신할 때뿐입니다.
+# 모든 랭크에 그래프 전체가 있으므로 여기까지는 서로 통신할 필요가 없습니다. 노드 6과 8은 두
+# 랭크에서 모두 읽는데, 배치를 나누었기 때문에 드는 비용입니다. 두 랭크가 결과를 맞추어야 하는 것은
+# 모델을 갱신할 때뿐입니다.
 #
 # 랭크 $r$이 맡은 시드 노드의 평균 손실을 $L_r$이라고 합시다. 랭크 $R$개가 맡은 시드 노드의 수가
 # 모두 같으면 배치 전체의 평균 손실 $L$은 $L_r$의 평균이며, 그래디언트도 마찬가지입니다.
 #
 # $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
 #
-# 두 랭크와 배치 전체의 그래디언트를 `SAGEConv` 계층 하나로 계산하여 비교해 봅시다.
+# `SAGEConv` 계층 하나로 두 랭크의 그래디언트와 배치 전체의 그래디언트를 구하여 비교해 봅시다.
 
 # %% [markdown] slot="gradient" lang="zh"
-# 每个 rank 都有整张图，所以到这一步为止，它们互不依赖。节点 6 和 8 被两个 rank 各读了一遍，这就是拆
-# 分批次的开销。只有更新模型时，各个 rank 才必须保持一致。
+# 每个 rank 都有整张图，所以到这一步为止，它们互不依赖。节点 6 和 8 被两个 rank 各读了一遍，这是拆分
+# 批次的开销。只有更新模型时，各个 rank 才必须保持一致。
 #
-# 设 $L_r$ 为 rank $r$ 的种子上的平均损失。如果 $R$ 份大小都相同，那么整个批次的平均损失 $L$ 就是各
+# 设 $L_r$ 为 rank $r$ 的种子节点上的平均损失。如果 $R$ 份大小都相同，整个批次的平均损失 $L$ 就是各
 # 个 $L_r$ 的平均值，梯度也是如此：
 #
 # $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
 #
-# 我们用一个 `SAGEConv` 层算出两个 rank 各自的梯度和整个批次的梯度，并加以比较。
+# 我们用一个 `SAGEConv` 层算出两个 rank 各自的梯度和整个批次的梯度，加以比较。
 
 # %% slot="gradient-code"
 torch.manual_seed(0)
@@ -187,22 +183,19 @@ def gradient(seeds):
 first, second, whole = gradient([1, 4]), gradient([2, 3]), gradient([1, 4, 2, 3])
 assert torch.allclose((first + second) / 2, whole, atol=1e-6)
 print(f"the mean of the two equals the whole in all {len(whole)} parameters")
-print("the two themselves differ:", not torch.allclose(first, second))
+print("the two themselves are equal:", torch.allclose(first, second))
 
 # %% [markdown] slot="ring" lang="en"
-# The two gradients differ, and their average is that of the batch. Mind the condition: equal
-# shares.
+# The two gradients differ, and their mean is the gradient of the batch. Note the condition: shares
+# of equal size.
 #
 # ## Build it yourself: all-reduce
 #
-# Each rank holds a gradient; afterwards each shall hold the sum of all. This is
-# called **all-reduce**. Rank 0 alone, adding up for all, would be a bottleneck. In a *ring* there
-# is none: every gradient is cut into as many chunks as there are ranks, and in every step each
-# rank sends one chunk to the next rank, the last to the first. In the first half of the steps the
-# receiver adds, in the second half it copies.
-#
-# In the picture, rows are ranks, columns are chunks, and the number says how many ranks are summed
-# in a chunk. Orange frames are sent next.
+# At first each rank has a gradient; at the end each shall have the sum of all. This operation is
+# called **all-reduce**. If rank 0 added up all gradients alone, it would be a bottleneck. In a
+# *ring* there is none: every gradient is cut into as many chunks as there are ranks, and in every
+# step each rank sends one chunk to the next rank, the last rank to the first. In the first half of
+# the steps the receiver adds the chunk to its own, in the second half it copies.
 
 # %% [markdown] slot="ring" lang="ko"
 # 두 랭크의 그래디언트는 서로 다르지만, 그 평균은 배치 전체의 그래디언트와 같습니다. 단, 랭크마다
@@ -211,14 +204,10 @@ print("the two themselves differ:", not torch.allclose(first, second))
 # ## 직접 만들어 보기: 올리듀스
 #
 # 처음에는 랭크마다 그래디언트가 하나씩 있습니다. 이를 모두 더한 값을 모든 랭크가 갖게 하는 연산을
-# **올리듀스**라고 합니다. 모든 랭크의 그래디언트를 랭크 0에서 혼자 더한다면 랭크 0이
-# 병목(bottleneck)이 됩니다. **링**(ring) 방식에는 이런 병목이 없습니다. 각 그래디언트를 랭크
-# 수만큼의 조각으로 나누고, 단계마다 각 랭크가 조각 하나를 다음 랭크로 보냅니다. 마지막 랭크는 첫
-# 랭크로 보냅니다. 전반부 단계에서는 받은 조각을 자기 조각에 더하고, 후반부 단계에서는 받은 조각을
-# 그대로 복사합니다.
-#
-# 그림에서 행은 랭크이고 열은 조각이며, 숫자는 그 조각에 랭크 몇 개의 값이 더해졌는지를 나타냅니다.
-# 주황색 테두리를 두른 것은 다음 단계에서 보낼 조각입니다.
+# **올리듀스**라고 합니다. 랭크 0 혼자서 모든 그래디언트를 더한다면 랭크 0이 병목(bottleneck)이
+# 됩니다. **링**(ring) 방식에는 이런 병목이 없습니다. 각 그래디언트를 랭크 수만큼의 조각으로 나누고,
+# 단계마다 각 랭크에서 조각 하나를 다음 랭크로 보냅니다. 마지막 랭크에서는 첫 랭크로 보냅니다.
+# 전반부 단계에서는 받은 조각을 자기 조각에 더하고, 후반부 단계에서는 받은 조각을 그대로 복사합니다.
 
 # %% [markdown] slot="ring" lang="zh"
 # 两个梯度并不相同，而它们的平均值就是整个批次的梯度。请注意前提：各份大小相同。
@@ -226,12 +215,9 @@ print("the two themselves differ:", not torch.allclose(first, second))
 # ## 亲手实现：全归约
 #
 # 开始时每个 rank 各有一个梯度，结束时每个 rank 都要得到全部梯度之和。这个操作称为**全归约**。如果由
-# rank 0 独自完成求和，它就会成为瓶颈。采用**环**（ring）的方式则没有瓶颈：有多少个 rank，就把每个梯
-# 度切成多少块；每一步，每个 rank 都把一块发给下一个 rank，最后一个 rank 发给第一个。在前一半步骤
-# 中，接收方把收到的块累加到自己的块上；在后一半步骤中，则直接用收到的块覆盖自己的块。
-#
-# 图中每行是一个 rank，每列是一块，数字表示这一块已累加了几个 rank 的梯度。橙色框中的块将在下一步发
-# 送。
+# rank 0 独自求和，它就会成为瓶颈（bottleneck）。采用**环**（ring）的方式则没有瓶颈：有多少个 rank，
+# 就把每个梯度切成多少块；每一步，每个 rank 都把一块发给下一个 rank，最后一个 rank 发给第一个。在前
+# 一半步骤中，接收方把收到的块加到自己的块上；在后一半步骤中，则直接复制收到的块。
 
 
 # %% slot="ring-code"
@@ -246,57 +232,99 @@ def ring_all_reduce(vectors):
         yield chunks.clone()
 
 
-figure, axes = plt.subplots(1, 7, figsize=(9, 1.8), layout="constrained")
-for step, counts in enumerate(ring_all_reduce([torch.ones(4)] * 4)):
-    ax = axes[step]
-    ax.imshow(counts[..., 0], cmap="Blues", vmin=0, vmax=6)
-    for rank in range(4):
-        for chunk, count in enumerate(counts[rank, :, 0].tolist()):
-            color = "white" if count > 3 else "black"
-            ax.text(chunk, rank, f"{count:.0f}", ha="center", va="center", color=color)
-        if step < 6:
-            corner = ((rank - step) % 4 - 0.45, rank - 0.45)
-            ax.add_patch(plt.Rectangle(corner, 0.9, 0.9, fill=False, color=ORANGE, lw=2))
-    ax.set(title=f"after step {step}" if step else "start", xticks=[], yticks=[])
-    ax.set_xlabel(["next: add", "next: copy", "done"][step // 3])
-plt.show()
+for counts in ring_all_reduce([torch.ones(2)] * 2):
+    print("summed in each chunk:", counts[..., 0].int().tolist())
+
+# %% [markdown] slot="hand" lang="en"
+# The first line is the start: each chunk holds the number of one rank. After one step, each rank
+# has one chunk with the sum of both; after two, both chunks.
+#
+# Now move the number of ranks. In each square, rows are ranks and columns are chunks; the number
+# says how many ranks are summed in a chunk. Orange frames are sent next. They are added until the
+# last square of the upper row is reached, and copied from there on. The title says how much each
+# rank sends in all. Without a running kernel you see four settings instead.
+
+# %% [markdown] slot="hand" lang="ko"
+# 첫 줄은 시작할 때의 상태로, 각 조각에는 랭크 하나의 값만 들어 있습니다. 한 단계가 지나면 각 랭크에
+# 두 랭크의 합이 된 조각이 하나 생기고, 두 단계가 지나면 두 조각이 모두 합이 됩니다.
+#
+# 이번에는 랭크 수를 직접 바꾸어 봅시다. 각 정사각형에서 행은 랭크, 열은 조각이고, 숫자는 그 조각에
+# 랭크 몇 개의 값이 더해졌는지를 나타냅니다. 주황색 테두리를 두른 것은 다음 단계에서 보낼
+# 조각입니다. 윗줄의 마지막 정사각형에 이를 때까지는 받은 조각을 더하고, 그다음부터는 복사합니다.
+# 제목은 각 랭크에서 보내는 양의 합계입니다. 커널이 실행되지 않는 환경에서는 네 가지 설정의 그림이
+# 표시됩니다.
+
+# %% [markdown] slot="hand" lang="zh"
+# 第一行是开始时的状态：每一块只含一个 rank 的数。一步之后，每个 rank 有一块是两者之和；两步之后，两
+# 块都是。
+#
+# 现在请亲手改变 rank 的个数。每个方阵中，行是 rank，列是块，数字表示这一块已累加了几个 rank 的梯
+# 度。橙色框中的块将在下一步发送：到上排最后一个方阵为止，收到的块都是累加；从那以后则是复制。标题给
+# 出每个 rank 一共发送多少。没有内核运行时，看到的是四种设置的图。
+
+
+# %% slot="hand-draw" tags=["folded"]
+def draw_ring(ranks=4):
+    figure, axes = plt.subplots(2, ranks, figsize=(5.7, 3), layout="constrained")
+    axes[1, -1].axis("off")
+    for step, counts in enumerate(ring_all_reduce([torch.ones(ranks)] * ranks)):
+        ax = axes[divmod(step, ranks)]
+        ax.imshow(counts[..., 0], cmap="Blues", vmin=0, vmax=1.5 * ranks)
+        for rank in range(ranks):
+            for chunk, count in enumerate(counts[rank, :, 0].tolist()):
+                style = {"ha": "center", "va": "center_baseline", "size": 7}
+                style["color"] = "white" if count > 0.75 * ranks else "black"
+                ax.text(chunk, rank, f"{count:.0f}", **style)
+            if step < 2 * ranks - 2:
+                corner, frame = ((rank - step) % ranks - 0.45, rank - 0.45), (0.9, 0.9)
+                patch = plt.Rectangle(corner, *frame, fill=False, color=ORANGE, lw=1.5)
+                ax.add_patch(patch)
+        ax.set_title(f"after step {step}" if step else "start", size=7)
+        ax.set(xticks=[], yticks=[])
+    sent = 2 * (ranks - 1) / ranks
+    figure.suptitle(f"each rank sends {sent:.2f} times its gradient", size=9)
+    return figure
+
+
+# %% slot="hand-code"
+dgl.plot.explore(draw_ring, ranks=("ranks", [2, 3, 4, 6]))
 
 # %% [markdown] slot="meet" lang="en"
-# After three steps each chunk is complete on one rank, after six on all. Each rank has then sent
-# six quarters of a gradient; with more ranks it stays below two.
+# With four ranks, each chunk is complete on one rank after three steps and on all after six. Each
+# rank has then sent six chunks of a quarter: 1.5 times its gradient. However many ranks there are,
+# it stays below 2.
 #
 # ## Real processes
 #
 # `launch_processes(function, n, ...)` starts $n$ fresh Python interpreters and calls
-# `function(rank, n, ...)` in each. Functions defined in cells travel there; large tensors and
-# graphs lie in shared memory. The results come back in the order of the ranks.
-# `init_process_group` lets the ranks find each other; its backend is `gloo` between CPUs, `nccl`
-# between GPUs. Does its `all_reduce` give what our ring gives?
+# `function(rank, n, ...)` in each. It passes on functions that are defined in cells; large tensors
+# and graphs are in shared memory. The results come back in the order of the ranks.
+# `init_process_group` connects the ranks; its backend is `gloo` between CPUs, `nccl` between GPUs.
+# Does its `all_reduce` give what our ring gives?
 
 # %% [markdown] slot="meet" lang="ko"
-# 세 단계가 지나면 각 조각의 합이 어느 한 랭크에서 완성되고, 여섯 단계가 지나면 모든 랭크에서
-# 완성됩니다. 그동안 각 랭크는 4분의 1 크기의 조각을 여섯 번, 즉 그래디언트의 1.5배를 보냅니다.
-# 랭크가 아무리 늘어나도 이 양은 그래디언트의 2배에 이르지 않습니다.
+# 랭크가 네 개이면 세 단계 뒤에 각 조각의 합이 어느 한 랭크에서 완성되고, 여섯 단계 뒤에는 모든
+# 랭크에서 완성됩니다. 그동안 각 랭크에서는 4분의 1 크기의 조각을 여섯 번, 곧 그래디언트의 1.5배를
+# 보냅니다. 랭크가 아무리 많아도 2배에는 이르지 않습니다.
 #
 # ## 실제 프로세스
 #
-# `launch_processes(function, n, ...)`는 파이썬 인터프리터 $n$개를 새로 시작하고, 각 인터프리터에서
-# `function(rank, n, ...)`을 호출합니다. 셀에서 정의한 함수도 인터프리터로 전달되며, 큰 텐서와
-# 그래프는 공유 메모리(shared memory)에 저장됩니다. 결과는 랭크 순서대로 반환됩니다.
-# `init_process_group`을 호출하면 랭크들이 서로 연결됩니다. 백엔드는 CPU 간 통신에는 `gloo`, GPU 간
-# 통신에는 `nccl`입니다. 백엔드의 `all_reduce`로 구한 값이 직접 만든 링으로 구한 값과 같은지 확인해
-# 봅시다.
+# `launch_processes(function, n, ...)`는 파이썬 인터프리터 $n$개를 새로 시작하고, 각각에서
+# `function(rank, n, ...)`을 호출합니다. 셀에서 정의한 함수도 전달되며, 큰 텐서와 그래프는 공유
+# 메모리(shared memory)에 저장됩니다. 결과는 랭크 순서대로 반환됩니다. `init_process_group`을
+# 호출하면 랭크들이 서로 연결됩니다. 백엔드는 CPU 사이에서는 `gloo`, GPU 사이에서는 `nccl`입니다.
+# 이렇게 연결한 뒤 `all_reduce`로 구한 값이 직접 만든 링으로 구한 값과 같은지 확인해 봅시다.
 
 # %% [markdown] slot="meet" lang="zh"
-# 三步之后，每一块都已在某一个 rank 上完成求和；六步之后，每一块在所有 rank 上都已完成。这时每个
-# rank 共发送了 6 块，每块是梯度的 1/4，合计为梯度大小的 1.5 倍；rank 再多，也不到 2 倍。
+# 有四个 rank 时，三步之后，每一块都已在某一个 rank 上完成求和；六步之后，在所有 rank 上都已完成。这
+# 时每个 rank 共发送了 6 块，每块是梯度的 1/4，合计为梯度大小的 1.5 倍；rank 再多，也不到 2 倍。
 #
 # ## 真正的进程
 #
 # `launch_processes(function, n, ...)` 启动 $n$ 个全新的 Python 解释器，并在每个解释器中调用
-# `function(rank, n, ...)`。在单元格中定义的函数会传给这些解释器；大的张量和图放在共享内存（shared
+# `function(rank, n, ...)`。在单元格中定义的函数也能传过去，大的张量和图放在共享内存（shared
 # memory）中。结果按 rank 的顺序返回。`init_process_group` 在各个 rank 之间建立连接；所用的后端，CPU
-# 之间是 `gloo`，GPU 之间是 `nccl`。PyTorch 的 `all_reduce` 与我们的环形全归约结果相同吗？
+# 之间是 `gloo`，GPU 之间是 `nccl`。连接之后，`all_reduce` 得到的结果与我们的环相同吗？
 
 
 # %% slot="meet-code"
@@ -313,37 +341,40 @@ answers = launch_processes(meet, WORLD_SIZE, vectors)
 for rank, (_, total) in enumerate(answers):
     assert torch.allclose(total, ring[rank].flatten())
 pids = {os.getpid(), *(pid for pid, _ in answers)}
-print("equal sums;", len(pids), "processes took part")
+print(f"equal sums; processes that took part: {len(pids)}")
 
 # %% [markdown] slot="data" lang="en"
-# They agree, and three processes took part: this one and two ranks.
+# The sums agree, and three processes took part: this one and two ranks.
 #
 # ## Build it yourself: a share for each rank
 #
-# The real graph groups its edges by destination for sampling and by source for the backward pass,
-# and makes each format when first needed. `prepare_mp` makes both now, because ranks share only
-# what exists before they start.
+# A graph keeps its edges in up to three formats: `coo`, in the order of their IDs; `csc`, grouped
+# by destination, for sampling; `csr`, grouped by source, for the backward pass. Each is made when
+# it is first needed. `prepare_mp` makes the last two now, because ranks share only what exists
+# before they start.
 #
-# Every epoch, all ranks shuffle the training nodes with the same seed and so agree on the order
-# without a message. Rank $r$ of $R$ takes every $R$-th node, from position $r$ on; the ranks'
-# batches together are then one batch of a single process. If the nodes cannot be divided evenly,
-# some are taken twice, for all ranks must make the same number of steps. This is the code, from
-# `ddp_loader.py` of `gnnlab.helpers`; the loader cuts the share of `rank_share` into batches.
+# In every epoch, all ranks shuffle the training nodes with the same random seed and so agree on the
+# order without a message. Of $R$ ranks, rank $r$ takes every $R$-th node from position $r$ on. The
+# ranks' batches together are then one batch of a single process. If the nodes cannot be divided
+# evenly, some are taken twice, for all ranks must make the same number of steps. Here is the code,
+# from `ddp_loader.py` of `gnnlab.helpers`: `rank_share` computes the share of a rank, and the
+# loader splits it into batches.
 
 # %% [markdown] slot="data" lang="ko"
 # 두 값은 같으며, 이 노트북의 프로세스와 랭크 두 개, 모두 세 프로세스가 참여했습니다.
 #
 # ## 직접 만들어 보기: 랭크별 담당 노드
 #
-# 실제 그래프에서는 에지(edge)를 샘플링할 때는 도착 노드별로, 역전파할 때는 출발 노드별로 묶은
-# 형식을 사용하며, 각 형식은 처음 필요할 때 만듭니다. 랭크들은 시작하기 전에 만들어 둔 것만 공유할
-# 수 있으므로, `prepare_mp`로 두 형식을 미리 만듭니다.
+# 그래프는 에지를 최대 세 가지 형식으로 저장합니다. `coo`는 에지 ID 순서로 나열한 것입니다. `csc`는
+# 도착 노드별로 묶은 것으로 샘플링에 쓰이고, `csr`은 출발 노드별로 묶은 것으로 역전파에 쓰입니다. 각
+# 형식은 처음 필요할 때 만들어집니다. 랭크들은 시작하기 전에 만들어 둔 것만 공유할 수 있으므로,
+# `prepare_mp`로 뒤의 두 형식을 미리 만듭니다.
 #
-# 에폭(epoch)마다 모든 랭크가 같은 난수 시드로 학습 노드를 섞으므로, 통신하지 않아도 순서가
+# 에폭(epoch)마다 모든 랭크에서 같은 난수 시드로 학습 노드를 섞으므로, 통신하지 않아도 순서가
 # 일치합니다. 랭크가 $R$개이면 랭크 $r$은 위치 $r$부터 $R$칸 간격으로 노드를 가져갑니다. 그러면 각
-# 랭크의 배치를 합친 것이 프로세스가 하나일 때의 배치와 같아집니다. 노드 수가 랭크 수로
-# 나누어떨어지지 않으면 일부 노드는 두 번 쓰입니다. 모든 랭크의 단계 수가 같아야 하기 때문입니다.
-# 다음은 `gnnlab.helpers`에 있는 `ddp_loader.py`의 코드입니다. `rank_share`로 담당 노드를 정하고,
+# 랭크의 배치를 합친 것이 프로세스가 하나일 때의 배치와 같아집니다. 모든 랭크의 단계 수가 같아야
+# 하므로, 노드 수가 랭크 수로 나누어떨어지지 않으면 일부 노드는 두 번 쓰입니다. 다음은
+# `gnnlab.helpers`에 있는 `ddp_loader.py`의 코드입니다. `rank_share`로 랭크의 담당 노드를 정하고,
 # 로더에서 이를 배치로 나눕니다.
 
 # %% [markdown] slot="data" lang="zh"
@@ -351,15 +382,15 @@ print("equal sums;", len(pids), "processes took part")
 #
 # ## 亲手实现：每个 rank 一份
 #
-# 在真实的图中，边（edge）既要按目标节点分组，供采样使用，又要按源节点分组，供反向传播使用。每种格式
-# 都在第一次用到时才建立。各个 rank 只能共享启动之前已有的数据，所以现在就用 `prepare_mp` 建立这两种
-# 格式。
+# 图的边最多以三种格式存储：`coo` 按边 ID 的顺序排列；`csc` 按目标节点分组，供采样使用；`csr` 按源节
+# 点分组，供反向传播使用。每种格式都在第一次用到时才建立。各个 rank 只能共享启动之前已有的数据，所以
+# 现在就用 `prepare_mp` 建立后两种。
 #
-# 每一轮（epoch）中，所有 rank 都用同一个随机种子打乱训练节点，因此无需通信就能得到相同的顺序。$R$
-# 个 rank 中的 rank $r$ 从位置 $r$ 开始，以 $R$ 为步长选取节点；这样，各 rank 的批次合起来正是单个进
-# 程的一个批次。如果节点数不能被 rank 的个数整除，就有节点会被取两次，因为所有 rank 的步数必须相同。
-# 下面的代码取自 `gnnlab.helpers` 的 `ddp_loader.py`：`rank_share` 算出每个 rank 的份额，加载器再把
-# 它切成批次。
+# 每一轮（epoch）中，所有 rank 都用同一个随机种子打乱训练节点，因此无需通信就能得到相同的顺序。共有
+# $R$ 个 rank 时，rank $r$ 从位置 $r$ 开始，每隔 $R$ 个取一个节点；这样，各 rank 的批次合起来正是单
+# 个进程的一个批次。所有 rank 的步数必须相同，所以节点数不能被 rank 的个数整除时，有的节点会用到两
+# 次。下面的代码取自 `gnnlab.helpers` 的 `ddp_loader.py`：`rank_share` 算出一个 rank 的份额，加载器
+# 再把它分成批次。
 
 # %% slot="data-code"
 dataset = dgl.data.load(DATASET)
@@ -370,34 +401,34 @@ print("formats:", graph.formats()["created"])
 source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 
 # %% [markdown] slot="loader" lang="en"
-# Every batch has a key, made of seed, epoch and number. What is sampled depends on key, layer and
-# node, and on nothing else, not even the rank; we will need this.
+# Every batch has a key, made of random seed, epoch and number. What is sampled depends on the key,
+# the layer and the node, and on nothing else, not even the rank; we will use this below.
 # `gnnlab export ddp_loader my_project/` copies the file, which needs only torch.
 #
-# ## The library does the same, faster
+# ## With the library
 #
-# For each rank, `create_dataloader` of the library must make the batches of the small loader, which
-# uses the sampler of lesson 03.
+# `create_dataloader` of the library makes the loader of a rank. Its batches must be those of the
+# small loader, which uses the sampler of lesson 03.
 
 # %% [markdown] slot="loader" lang="ko"
-# 배치마다 난수 시드, 에폭, 배치 번호로 만든 키가 있습니다. 샘플링 결과는 이 키와 계층, 노드만으로
-# 정해지며, 어느 랭크에서 샘플링하는지와도 무관합니다. 이 성질은 뒤에서 다시 이용합니다. 이 파일은
-# torch만 있으면 동작하며, `gnnlab export ddp_loader my_project/`를 실행하면 자신의 프로젝트로
-# 복사할 수 있습니다.
+# 배치마다 난수 시드, 에폭, 배치 번호로 만든 키가 있습니다. 샘플링 결과는 이 키와 계층, 노드에만
+# 달려 있으며, 어느 랭크에서 샘플링하는지와도 무관합니다. 이 성질은 뒤에서 다시 이용합니다. 이
+# 파일은 torch만 있으면 동작하며, `gnnlab export ddp_loader my_project/`를 실행하면 자신의
+# 프로젝트로 복사할 수 있습니다.
 #
-# ## 라이브러리로 같은 일 더 빠르게 하기
+# ## 라이브러리 사용하기
 #
-# 라이브러리에서는 `create_dataloader`로 랭크별 로더를 만듭니다. 이 로더의 배치는 앞에서 본 로더의
+# 라이브러리에서는 `create_dataloader`로 랭크의 로더를 만듭니다. 이 로더의 배치는 앞에서 본 로더의
 # 배치와 같아야 합니다. 앞의 로더에는 레슨 03에서 살펴본 샘플러(sampler)를 씁니다.
 
 # %% [markdown] slot="loader" lang="zh"
-# 每个批次都有一个键，由随机种子、当前是第几轮和批次编号得出。采样结果只取决于这个键、层和节点，与其
-# 他因素无关，甚至与 rank 无关；后面会用到这一点。上面的文件只依赖 torch，运行
-# `gnnlab export ddp_loader my_project/` 就能把它复制到你自己的项目中。
+# 每个批次都有一个键，由随机种子、轮次和批次编号得出。采样结果只取决于这个键、层和节点，与其他因素无
+# 关，甚至与 rank 无关；后面会用到这一点。上面的文件只依赖 torch，运行
+# `gnnlab export ddp_loader my_project/` 就能把它复制到自己的项目中。
 #
-# ## 用库来做：结果相同，速度更快
+# ## 使用库
 #
-# 库的 `create_dataloader` 为每个 rank 创建加载器，它给出的批次应当与上面那个加载器的相同；后者使用
+# 库的 `create_dataloader` 为一个 rank 创建加载器，它给出的批次应当与上面那个加载器的相同；后者使用
 # 第 03 课的采样器（sampler）。
 
 # %% slot="loader-code" tags=["nbval-ignore-output"]
@@ -428,18 +459,24 @@ for rank in range(2):
 print(f"time: small file {min(seconds[::2]) / min(seconds[1::2]):.1f}, library 1")
 
 # %% [markdown] slot="model" lang="en"
-# Two shares of 90 hold the 179 nodes, one of them twice. Batches of 16 make six steps on each rank.
-# The library made the same batches in less time.
+# The 179 training nodes make two shares of 90, one node taken twice. Batches of 16 make six steps
+# on each rank. The library made the same batches in less time.
 #
 # ## Model and training
 #
 # The model is GraphSAGE with two layers. `init_model` wraps it in `DistributedDataParallel` (DDP),
 # which copies the parameters of rank 0 to all ranks and, in every backward pass, averages the
-# gradients by all-reduce. Optimizers fed with equal gradients keep the models equal.
+# gradients by all-reduce. The optimizers of all ranks get equal gradients, so the models stay
+# equal.
 #
-# All ranks run the same function, `train`. Only rank 0 validates and saves the best model. It uses
-# the bare model inside DDP, `model.module`, and the others wait at the *barrier*, which lets
-# nobody pass before all have come. `@fix_openmp` will be explained below.
+# On a machine with GPUs, rank $r$ uses GPU $r$. `init_process_group` makes it the current device of
+# the process, as `torch.cuda.set_device(rank)` does, and returns it; `init_model` passes it to DDP
+# as `device_ids`. A script without these two functions has to do both: without `set_device`, every
+# rank would use GPU 0.
+#
+# All ranks run the same function, `train`. Only rank 0 validates and saves the best model, with the
+# bare model inside DDP, `model.module`. The others wait at the *barrier*, which no rank passes
+# before all have reached it. `@fix_openmp` will be explained below.
 
 # %% [markdown] slot="model" lang="ko"
 # 학습 노드 179개를 두 랭크가 90개씩 맡으므로, 노드 하나는 두 번 쓰입니다. 배치 크기가 16이므로 각
@@ -449,16 +486,21 @@ print(f"time: small file {min(seconds[::2]) / min(seconds[1::2]):.1f}, library 1
 #
 # 모델은 계층이 두 개인 GraphSAGE입니다. `init_model`은 이 모델을 `DistributedDataParallel`(DDP)로
 # 감쌉니다. DDP는 랭크 0의 매개변수를 모든 랭크에 복사하고, 역전파할 때마다 그래디언트의 평균을
-# 올리듀스로 구합니다. 모든 랭크의 옵티마이저가 같은 그래디언트로 갱신하므로 모델도 계속 같습니다.
+# 올리듀스로 구합니다. 모든 랭크의 옵티마이저에 같은 그래디언트가 전달되므로 모델도 계속 같습니다.
+#
+# GPU가 있는 컴퓨터에서는 랭크 $r$이 GPU $r$을 사용합니다. `init_process_group`은
+# `torch.cuda.set_device(rank)`와 마찬가지로 이 GPU를 프로세스의 현재 장치로 지정하여 반환하고,
+# `init_model`은 이 장치를 DDP의 `device_ids`로 넘깁니다. 두 함수를 쓰지 않는 스크립트에서는 두
+# 가지를 모두 직접 해야 합니다. `set_device`를 빠뜨리면 모든 랭크가 GPU 0을 사용합니다.
 #
 # 모든 랭크에서 같은 함수 `train`을 실행합니다. 검증하고 가장 좋은 모델을 저장하는 일은 랭크 0에서만
-# 합니다. 이때 DDP로 감싸기 전의 원래 모델인 `model.module`을 씁니다. 그동안 다른 랭크는
-# **배리어**(barrier)에서 기다립니다. 배리어는 모든 랭크가 도착해야 비로소 통과할 수 있는
+# 하며, 이때 DDP로 감싸기 전의 원래 모델인 `model.module`을 씁니다. 그동안 다른 랭크는
+# **배리어**(barrier)에서 기다립니다. 배리어는 모든 랭크가 도착해야 통과할 수 있는
 # 동기화(synchronization) 지점입니다. `@fix_openmp`는 뒤에서 설명합니다.
 
 # %% [markdown] slot="model" lang="zh"
-# 179 个节点分成两份，每份 90 个，其中一个节点用了两次。每个 rank 的批次大小为 16，一轮有六步。库生
-# 成的批次完全相同，用时更短。
+# 179 个训练节点分成两份，每份 90 个，其中一个节点用了两次。每个 rank 的批次大小为 16，一轮有六步。
+# 库生成的批次完全相同，用时更短。
 #
 # ## 模型与训练
 #
@@ -466,8 +508,12 @@ print(f"time: small file {min(seconds[::2]) / min(seconds[1::2]):.1f}, library 1
 # 0 的参数复制给所有 rank，并在每次反向传播中用全归约对梯度求平均。各 rank 的优化器得到的梯度相同，
 # 模型也就始终相同。
 #
-# 所有 rank 运行同一个函数 `train`。只有 rank 0 做验证并保存最好的模型，验证时使用 DDP 内部的原始模
-# 型 `model.module`；其他 rank 则在**屏障**（barrier）处等待：所有 rank 到齐之前，任何 rank 都不能继
+# 在有 GPU 的机器上，rank $r$ 使用 GPU $r$。`init_process_group` 把它设为该进程的当前设备，作用与
+# `torch.cuda.set_device(rank)` 相同，并返回这个设备；`init_model` 再把它作为 `device_ids` 传给
+# DDP。不用这两个函数的脚本，两件事都要自己做：如果不调用 `set_device`，所有 rank 都会使用 GPU 0。
+#
+# 所有 rank 运行同一个函数 `train`。只有 rank 0 做验证并保存最好的模型，这时使用 DDP 内部的原始模型
+# `model.module`；其他 rank 则在**屏障**（barrier）处等待：所有 rank 到齐之前，任何 rank 都不能继
 # 续。`@fix_openmp` 将在后面解释。
 
 
@@ -522,57 +568,63 @@ def train(rank, world_size, graph, train_ids, val_ids, epochs, path, meeting=Non
 
 
 # %% slot="train-run" tags=["nbval-ignore-output"]
-folder = tempfile.TemporaryDirectory()
-fresh, forked = f"{folder.name}/fresh.pt", f"{folder.name}/forked.pt"
+fresh, forked = f"{scratch.name}/fresh.pt", f"{scratch.name}/forked.pt"
 everything = (graph, train_ids, val_ids, 12)
 (history, ours), (_, theirs) = launch_processes(train, WORLD_SIZE, *everything, fresh)
 assert max(history) > 0.9 and torch.equal(ours, theirs)
 print("validation accuracy:", *(f"{value:.2f}" for value in history))
 
 # %% [markdown] slot="fork" lang="en"
-# Rank 0 alone knows the history; the parameters of both ranks are equal to the last bit.
+# Only rank 0 has the history; the parameters of both ranks are equal to the last bit.
 #
 # ## Start by fork
 #
-# Scripts usually start their ranks with `mp.Process`. Except on Windows this can be a **fork**: a
-# copy of the running process, sharing its memory until one of the two writes. It takes
-# milliseconds, and functions and graph are there already. `gnnlab.multiprocessing` is PyTorch's
-# module with a safer `Process`.
+# There are two ways to start a process. `launch_processes` starts fresh interpreters, and so does
+# `torch.multiprocessing.spawn`, which many scripts call as `mp.spawn`; but that one finds the
+# function by importing it, so it cannot run a function of a notebook. The other way is a **fork**,
+# which exists everywhere but on Windows: a copy of the running process, with which it shares memory
+# until one of the two writes. It takes milliseconds, and functions and graph are there already.
+# Scripts usually fork by `mp.Process`; `gnnlab.multiprocessing` is PyTorch's module with a safer
+# `Process`.
 #
 # On a machine with a GPU, a process that has computed gradients cannot fork children that compute
-# gradients. This notebook has computed some, so a fresh interpreter forks the ranks. They meet at
-# a free port, and must find the same best model; on GPUs, which sum in no fixed order, it may
-# differ.
+# gradients. This notebook has computed some, so a fresh interpreter forks the ranks. They connect
+# through a free port and must find the same best model. (GPUs sum in no fixed order; there it may
+# differ.)
 
 # %% [markdown] slot="fork" lang="ko"
 # 정확도 기록은 랭크 0에만 있고, 두 랭크의 매개변수는 마지막 비트까지 일치합니다.
 #
 # ## 포크로 시작하기
 #
-# 스크립트에서는 보통 `mp.Process`로 랭크를 시작합니다. Windows가 아니라면 이때 **포크**(fork)를 쓸
-# 수 있습니다. 포크는 실행 중인 프로세스를 그대로 복제하는 일이며, 어느 한쪽이 메모리에 쓰기
-# 전까지는 두 프로세스가 메모리를 공유합니다. 몇 밀리초면 끝나고, 함수와 그래프를 따로 전달하지
-# 않아도 자식 프로세스에서 바로 쓸 수 있습니다. `gnnlab.multiprocessing`은 PyTorch의 같은 이름의
-# 모듈에서 `Process`를 더 안전하게 바꾼 것입니다.
+# 프로세스를 시작하는 방법은 두 가지입니다. 하나는 인터프리터를 새로 시작하는 것으로,
+# `launch_processes`가 이 방법을 씁니다. 많은 스크립트에서 `mp.spawn`으로 호출하는
+# `torch.multiprocessing.spawn`도 마찬가지이지만, 이 함수는 실행할 함수를 import하여 찾으므로
+# 노트북에서 정의한 함수는 실행하지 못합니다. 다른 하나는 **포크**입니다. Windows를 제외한 운영
+# 체제에서 쓸 수 있으며, 실행 중인 프로세스를 복제하고 어느 한쪽이 메모리에 쓰기 전까지는 메모리를
+# 공유합니다. 몇 밀리초면 끝나고, 함수와 그래프를 따로 전달하지 않아도 됩니다. 스크립트에서는 보통
+# `mp.Process`로 포크합니다. `gnnlab.multiprocessing`은 PyTorch의 같은 이름의 모듈에서 `Process`를
+# 더 안전하게 바꾼 것입니다.
 #
 # GPU가 있는 컴퓨터에서는 그래디언트를 계산한 적이 있는 프로세스를 포크하면 자식 프로세스에서
 # 그래디언트를 계산할 수 없습니다. 이 노트북에서는 이미 그래디언트를 계산했으므로, 새로 시작한
-# 인터프리터에서 랭크를 포크합니다. 랭크들은 비어 있는 포트를 통해 연결됩니다. 이렇게 시작해도 가장
-# 좋은 모델은 앞에서 얻은 것과 같아야 합니다. 다만 GPU에서는 더하는 순서가 정해져 있지 않아 모델이
-# 달라질 수 있습니다.
+# 인터프리터에서 랭크를 포크합니다. 랭크들은 비어 있는 포트로 연결되며, 가장 좋은 모델은 앞에서 얻은
+# 것과 같아야 합니다. (GPU에서는 더하는 순서가 정해져 있지 않으므로 모델이 다를 수 있습니다.)
 
 # %% [markdown] slot="fork" lang="zh"
 # 只有 rank 0 上有准确率的记录；两个 rank 的参数则逐位相同。
 #
 # ## 用 fork 启动
 #
-# 脚本通常用 `mp.Process` 启动各个 rank。除 Windows 外，启动方式可以是 **fork**（派生进程，即 fork
-# 系统调用）：复制正在运行的进程，在其中一方写入之前，双方共享内存。fork 只需几毫秒，函数和图也都已
-# 在新进程的内存中。`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是其中的 `Process` 更安全。
+# 启动进程有两种方式。一种是启动全新的解释器，`launch_processes` 就是这样；许多脚本用的
+# `torch.multiprocessing.spawn`（写作 `mp.spawn`）也是这样，但它靠导入来找到要运行的函数，所以运行不
+# 了 Notebook 中定义的函数。另一种是 **fork**，除 Windows 外都可用：复制正在运行的进程，在其中一方写
+# 入之前，双方共享内存。fork 只需几毫秒，函数和图也都已在新进程的内存中。脚本通常用 `mp.Process` 来
+# fork；`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是其中的 `Process` 更安全。
 #
-# 在有 GPU 的计算机上，计算过梯度的进程 fork 出的子进程无法再计算梯度。本 notebook 已经计算过梯度，
-# 所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接，得到的最好的模型
-# 应当与前面的相同；而在 GPU 上，求和没有固定的顺序，模型可能有所不同。
+# 在有 GPU 的计算机上，计算过梯度的进程 fork 出的子进程无法再计算梯度。本 Notebook 已经计算过梯度，
+# 所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接，得到的最好的模型应
+# 当与前面的相同。（在 GPU 上求和没有固定的顺序，模型可能不同。）
 
 
 # %% slot="fork-code"
@@ -581,8 +633,8 @@ def fork_ranks(rank, world_size, *arguments):
     mp.set_start_method("fork", force=True)
     meeting, ranks = f"tcp://127.0.0.1:{free_port()}", []
     for number in range(WORLD_SIZE):
-        place = (number, WORLD_SIZE)
-        ranks.append(mp.Process(target=train, args=(*place, *arguments, meeting)))
+        position = (number, WORLD_SIZE)
+        ranks.append(mp.Process(target=train, args=(*position, *arguments, meeting)))
         ranks[-1].start()
     for process in ranks:
         process.join()
@@ -600,36 +652,76 @@ else:
     print("exit codes:", codes, "same best model:", same)
     assert same or torch.accelerator.is_available()
 
+# %% [markdown] slot="memory" lang="en"
+# Both processes ended well, and how ranks are started does not change what they learn. It changes
+# how much memory they need. A fresh interpreter imports PyTorch again, and an argument that is
+# neither tensor nor graph, such as a dictionary of names, is copied for each rank; so memory grows
+# with every process. A forked rank shares all that its parent has. We start two ranks each way and
+# measure the memory that each rank shares with no other process.
+
+# %% [markdown] slot="memory" lang="ko"
+# 두 프로세스 모두 정상적으로 종료되었습니다. 랭크를 어떤 방식으로 시작하든 학습 결과는 같습니다.
+# 다른 것은 메모리 사용량입니다. 새 인터프리터에서는 PyTorch를 다시 import해야 하고, 이름을 담은
+# 딕셔너리처럼 텐서도 그래프도 아닌 인자는 랭크마다 복사되므로, 프로세스가 늘어나는 만큼 메모리도
+# 늘어납니다. 포크한 랭크는 부모 프로세스의 메모리를 모두 공유합니다. 두 가지 방식으로 랭크를 두
+# 개씩 시작하여, 각 랭크에서 다른 프로세스와 공유하지 않는 메모리를 재어 봅시다.
+
+# %% [markdown] slot="memory" lang="zh"
+# 两个进程都正常结束；启动方式不影响训练结果，影响的是内存用量。全新的解释器要重新导入 PyTorch，而且
+# 既不是张量也不是图的参数（例如存放名称的字典）会为每个 rank 复制一份，所以进程越多，占用的内存也越
+# 多。fork 出的 rank 则共享父进程的全部内存。我们用两种方式各启动两个 rank，测量每个 rank 独占、不与
+# 其他进程共享的内存。
+
+
+# %% slot="memory-code" tags=["nbval-ignore-output"]
+def own_memory(rank, world_size):
+    return psutil.Process().memory_full_info().uss / 1e6
+
+
+def two_ways(rank, world_size):
+    ways = ("spawn", "fork")
+    return {way: launch_processes(own_memory, 2, start_method=way) for way in ways}
+
+
+if no_fork:
+    print(no_fork)
+else:
+    for way, found in launch_processes(two_ways, 1)[0].items():
+        print(f"{way}: {max(found):.0f} MB for each rank")
+
 # %% [markdown] slot="prove" lang="en"
-# Both processes ended well, and how ranks are started does not change what they learn.
+# A fresh rank takes more than a hundred megabytes before it does anything, a forked one only a few;
+# what it writes later is its own too.
 #
 # ## Check that they agree
 #
 # The claim on which all rests: two ranks with batches of 16 learn what one process learns with
-# batches of 32. We train for 20 steps, in two ranks and then right here, on 160 nodes, so that
-# every batch is full, and compare all parameters.
+# batches of 32. We train for 20 steps, in two ranks and then in this notebook, on 160 nodes, so
+# that every batch is full, and compare all parameters.
 
 # %% [markdown] slot="prove" lang="ko"
-# 두 프로세스 모두 정상적으로 종료되었습니다. 랭크를 어떤 방식으로 시작하든 학습 결과는 같습니다.
+# 새로 시작한 랭크는 아무 일도 하지 않아도 100 MB 넘게 쓰고, 포크한 랭크는 몇 MB만 씁니다. 다만 그
+# 뒤에 쓰기를 한 메모리는 랭크마다 따로 차지합니다.
 #
 # ## 확인하기
 #
 # 이제 데이터 병렬 학습의 바탕이 되는 주장을 확인합니다. 배치 크기가 16인 랭크 두 개로 학습한 결과는
 # 배치 크기가 32인 프로세스 하나로 학습한 결과와 같다는 것입니다. 먼저 랭크 두 개로, 이어서 이
-# 노트북의 프로세스 하나로 20단계씩 학습합니다. 마지막 배치까지 꽉 차도록 학습 노드를 160개만
-# 씁니다. 그런 다음 모든 매개변수를 비교합니다.
+# 노트북의 프로세스 하나로 20단계씩 학습하여 모든 매개변수를 비교합니다. 마지막 배치까지 꽉 차도록
+# 학습 노드는 160개만 씁니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 两个进程都正常结束；启动方式不影响训练结果。
+# 全新启动的 rank 还什么都没做，就占用了一百多 MB；fork 出的 rank 只占几 MB，不过此后写入的内存也归
+# 它独占。
 #
 # ## 验证
 #
 # 现在来验证数据并行训练的根本依据：两个 rank、批次大小各为 16 时，训练结果与批次大小为 32 的一个进
-# 程相同。我们训练 20 步，一次用两个 rank，一次就在当前的 Notebook 中；只用 160 个节点，使每个批次都
-# 是满的。然后比较全部参数。
+# 程相同。先用两个 rank，再在当前的 Notebook 中，各训练 20 步，然后比较全部参数。这里只用 160 个节
+# 点，使每个批次都是满的。
 
 # %% slot="prove-code" tags=["nbval-ignore-output"]
-some = (graph, train_ids[:160], val_ids, 4, f"{folder.name}/proof.pt")
+some = (graph, train_ids[:160], val_ids, 4, f"{scratch.name}/proof.pt")
 (_, by_two), _ = launch_processes(train, 2, *some)
 _, by_one = train(0, 1, *some)
 difference = (by_two - by_one).abs().max().item()
@@ -638,42 +730,42 @@ print(f"{len(by_one):,} parameters after 20 steps, none further apart than 1e-6"
 
 # %% [markdown] slot="cost" lang="en"
 # Only rounding differs, since sums are taken in another order. Data parallel training is no
-# approximation; all it can change is speed.
+# approximation; all it changes is speed.
 #
 # ## What it costs
 #
 # Does it gain any? We time steps of one process and of the ranks, for growing batches on a larger,
-# random graph; on `digits` both ranks would read nearly all nodes. To see the wait, we do by hand
-# what DDP does: one all-reduce after the backward pass.
+# random graph; on `digits` each rank would read nearly all nodes. So that waiting can be seen, we
+# do by hand what DDP does: one all-reduce after the backward pass.
 
 # %% [markdown] slot="cost" lang="ko"
-# 더하는 순서가 달라 반올림 오차만큼만 차이가 납니다. 데이터 병렬 학습은 근사가 아니며, 달라질 수
-# 있는 것은 속도뿐입니다.
+# 더하는 순서가 달라 반올림 오차만큼만 차이가 납니다. 데이터 병렬 학습은 근사가 아니며, 달라지는
+# 것은 속도뿐입니다.
 #
 # ## 비용
 #
-# 그렇다면 속도는 정말 빨라질까요? 배치 크기를 늘려 가며 프로세스 하나일 때와 랭크 두 개일 때 한
+# 그렇다면 속도는 정말 빨라질까요? 배치 크기를 늘려 가며 프로세스가 하나일 때와 랭크가 두 개일 때 한
 # 단계에 걸리는 시간을 잽니다. `digits`에서는 두 랭크가 각각 거의 모든 노드를 읽게 되므로 더 큰
-# 무작위 그래프를 씁니다. 대기 시간이 따로 드러나도록 DDP를 쓰는 대신, 역전파가 끝난 뒤에 올리듀스를
-# 직접 한 번 호출합니다.
+# 무작위 그래프를 씁니다. 대기 시간이 드러나도록 DDP 대신 역전파가 끝난 뒤에 올리듀스를 직접 한 번
+# 호출합니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 差别只来自舍入，因为求和的次序不同。数据并行训练不是近似方法，它能改变的只有速度。
+# 差别只来自舍入，因为求和的次序不同。数据并行训练不是近似方法，改变的只有速度。
 #
 # ## 开销
 #
 # 那么训练变快了吗？我们让批次逐渐增大，分别测量用一个进程和用多个 rank 时每一步的时间。在 `digits`
-# 上，两个 rank 都会读取几乎所有节点，所以这里改用一张更大的随机图。为了看清等待的时间，我们手动完成
+# 上，每个 rank 都会读取几乎所有节点，所以这里改用一张更大的随机图。为了看清等待的时间，我们手动完成
 # DDP 的工作：在反向传播之后做一次全归约。
 
 
 # %% slot="cost-code"
-def measure(rank, world_size, graph, x, batches, steps=10):
+def measure(rank, world_size, graph, x, sizes, steps=10):
     if world_size > 1:
         dist.init_process_group("gloo")
     model, sampler = SAGE(64, 256, 10), NeighborSampler([5, 5])
-    marks = torch.zeros(len(batches), steps, 4, dtype=torch.float64)
-    for i, batch in enumerate(batches):
+    marks = torch.zeros(len(sizes), steps, 4, dtype=torch.float64)
+    for i, batch in enumerate(sizes):
         for step in range(steps):
             seeds = torch.arange(step * batch, (step + 1) * batch)[rank::world_size]
             marks[i, step, 0] = time.perf_counter()
@@ -688,76 +780,80 @@ def measure(rank, world_size, graph, x, batches, steps=10):
     return marks
 
 
-large, batches = dgl.rand_graph(50_000, 500_000), [32, 64, 128, 256, 512, 1024, 2048]
+large, sizes = dgl.rand_graph(50_000, 500_000), [32, 64, 128, 256, 512, 1024, 2048]
 prepare_mp(large)
 x = torch.rand(50_000, 64)
-together = launch_processes(measure, WORLD_SIZE, large, x, batches)
-alone = measure(0, 1, large, x, batches)
+together = launch_processes(measure, WORLD_SIZE, large, x, sizes)
+alone = measure(0, 1, large, x, sizes)
 
-# %% slot="cost-plot" tags=["nbval-ignore-output"]
+# %% slot="cost-plot" tags=["folded", "nbval-ignore-output"]
+phases = ["sample", "forward, backward", "all-reduce"]
 style = {"layout": "constrained", "width_ratios": [3, 2]}
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.7), **style)
 for row, marks in enumerate([alone, *together]):
     begin = (together[0] if row else alone)[-1, 5, 0]
     for phase, color in enumerate((GREEN, BLUE, ORANGE)):
         start, stop = 1000 * (marks[-1, 5:8, phase : phase + 2] - begin).T
-        name = None if row else ["sample", "forward, backward", "all-reduce"][phase]
-        style = {"color": color, "edgecolor": "white", "label": name}
+        style = {"color": color, "edgecolor": "white"}
+        style["label"] = None if row else phases[phase]
         left.barh([row] * 3, stop - start, left=start, **style)
 left.set(xlabel="ms", yticks=range(len(together) + 1))
 left.set_yticklabels(["alone", *(f"rank {rank}" for rank in range(len(together)))])
 left.invert_yaxis()
 left.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
-for marks, color, name in ((alone, BLUE, "alone"), (together[0], ORANGE, "ranks")):
-    seconds = (marks[:, 1:, 0] - marks[:, :-1, 0]).median(1).values
-    speed = torch.tensor(batches) / seconds / 1000
-    right.plot(batches, speed, "o-", color=color, label=name)
+names = ("alone", f"{WORLD_SIZE} ranks")
+for marks, color, name in zip((alone, together[0]), (BLUE, ORANGE), names):
+    steps = (marks[:, 1:, 0] - marks[:, :-1, 0]).median(1).values
+    speed = torch.tensor(sizes) / steps / 1000
+    right.plot(sizes, speed, "o-", color=color, label=name)
 right.set_xscale("log", base=2)
-right.set(xticks=batches, xticklabels=batches, ylim=0)
+right.set(xticks=sizes, xticklabels=sizes, ylim=0)
 right.set(xlabel="seeds per step, all ranks", ylabel="thousand seeds per s")
 right.legend(frameon=False)
 plt.show()
 
 # %% [markdown] slot="openmp" lang="en"
 # The left shows three steps of the largest batch. Each rank has half of the seeds; on free cores,
-# green and blue shrink to little more than half. Orange is mostly waiting: a step ends when the
-# slower rank has come. On the right, small batches often lose, for sending takes longer than the
-# work saved; large ones can gain. On two busy cores, two ranks are rarely twice as fast.
+# green and blue shrink to little more than half. Orange is mostly waiting: a step ends only when
+# the slower rank has finished it. On the right, small batches often lose, because an all-reduce
+# takes longer than the work it saves; large ones can gain. On two busy cores, two ranks are rarely
+# twice as fast.
 #
 # ## Three failures
 #
-# Each of these stops programs, mostly without a word. We cause it in another process, with a
+# Each of these stops a program, mostly without a message. We cause each in another process, with a
 # deadline, then remove the cause.
 #
 # **OpenMP after a fork.** PyTorch computes large tensors with a team of OpenMP threads. A fork
-# copies memory, but of all threads only the one that forks. The child finds a team in its memory,
-# gives it work and waits for ever. `fix_openmp` runs the function in a new thread, which gets a
-# new team. `prepare_mp` dismisses the team before every later fork.
+# copies memory, but of all threads only the one that calls it. The child's memory describes a team
+# whose threads do not exist; it gives the team work and waits for ever. `fix_openmp` runs the
+# function in a new thread, which gets a new team. `prepare_mp` dismisses the team before every
+# later fork.
 
 # %% [markdown] slot="openmp" lang="ko"
 # 왼쪽 그림은 가장 큰 배치로 수행한 세 단계입니다. 랭크마다 시드 노드를 절반씩 맡으므로, 코어에
 # 여유가 있으면 초록색과 파란색 구간은 절반을 조금 넘는 길이로 줄어듭니다. 주황색 구간은 대부분 대기
-# 시간입니다. 느린 랭크가 도착해야 한 단계가 끝나기 때문입니다. 오른쪽 그림에서 배치가 작을 때는
-# 랭크를 나누면 오히려 느려지기 쉽습니다. 계산에서 줄어드는 시간보다 전송에 드는 시간이 더 길기
+# 시간입니다. 느린 랭크까지 마쳐야 한 단계가 끝나기 때문입니다. 오른쪽 그림에서 배치가 작을 때는
+# 랭크를 나누면 오히려 느려지기 쉽습니다. 계산에서 줄어드는 시간보다 올리듀스에 드는 시간이 더 길기
 # 때문입니다. 배치가 크면 빨라질 수 있습니다. 그러나 코어 두 개가 다른 일도 하고 있다면, 랭크를 두
 # 개 써도 속도가 두 배가 되는 일은 드뭅니다.
 #
 # ## 장애 세 가지
 #
 # 다음 장애는 모두 프로그램을 멈추게 하며, 대개 아무런 메시지도 남기지 않습니다. 별도의 프로세스에서
-# 제한 시간을 두고 하나씩 재현한 뒤, 원인을 없애 봅시다.
+# 제한 시간을 두고 하나씩 재현한 뒤 원인을 없애 봅시다.
 #
-# **포크 뒤의 OpenMP.** PyTorch는 큰 텐서를 OpenMP 스레드 여러 개로 이루어진 팀으로 계산합니다.
+# **포크한 뒤의 OpenMP.** PyTorch는 큰 텐서를 OpenMP 스레드 여러 개로 이루어진 팀으로 계산합니다.
 # 포크하면 메모리는 복제되지만, 스레드는 포크를 호출한 하나만 복제됩니다. 자식 프로세스의 메모리에는
-# 팀의 정보만 있고 실제 스레드는 없으므로, 팀에 계산을 맡기면 끝없이 기다리게 됩니다. `fix_openmp`를
+# 팀의 정보만 있고 실제 스레드는 없으므로, 팀에 계산을 맡기면 영원히 기다리게 됩니다. `fix_openmp`를
 # 쓰면 함수가 새 스레드에서 실행되고, 새 스레드에는 새 팀이 생깁니다. `prepare_mp`를 호출해 두면 그
 # 뒤로는 포크할 때마다 먼저 팀을 해산합니다.
 
 # %% [markdown] slot="openmp" lang="zh"
-# 左图是批次最大时的三步。每个 rank 只处理一半种子；如果 CPU 核空闲，绿色和蓝色阶段会缩短到略多于一
-# 半。橙色大部分是等待：较慢的 rank 到达后，一步才算结束。右图中，小批次往往反而更慢，因为通信所花的
-# 时间比省下的计算时间更长；大批次则可能更快。如果两个核还要承担其他负载，两个 rank 很少能达到两倍的
-# 速度。
+# 左图是批次最大时的三步。每个 rank 只处理一半种子节点；如果 CPU 核空闲，绿色和蓝色阶段会缩短到略多
+# 于一半。橙色大部分是等待：较慢的 rank 也完成之后，一步才算结束。右图中，小批次往往反而更慢，因为全
+# 归约所花的时间比省下的计算时间更长；大批次则可能更快。如果两个核还有其他负载，两个 rank 很少能达到
+# 两倍的速度。
 #
 # ## 三种故障
 #
@@ -787,7 +883,7 @@ def add():
 
 def openmp_after_fork(rank, world_size):
     torch.set_num_threads(2)
-    add()  # the team comes to life
+    add()  # starts the team
     plain = torch.multiprocessing.get_context("fork")
     found = [outcome(plain.Process(target=work)) for work in (add, fix_openmp(add))]
     prepare_mp(toy)
@@ -798,27 +894,35 @@ def openmp_after_fork(rank, world_size):
 print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 
 # %% [markdown] slot="cuda" lang="en"
-# Under GNU OpenMP, which PyTorch brings on Linux, the plain child hangs; both remedies help.
+# With GNU OpenMP, which comes with PyTorch on Linux, the plain child hangs; both remedies help.
 #
-# **CUDA in a forked child.** To a GPU's driver, a forked copy is a stranger. Once a notebook has
-# used the GPU, its forked children cannot, and PyTorch says so only inside the child. The
-# library's `Process` looks before the fork. Without a GPU, we pretend.
+# **CUDA in a forked child.** What a process has set up on a GPU is not valid in a forked copy of
+# it. Once a notebook has used the GPU, its forked children cannot, and PyTorch says so only inside
+# the child. `torch.cuda.is_initialized()` tells whether a process has used the GPU: print it after
+# each line that you suspect. `torch.cuda.device_count()`, which a script needs to know how many
+# ranks to start, does not count as use. The library's `Process` checks before it forks. Without a
+# GPU, we pretend that one was used.
 
 # %% [markdown] slot="cuda" lang="ko"
 # 리눅스용 PyTorch에 들어 있는 GNU OpenMP를 쓸 때 아무 조치도 하지 않으면 자식 프로세스가 멈춥니다.
 # 두 해결책은 모두 효과가 있습니다.
 #
-# **포크한 자식 프로세스의 CUDA.** GPU 드라이버가 초기화한 상태는 포크로 복제한 프로세스에서는
+# **포크한 자식 프로세스의 CUDA.** 한 프로세스에서 초기화한 GPU의 상태는 포크로 복제한 프로세스에서
 # 유효하지 않습니다. 그래서 노트북에서 GPU를 한 번이라도 쓴 뒤에는 포크한 자식 프로세스에서 GPU를 쓸
-# 수 없으며, PyTorch에서는 자식 프로세스 안에서야 오류가 납니다. 라이브러리의 `Process`는 포크하기
-# 전에 이를 검사합니다. GPU가 없는 컴퓨터에서는 GPU를 쓴 상황을 흉내 냅니다.
+# 수 없으며, 오류는 자식 프로세스 안에서야 나타납니다. 프로세스에서 GPU를 이미 썼는지는
+# `torch.cuda.is_initialized()`로 알 수 있습니다. 의심스러운 줄마다 그 값을 출력해 보면 원인을 찾을
+# 수 있습니다. 랭크를 몇 개 시작할지 정할 때 쓰는 `torch.cuda.device_count()`는 GPU를 쓴 것으로 치지
+# 않습니다. 라이브러리의 `Process`는 포크하기 전에 이를 검사합니다. GPU가 없으면 쓴 것처럼 흉내
+# 냅니다.
 
 # %% [markdown] slot="cuda" lang="zh"
 # PyTorch 在 Linux 上自带 GNU OpenMP；使用它时，未加处理的子进程会卡住，而两种补救办法都有效。
 #
-# **fork 出的子进程中的 CUDA。** 父进程的 CUDA 状态在 fork 出的子进程中无效。Notebook 一旦用过 GPU，
-# 由它 fork 出的子进程就不能再用 GPU，而 PyTorch 要到子进程里才报错。库中的 `Process` 在 fork 之前就
-# 会检查。如果计算机没有 GPU，下面的代码就模拟已经用过 GPU 的状态。
+# **fork 出的子进程中的 CUDA。** 一个进程在 GPU 上建立的状态，在 fork 出的副本中无效。Notebook 一旦
+# 用过 GPU，由它 fork 出的子进程就不能再用 GPU，而 PyTorch 要到子进程里才报
+# 错。`torch.cuda.is_initialized()` 可以告诉你进程是否用过 GPU：在可疑的各行之后打印它，就能找到原
+# 因。脚本要用 `torch.cuda.device_count()` 来决定启动几个 rank，这不算用过 GPU。库中的 `Process` 在
+# fork 之前就会检查。如果没有 GPU，下面的代码就模拟已经用过 GPU 的状态。
 
 
 # %% slot="cuda-code"
@@ -837,25 +941,26 @@ def fork_after_cuda(rank, world_size):
 print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 
 # %% [markdown] slot="uneven" lang="en"
-# The message names both ways out: `launch_processes` works even then.
+# The message names both ways out; `launch_processes` works even after the GPU was used.
 #
-# **Uneven batches.** A rank with one batch more than the others enters an all-reduce that nobody
-# joins. Here rank 0 gets three and rank 1 two; a timeout of three seconds, in place of half an
-# hour, ends the wait. Even shares prevent this, and `create_dataloader` makes them. Where they
-# cannot be even, `model.join()` lets a rank that is done take part with zeros.
+# **Uneven batches.** A rank with one batch more than the others enters an all-reduce that no other
+# rank joins. Here rank 0 has three batches and rank 1 has two; a timeout of three seconds, in place
+# of half an hour, ends the wait. Even shares prevent this, and `create_dataloader` makes them.
+# Where they cannot be even, `model.join()` lets a rank that has finished take part with zeros.
 
 # %% [markdown] slot="uneven" lang="ko"
-# 오류 메시지에 해결책 두 가지가 나와 있습니다. 그중 `launch_processes`는 GPU를 쓴 뒤에도
-# 동작합니다.
+# 오류 메시지에 해결책 두 가지가 나와 있습니다. 새 인터프리터를 시작하거나, GPU를 처음 쓰기 전에
+# 포크하는 것입니다. `launch_processes`는 GPU를 쓴 뒤에도 동작합니다.
 #
-# **서로 다른 배치 수.** 한 랭크의 배치가 다른 랭크보다 하나 더 많으면, 그 랭크는 다른 랭크가
-# 참여하지 않는 올리듀스를 혼자 호출하게 됩니다. 여기서 랭크 0의 배치는 세 개, 랭크 1의 배치는 두
-# 개입니다. 제한 시간을 30분에서 3초로 줄여 두었으므로 3초만 기다리면 끝납니다. 담당 노드를 같은
-# 수로 나누면 이런 일이 없으며, `create_dataloader`는 그렇게 나눕니다. 같은 수로 나눌 수 없을 때는
-# `model.join()`을 씁니다. 그러면 먼저 끝난 랭크도 0을 보내며 올리듀스에 계속 참여합니다.
+# **서로 다른 배치 수.** 한 랭크의 배치가 다른 랭크보다 하나 더 많으면, 다른 랭크가 참여하지 않는
+# 올리듀스를 혼자 호출하게 됩니다. 여기서 랭크 0의 배치는 세 개, 랭크 1의 배치는 두 개입니다. 제한
+# 시간을 30분에서 3초로 줄여 두었으므로 3초만 기다리면 끝납니다. 담당 노드를 같은 수로 나누면 이런
+# 일이 없으며, `create_dataloader`는 그렇게 나눕니다. 같은 수로 나눌 수 없을 때는 `model.join()`을
+# 씁니다. 그러면 먼저 끝난 랭크도 0을 보내며 올리듀스에 계속 참여합니다.
 
 # %% [markdown] slot="uneven" lang="zh"
-# 报错信息给出了两种解决办法，其中的 `launch_processes` 在用过 GPU 之后也能使用。
+# 报错信息给出了两种解决办法：启动全新的解释器，或者在第一次使用 GPU 之前 fork。`launch_processes`
+# 在用过 GPU 之后也能使用。
 #
 # **批次数不相等。** 如果某个 rank 比其他 rank 多一个批次，它就会发起一次没有其他 rank 参加的全归
 # 约。这里 rank 0 有三个批次，rank 1 有两个；为了让等待尽早结束，我们把超时时间从半小时改为三秒。各
@@ -873,7 +978,7 @@ def uneven(rank, world_size, batches, join, seconds):
             for _ in range(batches[rank]):
                 model(torch.ones(4, 2)).sum().backward()
     except RuntimeError:
-        return "waited in vain"
+        return "timed out"
     return "ended well"
 
 
@@ -888,14 +993,15 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
     print(f"rank {rank}: uneven: {odd}; even: {even}; with join: {joined}")
 
 # %% [markdown] slot="summary" lang="en"
-# Rank 0 waited in vain, and rank 1 noticed nothing.
+# Rank 0 waited until its timeout, and rank 1 noticed nothing.
 #
 # ## Summary
 #
 # - Each rank has the whole graph and a share of every batch; an all-reduce averages the gradients.
 # - With equal shares this is training in one process, up to rounding.
 # - Ranks make equal numbers of steps; rank 0 validates and saves while the others wait.
-# - Prepare the graph before the start, and start fresh interpreters where a GPU was used.
+# - Prepare the graph before the start. A fork shares memory; start fresh interpreters where a GPU
+#   was used.
 # - Ranks pay when the work of a batch outweighs the wait for the slowest.
 #
 # ## Exercises
@@ -923,18 +1029,18 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # - 랭크마다 맡은 노드 수가 같으면, 반올림 오차를 제외하고 프로세스 하나로 학습한 결과와 같습니다.
 # - 모든 랭크의 단계 수는 같아야 합니다. 검증과 저장은 랭크 0에서 하고, 그동안 나머지 랭크는
 #   기다립니다.
-# - 랭크를 시작하기 전에 그래프를 준비하고, GPU를 이미 사용했다면 랭크를 새 인터프리터에서
-#   시작합니다.
+# - 그래프는 랭크를 시작하기 전에 준비합니다. 포크하면 메모리를 공유하며, GPU를 이미 사용했다면 새
+#   인터프리터를 시작합니다.
 # - 배치 하나를 계산하는 시간이 가장 느린 랭크를 기다리는 시간보다 길 때 랭크를 늘릴 가치가
 #   있습니다.
 #
 # ## 연습 문제
 #
-# `None`을 답으로 바꾸고 셀을 실행하여 판정을 확인합니다. [풀이](../solutions/04_multi_gpu.ipynb)는
-# 레슨과 함께 제공됩니다.
+# `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
+# [풀이](../solutions/ko/04_multi_gpu.ipynb)는 레슨과 함께 제공됩니다.
 #
-# 1. 매개변수가 1,000,000개인 모델을 랭크 4개로 학습합니다. 링 올리듀스를 한 번 하는 동안 각 랭크가
-#    보내는 수는 몇 개입니까?
+# 1. 매개변수가 1,000,000개인 모델을 랭크 4개로 학습합니다. 링 올리듀스를 한 번 하는 동안 각
+#    랭크에서 보내는 수는 몇 개입니까?
 # 2. 학습 노드는 1,000개, 랭크는 3개, 랭크별 배치 크기는 64입니다. 담당 노드를 `rank_share`처럼
 #    나누고 마지막 배치는 크기가 더 작아도 된다면, 한 에폭은 몇 단계입니까?
 # 3. 랭크별 담당 노드 수를 담은 리스트를 받아 가중치를 반환하는 함수를 작성합니다. 노드 수가 서로
@@ -945,20 +1051,20 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 #    전체 노드에 대한 정확도를 수 하나로 반환해야 합니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# rank 0 一直等到超时，rank 1 却正常结束，没有任何报错。
+# 批次数不相等时，rank 0 一直等到超时，rank 1 却正常结束，没有任何报错。
 #
 # ## 小结
 #
 # - 每个 rank 都有整张图，并处理每个批次中的一份；梯度用全归约求平均。
 # - 各份大小相同时，除舍入误差外，结果与在一个进程中训练相同。
 # - 所有 rank 的步数相同；rank 0 做验证和保存，其他 rank 等待。
-# - 启动各个 rank 之前先准备好图；用过 GPU 之后，要启动全新的解释器。
-# - 只有当单个批次的计算时间超过等待最慢的 rank 的时间时，使用多个 rank 才划算。
+# - 启动之前先准备好图。fork 共享内存；用过 GPU 之后，要启动全新的解释器。
+# - 单批计算量足够大、超过等待最慢的 rank 的时间时，使用多个 rank 才划算。
 #
 # ## 练习
 #
-# 把 `None` 换成你的答案，运行单元格，查看判定结果。[解答](../solutions/04_multi_gpu.ipynb)随本课提
-# 供。
+# 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/04_multi_gpu.ipynb)随本课
+# 提供。
 #
 # 1. 一个模型有 1,000,000 个参数。用 4 个 rank 做一次环形全归约，每个 rank 要发送多少个数？
 # 2. 有 1,000 个训练节点、3 个 rank，每个 rank 的批次大小为 64。份额按 `rank_share` 的方式划分，最后
@@ -982,9 +1088,13 @@ def sha(answer):
     return hashlib.sha256(str(answer).encode()).hexdigest()[:8]
 
 
-# %% slot="answers"
+# %% slot="answers-1-2"
 answer_1 = None  # a number
 answer_2 = None  # a number
+check(1, answer_1, lambda answer: sha(answer) == "490d7c88")
+check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
+
+# %% slot="answers-3-4"
 answer_3 = None  # a function of sizes
 answer_4 = None  # a function of rank, world_size and counts
 
@@ -1000,7 +1110,5 @@ def agrees(answer):
     return all(abs(a - 4 / 9) < 1e-6 for a in launch_processes(answer, 2, counts))
 
 
-check(1, answer_1, lambda answer: sha(answer) == "490d7c88")
-check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
 check(3, answer_3, adds_up)
 check(4, answer_4, agrees)

@@ -61,6 +61,7 @@ CHANGES: dict[str, dict[str, str]] = {
         "torch.zeros(g.num_nodes())": "torch.zeros(g.num_nodes(), device=g.device)",
         "torch.zeros(graph.num_nodes(), dtype=torch.bool)": "torch.zeros("
         f"graph.num_nodes(), dtype=torch.bool{HERE})",
+        "sampler, few, name =": "graph = graph.cpu()\nsampler, few, name =",
     },
     "04_multi_gpu": {
         '"digits", 2\n': '"digits", 4\n',

@@ -1,30 +1,72 @@
 # %% [markdown] slot="title" lang="en"
 # # Solutions: training in many processes
 #
-# These answers belong to the exercises at the end of the
-# [lesson](../en/04_multi_gpu.ipynb). The cells up to the first exercise are the lesson's own code;
-# run them first.
+# These answers belong to the exercises at the end of the [lesson](../en/04_multi_gpu.ipynb). The
+# cells up to the first exercise are the lesson's own code; run them first.
 
-# %% [markdown] slot="why" lang="en"
-# **1.** A chunk is a quarter of the gradient, 250,000 numbers. A rank sends three chunks while
-# they are added and three while they are copied: $2 \cdot 3 \cdot 250000 = 1500000$.
+# %% [markdown] slot="title" lang="ko"
+# # 풀이: 멀티프로세스 학습
+#
+# [레슨](../../ko/04_multi_gpu.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은 레슨의
+# 코드이므로 먼저 실행합니다.
+
+# %% [markdown] slot="title" lang="zh"
+# # 解答：用多个进程训练
+#
+# 这里是[课程](../../zh/04_multi_gpu.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代码，请
+# 先运行它们。
+
+# %% [markdown] slot="why-1-2" lang="en"
+# **1.** A chunk is a quarter of the gradient, 250,000 numbers. A rank sends three chunks while they
+# are added and three while they are copied: $2 \cdot 3 \cdot 250000 = 1500000$.
 #
 # **2.** A share has 334 nodes, 1,000 / 3 rounded up. In batches of 64 that is five full ones and
 # one of 14: six steps, on every rank.
+
+# %% [markdown] slot="why-1-2" lang="ko"
+# **1.** 조각 하나는 그래디언트의 4분의 1, 곧 수 250,000개입니다. 각 랭크에서 더하는 단계에 조각 세
+# 개, 복사하는 단계에 조각 세 개를 보내므로 $2 \cdot 3 \cdot 250000 = 1500000$개입니다.
 #
+# **2.** 랭크마다 1,000 / 3을 올림한 334개를 맡습니다. 배치 크기가 64이면 꽉 찬 배치 다섯 개와
+# 14개짜리 배치 하나가 되므로, 모든 랭크에서 여섯 단계입니다.
+
+# %% [markdown] slot="why-1-2" lang="zh"
+# **1.** 一块是梯度的四分之一，即 250,000 个数。每个 rank 在累加阶段发送三块，在复制阶段又发送三
+# 块：$2 \cdot 3 \cdot 250000 = 1500000$。
+#
+# **2.** 每份有 334 个节点，即 1,000 / 3 向上取整。批次大小为 64 时，有五个满的批次和一个 14 个节点
+# 的批次：每个 rank 都是六步。
+
+# %% slot="answers-1-2"
+answer_1 = 2 * (4 - 1) * 1_000_000 // 4
+nodes = -(-1000 // 3)
+answer_2 = -(-nodes // 64)
+check(1, answer_1, lambda answer: sha(answer) == "490d7c88")
+check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
+
+# %% [markdown] slot="why-3-4" lang="en"
 # **3.** The loss of the whole batch is a mean over all its nodes, so each rank counts as many times
 # as it has nodes. DDP gives every rank the same weight; that is right only for equal shares.
 #
 # **4.** Hits and nodes are added over all ranks, then divided. The mean of the ranks' accuracies
 # would be wrong here: one rank has 40 nodes, the other 50.
 
+# %% [markdown] slot="why-3-4" lang="ko"
+# **3.** 배치 전체의 손실은 모든 노드에 대한 평균이므로, 각 랭크의 가중치는 맡은 노드 수에
+# 비례합니다. DDP에서는 모든 랭크의 가중치가 같으므로, 맡은 노드 수가 같을 때에만 맞습니다.
+#
+# **4.** 맞힌 노드 수와 맡은 노드 수를 각각 모든 랭크에서 더한 뒤 나눕니다. 한 랭크에는 노드가 40개,
+# 다른 랭크에는 50개 있으므로, 랭크별 정확도를 평균하면 틀린 값이 나옵니다.
 
-# %% slot="answers"
-answer_1 = 2 * (4 - 1) * 1_000_000 // 4
-nodes = -(-1000 // 3)
-answer_2 = -(-nodes // 64)
+# %% [markdown] slot="why-3-4" lang="zh"
+# **3.** 整个批次的损失是所有节点上的平均值，所以每个 rank 的权重与它的节点数成正比。DDP 给每个 rank
+# 相同的权重，只有各份大小相同时才正确。
+#
+# **4.** 先把各 rank 预测正确的节点数和节点总数分别相加，再相除。这里不能对各 rank 的准确率求平均：
+# 一个 rank 有 40 个节点，另一个有 50 个。
 
 
+# %% slot="answers-3-4"
 def answer_3(sizes):
     return [size / sum(sizes) for size in sizes]
 
@@ -47,7 +89,5 @@ def agrees(answer):
     return all(abs(a - 4 / 9) < 1e-6 for a in launch_processes(answer, 2, counts))
 
 
-check(1, answer_1, lambda answer: sha(answer) == "490d7c88")
-check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
 check(3, answer_3, adds_up)
 check(4, answer_4, agrees)
