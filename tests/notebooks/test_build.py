@@ -1,6 +1,6 @@
 """The lesson builder on a small made-up lesson: ten Markdown cells, ten code cells, one figure.
 
-src/01_tiny.py            title, part-1 … part-9 in three languages; code-0 … code-9
+src/01_tiny.py            title, part-1 … part-9 in three languages; code-0 … code-9, draw
 src/solutions/01_tiny.py  title, code-9 answered
 """
 
@@ -68,8 +68,9 @@ def source() -> str:
                 zh=f"## 第 {i} 部\n\n正文 $x_{i}$ 和 `code`，[页](README.md)。",
             )
         )
-        tags = {4: ' tags=["nbval-ignore-output"]', 6: ' tags=["folded"]'}.get(i, "")
+        tags = ' tags=["nbval-ignore-output"]' if i == 4 else ""
         cells.append(f'# %% slot="code-{i}"{tags}\n{CODE[i]}\n')
+    cells.append('# %% slot="draw" tags=["folded"]\npass\n')
     return "\n".join(cells)
 
 
@@ -182,7 +183,7 @@ def test_outputs_hold_figures_and_no_progress_bars(tree: Tree) -> None:
 
 def test_the_code_of_a_folded_cell_is_hidden(tree: Tree) -> None:
     cells = {cell.id: cell for cell in tree.page("ko/01_tiny.ipynb").cells}
-    assert cells["code-6"].metadata.jupyter.source_hidden
+    assert cells["draw"].metadata.jupyter.source_hidden
     assert "jupyter" not in cells["code-5"].metadata
 
 
@@ -191,7 +192,9 @@ def test_solutions_run_the_lesson_first(tree: Tree) -> None:
     assert [cell.id for cell in cells] == [
         "title",
         "install-gnnlab",
-        *[f"code-{i}" for i in range(10)],
+        *[f"code-{i}" for i in range(9)],
+        "draw",
+        "code-9",
     ]
     assert cells[2].metadata.jupyter.source_hidden
     assert cells[-1].outputs[0].text == "41\n"

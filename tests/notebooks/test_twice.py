@@ -28,7 +28,7 @@ NAMES = sorted(path.name for path in (ROOT / "notebooks" / "en").glob("*.ipynb")
 
 
 # a lesson of which any cell runs again after all cells below it did
-BACK = {"01", "02", "05", "06", "07", "08", "09", "10", "11"}
+BACK = {"01", "02", "03", "05", "06", "07", "08", "09", "10", "11"}
 
 
 def run_cells_twice(path: Path, folder: Path) -> None:
