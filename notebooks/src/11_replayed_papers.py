@@ -404,24 +404,25 @@ print(f"VIP, alpha = 0.2: {example:.2f}")
 # %% [markdown] slot="table" lang="en"
 # ## Claim and count side by side
 #
-# SALIENT++ publishes millions of rows an epoch: 16.7 without a cache. The large graph is a quarter
-# of `ogbn-products`: 612,257 nodes and 15.5 million edges in both directions, in clusters. Without
-# a cache it needs 4.1 million rows. All figures below are shares of such a total.
+# SALIENT++ publishes millions of rows an epoch: 16.7 without a cache. The large graph is generated
+# in the size of `ogbn-products`: 2,449,029 nodes and 61.9 million edges in both directions, in
+# clusters. Without a cache it needs 16.1 million rows. All figures below are shares of such a
+# total.
 
 # %% [markdown] slot="table" lang="ko"
 # ## 논문의 수치와 직접 센 값
 #
 # SALIENT++는 한 에폭에 가져온 행의 수를 백만 단위로 싣고 있으며, 캐시가 없을 때 16.7입니다. 큰
-# 그래프는 `ogbn-products`의 4분의 1 크기로, 노드 612,257개와 양방향 에지 1,550만 쌍으로 이루어지며
-# 군집 구조를 갖습니다. 캐시가 없으면 410만 행이 필요합니다. 아래 표의 수치는 모두 캐시가 없을 때에
-# 대한 비율입니다.
+# 그래프는 `ogbn-products`와 같은 크기로 생성한 것으로, 노드 2,449,029개와 양방향 에지 6,186만
+# 쌍으로 이루어지며 군집 구조를 갖습니다. 캐시가 없으면 1,613만 행이 필요합니다. 아래 표의 수치는
+# 모두 캐시가 없을 때에 대한 비율입니다.
 
 # %% [markdown] slot="table" lang="zh"
 # ## 论文与计数，并排来看
 #
-# SALIENT++ 给出的是每轮获取的行数，以百万计：没有缓存时为 16.7。大图的规模是 `ogbn-products` 的四分
-# 之一：612,257 个节点、约 1,550 万对双向的边，并且有簇状结构；没有缓存时需要 410 万行。下表的数值都
-# 是占无缓存时总数的比例。
+# SALIENT++ 给出的是每轮获取的行数，以百万计：没有缓存时为 16.7。大图按 `ogbn-products` 的规模生成：
+# 2,449,029 个节点、约 6,186 万对双向的边，并且有簇状结构；没有缓存时需要 1,613 万行。下表的数值都是
+# 占无缓存时总数的比例。
 
 # %% slot="figures"
 PUBLISHED = {  # millions of rows; none: without a cache
@@ -430,14 +431,14 @@ PUBLISHED = {  # millions of rows; none: without a cache
     "degree": (13.9, 12.2, 8.76, 4.69),
     "halo": (14.0, 11.6, 6.50, 5.71),
 }
-LARGE = {  # python -m benchmarks papers --scale 0.25
-    "none": 4.10,
-    "VIP": (3.23, 2.84, 2.10, 1.32),
-    "degree": (3.26, 2.89, 2.21, 1.51),
-    "halo": (3.86, 3.62, 2.90, 1.70),
-    "most requested": (3.27, 2.91, 2.22, 1.47),
-    "Belady": (2.77, 2.31, 1.58, 0.97),
-    "least": (2.74, 2.25, 1.47, 0.78),
+LARGE = {  # python -m benchmarks papers
+    "none": 16.13,
+    "VIP": (12.71, 11.18, 8.27, 5.20),
+    "degree": (12.77, 11.31, 8.64, 5.88),
+    "halo": (15.18, 14.23, 11.38, 6.61),
+    "most requested": (12.87, 11.45, 8.72, 5.77),
+    "Belady": (10.91, 9.07, 6.21, 3.83),
+    "least": (10.78, 8.85, 5.78, 3.06),
 }
 
 
@@ -558,13 +559,13 @@ print("halo, times the rows owned:", halo_sizes("gathered"))
 
 # %% slot="gathered-table"
 GATHERED = {  # the same, edges gathered
-    "none": 3.25,
-    "VIP": (2.42, 1.98, 1.20, 0.69),
-    "degree": (2.74, 2.48, 1.85, 1.07),
-    "halo": (2.85, 2.46, 1.59, 1.59),
-    "most requested": (2.51, 2.09, 1.33, 0.83),
-    "Belady": (2.01, 1.59, 0.97, 0.58),
-    "least": (1.99, 1.54, 0.89, 0.45),
+    "none": 12.74,
+    "VIP": (9.54, 7.79, 4.75, 2.73),
+    "degree": (10.74, 9.71, 7.31, 4.28),
+    "halo": (11.20, 9.66, 6.30, 6.30),
+    "most requested": (9.88, 8.24, 5.26, 3.30),
+    "Belady": (7.91, 6.24, 3.82, 2.30),
+    "least": (7.80, 6.05, 3.52, 1.77),
 }
 gathered_large, gathered = shares(GATHERED), counted("gathered")
 

@@ -16,7 +16,7 @@ from gnnlab.distributed import DistGraph, DistNodeDataLoader, initialize, node_s
 from gnnlab.simulate import simulate
 from tests.helpers import ROOT
 
-STORED = "papers_scale_0.25.json"
+STORED = "papers.json"
 
 
 def test_clusters_are_found_by_a_partition() -> None:
