@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(bool(slurm_obstacle()), reason=slurm_obstacle())
 
 START = 240  # seconds within which a job must run, on a busy computer
 END = 30  # seconds within which everything is gone; ten where nobody else computes
-GOING = ("PENDING", "RUNNING", "COMPLETING")
+GOING = ("PENDING", "CONFIGURING", "RUNNING", "SIGNALING", "COMPLETING")
 EPOCHS = 8
 SHELL = ("env", "-i", f"PATH={os.environ['PATH']}", "HOME=/root", "LANG=C.UTF-8")
 
