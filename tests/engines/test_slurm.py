@@ -162,7 +162,7 @@ def test_a_preempted_job_goes_on_as_if_it_had_not_ended(hosts: Hosts, tmp_path: 
     wait_until("idle nodes", lambda: hosts.run(0, "sinfo", "-h", "-t", "idle", "-o", "%D") == "3\n")
     assert job.about("Restarts") == "1"
     before = job.said
-    # Slurm would wait two minutes; if it starts at once, slurmd may still remove the first run's files.
+    # Slurm waits two minutes; at once, slurmd may still be removing files of the first run.
     hosts.run(0, "scontrol", "update", f"JobId={job.id}", "StartTime=now+20")
     job.wait_for("ended well")
     job.check_over()
