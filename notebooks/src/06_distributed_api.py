@@ -132,8 +132,7 @@ dataset = dgl.data.load(DATASET)
 # 数据和计算都分散到多台机器上的训练，称为**完全分布式**训练。作业启动后，每台机器上运行三种角色的进
 # 程：
 #
-# - **服务器**（server）进程把本机的分区，即边、特征和嵌入，保存在内存中，并响应两类请求：读取特征
-#   行，以及对归它所有的节点做邻居采样（neighbor sampling）。一台机器上可以有多个服务器进程，它们共
+# - **服务器**（server）进程把本机的分区，即边、特征和嵌入，保存在内存中，主要响应两类请求：读写特征行，以及对归它所有的节点做邻居采样（neighbor sampling）。一台机器上可以有多个服务器进程，它们共
 #   享分区所在的内存，能同时处理更多请求。
 # - 每个**训练器**（trainer）运行一份训练脚本，处理分给它的训练节点。本机的行直接从共享内存（shared
 #   memory）中读取，其余的行则向所在机器的服务器进程请求。与单机的数据并行（data parallel）训练一
@@ -324,8 +323,7 @@ print(by_hand.tolist())
 # 程数（`num_servers`）和每个训练器的采样器进程数（`num_workers`）。独立模式不使用这些参数，所以文件
 # 不必存在。接着 `init_process_group` 建立只含一个训练器的进程组。**分布式图**（distributed graph）
 # `DistGraph` 本身不存边和特征，只记录节点的分段方式，需要数据时再发出请求。一个分布式作业里的
-# `DistGraph` 都指同一张图，即启动作业时指定的那一张；在独立模式下，一个脚本可以打开多张图。它的每个
-# 特征都是一个**分布式张量**（distributed tensor）`DistTensor`，支持下面这些索引方式：
+# `DistGraph` 都指同一张图，即启动作业时指定的那一张；在独立模式下，一个脚本可以打开多张图。图的每个特征都是一个**分布式张量**（distributed tensor）`DistTensor`，支持下面这些索引方式：
 
 # %% slot="dist-code"
 dgl.distributed.initialize("ip_config.txt")
@@ -455,7 +453,7 @@ print("number of nodes:", frontier.num_nodes())
 # `DistNodeDataLoader` with a sampler, follows. Samplers that run ahead are started by `initialize`,
 # not by the `num_workers` of a torch `DataLoader`: its workers are forked from the trainer, whose
 # connections they cannot use.) The graph of handwritten digits is partitioned at random into 1, 2
-# and 4 parts. Mapped back by `old_ids`, every block must equal that of the library's sampler on the
+# and 4 parts. Mapped back by `mapping`, every block must equal that of the library's sampler on the
 # whole graph, node for node and edge for edge.
 
 # %% [markdown] slot="sample" lang="ko"
@@ -468,7 +466,7 @@ print("number of nodes:", frontier.num_nodes())
 # ID로 계산합니다. 이 성질을 DGL 사용자 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해
 # 봅시다. 한 계층씩 샘플링하는 함수 `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이
 # 함수를 호출하게 합니다. 손글씨 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다.
-# 블록(block)의 노드 ID를 `old_ids`를 써서 원래 ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의
+# 블록(block)의 노드 ID를 `mapping`을 써서 원래 ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의
 # 샘플러로 만든 블록과 비교했을 때 노드와 에지가 모두 같아야 합니다.
 #
 # 고수준(high-level) 방법에서는 `DistNodeDataLoader`에 샘플러 객체를 넘기며, 이 방법은 뒤에서
@@ -484,7 +482,7 @@ print("number of nodes:", frontier.num_nodes())
 # 每个服务器进程对自己的节点采样入边，再由调用方合并结果。采样结果不应随切分方式而变，因此节点所用的
 # 随机数由它切分前的 ID 算出。下面用 DGL 用户指南中的底层（low-level）接口来验证：`sample_blocks` 逐
 # 层采样，`DistDataLoader` 对每个批次调用它。我们把手写数字图分别随机切成 1、2、4 个分区。用
-# `old_ids` 换回原来的 ID 之后，每个块（block）的节点和边都必须与库的采样器在整张图上得到的完全一
+# `mapping` 换回原来的 ID 之后，每个块（block）的节点和边都必须与库的采样器在整张图上得到的完全一
 # 致。
 #
 # 另有高层（high-level）接口：把采样器对象传给 `DistNodeDataLoader`，见下文。采样器进程由
@@ -699,7 +697,7 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 # 그래프에 똑같이 사용합니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 循环中有四行不同，再加上脚本开头的 `initialize` 和 `init_process_group`，一共六行。
+# 两个函数有四行不同，再加上脚本开头的 `initialize` 和 `init_process_group`，一共六行。
 #
 # ## 验证两者一致
 #
@@ -814,7 +812,7 @@ print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 # For comparison, we keep random embeddings fixed.
 
 # %% [markdown] slot="trans" lang="ko"
-# 두 결과는 같습니다. Adagrad는 그래디언트를 지금까지 누적한 제곱합의 제곱근으로 나누는데, 이
+# 두 결과는 같습니다. Adagrad는 지금까지 누적한 그래디언트 제곱합의 제곱근으로 그래디언트를 나누는데, 이
 # 제곱합은 행마다 따로 저장됩니다. 출력된 16은 $1^2 + 3^2$이 아니라 $(1 + 3)^2$이므로 그래디언트를
 # 먼저 더했음을 알 수 있습니다.
 #
@@ -1082,8 +1080,8 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # - 분산 작업은 파티션을 저장하고 요청에 응답하는 서버, 학습하는 트레이너, 그리고 필요할 때 두는
 #   샘플러로 이루어집니다.
 # - `DistGraph`와 `DistTensor`는 일반 그래프, 텐서와 비슷한 방법으로 쓸 수 있습니다. 소유자마다
-#   요청을 한 번씩 보내고 결과를 순서대로 놓습니다. 여섯 줄만 고치면 학습 스크립트가 분산 학습용이
-#   됩니다.
+#   요청을 한 번씩 보내고 결과를 순서대로 놓습니다. 여섯 줄만 고치거나 더하면 학습 스크립트가 분산
+#   학습용이 됩니다.
 # - 샘플링 결과는 그래프를 나누는 방법에 따라 달라지지 않습니다. 학습 노드의 순서가 같으면 두
 #   스크립트는 같은 모델을 학습합니다.
 # - 중복된 ID를 읽으면 행이 여러 번 나오고, 쓰면 마지막 값이 남으며, 그래디언트는 더해집니다.
@@ -1099,7 +1097,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 어느 파티션이 소유하며, 그
 #    파티션의 몇 번째 행입니까? 행은 0부터 셉니다. 수 두 개를 담은 리스트로 답합니다.
-# 2. 값이 0인 임베딩 행이 있습니다. 한 배치에서 이 행을 두 번 사용하여 그래디언트가 각각 1과 3이
+# 2. 값이 0인 임베딩 행이 있습니다. 한 배치에서 이 행을 두 번 사용하여 그래디언트가 각각 1과 3으로
 #    나왔고, Adagrad의 학습률은 0.1입니다. 그래디언트를 더해 한 스텝을 수행하는 대신 그래디언트마다
 #    한 스텝씩 두 스텝을 수행한다면 행의 값은 얼마가 됩니까? 반올림하여 소수점 아래 셋째 자리까지
 #    답합니다.
