@@ -68,7 +68,7 @@ def batch(
 
 @pytest.mark.parametrize("seeds_on_device", [True, False])
 def test_sampling_three_layers(graph: dgl.Graph, there: dgl.Graph, seeds_on_device: bool) -> None:
-    """Seeds are checked on the CPU, where a loader keeps them; others are copied there first."""
+    """Seeds are checked on the CPU; those of a device are copied there first."""
     seeds = SEEDS.to(GPU) if seeds_on_device else SEEDS
     waits, to_host = (7, SEEDS.nbytes) if seeds_on_device else (6, 0)
     with budget(operators=240, dispatched=300, waits=waits, to_host=to_host, to_device=800):
@@ -107,7 +107,7 @@ def test_a_loader(graph: dgl.Graph, there: dgl.Graph, on_device: bool) -> None:
     """A graph on the device is sampled there; of one on the host, only the batch is copied."""
     g, sampler = there if on_device else graph, dgl.dataloading.NeighborSampler([15, 10, 5])
     loader = dgl.dataloading.DataLoader(g, SEEDS, sampler, batch_size=100, device=GPU, prefetch=0)
-    waits = 7 if on_device else 0  # one of them once: the features are looked at for NaN
+    waits = 8 if on_device else 0  # one of them once: the features are looked at for NaN
     with budget(waits=waits, dispatched=300 if on_device else 40):
         for _, _, blocks in loader:
             assert blocks[0].srcdata["x"].device.type == GPU

@@ -83,7 +83,7 @@ def read_indices(graph: Graph, indices: Any) -> Seeds:
                 f"seeds must be a one-dimensional array of integer IDs; found {ids.dtype} of shape "
                 f"{tuple(ids.shape)}"
             )
-        return ids.to("cpu", graph.idtype)  # where batches are checked without a wait for a GPU
+        return ids.to(graph.device, graph.idtype)
 
     if isinstance(indices, Mapping):
         return Seeds({name: read(ids, name) for name, ids in indices.items()}, True)

@@ -92,8 +92,8 @@ class PastSampler(OwnNeighborSampler):
         return dgl.sampling.sample_neighbors(g, seed_nodes, fanout, prob=past)
 
 
-# %% slot="answers-3-4-check"
-answer_3, answer_4 = DropSampler, PastSampler
+answer_3 = DropSampler
+answer_4 = PastSampler
 toy.edata["time"] = torch.arange(15)
 
 
