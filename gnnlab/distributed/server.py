@@ -314,10 +314,27 @@ class Server:
             meeting.came[message.rank] = (peer, number, message.words)
             meeting.size += size
             if len(meeting.came) < meeting.num_ranks:
-                return []
+                return self._never_meet(meeting.num_ranks)
             del self._meetings[message.place]
         words = tuple(words for _, (_, _, words) in sorted(meeting.came.items()))
         return [(p, n, wire.encode_reply(n, words)) for p, n, _ in meeting.came.values()]
+
+    def _never_meet(self, num_ranks: int) -> list[tuple[bytes, int, list[Any]]]:
+        """Return errors for all ranks if each of them waits, but not at one place."""
+        places = {p: each for p, each in self._meetings.items() if each.num_ranks == num_ranks}
+        where = {rank: place for place, each in places.items() for rank in each.came}
+        if len(where) < num_ranks:
+            return []
+        listed = (f"rank {rank} at {place}" for rank, place in sorted(where.items()))
+        error = GNNLabError(
+            f"all trainers wait, at different places: {', '.join(islice(listed, 20))}. They must "
+            "create tensors and call barriers in the same order; the order of a set differs "
+            "between processes"
+        )
+        for place in places:
+            del self._meetings[place]
+        came = [each for meeting in places.values() for each in meeting.came.values()]
+        return [(peer, number, wire.encode_error(number, error)) for peer, number, _ in came]
 
     def _expired(self) -> list[tuple[bytes, list[Any]]]:
         """Return errors for ranks whose wait timed out; they name the missing ranks."""

@@ -308,6 +308,29 @@ def test_a_meeting_gathers_words(config: Path) -> None:
     assert found == dict.fromkeys(range(3), ("I am 0", "I am 1", "I am 2"))
 
 
+def test_trainers_that_wait_at_different_places_learn_it_at_once(config: Path) -> None:
+    """As those that create tensors in the order of a set, which differs between processes."""
+    job = make_job(config, ranks=2)
+    errors = {}
+
+    def come(rank: int) -> None:
+        with connected(job, rank=rank, local_rank=rank) as trainer:
+            try:
+                trainer.create(m.Create(f"node~_N~{'hx'[rank]}", (), "float32"), None)
+            except GNNLabError as error:
+                errors[rank] = str(error)
+
+    with serving(job):
+        start = time.monotonic()
+        at_once(come, 2)
+    assert time.monotonic() - start < SOON
+    text = (
+        "rank 0 at making of node~_N~h (meeting 1), rank 1 at making of node~_N~x (meeting 1). "
+        "They must create tensors and call barriers in the same order"
+    )
+    assert text in errors[0] and text in errors[1]
+
+
 def test_tensors_are_made_alike_by_all(config: Path) -> None:
     job = make_job(config, ranks=2)
     errors = {}
