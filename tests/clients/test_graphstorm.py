@@ -128,14 +128,21 @@ def test_two_trainers_of_one_machine(workspace: Path) -> None:
     assert best(output, "accuracy") > 0.7  # a guess: 0.25
 
 
-def test_edges_are_classified(job: Job) -> None:
-    output = job("gs_edge_classification", "edges.yaml")
+def test_edges_are_classified_and_predicted(job: Job, workspace: Path) -> None:
+    output = job("gs_edge_classification", "edges.yaml", "--save-model-path", "edges")
     assert best(output, "accuracy") > 0.7  # a guess: 0.25
+    words = ("--restore-model-path", "edges/epoch-2", "--save-prediction-path", "edges_predicted")
+    one_order = ("--extra-envs", "PYTHONHASHSEED=0")  # of the node types, a set
+    job("gs_edge_classification", "edges.yaml", "--inference", *words, *one_order)
+    assert list((workspace / "edges_predicted").rglob("pred.predict-*"))
 
 
-def test_links_are_predicted(job: Job) -> None:
-    output = job("gs_link_prediction", "links.yaml")
+def test_links_are_predicted(job: Job, workspace: Path) -> None:
+    output = job("gs_link_prediction", "links.yaml", "--save-model-path", "links")
     assert best(output, "mrr") > 0.25  # a guess among 51: 0.09
+    words = ("--restore-model-path", "links/epoch-2", "--save-embed-path", "embeddings")
+    job("gs_link_prediction", "links.yaml", "--inference", *words)
+    assert list((workspace / "embeddings").rglob("*embed*"))
 
 
 def test_ogb_finds_its_data_sets(workspace: Path) -> None:
