@@ -321,6 +321,8 @@ class Server:
 
     def _never_meet(self, num_ranks: int) -> list[tuple[bytes, int, list[Any]]]:
         """Return errors for all ranks if each of them waits, but not at one place."""
+        if len(self._meetings) < 2:
+            return []
         places = {p: each for p, each in self._meetings.items() if each.num_ranks == num_ranks}
         where = {rank: place for place, each in places.items() for rank in each.came}
         if len(where) < num_ranks:

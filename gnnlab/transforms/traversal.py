@@ -336,10 +336,13 @@ def prop_nodes_topo(
     >>> from gnnlab import transforms
     >>> import gnnlab.function as fn
     >>> tree = dgl.graph(([0, 1, 2], [2, 2, 3]))  # from the leaves to the root
-    >>> tree.ndata["h"] = torch.tensor([1.0, 2.0, 0.0, 0.0])
-    >>> transforms.prop_nodes_topo(tree, fn.copy_u("h", "m"), fn.sum("m", "h"))
-    >>> tree.ndata["h"]
-    tensor([0., 0., 0., 0.])
+    >>> tree.ndata["own"], tree.ndata["h"] = torch.tensor([1.0, 2.0, 0.0, 4.0]), torch.zeros(4)
+    >>> add_own = lambda nodes: {"h": nodes.data["h"] + nodes.data["own"]}
+    >>> transforms.prop_nodes_topo(
+    ...     tree, fn.copy_u("h", "m"), fn.sum("m", "h"), apply_node_func=add_own
+    ... )
+    >>> tree.ndata["h"]  # the sum of each subtree
+    tensor([1., 2., 3., 7.])
     """
     frontiers = topological_nodes_generator(graph, reverse)
     prop_nodes(graph, frontiers, message_func, reduce_func, apply_node_func)
