@@ -15,6 +15,7 @@ from __future__ import annotations
 import torch
 
 from gnnlab import ops
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 
 __all__ = [
@@ -29,6 +30,13 @@ __all__ = [
 def _is_same(graph: Graph, y: torch.Tensor) -> torch.Tensor:
     src, dst = graph.edges()
     return (y[src.long()] == y[dst.long()]).float()
+
+
+def _num_classes(y: torch.Tensor) -> int:
+    count = int(y.max()) + 1 if len(y) else 0
+    if count < 2:
+        raise InvalidInput(f"y must have two classes or more, from 0 on; found {count}")
+    return count
 
 
 def node_homophily(graph: Graph, y: torch.Tensor) -> float:
@@ -75,7 +83,7 @@ def linkx_homophily(graph: Graph, y: torch.Tensor) -> float:
     1.0
     """
     own = ops.spmm(graph.relation(), "copy_rhs", "sum", None, _is_same(graph, y))
-    degrees, classes = graph.in_degrees().float(), int(y.max()) + 1
+    degrees, classes = graph.in_degrees().float(), _num_classes(y)
     total = 0.0
     for number in range(classes):
         members = y == number
@@ -86,7 +94,7 @@ def linkx_homophily(graph: Graph, y: torch.Tensor) -> float:
 
 def _shares(graph: Graph, y: torch.Tensor) -> torch.Tensor:
     """Return the share of edge ends in each class, (classes,)."""
-    ends = torch.bincount(y.long(), graph.in_degrees().double(), int(y.max()) + 1)
+    ends = torch.bincount(y.long(), graph.in_degrees().double(), _num_classes(y))
     return ends / ends.sum()
 
 
@@ -119,7 +127,7 @@ def edge_label_informativeness(graph: Graph, y: torch.Tensor) -> float:
     1.0
     """
     src, dst = (y[end.long()].long() for end in graph.edges())
-    classes = int(y.max()) + 1
+    classes = _num_classes(y)
     pairs = torch.bincount(src * classes + dst, minlength=classes**2).double() / len(src)
     joint, single = (torch.special.entr(p).sum() for p in (pairs, _shares(graph, y)))
     return float(2 - joint / single)
