@@ -63,6 +63,10 @@ def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> Graph
         raise InvalidInput("batch() needs at least one graph; found an empty list")
     first = parts[0]
     for i, g in enumerate(parts):
+        if not isinstance(g, GraphCore):
+            raise InvalidInput(
+                f"batch() takes a list of graphs; entry {i} is of type {type(g).__name__}"
+            )
         _check_alike(first, g, i)
     nodes = {
         t: _join([g._node_frames()[t] for g in parts], ndata, f"nodes of type {t!r}")

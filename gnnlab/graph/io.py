@@ -44,12 +44,20 @@ def save_graphs(
     Parameters
     ----------
     filename : path
-        Replaced if it exists. Readers see the old file until the new one is complete.
+        Replaced if it exists. Readers see the old file until the new one is complete. A missing
+        folder is created.
     g_list : Graph or list of Graph
     labels : dict of str to tensor, optional
         Further tensors, such as a label per graph.
     formats : str or list of str, optional
         Sparse formats to store, of "coo", "csr", "csc"; by default those that exist.
+
+    Raises
+    ------
+    InvalidInput
+        The path is a folder, or a feature has a dtype that the format lacks.
+    OSError
+        The file cannot be written; the folder is named.
 
     Examples
     --------
@@ -72,6 +80,9 @@ def save_graphs(
     }
     metadata = {"format": _FORMAT, "content": json.dumps(content)}
     path = Path(filename)
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; give the name of a file in it")
+    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         _write(draft, arrays.found, metadata)
@@ -200,12 +211,15 @@ def _describe_relation(relation: Relation, arrays: _Arrays, where: str) -> dict[
 
 
 def _write(path: Path, arrays: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     try:
         save_file(arrays, path, metadata=metadata)
     except KeyError as error:
         raise InvalidInput(f"features of {error.args[0]} cannot be stored; cast them") from None
+    except SafetensorError as error:  # the disk is full, or may not be written
+        raise OSError(f"the graphs cannot be written to {path.parent}: {error}") from None
     with open(path, "rb") as file:
         os.fsync(file.fileno())
 

@@ -10,10 +10,11 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 import gnnlab as dgl
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import checked_adjacency
 from tests.graph.samples import edges_of, graphs, same, toy, typed, typed_graphs
 
@@ -111,6 +112,14 @@ def test_shared_and_odd_tensors(tmp_path: Path) -> None:
         assert sum(key.endswith(" all") for key in file.keys()) == 1  # noqa: SIM118
 
 
+def test_a_missing_folder_is_made_and_a_folder_is_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "some" / "g.graphs"
+    dgl.save_graphs(file, toy())
+    assert same(dgl.load_graphs(file)[0][0], toy())
+    with pytest.raises(InvalidInput, match="is a folder"):
+        dgl.save_graphs(tmp_path, toy())
+
+
 def test_what_is_loaded_is_ours_to_change(tmp_path: Path) -> None:
     dgl.save_graphs(tmp_path / "g", toy())
     (g,), _ = dgl.load_graphs(tmp_path / "g")
@@ -134,13 +143,16 @@ def test_names_of_all_kinds(tmp_path: Path) -> None:
     assert list(labels) == [""]
 
 
-def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("error", [OSError, SafetensorError])
+def test_a_failed_write_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: Any, error: type[Exception]
+) -> None:
     file = tmp_path / "g"
     dgl.save_graphs(file, toy())
 
     def full(*args: Any, **kwargs: Any) -> None:
         file.with_name(f".g.{os.getpid()}.tmp").write_bytes(b"half")
-        raise OSError("No space left on device")
+        raise error("No space left on device")
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
     with pytest.raises(OSError, match="No space left"):
