@@ -197,7 +197,8 @@ class Server:
                     continue
                 frames: Any = socket.recv_multipart(copy=False)
                 for to, reply in self._handle(frames[0].bytes, frames[1:]):
-                    send(socket, [to, *reply])
+                    # ZeroMQ decrypts whole frames only: pieces are decrypted as they arrive.
+                    send(socket, [to, *(wire.cut(reply) if self.job.keys else reply)])
 
     def _handle(self, peer: bytes, frames: list[zmq.Frame]) -> list[tuple[bytes, list[Any]]]:
         """Process one request; return replies, perhaps to several peers, perhaps none yet."""

@@ -168,6 +168,8 @@ class Pool:
         while waiting:
             for server, frames in connections.receive():
                 try:
+                    if self._job.keys:
+                        frames = wire.join(frames)
                     number, reply = wire.decode_reply(frames, kinds)
                 except wire.BadFrame as error:
                     raise BadReply(bad_reply(self._job, server, "a request", error)) from None

@@ -7,7 +7,9 @@ shapes. There is no pickle, so bytes never become code: invalid input raises :cl
 has no effect.
 
 Requests are sent in pieces: ZeroMQ allocates a frame as soon as its length arrives, also from peers
-that are not authenticated yet, so servers accept frames of :data:`PIECE` bytes at most.
+that are not authenticated yet, so servers accept frames of :data:`PIECE` bytes at most. Encrypted
+replies are sent in pieces, too: ZeroMQ decrypts only whole frames, so a client would wait until the
+server has encrypted all of a reply.
 
 References
 ----------
@@ -180,7 +182,7 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
 
 # ------------------------------------------------------------------------------ pieces
 def cut(frames: Sequence[Any]) -> list[Any]:
-    """Cut the frames of a request into pieces that a server accepts.
+    """Cut frames into pieces; a server accepts no larger ones.
 
     A piece of :data:`PIECE` bytes continues in the next one; a shorter piece, which may be empty,
     ends its frame. Pieces view the frames' memory.
@@ -202,7 +204,7 @@ def cut(frames: Sequence[Any]) -> list[Any]:
 
 
 def join(pieces: Sequence[Any]) -> list[Any]:
-    """Join pieces to the frames of a request.
+    """Join pieces to the frames that were cut.
 
     Raises
     ------

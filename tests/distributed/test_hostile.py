@@ -78,6 +78,22 @@ def serves(trainer: Remote) -> bool:
     return sorted(found.tolist()) == list(range(1001))
 
 
+@pytest.mark.parametrize("rows", [1, wire.PIECE // 4 - 1, wire.PIECE // 4, wire.PIECE // 2 + 1])
+def test_replies_of_any_length(config: Path, rows: int) -> None:
+    """Encrypted replies are cut into pieces; rows and counted bytes are those of plain ones."""
+    ids = torch.arange(rows) % 1001
+    found = []
+    for curve in (False, True):
+        job = make_job(config, machines=1, curve=curve)
+        with serving(job), connected(job) as trainer:
+            targets = [(0, m.Pull(X, torch.arange(1001))), (0, m.Pull(X, ids))]
+            (stored, *_), (pulled, sent, received) = trainer.pool.carry(targets, lambda: None, 60.0)
+            assert pulled.tolist() == stored[ids].tolist()
+            assert received > 4 * rows
+            found.append((sent, received))
+    assert found[0] == found[1]
+
+
 # ------------------------------------------------------------------------ without the key
 def strangers(job: JobSettings, number: int, size: int, given: int) -> list[socket.socket]:
     """Connections that announce a frame during the handshake and send the start of it."""
