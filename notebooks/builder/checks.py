@@ -21,6 +21,7 @@ CODE_LINES = 25
 CODE_COLUMNS = 90  # what JupyterLab shows beside its file browser on a 1200-pixel screen
 
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r"  # .*")  # in the reader's language
 CODE = re.compile(r"`[^`\n]+`")
 FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -115,7 +116,7 @@ def shape(text: str) -> dict[str, object]:
         "links": Counter(LINK.findall(FROM_SOLUTIONS.sub("en", TRANSLATED.sub("", bare)))),
         "formulas": Counter("".join(f.split()) for f in FORMULA.findall(words)),
         "code words": set(CODE.findall(bare)),
-        "code blocks": FENCE.findall(text),
+        "code blocks": [COMMENT.sub("", block) for block in FENCE.findall(text)],
         "list items": len(ITEM.findall(bare)),
         "table rows": len(ROW.findall(bare)),
     }
