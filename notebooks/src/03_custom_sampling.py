@@ -214,7 +214,7 @@ plt.show()
 # 알 수 있습니다. 블록에는 출발 노드 6개만 남고, 그 가운데 도착 노드이기도 한 시드 노드가 맨 앞에
 # 옵니다.
 #
-# 다음은 그 파일의 코드입니다. `to_block`의 `local`에는 각 노드의 새 번호가 들어갑니다.
+# 다음은 앞에서 불러온 파일의 코드입니다. `to_block`의 `local`에는 각 노드의 새 번호가 들어갑니다.
 # 도착 노드에 먼저 번호를 매기고, 이어서 나머지 출발 노드에 나타나는 순서대로 매깁니다.
 # `sample_blocks`는 마지막 계층부터 첫 계층까지 계층마다 두 단계를 반복합니다. 한 블록의 출발 노드가
 # 그다음에 샘플링할 블록의 시드 노드가 됩니다. 어떤 에지를 뽑을지는 `sample_frontier`에서만
@@ -402,8 +402,8 @@ print("time: small file {:.1f}, own {:.1f}, library {:.1f}".format(*ratios))
 # $$\mathrm{Var}[\hat m] = \frac1k \Big( \frac{1}{n^2} \sum_u \frac{x_u^2}{p_u} - m^2 \Big)$$
 #
 # 在小图上，节点 0 的邻居的值为 6、1、3、2 和 1，所以 $m = 2.6$。我们用三种做法各试 20,000 次，每次
-# 抽取 $k = 4$ 个邻居：均匀抽取；按出度成正比抽取；按出度抽取后再校正。抽取用的权重和校正系数 `undo`
-# $= 1 / (n p_u)$ 都是边特征，会随边进入边界子图，再进入块。
+# 抽取 $k = 4$ 个邻居：均匀抽取；以与出度成正比的概率抽取；按出度抽取后再校正。抽取用的权重和校正系
+# 数 `undo` $= 1 / (n p_u)$ 都是边特征，会随边进入边界子图，再进入块。
 
 
 # %% slot="estimate-code"
@@ -493,9 +493,10 @@ dgl.plot.explore(draw_estimates, exponent=("exponent a", powers))
 # 5가 드물게 뽑히는 대신 한 번 뽑힐 때마다 크게 반영되기 때문이며, 그림의 범위를 벗어나는 추정값도
 # 있습니다.
 #
-# 실제 데이터에서도 그럴까요? 노드를 최대 2,000개 골라 이웃의 평균을 추정하고, 모든 피처의 제곱
-# 오차를 더합니다. 이 값 하나에 편향과 분산이 모두 반영됩니다. 비교할 방법도 하나 추가합니다. 같은
-# 이웃을 두 번 뽑지 않는 균등 추출로, 이웃 샘플링(neighbor sampling)의 기본 방식입니다.
+# 실제 데이터에서도 중요도 샘플링이 도움이 될까요? 노드를 최대 2,000개 골라 이웃의 평균을 추정하고,
+# 모든 피처의 제곱 오차를 더합니다. 이 값 하나에 편향과 분산이 모두 반영됩니다. 비교할 방법도 하나
+# 추가합니다. 같은 이웃을 두 번 뽑지 않는 균등 추출로, 이웃 샘플링(neighbor sampling)의 기본
+# 방식입니다.
 
 # %% [markdown] slot="error" lang="zh"
 # 指数为 0 时，两者都是均匀抽取。指数增大到 1.5 之前，校正后的估计方差不断减小，之后又增大：指数为 3
@@ -560,10 +561,10 @@ plt.show()
 
 # %% [markdown] slot="layer" lang="ko"
 # `digits`에서는 결과가 반대입니다. 출차수는 픽셀값과 관계가 없으므로, 출차수에 비례하여 뽑은 뒤
-# 보정하면 오차가 두 배가 됩니다. 보정하지 않으면 오차가 균등 추출과 비슷하다가 팬아웃이 16일 때
-# 편향이 드러납니다. 이 그래프에서는 이웃끼리 매우 비슷하므로 편향이 작습니다. 오차가 가장 작은 것은
-# 같은 이웃을 두 번 뽑지 않는 방법입니다. **중요도 샘플링은 값이 클수록 가중치도 클 때 도움이
-# 되며**, 그 자체로 도움이 되는 것은 아닙니다.
+# 보정하면 오차가 균등 추출의 두 배가 됩니다. 보정하지 않으면 오차가 균등 추출의 오차와 비슷하다가
+# 팬아웃이 16일 때 편향이 드러납니다. 이 그래프에서는 이웃끼리 매우 비슷하므로 편향이 작습니다.
+# 오차가 가장 작은 것은 같은 이웃을 두 번 뽑지 않는 방법입니다. **중요도 샘플링은 값이 클수록
+# 가중치도 클 때 도움이 되며**, 그 자체로 도움이 되는 것은 아닙니다.
 #
 # ## 계층별 예산
 #
@@ -574,8 +575,8 @@ plt.show()
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
 # $n_v$는 $v$의 입차수(in-degree)입니다. 가중치는 블록에 저장해야 하므로 `sample_blocks`를
-# 재정의합니다. 남은 에지의 가중치는 $1 / p_u$를, 도착 노드가 같은 에지들에서 구한 이 값의 평균으로
-# 나눈 것입니다. 그러면 한 노드로 들어오는 에지의 가중치는 평균이 1이 됩니다. 두 가지를
+# 재정의합니다. 남은 에지마다 $1 / p_u$를 구한 뒤, 도착 노드가 같은 에지끼리 낸 평균으로 나누어
+# 가중치로 삼습니다. 그러면 한 노드로 들어오는 에지의 가중치는 평균이 1이 됩니다. 두 가지를
 # 눈여겨보십시오. `to_block`은 에지 번호를 새로 매기므로 원래 ID를 다시 저장해야 합니다. 그리고
 # `torch.multinomial`은 torch의 난수 생성기를 쓰므로, 결과를 재현하려면 `torch.manual_seed`를
 # 호출해야 합니다.
@@ -583,8 +584,8 @@ plt.show()
 # %% [markdown] slot="layer" lang="zh"
 # 在 `digits` 上，情形正好相反。出度与像素值毫无关系，所以按出度抽取再校正，误差反而是均匀抽取的两
 # 倍。不校正时，误差与均匀抽取相近，到扇出为 16 时才显出偏差；偏差很小，是因为这里的邻居彼此十分相
-# 似。误差最小的做法是不重复抽取。**只有数值大的邻居权重也大时，重要性采样才有好处**；它本身并不保证
-# 有好处。
+# 似。误差最小的做法是不重复抽取。**只有数值大的邻居权重也大时，重要性采样才有好处**，并不是用了就一
+# 定更好。
 #
 # ## 每层一个预算
 #
@@ -594,9 +595,9 @@ plt.show()
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
 # 其中 $n_v$ 是 $v$ 的入度（in-degree）。权重要存放在块上，所以我们重写 `sample_blocks`。保留下来的
-# 每条边的权重，等于它的 $1 / p_u$ 除以指向同一目标节点的各条边上这个值的平均值；这样，指向每个节点
-# 的边，权重的平均值都是 1。有两点要注意：`to_block` 会给边重新编号，所以要重新存入原来的边 ID；
-# `torch.multinomial` 使用 torch 的随机数生成器，所以要用 `torch.manual_seed` 才能复现结果。
+# 每条边先取值 $1 / p_u$，再除以指向同一目标节点的所有边上这个值的平均值，结果就是它的权重；这样，指
+# 向每个节点的边，权重的平均值都是 1。有两点要注意：`to_block` 会给边重新编号，所以要重新存入原来的
+# 边 ID；`torch.multinomial` 使用 torch 的随机数生成器，所以要用 `torch.manual_seed` 才能复现结果。
 
 
 # %% slot="layer-code"
@@ -782,10 +783,10 @@ plans = {
 #
 # 어떤 샘플러에나 적용할 수 있는 검사가 있습니다. **블록에는 원래 그래프에 있는 에지만 있어야
 # 합니다.** 여기서는 더 엄격하게, 블록의 각 에지가 저장된 ID에 해당하는 바로 그 에지인지 확인합니다.
-# `LayerSampler`에서 원래 ID를 다시 저장하지 않았다면 이 검사에 실패합니다.
+# `LayerSampler`에서 원래 ID를 다시 저장하지 않았다면 이 검사를 통과하지 못했을 것입니다.
 
 # %% [markdown] slot="real" lang="zh"
-# 虽然有 40 个簇，又没有用到标签，仍有三分之二的边留在簇内。
+# 虽然有 40 个簇，又没有用到标签，仍有约三分之二的边留在簇内。
 #
 # ## 训练之前先验证
 #
@@ -886,9 +887,10 @@ def train(sampler, ids, size):
 # %% [markdown] slot="cost" lang="ko"
 # ## 비용
 #
-# 같은 초깃값에서 시작하여 여섯 번 학습합니다. 시간은 다른 프로그램의 영향을 거의 받지 않는 CPU
-# 시간으로 재고, 가장 빠른 에폭의 값을 씁니다. 그림에서 회색은 라이브러리의 샘플러입니다. 파란색은
-# `sample_frontier`를, 주황색은 `sample_blocks`를, 초록색은 `sample`을 재정의한 샘플러입니다.
+# 여섯 가지 설정마다 같은 초깃값에서 시작하여 한 번씩 학습합니다. 시간은 다른 프로그램의 영향을 거의
+# 받지 않는 CPU 시간으로 재고, 가장 빠른 에폭의 값을 씁니다. 그림에서 회색은 라이브러리의
+# 샘플러입니다. 파란색은 `sample_frontier`를, 주황색은 `sample_blocks`를, 초록색은 `sample`을
+# 재정의한 샘플러입니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # ## 开销
@@ -938,11 +940,11 @@ plt.show()
 # 처음 두 결과는 당연히 마지막 자리까지 같습니다. `digits`에서 정확도의 차이는 모두 0.5%포인트
 # 이내로, 난수 시드를 바꿀 때 생길 수 있는 차이보다 크지 않습니다. 그런데도 계층별 예산이나
 # 클러스터를 쓰면 모든 이웃을 쓸 때의 3분의 1도 안 되는 노드만 읽습니다. 그러나 시간은 그만큼 줄지
-# 않아서, 더 많은 노드를 읽는 라이브러리의 샘플러보다 오래 걸립니다. 그래프가 작아 배치 하나에 드는
-# 비용은 대부분 노드 수와 관계없는 고정 비용이며, 노드를 고르느라 텐서 연산을 십여 번 하는 비용이,
-# 노드를 덜 읽어 아끼는 비용보다 크기 때문입니다. 그래프가 커지면 노드 수가 시간을 좌우합니다.
-# `"facebook"`으로 실행했을 때는 클러스터를 쓰니 노드를 14분의 1만 읽고 학습도 훨씬 빨랐지만,
-# 정확도가 2%포인트 낮았습니다.
+# 않아서, 더 많은 노드를 읽는 라이브러리의 샘플러보다 오래 걸립니다. 그래프가 작으면 배치 하나에
+# 드는 비용이 대부분 노드 수와 관계없이 고정되어 있습니다. 그래서 노드를 고르는 데 쓰는 텐서 연산
+# 십여 번의 비용이 노드를 덜 읽어 아끼는 비용보다 큽니다. 그래프가 커지면 노드 수가 시간을
+# 좌우합니다. `"facebook"`으로 실행했을 때는 클러스터를 쓰니 노드를 14분의 1만 읽고 학습도 훨씬
+# 빨랐지만, 정확도가 2%포인트 낮았습니다.
 #
 # ## 다른 환경에서 그대로 쓰기
 #
@@ -950,17 +952,17 @@ plt.show()
 # 않고 쓸 수 있습니다. `NodeDataLoader`에서는 이미 사용했습니다. 레슨 04의 주제인 데이터 병렬(data
 # parallel) 학습에서는 `create_dataloader`로 각 배치의 시드 노드를 프로세스별로 나누어 맡깁니다.
 # 레슨 05와 06의 주제인 분산 학습(distributed training)에서는 `DistNodeDataLoader`로 `DistGraph`에서
-# 샘플링합니다. `DistGraph`는 파티션으로 나누고 노드에 새 ID를 매긴 그래프입니다. 두 프로세스에서
-# 뽑은 에지의 합집합과 두 파티션에서 뽑은 에지가 각각, 프로세스 하나로 그래프 전체에서 뽑은 에지와
-# 같은지 확인해 봅시다.
+# 샘플링합니다. `DistGraph`는 파티션으로 나누고 노드에 새 ID를 매긴 그래프입니다. 두 프로세스의
+# 몫으로 뽑은 에지의 합집합과, 두 파티션으로 나눈 그래프에서 뽑은 에지가 각각 나누지 않고 뽑은
+# 에지와 같은지 확인해 봅시다.
 
 # %% [markdown] slot="elsewhere" lang="zh"
 # 前两次训练的结果逐位相同，与预期一致。在 `digits` 上，各方案的准确率相差不到半个百分点，不超过换一
 # 个随机种子可能带来的变化；而层预算和簇这两种方案读取的节点，还不到全部邻居方案的三分之一。然而时间
 # 并没有随之减少：库的采样器读得更多，用时反而更短。图很小，一个批次的开销大多与节点数无关；为挑选节
 # 点而做的十几次张量运算，开销超过了少读节点所节省的。在更大的图上，起决定作用的是节点数。我们在
-# `"facebook"` 上运行时，以簇为批次时，读取的节点数只有取全部邻居时的十四分之一，训练快得多，准确率
-# 却低了两个百分点。
+# `"facebook"` 上也运行过：以簇为批次时，读取的节点数只有取全部邻居时的十四分之一，训练快得多，准确
+# 率却低了两个百分点。
 #
 # ## 在别处原样使用
 #
@@ -1015,12 +1017,12 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # `torch_geometric` and is only shown:
 #
 # ```python
-# from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
+# from gnnlab.pyg import NeighborLoader, to_pyg  # 원래: from torch_geometric.loader import …
 #
 # data = to_pyg(graph, names={"feat": "x", "label": "y"})
 # loader = NeighborLoader(data, [10, 5], input_nodes=train_ids, batch_size=32, seed=0)
 # batch = next(iter(loader))
-# seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
+# seeds = batch.n_id[: batch.batch_size]  # ID; batch.x, batch.edge_index, batch.y는 PyG와 같음
 # ```
 #
 # The same seed gives the same batches for any number of worker processes; the [page for PyG's
@@ -1068,12 +1070,12 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # `torch_geometric`이 필요하므로 여기서는 코드만 싣습니다.
 #
 # ```python
-# from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
+# from gnnlab.pyg import NeighborLoader, to_pyg  # 원래: from torch_geometric.loader import …
 #
 # data = to_pyg(graph, names={"feat": "x", "label": "y"})
 # loader = NeighborLoader(data, [10, 5], input_nodes=train_ids, batch_size=32, seed=0)
 # batch = next(iter(loader))
-# seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
+# seeds = batch.n_id[: batch.batch_size]  # 원래 ID. batch.x 등은 PyG와 같습니다
 # ```
 #
 # 난수 시드가 같으면 작업자 프로세스가 몇 개이든 같은 배치가 나옵니다. 자세한 내용은 [PyG 사용자를
@@ -1120,12 +1122,12 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # 码需要 `torch_geometric`，这里只展示，不运行：
 #
 # ```python
-# from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
+# from gnnlab.pyg import NeighborLoader, to_pyg  # 原为 from torch_geometric.loader import …
 #
 # data = to_pyg(graph, names={"feat": "x", "label": "y"})
 # loader = NeighborLoader(data, [10, 5], input_nodes=train_ids, batch_size=32, seed=0)
 # batch = next(iter(loader))
-# seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
+# seeds = batch.n_id[: batch.batch_size]  # 原图中的 ID；batch.x 等与 PyG 中相同
 # ```
 #
 # 随机种子相同时，无论用几个工作进程，得到的批次都相同。详见[给 PyG 用户的说
@@ -1137,7 +1139,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # - 要选择边，就重写 `sample_frontier`；要在块上附带数据，就重写 `sample_blocks`；要改变批次的构成，
 #   就重写 `sample`。
 # - 不校正的重要性采样是有偏的；校正之后无偏，但只有数值大的邻居权重也大时，误差才更小。
-# - 训练之前，先用原图、再用较慢的实现来检验采样器。
+# - 训练之前，先对照原图、再对照较慢的实现，检验采样器是否正确。
 # - 同一个采样器可以原样用于加载器、数据并行训练和 `DistGraph`。
 #
 # ## 练习

@@ -52,8 +52,8 @@
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
-# 이 레슨은 모두 **단독 모드**(standalone mode)로 실행합니다. 단독 모드에서는 프로세스 하나가 모든
-# 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script)로 시작하는 **분산
+# 이 레슨의 코드는 모두 **단독 모드**(standalone mode)로 실행합니다. 단독 모드에서는 프로세스 하나가
+# 모든 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script)로 시작하는 **분산
 # 모드**(distributed mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행합니다. 다만 이때는 요청이
 # 다른 프로세스나 다른 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수 있지만
 # gnnlab에서는 몇 개든 쓸 수 있습니다. 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이 폴더도
@@ -481,11 +481,11 @@ print("number of nodes:", frontier.num_nodes())
 #
 # ## 在切分后的图上采样
 #
-# 每个服务器进程对自己的节点采样入边，再由调用方合并结果。采样结果不应随切分方式而变，因此节点所用的
-# 随机数由它切分前的 ID 算出。下面用 DGL 用户指南中的底层（low-level）接口来验证：`sample_blocks` 逐
-# 层采样，`DistDataLoader` 对每个批次调用它。我们把手写数字图分别随机切成 1、2、4 个分区。用
-# `mapping` 换回原来的 ID 之后，每个块（block）的节点和边都必须与库的采样器在整张图上得到的完全一
-# 致。
+# 每个服务器进程对自己的节点采样入边，再由调用方合并结果。采样结果不应随切分方式而变，因此为每个节点
+# 采样所用的随机数，由该节点的原始 ID 算出。下面用 DGL 用户指南中的底层（low-level）接口来验证：
+# `sample_blocks` 逐层采样，`DistDataLoader` 对每个批次调用它。我们把手写数字图分别随机切成 1、2、4
+# 个分区。用 `mapping` 换回原始 ID 之后，每个块（block）的节点和边都必须与库的采样器在整张图上得到的
+# 完全一致。
 #
 # 另有高层（high-level）接口：把采样器对象传给 `DistNodeDataLoader`，见下文。采样器进程由
 # `initialize` 启动，不使用 torch `DataLoader` 的 `num_workers`：那样得到的工作进程由训练器复制而
@@ -576,20 +576,21 @@ for even in (False, True):
 # once, before the job; we let METIS do it, and keep `old_ids`.
 
 # %% [markdown] slot="loop" lang="ko"
-# `force_even=False`이면 트레이너 0의 스텝 수가 두 배가 됩니다. 데이터 병렬 학습에서는 이때 트레이너
-# 0이 이미 끝난 트레이너 1의 그래디언트를 계속 기다리게 됩니다. 기본값인 `True`에서는 노드 하나를
-# 다른 트레이너로 옮깁니다. 그 트레이너는 이 노드의 피처를 머신 0에 요청해야 합니다. 노드 수가
-# 홀수이면 노드 하나는 두 트레이너가 모두 담당합니다.
+# `force_even=False`이면 트레이너 0의 단계 수가 트레이너 1의 두 배가 됩니다. 데이터 병렬 학습에서는
+# 이때 트레이너 0이 이미 끝난 트레이너 1의 그래디언트를 계속 기다리게 됩니다. 기본값인 `True`에서는
+# 노드 하나를 다른 트레이너로 옮깁니다. 그 트레이너는 이 노드의 피처를 머신 0에 요청해야 합니다.
+# 노드 수가 홀수이면 노드 하나는 두 트레이너가 모두 담당합니다.
 #
 # ## 머신 한 대에서 여러 대로: 여섯 줄
 #
 # 다음은 계층이 두 개인 모델과, 앞 레슨에서 익힌 단일 머신용 학습 루프입니다. 그래프는 분산 작업을
-# 시작하기 전에 한 번만 나누면 됩니다. 여기서는 METIS로 나누고 `old_ids`를 보관합니다.
+# 시작하기 전에 한 번만 나누면 됩니다. 여기서는 METIS로 나누고, 새 노드의 원래 ID를 담은 `old_ids`를
+# 보관합니다.
 
 # %% [markdown] slot="loop" lang="zh"
-# 如果 `force_even=False`，训练器 0 的步数就是另一个的两倍；在数据并行训练中，它会一直等待已经结束的
-# 训练器 1 的梯度。默认值是 `True`，这时训练器 0 的一个节点改分给训练器 1，训练器 1 要向机器 0 请求
-# 它的特征；如果节点总数是奇数，则有一个节点同时分给两个训练器。
+# 如果 `force_even=False`，训练器 0 的步数就是训练器 1 的两倍；在数据并行训练中，它会一直等待已经结
+# 束的训练器 1 的梯度。默认值是 `True`，这时训练器 0 的一个节点改分给训练器 1，训练器 1 要向机器 0
+# 请求它的特征；如果节点总数是奇数，则有一个节点同时分给两个训练器。
 #
 # ## 从单机到多机：改六行
 #
@@ -694,7 +695,7 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 #
 # 두 루프는 같은 모델을 학습할까요? 그러려면 같은 노드를 같은 순서로 써야 합니다. 그래서 분산 학습에
 # 쓴 학습 노드를 `old_ids`를 써서 원래 ID로 바꾼 뒤, 같은 순서로 단일 머신용 루프에 넘깁니다. 열
-# 에폭(epoch) 동안 학습한 뒤 모든 매개변수를 비교하고, 이어서 모든 이웃(neighbor)을 써서 구한 검증
+# 에폭(epoch) 동안 학습한 뒤 모든 매개변수를 비교하고, 이어서 모든 이웃을 써서 구한 검증
 # 세트(validation set)의 정확도를 비교합니다. 정확도를 구할 때는 직접 작성한 샘플러 하나를 두
 # 그래프에 똑같이 사용합니다.
 
@@ -704,7 +705,7 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 # ## 验证两者一致
 #
 # 两者训练出的模型相同吗？要比较，两个循环就得按相同的顺序使用相同的训练节点，所以我们用 `old_ids`
-# 把分布式循环的训练节点换算成原来的 ID，再交给单机循环。训练十轮（epoch）之后，先比较所有参数，再比
+# 把分布式循环的训练节点换算成原始 ID，再交给单机循环。训练十轮（epoch）之后，先比较所有参数，再比
 # 较验证集（validation set）上的准确率，计算时使用全部邻居。这里用的是我们自己写的采样器，同一个采样
 # 器在两种图上都能运行。
 
@@ -763,7 +764,7 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 # 평균을 구하는 매개변수에 포함되지 않습니다. 호출하면 임베딩 행을 읽어 오고 어느 행을 읽었는지
 # 기록합니다. `backward` 다음에 **희소 옵티마이저**(sparse optimizer)의 `step`을 호출하면
 # 그래디언트가 그 행이 있는 머신으로 전송됩니다. 거기서 중복된 ID의 그래디언트를 더하고, 해당하는
-# 행만 갱신합니다. `SparseAdagrad`의 한 스텝은 `torch.optim.Adagrad`의 한 스텝과 같을까요?
+# 행만 갱신합니다. `SparseAdagrad`의 한 단계는 `torch.optim.Adagrad`의 한 단계와 결과가 같을까요?
 
 # %% [markdown] slot="twice" lang="zh"
 # 参数一致，准确率也一致。
@@ -835,9 +836,9 @@ print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 #
 # ## 没有特征的节点
 #
-# 许多节点没有特征，例如用户和商品，它们只有 ID。这时给每个节点一个可学习的嵌入行。这样的模型称为**
-# 直推式**（transductive）模型：训练后新加入的节点没有训练过的嵌入，模型无法处理。嵌入占了参数的绝大
-# 部分，所以与图一样分区存放，每个批次只更新其中一部分。
+# 许多节点没有特征，例如用户和商品，它们只有 ID。这时给每个节点一个可学习的嵌入行。依靠这种嵌入的模
+# 型称为**直推式**（transductive）模型：训练后新加入的节点没有训练过的嵌入，模型无法处理。嵌入占了参
+# 数的绝大部分，所以与图一样分区存放，每个批次只更新其中一部分。
 #
 # 下面不使用手写数字的像素，只训练嵌入和网络层，为此需要**两个优化器**：网络层在每个训练器上各有一
 # 份，用 torch 的 `Adam`；嵌入用 `SparseAdam` 或 `SparseAdagrad`。作为对照，再训练一次嵌入固定为随机
@@ -1000,7 +1001,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # ```python
 # from gnnlab.pyg import NeighborLoader
 #
-# partition_graph(data, "digits", 2, "parts")  # a Data or a HeteroData; once, before the job
+# partition_graph(data, "digits", 2, "parts")  # Data나 HeteroData; 작업 전에 한 번
 # g = DistGraph("digits", part_config="parts/digits.json")
 # loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
 # ```
@@ -1022,7 +1023,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # ```python
 # from gnnlab.pyg import NeighborLoader
 #
-# partition_graph(data, "digits", 2, "parts")  # a Data or a HeteroData; once, before the job
+# partition_graph(data, "digits", 2, "parts")  # Data나 HeteroData. 작업을 시작하기 전에 한 번만
 # g = DistGraph("digits", part_config="parts/digits.json")
 # loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
 # ```
@@ -1042,7 +1043,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # ```python
 # from gnnlab.pyg import NeighborLoader
 #
-# partition_graph(data, "digits", 2, "parts")  # a Data or a HeteroData; once, before the job
+# partition_graph(data, "digits", 2, "parts")  # Data 或 HeteroData；只需在作业开始前做一次
 # g = DistGraph("digits", part_config="parts/digits.json")
 # loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
 # ```
@@ -1100,8 +1101,8 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # 1. 파티션 네 개의 구간이 0, 450, 899, 1348에서 시작합니다. 노드 1000은 어느 파티션이 소유하며, 그
 #    파티션의 몇 번째 행입니까? 행은 0부터 셉니다. 수 두 개를 담은 리스트로 답합니다.
 # 2. 값이 0인 임베딩 행이 있습니다. 한 배치에서 이 행을 두 번 사용하여 그래디언트가 각각 1과 3으로
-#    나왔고, Adagrad의 학습률은 0.1입니다. 그래디언트를 더해 한 스텝을 수행하는 대신 그래디언트마다
-#    한 스텝씩 두 스텝을 수행한다면 행의 값은 얼마가 됩니까? 반올림하여 소수점 아래 셋째 자리까지
+#    나왔고, Adagrad의 학습률은 0.1입니다. 그래디언트를 더해 한 단계를 수행하는 대신 그래디언트마다
+#    한 단계씩 두 단계를 수행한다면 행의 값은 얼마가 됩니까? 반올림하여 소수점 아래 셋째 자리까지
 #    답합니다.
 # 3. `tensor`, `ids`, `values`를 받아 `DistTensor`의 행 `ids[i]`에 `values[i]`를 더하는 함수를
 #    작성합니다. ID가 중복되면 나올 때마다 값을 더해야 합니다.
