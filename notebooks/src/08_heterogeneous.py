@@ -457,7 +457,7 @@ print({etype[1]: cinema.num_edges(etype) for etype in cinema.canonical_etypes})
 #
 # 파티션마다 노드 수가 같더라도 한쪽에는 영화가, 다른 쪽에는 사용자가 몰려 있을 수 있습니다. 그래서
 # `partition_graph`는 `balance_ntypes`로 달리 지정하지 않는 한 **타입마다** 고르게 나눕니다. 모든
-# 노드를 한 부류로 지정한 경우와 기본값을 비교해 봅시다.
+# 노드를 한 부류로 지정할 때와 기본값을 쓸 때를 비교해 봅시다.
 
 # %% [markdown] slot="metis" lang="zh"
 # 边类型按这个顺序编号为 0 到 3。“不喜欢”的边数是“喜欢”的两倍以上。
