@@ -74,7 +74,10 @@ def pin_worker(worker: int, cores: Sequence[int], also: Any = None) -> None:
 @contextmanager
 def compute_on(cores: Sequence[int]) -> Iterator[None]:
     """Run all threads of this process on some cores, as many of torch's as there are cores."""
-    before = {thread: os.sched_getaffinity(thread) for thread in _threads()}
+    before = {}
+    for thread in _threads():
+        with suppress(ProcessLookupError):  # it has ended
+            before[thread] = os.sched_getaffinity(thread)
     here, count = os.sched_getaffinity(0), torch.get_num_threads()
     for thread in before:
         _move(thread, cores)

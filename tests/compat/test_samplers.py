@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import threading
 import warnings
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 
 import gnnlab as core
 import gnnlab.compat as dgl
+from gnnlab.dataloading.affinity import compute_on
 from tests.graph.samples import edges_of, toy, typed
 from tests.helpers import ROOT
 
@@ -470,6 +472,30 @@ def test_affinity_moves_workers_and_comes_back(graph: core.Graph) -> None:
     with pytest.raises(core.InvalidInput, match="num_workers=1"):
         single = core.dataloading.DataLoader(graph, range(4), Where())
         single.enable_cpu_affinity().__enter__()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no affinity")
+def test_affinity_while_threads_begin_and_end() -> None:
+    allowed, ended = sorted(os.sched_getaffinity(0)), threading.Event()
+
+    def begin_and_end() -> None:
+        while not ended.is_set():
+            short = [threading.Thread(target=ended.is_set) for _ in range(8)]
+            for thread in short:
+                thread.start()
+            for thread in short:
+                thread.join()
+
+    restless = threading.Thread(target=begin_and_end)
+    restless.start()
+    try:
+        for _ in range(200):
+            with compute_on(allowed[:1]):
+                assert sorted(os.sched_getaffinity(0)) == allowed[:1]
+    finally:
+        ended.set()
+        restless.join()
+    assert sorted(os.sched_getaffinity(0)) == allowed
 
 
 @pytest.mark.parametrize(
