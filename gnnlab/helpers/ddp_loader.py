@@ -247,7 +247,7 @@ class DDPLoader:
             ids = self.indices.cpu().long().flatten()
             checksum = int((ids * torch.arange(1, len(ids) + 1) ** 2).sum())
             numbers = (len(ids), checksum, batch_size, seed, shuffle, drop_last)
-            problem = _first_problem(problem, numbers)
+            problem = _first_problem(problem, numbers, self._share.world_size)
         if problem:
             raise ValueError(problem)
         self._takes_key = "key" in inspect.signature(sampler.sample).parameters
@@ -327,18 +327,18 @@ def _check_rank(rank: Any, world_size: Any) -> None:
         raise ValueError(f"expected integers 0 <= rank < world_size; found {rank}, {world_size}")
 
 
-def _first_problem(mine: str | None, numbers: tuple[Any, ...]) -> str | None:
-    replies: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(replies, (mine, numbers))
-    for rank, (problem, _) in enumerate(replies):
-        if problem:
-            return mine or f"on rank {rank}: {problem}"
-    if len({numbers for _, numbers in replies}) == 1:
-        return None
-    return (
-        "the ranks would make different steps and hang; their (number of seeds, checksum of the "
-        f"seeds, batch_size, seed, shuffle, drop_last) are {[numbers for _, numbers in replies]}"
-    )
+def _first_problem(mine: str | None, numbers: Any, world_size: int) -> str | None:
+    # Text as a tensor, since torch's all_gather_object needs numpy; of one length on all ranks.
+    on = "cpu" if "cpu:" in dist.get_backend_config() else torch.accelerator.current_accelerator()
+    said = bytearray((mine or str(numbers)).encode()[:2000].ljust(2000))
+    received = [torch.empty(len(said), dtype=torch.uint8, device=on) for _ in range(world_size)]
+    dist.all_gather(received, torch.frombuffer(said, dtype=torch.uint8).to(on))
+    found = [bytes(text.tolist()).decode(errors="replace").strip() for text in received]
+    if mine or len(set(found)) == 1:
+        return mine
+    names = "number of seeds, checksum of the seeds, batch_size, seed, shuffle, drop_last"
+    steps = f"or what is wrong, of each rank: {'; '.join(found)}"
+    return f"the ranks would make different steps and hang; ({names}), {steps}"
 
 
 def _moved(batch: Any, device: Any) -> Any:
