@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from gnnlab.errors import InvalidInput
+
 __all__ = [
     "Message",
     "Reduce",
@@ -69,6 +71,14 @@ class Message:
     lhs: str | None
     rhs: str | None
     out: str
+
+    def __post_init__(self) -> None:
+        names = [self.out, *(name for name in (self.lhs, self.rhs) if name is not None)]
+        if wrong := [name for name in names if not isinstance(name, str)]:
+            raise InvalidInput(
+                f"a message function takes names of features, such as copy_u('h', 'm'); found "
+                f"{wrong[0]!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,6 +299,11 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
         NotFound,
         "add one",
     ),
+    # no graph, no name
+    "reversed text": (lambda w: dgl.reverse("g"), InvalidInput, "needs a graph; found str"),
+    "block of nothing": (lambda w: dgl.to_block(None), InvalidInput, "needs a graph"),
+    "message of numbers": (lambda w: fn.copy_u(1, "m"), InvalidInput, "names of features"),
+    "no heads": (lambda w: GATConv(D, 2, 0), InvalidInput, "at least 1"),
     # graphs in parts
     "far layer": (
         lambda w: SAGEConv(D, 2, "mean")(w.far, w.x), InvalidInput, "blocks of a mini-batch"
@@ -443,6 +448,11 @@ def test_an_epoch_without_mini_batches_is_announced(
 
 
 # ------------------------------------------------------------ what must go on to work
+def test_parts_without_nodes_are_announced(warned: _Messages, tmp_path: Path) -> None:
+    dgl.distributed.partition_graph(dgl.rand_graph(3, 6), "few", 4, tmp_path, part_method="random")
+    assert warned.take() == ["4 parts of 3 nodes: some are empty"]
+
+
 def test_ids_that_only_look_like_a_mask() -> None:
     pair = dgl.graph(([0, 1], [1, 0]))
     assert pair.subgraph([0, 1]).num_nodes() == 2

@@ -19,6 +19,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import node_dict, read_ids
@@ -150,8 +151,7 @@ def to_block(
     >>> block.srcdata[dgl.NID], block.edges()
     (tensor([3, 2, 1, 7]), (tensor([2, 1, 3]), tensor([1, 0, 0])))
     """
-    if g.is_block:
-        raise InvalidInput("to_block() takes a graph; this is a block already")
+    refuse_block(g, "to_block")
     wanted = None if dst_nodes is None else node_dict(g, dst_nodes)
     given = None if src_nodes is None else node_dict(g, src_nodes)
     dst_ids = {ntype: _destinations(g, ntype, wanted) for ntype in g.ntypes}

@@ -31,7 +31,9 @@ REDUCERS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 
 
 def refuse_block(g: GraphCore, what: str) -> None:
-    """Raise InvalidInput if a function for graphs was called with a block."""
+    """Raise InvalidInput if a function for graphs was called with a block, or with no graph."""
+    if not isinstance(g, GraphCore):
+        raise InvalidInput(f"{what} needs a graph; found {type(g).__name__}")
     if g.is_block:
         raise InvalidInput(
             f"{what} needs a graph, found a block, whose source and destination nodes are numbered "

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
+from gnnlab.errors import InvalidInput
 from gnnlab.nn.utils import (
     Activation,
     Features,
@@ -95,6 +96,8 @@ class GATConv(nn.Module):
     ) -> None:
         super().__init__()
         src_feats, dst_feats = pair_of_sizes(in_feats)
+        if num_heads < 1:
+            raise InvalidInput(f"num_heads must be at least 1; found {num_heads}")
         width = num_heads * out_feats
         self.in_feats = in_feats
         self.out_feats = out_feats

@@ -124,6 +124,8 @@ def partition_graph(
     if unknown:
         names = ", ".join(sorted(unknown))
         warnings.warn(f"partition_graph has no use for: {names}. Is the name right?", stacklevel=2)
+    if num_parts > g.num_nodes():
+        warnings.warn(f"{num_parts} parts of {g.num_nodes()} nodes: some are empty", stacklevel=2)
     g = g.cpu()
     method = part_method if isinstance(part_method, str) else "custom"
     for text in plan(g, num_parts, method, num_hops, out_path).warnings:

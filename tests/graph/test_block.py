@@ -142,7 +142,7 @@ def test_methods_of_a_block() -> None:
     for wrong in (torch.ones(2), torch.ones(6)):
         with pytest.raises(dgl.DGLError, match="expected 4 rows"):
             block.srcdata["h"] = wrong
-    with pytest.raises(dgl.DGLError, match="is a block already"):
+    with pytest.raises(dgl.DGLError, match="to_block needs a graph, found a block"):
         dgl.to_block(block)
     with pytest.raises(dgl.DGLError, match=r"use block.srcdata or block.dstdata"):
         block.ndata  # noqa: B018
