@@ -468,11 +468,13 @@ def _as_table(findings: list[Finding], texts: _Words) -> Iterator[str]:
     for row in rows:
         cells = [cell + " " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
         yield "  ".join(cells).rstrip()
+    title, advice = texts["finding"]
     for finding in findings:
         if finding.code:
             cause, remedy = texts.explain(finding)
-            yield f"\n{finding.host}, {checks[finding.check]} ({states[finding.state]}): {cause}"
-            yield f"  {names[5]}: {remedy}"
+            words = {"check": checks[finding.check], "state": states[finding.state]}
+            yield "\n" + title.format(host=finding.host, cause=cause, **words)
+            yield "  " + advice.format(remedy=remedy)
     count = sum(finding.state == FAILED for finding in findings)
     yield "\n" + texts["verdict"][bool(count)].format(count=count)
 

@@ -26,7 +26,10 @@ CODE = re.compile(r"`[^`\n]+`")
 FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # What differs between links to a page that exists in several languages.
-TRANSLATED = re.compile(r"\.(ko|zh)(?=\.md\b)|(?<=/solutions/)(ko|zh)/")
+TRANSLATED = re.compile(
+    r"\.(ko|zh)(?=\.md\b)|(?<=/solutions/)(ko|zh)/|(?<=/solutions)/(ko|zh)(?=`)"
+)
+FORMULA_TEXT = re.compile(r"\\text\{[^}]*\}")
 FROM_SOLUTIONS = re.compile(r"(?<=\]\(\.\./)\.\./(ko|zh)(?=/)")
 HEADING = re.compile(r"^#+(?= )", re.MULTILINE)
 ITEM = re.compile(r"^ *(?:[-*]|\d+\.) ", re.MULTILINE)
@@ -114,8 +117,10 @@ def shape(text: str) -> dict[str, object]:
     return {
         "heading levels": HEADING.findall(bare),
         "links": Counter(LINK.findall(FROM_SOLUTIONS.sub("en", TRANSLATED.sub("", bare)))),
-        "formulas": Counter("".join(f.split()) for f in FORMULA.findall(words)),
-        "code words": set(CODE.findall(bare)),
+        "formulas": Counter(
+            "".join(FORMULA_TEXT.sub("TEXT", f).split()) for f in FORMULA.findall(words)
+        ),
+        "code words": set(CODE.findall(TRANSLATED.sub("", bare))),
         "code blocks": [COMMENT.sub("", block) for block in FENCE.findall(text)],
         "list items": len(ITEM.findall(bare)),
         "table rows": len(ROW.findall(bare)),

@@ -30,7 +30,7 @@
 # - `update_all`로 메시지 전달(message passing) 한 단계를 작성하기
 # - 미니배치의 `input_nodes`, `output_nodes`, `blocks`가 무엇인지 설명하기
 # - 이웃 샘플링(neighbor sampling)으로 GraphSAGE를 학습하고, 모든 이웃을 써서 계층별로 예측하기
-# - 팬아웃(fanout)에 따라 드는 비용을 미리 가늠하기
+# - 팬아웃(fanout)에 따른 비용을 미리 가늠하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 用邻居采样做节点分类
@@ -67,10 +67,10 @@
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# gnnlab 沿用 DGL（Deep Graph Library）的接口，所以导入时取名 `dgl`：为 DGL 编写的课程代码，只要换成
-# 这行导入语句就能运行。`DATASET` 决定整节课使用的图。`"digits"` 随项目附带，几秒钟就能训练完：图中
-# 的节点是 1,797 张手写数字图像，每张都与最相似的若干张相连。其余数据集更大；`"ogbn-products"` 首次
-# 使用时要下载 1.4 GB。
+# gnnlab 沿用 DGL（Deep Graph Library）的接口，所以导入时取名 `dgl`：为 DGL 编写的课程代码，只要把导
+# 入语句换成这里的写法就能运行。`DATASET` 决定整节课使用的图。`"digits"` 随项目附带，几秒钟就能训练
+# 完：图中的节点是 1,797 张手写数字图像，每张都与最相似的若干张相连。其余数据集更大；
+# `"ogbn-products"` 首次使用时要下载 1.4 GB。
 
 # %% slot="imports"
 import hashlib
@@ -332,8 +332,8 @@ plt.show()
 #
 # For node 1 of the toy graph, $N(1)$ is 0, 5 and 6: the second term is a third of the sum of their
 # features, multiplied by $W_{\text{neigh}}$. For all nodes at once, an adjacency matrix is enough:
-# divide each row by its sum, then multiply by the features. A node without neighbors gets a mean of
-# zero. The library's `SAGEConv` must give the same.
+# multiply it by the features, then divide each row by the number of neighbors. A node without
+# neighbors gets a mean of zero. The library's `SAGEConv` must give the same.
 
 # %% [markdown] slot="mean" lang="ko"
 # 샘플링은 오른쪽에서 왼쪽으로, 모델의 계산은 왼쪽에서 오른쪽으로 진행됩니다. 초록색 노드에 입력된
@@ -350,8 +350,8 @@ plt.show()
 #
 # 작은 그래프의 노드 1을 예로 들면 $N(1)$은 노드 0, 5, 6이므로, 둘째 항은 세 노드의 피처를 더해
 # 3으로 나눈 값에 $W_{\text{neigh}}$를 곱한 것입니다. 모든 노드를 한꺼번에 계산할 때는 인접 행렬
-# 하나면 됩니다. 각 행을 그 합으로 나눈 뒤 피처와 곱합니다. 이웃이 없는 노드의 평균은 0으로 둡니다.
-# 라이브러리의 `SAGEConv`도 같은 값을 내야 합니다.
+# 하나면 됩니다. 피처와 곱한 뒤 각 행을 그 노드의 이웃 수로 나눕니다. 이웃이 없는 노드의 평균은
+# 0으로 둡니다. 라이브러리의 `SAGEConv`도 같은 값을 내야 합니다.
 
 # %% [markdown] slot="mean" lang="zh"
 # 采样从右向左进行，模型则从左向右计算：特征从绿色节点输入，经 `blocks[0]` 传到橙色节点，再经
@@ -366,8 +366,8 @@ plt.show()
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
 # 以小图的节点 1 为例，$N(1)$ 是节点 0、5、6，所以第二项是这三个节点的特征之和除以 3，再乘以
-# $W_{\text{neigh}}$。要同时计算所有节点，用一个邻接矩阵就够了：先把每行除以该行之和，再与特征相乘。
-# 没有邻居的节点，平均值取零。库中的 `SAGEConv` 应当给出同样的结果。
+# $W_{\text{neigh}}$。要同时计算所有节点，用一个邻接矩阵就够了：先与特征相乘，再把每行除以该节点的邻居
+# 数。没有邻居的节点，平均值取零。库中的 `SAGEConv` 应当给出同样的结果。
 
 # %% slot="mean-code"
 torch.manual_seed(0)
@@ -403,9 +403,9 @@ print("equal:", tuple(by_hand.shape))
 #
 # 노드가 수백만 개이면 인접 행렬을 메모리에 올릴 수 없습니다. 그래프 라이브러리는 같은 합을 에지별로
 # 두 단계에 걸쳐 계산합니다. **메시지 함수**는 에지마다 메시지를 만듭니다. `copy_u("id", "m")`은
-# 출발 노드 $u$의 피처 `id`를 복사하여 `m`이라는 메시지로 만듭니다. **축약 함수**는 한 노드에 도착한
-# 메시지를 하나로 합칩니다. `sum("m", "total")`은 메시지를 모두 더해 `total`이라는 피처에
-# 저장합니다. `update_all`은 모든 에지에 대해 이 두 단계를 수행합니다.
+# 출발 노드 $u$의 피처 `id`를 복사하여 `m`이라는 메시지로 만듭니다. **축약 함수**(reduce function)는
+# 한 노드에 도착한 메시지를 하나로 합칩니다. `sum("m", "total")`은 메시지를 모두 더해 `total`이라는
+# 피처에 저장합니다. `update_all`은 모든 에지에 대해 이 두 단계를 수행합니다.
 #
 # 이렇게 만든 피처는 그래프에 남습니다. 그러나 `local_scope` 안에서 계산하면 그 범위를 벗어날 때
 # 그래프의 피처가 이전 상태로 돌아갑니다. 그래서 계층 내부의 계산은 `local_scope` 안에서 합니다.
@@ -656,8 +656,8 @@ assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 #
 # ## 验证
 #
-# 分批计算与对全图一次计算的结果相同吗？这张图足够小，可以直接检验。给 `SAGEConv` 传入整张图来代替每
-# 个块，做一次完整的前向计算，所有节点的 logits 都应当相同。
+# 分批计算的结果，与对全图一次算完的结果相同吗？这张图足够小，可以直接检验。给 `SAGEConv` 传入整张图
+# 来代替每个块，做一次完整的前向计算，所有节点的 logits 都应当相同。
 
 # %% slot="prove-code"
 with torch.no_grad():
@@ -835,7 +835,8 @@ plt.show()
 # %% [markdown] slot="summary" lang="zh"
 # 每增加一层，输入节点数至多变为原来的（扇出 + 1）倍，但不会超过整张图的节点数（虚线）。在 `digits`
 # 上，用三层、扇出 16 时，仅仅为 16 个种子节点，就要读取三分之二以上的节点。读取的节点越多，所用时间
-# 一般也越长。图更大时，上限也更高，输入节点数还会继续增长，但规律不变：增加层数比增大扇出更费开销。
+# 一般也越长。图更大时，上限也更高，输入节点数还会继续增长，但规律不变：增加层数带来的开销比增大扇出
+# 更大。
 #
 # ## 小结
 #
@@ -845,7 +846,7 @@ plt.show()
 # - 小批次由 `input_nodes`、`output_nodes` 和各层的块（每层一个）组成；目标节点排在源节点的最前面。
 # - 同样的层，训练时使用采样得到的邻居，推理时使用全部邻居。
 # - 逐层推理与在全图上做一次前向计算，结果相同。
-# - 减小扇出节省时间，但随机性增大；对开销影响最大的是层数。
+# - 减小扇出能节省时间，但会增大随机性；对开销影响最大的是层数。
 #
 # ## 练习
 #

@@ -54,10 +54,10 @@
 #
 # 이 레슨의 코드는 모두 **단독 모드**(standalone mode)로 실행합니다. 단독 모드에서는 프로세스 하나가
 # 모든 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script)로 시작하는 **분산
-# 모드**(distributed mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행합니다. 다만 이때는 요청이
-# 다른 프로세스나 다른 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수 있지만
-# gnnlab에서는 몇 개든 쓸 수 있습니다. 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이 폴더도
-# 지워집니다.
+# 모드**(distributed mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행할 수 있습니다. 다만 이때는
+# 요청이 다른 프로세스나 다른 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수
+# 있지만 gnnlab에서는 몇 개든 쓸 수 있습니다. 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이
+# 폴더도 지워집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
@@ -139,7 +139,7 @@ dataset = dgl.data.load(DATASET)
 #   memory）中读取，其余的行则向所在机器的服务器进程请求。与单机的数据并行（data parallel）训练一
 #   样，各训练器通过全归约（all-reduce）对梯度（gradient）求平均。
 # - **采样器**（sampler）进程为一个训练器提前准备小批次（mini-batch），它同样要向所有服务器进程发送
-#   请求。采样器进程不是必需的：没有的话，由训练器自己采样。
+#   请求。采样器进程不是必需的：不启用时，由训练器自己采样。
 
 # %% slot="roles-code" tags=["folded"]
 place = {"server": (1.2, 0), "sampler": (0, 1), "trainer": (1.2, 2)}
@@ -264,7 +264,7 @@ plt.show()
 #
 # `load_partition` 读入一台机器的分区，返回值中包含这台机器上各节点的特征。要判断一个节点存放在哪台
 # 机器上，只需知道各段的起始 ID。然后逐台机器处理：找出列表中属于这台机器的 ID 及其位置，用这些 ID
-# 减去该段的起始 ID 得到行号，一次读出这些行，再写回结果的相应位置。
+# 减去该段的起始 ID 得到行号，一次读出这些行，再写入结果的相应位置。
 
 # %% slot="ask-code"
 machines = [load_partition(toy_config, part) for part in range(2)]
@@ -483,9 +483,9 @@ print("number of nodes:", frontier.num_nodes())
 #
 # 每个服务器进程对自己的节点采样入边，再由调用方合并结果。采样结果不应随切分方式而变，因此为每个节点
 # 采样所用的随机数，由该节点的原始 ID 算出。下面用 DGL 用户指南中的底层（low-level）接口来验证：
-# `sample_blocks` 逐层采样，`DistDataLoader` 对每个批次调用它。我们把手写数字图分别随机切成 1、2、4
-# 个分区。用 `mapping` 换回原始 ID 之后，每个块（block）的节点和边都必须与库的采样器在整张图上得到的
-# 完全一致。
+# `sample_blocks` 逐层采样，`DistDataLoader` 对每个批次调用它。我们把由手写数字图像构成的图分别随机
+# 切成 1、2、4 个分区。用 `mapping` 换回原始 ID 之后，每个块（block）的节点和边都必须与库的采样器在
+# 整张图上得到的完全一致。
 #
 # 另有高层（high-level）接口：把采样器对象传给 `DistNodeDataLoader`，见下文。采样器进程由
 # `initialize` 启动，不使用 torch `DataLoader` 的 `num_workers`：那样得到的工作进程由训练器复制而
@@ -543,8 +543,8 @@ for parts in (1, 2, 4):
 # 에지를 같은 방식으로 나누고, `DistEdgeDataLoader`로 배치를 만듭니다.
 #
 # 작은 그래프의 앞쪽 노드 여섯 개가 학습 노드라고 합시다. 네 개는 머신 0에, 두 개는 머신 1에
-# 있습니다. 트레이너는 보통 자기가 담당할 노드만 받지만, 여기서는 모두 보기 위해 `rank`를
-# 지정합니다.
+# 있습니다. 트레이너는 보통 자기가 담당할 노드만 받지만, 여기서는 두 트레이너의 노드를 모두 보기
+# 위해 `rank`를 지정합니다.
 
 # %% [markdown] slot="split" lang="zh"
 # `assert` 全部通过：随机切成 4 个分区时，约有四分之三的边跨分区，采样得到的块仍然完全一致。
@@ -644,7 +644,7 @@ def train_alone():
 # %% [markdown] slot="four" lang="ko"
 # 분산 학습용 루프에서는 그래프를 `DistGraph`로 열고, 담당할 학습 노드를 받고, 그래디언트의 평균을
 # 구하도록 모델을 감싸고, `DistNodeDataLoader`로 배치를 읽습니다. 루프 전체를 적은 다음, 서로 다른
-# 줄만 파이썬으로 출력해 봅시다.
+# 줄만 Python으로 출력해 봅시다.
 
 # %% [markdown] slot="four" lang="zh"
 # 分布式版本用 `DistGraph` 打开图，取得自己的那份训练节点，包装模型以便对梯度求平均，并用
@@ -893,9 +893,9 @@ plt.show()
 #
 # ## Communication
 #
-# Every row that another machine owns is sent over the network. So we count, for four trainers with
-# their shares, the input nodes of the batches by owner. `nid2partid` of the partition book maps a
-# node to the part that owns it. We compare METIS with random parts.
+# A **remote row**, one that another machine owns, is sent over the network. So we count, for four
+# trainers with their shares, the input nodes of batches by owner. `nid2partid` of the partition
+# book maps a node to the part that owns it. We compare METIS with random parts.
 
 # %% [markdown] slot="cost" lang="ko"
 # 임베딩을 무작위 값으로 고정하고 계층만 학습하면 정확도가 0.3에도 미치지 못합니다. 임베딩을 함께
@@ -904,10 +904,10 @@ plt.show()
 #
 # ## 통신량
 #
-# 배치에 필요한 행 가운데 다른 머신이 소유한 행은 모두 네트워크로 받아야 합니다. 이런 행이 몇 개나
-# 되는지 세어 봅시다. 트레이너 네 개가 각자 담당하는 노드로 배치를 만들 때, 입력 노드를
-# 소유자(owner)별로 셉니다. 파티션 북(partition book)의 `nid2partid`는 노드를 어느 파티션이
-# 소유하는지 알려 줍니다. METIS로 나눈 경우와 무작위로 나눈 경우를 비교합니다.
+# 배치에 필요한 행 가운데 다른 머신이 소유한 행, 곧 **원격 행**(remote row)은 모두 네트워크로 받아야
+# 합니다. 이런 행이 몇 개나 되는지 세어 봅시다. 트레이너 네 개가 각자 담당하는 노드로 배치를 만들
+# 때, 입력 노드를 소유자(owner)별로 셉니다. 파티션 북(partition book)의 `nid2partid`는 노드를 어느
+# 파티션이 소유하는지 알려 줍니다. METIS로 나눈 경우와 무작위로 나눈 경우를 비교합니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # 嵌入固定为随机值时，只训练网络层几乎学不到东西。让嵌入也参与学习，不用任何像素，准确率也能达到 0.8
@@ -915,9 +915,9 @@ plt.show()
 #
 # ## 通信量
 #
-# 存放在其他机器上的行都要通过网络传输。下面让四个训练器各用自己的训练节点，统计每个批次的输入节点分
-# 别存放在哪台机器上。分区簿（partition book）是记录节点和边归属的索引，它的 `nid2partid` 给出节点所
-# 属的分区。我们比较 METIS 和随机切分。
+# 存放在其他机器上的行，即**远程行**（remote row），都要通过网络传输。下面让四个训练器各用自己的训练
+# 节点，统计每个批次的输入节点分别存放在哪台机器上。分区簿（partition book）是记录节点和边归属的索
+# 引，它的 `nid2partid` 给出节点所属的分区。我们比较 METIS 和随机切分。
 
 
 # %% slot="cost-code" tags=["nbval-ignore-output"]
@@ -963,7 +963,7 @@ for method in ("metis", "random"):
 
 # %% [markdown] slot="hand" lang="zh"
 # 用 METIS 切分时，训练器所需的行大约六分之五在本机；随机切分时只有四分之一，与预期相符。机器数改变
-# 时，情况如何？请亲手改变机器数和切分方法；没有内核运行时，显示的是四种设置的图。左图是每个训练器每
+# 时，情况如何？请亲手改变机器数和切分方法；没有启动内核时，显示的是四种设置的图。左图是每个训练器每
 # 个批次读取的行数，按所有者（owner）列出，对角线上的行不经过网络。右图是从其他机器接收的数据量：每
 # 个特征行有 64 个数，每个数占 4 字节。
 
@@ -1036,9 +1036,9 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # ## 在 PyG 程序中使用
 #
-# 用 PyG 写的程序也能使用切分后的图。`gnnlab.pyg` 提供与 PyG 相同的加载器，既可用于内存中的图，也可
-# 用于 `DistGraph`；模型和训练循环都不用改。下面的代码需要 `torch_geometric` 包，所以这里只展示，不
-# 运行：
+# 用 PyG 写的程序也能使用切分后的图。`gnnlab.pyg` 提供用法与 PyG 相同的加载器，既可用于内存中的图，
+# 也可用于 `DistGraph`；模型和训练循环都不用改。下面的代码需要 `torch_geometric` 包，所以这里只展
+# 示，不运行：
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
@@ -1126,8 +1126,8 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/06_distributed_api.ipynb)
 # 随本课提供。
 #
-# 1. 四个分区的各段从 0、450、899、1348 开始。节点 1000 在哪个分区，是该分区的第几行？行从 0 数起。
-#    用含两个数的列表作答。
+# 1. 四个分区的 ID 段分别从 0、450、899、1348 开始。节点 1000 在哪个分区，是该分区的第几行？行从 0
+#    数起。用含两个数的列表作答。
 # 2. 一个嵌入行的初始值为 0。一个批次两次用到它，梯度为 1 和 3，Adagrad 的学习率是 0.1。如果不是把梯
 #    度相加后走一步，而是每个梯度各走一步，共走两步，这一行的值会是多少？四舍五入到小数点后三位。
 # 3. 写一个以 `tensor`、`ids` 和 `values` 为参数的函数，把 `values[i]` 加到 `DistTensor` 的第

@@ -25,7 +25,7 @@
 # - 머신 여러 대에서 실행할 작업을 프로세스 하나로 시뮬레이션하고, 바이트 행렬과 타임라인 읽기
 # - 실제 작업에서도 같은 수의 바이트가 오가는지 확인하기
 # - 원하는 네트워크를 가정하고, 그래프를 METIS로 나눌 때와 무작위로 나눌 때
-# 머신을 1~64대로 바꾸는 효과를 설명하기
+# 머신 수를 1대에서 64대까지 바꾸는 효과를 설명하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 笔记本电脑上的集群
@@ -220,10 +220,10 @@ for kind, rows in two_machines.traffic.rows.items():
 # kind, names and shapes.
 
 # %% [markdown] slot="library" lang="ko"
-# 두 트레이너의 시드 노드(seed node)는 모두 자기 머신에 있습니다. 트레이너 0은 샘플링 도중에 노드
-# 5가 나오므로 그 이웃을 머신 1에 요청하고, 마지막에 노드 4, 5, 7의 피처를 요청합니다. 트레이너
-# 1에서는 마지막 단계에서야 머신 0의 노드 2가 나옵니다. 따라서 피처를 읽을 때 머신 0이 받는 데이터는
-# 4바이트 수가 세 개씩 든 행 세 개와 8바이트짜리 요청 하나로, 모두 44바이트입니다. 앞에서 쓴
+# 두 트레이너의 시드 노드(seed node)는 모두 자기 머신에 있습니다. 트레이너 0은 샘플링 도중에 나온
+# 노드 5의 이웃을 머신 1에 요청하고, 마지막에 노드 4, 5, 7의 피처를 요청합니다. 트레이너 1에서는
+# 마지막 단계에서야 머신 0의 노드 2가 나옵니다. 따라서 피처를 읽을 때 머신 0이 받는 데이터는 4바이트
+# 수가 세 개씩 든 행 세 개와 8바이트짜리 요청 하나로, 모두 44바이트입니다. 앞에서 쓴
 # 시뮬레이터(simulator) 파일을 자기 프로젝트에서 쓰려면
 # `gnnlab export dist_graph_simulator my_project/`로
 # 복사합니다.
@@ -326,8 +326,8 @@ print(f"the small file takes {ours / library:.1f} times the library's time")
 # ## 模拟整个作业
 #
 # 现在来模拟训练。图有 20,000 个节点，结构与 `ogbn-products` 相似。脚本很普通，可以原样在集群上运
-# 行，分为模型和循环两段。最后，每个训练器把每一轮（epoch）的用时和自己的**通信量**，即请求过的数据
-# 的计数，写入一个文件。
+# 行，分为模型和循环两段。最后，每个训练器把每一轮（epoch）的用时和自己的**通信量**（请求过多少数
+# 据）写入一个文件。
 
 # %% slot="model-code"
 HEAD = """
@@ -399,6 +399,7 @@ for ax, method in zip(axes, ("metis", "random")):
     plot.byte_matrix(matrix, ax=ax)
     ax.set_title(f"{method}: {matrix.sum().item() / 1e6:.0f} MB")
 plt.show()
+assert 2 * four["metis"].traffic.matrix().sum() < matrix.sum()
 
 # %% [markdown] slot="prove" lang="en"
 # With random parts, three of four rows are on another machine, and all pairs of machines exchange
@@ -422,7 +423,7 @@ plt.show()
 # ## 확인하기: 실제 작업의 바이트 수
 #
 # 실제 작업에서도 정확히 같은 수의 바이트가 오가야 합니다. 머신 두 대를 놓고 먼저
-# 시뮬레이터(simulator)로 예측한 다음 실제로 측정해 봅시다. `launch.run`은 같은 스크립트를 같은
+# 시뮬레이터로 예측한 다음 실제로 측정해 봅시다. `launch.run`은 같은 스크립트를 같은
 # 파티션으로 실행합니다. 이번에는 서버 프로세스가 실제로 실행되고, 트레이너는 TCP로 서버에 요청을
 # 보냅니다. `num_machines=2`를 지정하면 이 컴퓨터가 두 머신의 역할을 모두 합니다. 그 방법은 레슨
 # 09에서 다룹니다.
@@ -501,17 +502,17 @@ if runs_jobs:
 # %% [markdown] slot="time" lang="ko"
 # 1바이트도 어긋나지 않으며, 이는 우연이 아닙니다. 샘플링 결과는 난수 시드, 에폭, 배치, 계층,
 # 노드만으로 정해집니다. 따라서 실제 작업의 트레이너도 시뮬레이션에서와 똑같은 데이터를 요청하고,
-# 메시지의 크기도 양쪽에서 같은 인코더로 정해집니다. 다만 TCP와 IP에서 덧붙는 바이트와, torch가 따로
-# 주고받는 모델의 그래디언트(gradient)는 세지 않았습니다. `"gradients"`는 분산 임베딩(distributed
-# embedding)의 그래디언트인데, 이 모델에는 분산 임베딩이 없습니다.
+# 양쪽이 같은 인코더를 쓰므로 메시지의 크기도 같습니다. 다만 TCP와 IP에서 덧붙는 바이트와, torch가
+# 따로 주고받는 모델의 그래디언트(gradient)는 세지 않았습니다. `"gradients"`는 분산
+# 임베딩(distributed embedding)의 그래디언트인데, 이 모델에는 분산 임베딩이 없습니다.
 #
 # ## 비용: 시간
 #
 # 실제 네트워크가 없으므로 전송 시간은 계산으로 구해야 합니다. 앞에서 쓴 시뮬레이터 파일에서는 함수
-# 하나로 계산합니다. 한 스텝에서 트레이너가 기다리는 시간은, 요청을 한 차례 보낼 때마다 드는 지연
-# 시간(latency)의 두 배에, 링크로 데이터를 전송하는 시간을 더한 것입니다. 가장 느린 트레이너까지
-# 끝나면 그래디언트를 올리듀스(all-reduce)합니다. 링(ring) 방식에서 그래디언트가 $B$바이트이면
-# 트레이너 $R$개가 각각 $2B(R-1)/R$바이트를 보냅니다.
+# 하나로 계산합니다. 학습 한 단계에서 트레이너가 기다리는 시간은, 요청을 한 차례 보낼 때마다 드는
+# 지연 시간(latency)의 두 배에, 링크로 데이터를 전송하는 시간을 더한 것입니다. 가장 느린
+# 트레이너까지 끝나면 그래디언트를 올리듀스(all-reduce)합니다. 링(ring) 방식에서 그래디언트가
+# $B$바이트이면 트레이너 $R$개가 각각 $2B(R-1)/R$바이트를 보냅니다.
 #
 # 라이브러리의 계산은 더 정밀합니다. 시뮬레이션하는 동안 샘플링과 계산, 응답에 걸린 시간을 재고,
 # 요청마다 고정 비용을 더하며, 링크와 프로세서를 동시에 나누어 쓸 때 느려지는 정도도 반영합니다.
@@ -601,10 +602,9 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="en"
 # The bytes are equal, the seconds need not be. On two idle computers the real epoch took 1.5 and
-# almost 3 times as long as predicted; where other programs run, it takes longer still. The model
-# leaves out processor caches, shared memory
-# bandwidth, busy switches and the jobs of others, so its times tend to be short. Use it to compare
-# choices rather than to predict a time.
+# almost 3 times as long as predicted; where other programs run, it may take longer still. The model
+# leaves out processor caches, shared memory bandwidth, busy switches and the jobs of others, so its
+# times tend to be short. Use it to compare choices rather than to predict a time.
 #
 # ## From 1 to 64 machines
 #
@@ -614,8 +614,8 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="ko"
 # 바이트 수는 같지만 시간은 다를 수 있습니다. 다른 작업이 없는 컴퓨터 두 대에서 따로 재어 보니 한
-# 에폭에 걸린 시간은 각각 예측의 1.5배와 3배 가까이였으며, 다른 프로그램이 함께 실행되면 위의
-# 출력에서처럼 차이가 더 커지기도 합니다. 시간을 예측하는 이 모델은 프로세서의 캐시, 함께 쓰는
+# 에폭에 걸린 시간은 각각 예측의 1.5배와 3배 가까이였으며, 다른 프로그램이 함께 실행되면 차이가 더
+# 커지기도 합니다. 시간을 예측하는 이 모델은 프로세서의 캐시, 함께 쓰는
 # 메모리의 대역폭(bandwidth), 붐비는 스위치, 다른 사람의 작업을 반영하지 않으므로 실제보다 짧게
 # 예측하는 경향이 있습니다. 따라서 정확한 시간을 예측하기보다 여러 선택지를 비교하는 데 알맞습니다.
 #
@@ -627,7 +627,7 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="zh"
 # 字节数完全相等，秒数则未必。我们在两台空闲的计算机上各测过一次，真实的一轮所用的时间分别是预测的
-# 1.5 倍和将近 3 倍；有其他程序同时运行时，还会更长：这里保存的输出就超过了十倍。这个模型不考虑处理
+# 1.5 倍和将近 3 倍；有其他程序同时运行时，还可能更长。这个模型不考虑处理
 # 器的缓存、共用的内存带宽、繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用来
 # 比较各种选择，而不是预测具体的时间。
 #
@@ -680,7 +680,7 @@ plt.show()
 # 一台还慢，因为单独一台机器不需要网络。
 #
 # 请亲手改变机器数，最多 64 台。选到尚未模拟过的数量时，要等上若干秒。左图是每台机器从其他各台机器接
-# 收的数据量；右图是一轮的时间，旁边是单独一台机器的时间，供对照。没有内核运行时，显示的是四种设置的
+# 收的数据量；右图是一轮的时间，旁边是单独一台机器的时间，供对照。没有启动内核时，显示的是四种设置的
 # 图。
 
 # %% slot="explore-code" tags=["nbval-ignore-output"]
@@ -792,8 +792,8 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 #    传送这些字节至少需要多少毫秒？结果四舍五入到整数。
 # 3. 无线链路的两个方向共用带宽。写一个以字节矩阵 `matrix` 和带宽 `bandwidth`（单位为比特每秒）为参
 #    数的函数，返回所有机器收发完毕至少需要多少秒。
-# 4. 写一个以 `machines`、`seconds` 和 `share` 为参数的函数，返回加速比不低于理想值 `share` 倍的最大
-#    机器数。`machines` 的第一个元素是 1。
+# 4. 写一个以 `machines`、`seconds` 和 `share` 为参数的函数，返回加速比不低于理想值的 `share` 倍的最
+#    大机器数。`machines` 的第一个元素是 1。
 
 
 # %% slot="check"

@@ -36,7 +36,7 @@
 #
 # - 重放一个存放远程特征行的缓存，并求出任何缓存都无法突破的下限；
 # - 把论文的数字与自己数出的结果并排比较，判断差异来自缓存策略还是来自图；
-# - 对差异的解释不轻信，用实验去检验；
+# - 不轻信对差异的解释，而是用实验检验；
 # - 说明重放无法告诉我们什么。
 
 # %% [markdown] slot="setup" lang="en"
@@ -137,7 +137,7 @@ plt.show()
 # %% [markdown] slot="hand" lang="en"
 # Without a cache, machine 0 fetches eight rows. Now it may keep one.
 #
-# ## Build it yourself: three caches
+# ## Build it yourself: two caches and a bound
 #
 # A **fixed** cache holds chosen rows from the beginning and never changes. A **planned** cache uses
 # that mini-batches are known ahead: random numbers come from a seed, so the whole epoch can be
@@ -148,24 +148,24 @@ plt.show()
 # %% [markdown] slot="hand" lang="ko"
 # 캐시가 없으면 머신 0은 여덟 행을 가져옵니다. 이제 한 행을 보관할 수 있다고 합시다.
 #
-# ## 직접 만들어 보기: 세 가지 캐시
+# ## 직접 만들어 보기: 두 가지 캐시와 하한
 #
 # **고정** 캐시는 미리 고른 행을 처음부터 담아 두고 바꾸지 않습니다. **계획** 캐시는 앞으로 나올
 # 미니배치를 미리 알 수 있다는 점을 이용합니다. 난수가 시드로 정해지므로 학습하기 전에 한
 # 에폭(epoch) 전체를 샘플링해 볼 수 있기 때문입니다. 이 캐시는 배치가 끝날 때마다 가장 먼저 다시
-# 쓰일 행을 남깁니다. 1966년에 나온 Belady의 규칙이며, 빈 상태에서 시작하는 한 이보다 적게 가져오는
-# 규칙은 없습니다. 미리 채워 둔 캐시까지 포함한 **모든** 캐시의 하한을 구하려면, 모든 행이 든 배치를
-# 맨 앞에 두고 그 배치는 세지 않으면 됩니다.
+# 쓰일 행을 남깁니다. 이것이 1966년에 발표된 Belady의 규칙이며, 빈 상태에서 시작하는 한 이보다 적게
+# 가져오는 규칙은 없습니다. 미리 채워 둔 캐시까지 포함한 **모든** 캐시의 하한을 구하려면, 모든 행이
+# 든 배치를 맨 앞에 두고 그 배치는 세지 않으면 됩니다.
 
 # %% [markdown] slot="hand" lang="zh"
 # 没有缓存时，机器 0 要获取 8 行。现在假设它可以保留一行。
 #
-# ## 亲手实现：三种缓存
+# ## 亲手实现：两种缓存与一个下限
 #
 # **固定**缓存一开始就装好选定的行，此后不再改变。**有计划的**缓存利用了小批次可以预知这一点：随机数
-# 由随机种子决定，所以训练之前就能把整轮（epoch）采样一遍。每批之后，它留下其中下一次用到得最早的
-# 行。这就是 Belady 在 1966 年提出的规则；从空缓存开始，没有哪种规则能获取得更少。要得到对**所有**缓
-# 存（包括预先装好的）都成立的下限，就在最前面加上含有全部行的一批，但不计它的获取数。
+# 由随机种子决定，所以训练之前就能把整轮（epoch）采样一遍。每批之后，它从手头的行中留下接下来最早用
+# 到的那些。这就是 Belady 在 1966 年提出的规则；从空缓存开始，没有哪种规则能获取得更少。要得到对**所
+# 有**缓存（包括预先装好的）都成立的下限，就在最前面加上含有全部行的一批，但不计它的获取数。
 
 
 # %% slot="hand-code"
@@ -310,8 +310,8 @@ print(f"edges between parts: {(part[src] != part[dst]).float().mean():.0%}")
 # - **degree**: the nodes with most edges;
 # - **halo**: the nodes with an edge into the own part, in random order;
 # - **VIP**: the most probable ones. If $u$ is in a batch with probability $p(u)$, it samples each
-#   of its $d(u)$ neighbors with probability $\min(1, k/d(u))$. One pass over the edges a layer
-#   gives all probabilities, without sampling.
+#   of its $d(u)$ neighbors with probability $\min(1, k/d(u))$, where $k$ is the fanout of the
+#   layer. One pass over the edges a layer gives all probabilities, without sampling.
 
 # %% [markdown] slot="needs" lang="ko"
 # `needs`는 한 머신의 두 에폭을 샘플링합니다. 그래프를 어떻게 나누든 샘플링 결과는 같으므로(레슨 05)
@@ -322,7 +322,7 @@ print(f"edges between parts: {(part[src] != part[dst]).float().mean():.0%}")
 # - **헤일로**(halo): 자기 파티션으로 들어오는 에지가 있는 노드를 무작위 순서로 고릅니다.
 # - **VIP**: 배치에 나올 확률이 높은 노드부터 고릅니다. 노드 $u$는 확률 $p(u)$로 배치에 나오며,
 #   나왔을 때에는 그 이웃(neighbor) $d(u)$개를 각각 확률 $\min(1, k/d(u))$로 샘플링합니다. (여기서
-#   k는 그 계층의 팬아웃입니다.) 계층마다 에지를 한 번씩 훑으면 샘플링하지 않고도 모든 확률을 구할
+#   $k$는 그 계층의 팬아웃입니다.) 계층마다 에지를 한 번씩 훑으면 샘플링하지 않고도 모든 확률을 구할
 #   수 있습니다.
 
 # %% [markdown] slot="needs" lang="zh"
@@ -332,8 +332,8 @@ print(f"edges between parts: {(part[src] != part[dst]).float().mean():.0%}")
 # - **度数**：边最多的节点优先；
 # - **HALO**：有边进入本分区的节点，顺序随机；
 # - **VIP**：最可能出现在批次中的节点优先。节点 $u$ 出现的概率是 $p(u)$；它一旦出现，它的 $d(u)$ 个
-#   邻居（neighbor）就各以 $\min(1, k/d(u))$ 的概率被采到，其中的 k 是扇出。每层只需遍历一次边，不必
-#   采样就能算出所有概率。
+#   邻居（neighbor）就各以 $\min(1, k/d(u))$ 的概率被采到，其中的 $k$ 是扇出。每层只需遍历一次边，不
+#   必采样就能算出所有概率。
 
 
 # %% slot="needs-code"
@@ -374,8 +374,8 @@ print(f"remote rows of the second epoch: {wanted:,}")
 
 # %% [markdown] slot="share" lang="zh"
 # `share` 让第二轮的请求依次通过缓存，返回仍需获取的远程行所占的比例。在论文的策略之外，我们再加三
-# 项：**最多请求**在运行中统计请求次数，留下请求最多的行；**Belady** 从空缓存开始规划一轮；**下限**
-# 就是前面的下限。
+# 项：**请求最多**在运行中统计请求次数，留下次数最多的行；**Belady** 从空缓存开始规划一轮；**下限**
+# 就是前面求出的、对所有缓存都成立的下限。
 
 
 # %% slot="share-code"
@@ -426,8 +426,8 @@ print(f"VIP, alpha = 0.2: {example:.2f}")
 # ## 论文与计数，并排来看
 #
 # SALIENT++ 给出的是每轮获取的行数，单位为百万行：没有缓存时为 16.7。大图按 `ogbn-products` 的规模生
-# 成：2,449,029 个节点、约 6,186 万对双向的边，并且有簇状结构；没有缓存时需要 1,613 万行。下表的数值
-# 都是占无缓存时总数的比例。
+# 成：2,449,029 个节点、约 6,186 万对双向的边，并且有簇状结构；没有缓存时，按同一单位是 16.13。下表
+# 的数值都是占无缓存时总数的比例。
 
 # %% slot="figures"
 PUBLISHED = {  # millions of rows; none: without a cache
@@ -479,7 +479,7 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 
 # %% [markdown] slot="why" lang="en"
 # VIP is the best of the three, as in the paper, and the halo, there about as good as the degree, is
-# last. But VIP saves far less than published: with $\alpha = 1$ it leaves about a third of the
+# last. But VIP saves far less than published: with $\alpha = 1$ it leaves 32% to 39% of the
 # rows, where the paper leaves 8%. Is our VIP wrong? The row "least" answers: the published share is
 # below what *any* cache could reach on our graphs, at every $\alpha$. So the policy is not the
 # cause. Other rows are requested: the graph, its cut or the sampler differ. We look at the graph
@@ -491,7 +491,7 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # %% [markdown] slot="why" lang="ko"
 # 논문과 같이 고정 캐시 정책 셋 가운데 VIP가 가장 좋습니다. 논문에서 차수와 비슷했던 헤일로는 여기서
 # 가장 나쁩니다. 그런데 VIP로 줄어드는 양은 논문보다 훨씬 적습니다. $\alpha = 1$일 때 논문에서는
-# 8%만 남지만 여기서는 3분의 1 정도가 남습니다. VIP를 잘못 구현한 것일까요? 답은 "하한" 행에
+# 8%만 남지만 여기서는 32~39%가 남습니다. VIP를 잘못 구현한 것일까요? 답은 "하한" 행에
 # 있습니다. 논문의 VIP 비율은 모든 $\alpha$에서 하한보다도 작으므로, 우리 그래프에서는 **어떤**
 # 캐시를 써도 그 값에 이를 수 없습니다. 따라서 원인은 캐시 정책이 아닙니다. 요청되는 행이 다르다는
 # 뜻이며, 그래프나 그래프를 나눈 방식, 샘플링 방법 가운데 무언가가 다른 것입니다. 먼저 그래프를
@@ -503,7 +503,7 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 
 # %% [markdown] slot="why" lang="zh"
 # 与论文一样，三者之中 VIP 最好；HALO 在论文中与度数相近，在这里最差。但 VIP 省下的远不如论文多：
-# $\alpha = 1$ 时，论文只剩 8%，这里却剩下三分之一左右。是我们的 VIP 写错了吗？“下限”一行给出了答
+# $\alpha = 1$ 时，论文只剩 8%，这里却剩下 32% 到 39%。是我们的 VIP 写错了吗？“下限”一行给出了答
 # 案：无论 $\alpha$ 多大，论文的比例都低于下限，也就是说，在我们的图上，**任何**缓存都做不到。所以原
 # 因不在策略，而在于请求的行不同：图、切分或者采样方法有所不同。先从图本身查起。
 #
@@ -596,8 +596,9 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # all of it: our graphs have neither the products nor their clusters. Only
 # `DATASET = "ogbn-products"` would settle the rest.
 #
-# Move the size of the cache. Bars are our two graphs, diamonds the paper, where it has a figure.
-# Without a kernel you see the four published sizes.
+# Move the size of the cache. Bars are the graph of this lesson before and after its edges were
+# gathered, diamonds the paper, where it has a figure. Without a kernel you see the four published
+# sizes.
 
 # %% [markdown] slot="explore" lang="ko"
 # 파티션 사이의 에지 수는 그대로인데 VIP의 결과가 논문에 가까워졌습니다. 큰 그래프에서는 논문과의
@@ -606,8 +607,9 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # 아닙니다. 생성한 그래프에는 실제 상품도, 상품의 군집도 없기 때문입니다. 나머지를 확인하려면
 # `DATASET = "ogbn-products"`로 실행해 보아야 합니다.
 #
-# 캐시의 크기를 직접 바꾸어 봅시다. 막대는 이 레슨의 두 그래프에서 센 값이고, 마름모는 논문에 실린
-# 값입니다. 커널이 실행되지 않는 환경에서는 논문에 실린 네 가지 크기의 그림이 표시됩니다.
+# 캐시의 크기를 직접 바꾸어 봅시다. 막대는 이 레슨의 그래프에서 에지를 모으기 전과 모은 뒤에 센
+# 값이고, 마름모는 논문에 실린 값입니다. 커널이 실행되지 않는 환경에서는 논문에 실린 네 가지 크기의
+# 그림이 표시됩니다.
 
 # %% [markdown] slot="explore" lang="zh"
 # 跨分区的边数没有变，VIP 却更接近论文了：与论文的平均差距，在大图上减少了五分之二，在本课的图上减少
@@ -615,8 +617,8 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # 释说明了差异的相当一部分，但不是全部：我们的图里既没有真实的商品，也没有商品形成的簇。其余的部分，
 # 只有设 `DATASET = "ogbn-products"` 才能见分晓。
 #
-# 请亲手改变缓存的大小。柱子是我们两张图上的结果，菱形是论文的数值（有数据时才画）。如果没有内核在运
-# 行，看到的就是论文中四种缓存大小的结果。
+# 请亲手改变缓存的大小。柱子是本课的图在边集中前后的结果，菱形是论文的数值（有数据时才画）。如果没有
+# 内核在运行，看到的就是论文中四种缓存大小的结果。
 
 
 # %% slot="explore-code" tags=["nbval-ignore-output"]
@@ -635,11 +637,21 @@ def show(alpha=0.2):
     return figure
 
 
+def gap(found, k):
+    return found["VIP"][k] - found["least"][k]
+
+
+if DATASET == "products-like":
+    assert all(gap(found, 0) < gap(found, 3) for found in (large, here))
+    assert all(gap(found, 0) > gap(found, 3) for found in (gathered_large, gathered))
+    for vip in (found["VIP"] for found in (large, here, gathered_large, gathered)):
+        assert (1 - vip[0]) / 0.1 > (vip[0] - vip[1]) / 0.1 > (vip[1] - vip[2]) / 0.3
 plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 
 # %% [markdown] slot="check" lang="en"
-# The largest step is from nothing to a small cache; a policy that knows the graph or the future
-# gains most there.
+# For its size, the smallest cache saves most. How far VIP stays above the bound depends on the
+# graph: before the edges are gathered, the gap is wider at $\alpha = 1$ than at $\alpha = 0.1$;
+# afterwards it is narrower.
 #
 # ## Check: a simulated cluster asks for the same rows
 #
@@ -650,20 +662,22 @@ plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 # machine (FastSample), and features split by column, so that activations travel instead (P3).
 
 # %% [markdown] slot="check" lang="ko"
-# 가져올 행은 캐시가 없다가 조금 생길 때 가장 빠르게 줄어들며, 그래프나 앞으로의 요청에 관한 정보를
-# 이용하는 정책은 이때 효과가 가장 큽니다.
+# 크기에 견주면 가장 작은 캐시에서 가장 많은 행이 줄어듭니다. VIP와 하한의 차이는 그래프에 따라
+# 다릅니다. 에지를 모으기 전에는 $\alpha = 1$에서 $\alpha = 0.1$에서보다 차이가 크고, 모은 뒤에는
+# 반대로 작습니다.
 #
 # ## 확인하기: 시뮬레이션한 클러스터도 같은 행을 요청하는가
 #
 # 지금까지는 라이브러리의 클라이언트를 거치지 않고 세었습니다. 레슨 07의 시뮬레이터(simulator)는 그
 # 클라이언트를 실행하고 메시지도 그대로 만듭니다. 파티션 네 개로 나눈 작은 그래프에서 캐시가 없을
-# 때, Belady의 캐시를 쓸 때, **매크로 배치**(macro-batch)를 쓸 때를 각각 비교합니다. 매크로 배치는
-# BatchGNN의 방법으로, 여러 배치의 행을 한꺼번에, 겹치는 행은 한 번만 가져옵니다. 여기서는 네 개씩
-# 묶습니다. 다른 두 가지 설계도 옵션만 켜면 됩니다. FastSample은 그래프의 구조를 모든 머신에 두고,
-# P3는 피처를 열 방향으로 나누어 피처 대신 활성값을 주고받습니다.
+# 때, Belady의 캐시를 쓸 때, **매크로 배치**(macro-batch)를 쓸 때 요청하는 행의 수를 직접 센 수와
+# 각각 비교합니다. 매크로 배치는 BatchGNN의 방법으로, 여러 배치의 행을 한꺼번에, 겹치는 행은 한 번만
+# 가져옵니다. 여기서는 네 개씩 묶습니다. 다른 두 가지 설계도 옵션만 켜면 됩니다. FastSample은
+# 그래프의 구조를 모든 머신에 두고, P3는 피처를 열 방향으로 나누어 피처 대신 활성값을 주고받습니다.
 
 # %% [markdown] slot="check" lang="zh"
-# 从没有缓存到有一个小缓存，仍需获取的行下降得最多；了解图或者预知未来的策略，优势也在这里最大。
+# 就单位容量而言，最小的缓存省下的行最多。VIP 比下限高出多少则取决于图：边集中之前，$\alpha = 1$ 时
+# 的差距大于 $\alpha = 0.1$ 时的差距；边集中之后正好相反。
 #
 # ## 验证：模拟的集群请求的是同样的行
 #
@@ -722,16 +736,16 @@ print(f"sampling requests with a plan: {plans / once:.0f} times as many")
 # %% [markdown] slot="designs" lang="en"
 # Row for row the same. The last line is a cost that no table of rows shows: to plan an epoch, it is
 # sampled twice. Now the bytes of the two other designs, and the nodes that LABOR samples on the
-# larger graph.
+# graph of 100,000 nodes, as it was before its edges were gathered.
 
 # %% [markdown] slot="designs" lang="ko"
 # 한 행도 다르지 않습니다. 마지막 줄은 행의 수만 보아서는 알 수 없는 비용입니다. 에폭을 계획하려면
-# 샘플링을 두 번 해야 합니다. 이제 나머지 두 설계의 바이트 수와, 이 레슨의 처음 그래프에서 LABOR가
-# 샘플링하는 노드 수를 세어 봅시다.
+# 샘플링을 두 번 해야 합니다. 이제 나머지 두 설계의 바이트 수와, 에지를 모으기 전의 노드
+# 100,000개짜리 그래프에서 LABOR가 샘플링하는 노드 수를 세어 봅시다.
 
 # %% [markdown] slot="designs" lang="zh"
 # 一行不差。输出的最后一行，是只看行数看不出的开销：要规划一轮，就得采样两遍。接下来数另外两种设计的
-# 字节数，以及 LABOR 在本课的图上采到的节点数。
+# 字节数，以及 LABOR 在边集中之前的 100,000 个节点的图上采到的节点数。
 
 
 # %% slot="designs-code"

@@ -4,7 +4,7 @@
 # Each lesson is one notebook, takes an evening, and runs in about a minute on two free CPU cores.
 # You build the idea yourself on a toy graph, do the same with the library, check that the two
 # agree, and look at what it costs. At the end there are exercises that check your answers;
-# `../solutions` has ours.
+# our answers are in `../solutions`.
 #
 # You should know Python and how a training loop is written in PyTorch. What a graph neural network
 # is, the first lesson explains. No GPU and no network connection are needed.
@@ -17,10 +17,10 @@
 # %% [markdown] slot="intro" lang="ko"
 # # 레슨
 #
-# 레슨 하나는 주피터 노트북 하나이며, 하루 저녁이면 마칠 수 있습니다. 다른 작업이 없는 CPU 코어 두
+# 레슨 하나는 Jupyter 노트북 하나이며, 하루 저녁이면 마칠 수 있습니다. 다른 작업이 없는 CPU 코어 두
 # 개에서 1분 정도면 실행이 끝납니다. 작은 그래프에서 핵심 아이디어를 직접 구현하고, 라이브러리로도
 # 구현한 뒤, 두 결과가 같은지 확인하고 비용을 살펴봅니다. 마지막에는 답을 바로 채점해 주는 연습
-# 문제가 있으며, 풀이는 `../solutions`에 있습니다.
+# 문제가 있으며, 풀이는 `../solutions/ko`에 있습니다.
 #
 # Python을 알고, PyTorch로 학습 루프를 작성할 수 있어야 합니다. 그래프 신경망이 무엇인지는 첫 레슨에서
 # 설명합니다. GPU도 네트워크 연결도 필요하지 않습니다.
@@ -35,7 +35,7 @@
 #
 # 每一课是一个 Notebook，用一个晚上就能学完，在两个空闲的 CPU 核上运行一分钟左右。先在一张小图上亲手
 # 实现核心想法，再用库实现，验证两者一致，最后看看开销有多大。末尾有可以自动评判的练习，解答在
-# `../solutions` 中。
+# `../solutions/zh` 中。
 #
 # 你需要会用 Python，并且知道怎样用 PyTorch 写训练循环。什么是图神经网络，第一课会讲。不需要 GPU，
 # 也不需要联网。
@@ -82,13 +82,13 @@
 # | 03 TITLE | 샘플러(sampler)를 작성하고, 올바른지 확인하고, 읽는 양을 비교합니다 | 01 | 120 | 하나 |
 
 # %% [markdown] slot="03_custom_sampling" lang="zh"
-# | 03 TITLE | 编写采样器（sampler），验证其正确性，比较各自的读取量 | 01 | 120 | 一个 |
+# | 03 TITLE | 编写采样器（sampler），验证其正确性，比较不同采样器的读取量 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="04_multi_gpu" lang="en"
 # | 04 TITLE | train in several processes, check that the result is that of one, recognise three hangs | 01 | 105 | two more at a time |
 
 # %% [markdown] slot="04_multi_gpu" lang="ko"
-# | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 실행이 멈추는 장애 세 가지를 구별합니다 | 01 | 105 | 한 번에 두 개씩 추가 |
+# | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 실행이 멈추는 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 두 개씩 |
 
 # %% [markdown] slot="04_multi_gpu" lang="zh"
 # | 04 TITLE | 用多个进程训练，验证结果与单个进程相同，识别三种卡死 | 01 | 105 | 每次另起两个 |
@@ -109,7 +109,7 @@
 # | 06 TITLE | 여섯 줄을 고쳐 학습 스크립트를 분산 방식으로 바꾸고, 피처(feature)가 없는 노드의 임베딩을 학습합니다 | 05 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="06_distributed_api" lang="zh"
-# | 06 TITLE | 改六行代码，把训练脚本变成分布式的；为没有特征（feature）的节点训练嵌入 | 05 | 105 | 一个，扮演所有机器 |
+# | 06 TITLE | 改六行代码，把训练脚本变成分布式的；为没有特征（feature）的节点训练嵌入 | 05 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="en"
 # | 07 TITLE | count what a job on many machines sends, predict how long it takes, check both against a real job | 06 | 105 | one, which plays all machines; then servers and trainers of two |
@@ -118,7 +118,7 @@
 # | 07 TITLE | 여러 머신에서 실행하는 작업의 전송량을 세고, 걸리는 시간을 예측하여, 실제 작업과 비교합니다 | 06 | 105 | 하나가 모든 머신 역할, 이어서 머신 두 대의 서버와 트레이너(trainer) |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="zh"
-# | 07 TITLE | 统计多台机器上的作业要传输多少数据，预测所需时间，再与真实的作业比较 | 06 | 105 | 一个，扮演所有机器；之后是两台机器的服务器进程和训练器（trainer） |
+# | 07 TITLE | 统计多台机器上的作业要传输多少数据，预测所需时间，再与真实的作业比较 | 06 | 105 | 一个，模拟所有机器；之后是两台机器的服务器进程和训练器（trainer） |
 
 # %% [markdown] slot="08_heterogeneous" lang="en"
 # | 08 TITLE | train on typed graphs in parts, convert type-wise and homogeneous IDs | 06 | 105 | one, which plays all machines |
@@ -127,7 +127,7 @@
 # | 08 TITLE | 여러 파티션(partition)으로 나눈 이종 그래프(heterogeneous graph)에서 학습하고, 타입별 ID(type-wise ID)와 동종 ID(homogeneous ID)를 서로 변환합니다 | 06 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="08_heterogeneous" lang="zh"
-# | 08 TITLE | 在分区（partition）后的异构图（heterogeneous graph）上训练，在类型内 ID（type-wise ID）与同构 ID（homogeneous ID）之间转换 | 06 | 105 | 一个，扮演所有机器 |
+# | 08 TITLE | 在分区（partition）后的异构图（heterogeneous graph）上训练，在类型内 ID（type-wise ID）与同构 ID（homogeneous ID）之间转换 | 06 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="09_launching" lang="en"
 # | 09 TITLE | prepare machines, start a job on them, read what went wrong, resume it | 06 | 105 | servers, trainers and samplers of two machines |
@@ -145,7 +145,7 @@
 # | 10 TITLE | 작업의 병목을 찾고, 캐시(cache), 팬아웃(fanout), 네트워크를 고르고, 무엇을 살지 결정하고, 더 큰 그래프의 학습을 계획합니다 | 07 | 120 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="10_scaling_study" lang="zh"
-# | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，扮演所有机器 |
+# | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="11_replayed_papers" lang="en"
 # | 11 TITLE | replay what papers claim about caches and remote rows, find the least that any cache fetches, tell the policy from the graph | 10 | 105 | one, which plays all machines |
@@ -154,7 +154,7 @@
 # | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장을 직접 세어 확인하고, 모든 캐시의 하한을 구하고, 차이의 원인이 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="11_replayed_papers" lang="zh"
-# | 11 TITLE | 亲自数一遍论文关于缓存和远程行的结论，求出任何缓存的下限，分清差异来自策略还是来自图 | 10 | 105 | 一个，扮演所有机器 |
+# | 11 TITLE | 用计数检验论文关于缓存和远程行的结论，求出任何缓存都无法突破的下限，分清差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="routes" lang="en"
 # The minutes, for reading, running and exercises, are estimated from the length of the lessons;

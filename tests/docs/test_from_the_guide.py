@@ -25,7 +25,7 @@ LANGS = ("en", "ko", "zh")
 BEGIN, END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 HEADS = {
     "en": "| in the guide | here | names |",
-    "ko": "| 가이드의 코드 | 여기에서는 | 이름 |",
+    "ko": "| 가이드의 코드 | gnnlab에서는 | 이름 |",
     "zh": "| 指南中的代码 | 本项目中的位置 | 名称 |",
 }
 RENEW = "python -m tests.docs.test_from_the_guide"

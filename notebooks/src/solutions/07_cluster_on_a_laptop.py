@@ -22,8 +22,8 @@
 # requests its neighbors there. The neighbor of node 6 is 7, those of node 0 are 3 and 5, and that
 # of node 1 is 3. So nodes 5, 6 and 7 are on machine 1. The small simulator counts the same.
 #
-# **2.** Each rank sends $2B(R-1)/R$ bytes, $B = 48$ million and $R = 8$: 84 million bytes, which is
-# 672 million bits, at 10 billion a second.
+# **2.** Each rank sends $2B(R-1)/R$ bytes, where $B$ is 48 million and $R = 8$: 84 million bytes,
+# which is 672 million bits, at 10 billion a second.
 #
 # **3.** A machine receives its row of the matrix and sends its column, one after the other, so the
 # largest sum of both decides. The diagonal is zero: what stays on a machine uses no link.
@@ -36,8 +36,8 @@
 # 이웃을 머신 1에 요청합니다. 노드 6의 이웃은 7, 노드 0의 이웃은 3과 5, 노드 1의 이웃은 3입니다.
 # 따라서 머신 1에 피처를 요청하는 노드는 5, 6, 7입니다. 작은 시뮬레이터로 세어도 같습니다.
 #
-# **2.** 랭크마다 $2B(R-1)/R$바이트를 보냅니다. $B = 48$백만, $R = 8$이므로 8,400만 바이트, 곧 6억
-# 7,200만 비트이고, 이를 초당 100억 비트로 보냅니다.
+# **2.** 트레이너마다 $2B(R-1)/R$바이트를 보냅니다. $B$는 4,800만이고 $R = 8$이므로 8,400만 바이트,
+# 곧 6억 7,200만 비트이고, 이를 초당 100억 비트로 보냅니다.
 #
 # **3.** 머신이 받는 바이트는 행렬의 행이고 보내는 바이트는 열입니다. 송신과 수신을 동시에 할 수
 # 없으므로, 둘의 합이 가장 큰 머신이 전체 시간을 정합니다. 머신 안에서 오가는 데이터는 링크를 쓰지
@@ -51,7 +51,7 @@
 # 6 的邻居是 7，节点 0 的邻居是 3 和 5，节点 1 的邻居是 3。因此，要向机器 1 请求特征的是节点 5、6、
 # 7。用小模拟器统计，结果相同。
 #
-# **2.** 每个 rank 发送 $2B(R-1)/R$ 字节，其中 $B = 48$ 百万，$R = 8$：共 8400 万字节，即 6.72 亿比
+# **2.** 每个 rank 发送 $2B(R-1)/R$ 字节，其中 $B$ 是 4800 万，$R = 8$：共 8400 万字节，即 6.72 亿比
 # 特，速率是每秒 100 亿比特。
 #
 # **3.** 每台机器接收的字节是矩阵的一行，发送的是一列。收发不能同时进行，所以两者之和最大的机器决定
