@@ -131,7 +131,10 @@ const line = ([x1, y1], [x2, y2], kind) => svg("line", { x1, y1, x2, y2, class: 
 /** A line with a head, from the rim of one disk to the rim of another. */
 function arrow([x1, y1], [x2, y2], kind, radius = 14) {
   const angle = Math.atan2(y2 - y1, x2 - x1);
-  const at = (x, y, turn, far) => [x + far * Math.cos(angle + turn), y + far * Math.sin(angle + turn)];
+  const at = (x, y, turn, far) => [
+    x + far * Math.cos(angle + turn),
+    y + far * Math.sin(angle + turn),
+  ];
   const tip = at(x2, y2, Math.PI, radius);
   const head = [tip, at(...tip, Math.PI - 0.45, 9), at(...tip, Math.PI + 0.45, 9)];
   return svg(
@@ -204,9 +207,9 @@ function growth(figure, { place, edges, samples }) {
       const style = { class: "name", opacity: made(layer) ? 1 : 0.5 };
       drawn.push(text(x, 14, `blocks[${layer}]`, style));
       if (made(layer)) {
-        const same = count(destinations).map((i) => line(spot(layer, i), spot(layer + 1, i), "self"));
-        const sent = pairs.map(([u, v]) => arrow(spot(layer, u), spot(layer + 1, v), kinds[layer]));
-        drawn.push(...same, ...sent);
+        const ends = (u, v) => [spot(layer, u), spot(layer + 1, v)];
+        drawn.push(...count(destinations).map((i) => line(...ends(i, i), "self")));
+        drawn.push(...pairs.map(([u, v]) => arrow(...ends(u, v), kinds[layer])));
       }
     }
     [1, 2].filter((layer) => layer === 2 || reached(layer)).forEach((layer) => {
@@ -225,7 +228,7 @@ function growth(figure, { place, edges, samples }) {
       ],
       sentence: figure.say(["start", "frontier", "block"][step.value && 2 - (step.value % 2)], {
         layer,
-        nodes: sources.slice(0, destinations).join(", "),
+        nodes: sources.slice(0, destinations).join(figure.say("comma")),
         edges: pairs.length,
         sources: sources.length,
         destinations,
@@ -254,7 +257,8 @@ function cut(figure, { place, edges, partitions }) {
       for (const child of mark.children) child.dataset.pick = i;
       return mark;
     });
-    const head = ["part", "nodes", "halo"].map((key) => html("th", { scope: "col" }, figure.say(key)));
+    const title = (key) => html("th", { scope: "col" }, figure.say(key));
+    const head = ["part", "nodes", "halo"].map(title);
     const body = halo.map((nodes, part) => {
       const swatch = html("i", { class: `part-${part}` });
       const own = owner.filter((each) => each === part).length;
@@ -269,14 +273,15 @@ function cut(figure, { place, edges, partitions }) {
       node: node.value,
       renamed: renamed[node.value],
       part: owner[node.value],
-      where: copies.join(", "),
+      where: copies.join(figure.say("comma")),
     };
+    const more = figure.say(copies.length ? "copied" : "own", values);
     return {
       pictures: [
         picture(340, 340, figure.say("graph"), ...lines, ...disks),
         html("table", { class: "live-table" }, html("tr", {}, ...head), ...body),
       ],
-      sentence: `${figure.say("all", values)} ${figure.say(copies.length ? "copied" : "own", values)}`,
+      sentence: figure.say("all", { ...values, more }),
     };
   };
 }
@@ -353,8 +358,10 @@ function cost(figure, { counts, constants, shares }) {
   const gbit = figure.slider("link", [0.1, 1, 2.5, 10, 25, 100], 1, { show: (n) => `${n} Gbit/s` });
   const fanout = figure.slider("fanout", [5, 10, 15], 10);
   const percent = (each) => `${number(100 * each)}%`;
-  const share = figure.slider("cache", count(shares.length), 0, { show: (i) => percent(shares[i]) });
-  const work = figure.slider("work", [0.1, 0.25, 0.5, 1, 2, 4], 1, { show: (each) => `${each} µs` });
+  const share = figure.slider("cache", count(shares.length), 0, {
+    show: (i) => percent(shares[i]),
+  });
+  const work = figure.slider("work", [0.1, 0.25, 0.5, 1, 2, 4], 1, { show: (n) => `${n} µs` });
   const method = figure.choice("method", ["metis", "random"], "random");
   const kinds = ["compute", "requests", "features", "allreduce"];
 
