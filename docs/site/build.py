@@ -8,7 +8,7 @@ if need be, or to the file in the repository where the site has no page of it.
 
 ============================  ==============================================================
 ``README[.LANG].md``          the first page
-``notebooks/LANG``            lessons
+``notebooks/LANG``            lessons; figures.py adds the figures that need no kernel
 ``notebooks/solutions``       solutions, those of other languages in folders of their own
 ``docs/NAME[.LANG].md``       guides
 ``gnnlab``                    API reference (en), from the docstrings
@@ -18,6 +18,7 @@ if need be, or to the file in the repository where the site has no page of it.
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
 import posixpath
@@ -27,6 +28,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
+
+import figures
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -123,14 +127,25 @@ def stage(lang: str, pages: dict[str, tuple[str, str]], folder: Path) -> None:
 
 
 def move_notebook(text: str, name: str, pages: dict[str, tuple[str, str]], folder: Path) -> str:
-    """Move the links of a notebook; cells that are folded in Jupyter are folded on its page."""
+    """Move the links of a notebook, fold the cells that are folded in Jupyter, add its figure."""
     book = json.loads(text)
+    lang, page = pages[name]
+    lesson = page.removeprefix("lessons/").removesuffix(".ipynb")
     for cell in book["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = move_links("".join(cell["source"]), name, pages, folder)
+            source = move_links("".join(cell["source"]), name, pages, folder)
+            cell["source"] = figures.insert(lesson, lang, cell["id"], source)
         elif cell["metadata"].get("jupyter", {}).get("source_hidden"):
             cell["metadata"].setdefault("tags", []).append("hide-input")
+        if any(map(is_wide, cell.get("outputs", ()))):
+            cell["metadata"]["mystnb"] = {"image": {"classes": "wide"}}
     return json.dumps(book)
+
+
+def is_wide(output: dict[str, Any]) -> bool:
+    """Whether an output is a picture whose words would be too small on a phone."""
+    start = base64.b64decode(output.get("data", {}).get("image/png", "")[:64])
+    return int.from_bytes(start[16:20]) > 700  # a PNG's width in pixels
 
 
 def move_links(text: str, name: str, pages: dict[str, tuple[str, str]], folder: Path) -> str:

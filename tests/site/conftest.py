@@ -1,3 +1,3 @@
 """What pytest does not collect here."""
 
-collect_ignore = ["browse_site.py"]  # a script with arguments: a test runs it
+collect_ignore = ["browse_site.py", "browse_figures.py"]  # scripts with arguments: tests run them

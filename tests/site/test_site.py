@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -81,12 +83,17 @@ def test_the_reference_has_public_names(site: Path) -> None:
     assert "Parameters" in text and "Examples" in text
 
 
-def test_in_a_browser(site: Path) -> None:
+@pytest.fixture(scope="module")
+def browser() -> str:
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         pytest.skip(f"needs a browser, one of {', '.join(BROWSERS)}")
+    return program
+
+
+def test_in_a_browser(site: Path, browser: str) -> None:
     script = Path(__file__).with_name("browse_site.py")
-    printed = run_script(script, args=[program, str(site), str(ROOT)], timeout=260)
+    printed = run_script(script, args=[browser, str(site), str(ROOT)], timeout=260)
     assert printed.splitlines() == [
         "start ko/index.html",
         "en too wide []",
@@ -99,3 +106,93 @@ def test_in_a_browser(site: Path) -> None:
         "dark True light True",
         "keyboard True",
     ]
+
+
+# --- figures that need no kernel -------------------------------------------------------------
+
+SETTINGS = [  # of the cost model: positions of its sliders
+    {"machines": 2, "link": 1, "fanout": 1, "cache": 0, "work": 3},  # those of the lesson's text
+    {"machines": 3, "link": 0, "fanout": 2, "cache": 3, "work": 0},
+    {"machines": 1, "link": 5, "fanout": 0, "cache": 4, "work": 5},
+    {"machines": 0, "link": 3, "fanout": 1, "cache": 2, "work": 2},
+]
+
+
+@pytest.fixture(scope="module")
+def figures() -> Any:
+    """docs/site/figures.py as a module."""
+    path = ROOT / "docs" / "site" / "figures.py"
+    spec = importlib.util.spec_from_file_location("site_figures", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def stored(figures: Any) -> Any:
+    return json.loads(figures.STORED.read_text("utf8"))
+
+
+def plain(numbers: Any) -> Any:
+    """What JSON makes of numbers: lists for tuples, strings for keys."""
+    return json.loads(json.dumps(numbers))
+
+
+def test_stored_samples_and_partitions_are_those_of_the_library(figures: Any, stored: Any) -> None:
+    """Where the nodes of `cut` are drawn may differ in the last digit."""
+    assert plain(figures.growth()) == stored["growth"]
+    assert plain(figures.cut()) | {"place": None} == stored["cut"] | {"place": None}
+
+
+def test_stored_counts_are_those_of_the_lessons(figures: Any, stored: Any) -> None:
+    """Of `traffic` the bytes only: its times are measured."""
+    bytes_, cost = plain(figures.traffic([4], repeats=1)), plain(figures.cost([4], [10]))
+    assert cost["constants"] == stored["cost"]["constants"]
+    for method in figures.METHODS:
+        wanted = stored["traffic"][method]["4"]["kilobytes"]
+        assert bytes_[method]["4"]["kilobytes"] == wanted
+        assert cost["counts"][method]["4"]["10"] == stored["cost"]["counts"][method]["4"]["10"]
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_a_stored_picture_stands_before_each_figure(site: Path, figures: Any, lang: str) -> None:
+    for lesson, (figure, _) in figures.PLACES.items():
+        text = (site / lang / "lessons" / f"{lesson}.html").read_text("utf8")
+        before, _, after = text.partition(f'data-figure="{figure}"')
+        assert "<img" in before and after.lstrip().find("<noscript>") >= 0
+
+
+def test_figures_in_a_browser(site: Path, browser: str, figures: Any, stored: Any) -> None:
+    """Every control changes its figure by keys; the cost model shows the lesson's numbers."""
+    script = Path(__file__).with_name("browse_figures.py")
+    args = [browser, str(site), str(ROOT), json.dumps(SETTINGS)]
+    printed = run_script(script, args=args, timeout=260).splitlines()
+    wanted = [f"{lang} {lesson} []" for lang in LANGS for lesson in figures.PLACES]
+    assert printed[: len(wanted)] == wanted
+    lesson = figures.run("10_scaling_study", "imports", "data-code", "count-code", "formula-code")
+    shown = [dict(json.loads(row)) for row in printed[len(wanted) :]]
+    assert len(shown) == len(SETTINGS)
+    for setting, terms in zip(SETTINGS, shown, strict=True):
+        assert list(terms) == ["compute", "requests", "features", "allreduce"]
+        wanted_ms = [1000 * seconds for seconds in model(lesson, stored["cost"], **setting)]
+        shown_ms = [float(text.replace(",", "")) for text in terms.values()]
+        assert shown_ms == pytest.approx(wanted_ms, abs=0.0501)
+
+
+def model(
+    lesson: dict[str, Any],
+    numbers: Any,
+    machines: int,
+    link: int,
+    fanout: int,
+    cache: int,
+    work: int,
+) -> list[float]:
+    """The terms of lesson 10's formula, in seconds, with the lesson's functions."""
+    k, gbit = (1, 2, 4, 8)[machines], (0.1, 1, 2.5, 10, 25, 100)[link]
+    width, row_seconds = (5, 10, 15)[fanout], 1e-6 * (0.1, 0.25, 0.5, 1, 2, 4)[work]
+    rows, remote, steps = lesson["count"](k, "random", fanouts=(width, width))
+    hits = numbers["counts"]["random"][str(k)][str(width)]["hits"][cache]
+    moving = lesson["moving"](remote / steps * (1 - hits), k, lesson["gbit"](gbit))
+    return [row_seconds * rows / steps, *moving]
