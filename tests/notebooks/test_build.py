@@ -21,9 +21,10 @@ import pytest
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 sys.path.insert(0, str(NOTEBOOKS))
 
-import build  # noqa: E402
 from builder import checks, online  # noqa: E402
 from builder.source import SourceError, read_lesson, unwrap  # noqa: E402
+
+import build  # noqa: E402
 
 GLOSSARY = """term,ko,zh,ko_not,zh_not,known
 node,노드,节点,정점,顶点|结点,
