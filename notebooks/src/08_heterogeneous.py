@@ -712,7 +712,7 @@ assert results["all types"] > 0.8 and results["blind"] < 0.6
 # ## 另一种做法：带类型的块
 #
 # 种子是字典时，`NeighborSampler` 生成带类型的块。`HeteroGraphConv` 为每种关系设一个模块，因此各个模
-# 块的种类和输入大小可以不同；在每个节点上，各模块的结果相加。它与前面的 `RelGraphConv` 计算相同：权
+# 块的种类和输入大小可以不同；在每个节点上，各模块的结果相加。它与前面的 `RelGraphConv` 做的是同一种计算：权
 # 重相同时，一层的结果也应当相同。
 
 # %% slot="hetero-code"

@@ -570,8 +570,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   relative to it; `ip_config` is read here.
 # - `extra_envs`: environment variables for all processes; `ssh_port`, `ssh_username`: as above.
 # - `master_port`: where trainers meet on machine 0; by default a free port.
-# - `timeout`, `max_pause`: seconds until a silent host (300) or a stopped process (3) counts as
-#   failed.
+# - `timeout`: seconds for all processes to start (300); `max_pause`: seconds until a stopped process
+#   counts as failed (3).
 # - `log_dir`, `trace`: folders on this computer for logs and for records of where time goes.
 # - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`: for
 #   DGL's scripts.
@@ -593,8 +593,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   기준으로 합니다. `ip_config`는 런처를 실행하는 컴퓨터에서 읽습니다.
 # - `extra_envs`: 모든 프로세스에 전달할 환경 변수. `ssh_port`, `ssh_username`: 앞에서와 같습니다.
 # - `master_port`: 트레이너들이 서로 연결할 때 쓰는 머신 0의 포트. 기본값은 비어 있는 포트입니다.
-# - `timeout`, `max_pause`: 응답하지 않는 호스트(기본값 300)나 멈춰 있는 프로세스(기본값 3)를 장애로
-#   판단할 때까지의 시간(초).
+# - `timeout`: 모든 프로세스가 시작하여 서로 연결될 때까지 기다리는 시간(초). 기본값은 300입니다.
+#   `max_pause`: 멈춰 있는 프로세스를 장애로 판단할 때까지의 시간(초). 기본값은 3입니다.
 # - `log_dir`, `trace`: 로그를 저장할 폴더와, 시간이 어디에 쓰이는지 기록할 폴더. 런처를 실행하는
 #   컴퓨터에 만듭니다.
 # - `on`: ssh, Slurm, Ray, `local` 가운데 하나. `security`: `curve` 또는 `none`이며 뒤에서
@@ -614,9 +614,10 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # - `num_omp_threads`、`num_server_threads`：训练器和服务器的线程数。
 # - `workspace`：各台机器上运行脚本的文件夹；`part_config` 和脚本中的路径都相对于它。`ip_config` 则
 #   在运行启动器的计算机上读取。
-# - `extra_envs`：传给所有进程的环境变量；`ssh_port`、`ssh_username`：同上。
+# - `extra_envs`：传给所有进程的环境变量；`ssh_port`、`ssh_username`：与上文的同名选项相同。
 # - `master_port`：训练器在机器 0 上会合的端口，默认选用空闲端口。
-# - `timeout`、`max_pause`：主机没有响应或进程停住多少秒之后判定为故障，默认值分别为 300 和 3。
+# - `timeout`：等待所有进程启动并相互连接的最长秒数，默认 300；`max_pause`：进程停住多少秒之后判定为故
+#   障，默认 3。
 # - `log_dir`、`trace`：存放日志和时间记录的文件夹，位于运行启动器的计算机上。
 # - `on`：ssh、Slurm、Ray 或 `local`；`security`：`curve` 或 `none`，见下文；`graph_format`：供 DGL
 #   的脚本使用。
