@@ -16,7 +16,7 @@
 # # 논문의 수치, 직접 세어 보기
 #
 # 분산 학습(distributed training) 논문을 읽다 보면 캐시(cache)로 통신량을 92% 줄였다거나 학습이 세
-# 배 빨라졌다는 주장을 만납니다. 내 그래프에서도 그럴까요? 머신끼리 주고받는 피처(feature) 행의
+배 빨라졌다는 주장을 접하게 됩니다. 내 그래프에서도 그럴까요? 머신끼리 주고받는 피처(feature) 행의
 # 수에 관한 주장이라면 클러스터(cluster) 없이도 확인할 수 있습니다. 같은 미니배치(mini-batch)를
 # 컴퓨터 한 대에서 샘플링하면서 세어 보면 됩니다. 이 레슨에서는 이를 **재연**(replay)이라고 합니다.
 # 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
@@ -603,7 +603,7 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # 파티션 사이의 에지 수는 그대로인데 VIP의 결과가 논문에 가까워졌습니다. 큰 그래프에서는 논문과의
 # 평균 차이가 5분의 2, 작은 그래프에서는 4분의 3 줄었습니다. 캐시가 작을 때에는 논문의 비율이
 # 하한보다 커져서, 이제 이를 수 있는 값이 되었습니다. 이 가설로 차이의 상당 부분은 설명되지만 전부는
-# 아닙니다. 생성한 그래프에는 실제 상품도, 상품의 군집도 없기 때문입니다. 나머지를 확인하려면
+# 아닙니다. 생성한 그래프에는 실제 상품도, 실제 상품이 이루는 군집도 없기 때문입니다. 나머지를 확인하려면
 # `DATASET = "ogbn-products"`로 실행해 보아야 합니다.
 #
 # 캐시의 크기를 직접 바꾸어 봅시다. 막대는 이 레슨의 그래프에서 에지를 모으기 전과 모은 뒤에 센
@@ -661,8 +661,8 @@ plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 
 # %% [markdown] slot="check" lang="ko"
 # 크기에 견주면 가장 작은 캐시에서 가장 많은 행이 줄어듭니다. VIP와 하한의 차이는 그래프에 따라
-# 다릅니다. 에지를 모으기 전에는 $\alpha = 1$에서 $\alpha = 0.1$에서보다 차이가 크고, 모은 뒤에는
-# 반대로 작습니다.
+# 다릅니다. 에지를 모으기 전에는 $\alpha = 1$일 때의 차이가 $\alpha = 0.1$일 때보다 크고, 모은 뒤에는
+반대로 작습니다.
 #
 # ## 확인하기: 시뮬레이션한 클러스터도 같은 행을 요청하는가
 #
@@ -734,16 +734,19 @@ print(f"sampling requests with a plan: {plans / once:.0f} times as many")
 # %% [markdown] slot="designs" lang="en"
 # Row for row the same. The last line is a cost that no table of rows shows: to plan an epoch, it is
 # sampled twice. Now the bytes of the two other designs, and the nodes that LABOR samples on the
-# graph of 100,000 nodes, as it was before its edges were gathered.
+# graph of 100,000 nodes, as it was before its edges were gathered. (In LABOR all seeds of a
+# mini-batch compare their neighbors by the same random numbers, so they choose common ones.)
 
 # %% [markdown] slot="designs" lang="ko"
 # 한 행도 다르지 않습니다. 마지막 줄은 행의 수만 보아서는 알 수 없는 비용입니다. 에폭을 계획하려면
 # 샘플링을 두 번 해야 합니다. 이제 나머지 두 설계의 바이트 수와, 에지를 모으기 전의 노드
-# 100,000개짜리 그래프에서 LABOR가 샘플링하는 노드 수를 세어 봅시다.
+# 100,000개짜리 그래프에서 LABOR로 샘플링한 노드 수를 세어 봅시다. LABOR에서는 한 미니배치의 시드가
+# 모두 같은 난수로 이웃을 고르므로, 여러 시드가 같은 이웃을 함께 뽑게 됩니다.
 
 # %% [markdown] slot="designs" lang="zh"
 # 一行不差。输出的最后一行，是只看行数看不出的开销：要规划一轮，就得采样两遍。接下来数另外两种设计的
-# 字节数，以及 LABOR 在边集中之前的 100,000 个节点的图上采到的节点数。
+# 字节数，以及 LABOR 在边集中之前的 100,000 个节点的图上采到的节点数。LABOR 让同一小批次的所有种子节点
+# 用同一组随机数挑选邻居，因此它们更容易选中相同的邻居。
 
 
 # %% slot="designs-code"
@@ -830,7 +833,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## What a replay cannot show
 #
 # Rows, bytes and rounds are exact, for this graph, this cut and these samplers. A replay knows no
-# seconds: not 12.7 times DistDGL, not 13 s an epoch. It knows no overlap of fetching and computing,
+# seconds: neither SALIENT++'s 12.7 times DistDGL nor DistDGL's 13 s an epoch. It knows no overlap of fetching and computing,
 # no GPU, no busy switch, and no accuracy. Its graph is generated unless you bring the real one. And
 # what we know of a set-up may be wrong: that of P3 we have from a secondary source, and in
 # SALIENT++'s analysis only the nodes found last sample further ones, while in our samplers all do.
@@ -854,8 +857,8 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## 재연으로는 알 수 없는 것
 #
 # 행과 바이트의 수, 요청 횟수는 이 그래프, 이 파티션, 이 샘플링 방법에 대해서는 정확합니다. 그러나
-# 시간은 알 수 없습니다. DistDGL보다 12.7배 빠르다는 것도, 한 에폭에 13초가 걸린다는 것도 확인하지
-# 못합니다. 통신과 계산이 얼마나 겹치는지, GPU나 붐비는 스위치가 어떤 영향을 주는지, 정확도가
+# 시간은 알 수 없습니다. SALIENT++가 DistDGL보다 12.7배 빠르다는 주장도, DistDGL의 한 에폭이 13초
+# 걸린다는 주장도 재연으로는 확인하지 못합니다. 통신과 계산이 얼마나 겹치는지, GPU나 붐비는 스위치가 어떤 영향을 주는지, 정확도가
 # 어떤지도 마찬가지입니다. 실제 데이터셋을 쓰지 않는 한 그래프는 생성한 것입니다. 논문의 조건을 잘못
 # 알고 있을 수도 있습니다. P3의 조건은 논문이 아닌 2차 자료에서 얻었습니다. 또 SALIENT++의
 # 분석에서는 마지막에 찾은 노드에서만 다음 이웃을 샘플링하지만, 우리 샘플링 방법에서는 그때까지 찾은
@@ -874,8 +877,8 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #
 # ## 重放无法告诉我们什么
 #
-# 就这张图、这种切分和这些采样方法而言，行数、字节数和请求往返次数都是精确的。但重放测不出时间：DistDGL
-# 的 12.7 倍加速、每轮 13 秒，都无从查证。通信与计算重叠多少，GPU 和繁忙的交换机有什么影响，准确率如
+# 就这张图、这种切分和这些采样方法而言，行数、字节数和请求往返次数都是精确的。但重放测不出时间：SALIENT++
+# 比 DistDGL 快 12.7 倍、DistDGL 每轮 13 秒，都无从查证。通信与计算重叠多少，GPU 和繁忙的交换机有什么影响，准确率如
 # 何，重放也无法告诉我们。而且，如果不用真实的数据集，图就是生成的。我们对论文条件的了解也可能有误：
 # P3 的条件就来自二手资料；另外，SALIENT++ 的分析只从上一层新找到的节点继续采样，我们的采样方法则从
 # 已找到的所有节点采样。重放的结果一致，结论就多了一份支持；不一致，首先只说明有什么地方不同，接下来
