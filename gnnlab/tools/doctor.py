@@ -30,10 +30,10 @@ from typing import Any
 
 from gnnlab.engines import NAMES, Engine, Request, choose, open_engine
 from gnnlab.engines.ssh import Login, LoginError, reason
-from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.errors import InvalidInput
 from gnnlab.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools import probe
-from gnnlab.tools.cli import command, command_parser
+from gnnlab.tools.cli import add_ssh_options, command, command_parser, locale_language
 
 __all__ = ["Finding", "diagnose", "main"]
 
@@ -419,12 +419,6 @@ def _size(count: float) -> str:
 
 
 # ------------------------------------------------------------------------------------- report
-def _language(chosen: str | None) -> str:
-    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    tag = chosen or next(filter(None, names), "en")
-    return tag[:2].lower() if tag[:2].lower() in LANGUAGES else "en"
-
-
 class _Words:
     """The messages in one language."""
 
@@ -503,19 +497,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add("--part_config", help="JSON file of the graph, relative to the workspace (not looked at)")
     add("--num_servers", type=int, default=1, help="servers per machine (1)")
-    add("--ssh_port", type=int, help="port of sshd (that of your ssh configuration)")
-    add("--ssh_username", help="user on the machines (that of your ssh configuration)")
+    add_ssh_options(parser)
     add("--python", default="python3", help="interpreter on the machines (python3)")
     add("--timeout", type=float, default=300.0, help="seconds that a machine may take (300)")
     add("--lang", choices=LANGUAGES, help="language of the messages (that of LANG)")
     add("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args(argv)
-    texts = _Words(_language(arguments.lang))
-    try:
-        findings = diagnose(arguments)
-    except GNNLabError as error:
-        print(f"gnnlab doctor: {error}", file=sys.stderr)
-        return 1
+    texts = _Words(arguments.lang or locale_language(LANGUAGES))
+    findings = diagnose(arguments)
     print(_as_json(findings, texts) if arguments.json else "\n".join(_as_table(findings, texts)))
     return int(any(finding.state == FAILED for finding in findings))
 

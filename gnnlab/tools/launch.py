@@ -35,7 +35,7 @@ from gnnlab.engines import NAMES, Engine, Host, Request, choose, open_engine
 from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
 from gnnlab.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.tools.agent import ENTRY
-from gnnlab.tools.cli import command, command_parser
+from gnnlab.tools.cli import add_ssh_options, command, command_parser
 from gnnlab.tools.job_spec import Command, JobSpec
 from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.probe import versions
@@ -524,8 +524,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--num_omp_threads", type=int, help="threads of a trainer (its share of processors)")
     add("--num_server_threads", type=int, default=1, help="threads of a server (1)")
     add("--graph_format", default="csc", help="accepted; scripts find it in DGL_GRAPH_FORMAT (csc)")
-    add("--ssh_port", type=int, help="port of sshd (that of your ssh configuration)")
-    add("--ssh_username", help="user on the hosts (that of your ssh configuration)")
+    add_ssh_options(parser)
     add(
         "--extra_envs",
         nargs="+",
