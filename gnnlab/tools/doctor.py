@@ -161,20 +161,33 @@ def _mark(arguments: argparse.Namespace) -> Iterator[str]:
         path.unlink(missing_ok=True)
 
 
-def _request(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "address": "",
-        "peers": [],
-        "ports": [],
-        "workspace": arguments.workspace,
-        "part_config": arguments.part_config,
-        "part": None,
-    }
+def _request(arguments: argparse.Namespace, **about: Any) -> dict[str, Any]:
+    request = {"address": "", "peers": [], "ports": [], "part": None, **about}
+    return request | {name: getattr(arguments, name) for name in ("workspace", "part_config")}
 
 
 def _examine_here(arguments: argparse.Namespace) -> dict[str, Any]:
     arguments.python = sys.executable
     return {**probe.examine(_request(arguments)), "skew": 0.0}
+
+
+def _command(arguments: argparse.Namespace, request: dict[str, Any]) -> list[str]:
+    """Return the command that runs the probe, given as standard input, on a machine."""
+    argv = [arguments.python, "-", json.dumps(request)]
+    path = os.environ.get("PYTHONPATH")
+    return ["env", f"PYTHONPATH={path}", *argv] if path else argv
+
+
+def _script() -> str:
+    return Path(probe.__file__).read_text("utf8")
+
+
+def _read_facts(output: str, begun: float) -> dict[str, Any]:
+    """Read the last line that the probe printed; add how many seconds its clock differs."""
+    facts: dict[str, Any] = json.loads(output.splitlines()[-1])
+    # The program started and ended between the two readings: at least by so many.
+    facts["skew"] = max(begun - facts["clock"], facts["clock"] - time.time(), 0.0)
+    return facts
 
 
 def _examine(
@@ -183,23 +196,18 @@ def _examine(
     """Get the facts of one machine over ssh, or a Finding that says why that failed."""
     host = hosts[number]
     login = Login(host.address, arguments.ssh_port, arguments.ssh_username)
-    others = [
-        address for address in dict.fromkeys(h.address for h in hosts) if address != host.address
-    ]
-    request = {
-        **_request(arguments),
-        "address": host.address,
-        "peers": [(other, arguments.ssh_port or 22) for other in others],
-        "ports": [host.port + i for i in range(arguments.num_servers)] if host.port else [],
-        "part": number,
-    }
-    argv = [arguments.python, "-", json.dumps(request)]
-    if path := os.environ.get("PYTHONPATH"):
-        argv = ["env", f"PYTHONPATH={path}", *argv]
+    others = dict.fromkeys(h.address for h in hosts if h.address != host.address)
+    request = _request(
+        arguments,
+        address=host.address,
+        peers=[(other, arguments.ssh_port or 22) for other in others],
+        ports=[host.port + i for i in range(arguments.num_servers)] if host.port else [],
+        part=number,
+    )
     begun = time.time()
     try:
-        said = login.run(shlex.join(argv), _script(), arguments.timeout)
-        facts = json.loads(said.splitlines()[-1])
+        command = shlex.join(_command(arguments, request))
+        facts = _read_facts(login.run(command, _script(), arguments.timeout), begun)
     except (LoginError, ValueError, IndexError) as error:
         option = f"-p {login.port} " if login.port else ""
         values = {
@@ -214,19 +222,7 @@ def _examine(
         if isinstance(error, LoginError) and error.status == 255:
             code = reason(str(error))
         return Finding(host.address, SSH, login.target, FAILED, code, values)
-    facts["skew"] = _skew(facts, begun)
-    facts["own_rsync"] = probe.rsync()
-    return facts  # type: ignore[no-any-return]
-
-
-def _script() -> str:
-    return Path(probe.__file__).read_text("utf8")
-
-
-def _skew(facts: dict[str, Any], begun: float) -> float:
-    """Return by how many seconds a clock differs at least from that of this computer."""
-    # The program started and ended between the two readings.
-    return max(begun - facts["clock"], facts["clock"] - time.time(), 0.0)
+    return facts | {"own_rsync": probe.rsync()}
 
 
 def _examine_node(
@@ -235,21 +231,18 @@ def _examine_node(
     """Get the facts of one node through an engine, or a Finding that says why that failed."""
     hosts = engine.hosts()
     host = hosts[number]
-    request = {
-        **_request(arguments),
-        "address": host.address,
-        "peers": [(other.address, _HIGH_PORT) for other in hosts if other != host],
-        "part": number % parts,
-        "mark": mark,
-    }
-    argv = [arguments.python, "-", json.dumps(request)]
-    if path := os.environ.get("PYTHONPATH"):
-        argv = ["env", f"PYTHONPATH={path}", *argv]
+    request = _request(
+        arguments,
+        address=host.address,
+        peers=[(other.address, _HIGH_PORT) for other in hosts if other != host],
+        part=number % parts,
+        mark=mark,
+    )
     values = {"host": host.name, "python": arguments.python, "engine": engine.name}
     begun, said = time.time(), ""
     try:
         done = subprocess.run(
-            engine.argv(host, argv),
+            engine.argv(host, _command(arguments, request)),
             input=_script(),
             capture_output=True,
             encoding="utf8",
@@ -257,7 +250,7 @@ def _examine_node(
             timeout=arguments.timeout,
         )
         said = done.stderr.strip() or f"status {done.returncode}"
-        facts = json.loads(done.stdout.splitlines()[-1])
+        return _read_facts(done.stdout, begun)
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
         late = isinstance(error, subprocess.TimeoutExpired)
         said = f"nothing came back within {arguments.timeout:g} s" if late else said or str(error)
@@ -265,8 +258,6 @@ def _examine_node(
         code = "no_python" if is_missing else "no_start"
         values["error"] = said.splitlines()[-1]
         return Finding(host.name, START, engine.name, FAILED, code, values)
-    facts["skew"] = _skew(facts, begun)
-    return facts  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------- judging

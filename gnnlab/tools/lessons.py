@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.staging import replacing
 from gnnlab.tools.cli import command, command_parser, locale_language
 
 __all__ = ["LANGUAGES", "copy_lessons", "lessons_folder", "main"]
@@ -115,11 +116,9 @@ def _translated(path: Path, lang: str) -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_bytes(content)
-    os.replace(draft, path)
+    with replacing(path) as file:
+        file.write(content)
 
 
 @command
