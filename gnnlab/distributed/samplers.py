@@ -35,7 +35,7 @@ __all__ = ["Samplers"]
 _PROGRAM = "gnnlab.distributed.sampler"
 _HEAD = struct.Struct("<QQ")
 _MOST_AHEAD = 32  # batches of a loader for each sampler; a socket buffers some hundred messages
-_FAREWELL = 2.0  # seconds in which a sampler that closed its socket exits
+_EXIT_TIMEOUT = 2.0  # seconds in which a sampler that closed its socket exits
 _PATIENCE = 0.5  # seconds in which a sampler must exit on request; it has nothing to save
 _NOTICE = 2.0  # seconds in which a loader can report a dead sampler before the trainer exits
 
@@ -118,13 +118,13 @@ class Samplers:
     def _wait(self, run: int, number: int) -> Any:
         """Return a batch; store those of other loaders that arrive before it."""
         while (run, number) not in self._arrived:
-            self._hear(number % len(self._lines))
+            self._read_reply(number % len(self._lines))
         batch, error = self._arrived.pop((run, number))
         if error is not None:
             raise error
         return batch
 
-    def _hear(self, sampler: int) -> None:
+    def _read_reply(self, sampler: int) -> None:
         """Receive and store the next message of a sampler."""
         try:
             message = receive(self._lines[sampler])
@@ -146,7 +146,7 @@ class Samplers:
     def _send(self, sampler: int, value: Any) -> None:
         # Read pending batches first: a sampler whose socket is full accepts no order.
         while has_come(self._lines[sampler]):
-            self._hear(sampler)
+            self._read_reply(sampler)
         try:
             send(self._lines[sampler], value)
         except (BrokenPipeError, ConnectionResetError):
@@ -167,7 +167,7 @@ class Samplers:
     def _death(self, sampler: int) -> GNNLabError:
         self._settled.set()
         with suppress(subprocess.TimeoutExpired):
-            self._processes[sampler].wait(_FAREWELL)
+            self._processes[sampler].wait(_EXIT_TIMEOUT)
         status = self._processes[sampler].returncode
         how = f"status {status}"
         if status is not None and status < 0:
