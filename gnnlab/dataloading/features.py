@@ -135,7 +135,7 @@ def _add_names(g: Graph, frames: str, feature_names: Any) -> None:
 
 
 def fetch_ahead(batch: Any) -> None:
-    """Read the features that the sampler has named, before the model does."""
+    """Fetch the features that the sampler named for prefetching, before the model reads them."""
     for part in graphs_in(batch):
         for frames, names in vars(part).pop("_fetch_ahead", ()):
             _read(getattr(part, frames), names)

@@ -249,7 +249,7 @@ def _content(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
 def _rebuild(described: Mapping[str, Any], tensor: Any) -> Graph:
     sizes = {str(each["type"]): int(each["count"]) for each in described["nodes"]}
     if min(sizes.values(), default=0) < 0:
-        raise InvalidInput("a number of nodes is negative")
+        raise InvalidInput(f"expected numbers of nodes, 0 or more; found {sizes}")
     relations = {}
     for each in described["edges"]:
         src_type, name, dst_type = (str(part) for part in each["type"])

@@ -245,7 +245,7 @@ def _local(kept: torch.Tensor, ids: torch.Tensor, bound: int) -> torch.Tensor:
 
 
 def frame_of(graph: GraphCore, frame: Frame, rows: torch.Tensor, store_ids: bool = True) -> Frame:
-    """A frame of some rows of another, deferred, with their original IDs under ``NID``/``EID``."""
+    """Return a frame of lazily gathered rows of another, with their IDs under ``NID``/``EID``."""
     columns: dict[str, torch.Tensor | Deferred] = frame.rows(rows)
     made = Frame(len(rows), columns, graph.device, frame.what)
     if store_ids:

@@ -292,7 +292,7 @@ class _Transfer:
     def _start(self, command: list[str], orders: Any, complaint: Any) -> subprocess.Popen[str]:
         with self._lock:
             if self._is_stopped:
-                raise GNNLabError("interrupted")
+                raise GNNLabError("the copy was interrupted")
             process = subprocess.Popen(
                 command,
                 stdin=orders,
