@@ -27,7 +27,7 @@ from gnnlab import environment
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import GNNLabError
-from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.parallel.payload import Packer, Payload, fresh_python, pack, unpack
 
 __all__ = ["Samplers"]
@@ -225,7 +225,7 @@ def receive(line: socket.socket) -> Any:
 
 
 class _Batches(Packer):
-    """Packs mini-batches; features that have not been read stay deferred."""
+    """Packs mini-batches; features that have not been read stay lazy."""
 
     shares = False
 
@@ -233,16 +233,16 @@ class _Batches(Packer):
         if isinstance(value, Frame):
             columns = {n: c if _is_far(c := value.column(n)) else value[n] for n in value}
             return Frame, (value.num_rows, columns, value.device, value.what)
-        if isinstance(value, Deferred):
+        if isinstance(value, LazyTensor):
             if _is_far(value):
-                return Deferred, (value.make, value.device)
+                return LazyTensor, (value.make, value.device)
             return _same, (value(),)
         return super().reducer_override(value)
 
 
 def _is_far(column: Any) -> bool:
     """Whether a column is a pending read from a distributed graph."""
-    make = column.make if isinstance(column, Deferred) and column._value is None else None
+    make = column.make if isinstance(column, LazyTensor) and column._value is None else None
     return isinstance(make, partial) and isinstance(make.args[0], DistFrame | DistTensor)
 
 
