@@ -70,7 +70,7 @@ $(VENV)/.ray-jobs: $(VENV)/.ray
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt "ray[default]"
 	@touch $@
 
-check: $(VENV)/.dev ## look for faults without running: style, types, floors, notebooks in step
+check: $(VENV)/.dev ## look for faults without running: style, types, imports, notebooks in step
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -10,8 +10,8 @@ from gnnlab.tools.as_dgl import run
 
 
 def _main() -> int:
-    words = sys.orig_argv[1:]  # options of the interpreter, -m, gnnlab.as_dgl, …
-    options = words[: len(words) - len(sys.argv) - 1]
+    argv = sys.orig_argv[1:]  # options of the interpreter, -m, gnnlab.as_dgl, …
+    options = argv[: len(argv) - len(sys.argv) - 1]
     return run([sys.executable, *options, *sys.argv[1:]])
 
 

@@ -20,9 +20,9 @@ STATUS = 128 + signal.SIGINT
 def _is_command() -> bool:
     name = getattr(sys, "argv", [""])[:1]
     if name == ["-m"]:  # Python is loading the packages above the module that it will run
-        words = iter(sys.orig_argv[1:])
-        option = next((word for word in words if word.startswith("-") and word.endswith("m")), "")
-        return bool(option) and next(words, "").partition(".")[0] == "gnnlab"
+        argv = iter(sys.orig_argv[1:])
+        option = next((word for word in argv if word.startswith("-") and word.endswith("m")), "")
+        return bool(option) and next(argv, "").partition(".")[0] == "gnnlab"
     return bool(name) and os.path.basename(name[0]) == "gnnlab"
 
 

@@ -95,8 +95,8 @@ def read_ip_config(
     hosts: list[Host] = []
     lines: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if words := line.partition("#")[0].split():
-            host = _read_line(words, f"{path}, line {number}: {line.strip()!r}")
+        if fields := line.partition("#")[0].split():
+            host = _read_line(fields, f"{path}, line {number}: {line.strip()!r}")
             for other, line_of_other in zip(hosts, lines, strict=True):
                 _check_ports(
                     host, other, num_servers, f"{path}, lines {line_of_other} and {number}"
@@ -140,9 +140,9 @@ def _check_ports(host: Host, other: Host, num_servers: int, where: str) -> None:
         )
 
 
-def _read_line(words: Sequence[str], where: str) -> Host:
-    port = words[1] if len(words) == 2 else "1"
-    fits = len(words) <= 2 and _ADDRESS.fullmatch(words[0]) is not None
+def _read_line(fields: Sequence[str], where: str) -> Host:
+    port = fields[1] if len(fields) == 2 else "1"
+    fits = len(fields) <= 2 and _ADDRESS.fullmatch(fields[0]) is not None
     if not (fits and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
         raise InvalidInput(f"{where}: expected `address [port]`, the port from 1 to 65535")
-    return Host(words[0], int(port) if len(words) == 2 else None)
+    return Host(fields[0], int(port) if len(fields) == 2 else None)

@@ -1,9 +1,8 @@
-"""The house stands: each room imports only from floors below, and no import goes in a circle.
+"""Each package imports only from levels below its own, and no imports form a cycle.
 
 Imports are read from the syntax tree: those inside functions and those for types alone
-(``if TYPE_CHECKING:``) count as well, since a reader follows all of them. The face,
-``gnnlab/__init__.py``, stands on top and may import everything; so nothing inside may
-``import gnnlab`` itself.
+(``if TYPE_CHECKING:``) count as well, since a reader follows all of them. ``gnnlab/__init__.py``
+is above all levels and may import everything; so nothing inside may ``import gnnlab`` itself.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def faults(
     room_of = {name: _room(name, level) for name in modules}
     imports = {name: imports_of(name, modules) for name in modules}
     wrong = [
-        f"{path}:1: {room_of[name]!r} has no floor: give it one in tests/test_floors.py"
+        f"{path}:1: {room_of[name]!r} has no level: give it one in tests/test_floors.py"
         for name, path in modules.items()
         if room_of[name] and room_of[name] not in level
     ]
@@ -105,7 +104,7 @@ def faults(
 
 
 def _room(name: str, level: Mapping[str, int]) -> str:
-    """The part of the package that a module belongs to: itself, if it has a floor of its own."""
+    """The part of the package that a module belongs to: itself, if it has a level of its own."""
     inner = name.partition(".")[2]
     return inner if inner in level else inner.partition(".")[0]
 
@@ -163,7 +162,7 @@ def test_each_room_imports_only_from_below() -> None:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    """Two rooms: ``low`` (floor 0) and ``high`` (floor 1); nothing wrong."""
+    """Two packages: ``low`` (level 0) and ``high`` (level 1); nothing wrong."""
     files = {
         "__init__.py": "from .high import b",
         "low.py": "import os",
@@ -226,7 +225,7 @@ def test_checker_accepts_a_sound_house(house: Path) -> None:
             "if TYPE_CHECKING:\n    from gnnlab import high",
             "low.py:2: 'low' may not import gnnlab.high",
         ),
-        ("new.py", "", "'new' has no floor"),
+        ("new.py", "", "'new' has no level"),
     ],
 )
 def test_checker_finds(house: Path, file: str, source: str, fault: str) -> None:

@@ -16,7 +16,7 @@ import sys
 from gnnlab.compat import lazy, methods
 
 __version__ = "2.3.0"
-"""Release of DGL whose names the ring has: programs compare it. gnnlab's is gnnlab.__version__."""
+"""Release of DGL whose names are here; programs compare it. gnnlab's is gnnlab.__version__."""
 
 # Module → names. Those of gnnlab need no entry.
 _MODULES = {

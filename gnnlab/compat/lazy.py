@@ -1,7 +1,7 @@
-"""Attributes of the ring's packages: names from a table of modules, otherwise those of gnnlab.
+"""Attributes of compat's packages: names from a table of modules, otherwise those of gnnlab.
 
-A package of the ring, such as ``gnnlab.compat.nn``, has all names of the package that it stands
-before, ``gnnlab.nn``, and those that only DGL has. Each module is imported when one of its names
+A package of compat, such as ``gnnlab.compat.nn``, has all names of the package that it extends,
+``gnnlab.nn``, and those that only DGL has. Each module is imported when one of its names
 is first used.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["Face", "attributes"]
 def attributes(
     package: str, base: str, modules: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a module of the ring, named ``package``.
+    """Return ``__getattr__`` and ``__dir__`` of a module of compat, named ``package``.
 
     It has the names of ``base``, which may be empty, and those in ``modules``: module → names,
     separated by spaces, of which ``"name=other"`` is the module's ``other`` under another name.

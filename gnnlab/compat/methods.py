@@ -1,9 +1,10 @@
 """Methods that DGL's graphs have and gnnlab's lack, as functions of a graph.
 
-:func:`bind` makes them methods when the ring is imported. A few methods of gnnlab then take more
-than before: message passing over all edge types, ``SRC/…`` and ``DST/…`` as node types of a block,
-rows of features (``g.nodes[ids].data``), slices of types (``g[:, "plays", :]``), and functions that
-make the features of new nodes and edges. What they took before has the same results.
+:func:`bind` makes them methods when ``gnnlab.compat`` is imported, and replaces a few methods of
+gnnlab by ones that take more: message passing over all edge types, ``SRC/…`` and ``DST/…`` as node
+types of a block, rows of features (``g.nodes[ids].data``), slices of types (``g[:, "plays", :]``),
+and functions that make the features of new nodes and edges. What gnnlab's methods take has the same
+results.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Scheme(NamedTuple):
 
 
 def make(graph: Graph, num_nodes: Any = (), relations: Any = None, *args: Any, **more: Any) -> None:
-    """As before, also ``DGLGraph()`` and ``DGLGraph(data)`` of edges, networkx or scipy."""
+    """As in gnnlab; also ``DGLGraph()`` and ``DGLGraph(data)`` of edges, networkx or scipy."""
     if relations is not None:
         _make(graph, num_nodes, relations, *args, **more)
         return
@@ -201,7 +202,7 @@ def update_all(
     apply_node_func: Callable[[NodeBatch], Mapping[str, torch.Tensor]] | None = None,
     etype: str | EdgeType | None = None,
 ) -> None:
-    """As before; without an edge type, messages of all types are reduced together."""
+    """As in gnnlab; without an edge type, messages of all types are reduced together."""
     if etype is not None or len(graph._relations) == 1:
         _update_all(graph, message_func, reduce_func, apply_node_func, etype)
         return
@@ -234,7 +235,7 @@ def _reduced_together(
 
 
 def apply_edges(graph: Graph, func: Any, edges: Any = ALL, etype: Any = None) -> None:
-    """As before; without an edge type, for the edges of all types."""
+    """As in gnnlab; without an edge type, compute features of the edges of all types."""
     if etype is None and is_all(edges):
         for each in graph.canonical_etypes:
             _apply_edges(graph, func, edges, each)
@@ -278,13 +279,13 @@ def _set_initializer(graph: Any, what: str, kind: Any, field: Any, initializer: 
 
 
 def add_nodes(graph: Graph, num: int, data: Any = None, ntype: str | None = None) -> None:
-    """As before, with the functions of ``set_n_initializer``."""
+    """As in gnnlab, with the functions of ``set_n_initializer``."""
     with _initialized(graph, {"node": (ntype, data)}):
         _add_nodes(graph, num, data, ntype)
 
 
 def add_edges(graph: Graph, u: Any, v: Any, data: Any = None, etype: Any = None) -> None:
-    """As before, with the functions of ``set_n_initializer`` and ``set_e_initializer``."""
+    """As in gnnlab, with the functions of ``set_n_initializer`` and ``set_e_initializer``."""
     given = {"edge": (graph.to_canonical_etype(etype), data)}
     with _initialized(graph, given):
         _add_edges(graph, u, v, data, etype)
@@ -331,13 +332,13 @@ def _sides(block: Block) -> dict[str, Frame]:
 
 
 def block_num_nodes(block: Block, ntype: str | None = None) -> int:
-    """As before, also of one side: ``block.num_nodes("DST/_N")``."""
+    """As in gnnlab, also of one side: ``block.num_nodes("DST/_N")``."""
     frame = _sides(block).get(ntype or "")
     return _block_num_nodes(block, ntype) if frame is None else frame.num_rows
 
 
 class _BlockNodes(NodeView):
-    """As before, also of one side: ``block.nodes["SRC/_N"].data``."""
+    """As in gnnlab, also of one side: ``block.nodes["SRC/_N"].data``."""
 
     def __init__(self, block: Block) -> None:
         super().__init__(block._node_frames(), block._idtype, block._device)
@@ -355,7 +356,7 @@ def block_nodes(block: Block) -> NodeView:
 
 
 def getitem(graph: Graph, key: Any) -> Graph:
-    """As before, also with slices that stand for any type: ``g[:, "plays", :]``."""
+    """As in gnnlab, also with slices that stand for any type: ``g[:, "plays", :]``."""
     if isinstance(key, tuple) and any(isinstance(part, slice) for part in key):
         return slice_of_types(graph, key, _getitem)
     return _getitem(graph, key)
@@ -431,7 +432,7 @@ def bind() -> None:
 
 
 def unbind() -> None:
-    """Undo :func:`bind`, for programs that use the ring for a while."""
+    """Undo :func:`bind`, for programs that use compat for a while."""
     while _BEFORE:
         (kind, name), before = _BEFORE.popitem()
         if before is None:

@@ -233,7 +233,8 @@ def read_gin(path: str | Path, progress: bool = True) -> RawGraphs:
         )
     attributes = np.array(values, np.float32).reshape(len(tag), width)
     if not np.isfinite(attributes).all():
-        raise InvalidInput(f"{path}: an attribute is NaN or infinite")
+        node = int((~np.isfinite(attributes)).any(1).argmax())
+        raise InvalidInput(f"{path}: node {node} of all has an attribute that is not finite")
     arrays = [np.array(part, np.int64) for part in (label, sizes, tag, degree, neighbor)]
     return RawGraphs._make([*arrays, attributes])
 

@@ -56,7 +56,7 @@ _DISTRIBUTED = ("DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader")
 
 
 def __getattr__(name: str) -> Any:
-    # DGL's scripts import these from here too; gnnlab.distributed is on a higher floor.
+    # DGL's scripts import these from here too; gnnlab.distributed is on a higher level.
     if name in _DISTRIBUTED:
         return getattr(importlib.import_module("gnnlab.distributed"), name)
     raise AttributeError(f"gnnlab.dataloading has no {name!r}; it has {', '.join(__all__)}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID
 from gnnlab.ops.checks import AT_ONCE, warn_unless_finite
@@ -70,8 +70,8 @@ def _attach(source: Frame, frame: Frame, id_name: str) -> None:
             frame.defer(name, partial(_rows, source, name, ids))
 
 
-def _rows(source: Frame, name: str, ids: torch.Tensor | Deferred) -> torch.Tensor:
-    ids = ids() if isinstance(ids, Deferred) else ids
+def _rows(source: Frame, name: str, ids: torch.Tensor | LazyTensor) -> torch.Tensor:
+    ids = ids() if isinstance(ids, LazyTensor) else ids
     rows = source.gather(name, ids)
     whole = source.column(name) if isinstance(source, Frame) else None
     if isinstance(whole, torch.Tensor) and whole.numel() <= AT_ONCE:
@@ -135,7 +135,7 @@ def _add_names(g: Graph, frames: str, feature_names: Any) -> None:
 
 
 def fetch_ahead(batch: Any) -> None:
-    """Read the features that the sampler has named, before the model does."""
+    """Fetch the features that the sampler named for prefetching, before the model reads them."""
     for part in graphs_in(batch):
         for frames, names in vars(part).pop("_fetch_ahead", ()):
             _read(getattr(part, frames), names)

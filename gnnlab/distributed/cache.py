@@ -44,7 +44,7 @@ from gnnlab.distributed.transport import Transport
 from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
-from gnnlab.kernels.route import Piece
+from gnnlab.kernels.route import Shard
 from gnnlab.partition.book import PartitionPolicy
 
 __all__ = ["Cache", "CacheInfo", "Table", "bytes_asked", "check_policy", "policy_asked"]
@@ -269,29 +269,31 @@ class Table:
         low, high = self._own
         return self._borders[part] - (high - low if part > self._local_part else 0)
 
-    def take(self, piece: Piece, out: torch.Tensor) -> Piece:
-        """Copy cached rows to their places in ``out``; return the rows that are missing."""
+    def take(self, shard: Shard, out: torch.Tensor) -> Shard:
+        """Copy cached rows to their positions in ``out``; return the rows that are missing."""
         with self._cache.alone():
-            if not self.num_slots or piece.part not in self._parts:
-                self.misses += len(piece.rows)
-                return piece
-            slots = self._placement.look_up(piece.rows.numpy(), self._shift(piece.part))
+            if not self.num_slots or shard.part not in self._parts:
+                self.misses += len(shard.rows)
+                return shard
+            slots = self._placement.look_up(shard.rows.numpy(), self._shift(shard.part))
             here, missing = (torch.from_numpy(np.flatnonzero(x)) for x in (slots >= 0, slots < 0))
             self.hits += len(here)
             self.misses += len(missing)
             if not len(here):
-                return piece
+                return shard
             copy_rows = kernels.route.copy_rows
-            copy_rows(self._values, torch.from_numpy(slots)[here], out, _some(piece.places, here))
-        return Piece(piece.part, piece.rows[missing], _some(piece.places, missing))
+            copy_rows(
+                self._values, torch.from_numpy(slots)[here], out, _some(shard.positions, here)
+            )
+        return Shard(shard.part, shard.rows[missing], _some(shard.positions, missing))
 
-    def keep(self, piece: Piece, values: torch.Tensor) -> None:
+    def keep(self, shard: Shard, values: torch.Tensor) -> None:
         """Cache those of the fetched rows whose scores are high enough."""
         with self._cache.alone():
-            if not self.num_slots or piece.part not in self._parts:
+            if not self.num_slots or shard.part not in self._parts:
                 return
-            shift = self._shift(piece.part)
-            slots = torch.from_numpy(self._placement.admit(piece.rows.numpy(), shift))
+            shift = self._shift(shard.part)
+            slots = torch.from_numpy(self._placement.admit(shard.rows.numpy(), shift))
             chosen = (slots >= 0).nonzero().flatten()
             kernels.route.copy_rows(values, chosen, self._values, slots[chosen])
 
@@ -301,8 +303,8 @@ class Table:
         return CacheInfo(self.hits, self.misses, self._placement.num_held(), size)
 
 
-def _some(places: torch.Tensor | slice, index: torch.Tensor) -> torch.Tensor:
-    return index + places.start if isinstance(places, slice) else places[index]
+def _some(positions: torch.Tensor | slice, index: torch.Tensor) -> torch.Tensor:
+    return index + positions.start if isinstance(positions, slice) else positions[index]
 
 
 def remote_numbers(ids: torch.Tensor, own: tuple[int, int]) -> np.ndarray:

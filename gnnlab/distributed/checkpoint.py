@@ -1,9 +1,9 @@
 """Save and resume a distributed job: each machine saves its rows, each trainer its state.
 
-Machines need not share a disk, so a checkpoint is a folder on every machine. A draft is renamed
-once all machines have written theirs, and older checkpoints are removed once all have renamed: at
-any time one checkpoint is complete on all machines, and a restarted job loads it. The next save
-removes the staging folders of killed jobs.
+Machines need not share a disk, so a checkpoint is a folder on every machine. Staging folders are
+renamed once all machines have written theirs, and older checkpoints are removed once all have
+renamed: at any time one checkpoint is complete on all machines, and a restarted job loads it. The
+next save removes the staging folders of killed jobs.
 
 With the same number of trainers, a run resumes exactly where it was. With another number it can
 resume between two epochs only.
@@ -32,7 +32,7 @@ from gnnlab.staging import staging_folder
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 _FORMAT = "gnnlab.distributed-checkpoint/1"
-_DRAFT = ".draft"
+_STAGING = ".draft"
 
 
 def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
@@ -75,7 +75,7 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
     tensor([5., 5.])
     """
     place = _Place(folder)
-    complaint = (
+    failure = (
         f"no checkpoint was written to {folder}, and one before is as it was; free some space on "
         "the disk that is named, or save elsewhere"
     )
@@ -86,25 +86,25 @@ def save_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> None:
             if not place.leads:
                 return ""
             place.folder.mkdir(parents=True, exist_ok=True)
-            made = stack.enter_context(staging_folder(place.folder, ".", _DRAFT))
+            made = stack.enter_context(staging_folder(place.folder, ".", _STAGING))
             (made / str(number)).mkdir()  # with default permissions
             return made.name
 
-        names = place.together(prepare, complaint)
-        draft = place.folder / names[place.leader] / str(number)
+        names = place.together(prepare, failure)
+        staging = place.folder / names[place.leader] / str(number)
 
         def write() -> None:
-            single.write_state(draft / f"rank-{place.rank}.pt", _own_state(parts, place))
+            single.write_state(staging / f"rank-{place.rank}.pt", _own_state(parts, place))
             if place.leads:
                 for part in place.parts:
-                    single.write_state(draft / f"part-{part}.pt", _rows(parts, part))
+                    single.write_state(staging / f"part-{part}.pt", _rows(parts, part))
 
         def name() -> None:
             if place.leads:
-                os.replace(draft, place.folder / str(number))
+                os.replace(staging, place.folder / str(number))
 
-        place.together(write, complaint)
-        place.together(name, complaint)
+        place.together(write, failure)
+        place.together(name, failure)
     if place.leads:
         for old in place.numbers():
             if old < number:
@@ -136,9 +136,9 @@ def load_checkpoint(folder: str | os.PathLike[str], /, **parts: Any) -> dict[str
     """
     place = _Place(folder)
     found = place.meet(" ".join(map(str, place.numbers())))
-    common = set.intersection(*(set(map(int, words.split())) for words in found))
+    common = set.intersection(*(set(map(int, text.split())) for text in found))
     if not common:
-        has = "; ".join(f"rank {rank}: {words or 'none'}" for rank, words in enumerate(found))
+        has = "; ".join(f"rank {rank}: {text or 'none'}" for rank, text in enumerate(found))
         raise NotFound(f"{folder}: no checkpoint is complete on all machines ({has})")
     newest = place.folder / str(max(common))
     values: dict[str, Any] = {}
@@ -196,11 +196,11 @@ class _Place:
         self.leads, self.leader = local_rank == 0, self.rank - local_rank
         self.folder = Path(folder) / f"machine-{transport.local_part}"
 
-    def meet(self, words: str = "") -> tuple[str, ...]:
+    def meet(self, text: str = "") -> tuple[str, ...]:
         """Wait for all trainers; return the text of each."""
-        return self._remote.meet("checkpoint", words) if self._remote else (words,)
+        return self._remote.meet("checkpoint", text) if self._remote else (text,)
 
-    def together(self, work: Callable[[], str | None], complaint: str) -> list[str]:
+    def together(self, work: Callable[[], str | None], failure: str) -> list[str]:
         """Run ``work`` on every trainer; if it fails on any, all raise.
 
         Returns
@@ -215,13 +215,13 @@ class _Place:
         except Exception as error:
             problem = error
         said = f"+{said}" if problem is None else f"-{type(problem).__name__}: {problem}"
-        words = self.meet(said)
+        texts = self.meet(said)
         if isinstance(problem, GNNLabError):
             raise problem
-        for rank, text in enumerate(words):
+        for rank, text in enumerate(texts):
             if text.startswith("-"):
-                raise GNNLabError(f"{complaint}: rank {rank} failed ({text[1:]})") from problem
-        return [text[1:] for text in words]
+                raise GNNLabError(f"{failure}: rank {rank} failed ({text[1:]})") from problem
+        return [text[1:] for text in texts]
 
     def numbers(self) -> list[int]:
         """Return the numbers of the complete checkpoints on this machine."""

@@ -24,7 +24,7 @@ from gnnlab.distributed.transport import Transport
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels import gather
-from gnnlab.kernels.route import Piece
+from gnnlab.kernels.route import Shard
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
 __all__ = ["Client", "TensorReference"]
@@ -206,51 +206,51 @@ class Client:
                 found[i] = out
             else:
                 reads.append((i, name, *self._plan(policy, name, ids)))
-        far = [(name, piece) for _, name, pieces, _ in reads for piece in pieces]
+        far = [(name, shard) for _, name, shards, _ in reads for shard in shards]
         replies = iter(self._fetch(far))
-        for i, _, pieces, finish in reads:
-            found[i] = finish([next(replies) for _ in pieces])
+        for i, _, shards, finish in reads:
+            found[i] = finish([next(replies) for _ in shards])
         return found
 
     def _plan(
         self, policy: PartitionPolicy, name: str, ids: torch.Tensor
-    ) -> tuple[list[Piece], Callable[[list[torch.Tensor]], torch.Tensor]]:
+    ) -> tuple[list[Shard], Callable[[list[torch.Tensor]], torch.Tensor]]:
         """Return what to fetch from other machines, and how all rows are made of what comes."""
         there = self.description(name)
-        pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
-        tables = [self.transport.readable(piece.part, name) for piece in pieces]
-        far = [piece for piece, table in zip(pieces, tables, strict=True) if table is None]
+        shards = kernels.route.split(ids, policy.ranges, f"{name}: row")
+        tables = [self.transport.readable(shard.part, name) for shard in shards]
+        far = [shard for shard, table in zip(shards, tables, strict=True) if table is None]
         kept = self._table(policy, name) if far else None
-        only = tables[0] if len(pieces) == 1 else None
+        only = tables[0] if len(shards) == 1 else None
         if only is not None:
-            return far, lambda _: gather.rows(only, pieces[0].rows)
-        if len(pieces) == 1 and kept is None:
+            return far, lambda _: gather.rows(only, shards[0].rows)
+        if len(shards) == 1 and kept is None:
             return far, lambda values: values[0]
         out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
         if kept is not None:
             kept.expect(ids)
-            far = [piece for piece in (kept.take(p, out) for p in far) if len(piece.rows)]
+            far = [shard for shard in (kept.take(p, out) for p in far) if len(shard.rows)]
 
         def finish(values: list[torch.Tensor]) -> torch.Tensor:
-            for piece, rows in zip(far, values, strict=True):
-                kernels.route.copy_rows(rows, None, out, piece.places)
+            for shard, rows in zip(far, values, strict=True):
+                kernels.route.copy_rows(rows, None, out, shard.positions)
                 if kept is not None:
-                    kept.keep(piece, rows)
-            for piece, table in zip(pieces, tables, strict=True):
+                    kept.keep(shard, rows)
+            for shard, table in zip(shards, tables, strict=True):
                 if table is not None:
-                    kernels.route.copy_rows(table, piece.rows, out, piece.places)
+                    kernels.route.copy_rows(table, shard.rows, out, shard.positions)
             return out
 
         return far, finish
 
-    def _fetch(self, pieces: list[tuple[str, Piece]]) -> list[torch.Tensor]:
+    def _fetch(self, shards: list[tuple[str, Shard]]) -> list[torch.Tensor]:
         """Fetch rows of tensors from other machines."""
-        if not pieces:
+        if not shards:
             return []
-        rows = sum(len(piece.rows) for _, piece in pieces)
-        names = ", ".join(dict.fromkeys(name for name, _ in pieces))
+        rows = sum(len(shard.rows) for _, shard in shards)
+        names = ", ".join(dict.fromkeys(name for name, _ in shards))
         with trace.span("fetch", message="Pull", name=names, rows=rows):
-            asked = [(piece.part, m.Pull(name, piece.rows)) for name, piece in pieces]
+            asked = [(shard.part, m.Pull(name, shard.rows)) for name, shard in shards]
             return self.transport.exchange(asked)
 
     # ------------------------------------------------------------------- cache
@@ -292,9 +292,11 @@ class Client:
         """Write ``values[i]`` to row ``ids[i]``; of repeated IDs, the last value wins."""
         step = _step(self.description(name))
         for at in range(0, len(ids), step):
-            pieces = kernels.route.split(ids[at : at + step], policy.ranges, f"{name}: row")
+            shards = kernels.route.split(ids[at : at + step], policy.ranges, f"{name}: row")
             some = values[at : at + step]
-            self._write({p: m.Push(name, rows, _take(some, places)) for p, rows, places in pieces})
+            self._write(
+                {p: m.Push(name, rows, _take(some, positions)) for p, rows, positions in shards}
+            )
 
     def update(
         self,
@@ -313,8 +315,8 @@ class Client:
 
         With several ranks, each rank sends a message to every owner, empty if without gradients.
         """
-        pieces = kernels.route.split(ids, policy.ranges, f"{name}: row")
-        given = {p: (rows, _take(grads, places)) for p, rows, places in pieces}
+        shards = kernels.route.split(ids, policy.ranges, f"{name}: row")
+        given = {p: (rows, _take(grads, positions)) for p, rows, positions in shards}
         if num_ranks > 1:
             nothing = ids[:0], grads[:0]
             given = {p: given.get(p, nothing) for p in range(self.transport.num_parts)}
@@ -346,14 +348,14 @@ def _step(there: m.Description) -> int:
     return max(1, _AT_ONCE // max(width, torch.int64.itemsize))
 
 
-def _take(values: torch.Tensor, places: torch.Tensor | slice) -> torch.Tensor:
-    return values[places] if isinstance(places, slice) else gather.rows(values, places)
+def _take(values: torch.Tensor, positions: torch.Tensor | slice) -> torch.Tensor:
+    return values[positions] if isinstance(positions, slice) else gather.rows(values, positions)
 
 
 def _first_values(
-    init: Initializer, row_shape: tuple[int, ...], dtype: torch.dtype, borders: Any, part: int
+    init: Initializer, row_shape: tuple[int, ...], dtype: torch.dtype, offsets: Any, part: int
 ) -> torch.Tensor:
-    first, last = borders[part : part + 2].tolist()
+    first, last = offsets[part : part + 2].tolist()
     shape = (last - first, *row_shape)
     if isinstance(init, torch.Tensor):
         return init[first:last].detach().cpu().clone()

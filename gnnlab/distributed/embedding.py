@@ -184,7 +184,7 @@ class DistEmbedding(TracedRows):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load all rows; they must be of the same partition, on which IDs depend."""
-        check_borders(self, state)
+        check_offsets(self, state)
         write_all(self._tensor, state["weight"])
 
 
@@ -209,11 +209,11 @@ def write_all(tensor: DistTensor, values: torch.Tensor) -> None:
     tensor[:] = values
 
 
-def check_borders(emb: DistEmbedding, state: Mapping[str, Any]) -> None:
+def check_offsets(emb: DistEmbedding, state: Mapping[str, Any]) -> None:
     """Raise InvalidInput if the state is of another partition."""
-    borders = emb.part_policy.ranges.tolist()
-    if state.get("borders") != borders:
+    offsets = emb.part_policy.ranges.tolist()
+    if state.get("borders") != offsets:
         raise InvalidInput(
             f"the state is of a graph whose parts begin at {state.get('borders')}; those of this "
-            f"one begin at {borders}. IDs depend on the partition: load it on the same one"
+            f"one begin at {offsets}. IDs depend on the partition: load it on the same one"
         )

@@ -107,8 +107,8 @@ def inclusion_of_parts(
         asked = []
         for number, etype in enumerate(etypes):
             reached = torch.from_numpy(np.flatnonzero(probs[etype[2]] if fanout[etype] else ()))
-            for part, rows, places in kernels.route.split(reached, ranges[etype[2]]):
-                some = torch.from_numpy(probs[etype[2]])[reached[places]]
+            for part, rows, positions in kernels.route.split(reached, ranges[etype[2]]):
+                some = torch.from_numpy(probs[etype[2]])[reached[positions]]
                 asked.append((part, m.Inclusion(number, rows, some, fanout[etype], replace)))
         logs = {ntype: np.zeros(len(values)) for ntype, values in probs.items()}
         replies = transport.exchange(asked)

@@ -157,7 +157,9 @@ def _addresses(
         try:
             found = tuple((str(host), int(port)) for host, port in json.loads(env[e.SERVERS]))
         except (ValueError, TypeError):
-            raise InvalidInput("GNNLAB_SERVERS is not a JSON list of [address, port]") from None
+            raise InvalidInput(
+                f"{e.SERVERS} must be a JSON list of [address, port]; found {env[e.SERVERS]!r:.200}"
+            ) from None
     else:
         path = env.get(e.IP_CONFIG) or ip_config
         if not path:

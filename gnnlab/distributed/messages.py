@@ -319,7 +319,7 @@ class Meet:
     place: str
     rank: int
     num_ranks: int
-    words: str = ""
+    words: str = ""  # the name is part of the encoded message
 
 
 @dataclass(frozen=True, eq=False)

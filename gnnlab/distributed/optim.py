@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from gnnlab.distributed import context, sparse_rules
-from gnnlab.distributed.embedding import DistEmbedding, check_borders, write_all
+from gnnlab.distributed.embedding import DistEmbedding, check_offsets, write_all
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import describe
@@ -178,7 +178,7 @@ class SparseOptimizer:
         self._check_kind(state, "embeddings")
         sparse_rules.check(self.rule, state["options"], len(self._state_names))
         for emb, saved in zip(self.params, state["embeddings"], strict=True):
-            check_borders(emb, saved)
+            check_offsets(emb, saved)
         self.options = dict(state["options"])
         for i, saved in enumerate(state["embeddings"]):
             self._steps[i] = int(saved["step"])

@@ -78,27 +78,27 @@ def _degrees(g: GraphSchema, nodes: Any, etype: str | EdgeType | None, inward: b
 
 
 def _degrees_of(g: GraphSchema, ids: torch.Tensor, etype: EdgeType, inward: bool) -> torch.Tensor:
-    borders = g.get_partition_book().node_ranges[etype[2 if inward else 0]]
+    offsets = g.get_partition_book().node_ranges[etype[2 if inward else 0]]
     number = g.get_etype_id(etype)
     found = torch.empty(len(ids), dtype=torch.int64)
-    for places, reply in _query_owners(
-        g._client, ids, borders, "node", lambda rows: Degrees(number, rows, inward)
+    for positions, reply in _query_owners(
+        g._client, ids, offsets, "node", lambda rows: Degrees(number, rows, inward)
     ):
-        found[places] = reply
+        found[positions] = reply
     return found
 
 
 def _query_owners(
     client: Client,
     ids: torch.Tensor,
-    borders: np.ndarray,
+    offsets: np.ndarray,
     what: str,
     message: Callable[[torch.Tensor], Message],
 ) -> list[tuple[Any, Any]]:
     """Query the owners of IDs; return the replies, each with the positions of its IDs."""
-    pieces = kernels.route.split(ids, borders, what)
-    replies = client.ask({piece.part: message(piece.rows) for piece in pieces})
-    return list(zip((piece.places for piece in pieces), replies, strict=True))
+    shards = kernels.route.split(ids, offsets, what)
+    replies = client.ask({shard.part: message(shard.rows) for shard in shards})
+    return list(zip((shard.positions for shard in shards), replies, strict=True))
 
 
 def find_edges(
@@ -134,13 +134,13 @@ def find_edges(
 def _ends_of(
     g: GraphSchema, ids: torch.Tensor, etype: EdgeType
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    borders = g.get_partition_book().edge_ranges[etype]
+    offsets = g.get_partition_book().edge_ranges[etype]
     number = g.get_etype_id(etype)
     src, dst = (torch.empty(len(ids), dtype=torch.int64) for _ in range(2))
-    for places, ends in _query_owners(
-        g._client, ids, borders, "edge", lambda rows: FindEdges(number, rows)
+    for positions, ends in _query_owners(
+        g._client, ids, offsets, "edge", lambda rows: FindEdges(number, rows)
     ):
-        src[places], dst[places] = ends
+        src[positions], dst[positions] = ends
     return src, dst
 
 
@@ -172,9 +172,9 @@ def reverse_edges(
     name = g.to_canonical_etype(etype)
     numbers = g.get_etype_id(name), g.get_etype_id(reverse_etype)
     ids = read_ids(edges, g.num_edges(name), "edge")
-    borders = g.get_partition_book().edge_ranges[name]
+    offsets = g.get_partition_book().edge_ranges[name]
     answers = _query_owners(
-        g._client, ids, borders, "edge", lambda rows: Reverse(numbers[0], rows, numbers[1])
+        g._client, ids, offsets, "edge", lambda rows: Reverse(numbers[0], rows, numbers[1])
     )
     return torch.cat([torch.empty(0, dtype=torch.int64), *(reply for _, reply in answers)])
 

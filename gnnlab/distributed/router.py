@@ -195,20 +195,20 @@ class Router:
             return [(first, message)]
         field = "values" if isinstance(message, m.Push) else "grads"
         values = getattr(message, field)
-        borders = self._borders(part, message.name)
-        pieces = {
-            piece.part: (piece.rows + borders[piece.part], values[piece.places])
-            for piece in kernels.route.split(message.rows, borders)
+        offsets = self._offsets(part, message.name)
+        shards = {
+            shard.part: (shard.rows + offsets[shard.part], values[shard.positions])
+            for shard in kernels.route.split(message.rows, offsets)
         }
         if EXCHANGES[type(message)].to is To.ALL_OWNERS:
             nothing = message.rows[:0], values[:0]
-            pieces = {owner: pieces.get(owner, nothing) for owner in range(servers)}
+            shards = {owner: shards.get(owner, nothing) for owner in range(servers)}
         return [
             (first + owner, dataclasses.replace(message, rows=rows, **{field: some}))
-            for owner, (rows, some) in pieces.items()
+            for owner, (rows, some) in shards.items()
         ]
 
-    def _borders(self, part: int, name: str) -> Any:
+    def _offsets(self, part: int, name: str) -> Any:
         policy = PartitionPolicy(name.rpartition("~")[0], self.store.part.book)
         return owned_rows(int(policy.ranges[part + 1] - policy.ranges[part]), self.job.num_servers)
 
@@ -267,13 +267,13 @@ class Router:
         """Wait until all trainers have called this."""
         self.meet("barrier")
 
-    def meet(self, place: str, words: str = "") -> tuple[str, ...]:
+    def meet(self, place: str, text: str = "") -> tuple[str, ...]:
         """Wait for all trainers, and return the text of each."""
         if self.job.role != "trainer":
             raise GNNLabError(f"{place}: only trainers wait for each other, not samplers")
         self._num_meetings += 1
         message = m.Meet(
-            f"{place} (meeting {self._num_meetings})", self.job.rank, self.job.num_ranks, words
+            f"{place} (meeting {self._num_meetings})", self.job.rank, self.job.num_ranks, text
         )
         with trace.span("wait", place=place):
             (found,) = self.request([(0, message)], timeout=self.job.timeout + 10.0)

@@ -27,7 +27,7 @@ from gnnlab import environment
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import GNNLabError
-from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.parallel.payload import Packer, Payload, fresh_python, pack, unpack
 
 __all__ = ["Samplers"]
@@ -35,7 +35,7 @@ __all__ = ["Samplers"]
 _PROGRAM = "gnnlab.distributed.sampler"
 _HEAD = struct.Struct("<QQ")
 _MOST_AHEAD = 32  # batches of a loader for each sampler; a socket buffers some hundred messages
-_FAREWELL = 2.0  # seconds in which a sampler that closed its socket exits
+_EXIT_TIMEOUT = 2.0  # seconds in which a sampler that closed its socket exits
 _PATIENCE = 0.5  # seconds in which a sampler must exit on request; it has nothing to save
 _NOTICE = 2.0  # seconds in which a loader can report a dead sampler before the trainer exits
 
@@ -118,13 +118,13 @@ class Samplers:
     def _wait(self, run: int, number: int) -> Any:
         """Return a batch; store those of other loaders that arrive before it."""
         while (run, number) not in self._arrived:
-            self._hear(number % len(self._lines))
+            self._read_reply(number % len(self._lines))
         batch, error = self._arrived.pop((run, number))
         if error is not None:
             raise error
         return batch
 
-    def _hear(self, sampler: int) -> None:
+    def _read_reply(self, sampler: int) -> None:
         """Receive and store the next message of a sampler."""
         try:
             message = receive(self._lines[sampler])
@@ -146,7 +146,7 @@ class Samplers:
     def _send(self, sampler: int, value: Any) -> None:
         # Read pending batches first: a sampler whose socket is full accepts no order.
         while has_come(self._lines[sampler]):
-            self._hear(sampler)
+            self._read_reply(sampler)
         try:
             send(self._lines[sampler], value)
         except (BrokenPipeError, ConnectionResetError):
@@ -167,7 +167,7 @@ class Samplers:
     def _death(self, sampler: int) -> GNNLabError:
         self._settled.set()
         with suppress(subprocess.TimeoutExpired):
-            self._processes[sampler].wait(_FAREWELL)
+            self._processes[sampler].wait(_EXIT_TIMEOUT)
         status = self._processes[sampler].returncode
         how = f"status {status}"
         if status is not None and status < 0:
@@ -225,7 +225,7 @@ def receive(line: socket.socket) -> Any:
 
 
 class _Batches(Packer):
-    """Packs mini-batches; features that have not been read stay deferred."""
+    """Packs mini-batches; features that have not been read stay lazy."""
 
     shares = False
 
@@ -233,16 +233,16 @@ class _Batches(Packer):
         if isinstance(value, Frame):
             columns = {n: c if _is_far(c := value.column(n)) else value[n] for n in value}
             return Frame, (value.num_rows, columns, value.device, value.what)
-        if isinstance(value, Deferred):
+        if isinstance(value, LazyTensor):
             if _is_far(value):
-                return Deferred, (value.make, value.device)
+                return LazyTensor, (value.make, value.device)
             return _same, (value(),)
         return super().reducer_override(value)
 
 
 def _is_far(column: Any) -> bool:
     """Whether a column is a pending read from a distributed graph."""
-    make = column.make if isinstance(column, Deferred) and column._value is None else None
+    make = column.make if isinstance(column, LazyTensor) and column._value is None else None
     return isinstance(make, partial) and isinstance(make.args[0], DistFrame | DistTensor)
 
 

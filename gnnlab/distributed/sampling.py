@@ -25,7 +25,7 @@ from gnnlab.distributed.messages import OutEdges, Sample
 from gnnlab.distributed.schema import GraphSchema
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.frame import Deferred, Frame, as_tensor
+from gnnlab.graph.frame import Frame, LazyTensor, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import is_scalar, pair_up, read_ids, read_nodes
 from gnnlab.graph.names import EID, ETYPE, NID, EdgeType
@@ -395,7 +395,7 @@ def request_layer(
         ptrs, edges, sources = zip(*answers, strict=True) if answers else ((), [none], [none])
         merge = kernels.route.Merge(found, ptrs, len(seeds.get(etype[2], none)))
         picked[etype] = Picked(
-            merge.ptr, Deferred(partial(_edge_ids, merge, edges)), merge(sources)
+            merge.ptr, LazyTensor(partial(_edge_ids, merge, edges)), merge(sources)
         )
     return picked
 

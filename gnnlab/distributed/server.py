@@ -317,8 +317,8 @@ class Server:
             if len(meeting.came) < meeting.num_ranks:
                 return self._never_meet(meeting.num_ranks)
             del self._meetings[message.place]
-        words = tuple(words for _, (_, _, words) in sorted(meeting.came.items()))
-        return [(p, n, wire.encode_reply(n, words)) for p, n, _ in meeting.came.values()]
+        texts = tuple(text for _, (_, _, text) in sorted(meeting.came.items()))
+        return [(p, n, wire.encode_reply(n, texts)) for p, n, _ in meeting.came.values()]
 
     def _never_meet(self, num_ranks: int) -> list[tuple[bytes, int, list[Any]]]:
         """Return errors for all ranks if each of them waits, but not at one place."""

@@ -27,7 +27,7 @@ from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import EdgeType
 from gnnlab.partition.book import GraphPartitionBook
 
-__all__ = ["deal", "edge_split", "node_split"]
+__all__ = ["assign", "edge_split", "node_split"]
 
 
 def node_split(
@@ -129,7 +129,7 @@ def edge_split(
     return _divide("edge", edges, partition_book, etype, edge_trainer_ids, ranks, force_even)
 
 
-def deal(
+def assign(
     levels: Sequence[tuple[np.ndarray, np.ndarray]], num_ranks: int, force_even: bool
 ) -> list[np.ndarray]:
     """Assign items to ranks, preferring locally owned ones.
@@ -155,13 +155,13 @@ def deal(
     Rank 0 owns five items, rank 1 owns one.
 
     >>> import numpy as np
-    >>> from gnnlab.distributed.split import deal
-    >>> deal([(np.array([0, 0, 1, 0, 0, 0]), np.array([0, 1]))], 2, force_even=True)
+    >>> from gnnlab.distributed.split import assign
+    >>> assign([(np.array([0, 0, 1, 0, 0, 0]), np.array([0, 1]))], 2, force_even=True)
     [array([0, 1, 3]), array([2, 4, 5])]
 
     Of three items, one is assigned twice.
 
-    >>> deal([(np.array([0, 0, 0]), np.array([0, 1]))], 2, force_even=True)
+    >>> assign([(np.array([0, 0, 0]), np.array([0, 1]))], 2, force_even=True)
     [array([0, 1]), array([2, 0])]
     """
     total = len(levels[0][0])
@@ -175,10 +175,10 @@ def deal(
     dealt: list[list[np.ndarray]] = [[] for _ in range(num_ranks)]
     for things, ranks in levels:
         num_homes = int(ranks.max()) + 1
-        borders, order = kernels.csc.group_by(things[left], None, num_homes)
+        offsets, order = kernels.csc.group_by(things[left], None, num_homes)
         rest = []
         for home in range(num_homes):
-            here = left[order[borders[home] : borders[home + 1]]]
+            here = left[order[offsets[home] : offsets[home + 1]]]
             members = (ranks == home).nonzero()[0]
             counts = _spread(min(len(here), int(room[members].sum())), room[members])
             *pieces, remainder = np.split(here, np.cumsum(counts))
@@ -232,21 +232,21 @@ def _divide(
         raise InvalidInput(f"{what}_split() divides the {what}s of a type; found an empty dict")
     ids, parts, trainers, highest = [], [], [], 0
     for name, value in by_kind.items():
-        borders = _borders(what, value, book, name)
-        ids.append(_read_ids(what, value, int(borders[-1])))
-        parts.append(np.searchsorted(borders, ids[-1], side="right") - 1)
+        offsets = _offsets(what, value, book, name)
+        ids.append(_read_ids(what, value, int(offsets[-1])))
+        parts.append(np.searchsorted(offsets, ids[-1], side="right") - 1)
         if trainer_ids is not None:
             of_kind = trainer_ids[name] if isinstance(trainer_ids, Mapping) else trainer_ids
-            of_kind = _read_trainers(what, of_kind, int(borders[-1]))
+            of_kind = _read_trainers(what, of_kind, int(offsets[-1]))
             trainers.append(of_kind[ids[-1]])
             highest = max(highest, int(of_kind.max(initial=-1)) + 1)
     rank, num_ranks = ranks
-    num_parts = len(borders) - 1
+    num_parts = len(offsets) - 1
     levels = [_homes(np.concatenate(parts), num_parts, num_ranks)]
     if trainer_ids is not None:
         finer = np.concatenate(trainers)
         levels.insert(0, _homes(finer, -(-highest // num_parts) * num_parts, num_ranks))
-    mine = deal(levels, num_ranks, force_even)[rank]
+    mine = assign(levels, num_ranks, force_even)[rank]
     starts = np.cumsum([0, *map(len, ids)])
     shares = {
         name: torch.from_numpy(of_kind[mine[(mine >= lo) & (mine < hi)] - lo])
@@ -261,8 +261,8 @@ def _homes(owners: np.ndarray, num_owners: int, num_ranks: int) -> tuple[np.ndar
     return owners * homes // num_owners, np.arange(num_ranks) * homes // num_ranks
 
 
-def _borders(what: str, value: Any, book: GraphPartitionBook | None, kind: Any) -> np.ndarray:
-    """Return the borders of the parts' ID ranges, shape (K + 1,)."""
+def _offsets(what: str, value: Any, book: GraphPartitionBook | None, kind: Any) -> np.ndarray:
+    """Return the offsets of the parts' ID ranges, shape (K + 1,)."""
     policy = getattr(value, "part_policy", None)
     if policy is not None:
         if policy.is_node != (what == "node"):

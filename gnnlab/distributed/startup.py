@@ -129,7 +129,7 @@ def join(job: JobSettings) -> None:
         role=job.role, mode="distributed", remote=remote, samplers=samplers
     )
     if job.role == "trainer":
-        rendezvous.tell_agent("ready")
+        rendezvous.notify_agent("ready")
         rendezvous.watch()
 
 

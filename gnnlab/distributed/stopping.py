@@ -11,7 +11,7 @@ import os
 
 from gnnlab import environment
 from gnnlab.distributed import context
-from gnnlab.parallel.rendezvous import tell_agent
+from gnnlab.parallel.rendezvous import notify_agent
 
 __all__ = ["should_stop"]
 
@@ -42,5 +42,5 @@ def should_stop() -> bool:
     remote = context.current().remote
     is_told = _STOP in (remote.meet("should_stop", told) if remote else (told,))
     if is_told:
-        tell_agent("stopping")
+        notify_agent("stopping")
     return is_told

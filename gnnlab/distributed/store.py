@@ -268,12 +268,12 @@ class Store:
         """Map local node IDs (inner nodes, then halo nodes) to type-wise IDs of the whole graph."""
         table = self._new_ids.get(ntype)
         if table is None:
-            nodes, borders = self.part.nodes[ntype], self.part.book.node_ranges[ntype]
-            lo = int(borders[self.part.part_id])
-            dtype = torch_ids_dtype(int(borders[-1]))
+            nodes, offsets = self.part.nodes[ntype], self.part.book.node_ranges[ntype]
+            lo = int(offsets[self.part.part_id])
+            dtype = torch_ids_dtype(int(offsets[-1]))
             inner = torch.arange(lo, lo + nodes.num_inner, dtype=dtype)
             table = torch.cat([inner, nodes.halo.to(dtype)])
-            if nodes.num_inner == int(borders[-1]):
+            if nodes.num_inner == int(offsets[-1]):
                 table = table[:0]  # this part has all nodes: local IDs are type-wise IDs
             self._new_ids[ntype] = table
         return gather.rows(table, local) if len(table) else local

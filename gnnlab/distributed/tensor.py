@@ -23,8 +23,8 @@ from gnnlab.distributed.client import Client, Initializer
 from gnnlab.distributed.messages import DTYPES
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound, OutOfRange
 from gnnlab.graph.frame import (
-    Deferred,
     Frame,
+    LazyTensor,
     as_tensor,
     no_feature_attribute,
     wrong_rows,
@@ -391,12 +391,12 @@ class DistFrame(MutableMapping[str, DistTensor]):
         """Return some rows of a feature."""
         return self.client.pull(self.policy, self[name].name, index)
 
-    def rows(self, index: torch.Tensor | Deferred) -> dict[str, Deferred]:
+    def rows(self, index: torch.Tensor | LazyTensor) -> dict[str, LazyTensor]:
         """Return columns that read the rows ``index`` on first access."""
-        return {name: Deferred(partial(_read, tensor, index)) for name, tensor in self.items()}
+        return {name: LazyTensor(partial(_read, tensor, index)) for name, tensor in self.items()}
 
     scheme = Frame.scheme
 
 
-def _read(tensor: DistTensor, index: torch.Tensor | Deferred) -> torch.Tensor:
-    return tensor[index() if isinstance(index, Deferred) else index]
+def _read(tensor: DistTensor, index: torch.Tensor | LazyTensor) -> torch.Tensor:
+    return tensor[index() if isinstance(index, LazyTensor) else index]

@@ -224,7 +224,7 @@ def _relation(file: _File) -> tuple[Relation, list[str] | None, torch.dtype]:
     kind = (_BITS if is_new else _NUMBERS).get(stored)
     formats = [name for bit, name in _BITS.items() if allowed & bit] if is_restricted else None
     if kind is None or (formats is not None and kind not in formats):
-        raise ValueError(f"formats {stored} of {allowed} of a relation are unknown")
+        raise ValueError(f"unknown sparse format {stored} (allowed: {allowed})")
     _types(file)  # of this relation alone: one or two node types
     if kind == "coo":
         file.expect(_COO, "COO matrix")

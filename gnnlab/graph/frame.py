@@ -1,6 +1,6 @@
 """Features of the nodes or the edges of one type.
 
-A frame is a dictionary of tensors with the same number of rows. A column may be *deferred*: it then
+A frame is a dictionary of tensors with the same number of rows. A column may be *lazy*: it then
 holds a function ("rows 3, 1, 8 of that matrix") and is computed when it is first read, so a
 mini-batch only costs the features that the model reads.
 """
@@ -17,7 +17,7 @@ import torch
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound
 from gnnlab.graph.names import NID, listing
 
-__all__ = ["Deferred", "Frame", "as_tensor"]
+__all__ = ["Frame", "LazyTensor", "as_tensor"]
 
 
 def as_tensor(value: Any) -> torch.Tensor:
@@ -88,7 +88,7 @@ def no_feature_attribute(features: Any, name: str) -> AttributeError:
     )
 
 
-class Deferred:
+class LazyTensor:
     """A column that is computed when it is first read.
 
     Parameters
@@ -137,14 +137,14 @@ class Frame(MutableMapping[str, torch.Tensor]):
     def __init__(
         self,
         num_rows: int,
-        columns: Mapping[str, torch.Tensor | Deferred] | None = None,
+        columns: Mapping[str, torch.Tensor | LazyTensor] | None = None,
         device: torch.device | None = None,
         what: str = "node",
     ) -> None:
         self.num_rows = num_rows
         self.device = device
         self.what = what
-        self._columns: dict[str, torch.Tensor | Deferred] = dict(columns) if columns else {}
+        self._columns: dict[str, torch.Tensor | LazyTensor] = dict(columns) if columns else {}
         self._ids_of: tuple[Any, Any] | None = None
 
     def __getitem__(self, name: str) -> torch.Tensor:
@@ -155,7 +155,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
             raise NotFound(
                 f"no {self.what} feature {name!r}; the features here are: {known}"
             ) from None
-        if isinstance(value, Deferred):
+        if isinstance(value, LazyTensor):
             value = self._columns[name] = value()
         return value
 
@@ -195,10 +195,10 @@ class Frame(MutableMapping[str, torch.Tensor]):
 
     def defer(self, name: str, make: Callable[[], torch.Tensor]) -> None:
         """Set a column that is computed when it is first read."""
-        self._columns[name] = Deferred(make)
+        self._columns[name] = LazyTensor(make)
 
-    def column(self, name: str) -> torch.Tensor | Deferred:
-        """Return a column as it is stored, deferred or computed."""
+    def column(self, name: str) -> torch.Tensor | LazyTensor:
+        """Return a column as it is stored, lazy or computed."""
         return self._columns[name]
 
     def copy(self) -> Frame:
@@ -235,26 +235,26 @@ class Frame(MutableMapping[str, torch.Tensor]):
         """Return some rows of a column."""
         return _gather(self[name], index)
 
-    def rows(self, index: torch.Tensor | Deferred) -> dict[str, torch.Tensor | Deferred]:
-        """Return deferred columns with the rows ``index`` of each column as it is now."""
+    def rows(self, index: torch.Tensor | LazyTensor) -> dict[str, torch.Tensor | LazyTensor]:
+        """Return lazy columns with the rows ``index`` of each column as it is now."""
         return {
-            name: Deferred(partial(_gather, column, index))
+            name: LazyTensor(partial(_gather, column, index))
             for name, column in self._columns.items()
         }
 
     def to(self, device: torch.device) -> Frame:
-        """Return a frame on another device; deferred columns stay deferred."""
-        columns: dict[str, torch.Tensor | Deferred] = {
-            name: Deferred(value, device)
-            if isinstance(value, Deferred)
+        """Return a frame on another device; lazy columns stay lazy."""
+        columns: dict[str, torch.Tensor | LazyTensor] = {
+            name: LazyTensor(value, device)
+            if isinstance(value, LazyTensor)
             else value.to(device, non_blocking=device.type != "cpu")
             for name, value in self._columns.items()
         }
         return Frame(self.num_rows, columns, device, self.what)
 
 
-def _gather(column: torch.Tensor | Deferred, index: torch.Tensor | Deferred) -> torch.Tensor:
+def _gather(column: torch.Tensor | LazyTensor, index: torch.Tensor | LazyTensor) -> torch.Tensor:
     from gnnlab.kernels import gather
 
-    values, ids = (part() if isinstance(part, Deferred) else part for part in (column, index))
+    values, ids = (part() if isinstance(part, LazyTensor) else part for part in (column, index))
     return gather.rows(values, ids)

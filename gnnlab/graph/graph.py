@@ -126,5 +126,5 @@ class Graph(GraphCore):
     set_batch_num_nodes = batch.set_batch_num_nodes
     set_batch_num_edges = batch.set_batch_num_edges
 
-    # set by a higher floor: gnnlab.sampling
+    # set by a higher level: gnnlab.sampling
     sample_neighbors: Callable[..., Graph]

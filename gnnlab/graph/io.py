@@ -26,7 +26,7 @@ __all__ = ["load_graphs", "save_graphs"]
 
 _FORMAT = "gnnlab.graphs/1"
 _DTYPES = {"int64": torch.int64, "int32": torch.int32}
-_STRANGERS = {
+_OTHER_FORMATS = {
     b"PK\x03\x04": "is a zip archive, as torch.save and numpy.savez write; open it with "
     "torch.load(…, weights_only=True) or numpy.load",
     b"\x80": "is a pickle; open it with pickle.load, but only if you trust where it comes from",
@@ -83,12 +83,12 @@ def save_graphs(
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; give the name of a file in it")
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        _write(draft, arrays.found, metadata)
-        os.replace(draft, path)
+        _write(staged, arrays.found, metadata)
+        os.replace(staged, path)
     finally:
-        draft.unlink(missing_ok=True)
+        staged.unlink(missing_ok=True)
 
 
 def load_graphs(
@@ -128,7 +128,7 @@ def load_graphs(
         head = opened.read(9)
     if head.startswith(GRAPHS_MAGIC):
         return read_graphs(path, idx_list)
-    _refuse_strangers(path, head)
+    _refuse_other_formats(path, head)
     damaged = f"{path} is damaged, cut short or not a file of save_graphs; write or copy it again"
     try:
         with safe_open(path, framework="pt") as file:
@@ -225,12 +225,12 @@ def _write(path: Path, arrays: dict[str, torch.Tensor], metadata: dict[str, str]
 
 
 # ---------------------------------------------------------------------------------- reading
-def _refuse_strangers(path: Path, head: bytes) -> None:
+def _refuse_other_formats(path: Path, head: bytes) -> None:
     if head[8:] == b"{":  # the header of a safetensors file
         return
-    for magic, words in _STRANGERS.items():
+    for magic, reason in _OTHER_FORMATS.items():
         if head.startswith(magic):
-            raise InvalidInput(f"{path} {words}")
+            raise InvalidInput(f"{path} {reason}")
 
 
 def _content(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def _content(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
 def _rebuild(described: Mapping[str, Any], tensor: Any) -> Graph:
     sizes = {str(each["type"]): int(each["count"]) for each in described["nodes"]}
     if min(sizes.values(), default=0) < 0:
-        raise InvalidInput("a number of nodes is negative")
+        raise InvalidInput(f"expected numbers of nodes, 0 or more; found {sizes}")
     relations = {}
     for each in described["edges"]:
         src_type, name, dst_type = (str(part) for part in each["type"])

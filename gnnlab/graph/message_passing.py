@@ -366,7 +366,7 @@ def multi_update_all(
 
 def _written(after: Frame, before: Frame) -> dict[str, torch.Tensor]:
     def changed(key: str) -> bool:
-        # Columns that are still deferred on both sides are compared without computing them.
+        # Columns that are still lazy on both sides are compared without computing them.
         same = after.column(key) is before.column(key) or after[key] is before[key]
         return not same
 

@@ -320,7 +320,10 @@ def checked_adjacency(
 ) -> Adjacency:
     """Return the adjacency of arrays from a file; raise InvalidInput unless they are valid."""
     if indptr.shape != (groups + 1,) or indptr.dtype != torch.int64 or indices.ndim != 1:
-        raise InvalidInput("an index array has the wrong shape or dtype")
+        raise InvalidInput(
+            f"expected indptr of shape ({groups + 1},), int64, and indices of one dimension; found "
+            f"{tuple(indptr.shape)}, {indptr.dtype}, and {indices.ndim} dimensions"
+        )
     steps = torch.diff(indptr)
     if int(indptr[0]) != 0 or int(indptr[-1]) != len(indices) or bool((steps < 0).any()):
         raise InvalidInput("an index pointer does not rise from 0 to the number of edges")

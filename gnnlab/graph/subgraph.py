@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from gnnlab.graph.core import GraphCore, GraphT
-from gnnlab.graph.frame import Deferred, Frame
+from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.queries import incident_slots
@@ -245,8 +245,8 @@ def _local(kept: torch.Tensor, ids: torch.Tensor, bound: int) -> torch.Tensor:
 
 
 def frame_of(graph: GraphCore, frame: Frame, rows: torch.Tensor, store_ids: bool = True) -> Frame:
-    """A frame of some rows of another, deferred, with their original IDs under ``NID``/``EID``."""
-    columns: dict[str, torch.Tensor | Deferred] = frame.rows(rows)
+    """Return a frame of lazily gathered rows of another, with their IDs under ``NID``/``EID``."""
+    columns: dict[str, torch.Tensor | LazyTensor] = frame.rows(rows)
     made = Frame(len(rows), columns, graph.device, frame.what)
     if store_ids:
         name = NID if frame.what == "node" else EID

@@ -30,7 +30,7 @@ def relu_dropout(x: np.ndarray, threshold: int, key: int) -> np.ndarray:
     threshold : int
         From 0 (keep all) to LEVELS − 1.
     key : int
-        64-bit name of this call's randomness.
+        64-bit key of the random numbers of this call.
 
     Returns
     -------

@@ -22,7 +22,7 @@ def streams(key: int, names: torch.Tensor) -> torch.Tensor:
     Parameters
     ----------
     key : int
-        64-bit name of the call.
+        64-bit key of the random numbers of a call.
     names : torch.Tensor
         Shape (K,), int32 or int64.
 

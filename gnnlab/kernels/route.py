@@ -17,13 +17,13 @@ from gnnlab.errors import OutOfRange
 from gnnlab.kernels import gather, threads
 from gnnlab.kernels.jit import njit
 
-__all__ = ["Merge", "Piece", "copy_rows", "split"]
+__all__ = ["Merge", "Shard", "copy_rows", "split"]
 
 _GRAIN = 4096
 _WORDS = ((8, torch.int64), (4, torch.int32), (2, torch.int16), (1, torch.uint8))
 
 
-class Piece(NamedTuple):
+class Shard(NamedTuple):
     """The part of a request for one range.
 
     Attributes
@@ -31,31 +31,31 @@ class Piece(NamedTuple):
     part : int
     rows : torch.Tensor
         Shape (K,), int64 or int32: rows counted from the start of the range.
-    places : torch.Tensor or slice
+    positions : torch.Tensor or slice
         Positions of the rows in the request; ascending.
     """
 
     part: int
     rows: torch.Tensor
-    places: torch.Tensor | slice
+    positions: torch.Tensor | slice
 
 
-def split(ids: torch.Tensor, borders: np.ndarray, what: str = "row") -> list[Piece]:
+def split(ids: torch.Tensor, offsets: np.ndarray, what: str = "row") -> list[Shard]:
     """Split a request for IDs into one per range.
 
     Parameters
     ----------
     ids : torch.Tensor
         Shape (K,), int64 or int32.
-    borders : ndarray
-        Shape (P + 1,), int64, ascending from 0: range p has the IDs from ``borders[p]`` to
-        ``borders[p + 1]`` − 1.
+    offsets : ndarray
+        Shape (P + 1,), int64, ascending from 0: range p has the IDs from ``offsets[p]`` to
+        ``offsets[p + 1]`` − 1.
     what : str
         What an ID stands for, for the error message.
 
     Returns
     -------
-    list of Piece
+    list of Shard
         In the order of the parts; parts without rows are left out.
 
     Raises
@@ -67,32 +67,32 @@ def split(ids: torch.Tensor, borders: np.ndarray, what: str = "row") -> list[Pie
     --------
     >>> import numpy as np, torch
     >>> from gnnlab.kernels import route
-    >>> for piece in route.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6])):
-    ...     print(piece.part, piece.rows, piece.places)
+    >>> for shard in route.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6])):
+    ...     print(shard.part, shard.rows, shard.positions)
     0 tensor([0]) tensor([1])
     1 tensor([2, 0]) tensor([0, 2])
     """
     if len(ids) == 0:
         return []
     low, high = (int(end) for end in ids.aminmax())
-    if low < 0 or high >= borders[-1]:
+    if low < 0 or high >= offsets[-1]:
         raise OutOfRange(
             f"{what} {low if low < 0 else high} does not exist: IDs must be from 0 to "
-            f"{borders[-1] - 1}"
+            f"{offsets[-1] - 1}"
         )
-    first, last = np.searchsorted(borders, [low, high], side="right") - 1
+    first, last = np.searchsorted(offsets, [low, high], side="right") - 1
     if first == last:
-        return [Piece(int(first), _shift(ids, int(borders[first])), slice(0, len(ids)))]
-    counts, ascending = _count(ids.numpy(), borders)
+        return [Shard(int(first), _shift(ids, int(offsets[first])), slice(0, len(ids)))]
+    counts, ascending = _count(ids.numpy(), offsets)
     begin = np.concatenate([[0], np.cumsum(counts)])
     present = np.flatnonzero(counts).tolist()
     if ascending:
-        places = {p: slice(int(begin[p]), int(begin[p + 1])) for p in present}
-        return [Piece(p, _shift(ids[places[p]], int(borders[p])), places[p]) for p in present]
+        positions = {p: slice(int(begin[p]), int(begin[p + 1])) for p in present}
+        return [Shard(p, _shift(ids[positions[p]], int(offsets[p])), positions[p]) for p in present]
     rows, order = torch.empty_like(ids), torch.empty(len(ids), dtype=torch.int64)
-    _sort(ids.numpy(), borders, begin[:-1].copy(), rows.numpy(), order.numpy())
+    _sort(ids.numpy(), offsets, begin[:-1].copy(), rows.numpy(), order.numpy())
     cuts = [(p, slice(int(begin[p]), int(begin[p + 1]))) for p in present]
-    return [Piece(p, rows[cut], order[cut]) for p, cut in cuts]
+    return [Shard(p, rows[cut], order[cut]) for p, cut in cuts]
 
 
 def _shift(ids: torch.Tensor, first: int) -> torch.Tensor:
@@ -100,11 +100,11 @@ def _shift(ids: torch.Tensor, first: int) -> torch.Tensor:
 
 
 @njit(inline="always")
-def _range_of(value, borders):  # type: ignore[no-untyped-def]
-    lo, hi = 0, len(borders) - 1
+def _range_of(value, offsets):  # type: ignore[no-untyped-def]
+    lo, hi = 0, len(offsets) - 1
     while hi - lo > 1:
         middle = (lo + hi) // 2
-        if borders[middle] <= value:
+        if offsets[middle] <= value:
             lo = middle
         else:
             hi = middle
@@ -112,11 +112,11 @@ def _range_of(value, borders):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _count(ids, borders):  # type: ignore[no-untyped-def]
-    counts = np.zeros(len(borders) - 1, np.int64)
+def _count(ids, offsets):  # type: ignore[no-untyped-def]
+    counts = np.zeros(len(offsets) - 1, np.int64)
     ascending, previous = True, 0
     for i in range(len(ids)):
-        part = _range_of(ids[i], borders)
+        part = _range_of(ids[i], offsets)
         counts[part] += 1
         ascending &= part >= previous
         previous = part
@@ -124,10 +124,10 @@ def _count(ids, borders):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _sort(ids, borders, at, rows, order):  # type: ignore[no-untyped-def]
+def _sort(ids, offsets, at, rows, order):  # type: ignore[no-untyped-def]
     for i in range(len(ids)):
-        part = _range_of(ids[i], borders)
-        rows[at[part]] = ids[i] - borders[part]
+        part = _range_of(ids[i], offsets)
+        rows[at[part]] = ids[i] - offsets[part]
         order[at[part]] = i
         at[part] += 1
 
@@ -136,9 +136,9 @@ def copy_rows(
     source: torch.Tensor,
     rows: torch.Tensor | None,
     target: torch.Tensor,
-    places: torch.Tensor | slice,
+    positions: torch.Tensor | slice,
 ) -> None:
-    """Write ``source[rows]`` to ``target[places]`` in one pass.
+    """Write ``source[rows]`` to ``target[positions]`` in one pass.
 
     Parameters
     ----------
@@ -146,24 +146,24 @@ def copy_rows(
         Shapes (N, …) and (M, …) of one dtype, contiguous, on the CPU.
     rows : torch.Tensor, optional
         Shape (K,), int32 or int64, in range (not checked); all rows by default.
-    places : torch.Tensor or slice
+    positions : torch.Tensor or slice
         Shape (K,) likewise. If a place occurs twice and ``rows`` is None, the last row is kept.
     """
-    if isinstance(places, slice):
+    if isinstance(positions, slice):
         if rows is None:
-            target[places] = source
+            target[positions] = source
         else:
-            gather.copy_rows(source, rows, target[places])
+            gather.copy_rows(source, rows, target[positions])
         return
     width = target[:1].numel() * target.element_size()
-    if width == 0 or len(places) == 0:
+    if width == 0 or len(positions) == 0:
         return
     word = next(
         (dtype for size, dtype in _WORDS if width % size == 0 and _aligned(source, target, size)),
         torch.uint8,
     )
     old, new = (t.reshape(len(t), -1).view(word).numpy() for t in (source, target))
-    to = places.numpy()
+    to = positions.numpy()
     if rows is None:
         _scatter(old, new, to)
         return
@@ -176,17 +176,17 @@ def _aligned(source: torch.Tensor, target: torch.Tensor, size: int) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def _copy(source, target, rows, places, lo, hi):  # type: ignore[no-untyped-def]
+def _copy(source, target, rows, positions, lo, hi):  # type: ignore[no-untyped-def]
     for i in range(lo, hi):
-        r, p = rows[i], places[i]
+        r, p = rows[i], positions[i]
         for j in range(source.shape[1]):
             target[p, j] = source[r, j]
 
 
 @njit(nogil=True, cache=True)
-def _scatter(source, target, places):  # type: ignore[no-untyped-def]
-    for i in range(len(places)):
-        p = places[i]
+def _scatter(source, target, positions):  # type: ignore[no-untyped-def]
+    for i in range(len(positions)):
+        p = positions[i]
         for j in range(source.shape[1]):
             target[p, j] = source[i, j]
 
@@ -196,10 +196,10 @@ class Merge:
 
     Parameters
     ----------
-    pieces : list of Piece
+    shards : list of Shard
         From :func:`split`.
     ptrs : sequence of torch.Tensor
-        Per piece, offsets of its lists: list i is ``values[ptr[i]:ptr[i + 1]]``.
+        Per shard, offsets of its lists: list i is ``values[ptr[i]:ptr[i + 1]]``.
     num_rows : int
         Number of rows in the request.
 
@@ -212,37 +212,37 @@ class Merge:
     --------
     >>> import numpy as np, torch
     >>> from gnnlab.kernels import route
-    >>> pieces = route.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6]))
-    >>> merge = route.Merge(pieces, [torch.tensor([0, 2]), torch.tensor([0, 1, 2])], 3)
+    >>> shards = route.split(torch.tensor([5, 0, 3]), np.array([0, 3, 6]))
+    >>> merge = route.Merge(shards, [torch.tensor([0, 2]), torch.tensor([0, 1, 2])], 3)
     >>> merge.ptr, merge([torch.tensor([7, 8]), torch.tensor([1, 2])])
     (tensor([0, 1, 3, 4]), tensor([1, 7, 8, 2]))
     """
 
-    def __init__(self, pieces: list[Piece], ptrs: Sequence[torch.Tensor], num_rows: int) -> None:
-        self._places = [piece.places for piece in pieces]
+    def __init__(self, shards: list[Shard], ptrs: Sequence[torch.Tensor], num_rows: int) -> None:
+        self._positions = [shard.positions for shard in shards]
         self._ptrs = ptrs
-        if self._places == [slice(0, num_rows)]:
+        if self._positions == [slice(0, num_rows)]:
             self.ptr = ptrs[0]
             return
         self.ptr = torch.zeros(num_rows + 1, dtype=torch.int64)
-        for places, ptr in zip(self._places, ptrs, strict=True):
-            self.ptr[1:][places] = torch.diff(ptr)
+        for positions, ptr in zip(self._positions, ptrs, strict=True):
+            self.ptr[1:][positions] = torch.diff(ptr)
         torch.cumsum(self.ptr, 0, out=self.ptr)
 
     def __call__(self, values: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Return the values of all pieces, one-dimensional, in the order of the request."""
-        if all(isinstance(places, slice) for places in self._places):
+        """Return the values of all shards, one-dimensional, in the order of the request."""
+        if all(isinstance(positions, slice) for positions in self._positions):
             return values[0] if len(values) == 1 else torch.cat(list(values))
         merged = gather.empty((int(self.ptr[-1]),), values[0].dtype)
-        for places, ptr, part in zip(self._places, self._ptrs, values, strict=True):
-            arrays = (places, ptr, self.ptr, part, merged)
+        for positions, ptr, part in zip(self._positions, self._ptrs, values, strict=True):
+            arrays = (positions, ptr, self.ptr, part, merged)
             _place_lists(*(array.numpy() for array in arrays))  # type: ignore[union-attr]
         return merged
 
 
 @njit(nogil=True, cache=True)
-def _place_lists(places, begin, ptr, values, merged):  # type: ignore[no-untyped-def]
-    for i in range(len(places)):
-        shift = ptr[places[i]] - begin[i]
+def _place_lists(positions, begin, ptr, values, merged):  # type: ignore[no-untyped-def]
+    for i in range(len(positions)):
+        shift = ptr[positions[i]] - begin[i]
         for j in range(begin[i], begin[i + 1]):
             merged[j + shift] = values[j]

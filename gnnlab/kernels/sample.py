@@ -58,7 +58,7 @@ def sample_neighbors(
     fanout : int
         In-edges per seed; −1 takes all that are allowed.
     key : int
-        64-bit name of this call's randomness.
+        64-bit key of the random numbers of this call.
     replace : bool
         Draw with replacement: a seed that has in-edges then gets exactly ``fanout``.
     weights : ndarray, optional

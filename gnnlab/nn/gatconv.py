@@ -19,12 +19,11 @@ from torch import Tensor, nn
 
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
+from gnnlab.nn.base import ZeroInDegree, glorot
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
-    check_arguments,
-    check_in_edges,
     expand_as_pair,
     map_features,
     pair_of_sizes,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["GATConv"]
 
 
-class GATConv(nn.Module):
+class GATConv(ZeroInDegree):
     """Graph attention layer.
 
     Parameters
@@ -94,7 +93,7 @@ class GATConv(nn.Module):
         allow_zero_in_degree: bool = False,
         bias: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(allow_zero_in_degree)
         src_feats, dst_feats = pair_of_sizes(in_feats)
         if num_heads < 1:
             raise InvalidInput(f"num_heads must be at least 1; found {num_heads}")
@@ -102,7 +101,6 @@ class GATConv(nn.Module):
         self.in_feats = in_feats
         self.out_feats = out_feats
         self.num_heads = num_heads
-        self.allow_zero_in_degree = allow_zero_in_degree
         self.activation = activation
         if isinstance(in_feats, tuple):
             self.fc_src = nn.Linear(src_feats, width, bias=False)
@@ -126,26 +124,18 @@ class GATConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Initialise the weights (Glorot normal, for ReLU), and the biases to zero."""
-        gain = nn.init.calculate_gain("relu")
-        for linear in self._linear_layers():
-            nn.init.xavier_normal_(linear.weight, gain)
-        nn.init.xavier_normal_(self.attn_l, gain)
-        nn.init.xavier_normal_(self.attn_r, gain)
+        glorot(*self._linear_layers())
+        for attn in (self.attn_l, self.attn_r):
+            nn.init.xavier_normal_(attn, nn.init.calculate_gain("relu"))
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         if isinstance(self.res_fc, nn.Linear):
-            nn.init.xavier_normal_(self.res_fc.weight, gain)
-            if self.res_fc.bias is not None:
-                nn.init.zeros_(self.res_fc.bias)
+            glorot(self.res_fc)
 
     def _linear_layers(self) -> tuple[nn.Linear, ...]:
         if isinstance(self.in_feats, tuple):
             return self.fc_src, self.fc_dst
         return (self.fc,)
-
-    def set_allow_zero_in_degree(self, allow: bool) -> None:
-        """Set whether nodes without in-edges are accepted."""
-        self.allow_zero_in_degree = allow
 
     def forward(
         self,
@@ -178,40 +168,39 @@ class GATConv(nn.Module):
         InvalidInput
             When some node has no in-edge and ``allow_zero_in_degree`` is False.
         """
-        check_arguments(graph, feat)
-        if not self.allow_zero_in_degree:
-            check_in_edges(graph, self)
-        feat = map_features(self.feat_drop, feat)
-        dtype = self.attn_l.dtype
-        src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats), dtype)
-        heads_src, heads_dst = self._heads(src, dst, shared=isinstance(feat, Tensor))
-        attention = self._attention(graph, heads_src, heads_dst)
+        self.check(graph, feat)
+        heads_src, heads_dst, dst = self._heads(graph, feat)
+        scores = self._scores(graph, heads_src, heads_dst)
+        attention = self.attn_drop(ops.edge_softmax(graph, self.leaky_relu(scores)))
         if edge_weight is not None:
             attention = attention * per_row(edge_weight, attention)
-        out = aggregate(graph, "sum", heads_src, attention)
+        out = self._finish(aggregate(graph, "sum", heads_src, attention), dst)
+        return (out, attention) if get_attention else out
+
+    def _heads(self, graph: Graph, feat: Features) -> tuple[Tensor, Tensor, Tensor]:
+        """Project both sides, shape (N, …, num_heads, out_feats); also the destination rows."""
+        feat = map_features(self.feat_drop, feat)
+        sizes, shape = pair_of_sizes(self.in_feats), (self.num_heads, self.out_feats)
+        src, dst = expand_as_pair(feat, graph, sizes, self.attn_l.dtype)
+        linear = self._linear_layers()
+        heads_src = linear[0](src).unflatten(-1, shape)
+        if isinstance(feat, Tensor) and len(linear) == 1:
+            return heads_src, heads_src[: len(dst)], dst
+        return heads_src, linear[-1](dst).unflatten(-1, shape), dst
+
+    def _scores(self, graph: Graph, heads_src: Tensor, heads_dst: Tensor) -> Tensor:
+        """Return the score of each edge, shape (E, …, num_heads, 1)."""
+        score_src = (heads_src * self.attn_l).sum(-1, keepdim=True)
+        score_dst = (heads_dst * self.attn_r).sum(-1, keepdim=True)
+        return ops.sddmm(graph.relation(), "add", score_src, score_dst)
+
+    def _finish(self, out: Tensor, dst: Tensor) -> Tensor:
+        """Add residual and bias, and apply the activation."""
         if self.res_fc is not None:
             out = out + self.res_fc(dst).view_as(out)
         if self.bias is not None:
             out = out + self.bias.view(self.num_heads, self.out_feats)
-        if self.activation is not None:
-            out = self.activation(out)
-        return (out, attention) if get_attention else out
-
-    def _heads(self, src: Tensor, dst: Tensor, shared: bool) -> tuple[Tensor, Tensor]:
-        """Project both sides and split them into heads, shape (N, …, num_heads, out_feats)."""
-        shape = (self.num_heads, self.out_feats)
-        linear = self._linear_layers()
-        heads_src = linear[0](src).unflatten(-1, shape)
-        if shared and len(linear) == 1:
-            return heads_src, heads_src[: len(dst)]
-        return heads_src, linear[-1](dst).unflatten(-1, shape)
-
-    def _attention(self, graph: Graph, heads_src: Tensor, heads_dst: Tensor) -> Tensor:
-        """Return the attention of each edge, shape (E, …, num_heads, 1)."""
-        score_src = (heads_src * self.attn_l).sum(-1, keepdim=True)
-        score_dst = (heads_dst * self.attn_r).sum(-1, keepdim=True)
-        logits = self.leaky_relu(ops.sddmm(graph.relation(), "add", score_src, score_dst))
-        return self.attn_drop(ops.edge_softmax(graph, logits))
+        return out if self.activation is None else self.activation(out)
 
     def extra_repr(self) -> str:
         """Show the sizes."""

@@ -16,13 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.nn.base import ZeroInDegree
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
-    check_arguments,
     check_dtype,
-    check_in_edges,
     check_rows,
     check_size,
     per_row,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphConv"]
 
 
-class GraphConv(nn.Module):
+class GraphConv(ZeroInDegree):
     """Graph convolution layer.
 
     Parameters
@@ -92,12 +91,11 @@ class GraphConv(nn.Module):
         activation: Activation | None = None,
         allow_zero_in_degree: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(allow_zero_in_degree)
         check_choice(norm, ("both", "right", "left", "none"), "norm", NotFound)
         self.in_feats = in_feats
         self.out_feats = out_feats
         self.norm = norm
-        self.allow_zero_in_degree = allow_zero_in_degree
         self.activation = activation
         self.weight = nn.Parameter(torch.empty(in_feats, out_feats)) if weight else None
         self.bias = nn.Parameter(torch.empty(out_feats)) if bias else None
@@ -109,10 +107,6 @@ class GraphConv(nn.Module):
             nn.init.xavier_uniform_(self.weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
-
-    def set_allow_zero_in_degree(self, allow: bool) -> None:
-        """Set whether nodes without in-edges are accepted."""
-        self.allow_zero_in_degree = allow
 
     def forward(
         self,
@@ -143,9 +137,7 @@ class GraphConv(nn.Module):
             When some node has no in-edge and ``allow_zero_in_degree`` is False, or both the layer
             and the call have a weight.
         """
-        check_arguments(graph, feat)
-        if not self.allow_zero_in_degree:
-            check_in_edges(graph, self)
+        self.check(graph, feat)
         weight = self._choose_weight(weight)
         out = feat[0] if isinstance(feat, tuple) else feat
         check_rows(out, graph, "source")

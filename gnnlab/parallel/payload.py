@@ -126,12 +126,12 @@ def unpack(payload: Payload) -> Any:
     return _Unpacker(memory, payload.start).load()
 
 
-def fresh_python(module: str, *words: str) -> list[str]:
+def fresh_python(module: str, *arguments: str) -> list[str]:
     """Return the command for a module's ``main`` in a fresh interpreter with this sys.path."""
     entry = "import sys, json; sys.path[:] = json.loads(sys.argv.pop()); "
     entry += f"from {module} import main; main()"
     folders = json.dumps([str(folder) for folder in sys.path])
-    return [sys.executable, "-X", "utf8", "-c", entry, *words, folders]
+    return [sys.executable, "-X", "utf8", "-c", entry, *arguments, folders]
 
 
 class Packer(cloudpickle.Pickler):  # type: ignore[misc]

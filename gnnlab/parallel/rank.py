@@ -35,7 +35,7 @@ from gnnlab.parallel.rendezvous import is_in_rendezvous
 
 __all__ = ["Failure", "Lines", "Settings", "main", "pack_work", "read_message", "run"]
 
-WELL_DONE, WHERE = b".", b"?"  # messages through the lifeline after the work
+RELEASE, DUMP_STACK = b".", b"?"  # messages through the lifeline after the work
 _OUR_FILES = (__file__, fork.__file__)
 _worker = 0  # the thread that runs the function
 
@@ -243,12 +243,12 @@ def _end_with_starter(lifeline: int, released: threading.Event, events: _Events)
     def watch() -> None:
         while True:
             # On Windows, read returns when the starter ends, the only one with the writing end.
-            word = os.read(lifeline, 1) if poll is None or poll.poll(1000) else None
-            if word == WELL_DONE:
+            message = os.read(lifeline, 1) if poll is None or poll.poll(1000) else None
+            if message == RELEASE:
                 released.set()
-            elif word == WHERE:
+            elif message == DUMP_STACK:
                 events.send("stand", _stand())
-            elif word == b"" or os.getppid() != starter:
+            elif message == b"" or os.getppid() != starter:
                 if hasattr(os, "killpg"):
                     os.killpg(os.getpgid(0), signal.SIGKILL)
                 os._exit(1)

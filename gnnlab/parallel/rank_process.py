@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import Any
 
 from gnnlab.failures import describe_exit
-from gnnlab.parallel.rank import WHERE, Failure, Lines, read_message, send_message
+from gnnlab.parallel.rank import DUMP_STACK, Failure, Lines, read_message, send_message
 
 __all__ = ["TICK", "RankProcess", "wait"]
 
 TICK = 0.05  # seconds between two checks of the ranks
-FAREWELL = 10.0  # seconds for a rank to end after all results have arrived
+EXIT_TIMEOUT = 10.0  # seconds for a rank to end after all results have arrived
 _KEPT = 1 << 20  # bytes of output kept until they are shown
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows: SIGTERM kills, too
 _QUOTED = 4000  # bytes of a failed rank's output quoted in its error
@@ -53,7 +53,9 @@ class RankProcess:
         self._lock = threading.Lock()
         self._output, self._tail = bytearray(), b""
         self._readers = [
-            threading.Thread(target=self._hear, args=(os.fdopen(lines.events, "rb"),), daemon=True),
+            threading.Thread(
+                target=self._read_events, args=(os.fdopen(lines.events, "rb"),), daemon=True
+            ),
             threading.Thread(target=self._watch, args=(lines.output,), daemon=True),
         ]
 
@@ -67,17 +69,17 @@ class RankProcess:
         with suppress(BrokenPipeError):  # the rank has ended; ``look`` finds out how
             send_message(self._lifeline, value)
 
-    def tell(self, word: bytes) -> None:
-        """Send ``WELL_DONE`` or ``WHERE``."""
+    def send(self, message: bytes) -> None:
+        """Send ``RELEASE`` or ``DUMP_STACK``."""
         with suppress(BrokenPipeError, ValueError):  # closed: the rank has ended
-            self._lifeline.write(word)
+            self._lifeline.write(message)
 
     def ask_where(self) -> None:
         """Request ``stand``, a traceback, and ``is_in_rendezvous``; they are unset until then."""
         self.stand, self.is_in_rendezvous = "", False
-        self.tell(WHERE)
+        self.send(DUMP_STACK)
 
-    def _hear(self, events: Any) -> None:
+    def _read_events(self, events: Any) -> None:
         with events:
             while (message := read_message(events)) is not None:
                 kind, value = message
@@ -132,7 +134,7 @@ class RankProcess:
 
     def join(self) -> None:
         """Wait until the process has ended and all its output has been read."""
-        wait(lambda: self.poll() is not None, FAREWELL)
+        wait(lambda: self.poll() is not None, EXIT_TIMEOUT)
         for reader in self._readers:
             if reader.ident is not None:
                 reader.join(2.0)

@@ -17,7 +17,7 @@ from types import FrameType
 
 from gnnlab import environment
 
-__all__ = ["PATIENCE", "is_in_rendezvous", "tell_agent", "watch"]
+__all__ = ["PATIENCE", "is_in_rendezvous", "notify_agent", "watch"]
 
 PATIENCE = 10.0  # seconds within the call after which a rank counts as waiting
 _TICK = 0.5  # seconds between two looks
@@ -49,12 +49,12 @@ def is_in_rendezvous(frame: FrameType | None) -> bool:
 _C10D = "torch.distributed.distributed_c10d"
 
 
-def tell_agent(word: str) -> None:
+def notify_agent(event: str) -> None:
     """Notify the launcher's agent on this host, which reads the trainer's output; if there is one.
 
     Parameters
     ----------
-    word : str
+    event : str
         "ready": this trainer has joined the job. "waiting": for :data:`PATIENCE` seconds it has
         been inside ``init_process_group``. "met": it has left that call. "stopping": it stops
         because the job is about to be ended.
@@ -64,7 +64,7 @@ def tell_agent(word: str) -> None:
         descriptor = os.open(place, os.O_WRONLY | os.O_NONBLOCK)  # fails without a reader
         try:
             os.set_blocking(descriptor, True)
-            os.write(descriptor, f"\0{word}\n".encode())
+            os.write(descriptor, f"\0{event}\n".encode())
         finally:
             os.close(descriptor)
 
@@ -88,8 +88,8 @@ def _watch() -> None:
             since = since or time.monotonic()
             if not is_waiting and time.monotonic() - since >= PATIENCE:
                 is_waiting = True
-                tell_agent("waiting")
+                notify_agent("waiting")
         elif since:
             if is_waiting:
-                tell_agent("met")
+                notify_agent("met")
             return

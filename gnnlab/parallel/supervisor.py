@@ -10,8 +10,8 @@ from typing import Any
 from gnnlab import failures
 from gnnlab.errors import GNNLabError
 from gnnlab.parallel.multiplexer import OutputMultiplexer
-from gnnlab.parallel.rank import WELL_DONE, Failure
-from gnnlab.parallel.rank_process import FAREWELL, TICK, RankProcess, wait
+from gnnlab.parallel.rank import RELEASE, Failure
+from gnnlab.parallel.rank_process import EXIT_TIMEOUT, TICK, RankProcess, wait
 from gnnlab.parallel.rendezvous import PATIENCE
 
 __all__ = ["RankError", "supervise"]
@@ -53,8 +53,8 @@ def supervise(
     if any(rank.failure for rank in ranks):
         raise _first_failure(ranks)
     for rank in ranks:
-        rank.tell(WELL_DONE)
-    wait(lambda: all(rank.poll() is not None for rank in ranks), FAREWELL)
+        rank.send(RELEASE)
+    wait(lambda: all(rank.poll() is not None for rank in ranks), EXIT_TIMEOUT)
     return [pickle.loads(rank.result or b"") for rank in ranks]
 
 

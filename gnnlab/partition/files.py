@@ -334,7 +334,7 @@ def read_offsets(content: Mapping[str, Any], what: str, kinds: Mapping[str, Any]
     given = content[f"{what}_map"]
     table = np.array([given[key] for key in kinds])
     if table.shape != (len(given), content["num_parts"], 2) or table.dtype.kind not in "iu":
-        raise ValueError(f"{what}_map is not one range for each type and part")
+        raise ValueError(f"{what}_map must have one ID range for each type and part")
     table = table.astype(np.int64)
     if (table < 0).any() or (table > _MOST_IDS).any():
         raise ValueError(f"{what}_map has IDs below 0 or above {_MOST_IDS}")

@@ -172,7 +172,7 @@ def _check(counts: Mapping[str, int], sources: Mapping[Any, Any], **numbers: int
             name = f"num_nodes of type {name!r}" if name in counts else name
             raise InvalidInput(f"{name} must be an integer of at least {least}; found {value!r}")
     if not sources:
-        raise InvalidInput("there are no edge types; there is nothing to cut")
+        raise InvalidInput("edges must have at least one edge type; found an empty dictionary")
     for etype in sources:
         if not isinstance(etype, tuple) or len(etype) != 3:
             raise InvalidInput(

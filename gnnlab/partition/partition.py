@@ -168,7 +168,7 @@ def write_part(
     num_hops: int,
     trainers: dict[str, np.ndarray] | None = None,
 ) -> None:
-    """Write the structure of a part, and its rows of the features of nodes and edges."""
+    """Write a part: structure, node features and edge features."""
     nodes, edges = assemble_part(graph, part_id, num_hops)
     trainer_of = {}  # of the nodes that the part owns
     for ntype, arrays in nodes.items():

@@ -24,7 +24,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.frame import Deferred
+from gnnlab.graph.frame import LazyTensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_nodes
 from gnnlab.graph.names import EdgeType
@@ -211,7 +211,7 @@ def take_layer(
         count = torch.bincount(row, minlength=len(degree))
         picked = Picked(
             torch.nn.functional.pad(count.cumsum(0), (1, 0)),
-            Deferred(lambda edges=edges, kept=kept: edges()[kept]),  # type: ignore[misc]
+            LazyTensor(lambda edges=edges, kept=kept: edges()[kept]),  # type: ignore[misc]
             sources[kept],
             count,
         )

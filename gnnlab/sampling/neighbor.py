@@ -15,7 +15,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.frame import Deferred, Frame, as_tensor
+from gnnlab.graph.frame import Frame, LazyTensor, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges, read_nodes
 from gnnlab.graph.names import EID, EdgeType, describe
@@ -135,7 +135,7 @@ class Picked(NamedTuple):
     ----------
     ptr : torch.Tensor
         Shape (S + 1,), int64; the edges of seed i are ``ptr[i]:ptr[i + 1]``.
-    edges : Deferred
+    edges : LazyTensor
         Their IDs, shape (K,); computed on first use.
     sources : torch.Tensor
         Shape (K,), int32 or int64: the nodes at the other end.
@@ -144,7 +144,7 @@ class Picked(NamedTuple):
     """
 
     ptr: torch.Tensor
-    edges: Deferred
+    edges: LazyTensor
     sources: torch.Tensor
     sizes: torch.Tensor | None = None
 
@@ -198,7 +198,7 @@ def sample_layer(
             weights.get(etype) if fanouts[etype] else None,
             (excluded or {}).get(etype),
         )
-        picked[etype] = Picked(ptr, Deferred(_edge_ids(g, adjacency, slots)), sources, *sizes)
+        picked[etype] = Picked(ptr, LazyTensor(_edge_ids(g, adjacency, slots)), sources, *sizes)
     return picked
 
 

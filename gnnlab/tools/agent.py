@@ -67,8 +67,8 @@ RANK_SHELL = (
 )
 _EXIT = b"\0exit "
 STOP = "stop"  # file that announces the end of the job; distributed/stopping.py looks for it
-# A trainer writes these words when it joins the job, waits for other trainers, or stops early.
-_WORDS = re.compile(rb"\0(ready|waiting|met|stopping)\n")
+# A trainer writes these events when it joins the job, waits for other trainers, or stops early.
+_EVENTS = re.compile(rb"\0(ready|waiting|met|stopping)\n")
 
 
 def main() -> None:
@@ -80,26 +80,26 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until there are handlers
     guard, worker = os.getpid(), os.fork()
     watchdog.adopt_orphans()
-    status, spared = 1, 0
+    status, spare_pid = 1, 0
     try:
         # Schedulers signal all processes at once and kill what is left a moment after the agent has
         # ended. So it ends last. The worker reads ``life`` and ``told``.
-        was_told = _on_sigterm(tell if worker == 0 else held)
+        sigterms = _on_sigterm(tell if worker == 0 else held)
         if worker == 0:
             os.close(held)
             # With an inherited stdout, the launcher would get no end of file when this agent ends.
             spare = _start_watchdog(
                 lifeline, folder, guard, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-            spared = spare.pid
-            Agent(life, told, lifeline, guard, folder, spared).serve()
-            status = 128 + signal.SIGTERM if was_told else 0
+            spare_pid = spare.pid
+            Agent(life, told, lifeline, guard, folder, spare_pid).serve()
+            status = 128 + signal.SIGTERM if sigterms else 0
         else:
             os.close(life)
             os.close(tell)  # now the worker alone holds it
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the worker reads orders
             status, was_stopped = _end_of(worker)
-            if was_told:
+            if sigterms:
                 status = 128 + signal.SIGTERM
             elif status < 0:
                 name = f"{'stopped ' * was_stopped}worker (process {worker})"
@@ -111,7 +111,7 @@ def main() -> None:
     if worker:  # closing the lifeline ends the watchdogs
         os.close(lives)
         watchdog.await_descendants(_GRACE)
-    watchdog.end_descendants(0.0, spared)
+    watchdog.end_descendants(0.0, spare_pid)
     watchdog.remove_files(folder)
     if worker == 0 and _is_stopped(guard):  # a stopped guard would never end
         os.kill(guard, signal.SIGKILL)
@@ -189,7 +189,7 @@ class Agent:
     def __init__(
         self, life: int, told: int, lifeline: int, guard: int, folder: Path, spare: int = 0
     ) -> None:
-        self._life, self._told, self._lifeline, self._folder = life, told, lifeline, folder
+        self._life, self._sigterm, self._lifeline, self._folder = life, told, lifeline, folder
         self._spare = spare
         self._guard, self._job = guard, ""
         self._max_pause = math.inf
@@ -220,43 +220,43 @@ class Agent:
                 break
             orders[order.pop("do")](**order)
         else:
-            self._tell_loss()
+            self._report_loss()
             self._is_lost = True
         watchdog.end_descendants(grace, self._spare)
-        self._hand_over()
+        self._send_events()
 
-    def _tell_loss(self) -> None:
+    def _report_loss(self) -> None:
         """Send which process of the agent is lost, if one is; otherwise, the launcher is."""
-        lost = select.select([self._life, self._told], [], [], 0)[0]
+        lost = select.select([self._life, self._sigterm], [], [], 0)[0]
         sigterm = 128 + signal.SIGTERM
-        if self._told in lost:
+        if self._sigterm in lost:
             worker = f"worker (process {os.getpid()})"
-            _at_most(1.0, self._say, "lost", process=worker, status=sigterm)
+            _at_most(1.0, self._send, "lost", process=worker, status=sigterm)
         elif lost:
             time.sleep(0.05)  # a process that is ending closes its pipes a moment before
             status = sigterm if os.getppid() == self._guard else 0
             guard = f"guard (process {self._guard})"
-            _at_most(1.0, self._say, "lost", process=guard, status=status)
+            _at_most(1.0, self._send, "lost", process=guard, status=status)
 
-    def _hand_over(self) -> None:
+    def _send_events(self) -> None:
         """Send the trace events of the processes, unless the launcher is lost."""
         if self._is_lost:  # a thread blocked in a write may hold the lock for ever
             return
         for path in sorted((self._folder / "trace").glob("*.jsonl")):
             with open(path, encoding="utf8", errors="replace") as file:
                 while text := file.read(WIDEST):
-                    self._say("trace", name=path.name, text=text)
+                    self._send("trace", name=path.name, text=text)
 
     def _orders(self) -> Any:
         """Yield orders until the launcher, the connection to it, or the guard is lost."""
         rest = b""
-        while ready := select.select([0, self._life, self._told], [], [], SILENCE)[0]:
+        while ready := select.select([0, self._life, self._sigterm], [], [], SILENCE)[0]:
             if ready != [0] or not (new := os.read(0, 1 << 16)):
                 return
             *lines, rest = (rest + new).split(b"\n")
             yield from (json.loads(line) for line in lines if line)
 
-    def _say(self, kind: str, **about: Any) -> None:
+    def _send(self, kind: str, **about: Any) -> None:
         # A write fails when the launcher is gone; then _orders() ends, too.
         with self._lock, suppress(OSError):
             if self._is_lost:
@@ -291,7 +291,7 @@ class Agent:
             graph = _look_at_part(Path(part_config), machine)
         except (OSError, ValueError) as error:
             problem = str(error)
-        self._say(
+        self._send(
             "hello",
             python=found["python"].rpartition(".")[0],
             torch=found["torch"].partition("+")[0],  # without the kind of build
@@ -332,11 +332,11 @@ class Agent:
                 pid, command = holder_of(port)
                 user = f"; process {pid} listens there: {command[:200]}" if pid else ""
                 what = error.strerror if isinstance(error, OSError) else error
-                self._say("ports", problem=f"port {port} of {address}: {what}{user}")
+                self._send("ports", problem=f"port {port} of {address}: {what}{user}")
                 return
             self._ports.append(holder)
             ports.append(holder.getsockname()[1])
-        self._say("ports", ports=ports, problem=None)
+        self._send("ports", ports=ports, problem=None)
 
     def _start(self, processes: list[dict[str, Any]]) -> None:
         self._folder.mkdir(0o700)
@@ -362,7 +362,7 @@ class Agent:
                 os.close(tell)
             self._started[process.pid] = who
             self._ranks.update(map(str, each["ranks"]))
-            self._say("started", **who, pid=process.pid)
+            self._send("started", **who, pid=process.pid)
             assert process.stdout
             readers.append(in_thread(self._relay, process.stdout, who))
             in_thread(self._await_ready, ready, who)
@@ -381,7 +381,7 @@ class Agent:
     # --------------------------------------------------------------------------- threads
     def _beat(self) -> None:
         while True:
-            self._say("beat")
+            self._send("beat")
             self._look_for_stopped()
             time.sleep(BEAT)
 
@@ -397,7 +397,7 @@ class Agent:
             self._stopped[row.pid] = row, since if known == row else now
             if now - since >= self._max_pause and known == row:
                 self._max_pause = math.inf  # the first is enough
-                self._say("stopped", **self._about(row.pid, rows), seconds=round(now - since))
+                self._send("stopped", **self._about(row.pid, rows), seconds=round(now - since))
 
     def _about(self, pid: int, rows: Mapping[int, watchdog.Row]) -> dict[str, Any]:
         """Describe a process: the server or the trainer to which it belongs, and its command."""
@@ -419,22 +419,22 @@ class Agent:
 
     def _relay(self, output: BinaryIO, who: dict[str, Any]) -> None:
         while line := output.readline(WIDEST):
-            word = _WORDS.search(line)
-            text, mark, status = line[: word.start() if word else None].partition(_EXIT)
-            if word:
-                self._say(word[1].decode(), **who)
-            if text or not (mark or word):
+            event = _EVENTS.search(line)
+            text, mark, status = line[: event.start() if event else None].partition(_EXIT)
+            if event:
+                self._send(event[1].decode(), **who)
+            if text or not (mark or event):
                 # A line redrawn with carriage returns, as by progress bars: keep its last state.
                 last = text.rstrip(b"\r\n").rpartition(b"\r")[2]
-                self._say("line", **who, text=last.decode("utf8", "replace"))
+                self._send("line", **who, text=last.decode("utf8", "replace"))
             if mark:
-                self._say("exited", **who, status=int(status))
+                self._send("exited", **who, status=int(status))
                 return
 
     def _await_ready(self, ready: int, who: dict[str, Any]) -> None:
         with os.fdopen(ready, "rb") as file:
             if file.readline():
-                self._say("ready", **who)
+                self._send("ready", **who)
 
     def _await_exit(
         self, process: subprocess.Popen[bytes], readers: list[threading.Thread], who: dict[str, Any]
@@ -442,7 +442,7 @@ class Agent:
         status = process.wait()
         for reader in readers:
             reader.join(0.5)  # a child of the process may keep its output open
-        self._say("exited", **who, status=status if status >= 0 else 128 - status)
+        self._send("exited", **who, status=status if status >= 0 else 128 - status)
 
 
 def in_thread(work: Callable[..., Any], *args: Any, **options: Any) -> threading.Thread:

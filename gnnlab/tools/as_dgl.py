@@ -77,8 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command ``gnnlab as-dgl``; return its exit status."""
     parser = command_parser("as_dgl", __doc__, 2)
     parser.add_argument("command", nargs=argparse.REMAINDER, help="program and its arguments")
-    words = parser.parse_args(argv).command
-    words = words[1:] if words[:1] == ["--"] else words
-    if not words:
+    command = parser.parse_args(argv).command
+    command = command[1:] if command[:1] == ["--"] else command
+    if not command:
         parser.error("which program? For example: gnnlab as-dgl -- python train.py")
-    return run(words)
+    return run(command)

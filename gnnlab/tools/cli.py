@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from gnnlab import interrupt
+from gnnlab.errors import GNNLabError
 from gnnlab.tools import probe
 
-__all__ = ["command", "command_parser", "main"]
+__all__ = ["add_ssh_options", "command", "command_parser", "locale_language", "main"]
 
 COMMANDS = {
     "lessons": "copy the lessons into a folder of yours and open them in JupyterLab",
@@ -52,8 +53,25 @@ def command_parser(
     )
 
 
+def add_ssh_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options by which a user says how to log in to the hosts."""
+    mine = "(that of your ssh configuration)"
+    parser.add_argument("--ssh_port", type=int, help=f"port of sshd {mine}")
+    parser.add_argument("--ssh_username", help=f"user on the hosts {mine}")
+
+
+def locale_language(known: Sequence[str]) -> str:
+    """Return the language of the locale if it is one of the known ones, otherwise "en"."""
+    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    language = next(filter(None, names), "en")[:2].lower()
+    return language if language in known else "en"
+
+
 def command(main: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
-    """Decorate the function of a command: Ctrl-C ends it with one line and status 130."""
+    """Decorate the function of a command: an error or Ctrl-C ends it with one line.
+
+    The exit status is 1 after a GNNLabError or OSError, and 130 after Ctrl-C.
+    """
     name = main.__module__.rpartition(".")[2]
     if name == "__main__":
         name = os.path.splitext(os.path.basename(sys.argv[0]))[0]
@@ -63,6 +81,9 @@ def command(main: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
         try:
             with interrupt.as_exception():
                 return main(argv)
+        except (GNNLabError, OSError) as error:
+            print(f"gnnlab {name}: {error}", file=sys.stderr)
+            return 1
         except KeyboardInterrupt:
             print(f"gnnlab {name}: interrupted", file=sys.stderr, flush=True)
             if interrupt.is_command:

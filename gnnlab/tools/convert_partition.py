@@ -16,7 +16,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from gnnlab.errors import GNNLabError
 from gnnlab.partition.dglparts import convert_dgl_partition
 from gnnlab.partition.parmetis import convert_partition
 from gnnlab.tools.cli import command, command_parser
@@ -47,14 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     missing = [f"--{name.replace('_', '-')}" for name in _PARMETIS if given[name] is None]
     if part_config is None and missing:
         parser.error(f"give --part-config, or for ParMETIS {', '.join(missing)} as well")
-    try:
-        if part_config is not None:
-            convert_dgl_partition(part_config, given["output"], given["graph_name"])
-        else:
-            convert_partition(**given)
-    except GNNLabError as error:
-        print(f"gnnlab convert_partition: {error}", file=sys.stderr)
-        return 1
+    if part_config is not None:
+        convert_dgl_partition(part_config, given["output"], given["graph_name"])
+    else:
+        convert_partition(**given)
     return 0
 
 

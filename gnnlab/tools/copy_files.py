@@ -39,7 +39,7 @@ from gnnlab.engines.ssh import Login, LoginError
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, no_such_file
 from gnnlab.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.partition.files import PartConfig, check_inside, read_config
-from gnnlab.tools.cli import command, command_parser
+from gnnlab.tools.cli import add_ssh_options, command, command_parser
 
 __all__ = ["copy_files", "main"]
 
@@ -292,7 +292,7 @@ class _Transfer:
     def _start(self, command: list[str], orders: Any, complaint: Any) -> subprocess.Popen[str]:
         with self._lock:
             if self._is_stopped:
-                raise GNNLabError("interrupted")
+                raise GNNLabError("the copy was interrupted")
             process = subprocess.Popen(
                 command,
                 stdin=orders,
@@ -420,20 +420,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     required("--workspace", help="folder on the machines; a relative one starts at the login's")
     required("--rel_data_path", help="folder in the workspace for the graph")
     parser.add_argument("--script_folder", help="folder that is copied into the workspace (none)")
-    parser.add_argument(
-        "--ssh_port", type=int, help="port of sshd (that of your ssh configuration)"
-    )
-    parser.add_argument(
-        "--ssh_username", help="user on the machines (that of your ssh configuration)"
-    )
+    add_ssh_options(parser)
     arguments = parser.parse_args(argv)
     with suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         copy_files(**vars(arguments))
-    except GNNLabError as error:
-        print(f"gnnlab copy_files: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print("gnnlab copy_files: interrupted; run it again and it goes on there", file=sys.stderr)
         sys.stderr.flush()

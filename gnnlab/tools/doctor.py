@@ -30,10 +30,10 @@ from typing import Any
 
 from gnnlab.engines import NAMES, Engine, Request, choose, open_engine
 from gnnlab.engines.ssh import Login, LoginError, reason
-from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.errors import InvalidInput
 from gnnlab.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.tools import probe
-from gnnlab.tools.cli import command, command_parser
+from gnnlab.tools.cli import add_ssh_options, command, command_parser, locale_language
 
 __all__ = ["Finding", "diagnose", "main"]
 
@@ -161,20 +161,33 @@ def _mark(arguments: argparse.Namespace) -> Iterator[str]:
         path.unlink(missing_ok=True)
 
 
-def _request(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "address": "",
-        "peers": [],
-        "ports": [],
-        "workspace": arguments.workspace,
-        "part_config": arguments.part_config,
-        "part": None,
-    }
+def _request(arguments: argparse.Namespace, **about: Any) -> dict[str, Any]:
+    request = {"address": "", "peers": [], "ports": [], "part": None, **about}
+    return request | {name: getattr(arguments, name) for name in ("workspace", "part_config")}
 
 
 def _examine_here(arguments: argparse.Namespace) -> dict[str, Any]:
     arguments.python = sys.executable
     return {**probe.examine(_request(arguments)), "skew": 0.0}
+
+
+def _command(arguments: argparse.Namespace, request: dict[str, Any]) -> list[str]:
+    """Return the command that runs the probe, given as standard input, on a machine."""
+    argv = [arguments.python, "-", json.dumps(request)]
+    path = os.environ.get("PYTHONPATH")
+    return ["env", f"PYTHONPATH={path}", *argv] if path else argv
+
+
+def _script() -> str:
+    return Path(probe.__file__).read_text("utf8")
+
+
+def _read_facts(output: str, begun: float) -> dict[str, Any]:
+    """Read the last line that the probe printed; add how many seconds its clock differs."""
+    facts: dict[str, Any] = json.loads(output.splitlines()[-1])
+    # The program started and ended between the two readings: at least by so many.
+    facts["skew"] = max(begun - facts["clock"], facts["clock"] - time.time(), 0.0)
+    return facts
 
 
 def _examine(
@@ -183,23 +196,18 @@ def _examine(
     """Get the facts of one machine over ssh, or a Finding that says why that failed."""
     host = hosts[number]
     login = Login(host.address, arguments.ssh_port, arguments.ssh_username)
-    others = [
-        address for address in dict.fromkeys(h.address for h in hosts) if address != host.address
-    ]
-    request = {
-        **_request(arguments),
-        "address": host.address,
-        "peers": [(other, arguments.ssh_port or 22) for other in others],
-        "ports": [host.port + i for i in range(arguments.num_servers)] if host.port else [],
-        "part": number,
-    }
-    argv = [arguments.python, "-", json.dumps(request)]
-    if path := os.environ.get("PYTHONPATH"):
-        argv = ["env", f"PYTHONPATH={path}", *argv]
+    others = dict.fromkeys(h.address for h in hosts if h.address != host.address)
+    request = _request(
+        arguments,
+        address=host.address,
+        peers=[(other, arguments.ssh_port or 22) for other in others],
+        ports=[host.port + i for i in range(arguments.num_servers)] if host.port else [],
+        part=number,
+    )
     begun = time.time()
     try:
-        said = login.run(shlex.join(argv), _script(), arguments.timeout)
-        facts = json.loads(said.splitlines()[-1])
+        command = shlex.join(_command(arguments, request))
+        facts = _read_facts(login.run(command, _script(), arguments.timeout), begun)
     except (LoginError, ValueError, IndexError) as error:
         option = f"-p {login.port} " if login.port else ""
         values = {
@@ -214,19 +222,7 @@ def _examine(
         if isinstance(error, LoginError) and error.status == 255:
             code = reason(str(error))
         return Finding(host.address, SSH, login.target, FAILED, code, values)
-    facts["skew"] = _skew(facts, begun)
-    facts["own_rsync"] = probe.rsync()
-    return facts  # type: ignore[no-any-return]
-
-
-def _script() -> str:
-    return Path(probe.__file__).read_text("utf8")
-
-
-def _skew(facts: dict[str, Any], begun: float) -> float:
-    """Return by how many seconds a clock differs at least from that of this computer."""
-    # The program started and ended between the two readings.
-    return max(begun - facts["clock"], facts["clock"] - time.time(), 0.0)
+    return facts | {"own_rsync": probe.rsync()}
 
 
 def _examine_node(
@@ -235,21 +231,18 @@ def _examine_node(
     """Get the facts of one node through an engine, or a Finding that says why that failed."""
     hosts = engine.hosts()
     host = hosts[number]
-    request = {
-        **_request(arguments),
-        "address": host.address,
-        "peers": [(other.address, _HIGH_PORT) for other in hosts if other != host],
-        "part": number % parts,
-        "mark": mark,
-    }
-    argv = [arguments.python, "-", json.dumps(request)]
-    if path := os.environ.get("PYTHONPATH"):
-        argv = ["env", f"PYTHONPATH={path}", *argv]
+    request = _request(
+        arguments,
+        address=host.address,
+        peers=[(other.address, _HIGH_PORT) for other in hosts if other != host],
+        part=number % parts,
+        mark=mark,
+    )
     values = {"host": host.name, "python": arguments.python, "engine": engine.name}
     begun, said = time.time(), ""
     try:
         done = subprocess.run(
-            engine.argv(host, argv),
+            engine.argv(host, _command(arguments, request)),
             input=_script(),
             capture_output=True,
             encoding="utf8",
@@ -257,7 +250,7 @@ def _examine_node(
             timeout=arguments.timeout,
         )
         said = done.stderr.strip() or f"status {done.returncode}"
-        facts = json.loads(done.stdout.splitlines()[-1])
+        return _read_facts(done.stdout, begun)
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
         late = isinstance(error, subprocess.TimeoutExpired)
         said = f"nothing came back within {arguments.timeout:g} s" if late else said or str(error)
@@ -265,8 +258,6 @@ def _examine_node(
         code = "no_python" if is_missing else "no_start"
         values["error"] = said.splitlines()[-1]
         return Finding(host.name, START, engine.name, FAILED, code, values)
-    facts["skew"] = _skew(facts, begun)
-    return facts  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------- judging
@@ -419,12 +410,6 @@ def _size(count: float) -> str:
 
 
 # ------------------------------------------------------------------------------------- report
-def _language(chosen: str | None) -> str:
-    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    tag = chosen or next(filter(None, names), "en")
-    return tag[:2].lower() if tag[:2].lower() in LANGUAGES else "en"
-
-
 class _Words:
     """The messages in one language."""
 
@@ -503,19 +488,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     add("--part_config", help="JSON file of the graph, relative to the workspace (not looked at)")
     add("--num_servers", type=int, default=1, help="servers per machine (1)")
-    add("--ssh_port", type=int, help="port of sshd (that of your ssh configuration)")
-    add("--ssh_username", help="user on the machines (that of your ssh configuration)")
+    add_ssh_options(parser)
     add("--python", default="python3", help="interpreter on the machines (python3)")
     add("--timeout", type=float, default=300.0, help="seconds that a machine may take (300)")
     add("--lang", choices=LANGUAGES, help="language of the messages (that of LANG)")
     add("--json", action="store_true", help="print JSON instead of a table")
     arguments = parser.parse_args(argv)
-    texts = _Words(_language(arguments.lang))
-    try:
-        findings = diagnose(arguments)
-    except GNNLabError as error:
-        print(f"gnnlab doctor: {error}", file=sys.stderr)
-        return 1
+    texts = _Words(arguments.lang or locale_language(LANGUAGES))
+    findings = diagnose(arguments)
     print(_as_json(findings, texts) if arguments.json else "\n".join(_as_table(findings, texts)))
     return int(any(finding.state == FAILED for finding in findings))
 

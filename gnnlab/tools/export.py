@@ -202,15 +202,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.list:
         print("\n".join(map(_described, HELPERS)))
         return 0
-    try:
-        if given.check is not None:
-            copies = check(given.check)
-            print("\n".join(map(_compared, copies)))
-            return int(not all(copy.is_newest for copy in copies))
-        copies = export(given.name, given.folder or ".", given.force)
-    except (GNNLabError, OSError) as error:
-        print(f"gnnlab export: {error}", file=sys.stderr)
-        return 1
+    if given.check is not None:
+        copies = check(given.check)
+        print("\n".join(map(_compared, copies)))
+        return int(not all(copy.is_newest for copy in copies))
+    copies = export(given.name, given.folder or ".", given.force)
     for copy in copies:
         kept = "was changed, left alone (--force overwrites it)"
         print(f"{copy.path}: {kept if copy.is_changed else f'gnnlab {copy.version}'}")

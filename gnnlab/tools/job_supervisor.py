@@ -31,7 +31,7 @@ from gnnlab.tools.watchdog import BEAT, SILENCE
 __all__ = ["JobSupervisor", "LaunchError", "Machine"]
 
 _GRACE = 2.0  # seconds for processes to end after SIGTERM
-_FAREWELL = 8.0  # seconds for agents to end all processes
+_END_TIMEOUT = 8.0  # seconds for agents to end all processes
 _LOST = 255  # exit status of ssh and of a relay to Ray when the connection is lost
 _WIDTH = 4000  # characters quoted of such a line
 _SURE = 1.5  # seconds for which all trainers that run must have waited for a group
@@ -110,8 +110,8 @@ class Machine:
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
         in_thread(self._write, self.process.stdin)
-        complaints = in_thread(self._hear_complaints, self.process.stderr)
-        in_thread(self._hear, self.process.stdout, complaints)
+        stderr_reader = in_thread(self._read_stderr, self.process.stderr)
+        in_thread(self._read_messages, self.process.stdout, stderr_reader)
 
     @property
     def is_silent(self) -> bool:
@@ -134,7 +134,7 @@ class Machine:
         """Send an order."""
         self._orders.put({"do": do, **about})
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         """Close the agent's standard input after the orders in the queue."""
         self._orders.put(None)
 
@@ -156,7 +156,7 @@ class Machine:
                 stdin.write((json.dumps(order) if order else "").encode() + b"\n")
                 stdin.flush()
 
-    def _hear(self, stdout: BinaryIO, complaints: threading.Thread) -> None:
+    def _read_messages(self, stdout: BinaryIO, stderr_reader: threading.Thread) -> None:
         rest = LONGEST  # bytes of other output, such as a login greeting, that are shown
         while line := stdout.readline(LONGEST):
             try:
@@ -174,12 +174,12 @@ class Machine:
                 self._last_beat = time.monotonic()
             else:
                 self._messages.put((self.number, message))
-        complaints.join(1.0)
+        stderr_reader.join(1.0)
         status = self.end_status(2.0)
         gone = {"kind": "exited", "role": "agent", "id": self.number, "status": status}
         self._messages.put((self.number, gone))
 
-    def _hear_complaints(self, stderr: BinaryIO) -> None:
+    def _read_stderr(self, stderr: BinaryIO) -> None:
         rest = LONGEST
         while line := stderr.readline(LONGEST):
             rest = self._pass_on(line, rest)
@@ -221,7 +221,7 @@ class JobSupervisor:
         self._names, self._log_dir, self._table, self._engine = names, log_dir, table, engine
         self._trace_dir, self._last_events = trace_dir, 0.0
         self._messages: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
-        self._heard: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
+        self._received: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         self._tails: dict[tuple[str, int], deque[str]] = defaultdict(
             lambda: deque(maxlen=failures.QUOTED)
         )
@@ -233,14 +233,15 @@ class JobSupervisor:
     @property
     def has_stopped(self) -> bool:
         """Whether trainers have stopped early because they were asked to."""
-        return bool(self._heard["stopping", "trainer"])
+        return bool(self._received["stopping", "trainer"])
 
     def request_stop(self) -> None:
         """Ask the trainers to save and stop; may be called by a signal handler."""
         self._stop_requested = True
 
     def _pass_on_stop(self) -> None:
-        if self._stop_requested and len(self._heard["started", "torchrun"]) == len(self.machines):
+        started = self._received["started", "torchrun"]
+        if self._stop_requested and len(started) == len(self.machines):
             self._stop_requested = False
             self._table.print("the trainers are asked to save and stop")
             self.order("stop")
@@ -272,8 +273,8 @@ class JobSupervisor:
         reason.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        heard = self._heard[message, role]
-        while len(heard) < number:
+        received = self._received[message, role]
+        while len(received) < number:
             self._listen(0.2)
             self._look_for_silence()
             self._look_for_early_ends()
@@ -281,10 +282,10 @@ class JobSupervisor:
             if self._failures:
                 raise self._first_failure()
             if deadline is not None and time.monotonic() > deadline:
-                missing = next(i for i in range(number) if i not in heard)
+                missing = next(i for i in range(number) if i not in received)
                 machine = missing * len(self.machines) // number
                 raise self._error(role, missing, machine, f"{late} within {timeout:g} s", 1)
-        return [heard[i] for i in range(number)]
+        return [received[i] for i in range(number)]
 
     def refuse(self, machine: int, what: str) -> LaunchError:
         """Return the error for a problem on a host before the job has begun."""
@@ -295,18 +296,18 @@ class JobSupervisor:
 
     def end(self, grace: float = _GRACE) -> None:
         """End all processes on all hosts; return when done or after a timeout."""
-        deadline = time.monotonic() + grace - _GRACE + _FAREWELL
+        deadline = time.monotonic() + grace - _GRACE + _END_TIMEOUT
         try:
             self.order("end", grace=grace)
             for machine in self.machines:
-                machine.hang_up()
+                machine.close()
             while time.monotonic() < max(deadline, self._last_events + _GRACE):
                 self._listen(0.05)
                 for machine in self.machines:
                     if machine.is_silent:  # its agent gets no heartbeats either, and ends by itself
                         machine.kill()
                 # After a process has ended, its last messages may not have been read yet.
-                gone = self._heard["exited", "agent"]
+                gone = self._received["exited", "agent"]
                 if all(each.is_silent or each.number in gone for each in self.machines):
                     break
         finally:
@@ -327,7 +328,7 @@ class JobSupervisor:
     def _look_for_early_ends(self) -> None:
         """Find trainers that have ended with status 0 while others still run."""
         kinds = ("ready", "waiting", "met", "exited")
-        joined, begun, met, exited = (self._heard[kind, "trainer"] for kind in kinds)
+        joined, begun, met, exited = (self._received[kind, "trainer"] for kind in kinds)
         waiting = begun.keys() - met.keys()
         everyone = range(len(self.machines) * self._table.numbers.get("trainer", 0))
         running = set(everyone) - exited.keys()
@@ -377,11 +378,11 @@ class JobSupervisor:
             why = f"the agent ended: its {message['process']} {how}"
             self._failures.append(message | {"machine": machine, "status": status, "why": why})
             return
-        heard = self._heard[kind, who[0]]
-        if who[1] in heard:  # an agent sends each message once
+        received = self._received[kind, who[0]]
+        if who[1] in received:  # an agent sends each message once
             return
-        heard[who[1]] = message = message | {"machine": machine}
-        self._table.tell(machine, *who, kind, message.get("status", 0))
+        received[who[1]] = message = message | {"machine": machine}
+        self._table.update(machine, *who, kind, message.get("status", 0))
         if kind == "stopped":
             why = "the agent " if who[0] == "agent" else ""
             why += (
@@ -423,7 +424,7 @@ class JobSupervisor:
         elif self._distance(first) and self._early:
             rank = next(iter(self._early))
             consequence = f"{role} {number} on {self._place(machine)} {how.partition(':')[0]}"
-            machine = self._heard["exited", "trainer"][rank]["machine"]
+            machine = self._received["exited", "trainer"][rank]["machine"]
             role, number = "trainer", rank
             how = (
                 "ended with status 0 while others still ran, whose connections to it then broke: "
@@ -441,7 +442,7 @@ class JobSupervisor:
             return None
         for found in _BLAMED.finditer(self._said("torchrun", failure["id"])):
             rank, number, pid = map(int, found.groups())
-            if number != signal.SIGTERM and rank not in self._heard["exited", "trainer"]:
+            if number != signal.SIGTERM and rank not in self._received["exited", "trainer"]:
                 return rank, number, pid
         return None
 
@@ -466,7 +467,7 @@ class JobSupervisor:
             if self.machines[number].is_silent:
                 return f"no sign of life for {SILENCE:g} s; is the host or the network down?"
             what, remedy = "the agent ended", self._engine.remedy(said) if self._engine else ""
-            if number not in self._heard["hello", "agent"]:
+            if number not in self._received["hello", "agent"]:
                 what = "the agent could not be started"
                 if "No module named" in said:
                     what += "; install gnnlab there, for the interpreter of your command"
@@ -481,7 +482,7 @@ class JobSupervisor:
         if status > 128:
             return how
         if role == "server":
-            ready = number in self._heard["ready", "server"]
+            ready = number in self._received["ready", "server"]
             how += " before the trainers had finished" if ready else " before it was ready"
         last = next(filter(str.strip, reversed(self._tails[role, number])), "")
         if status and (found := _EXCEPTION.fullmatch(last)):

@@ -35,7 +35,7 @@ from gnnlab.engines import NAMES, Engine, Host, Request, choose, open_engine
 from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
 from gnnlab.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.tools.agent import ENTRY
-from gnnlab.tools.cli import command, command_parser
+from gnnlab.tools.cli import add_ssh_options, command, command_parser
 from gnnlab.tools.job_spec import Command, JobSpec
 from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.probe import versions
@@ -381,17 +381,14 @@ def _start(
         chosen = [*job.server_ports(i), *([master_port] if i == 0 else [])]
         machine.order("reserve", places=[(job.addresses[i], port) for port in chosen])
     ports = []
-    for i, message in enumerate(
-        supervisor.wait_for("ports", "agent", number, job.timeout, "no ports")
-    ):
+    messages = supervisor.wait_for("ports", "agent", number, job.timeout, "no ports")
+    for i, message in enumerate(messages):
+        if problem := message["problem"]:
+            free = "choose another port, or none: then a free one is found"
+            raise supervisor.refuse(i, f"{problem}; {free}")
         wanted = job.num_servers + (i == 0)
-        if not message["problem"] and len(message["ports"]) != wanted:
+        if len(message["ports"]) != wanted:
             raise supervisor.refuse(i, f"{wanted} ports were asked for; found {message['ports']}")
-        if message["problem"]:
-            raise supervisor.refuse(
-                i,
-                f"{message['problem']}; choose another port, or none: then a free one is found",
-            )
         ports.append(message["ports"])
     _check_apart(job, supervisor, ports)
     master_port = ports[0].pop()
@@ -434,21 +431,15 @@ def _compare(
             raise supervisor.refuse(
                 i, f"{hello['problem']}. gnnlab copy_files brings what is missing"
             )
-        if not hello["torch"]:
-            raise supervisor.refuse(
-                i, "torch is missing; install gnnlab there, for the interpreter of your command"
-            )
-        if security == "curve" and not hello["keys"]:
-            raise supervisor.refuse(
-                i, "pyzmq is missing; install gnnlab there, for the interpreter of your command"
-            )
-    own = {"gnnlab": versions()["gnnlab"]}
+        needed = {"torch": hello["torch"], "pyzmq": security != "curve" or hello["keys"]}
+        missing = [package for package, is_there in needed.items() if not is_there]
+        if missing:
+            how = "install gnnlab there, for the interpreter of your command"
+            raise supervisor.refuse(i, f"{missing[0]} is missing; {how}")
+    expectations = [(what, hellos[0][what], "machine 0") for what in ("python", "torch", "graph")]
+    expectations.append(("gnnlab", versions()["gnnlab"], "the launcher"))
     for i, hello in enumerate(hellos):
-        for what in ("python", "torch", "gnnlab", "graph"):
-            expected, where = (
-                own.get(what, hellos[0][what]),
-                "the launcher" if what in own else "machine 0",
-            )
+        for what, expected, where in expectations:
             if hello[what] != expected:
                 raise supervisor.refuse(
                     i, f"{what} is {hello[what]}, but {expected} on {where}; make them the same"
@@ -524,8 +515,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--num_omp_threads", type=int, help="threads of a trainer (its share of processors)")
     add("--num_server_threads", type=int, default=1, help="threads of a server (1)")
     add("--graph_format", default="csc", help="accepted; scripts find it in DGL_GRAPH_FORMAT (csc)")
-    add("--ssh_port", type=int, help="port of sshd (that of your ssh configuration)")
-    add("--ssh_username", help="user on the hosts (that of your ssh configuration)")
+    add_ssh_options(parser)
     add(
         "--extra_envs",
         nargs="+",

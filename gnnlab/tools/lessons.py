@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gnnlab.errors import GNNLabError, InvalidInput, NotFound
-from gnnlab.tools.cli import command_parser
+from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.staging import replacing
+from gnnlab.tools.cli import command, command_parser, locale_language
 
 __all__ = ["LANGUAGES", "copy_lessons", "lessons_folder", "main"]
 
@@ -115,36 +116,25 @@ def _translated(path: Path, lang: str) -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_bytes(content)
-    os.replace(draft, path)
+    with replacing(path) as file:
+        file.write(content)
 
 
-def _language() -> str:
-    """Return the language of the locale; English if there are no lessons in it."""
-    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    tag = next(filter(None, names), "en")[:2]
-    return tag if tag in LANGUAGES else "en"
-
-
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
     parser = command_parser("lessons", __doc__, 2, allow_abbrev=False)
     add = parser.add_argument
     add("folder", nargs="?", default="gnnlab-lessons", help="where to (gnnlab-lessons)")
-    add("--lang", choices=LANGUAGES, default=_language(), help="language (that of LANG)")
+    lang = locale_language(LANGUAGES)
+    add("--lang", choices=LANGUAGES, default=lang, help="language (that of LANG)")
     add("--no-browser", action="store_true", help="start JupyterLab, and only print its address")
     help_ = "copy, start nothing: for VS Code and other programs"
     add("--no-open", "--copy-only", dest="copy_only", action="store_true", help=help_)
     arguments = parser.parse_args(argv)
     folder = Path(arguments.folder).absolute()
-    try:
-        done = copy_lessons(folder, arguments.lang)
-    except (GNNLabError, OSError) as error:
-        print(f"gnnlab lessons: {error}", file=sys.stderr)
-        return 2
+    done = copy_lessons(folder, arguments.lang)
     print(f"{folder}: {', '.join(f'{len(names)} {how}' for how, names in done.items() if names)}")
     for name in done["kept"]:
         print(f"  kept as you have it: {name}")
@@ -166,10 +156,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Settings for this JupyterLab alone: the list of the lessons is shown as a page, not as source.
     paths = [str(Path(__file__).with_name("jupyter")), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     env = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}
-    try:
-        return subprocess.run(command, env=env).returncode
-    except KeyboardInterrupt:  # Jupyter has received it as well, and has ended
-        return 0
+    jupyter = subprocess.Popen(command, env=env)
+    while True:
+        try:
+            return jupyter.wait()
+        except KeyboardInterrupt:  # Jupyter has received it as well, and asks whether to end
+            continue
 
 
 if __name__ == "__main__":

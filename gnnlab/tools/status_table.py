@@ -49,7 +49,7 @@ class StatusTable:
         """Print a line above the table."""
         self._write(text + "\n")
 
-    def tell(self, machine: int, role: str, number: int, kind: str, status: int) -> None:
+    def update(self, machine: int, role: str, number: int, kind: str, status: int) -> None:
         """Record the new state of a process."""
         state = f"ended ({status})" if status else _STATES.get(kind)
         if state is None or role not in self.numbers:

@@ -1,4 +1,4 @@
-"""The methods of the ring are there in the tests of this folder, and in no others."""
+"""The methods that compat adds are there in the tests of this folder, and in no others."""
 
 from __future__ import annotations
 

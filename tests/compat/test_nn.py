@@ -579,7 +579,7 @@ def call(layer: nn.Module, g: Any, inputs: tuple, kwargs: dict | None = None) ->
 
 
 def exported() -> set[str]:
-    """Layers of the ring, and those of gnnlab.nn that are there for DGL's programs."""
+    """Layers of gnnlab.compat.nn, and those of gnnlab.nn that are there for DGL's programs."""
     return {*dgl.nn._MODULES, "WeightAndSum"} | {
         name
         for module, names in layers._MODULES.items()

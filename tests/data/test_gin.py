@@ -154,7 +154,7 @@ def test_a_graph_travels_alone(tmp_path):
         (TOY, TOY + "1 7\n5 0\n", "expected 3 graphs; found 4"),
         (TOY, "", "expected some graphs; found 0"),
         (TOY, "0\n", "expected some graphs; found 0"),
-        (TOY, "1\n1 0\n0 0 nan\n", "an attribute is NaN or infinite"),
+        (TOY, "1\n1 0\n0 0 nan\n", "node 0 of all has an attribute that is not finite"),
     ],
 )
 def test_bad_lines(tmp_path, old, new, says):

@@ -94,7 +94,7 @@ def test_leaving(tmp_path):
         ("GNNLAB_TIMEOUT", "nan", "GNNLAB_TIMEOUT must be a number of seconds; found 'nan'"),
         ("DGL_NUM_SERVER", "0", "DGL_NUM_SERVER must be a number, 1 or more; found '0'"),
         ("RANK", "2", "environment variables of this process are inconsistent"),
-        ("GNNLAB_SERVERS", "[7]", "is not a JSON list of"),
+        ("GNNLAB_SERVERS", "[7]", "must be a JSON list of"),
         ("GNNLAB_JOB", "../x", "GNNLAB_JOB '../x' starts with a dot; it becomes part of file"),
         ("GNNLAB_SERVERS", '[["h", 1], ["h", 1]]', "two servers cannot both listen at h:1; a mac"),
         ("GNNLAB_SECURITY", "curve", "needs keys in GNNLAB_KEYS"),

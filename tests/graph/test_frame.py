@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.graph.frame import Deferred, Frame, as_tensor
+from gnnlab.graph.frame import Frame, LazyTensor, as_tensor
 from tests.graph.samples import toy, typed
 
 
@@ -95,7 +95,7 @@ def test_deferred_moves_when_made() -> None:
     f = frame()
     f.defer("h", lambda: torch.ones(3))
     moved = f.to(torch.device("meta"))
-    assert isinstance(moved.column("h"), Deferred)
+    assert isinstance(moved.column("h"), LazyTensor)
     assert moved["h"].device.type == moved["x"].device.type == "meta"
     assert f["h"].device.type == "cpu"
 
@@ -198,5 +198,5 @@ def test_only_a_gpu_waits_by_itself_for_what_is_copied(device: str, may_come_lat
             asked.append(non_blocking)
             return self
 
-    Deferred(Elsewhere, torch.device(device))()
+    LazyTensor(Elsewhere, torch.device(device))()
     assert asked == [may_come_later]

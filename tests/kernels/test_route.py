@@ -16,38 +16,38 @@ RANGES = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any)
 
 @st.composite
 def questions(draw) -> tuple[torch.Tensor, np.ndarray]:
-    borders = np.cumsum([0, *draw(RANGES)]).astype(np.int64)
-    ids = draw(st.lists(st.integers(0, int(borders[-1]) - 1), max_size=30))
+    offsets = np.cumsum([0, *draw(RANGES)]).astype(np.int64)
+    ids = draw(st.lists(st.integers(0, int(offsets[-1]) - 1), max_size=30))
     ids = sorted(ids) if draw(st.booleans()) else ids
-    return torch.tensor(ids, dtype=draw(st.sampled_from([torch.int32, torch.int64]))), borders
+    return torch.tensor(ids, dtype=draw(st.sampled_from([torch.int32, torch.int64]))), offsets
 
 
 @given(questions())
 def test_split_asks_each_row_of_its_owner_once(question):
-    ids, borders = question
+    ids, offsets = question
     asked = torch.full((len(ids),), -1)
     parts = []
-    for part, rows, places in route.split(ids, borders):
+    for part, rows, positions in route.split(ids, offsets):
         parts.append(part)
         assert len(rows) and rows.dtype == ids.dtype
-        assert (rows >= 0).all() and (rows < borders[part + 1] - borders[part]).all()
-        asked[places] = rows.long() + int(borders[part])
+        assert (rows >= 0).all() and (rows < offsets[part + 1] - offsets[part]).all()
+        asked[positions] = rows.long() + int(offsets[part])
     assert torch.equal(asked, ids.long()) and parts == sorted(set(parts))
 
 
 @given(questions())
 def test_merge_restores_the_order(question):
-    ids, borders = question
-    pieces = route.split(ids, borders)
-    if not pieces:
+    ids, offsets = question
+    shards = route.split(ids, offsets)
+    if not shards:
         return
     ptrs, lists = [], []  # row v is answered by the list [v] * (v % 4)
-    for part, rows, _ in pieces:
-        owned = rows.long() + int(borders[part])
+    for part, rows, _ in shards:
+        owned = rows.long() + int(offsets[part])
         lengths = owned % 4
         ptrs.append(torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)]))
         lists.append(torch.repeat_interleave(owned, lengths))
-    merge = route.Merge(pieces, ptrs, len(ids))
+    merge = route.Merge(shards, ptrs, len(ids))
     expected = [v for v in ids.tolist() for _ in range(v % 4)]
     assert merge(lists).tolist() == merge([one.int() for one in lists]).tolist() == expected
     assert torch.diff(merge.ptr).tolist() == [v % 4 for v in ids.tolist()]
@@ -57,8 +57,8 @@ def test_merge_restores_the_order(question):
 @pytest.mark.parametrize("width", [(), (1,), (3,), (2, 4), (0,)])
 def test_copy_rows(dtype, width):
     source = torch.randint(0, 2, (9, *width)).to(dtype)
-    rows, places = torch.tensor([3, 8, 0, 3]), torch.tensor([5, 1, 0, 2])
-    for to in (places, slice(2, 6)):
+    rows, positions = torch.tensor([3, 8, 0, 3]), torch.tensor([5, 1, 0, 2])
+    for to in (positions, slice(2, 6)):
         target = torch.zeros(7, *width, dtype=dtype)
         expected = target.clone()
         expected[to] = source[rows]

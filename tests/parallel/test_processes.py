@@ -16,7 +16,7 @@ import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.failures import LOST_PEER, describe_exit
 from gnnlab.parallel.multiplexer import OutputMultiplexer
-from gnnlab.parallel.rank import WELL_DONE, Failure, Lines, send_message
+from gnnlab.parallel.rank import RELEASE, Failure, Lines, send_message
 from gnnlab.parallel.rank_process import RankProcess
 from gnnlab.parallel.supervisor import RankError, _first_failure, supervise
 from tests.helpers import run_script
@@ -441,7 +441,7 @@ def test_a_rank_that_ends_as_its_result_arrives_is_no_error() -> None:
     rank, events = rank_of(0, poll, keep=True)
     rank.listen()
     assert rank.look() and rank.result == b"x" and rank.failure is None
-    rank.tell(WELL_DONE)
+    rank.send(RELEASE)
 
 
 def test_a_rank_that_is_done_at_the_last_moment(monkeypatch: pytest.MonkeyPatch) -> None:

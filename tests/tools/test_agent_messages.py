@@ -163,12 +163,12 @@ def test_a_host_that_lies_ends_the_job(tmp_path: Path, line: str) -> None:
 
 
 def test_a_greeting_without_end_is_cut(tmp_path: Path) -> None:
-    """It neither fills the memory nor the disk, and what follows is heard."""
+    """It neither fills the memory nor the disk, and what follows is received."""
     hello = shlex.quote(json.dumps(HELLO))
     text = shlex.quote(json.dumps({"agent": "line", **TRAINER, "text": "안녕 \ud800"}))
     many = f"head -c {3 * LONGEST} /dev/zero | tr '\\0' y | fold -w 100; echo"
     supervisor = supervisor_of(tmp_path, f"{many}; echo {text}; echo {hello}; exec cat >/dev/null")
-    while not supervisor._heard["hello", "agent"]:
+    while not supervisor._received["hello", "agent"]:
         supervisor._listen(60.0)
     supervisor.end()
     assert 0.9 * LONGEST < (tmp_path / "logs" / "agent-1.log").stat().st_size <= 1.1 * LONGEST

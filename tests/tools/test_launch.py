@@ -590,7 +590,7 @@ def test_a_file_that_describes_no_graph_is_named(tmp_path: Path, content: str) -
         agent._look_at_part(config, 0)
 
 
-# --------------------------------------------------------------------------- what is heard
+# --------------------------------------------------------------------------- what is received
 def hear(folder: Path, script: str) -> JobSupervisor:
     """A supervisor of a machine whose agent is a shell script; it logs into the folder."""
     table = StatusTable(["10.0.0.1"], {"server": 1, "trainer": 1}, io.StringIO())
@@ -646,10 +646,10 @@ def test_an_agent_without_a_launcher_ends() -> None:
         reader, writer = os.pipe()
         os.dup2(writer, 1)  # a launcher that is stopped: it does not read, nor does it end
         mine = agent.Agent(reader, reader, reader, os.getpid(), folder)
-        threading.Thread(target=mine._say, args=("x" * 200_000,), daemon=True).start()
+        threading.Thread(target=mine._send, args=("x" * 200_000,), daemon=True).start()
         time.sleep(0.2)
         mine._is_lost = True
-        last = threading.Thread(target=mine._hand_over, daemon=True)
+        last = threading.Thread(target=mine._send_events, daemon=True)
         last.start()
         last.join(60.0)
         assert not last.is_alive()
@@ -876,9 +876,9 @@ def test_the_table_is_drawn_over_and_over() -> None:
 
     screen = Terminal()
     table = StatusTable(["10.0.0.1", "10.0.0.2"], {"server": 2, "trainer": 1}, screen)
-    table.tell(0, "server", 0, "ready", 0)
+    table.update(0, "server", 0, "ready", 0)
     table.print("epoch 1")
-    table.tell(1, "trainer", 1, "exited", 137)
+    table.update(1, "trainer", 1, "exited", 137)
     table.close()
     assert screen.getvalue().count("\x1b[2F\x1b[J") == 2
     last = screen.getvalue().rpartition("\x1b[J")[2]

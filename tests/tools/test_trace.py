@@ -97,5 +97,5 @@ def test_a_job_that_fails_leaves_them_too(workspace: Path) -> None:
 
 
 def test_without_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tool.main([str(tmp_path)]) == 2
+    assert tool.main([str(tmp_path)]) == 1
     assert "holds no traces" in capsys.readouterr().err

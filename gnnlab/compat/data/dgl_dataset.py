@@ -81,7 +81,7 @@ class DGLDataset:
         if not self._force_reload and self.has_cache():
             try:
                 self.load()
-                self._say("Done loading data from cached files.")
+                self._print("Done loading data from cached files.")
                 return
             except Exception as error:  # a cache is made again, whatever is wrong with it
                 warnings.warn(
@@ -92,7 +92,7 @@ class DGLDataset:
         self._download()
         self.process()
         self.save()
-        self._say("Done saving data into cached files.")
+        self._print("Done saving data into cached files.")
 
     def _download(self) -> None:
         """Call :meth:`download` unless the raw files are there."""
@@ -100,7 +100,7 @@ class DGLDataset:
             makedirs(self.raw_dir)
             self.download()
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if self.verbose:
             print(text)
 

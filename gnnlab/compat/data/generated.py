@@ -125,7 +125,9 @@ class SBMMixtureDataset(Published):
         count, nodes, groups, k, degree, pq, rng = self.option.values()
         random = np.random.RandomState() if rng is None else rng
         if groups < 1 or nodes % groups:
-            raise InvalidInput(f"{nodes} nodes cannot fall into {groups} communities of one size")
+            raise InvalidInput(
+                f"n_nodes must be a multiple of n_communities; found {nodes} and {groups}"
+            )
         if pq == "Appendix_C":
             low = random.uniform(0, degree - math.sqrt(degree), count)
             swap = random.rand(count) < 0.5

@@ -84,7 +84,7 @@ class Published(DGLDataset):
             elif not (folder / url.rsplit("/", 1)[1]).is_file():
                 fetch(url, folder, progress=verbose)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         """Nothing is cached, so there is nothing to say."""
 
     def path(self, name: str) -> Path:

@@ -18,8 +18,6 @@ from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
-    check_arguments,
-    check_in_edges,
     expand_as_pair,
     map_features,
     pair_of_sizes,
@@ -162,28 +160,16 @@ class EdgeGATConv(GATConv):
         self, graph: Graph, feat: Features, edge_feat: Tensor, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return new rows of the destination nodes; ``edge_feat`` has shape (E, edge_feats)."""
-        check_arguments(graph, feat)
-        if not self.allow_zero_in_degree:
-            check_in_edges(graph, self)
+        self.check(graph, feat)
         check_edge_rows(graph, edge_feat, self.fc_edge.in_features)
-        feat = map_features(self.feat_drop, feat)
-        src, dst = expand_as_pair(feat, graph, pair_of_sizes(self.in_feats), self.attn_l.dtype)
-        heads_src, heads_dst = self._heads(src, dst, shared=isinstance(feat, Tensor))
+        heads_src, heads_dst, dst = self._heads(graph, feat)
         heads_edge = self.fc_edge(edge_feat).unflatten(-1, (self.num_heads, self.out_feats))
-        score_src = (heads_src * self.attn_l).sum(-1, keepdim=True)
-        score_dst = (heads_dst * self.attn_r).sum(-1, keepdim=True)
         score_edge = (heads_edge * self.attn_edge).sum(-1, keepdim=True)
+        scores = self._scores(graph, heads_src, heads_dst) + score_edge
+        attention = self.attn_drop(ops.edge_softmax(graph, self.leaky_relu(scores)))
         relation = graph.relation()
-        logits = self.leaky_relu(ops.sddmm(relation, "add", score_src, score_dst) + score_edge)
-        attention = self.attn_drop(ops.edge_softmax(graph, logits))
         messages = ops.sddmm(relation, "add", heads_src, heads_edge, "u", "e") * attention
-        out = ops.spmm(relation, "copy_rhs", "sum", None, messages)
-        if self.res_fc is not None:
-            out = out + self.res_fc(dst).view_as(out)
-        if self.bias is not None:
-            out = out + self.bias.view(self.num_heads, self.out_feats)
-        if self.activation is not None:
-            out = self.activation(out)
+        out = self._finish(ops.spmm(relation, "copy_rhs", "sum", None, messages), dst)
         return (out, attention) if get_attention else out
 
 
