@@ -7,8 +7,11 @@ matrices multiplied. The ratio is that time divided by the task's; 1 would be pe
 
 from __future__ import annotations
 
+import shutil
 import socket
+import ssl
 import statistics
+import subprocess
 import tempfile
 import threading
 import time
@@ -46,7 +49,10 @@ def measure(folder: Path, size: str, rounds: int, remote: bool) -> list[list[str
     with tempfile.TemporaryDirectory() as name:
         rows = [_build(tasks), *_samples(tasks), _gather(tasks), _step(tasks), _epoch(tasks)]
         if remote:
-            rows.append(_remote(distributed.cut(folder, Path(name))))
+            part_config = distributed.cut(folder, Path(name))
+            rows.append(_remote(part_config))
+            if shutil.which("openssl"):
+                rows.append(_encrypted(part_config, _certificate(Path(name))))
         for row in rows:
             pairs = [(row.ours(), row.limit()) for _ in range(rounds + 1)][1:]  # the first warms up
             ours, limit = (statistics.median(times) for times in zip(*pairs, strict=True))
@@ -203,34 +209,73 @@ def _epoch(tasks: Tasks) -> Row:
     )
 
 
-def _remote(part_config: Path) -> Row:
-    def ours() -> float:
-        answers = distributed.ours(part_config)
-        return next(a["ms"] for a in answers if a["task"] == "disttensor_read30k remote")
+def _remote_read(part_config: Path, security: str) -> float:
+    answers = distributed.ours(part_config, security)
+    return next(a["ms"] for a in answers if a["task"] == "disttensor_read30k remote")
 
+
+def _remote(part_config: Path) -> Row:
     return Row(
         f"remote read, {_ROWS:,} rows of {_WIDTH} float32",
-        ours,
+        lambda: _remote_read(part_config, "none"),
         _tcp,
         "The same bytes by one TCP connection from a thread that has them ready; a server also "
         "decodes the request and gathers the rows, and the client checks the reply.",
     )
 
 
-def _tcp() -> float:
+def _encrypted(part_config: Path, certificate: Path) -> Row:
+    return Row(
+        "the same, encrypted",
+        lambda: _remote_read(part_config, "curve"),
+        lambda: _tcp(certificate),
+        "The same bytes by one connection with TLS 1.3 and AES-GCM, for which processors have "
+        "instructions; CURVE's cipher has none.",
+    )
+
+
+def _certificate(folder: Path) -> Path:
+    """Write a key and a certificate for TLS 1.3, which does not work without one."""
+    path = folder / "tls.pem"
+    command = "openssl req -x509 -nodes -subj /CN=limits -newkey ec -pkeyopt"
+    command += " ec_paramgen_curve:prime256v1"
+    subprocess.run(
+        [*command.split(), "-keyout", path, "-out", folder / "certificate.pem"],
+        check=True,
+        capture_output=True,
+    )
+    with path.open("ab") as file:
+        file.write((folder / "certificate.pem").read_bytes())
+    return path
+
+
+def _tcp(certificate: Path | None = None) -> float:
     """Return how long a request of 8 bytes and a reply as large as the rows take, in ms."""
+
+    def wrap(link: socket.socket, is_server: bool) -> socket.socket:
+        if certificate is None:
+            return link
+        side = ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT
+        context = ssl.SSLContext(side)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.load_cert_chain(certificate)
+        context.check_hostname = False
+        context.load_verify_locations(certificate)
+        return context.wrap_socket(link, server_side=is_server)
+
     reply = np.ones((_ROWS, _WIDTH), np.float32)
     room = memoryview(bytearray(reply.nbytes))
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
-            with listener.accept()[0] as peer:
+            with wrap(listener.accept()[0], True) as peer:
                 while peer.recv(8):
                     peer.sendall(reply.data)
 
         server = threading.Thread(target=serve)
         server.start()
-        with socket.create_connection(listener.getsockname()) as link:
+        address = listener.getsockname()
+        with wrap(socket.create_connection(address), False) as link:
 
             def ask(_: int) -> None:
                 link.sendall(bytes(8))

@@ -430,12 +430,12 @@ def _sample_layer(
     g: Graph, lists: dict[str, Any], fanout: Any, excluded: dict[EdgeType, Any], pick: Any
 ) -> _Layer:
     seeds = {ntype: nodes.ids for ntype, nodes in lists.items()}
+    num_dst = {ntype: nodes.count for ntype, nodes in lists.items()}
     picked, columns = pick(g, seeds, read_fanouts(g, fanout), excluded)
     edges = {
         etype: each._replace(sources=lists[etype[0]].add(each.sources, overwrite=True))
         for etype, each in picked.items()
     }
-    num_dst = {ntype: len(ids) for ntype, ids in seeds.items()}
     return num_dst, {ntype: nodes.count for ntype, nodes in lists.items()}, edges, columns
 
 
@@ -444,9 +444,9 @@ def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
     relations, edge_frames = {}, {}
     for etype, (ptr, eids, sources, sizes) in edges.items():
         csc = Adjacency(ptr, sources, sizes=sizes)
-        relations[etype] = Relation(num_src[etype[0]], num_dst[etype[2]], csc=csc)
+        relation = relations[etype] = Relation(num_src[etype[0]], num_dst[etype[2]], csc=csc)
         named: dict[str, Any] = {EID: eids, **columns.get(etype, {})}
-        edge_frames[etype] = Frame(len(sources), named, g.device, "edge")
+        edge_frames[etype] = Frame(relation.num_edges, named, g.device, "edge")
     return Block(
         num_src,
         num_dst,

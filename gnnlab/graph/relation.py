@@ -130,7 +130,7 @@ class Relation:
         self._coo, self._csc, self._csr = coo, csc, csr
         self.scales: dict[Any, torch.Tensor] = {}  # 1 / degree; of ops.groups
         known = coo[0] if coo is not None else csc.indices if csc is not None else csr.indices  # type: ignore[union-attr]
-        self.num_edges = len(known)
+        self.num_edges = known.shape[0]
 
     @classmethod
     def from_edges(

@@ -7,10 +7,12 @@ import torch
 
 __all__ = ["ids_dtype", "torch_ids_dtype"]
 
+_MOST = np.iinfo(np.int32).max
+
 
 def ids_dtype(bound: int) -> type[np.signedinteger]:
     """Return numpy's int32 when all of ``range(bound)`` fits in it, else int64."""
-    return np.int32 if bound <= np.iinfo(np.int32).max else np.int64
+    return np.int32 if bound <= _MOST else np.int64
 
 
 def torch_ids_dtype(bound: int) -> torch.dtype:

@@ -129,8 +129,8 @@ class NodeList:
         torch.Tensor
             Shape (E,), int32.
         """
-        self._reserve(len(ids))
         nodes = ids.numpy()
+        self._reserve(len(nodes))
         local = nodes if overwrite and nodes.dtype == np.int32 else np.empty(len(nodes), np.int32)
         self.count = int(
             _relabel(unsigned(nodes), unsigned(self._ids), self.count, self._position, local)

@@ -5,8 +5,9 @@ the processor overlaps the cache misses of many nodes. The second picks edges an
 sources, which it reads a few seeds later. Each seed has a random stream of its own, named by its ID
 (see ``rng``), so the result does not depend on the order of the seeds or on the number of threads.
 
-Floyd's method picks k of d positions with k draws and without rejection. Sampling in proportion to
-weights is in ``sample_weighted``.
+Floyd's method picks k of d positions with k draws and without rejection. Up to six picks are
+compared with each other; for more, a table of bytes says which are taken. Sampling in proportion
+to weights is in ``sample_weighted``.
 
 References
 ----------
@@ -25,6 +26,7 @@ from gnnlab.kernels.rng import below, draw, mix
 __all__ = ["edge_slots", "sample_neighbors"]
 
 ALL = -1
+_FEW = 6  # picks, to be compared with each other: faster than a table of those taken
 _SCAN_LIMIT = 32
 _TABLE = 4096  # entries, one byte each: stays in the nearest cache
 _RUN = 32  # seeds whose sources are prefetched before the first is read
@@ -91,13 +93,17 @@ def sample_neighbors(
     left_out = _index(excluded, int(indptr[-1]))
     ptr = np.empty(len(seeds) + 1, np.int64)
     rows = unsigned(indptr), unsigned(seeds), unsigned(names)
+    replace = replace and fanout >= 0
     begin = unsigned(ptr)
     _count(rows[0], rows[1], fanout, replace, left_out, begin)
     slots, sources = np.empty(ptr[-1], dtype), np.empty(ptr[-1], indices.dtype)
     arrays = (*rows, unsigned(indices), begin, unsigned(slots), unsigned(sources))
+    table = None if fanout <= _FEW else _TABLE  # None compiles the loop without a table
+    if fanout > _SCAN_LIMIT:
+        table = max(_TABLE, int(_widest(*rows[:2])))
 
     def pick(lo: int, hi: int) -> None:
-        _pick(lo, hi, fanout, replace, np.uint64(key), left_out, *arrays)
+        _pick(lo, hi, table, replace, np.uint64(key), left_out, *arrays)
 
     threads.run_chunks(pick, len(seeds), _GRAIN)
     return ptr, slots, sources
@@ -178,7 +184,7 @@ def _count(indptr, seeds, fanout, replace, left_out, ptr):  # type: ignore[no-un
         d = last - first
         if len(left_out[0]):
             d -= _first_at_least(left_out, last) - _first_at_least(left_out, first)
-        if replace and fanout >= 0 and d:
+        if replace and d:
             d = everything
         total += min(d, everything)
         ptr[i + 1] = total
@@ -186,13 +192,11 @@ def _count(indptr, seeds, fanout, replace, left_out, ptr):  # type: ignore[no-un
 
 @njit(nogil=True, cache=True)
 def _pick(  # type: ignore[no-untyped-def]
-    lo, hi, fanout, replace, key, left_out, indptr, seeds, names, indices, ptr, slots, sources
+    lo, hi, table, replace, key, left_out, indptr, seeds, names, indices, ptr, slots, sources
 ):
     # Indices are unsigned: for others numba tests at each access whether they count from the end.
-    size = np.uint64(_TABLE)
-    if fanout > _SCAN_LIMIT:
-        size = max(size, _widest(indptr, seeds, lo, hi))
-    taken = np.zeros(size, np.bool_)
+    if table is not None:
+        taken = np.zeros(table, np.bool_)
     for begin in range(lo, hi, _RUN):
         end = min(begin + _RUN, hi)
         for i in range(begin, end):
@@ -203,11 +207,17 @@ def _pick(  # type: ignore[no-untyped-def]
             if len(left_out[0]):
                 x = _first_at_least(left_out, first)
                 d -= _first_at_least(left_out, last) - x
-            if k == d and not (replace and fanout >= 0):
+            stream = mix(key + np.uint64(names[i]))
+            if k == d and not replace:
                 for j in range(k):
                     slots[out + j] = first + j
+            elif replace:
+                for j in range(k):
+                    slots[out + j] = first + np.uint64(below(draw(stream, j), d))
+            elif table is None:
+                _choose_few(stream, first, d, k, slots, out)
             else:
-                _choose(mix(key + np.uint64(names[i])), first, d, k, replace, slots, out, taken)
+                _choose(stream, first, d, k, slots, out, taken)
             if d < last - first:
                 _skip_excluded(left_out[0], x, last, slots, out, stop)
             for e in range(out, stop):
@@ -216,40 +226,40 @@ def _pick(  # type: ignore[no-untyped-def]
             sources[e] = indices[slots[e]]
 
 
-@njit(inline="always")
-def _widest(indptr, seeds, lo, hi):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True)
+def _widest(indptr, seeds):  # type: ignore[no-untyped-def]
     widest = np.uint64(0)
-    for i in range(lo, hi):
+    for i in range(len(seeds)):
         widest = max(widest, indptr[seeds[i] + _ONE] - indptr[seeds[i]])
     return widest
 
 
 @njit(inline="always")
-def _choose(key, first, d, k, replace, slots, out, taken):  # type: ignore[no-untyped-def]
-    if replace:
-        for j in range(k):
-            slots[out + j] = first + np.uint64(below(draw(key, j), d))
+def _choose_few(stream, first, d, k, slots, out):  # type: ignore[no-untyped-def]
+    for j in range(k):
+        choice = first + np.uint64(below(draw(stream, j), d - k + j + _ONE))
+        for q in range(out, out + j):
+            if slots[q] == choice:
+                choice = first + d - k + j
+                break
+        slots[out + j] = choice
+
+
+@njit(inline="always")
+def _choose(stream, first, d, k, slots, out, taken):  # type: ignore[no-untyped-def]
+    if d > np.uint64(len(taken)):  # the same picks, compared one by one
+        _choose_few(stream, first, d, k, slots, out)
         return
     spare = d - k
     for j in range(k):
-        slots[out + j] = np.uint64(below(draw(key, j), spare + j + _ONE))
-    if d <= np.uint64(len(taken)):
-        for j in range(k):
-            choice = np.uint64(slots[out + j])
-            choice = spare + j if taken[choice] else choice
-            taken[choice] = True
-            slots[out + j] = first + choice
-        for j in range(k):
-            taken[slots[out + j] - first] = False
-    else:
-        # The same picks; the row is too wide for the table, so scan the earlier ones.
-        for j in range(k):
-            choice = first + slots[out + j]
-            for q in range(out, out + j):
-                if slots[q] == choice:
-                    choice = first + spare + j
-                    break
-            slots[out + j] = choice
+        slots[out + j] = np.uint64(below(draw(stream, j), spare + j + _ONE))
+    for j in range(k):
+        choice = np.uint64(slots[out + j])
+        choice = spare + j if taken[choice] else choice
+        taken[choice] = True
+        slots[out + j] = first + choice
+    for j in range(k):
+        taken[slots[out + j] - first] = False
 
 
 @njit(inline="always")
