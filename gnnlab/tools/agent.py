@@ -67,8 +67,8 @@ RANK_SHELL = (
 )
 _EXIT = b"\0exit "
 STOP = "stop"  # file that announces the end of the job; distributed/stopping.py looks for it
-# A trainer writes these words when it joins the job, waits for other trainers, or stops early.
-_WORDS = re.compile(rb"\0(ready|waiting|met|stopping)\n")
+# A trainer writes these words; see parallel/rendezvous.py.
+_WORDS = re.compile(rb"\0(ready|waiting|met|stopping|failing)\n")
 
 
 def main() -> None:
