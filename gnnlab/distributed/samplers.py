@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -161,7 +162,8 @@ class Samplers:
         self._processes[sampler].wait()
         if not self._settled.wait(_NOTICE):
             # The main thread may be inside C++ for minutes, where no exception reaches it.
-            print(self._death(sampler), file=sys.stderr, flush=True)
+            traceback.print_exception(self._death(sampler))  # the launcher quotes an exception
+            sys.stderr.flush()
             os._exit(1)
 
     def _death(self, sampler: int) -> GNNLabError:

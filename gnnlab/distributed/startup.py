@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -124,7 +125,9 @@ def join(job: JobSettings) -> None:
         if samplers:
             samplers.close()
         raise
-    atexit.register(_exit_undisturbed)
+    if job.role == "trainer":
+        atexit.register(_tell_failure)
+    atexit.register(_exit_undisturbed)  # runs before it
     context.process().context = context.Context(
         role=job.role, mode="distributed", remote=remote, samplers=samplers
     )
@@ -138,3 +141,13 @@ def _exit_undisturbed() -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # not restored: exit takes seconds at most
     context.exit_client()
+
+
+def _tell_failure() -> None:
+    """Report an uncaught exception before the interpreter ends, which may take some seconds."""
+    origin = getattr(sys, "last_traceback", None)
+    if not origin or origin.tb_frame.f_back or not isinstance(sys.last_value, Exception):
+        return  # without one, or with one in a callback, which a C++ library has printed
+    sys.stdout.flush()
+    sys.stderr.flush()
+    rendezvous.notify_agent("failing")

@@ -25,7 +25,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from gnnlab.engines.base import Engine, Host, Request
 from gnnlab.errors import GNNLabError, InvalidInput
@@ -56,36 +55,28 @@ class Ray(Engine):
             )
         self._folder = Path(tempfile.mkdtemp(prefix="gnnlab-ray-"))  # mode 0700
         try:
-            self._hub = self._start(request.num_hosts or 0)
-            self._hosts = [Host(**host) for host in self._answer()]
+            self._hosts = self._start(request.num_hosts or 0)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, number: int) -> subprocess.Popen[bytes]:
+    def _start(self, number: int) -> list[Host]:
         # In a new session: Ctrl-C goes only to the launcher. Ray's messages go to a file.
+        argv = [sys.executable, "-P", _HUB, "hub", str(self._folder), str(number)]
+        pipe = subprocess.PIPE
         with open(self._folder / "log", "wb") as log:
-            return subprocess.Popen(
-                [sys.executable, "-P", _HUB, "hub", str(self._folder), str(number)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
+            self._hub = subprocess.Popen(
+                argv, stdin=pipe, stdout=pipe, stderr=log, start_new_session=True
             )
-
-    def _answer(self) -> list[dict[str, Any]]:
         assert self._hub.stdout
         said = self._hub.stdout.readline()
-        try:
-            answer = json.loads(said)
-        except ValueError:
-            status = self._hub.wait()
-            log = (self._folder / "log").read_text("utf8", "replace").strip()
-            raise GNNLabError(f"Ray ended with status {status}: {log[-2000:]}") from None
+        if not said:
+            log_text = (self._folder / "log").read_text("utf8", "replace").strip()
+            raise GNNLabError(f"Ray ended with status {self._hub.wait()}: {log_text[-2000:]}")
+        answer = json.loads(said)
         if "problem" in answer:
             raise InvalidInput(answer["problem"])
-        hosts: list[dict[str, Any]] = answer["hosts"]
-        return hosts
+        return [Host(**host) for host in answer["hosts"]]
 
     def hosts(self) -> list[Host]:
         """Return the nodes that were reserved, in the order of their addresses."""
@@ -103,13 +94,10 @@ class Ray(Engine):
     def close(self) -> None:
         """End the actors and the connection to Ray."""
         if hub := getattr(self, "_hub", None):
-            assert hub.stdin and hub.stdout
-            with hub.stdin, hub.stdout, suppress(OSError):
-                hub.stdin.close()  # its sign to end
+            with hub:
                 with suppress(subprocess.TimeoutExpired):
-                    hub.wait(_FAREWELL)
-            hub.kill()
-            hub.wait()
+                    hub.communicate(timeout=_FAREWELL)  # the end of its input is its sign to end
+                hub.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -45,12 +45,6 @@ class Runner:
             cwd=folder if os.path.isdir(folder) else None,
             start_new_session=True,  # Ray kills the process group of an actor that ends
         )
-        threading.Thread(target=self._end, daemon=True).start()
-
-    def _end(self) -> None:
-        self._process.wait()
-        time.sleep(_LAST)  # for the hub to read the rest
-        os._exit(0)  # also without a hub or a head that would end this actor
 
     def write(self, data: bytes) -> None:
         """Write to standard input; close it after b""."""
@@ -65,8 +59,10 @@ class Runner:
         return os.read(stream.fileno(), _PIECE)
 
     def wait(self) -> int:
-        """Return the exit status when the program has ended."""
+        """Return the exit status when the program has ended; this actor ends soon after it."""
         status = self._process.wait()
+        # Also without a hub or a head that would end this actor; until then the hub reads the rest.
+        threading.Timer(_LAST, os._exit, (0,)).start()
         return status if status >= 0 else 128 - status
 
 
@@ -81,17 +77,13 @@ class Hub:
         self._relays: list[socket.socket] = []
         self._problem = ""
         address = os.environ.get("RAY_ADDRESS") or "auto"
-        if address.startswith("http"):
-            raise ValueError(
-                f"RAY_ADDRESS is {address}, where Ray takes jobs; set it to the cluster's address, "
-                "HOST:6379, or start this by `ray job submit`"
-            )
         try:
             ray.init(address, logging_level="ERROR", log_to_driver=False)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except Exception as error:
             raise ValueError(
                 f"no connection to a Ray cluster at {address}: {error}; start this on a node of a "
-                "cluster, or set RAY_ADDRESS to HOST:6379"
+                "cluster or by `ray job submit`, or set RAY_ADDRESS to HOST:6379 (not to http://…, "
+                "where Ray takes jobs)"
             ) from None
         self._nodes = self._reserve(number)
         self._listener = socket.socket(socket.AF_UNIX)
@@ -113,6 +105,7 @@ class Hub:
         from ray.util.placement_group import placement_group, placement_group_table
 
         nodes = [n for n in self._ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) >= 1]
+        nodes.sort(key=_by_address)
         number = number or len(nodes)
         if len(nodes) < number or not nodes:
             raise ValueError(
@@ -132,12 +125,11 @@ class Hub:
                 f"{_PLACED:g} s; `ray status` shows what is in use"
             )
         placed = placement_group_table(self._group)["bundles_to_node_id"]
-        by_id = {node["NodeID"]: node for node in nodes}
-        chosen = [by_id[identity] | {"bundle": int(bundle)} for bundle, identity in placed.items()]
-        return sorted(chosen, key=lambda node: _in_order(node["NodeManagerAddress"]))
+        bundles = {identity: int(bundle) for bundle, identity in placed.items()}
+        return [n | {"bundle": bundles[n["NodeID"]]} for n in nodes if n["NodeID"] in bundles]
 
     def serve(self) -> None:
-        """Serve relays until standard input ends, then end all programs."""
+        """Serve relays until standard input ends; then end all programs, and leave Ray."""
         in_thread(self._watch_head)
         in_thread(self._accept)
         while os.read(0, _PIECE):
@@ -149,13 +141,8 @@ class Hub:
             with suppress(OSError):
                 relay.recv(1)  # it has ended, or the launcher has killed it: its host is lost
 
-    def leave(self) -> None:
-        """End the actors, and the connection to Ray."""
-        from ray.util.placement_group import remove_placement_group
-
-        with suppress(Exception):
-            remove_placement_group(self._group)
-            self._ray.shutdown()
+        # With the connection end the actors and the placement group; without a head it takes long.
+        in_thread(self._ray.shutdown).join(_LAST)
 
     def _end_programs(self) -> None:
         for actor in list(self._actors):
@@ -192,12 +179,19 @@ class Hub:
         strategy = PlacementGroupSchedulingStrategy(self._group, self._nodes[index]["bundle"])
         options = {"num_cpus": self._bundle["CPU"], "num_gpus": self._bundle.get("GPU", 0)}
         options |= {"scheduling_strategy": strategy, "max_concurrency": 8}
+        get = self._get
         try:
             actor = self._ray.remote(Runner).options(**options).remote(command, folder)
             self._actors.append(actor)
-            in_thread(self._feed, actor, streams[0])
-            shown = [in_thread(self._show, actor, kind, streams[kind]) for kind in (1, 2)]
-            status = self._get(actor.wait.remote())
+            ended = actor.wait.remote()
+            copies = (
+                # Each write is waited for, so they arrive in order.
+                (lambda: os.read(streams[0], _PIECE), lambda data: get(actor.write.remote(data))),
+                (lambda: get(actor.read.remote(1)), lambda data: os.write(streams[1], data)),
+                (lambda: get(actor.read.remote(2)), lambda data: os.write(streams[2], data)),
+            )
+            _, *shown = [in_thread(_copy, *copy) for copy in copies]
+            status = get(ended)
             for thread in shown:
                 thread.join()
             if self._problem:  # it may be why the program has ended
@@ -211,17 +205,13 @@ class Hub:
         with suppress(OSError):
             relay.sendall(bytes([status]))
 
-    def _feed(self, actor: Any, stream: int) -> None:
-        with suppress(Exception):  # reported by _run
-            while data := os.read(stream, _PIECE):
-                self._get(actor.write.remote(data))  # one after the other: in order
-        actor.write.remote(b"")
 
-    def _show(self, actor: Any, kind: int, stream: int) -> None:
-        with suppress(Exception):  # reported by _run
-            while data := self._get(actor.read.remote(kind)):
-                with suppress(OSError):  # without a launcher, the program ends soon
-                    os.write(stream, data)
+def _copy(read: Callable[[], bytes], write: Callable[[bytes], object]) -> None:
+    """Copy a stream and its end, b""; after a failure stop, since _run reports it."""
+    with suppress(Exception):
+        data = b"more"
+        while data:
+            write(data := read())
 
 
 def in_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
@@ -231,8 +221,8 @@ def in_thread(work: Callable[..., None], *args: Any) -> threading.Thread:
     return thread
 
 
-def _in_order(address: str) -> str:
-    return re.sub(r"\d+", lambda digits: digits[0].zfill(5), address)
+def _by_address(node: dict[str, Any]) -> str:
+    return re.sub(r"\d+", lambda digits: digits[0].zfill(5), node["NodeManagerAddress"])
 
 
 def hub(folder: str, number: str) -> None:
@@ -244,7 +234,6 @@ def hub(folder: str, number: str) -> None:
         os._exit(2)
     print(json.dumps({"hosts": served.hosts()}), flush=True)
     served.serve()
-    in_thread(served.leave).join(_LAST)  # without a head, this would take a minute
     shutil.rmtree(folder, ignore_errors=True)  # the launcher may have been killed
     os._exit(0)
 

@@ -57,7 +57,7 @@ def notify_agent(event: str) -> None:
     event : str
         "ready": this trainer has joined the job. "waiting": for :data:`PATIENCE` seconds it has
         been inside ``init_process_group``. "met": it has left that call. "stopping": it stops
-        because the job is about to be ended.
+        because the job is about to be ended. "failing": it ends with an uncaught exception.
     """
     with suppress(KeyError, OSError):
         place = os.path.join(os.environ[environment.OUTPUT], os.environ["LOCAL_RANK"])

@@ -67,8 +67,9 @@ RANK_SHELL = (
 )
 _EXIT = b"\0exit "
 STOP = "stop"  # file that announces the end of the job; distributed/stopping.py looks for it
-# A trainer writes these events when it joins the job, waits for other trainers, or stops early.
-_EVENTS = re.compile(rb"\0(ready|waiting|met|stopping)\n")
+# A trainer writes these events when it joins the job, waits for other trainers, stops early or
+# fails; see parallel/rendezvous.py.
+_EVENTS = re.compile(rb"\0(ready|waiting|met|stopping|failing)\n")
 
 
 def main() -> None:

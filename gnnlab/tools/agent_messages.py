@@ -93,7 +93,7 @@ _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
     "ports": [{"ports": _ports, "problem": _nothing}, {"problem": _text}],
     "line": [_OF_PROCESSES | {"text": _line}],
     "started": [_OF_PROCESSES | {"pid": _whole(1, 1 << 31)}],
-    **{kind: [_OF_PROCESSES] for kind in ("ready", "waiting", "met", "stopping")},
+    **{kind: [_OF_PROCESSES] for kind in ("ready", "waiting", "met", "stopping", "failing")},
     "exited": [_OF_PROCESSES | {"status": _whole(0, 255)}],
     # Without a role, the agent itself.
     "stopped": [

@@ -390,6 +390,8 @@ class JobSupervisor:
                 "and debuggers do that; --max_pause allows for longer"
             )
             self._failures.append(message | {"status": 128 + signal.SIGSTOP, "why": why})
+        if kind == "failing":
+            self._failures.append(message | {"status": 1})  # that of Python after an exception
         if kind != "exited":
             return
         if who[0] in ("trainer", "torchrun") and message["status"] == 0:

@@ -136,7 +136,7 @@ def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.Monkey
 @needs_ray
 def test_an_address_for_jobs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
-    with pytest.raises(InvalidInput, match=r"where Ray takes jobs; set it to .*HOST:6379"):
+    with pytest.raises(InvalidInput, match=r"set RAY_ADDRESS to HOST:6379 \(not to http"):
         open_engine("ray", Request(num_hosts=2))
 
 

@@ -139,6 +139,7 @@ def losses(text: str) -> list[str]:
     return re.findall(r"epoch +\d+  loss [\d.]+|validation accuracy .*", text)
 
 
+@pytest.mark.timeout(1200)
 def test_a_preempted_job_goes_on_as_if_it_had_not_ended(hosts: Hosts, tmp_path: Path) -> None:
     """Three hosts, of which another job takes one in the middle, against a local run."""
     here, there = tmp_path / "here", tmp_path / "there"

@@ -40,6 +40,7 @@ GOOD: list[dict[str, Any]] = [
     {"agent": "ready", "role": "server", "id": 3},
     {"agent": "waiting", **TRAINER},
     {"agent": "met", **TRAINER},
+    {"agent": "failing", **TRAINER},
     {"agent": "lost", "process": "guard (process 7)", "status": 0},
     {"agent": "exited", **TRAINER, "status": 255},
     {"agent": "stopped", **TRAINER, "process": "process 7: python x.py", "seconds": 3},

@@ -203,8 +203,31 @@ def test_a_sampler_goes_before_it_is_used(begin: Callable[..., Started], workspa
     os.kill(int(found[1]), signal.SIGKILL)
     status, errors = job.end(2 * END)
     assert status == 1
-    assert errors.startswith(f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 1")
-    assert f"sampler 0 of rank 1 (machine 1, process {found[1]}) ended (SIGKILL" in errors
+    first = errors.splitlines()[0]
+    assert first.startswith(f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 1: ")
+    assert f"sampler 0 of rank 1 (machine 1, process {found[1]}) ended (SIGKILL" in first
+
+
+FAILING = """
+import atexit, os, time, gnnlab as dgl
+
+atexit.register(time.sleep, 1000)
+dgl.distributed.initialize("ip_config.txt")
+if os.environ["RANK"] == "1":
+    print("the last batch")
+    raise ValueError("the loss is NaN")
+time.sleep(1000)
+"""
+
+
+def test_a_trainer_that_raises_takes_long_to_exit(
+    begin: Callable[..., Started], workspace: Path
+) -> None:
+    (workspace / "failing.py").write_text(FAILING)
+    status, errors = begin(script="failing.py").end(START)
+    assert status == 1 and "\nthe last batch\n" in errors
+    how = "ended with status 1: ValueError: the loss is NaN\n"
+    assert errors.startswith(f"gnnlab launch: trainer 1 on {MACHINE_1} {how}")
 
 
 CALLING = "calling gnnlab.distributed.initialize(), which trainer 0 has called"

@@ -856,6 +856,17 @@ def test_the_script_of_a_command(command: str, script: str) -> None:
     assert Command.read(command).script == script
 
 
+def test_only_the_chosen_engine_is_imported() -> None:
+    code = (
+        "import sys, gnnlab, gnnlab.tools.launch as launch; from gnnlab.engines import *; "
+        "open_engine('local', Request(num_hosts=2)); "
+        "print(*sorted(name for name in sys.modules if name.startswith('gnnlab.engines.')))\n"
+        "assert 'ray' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["gnnlab.engines.base", "gnnlab.engines.local"]
+
+
 def test_secrets_stay_where_they_belong() -> None:
     from gnnlab.engines.local import loopback_hosts
 
