@@ -7,6 +7,7 @@ python -m benchmarks faults --jobs 20 --seed 0
 python -m benchmarks gpu --size M
 python -m benchmarks papers --scale 0.02
 python -m benchmarks limits --size S
+python -m benchmarks predictions --minutes 55
 """
 
 from __future__ import annotations
@@ -84,6 +85,20 @@ def main(arguments: list[str] | None = None) -> int:
     best.add_argument("--no-remote", action="store_true", help="start no servers")
     best.set_defaults(command=_limits)
 
+    held = commands.add_parser("predictions", help="compare predicted with measured epochs")
+    held.add_argument(
+        "--rows", type=int, default=36, choices=range(1, 49), metavar="N",
+        help="settings to draw, up to 48 (default 36)",
+    )  # fmt: skip
+    held.add_argument("--seed", type=int, default=0, help="draws the settings (default 0)")
+    held.add_argument("--size", choices=("T", "S"), default="S", help="graph (default S)")
+    held.add_argument("--minutes", type=float, default=60, help="stop after these (default 60)")
+    held.add_argument("--repeat", type=Path, help="file whose settings to measure again")
+    held.add_argument("--resume", action="store_true", help="run what --json lacks")
+    held.add_argument("--json", type=Path, help="default benchmarks/results/predictions.json, "
+                      "with --repeat predictions_repeated.json")  # fmt: skip
+    held.set_defaults(command=_predictions)
+
     serve = commands.add_parser("serve", help="answer tasks from standard input (used by run)")
     serve.add_argument("size")
     serve.add_argument("threads", type=int)
@@ -121,6 +136,26 @@ def _papers(options: argparse.Namespace) -> int:
     about = {**machine.describe(), **{k: str(v) for k, v in found["setup"].items()}}
     _print(about, papers.tables(found))
     return 0
+
+
+def _predictions(options: argparse.Namespace) -> int:
+    from benchmarks import predictions  # needs zmq
+
+    problem = predictions.can_run()
+    if problem:
+        print(f"benchmarks: {problem}", file=sys.stderr)
+        return 2
+    name = "predictions_repeated" if options.repeat else "predictions"
+    path = options.json or Path(__file__).parent / "results" / f"{name}.json"
+    before = json.loads(options.repeat.read_text("utf8")) if options.repeat else {}
+    found = predictions.measure(
+        path, rows=options.rows, seed=before.get("seed", options.seed),
+        size=before.get("size", options.size), minutes=options.minutes,
+        settings=before.get("settings"), resume=options.resume,
+    )  # fmt: skip
+    _print(found["about"], predictions.tables(found["rows"]))
+    total = predictions.summary(found["rows"])
+    return 0 if total["rows"] == total["bytes equal"] == len(found["settings"]) else 1
 
 
 def _run(options: argparse.Namespace) -> int:

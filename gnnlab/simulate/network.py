@@ -32,6 +32,10 @@ class Network:
     per_byte : float
         Processor seconds that a byte costs its sender, and again its receiver: ZeroMQ, TCP,
         encryption. Measured on one machine: 5e-10, encrypted 1e-9.
+    per_round : float
+        Processor seconds that a round of an all-reduce costs each trainer: system calls, waking
+        threads, and DistributedDataParallel's own work; 0 by default. R trainers need 2 (R − 1)
+        rounds.
     overhead : float
         Share of the bandwidth that does not carry messages: headers of Ethernet, IP and TCP take 90
         of 1538 bytes, and acknowledgements of the opposite direction 2 %.
@@ -49,12 +53,13 @@ class Network:
     per_request: float = 1e-4
     per_byte: float = 5e-10
     overhead: float = 0.08
+    per_round: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the values."""
         if not self.bandwidth > 0:
             raise InvalidInput(f"bandwidth is in bits per second, above 0; found {self.bandwidth}")
-        for name in ("latency", "per_request", "per_byte"):
+        for name in ("latency", "per_request", "per_byte", "per_round"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InvalidInput(f"{name} is a time in seconds; found {getattr(self, name)}")
         if not 0 <= self.overhead < 1:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -48,11 +48,15 @@ class Machines:
         Processor cores of each machine.
     shared : float or None
         Cores that all machines share, where one computer runs them all; replaces ``cores``.
+    slowdown : dict
+        Kind of work → how many times the measured processor seconds it takes on these machines; 1
+        for other kinds. Kinds are "sample", "fetch", "compute", and "serve" for servers.
     """
 
     count: int
     cores: float
     shared: float | None = None
+    slowdown: Mapping[str, float] = field(default_factory=dict)
 
 
 def replay(
@@ -157,6 +161,9 @@ class _Replay:
     def _pool(self, machine: int) -> int:
         return 2 * self.machines.count + (machine if self.machines.shared is None else 0)
 
+    def _slowdown(self, kind: str) -> float:
+        return self.machines.slowdown.get(kind, 1.0)
+
     def _link(self, machine: int, inward: bool) -> int:
         return machine + self.machines.count * inward
 
@@ -172,8 +179,9 @@ class _Replay:
         """Servers compute at the same time, each with one thread."""
         per_request = 0.0 if "latency" in self.free else self.network.per_request
         seconds: dict[int, float] = defaultdict(float)
+        slowdown = self._slowdown("serve")
         for machine, measured in op.serve.items():
-            seconds[self._pool(machine)] += measured + per_request
+            seconds[self._pool(machine)] += slowdown * measured + per_request
         size = max(seconds.values(), default=0.0)
         if size > 0:
             yield size, {pool: each / size for pool, each in seconds.items()}
@@ -206,7 +214,7 @@ class _Replay:
             info: dict[str, int | float | str] = {}
             if isinstance(op, Work):
                 if kind not in self.free:
-                    yield from self._work(track.machine, op.seconds)
+                    yield from self._work(track.machine, op.seconds * self._slowdown(kind))
             elif isinstance(op, Request):
                 info = {"bytes": sum(op.out.values()) + sum(op.back.values())}
                 info |= {"requests": op.requests, "rows": op.rows}
@@ -261,9 +269,13 @@ class _Replay:
             yield from self._serve(op)
         if "bandwidth" not in self.free:
             yield from self._transfer(machine, op.out, op.back)
-        yield from self._work(machine, op.here - (self.flow.now - since))
+        here = op.here * self._slowdown(op.kind)
+        yield from self._work(machine, here - (self.flow.now - since))
 
     def _collective(self, number: int, track: Track, op: Collective) -> _Steps:
+        if op.bytes and "allreduce" not in self.free:
+            rounds = 2 * (self.num_ranks - 1)
+            yield from self._work(track.machine, self.network.per_round * rounds)
         arrived = self.arrived[op.number]
         arrived.append(number)
         if len(arrived) < self.num_ranks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -84,6 +85,7 @@ class Result:
         network: Network | None = None,
         cores: float | None = None,
         shared_cores: float | None = None,
+        slowdown: Mapping[str, float] | None = None,
     ) -> Result:
         """Return the same run on another network or other processors, without running it again.
 
@@ -91,13 +93,16 @@ class Result:
         ----------
         network : Network, optional
         cores, shared_cores : float, optional
+        slowdown : dict, optional
             As for :func:`gnnlab.simulate.simulate`. Those of this run by default.
         """
+        check_slowdown(slowdown or {})
         check_cores(cores=cores, shared_cores=shared_cores)
         machines = replace(
             self.machines,
             cores=cores or self.machines.cores,
             shared=shared_cores or self.machines.shared,
+            slowdown=self.machines.slowdown if slowdown is None else slowdown,
         )
         return Result(network or self.network, machines, self.lanes, self.traffic, self.returned)
 
@@ -142,3 +147,12 @@ def check_cores(**found: float | None) -> None:
     for name, value in found.items():
         if value is not None and not value > 0:
             raise InvalidInput(f"{name} must be above 0; found {value!r}")
+
+
+def check_slowdown(slowdown: Mapping[str, float]) -> None:
+    """Raise InvalidInput unless all kinds of work are known and their factors above 0."""
+    kinds = ("sample", "fetch", "compute", "serve")
+    if not all(kind in kinds and factor > 0 for kind, factor in slowdown.items()):
+        raise InvalidInput(
+            f"slowdown has a factor above 0 for some of {', '.join(kinds)}; found {slowdown!r}"
+        )

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -40,7 +40,7 @@ from gnnlab.simulate.network import Network
 from gnnlab.simulate.optrace import Recorder
 from gnnlab.simulate.parallel import SimulatedDataParallel
 from gnnlab.simulate.replay import Machines
-from gnnlab.simulate.result import Result, check_cores
+from gnnlab.simulate.result import Result, check_cores, check_slowdown
 from gnnlab.simulate.samplers import SimulatedSamplers, prefetched, recorded_pass
 from gnnlab.simulate.scheduler import Scheduler, VirtualRank
 from gnnlab.simulate.transport import Cluster, SimulatedTransport
@@ -66,6 +66,10 @@ class Simulation:
         Processor cores of a machine; by default one for each trainer, sampler and server.
     shared_cores : float, optional
         Cores that all machines share, where one computer runs them all.
+    slowdown : dict, optional
+        Kind of work ("sample", "fetch", "compute", "serve") → how many times the processor seconds
+        measured here it takes on the machines, as where they are slower, or where processes share
+        memory bandwidth and caches. 1 by default.
     threads : int
         Number of threads that each trainer computes with.
     cache_bytes : int
@@ -129,6 +133,7 @@ class Simulation:
         network: Network | None = None,
         cores: float | None = None,
         shared_cores: float | None = None,
+        slowdown: Mapping[str, float] | None = None,
         threads: int = 1,
         cache_bytes: int = 0,
         cache_policy: str = "access",
@@ -157,6 +162,7 @@ class Simulation:
                 "made by different samplers"
             )
         check_cores(cores=cores, shared_cores=shared_cores)
+        check_slowdown(slowdown or {})
         self.trainers_per_machine = trainers_per_machine
         self.samplers_per_trainer = samplers_per_trainer
         self.servers_per_machine = servers_per_machine
@@ -173,7 +179,7 @@ class Simulation:
         self.num_ranks = self.num_machines * trainers_per_machine
         if cores is None:  # without samplers, each trainer has a prefetch thread
             cores = trainers_per_machine * (1 + max(1, samplers_per_trainer)) + servers_per_machine
-        self.machines = Machines(self.num_machines, cores, shared_cores)
+        self.machines = Machines(self.num_machines, cores, shared_cores, slowdown or {})
         self._parts = [
             open_part(self.config, k, verify=is_foreign) for k in range(self.num_machines)
         ]

@@ -50,9 +50,9 @@
 # ## 준비
 #
 # 이 컴퓨터 한 대가 머신 두 대의 역할을 합니다. 주소(127.0.0.2와 127.0.0.3), 폴더, 프로세스는
-# 머신마다 따로 있습니다. 실제와 다른 것은 둘 사이의 네트워크가 더 빠르고, 두 머신이 프로세서와 메모리를 함께 쓴다는 점입니다. 파일은
-# 모두 임시 폴더에 저장합니다. 이제부터 이 폴더가 노트북의 현재 디렉터리이며, 커널을 종료하면
-# 지워집니다.
+# 머신마다 따로 있습니다. 실제와 다른 것은 둘 사이의 네트워크가 더 빠르고, 두 머신이 프로세서와
+# 메모리를 함께 쓴다는 점입니다. 파일은 모두 임시 폴더에 저장합니다. 이제부터 이 폴더가 노트북의
+# 현재 디렉터리이며, 커널을 종료하면 지워집니다.
 #
 # 이 레슨은 Linux, macOS, 또는 Windows 안의 Linux(WSL)에서 실행해야 합니다. WSL 없이 Windows에서
 # 열면 작업을 시작하는 셀에서는 WSL이 필요하다는 메시지만 나오므로, 레슨에 저장된 출력을 읽으십시오.
@@ -570,8 +570,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   relative to it; `ip_config` is read here.
 # - `extra_envs`: environment variables for all processes; `ssh_port`, `ssh_username`: as above.
 # - `master_port`: where trainers meet on machine 0; by default a free port.
-# - `timeout`: seconds for all processes to start (300); `max_pause`: seconds until a stopped process
-#   counts as failed (3).
+# - `timeout`: seconds for all processes to start (300); `max_pause`: seconds until a stopped
+#   process counts as failed (3).
 # - `log_dir`, `trace`: folders on this computer for logs and for records of where time goes.
 # - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`: for
 #   DGL's scripts.
@@ -616,8 +616,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   在运行启动器的计算机上读取。
 # - `extra_envs`：传给所有进程的环境变量；`ssh_port`、`ssh_username`：与上文的同名选项相同。
 # - `master_port`：训练器在机器 0 上会合的端口，默认选用空闲端口。
-# - `timeout`：等待所有进程启动并相互连接的最长秒数，默认 300；`max_pause`：进程停住多少秒之后判定为故
-#   障，默认 3。
+# - `timeout`：等待所有进程启动并相互连接的最长秒数，默认 300；`max_pause`：进程停住多少秒之后判定为
+#   故障，默认 3。
 # - `log_dir`、`trace`：存放日志和时间记录的文件夹，位于运行启动器的计算机上。
 # - `on`：ssh、Slurm、Ray 或 `local`；`security`：`curve` 或 `none`，见下文；`graph_format`：供 DGL
 #   的脚本使用。
@@ -1237,8 +1237,8 @@ plt.show()
 # %% [markdown] slot="summary" lang="ko"
 # ## 요약
 #
-# - `ip_config.txt`의 $i$번째 줄(0번째부터)은 머신 $i$이고, 이 머신에는 파티션 $i$, JSON 파일, 스크립트가
-# 필요합니다.
+# - `ip_config.txt`의 $i$번째 줄(0번째부터)은 머신 $i$이고, 이 머신에는 파티션 $i$, JSON 파일,
+#   스크립트가 필요합니다.
 # - 에이전트는 서버와 트레이너를 함께 시작합니다. 트레이너는 서버를 기다리며, 자기 샘플러를
 #   시작합니다.
 # - 첫 장애가 생기면 작업 전체가 종료되고, 런처가 그 장애를 보고합니다. 나머지는 로그에 있습니다.

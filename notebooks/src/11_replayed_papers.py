@@ -16,7 +16,7 @@
 # # 논문의 수치, 직접 세어 보기
 #
 # 분산 학습(distributed training) 논문을 읽다 보면 캐시(cache)로 통신량을 92% 줄였다거나 학습이 세
-배 빨라졌다는 주장을 접하게 됩니다. 내 그래프에서도 그럴까요? 머신끼리 주고받는 피처(feature) 행의
+# 배 빨라졌다는 주장을 접하게 됩니다. 내 그래프에서도 그럴까요? 머신끼리 주고받는 피처(feature) 행의
 # 수에 관한 주장이라면 클러스터(cluster) 없이도 확인할 수 있습니다. 같은 미니배치(mini-batch)를
 # 컴퓨터 한 대에서 샘플링하면서 세어 보면 됩니다. 이 레슨에서는 이를 **재연**(replay)이라고 합니다.
 # 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
@@ -163,8 +163,10 @@ plt.show()
 # ## 亲手实现：两种缓存与一个下限
 #
 # **固定**缓存一开始就装好选定的行，此后不再改变。**有计划的**缓存利用了小批次可以预知这一点：随机数
-# 由随机种子决定，所以训练之前就能把整轮（epoch）采样一遍。每批之后，它从已有的行中留下接下来最早用到的那些。这就是 Belady 在 1966 年提出的规则；从空缓存开始，无论用哪种规则，获取的行都不会更少。要得到对**所
-# 有**缓存（包括预先装好的）都成立的下限，就在最前面加上含有全部行的一批，但不计它的获取数。
+# 由随机种子决定，所以训练之前就能把整轮（epoch）采样一遍。每批之后，它从已有的行中留下接下来最早用
+# 到的那些。这就是 Belady 在 1966 年提出的规则；从空缓存开始，无论用哪种规则，获取的行都不会更少。要
+# 得到对**所有**缓存（包括预先装好的）都成立的下限，就在最前面加上含有全部行的一批，但不计它的获取
+# 数。
 
 
 # %% slot="hand-code"
@@ -603,8 +605,8 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # 파티션 사이의 에지 수는 그대로인데 VIP의 결과가 논문에 가까워졌습니다. 큰 그래프에서는 논문과의
 # 평균 차이가 5분의 2, 작은 그래프에서는 4분의 3 줄었습니다. 캐시가 작을 때에는 논문의 비율이
 # 하한보다 커져서, 이제 이를 수 있는 값이 되었습니다. 이 가설로 차이의 상당 부분은 설명되지만 전부는
-# 아닙니다. 생성한 그래프에는 실제 상품도, 실제 상품이 이루는 군집도 없기 때문입니다. 나머지를 확인하려면
-# `DATASET = "ogbn-products"`로 실행해 보아야 합니다.
+# 아닙니다. 생성한 그래프에는 실제 상품도, 실제 상품이 이루는 군집도 없기 때문입니다. 나머지를
+# 확인하려면 `DATASET = "ogbn-products"`로 실행해 보아야 합니다.
 #
 # 캐시의 크기를 직접 바꾸어 봅시다. 막대는 이 레슨의 그래프에서 에지를 모으기 전과 모은 뒤에 센
 # 값이고, 마름모는 논문에 실린 값입니다. 커널이 실행되지 않는 환경에서는 논문에 실린 네 가지 크기의
@@ -612,8 +614,9 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 
 # %% [markdown] slot="explore" lang="zh"
 # 跨分区的边数没有变，VIP 却更接近论文了：与论文的平均差距，在大图上减少了五分之二，在本课的图上减少
-# 了四分之三。缓存较小时，现在的下限已低于论文的比例，也就是说，论文的比例是可以达到的。可见，这个解释能说明相当一部分差异，但不是全部：我们的图里既没有真实的商品，也没有商品形成的簇。其余的部分，
-# 只有设 `DATASET = "ogbn-products"` 才能见分晓。
+# 了四分之三。缓存较小时，现在的下限已低于论文的比例，也就是说，论文的比例是可以达到的。可见，这个解
+# 释能说明相当一部分差异，但不是全部：我们的图里既没有真实的商品，也没有商品形成的簇。其余的部分，只
+# 有设 `DATASET = "ogbn-products"` 才能见分晓。
 #
 # 请亲手改变缓存的大小。柱子是本课的图在边集中前后的结果，菱形是论文的数值（有数据时才画）。如果没有
 # 内核在运行，看到的就是论文中四种缓存大小的结果。
@@ -661,8 +664,8 @@ plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 
 # %% [markdown] slot="check" lang="ko"
 # 크기에 견주면 가장 작은 캐시에서 가장 많은 행이 줄어듭니다. VIP와 하한의 차이는 그래프에 따라
-# 다릅니다. 에지를 모으기 전에는 $\alpha = 1$일 때의 차이가 $\alpha = 0.1$일 때보다 크고, 모은 뒤에는
-반대로 작습니다.
+# 다릅니다. 에지를 모으기 전에는 $\alpha = 1$일 때의 차이가 $\alpha = 0.1$일 때보다 크고, 모은
+# 뒤에는 반대로 작습니다.
 #
 # ## 확인하기: 시뮬레이션한 클러스터도 같은 행을 요청하는가
 #
@@ -745,8 +748,8 @@ print(f"sampling requests with a plan: {plans / once:.0f} times as many")
 
 # %% [markdown] slot="designs" lang="zh"
 # 一行不差。输出的最后一行，是只看行数看不出的开销：要规划一轮，就得采样两遍。接下来数另外两种设计的
-# 字节数，以及 LABOR 在边集中之前的 100,000 个节点的图上采到的节点数。LABOR 让同一小批次的所有种子节点
-# 用同一组随机数挑选邻居，因此它们更容易选中相同的邻居。
+# 字节数，以及 LABOR 在边集中之前的 100,000 个节点的图上采到的节点数。LABOR 让同一小批次的所有种子节
+# 点用同一组随机数挑选邻居，因此它们更容易选中相同的邻居。
 
 
 # %% slot="designs-code"
@@ -833,12 +836,12 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## What a replay cannot show
 #
 # Rows, bytes and rounds are exact, for this graph, this cut and these samplers. A replay knows no
-# seconds: neither SALIENT++'s 12.7 times DistDGL nor DistDGL's 13 s an epoch. It knows no overlap of fetching and computing,
-# no GPU, no busy switch, and no accuracy. Its graph is generated unless you bring the real one. And
-# what we know of a set-up may be wrong: that of P3 we have from a secondary source, and in
-# SALIENT++'s analysis only the nodes found last sample further ones, while in our samplers all do.
-# A replay that agrees supports a claim; one that differs shows first that something is unlike, and
-# then the work begins, as above.
+# seconds: neither SALIENT++'s 12.7 times DistDGL nor DistDGL's 13 s an epoch. It knows no overlap
+# of fetching and computing, no GPU, no busy switch, and no accuracy. Its graph is generated unless
+# you bring the real one. And what we know of a set-up may be wrong: that of P3 we have from a
+# secondary source, and in SALIENT++'s analysis only the nodes found last sample further ones, while
+# in our samplers all do. A replay that agrees supports a claim; one that differs shows first that
+# something is unlike, and then the work begins, as above.
 
 # %% [markdown] slot="limits" lang="ko"
 # - RapidGNN은 Belady의 규칙처럼 캐시를 계획합니다. 그런데 우리 그래프에서는 이 규칙으로도 가져오는
@@ -858,12 +861,13 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #
 # 행과 바이트의 수, 요청 횟수는 이 그래프, 이 파티션, 이 샘플링 방법에 대해서는 정확합니다. 그러나
 # 시간은 알 수 없습니다. SALIENT++가 DistDGL보다 12.7배 빠르다는 주장도, DistDGL의 한 에폭이 13초
-# 걸린다는 주장도 재연으로는 확인하지 못합니다. 통신과 계산이 얼마나 겹치는지, GPU나 붐비는 스위치가 어떤 영향을 주는지, 정확도가
-# 어떤지도 마찬가지입니다. 실제 데이터셋을 쓰지 않는 한 그래프는 생성한 것입니다. 논문의 조건을 잘못
-# 알고 있을 수도 있습니다. P3의 조건은 논문이 아닌 2차 자료에서 얻었습니다. 또 SALIENT++의
-# 분석에서는 마지막에 찾은 노드에서만 다음 이웃을 샘플링하지만, 우리 샘플링 방법에서는 그때까지 찾은
-# 모든 노드에서 샘플링합니다. 재연한 값이 일치하면 주장을 뒷받침하는 근거가 됩니다. 일치하지 않으면
-# 우선 무언가 다르다는 것만 알 수 있으며, 위에서 한 것처럼 무엇이 다른지 밝히는 일은 그때부터입니다.
+# 걸린다는 주장도 재연으로는 확인하지 못합니다. 통신과 계산이 얼마나 겹치는지, GPU나 붐비는 스위치가
+# 어떤 영향을 주는지, 정확도가 어떤지도 마찬가지입니다. 실제 데이터셋을 쓰지 않는 한 그래프는 생성한
+# 것입니다. 논문의 조건을 잘못 알고 있을 수도 있습니다. P3의 조건은 논문이 아닌 2차 자료에서
+# 얻었습니다. 또 SALIENT++의 분석에서는 마지막에 찾은 노드에서만 다음 이웃을 샘플링하지만, 우리
+# 샘플링 방법에서는 그때까지 찾은 모든 노드에서 샘플링합니다. 재연한 값이 일치하면 주장을 뒷받침하는
+# 근거가 됩니다. 일치하지 않으면 우선 무언가 다르다는 것만 알 수 있으며, 위에서 한 것처럼 무엇이
+# 다른지 밝히는 일은 그때부터입니다.
 
 # %% [markdown] slot="limits" lang="zh"
 # - RapidGNN 与 Belady 规则一样，事先规划缓存。但在我们的图上，即使采用这一规则，获取的行数最多也只
@@ -871,18 +875,19 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # - BatchGNN 的 3 倍说的是速度。四批合在一起，省下的行是 15% 到 28%；其余的提速大概来自消息更少、更
 #   长，或者通信与计算重叠。
 # - LABOR 的 7 倍是论文中各张图、各种扇出的结果里的最大值。种子节点共有的邻居越多，省得越多。
-# - FastSample 省下的字节很少，但每批的三次请求往返省掉了两次。省的是等待，延迟（latency）越高越划算。
+# - FastSample 省下的字节很少，但每批的三次请求往返省掉了两次。省的是等待，延迟（latency）越高越划
+#   算。
 # - 隐藏层较窄时，P3 传送的字节更少。界限取决于扇出：大图上用的是 P3 自己的 (25, 10)，这里用的是
 #   SALIENT++ 的扇出，特征都是 100 维。至于能省多少时间，靠重放无从得知。
 #
 # ## 重放无法告诉我们什么
 #
-# 就这张图、这种切分和这些采样方法而言，行数、字节数和请求往返次数都是精确的。但重放测不出时间：SALIENT++
-# 比 DistDGL 快 12.7 倍、DistDGL 每轮 13 秒，都无从查证。通信与计算重叠多少，GPU 和繁忙的交换机有什么影响，准确率如
-# 何，重放也无法告诉我们。而且，如果不用真实的数据集，图就是生成的。我们对论文条件的了解也可能有误：
-# P3 的条件就来自二手资料；另外，SALIENT++ 的分析只从上一层新找到的节点继续采样，我们的采样方法则从
-# 已找到的所有节点采样。重放的结果一致，结论就多了一份支持；不一致，首先只说明有什么地方不同，接下来
-# 就要像上面那样去查明。
+# 就这张图、这种切分和这些采样方法而言，行数、字节数和请求往返次数都是精确的。但重放测不出时间：
+# SALIENT++比 DistDGL 快 12.7 倍、DistDGL 每轮 13 秒，都无从查证。通信与计算重叠多少，GPU 和繁忙的交
+# 换机有什么影响，准确率如何，重放也无法告诉我们。而且，如果不用真实的数据集，图就是生成的。我们对论
+# 文条件的了解也可能有误：P3 的条件就来自二手资料；另外，SALIENT++ 的分析只从上一层新找到的节点继续
+# 采样，我们的采样方法则从已找到的所有节点采样。重放的结果一致，结论就多了一份支持；不一致，首先只说
+# 明有什么地方不同，接下来就要像上面那样去查明。
 
 # %% [markdown] slot="summary" lang="en"
 # ## Summary
@@ -959,8 +964,8 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # 2. 把 HALO 的行按随机顺序装入缓存，省下的行与 $\alpha$ 成正比，直到全部装完；$\alpha = 1$ 时已经全
 #    部装下。请根据论文在 $\alpha = 0.1$ 或 $0.2$ 时的数值，估计 HALO 的行数是机器所拥有行数的多少
 #    倍。
-# 3. 写一个函数 `lru(batches, slots)`，参数和返回值的含义与 `planned` 相同，模拟一个不能预知未来的缓存：每
-#    批之后，留下最近用到的 `slots` 行；如果最后一次用到它们的是同一批，就留下编号较小的。
+# 3. 写一个函数 `lru(batches, slots)`，参数和返回值的含义与 `planned` 相同，模拟一个不能预知未来的缓
+#    存：每批之后，留下最近用到的 `slots` 行；如果最后一次用到它们的是同一批，就留下编号较小的。
 
 
 # %% slot="verdicts"

@@ -98,6 +98,22 @@ def test_all_reduce_is_a_ring_of_ranks() -> None:
     assert replay(one_machine, SLOW, Machines(1, 9)).seconds == pytest.approx(3.0)
 
 
+def test_a_round_of_an_all_reduce_costs_each_rank_work() -> None:
+    """Three ranks on two processors: four rounds of 0.1 s each are 1.2 s of work."""
+    tracks = [Track(rank, 0, "trainer", [Collective("allreduce", 0, 600)]) for rank in range(3)]
+    network = Network(8000, latency=0, per_request=0, per_byte=0, per_round=0.1)
+    assert replay(tracks, network, Machines(1, 2)).seconds == pytest.approx(0.6)
+    assert replay(tracks, network, Machines(1, 2), ["allreduce"]).seconds == 0
+
+
+def test_work_takes_longer_where_processes_are_slower() -> None:
+    """A second of computing takes three, a second of a server two, one that is hidden by it too."""
+    slowdown = {"compute": 3.0, "serve": 2.0, "fetch": 2.5}
+    work = trainers([Work("compute", 1.0), ask(1, 0, serve=1.0, here=1.0), Work("sample", 1.0)])
+    network = Network(8000, latency=0, per_request=0, per_byte=0)
+    assert seconds(work, network, slowdown=slowdown) == pytest.approx(3.0 + 2.5 + 1.0)
+
+
 def test_a_barrier_waits_for_the_last_and_for_a_packet_there_and_back() -> None:
     tracks = trainers(*([Work("compute", rank + 0.5), Collective("wait", 0)] for rank in range(3)))
     timing = replay(tracks, SLOW, Machines(3, 9))

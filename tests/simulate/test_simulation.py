@@ -131,6 +131,10 @@ def test_other_processors_need_no_new_run() -> None:
     assert (other.shared, other.cores) == (2, 1)
     with pytest.raises(InvalidInput, match="cores must be above 0; found 0"):
         result.retimed(cores=0)
+    slower = result.retimed(slowdown={"compute": 50.0, "sample": 50.0})
+    assert slower.seconds > result.seconds
+    with pytest.raises(InvalidInput, match="'gather': 2"):
+        result.retimed(slowdown={"gather": 2.0})
 
 
 def test_a_script_may_end_by_exit(tmp_path: Path) -> None:

@@ -1,0 +1,298 @@
+"""Machines that one computer plays: network namespaces on a bridge, with links of a given rate.
+
+Needs root, iproute2 and a Linux with network namespaces. Each machine has a shaped link in both
+directions, and its processes a /dev/shm of their own; the processors are shared. Servers and
+trainers of a job run on the machines as on real ones. What the links carry, and what messages cost
+the processors, can be measured before a job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+__all__ = [
+    "bits", "busy_seconds", "exchange", "hear", "machines", "python", "run_job", "shape",
+]  # fmt: skip
+
+ROOT = Path(__file__).resolve().parents[1]
+PREFIX, SUBNET, PORT = "gnnlab-sim", "10.79.0", 30050
+
+
+def bits(rate: str) -> float:
+    """Bits per second of a rate as tc writes it, such as ``150mbit``."""
+    number, unit = re.fullmatch(r"([0-9.]+)([kmg])bit", rate).groups()  # type: ignore[union-attr]
+    return float(number) * {"k": 1e3, "m": 1e6, "g": 1e9}[unit]
+
+
+# ----------------------------------------------------------------------------- machines
+def _sh(line: str, check: bool = True) -> str:
+    done = subprocess.run(shlex.split(line), capture_output=True, text=True, timeout=60)
+    if check and done.returncode:
+        raise RuntimeError(f"{line}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+@contextmanager
+def machines(count: int) -> Iterator[list[str]]:
+    """Namespaces on a bridge, with unlimited links; yields their names."""
+    names = [f"{PREFIX}-{number}" for number in range(count)]
+    _remove(names)  # a benchmark that was killed may have left some
+    try:
+        _sh(f"ip netns add {PREFIX}-switch")
+        _sh(f"ip -n {PREFIX}-switch link add br0 type bridge")
+        _sh(f"ip -n {PREFIX}-switch link set br0 up")
+        for number, name in enumerate(names):
+            _sh(f"ip netns add {name}")
+            _sh(f"ip -n {name} link set lo up")
+            _sh(f"ip -n {name} link add eth0 type veth peer name p{number} netns {PREFIX}-switch")
+            _sh(f"ip -n {name} addr add {SUBNET}.{10 + number}/24 dev eth0")
+            _sh(f"ip -n {name} link set eth0 up")
+            _sh(f"ip -n {PREFIX}-switch link set p{number} master br0 up")
+        yield names
+    finally:
+        _remove(names)
+
+
+def shape(names: Sequence[str], rate: str) -> None:
+    """Give each link a rate, in both directions, in place of the one it had."""
+    for number, name in enumerate(names):
+        shaped = f"root tbf rate {rate} burst 64kb latency 50ms"
+        _sh(f"tc -n {name} qdisc replace dev eth0 {shaped}")
+        _sh(f"tc -n {PREFIX}-switch qdisc replace dev p{number} {shaped}")
+
+
+def _remove(names: Sequence[str]) -> None:
+    for name in [*names, f"{PREFIX}-switch"]:
+        _kill_processes(name)
+        _sh(f"ip netns del {name}", check=False)
+
+
+def _kill_processes(name: str) -> None:
+    for process in _sh(f"ip netns pids {name}", check=False).split():
+        with suppress(ProcessLookupError):
+            os.kill(int(process), signal.SIGKILL)
+
+
+def python(
+    code: str, *words: object, before: Sequence[str] = (), **variables: object
+) -> subprocess.Popen[str]:
+    """Start a fresh interpreter that runs code, with pipes."""
+    pipe = subprocess.PIPE
+    line = [*before, sys.executable, "-c", code, *map(str, words)]
+    own = {"PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1, **variables}
+    env = {**os.environ, **{name: str(value) for name, value in own.items()}}
+    return subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True, env=env)
+
+
+def hear(process: subprocess.Popen[str]) -> str:
+    """Return the next line that a process prints.
+
+    Raises
+    ------
+    RuntimeError
+        It printed none and ended.
+    """
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError("a process of the calibration ended early; its error is above")
+    return line
+
+
+# What each machine runs to find out what the links carry when all talk to all, in rounds, as
+# trainers do: nobody begins one before all have ended the last.
+EXCHANGE = """
+import sys, time, zmq
+from gnnlab.distributed import wire
+me, rounds, size, start, *keys = sys.argv[1:]
+hosts = [f"SUBNET.{10 + k}" for k in range(MACHINES)]
+context, data = zmq.Context(), bytes(int(size))
+
+def socket(kind):
+    found = context.socket(kind)
+    if keys:
+        found.curve_publickey, found.curve_secretkey = (key.encode() for key in keys)
+        if kind == zmq.PULL: found.curve_server = True
+        else: found.curve_serverkey = keys[0].encode()
+    return found
+
+def receive():
+    pieces = pull.recv_multipart(copy=False)
+    return len((wire.join(pieces) if keys else pieces)[0])
+
+pull = socket(zmq.PULL)
+pull.bind(f"tcp://{hosts[int(me)]}:5002")
+others = [k for k in range(len(hosts)) if k != int(me)]
+pushes = [socket(zmq.PUSH) for _ in others]
+for k, push in zip(others, pushes): push.connect(f"tcp://{hosts[k]}:5002")
+time.sleep(max(0, float(start) - time.time()))
+begin = time.perf_counter()
+arrived = {len(data): 0, 0: 0}  # messages by their size; who has a whole round sends an empty one
+for expected in range(len(others), (int(rounds) + 1) * len(others), len(others)):
+    for push in pushes: push.send_multipart(wire.cut([data]) if keys else [data], copy=False)
+    while arrived[len(data)] < expected: arrived[receive()] += 1
+    for push in pushes: push.send(b"")
+    while arrived[0] < expected: arrived[receive()] += 1
+print(time.perf_counter() - begin, flush=True)
+sys.stdin.read()  # others may still be reading
+"""
+
+
+def exchange(names: Sequence[str], rate: str, is_encrypted: bool, size: int) -> dict[str, float]:
+    """Let all machines send ``size`` bytes to each other one at once, in rounds, as trainers do.
+
+    Returns
+    -------
+    dict
+        ``per_byte``: processor seconds of this computer that a byte costs at each end.
+        ``overhead``: share of the links' rate that does not arrive; absent where the processors
+        were the limit.
+    """
+    count, bandwidth = len(names), bits(rate) / 8
+    rounds = min(400, max(3, int(bandwidth * 3 / (size * (count - 1)))))  # three seconds
+    code = EXCHANGE.replace("SUBNET", SUBNET).replace("MACHINES", str(count))
+    keys = [key.decode() for key in zmq.curve_keypair()] if is_encrypted else []
+    start = time.time() + 3.0  # when all processes have started
+    with ExitStack() as stack:
+        running = []
+        for number, name in enumerate(names):
+            before = ("ip", "netns", "exec", name, "timeout", "120")
+            process = stack.enter_context(
+                python(code, number, rounds, size, start, *keys, before=before)
+            )
+            stack.callback(process.kill)
+            running.append(process)
+        time.sleep(max(0.0, start - time.time()))
+        busy = busy_seconds()
+        took = [float(hear(process)) for process in running]
+        busy = busy_seconds() - busy
+    moved = count * (count - 1) * rounds * size
+    wall = statistics.median(took)
+    found = {"per_byte": busy / moved / 2}
+    if busy < 0.8 * wall * len(os.sched_getaffinity(0)):
+        found["overhead"] = max(0.0, 1 - moved / count / wall / bandwidth)
+    return found
+
+
+def busy_seconds() -> float:
+    """Processor time of this computer so far, also what the kernel spends on packets."""
+    line = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    user, nice, system, _, _, irq, softirq = (int(ticks) for ticks in line[:7])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def run_job(
+    names: Sequence[str],
+    script: Path,
+    words: Sequence[object],
+    part_config: Path,
+    logs: Path,
+    *,
+    trainers: int = 1,
+    samplers: int = 0,
+    is_encrypted: bool = False,
+    cache_bytes: int = 0,
+    timeout: float = 600.0,
+) -> list[str]:
+    """Run a server and trainers on each machine to their end; return what each trainer printed.
+
+    Raises
+    ------
+    RuntimeError
+        A process failed, or trainers did not end in time; with the end of what it printed.
+    """
+    logs.mkdir(exist_ok=True, parents=True)
+    for old in logs.iterdir():
+        old.unlink()
+    common = {
+        **_environment(len(names), part_config, is_encrypted),
+        "DGL_NUM_SAMPLER": samplers,
+        "GNNLAB_NUM_TRAINERS": trainers,
+        "GNNLAB_CACHE_BYTES": cache_bytes,
+        "WORLD_SIZE": len(names) * trainers,
+    }
+    command = [sys.executable, str(script), *map(str, words)]
+    shells = []
+    try:
+        for machine, name in enumerate(names):
+            own: dict[str, object] = {"GNNLAB_MACHINE": machine}
+            server = {**own, "DGL_ROLE": "server", "DGL_SERVER_ID": machine}
+            lines = ["mount -t tmpfs -o size=50% tmpfs /dev/shm"]
+            lines.append(_line({**common, **server}, command, logs / f"server-{machine}"))
+            for local in range(trainers):
+                rank = machine * trainers + local
+                client = {**own, "DGL_ROLE": "client", "RANK": rank, "LOCAL_RANK": local}
+                lines.append(_line({**common, **client}, command, logs / f"trainer-{rank}"))
+            inside = ["unshare", "-m", "sh", "-c", "\n".join([*lines, "wait"])]
+            line = ["ip", "netns", "exec", name, *inside]
+            shells.append(subprocess.Popen(line, start_new_session=True))
+        return _await(logs, len(names) * trainers, timeout)
+    finally:
+        for shell in shells:
+            with suppress(subprocess.TimeoutExpired):
+                shell.wait(5)
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+            shell.wait()
+        for name in names:
+            _kill_processes(name)
+
+
+def _environment(count: int, part_config: Path, is_encrypted: bool) -> dict[str, object]:
+    found: dict[str, object] = {
+        "PYTHONPATH": ROOT,
+        "OMP_NUM_THREADS": 1,
+        "DGL_DIST_MODE": "distributed",
+        "DGL_NUM_SERVER": 1,
+        "DGL_CONF_PATH": part_config,
+        "GNNLAB_SERVERS": json.dumps([[f"{SUBNET}.{10 + m}", PORT] for m in range(count)]),
+        "GNNLAB_JOB": f"{os.getpid():016d}",
+        "GNNLAB_SECURITY": "none",
+        "MASTER_ADDR": f"{SUBNET}.10",
+        "MASTER_PORT": 29500,
+        "GLOO_SOCKET_IFNAME": "eth0",
+    }
+    if is_encrypted:
+        public, secret = (key.decode() for key in zmq.curve_keypair())  # one pair for all
+        keys = {"servers": [public] * count, "clients": [public], "secret": secret}
+        found |= {"GNNLAB_SECURITY": "curve", "GNNLAB_KEYS": json.dumps(keys)}
+    return found
+
+
+def _line(variables: dict[str, Any], command: Sequence[str], log: Path) -> str:
+    """A line of shell that starts a process in the background, and notes how it ended."""
+    env = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+    return (
+        f"( env {env} {shlex.join(command)} > {log}.out 2>&1; echo $? > {log}.tmp; "
+        f"mv {log}.tmp {log}.end ) &"
+    )
+
+
+def _await(logs: Path, num_trainers: int, timeout: float) -> list[str]:
+    deadline = time.monotonic() + timeout
+    trainers = [logs / f"trainer-{rank}" for rank in range(num_trainers)]
+    while True:
+        ended = sorted(logs.glob("*.end"))
+        failed = [path for path in ended if path.read_text().strip() != "0"]
+        if failed or time.monotonic() > deadline:
+            shown = failed[0].with_suffix(".out") if failed else Path(f"{trainers[0]}.out")
+            raise RuntimeError(
+                f"{shown.stem} failed, or took too long:\n{shown.read_text()[-4000:]}"
+            )
+        if {f"{path.name}.end" for path in trainers} <= {path.name for path in ended}:
+            return [Path(f"{path}.out").read_text() for path in trainers]
+        time.sleep(0.1)

@@ -1,0 +1,124 @@
+"""Train as ``examples/train_dist.py`` does, and print seconds of epochs and bytes of servers.
+
+    python benchmarks/trainer.py PART_CONFIG BATCH_SIZE EPOCHS
+
+Runs as a trainer or server of a job, or in a simulation. An epoch is eight batches of BATCH_SIZE
+nodes, divided among all trainers. With 0 epochs it measures its own work without a network: it
+trains one epoch, prints "ready", waits for a line on standard input, trains for some seconds, and
+prints processor seconds of a batch by kind of work.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+import gnnlab as dgl
+from gnnlab.dataloading.loader import DataLoader
+from gnnlab.distributed import DistGraph, DistNodeDataLoader
+from gnnlab.distributed.context import current
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "train_dist.py"
+FANOUTS, HIDDEN, STEPS, SECONDS = [5, 10], 64, 8, 4.0
+
+
+def main(part_config: str, batch_size: int, epochs: int) -> None:
+    """Join the job and train; in a server, the first line does not return."""
+    dgl.distributed.initialize()
+    torch.distributed.init_process_group("gloo")
+    g = DistGraph("g", part_config=part_config)
+    torch.manual_seed(0)
+    example = runpy.run_path(str(EXAMPLE), run_name="train_dist")
+    classes = int(g.ndata["label"][:].max()) + 1
+    sizes = [g.ndata["feat"].shape[1], *[HIDDEN] * (len(FANOUTS) - 1), classes]
+    model = dgl.parallel.init_model(example["SAGE"](sizes), torch.device("cpu"))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    sampler = dgl.dataloading.NeighborSampler(
+        FANOUTS, prefetch_node_feats=["feat"], prefetch_labels=["label"]
+    )
+    train = g.ndata["train_mask"][:].nonzero().flatten()
+    order = torch.randperm(len(train), generator=torch.Generator().manual_seed(0))
+    train = train[order[: STEPS * batch_size]]
+    each = -(-batch_size // torch.distributed.get_world_size())
+
+    def epoch(number: int) -> None:
+        nodes, total = example["share"](train, batch_size, g, number), 0.0
+        loader = DistNodeDataLoader(g, nodes, sampler, batch_size=each, seed=number)
+        for _, _, blocks in loader:
+            scores = model(blocks, blocks[0].srcdata["feat"])
+            loss = F.cross_entropy(scores, blocks[-1].dstdata["label"])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        dgl.parallel.global_mean(total, len(loader))
+
+    if not epochs:
+        found: dict[str, Any] = _measured(epoch)
+    else:
+        found = {"epochs": []}
+        for number in range(epochs):
+            begin = time.perf_counter()
+            epoch(number)
+            found["epochs"].append(time.perf_counter() - begin)
+        g.barrier()
+        if g.rank() == 0:
+            servers = current().remote.statistics()
+            found["servers"] = [
+                {kind: list(of[:3]) for kind, of in sorted(server.items()) if kind in _COMPARED}
+                for server in servers
+            ]
+        g.barrier()
+    if g.rank() == 0:
+        print("FOUND", json.dumps(found), flush=True)
+
+
+_COMPARED = ("Sample", "Pull")  # messages that mini-batches need: count, bytes in, bytes out
+
+
+def _measured(epoch: Any) -> dict[str, float]:
+    """Processor seconds of a batch in the main thread and in the prefetch thread."""
+    spent = {"sample": 0.0, "waiting": 0.0}
+    make, iterate = DataLoader._make, DataLoader._from_thread
+
+    def timed(loader: DataLoader, task: Any) -> Any:
+        begin = time.thread_time()
+        try:
+            return make(loader, task)
+        finally:
+            spent["sample"] += time.thread_time() - begin
+
+    def awaited(loader: DataLoader, tasks: Any) -> Iterator[Any]:
+        batches = iterate(loader, tasks)
+        for _ in tasks:
+            begin = time.perf_counter()
+            one = [next(batches)]
+            spent["waiting"] += time.perf_counter() - begin
+            yield one.pop()
+
+    epoch(0)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    DataLoader._make = timed  # type: ignore[assignment, method-assign]
+    DataLoader._from_thread = awaited  # type: ignore[assignment, method-assign]
+    begin, used, number = time.perf_counter(), time.thread_time(), 0
+    while time.perf_counter() - begin < SECONDS:
+        number += 1
+        epoch(number)
+    wall, used = time.perf_counter() - begin, time.thread_time() - used
+    busy = wall - spent["waiting"]  # with what the main thread waits for the interpreter
+    found = {"compute": used, "sample": spent["sample"], "busy": busy}
+    return {kind: seconds / number / STEPS for kind, seconds in found.items()}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:4]))
+    torch.distributed.destroy_process_group()
