@@ -29,7 +29,8 @@ def test_every_room_is_described() -> None:
 
 
 def test_it_is_read_in_ten_minutes() -> None:
-    assert len((ROOT / "docs/architecture.md").read_text("utf8").split()) <= MOST_WORDS
+    words = re.findall(r"\S*\w\S*", (ROOT / "docs/architecture.md").read_text("utf8"))
+    assert len(words) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("page", PAGES)
