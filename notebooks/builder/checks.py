@@ -25,6 +25,8 @@ COMMENT = re.compile(r"  # .*")  # in the reader's language
 CODE = re.compile(r"`[^`\n]+`")
 FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# Letters of one language that no other language's text has.
+FOREIGN = {"en": "[ㄱ-ㅣ가-힣㐀-鿿]", "ko": "[㐀-鿿]", "zh": "[ㄱ-ㅣ가-힣]"}
 # What differs between links to a page that exists in several languages.
 TRANSLATED = re.compile(
     r"\.(ko|zh)(?=\.md\b)|(?<=/solutions/)(ko|zh)/|(?<=/solutions)/(ko|zh)(?=`)"
@@ -92,6 +94,11 @@ def languages(
         where = f"{lesson.name}: slot {slot.name!r}"
         missing = [lang for lang in langs if not slot.text.get(lang, "").strip()]
         problems += [f"{where} has no {lang} text; write it" for lang in missing]
+        problems += [
+            f"{where} ({lang}): found {found.group()!r}, of another language; translate it"
+            for lang in langs
+            if (found := re.search(rf"{FOREIGN[lang]}.*", slot.text.get(lang, "")))
+        ]
         if "en" in missing:
             continue
         wanted = shape(slot.text["en"])

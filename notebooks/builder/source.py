@@ -28,10 +28,15 @@ class Slot:
     folded: bool = False
 
     def say(self, lang: str) -> str:
-        """The Markdown of one language; Chinese lines are joined, English stands in if it lacks."""
+        """The Markdown of one language; Chinese lines are joined, English stands in if it lacks.
+
+        The tilde of a Korean range is escaped: two in a paragraph would strike through what is
+        between them.
+        """
         if lang not in self.text:
             return self.text.get("en", "")
-        return unwrap(self.text[lang]) if lang == "zh" else self.text[lang]
+        text = re.sub(r"(?<=\d)~(?=\d)", r"\~", self.text[lang])
+        return unwrap(text) if lang == "zh" else text
 
 
 @dataclass

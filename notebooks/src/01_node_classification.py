@@ -216,10 +216,10 @@ place = [(0, 0), (-1, 1), (1, 1), (1, -1), (-1, -1), (-2, 0), (0, 2), (2, 0), (0
 
 
 def draw_nodes(ax, places, names, color):
-    ax.scatter(*zip(*places), s=250, color=color, zorder=3)
+    ax.scatter(*zip(*places), s=250, color=color, zorder=3, clip_on=False)
     for (x, y), name in zip(places, names):
-        style = {"ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 4}
-        ax.text(x, y, name, color="white", **style)
+        style = {"ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 3}
+        ax.text(x, y, name, color="black" if color == GRAY else "white", **style)
     ax.axis("off")
 
 

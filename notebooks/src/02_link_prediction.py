@@ -76,7 +76,7 @@ from gnnlab.dataloading import EdgeDataLoader, NeighborSampler, NodeDataLoader
 from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform
 
 DATASET = "digits"  # or "cora", "facebook"
-BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
+BLUE, ORANGE, GREEN = "#3b6fb6", "#e07b39", "#3a9e75"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
@@ -161,7 +161,7 @@ def draw_toy(ax, eids):
         arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 8, "shrinkB": 8}
         arrow |= {"connectionstyle": "arc3,rad=0.2", "lw": 1.5}
         ax.annotate("", place[v], place[u], arrowprops=arrow)
-    ax.scatter(*zip(*place), s=200, color=[GRAY] * 2 + [BLUE] * 2 + [GRAY] * 2)
+    ax.scatter(*zip(*place), s=200, color=["gray"] * 2 + [BLUE] * 2 + ["gray"] * 2)
     for i, (x, y) in enumerate(place):
         ax.text(x, y, i, color="white", ha="center", va="center_baseline")
     ax.margins(0.1, 0.2)

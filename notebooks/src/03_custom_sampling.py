@@ -134,8 +134,8 @@ place += [(1.3, 1.5), (-1.3, 1.5), (0, -2)]
 def draw_nodes(ax, places, names, color):
     ax.scatter(*zip(*places), s=230, color=color, zorder=3)
     for (x, y), name in zip(places, names):
-        style = {"ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 4}
-        ax.text(x, y, name, color="white", **style)
+        style = {"ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 3}
+        ax.text(x, y, name, color="black" if color == GRAY else "white", **style)
     ax.margins(0.12)
     ax.axis("off")
 
@@ -1017,12 +1017,12 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # `torch_geometric` and is only shown:
 #
 # ```python
-# from gnnlab.pyg import NeighborLoader, to_pyg  # 원래: from torch_geometric.loader import …
+# from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
 #
 # data = to_pyg(graph, names={"feat": "x", "label": "y"})
 # loader = NeighborLoader(data, [10, 5], input_nodes=train_ids, batch_size=32, seed=0)
 # batch = next(iter(loader))
-# seeds = batch.n_id[: batch.batch_size]  # ID; batch.x, batch.edge_index, batch.y는 PyG와 같음
+# seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
 # ```
 #
 # The same seed gives the same batches for any number of worker processes; the [page for PyG's

@@ -1001,7 +1001,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # ```python
 # from gnnlab.pyg import NeighborLoader
 #
-# partition_graph(data, "digits", 2, "parts")  # Data나 HeteroData; 작업 전에 한 번
+# partition_graph(data, "digits", 2, "parts")  # a Data or a HeteroData; once, before the job
 # g = DistGraph("digits", part_config="parts/digits.json")
 # loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
 # ```

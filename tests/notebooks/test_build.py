@@ -22,7 +22,7 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 sys.path.insert(0, str(NOTEBOOKS))
 
 from builder import checks, online  # noqa: E402
-from builder.source import SourceError, read_lesson, unwrap  # noqa: E402
+from builder.source import Slot, SourceError, read_lesson, unwrap  # noqa: E402
 
 import build  # noqa: E402
 
@@ -317,6 +317,7 @@ def test_lock_forgets_removed_lessons(tree: Tree) -> None:
         ("본문 $x_3$", "엣지 $x_3$", "found '엣지'; the glossary says '에지' for 'edge'"),
         ("본문 $x_3$", "노드 $x_3$", "write 노드(node)"),
         ("正文 $x_3$", "种子节点（node）$x_3$", "write 种子节点(seed node)"),
+        ("Text $x_3$", "Text 글 $x_3$", "(en): found '글 $x_3$"),
         ("answer + 1", "answer + 1  # 답", "write its comments and printed text in plain English"),
         ("answer + 1", "answer + 1" + "\n" * 25 + "1", "26 lines of code; split it"),
         ("answer + 1", "answer + 1" + " + 1" * 20, "code line of 97 characters; break it"),
@@ -348,6 +349,11 @@ def test_accepted_forms_of_a_first_use(tree: Tree) -> None:
 def test_check_goes_alone(tree: Tree) -> None:
     with pytest.raises(SystemExit):
         tree.run("--check", "--execute")
+
+
+def test_ranges_do_not_strike_through_what_is_between_them() -> None:
+    slot = Slot("ranges", text={"ko": "노드 0~3은 파티션 0에, 4~7은 1에 있습니다."})
+    assert slot.say("ko") == r"노드 0\~3은 파티션 0에, 4\~7은 1에 있습니다."
 
 
 def test_chinese_lines_are_joined() -> None:
