@@ -784,7 +784,7 @@ print("minibatch loss equals the loss by hand")
 #
 # To see a leak alone we need a *placebo*, data in which there is nothing to learn: as many pairs,
 # but random ones, and random features. Without a leak, the loss does not get far below 1.386
-# (dotted). Beside it, the real graph. The AUC is that of held-out pairs.
+# (dashed). Beside it, the real graph. The AUC is that of held-out pairs.
 
 # %% [markdown] slot="placebo" lang="ko"
 # 두 값은 반올림 오차 범위 안에서 같습니다. 미니배치로 계산해도 정답을 지운 그래프에서 계산한 것과
@@ -903,7 +903,7 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="en"
 # The ends of pairs grow with the number of negatives, but the input nodes soon reach the size of
-# the graph (dotted), so twenty negatives cost far less than twenty times one. A large graph has no
+# the graph (dashed), so twenty negatives cost far less than twenty times one. A large graph has no
 # such bound: with five negatives, an edge needs up to seven neighborhoods instead of two.
 #
 # ## Summary
