@@ -53,7 +53,10 @@ def main() -> None:
         child = 0
         if command:
             ready = int(os.environ["GNNLAB_READY_FD"])
-            child = subprocess.Popen(command, pass_fds=(ready,)).pid
+            process = subprocess.Popen(
+                command, pass_fds=(ready,)
+            )  # held: __del__ reaps an ended child
+            child = process.pid
             os.close(ready)
         ended = None
         while ended is None and not _is_ready(lifeline, noted):

@@ -625,6 +625,31 @@ def test_how_a_guard_ended_is_known_a_moment_after_its_pipes_are_closed(tmp_path
     assert failed.value.status == 128 + signal.SIGTERM
 
 
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="the system has no waitid")
+def test_a_command_that_ends_as_soon_as_it_has_started_is_reaped_by_its_watchdog() -> None:
+    """Popen reaps its child itself if nobody holds it when the child has ended."""
+    source = """
+        import os, subprocess, sys
+        from gnnlab.tools import watchdog
+
+        class EndsAtOnce(subprocess.Popen):
+            def __init__(self, *args, **options):
+                super().__init__(*args, **options)
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+
+        subprocess.Popen = EndsAtOnce
+        lifeline, mine = os.pipe()
+        os.environ["GNNLAB_READY_FD"] = str(os.pipe()[1])
+        sys.argv[1:] = [str(lifeline), "/nowhere", str(os.getpid()), str(os.getpid()),
+                        sys.executable, "-c", "import os, signal; os.kill(os.getpid(), 15)"]
+        pid = os.fork()
+        if not pid:
+            watchdog.main()
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    """
+    assert run_script(source, timeout=60) == f"{128 + signal.SIGTERM}\n"
+
+
 def test_an_agent_without_a_launcher_ends() -> None:
     run_script(
         """
