@@ -216,7 +216,7 @@ def swap(one: str, other: str) -> Any:
         (change("num_parts", 3), "games.json is not what .*'part-2' is missing"),
         (change("halo_hops", None), "games.json is not what"),
         (change("ntypes", {"game": 0, "user": 2}), "types are not numbered from 0"),
-        (change("node_map", {"game": [[0, 4]], "user": [[4, 7]]}), "one range for each type"),
+        (change("node_map", {"game": [[0, 4]], "user": [[4, 7]]}), "one ID range for each type"),
         (
             change("node_map", {"game": [[0, 4], [7, 9]], "user": [[4, 7], [9, 1 << 50]]}),
             "more than the files can hold",

@@ -206,7 +206,7 @@ def npz(folder):
         ("edges", npy([[-1, 0]]), r"bad\.npy: node -1 does not exist"),
         ("edges", lambda f: {("_N", "r"): f}, "an edge type is"),
         ("edges", lambda f: {("_N", "r", "w"): f}, "num_nodes lacks type 'w'"),
-        ("edges", lambda f: {}, "no edge types"),
+        ("edges", lambda f: {}, "at least one edge type"),
         ("num_nodes", lambda f: -1, "num_nodes of type '_N' must be an integer of at least 0"),
         ("num_parts", lambda f: 0, "num_parts must be an integer of at least 1; found 0"),
         ("graph_name", lambda f: "a/b", "graph name 'a/b' holds '/'"),
