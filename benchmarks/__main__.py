@@ -263,8 +263,9 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _memory() -> dict[str, int]:
-    """Resident memory now and at its highest, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Resident memory now and at its highest, here or in an ended child such as METIS', in MB."""
+    whose = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    peak = max(resource.getrusage(each).ru_maxrss for each in whose)
     peak_mb = peak // (2**20 if sys.platform == "darwin" else 2**10)
     statm = Path("/proc/self/statm")
     pages = int(statm.read_text().split()[1]) if statm.exists() else 0

@@ -67,8 +67,7 @@ def assign(
         A callable gets ``(g, num_parts)`` and returns the part of each node: integers of shape
         (N,), N counting the nodes of all types in the order of ``g.ntypes``, or a dictionary with
         those of each type.
-        METIS uses ``rand()`` of C: its parts depend on :func:`gnnlab.seed` alone unless another
-        thread calls it meanwhile, as ZeroMQ does when it reconnects.
+        METIS runs in a forked process, so that its parts depend on :func:`gnnlab.seed` alone.
     balance_ntypes : tensor or dict of str to tensor, optional
         A class for each node, such as the train mask; each part gets its share of each class. For
         a typed graph a dictionary, or shape (N,). By default, the node types.

@@ -3,6 +3,10 @@
 METIS shrinks the graph by merging neighbors, cuts the small graph, and undoes the merging step by
 step, moving nodes over the border wherever that saves edges.
 
+It draws from ``rand()`` of C. All threads of a process share its state, so one number drawn by
+another thread, as by ZeroMQ's when it reconnects, would change the parts. METIS therefore runs in
+a forked child, which has one thread, and the parts follow from the seed alone.
+
 References
 ----------
 Karypis and Kumar, "A fast and high quality multilevel scheme for partitioning irregular graphs",
@@ -12,8 +16,13 @@ SIAM Journal on Scientific Computing 20, 1998.
 from __future__ import annotations
 
 import ctypes
+import mmap
+import os
+import signal
+import warnings
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,6 +30,9 @@ from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.random import next_key
 
 __all__ = ["metis"]
+
+_TEXT = 500  # bytes for the message of a child that failed
+_PATIENCE = 2  # seconds for one number of rand()
 
 
 def metis(
@@ -63,40 +75,102 @@ def metis(
     indptr, indices = neighbors(width)
     indptr = indptr.astype(width, copy=False)
     options = pymetis.Options(objtype=int(objtype == "vol"), seed=next_key() & 0x7FFFFFFF)
+    given = num_parts, indptr, indices, weights, options
+    one = weights.shape[1] == 1
+    work = partial(_one_load, *given) if one else partial(_several_loads, _kway(), *given)
     try:
-        if weights.shape[1] == 1:
-            adjacency = pymetis.CSRAdjacency(indptr, indices)
-            vweights = None if weights.max() == weights.min() else weights[:, 0].copy()
-            found = pymetis.part_graph(
-                num_parts, adjacency, vweights=vweights, recursive=False, options=options
-            )
-            return np.asarray(found.vertex_part, np.int64)
-        return _several_loads(num_parts, indptr, indices, weights, options)
-    except (MemoryError, RuntimeError, SystemError) as error:
+        return _in_child(work, len(weights))
+    except (OSError, RuntimeError) as error:
         raise GNNLabError(
             f"METIS failed on {len(weights)} nodes and {len(indices)} neighbors ({error}); it "
             'may be short of memory: method="ldg" needs less'
         ) from error
 
 
-def _several_loads(
-    num_parts: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, options: Any
-) -> np.ndarray:
-    """Balance several loads at once, which METIS supports and pymetis does not.
+def _in_child(work: Callable[[], Any], num_nodes: int) -> np.ndarray:
+    """Call a function in a forked child; return the integer of each node that it finds, int64.
 
-    So the C function is called in the library that pymetis bundles.
+    A lock that another thread holds during the fork stays locked in the child. ``work`` meets one
+    such lock only, that of ``rand()``, so the child tries it first.
+    """
+    rand, shared = ctypes.CDLL(None).rand, mmap.mmap(-1, 8 * num_nodes + _TEXT)
+    while True:
+        child = -1
+        try:
+            with warnings.catch_warnings():  # Python warns of those locks
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                _answer(rand, work, shared, num_nodes)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        except BaseException:  # such as Ctrl-C
+            if child > 0:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            raise
+        if code == 0:
+            return np.frombuffer(shared, np.int64, num_nodes).copy()
+        if code != -signal.SIGALRM:
+            text = shared[8 * num_nodes :].rstrip(b"\0").decode(errors="replace")
+            raise RuntimeError(text or f"its process ended with {code}")
+
+
+def _answer(rand: Any, work: Callable[[], Any], shared: mmap.mmap, num_nodes: int) -> NoReturn:
+    """In the child: write what ``work`` finds, or the error, and end."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to handle
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_PATIENCE)
+        rand()
+        signal.alarm(0)
+        np.frombuffer(shared, np.int64, num_nodes)[:] = work()
+        os._exit(0)
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}".encode()[:_TEXT]
+        shared[8 * num_nodes : 8 * num_nodes + len(text)] = text
+    finally:
+        os._exit(1)
+
+
+def _one_load(
+    num_parts: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, options: Any
+) -> Any:
+    import pymetis
+
+    adjacency = pymetis.CSRAdjacency(indptr, indices)
+    vweights = None if weights.max() == weights.min() else weights[:, 0].copy()
+    return pymetis.part_graph(
+        num_parts, adjacency, vweights=vweights, recursive=False, options=options
+    ).vertex_part
+
+
+def _kway() -> Any:
+    """Find the C function of METIS in the library that pymetis bundles.
+
+    It balances several loads at once, which pymetis does not.
     """
     from pymetis import _internal
 
-    width = ctypes.c_int64 if indices.dtype == np.int64 else ctypes.c_int32
     try:
-        kway = ctypes.CDLL(_internal.__file__).METIS_PartGraphKway
+        return ctypes.CDLL(_internal.__file__).METIS_PartGraphKway
     except (AttributeError, OSError) as error:
         raise GNNLabError(
             f"this build of pymetis hides METIS' own function ({error}), without which only one "
             "load can be balanced: leave out balance_ntypes and balance_edges (and node types), "
             'or use method="ldg"'
         ) from error
+
+
+def _several_loads(
+    kway: Any,
+    num_parts: int,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    weights: np.ndarray,
+    options: Any,
+) -> np.ndarray:
+    """Balance several loads at once."""
+    width = ctypes.c_int64 if indices.dtype == np.int64 else ctypes.c_int32
     part = np.empty(len(weights), indices.dtype)
     weights = weights.astype(indices.dtype)
 
@@ -123,4 +197,4 @@ def _several_loads(
     )
     if status != 1:
         raise RuntimeError(f"status {status}")
-    return part.astype(np.int64)
+    return part

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import signal
 import sys
+import time
 
 import numpy as np
 import pytest
 import torch
+import zmq
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.partition import metis
 from gnnlab.partition.assign import assign
-from tests.helpers import examples, run_script
+from tests.helpers import examples
 
 METHODS = ["metis", "ldg", "random"]
 COMMUNITIES, SIZE = 8, 125
@@ -114,26 +119,70 @@ def test_balances_the_classes_of_one_type():
     assert np.bincount(part[:40]).tolist() == [20, 20] and np.bincount(part[40:]).tolist() == [5, 5]
 
 
-SEED_DECIDES = """
-import sys
-import gnnlab as dgl
-from gnnlab.partition.assign import assign
-
-method = sys.argv[1]
-dgl.seed(0)
-g = dgl.rand_graph(1000, 10_000)
-dgl.seed(3)
-first, second = assign(g, 4, method)[0], assign(g, 4, method)[0]
-dgl.seed(3)
-assert (first == assign(g, 4, method)[0]).all()
-assert method == "metis" or (first != second).any()
-"""
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_seed_decides(method):
-    """In a process of its own: METIS draws from C's rand(), as threads of other libraries may."""
-    run_script(SEED_DECIDES, args=[method])
+    dgl.seed(0)
+    g = dgl.rand_graph(1000, 10_000)
+    dgl.seed(3)
+    first, second = assign(g, 4, method)[0], assign(g, 4, method)[0]
+    dgl.seed(3)
+    assert (first == assign(g, 4, method)[0]).all()
+    assert method == "metis" or (first != second).any()
+
+
+@pytest.mark.parametrize("balance_edges", [False, True])
+def test_seed_decides_while_other_threads_draw_from_rand(balance_edges):
+    """ZeroMQ draws the wait before it connects again; here each is at most 2 ms."""
+    dgl.seed(0)
+    g, found = dgl.rand_graph(5000, 50_000), []
+    with zmq.Context() as context:
+        for sockets in (0, 20):
+            for _ in range(sockets):
+                line = context.socket(zmq.DEALER)
+                line.linger, line.reconnect_ivl = 0, 1
+                line.connect("ipc:///nothing/listens/here")
+            dgl.seed(0)
+            found.append(assign(g, 4, balance_edges=balance_edges)[0])
+        context.destroy()
+    assert (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (lambda: np.zeros(2**58), "MemoryError: Unable to allocate"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "its process ended with -9"),
+    ],
+)
+def test_a_failure_in_the_process_of_metis_is_told(monkeypatch, end, said):
+    monkeypatch.setattr(metis, "_one_load", lambda *_: end())
+    with pytest.raises(dgl.DGLError, match=rf"METIS failed on 10 nodes .*{said}.*method=\"ldg\""):
+        assign(dgl.rand_graph(10, 20), 2)
+
+
+def test_a_process_of_metis_that_waits_for_rand_is_replaced(monkeypatch, tmp_path):
+    def work(*_):
+        if not (tmp_path / "second").exists():
+            (tmp_path / "second").touch()
+            signal.raise_signal(signal.SIGALRM)
+        return np.arange(10) % 2
+
+    monkeypatch.setattr(metis, "_one_load", work)
+    assert assign(dgl.rand_graph(10, 20), 2)[0].tolist() == [0, 1] * 5
+
+
+def test_an_interrupt_ends_the_process_of_metis(monkeypatch, tmp_path):
+    def work(*_):
+        (tmp_path / "pid").write_text(str(os.getpid()))
+        while True:  # the parent may not be waiting yet
+            time.sleep(1)
+            os.kill(os.getppid(), signal.SIGINT)
+
+    monkeypatch.setattr(metis, "_one_load", work)
+    with pytest.raises(KeyboardInterrupt):
+        assign(dgl.rand_graph(10, 20), 2)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_metis_can_mind_the_copies_instead_of_the_edges(communities):
