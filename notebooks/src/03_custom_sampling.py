@@ -339,7 +339,7 @@ for _ in range(20):
     assert all(all(map(torch.equal, first, other)) for other in others)
 print(f"{len(first)} tensors: equal bit for bit")
 ratios = [min(seconds[k::3]) / min(seconds[2::3]) for k in range(3)]
-print("time: small file {:.1f}, own {:.1f}, library {:.1f}".format(*ratios))
+print("time (library = 1): small file {:.1f}, own {:.1f}, library {:.1f}".format(*ratios))
 
 # %% [markdown] slot="estimate" lang="en"
 # Not one bit differs. The library's sampler only takes less time; the numbers are multiples of its

@@ -344,10 +344,10 @@ answers = launch_processes(meet, WORLD_SIZE, vectors)
 for rank, (_, total) in enumerate(answers):
     assert torch.allclose(total, ring[rank].flatten())
 pids = {os.getpid(), *(pid for pid, _ in answers)}
-print(f"equal sums; processes that took part: {len(pids)}")
+print(f"equal sums; processes, this one included: {len(pids)}")
 
 # %% [markdown] slot="data" lang="en"
-# The sums agree, and three processes took part: this one and two ranks.
+# The sums agree, and there are three processes: this one and two ranks.
 #
 # ## Build it yourself: a share for each rank
 #
@@ -364,7 +364,7 @@ print(f"equal sums; processes that took part: {len(pids)}")
 # loader splits it into batches.
 
 # %% [markdown] slot="data" lang="ko"
-# 두 값은 같으며, 이 노트북의 프로세스와 랭크 두 개, 모두 세 프로세스가 참여했습니다.
+# 두 값은 같습니다. 프로세스는 이 노트북의 프로세스와 랭크 두 개, 모두 셋입니다.
 #
 # ## 직접 만들어 보기: 랭크별 담당 노드
 #
@@ -381,7 +381,7 @@ print(f"equal sums; processes that took part: {len(pids)}")
 # 로더에서 이를 배치로 나눕니다.
 
 # %% [markdown] slot="data" lang="zh"
-# 结果一致，而且有三个进程参与：当前进程和两个 rank。
+# 结果一致。一共有三个进程：当前进程和两个 rank。
 #
 # ## 亲手实现：每个 rank 一份
 #
@@ -459,7 +459,7 @@ for rank in range(2):
     both = [mine, loader_of(rank, 2, graph, train_ids)]
     assert all(all(map(torch.equal, *map(one_epoch, both))) for _ in range(5))
     print(f"rank {rank}: {len(mine)} batches an epoch, all equal")
-print(f"time: small file {min(seconds[::2]) / min(seconds[1::2]):.1f}, library 1")
+print(f"time (library = 1): small file {min(seconds[::2]) / min(seconds[1::2]):.1f}")
 
 # %% [markdown] slot="model" lang="en"
 # The 179 training nodes make two shares of 90, one node taken twice. Batches of 16 make six steps
@@ -692,7 +692,7 @@ if no_fork:
     print(no_fork)
 else:
     for way, found in launch_processes(two_ways, 1)[0].items():
-        print(f"{way}: {max(found):.0f} MB for each rank")
+        print(f"{way}: at most {max(found):.0f} MB a rank")
 
 # %% [markdown] slot="prove" lang="en"
 # A fresh rank takes more than a hundred megabytes before it does anything, a forked one only a few;

@@ -796,7 +796,7 @@ for table, optimizer in ((emb, ours), (dense, theirs)):
     (gradients * table(twice)).sum().backward()
     optimizer.step()
 assert torch.allclose(emb.weight[:], dense.weight)
-print("sum of squares of rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
+print("squared gradients of rows 3, 5, summed:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 
 # %% [markdown] slot="trans" lang="en"
 # They are equal. Adagrad divides by the root of the sum of squared gradients, which is stored

@@ -267,7 +267,7 @@ def compare(cluster, played):
             payload = (ours.bytes_out[kind][i, j] + ours.bytes_in[kind][i, j]).item()
             header = (count.bytes_out + count.bytes_in - payload) / count.requests
             assert headers.setdefault(kind, header) == header
-    print("rows and bytes are equal, except the bytes of headers:", headers)
+    print("rows and bytes are equal, except headers, in bytes a request:", headers)
 
 
 simulation = simulate(toy, machines=2, part_method=lambda graph, k: owner)

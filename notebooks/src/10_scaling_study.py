@@ -234,7 +234,7 @@ def count(*choice, **choices):
 
 for method in ("random", "metis"):
     rows, remote, steps = count(4, method)
-    print(f"{method}: reads {rows / steps:,.0f}, {remote / rows:.0%} of them remote")
+    print(f"{method}: {rows / steps:,.0f} nodes a batch, {remote / rows:.0%} remote")
 
 # %% [markdown] slot="formula" lang="en"
 # Only about half of 15,488 nodes are read, because popular nodes are found again and again. With
@@ -612,7 +612,7 @@ plt.show()
 # the **hit rate** is 70%, and only three rows are sent. Which rows are worth keeping? We count how
 # often trainer 0 requests each row, and keep as many as a quarter of all features: those requested
 # most often, which is known only afterwards; those of the nodes with the most edges, which can be
-# guessed before; or any.
+# guessed before; or any, here the first by ID.
 
 # %% [markdown] slot="cache" lang="ko"
 # 식은 기다리는 시간을 다루지 않으므로 대체로 시뮬레이터보다 짧은 시간을 내놓습니다. 그래도 방법들의
@@ -630,7 +630,7 @@ plt.show()
 # **적중률**(hit rate)은 70%이고, 나머지 세 개만 전송됩니다. 그렇다면 어떤 행을 보관해야 할까요?
 # 트레이너 0이 각 행을 몇 번 요청하는지 세고, 전체 피처의 4분의 1만큼을 보관해 봅시다. 고르는 방법은
 # 세 가지입니다. 가장 많이 요청된 행을 고르거나(나중에야 알 수 있습니다), 요청이 많으리라 짐작하여
-# 에지가 가장 많은 노드의 행을 고르거나, 아무 행이나 고릅니다.
+# 에지가 가장 많은 노드의 행을 고르거나, 아무 행이나(여기서는 ID가 작은 순으로) 고릅니다.
 
 # %% [markdown] slot="cache" lang="zh"
 # 公式不考虑等待，所以算出的时间大多偏短；不过，它排出的优劣顺序与模拟器一致。`prefetch` 在这里省下
@@ -644,7 +644,7 @@ plt.show()
 # 缓存用来保存其他机器的行。如果训练器请求了十行，其中七行已在缓存中，**命中率**（hit rate）就是
 # 70%，只需传输三行。哪些行值得保存？我们统计训练器 0 对每一行请求了多少次，再保存相当于全部特征四分
 # 之一的行：可以选请求次数最多的行，但这要到事后才知道；可以选边最多的节点的行，边数事先就知道；也可
-# 以随便选。
+# 以随便选，这里按 ID 的顺序取前面的行。
 
 # %% slot="cache-hand"
 _, book, old = cut(4, "random")

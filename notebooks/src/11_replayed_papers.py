@@ -296,7 +296,7 @@ graph, train_idx = dataset[0], dataset.train_idx
 dgl.seed(0)
 part, _ = assign(graph, MACHINES, balance_ntypes=graph.ndata["train_mask"])
 part = torch.from_numpy(part)
-owned = graph.num_nodes() / MACHINES  # rows of a machine
+owned = graph.num_nodes() / MACHINES  # rows of a machine, the mean
 BATCH = round(1024 * len(train_idx) / 196_615)
 
 src, dst = graph.edges()
@@ -810,10 +810,10 @@ def percent(*values):
 
 rows = {
     "RapidGNN: rows fewer by": ["9.7-15.4", *spans(fewer, fewer_large)],
-    "BatchGNN: rows of 4 batches": ["time: 3 x", *percent(union, OTHERS["union"])],
+    "BatchGNN: rows of 4 batches": ["speed: 3 x", *percent(union, OTHERS["union"])],
     "LABOR: vertices fewer by": ["up to 7", *spans(labor, OTHERS["LABOR"])],
-    "FastSample: bytes saved": ["time: 2 x", *percent(saved, OTHERS["bytes"])],
-    "P3: fewer bytes below width": ["time: 7 x", round(even), OTHERS["width"]],
+    "FastSample: bytes saved": ["speed: 2 x", *percent(saved, OTHERS["bytes"])],
+    "P3: fewer bytes below width": ["speed: 7 x", round(even), OTHERS["width"]],
 }
 assert max(fewer + fewer_large) < 4.5 and max(*labor, *OTHERS["LABOR"]) < 7
 assert 0.71 < union < 0.73 and OTHERS["union"] == 0.85
@@ -823,14 +823,14 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # - RapidGNN plans its cache, as Belady's rule does. On our graphs even that rule fetches at most
 #   some four times fewer rows. The paper has other graphs, other memory, and a baseline that we do
 #   not know; the factor belongs to them.
-# - BatchGNN's 3 is time. Four batches at once save 15% to 28% of the rows, so most of it must come
+# - BatchGNN's 3 is speed. Four batches at once save 15% to 28% of the rows, so most of it must come
 #   from fewer and longer messages, or from overlap.
 # - LABOR's 7 is the largest of its graphs and fanouts. Where seeds share many neighbors, it saves
 #   more.
 # - FastSample saves few bytes but two of three rounds of requests a batch. That is waiting, and
 #   pays where latency is high.
 # - P3 moves fewer bytes if the hidden layer is narrow. The limit depends on the fanouts: on the
-#   large graph we took P3's own, (25, 10), and 100 features; here those of SALIENT++. Of its times
+#   large graph we took P3's own, (25, 10), and 100 features; here those of SALIENT++. Of its speed
 #   the replay says nothing.
 #
 # ## What a replay cannot show
@@ -847,7 +847,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # - RapidGNN은 Belady의 규칙처럼 캐시를 계획합니다. 그런데 우리 그래프에서는 이 규칙으로도 가져오는
 #   행을 기껏해야 4분의 1 정도까지만 줄일 수 있습니다. 논문에서는 그래프와 메모리 크기가 다르고 비교
 #   기준도 알 수 없으므로, 논문의 배수는 그 조건에서만 성립하는 값입니다.
-# - BatchGNN의 3배는 시간을 잰 값입니다. 배치 네 개를 한꺼번에 처리할 때 줄어드는 행은 15~28%이므로,
+# - BatchGNN의 3배는 속도입니다. 배치 네 개를 한꺼번에 처리할 때 줄어드는 행은 15~28%이므로,
 #   나머지는 메시지의 수가 줄고 길이가 늘거나 통신과 계산이 겹쳐서 얻은 효과일 것입니다.
 # - LABOR의 7배는 논문의 여러 그래프와 팬아웃 가운데 가장 큰 값입니다. 시드 노드끼리 이웃을 많이
 #   공유할수록 효과가 커집니다.
@@ -912,9 +912,9 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # 2. A halo cached in random order saves in proportion to $\alpha$ until it is complete; at
 #    $\alpha = 1$ it is. Estimate from the published figures at $\alpha = 0.1$ or $0.2$ how many
 #    rows the halo has, as a multiple of the rows that a machine owns.
-# 3. Write a function `lru(batches, slots)`, with the arguments and the result of `planned`, of a
-#    cache that knows no future: after each batch it keeps the `slots` rows that were needed last.
-#    Of rows needed last by the same batch, those with the smaller number stay.
+# 3. Write a function of `batches` and `slots`, with the result of `planned`, for a cache that knows
+#    no future (LRU): after each batch it keeps the `slots` rows that were needed last. Of rows
+#    needed last by the same batch, those with the smaller number stay.
 
 # %% [markdown] slot="summary" lang="ko"
 # ## 요약
@@ -940,9 +940,9 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # 2. 헤일로를 무작위 순서로 캐시에 담으면, 헤일로를 다 담을 때까지는 줄어드는 행이 $\alpha$에
 #    비례합니다. $\alpha = 1$에서는 이미 다 담겨 있습니다. 논문의 $\alpha = 0.1$이나 $0.2$의 수치로
 #    헤일로의 크기가 머신이 소유한 행의 몇 배인지 추정합니다.
-# 3. 앞으로의 요청에 관한 정보를 쓰지 않는 캐시를 `lru(batches, slots)` 함수로 작성합니다. 인자와
-#    반환값은 `planned`와 같습니다. 배치가 끝날 때마다 가장 최근에 쓰인 행 `slots`개를 남기며,
-#    마지막으로 쓰인 배치가 같으면 번호가 작은 행을 남깁니다.
+# 3. 앞으로의 요청에 관한 정보를 쓰지 않는 캐시(LRU)를 `batches`와 `slots`를 받는 함수로 작성합니다.
+#    인자와 반환값은 `planned`와 같습니다. 배치가 끝날 때마다 가장 최근에 쓰인 행 `slots`개를
+#    남기며, 마지막으로 쓰인 배치가 같으면 번호가 작은 행을 남깁니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # ## 小结
@@ -964,8 +964,9 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # 2. 把 HALO 的行按随机顺序装入缓存，省下的行与 $\alpha$ 成正比，直到全部装完；$\alpha = 1$ 时已经全
 #    部装下。请根据论文在 $\alpha = 0.1$ 或 $0.2$ 时的数值，估计 HALO 的行数是机器所拥有行数的多少
 #    倍。
-# 3. 写一个函数 `lru(batches, slots)`，参数和返回值的含义与 `planned` 相同，模拟一个不能预知未来的缓
-#    存：每批之后，留下最近用到的 `slots` 行；如果最后一次用到它们的是同一批，就留下编号较小的。
+# 3. 写一个以 `batches` 和 `slots` 为参数的函数，参数和返回值的含义与 `planned` 相同，模拟一个不能预
+#    知未来的缓存（LRU）：每批之后，留下最近用到的 `slots` 行；如果最后一次用到它们的是同一批，就留
+#    下编号较小的。
 
 
 # %% slot="verdicts"

@@ -8,14 +8,14 @@
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 노트북 한 대로 흉내 내는 클러스터
 #
-# [레슨](../../ko/07_cluster_on_a_laptop.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은
-# 레슨의 코드이므로 먼저 실행합니다.
+# [레슨](../../ko/07_cluster_on_a_laptop.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의
+# 셀들은 레슨의 코드이므로 먼저 실행합니다.
 
 # %% [markdown] slot="title" lang="zh"
 # # 解答：笔记本电脑上的集群
 #
-# 这里是[课程](../../zh/07_cluster_on_a_laptop.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中
-# 的代码，请先运行它们。
+# 本 Notebook 给出[课程](../../zh/07_cluster_on_a_laptop.ipynb)末尾各道练习题的解答。第一题之前的单
+# 元格是课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** Node 2 has the neighbors 0, 1 and 6. Of these, only 6 is on machine 1, so trainer 0
@@ -23,42 +23,45 @@
 # of node 1 is 3. So nodes 5, 6 and 7 are on machine 1. The small simulator counts the same.
 #
 # **2.** Each rank sends $2B(R-1)/R$ bytes, where $B$ is 48 million and $R = 8$: 84 million bytes,
-# which is 672 million bits, at 10 billion a second.
+# which is 672 million bits. At 10 billion a second they take about 67 ms.
 #
-# **3.** A machine receives its row of the matrix and sends its column, one after the other, so the
-# largest sum of both decides. The diagonal is zero: what stays on a machine uses no link.
+# **3.** A machine receives its row of the matrix and sends its column. In the exercise, both
+# directions of a link share its bandwidth, so the largest sum of both decides. The diagonal is
+# zero: what stays on a machine uses no link.
 #
-# **4.** The speed-up is the first time divided by the present one, and the ideal is the number of
-# machines. Efficiency need not fall with every step, so all numbers are tried.
+# **4.** The speed-up is the time of one machine divided by that of several, and the ideal is the
+# number of machines. Efficiency need not fall with every step, so all numbers are tried.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 노드 2의 이웃은 0, 1, 6입니다. 이 가운데 노드 6만 머신 1에 있으므로, 트레이너 0은 노드 6의
 # 이웃을 머신 1에 요청합니다. 노드 6의 이웃은 7, 노드 0의 이웃은 3과 5, 노드 1의 이웃은 3입니다.
-# 따라서 머신 1에 피처를 요청하는 노드는 5, 6, 7입니다. 작은 시뮬레이터로 세어도 같습니다.
+# 따라서 트레이너 0이 머신 1에서 피처를 받아 와야 하는 노드는 5, 6, 7입니다. 작은 시뮬레이터로
+# 세어도 같습니다.
 #
 # **2.** 트레이너마다 $2B(R-1)/R$바이트를 보냅니다. $B$는 4,800만이고 $R = 8$이므로 8,400만 바이트,
-# 곧 6억 7,200만 비트이고, 이를 초당 100억 비트로 보냅니다.
+# 곧 6억 7,200만 비트이고, 이를 초당 100억 비트로 보내면 약 67 ms가 걸립니다.
 #
-# **3.** 머신이 받는 바이트는 행렬의 행이고 보내는 바이트는 열입니다. 송신과 수신을 동시에 할 수
-# 없으므로, 둘의 합이 가장 큰 머신이 전체 시간을 정합니다. 머신 안에서 오가는 데이터는 링크를 쓰지
-# 않으므로 대각선은 0입니다.
+# **3.** 머신이 받는 바이트는 행렬의 행이고 보내는 바이트는 열입니다. 문제의 링크에서는 송신과
+# 수신이 대역폭을 나누어 쓰므로, 둘의 합이 가장 큰 머신이 전체 시간을 정합니다. 머신 안에서 오가는
+# 데이터는 링크를 쓰지 않으므로 대각 성분은 0입니다.
 #
-# **4.** 속도 향상은 첫 시간을 현재 시간으로 나눈 값이고, 이상적인 값은 머신 수입니다. 머신을 늘릴
-# 때마다 효율이 반드시 떨어지는 것은 아니므로 모든 머신 수를 확인합니다.
+# **4.** 속도 향상은 머신 한 대로 걸린 시간을 해당 머신 수로 걸린 시간으로 나눈 값이고, 이상적인
+# 값은 머신 수입니다. 머신을 늘릴 때마다 효율이 반드시 떨어지는 것은 아니므로 모든 머신 수를
+# 확인합니다.
 
 # %% [markdown] slot="why" lang="zh"
 # **1.** 节点 2 的邻居是 0、1、6。其中只有 6 在机器 1 上，所以训练器 0 要向机器 1 请求它的邻居。节点
-# 6 的邻居是 7，节点 0 的邻居是 3 和 5，节点 1 的邻居是 3。因此，要向机器 1 请求特征的是节点 5、6、
-# 7。用小模拟器统计，结果相同。
+# 6 的邻居是 7，节点 0 的邻居是 3 和 5，节点 1 的邻居是 3。因此，训练器 0 要从机器 1 获取特征的是节
+# 点 5、6、7。用小模拟器统计，结果相同。
 #
 # **2.** 每个 rank 发送 $2B(R-1)/R$ 字节，其中 $B$ 是 4800 万，$R = 8$：共 8400 万字节，即 6.72 亿比
-# 特，速率是每秒 100 亿比特。
+# 特；速率为每秒 100 亿比特，约需 67 毫秒。
 #
-# **3.** 每台机器接收的字节是矩阵的一行，发送的是一列。收发不能同时进行，所以两者之和最大的机器决定
-# 总时间。机器内部的数据不经过链路，所以对角线为零。
+# **3.** 每台机器接收的字节是矩阵的一行，发送的是一列。按题意，收发两个方向共用带宽，所以收发字节数
+# 之和最大的机器决定总时间。机器内部的数据不经过链路，所以对角线为零。
 #
-# **4.** 加速比是第一个时间除以当前时间，理想值是机器数。机器增多时，效率不一定逐步下降，所以每个机
-# 器数都要检查。
+# **4.** 加速比是单机的时间除以该机器数的时间，理想值等于机器数。机器增多时，效率不一定逐步下降，所
+# 以每个机器数都要检查。
 
 # %% slot="answers"
 toy_cluster = cut(toy, owner)

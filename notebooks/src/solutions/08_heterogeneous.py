@@ -7,14 +7,14 @@
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 타입이 여럿인 그래프
 #
-# [레슨](../../ko/08_heterogeneous.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은 레슨의
-# 코드이므로 먼저 실행합니다.
+# [레슨](../../ko/08_heterogeneous.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀들은
+# 레슨의 코드이므로 먼저 실행합니다.
 
 # %% [markdown] slot="title" lang="zh"
 # # 解答：有多种类型的图
 #
-# 这里是[课程](../../zh/08_heterogeneous.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代
-# 码，请先运行它们。
+# 本 Notebook 给出[课程](../../zh/08_heterogeneous.ipynb)末尾各道练习题的解答。第一题之前的单元格是
+# 课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** Films 0 to 3 belong to part 0, so film 5 is the second of part 1. Part 0 has 14 nodes, and
@@ -23,8 +23,8 @@
 # **2.** Part 2 begins at $14 + 22 = 36$ with its three films, so 40 is the second of its users.
 # Parts 0 and 1 own 30 users: it is user 31.
 #
-# **3.** Homogeneous IDs need no types to find their owners. The relations are those of
-# `dgl.ETYPE`, in the order of `g.etypes`; `minlength` keeps a zero for relations without an edge.
+# **3.** Homogeneous IDs need no types to find their owners. `dgl.ETYPE` holds the relation of each
+# edge as an index into `g.etypes`; `minlength` keeps a zero for relations without an edge.
 #
 # **4.** Films are the destinations of `likes` and `dislikes`, users those of the other two. −1
 # takes all edges.
@@ -36,8 +36,9 @@
 # **2.** 파티션 2는 $14 + 22 = 36$에서 시작하고 영화 세 편이 먼저 오므로, 40은 파티션 2의 두 번째
 # 사용자입니다. 파티션 0과 1의 사용자가 30명이므로 사용자 31입니다.
 #
-# **3.** 동종 ID의 소유자를 찾는 데에는 타입이 필요하지 않습니다. 관계는 `dgl.ETYPE`에 `g.etypes`의
-# 순서대로 들어 있습니다. `minlength`를 지정하면 에지가 없는 관계의 수도 0으로 남습니다.
+# **3.** 동종 ID의 소유자를 찾는 데에는 타입이 필요하지 않습니다. `dgl.ETYPE`에는 각 에지의 관계가
+# `g.etypes`에서의 위치를 나타내는 번호로 들어 있습니다. `minlength`를 지정하면 에지가 없는 관계도
+# 0으로 집계됩니다.
 #
 # **4.** 영화는 `likes`와 `dislikes`의 도착 노드이고, 사용자는 나머지 두 타입의 도착 노드입니다.
 # −1은 모든 에지를 뜻합니다.
@@ -49,8 +50,8 @@
 # **2.** 分区 2 从 $14 + 22 = 36$ 开始，先是三部电影，所以 40 是它的第二个用户。分区 0 和 1 共有 30
 # 个用户，因此是用户 31。
 #
-# **3.** 查同构 ID 的所有者不需要类型。关系存放在 `dgl.ETYPE` 中，顺序与 `g.etypes` 相同；设定
-# `minlength`，没有边的关系也会计为零。
+# **3.** 查同构 ID 的所有者不需要类型。`dgl.ETYPE` 存放每条边的关系在 `g.etypes` 中的序号；设定
+# `minlength` 之后，没有边的关系也会记为零。
 #
 # **4.** 电影是 `likes` 和 `dislikes` 的目标节点，用户是另外两种边的目标节点。−1 表示取所有的边。
 

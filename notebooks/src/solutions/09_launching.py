@@ -7,14 +7,14 @@
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 여러 머신에서 작업 실행하기
 #
-# [레슨](../../ko/09_launching.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은 레슨의
+# [레슨](../../ko/09_launching.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀들은 레슨의
 # 코드이므로 먼저 실행합니다.
 
 # %% [markdown] slot="title" lang="zh"
 # # 解答：在多台机器上启动作业
 #
-# 这里是[课程](../../zh/09_launching.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代码，请
-# 先运行它们。
+# 本 Notebook 给出[课程](../../zh/09_launching.ipynb)末尾各道练习题的解答。第一题之前的单元格是课程
+# 中的代码，请先运行它们。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** One line for each machine, in the order of the parts. A port is given only if it
@@ -24,37 +24,39 @@
 # $4 \cdot 2$ and $4 \cdot 2 \cdot 3$.
 #
 # **3.** Two machines save 27 s in each epoch and must first make up for 300 s: $300 / 27 = 11.1$,
-# so they finish first from 12 epochs on.
+# so with 12 epochs or more they finish first.
 #
 # **4.** The length must be a multiple of eight, and every number that of an existing row. A
-# negative number would read rows from the end without any error, so it is refused as well.
+# negative number would read rows from the end without any error, so it is refused as well, and so
+# is an empty request.
 #
 # **5.** Only a checkpoint that *all* machines have is complete; the newest of those is the answer.
 
 # %% [markdown] slot="why" lang="ko"
-# **1.** 머신마다 한 줄씩, 파티션의 순서대로 적습니다. 포트는 정해야 할 때만 적습니다.
+# **1.** 머신마다 한 줄씩, 파티션 순서대로 적습니다. 포트는 정해야 할 때만 적습니다.
 #
-# **2.** 서버와 트레이너는 머신마다, 샘플러는 트레이너마다 셉니다. 따라서 $4 \cdot 2$,
-# $4 \cdot 2$, $4 \cdot 2 \cdot 3$개입니다.
+# **2.** 서버와 트레이너의 수는 머신 한 대당, 샘플러의 수는 트레이너 하나당 지정합니다. 따라서
+# $4 \cdot 2$, $4 \cdot 2$, $4 \cdot 2 \cdot 3$개입니다.
 #
 # **3.** 머신이 두 대이면 에폭마다 27초를 아끼지만, 먼저 300초를 만회해야 합니다.
-# $300 / 27 = 11.1$이므로 12에폭부터 먼저 끝납니다.
+# $300 / 27 = 11.1$이므로 12에폭 이상이면 두 대가 먼저 끝납니다.
 #
-# **4.** 길이는 8의 배수여야 하고, 모든 번호에 해당하는 행이 있어야 합니다. 음수이면 오류 없이
-# 끝에서부터 센 행을 읽게 되므로 음수도 거부해야 합니다.
+# **4.** 요청의 바이트 수는 8의 배수여야 하고, 모든 번호에 해당하는 행이 있어야 합니다. 음수이면
+# 오류 없이 끝에서부터 센 행을 읽게 되므로 음수도 거부해야 합니다. 빈 요청도 거부합니다.
 #
 # **5.** **모든** 머신에 있는 체크포인트만 완전합니다. 그 가운데 가장 최근 것을 고릅니다.
 
 # %% [markdown] slot="why" lang="zh"
-# **1.** 每台机器一行，按分区的次序。只在需要指定时才写端口。
+# **1.** 每台机器一行，按分区的次序排列。需要指定端口时才写端口。
 #
 # **2.** 服务器和训练器按机器计数，采样器进程按训练器计数：$4 \cdot 2$、$4 \cdot 2$ 和
 # $4 \cdot 2 \cdot 3$。
 #
-# **3.** 两台机器每轮节省 27 秒，但先要补回 300 秒：$300 / 27 = 11.1$，所以从第 12 轮起两台机器先完
-# 成。
+# **3.** 两台机器每轮节省 27 秒，但先要抵消多花的 300 秒：$300 / 27 = 11.1$，所以训练 12 轮及以上
+# 时，两台机器先完成。
 #
-# **4.** 长度必须是 8 的倍数，每个行号都必须存在。负数不会引发错误，而会从末尾读取，所以也要拒绝。
+# **4.** 长度必须是 8 的倍数，每个行号都必须存在。负数不会引发错误，而会从末尾倒数着读取，所以也要拒
+# 绝。空请求也同样拒绝。
 #
 # **5.** 只有**所有**机器都有的检查点才是完整的，取其中最新的一个。
 

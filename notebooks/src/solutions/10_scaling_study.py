@@ -7,17 +7,17 @@
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 무엇을 살 것인가
 #
-# [레슨](../../ko/10_scaling_study.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은 레슨의
-# 코드이므로 먼저 실행합니다.
+# [레슨](../../ko/10_scaling_study.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀들은
+# 레슨의 코드이므로 먼저 실행합니다.
 
 # %% [markdown] slot="title" lang="zh"
 # # 解答：该买什么
 #
-# 这里是[课程](../../zh/10_scaling_study.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代
-# 码，请先运行它们。
+# 本 Notebook 给出[课程](../../zh/10_scaling_study.ipynb)末尾各道练习题的解答。第一题之前的单元格是
+# 课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why-1-3" lang="en"
-# **1.** Each node that is there brings itself and up to as many neighbors as the fanout:
+# **1.** Each node that is there brings itself and up to as many neighbors as the fanout: at most
 # $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ nodes, in whichever order the fanouts come.
 #
 # **2.** 75,000 rows of $8 + 4 \cdot 128$ bytes are 39 MB; at 1.25 GB/s they take 31.2 ms.
@@ -26,16 +26,18 @@
 # Gbit, in 20 ms are 10 Gbit/s.
 
 # %% [markdown] slot="why-1-3" lang="ko"
-# **1.** 샘플링할 때마다 노드 하나는 자기 자신과 최대 팬아웃만큼의 이웃으로 늘어납니다. 따라서
-# $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$개이며, 팬아웃의 순서가 바뀌어도 같습니다.
+# **1.** 샘플링을 한 번 할 때마다 노드마다 최대 팬아웃만큼의 이웃이 더해지므로, 노드 수는 최대 (1 +
+# 팬아웃)배가 됩니다. 따라서 최대 $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$개이며,
+# 팬아웃의 순서가 바뀌어도 같습니다.
 #
-# **2.** 행 75,000개를 $8 + 4 \cdot 128$바이트씩 전송하면 39 MB이고, 1.25 GB/s로 31.2 ms가 걸립니다.
+# **2.** 행 75,000개를 $8 + 4 \cdot 128$바이트씩 전송하면 39 MB이고, 1.25 GB/s로 보내면 31.2 ms가
+# 걸립니다.
 #
 # **3.** 가져오는 시간이 계산 시간보다 길지 않으면 계산에 가려집니다. 25 MB, 곧 0.2 Gbit를 20 ms에
 # 가져오려면 10 Gbit/s가 필요합니다.
 
 # %% [markdown] slot="why-1-3" lang="zh"
-# **1.** 每采样一次，一个节点就变成它自己加上最多与扇出同样多的邻居：
+# **1.** 每采样一层，每个节点除自身外，至多再带来与扇出数目相同的邻居，所以最多有：
 # $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ 个节点，与扇出的先后顺序无关。
 #
 # **2.** 75,000 行，每行 $8 + 4 \cdot 128$ 字节，共 39 MB；以 1.25 GB/s 传输，需要 31.2 毫秒。
@@ -53,22 +55,22 @@ check(3, answer_3, lambda answer: sha(round(float(answer), 1)) == "f1e42019")
 print(answer_1, round(answer_2, 1), round(answer_3, 1))
 
 # %% [markdown] slot="why-4-5" lang="en"
-# **4.** The requests for the rows that are kept, divided by all requests.
+# **4.** The requests for the rows requested most often, divided by all requests.
 #
-# **5.** Leave out what is late, then take the least; tuples compare by their first entry, the
-# cost. `default` is for an empty list.
+# **5.** Leave out what is late, then take the cheapest with `min`; tuples compare by their first
+# entry, the cost. `default` is for an empty list.
 
 # %% [markdown] slot="why-4-5" lang="ko"
-# **4.** 보관한 행을 요청한 횟수를 전체 요청 횟수로 나눕니다.
+# **4.** 요청이 많은 순으로 보관한 행의 요청 횟수를 모두 더해 전체 요청 횟수로 나눕니다.
 #
-# **5.** 기한을 넘기는 선택지를 빼고 가장 작은 것을 고릅니다. 튜플은 첫 항목인 비용부터 비교합니다.
-# `default`는 남은 것이 없을 때의 값입니다.
+# **5.** 기한을 넘기는 선택지를 빼고 `min`으로 가장 싼 것을 고릅니다. 튜플은 첫 항목인 비용부터
+# 비교합니다. `default`는 남은 것이 없을 때의 값입니다.
 
 # %% [markdown] slot="why-4-5" lang="zh"
 # **4.** 把缓存中各行的请求次数加起来，再除以全部请求次数。
 #
-# **5.** 去掉不能按时完成的方案，再取最小的；元组先比较第一项，即费用。`default` 用于没有剩余方案的
-# 情况。
+# **5.** 去掉不能按时完成的方案，再用 `min` 取费用最低的：元组先比较第一项，即费用。`default` 用于没
+# 有方案剩下的情况。
 
 
 # %% slot="answers-4-5"
@@ -94,30 +96,31 @@ check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best
 # $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ bytes are 2 GB, at most
 # $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ bytes are 9 GB. Four machines suffice in either case.
 #
-# **7.** 250,000 seeds are 1,953 steps of 128. Work, features and the 2 ms a step are added up. The
-# most is several times the least: mainly because of the assumed factor of two for a row and the
-# reads. An hour on rented machines narrows both.
+# **7.** 250,000 seeds are about 1,953 steps of 128. Work, features and the 2 ms a step are added
+# up. The most is several times the least: mainly because of the assumed factor of two for a row and
+# the reads. An hour on rented machines narrows both.
 
 # %% [markdown] slot="why-6-7" lang="ko"
-# **6.** 계산한 값은 72 GB이고, 절반이 더 들면 108 GB입니다. 머신 한 대에 32 GB씩이면 세 대 또는 네
-# 대가 필요하며, 네 대에 나누면 한 대에 18~27 GB입니다. 트레이너 네 개는 시드 노드를 250,000개씩
-# 맡습니다. 받는 데이터는 최소 $250{,}000 \cdot 58 \cdot 36\% \cdot 408$바이트, 곧 2 GB이고, 최대
-# $250{,}000 \cdot 121 \cdot 75\% \cdot 408$바이트, 곧 9 GB입니다. 어느 경우에도 네 대면 충분합니다.
+# **6.** 계산한 값은 72 GB이고, 그 절반만큼 더 필요하면 108 GB입니다. 머신 한 대에 32 GB씩이면 세 대
+# 또는 네 대가 필요하며, 네 대에 나누면 한 대에 18~27 GB입니다. 트레이너 네 개는 시드 노드를
+# 250,000개씩 맡습니다. 받는 데이터는 최소 $250{,}000 \cdot 58 \cdot 36\% \cdot 408$바이트, 곧 2
+# GB이고, 최대 $250{,}000 \cdot 121 \cdot 75\% \cdot 408$바이트, 곧 9 GB입니다. 어느 경우에도 네
+# 대면 충분합니다.
 #
-# **7.** 시드 노드 250,000개를 128개씩 처리하면 1,953단계입니다. 작업 시간, 피처 전송 시간, 단계마다
-# 드는 2 ms를 더합니다. 최댓값은 최솟값의 몇 배나 됩니다. 행당 시간을 두 배까지로 가정한 것과 읽는
-# 노드 수의 범위가 주된 원인입니다. 빌린 머신에서 한 시간만 실행해 보면 둘 다 범위를 좁힐 수
-# 있습니다.
+# **7.** 시드 노드 250,000개를 128개씩 처리하면 약 1,953단계입니다. 작업 시간, 피처 전송 시간,
+# 단계마다 드는 2 ms를 더합니다. 최댓값은 최솟값의 몇 배나 됩니다. 행당 시간을 최대 두 배까지 잡은
+# 것과 읽는 노드 수의 범위가 넓은 것이 주된 원인입니다. 빌린 머신에서 한 시간만 실행해 보면 둘 다
+# 범위를 좁힐 수 있습니다.
 
 # %% [markdown] slot="why-6-7" lang="zh"
-# **6.** 算出的是 72 GB，再加一半是 108 GB。每台 32 GB，就需要三台或四台；用四台时，每台 18 到 27
-# GB。四个训练器各有 250,000 个种子节点。接收的数据最少是 $250{,}000 \cdot 58 \cdot 36\% \cdot 408$
-# 字节，即 2 GB；最多是 $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ 字节，即 9 GB。无论哪种情况，四台
-# 都够用。
+# **6.** 算得的结果是 72 GB，再留一半的余量是 108 GB。每台 32 GB，就需要三台或四台；用四台时，每台
+# 18 到 27 GB。四个训练器各有 250,000 个种子节点。接收的数据最少是
+# $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ 字节，即 2 GB；最多是
+# $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ 字节，即 9 GB。无论哪种情况，四台都够用。
 #
-# **7.** 250,000 个种子节点，每步 128 个，共 1,953 步。把采样和计算的时间、传输特征的时间和每步 2 毫
-# 秒加起来。最大值是最小值的好几倍，主要原因是假定每行时间可能加倍，以及读取节点数的范围较大。在租来
-# 的机器上运行一小时，这两项都能缩小范围。
+# **7.** 250,000 个种子节点，每步 128 个，约 1,953 步。把采样和计算的时间、传输特征的时间和每步 2 毫
+# 秒加起来。最大值是最小值的好几倍，主要原因是假定每行的耗时可能加倍，而且读取节点数的范围较大。在租
+# 来的机器上运行一小时，就能缩小这两项的范围。
 
 
 # %% slot="answers-6-7" tags=["nbval-ignore-output"]

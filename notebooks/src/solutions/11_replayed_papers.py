@@ -7,50 +7,51 @@
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 논문의 수치, 직접 세어 보기
 #
-# [레슨](../../ko/11_replayed_papers.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀은
+# [레슨](../../ko/11_replayed_papers.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀들은
 # 레슨의 코드이므로 먼저 실행합니다.
 
 # %% [markdown] slot="title" lang="zh"
 # # 解答：论文里的数字，自己数一遍
 #
-# 这里是[课程](../../zh/11_replayed_papers.ipynb)末尾各道练习的解答。第一题之前的单元格是课程中的代
-# 码，请先运行它们。
+# 本 Notebook 给出[课程](../../zh/11_replayed_papers.ipynb)末尾各道练习题的解答。第一题之前的单元格
+# 是课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** All features of a batch are $188{,}339 \cdot 100 \cdot 4$ bytes, or 71.8 MiB, as the paper
-# says. Three of four nodes belong to other machines.
+# says. On average, three of four nodes belong to other machines.
 #
 # **2.** Let the halo have $h$ times the rows owned. It saves nothing at $\alpha = 0$ and
-# $16.7 - 5.71$ million rows when complete, so at $\alpha < h$ it saves $\alpha / h$ of that. From
-# $16.7 - 14.0$ at $\alpha = 0.1$ follows $h = 0.41$, from $\alpha = 0.2$ follows 0.43. Both are
-# below 0.5, where the published row still falls a little: the parts' halos are not equally large.
+# $16.7 - 5.71$ million rows when complete, so, cached in random order, at $\alpha < h$ it saves
+# about $\alpha / h$ of that. From $16.7 - 14.0$ at $\alpha = 0.1$ follows $h = 0.41$, from
+# $\alpha = 0.2$ follows 0.43. Both are below 0.5, where the published row still falls a little:
+# presumably the parts' halos are not equally large.
 #
-# **3.** Remember for each row the last batch that needed it. Without a cache of the future, rows
-# are kept that nobody needs again, so `lru` never fetches less than `planned`.
+# **3.** Remember for each row the last batch that needed it. A cache that does not know the future
+# may keep rows that nobody needs again, so it never fetches less than `planned`.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 배치 하나의 피처는 모두 $188{,}339 \cdot 100 \cdot 4$바이트, 곧 71.8 MiB로 논문과 같습니다.
-# 노드 넷 가운데 셋은 다른 머신에 있습니다.
+# 평균적으로 노드 넷 가운데 셋은 다른 머신에 있습니다.
 #
-# **2.** 헤일로의 크기가 소유한 행의 $h$배라고 합시다. $\alpha = 0$이면 줄어드는 행이 없고, 다
-# 담으면 $16.7 - 5.71$백만 행이 줄어듭니다. 따라서 $\alpha < h$이면 그 $\alpha / h$만큼 줄어듭니다.
-# $\alpha = 0.1$에서 줄어든 $16.7 - 14.0$백만 행으로 계산하면 $h = 0.41$이고, $\alpha = 0.2$로
-# 계산하면 0.43입니다. 둘 다 0.5보다 작은데 논문의 수치는 0.5를 지나서도 조금 더 줄어듭니다.
-# 파티션마다 헤일로의 크기가 다르기 때문일 것입니다.
+# **2.** 헤일로의 크기가 소유한 행의 $h$배라고 합시다. $\alpha = 0$이면 줄어드는 행이 없고, 헤일로를
+# 모두 담으면 $16.7 - 5.71$백만 행이 줄어듭니다. 무작위 순서로 담으므로, $\alpha < h$이면 대략 그
+# $\alpha / h$만큼 줄어듭니다. $\alpha = 0.1$에서 줄어든 $16.7 - 14.0$백만 행으로 계산하면
+# $h = 0.41$이고, $\alpha = 0.2$로 계산하면 0.43입니다. 둘 다 0.5보다 작은데 논문의 수치는 0.5를
+# 지나서도 조금 더 줄어듭니다. 파티션마다 헤일로의 크기가 다르기 때문일 것입니다.
 #
-# **3.** 행마다 마지막으로 쓰인 배치를 기록합니다. 앞일을 모르면 다시 쓰이지 않을 행도 남기게 되므로
-# `lru`가 가져오는 행은 `planned`보다 적을 수 없습니다.
+# **3.** 행마다 마지막으로 쓰인 배치를 기록합니다. 앞으로의 요청을 모르면 다시 쓰이지 않을 행이 남을
+# 수 있으므로 LRU 캐시가 가져오는 행은 `planned`보다 적을 수 없습니다.
 
 # %% [markdown] slot="why" lang="zh"
-# **1.** 一批的全部特征是 $188{,}339 \cdot 100 \cdot 4$ 字节，即 71.8 MiB，与论文一致。四个节点中有
-# 三个属于其他机器。
+# **1.** 一批的全部特征是 $188{,}339 \cdot 100 \cdot 4$ 字节，即 71.8 MiB，与论文一致。平均每四个节
+# 点中有三个属于其他机器。
 #
-# **2.** 设 HALO 的行数是所拥有行数的 $h$ 倍。$\alpha = 0$ 时什么也省不下，全部装下时省下
-# $16.7 - 5.71$ 百万行，所以 $\alpha < h$ 时省下其中的 $\alpha / h$。由 $\alpha = 0.1$ 时省下的
-# $16.7 - 14.0$ 百万行，得 $h = 0.41$；由 $\alpha = 0.2$，得 0.43。两者都小于 0.5，而论文的数值在
-# 0.5 之后还略有下降：这大概是因为各分区的 HALO 大小不一。
+# **2.** 设 HALO 的行数是机器自有行数的 $h$ 倍。$\alpha = 0$ 时什么也省不下，全部装下时省下
+# $16.7 - 5.71$ 百万行，因为是按随机顺序装入的，所以 $\alpha < h$ 时大约省下其中的 $\alpha / h$。由
+# $\alpha = 0.1$ 时省下的 $16.7 - 14.0$ 百万行，得 $h = 0.41$；由 $\alpha = 0.2$，得 0.43。两者都小
+# 于 0.5，而论文的数值在 0.5 之后还略有下降：这大概是因为各分区的 HALO 大小不一。
 #
-# **3.** 为每一行记下最近用到它的批次。不能预知未来，就会留下不再用到的行，所以 `lru` 获取的行不会比
+# **3.** 为每一行记下最近用到它的批次。不能预知未来，就可能留下不再用到的行，所以 LRU 获取的行不会比
 # `planned` 少。
 
 # %% slot="answers"
@@ -67,7 +68,7 @@ def answer_3(batches, slots):
     return fetched
 
 
-print(f"{answer_1:.1f} MiB; {answer_2:.2f} times the rows owned")
+print(f"{answer_1:.1f} MiB; halo: {answer_2:.2f} times the rows owned")
 check(1, answer_1, lambda answer: sha(round(float(answer), 1)) == "413d7371")
 check(2, answer_2, lambda answer: 0.38 <= answer <= 0.46)
 check(3, answer_3, forgets)
