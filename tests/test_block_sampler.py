@@ -91,6 +91,11 @@ def test_seeds_that_cannot_be_sampled_are_refused(toy, seeds, message) -> None:
         small.NeighborSampler([2]).sample(toy, seeds)
 
 
+def test_what_is_no_graph_is_refused() -> None:
+    with pytest.raises(ValueError, match="takes the graph, then the seeds; found NoneType"):
+        small.NeighborSampler([2]).sample(None, [0])
+
+
 # ---------------------------------------------------------------------------------- blocks
 def test_blocks_of_all_neighbors(toy) -> None:
     input_nodes, output_nodes, (first, last) = small.NeighborSampler([-1, -1]).sample(toy, [0])

@@ -201,13 +201,15 @@ def test_nobody_has_all_edges(toy) -> None:
         ({"owner": [0, 1]}, "one entry per node, 5; found 2"),
         ({"owner": [0, 0, 0, 0, -1]}, "start at 0"),
         ({"bandwidth": 0}, "bandwidth must be above 0"),
+        ({"bandwidth": "1G"}, "are numbers; found '1G'"),
+        ({"g": None}, "takes a graph, then owner; found NoneType"),
         ({"cache_rows": -1}, "at least 0"),
         ({"bandwidth": float("nan")}, "above 0"),
     ],
 )
 def test_what_cannot_be_is_refused(toy, arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
-        DistGraphSimulator(toy, **{"owner": OWNER, **arguments})
+        DistGraphSimulator(**{"g": toy, "owner": OWNER, **arguments})
 
 
 def test_numbers_and_masks_that_do_not_fit_are_refused(toy) -> None:

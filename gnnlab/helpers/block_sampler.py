@@ -435,6 +435,8 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)]
         ``fold(fold(seed, epoch), batch)``. Returned are the nodes whose features the model reads,
         the seeds, and the blocks, first layer first.
         """
+        if not callable(getattr(g, "num_nodes", None)):
+            raise ValueError(f"sample takes the graph, then the seeds; found {type(g).__name__}")
         seeds = read_ids(seed_nodes, "seed_nodes", g.num_nodes(), True).to(g.device)
         with nullcontext() if key is None else stream(key):
             return self.sample_blocks(g, seeds)

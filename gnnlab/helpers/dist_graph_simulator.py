@@ -319,6 +319,13 @@ class DistGraphSimulator:
         cache_rows: int = 0,
     ) -> None:
         owner = read_ids(owner, "owner")
+        if not callable(getattr(g, "num_nodes", None)):
+            raise ValueError(f"the simulator takes a graph, then owner; found {type(g).__name__}")
+        if not all(hasattr(each, "__float__") for each in (bandwidth, latency, cache_rows)):
+            raise ValueError(
+                "bandwidth, latency and cache_rows are numbers; found "
+                f"{bandwidth!r}, {latency!r} and {cache_rows!r}"
+            )
         if len(owner) != g.num_nodes() or not len(owner):
             raise ValueError(f"owner has one entry per node, {g.num_nodes()}; found {len(owner)}")
         for name, values in g.ndata.items():

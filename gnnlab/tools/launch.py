@@ -457,7 +457,12 @@ def _compare(
 @command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
-    arguments = vars(_parser().parse_args(argv))
+    parser = _parser()
+    known, others = parser.parse_known_args(argv)
+    if others:
+        hint = "" if others[0].startswith("-") else "; is the command one argument, in quotes?"
+        parser.error(f"unrecognized arguments: {' '.join(others)}{hint}")
+    arguments = vars(known)
     command = arguments.pop("command")
     if command is None:  # argparse took it as a value of --extra_envs
         command = next((group.pop() for group in arguments["extra_envs"][-1:]), "")

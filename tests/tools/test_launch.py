@@ -921,3 +921,9 @@ def test_the_table_is_drawn_over_and_over() -> None:
     row = last.splitlines()[0]
     assert row.split(maxsplit=1)[0] == "10.0.0.1" and "servers: 1 ready" in row
     assert last.splitlines()[1].endswith("trainers: 1 ended (137)")
+
+
+def test_a_command_of_several_arguments_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        launch.main(["--part_config", "g.json", "--num_trainers", "2", "python", "train.py"])
+    assert "unrecognized arguments: train.py; is the command one" in capsys.readouterr().err
