@@ -24,6 +24,7 @@ from gnnlab.errors import (
     NotFound,
     OutOfRange,
     PartitionError,
+    takes_graph,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ __version__ = "0.1.0"
 # Each module is imported when one of its names is first used: torch alone takes a second or two,
 # which the commands, such as the launcher, do without.
 _MODULES = {
-    "gnnlab.dataloading.features": "set_dst_lazy_features set_edge_lazy_features "
+    "gnnlab.dataloading": "set_dst_lazy_features set_edge_lazy_features "
     "set_node_lazy_features set_src_lazy_features",
     "gnnlab.graph.block": "Block to_block",
     "gnnlab.graph.construct": "graph heterograph rand_graph",
@@ -59,7 +60,7 @@ _MODULES = {
     "gnnlab.graph.subgraph": "edge_subgraph edge_type_subgraph in_subgraph node_subgraph "
     "node_type_subgraph out_subgraph",
     "gnnlab.random": "seed",
-    "gnnlab.sampling.neighbor": "sample_neighbors",
+    "gnnlab.sampling": "sample_neighbors",
     "gnnlab.graph.batch": "batch broadcast_edges broadcast_nodes unbatch",
     "gnnlab.graph.cast": "to_bfloat16 to_double to_float to_half",
     "gnnlab.graph.compact": "compact_graphs khop_in_subgraph khop_out_subgraph reorder_graph",
@@ -103,7 +104,8 @@ _SUBMODULES = [
 def __getattr__(name: str) -> Any:
     known = _ALIASES.get(name, name)
     if known in _LAZY:
-        value = globals()[name] = getattr(importlib.import_module(_LAZY[known]), known)
+        value = getattr(importlib.import_module(_LAZY[known]), known)
+        globals()[name] = value = takes_graph(value, "gnnlab")
         return value
     if name in _SUBMODULES or name == "random":
         return importlib.import_module(f"gnnlab.{name}")

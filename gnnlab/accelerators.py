@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from gnnlab.errors import InvalidInput
+
 __all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
 
 
@@ -45,7 +47,12 @@ def read_device(device: Any) -> torch.device:
     """
     if isinstance(device, int):
         return torch.device(kind() or "cuda", device)
-    device = torch.device(device)
+    try:
+        device = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise InvalidInput(
+            f'a device is "cpu", "cuda", "cuda:0" or a torch.device; found {device!r}'
+        ) from None
     if device.type == kind() and device.index is None:
         return torch.device(device.type, torch.accelerator.current_device_index())
     return device

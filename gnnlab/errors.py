@@ -6,7 +6,11 @@ Python built-in that fits, so ``except ValueError`` and ``except gnnlab.DGLError
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Iterable
+from types import FunctionType
+from typing import Any, NoReturn, TypeVar, cast
 
 __all__ = [
     "DGLError",
@@ -17,8 +21,15 @@ __all__ = [
     "OutOfRange",
     "PartitionError",
     "cannot_read",
+    "check_graph",
+    "list_of_graphs",
+    "no_graph",
     "no_such_file",
+    "takes_graph",
+    "whole_number",
 ]
+
+_T = TypeVar("_T")
 
 
 class GNNLabError(Exception):
@@ -85,6 +96,101 @@ def cannot_read(path: str | os.PathLike[str], error: OSError) -> str:
     """
     hint = _meant(path) if isinstance(error, FileNotFoundError) else ""
     return f"{os.fspath(path)} cannot be read ({error.strerror}{'; ' if hint else ''}{hint})"
+
+
+def whole_number(value: Any, name: str, least: int = 0) -> int:
+    """Return an argument that must be a whole number, or raise InvalidInput.
+
+    Examples
+    --------
+    >>> from gnnlab.errors import whole_number
+    >>> whole_number("4", "num_parts", 1)
+    Traceback (most recent call last):
+    gnnlab.errors.InvalidInput: num_parts must be a whole number, at least 1; found '4'
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+        raise InvalidInput(f"{name} must be a whole number, at least {least}; found {value!r}")
+    return int(value)
+
+
+# ------------------------------------------------------------------------------- no graph
+_GRAPHS = {"Graph", "GraphCore", "GraphSchema", "GraphT"}  # annotations of parameters
+_CONVERTERS = {
+    "networkx": "dgl.from_networkx(graph) converts it",
+    "scipy": "dgl.from_scipy(matrix) converts it",
+    "torch_geometric": "gnnlab.pyg.from_pyg(data) converts it",
+}
+
+
+def check_graph(found: object, what: str) -> None:
+    """Raise InvalidInput if a function or class, named ``what``, was given no graph.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> dgl.sum_nodes("h", "h")
+    Traceback (most recent call last):
+    gnnlab.errors.InvalidInput: sum_nodes needs a graph; found str: dgl.graph((src, dst)) makes ...
+    """
+    if not hasattr(type(found), "canonical_etypes"):
+        no_graph(found, what)
+
+
+def list_of_graphs(given: Iterable[_T], what: str) -> list[_T]:
+    """Return the graphs of a list; raise InvalidInput if it, or an item, is something else."""
+    graphs = list(given) if isinstance(given, Iterable) else [given]
+    for g in graphs:
+        check_graph(g, f"{what}, in its list of graphs,")
+    return graphs
+
+
+def no_graph(found: object, what: str) -> NoReturn:
+    """Raise InvalidInput for an argument that should be a graph, with the way to get one."""
+    name = f"the class {found.__name__}" if isinstance(found, type) else type(found).__name__
+    how = "dgl.graph((src, dst)) makes one. Is the order of the arguments right?"
+    if isinstance(found, list | tuple) and found and hasattr(type(found[0]), "canonical_etypes"):
+        name, how = f"a {name} of {len(found)} graphs", "take one, graphs[0], or dgl.batch(graphs)"
+    elif name == "DistGraph":
+        how = "its edges are on many machines; take a block of a mini-batch, or g.local_partition"
+    how = _CONVERTERS.get(type(found).__module__.partition(".")[0], how)
+    raise InvalidInput(f"{what} needs a graph; found {name}: {how}")
+
+
+def takes_graph(function: _T, module: str | None = None) -> _T:
+    """Return the function with a check of the graph that it takes first; others unchanged.
+
+    Packages apply this to the functions that they offer. Modules below call each other without.
+
+    Parameters
+    ----------
+    function : callable
+        Checked if its first parameter, after ``self``, is annotated as a graph.
+    module : str, optional
+        Where the result can be found under its name, for pickle.
+    """
+    if not isinstance(function, FunctionType):
+        return function
+    return cast(_T, _checked(function, module or function.__module__))
+
+
+@functools.cache
+def _checked(function: FunctionType, module: str) -> FunctionType:
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    place = int(names[:1] == ("self",))
+    if function.__annotations__.get("".join(names[place : place + 1])) not in _GRAPHS:
+        return function
+    name, what = names[place], function.__qualname__.removesuffix(".__call__")
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > place:
+            check_graph(args[place], what)
+        elif name in kwargs:
+            check_graph(kwargs[name], what)
+        return function(*args, **kwargs)
+
+    checked.__module__ = module
+    return cast(FunctionType, checked)
 
 
 def _meant(path: str | os.PathLike[str]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,18 @@ from torch import nn
 
 import gnnlab as dgl
 import gnnlab.function as fn
+from gnnlab import errors
 from gnnlab.dataloading import DataLoader, NeighborSampler
-from gnnlab.errors import GNNLabError, InvalidInput, NoAttribute, NotFound, OutOfRange
+from gnnlab.errors import (
+    GNNLabError,
+    InvalidInput,
+    NoAttribute,
+    NotFound,
+    OutOfRange,
+    PartitionError,
+)
 from gnnlab.nn import GATConv, GINConv, GraphConv, HeteroGraphConv, RelGraphConv, SAGEConv
+from gnnlab.simulate import Network, Simulation
 
 N, D = 8, 5
 
@@ -44,7 +54,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     mask = torch.zeros(N, dtype=torch.bool)
     mask[[1, 5]] = True
     return SimpleNamespace(
-        g=g, x=x, typed=typed, far=far, blocks=blocks, mask=mask, sampler=NeighborSampler([2])
+        g=g,
+        x=x,
+        typed=typed,
+        far=far,
+        blocks=blocks,
+        mask=mask,
+        sampler=NeighborSampler([2]),
+        config=folder / "ring.json",
     )
 
 
@@ -304,6 +321,98 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "block of nothing": (lambda w: dgl.to_block(None), InvalidInput, "needs a graph"),
     "message of numbers": (lambda w: fn.copy_u(1, "m"), InvalidInput, "names of features"),
     "no heads": (lambda w: GATConv(D, 2, 0), InvalidInput, "at least 1"),
+    "batch of nothing": (lambda w: dgl.batch(None), InvalidInput, "needs a graph; found NoneType"),
+    "batch of lists": (lambda w: dgl.batch([[w.g, w.g]]), InvalidInput, "a list of 2 graphs: take"),
+    "list of graphs": (lambda w: dgl.sum_nodes([w.g], "feat"), InvalidInput, "dgl.batch(graphs)"),
+    "networkx, reverse": (lambda w: dgl.reverse(_nx()), InvalidInput, "dgl.from_networkx(graph)"),
+    "a class, operator": (
+        lambda w: dgl.ops.copy_u_sum(dgl.DGLGraph, w.x), InvalidInput, "found the class Graph"
+    ),
+    "by keyword": (lambda w: dgl.sum_nodes(graph=1, feat="h"), InvalidInput, "found int"),
+    "far reverse": (lambda w: dgl.reverse(w.far), InvalidInput, "on many machines"),
+    "sampler of nothing": (lambda w: w.sampler.sample(None, [0]), InvalidInput, "needs a graph"),
+    "plan of nothing": (lambda w: dgl.partition.plan(None, 2), InvalidInput, "needs a graph"),
+    "find_edges": (
+        lambda w: dgl.distributed.find_edges(w.g, [0]), InvalidInput, "g.find_edges(edges)"
+    ),
+    # numbers, devices and types
+    "num_nodes text": (lambda w: dgl.graph(([0], [1]), num_nodes="5"), InvalidInput, "found '5'"),
+    "num_nodes 2.5": (lambda w: dgl.graph(([0], [1]), num_nodes=2.5), InvalidInput, "whole number"),
+    "random nodes": (lambda w: dgl.rand_graph("3", 4), InvalidInput, "num_nodes must be a whole"),
+    "new nodes": (lambda w: dgl.add_nodes(w.g, "2"), InvalidInput, "of new nodes must be a whole"),
+    "hops": (lambda w: dgl.khop_in_subgraph(w.g, [0], "1"), InvalidInput, "hops, must be a whole"),
+    "top k": (lambda w: dgl.topk_nodes(w.g, "feat", -1), InvalidInput, "at least 0; found -1"),
+    "top column": (lambda w: dgl.topk_nodes(w.g, "feat", 1, sortby=9), OutOfRange, "5 columns"),
+    "points": (
+        lambda w: dgl.transforms.knn_graph(w.x, "2"), InvalidInput, "neighbors, must be a whole"
+    ),
+    "eigenvectors": (lambda w: dgl.transforms.lap_pe(w.g, -1), InvalidInput, "k must be a whole"),
+    "walk length": (
+        lambda w: dgl.sampling.node2vec_random_walk(w.g, [0], 1, 1, 2.5), InvalidInput, "walk_len"
+    ),
+    "p of a walk": (
+        lambda w: dgl.sampling.node2vec_random_walk(w.g, [0], "1", 1, 2), InvalidInput, "numbers ab"
+    ),
+    "negatives": (
+        lambda w: dgl.sampling.global_uniform_negative_sampling(w.g, "3"), InvalidInput, "whole"
+    ),
+    "layers": (
+        lambda w: dgl.dataloading.MultiLayerFullNeighborSampler([2]), InvalidInput, "whole number"
+    ),
+    "heads": (lambda w: GATConv(D, 2, "2"), InvalidInput, "num_heads must be a whole number"),
+    "in_feats": (lambda w: GraphConv("5", 2), InvalidInput, "in_feats must be a whole number"),
+    "parts of a plan": (lambda w: dgl.partition.plan(w.g, 0), InvalidInput, "at least 1; found 0"),
+    "sizes of a plan": (
+        lambda w: dgl.partition.plan({"num_nodes": 3}, 2), InvalidInput, "lack num_edges"
+    ),
+    "part": (
+        lambda w: dgl.distributed.load_partition(w.config, "0"), InvalidInput, "part_id must be a"
+    ),
+    "config": (
+        lambda w: dgl.distributed.load_partition(None, 0), PartitionError, "the path of the JSON"
+    ),
+    "device": (lambda w: w.g.to("gpu"), InvalidInput, "found 'gpu'"),
+    "bandwidth": (lambda w: Network(bandwidth="1G"), InvalidInput, "must be a number; found '1G'"),
+    "slowdown": (lambda w: Simulation(w.g, 2, slowdown=2.0), InvalidInput, "found 2.0"),
+    "probability": (lambda w: dgl.transforms.DropEdge("0.5"), InvalidInput, "found '0.5'"),
+    "types": (lambda w: dgl.heterograph([([0], [1])]), InvalidInput, "data_dict is a dict by type"),
+    "counts": (
+        lambda w: dgl.heterograph({("a", "b", "c"): ([0], [1])}, 5), InvalidInput, "num_nodes_dict"
+    ),
+    "no networkx": (lambda w: dgl.from_networkx(w.g), InvalidInput, "a graph of networkx; found G"),
+    "sparse feature": (
+        lambda w: _set(w.g.ndata, torch.eye(N).to_sparse()), InvalidInput, "x.to_dense()"
+    ),
+    "number as name": (
+        lambda w: w.g.ndata.__setitem__(5, w.x), InvalidInput, "name of a feature is a text"
+    ),
+    "broadcast": (lambda w: dgl.broadcast_nodes(w.g, None), InvalidInput, "expected a tensor"),
+    "transform class": (lambda w: dgl.Compose([dgl.AddSelfLoop]), InvalidInput, "list of trans"),
+    "classes of nodes": (
+        lambda w: dgl.transforms.edge_homophily(w.g, w.x[:, 0]), InvalidInput, "8 integers; found"
+    ),
+    "activation text": (
+        lambda w: SAGEConv(D, 2, "mean", activation="relu"), InvalidInput, "found 'relu'"
+    ),
+    "activation class": (
+        lambda w: GraphConv(D, 2, activation=nn.ReLU), InvalidInput, "such as torch.relu"
+    ),
+    "list of layers": (lambda w: HeteroGraphConv([]), InvalidInput, "dict of layers by edge type"),
+    "rows without type": (
+        lambda w: HeteroGraphConv({"_E": GraphConv(D, 2)})(w.g, w.x), InvalidInput, "{'user': x}"
+    ),
+    "logits": (
+        lambda w: dgl.ops.edge_softmax(w.g, [1.0] * 16), InvalidInput, "logits are a tensor"
+    ),
+    "one graph": (
+        lambda w: dgl.dataloading.GraphDataLoader(w.g), InvalidInput, "of its nodes or edges use"
+    ),
+    "no book": (
+        lambda w: dgl.distributed.node_split(w.mask, w.g), InvalidInput, "g.get_partition_book()"
+    ),
+    "far text": (
+        lambda w: w.far.ndata["feat"].__setitem__([0], "a"), InvalidInput, "expected "
+    ),
     # graphs in parts
     "far layer": (
         lambda w: SAGEConv(D, 2, "mean")(w.far, w.x), InvalidInput, "blocks of a mini-batch"
@@ -329,6 +438,36 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "far mean": (lambda w: w.far.ndata["feat"].mean(), NoAttribute, ".mean needs an ordinary"),
     "far rows": (lambda w: _set(w.far.ndata, torch.ones(9)), InvalidInput, "num_nodes="),
 }  # fmt: skip
+
+
+def _functions_of_graphs() -> dict[str, Any]:
+    """The functions that packages offer and that are annotated to take a graph first."""
+    places = (dgl, dgl.sampling, dgl.transforms, dgl.dataloading)
+    offered = {n: getattr(p, n) for p in places for n in (dgl._LAZY if p is dgl else p.__all__)}
+    return {
+        name: function
+        for name, function in offered.items()
+        if isinstance(function, FunctionType)
+        and next(iter(function.__annotations__.values()), None) in errors._GRAPHS
+    }
+
+
+@pytest.mark.parametrize("wrong", [None, "g", torch.ones(2), dgl.DGLGraph, 3], ids=str)
+def test_functions_of_graphs_refuse_anything_else(wrong: Any) -> None:
+    functions = _functions_of_graphs()
+    assert len(functions) > 75
+    for name, function in functions.items():
+        with pytest.raises(InvalidInput, match=f"{function.__name__} needs a graph; found"):
+            function(wrong)
+        assert pickle.loads(pickle.dumps(function)) is function, name
+
+
+def test_transforms_of_users_may_take_what_they_like() -> None:
+    class Read(dgl.BaseTransform):
+        def __call__(self, g: Any) -> Any:
+            return dgl.graph(g)
+
+    assert dgl.Compose([Read(), dgl.AddSelfLoop()])(([0], [1])).num_edges() == 3
 
 
 def _two_layers(block: Any, x: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from gnnlab import random
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs
 from gnnlab.graph.block import Block
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.derive import refuse_block
@@ -69,6 +69,7 @@ def merge(graphs: Sequence[Graph]) -> Graph:
     >>> both.edges()
     (tensor([0, 0, 2]), tensor([1, 1, 1]))
     """
+    graphs = list_of_graphs(graphs, "merge")
     if not graphs:
         raise InvalidInput("merge needs one graph or more; found an empty list")
     for g in graphs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from gnnlab import random
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_graph
 from gnnlab.graph.graph import Graph
 
 __all__ = ["farthest_point_sampler", "neighbor_matching"]
@@ -66,6 +66,7 @@ def neighbor_matching(
     >>> neighbor_matching(path, torch.tensor([9.0, 9.0, 0.0, 0.0, 9.0, 9.0]))
     tensor([0, 0, 1, 1])
     """
+    check_graph(graph, "neighbor_matching")
     if not graph.is_homogeneous or graph.is_block:
         raise InvalidInput("neighbor_matching needs one node type and one edge type")
     if e_weights is not None and e_weights.numel() != graph.num_edges():

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from gnnlab.errors import takes_graph
+
 __all__ = ["Face", "attributes"]
 
 
@@ -54,7 +56,7 @@ def attributes(
             value = getattr(importlib.import_module(base), name)
         else:
             raise AttributeError(f"{package} has no {name!r}; it has {', '.join(names())}")
-        space[name] = value
+        space[name] = value = takes_graph(value, package)
         return value
 
     def names() -> list[str]:

@@ -28,6 +28,7 @@ from gnnlab.dataloading.sampler import (
     NeighborSampler,
     Sampler,
 )
+from gnnlab.errors import takes_graph
 
 __all__ = [
     "BlockSampler",
@@ -51,6 +52,8 @@ __all__ = [
     "set_node_lazy_features",
     "set_src_lazy_features",
 ]
+
+globals().update({name: takes_graph(globals()[name], __name__) for name in __all__})
 
 _DISTRIBUTED = ("DistDataLoader", "DistEdgeDataLoader", "DistNodeDataLoader")
 

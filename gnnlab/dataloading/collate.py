@@ -18,6 +18,7 @@ from gnnlab import random
 from gnnlab.dataloading.edges import EdgePredictionSampler
 from gnnlab.dataloading.features import attach_features
 from gnnlab.ending import await_torch_at_exit
+from gnnlab.errors import InvalidInput, check_graph
 from gnnlab.graph.batch import batch
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
@@ -86,6 +87,11 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
         ddp_seed: int = 0,
         **kwargs: Any,
     ) -> None:
+        if isinstance(dataset, Graph):
+            raise InvalidInput(
+                "GraphDataLoader takes a data set or a list of graphs; found one graph. For "
+                "mini-batches of its nodes or edges use DataLoader"
+            )
         self._key = random.next_key()
         if use_ddp:
             await_torch_at_exit()
@@ -131,6 +137,7 @@ class NodeCollator:
     """
 
     def __init__(self, g: Graph, nids: Any, graph_sampler: Any) -> None:
+        check_graph(g, type(self).__name__)
         self.g, self.graph_sampler = g, graph_sampler
         self._block_graph = g
         #: One item per seed: an ID, or (type, ID) if seeds are given by type.

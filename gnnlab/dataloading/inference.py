@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.block import Block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
@@ -54,8 +54,7 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[sli
         raise InvalidInput(
             "full_neighbor_blocks() needs a graph with one node type and one edge type"
         )
-    if batch_size < 1:
-        raise InvalidInput(f"batch_size must be at least 1; found {batch_size}")
+    batch_size = whole_number(batch_size, "batch_size", 1)
     (ntype,), (etype,) = g.ntypes, g.canonical_etypes
     csc, num_nodes = g.relation().csc(), g.num_nodes()
     starts = range(0, num_nodes, batch_size)

@@ -37,7 +37,7 @@ from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, check_ids_of, check_sampler, to_device
 from gnnlab.dataloading.seeds import read_indices
 from gnnlab.ending import await_torch_at_exit
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import describe
 from gnnlab.helpers.ddp_loader import rank_share, share_size
@@ -147,8 +147,8 @@ class DataLoader:
                 f"the first argument is the graph, the second the seeds; found "
                 f"{type(graph).__name__} and {type(indices).__name__}"
             )
-        batch_size = _read_int(batch_size, "batch_size", 1)
-        num_workers = _read_int(num_workers, "num_workers", 0)
+        batch_size = whole_number(batch_size, "batch_size", 1)
+        num_workers = whole_number(num_workers, "num_workers", 0)
         for name, switch in ("shuffle", shuffle), ("drop_last", drop_last):
             if not isinstance(switch, bool | int | np.bool_):
                 raise InvalidInput(f"{name} must be True or False; found {switch!r}")
@@ -170,7 +170,7 @@ class DataLoader:
             if ahead is None:
                 ahead = getattr(sampler, "pure", False)
             prefetch = _PREFETCH if ahead else 0
-        self.prefetch = _read_int(prefetch, "prefetch", 0)
+        self.prefetch = whole_number(prefetch, "prefetch", 0)
         self._check_placement(use_uva)
         self._position = Position()
         self._worker_options = kwargs
@@ -426,13 +426,6 @@ class NodeDataLoader(DataLoader):
     ) -> None:
         kwargs.setdefault("graph_sampler", block_sampler)
         super().__init__(g, nids, device=device, **kwargs)
-
-
-def _read_int(value: Any, name: str, least: int) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise InvalidInput(f"{name} must be a whole number, at least {least}; found {value!r}")
-    return int(value)
 
 
 def _sample(graph: Graph, sampler: Any, task: _Task) -> Any:

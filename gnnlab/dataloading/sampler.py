@@ -28,7 +28,7 @@ from gnnlab.dataloading.features import (
     set_edge_lazy_features,
     set_src_lazy_features,
 )
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, takes_graph, whole_number
 from gnnlab.graph.block import Block, to_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
@@ -75,6 +75,11 @@ class Sampler(ABC):
     >>> batches() == batches(prefetch=2)
     True
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("gnnlab."):  # those of users may take what they like
+            cls.sample = takes_graph(cls.sample)  # type: ignore[method-assign]
 
     @abstractmethod
     def sample(self, g: Graph, indices: Any) -> Any:
@@ -490,4 +495,4 @@ class MultiLayerFullNeighborSampler(NeighborSampler):
     """
 
     def __init__(self, num_layers: int, return_eids: bool = False, **kwargs: Any) -> None:
-        super().__init__([-1] * num_layers, **kwargs)
+        super().__init__([-1] * whole_number(num_layers, "num_layers", 1), **kwargs)

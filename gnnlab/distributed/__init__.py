@@ -20,6 +20,7 @@ from gnnlab.distributed.split import edge_split, node_split
 from gnnlab.distributed.startup import initialize
 from gnnlab.distributed.stopping import should_stop
 from gnnlab.distributed.tensor import DistTensor
+from gnnlab.errors import takes_graph
 from gnnlab.partition import (
     GraphPartitionBook,
     PartitionPolicy,
@@ -60,3 +61,10 @@ __all__ = [
     "save_checkpoint",
     "should_stop",
 ]
+
+globals().update(
+    {
+        name: takes_graph(globals()[name], __name__)
+        for name in ("find_edges", "in_subgraph", "sample_etype_neighbors", "sample_neighbors")
+    }
+)

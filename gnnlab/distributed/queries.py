@@ -20,6 +20,7 @@ from gnnlab import kernels
 from gnnlab.distributed.client import Client
 from gnnlab.distributed.messages import Degrees, FindEdges, Message, Reverse
 from gnnlab.distributed.schema import GraphSchema
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, is_scalar, read_ids
@@ -118,6 +119,10 @@ def find_edges(
     tuple of torch.Tensor
         Sources and destinations, shapes (len(edges),), int64; homogeneous IDs likewise.
     """
+    if isinstance(g, Graph):
+        raise InvalidInput(
+            "find_edges of a graph in one process is its method: g.find_edges(edges)"
+        )
     if etype is not None or g.is_homogeneous:
         name = g.to_canonical_etype(etype)
         return _ends_of(g, read_ids(edges, g.num_edges(name), "edge"), name)

@@ -276,6 +276,8 @@ def _offsets(what: str, value: Any, book: GraphPartitionBook | None, kind: Any) 
             f"which part owns which {what} must be known: pass partition_book="
             "g.get_partition_book(), or a DistTensor as the mask"
         )
+    if not hasattr(book, "partid2nids"):
+        raise InvalidInput(f"partition_book is g.get_partition_book(); found {type(book).__name__}")
     if what == "node":
         return book._nodes.of(book._ntype(kind))
     return book._edges.of(book._etype(kind))

@@ -194,7 +194,7 @@ class DistTensor:
         if isinstance(value, torch.Tensor | np.ndarray):
             value = as_tensor(value)
         else:
-            value = torch.as_tensor(value)
+            value = as_tensor(value)
             if self._dtype.is_floating_point or not value.is_floating_point():
                 value = value.to(self._dtype)
         if value.dtype != self._dtype:

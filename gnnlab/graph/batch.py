@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import refuse_block
-from gnnlab.graph.frame import Frame
+from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
 from gnnlab.graph.relation import Relation, narrow
 
@@ -58,15 +58,11 @@ def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> Graph
     >>> both.edges(), both.batch_num_nodes()
     ((tensor([0, 2, 3, 4]), tensor([1, 3, 4, 2])), tensor([2, 3]))
     """
-    parts = list(graphs)
+    parts = list_of_graphs(graphs, "batch")
     if not parts:
         raise InvalidInput("batch() needs at least one graph; found an empty list")
     first = parts[0]
     for i, g in enumerate(parts):
-        if not isinstance(g, GraphCore):
-            raise InvalidInput(
-                f"batch() takes a list of graphs; entry {i} is of type {type(g).__name__}"
-            )
         _check_alike(first, g, i)
     nodes = {
         t: _join([g._node_frames()[t] for g in parts], ndata, f"nodes of type {t!r}")
@@ -202,7 +198,8 @@ def broadcast_edges(
 
 
 def _broadcast(feat: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    if len(feat) != len(counts):
+    feat = as_tensor(feat)
+    if feat.ndim == 0 or len(feat) != len(counts):
         raise InvalidInput(f"expected one row per graph, {len(counts)}; found {len(feat)} rows")
     return torch.repeat_interleave(feat, counts.to(feat.device), dim=0)
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import keep_edges, refuse_block
 from gnnlab.graph.frame import Frame
@@ -148,8 +148,7 @@ def _khop(
     graph: GraphCore, nodes: Any, k: int, relabel_nodes: bool, store_ids: bool, inward: bool
 ) -> Any:
     refuse_block(graph, "k-hop subgraph")
-    if k < 0:
-        raise InvalidInput(f"k is a number of hops and must not be negative; found {k}")
+    k = whole_number(k, "k, the number of hops,")
     given = read_nodes(graph, nodes)
     reached = {
         ntype: torch.zeros(graph.num_nodes(ntype), dtype=torch.bool, device=graph.device)

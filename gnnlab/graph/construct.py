@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput, OutOfRange, whole_number
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, EdgeType
@@ -113,6 +113,12 @@ def heterograph(
     ----------
     DGL user guide, chapter 1.5, "Heterogeneous Graphs".
     """
+    for name, each in (("data_dict", data_dict), ("num_nodes_dict", num_nodes_dict or {})):
+        if not isinstance(each, Mapping):
+            raise InvalidInput(
+                f"{name} is a dict by type, such as {{('user', 'plays', 'game'): (src, dst)}} or "
+                f"{{'user': 5}}; found {type(each).__name__}"
+            )
     read: dict[EdgeType, tuple[str, list[torch.Tensor]]] = {}
     for etype, data in data_dict.items():
         if not (
@@ -161,6 +167,8 @@ def rand_graph(
     -------
     Graph
     """
+    num_nodes = whole_number(num_nodes, "num_nodes")
+    num_edges = whole_number(num_edges, "num_edges")
     if num_nodes < 1 and num_edges > 0:
         raise InvalidInput(f"{num_edges} edges need at least one node; found num_nodes={num_nodes}")
     ends = torch.randint(max(num_nodes, 1), (2, num_edges))
@@ -240,9 +248,7 @@ def _idtype(wanted: torch.dtype | None, given: torch.dtype) -> torch.dtype:
 
 def _count(num_nodes: int | None, *ends: torch.Tensor) -> int:
     if num_nodes is not None:
-        if num_nodes < 0:
-            raise InvalidInput(f"num_nodes must not be negative; found {num_nodes}")
-        return int(num_nodes)
+        return whole_number(num_nodes, "num_nodes")
     return max([int(ids.max()) + 1 for ids in ends if len(ids)], default=0)
 
 

@@ -255,6 +255,8 @@ def _nx_edges(
     names: Sequence[str] | None,
     id_name: str | None,
 ) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
+    if not hasattr(nx_graph, "is_directed"):
+        raise InvalidInput(f"expected a graph of networkx; found {type(nx_graph).__name__}")
     if id_name is not None and not nx_graph.is_directed():
         raise InvalidInput(
             "edge_id_attr_name needs a directed graph: an undirected edge becomes two edges, which "

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, no_graph
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, EdgeType
@@ -33,7 +33,7 @@ REDUCERS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 def refuse_block(g: GraphCore, what: str) -> None:
     """Raise InvalidInput if a function for graphs was called with a block, or with no graph."""
     if not isinstance(g, GraphCore):
-        raise InvalidInput(f"{what} needs a graph; found {type(g).__name__}")
+        no_graph(g, what)
     if g.is_block:
         raise InvalidInput(
             f"{what} needs a graph, found a block, whose source and destination nodes are numbered "

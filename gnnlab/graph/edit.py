@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.errors import InvalidInput, OutOfRange, whole_number
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import keep_edges, refuse_block, replace_edges
 from gnnlab.graph.frame import Frame, as_tensor
@@ -53,8 +53,7 @@ def add_nodes(
     5
     """
     refuse_block(g, "add_nodes")
-    if num < 0:
-        raise InvalidInput(f"the number of new nodes must not be negative; found {num}")
+    num = whole_number(num, "the number of new nodes")
     return _grow(g, {g._ntype(ntype): (num, data or {})})
 
 

@@ -31,6 +31,8 @@ def as_tensor(value: Any) -> torch.Tensor:
         The value holds something else than numbers, or rows of different lengths.
     """
     if isinstance(value, torch.Tensor):
+        if value.layout is not torch.strided:
+            raise InvalidInput(f"expected a dense tensor; found {value.layout}: x.to_dense()")
         return value
     if isinstance(value, range):
         return value.start + value.step * torch.arange(len(value))
@@ -160,6 +162,8 @@ class Frame(MutableMapping[str, torch.Tensor]):
         return value
 
     def __setitem__(self, name: str, value: Any) -> None:
+        if not isinstance(name, str):
+            raise InvalidInput(f"the name of a feature is a text; found {name!r:.80}")
         value = as_tensor(value)
         if value.ndim == 0 or value.shape[0] != self.num_rows:
             raise InvalidInput(wrong_rows(self, name, value))

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, list_of_graphs, no_such_file
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.dglfile import GRAPHS_MAGIC, check_wanted, read_graphs
 from gnnlab.graph.frame import Frame, as_tensor
@@ -69,7 +69,7 @@ def save_graphs(
     >>> graphs[1].num_edges(), labels["y"]
     (8, tensor([0, 1]))
     """
-    graphs = [g_list] if isinstance(g_list, Graph) else list(g_list)
+    graphs = [g_list] if isinstance(g_list, Graph) else list_of_graphs(g_list, "save_graphs")
     arrays = _Arrays()
     content = {
         "graphs": [_describe(g, i, arrays, formats) for i, g in enumerate(graphs)],
@@ -124,8 +124,11 @@ def load_graphs(
     from safetensors import SafetensorError, safe_open
 
     path = Path(filename)
-    with open(path, "rb") as opened:
-        head = opened.read(9)
+    try:
+        with open(path, "rb") as opened:
+            head = opened.read(9)
+    except FileNotFoundError:
+        raise FileNotFoundError(no_such_file(path)) from None
     if head.startswith(GRAPHS_MAGIC):
         return read_graphs(path, idx_list)
     _refuse_other_formats(path, head)
@@ -171,8 +174,6 @@ class _Arrays:
 def _describe(
     g: Graph, i: int, arrays: _Arrays, formats: str | Sequence[str] | None
 ) -> dict[str, Any]:
-    if not isinstance(g, Graph):
-        raise InvalidInput(f"expected graphs; item {i} is a {type(g).__name__}")
     refuse_block(g, "save_graphs")
     if formats is not None:
         g = g.formats(formats if isinstance(formats, str) else list(formats))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 
 from gnnlab import ops
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, OutOfRange, whole_number
 from gnnlab.graph.batch import batch_num_edges, batch_num_nodes
 from gnnlab.graph.core import GraphCore
 from gnnlab.graph.frame import Frame
@@ -220,7 +220,9 @@ def _topk(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     if value.ndim != 2:
         raise InvalidInput(f"expected a feature of shape (N, D); found {tuple(value.shape)}")
-    width = max(k, int(counts.max()) if len(counts) else 0)
+    width = max(whole_number(k, "k"), int(counts.max()) if len(counts) else 0)
+    if sortby is not None and not -value.shape[1] <= sortby < value.shape[1]:
+        raise OutOfRange(f"sortby is one of {value.shape[1]} columns, from 0; found {sortby}")
     places = torch.arange(width, device=value.device)
     is_row = places < counts.to(value.device)[:, None]
     table = value.new_zeros(len(counts), width, value.shape[1])

@@ -18,12 +18,13 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import whole_number
 from gnnlab.nn.base import ZeroInDegree, glorot
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
+    check_activation,
     expand_as_pair,
     map_features,
     pair_of_sizes,
@@ -95,13 +96,11 @@ class GATConv(ZeroInDegree):
     ) -> None:
         super().__init__(allow_zero_in_degree)
         src_feats, dst_feats = pair_of_sizes(in_feats)
-        if num_heads < 1:
-            raise InvalidInput(f"num_heads must be at least 1; found {num_heads}")
-        width = num_heads * out_feats
+        width = whole_number(num_heads, "num_heads", 1) * out_feats
         self.in_feats = in_feats
         self.out_feats = out_feats
         self.num_heads = num_heads
-        self.activation = activation
+        self.activation = check_activation(activation)
         if isinstance(in_feats, tuple):
             self.fc_src = nn.Linear(src_feats, width, bias=False)
             self.fc_dst = nn.Linear(dst_feats, width, bias=False)

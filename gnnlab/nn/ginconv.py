@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from gnnlab import ops
 from gnnlab.errors import NotFound
-from gnnlab.nn.utils import Activation, Features, aggregate, expand_as_pair
+from gnnlab.nn.utils import Activation, Features, aggregate, check_activation, expand_as_pair
 from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class GINConv(_Epsilon):
         super().__init__(apply_func, init_eps, learn_eps)
         check_choice(aggregator_type, ("sum", "mean", "max"), "aggregator", NotFound)
         self.aggregator_type = aggregator_type
-        self.activation = activation
+        self.activation = check_activation(activation)
 
     def forward(self, graph: Graph, feat: Features, edge_weight: Tensor | None = None) -> Tensor:
         """Compute the rows of the destination nodes.

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput, NotFound, whole_number
 from gnnlab.nn.base import ZeroInDegree
 from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
+    check_activation,
     check_dtype,
     check_rows,
     check_size,
@@ -93,10 +94,12 @@ class GraphConv(ZeroInDegree):
     ) -> None:
         super().__init__(allow_zero_in_degree)
         check_choice(norm, ("both", "right", "left", "none"), "norm", NotFound)
+        for name, size in (("in_feats", in_feats), ("out_feats", out_feats)):
+            whole_number(size, name)
         self.in_feats = in_feats
         self.out_feats = out_feats
         self.norm = norm
-        self.activation = activation
+        self.activation = check_activation(activation)
         self.weight = nn.Parameter(torch.empty(in_feats, out_feats)) if weight else None
         self.bias = nn.Parameter(torch.empty(out_feats)) if bias else None
         self.reset_parameters()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from gnnlab.errors import NotFound
+from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
@@ -99,6 +99,11 @@ class HeteroGraphConv(nn.Module):
         aggregate: str | Callable[[list[Tensor], str], Any] = "sum",
     ) -> None:
         super().__init__()
+        if not isinstance(mods, Mapping):
+            raise InvalidInput(
+                "HeteroGraphConv takes a dict of layers by edge type, {'plays': layer}; found "
+                f"{type(mods).__name__}"
+            )
         if isinstance(aggregate, str):
             check_choice(aggregate, AGGREGATES, "aggregate", NotFound)
             self.agg_fn: Callable[[list[Tensor], str], Any] = AGGREGATES[aggregate]
@@ -139,6 +144,12 @@ class HeteroGraphConv(nn.Module):
         NotFound
             When a relation has no module, or a destination type no rows (a ``KeyError``).
         """
+        sides = inputs if isinstance(inputs, tuple) else (inputs,)
+        if not all(isinstance(rows, Mapping) for rows in sides):
+            raise InvalidInput(
+                "HeteroGraphConv takes the rows of each node type, {'user': x}, or a pair of such "
+                f"dicts; found {type(inputs).__name__}"
+            )
         if isinstance(inputs, tuple):
             src_rows, dst_rows = inputs
         else:

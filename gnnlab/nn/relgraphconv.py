@@ -19,7 +19,14 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
 from gnnlab.nn.linear import TypedLinear
-from gnnlab.nn.utils import Activation, Features, expand_as_pair, pair_of_sizes, per_row
+from gnnlab.nn.utils import (
+    Activation,
+    Features,
+    check_activation,
+    expand_as_pair,
+    pair_of_sizes,
+    per_row,
+)
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -84,7 +91,7 @@ class RelGraphConv(nn.Module):
     ) -> None:
         super().__init__()
         self.linear_r = TypedLinear(in_feat, out_feat, num_rels, regularizer, num_bases)
-        self.activation = activation
+        self.activation = check_activation(activation)
         self.layer_norm_weight = nn.LayerNorm(out_feat) if layer_norm else None
         self.h_bias = nn.Parameter(torch.zeros(out_feat)) if bias else None
         self.loop_weight = nn.Parameter(torch.empty(in_feat, out_feat)) if self_loop else None

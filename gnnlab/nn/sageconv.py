@@ -20,6 +20,7 @@ from gnnlab.nn.utils import (
     Activation,
     Features,
     aggregate,
+    check_activation,
     check_arguments,
     expand_as_pair,
     map_features,
@@ -103,7 +104,7 @@ class SAGEConv(nn.Module):
         # W(mean of h) = mean of (W h): aggregate whichever of the two rows is smaller.
         self.multiply_first = aggregator_type in ("mean", "gcn") and src_feats > out_feats
         self.norm = norm
-        self.activation = activation
+        self.activation = check_activation(activation)
         self.feat_drop = nn.Dropout(feat_drop)
         if aggregator_type == "pool":
             self.fc_pool = nn.Linear(src_feats, src_feats)

@@ -25,6 +25,7 @@ __all__ = [
     "Activation",
     "Features",
     "aggregate",
+    "check_activation",
     "check_arguments",
     "check_dtype",
     "check_in_edges",
@@ -274,6 +275,16 @@ def pair_of_sizes(size: int | tuple[int, int]) -> tuple[int, int]:
     ((5, 5), (5, 3))
     """
     return (size, size) if isinstance(size, int) else (size[0], size[1])
+
+
+def check_activation(activation: Activation | None) -> Activation | None:
+    """Return the activation of a layer; raise InvalidInput if it cannot be called with rows."""
+    if activation is not None and (isinstance(activation, type) or not callable(activation)):
+        raise InvalidInput(
+            "activation is a function of rows or a module, such as torch.relu or torch.nn.ReLU(); "
+            f"found {activation!r}"
+        )
+    return activation
 
 
 def per_row(values: Tensor, rows: Tensor) -> Tensor:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.graph.relation import Relation
+from gnnlab.errors import GNNLabError, InvalidInput, check_graph
+from gnnlab.graph.relation import HasRelation, Relation
 
 __all__ = [
     "AT_ONCE",
@@ -18,6 +18,7 @@ __all__ = [
     "check_operand",
     "common_dtype",
     "feature_shape",
+    "relation_of",
     "warn_unless_finite",
 ]
 
@@ -76,6 +77,15 @@ def check_choice(
     if found not in choices:
         names = ", ".join(repr(choice) for choice in choices)
         raise error(f"unknown {what} {found!r}; choose one of {names}")
+
+
+def relation_of(g: HasRelation) -> Relation:
+    """Return the relation of an operator's graph, which must have one edge type."""
+    try:
+        return g.relation()
+    except (AttributeError, TypeError):
+        check_graph(g, "an operator")
+        raise
 
 
 def check_operand(rel: Relation, target: str, x: torch.Tensor | None) -> torch.Tensor:

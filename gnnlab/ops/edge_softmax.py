@@ -14,7 +14,7 @@ import torch
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.graph.relation import HasRelation
 from gnnlab.ops import primitive
-from gnnlab.ops.checks import check_choice
+from gnnlab.ops.checks import check_choice, relation_of
 from gnnlab.ops.groups import Groups, NodeGroups
 
 __all__ = ["edge_softmax"]
@@ -58,7 +58,9 @@ def edge_softmax(
     tensor([0.5000, 0.5000, 1.0000])
     """
     check_choice(norm_by, ("dst", "src"), "norm_by")
-    groups: Groups = NodeGroups(graph.relation(), "v" if norm_by == "dst" else "u")
+    groups: Groups = NodeGroups(relation_of(graph), "v" if norm_by == "dst" else "u")
+    if not isinstance(logits, torch.Tensor):
+        raise InvalidInput(f"logits are a tensor; found {type(logits).__name__}: torch.tensor(x)")
     if not isinstance(eids, str):
         groups = _subset(groups, torch.as_tensor(eids, device=groups.index.device))
     if not logits.is_floating_point() or logits.dim() == 0 or len(logits) != groups.size:

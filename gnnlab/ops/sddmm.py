@@ -17,7 +17,13 @@ import torch
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import HasRelation, Relation
 from gnnlab.ops import primitive
-from gnnlab.ops.checks import check_choice, check_operand, common_dtype, feature_shape
+from gnnlab.ops.checks import (
+    check_choice,
+    check_operand,
+    common_dtype,
+    feature_shape,
+    relation_of,
+)
 from gnnlab.ops.groups import NodeGroups
 
 __all__ = ["gsddmm", "sddmm"]
@@ -74,7 +80,7 @@ def gsddmm(
     tensor([[11.],
             [25.]])
     """
-    return sddmm(g.relation(), op, lhs_data, rhs_data, lhs_target, rhs_target)
+    return sddmm(relation_of(g), op, lhs_data, rhs_data, lhs_target, rhs_target)
 
 
 def sddmm(

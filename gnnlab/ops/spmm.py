@@ -19,7 +19,13 @@ import torch
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import HasRelation, Relation
 from gnnlab.ops import primitive
-from gnnlab.ops.checks import check_choice, check_operand, common_dtype, feature_shape
+from gnnlab.ops.checks import (
+    check_choice,
+    check_operand,
+    common_dtype,
+    feature_shape,
+    relation_of,
+)
 from gnnlab.ops.groups import NodeGroups
 
 __all__ = ["gspmm", "spmm"]
@@ -67,7 +73,7 @@ def gspmm(
     >>> dgl.ops.gspmm(g, "mul", "sum", torch.tensor([1.0, 2.0, 3.0]), torch.tensor([10.0, 20.0]))
     tensor([ 0.,  0., 50.])
     """
-    return spmm(g.relation(), op, reduce_op, lhs_data, rhs_data)
+    return spmm(relation_of(g), op, reduce_op, lhs_data, rhs_data)
 
 
 def spmm(

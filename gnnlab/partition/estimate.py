@@ -15,6 +15,7 @@ from math import exp
 from pathlib import Path
 from typing import Any
 
+from gnnlab.errors import InvalidInput, check_graph, whole_number
 from gnnlab.graph.graph import Graph
 from gnnlab.partition.assign import THIN_FROM, THINNED_TO
 
@@ -109,7 +110,12 @@ def plan(
     >>> print(dgl.partition.plan(sizes, 4))  # doctest: +ELLIPSIS
     4 parts by metis: about 6.7 GiB of memory besides the graph, ...
     """
-    sizes = _sizes(g) if isinstance(g, Graph) else g
+    if not isinstance(g, Mapping):
+        check_graph(g, "plan")
+    sizes = g if isinstance(g, Mapping) else _sizes(g)
+    if missing := {"num_nodes", "num_edges"} - set(sizes):
+        raise InvalidInput(f"the sizes of a graph lack {', '.join(sorted(missing))}")
+    num_parts = whole_number(num_parts, "num_parts", 1)
     num_nodes, num_edges = sizes["num_nodes"], sizes["num_edges"]
     features = sizes.get("node_bytes", 0) + sizes.get("edge_bytes", 0)
     per_edge, seconds, cut = _METHODS.get(part_method, _METHODS["random"])

@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, cannot_read
+from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, cannot_read, whole_number
 from gnnlab.graph.names import EdgeType, check_name
 from gnnlab.kernels import threads
 from gnnlab.partition.book import GraphPartitionBook
@@ -191,6 +191,11 @@ def read_config(
     PartitionError
         The file is missing or damaged, of another program or version, or of another graph.
     """
+    if not isinstance(part_config, str | os.PathLike):
+        raise PartitionError(
+            "expected the path of the JSON file that partition_graph wrote, graph_name.json; found "
+            f"{part_config!r:.80}"
+        )
     path = Path(part_config)
     try:
         if path.exists() and not path.is_file():  # reading a pipe would block
@@ -374,6 +379,7 @@ def open_arrays(
     PartitionError
         A file is missing, cut short, changed or of another dtype or shape.
     """
+    part_id = whole_number(part_id, "part_id")
     if not 0 <= part_id < config.num_parts:
         raise OutOfRange(
             f"part {part_id} does not exist: {config.path} has parts 0 to {config.num_parts - 1}"

@@ -15,7 +15,7 @@ import importlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_graph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,6 +174,7 @@ def legend_beside(ax: Axes, **options: Any) -> None:
 
 def check_plain(g: Graph, most_nodes: int | None, what: str, advice: str = "") -> None:
     """Raise InvalidInput for a graph with several types or too many nodes."""
+    check_graph(g, what)
     if g.is_block or not g.is_homogeneous:
         raise InvalidInput(
             f"{what} takes a graph with one node type and one edge type; found {g!r}. "

@@ -18,7 +18,7 @@ import torch_geometric.data as pyg
 from torch_geometric.data.graph_store import EdgeLayout
 
 from gnnlab.distributed.graph import DistGraph
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import InvalidInput, NotFound, check_graph
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, describe
@@ -55,6 +55,7 @@ class FeatureStore(pyg.FeatureStore):
     """
 
     def __init__(self, g: Graph | DistGraph, names: Sequence[str] | None = None) -> None:
+        check_graph(g, type(self).__name__)
         super().__init__()
         self.graph = g
         self.names = names
@@ -130,6 +131,7 @@ class GraphStore(pyg.GraphStore):
     """
 
     def __init__(self, g: Graph | DistGraph) -> None:
+        check_graph(g, type(self).__name__)
         super().__init__()
         self.graph = g
 

@@ -1,5 +1,6 @@
 """Neighbor sampling, pairs of nodes without an edge, and random walks."""
 
+from gnnlab.errors import takes_graph
 from gnnlab.sampling.labor import sample_labors
 from gnnlab.sampling.negative import global_uniform_negative_sampling
 from gnnlab.sampling.neighbor import sample_neighbors
@@ -16,3 +17,5 @@ __all__ = [
     "sample_labors",
     "sample_neighbors",
 ]
+
+globals().update({name: takes_graph(globals()[name], __name__) for name in __all__})

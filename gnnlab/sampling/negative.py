@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import whole_number
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.queries import has_edges
 from gnnlab.graph.relation import Relation
@@ -59,8 +59,7 @@ def global_uniform_negative_sampling(
     >>> sorted(zip(src.tolist(), dst.tolist()))  # there are no others
     [(0, 2), (1, 0), (2, 1)]
     """
-    if num_samples < 0:
-        raise InvalidInput(f"num_samples must not be negative; found {num_samples}")
+    num_samples = whole_number(num_samples, "num_samples")
     source, _, destination = name = g.to_canonical_etype(etype)
     src, dst = non_edges(
         g.relation(name),

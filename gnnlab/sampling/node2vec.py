@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, whole_number
+from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.queries import has_edges, incident_slots
@@ -32,6 +33,7 @@ def pack_traces(
     >>> dgl.sampling.pack_traces(traces, torch.tensor([0, 1, 0]))
     (tensor([0, 1, 2, 3, 4]), tensor([0, 1, 0, 1, 0]), tensor([2, 3]), tensor([0, 2]))
     """
+    traces, types = as_tensor(traces), as_tensor(types)
     if traces.ndim != 2 or types.shape != traces.shape[1:]:
         raise InvalidInput(
             "traces have shape (W, L) and types (L,); found shapes "
@@ -76,10 +78,9 @@ def node2vec_random_walk(
     """
     if not g.is_homogeneous or g.is_block:
         raise InvalidInput("node2vec_random_walk needs one node type and one edge type")
-    if not (p > 0 and q > 0):
-        raise InvalidInput(f"p and q must be above 0; found {p} and {q}")
-    if walk_length < 0:
-        raise InvalidInput(f"walk_length must be a number, 0 or more; found {walk_length}")
+    if not all(hasattr(each, "__float__") and each > 0 for each in (p, q)):
+        raise InvalidInput(f"p and q must be numbers above 0; found {p!r} and {q!r}")
+    walk_length = whole_number(walk_length, "walk_length")
     relation = g.relation()
     adjacency = relation.csr()
     here = read_ids(nodes, g.num_nodes(), "node", g.device).long()

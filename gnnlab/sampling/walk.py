@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_graph
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
@@ -226,6 +226,7 @@ class RandomWalkNeighborSampler:
                 raise InvalidInput(f"{name} must be a whole number from 1; found {value!r}")
         if not 0 <= termination_prob <= 1:
             raise InvalidInput(f"termination_prob must be from 0 to 1; found {termination_prob!r}")
+        check_graph(G, type(self).__name__)
         self.G, self.weight_column = G, weight_column
         self.num_random_walks, self.num_neighbors = num_random_walks, num_neighbors
         path = _read_path(G, [None] if metapath is None else metapath, None)
@@ -321,6 +322,7 @@ class PinSAGESampler(RandomWalkNeighborSampler):
 
 
 def _between(g: Graph, source: str, destination: str) -> EdgeType:
+    check_graph(g, "PinSAGESampler")
     found = [e for e in g.canonical_etypes if e[0] == source and e[2] == destination]
     if len(found) != 1:
         raise InvalidInput(

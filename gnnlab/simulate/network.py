@@ -9,6 +9,7 @@ of Parallel and Distributed Computing 69(2), 2009: the ring.
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 
 from gnnlab.errors import InvalidInput
@@ -57,6 +58,9 @@ class Network:
 
     def __post_init__(self) -> None:
         """Check the values."""
+        for name, value in vars(self).items():
+            if not isinstance(value, numbers.Real):
+                raise InvalidInput(f"{name} must be a number; found {value!r}")
         if not self.bandwidth > 0:
             raise InvalidInput(f"bandwidth is in bits per second, above 0; found {self.bandwidth}")
         for name in ("latency", "per_request", "per_byte", "per_round"):

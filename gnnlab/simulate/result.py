@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 from gnnlab.distributed.traffic import Traffic
@@ -145,14 +146,16 @@ class Result:
 def check_cores(**found: float | None) -> None:
     """Raise InvalidInput unless each given number of processors is above 0."""
     for name, value in found.items():
-        if value is not None and not value > 0:
+        if value is not None and not (isinstance(value, Real) and value > 0):
             raise InvalidInput(f"{name} must be above 0; found {value!r}")
 
 
 def check_slowdown(slowdown: Mapping[str, float]) -> None:
     """Raise InvalidInput unless all kinds of work are known and their factors above 0."""
     kinds = ("sample", "fetch", "compute", "serve")
-    if not all(kind in kinds and factor > 0 for kind, factor in slowdown.items()):
+    if not isinstance(slowdown, Mapping) or not all(
+        kind in kinds and factor > 0 for kind, factor in slowdown.items()
+    ):
         raise InvalidInput(
             f"slowdown has a factor above 0 for some of {', '.join(kinds)}; found {slowdown!r}"
         )

@@ -13,6 +13,7 @@ Examples
 4
 """
 
+from gnnlab.errors import takes_graph
 from gnnlab.transforms.augment import AddEdge, DropEdge, DropNode, FeatMask, NodeShuffle
 from gnnlab.transforms.base import BaseTransform, Compose
 from gnnlab.transforms.diffusion import (
@@ -137,3 +138,5 @@ __all__ = [
     "svd_pe",
     "topological_nodes_generator",
 ]
+
+globals().update({name: takes_graph(globals()[name], __name__) for name in __all__})

@@ -27,9 +27,9 @@ def _chosen(count: int, p: float, device: torch.device) -> torch.Tensor:
 
 class _WithProbability(BaseTransform):
     def __init__(self, p: float = 0.5) -> None:
-        if not 0 <= p <= 1:
-            raise InvalidInput(f"p is a probability, from 0 to 1; found {p}")
-        self.p = p
+        if not hasattr(p, "__float__") or not 0 <= p <= 1:
+            raise InvalidInput(f"p is a probability, from 0 to 1; found {p!r}")
+        self.p: float = p
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from gnnlab.errors import InvalidInput, takes_graph
 from gnnlab.graph.graph import Graph
 
 __all__ = ["BaseTransform", "Compose"]
@@ -12,6 +14,11 @@ __all__ = ["BaseTransform", "Compose"]
 
 class BaseTransform(ABC):
     """A callable that takes a graph and returns another; subclass it and define ``__call__``."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("gnnlab."):  # those of users may take what they like
+            cls.__call__ = takes_graph(cls.__call__)  # type: ignore[method-assign]
 
     @abstractmethod
     def __call__(self, g: Graph) -> Graph:
@@ -29,10 +36,16 @@ class Compose(BaseTransform):
     transforms : list of callable
     """
 
-    def __init__(self, transforms: Sequence[Callable[[Graph], Graph]]) -> None:
-        self.transforms = list(transforms)
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
+        given = transforms if isinstance(transforms, Sequence) else [transforms]
+        if wrong := [each for each in given if isinstance(each, type) or not callable(each)]:
+            raise InvalidInput(
+                "Compose takes a list of transforms, such as [dgl.AddSelfLoop()]; found "
+                f"{wrong[0]!r}"
+            )
+        self.transforms = list(given)
 
-    def __call__(self, g: Graph) -> Graph:
+    def __call__(self, g: Any) -> Any:
         """Return the graph after all transforms."""
         for step in self.transforms:
             g = step(g)

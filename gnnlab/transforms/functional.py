@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, list_of_graphs
 from gnnlab.graph.batch import unbatch
 from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.derive import refuse_block
@@ -346,6 +346,7 @@ def adj_sum_graph(graphs: Sequence[Graph], weight_name: str) -> Graph:
     >>> transforms.adj_sum_graph([g, g], "w").edata["w"]
     tensor([4., 6.])
     """
+    graphs = list_of_graphs(graphs, "adj_sum_graph")
     if not graphs:
         raise InvalidInput("adj_sum_graph needs one graph or more; found an empty list")
     sizes = {_sizes(g) for g in graphs}

@@ -16,6 +16,7 @@ import torch
 
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 
 __all__ = [
@@ -27,8 +28,19 @@ __all__ = [
 ]
 
 
+def _labels(graph: Graph, y: torch.Tensor) -> torch.Tensor:
+    y = as_tensor(y)
+    if y.shape != (graph.num_nodes(),) or y.is_floating_point():
+        raise InvalidInput(
+            f"y is the class of each node, {graph.num_nodes()} integers; found {y.dtype} of shape "
+            f"{tuple(y.shape)}"
+        )
+    return y
+
+
 def _is_same(graph: Graph, y: torch.Tensor) -> torch.Tensor:
     src, dst = graph.edges()
+    y = _labels(graph, y)
     return (y[src.long()] == y[dst.long()]).float()
 
 

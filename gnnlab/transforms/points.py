@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.construct import graph
+from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 
 __all__ = ["knn_graph", "radius_graph", "segmented_knn_graph"]
@@ -55,6 +56,7 @@ def knn_graph(
     >>> g.edges()
     (tensor([0, 1, 1, 0, 2, 1]), tensor([0, 0, 1, 1, 2, 2]))
     """
+    x = as_tensor(x)
     if x.ndim not in (2, 3):
         raise InvalidInput(
             f"points have shape (N, D), sets of points (B, N, D); found {tuple(x.shape)}"
@@ -91,8 +93,7 @@ def segmented_knn_graph(
     >>> g.edges()
     (tensor([0, 1, 2, 3]), tensor([0, 1, 2, 3]))
     """
-    if k < 1:
-        raise InvalidInput(f"k is a number of neighbors, 1 or more; found {k}")
+    k = whole_number(k, "k, the number of neighbors,", 1)
     if dist not in ("euclidean", "cosine"):
         raise InvalidInput(f"dist must be 'euclidean' or 'cosine'; found {dist!r}")
     sizes = [int(size) for size in segs]

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from gnnlab import random
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.batch import unbatch
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_ids
@@ -103,7 +103,7 @@ def lap_pe(g: Graph, k: int, padding: bool = False, return_eigval: bool = False)
     >>> encoding.shape, values.round(decimals=4)
     (torch.Size([4, 3]), tensor([1., 1., 2.]))
     """
-    count = g.num_nodes()
+    count, k = g.num_nodes(), whole_number(k, "k")
     if not padding and k >= count:
         raise InvalidInput(
             f"{count} nodes have {count - 1} eigenvectors after the first; found k={k}. Pass "
@@ -156,7 +156,7 @@ def random_walk_pe(g: Graph, k: int, eweight_name: str | None = None) -> torch.T
     """
     import scipy.sparse
 
-    count = g.num_nodes()
+    count, k = g.num_nodes(), whole_number(k, "k")
     weight = torch.ones(g.num_edges()) if eweight_name is None else g.edata[eweight_name]
     ends = tuple(end.cpu().numpy() for end in g.edges())
     values = weight.detach().cpu().double().reshape(-1).numpy()
@@ -198,7 +198,7 @@ def svd_pe(g: Graph, k: int, padding: bool = False, random_flip: bool = True) ->
     >>> transforms.svd_pe(dgl.graph(([0, 1], [1, 2])), 2).shape
     torch.Size([3, 4])
     """
-    count = g.num_nodes()
+    count, k = g.num_nodes(), whole_number(k, "k")
     if not padding and k > count:
         raise InvalidInput(
             f"{count} nodes have {count} singular vectors; found k={k}. Pass padding=True to fill "

@@ -75,7 +75,7 @@ def test_which_features_are_kept() -> None:
         ([toy(), typed()], "same node types"),
         ([toy(), toy(torch.int32)], "same ID dtype"),
         ([dgl.to_block(toy())], "found a block"),
-        ([toy(), 3], "entry 1 is of type int"),
+        ([toy(), 3], "list of graphs, needs a graph; found int"),
     ],
 )
 def test_graphs_that_do_not_fit(parts: list[Any], message: str) -> None:

@@ -21,7 +21,7 @@ import torch
 from gnnlab import random
 from gnnlab.dataloading.features import set_edge_lazy_features, set_node_lazy_features
 from gnnlab.dataloading.sampler import Sampler, read_seeds, simplify
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_graph
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import node_dict, read_edges
@@ -143,6 +143,7 @@ class ClusterGCNSampler(_SubgraphSampler):
         output_device: Any = None,
     ) -> None:
         super().__init__(prefetch_ndata, prefetch_edata, output_device)
+        check_graph(g, "ClusterGCNSampler")
         sizes = [k, *(g.num_nodes(ntype) for ntype in g.ntypes), g.num_edges()]
         part_of = _read_parts(cache_path, sizes)
         if part_of is None:
