@@ -4,23 +4,55 @@ numba stores compiled code beside the source, or else in the user's home. In a c
 under another user ID neither is writable, and numba raises an error instead of compiling. In that
 case this module uses a folder in the system's temporary folder. Because code is loaded from it, it
 must be writable by this user alone.
+
+It also loads all of numba that a first call needs, in half of the time that it usually takes:
+without searching the objects of torch for garbage, and without ``scipy.linalg``.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
+import sys
 import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
-import numba.core.config
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
 
 __all__ = ["njit", "prefetch", "unsigned"]
+
+_collects = gc.isenabled()
+gc.disable()  # the objects made here stay; Python would search them, and all of torch's, repeatedly
+try:
+    import numba.core.config
+    from numba import njit, types
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import cpu_target
+    from numba.extending import intrinsic
+    from numba.np import linalg
+
+    _check_blas = linalg.ensure_blas
+
+    def _skip_once() -> None:
+        """Take the place of numba's check, which imports ``scipy.linalg``, when numba starts.
+
+        It is made again where a matrix product is compiled.
+        """
+        linalg.ensure_blas = _check_blas
+
+    if "numba.np.arraymath" not in sys.modules:  # calls the check when it is imported
+        linalg.ensure_blas = _skip_once
+    with global_compiler_lock:
+        cpu_target.target_context.refresh()  # imports most of numba; the first call would do it
+finally:
+    if not gc.get_freeze_count():
+        gc.freeze()  # both together: the objects count as old, so they are searched rarely
+        gc.unfreeze()
+    if _collects:
+        gc.enable()
 
 
 def _try() -> None:

@@ -1,4 +1,4 @@
-"""Kernels compile where neither the package nor the home folder can be written."""
+"""How numba is loaded, and where it keeps compiled code."""
 
 from __future__ import annotations
 
@@ -100,3 +100,23 @@ def test_without_a_home_folder_code_is_kept_beside_the_source(tmp_path: Path) ->
     assert run(tmp_path / "package", tmp_path / "temporary", home=None) == ""
     assert not list((tmp_path / "temporary").iterdir())
     assert list((tmp_path / "package/gnnlab/kernels/__pycache__").glob("*.nbi"))
+
+
+START = """
+import gc, sys
+import numpy as np
+from gnnlab.kernels import jit, rng
+assert gc.isenabled() == {collects} and gc.get_freeze_count() == 0
+assert "numba.np.arraymath" in sys.modules and "scipy.linalg" not in sys.modules
+product = jit.njit(lambda a, b: a @ b)
+assert (product(np.eye(2), np.full((2, 2), 3.0)) == 3).all()
+assert "scipy.linalg.cython_blas" in sys.modules
+"""
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_numba_starts_without_scipy_and_the_collector(collects: bool) -> None:
+    """The collector is as before; a matrix product imports what it needs."""
+    first = "" if collects else "import gc; gc.disable()"
+    source = first + START.format(collects=collects)
+    subprocess.run([sys.executable, "-c", source], cwd=ROOT, check=True, timeout=120)
