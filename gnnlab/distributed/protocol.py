@@ -117,7 +117,8 @@ def _check_lists(ptr: torch.Tensor, num_lists: int, total: int) -> None:
             f"expected int64 of shape ({num_lists + 1},) for the starts of lists; found "
             f"{ptr.dtype} of shape {tuple(ptr.shape)}"
         )
-    if int(ptr[0]) != 0 or int(ptr[-1]) != total or bool((ptr[1:] < ptr[:-1]).any()):
+    starts = ptr.numpy()
+    if starts[0] != 0 or starts[-1] != total or (starts[1:] < starts[:-1]).any():
         raise BadReply(f"lists of neighbors do not follow one another from 0 to {total}")
 
 

@@ -376,7 +376,8 @@ class Store:
         except BadWeight as error:
             raise BadWeight(error.edge + first, error.weight) from None
         if first:
-            slots = slots.to(torch_ids_dtype(int(self.part.book.edge_ranges[etype][-1]))) + first
+            slots = slots.to(torch_ids_dtype(int(self.part.book.edge_ranges[etype][-1])))
+            slots += first
         return ptr, slots, self._to_new(etype[0], sources)
 
     def _find_edges(self, message: m.FindEdges) -> tuple[torch.Tensor, torch.Tensor]:

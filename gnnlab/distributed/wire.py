@@ -54,6 +54,7 @@ MAX_FRAME = 1 << 32
 MAX_FRAMES = 1024
 _MAX_DIMENSIONS = 16
 _MAX_TEXT = 1 << 14  # characters of an error, which may quote input
+_TENSOR = tuple[int, str, tuple[int, ...]]  # in a header: frame, dtype, shape
 
 
 class BadFrame(InvalidInput):
@@ -301,7 +302,7 @@ def _read_body(head: _Head, kind: Any, frames: Sequence[Any]) -> Any:
     def tensor(expected: type, value: Any) -> torch.Tensor:
         if expected is not torch.Tensor:
             raise BadFrame(f"{expected} does not cross the wire")
-        index, name, shape = msgspec.convert(value, tuple[int, str, tuple[int, ...]])
+        index, name, shape = msgspec.convert(value, _TENSOR)
         if not 1 <= index < len(frames) or index in used:
             raise BadFrame(f"frame {index} is not there, or used twice")
         used.add(index)
@@ -332,7 +333,8 @@ def _read_tensor(frame: Any, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         raw = raw.clone()  # ZeroMQ packs small frames without alignment
     if dtype is torch.bool and bool((raw > 1).any()):
         raise BadFrame("a truth value is 0 or 1")
-    return raw.view(dtype).view(shape)
+    values = raw.view(dtype)
+    return values if len(shape) == 1 else values.view(shape)
 
 
 def _view(frame: Any) -> memoryview:
