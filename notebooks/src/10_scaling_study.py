@@ -901,8 +901,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 
 # %% [markdown] slot="summary" lang="en"
 # With each doubling a seed reads more, and how much more at 100 million nodes, four points do not
-# tell. So the plan takes the range from 58, METIS and few nodes, to 121, no node twice. Exercises 6
-# and 7 finish it.
+# tell. So the plan takes the range from 58, METIS and few nodes, to 121, no node twice. Exercises
+# 6–8 finish it.
 #
 # ## What the model leaves out
 #
@@ -945,13 +945,16 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # 7. Write a function of `rows`, which a machine reads in an epoch, `gigabytes`, which it receives,
 #    and `row_seconds` that returns the seconds of an epoch. The network is 10 Gbit/s, so 1.15 GB/s;
 #    the four machines take 128 seeds each in a step, and a step adds 2 ms for requests and
-#    all-reduce. If the function is right, the cell prints the range of the plan.
+#    all-reduce.
+# 8. 10,000,000 seeds of a [billion nodes](../../docs/planning.md) read 93 each. Write a function of
+#    `machines`, `remote_share`, `row_seconds` for an epoch's machine hours, using `moving` (10
+#    Gbit/s).
 
 # %% [markdown] slot="summary" lang="ko"
 # 그래프가 두 배가 될 때마다 시드 노드 하나당 읽는 노드가 늘어납니다. 노드가 1억 개일 때 얼마나 더
 # 늘어나는지는 값 네 개만으로는 알 수 없습니다. 그래서 계획에서는 METIS로 나눈 작은 그래프의
 # 58개부터, 같은 노드가 한 번도 거듭 뽑히지 않는 121개까지를 범위로 잡습니다. 나머지 계획은 연습
-# 문제 6과 7에서 완성합니다.
+# 문제 6, 7, 8에서 완성합니다.
 #
 # ## 모델이 다루지 않는 것
 #
@@ -996,12 +999,16 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # 7. 머신 한 대가 한 에폭에 읽는 행 수 `rows`, 받는 데이터 `gigabytes`, 행당 시간 `row_seconds`를
 #    받아 한 에폭에 걸리는 시간(초)을 반환하는 함수를 작성합니다. 네트워크는 10 Gbit/s이므로 1.15
 #    GB/s이고, 머신 네 대가 학습 한 단계에 시드 노드를 128개씩 처리하며, 요청과 올리듀스에 단계마다
-#    2 ms가 더 듭니다. 함수가 맞으면 계획의 범위가 출력됩니다.
+#    2 ms가 더 듭니다.
+# 8. 노드가 [10억 개](../../docs/planning.md)(영어 문서)인 그래프에서 한 에폭에 시드 노드 1,000만
+#    개를 처리하며, 시드 노드 하나당 노드 93개를 읽습니다. `machines`, `remote_share`,
+#    `row_seconds`를 받아 한 에폭에 드는 머신 시간, 곧 머신 수와 시간의 곱을 반환하는 함수를
+#    작성합니다. 통신 시간은 10 Gbit/s에서 `moving`으로 구합니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 图每扩大一倍，每个种子节点读取的节点都会增多；到 1 亿个节点时会增加到多少，仅凭四个点无法判断。所
-# 以计划取一个范围：从小图用 METIS 时的 58 个，到没有任何节点重复的 121 个。余下的计划在练习 6 和 7
-# 中完成。
+# 以计划取一个范围：从小图用 METIS 时的 58 个，到没有任何节点重复的 121 个。余下的计划在练习 6 到
+# 8 中完成。
 #
 # ## 模型忽略了什么
 #
@@ -1039,7 +1046,10 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    个节点、其中 75% 是远程节点来算。
 # 7. 写一个函数，参数是一台机器在一轮中读取的行数 `rows`、接收的数据量 `gigabytes` 和每行时间
 #    `row_seconds`，返回一轮的秒数。网络是 10 Gbit/s，即 1.15 GB/s；四台机器每一步各处理 128 个种子
-#    节点，请求和全归约使每一步增加 2 毫秒。如果函数正确，就会打印计划的范围。
+#    节点，请求和全归约使每一步增加 2 毫秒。
+# 8. 在一张有 [10 亿个节点](../../docs/planning.md)（英文文档）的图上，一轮有 1,000 万个种子节点，
+#    每个读取 93 个节点。写一个以 `machines`、`remote_share` 和 `row_seconds` 为参数的函数，返回一轮
+#    所用的机器小时，即机器数乘以小时数。通信时间用 `moving` 按 10 Gbit/s 计算。
 
 
 # %% slot="check"
@@ -1094,3 +1104,20 @@ if answer_7 is not None and is_close(answer_7):
     low = answer_7(250_000 * 58, 250_000 * 58 * 0.36 * 408e-9, SECONDS_A_ROW)
     high = answer_7(250_000 * 121, 250_000 * 121 * 0.75 * 408e-9, 2 * SECONDS_A_ROW)
     print(f"an epoch takes from {low:.0f} to {high:.0f} seconds")
+
+# %% slot="answer-8"
+answer_8 = None  # a function of machines, remote_share and row_seconds
+
+costs = [(1, 0.0, 1e-6, 0.2583), (47, 0.6, 1.2e-6, 0.7841), (5, 0.5, 2e-6, 0.6150)]
+
+
+def is_near(f):
+    return all(abs(f(*given) - hours) < 0.001 for *given, hours in costs)
+
+
+check(8, answer_8, is_near)
+if answer_8 is not None and is_near(answer_8):
+    for machines, least, most in ((5, 0.31, 0.79), (47, 0.60, 0.97)):
+        low = answer_8(machines, least, 1.1e-6)
+        high = answer_8(machines, most, 2.2e-6)
+        print(f"{machines} machines: from {low:.2f} to {high:.2f} machine hours an epoch")

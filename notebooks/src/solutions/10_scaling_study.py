@@ -149,3 +149,51 @@ check(7, answer_7, is_close)
 low = answer_7(250_000 * 58, answer_6[2][0], SECONDS_A_ROW)
 high = answer_7(250_000 * 121, answer_6[2][1], 2 * SECONDS_A_ROW)
 print(f"an epoch takes from {low:.0f} to {high:.0f} seconds")
+
+# %% [markdown] slot="why-8" lang="en"
+# **8.** Ten million seeds are 78,125 mini-batches of 128. One of them takes the work on
+# $128 \cdot 93$ rows, and the times of `moving`. $K$ machines divide the mini-batches among
+# themselves, but an hour costs $K$ machine hours, so $K$ cancels: the cost is the number of
+# mini-batches times the time of one. More machines only lengthen that time: more of them are asked,
+# more rows are remote, and the ring has more rounds. So 5 machines of 512 GB need fewer machine
+# hours than 47 of 64 GB, and take several times as long for an epoch. Choose them if that is soon
+# enough, and if their hour does not cost much more than that of a small machine.
+
+# %% [markdown] slot="why-8" lang="ko"
+# **8.** 시드 노드 1,000만 개는 128개짜리 미니배치 78,125개입니다. 미니배치 하나에는 행
+# $128 \cdot 93$개를 처리하는 시간과 `moving`으로 구한 통신 시간이 듭니다. 머신 $K$대가 미니배치를
+# 나누어 맡지만 한 시간에 드는 비용도 $K$ 머신 시간이므로 $K$는 약분됩니다. 곧 비용은 미니배치의
+# 수에 미니배치 하나의 시간을 곱한 값입니다. 머신을 늘리면 요청을 보낼 머신과 원격 행이 많아지고
+# 링에서 데이터를 옮기는 횟수도 늘어나, 미니배치 하나에 걸리는 시간이 길어질 뿐입니다. 따라서
+# 메모리가 512 GB인 머신 5대는 64 GB인 머신 47대보다 머신 시간이 적게 드는 대신 한 에폭이 몇 배 오래
+# 걸립니다. 그래도 기한에 맞고, 시간당 가격이 작은 머신보다 크게 비싸지 않다면 큰 머신을 고릅니다.
+
+
+# %% [markdown] slot="why-8" lang="zh"
+# **8.** 1,000 万个种子节点分成 78,125 个小批次，每个 128 个种子节点。处理一个小批次的时间，是
+# $128 \cdot 93$ 行的采样和计算时间，加上 `moving` 给出的通信时间。$K$ 台机器分担这些小批次，但每过
+# 一小时，费用也是 $K$ 机器小时，所以 $K$ 正好约去：费用等于小批次的个数乘以一个小批次的时间。增加
+# 机器只会使这个时间变长，因为要请求的机器更多，远程行更多，环上传递的次数也更多。所以，5 台 512 GB
+# 的机器所用的机器小时比 47 台 64 GB 的机器少，但一轮的时间是后者的好几倍。如果这样也来得及，而且每
+# 小时的价格没有比小机器高很多，就选大机器。
+
+
+# %% slot="answer-8"
+def answer_8(machines, remote_share, row_seconds):
+    rows = 128 * 93
+    step = rows * row_seconds + sum(moving(rows * remote_share, machines, gbit(10)))
+    return 10_000_000 / 128 * step / 3600
+
+
+costs = [(1, 0.0, 1e-6, 0.2583), (47, 0.6, 1.2e-6, 0.7841), (5, 0.5, 2e-6, 0.6150)]
+
+
+def is_near(f):
+    return all(abs(f(*given) - hours) < 0.001 for *given, hours in costs)
+
+
+check(8, answer_8, is_near)
+for machines, least, most in ((5, 0.31, 0.79), (47, 0.60, 0.97)):
+    low = answer_8(machines, least, 1.1e-6)
+    high = answer_8(machines, most, 2.2e-6)
+    print(f"{machines} machines: from {low:.2f} to {high:.2f} machine hours an epoch")
