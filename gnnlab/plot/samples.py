@@ -210,7 +210,8 @@ def sampling_tree(
     width = 0.0
     for root in roots:
         width = root.place(width)
-    longest = max(len(child.name) for root in roots for child in root.all())
+    drawn = [node for root in roots for node in root.all()]
+    longest = max(len(node.name) for node in drawn)
     step = 0.3 + 0.09 * max(longest - 2, 0)  # inches a leaf
     ax = canvas.axes(ax, min(max(1.5 + step * width, 4), 18), 0.6 + 0.8 * len(blocks))
     for depth, column in enumerate(reversed(columns)):
@@ -220,7 +221,8 @@ def sampling_tree(
         line = "{what}: {count} node" + "s" * (len(column) != 1)
         line = say(line, what=say(what, depth=depth), count=len(column))
         ax.text(-1, -depth, line, ha="right", va="center")
-    note = say("dotted: the node itself; gray: not sampled")
+    gray = any(node.color == GRAY for node in drawn)
+    note = say("dotted: the node itself" + "; gray: not sampled" * gray)
     ax.text(-0.5, -len(blocks) - 0.6, note, va="center", color="gray", fontsize=8)
     ax.set(xlim=(-0.8, max(width, 2) - 0.2), ylim=(-len(blocks) - 0.8, 0.4))
     ax.axis("off")

@@ -51,6 +51,7 @@ _TABLE = {
     "{depth} away": ("{depth}홉 이웃", "{depth} 跳邻居"),
     "{what}: {count} node": ("{what}: 노드 {count}개", "{what}：{count} 个节点"),
     "{what}: {count} nodes": ("{what}: 노드 {count}개", "{what}：{count} 个节点"),
+    "dotted: the node itself": ("점선: 노드 자신", "虚线：节点自身"),
     "dotted: the node itself; gray: not sampled": (
         "점선: 노드 자신, 회색: 샘플링되지 않음",
         "虚线：节点自身；灰色：未被采样",

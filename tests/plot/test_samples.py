@@ -120,6 +120,9 @@ def test_tree_tells_taken_edges_from_the_others() -> None:
     ax = plot.sampling_tree(toy(), sample()[1:])
     styles = [(line.get_color(), line.get_linestyle()) for line in ax.lines]
     assert styles == [(ORANGE, ":"), (ORANGE, "-"), (ORANGE, "-"), (GRAY, "-")]
+    assert texts(ax)[-1] == "dotted: the node itself; gray: not sampled"
+    _, _, everything = dgl.dataloading.NeighborSampler([-1]).sample(toy(), [0])
+    assert texts(plot.sampling_tree(toy(), everything))[-1] == "dotted: the node itself"
 
 
 def test_tree_does_not_draw_nodes_over_each_other() -> None:
