@@ -26,6 +26,8 @@ templates_path = ["templates"]
 
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_code_prompt_show = {"en": "Show the code", "ko": "코드 보기", "zh": "显示代码"}[LANG]
+nb_code_prompt_hide = {"en": "Hide the code", "ko": "코드 숨기기", "zh": "隐藏代码"}[LANG]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_typehints = "none"  # the sections Parameters and Returns say more
