@@ -30,7 +30,7 @@ cell with the tag ``folded``, a drawing that teaches nothing, is hidden until a 
                               code, then these cells in place of the exercises'; Korean and Chinese
                               ones, if it has them, → ``solutions/{ko,zh}/NN_name.ipynb``
 ``src/words/NN_name.csv``     strings and comments of the code in three languages, those of all
-                              lessons in ``common.csv`` → ``{ko,zh}/words.json``, too, for figures
+                              lessons in ``common.csv`` → ``{ko,zh}/.words.json``, for figures
                               where no font has the letters
 ``src/index.py``              the page before the lessons → ``{en,ko,zh}/README.md``; a slot named
                               like a lesson is its row of the table, and TITLE in it its linked
@@ -133,7 +133,7 @@ class Workshop:
         for lang in LANGS:
             self.put(self.root / lang / "README.md", self.index_page(lang))
         for lang in LANGS[1:]:
-            self.put(self.root / lang / "words.json", self.english(lang))
+            self.put(self.root / lang / ".words.json", self.english(lang))
         folders = {lang: self.root / lang for lang in LANGS}
         self.problems += checks.links(folders, (self.index, *chosen))
         for answers in answered:

@@ -34,7 +34,7 @@ _FOREIGN = re.compile(r"[\u1100-\u11ff\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _FIELD = re.compile(r"\{([^{}:!]*)[^{}]*\}")
 # Black text and all colors of figures can be read on it, and it does not glare on a dark page.
 _PAPER = "#eceff3"
-_WORDS = "words.json"  # beside the notebooks of a language, written by notebooks/build.py
+_WORDS = ".words.json"  # beside the notebooks of a language, written by notebooks/build.py
 
 
 def language(lang: str) -> str:

@@ -89,7 +89,7 @@ def copy_lessons(folder: str | os.PathLike[str], lang: str = "en") -> dict[str, 
     done: dict[str, list[str]] = {"new": [], "updated": [], "same": [], "kept": []}
     solutions = [_translated(path, lang) for path in (source / "solutions").glob("*.*")]
     for path in sorted([*(source / lang).glob("*.*"), *solutions]):
-        if path.suffix not in (".ipynb", ".md"):  # words.json, Jupyter's checkpoints
+        if path.suffix not in (".ipynb", ".md"):  # .words.json, Jupyter's checkpoints
             continue
         name, content = path.relative_to(source).as_posix(), path.read_bytes()
         there, digest = target / name, hashlib.sha256(content).hexdigest()

@@ -716,7 +716,7 @@ for method, color in methods.items():
         ax.text(x[-1] * 1.06, y[-1], method, color=color, va="center")
 left.set_xscale("log", base=2)
 left.set(xlabel="parts", xticks=counts, xticklabels=counts)
-left.set(ylabel="remote input nodes", ylim=(0, 1))
+left.set(ylabel="share of remote inputs", ylim=(0, 1))
 right.set(xlabel="thousand nodes", ylabel="CPU seconds", xticks=sizes, ylim=0)
 plt.show()
 

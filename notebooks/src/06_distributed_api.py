@@ -155,7 +155,7 @@ for machine in range(2):
     arrows += [("sampler", near["trainer"], "mini-batches")]
     arrows += [("trainer", far["trainer"], "gradients (all-reduce)")]
     for role, end, kind in arrows:
-        style = {"arrowstyle": "-|>", "shrinkA": 24, "shrinkB": 24} | kinds[kind]
+        style = {"arrowstyle": "-|>", "shrinkA": 30, "shrinkB": 30} | kinds[kind]
         ax.annotate("", end, near[role], arrowprops=style)
     for role, (x, y) in near.items():
         ax.text(x, y, role, ha="center", va="center", bbox={"fc": "white", "ec": "gray"})

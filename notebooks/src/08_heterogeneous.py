@@ -126,7 +126,7 @@ owner = {"film": torch.tensor([1, 0, 1, 0]), "user": torch.tensor([0, 1, 0, 0, 1
 print(toy)
 
 # %% slot="toy-draw"
-marks = {"film": "s", "user": "o"}
+marks, titles = {"film": "s", "user": "o"}, {"film": "films", "user": "users"}
 films_at, users_at = [3, 0.5, 4, 1.5], [0, 3, 1, 2, 4]
 
 
@@ -144,7 +144,7 @@ for name, ends, line, color in lines:
         arrow = {"arrowstyle": "-|>", "lw": 1.5, "ls": line, "color": color, "shrinkB": 9}
         ax.annotate("", (films_at[v], 0), (users_at[u], 1), arrowprops=arrow)
 for y, (ntype, at) in enumerate((("film", films_at), ("user", users_at))):
-    ax.text(-0.5, y, f"{ntype}s", ha="right", va="center")
+    ax.text(-0.5, y, titles[ntype], ha="right", va="center")
     for i, x in enumerate(at):
         draw_node(ax, (x, y), ntype, owner[ntype][i], i)
 ax.set(xlim=(-0.5, 4.5), ylim=(-0.25, 1.25))
@@ -482,7 +482,7 @@ for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2))
         owned = torch.tensor([len(book.partid2nids(p, ntype)) for p in range(PARTS)])
         height = owned * PARTS / g.num_nodes(ntype)
         ax.bar(torch.arange(PARTS) + shift, height, 0.4, color=color, label=name)
-        ax.set(title=f"{ntype}s", xlabel="part", xticks=range(PARTS), ylim=(0, 1.9))
+        ax.set(title=titles[ntype], xlabel="part", xticks=range(PARTS), ylim=(0, 1.9))
 axes[0].set_ylabel("times the average")
 axes[1].legend()
 part = book.nid2partid(range(g.num_nodes("user")), "user")
@@ -886,11 +886,11 @@ middle.set(xticks=range(PARTS), yticks=range(PARTS))
 for (n, m), accuracy in ways.items():
     _, sent = counted[n, m]
     remote = (sent.sum() - sent.trace()) / PARTS
-    right.plot(remote, accuracy, "o", color=GREEN if n else GRAY)
-    right.text(remote, accuracy + 0.03, f"{n} + {m}", ha="center")
+    right.plot(remote, accuracy, "o", color=GREEN)
+    right.text(remote, accuracy + 0.03, f"{n}+{m}", ha="center")
 right.set(xlabel="kB from others, a step", ylabel="test accuracy", ylim=(0.4, 1))
 right.set_xlim(0, 40)
-right.set_title("likes + dislikes")
+right.set_title("fanout: likes+dislikes")
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"

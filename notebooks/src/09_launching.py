@@ -772,7 +772,7 @@ for pid, parent, words in tree:
     role = next((clues[clue] for clue in clues if clue in words), "?")
     roles[pid], parents[pid] = after.get((role, roles.get(parent)), role), parent
 place(here)
-figure, ax = plt.subplots(figsize=(9, 2.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(9, 2.8), layout="constrained")
 colors = {"server": ORANGE, "trainer": BLUE, "sampler": GREEN}
 for pid, spot in spots.items():
     ax.plot(*zip(spots[parents.get(pid, pid)], spot), color=GRAY, zorder=1)

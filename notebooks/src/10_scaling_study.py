@@ -768,7 +768,7 @@ for limit in (float("inf"), DEADLINE):
 
 # %% slot="buy-draw" tags=["nbval-ignore-output", "folded"]
 figure, ax = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
-above = dict(xytext=(5, 4), ha="left")
+above = dict(xytext=(7, 1), ha="left")
 below = dict(xytext=(-6, -11), ha="right")
 for speed, color in zip(PRICES, (GRAY, BLUE, ORANGE)):
     line = [(hours, cost, k) for cost, hours, k, gbits in offers if gbits == speed]
@@ -777,7 +777,7 @@ for speed, color in zip(PRICES, (GRAY, BLUE, ORANGE)):
     style |= below if speed == 10 else above
     for *spot, k in line[speed != 1 :]:  # one machine: one point
         ax.annotate(k, spot, **style)
-ax.axvline(DEADLINE, color="black", lw=0.8)
+ax.axvline(DEADLINE, color="black", lw=0.8, label="deadline")
 ax.margins(0.1, 0.15)
 ax.set(xlabel="hours", ylabel="cost (dollars)", xlim=0, ylim=0)
 ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))

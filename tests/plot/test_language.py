@@ -57,7 +57,7 @@ def test_without_a_font_known_text_is_english(
         KOREAN: "neighbors",
         "{b:.1f} 뒤 계층 {a}개": "{a}-layer after {b:.1f}",
     }
-    (tmp_path / "words.json").write_text(json.dumps(words))
+    (tmp_path / ".words.json").write_text(json.dumps(words))
     monkeypatch.chdir(tmp_path)
     assert plot.language("ko") == "en"
     assert drawn(KOREAN) == "neighbors"
