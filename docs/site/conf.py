@@ -60,6 +60,17 @@ html_context = {
     "api": {"en": "API reference", "ko": "API 문서(영어)", "zh": "API 参考(英文)"}[LANG],
 }
 
+FRAME = {
+    "ko": {
+        **{"Back to top": "맨 위로", "On this page": "이 페이지의 내용"},
+        **{"Next": "다음", "Previous": "이전", "Skip to content": "본문으로 건너뛰기"},
+    },
+    "zh": {
+        **{"Back to top": "回到顶部", "On this page": "本页目录"},
+        **{"Next": "下一页", "Previous": "上一页", "Skip to content": "跳到正文"},
+    },
+}
+
 
 class Pairs(SearchLanguage):
     """Search in Korean and Chinese: words are pairs of neighboring characters.
@@ -109,5 +120,6 @@ def visit_math(self, node: nodes.math) -> None:  # type: ignore[no-untyped-def]
 
 
 def setup(app: Sphinx) -> None:
-    """Add the renderer of formulas."""
+    """Add the renderer of formulas, and the theme's words that Sphinx has no translation of."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.translator._catalog.update(FRAME.get(LANG, {}))  # type: ignore[attr-defined]
