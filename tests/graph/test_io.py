@@ -164,7 +164,7 @@ def test_a_failed_write_keeps_the_old_file(
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ([toy(), 3], "item 1 is a int"),
+        ([toy(), 3], "needs a graph; found int"),
         (dgl.to_block(toy()), "found a block"),
     ],
 )
