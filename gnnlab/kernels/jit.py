@@ -34,7 +34,7 @@ try:
     from numba.extending import intrinsic
     from numba.np import linalg
 
-    _check_blas = linalg.ensure_blas
+    _check_blas = getattr(linalg, "ensure_blas", None)  # not a public name
 
     def _skip_once() -> None:
         """Take the place of numba's check, which imports ``scipy.linalg``, when numba starts.
@@ -43,7 +43,7 @@ try:
         """
         linalg.ensure_blas = _check_blas
 
-    if "numba.np.arraymath" not in sys.modules:  # calls the check when it is imported
+    if _check_blas and "numba.np.arraymath" not in sys.modules:  # which calls it at its import
         linalg.ensure_blas = _skip_once
     with global_compiler_lock:
         cpu_target.target_context.refresh()  # imports most of numba; the first call would do it

@@ -5,7 +5,8 @@ step, moving nodes over the border wherever that saves edges.
 
 It draws from ``rand()`` of C. All threads of a process share its state, so one number drawn by
 another thread, as by ZeroMQ's when it reconnects, would change the parts. METIS therefore runs in
-a forked child, which has one thread, and the parts follow from the seed alone.
+a forked child, which has one thread, and the parts follow from the seed alone. Windows has no
+fork: there METIS runs in this process.
 
 References
 ----------
@@ -79,8 +80,10 @@ def metis(
     one = weights.shape[1] == 1
     work = partial(_one_load, *given) if one else partial(_several_loads, _kway(), *given)
     try:
-        return _in_child(work, len(weights))
-    except (OSError, RuntimeError) as error:
+        if hasattr(os, "fork"):
+            return _in_child(work, len(weights))
+        return np.asarray(work(), np.int64)
+    except (MemoryError, OSError, RuntimeError, SystemError) as error:
         raise GNNLabError(
             f"METIS failed on {len(weights)} nodes and {len(indices)} neighbors ({error}); it "
             'may be short of memory: method="ldg" needs less'

@@ -182,6 +182,7 @@ def dfs_edges_generator(graph: Graph, source: Any, reverse: bool = False) -> lis
 
     Examples
     --------
+    >>> import torch
     >>> import gnnlab as dgl
     >>> from gnnlab import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
@@ -218,6 +219,7 @@ def dfs_labeled_edges_generator(
 
     Examples
     --------
+    >>> import torch
     >>> import gnnlab as dgl
     >>> from gnnlab import transforms
     >>> g = dgl.graph(([0, 1, 1, 2, 2, 3], [1, 2, 3, 3, 4, 5]))
@@ -332,6 +334,7 @@ def prop_nodes_topo(
 
     Examples
     --------
+    >>> import torch
     >>> import gnnlab as dgl
     >>> from gnnlab import transforms
     >>> import gnnlab.function as fn

@@ -120,8 +120,8 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # 8 个节点分布在两台机器上：蓝色的在机器 0，橙色的在机器 1。机器 0 上的训练器（trainer）只有一个种子
 # 节点（seed node），即节点 0。它先采样节点 0 的两个邻居，再为此时已有的每个节点各采样两个邻居。右边
 # 的树画出了结果，树中的颜色表示层。每采样一次，节点数最多变成三倍，所以最多读取
-# $1 \cdot 3 \cdot 3 = 9$ 个节点。对机器 1 拥有的每一个特征（feature）行，训练器都要发送一个 8 字节
-# 的 ID 作为请求，再收到这一行作为响应。这里一行是两个 float32 数，所以一来一回共 16 字节。
+# $1 \cdot 3 \cdot 3 = 9$ 个节点。读取的节点如果归机器 1 所有，训练器就要为它发送一个 8 字节的 ID 作
+# 为请求，再收到它的特征（feature）行作为响应。这里一行是两个 float32 数，所以一来一回共 16 字节。
 
 # %% slot="toy-code"
 toy_src = [2, 6, 0, 4, 5, 1, 6, 7, 5, 3, 2, 4, 7]
@@ -167,10 +167,10 @@ plt.show()
 #
 # 이번에는 `ogbn-products`와 비슷한 모양으로 생성한 그래프를 씁니다. 몇몇 노드에 이웃이 아주 많이
 # 몰려 있는 그래프입니다. `cut`은 그래프를 파티션으로 나눕니다. `reads`는 그래프 전체에서 일반
-# 로더를 써서 모든 트레이너의 미니배치(mini-batch)를 차례로 만듭니다. 그래프를 어떻게 나누든 샘플링
-# 결과는 같으므로, 클러스터가 없어도 클러스터에서 무엇을 읽을지 알 수 있습니다. 트레이너별 시드
-# 노드는 `node_split`이 정합니다. 머신이 네 대이면 배치의 시드 노드 512개 가운데 128개씩을 맡으며,
-# 팬아웃이 10인 계층이 두 개이므로 트레이너 하나가 읽는 노드는 많아야
+# 로더를 써서 모든 트레이너의 미니배치(mini-batch)를 차례로 만듭니다. 시드 노드가 같으면 그래프를
+# 어떻게 나누든 샘플링 결과도 같으므로, 클러스터가 없어도 클러스터에서 무엇을 읽을지 알 수 있습니다.
+# 트레이너별 시드 노드는 `node_split`이 정합니다. 머신이 네 대이면 배치의 시드 노드 512개 가운데
+# 128개씩을 맡으며, 팬아웃이 10인 계층이 두 개이므로 트레이너 하나가 읽는 노드는 많아야
 # $128 \cdot 11 \cdot 11 = 15{,}488$개입니다.
 
 # %% [markdown] slot="count" lang="zh"
@@ -857,8 +857,8 @@ plot.explore_time(times, counts, network=network, partitioner=methods)
 # 출처를 밝히고, 값 하나가 아니라 범위로 나타내야 합니다.
 #
 # - **계산한 값**: 노드마다 400바이트, 에지마다 출발 노드와 ID에 16바이트가 들어 모두 72 GB입니다.
-# - **여기서 세어 크기에 비례하게 늘린 값**: 트레이너가 시드 노드 하나당 읽는 노드는 무작위로 나누면
-#   68개, METIS로 나누면 58개이며, 그 가운데 각각 74%와 36%가 원격 노드입니다.
+# - **여기서 센 개수를 그래프 크기에 비례하여 늘린 값**: 트레이너가 시드 노드 하나당 읽는 노드는
+#   무작위로 나누면 68개, METIS로 나누면 58개이며, 그 가운데 각각 74%와 36%가 원격 노드입니다.
 # - **여기서 잰 값**: 행당 시간.
 # - **가정한 값**: 헤일로 노드(halo node)와 인덱스 때문에 메모리가 최대 50% 더 듭니다. 큰 그래프를
 #   METIS로 나눈 결과는 가장 좋으면 작은 그래프에서와 같고, 가장 나쁘면 무작위로 나눈 것과 같습니다.
@@ -879,11 +879,11 @@ plot.explore_time(times, counts, network=network, partitioner=methods)
 # - **在这里计数，再按规模放大的**：平均每个种子节点，训练器在随机切分时要读取 68 个节点，用 METIS
 #   时读取 58 个，其中远程节点分别占 74% 和 36%。
 # - **在这里测得的**：每行时间。
-# - **假定的**：HALO 节点（halo node）和索引使内存最多增加一半。用 METIS 切分大图，最好与小图一样
-#   好，最差与随机切分一样。数据超出处理器缓存之后，每行时间最多变成两倍。
+# - **假定的**：HALO 节点（halo node）和索引使内存最多增加一半。用 METIS 切分这张大图，效果最好时与
+#   上面的生成图相当，最差时与随机切分相当。数据超出处理器缓存之后，每行时间最多变成两倍。
 #
-# 读取的节点数与种子节点数成正比吗？图越大，重复的节点越少。下面在四种规模上计数，上限是
-# $11 \cdot 11 = 121$。
+# 图变大以后，平均每个种子节点读取的节点数还会保持不变吗？图越大，重复的节点越少。下面在四种规模上计
+# 数，上限是 $11 \cdot 11 = 121$。
 
 
 # %% slot="ahead-code"
@@ -944,11 +944,11 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    a seed, 75% of them remote.
 # 7. Write a function of `rows`, which a machine reads in an epoch, `gigabytes`, which it receives,
 #    and `row_seconds` that returns the seconds of an epoch. The network is 10 Gbit/s, so 1.15 GB/s;
-#    the four machines take 128 seeds each in a step, and a step adds 2 ms for requests and
+#    four machines take 128 seeds each a step, and a step adds 2 ms for requests and
 #    all-reduce.
-# 8. 10,000,000 seeds of a [billion nodes](../../docs/planning.md) read 93 each. Write a function of
-#    `machines`, `remote_share`, `row_seconds` for an epoch's machine hours, using `moving` (10
-#    Gbit/s).
+# 8. 10,000,000 seeds of a [billion nodes](../../docs/planning.md), 128 a batch, read 93 each. Write
+#    a function of `machines`, `remote_share`, `row_seconds` for an epoch's machine hours, using
+#    `moving` (10 Gbit/s).
 
 # %% [markdown] slot="summary" lang="ko"
 # 그래프가 두 배가 될 때마다 시드 노드 하나당 읽는 노드가 늘어납니다. 노드가 1억 개일 때 얼마나 더
@@ -994,16 +994,17 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # 6. 노드가 1억 개인 그래프의 학습을 계획합니다. 머신의 메모리는 64 GB이며 그 절반을 그래프에 쓸 수
 #    있습니다. 다음 세 가지를 각각 정수인 최솟값과 최댓값의 쌍으로 답합니다. 필요한 머신 수, 머신이
 #    네 대일 때 한 대에 저장되는 데이터의 양(GB), 머신이 네 대일 때 한 대가 한 에폭에 받는 데이터의
-#    양(GB, 원격 행마다 $8 + 400$바이트)입니다. 최솟값은 여기서 METIS로 나누어 센 값으로, 최댓값은
-#    시드 노드 하나당 노드 121개와 원격 노드 75%로 구합니다.
+#    양(GB, 원격 행마다 $8 + 400$바이트)입니다. 받는 데이터의 최솟값은 여기서 METIS로 나누어 센
+#    값으로, 최댓값은 시드 노드 하나당 노드 121개와 원격 노드 75%로 구합니다.
 # 7. 머신 한 대가 한 에폭에 읽는 행 수 `rows`, 받는 데이터 `gigabytes`, 행당 시간 `row_seconds`를
 #    받아 한 에폭에 걸리는 시간(초)을 반환하는 함수를 작성합니다. 네트워크는 10 Gbit/s이므로 1.15
 #    GB/s이고, 머신 네 대가 학습 한 단계에 시드 노드를 128개씩 처리하며, 요청과 올리듀스에 단계마다
 #    2 ms가 더 듭니다.
 # 8. 노드가 [10억 개](../../docs/planning.md)(영어 문서)인 그래프에서 한 에폭에 시드 노드 1,000만
-#    개를 처리하며, 시드 노드 하나당 노드 93개를 읽습니다. `machines`, `remote_share`,
-#    `row_seconds`를 받아 한 에폭에 드는 머신 시간, 곧 머신 수와 시간의 곱을 반환하는 함수를
-#    작성합니다. 통신 시간은 10 Gbit/s에서 `moving`으로 구합니다.
+#    개를 미니배치마다 128개씩 처리하며, 시드 노드 하나당 노드 93개를 읽습니다. `machines`,
+#    `remote_share`, `row_seconds`를 받아 한 에폭에 드는 머신 시간(machine-hour), 곧 머신 수와
+#    시(hour) 단위로 나타낸 소요 시간의 곱을 반환하는 함수를 작성합니다. 통신 시간은 10 Gbit/s에서
+#    `moving`으로 구합니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 图每扩大一倍，每个种子节点读取的节点都会增多；到 1 亿个节点时会增加到多少，仅凭四个点无法判断。所
@@ -1047,9 +1048,10 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # 7. 写一个函数，参数是一台机器在一轮中读取的行数 `rows`、接收的数据量 `gigabytes` 和每行时间
 #    `row_seconds`，返回一轮的秒数。网络是 10 Gbit/s，即 1.15 GB/s；四台机器每一步各处理 128 个种子
 #    节点，请求和全归约使每一步增加 2 毫秒。
-# 8. 在一张有 [10 亿个节点](../../docs/planning.md)（英文文档）的图上，一轮有 1,000 万个种子节点，
-#    每个读取 93 个节点。写一个以 `machines`、`remote_share` 和 `row_seconds` 为参数的函数，返回一轮
-#    所用的机器小时，即机器数乘以小时数。通信时间用 `moving` 按 10 Gbit/s 计算。
+# 8. 在一张有 [10 亿个节点](../../docs/planning.md)（英文文档）的图上，一轮有 1,000 万个种子节点，每
+#    个小批次 128 个；平均每个种子节点读取 93 个节点。写一个以 `machines`、`remote_share` 和
+#    `row_seconds` 为参数的函数，返回一轮所用的机器小时，即机器数乘以小时数。通信时间用 `moving` 按
+#    10 Gbit/s 计算。
 
 
 # %% slot="check"

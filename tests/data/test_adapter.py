@@ -133,7 +133,7 @@ def test_link_prediction_refuses():
         InvalidInput, match="AsLinkPredDataset has no option ratio; it takes raw_dir"
     ):
         AsLinkPredDataset(square_dataset, ratio=3)
-    with pytest.raises(InvalidInput, match="must not be negative"):
+    with pytest.raises(InvalidInput, match="at least 0; found -10"):
         AsLinkPredDataset(square_dataset, (0, 0.5, 0.5), neg_ratio=-1)
 
 

@@ -37,6 +37,7 @@ def select_topk(
 
     Examples
     --------
+    >>> import torch
     >>> import gnnlab.compat as dgl
     >>> g = dgl.graph(([0, 1, 2, 0], [3, 3, 3, 1]))
     >>> g.edata["w"] = torch.tensor([0.1, 0.5, 0.3, 0.2])
