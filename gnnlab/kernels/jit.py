@@ -34,7 +34,7 @@ try:
     from numba.extending import intrinsic
     from numba.np import linalg
 
-    _check_blas = getattr(linalg, "ensure_blas", None)  # not a public name
+    _check_blas: Any = getattr(linalg, "ensure_blas", None)  # not a public name
 
     def _skip_once() -> None:
         """Take the place of numba's check, which imports ``scipy.linalg``, when numba starts.
