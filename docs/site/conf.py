@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gettext
 import json
 import os
 import re
@@ -72,6 +73,14 @@ FRAME = {
 }
 
 
+class Frame(gettext.NullTranslations):
+    """The theme's words that Sphinx has no translation of."""
+
+    def gettext(self, message: str) -> str:
+        """Return a word of the theme in the language of the site."""
+        return FRAME.get(LANG, {}).get(message, message)
+
+
 class Pairs(SearchLanguage):
     """Search in Korean and Chinese: words are pairs of neighboring characters.
 
@@ -122,4 +131,4 @@ def visit_math(self, node: nodes.math) -> None:  # type: ignore[no-untyped-def]
 def setup(app: Sphinx) -> None:
     """Add the renderer of formulas, and the theme's words that Sphinx has no translation of."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
-    app.translator._catalog.update(FRAME.get(LANG, {}))  # type: ignore[attr-defined]
+    app.translator.add_fallback(Frame())

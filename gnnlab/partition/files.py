@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, cannot_read, whole_number
+from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, cannot_read
 from gnnlab.graph.names import EdgeType, check_name
 from gnnlab.kernels import threads
 from gnnlab.partition.book import GraphPartitionBook
@@ -379,10 +379,9 @@ def open_arrays(
     PartitionError
         A file is missing, cut short, changed or of another dtype or shape.
     """
-    part_id = whole_number(part_id, "part_id")
-    if not 0 <= part_id < config.num_parts:
+    if not hasattr(part_id, "__index__") or not 0 <= part_id < config.num_parts:
         raise OutOfRange(
-            f"part {part_id} does not exist: {config.path} has parts 0 to {config.num_parts - 1}"
+            f"part {part_id!r} does not exist: {config.path} has parts 0 to {config.num_parts - 1}"
         )
     arrays = {path: info for path, info in config.arrays[part_id].items() if wanted(path)}
     for info in arrays.values():
