@@ -121,7 +121,6 @@ def test_an_error_in_the_sampler_arrives_in_the_loop() -> None:
         ({"indices": torch.ones(4, dtype=torch.bool)}, "nonzero"),
         ({"sampler": Seeds}, "an object with sample"),
         ({"node_feats": ["feat"], "features": {"x": torch.ones(4)}}, r"only \['x'\]"),
-        ({"shuffle": "yes"}, "True or False; found 'yes'"),
     ],
 )
 def test_what_cannot_be_is_refused_when_it_is_made(change, message) -> None:

@@ -454,8 +454,6 @@ class NeighborSampler(BlockSampler):
     """
 
     def __init__(self, fanouts: Sequence[int], replace: bool = False) -> None:
-        if isinstance(fanouts, int):
-            raise ValueError(f"fanouts is a list with one number per layer; write [{fanouts}]")
         self.fanouts, self.replace = _check_fanouts(fanouts), replace
         super().__init__(len(self.fanouts))
 
@@ -467,7 +465,7 @@ class NeighborSampler(BlockSampler):
 def _check_fanouts(fanouts: Any) -> list[int]:
     given = list(fanouts) if isinstance(fanouts, list | tuple) else []
     if not given or not all(type(fanout) is int and fanout >= -1 for fanout in given):
-        raise ValueError(f"a fanout is a number of in-edges, or -1 for all; found {fanouts!r}")
+        raise ValueError(f"fanouts: a number of in-edges per layer, -1 for all; found {fanouts!r}")
     return given
 
 

@@ -260,9 +260,6 @@ class DDPLoader:
             return f"indices must be integers of shape (N,); found {ids.dtype}, {tuple(ids.shape)}"
         if isinstance(size, bool) or not hasattr(size, "__index__") or size < 1:
             return f"batch_size must be an integer from 1; found {size!r}"
-        for each in (self._share.shuffle, self._share.drop_last):
-            if isinstance(each, str):
-                return f"shuffle and drop_last are True or False; found {each!r}"
         if not isinstance(self.prefetch, int) or self.prefetch < 0:
             return f"prefetch must be an integer from 0; found {self.prefetch!r}"
         if isinstance(self.sampler, type) or not hasattr(self.sampler, "sample"):
