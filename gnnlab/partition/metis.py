@@ -20,6 +20,7 @@ import ctypes
 import mmap
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -33,6 +34,7 @@ from gnnlab.random import next_key
 __all__ = ["metis"]
 
 _TEXT = 500  # bytes for the message of a child that failed
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 _PATIENCE = 2  # seconds for one number of rand()
 
 
@@ -121,6 +123,8 @@ def _in_child(work: Callable[[], Any], num_nodes: int) -> np.ndarray:
 def _answer(rand: Any, work: Callable[[], Any], shared: mmap.mmap, num_nodes: int) -> NoReturn:
     """In the child: write what ``work`` finds, or the error, and end."""
     try:
+        if sys.platform == "linux":  # a parent that is killed leaves no METIS behind
+            ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to handle
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(_PATIENCE)

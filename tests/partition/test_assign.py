@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 import torch
 import zmq
@@ -183,6 +185,37 @@ def test_an_interrupt_ends_the_process_of_metis(monkeypatch, tmp_path):
         assign(dgl.rand_graph(10, 20), 2)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
+def test_a_killed_caller_leaves_no_process_of_metis(tmp_path):
+    script = f"""
+import os, time, pathlib
+import gnnlab as dgl
+from gnnlab.partition import metis
+from gnnlab.partition.assign import assign
+
+def work(*_):
+    pathlib.Path({str(tmp_path / "draft")!r}).write_text(str(os.getpid()))
+    os.rename({str(tmp_path / "draft")!r}, {str(tmp_path / "pid")!r})
+    time.sleep(60)
+
+metis._one_load = work
+assign(dgl.rand_graph(10, 20), 2)
+"""
+    with subprocess.Popen([sys.executable, "-c", script]) as caller:
+        deadline = time.monotonic() + 30  # METIS would sleep for 60 s
+        while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        caller.kill()
+    child = int((tmp_path / "pid").read_text())
+    try:
+        process = psutil.Process(child)
+        while process.status() != psutil.STATUS_ZOMBIE:  # until init takes it
+            assert time.monotonic() < deadline, "METIS still runs"
+            time.sleep(0.05)
+    except psutil.NoSuchProcess:
+        pass
 
 
 def test_metis_can_mind_the_copies_instead_of_the_edges(communities):
