@@ -113,9 +113,10 @@ def test_an_error_in_the_sampler_arrives_in_the_loop() -> None:
     [
         ({"batch_size": 0}, "from 1; found 0"),
         ({"rank": 2}, "found 2, 2"),
-        ({"rank": "0"}, "found 0, 2"),
+        ({"rank": "0"}, "found '0', 2"),
         ({"prefetch": -1}, "from 0; found -1"),
         ({"indices": torch.ones(4)}, "must be integers"),
+        ({"indices": 5}, r"of shape \(N,\); found torch.int64, \(\)"),
         ({"node_feats": "feat"}, "come in lists"),
         ({"rank": None, "world_size": None}, "no process group"),
         ({"indices": torch.ones(4, dtype=torch.bool)}, "nonzero"),

@@ -8,6 +8,8 @@ The toy graph, cut between 2 and 3; edge IDs on the arrows::
 
 from __future__ import annotations
 
+import math
+import re
 import shutil
 from pathlib import Path
 
@@ -214,8 +216,11 @@ def test_what_cannot_be_is_refused(toy, arguments, message) -> None:
 
 def test_numbers_and_masks_that_do_not_fit_are_refused(toy) -> None:
     cluster = DistGraphSimulator(toy, OWNER)
-    with pytest.raises(ValueError, match="5 entries; found 3"):
-        cluster.node_split(torch.ones(3, dtype=torch.bool))
+    for shape in ((3,), (5, 1)):
+        with pytest.raises(ValueError, match=re.escape(f"5 entries; found {shape}")):
+            cluster.node_split(torch.ones(shape, dtype=torch.bool))
+    with pytest.raises(ValueError, match="the index of 'x' must be integers"):
+        cluster.graphs[0].ndata["x"][3]
     with pytest.raises(ValueError, match="found -1"):
         cluster.end_step(compute=-1)
     with pytest.raises(ValueError, match="no kind 'feat'"):
@@ -233,3 +238,14 @@ def test_copied_beside_the_sampler_it_works(tmp_path: Path) -> None:
         "import dist_graph_simulator as d; print(doctest.testmod(d))"
     )
     assert run_script(script, args=[str(tmp_path)]).startswith("TestResults(failed=0, attempted=1")
+
+
+def test_a_mask_of_two_parts_and_a_share_of_rows_are_numbers(toy) -> None:
+    cluster = DistGraphSimulator(toy, OWNER.bool(), cache_rows=0.4 * 5)
+    assert [g.num_nodes() for g in cluster.graphs] == [5, 5]
+    assert torch.equal(cluster.old_ids, torch.arange(5))
+    assert (
+        cluster.most_wanted(0).sum()
+        == DistGraphSimulator(toy, OWNER, cache_rows=2).most_wanted(0).sum()
+    )
+    assert DistGraphSimulator(toy, OWNER, cache_rows=math.inf).cache_rows == 5

@@ -11,7 +11,7 @@ those that enter the seeds for the last layer, those that enter the nodes found 
 before it, and so on. Each step is a `Block`. `NeighborSampler` takes a fixed number of in-edges per
 node; to choose edges in another way, derive from `BlockSampler` and write one method.
 
-A layer is three lines of torch, and a model is a list of them:
+A layer is three lines of torch, and a model is a ModuleList of them:
 
 >>> import torch
 >>> class MeanLayer(torch.nn.Linear):  # GraphSAGE with the mean of the neighbors
@@ -20,7 +20,7 @@ A layer is three lines of torch, and a model is a list of them:
 ...         own = h[: block.num_dst_nodes()]                                # (num_dst, D)
 ...         return super().forward(torch.cat([own, neighbors], dim=1))      # (num_dst, D_out)
 >>> g = Graph(torch.tensor([1, 2, 3, 4, 5]), torch.tensor([0, 0, 0, 1, 2]), num_nodes=6)
->>> feat, layers = torch.eye(6), [MeanLayer(12, 8), MeanLayer(16, 2)]
+>>> feat, layers = torch.eye(6), torch.nn.ModuleList([MeanLayer(2 * 6, 8), MeanLayer(2 * 8, 2)])
 >>> input_nodes, output_nodes, blocks = NeighborSampler([-1, 2]).sample(g, torch.tensor([0]))
 >>> h = feat[input_nodes]
 >>> for layer, block in zip(layers, blocks):
@@ -28,11 +28,11 @@ A layer is three lines of torch, and a model is a list of them:
 >>> h.shape
 torch.Size([1, 2])
 
-With PyG's layers: ``conv((h, h[: block.num_dst_nodes()]), torch.stack(block.edges()))``.
+With PyG (not GCNConv): ``conv((h, h[: block.num_dst_nodes()]), torch.stack(block.edges()))``.
 
-With a ``key``, the edges sampled for a node depend on the key, the layer and the node alone, so
-threads, processes and devices get the same blocks; without one, also on the number of calls since
-`seed`. A sampler of your own keeps that if it draws its random numbers from ``next_key()``.
+With a ``key``, `NeighborSampler`'s edges of a node depend on key, layer and node alone, so threads,
+processes and devices get the same. Without one, they depend on `seed` (not on torch's seed) and the
+calls since, in this process: a forked worker repeats them each epoch. Your own: see `next_key`.
 
 References
 ----------
@@ -215,8 +215,8 @@ def to_block(frontier: Any, dst_nodes: torch.Tensor) -> Block:
     Parameters
     ----------
     frontier : Graph
-        Or another object with ``num_nodes()``, ``edges()`` and ``edata``. If it has ``edata[EID]``,
-        so has the block.
+        Or another object with ``num_nodes()``, ``edges()`` and ``edata``. Of that, the block gets
+        ``edata[EID]`` alone; read other features by it: ``g.edata[name][block.edata[EID]]``.
     dst_nodes : torch.Tensor
         Shape (D,), int64. ValueError if a node appears twice, or an edge ends at none of them.
 
@@ -255,7 +255,7 @@ _base, _calls = 0, itertools.count(1)
 
 
 def seed(value: int) -> None:
-    """Set the seed of all sampling outside a :func:`stream`, and count calls from 1 again."""
+    """Set the seed (0 at first; torch.manual_seed has no effect), and count calls from 1 again."""
     global _base, _calls
     _base, _calls = int(value) & _MASK, itertools.count(1)
 
@@ -274,7 +274,7 @@ def stream(key: int) -> Iterator[None]:
 def next_key() -> int:
     """Return the key of the next sampling call: the n-th call in a stream gets the same key always.
 
-    For torch's functions: ``torch.Generator().manual_seed(next_key() >> 1)``.
+    For torch: ``torch.Generator().manual_seed(next_key())``; then the order of seeds matters too.
     """
     key, numbers = getattr(_local, "stream", None) or (_base, _calls)
     return fold(key, next(numbers))
@@ -323,16 +323,16 @@ def sample_slots(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Choose in-edges of each seed, with tensor operations on all picks of all seeds at once.
 
-    ``key`` and the ID of a seed determine its random numbers. If ``indptr`` is that of a part of a
-    graph, pass the seeds' IDs in the whole graph as ``global_ids``, shape (S,). Returns the chosen
-    positions ("slots") in the CSC array ``indices``, seed by seed, shape (K,), and the number of
-    slots of each seed, shape (S,), both int64.
+    ``indptr`` has shape (N + 1,), ``seeds`` (S,); ``fanout`` −1 takes all. ``key`` and a seed's ID
+    determine its random numbers; if ``indptr`` is that of a part, pass the IDs in the whole graph
+    as ``global_ids``, (S,). Returns the chosen positions ("slots") in the CSC array ``indices``,
+    seed by seed, shape (K,), and the number of slots of each seed, shape (S,), both int64.
     """
     first = indptr[seeds]
     degree = indptr[seeds + 1] - first
     streams = mix(signed(key) + (seeds if global_ids is None else global_ids))
     count = degree if fanout < 0 else degree.clamp(max=fanout)
-    if replace := replace and fanout >= 0:
+    if replace and fanout >= 0:
         count = torch.where(degree > 0, fanout, 0)
     # For `any()`, the CPU waits for a GPU; that pays only if a table of picks (S, fanout) is large.
     elif 0 < fanout <= 32 or (fanout > 0 and bool((degree > fanout).any())):
@@ -341,7 +341,7 @@ def sample_slots(
         return (first.unsqueeze(1) + picks)[place < count.unsqueeze(1)], count
     row = torch.repeat_interleave(torch.arange(len(seeds), device=seeds.device), count)
     place = torch.arange(len(row), device=seeds.device) - (torch.cumsum(count, 0) - count)[row]
-    if replace:
+    if replace and fanout >= 0:
         place = _draw(streams[row], place, degree[row])
     return first[row] + place, count
 
@@ -368,10 +368,10 @@ def _distinct_picks(degree: torch.Tensor, k: int, streams: torch.Tensor) -> torc
 
 
 def sample_neighbors(g: Graph, nodes: Any, fanout: int, replace: bool = False) -> Graph:
-    """Sample ``fanout`` in-edges of each node (−1: all); return them as a graph on all nodes.
+    """Sample ``fanout`` in-edges of each node (−1: all) as a graph with the node IDs of ``g``.
 
-    ``nodes`` has shape (S,), int64. With ``replace``, a node that has an in-edge gets exactly
-    ``fanout``. ``edata[EID]`` of the result holds the IDs that the edges have in ``g``.
+    ``nodes`` has shape (S,), int64. A node with fewer gets all it has; with ``replace``, exactly
+    ``fanout`` if any. ``edata[EID]`` of the result holds the IDs that the edges have in ``g``.
     """
     return _in_edges(g, nodes, fanout, fold(next_key(), 0), replace)
 
@@ -392,12 +392,12 @@ def _in_edges(g: Graph, nodes: Any, fanout: int, key: int, replace: bool = False
 
 
 class BlockSampler:
-    """Base class of samplers: define one of two methods.
+    """Base class of samplers: define one of two methods, and call its ``__init__`` in yours.
 
     * ``sample_frontier(layer_id, g, seed_nodes)`` returns the edges along which the seeds get
-      messages in a layer, as a :class:`Graph` on all nodes; ``edata[EID]`` may hold edge IDs. It
-      is called for the last layer first.
-    * ``sample_blocks(g, seed_nodes)`` returns ``(input_nodes, output_nodes, blocks)``.
+      messages in a layer: ``Graph(src, dst, g.num_nodes())``, whose ``edata[EID]``, IDs of the
+      edges in ``g``, is all that blocks get of ``edata``. It is called for the last layer first.
+    * ``sample_blocks(g, seed_nodes)`` returns what :meth:`sample` does, first layer first.
 
     Examples
     --------
@@ -432,11 +432,11 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)]
         """Make a mini-batch.
 
         ``seed_nodes`` has shape (S,), distinct; ``key`` seeds the draws of the batch, for instance
-        ``fold(fold(seed, epoch), batch)``. Returned are the nodes whose features the model reads,
+        ``fold(fold(0, epoch), batch)``. Returned are the nodes whose features the model reads,
         the seeds, and the blocks, first layer first.
         """
         if not callable(getattr(g, "num_nodes", None)):
-            raise ValueError(f"sample takes the graph, then the seeds; found {type(g).__name__}")
+            raise ValueError(f"expected a Graph of this file, then seeds; found {type(g).__name__}")
         seeds = read_ids(seed_nodes, "seed_nodes", g.num_nodes(), True).to(g.device)
         with nullcontext() if key is None else stream(key):
             return self.sample_blocks(g, seeds)
@@ -448,7 +448,7 @@ class NeighborSampler(BlockSampler):
     Parameters
     ----------
     fanouts : sequence of int
-        One per layer, first layer first; −1 takes all in-edges. Others raise ValueError.
+        One per layer, first layer first: 0 or more, or −1 for all in-edges; else ValueError.
     replace : bool
         Draw with replacement.
     """
@@ -465,7 +465,7 @@ class NeighborSampler(BlockSampler):
 def _check_fanouts(fanouts: Any) -> list[int]:
     given = list(fanouts) if isinstance(fanouts, list | tuple) else []
     if not given or not all(type(fanout) is int and fanout >= -1 for fanout in given):
-        raise ValueError(f"fanouts: a number of in-edges per layer, -1 for all; found {fanouts!r}")
+        raise ValueError(f"fanouts: a list, an int from -1 (all) per layer; found {fanouts!r}")
     return given
 
 
@@ -475,21 +475,21 @@ def read_ids(
     """Return IDs as int64 of shape (K,); raise ValueError if they are not valid IDs."""
     try:
         ids = torch.as_tensor(values)
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{name} must be integers of shape (K,); found {values!r:.80}") from None
+    except (TypeError, ValueError, RuntimeError) as why:
+        raise ValueError(f"{name} must be integers of shape (K,); found {values!r:.80}") from why
     if ids.dtype is torch.bool:
         raise ValueError(f"{name} is a mask; pass IDs: mask.nonzero().flatten()")
     if ids.dim() != 1 or (ids.is_floating_point() and len(ids)):
         shape = tuple(ids.shape)
         raise ValueError(f"{name} must be integers of shape (K,); found {ids.dtype}, shape {shape}")
-    if len(ids):
+    if len(ids := ids.long()):
         low, high = torch.stack(ids.aminmax()).tolist()
         if low < 0 or (num_nodes is not None and high >= num_nodes):
-            there = "IDs start at 0" if num_nodes is None else f"there are 0 to {num_nodes - 1}"
+            there = "IDs start at 0" if num_nodes is None else f"allowed: 0 to {num_nodes - 1}"
             raise ValueError(f"{name} holds IDs from {low} to {high}; {there}")
     if distinct and len(torch.unique(ids)) < len(ids):
         raise ValueError(f"an ID appears twice in {name}; pass torch.unique({name})")
-    return ids.long()
+    return ids
 
 
 def _moved(value: Any, device: Any) -> Any:

@@ -112,8 +112,8 @@ def rank_share(
 class RankSampler(torch.utils.data.Sampler[int]):
     """One rank's share of a data set, for torch's own DataLoader.
 
-    ``data`` is anything with the length of the data set; ``rank`` and ``world_size`` are by default
-    those of the process group. The rest is as in :func:`rank_share`.
+    ``data`` is anything with the length of the data set. Pass both ``rank`` and ``world_size``, or
+    neither for those of the process group. The rest is as in :func:`rank_share`.
 
     Examples
     --------
@@ -168,14 +168,14 @@ class DDPLoader:
     g : Any
         The graph that ``sampler.sample`` gets.
     indices : torch.Tensor
-        Shape (N,), int64: seeds of all ranks, the same on each.
+        Shape (N,), int64: seeds of all ranks, the same on each; distinct for BlockSampler.
     sampler : Any
         Has ``sample(g, seeds)`` or ``sample(g, seeds, key)``.
     batch_size : int
         Seeds per step and rank.
     rank, world_size : int, optional
-        By default those of the process group. Then all ranks must make the loader, because they
-        compare its arguments; with NCCL, after ``torch.cuda.set_device``.
+        Pass both, or neither for those of the process group. In the latter case, all ranks must
+        make the loader: they compare its arguments; with NCCL, after ``torch.cuda.set_device``.
     shuffle, drop_last, seed
         As in :func:`rank_share`. ``drop_last`` also leaves out a last batch that is not full.
     node_feats, labels : sequence of str
@@ -186,8 +186,8 @@ class DDPLoader:
     device : torch.device, optional
         To which mini-batches are moved.
     prefetch : int
-        How many mini-batches a thread makes in advance; 0 for none. In advance, a sampler without
-        ``key`` draws from torch's global generator at times that vary.
+        How many mini-batches a thread makes in advance; 0 for none, which repeatable runs need if
+        the sampler has no ``key`` and draws from torch's global generator.
 
     Yields
     ------
@@ -240,7 +240,7 @@ class DDPLoader:
         self.features = getattr(g, "ndata", {}) if features is None else features
         self.node_feats, self.labels = node_feats, labels
         self._share = RankSampler(
-            self.indices, rank, world_size, shuffle=shuffle, drop_last=drop_last, seed=seed
+            self.indices.ravel(), rank, world_size, shuffle=shuffle, drop_last=drop_last, seed=seed
         )
         problem = self._problem()
         if rank is None and self._share.world_size > 1:  # all raise, or else the others would hang
@@ -280,7 +280,7 @@ class DDPLoader:
 
     def __iter__(self) -> Iterator[Any]:
         epoch_key = fold(self._share.seed, self._share.epoch)
-        batches = self.indices[self._share.positions()].split(self.batch_size)[: len(self)]
+        batches = self.indices[self._share.positions()].split(int(self.batch_size))[: len(self)]
         self._share.epoch += 1
         tasks = [(fold(epoch_key, number), seeds) for number, seeds in enumerate(batches)]
         return self._ahead(tasks) if self.prefetch else (self._make(*task) for task in tasks)
@@ -324,7 +324,7 @@ def _read_rank(rank: int | None, world_size: int | None) -> tuple[int, int]:
 
 def _check_rank(rank: Any, world_size: Any) -> None:
     if not isinstance(rank, int) or not isinstance(world_size, int) or not 0 <= rank < world_size:
-        raise ValueError(f"expected integers 0 <= rank < world_size; found {rank}, {world_size}")
+        raise ValueError(f"expected int, 0 <= rank < world_size; found {rank!r}, {world_size!r}")
 
 
 def _first_problem(mine: str | None, numbers: Any, world_size: int) -> str | None:
@@ -337,8 +337,8 @@ def _first_problem(mine: str | None, numbers: Any, world_size: int) -> str | Non
     if mine or len(set(found)) == 1:
         return mine
     names = "number of seeds, checksum of the seeds, batch_size, seed, shuffle, drop_last"
-    steps = f"or what is wrong, of each rank: {'; '.join(found)}"
-    return f"the ranks would make different steps and hang; ({names}), {steps}"
+    each = "; ".join(f"rank {rank}: {text}" for rank, text in enumerate(found))
+    return f"the ranks would make different steps and hang; pass all the same ({names}): {each}"
 
 
 def _moved(batch: Any, device: Any) -> Any:

@@ -38,7 +38,8 @@ Nodes and edges of the blocks are those that the whole graph gives, whatever the
 node depend on its ID before the cut. The cluster renumbers nodes: `DistGraph` and `node_split` take
 new IDs, ``cluster.new_ids[ids]``, and cannot tell old ones from them. A tensor that is not in
 ``ndata`` is in the old order: ``labels[cluster.old_ids[output_nodes]]``. Everything is on the CPU.
-Do not prefetch batches: their requests would be counted in the wrong step.
+Do not prefetch batches: their requests would be counted in the wrong step. A share is that of one
+trainer: ``DDPLoader(dist_graph, share, sampler, 32, rank=0, world_size=1, prefetch=0)``.
 
 References
 ----------
@@ -71,6 +72,8 @@ class Machine:
     """The part of one machine: a range of nodes from ``first``, their in-edges, their features.
 
     Nodes are numbered anew, so that a part owns one range of IDs: sorted by (part, old ID).
+    ``indptr``, (n + 1,), starts at 0; ``indices`` holds new IDs of sources in the whole graph;
+    ``old_ids`` has shape (n,); in-edge k has the new ID ``first_edge + k``.
     """
 
     def __init__(
@@ -226,7 +229,9 @@ class DistGraph(Graph):
 class Cache:
     """A trainer's cache of other machines' rows: the nodes of ``wanted`` that it has read.
 
-    For another policy change :meth:`keep`; ``held[v]``, bool, says whether row v is in the cache.
+    ``wanted`` and ``held`` are bool, shape (N,), by new ID; ``held[v]``: row v is in the cache. For
+    another policy derive a class with its own :meth:`keep`, which gets all nodes that were read,
+    own ones too, and itself limits the size; set ``graph.ndata[name].cache`` after each ``reset``.
     """
 
     def __init__(self, wanted: torch.Tensor) -> None:
@@ -250,7 +255,7 @@ class DistTensor:
     def __getitem__(self, nodes: Any) -> torch.Tensor:
         if isinstance(nodes, slice):
             nodes = range(*nodes.indices(len(self)))
-        nodes = read_ids(nodes, self._name, len(self))
+        nodes = read_ids(nodes, f"the index of {self._name!r}", len(self))
         out = torch.empty((len(nodes), *self.shape[1:]), dtype=self.dtype)
         row_bytes, rank = math.prod(self.shape[1:]) * self.dtype.itemsize, self._g.rank()
         hit, is_remote = self.cache.held[nodes], False
@@ -277,7 +282,7 @@ class DistGraphSimulator:
     Parameters
     ----------
     g : Graph
-        The whole graph; its ``ndata`` is cut too, its ``edata`` is not.
+        The whole graph; its ``ndata`` of this moment is cut too, its ``edata`` is not.
     owner : torch.Tensor
         Shape (N,), integers from 0 to K − 1: the machine of each node, from METIS (the package
         pymetis) for instance; K is the largest plus one.
@@ -318,6 +323,8 @@ class DistGraphSimulator:
         latency: float = 1e-4,
         cache_rows: int = 0,
     ) -> None:
+        if getattr(owner, "dtype", None) is torch.bool:  # two parts
+            owner = owner.long()
         owner = read_ids(owner, "owner")
         if not callable(getattr(g, "num_nodes", None)):
             raise ValueError(f"the simulator takes a graph, then owner; found {type(g).__name__}")
@@ -336,7 +343,8 @@ class DistGraphSimulator:
                 "bandwidth must be above 0, latency and cache_rows at least 0; found "
                 f"{bandwidth}, {latency} and {cache_rows}"
             )
-        self.bandwidth, self.latency, self.cache_rows = bandwidth, latency, cache_rows
+        self.bandwidth, self.latency = bandwidth, latency
+        self.cache_rows = int(min(cache_rows, len(owner)))
         self.num_nodes, self.num_machines = len(owner), int(owner.max()) + 1
         self.old_ids = torch.argsort(owner, stable=True)
         self.new_ids = torch.argsort(self.old_ids)
@@ -363,7 +371,7 @@ class DistGraphSimulator:
             self.machines.append(Machine(low, within, sources[first:last], old, features, first))
 
     def reset(self) -> None:
-        """Set traffic and time to zero, and empty the caches."""
+        """Set traffic and time to zero; make new ``graphs``, with empty caches: take them anew."""
         self.traffic, self.seconds = Traffic(self.num_machines), 0.0
         self.rounds = [0] * self.num_machines
         self._sent_before = torch.zeros(self.num_machines, self.num_machines, dtype=torch.int64)
@@ -385,13 +393,14 @@ class DistGraphSimulator:
         Parameters
         ----------
         nodes : torch.Tensor
-            New IDs, or a mask of shape (N,) over them.
+            New IDs, or a mask over them, shape (N,): ``mask[cluster.old_ids]`` of an old one.
 
         Returns
         -------
         list of torch.Tensor
-            One per trainer, all of one size, int64, own nodes first. If the number of nodes is not
-            a multiple of K, the last shares also get one node of another share.
+            One per trainer, all of one size, int64: own nodes, then others, both sorted, so shuffle
+            them. If the number of nodes is not a multiple of K, the last shares also get one node
+            of another share.
 
         Examples
         --------
@@ -403,16 +412,18 @@ class DistGraphSimulator:
         return self._split(nodes, self.borders)
 
     def edge_split(self, edges: Any) -> list[torch.Tensor]:
-        """Divide edges, new IDs or a mask; an edge belongs to the owner of its destination."""
+        """Divide edges, new IDs (those of old ones are ``torch.argsort(old_edge_ids)[old]``) or a
+        mask over them; an edge belongs to the owner of its destination.
+        """
         return self._split(edges, self.edge_borders)
 
     def _split(self, given: Any, borders: torch.Tensor) -> list[torch.Tensor]:
         given = torch.as_tensor(given)
         if given.dtype is torch.bool:
             if given.shape != (int(borders[-1]),):
-                raise ValueError(f"a mask has {int(borders[-1])} entries; found {len(given)}")
+                raise ValueError(f"mask: {int(borders[-1])} entries; found {tuple(given.shape)}")
             given = given.nonzero().flatten()
-        ids = read_ids(given, "nodes or edges", int(borders[-1]), distinct=True).sort().values
+        ids = read_ids(given, "IDs", int(borders[-1]), distinct=True).sort().values
         home = torch.searchsorted(borders, ids, right=True) - 1
         each, longer = divmod(len(ids), self.num_machines)
         sizes = [each + (rank < longer) for rank in range(self.num_machines)]

@@ -12,7 +12,7 @@ with a graph of gnnlab, DGL or block_sampler.py before processes are forked, and
 the function that each of them runs:
 
 >>> import torch
->>> x, sums = torch.ones(1_000_000), torch.zeros(2).share_memory_()
+>>> x, sums = torch.ones(1_000_000), torch.zeros(2).share_memory_()  # children may write
 >>> @fix_openmp
 ... def train(rank, x):
 ...     sums[rank] = x.sum()              # on several cores, in OpenMP's threads
@@ -37,7 +37,7 @@ Three things do not survive a fork:
   ended (GCC before 9) or the fork came before `protect_forks`.
 * **The state of a GPU.** A CUDA context, for example, is unusable in a forked child. Fork before
   the GPU is used, or start fresh interpreters (spawn); `check_fork` raises an error where a child
-  would fail. With a GPU, gradients start threads, even on the CPU: fork before, if children train.
+  would fail. With a GPU in the machine, fork before the first ``backward()``: it starts threads.
 * **The holder of a lock.** A lock that another thread of the parent holds during the fork stays
   locked in the child for ever. Use the `Lock` of this file: in a forked child it is unlocked.
 
@@ -89,13 +89,13 @@ def prepare_mp(graph: Any) -> None:
     ----------
     graph : Graph
         Of gnnlab or DGL: it has ``create_formats_``, or, as in old versions of DGL,
-        ``in_degrees``, ``out_degrees`` and ``find_edges``, which make the formats. A graph of
-        block_sampler.py has one, ``csc``.
+        ``in_degrees``, ``out_degrees`` and ``find_edges``, which make the formats. Of a graph of
+        block_sampler.py, ``csc`` is made, which sampling reads.
 
     Raises
     ------
     TypeError
-        It is no graph.
+        It is none of these. PyG's ``Data`` needs no such call.
 
     Examples
     --------
@@ -113,18 +113,18 @@ def prepare_mp(graph: Any) -> None:
             graph.in_degrees(0)
             graph.out_degrees(0)
             graph.find_edges([0])
-    elif hasattr(graph, "csc"):
+    elif hasattr(graph, "pick"):  # of block_sampler.py; PyG's Data has a csc() that keeps nothing
         graph.csc()
     else:
         raise TypeError(
-            f"prepare_mp takes a graph, before processes are forked; found {graph!r:.80}"
+            f"prepare_mp takes a graph of gnnlab, DGL or block_sampler.py; found {graph!r:.80}"
         )
 
 
 def protect_forks() -> None:
     """Call :func:`rest_openmp` before every later fork of this process.
 
-    Children of plain ``torch.multiprocessing`` can then compute. A second call changes nothing.
+    Children of ``get_context("fork")`` can then compute. A second call changes nothing.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def rest_openmp() -> bool:
     if not _MAPS.exists():  # not Linux: torch comes with LLVM's OpenMP
         return True
     paused = []
-    # A line of this file is five numbers and the path of a library, which may contain spaces.
+    # A line of /proc/self/maps has five fields and the path of a library, perhaps with spaces.
     for path in set(re.findall(r"^(?:\S+ +){5}(/.*libgomp\S*)", _MAPS.read_text(), re.MULTILINE)):
         pause = getattr(ctypes.CDLL(path), "omp_pause_resource_all", None)  # from GCC 9 on
         paused.append(pause is not None and pause(_PAUSE_SOFT) == 0)
@@ -161,7 +161,7 @@ def rest_openmp() -> bool:
 
 
 def check_fork() -> None:
-    """End OpenMP's threads, and raise unless a child forked now could work.
+    """End OpenMP's threads; raise if a child forked now could not use OpenMP or the GPU.
 
     Raises
     ------
@@ -193,8 +193,8 @@ def _gpu_remedy() -> str:
     name = str(torch.accelerator.current_accelerator() or "cuda")
     return (
         f"{name.upper()} is initialised in this process, and a forked child cannot use it. Start "
-        "fresh interpreters (start_method='spawn'), or fork before the first use of the GPU: any "
-        f"tensor.to('{name}') and torch.{name}.current_device(); torch.{name}.device_count() is "
+        "fresh interpreters (start_method='spawn'), or fork before using the GPU, such as with "
+        f"tensor.to('{name}') or torch.{name}.current_device(); torch.{name}.device_count() is "
         "harmless"
     )
 
@@ -203,9 +203,9 @@ def _gpu_remedy() -> str:
 def fix_openmp(function: Callable[P, T]) -> Callable[P, T]:
     """Let a function use OpenMP in a forked child, by running it in a new thread there.
 
-    Decorate the function that a process starts with. Results, exceptions and their tracebacks are
-    those of a plain call. In the main process it is a plain call; in one that multiprocessing
-    started, it is outside the main thread, where ``signal.signal`` raises ValueError.
+    Decorate the function that a process starts with. In the main process it is a plain call. In a
+    child, results, exceptions and tracebacks are the same, but the new thread has none of the
+    caller's ``torch.no_grad()`` or ``autocast``, and ``signal.signal`` raises ValueError there.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def fix_openmp(function: Callable[P, T]) -> Callable[P, T]:
     >>> @fix_openmp
     ... def train(rank, num_rows):
     ...     return torch.ones(num_rows).sum().item()
-    >>> train(0, 10)  # or: torch.multiprocessing.Process(target=train, args=(0, 10))
+    >>> train(0, 10)  # or: multiprocessing.get_context("fork").Process(target=train, args=(0, 10))
     10.0
     """
 
@@ -267,7 +267,7 @@ class Lock:
     """A reentrant lock that is unlocked in a forked child, whichever thread of the parent held it.
 
     The child may find what the lock guards half changed. Use it where the child can tell, or where
-    that does no harm.
+    that does no harm. A child that is forked inside the ``with`` block must not leave the block.
 
     Examples
     --------
