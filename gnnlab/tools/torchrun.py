@@ -15,10 +15,12 @@ import socket
 import sys
 from typing import Any
 
-from torch.distributed import TCPStore, run
-from torch.distributed.elastic.rendezvous import static_tcp_rendezvous
+gc.disable()  # the objects of torch stay; Python would search them repeatedly while they are made
 
-from gnnlab import environment
+from torch.distributed import TCPStore, run  # noqa: E402
+from torch.distributed.elastic.rendezvous import static_tcp_rendezvous  # noqa: E402
+
+from gnnlab import environment  # noqa: E402
 
 __all__ = ["main"]
 
