@@ -21,6 +21,7 @@ import sys
 import tempfile
 import textwrap
 import time
+import traceback
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -89,6 +90,14 @@ def run_ranks(
 def examples(number: int, parent: settings | None = None) -> settings:
     """Settings of hypothesis with so many examples in a thorough run, and with a tenth else."""
     return settings(parent, max_examples=number if THOROUGH else max(10, number // 10))
+
+
+def let_go(caught: pytest.ExceptionInfo[BaseException]) -> None:
+    """Free what the frames of an error hold, the iteration of a loader with workers among it.
+
+    Where the garbage collector finds it later, in some other test, torch waits 5 s for each worker.
+    """
+    traceback.clear_frames(caught.tb)
 
 
 def free_port() -> int:

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.helpers import NO_INDEX, ROOT, THOROUGH
+from tests.helpers import NO_INDEX, ROOT
 
+pytestmark = pytest.mark.thorough("make test has installed the pins of this system")
 # The first release of each: a package that wants a later one would not install there.
-PYTHONS = ("3.11.0", "3.12.0", "3.13.0", "3.14.0") if THOROUGH else ("3.11.0", "3.14.0")
+PYTHONS = ("3.11.0", "3.12.0", "3.13.0", "3.14.0")
 SYSTEMS = {
     "Linux on x86-64": "x86_64-manylinux_2_28",
     "Linux on ARM": "aarch64-manylinux_2_28",

@@ -254,13 +254,8 @@ def test_readme_example_runs() -> None:
     assert "test accuracy" in run_script(source)
 
 
-@pytest.mark.parametrize(
-    ("ci", "outcome"),
-    [
-        ("1", "1 failed, 1 skipped"),
-        pytest.param("", "2 skipped", marks=pytest.mark.thorough("as outside of CI always")),
-    ],
-)
+@pytest.mark.thorough("is about CI")
+@pytest.mark.parametrize(("ci", "outcome"), [("1", "1 failed, 1 skipped"), ("", "2 skipped")])
 def test_a_skip_needs_a_good_reason_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
     (tmp_path / "test_lazy.py").write_text(
         textwrap.dedent(

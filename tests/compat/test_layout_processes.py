@@ -87,6 +87,7 @@ RANKS = """
 """
 
 
+@pytest.mark.thorough("a job of launch, below, has ranks of torchrun")
 def test_ranks_of_torchrun(tmp_path: Path) -> None:
     script = write(tmp_path, RANKS)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
@@ -109,10 +110,10 @@ DISTRIBUTED = """
 """
 
 
-AROUND = pytest.mark.thorough("the next test has it around a launcher, too, by ssh")
+WITHIN = pytest.mark.thorough("the first tests give it a script; trainers get it around, too")
 
 
-@pytest.mark.parametrize("how", [pytest.param("around", marks=AROUND), "within"])
+@pytest.mark.parametrize("how", ["around", pytest.param("within", marks=WITHIN)])
 def test_a_job_of_launch(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """``as-dgl -- gnnlab launch …`` and ``launch … "python -m gnnlab.as_dgl train.py"``."""
     write(tmp_path, DISTRIBUTED, "train.py")
@@ -128,6 +129,7 @@ def test_a_job_of_launch(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPat
     assert any(line.endswith("gnnlab.compat 4 1 30") for line in printed), printed
 
 
+@pytest.mark.thorough("a job of launch is above, on one machine")
 def test_a_job_by_ssh_whose_machines_have_one_address(tmp_path: Path) -> None:
     """``gnnlab as-dgl -- gnnlab launch`` reaches the trainers of both "machines"."""
     part = """

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.compat.test_layout_processes import REPLACE
-from tests.helpers import run_script
+from tests.helpers import THOROUGH, run_script
 
 FOLDER = Path(__file__).with_name("programs")
-PROGRAMS = ["appnp", "deepwalk", "dgi", "gat", "gcn", "gin", "linkpred", "rgcn", "sage", "sgc"]
-PROGRAMS += ["trees"]
+SHORT = ["deepwalk", "dgi", "gcn", "gin", "rgcn", "sgc", "trees"]
+LONG = ["appnp", "gat", "linkpred", "sage"]
+PROGRAMS = [*SHORT, *LONG]
+AGAIN = pytest.mark.thorough("as the others; their layers and loaders are in the tests beside this")
 
 RUN_ALL = """
 import contextlib, io, json, runpy, sys, traceback
@@ -45,13 +47,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list
     folder = tmp_path_factory.mktemp("programs")
     runner = folder / "run_all.py"
     runner.write_text(RUN_ALL)
-    words = ["-m", "gnnlab.as_dgl", str(runner), str(FOLDER), *PROGRAMS]
+    words = ["-m", "gnnlab.as_dgl", str(runner), str(FOLDER), *(PROGRAMS if THOROUGH else SHORT)]
     env = {"COMMUNITIES": str(folder), "DGL_DOWNLOAD_DIR": str(folder), "OMP_NUM_THREADS": "1"}
     printed = run_script(REPLACE, args=words, env=env, timeout=280, fresh=True)
     yield json.loads(printed.splitlines()[-1])
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*SHORT, *(pytest.param(name, marks=AGAIN) for name in LONG)])
 def test_a_program_runs_unchanged_and_learns(name: str, results: dict[str, list[str]]) -> None:
     state, printed = results[name]
     print(printed)

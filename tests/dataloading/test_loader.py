@@ -14,7 +14,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from tests.accelerator import GPU
-from tests.helpers import run_script
+from tests.helpers import let_go, run_script
 
 
 @pytest.fixture
@@ -95,8 +95,9 @@ def test_a_mini_batch_that_cannot_be_sent_is_an_error(graph):
             return lambda: seeds
 
     data = dgl.dataloading.DataLoader(graph, range(4), Sampler([1]), num_workers=1)
-    with pytest.raises(AttributeError, match="Can't pickle local object"):
+    with pytest.raises(AttributeError, match="Can't pickle local object") as caught:
         next(iter(data))
+    let_go(caught)
 
 
 def test_a_mini_batch_without_room_is_an_error(graph, monkeypatch):
@@ -109,8 +110,9 @@ def test_a_mini_batch_without_room_is_an_error(graph, monkeypatch):
     )
     with pytest.raises(
         dgl.GNNLabError, match=r"for the mini-batch of a worker .* Enlarge /dev/shm"
-    ):
+    ) as caught:
         next(iter(data))
+    let_go(caught)
 
 
 def test_set_epoch_goes_back_to_an_epoch(graph):

@@ -55,7 +55,10 @@ def test_inclusion_is_exact_on_a_tree() -> None:
     assert found.tolist() == pytest.approx([1.0] + [first] * 5 + [2 / 5 * 3 / 5] * 25)
 
 
-@pytest.mark.parametrize("fanouts", [[3, 4], [2, 2, 2]])
+@pytest.mark.parametrize(
+    "fanouts",
+    [[3, 4], pytest.param([2, 2, 2], marks=pytest.mark.thorough("as with two layers"))],
+)
 def test_inclusion_is_the_frequency_in_batches(fanouts: list[int]) -> None:
     """5,000 batches of a graph of 400 nodes with hubs; the standard error is at most 0.007."""
     g, seeds = friends(), torch.arange(0, 400, 4)
@@ -217,6 +220,8 @@ def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]
     return sorted(map(json.loads, out.getvalue().splitlines()), key=lambda one: one["rank"])
 
 
+AGAIN = pytest.mark.thorough("as the other two; simulated with all policies below")
+SHORT = [(2, "vip", friends, 0), (4, "belady", friends, 0)]
 CASES = [
     *((parts, policy, friends, 0) for parts in (2, 4) for policy in POLICIES),
     (2, "vip", typed, 0),
@@ -225,7 +230,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("parts", "policy", "graph", "samplers"), CASES)
+@pytest.mark.parametrize(
+    ("parts", "policy", "graph", "samplers"),
+    [case if case in SHORT else pytest.param(*case, marks=AGAIN) for case in CASES],
+)
 def test_bytes_are_those_of_real_servers(
     tmp_path: Path, parts: int, policy: str, graph: Any, samplers: int
 ) -> None:

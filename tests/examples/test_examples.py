@@ -110,6 +110,7 @@ def test_by_hand(name: str, by_hand: Callable[[str], str]) -> None:
     assert accuracy(by_hand(name)) > ACCURATE
 
 
+@pytest.mark.thorough("it runs by hand above; test_job compares a job with one process")
 @pytest.mark.parametrize("name", EXAMPLE)
 def test_as_a_job(name: str, by_hand: Callable[[str], str], folder: Path, tmp_path: Path) -> None:
     printed = by_hand(name)

@@ -54,7 +54,9 @@ def count(num_nodes: int, follows: bool) -> tuple[float, float]:
     return rows / 128, remote / rows
 
 
-@pytest.mark.parametrize("follows", [False, True])
+@pytest.mark.parametrize(
+    "follows", [pytest.param(False, marks=pytest.mark.thorough("as with the other parts")), True]
+)
 @pytest.mark.parametrize(
     "num_nodes",
     [25_600, pytest.param(1_000_000, marks=pytest.mark.thorough("generates 20 million edges"))],
@@ -95,9 +97,8 @@ def test_a_step_of_two_machines_by_hand(planning: ModuleType) -> None:
     assert found == pytest.approx(asking + work + sent + ring + copied, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    "number", [0, pytest.param(1, marks=pytest.mark.thorough("as the first, at ten times"))]
-)
+@pytest.mark.thorough("the counts above are those of graphs")
+@pytest.mark.parametrize("number", [0, 1])
 def test_page_shows_what_its_commands_print(planning: ModuleType, number: int) -> None:
     """Numbers may differ a little between processors."""
     text = (ROOT / "docs" / "planning.md").read_text("utf8")

@@ -86,6 +86,7 @@ def test_a_folder_that_others_may_write_to_is_left_alone(package: Path, tmp_path
     assert str(other) in warned and stat.S_IMODE(other.stat().st_mode) == 0o700
 
 
+@pytest.mark.thorough("the folder is in the first test, such a user in the next")
 def test_a_user_without_a_home_folder(package: Path, tmp_path: Path) -> None:
     """Neither $HOME nor an entry in /etc/passwd: numba would make a folder called "~"."""
     run(package, tmp_path, home=None)
@@ -114,7 +115,9 @@ assert "scipy.linalg.cython_blas" in sys.modules
 """
 
 
-@pytest.mark.parametrize("collects", [True, False])
+@pytest.mark.parametrize(
+    "collects", [True, pytest.param(False, marks=pytest.mark.thorough("as where it collects"))]
+)
 def test_numba_starts_without_scipy_and_the_collector(collects: bool) -> None:
     """The collector is as before; a matrix product imports what it needs."""
     first = "" if collects else "import gc; gc.disable()"

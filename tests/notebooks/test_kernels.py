@@ -41,6 +41,7 @@ def run(client: Any, code: str) -> str:
     return "".join(said)
 
 
+@pytest.mark.thorough("the lessons run in such kernels")
 def test_forked_as_fresh(tmp_path: Path) -> None:
     env = {**os.environ, "OF_A_KERNEL": "yes", "OMP_NUM_THREADS": "1"}
     seen, draws = [], set()
@@ -109,6 +110,7 @@ assert forked[0][1] == forked[1][1] == fresh[0][1]
 """
 
 
+@pytest.mark.thorough("ranks of the lessons are such")
 def test_ranks_are_forked(tmp_path: Path) -> None:
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     with forked():

@@ -71,6 +71,7 @@ def test_pages_show_the_picture(folder: Path, with_widget: bool) -> None:
     assert [name.endswith(".png") for name in resources["outputs"]] == [True]
 
 
+@pytest.mark.thorough("test_explorer moves the controls; stored pictures are above")
 def test_jupyterlab_moves_the_picture(folder: Path) -> None:
     """A slider goes from 2 to 3, and another picture comes; a stored notebook shows its picture."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)

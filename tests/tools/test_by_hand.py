@@ -71,6 +71,7 @@ def test_the_table_has_what_a_dry_run_prints(folder: Path) -> None:
     assert {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= contract()
 
 
+@pytest.mark.thorough("jobs of launch have these variables, which the test above compares")
 def test_a_job_starts_by_hand(folder: Path) -> None:
     processes = printed(folder)
     pairs = {role: [zmq.curve_keypair() for _ in range(2)] for role in ("servers", "clients")}

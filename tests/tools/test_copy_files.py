@@ -173,13 +173,16 @@ time.sleep(1000)
 """
 
 
+AGAIN = pytest.mark.thorough("as by rsync, when an older copy is there")
+
+
 @pytest.mark.parametrize(
     ("program", "is_first"),
     [
         ("rsync", False),
-        ("sftp-server", True),
-        pytest.param("rsync", True, marks=pytest.mark.thorough("as by sftp")),
-        pytest.param("sftp-server", False, marks=pytest.mark.thorough("as by rsync")),
+        pytest.param("sftp-server", True, marks=AGAIN),
+        pytest.param("rsync", True, marks=AGAIN),
+        pytest.param("sftp-server", False, marks=AGAIN),
     ],
 )
 def test_a_killed_copy_is_never_taken_for_a_whole_one(
@@ -213,6 +216,7 @@ def test_a_killed_copy_is_never_taken_for_a_whole_one(
     assert not aside.exists()
 
 
+@pytest.mark.thorough("a copy is killed at another moment above")
 def test_a_stop_between_old_and_new_leaves_nothing_that_opens(two: Cluster, source: Path) -> None:
     assert run(two, source)[0] == 0
     write_partition(source / "data", 1)

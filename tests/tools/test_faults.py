@@ -220,6 +220,7 @@ time.sleep(1000)
 """
 
 
+@pytest.mark.thorough("test_launch has a trainer that raises, and exits at once")
 def test_a_trainer_that_raises_takes_long_to_exit(
     begin: Callable[..., Started], workspace: Path
 ) -> None:
@@ -234,14 +235,12 @@ CALLING = "calling gnnlab.distributed.initialize(), which trainer 0 has called"
 JOINING = "joining torch.distributed.init_process_group(), in which trainer 0 waits"
 
 
+@pytest.mark.thorough("as a rank of one machine in tests/parallel")
 @pytest.mark.parametrize(
     ("before", "without"),
     [
         ("dgl.distributed.initialize", CALLING),
-        pytest.param(
-            *("torch.distributed", JOINING),
-            marks=pytest.mark.thorough("as ranks of one machine in tests/parallel"),
-        ),
+        ("torch.distributed", JOINING),
     ],
 )
 def test_a_rank_leaves_before_it_has_joined(
@@ -280,9 +279,8 @@ def test_a_rank_has_done_its_part(begin: Callable[..., Started], workspace: Path
     assert status == 0 and job.output.read_text().count("| total 6\n") == 3, errors
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("guard", marks=pytest.mark.thorough("as the worker")), "worker"]
-)
+@pytest.mark.thorough("test_launch kills both, and they are named")
+@pytest.mark.parametrize("name", ["guard", "worker"])
 def test_an_agent_is_ended(begin: Callable[..., Started], name: str) -> None:
     """It is named, not a trainer that has lost the servers of its host."""
     job = begin()

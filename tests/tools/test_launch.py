@@ -125,6 +125,7 @@ ALL = ("server-0", "server-1", "trainer-0", "trainer-1")
 
 
 # ------------------------------------------------------------------------------- without ssh
+@pytest.mark.thorough("test_trace starts one from Python; the job by ssh reduces and logs, too")
 def test_a_job_from_python(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -533,6 +534,7 @@ def test_the_connection_is_cut(log_in: Callable[..., Started]) -> None:
     assert status and "(machine " in errors and "the agent ended" in errors
 
 
+@pytest.mark.thorough("a connection is cut above; test_faults kills a launcher with its kernel")
 def test_the_launcher_is_killed_far_away(log_in: Callable[..., Started]) -> None:
     started = log_in("wait")
     started.wait_for(*ALL)
