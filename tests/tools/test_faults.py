@@ -279,7 +279,7 @@ def test_a_rank_has_done_its_part(begin: Callable[..., Started], workspace: Path
     assert status == 0 and job.output.read_text().count("| total 6\n") == 3, errors
 
 
-@pytest.mark.thorough("test_launch kills both, and they are named")
+@pytest.mark.thorough("test_launch kills the agents of both machines")
 @pytest.mark.parametrize("name", ["guard", "worker"])
 def test_an_agent_is_ended(begin: Callable[..., Started], name: str) -> None:
     """It is named, not a trainer that has lost the servers of its host."""
