@@ -8,6 +8,7 @@ run in CI, with ``make test ALL=1``, and when they are named one by one.
 from __future__ import annotations
 
 import functools
+import gc
 import multiprocessing.util
 import os
 import shutil
@@ -158,6 +159,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if hasattr(config, "workeroutput"):
             config.workeroutput["later"] = len(later)
         _later[0] = len(later)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what the tests have in common, a tenth of their time."""
+    gc.collect()
+    gc.freeze()
 
 
 _later = [0]  # tests that are left to a thorough run
