@@ -15,12 +15,13 @@ import socket
 import sys
 from typing import Any
 
-gc.disable()  # the objects of torch stay; Python would search them repeatedly while they are made
+if __name__ == "__main__":
+    gc.disable()  # torch's objects stay; Python would search them repeatedly while they are made
 
-from torch.distributed import TCPStore, run  # noqa: E402
-from torch.distributed.elastic.rendezvous import static_tcp_rendezvous  # noqa: E402
+from torch.distributed import TCPStore, run
+from torch.distributed.elastic.rendezvous import static_tcp_rendezvous
 
-from gnnlab import environment  # noqa: E402
+from gnnlab import environment
 
 __all__ = ["main"]
 
