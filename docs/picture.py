@@ -1,4 +1,4 @@
-"""Draw the picture of the README: ``python docs/picture.py`` writes docs/picture.svg.
+"""Draw the picture of the READMEs: ``python docs/picture.py`` writes docs/picture[.LANG].svg.
 
 One small graph of three communities, three times: whole on one device, shared by the processes of
 one machine, cut into parts for three machines (hollow nodes are halo copies of a neighbor's).
@@ -6,10 +6,29 @@ one machine, cut into parts for three machines (hollow nodes are halo copies of 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 COLOURS = ("#2f6fb3", "#d9822b", "#3f9b5f")
 INK, GREY, LINE, SOFT, PAPER = "#24292f", "#57606a", "#8c959f", "#f3f5f7", "#ffffff"
+FONTS = {
+    "en": "Helvetica, Arial, sans-serif",
+    "ko": "'Apple SD Gothic Neo', 'Malgun Gothic', 'Noto Sans CJK KR', 'Noto Sans KR', sans-serif",
+    "zh": "'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', 'Noto Sans SC', sans-serif",
+}
+WORDS = {  # Korean, Chinese
+    "one device": ("장치 하나", "单个设备"),
+    "graph + model": ("그래프 + 모델", "图 + 模型"),
+    "many processes": ("여러 프로세스", "多个进程"),
+    "rank": ("랭크", "rank"),
+    "model": ("모델", "模型"),
+    "one graph in": ("공유 메모리의", "共享内存中的"),
+    "shared memory": ("그래프 하나", "一张图"),
+    "many machines": ("여러 머신", "多台机器"),
+    "machine": ("머신", "机器"),
+    "its part + halo": ("담당 파티션 + 헤일로", "本机分区 + HALO"),
+    "network": ("네트워크", "网络"),
+}
 # Node positions in a unit square, four to a community, and the edges between them.
 NODES = [
     (0.10, 0.30), (0.28, 0.08), (0.34, 0.40), (0.12, 0.62),
@@ -122,14 +141,14 @@ def many_machines(x: float) -> list[str]:
     return out
 
 
-def picture() -> str:
+def picture(lang: str = "en") -> str:
     arrow = [
         f'<path d="M{x} 158 h22 m-7 -6 l7 6 l-7 6" fill="none" stroke="{INK}" stroke-width="2"/>'
         for x in (276, 556)
     ]
     parts = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 300" '
-        'font-family="Helvetica, Arial, sans-serif" role="img" '
+        f'font-family="{FONTS[lang]}" role="img" '
         'aria-label="One device, many processes, many machines">',
         f'<defs><marker id="tip" markerWidth="7" markerHeight="7" refX="3" refY="3">'
         f'<path d="M5 0 L0 3 L5 6" fill="none" stroke="{LINE}"/></marker></defs>',
@@ -140,8 +159,29 @@ def picture() -> str:
         *arrow,
         "</svg>",
     ]
-    return "\n".join(parts) + "\n"
+    return translate("\n".join(parts) + "\n", lang)
+
+
+def translate(drawn: str, lang: str) -> str:
+    """Replace the labels, whole or before a number, by those of a language."""
+    if lang == "en":
+        return drawn
+    said = {words: others[lang == "zh"] for words, others in WORDS.items()}
+    parts = (said[part] for part in ("one device", "many processes", "many machines"))
+    label = ("、" if lang == "zh" else ", ").join(parts)
+    drawn = re.sub(r'(?<=aria-label=")[^"]*', label, drawn)
+    return re.sub(
+        r">([a-z][a-z +]*?)((?: \d)?)</text>",
+        lambda found: f">{said[found[1]]}{found[2]}</text>",
+        drawn,
+    )
+
+
+def file(lang: str) -> Path:
+    """Where the picture of a language is."""
+    return Path(__file__).with_suffix(".svg" if lang == "en" else f".{lang}.svg")
 
 
 if __name__ == "__main__":
-    Path(__file__).with_suffix(".svg").write_text(picture(), encoding="utf8")
+    for each in FONTS:
+        file(each).write_text(picture(each), encoding="utf8")

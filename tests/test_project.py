@@ -192,9 +192,15 @@ def test_make_lab_keeps_questions_from_covering_the_lesson(tmp_path: Path) -> No
     assert settings["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
 
 
-def test_picture_is_what_its_script_draws() -> None:
-    drawn = runpy.run_path(str(ROOT / "docs" / "picture.py"))["picture"]()
-    assert (ROOT / "docs" / "picture.svg").read_text("utf8") == drawn
+@pytest.mark.parametrize("lang", ["en", "ko", "zh"])
+def test_picture_is_what_its_script_draws(lang: str) -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "picture.py"))
+    text = script["file"](lang).read_text("utf8")
+    assert text == script["picture"](lang)
+    name = "README.md" if lang == "en" else f"README.{lang}.md"
+    assert f"](docs/{script['file'](lang).name})" in (ROOT / name).read_text("utf8")
+    english = [words for words in script["WORDS"] if f">{words}</text>" in text]
+    assert not english or lang == "en"
 
 
 def shape(page: str) -> dict[str, list]:
@@ -209,7 +215,7 @@ def shape(page: str) -> dict[str, list]:
             r"```.*?```", re.sub(r" +# .*|(?<=--lang) \w+", "", text), re.DOTALL
         ),  # less its comments
         "table rows": [line.count("|") for line in prose.splitlines() if line.startswith("|")],
-        "pictures": re.findall(r"!\[[^\]]*\]\(([^)]*)\)", prose),
+        "pictures": re.findall(r"!\[[^\]]*\]\(([^).]*)[^)]*\)", prose),
         "lessons": re.findall(r"\d\d_\w+", prose),
         "paragraphs": len(re.findall(r"\n\n", prose)),
         "links": len(re.findall(r"\]\(", prose)),
