@@ -904,9 +904,14 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # **CUDA in a forked child.** What a process has set up on a GPU is not valid in a forked copy of
 # it. Once a notebook has used the GPU, its forked children cannot, and PyTorch says so only inside
 # the child. `torch.cuda.is_initialized()` tells whether a process has used the GPU: print it after
-# each line that you suspect. `torch.cuda.device_count()`, which a script needs to know how many
-# ranks to start, does not count as use. The library's `Process` checks before it forks. Without a
-# GPU, we pretend that one was used.
+# each line that you suspect.
+#
+# `torch.cuda.device_count()`, which a script needs to know how many ranks to start, does not count
+# as use if it can ask NVML, NVIDIA's management library; if it cannot, it starts CUDA's driver as
+# `torch.cuda.is_available()` does. Then `is_initialized()` stays False, yet a child forked later
+# may be unable to use the GPU. So do not call `is_available()` before a fork, or set
+# `PYTORCH_NVML_BASED_CUDA_CHECK=1`, which makes it ask NVML first. The library's `Process` checks
+# `is_initialized()` before it forks. Without a GPU, we pretend that one was used.
 
 # %% [markdown] slot="cuda" lang="ko"
 # Linux용 PyTorch에 들어 있는 GNU OpenMP를 쓸 때 아무 조치도 하지 않으면 자식 프로세스가 멈춥니다.
@@ -916,9 +921,16 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # 유효하지 않습니다. 그래서 노트북에서 GPU를 한 번이라도 쓴 뒤에는 포크한 자식 프로세스에서 GPU를 쓸
 # 수 없으며, 오류는 자식 프로세스에서 GPU를 쓸 때에야 나타납니다. 프로세스에서 GPU를 이미 썼는지는
 # `torch.cuda.is_initialized()`로 알 수 있습니다. 의심스러운 줄마다 그 값을 출력해 보면 원인을 찾을
-# 수 있습니다. 랭크를 몇 개 시작할지 정할 때 쓰는 `torch.cuda.device_count()`는 호출해도 GPU를 쓴
-# 것이 되지 않습니다. 라이브러리의 `Process`는 포크하기 전에 GPU를 이미 썼는지 검사합니다. GPU가
-# 없는 컴퓨터라면 다음 셀에서 GPU를 쓴 것처럼 흉내 냅니다.
+# 수 있습니다.
+#
+# 랭크를 몇 개 시작할지 정할 때 쓰는 `torch.cuda.device_count()`는 NVIDIA의 관리 라이브러리인 NVML로
+# GPU 수를 알아낼 수 있으면 GPU를 쓴 것이 되지 않습니다. NVML이 동작하지 않으면
+# `torch.cuda.is_available()`과 마찬가지로 CUDA를 시작합니다. 이때 `is_initialized()`의 값은 그대로
+# False이지만, 그 뒤에 포크한 자식 프로세스에서는 GPU를 쓰지 못할 수 있습니다. 그러므로 포크하기
+# 전에는 `is_available()`을 호출하지 않는 것이 안전합니다. 꼭 필요하면 환경 변수
+# `PYTORCH_NVML_BASED_CUDA_CHECK=1`을 설정하여 이 함수도 NVML을 먼저 쓰게 합니다. 라이브러리의
+# `Process`는 포크하기 전에 `is_initialized()`를 검사합니다. GPU가 없는 컴퓨터라면 다음 셀에서 GPU를
+# 쓴 것처럼 흉내 냅니다.
 
 # %% [markdown] slot="cuda" lang="zh"
 # PyTorch 在 Linux 上自带 GNU OpenMP；使用它时，未加处理的子进程会卡住，而两种补救办法都有效。
@@ -926,8 +938,14 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # **fork 出的子进程中的 CUDA。** 一个进程在 GPU 上建立的状态，在 fork 出的副本中无效。Notebook 一旦
 # 用过 GPU，由它 fork 出的子进程就不能再用 GPU，而 PyTorch 要到子进程里才报错。
 # `torch.cuda.is_initialized()` 可用来判断进程是否用过 GPU：在可疑的各行之后打印它的返回值，就能找到
-# 原因。脚本可以用 `torch.cuda.device_count()` 来决定启动几个 rank，调用它不算用过 GPU。库中的
-# `Process` 在 fork 之前就会检查这一点。如果没有 GPU，下面的代码就模拟已经用过 GPU 的状态。
+# 原因。
+#
+# 脚本可以用 `torch.cuda.device_count()` 来决定启动几个 rank。只要它能通过 NVIDIA 的管理库 NVML 查到
+# GPU 的个数，就不算用过 GPU；如果 NVML 不可用，它就会像 `torch.cuda.is_available()` 那样启动 CUDA。
+# 这时 `is_initialized()` 仍为 False，但之后 fork 出的子进程可能无法使用 GPU。因此，fork 之前最好不
+# 要调用 `is_available()`；确有需要时，可设环境变量 `PYTORCH_NVML_BASED_CUDA_CHECK=1`，让它也先查
+# NVML。库中的 `Process` 在 fork 之前会检查 `is_initialized()`。如果没有 GPU，下面的代码就模拟已经用
+# 过 GPU 的状态。
 
 
 # %% slot="cuda-code"

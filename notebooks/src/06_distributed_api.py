@@ -2,12 +2,13 @@
 # # The distributed API
 #
 # When a graph does not fit into the memory of one machine, or training on one machine takes too
-# long, the graph is partitioned: each machine stores a range of the nodes, with their in-edges and
-# their features. This lesson is about the interface to such a graph. Afterwards you can
+# long, the graph is partitioned among the machines of a **cluster**, connected by a network to work
+# on one job: each stores a range of the nodes, with their in-edges and features. This lesson is
+# about the interface to such a graph. Afterwards you can
 #
 # - say which processes a distributed job has, and which of them communicate;
-# - turn a training script for one machine into a distributed one by changing six lines, and check
-#   that both train the same model;
+# - turn a training script into a distributed one by changing six lines, and check that both train
+#   the same model;
 # - read and write features that other machines store, and say what happens with duplicate IDs;
 # - train embeddings of nodes that have no features;
 # - count the feature rows that a machine requests from each of the others.
@@ -16,8 +17,9 @@
 # # 분산 API
 #
 # 그래프가 머신 한 대의 메모리에 들어가지 않거나 한 대로는 학습이 너무 오래 걸리면, 그래프를 여러
-# 파티션(partition)으로 나누어 여러 머신에 둡니다. 각 머신은 ID가 연속된 노드의 한 구간을 맡아, 그
-# 노드의 피처(feature)와 그 노드로 들어오는 에지를 저장합니다. 이 레슨에서는 학습 스크립트에서 이런
+# 파티션(partition)으로 나누어 **클러스터**의 머신들에 둡니다. 클러스터란 네트워크로 연결되어 한
+# 작업을 함께 수행하는 여러 머신을 말합니다. 각 머신은 ID가 연속된 노드의 한 구간을 맡아, 그 노드의
+# 피처(feature)와 그 노드로 들어오는 에지를 저장합니다. 이 레슨에서는 학습 스크립트에서 이런
 # 그래프를 쓰기 위한 인터페이스를 배웁니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 분산 작업을 이루는 프로세스에는 어떤 것이 있으며 서로 어떻게 통신하는지 설명하기
@@ -30,9 +32,10 @@
 # %% [markdown] slot="title" lang="zh"
 # # 分布式 API
 #
-# 如果一台机器的内存装不下整张图，或者单机训练太慢，就要把图切成若干分区（partition）：每台机器存放
-# 一段编号连续的节点，以及这些节点的入边和特征（feature）。本课介绍训练脚本访问这种图的接口。学完之
-# 后，你能够：
+# 如果一台机器的内存装不下整张图，或者单机训练太慢，就要把图切成若干分区（partition），分别放到一个
+# **集群**的各台机器上。集群就是由网络连接起来、共同完成一个作业的多台机器。其中每台机器存放一段编号
+# 连续的节点，以及这些节点的入边和特征（feature）。本课介绍训练脚本访问这种图的接口。学完之后，你能
+# 够：
 #
 # - 说出分布式作业由哪些进程组成，它们之间如何通信；
 # - 只改六行，就把单机训练脚本改成分布式训练（distributed training）脚本，并验证两者训练出同样的模
@@ -45,9 +48,9 @@
 # ## Set-up
 #
 # Everything here runs in **standalone mode**: one process plays all roles and opens all parts. In
-# **distributed mode**, started by a launcher, the same script runs unchanged, and its requests go
-# to other processes and machines. DGL's standalone mode takes one part, this one any number. The
-# parts are in a temporary folder, which disappears with the kernel.
+# **distributed mode**, started by a launcher, the same script runs unchanged, and requests go to
+# other processes and machines. DGL's standalone mode takes one part, this one any number. The parts
+# are in a temporary folder, deleted with the kernel.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -98,16 +101,16 @@ dataset = dgl.data.load(DATASET)
 # ## Servers, samplers and trainers
 #
 # Training is called *fully distributed* when both the data and the computation are divided among
-# the machines. On each of them a job starts processes in three roles:
+# the machines. On each a job starts processes in three roles:
 #
 # - A **server** keeps the part of its machine in memory: edges, features and embeddings. It answers
 #   requests for rows, and for sampled neighbors of its nodes. Several servers on one machine share
 #   the memory of the part and answer more requests at the same time.
-# - A **trainer** runs the training script on its share of the training nodes. It reads the rows of
-#   its own machine directly in shared memory and requests the others from their servers. Trainers
-#   average their gradients by all-reduce, as in data parallel training on one machine.
-# - A **sampler** prepares mini-batches for one trainer, ahead of time; it, too, sends requests to
-#   all servers. Without samplers, the trainer samples by itself.
+# - A **trainer** runs the training script on its share of the training nodes. It reads the part of
+#   its own machine directly in shared memory and requests the rest from the servers of the others.
+#   Trainers average their gradients by all-reduce, as in data parallel training.
+# - A **sampler** prepares mini-batches for one trainer, ahead of time; it reads and requests data
+#   in the same way. Without samplers, the trainer samples by itself.
 
 # %% [markdown] slot="roles" lang="ko"
 # ## 서버, 샘플러, 트레이너
@@ -120,11 +123,11 @@ dataset = dgl.data.load(DATASET)
 #   서버를 여러 개 두면, 이 서버들은 파티션이 있는 메모리를 공유하면서 더 많은 요청을 동시에
 #   처리합니다.
 # - **트레이너**(trainer)는 학습 노드 가운데 자기가 담당하는 노드로 학습 스크립트를 실행합니다. 같은
-#   머신의 행은 공유 메모리(shared memory)에서 바로 읽고, 나머지 행은 그 행이 있는 머신의 서버에
+#   머신의 파티션은 공유 메모리(shared memory)에서 바로 읽고, 나머지는 다른 머신의 서버에
 #   요청합니다. 머신 한 대에서 데이터 병렬(data parallel) 학습을 할 때처럼, 트레이너끼리는
 #   올리듀스(all-reduce)로 그래디언트(gradient)의 평균을 구합니다.
-# - **샘플러**(sampler)는 트레이너 하나가 쓸 미니배치(mini-batch)를 미리 만듭니다. 샘플러도 모든
-#   서버에 요청을 보냅니다. 샘플러는 없어도 되며, 그때는 트레이너가 직접 샘플링합니다.
+# - **샘플러**(sampler)는 트레이너 하나가 쓸 미니배치(mini-batch)를 미리 만듭니다. 데이터를 읽는
+#   방법은 트레이너와 같습니다. 샘플러는 없어도 되며, 그때는 트레이너가 직접 샘플링합니다.
 
 # %% [markdown] slot="roles" lang="zh"
 # ## 服务器进程、采样器进程和训练器
@@ -135,11 +138,11 @@ dataset = dgl.data.load(DATASET)
 # - **服务器**（server）进程把本机的分区，即边、特征和嵌入，保存在内存中，主要响应两类请求：读写特征
 #   行，以及对归它所有的节点做邻居采样（neighbor sampling）。一台机器上可以有多个服务器进程，它们共
 #   享分区所在的内存，能同时处理更多请求。
-# - 每个**训练器**（trainer）运行一份训练脚本，处理分给它的训练节点。本机的行直接从共享内存（shared
-#   memory）中读取，其余的行则向所在机器的服务器进程请求。与单机的数据并行（data parallel）训练一
-#   样，各训练器通过全归约（all-reduce）对梯度（gradient）求平均。
-# - **采样器**（sampler）进程为一个训练器提前准备小批次（mini-batch），它同样要向所有服务器进程发送
-#   请求。采样器进程不是必需的：不启用时，由训练器自己采样。
+# - 每个**训练器**（trainer）运行一份训练脚本，处理分给它的训练节点。本机分区的数据直接从共享内存
+#   （shared memory）中读取，其余数据则向其他机器的服务器进程请求。与单机的数据并行（data parallel）
+#   训练一样，各训练器通过全归约（all-reduce）对梯度（gradient）求平均。
+# - **采样器**（sampler）进程为一个训练器提前准备小批次（mini-batch），读取数据的方式与训练器相同。
+#   采样器进程不是必需的：不启用时，由训练器自己采样。
 
 # %% slot="roles-code" tags=["folded"]
 place = {"server": (1.2, 0), "sampler": (0, 1), "trainer": (1.2, 2)}
@@ -149,13 +152,15 @@ figure, ax = plt.subplots(figsize=(7.6, 2.9), layout="constrained")
 for machine in range(2):
     near = {role: (abs(5.6 * machine - x), y) for role, (x, y) in place.items()}
     far = {role: (5.6 - x, y) for role, (x, y) in near.items()}
-    arrows = [(role, far["server"], "request") for role in ("sampler", "trainer")]
-    arrows += [("sampler", near["server"], "request")]
-    arrows += [("trainer", near["server"], "shared memory")]
-    arrows += [("sampler", near["trainer"], "mini-batches")]
-    arrows += [("trainer", far["trainer"], "gradients (all-reduce)")]
-    for role, end, kind in arrows:
+    arrows = [(role, far["server"], "request", 0) for role in ("sampler", "trainer")]
+    arrows += [("trainer", near["server"], "request", 0.4 - 0.8 * machine)]
+    for role in ("sampler", "trainer"):
+        arrows += [(role, near["server"], "shared memory", 0)]
+    arrows += [("sampler", near["trainer"], "mini-batches", 0)]
+    arrows += [("trainer", far["trainer"], "gradients (all-reduce)", 0)]
+    for role, end, kind, bend in arrows:
         style = {"arrowstyle": "-|>", "shrinkA": 30, "shrinkB": 30} | kinds[kind]
+        style["connectionstyle"] = f"arc3,rad={bend}"
         ax.annotate("", end, near[role], arrowprops=style)
     for role, (x, y) in near.items():
         ax.text(x, y, role, ha="center", va="center", bbox={"fc": "white", "ec": "gray"})
@@ -166,8 +171,9 @@ ax.set(xlim=(-0.9, 6.5), ylim=(-0.4, 2.8)), ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="toy" lang="en"
-# A solid arrow leads from the process that sends; along a dotted one, a trainer reads the shared
-# memory of its server. Servers only answer, and never contact each other.
+# A solid arrow leads from the process that sends; along a dotted one, data of the own machine is
+# read directly. Writes go to the server that owns the row, also on the same machine. Servers only
+# answer, and never contact each other.
 #
 # ## A toy graph small enough to draw
 #
@@ -180,8 +186,9 @@ plt.show()
 
 # %% [markdown] slot="toy" lang="ko"
 # 실선 화살표는 요청, 미니배치, 그래디언트를 보내는 프로세스에서 받는 프로세스로 향합니다. 점선
-# 화살표는 트레이너가 서버의 공유 메모리를 직접 읽는 것을 나타냅니다. 서버는 요청에 응답하기만 하며,
-# 서버끼리는 통신하지 않습니다.
+# 화살표는 같은 머신의 데이터를 공유 메모리에서 직접 읽는 것을 나타냅니다. 트레이너는 같은 머신의
+# 서버에도 요청을 보내는데, 이것은 쓰기 요청입니다. 행에 값을 쓰는 일은 언제나 그 행을 소유한 서버가
+# 하기 때문입니다. 서버는 요청에 응답하기만 하며, 서버끼리는 통신하지 않습니다.
 #
 # ## 작은 그래프로 살펴보기
 #
@@ -193,8 +200,8 @@ plt.show()
 # 소유하는지는 아래 그림의 오른쪽에 나타냅니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# 实线箭头从发送方指向接收方；虚线表示训练器直接从共享内存读取本机服务器进程保存的数据。服务器进程只
-# 响应请求，彼此之间从不通信。
+# 实线箭头从发送方指向接收方；虚线表示直接从共享内存读取本机服务器进程保存的数据。训练器发给本机服务
+# 器进程的请求用于写入：一行数据只由拥有它的服务器进程写入。服务器进程只响应请求，彼此之间从不通信。
 #
 # ## 先看一张小图
 #
@@ -235,15 +242,15 @@ right.axis("off")
 plt.show()
 
 # %% [markdown] slot="ask" lang="en"
-# Two of the 13 edges, the black ones, lead from one machine to the other. The lower squares are
-# feature rows where they are stored, the upper ones the rows in the order in which we need them.
+# Two of the 13 edges, the black ones, lead from one machine to the other. Lower squares are feature
+# rows as they are stored, upper ones in the order in which we need them.
 #
 # ## By hand: one request per machine
 #
-# `load_partition` opens the part of one machine; among other things it returns the features of the
-# nodes that the machine owns. Of the other machines we need to know only where their ranges start.
-# For each machine: find the positions in the list of IDs that it has to fill, subtract the first ID
-# of its range, read the rows at once, and store them at these positions.
+# `load_partition` opens the part of one machine and returns, among others, the features of its own
+# nodes. Of other machines we need only where their ranges start. For each machine: find the
+# positions in the list of IDs that it has to fill, subtract the first ID of its range, read the
+# rows at once, and store them at these positions.
 
 # %% [markdown] slot="ask" lang="ko"
 # 에지 13개 가운데 검은색 두 개는 한 머신에서 다른 머신으로 이어집니다. 오른쪽 그림에서 아래쪽
@@ -293,12 +300,12 @@ print(by_hand.tolist())
 #
 # `initialize` joins the job and comes first in every script. Its arguments name the file that lists
 # the machines, the number of servers of each machine (`num_servers`) and of samplers of each
-# trainer (`num_workers`). Standalone mode ignores them, so the file need not exist.
-# `init_process_group` then makes a group of one trainer. A **distributed graph**, `DistGraph`,
-# stores neither edges nor features: it knows the ranges and sends the requests. All `DistGraph`s
-# of a distributed job are one graph, the one that its launcher was given; in standalone mode a
-# script may open several. Each feature is a **distributed tensor**, a `DistTensor`, which can be
-# indexed in all these ways:
+# trainer (`num_workers`). A launcher's values take precedence; standalone mode ignores them, so the
+# file need not exist. `init_process_group` then makes a group of one trainer. A **distributed
+# graph**, `DistGraph`, stores neither edges nor features: it knows the ranges and sends the
+# requests. All `DistGraph`s of a distributed job are one graph, the one that its launcher was
+# given; in standalone mode a script may open several. Each feature is a **distributed tensor**, a
+# `DistTensor`, which can be indexed in all these ways:
 
 # %% [markdown] slot="dist" lang="ko"
 # 행 네 개를 얻는 데 요청은 두 번이면 충분했고, 결과는 ID와 같은 순서로 놓였습니다.
@@ -307,7 +314,8 @@ print(by_hand.tolist())
 #
 # `initialize`는 스크립트를 실행한 프로세스를 분산 작업에 연결하는 함수로, 모든 스크립트에서 가장
 # 먼저 호출합니다. 인자로는 머신 목록 파일, 머신당 서버 수(`num_servers`), 트레이너당 샘플러
-# 수(`num_workers`)를 받습니다. 단독 모드에서는 이 인자를 쓰지 않으므로 파일이 없어도 됩니다. 이어서
+# 수(`num_workers`)를 받습니다. 런치 스크립트로 시작한 작업에서는 런치 스크립트에서 정한 값이
+# 인자보다 우선합니다. 단독 모드에서는 이 인자를 쓰지 않으므로 파일이 없어도 됩니다. 이어서
 # `init_process_group`을 호출하면 트레이너 그룹이 만들어지는데, 단독 모드에서는 트레이너가
 # 하나뿐입니다. **분산 그래프**(distributed graph)인 `DistGraph`에는 에지도 피처도 들어 있지
 # 않습니다. 노드 구간 정보만 가지고 있다가 필요할 때 요청을 보냅니다. 분산 작업 하나에서 여는
@@ -321,11 +329,12 @@ print(by_hand.tolist())
 # ## 使用库
 #
 # `initialize` 让脚本加入作业，每个脚本都要最先调用它。它的参数包括机器列表文件、每台机器的服务器进
-# 程数（`num_servers`）和每个训练器的采样器进程数（`num_workers`）。独立模式不使用这些参数，所以文件
-# 不必存在。接着 `init_process_group` 建立只含一个训练器的进程组。**分布式图**（distributed graph）
-# `DistGraph` 本身不存边和特征，只记录节点的分段方式，需要数据时再发出请求。一个分布式作业里的
-# `DistGraph` 都指同一张图，即启动作业时指定的那一张；在独立模式下，一个脚本可以打开多张图。图的每个
-# 特征都是一个**分布式张量**（distributed tensor）`DistTensor`，支持下面这些索引方式：
+# 程数（`num_servers`）和每个训练器的采样器进程数（`num_workers`）。如果作业由启动脚本启动，则以启动
+# 时设定的值为准；独立模式不使用这些参数，所以文件不必存在。接着 `init_process_group` 建立只含一个训
+# 练器的进程组。**分布式图**（distributed graph）`DistGraph` 本身不存边和特征，只记录节点的分段方
+# 式，需要数据时再发出请求。一个分布式作业里的 `DistGraph` 都指同一张图，即启动作业时指定的那一张；
+# 在独立模式下，一个脚本可以打开多张图。图的每个特征都是一个**分布式张量**（distributed tensor）
+# `DistTensor`，支持下面这些索引方式：
 
 # %% slot="dist-code"
 dgl.distributed.initialize("ip_config.txt")
@@ -343,14 +352,14 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
 # `(1, 2)` for a single ID: the first dimension always counts rows. Sums, means and arithmetic need
 # ordinary tensors, so read the rows first.
 #
-# A script can create distributed tensors as well. Creation is synchronous: all trainers take part,
-# with equal arguments. The number of rows decides to what they belong: 8 rows to the nodes, 13 to
-# the edges; if two types have equally many, `part_policy` names one. Each part is initialized by
-# `init_func`, or with zeros. DGL runs this function on the servers, so that it has to be defined
-# before `initialize`; here a trainer of each machine runs it, and any function will do. With a
-# name, the tensor is a feature of the graph, and a second `DistTensor` of this name is the same
-# tensor, if shape and dtype agree. The tensor is deleted with its last reference, unless it was
-# created with `persistent=True`.
+# A script can create distributed tensors as well, synchronously: all trainers take part, with equal
+# arguments. The number of rows decides to what they belong: 8 rows to the nodes, 13 to the edges;
+# if two types have equally many, `part_policy` names one. Each part is initialized by `init_func`,
+# or with zeros. DGL runs this function on the servers, so it must be defined before `initialize`;
+# here a trainer of each machine runs it, and any function will do. With a name, the tensor is a
+# feature of the graph, and a second `DistTensor` of this name is the same tensor, if shape and
+# dtype agree. The tensor is deleted with its last reference, unless it was created with
+# `persistent=True`.
 
 # %% [markdown] slot="write" lang="ko"
 # `x[ids]`의 결과는 앞에서 직접 가져온 행과 같습니다. 다만 일반 텐서와 달리 ID 하나를 주어도 결과의
@@ -406,9 +415,9 @@ for wrong in ((8, 3), (9, 2)):
 # %% [markdown] slot="query" lang="en"
 # `sevens` was called once for each part. `h` and `joined` are the same tensor: the 9 written to
 # `joined[7]` is in the last row. Its full name begins with its partition policy, `node~_N`, where
-# `_N` is the only node type. The errors: another shape under the same name, and a number of rows
-# that fits no type. If several trainers write one row, the last write stays; before a trainer reads
-# what others have written, all call `g.barrier()`.
+# `_N` is the only node type. The errors name another shape, and a number of rows that fits no type.
+# If several trainers write one row, the last write stays; before a trainer reads what others have
+# written, all call `g.barrier()`.
 #
 # `DistGraph` also answers the queries from which mini-batches are made: in-degrees, ends of edges,
 # sampled edges. `sample_neighbors` returns an ordinary graph with all nodes and the sampled edges,
@@ -448,28 +457,29 @@ print("number of nodes:", frontier.num_nodes())
 #
 # ## Sampling from a partitioned graph
 #
-# Each server samples in-edges of its own nodes, and the caller merges the results. The samples must
-# not depend on the partition; therefore the random numbers of a node are computed from its ID
-# before partitioning. We check this in the way that DGL's guide calls low-level: `sample_blocks`
-# samples layer by layer, and `DistDataLoader` calls it for each batch. (The high-level way,
-# `DistNodeDataLoader` with a sampler, follows. Samplers that run ahead are started by `initialize`,
-# not by the `num_workers` of a torch `DataLoader`: its workers are forked from the trainer, whose
-# connections they cannot use.) The graph of handwritten digits is partitioned at random into 1, 2
-# and 4 parts. Mapped back by `mapping`, every block must equal that of the library's sampler on the
-# whole graph, node for node and edge for edge.
+# The caller samples in-edges of its own machine's nodes, requests the others from servers, and
+# merges the results. The samples must not depend on the partition; therefore the random numbers of
+# a node are computed from its ID before partitioning. We check this in the way that DGL's guide
+# calls low-level: `sample_blocks` samples layer by layer, and `DistDataLoader` calls it for each
+# batch. (The high-level way, `DistNodeDataLoader` with a sampler, follows. Samplers that run ahead
+# are started by `initialize`, not by the `num_workers` of a torch `DataLoader`: its workers are
+# forked from the trainer, whose connections they cannot use.) The graph of handwritten digits is
+# partitioned at random into 1, 2 and 4 parts. Mapped back by `mapping`, every block must equal that
+# of the library's sampler on the whole graph.
 
 # %% [markdown] slot="sample" lang="ko"
 # 그래프를 나누면 노드뿐 아니라 에지에도 ID를 새로 매기며, 파티션 0의 에지가 앞에 옵니다.
 #
 # ## 분할된 그래프에서 샘플링하기
 #
-# 각 서버는 자기 노드로 들어오는 에지를 샘플링하고, 호출한 쪽에서 그 결과를 합칩니다. 샘플링 결과는
-# 그래프를 나누는 방법에 따라 달라지면 안 됩니다. 그래서 노드별 난수는 그래프를 나누기 전의 노드
-# ID로 계산합니다. 이 성질을 DGL 사용자 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해
-# 봅시다. 한 계층씩 샘플링하는 함수 `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이
-# 함수를 호출하게 합니다. 손글씨 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다.
-# 블록(block)의 노드 ID를 `mapping`을 써서 원래 ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의
-# 샘플러로 만든 블록과 비교했을 때 노드와 에지가 모두 같아야 합니다.
+# 같은 머신의 노드로 들어오는 에지는 호출한 프로세스가 직접 샘플링하고, 다른 머신의 노드는 그 머신의
+# 서버에 요청한 다음, 두 결과를 합칩니다. 샘플링 결과는 그래프를 나누는 방법에 따라 달라지면 안
+# 됩니다. 그래서 노드별 난수는 그래프를 나누기 전의 노드 ID로 계산합니다. 이 성질을 DGL 사용자
+# 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해 봅시다. 한 계층씩 샘플링하는 함수
+# `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이 함수를 호출하게 합니다. 손글씨 숫자
+# 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다. 블록(block)의 노드 ID를 `mapping`을 써서 원래
+# ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의 샘플러로 만든 블록과 비교했을 때 노드와 에지가
+# 모두 같아야 합니다.
 #
 # 고수준(high-level) 방법에서는 `DistNodeDataLoader`에 샘플러 객체를 넘기며, 이 방법은 뒤에서
 # 다룹니다. 미니배치를 미리 만드는 샘플러 프로세스는 `initialize`에서 시작합니다. torch
@@ -481,11 +491,11 @@ print("number of nodes:", frontier.num_nodes())
 #
 # ## 在切分后的图上采样
 #
-# 每个服务器进程对自己的节点采样入边，再由调用方合并结果。采样结果不应随切分方式而变，因此为每个节点
-# 采样所用的随机数，由该节点的原始 ID 算出。下面用 DGL 用户指南中的底层（low-level）接口来验证：
-# `sample_blocks` 逐层采样，`DistDataLoader` 对每个批次调用它。我们把由手写数字图像构成的图分别随机
-# 切成 1、2、4 个分区。用 `mapping` 换回原始 ID 之后，每个块（block）的节点和边都必须与库的采样器在
-# 整张图上得到的完全一致。
+# 本机节点的入边由调用方自己采样，其他机器上节点的入边由那台机器的服务器进程采样，最后由调用方合并结
+# 果。采样结果不应随切分方式而变，因此为每个节点采样所用的随机数，由该节点的原始 ID 算出。下面用 DGL
+# 用户指南中的底层（low-level）接口来验证：`sample_blocks` 逐层采样，`DistDataLoader` 对每个批次调用
+# 它。我们把由手写数字图像构成的图分别随机切成 1、2、4 个分区。用 `mapping` 换回原始 ID 之后，每个块
+# （block）的节点和边都必须与库的采样器在整张图上得到的完全一致。
 #
 # 另有高层（high-level）接口：把采样器对象传给 `DistNodeDataLoader`，见下文。采样器进程由
 # `initialize` 启动，不使用 torch `DataLoader` 的 `num_workers`：那样得到的工作进程由训练器复制而
@@ -524,11 +534,15 @@ for parts in (1, 2, 4):
 # ## Dividing the training nodes
 #
 # `node_split` gives each trainer its share of the training nodes. Nodes of the trainer's own
-# machine come first, since their features need no network. The mask must be a feature of the graph
-# before it is partitioned, so that it is stored in parts as well. `edge_split` divides edges in the
-# same way, for link prediction; `DistEdgeDataLoader` then makes the batches. Suppose that the first
-# six nodes of the toy graph are for training, four on machine 0 and two on machine 1. To see the
-# shares of all trainers, we pass `rank`.
+# machine come first, since their features need no network. The mask must be a feature before the
+# graph is partitioned, so that it is stored in parts as well.
+#
+# For link prediction, `edge_split` divides edges in the same way. `DistEdgeDataLoader` makes the
+# batches; its options are those of `EdgeDataLoader`, with new IDs in `reverse_eids`. [An
+# example](../../examples/train_dist_link.py) trains with both.
+#
+# Suppose that the first six nodes of the toy graph are for training, four on machine 0 and two on
+# machine 1, and all edges. We pass `rank` to see all shares.
 
 # %% [markdown] slot="split" lang="ko"
 # `assert`에서 오류가 나지 않았으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면
@@ -539,12 +553,16 @@ for parts in (1, 2, 4):
 # `node_split`은 학습 노드를 트레이너에 나누어 줍니다. 이를 **워크로드 분할**(workload split)이라고
 # 합니다. 네트워크를 거치지 않고 피처를 읽을 수 있도록, 각 트레이너에는 같은 머신에 있는 노드를 먼저
 # 배정합니다. 실제 작업에서는 학습 노드를 나타내는 마스크를 그래프를 나누기 전에 노드 피처로 저장해
-# 두어, 마스크도 파티션별로 저장되게 합니다. 링크 예측(link prediction)을 할 때는 `edge_split`으로
-# 에지를 같은 방식으로 나누고, `DistEdgeDataLoader`로 배치를 만듭니다.
+# 두어, 마스크도 파티션별로 저장되게 합니다.
 #
-# 작은 그래프의 앞쪽 노드 여섯 개가 학습 노드라고 합시다. 네 개는 머신 0에, 두 개는 머신 1에
-# 있습니다. 트레이너는 보통 자기가 담당할 노드만 받지만, 여기서는 두 트레이너의 노드를 모두 보기
-# 위해 `rank`를 지정합니다.
+# 링크 예측(link prediction)을 할 때는 `edge_split`으로 에지를 같은 방식으로 나누고,
+# `DistEdgeDataLoader`로 배치를 만듭니다. 옵션은 `EdgeDataLoader`와 같으며, `reverse_eids`에는
+# 그래프를 나눈 뒤의 새 ID를 적습니다. 둘을 함께 쓰는 학습 스크립트로
+# [예제](../../examples/train_dist_link.py)가 있습니다.
+#
+# 작은 그래프의 앞쪽 노드 여섯 개와 에지 전부를 학습에 쓴다고 합시다. 노드 네 개는 머신 0에, 두 개는
+# 머신 1에 있습니다. 트레이너는 보통 자기가 담당할 것만 받지만, 여기서는 두 트레이너가 담당할 노드와
+# 에지를 모두 보기 위해 `rank`를 지정합니다.
 
 # %% [markdown] slot="split" lang="zh"
 # `assert` 全部通过：随机切成 4 个分区时，约有四分之三的边跨分区，采样得到的块仍然完全一致。
@@ -553,9 +571,14 @@ for parts in (1, 2, 4):
 #
 # `node_split` 把训练节点分给各个训练器，这叫作**工作负载划分**（workload split）。优先分配训练器所
 # 在机器上的节点，因为读取它们的特征不经过网络。标记训练节点的掩码要在切分之前存为图的特征，这样它也
-# 会按分区存放。做链接预测（link prediction）时，用 `edge_split` 以同样的方式划分边，再由
-# `DistEdgeDataLoader` 生成批次。假设小图的前六个节点用于训练，四个在机器 0 上，两个在机器 1 上。训
-# 练器通常只取自己的那一份；这里为了看到全部，我们指定 `rank`。
+# 会按分区存放。
+#
+# 做链接预测（link prediction）时，用 `edge_split` 以同样的方式划分边，再由 `DistEdgeDataLoader` 生
+# 成批次。它的选项与 `EdgeDataLoader` 相同，但 `reverse_eids` 中要用切分之后的新 ID。完整的训练脚本
+# 见 [示例](../../examples/train_dist_link.py)。
+#
+# 假设小图的前六个节点和全部边用于训练；六个节点中，四个在机器 0 上，两个在机器 1 上。训练器通常只取
+# 自己的那一份；这里为了看到全部，我们指定 `rank`。
 
 # %% slot="split-code"
 mask, book = torch.arange(8) < 6, small.get_partition_book()
@@ -563,23 +586,26 @@ for even in (False, True):
     for rank in range(2):
         share = node_split(mask, book, rank=rank, num_trainers=2, force_even=even)
         print(f"force_even={even}, trainer {rank}: {share.tolist()}")
+for rank in range(2):
+    share = dgl.distributed.edge_split(torch.arange(13), book, rank=rank, num_trainers=2)
+    print(f"edges of trainer {rank}: {share.tolist()}")
 
 # %% [markdown] slot="loop" lang="en"
 # With `force_even=False`, trainer 0 makes twice as many steps; in data parallel training it waits
-# for gradients of a trainer that has finished. The default, `True`, moves one node to
-# the other trainer, which requests its features from machine 0; if the number of nodes is odd, one
-# node goes to both.
+# for gradients of a trainer that has finished. The default, `True`, moves one node to the other
+# trainer, which requests its features from machine 0. Of an odd number, such as the 13 edges, one
+# goes to both.
 #
 # ## From one machine to many: six lines
 #
-# Here are a model and the familiar loop for one machine. The graph is partitioned
-# once, before the job; we let METIS do it, and keep `old_ids`.
+# Here are a model and the familiar loop for one machine. The graph is partitioned once, before the
+# job, here by METIS; we keep `old_ids`.
 
 # %% [markdown] slot="loop" lang="ko"
 # `force_even=False`이면 트레이너 0의 단계 수가 트레이너 1의 두 배가 됩니다. 데이터 병렬 학습에서는
 # 이때 트레이너 0이 이미 끝난 트레이너 1의 그래디언트를 계속 기다리게 됩니다. 기본값인 `True`에서는
 # 노드 하나를 다른 트레이너로 옮깁니다. 그 트레이너는 이 노드의 피처를 머신 0에 요청해야 합니다.
-# 노드 수가 홀수이면 노드 하나는 두 트레이너가 모두 담당합니다.
+# 에지 13개처럼 홀수이면 그중 하나는 두 트레이너가 모두 담당합니다.
 #
 # ## 머신 한 대에서 여러 대로: 여섯 줄
 #
@@ -590,7 +616,7 @@ for even in (False, True):
 # %% [markdown] slot="loop" lang="zh"
 # 如果 `force_even=False`，训练器 0 的步数就是训练器 1 的两倍；在数据并行训练中，它会一直等待已经结
 # 束的训练器 1 的梯度。默认值是 `True`，这时训练器 0 的一个节点改分给训练器 1，训练器 1 要向机器 0
-# 请求它的特征；如果节点总数是奇数，则有一个节点同时分给两个训练器。
+# 请求它的特征。如果总数是奇数，例如这里的 13 条边，则有一个同时分给两个训练器。
 #
 # ## 从单机到多机：改六行
 #
@@ -679,17 +705,19 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 
 # %% [markdown] slot="prove" lang="en"
 # Four lines differ; `initialize` and `init_process_group` at the beginning of the script make six.
+# For other code of DGL's guide, see [this table](../../docs/from_the_guide.md).
 #
 # ## Check that they agree
 #
 # Do both train the same model? For that they must get the same nodes in the same order, so we pass
 # the order of the distributed loop, mapped by `old_ids`, to the loop for one machine. After ten
-# epochs we compare all parameters, and then the accuracy on the validation set with all neighbors.
-# The sampler for it is ours and runs on both graphs.
+# epochs we compare all parameters, then the validation accuracy with all neighbors, by a sampler of
+# ours that runs on both graphs.
 
 # %% [markdown] slot="prove" lang="ko"
 # 루프에서는 네 줄이 다르고, 스크립트 첫머리에 `initialize`와 `init_process_group`을 더하면 모두
-# 여섯 줄입니다.
+# 여섯 줄입니다. DGL 사용자 가이드의 다른 코드는 [이 표](../../docs/from_the_guide.ko.md)에서 찾아볼
+# 수 있습니다.
 #
 # ## 결과가 같은지 확인하기
 #
@@ -700,7 +728,8 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 # 그래프에 똑같이 사용합니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 两个函数有四行不同，再加上脚本开头的 `initialize` 和 `init_process_group`，一共六行。
+# 两个函数有四行不同，再加上脚本开头的 `initialize` 和 `init_process_group`，一共六行。DGL 用户指南
+# 中的其他代码对应本课程的哪些位置，可查[这张表](../../docs/from_the_guide.zh.md)。
 #
 # ## 验证两者一致
 #
@@ -742,12 +771,13 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 # which reads, adds and writes back, adds 1 only once. Gradients are different. Each use of a row
 # contributes to the loss, hence its gradients must be **summed**.
 #
-# For rows that are to be learned there is the **distributed embedding**, `DistEmbedding`. It is not
-# an `nn.Module`: its rows stay on their machines, and are not among the parameters that data
-# parallel training averages. Calling it reads embedding rows and records which; after `backward`,
-# the `step` of a **sparse optimizer** sends the gradients to the machines of the rows, where those
-# of duplicate IDs are summed and only these rows are updated. Does one step of `SparseAdagrad`
-# equal one of `torch.optim.Adagrad`?
+# Rows that are learned belong to a **distributed embedding**, `DistEmbedding`. It is not an
+# `nn.Module`: its rows stay on their machines, and are not among the parameters that data parallel
+# training averages. Calling it reads embedding rows and records which; after `backward`, all
+# trainers call the `step` of a **sparse optimizer**. Each sums its gradients of duplicate IDs and
+# sends the sums to the owners of the rows, which add those of all trainers, divide by the number of
+# trainers, as data parallel training does, and update only these rows. Does one step of
+# `SparseAdagrad` equal one of `torch.optim.Adagrad`?
 
 # %% [markdown] slot="twice" lang="ko"
 # 매개변수는 반올림 오차 범위에서 일치하고, 정확도도 같습니다.
@@ -762,9 +792,11 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 # 학습할 행에는 **분산 임베딩**(distributed embedding)인 `DistEmbedding`을 씁니다. `DistEmbedding`은
 # `nn.Module`이 아닙니다. 임베딩 행은 각 머신에 그대로 있으며, 데이터 병렬 학습에서 그래디언트의
 # 평균을 구하는 매개변수에 포함되지 않습니다. 호출하면 임베딩 행을 읽어 오고 어느 행을 읽었는지
-# 기록합니다. `backward` 다음에 **희소 옵티마이저**(sparse optimizer)의 `step`을 호출하면
-# 그래디언트가 그 행이 있는 머신으로 전송됩니다. 거기서 중복된 ID의 그래디언트를 더하고, 해당하는
-# 행만 갱신합니다. `SparseAdagrad`의 한 단계는 `torch.optim.Adagrad`의 한 단계와 결과가 같을까요?
+# 기록합니다. `backward` 다음에는 모든 트레이너에서 **희소 옵티마이저**(sparse optimizer)의 `step`을
+# 호출합니다. 각 트레이너는 중복된 ID의 그래디언트를 먼저 더한 다음 그 행의 소유자(owner)에게
+# 보냅니다. 소유자는 여러 트레이너에서 온 값을 더하여, 데이터 병렬 학습에서처럼 트레이너 수로
+# 나누고, 해당하는 행만 갱신합니다. `SparseAdagrad`의 한 단계는 `torch.optim.Adagrad`의 한 단계와
+# 결과가 같을까요?
 
 # %% [markdown] slot="twice" lang="zh"
 # 参数一致，准确率也一致。
@@ -776,8 +808,9 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 #
 # 需要学习的行用**分布式嵌入**（distributed embedding）`DistEmbedding`。它不是 `nn.Module`：嵌入行留
 # 在各自的机器上，不参与数据并行训练的梯度平均。调用它会读出嵌入行，并记录读了哪些行；`backward` 之
-# 后调用**稀疏优化器**（sparse optimizer）的 `step`，梯度就会发送到这些行所在的机器，在那里把重复 ID
-# 的梯度相加，并且只更新这些行。`SparseAdagrad` 更新一步的结果，与 `torch.optim.Adagrad` 相同吗？
+# 后，所有训练器都要调用**稀疏优化器**（sparse optimizer）的 `step`。每个训练器先把自己的重复 ID 的
+# 梯度相加，再发送给这些行的所有者（owner）；所有者把各训练器发来的梯度相加，像数据并行训练那样除以
+# 训练器的个数，并且只更新这些行。`SparseAdagrad` 更新一步的结果，与 `torch.optim.Adagrad` 相同吗？
 
 # %% slot="twice-code"
 count = DistTensor((8,), torch.int64, part_policy=policy)
@@ -806,13 +839,13 @@ print("squared gradients of rows 3, 5, summed:", emb.optm_state[0][[3, 5]][:, 0]
 # ## Nodes without features
 #
 # Many nodes, such as users and products, have no features. Then each node gets an embedding row to
-# learn. Such a model is called *transductive*, since it has learned nothing for
-# nodes that are added later. The embeddings are by far the largest part of the parameters, so they
-# are partitioned like the graph, and each batch updates only some of them.
+# learn. Such a model is called *transductive*, since it has learned nothing for nodes that are
+# added later. The embeddings are the largest part of the parameters, so they are partitioned like
+# the graph, and each batch updates only some of them.
 #
-# We leave out the pixels and train with **two optimizers**: torch's `Adam` for the
-# layers, of which every trainer has a copy, and `SparseAdam` or `SparseAdagrad` for the embeddings.
-# For comparison, we keep random embeddings fixed.
+# We leave out the pixels and train with **two optimizers**: torch's `Adam` for the layers, and
+# `SparseAdam` or `SparseAdagrad` for the embeddings. For comparison, we keep random embeddings
+# fixed.
 
 # %% [markdown] slot="trans" lang="ko"
 # 두 결과는 같습니다. Adagrad는 지금까지 누적한 그래디언트 제곱합의 제곱근으로 그래디언트를
@@ -906,8 +939,8 @@ plt.show()
 #
 # 배치에 필요한 행 가운데 다른 머신이 소유한 행, 곧 **원격 행**(remote row)은 모두 네트워크로 받아야
 # 합니다. 이런 행이 몇 개나 되는지 세어 봅시다. 트레이너 네 개가 각자 담당하는 노드로 배치를 만들
-# 때, 입력 노드를 소유자(owner)별로 셉니다. 파티션 북(partition book)의 `nid2partid`는 노드를 어느
-# 파티션이 소유하는지 알려 줍니다. METIS로 나눈 경우와 무작위로 나눈 경우를 비교합니다.
+# 때, 입력 노드를 소유자별로 셉니다. 파티션 북(partition book)의 `nid2partid`는 노드를 어느 파티션이
+# 소유하는지 알려 줍니다. METIS로 나눈 경우와 무작위로 나눈 경우를 비교합니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # 嵌入固定为随机值时，只训练网络层几乎学不到东西。让嵌入也参与学习，不用任何像素，准确率也能达到 0.8
@@ -948,10 +981,9 @@ for method in ("metis", "random"):
 
 # %% [markdown] slot="hand" lang="en"
 # With METIS a trainer finds about five of six rows on its own machine, with random parts one of
-# four, as expected. How does the number of machines change that? Choose it yourself, and the method
-# (without a kernel you see four settings). Left: rows that each trainer reads per batch, by owner;
-# the diagonal needs no network. Right: what other machines send; a feature row has 64 numbers of 4
-# bytes.
+# four. Choose the number of machines and the method (without a kernel you see four settings). Left:
+# rows that each trainer reads per batch, by owner; the diagonal needs no network. Right: what other
+# machines send; a feature row has 64 numbers of 4 bytes.
 
 # %% [markdown] slot="hand" lang="ko"
 # METIS로 나누면 트레이너에 필요한 행 여섯 개 가운데 다섯 개꼴로 같은 머신에 있고, 무작위로 나누면
@@ -964,8 +996,8 @@ for method in ("metis", "random"):
 # %% [markdown] slot="hand" lang="zh"
 # 用 METIS 切分时，训练器所需的行大约六分之五在本机；随机切分时只有四分之一，与预期相符。机器数改变
 # 时，情况如何？请亲手改变机器数和切分方法；没有启动内核时，显示的是四种设置的图。左图是每个训练器每
-# 个批次读取的行数，按所有者（owner）列出，对角线上的行不经过网络。右图是从其他机器接收的数据量：每
-# 个特征行有 64 个数，每个数占 4 字节。
+# 个批次读取的行数，按所有者列出，对角线上的行不经过网络。右图是从其他机器接收的数据量：每个特征行有
+# 64 个数，每个数占 4 字节。
 
 
 # %% slot="cost-draw" tags=["nbval-ignore-output"]
@@ -989,14 +1021,12 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 
 # %% [markdown] slot="pyg" lang="en"
 # More machines make more rows remote: from 2 to 8 machines, the share grows from 6% to 35% with
-# METIS, and from half to 86% with random parts. The samples do not depend on the partition, but the
-# communication does.
+# METIS, and from half to 86% with random parts.
 #
 # ## From PyG
 #
-# Programs written for PyG can use partitioned graphs as well. `gnnlab.pyg` has PyG's loaders, also
-# for a `DistGraph`; models and training loops stay as they are. These lines need `torch_geometric`
-# and are only shown:
+# `gnnlab.pyg` has PyG's loaders, also for a `DistGraph`; models and training loops written for PyG
+# stay as they are. These lines need `torch_geometric` and are only shown:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
@@ -1010,8 +1040,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 
 # %% [markdown] slot="pyg" lang="ko"
 # 머신이 많을수록 다른 머신에 있는 행의 비율이 커집니다. 머신이 2대에서 8대로 늘면 이 비율은 METIS의
-# 경우 6%에서 35%로, 무작위 분할의 경우 절반에서 86%로 높아집니다. 샘플링 결과는 그래프를 나누는
-# 방법과 상관없이 같지만, 통신량은 크게 달라집니다.
+# 경우 6%에서 35%로, 무작위 분할의 경우 절반에서 86%로 높아집니다.
 #
 # ## PyG 프로그램에서 쓰기
 #
@@ -1032,7 +1061,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 
 # %% [markdown] slot="pyg" lang="zh"
 # 机器越多，远程行所占的比例越大：从 2 台增加到 8 台，METIS 从 6% 升到 35%，随机切分则从一半升到
-# 86%。采样结果与切分方式无关，通信量（traffic）却取决于切分方式。
+# 86%，通信量（traffic）也随之增加。
 #
 # ## 在 PyG 程序中使用
 #
@@ -1055,7 +1084,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # - A job has servers, which store parts and answer requests, trainers, and optional samplers.
 # - `DistGraph` and `DistTensor` are used like a graph and a tensor; they send one request to each
-#   owner and put the results in order. Six lines make a training script distributed.
+#   remote owner and put the results in order. Six lines make a training script distributed.
 # - Samples do not depend on the partition; both scripts train the same model.
 # - Duplicate IDs: reading repeats rows, writing keeps the last value, gradients are summed.
 # - The layers have torch's optimizer; embeddings have a sparse one, whose state is stored with the
@@ -1082,9 +1111,9 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # - 분산 작업은 파티션을 저장하고 요청에 응답하는 서버, 학습하는 트레이너, 그리고 필요할 때 두는
 #   샘플러로 이루어집니다.
-# - `DistGraph`와 `DistTensor`는 일반 그래프, 텐서와 비슷한 방법으로 쓸 수 있습니다. 소유자마다
-#   요청을 한 번씩 보내고 결과를 순서대로 놓습니다. 여섯 줄만 고치거나 더하면 학습 스크립트가 분산
-#   학습용이 됩니다.
+# - `DistGraph`와 `DistTensor`는 일반 그래프, 텐서와 비슷한 방법으로 쓸 수 있습니다. 데이터를 가진
+#   다른 머신마다 요청을 한 번씩 보내고 결과를 순서대로 놓습니다. 여섯 줄만 고치거나 더하면 학습
+#   스크립트가 분산 학습용이 됩니다.
 # - 샘플링 결과는 그래프를 나누는 방법에 따라 달라지지 않습니다. 학습 노드의 순서가 같으면 두
 #   스크립트는 같은 모델을 학습합니다.
 # - 중복된 ID를 읽으면 행이 여러 번 나오고, 쓰면 마지막 값이 남으며, 그래디언트는 더해집니다.
@@ -1114,8 +1143,8 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # - 分布式作业由三种进程组成：服务器进程存放分区并响应请求，训练器负责训练，采样器进程是可选的，负责
 #   提前准备小批次。
-# - `DistGraph` 和 `DistTensor` 的用法与普通的图和张量相近；它们向每台存放数据的机器各发一次请求，再
-#   把结果按顺序放好。改六行，单机训练脚本就成了分布式训练脚本。
+# - `DistGraph` 和 `DistTensor` 的用法与普通的图和张量相近；它们向其他每台存放数据的机器各发一次请
+#   求，再把结果按顺序放好。改六行，单机训练脚本就成了分布式训练脚本。
 # - 采样结果与切分方式无关；训练节点的顺序相同时，两个脚本训练出同样的模型。
 # - 重复的 ID：读取时行会重复，写入时保留最后的值，梯度则相加。
 # - 网络层用 torch 的优化器，嵌入用稀疏优化器，它的状态与嵌入行存放在一起。

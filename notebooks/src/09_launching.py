@@ -41,8 +41,8 @@
 #
 # This computer plays two machines. Each has its own address (127.0.0.2 and 127.0.0.3), its own
 # folder and its own processes; only the network between them is faster than a real one. All files
-# are written to a temporary folder. From here on it is the working directory of this notebook, and
-# it is deleted when the kernel ends.
+# are written to a temporary folder, from here on the working directory of this notebook, and
+# deleted when the kernel ends.
 #
 # You need Linux, macOS, or Linux within Windows (WSL). On Windows itself, read the stored outputs.
 
@@ -240,11 +240,10 @@ print(process.communicate()[1].splitlines()[-1])
 #
 # ## With the library: list the machines
 #
-# `ip_config.txt` has a line `address [port]` for each machine. The order matters: the first line is
-# machine 0, which holds part 0. The port is that of the machine's first server; further servers
-# take the next ports. Without a port, the launcher finds free ones. Behind a firewall, open a range
-# of ports and write its first. (A job without a launcher uses 30050, as DGL does.) Text after `#`
-# is a comment.
+# `ip_config.txt` has a line `address [port]` for each machine. The first line is machine 0, which
+# holds part 0. The port is that of the machine's first server; further servers take the next ports.
+# Without a port, the launcher finds free ones. Behind a firewall, open a range of ports and write
+# its first. (A job without a launcher uses 30050, as DGL does.) Text after `#` is a comment.
 
 # %% [markdown] slot="machines" lang="ko"
 # 첫 응답은 올바릅니다. 그런데 3바이트는 행 번호가 될 수 없으므로, 잘못된 요청을 받은 서버는 오류를
@@ -282,13 +281,13 @@ for path in (ip_config, wrong):
         print("refused:", error)
 
 # %% [markdown] slot="copy" lang="en"
-# The second file is refused; the message names the line and says what is expected there.
+# The second file is refused; the message names the line and what is expected there.
 #
 # ## Copy and check the parts
 #
 # Machine $i$ needs the JSON file of the graph, part $i$ and the scripts, in a folder called its
-# **workspace**. On a cluster, one command copies them over ssh; you must be able to log in without
-# a password.
+# **workspace**. On a cluster, one command copies them over ssh, which must ask nothing: log in by
+# key, and once by hand, so that the host key is known.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -296,15 +295,16 @@ for path in (ip_config, wrong):
 # ```
 #
 # - `--part_config`: the JSON file on this computer, with the parts beside it.
-# - `--ip_config`: the machines; line $i$ gets part $i$.
-# - `--workspace`: the folder on the machines; a relative path starts at the login folder.
+# - `--ip_config`: the machines, as many as parts; line $i$ gets part $i$.
+# - `--workspace`: the folder on the machines, made if missing; a relative path starts at the login
+#   folder.
 # - `--rel_data_path`: the folder of the graph within the workspace.
 # - `--script_folder`: a folder of this computer, copied into the workspace.
 # - `--ssh_port`, `--ssh_username`: if your ssh configuration lacks them.
 #
 # Checksums are compared, so an incomplete copy is never taken for a complete one; after an
-# interruption, run the command again. On a shared file system nothing has to be copied. For two
-# folders of this computer, a few lines of Python will do.
+# interruption, the same command goes on where it stopped. On a shared file system nothing has to be
+# copied. For two folders of this computer, a few lines of Python will do.
 
 # %% [markdown] slot="copy" lang="ko"
 # 둘째 파일은 거부되었습니다. 메시지는 몇째 줄이 잘못되었고 그 자리에 무엇을 적어야 하는지 알려
@@ -314,7 +314,8 @@ for path in (ip_config, wrong):
 #
 # 머신 $i$에는 그래프의 JSON 파일, 파티션 $i$, 스크립트가 필요합니다. 이것들을 두는 폴더를 **작업
 # 디렉터리**(workspace)라고 합니다. 클러스터에서는 명령 하나로 ssh를 통해 복사할 수 있습니다. 이때
-# 비밀번호 없이 로그인할 수 있어야 합니다.
+# ssh가 아무것도 묻지 않아야 합니다. 비밀번호 대신 키로 로그인하도록 설정하고, 머신마다 한 번씩 직접
+# 로그인하여 호스트 키(host key)를 등록해 두십시오.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -340,7 +341,8 @@ for path in (ip_config, wrong):
 # ## 复制并检查分区
 #
 # 机器 $i$ 需要图的 JSON 文件、分区 $i$ 和脚本，存放它们的文件夹称为**工作目录**（workspace）。在集
-# 群上，用一条命令就能通过 ssh 复制过去，前提是无需密码即可登录。
+# 群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 不再询问任何内容：用密钥代替密码登录，并事先手动
+# 登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -415,21 +417,21 @@ with contextlib.redirect_stdout(io.StringIO()):
 print("exit status with the right bit:", status)
 
 # %% [markdown] slot="script" lang="en"
-# One bit among millions was wrong. The checksum revealed it, and `doctor` says what to do. With the
-# right bit the exit status is 0: no check failed.
+# The checksum revealed one wrong bit among millions, and `doctor` says what to do. With the right
+# bit the exit status is 0: no check failed.
 #
 # ## One program for all roles
 #
-# Servers and trainers run the same script. It consists of four files. `report.py` prints lines with
-# the time, and `model.py` defines the model. In `join.py` the roles diverge: on a server,
-# `initialize` does not return but answers requests; in a trainer it returns when all servers have
-# answered. Before that, it starts the **samplers** of the trainer, processes that prepare
-# mini-batches ahead of it. (The `num_workers` of a torch `DataLoader` would be forked from the
-# trainer, whose connections they cannot use.)
+# Servers and trainers run the same script, of four files. `report.py` prints lines with the time,
+# and `model.py` defines the model. In `join.py` the roles diverge: on a server, `initialize` does
+# not return but answers requests; in a trainer it returns when all servers have answered. Before
+# that, it starts the **samplers** of the trainer, processes that prepare mini-batches ahead of it.
+# (The `num_workers` of a torch `DataLoader` would be forked from the trainer, whose connections
+# they cannot use.)
 #
 # Trainer $r$ gets share $r$ of the training nodes. A process that is alone gets both shares,
-# interleaved, so its batches of 32 hold the same nodes as two batches of 16; the check at the end
-# needs that. `[:88]` drops the end of each share, where a node may be repeated to make the shares
+# interleaved, so its batches of 32 hold the same nodes as two batches of 16, as the check at the
+# end needs. `[:88]` drops the end of each share, where a node may be repeated to make the shares
 # equal. Finally, `train.py` trains, and after each epoch every machine saves its share of a
 # **checkpoint**.
 
@@ -570,15 +572,14 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   relative to it; `ip_config` is read here.
 # - `extra_envs`: environment variables for all processes; `ssh_port`, `ssh_username`: as above.
 # - `master_port`: where trainers meet on machine 0; by default a free port.
-# - `timeout`: seconds for all processes to start (300); `max_pause`: seconds until a stopped
-#   process counts as failed (3).
+# - `timeout`: seconds for all processes to start, later for each reply or barrier (300);
+#   `max_pause`: seconds until a stopped process counts as failed (3).
 # - `log_dir`, `trace`: folders on this computer for logs and for records of where time goes.
 # - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`: for
 #   DGL's scripts.
 #
 # Several servers on a machine take requests in turn: they answer several trainers at once, and one
-# computes while another sends. With `dry_run`, `launch` only prints what it would run. Here are
-# excerpts.
+# computes while another sends. With `dry_run`, `launch` only prints what it would run; excerpts:
 
 # %% [markdown] slot="dry" lang="ko"
 # ## 실행하기
@@ -593,8 +594,9 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   기준으로 합니다. `ip_config`는 런처를 실행하는 컴퓨터에서 읽습니다.
 # - `extra_envs`: 모든 프로세스에 전달할 환경 변수. `ssh_port`, `ssh_username`: 앞에서와 같습니다.
 # - `master_port`: 트레이너들이 서로 연결할 때 쓰는 머신 0의 포트. 기본값은 비어 있는 포트입니다.
-# - `timeout`: 모든 프로세스가 시작하여 서로 연결될 때까지 기다리는 시간(초). 기본값은 300입니다.
-#   `max_pause`: 멈춰 있는 프로세스를 장애로 판단할 때까지의 시간(초). 기본값은 3입니다.
+# - `timeout`: 모든 프로세스가 시작하여 서로 연결될 때까지 기다리는 시간(초). 그 뒤에도 요청에 대한
+#   응답이나 배리어(barrier)를 최대 이만큼 기다립니다. 기본값은 300입니다. `max_pause`: 멈춰 있는
+#   프로세스를 장애로 판단할 때까지의 시간(초). 기본값은 3입니다.
 # - `log_dir`, `trace`: 로그를 저장할 폴더와, 시간이 어디에 쓰이는지 기록할 폴더. 런처를 실행하는
 #   컴퓨터에 만듭니다.
 # - `on`: ssh, Slurm, Ray, `local` 가운데 하나. `security`: `curve` 또는 `none`이며 뒤에서
@@ -616,8 +618,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   在运行启动器的计算机上读取。
 # - `extra_envs`：传给所有进程的环境变量；`ssh_port`、`ssh_username`：与上文的同名选项相同。
 # - `master_port`：训练器在机器 0 上会合的端口，默认选用空闲端口。
-# - `timeout`：等待所有进程启动并相互连接的最长秒数，默认 300；`max_pause`：进程停住多少秒之后判定为
-#   故障，默认 3。
+# - `timeout`：等待所有进程启动并相互连接的最长秒数，之后等待每次响应和屏障（barrier）也以此为限，默
+#   认 300；`max_pause`：进程停住多少秒之后判定为故障，默认 3。
 # - `log_dir`、`trace`：存放日志和时间记录的文件夹，位于运行启动器的计算机上。
 # - `on`：ssh、Slurm、Ray 或 `local`；`security`：`curve` 或 `none`，见下文；`graph_format`：供 DGL
 #   的脚本使用。
@@ -731,7 +733,7 @@ for name in ("server-1", "trainer-0"):
 # %% [markdown] slot="tree" lang="en"
 # The launcher reports the **first** failure with host, role and number; the trainers were
 # terminated in consequence. The exit status after a signal is 128 plus its number, here that of
-# SIGKILL. The log shows that epoch 2 was completed, so there is a checkpoint of it.
+# SIGKILL. The log shows that epoch 2 was completed, so it has a checkpoint.
 #
 # ## What runs where
 #
@@ -797,8 +799,8 @@ plt.show()
 
 # %% [markdown] slot="silence" lang="ko"
 # 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어집니다. 위쪽 절반이 머신
-# 0입니다. 에이전트는 본체(agent)와 감시 프로세스(guard)로 되어 있어, 한쪽이 종료되면 다른 쪽이
-# 나머지를 모두 종료합니다. 둘 다 종료되면 워치독(watchdog)이 그 일을 합니다.
+# 0입니다. 에이전트는 본체(그림의 ‘에이전트’)와 감시 프로세스(그림의 ‘감시’)로 되어 있어, 한쪽이
+# 종료되면 다른 쪽이 나머지를 모두 종료합니다. 둘 다 종료되면 워치독(watchdog)이 그 일을 합니다.
 #
 # ## 응답이 없을 때 얼마나 기다릴 것인가
 #
@@ -888,13 +890,12 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 # Anyone who can reach a port can send data to it. So each agent makes new key pairs for the job.
 # Agents exchange only the public keys, through `launch`; secret keys never leave their host, and
 # are on no command line, where `ps` would show them, and on no disk. With these keys, servers and
-# clients verify each other and encrypt all traffic, by CURVE, ZeroMQ's protocol on elliptic curves.
-# Processes without a key are not admitted.
+# clients admit only each other and encrypt all traffic, by CURVE, ZeroMQ's protocol on elliptic
+# curves.
 #
-# Messages of the job itself are checked as well. They are a short header and raw bytes, whose
-# types, sizes and IDs are checked before use; nothing is unpickled, since a pickle can run any
-# code. Only what PyTorch opens, torchrun's port and the exchange of gradients, is unprotected: run
-# jobs behind a firewall.
+# Messages of the job itself are a short header and raw bytes, whose types, sizes and IDs are
+# checked before use; nothing is unpickled, since a pickle can run any code. Only what PyTorch
+# opens, torchrun's port and the exchange of gradients, is unprotected: run jobs behind a firewall.
 #
 # ## Check that they agree
 #
@@ -966,8 +967,8 @@ print(f"{total:,} parameters, no difference above 1e-6")
 #
 # ## What it costs
 #
-# Logs carry times. Each row of the figure is a process of the resumed job; the last one is the
-# process alone, which trained all six epochs.
+# Logs carry times. Each row of the figure is a process of the resumed job; the last is the process
+# alone, which trained all six epochs.
 
 # %% [markdown] slot="cost" lang="ko"
 # 손실이 다른 것은 각 트레이너가 마지막 배치에서 자기가 맡은 절반의 손실을 출력하기 때문입니다.
@@ -1014,12 +1015,12 @@ plt.show()
 
 # %% [markdown] slot="cluster" lang="en"
 # Only green is training. The rest is paid once: processes load modules, wait for each other, and
-# are ended in order. For `digits`, the job takes longer to start than to train. In a job of hours
-# it does not matter, and a graph that no machine can hold leaves no choice.
+# are ended in order. For `digits`, starting takes longer than training. In a job of hours it does
+# not matter, and a graph that no machine can hold leaves no choice.
 #
 # ## On your cluster
 #
-# If you may log in to the machines, all it takes after `copy_files` is:
+# If you may log in to the machines, run after `copy_files`:
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -1027,7 +1028,7 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# Run `launch` on any computer that reaches all machines over ssh without a password and has the
+# Run `launch` on any computer that logs in to all machines over ssh in the same way and has the
 # same version of gnnlab. It must stay connected until the job ends (`tmux` helps). The machines
 # must reach each other at the addresses of `ip_config.txt`, at the servers' ports and at those that
 # PyTorch opens. On a shared file system, `--workspace` is a folder there.
@@ -1074,7 +1075,8 @@ plt.show()
 # continues: the parameters are the same to the last bit.
 #
 # On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks the
-# nodes of either; for the rest see [clusters](../../docs/clusters.md).
+# nodes of either; for the rest see [clusters](../../docs/clusters.md) and, for DGL's guide, [this
+# table](../../docs/from_the_guide.md).
 
 # %% [markdown] slot="cluster" lang="ko"
 # 학습에 쓰인 시간은 초록색뿐입니다. 나머지는 한 번만 드는 비용으로, 프로세스마다 모듈을 불러오고,
@@ -1093,11 +1095,12 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# `launch`는 모든 머신에 비밀번호 없이 ssh로 접속할 수 있고 같은 버전의 gnnlab이 설치된 컴퓨터라면
-# 어디서든 실행할 수 있습니다. 머신 가운데 하나여도 되고 자신의 노트북 컴퓨터여도 됩니다. 작업이
-# 끝날 때까지 연결이 유지되어야 하므로, 원격 컴퓨터에서는 `tmux` 안에서 실행하십시오. 머신들은
-# `ip_config.txt`의 주소로 서로 접속할 수 있어야 하며, 서버의 포트와 PyTorch가 여는 다른 포트도 열려
-# 있어야 합니다. 머신들이 파일 시스템을 공유한다면 `--workspace`를 그 안의 폴더로 지정합니다.
+# `launch`는 모든 머신에 ssh로 접속할 수 있고(비밀번호와 호스트 키는 앞에서와 같습니다) 같은 버전의
+# gnnlab이 설치된 컴퓨터라면 어디서든 실행할 수 있습니다. 머신 가운데 하나여도 되고 자신의 노트북
+# 컴퓨터여도 됩니다. 작업이 끝날 때까지 연결이 유지되어야 하므로, 원격 컴퓨터에서는 `tmux` 안에서
+# 실행하십시오. 머신들은 `ip_config.txt`의 주소로 서로 접속할 수 있어야 하며, 서버의 포트와
+# PyTorch가 여는 다른 포트도 열려 있어야 합니다. 머신들이 파일 시스템을 공유한다면 `--workspace`를
+# 그 안의 폴더로 지정합니다.
 #
 # 대학의 클러스터에서는 대개 **스케줄러**(scheduler)가 어느 작업을 어디에서 실행할지 정합니다. 이런
 # 클러스터에서는 머신을 노드라고 부릅니다. Slurm에는 스크립트를 제출합니다. `#SBATCH`로 시작하는
@@ -1144,6 +1147,7 @@ plt.show()
 #
 # Ray 클러스터의 노드에서는 같은 명령에 `--on ray`를 붙입니다. 어느 쪽에서든 `gnnlab doctor`로
 # 노드를 검사할 수 있습니다. 자세한 내용은 [클러스터 문서](../../docs/clusters.md)(영어)에 있습니다.
+# DGL 사용자 가이드의 다른 코드는 [이 표](../../docs/from_the_guide.ko.md)에서 찾아볼 수 있습니다.
 
 # %% [markdown] slot="cluster" lang="zh"
 # 图中只有绿色部分是训练，其余都是一次性的开销：每个进程都要加载模块，训练器要等待服务器，最后还要依
@@ -1160,10 +1164,11 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# 只要能通过 ssh 免密码登录所有机器，并装有相同版本的 gnnlab，在哪台计算机上运行 `launch` 都可以：可
-# 以是其中一台机器，也可以是你的笔记本电脑。作业结束之前必须保持连接，所以在远程计算机上，请在
-# `tmux` 中运行。各台机器必须能通过 `ip_config.txt` 中的地址互相访问，服务器的端口和 PyTorch 打开的
-# 其他端口都要能连通。如果各台机器共享文件系统，就把 `--workspace` 设为其中的文件夹。
+# 只要能像上文那样通过 ssh 登录所有机器（不用密码，主机密钥已知），并装有相同版本的 gnnlab，在哪台计
+# 算机上运行 `launch` 都可以：可以是其中一台机器，也可以是你的笔记本电脑。作业结束之前必须保持连接，
+# 所以在远程计算机上，请在 `tmux` 中运行。各台机器必须能通过 `ip_config.txt` 中的地址互相访问，服务
+# 器的端口和 PyTorch 打开的其他端口都要能连通。如果各台机器共享文件系统，就把 `--workspace` 设为其中
+# 的文件夹。
 #
 # 在大学的集群上，哪个作业在哪里运行通常由**调度器**（scheduler）决定，这类集群把机器称为节点。使用
 # Slurm 时要提交一个脚本：以 `#SBATCH` 开头的行写明作业需要什么；Slurm 分配好节点，在其中第一个节点
@@ -1206,7 +1211,8 @@ plt.show()
 # `launch` 把作业重新放回队列。作业再次启动后接着运行，就像从未中断过一样，参数的每一个比特都相同。
 #
 # 在 Ray 集群的节点上，给同一条命令加上 `--on ray` 即可。无论在哪种集群上，都可以用 `gnnlab doctor`
-# 检查各个节点。其余内容见[集群文档](../../docs/clusters.md)（英文）。
+# 检查各个节点。其余内容见[集群文档](../../docs/clusters.md)（英文）；DGL 用户指南中的其他代码对应本
+# 课程的哪些位置，可查[这张表](../../docs/from_the_guide.zh.md)。
 
 # %% [markdown] slot="summary" lang="en"
 # ## Summary

@@ -28,6 +28,7 @@ HEADS = {
     "ko": "| 가이드의 코드 | gnnlab에서는 | 이름 |",
     "zh": "| 指南中的代码 | 本项目中的位置 | 名称 |",
 }
+MARKS = {"en": "", "ko": "(영어)", "zh": "（英文）"}  # of pages that are in English only
 RENEW = "python -m tests.docs.test_from_the_guide"
 
 
@@ -80,7 +81,11 @@ def tables(lang: str) -> str:
         parts.append(f"## {number}{title[lang]}\n\n{HEADS[lang]}\n|---|---|---|")
         for row in lines:
             places = [find(where, lang) for where in row["where"].split()]
-            links = dict.fromkeys(f"[{place.label}]({place.target})" for place in places)
+            marks = [MARKS[lang] * place.target.endswith(".md") for place in places]
+            links = dict.fromkeys(
+                f"[{place.label}]({place.target}){mark}"
+                for place, mark in zip(places, marks, strict=True)
+            )
             names = ", ".join(f"`{name}`" for name in row["names"].split())
             parts[-1] += f"\n| {row[lang]} | {'<br>'.join(links)} | {names} |"
     return "\n\n".join(parts) + "\n\n"
