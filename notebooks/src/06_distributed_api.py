@@ -541,8 +541,8 @@ for parts in (1, 2, 4):
 # batches; its options are those of `EdgeDataLoader`, with new IDs in `reverse_eids`. [An
 # example](../../examples/train_dist_link.py) trains with both.
 #
-# Suppose that we train on all edges and the first six nodes of the toy graph: four on machine 0, two
-# on machine 1. We pass `rank` to see all shares.
+# Suppose that we train on all edges and the first six nodes of the toy graph: four on machine 0,
+# two on machine 1. We pass `rank` to see all shares.
 
 # %% [markdown] slot="split" lang="ko"
 # `assert`에서 오류가 나지 않았으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면
