@@ -13,6 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -89,6 +90,13 @@ def test_what_cannot_be_is_refused_when_it_is_made(make, message) -> None:
 def test_seeds_that_cannot_be_sampled_are_refused(toy, seeds, message) -> None:
     with pytest.raises(ValueError, match=message):
         small.NeighborSampler([2]).sample(toy, seeds)
+
+
+def test_ids_may_be_integers_of_any_size(toy) -> None:
+    expected = small.NeighborSampler([-1]).sample(toy, [0, 5])[0]
+    for dtype in ("uint8", "uint16", "uint32", "int32"):
+        ids = np.array([0, 5], dtype=dtype)
+        assert torch.equal(small.NeighborSampler([-1]).sample(toy, ids)[0], expected)
 
 
 def test_what_is_no_graph_is_refused() -> None:
