@@ -143,9 +143,10 @@ def _processors() -> int:
 def _meeting_point() -> Iterator[dict[str, str]]:
     """Reserve a free port for the rendezvous until rank 0 listens on it."""
     with socket.socket() as holder:
-        # Bound, but not listening: the system does not assign the port to a bind to port 0.
+        # Bound, but not listening: the system does not assign the port to a bind to port 0. On all
+        # addresses, because rank 0 listens on all: one that is taken at 127.0.0.2 is no use to it.
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", 0))
+        holder.bind(("", 0))
         port = holder.getsockname()[1]
         if sys.platform != "linux":
             holder.close()  # elsewhere, rank 0 could not bind the same port

@@ -6,16 +6,20 @@ The scripts are starters: what happens to them and to their ranks, the helper se
 from __future__ import annotations
 
 import os
+import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from torch.distributed import TCPStore
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.failures import LOST_PEER, describe_exit
 from gnnlab.parallel.multiplexer import OutputMultiplexer
+from gnnlab.parallel.processes import _meeting_point
 from gnnlab.parallel.rank import RELEASE, Failure, Lines, send_message
 from gnnlab.parallel.rank_process import RankProcess
 from gnnlab.parallel.supervisor import RankError, _first_failure, supervise
@@ -380,6 +384,18 @@ child = int(note.read_text())
 assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
         """
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, the port cannot be kept")
+def test_the_port_of_the_rendezvous_is_kept_at_every_address() -> None:
+    """Rank 0 listens on all of them, so that a port in use at 127.0.0.2 would fail it."""
+    with _meeting_point() as environment, socket.socket() as other:
+        port = int(environment["MASTER_PORT"])
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.2", port))
+        store = TCPStore("127.0.0.1", port, world_size=1, is_master=True)
+        store.set("rank 0", "listens")
+        assert store.get("rank 0") == b"listens"
 
 
 def test_a_starter_with_many_open_files() -> None:
