@@ -23,7 +23,7 @@ def kind() -> str | None:
 
 
 def count() -> int:
-    """Return the number of accelerators; does not initialise them."""
+    """Return the number of accelerators; does not initialize them."""
     return torch.accelerator.device_count()
 
 

@@ -1,7 +1,7 @@
 """``torch.multiprocessing``, with forked processes that can use OpenMP.
 
 All names of :mod:`torch.multiprocessing` are here too. :class:`Process` raises an error for a fork
-after CUDA is initialised and resets OpenMP in the child (:mod:`gnnlab.helpers.fork`), and
+after CUDA is initialized and resets OpenMP in the child (:mod:`gnnlab.helpers.fork`), and
 :func:`shared_tensor` makes a tensor that all ranks read and write.
 
 By default each process uses as many threads as there are processors. If several compute at once,
@@ -64,7 +64,7 @@ class Process(torch.multiprocessing.Process):  # type: ignore[name-defined,misc]
     Raises
     ------
     gnnlab.helpers.fork.ForkError
-        From :meth:`start`, if the start method is fork and CUDA is initialised.
+        From :meth:`start`, if the start method is fork and CUDA is initialized.
     """
 
     def start(self) -> None:

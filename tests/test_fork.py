@@ -219,7 +219,7 @@ def test_a_fork_after_a_gpu_was_used_is_refused() -> None:
         fork.check_fork,
         lambda: dgl.parallel.launch_processes(print, 2, start_method="fork"),
     ):
-        with pytest.raises(fork.ForkError, match=f"^{GPU.upper()} is initialised") as caught:
+        with pytest.raises(fork.ForkError, match=f"^{GPU.upper()} is initialized") as caught:
             fork_now()
         assert "start_method='spawn'" in str(caught.value)
 

@@ -290,7 +290,7 @@ def called(name: str, *args: Any, **kwargs: Any) -> Case:
     return run
 
 
-def labelled(name: str) -> Case:
+def labeled(name: str) -> Case:
     return lambda g: torch.tensor(
         getattr(transforms, name)(g, torch.arange(NUM_NODES, device=g.device) % 3), device=g.device
     )
@@ -369,7 +369,7 @@ TRANSFORMS |= {
     )
 }
 TRANSFORMS |= {
-    name: labelled(name)
+    name: labeled(name)
     for name in (
         *("adjusted_homophily", "edge_homophily", "edge_label_informativeness"),
         *("linkx_homophily", "node_homophily"),

@@ -47,7 +47,7 @@ class OneGraph:
 
 
 class NodeDataset(OneGraph):
-    """A graph with labelled nodes and a split, for node classification.
+    """A graph with labeled nodes and a split, for node classification.
 
     Parameters
     ----------

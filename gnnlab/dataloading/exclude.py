@@ -1,6 +1,6 @@
 """Exclude the edges to be predicted from the sampled blocks.
 
-A model that computes node representations from the edge that it has to predict learns to recognise
+A model that computes node representations from the edge that it has to predict learns to recognize
 this edge. The same holds for its reverse edge, if the graph has both. So the blocks leave them out.
 """
 

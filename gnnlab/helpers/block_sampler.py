@@ -423,7 +423,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)]
         for layer_id in reversed(range(self.num_layers)):
             block = to_block(self.sample_frontier(layer_id, g, seeds), seeds)
             blocks.insert(0, block)
-            seeds = block.srcdata[NID]  # the layer before computes all that this one reads
+            seeds = block.srcdata[NID]  # the previous layer computes all that this one reads
         return seeds, seed_nodes, blocks
 
     def sample(

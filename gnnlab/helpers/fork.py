@@ -166,7 +166,7 @@ def check_fork() -> None:
     Raises
     ------
     ForkError
-        A GPU is initialised, or OpenMP's threads cannot be ended; the message gives the remedy.
+        A GPU is initialized, or OpenMP's threads cannot be ended; the message gives the remedy.
 
     Examples
     --------
@@ -192,10 +192,10 @@ def _gpu(question: str) -> bool:
 def _gpu_remedy() -> str:
     name = str(torch.accelerator.current_accelerator() or "cuda")
     return (
-        f"{name.upper()} is initialised in this process, and a forked child cannot use it. Start "
-        "fresh interpreters (start_method='spawn'), or fork before using the GPU, such as with "
+        f"{name.upper()} is initialized in this process, and a forked child cannot use it. Start "
+        "fresh interpreters (start_method='spawn'), or fork before using the GPU, for example by "
         f"tensor.to('{name}') or torch.{name}.current_device(); torch.{name}.device_count() is "
-        "harmless"
+        "harmless" + (" if it can ask NVML" if name == "cuda" else "")
     )
 
 

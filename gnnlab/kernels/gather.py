@@ -33,7 +33,7 @@ _FEW = 1 << 16  # bytes, for which importing numba is not worth it
 
 
 def empty(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Allocate an uninitialised CPU tensor, on huge pages if the system has them.
+    """Allocate an uninitialized CPU tensor, on huge pages if the system has them.
 
     Parameters
     ----------

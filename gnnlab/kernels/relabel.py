@@ -74,7 +74,7 @@ class NodeList:
         return torch.from_numpy(self._ids[: self.count])
 
     def _reserve(self, extra: int) -> None:
-        # The relabelling loop writes one entry past the end, hence the + 1.
+        # The relabeling loop writes one entry past the end, hence the + 1.
         need = min(self.count + extra, self.num_nodes) + 1
         if need > len(self._ids):
             grown = np.empty(need, self._ids.dtype)

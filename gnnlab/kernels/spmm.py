@@ -1,4 +1,4 @@
-"""Aggregation over neighbors: g-SpMM, the generalised sparse-dense matrix product.
+"""Aggregation over neighbors: g-SpMM, the generalized sparse-dense matrix product.
 
 Row v of the result combines the rows of x at the other ends of v's edges. Nothing is stored per
 edge, and each row of the result is written by one thread, so there are no races and no zero-filling

@@ -72,7 +72,7 @@ def check_whole(
 
 
 def glorot(*linears: nn.Linear) -> None:
-    """Initialise weights (Glorot normal, for ReLU), and the biases, if any, to zero."""
+    """Initialize weights (Glorot normal, for ReLU), and the biases, if any, to zero."""
     for linear in linears:
         nn.init.xavier_normal_(linear.weight, nn.init.calculate_gain("relu"))
         if linear.bias is not None:

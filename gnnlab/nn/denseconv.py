@@ -61,7 +61,7 @@ class DenseGraphConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weight (Glorot uniform), and the bias to zero."""
+        """Initialize the weight (Glorot uniform), and the bias to zero."""
         nn.init.xavier_uniform_(self.weight)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
@@ -119,7 +119,7 @@ class DenseSAGEConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weight: Glorot uniform, for ReLU."""
+        """Initialize the weight: Glorot uniform, for ReLU."""
         nn.init.xavier_uniform_(self.fc.weight, nn.init.calculate_gain("relu"))
 
     def forward(self, adj: Tensor, feat: Features) -> Tensor:
@@ -161,7 +161,7 @@ class DenseChebConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights (Glorot normal, for ReLU), and the bias to zero."""
+        """Initialize the weights (Glorot normal, for ReLU), and the bias to zero."""
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         for weight in self.W.unbind():

@@ -76,7 +76,7 @@ class EGATConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights (Glorot normal, for ReLU), and the bias to zero."""
+        """Initialize the weights (Glorot normal, for ReLU), and the bias to zero."""
         glorot(self.fc_node_src, self.fc_ni, self.fc_fij, self.fc_nj)
         nn.init.xavier_normal_(self.attn, _GAIN)
         if self.bias is not None:

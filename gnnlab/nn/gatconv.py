@@ -122,7 +122,7 @@ class GATConv(ZeroInDegree):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights (Glorot normal, for ReLU), and the biases to zero."""
+        """Initialize the weights (Glorot normal, for ReLU), and the biases to zero."""
         glorot(*self._linear_layers())
         for attn in (self.attn_l, self.attn_r):
             nn.init.xavier_normal_(attn, nn.init.calculate_gain("relu"))

@@ -21,7 +21,7 @@ class GatedGCNConv(nn.Module):
     r"""Graph convolution whose gates are learned edge features.
 
     :math:`e_{uv}' = D h_u + E h_v + C e_{uv}`, :math:`h_v' = A h_v + \sum_u \sigma(e_{uv}')
-    \odot B h_u / (\sum_u \sigma(e_{uv}') + 10^{-6})`; then, for both, batch normalisation,
+    \odot B h_u / (\sum_u \sigma(e_{uv}') + 10^{-6})`; then, for both, batch normalization,
     activation, residual and dropout.
     From Dwivedi et al.: Benchmarking Graph Neural Networks, JMLR 2023.
 

@@ -105,7 +105,7 @@ class GraphConv(ZeroInDegree):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weight (Glorot uniform), and the bias to zero."""
+        """Initialize the weight (Glorot uniform), and the bias to zero."""
         if self.weight is not None:
             nn.init.xavier_uniform_(self.weight)
         if self.bias is not None:

@@ -174,7 +174,7 @@ class BiasedMHA(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights: Glorot uniform, with a gain of 1/√2 but for the output."""
+        """Initialize the weights: Glorot uniform, with a gain of 1/√2 but for the output."""
         for linear in (self.q_proj, self.k_proj, self.v_proj):
             nn.init.xavier_uniform_(linear.weight, gain=2**-0.5)
         nn.init.xavier_uniform_(self.out_proj.weight)
@@ -209,7 +209,7 @@ class BiasedMHA(nn.Module):
 
 
 class GraphormerLayer(nn.Module):
-    """:class:`BiasedMHA`, then two linear layers, each with a residual and layer normalisation.
+    """:class:`BiasedMHA`, then two linear layers, each with a residual and layer normalization.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class GraphormerLayer(nn.Module):
     num_heads : int
     attn_bias_type : {"add", "mul"}, default "add"
     norm_first : bool, default False
-        Normalise before attention and linear layers, not after the residual.
+        Normalize before attention and linear layers, not after the residual.
     dropout, attn_dropout : float, default 0.1
     activation : callable, default ReLU
 

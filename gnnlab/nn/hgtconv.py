@@ -38,7 +38,7 @@ class HGTConv(nn.Module):
     dropout : float, default 0.2
         Dropout on the output, before the mixing.
     use_norm : bool, default False
-        Normalise the output (layer normalisation).
+        Normalize the output (layer normalization).
 
     Examples
     --------

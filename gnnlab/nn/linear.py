@@ -51,7 +51,7 @@ class WeightBasis(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise bases and coefficients: Glorot uniform, for ReLU."""
+        """Initialize bases and coefficients: Glorot uniform, for ReLU."""
         gain = nn.init.calculate_gain("relu")
         nn.init.xavier_uniform_(self.weight, gain)
         nn.init.xavier_uniform_(self.w_comp, gain)
@@ -138,7 +138,7 @@ class TypedLinear(nn.Module):
         return self.num_bases if self.regularizer == "bdd" else 1
 
     def reset_parameters(self) -> None:
-        """Initialise the weights, uniform in ±1/√(inputs of a block), and coefficients (Glorot)."""
+        """Initialize the weights, uniform in ±1/√(inputs of a block), and coefficients (Glorot)."""
         bound = math.sqrt(self.num_blocks / self.in_size)
         nn.init.uniform_(self.W, -bound, bound)
         if self.regularizer == "basis":

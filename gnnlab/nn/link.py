@@ -38,7 +38,7 @@ class TransE(nn.Module):
         self.p = p
 
     def reset_parameters(self) -> None:
-        """Initialise the relations: standard normal."""
+        """Initialize the relations: standard normal."""
         self.rel_emb.reset_parameters()
 
     def forward(self, h_head: Tensor, h_tail: Tensor, rels: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class TransR(nn.Module):
         self.p = p
 
     def reset_parameters(self) -> None:
-        """Initialise relations and matrices: standard normal."""
+        """Initialize relations and matrices: standard normal."""
         self.rel_emb.reset_parameters()
         self.rel_project.reset_parameters()
 

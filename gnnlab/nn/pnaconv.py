@@ -1,4 +1,4 @@
-"""Principal neighbourhood aggregation: several reductions of the messages, scaled by degree."""
+"""Principal neighborhood aggregation: several reductions of the messages, scaled by degree."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Tower(nn.Module):
 
 
 class PNAConv(nn.Module):
-    r"""Principal neighbourhood aggregation.
+    r"""Principal neighborhood aggregation.
 
     The messages :math:`M(h_u, h_v, e_{uv})` of a node are reduced by several aggregators, each
     result is multiplied by several factors of the node's degree d, and all are mapped together with

@@ -72,7 +72,7 @@ class EdgePredictor(nn.Module):
             self.linear = nn.Linear(width, out_feats, bias=bias)
 
     def reset_parameters(self) -> None:
-        """Initialise the weights of the linear layer."""
+        """Initialize the weights of the linear layer."""
         if self.linear is not None:
             self.linear.reset_parameters()
 

@@ -56,7 +56,7 @@ class RelGraphConv(nn.Module):
     dropout : float, default 0
         Dropout on the output.
     layer_norm : bool, default False
-        Normalise the sum of the messages.
+        Normalize the sum of the messages.
 
     Examples
     --------

@@ -120,7 +120,7 @@ class SAGEConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights: Glorot uniform, for ReLU."""
+        """Initialize the weights: Glorot uniform, for ReLU."""
         gain = nn.init.calculate_gain("relu")
         if self.aggregator_type == "pool":
             nn.init.xavier_uniform_(self.fc_pool.weight, gain)

@@ -36,7 +36,7 @@ def edge_softmax(
     eids : IDs, optional
         Use only these edges, each at most once.
     norm_by : {"dst", "src"}
-        Normalise over the in-edges of each destination, or over the out-edges of each source.
+        Normalize over the in-edges of each destination, or over the out-edges of each source.
 
     Returns
     -------

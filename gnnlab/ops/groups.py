@@ -81,7 +81,7 @@ class Groups:
     def inverse_sizes(self, dtype: torch.dtype) -> torch.Tensor:
         """Return 1 / size of each group (1 for an empty one), shape (count, 1)."""
         if self._on_gpu() and not self._is_sorted():
-            # torch.bincount would synchronise with the device.
+            # torch.bincount would synchronize with the device.
             sizes = torch.zeros(self.count, dtype=torch.int64, device=self.index.device)
             sizes.index_add_(0, self.index, sizes.new_ones(1).expand(self.size))
         else:

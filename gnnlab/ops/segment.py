@@ -33,7 +33,7 @@ def segment_reduce(seglen: torch.Tensor, value: torch.Tensor, reducer: str = "su
     ------
     InvalidInput
         If the lengths are negative or do not add up to N (checked on the CPU only, to avoid
-        synchronising with a GPU), for an unknown reducer, or for a mean of integers.
+        synchronizing with a GPU), for an unknown reducer, or for a mean of integers.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The operators by torch operators: for GPUs, and on the CPU for integers.
 
-No operator synchronises with the host: sizes come from the graph, never from values. All messages
-are materialised, then scattered to their groups; on a GPU this takes a few hundred microseconds for
+No operator synchronizes with the host: sizes come from the graph, never from values. All messages
+are materialized, then scattered to their groups; on a GPU this takes a few hundred microseconds for
 a sampled block. A GPU adds in no fixed order, so sums are reproducible up to rounding only.
 """
 

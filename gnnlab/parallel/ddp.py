@@ -279,7 +279,7 @@ def rank_share(
 ) -> torch.Tensor:
     """Return the share of IDs that one rank evaluates; each ID is on exactly one rank.
 
-    Shares may differ by one in length. That is fine for evaluation, where ranks synchronise only at
+    Shares may differ by one in length. That is fine for evaluation, where ranks synchronize only at
     the end (:func:`global_mean`); for training use :func:`create_dataloader`.
 
     Parameters

@@ -87,7 +87,7 @@ def partition_graph(
     num_trainers_per_machine : int
         With more than one, parts are divided among trainers and nodes get a feature "trainer_id".
     objtype : str
-        What METIS minimises: "cut" (edges between parts) or "vol" (halo nodes).
+        What METIS minimizes: "cut" (edges between parts) or "vol" (halo nodes).
     graph_formats, use_graphbolt, store_eids, store_inner_node, store_inner_edge
         Accepted for scripts of DGL; parts are always stored by destination.
     **unknown

@@ -57,7 +57,7 @@ class PartitionReport:
 
     @property
     def balance(self) -> dict[str, float]:
-        """Largest part over the average, of each count; 1 is perfect."""
+        """Largest part divided by the average, of each count; 1 is perfect."""
         return {
             name: max(each) * len(each) / max(sum(each), 1) if sum(each) else 1.0
             for name, each in self.counts.items()
@@ -66,7 +66,8 @@ class PartitionReport:
     @property
     def _title(self) -> str:
         parts = "1 part" if self.num_parts == 1 else f"{self.num_parts} parts"
-        return f"{self.graph_name}: {parts} by {self.part_method}"
+        method = "a custom method" if self.part_method == "custom" else self.part_method
+        return f"{self.graph_name}: {parts} by {method}"
 
     @property
     def summary(self) -> str:
@@ -74,12 +75,12 @@ class PartitionReport:
         nodes, edges = self.balance["nodes"], self.balance["edges"]
         return (
             f"{self._title}; {self.cut:.1%} of the edges are cut, "
-            f"{self.halo_share:.2f} halo nodes a node; "
+            f"{self.halo_share:.2f} halo nodes per node; "
             f"balance: nodes {nodes:.2f}, edges {edges:.2f}"
         )
 
     def __str__(self) -> str:
-        """A table with a line a part."""
+        """A table with a line per part."""
         lines = [["part", *self.counts]]
         rows = zip(*self.counts.values(), strict=True)
         lines += [[str(i), *(f"{n:,}" for n in row)] for i, row in enumerate(rows)]
@@ -90,8 +91,8 @@ class PartitionReport:
             [
                 f"{self._title}, halo of {self.num_hops} hop" + "s" * (self.num_hops > 1),
                 *table,
-                f"{self.cut:.1%} of the edges are cut; {self.halo_share:.2f} halo nodes a node; "
-                "balance is the largest part over the average",
+                f"{self.cut:.1%} of the edges are cut; {self.halo_share:.2f} halo nodes per node; "
+                "balance = largest part / average",
             ]
         )
 
@@ -123,12 +124,12 @@ def partition_report(
     ... )  # doctest: +ELLIPSIS
     ring: ...
     >>> print(dgl.partition.partition_report(f"{folder}/ring.json"))
-    ring: 2 parts by custom, halo of 1 hop
+    ring: 2 parts by a custom method, halo of 1 hop
        part  nodes  halo nodes  edges  halo edges  cut edges  train_mask
           0      3           1      3           1          1           2
           1      1           2      1           1          1           0
     balance  1.500       1.333  1.500       1.000      1.000       2.000
-    50.0% of the edges are cut; 0.75 halo nodes a node; balance is the largest part over the average
+    50.0% of the edges are cut; 0.75 halo nodes per node; balance = largest part / average
     """
     config = read_config(part_config)
     rows = [_count(open_part(config, i, verify=False), mask) for i in range(config.num_parts)]

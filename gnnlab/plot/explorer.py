@@ -89,9 +89,9 @@ class Explorer:
 
     def __init__(self, function: Callable[..., Any], controls: Mapping[str, Any]) -> None:
         self._function = function
-        labelled = {name: _labelled(name, values) for name, values in controls.items()}
-        self._labels = {name: label for name, (label, _) in labelled.items()}
-        self._options = {name: _options(name, values) for name, (_, values) in labelled.items()}
+        labeled = {name: _labeled(name, values) for name, values in controls.items()}
+        self._labels = {name: label for name, (label, _) in labeled.items()}
+        self._options = {name: _options(name, values) for name, (_, values) in labeled.items()}
         if not controls:
             raise InvalidInput(
                 "no controls were given; name at least one argument, as in fanout=(1, 10)"
@@ -209,7 +209,7 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _labelled(name: str, values: Any) -> tuple[str, Any]:
+def _labeled(name: str, values: Any) -> tuple[str, Any]:
     """Return the text before a control, and its values."""
     if isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], str):
         return values

@@ -65,7 +65,7 @@ class NeighborSampler(pyg.BaseSampler):
         Draw with replacement; one tree for each seed. A node that several trees have at a hop has
         the same picks in each.
     weight_attr : str, optional
-        Edge feature with unnormalised weights; an edge of weight 0 is never picked.
+        Edge feature with unnormalized weights; an edge of weight 0 is never picked.
     time_attr : None
         Time-ordered sampling is not supported: raises InvalidInput.
     temporal_strategy, is_sorted, share_memory, directed, sample_direction

@@ -62,7 +62,7 @@ def sample_neighbors(
         leaves a type out.
     edge_dir : {"in", "out"}
     prob : str or tensor or dict, optional
-        Weights of the edges, unnormalised: the name of an edge feature, or values of shape (E,),
+        Weights of the edges, unnormalized: the name of an edge feature, or values of shape (E,),
         float or bool. An edge of weight 0 is never sampled.
     replace : bool
         Draw with replacement.

@@ -1,6 +1,6 @@
 """torch.distributed among the virtual ranks of a simulation.
 
-While a simulation runs, the functions of ``torch.distributed`` that training uses synchronise the
+While a simulation runs, the functions of ``torch.distributed`` that training uses synchronize the
 threads of its virtual ranks; in all other threads they work as before. In a ring all-reduce, as in
 gloo, each of R ranks sends 2 (R − 1) / R times the bytes of a tensor to the next rank. The replay
 times every call that moves tensors as such a ring.

@@ -59,7 +59,7 @@ class SimulatedDataParallel(torch.nn.Module):
         self._trained = [p for p in module.parameters() if p.requires_grad]
         if not self._trained:
             raise InvalidInput("the module has no parameter that requires a gradient")
-        self._synchronise = False
+        self._synchronize = False
         self._reached: set[int] = set()
         state = [*module.parameters(), *module.buffers()]
         self._from_rank_0(_me(), "DistributedDataParallel", state)
@@ -71,7 +71,7 @@ class SimulatedDataParallel(torch.nn.Module):
         me, buffers = _me(), list(self.module.buffers())
         if buffers and self.broadcast_buffers and self.require_backward_grad_sync:
             self._from_rank_0(me, "buffers of DistributedDataParallel", buffers)
-        self._synchronise = torch.is_grad_enabled() and self.require_backward_grad_sync
+        self._synchronize = torch.is_grad_enabled() and self.require_backward_grad_sync
         self._reached.clear()
         return self.module(*inputs, **kwargs)
 
@@ -101,7 +101,7 @@ class SimulatedDataParallel(torch.nn.Module):
 
     def _reach(self, number: int) -> None:
         """Record that the backward pass has computed the gradient of a parameter."""
-        if not self._synchronise:
+        if not self._synchronize:
             return
         if not self._reached:
             engine: Any = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]
@@ -110,7 +110,7 @@ class SimulatedDataParallel(torch.nn.Module):
 
     def _reduce(self) -> None:
         me = _me()
-        self._synchronise = False
+        self._synchronize = False
         missing = len(self._trained) - len(self._reached)
         if missing and not self.find_unused_parameters:
             raise InvalidInput(

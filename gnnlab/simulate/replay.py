@@ -23,7 +23,7 @@ from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.simulate.flow import FairFlow
 from gnnlab.simulate.network import Network
 from gnnlab.simulate.optrace import Collective, LoaderPass, Request, Signal, Track, Wait, Work
-from gnnlab.simulate.timing import Timing, summarise
+from gnnlab.simulate.timing import Timing, summarize
 from gnnlab.trace import Event
 
 __all__ = ["FREE", "Machines", "replay"]
@@ -155,7 +155,7 @@ class _Replay:
                 f"{len(self.tracks) - self.num_ended} of {len(self.tracks)} tracks wait for ops "
                 "that no track contains; pass all tracks of one run"
             )
-        return summarise(self.events, self.passes, self.num_ranks)
+        return summarize(self.events, self.passes, self.num_ranks)
 
     # ------------------------------------------------------------------ activities
     def _pool(self, machine: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gnnlab.trace import Event
 
-__all__ = ["Epoch", "Timing", "summarise"]
+__all__ = ["Epoch", "Timing", "summarize"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Timing:
         return float(np.mean(alike)) if alike else self.seconds
 
 
-def summarise(
+def summarize(
     events: list[Event], passes: Mapping[int, Sequence[Sequence[float]]], num_ranks: int
 ) -> Timing:
     """Compute the timing of a run from its events.

@@ -114,7 +114,7 @@ def main() -> None:
         watchdog.await_descendants(_GRACE)
     watchdog.end_descendants(0.0, spare_pid)
     watchdog.remove_files(folder)
-    if worker == 0 and _is_stopped(guard):  # a stopped guard would never end
+    if worker == 0 and watchdog.is_stopped(guard):  # a stopped guard would never end
         os.kill(guard, signal.SIGKILL)
     sys.stderr.flush()
     os._exit(abs(status))  # without waiting for threads that may block in a write
@@ -161,11 +161,6 @@ def _end_of(worker: int) -> tuple[int, bool]:
         os.kill(worker, signal.SIGKILL)  # a stopped worker cannot end the job
         was_stopped = True
     return os.waitstatus_to_exitcode(status), was_stopped
-
-
-def _is_stopped(pid: int) -> bool:
-    row = watchdog.processes().get(pid)
-    return row is not None and row.is_stopped
 
 
 class Agent:

@@ -26,7 +26,7 @@ from gnnlab.errors import GNNLabError
 from gnnlab.tools.agent import in_thread
 from gnnlab.tools.agent_messages import LONGEST, BadMessage, parse_message
 from gnnlab.tools.status_table import StatusTable
-from gnnlab.tools.watchdog import BEAT, SILENCE
+from gnnlab.tools.watchdog import BEAT, SILENCE, is_stopped
 
 __all__ = ["JobSupervisor", "LaunchError", "Machine"]
 
@@ -102,6 +102,7 @@ class Machine:
     ) -> None:
         self.number, self._messages, self._ids, self._is_relay = number, message, ids, is_relay
         self._last_beat: float | None = None
+        self._stopped: float | None = None  # since when it is stopped, before its first heartbeat
         self._orders: queue.Queue[dict[str, Any] | None] = queue.Queue()
         pipe = subprocess.PIPE
         # In a new session: Ctrl-C goes only to the launcher, which ends its agents in order.
@@ -115,8 +116,15 @@ class Machine:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the last heartbeat is too old, although the connection is open."""
-        return self._last_beat is not None and time.monotonic() - self._last_beat > SILENCE
+        """Whether the last heartbeat is too old, or none will come from a stopped process."""
+        since = self._last_beat or self._stopped
+        return since is not None and time.monotonic() - since > SILENCE
+
+    def look(self) -> None:
+        """Note whether the process is stopped; afterwards, missing heartbeats tell."""
+        if self._last_beat is None:
+            since = self._stopped or time.monotonic()
+            self._stopped = since if is_stopped(self.process.pid) else None
 
     @property
     def status(self) -> int:
@@ -321,6 +329,7 @@ class JobSupervisor:
     # ----------------------------------------------------------------- messages of agents
     def _look_for_silence(self) -> None:
         for machine in self.machines if self._messages.empty() else ():
+            machine.look()
             if machine.is_silent:
                 about = {"role": "agent", "id": machine.number, "machine": machine.number}
                 self._failures.append(about | {"status": 1})
@@ -466,8 +475,11 @@ class JobSupervisor:
     def _how(self, role: str, number: int, status: int) -> str:
         if role == "agent":
             said = self._said(role, number)
-            if self.machines[number].is_silent:
-                return f"no sign of life for {SILENCE:g} s; is the host or the network down?"
+            machine = self.machines[number]
+            if machine.is_silent:
+                pid, why = machine.process.pid, "is the host or the network down?"
+                why = f"process {pid} is stopped" if is_stopped(pid) else why
+                return f"no sign of life for {SILENCE:g} s; {why}"
             what, remedy = "the agent ended", self._engine.remedy(said) if self._engine else ""
             if number not in self._received["hello", "agent"]:
                 what = "the agent could not be started"

@@ -472,7 +472,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         envs = dict(_pair(pair) for group in arguments["extra_envs"] for pair in group)
         result = run(command, **arguments | {"extra_envs": envs})
         if result:
-            how = "stopped when it was asked to," if result.has_stopped else "ended well"
+            how = "stopped when it was asked to," if result.has_stopped else "finished"
             print(f"job {result.job} {how} after {result.seconds:.1f} s; {result.log_dir}")
     except LaunchError as error:
         print(f"gnnlab launch: {error}", file=sys.stderr)

@@ -13,7 +13,7 @@ from typing import TextIO
 
 __all__ = ["StatusTable"]
 
-_STATES = {"hello": "there", "started": "started", "ready": "ready", "exited": "ended"}
+_STATES = {"hello": "connected", "started": "started", "ready": "ready", "exited": "ended"}
 
 
 class StatusTable:

@@ -26,8 +26,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Row", "adopt_orphans", "await_descendants", "end_descendants", "main", "processes"]
-__all__ += ["remove_files"]
+__all__ = ["Row", "adopt_orphans", "await_descendants", "end_descendants", "is_stopped", "main"]
+__all__ += ["processes", "remove_files"]
 
 BEAT = 1.0  # seconds between two heartbeats of launcher and agents
 SILENCE = 4.5  # seconds without a heartbeat after which the peer counts as lost
@@ -143,6 +143,12 @@ def processes() -> dict[int, Row]:
             table = [line.split() for line in ps.communicate()[0].splitlines()]
         rows = [Row(int(row[0]), int(row[1]), *row[2:]) for row in table if int(row[0]) != ps.pid]
     return {row.pid: row for row in rows if not row.state.startswith("Z")}
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process exists and is stopped."""
+    row = _row(str(pid)) if os.path.isdir("/proc/self") else processes().get(pid)
+    return row is not None and row.is_stopped
 
 
 def _row(pid: str) -> Row | None:

@@ -61,7 +61,7 @@ def softmax(g, logits: Tensor) -> Tensor:
     return out
 
 
-def normalised(g, edge_weight: Tensor | None = None, out_degrees: bool = False) -> Tensor:
+def normalized(g, edge_weight: Tensor | None = None, out_degrees: bool = False) -> Tensor:
     """The matrix D^-1/2 A D^-1/2, or that of the weights."""
     if edge_weight is not None:
         return adjacency(g, edge_weight)
@@ -151,22 +151,22 @@ def egat(layer, g, nfeats, efeats, edge_weight=None, get_attention=False):
 
 # -------------------------------------------------------------------------------- propagation
 def sg(layer, g, feat, edge_weight=None):
-    """power of the dense normalised adjacency matrix"""
-    power = torch.linalg.matrix_power(normalised(g, edge_weight), layer.k)
+    """power of the dense normalized adjacency matrix"""
+    power = torch.linalg.matrix_power(normalized(g, edge_weight), layer.k)
     rows = power @ feat if layer.norm is None else layer.norm(power @ feat)
     return F.linear(rows, layer.fc.weight, layer.fc.bias)
 
 
 def appnp(layer, g, feat, edge_weight=None):
     """the geometric series of dense matrix powers, term by term"""
-    step = (1 - layer.alpha) * normalised(g, edge_weight, out_degrees=True)
+    step = (1 - layer.alpha) * normalized(g, edge_weight, out_degrees=True)
     powers = [torch.linalg.matrix_power(step, i) for i in range(layer.k + 1)]
     return (layer.alpha * sum(powers[:-1]) + powers[-1]) @ feat
 
 
 def tag(layer, g, feat, edge_weight=None):
     """sum of dense matrix powers, each with its slice of the weight"""
-    matrix, size = normalised(g, edge_weight), feat.shape[1]
+    matrix, size = normalized(g, edge_weight), feat.shape[1]
     out = sum(
         torch.linalg.matrix_power(matrix, i)
         @ feat
@@ -181,7 +181,7 @@ def cheb(layer, g, feat, lambda_max):
     sizes = g.batch_num_nodes()
     scale = torch.as_tensor(lambda_max, dtype=feat.dtype).repeat_interleave(sizes)
     identity = torch.eye(len(feat), dtype=feat.dtype)
-    scaled = 2 * (identity - normalised(g)) / scale[:, None] - identity
+    scaled = 2 * (identity - normalized(g)) / scale[:, None] - identity
     size, out = feat.shape[1], 0
     # Coefficients of T_i in powers of x, from numpy's basis conversion.
     from numpy.polynomial import chebyshev
@@ -199,7 +199,7 @@ def cheb(layer, g, feat, lambda_max):
 def gcn2(layer, g, feat, feat_0, edge_weight=None):
     """dense matrices; the weights mixed with the identity first"""
     if edge_weight is None:
-        matrix = normalised(g)
+        matrix = normalized(g)
     else:
         raw = adjacency(g, edge_weight)
         inner, outer = raw.sum(1, keepdim=True), raw.sum(0, keepdim=True)
@@ -295,7 +295,7 @@ def gated_graph(layer, g, feat, etypes=None):
 
 
 def gated_gcn(layer, g, feat, edge_feat):
-    """gates edge by edge, sums node by node; batch normalisation by its formula"""
+    """gates edge by edge, sums node by node; batch normalization by its formula"""
     src, dst = ends(g)
     edges = layer.D(feat)[src] + layer.E(feat)[dst] + layer.C(edge_feat)
     gates = 1 / (1 + torch.exp(-edges))
@@ -544,7 +544,7 @@ def label_propagation(layer, g, labels, mask=None):
     if layer.norm_type == "row":
         matrix = matrix / matrix.sum(1, keepdim=True).clamp(min=1)
     else:
-        matrix = normalised(g, out_degrees=True)
+        matrix = normalized(g, out_degrees=True)
     known = range(len(labels)) if mask is None else mask.nonzero().flatten().tolist()
     start = torch.zeros_like(labels)
     for node in known:
@@ -626,7 +626,7 @@ def biased_mha(layer, g, ndata, attn_bias=None, attn_mask=None):
 
 
 def graphormer(layer, g, nfeat, attn_bias=None, attn_mask=None):
-    """the published formula, normalisation by mean and variance"""
+    """the published formula, normalization by mean and variance"""
 
     def norm(module, rows):
         spread = rows.var(-1, unbiased=False, keepdim=True) + module.eps

@@ -161,7 +161,7 @@ def test_facts_of_unknown_entities(mirror):
         dgl.data.FB15kDataset(**SILENT)
 
 
-# ------------------------------------------------------------------- one labelled graph
+# ------------------------------------------------------------------- one labeled graph
 
 
 BOUGHT = ("AmazonCoBuyComputer", "AmazonCoBuyPhoto")

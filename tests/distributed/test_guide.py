@@ -112,7 +112,7 @@ def test_balance_of_several_kinds_of_nodes(tmp_path: Path) -> None:
     assert set(node_map) == {"T0", "T1"} and set(edge_map) == set(g.canonical_etypes)
 
 
-# ------------------------------------------------------------------- 7.2 initialisation
+# ------------------------------------------------------------------- 7.2 initialization
 @pytest.mark.parametrize(
     ("args", "kwargs"),
     [

@@ -165,7 +165,7 @@ def test_a_preempted_job_goes_on_as_if_it_had_not_ended(hosts: Hosts, tmp_path: 
     before = job.said
     # Slurm waits two minutes; at once, slurmd may still be removing files of the first run.
     hosts.run(0, "scontrol", "update", f"JobId={job.id}", "StartTime=now+20")
-    job.wait_for("ended well")
+    job.wait_for("finished")
     job.check_over()
 
     result = launch.run(
@@ -315,6 +315,6 @@ def test_a_job_ends_well_on_a_drained_node(hosts: Hosts, tmp_path: Path) -> None
     job.wait_for("server 1 listens")
     hosts.run(0, "scontrol", "update", "NodeName=gns1", "State=DRAIN", "Reason=test")
     assert hosts.run(0, "sinfo", "-h", "-n", "gns1", "-o", "%T").strip() == "draining"
-    job.wait_for("ended well")
+    job.wait_for("finished")
     assert "total 3.0 of 3" in job.said
     job.check_over()

@@ -86,7 +86,7 @@ def test_khop_in_takes_all_edges_between_the_nodes() -> None:
     assert new.tolist() == [0, 1]
 
 
-def test_khop_without_relabelling_or_ids() -> None:
+def test_khop_without_relabeling_or_ids() -> None:
     part = dgl.khop_in_subgraph(toy(), 1, k=1, relabel_nodes=False)
     assert part.num_nodes() == 4
     assert edges_of(part) == [(0, 1), (0, 1), (1, 1)]

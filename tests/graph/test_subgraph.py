@@ -32,7 +32,7 @@ def test_subgraph_of_nodes_in_the_order_given(nodes: Any) -> None:
     assert g.edata[dgl.EID].tolist() == g.edata["w"].tolist() == [3, 4]
 
 
-def test_subgraph_by_mask_and_without_relabelling() -> None:
+def test_subgraph_by_mask_and_without_relabeling() -> None:
     mask = torch.tensor([True, False, True, False])
     g = dgl.node_subgraph(toy(), mask)
     assert g.ndata[dgl.NID].tolist() == [0, 2]

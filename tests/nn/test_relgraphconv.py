@@ -53,7 +53,7 @@ def test_values_of_dgl(regularizer, in_feat):
 
 
 def test_layer_norm_and_activation():
-    """DGL 2.1: the sum of the messages is normalised, then bias and own row are added."""
+    """DGL 2.1: the sum of the messages is normalized, then bias and own row are added."""
     layer = fill(RelGraphConv(3, 2, 3, layer_norm=True, activation=torch.relu))
     out = layer(toy_graph(), ramp(4, 3), ETYPES)
     assert_close(out, [[0, 0.78997], [0, 0.56003], [0, 1.19997], [0, 1.23997]])

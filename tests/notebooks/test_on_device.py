@@ -98,4 +98,4 @@ def plugged_in(folder: Path) -> dict[str, str]:
 def test_a_lesson_on_the_pretend_device(name: str, tmp_path: Path) -> None:
     printed = run_script(lesson(name), env=plugged_in(tmp_path), timeout=800)
     assert printed.splitlines()[-1] == "exercise 4: not answered yet"
-    assert (f"{NAME.upper()} is initialised in this process" in printed) == (name[:2] == "04")
+    assert (f"{NAME.upper()} is initialized in this process" in printed) == (name[:2] == "04")

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -288,6 +289,17 @@ def test_a_process_is_stopped(begin: Callable[..., Started], which: str) -> None
     assert "was stopped for" in first and f"(process {process.pid}: " in first
 
 
+def test_an_agent_is_stopped_before_it_has_said_anything(begin: Callable[..., Started]) -> None:
+    started = begin("wait", "--local")
+    deadline = time.monotonic() + START
+    while not (agents := started.find("gnnlab.tools.agent")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    agents[0].suspend()
+    status, errors = started.end(2 * END)
+    assert status == 1
+    assert f"no sign of life for 4.5 s; process {agents[0].pid} is stopped" in errors
+
+
 @pytest.mark.thorough("waits for what does not happen")
 def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
     started = begin("wait", "--local", "--max_pause", "1000")
@@ -448,7 +460,7 @@ def test_by_ssh_each_host_in_its_own_folder(
     for rank in range(2):
         home = machines.machines[rank].home
         assert f"127.0.0.{2 + rank} trainer {rank} | total 1.0 of 2 in {home}/work" in printed
-    assert "ended well" in printed
+    assert " finished after " in printed
 
 
 SHARING = """

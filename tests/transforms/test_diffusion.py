@@ -29,7 +29,7 @@ def dense(g: dgl.Graph, name: str = "w") -> torch.Tensor:
     return matrix
 
 
-def normalised(matrix: torch.Tensor) -> torch.Tensor:
+def normalized(matrix: torch.Tensor) -> torch.Tensor:
     scale = matrix.sum(1) ** -0.5
     scale[scale.isinf()] = 0
     return scale.diag() @ matrix @ scale.diag()
@@ -38,7 +38,7 @@ def normalised(matrix: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("weights", [True, False])
 def test_gcn_norm(weights: bool) -> None:
     g = weighted(weights)
-    expected = normalised(dense(g))
+    expected = normalized(dense(g))
     made = transforms.GCNNorm()(g)
     assert made is g
     torch.testing.assert_close(dense(g), expected, rtol=1e-6, atol=1e-7)
@@ -105,7 +105,7 @@ def test_sign_is_powers_of_a_matrix(op: str, weights: bool) -> None:
     g = weighted(weights)
     a = dense(g)
     sums = a.sum(1, keepdim=True)
-    matrix = {"raw": a, "rw": (a / sums).nan_to_num()}.get(op, normalised(a))
+    matrix = {"raw": a, "rw": (a / sums).nan_to_num()}.get(op, normalized(a))
     first = rows = g.ndata["feat"].double()
     made = transforms.SIGNDiffusion(3, eweight_name="w" if weights else None, diffuse_op=op)(g)
     for step in (1, 2, 3):

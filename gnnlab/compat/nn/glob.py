@@ -124,7 +124,7 @@ class Set2Set(nn.Module):
         self.lstm = nn.LSTM(self.output_dim, input_dim, n_layers)
 
     def reset_parameters(self) -> None:
-        """Initialise the LSTM as torch does."""
+        """Initialize the LSTM as torch does."""
         self.lstm.reset_parameters()
 
     def forward(self, graph: Graph, feat: Tensor) -> Tensor:

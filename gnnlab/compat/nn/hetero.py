@@ -78,7 +78,7 @@ class HeteroEmbedding(_PerKey):
         return {key: weights[f"{name}.weight"] for name, key in self.raw_keys.items()}
 
     def reset_parameters(self) -> None:
-        """Initialise the tables: standard normal."""
+        """Initialize the tables: standard normal."""
         for table in self.weight.values():
             nn.init.normal_(table)
 

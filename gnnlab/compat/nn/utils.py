@@ -73,7 +73,7 @@ class JumpingKnowledge(nn.Module):
             self.att = nn.Linear(2 * hidden, 1)
 
     def reset_parameters(self) -> None:
-        """Initialise LSTM and attention as torch does."""
+        """Initialize LSTM and attention as torch does."""
         if self.mode == "lstm":
             self.lstm.reset_parameters()
             self.att.reset_parameters()

@@ -82,7 +82,7 @@ class GATv2Conv(ZeroInDegree):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights (Glorot normal, for ReLU), and the biases to zero."""
+        """Initialize the weights (Glorot normal, for ReLU), and the biases to zero."""
         glorot(self.fc_src, *(() if self.share_weights else (self.fc_dst,)))
         nn.init.xavier_normal_(self.attn, _GAIN)
         if isinstance(self.res_fc, nn.Linear):
@@ -150,7 +150,7 @@ class EdgeGATConv(GATConv):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights (Glorot normal, for ReLU), and the bias to zero."""
+        """Initialize the weights (Glorot normal, for ReLU), and the bias to zero."""
         super().reset_parameters()
         if hasattr(self, "attn_edge"):  # GATConv calls this before
             glorot(self.fc_edge)

@@ -70,7 +70,7 @@ class NNConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the residual's weight (Glorot normal, for ReLU), and the bias to zero."""
+        """Initialize the residual's weight (Glorot normal, for ReLU), and the bias to zero."""
         if self.bias is not None:
             nn.init.zeros_(self.bias)
         if isinstance(self.res_fc, nn.Linear):
@@ -91,7 +91,7 @@ class EdgeConv(ZeroInDegree):
     r"""Edge convolution of point clouds: :math:`\max_{u \to v} \Theta(h_v - h_u) + \Phi(h_v)`.
 
     The paper and DGL's text have :math:`h_u - h_v`; the sign here is that of DGL's code, so that
-    weights trained there give the same results. ``batch_norm`` normalises the messages.
+    weights trained there give the same results. ``batch_norm`` normalizes the messages.
     From Wang et al.: Dynamic Graph CNN for Learning on Point Clouds, ACM TOG 2019.
 
     Examples
@@ -168,7 +168,7 @@ class GMMConv(ZeroInDegree):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights (Glorot normal), μ (normal, 0.1), 1/σ to one, the bias to zero."""
+        """Initialize the weights (Glorot normal), μ (normal, 0.1), 1/σ to one, the bias to zero."""
         glorot(self.fc)
         if isinstance(self.res_fc, nn.Linear):
             glorot(self.res_fc)
@@ -222,7 +222,7 @@ class GatedGraphConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the GRU as torch does, the weights (Glorot normal), the biases to zero."""
+        """Initialize the GRU as torch does, the weights (Glorot normal), the biases to zero."""
         self.gru.reset_parameters()
         glorot(*(linear for linear in self.linears if isinstance(linear, nn.Linear)))
 

@@ -1,8 +1,8 @@
-r"""Propagation by the normalised adjacency matrix: powers and polynomials of it.
+r"""Propagation by the normalized adjacency matrix: powers and polynomials of it.
 
 These layers multiply rows several times by :math:`\hat{A} = D^{-1/2} A D^{-1/2}` and mix the
 results. Each node needs its row after every step, so they work on whole graphs, not on blocks.
-With ``edge_weight``, the weights replace the normalisation: normalise them with
+With ``edge_weight``, the weights replace the normalization: normalize them with
 :class:`~gnnlab.compat.nn.EdgeWeightNorm` before.
 """
 
@@ -80,7 +80,7 @@ class SGConv(ZeroInDegree):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weight (Glorot uniform), and the bias to zero."""
+        """Initialize the weight (Glorot uniform), and the bias to zero."""
         nn.init.xavier_uniform_(self.fc.weight)
         if self.fc.bias is not None:
             nn.init.zeros_(self.fc.bias)
@@ -160,7 +160,7 @@ class TAGConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weight: Glorot normal, for ReLU."""
+        """Initialize the weight: Glorot normal, for ReLU."""
         nn.init.xavier_normal_(self.lin.weight, nn.init.calculate_gain("relu"))
 
     def forward(self, graph: Graph, feat: Tensor, edge_weight: Tensor | None = None) -> Tensor:
@@ -337,7 +337,7 @@ class GCN2Conv(ZeroInDegree):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Initialise the weights (normal), and the bias to zero."""
+        """Initialize the weights (normal), and the bias to zero."""
         nn.init.normal_(self.weight1)
         if self.weight2 is not None:
             nn.init.normal_(self.weight2)
@@ -349,7 +349,7 @@ class GCN2Conv(ZeroInDegree):
     ) -> Tensor:
         """Return (N, in_feats) for the rows ``feat`` and the first layer's rows ``feat_0``.
 
-        The layer normalises ``edge_weight`` itself; the weights are positive.
+        The layer normalizes ``edge_weight`` itself; the weights are positive.
         """
         self.check(graph, feat)
         check_whole(graph, feat, self.in_feats, self.weight1)
