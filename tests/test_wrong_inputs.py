@@ -93,6 +93,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "edge index": (
         lambda w: dgl.graph(torch.ones(2, 4).long()), InvalidInput, "(edges[0], edges[1"
     ),
+    "edge table": (lambda w: dgl.graph(pd.DataFrame([[0, 1]])), InvalidInput, "iloc[:, 0"),
     "edge rows": (lambda w: dgl.graph(np.ones((4, 2), int)), InvalidInput, "edges[:, 0]"),
     "one triple": (lambda w: dgl.graph([(0, 1), (1, 2), (1, 2, 3)]), InvalidInput, "of pairs"),
     "tuple of pairs": (lambda w: dgl.graph(((0, 1),) * 3), InvalidInput, "list of pairs"),

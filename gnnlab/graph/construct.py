@@ -206,6 +206,8 @@ def _found(data: Any) -> str:
         return f"{kind}: use gnnlab.from_scipy(matrix)"
     if hasattr(data, "adjacency"):
         return f"{kind}: use gnnlab.from_networkx(graph)"
+    if hasattr(data, "iloc"):  # the table is of pandas or like it
+        return f"{kind}: write gnnlab.graph((table.iloc[:, 0], table.iloc[:, 1]))"
     if shape is not None and len(shape) == 2 and shape[0] == shape[1] != 2:
         return (
             f"{kind} of shape {tuple(shape)}, which looks like an adjacency matrix A: write "
