@@ -124,6 +124,11 @@ def exists(name: str) -> bool:
     return True
 
 
+def test_a_line_has_as_many_fields_as_columns() -> None:
+    """A comma in a text that has no quotes would move the rest into the next languages."""
+    assert [row for row in rows() if None in row or None in row.values()] == []
+
+
 def test_all_sections_are_there() -> None:
     parts = [f"6.{i}" for i in range(1, 9)] + ["7"] + [f"7.{i}" for i in range(1, 5)] + ["M"]
     assert list(dict.fromkeys(row["part"] for row in LINES)) == parts
