@@ -2,24 +2,24 @@
 # # Lessons
 #
 # Each lesson is one notebook, takes an evening, and runs in about a minute on two free CPU cores.
-# You build the idea yourself on a toy graph, do the same with the library, check that the two
-# agree, and look at what it costs. At the end there are exercises that check your answers;
-# our answers are in `../solutions`.
+# You implement the idea yourself on a toy graph, do the same with the library, check that both
+# results agree, and look at the cost. At the end there are exercises that check themselves; our
+# answers are in `../solutions`.
 #
-# You should know Python and how a training loop is written in PyTorch. What a graph neural network
-# is, the first lesson explains. No GPU and no network connection are needed.
+# You should know Python and be able to write a training loop in PyTorch. The first lesson explains
+# what a graph neural network is. You need neither a GPU nor a network connection.
 #
 # ## The path
 #
-# No lesson needs a file that another one left behind, so you may start anywhere. But each takes
-# the ideas of those in the column "after" as known.
+# No lesson needs a file that another lesson has written, so you may start anywhere. But each
+# assumes that you know the ideas of the lessons in the column "after".
 
 # %% [markdown] slot="intro" lang="ko"
 # # 레슨
 #
 # 레슨 하나는 Jupyter 노트북 하나이며, 하루 저녁이면 마칠 수 있습니다. 다른 작업이 없는 CPU 코어 두
 # 개에서 1분 정도면 실행이 끝납니다. 작은 그래프에서 핵심 아이디어를 직접 구현하고, 라이브러리로도
-# 구현한 뒤, 두 결과가 같은지 확인하고 비용을 살펴봅니다. 마지막에는 답을 바로 채점해 주는 연습
+# 구현한 뒤, 두 결과가 같은지 확인하고 비용을 살펴봅니다. 마지막에는 답이 바로 채점되는 연습
 # 문제가 있으며, 풀이는 `../solutions/ko`에 있습니다.
 #
 # Python을 알고, PyTorch로 학습 루프를 작성할 수 있어야 합니다. 그래프 신경망이 무엇인지는 첫 레슨에서
@@ -45,11 +45,11 @@
 # 栏中各课的内容。
 
 # %% [markdown] slot="table" lang="en"
-# | lesson | afterwards you can | after | minutes | starts |
+# | lesson | afterwards you can | after | minutes | processes it starts |
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="table" lang="ko"
-# | 레슨 | 마치고 나면 할 수 있는 일 | 먼저 볼 레슨 | 시간(분) | 실행되는 프로세스 |
+# | 레슨 | 배우는 내용 | 먼저 볼 레슨 | 시간(분) | 실행되는 프로세스 |
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="table" lang="zh"
@@ -57,7 +57,7 @@
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="01_node_classification" lang="en"
-# | 01 TITLE | turn a table into a graph; train on sampled neighbors, predict with all of them | – | 90 | one |
+# | 01 TITLE | turn a table into a graph; train on sampled neighbors and predict with all of them | – | 90 | one |
 
 # %% [markdown] slot="01_node_classification" lang="ko"
 # | 01 TITLE | 표로 그래프를 만들고, 이웃을 샘플링하여 학습한 뒤, 모든 이웃으로 예측합니다 | – | 90 | 하나 |
@@ -75,7 +75,7 @@
 # | 02 TITLE | 用边和负样本对训练；发现并防止数据泄漏 | 01 | 105 | 一个 |
 
 # %% [markdown] slot="03_custom_sampling" lang="en"
-# | 03 TITLE | write samplers, check that they are right, compare what they read | 01 | 120 | one |
+# | 03 TITLE | write samplers, check that they are correct, compare how much they read | 01 | 120 | one |
 
 # %% [markdown] slot="03_custom_sampling" lang="ko"
 # | 03 TITLE | 샘플러(sampler)를 작성하고, 올바른지 확인하고, 읽는 양을 비교합니다 | 01 | 120 | 하나 |
@@ -84,16 +84,16 @@
 # | 03 TITLE | 编写采样器（sampler），验证其正确性，比较不同采样器的读取量 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="04_multi_gpu" lang="en"
-# | 04 TITLE | train in several processes, check that the result is that of one, recognise three hangs | 01 | 105 | two more at a time |
+# | 04 TITLE | train in several processes, check that the result is the same as with one, recognize three classic failures | 01 | 105 | two more at a time |
 
 # %% [markdown] slot="04_multi_gpu" lang="ko"
-# | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 실행이 멈추는 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 두 개씩 |
+# | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 대표적인 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 두 개씩 |
 
 # %% [markdown] slot="04_multi_gpu" lang="zh"
-# | 04 TITLE | 用多个进程训练，验证结果与单个进程相同，识别三种卡死 | 01 | 105 | 每次另起两个 |
+# | 04 TITLE | 用多个进程训练，验证结果与单个进程相同，识别三种典型的故障 | 01 | 105 | 每次另起两个 |
 
 # %% [markdown] slot="05_partitioning" lang="en"
-# | 05 TITLE | cut a graph, judge the cut and the balance, translate IDs there and back | 01 | 120 | one |
+# | 05 TITLE | cut a graph, judge the cut and the balance, translate IDs back and forth | 01 | 120 | one |
 
 # %% [markdown] slot="05_partitioning" lang="ko"
 # | 05 TITLE | 그래프를 나누고, 에지 컷(edge cut)과 균형을 평가하고, ID를 양방향으로 변환합니다 | 01 | 120 | 하나 |
@@ -102,7 +102,7 @@
 # | 05 TITLE | 切分一张图，评价切分质量与均衡，在新旧 ID 之间来回转换 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="06_distributed_api" lang="en"
-# | 06 TITLE | make a training loop distributed by changing six lines; train embeddings of nodes without features | 05 | 105 | one, which plays all machines |
+# | 06 TITLE | make a training loop distributed by changing six lines; train embeddings of nodes without features | 05 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="06_distributed_api" lang="ko"
 # | 06 TITLE | 여섯 줄을 고쳐 학습 스크립트를 분산 방식으로 바꾸고, 피처(feature)가 없는 노드의 임베딩을 학습합니다 | 05 | 105 | 하나가 모든 머신 역할 |
@@ -111,16 +111,16 @@
 # | 06 TITLE | 改六行代码，把训练脚本变成分布式的；为没有特征（feature）的节点训练嵌入 | 05 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="en"
-# | 07 TITLE | count what a job on many machines sends, predict how long it takes, check both against a real job | 06 | 105 | one, which plays all machines; then servers and trainers of two |
+# | 07 TITLE | count what a job on many machines sends, predict how long it takes, check both against a real job | 06 | 105 | one, which plays the role of all machines; then the servers and trainers of two machines |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="ko"
-# | 07 TITLE | 여러 머신에서 실행하는 작업의 전송량을 세고, 걸리는 시간을 예측하여, 실제 작업과 비교합니다 | 06 | 105 | 하나가 모든 머신 역할, 이어서 머신 두 대의 서버와 트레이너(trainer) |
+# | 07 TITLE | 여러 머신에서 실행하는 작업의 전송량을 합산하고, 걸리는 시간을 예측하여, 실제 작업과 비교합니다 | 06 | 105 | 하나가 모든 머신 역할, 이어서 머신 두 대의 서버와 트레이너(trainer) |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="zh"
 # | 07 TITLE | 统计多台机器上的作业要传输多少数据，预测所需时间，再与真实的作业比较 | 06 | 105 | 一个，模拟所有机器；之后是两台机器的服务器进程和训练器（trainer） |
 
 # %% [markdown] slot="08_heterogeneous" lang="en"
-# | 08 TITLE | train on typed graphs in parts, convert type-wise and homogeneous IDs | 06 | 105 | one, which plays all machines |
+# | 08 TITLE | train on partitioned graphs with several types, convert between type-wise and homogeneous IDs | 06 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="08_heterogeneous" lang="ko"
 # | 08 TITLE | 여러 파티션(partition)으로 나눈 이종 그래프(heterogeneous graph)에서 학습하고, 타입별 ID(type-wise ID)와 동종 ID(homogeneous ID)를 서로 변환합니다 | 06 | 105 | 하나가 모든 머신 역할 |
@@ -129,7 +129,7 @@
 # | 08 TITLE | 在分区（partition）后的异构图（heterogeneous graph）上训练，在类型内 ID（type-wise ID）与同构 ID（homogeneous ID）之间转换 | 06 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="09_launching" lang="en"
-# | 09 TITLE | prepare machines, start a job on them, read what went wrong, resume it | 06 | 105 | servers, trainers and samplers of two machines |
+# | 09 TITLE | prepare machines, start a job on them, find out what went wrong, resume the job | 06 | 105 | the servers, trainers and samplers of two machines |
 
 # %% [markdown] slot="09_launching" lang="ko"
 # | 09 TITLE | 여러 머신을 준비하고, 작업을 실행하고, 장애의 원인을 찾고, 작업을 이어서 실행합니다 | 06 | 105 | 머신 두 대의 서버, 트레이너, 샘플러 |
@@ -138,7 +138,7 @@
 # | 09 TITLE | 准备多台机器，启动作业，查明故障原因，接着运行作业 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
 
 # %% [markdown] slot="10_scaling_study" lang="en"
-# | 10 TITLE | find the bottleneck of a job, choose cache, fanout and network, decide what to buy, plan for larger graphs | 07 | 120 | one, which plays all machines |
+# | 10 TITLE | find the bottleneck of a job, choose cache, fanout and network, decide what to buy, plan for larger graphs | 07 | 120 | one, which plays the role of all machines |
 
 # %% [markdown] slot="10_scaling_study" lang="ko"
 # | 10 TITLE | 작업의 병목을 찾고, 캐시(cache), 팬아웃(fanout), 네트워크를 고르고, 무엇을 살지 결정하고, 더 큰 그래프의 학습을 계획합니다 | 07 | 120 | 하나가 모든 머신 역할 |
@@ -147,7 +147,7 @@
 # | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="11_replayed_papers" lang="en"
-# | 11 TITLE | replay what papers claim about caches and remote rows, find the least that any cache fetches, tell the policy from the graph | 10 | 105 | one, which plays all machines |
+# | 11 TITLE | check what papers claim about caches and remote rows by counting, find the minimum that any cache must fetch, tell whether a difference comes from the policy or from the graph | 10 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="11_replayed_papers" lang="ko"
 # | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장을 직접 세어 확인하고, 모든 캐시의 하한을 구하고, 차이의 원인이 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
@@ -156,8 +156,8 @@
 # | 11 TITLE | 用计数检验论文关于缓存和远程行的结论，求出任何缓存都无法突破的下限，分清差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="routes" lang="en"
-# The minutes, for reading, running and exercises, are estimated from the length of the lessons;
-# plan more if PyTorch is new to you.
+# The minutes cover reading, running and exercises and are estimated from the length of the lessons;
+# plan for more if PyTorch is new to you.
 #
 # ## Which lessons for which purpose
 #
@@ -166,8 +166,9 @@
 # - Several types of nodes: 01, 05, 06, 08.
 # - Research on sampling: 01, 03.
 #
-# With tables of your own, follow [Your own data](../../docs/own_data.md) after lesson 01. If you know
-# DGL's user guide, [a table](../../docs/from_the_guide.md) leads from its sections to the lessons.
+# If you have tables of your own, follow [Your own data](../../docs/own_data.md) after lesson 01. If
+# you know DGL's user guide, [a table](../../docs/from_the_guide.md) leads from its sections to the
+# lessons.
 #
 # Teachers find weekly plans and ways to grade in the [guide for teachers](../../docs/teaching.md).
 
@@ -195,7 +196,7 @@
 #
 # - 一台机器，带一块或多块 GPU：01、04。
 # - 一台机器放不下的图：01、05、06、09。
-# - 有多种类型的节点：01、05、06、08。
+# - 节点有多种类型的图：01、05、06、08。
 # - 研究采样方法：01、03。
 #
 # 如果有自己的表格，学完第 01 课后可以跟着[用自己的数据训练](../../docs/own_data.zh.md)做一遍。
