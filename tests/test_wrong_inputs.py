@@ -124,7 +124,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "mixed columns": (
         lambda w: _set(w.g.ndata, pd.DataFrame({"a": [1] * N, "b": ["x"] * N})),
         InvalidInput,
-        "holds text",
+        "found text",
     ),
     "ragged rows": (lambda w: _set(w.g.ndata, [[1], [1, 2]]), InvalidInput, "one length"),
     "nothing": (lambda w: _set(w.g.ndata, None), InvalidInput, "a list of numbers"),
@@ -144,7 +144,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "float IDs": (lambda w: w.g.in_degrees([0.5]), InvalidInput, ".long()"),
     "negative IDs": (lambda w: w.g.subgraph([-1]), OutOfRange, "from 0 to 7"),
     "unknown IDs": (lambda w: w.g.find_edges([99]), OutOfRange, "from 0 to 15"),
-    "string IDs": (lambda w: w.g.in_degrees(["a"]), InvalidInput, "holds text"),
+    "string IDs": (lambda w: w.g.in_degrees(["a"]), InvalidInput, "found text"),
     "short mask": (lambda w: w.g.subgraph(w.mask[:3]), InvalidInput, "one entry per node, 8"),
     "mask as IDs": (lambda w: w.g.subgraph(w.mask.long()), InvalidInput, "nonzero().squeeze(1)"),
     "uint8 mask": (lambda w: w.g.subgraph(w.mask.byte()), InvalidInput, "mask.bool()"),
@@ -228,7 +228,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
         lambda w: _loader(w, w.typed, {"user": [0, 1, 1]}, w.sampler), InvalidInput, "like a mask"
     ),
     "loader float IDs": (lambda w: _loader(w, w.g, [0.5], w.sampler), InvalidInput, "integer IDs"),
-    "loader string IDs": (lambda w: _loader(w, w.g, ["a"], w.sampler), InvalidInput, "holds text"),
+    "loader string IDs": (lambda w: _loader(w, w.g, ["a"], w.sampler), InvalidInput, "found text"),
     "loader unknown ID": (lambda w: _loader(w, w.g, [99], w.sampler), OutOfRange, "nodes 0 to 7"),
     "loader negative ID": (lambda w: _loader(w, w.g, [-1], w.sampler), OutOfRange, "nodes 0 to 7"),
     "loader unknown type": (
@@ -522,7 +522,7 @@ def test_a_loader_warns_of_nan_once(warned: _Messages) -> None:
 
     assert read("ok") == []
     (message,) = read("x")
-    assert "node feature 'x'" in message and "in 2 of 4 rows, the first is row 2" in message
+    assert "node feature 'x'" in message and "in 2 of 4 rows (the first is row 2)" in message
     assert read("x") == []
 
 
@@ -535,7 +535,7 @@ def test_of_large_features_the_rows_that_are_read_are_looked_at(
     for _, _, blocks in DataLoader(g, [0, 3], NeighborSampler([1]), batch_size=1):
         _ = blocks[0].srcdata["x"]
     (message,) = warned.take()
-    assert "in 1 of 2 rows, the first is row 3" in message
+    assert "in 1 of 2 rows (the first is row 3)" in message
 
 
 def test_a_layer_on_a_whole_graph_warns_of_nan_once(warned: _Messages) -> None:
@@ -543,7 +543,7 @@ def test_a_layer_on_a_whole_graph_warns_of_nan_once(warned: _Messages) -> None:
     x, layer = g.ndata["x"], GraphConv(D, 2)
     layer(g, x)
     (message,) = warned.take()
-    assert "in 2 of 4 rows, the first is row 2" in message and "nan_to_num" in message
+    assert "in 2 of 4 rows (the first is row 2)" in message and "nan_to_num" in message
     layer(g, x)
     layer(g, g.ndata["ok"])
     assert warned.take() == []
@@ -565,7 +565,7 @@ def test_a_layer_warns_of_edge_weights_that_are_nan(warned: _Messages) -> None:
     g = _holes()
     GraphConv(D, 2)(g, g.ndata["ok"], edge_weight=torch.tensor([1, float("nan"), 1, 1]))
     (message,) = warned.take()
-    assert "the edge weights hold NaN or infinity in 1 of 4 rows, the first is row 1" in message
+    assert "the edge weights hold NaN or infinity in 1 of 4 rows (the first is row 1)" in message
 
 
 def test_large_numbers_are_not_infinite(warned: _Messages) -> None:

@@ -71,7 +71,7 @@ class DefaultDataParser:
             if missing.any():
                 raise InvalidInput(
                     f"line {column.index[missing][0] + 2}, column {name!r} is empty; expected a "
-                    "number, or numbers in quotes. Give a parser of your own if this is meant"
+                    "number, or numbers in quotes. Provide your own parser if this is intended"
                 )
             found[str(name)] = (
                 column.to_numpy() if column.dtype.kind in "biuf" else self._lists(str(name), column)

@@ -55,14 +55,14 @@ def _not_numbers(value: Any, error: Exception) -> str:
         return f"expected numbers in rows of one length; found a {kind} of rows that differ"
     if array.dtype.kind in "USO" and any(isinstance(x, str | bytes) for x in array.flat):
         return (
-            f"expected numbers; found a {kind} that holds text. pandas.factorize(values)[0] "
-            "numbers names; numbers written as text become numbers by numpy.asarray(values, float)"
+            f"expected numbers; found text ({kind}). Use pandas.factorize(values)[0] for names, "
+            "or numpy.asarray(values, float) for numbers written as text"
         )
     if array.dtype.kind == "O" and array.ndim:
         return (
             f"expected numbers; found a {kind} of Python objects. Convert it to one dtype first: "
             'array.astype("float32"), or frame[columns].astype("float32") for columns of pandas; '
-            "pandas.factorize(values)[0] numbers names"
+            "for names, use pandas.factorize(values)[0]"
         )
     return f"expected a tensor, an array or a list of numbers; found {kind} ({error})"
 

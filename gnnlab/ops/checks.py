@@ -64,8 +64,8 @@ def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | range | N
         _warned.add(what)
     first = int(rows[0] if ids is None else ids[int(rows[0])])
     warnings.warn(
-        f"{what} hold NaN or infinity in {len(rows)} of {len(x)} rows, the first is row {first}: "
-        "the loss would become NaN. Replace such values, for instance by torch.nan_to_num(x)",
+        f"{what} hold NaN or infinity in {len(rows)} of {len(x)} rows (the first is row {first}): "
+        "the loss would become NaN. Replace such values, for instance with torch.nan_to_num(x)",
         stacklevel=2,
     )
 

@@ -112,7 +112,7 @@ def test_number_of_nodes() -> None:
         (
             lambda: dgl.graph((["a"], ["b"])),
             ValueError,
-            r"pandas.factorize\(values\)\[0\] numbers names",
+            r"Use pandas.factorize\(values\)\[0\] for names",
         ),
         (lambda: dgl.graph((np.array(["a"]), [0])), ValueError, "pandas.factorize"),
         (lambda: dgl.graph((np.array([None]), [0])), ValueError, "pandas.factorize"),
