@@ -1,27 +1,27 @@
 # %% [markdown] slot="title" lang="en"
 # # What to buy: a scaling study
 #
-# Training is too slow. Do you need more machines, a faster network, or memory for a cache? Or would
-# a better partition do, which costs nothing? Trying everything costs more than it saves. So a
-# **cost model**, a formula for the time of one training step, answers first, and the simulator
-# checks the formula before any money is spent. Afterwards you can
+# Training is too slow. Do you need more machines, a faster network, or memory for a cache? Or is a
+# better partition enough, at no cost? Trying everything costs more than it saves. So first comes a
+# **cost model**, a formula for the time of one training step, which the simulator checks before
+# money is spent. By the end of this lesson, you can
 #
 # - derive the bytes and the time of a training step from a few counts;
 # - check a cost model, and say what it leaves out;
 # - find the bottleneck of a job: network, processor or waiting;
-# - judge cache, fanout, data type, batch size and partition, and choose machines by your own
+# - judge cache, fanout, data type, batch size and partition, and choose machines at your own
 #   prices;
-# - plan a job for a graph that no laptop holds, and say how uncertain each number is.
+# - plan a job for a graph that no laptop can hold, and say how uncertain each number is.
 
 # %% [markdown] slot="title" lang="ko"
 # # 무엇을 살 것인가: 확장성 연구
 #
 # 학습이 너무 느릴 때 필요한 것은 무엇일까요? 머신을 늘리거나, 더 빠른 네트워크를 쓰거나,
 # 캐시(cache)로 쓸 메모리를 늘릴 수 있습니다. 돈을 들이지 않고 그래프를 파티션(partition)으로 잘
-# 나누기만 해도 충분할지 모릅니다. 하나씩 다 시험해 보다가는 아끼는 돈보다 드는 돈이 더 많아집니다.
-# 그래서 먼저 학습 한 단계에 걸리는 시간을 식으로 나타낸 **비용 모델**(cost model)로 답을 구하고, 그
-# 식이 맞는지 시뮬레이터(simulator)로 확인한 다음에 돈을 씁니다. 레슨을 마치면 다음과 같은 일을 할
-# 수 있습니다.
+# 나누기만 해도 충분할지 모릅니다. 하나씩 다 시험해 보다가는 아끼는 돈보다 시험에 드는 돈이 더
+# 많아질 수 있습니다. 그래서 먼저 학습 한 단계에 걸리는 시간을 식으로 나타낸 **비용 모델**(cost
+# model)로 답을 구하고, 그 식이 맞는지 시뮬레이터(simulator)로 확인한 다음에 돈을 씁니다. 레슨을
+# 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 몇 가지 개수만 세어 학습 한 단계의 전송량과 시간을 구하기
 # - 비용 모델을 검증하고, 모델이 다루지 않는 것을 설명하기
@@ -33,9 +33,9 @@
 # %% [markdown] slot="title" lang="zh"
 # # 该买什么：扩展性研究
 #
-# 训练太慢时，该怎么办？可以增加机器，换更快的网络，或者加内存做缓存（cache）；也许只要把分
-# 区（partition）切得更好就够了，一分钱也不用花。如果逐一试验，花掉的钱会比省下的还多。所以先建
-# 立**成本模型**（cost model），即计算一步训练时间的公式，用它来回答；再用模拟器（simulator）检验公
+# 训练太慢时，该怎么办？可以增加机器，换更快的网络，或者加内存做缓存（cache）；也许只要把分区
+# （partition）切得更好就够了，一分钱也不用花。如果逐一试验，花掉的钱会比省下的还多。所以先建立**成
+# 本模型**（cost model），即计算训练一步所需时间的公式，用它来回答；再用模拟器（simulator）检验公
 # 式，然后才花钱。学完之后，你能够：
 #
 # - 由几个计数推算一步训练的通信量（traffic）和时间；
@@ -45,11 +45,11 @@
 # - 为一张单机放不下的图制定训练计划，并说明每个估计值的不确定程度。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# This computer plays all machines. Counts and bytes are exact, and the same everywhere. Times are
-# predictions: they rest on what *your* processor needs for sampling and computing, so your bars
-# will differ from those shown. What the text says about times holds for the run stored here.
+# This computer plays the role of all machines. Counts and bytes are exact, and the same everywhere.
+# Times are predictions based on what *your* processor needs for sampling and computing, so your
+# bars will differ from those shown. Statements about times describe the run stored here.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -91,17 +91,17 @@ BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#8a929c"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9, "legend.frameon": False})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 plot.language("en")
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it on a rerun
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
 # Eight nodes lie on two machines: the blue ones on machine 0, the orange ones on machine 1. The
 # trainer on machine 0 has one seed, node 0. It samples two neighbors of node 0, then two neighbors
-# of every node that it has by then. The tree on the right shows the result; its colors stand for
-# layers. Each step multiplies the nodes by three at most, so it reads at most
-# $1 \cdot 3 \cdot 3 = 9$ nodes. For each feature row that machine 1 owns, the trainer sends a
-# request of 8 bytes, the ID, and receives the row, here two float32 numbers: 16 bytes in all.
+# of every node found so far. The tree on the right shows the result, colored by layer. Each step at
+# most triples the number of nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For
+# each feature row that machine 1 owns, the trainer sends a request of 8 bytes, the ID, and receives
+# the row, here two float32 numbers: 16 bytes in all.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -109,7 +109,7 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # 노드 8개가 머신 두 대에 나뉘어 있습니다. 파란 노드는 머신 0에, 주황색 노드는 머신 1에 있습니다.
 # 머신 0의 트레이너(trainer)는 시드 노드(seed node)로 노드 0 하나를 받았습니다. 먼저 노드 0의 이웃
 # 두 개를 샘플링하고, 이어서 그때까지 얻은 모든 노드의 이웃을 두 개씩 샘플링합니다. 아래 그림의
-# 오른쪽 트리가 그 결과이며, 트리의 색은 계층을 나타냅니다. 한 번 샘플링할 때마다 노드는 최대 세
+# 오른쪽 트리가 그 결과이며, 트리의 색은 계층을 나타냅니다. 한 번 샘플링할 때마다 노드 수는 최대 세
 # 배가 되므로, 읽는 노드는 많아야 $1 \cdot 3 \cdot 3 = 9$개입니다. 머신 1이 소유한 피처(feature)
 # 행을 읽을 때는 행마다 8바이트짜리 ID를 요청으로 보내고 그 행을 응답으로 받습니다. 여기서는 한 행이
 # float32 수 두 개이므로 모두 16바이트입니다.
@@ -134,7 +134,7 @@ dgl.seed(4)
 toy_nodes, _, toy_blocks = NeighborSampler([2, 2]).sample(toy, [0])
 toy_away = toy_nodes[toy_owner[toy_nodes] == 1]
 ids = toy_away.sort().values.tolist()
-print(f"{len(toy_nodes)} nodes; of machine 1: {ids}")
+print(f"{len(toy_nodes)} nodes; on machine 1: {ids}")
 print("bytes:", len(toy_away) * (8 + 2 * 4))
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.6), layout="constrained")
@@ -144,17 +144,17 @@ plt.show()
 
 # %% [markdown] slot="count" lang="en"
 # The trainer reads six nodes, since some are found twice and node 6 has only one neighbor. Three of
-# them lie on machine 1: $3 \cdot 16 = 48$ bytes. Three numbers decide how much is sent: how many
-# nodes are read, what share of them is **remote**, that is, owned by other machines, and how large
-# a row is.
+# them lie on machine 1: $3 \cdot 16 = 48$ bytes. Three numbers determine how much is sent: how many
+# nodes are read, what share of them is **remote** (owned by other machines), and how large a row
+# is.
 #
 # ## Build it yourself: count
 #
-# Now a generated graph, shaped like `ogbn-products`: a few nodes have very many neighbors. `cut`
-# partitions it. `reads` goes through the mini-batches of all trainers with the ordinary loader, on
-# the whole graph. Samples do not depend on the cut, so we know what a cluster would read without
-# having one. `node_split` gives each trainer its seeds. On four machines, each trainer takes 128 of
-# the 512 seeds of a batch, and with two layers of fanout 10 it reads at most
+# Now we generate a graph shaped like `ogbn-products`: a few nodes have very many neighbors. `cut`
+# partitions it. `reads` goes through all trainers' mini-batches with the ordinary loader, on the
+# whole graph. For the same seeds, samples do not depend on the partition, so we know what a cluster
+# would read without having one. `node_split` gives each trainer its seeds. On four machines, each
+# trainer takes 128 of the 512 seeds of a batch, and with two layers of fanout 10, it reads at most
 # $128 \cdot 11 \cdot 11 = 15{,}488$ nodes.
 
 # %% [markdown] slot="count" lang="ko"
@@ -169,8 +169,8 @@ plt.show()
 # 몰려 있는 그래프입니다. `cut`은 그래프를 파티션으로 나눕니다. `reads`는 그래프 전체에서 일반
 # 로더를 써서 모든 트레이너의 미니배치(mini-batch)를 차례로 만듭니다. 시드 노드가 같으면 그래프를
 # 어떻게 나누든 샘플링 결과도 같으므로, 클러스터가 없어도 클러스터에서 무엇을 읽을지 알 수 있습니다.
-# 트레이너별 시드 노드는 `node_split`이 정합니다. 머신이 네 대이면 배치의 시드 노드 512개 가운데
-# 128개씩을 맡으며, 팬아웃이 10인 계층이 두 개이므로 트레이너 하나가 읽는 노드는 많아야
+# 트레이너별 시드 노드는 `node_split`이 정합니다. 머신이 네 대이면 트레이너마다 배치의 시드 노드
+# 512개 가운데 128개씩을 맡으며, 팬아웃이 10인 계층이 두 개이므로 트레이너 하나가 읽는 노드는 많아야
 # $128 \cdot 11 \cdot 11 = 15{,}488$개입니다.
 
 # %% [markdown] slot="count" lang="zh"
@@ -180,11 +180,11 @@ plt.show()
 #
 # ## 亲手实现：计数
 #
-# 现在换成一张生成的图，它的结构与 `ogbn-products` 相似：少数节点的邻居非常多。`cut` 把图切成分
-# 区；`reads` 在整张图上，用普通的加载器依次生成所有训练器的小批次（mini-batch）。采样结果与切分方式
-# 无关，所以没有集群也能知道集群会读取什么。每个训练器的种子节点由 `node_split` 分配。有四台机器时，
-# 一个批次的 512 个种子节点，每个训练器分到 128 个；两层的扇出都是 10，所以一个训练器最多读取
-# $128 \cdot 11 \cdot 11 = 15{,}488$ 个节点。
+# 现在换成一张生成的图，它的结构与 `ogbn-products` 相似：少数节点的邻居非常多。`cut` 把图切成分区；
+# `reads` 在整张图上，用普通的加载器依次生成所有训练器的小批次（mini-batch）。只要种子节点相同，采样
+# 结果就与切分方式无关，所以没有集群也能知道集群会读取什么。每个训练器的种子节点由 `node_split` 分
+# 配。有四台机器时，一个批次的 512 个种子节点，每个训练器分到 128 个；两层的扇出都是 10，所以一个训
+# 练器最多读取 $128 \cdot 11 \cdot 11 = 15{,}488$ 个节点。
 
 # %% slot="data-code"
 shape = {"num_nodes": 51_200, "num_edges": 1_024_000}
@@ -207,7 +207,7 @@ def cut(machines, method):
 
 
 print(f"{graph.num_edges():,} edges, {len(train_idx):,} training nodes")
-print(f"features: {ROW} bytes a node, {ALL_ROWS:,} in all")
+print(f"features: {ROW} bytes per node, {ALL_ROWS:,} in all")
 
 
 # %% slot="count-code"
@@ -234,34 +234,36 @@ def count(*choice, **choices):
 
 for method in ("random", "metis"):
     rows, remote, steps = count(4, method)
-    print(f"{method}: {rows / steps:,.0f} nodes a batch, {remote / rows:.0%} remote")
+    print(f"{method}: {rows / steps:,.0f} nodes per batch, {remote / rows:.0%} remote")
 
 # %% [markdown] slot="formula" lang="en"
-# Only about half of 15,488 nodes are read, because popular nodes are found again and again. With
-# four machines and a random partition, three quarters are remote; METIS halves that.
+# Only about half of the 15,488 nodes are read, because popular nodes are found repeatedly. With
+# four machines and a random partition, three quarters are remote; METIS halves that share.
 #
 # ## Build it yourself: a formula
 #
-# How long does a step take at 1 Gbit/s with the random partition? We add up three things.
+# How long does a step's communication take at 1 Gbit/s with the random partition? We add three
+# terms.
 #
 # - **Requests.** The seeds belong to the trainer's machine, which knows their neighbors. For the
-#   neighbors of other nodes, and at last for features, it sends requests: twice for two layers, one
-#   after the other. Each time a packet goes there and back, 0.1 ms each way, and each of the three
-#   machines that reply costs 0.1 ms of the processor: $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ ms.
-# - **Features.** 74% of 8,698 rows, at $8 + 400$ bytes each, are 2.6 MB. The link carries 125 MB a
-#   second, less 8% for headers, so 115 MB: 23 ms.
+#   neighbors of other nodes, and finally for the features, it sends requests, in two sequential
+#   rounds for two layers. In each round, packets go there and back, 0.1 ms each way, and each of
+#   the requests to three machines costs the trainer 0.1 ms of processor time:
+#   $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ ms.
+# - **Features.** 74% of 8,698 rows, at $8 + 400$ bytes each, make 2.6 MB. The link carries 125 MB
+#   per second, less 8% for headers, so 115 MB: 23 ms.
 # - **All-reduce.** The gradients are 302 kB. In a ring of four machines, a quarter of them moves on
 #   in each of $2 \cdot 3 = 6$ rounds: $6 \cdot (75.6/115 + 0.1) = 4.5$ ms.
 #
-# In general, on $K$ machines with a trainer each, a step of a model with $L$ layers takes
+# In general, on $K$ machines with one trainer each, a step of an $L$-layer model takes
 #
 # $$T = t + L\,(2\ell + (K-1)\,q) + \frac{r\,n\,(8+s)}{w} +
 # 2\,(K-1)\left(\frac{P}{K\,w}+\ell\right)$$
 #
 # The time for sampling and computing, $t$, is measured on one machine. $\ell$ is the latency of a
-# packet and $q$ the processor's time for a request. Of $n$ nodes a share $r$ is remote, a row has
-# $s$ bytes, the gradients $P$. $w$ bytes are sent per second: what the link carries, or what a
-# processor can copy, 2 GB/s, whichever is less.
+# packet and $q$ the trainer's processor time per request. Of $n$ nodes, a share $r$ is remote; a
+# row has $s$ bytes, the gradients $P$. $w$ bytes are sent per second: the lesser of what the link
+# carries and what a processor can copy, 2 GB/s.
 
 # %% [markdown] slot="formula" lang="ko"
 # 최대 15,488개 가운데 실제로 읽는 노드는 절반 정도입니다. 이웃이 많은 노드가 거듭 뽑히기
@@ -275,8 +277,8 @@ for method in ("random", "metis"):
 #
 # - **요청**: 시드 노드는 트레이너와 같은 머신에 있으므로 이웃을 바로 알 수 있습니다. 그다음
 #   노드들의 이웃과 마지막에 읽을 피처는 다른 머신에 요청해야 합니다. 계층이 두 개이면 요청도 두
-#   번이며, 앞 요청의 응답을 받아야 다음 요청을 보냅니다. 요청할 때마다 패킷이 가고 오는 데 0.1
-#   ms씩 걸리고, 응답하는 머신 세 대에서 프로세서 시간이 한 대당 0.1 ms씩 듭니다. 따라서
+#   번이며, 앞 요청의 응답을 받아야 다음 요청을 보냅니다. 요청할 때마다 패킷이 가고 오는 데 0.1 ms씩
+#   걸리고, 머신 세 대에 보내는 요청마다 트레이너의 프로세서 시간이 0.1 ms씩 듭니다. 따라서
 #   $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ ms입니다.
 # - **피처**: 8,698개 행의 74%를 행마다 $8 + 400$바이트씩 전송하면 2.6 MB입니다. 링크는 초당 125
 #   MB를 보내지만 헤더가 8%를 차지하므로 실제로는 115 MB이고, 시간은 23 ms입니다.
@@ -291,8 +293,8 @@ for method in ("random", "metis"):
 # 2\,(K-1)\left(\frac{P}{K\,w}+\ell\right)$$
 #
 # 샘플링과 계산에 드는 시간 $t$는 머신 한 대에서 잽니다. $\ell$은 패킷의 지연 시간(latency), $q$는
-# 요청 하나에 드는 프로세서 시간입니다. 노드 $n$개 가운데 원격 노드의 비율이 $r$이고, 행 하나는
-# $s$바이트, 그래디언트는 $P$바이트입니다. 1초에 보낼 수 있는 바이트 수 $w$는 링크의 속도와
+# 요청 하나에 드는 트레이너의 프로세서 시간입니다. 노드 $n$개 가운데 원격 노드의 비율이 $r$이고, 행
+# 하나는 $s$바이트, 그래디언트는 $P$바이트입니다. 1초에 보낼 수 있는 바이트 수 $w$는 링크의 속도와
 # 프로세서의 복사 속도 2 GB/s 가운데 느린 쪽입니다.
 
 # %% [markdown] slot="formula" lang="zh"
@@ -304,8 +306,8 @@ for method in ("random", "metis"):
 # 随机切分、网络为 1 Gbit/s 时，训练一步的通信要多长时间？把三项加起来。
 #
 # - **请求**：种子节点就在训练器所在的机器上，它们的邻居可以直接查到。其他节点的邻居，以及最后要读取
-#   的特征，都要向别的机器请求：两层就是两次，收到前一次的响应，才发出下一次请求。每次请求，数据包往
-#   返，单程 0.1 毫秒；另外三台机器为了响应，每台还要占用 0.1 毫秒的处理器时间。所以是
+#   的特征，都要向别的机器请求：两层就是两次，收到前一次的响应，才发出下一次请求。每次请求，数据包都
+#   要往返，单程 0.1 毫秒；发给另外三台机器的请求，每个还要占用训练器 0.1 毫秒的处理器时间。所以是
 #   $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ 毫秒。
 # - **特征**：8,698 行的 74%，每行 $8 + 400$ 字节，共 2.6 MB。链路每秒传输 125 MB，扣除 8% 的包头，
 #   实际是 115 MB，需要 23 毫秒。
@@ -317,9 +319,9 @@ for method in ("random", "metis"):
 # $$T = t + L\,(2\ell + (K-1)\,q) + \frac{r\,n\,(8+s)}{w} +
 # 2\,(K-1)\left(\frac{P}{K\,w}+\ell\right)$$
 #
-# 其中 $t$ 是采样和计算的时间，在一台机器上测得；$\ell$ 是数据包的延迟（latency），$q$ 是处理一个请
-# 求占用的处理器时间。$n$ 是读取的节点数，其中远程节点的比例是 $r$；一行有 $s$ 字节，梯度有 $P$ 字
-# 节。$w$ 是每秒能传输的字节数，取链路速度与处理器复制速度（2 GB/s）中较小的一个。
+# 其中 $t$ 是采样和计算的时间，在一台机器上测得；$\ell$ 是数据包的延迟（latency），$q$ 是训练器处理
+# 一个请求所用的处理器时间。$n$ 是读取的节点数，其中远程节点的比例是 $r$；一行有 $s$ 字节，梯度有
+# $P$ 字节。$w$ 是每秒能传输的字节数，取链路速度与处理器复制速度（2 GB/s）中较小的一个。
 
 # %% slot="formula-code"
 HIDDEN = 256
@@ -327,7 +329,7 @@ GRADIENTS = 4 * (2 * WIDTH * HIDDEN + HIDDEN + 2 * HIDDEN * CLASSES + CLASSES)  
 
 
 def gbit(speed):
-    costs = {"per_request": 1e-4, "per_byte": 5e-10}  # seconds of a processor
+    costs = {"per_request": 1e-4, "per_byte": 5e-10}  # processor seconds
     return Network(bandwidth=speed * 1e9, latency=1e-4, overhead=0.08, **costs)
 
 
@@ -343,21 +345,21 @@ def moving(remote, machines, network, row=ROW):
 
 rows, remote, steps = count(4, "random")
 print(f"{GRADIENTS:,} bytes of gradients")
-text = "{:3} Gbit/s: requests {:.1f}, features {:.1f}, all-reduce {:.1f} ms a step"
+text = "{:3} Gbit/s: requests {:.1f}, features {:.1f}, all-reduce {:.1f} ms per step"
 for speed in (1, 10, 100):
     terms = moving(remote / steps, 4, gbit(speed))
     print(text.format(speed, *(1000 * seconds for seconds in terms)))
 
 # %% [markdown] slot="train" lang="en"
-# At 1 Gbit/s the features take by far the longest. From 10 to 100 Gbit/s little is gained, because
-# there the processor's copying is slower than the link.
+# At 1 Gbit/s, the features take by far the longest. Going from 10 to 100 Gbit/s gains little,
+# because the processor then copies more slowly than the link sends.
 #
 # ## The library does the same
 #
 # The simulator of lesson 07 runs an unchanged training script, one trainer at a time, counts every
-# message, and measures the work on this processor. `train` is such a script; it returns the
-# parameters of the model and the counters of the cache. With `prefetch=0`, the loader makes a
-# mini-batch only when the loop asks for it, so one step follows another, as in the formula.
+# message, and measures the work on this processor. `train` is such a script; it returns the model's
+# parameters and the cache's counters. With `prefetch=0`, the loader makes a mini-batch only when
+# the loop asks for it, so all work is sequential, as in the formula.
 
 # %% [markdown] slot="train" lang="ko"
 # 1 Gbit/s에서는 피처 전송이 단연 가장 오래 걸립니다. 10 Gbit/s에서 100 Gbit/s로 올려도 시간은
@@ -429,21 +431,22 @@ def run(machines, method="random", features=None, **choice):
     return cluster.run(lambda: train(old.argsort()[train_idx], **choice))
 
 
-run(4)  # once to warm up
+run(4)  # warm-up run
 alone, base = run(1), run(4)
 for result in (alone, base):
     k, last = result.machines.count, result.epochs[-1]
     parts = ", ".join(f"{SAID[kind]} {1000 * s:.0f}" for kind, s in last.parts.items())
-    print(f"machines: {k}; {1000 * last.seconds:.0f} ms an epoch ({parts})")
+    print(f"machines: {k}; {1000 * last.seconds:.0f} ms per epoch ({parts})")
 
 # %% [markdown] slot="prove" lang="en"
-# Four machines take longer than one! Each computes less, but they have to fetch. Before we draw
+# Four machines take longer than one! Each computes less, but has to fetch data. Before drawing
 # conclusions, we check the simulation against our own counts.
 #
 # ## Check that they agree
 #
 # First: did the simulated trainers request exactly as many rows as we counted by hand? Second: if
-# sampling, computing and serving took no time, would the simulator predict the time of the formula?
+# the measured work (sampling, computing and serving) took no time, would the simulator predict the
+# formula's time?
 
 # %% [markdown] slot="prove" lang="ko"
 # 머신 네 대가 한 대보다 오래 걸렸습니다! 머신마다 계산할 양은 줄었지만 데이터를 가져와야 하기
@@ -451,9 +454,9 @@ for result in (alone, base):
 #
 # ## 확인하기
 #
-# 첫째, 시뮬레이션한 트레이너들이 요청한 행의 수는 직접 센 수와 정확히 같을까요? 둘째, 샘플링과
-# 계산과 요청 처리에 시간이 전혀 들지 않는다면, 시뮬레이터가 예측한 시간은 식으로 구한 시간과
-# 같을까요?
+# 첫째, 시뮬레이션한 트레이너들이 요청한 행의 수는 직접 센 수와 정확히 같을까요? 둘째, 실제로 잰
+# 작업(샘플링, 계산, 요청 처리)에 시간이 전혀 들지 않는다면, 시뮬레이터가 예측한 시간은 식으로 구한
+# 시간과 같을까요?
 
 # %% [markdown] slot="prove" lang="zh"
 # 四台机器竟然比一台更慢！每台机器的计算量少了，却要去获取数据。在下结论之前，先把模拟结果与手动计数
@@ -461,37 +464,37 @@ for result in (alone, base):
 #
 # ## 验证
 #
-# 第一，模拟的训练器所请求的行数，与手动数出的是否完全相同？第二，假如采样、计算和处理请求都不花时
-# 间，模拟器预测的时间与公式的结果是否一致？
+# 第一，模拟的训练器所请求的行数，与手动数出的是否完全相同？第二，假如实测的采样、计算和处理请求的时
+# 间都算作零，模拟器预测的时间与公式的结果是否一致？
 
 # %% slot="prove-rows"
 asked = base.traffic.total("features")
 _, remote, steps = count(4, "random")
 ratio = (asked.bytes_out + asked.bytes_in) / (remote * (8 + ROW))
-print(f"{asked.rows:,} rows; bytes: {ratio:.4f} times those of the formula")
+print(f"{asked.rows:,} rows; bytes: {ratio:.4f} times the formula's")
 assert asked.rows == remote and 1 <= ratio < 1.001
 
 # %% slot="prove-time" tags=["nbval-ignore-output"]
-free = ("sample", "compute", "serve")  # what was measured shall take no time
+free = ("sample", "compute", "serve")  # measured work should take no time
 _, remote, steps = count(4, "random")
 for speed in (1, 10, 25, 100):
     formula = sum(moving(remote / steps, 4, gbit(speed)))
     last = replay(base.lanes, gbit(speed), base.machines, free).epochs[-1]
     ratio = last.steps * formula / last.seconds
-    print(f"{speed:3} Gbit/s: the formula has {ratio:.0%} of the simulator's time")
+    print(f"{speed:3} Gbit/s: the formula gives {ratio:.0%} of the simulator's time")
     assert 0.85 < ratio < 1.1
 
 # %% [markdown] slot="limits" lang="en"
-# Not a row more or less; the headers of messages add 0.01% to the bytes. The formula's time is some
-# percent short, because it knows only averages: in fact all trainers wait for the one that has the
-# most to fetch. Lists of neighbors are sent as well, 3% of all bytes.
+# Not one row more or fewer; the message headers add 0.01% to the bytes. The formula's time is a few
+# percent too short, because it knows only averages, while all trainers wait for the one with the
+# most to fetch. Neighbor lists make up 3% of all bytes.
 #
 # ## What is the bottleneck?
 #
-# Another network needs no other run: `retimed` computes the times anew. `savings` gives the share
-# of an epoch that would be saved if something took no time. If an epoch takes 300 ms, and 100 ms on
-# a link of unlimited bandwidth, the saving is $1 - 100/300 = 67\%$. The **bottleneck** is what
-# would save most.
+# A different network needs no new run: `retimed` recomputes the times. `savings` gives the share of
+# an epoch that would be saved if something took no time. If an epoch takes 300 ms, but 100 ms on a
+# link of unlimited bandwidth, the saving is $1 - 100/300 = 67\%$. The **bottleneck** is whatever
+# has the largest saving.
 
 # %% [markdown] slot="limits" lang="ko"
 # 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은 몇
@@ -532,16 +535,17 @@ for speed, result in timed.items():
     print(f"{speed:3} Gbit/s: the bottleneck is {SAID[result.limit]} ({text})")
 
 # %% [markdown] slot="choices" lang="en"
-# At 1 Gbit/s the network is the bottleneck, and one machine is faster. From 10 Gbit/s on it is
-# computing, and four machines are faster; still faster links hardly help.
+# At 1 Gbit/s, the network is the bottleneck, and one machine is faster. From 10 Gbit/s on, it is
+# computing, and four machines are faster; even faster links hardly help.
 #
 # ## What costs nothing
 #
 # Much can be changed without buying anything. `predict` applies the formula to five ways to train.
-# For $t$ it takes the seconds per row that one machine needed: at 1 µs a row, a step that reads
-# 8,698 rows works for 9 ms. The simulator tries these five and two more: a thread that makes
-# mini-batches ahead, and a cache. Bars are the simulator's, black diamonds the formula's. The
-# float16 features are declared by shape and dtype only: all are zeros, but their bytes are counted.
+# For $t$, it uses the seconds per row that one machine needed: at 1 µs per row, a step that reads
+# 8,698 rows works for 9 ms. The simulator tries these five and two more: a thread that prepares
+# mini-batches ahead of time, and a cache. Bars are the simulator's, black diamonds the formula's.
+# The float16 features are declared by shape and dtype only: all are zeros, but their bytes are
+# counted.
 
 # %% [markdown] slot="choices" lang="ko"
 # 1 Gbit/s에서는 네트워크가 병목이며 머신 한 대가 더 빠릅니다. 10 Gbit/s부터는 계산이 병목이 되고
@@ -563,8 +567,8 @@ for speed, result in timed.items():
 # ## 不花钱的办法
 #
 # 不花一分钱，也有许多地方可以改变。`predict` 把公式用于五种训练方式，其中的 $t$ 由一台机器上测得的
-# 每行时间算出：如果每行 1 微秒，那么读取 8,698 行的一步，采样和计算要花 9 毫秒。除了这五种，还用模
-# 拟器试了另外两种：用一个线程提前生成小批次，以及使用缓存。柱子是模拟器的结果，黑色菱形是公式的结
+# 每行时间算出：如果每行 1 微秒，那么读取 8,698 行的一步，采样和计算要花 9 毫秒。模拟器除了这五种，
+# 还运行了另外两种：用一个线程提前生成小批次，以及使用缓存。柱子是模拟器的结果，黑色菱形是公式的结
 # 果。float16 特征只声明了形状和 dtype，值全部为零，但字节数照样计算。
 
 # %% slot="choices-code" tags=["nbval-ignore-output"]
@@ -581,7 +585,7 @@ def predict(method="random", fanouts=FANOUTS, batch=BATCH, row=ROW):
 by_formula = [predict(), predict("metis"), predict(row=ROW // 2)]
 by_formula += [predict(fanouts=(5, 5)), predict(batch=4 * BATCH)]
 choices = {
-    "as it is": {},
+    "unchanged": {},
     "METIS": {"method": "metis"},
     "float16": {"features": {"feat": ((WIDTH,), torch.float16)}},
     "fanout 5": {"fanouts": (5, 5)},
@@ -599,44 +603,44 @@ ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), reverse=True)
 plt.show()
 
 # %% [markdown] slot="cache" lang="en"
-# The formula is mostly short, since it knows nothing of waiting, yet it ranks these ways as the
-# simulator does. `prefetch` saves least here, because features and gradients need the same link; at
-# 10 Gbit/s, computing would hide most of the fetching.
+# The formula's times are mostly too low, since it ignores waiting, yet it ranks these options as
+# the simulator does. `prefetch` saves the least here, because features and gradients need the same
+# link; at 10 Gbit/s, computing would hide most of the fetching.
 #
-# Faster does not mean otherwise the same. METIS, `prefetch` and a cache leave the training itself
-# alone. float16, fanout and batch size change what is learned: compare accuracies first.
+# Some options also change what is learned. `prefetch` and a cache do not; METIS only changes which
+# seeds each trainer gets. float16, fanout and batch size can change the accuracy: compare it first.
 #
 # ## Which rows to keep
 #
-# A cache holds rows of other machines. If a trainer requests ten rows and seven are in its cache,
-# the **hit rate** is 70%, and only three rows are sent. Which rows are worth keeping? We count how
-# often trainer 0 requests each row, and keep as many as a quarter of all features: those requested
-# most often, which is known only afterwards; those of the nodes with the most edges, which can be
-# guessed before; or any, here the first by ID.
+# A cache holds rows of other machines. If seven of ten requested rows are in it, the **hit rate**
+# is 70%, and only three are sent. Which rows are worth keeping? We count how often trainer 0
+# requests each row, and fill a cache the size of a quarter of all features: with the rows requested
+# most often, known only afterward; with those of the nodes with the most edges, known beforehand;
+# or with arbitrary ones, here the first by ID.
 
 # %% [markdown] slot="cache" lang="ko"
-# 식은 기다리는 시간을 다루지 않으므로 대체로 시뮬레이터보다 짧은 시간을 내놓습니다. 그래도 방법들의
-# 순위는 시뮬레이터로 구한 순위와 같습니다. 여기서는 `prefetch`로 줄어드는 시간이 가장 적습니다.
-# 피처와 그래디언트가 같은 링크를 쓰기 때문입니다. 10 Gbit/s라면 데이터를 가져오는 시간이 대부분
-# 계산 시간에 가려집니다.
+# 식은 기다리는 시간을 다루지 않으므로, 식으로 구한 시간은 대체로 시뮬레이터의 예측보다 짧습니다.
+# 그래도 방법들의 순위는 시뮬레이터로 구한 순위와 같습니다. 여기서는 `prefetch`로 줄어드는 시간이
+# 가장 적습니다. 피처와 그래디언트가 같은 링크를 쓰기 때문입니다. 10 Gbit/s라면 데이터를 가져오는
+# 시간이 대부분 계산 시간에 가려집니다.
 #
 # 시간을 줄이는 방법 가운데에는 학습 결과까지 바꾸는 것도 있습니다. `prefetch`와 캐시는 학습 결과를
-# 바꾸지 않고, METIS를 쓰면 미니배치의 구성만 달라집니다. 반면 피처를 float16으로 바꾸거나 팬아웃,
-# 배치 크기를 바꾸면 정확도가 달라질 수 있으므로 먼저 비교해야 합니다.
+# 바꾸지 않고, METIS를 쓰면 트레이너마다 맡는 시드 노드만 달라집니다. 반면 피처를 float16으로
+# 바꾸거나 팬아웃, 배치 크기를 바꾸면 정확도가 달라질 수 있으므로 먼저 비교해야 합니다.
 #
 # ## 어떤 행을 캐시에 둘 것인가
 #
 # 캐시에는 다른 머신의 행을 보관합니다. 트레이너가 요청한 행 열 개 가운데 일곱 개가 캐시에 있으면
 # **적중률**(hit rate)은 70%이고, 나머지 세 개만 전송됩니다. 그렇다면 어떤 행을 보관해야 할까요?
 # 트레이너 0이 각 행을 몇 번 요청하는지 세고, 전체 피처의 4분의 1만큼을 보관해 봅시다. 고르는 방법은
-# 세 가지입니다. 가장 많이 요청된 행을 고르거나(나중에야 알 수 있습니다), 요청이 많으리라 짐작하여
-# 에지가 가장 많은 노드의 행을 고르거나, 아무 행이나(여기서는 ID가 작은 순으로) 고릅니다.
+# 세 가지입니다. 가장 많이 요청된 행을 고르거나(나중에야 알 수 있습니다), 에지가 가장 많은 노드의
+# 행을 고르거나(미리 알 수 있습니다), 아무 행이나(여기서는 ID가 작은 순으로) 고릅니다.
 
 # %% [markdown] slot="cache" lang="zh"
 # 公式不考虑等待，所以算出的时间大多偏短；不过，它排出的优劣顺序与模拟器一致。`prefetch` 在这里省下
 # 的时间最少，因为特征和梯度共用一条链路；如果是 10 Gbit/s，获取数据的时间大部分会被计算掩盖。
 #
-# 变快了，并不等于其他都不变。`prefetch` 和缓存不改变训练结果，METIS 只改变各个训练器分到哪些训练节
+# 有些办法还会改变学到的模型。`prefetch` 和缓存不改变训练结果，METIS 只改变各个训练器分到哪些训练节
 # 点；float16、扇出和批次大小则会改变学到的模型，应当先比较准确率。
 #
 # ## 该缓存哪些行
@@ -648,14 +652,14 @@ plt.show()
 
 # %% slot="cache-hand"
 _, book, old = cut(4, "random")
-foreign = old[book.nid2partid(torch.arange(len(old))) != 0]  # nodes that others own
+foreign = old[book.nid2partid(torch.arange(len(old))) != 0]  # nodes of other machines
 asks = torch.zeros(len(old))
 for rank, nodes, is_remote in reads(4, "random"):
     if rank == 0:
         asks[nodes[is_remote]] += 1
 
 orders = {"most requested": asks[foreign], "most edges": graph.out_degrees()[foreign]}
-orders["any"] = torch.arange(len(foreign))
+orders["arbitrary"] = torch.arange(len(foreign))
 hits = {}
 for name, worth in orders.items():
     order = foreign[worth.argsort(descending=True, stable=True)]
@@ -664,11 +668,12 @@ for name, worth in orders.items():
 
 # %% [markdown] slot="cache-library" lang="en"
 # With a quarter of the memory, a good choice serves more than half of the requests, because few
-# nodes are popular; a blind one serves a third.
+# nodes are popular; an arbitrary one serves a third.
 #
-# The cache of `DistGraph(…, cache_bytes=…)` begins with the guess by edges, and learns from the
-# requests. Orange points are its hit rate in the second epoch, and the time of that epoch; the gray
-# line is the time without a cache. We assert that the parameters are the same to the last bit.
+# The cache of `DistGraph(…, cache_bytes=…)` starts with the nodes with the most edges and learns
+# from the requests. Orange points show its hit rate and the time of the second epoch; the gray line
+# is the time without a cache. We assert that the cache leaves the parameters identical, bit for
+# bit.
 
 # %% [markdown] slot="cache-library" lang="ko"
 # 잘 고르면 4분의 1의 메모리로 요청의 절반 이상이 해결됩니다. 요청이 몇몇 노드에 몰리기 때문입니다.
@@ -676,8 +681,8 @@ for name, worth in orders.items():
 #
 # `DistGraph(…, cache_bytes=…)`의 캐시는 에지가 많은 노드의 행에서 시작하여, 실제 요청에 맞추어
 # 내용을 바꾸어 갑니다. 주황색 점은 둘째 에폭의 적중률과 그 에폭에 걸린 시간이고, 오른쪽 그림의 회색
-# 선은 캐시가 없을 때의 시간입니다. 모델의 매개변수가 마지막 비트까지 같은지도 단언문(assert)으로
-# 확인합니다.
+# 선은 캐시가 없을 때의 시간입니다. 모델의 매개변수가 캐시를 쓰지 않았을 때와 비트 단위까지
+# 똑같은지도 단언문(assert)으로 확인합니다.
 
 # %% [markdown] slot="cache-library" lang="zh"
 # 选得好，缓存四分之一的特征就能满足一半以上的请求，因为请求集中在少数节点上；随便选，只能满足三分之
@@ -705,23 +710,23 @@ for share, rate, ms in points:
     right.plot(share, ms, "o", color=ORANGE)
 right.axhline(1000 * base.epochs[-1].seconds, color=GRAY)
 left.set(xlabel="cache / all features", ylabel="hit rate", ylim=(0, 1.05))
-right.set(xlabel="cache / all features", ylabel="ms an epoch", ylim=0)
+right.set(xlabel="cache / all features", ylabel="ms per epoch", ylim=0)
 left.legend()
 plt.show()
 
 # %% [markdown] slot="buy" lang="en"
-# The points follow the guess; in longer runs they rise slowly towards the upper curve. Memory
-# stands in for network: the larger the cache, the shorter the epoch.
+# The points follow the "most edges" curve; in longer runs, they rise slowly toward the upper curve.
+# Memory can replace bandwidth: the larger the cache, the shorter the epoch.
 #
 # ## What to buy
 #
-# Enter your prices and the length of your job. An epoch of 0.15 seconds makes 100,000 epochs of 4.2
-# hours; four machines at 1.10 dollars an hour then cost $4.2 \cdot 4 \cdot 1.10 = 18$ dollars. We
-# use METIS and `prefetch`, because they cost nothing. Numbers beside points are machines; what lies
-# to the right of the vertical line is too late.
+# Enter your prices and the length of your job. If an epoch takes 0.15 seconds, 100,000 epochs take
+# 4.2 hours; four machines at 1.10 dollars an hour then cost $4.2 \cdot 4 \cdot 1.10 = 18$ dollars.
+# We use METIS and `prefetch`, which cost nothing. Labels are machine counts; points to the right of
+# the vertical line miss the deadline.
 
 # %% [markdown] slot="buy" lang="ko"
-# 점들은 에지 수로 짐작한 곡선을 따라갑니다. 더 오래 실행하면 위쪽 곡선을 향해 천천히 올라갑니다.
+# 점들은 '에지가 많은 순' 곡선을 따라갑니다. 더 오래 실행하면 위쪽 곡선을 향해 천천히 올라갑니다.
 # 메모리로 네트워크를 대신하는 셈이며, 캐시가 클수록 에폭이 짧아집니다.
 #
 # ## 무엇을 살 것인가
@@ -732,8 +737,8 @@ plt.show()
 # 점은 기한을 넘깁니다.
 
 # %% [markdown] slot="buy" lang="zh"
-# 这些点大致落在按边数估计的那条曲线上；如果运行更多轮，它们会慢慢向上方的曲线靠近。这就是用内存代替
-# 网络：缓存越大，一轮的时间越短。
+# 这些点大致落在“边最多”那条曲线上；如果运行更多轮，它们会慢慢向上方的曲线靠近。这就是用内存换带宽：
+# 缓存越大，一轮的时间越短。
 #
 # ## 该买什么
 #
@@ -753,7 +758,7 @@ def epoch(machines, network, partitioner):
 
 # %% slot="buy-code" tags=["nbval-ignore-output"]
 JOB = 100_000  # epochs
-PRICES = {1: 1.00, 10: 1.10, 100: 1.60}  # dollars per machine and hour, by Gbit/s
+PRICES = {1: 1.00, 10: 1.10, 100: 1.60}  # dollars per machine-hour, by Gbit/s
 offers = []
 for speed, price in PRICES.items():
     hours = [JOB * epoch(k, speed, "metis").seconds / 3600 for k in counts]
@@ -775,7 +780,7 @@ for speed, color in zip(PRICES, (GRAY, BLUE, ORANGE)):
     ax.plot(*list(zip(*line))[:2], "o-", color=color, label=f"{speed} Gbit/s")
     style = {"textcoords": "offset points", "color": color, "weight": "bold"}
     style |= below if speed == 10 else above
-    for *spot, k in line[speed != 1 :]:  # one machine: one point
+    for *spot, k in line[speed != 1 :]:  # one machine: one label
         ax.annotate(k, spot, **style)
 ax.axvline(DEADLINE, color="black", lw=0.8, label="deadline")
 ax.margins(0.1, 0.15)
@@ -784,21 +789,21 @@ ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown] slot="explore" lang="en"
-# One machine costs least: $K$ machines cost $K$ times as much, and are never $K$ times as fast.
-# More machines gain little at 1 Gbit/s; who must be done sooner pays for machines and 10 Gbit/s;
-# 100 Gbit/s are not worth their price. If the graph does not fit into one machine, strike out that
-# offer.
+# One machine costs the least: $K$ machines cost at least $K$ times as much per hour, and are never
+# $K$ times as fast. More machines gain little at 1 Gbit/s; if you must finish sooner, pay for more
+# machines and 10 Gbit/s; 100 Gbit/s is not worth its price. If the graph does not fit into one
+# machine, drop that offer.
 #
 # ## Try it out
 #
-# In a running notebook, move the network's slider below and choose a partitioner. A new setting may
-# take a second; a line says so. On a web page, you see four settings instead.
+# In a running notebook, move the network slider and choose a partitioner. A new setting may take a
+# second; a message says so. On a web page, you see four settings instead.
 
 # %% [markdown] slot="explore" lang="ko"
-# 가장 싼 것은 머신 한 대입니다. 머신 $K$대의 비용은 시간당 $K$배이지만, 속도가 $K$배가 되는 일은
-# 없습니다. 1 Gbit/s에서는 머신을 늘려도 얻는 것이 적습니다. 더 빨리 끝내야 한다면 머신을 늘리고 10
-# Gbit/s 네트워크를 쓰는 데 돈을 들여야 하며, 100 Gbit/s는 제값을 하지 못합니다. 그래프를 머신 한
-# 대에 담을 수 없다면 머신 한 대를 쓰는 선택지를 제외합니다.
+# 가장 싼 것은 머신 한 대입니다. 머신 $K$대의 비용은 시간당 적어도 $K$배이지만, 속도가 $K$배가 되는
+# 일은 없습니다. 1 Gbit/s에서는 머신을 늘려도 얻는 것이 적습니다. 더 빨리 끝내야 한다면 머신을
+# 늘리고 10 Gbit/s 네트워크를 쓰는 데 돈을 들여야 하며, 100 Gbit/s는 제값을 하지 못합니다. 그래프를
+# 머신 한 대에 담을 수 없다면 머신 한 대를 쓰는 선택지를 제외합니다.
 #
 # ## 바꾸어 보기
 #
@@ -807,9 +812,9 @@ plt.show()
 # 가지 설정의 그림이 대신 보입니다.
 
 # %% [markdown] slot="explore" lang="zh"
-# 最便宜的是一台机器：$K$ 台机器每小时的费用是 $K$ 倍，速度却从来达不到 $K$ 倍。在 1 Gbit/s 时增加机
-# 器，收效很小；想更早完成，就要花钱增加机器，并换用 10 Gbit/s 的网络，而 100 Gbit/s 不值这个价。如
-# 果单机装不下这张图，就要排除单机方案。
+# 最便宜的是一台机器：$K$ 台机器每小时的费用至少是 $K$ 倍，速度却总达不到 $K$ 倍。在 1 Gbit/s 时增加
+# 机器，收效很小；想更早完成，就要花钱增加机器，并换用 10 Gbit/s 的网络，而 100 Gbit/s 不值这个价。
+# 如果单机装不下这张图，就要排除单机方案。
 #
 # ## 动手试一试
 #
@@ -826,38 +831,38 @@ network = ("network (Gbit/s)", [1, 10, 25, 100])
 plot.explore_time(times, counts, network=network, partitioner=methods)
 
 # %% [markdown] slot="ahead" lang="en"
-# The faster the network, the less METIS gains over a random partition: bandwidth can stand in for a
-# good partition.
+# The faster the network, the less METIS gains over a random partition: bandwidth can replace a good
+# partition.
 #
-# ## Past the laptop
+# ## Beyond the laptop
 #
-# What would a graph of 100 million nodes need, with 2 billion edges, 100 float32 features a node
-# and a million training nodes? It cannot be tried here, but it can be planned, if each number says
-# where it comes from and becomes a range.
+# What would a graph of 100 million nodes need, with 2 billion edges, 100 float32 features per node
+# and a million training nodes? It cannot be tried here, but it can be planned, if each number names
+# its source and becomes a range.
 #
-# - **Calculated**: 400 bytes a node, and 16 bytes an edge for its source and its ID, are 72 GB.
-# - **Counted here, then scaled**: a trainer reads 68 nodes a seed with the random partition, 58
-#   with METIS; 74% and 36% of them are remote.
+# - **Calculated**: 400 bytes per node, and 16 bytes per edge for its source and its ID, make 72 GB.
+# - **Counted here per seed, to be scaled**: a trainer reads 68 nodes per seed with the random
+#   partition, 58 with METIS; 74% and 36% of them are remote.
 # - **Measured here**: the seconds per row.
-# - **Assumed**: HALO nodes and indexes add up to a half to the memory. METIS cuts the large graph
-#   at best as well as the small one, at worst no better than random. Memory that no processor cache
-#   holds makes a row take up to twice as long.
+# - **Assumed**: HALO nodes and indexes increase the memory by up to half. METIS cuts the large
+#   graph at best as well as the small one, at worst no better than random. Because no processor
+#   cache holds the data, a row takes up to twice as long.
 #
-# Do reads scale with the number of seeds? In a larger graph fewer nodes repeat. We count in four
-# sizes; the upper limit is $11 \cdot 11 = 121$.
+# Do reads per seed stay the same? In a larger graph, fewer nodes repeat. We count in four sizes;
+# the upper limit is $11 \cdot 11 = 121$.
 
 # %% [markdown] slot="ahead" lang="ko"
 # 네트워크가 빠를수록 METIS와 무작위 분할의 차이가 줄어듭니다. 대역폭이 넉넉하면 그래프를 잘 나누지
 # 않아도 됩니다.
 #
-# ## 노트북 한 대를 넘어서
+# ## 노트북 한 대로 감당할 수 없을 때
 #
 # 노드 1억 개, 에지 20억 개에 노드마다 float32 피처 100개가 있고 학습 노드가 100만 개인 그래프라면
-# 무엇이 얼마나 필요할까요? 여기서 직접 실행해 볼 수는 없지만 계획은 세울 수 있습니다. 다만 수마다
+# 무엇이 얼마나 필요할까요? 여기서 직접 실행해 볼 수는 없지만 계획은 세울 수 있습니다. 다만 수치마다
 # 출처를 밝히고, 값 하나가 아니라 범위로 나타내야 합니다.
 #
 # - **계산한 값**: 노드마다 400바이트, 에지마다 출발 노드와 ID에 16바이트가 들어 모두 72 GB입니다.
-# - **여기서 센 개수를 그래프 크기에 비례하여 늘린 값**: 트레이너가 시드 노드 하나당 읽는 노드는
+# - **여기서 세어 시드 노드 수만큼 늘려 쓸 값**: 트레이너가 시드 노드 하나당 읽는 노드는
 #   무작위로 나누면 68개, METIS로 나누면 58개이며, 그 가운데 각각 74%와 36%가 원격 노드입니다.
 # - **여기서 잰 값**: 행당 시간.
 # - **가정한 값**: 헤일로 노드(halo node)와 인덱스 때문에 메모리가 최대 50% 더 듭니다. 큰 그래프를
@@ -876,8 +881,8 @@ plot.explore_time(times, counts, network=network, partitioner=methods)
 # 资源？这里无法实际运行，但可以做计划，只要每个数都注明来源，并且给出范围而不是单个值。
 #
 # - **算出的**：每个节点 400 字节，每条边的源节点和 ID 共 16 字节，合计 72 GB。
-# - **在这里计数，再按规模放大的**：平均每个种子节点，训练器在随机切分时要读取 68 个节点，用 METIS
-#   时读取 58 个，其中远程节点分别占 74% 和 36%。
+# - **在这里按种子节点计数，再乘以种子节点数的**：平均每个种子节点，训练器在随机切分时要读取 68 个节
+#   点，用 METIS 时读取 58 个，其中远程节点分别占 74% 和 36%。
 # - **在这里测得的**：每行时间。
 # - **假定的**：HALO 节点（halo node）和索引使内存最多增加一半。用 METIS 切分这张大图，效果最好时与
 #   上面的生成图相当，最差时与随机切分相当。数据超出处理器缓存之后，每行时间最多变成两倍。
@@ -900,55 +905,56 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
     print(f"{num_nodes:,} nodes: a seed reads {nodes_a_seed(num_nodes):.0f}")
 
 # %% [markdown] slot="summary" lang="en"
-# With each doubling a seed reads more, and how much more at 100 million nodes, four points do not
-# tell. So the plan takes the range from 58, METIS and few nodes, to 121, no node twice. Exercises
-# 6–8 finish it.
+# With each doubling, a seed reads more; four points do not tell how much it reads at 100 million
+# nodes. So the plan uses the range from 58 (METIS, small graph) to 121 (no node read twice).
+# Exercises 6–8 finish it.
 #
 # ## What the model leaves out
 #
-# - Other processors: $t$ is that of this computer. A GPU makes $t$ much smaller; then the network
+# - Other processors: $t$ is that of this computer. With a GPU, $t$ is much smaller, and the network
 #   becomes the bottleneck sooner.
-# - What disturbs: processes share memory, and a switch has other users. And what helps: an
-#   all-reduce can overlap with the backward pass.
+# - Interference: processes share memory bandwidth, and a switch has other users. But an all-reduce
+#   can overlap with the backward pass.
 #
-# So before you buy, rent two machines for an hour, run a few steps with `gnnlab launch --trace`,
-# and correct the model by what you measure.
+# Before you buy, rent two machines for an hour, run a few steps with `gnnlab launch --trace`, and
+# correct the model with what you measure.
 #
 # ## Summary
 #
-# - A step is work, requests, features and all-reduce; a few counts give all of them.
-# - Speed up the bottleneck; speeding up anything else gains little.
-# - First what costs nothing, METIS and `prefetch`, then a cache, then the network, then machines.
-# - A model whose times are off can still decide rightly. Check it where that is cheap, and give a
-#   range where you cannot.
+# - A step is work, requests, features and all-reduce; a few counts and the time per row give them
+#   all.
+# - Speed up the bottleneck; anything else gains little.
+# - Start with what costs nothing, METIS and `prefetch`, then a cache, then the network, then
+#   machines.
+# - A model whose times are off can still lead to the right decision. Check it where that is cheap,
+#   and give a range where you cannot.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/10_scaling_study.ipynb) are beside the lesson.
+# [solutions](../solutions/10_scaling_study.ipynb) are in a separate notebook.
 #
-# 1. A batch of 1,000 seeds is sampled with fanouts 15, 10 and 5. How many nodes does it read at
-#    most?
+# 1. A batch of 1,000 seeds is sampled with fanouts 15, 10 and 5. At most, how many nodes does it
+#    read?
 # 2. A step reads 100,000 nodes, 75% of them remote; a row is 128 float32 numbers. How many
-#    milliseconds do the features take at 10 Gbit/s, if all of that can be used?
-# 3. A step computes for 20 ms and meanwhile fetches 25 MB. From how many Gbit/s on is the network
-#    no longer the bottleneck?
+#    milliseconds do features and requested IDs take at the full 10 Gbit/s?
+# 3. A step computes for 20 ms and meanwhile fetches 25 MB. At how many Gbit/s does the network stop
+#    being the bottleneck?
 # 4. `asks[i]` is how often row $i$ is requested. Write a function of `asks` and `size` that returns
 #    the hit rate of a cache with the `size` rows requested most often.
 # 5. An offer is a tuple of cost, hours and name. Write a function of `offers` and `deadline`, in
-#    hours, that returns the name of the cheapest offer in time, and `None` where there is none.
-# 6. Plan for the graph of 100 million nodes. Machines have 64 GB, of which half is free for the
-#    graph. Answer with three pairs, at least and at most, in whole numbers: how many machines are
-#    needed; how many GB each of four machines holds; how many GB each of four machines receives in
-#    an epoch, at $8 + 400$ bytes a remote row. At least: METIS as counted here. At most: 121 nodes
-#    a seed, 75% of them remote.
-# 7. Write a function of `rows`, which a machine reads in an epoch, `gigabytes`, which it receives,
-#    and `row_seconds` that returns the seconds of an epoch. The network is 10 Gbit/s, so 1.15 GB/s;
-#    four machines take 128 seeds each a step, and a step adds 2 ms for requests and
-#    all-reduce.
-# 8. 10,000,000 seeds of a [billion nodes](../../docs/planning.md), 128 a batch, read 93 each. Write
-#    a function of `machines`, `remote_share`, `row_seconds` for an epoch's machine hours, using
-#    `moving` (10 Gbit/s).
+#    hours, that returns the name of the cheapest offer in time, or `None` if there is none.
+# 6. Plan for the graph of 100 million nodes. Machines have 64 GB, half of it free for the graph.
+#    Give three pairs of whole numbers, minimum and maximum: the machines needed; the GB that each
+#    of four machines holds; the GB that each of them receives in an epoch, at $8 + 400$ bytes per
+#    remote row. Minimum: METIS as counted here. Maximum: 121 nodes per seed, 75% of them remote.
+# 7. Write a function of `rows`, `gigabytes` and `row_seconds` that returns the seconds of an epoch
+#    in which a machine reads `rows` and receives `gigabytes`. The network is 10 Gbit/s, or 1.15
+#    GB/s without headers; four machines take 128 seeds each per step, and a step adds 2 ms for
+#    requests and all-reduce.
+# 8. In a graph of a [billion nodes](../../docs/planning.md), an epoch has 10,000,000 seeds, 128 per
+#    mini-batch, which read 93 nodes each. Write a function of `machines`, `remote_share` and
+#    `row_seconds` that returns the machine hours of an epoch, using `moving` at 10 Gbit/s.
 
 # %% [markdown] slot="summary" lang="ko"
 # 그래프가 두 배가 될 때마다 시드 노드 하나당 읽는 노드가 늘어납니다. 노드가 1억 개일 때 얼마나 더
@@ -960,20 +966,20 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #
 # - 다른 프로세서: $t$는 이 컴퓨터에서 잰 값입니다. GPU를 쓰면 $t$가 훨씬 작아지므로 네트워크가 더
 #   일찍 병목이 됩니다.
-# - 방해하는 요인과 도움이 되는 요인: 프로세스들은 메모리를 함께 쓰고, 스위치는 다른 사용자도
-#   씁니다. 한편 올리듀스는 역전파와 동시에 진행할 수 있습니다.
+# - 방해하는 요인과 도움이 되는 요인: 프로세스들은 메모리 대역폭을 나누어 쓰고, 스위치는 다른
+#   사용자도 씁니다. 한편 올리듀스는 역전파와 동시에 진행할 수 있습니다.
 #
 # 그러므로 구입하기 전에 머신 두 대를 한 시간 빌려 `gnnlab launch --trace`로 학습을 몇 단계 실행해
-# 보고, 잰 값으로 모델을 바로잡아야 합니다.
+# 보고, 잰 값으로 모델을 보정해야 합니다.
 #
 # ## 요약
 #
 # - 학습 한 단계의 시간은 샘플링과 계산, 요청, 피처 전송, 올리듀스에 걸리는 시간의 합이며, 몇 가지
-#   개수를 세어 식으로 구할 수 있습니다.
+#   개수와 행당 시간을 알면 식으로 구할 수 있습니다.
 # - 병목이 되는 부분을 빠르게 해야 합니다. 다른 부분을 빠르게 해도 얻는 것은 적습니다.
 # - 돈이 들지 않는 METIS와 `prefetch`부터 쓰고, 캐시, 네트워크, 머신 순서로 검토합니다.
-# - 시간이 조금 어긋나는 모델로도 올바른 결정을 내릴 수 있습니다. 적은 비용으로 확인할 수 있는 것은
-#   확인하고, 확인할 수 없는 것은 범위로 나타냅니다.
+# - 예측한 시간이 조금 빗나가는 모델로도 올바른 결정을 내릴 수 있습니다. 적은 비용으로 확인할 수
+#   있는 것은 확인하고, 확인할 수 없는 것은 범위로 나타냅니다.
 #
 # ## 연습 문제
 #
@@ -983,7 +989,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # 1. 시드 노드 1,000개로 이루어진 배치를 팬아웃 15, 10, 5로 샘플링합니다. 읽는 노드는 최대 몇
 #    개입니까?
 # 2. 학습 한 단계에서 노드 100,000개를 읽고, 그 가운데 75%가 원격 노드입니다. 행 하나는 float32 수
-#    128개입니다. 10 Gbit/s를 모두 쓸 수 있다면 피처 전송에 몇 밀리초가 걸립니까?
+#    128개입니다. 10 Gbit/s를 모두 쓸 수 있다면 피처와 요청에 담긴 ID를 전송하는 데 몇 밀리초가
+#    걸립니까?
 # 3. 학습 한 단계에서 20 ms 동안 계산하면서 동시에 25 MB를 가져옵니다. 네트워크가 몇 Gbit/s 이상이면
 #    병목이 되지 않습니까?
 # 4. `asks[i]`는 행 $i$를 요청한 횟수입니다. `asks`와 `size`를 받아, 가장 많이 요청된 행 `size`개를
@@ -997,14 +1004,14 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    양(GB, 원격 행마다 $8 + 400$바이트)입니다. 받는 데이터의 최솟값은 여기서 METIS로 나누어 센
 #    값으로, 최댓값은 시드 노드 하나당 노드 121개와 원격 노드 75%로 구합니다.
 # 7. 머신 한 대가 한 에폭에 읽는 행 수 `rows`, 받는 데이터 `gigabytes`, 행당 시간 `row_seconds`를
-#    받아 한 에폭에 걸리는 시간(초)을 반환하는 함수를 작성합니다. 네트워크는 10 Gbit/s이므로 1.15
-#    GB/s이고, 머신 네 대가 학습 한 단계에 시드 노드를 128개씩 처리하며, 요청과 올리듀스에 단계마다
-#    2 ms가 더 듭니다.
+#    받아 한 에폭에 걸리는 시간(초)을 반환하는 함수를 작성합니다. 네트워크는 10 Gbit/s, 헤더를 빼면
+#    1.15 GB/s이고, 머신 네 대가 학습 한 단계에 시드 노드를 128개씩 처리하며, 요청과 올리듀스에
+#    단계마다 2 ms가 더 듭니다.
 # 8. 노드가 [10억 개](../../docs/planning.md)(영어 문서)인 그래프에서 한 에폭에 시드 노드 1,000만
 #    개를 미니배치마다 128개씩 처리하며, 시드 노드 하나당 노드 93개를 읽습니다. `machines`,
-#    `remote_share`, `row_seconds`를 받아 한 에폭에 드는 머신 시간(machine-hour), 곧 머신 수와
-#    시(hour) 단위로 나타낸 소요 시간의 곱을 반환하는 함수를 작성합니다. 통신 시간은 10 Gbit/s에서
-#    `moving`으로 구합니다.
+#    `remote_share`, `row_seconds`를 받아 한 에폭에 드는 머신 시간(machine-hour), 곧 머신 수에 소요
+#    시간(단위: 시간)을 곱한 값을 반환하는 함수를 작성합니다. 통신 시간은 10 Gbit/s에서 `moving`으로
+#    구합니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 图每扩大一倍，每个种子节点读取的节点都会增多；到 1 亿个节点时会增加到多少，仅凭四个点无法判断。所
@@ -1014,17 +1021,18 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # ## 模型忽略了什么
 #
 # - 其他处理器：$t$ 是在这台计算机上测得的。使用 GPU 时，$t$ 会小得多，网络就会更早成为瓶颈。
-# - 不利因素与有利因素：各个进程共用内存，交换机也有其他用户；另一方面，全归约可以与反向传播同时进
-#   行。
+# - 不利因素与有利因素：各个进程会争用内存带宽，交换机还要转发其他用户的数据；另一方面，全归约可以与
+#   反向传播同时进行。
 #
 # 所以在购买之前，先租两台机器用一小时，用 `gnnlab launch --trace` 运行几步，再根据测量结果修正模
 # 型。
 #
 # ## 小结
 #
-# - 训练一步由采样与计算、请求、特征和全归约组成，都可以由几个计数推算出来。
+# - 训练一步的时间由采样与计算、请求、特征传输和全归约四部分组成，由几个计数和测得的每行时间就可以推
+#   算出来。
 # - 要加快的是瓶颈；加快其他部分，收效很小。
-# - 先用不花钱的 METIS 和 `prefetch`，然后是缓存，然后是网络，最后才是机器。
+# - 先用不花钱的 METIS 和 `prefetch`，再考虑缓存，其次是网络，最后才是机器。
 # - 即使时间有误差，仍然可以根据成本模型作出正确的决定。能低成本验证的就去验证，不能验证的就给出范
 #   围。
 #
@@ -1040,14 +1048,14 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # 4. `asks[i]` 是第 $i$ 行被请求的次数。写一个以 `asks` 和 `size` 为参数的函数：缓存保存请求次数最多
 #    的 `size` 行，返回它的命中率。
 # 5. 一个方案是由费用、小时数和名称组成的元组。写一个以 `offers` 和 `deadline`（单位是小时）为参数的
-#    函数，返回能按时完成的方案中最便宜的一个的名称；如果没有，就返回 `None`。
+#    函数，在能按时完成的方案中找出最便宜的一个，返回它的名称；如果没有，就返回 `None`。
 # 6. 为有 1 亿个节点的图做计划。每台机器有 64 GB 内存，其中一半可以存放图。用三对整数作答，每对是最
 #    小值和最大值：需要多少台机器；用四台机器时，每台存储多少 GB；用四台机器时，每台在一轮中接收多少
 #    GB（每个远程行 $8 + 400$ 字节）。最小值按这里对 METIS 的计数来算，最大值按每个种子节点读取 121
 #    个节点、其中 75% 是远程节点来算。
 # 7. 写一个函数，参数是一台机器在一轮中读取的行数 `rows`、接收的数据量 `gigabytes` 和每行时间
-#    `row_seconds`，返回一轮的秒数。网络是 10 Gbit/s，即 1.15 GB/s；四台机器每一步各处理 128 个种子
-#    节点，请求和全归约使每一步增加 2 毫秒。
+#    `row_seconds`，返回一轮的秒数。网络是 10 Gbit/s，扣除包头后为 1.15 GB/s；四台机器每一步各处理
+#    128 个种子节点，请求和全归约使每一步增加 2 毫秒。
 # 8. 在一张有 [10 亿个节点](../../docs/planning.md)（英文文档）的图上，一轮有 1,000 万个种子节点，每
 #    个小批次 128 个；平均每个种子节点读取 93 个节点。写一个以 `machines`、`remote_share` 和
 #    `row_seconds` 为参数的函数，返回一轮所用的机器小时，即机器数乘以小时数。通信时间用 `moving` 按
@@ -1086,7 +1094,7 @@ check(4, answer_4, lambda f: all(abs(f(case, k) - r) < 1e-6 for k, r in rates.it
 check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best.items()))
 
 # %% slot="answers-6-7" tags=["nbval-ignore-output"]
-answer_6 = None  # a list of three pairs, [[1, 2], [10, 20], [1, 2]]
+answer_6 = None  # a list of three pairs, such as [[1, 2], [10, 20], [1, 2]]
 answer_7 = None  # a function of rows, gigabytes and row_seconds
 
 plans = [(1e7, 1.15, 1e-6, 14.91), (0, 0, 1e-6, 3.91), (3e7, 2.3, 2e-6, 65.91)]
@@ -1105,7 +1113,7 @@ check(7, answer_7, is_close)
 if answer_7 is not None and is_close(answer_7):
     low = answer_7(250_000 * 58, 250_000 * 58 * 0.36 * 408e-9, SECONDS_A_ROW)
     high = answer_7(250_000 * 121, 250_000 * 121 * 0.75 * 408e-9, 2 * SECONDS_A_ROW)
-    print(f"an epoch takes from {low:.0f} to {high:.0f} seconds")
+    print(f"an epoch takes {low:.0f} to {high:.0f} seconds")
 
 # %% slot="answer-8"
 answer_8 = None  # a function of machines, remote_share and row_seconds
@@ -1122,4 +1130,4 @@ if answer_8 is not None and is_near(answer_8):
     for machines, least, most in ((5, 0.31, 0.79), (47, 0.60, 0.97)):
         low = answer_8(machines, least, 1.1e-6)
         high = answer_8(machines, most, 2.2e-6)
-        print(f"{machines} machines: from {low:.2f} to {high:.2f} machine hours an epoch")
+        print(f"{machines} machines: {low:.2f} to {high:.2f} machine hours per epoch")

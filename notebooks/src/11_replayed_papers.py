@@ -2,18 +2,18 @@
 # # What papers claim, counted again
 #
 # A paper on distributed training says that its cache saves 92% of the traffic, or that its system
-# is three times as fast. Is that true of your graph? For claims about rows that machines fetch from
-# each other, you can find out without a cluster: sample the same mini-batches on one computer and
-# count. We call that a **replay**. Afterwards you can
+# is three times as fast. Is that true for your graph? You can check claims about rows that machines
+# fetch from each other without a cluster: sample the same mini-batches on one computer and count.
+# We call that a **replay**. By the end of this lesson, you can
 #
-# - replay a cache for remote rows, and find the least that any cache could fetch;
-# - put a published figure beside your own count, and say whether the policy or the graph is behind
+# - test a cache for remote rows with a replay, and find the fewest rows that any cache could fetch;
+# - compare a published figure with your own count, and say whether the policy or the graph explains
 #   the difference;
-# - test an explanation by an experiment instead of believing it;
+# - test an explanation with an experiment instead of believing it;
 # - say what a replay cannot show.
 
 # %% [markdown] slot="title" lang="ko"
-# # 논문의 수치, 직접 세어 보기
+# # 논문의 수치, 직접 세어 확인하기
 #
 # 분산 학습(distributed training) 논문을 읽다 보면 캐시(cache)로 통신량을 92% 줄였다거나 학습이 세
 # 배 빨라졌다는 주장을 접하게 됩니다. 내 그래프에서도 그럴까요? 머신끼리 주고받는 피처(feature) 행의
@@ -21,7 +21,7 @@
 # 컴퓨터 한 대에서 샘플링하면서 세어 보면 됩니다. 이 레슨에서는 이를 **재연**(replay)이라고 합니다.
 # 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
-# - 원격 피처 행의 캐시를 재연하고, 어떤 캐시를 쓰든 더 줄일 수 없는 하한을 구하기
+# - 원격 피처 행의 캐시를 재연으로 시험하고, 어떤 캐시를 쓰든 더 줄일 수 없는 하한을 구하기
 # - 논문의 수치를 직접 센 값과 나란히 놓고, 차이의 원인이 캐시 정책인지 그래프인지 가려내기
 # - 차이를 설명하는 가설을 그대로 믿지 않고 실험으로 검증하기
 # - 재연으로는 알 수 없는 것이 무엇인지 설명하기
@@ -34,18 +34,18 @@
 # （cluster）也能查证：在一台计算机上采样出同样的小批次（mini-batch），数一数就行。这种做法叫作**重
 # 放**（replay）。学完之后，你能够：
 #
-# - 重放一个存放远程特征行的缓存，并求出任何缓存都无法突破的下限；
+# - 用重放检验存放远程特征行的缓存，并求出任何缓存都无法突破的下限；
 # - 把论文的数字与自己数出的结果并排比较，判断差异来自缓存策略还是来自图；
 # - 不轻信对差异的解释，而是用实验检验；
 # - 说明重放无法告诉我们什么。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# The main claim is that of SALIENT++ (MLSys 2023), measured on `ogbn-products`. By default this
-# lesson generates a graph of 100,000 nodes. If you have `ogbn-products`, or want to download 1.4
-# GB, change the line of `DATASET`. Beside our counts stand those of a larger generated graph, which
-# `python -m benchmarks papers` computed once.
+# The main claim is that of SALIENT++ (MLSys 2023), measured on `ogbn-products`. By default, this
+# lesson generates a graph of 100,000 nodes. If you have `ogbn-products`, or are willing to download
+# 1.4 GB, change the line that sets `DATASET`. Next to our counts are those of a larger generated
+# graph, computed in advance with `python -m benchmarks papers`.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -82,7 +82,7 @@ from gnnlab.simulate import simulate
 
 DATASET = "products-like"  # or "ogbn-products"
 MACHINES, ALPHAS = 4, (0.1, 0.2, 0.5, 1.0)
-FANOUTS = (5, 10, 15)  # the last one is next to the seeds
+FANOUTS = (5, 10, 15)  # the last is for the layer next to the seeds
 BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9, "legend.frameon": False})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
@@ -93,9 +93,9 @@ torch.set_num_threads(1)
 # ## A toy graph small enough to draw
 #
 # Eight nodes lie on two machines. The trainer on machine 0, the blue one, goes through its four
-# nodes twice, one a batch. Whatever a batch needs of the orange nodes is a **remote row**: its
-# features have to come over the network. We print the remote rows of each batch. A ring marks the
-# orange nodes that share an edge with a blue one.
+# nodes twice, one per batch. Each orange node that a batch needs is a **remote row**: its features
+# have to come over the network. We print the remote rows of each batch. Rings mark the orange nodes
+# that share an edge with a blue one.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -140,10 +140,11 @@ plt.show()
 # ## Build it yourself: two caches and a bound
 #
 # A **fixed** cache holds chosen rows from the beginning and never changes. A **planned** cache uses
-# that mini-batches are known ahead: random numbers come from a seed, so the whole epoch can be
-# sampled before training begins. After each batch it keeps the rows that are needed soonest. That
-# is Belady's rule of 1966, and no rule fetches less from an empty start. For a bound on *all*
-# caches, those filled beforehand included, let a batch of all rows go first and do not count it.
+# the fact that mini-batches are known in advance: random numbers come from a seed, so the whole
+# epoch can be sampled before training begins. After each batch, it keeps the rows that are needed
+# soonest. This is Belady's rule of 1966, and no rule fetches less from an empty start. For a bound
+# on *all* caches, including those filled beforehand, put a batch of all rows first and do not count
+# it.
 
 # %% [markdown] slot="hand" lang="ko"
 # 캐시가 없으면 머신 0은 여덟 행을 가져옵니다. 이제 한 행을 보관할 수 있다고 합시다.
@@ -164,9 +165,9 @@ plt.show()
 #
 # **固定**缓存一开始就装好选定的行，此后不再改变。**有计划的**缓存利用了小批次可以预知这一点：随机数
 # 由随机种子决定，所以训练之前就能把整轮（epoch）采样一遍。每批之后，它从已有的行中留下接下来最早用
-# 到的那些。这就是 Belady 在 1966 年提出的规则；从空缓存开始，无论用哪种规则，获取的行都不会更少。要
-# 得到对**所有**缓存（包括预先装好的）都成立的下限，就在最前面加上含有全部行的一批，但不计它的获取
-# 数。
+# 到的那些。这就是 Belady 在 1966 年提出的规则；从空缓存开始，无论用哪种规则，获取的行都不会比它更
+# 少。要得到对**所有**缓存（包括预先装好的）都成立的下限，就在最前面加上含有全部行的一批，但不计它的
+# 获取数。
 
 
 # %% slot="hand-code"
@@ -194,19 +195,19 @@ def least(batches, slots):
 
 # %% slot="hand-toy"
 one_row = [fixed([row], toy_batches, 1) for row in (1, 2, 4, 7)]
-print("fixed, with row 1, 2, 4 or 7:", one_row)
-print("planned:", planned(toy_batches, 1), " least:", least(toy_batches, 1))
+print("fixed with row 1, 2, 4 or 7:", one_row)
+print(f"planned: {planned(toy_batches, 1)}, least: {least(toy_batches, 1)}")
 assert (min(one_row), planned(toy_batches, 1), least(toy_batches, 1)) == (5, 5, 4)
 
 # %% [markdown] slot="library" lang="en"
-# Row 4 is the best to fix. The planned cache fetches five as well: it keeps row 4 and then row 7,
+# Row 4 is the best row to keep. The planned cache also fetches five: it keeps row 4 and then row 7,
 # but has to fetch row 4 once. Filled beforehand, it would fetch four.
 #
 # ## The library does the same
 #
 # `gnnlab.distributed.policies` has the caches of real jobs. `Planned` is Belady's rule for millions
-# of rows: `expect` announces a batch, `look_up` says where its rows are, `admit` decides which of
-# those just fetched to keep. It must agree with our few lines.
+# of rows: `expect` announces a batch, `look_up` says where its rows are, and `admit` decides which
+# of the rows just fetched to keep. It must agree with our few lines.
 
 # %% [markdown] slot="library" lang="ko"
 # 하나만 고정한다면 4번 행이 가장 좋습니다. 계획 캐시도 다섯 행을 가져옵니다. 4번 행을, 이어서 7번
@@ -245,7 +246,7 @@ def through(cache, batches):
 
 def belady(batches, slots, num_rows):
     cache = Planned(num_rows)
-    cache.resize(slots * (4 + 400), row_bytes=400)  # 4 bytes: the number of a row
+    cache.resize(slots * (4 + 400), row_bytes=400)  # 4 bytes: a row's number
     cache.follow(Plan(batches, num_rows))
     return through(cache, batches)
 
@@ -256,17 +257,17 @@ for slots in (0, 1, 5, 20):
     found = sum(belady(batches, slots, 40))
     bound = sum(belady([np.arange(40), *batches], slots, 40)[1:])
     assert (found, bound) == (planned(batches, slots), least(batches, slots))
-    print(f"{slots} slots: {found} fetched, {bound} at least")
+    print(f"slots: {slots}; rows fetched: {found}, at least {bound}")
 
 # %% [markdown] slot="graph" lang="en"
 # They agree, and a larger cache fetches less.
 #
-# ## The experiment of SALIENT++
+# ## The SALIENT++ experiment
 #
-# Four machines, parts by METIS with balanced training nodes, fanouts (15, 10, 5) seen from the
-# seeds, batches of 1,024 a machine. A smaller graph gets smaller batches, so that an epoch has as
-# many of them. Memory is counted in $\alpha$: with $\alpha = 0.1$ a machine caches one row of
-# others for every ten rows that it owns.
+# The paper uses four machines, a METIS partition with balanced training nodes, fanouts (15, 10, 5)
+# counted from the seeds, and batches of 1,024 per machine. A smaller graph gets smaller batches, so
+# that an epoch has the same number of batches as in the paper. Memory is measured by $\alpha$: with
+# $\alpha = 0.1$, a machine caches one row of other machines for every ten rows that it owns.
 
 # %% [markdown] slot="graph" lang="ko"
 # 두 결과가 같으며, 캐시가 클수록 적게 가져옵니다.
@@ -296,7 +297,7 @@ graph, train_idx = dataset[0], dataset.train_idx
 dgl.seed(0)
 part, _ = assign(graph, MACHINES, balance_ntypes=graph.ndata["train_mask"])
 part = torch.from_numpy(part)
-owned = graph.num_nodes() / MACHINES  # rows of a machine, the mean
+owned = graph.num_nodes() / MACHINES  # rows per machine, on average
 BATCH = round(1024 * len(train_idx) / 196_615)
 
 src, dst = graph.edges()
@@ -305,14 +306,14 @@ print(f"edges between parts: {(part[src] != part[dst]).float().mean():.0%}")
 
 # %% [markdown] slot="needs" lang="en"
 # `needs` samples two epochs of a machine, on the whole graph and with the ordinary loader: samples
-# do not depend on the cut (lesson 05). It keeps the remote rows of each batch, and ranks all remote
-# rows by the three fixed policies of the paper:
+# do not depend on the partition (lesson 05). It keeps the remote rows of each batch, and ranks all
+# remote rows by the three fixed policies of the paper:
 #
-# - **degree**: the nodes with most edges;
-# - **halo**: the nodes with an edge into the own part, in random order;
-# - **VIP**: the most probable ones. If $u$ is in a batch with probability $p(u)$, it samples each
-#   of its $d(u)$ neighbors with probability $\min(1, k/d(u))$, where $k$ is the fanout of the
-#   layer. One pass over the edges a layer gives all probabilities, without sampling.
+# - **degree**: the nodes with the most edges;
+# - **halo**: the nodes with an edge into the machine's own part, in random order;
+# - **VIP**: the nodes most likely to be needed. If $u$ is in a batch with probability $p(u)$, it
+#   samples each of its $d(u)$ neighbors with probability $\min(1, k/d(u))$, where $k$ is the fanout
+#   of the layer. One pass over the edges per layer gives all probabilities, without sampling.
 
 # %% [markdown] slot="needs" lang="ko"
 # `needs`는 한 머신의 두 에폭을 샘플링합니다. 그래프를 어떻게 나누든 샘플링 결과는 같으므로(레슨 05)
@@ -360,12 +361,12 @@ def needs(graph, machine):
 
 graphs = {"here": [needs(graph, machine) for machine in range(MACHINES)]}
 wanted = sum(len(rows) for m in graphs["here"] for rows in m["epochs"][1])
-print(f"remote rows of the second epoch: {wanted:,}")
+print(f"remote rows in the second epoch: {wanted:,}")
 
 # %% [markdown] slot="share" lang="en"
-# `share` plays the second epoch through a cache and returns the share of the remote rows that is
-# still fetched. Three rows are added to those of the paper: **most requested** learns while it
-# runs, **Belady** plans the epoch from an empty start, and **least** is the bound.
+# `share` plays the second epoch through a cache and returns the share of the remote rows that still
+# has to be fetched. We add three lines to the policies of the paper: **most requested** learns
+# while it runs, **Belady** plans the epoch from an empty start, and **least** is the bound.
 
 # %% [markdown] slot="share" lang="ko"
 # `share`는 둘째 에폭의 요청을 캐시로 차례로 처리해 보고, 원격 행 가운데 여전히 가져와야 하는 비율을
@@ -409,19 +410,18 @@ print(f"VIP, alpha = 0.2: {example:.2f}")
 # %% [markdown] slot="table" lang="en"
 # ## Claim and count side by side
 #
-# SALIENT++ publishes millions of rows an epoch: 16.7 without a cache. The large graph is generated
-# in the size of `ogbn-products`: 2,449,029 nodes and 61.9 million edges in both directions, in
-# clusters. Without a cache it needs 16.1 million rows. All figures below are shares of such a
-# total.
+# SALIENT++ gives its figures in millions of rows per epoch: 16.7 without a cache. The large graph
+# is generated at the size of `ogbn-products`: 2,449,029 nodes, grouped in clusters, and 61.9
+# million edges, each in both directions. Without a cache, it needs 16.1 million rows. All figures
+# below are shares of the total without a cache.
 
 # %% [markdown] slot="table" lang="ko"
 # ## 논문의 수치와 직접 센 값
 #
-# SALIENT++ 논문에는 한 에폭에 가져온 행의 수가 백만 단위로 실려 있으며, 캐시가 없을 때는
-# 16.7입니다. 큰
-# 그래프는 `ogbn-products`와 같은 크기로 생성한 것으로, 노드 2,449,029개와 양방향 에지 6,186만
-# 쌍으로 이루어지며 군집 구조를 갖습니다. 캐시가 없으면 1,613만 행이 필요합니다. 아래 표의 수치는
-# 모두 캐시가 없을 때에 대한 비율입니다.
+# SALIENT++ 논문에는 한 에폭에 가져온 행의 수가 백만 단위로 실려 있으며, 캐시가 없을 때는 16.7, 곧
+# 1,670만 행입니다. 큰 그래프는 `ogbn-products`와 같은 크기로 생성한 것으로, 노드 2,449,029개와
+# 양방향 에지 6,186만 쌍으로 이루어지며 군집 구조를 갖습니다. 캐시가 없으면 1,613만 행이 필요합니다.
+# 아래 표의 수치는 모두 캐시가 없을 때를 1로 한 비율입니다.
 
 # %% [markdown] slot="table" lang="zh"
 # ## 论文的数字与计数结果对照
@@ -479,32 +479,32 @@ for found in (large, here) if DATASET == "products-like" else ():
 table({"SALIENT++": published, "large graph": large, "here": here})
 
 # %% [markdown] slot="why" lang="en"
-# VIP is the best of the three, as in the paper, and the halo, there about as good as the degree, is
-# last. But VIP saves far less than published: with $\alpha = 1$ it leaves 32% to 39% of the
-# rows, where the paper leaves 8%. Is our VIP wrong? The row "least" answers: the published share is
-# below what *any* cache could reach on our graphs, at every $\alpha$. So the policy is not the
-# cause. Other rows are requested: the graph, its cut or the sampler differ. We look at the graph
-# first.
+# VIP is the best of the three, as in the paper; the halo, there sometimes better and sometimes
+# worse than the degree, is last here. But VIP saves far less than published: at $\alpha = 1$, it
+# leaves 32% to 39% of the rows, where the paper leaves 8%. Is our VIP wrong? The row "least"
+# answers: the published share is below what *any* cache could reach on our graphs, at every
+# $\alpha$. So the policy is not the cause. Different rows are requested: the graph, its partition
+# or the sampler differs. We look at the graph first.
 #
-# Look at the published halo: it falls to 0.39 at $\alpha = 0.5$, then hardly any more. So
-# the halo is complete with some half of the rows that a machine owns. How large are ours?
+# Look at the published halo: it falls to 0.39 at $\alpha = 0.5$, and hardly any further after that.
+# So the halo is complete with about half as many rows as a machine owns. How large are ours?
 
 # %% [markdown] slot="why" lang="ko"
-# 논문과 같이 고정 캐시 정책 셋 가운데 VIP가 가장 좋습니다. 논문에서 차수와 비슷했던 헤일로는 여기서
-# 가장 나쁩니다. 그런데 VIP로 줄어드는 양은 논문보다 훨씬 적습니다. $\alpha = 1$일 때 논문에서는
-# 8%만 남지만 여기서는 32~39%가 남습니다. VIP를 잘못 구현한 것일까요? 답은 "하한" 행에
-# 있습니다. 논문의 VIP 비율은 모든 $\alpha$에서 하한보다도 작으므로, 우리 그래프에서는 **어떤**
-# 캐시를 써도 그 값에 이를 수 없습니다. 따라서 원인은 캐시 정책이 아닙니다. 요청되는 행이 다르다는
-# 뜻이며, 그래프나 그래프를 나눈 방식, 샘플링 방법 가운데 무언가가 다른 것입니다. 먼저 그래프를
-# 살펴봅시다.
+# 논문과 같이 고정 캐시 정책 셋 가운데 VIP가 가장 좋습니다. 논문에서 차수보다 낫기도 하고 못하기도
+# 했던 헤일로는 여기서 가장 나쁩니다. 그런데 VIP로 줄어드는 양은 논문보다 훨씬 적습니다.
+# $\alpha = 1$일 때 논문에서는 8%만 남지만 여기서는 32~39%가 남습니다. VIP를 잘못 구현한 것일까요?
+# 답은 "하한" 행에 있습니다. 논문의 VIP 비율은 모든 $\alpha$에서 하한보다도 작으므로, 우리
+# 그래프에서는 **어떤** 캐시를 써도 그 값에 이를 수 없습니다. 따라서 원인은 캐시 정책이 아닙니다.
+# 요청되는 행이 다르다는 뜻이며, 그래프나 그래프를 나눈 방식, 샘플링 방법 가운데 무언가가 다른
+# 것입니다. 먼저 그래프를 살펴봅시다.
 #
 # 논문의 헤일로를 보면 $\alpha = 0.5$에서 0.39까지 내려간 뒤에는 거의 줄지 않습니다. 캐시의 크기가
 # 머신이 소유한 행의 절반 정도면 헤일로를 모두 담을 수 있다는 뜻입니다. 우리 그래프의 헤일로는
 # 얼마나 클까요?
 
 # %% [markdown] slot="why" lang="zh"
-# 与论文一样，三者之中 VIP 最好；HALO 在论文中与度数相近，在这里最差。但 VIP 省下的远不如论文多：
-# $\alpha = 1$ 时，论文只剩 8%，这里却剩下 32% 到 39%。是我们的 VIP 写错了吗？“下限”一行给出了答
+# 与论文一样，三者之中 VIP 最好；HALO 在论文中与度数互有高低，在这里最差。但 VIP 省下的远不如论文
+# 多：$\alpha = 1$ 时，论文只剩 8%，这里却剩下 32% 到 39%。是我们的 VIP 写错了吗？“下限”一行给出了答
 # 案：无论 $\alpha$ 多大，论文的比例都低于下限，也就是说，在我们的图上，**任何**缓存都做不到。所以原
 # 因不在策略，而在于请求的行不同：图、切分或者采样方法有所不同。先从图本身查起。
 #
@@ -517,16 +517,16 @@ def halo_sizes(name):
     return [round(float((m["entering"] > 0).sum() / owned), 2) for m in graphs[name]]
 
 
-print("halo, times the rows owned:", halo_sizes("here"))
+print("size of the halo, as a multiple of the rows owned:", halo_sizes("here"))
 assert DATASET != "products-like" or min(halo_sizes("here")) > 1
 
 # %% [markdown] slot="gather" lang="en"
-# Several times as large. In a generated graph, edges between parts end anywhere; in a graph of
-# products, presumably, few products lie at the border and have most of these edges. That is an
-# explanation, and easily believed. Test it: `gather` moves both ends of every edge between parts to
-# 15% of the nodes of the same part, and changes nothing else. The parts and the number of edges
-# between them stay. We chose 15% because the halo then has the size that the published row implies,
-# not because of what VIP does.
+# They are several times as large. In a generated graph, edges between parts end anywhere; in a
+# graph of products, presumably, few products lie at the border and have most of these edges. This
+# explanation is easy to believe, so we test it: `gather` moves both ends of every edge between
+# parts to a random 15% of the nodes of the same part, and changes nothing else. The parts and the
+# number of edges between them stay the same. We chose 15% because the halo then has about the size
+# that the published row implies, not because of what VIP does.
 
 # %% [markdown] slot="gather" lang="ko"
 # 머신이 소유한 행의 두 배가 넘습니다. 생성한 그래프에서는 파티션 사이의 에지가 아무 노드에나
@@ -534,14 +534,14 @@ assert DATASET != "products-like" or min(halo_sizes("here")) > 1
 # 그럴듯한 설명이지만 그럴듯하다고 맞는 것은 아니므로 검증해 봅시다. `gather`는 파티션 사이에 있는
 # 모든 에지의 양 끝을 각각 자기 파티션에서 무작위로 고른 노드 15% 안으로 옮깁니다. 그 밖에는
 # 아무것도 바꾸지 않으므로 파티션도, 파티션 사이의 에지 수도 그대로입니다. 15%로 정한 것은 그때
-# 헤일로의 크기가 논문의 헤일로 수치에서 짐작되는 크기와 같아지기 때문이며, VIP의 결과에 맞춘 값이
+# 헤일로의 크기가 논문의 헤일로 수치에서 짐작되는 크기와 비슷해지기 때문이며, VIP의 결과에 맞춘 값이
 # 아닙니다.
 
 # %% [markdown] slot="gather" lang="zh"
 # 大了好几倍。在生成图中，跨分区的边可以落在任何节点上；而在真实的商品图中，很可能是少数处在边界的商
 # 品占了大部分跨分区的边。这个解释听起来合理，但合理不等于正确，需要检验。`gather` 把每条跨分区的边
 # 的两端，分别移到各自所在分区的 15% 的节点上，其余一概不动：分区不变，跨分区的边数也不变。选 15%，
-# 是因为这时 HALO 的大小与论文那一行所反映的相符，而不是为了迎合 VIP 的结果。
+# 是因为这时 HALO 的大小与论文中 HALO 那一行所反映的大致相符，而不是为了迎合 VIP 的结果。
 
 
 # %% slot="gather-code"
@@ -563,10 +563,10 @@ def gather(graph, share=0.15):
 bundled = gather(graph)
 graphs["gathered"] = [needs(bundled, machine) for machine in range(MACHINES)]
 share.cache_clear()
-print("halo, times the rows owned:", halo_sizes("gathered"))
+print("size of the halo, as a multiple of the rows owned:", halo_sizes("gathered"))
 
 # %% slot="gathered-table"
-GATHERED = {  # the same, edges gathered
+GATHERED = {  # the same with edges gathered
     "none": 12.74,
     "VIP": (9.54, 7.79, 4.75, 2.73),
     "degree": (10.74, 9.71, 7.31, 4.28),
@@ -583,40 +583,41 @@ def distance(found):
     return np.mean([abs(x - y) for x, y in pairs])
 
 
-for before, after, fall in ((large, gathered_large, 2 / 5), (here, gathered, 3 / 4)):
+cases = {"large graph": (large, gathered_large, 2 / 5), "here": (here, gathered, 3 / 4)}
+for name, (before, after, fall) in cases.items():
     far, near = distance(before), distance(after)
-    print(f"mean distance of VIP from the paper: {far:.2f}, gathered {near:.2f}")
+    print(f"{name}: distance of VIP from the paper {far:.2f}, edges gathered {near:.2f}")
     assert DATASET != "products-like" or abs(1 - near / far - fall) < 0.03
     assert after["least"][0] < published["VIP"][0]
 table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 
 # %% [markdown] slot="explore" lang="en"
-# With the same cut, VIP comes closer to the paper: its mean distance falls by two fifths on the
-# large graph and by three quarters on the small one. With small caches the published shares are now
-# within reach of the bound. So the explanation holds for a good part of the difference and not for
-# all of it: our graphs have neither the products nor their clusters. Only
-# `DATASET = "ogbn-products"` would settle the rest.
+# With the same partition, VIP comes closer to the paper: its mean distance falls by two fifths on
+# the large graph and by three quarters on the small one. With small caches, the published shares
+# are now above the bound, so no longer out of reach. So the explanation accounts for a good part of
+# the difference, but not for all of it: our graphs have neither the products nor their clusters.
+# Only `DATASET = "ogbn-products"` would settle the rest.
 #
-# Move the size of the cache. Bars are the graph of this lesson before and after its edges were
-# gathered, diamonds the paper, where it has a figure. Without a kernel you see the four published
-# sizes.
+# Move the slider for the size of the cache. Bars show the graph of this lesson before and after its
+# edges were gathered; diamonds show the paper, where it has a figure. Without a kernel, you see the
+# paper's four cache sizes.
 
 # %% [markdown] slot="explore" lang="ko"
 # 파티션 사이의 에지 수는 그대로인데 VIP의 결과가 논문에 가까워졌습니다. 큰 그래프에서는 논문과의
 # 평균 차이가 5분의 2, 작은 그래프에서는 4분의 3 줄었습니다. 캐시가 작을 때에는 논문의 비율이
-# 하한보다 커져서, 이제 이를 수 있는 값이 되었습니다. 이 가설로 차이의 상당 부분은 설명되지만 전부는
-# 아닙니다. 생성한 그래프에는 실제 상품도, 실제 상품이 이루는 군집도 없기 때문입니다. 나머지를
-# 확인하려면 `DATASET = "ogbn-products"`로 실행해 보아야 합니다.
+# 하한보다 커졌으므로, 이제 도달하지 못할 값은 아닙니다. 이 가설로 차이의 상당 부분은 설명되지만
+# 전부는 아닙니다. 생성한 그래프에는 실제 상품도, 실제 상품이 이루는 군집도 없기 때문입니다.
+# 나머지를 확인하려면 `DATASET = "ogbn-products"`로 실행해 보아야 합니다.
 #
 # 캐시의 크기를 직접 바꾸어 봅시다. 막대는 이 레슨의 그래프에서 에지를 모으기 전과 모은 뒤에 센
-# 값이고, 마름모는 논문에 실린 값입니다. 커널이 실행되지 않는 환경에서는 논문에 실린 네 가지 크기의
-# 그림이 표시됩니다.
+# 값이고, 마름모는 논문에 실린 값입니다. 커널이 실행되지 않는 환경에서는 논문에 실린 캐시 크기 네
+# 가지에 대한 그림이 표시됩니다.
 
 # %% [markdown] slot="explore" lang="zh"
 # 跨分区的边数没有变，VIP 却更接近论文了：与论文的平均差距，在大图上减少了五分之二，在本课的图上减少
-# 了四分之三。缓存较小时，现在的下限已低于论文的比例，也就是说，论文的比例是可以达到的。可见，这个解
-# 释能说明相当一部分差异，但不是全部：我们的图里既没有真实的商品，也没有商品形成的簇。其余的部分，只
-# 有设 `DATASET = "ogbn-products"` 才能见分晓。
+# 了四分之三。缓存较小时，现在的下限已低于论文的比例，也就是说，论文的比例不再是不可能达到的。可见，
+# 这个解释能说明相当一部分差异，但不是全部：我们的图里既没有真实的商品，也没有商品形成的簇。其余的部
+# 分，只有设 `DATASET = "ogbn-products"` 才能见分晓。
 #
 # 请亲手改变缓存的大小。柱子是本课的图在边集中前后的结果，菱形是论文的数值（有数据时才画）。如果没有
 # 内核在运行，看到的就是论文中四种缓存大小的结果。
@@ -650,20 +651,20 @@ if DATASET == "products-like":
 plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 
 # %% [markdown] slot="check" lang="en"
-# For its size, the smallest cache saves most. How far VIP stays above the bound depends on the
-# graph: before the edges are gathered, the gap is wider at $\alpha = 1$ than at $\alpha = 0.1$;
-# afterwards it is narrower.
+# Per row of cache, the smallest cache saves the most. How far VIP stays above the bound depends on
+# the graph: before the edges are gathered, the gap is wider at $\alpha = 1$ than at $\alpha = 0.1$;
+# afterward, it is narrower.
 #
-# ## Check: a simulated cluster asks for the same rows
+# ## Check: a simulated cluster requests the same rows
 #
-# All of this was counted beside the library's clients. The simulator of lesson 07 runs them, with
-# their messages. On a small graph of four parts we compare its counts with ours: without a cache,
+# All of this was counted without the library's clients. The simulator of lesson 07 runs them, with
+# their messages. On a small graph of four parts, we compare its counts with ours: without a cache,
 # with Belady's, and with **macro-batches** of four, as in BatchGNN, which fetch the rows of several
-# batches together, each once. Two more designs are only switches: the graph's structure on every
-# machine (FastSample), and features split by column, so that activations travel instead (P3).
+# batches together, each once. Two more designs take only a switch: the graph's structure on every
+# machine (FastSample), and features split by column, so that activations are sent instead (P3).
 
 # %% [markdown] slot="check" lang="ko"
-# 크기에 견주면 가장 작은 캐시에서 가장 많은 행이 줄어듭니다. VIP와 하한의 차이는 그래프에 따라
+# 캐시 한 행당 줄어드는 행은 캐시가 가장 작을 때 가장 많습니다. VIP와 하한의 차이는 그래프에 따라
 # 다릅니다. 에지를 모으기 전에는 $\alpha = 1$일 때의 차이가 $\alpha = 0.1$일 때보다 크고, 모은
 # 뒤에는 반대로 작습니다.
 #
@@ -730,26 +731,27 @@ for machine in range(MACHINES):
 
 for name, traffic in zip(ours, (plain, cached, macro)):
     assert traffic.total("features").rows == ours[name]
-    print(f"{name}: {ours[name]:,} rows, in the simulated cluster too")
+    print(f"{name}: {ours[name]:,} rows, as in the simulated cluster")
 plans, once = (t.total("structure").rows for t in (cached, plain))
-print(f"sampling requests with a plan: {plans / once:.0f} times as many")
+print(f"planning multiplies sampling requests by {plans / once:.0f}")
 
 # %% [markdown] slot="designs" lang="en"
-# Row for row the same. The last line is a cost that no table of rows shows: to plan an epoch, it is
-# sampled twice. Now the bytes of the two other designs, and the nodes that LABOR samples on the
-# graph of 100,000 nodes, as it was before its edges were gathered. (In LABOR all seeds of a
-# mini-batch compare their neighbors by the same random numbers, so they choose common ones.)
+# The counts match row for row. The last line shows a cost that no table of feature rows reveals: to
+# plan an epoch, we sample it twice. Next come the bytes of the other two designs, and the nodes
+# that LABOR samples on the graph of 100,000 nodes, as it was before its edges were gathered. (In
+# LABOR, all seeds of a mini-batch compare their neighbors using the same random numbers, so they
+# tend to choose the same ones.)
 
 # %% [markdown] slot="designs" lang="ko"
-# 한 행도 다르지 않습니다. 마지막 줄은 행의 수만 보아서는 알 수 없는 비용입니다. 에폭을 계획하려면
-# 샘플링을 두 번 해야 합니다. 이제 나머지 두 설계의 바이트 수와, 에지를 모으기 전의 노드
+# 한 행도 다르지 않습니다. 마지막 줄은 피처 행의 수만 보아서는 알 수 없는 비용을 보여 줍니다. 에폭을
+# 계획하려면 샘플링을 두 번 해야 합니다. 이제 나머지 두 설계의 바이트 수와, 에지를 모으기 전의 노드
 # 100,000개짜리 그래프에서 LABOR로 샘플링한 노드 수를 세어 봅시다. LABOR에서는 한 미니배치의 시드가
 # 모두 같은 난수로 이웃을 고르므로, 여러 시드가 같은 이웃을 함께 뽑게 됩니다.
 
 # %% [markdown] slot="designs" lang="zh"
-# 一行不差。输出的最后一行，是只看行数看不出的开销：要规划一轮，就得采样两遍。接下来数另外两种设计的
-# 字节数，以及 LABOR 在边集中之前的 100,000 个节点的图上采到的节点数。LABOR 让同一小批次的所有种子节
-# 点用同一组随机数挑选邻居，因此它们更容易选中相同的邻居。
+# 一行不差。输出的最后一行，是只看特征的行数看不出的开销：要规划一轮，就得采样两遍。接下来数另外两种
+# 设计的字节数，以及 LABOR 在边集中之前的 100,000 个节点的图上采到的节点数。LABOR 让同一小批次的所有
+# 种子节点用同一组随机数挑选邻居，因此它们更容易选中相同的邻居。
 
 
 # %% slot="designs-code"
@@ -763,7 +765,7 @@ saved = 1 - sent(local) / sent(plain)
 narrow, wide = (sent(simulated(first_layer=width)) for width in (16, 64))
 per_unit = (wide - narrow) / (64 - 16)
 even = 16 + (sent(plain) - narrow) / per_unit
-print(f"FastSample saves {saved:.0%} of the bytes; P3 breaks even at width {even:.0f}")
+print(f"FastSample saves {saved:.0%} of bytes; P3 breaks even at hidden width {even:.0f}")
 assert local.total("structure").requests == 0 and saved < 0.1
 
 
@@ -776,12 +778,12 @@ def hops(sampler, batches=4):
 three = [10, 10, 10]
 alike = LaborSampler(three, importance_sampling=-1)
 labor = [hops(NeighborSampler(three)) / hops(s) for s in (LaborSampler(three), alike)]
-print("LABOR, vertices fewer by:", [round(float(ratio), 1) for ratio in labor])
+print("LABOR, nodes reduced by factors of:", [round(float(ratio), 1) for ratio in labor])
 
 # %% [markdown] slot="claims" lang="en"
 # ## The other claims
 #
-# Beside each claim stand the count of this lesson and that on the large graph.
+# Next to each claim are the count of this lesson and that on the large graph.
 
 # %% [markdown] slot="claims" lang="ko"
 # ## 나머지 주장
@@ -809,39 +811,40 @@ def percent(*values):
 
 
 rows = {
-    "RapidGNN: rows fewer by": ["9.7-15.4", *spans(fewer, fewer_large)],
-    "BatchGNN: rows of 4 batches": ["speed: 3 x", *percent(union, OTHERS["union"])],
-    "LABOR: vertices fewer by": ["up to 7", *spans(labor, OTHERS["LABOR"])],
+    "RapidGNN: rows reduced by factors of": ["9.7-15.4", *spans(fewer, fewer_large)],
+    "BatchGNN: rows, 4 batches merged": ["speed: 3 x", *percent(union, OTHERS["union"])],
+    "LABOR: nodes reduced by factors of": ["up to 7", *spans(labor, OTHERS["LABOR"])],
     "FastSample: bytes saved": ["speed: 2 x", *percent(saved, OTHERS["bytes"])],
-    "P3: fewer bytes below width": ["speed: 7 x", round(even), OTHERS["width"]],
+    "P3: saves bytes below a width of": ["speed: 7 x", round(even), OTHERS["width"]],
 }
 assert max(fewer + fewer_large) < 4.5 and max(*labor, *OTHERS["LABOR"]) < 7
 assert 0.71 < union < 0.73 and OTHERS["union"] == 0.85
 pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 
 # %% [markdown] slot="limits" lang="en"
-# - RapidGNN plans its cache, as Belady's rule does. On our graphs even that rule fetches at most
-#   some four times fewer rows. The paper has other graphs, other memory, and a baseline that we do
-#   not know; the factor belongs to them.
-# - BatchGNN's 3 is speed. Four batches at once save 15% to 28% of the rows, so most of it must come
-#   from fewer and longer messages, or from overlap.
-# - LABOR's 7 is the largest of its graphs and fanouts. Where seeds share many neighbors, it saves
-#   more.
-# - FastSample saves few bytes but two of three rounds of requests a batch. That is waiting, and
-#   pays where latency is high.
+# - RapidGNN plans its cache, as Belady's rule does. On our graphs, even that rule reduces the rows
+#   by a factor of at most about four. The paper has different graphs, a different amount of memory,
+#   and a baseline that we do not know; its factor depends on all three.
+# - BatchGNN's factor of 3 is a speedup. Combining four batches saves 15% to 28% of the rows, so
+#   most of the speedup must come from fewer and longer messages, or from overlap.
+# - LABOR's factor of 7 is the largest over the paper's graphs and fanouts. Where seeds share many
+#   neighbors, it saves more.
+# - FastSample saves few bytes, but two of three rounds of requests per batch. That saves waiting,
+#   which pays off where latency is high.
 # - P3 moves fewer bytes if the hidden layer is narrow. The limit depends on the fanouts: on the
-#   large graph we took P3's own, (25, 10), and 100 features; here those of SALIENT++. Of its speed
-#   the replay says nothing.
+#   large graph, we used P3's own, (25, 10); here, those of SALIENT++; and 100 features in both
+#   cases. The replay says nothing about its speed.
 #
 # ## What a replay cannot show
 #
-# Rows, bytes and rounds are exact, for this graph, this cut and these samplers. A replay knows no
-# seconds: neither SALIENT++'s 12.7 times DistDGL nor DistDGL's 13 s an epoch. It knows no overlap
-# of fetching and computing, no GPU, no busy switch, and no accuracy. Its graph is generated unless
-# you bring the real one. And what we know of a set-up may be wrong: that of P3 we have from a
-# secondary source, and in SALIENT++'s analysis only the nodes found last sample further ones, while
-# in our samplers all do. A replay that agrees supports a claim; one that differs shows first that
-# something is unlike, and then the work begins, as above.
+# Rows, bytes and rounds are exact, for this graph, this partition and these samplers. A replay
+# knows nothing about seconds: it can confirm neither that SALIENT++ is 12.7 times as fast as
+# DistDGL nor that DistDGL takes 13 s per epoch. It knows nothing about the overlap of fetching and
+# computing, GPUs, a busy switch or accuracy. Its graph is generated unless you bring the real one.
+# And what we know of an experiment may be wrong: we have P3's setup from a secondary source, and in
+# SALIENT++'s analysis, only the nodes found last sample further ones, while in our samplers, all
+# do. A replay that agrees supports a claim; one that differs shows only that something is
+# different, and then the work begins, as above.
 
 # %% [markdown] slot="limits" lang="ko"
 # - RapidGNN은 Belady의 규칙처럼 캐시를 계획합니다. 그런데 우리 그래프에서는 이 규칙으로도 가져오는
@@ -883,38 +886,39 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## 重放无法告诉我们什么
 #
 # 就这张图、这种切分和这些采样方法而言，行数、字节数和请求往返次数都是精确的。但重放测不出时间：
-# SALIENT++比 DistDGL 快 12.7 倍、DistDGL 每轮 13 秒，都无从查证。通信与计算重叠多少，GPU 和繁忙的交
-# 换机有什么影响，准确率如何，重放也无法告诉我们。而且，如果不用真实的数据集，图就是生成的。我们对论
-# 文条件的了解也可能有误：P3 的条件就来自二手资料；另外，SALIENT++ 的分析只从上一层新找到的节点继续
-# 采样，我们的采样方法则从已找到的所有节点采样。重放的结果一致，结论就多了一份支持；不一致，首先只说
-# 明有什么地方不同，接下来就要像上面那样去查明。
+# SALIENT++ 的速度是 DistDGL 的 12.7 倍、DistDGL 每轮 13 秒，都无从查证。通信与计算重叠多少，GPU 和
+# 繁忙的交换机有什么影响，准确率如何，重放也无法告诉我们。而且，如果不用真实的数据集，这些计数就只对
+# 生成的图成立。我们对论文条件的了解也可能有误：P3 的条件就来自二手资料；另外，SALIENT++ 的分析只从
+# 上一层新找到的节点继续采样，我们的采样方法则从已找到的所有节点采样。重放的结果一致，结论就多了一份
+# 支持；不一致，首先只说明有什么地方不同，接下来就要像上面那样去查明。
 
 # %% [markdown] slot="summary" lang="en"
 # ## Summary
 #
 # - Samples follow from a seed, so one computer counts what many machines would fetch.
-# - Belady's rule, filled beforehand, is the least that any cache can fetch: compare a claim with it
-#   first.
-# - On generated graphs VIP is best of the fixed policies, as published, but saves much less.
-# - The published halo row tells the size of the halo. With edges gathered to that size, two fifths
-#   of VIP's difference are gone on the large graph and three quarters on the small one: an
-#   explanation that was tested.
+# - A cache that is filled beforehand and follows Belady's rule fetches the least that any cache
+#   can: compare a claim with it first.
+# - On generated graphs, VIP is the best of the fixed policies, as published, but saves much less.
+# - The published halo row reveals the size of the halo. With edges gathered to match that size, two
+#   fifths of VIP's difference from the paper are gone on the large graph and three quarters on the
+#   small one: an explanation that was tested.
 # - Rows and bytes are not seconds.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/11_replayed_papers.ipynb) are beside the lesson.
+# [solutions](../solutions/11_replayed_papers.ipynb) are in a separate notebook.
 #
-# 1. P3 gives 188,339 input nodes a batch, each with 100 features of 4 bytes. Nodes are distributed
-#    over 4 machines at random. How many MiB ($2^{20}$ bytes) of features does a batch fetch from
-#    other machines? Round to one digit after the point.
+# 1. P3 reports 188,339 input nodes per batch, each with 100 features of 4 bytes. Nodes are
+#    distributed over 4 machines at random. How many MiB ($2^{20}$ bytes) of features does a batch
+#    fetch from other machines? Round to one decimal place.
 # 2. A halo cached in random order saves in proportion to $\alpha$ until it is complete; at
-#    $\alpha = 1$ it is. Estimate from the published figures at $\alpha = 0.1$ or $0.2$ how many
+#    $\alpha = 1$, it is. Estimate from the published figures at $\alpha = 0.1$ or $0.2$ how many
 #    rows the halo has, as a multiple of the rows that a machine owns.
-# 3. Write a function of `batches` and `slots`, with the result of `planned`, for a cache that knows
-#    no future (LRU): after each batch it keeps the `slots` rows that were needed last. Of rows
-#    needed last by the same batch, those with the smaller number stay.
+# 3. Write a function of `batches` and `slots` that returns the number of rows fetched, as `planned`
+#    does, by a cache that does not know the future (LRU): after each batch, it keeps the `slots`
+#    rows that were needed most recently. Of rows last needed by the same batch, those with the
+#    smaller numbers stay.
 
 # %% [markdown] slot="summary" lang="ko"
 # ## 요약
@@ -924,9 +928,9 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #   수치는 먼저 이 하한과 비교합니다.
 # - 생성한 그래프에서도 논문과 같이 VIP가 고정 캐시 정책 가운데 가장 좋지만, 줄어드는 양은 훨씬
 #   적습니다.
-# - 논문의 헤일로 수치에서 헤일로의 크기를 알 수 있습니다. 에지를 모아 그 크기로 맞추면 큰
-#   그래프에서는 VIP의 차이가 5분의 2, 작은 그래프에서는 4분의 3 사라집니다. 이 설명은 실험으로
-#   검증한 것입니다.
+# - 논문의 헤일로 수치에서 헤일로의 크기를 알 수 있습니다. 에지를 모아 그 크기에 맞추면 VIP 비율과
+#   논문의 차이가 큰 그래프에서는 5분의 2만큼, 작은 그래프에서는 4분의 3만큼 줄어듭니다. 이 설명은
+#   실험으로 검증한 것입니다.
 # - 행이나 바이트가 줄어든 만큼 시간이 줄어드는 것은 아닙니다.
 #
 # ## 연습 문제
@@ -936,7 +940,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #
 # 1. P3에서는 배치 하나의 입력 노드가 188,339개이고, 노드마다 4바이트짜리 피처가 100개입니다. 노드를
 #    머신 4대에 무작위로 나누면 배치 하나를 만들 때 다른 머신에서 가져오는 피처는 몇
-#    MiB($2^{20}$바이트)입니까? 소수점 아래 첫째 자리까지 반올림합니다.
+#    MiB($2^{20}$바이트)입니까? 반올림하여 소수점 아래 첫째 자리까지 나타냅니다.
 # 2. 헤일로를 무작위 순서로 캐시에 담으면, 헤일로를 다 담을 때까지는 줄어드는 행이 $\alpha$에
 #    비례합니다. $\alpha = 1$에서는 이미 다 담겨 있습니다. 논문의 $\alpha = 0.1$이나 $0.2$의 수치로
 #    헤일로의 크기가 머신이 소유한 행의 몇 배인지 추정합니다.
@@ -989,7 +993,7 @@ def forgets(answer):
 
 # %% slot="answers"
 answer_1 = None  # MiB
-answer_2 = None  # times the rows owned
+answer_2 = None  # a multiple of the rows owned
 answer_3 = None  # a function of batches and slots
 
 check(1, answer_1, lambda answer: sha(round(float(answer), 1)) == "413d7371")

@@ -17,13 +17,14 @@
 # 课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why-1-3" lang="en"
-# **1.** Each node that is there brings itself and up to as many neighbors as the fanout: at most
-# $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ nodes, in whichever order the fanouts come.
+# **1.** In each layer, every node found so far contributes itself and up to as many neighbors as
+# the fanout: at most $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ nodes, whatever the order
+# of the fanouts.
 #
-# **2.** 75,000 rows of $8 + 4 \cdot 128$ bytes are 39 MB; at 1.25 GB/s they take 31.2 ms.
+# **2.** 75,000 rows of $8 + 4 \cdot 128$ bytes are 39 MB; at 1.25 GB/s, they take 31.2 ms.
 #
-# **3.** The fetching is hidden when it takes no longer than the computing: 25 MB, which are 0.2
-# Gbit, in 20 ms are 10 Gbit/s.
+# **3.** Fetching is hidden when it takes no longer than computing: 25 MB, or 0.2 Gbit, in 20 ms is
+# 10 Gbit/s.
 
 # %% [markdown] slot="why-1-3" lang="ko"
 # **1.** 샘플링을 한 번 할 때마다 노드마다 최대 팬아웃만큼의 이웃이 더해지므로, 노드 수는 최대 (1 +
@@ -37,7 +38,7 @@
 # 가져오려면 10 Gbit/s가 필요합니다.
 
 # %% [markdown] slot="why-1-3" lang="zh"
-# **1.** 每采样一层，每个节点保留自身，并至多带来数目等于扇出的邻居，所以最多读取
+# **1.** 每采样一层，除了保留原有的节点，每个节点最多再抽取与扇出同样多的邻居，所以最多读取
 # $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ 个节点，与扇出的先后顺序无关。
 #
 # **2.** 75,000 行，每行 $8 + 4 \cdot 128$ 字节，共 39 MB；以 1.25 GB/s 传输，需要 31.2 毫秒。
@@ -55,10 +56,10 @@ check(3, answer_3, lambda answer: sha(round(float(answer), 1)) == "f1e42019")
 print(answer_1, round(answer_2, 1), round(answer_3, 1))
 
 # %% [markdown] slot="why-4-5" lang="en"
-# **4.** The requests for the rows requested most often, divided by all requests.
+# **4.** The hit rate is the number of requests for the cached rows, divided by all requests.
 #
-# **5.** Leave out what is late, then take the cheapest with `min`; tuples compare by their first
-# entry, the cost. `default` is for an empty list.
+# **5.** Drop the offers that are too late, then take the cheapest with `min`; tuples are compared
+# by their first entry, the cost. `default` is the result for an empty list.
 
 # %% [markdown] slot="why-4-5" lang="ko"
 # **4.** 요청이 많은 순으로 보관한 행의 요청 횟수를 모두 더해 전체 요청 횟수로 나눕니다.
@@ -69,8 +70,8 @@ print(answer_1, round(answer_2, 1), round(answer_3, 1))
 # %% [markdown] slot="why-4-5" lang="zh"
 # **4.** 把缓存中各行的请求次数加起来，再除以全部请求次数。
 #
-# **5.** 去掉不能按时完成的方案，再用 `min` 取费用最低的：元组先比较第一项，即费用。`default` 用于没
-# 有方案剩下的情况。
+# **5.** 去掉不能按时完成的方案，再用 `min` 取费用最低的：元组先比较第一项，即费用。没有方案能按时完
+# 成时，返回 `default`。
 
 
 # %% slot="answers-4-5"
@@ -91,14 +92,15 @@ check(4, answer_4, lambda f: all(abs(f(case, k) - r) < 1e-6 for k, r in rates.it
 check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best.items()))
 
 # %% [markdown] slot="why-6-7" lang="en"
-# **6.** 72 GB are calculated, 108 GB with a half more: at 32 GB a machine, three or four machines;
-# on four, 18 to 27 GB each. Each of four trainers has 250,000 seeds. At least
-# $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ bytes are 2 GB, at most
-# $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ bytes are 9 GB. Four machines suffice in either case.
+# **6.** The calculated size is 72 GB, and 108 GB with half as much again: at 32 GB per machine,
+# three or four machines are needed; with four, each holds 18 to 27 GB. Each of four trainers has
+# 250,000 seeds. The minimum to receive is $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ bytes, or 2 GB;
+# the maximum is $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ bytes, or 9 GB. Four machines suffice in
+# either case.
 #
-# **7.** 250,000 seeds are about 1,953 steps of 128. Work, features and the 2 ms a step are added
-# up. The most is several times the least: mainly because of the assumed factor of two for a row and
-# the reads. An hour on rented machines narrows both.
+# **7.** 250,000 seeds are about 1,953 steps of 128. Add the work, the features and the 2 ms per
+# step. The maximum is several times the minimum, mainly because of the assumed factor of two per
+# row and the range of the reads. An hour on rented machines narrows both.
 
 # %% [markdown] slot="why-6-7" lang="ko"
 # **6.** 계산한 값은 72 GB이고, 그 절반만큼 더 필요하면 108 GB입니다. 머신 한 대에 32 GB씩이면 세 대
@@ -113,8 +115,8 @@ check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best
 # 범위를 좁힐 수 있습니다.
 
 # %% [markdown] slot="why-6-7" lang="zh"
-# **6.** 算得的结果是 72 GB；HALO 节点和索引最多使它增加一半，即 108 GB。每台 32 GB，就需要三台或四
-# 台；用四台时，每台 18 到 27 GB。四个训练器各有 250,000 个种子节点。接收的数据最少是
+# **6.** 算得的结果是 72 GB；HALO 节点和索引最多使它增加一半，达到 108 GB。每台 32 GB，就需要三台或
+# 四台；用四台时，每台 18 到 27 GB。四个训练器各有 250,000 个种子节点。接收的数据最少是
 # $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ 字节，即 2 GB；最多是
 # $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ 字节，即 9 GB。无论哪种情况，四台都够用。
 #
@@ -148,16 +150,16 @@ check(6, answer_6, lambda pairs: sha(rounded(pairs)) == "c17df06c")
 check(7, answer_7, is_close)
 low = answer_7(250_000 * 58, answer_6[2][0], SECONDS_A_ROW)
 high = answer_7(250_000 * 121, answer_6[2][1], 2 * SECONDS_A_ROW)
-print(f"an epoch takes from {low:.0f} to {high:.0f} seconds")
+print(f"an epoch takes {low:.0f} to {high:.0f} seconds")
 
 # %% [markdown] slot="why-8" lang="en"
-# **8.** Ten million seeds are 78,125 mini-batches of 128. One of them takes the work on
-# $128 \cdot 93$ rows, and the times of `moving`. $K$ machines divide the mini-batches among
-# themselves, but an hour costs $K$ machine hours, so $K$ cancels: the cost is the number of
-# mini-batches times the time of one. More machines only lengthen that time: more of them are asked,
-# more rows are remote, and the ring has more rounds. So 5 machines of 512 GB need fewer machine
-# hours than 47 of 64 GB, and take several times as long for an epoch. Choose them if that is soon
-# enough, and if their hour does not cost much more than that of a small machine.
+# **8.** Ten million seeds are 78,125 mini-batches of 128. Each takes the work on $128 \cdot 93$
+# rows and the times of `moving`. $K$ machines divide the mini-batches among themselves, but an hour
+# costs $K$ machine hours, so $K$ cancels: the cost is the number of mini-batches times the time of
+# one. More machines only lengthen that time: more of them are asked, more rows are remote, and the
+# ring has more rounds. So 5 machines of 512 GB need fewer machine hours than 47 of 64 GB, but take
+# several times as long for an epoch. Choose them if that is soon enough, and if an hour of a large
+# machine does not cost much more than an hour of a small one.
 
 # %% [markdown] slot="why-8" lang="ko"
 # **8.** 시드 노드 1,000만 개는 128개짜리 미니배치 78,125개입니다. 미니배치 하나에는 행
@@ -165,18 +167,18 @@ print(f"an epoch takes from {low:.0f} to {high:.0f} seconds")
 # 나누어 맡지만 한 시간에 드는 비용도 $K$ 머신 시간이므로 $K$는 약분됩니다. 곧 비용은 미니배치의
 # 수에 미니배치 하나의 시간을 곱한 값입니다. 머신을 늘리면 요청을 보낼 머신과 원격 행이 많아지고
 # 링에서 데이터를 옮기는 횟수도 늘어나, 미니배치 하나에 걸리는 시간이 길어질 뿐입니다. 따라서
-# 메모리가 512 GB인 머신 5대는 64 GB인 머신 47대보다 머신 시간이 적게 드는 대신 한 에폭이 몇 배 오래
-# 걸립니다. 그래도 기한 안에 끝나고, 큰 머신의 시간당 가격이 작은 머신에 비해 지나치게 높지 않다면
-# 큰 머신을 고릅니다.
+# 메모리가 512 GB인 머신 5대를 쓰면 64 GB인 머신 47대를 쓸 때보다 머신 시간은 적게 드는 대신 한
+# 에폭이 몇 배 더 오래 걸립니다. 그래도 기한 안에 끝나고, 큰 머신의 시간당 가격이 작은 머신에 비해
+# 지나치게 높지 않다면 큰 머신을 고릅니다.
 
 
 # %% [markdown] slot="why-8" lang="zh"
 # **8.** 1,000 万个种子节点分成 78,125 个小批次，每个 128 个种子节点。处理一个小批次的时间，是
 # $128 \cdot 93$ 行的采样和计算时间，加上 `moving` 给出的通信时间。$K$ 台机器分担这些小批次，但每过
 # 一小时就要计 $K$ 个机器小时，所以 $K$ 正好约去：机器小时数等于小批次的个数乘以处理一个小批次所需的
-# 小时数。增加机器只会使这个时间变长，因为要请求的机器更多，远程行更多，环上传递的次数也更多。所以，
-# 5 台 512 GB 的机器所用的机器小时比 47 台 64 GB 的机器少，但一轮的时间是后者的好几倍。如果这样也来
-# 得及，而且每小时的价格没有比小机器高很多，就选大机器。
+# 小时数。增加机器只会使处理一个小批次的时间变长，因为要请求的机器更多，远程行更多，环上传递的次数也
+# 更多。所以，5 台 512 GB 的机器所用的机器小时比 47 台 64 GB 的机器少，但一轮的时间是后者的好几倍。
+# 如果这样也来得及，而且每小时的价格没有比小机器高很多，就选大机器。
 
 
 # %% slot="answer-8"
@@ -197,4 +199,4 @@ check(8, answer_8, is_near)
 for machines, least, most in ((5, 0.31, 0.79), (47, 0.60, 0.97)):
     low = answer_8(machines, least, 1.1e-6)
     high = answer_8(machines, most, 2.2e-6)
-    print(f"{machines} machines: from {low:.2f} to {high:.2f} machine hours an epoch")
+    print(f"{machines} machines: {low:.2f} to {high:.2f} machine hours per epoch")

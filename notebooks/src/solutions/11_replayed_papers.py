@@ -5,7 +5,7 @@
 # The cells up to the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
-# # 풀이: 논문의 수치, 직접 세어 보기
+# # 풀이: 논문의 수치, 직접 세어 확인하기
 #
 # [레슨](../../ko/11_replayed_papers.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀들은
 # 레슨의 코드이므로 먼저 실행합니다.
@@ -17,24 +17,24 @@
 # 是课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why" lang="en"
-# **1.** All features of a batch are $188{,}339 \cdot 100 \cdot 4$ bytes, or 71.8 MiB, as the paper
-# says. On average, three of four nodes belong to other machines.
+# **1.** The features of a batch take $188{,}339 \cdot 100 \cdot 4$ bytes, or 71.8 MiB, as the paper
+# says. On average, three out of four nodes belong to other machines.
 #
-# **2.** Let the halo have $h$ times the rows owned. It saves nothing at $\alpha = 0$ and
-# $16.7 - 5.71$ million rows when complete, so, cached in random order, at $\alpha < h$ it saves
-# about $\alpha / h$ of that. From $16.7 - 14.0$ at $\alpha = 0.1$ follows $h = 0.41$, from
-# $\alpha = 0.2$ follows 0.43. Both are below 0.5, where the published row still falls a little:
-# presumably the parts' halos are not equally large.
+# **2.** Let the halo have $h$ times as many rows as a machine owns. It saves nothing at
+# $\alpha = 0$ and $16.7 - 5.71$ million rows when complete, so, cached in random order, at
+# $\alpha < h$ it saves about $\alpha / h$ of that. The difference $16.7 - 14.0$ at $\alpha = 0.1$
+# gives $h = 0.41$, and the one at $\alpha = 0.2$ gives 0.43. Both are below 0.5, where the
+# published row still falls a little: presumably, the halos of the parts differ in size.
 #
 # **3.** Remember for each row the last batch that needed it. A cache that does not know the future
-# may keep rows that nobody needs again, so it never fetches less than `planned`.
+# may keep rows that are never needed again, so it never fetches less than `planned`.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 배치 하나의 피처는 모두 $188{,}339 \cdot 100 \cdot 4$바이트, 곧 71.8 MiB로 논문과 같습니다.
 # 평균적으로 노드 넷 가운데 셋은 다른 머신에 있습니다.
 #
 # **2.** 헤일로의 크기가 소유한 행의 $h$배라고 합시다. $\alpha = 0$이면 줄어드는 행이 없고, 헤일로를
-# 모두 담으면 $16.7 - 5.71$백만 행이 줄어듭니다. 무작위 순서로 담으므로, $\alpha < h$이면 대략 그
+# 모두 담으면 ($16.7 - 5.71$)백만 행이 줄어듭니다. 무작위 순서로 담으므로, $\alpha < h$이면 대략 그
 # $\alpha / h$만큼 줄어듭니다. $\alpha = 0.1$에서 줄어든 $16.7 - 14.0$백만 행으로 계산하면
 # $h = 0.41$이고, $\alpha = 0.2$로 계산하면 0.43입니다. 둘 다 0.5보다 작은데 논문의 수치는 0.5를
 # 지나서도 조금 더 줄어듭니다. 파티션마다 헤일로의 크기가 다르기 때문일 것입니다.
@@ -51,8 +51,8 @@
 # $\alpha = 0.1$ 时省下的 $16.7 - 14.0$ 百万行，得 $h = 0.41$；由 $\alpha = 0.2$，得 0.43。两者都小
 # 于 0.5，而论文的数值在 0.5 之后还略有下降：这大概是因为各分区的 HALO 大小不一。
 #
-# **3.** 为每一行记下最近用到它的批次。不能预知未来，就可能留下不再用到的行，所以 LRU 获取的行不会比
-# `planned` 少。
+# **3.** 为每一行记下最近一次用到它的批次。不能预知未来，就可能留下不再用到的行，所以 LRU 获取的行不
+# 会比 `planned` 少。
 
 # %% slot="answers"
 answer_1 = 188_339 * 100 * 4 * 3 / 4 / 2**20
