@@ -1,33 +1,33 @@
 # %% [markdown] slot="title" lang="en"
 # # Node classification with neighbor sampling
 #
-# A graph neural network computes a vector for every node, layer by layer: each layer combines the
-# vector of a node with an average, or another summary, of its neighbors' vectors. After two layers,
-# the vector of a node depends on all nodes within two edges, and from the last layer we read a
-# score for each class. On a graph of millions of nodes, this does not fit into one step for all
-# training nodes. So we train on mini-batches: a few seed nodes and a random sample of what
-# surrounds them. This lesson goes the whole way, from a CSV file to a test accuracy. Afterwards you
-# can
+# A graph neural network computes a vector for every node, layer by layer: each layer combines a
+# node's vector with an average, or another summary, of its neighbors' vectors. After two layers,
+# the vector of a node depends on all nodes within two edges, and the last layer gives a score for
+# each class. On a graph with millions of nodes, doing this for all training nodes in a single step
+# does not fit in memory. So we train on mini-batches: a few seed nodes and a random sample of the
+# nodes around them. This lesson goes all the way from a CSV file to a test accuracy. By the end of
+# this lesson, you can
 #
 # - turn a table of edges into a graph, and avoid a mistake that no error message reports;
 # - write a step of message passing with `update_all`;
-# - say what `input_nodes`, `output_nodes` and `blocks` of a mini-batch are;
+# - explain what `input_nodes`, `output_nodes` and `blocks` of a mini-batch are;
 # - train GraphSAGE with neighbor sampling, then predict with all neighbors, layer by layer;
-# - estimate what a fanout costs.
+# - estimate the cost of a fanout.
 
 # %% [markdown] slot="title" lang="ko"
 # # 이웃 샘플링을 이용한 노드 분류
 #
 # 그래프 신경망(graph neural network)은 계층을 차례로 거치며 노드마다 벡터를 하나씩 계산합니다. 각
 # 계층에서는 이웃들의 벡터를 평균 등의 방법으로 모아 노드 자신의 벡터와 결합합니다. 계층이 두 개이면
-# 노드의 벡터는 에지를 두 개까지 따라가 닿을 수 있는 모든 노드에 따라 정해지며, 마지막 계층의 출력이
-# 클래스별 점수가 됩니다. 노드가 수백만 개인 그래프에서는 모든 학습 노드를 한 번에 계산할 수
-# 없으므로 미니배치(mini-batch) 단위로 학습합니다. 미니배치는 시드 노드(seed node) 몇 개와 그
-# 주변에서 무작위로 뽑은 노드로 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를
-# 얻기까지의 전 과정을 다룹니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 노드의 벡터는 두 홉(hop) 이내의 모든 노드에 따라 정해지며, 마지막 계층의 출력이 클래스별 점수가
+# 됩니다. 노드가 수백만 개인 그래프에서는 모든 학습 노드를 한 번에 계산할 수 없으므로
+# 미니배치(mini-batch) 단위로 학습합니다. 미니배치는 시드 노드(seed node) 몇 개와 그 주변에서
+# 무작위로 뽑은 노드로 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를 얻기까지의
+# 전 과정을 다룹니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 에지 표로 그래프를 만들고, 오류 메시지 없이 지나가는 실수를 피하기
-# - `update_all`로 메시지 전달(message passing) 한 단계를 작성하기
+# - `update_all`로 메시지 전달(message passing) 한 단계를 구현하기
 # - 미니배치의 `input_nodes`, `output_nodes`, `blocks`가 무엇인지 설명하기
 # - 이웃 샘플링(neighbor sampling)으로 GraphSAGE를 학습하고, 모든 이웃을 써서 계층별로 예측하기
 # - 팬아웃(fanout)에 따른 비용을 미리 가늠하기
@@ -48,12 +48,13 @@
 # - 估计扇出（fanout）带来的开销。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# gnnlab has the interface of DGL (Deep Graph Library), hence the name `dgl`: course code written
-# for DGL runs with this import. `DATASET` chooses the graph of the whole lesson. `"digits"` comes
-# with the project and trains in seconds: 1,797 images of handwritten digits, each joined to those
-# that look most alike. The others are larger; `"ogbn-products"` downloads 1.4 GB, once.
+# gnnlab has the same interface as DGL (Deep Graph Library), so we import it as `dgl`: course code
+# written for DGL runs with this import. `DATASET` selects the graph used throughout the lesson.
+# `"digits"` comes with the project and trains in seconds: 1,797 images of handwritten digits, each
+# joined to those that look most like it. The others are larger; `"ogbn-products"` downloads 1.4 GB
+# the first time.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -62,12 +63,12 @@
 # DGL용으로 작성된 강의 코드도 import 문만 바꾸면 그대로 실행됩니다. 레슨 전체에서 사용할
 # 그래프는 `DATASET`으로 정합니다. `"digits"`는 프로젝트에 포함되어 있으며 몇 초면 학습이 끝납니다.
 # 손글씨 숫자 이미지 1,797장을 노드로 하고, 서로 가장 비슷한 이미지끼리 에지로 이은 그래프입니다.
-# 나머지 데이터셋은 더 크며, `"ogbn-products"`는 처음 한 번 1.4 GB를 내려받습니다.
+# 나머지 데이터셋은 더 크며, `"ogbn-products"`를 처음 사용할 때는 1.4 GB를 내려받아야 합니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# gnnlab 沿用 DGL（Deep Graph Library）的接口，所以导入时取名 `dgl`：为 DGL 编写的课程代码，只要把导
+# gnnlab 沿用 DGL（Deep Graph Library）的接口，所以导入时取名 `dgl`：为 DGL 编写的教程代码，只要把导
 # 入语句换成这里的写法就能运行。`DATASET` 决定整节课使用的图。`"digits"` 随项目附带，几秒钟就能训练
 # 完：图中的节点是 1,797 张手写数字图像，每张都与最相似的若干张相连。其余数据集更大；
 # `"ogbn-products"` 首次使用时要下载 1.4 GB。
@@ -95,15 +96,15 @@ plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
 if DATASET == "digits":
-    torch.set_num_threads(1)  # batches this small are not worth sharing among cores
+    torch.set_num_threads(1)  # batches this small are not worth splitting across cores
 
 # %% [markdown] slot="csv" lang="en"
 # ## From a CSV file to a graph
 #
-# Graphs often arrive as tables. The folder of `digits` is laid out like an archive of the Open
-# Graph Benchmark: `edge.csv.gz` has one edge a row, source before destination; row $i$ of
+# Graphs often arrive as tables. The `digits` folder is laid out like an Open Graph Benchmark
+# archive: `edge.csv.gz` has one edge per row, source before destination; row $i$ of
 # `node-feat.csv.gz` holds the features of node $i$. Each undirected edge is listed **once**. But a
-# message travels from source to destination only, so every edge needs its reverse. `load` does all
+# message travels only from source to destination, so every edge needs its reverse. `load` does all
 # of this; we do it by hand once and compare.
 
 # %% [markdown] slot="csv" lang="ko"
@@ -139,7 +140,7 @@ print(f"{len(table)} rows -> {by_hand.num_nodes()} nodes, {by_hand.num_edges()} 
 # %% [markdown] slot="look" lang="en"
 # The graph made by hand equals the one from `load`, and it has two edges for each row of the table.
 # Before training, look at the data. How many neighbors does a node have? And do they help? On
-# `digits` we can see it, because the features of a node are the 64 pixels of an image.
+# `digits` we can see this directly, because the features of a node are the 64 pixels of an image.
 
 # %% [markdown] slot="look" lang="ko"
 # 직접 만든 그래프는 `load`로 불러온 그래프와 같고, 표의 한 행이 에지 두 개가 되었습니다. 학습하기
@@ -156,7 +157,7 @@ graph = dataset[0]
 feat, label = graph.ndata["feat"], graph.ndata["label"]
 src, dst = graph.edges()
 same = (label[src] == label[dst]).float().mean().item()
-print(f"{same:.0%} of all edges join nodes of one class")
+print(f"{same:.0%} of all edges join nodes of the same class")
 
 figure = plt.figure(figsize=(9, 2.3), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=[1, 2])
@@ -173,16 +174,18 @@ if DATASET == "digits":
 plt.show()
 
 # %% [markdown] slot="toy" lang="en"
-# On `digits` every node has at least 8 neighbors, and nine in ten have at most 15. On the right,
-# each blue image is followed by neighbors, with the label above each. In the first row all show the
-# same digit; the second row is one of the worst in the graph, a nine among threes, fives and
-# eights. Over all edges, 96% join equal digits: the labels of the neighbors tell much about the
-# label of a node, and this is what a graph neural network uses.
+# On `digits` every node has at least 8 neighbors, and nine in ten nodes have at most 15. On the
+# right, each row starts with the image of a node, in blue, followed by its neighbors; the number
+# above an image is its label. In the first row, all images show the same digit; the second row is
+# one of the worst in the graph, a nine among threes, fives and eights. Of all edges, 96% join
+# images of the same digit: a node's neighbors tell us a lot about its label, and this is what a
+# graph neural network exploits.
 #
 # ## A toy graph small enough to draw
 #
 # To see what sampling does, we leave the real graph for a moment. Here are nine nodes and fourteen
-# edges. An arrow points the way its message travels: node 0 receives messages from 1, 2, 3 and 4.
+# edges. An arrow points in the direction in which its message travels: node 0 receives messages
+# from nodes 1, 2, 3 and 4.
 
 # %% [markdown] slot="toy" lang="ko"
 # `digits`에서는 모든 노드의 이웃이 8개 이상이고, 열에 아홉은 15개 이하입니다. 오른쪽 그림에서 각
@@ -193,15 +196,15 @@ plt.show()
 #
 # ## 작은 그래프로 살펴보기
 #
-# 샘플링이 어떻게 이루어지는지 보기 위해 잠시 작은 그래프로 옮겨 가겠습니다. 노드 9개와 에지 14개로
+# 샘플링이 어떻게 이루어지는지 잠시 작은 그래프로 살펴보겠습니다. 노드 9개와 에지 14개로
 # 이루어진 그래프입니다. 화살표는 메시지가 전달되는 방향을 나타냅니다. 예를 들어 노드 0은 노드 1, 2,
 # 3, 4의 메시지를 받습니다.
 
 # %% [markdown] slot="toy" lang="zh"
-# 在 `digits` 上，每个节点至少有 8 个邻居，九成的节点不超过 15 个。右图每行的第一张（蓝色）是一个节
-# 点的图像，后面依次是它的邻居，图像上方是标签。第一行全是同一个数字；第二行是全图中最差的例子之一：
-# 一个 9，邻居却是 3、5 和 8。从全部边来看，96% 的边连接的是相同的数字：邻居的标签在很大程度上反映了
-# 节点的标签，图神经网络利用的正是这一点。
+# 在 `digits` 上，每个节点至少有 8 个邻居，其中九成节点的邻居不超过 15 个。右图每行的第一张（蓝色）
+# 是一个节点的图像，后面依次是它的邻居，图像上方是标签。第一行全是同一个数字；第二行是全图中最差的例
+# 子之一：一个 9，邻居却是 3、5 和 8。从全部边来看，96% 的边连接的是相同的数字：从邻居就能在很大程度
+# 上看出节点的标签，图神经网络利用的正是这一点。
 #
 # ## 先看一张小图
 #
@@ -237,13 +240,13 @@ plt.show()
 # %% [markdown] slot="sample" lang="en"
 # With two layers, the result at node 0 depends on its neighbors and on their neighbors: here, on
 # all nine nodes. In a social network, two hops may reach half of the graph. **Neighbor sampling**
-# puts a bound on this. A fanout of $k$ means: of the edges that enter a node, choose at most $k$ at
-# random, none twice. The list `[2, 2]` has one fanout a layer. The sampler starts at the seed node
-# and works outwards.
+# limits this. A fanout of $k$ means: of the edges that enter a node, choose at most $k$ at random,
+# without replacement. The list `[2, 2]` has one fanout per layer. The sampler starts at the seed
+# node and works outward.
 
 # %% [markdown] slot="sample" lang="ko"
 # 계층이 두 개이면 노드 0의 결과는 이웃과 이웃의 이웃에 따라 정해집니다. 이 그래프에서는 노드 9개가
-# 모두 여기에 듭니다. 소셜 네트워크라면 두 홉(hop) 만에 그래프의 절반에 이를 수도 있습니다. **이웃
+# 모두 여기에 듭니다. 소셜 네트워크라면 두 홉 만에 그래프의 절반에 이를 수도 있습니다. **이웃
 # 샘플링**은 한 단계에서 읽는 이웃의 수를 제한합니다. 팬아웃이 $k$이면 한 노드로 들어오는 에지
 # 가운데 최대 $k$개를 중복 없이 무작위로 고릅니다. 리스트 `[2, 2]`는 계층별 팬아웃을 나타냅니다.
 # 샘플러(sampler)는 시드 노드에서 출발하여 바깥쪽으로 나아갑니다.
@@ -268,13 +271,14 @@ for i, block in enumerate(blocks):
 # The sampler returns three things:
 #
 # - `output_nodes`: the seed nodes, for which we want predictions;
-# - `input_nodes`: every node whose features are needed for that;
-# - `blocks`: one bipartite graph a layer, from source nodes to destination nodes.
+# - `input_nodes`: every node whose features are needed for these predictions;
+# - `blocks`: one bipartite graph per layer, from source nodes to destination nodes.
 #
 # A block numbers its nodes from 0; `srcdata[dgl.NID]` and `dstdata[dgl.NID]` hold the original IDs.
 # The destinations of one block are the sources of the next. Since a layer also needs a node's own
-# features, **the destination nodes come first among the source nodes**. We draw the sample in the
-# graph and as blocks; a dashed line joins a node to itself.
+# features, the destination nodes are source nodes too: **they come first among the source nodes**.
+# We draw the sample on the graph (left) and as blocks (right); a dashed line joins a node to
+# itself.
 
 # %% [markdown] slot="blocks" lang="ko"
 # 샘플러는 세 가지를 반환합니다.
@@ -320,43 +324,44 @@ plt.show()
 
 # %% [markdown] slot="mean" lang="en"
 # The sampler worked from right to left; the model computes from left to right. Features enter at
-# the green nodes, `blocks[0]` carries them to the orange ones, `blocks[1]` to the blue seed. Node 0
-# stands in every column; for each layer its neighbors are drawn anew, so they may differ.
+# the green nodes; `blocks[0]` carries them to the orange ones and `blocks[1]` to the blue seed. On
+# the right, node 0 appears in every column; its neighbors are drawn again for each layer, so they
+# may differ.
 #
 # ## Build it yourself
 #
-# What does a layer compute on a block? GraphSAGE aggregates the neighbors by their mean and adds
-# the node itself, each through a matrix of its own:
+# What does a layer compute on a block? GraphSAGE takes the mean of the neighbors' features and adds
+# the node's own features, each multiplied by its own weight matrix:
 #
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
-# For node 1 of the toy graph, $N(1)$ is 0, 5 and 6: the second term is a third of the sum of their
-# features, multiplied by $W_{\text{neigh}}$. For all nodes at once, an adjacency matrix is enough:
-# multiply it by the features, then divide each row by the number of neighbors. A node without
-# neighbors gets a mean of zero. The library's `SAGEConv` must give the same.
+# For node 1 of the toy graph, $N(1)$ is nodes 0, 5 and 6: the second term is a third of the sum of
+# their features, multiplied by $W_{\text{neigh}}$. For all nodes at once, an adjacency matrix is
+# enough: multiply it by the features, then divide each row by the number of neighbors. A node
+# without neighbors gets a mean of zero. The library's `SAGEConv` must give the same result.
 
 # %% [markdown] slot="mean" lang="ko"
 # 샘플링은 오른쪽에서 왼쪽으로, 모델의 계산은 왼쪽에서 오른쪽으로 진행됩니다. 초록색 노드에 입력된
 # 피처가 `blocks[0]`을 거쳐 주황색 노드로, 이어서 `blocks[1]`을 거쳐 파란색 시드 노드로 전달됩니다.
-# 노드 0은 모든 열에 나타납니다. 이웃은 계층마다 새로 뽑으므로 같은 노드 0이라도 두 계층에서 이웃이
-# 다를 수 있습니다.
+# 오른쪽 그림에서 노드 0은 모든 열에 나타납니다. 이웃은 계층마다 새로 뽑으므로 같은 노드 0이라도 두
+# 계층에서 이웃이 다를 수 있습니다.
 #
 # ## 직접 만들어 보기
 #
 # 한 계층은 블록에서 무엇을 계산할까요? GraphSAGE는 이웃의 피처를 평균으로 집계(aggregation)하여
-# 노드 자신의 피처에 더합니다. 이때 둘에는 서로 다른 행렬을 곱합니다.
+# 노드 자신의 피처에 더합니다. 더하기 전에 두 피처에는 서로 다른 행렬을 곱합니다.
 #
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
 # 작은 그래프의 노드 1을 예로 들면 $N(1)$은 노드 0, 5, 6이므로, 둘째 항은 세 노드의 피처를 더해
 # 3으로 나눈 값에 $W_{\text{neigh}}$를 곱한 것입니다. 모든 노드를 한꺼번에 계산할 때는 인접 행렬
-# 하나면 됩니다. 피처와 곱한 뒤 각 행을 그 노드의 이웃 수로 나눕니다. 이웃이 없는 노드의 평균은
-# 0으로 둡니다. 라이브러리의 `SAGEConv`도 같은 값을 내야 합니다.
+# 하나면 됩니다. 인접 행렬에 피처 행렬을 곱한 뒤 각 행을 해당 노드의 이웃 수로 나눕니다. 이웃이 없는
+# 노드의 평균은 0으로 둡니다. 라이브러리의 `SAGEConv`도 같은 값을 내야 합니다.
 
 # %% [markdown] slot="mean" lang="zh"
 # 采样从右向左进行，模型则从左向右计算：特征从绿色节点输入，经 `blocks[0]` 传到橙色节点，再经
-# `blocks[1]` 传到蓝色的种子节点。节点 0 出现在每一列；每一层都会重新抽取邻居，所以节点 0 在两层中的
-# 邻居可能不同。
+# `blocks[1]` 传到蓝色的种子节点。在右图中，节点 0 出现在每一列；每一层都会重新抽取邻居，所以节点 0
+# 在两层中的邻居可能不同。
 #
 # ## 亲手实现
 #
@@ -382,30 +387,31 @@ assert torch.allclose(conv(toy, x), by_hand, atol=1e-6)
 print("equal:", tuple(by_hand.shape))
 
 # %% [markdown] slot="message" lang="en"
-# The two agree to rounding.
+# The two agree up to rounding.
 #
 # ## Message passing
 #
-# An adjacency matrix of millions of nodes does not fit into memory. Graph libraries compute the
+# A dense adjacency matrix for millions of nodes does not fit in memory. Graph libraries compute the
 # same sum edge by edge, in two steps. A **message function** computes a message on each edge:
 # `copy_u("id", "m")` copies the feature `id` of the source node $u$ and names the message `m`. A
 # **reduce function** combines the messages that arrive at a node: `sum("m", "total")` adds them and
 # stores the result as the feature `total`. `update_all` does both for all edges.
 #
-# Each new feature stays on the graph. In a `local_scope` it does not: at its end, the features are
-# those from before. That is why layers compute in one. Here each node sends its own ID, so node 1
-# receives $0 + 5 + 6 = 11$.
+# Each new feature stays on the graph. In a `local_scope` it does not: when the scope ends, the
+# earlier features are restored. That is why layers do their computation inside one. Here each node
+# sends its own ID, so node 1 receives $0 + 5 + 6 = 11$.
 
 # %% [markdown] slot="message" lang="ko"
 # 두 결과는 반올림 오차 범위 안에서 같습니다.
 #
 # ## 메시지 전달
 #
-# 노드가 수백만 개이면 인접 행렬을 메모리에 올릴 수 없습니다. 그래프 라이브러리는 같은 합을 에지별로
-# 두 단계에 걸쳐 계산합니다. **메시지 함수**는 에지마다 메시지를 만듭니다. `copy_u("id", "m")`은
-# 출발 노드 $u$의 피처 `id`를 복사하여 `m`이라는 메시지로 만듭니다. **축약 함수**(reduce function)는
-# 한 노드에 도착한 메시지를 하나로 합칩니다. `sum("m", "total")`은 메시지를 모두 더해 `total`이라는
-# 피처에 저장합니다. `update_all`은 모든 에지에 대해 이 두 단계를 수행합니다.
+# 노드가 수백만 개이면 이런 밀집 인접 행렬을 메모리에 올릴 수 없습니다. 그래프 라이브러리는 같은
+# 합을 에지별로 두 단계에 걸쳐 계산합니다. **메시지 함수**는 에지마다 메시지를 만듭니다.
+# `copy_u("id", "m")`은 출발 노드 $u$의 피처 `id`를 복사하여 `m`이라는 메시지로 만듭니다. **축약
+# 함수**(reduce function)는 한 노드에 도착한 메시지를 하나로 합칩니다. `sum("m", "total")`은
+# 메시지를 모두 더해 `total`이라는 피처에 저장합니다. `update_all`은 모든 에지에 대해 이 두 단계를
+# 수행합니다.
 #
 # 이렇게 만든 피처는 그래프에 남습니다. 그러나 `local_scope` 안에서 계산하면 그 범위를 벗어날 때
 # 그래프의 피처가 이전 상태로 돌아갑니다. 그래서 계층 내부의 계산은 `local_scope` 안에서 합니다.
@@ -416,10 +422,10 @@ print("equal:", tuple(by_hand.shape))
 #
 # ## 消息传递
 #
-# 有上百万个节点时，这样的邻接矩阵放不进内存。图计算库改为逐边计算，结果相同，分两步进行。**消息函数
-# **为每条边生成消息：`copy_u("id", "m")` 复制源节点 $u$ 的特征 `id`，作为名为 `m` 的消息。**归约函
-# 数**合并到达同一节点的消息：`sum("m", "total")` 把它们相加，结果存为特征 `total`。`update_all` 对
-# 所有边执行这两步。
+# 有上百万个节点时，这样的稠密邻接矩阵放不进内存。图计算库改为逐边计算，结果相同，分两步进行。**消息
+# 函数**为每条边生成消息：`copy_u("id", "m")` 复制源节点 $u$ 的特征 `id`，作为名为 `m` 的消息。**归
+# 约函数**合并到达同一节点的消息：`sum("m", "total")` 把它们相加，结果存为特征 `total`。`update_all`
+# 对所有边执行这两步。
 #
 # 这样得到的新特征会留在图上。如果放在 `local_scope` 中计算，退出时图的特征就恢复原样，所以各种层的
 # 内部计算都放在 `local_scope` 里。下面让每个节点发送自己的 ID，于是节点 1 收到的总和是
@@ -436,14 +442,15 @@ print("sum of the neighbors' IDs:", total.int().tolist())
 print("features left on the graph:", list(toy.ndata))
 
 # %% [markdown] slot="loader" lang="en"
-# The sums are those of the matrix, and the features `id` and `total` are gone. A layer takes a
-# block where it takes a graph, for a block is a graph with two sides. So the same code learns from
-# samples and predicts from everything.
+# The sums are those of the matrix, and the features `id` and `total` are gone. A layer accepts a
+# block wherever it accepts a graph, because a block is itself a graph, one that keeps source and
+# destination nodes apart. So the same code trains on samples and predicts with all neighbors.
 #
 # ## Mini-batches of the real graph
 #
-# `NodeDataLoader` splits the training nodes into batches and calls the sampler for each. Neighbors
-# are drawn anew in every epoch, so the model is trained on other neighbors each time.
+# `NodeDataLoader` splits the training nodes into batches and calls the sampler for each batch.
+# Neighbors are drawn again in every epoch, so the model is trained on different neighbors each
+# time.
 
 # %% [markdown] slot="loader" lang="ko"
 # 합은 행렬로 계산한 것과 같고, 피처 `id`와 `total`은 그래프에 남아 있지 않습니다. 블록은 출발
@@ -457,7 +464,7 @@ print("features left on the graph:", list(toy.ndata))
 
 # %% [markdown] slot="loader" lang="zh"
 # 总和与矩阵算出的相同，特征 `id` 和 `total` 也没有留在图上。块就是区分源节点和目标节点的图，所以能
-# 接收图的层也能接收块：用采样的邻居训练和用全图预测，代码是同一份。
+# 以图为输入的层，也能以块为输入：用采样得到的邻居训练和用全图预测，代码是同一份。
 #
 # ## 真实图上的小批次
 #
@@ -477,18 +484,19 @@ print(f"{len(train_ids)} training nodes make {len(loader)} batches; the first on
 print(f"{len(inputs)} input nodes -> {len(seeds)} seed nodes")
 
 # %% [markdown] slot="model" lang="en"
-# On `digits`, 32 seed nodes need the features of some 600 input nodes, a third of the graph. The
+# On `digits`, 32 seed nodes need the features of about 600 input nodes, a third of the graph. The
 # seeds come first, as in the toy graph.
 #
 # ## The model
 #
-# Two `SAGEConv` layers, each with its block, and ReLU and dropout between them; `sizes` lists the
-# number of input, hidden and output features. `step` applies one layer; we will need it alone
-# later. A layer takes a row of features for each source node and returns one for each destination
-# node, so with every block the rows become fewer, until only the seeds are left.
+# The model has two `SAGEConv` layers, each with its own block, and ReLU and dropout between them;
+# `sizes` lists the numbers of input, hidden and output features. `step` applies a single layer; we
+# will need it on its own later. A layer takes a row of features for each source node and returns
+# one for each destination node. So the number of rows shrinks with every block, until only the
+# seeds are left.
 
 # %% [markdown] slot="model" lang="ko"
-# `digits`에서 시드 노드 32개를 처리하려면 입력 노드 600개가량, 곧 그래프 전체 노드의 3분의 1에
+# `digits`에서 시드 노드 32개를 처리하려면 입력 노드 600개가량, 즉 그래프 전체 노드의 3분의 1에
 # 해당하는 노드의 피처를 읽어야 합니다. 작은 그래프에서 본 대로 시드 노드가 입력 노드의 맨 앞에
 # 옵니다.
 #
@@ -533,8 +541,9 @@ class SAGE(nn.Module):
 # ## Training
 #
 # In one epoch every training node is a seed once. After each epoch we measure the accuracy on the
-# validation set, with sampled neighbors too, because that is quick. The rest is an ordinary PyTorch
-# loop: `feat[input_nodes]` gathers the features of a batch, `label[output_nodes]` its labels.
+# validation set, again with sampled neighbors, because that is quick. The rest is an ordinary
+# PyTorch loop: `feat[input_nodes]` gathers the features of a batch, `label[output_nodes]` its
+# labels.
 
 # %% [markdown] slot="train" lang="ko"
 # ## 학습
@@ -589,9 +598,10 @@ print(f"validation accuracy after {EPOCHS} epochs: {history[-1]:.2f}")
 # ## Predict with all neighbors
 #
 # A prediction should not depend on chance, so inference uses **all** neighbors. If each batch went
-# through both layers, inner nodes would be computed again for every batch that reaches them.
-# **Layer-wise inference** swaps the loops: the first layer for all nodes, then the second layer
-# from its results. Every node is computed once per layer. The fanout `None` takes all neighbors.
+# through both layers, intermediate nodes would be recomputed for every batch that reaches them.
+# **Layer-wise inference** swaps the loops: it applies the first layer to all nodes, then the second
+# layer to the results. Every node is computed once per layer. The fanout `None` takes all
+# neighbors.
 
 # %% [markdown] slot="inference" lang="ko"
 # 이 검증 정확도는 어떤 이웃이 뽑혔는지에 따라 조금씩 달라집니다.
@@ -599,10 +609,10 @@ print(f"validation accuracy after {EPOCHS} epochs: {history[-1]:.2f}")
 # ## 모든 이웃으로 예측하기
 #
 # 예측이 우연에 좌우되어서는 안 되므로 추론에는 **모든** 이웃을 사용합니다. 그런데 배치마다 두
-# 계층을 모두 계산하면, 여러 배치에 포함된 안쪽 노드는 그때마다 다시 계산됩니다. **계층별
-# 추론**(layer-wise inference)은 반복문의 안팎을 바꾸어, 먼저 모든 노드에 첫째 계층을 적용하고 그
-# 결과에 둘째 계층을 적용합니다. 그러면 각 노드를 계층마다 한 번만 계산합니다. 팬아웃 `None`은 모든
-# 이웃을 쓴다는 뜻입니다.
+# 계층을 모두 계산하면, 여러 배치에 공통으로 필요한 중간 계층의 노드는 배치마다 다시 계산됩니다.
+# **계층별 추론**(layer-wise inference)에서는 안쪽 반복문과 바깥쪽 반복문의 순서를 바꾸어, 먼저 모든
+# 노드에 첫째 계층을 적용하고 그 결과에 둘째 계층을 적용합니다. 그러면 각 노드를 계층마다 한 번만
+# 계산합니다. 팬아웃 `None`은 모든 이웃을 쓴다는 뜻입니다.
 
 # %% [markdown] slot="inference" lang="zh"
 # 抽到的邻居不同，验证准确率也会略有不同。
@@ -634,13 +644,14 @@ print(f"test accuracy: {test:.3f}")
 assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 
 # %% [markdown] slot="prove" lang="en"
-# On `digits`, 179 labels, one in ten, are enough for about 97% of the test set.
+# On `digits`, 179 labels, one for every ten nodes, are enough to classify about 97% of the test set
+# correctly.
 #
 # ## Check that they agree
 #
-# Does batch after batch give what the whole graph would give at once? Here the graph is small
-# enough to try. `SAGEConv` takes the graph in place of each block, and this full forward pass must
-# give the same logits for every node.
+# Does inference in batches give the same result as the whole graph at once? Here the graph is small
+# enough to try. We pass the graph to each `SAGEConv` in place of its block; this full forward pass
+# must give every node the same logits as before.
 
 # %% [markdown] slot="prove" lang="ko"
 # `digits`에서는 전체의 10분의 1인 레이블 179개만으로 학습해도 테스트 세트의 약 97%를 맞힙니다.
@@ -656,8 +667,8 @@ assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 #
 # ## 验证
 #
-# 分批计算的结果，与对全图一次算完的结果相同吗？这张图足够小，可以直接检验。给 `SAGEConv` 传入整张图
-# 来代替每个块，做一次完整的前向计算，所有节点的 logits 都应当相同。
+# 分批计算的结果，与对全图一次算完的结果相同吗？这张图足够小，可以直接检验。用整张图代替每个块传给各
+# 个 `SAGEConv` 层，做一次完整的前向计算，每个节点的 logits 都应当与分批计算的结果相同。
 
 # %% slot="prove-code"
 with torch.no_grad():
@@ -666,13 +677,14 @@ assert torch.allclose(at_once, logits, atol=1e-4)
 print("layer-wise inference equals the full forward pass:", tuple(logits.shape))
 
 # %% [markdown] slot="trap" lang="en"
-# They agree to rounding: inference in batches is exact, only training samples.
+# They agree up to rounding: inference in batches is exact; sampling is used only in training,
+# including the validation after each epoch.
 #
 # ## The trap: forgotten reverse edges
 #
-# If the edges of the file are used as they are, there is no error: shapes fit, the loss falls. But
-# each node then receives messages only from neighbors with smaller IDs. We train the same model on
-# that graph and compare.
+# If the edges in the file are used as they are, there is no error: the shapes match and the loss
+# falls. But each node then receives messages only from neighbors with smaller IDs. We train the
+# same model on that graph and compare.
 
 # %% [markdown] slot="trap" lang="ko"
 # 두 결과는 반올림 오차 범위 안에서 같습니다. 배치로 나누어도 추론 결과는 정확하며, 샘플링은
@@ -685,7 +697,7 @@ print("layer-wise inference equals the full forward pass:", tuple(logits.shape))
 # 비교해 봅시다.
 
 # %% [markdown] slot="trap" lang="zh"
-# 两者在舍入误差内一致：分批推理是精确的，只有训练才采样。
+# 两者在舍入误差内一致：分批推理是精确的，只有训练过程（包括每轮之后的验证）才采样。
 #
 # ## 陷阱：忘了反向边
 #
@@ -697,7 +709,7 @@ one_way = dgl.graph((src[src < dst], dst[src < dst]), num_nodes=graph.num_nodes(
 trapped, trapped_history = train(one_way)
 trapped_logits = inference(trapped, one_way)
 trapped_test = (trapped_logits.argmax(1) == label)[test_ids].float().mean().item()
-print(f"nodes without a message: {(one_way.in_degrees() == 0).sum()}")
+print(f"nodes that receive no message: {(one_way.in_degrees() == 0).sum()}")
 print(f"test accuracy: {test:.3f} with reverse edges, {trapped_test:.3f} without")
 
 figure, ax = plt.subplots(figsize=(5, 2.5))
@@ -709,17 +721,17 @@ plt.show()
 
 # %% [markdown] slot="cost" lang="en"
 # On `digits`, 111 nodes receive no message, and about four points of accuracy are lost. Most
-# changes to a model gain less, and no message tells you. Look at `in_degrees()` of every new graph
-# before training.
+# changes to a model gain less than that, and nothing warns you. Look at `in_degrees()` of every new
+# graph before training.
 #
 # ## What it costs
 #
-# Fanout and depth decide how much a batch reads. For batches of 16 seed nodes and one to three
-# layers, we count the input nodes and time a training step: sample, forward, backward.
+# Fanout and depth determine how much a batch reads. For batches of 16 seed nodes and one to three
+# layers, we count the input nodes and time a training step: sampling, forward and backward.
 
 # %% [markdown] slot="cost" lang="ko"
-# `digits`에서는 노드 111개가 메시지를 전혀 받지 못하며, 정확도가 약 4%포인트 떨어집니다. 이는 대개
-# 모델을 개선해서 얻는 이득보다 큰 차이인데도 아무 경고가 나오지 않습니다. 새로운 그래프를 쓸 때는
+# `digits`에서는 노드 111개가 메시지를 전혀 받지 못하며, 정확도가 약 4%포인트 떨어집니다. 모델을
+# 개선해서 얻는 이득은 대개 이보다 작은데도, 아무 경고도 나오지 않습니다. 새로운 그래프를 쓸 때는
 # 학습하기 전에 `in_degrees()`부터 확인하는 것이 좋습니다.
 #
 # ## 비용
@@ -763,40 +775,41 @@ for layers, color in zip((1, 2, 3), (GREEN, ORANGE, BLUE)):
         ax.text(16.6, values[-1], f"{layers}-layer", color=color, va="center")
 left.axhline(graph.num_nodes(), color="gray", ls=":")
 left.set(xlabel="fanout", xticks=fanouts, ylabel="input nodes per batch", ylim=0)
-right.set(xlabel="fanout", xticks=fanouts, ylabel="CPU ms, fastest step", ylim=0)
+right.set(xlabel="fanout", xticks=fanouts, ylabel="CPU time (ms), fastest step", ylim=0)
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# Each further layer multiplies the input nodes by up to the fanout plus one, until the whole graph
-# (dotted) bounds them: with three layers and a fanout of 16, sixteen seeds read more than two
-# thirds of `digits`. The more nodes a step reads, the longer it takes as a rule. In larger graphs
-# the numbers grow further before they reach that bound, but the rule is the same: a further layer
-# costs more than a larger fanout.
+# Each additional layer multiplies the number of input nodes by up to the fanout plus one, until the
+# size of the whole graph (dotted) caps it: with three layers and a fanout of 16, sixteen seeds read
+# more than two thirds of `digits`. In general, the more nodes a step reads, the longer it takes. In
+# larger graphs the numbers grow further before they reach that cap, but the rule is the same: an
+# additional layer costs more than a larger fanout.
 #
 # ## Summary
 #
 # - A graph is built from two columns; every undirected edge needs both directions.
 # - `update_all` computes a message on each edge and reduces those that arrive at a node; a
 #   `local_scope` removes temporary features.
-# - A mini-batch is `input_nodes`, `output_nodes` and one block a layer; destination nodes come
-#   first among the source nodes.
+# - A mini-batch consists of `input_nodes`, `output_nodes` and one block per layer; destination
+#   nodes come first among the source nodes.
 # - The same layers run on blocks for training and on all neighbors for inference.
 # - Layer-wise inference equals a forward pass over the full graph.
-# - A smaller fanout saves time and adds randomness; the number of layers costs most.
+# - A smaller fanout saves time and adds randomness; the number of layers affects the cost most.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/01_node_classification.ipynb) are beside the lesson.
+# [solutions](../solutions/01_node_classification.ipynb) are in a separate notebook.
 #
-# 1. In a large directed graph, exactly four edges enter every node. One seed node, three layers,
-#    all neighbors: how many input nodes can there be at most?
+# 1. In a large directed graph, exactly four edges enter every node. With one seed node, three
+#    layers and all neighbors, how many input nodes can there be at most?
 # 2. Which input nodes does node 3 of the toy graph need, with two layers and all neighbors? Answer
 #    with a sorted list.
-# 3. Write a function of `graph` and `x` that returns the mean over neighbors by message passing:
-#    `update_all` with `copy_u` and `mean` from `dgl.function`, in a `local_scope`.
+# 3. Write a function of `graph` and `x` that returns the mean of each node's neighbor features,
+#    computed by message passing: use `update_all` with `copy_u` and `mean` from `dgl.function`, in
+#    a `local_scope`.
 # 4. Write a function of `graph` that returns how many of its edges have no reverse edge. It would
-#    have found the trap.
+#    have caught the mistake above.
 
 # %% [markdown] slot="summary" lang="ko"
 # 계층을 하나 더할 때마다 입력 노드는 최대 (팬아웃 + 1)배로 늘어나지만, 그래프 전체의 노드
@@ -829,8 +842,8 @@ plt.show()
 #    무엇입니까? 정렬된 리스트로 답합니다.
 # 3. 메시지 전달로 이웃의 평균을 구하여 반환하는 함수를 작성합니다. 인자는 `graph`와 `x`이며,
 #    `local_scope` 안에서 `dgl.function`의 `copy_u`와 `mean`으로 `update_all`을 호출합니다.
-# 4. `graph`를 받아 역방향 에지가 없는 에지의 수를 반환하는 함수를 작성합니다. 이 함수를 미리 썼다면
-#    앞의 함정을 찾을 수 있었을 것입니다.
+# 4. `graph`를 받아 역방향 에지가 없는 에지의 수를 반환하는 함수를 작성합니다. 이 함수로 미리
+#    확인했다면 앞의 함정을 피할 수 있었을 것입니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 每增加一层，输入节点数至多变为原来的（扇出 + 1）倍，但不会超过整张图的节点数（虚线）。在 `digits`
@@ -856,8 +869,8 @@ plt.show()
 # 1. 在一张很大的有向图中，每个节点恰好有四条入边。1 个种子节点、三层、取全部邻居：输入节点最多有多
 #    少个？
 # 2. 两层、取全部邻居时，预测小图的节点 3 需要哪些输入节点？用排好序的列表作答。
-# 3. 写一个以 `graph` 和 `x` 为参数的函数，用消息传递求邻居的平均值并返回：在 `local_scope` 中，用
-#    `dgl.function` 的 `copy_u` 和 `mean` 调用 `update_all`。
+# 3. 写一个以 `graph` 和 `x` 为参数的函数，用消息传递求出每个节点的邻居特征的平均值并返回：在
+#    `local_scope` 中，用 `dgl.function` 的 `copy_u` 和 `mean` 调用 `update_all`。
 # 4. 写一个以 `graph` 为参数的函数，返回图中有多少条边没有反向边。用它就能发现上面的陷阱。
 
 
@@ -876,7 +889,7 @@ def sha(answer):
 
 # %% slot="answer-1-2"
 answer_1 = None  # a number
-answer_2 = None  # a list
+answer_2 = None  # a sorted list
 check(1, answer_1, lambda answer: sha(answer) == "c488fc2a")
 check(2, answer_2, lambda answer: sha(answer) == "b0a1a71a")
 

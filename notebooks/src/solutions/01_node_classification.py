@@ -1,7 +1,7 @@
 # %% [markdown] slot="title" lang="en"
 # # Solutions: node classification
 #
-# These answers belong to the exercises at the end of the
+# These are the answers to the exercises at the end of the
 # [lesson](../en/01_node_classification.ipynb). The cells up to the first exercise are the lesson's
 # own code; run them first.
 
@@ -18,29 +18,29 @@
 # 元格是课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why-1-2" lang="en"
-# **1.** The seed has at most 4 neighbors, each of these 4 more, each of those 4 more:
-# $1 + 4 + 16 + 64 = 85$. A node that is reached twice counts once, so this is a bound. (Sampling
-# with fanouts `[4, 4, 4]` in a graph with more edges can read up to $5^3 = 125$ nodes: nodes
-# reached in one layer stay on the list for the next, which draws their neighbors anew.)
+# **1.** The seed has 4 neighbors, each of these has 4 more, and each of those has 4 more:
+# $1 + 4 + 16 + 64 = 85$. A node that is reached twice counts once, so this is an upper bound.
+# (Sampling with fanouts `[4, 4, 4]` in a graph with more edges can read up to $5^3 = 125$ nodes:
+# the nodes reached so far remain among the seeds of the next layer, which draws their neighbors
+# again.)
 #
-# **2.** Node 3 receives messages from 2, 7 and 8; of these, only node 2 has neighbors, 6 and 7. The
-# sampler agrees, with `None` for each of two layers.
+# **2.** Node 3 receives messages from nodes 2, 7 and 8; of these, only node 2 has neighbors: nodes
+# 6 and 7. The sampler, with `None` for each of the two layers, agrees.
 
 # %% [markdown] slot="why-1-2" lang="ko"
-# **1.** 시드 노드의 이웃은 최대 4개, 그 이웃마다 다시 4개, 또 그 이웃마다 4개이므로
+# **1.** 시드 노드의 이웃은 4개, 그 이웃마다 다시 4개, 또 그 이웃마다 4개이므로
 # $1 + 4 + 16 + 64 = 85$개입니다. 두 번 도달한 노드는 한 번만 세므로 이 값은 상한입니다. (에지가 더
 # 많은 그래프에서 팬아웃 `[4, 4, 4]`로 샘플링하면 최대 $5^3 = 125$개까지 읽을 수 있습니다. 한
 # 계층에서 도달한 노드가 다음 계층에서도 목록에 남고, 그 노드의 이웃을 새로 뽑기 때문입니다.)
 #
 # **2.** 노드 3은 노드 2, 7, 8의 메시지를 받습니다. 이 가운데 들어오는 에지가 있는 것은 노드
-# 2뿐이며, 메시지를 보내는 이웃은 6과 7입니다. 두 계층 모두 `None`으로 샘플링해도 같은 결과가
-# 나옵니다.
+# 2뿐이며, 노드 2에 메시지를 보내는 이웃은 노드 6과 7입니다. 두 계층 모두 `None`으로 샘플링해도 같은
+# 결과가 나옵니다.
 
 # %% [markdown] slot="why-1-2" lang="zh"
-# **1.** 种子节点至多有 4 个邻居，每个邻居又至多有 4 个邻居，再往外一层同样如此：
-# $1 + 4 + 16 + 64 = 85$。重复遇到的节点只计一次，所以这是上限。（如果每个节点的邻居更多，用扇出
-# `[4, 4, 4]` 采样最多可读取 $5^3 = 125$ 个节点：在一层中到达的节点会留在列表里，下一层还要重新抽取
-# 它们的邻居。）
+# **1.** 种子节点有 4 个邻居，每个邻居又有 4 个邻居，再往外一跳同样如此：$1 + 4 + 16 + 64 = 85$。重
+# 复遇到的节点只计一次，所以这是上限。（如果每个节点的邻居更多，用扇出 `[4, 4, 4]` 采样最多可读取
+# $5^3 = 125$ 个节点：每一层采样之后，已有的节点都会保留，到下一层还要为它们重新抽取邻居。）
 #
 # **2.** 节点 3 接收节点 2、7、8 的消息，其中只有节点 2 还有邻居，即 6 和 7。两层都用 `None` 采样，
 # 结果相同。
@@ -53,8 +53,8 @@ check(1, answer_1, lambda answer: sha(answer) == "c488fc2a")
 check(2, answer_2, lambda answer: sha(answer) == "b0a1a71a")
 
 # %% [markdown] slot="why-3" lang="en"
-# **3.** `copy_u` sends the features of each source along its edges, `mean` reduces what arrives.
-# `local_scope` keeps the temporary columns out of the caller's graph.
+# **3.** `copy_u` sends the features of each source along its edges; `mean` averages what arrives.
+# `local_scope` keeps the temporary features out of the caller's graph.
 
 # %% [markdown] slot="why-3" lang="ko"
 # **3.** `copy_u`는 출발 노드의 피처를 에지를 따라 보내고, `mean`은 도착한 메시지의 평균을 구합니다.
@@ -76,11 +76,11 @@ def answer_3(graph, x):
 check(3, answer_3, lambda answer: torch.allclose(answer(toy, x), mean))
 
 # %% [markdown] slot="why-4" lang="en"
-# **4.** For each edge, look up whether the graph also has the edge with its ends swapped. The toy
-# graph lacks twelve reverses, the real graph none, the graph of the trap all of them.
+# **4.** For each edge, check whether the graph also has the edge with its endpoints swapped. The
+# toy graph lacks twelve reverse edges, the real graph none, and the one-way graph all of them.
 
 # %% [markdown] slot="why-4" lang="ko"
-# **4.** 에지마다 양 끝을 바꾼 에지도 그래프에 있는지 확인합니다. 역방향 에지가 작은 그래프에는 12개
+# **4.** 에지마다 양 끝을 바꾼 에지도 그래프에 있는지 확인합니다. 작은 그래프에는 역방향 에지가 12개
 # 모자라고, 실제 그래프에는 모두 있으며, ‘함정’ 절에서 한 방향 에지만으로 만든 그래프에는 하나도
 # 없습니다.
 
