@@ -2,8 +2,9 @@
 # # Link prediction without labels
 #
 # Labels are expensive; edges come with the graph. In **link prediction** a model learns to score
-# joined pairs of nodes higher than pairs drawn at random. On the way it learns one vector per node,
-# an *embedding*, which serves other tasks as well, although no label was used. Afterwards you can
+# pairs of joined nodes higher than pairs drawn at random. Along the way it learns one vector per
+# node, an *embedding*, which is useful for other tasks as well, although no labels were used. By
+# the end of this lesson, you can
 #
 # - train GraphSAGE on edges, in mini-batches of positive and negative pairs;
 # - draw negative pairs in proportion to a power of the degree;
@@ -37,11 +38,11 @@
 # - 用一个简单的分类器评价嵌入，并与基线作公平的比较。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# `DATASET` chooses the graph of the whole lesson. `"digits"` comes with the project: 1,797 images
-# of handwritten digits, each joined to those that look most alike. `"cora"` and `"facebook"` are
-# downloaded once.
+# `DATASET` selects the graph used throughout the lesson. `"digits"` comes with the project: 1,797
+# images of handwritten digits, each joined to those that look most like it. `"cora"` and
+# `"facebook"` are downloaded once.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -81,30 +82,30 @@ plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
 if DATASET == "digits":
-    torch.set_num_threads(1)  # batches this small are not worth sharing among cores
+    torch.set_num_threads(1)  # batches this small are not worth splitting across cores
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph: edges as examples
 #
-# In link prediction the examples are edges. Messages need both directions, so each pair stands in
-# the graph twice. `both_ways` arranges this such that among $2E$ edges, edges $i$ and $i + E$ are
-# each other's reverse; `reverse_ids` lists for each edge the ID of its reverse. The toy graph
+# In link prediction the examples are edges. Messages need both directions, so each pair appears in
+# the graph twice. For $E$ pairs, `both_ways` arranges the $2E$ edges so that edges $i$ and $i + E$
+# are each other's reverse; `reverse_ids` lists the ID of each edge's reverse. The toy graph
 # consists of two triangles and one pair, nodes 2 and 3, that joins them.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기: 학습 예제는 에지
 #
 # 링크 예측의 학습 예제는 에지입니다. 메시지는 양쪽 방향으로 전달되어야 하므로 한 쌍마다 에지가 두
-# 개씩 필요합니다. `both_ways`는 $2E$개의 에지 가운데 에지 $i$와 에지 $i + E$가 서로 역방향이 되도록
-# 그래프를 만들고, `reverse_ids`는 에지마다 그 역방향 에지의 ID를 반환합니다. 작은 그래프는 삼각형
-# 두 개와, 두 삼각형을 잇는 노드 2와 3의 쌍으로 이루어집니다.
+# 개씩 필요합니다. `both_ways`는 쌍이 $E$개일 때 $2E$개의 에지 가운데 에지 $i$와 에지 $i + E$가 서로
+# 역방향이 되도록 그래프를 만들고, `reverse_ids`는 에지마다 그 역방향 에지의 ID를 반환합니다. 작은
+# 그래프는 삼각형 두 개와, 두 삼각형을 잇는 노드 2와 3의 쌍으로 이루어집니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图：样本就是边
 #
-# 在链接预测中，样本是边。消息要向两个方向传递，所以每一对相连的节点在图中有两条边。`both_ways` 建图
-# 时，使 $2E$ 条边中的边 $i$ 与边 $i + E$ 互为反向边；`reverse_ids` 返回每条边的反向边 ID。这张小图
-# 由两个三角形组成，节点 2 和 3 之间的边把它们连接起来。
+# 在链接预测中，样本是边。消息要向两个方向传递，所以每一对相连的节点在图中有两条边。设相连的节点共有
+# $E$ 对：`both_ways` 建图时，使 $2E$ 条边中的边 $i$ 与边 $i + E$ 互为反向边；`reverse_ids` 返回每条
+# 边的反向边 ID。这张小图由两个三角形组成，节点 2 和 3 之间的边把它们连接起来。
 
 
 # %% slot="toy-code"
@@ -121,17 +122,17 @@ def reverse_ids(graph):
 toy = both_ways(torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]]), 6)
 for eid in (3, reverse_ids(toy)[3].item()):
     u, v = toy.find_edges([eid])
-    print(f"edge {eid} leads from {u.item()} to {v.item()}")
+    print(f"edge {eid} goes from {u.item()} to {v.item()}")
 
 # %% [markdown] slot="leak" lang="en"
-# With seven pairs, the reverse of edge 3 is edge 10.
+# With seven pairs, the reverse of edge 3 is edge 10.
 #
 # Now let a model score this pair: are nodes 2 and 3 joined? It computes a vector for node 2 from
 # its neighbors, and node 3 is among them. **The input contains the answer**: this is data leakage.
-# Therefore `EdgeDataLoader` has an argument `exclude`. With `"self"` the blocks leave out the edges
-# of the mini-batch; with `"reverse_id"` also their reverse edges, which it looks up in
-# `reverse_eids`. For a batch of edge 3 alone, we draw the edges of the block (orange between 2 and
-# 3).
+# To prevent it, `EdgeDataLoader` has an argument `exclude`. With `"self"` the blocks leave out the
+# edges of the mini-batch; with `"reverse_id"` they also leave out the reverse edges, which the
+# loader looks up in `reverse_eids`. For a batch that contains only edge 3, we draw the edges of the
+# block (those between nodes 2 and 3 in orange).
 
 # %% [markdown] slot="leak" lang="ko"
 # 쌍이 일곱 개이므로 에지 3의 역방향은 에지 10입니다.
@@ -148,8 +149,9 @@ for eid in (3, reverse_ids(toy)[3].item()):
 #
 # 现在让模型预测节点 2 和 3 是否相连。节点 2 的向量由它的邻居算出，而节点 3 就在这些邻居之中，也就是
 # 说，**模型的输入里含有答案**。这就是数据泄漏。为此，`EdgeDataLoader` 提供参数 `exclude`：取
-# `"self"` 时，块（block）中去掉小批次自己的边；取 `"reverse_id"` 时，再去掉它们的反向边（由
-# `reverse_eids` 查得）。下面以只含边 3 的一批为例，画出块中有哪些边（节点 2 和 3 之间的边为橙色）。
+# `"self"` 时，从块（block）中去掉当前小批次里作为样本的边；取 `"reverse_id"` 时，还去掉它们的反向边
+# （由 `reverse_eids` 查得）。下面以只含边 3 的一批为例，画出块中有哪些边（节点 2 和 3 之间的边为橙
+# 色）。
 
 # %% slot="leak-code"
 place = [(0, 1), (0, -1), (1, 0), (2.2, 0), (3.2, 1), (3.2, -1)]
@@ -180,22 +182,25 @@ plt.show()
 
 # %% [markdown] slot="negative" lang="en"
 # Without exclusion both directions are in the block. `"self"` removes one, but node 2 still
-# receives a message from node 3. Only with `"reverse_id"` neither end receives one from the other.
+# receives a message from node 3. Only with `"reverse_id"` does neither end receive a message from
+# the other.
 #
 # ## Build it yourself: negative sampling
 #
 # With edges alone, a model that always answers "joined" would be perfect. **Negative sampling**
 # supplies counterexamples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$. If all
 # nodes were equally likely, nodes with many neighbors would appear in many positive and few
-# negative pairs, and the model would learn the degree instead of affinity. In proportion to the
-# degree, they would crowd out the rest. The middle way of word2vec is
+# negative pairs, and the model would learn the degree instead of affinity. If nodes were drawn in
+# proportion to their degree, those with many neighbors would crowd out the rest. word2vec uses a
+# compromise:
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
-# A node with 16 neighbors is then drawn eight times as often as one with a single neighbor, neither
-# once nor sixteen times. A negative sampler is anything that can be called with a graph and edge
-# IDs and returns sources and destinations. A drawn pair may happen to be an edge; in a sparse graph
-# this is rare. We write one and compare it with the library's `DegreePower`.
+# A node with 16 neighbors is then drawn eight times as often as one with a single neighbor, rather
+# than equally often or sixteen times as often. A negative sampler is any callable that takes a
+# graph and edge IDs and returns sources and destinations. A drawn pair may happen to be an edge; in
+# a sparse graph this is rare. We write a negative sampler and compare it with the library's
+# `DegreePower`.
 
 # %% [markdown] slot="negative" lang="ko"
 # 제외하지 않으면 양쪽 방향의 에지가 모두 블록에 들어 있습니다. `"self"`로 하나를 빼도 노드 2는
@@ -213,27 +218,28 @@ plt.show()
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
-# 예를 들어 이웃이 16개인 노드는 이웃이 1개인 노드보다 8배 자주 뽑힙니다. 똑같이 뽑히지도, 16배 자주
-# 뽑히지도 않습니다. 네거티브 샘플러(negative sampler)는 그래프와 에지 ID를 인자로 받아 출발 노드와
-# 도착 노드를 반환하는 호출 가능한 객체이면 됩니다. 뽑힌 쌍이 우연히 에지일 수도 있지만, 희소한
-# 그래프에서는 드문 일입니다. 하나를 직접 작성하여 라이브러리의 `DegreePower`와 비교해 봅시다.
+# 예를 들어 이웃이 16개인 노드는 이웃이 1개인 노드보다 8배 자주 뽑힙니다. 균등하게 뽑을 때의 1배와
+# 차수에 비례하여 뽑을 때의 16배 사이의 값입니다. 네거티브 샘플러(negative sampler)는 그래프와 에지
+# ID를 인자로 받아 출발 노드와 도착 노드를 반환하는 호출 가능한 객체이면 됩니다. 뽑힌 쌍이 우연히
+# 에지일 수도 있지만, 희소한 그래프에서는 드문 일입니다. 네거티브 샘플러를 하나 직접 작성하여
+# 라이브러리의 `DegreePower`와 비교해 봅시다.
 
 # %% [markdown] slot="negative" lang="zh"
-# 不作排除时，两个方向的边都在块中。`"self"` 去掉一个方向，但节点 2 仍会收到节点 3 的消息。用
-# `"reverse_id"`，两端才都收不到对方的消息。
+# 不作排除时，两个方向的边都在块中。`"self"` 去掉一个方向，但节点 2 仍会收到节点 3 的消息。只有用
+# `"reverse_id"` 时，两端才都收不到对方的消息。
 #
 # ## 亲手实现：负采样
 #
 # 如果只用图中的边作样本，那么一律预测“相连”的模型就是最好的。**负采样**（negative sampling）用来补
 # 充负样本：对每条边 $(u, v)$，保留 $u$，另外抽取节点 $w$。如果所有节点被抽到的概率相同，邻居多的节
 # 点就会常常出现在正样本对中，却很少出现在负样本对中，模型学到的就是度数，而不是节点之间的关系；如果
-# 概率与度数成正比，抽到的又几乎都是邻居多的节点。word2vec 取了折中：
+# 概率与度数成正比，抽到的又几乎都是邻居多的节点。word2vec 采用了折中的办法：
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
-# 例如，有 16 个邻居的节点被抽到的次数是只有 1 个邻居的节点的 8 倍，既不是一样多，也不是 16 倍。负采
-# 样器可以是任何可调用对象，以图和边的 ID 为参数，返回源节点和目标节点。抽到的一对可能恰好是边，但在
-# 稀疏的图中这很少见。下面自己写一个，与库中的 `DegreePower` 比较。
+# 例如，有 16 个邻居的节点被抽到的概率是只有 1 个邻居的节点的 8 倍，既不是相等，也不是 16 倍。负采样
+# 器可以是任何可调用对象，以图和边的 ID 为参数，返回源节点和目标节点。抽到的两个节点可能恰好有边相
+# 连，但在稀疏的图中这很少见。下面自己写一个，与库中的 `DegreePower` 比较。
 
 
 # %% slot="negative-code"
@@ -251,7 +257,7 @@ torch.manual_seed(0)
 dgl.seed(0)
 wanted = toy.in_degrees() ** 0.75
 wanted = wanted / wanted.sum()
-print("wanted: ", wanted.numpy().round(2))
+print("desired:", wanted.numpy().round(2))
 for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20_000))):
     src, dst = draw(toy, torch.arange(14))
     share = dst.bincount(minlength=6) / len(dst)
@@ -259,32 +265,33 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
     print(f"{name}:", share.numpy().round(2))
 
 # %% [markdown] slot="score" lang="en"
-# Nodes 2 and 3 have three neighbors, the others two; both samplers draw them in the wanted
-# proportion.
+# Nodes 2 and 3 have three neighbors, the others two; both samplers draw them in the desired
+# proportions.
 #
 # ## Score and loss
 #
-# `apply_edges` computes a value for each edge from the features of its ends; with `u_dot_v`, their
-# dot product. Our vectors will have length 1, so this is the cosine of the angle between them.
-# `SCALE` stretches it to the range from −5 to 5, wide enough for the logistic function $\sigma$ to
-# come near 0 and 1. The loss is small where positive scores are high and negative scores low:
+# `apply_edges` computes a value for each edge from the features of its endpoints; with `u_dot_v`,
+# this value is their dot product. Our vectors will have length 1, so this is the cosine of the
+# angle between them. Multiplying it by `SCALE` stretches the range to −5 to 5, wide enough for the
+# logistic function $\sigma$ to come near 0 and 1. The loss is small when positive scores are high
+# and negative scores low:
 #
 # $$L = -\operatorname{mean}_{+} \log \sigma(s) - \operatorname{mean}_{-} \log (1 - \sigma(s))$$
 #
 # In code, `softplus(-s)` is $-\log \sigma(s)$ and `softplus(s)` is $-\log (1 - \sigma(s))$, without
-# overflow. A model that scores every pair 0 has $\sigma(0) = 0.5$ throughout and a loss of
-# $2 \log 2 \approx 1.386$: what is not below this has learned nothing.
+# overflow. A model that gives every pair a score of 0 has $\sigma(0) = 0.5$ throughout and a loss
+# of $2 \log 2 \approx 1.386$: a model whose loss is not below this has learned nothing.
 
 # %% [markdown] slot="score" lang="ko"
 # 노드 2와 3은 이웃이 세 개이고 나머지는 두 개입니다. 두 샘플러 모두 원하는 비율로 노드를 뽑습니다.
 #
 # ## 점수와 손실
 #
-# `apply_edges`는 양 끝 노드의 피처(feature)로 에지마다 값을 하나씩 계산합니다. `u_dot_v`를 쓰면 그
-# 값은 내적입니다. 여기서는 길이가 1인 벡터를 쓰므로 내적은 두 벡터가 이루는 각의 코사인입니다.
-# 여기에 `SCALE`을 곱하면 점수의 범위가 −5에서 5까지로 넓어져, 로지스틱 함수 $\sigma$의 값이 0이나
-# 1에 가까워질 수 있습니다. 손실은 포지티브 쌍의 점수가 높고 네거티브 쌍의 점수가 낮을수록
-# 작아집니다.
+# `apply_edges`는 양 끝 노드의 피처(feature)로 에지마다 값을 하나씩 계산합니다. `u_dot_v`를 쓰면 두
+# 피처 벡터의 내적이 그 값이 됩니다. 여기서는 길이가 1인 벡터를 쓰므로 내적은 두 벡터가 이루는 각의
+# 코사인입니다. 여기에 `SCALE`을 곱하면 점수의 범위가 −5에서 5까지로 넓어져, 로지스틱 함수
+# $\sigma$의 값이 0이나 1에 가까워질 수 있습니다. 손실은 포지티브 쌍의 점수가 높고 네거티브 쌍의
+# 점수가 낮을수록 작아집니다.
 #
 # $$L = -\operatorname{mean}_{+} \log \sigma(s) - \operatorname{mean}_{-} \log (1 - \sigma(s))$$
 #
@@ -333,9 +340,9 @@ print("equal:", tuple(by_hand.shape))
 #
 # ## Real pairs
 #
-# We set a tenth of all pairs aside for the test and remove them from the graph, in both directions.
-# Features are centered and scaled, so that one learning rate suits every data set. Labels are used
-# only at the end.
+# We set a tenth of all pairs aside for testing and remove them from the graph, in both directions.
+# Features are centered and divided by their standard deviation, so that one learning rate suits
+# every data set. Labels are used only at the end.
 
 # %% [markdown] slot="data" lang="ko"
 # `apply_edges`의 결과는 식으로 계산한 값과 같습니다.
@@ -343,7 +350,7 @@ print("equal:", tuple(by_hand.shape))
 # ## 실제 데이터 준비
 #
 # 전체 쌍의 10분의 1을 테스트용으로 떼어 두고, 그래프에서 이 쌍의 에지를 양쪽 방향 모두 지웁니다.
-# 피처는 평균을 빼고 크기를 맞추어, 하나의 학습률을 모든 데이터셋에 쓸 수 있게 합니다. 레이블은
+# 피처는 평균을 빼고 표준편차로 나누어, 모든 데이터셋에 같은 학습률을 쓸 수 있게 합니다. 레이블은
 # 마지막 평가에서만 사용합니다.
 
 # %% [markdown] slot="data" lang="zh"
@@ -351,8 +358,8 @@ print("equal:", tuple(by_hand.shape))
 #
 # ## 真实数据
 #
-# 留出全部相连节点对的十分之一用于测试，并从图中删去它们两个方向的边。特征经过中心化和缩放，使同一个
-# 学习率适用于所有数据集。标签到最后评价时才用。
+# 留出全部相连节点对的十分之一用于测试，并从图中删去它们两个方向的边。特征先减去平均值，再除以标准
+# 差，使同一个学习率适用于所有数据集。标签到最后评价时才用。
 
 # %% slot="data-code"
 dataset = dgl.data.load(DATASET, add_reverse_edges=False)
@@ -371,23 +378,23 @@ def split(pairs):
 
 train_pairs, test_pairs = split(pairs)
 graph = both_ways(train_pairs, num_nodes)
-print(f"{train_pairs.shape[1]} pairs to learn from, {test_pairs.shape[1]} for the test")
+print(f"{train_pairs.shape[1]} training pairs, {test_pairs.shape[1]} test pairs")
 print(f"training graph: {num_nodes} nodes, {graph.num_edges()} edges")
 
 # %% [markdown] slot="loader" lang="en"
 # ## Mini-batches of edges
 #
-# `EdgeDataLoader` splits the edges into batches, calls the negative sampler, which draws five pairs
-# for each edge, and the block sampler, with the ends of all these pairs as seeds. A mini-batch
-# consists of
+# `EdgeDataLoader` splits the edges into batches. For each batch it calls the negative sampler,
+# which draws five pairs for each edge, and then the block sampler, with the endpoints of all
+# positive and negative pairs as seeds. A mini-batch consists of
 #
 # - `input_nodes`: the nodes whose features are needed;
-# - `pos_graph`: the edges of the batch;
-# - `neg_graph`: the negative pairs;
-# - `blocks`: one a layer; they leave out what `exclude` says.
+# - `pos_graph`: a graph of the edges in the batch;
+# - `neg_graph`: a graph of the negative pairs;
+# - `blocks`: one per layer, without the edges that `exclude` specifies.
 #
 # Both graphs have the same nodes in the same order, the destination nodes of the last block. So the
-# rows that the model returns fit both.
+# rows that the model returns line up with both.
 
 # %% [markdown] slot="loader" lang="ko"
 # ## 에지의 미니배치
@@ -396,8 +403,8 @@ print(f"training graph: {num_nodes} nodes, {graph.num_edges()} edges")
 # 모든 쌍의 양 끝 노드를 시드로 하여 블록 샘플러를 실행합니다. 미니배치는 다음과 같이 구성됩니다.
 #
 # - `input_nodes`: 피처가 필요한 노드입니다.
-# - `pos_graph`: 배치의 에지입니다.
-# - `neg_graph`: 네거티브 쌍입니다.
+# - `pos_graph`: 배치의 에지로 이루어진 그래프입니다.
+# - `neg_graph`: 네거티브 쌍으로 이루어진 그래프입니다.
 # - `blocks`: 계층마다 하나씩 있으며, `exclude`로 지정한 에지가 빠져 있습니다.
 #
 # 두 그래프의 노드는 마지막 블록의 도착 노드와 같고 순서도 같습니다. 따라서 모델의 출력을 두
@@ -410,8 +417,8 @@ print(f"training graph: {num_nodes} nodes, {graph.num_edges()} edges")
 # 种子，用块采样器生成块。一个小批次包括：
 #
 # - `input_nodes`：需要读取特征的节点；
-# - `pos_graph`：这一批的边；
-# - `neg_graph`：负样本对；
+# - `pos_graph`：由这一批的边组成的图；
+# - `neg_graph`：由负样本对组成的图；
 # - `blocks`：每层一个块，其中不含 `exclude` 所指定的边。
 #
 # 两张图的节点都是最后一个块的目标节点，顺序也相同，所以模型的输出可以直接用于两张图。
@@ -441,13 +448,13 @@ print(f"{pos_graph.num_edges()} positive and {neg_graph.num_edges()} negative ed
 print(f"on {pos_graph.num_nodes()} nodes, computed from {len(input_nodes)} input nodes")
 
 # %% [markdown] slot="model" lang="en"
-# On `digits`, the 1,536 pairs have over 1,100 different ends, and these need the features of the
-# whole graph; in larger graphs it is a part.
+# On `digits`, the 1,536 pairs have over 1,100 different endpoints, and these need the features of
+# the whole graph; in larger graphs, they need only part of it.
 #
 # ## The model
 #
-# Two `SAGEConv` layers, each with its block. As in the GraphSAGE paper, the last step divides each
-# vector by its length. The result is an embedding of 64 numbers per node.
+# The model has two `SAGEConv` layers, each with its own block. As in the GraphSAGE paper, the last
+# step divides each vector by its length. The result is an embedding of 64 numbers per node.
 
 # %% [markdown] slot="model" lang="ko"
 # `digits`에서 쌍 1,536개에는 서로 다른 노드가 1,100개 넘게 나오고, 이 노드들의 벡터를 계산하려면
@@ -536,15 +543,16 @@ def train(graph, feat, seed, exclude="reverse_id"):
 
 runs = [train(graph, feat, seed) for seed in range(3)]
 for _, losses in runs:
-    print(f"loss: {losses[0]:.2f} at first, {sum(losses[-10:]) / 10:.2f} at last")
+    print(f"loss: {losses[0]:.2f} at the start, {sum(losses[-10:]) / 10:.2f} at the end")
 
 # %% [markdown] slot="inference" lang="en"
-# All three start above 1.386, for scores of random vectors are far from 0, and reach about 0.8.
+# All three runs start above 1.386, because the scores that an untrained network gives are far from
+# 0, and end at about 0.8.
 #
 # ## Embeddings of all nodes
 #
 # Layer-wise inference computes every node once per layer, with all its neighbors. First we compare
-# scores: do test pairs get higher ones than pairs that are not joined? The AUC is the probability
+# scores: do test pairs get higher scores than pairs that are not joined? The AUC is the probability
 # that this holds for a random pair of each kind; 0.5 is a coin toss. There are two baselines: the
 # raw features, and the same network *untrained*, with random weights.
 
@@ -561,13 +569,14 @@ for _, losses in runs:
 # 가중치가 무작위인 신경망입니다.
 
 # %% [markdown] slot="inference" lang="zh"
-# 训练开始时向量是随机的，得分离 0 很远，所以三次训练的损失都从 1.386 以上开始，最后降到 0.8 左右。
+# 训练开始时，未经训练的网络给出的得分离 0 很远，所以三次训练的损失都从 1.386 以上开始，最后降到 0.8
+# 左右。
 #
 # ## 所有节点的嵌入
 #
-# 逐层推理（layer-wise inference）使用全部邻居，每个节点在每一层只计算一次。先比较得分：测试用的节点
-# 对是否高于不相连的节点对？从两类中各随机取一对，前者得分更高的概率就是 AUC；0.5 相当于抛硬币。基线
-# 有两个：原始特征，以及结构相同但**未经训练**、权重随机的网络。
+# 逐层推理（layer-wise inference）使用全部邻居，每个节点在每一层只计算一次。先比较得分：测试用节点对
+# 的得分是否高于不相连的节点对？从两类中各随机取一对，前者得分更高的概率就是 AUC；0.5 相当于抛硬币。
+# 基线有两个：原始特征，以及结构相同但**未经训练**、权重随机的网络。
 
 
 # %% slot="inference-code" tags=["nbval-ignore-output"]
@@ -596,31 +605,31 @@ for name, rows in rivals.items():
     print(f"{name}:", [f"{auc(h, test_pairs, unjoined):.3f}" for h in rows])
 
 # %% [markdown] slot="judge" lang="en"
-# On `digits` all three are excellent. No wonder: the edges join images with similar pixels, so the
-# raw features already contain the answer. On `"facebook"`, where people made the edges, the same
-# cells gave 0.837 for raw features, 0.876 to 0.882 untrained and 0.967 to 0.969 trained (three
-# random seeds).
+# On `digits` all three have a very high AUC. This is no surprise: the edges join images with
+# similar pixels, so the raw features already contain the answer. On `"facebook"`, where the edges
+# are mutual likes between pages rather than computed from features, the same cells gave 0.837 for
+# raw features, 0.876 to 0.882 untrained and 0.967 to 0.969 trained (three random seeds).
 #
 # ## Evaluate the embeddings
 #
 # Do the embeddings help with a task that they were not trained for? A logistic regression learns
 # the labels from the embeddings of the training nodes (179 on `digits`) and is tested on the test
-# nodes. The micro-F1 score counts all nodes alike; with one label per node, it equals the accuracy.
-# Random numbers are a third baseline. The picture shows the cosines between about 130 nodes, sorted
-# by class: blue means alike, red opposite.
+# nodes. The micro-F1 score weights all nodes equally; with one label per node, it equals the
+# accuracy. Random vectors serve as a third baseline. The figure shows the cosines between about 130
+# nodes, sorted by class: blue means similar, red opposite.
 
 # %% [markdown] slot="judge" lang="ko"
-# `digits`에서는 셋 모두 점수가 아주 높습니다. 픽셀이 비슷한 이미지끼리 에지로 이었으므로 원래
-# 피처에 이미 답이 들어 있기 때문입니다. 사람들이 직접 맺은 관계가 에지인 `"facebook"`에서 같은 셀을
-# 실행했을 때, 원래 피처는 0.837, 학습하지 않은 신경망은 0.876~0.882, 학습한 신경망은
-# 0.967~0.969였습니다(난수 시드 세 개).
+# `digits`에서는 셋 모두 AUC가 아주 높습니다. 픽셀이 비슷한 이미지끼리 에지로 이었으므로 원래 피처에
+# 이미 답이 들어 있기 때문입니다. `"facebook"`의 에지는 피처로 계산한 것이 아니라 페이지끼리 서로
+# 누른 ‘좋아요’입니다. 여기서 같은 셀을 실행했을 때, 원래 피처는 0.837, 학습하지 않은 신경망은
+# 0.876~0.882, 학습한 신경망은 0.967~0.969였습니다(난수 시드 세 개).
 #
 # ## 임베딩 평가
 #
 # 임베딩은 학습할 때 쓰지 않은 작업에도 도움이 될까요? 학습 노드(`digits`에서는 179개)의 임베딩과
 # 레이블로 로지스틱 회귀(logistic regression)를 학습하고, 테스트 노드에서 평가합니다. micro-F1은
 # 모든 노드에 같은 비중을 두는 점수로, 노드마다 레이블이 하나이면 정확도와 같습니다. 여기에 세 번째
-# 베이스라인으로 난수를 더합니다. 그림은 클래스별로 늘어놓은 노드 130개가량 사이의 코사인을
+# 베이스라인으로 난수 벡터를 추가합니다. 그림은 클래스별로 늘어놓은 노드 130개가량 사이의 코사인을
 # 나타냅니다. 파란색은 방향이 비슷한 벡터, 빨간색은 반대인 벡터입니다.
 
 # %% [markdown] slot="judge" lang="zh"
@@ -664,26 +673,26 @@ figure.colorbar(image, ax=axes, label="cosine")
 plt.show()
 
 # %% [markdown] slot="prove" lang="en"
-# On `digits` the ranking is clear in all three seeds: random 0.1, raw pixels 0.937, untrained about
-# 0.95, trained about 0.97. Note the untrained network: merely averaging neighbors beats the pixels,
-# and the training adds two more points. In the picture, the squares on the diagonal are the
-# classes. With raw and untrained vectors, whole classes are also alike or opposite to others; after
-# training little but the squares is left. On `"facebook"` the figures were 0.776 raw, 0.741 to
-# 0.766 untrained and 0.890 to 0.902 trained.
+# On `digits` the ranking is clear for all three seeds: random about 0.1, raw pixels 0.937,
+# untrained about 0.95, trained about 0.97. Note the untrained network: merely averaging neighbors
+# beats the pixels, and training adds two more points. In the figure, the squares on the diagonal
+# are the classes. With raw and untrained vectors, some whole classes also resemble, or are opposite
+# to, other classes; after training, little but the squares is left. On `"facebook"` the micro-F1
+# was 0.776 raw, 0.741 to 0.766 untrained and 0.890 to 0.902 trained.
 #
 # ## Check that nothing leaks
 #
-# In every block of an epoch on the real graph, we count edges that are an example of their own
-# batch, or the reverse of one.
+# In every block of one epoch on the real graph, we count the edges that are themselves examples in
+# their batch, or the reverse of one.
 
 # %% [markdown] slot="prove" lang="ko"
 # `digits`에서는 난수 시드 세 개 모두에서 순위가 분명합니다. 난수는 약 0.1, 원래 픽셀은 0.937,
 # 학습하지 않은 신경망은 약 0.95, 학습한 신경망은 약 0.97입니다. 특히 학습하지 않은 신경망의 결과가
 # 눈에 띕니다. 이웃의 평균을 내는 것만으로도 픽셀을 그대로 쓰는 것보다 낫고, 학습하면 여기에
 # 2%포인트가 더해집니다. 그림에서 대각선의 정사각형이 클래스입니다. 원래 피처와 학습하지 않은
-# 벡터에서는 서로 다른 클래스끼리도 통째로 비슷하거나 반대이지만, 학습하고 나면 거의 대각선의
-# 정사각형만 남습니다. `"facebook"`에서는 원래 피처가 0.776, 학습하지 않은 신경망이 0.741~0.766,
-# 학습한 신경망이 0.890~0.902였습니다.
+# 신경망의 벡터에서는 서로 다른 두 클래스의 벡터가 전체적으로 비슷한 방향이거나 반대 방향인 경우도
+# 있지만, 학습하고 나면 거의 대각선의 정사각형만 남습니다. `"facebook"`에서 micro-F1은 원래 피처가
+# 0.776, 학습하지 않은 신경망이 0.741~0.766, 학습한 신경망이 0.890~0.902였습니다.
 #
 # ## 확인하기: 데이터 누수가 없는가
 #
@@ -691,11 +700,11 @@ plt.show()
 # 개인지 셉니다.
 
 # %% [markdown] slot="prove" lang="zh"
-# 在 `digits` 上，用三个随机种子各做一次，各方法的高低都很分明：随机数 0.1，原始像素 0.937，未训练的
-# 网络约 0.95，训练过的网络约 0.97。值得注意的是未训练的网络：仅仅对邻居求平均就胜过像素，训练又提高
-# 了两个百分点。图中对角线上的方块就是各个类别。用原始特征和未训练的向量时，不同类别之间也会成片地相
-# 似或相反；训练之后，几乎只剩下这些方块。在 `"facebook"` 上，原始特征是 0.776，未训练的网络是 0.741
-# 到 0.766，训练过的网络是 0.890 到 0.902。
+# 在 `digits` 上，用三个随机种子各做一次，各方法都高下分明：随机数约 0.1，原始像素 0.937，未训练的网
+# 络约 0.95，训练过的网络约 0.97。值得注意的是未训练的网络：仅仅对邻居求平均就胜过像素，训练又提高了
+# 两个百分点。图中对角线上的方块就是各个类别。用原始特征和未训练的向量时，不同类别之间也会成片地相似
+# 或相反；训练之后，几乎只剩下这些方块。在 `"facebook"` 上，micro-F1 为：原始特征 0.776，未训练的网
+# 络 0.741 到 0.766，训练过的网络 0.890 到 0.902。
 #
 # ## 验证：没有泄漏
 #
@@ -721,15 +730,15 @@ for exclude in (None, "self", "reverse_id"):
 assert found == 0
 
 # %% [markdown] slot="loss" lang="en"
-# A few percent of the edges are answers without exclusion, half as many with `"self"`, none with
-# `"reverse_id"`.
+# Without exclusion, about 3% of the edges are answers; with `"self"`, half as many; with
+# `"reverse_id"`, none.
 #
 # ## Check the loss by hand
 #
-# Now we compute the loss of a mini-batch without exclusion, blocks or new node numbers: take the
-# whole graph, strike out the edges of the batch and their reverses, average over neighbors with
-# `index_add`, and write the loss as in the formula. With all neighbors in the blocks, both must
-# agree.
+# Now we compute the loss of a mini-batch without the loader's exclusion, blocks or new node IDs:
+# take the whole graph, remove the edges of the batch and their reverses, average over neighbors
+# with `index_add`, and write the loss as in the formula. With all neighbors in the blocks, both
+# must agree.
 
 # %% [markdown] slot="loss" lang="ko"
 # 제외하지 않으면 블록의 에지 가운데 약 3%가 정답입니다. `"self"`로 지정하면 정답이 그 절반으로
@@ -742,7 +751,7 @@ assert found == 0
 # 계산합니다. 블록에 모든 이웃이 들어 있다면 두 값이 같아야 합니다.
 
 # %% [markdown] slot="loss" lang="zh"
-# 不作排除时，有百分之几的边是答案；用 `"self"` 时减半；用 `"reverse_id"` 时一条也没有。
+# 不作排除时，约 3% 的边是答案；用 `"self"` 时减半；用 `"reverse_id"` 时一条也没有。
 #
 # ## 验证：手动计算损失
 #
@@ -775,16 +784,18 @@ model, batch = runs[0][0], next(iter(edge_loader(graph, fanouts=[None, None])))
 with torch.no_grad():
     loss, by_hand = batch_loss(model, feat, batch), loss_by_hand(model, *batch[1:3])
 assert torch.allclose(loss, by_hand, atol=1e-5)
-print("minibatch loss equals the loss by hand")
+print("the mini-batch loss equals the loss computed by hand")
 
 # %% [markdown] slot="placebo" lang="en"
-# They agree to rounding: the mini-batch is exactly the graph with the answers removed.
+# They agree up to rounding: the mini-batch gives exactly what the graph with the answers removed
+# gives.
 #
 # ## What a leak does
 #
-# To see a leak alone we need a *placebo*, data in which there is nothing to learn: as many pairs,
-# but random ones, and random features. Without a leak, the loss does not get far below 1.386
-# (dashed). Beside it, the real graph. The AUC is that of held-out pairs.
+# To see the effect of a leak in isolation, we need a *placebo*, data in which there is nothing to
+# learn: the same number of pairs, but random ones, and random features. Without a leak, the loss
+# does not get far below 1.386 (dashed). The plot on the left shows the placebo, the one on the
+# right the real graph. The AUC is measured on held-out pairs.
 
 # %% [markdown] slot="placebo" lang="ko"
 # 두 값은 반올림 오차 범위 안에서 같습니다. 미니배치로 계산해도 정답을 지운 그래프에서 계산한 것과
@@ -803,8 +814,8 @@ print("minibatch loss equals the loss by hand")
 # ## 泄漏的后果
 #
 # 要单独看清泄漏的影响，需要一份**安慰剂**（placebo）数据，其中没有任何规律可学：节点对数量相同，但
-# 都是随机的，特征也是随机的。没有泄漏时，损失不会比 1.386（虚线）低多少。右图是真实数据上的结果。
-# AUC 是在留出的节点对上测得的。
+# 都是随机的，特征也是随机的。没有泄漏时，损失不会比 1.386（虚线）低多少。左图是安慰剂数据上的结果，
+# 右图是真实图上的结果。AUC 是在留出的节点对上测得的。
 
 # %% slot="placebo-code" tags=["nbval-ignore-output"]
 torch.manual_seed(0)
@@ -829,26 +840,26 @@ axes[0].legend(frameon=False, title="exclude")
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# On the placebo, the loss of the leaking models falls far, yet on held-out pairs all of them are no
-# better than a coin toss: they have learned to recognise the answer in the input. `"self"` prevents
-# only half of it. With `"reverse_id"` the loss sinks slowly, and in steps, one per epoch: the model
-# memorises pairs that it was trained on before.
+# On the placebo, the loss of the leaking models falls far below that line, yet on held-out pairs
+# all of them are no better than a coin toss: they have learned to recognize the answer in the
+# input. `"self"` prevents only half of the leak. With `"reverse_id"` the loss falls slowly, and in
+# steps, one per epoch: the model memorizes pairs that it has already been trained on.
 #
 # On `digits` the three hardly differ. With ten neighbors on average, the one that leaks has little
-# weight among the others, and the features say enough. The sparser the graph, the worse: on
-# `"cora"`, with fewer than four, three seeds reached an AUC of 0.898 to 0.909 without exclusion and
-# 0.923 to 0.931 with `"reverse_id"`.
+# weight among the others, and the features carry enough information. The sparser the graph, the
+# more harm a leak does: on `"cora"`, with fewer than four neighbors on average, three seeds reached
+# an AUC of 0.898 to 0.909 without exclusion and 0.923 to 0.931 with `"reverse_id"`.
 #
 # ## What it costs
 #
-# Each negative pair brings one more node, which needs a neighborhood of its own. For batches of 32
+# Each negative pair adds one more node, which needs a neighborhood of its own. For batches of 32
 # edges we count nodes and time a training step.
 
 # %% [markdown] slot="cost" lang="ko"
 # 플라세보에서 누수가 있는 모델은 손실이 크게 줄어들지만, 떼어 둔 쌍에서는 모두 동전 던지기와 다를
 # 바 없습니다. 입력에 섞인 정답을 알아보도록 학습되었을 뿐입니다. `"self"`는 그 절반만 막습니다.
-# `"reverse_id"`에서는 손실이 에폭마다 한 계단씩 천천히 내려갑니다. 앞 에폭에서 학습한 쌍을 외우기
-# 때문입니다.
+# `"reverse_id"`에서는 손실이 에폭이 바뀔 때마다 계단식으로 조금씩 내려갑니다. 앞 에폭에서 학습한
+# 쌍을 외우기 때문입니다.
 #
 # `digits`에서는 세 경우가 거의 같습니다. 이웃이 평균 열 개이므로 정답이 새는 이웃 하나의 비중이
 # 작고, 피처만으로도 충분히 예측할 수 있습니다. 그래프가 희소할수록 영향이 큽니다. 이웃이 평균 네
@@ -891,49 +902,52 @@ inputs, ends, fastest = torch.tensor(table).T
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 2.8), layout="constrained")
 left.plot(counts, inputs, "o-", color=BLUE, label="input nodes")
-left.plot(counts, ends, "o-", color=ORANGE, label="ends of pairs")
+left.plot(counts, ends, "o-", color=ORANGE, label="endpoints of pairs")
 left.axhline(num_nodes, color="gray", ls="--")
 left.legend(frameon=False)
 left.set(xlabel="negatives per positive", xticks=counts, ylim=0)
 left.set_ylabel("nodes per batch")
 right.plot(counts, fastest, "o-", color=BLUE)
 right.set(xlabel="negatives per positive", xticks=counts, ylim=0)
-right.set_ylabel("ms per training step (fastest)")
+right.set_ylabel("time per training step (ms, fastest)")
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# The ends of pairs grow with the number of negatives, but the input nodes soon reach the size of
-# the graph (dashed), so twenty negatives cost far less than twenty times one. A large graph has no
-# such bound: with five negatives, an edge needs up to seven neighborhoods instead of two.
+# The number of endpoints grows with the number of negatives, but the number of input nodes soon
+# reaches the size of the graph (dashed), so twenty negatives cost far less than twenty times as
+# much as one. In a large graph, that cap is far away: with five negatives, an edge needs up to
+# seven neighborhoods instead of two.
 #
 # ## Summary
 #
 # - In link prediction, edges are the examples and random pairs the counterexamples.
-# - Negatives in proportion to $\deg^{0.75}$ balance nodes with many and with few neighbors.
+# - Drawing negatives in proportion to $\deg^{0.75}$ balances nodes with many and with few
+#   neighbors.
 # - `pos_graph` and `neg_graph` share the rows that the model returns; `apply_edges` scores both.
-# - Excluding the edge is not enough where the graph also has its reverse.
+# - Excluding the edge is not enough if the graph also has its reverse.
 # - Compare embeddings with raw features and with an untrained network; test a pipeline with a
 #   placebo.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/02_link_prediction.ipynb) are beside the lesson.
+# [solutions](../solutions/02_link_prediction.ipynb) are in a separate notebook.
 #
 # 1. A mini-batch has 100 edges and five negatives for each. How many nodes can `pos_graph` have at
 #    most?
-# 2. Edges 0 and 10 of the toy graph form a batch. Which edges do the blocks leave out with
-#    `"reverse_id"`? Answer with a sorted list.
+# 2. Edges 0 and 10 of the toy graph form a batch. Which edges does `"reverse_id"` exclude from the
+#    blocks? Answer with a sorted list.
 # 3. Write a negative sampler, a function of `g` and `eids`, that keeps each source and draws one
-#    destination such that the pair is neither an edge nor a node with itself.
-# 4. Write another score, a function of `graph` and `h`: the squared distance $|h_u - h_v|^2$ of the
-#    ends of each edge, by `apply_edges`. For vectors of length 1 it is $2 - 2 \cos$.
+#    destination, so that the pair is neither an edge nor a self-loop.
+# 4. Write a different score, a function of `graph` and `h`: the squared distance $|h_u - h_v|^2$
+#    between the endpoints of each edge, computed with `apply_edges`. For vectors of length 1 it is
+#    $2 - 2 \cos\theta$, where $\theta$ is the angle between them.
 
 # %% [markdown] slot="summary" lang="ko"
 # 쌍의 양 끝 노드는 네거티브의 수에 따라 늘어나지만, 입력 노드는 곧 그래프 전체의 노드 수(점선)에
 # 이릅니다. 그래서 네거티브를 스무 개로 늘려도 시간은 한 개일 때의 스무 배에 훨씬 못 미칩니다. 큰
-# 그래프에는 이런 상한이 없습니다. 네거티브가 다섯 개이면 에지 하나의 손실을 계산하는 데 노드 두
-# 개의 이웃이 아니라 최대 일곱 개 노드의 이웃이 필요합니다.
+# 그래프에서는 입력 노드 수가 이런 상한에 좀처럼 이르지 않습니다. 네거티브가 다섯 개이면 에지 하나의
+# 손실을 계산하는 데 노드 두 개의 이웃이 아니라 최대 일곱 개 노드의 이웃이 필요합니다.
 #
 # ## 요약
 #
@@ -941,7 +955,7 @@ plt.show()
 # - $\deg^{0.75}$에 비례하여 네거티브를 뽑으면 이웃이 많은 노드와 적은 노드가 균형을 이룹니다.
 # - `pos_graph`와 `neg_graph`는 모델의 출력을 함께 쓰며, `apply_edges`로 두 그래프의 점수를
 #   구합니다.
-# - 그래프에 역방향 에지도 있으면 에지 자신만 제외해서는 부족합니다.
+# - 그래프에 역방향 에지도 있으면 에지 자신만 제외하는 것으로는 부족합니다.
 # - 임베딩은 원래 피처, 그리고 학습하지 않은 신경망의 임베딩과 비교합니다. 학습 과정 전체는
 #   플라세보로 점검합니다.
 #
@@ -952,13 +966,13 @@ plt.show()
 #
 # 1. 미니배치에 에지가 100개 있고 에지마다 네거티브가 다섯 개입니다. `pos_graph`의 노드는 최대 몇
 #    개입니까?
-# 2. 작은 그래프의 에지 0과 10으로 배치를 만듭니다. `"reverse_id"`로 지정할 때 블록에서 빠지는
+# 2. 작은 그래프의 에지 0과 10으로 배치를 만듭니다. `"reverse_id"`로 지정할 때 블록에서 제외되는
 #    에지는 무엇입니까? 정렬된 리스트로 답합니다.
 # 3. `g`와 `eids`를 받는 네거티브 샘플러 함수를 작성합니다. 출발 노드는 그대로 두고 도착 노드를
-#    하나씩 뽑되, 뽑은 쌍이 에지이거나 한 노드를 자기 자신과 짝지은 것이면 안 됩니다.
-# 4. `graph`와 `h`를 받아 다른 점수를 구하는 함수를 작성합니다. `apply_edges`로 각 에지의 양 끝 벡터
-#    사이의 거리의 제곱 $|h_u - h_v|^2$을 계산합니다. 벡터의 길이가 1이면 이 값은 $2 - 2 \cos$과
-#    같습니다.
+#    하나씩 뽑되, 뽑은 쌍이 에지나 셀프 루프이면 안 됩니다.
+# 4. `graph`와 `h`를 받아 다른 방식으로 점수를 구하는 함수를 작성합니다. `apply_edges`로 각 에지의
+#    양 끝 벡터 사이의 거리의 제곱 $|h_u - h_v|^2$을 계산합니다. 벡터의 길이가 1이고 두 벡터가
+#    이루는 각이 $\theta$이면 이 값은 $2 - 2 \cos\theta$와 같습니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 端点数随负样本数增加，而输入节点数很快达到整张图的大小（虚线），所以用二十个负样本的开销，远小于只
@@ -979,11 +993,11 @@ plt.show()
 # 随本课提供。
 #
 # 1. 一个小批次有 100 条边，每条边有五个负样本。`pos_graph` 最多有多少个节点？
-# 2. 小图的边 0 和边 10 组成一批。用 `"reverse_id"` 时，块中不含哪些边？用排好序的列表作答。
+# 2. 小图的边 0 和边 10 组成一批。用 `"reverse_id"` 时，哪些边会从块中排除？用排好序的列表作答。
 # 3. 写一个负采样器，即以 `g` 和 `eids` 为参数的函数：保留每条边的源节点，各抽取一个目标节点，使这一
 #    对既不是图中的边，也不是自环。
 # 4. 再写一个打分函数，以 `graph` 和 `h` 为参数：用 `apply_edges` 计算每条边两端向量的距离的平方
-#    $|h_u - h_v|^2$。对长度为 1 的向量，它等于 $2 - 2 \cos$。
+#    $|h_u - h_v|^2$。对长度为 1 的向量，它等于 $2 - 2 \cos\theta$，其中 $\theta$ 是两个向量的夹角。
 
 
 # %% slot="check"

@@ -1,9 +1,8 @@
 # %% [markdown] slot="title" lang="en"
 # # Solutions: link prediction
 #
-# These answers belong to the exercises at the end of the
-# [lesson](../en/02_link_prediction.ipynb). The cells up to the first exercise are the lesson's own
-# code; run them first.
+# These are the answers to the exercises at the end of the [lesson](../en/02_link_prediction.ipynb).
+# The cells up to the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 링크 예측
@@ -18,10 +17,10 @@
 # 是课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why-1-2" lang="en"
-# **1.** Each edge has two ends and five nodes drawn as negatives: $100 \cdot (2 + 5) = 700$. A node
-# that occurs twice counts once, so this is a bound.
+# **1.** Each edge has two endpoints and five nodes drawn as negatives: $100 \cdot (2 + 5) = 700$. A
+# node that occurs twice counts once, so this is an upper bound.
 #
-# **2.** The edges themselves, 0 and 10, and their reverses, 7 and 3.
+# **2.** The edges themselves, 0 and 10, and their reverses, 7 and 3.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 에지마다 양 끝 노드 두 개와 네거티브로 뽑은 노드 다섯 개가 있으므로
@@ -43,16 +42,16 @@ check(1, answer_1, lambda answer: sha(answer) == "ba3e7b04")
 check(2, answer_2, lambda answer: sha(answer) == "d045367a")
 
 # %% [markdown] slot="why-3-4" lang="en"
-# **3.** Draw, find the pairs that are wrong, and draw those again until none is left. On a graph
-# where a node is joined to all others this would never end; `GlobalUniform` draws the source as
-# well.
+# **3.** Draw all destinations, find the pairs that are not allowed, and draw those again until none
+# is left. On a graph where a node is joined to all others, this would never end; `GlobalUniform`
+# avoids that by drawing the source as well.
 #
-# **4.** `u_sub_v` gives the difference of the two rows; square it and sum.
+# **4.** `u_sub_v` gives the difference between the two rows; square it and sum.
 
 # %% [markdown] slot="why-3-4" lang="ko"
-# **3.** 먼저 모두 뽑은 뒤, 조건에 맞지 않는 쌍만 골라 모두 조건에 맞을 때까지 다시 뽑습니다. 어떤
-# 노드가 다른 모든 노드와 이어져 있으면 이 반복은 끝나지 않습니다. `GlobalUniform`은 출발 노드도
-# 함께 뽑으므로 그런 문제가 없습니다.
+# **3.** 먼저 도착 노드를 한꺼번에 뽑은 뒤, 조건에 맞지 않는 쌍이 없어질 때까지 그런 쌍만 다시
+# 뽑습니다. 어떤 노드가 다른 모든 노드와 이어져 있으면 이 반복은 끝나지 않습니다. `GlobalUniform`은
+# 출발 노드도 함께 뽑으므로 그런 문제가 없습니다.
 #
 # **4.** `u_sub_v`로 두 벡터의 차를 구한 뒤, 제곱하여 더합니다.
 
