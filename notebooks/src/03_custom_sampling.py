@@ -1,15 +1,15 @@
 # %% [markdown] slot="title" lang="en"
-# # Samplers of your own
+# # Writing your own samplers
 #
-# A sampler chooses the nodes that a model reads. With them it decides what training costs and how
+# A sampler chooses the nodes that a model reads. That choice determines what training costs and how
 # noisy each step is. The library has the common samplers; research papers propose dozens. In this
-# lesson you read the code of one and write three, none longer than 25 lines, and two more in the
-# exercises. Afterwards you can
+# lesson you read the code of one sampler and write three, none longer than 25 lines, and two more
+# in the exercises. By the end of this lesson, you can
 #
 # - write a sampler by overriding `sample_frontier`, `sample_blocks` or `sample`;
-# - say when importance sampling helps and when it harms, and remove the bias it brings;
-# - check that a sampler is right before you train with it;
-# - compare samplers by accuracy, by nodes read and by time;
+# - say when importance sampling helps and when it hurts, and remove the bias it introduces;
+# - check that a sampler is correct before you train with it;
+# - compare samplers by accuracy, number of nodes read and time;
 # - run a sampler unchanged in a loader, in several processes and on a partitioned graph.
 
 # %% [markdown] slot="title" lang="ko"
@@ -33,8 +33,8 @@
 # # 编写自己的采样器
 #
 # 模型读取哪些节点，由采样器（sampler）决定；训练的开销和每一步的噪声也随之而定。库里有常用的几种采
-# 样器，而论文里提出的有几十种。本课先读懂一个采样器的代码，再亲手写三个，每个不超过 25 行；练习中还
-# 有两个。学完之后，你能够：
+# 样器，而论文里提出的有几十种。本课先带你读懂一个采样器的代码，再由你亲手写三个，每个不超过 25 行；
+# 练习中还有两个。学完之后，你能够：
 #
 # - 通过重写 `sample_frontier`、`sample_blocks` 或 `sample` 来编写采样器；
 # - 说明重要性采样（importance sampling）何时有益、何时有害，并消除它带来的偏差；
@@ -43,11 +43,11 @@
 # - 把同一个采样器原样用于加载器、多个进程和切分后的图。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# `DATASET` chooses the graph of the lesson. `"digits"` comes with the project: 1,797 images of
-# handwritten digits, each joined to those that look most alike. The others are larger; `"facebook"`
-# and `"ogbn-products"` are downloaded once.
+# `DATASET` selects the graph used in this lesson. `"digits"` comes with the project: 1,797 images
+# of handwritten digits, each joined to those that look most like it. The others are larger;
+# `"facebook"` and `"ogbn-products"` are downloaded once.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -84,7 +84,7 @@ from gnnlab.parallel import create_dataloader
 
 DATASET = "digits"  # or "facebook", "products-like", "ogbn-products"
 if DATASET == "digits":
-    torch.set_num_threads(1)  # batches this small are not worth sharing among cores
+    torch.set_num_threads(1)  # batches this small are not worth splitting across cores
 dataset = dgl.data.load(DATASET)
 graph = dataset[0]
 feat, label, train_ids = graph.ndata["feat"], graph.ndata["label"], dataset.train_idx
@@ -96,22 +96,23 @@ BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # kept on reruns
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Nine nodes and fifteen edges. Messages travel along the arrows, so node 0 receives messages from
-# nodes 1 to 5. Node 1 sends messages to four nodes, more than any other node does: its
-# **out-degree** is 4. Cells that only draw are folded in this lesson; a click opens them.
+# This graph has nine nodes and fifteen edges. Messages travel along the arrows, so node 0 receives
+# messages from nodes 1 to 5. Node 1 sends messages to four nodes, more than any other node does:
+# its **out-degree** is 4. Cells that only draw figures are collapsed in this lesson; click one to
+# expand it.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
 #
 # 노드 9개와 에지 15개로 이루어진 그래프입니다. 메시지는 화살표 방향으로 전달되므로 노드 0은 노드
-# 1~5의 메시지를 받습니다. 노드 1은 노드 네 개에 메시지를 보내며, 보내는 곳이 가장 많습니다. 곧 노드
-# 1의 **출차수**(out-degree)는 4입니다. 이 레슨에서 그림만 그리는 셀은 접어 두었으며, 누르면
-# 펼쳐집니다.
+# 1~5의 메시지를 받습니다. 노드 1은 노드 네 개에 메시지를 보내며, 이는 모든 노드 가운데 가장
+# 많습니다. 즉, 노드 1의 **출차수**(out-degree)는 4입니다. 이 레슨에서 그림만 그리는 셀은 접어
+# 두었으며, 누르면 펼쳐집니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
@@ -152,8 +153,8 @@ def draw_edges(ax, edges, color):
 #
 # A layer is sampled in two steps. First choose the edges along which the seed nodes receive
 # messages; the graph of all nodes with only these edges is the **frontier**. Then `to_block` drops
-# the nodes that take no part and numbers the others anew: the result is the **block**. Both steps
-# need nothing but torch. Their code is in `block_sampler.py` of `gnnlab.helpers`, imported here as
+# the nodes that take no part and renumbers the rest: the result is the **block**. Both steps need
+# nothing but torch. Their code is in `block_sampler.py` of `gnnlab.helpers`, imported here as
 # `small`. With it we sample two edges for each of the seed nodes 0 and 2.
 
 # %% [markdown] slot="frontier" lang="ko"
@@ -201,13 +202,13 @@ axes[2].margins(0.3, 0.1)
 plt.show()
 
 # %% [markdown] slot="own" lang="en"
-# The frontier still has nine nodes; `edata[small.EID]` says which edges of the graph it took. The
-# block keeps six sources; the seeds, its destinations, come first among them.
+# The frontier still has nine nodes; `edata[small.EID]` says which edges of the graph were chosen.
+# The block keeps six source nodes; the seeds, which are its destinations, come first among them.
 #
 # Here is the code, read from the file. In `to_block`, `local` holds the new number of each node:
-# destinations are numbered first, then the other sources as they appear. `sample_blocks` repeats
-# both steps once a layer, from the last layer to the first: the sources of one block are the seeds
-# of the next to be sampled. Only `sample_frontier` decides which edges are taken.
+# destinations are numbered first, then the other sources in order of appearance. `sample_blocks`
+# repeats both steps for each layer, from the last to the first: the sources of one block are the
+# seeds of the next block to be sampled. Only `sample_frontier` decides which edges are chosen.
 
 # %% [markdown] slot="own" lang="ko"
 # 프런티어에는 여전히 노드 9개가 모두 있으며, 그래프의 어떤 에지를 뽑았는지는 `edata[small.EID]`에서
@@ -236,8 +237,8 @@ source(
 )
 
 # %% [markdown] slot="library" lang="en"
-# `gnnlab export block_sampler my_project/` copies the file, which needs only torch, into a project
-# of your own.
+# `gnnlab export block_sampler my_project/` copies the file, which needs only torch, into your own
+# project.
 #
 # ## With the library
 #
@@ -284,15 +285,15 @@ for fanouts in ([-1, -1], [2, 2]):
     print(f"fanouts {fanouts}: nodes", " -> ".join(map(str, sizes)))
 
 # %% [markdown] slot="prove" lang="en"
-# With all neighbors, two layers for node 0 read the whole graph; with two neighbors a node, they
+# With all neighbors, two layers for node 0 read the whole graph; with two neighbors per node, they
 # read seven nodes.
 #
 # ## Check that they agree
 #
-# `MultiLayerNeighborSampler` of the library samples all layers in one compiled pass, without a
+# The library's `MultiLayerNeighborSampler` samples all layers in one compiled pass, without a
 # frontier. Yet a sample depends only on the random seed, the batch, the layer and the node, so with
-# the same random seed all three must choose the same edges. We make all batches of an epoch on the
-# real graph, compare nodes, edges and edge IDs, and take the time.
+# the same random seed all three samplers must choose the same edges. We make all batches of an
+# epoch on the real graph, compare nodes, edges and edge IDs, and measure the time.
 
 # %% [markdown] slot="prove" lang="ko"
 # 모든 이웃을 쓰면 계층이 두 개일 때 노드 0을 계산하려고 그래프 전체를 읽습니다. 노드마다 이웃을 두
@@ -342,8 +343,8 @@ ratios = [min(seconds[k::3]) / min(seconds[2::3]) for k in range(3)]
 print("time (library = 1): small file {:.1f}, own {:.1f}, library {:.1f}".format(*ratios))
 
 # %% [markdown] slot="estimate" lang="en"
-# Not one bit differs. The library's sampler only takes less time; the numbers are multiples of its
-# time.
+# Not one bit differs. The only difference is that the library's sampler takes less time; the
+# numbers are multiples of its time.
 #
 # ## Importance sampling
 #
@@ -359,9 +360,9 @@ print("time (library = 1): small file {:.1f}, own {:.1f}, library {:.1f}".format
 # $$\mathrm{Var}[\hat m] = \frac1k \Big( \frac{1}{n^2} \sum_u \frac{x_u^2}{p_u} - m^2 \Big)$$
 #
 # In the toy graph, the neighbors of node 0 have the values 6, 1, 3, 2 and 1, so $m = 2.6$. We draw
-# $k = 4$ neighbors 20,000 times: uniformly, in proportion to the out-degree, and the same with the
-# correction. The weight and its correction, `undo` $= 1 / (n p_u)$, are edge features; these follow
-# an edge into the frontier and into the block.
+# $k = 4$ neighbors 20,000 times in each of three ways: uniformly, in proportion to the out-degree,
+# and in proportion to the out-degree with the correction. The weight and its correction, `undo`
+# $= 1 / (n p_u)$, are edge features; these go with an edge into the frontier and into the block.
 
 # %% [markdown] slot="estimate" lang="ko"
 # 결과는 한 비트도 다르지 않습니다. 라이브러리의 샘플러는 시간이 덜 걸릴 뿐입니다. 출력된 시간은
@@ -372,7 +373,7 @@ print("time (library = 1): small file {:.1f}, own {:.1f}, library {:.1f}".format
 # 계층을 계산하려면 이웃 $n$개의 피처(feature) $x_u$의 평균 $m$이 필요한데, 샘플링에서는 뽑은
 # 이웃만으로 이 값을 추정합니다. 이웃 $u$가 뽑힐 확률을 $p_u$로 하여 독립적으로 $k$번 뽑으면, 뽑은
 # 값의 단순 평균의 기댓값은 $\sum_u p_u x_u$입니다. $p_u$가 모두 같지 않으면 이 값은 일반적으로
-# $m$이 아닙니다. 곧 단순 평균에는 **편향**이 있습니다. 뽑은 값을 각각 $n p_u$로 나누면 편향이
+# $m$이 아닙니다. 즉, 단순 평균에는 **편향**이 있습니다. 뽑은 값을 각각 $n p_u$로 나누면 편향이
 # 사라집니다.
 #
 # $$\hat m = \frac{1}{k} \sum_{i=1}^{k} \frac{x_{u_i}}{n\, p_{u_i}}$$
@@ -384,7 +385,7 @@ print("time (library = 1): small file {:.1f}, own {:.1f}, library {:.1f}".format
 # 작은 그래프에서 노드 0의 이웃 다섯 개의 값은 6, 1, 3, 2, 1이므로 $m = 2.6$입니다. 이웃을 $k = 4$개
 # 뽑는 실험을 20,000번씩, 세 가지 방법으로 해 봅시다. 세 방법은 균등하게 뽑기, 출차수에 비례하여
 # 뽑기, 출차수에 비례하여 뽑은 뒤 보정하기입니다. 가중치와 보정값 `undo` $= 1 / (n p_u)$는 에지
-# 피처로 저장합니다. 에지 피처는 에지를 따라 프런티어로, 다시 블록으로 옮겨집니다.
+# 피처로 저장합니다. 에지 피처는 에지와 함께 프런티어로, 다시 블록으로 전달됩니다.
 
 # %% [markdown] slot="estimate" lang="zh"
 # 结果逐位相同，库的采样器只是用时更短。输出的数字是各采样器的用时与库的用时之比。
@@ -402,8 +403,8 @@ print("time (library = 1): small file {:.1f}, own {:.1f}, library {:.1f}".format
 # $$\mathrm{Var}[\hat m] = \frac1k \Big( \frac{1}{n^2} \sum_u \frac{x_u^2}{p_u} - m^2 \Big)$$
 #
 # 在小图上，节点 0 的邻居的值为 6、1、3、2 和 1，所以 $m = 2.6$。我们用三种做法各试 20,000 次，每次
-# 抽取 $k = 4$ 个邻居：均匀抽取；以与出度成正比的概率抽取；按出度抽取后再校正。抽取用的权重和校正系
-# 数 `undo` $= 1 / (n p_u)$ 都是边特征，会随边进入边界子图，再进入块。
+# 抽取 $k = 4$ 个邻居：均匀抽取；以正比于出度的概率抽取；按出度抽取后再校正。抽取用的权重和校正系数
+# `undo` $= 1 / (n p_u)$ 都是边特征，会随边进入边界子图，再进入块。
 
 
 # %% slot="estimate-code"
@@ -430,14 +431,14 @@ for name, rule in rules.items():
     print(f"{name}: mean {found.mean():.1f}, variance {found.var():.2f}")
 
 # %% [markdown] slot="hand" lang="en"
-# Drawing by degree alone estimates 3.6 instead of 2.6. Reweighted, the estimate is right on
-# average, and its variance is a fourteenth of the uniform one, because in this graph nodes of high
-# degree also have large values. The variances agree with the formula, which gives 0.86, 1.06 and
-# 0.06.
+# Drawing by degree alone estimates 3.6 instead of 2.6. With the correction, the estimate is right
+# on average, and its variance is a fourteenth of that of uniform sampling, because in this graph
+# nodes of high degree also have large values. The variances agree with theory, which gives 0.86,
+# 1.06 and 0.06.
 #
-# How much weight should the degree get? Move the exponent $a$: each neighbor is drawn in proportion
-# to its out-degree to the power of $a$. The dotted line marks 2.6. Without a running kernel you see
-# four settings instead.
+# How much weight should the degree get? Vary the exponent $a$ with the slider: each neighbor is
+# drawn in proportion to its out-degree to the power of $a$. The dotted line marks 2.6. Without a
+# running kernel, you see four settings instead.
 
 # %% [markdown] slot="hand" lang="ko"
 # 출차수에 비례하여 뽑기만 하면 추정값의 평균이 2.6이 아니라 3.6이 됩니다. 보정하면 평균이 참값과
@@ -478,34 +479,34 @@ powers = [0, 0.5, 1, 1.5, 2, 2.5, 3]
 dgl.plot.explore(draw_estimates, exponent=("exponent a", powers))
 
 # %% [markdown] slot="error" lang="en"
-# At 0 both are uniform. Up to 1.5 the variance of the reweighted estimate falls, then it rises: at
-# 3 the estimate is still right on average, but its variance is twice the uniform one. Nodes 2 and 5
-# are then drawn rarely, and each time they count for much; some estimates even lie outside of the
-# picture.
+# At 0 both are uniform. From one slider setting to the next, the variance of the reweighted
+# estimate falls up to 1.5, then rises: at 3 the estimate is still right on average, but its
+# variance is twice that of uniform sampling. Nodes 2 and 5 are then drawn rarely, and count heavily
+# each time; some estimates even lie outside the plot.
 #
-# Is it so on real data? For the neighbor means of up to 2,000 nodes, we measure the squared error
-# of all features together, bias and variance in one number. One more rule is added: uniform, and no
-# neighbor twice, the default of neighbor sampling.
+# Does this hold on real data? We estimate the neighbor means of up to 2,000 nodes, sum the squared
+# error over all features, and average it over the nodes: a single number that reflects both bias
+# and variance. We add one more rule: uniform without replacement, the default of neighbor sampling.
 
 # %% [markdown] slot="error" lang="ko"
-# 지수가 0이면 두 방법 모두 균등 추출입니다. 보정한 추정값의 분산은 지수가 1.5가 될 때까지 줄다가
-# 다시 늘어납니다. 지수가 3이면 평균은 여전히 참값과 같지만 분산은 균등 추출의 두 배입니다. 노드 2와
-# 5가 드물게 뽑히는 대신 한 번 뽑힐 때마다 크게 반영되기 때문이며, 그림의 범위를 벗어나는 추정값도
-# 있습니다.
+# 지수가 0이면 두 방법 모두 균등 추출입니다. 슬라이더를 한 칸씩 옮기면 보정한 추정값의 분산은 지수가
+# 1.5일 때까지 줄었다가 다시 늘어납니다. 지수가 3이면 평균은 여전히 참값과 같지만 분산은 균등 추출의
+# 두 배입니다. 노드 2와 5가 드물게 뽑히는 대신 한 번 뽑힐 때마다 크게 반영되기 때문이며, 그림의
+# 범위를 벗어나는 추정값도 있습니다.
 #
 # 실제 데이터에서도 중요도 샘플링이 도움이 될까요? 노드를 최대 2,000개 골라 이웃의 평균을 추정하고,
-# 모든 피처의 제곱 오차를 더합니다. 이 값 하나에 편향과 분산이 모두 반영됩니다. 비교할 방법도 하나
-# 추가합니다. 같은 이웃을 두 번 뽑지 않는 균등 추출로, 이웃 샘플링(neighbor sampling)의 기본
-# 방식입니다.
+# 모든 피처의 제곱 오차를 더한 뒤 노드에 대해 평균을 냅니다. 이 값 하나에 편향과 분산이 모두
+# 반영됩니다. 비교할 방법도 하나 추가합니다. 같은 이웃을 두 번 뽑지 않는 균등 추출로, 이웃
+# 샘플링(neighbor sampling)의 기본 방식입니다.
 
 # %% [markdown] slot="error" lang="zh"
-# 指数为 0 时，两者都是均匀抽取。指数增大到 1.5 之前，校正后的估计方差不断减小，之后又增大：指数为 3
-# 时，平均值依然正确，方差却是均匀抽取的两倍。这时节点 2 和 5 很少被抽到，可一旦抽到就占很大的分量；
-# 有些估计值甚至超出了直方图横轴的范围。
+# 指数为 0 时，两者都是均匀抽取。在可选的指数中，从 0 到 1.5，校正后估计值的方差逐级减小，之后又增
+# 大：指数为 3 时，平均值依然正确，方差却是均匀抽取的两倍。这时节点 2 和 5 很少被抽到，可一旦抽到就
+# 占很大的分量；有些估计值甚至超出了直方图横轴的范围。
 #
-# 在真实数据上也是这样吗？我们取至多 2,000 个节点，估计每个节点的邻居特征的平均值，并把所有特征的平
-# 方误差加在一起；这一个数同时包含了偏差和方差。这里再加一种做法：均匀抽取，且不重复抽取同一个邻居，
-# 这也是邻居采样（neighbor sampling）的默认做法。
+# 在真实数据上也是这样吗？我们取至多 2,000 个节点，估计每个节点的邻居特征的平均值，把所有特征的平方
+# 误差相加，再对节点求平均；这个数同时反映了偏差和方差。这里再加一种做法：均匀抽取，且不重复抽取同一
+# 个邻居，这也是邻居采样（neighbor sampling）的默认做法。
 
 # %% slot="error-code"
 set_importance(graph, graph.out_degrees(graph.edges()[0]).float())
@@ -521,7 +522,8 @@ def mean_of_neighbors(frontier, weight=None):
 dgl.seed(0)
 exact = mean_of_neighbors(dgl.in_subgraph(graph, nodes))
 ways = {"reweighted": ("weight", True, "undo"), "uniform": (None, True, None)}
-ways |= {"by degree": ("weight", True, None), "uniform, none twice": (None, False, None)}
+ways |= {"by degree": ("weight", True, None)}
+ways["uniform, without replacement"] = None, False, None
 errors = {name: torch.zeros(len(fanouts)) for name in ways}
 for name, (prob, replace, undo) in ways.items():
     for i, k in [*enumerate(fanouts)] * repeats:
@@ -539,11 +541,11 @@ ax.legend(frameon=False)
 plt.show()
 
 # %% [markdown] slot="layer" lang="en"
-# On `digits` it is the other way round. The degree says nothing about pixels, so reweighting by it
-# doubles the error. Without reweighting the error is about that of uniform sampling until, at a
-# fanout of 16, the bias shows; it is small, because neighbors look so alike here. Drawing no
-# neighbor twice is best. **Importance sampling helps where the weight follows the value**, not by
-# itself.
+# On `digits` it is the other way around. The degree says nothing about pixels, so drawing by degree
+# with the correction doubles the error of uniform sampling. Without the correction, the error is
+# about that of uniform sampling until, at a fanout of 16, the bias shows; it is small, because
+# neighbors look so much alike here. Sampling without replacement is best. **Importance sampling
+# helps where the weight follows the value**, not automatically.
 #
 # ## A budget per layer
 #
@@ -554,10 +556,10 @@ plt.show()
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
 # where $n_v$ is the in-degree of $v$. Weights belong on the blocks, so we override `sample_blocks`.
-# Each edge that is kept gets $1 / p_u$, divided by the mean of these values over the edges of its
-# destination, so that the weights at each node have a mean of one. Two things to note: `to_block`
-# numbers edges anew, so the original IDs are stored again; and `torch.multinomial` uses torch's
-# generator, so `torch.manual_seed` makes it repeatable.
+# Each edge that is kept gets $1 / p_u$, divided by the mean of these values over the kept edges
+# that enter the same destination. So the weights at each destination have a mean of one. Two things
+# to note: `to_block` renumbers the edges, so the original IDs are stored again; and
+# `torch.multinomial` uses torch's generator, so `torch.manual_seed` makes it reproducible.
 
 # %% [markdown] slot="layer" lang="ko"
 # `digits`에서는 결과가 반대입니다. 출차수는 픽셀값과 관계가 없으므로, 출차수에 비례하여 뽑은 뒤
@@ -595,9 +597,10 @@ plt.show()
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
 # 其中 $n_v$ 是 $v$ 的入度（in-degree）。权重要存放在块上，所以我们重写 `sample_blocks`。保留下来的
-# 每条边先取值 $1 / p_u$，再除以指向同一目标节点的所有边上这个值的平均值，结果就是它的权重；这样，指
-# 向每个节点的边，权重的平均值都是 1。有两点要注意：`to_block` 会给边重新编号，所以要重新存入原来的
-# 边 ID；`torch.multinomial` 使用 torch 的随机数生成器，所以要用 `torch.manual_seed` 才能复现结果。
+# 每条边先取值 $1 / p_u$；对指向同一目标节点的各条保留边，求出这个值的平均值，再用它去除每条边的值，
+# 就得到边的权重。这样，指向同一个节点的各条边，权重的平均值为 1。有两点要注意：`to_block` 会给边重
+# 新编号，所以要重新存入原来的边 ID；`torch.multinomial` 使用 torch 的随机数生成器，所以要用
+# `torch.manual_seed` 才能复现结果。
 
 
 # %% slot="layer-code"
@@ -642,10 +645,10 @@ class LayerSampler(BlockSampler):
 # Cluster-GCN(Chiang 외, 2019)은 한 걸음 더 나아갑니다. 노드 클러스터 몇 개를 묶어 배치 하나로 삼고,
 # 모든 계층에서 이 노드들의 서브그래프(subgraph)를 씁니다. 샘플링을 하지 않고 한 에폭에 같은 노드를
 # 두 번 읽지도 않지만, 배치에 든 클러스터와 나머지를 잇는 에지는 빠집니다. 클러스터는 레이블 없이
-# 만듭니다. 무작위로 고른 중심에서 시작하여 다른 클러스터와 만날 때까지 에지를 따라 넓혀 가며, 어느
-# 중심에서도 닿지 않는 노드는 클러스터 0에 남습니다. 여기서 `indices`는 클러스터 번호이므로 기반
-# 클래스 `Sampler`의 `sample`을 재정의합니다. 블록에서 시드 노드가 맨 앞에 오듯이 서브그래프에서는
-# 학습 노드가 맨 앞에 옵니다.
+# 만듭니다. 무작위로 고른 중심에서 시작하여 다른 클러스터와 만날 때까지 에지를 따라 클러스터를 넓혀
+# 가며, 어느 중심에서도 닿지 않는 노드는 클러스터 0에 남습니다. 여기서 `indices`는 클러스터
+# 번호이므로 기반 클래스 `Sampler`의 `sample`을 재정의합니다. 블록에서 시드 노드가 맨 앞에 오듯이
+# 서브그래프에서는 학습 노드가 맨 앞에 옵니다.
 
 # %% [markdown] slot="cluster" lang="zh"
 # ## 以簇为批次
@@ -681,9 +684,9 @@ class ClusterSampler(Sampler):
 
 
 # %% [markdown] slot="look" lang="en"
-# We try the samplers on the toy graph, with node 0 as the seed, or as the training node of its
-# cluster. Orange edges belong to the last layer, green ones to the first; the number in the title
-# counts input nodes.
+# We try the samplers on the toy graph. Node 0 is the seed or, for clusters, the training node of
+# its cluster. Orange edges belong to the last layer, green ones to the first; the number in the
+# title is the number of input nodes.
 
 # %% [markdown] slot="look" lang="ko"
 # 작은 그래프에서 각 샘플러를 시험해 봅시다. 노드 0이 시드 노드이며, 클러스터를 쓸 때는 노드 0이
@@ -723,12 +726,13 @@ for ax, (name, (input_nodes, output_nodes, blocks)) in zip(axes, samples.items()
 plt.show()
 
 # %% [markdown] slot="plans" lang="en"
-# The first takes all neighbors. `LayerSampler` adds at most two nodes a layer, however many seeds
-# there are. `ClusterSampler` uses the same edges in both layers, so orange covers green; the edges
-# from nodes 3 and 4, which belong to the other cluster, are lost.
+# The first sampler takes all neighbors. `LayerSampler` adds at most two nodes per layer, however
+# many seeds there are. `ClusterSampler` uses the same edges in both layers, so orange covers green;
+# the edges from nodes 3 and 4, which belong to the other cluster, are lost.
 #
-# For the real graph we grow forty clusters (more on larger graphs), eight of them a batch, and
-# prepare six plans: a sampler, the IDs to split into batches, and the batch size.
+# For the real graph we grow forty clusters (more on larger graphs), with eight clusters per batch,
+# and prepare six plans, each consisting of a sampler, the IDs to split into batches, and the batch
+# size.
 
 # %% [markdown] slot="plans" lang="ko"
 # 첫째 샘플러는 모든 이웃을 가져옵니다. `LayerSampler`는 시드 노드가 몇 개이든 계층마다 노드를 최대
@@ -766,14 +770,14 @@ plans = {
 }
 
 # %% [markdown] slot="real" lang="en"
-# Two thirds of the edges stay inside a cluster, although there are forty clusters and no label was
-# used.
+# Two thirds of the edges stay inside a cluster, although there are forty clusters and no labels
+# were used.
 #
 # ## Check before you train
 #
 # One check suits every sampler: **no block contains an edge that the graph lacks**. We ask for
-# more: each edge must be the very edge whose ID it carries. Had `LayerSampler` not stored the IDs
-# again, this would fail.
+# more: each edge must be the very edge whose ID it carries. If `LayerSampler` did not store the IDs
+# again, this check would fail.
 
 # %% [markdown] slot="real" lang="ko"
 # 클러스터가 40개나 되고 레이블도 쓰지 않았지만, 에지의 3분의 2는 양 끝 노드가 같은 클러스터에
@@ -802,18 +806,18 @@ for sampler, ids, size in plans.values():
             ends = block.srcdata[dgl.NID][src], block.dstdata[dgl.NID][dst]
             assert all(map(torch.equal, ends, graph.find_edges(block.edata[dgl.EID])))
             checked += len(src)
-print(f"{checked} sampled edges, every one an edge of the graph")
+print(f"{checked} sampled edges, all of them edges of the graph")
 
 # %% [markdown] slot="model" lang="en"
 # All samplers pass. This check says nothing about *which* edges are chosen; the comparison with the
-# library and the estimates on the toy graph do.
+# library and the estimates on the toy graph tested that.
 #
 # ## Train with each
 #
 # The model is GraphSAGE with two layers. If a block has weights `w`, the mean uses them. In the
-# loop, `[: len(output_nodes)]` keeps the rows of the training nodes: all rows of a block, the first
-# ones of a cluster. Accuracy is always measured with all neighbors, so the plans differ only in
-# training.
+# loop, `[: len(output_nodes)]` keeps the rows of the training nodes: all rows of a block, but only
+# the first ones of a cluster. Accuracy is always measured with all neighbors, so the plans differ
+# only in training.
 
 # %% [markdown] slot="model" lang="ko"
 # 모든 샘플러가 검사를 통과합니다. 그러나 이 검사로는 **어떤** 에지가 뽑히는지까지는 알 수 없습니다.
@@ -880,9 +884,9 @@ def train(sampler, ids, size):
 # %% [markdown] slot="cost" lang="en"
 # ## What it costs
 #
-# Six runs start from the same initial weights. We measure CPU time, on which other programs have
-# little effect, and take the fastest epoch. In the figure, gray is the library's sampler; blue ones
-# override `sample_frontier`, the orange one `sample_blocks`, the green one `sample`.
+# All six runs start from the same initial weights. We measure CPU time, on which other programs
+# have little effect, and take the fastest epoch. In the figure, gray is the library's sampler; the
+# blue ones override `sample_frontier`, the orange one `sample_blocks`, and the green one `sample`.
 
 # %% [markdown] slot="cost" lang="ko"
 # ## 비용
@@ -904,11 +908,11 @@ results = [train(*plan) for plan in tqdm(plans.values(), desc="samplers")]
 assert results[0][:2] == results[1][:2]
 assert min(accuracy for accuracy, _, _ in results) > {"digits": 0.95}.get(DATASET, 0)
 for name, (_, read, _) in zip(plans, results):
-    print(f"{name}: {read / results[2][1]:.2f} of the nodes that all neighbors need")
+    print(f"{name}: {read / results[2][1]:.2f} times the nodes read by 'all neighbors'")
 
 # %% slot="cost-draw" tags=["folded", "nbval-ignore-output"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.4), sharey=True, layout="constrained")
-titles = ("test accuracy", "input nodes per epoch", "CPU ms, fastest epoch")
+titles = ("test accuracy", "input nodes per epoch", "CPU time (ms), fastest epoch")
 forms = ("{:.3f}", "{:,.0f}", "{:.0f}")
 for ax, values, title, form in zip(axes, zip(*results), titles, forms):
     bars = ax.barh(list(plans), values, color=["gray", BLUE, BLUE, BLUE, ORANGE, GREEN])
@@ -919,32 +923,34 @@ axes[0].invert_yaxis()
 plt.show()
 
 # %% [markdown] slot="elsewhere" lang="en"
-# The first two runs agree in every digit, as they must. On `digits` all accuracies lie within half
-# a point, no more than another random seed may change, although the layer budget and the clusters
-# read less than a third of the nodes that all neighbors need. Yet time does not follow: they take
-# longer than the library's sampler, which reads more. The graph is small, so most of a batch's cost
-# does not depend on its number of nodes, and a dozen tensor operations to choose nodes cost more
-# than they save. On a larger graph the number of nodes decides. On `"facebook"`, clusters read a
-# fourteenth of the nodes and trained far faster in our run, but lost two points of accuracy.
+# The first two runs agree to the last digit in accuracy and in the number of nodes read, as they
+# must. On `digits` all accuracies lie within half a point of one another, no more than a different
+# random seed could account for, although the layer budget and the clusters read less than a third
+# of the nodes that sampling all neighbors requires. Yet the time does not shrink accordingly: these
+# two take longer than the library's sampler, which reads more. The graph is small, so most of a
+# batch's cost does not depend on its number of nodes, and the dozen tensor operations that choose
+# nodes cost more time than they save. On a larger graph, the number of nodes is what counts. In our
+# run on `"facebook"`, clusters read a fourteenth of the nodes that all neighbors read and trained
+# far faster, but lost two points of accuracy.
 #
 # ## The same sampler elsewhere
 #
-# A sampler receives a graph and seeds, nothing else; so it runs unchanged wherever there are both.
-# `NodeDataLoader` has called ours already. For data parallel training, the subject of lesson 04,
-# `create_dataloader` gives each process its share of every batch. For distributed training, lessons
-# 05 and 06, `DistNodeDataLoader` samples on a `DistGraph`: the graph in parts, with new node IDs.
-# Do two processes together, and two parts, yield the edges that one process draws from the whole
-# graph?
+# A sampler receives a graph and seeds, nothing else, so it runs unchanged wherever there are both.
+# `NodeDataLoader` has already called ours. For data parallel training, the subject of lesson 04,
+# `create_dataloader` gives each process its share of every batch. For distributed training, the
+# subject of lessons 05 and 06, `DistNodeDataLoader` samples on a `DistGraph`: the graph in parts,
+# with new node IDs. Do two processes together draw the same edges that one process draws from the
+# whole graph, and does sampling from two parts yield them too?
 
 # %% [markdown] slot="elsewhere" lang="ko"
-# 처음 두 결과는 당연히 마지막 자리까지 같습니다. `digits`에서 정확도의 차이는 모두 0.5%포인트
-# 이내로, 난수 시드를 바꿀 때 생길 수 있는 차이보다 크지 않습니다. 그런데도 계층별 예산이나
-# 클러스터를 쓰면 모든 이웃을 쓸 때의 3분의 1도 안 되는 노드만 읽습니다. 그러나 시간은 그만큼 줄지
-# 않아서, 더 많은 노드를 읽는 라이브러리의 샘플러보다 오래 걸립니다. 그래프가 작으면 배치 하나에
-# 드는 비용이 대부분 노드 수와 관계없이 고정되어 있습니다. 그래서 노드를 고르는 데 쓰는 텐서 연산
-# 십여 번의 비용이 노드를 덜 읽어 아끼는 비용보다 큽니다. 그래프가 커지면 노드 수가 시간을
-# 좌우합니다. `"facebook"`으로 실행했을 때는 클러스터를 쓰니 노드를 14분의 1만 읽고 학습도 훨씬
-# 빨랐지만, 정확도가 2%포인트 낮았습니다.
+# 처음 두 설정의 정확도와 입력 노드 수는 당연히 마지막 자리까지 같습니다. `digits`에서 정확도의
+# 차이는 모두 0.5%포인트 이내로, 난수 시드를 바꿀 때 생길 수 있는 차이보다 크지 않습니다. 그런데도
+# 계층별 예산이나 클러스터를 쓰면 모든 이웃을 쓸 때의 3분의 1도 안 되는 노드만 읽습니다. 그러나
+# 시간은 그만큼 줄지 않아서, 더 많은 노드를 읽는 라이브러리의 샘플러보다 오래 걸립니다. 그래프가
+# 작으면 배치 하나에 드는 비용의 대부분은 노드 수와 관계없이 고정되어 있습니다. 그래서 노드를 고르는
+# 데 쓰는 텐서 연산 십여 번의 비용이 노드를 덜 읽어 아끼는 비용보다 큽니다. 그래프가 커지면 노드
+# 수가 시간을 좌우합니다. `"facebook"`으로 실행했을 때는 클러스터를 쓰면 모든 이웃을 쓸 때의 14분의
+# 1에 해당하는 노드만 읽고 학습도 훨씬 빨랐지만, 정확도가 2%포인트 낮았습니다.
 #
 # ## 다른 환경에서 그대로 쓰기
 #
@@ -952,17 +958,17 @@ plt.show()
 # 않고 쓸 수 있습니다. `NodeDataLoader`에서는 이미 사용했습니다. 레슨 04의 주제인 데이터 병렬(data
 # parallel) 학습에서는 `create_dataloader`로 각 배치의 시드 노드를 프로세스별로 나누어 맡깁니다.
 # 레슨 05와 06의 주제인 분산 학습(distributed training)에서는 `DistNodeDataLoader`로 `DistGraph`에서
-# 샘플링합니다. `DistGraph`는 파티션으로 나누고 노드에 새 ID를 매긴 그래프입니다. 두 프로세스의
-# 몫으로 뽑은 에지의 합집합과, 두 파티션으로 나눈 그래프에서 뽑은 에지가 각각 나누지 않고 뽑은
-# 에지와 같은지 확인해 봅시다.
+# 샘플링합니다. `DistGraph`는 파티션으로 나누고 노드에 새 ID를 매긴 그래프입니다. 두 프로세스가
+# 나누어 뽑은 에지를 합친 것과 두 파티션으로 나눈 그래프에서 뽑은 에지를, 나누지 않고 뽑은 에지와
+# 각각 비교하여 같은지 확인해 봅시다.
 
 # %% [markdown] slot="elsewhere" lang="zh"
-# 前两次训练的结果逐位相同，与预期一致。在 `digits` 上，各方案的准确率相差不到半个百分点，不超过换一
-# 个随机种子可能带来的变化；而层预算和簇这两种方案读取的节点，还不到全部邻居方案的三分之一。然而时间
-# 并没有随之减少：库的采样器读得更多，用时反而更短。图很小，一个批次的开销大多与节点数无关；为挑选节
-# 点而做的十几次张量运算，开销超过了少读节点所节省的时间。在更大的图上，起决定作用的是节点数。我们在
-# `"facebook"` 上也运行过：以簇为批次时，读取的节点数只有取全部邻居时的十四分之一，训练快得多，准确
-# 率却低了两个百分点。
+# 前两次训练的准确率和读取的节点数完全相同，与预期一致。在 `digits` 上，各方案的准确率相差不到半个百
+# 分点，不超过换一个随机种子可能带来的变化；而层预算和簇这两种方案读取的节点，还不到全部邻居方案的三
+# 分之一。然而时间并没有随之减少：库的采样器读得更多，用时反而更短。图很小，一个批次的开销大多与节点
+# 数无关；为挑选节点而做的十几次张量运算，所花的时间超过了少读节点所节省的时间。在更大的图上，起决定
+# 作用的是节点数。我们在 `"facebook"` 上也运行过：以簇为批次时，读取的节点数只有取全部邻居时的十四分
+# 之一，训练快得多，准确率却低了两个百分点。
 #
 # ## 在别处原样使用
 #
@@ -1000,21 +1006,21 @@ assert all(map(torch.equal, there, here))
 print(f"{len(whole)} + {len(here)} batches: the same edges")
 
 # %% [markdown] slot="summary" lang="en"
-# They do. Two conditions matter. The sampler asks the graph only for what a `DistGraph` offers too,
-# such as `sample_neighbors`, `in_subgraph`, `in_degrees` and `subgraph`. And its randomness is
-# gnnlab's: `LayerSampler` runs on a `DistGraph` as well, but it draws with torch's generator, so
-# each process draws something else. `ClusterSampler` looks nodes up by ID; there it needs
-# `cluster[node_map]` and `is_train[node_map]`.
+# They do. Two conditions matter. First, the sampler must ask the graph only for what a `DistGraph`
+# offers too, such as `sample_neighbors`, `in_subgraph`, `in_degrees` and `subgraph`. Second, its
+# randomness must come from gnnlab: `LayerSampler` runs on a `DistGraph` as well, but it draws with
+# torch's generator, so each process draws something different. `ClusterSampler` looks up nodes by
+# ID; on a `DistGraph` it needs `cluster[node_map]` and `is_train[node_map]`.
 #
-# A sampler of your own runs in the training thread. If its result depends on `dgl.seed` alone, the
-# class attribute `pure = True` allows the loader to sample ahead.
+# By default, your own sampler runs in the training thread. If its result depends on `dgl.seed`
+# alone, the class attribute `pure = True` allows the loader to sample ahead.
 #
 # ## The same sampling in a PyG program
 #
 # PyG, the other widely used library, has no blocks: a batch is one small graph, a `Data`, whose
 # nodes are numbered by position, the seeds first. `gnnlab.pyg` has loaders that return such batches
 # from gnnlab's sampler, so in a PyG program only the import changes. The code needs
-# `torch_geometric` and is only shown:
+# `torch_geometric`, so it is shown here but not run:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader, to_pyg  # was: from torch_geometric.loader import …
@@ -1025,7 +1031,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
 # ```
 #
-# The same seed gives the same batches for any number of worker processes; the [page for PyG's
+# The same seed gives the same batches for any number of worker processes; the [page for PyG
 # users](../../docs/pyg.md) has the details.
 #
 # ## Summary
@@ -1033,20 +1039,20 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # - A frontier is a graph on all nodes with the chosen edges; `to_block` makes the block.
 # - Override `sample_frontier` to choose edges, `sample_blocks` to put data on blocks, `sample` to
 #   change what a batch is.
-# - Importance sampling without correction is biased; with it, it is unbiased, and better only where
-#   the weight follows the value.
+# - Importance sampling is biased without the correction and unbiased with it, but it is better only
+#   where the weight follows the value.
 # - Before training, check a sampler against the graph and against a slower implementation.
 # - The same sampler runs in a loader, in data parallel training and on a `DistGraph`.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/03_custom_sampling.ipynb) are beside the lesson.
+# [solutions](../solutions/03_custom_sampling.ipynb) are in a separate notebook.
 #
 # 1. A `LayerSampler` with budgets `[256, 128]` gets 32 seeds: how many input nodes can there be at
 #    most?
-# 2. Which five weights for the edges from nodes 1 to 5 to toy node 0 give the reweighted estimate a
-#    variance of zero?
+# 2. Which five weights, for the edges from nodes 1 to 5 to node 0 of the toy graph, give the
+#    reweighted estimate a variance of zero?
 # 3. Write a `BlockSampler` with arguments `(num_layers, rate)` that takes all neighbors but drops
 #    each edge with probability `rate`.
 # 4. Write a `BlockSampler` with arguments `(fanouts, limit)` that samples only edges whose
@@ -1055,12 +1061,12 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # %% [markdown] slot="summary" lang="ko"
 # 모두 같습니다. 다만 두 가지 조건이 있습니다. 첫째, 샘플러가 호출하는 그래프의 기능이
 # `sample_neighbors`, `in_subgraph`, `in_degrees`, `subgraph`처럼 `DistGraph`에도 있는 것이어야
-# 합니다. 둘째, 난수는 gnnlab의 것을 써야 합니다. `LayerSampler`도 `DistGraph`에서 동작하지만,
+# 합니다. 둘째, gnnlab의 난수 생성기를 써야 합니다. `LayerSampler`도 `DistGraph`에서 동작하지만,
 # torch의 난수 생성기를 쓰므로 프로세스마다 다른 노드를 뽑습니다. `ClusterSampler`는 노드 ID로
 # 배열을 조회하므로 `DistGraph`에서는 `cluster[node_map]`과 `is_train[node_map]`을 넘겨야 합니다.
 #
-# 직접 만든 샘플러는 학습 스레드에서 실행됩니다. 샘플링 결과가 `dgl.seed`에만 달려 있다면 클래스
-# 속성 `pure = True`를 지정하여 로더에서 미리 샘플링하게 할 수 있습니다.
+# 직접 만든 샘플러는 기본적으로 학습 스레드에서 실행됩니다. 샘플링 결과가 `dgl.seed`에만 달려 있다면
+# 클래스 속성 `pure = True`를 지정하여 로더에서 미리 샘플링하게 할 수 있습니다.
 #
 # ## PyG 프로그램에서 같은 샘플링 쓰기
 #
@@ -1112,8 +1118,8 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # 结果不同。`ClusterSampler` 按节点 ID 查数组，在 `DistGraph` 上要传入 `cluster[node_map]` 和
 # `is_train[node_map]`。
 #
-# 你自己的采样器在训练线程中运行。如果它的结果只取决于 `dgl.seed`，就可以设置类属性 `pure = True`，
-# 让加载器提前采样。
+# 默认情况下，你自己的采样器在训练线程中运行。如果它的结果只取决于 `dgl.seed`，就可以设置类属性
+# `pure = True`，让加载器提前采样。
 #
 # ## 在 PyG 程序中使用同样的采样
 #
@@ -1148,7 +1154,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # 答](../solutions/zh/03_custom_sampling.ipynb)随本课提供。
 #
 # 1. 给预算为 `[256, 128]` 的 `LayerSampler` 传入 32 个种子节点，输入节点最多有多少个？
-# 2. 在小图上，节点 1 到 5 指向节点 0 的五条边各取什么权重，才能使校正后的估计方差为零？
+# 2. 在小图上，节点 1 到 5 指向节点 0 的五条边各取什么权重，才能使校正后估计值的方差为零？
 # 3. 写一个参数为 `(num_layers, rate)` 的 `BlockSampler` 子类：取全部邻居，但以概率 `rate` 丢弃每条
 #    边。
 # 4. 写一个参数为 `(fanouts, limit)` 的 `BlockSampler` 子类：只采样 `edata["time"]` 小于 `limit` 的

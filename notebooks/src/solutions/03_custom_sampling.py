@@ -1,7 +1,7 @@
 # %% [markdown] slot="title" lang="en"
-# # Solutions: samplers of your own
+# # Solutions: writing your own samplers
 #
-# These answers belong to the exercises at the end of the [lesson](../en/03_custom_sampling.ipynb).
+# These are the answers to the exercises at the end of the [lesson](../en/03_custom_sampling.ipynb).
 # The cells up to the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
@@ -17,24 +17,26 @@
 # 是课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why-1-2" lang="en"
-# **1.** A layer adds at most its budget to the nodes that are there: $32 + 128 + 256 = 416$,
-# whatever the graph. With fanouts `[5, 5]` the bound would be $32 \cdot 6 \cdot 6 = 1152$.
+# **1.** A layer adds at most its budget to the nodes already there: $32 + 128 + 256 = 416$,
+# whatever the graph. With neighbor sampling and fanouts `[5, 5]`, the bound would be
+# $32 \cdot 6 \cdot 6 = 1152$.
 #
-# **2.** Every draw must give the same: $x_u / (n p_u) = m$, so $p_u$ must be proportional to $x_u$.
-# The sampler confirms it. (In practice the values are not known beforehand; that is why one uses
-# weights that are roughly proportional to them.)
+# **2.** Every draw must give the same value, $x_u / (n p_u) = m$, so $p_u$ must be proportional to
+# $x_u$. The sampler confirms it. (In practice the values are not known beforehand, so we use
+# weights that should be roughly proportional to them.)
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 계층을 지날 때마다 노드는 많아야 예산만큼 늘어나므로, 그래프와 관계없이
-# $32 + 128 + 256 = 416$개입니다. 팬아웃이 `[5, 5]`라면 상한은 $32 \cdot 6 \cdot 6 = 1152$개입니다.
+# $32 + 128 + 256 = 416$개입니다. 팬아웃이 `[5, 5]`인 이웃 샘플링이라면 상한은
+# $32 \cdot 6 \cdot 6 = 1152$개입니다.
 #
-# **2.** 어떤 이웃을 뽑아도 같은 값, 곧 $x_u / (n p_u) = m$이 나와야 하므로 $p_u$는 $x_u$에 비례해야
+# **2.** 어떤 이웃을 뽑아도 같은 값, 즉 $x_u / (n p_u) = m$이 나와야 하므로 $p_u$는 $x_u$에 비례해야
 # 합니다. 샘플러를 실행해 보면 확인할 수 있습니다. (실제로는 값을 미리 알 수 없으므로 값에 대체로
 # 비례하는 가중치를 씁니다.)
 
 # %% [markdown] slot="why-1-2" lang="zh"
 # **1.** 每一层在已有节点之外新增的节点数不会超过该层的预算，所以无论是什么样的图，总数都不超过
-# $32 + 128 + 256 = 416$。如果扇出为 `[5, 5]`，上限是 $32 \cdot 6 \cdot 6 = 1152$。
+# $32 + 128 + 256 = 416$。如果改用扇出为 `[5, 5]` 的邻居采样，上限是 $32 \cdot 6 \cdot 6 = 1152$。
 #
 # **2.** 无论抽到哪个邻居，结果都必须相同，即 $x_u / (n p_u) = m$，所以 $p_u$ 必须与 $x_u$ 成正比。
 # 运行采样器即可验证。（实际应用中事先并不知道这些值，所以才用与之大致成正比的权重。）
@@ -50,23 +52,24 @@ found = means("weight", undo=True)
 print(f"mean {found.mean():.1f}, variance {found.var():.2f}")
 
 # %% [markdown] slot="why-3-4" lang="en"
-# **3.** Decide at random for each edge of the full frontier. The base class makes the blocks.
-# (This is DropEdge with a new draw for each layer: Rong, Huang, Xu and Huang, ICLR
-# 2020.)
+# **3.** Decide at random, for each edge of the full frontier, whether to keep it. The base class
+# makes the blocks. (This is DropEdge with a new draw for each layer: Rong, Huang, Xu and Huang,
+# ICLR 2020.)
 #
-# **4.** `prob` also takes a tensor, and edges of weight zero are never drawn. True and False are
-# enough.
+# **4.** `prob` also takes a tensor, and edges of weight zero are never drawn. So a tensor of True
+# and False values is enough.
 
 # %% [markdown] slot="why-3-4" lang="ko"
-# **3.** 모든 이웃을 담은 프런티어에서 에지마다 남길지를 무작위로 정합니다. 블록은 기반 클래스에서
-# 만듭니다. (에지를 계층마다 새로 뽑는 DropEdge에 해당합니다. Rong, Huang, Xu, Huang, ICLR 2020.)
+# **3.** 모든 이웃을 담은 프런티어에서 에지를 남길지 말지를 하나씩 무작위로 정합니다. 블록은 기반
+# 클래스에서 만듭니다. (제외할 에지를 계층마다 새로 정하는 방식의 DropEdge에 해당합니다. Rong,
+# Huang, Xu, Huang, ICLR 2020.)
 #
 # **4.** `prob`에는 텐서도 넣을 수 있으며, 가중치가 0인 에지는 뽑히지 않습니다. 여기서는 불리언
 # 텐서면 충분합니다.
 
 # %% [markdown] slot="why-3-4" lang="zh"
-# **3.** 对含有全部邻居的边界子图，逐条边随机决定去留；块由基类生成。（这相当于每一层重新抽取的
-# DropEdge：Rong、Huang、Xu、Huang，ICLR 2020。）
+# **3.** 对含有全部邻居的边界子图，逐条边随机决定去留；块由基类生成。（这相当于每一层都重新决定丢弃
+# 哪些边的 DropEdge：Rong、Huang、Xu、Huang，ICLR 2020。）
 #
 # **4.** `prob` 也接受张量，权重为零的边永远不会被抽到，所以用布尔张量就够了。
 
