@@ -1,17 +1,17 @@
 # %% [markdown] slot="title" lang="en"
 # # The distributed API
 #
-# When a graph does not fit into the memory of one machine, or training on one machine takes too
-# long, the graph is partitioned among the machines of a **cluster**, connected by a network to work
-# on one job: each stores a range of the nodes, with their in-edges and features. This lesson is
-# about the interface to such a graph. Afterwards you can
+# When a graph does not fit in one machine's memory, or training on one machine takes too long, the
+# graph is partitioned among the machines of a **cluster**, which are connected by a network and
+# work on one job. Each machine stores a range of nodes, with their in-edges and features. This
+# lesson covers the interface to such a graph. By the end of this lesson, you can
 #
-# - say which processes a distributed job has, and which of them communicate;
+# - name the processes of a distributed job and say which ones communicate;
 # - turn a training script into a distributed one by changing six lines, and check that both train
 #   the same model;
-# - read and write features that other machines store, and say what happens with duplicate IDs;
-# - train embeddings of nodes that have no features;
-# - count the feature rows that a machine requests from each of the others.
+# - read and write features that other machines store, and say what happens to duplicate IDs;
+# - train embeddings for nodes that have no features;
+# - count the feature rows that a machine requests from each other machine.
 
 # %% [markdown] slot="title" lang="ko"
 # # 분산 API
@@ -45,12 +45,12 @@
 # - 统计一台机器要向其他各台机器请求多少特征行。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
 # Everything here runs in **standalone mode**: one process plays all roles and opens all parts. In
-# **distributed mode**, started by a launcher, the same script runs unchanged, and requests go to
-# other processes and machines. DGL's standalone mode takes one part, this one any number. The parts
-# are in a temporary folder, deleted with the kernel.
+# **distributed mode**, which a launcher starts, the same script runs unchanged, and requests go to
+# other processes and machines. DGL's standalone mode supports one part; gnnlab's supports any
+# number. The parts are in a temporary folder, deleted when the kernel shuts down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -100,17 +100,17 @@ dataset = dgl.data.load(DATASET)
 # %% [markdown] slot="roles" lang="en"
 # ## Servers, samplers and trainers
 #
-# Training is called *fully distributed* when both the data and the computation are divided among
-# the machines. On each a job starts processes in three roles:
+# In *fully distributed* training, both data and computation are divided among the machines. On each
+# machine, a job starts processes in three roles:
 #
-# - A **server** keeps the part of its machine in memory: edges, features and embeddings. It answers
-#   requests for rows, and for sampled neighbors of its nodes. Several servers on one machine share
-#   the memory of the part and answer more requests at the same time.
-# - A **trainer** runs the training script on its share of the training nodes. It reads the part of
-#   its own machine directly in shared memory and requests the rest from the servers of the others.
+# - A **server** keeps its machine's part in memory: edges, features and embeddings. It answers
+#   requests for rows and for sampled neighbors of its nodes. Several servers on one machine share
+#   the part's memory and answer more requests in parallel.
+# - A **trainer** runs the training script on its share of the training nodes. It reads its own
+#   machine's part directly from shared memory and requests the rest from other machines' servers.
 #   Trainers average their gradients by all-reduce, as in data parallel training.
-# - A **sampler** prepares mini-batches for one trainer, ahead of time; it reads and requests data
-#   in the same way. Without samplers, the trainer samples by itself.
+# - A **sampler** prepares mini-batches for one trainer ahead of time; it reads data as a trainer
+#   does. Without samplers, trainers do this themselves.
 
 # %% [markdown] slot="roles" lang="ko"
 # ## 서버, 샘플러, 트레이너
@@ -132,8 +132,8 @@ dataset = dgl.data.load(DATASET)
 # %% [markdown] slot="roles" lang="zh"
 # ## 服务器进程、采样器进程和训练器
 #
-# 数据和计算都分散到多台机器上的训练，称为**完全分布式**训练。作业启动后，每台机器上运行三种角色的进
-# 程：
+# 数据和计算都分散到多台机器上的训练，称为**完全分布式**训练。作业启动后，每台机器上运行的进程有三种
+# 角色：
 #
 # - **服务器**（server）进程把本机的分区，即边、特征和嵌入，保存在内存中，主要响应两类请求：读写特征
 #   行，以及对归它所有的节点做邻居采样（neighbor sampling）。一台机器上可以有多个服务器进程，它们共
@@ -171,18 +171,18 @@ ax.set(xlim=(-0.9, 6.5), ylim=(-0.4, 2.8)), ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="toy" lang="en"
-# A solid arrow leads from the process that sends; along a dotted one, data of the own machine is
-# read directly. Writes go to the server that owns the row, also on the same machine. Servers only
-# answer, and never contact each other.
+# Solid arrows point away from the sending process; dotted ones mark direct reads on the same
+# machine. Writes always go to the server that owns the row. Servers only answer requests and never
+# contact each other.
 #
 # ## A toy graph small enough to draw
 #
-# Eight nodes on two machines: machine 0 owns the blue nodes 0 to 3, machine 1 the orange nodes 4
-# to 7. Each node has two features, ten times its ID and the ID. The function that we pass as
-# `part_method` assigns each node to a part.
+# Of eight nodes, machine 0 owns the blue ones, 0 to 3, and machine 1 the orange ones, 4 to 7. Each
+# node has two features: ten times its ID, and the ID. The function passed as `part_method` assigns
+# each node to a part.
 #
-# A mini-batch needs the features of nodes 6, 1, 4 and 1, in this order. On the right we draw which
-# machine owns them.
+# A mini-batch needs the features of nodes 6, 1, 4 and 1, in this order. The right-hand picture
+# shows their owners.
 
 # %% [markdown] slot="toy" lang="ko"
 # 실선 화살표는 요청, 미니배치, 그래디언트를 보내는 프로세스에서 받는 프로세스로 향합니다. 점선
@@ -234,7 +234,7 @@ for i, node in enumerate(ids.tolist()):
     right.plot([i + 2.5, node + (node > 3)], [0.82, 0.18], color=color[node])
     right.scatter(i + 2.5, 1, s=330, marker="s", color=color[node])
     right.text(i + 2.5, 1, node, **style)
-right.text(1.6, 1, "wanted:", ha="right", va="center")
+right.text(1.6, 1, "needed:", ha="right", va="center")
 for x, part in ((1.5, 0), (6.5, 1)):
     right.text(x, -0.5, f"machine {part}", ha="center", color=color[4 * part])
 right.set(xlim=(-0.8, 8.8), ylim=(-0.7, 1.4))
@@ -242,15 +242,15 @@ right.axis("off")
 plt.show()
 
 # %% [markdown] slot="ask" lang="en"
-# Two of the 13 edges, the black ones, lead from one machine to the other. Lower squares are feature
-# rows as they are stored, upper ones in the order in which we need them.
+# Two of the 13 edges, the black ones, lead from one machine to the other. The lower squares show
+# the feature rows as stored; the upper ones show them in the order we need.
 #
 # ## By hand: one request per machine
 #
-# `load_partition` opens the part of one machine and returns, among others, the features of its own
-# nodes. Of other machines we need only where their ranges start. For each machine: find the
-# positions in the list of IDs that it has to fill, subtract the first ID of its range, read the
-# rows at once, and store them at these positions.
+# `load_partition` opens one machine's part and returns, among other things, the features of its
+# nodes. To know which machine to ask, we need only the start of each range. For each machine, find
+# the positions of its nodes in the list of IDs, subtract the first ID of its range from those IDs
+# to get row numbers, read these rows together, and store them at these positions.
 
 # %% [markdown] slot="ask" lang="ko"
 # 에지 13개 가운데 검은색 두 개는 한 머신에서 다른 머신으로 이어집니다. 오른쪽 그림에서 아래쪽
@@ -264,10 +264,10 @@ plt.show()
 # 필요한 행을 한꺼번에 읽어 그 위치에 넣습니다.
 
 # %% [markdown] slot="ask" lang="zh"
-# 13 条边中有两条跨机器，在图中画成黑色。下排方块是存放在各机器上的特征行，上排方块是按所需顺序排列
-# 的特征行。
+# 13 条边中有两条跨机器，在图中画成黑色。右图中，下排方块是存放在各机器上的特征行，上排方块是按所需
+# 顺序排列的特征行。
 #
-# ## 亲手实现：每台机器只请求一次
+# ## 亲手实现：向每台机器只请求一次
 #
 # `load_partition` 读入一台机器的分区，返回值中包含这台机器上各节点的特征。要判断一个节点存放在哪台
 # 机器上，只需知道各段的起始 ID。然后逐台机器处理：找出列表中属于这台机器的 ID 及其位置，用这些 ID
@@ -275,8 +275,8 @@ plt.show()
 
 # %% slot="ask-code"
 machines = [load_partition(toy_config, part) for part in range(2)]
-tables = [features["_N/x"] for _, features, *_ in machines]  # (4, 2) each
-starts = torch.tensor([0, 4, 8])  # of each range, and the end
+tables = [features["_N/x"] for _, features, *_ in machines]  # shape (4, 2) each
+starts = torch.tensor([0, 4, 8])  # start of each range, and the end
 
 
 def fetch(ids):
@@ -298,14 +298,14 @@ print(by_hand.tolist())
 #
 # ## With the library
 #
-# `initialize` joins the job and comes first in every script. Its arguments name the file that lists
-# the machines, the number of servers of each machine (`num_servers`) and of samplers of each
-# trainer (`num_workers`). A launcher's values take precedence; standalone mode ignores them, so the
-# file need not exist. `init_process_group` then makes a group of one trainer. A **distributed
-# graph**, `DistGraph`, stores neither edges nor features: it knows the ranges and sends the
-# requests. All `DistGraph`s of a distributed job are one graph, the one that its launcher was
-# given; in standalone mode a script may open several. Each feature is a **distributed tensor**, a
-# `DistTensor`, which can be indexed in all these ways:
+# `initialize` connects the script to the job and must be called first. Its arguments are a file
+# that lists the machines, and the numbers of servers per machine (`num_servers`) and of samplers
+# per trainer (`num_workers`). A launcher's values take precedence; standalone mode ignores the
+# arguments, so the file need not exist. `init_process_group` then makes a group, here of one
+# trainer. A **distributed graph**, `DistGraph`, stores neither edges nor features: it knows the
+# ranges and sends the requests. All `DistGraph`s of a distributed job are the one graph given to
+# its launcher; in standalone mode, a script may open several. Each feature is a **distributed
+# tensor**, a `DistTensor`, which can be indexed in all these ways:
 
 # %% [markdown] slot="dist" lang="ko"
 # 행 네 개를 얻는 데 요청은 두 번이면 충분했고, 결과는 ID와 같은 순서로 놓였습니다.
@@ -348,18 +348,18 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
     print(f"{kind:>7}: shape {tuple(rows.shape)}, first column {rows[:, 0].tolist()}")
 
 # %% [markdown] slot="write" lang="en"
-# `x[ids]` equals the rows that we fetched by hand. Unlike an ordinary tensor, it returns shape
-# `(1, 2)` for a single ID: the first dimension always counts rows. Sums, means and arithmetic need
+# `x[ids]` equals the rows fetched by hand. Unlike an ordinary tensor, a distributed one returns
+# shape `(1, 2)` for one ID: the first dimension always counts rows. Sums, means and arithmetic need
 # ordinary tensors, so read the rows first.
 #
-# A script can create distributed tensors as well, synchronously: all trainers take part, with equal
-# arguments. The number of rows decides to what they belong: 8 rows to the nodes, 13 to the edges;
-# if two types have equally many, `part_policy` names one. Each part is initialized by `init_func`,
-# or with zeros. DGL runs this function on the servers, so it must be defined before `initialize`;
-# here a trainer of each machine runs it, and any function will do. With a name, the tensor is a
-# feature of the graph, and a second `DistTensor` of this name is the same tensor, if shape and
-# dtype agree. The tensor is deleted with its last reference, unless it was created with
-# `persistent=True`.
+# A script can also create distributed tensors. Creation is synchronized: all trainers must call
+# `DistTensor` with the same arguments. The number of rows determines what the tensor belongs to: 8
+# rows to the nodes, 13 to the edges; if two types have the same number, `part_policy` names one.
+# Each part is initialized by `init_func`, or with zeros. DGL runs this function on the servers, so
+# it must be defined before `initialize`; here, one trainer per machine runs it, so it may be
+# defined later. With a name, the tensor becomes a feature of the graph, and a second `DistTensor`
+# with this name is the same tensor if shape and dtype match. The tensor is deleted with its last
+# reference unless it was created with `persistent=True`.
 
 # %% [markdown] slot="write" lang="ko"
 # `x[ids]`의 결과는 앞에서 직접 가져온 행과 같습니다. 다만 일반 텐서와 달리 ID 하나를 주어도 결과의
@@ -386,8 +386,8 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
 # `DistTensor`。张量属于节点还是边，由行数决定：8 行属于节点，13 行属于边；如果两者数目相同，就要用
 # `part_policy` 指定。各分区的初始值由 `init_func` 生成，不指定时为零。DGL 在服务器进程中运行这个函
 # 数，因此它必须在 `initialize` 之前定义；gnnlab 由每台机器上的一个训练器运行它，没有这个限制。如果
-# 给了名字，张量就成为图的一个特征；再以同名创建 `DistTensor`，只要形状和 dtype 一致，得到的就是同一
-# 份数据。最后一个引用消失时，张量随之删除；用 `persistent=True` 创建的则会保留。
+# 给了名字，张量就成为图的一个特征；再用同一个名字创建 `DistTensor`，只要形状和 dtype 一致，得到的就
+# 是同一份数据。最后一个引用消失时，张量随之删除；用 `persistent=True` 创建的则会保留。
 
 
 # %% slot="write-code"
@@ -396,8 +396,9 @@ def sevens(shape, dtype):
     return torch.full(shape, 7, dtype=dtype)
 
 
-h = joined = None  # a second run of this cell creates them anew
-small = DistGraph("toy", part_config=toy_config)  # new tensors: of the graph opened last
+h = joined = None  # a second run of this cell creates them again
+# new tensors belong to the graph opened last
+small = DistGraph("toy", part_config=toy_config)
 shape, policy = (small.num_nodes(), 2), small.get_node_partition_policy("_N")
 h = DistTensor(shape, torch.float32, name="h", init_func=sevens, part_policy=policy)
 h[[6, 1]] = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
@@ -413,15 +414,15 @@ for wrong in ((8, 3), (9, 2)):
         print(f"{type(error).__name__}: {error}")
 
 # %% [markdown] slot="query" lang="en"
-# `sevens` was called once for each part. `h` and `joined` are the same tensor: the 9 written to
+# `sevens` was called once per part. `h` and `joined` are the same tensor: the 9 written to
 # `joined[7]` is in the last row. Its full name begins with its partition policy, `node~_N`, where
-# `_N` is the only node type. The errors name another shape, and a number of rows that fits no type.
-# If several trainers write one row, the last write stays; before a trainer reads what others have
-# written, all call `g.barrier()`.
+# `_N` names the only node type. The errors report a row shape that differs from the existing one,
+# and a number of rows that fits no type. If several trainers write the same row, the last write
+# wins; before a trainer reads what others have written, all trainers must call `g.barrier()`.
 #
-# `DistGraph` also answers the queries from which mini-batches are made: in-degrees, ends of edges,
-# sampled edges. `sample_neighbors` returns an ordinary graph with all nodes and the sampled edges,
-# a **frontier**.
+# `DistGraph` also answers the queries that mini-batches need: in-degrees, edge endpoints and
+# sampled edges. `sample_neighbors` returns a **frontier**: an ordinary graph with all nodes and the
+# sampled edges.
 
 # %% [markdown] slot="query" lang="ko"
 # `sevens`는 파티션마다 한 번씩 호출되었습니다. `joined[7]`에 쓴 9가 `h`의 마지막 행에 나타난 데서
@@ -436,50 +437,50 @@ for wrong in ((8, 3), (9, 2)):
 # 이루어진 일반 그래프를 반환하며, 이를 **프런티어**(frontier)라고 합니다.
 
 # %% [markdown] slot="query" lang="zh"
-# 对每个分区，`sevens` 各被调用了一次。写入 `joined[7]` 的 9 出现在 `h` 的最后一行，可见 `h` 和
-# `joined` 是同一个张量。它的全名以分区策略（partition policy）`node~_N` 开头，其中 `_N` 是唯一的节
-# 点类型的名称。行的形状与已有的同名张量不同，或者行数不符，都会报错。多个训练器写同一行时，以最后写
-# 入的值为准；要读到其他训练器写入的值，所有训练器须先调用 `g.barrier()`。
+# `sevens` 对每个分区各调用了一次。写入 `joined[7]` 的 9 出现在 `h` 的最后一行，可见 `h` 和 `joined`
+# 是同一个张量。它的全名以分区策略（partition policy）`node~_N` 开头，其中 `_N` 是唯一的节点类型的名
+# 称。行的形状与已有的同名张量不同，或者行数不符，都会报错。多个训练器写同一行时，以最后写入的值为
+# 准；要读到其他训练器写入的值，所有训练器须先调用 `g.barrier()`。
 #
 # 准备小批次所需的信息也由 `DistGraph` 提供：节点的入度、边的端点、采样到的边。`sample_neighbors` 返
-# 回一个普通的图，含有全部节点和采样到的边，称为**边界子图**（frontier）。
+# 回一张普通的图，含有全部节点和采样到的边，称为**边界子图**（frontier）。
 
 # %% slot="query-code"
-print("in-degrees of 2, 4:", small.in_degrees([2, 4]).tolist())
+print("in-degrees of nodes 2 and 4:", small.in_degrees([2, 4]).tolist())
 print("edges 0, 4, 12:", *zip(*(ends.tolist() for ends in small.find_edges([0, 4, 12]))))
 frontier = dgl.distributed.sample_neighbors(small, [0, 4], 1)
-print("one in-edge each of 0, 4:", *zip(*(ends.tolist() for ends in frontier.edges())))
+print("one in-edge each of 0 and 4:", *zip(*(ends.tolist() for ends in frontier.edges())))
 print("edge IDs:", frontier.edata[dgl.EID].tolist())
 print("number of nodes:", frontier.num_nodes())
 
 # %% [markdown] slot="sample" lang="en"
-# Edges have new IDs as well, those of part 0 first.
+# Edges also have new IDs; those of part 0 come first.
 #
 # ## Sampling from a partitioned graph
 #
-# The caller samples in-edges of its own machine's nodes, requests the others from servers, and
-# merges the results. The samples must not depend on the partition; therefore the random numbers of
-# a node are computed from its ID before partitioning. We check this in the way that DGL's guide
-# calls low-level: `sample_blocks` samples layer by layer, and `DistDataLoader` calls it for each
-# batch. (The high-level way, `DistNodeDataLoader` with a sampler, follows. Samplers that run ahead
-# are started by `initialize`, not by the `num_workers` of a torch `DataLoader`: its workers are
-# forked from the trainer, whose connections they cannot use.) The graph of handwritten digits is
-# partitioned at random into 1, 2 and 4 parts. Mapped back by `mapping`, every block must equal that
-# of the library's sampler on the whole graph.
+# The caller samples in-edges of its own machine's nodes, asks servers to sample those of other
+# nodes, and merges the results. Samples must not depend on the partition, so a node's random
+# numbers are computed from the random seed and the node's original ID. We check this with the
+# interface that DGL's guide calls low-level: `sample_blocks` samples layer by layer, and
+# `DistDataLoader` calls it for each batch. (The high-level one, `DistNodeDataLoader` with a
+# sampler, follows. Sampler processes are started by `initialize`, not by the `num_workers` of a
+# torch `DataLoader`: its workers are forked from the trainer, whose connections they cannot use.)
+# The graph of handwritten digits is partitioned at random into 1, 2 and 4 parts. With IDs mapped
+# back by `mapping`, every block must equal that of the library's sampler on the whole graph.
 
 # %% [markdown] slot="sample" lang="ko"
 # 그래프를 나누면 노드뿐 아니라 에지에도 ID를 새로 매기며, 파티션 0의 에지가 앞에 옵니다.
 #
 # ## 분할된 그래프에서 샘플링하기
 #
-# 같은 머신의 노드로 들어오는 에지는 호출한 프로세스가 직접 샘플링하고, 다른 머신의 노드는 그 머신의
-# 서버에 요청한 다음, 두 결과를 합칩니다. 샘플링 결과는 그래프를 나누는 방법에 따라 달라지면 안
-# 됩니다. 그래서 노드별 난수는 그래프를 나누기 전의 노드 ID로 계산합니다. 이 성질을 DGL 사용자
-# 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해 봅시다. 한 계층씩 샘플링하는 함수
-# `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이 함수를 호출하게 합니다. 손글씨 숫자
-# 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다. 블록(block)의 노드 ID를 `mapping`을 써서 원래
-# ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의 샘플러로 만든 블록과 비교했을 때 노드와 에지가
-# 모두 같아야 합니다.
+# 같은 머신의 노드로 들어오는 에지는 호출한 프로세스가 직접 샘플링하고, 다른 머신의 노드로 들어오는
+# 에지는 그 머신의 서버에 샘플링을 요청한 다음, 두 결과를 합칩니다. 샘플링 결과는 그래프를 나누는
+# 방법에 따라 달라지면 안 됩니다. 그래서 노드별 난수는 난수 시드와, 그래프를 나누기 전의 노드 ID로
+# 계산합니다. 이 성질을 DGL 사용자 가이드에서 저수준(low-level)이라고 부르는 방법으로 확인해 봅시다.
+# 한 계층씩 샘플링하는 함수 `sample_blocks`를 작성하고, `DistDataLoader`가 배치마다 이 함수를
+# 호출하게 합니다. 손글씨 숫자 그래프를 파티션 1개, 2개, 4개로 무작위로 나눕니다. `mapping`을 써서
+# 블록(block)의 노드 ID를 원래 ID로 되돌리면, 나누지 않은 그래프에서 라이브러리의 샘플러로 만든
+# 블록과 노드, 에지가 모두 같아야 합니다.
 #
 # 고수준(high-level) 방법에서는 `DistNodeDataLoader`에 샘플러 객체를 넘기며, 이 방법은 뒤에서
 # 다룹니다. 미니배치를 미리 만드는 샘플러 프로세스는 `initialize`에서 시작합니다. torch
@@ -492,10 +493,10 @@ print("number of nodes:", frontier.num_nodes())
 # ## 在切分后的图上采样
 #
 # 本机节点的入边由调用方自己采样，其他机器上节点的入边由那台机器的服务器进程采样，最后由调用方合并结
-# 果。采样结果不应随切分方式而变，因此为每个节点采样所用的随机数，由该节点的原始 ID 算出。下面用 DGL
-# 用户指南中的底层（low-level）接口来验证：`sample_blocks` 逐层采样，`DistDataLoader` 对每个批次调用
-# 它。我们把由手写数字图像构成的图分别随机切成 1、2、4 个分区。用 `mapping` 换回原始 ID 之后，每个块
-# （block）的节点和边都必须与库的采样器在整张图上得到的完全一致。
+# 果。采样结果不应随切分方式而变，因此为每个节点采样所用的随机数，由随机种子和该节点的原始 ID 算出。
+# 下面用 DGL 用户指南中的底层（low-level）接口来验证：`sample_blocks` 逐层采样，`DistDataLoader` 对
+# 每个批次调用它。我们把由手写数字图像构成的图分别随机切成 1、2、4 个分区。用 `mapping` 换回原始 ID
+# 之后，每个块（block）的节点和边都必须与库的采样器在整张图上得到的完全一致。
 #
 # 另有高层（high-level）接口：把采样器对象传给 `DistNodeDataLoader`，见下文。采样器进程由
 # `initialize` 启动，不使用 torch `DataLoader` 的 `num_workers`：那样得到的工作进程由训练器复制而
@@ -528,21 +529,20 @@ for parts in (1, 2, 4):
             assert all(map(torch.equal, mine.edges(), theirs.edges()))
 
 # %% [markdown] slot="split" lang="en"
-# No `assert` failed: all blocks are equal, although the 4 random parts cut three quarters of the
-# edges.
+# No `assert` failed: all blocks are equal, although 4 random parts cut three quarters of the edges.
 #
 # ## Dividing the training nodes
 #
-# `node_split` gives each trainer its share of the training nodes. Nodes of the trainer's own
-# machine come first, since their features need no network. The mask must be a feature before the
-# graph is partitioned, so that it is stored in parts as well.
+# `node_split` gives each trainer its share of the training nodes. Nodes on the trainer's own
+# machine come first, since their features need no network. Make the mask a feature before
+# partitioning the graph, so that it is partitioned too.
 #
 # For link prediction, `edge_split` divides edges in the same way. `DistEdgeDataLoader` makes the
-# batches; its options are those of `EdgeDataLoader`, with new IDs in `reverse_eids`. [An
-# example](../../examples/train_dist_link.py) trains with both.
+# batches; its options are those of `EdgeDataLoader`, with new IDs in `reverse_eids`. [This
+# example](../../examples/train_dist_link.py) uses both.
 #
-# Suppose that we train on all edges and the first six nodes of the toy graph: four on machine 0,
-# two on machine 1. We pass `rank` to see all shares.
+# Suppose we train on all edges and the first six nodes of the toy graph: four on machine 0, two on
+# machine 1. We pass `rank` to see every trainer's share.
 
 # %% [markdown] slot="split" lang="ko"
 # `assert`에서 오류가 나지 않았으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면
@@ -552,13 +552,13 @@ for parts in (1, 2, 4):
 #
 # `node_split`은 학습 노드를 트레이너에 나누어 줍니다. 이를 **워크로드 분할**(workload split)이라고
 # 합니다. 네트워크를 거치지 않고 피처를 읽을 수 있도록, 각 트레이너에는 같은 머신에 있는 노드를 먼저
-# 배정합니다. 실제 작업에서는 학습 노드를 나타내는 마스크를 그래프를 나누기 전에 노드 피처로 저장해
+# 배정합니다. 실제 작업에서는 그래프를 나누기 전에 학습 노드를 나타내는 마스크를 노드 피처로 저장해
 # 두어, 마스크도 파티션별로 저장되게 합니다.
 #
 # 링크 예측(link prediction)을 할 때는 `edge_split`으로 에지를 같은 방식으로 나누고,
 # `DistEdgeDataLoader`로 배치를 만듭니다. 옵션은 `EdgeDataLoader`와 같으며, `reverse_eids`에는
-# 그래프를 나눈 뒤의 새 ID를 적습니다. 둘을 함께 쓰는 학습 스크립트로
-# [예제](../../examples/train_dist_link.py)가 있습니다.
+# 그래프를 나눈 뒤의 새 ID를 적습니다. 둘을 함께 쓰는 학습 스크립트는
+# [예제](../../examples/train_dist_link.py)에서 볼 수 있습니다.
 #
 # 작은 그래프의 앞쪽 노드 여섯 개와 에지 전부를 학습에 쓴다고 합시다. 노드 네 개는 머신 0에, 두 개는
 # 머신 1에 있습니다. 트레이너는 보통 자기가 담당할 것만 받지만, 여기서는 두 트레이너가 담당할 노드와
@@ -575,7 +575,7 @@ for parts in (1, 2, 4):
 #
 # 做链接预测（link prediction）时，用 `edge_split` 以同样的方式划分边，再由 `DistEdgeDataLoader` 生
 # 成批次。它的选项与 `EdgeDataLoader` 相同，但 `reverse_eids` 中要用切分之后的新 ID。完整的训练脚本
-# 见 [示例](../../examples/train_dist_link.py)。
+# 见[示例](../../examples/train_dist_link.py)。
 #
 # 假设小图的前六个节点和全部边用于训练；六个节点中，四个在机器 0 上，两个在机器 1 上。训练器通常只取
 # 自己的那一份；这里为了看到全部，我们指定 `rank`。
@@ -591,21 +591,22 @@ for rank in range(2):
     print(f"edges of trainer {rank}: {share.tolist()}")
 
 # %% [markdown] slot="loop" lang="en"
-# With `force_even=False`, trainer 0 makes twice as many steps; in data parallel training it waits
-# for gradients of a trainer that has finished. The default, `True`, moves one node to the other
-# trainer, which requests its features from machine 0. Of an odd number, such as the 13 edges, one
-# goes to both.
+# With `force_even=False`, trainer 0 takes twice as many steps; in data parallel training, it would
+# then wait for gradients from a trainer that has finished. The default, `True`, moves one node to
+# the other trainer, which requests its features from machine 0. If the number is odd, as with the
+# 13 edges, one goes to both trainers.
 #
 # ## From one machine to many: six lines
 #
 # Here are a model and the familiar loop for one machine. The graph is partitioned once, before the
-# job, here by METIS; we keep `old_ids`.
+# job, here by METIS; we keep the original IDs, `old_ids`.
 
 # %% [markdown] slot="loop" lang="ko"
-# `force_even=False`이면 트레이너 0의 단계 수가 트레이너 1의 두 배가 됩니다. 데이터 병렬 학습에서는
-# 이때 트레이너 0이 이미 끝난 트레이너 1의 그래디언트를 계속 기다리게 됩니다. 기본값인 `True`에서는
-# 노드 하나를 다른 트레이너로 옮깁니다. 그 트레이너는 이 노드의 피처를 머신 0에 요청해야 합니다.
-# 에지 13개처럼 홀수이면 그중 하나는 두 트레이너가 모두 담당합니다.
+# `force_even=False`이면 트레이너 0의 단계 수가 트레이너 1의 두 배가 됩니다. 그러면 데이터 병렬
+# 학습에서는 트레이너 0이 이미 끝난 트레이너 1의 그래디언트를 계속 기다리게 됩니다. 기본값인
+# `True`에서는 노드 하나를 다른 트레이너로 옮깁니다. 그 트레이너는 이 노드의 피처를 머신 0에
+# 요청해야 합니다. 에지 13개를 나눌 때처럼 개수가 홀수이면 그중 하나는 두 트레이너가 모두
+# 담당합니다.
 #
 # ## 머신 한 대에서 여러 대로: 여섯 줄
 #
@@ -616,7 +617,7 @@ for rank in range(2):
 # %% [markdown] slot="loop" lang="zh"
 # 如果 `force_even=False`，训练器 0 的步数就是训练器 1 的两倍；在数据并行训练中，它会一直等待已经结
 # 束的训练器 1 的梯度。默认值是 `True`，这时训练器 0 的一个节点改分给训练器 1，训练器 1 要向机器 0
-# 请求它的特征。如果总数是奇数，例如这里的 13 条边，则有一个同时分给两个训练器。
+# 请求它的特征。如果总数是奇数，例如这里的 13 条边，就有一条边会同时分给两个训练器。
 #
 # ## 从单机到多机：改六行
 #
@@ -664,8 +665,8 @@ def train_alone():
 
 # %% [markdown] slot="four" lang="en"
 # The distributed version opens the graph as a `DistGraph`, takes its share of the training nodes,
-# wraps the model so that gradients are averaged, and loads batches by `DistNodeDataLoader`. Python
-# prints what differs.
+# wraps the model so that gradients are averaged, and loads batches with `DistNodeDataLoader`.
+# Python prints the lines that differ.
 
 # %% [markdown] slot="four" lang="ko"
 # 분산 학습용 루프에서는 그래프를 `DistGraph`로 열고, 담당할 학습 노드를 받고, 그래디언트의 평균을
@@ -705,25 +706,25 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 
 # %% [markdown] slot="prove" lang="en"
 # Four lines differ; `initialize` and `init_process_group` at the beginning of the script make six.
-# For other code of DGL's guide, see [this table](../../docs/from_the_guide.md).
+# For other code from DGL's guide, see [this table](../../docs/from_the_guide.md).
 #
 # ## Check that they agree
 #
-# Do both train the same model? For that they must get the same nodes in the same order, so we pass
-# the order of the distributed loop, mapped by `old_ids`, to the loop for one machine. After ten
-# epochs we compare all parameters, then the validation accuracy with all neighbors, by a sampler of
-# ours that runs on both graphs.
+# Do both train the same model? To compare them, we give the loop for one machine the nodes of the
+# distributed loop, in the same order, mapped by `old_ids`. After ten epochs, we compare all
+# parameters, then the validation accuracy with all neighbors, using our own sampler, which runs on
+# both graphs.
 
 # %% [markdown] slot="prove" lang="ko"
 # 루프에서는 네 줄이 다르고, 스크립트 첫머리에 `initialize`와 `init_process_group`을 더하면 모두
-# 여섯 줄입니다. DGL 사용자 가이드의 다른 코드는 [이 표](../../docs/from_the_guide.ko.md)에서 찾아볼
-# 수 있습니다.
+# 여섯 줄입니다. DGL 사용자 가이드에 나오는 그 밖의 코드는 [이
+# 표](../../docs/from_the_guide.ko.md)에서 찾아볼 수 있습니다.
 #
 # ## 결과가 같은지 확인하기
 #
 # 두 루프는 같은 모델을 학습할까요? 그러려면 같은 노드를 같은 순서로 써야 합니다. 그래서 분산 학습에
-# 쓴 학습 노드를 `old_ids`를 써서 원래 ID로 바꾼 뒤, 같은 순서로 단일 머신용 루프에 넘깁니다. 열
-# 에폭(epoch) 동안 학습한 뒤 모든 매개변수를 비교하고, 이어서 모든 이웃을 써서 구한 검증
+# 쓴 학습 노드를 `old_ids`를 써서 원래 ID로 바꾼 뒤, 같은 순서로 단일 머신용 루프에 넘깁니다.
+# 10에폭(epoch) 동안 학습한 뒤 모든 매개변수를 비교하고, 이어서 모든 이웃을 써서 구한 검증
 # 세트(validation set)의 정확도를 비교합니다. 정확도를 구할 때는 직접 작성한 샘플러 하나를 두
 # 그래프에 똑같이 사용합니다.
 
@@ -767,17 +768,17 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 #
 # ## Duplicate IDs
 #
-# Reading a duplicate ID repeats the row. Writing keeps the last value; so `+= 1`,
-# which reads, adds and writes back, adds 1 only once. Gradients are different. Each use of a row
-# contributes to the loss, hence its gradients must be **summed**.
+# Reading a duplicate ID repeats the row. Writing keeps the last value, so `+= 1`, which reads, adds
+# and writes back, adds 1 only once. Gradients are different: each use of a row contributes to the
+# loss, so its gradients must be **summed**.
 #
-# Rows that are learned belong to a **distributed embedding**, `DistEmbedding`. It is not an
-# `nn.Module`: its rows stay on their machines, and are not among the parameters that data parallel
-# training averages. Calling it reads embedding rows and records which; after `backward`, all
-# trainers call the `step` of a **sparse optimizer**. Each sums its gradients of duplicate IDs and
-# sends the sums to the owners of the rows, which add those of all trainers, divide by the number of
-# trainers, as data parallel training does, and update only these rows. Does one step of
-# `SparseAdagrad` equal one of `torch.optim.Adagrad`?
+# Learned rows belong to a **distributed embedding**, `DistEmbedding`. It is not an `nn.Module`: its
+# rows stay on their machines, and data parallel training does not average their gradients. Calling
+# it reads embedding rows and records which ones; after `backward`, all trainers call the `step`
+# method of a **sparse optimizer**. Each trainer sums its gradients of duplicate IDs and sends the
+# sums to the rows' owners, which add up those of all trainers, divide by the number of trainers, as
+# in data parallel training, and update only these rows. Does one step of `SparseAdagrad` equal one
+# of `torch.optim.Adagrad`?
 
 # %% [markdown] slot="twice" lang="ko"
 # 매개변수는 반올림 오차 범위에서 일치하고, 정확도도 같습니다.
@@ -816,12 +817,12 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 count = DistTensor((8,), torch.int64, part_policy=policy)
 print("read:", x[[3, 3]].tolist())
 count[[3, 3, 5]] = torch.tensor([1, 2, 9])
-print("written 1, then 2:", count[3].item())
+print("after writing 1, then 2:", count[3].item())
 count[[3, 3, 5]] += 1
 print("after += 1:", count[[3, 5]].tolist())
 
 emb, dense = DistEmbedding(8, 2, part_policy=policy), nn.Embedding(8, 2)
-nn.init.zeros_(dense.weight)  # as the rows of emb are
+nn.init.zeros_(dense.weight)  # like the rows of emb
 ours = SparseAdagrad([emb], lr=0.1)
 theirs = torch.optim.Adagrad(dense.parameters(), lr=0.1)
 twice, gradients = torch.tensor([3, 3, 5]), torch.tensor([[1.0], [3.0], [2.0]])
@@ -829,23 +830,23 @@ for table, optimizer in ((emb, ours), (dense, theirs)):
     (gradients * table(twice)).sum().backward()
     optimizer.step()
 assert torch.allclose(emb.weight[:], dense.weight)
-print("squared gradients of rows 3, 5, summed:", emb.optm_state[0][[3, 5]][:, 0].tolist())
+print("sums of squared gradients, rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 
 # %% [markdown] slot="trans" lang="en"
-# They are equal. Adagrad divides by the root of the sum of squared gradients, which is stored
-# beside each row: that of row 3 is 16, $(1 + 3)^2$, not $1^2 + 3^2$, so the gradients were summed
+# They are equal. Adagrad divides by the root of the sum of squared gradients, which is stored with
+# each row. For row 3, the sum is 16, $(1 + 3)^2$, not $1^2 + 3^2$, so the gradients were summed
 # first.
 #
 # ## Nodes without features
 #
-# Many nodes, such as users and products, have no features. Then each node gets an embedding row to
-# learn. Such a model is called *transductive*, since it has learned nothing for nodes that are
-# added later. The embeddings are the largest part of the parameters, so they are partitioned like
-# the graph, and each batch updates only some of them.
+# Many nodes, such as users and products, have no features. Each then gets an embedding row to
+# learn. Such a model is called *transductive*: it has learned nothing for nodes added later. Most
+# parameters are embeddings, so they are partitioned like the graph, and each batch updates only
+# some of them.
 #
 # We leave out the pixels and train with **two optimizers**: torch's `Adam` for the layers, and
-# `SparseAdam` or `SparseAdagrad` for the embeddings. For comparison, we keep random embeddings
-# fixed.
+# `SparseAdam` or `SparseAdagrad` for the embeddings. For comparison, we also train with fixed
+# random embeddings.
 
 # %% [markdown] slot="trans" lang="ko"
 # 두 결과는 같습니다. Adagrad는 지금까지 누적한 그래디언트 제곱합의 제곱근으로 그래디언트를
@@ -874,7 +875,7 @@ print("squared gradients of rows 3, 5, summed:", emb.optm_state[0][[3, 5]][:, 0]
 # 数的绝大部分，所以与图一样分区存放，每个批次只更新其中一部分。
 #
 # 下面不使用手写数字的像素，只训练嵌入和网络层，为此需要**两个优化器**：网络层在每个训练器上各有一
-# 份，用 torch 的 `Adam`；嵌入用 `SparseAdam` 或 `SparseAdagrad`。作为对照，再训练一次嵌入固定为随机
+# 份，用 torch 的 `Adam`；嵌入用 `SparseAdam` 或 `SparseAdagrad`。作为对照，再训练一个嵌入固定为随机
 # 值的模型。
 
 
@@ -921,14 +922,15 @@ ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# With fixed embeddings, the layers learn next to nothing. With learned ones the accuracy reaches
-# about 0.8 without a pixel: each embedding picks up the labels in its neighborhood.
+# With fixed embeddings, the layers learn almost nothing. With learned ones, the accuracy reaches
+# about 0.8 without a single pixel: each embedding picks up the labels in its neighborhood.
 #
 # ## Communication
 #
-# A **remote row**, one that another machine owns, is sent over the network. So we count, for four
-# trainers with their shares, the input nodes of batches by owner. `nid2partid` of the partition
-# book maps a node to the part that owns it. We compare METIS with random parts.
+# A **remote row**, one that another machine owns, is sent over the network. So, for four trainers,
+# each with its share of the training nodes, we count the input nodes of batches by owner.
+# `nid2partid` of the partition book maps a node to the part that owns it. We compare METIS with
+# random parts.
 
 # %% [markdown] slot="cost" lang="ko"
 # 임베딩을 무작위 값으로 고정하고 계층만 학습하면 정확도가 0.3에도 미치지 못합니다. 임베딩을 함께
@@ -960,7 +962,7 @@ from contextlib import redirect_stdout
 def rows_per_batch(method, machines):
     dgl.seed(0)
     folder = f"{scratch.name}/{method}-{machines}"
-    with redirect_stdout(None):  # no line about the parts
+    with redirect_stdout(None):  # print no summary
         partition_graph(dataset[0], DATASET, machines, folder, part_method=method)
     g = DistGraph(DATASET, part_config=f"{folder}/{DATASET}.json")
     book, rows = g.get_partition_book(), torch.zeros(machines, machines)
@@ -980,24 +982,25 @@ for method in ("metis", "random"):
     print(f"{method}: {remote:.0%} of the rows are remote")
 
 # %% [markdown] slot="hand" lang="en"
-# With METIS a trainer finds about five of six rows on its own machine, with random parts one of
-# four. Choose the number of machines and the method (without a kernel you see four settings). Left:
-# rows that each trainer reads per batch, by owner; the diagonal needs no network. Right: what other
-# machines send; a feature row has 64 numbers of 4 bytes.
+# With METIS, a trainer finds about five out of six rows on its own machine; with random parts, one
+# in four. Choose the number of machines and the method (without a running kernel, you see four of
+# the settings). Left: the rows that each trainer reads per batch, by owner; those on the diagonal
+# need no network. Right: the data received from other machines; a feature row has 64 numbers of 4
+# bytes each.
 
 # %% [markdown] slot="hand" lang="ko"
 # METIS로 나누면 트레이너에 필요한 행 여섯 개 가운데 다섯 개꼴로 같은 머신에 있고, 무작위로 나누면
 # 예상대로 네 개 가운데 한 개꼴로만 같은 머신에 있습니다. 머신 수가 달라지면 어떻게 될까요? 머신
-# 수와 분할 방법을 직접 바꾸어 봅시다. 커널이 실행되고 있지 않으면 네 가지 설정의 그림이 표시됩니다.
-# 왼쪽은 각 트레이너가 배치마다 읽는 행의 수를 소유자별로 나타낸 것으로, 대각선 칸의 행은 네트워크를
-# 거치지 않습니다. 오른쪽은 다른 머신에서 받는 데이터의 양입니다. 피처 한 행은 4바이트 실수
-# 64개입니다.
+# 수와 분할 방법을 직접 바꾸어 봅시다. 커널이 실행되고 있지 않으면 그 가운데 네 가지 설정의 그림만
+# 표시됩니다. 왼쪽은 각 트레이너가 배치마다 읽는 행의 수를 소유자별로 나타낸 것으로, 대각선 칸의
+# 행은 네트워크를 거치지 않습니다. 오른쪽은 다른 머신에서 받는 데이터의 양입니다. 피처 한 행은
+# 4바이트 실수 64개입니다.
 
 # %% [markdown] slot="hand" lang="zh"
 # 用 METIS 切分时，训练器所需的行大约六分之五在本机；随机切分时只有四分之一，与预期相符。机器数改变
-# 时，情况如何？请亲手改变机器数和切分方法；没有启动内核时，显示的是四种设置的图。左图是每个训练器每
-# 个批次读取的行数，按所有者列出，对角线上的行不经过网络。右图是从其他机器接收的数据量：每个特征行有
-# 64 个数，每个数占 4 字节。
+# 时，情况如何？请亲手改变机器数和切分方法；没有启动内核时，只显示其中四种设置的图。左图是每个训练器
+# 每个批次读取的特征行数，按所有者列出；对角线上的格子是本机的特征行，不经过网络。右图是从其他机器接
+# 收的数据量：每个特征行有 64 个数，每个数占 4 字节。
 
 
 # %% slot="cost-draw" tags=["nbval-ignore-output"]
@@ -1025,18 +1028,18 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # ## From PyG
 #
-# `gnnlab.pyg` has PyG's loaders, also for a `DistGraph`; models and training loops written for PyG
-# stay as they are. These lines need `torch_geometric` and are only shown:
+# `gnnlab.pyg` has PyG's loaders, which also accept a `DistGraph`; models and training loops stay as
+# they are. These lines need `torch_geometric`, so they are shown but not run:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
 #
-# partition_graph(data, "digits", 2, "parts")  # a Data or a HeteroData; once, before the job
+# partition_graph(data, "digits", 2, "parts")  # a Data or HeteroData; once, before the job
 # g = DistGraph("digits", part_config="parts/digits.json")
 # loader = NeighborLoader(g, [10, 5], g.ndata["train_mask"], batch_size=32, shuffle=True)
 # ```
 #
-# The [page for PyG's users](../../docs/pyg.md) lists what changes.
+# The [page for PyG users](../../docs/pyg.md) lists what changes.
 
 # %% [markdown] slot="pyg" lang="ko"
 # 머신이 많을수록 다른 머신에 있는 행의 비율이 커집니다. 머신이 2대에서 8대로 늘면 이 비율은 METIS의
@@ -1082,29 +1085,28 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # %% [markdown] slot="summary" lang="en"
 # ## Summary
 #
-# - A job has servers, which store parts and answer requests, trainers, and optional samplers.
+# - A job has servers, which store parts and answer requests; trainers; and optional samplers.
 # - `DistGraph` and `DistTensor` are used like a graph and a tensor; they send one request to each
 #   remote owner and put the results in order. Six lines make a training script distributed.
 # - Samples do not depend on the partition; both scripts train the same model.
-# - Duplicate IDs: reading repeats rows, writing keeps the last value, gradients are summed.
-# - The layers have torch's optimizer; embeddings have a sparse one, whose state is stored with the
-#   rows.
-# - Communication is what other machines own of a batch; a good partition reduces it.
+# - Duplicate IDs: reading repeats rows, writing keeps the last value, and gradients are summed.
+# - Layers use torch's optimizers; embeddings use sparse ones, whose state is stored with the rows.
+# - Communication consists of the batch rows that other machines own; a good partition reduces it.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/06_distributed_api.ipynb) are beside the lesson.
+# [solutions](../solutions/06_distributed_api.ipynb) are in a separate notebook.
 #
 # 1. The ranges of four parts begin at 0, 450, 899 and 1348. Which part owns node 1000, and which of
-#    its rows is it, counted from 0? Answer with a list of two numbers.
+#    its rows is it, counting from 0? Answer with a list of two numbers.
 # 2. An embedding row starts at 0. One batch uses it twice, with gradients 1 and 3, and Adagrad has
-#    a learning rate of 0.1. Where would the row be after two steps, one for each gradient, instead
-#    of one step with their sum? Round to three digits.
+#    a learning rate of 0.1. What would the row be after two steps, one for each gradient, instead
+#    of one step with their sum? Round to three decimal places.
 # 3. Write a function of `tensor`, `ids` and `values` that adds `values[i]` to row `ids[i]` of a
-#    `DistTensor`, so that duplicate IDs count each time.
+#    `DistTensor`. Each occurrence of a duplicate ID must count.
 # 4. Write a function of `g`, `ids` and `part` that returns how many of the rows `ids` the machine
-#    of `part` must request from others, duplicates counted once.
+#    of `part` must request from others, counting duplicates once.
 
 # %% [markdown] slot="summary" lang="ko"
 # ## 요약
@@ -1143,7 +1145,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # - 分布式作业由三种进程组成：服务器进程存放分区并响应请求，训练器负责训练，采样器进程是可选的，负责
 #   提前准备小批次。
-# - `DistGraph` 和 `DistTensor` 的用法与普通的图和张量相近；它们向其他每台存放数据的机器各发一次请
+# - `DistGraph` 和 `DistTensor` 的用法与普通的图和张量相近；它们向存有所需数据的其他机器各发一次请
 #   求，再把结果按顺序放好。改六行，单机训练脚本就成了分布式训练脚本。
 # - 采样结果与切分方式无关；训练节点的顺序相同时，两个脚本训练出同样的模型。
 # - 重复的 ID：读取时行会重复，写入时保留最后的值，梯度则相加。
@@ -1178,7 +1180,7 @@ def sha(answer):
 
 
 # %% slot="answers"
-answer_1 = None  # a list of two numbers: machine, row
+answer_1 = None  # a list of two numbers: part, row
 answer_2 = None  # a number
 answer_3 = None  # a function of tensor, ids and values
 answer_4 = None  # a function of g, ids and part

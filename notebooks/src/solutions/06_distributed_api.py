@@ -1,8 +1,8 @@
 # %% [markdown] slot="title" lang="en"
 # # Solutions: the distributed API
 #
-# These answers belong to the exercises at the end of the [lesson](../en/06_distributed_api.ipynb).
-# The cells up to the first exercise are the lesson's own code; run them first.
+# These are the answers to the exercises at the end of the [lesson](../en/06_distributed_api.ipynb).
+# The cells before the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 분산 API
@@ -17,20 +17,21 @@
 # 是课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why" lang="en"
-# **1.** The last range that begins at or below 1000 is that of part 2, at 899. There the node is
-# row $1000 - 899 = 101$, counted from 0.
+# **1.** The last range that begins at or below 1000 is that of part 2, which begins at 899. In this
+# part, the node is row $1000 - 899 = 101$, counting from 0.
 #
-# **2.** The first step divides by the root of 1, the second by the root of $1 + 9$:
-# $-0.1 \cdot 1 / 1 - 0.1 \cdot 3 / \sqrt{10} = -0.195$. With the gradients summed it is one step
-# of $-0.1 \cdot 4 / \sqrt{16} = -0.1$. With two steps, the order within the batch would matter too.
+# **2.** The first step divides by the square root of 1, the second by that of $1 + 9$:
+# $-0.1 \cdot 1 / 1 - 0.1 \cdot 3 / \sqrt{10} = -0.195$. With the gradients summed, there is a
+# single step of $-0.1 \cdot 4 / \sqrt{16} = -0.1$. With two steps, the order within the batch would
+# matter too.
 #
-# **3.** Distinct IDs first; `index_add_` adds all values of one ID. Then each row is read once and
-# written once. What another trainer writes to these rows between the read and the write is lost:
-# concurrent updates are safe only where the owner of a row computes them. That is why sparse
-# optimizers run there.
+# **3.** First find the distinct IDs; `index_add_` then adds up all values of each ID. This way,
+# each row is read once and written once. Whatever another trainer writes to these rows between the
+# read and the write is lost: concurrent updates are safe only if the owner of a row computes them.
+# That is why the owners compute the updates of sparse optimizers.
 #
-# **4.** Distinct IDs again; the partition book maps them to their owners, and those with another
-# owner are counted.
+# **4.** Again take the distinct IDs; the partition book maps them to their owners, and those with a
+# different owner are counted.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 1000 이하에서 시작하는 마지막 구간은 899에서 시작하는 파티션 2의 구간입니다. 따라서 노드
@@ -46,7 +47,7 @@
 # 트레이너가 동시에 갱신해도 안전하려면 행의 소유자가 계산해야 하며, 희소 옵티마이저의 계산을
 # 소유자가 맡는 것도 이 때문입니다.
 #
-# **4.** 이번에도 중복된 ID를 하나로 합친 다음, 파티션 북으로 소유자를 찾아 다른 파티션에 속한 것을
+# **4.** 이번에도 중복된 ID를 하나로 합친 다음, 파티션 북으로 소유자를 찾아 다른 파티션에 속한 행을
 # 셉니다.
 
 # %% [markdown] slot="why" lang="zh"
@@ -59,9 +60,9 @@
 #
 # **3.** 先去掉重复的 ID，再用 `index_add_` 把同一个 ID 的所有值相加。这样，每一行只读一次、写一次。
 # 不过，其他训练器在这一读一写之间写入这些行的值会丢失：只有由行的所有者来计算，并发的更新才是安全
-# 的。稀疏优化器正是因此在所有者那里计算。
+# 的。正因为如此，稀疏优化器的更新由所有者计算。
 #
-# **4.** 同样先去掉重复的 ID，再用分区簿查出各自的所有者，数出不属于该分区的。
+# **4.** 同样先去掉重复的 ID，再用分区簿查出各自的所有者，数出其中有多少个不属于该分区。
 
 # %% slot="answers"
 answer_1 = [2, 1000 - 899]
