@@ -1,38 +1,39 @@
 # %% [markdown] slot="title" lang="en"
 # # A cluster on a laptop
 #
-# A cluster costs money before you know whether it helps. Half of that question can be answered
-# without one: what a job sends from machine to machine depends only on the graph, on its parts and
-# on the samples. So one computer can simulate all machines and count every byte. The other half,
-# time, also depends on a network that you do not have; it is computed from a model. Afterwards you
-# can
+# A cluster costs money before you know whether it helps. Half of the answer needs no cluster: what
+# a job sends between machines depends only on the graph, its parts and the samples. So one computer
+# can simulate all machines and count every byte. The other half, time, also depends on a network
+# that you do not have, so it is computed with a network model. By the end of this lesson, you can
 #
 # - count what a mini-batch requests from another machine;
 # - simulate a job on many machines in one process, and read its byte matrix and its timeline;
 # - check that a real job sends the same bytes;
-# - say what 1 to 64 machines bring, with METIS or random parts, on a network of your choice.
+# - say what you gain from 1 to 64 machines, with METIS or random parts, on a network of your
+#   choice.
 
 # %% [markdown] slot="title" lang="ko"
 # # 노트북 한 대로 흉내 내는 클러스터
 #
-# 클러스터는 도움이 될지 알아보기도 전에 돈부터 듭니다. 그런데 답의 절반은 클러스터 없이도 알 수
-# 있습니다. 머신 사이에 오가는 데이터의 양은 그래프와 그래프를 나눈 방식, 샘플링 결과만으로 정해지기
-# 때문입니다. 그래서 컴퓨터 한 대로 모든 머신을 시뮬레이션하면서 오가는 바이트를 빠짐없이 셀 수
-# 있습니다. 나머지 절반인 시간은 네트워크에 따라서도 달라지는데, 실제 네트워크가 없으므로 모델로
-# 계산합니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 클러스터는 도움이 될지 알아보기도 전에 돈부터 듭니다. 그런데 도움이 될지에 대한 답의 절반은
+# 클러스터 없이도 알 수 있습니다. 머신 사이에 오가는 데이터의 양은 그래프와 그래프를 나눈 방식,
+# 샘플링 결과만으로 정해지기 때문입니다. 그래서 컴퓨터 한 대로 모든 머신을 시뮬레이션하면서 오가는
+# 바이트를 빠짐없이 셀 수 있습니다. 나머지 절반, 곧 걸리는 시간은 네트워크에 따라서도 달라지는데,
+# 실제 네트워크가 없으므로 네트워크 모델로 계산합니다. 레슨을 마치면 다음과 같은 일을 할 수
+# 있습니다.
 #
 # - 미니배치(mini-batch) 하나를 만들 때 다른 머신에 요청하는 데이터의 양 세기
 # - 머신 여러 대에서 실행할 작업을 프로세스 하나로 시뮬레이션하고, 바이트 행렬과 타임라인 읽기
 # - 실제 작업에서도 같은 수의 바이트가 오가는지 확인하기
-# - 원하는 네트워크를 가정하고, 그래프를 METIS로 나눌 때와 무작위로 나눌 때
-# 머신 수를 1대에서 64대까지 바꾸면 무엇이 달라지는지 설명하기
+# - 원하는 네트워크를 가정하고, METIS로 나눈 그래프와 무작위로 나눈 그래프에서 머신 수를 1대부터
+#   64대까지 늘리면 각각 무엇이 달라지는지 설명하기
 
 # %% [markdown] slot="title" lang="zh"
 # # 笔记本电脑上的集群
 #
 # 集群还没派上用场就要花钱，所以先要问：它究竟有没有用？这个问题有一半不用集群就能回答：作业在机器之
 # 间传送多少数据，只取决于图、图的切分方式和采样结果，所以用一台计算机就能模拟所有机器，把每一个字节
-# 都数清楚。另一半是时间，它还取决于网络；手头没有这个网络，只能用模型计算。学完之后，你能够：
+# 都数清楚。另一半是时间，它还取决于网络；手头没有所要的网络，只能用网络模型计算。学完之后，你能够：
 #
 # - 数出一个小批次（mini-batch）要向另一台机器请求多少数据；
 # - 在一个进程中模拟多台机器上的作业，读懂它的字节矩阵和时间线；
@@ -40,11 +41,11 @@
 # - 说明在你选定的网络上，用 METIS 切分或随机切分时，1 到 64 台机器各有什么效果。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# The graphs are generated here, so nothing is downloaded. One cell starts a real job: servers and
-# trainers of two machines, as processes of this computer. In all other cells one process simulates
-# the machines.
+# The graphs are generated here, so nothing is downloaded. One cell starts a real job: the servers
+# and trainers of two machines, as processes on this computer. In all other cells, one process
+# simulates the machines.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -89,9 +90,9 @@ scratch = Path(temporary.name)
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Eight nodes are stored on two machines, 0 to 3 on machine 0 and 4 to 7 on machine 1. Every node
+# Eight nodes are stored on two machines: 0 to 3 on machine 0, and 4 to 7 on machine 1. Every node
 # has a feature of three numbers. Each machine runs one trainer: the mini-batch of trainer 0 is
-# nodes 0 and 1, that of trainer 1 is node 5 alone.
+# nodes 0 and 1, and that of trainer 1 is node 5 alone.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -126,12 +127,12 @@ plt.show()
 # IDs, but their features and their neighbors are on machine 1.
 #
 # Two layers sample all neighbors. For each layer, a trainer looks up the neighbors of all nodes in
-# the sample so far: those of its own nodes locally, those of all others on the other machine. At
-# the end it reads the features of every node in the sample.
+# the sample so far: locally for nodes on its own machine, and on the other machine for the rest. At
+# the end, it reads the features of every node in the sample.
 #
-# `dist_graph_simulator.py` of `gnnlab.helpers` simulates all machines in one process. Its code for
-# features: `by_owner` sorts nodes by machine, and `__getitem__` fetches their rows and counts those
-# that are not in the cache. The sampler fetches neighbors in the same way.
+# `dist_graph_simulator.py` from `gnnlab.helpers` simulates all machines in one process. This is its
+# code for features: `by_owner` groups nodes by machine, and `__getitem__` fetches their rows and
+# counts those that are not in the cache. The sampler fetches neighbors in the same way.
 
 # %% [markdown] slot="count" lang="ko"
 # ## 직접 만들어 보기: 미니배치 하나에 필요한 요청
@@ -141,7 +142,7 @@ plt.show()
 #
 # 두 계층에서 모든 이웃을 샘플링합니다. 트레이너는 계층마다 그때까지 샘플링한 모든 노드의 이웃을
 # 조회합니다. 같은 머신에 있는 노드라면 그 자리에서 조회하고, 그렇지 않으면 다른 머신에 요청합니다.
-# 마지막으로 샘플링한 모든 노드의 피처를 읽습니다.
+# 마지막으로, 샘플링한 모든 노드의 피처를 읽습니다.
 #
 # `gnnlab.helpers`의 `dist_graph_simulator.py`를 쓰면 프로세스 하나로 모든 머신을 시뮬레이션할 수
 # 있습니다. 다음은 그 가운데 피처를 읽는 코드입니다. `by_owner`는 노드를 머신별로 나누고,
@@ -165,10 +166,10 @@ plt.show()
 source(small.DistGraph.by_owner, small.DistTensor.__getitem__)
 
 # %% [markdown] slot="weigh" lang="en"
-# Now the two mini-batches. In a matrix of rows, row $i$, column $j$ is how many rows machine $i$
-# requested from machine $j$. In a matrix of bytes, it is what machine $i$ received from machine
-# $j$: the replies to its own requests, and the requests of the other machine. A request for
-# features has 8 bytes an ID.
+# Now we run the two mini-batches. In a matrix of row counts, the entry in row $i$, column $j$ is
+# the number of rows that machine $i$ requested from machine $j$. In a matrix of bytes, the same
+# entry is the number of bytes that machine $i$ received from machine $j$: the replies to its own
+# requests, and the requests of the other machine. A request for features takes 8 bytes per ID.
 
 # %% [markdown] slot="weigh" lang="ko"
 # 이제 두 미니배치를 만들어 봅시다. 행 수 행렬의 $i$행 $j$열은 머신 $i$가 머신 $j$에 요청한 행의
@@ -204,20 +205,21 @@ for kind, rows in two_machines.traffic.rows.items():
     print(f"{kind}: rows {rows.tolist()}, bytes {moved.tolist()}")
 
 # %% [markdown] slot="library" lang="en"
-# Both trainers start from nodes of their own machines. The sample of trainer 0 contains node 5, so
-# its neighbors are requested from machine 1, and at the end the features of nodes 4, 5 and 7. The
-# sample of trainer 1 leaves its machine only in the last step, with node 2. For features, machine 0
-# thus receives three rows of three numbers of 4 bytes, and a request of 8 bytes: 44 bytes. To use
-# the file in a project of your own, copy it with `gnnlab export dist_graph_simulator my_project/`.
+# Both trainers start from nodes on their own machines. The sample of trainer 0 contains node 5, so
+# the trainer requests this node's neighbors from machine 1, and at the end the features of nodes 4,
+# 5 and 7. The sample of trainer 1 reaches the other machine only in the last layer, at node 2. For
+# features, machine 0 thus receives three rows of three 4-byte numbers and a request of 8 bytes: 44
+# bytes. To use the file in your own project, copy it with
+# `gnnlab export dist_graph_simulator my_project/`.
 #
 # ## With the library
 #
-# `simulate` partitions a graph for several machines, and `run` calls a function once for each
-# trainer, in a thread of its own. There `initialize` connects the trainer and `DistGraph` opens the
-# graph, as in a real job. The messages are encoded as in a real job too, but they are only
-# measured, not sent. We compare the small file and the library on the toy graph and on a graph of
-# 20,000 nodes. Rows must be equal, and so must bytes, apart from the header of each message: its
-# kind, names and shapes.
+# `simulate` partitions a graph for several machines, and `run` calls a function once per trainer,
+# each time in a separate thread. In this function, `initialize` connects the trainer and
+# `DistGraph` opens the graph, as in a real job. The messages are also encoded as in a real job, but
+# they are only measured, not sent. We compare the small file with the library on the toy graph and
+# on a graph of 20,000 nodes. The row counts must be equal, and so must the byte counts, apart from
+# the header of each message, which contains its kind, names and shapes.
 
 # %% [markdown] slot="library" lang="ko"
 # 두 트레이너의 시드 노드(seed node)는 모두 자기 머신에 있습니다. 트레이너 0은 샘플링 도중에 나온
@@ -233,9 +235,9 @@ for kind, rows in two_machines.traffic.rows.items():
 # `simulate`는 그래프를 머신 수만큼 나누고, `run`은 함수를 트레이너마다 한 번씩 별도의 스레드에서
 # 호출합니다. 이 함수에서는 실제 작업과 마찬가지로 `initialize`로 트레이너를 연결하고 `DistGraph`로
 # 그래프를 엽니다. 메시지도 실제 작업과 똑같이 인코딩하지만, 크기만 재고 전송하지는 않습니다. 작은
-# 그래프와 노드가 20,000개인 그래프에서 앞의 파일과 라이브러리의 결과를 비교해 봅시다. 행 수는
-# 같아야 하고, 바이트 수도 메시지의 헤더를 빼면 같아야 합니다. 헤더에는 메시지의 종류와 이름, 텐서의
-# 모양이 들어 있습니다.
+# 그래프와, 노드가 20,000개인 큰 그래프에서 각각 앞의 파일과 라이브러리의 결과를 비교해 봅시다. 행
+# 수는 같아야 하고, 바이트 수도 메시지의 헤더를 빼면 같아야 합니다. 헤더에는 메시지의 종류와 이름,
+# 텐서의 모양이 들어 있습니다.
 
 # %% [markdown] slot="library" lang="zh"
 # 两个训练器都从本机的节点出发。训练器 0 的样本中出现了节点 5，于是要向机器 1 请求它的邻居，最后还要
@@ -267,7 +269,7 @@ def compare(cluster, played):
             payload = (ours.bytes_out[kind][i, j] + ours.bytes_in[kind][i, j]).item()
             header = (count.bytes_out + count.bytes_in - payload) / count.requests
             assert headers.setdefault(kind, header) == header
-    print("rows and bytes are equal, except headers, in bytes a request:", headers)
+    print("rows and bytes are equal except headers; header bytes per request:", headers)
 
 
 simulation = simulate(toy, machines=2, part_method=lambda graph, k: owner)
@@ -278,7 +280,7 @@ compare(two_machines, played)
 # %% slot="same-code" tags=["nbval-ignore-output"]
 large, parts = dgl.rand_graph(20_000, 300_000), torch.arange(20_000) // 5_000
 large.ndata["x"] = torch.rand(20_000, 50)
-seeds = torch.arange(20_000).view(4, -1)[:, :100].tolist()  # 100 nodes of each machine
+seeds = torch.arange(20_000).view(4, -1)[:, :100].tolist()  # 100 nodes per machine
 four_machines, times = cut(large, parts), []
 simulation = simulate(large, machines=4, part_method=lambda graph, k: parts)
 for _ in range(3):
@@ -290,20 +292,20 @@ for _ in range(3):
     times.append((middle - start, time.perf_counter() - middle))
 compare(four_machines, played)
 ours, library = map(min, zip(*times))
-print(f"the small file takes {ours / library:.1f} times the library's time")
+print(f"the small file takes {ours / library:.1f} times as long as the library")
 
 # %% [markdown] slot="script" lang="en"
-# The rows agree, and on each graph the headers of a request and its reply have one size for each
-# kind. The library's time includes encoding the messages. `"structure"` is the traffic of sampling.
-# The library also counts the remaining messages, such as those that connect a trainer to the
-# servers, as `"control"`.
+# The counts agree. On each graph, the headers of a request and its reply add up to the same size
+# for all messages of a kind. The library's time includes encoding the messages. `"structure"` is
+# the traffic of sampling. The library also counts the remaining messages, such as those that
+# connect a trainer to the servers, as `"control"`.
 #
 # ## Simulate a whole job
 #
-# Now training, on a graph of 20,000 nodes shaped like `ogbn-products`. The script is an ordinary
-# one, which would run unchanged on a cluster. It comes in two pieces, the model and the loop. At
-# the end each trainer writes the times of its epochs and its **traffic**, the counts of what it
-# requested, into a file.
+# Now we simulate training, on a graph of 20,000 nodes whose structure resembles that of
+# `ogbn-products`. The script is an ordinary one, which would run unchanged on a cluster. It comes
+# in two pieces: the model and the loop. At the end, each trainer writes the times of its epochs and
+# its **traffic**, the counts of what it requested, to a file.
 
 # %% [markdown] slot="script" lang="ko"
 # 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다.
@@ -375,8 +377,8 @@ script = scratch / "train.py"
 size = script.write_text(HEAD + LOOP)
 
 # %% [markdown] slot="matrix" lang="en"
-# Four machines, first with parts by METIS, then with random ones. Script, model and training nodes
-# are the same; which training nodes a trainer gets depends on the parts.
+# We simulate four machines, first with METIS parts, then with random ones. The script, the model
+# and the training nodes are the same; which training nodes a trainer gets depends on the parts.
 
 # %% [markdown] slot="matrix" lang="ko"
 # 머신 네 대로 두 번 실행합니다. 처음에는 그래프를 METIS로 나누고, 다음에는 무작위로 나눕니다.
@@ -402,31 +404,31 @@ plt.show()
 assert 2 * four["metis"].traffic.matrix().sum() < matrix.sum()
 
 # %% [markdown] slot="prove" lang="en"
-# With random parts, three of four rows are on another machine, and all pairs of machines exchange
-# about the same amount. METIS keeps neighbors together, so fewer than half as many bytes are sent.
-# The two darkest cells come from the training nodes: parts 1 and 2 have few, so their trainers get
-# some of parts 0 and 3.
+# With random parts, three out of four rows are on another machine, and all pairs of machines
+# exchange about the same amount. METIS keeps neighbors together, so less than half as much data is
+# sent. The two darkest cells of its matrix come from the training nodes: parts 1 and 2 have few, so
+# their trainers get some from parts 0 and 3.
 #
-# ## Check that a real job sends the same
+# ## Check that a real job sends the same bytes
 #
-# A real job has to send exactly these bytes. On two machines we predict first, then measure.
+# A real job has to send exactly these bytes. For two machines, we first predict and then measure.
 # `launch.run` starts the same script on the same parts, now with server processes, and with
-# trainers that send them requests over TCP. With `num_machines=2` this computer is both machines;
-# lesson 09 shows how.
+# trainers that send them requests over TCP. With `num_machines=2`, this computer acts as both
+# machines; lesson 09 shows how.
 
 # %% [markdown] slot="prove" lang="ko"
 # 무작위로 나누면 필요한 행의 4분의 3이 다른 머신에 있고, 어느 두 머신 사이에서나 비슷한 양이
 # 오갑니다. METIS로 나누면 서로 이웃한 노드가 같은 파티션에 모이므로, 오가는 바이트가 절반 아래로
-# 줄어듭니다. 색이 가장 진한 두 칸은 학습 노드가 고르게 나뉘지 않아서 생깁니다. 파티션 1과 2에는
-# 학습 노드가 적어서, 그 트레이너가 파티션 0과 3의 학습 노드를 일부 넘겨받습니다.
+# 줄어듭니다. METIS 행렬에서 색이 가장 진한 두 칸은 학습 노드가 고르게 나뉘지 않아서 생깁니다.
+# 파티션 1과 2에는 학습 노드가 적어서, 그 트레이너가 파티션 0과 3의 학습 노드를 일부 넘겨받습니다.
 #
 # ## 확인하기: 실제 작업의 바이트 수
 #
-# 실제 작업에서도 정확히 같은 수의 바이트가 오가야 합니다. 머신 두 대를 놓고 먼저
-# 시뮬레이터로 예측한 다음 실제로 측정해 봅시다. `launch.run`은 같은 스크립트를 같은
-# 파티션으로 실행합니다. 이번에는 서버 프로세스가 실제로 실행되고, 트레이너는 TCP로 서버에 요청을
-# 보냅니다. `num_machines=2`를 지정하면 이 컴퓨터가 두 머신의 역할을 모두 합니다. 그 방법은 레슨
-# 09에서 다룹니다.
+# 실제 작업에서도 정확히 같은 수의 바이트가 오가야 합니다. 머신이 두 대인 경우를 먼저 시뮬레이터로
+# 예측한 다음 실제로 측정해 봅시다. `launch.run`은 같은 스크립트를 같은 파티션으로 실행합니다.
+# 이번에는 서버 프로세스가 실제로 실행되고, 트레이너는 TCP로 서버에 요청을 보냅니다.
+# `num_machines=2`를 지정하면 이 컴퓨터가 두 머신의 역할을 모두 합니다. 그 방법은 레슨 09에서
+# 다룹니다.
 
 # %% [markdown] slot="prove" lang="zh"
 # 随机切分时，每四行特征中有三行在别的机器上，任意两台机器之间交换的数据量都差不多。METIS 尽量把相邻
@@ -448,11 +450,11 @@ runs_jobs = hasattr(os, "fork")
 if runs_jobs:
     job = launch.run("python3 train.py real", num_machines=2, **job)
 else:
-    print("Windows starts no jobs: use WSL, or see the stored outputs")
+    print("Jobs cannot be started on Windows: use WSL, or see the stored outputs")
 
 # %% [markdown] slot="equal" lang="en"
-# Both runs left a file for each trainer. We add up the counts and compare them, first by kind of
-# traffic, then all at once: source, target, number of requests, rows, bytes there and back.
+# Both runs left one file per trainer. We add up the counts and compare them, first by kind of
+# traffic, then all at once: source, target, number of requests, rows, and bytes sent and received.
 
 # %% [markdown] slot="equal" lang="ko"
 # 두 실행에서 모두 트레이너마다 파일이 하나씩 생겼습니다. 파일에 기록된 수를 합산하여 먼저 트래픽의
@@ -481,18 +483,19 @@ if runs_jobs:
     assert counted.to_list() == real.to_list()
 
 # %% [markdown] slot="time" lang="en"
-# Every byte agrees, and not by chance: a sample depends only on its random seed, epoch, batch,
-# layer and node. So the trainers of the real job request what the simulated ones do, and one
-# encoder determines the size of all messages. Not counted are the bytes that TCP and IP add, and
-# the gradients of the model, which torch exchanges itself. `"gradients"` are those of distributed
-# embeddings; this model has none.
+# Every byte agrees, and not by chance: a sample depends only on the random seed, epoch, batch,
+# layer and node. So the trainers of the real job request the same data as the simulated ones, and
+# the same encoder determines the size of all messages. Not counted are the bytes that TCP and IP
+# add, and the model's gradients, which torch exchanges itself. `"gradients"` are those of
+# distributed embeddings; this model has none.
 #
 # ## What it costs: time
 #
-# There is no network, so the time of transfers has to be computed. In the small simulator one
-# function does it. In each step, a trainer waits two latencies for each round of requests, and for
-# its link to carry the data. When the slowest trainer is done, the gradients are averaged by an
-# all-reduce: in a ring, each of $R$ trainers sends $2B(R-1)/R$ of $B$ bytes.
+# There is no real network, so the transfer times have to be computed. In the small simulator, one
+# function does this. In each step, a trainer waits two latencies for each round of requests, plus
+# the time that its link needs to carry the data. When the slowest trainer is done, the gradients
+# are averaged by an all-reduce: in a ring, each of $R$ trainers sends $2B(R-1)/R$ bytes to average
+# $B$ bytes of gradients.
 #
 # The library is more precise: it measures sampling, computing and answering during the simulation,
 # adds a fixed cost for each request, and divides links and processors among those that use them at
@@ -542,20 +545,20 @@ source(small.DistGraphSimulator.end_step)
 # %% slot="least-code" tags=["nbval-ignore-output"]
 gigabit = Network(bandwidth=1e9, latency=1e-4)
 for method, result in four.items():
-    incoming = result.traffic.matrix().sum(1) / 2  # bytes of a machine in an epoch
+    incoming = result.traffic.matrix().sum(1) / 2  # bytes per machine in an epoch
     least = 8 * incoming.max().item() / gigabit.bandwidth
     seconds = result.retimed(gigabit).epochs[1].seconds
     print(f"{method}: {least:.2f} s at least, {seconds:.2f} s predicted")
     assert least < seconds
 
 # %% [markdown] slot="timeline" lang="en"
-# `retimed` computes the time on another network from what was measured and counted; nothing runs
-# again. The predictions are above the bound, because time does not go into bytes alone. The
-# timeline shows a part of the second epoch with random parts.
+# `retimed` computes the time on a different network from the earlier measurements and counts,
+# without running anything again. The predictions are above the bound because not all of the time is
+# spent transferring bytes. The timeline shows part of the second epoch with random parts.
 
 # %% [markdown] slot="timeline" lang="ko"
-# `retimed`는 이미 측정하고 센 값으로 다른 네트워크에서 걸릴 시간을 계산하며, 아무것도 다시 실행하지
-# 않습니다. 예측한 시간은 하한보다 깁니다. 바이트를 보내는 일 말고도 시간이 드는 일이 있기
+# `retimed`는 작업을 다시 실행하지 않고, 이미 측정하거나 센 값으로 다른 네트워크에서 걸릴 시간을
+# 계산합니다. 예측한 시간은 하한보다 깁니다. 바이트를 보내는 일 말고도 시간이 드는 일이 있기
 # 때문입니다. 다음 타임라인은 그래프를 무작위로 나누었을 때 둘째 에폭의 일부를 나타냅니다.
 
 # %% [markdown] slot="timeline" lang="zh"
@@ -570,12 +573,13 @@ plot.timeline(result.events, start=epoch.start, seconds=epoch.seconds / 6, ax=ax
 plt.show()
 
 # %% [markdown] slot="clock" lang="en"
-# Each trainer has two lanes: its main thread, and a thread that samples mini-batches ahead. Orange
-# is the time to fetch rows from other machines, in which a trainer computes nothing. The purple
-# all-reduce begins when the last trainer is ready; until then the others wait, in gray.
+# Each trainer has two lanes: its main thread, and a thread that samples mini-batches ahead of time.
+# Orange is the time spent fetching rows from other machines, during which a trainer computes
+# nothing. The purple all-reduce begins when the last trainer is ready; until then, the others wait,
+# shown in gray.
 #
-# Is the time right as well? The real job ran on this one computer: its network took next to no
-# time, and all processes shared the processors. We compute the prediction for these conditions.
+# Is the time right as well? The real job ran on this one computer: its network took almost no time,
+# and all processes shared the processors. We compute the prediction for these conditions.
 
 # %% [markdown] slot="clock" lang="ko"
 # 트레이너마다 두 줄씩 있습니다. 하나는 메인 스레드이고, 다른 하나는 미니배치를 미리 샘플링하는
@@ -589,7 +593,7 @@ plt.show()
 
 # %% [markdown] slot="clock" lang="zh"
 # 每个训练器占两行：主线程，以及提前采样小批次的线程。橙色是从其他机器获取特征行的时间，这期间训练器
-# 不做任何计算。紫色的全归约要等最后一个训练器就绪才开始，其余的在灰色时段等待。
+# 不做任何计算。紫色的全归约要等最后一个训练器就绪才开始，其余训练器在灰色时段等待。
 #
 # 时间也准吗？真实的作业只在这一台计算机上运行：网络几乎不花时间，处理器由所有进程共用。我们按这些条
 # 件来预测时间。
@@ -601,21 +605,22 @@ slowest = f"{max(seconds[1] for seconds in measured):.2f} s" if runs_jobs else "
 print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measured")
 
 # %% [markdown] slot="scale" lang="en"
-# The bytes are equal, the seconds need not be. On two idle computers the real epoch took 1.5 and
-# almost 3 times as long as predicted; where other programs run, it may take longer still. The model
-# leaves out processor caches, shared memory bandwidth, busy switches and the jobs of others, so its
-# times tend to be short. Use it to compare choices rather than to predict a time.
+# The byte counts are equal; the seconds need not be. The real epoch took 1.5 times as long as
+# predicted on one idle computer, and almost 3 times on another; when other programs are running, it
+# may take even longer. The model leaves out processor caches, contention for memory bandwidth, busy
+# switches and other users' jobs, so its times tend to be too short. Use it to compare choices
+# rather than to predict a time.
 #
 # ## From 1 to 64 machines
 #
-# The training nodes stay the same, and more machines divide them. First up to 16 machines: how much
-# is sent, and how much faster is an epoch? Dotted lines mark half and a quarter of the ideal
-# speed-up.
+# The training nodes stay the same and are divided among more machines. First we go up to 16
+# machines: how much is sent, and how much faster is an epoch? Dotted lines mark half and a quarter
+# of the ideal speed-up.
 
 # %% [markdown] slot="scale" lang="ko"
 # 바이트 수는 같지만 시간은 다를 수 있습니다. 다른 작업이 없는 컴퓨터 두 대에서 따로 재어 보니 한
-# 에폭에 걸린 시간은 각각 예측의 1.5배와 3배 가까이였으며, 다른 프로그램이 함께 실행되면 차이가 더
-# 커지기도 합니다. 시간을 예측하는 이 모델은 프로세서의 캐시, 함께 쓰는
+# 에폭에 걸린 시간이 한 대에서는 예측의 1.5배였고 다른 한 대에서는 3배에 가까웠으며, 다른 프로그램이
+# 함께 실행되면 차이가 더 커지기도 합니다. 시간을 예측하는 이 모델은 프로세서의 캐시, 함께 쓰는
 # 메모리의 대역폭(bandwidth), 붐비는 스위치, 다른 사람의 작업을 반영하지 않으므로 실제보다 짧게
 # 예측하는 경향이 있습니다. 따라서 정확한 시간을 예측하기보다 여러 선택지를 비교하는 데 알맞습니다.
 #
@@ -657,21 +662,22 @@ plot.speedup(counts, seconds, ax=axes[1])
 plt.show()
 
 # %% [markdown] slot="explore" lang="en"
-# The more machines, the more of the needed nodes are on others, so more bytes are sent in all. On
-# gigabit links, two machines may well be slower than one, because a single machine needs no
-# network.
+# The more machines there are, the more of the needed nodes are on other machines, so more bytes are
+# sent in total. On gigabit links, two machines may well be slower than one, because a single
+# machine needs no network.
 #
-# Choose the number of machines yourself, up to 64. A number that was not simulated before takes
-# some seconds. Left: what each machine receives from each of the others; right: the time of an
-# epoch, beside that of one machine. Without a running kernel you see four settings instead.
+# Choose the number of machines yourself, up to 64. A number that has not been simulated before
+# takes several seconds. Left: what each machine receives from each of the others; right: the time
+# of an epoch, next to that on one machine. Without a running kernel, you see four of the settings
+# instead.
 
 # %% [markdown] slot="explore" lang="ko"
 # 머신이 많을수록 필요한 노드가 다른 머신에 있는 경우가 많아지므로, 오가는 바이트의 총량도
 # 늘어납니다. 기가비트 링크에서는 머신 두 대가 한 대보다 느릴 수도 있습니다. 머신이 한 대뿐이면
 # 네트워크를 쓸 필요가 없기 때문입니다.
 #
-# 이번에는 머신 수를 64대까지 직접 바꾸어 봅시다. 아직 시뮬레이션하지 않은 머신 수를 고르면 몇 초
-# 이상 걸립니다. 왼쪽은 각 머신이 다른 머신에서 받는 데이터의 양이고, 오른쪽은 한 에폭에 걸리는
+# 이번에는 머신 수를 64대까지 직접 바꾸어 봅시다. 아직 시뮬레이션하지 않은 머신 수를 고르면 적어도
+# 몇 초는 걸립니다. 왼쪽은 각 머신이 다른 머신에서 받는 데이터의 양이고, 오른쪽은 한 에폭에 걸리는
 # 시간을 머신이 한 대일 때와 나란히 나타낸 것입니다. 커널이 실행되고 있지 않으면 네 가지 설정의
 # 그림이 표시됩니다.
 
@@ -679,7 +685,7 @@ plt.show()
 # 机器越多，所需的节点中落在其他机器上的就越多，传送的总字节数也越多。在千兆链路上，两台机器很可能比
 # 一台还慢，因为单独一台机器不需要网络。
 #
-# 请亲手改变机器数，最多 64 台。选到尚未模拟过的数量时，要等上若干秒。左图是每台机器从其他各台机器接
+# 请亲手改变机器数，最多 64 台。选到尚未模拟过的机器数时，要等上几秒。左图是每台机器从其他各台机器接
 # 收的数据量；右图是一轮的时间，旁边是单独一台机器的时间，供对照。没有启动内核时，显示的是四种设置的
 # 图。
 
@@ -705,36 +711,38 @@ def show(network, method, machines=16):
 plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32, 64])
 
 # %% [markdown] slot="summary" lang="en"
-# On a slow network most of the time goes into fetching rows, all-reduce and waiting, and METIS
-# saves most. On a fast one the bytes cost little, but each request still costs its round trip and
-# its fixed price. So with batches this small, 64 machines are far from 64 times as fast as one.
-# Lesson 10 is about which of these limits a job.
+# On a slow network, most of the time goes into fetching rows, all-reduce and waiting, and METIS
+# saves the most. On a fast one, the bytes cost little, but each request still costs a round trip
+# and a fixed amount of processor time. So with batches this small, 64 machines are far from 64
+# times as fast as one. Lesson 10 examines which of these limits a job.
 #
 # ## Summary
 #
-# - What a job sends depends on the graph, its parts and the samples; one process counts it exactly.
+# - What a job sends depends on the graph, its parts and the samples; one process can count it
+#   exactly.
 # - Row $i$, column $j$ of the byte matrix is what machine $i$ received from machine $j$.
 # - A real job on the same parts sent the same bytes, for all kinds of traffic.
-# - Time is computed from measured work and a model of the network; `retimed` does so for another
-#   network without another run.
-# - A good partition saves half of the bytes or more; more machines add some.
+# - Time is computed from measured work and a model of the network; `retimed` computes it for a
+#   different network without another run.
+# - A good partition saves half of the bytes or more; additional machines add to the total.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/07_cluster_on_a_laptop.ipynb) are beside the lesson.
+# [solutions](../solutions/07_cluster_on_a_laptop.ipynb) are in a separate notebook.
 #
-# 1. In the toy graph, let the mini-batch of trainer 0 be node 2 alone. For how many nodes does it
-#    request the neighbors from machine 1, and for how many the features? Answer with a list of two
-#    numbers.
-# 2. A model has 12 million parameters of 4 bytes. Eight machines with one trainer each average its
-#    gradients by all-reduce in a ring over 10 Gbit/s. How many milliseconds do the bytes take at
-#    least? Round.
-# 3. The two directions of a wireless link share its bandwidth. Write a function of a byte matrix
-#    `matrix` and of `bandwidth`, in bits per second, that returns the least seconds in which all
-#    machines can send and receive everything.
+# 1. In the toy graph, let the mini-batch of trainer 0 be node 2 alone. For how many nodes does the
+#    trainer request the neighbors from machine 1, and for how many the features? Answer with a list
+#    of two numbers.
+# 2. A model has 12 million parameters of 4 bytes each. Eight machines with one trainer each average
+#    its gradients by all-reduce in a ring over 10 Gbit/s links. How many milliseconds does the
+#    transfer take at least? Round to a whole number.
+# 3. Suppose that each machine has a wireless link whose two directions share its bandwidth. Write a
+#    function of a byte matrix `matrix` and of `bandwidth`, in bits per second, that returns the
+#    minimum number of seconds in which all machines can send and receive everything.
 # 4. Write a function of `machines`, `seconds` and `share` that returns the largest number of
-#    machines whose speed-up is at least `share` of the ideal. The first of `machines` is 1.
+#    machines whose speed-up is at least `share` times the ideal. The first entry of `machines` is
+#    1.
 
 # %% [markdown] slot="summary" lang="ko"
 # 느린 네트워크에서는 행을 가져오고 올리듀스를 하고 다른 트레이너를 기다리는 데 대부분의 시간이
@@ -750,7 +758,7 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # - 같은 파티션으로 실행한 실제 작업에서도 트래픽의 종류마다 바이트 수가 똑같았습니다.
 # - 시간은 측정한 작업 시간과 네트워크 모델로 계산합니다. `retimed`를 쓰면 다시 실행하지 않고 다른
 #   네트워크에서 걸릴 시간을 계산할 수 있습니다.
-# - 그래프를 잘 나누면 오가는 바이트가 절반 이하로 줄고, 머신을 늘리면 어느 정도 늘어납니다.
+# - 오가는 바이트는 그래프를 잘 나누면 절반 이하로 줄고, 머신을 늘리면 어느 정도 늘어납니다.
 #
 # ## 연습 문제
 #
@@ -762,14 +770,14 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # 2. 4바이트 매개변수가 1,200만 개인 모델이 있습니다. 트레이너가 하나씩 있는 머신 여덟 대가 10
 #    Gbit/s 링크로 링 방식의 올리듀스를 합니다. 데이터를 보내는 데만 적어도 몇 밀리초가 걸립니까?
 #    반올림하여 정수로 답합니다.
-# 3. 무선 링크에서는 송신과 수신이 대역폭을 나누어 씁니다. 바이트 행렬 `matrix`와 초당 비트 수인
-#    `bandwidth`를 받아, 모든 머신이 송수신을 마칠 때까지 적어도 몇 초가 걸리는지 반환하는 함수를
-#    작성합니다.
+# 3. 머신마다 무선 링크가 하나씩 있고, 송신과 수신이 이 링크의 대역폭을 나누어 쓴다고 합시다. 바이트
+#    행렬 `matrix`와 초당 비트 수인 `bandwidth`를 받아, 모든 머신이 송수신을 마칠 때까지 적어도 몇
+#    초가 걸리는지 반환하는 함수를 작성합니다.
 # 4. `machines`, `seconds`, `share`를 받아, 속도 향상이 머신 수의 `share`배 이상인 머신 수 가운데
 #    최댓값을 반환하는 함수를 작성합니다. `machines`의 첫 번째 값은 1입니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 在慢的网络上，大部分时间花在获取远程特征行、全归约和等待上，METIS 节省得最多。在快的网络上，传送字
+# 在慢速网络上，大部分时间花在获取远程特征行、全归约和等待上，METIS 节省得最多。在高速网络上，传送字
 # 节的开销很小，但每次请求仍有往返时间和固定开销。所以在批次这么小的情况下，64 台机器的速度远远达不
 # 到一台的 64 倍。作业究竟受哪一项限制，是第 10 课的内容。
 #
@@ -790,8 +798,8 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 #    征？用含两个数的列表作答。
 # 2. 一个模型有 1200 万个 4 字节的参数。八台机器各有一个训练器，通过 10 Gbit/s 的网络做环形全归约。
 #    传送这些字节至少需要多少毫秒？结果四舍五入到整数。
-# 3. 无线链路的两个方向共用带宽。写一个以字节矩阵 `matrix` 和带宽 `bandwidth`（单位为比特每秒）为参
-#    数的函数，返回所有机器收发完毕至少需要多少秒。
+# 3. 假设每台机器各有一条无线链路，收发两个方向共用这条链路的带宽。写一个以字节矩阵 `matrix` 和带宽
+#    `bandwidth`（单位为比特每秒）为参数的函数，返回所有机器收发完毕至少需要多少秒。
 # 4. 写一个以 `machines`、`seconds` 和 `share` 为参数的函数，返回加速比不低于理想值的 `share` 倍的最
 #    大机器数。`machines` 的第一个元素是 1。
 
