@@ -1,22 +1,23 @@
 # %% [markdown] slot="title" lang="en"
 # # Launching a job on many machines
 #
-# The script of a distributed job is a single program, but the job consists of many processes on
-# many machines. A launcher must start them all, notice when one fails, and end the others.
-# Afterwards you can
+# The script of a distributed job is one program, but the job consists of many processes on many
+# machines. A **launcher** must start them all, notice when one fails, and terminate the others. By
+# the end of this lesson, you can
 #
-# - name the processes of a job, and say what starts each of them and what it does;
+# - name a job's processes, what starts each of them and what it does;
 # - prepare machines with `ip_config.txt`, `copy_files` and `doctor`;
 # - launch a job, read its logs, and resume it after a failure;
-# - check that it learned what one process learns, and see where its time goes.
+# - check that a job learns what one process learns, and see where its time goes.
 
 # %% [markdown] slot="title" lang="ko"
 # # 여러 머신에서 작업 실행하기
 #
-# 분산 작업의 스크립트는 프로그램 하나이지만, 작업은 디스크를 공유하지 않는 여러 머신에서 실행되는
-# 많은 프로세스로 이루어집니다. 그래서 파티션(partition)을 각 머신에 복사하고, 모든 프로세스를
-# 시작하고, 그중 하나에 장애가 생기면 이를 감지하여 나머지를 종료하는 프로그램이 필요합니다. 이
-# 프로그램을 **런처**(launcher)라고 합니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 분산 작업의 스크립트는 프로그램 하나이지만, 작업은 대개 디스크를 공유하지 않는 여러 머신에서
+# 실행되는 많은 프로세스로 이루어집니다. 그래서 파티션(partition)을 각 머신에 복사하고, 모든
+# 프로세스를 시작하고, 그중 하나에 장애가 생기면 이를 감지하여 나머지를 종료하는 프로그램이
+# 필요합니다. 이 프로그램을 **런처**(launcher)라고 합니다. 레슨을 마치면 다음과 같은 일을 할 수
+# 있습니다.
 #
 # - 작업을 이루는 프로세스에는 무엇이 있고, 무엇이 각 프로세스를 시작하며, 각 프로세스가 무슨 일을
 # 하는지 설명하기
@@ -27,9 +28,9 @@
 # %% [markdown] slot="title" lang="zh"
 # # 在多台机器上启动作业
 #
-# 分布式作业的脚本只是一个程序，作业本身却由许多进程组成，这些进程运行在不共享磁盘的多台机器上。因此
-# 需要一个工具，把各个分区（partition）分发到各台机器，启动所有进程，在某个进程出错时及时发现，并结
-# 束其余进程。这个工具称为**启动器**（launcher）。学完之后，你能够：
+# 分布式作业的脚本只是一个程序，作业本身却由许多进程组成，这些进程运行在多台机器上，而这些机器通常不
+# 共享磁盘。因此需要一个工具，把各个分区（partition）分发到各台机器，启动所有进程，在某个进程出错时
+# 及时发现，并结束其余进程。这个工具称为**启动器**（launcher）。学完之后，你能够：
 #
 # - 说出一个作业由哪些进程组成，各由谁启动、做什么；
 # - 用 `ip_config.txt`、`copy_files` 和 `doctor` 准备机器；
@@ -37,14 +38,14 @@
 # - 验证作业训练出的参数与单个进程的相同，并看清时间花在哪里。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# This computer plays two machines. Each has its own address (127.0.0.2 and 127.0.0.3), its own
-# folder and its own processes; only the network between them is faster than a real one. All files
-# are written to a temporary folder, from here on the working directory of this notebook, and
-# deleted when the kernel ends.
+# This computer plays the role of two machines. Each has its own address (127.0.0.2 and 127.0.0.3),
+# folder and processes, but they share processors and memory, and their network is faster. All files
+# are in a temporary folder, which becomes this notebook's working directory and is deleted when the
+# kernel exits.
 #
-# You need Linux, macOS, or Linux within Windows (WSL). On Windows itself, read the stored outputs.
+# You need Linux, macOS, or Linux on Windows (WSL). On Windows itself, read the stored outputs.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -54,15 +55,16 @@
 # 메모리를 함께 쓴다는 점입니다. 파일은 모두 임시 폴더에 저장합니다. 이제부터 이 폴더가 노트북의
 # 현재 디렉터리이며, 커널을 종료하면 지워집니다.
 #
-# 이 레슨은 Linux, macOS, 또는 Windows 안의 Linux(WSL)에서 실행해야 합니다. WSL 없이 Windows에서
-# 열면 작업을 시작하는 셀에서는 WSL이 필요하다는 메시지만 나오므로, 레슨에 저장된 출력을 읽으십시오.
+# 이 레슨은 Linux나 macOS, 또는 Windows에 설치한 Linux(WSL)에서 실행해야 합니다. WSL 없이
+# Windows에서 열면 작업을 시작하는 셀에서는 WSL이 필요하다는 메시지만 나오므로, 레슨에 저장된 출력을
+# 읽으십시오.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
 # 本课用一台计算机模拟两台机器。两台机器各有自己的地址（127.0.0.2 和 127.0.0.3）、文件夹和进程；与真
-# 实情况的区别只在于，两者之间的网络更快。所有文件都写入一个临时文件夹。从这里开始，它就是本
-# Notebook 的当前目录；内核退出时会自动删除。
+# 实情况的主要区别是，两者共用同一台计算机的处理器和内存，相互之间的网络也更快。所有文件都写入一个临
+# 时文件夹。从这里开始，它就是本 Notebook 的当前目录；内核退出时会自动删除。
 #
 # 本课需要 Linux、macOS，或 Windows 中的 Linux（WSL）。直接在 Windows 上打开时，要启动作业的单元格只
 # 会提示无法运行，请阅读课程中保存的输出。
@@ -98,7 +100,7 @@ BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9, "legend.frameon": False})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
-temporary = globals().get("temporary") or tempfile.TemporaryDirectory()  # keep it
+temporary = globals().get("temporary") or tempfile.TemporaryDirectory()  # reuse on rerun
 scratch = Path(temporary.name)
 os.chdir(scratch)
 Path("code").mkdir(exist_ok=True)
@@ -106,7 +108,7 @@ Path("code").mkdir(exist_ok=True)
 
 def needs_unix():
     if sys.platform == "win32":
-        raise SystemExit("Windows starts no jobs: use WSL, or read the stored outputs.")
+        raise SystemExit("Windows cannot run jobs: use WSL, or read the stored outputs.")
 
 
 if sys.platform != "win32":
@@ -117,7 +119,7 @@ if sys.platform != "win32":
 # ## A toy graph small enough to draw
 #
 # Eight nodes are stored on two machines, four on each. A **trainer** on machine 0, a process that
-# trains, needs the features of nodes 6, 1 and 7.
+# trains the model, needs the features of nodes 6, 1 and 7.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -154,22 +156,22 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="server" lang="en"
-# The trainer reads row 1 from the memory of its own machine. For rows 6 and 7 it sends a request to
-# a **server**, a process that answers requests for the rows of its machine.
+# The trainer reads the features of node 1 from its own machine's memory. For nodes 6 and 7, it asks
+# a **server**, a process that answers requests for its machine's rows.
 #
-# ## Build it yourself: a server of rows
+# ## Build it yourself: a server for rows
 #
 # The script below waits for a request and sends a reply. Like gnnlab's servers, it uses sockets of
-# ZeroMQ, a library for messages between processes. A request is the bytes of row numbers (int64),
-# the reply the bytes of these rows (float64). The server prints its port, a free one that the
-# system chose. `%%writefile` saves a cell to a file instead of running it.
+# ZeroMQ, a library for messages between processes. A request consists of the bytes of the row
+# numbers (int64), the reply of the bytes of these rows (float64). The server prints its port, which
+# the operating system chose. `%%writefile` saves a cell to a file instead of running it.
 #
 # Then we start the server as a separate process, with the rows of machine 1, where nodes 6 and 7
-# are rows 2 and 3. We request them, send three bytes of garbage, and request again.
+# are rows 2 and 3. We request them, send three bytes of garbage, and request them again.
 
 # %% [markdown] slot="server" lang="ko"
-# 트레이너는 행 1을 자기 머신의 메모리에서 읽습니다. 행 6과 7은 **서버**(server)에 요청합니다.
-# 서버는 자기 머신에 있는 행에 대한 요청에 응답하는 프로세스입니다.
+# 트레이너는 노드 1의 피처 행을 자기 머신의 메모리에서 읽습니다. 노드 6과 7의 행은
+# **서버**(server)에 요청합니다. 서버는 자기 머신에 있는 행에 대한 요청에 응답하는 프로세스입니다.
 #
 # ## 직접 만들어 보기: 행을 보내 주는 서버
 #
@@ -182,14 +184,15 @@ plt.show()
 # 3입니다. 두 행을 요청하고, 의미 없는 3바이트를 보낸 다음, 같은 행을 다시 요청해 봅시다.
 
 # %% [markdown] slot="server" lang="zh"
-# 训练器从本机内存中读取第 1 行；第 6 行和第 7 行则要向**服务器**（server）请求。服务器是一个进程，
-# 负责响应对本机各行的请求。
+# 训练器从本机内存中读取节点 1 的特征；节点 6 和 7 的特征则要向**服务器**（server）请求。服务器是一
+# 个进程，负责响应对本机各行的请求。
 #
 # ## 亲手实现：按行提供数据的服务器
 #
 # 下面的脚本等待请求，再发回响应。它与 gnnlab 的服务器一样使用 ZeroMQ 的套接字；ZeroMQ 是一个在进程
-# 之间传递消息的库。请求是若干行号的字节（int64），响应是这些行的字节（float64）。端口由操作系统挑
-# 选，服务器把端口号打印出来。以 `%%writefile` 开头的单元格不会执行，而是保存为文件。
+# 之间传递消息的库。请求的内容是若干个行号（int64）的原始字节，响应的内容是这些行的数据（float64）的
+# 原始字节。端口由操作系统挑选，服务器把端口号打印出来。以 `%%writefile` 开头的单元格不会执行，而是
+# 保存为文件。
 #
 # 随后把服务器作为单独的进程启动，让它负责机器 1 的行；在机器 1 上，节点 6 和 7 对应第 2 行和第 3
 # 行。先请求这两行，再发送三个字节的无效数据，然后再请求一次。
@@ -213,13 +216,13 @@ rows = np.array([[10.0 * node, node] for node in range(8)])  # features
 np.save("rows.npy", rows[4:])
 pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 process = subprocess.Popen([sys.executable, "rows.py", "rows.npy"], **pipes)
-atexit.register(process.kill)  # in case nothing else ends it
+atexit.register(process.kill)  # in case nothing else stops it
 port = int(process.stdout.readline())
 
 
 def ask(request):
     with zmq.Context() as context, context.socket(zmq.REQ) as socket:
-        socket.linger = 0  # do not wait at closing
+        socket.linger = 0  # do not wait when closing
         socket.connect(f"tcp://127.0.0.1:{port}")
         socket.send(request)
         if not socket.poll(2000):  # milliseconds
@@ -234,16 +237,16 @@ print("nodes 6, 7:", ask(np.array([2, 3]).tobytes()))
 print(process.communicate()[1].splitlines()[-1])
 
 # %% [markdown] slot="machines" lang="en"
-# The first reply is right. Then the garbage ended the server, since three bytes are not a row
+# The first reply is correct. Then the garbage crashed the server, since three bytes are not a row
 # number, and the client learned only that no reply came. A server must check what it receives, and
-# another process must watch over it.
+# another process must monitor it.
 #
 # ## With the library: list the machines
 #
 # `ip_config.txt` has a line `address [port]` for each machine. The first line is machine 0, which
-# holds part 0. The port is that of the machine's first server; further servers take the next ports.
-# Without a port, the launcher finds free ones. Behind a firewall, open a range of ports and write
-# its first. (A job without a launcher uses 30050, as DGL does.) Text after `#` is a comment.
+# holds part 0. The port is that of the machine's first server; further servers use the next ports.
+# Without a port, the launcher finds free ones. Behind a firewall, open a range of ports and give
+# the first one. (A job without a launcher uses 30050, as DGL does.) Text after `#` is a comment.
 
 # %% [markdown] slot="machines" lang="ko"
 # 첫 응답은 올바릅니다. 그런데 3바이트는 행 번호가 될 수 없으므로, 잘못된 요청을 받은 서버는 오류를
@@ -286,25 +289,25 @@ for path in (ip_config, wrong):
 # ## Copy and check the parts
 #
 # Machine $i$ needs the JSON file of the graph, part $i$ and the scripts, in a folder called its
-# **workspace**. On a cluster, one command copies them over ssh, which must ask nothing: log in by
-# key, and once by hand, so that the host key is known.
+# **workspace**. On a cluster, one command copies them over ssh, which must not prompt for anything:
+# use key authentication, and log in once by hand so that the host key is known.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
 #     --workspace workspace --rel_data_path data --script_folder code
 # ```
 #
-# - `--part_config`: the JSON file on this computer, with the parts beside it.
-# - `--ip_config`: the machines, as many as parts; line $i$ gets part $i$.
-# - `--workspace`: the folder on the machines, made if missing; a relative path starts at the login
-#   folder.
-# - `--rel_data_path`: the folder of the graph within the workspace.
-# - `--script_folder`: a folder of this computer, copied into the workspace.
+# - `--part_config`: the JSON file on this computer, in the folder of the parts.
+# - `--ip_config`: the machines, one per part; line $i$, counted from 0, gets part $i$.
+# - `--workspace`: the folder on the machines, created if missing; a relative path starts at the
+#   login folder.
+# - `--rel_data_path`: the graph's folder within the workspace.
+# - `--script_folder`: a folder on this computer, copied into the workspace.
 # - `--ssh_port`, `--ssh_username`: if your ssh configuration lacks them.
 #
-# Checksums are compared, so an incomplete copy is never taken for a complete one; after an
-# interruption, the same command goes on where it stopped. On a shared file system nothing has to be
-# copied. For two folders of this computer, a few lines of Python will do.
+# Checksums reveal incomplete copies; after an interruption, the same command picks up where it left
+# off. On a shared file system, nothing has to be copied. For two folders on this computer, a few
+# lines of Python will do.
 
 # %% [markdown] slot="copy" lang="ko"
 # 둘째 파일은 거부되었습니다. 메시지는 몇째 줄이 잘못되었고 그 자리에 무엇을 적어야 하는지 알려
@@ -323,7 +326,8 @@ for path in (ip_config, wrong):
 # ```
 #
 # - `--part_config`: 이 컴퓨터에 있는 JSON 파일. 파티션도 같은 폴더에 있어야 합니다.
-# - `--ip_config`: 머신 목록. 파티션 수만큼 적으며, 줄 $i$의 머신이 파티션 $i$를 받습니다.
+# - `--ip_config`: 머신 목록. 파티션 수만큼 적으며, $i$번째 줄(0번째부터)의 머신이 파티션 $i$를
+#   받습니다.
 # - `--workspace`: 머신에 둘 폴더. 없으면 새로 만들며, 상대 경로는 로그인했을 때의 폴더를 기준으로
 #   합니다.
 # - `--rel_data_path`: 작업 디렉터리 안에서 그래프를 둘 폴더.
@@ -331,9 +335,9 @@ for path in (ip_config, wrong):
 # - `--ssh_port`, `--ssh_username`: ssh 설정에 없을 때 지정합니다.
 #
 # 각 머신은 체크섬을 비교하므로, 복사가 덜 된 파일을 완료된 것으로 처리하지 않습니다. 복사가
-# 중단되면 같은 명령을 다시 실행하여 멈춘 곳에서 이어 갑니다. 모든 머신이 파일 시스템을 공유한다면
-# 복사할 필요가 없습니다. 여기서는 이 컴퓨터의 폴더 두 개에 복사하면 되므로 Python 몇 줄로
-# 충분합니다.
+# 중단되면 같은 명령을 다시 실행하십시오. 멈춘 곳부터 이어서 복사합니다. 모든 머신이 파일 시스템을
+# 공유한다면 복사할 필요가 없습니다. 여기서는 이 컴퓨터의 폴더 두 개에 복사하면 되므로 Python 몇
+# 줄로 충분합니다.
 
 # %% [markdown] slot="copy" lang="zh"
 # 第二个文件被拒绝了；错误信息指出了是哪一行，以及那里应该写什么。
@@ -341,8 +345,8 @@ for path in (ip_config, wrong):
 # ## 复制并检查分区
 #
 # 机器 $i$ 需要图的 JSON 文件、分区 $i$ 和脚本，存放它们的文件夹称为**工作目录**（workspace）。在集
-# 群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 不再询问任何内容：用密钥代替密码登录，并事先手动
-# 登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
+# 群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 登录时不需要人工输入：用密钥代替密码登录，并事先
+# 手动登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -383,9 +387,9 @@ for part, workspace in enumerate(machines):
 # %% [markdown] slot="doctor" lang="en"
 # Each machine can open its own part and has no other.
 #
-# `gnnlab doctor` looks for whatever would prevent a job: with `--ip_config` on all machines,
-# otherwise on this computer. We flip one bit of the features, run `doctor`, and flip the bit back.
-# `--lang` chooses English, Korean or Chinese.
+# `gnnlab doctor` looks for anything that would keep a job from running: on all machines if
+# `--ip_config` is given, otherwise on this computer. We run `doctor` with one bit of the features
+# flipped, then restored. `--lang` selects English, Korean or Chinese.
 
 # %% [markdown] slot="doctor" lang="ko"
 # 머신마다 자기 파티션을 열 수 있고, 다른 파티션은 없습니다.
@@ -414,46 +418,46 @@ finally:
 
 with contextlib.redirect_stdout(io.StringIO()):
     status = doctor.main(request)
-print("exit status with the right bit:", status)
+print("exit status with the bit restored:", status)
 
 # %% [markdown] slot="script" lang="en"
-# The checksum revealed one wrong bit among millions, and `doctor` says what to do. With the right
-# bit the exit status is 0: no check failed.
+# The checksum revealed one wrong bit among millions, and `doctor` says what to do. With the bit
+# restored, the exit status is 0: no check failed.
 #
 # ## One program for all roles
 #
-# Servers and trainers run the same script, of four files. `report.py` prints lines with the time,
-# and `model.py` defines the model. In `join.py` the roles diverge: on a server, `initialize` does
-# not return but answers requests; in a trainer it returns when all servers have answered. Before
-# that, it starts the **samplers** of the trainer, processes that prepare mini-batches ahead of it.
-# (The `num_workers` of a torch `DataLoader` would be forked from the trainer, whose connections
-# they cannot use.)
+# Servers and trainers run the same script, which consists of four files. `report.py` prints lines
+# with timestamps; `model.py` defines the model. In `join.py`, the roles diverge: on a server,
+# `initialize` does not return but answers requests; in a trainer, it returns when all servers have
+# answered. Before that, it starts the trainer's **samplers**, processes that prepare its
+# mini-batches ahead of time. (A torch `DataLoader` with `num_workers` would fork them from the
+# trainer, whose connections they could not use.)
 #
-# Trainer $r$ gets share $r$ of the training nodes. A process that is alone gets both shares,
-# interleaved, so its batches of 32 hold the same nodes as two batches of 16, as the check at the
-# end needs. `[:88]` drops the end of each share, where a node may be repeated to make the shares
-# equal. Finally, `train.py` trains, and after each epoch every machine saves its share of a
+# Trainer $r$ gets share $r$ of the training nodes. A process that runs alone gets both shares,
+# interleaved, so its batches of 32 hold the same nodes as two batches of 16, as the final check
+# requires. `[:88]` drops the end of each share, where a node may be repeated to make the shares
+# equal. Finally, `train.py` trains the model; after each epoch, every machine saves its share of a
 # **checkpoint**.
 
 # %% [markdown] slot="script" lang="ko"
 # 수백만 비트 가운데 하나만 달라도 체크섬에서 드러나며, `doctor`는 어떻게 해야 하는지도 알려 줍니다.
 # 비트를 되돌리면 종료 상태가 0입니다. 실패한 검사가 없다는 뜻입니다.
 #
-# ## 모든 역할이 실행하는 프로그램 하나
+# ## 서버와 트레이너가 함께 쓰는 스크립트
 #
 # 서버와 트레이너는 같은 스크립트를 실행합니다. 스크립트는 파일 네 개로 이루어집니다. `report.py`는
 # 시각과 함께 한 줄씩 출력하고, `model.py`는 모델을 정의합니다. `join.py`에서 역할이 나뉩니다.
 # 서버에서는 `initialize`가 끝나지 않고 계속 요청에 응답하며, 트레이너에서는 모든 서버가 응답한 뒤에
 # 끝납니다. 그 전에 `initialize`는 트레이너의 **샘플러**(sampler)를 시작합니다. 샘플러는
 # 트레이너보다 앞서 미니배치(mini-batch)를 준비하는 프로세스입니다. (torch `DataLoader`의
-# `num_workers`를 대신하는 것입니다. 그 워커 프로세스는 트레이너에서 포크(fork)한 것이라 트레이너와
-# 서버 사이의 연결을 쓸 수 없습니다.)
+# `num_workers`를 대신합니다. `DataLoader`의 워커 프로세스는 트레이너에서 포크(fork)되므로
+# 트레이너와 서버 사이의 연결을 쓸 수 없습니다.)
 #
 # 학습 노드를 트레이너 수만큼 나누어 트레이너 $r$이 그중 $r$번째를 맡습니다. 프로세스가 하나뿐이면
 # 두 트레이너가 맡을 노드를 하나씩 번갈아 늘어놓고 모두 맡습니다. 그러면 크기가 32인 배치 하나에
 # 크기가 16인 배치 두 개와 같은 노드가 들어가므로, 마지막에 결과를 비교할 수 있습니다. 노드 수를
-# 똑같이 맞추느라 끝에 다른 트레이너의 노드가 한 번 더 들어 있을 수 있어서 `[:88]`로 끝부분을
-# 뺍니다. `train.py`는 모델을 학습합니다. 에폭(epoch)이 끝날 때마다 각 머신은
+# 똑같이 맞추느라 끝에 다른 트레이너의 노드가 한 번 더 들어 있을 수 있으므로 `[:88]`로 끝부분을 잘라
+# 냅니다. `train.py`는 모델을 학습합니다. 에폭(epoch)이 끝날 때마다 각 머신은
 # **체크포인트**(checkpoint) 가운데 자기가 맡은 부분을 저장합니다.
 
 # %% [markdown] slot="script" lang="zh"
@@ -462,11 +466,11 @@ print("exit status with the right bit:", status)
 #
 # ## 各种角色共用一个程序
 #
-# 服务器和训练器运行同一个脚本，它由四个文件组成。`report.py` 按行打印文字和时刻，`model.py` 定义模
-# 型。在 `join.py` 中，各个角色开始分工：在服务器上，`initialize` 不返回，而是响应请求；在训练器上，
-# 所有服务器都有响应之后，它才返回。在此之前，它会启动训练器的**采样器**（sampler），也就是提前为训
-# 练器准备小批次（mini-batch）的进程。（它们代替了 torch `DataLoader` 的 `num_workers`：那种工作进程
-# 由训练器复制而来，无法使用训练器与服务器之间的连接。）
+# 服务器和训练器运行同一个脚本，它由四个文件组成。`report.py` 打印带时刻的信息，每条一行；`model.py`
+# 定义模型。在 `join.py` 中，各个角色开始分工：在服务器上，`initialize` 不返回，而是响应请求；在训练
+# 器上，所有服务器都有响应之后，它才返回。在此之前，它会启动训练器的**采样器**（sampler），也就是提
+# 前为训练器准备小批次（mini-batch）的进程。（它们代替了 torch `DataLoader` 的 `num_workers`：那种工
+# 作进程由训练器复制而来，无法使用训练器与服务器之间的连接。）
 #
 # 训练器 $r$ 负责第 $r$ 份训练节点。只有一个进程时，两份都由它负责，并且交错排列；这样，大小为 32 的
 # 一个批次就与大小为 16 的两个批次含有相同的节点，最后的验证需要这一点。为了使两份一样大，末尾可能有
@@ -509,7 +513,7 @@ class SAGE(torch.nn.Module):
 
 # %% slot="join-code"
 # %%writefile code/join.py
-from report import say  # first: it notes the time
+from report import say  # first, to record the time
 import argparse
 import torch
 import torch.distributed as dist
@@ -521,7 +525,7 @@ for option, kind in (("epochs", int), ("pause", float), ("resume", int)):
     parser.add_argument(f"--{option}", type=kind, default=0)
 options = parser.parse_args()
 say("modules are loaded")
-dgl.distributed.initialize("ip_config.txt")  # a server stays here
+dgl.distributed.initialize("ip_config.txt")  # does not return on a server
 dist.init_process_group("gloo")
 rank, size = dist.get_rank(), dist.get_world_size()
 g = DistGraph("digits", part_config="data/digits.json")
@@ -546,7 +550,7 @@ torch.manual_seed(0)
 model = DistributedDataParallel(SAGE(64, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 parts = {"model": model, "optimizer": optimizer, "loader": loader}
-say("the model is made")
+say("the model is built")
 done = load_checkpoint("checkpoint", **parts)["epoch"] if options.resume else -1
 for epoch in range(done + 1, options.epochs):
     for input_nodes, output_nodes, blocks in loader:
@@ -563,23 +567,24 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # %% [markdown] slot="dry" lang="en"
 # ## Launch
 #
-# `gnnlab launch`, or `launch.run` in Python, runs the script on all machines. Its options:
+# `gnnlab launch`, or `launch.run` in Python, runs the script on all machines. Its options are:
 #
 # - `num_trainers`, `num_servers`: processes **per machine**; `num_samplers`: processes **per
 #   trainer**.
-# - `num_omp_threads`, `num_server_threads`: threads of a trainer and of a server.
-# - `workspace`: where the script runs on each machine. `part_config` and paths in the script are
-#   relative to it; `ip_config` is read here.
+# - `num_omp_threads`, `num_server_threads`: threads per trainer and per server.
+# - `workspace`: where the script runs on each machine; `part_config` and paths in the script are
+#   relative to it. `ip_config` is read on this computer.
 # - `extra_envs`: environment variables for all processes; `ssh_port`, `ssh_username`: as above.
 # - `master_port`: where trainers meet on machine 0; by default a free port.
 # - `timeout`: seconds for all processes to start, later for each reply or barrier (300);
 #   `max_pause`: seconds until a stopped process counts as failed (3).
-# - `log_dir`, `trace`: folders on this computer for logs and for records of where time goes.
+# - `log_dir`, `trace`: folders on this computer for logs and timing records.
 # - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`: for
 #   DGL's scripts.
 #
 # Several servers on a machine take requests in turn: they answer several trainers at once, and one
-# computes while another sends. With `dry_run`, `launch` only prints what it would run; excerpts:
+# computes while another sends. With `dry_run`, `launch` only prints what it would run. These are
+# excerpts:
 
 # %% [markdown] slot="dry" lang="ko"
 # ## 실행하기
@@ -630,8 +635,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # %% slot="dry-code"
 needs_unix()
 for part, workspace in enumerate(machines):
-    copy(part, workspace)  # with the scripts
-workspace = f"{scratch}/machine$GNNLAB_MACHINE"  # the number is filled in on each machine
+    copy(part, workspace)  # now with the scripts
+workspace = f"{scratch}/machine$GNNLAB_MACHINE"  # each machine fills in its number
 job = {"workspace": workspace, "part_config": "data/digits.json"}
 job |= {"num_trainers": 1, "num_servers": 1}
 script = "python3 code/train.py --epochs 6"
@@ -647,14 +652,14 @@ for word in server:
 print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 
 # %% [markdown] slot="launch" lang="en"
-# On each host, `launch` starts an **agent** over ssh (line 0). The agent starts servers and
+# On each host, `launch` starts an **agent** over ssh (line 0). The agent starts the servers and
 # torchrun at the same time, since both take seconds to load modules. torchrun starts the trainers
-# (line 2), which wait until all servers answer. Environment variables give a process its role and
+# (line 2), which wait until all servers answer. Environment variables tell a process its role and
 # the addresses of the others (lines 1); keys are made when the job really starts.
 #
-# With `num_machines=2`, the agents are child processes of this notebook and need no ssh; all else
-# is the same. Each trainer has one sampler this time. After epoch 2, a thread of ours lists all
-# processes and kills server 1, as the system does when memory runs out.
+# With `num_machines=2`, the agents are child processes of this notebook and need no ssh; everything
+# else is the same. This time, each trainer has one sampler. After epoch 2, a thread we start lists
+# all processes and kills server 1, as the operating system does when memory runs out.
 
 # %% [markdown] slot="launch" lang="ko"
 # `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다(출력의 0번 줄). 서버와
@@ -683,7 +688,7 @@ needs_unix()
 tree, struck, over, logs = [], [], threading.Event(), scratch / f"logs-{time.time()}"
 job["extra_envs"] = {"BEGAN": f"{time.time()}"}
 for machine in machines:
-    shutil.rmtree(machine / "checkpoint", ignore_errors=True)  # of a run before
+    shutil.rmtree(machine / "checkpoint", ignore_errors=True)  # from an earlier run
 
 
 def strike():
@@ -692,9 +697,9 @@ def strike():
         said = {log.stem: log.read_text("utf8", "replace") for log in files}
         if "epoch 2" in said.get("trainer-0", ""):
             over.set()
-            ours = psutil.Process().children(recursive=True)  # this kernel's, no others
+            ours = psutil.Process().children(recursive=True)  # only this kernel's
             tree.extend((p.pid, p.ppid(), " ".join(p.cmdline())) for p in ours)
-            victim = int(re.findall(r"\d+", said["server-1"])[2])  # after the time
+            victim = int(re.findall(r"\d+", said["server-1"])[2])  # follows the time
             struck.extend((p.kill(), time.time()) for p in ours if p.pid == victim)
 
 
@@ -707,23 +712,24 @@ over.set()
 
 # %% [markdown] slot="failure" lang="en"
 # Lines with `|` were printed by a process, the others by the launcher: how many processes of a role
-# are there, started, ready or ended. Within seconds all processes had ended, on both machines.
-# Without supervision the job would wait for ever.
+# are connected, started, ready or ended. Within seconds, all processes on both machines had ended.
+# Without supervision, the job would wait forever.
 
 # %% [markdown] slot="failure" lang="ko"
-# `|`가 있는 줄은 각 프로세스가, 나머지는 런처가 출력한 것입니다. 런처의 줄은 응답했거나(there),
-# 시작되었거나(started), 준비되었거나(ready), 끝난(ended) 프로세스의 수를 역할별로 나타냅니다. 몇 초
-# 안에 두 머신의 모든 프로세스가 종료되었습니다. 감시하는 프로그램이 없었다면 작업은 지금도 오지
-# 않을 응답을 기다리고 있을 것입니다. 런처는 무엇을 보고하고, 로그에는 무엇이 남아 있을까요?
+# `|`가 있는 줄은 각 프로세스가, 나머지는 런처가 출력한 것입니다. 런처의 줄은
+# 연결되었거나(connected), 시작되었거나(started), 준비되었거나(ready), 끝난(ended) 프로세스의 수를
+# 역할별로 나타냅니다. 몇 초 안에 두 머신의 모든 프로세스가 종료되었습니다. 감시하는 프로그램이
+# 없었다면 작업은 지금도 오지 않을 응답을 기다리고 있을 것입니다. 런처는 무엇을 보고하고, 로그에는
+# 무엇이 남아 있을까요?
 
 # %% [markdown] slot="failure" lang="zh"
-# 输出中带 `|` 的行由各个进程打印，其余各行由启动器打印，说明每种角色有几个进程已经响应（there）、启
-# 动（started）、就绪（ready）或结束（ended）。几秒之内，两台机器上的所有进程都结束了。如果没有监
-# 视，这个作业此刻还在等待永远不会到来的响应。启动器报告了什么？日志里又有什么？
+# 输出中带 `|` 的行由各个进程打印，其余各行由启动器打印，说明每种角色有几个进程已经连接
+# （connected）、启动（started）、就绪（ready）或结束（ended）。几秒之内，两台机器上的所有进程都结束
+# 了。如果没有监视，这个作业此刻还在等待永远不会到来的响应。启动器报告了什么？日志里又有什么？
 
 # %% slot="failure-code" tags=["nbval-ignore-output"]
 left = psutil.Process().children(recursive=True)
-print(f"ended {took:.1f} s after the kill; processes left: {len(left)}")
+print(f"the job ended {took:.1f} s after the kill; processes left: {len(left)}")
 print(str(failure).split(". ")[0])
 print("exit status:", failure.status, "= 128 +", failure.status - 128)
 for name in ("server-1", "trainer-0"):
@@ -731,13 +737,13 @@ for name in ("server-1", "trainer-0"):
     print((failure.log_dir / f"{name}.log").read_text("utf8"), end="")
 
 # %% [markdown] slot="tree" lang="en"
-# The launcher reports the **first** failure with host, role and number; the trainers were
-# terminated in consequence. The exit status after a signal is 128 plus its number, here that of
-# SIGKILL. The log shows that epoch 2 was completed, so it has a checkpoint.
+# The launcher reports the **first** failure with its host, role and number; the trainers were
+# terminated as a consequence. The exit status after a signal is 128 plus the signal's number;
+# SIGKILL is 9. The log shows that epoch 2 was completed, so it has a checkpoint.
 #
 # ## What runs where
 #
-# From the list that the thread made, we draw which process started which.
+# From the thread's list, we draw which process started which.
 
 # %% [markdown] slot="tree" lang="ko"
 # 런처는 **첫** 장애를 호스트, 역할, 번호와 함께 보고합니다. 트레이너들이 종료된 것은 그 결과일
@@ -786,16 +792,17 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="silence" lang="en"
-# Lines lead to the right, from each process to those that it started; the upper half is machine 0.
-# An agent is two processes, the one that works and its guard: if either is killed, the other ends
+# Lines lead to the right, from each process to those it started; the upper half is machine 0. An
+# agent is two processes, one that works and its guard: if either is killed, the other ends
 # everything else. If both are, the watchdogs do.
 #
-# ## How long to wait for a sign of life
+# ## How long to wait for a heartbeat
 #
-# Launcher and agents send each other a sign of life every second. After 4.5 s without one, the
+# The launcher and the agents send each other a heartbeat every second. After 4.5 s without one, the
 # launcher reports a failure, and an agent ends everything on its host. So nothing is left behind
 # even if a cable is pulled or the launching laptop is closed. Suppose that the connection breaks at
-# 5.5 s. Change the deadline and the length of the gap; without a kernel you see four settings.
+# 5.5 s. Change the deadline and the length of the gap; without a running kernel, you see four
+# precomputed settings.
 
 # %% [markdown] slot="silence" lang="ko"
 # 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어집니다. 위쪽 절반이 머신
@@ -838,7 +845,7 @@ def draw_silence(deadline=SILENCE, gap=3):
         ax.plot(shown, 0 * shown, "o", color=GREEN, markerfacecolor=fill)
     ax.axvline(end, color=ORANGE)
     ax.text(end + 0.2, 0.6, "deadline", color=ORANGE)
-    verdict = f"the job is ended at {end:g} s" if is_lost else "the job goes on"
+    verdict = f"the job is terminated at {end:g} s" if is_lost else "the job continues"
     ax.set(xlim=(-0.5, 20.5), ylim=(-0.5, 1), yticks=[], xlabel="seconds")
     ax.set(title=verdict, xticks=range(0, 21, 5))
     return figure
@@ -848,9 +855,9 @@ deadlines = "deadline (s)", [1.5, 3, SILENCE, 6, 9, 12]
 dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 
 # %% [markdown] slot="resume" lang="en"
-# Open dots are signs lost in the gray gap. With a deadline of 1.5 s, a gap of one second already
-# ends the job. With 12 s the job survives it, but if the host is really gone, all others wait in
-# vain for 12 s. 4.5 s allows gaps of up to three seconds.
+# Open dots are heartbeats lost in the gray gap. With a deadline of 1.5 s, even a gap of one second
+# ends the job. With 12 s, the job survives it, but if a host is gone, all others wait 12 s in vain.
+# A deadline of 4.5 s allows gaps of up to three seconds.
 #
 # ## Resume
 #
@@ -858,9 +865,10 @@ dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 # share of the newest checkpoint that all machines have.
 
 # %% [markdown] slot="resume" lang="ko"
-# 채운 점은 도착한 신호이고, 빈 점은 회색으로 표시한 시간에 잃어버린 신호입니다. 기한이 1.5초이면
-# 1초만 끊겨도 작업이 종료됩니다. 12초이면 그 정도는 견디지만, 호스트가 정말로 멈췄을 때 나머지
-# 프로세스가 12초 동안 헛되이 기다립니다. 기한이 4.5초이면 연결이 3초까지 끊겨도 작업이 계속됩니다.
+# 속이 찬 점은 도착한 신호이고, 속이 빈 점은 회색으로 표시한 시간에 유실된 신호입니다. 기한이
+# 1.5초이면 1초만 끊겨도 작업이 종료됩니다. 12초이면 그 정도는 견디지만, 호스트가 정말로 멈췄을 때
+# 나머지 프로세스가 12초 동안 헛되이 기다립니다. 기한이 4.5초이면 연결이 3초까지 끊겨도 작업이
+# 계속됩니다.
 #
 # ## 이어서 실행하기
 #
@@ -883,25 +891,25 @@ job["extra_envs"] = {"BEGAN": f"{time.time()}"}
 result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 
 # %% [markdown] slot="prove" lang="en"
-# It continued with epoch 3 and ended without a failure.
+# The job continued with epoch 3 and finished without failure.
 #
 # ## Security
 #
-# Anyone who can reach a port can send data to it. So each agent makes new key pairs for the job.
-# Agents exchange only the public keys, through `launch`; secret keys never leave their host, and
-# are on no command line, where `ps` would show them, and on no disk. With these keys, servers and
-# clients admit only each other and encrypt all traffic, by CURVE, ZeroMQ's protocol on elliptic
-# curves.
+# Anyone who can reach a port can send data to it. So each agent makes new key pairs for the job,
+# and agents exchange only public keys, through `launch`; secret keys never leave their host and
+# appear neither on a command line, where `ps` would show them, nor on a disk. With these keys,
+# servers and clients admit only each other and encrypt all traffic with CURVE, ZeroMQ's
+# elliptic-curve protocol.
 #
-# Messages of the job itself are a short header and raw bytes, whose types, sizes and IDs are
-# checked before use; nothing is unpickled, since a pickle can run any code. Only what PyTorch
-# opens, torchrun's port and the exchange of gradients, is unprotected: run jobs behind a firewall.
+# The job's messages consist of a short header and raw bytes, whose types, sizes and IDs are checked
+# before use; nothing is unpickled, since a pickle can run arbitrary code. Only what PyTorch opens
+# (torchrun's port and the exchange of gradients) is unprotected, so run jobs behind a firewall.
 #
 # ## Check that they agree
 #
 # The job ran on two machines, was killed and resumed. Did it learn what the same script learns in
-# one process without interruption? Started by hand, the script runs in **standalone mode**: one
-# process holds both parts.
+# one process without interruption? When started by hand, the script runs in **standalone mode**:
+# one process holds both parts.
 
 # %% [markdown] slot="prove" lang="ko"
 # 작업은 에폭 3부터 이어져 정상적으로 끝났습니다.
@@ -914,9 +922,9 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 # 이 키로 상대가 같은 작업에 속하는지 확인하고, 주고받는 내용을 모두 암호화합니다. 이때 타원 곡선을
 # 이용하는 ZeroMQ의 프로토콜인 CURVE를 사용합니다. 키가 없는 프로세스의 연결은 받아들이지 않습니다.
 #
-# 같은 작업에 속한 프로세스가 보낸 메시지도 검사합니다. 피클(pickle)을 복원하면 임의의 코드가 실행될
-# 수 있으므로 받은 데이터를 피클로 복원하지 않습니다. 메시지는 짧은 헤더와 바이트열로 이루어지며,
-# 타입, 크기, ID를 검사한 뒤에 사용합니다. 다만 PyTorch가 직접 여는 torchrun의 포트와
+# 같은 작업에 속한 프로세스가 보낸 메시지도 검사합니다. 피클(pickle)을 역직렬화하면 임의의 코드가
+# 실행될 수 있으므로, 받은 데이터를 피클로 역직렬화하지 않습니다. 메시지는 짧은 헤더와 바이트열로
+# 이루어지며, 타입, 크기, ID를 검사한 뒤에 사용합니다. 다만 PyTorch가 직접 여는 torchrun의 포트와
 # 그래디언트(gradient) 교환은 보호되지 않으므로, 작업은 방화벽 안에서 실행하십시오.
 #
 # ## 확인하기: 프로세스 하나로 학습한 결과와 같은가
@@ -930,10 +938,10 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## 安全
 #
-# 能连到端口的任何人都可以向它发送数据。因此，每个代理都为作业生成新的密钥对。代理之间通过 `launch`
-# 交换的只有公钥；私钥不会离开所在的主机，既不出现在 `ps` 能看到的命令行上，也不写入磁盘。服务器和客
-# 户端用这些密钥确认对方属于同一个作业，并对往来的全部内容加密，所用的是 ZeroMQ 基于椭圆曲线的协议
-# CURVE。没有密钥的进程无法建立连接。
+# 任何人只要能连接到端口，就可以向它发送数据。因此，每个代理都为作业生成新的密钥对。代理之间通过
+# `launch` 交换的只有公钥；私钥不会离开所在的主机，既不出现在 `ps` 能看到的命令行上，也不写入磁盘。
+# 服务器和客户端用这些密钥确认对方属于同一个作业，并对往来的全部内容加密，所用的是 ZeroMQ 基于椭圆曲
+# 线的协议 CURVE。没有密钥的进程无法建立连接。
 #
 # 同一作业的进程发来的消息也要检查。pickle 在反序列化时可以执行任意代码，所以 gnnlab 从不用它反序列
 # 化收到的数据：一条消息由简短的头部和原始字节组成，其类型、大小和 ID 都要先检查再使用。没有保护的只
@@ -962,13 +970,13 @@ total = sum(map(torch.numel, wanted.values()))
 print(f"{total:,} parameters, no difference above 1e-6")
 
 # %% [markdown] slot="cost" lang="en"
-# The losses differ, because each trainer prints that of its own half of the last batch. The
+# The losses differ because each trainer prints the loss of its own half of the last batch. The
 # parameters agree up to the order of additions.
 #
 # ## What it costs
 #
-# Logs carry times. Each row of the figure is a process of the resumed job; the last is the process
-# alone, which trained all six epochs.
+# The log lines carry timestamps. Each row of the figure is a process of the resumed job, except the
+# last, the single process that trained all six epochs.
 
 # %% [markdown] slot="cost" lang="ko"
 # 손실이 다른 것은 각 트레이너가 마지막 배치에서 자기가 맡은 절반의 손실을 출력하기 때문입니다.
@@ -990,10 +998,10 @@ print(f"{total:,} parameters, no difference above 1e-6")
 
 # %% slot="cost-code" tags=["nbval-ignore-output", "folded"]
 phases = {"begins": ("wait", GRAY), "modules are loaded": ("load modules", BLUE)}
-phases |= {"connected": ("connect", ORANGE), "is made": ("make the model", "#9db7da")}
+phases |= {"connected": ("connect", ORANGE), "is built": ("build the model", "#9db7da")}
 phases |= {"epoch ": ("train", GREEN), "ends": ("train", GREEN)}
-printed = {**result.logs, "alone": done.stdout}
-names = ["server-0", "server-1", "trainer-0", "trainer-1", "alone"]
+printed = {**result.logs, "single process": done.stdout}
+names = ["server-0", "server-1", "trainer-0", "trainer-1", "single process"]
 figure, ax = plt.subplots(figsize=(8.6, 2.4), layout="constrained")
 for row, name in enumerate(names):
     before = 0.0
@@ -1014,13 +1022,14 @@ figure.legend(legend.values(), legend, ncols=6, loc="outside upper center")
 plt.show()
 
 # %% [markdown] slot="cluster" lang="en"
-# Only green is training. The rest is paid once: processes load modules, wait for each other, and
-# are ended in order. For `digits`, starting takes longer than training. In a job of hours it does
-# not matter, and a graph that no machine can hold leaves no choice.
+# Green is training; in light orange, servers answer requests. The rest is paid once: processes load
+# modules, wait for each other, and are ended in order. For `digits`, starting takes longer than
+# training. In long jobs, this does not matter, and a graph that no single machine can hold leaves
+# no choice.
 #
 # ## On your cluster
 #
-# If you may log in to the machines, run after `copy_files`:
+# If you can log in to the machines directly, run this after `copy_files`:
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -1030,12 +1039,12 @@ plt.show()
 #
 # Run `launch` on any computer that logs in to all machines over ssh in the same way and has the
 # same version of gnnlab. It must stay connected until the job ends (`tmux` helps). The machines
-# must reach each other at the addresses of `ip_config.txt`, at the servers' ports and at those that
-# PyTorch opens. On a shared file system, `--workspace` is a folder there.
+# must reach each other at the addresses in `ip_config.txt`, on the servers' ports and on those that
+# PyTorch opens. On a shared file system, `--workspace` is a folder in it.
 #
-# A **scheduler** often decides what runs where. To Slurm you submit a script: lines with `#SBATCH`
+# A **scheduler** often decides what runs where. You submit a script to Slurm: lines with `#SBATCH`
 # say what the job needs; Slurm allocates the machines, called nodes, and runs the other lines on
-# the first. This one is almost `examples/slurm/train.sbatch`:
+# the first. This script is almost `examples/slurm/train.sbatch`:
 #
 # ```
 # # #!/bin/bash
@@ -1049,13 +1058,13 @@ plt.show()
 #     "python3 examples/train_dist.py --graph_name digits --batch_size 60 --checkpoint saved"
 # ```
 #
-# `launch` takes the allocated nodes as the machines and starts the agents by `srun`; it needs no
-# `ip_config.txt`. On three nodes, all on one busy computer, this was printed (the first epoch
-# includes compilation):
+# `launch` uses the allocated nodes as its machines, starts the agents with `srun`, and needs no
+# `ip_config.txt`. A run on three nodes, all simulated on one busy computer, printed this (the first
+# epoch includes compilation):
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
-# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes a node; ...
+# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes per node; ...
 # $ sbatch examples/slurm/train.sbatch
 # Submitted batch job 1
 # $ cat slurm-1.out
@@ -1067,22 +1076,22 @@ plt.show()
 # node0 trainer 0 | epoch  29  loss 0.0511  0.59 s
 # node0 trainer 0 | validation accuracy 0.9385  test accuracy 0.9590
 # ...
-# job 9dcbec9461528529 ended well after 216.3 s; ...
+# job 9dcbec9461528529 finished after 216.3 s; ...
 # ```
 #
 # Two minutes before the time limit, Slurm sends the signal USR1. `launch` tells the trainers, which
-# save a checkpoint and return; then it puts the job back into the queue. Started again, the job
-# continues: the parameters are the same to the last bit.
+# save a checkpoint and return; then it requeues the job. When restarted, the job continues, and its
+# final parameters are bit for bit those of an uninterrupted run.
 #
 # On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks the
-# nodes of either; for the rest see [clusters](../../docs/clusters.md) and, for DGL's guide, [this
-# table](../../docs/from_the_guide.md).
+# nodes of either cluster. For more, see [clusters](../../docs/clusters.md) and, for DGL's guide,
+# [this table](../../docs/from_the_guide.md).
 
 # %% [markdown] slot="cluster" lang="ko"
-# 학습에 쓰인 시간은 초록색뿐입니다. 나머지는 한 번만 드는 비용으로, 프로세스마다 모듈을 불러오고,
-# 트레이너가 서버를 기다리고, 끝날 때 모든 프로세스를 차례로 종료하는 시간입니다. `digits`에서는
-# 작업을 시작하는 시간이 학습 시간보다 깁니다. 몇 시간 걸리는 작업에서는 문제가 되지 않으며, 머신 한
-# 대에 담을 수 없는 그래프라면 다른 방법이 없습니다.
+# 초록색은 학습하는 시간이고, 연한 주황색은 서버가 요청에 응답하는 시간입니다. 나머지는 한 번만 드는
+# 비용으로, 프로세스마다 모듈을 불러오고, 트레이너가 서버를 기다리고, 끝날 때 모든 프로세스를 차례로
+# 종료하는 시간입니다. `digits`에서는 작업을 시작하는 데 걸리는 시간이 학습 시간보다 깁니다. 몇 시간
+# 걸리는 작업에서는 문제가 되지 않으며, 머신 한 대에 담을 수 없는 그래프라면 다른 방법이 없습니다.
 #
 # ## 내 클러스터에서 실행하기
 #
@@ -1126,7 +1135,7 @@ plt.show()
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
-# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes a node; ...
+# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes per node; ...
 # $ sbatch examples/slurm/train.sbatch
 # Submitted batch job 1
 # $ cat slurm-1.out
@@ -1138,21 +1147,21 @@ plt.show()
 # node0 trainer 0 | epoch  29  loss 0.0511  0.59 s
 # node0 trainer 0 | validation accuracy 0.9385  test accuracy 0.9590
 # ...
-# job 9dcbec9461528529 ended well after 216.3 s; ...
+# job 9dcbec9461528529 finished after 216.3 s; ...
 # ```
 #
 # 제한 시간이 끝나기 2분 전에 Slurm은 USR1 시그널을 보냅니다. `launch`가 이를 트레이너에 알리면
 # 트레이너는 체크포인트를 저장하고 종료하며, `launch`는 작업을 다시 대기열에 넣습니다. 다시 시작된
-# 작업은 멈춘 곳에서 이어지며, 매개변수는 중단 없이 실행했을 때와 마지막 비트까지 같습니다.
+# 작업은 멈춘 곳에서 이어지며, 매개변수는 중단 없이 실행했을 때와 비트 단위까지 똑같습니다.
 #
 # Ray 클러스터의 노드에서는 같은 명령에 `--on ray`를 붙입니다. 어느 쪽에서든 `gnnlab doctor`로
 # 노드를 검사할 수 있습니다. 자세한 내용은 [클러스터 문서](../../docs/clusters.md)(영어)에 있습니다.
 # DGL 사용자 가이드의 다른 코드는 [이 표](../../docs/from_the_guide.ko.md)에서 찾아볼 수 있습니다.
 
 # %% [markdown] slot="cluster" lang="zh"
-# 图中只有绿色部分是训练，其余都是一次性的开销：每个进程都要加载模块，训练器要等待服务器，最后还要依
-# 次结束所有进程。对 `digits` 来说，启动作业的时间比训练的时间还长。对运行几个小时的作业来说，它微不
-# 足道；而如果图大到任何一台机器都装不下，就只能在多台机器上训练。
+# 图中绿色部分是训练，浅橙色部分是服务器在响应请求，其余都是一次性的开销：每个进程都要加载模块，训练
+# 器要等待服务器，最后还要依次结束所有进程。对 `digits` 来说，启动作业的时间比训练的时间还长。对运行
+# 几个小时的作业来说，它微不足道；而如果图大到任何一台机器都装不下，就只能在多台机器上训练。
 #
 # ## 在你的集群上
 #
@@ -1192,7 +1201,7 @@ plt.show()
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
-# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes a node; ...
+# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes per node; ...
 # $ sbatch examples/slurm/train.sbatch
 # Submitted batch job 1
 # $ cat slurm-1.out
@@ -1204,7 +1213,7 @@ plt.show()
 # node0 trainer 0 | epoch  29  loss 0.0511  0.59 s
 # node0 trainer 0 | validation accuracy 0.9385  test accuracy 0.9590
 # ...
-# job 9dcbec9461528529 ended well after 216.3 s; ...
+# job 9dcbec9461528529 finished after 216.3 s; ...
 # ```
 #
 # 离时限还有两分钟时，Slurm 会发出信号 USR1。`launch` 通知各个训练器，训练器保存检查点后退出，随后
@@ -1217,28 +1226,29 @@ plt.show()
 # %% [markdown] slot="summary" lang="en"
 # ## Summary
 #
-# - Line $i$ of `ip_config.txt` is machine $i$, which holds part $i$, the JSON file and the script.
-# - Agents start servers and trainers together; the trainers wait for the servers, and each starts
-#   its samplers.
+# - Line $i$ of `ip_config.txt`, counted from 0, is machine $i$, which holds part $i$, the JSON file
+#   and the script.
+# - Agents start servers and trainers together; trainers wait for the servers and start their
+#   samplers.
 # - The first failure ends the whole job and is reported; the logs have the rest.
-# - A checkpoint is stored on all machines, on each its own share.
-# - Starting a job takes many seconds: launch jobs that train for much longer.
+# - Each machine stores its own share of a checkpoint.
+# - Starting a job takes seconds to minutes: launch jobs that train for much longer.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/09_launching.ipynb) are beside the lesson.
+# [solutions](../solutions/09_launching.ipynb) are in a separate notebook.
 #
-# 1. Write the text of an `ip_config.txt` for 10.0.0.1, whose first server listens at port 31000,
-#    and 10.0.0.2, with any ports.
-# 2. A job runs on 4 machines with 2 servers and 2 trainers each and 3 samplers for each trainer.
-#    How many servers, trainers and samplers are there in all? Answer with a list.
-# 3. An epoch takes 60 s on one machine and 33 s on two, where starting takes 300 s more. From how
-#    many epochs on do two machines finish first?
-# 4. Write a function of `request` and `rows` that returns the reply of our server, and `b""` for
-#    every request that is not a list of existing row numbers.
-# 5. `complete[i]` is a list of the numbers of the checkpoints that machine $i$ has. Write a
-#    function of `complete` that returns the one to resume from, or −1 when there is none.
+# 1. Write the text of an `ip_config.txt` for 10.0.0.1, whose first server listens on port 31000,
+#    and 10.0.0.2, whose ports the launcher chooses.
+# 2. A job runs on 4 machines, each with 2 servers and 2 trainers; each trainer has 3 samplers. How
+#    many servers, trainers and samplers does the whole job have? Answer with a list.
+# 3. An epoch takes 60 s on one machine and 33 s on two, but starting on two takes 300 s longer.
+#    What is the smallest number of epochs for which two machines finish first?
+# 4. Write a function of `request` and `rows` that returns our server's reply, and `b""` for every
+#    request that does not consist of valid row numbers.
+# 5. `complete[i]` lists the numbers of the checkpoints that machine $i$ has. Write a function of
+#    `complete` that returns the one to resume from, or −1 if there is none.
 
 # %% [markdown] slot="summary" lang="ko"
 # ## 요약
@@ -1249,8 +1259,8 @@ plt.show()
 #   시작합니다.
 # - 첫 장애가 생기면 작업 전체가 종료되고, 런처가 그 장애를 보고합니다. 나머지는 로그에 있습니다.
 # - 체크포인트는 모든 머신에 나뉘어 저장됩니다. 머신마다 자기가 맡은 부분을 저장합니다.
-# - 작업을 시작하는 데는 몇 초에서 몇십 초가 걸리지만 한 번뿐입니다. 여러 머신은 시작 시간보다 학습
-#   시간이 훨씬 긴 작업에 쓰십시오.
+# - 작업을 시작하는 데는 몇 초에서 몇 분이 걸리지만 한 번뿐입니다. 여러 머신은 시작하는 데 드는
+#   시간보다 학습 시간이 훨씬 긴 작업에 쓰십시오.
 #
 # ## 연습 문제
 #
@@ -1260,9 +1270,9 @@ plt.show()
 # 1. 10.0.0.1의 첫 서버는 31000번 포트를 쓰고, 10.0.0.2의 포트는 정하지 않습니다. 이 두 머신을 적은
 #    `ip_config.txt`의 내용을 작성합니다.
 # 2. 작업을 머신 4대에서 실행합니다. 머신마다 서버와 트레이너가 2개씩 있고, 트레이너마다 샘플러가
-#    3개씩 있습니다. 서버, 트레이너, 샘플러는 모두 몇 개입니까? 리스트로 답합니다.
+#    3개씩 있습니다. 서버, 트레이너, 샘플러는 작업 전체에 각각 몇 개입니까? 리스트로 답합니다.
 # 3. 한 에폭이 머신 한 대에서는 60초, 두 대에서는 33초 걸립니다. 다만 두 대에서는 시작하는 데
-#    300초가 더 걸립니다. 에폭이 몇 번 이상이면 두 대가 먼저 끝납니까?
+#    300초가 더 걸립니다. 몇 에폭 이상 학습하면 두 대로 실행하는 쪽이 먼저 끝납니까?
 # 4. `request`와 `rows`를 받아 앞에서 만든 서버와 같은 응답을 반환하는 함수를 작성합니다. 실제로
 #    있는 행 번호로만 이루어진 요청이 아니면 `b""`를 반환합니다.
 # 5. `complete[i]`는 머신 $i$에 있는 체크포인트 번호의 리스트입니다. `complete`를 받아, 어느
@@ -1276,7 +1286,7 @@ plt.show()
 # - 代理同时启动服务器和训练器；训练器等待服务器，并启动自己的采样器进程。
 # - 一出现故障，整个作业就结束，启动器报告最先出现的故障；其余信息在日志里。
 # - 检查点分布在所有机器上，每台机器保存属于自己的部分。
-# - 启动作业要花不少时间，但只有一次：训练时间远长于启动时间的作业才值得这样启动。
+# - 启动作业要花几秒到几分钟，但只花一次：只有训练时间远长于启动时间的作业才值得这样启动。
 #
 # ## 练习
 #
@@ -1289,10 +1299,10 @@ plt.show()
 #    器、训练器和采样器进程一共各有多少个？用列表作答。
 # 3. 一轮在一台机器上需要 60 秒，在两台机器上需要 33 秒，但两台机器的启动要多花 300 秒。至少要训练多
 #    少轮，用两台机器才会比用一台先完成？
-# 4. 写一个以 `request` 和 `rows` 为参数的函数，返回与前面的服务器相同的响应；如果请求不是由存在的行
-#    号组成的，就返回 `b""`。
+# 4. 写一个以 `request` 和 `rows` 为参数的函数，返回与前面的服务器相同的响应；如果请求不是由整数个有
+#    效的行号组成，就返回 `b""`。
 # 5. `complete[i]` 是一个列表，包含机器 $i$ 上的检查点的编号。写一个以 `complete` 为参数的函数，返回
-#    应当从哪个检查点接着运行（它的编号）；如果没有这样的检查点，返回 −1。
+#    恢复运行时应当读取的检查点的编号；如果没有这样的检查点，返回 −1。
 
 
 # %% slot="check"

@@ -17,16 +17,16 @@
 # 中的代码，请先运行它们。
 
 # %% [markdown] slot="why" lang="en"
-# **1.** One line for each machine, in the order of the parts. A port is given only if it
+# **1.** There is one line for each machine, in the order of the parts. A port is given only if it
 # matters.
 #
 # **2.** Servers and trainers are counted per machine, samplers per trainer: $4 \cdot 2$,
 # $4 \cdot 2$ and $4 \cdot 2 \cdot 3$.
 #
-# **3.** Two machines save 27 s in each epoch and must first make up for 300 s: $300 / 27 = 11.1$,
-# so with 12 epochs or more they finish first.
+# **3.** Two machines save 27 s in each epoch but must first make up for 300 s:
+# $300 / 27 \approx 11.1$, so they finish first with 12 epochs or more.
 #
-# **4.** The length must be a multiple of eight, and every number that of an existing row. A
+# **4.** The length must be a multiple of eight, and every number must be that of an existing row. A
 # negative number would read rows from the end without any error, so it is refused as well, and so
 # is an empty request.
 #
@@ -39,12 +39,12 @@
 # $4 \cdot 2$, $4 \cdot 2$, $4 \cdot 2 \cdot 3$개입니다.
 #
 # **3.** 머신이 두 대이면 에폭마다 27초를 아끼지만, 먼저 300초를 만회해야 합니다.
-# $300 / 27 = 11.1$이므로 12에폭 이상이면 두 대가 먼저 끝납니다.
+# $300 / 27 \approx 11.1$이므로 12에폭 이상이면 두 대로 실행하는 쪽이 먼저 끝납니다.
 #
 # **4.** 요청의 바이트 수는 8의 배수여야 하고, 모든 번호에 해당하는 행이 있어야 합니다. 음수이면
 # 오류 없이 끝에서부터 센 행을 읽게 되므로 음수도 거부해야 합니다. 빈 요청도 거부합니다.
 #
-# **5.** **모든** 머신에 있는 체크포인트만 완전합니다. 그 가운데 가장 최근 것을 고릅니다.
+# **5.** **모든** 머신에 빠짐없이 있는 체크포인트만 온전합니다. 그 가운데 가장 최근 것을 고릅니다.
 
 # %% [markdown] slot="why" lang="zh"
 # **1.** 每台机器一行，按分区的次序排列。需要指定端口时才写端口。
@@ -52,11 +52,11 @@
 # **2.** 服务器和训练器按机器计数，采样器进程按训练器计数：$4 \cdot 2$、$4 \cdot 2$ 和
 # $4 \cdot 2 \cdot 3$。
 #
-# **3.** 两台机器每轮节省 27 秒，但先要抵消多花的 300 秒：$300 / 27 = 11.1$，所以训练 12 轮及以上
-# 时，两台机器先完成。
+# **3.** 两台机器每轮节省 27 秒，但先要抵消多花的 300 秒：$300 / 27 \approx 11.1$，所以训练 12 轮及
+# 以上时，两台机器先完成。
 #
-# **4.** 长度必须是 8 的倍数，每个行号都必须存在。负数不会引发错误，而会从末尾倒数着读取，所以也要拒
-# 绝。空请求也同样拒绝。
+# **4.** 长度必须是 8 的倍数，每个行号都必须存在。负的行号不会引发错误，而是会从末尾倒着数，所以也要
+# 拒绝。空请求同样要拒绝。
 #
 # **5.** 只有**所有**机器都有的检查点才是完整的，取其中最新的一个。
 
