@@ -1,15 +1,15 @@
 # %% [markdown] slot="title" lang="en"
 # # Graphs with several types
 #
-# Users and films, authors and papers: in most data nodes differ in kind, and so do edges, for one
-# may like a film or dislike it. A graph with **types** of nodes and edges is **heterogeneous**.
-# When it is cut into parts, two numberings exist side by side, and code that confuses them reads
-# wrong rows without any error. Afterwards you can
+# Users and films, authors and papers: in most data, nodes differ in kind, and so do edges, since a
+# user may like or dislike a film. A graph with **types** of nodes and edges is **heterogeneous**.
+# When such a graph is partitioned, two numberings exist side by side, and code that confuses them
+# reads the wrong rows without any error. By the end of this lesson, you can
 #
 # - convert between homogeneous and type-wise IDs, by hand and with the partition book;
-# - sample with either kind of ID, and find the types in frontier and block;
-# - train an R-GCN on a typed graph in parts, with embeddings for nodes without features;
-# - say what each type of edge costs, and what it is worth.
+# - sample with either kind of ID, and find the types in the frontier and the block;
+# - train an R-GCN on a partitioned heterogeneous graph, with embeddings for nodes without features;
+# - say what each type of edge costs and how much it helps.
 
 # %% [markdown] slot="title" lang="ko"
 # # 타입이 여럿인 그래프
@@ -42,11 +42,12 @@
 # - 说明每种类型的边开销有多大，作用又有多大。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# We build on [partitions](05_partitioning.ipynb) and the [distributed
-# API](06_distributed_api.ipynb). The graph is made here. Its parts are in this process
-# (**standalone mode**) and in a temporary folder, which is deleted when the kernel ends.
+# This lesson builds on [partitions](05_partitioning.ipynb) and the [distributed
+# API](06_distributed_api.ipynb). The graph is generated here. One process opens all of its parts
+# (**standalone mode**). They are stored in a temporary folder, which is deleted when the kernel
+# exits.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -85,26 +86,27 @@ plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
 plt.rcParams["legend.frameon"] = False
 torch.set_num_threads(1)
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
 # Five users like or dislike four films. The full name of an edge type is a triple: source type,
-# relation, destination type. Users and films both count from 0, so `owner`, the part to which each
-# node shall belong, needs a list for each type.
+# relation, destination type. Users and films are each numbered from 0, so `owner`, which gives the
+# part of each node, needs a tensor for each type.
 #
-# The library orders types by name: `film` is type 0, `user` type 1; `dislikes` is edge type 0,
-# `likes` 1. We draw users as circles and films as squares. Part 0 is blue, part 1 orange.
+# The library sorts types by their full names: `film` is type 0 and `user` type 1; `dislikes` is
+# edge type 0 and `likes` edge type 1. In the figure, circles are users and squares are films; part
+# 0 is blue and part 1 is orange.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
 #
 # 사용자 5명이 영화 4편을 좋아하거나 싫어합니다. 에지 타입의 전체 이름은 출발 노드의 타입,
-# 관계(relation), 도착 노드의 타입으로 이루어진 튜플입니다. 사용자와 영화의 번호는 모두 0부터
-# 시작하므로, 각 노드를 어느 파티션에 둘지 나타내는 `owner`에는 타입마다 리스트가 하나씩 필요합니다.
+# 관계(relation), 도착 노드의 타입으로 이루어진 튜플입니다. 사용자와 영화의 번호는 각각 0부터
+# 시작하므로, 각 노드를 어느 파티션에 둘지 나타내는 `owner`에는 타입마다 텐서가 하나씩 필요합니다.
 #
-# 라이브러리에서는 타입을 이름순으로 정렬합니다. `film`이 타입 0, `user`가 타입 1이고, 에지는
+# 라이브러리에서는 타입을 전체 이름순으로 정렬합니다. `film`이 타입 0, `user`가 타입 1이고, 에지는
 # `dislikes`가 타입 0, `likes`가 타입 1입니다. 그림에서 원은 사용자, 사각형은 영화입니다. 파티션 0은
 # 파란색, 파티션 1은 주황색입니다.
 
@@ -112,9 +114,9 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # ## 先看一张小图
 #
 # 5 个用户喜欢或不喜欢 4 部电影。边类型的全名是一个三元组：源节点的类型、关系（relation）、目标节点
-# 的类型。用户和电影都从 0 开始编号，所以记录各节点所属分区的 `owner` 中，每种类型各有一个列表。
+# 的类型。用户和电影都从 0 开始编号，所以记录各节点所属分区的 `owner` 中，每种类型各有一个张量。
 #
-# 库按名称对类型排序：`film` 是类型 0，`user` 是类型 1；`dislikes` 是边类型 0，`likes` 是边类型 1。
+# 库按全名对类型排序：`film` 是类型 0，`user` 是类型 1；`dislikes` 是边类型 0，`likes` 是边类型 1。
 # 图中圆表示用户，方块表示电影；分区 0 为蓝色，分区 1 为橙色。
 
 # %% slot="toy-code"
@@ -155,21 +157,23 @@ plt.show()
 # %% [markdown] slot="number" lang="en"
 # ## Build it yourself: two numberings
 #
-# Partitioning gives new IDs, so that each part owns ranges of them. There are two ways to count:
+# Partitioning assigns new IDs so that each part owns ranges of them. There are two ways to number
+# the nodes:
 #
-# - **Type-wise IDs** count within a type: films 0 to 3, users 0 to 4, those of part 0 first. They
-#   are the rows of features.
-# - **Homogeneous IDs** count through all types: the films of part 0, then its users, then the films
-#   of part 1, then its users. One number names any node, as if there were a single type.
+# - **Type-wise IDs** count within a type: films are 0 to 3 and users 0 to 4, with those of part 0
+#   first. They serve as the row numbers of the features.
+# - **Homogeneous IDs** count across all types: the films of part 0, then its users, then the films
+#   of part 1, then its users. A single number identifies any node, as if there were only one type.
 #
-# What part $p$ owns of type $t$ is one range in either numbering. It begins at the type-wise ID
-# $f_{pt}$ and at the homogeneous ID $s_{pt}$. So to convert is to find the range and to shift:
+# The nodes of type $t$ that part $p$ owns form one range in either numbering. It begins at the
+# type-wise ID $f_{pt}$ and at the homogeneous ID $s_{pt}$. So converting an ID means finding its
+# range and shifting it:
 #
 # $$\text{homogeneous ID} = \text{type-wise ID} - f_{pt} + s_{pt}$$
 #
-# The films of part 1, for example, begin at the type-wise ID 2. The two films and three users of
-# part 0 come before them, so their homogeneous IDs begin at 5, and film 3 has $3 - 2 + 5 = 6$. We
-# write both conversions, then draw them.
+# For example, the films of part 1 begin at the type-wise ID 2. The two films and three users of
+# part 0 come before them, so their homogeneous IDs begin at 5, and film 3 has the homogeneous ID
+# $3 - 2 + 5 = 6$. We write functions for both conversions, then draw the result.
 
 # %% [markdown] slot="number" lang="ko"
 # ## 직접 만들어 보기: 두 가지 번호
@@ -189,8 +193,8 @@ plt.show()
 # $$\text{동종 ID} = \text{타입별 ID} - f_{pt} + s_{pt}$$
 #
 # 예를 들어 파티션 1의 영화는 타입별 ID 2에서 시작합니다. 그 앞에 파티션 0의 영화 두 편과 사용자 세
-# 명이 있으므로 동종 ID는 5에서 시작하고, 영화 3의 동종 ID는 $3 - 2 + 5 = 6$입니다. 두 방향의 변환을
-# 작성한 다음 그림으로 그려 봅시다.
+# 명이 있으므로 동종 ID는 5에서 시작하고, 영화 3의 동종 ID는 $3 - 2 + 5 = 6$입니다. 두 방향의 변환
+# 함수를 작성한 다음 결과를 그림으로 그려 봅시다.
 
 # %% [markdown] slot="number" lang="zh"
 # ## 亲手实现：两套编号
@@ -212,8 +216,8 @@ plt.show()
 
 # %% slot="number-code"
 sizes = torch.stack([owner[t].bincount() for t in toy.ntypes], 1)  # (part, type)
-first = sizes.cumsum(0) - sizes  # f: type-wise ID at which a range begins
-start = sizes.flatten().cumsum(0).view(2, 2) - sizes  # s: its homogeneous ID
+first = sizes.cumsum(0) - sizes  # f: first type-wise ID of a range
+start = sizes.flatten().cumsum(0).view(2, 2) - sizes  # s: its first homogeneous ID
 
 
 def to_homo(ids, t):
@@ -250,18 +254,20 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="library" lang="en"
-# Film 2 has homogeneous ID 5, film 3 has 6. Lines of one color and shape are parallel: each range
-# moves as a whole. Above, a part is one range; below, a type is.
+# Film 2 has the homogeneous ID 5, and film 3 has 6. Lines between markers of the same color and
+# shape are parallel because each range moves as a whole. In the top row, each part is one range; in
+# the bottom row, each type is.
 #
 # ## With the library
 #
-# The **partition book** converts: `map_to_homo_nid(ids, ntype)` one way, `map_to_per_ntype(ids)`
-# the other; the latter returns type IDs and type-wise IDs. `map_to_homo_eid` and `map_to_per_etype`
-# do so for edges, each of which belongs to the part of its destination.
+# The **partition book** converts IDs: `map_to_homo_nid(ids, ntype)` in one direction,
+# `map_to_per_ntype(ids)` in the other; the latter returns type IDs and type-wise IDs.
+# `map_to_homo_eid` and `map_to_per_etype` do the same for edges, each of which belongs to the part
+# of its destination.
 
 # %% [markdown] slot="library" lang="ko"
-# 영화 2의 동종 ID는 5, 영화 3은 6입니다. 구간은 통째로 옮겨 가므로 색과 모양이 같은 노드의 선은
-# 서로 평행합니다. 위쪽에서는 파티션이, 아래쪽에서는 타입이 하나의 구간을 이룹니다.
+# 영화 2의 동종 ID는 5, 영화 3은 6입니다. 구간은 통째로 옮겨 가므로 색과 모양이 같은 노드를 잇는
+# 선은 서로 평행합니다. 위쪽에서는 파티션이, 아래쪽에서는 타입이 하나의 구간을 이룹니다.
 #
 # ## 라이브러리 사용하기
 #
@@ -297,30 +303,31 @@ print("types of edges 0 to 10:", kinds.tolist())
 print("their type-wise IDs:   ", ids.tolist())
 
 # %% [markdown] slot="typed" lang="en"
-# All IDs are those that we made by hand. Edges are numbered the same way: four dislikes and two
-# likes of part 0, then two and three of part 1.
+# All IDs match the ones that we computed by hand. Edges are numbered the same way: the four
+# dislikes and two likes of part 0, then the two dislikes and three likes of part 1.
 #
 # ## Sampling with types
 #
 # Seeds can be given as type-wise IDs, in a dictionary. The **frontier** then has the types of the
-# graph. A fanout counts for each seed *and* each edge type: with 1, a film gets at most one edge of
-# each.
+# graph. A fanout applies to each seed *and* each edge type: with a fanout of 1, a film gets at most
+# one edge of each type.
 #
-# Or seeds are homogeneous IDs. Then the frontier has one node type and one edge type, and
-# `edata[dgl.ETYPE]` says what each edge is. With the same random seed it must be the same sample.
+# Seeds can also be homogeneous IDs. The frontier then has one node type and one edge type, and
+# `edata[dgl.ETYPE]` gives the original type of each edge. With the same random seed, the sample
+# must be the same.
 #
-# We make a block from each. `to_block` keeps `dgl.ETYPE`; node types come from the book, and
-# `dgl.NTYPE` is the name under which to keep them. The typed block needs neither.
+# We make a block from each frontier. `to_block` keeps `dgl.ETYPE`; node types come from the
+# partition book and are stored under the name `dgl.NTYPE`. The typed block needs neither.
 
 # %% [markdown] slot="typed" lang="ko"
 # ID는 직접 구한 것과 모두 같습니다. 에지에도 같은 방식으로 번호를 매깁니다. 파티션 0의 싫어요 네
 # 개와 좋아요 두 개에 이어, 파티션 1의 싫어요 두 개와 좋아요 세 개가 옵니다.
 #
-# ## 타입이 있는 샘플링
+# ## 타입이 있는 그래프에서 샘플링하기
 #
 # 시드는 타입별 ID의 딕셔너리로 지정할 수 있습니다. 그러면 **프런티어**의 타입도 그래프와 같습니다.
-# 팬아웃(fanout)은 시드마다, **그리고** 에지 타입마다 따로 적용됩니다. 팬아웃이 1이면 영화 한 편에서
-# 에지 타입마다 최대 하나씩 뽑습니다.
+# 팬아웃(fanout)은 시드마다 따로, 또 한 시드에서도 **에지 타입마다** 따로 적용됩니다. 팬아웃이 1이면
+# 영화 한 편에서 에지 타입마다 최대 하나씩 뽑습니다.
 #
 # 시드를 동종 ID로 지정할 수도 있습니다. 그러면 프런티어에는 노드 타입과 에지 타입이 하나씩만 있고,
 # 각 에지의 원래 타입은 `edata[dgl.ETYPE]`에 들어 있습니다. 난수 시드가 같으면 샘플링 결과도 같아야
@@ -374,18 +381,18 @@ typed_block = dgl.to_block(frontier, toy_seeds)
 print({ntype: ids.tolist() for ntype, ids in typed_block.srcdata[dgl.NID].items()})
 
 # %% [markdown] slot="block" lang="en"
-# Sources 3, 8, 4, 4 are the users 1, 4, 2, 2: the samples are equal. Both blocks hold the same
-# nodes, seeds first, in one list or in a list for each type. With homogeneous IDs, code written for
-# one type runs on any number of types.
+# Sources 3, 8, 4, 4 are users 1, 4, 2, 2, so the samples are equal. Both blocks hold the same
+# nodes, seeds first: one block in a single list, the other in a list for each type. With
+# homogeneous IDs, code written for one type works for any number of types.
 #
-# ## A graph whose edges must be told apart
+# ## A graph whose edge types matter
 #
-# In each of twelve towns, a cinema shows a hundred films. Each of 3,000 users rates some sixteen,
-# nine in ten at home. A film has one of four genres, the label to predict. A user has a favorite
-# genre and **likes** films of it, **dislikes** all others, with one surprise in ten. *Which* films
-# a user rates has nothing to do with taste: only the type of the edge shows it. Films have eight
-# features, badly blurred; users have none. Messages shall go both ways, so each relation gets its
-# reverse.
+# In each of twelve towns, a cinema shows a hundred films. Each of 3,000 users rates up to sixteen
+# films, about nine in ten of them in the user's home town. A film has one of four genres, the label
+# to predict. A user has a favorite genre, **likes** films of that genre and **dislikes** all
+# others, with one exception in ten. *Which* films a user rates has nothing to do with taste: only
+# the type of the edge reveals it. Films have eight very noisy features; users have none. Messages
+# should flow both ways, so each relation gets a reverse relation.
 
 # %% [markdown] slot="block" lang="ko"
 # 출발 노드 3, 8, 4, 4는 사용자 1, 4, 2, 2이므로 두 샘플링 결과는 같습니다. 두 블록의 노드도 같으며
@@ -395,8 +402,8 @@ print({ntype: ids.tolist() for ntype, ids in typed_block.srcdata[dgl.NID].items(
 # ## 에지 타입이 중요한 그래프
 #
 # 도시 열두 곳에 영화관이 하나씩 있고, 영화관마다 영화를 백 편 상영합니다. 사용자 3,000명은 각자
-# 열여섯 편쯤 평가하는데, 열에 아홉은 자기 도시에서 상영하는 영화입니다. 영화는 네 장르 가운데
-# 하나에 속하며, 예측할 레이블이 바로 이 장르입니다. 사용자는 자신이 선호하는 장르의 영화는
+# 최대 열여섯 편을 평가하는데, 열에 아홉쯤은 자기 도시에서 상영하는 영화입니다. 영화는 네 장르
+# 가운데 하나에 속하며, 예측할 레이블이 바로 이 장르입니다. 사용자는 자신이 선호하는 장르의 영화는
 # **좋아하고** 나머지는 모두 **싫어하지만**, 열 번에 한 번은 반대로 평가합니다. **어느** 영화를
 # 평가하는지는 취향과 관계가 없고, 취향은 에지 타입에만 나타납니다. 영화에는 잡음이 심한 피처가 여덟
 # 개 있고, 사용자에게는 피처가 없습니다. 메시지가 양쪽으로 전달되도록 관계마다 역방향 관계를
@@ -409,10 +416,11 @@ print({ntype: ids.tolist() for ntype, ids in typed_block.srcdata[dgl.NID].items(
 #
 # ## 必须区分边类型的图
 #
-# 十二座城市各有一家影院，每家放映一百部电影。3,000 个用户每人评价十六部左右，其中九成是在自己所在城
-# 市放映的。每部电影属于四个类别之一，类别就是要预测的标签。每个用户有一种偏爱的类别，**喜欢**这一类
-# 电影，**不喜欢**其他所有电影，但有十分之一的例外。用户评价**哪些**电影与口味无关，口味只体现在边的
-# 类型上。电影有八个特征，但噪声很大；用户没有特征。消息应当双向传递，所以为每种关系加上反向关系。
+# 十二座城市各有一家影院，每家放映一百部电影。3,000 个用户每人至多评价十六部，其中九成左右是在自己所
+# 在城市放映的。每部电影属于四个类别之一，类别就是要预测的标签。每个用户有一种偏爱的类别，**喜欢**这
+# 一类电影，**不喜欢**其他所有电影，但有十分之一的例外。用户评价**哪些**电影与口味无关，口味只体现在
+# 边的类型上。电影有八个特征，但噪声很大；用户没有特征。消息应当双向传递，所以为每种关系加上反向关
+# 系。
 
 # %% slot="data-code"
 num_films, num_users, ratings = 1200, 3000, 16
@@ -424,7 +432,7 @@ def draw(n, size):
 
 
 taste, genre = draw(GENRES, num_users), draw(GENRES, num_films)
-home = draw(TOWNS, num_users).maximum(draw(TOWNS, num_users))  # sizes differ
+home = draw(TOWNS, num_users).maximum(draw(TOWNS, num_users))  # town sizes differ
 user = torch.arange(num_users).repeat_interleave(ratings)
 town = torch.where(draw(10, len(user)) > 0, home[user], draw(TOWNS, len(user)))
 film = town + TOWNS * draw(num_films // TOWNS, len(user))  # films t, t + 12, ...
@@ -438,17 +446,18 @@ cinema = dgl.heterograph(edges, {"film": num_films, "user": num_users})
 feat = F.one_hot(genre, 8) + 1.5 * torch.randn(num_films, 8, generator=random)
 train_mask = draw(2, num_films) == 0
 cinema.nodes["film"].data.update(feat=feat, label=genre, train_mask=train_mask)
-cinema.nodes["user"].data.update(town=home, taste=taste)  # to look at, not to learn
+cinema.nodes["user"].data.update(town=home, taste=taste)  # for viewing, not for training
 print({etype[1]: cinema.num_edges(etype) for etype in cinema.canonical_etypes})
 
 # %% [markdown] slot="metis" lang="en"
-# The edge types are numbered 0 to 3 in this order. Dislikes are more than twice as many as likes.
+# The edge types are numbered 0 to 3 in this order. There are more than twice as many dislikes as
+# likes.
 #
 # ## Partition
 #
-# Equally many nodes in each part may mean films here and users there. `partition_graph` therefore
-# divides **each type** equally, unless `balance_ntypes` says otherwise. We try both: all nodes in
-# one class, then the default.
+# Even if all parts have the same number of nodes, one part may have mostly films and another mostly
+# users. `partition_graph` therefore divides **each type** equally, unless `balance_ntypes` says
+# otherwise. We try both: all nodes in one class, then the default.
 
 # %% [markdown] slot="metis" lang="ko"
 # 에지 타입의 번호는 이 순서대로 0~3입니다. 싫어요는 좋아요의 두 배가 넘습니다.
@@ -470,7 +479,7 @@ print({etype[1]: cinema.num_edges(etype) for etype in cinema.canonical_etypes})
 
 # %% slot="metis-code" tags=["nbval-ignore-output"]
 one_class = torch.zeros(cinema.num_nodes(), dtype=torch.int64)
-wishes = {"all nodes alike": one_class, "each type": None}
+wishes = {"types ignored": one_class, "types balanced": None}
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.4), layout="constrained")
 for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2)):
     dgl.seed(2)
@@ -483,40 +492,42 @@ for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2))
         height = owned * PARTS / g.num_nodes(ntype)
         ax.bar(torch.arange(PARTS) + shift, height, 0.4, color=color, label=name)
         ax.set(title=titles[ntype], xlabel="part", xticks=range(PARTS), ylim=(0, 1.9))
-axes[0].set_ylabel("times the average")
+axes[0].set_ylabel("multiple of the average")
 axes[1].legend()
 part = book.nid2partid(range(g.num_nodes("user")), "user")
 cell = part * TOWNS + g.nodes["user"].data["town"][:]
 lived = cell.bincount(minlength=PARTS * TOWNS).view(PARTS, TOWNS)
 axes[2].imshow(lived / lived.sum(0), "Blues", vmin=0, vmax=1, aspect="auto")
-axes[2].set(title="where the users of a town went", xlabel="towns", ylabel="part")
+axes[2].set(title="where each town's users ended up", xlabel="towns", ylabel="part")
 axes[2].set(xticks=range(TOWNS), yticks=range(PARTS))
 plt.show()
 
 # %% [markdown] slot="relations" lang="en"
-# Without regard to types, one part holds half again as many films as the average. With it each type
-# is even, and hardly more edges are cut. On the right, METIS has gathered the users of each town,
-# although it was not given the towns.
+# If types are ignored, one part holds half again as many films as the average. If they are
+# balanced, each type is spread evenly, and only slightly more edges are cut. The right-hand plot
+# shows that METIS has gathered the users of each town, although it was not given the towns.
 #
-# ## R-GCN by homogeneous IDs
+# ## R-GCN with homogeneous IDs
 #
-# A relational graph convolution (R-GCN) has a matrix $W_r$ for each relation $r$, and takes the
-# mean over $N_r(v)$, the neighbors of $v$ under $r$:
+# A relational graph convolutional network (R-GCN) has a matrix $W_r$ for each relation $r$ and
+# takes the mean over $N_r(v)$, the neighbors of $v$ under $r$:
 #
 # $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
 #
 # `RelGraphConv` takes the relation of each edge and the factor $1/|N_r(v)|$; `relations` computes
-# both. Its argument `sees` maps edge types to relations, so that a model can be trained without
-# telling two types apart. `sample_blocks` is the loop of DGL's guide, by homogeneous IDs.
+# both. Its argument `sees` maps edge types to relations, so a model can be trained without
+# distinguishing two of the types. `sample_blocks` is the loop from DGL's guide, for homogeneous
+# IDs.
 #
-# Users have no features, so each gets a row to learn: a **distributed embedding**, whose rows are
-# stored by their owners. The policy says that they belong to users. `rows` uses both numberings:
-# the book splits the homogeneous IDs of the input nodes; features and embedding are read by
-# type-wise IDs; the results go to the positions of the nodes in the block.
+# Users have no features, so each gets a row of learnable parameters: a **distributed embedding**,
+# whose rows are stored by their owners. The partition policy says that the rows belong to users.
+# `rows` uses both numberings: the partition book splits the homogeneous IDs of the input nodes by
+# type; features and embeddings are read with type-wise IDs; the results are written to the
+# positions of the nodes in the block.
 
 # %% [markdown] slot="relations" lang="ko"
 # 타입을 고려하지 않으면 영화가 평균의 1.5배나 되는 파티션이 생깁니다. 타입을 고려하면 모든 타입이
-# 고르게 나뉘면서도 잘리는 에지는 거의 늘지 않습니다. 오른쪽 그림을 보면, METIS에 도시 정보를 주지
+# 고르게 나뉘고, 잘리는 에지는 조금만 늘어납니다. 오른쪽 그림을 보면, METIS에 도시 정보를 주지
 # 않았는데도 같은 도시의 사용자끼리 모였습니다.
 #
 # ## 동종 ID로 R-GCN 학습하기
@@ -607,14 +618,15 @@ class RGCN(nn.Module):
 # %% [markdown] slot="train" lang="en"
 # ## Training
 #
-# Half of the films are for training. Their type-wise IDs come from `node_split`, the loader gets
-# homogeneous ones, and the label is read by type-wise IDs again. Adam updates the weights, the
-# **sparse optimizer** `SparseAdam` the rows of the users. For several trainers, wrap the model in
-# `DistributedDataParallel` as on one machine.
+# Half of the films are used for training. `node_split` returns their type-wise IDs, the loader gets
+# homogeneous IDs, and labels are again read with type-wise IDs. Adam updates the weights, and the
+# **sparse optimizer** `SparseAdam` updates the users' embedding rows. For several trainers, wrap
+# the model in `DistributedDataParallel`, as you would on one machine.
 #
-# One model is given all four types. The other is *blind*: likes count as dislikes, and all else is
-# the same. What has each learned about users? The pictures show how similar the embeddings of any
-# two users are, with users sorted by taste, which neither model was given.
+# One model is given all four types. The other is *blind*: it does not distinguish likes from
+# dislikes, and everything else is the same. What has each learned about users? The figures show how
+# similar the embeddings of any two users are, with users sorted by taste, which neither model was
+# given.
 
 # %% [markdown] slot="train" lang="ko"
 # ## 학습
@@ -633,7 +645,7 @@ class RGCN(nn.Module):
 #
 # 一半的电影用于训练。它们的类型内 ID 由 `node_split` 给出，传给加载器的是同构 ID，标签又按类型内 ID
 # 读取。权重用 Adam 更新，用户的嵌入行用**稀疏优化器**（sparse optimizer）`SparseAdam` 更新。如果有
-# 多个训练器（trainer），就像单机上那样，用 `DistributedDataParallel` 包装模型。
+# 多个训练器（trainer），就像在一台机器上训练时那样，用 `DistributedDataParallel` 包装模型。
 #
 # 一个模型区分全部四种类型；另一个模型**不区分**“喜欢”和“不喜欢”，其余完全相同。两个模型学到的用户嵌
 # 入有何不同？下图把用户按口味排序，显示任意两个用户的嵌入有多相似；训练两个模型时都没有用到口味。
@@ -672,7 +684,7 @@ figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.1), layout="constrained")
 results = {}
 for ax, (name, sees) in zip(axes, sights.items()):
     model, results[name] = train(sees, [10, 10])
-    print(f"{name}: {results[name]:.2f} of the test films are right")
+    print(f"{name}: accuracy {results[name]:.2f} on the test films")
     x = F.normalize(model.users.weight[order] - model.users.weight[:].mean(0))
     ax.imshow(x @ x.T, "Blues", vmin=0, vmax=1)
     ax.set(title=name, xticks=[], yticks=[], xlabel="users, by taste", ylabel="users")
@@ -680,22 +692,23 @@ plt.show()
 assert results["all types"] > 0.8 and results["blind"] < 0.6
 
 # %% [markdown] slot="hetero" lang="en"
-# Types matter: over nine films in ten are right against four, where guessing gets one in four. On
-# the left, the four squares on the diagonal are the four tastes. Users of one taste have similar
-# embeddings, although only genres of films were given.
+# Types matter: more than nine films in ten are classified correctly, against four in ten without
+# types; guessing gets one in four. In the left-hand figure, the four squares on the diagonal are
+# the four tastes. Users with the same taste have similar embeddings, although the only labels were
+# the genres of films.
 #
 # ## The other way: typed blocks
 #
-# With a dictionary as seeds, `NeighborSampler` makes blocks with types. `HeteroGraphConv` has a
-# module for each relation and adds up the results at each node. Modules may then differ in kind or
-# in size. The computation is that of `RelGraphConv`: with equal weights, one layer must give equal
-# numbers.
+# If the seeds are a dictionary, `NeighborSampler` makes blocks with types. `HeteroGraphConv` has a
+# module for each relation and adds up the results at each node. The modules may therefore differ in
+# kind or size. The computation is that of `RelGraphConv`: with equal weights, one layer must give
+# equal results.
 
 # %% [markdown] slot="hetero" lang="ko"
-# 타입을 구별하는지에 따라 결과가 크게 달라집니다. 타입을 구별하면 열 편에 아홉 편 이상을, 구별하지
-# 않으면 네 편을 맞힙니다. 무작위로 고르면 네 편에 한 편을 맞힙니다. 왼쪽 그림에서 대각선의 네
-# 정사각형이 네 가지 취향입니다. 영화의 장르만으로 학습했는데도 취향이 같은 사용자끼리는 임베딩이
-# 비슷합니다.
+# 타입을 구별하는지에 따라 결과가 크게 달라집니다. 타입을 구별하면 열 편 가운데 아홉 편 이상을
+# 맞히지만, 구별하지 않으면 네 편밖에 맞히지 못합니다. 무작위로 고르면 네 편에 한 편을 맞힙니다.
+# 왼쪽 그림에서 대각선의 네 정사각형이 네 가지 취향입니다. 영화의 장르만 레이블로 썼는데도 취향이
+# 같은 사용자끼리는 임베딩이 비슷합니다.
 #
 # ## 다른 방법: 타입이 있는 블록
 #
@@ -705,8 +718,8 @@ assert results["all types"] > 0.8 and results["blind"] < 0.6
 # 합니다.
 
 # %% [markdown] slot="hetero" lang="zh"
-# 是否区分类型，结果相差很大：区分类型的模型每十部电影预测正确九部以上，不区分的只预测正确四部左右；
-# 随机猜测的准确率则只有四分之一。左图对角线上的四个方块就是四种口味。虽然只用了电影的类别来训练，口
+# 是否区分类型，结果相差很大：区分类型的模型每十部电影能猜对九部以上，不区分的只能猜对四部左右；随机
+# 猜测的准确率则只有四分之一。左图对角线上的四个方块就是四种口味。虽然训练时的标签只有电影的类别，口
 # 味相同的用户仍然得到了相似的嵌入。
 #
 # ## 另一种做法：带类型的块
@@ -734,26 +747,26 @@ _, _, (block,) = NeighborSampler([-1]).sample(g, seeds)
 sources = block.srcdata[dgl.NID].items()
 other = hetero(block, {t: x[book.map_to_homo_nid(ids, t)] for t, ids in sources})
 assert torch.allclose(one, torch.cat([other["film"], other["user"]]), atol=1e-5)
-print("equal rows for", {ntype: tuple(rows.shape) for ntype, rows in other.items()})
+print("equal rows, shapes:", {ntype: tuple(rows.shape) for ntype, rows in other.items()})
 
 # %% [markdown] slot="invert" lang="en"
-# Two ways, one result.
+# Both ways give the same result.
 #
 # ## Check IDs and samples
 #
-# First: the conversions invert each other, and both kinds of ID have the same owner, for every node
-# and every edge, in 1, 2 and 4 parts.
+# First, we check that the conversions invert each other and that both kinds of ID have the same
+# owner, for every node and every edge, with 1, 2 and 4 parts.
 #
-# Second: typed mini-batches do not depend on the cut. We sample the whole graph in memory, then the
-# parts, and map the IDs of the blocks back to original ones. All must be equal, type by type, even
-# in their order.
+# Second, we check that typed mini-batches do not depend on the partition. We sample the whole graph
+# in memory, then the parts, and map the IDs of the blocks back to the original ones. For each type,
+# all of them must be equal, and in the same order.
 
 # %% [markdown] slot="invert" lang="ko"
 # 두 방법의 결과는 같습니다.
 #
 # ## 확인하기: ID 변환과 샘플링
 #
-# 첫째, 파티션이 1개, 2개, 4개일 때 모든 노드와 에지에서 두 변환이 서로 역변환이고 두 가지 ID의
+# 첫째, 파티션이 1개, 2개, 4개일 때 모든 노드와 에지에서 두 변환이 서로 역변환인지, 또 두 가지 ID의
 # 소유자가 같은지 확인합니다.
 #
 # 둘째, 타입이 있는 미니배치(mini-batch)가 그래프를 나눈 방식과 관계없이 같은지 확인합니다. 메모리에
@@ -793,7 +806,8 @@ for k in (1, 2, 4):
     edges = b.map_to_per_etype, b.map_to_homo_eid, b.eid2partid, b.canonical_etypes
     invert(cinema.num_nodes(), *nodes)
     invert(cinema.num_edges(), *edges)
-print("all", cinema.num_nodes() + cinema.num_edges(), "IDs come back")
+number = cinema.num_nodes() + cinema.num_edges()
+print(f"all {number} IDs are recovered")
 
 # %% slot="same-code"
 sampler, seeds = NeighborSampler([5, 5]), torch.arange(64)
@@ -808,32 +822,36 @@ for k, (dist_graph, (node_map, edge_map)) in cuts.items():
             assert torch.equal(node_map[ntype][ids], wanted.srcdata[dgl.NID][ntype])
         for etype, ids in block.edata[dgl.EID].items():
             assert torch.equal(edge_map[etype][ids], wanted.edata[dgl.EID][etype])
-    print(f"parts: {k}; edges, all the same: {[block.num_edges() for block in blocks]}")
+    each = [block.num_edges() for block in blocks]
+    print(f"parts: {k}; all edges equal; edges per block: {each}")
 
 # %% [markdown] slot="cost" lang="en"
-# No block shows how the graph was cut, so a model learns the same from any number of parts.
+# Blocks do not depend on how the graph was partitioned. So if the order of the training nodes and
+# the initial parameters, including embeddings, are the same, a model learns the same from any
+# number of parts.
 #
 # ## What it costs
 #
-# In every step, each input row that another part owns is transferred: 32 bytes for a film's
-# features, 64 for a user's embedding, whose gradient goes back. For four trainers, each with 64
-# seeds of its own part, `traffic` counts edges by type and bytes by owner. A fanout may be a
-# dictionary: we also train with fewer dislikes, or likes.
+# In each step, every input row that another part owns is transferred: 32 bytes for a film's
+# features, 64 for a user's embedding, whose gradient is sent back. For four trainers, each with 64
+# seeds from its own part, `traffic` counts edges by type and bytes by owner. A fanout may be a
+# dictionary, so we also train with smaller fanouts for dislikes or likes.
 
 # %% [markdown] slot="cost" lang="ko"
-# 블록의 내용은 그래프를 나눈 방식과 관계가 없습니다. 따라서 파티션이 몇 개이든 학습 결과는
-# 같습니다.
+# 블록의 내용은 그래프를 나눈 방식과 관계가 없습니다. 따라서 학습 노드의 순서와 매개변수(임베딩
+# 포함)의 초깃값이 같으면 파티션이 몇 개이든 학습 결과도 같습니다.
 #
 # ## 비용
 #
 # 학습 단계마다 다른 파티션이 소유한 입력 행을 모두 가져와야 합니다. 영화의 피처는 32바이트,
 # 사용자의 임베딩은 64바이트이며, 임베딩을 쓸 때는 그래디언트(gradient)도 되돌려 보내야 합니다.
 # 트레이너 네 개가 각각 자기 파티션의 시드 64개를 처리할 때, `traffic`은 타입별 에지 수와 소유자별
-# 바이트 수를 셉니다. 팬아웃은 딕셔너리로도 지정할 수 있으므로, 싫어요나 좋아요를 줄여서도 학습해
-# 봅니다.
+# 바이트 수를 셉니다. 팬아웃은 딕셔너리로도 지정할 수 있으므로, 싫어요나 좋아요의 팬아웃을 줄여서도
+# 학습해 봅니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 块的内容与图的切分方式无关，所以无论有几个分区，训练结果都相同。
+# 块的内容与图的切分方式无关，所以无论有几个分区，只要训练节点的顺序和初始参数（包括嵌入）相同，训练
+# 结果就相同。
 #
 # ## 开销
 #
@@ -865,7 +883,7 @@ for n, m in ways:
     fanout = {"likes": n, "liked_by": n, "dislikes": m, "disliked_by": m}
     counted[n, m] = traffic([fanout, fanout])
     ways[n, m] = ways[n, m] or train([0, 1, 2, 3], [fanout, fanout])[1]
-    print(f"{n} likes, {m} dislikes: {ways[n, m]:.2f} of the test films are right")
+    print(f"{n} likes, {m} dislikes: accuracy {ways[n, m]:.2f} on the test films")
 assert ways[10, 10] > ways[10, 0] > ways[0, 10] + 0.2
 
 # %% slot="cost-plot" tags=["nbval-ignore-output"]
@@ -874,61 +892,63 @@ figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.5, 2.7), **style)
 edges, sent = counted[10, 10]
 left.barh(g.etypes, edges[:, 0], color=BLUE, label="own part")
 left.barh(g.etypes, edges[:, 1], left=edges[:, 0], color=ORANGE, label="other parts")
-left.set(xlabel="edges a step", title="sampled, by type")
+left.set(xlabel="edges per step", title="sampled edges, by type")
 left.legend(loc="upper right")
 middle.imshow(sent, "Blues", vmin=0)
 for p in range(PARTS):
     for q in range(PARTS):
         color = "white" if p == q else "black"
         middle.text(q, p, f"{sent[p, q]:.0f}", ha="center", va="center", color=color)
-middle.set(xlabel="owner", ylabel="trainer", title="kB a step, by owner")
+middle.set(xlabel="owner", ylabel="trainer", title="kB per step, by owner")
 middle.set(xticks=range(PARTS), yticks=range(PARTS))
 for (n, m), accuracy in ways.items():
     _, sent = counted[n, m]
     remote = (sent.sum() - sent.trace()) / PARTS
     right.plot(remote, accuracy, "o", color=GREEN)
     right.text(remote, accuracy + 0.03, f"{n}+{m}", ha="center")
-right.set(xlabel="kB from others, a step", ylabel="test accuracy", ylim=(0.4, 1))
+right.set(xlabel="kB from other parts, per step", ylabel="test accuracy", ylim=(0.4, 1))
 right.set_xlim(0, 40)
 right.set_title("fanout: likes+dislikes")
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# Most edges are dislikes, above all those that enter users, one layer further out. Four bytes in
-# ten come from other parts. On the right, likes alone need a third of the traffic; the accuracy
-# falls from 0.92 to 0.85 here. Dislikes alone cost twice as much as likes and give only 0.53. All
-# edges cost alike; how much one helps depends on its type.
+# Most edges are dislikes, especially those that lead into users, one layer further out. Four bytes
+# in ten come from other parts. In the right-hand plot, likes alone need a third of the traffic of
+# both; the accuracy falls from 0.92 to 0.85. Dislikes alone cost twice as much as likes alone and
+# give only 0.53. A like and a dislike cost the same to fetch; how much an edge helps depends on its
+# type.
 #
 # ## Summary
 #
-# - Type-wise IDs are the rows of features; a homogeneous ID names any node by one number. The
-#   partition book converts them by ranges.
-# - Seeds in a dictionary give typed frontiers; homogeneous seeds give one type and `dgl.ETYPE`. The
-#   samples are equal.
-# - `RelGraphConv` and `HeteroGraphConv` are two forms of one computation.
-# - Nodes without features get a distributed embedding with the policy of their type.
+# - Type-wise IDs number the rows of the features; a homogeneous ID identifies any node by a single
+#   number. The partition book converts between them, using the ranges.
+# - Seeds in a dictionary give typed frontiers; homogeneous seeds give a single type and
+#   `dgl.ETYPE`. The samples are equal.
+# - `RelGraphConv` and `HeteroGraphConv` are two forms of the same computation.
+# - Nodes without features get a distributed embedding with the partition policy of their type.
 # - Balance each node type when you partition, and choose a fanout for each edge type.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/08_heterogeneous.ipynb) are beside the lesson.
+# [solutions](../solutions/08_heterogeneous.ipynb) are in a separate notebook.
 #
-# 1. Three parts own 4, 2 and 3 films, and 10, 20 and 30 users. Films are type 0. What is the
-#    homogeneous ID of film 5?
+# 1. Three parts own 4, 2 and 3 films and 10, 20 and 30 users, respectively. Films are type 0. What
+#    is the homogeneous ID of film 5?
 # 2. In the same graph, which node has the homogeneous ID 40? Answer with a pair: its type and its
 #    type-wise ID.
-# 3. Write a function of `frontier`, sampled from `g` by homogeneous IDs. It returns a dictionary:
-#    for each relation in `g.etypes`, how many edges lead from one part to another.
-# 4. Which fanout gives a film all of its likes and at most 3 dislikes, and a user at most 2 edges
-#    of each type? Answer with a dictionary.
+# 3. Write a function of `frontier`, which was sampled from `g` with homogeneous IDs. It returns a
+#    dictionary with the number of edges that lead from one part to another, for each relation in
+#    `g.etypes`.
+# 4. Which fanout samples all likes and at most 3 dislikes for each film, and at most 2 edges of
+#    each type for each user? Answer with a dictionary.
 
 # %% [markdown] slot="summary" lang="ko"
 # 에지의 대부분은 싫어요이며, 그중에서도 바깥쪽 계층에서 사용자로 들어오는 에지가 가장 많습니다.
 # 읽는 데이터의 40%는 다른 파티션에서 가져옵니다. 오른쪽 그림을 보면 좋아요만 쓸 때는
-# 트래픽(traffic)이 3분의 1로 줄어도 정확도는 0.92에서 0.85로 낮아지는 데 그치지만, 싫어요만 쓸 때는
-# 트래픽이 그 두 배인데도 정확도가 0.53에 그칩니다. 좋아요든 싫어요든 에지 하나의 비용은 같지만
-# 효과는 타입에 따라 다릅니다.
+# 트래픽(traffic)이 둘 다 쓸 때의 3분의 1로 줄어도 정확도는 0.92에서 0.85로 조금 낮아질 뿐이지만,
+# 싫어요만 쓸 때는 트래픽이 그 두 배인데도 정확도가 0.53에 그칩니다. 좋아요든 싫어요든 에지 하나의
+# 비용은 같지만 효과는 타입에 따라 다릅니다.
 #
 # ## 요약
 #
@@ -945,8 +965,8 @@ plt.show()
 # `None`을 답으로 바꾸고 셀을 실행하여 채점 결과를 확인합니다.
 # [풀이](../solutions/ko/08_heterogeneous.ipynb)는 레슨과 함께 제공됩니다.
 #
-# 1. 세 파티션이 영화를 각각 4편, 2편, 3편, 사용자를 10명, 20명, 30명 소유합니다. 영화가 타입
-#    0입니다. 영화 5의 동종 ID는 무엇입니까?
+# 1. 세 파티션이 영화는 각각 4편, 2편, 3편을, 사용자는 각각 10명, 20명, 30명을 소유합니다. 영화가
+#    타입 0입니다. 영화 5의 동종 ID는 무엇입니까?
 # 2. 같은 그래프에서 동종 ID가 40인 노드는 무엇입니까? 타입과 타입별 ID의 쌍으로 답합니다.
 # 3. `g`에서 동종 ID로 샘플링한 `frontier`를 받아, `g.etypes`의 관계마다 한 파티션에서 다른
 #    파티션으로 이어지는 에지의 수를 딕셔너리로 반환하는 함수를 작성합니다.
@@ -954,9 +974,10 @@ plt.show()
 #    팬아웃을 어떻게 정해야 합니까? 딕셔너리로 답합니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 大多数边是“不喜欢”，其中最多的是采样第二跳时指向用户的边。读取的数据有十分之四来自其他分区。从右图
-# 看，只用“喜欢”，通信量（traffic）只有三分之一，准确率则从 0.92 降到 0.85；只用“不喜欢”，通信
-# 量是前者的两倍，准确率却只有 0.53。不论哪种类型，一条边的开销都相同，作用则取决于类型。
+# 大多数边是“不喜欢”，其中最多的是采样第二跳时指向用户的边。读取的数据有四成来自其他分区。从右图看，
+# 只用“喜欢”，通信量（traffic）只有两种都用时的三分之一，准确率则从 0.92 降到 0.85；只用“不喜欢”，通
+# 信量是只用“喜欢”时的两倍，准确率却只有 0.53。一条“喜欢”和一条“不喜欢”的开销相同，作用则取决于类
+# 型。
 #
 # ## 小结
 #
@@ -972,11 +993,11 @@ plt.show()
 # 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/08_heterogeneous.ipynb)随
 # 本课提供。
 #
-# 1. 三个分区分别拥有 4、2、3 部电影和 10、20、30 个用户。电影是类型 0。电影 5 的同构 ID 是什么？
+# 1. 三个分区分别拥有 4、2、3 部电影和 10、20、30 个用户。电影是类型 0。电影 5 的同构 ID 是多少？
 # 2. 在同一张图中，同构 ID 为 40 的是哪个节点？用由类型和类型内 ID 组成的一对值作答。
 # 3. 写一个以 `frontier` 为参数的函数，`frontier` 是用同构 ID 从 `g` 中采样得到的。返回一个字典：对
 #    `g.etypes` 中的每种关系，给出跨分区的边数。
-# 4. 要使每部电影采样全部“喜欢”和至多 3 条“不喜欢”，每个用户的每种边至多采样 2 条，扇出应当怎样设
+# 4. 要为每部电影采样全部“喜欢”和至多 3 条“不喜欢”，为每个用户的每种边至多采样 2 条，扇出应当怎样设
 #    定？用一个字典作答。
 
 

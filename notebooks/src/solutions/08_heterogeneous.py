@@ -17,17 +17,17 @@
 # 课程中的代码，请先运行它们。
 
 # %% [markdown] slot="why" lang="en"
-# **1.** Films 0 to 3 belong to part 0, so film 5 is the second of part 1. Part 0 has 14 nodes, and
-# films come first within a part: $14 + 1 = 15$.
+# **1.** Films 0 to 3 belong to part 0, so film 5 is the second film of part 1. Part 0 has 14 nodes,
+# and films come first within a part: $14 + 1 = 15$.
 #
 # **2.** Part 2 begins at $14 + 22 = 36$ with its three films, so 40 is the second of its users.
-# Parts 0 and 1 own 30 users: it is user 31.
+# Parts 0 and 1 own users 0 to 29, so it is user 31.
 #
-# **3.** Homogeneous IDs need no types to find their owners. `dgl.ETYPE` holds the relation of each
-# edge as an index into `g.etypes`; `minlength` keeps a zero for relations without an edge.
+# **3.** No types are needed to find the owners of homogeneous IDs. `dgl.ETYPE` gives the relation
+# of each edge as an index into `g.etypes`; `minlength` keeps a zero for relations without edges.
 #
-# **4.** Films are the destinations of `likes` and `dislikes`, users those of the other two. −1
-# takes all edges.
+# **4.** Films are the destinations of `likes` and `dislikes`, and users those of the other two
+# types. −1 takes all edges.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 영화 0~3은 파티션 0에 속하므로 영화 5는 파티션 1의 두 번째 영화입니다. 파티션 0의 노드는
@@ -37,8 +37,8 @@
 # 사용자입니다. 파티션 0과 1의 사용자가 30명이므로 사용자 31입니다.
 #
 # **3.** 동종 ID의 소유자를 찾는 데에는 타입이 필요하지 않습니다. `dgl.ETYPE`에는 각 에지의 관계가
-# `g.etypes`에서의 위치를 나타내는 번호로 들어 있습니다. `minlength`를 지정하면 에지가 없는 관계도
-# 0으로 집계됩니다.
+# `g.etypes`에서 몇 번째인지를 나타내는 번호가 들어 있습니다. `minlength`를 지정하면 에지가 없는
+# 관계도 0으로 집계됩니다.
 #
 # **4.** 영화는 `likes`와 `dislikes`의 도착 노드이고, 사용자는 나머지 두 타입의 도착 노드입니다.
 # −1은 모든 에지를 뜻합니다.
