@@ -1,21 +1,21 @@
 # %% [markdown] slot="title" lang="en"
-# # Training in many processes
+# # Training with multiple processes
 #
-# One Python process drives one GPU, or computes at the pace of one CPU core. **Data parallel**
-# training starts several processes, gives each a share of every mini-batch, and keeps their models
-# equal. With several GPUs, each process drives one; the same program also runs on CPU cores, as
-# here. Afterwards you can
+# A single Python process usually drives one GPU or, with one thread, one CPU core.
+# **Data-parallel** training starts several processes, gives each a share of every mini-batch, and
+# keeps their models identical. With several GPUs, each process drives one; the same program also
+# runs on CPU cores, as here. By the end of this lesson, you can
 #
 # - say what an all-reduce does, and why averaged gradients are the gradient of the whole batch;
 # - start real processes from a notebook and train with `DistributedDataParallel`;
 # - check that two processes learn what one would have learned;
 # - choose between a fork and a fresh interpreter, and say what each costs in memory;
-# - recognise three failures that take days to find, and prevent them.
+# - recognize and prevent three failures that can take days to track down.
 
 # %% [markdown] slot="title" lang="ko"
 # # 멀티프로세스 학습
 #
-# Python 프로세스 하나로는 대개 GPU 하나나 CPU 코어 하나의 계산 속도를 넘기 어렵습니다. 그보다
+# Python 프로세스 하나는 대개 GPU 하나만 쓰며, 스레드가 하나이면 CPU 코어도 하나만 씁니다. 그보다
 # 많은 자원을 쓰려면 **데이터 병렬**(data parallel) 학습을 합니다. 프로세스를 여러 개 시작하여
 # 미니배치(mini-batch)를 나누어 맡기고, 모든 프로세스의 모델을 똑같이 유지하는 방법입니다. GPU가
 # 여러 개이면 프로세스마다 하나씩 씁니다. 같은 프로그램을 CPU 코어에서도 실행할 수 있으며, 이
@@ -31,10 +31,10 @@
 # %% [markdown] slot="title" lang="zh"
 # # 用多个进程训练
 #
-# 一个 Python 训练进程通常只使用一块 GPU；在 CPU 上，大致只能发挥一个核的性能。**数据并行**（data
-# parallel）训练启动多个进程，把每个小批次（mini-batch）分成若干份，每个进程一份，并使各进程的模型始
-# 终相同。有多块 GPU 时，每个进程使用一块；同样的程序也能在 CPU 核上运行，本课就是这样做的。学完之
-# 后，你能够：
+# 一个 Python 训练进程通常只使用一块 GPU；在 CPU 上，如果只用一个线程，就只能使用一个核。**数据并行
+# **（data parallel）训练启动多个进程，把每个小批次（mini-batch）分成若干份，每个进程一份，并使各进
+# 程的模型始终相同。有多块 GPU 时，每个进程使用一块；同样的程序也能在 CPU 核上运行，本课就是这样做
+# 的。学完之后，你能够：
 #
 # - 说明全归约（all-reduce）的作用，以及为什么对各进程的梯度（gradient）取平均，就能得到整个批次的梯
 #   度；
@@ -45,21 +45,22 @@
 # - 识别并预防三种往往要排查数日的故障。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
-# Each process of the group has a number, its **rank**; how many there are is the **world size**.
-# Two ranks suit two cores; with as many GPUs, each rank takes one. Each process computes with one
-# thread, so that the ranks do not compete for the cores. `"digits"`, the graph of handwritten
-# digits, comes with the project. Cells that only draw are folded; a click opens them.
+# Each process in the group has a number, its **rank**; the number of processes is the **world
+# size**. Two ranks suit two cores; with two GPUs, each rank takes one. Each process computes with
+# one thread, so that the ranks do not compete for the cores. `"digits"`, the graph of handwritten
+# digits, comes with the project. Cells that only draw figures are collapsed; click one to expand
+# it.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
 # 그룹에 속한 프로세스의 번호를 **랭크**(rank), 프로세스의 수를 **월드 크기**(world size)라고
-# 합니다. 이 레슨에서는 그 번호의 프로세스도 랭크라고 부릅니다. CPU 코어가 두 개이면 랭크도 두 개가
-# 알맞고, GPU가 두 개이면 랭크마다 하나씩 씁니다. 랭크끼리 코어를 두고 경쟁하지 않도록 프로세스마다
-# 스레드를 하나만 사용합니다. 손글씨 숫자 그래프인 `"digits"`는 프로젝트에 포함되어 있습니다. 그림만
-# 그리는 셀은 접어 두었으며, 누르면 펼쳐집니다.
+# 합니다. 이 레슨에서는 그 번호가 붙은 프로세스도 랭크라고 부릅니다. CPU 코어가 두 개이면 랭크도 두
+# 개가 알맞고, GPU가 두 개이면 랭크마다 하나씩 씁니다. 랭크끼리 코어를 두고 경쟁하지 않도록
+# 프로세스마다 스레드를 하나만 사용합니다. 손글씨 숫자 그래프인 `"digits"`는 프로젝트에 포함되어
+# 있습니다. 그림만 그리는 셀은 접어 두었으며, 누르면 펼쳐집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
@@ -104,7 +105,7 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Four seed nodes make a mini-batch: 1, 4, 2 and 3. Rank 0 takes the first two, rank 1 the others.
+# The seed nodes 1, 4, 2 and 3 make up a mini-batch. Rank 0 takes the first two, rank 1 the others.
 # Each rank finds the neighbors of its seeds and reads their features, as a single process would. In
 # the figure, seeds are blue, and the nodes that are read for them are orange.
 
@@ -137,15 +138,16 @@ for rank, (seeds, ax) in enumerate(zip(([1, 4], [2, 3]), axes)):
 plt.show()
 
 # %% [markdown] slot="gradient" lang="en"
-# Every rank has the whole graph, so neither needs the other for this. Both read nodes 6 and 8: this
-# is what splitting a batch costs. Only when the model is updated must they agree.
+# Every rank has the whole graph, so no communication is needed yet. Both ranks read nodes 6 and 8:
+# this is the cost of splitting a batch. They must agree only when the model is updated.
 #
 # Let $L_r$ be the mean loss over the seeds of rank $r$. If all $R$ shares have the same size, the
 # mean loss $L$ of the batch is the mean of the $L_r$, and the same holds for the gradients:
 #
 # $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
 #
-# We compute all three for one `SAGEConv` layer and compare.
+# For one `SAGEConv` layer, we compute the gradients of both ranks and of the whole batch and
+# compare them.
 
 # %% [markdown] slot="gradient" lang="ko"
 # 모든 랭크에 그래프 전체가 있으므로 여기까지는 서로 통신할 필요가 없습니다. 노드 6과 8은 두
@@ -185,20 +187,21 @@ def gradient(seeds):
 
 first, second, whole = gradient([1, 4]), gradient([2, 3]), gradient([1, 4, 2, 3])
 assert torch.allclose((first + second) / 2, whole, atol=1e-6)
-print(f"the mean of the two equals the whole in all {len(whole)} parameters")
-print("the two themselves are equal:", torch.allclose(first, second))
+print(f"the mean of both equals the batch gradient in all {len(whole)} parameters")
+print("the two gradients are equal:", torch.allclose(first, second))
 
 # %% [markdown] slot="ring" lang="en"
-# The two gradients differ, and their mean is the gradient of the batch. Note the condition: shares
-# of equal size.
+# The two gradients differ, and their mean is the gradient of the batch. Note the condition: equal
+# shares.
 #
 # ## Build it yourself: all-reduce
 #
-# At first each rank has a gradient; at the end each shall have the sum of all. This operation is
-# called **all-reduce**. If rank 0 added up all gradients alone, it would be a bottleneck. In a
-# *ring* there is none: every gradient is cut into as many chunks as there are ranks, and in every
-# step each rank sends one chunk to the next rank, the last rank to the first. In the first half of
-# the steps the receiver adds the chunk to its own, in the second half it copies.
+# At the start, each rank has its own gradient; at the end, each should have the sum of all of them.
+# This operation is called **all-reduce**. If rank 0 added up all gradients alone, it would be a
+# bottleneck. A *ring* has none: every gradient is cut into as many chunks as there are ranks, and
+# in every step each rank sends one chunk to the next (the last rank to the first). In the first
+# half of the steps, the receiver adds the chunk to its own; in the second half, the chunk replaces
+# its own.
 
 # %% [markdown] slot="ring" lang="ko"
 # 두 랭크의 그래디언트는 서로 다르지만, 그 평균은 배치 전체의 그래디언트와 같습니다. 단, 랭크마다
@@ -219,14 +222,15 @@ print("the two themselves are equal:", torch.allclose(first, second))
 #
 # 开始时每个 rank 各有一个梯度，结束时每个 rank 都要得到全部梯度之和。这个操作称为**全归约**。如果由
 # rank 0 独自求和，它就会成为瓶颈（bottleneck）。采用**环**（ring）的方式则没有瓶颈：有多少个 rank，
-# 就把每个梯度切成多少块；每一步，每个 rank 都把一块发给下一个 rank，最后一个 rank 发给第一个。在前
-# 一半步骤中，接收方把收到的块加到自己的块上；在后一半步骤中，则直接复制收到的块。
+# 就把每个梯度切成多少个分块（chunk）；每一步，每个 rank 都把一个分块发给下一个 rank，最后一个 rank
+# 发给第一个。在前一半步骤中，接收方把收到的分块加到自己的分块上；在后一半步骤中，则用收到的分块替换
+# 自己的分块。
 
 
 # %% slot="ring-code"
 def ring_all_reduce(vectors):
     n, ranks = len(vectors), torch.arange(len(vectors))
-    chunks = torch.stack(vectors).unflatten(1, (n, -1))  # (rank, chunk, numbers)
+    chunks = torch.stack(vectors).unflatten(1, (n, -1))  # (rank, chunk, element)
     yield chunks.clone()
     for step in range(2 * n - 2):
         which, receivers = (ranks - step) % n, (ranks + 1) % n
@@ -239,13 +243,13 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
     print("summed in each chunk:", counts[..., 0].int().tolist())
 
 # %% [markdown] slot="hand" lang="en"
-# The first line is the start: each chunk holds the number of one rank. After one step, each rank
-# has one chunk with the sum of both; after two, both chunks.
+# The first line is the start: each chunk holds the contribution of a single rank. After one step,
+# each rank has the sum in one chunk; after two, in both.
 #
-# Now move the number of ranks. In each square, rows are ranks and columns are chunks; the number
-# says how many ranks are summed in a chunk. Orange frames are sent next. They are added until the
-# last square of the upper row is reached, and copied from there on. The title says how much each
-# rank sends in all. Without a running kernel you see four settings instead.
+# Now change the number of ranks. In each square, rows are ranks and columns are chunks; the number
+# says how many ranks are summed in a chunk. The chunks framed in orange are sent next. They are
+# added until the last square of the upper row, and copied from there on. The title gives the total
+# that each rank sends. Without a running kernel, you see four settings instead.
 
 # %% [markdown] slot="hand" lang="ko"
 # 첫 줄은 시작할 때의 상태로, 각 조각에는 랭크 하나의 값만 들어 있습니다. 한 단계가 지나면 각 랭크에
@@ -258,12 +262,12 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
 # 설정의 그림이 표시됩니다.
 
 # %% [markdown] slot="hand" lang="zh"
-# 第一行是开始时的状态：每一块只含一个 rank 的数。一步之后，每个 rank 有一块是两者之和；两步之后，两
-# 块都是。
+# 第一行是开始时的状态：每个分块只含一个 rank 的数。一步之后，每个 rank 有一个分块是两者之和；两步之
+# 后，两个分块都是。
 #
-# 现在请亲手改变 rank 的个数。每个方阵中，行是 rank，列是块，数字表示这一块已累加了几个 rank 的梯
-# 度。橙色框中的块将在下一步发送：到上排最后一个方阵为止，收到的块都累加到自己的块上；此后则直接复
-# 制。标题给出每个 rank 一共发送多少。如果没有内核在运行，看到的就是四种设置的图。
+# 现在请亲手改变 rank 的个数。每个方阵中，行是 rank，列是分块，数字表示这个分块已累加了几个 rank 的
+# 梯度。橙色框中的分块将在下一步发送：到上排最后一个方阵为止，收到的分块都累加到自己的分块上；此后则
+# 直接复制。标题给出每个 rank 一共发送多少。如果没有内核在运行，看到的就是四种设置的图。
 
 
 # %% slot="hand-draw" tags=["folded"]
@@ -293,17 +297,17 @@ def draw_ring(ranks=4):
 dgl.plot.explore(draw_ring, ranks=("ranks", [2, 3, 4, 6]))
 
 # %% [markdown] slot="meet" lang="en"
-# With four ranks, each chunk is complete on one rank after three steps and on all after six. Each
-# rank has then sent six chunks of a quarter: 1.5 times its gradient. However many ranks there are,
-# it stays below 2.
+# With four ranks, each chunk is complete on one rank after three steps and on all ranks after six.
+# Each rank has then sent six chunks, each a quarter of its gradient: 1.5 times the whole. With any
+# number of ranks, the factor stays below 2.
 #
 # ## Real processes
 #
 # `launch_processes(function, n, ...)` starts $n$ fresh Python interpreters and calls
-# `function(rank, n, ...)` in each. It passes on functions that are defined in cells; large tensors
-# and graphs are in shared memory. The results come back in the order of the ranks.
-# `init_process_group` connects the ranks; its backend is `gloo` between CPUs, `nccl` between GPUs.
-# Does its `all_reduce` give what our ring gives?
+# `function(rank, n, ...)` in each. The function may be defined in a cell; large tensors and graphs
+# are placed in shared memory. Results come back in rank order. `init_process_group` connects the
+# ranks; its backend is `gloo` between CPUs, `nccl` between GPUs. Does PyTorch's `all_reduce` give
+# the same result as our ring?
 
 # %% [markdown] slot="meet" lang="ko"
 # 랭크가 네 개이면 세 단계 뒤에 각 조각의 합이 어느 한 랭크에서 완성되고, 여섯 단계 뒤에는 모든
@@ -315,12 +319,13 @@ dgl.plot.explore(draw_ring, ranks=("ranks", [2, 3, 4, 6]))
 # `launch_processes(function, n, ...)`는 Python 인터프리터 $n$개를 새로 시작하고, 각각에서
 # `function(rank, n, ...)`을 호출합니다. 셀에서 정의한 함수도 전달되며, 큰 텐서와 그래프는 공유
 # 메모리(shared memory)에 저장됩니다. 결과는 랭크 순서대로 반환됩니다. `init_process_group`을
-# 호출하면 랭크들이 서로 연결됩니다. 백엔드는 CPU 사이에서는 `gloo`, GPU 사이에서는 `nccl`입니다.
+# 호출하면 랭크들이 서로 연결됩니다. 백엔드로는 CPU 간 통신에 `gloo`, GPU 간 통신에 `nccl`을 씁니다.
 # 이렇게 연결한 뒤 `all_reduce`로 구한 값이 직접 만든 링으로 구한 값과 같은지 확인해 봅시다.
 
 # %% [markdown] slot="meet" lang="zh"
-# 有四个 rank 时，三步之后，每一块都已在某一个 rank 上完成求和；六步之后，在所有 rank 上都已完成。这
-# 时每个 rank 共发送了 6 块，每块是梯度的 1/4，合计为梯度大小的 1.5 倍；rank 再多，也不到 2 倍。
+# 有四个 rank 时，三步之后，每个分块都已在某一个 rank 上完成求和；六步之后，在所有 rank 上都已完成。
+# 这时每个 rank 共发送了 6 个分块，每个分块是梯度的 1/4，合计为梯度大小的 1.5 倍；rank 再多，也不到
+# 2 倍。
 #
 # ## 真正的进程
 #
@@ -344,7 +349,7 @@ answers = launch_processes(meet, WORLD_SIZE, vectors)
 for rank, (_, total) in enumerate(answers):
     assert torch.allclose(total, ring[rank].flatten())
 pids = {os.getpid(), *(pid for pid, _ in answers)}
-print(f"equal sums; processes, this one included: {len(pids)}")
+print(f"equal sums; {len(pids)} processes, including this one")
 
 # %% [markdown] slot="data" lang="en"
 # The sums agree, and there are three processes: this one and two ranks.
@@ -352,16 +357,16 @@ print(f"equal sums; processes, this one included: {len(pids)}")
 # ## Build it yourself: a share for each rank
 #
 # A graph keeps its edges in up to three formats: `coo`, in the order of their IDs; `csc`, grouped
-# by destination, for sampling; `csr`, grouped by source, for the backward pass. Each is made when
-# it is first needed. `prepare_mp` makes the last two now, because ranks share only what exists
-# before they start.
+# by destination, for sampling; `csr`, grouped by source, for the backward pass. Each is created
+# when it is first needed. `prepare_mp` creates the last two now, because ranks share only what
+# exists before they start.
 #
 # In every epoch, all ranks shuffle the training nodes with the same random seed and so agree on the
-# order without a message. Of $R$ ranks, rank $r$ takes every $R$-th node from position $r$ on. The
-# ranks' batches together are then one batch of a single process. If the nodes cannot be divided
-# evenly, some are taken twice, for all ranks must make the same number of steps. Here is the code,
-# from `ddp_loader.py` of `gnnlab.helpers`: `rank_share` computes the share of a rank, and the
-# loader splits it into batches.
+# order without communicating. Of $R$ ranks, rank $r$ takes every $R$-th node, starting at position
+# $r$. Together, the ranks' batches then form one batch of a single process. If the nodes do not
+# divide evenly, some are taken twice, because all ranks must take the same number of steps. In the
+# code below, from `ddp_loader.py` of `gnnlab.helpers`, `rank_share` computes a rank's share, and
+# the loader splits it into batches.
 
 # %% [markdown] slot="data" lang="ko"
 # 두 값은 같습니다. 프로세스는 이 노트북의 프로세스와 랭크 두 개, 모두 셋입니다.
@@ -404,14 +409,14 @@ print("formats:", graph.formats()["created"])
 source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 
 # %% [markdown] slot="loader" lang="en"
-# Every batch has a key, made of random seed, epoch and number. What is sampled depends on the key,
-# the layer and the node, and on nothing else, not even the rank; we will use this below.
+# Every batch has a key, derived from the random seed, the epoch and the batch number. Samples
+# depend only on the key, the layer and the node, not on the rank; we will use this below.
 # `gnnlab export ddp_loader my_project/` copies the file, which needs only torch.
 #
 # ## With the library
 #
-# `create_dataloader` of the library makes the loader of a rank. Its batches must be those of the
-# small loader, which uses the sampler of lesson 03.
+# The library's `create_dataloader` creates the loader of one rank. Its batches must be the same as
+# those of `ddp_loader`, which here uses the sampler of lesson 03.
 
 # %% [markdown] slot="loader" lang="ko"
 # 배치마다 난수 시드, 에폭, 배치 번호로 만든 키가 있습니다. 샘플링 결과는 이 키와 계층, 노드에만
@@ -421,8 +426,9 @@ source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 #
 # ## 라이브러리 사용하기
 #
-# 라이브러리에서는 `create_dataloader`로 랭크의 로더를 만듭니다. 이 로더의 배치는 앞에서 본 로더의
-# 배치와 같아야 합니다. 앞의 로더에는 레슨 03에서 살펴본 샘플러(sampler)를 씁니다.
+# 라이브러리에서는 `create_dataloader`로 랭크의 로더를 만듭니다. 이 로더의 배치는 앞에서 본
+# `ddp_loader`의 배치와 같아야 합니다. 여기서는 `ddp_loader`에 레슨 03에서 살펴본 샘플러(sampler)를
+# 씁니다.
 
 # %% [markdown] slot="loader" lang="zh"
 # 每个批次都有一个键，由随机种子、轮次和批次编号得出。采样结果只取决于这个键、层和节点，与其他因素无
@@ -431,8 +437,8 @@ source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 #
 # ## 使用库
 #
-# 库的 `create_dataloader` 为一个 rank 创建加载器，它给出的批次应当与上面那个加载器的相同；后者使用
-# 第 03 课的采样器（sampler）。
+# 库的 `create_dataloader` 为一个 rank 创建加载器，它给出的批次应当与上面的 `ddp_loader` 的相同；这
+# 里的 `ddp_loader` 使用第 03 课的采样器（sampler）。
 
 # %% slot="loader-code" tags=["nbval-ignore-output"]
 FANOUTS, BATCH = [5, 5], 32
@@ -458,27 +464,27 @@ for rank in range(2):
     mine = ddp_loader.DDPLoader(*inputs, rank=rank, world_size=2)
     both = [mine, loader_of(rank, 2, graph, train_ids)]
     assert all(all(map(torch.equal, *map(one_epoch, both))) for _ in range(5))
-    print(f"rank {rank}: {len(mine)} batches an epoch, all equal")
-print(f"time (library = 1): small file {min(seconds[::2]) / min(seconds[1::2]):.1f}")
+    print(f"rank {rank}: {len(mine)} batches per epoch, all equal")
+print(f"time (library = 1): ddp_loader {min(seconds[::2]) / min(seconds[1::2]):.1f}")
 
 # %% [markdown] slot="model" lang="en"
-# The 179 training nodes make two shares of 90, one node taken twice. Batches of 16 make six steps
-# on each rank. The library made the same batches in less time.
+# The 179 training nodes form two shares of 90, with one node taken twice. Batches of 16 make six
+# steps on each rank. The library made the same batches in less time.
 #
 # ## Model and training
 #
 # The model is GraphSAGE with two layers. `init_model` wraps it in `DistributedDataParallel` (DDP),
 # which copies the parameters of rank 0 to all ranks and, in every backward pass, averages the
-# gradients by all-reduce. The optimizers of all ranks get equal gradients, so the models stay
-# equal.
+# gradients with all-reduce. The optimizers of all ranks get identical gradients, so the models stay
+# identical.
 #
-# On a machine with GPUs, rank $r$ uses GPU $r$. `init_process_group` makes it the current device of
-# the process, as `torch.cuda.set_device(rank)` does, and returns it; `init_model` passes it to DDP
-# as `device_ids`. A script without these two functions has to do both: without `set_device`, every
+# With GPUs, rank $r$ uses GPU $r$. gnnlab's `init_process_group` makes it the current device of the
+# process, as `torch.cuda.set_device(rank)` does, and returns it; `init_model` passes it to DDP as
+# `device_ids`. A script without these two functions has to do both: without `set_device`, every
 # rank would use GPU 0.
 #
-# All ranks run the same function, `train`. Only rank 0 validates and saves the best model, with the
-# bare model inside DDP, `model.module`. The others wait at the *barrier*, which no rank passes
+# All ranks run the same function, `train`. Only rank 0 validates and saves the best model, using
+# `model.module`, the bare model inside DDP. The others wait at the *barrier*, which no rank passes
 # before all have reached it. `@fix_openmp` will be explained below.
 
 # %% [markdown] slot="model" lang="ko"
@@ -490,9 +496,10 @@ print(f"time (library = 1): small file {min(seconds[::2]) / min(seconds[1::2]):.
 #
 # 모델은 계층이 두 개인 GraphSAGE입니다. `init_model`은 이 모델을 `DistributedDataParallel`(DDP)로
 # 감쌉니다. DDP는 랭크 0의 매개변수를 모든 랭크에 복사하고, 역전파할 때마다 그래디언트의 평균을
-# 올리듀스로 구합니다. 모든 랭크의 옵티마이저에 같은 그래디언트가 전달되므로 모델도 계속 같습니다.
+# 올리듀스로 구합니다. 모든 랭크의 옵티마이저에 같은 그래디언트가 전달되므로 모델도 계속 똑같이
+# 유지됩니다.
 #
-# GPU가 있는 컴퓨터에서는 랭크 $r$이 GPU $r$을 사용합니다. `init_process_group`은
+# GPU가 있는 컴퓨터에서는 랭크 $r$이 GPU $r$을 사용합니다. gnnlab의 `init_process_group`은
 # `torch.cuda.set_device(rank)`처럼 이 GPU를 프로세스의 현재 장치로 지정한 뒤 그 장치를 반환하고,
 # `init_model`은 이 장치를 DDP의 `device_ids`로 넘깁니다. 두 함수를 쓰지 않는 스크립트에서는 현재
 # 장치를 지정하고 그 장치를 DDP에 넘기는 일을 모두 직접 해야 합니다. `set_device`를 빠뜨리면 모든
@@ -513,9 +520,10 @@ print(f"time (library = 1): small file {min(seconds[::2]) / min(seconds[1::2]):.
 # 0 的参数复制给所有 rank，并在每次反向传播中用全归约对梯度求平均。各 rank 的优化器得到的梯度相同，
 # 模型也就始终相同。
 #
-# 在有 GPU 的机器上，rank $r$ 使用 GPU $r$。`init_process_group` 把它设为该进程的当前设备，作用与
-# `torch.cuda.set_device(rank)` 相同，并返回这个设备；`init_model` 再把它作为 `device_ids` 传给
-# DDP。不用这两个函数的脚本，两件事都要自己做：如果不调用 `set_device`，所有 rank 都会使用 GPU 0。
+# 在有 GPU 的机器上，rank $r$ 使用 GPU $r$。gnnlab 的 `init_process_group` 把它设为该进程的当前设
+# 备，作用与 `torch.cuda.set_device(rank)` 相同，并返回这个设备；`init_model` 再把它作为
+# `device_ids` 传给 DDP。不用这两个函数的脚本，两件事都要自己做：如果不调用 `set_device`，所有 rank
+# 都会使用 GPU 0。
 #
 # 所有 rank 运行同一个函数 `train`。只有 rank 0 做验证并保存最好的模型，这时使用 DDP 内部的原始模型
 # `model.module`；其他 rank 则在**屏障**（barrier）处等待：所有 rank 到齐之前，任何 rank 都不能继
@@ -582,20 +590,20 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # %% [markdown] slot="fork" lang="en"
 # Only rank 0 has the history; the parameters of both ranks are equal to the last bit.
 #
-# ## Start by fork
+# ## Start processes by forking
 #
 # There are two ways to start a process. `launch_processes` starts fresh interpreters, and so does
-# `torch.multiprocessing.spawn`, which many scripts call as `mp.spawn`; but that one finds the
-# function by importing it, so it cannot run a function of a notebook. The other way is a **fork**,
-# which exists everywhere but on Windows: a copy of the running process, with which it shares memory
-# until one of the two writes. It takes milliseconds, and functions and graph are there already.
-# Scripts usually fork by `mp.Process`; `gnnlab.multiprocessing` is PyTorch's module with a safer
-# `Process`.
+# `torch.multiprocessing.spawn`, which many scripts call as `mp.spawn`; but the latter finds the
+# function by importing it, so it cannot run a function defined in a notebook. The other way is a
+# **fork**, available everywhere except on Windows: a copy of the running process that shares memory
+# with it until one of the two writes. It takes milliseconds, and the functions and the graph are
+# already there. Scripts usually fork with `mp.Process`; `gnnlab.multiprocessing` is PyTorch's
+# module with a safer `Process`.
 #
 # On a machine with a GPU, a process that has computed gradients cannot fork children that compute
 # gradients. This notebook has computed some, so a fresh interpreter forks the ranks. They connect
-# through a free port and must find the same best model. (GPUs sum in no fixed order; there it may
-# differ.)
+# through a free port and must find the same best model. (GPUs sum in no fixed order, so there it
+# may differ.)
 
 # %% [markdown] slot="fork" lang="ko"
 # 정확도 기록은 랭크 0에만 있고, 두 랭크의 매개변수는 마지막 비트까지 일치합니다.
@@ -627,9 +635,9 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # 入之前，双方共享内存。fork 只需几毫秒，函数和图也都已在新进程的内存中。脚本通常用 `mp.Process` 来
 # fork；`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是其中的 `Process` 更安全。
 #
-# 在有 GPU 的计算机上，计算过梯度的进程 fork 出的子进程无法再计算梯度。本 Notebook 已经计算过梯度，
-# 所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接，得到的最好的模型应
-# 当与前面的相同。（在 GPU 上求和没有固定的顺序，模型可能不同。）
+# 在有 GPU 的计算机上，进程一旦计算过梯度，由它 fork 出的子进程就无法再计算梯度。本 Notebook 已经计
+# 算过梯度，所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接，得到的最
+# 好的模型应当与前面的相同。（在 GPU 上求和没有固定的顺序，模型可能不同。）
 
 
 # %% slot="fork-code"
@@ -654,28 +662,28 @@ else:
     (codes,) = launch_processes(fork_ranks, 1, *everything, forked)
     both = zip(torch.load(fresh).values(), torch.load(forked).values())
     same = all(torch.equal(*pair) for pair in both)
-    print("exit codes:", codes, "same best model:", same)
+    print(f"exit codes: {codes}; same best model: {same}")
     assert same or torch.accelerator.is_available()
 
 # %% [markdown] slot="memory" lang="en"
-# Both processes ended well, and how ranks are started does not change what they learn. It changes
-# how much memory they need. A fresh interpreter imports PyTorch again, and an argument that is
-# neither tensor nor graph, such as a dictionary of names, is copied for each rank; so memory grows
-# with every process. A forked rank shares all that its parent has. We start two ranks each way and
-# measure the memory that each rank shares with no other process.
+# Both processes exited normally. How ranks are started does not change what they learn, only how
+# much memory they need. A fresh interpreter imports PyTorch again, and an argument that is neither
+# a tensor nor a graph, such as a dictionary of node names, is copied for each rank, so memory grows
+# with every process. A forked rank shares everything that its parent has. We start two ranks each
+# way and measure the memory that each rank shares with no other process.
 
 # %% [markdown] slot="memory" lang="ko"
 # 두 프로세스 모두 정상적으로 종료되었습니다. 랭크를 어떤 방식으로 시작하든 학습 결과는 같습니다.
-# 다른 것은 메모리 사용량입니다. 새 인터프리터에서는 PyTorch를 다시 import해야 하고, 이름을 담은
+# 다른 것은 메모리 사용량입니다. 새 인터프리터에서는 PyTorch를 다시 import해야 하고, 노드 이름이 든
 # 딕셔너리처럼 텐서도 그래프도 아닌 인자는 랭크마다 복사되므로, 프로세스가 늘어나는 만큼 메모리도
 # 늘어납니다. 포크한 랭크는 부모 프로세스의 메모리를 모두 공유합니다. 두 가지 방식으로 랭크를 두
 # 개씩 시작하여, 각 랭크에서 다른 프로세스와 공유하지 않는 메모리를 재어 봅시다.
 
 # %% [markdown] slot="memory" lang="zh"
-# 两个进程都正常结束；启动方式不影响训练结果，影响的是内存用量。全新的解释器要重新导入 PyTorch，而且
-# 既不是张量也不是图的参数（例如存放名称的字典）会为每个 rank 复制一份，所以进程越多，占用的内存也越
-# 多。fork 出的 rank 则共享父进程的全部内存。我们用两种方式各启动两个 rank，测量每个 rank 独占、不与
-# 其他进程共享的内存。
+# 两个进程都正常结束；启动方式不影响训练结果，影响的是内存用量。全新的解释器要重新导入 PyTorch；而
+# 且，传给函数的各项数据中，既不是张量也不是图的（例如存放节点名称的字典）会为每个 rank 复制一份，所
+# 以进程越多，占用的内存也越多。fork 出的 rank 则共享父进程的全部内存。我们用两种方式各启动两个
+# rank，测量每个 rank 独占、不与其他进程共享的内存。
 
 
 # %% slot="memory-code" tags=["nbval-ignore-output"]
@@ -692,17 +700,17 @@ if no_fork:
     print(no_fork)
 else:
     for way, found in launch_processes(two_ways, 1)[0].items():
-        print(f"{way}: at most {max(found):.0f} MB a rank")
+        print(f"{way}: at most {max(found):.0f} MB per rank")
 
 # %% [markdown] slot="prove" lang="en"
 # A fresh rank takes more than a hundred megabytes before it does anything, a forked one only a few;
-# what it writes later is its own too.
+# memory that it writes later becomes its own.
 #
 # ## Check that they agree
 #
-# The claim on which all rests: two ranks with batches of 16 learn what one process learns with
-# batches of 32. We train for 20 steps, in two ranks and then in this notebook, on 160 nodes, so
-# that every batch is full, and compare all parameters.
+# The claim on which everything rests is that two ranks with batches of 16 learn what one process
+# learns with batches of 32. We train for 20 steps, in two ranks and then in this notebook, on 160
+# nodes, so that every batch is full, and compare all parameters.
 
 # %% [markdown] slot="prove" lang="ko"
 # 새로 시작한 랭크는 아무 일도 하지 않아도 100 MB 넘게 쓰고, 포크한 랭크는 몇 MB만 씁니다. 다만
@@ -731,17 +739,18 @@ some = (graph, train_ids[:160], val_ids, 4, f"{scratch.name}/proof.pt")
 _, by_one = train(0, 1, *some)
 difference = (by_two - by_one).abs().max().item()
 assert difference < 1e-6
-print(f"{len(by_one):,} parameters after 20 steps, none further apart than 1e-6")
+print(f"{len(by_one):,} parameters after 20 steps, none differing by more than 1e-6")
 
 # %% [markdown] slot="cost" lang="en"
-# Only rounding differs, since sums are taken in another order. Data parallel training is no
-# approximation; all it changes is speed.
+# Only rounding differs, since the sums are taken in a different order. Data-parallel training is
+# not an approximation; all it changes is speed.
 #
 # ## What it costs
 #
-# Does it gain any? We time steps of one process and of the ranks, for growing batches on a larger,
-# random graph; on `digits` each rank would read nearly all nodes. So that waiting can be seen, we
-# do by hand what DDP does: one all-reduce after the backward pass.
+# Is training faster? We time steps of one process and of the ranks, for growing batches on a
+# larger, random graph; on `digits`, each rank would read nearly all nodes for a large batch. To
+# make the waiting visible, we do by hand, with one all-reduce after the backward pass, what DDP
+# does during it.
 
 # %% [markdown] slot="cost" lang="ko"
 # 더하는 순서가 달라 반올림 오차만큼만 차이가 납니다. 데이터 병렬 학습은 근사가 아니며, 달라지는
@@ -750,9 +759,9 @@ print(f"{len(by_one):,} parameters after 20 steps, none further apart than 1e-6"
 # ## 비용
 #
 # 그렇다면 속도는 정말 빨라질까요? 배치 크기를 늘려 가며 프로세스가 하나일 때와 랭크가 두 개일 때 한
-# 단계에 걸리는 시간을 잽니다. `digits`에서는 두 랭크가 각각 거의 모든 노드를 읽게 되므로 더 큰
-# 무작위 그래프를 씁니다. 대기 시간이 드러나도록 DDP를 쓰지 않고, 역전파가 끝난 뒤에 올리듀스를 직접
-# 한 번 호출합니다.
+# 단계에 걸리는 시간을 잽니다. `digits`에서는 배치가 커지면 두 랭크가 각각 거의 모든 노드를 읽게
+# 되므로 더 큰 무작위 그래프를 씁니다. DDP는 역전파 도중에 올리듀스를 하지만, 여기서는 대기 시간이
+# 드러나도록 DDP를 쓰지 않고 역전파가 끝난 뒤에 올리듀스를 직접 한 번 호출합니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # 差别只来自舍入，因为求和的次序不同。数据并行训练不是近似方法，改变的只有速度。
@@ -760,8 +769,8 @@ print(f"{len(by_one):,} parameters after 20 steps, none further apart than 1e-6"
 # ## 开销
 #
 # 那么训练变快了吗？我们让批次逐渐增大，分别测量用一个进程和用多个 rank 时每一步的时间。在 `digits`
-# 上，每个 rank 都会读取几乎所有节点，所以这里改用一张更大的随机图。为了看清等待的时间，我们手动完成
-# DDP 的工作：在反向传播之后做一次全归约。
+# 上，批次一大，每个 rank 就会读取几乎所有节点，所以这里改用一张更大的随机图。DDP 在反向传播的过程中
+# 就进行全归约；为了看清等待的时间，这里不用 DDP，而是在反向传播之后手动做一次全归约。
 
 
 # %% slot="cost-code"
@@ -802,46 +811,45 @@ for row, marks in enumerate([alone, *together]):
         style = {"color": color, "edgecolor": "white"}
         style["label"] = None if row else phases[phase]
         left.barh([row] * 3, stop - start, left=start, **style)
-left.set(xlabel="ms", yticks=range(len(together) + 1))
-left.set_yticklabels(["alone", *(f"rank {rank}" for rank in range(len(together)))])
+left.set(xlabel="time (ms)", yticks=range(len(together) + 1))
+left.set_yticklabels(["one process", *(f"rank {rank}" for rank in range(len(together)))])
 left.invert_yaxis()
 left.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
-names = ("alone", f"{WORLD_SIZE} ranks")
+names = ("one process", f"{WORLD_SIZE} ranks")
 for marks, color, name in zip((alone, together[0]), (BLUE, ORANGE), names):
     steps = (marks[:, 1:, 0] - marks[:, :-1, 0]).median(1).values
     speed = torch.tensor(sizes) / steps / 1000
     right.plot(sizes, speed, "o-", color=color, label=name)
 right.set_xscale("log", base=2)
 right.set(xticks=sizes, xticklabels=sizes, ylim=0)
-right.set(xlabel="seeds per step, all ranks", ylabel="thousand seeds per s")
+right.set(xlabel="seeds per step (sum over ranks)", ylabel="thousand seeds/s")
 right.legend(frameon=False)
 plt.show()
 
 # %% [markdown] slot="openmp" lang="en"
-# The left shows three steps of the largest batch. Each rank has half of the seeds; on free cores,
-# green and blue shrink to little more than half. Orange is mostly waiting: a step ends only when
-# the slower rank has finished it. On the right, small batches often lose, because an all-reduce
-# takes longer than the work it saves; large ones can gain. On two busy cores, two ranks are rarely
-# twice as fast.
+# The left plot shows three steps with the largest batch. Each rank has half of the seeds; on free
+# cores, green and blue shrink to little more than half. Orange is mostly waiting for the slower
+# rank. On the right, small batches often lose, because an all-reduce takes longer than the work it
+# saves; large ones can gain. Two ranks are never quite twice as fast, least of all on busy cores.
 #
 # ## Three failures
 #
-# Each of these stops a program, mostly without a message. We cause each in another process, with a
-# deadline, then remove the cause.
+# Each of these stops a program, mostly without a message. We provoke each in a separate process
+# with a deadline, then remove the cause.
 #
-# **OpenMP after a fork.** PyTorch computes large tensors with a team of OpenMP threads. A fork
+# **OpenMP after a fork.** PyTorch processes large tensors with a team of OpenMP threads. A fork
 # copies memory, but of all threads only the one that calls it. The child's memory describes a team
-# whose threads do not exist; it gives the team work and waits for ever. `fix_openmp` runs the
-# function in a new thread, which gets a new team. `prepare_mp` dismisses the team before every
-# later fork.
+# whose threads do not exist; the child gives the team work and waits forever. `fix_openmp` runs the
+# function in a new thread, which gets a new team. `prepare_mp` makes every later fork shut the team
+# down first.
 
 # %% [markdown] slot="openmp" lang="ko"
 # 왼쪽 그림은 가장 큰 배치로 수행한 세 단계입니다. 랭크마다 시드 노드를 절반씩 맡으므로, 코어에
 # 여유가 있으면 초록색과 파란색 구간은 절반을 조금 넘는 길이로 줄어듭니다. 주황색 구간은 대부분 대기
-# 시간입니다. 느린 랭크까지 마쳐야 한 단계가 끝나기 때문입니다. 오른쪽 그림을 보면 배치가 작을 때는
-# 두 랭크로 나누면 오히려 느려지기 쉽습니다. 계산에서 줄어드는 시간보다 올리듀스에 드는 시간이 더
-# 길기 때문입니다. 배치가 크면 빨라질 수 있습니다. 그러나 코어 두 개가 다른 일도 하고 있다면, 랭크를
-# 두 개 써도 속도가 두 배가 되는 일은 드뭅니다.
+# 시간입니다. 느린 랭크까지 마쳐야 한 단계가 끝나기 때문입니다. 오른쪽 그림에서 보듯이, 배치가 작을
+# 때 두 랭크로 나누면 오히려 느려지기 쉽습니다. 계산에서 줄어드는 시간보다 올리듀스에 드는 시간이 더
+# 길기 때문입니다. 배치가 크면 빨라질 수 있습니다. 그러나 랭크를 두 개 써도 속도가 두 배에는 이르지
+# 못하며, 코어가 다른 일도 하고 있다면 더욱 그렇습니다.
 #
 # ## 장애 세 가지
 #
@@ -857,8 +865,8 @@ plt.show()
 # %% [markdown] slot="openmp" lang="zh"
 # 左图是批次最大时的三步。每个 rank 只处理一半种子节点；如果 CPU 核空闲，绿色和蓝色阶段会缩短到略多
 # 于一半。橙色大部分是等待：较慢的 rank 也完成之后，一步才算结束。右图中，批次较小时，多个 rank 往往
-# 反而比单个进程慢，因为全归约所花的时间比省下的计算时间更长；批次较大时则可能更快。如果两个核还有其
-# 他负载，两个 rank 很少能达到两倍的速度。
+# 反而比单个进程慢，因为全归约所花的时间比省下的计算时间更长；批次较大时则可能更快。两个 rank 达不到
+# 两倍的速度，两个核还有其他负载时更是如此。
 #
 # ## 三种故障
 #
@@ -879,7 +887,7 @@ def outcome(process, seconds=4):
         process.kill()
         process.join()
         return "hangs"
-    return "ends well" if process.exitcode == 0 else "fails"
+    return "finishes" if process.exitcode == 0 else "fails"
 
 
 def add():
@@ -901,17 +909,17 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # %% [markdown] slot="cuda" lang="en"
 # With GNU OpenMP, which comes with PyTorch on Linux, the plain child hangs; both remedies help.
 #
-# **CUDA in a forked child.** What a process has set up on a GPU is not valid in a forked copy of
-# it. Once a notebook has used the GPU, its forked children cannot, and PyTorch says so only inside
-# the child. `torch.cuda.is_initialized()` tells whether a process has used the GPU: print it after
-# each line that you suspect.
+# **CUDA in a forked child.** A process's GPU state is not valid in a forked copy. Once a notebook
+# has used the GPU, its forked children cannot, and PyTorch says so only inside the child.
+# `torch.cuda.is_initialized()` tells you whether a process has used the GPU: print it after each
+# suspect line.
 #
-# `torch.cuda.device_count()`, which a script needs to know how many ranks to start, does not count
-# as use if it can ask NVML, NVIDIA's management library; if it cannot, it starts CUDA's driver as
-# `torch.cuda.is_available()` does. Then `is_initialized()` stays False, yet a child forked later
-# may be unable to use the GPU. So do not call `is_available()` before a fork, or set
-# `PYTORCH_NVML_BASED_CUDA_CHECK=1`, which makes it ask NVML first. The library's `Process` checks
-# `is_initialized()` before it forks. Without a GPU, we pretend that one was used.
+# `torch.cuda.device_count()`, which a script calls to find out how many ranks to start, does not
+# count as use if it can ask NVML, NVIDIA's management library; if it cannot, it initializes the
+# CUDA driver, as `torch.cuda.is_available()` does. Then `is_initialized()` stays False, yet a child
+# forked later may be unable to use the GPU. So either do not call `is_available()` before a fork,
+# or set `PYTORCH_NVML_BASED_CUDA_CHECK=1`, which makes it ask NVML first. The library's `Process`
+# checks `is_initialized()` before it forks. Without a GPU, we pretend that one has been used.
 
 # %% [markdown] slot="cuda" lang="ko"
 # Linux용 PyTorch에 들어 있는 GNU OpenMP를 쓸 때 아무 조치도 하지 않으면 자식 프로세스가 멈춥니다.
@@ -923,14 +931,14 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # `torch.cuda.is_initialized()`로 알 수 있습니다. 의심스러운 줄마다 그 값을 출력해 보면 원인을 찾을
 # 수 있습니다.
 #
-# 랭크를 몇 개 시작할지 정할 때 쓰는 `torch.cuda.device_count()`는 NVIDIA의 관리 라이브러리인 NVML로
-# GPU 수를 알아낼 수 있으면 GPU를 쓴 것이 되지 않습니다. NVML이 동작하지 않으면
-# `torch.cuda.is_available()`과 마찬가지로 CUDA를 시작합니다. 이때 `is_initialized()`의 값은 그대로
-# False이지만, 그 뒤에 포크한 자식 프로세스에서는 GPU를 쓰지 못할 수 있습니다. 그러므로 포크하기
-# 전에는 `is_available()`을 호출하지 않는 것이 안전합니다. 꼭 필요하면 환경 변수
+# 랭크를 몇 개 시작할지 정할 때 쓰는 `torch.cuda.device_count()`는, NVIDIA의 관리 라이브러리인
+# NVML로 GPU 수를 알아낼 수 있으면 호출해도 GPU를 쓴 것으로 치지 않습니다. NVML이 동작하지 않으면
+# `torch.cuda.is_available()`과 마찬가지로 CUDA 드라이버를 초기화합니다. 이때 `is_initialized()`의
+# 값은 그대로 False이지만, 그 뒤에 포크한 자식 프로세스에서는 GPU를 쓰지 못할 수 있습니다. 그러므로
+# 포크하기 전에는 `is_available()`을 호출하지 않는 것이 안전합니다. 꼭 필요하면 환경 변수
 # `PYTORCH_NVML_BASED_CUDA_CHECK=1`을 설정하여 이 함수도 NVML을 먼저 쓰게 합니다. 라이브러리의
-# `Process`는 포크하기 전에 `is_initialized()`를 검사합니다. GPU가 없는 컴퓨터라면 다음 셀에서 GPU를
-# 쓴 것처럼 흉내 냅니다.
+# `Process`는 포크하기 전에 `is_initialized()`를 검사합니다. GPU가 없는 컴퓨터에서는 다음 셀에서
+# GPU를 이미 쓴 상황을 흉내 냅니다.
 
 # %% [markdown] slot="cuda" lang="zh"
 # PyTorch 在 Linux 上自带 GNU OpenMP；使用它时，未加处理的子进程会卡住，而两种补救办法都有效。
@@ -941,11 +949,11 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # 原因。
 #
 # 脚本可以用 `torch.cuda.device_count()` 来决定启动几个 rank。只要它能通过 NVIDIA 的管理库 NVML 查到
-# GPU 的个数，就不算用过 GPU；如果 NVML 不可用，它就会像 `torch.cuda.is_available()` 那样启动 CUDA。
-# 这时 `is_initialized()` 仍为 False，但之后 fork 出的子进程可能无法使用 GPU。因此，fork 之前最好不
-# 要调用 `is_available()`；确有需要时，可设环境变量 `PYTORCH_NVML_BASED_CUDA_CHECK=1`，让它也先查
-# NVML。库中的 `Process` 在 fork 之前会检查 `is_initialized()`。如果没有 GPU，下面的代码就模拟已经用
-# 过 GPU 的状态。
+# GPU 的个数，就不算用过 GPU；如果 NVML 不可用，它就会像 `torch.cuda.is_available()` 那样初始化 CUDA
+# 驱动。这时 `is_initialized()` 仍为 False，但之后 fork 出的子进程可能无法使用 GPU。因此，fork 之前
+# 最好不要调用 `is_available()`；确有需要时，可设环境变量 `PYTORCH_NVML_BASED_CUDA_CHECK=1`，让它也
+# 先查 NVML。库中的 `Process` 在 fork 之前会检查 `is_initialized()`。如果没有 GPU，下面的代码就模拟
+# 已经用过 GPU 的状态。
 
 
 # %% slot="cuda-code"
@@ -964,16 +972,18 @@ def fork_after_cuda(rank, world_size):
 print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 
 # %% [markdown] slot="uneven" lang="en"
-# The message names both ways out; `launch_processes` works even after the GPU was used.
+# The message names both remedies; what it says of `device_count()` holds where NVML works.
+# `launch_processes` works even after the GPU has been used.
 #
 # **Uneven batches.** A rank with one batch more than the others enters an all-reduce that no other
-# rank joins. Here rank 0 has three batches and rank 1 has two; a timeout of three seconds, in place
-# of half an hour, ends the wait. Even shares prevent this, and `create_dataloader` makes them.
-# Where they cannot be even, `model.join()` lets a rank that has finished take part with zeros.
+# rank joins. Here rank 0 has three batches and rank 1 two; a timeout of three seconds instead of
+# half an hour ends the wait. Equal shares prevent this, and `create_dataloader` makes them. Where
+# shares cannot be equal, `model.join()` lets a rank that has finished keep contributing zeros.
 
 # %% [markdown] slot="uneven" lang="ko"
 # 오류 메시지에 해결책 두 가지가 나와 있습니다. 새 인터프리터를 시작하거나, GPU를 처음 쓰기 전에
-# 포크하는 것입니다. `launch_processes`는 GPU를 쓴 뒤에도 동작합니다.
+# 포크하는 것입니다. `device_count()`에 관한 말은 NVML이 동작할 때에만 맞습니다.
+# `launch_processes`는 GPU를 쓴 뒤에도 동작합니다.
 #
 # **서로 다른 배치 수.** 한 랭크의 배치가 다른 랭크의 배치보다 하나 더 많으면, 그 랭크는 다른 랭크가
 # 참여하지 않는 올리듀스를 혼자 호출하게 됩니다. 여기서 랭크 0의 배치는 세 개, 랭크 1의 배치는 두
@@ -982,18 +992,18 @@ print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 # 때는 `model.join()`을 씁니다. 그러면 먼저 끝난 랭크도 0을 보내며 올리듀스에 계속 참여합니다.
 
 # %% [markdown] slot="uneven" lang="zh"
-# 报错信息给出了两种解决办法：启动全新的解释器，或者在第一次使用 GPU 之前 fork。`launch_processes`
-# 在用过 GPU 之后也能使用。
+# 报错信息给出了两种解决办法：启动全新的解释器，或者在第一次使用 GPU 之前 fork；其中关于
+# `device_count()` 的说法只在 NVML 可用时成立。`launch_processes` 在用过 GPU 之后也能使用。
 #
-# **批次数不相等。** 如果某个 rank 比其他 rank 多一个批次，它就会发起一次没有其他 rank 参加的全归
+# **批次数不相等。** 如果某个 rank 比其他 rank 多一个批次，它就会发起一次没有其他 rank 参与的全归
 # 约。这里 rank 0 有三个批次，rank 1 有两个；为了让等待尽早结束，我们把超时时间从半小时改为三秒。各
 # 份大小相等就能避免这种情况，`create_dataloader` 正是这样划分的。如果无法等分，`model.join()` 可以
-# 让已经完成的 rank 用零值继续参加全归约。
+# 让已经完成的 rank 用零值继续参与全归约。
 
 
 # %% slot="uneven-code"
 def uneven(rank, world_size, batches, join, seconds):
-    dist.barrier()  # begin together
+    dist.barrier()  # start together
     group = dist.new_group(timeout=timedelta(seconds=seconds))
     model = init_model(nn.Linear(2, 1), process_group=group)
     try:
@@ -1002,7 +1012,7 @@ def uneven(rank, world_size, batches, join, seconds):
                 model(torch.ones(4, 2)).sum().backward()
     except RuntimeError:
         return "timed out"
-    return "ended well"
+    return "finished"
 
 
 def three_ways(rank, world_size):
@@ -1021,42 +1031,43 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # ## Summary
 #
 # - Each rank has the whole graph and a share of every batch; an all-reduce averages the gradients.
-# - With equal shares this is training in one process, up to rounding.
-# - Ranks make equal numbers of steps; rank 0 validates and saves while the others wait.
-# - Prepare the graph before the start. A fork shares memory; start fresh interpreters where a GPU
-#   was used.
-# - Ranks pay when the work of a batch outweighs the wait for the slowest.
+# - With equal shares, the result is that of training in one process, up to rounding.
+# - All ranks take the same number of steps; rank 0 validates and saves while the others wait.
+# - Prepare the graph before the start. A fork shares memory; if a GPU has been used, start fresh
+#   interpreters.
+# - More ranks pay off when they save more time than the all-reduce, with its wait for the slowest
+#   rank, takes.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/04_multi_gpu.ipynb) are beside the lesson.
+# [solutions](../solutions/04_multi_gpu.ipynb) are in a separate notebook.
 #
 # 1. A model has 1,000,000 parameters. How many numbers does each of 4 ranks send during one ring
 #    all-reduce?
-# 2. There are 1,000 training nodes, 3 ranks, and batches of 64 on each rank. How many steps has an
-#    epoch, with shares as `rank_share` makes them and a last batch that may be smaller?
+# 2. There are 1,000 training nodes, 3 ranks, and batches of 64 on each rank. How many steps does an
+#    epoch have, with shares as `rank_share` makes them and a last batch that may be smaller?
 # 3. Write a function that takes a list of share sizes, which may differ, and returns the weights
 #    with which the ranks' gradients add up to that of the batch.
 # 4. Let all ranks validate. Write a function of `rank`, `world_size` and `counts`, where
-#    `counts[rank]` is a tensor with the hits and the nodes of this rank; every rank returns the
-#    accuracy over all nodes, as a number.
+#    `counts[rank]` is a tensor with this rank's number of hits and number of nodes; every rank
+#    returns the accuracy over all nodes, as a number.
 
 # %% [markdown] slot="summary" lang="ko"
 # 배치 수가 다를 때 랭크 0은 제한 시간까지 기다리다 실패했고, 랭크 1은 아무 오류 없이 끝났습니다.
 #
 # ## 요약
 #
-# - 각 랭크는 그래프 전체를 가지고, 배치마다 시드 노드의 일부를 맡습니다. 그래디언트의 평균은
-#   올리듀스로 구합니다.
+# - 모든 랭크에 그래프 전체가 있으며, 각 랭크는 배치마다 시드 노드의 일부를 맡습니다. 그래디언트의
+#   평균은 올리듀스로 구합니다.
 # - 랭크마다 맡은 노드 수가 같으면, 학습 결과는 반올림 오차를 제외하고 프로세스 하나로 학습한 결과와
 #   같습니다.
 # - 모든 랭크의 단계 수는 같아야 합니다. 검증과 저장은 랭크 0에서 하고, 그동안 나머지 랭크는
 #   기다립니다.
 # - 그래프는 랭크를 시작하기 전에 준비합니다. 포크하면 메모리를 공유하며, GPU를 이미 사용했다면 새
 #   인터프리터를 시작합니다.
-# - 배치 하나를 계산하는 시간이 가장 느린 랭크를 기다리는 시간보다 길 때 랭크를 늘릴 가치가
-#   있습니다.
+# - 계산을 나누어 줄어드는 시간이, 가장 느린 랭크를 기다리는 시간을 포함한 올리듀스 시간보다 길 때
+#   랭크를 늘릴 만합니다.
 #
 # ## 연습 문제
 #
@@ -1072,7 +1083,7 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 #    합니다.
 # 4. 모든 랭크가 검증에 참여하게 합니다. `rank`, `world_size`, `counts`를 받는 함수를 작성합니다.
 #    `counts[rank]`는 이 랭크에서 맞힌 노드 수와 맡은 노드 수를 담은 텐서이며, 함수는 모든 랭크에서
-#    전체 노드에 대한 정확도를 수 하나로 반환해야 합니다.
+#    전체 노드에 대한 정확도를 수 하나로 나타내어 똑같이 반환해야 합니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 批次数不相等时，rank 0 一直等到超时，rank 1 却正常结束，没有任何报错。

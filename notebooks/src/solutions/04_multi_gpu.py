@@ -1,8 +1,8 @@
 # %% [markdown] slot="title" lang="en"
-# # Solutions: training in many processes
+# # Solutions: training with multiple processes
 #
-# These answers belong to the exercises at the end of the [lesson](../en/04_multi_gpu.ipynb). The
-# cells up to the first exercise are the lesson's own code; run them first.
+# These are the answers to the exercises at the end of the [lesson](../en/04_multi_gpu.ipynb). The
+# cells before the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 멀티프로세스 학습
@@ -17,11 +17,11 @@
 # 中的代码，请先运行它们。
 
 # %% [markdown] slot="why-1-2" lang="en"
-# **1.** A chunk is a quarter of the gradient, 250,000 numbers. A rank sends three chunks while they
-# are added and three while they are copied: $2 \cdot 3 \cdot 250000 = 1500000$.
+# **1.** A chunk is a quarter of the gradient, 250,000 numbers. A rank sends three chunks in the
+# adding half and three in the copying half: $2 \cdot 3 \cdot 250000 = 1500000$.
 #
-# **2.** A share has 334 nodes, 1,000 / 3 rounded up. In batches of 64 that is five full ones and
-# one of 14: six steps, on every rank.
+# **2.** A share has 334 nodes, 1,000 / 3 rounded up. In batches of 64, that is five full batches
+# and one of 14: six steps on every rank.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 조각 하나는 그래디언트의 4분의 1, 곧 값 250,000개입니다. 각 랭크에서 더하는 단계에 조각 세
@@ -31,8 +31,8 @@
 # 14개짜리 배치 하나가 되므로, 모든 랭크에서 여섯 단계입니다.
 
 # %% [markdown] slot="why-1-2" lang="zh"
-# **1.** 一块是梯度的四分之一，即 250,000 个数。每个 rank 在累加阶段发送三块，在复制阶段又发送三
-# 块：$2 \cdot 3 \cdot 250000 = 1500000$。
+# **1.** 一个分块是梯度的四分之一，即 250,000 个数。每个 rank 在累加阶段发送三个分块，在复制阶段又发
+# 送三个：$2 \cdot 3 \cdot 250000 = 1500000$。
 #
 # **2.** 每份有 334 个节点，即 1,000 / 3 向上取整的结果。批次大小为 64 时，有五个完整的批次和一个只
 # 有 14 个节点的批次：每个 rank 都是六步。
@@ -45,26 +45,28 @@ check(1, answer_1, lambda answer: sha(answer) == "490d7c88")
 check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
 
 # %% [markdown] slot="why-3-4" lang="en"
-# **3.** The loss of the whole batch is a mean over all its nodes, so each rank counts as many times
-# as it has nodes. DDP gives every rank the same weight; that is right only for equal shares.
+# **3.** The loss of the whole batch is a mean over all its nodes, so each rank's weight is
+# proportional to its number of nodes. DDP gives every rank the same weight, which is right only for
+# equal shares.
 #
-# **4.** Hits and nodes are added over all ranks, then divided. The mean of the ranks' accuracies
-# would be wrong here: one rank has 40 nodes, the other 50.
+# **4.** Hits and nodes are each summed over all ranks, then the first sum is divided by the second.
+# The mean of the ranks' accuracies would be wrong here: one rank has 40 nodes, the other 50.
 
 # %% [markdown] slot="why-3-4" lang="ko"
 # **3.** 배치 전체의 손실은 모든 노드에 대한 평균이므로, 각 랭크의 가중치는 맡은 노드 수에
 # 비례합니다. DDP에서는 모든 랭크에 같은 가중치를 쓰므로, 맡은 노드 수가 같을 때에만 배치 전체의
 # 그래디언트가 나옵니다.
 #
-# **4.** 맞힌 노드 수와 맡은 노드 수를 각각 모든 랭크에서 더한 뒤 나눕니다. 한 랭크에는 노드가 40개,
-# 다른 랭크에는 50개 있으므로, 랭크별 정확도를 평균하면 틀린 값이 나옵니다.
+# **4.** 맞힌 노드 수와 맡은 노드 수를 각각 모든 랭크에 걸쳐 더한 뒤, 앞의 합을 뒤의 합으로
+# 나눕니다. 한 랭크는 노드 40개를, 다른 랭크는 50개를 맡았으므로, 랭크별 정확도를 단순히 평균하면
+# 틀린 값이 나옵니다.
 
 # %% [markdown] slot="why-3-4" lang="zh"
 # **3.** 整个批次的损失是所有节点上的平均值，所以每个 rank 的权重应与它的节点数成正比。DDP 给每个
 # rank 相同的权重，只有各份大小相同时才正确。
 #
-# **4.** 先把各 rank 预测正确的节点数和各自的节点数分别相加，再相除。这里不能对各 rank 的准确率求平
-# 均：一个 rank 有 40 个节点，另一个有 50 个。
+# **4.** 先把各 rank 预测正确的节点数和各自的节点数分别相加，再用前者除以后者。这里不能对各 rank 的
+# 准确率求平均：一个 rank 有 40 个节点，另一个有 50 个。
 
 
 # %% slot="answers-3-4"
