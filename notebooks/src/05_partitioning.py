@@ -1,14 +1,14 @@
 # %% [markdown] slot="title" lang="en"
-# # Cutting a graph into parts
+# # Partitioning a graph
 #
-# A graph that does not fit into one machine is cut into parts, one for each machine. Every machine
+# A graph that does not fit on one machine is cut into parts, one for each machine. Every machine
 # stores its own part, samples and trains on it, and requests the rest from the others; how the
-# graph is cut decides how often. Afterwards you can
+# graph is cut determines how often. By the end of this lesson, you can
 #
 # - number the nodes and edges of a partitioned graph by hand, and say what inner nodes and HALO
 #   nodes are;
 # - partition a graph with METIS, and judge the result by its cut, its halo and its balance;
-# - carry features and predictions from original IDs to new ones and back;
+# - reorder features and predictions from original to new IDs and back;
 # - check that the parts together are the graph, and that samples do not depend on the cut.
 
 # %% [markdown] slot="title" lang="ko"
@@ -22,7 +22,7 @@
 # - 나누어진 그래프의 노드와 에지에 직접 번호를 매기고, 내부 노드(inner node)와 헤일로 노드(halo
 #   node)가 무엇인지 설명하기
 # - METIS로 그래프를 나누고, 에지 컷(edge cut), 헤일로, 균형을 기준으로 결과를 평가하기
-# - 피처(feature)와 예측값을 원래 ID에서 새 ID로, 다시 원래 ID로 옮기기
+# - 피처(feature)와 예측값을 원래 ID 순서에서 새 ID 순서로 바꾸고, 다시 원래 순서로 되돌리기
 # - 파티션을 모두 합하면 원래 그래프가 되고, 샘플링 결과는 그래프를 나눈 방식과 관계없이 같다는 것을
 #   확인하기
 
@@ -32,17 +32,18 @@
 # 一台机器装不下的图，要切成若干分区（partition），每台机器一个。每台机器存储自己的分区，在上面采样
 # 和训练，其余数据则向其他机器请求；请求的多少取决于图的切分方式。学完之后，你能够：
 #
-# - 亲手为切分后图中的节点和边编号，并说明内部节点（inner node）和 HALO 节点（halo node）各是什么；
+# - 亲手为切分后的图中的节点和边编号，并说明内部节点（inner node）和 HALO 节点（halo node）各是什
+#   么；
 # - 用 METIS 切分一张图，并从被切断的边（edge cut）、HALO 节点和均衡三方面评价结果；
-# - 把特征（feature）和预测结果从原始 ID 转换到新 ID，再转换回来；
+# - 把特征（feature）和预测结果从原始 ID 的顺序换成新 ID 的顺序，再换回来；
 # - 验证所有分区合起来正是原图，而且采样结果与切分方式无关。
 
 # %% [markdown] slot="setup" lang="en"
-# ## Set-up
+# ## Setup
 #
 # `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, 22,470 pages
-# that like each other, is a download of 5 MB and more like real graphs. The parts are written into
-# a temporary folder, which is deleted when the kernel ends.
+# that like each other, is a 5 MB download and closer to real-world graphs. The parts are written to
+# a temporary folder, which is deleted when the kernel shuts down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -86,8 +87,8 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Eight nodes for two machines: the blue ones shall belong to part 0, the orange ones to part 1.
-# Three edges, drawn in black, lead from one part to the other. They are **cut**.
+# We divide eight nodes between two machines: the blue nodes belong to part 0, the orange ones to
+# part 1. Three edges, drawn in black, lead from one part to the other. They are **cut**.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -139,11 +140,11 @@ plt.show()
 #
 # ## Build it yourself: new IDs
 #
-# The blue nodes are 0, 3, 5 and 6. An ID does not show whether a node is blue or orange, so each
-# machine would need a table with the owner of every node. **New IDs** replace it: they go first to
-# all nodes of part 0, then to those of part 1, within a part in the original order. Now each part
-# owns a range, and a few borders are enough. Edges are sorted by destination, so they fall into
-# ranges too.
+# The blue nodes are 0, 3, 5 and 6. An ID does not show whether a node is blue or orange, so each
+# machine would need a table with the owner of every node. **New IDs** replace this table: all nodes
+# of part 0 are numbered first, then those of part 1, within a part in the original order. Now each
+# part owns a range, and a few boundaries are enough. Edges are sorted by destination, so they fall
+# into ranges too.
 
 # %% [markdown] slot="number" lang="ko"
 # 검은 에지의 메시지는 한 머신에서 다른 머신으로 전송됩니다. 에지는 메시지가 쓰이는 **도착 노드**의
@@ -181,28 +182,28 @@ print("original IDs of nodes 0 to 7: ", old_nodes.tolist())
 print("original IDs of edges 0 to 12:", old_edges.tolist())
 
 # %% [markdown] slot="hold" lang="en"
-# Nodes 0 to 3 now belong to part 0, the others to part 1. The lists lead back: new node 1 was
-# node 3.
+# Nodes 0 to 3 now belong to part 0, the others to part 1. The lists lead back to the original IDs:
+# new node 1 was node 3.
 #
 # A part stores more than it owns. It owns its **inner nodes** and the **inner edges**, those that
 # enter inner nodes. It also stores the edges that leave, and every foreign node at the end of an
-# edge: the **HALO nodes**. Of these it has the ID only; their features stay with the owner. In the
-# picture, with new IDs, inner nodes are filled and HALO nodes outlined; dashed edges leave, and
-# belong to the other part.
+# edge: the **HALO nodes**. It stores only the IDs of these; their features stay with the owner. In
+# the figure, which shows new IDs, inner nodes are filled and HALO nodes outlined; dashed edges
+# leave, and belong to the other part.
 
 # %% [markdown] slot="hold" lang="ko"
 # 이제 노드 0~3은 파티션 0에, 노드 4~7은 파티션 1에 속합니다. 출력된 목록에서 원래 ID를 알 수
 # 있습니다. 예를 들어 새 노드 1은 원래 노드 3입니다.
 #
 # 파티션에는 소유한 것보다 많은 데이터가 저장됩니다. 파티션이 소유하는 것은 **내부 노드**와, 내부
-# 노드로 들어오는 **내부 에지**입니다. 여기에 다른 파티션으로 나가는 에지와, 에지의 반대쪽 끝에 있는
-# 다른 파티션의 노드도 저장합니다. 이 노드가 **헤일로 노드**입니다. 헤일로 노드는 ID만 저장하며,
-# 피처는 소유자가 가지고 있습니다. 아래 그림의 숫자는 새 ID입니다. 색을 채운 노드는 내부 노드,
-# 테두리만 있는 노드는 헤일로 노드입니다. 점선은 나가는 에지로, 다른 파티션이 소유합니다.
+# 노드로 들어오는 **내부 에지**입니다. 여기에 더해 다른 파티션으로 나가는 에지와, 에지의 반대쪽 끝에
+# 있는 다른 파티션의 노드도 저장합니다. 이 노드가 **헤일로 노드**입니다. 헤일로 노드는 ID만
+# 저장하며, 피처는 소유자가 가지고 있습니다. 아래 그림의 숫자는 새 ID입니다. 색을 채운 노드는 내부
+# 노드, 테두리만 있는 노드는 헤일로 노드입니다. 점선은 나가는 에지로, 다른 파티션이 소유합니다.
 
 # %% [markdown] slot="hold" lang="zh"
-# 新节点 0 到 3 属于分区 0，新节点 4 到 7 属于分区 1。由打印的列表可以查到原始 ID：例如，新节点 1 原
-# 来是节点 3。
+# 新节点 0 到 3 属于分区 0，新节点 4 到 7 属于分区 1。从打印出的列表中可以查到原始 ID：例如，新节点
+# 1 原来是节点 3。
 #
 # 分区存储的数据比它拥有的多。它拥有自己的**内部节点**，以及进入内部节点的**内部边**。此外，还要存储
 # 从内部节点指向其他分区的边，以及这两种边落在其他分区的端点，即 **HALO 节点**。对 HALO 节点只存储
@@ -236,17 +237,18 @@ plt.show()
 
 # %% [markdown] slot="library" lang="en"
 # A part has all in-edges of its inner nodes, so their neighbors are sampled without a request.
-# Requests are needed only for features and neighbors of HALO nodes. In return, three edges and five
-# nodes are stored twice.
+# Requests are needed only for features and neighbors of HALO nodes. The price is that three edges
+# and five nodes are stored twice.
 #
 # ## With the library
 #
 # `partition_graph` does all this and writes files. `part_method` is `"metis"`, `"ldg"`, `"random"`
-# or, as here, a function that returns the part of each node. With `return_mapping=True` it returns
-# the original IDs of the new nodes and edges. Whatever trainers need, features, labels and masks of
-# the training nodes, must be in `ndata` and `edata` before: it is partitioned with the graph.
-# `load_partition` opens one part: its graph, features, the **partition book**, name and types.
-# Within a part, nodes count from 0 again, inner nodes first; `ndata[dgl.NID]` has the new IDs.
+# or, as here, a function that returns the part of each node. With `return_mapping=True`,
+# `partition_graph` returns the original IDs of the new nodes and edges. Whatever training needs
+# (features, labels, masks of the training nodes) must be in `ndata` and `edata` beforehand, to be
+# partitioned with the graph. `load_partition` opens one part and returns its graph, node features,
+# edge features, the **partition book**, the graph's name, and the node and edge types. Within a
+# part, nodes are numbered from 0 again, inner nodes first; `ndata[dgl.NID]` has the new IDs.
 
 # %% [markdown] slot="library" lang="ko"
 # 내부 노드로 들어오는 에지는 모두 같은 파티션에 있으므로, 내부 노드의 이웃은 다른 머신에 요청하지
@@ -259,9 +261,9 @@ plt.show()
 # `"metis"`, `"ldg"`, `"random"`이나, 여기서처럼 각 노드의 파티션을 반환하는 함수를 지정합니다.
 # `return_mapping=True`로 지정하면 새 노드와 새 에지의 원래 ID를 반환합니다. 피처, 레이블, 학습
 # 노드의 마스크처럼 학습에 필요한 데이터는 미리 `ndata`와 `edata`에 넣어 두어야 그래프와 함께
-# 나뉩니다. `load_partition`은 파티션 하나를 열어 그래프, 피처, **파티션 북**(partition book), 이름,
-# 타입을 반환합니다. 파티션 안에서는 노드 번호를 0부터 다시 매기며, 내부 노드가 먼저 옵니다. 새 ID는
-# `ndata[dgl.NID]`에 있습니다.
+# 나뉩니다. `load_partition`은 파티션 하나를 열어 그래프, 노드 피처, 에지 피처, **파티션
+# 북**(partition book), 그래프 이름, 노드와 에지의 타입을 차례로 반환합니다. 파티션 안에서는 노드
+# 번호를 0부터 다시 매기며, 내부 노드가 먼저 옵니다. 새 ID는 `ndata[dgl.NID]`에 있습니다.
 
 # %% [markdown] slot="library" lang="zh"
 # 进入内部节点的边全都在本分区，所以采样内部节点的邻居时不需要发送请求；需要请求的只有 HALO 节点的特
@@ -272,8 +274,9 @@ plt.show()
 # `partition_graph` 完成上述全部步骤，并把结果写入文件。`part_method` 可以是 `"metis"`、`"ldg"`、
 # `"random"`，也可以像这里一样，是一个返回各节点所属分区的函数。设 `return_mapping=True`，就会返回新
 # 节点和新边的原始 ID。训练需要的数据，如特征、标签和训练节点的掩码，要事先存入 `ndata` 和 `edata`，
-# 才会随图一起切分。`load_partition` 打开一个分区，返回图、特征、**分区簿**（partition book）、名称
-# 和类型。在分区之内，节点再次从 0 开始编号，内部节点在前；新 ID 存放在 `ndata[dgl.NID]` 中。
+# 才会随图一起切分。`load_partition` 打开一个分区，依次返回图、节点特征、边特征、**分区簿**
+# （partition book）、图的名称，以及节点和边的类型。在分区之内，节点再次从 0 开始编号，内部节点在
+# 前；新 ID 存放在 `ndata[dgl.NID]` 中。
 
 # %% slot="library-code"
 toy_folder = f"{scratch.name}/toy"
@@ -295,11 +298,11 @@ for p in range(2):
     print("  inner_node", part.ndata["inner_node"].tolist())
 
 # %% [markdown] slot="book" lang="en"
-# All IDs are those that we made by hand. The first line sums up: 3 of 13 edges cut, 5 HALO nodes
-# for 8 nodes. On disk there are a JSON file with the ranges and a folder of plain arrays for each
-# part; a machine needs the former and its own folder. The partition book is made of the JSON file
-# alone; it finds the owner of an ID by a binary search among the borders. For a billion nodes it is
-# as small as for eight.
+# All IDs are those that we made by hand. The first line is a summary: 3 of 13 edges are cut, and
+# there are 5 HALO nodes for 8 nodes. On disk, there are a JSON file with the ranges and a folder of
+# plain arrays for each part; a machine needs only the JSON file and its own folder. The partition
+# book is built from the JSON file alone; it finds the owner of an ID by binary search among the
+# boundaries. For a billion nodes it is as small as for eight.
 
 # %% [markdown] slot="book" lang="ko"
 # 라이브러리가 매긴 ID는 직접 매긴 것과 모두 같습니다. 첫 줄은 결과를 요약한 것으로, 에지 13개
@@ -319,14 +322,16 @@ config = json.loads(Path(f"{toy_folder}/toy.json").read_text())
 for key in ("num_parts", "part_method", "halo_hops", "node_map", "edge_map"):
     print(f"{key}: {config[key]}")
 print("owners of nodes 0, 3, 4, 7:", toy_book.nid2partid([0, 3, 4, 7]).tolist())
-print("nodes 4 and 7 within part 1:", toy_book.nid2localnid([4, 7], 1).tolist())
+print("local IDs of nodes 4 and 7 in part 1:", toy_book.nid2localnid([4, 7], 1).tolist())
 
 # %% [markdown] slot="plan" lang="en"
-# The keys are those of DGL; `_N` and `_E` are the types of a graph with only one.
+# The keys are those of DGL; `_N` and `_E` are the node type and the edge type of a graph with only
+# one of each.
 #
-# ## METIS against random
+# ## METIS versus random
 #
-# Now the real graph. Large ones take much time and memory to partition; `plan` estimates both.
+# Now for the real graph. Large graphs take a lot of time and memory to partition; `plan` estimates
+# both.
 
 # %% [markdown] slot="plan" lang="ko"
 # JSON 파일의 키는 DGL에서 쓰는 키와 같습니다. `_N`과 `_E`는 타입이 하나뿐인 그래프의 노드 타입과
@@ -351,15 +356,15 @@ feat, label = graph.ndata["feat"], graph.ndata["label"]
 print(plan(graph, PARTS, out_path=scratch.name))
 
 # %% [markdown] slot="methods" lang="en"
-# For `digits` it is next to nothing. Which method shall choose the parts?
+# For `digits`, both are negligible. Which method should choose the parts?
 #
 # - `random` assigns each node at random.
-# - **METIS** merges neighbors until the graph is tiny, cuts that, and undoes the merging step by
-#   step, moving nodes over the border where that saves edges.
-# - **LDG** assigns node after node to the part that has most of its neighbors, unless that is full.
-#   It needs less memory.
+# - **METIS** merges neighbors until the graph is tiny, partitions this tiny graph, and undoes the
+#   merging step by step, moving nodes across the boundary where that reduces the cut.
+# - **LDG** assigns one node after another to the part that holds the largest number of its
+#   neighbors, unless that part is full. It needs less memory than METIS.
 #
-# `partition_report` counts more than the summary line.
+# `partition_report` gives more detail than the summary line.
 
 # %% [markdown] slot="methods" lang="ko"
 # `digits`라면 시간도 메모리도 거의 들지 않습니다. 그렇다면 어떤 방법으로 나누는 것이 좋을까요?
@@ -395,12 +400,12 @@ for method in methods:
 print(partition_report(configs["metis"]))
 
 # %% [markdown] slot="look" lang="en"
-# With $K$ parts, `random` leaves an edge uncut with a chance of $1/K$, so with four it cuts 75%,
-# and nearly every node is copied to all other parts. METIS cuts under 5%, LDG lies between. The
-# table shows METIS part by part.
+# With $K$ parts, `random` leaves an edge uncut with probability $1/K$, so with four parts it cuts
+# 75%, and nearly every node is copied to all other parts. METIS cuts less than 5%; LDG lies in
+# between. The table lists the parts of METIS, one per row.
 #
-# The adjacency matrix, in the order of the new IDs, shows it: blue edges stay in their part, orange
-# ones are cut. The shades below say how many nodes of each class a part has.
+# The adjacency matrix, in the order of the new IDs, shows the difference: blue edges stay in their
+# part, orange ones are cut. The shades below show how many nodes of each class a part has.
 
 # %% [markdown] slot="look" lang="ko"
 # 파티션이 $K$개이면 `random`에서 에지가 잘리지 않을 확률은 $1/K$입니다. 따라서 파티션이 네 개이면
@@ -444,18 +449,19 @@ axes[1, 0].set_ylabel("part")
 plt.show()
 
 # %% [markdown] slot="balance" lang="en"
-# Without any labels, METIS has gathered equal digits, because they are neighbors. So a trainer that
-# takes its seeds from its own part sees only some classes; the averaged gradients of all trainers
-# see all.
+# Without using labels, METIS has grouped images of the same digit, because they are neighbors. So a
+# trainer that takes its seeds from its own part sees only some of the classes; the averaged
+# gradients of all trainers cover all of them.
 #
 # ## Balance
 #
-# In every step all machines wait for the slowest, so the parts should have equal work. METIS gives
-# them equally many nodes, but work follows the **training nodes**, which make the steps, and the
-# in-edges, which fill memory. On `digits` the training nodes were drawn at random; in ogbn-products
-# they are the products sold most. We imitate that: training nodes shall be the tenth of the nodes
-# with most neighbors. `balance_ntypes` takes a class for each node, here this mask, and divides
-# each class equally among the parts; `balance_edges` does so with in-edges.
+# In every step, all machines wait for the slowest, so the parts should have equal loads. METIS
+# gives them equal numbers of nodes, but the load depends on the **training nodes**, which determine
+# the number of steps, and on the in-edges, which fill memory. In `digits`, the training nodes were
+# drawn at random; in ogbn-products, they are the best-selling products. We imitate that and take
+# the tenth of the nodes with the most neighbors as training nodes. `balance_ntypes` takes a class
+# for each node, here this mask, and divides each class equally among the parts; `balance_edges`
+# does so with in-edges.
 
 # %% [markdown] slot="balance" lang="ko"
 # METIS에서는 레이블을 쓰지 않았는데도 같은 숫자끼리 모였습니다. 같은 숫자의 이미지는 대개 서로
@@ -465,13 +471,14 @@ plt.show()
 #
 # ## 균형
 #
-# 학습 단계마다 모든 머신이 가장 느린 머신을 기다리므로, 파티션마다 작업량이 같아야 합니다. METIS는
-# 노드 수를 고르게 나눕니다. 그러나 작업량은 **학습 노드**와 들어오는 에지에 달려 있습니다. 학습
-# 노드의 수에 따라 학습 단계의 수가 정해지고, 들어오는 에지는 메모리를 차지합니다. `digits`의 학습
-# 노드는 무작위로 뽑은 것이지만, ogbn-products의 학습 노드는 가장 많이 팔린 상품입니다. 이를 흉내
-# 내어 이웃 수가 상위 10분의 1에 드는 노드를 학습 노드로 삼아 봅시다. `balance_ntypes`에는 노드의
-# 부류를 지정합니다. 여기서는 학습 노드를 나타내는 마스크를 쓰며, 그러면 각 부류의 노드가 모든
-# 파티션에 고르게 나뉩니다. `balance_edges`는 들어오는 에지를 고르게 나눕니다.
+# 학습 단계마다 모든 머신이 가장 느린 머신을 기다리므로, 파티션마다 부담이 같아야 합니다. METIS는
+# 노드 수를 고르게 나눕니다. 그러나 각 머신의 부담은 **학습 노드**와 들어오는 에지의 수에 달려
+# 있습니다. 학습 노드의 수에 따라 학습 단계의 수가 정해지고, 들어오는 에지는 메모리를 차지합니다.
+# `digits`의 학습 노드는 무작위로 뽑은 것이지만, ogbn-products의 학습 노드는 가장 많이 팔린
+# 상품입니다. 이를 흉내 내어 이웃 수가 상위 10%에 드는 노드를 학습 노드로 삼아 봅시다.
+# `balance_ntypes`에는 노드의 부류를 지정합니다. 여기서처럼 학습 노드를 나타내는 마스크를 지정하면,
+# 학습 노드와 나머지 노드가 각각 모든 파티션에 고르게 나뉩니다. `balance_edges`는 들어오는 에지를
+# 고르게 나눕니다.
 
 # %% [markdown] slot="balance" lang="zh"
 # METIS 没有用到标签，却把相同的数字聚到了一起，因为它们互为邻居。所以，如果训练器（trainer）只从自
@@ -495,7 +502,7 @@ for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2))
     dgl.seed(0)
     partition_graph(graph, DATASET, 8, f"{scratch.name}/{name}", **wish)
     found = partition_report(f"{scratch.name}/{name}/{DATASET}.json", mask="popular")
-    print(f"{name}: training nodes {found.balance['popular']:.2f}")
+    print(f"{name}: balance of training nodes {found.balance['popular']:.2f}")
     loads = {"nodes": "all nodes", "edges": "in-edges", "popular": "training nodes"}
     for ax, (load, title) in zip(axes, loads.items()):
         share = torch.tensor(found.counts[load]) * 8 / sum(found.counts[load])
@@ -508,33 +515,35 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
 plt.show()
 
 # %% [markdown] slot="back" lang="en"
-# By default, METIS gives one part over 1.5 times the average number of training nodes: the others
-# wait for a third of every epoch. Balanced, no part has over 4% more than the average of anything,
-# and the cut hardly grows. In-edges were even before, since degrees in `digits` are alike; on
-# `facebook` one of 8 parts has twice the average.
+# By default, METIS gives one part over 1.5 times the average number of training nodes, so the
+# others wait for a third of every epoch. After balancing, no part is more than 4% above the average
+# in any of the three counts, and the cut hardly grows. The in-edges were balanced before, since
+# degrees in `digits` are similar; on `facebook`, one of 8 parts has twice the average.
 #
 # ## Back to the original IDs
 #
-# Everything distributed uses new IDs; your tables and users have original ones. `node_map`
-# translates: `feat[node_map]` brings rows from the original into the new order, and
+# Everything distributed uses new IDs; your tables and users have the original ones. `node_map`
+# translates: `feat[node_map]` brings rows from the original order into the new one, and
 # `rows[node_map] = values` brings them back.
 #
-# To try it, we predict the digits of the inner nodes of each part: the class whose average training
-# image is nearest to the mean of the node's neighbors. For HALO nodes the part must fetch features.
-# Here we lay the rows of all parts one after another, which is the order of the new IDs.
+# To try it, we predict the digits of the inner nodes of each part: we choose the class whose
+# average training image is nearest to the mean of the node's neighbors. A part must fetch the
+# features of its HALO nodes. Here we concatenate the rows of all parts, which puts them in the
+# order of the new IDs.
 
 # %% [markdown] slot="back" lang="ko"
 # 균형을 지정하지 않으면 METIS는 한 파티션에 학습 노드를 평균의 1.5배 넘게 배정합니다. 그러면 다른
-# 머신에서는 에폭(epoch)마다 시간의 3분의 1이 대기 시간이 됩니다. 균형을 지정하면 어느 항목에서도
-# 평균을 4% 넘게 웃도는 파티션이 없고, 에지 컷은 거의 늘지 않습니다. 들어오는 에지는 처음부터 고르게
-# 나뉘어 있었습니다. `digits`의 노드는 차수가 비슷하기 때문입니다. `facebook`에서는 파티션 8개
-# 가운데 하나에 들어오는 에지가 평균의 두 배나 몰립니다.
+# 머신은 에폭(epoch)마다 시간의 3분의 1을 기다리는 데 씁니다. 균형을 지정하면 어느 항목에서도 평균을
+# 4% 넘게 웃도는 파티션이 없고, 에지 컷은 거의 늘지 않습니다. 들어오는 에지는 처음부터 고르게 나뉘어
+# 있었습니다. `digits`의 노드는 차수가 비슷하기 때문입니다. `facebook`에서는 파티션 8개 가운데
+# 하나에 들어오는 에지가 평균의 두 배나 몰립니다.
 #
 # ## 원래 ID로 되돌리기
 #
-# 분산된 데이터에는 모두 새 ID를 쓰지만, 원본 표와 사용자에게 보여 줄 결과에는 원래 ID를 씁니다.
-# `node_map`으로 둘 사이를 변환하며, 이를 ID 매핑(ID mapping)이라고 합니다. `feat[node_map]`은 행을
-# 원래 순서에서 새 순서로 옮기고, `rows[node_map] = values`는 다시 원래 순서로 옮깁니다.
+# 분산된 데이터에는 모두 새 ID를 쓰지만, 원본 데이터의 표와, 사용자에게 보여 줄 결과에는 원래 ID를
+# 씁니다. `node_map`으로 둘 사이를 변환하며, 이를 ID 매핑(ID mapping)이라고 합니다.
+# `feat[node_map]`은 행을 원래 순서에서 새 순서로 바꾸고, `rows[node_map] = values`는 다시 원래
+# 순서로 되돌립니다.
 #
 # 시험 삼아 파티션마다 내부 노드가 어떤 숫자의 이미지인지 예측해 봅시다. 이웃 이미지의 평균을 구한
 # 다음, 학습 이미지의 평균이 이와 가장 가까운 클래스를 고릅니다. 헤일로 노드의 피처는 다른
@@ -578,14 +587,14 @@ whole = torch.cdist(dgl.ops.copy_u_mean(graph, feat), centers).argmin(1)
 assert torch.equal(x, feat[maps["metis"]]) and torch.equal(restored, whole)
 
 # %% [markdown] slot="prove" lang="en"
-# As they are, one prediction in ten is right, as by chance, and no error is raised. Mapped back,
-# 93% are right, and every prediction is that of the whole graph.
+# As they are, one prediction in ten is right, no better than chance, and no error is raised. Mapped
+# back, 93% are right, and every prediction equals that of the whole graph.
 #
 # ## Check that nothing is lost
 #
-# First: the inner nodes of all parts are the nodes of the graph, each exactly once; likewise the
-# edges, ends included. `orig_id`, which each part has for all its nodes and edges, gives their
-# original IDs.
+# First: the inner nodes of all parts are the nodes of the graph, each exactly once; the same holds
+# for the edges, including their endpoints. `orig_id`, which each part has for all its nodes and
+# edges, gives their original IDs.
 
 # %% [markdown] slot="prove" lang="ko"
 # 그대로 비교하면 무작위로 고른 것처럼 열에 하나만 맞는데도 오류는 나지 않습니다. 원래 ID로 되돌리면
@@ -624,18 +633,18 @@ print(f"{len(nodes)} nodes and {len(edges)} edges, each exactly once")
 # %% [markdown] slot="same" lang="en"
 # Second: samples do not depend on the cut. `DistGraph`, the subject of the next lesson, gives
 # access to the whole graph through its parts; a single process opens all of them. We sample
-# neighbors of all training nodes in the whole graph, then, with the same random seed, in 1, 2 and 4
-# random parts, and compare the edges' original IDs.
+# neighbors of all training nodes in the whole graph, then, with the same random seed, in the graph
+# cut at random into 1, 2 and 4 parts, and compare the original IDs of the edges.
 
 # %% [markdown] slot="same" lang="ko"
 # 다음으로, 그래프를 어떻게 나누든 샘플링 결과가 같은지 확인합니다. 다음 레슨의 주제인 `DistGraph`를
 # 쓰면 파티션으로 나눈 그래프 전체에 접근할 수 있으며, 프로세스가 하나일 때는 모든 파티션을 직접
-# 엽니다. 먼저 그래프 전체에서 모든 학습 노드의 이웃을 샘플링합니다. 이어서 같은 난수 시드로,
-# 무작위로 나눈 파티션 1개, 2개, 4개에서 샘플링하여, 뽑힌 에지의 원래 ID를 비교합니다.
+# 엽니다. 먼저 그래프 전체에서 모든 학습 노드의 이웃을 샘플링합니다. 이어서 그래프를 무작위로 파티션
+# 1개, 2개, 4개로 나누고 각각 같은 난수 시드로 샘플링하여, 뽑힌 에지의 원래 ID를 비교합니다.
 
 # %% [markdown] slot="same" lang="zh"
-# 其次，采样结果应当与切分无关。下一课的主题 `DistGraph` 通过各个分区访问整张图；只有一个进程时，它
-# 会打开所有分区。先在整张图上采样所有训练节点的邻居，再用相同的随机种子，分别在随机切分的 1、2、4
+# 此外，采样结果也应当与切分无关。下一课的主题 `DistGraph` 通过各个分区访问整张图；只有一个进程时，
+# 它会打开所有分区。先在整张图上采样所有训练节点的邻居，再用相同的随机种子，分别在随机切分的 1、2、4
 # 个分区上采样，然后比较抽到的边的原始 ID。
 
 # %% slot="same-code" tags=["nbval-ignore-output"]
@@ -656,26 +665,28 @@ for k in (1, 2, 4):
     print(f"parts: {k}; the same {len(drawn)} edges")
 
 # %% [markdown] slot="cost" lang="en"
-# Edge for edge the same: a draw depends on the random seed and on a node's original ID, not on
-# where the node is stored. A cut changes only where data are and how much is transferred.
+# Every edge is the same: a draw depends on the random seed and on a node's original ID, not on
+# where the node is stored. The cut changes only where the data is stored and how much is
+# transferred.
 #
 # ## What it costs
 #
-# Every step costs **traffic**: on the left, each part samples two layers for 16 of its training
-# nodes; what share of the input nodes belongs to other parts? Partitioning costs time once: on the
-# right, the CPU seconds to choose parts, for random graphs with ten edges a node.
+# Every step costs **traffic**: on the left, each part samples two layers for up to 16 of its
+# training nodes; the plot shows what share of the input nodes belongs to other parts. Partitioning
+# costs time only once: on the right, the CPU seconds needed to choose the parts, for random graphs
+# with ten edges per node.
 
 # %% [markdown] slot="cost" lang="ko"
 # 뽑힌 에지가 모두 같습니다. 샘플링 결과는 난수 시드와 노드의 원래 ID에만 달려 있고, 노드가 어디에
-# 저장되어 있는지와는 관계가 없습니다. 그래프를 나눌 때 달라지는 것은 데이터의 위치와
+# 저장되어 있는지와는 관계가 없습니다. 그래프를 나누는 방식에 따라 달라지는 것은 데이터의 위치와
 # 전송량뿐입니다.
 #
 # ## 비용
 #
-# 학습 단계마다 **트래픽**(traffic)이 발생합니다. 왼쪽 그림에서는 파티션마다 자기 학습 노드 16개에서
-# 두 계층을 샘플링하여, 입력 노드 가운데 다른 파티션에 있는 노드의 비율을 구합니다. 그래프를 나누는
-# 비용은 한 번만 듭니다. 오른쪽 그림은 노드당 에지가 열 개인 무작위 그래프에서 각 노드의 파티션을
-# 정하는 데 걸린 CPU 시간(초)입니다.
+# 학습 단계마다 **트래픽**(traffic)이 발생합니다. 왼쪽 그림에서는 파티션마다 자기 학습 노드를 최대
+# 16개까지 시드로 삼아 두 계층에 걸쳐 이웃을 샘플링하고, 입력 노드 가운데 다른 파티션에 있는 노드의
+# 비율을 구합니다. 그래프를 나누는 비용은 한 번만 듭니다. 오른쪽 그림은 노드당 에지가 열 개인 무작위
+# 그래프에서 각 노드의 파티션을 정하는 데 걸린 CPU 시간(초)입니다.
 
 # %% [markdown] slot="cost" lang="zh"
 # 每一条边都相同：采样结果只取决于随机种子和节点的原始 ID，与节点存放在哪里无关。切分只会改变数据的
@@ -683,9 +694,9 @@ for k in (1, 2, 4):
 #
 # ## 开销
 #
-# 每一步都会产生**通信量**（traffic）：左图是各分区为自己的 16 个训练节点采样两层时，输入节点中属于
-# 其他分区的比例。切分的开销则只有一次：右图是在每个节点有十条边的随机图上，为节点选择分区所用的 CPU
-# 时间。
+# 每一步都需要通信，传输的数据量称为**通信量**（traffic）：左图是各分区为自己的至多 16 个训练节点采
+# 样两层时，输入节点中属于其他分区的比例。切分的开销则只有一次：右图是在每个节点有十条边的随机图上，
+# 为节点选择分区所用的 CPU 时间。
 
 
 # %% slot="cost-code"
@@ -707,7 +718,7 @@ for method, color in methods.items():
     for k in counts:
         dgl.seed(0)
         shares.append(remote_share(torch.from_numpy(assign(graph, k, method)[0])))
-    for large in randoms[:1] + randoms:  # once to warm up
+    for large in randoms[:1] + randoms:  # the first one twice, to warm up
         start = time.process_time()
         assign(large, PARTS, method)
         seconds.append(time.process_time() - start)
@@ -717,39 +728,43 @@ for method, color in methods.items():
 left.set_xscale("log", base=2)
 left.set(xlabel="parts", xticks=counts, xticklabels=counts)
 left.set(ylabel="share of remote inputs", ylim=(0, 1))
-right.set(xlabel="thousand nodes", ylabel="CPU seconds", xticks=sizes, ylim=0)
+right.set(xlabel="nodes (thousands)", ylabel="CPU time (s)", xticks=sizes, ylim=0)
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# With 4 parts, METIS cuts under 5% of the edges, yet a tenth of the input nodes are remote, since
-# each layer reaches further over the border. More parts have more border. At these shares, a step
-# that reads 100,000 rows of 400 bytes fetches 29 MB under `random` and 4 MB under METIS: over 1
-# Gbit/s, 0.23 and 0.03 seconds, in every step. METIS takes longer than LDG on large graphs, but
-# only once.
+# With 4 parts, METIS cuts less than 5% of the edges, yet a tenth of the input nodes are remote,
+# since each layer reaches further across the boundary. More parts mean a longer boundary. At these
+# shares, a step that reads 100,000 rows of 400 bytes fetches 29 MB with `random` and 4 MB with
+# METIS: over a 1 Gbit/s network, that takes 0.23 and 0.03 seconds in every step. METIS takes longer
+# than LDG on large graphs, but only once.
 #
 # ## Summary
 #
-# - Each part owns a range of new node IDs and of edge IDs; edges belong to the part of their
-#   destination.
-# - A part also stores HALO nodes and the edges that leave; features stay with the owner.
-# - METIS cuts least. Balance training nodes and in-edges too: all wait for the slowest.
-# - `node_map` and `orig_id` lead back; a forgotten mapping raises no error.
-# - The parts together hold the graph exactly once; samples do not depend on their number.
+# - Each part owns a range of new node IDs and a range of new edge IDs; an edge belongs to the part
+#   of its destination.
+# - A part also stores the IDs of its HALO nodes and the edges that leave it; the features of HALO
+#   nodes stay with their owner.
+# - METIS cuts the fewest edges. Balance training nodes and in-edges too, because all machines wait
+#   for the slowest.
+# - `node_map` and `orig_id` lead back to the original IDs; a forgotten mapping raises no error.
+# - Every node and every edge is owned by exactly one part; samples do not depend on the number of
+#   parts.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
-# [solutions](../solutions/05_partitioning.ipynb) are beside the lesson.
+# [solutions](../solutions/05_partitioning.ipynb) are in a separate notebook.
 #
-# 1. What share of the edges does `random` cut with 10 parts, on average?
-# 2. Node 5 of the toy graph (its original ID) moves to part 1. How many edges are cut then, and how
+# 1. What share of the edges does `random` cut with 10 parts, on average? Answer with a number from
+#    0 to 1.
+# 2. Node 5 of the toy graph (its original ID) moves to part 1. How many edges are cut then, and how
 #    many HALO nodes do both parts have together? Answer with a list.
 # 3. Write a function of `borders` and `ids` that returns the part of each new ID, without a table
 #    of all nodes.
 # 4. Write a function of `values` and `node_map` that takes rows in the new order and returns them
 #    in the original one.
-# 5. Write a `part_method` of your own, a function of `graph` and `num_parts`, without METIS and
-#    LDG. It must cut at most half as many edges as `random`, and give no part over 5% more nodes
+# 5. Write a `part_method` of your own, a function of `graph` and `num_parts`, without METIS or LDG.
+#    It must cut at most half as many edges as `random`, and no part may have over 5% more nodes
 #    than the average.
 
 # %% [markdown] slot="summary" lang="ko"
@@ -764,12 +779,12 @@ plt.show()
 #
 # - 파티션마다 새 노드 ID의 한 구간과 새 에지 ID의 한 구간을 소유합니다. 에지는 도착 노드의 파티션에
 #   속합니다.
-# - 파티션에는 헤일로 노드와 나가는 에지도 저장되지만, 피처는 소유자가 가지고 있습니다.
+# - 파티션에는 헤일로 노드의 ID와 나가는 에지도 저장되지만, 헤일로 노드의 피처는 소유자가 가지고
+#   있습니다.
 # - 에지가 가장 적게 잘리는 방법은 METIS입니다. 모든 머신이 가장 느린 머신을 기다리므로 학습 노드와
 #   들어오는 에지도 고르게 나눕니다.
 # - 원래 ID는 `node_map`과 `orig_id`로 찾습니다. 매핑을 빠뜨려도 오류는 나지 않습니다.
-# - 파티션을 모두 합하면 그래프의 노드와 에지가 정확히 한 번씩 나오고, 파티션이 몇 개이든 샘플링
-#   결과는 같습니다.
+# - 노드와 에지는 저마다 정확히 한 파티션이 소유하며, 파티션이 몇 개이든 샘플링 결과는 같습니다.
 #
 # ## 연습 문제
 #
@@ -796,20 +811,21 @@ plt.show()
 # ## 小结
 #
 # - 每个分区拥有一段新的节点 ID 和一段新的边 ID；边属于目标节点所在的分区。
-# - 分区还存储 HALO 节点和指向其他分区的边；特征由所有者保存。
+# - 分区还存储 HALO 节点的 ID 和指向其他分区的边；HALO 节点的特征由其所有者保存。
 # - METIS 切断的边最少。所有机器都要等待最慢的那一台，所以训练节点和入边也要均衡。
 # - 用 `node_map` 和 `orig_id` 换回原始 ID；忘了映射也不会报错。
-# - 所有分区合起来恰好就是原图，不重不漏；无论有多少个分区，采样结果都相同。
+# - 每个节点和每条边都恰好归一个分区所有，不重不漏；无论有多少个分区，采样结果都相同。
 #
 # ## 练习
 #
 # 把 `None` 换成你的答案，运行单元格，查看评判结果。[解答](../solutions/zh/05_partitioning.ipynb)随
 # 本课提供。
 #
-# 1. 有 10 个分区时，`random` 平均会切断多大比例的边？
+# 1. 有 10 个分区时，`random` 平均会切断多大比例的边？用 0 到 1 之间的一个数作答。
 # 2. 把小图的节点 5（原始 ID）移到分区 1。这时有多少条边被切断？两个分区一共有多少个 HALO 节点？用列
 #    表作答。
-# 3. 写一个以 `borders` 和 `ids` 为参数的函数，返回每个新 ID 所属的分区；不得使用列出所有节点的表。
+# 3. 写一个以 `borders` 和 `ids`（一组新 ID）为参数的函数，返回每个 ID 所属的分区；不得使用列出所有
+#    节点的表。
 # 4. 写一个以 `values` 和 `node_map` 为参数的函数，把按新顺序排列的各行换成原来的顺序后返回。
 # 5. 不用 METIS 和 LDG，自己写一个 `part_method`，即以 `graph` 和 `num_parts` 为参数的函数。切断的边
 #    不得超过 `random` 的一半，任何分区的节点数都不得比平均值多出 5% 以上。

@@ -1,8 +1,8 @@
 # %% [markdown] slot="title" lang="en"
-# # Solutions: cutting a graph into parts
+# # Solutions: partitioning a graph
 #
-# These answers belong to the exercises at the end of the [lesson](../en/05_partitioning.ipynb).
-# The cells up to the first exercise are the lesson's own code; run them first.
+# These are the answers to the exercises at the end of the [lesson](../en/05_partitioning.ipynb).
+# The cells before the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 그래프를 파티션으로 나누기
@@ -17,12 +17,13 @@
 # 程中的代码，请先运行它们。
 
 # %% [markdown] slot="why-1-2" lang="en"
-# **1.** Wherever the destination of an edge lies, the source lies in the same part with a chance of
+# **1.** Wherever the destination of an edge lies, the source lies in the same part with probability
 # $1/10$, so on average $9/10$ of the edges are cut.
 #
 # **2.** After the move, 0 → 5, 3 → 5 and 5 → 6 are cut, while 4 → 5 and 5 → 1 no longer are. With 2
-# → 0, four edges are cut. Part 0 holds copies of nodes 2 and 5, part 1 of nodes 0, 3 and 6. With
-# two parts, every end of a cut edge is a HALO node of the other part; the code counts these ends.
+# → 0, four edges are cut. Part 0 holds copies of nodes 2 and 5, part 1 of nodes 0, 3 and 6. With
+# two parts, every endpoint of a cut edge is a HALO node of the other part; the code counts these
+# endpoints.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 에지의 도착 노드가 어느 파티션에 있든 출발 노드가 같은 파티션에 있을 확률은 $1/10$이므로,
@@ -52,26 +53,27 @@ check(2, answer_2, lambda answer: sha(list(answer)) == "4ea9ccfe")
 print(answer_2)
 
 # %% [markdown] slot="why-3-5" lang="en"
-# **3.** A binary search counts the borders that are not above an ID; the first border, 0, is below
-# every ID and is left out.
+# **3.** A binary search counts the boundaries that are not above an ID; the first boundary, 0, is
+# never above an ID and is left out.
 #
-# **4.** Entry $i$ of `node_map` says where row $i$ belongs. `values[node_map]` would be the way
-# there, not the way back.
+# **4.** Entry $i$ of `node_map` says where row $i$ belongs. `values[node_map]` would go the other
+# way, from the original order to the new one.
 #
-# **5.** METIS gathered equal labels, so we go the other way round: sort the nodes by label and cut
-# the order into equal pieces. On `digits` that cuts 10% of the edges. Without labels, the order in
-# which a breadth-first search reaches the nodes will do: it cuts 31%, and is accepted too.
+# **5.** METIS grouped nodes with the same label, so we go the other way around: sort the nodes by
+# label and cut the sequence into equal pieces. On `digits`, that cuts only 10% of the edges.
+# Without labels, the order in which a breadth-first search reaches the nodes will do: it cuts 31%
+# and is accepted too.
 
 # %% [markdown] slot="why-3-5" lang="ko"
 # **3.** 이진 탐색으로 ID보다 크지 않은 경계값의 수를 셉니다. 첫 경계값 0은 언제나 ID 이하이므로
 # 세지 않습니다.
 #
 # **4.** `node_map`의 $i$번째 값은 $i$번째 행이 놓일 자리입니다. `values[node_map]`은 새 순서로
-# 옮기는 식이지 원래 순서로 되돌리는 식이 아닙니다.
+# 바꾸는 식이지 원래 순서로 되돌리는 식이 아닙니다.
 #
 # **5.** METIS로 나누었을 때 같은 레이블끼리 모였으므로, 거꾸로 노드를 레이블 순서로 정렬한 뒤 같은
-# 크기로 나눕니다. `digits`에서는 에지의 10%가 잘립니다. 레이블이 없다면 너비 우선 탐색으로 도달하는
-# 순서를 써도 됩니다. 이때는 31%가 잘리며, 역시 정답으로 처리됩니다.
+# 크기로 나눕니다. `digits`에서는 에지의 10%가 잘립니다. 레이블이 없다면 노드를 너비 우선 탐색으로
+# 방문한 순서대로 정렬해도 됩니다. 이때는 31%가 잘리며, 역시 정답으로 처리됩니다.
 
 # %% [markdown] slot="why-3-5" lang="zh"
 # **3.** 用二分查找数出不大于该 ID 的分界值有几个；第一个分界值 0 总是满足，所以略去，得到的正是分区
@@ -81,8 +83,8 @@ print(answer_2)
 # 来。
 #
 # **5.** METIS 把标签相同的节点聚到了一起，所以可以反过来做：按标签给节点排序，再切成大小相等的几
-# 段。在 `digits` 上，这样切断 10% 的边。没有标签时，可以按广度优先搜索到达节点的顺序来切：这样切断
-# 31% 的边，也会判为正确。
+# 段。在 `digits` 上，这样只切断 10% 的边。没有标签时，可以按广度优先搜索到达节点的顺序来切：这样切
+# 断 31% 的边，也会判为正确。
 
 
 # %% slot="answers-3-5"
@@ -108,7 +110,7 @@ def in_order_of_search(graph, num_parts):
     for start in range(graph.num_nodes()):
         queue = [] if start in seen else [start]
         seen.update(queue)
-        for node in queue:  # which grows meanwhile
+        for node in queue:  # the queue grows in this loop
             new = [n for n in graph.successors(node).tolist() if n not in seen]
             seen.update(new)
             queue += new
