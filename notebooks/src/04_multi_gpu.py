@@ -972,8 +972,7 @@ def fork_after_cuda(rank, world_size):
 print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 
 # %% [markdown] slot="uneven" lang="en"
-# The message names both remedies; what it says of `device_count()` holds where NVML works.
-# `launch_processes` works even after the GPU has been used.
+# The message names both remedies. `launch_processes` works even after the GPU has been used.
 #
 # **Uneven batches.** A rank with one batch more than the others enters an all-reduce that no other
 # rank joins. Here rank 0 has three batches and rank 1 two; a timeout of three seconds instead of
@@ -982,8 +981,8 @@ print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 
 # %% [markdown] slot="uneven" lang="ko"
 # 오류 메시지에 해결책 두 가지가 나와 있습니다. 새 인터프리터를 시작하거나, GPU를 처음 쓰기 전에
-# 포크하는 것입니다. `device_count()`에 관한 말은 NVML이 동작할 때에만 맞습니다.
-# `launch_processes`는 GPU를 쓴 뒤에도 동작합니다.
+# 포크하는 것입니다. `launch_processes`는
+# GPU를 쓴 뒤에도 동작합니다.
 #
 # **서로 다른 배치 수.** 한 랭크의 배치가 다른 랭크의 배치보다 하나 더 많으면, 그 랭크는 다른 랭크가
 # 참여하지 않는 올리듀스를 혼자 호출하게 됩니다. 여기서 랭크 0의 배치는 세 개, 랭크 1의 배치는 두
@@ -992,8 +991,8 @@ print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 # 때는 `model.join()`을 씁니다. 그러면 먼저 끝난 랭크도 0을 보내며 올리듀스에 계속 참여합니다.
 
 # %% [markdown] slot="uneven" lang="zh"
-# 报错信息给出了两种解决办法：启动全新的解释器，或者在第一次使用 GPU 之前 fork；其中关于
-# `device_count()` 的说法只在 NVML 可用时成立。`launch_processes` 在用过 GPU 之后也能使用。
+# 报错信息给出了两种解决办法：启动全新的解释器，或者在第一次使用 GPU 之前 fork。`launch_processes`
+# 在用过 GPU 之后也能使用。
 #
 # **批次数不相等。** 如果某个 rank 比其他 rank 多一个批次，它就会发起一次没有其他 rank 参与的全归
 # 约。这里 rank 0 有三个批次，rank 1 有两个；为了让等待尽早结束，我们把超时时间从半小时改为三秒。各
