@@ -273,7 +273,7 @@ def test_a_helper_needs_torch_alone_and_says_where_it_is_from(name) -> None:
     assert origin == [
         f"Origin:  gnnlab/helpers/{name}.py",
         f"Version: gnnlab {dgl.__version__}",
-        "Licence: Apache-2.0",
+        "License: Apache-2.0",
     ]
 
 

@@ -71,7 +71,7 @@ class DistDataLoader(_InSamplers):
         Items, usually the IDs from :func:`node_split` or :func:`edge_split`.
     batch_size : int
     shuffle : bool
-        Shuffle the items anew in each epoch.
+        Shuffle the items again in each epoch.
     collate_fn : callable, optional
         Takes the items of a batch, in the form of the data set (a tensor, an array, or a list), and
         returns the mini-batch. By default, the items themselves.

@@ -125,7 +125,7 @@ class Router:
             try:
                 check_reply(self.store, message, reply)
             except BadReply:
-                self.store.refresh()  # the tensor may have been deleted and created anew
+                self.store.refresh()  # the tensor may have been deleted and created again
                 check_reply(self.store, message, reply)
         except BadReply as error:
             what = type(message).__name__

@@ -36,7 +36,7 @@ _FAREWELL = 15.0  # seconds for the hub to end its actors
 
 _REMEDIES = {
     "the head of the Ray cluster": "Ray's head is lost, and jobs end with it; restart Ray on all "
-    "nodes, then start the job anew",
+    "nodes, then start the job again",
     "does not fit": "see `ray status` for what is in use",
     "No such file or directory": "name an interpreter that is on the PATH of `ray start` there",
 }

@@ -25,9 +25,9 @@ from gnnlab.errors import GNNLabError, InvalidInput
 __all__ = ["Slurm", "open_engine"]
 
 _REMEDIES = {
-    "has been revoked": "the job of Slurm has ended; allocate nodes anew",
-    "already completing": "the job of Slurm is ending; allocate nodes anew",
-    "Invalid job id": "the job of Slurm has ended; allocate nodes anew",
+    "has been revoked": "the job of Slurm has ended; allocate nodes again",
+    "already completing": "the job of Slurm is ending; allocate nodes again",
+    "Invalid job id": "the job of Slurm has ended; allocate nodes again",
     "Requested node configuration is not available": "the node is not part of the allocation",
     "Unable to contact slurm controller": "its controller does not answer; try `scontrol ping`",
     "execve()": "name an interpreter that is there in your command",

@@ -35,7 +35,7 @@ _REASONS = {
 }
 _REMEDIES = {
     "host_key_unknown": "log in once by hand and compare the fingerprint that ssh shows",
-    "host_key_changed": "another machine answers at this address, or it was installed anew; find "
+    "host_key_changed": "another machine answers at this address, or it was reinstalled; find "
     "out which, then `ssh-keygen -R` with the address",
     "ssh_denied": "let your key in by ssh-copy-id; --ssh_username names the user",
     "ssh_refused": "no sshd listens there; --ssh_port names its port",

@@ -2,7 +2,7 @@
 
 Origin:  gnnlab/helpers/block_sampler.py
 Version: gnnlab 0.1.0
-Licence: Apache-2.0
+License: Apache-2.0
 Needs:   Python 3.11 or newer, torch 2.8 or newer
 
 A layer of a graph neural network computes new features of *destination* nodes from the features of

@@ -2,7 +2,7 @@
 
 Origin:  gnnlab/helpers/ddp_loader.py
 Version: gnnlab 0.1.0
-Licence: Apache-2.0
+License: Apache-2.0
 Needs:   Python 3.11 or newer, torch 2.8 or newer
 
 DistributedDataParallel (DDP) averages the gradients of all ranks in every step. For k ranks with b

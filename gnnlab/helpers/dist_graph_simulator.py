@@ -2,7 +2,7 @@
 
 Origin:  gnnlab/helpers/dist_graph_simulator.py
 Version: gnnlab 0.1.0
-Licence: Apache-2.0
+License: Apache-2.0
 Needs:   Python 3.11 or newer, torch 2.8 or newer
 
 A graph too large for one machine is cut into K parts. Each machine owns some nodes, with their
@@ -71,7 +71,7 @@ KINDS = ("structure", "features")
 class Machine:
     """The part of one machine: a range of nodes from ``first``, their in-edges, their features.
 
-    Nodes are numbered anew, so that a part owns one range of IDs: sorted by (part, old ID).
+    Nodes are renumbered, so that a part owns one range of IDs: sorted by (part, old ID).
     ``indptr``, (n + 1,), starts at 0; ``indices`` holds new IDs of sources in the whole graph;
     ``old_ids`` has shape (n,); in-edge k has the new ID ``first_edge + k``.
     """
@@ -371,7 +371,7 @@ class DistGraphSimulator:
             self.machines.append(Machine(low, within, sources[first:last], old, features, first))
 
     def reset(self) -> None:
-        """Set traffic and time to zero; make new ``graphs``, with empty caches: take them anew."""
+        """Set traffic and time to zero; replace ``graphs``: new ones have empty caches."""
         self.traffic, self.seconds = Traffic(self.num_machines), 0.0
         self.rounds = [0] * self.num_machines
         self._sent_before = torch.zeros(self.num_machines, self.num_machines, dtype=torch.int64)

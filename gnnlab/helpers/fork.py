@@ -2,7 +2,7 @@
 
 Origin:  gnnlab/helpers/fork.py
 Version: gnnlab 0.1.0
-Licence: Apache-2.0
+License: Apache-2.0
 Needs:   Python 3.11 or newer, torch 2.8 or newer
 
 A fork is a cheap copy of a process. The child sees the memory of its parent as it was, and a page

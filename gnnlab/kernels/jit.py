@@ -91,7 +91,7 @@ def _private_folder() -> Path:
         folder = Path(tempfile.mkdtemp(prefix="gnnlab-kernels-"))
     warnings.warn(
         f"neither {Path(__file__).parent} nor your home folder can be written: compiled kernels "
-        f"are kept in {folder}. Set NUMBA_CACHE_DIR to a folder of yours to keep them elsewhere",
+        f"are kept in {folder}. Set NUMBA_CACHE_DIR to another folder to keep them there",
         stacklevel=2,
     )
     return folder

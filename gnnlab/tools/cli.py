@@ -16,7 +16,7 @@ from gnnlab.tools import probe
 __all__ = ["add_ssh_options", "command", "command_parser", "locale_language", "main"]
 
 COMMANDS = {
-    "lessons": "copy the lessons into a folder of yours and open them in JupyterLab",
+    "lessons": "copy the lessons into a folder and open them in JupyterLab",
     "launch": "start a job on several machines, or on several that this computer plays",
     "copy_files": "give each machine its part of a graph, and the scripts",
     "convert_partition": "convert the partition files of DGL or ParMETIS to a partitioned graph",

@@ -1,4 +1,4 @@
-"""Copy the lessons into a folder of yours and open them in JupyterLab.
+"""Copy the lessons into a folder and open them in JupyterLab.
 
     gnnlab lessons my_lessons --lang ko
 

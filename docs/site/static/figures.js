@@ -2,7 +2,7 @@
 // numbers and the words, in the page's language, beside each <div class="live">. Nothing is loaded.
 //
 // A figure is a function that adds its controls and returns another one, `draw`: that reads the
-// controls and returns pictures, a legend and a sentence. Any change draws the figure anew.
+// controls and returns pictures, a legend and a sentence. Any change redraws the figure.
 "use strict";
 
 const maker = (space) => (tag, attributes = {}, ...children) => {

@@ -176,7 +176,7 @@ def _read_parts(path: str | Path | None, sizes: list[int]) -> torch.Tensor | Non
         reason = "of another graph, or of another number of them"
     except Exception:  # a file of DGL, or not of this sampler
         reason = "not written by gnnlab"
-    warnings.warn(f"{path} has parts {reason}; it is written anew", stacklevel=3)
+    warnings.warn(f"{path} has parts {reason}; it is written again", stacklevel=3)
     return None
 
 

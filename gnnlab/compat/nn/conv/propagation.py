@@ -102,7 +102,7 @@ class SGConv(ZeroInDegree):
 class APPNPConv(nn.Module):
     r"""Personalised PageRank: ``k`` times :math:`H \leftarrow (1 - \alpha) \hat{A} H + \alpha H_0`.
 
-    ``edge_drop`` is the dropout on the edges, drawn anew in each step.
+    ``edge_drop`` is the dropout on the edges, drawn again in each step.
     From Klicpera, Bojchevski, Günnemann: Predict then Propagate, ICLR 2019.
 
     Examples
