@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -58,7 +59,7 @@ class Request:
     ssh_username: str | None = None
 
 
-class Engine:
+class Engine(ABC):
     """Hosts for a job, and the way to start programs there. A context manager.
 
     An engine does not supervise: ``launch`` runs what :meth:`argv` returns, as a child in a session
@@ -70,10 +71,11 @@ class Engine:
     #: Whether all hosts are this computer and share its processors.
     is_local: ClassVar[bool] = False
 
+    @abstractmethod
     def hosts(self) -> list[Host]:
         """Return the hosts; the same ones in the same order each time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def argv(self, host: Host, command: Sequence[str]) -> list[str]:
         """Return a command line that runs a command on a host.
 
@@ -90,7 +92,6 @@ class Engine:
             To be run here. Standard input, output and error are those of the command there, byte
             for byte; it ends with the command, with its exit status.
         """
-        raise NotImplementedError
 
     def remedy(self, output: str) -> str:
         """Return what to do if a program could not be started; '' if unknown.
@@ -102,10 +103,10 @@ class Engine:
         """
         return ""
 
-    def requeue(self) -> None:
+    def requeue(self) -> None:  # noqa: B027 – an optional hook
         """Queue the job again after its trainers have stopped early; by default do nothing."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 – an optional hook
         """Give the hosts back."""
 
     def __enter__(self) -> Engine:

@@ -13,6 +13,7 @@ Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large Graphs"
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import Any, cast
 
@@ -225,7 +226,7 @@ class NeighborSampler(pyg.BaseSampler):
         return pyg.SamplerOutput(**dict(zip(names, only, strict=True)))
 
 
-class _Nodes:
+class _Nodes(ABC):
     """The nodes of one type in a mini-batch, in the order in which they are found."""
 
     def __init__(self, num_nodes: int) -> None:
@@ -240,10 +241,10 @@ class _Nodes:
         """Return the number of new nodes: of the seeds, and of each hop."""
         return [b - a for a, b in pairwise([*self._ends, len(self.ids())])]
 
-    def ids(self) -> torch.Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def ids(self) -> torch.Tensor: ...
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 – an optional hook
         """Return what was borrowed."""
 
 

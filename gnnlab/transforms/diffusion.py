@@ -12,6 +12,7 @@ al., "SIGN: Scalable Inception Graph Neural Networks", 2020.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -87,8 +88,8 @@ class _Diffusion(BaseTransform):
         self.eps = eps
         self.avg_degree = avg_degree
 
-    def matrix(self, adjacency: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def matrix(self, adjacency: torch.Tensor) -> torch.Tensor: ...
 
     def __call__(self, g: Graph) -> Graph:
         """Return the graph of the entries that are large enough, with them as weights."""
