@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：用多个进程训练
 #
-# 本 Notebook 给出[课程](../../zh/04_multi_gpu.ipynb)末尾各道练习题的解答。第一题之前的单元格是课程
-# 中的代码，请先运行它们。
+# 本 Notebook 给出[第 04 课](../../zh/04_multi_gpu.ipynb)末尾各道练习题的解答。第一题之前的单元格是
+# 该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** A chunk is a quarter of the gradient, 250,000 numbers. A rank sends three chunks in the

@@ -14,8 +14,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：笔记本电脑上的集群
 #
-# 本 Notebook 给出[课程](../../zh/07_cluster_on_a_laptop.ipynb)末尾各道练习题的解答。第一题之前的单
-# 元格是课程中的代码，请先运行它们。
+# 本 Notebook 给出[第 07 课](../../zh/07_cluster_on_a_laptop.ipynb)末尾各道练习题的解答。第一题之前
+# 的单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** Node 2 has the neighbors 0, 1 and 6. Of these, only 6 is on machine 1, so trainer 0

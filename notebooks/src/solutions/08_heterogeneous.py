@@ -11,10 +11,10 @@
 # 레슨의 코드이므로 먼저 실행합니다.
 
 # %% [markdown] slot="title" lang="zh"
-# # 解答：有多种类型的图
+# # 解答：节点和边有多种类型的图
 #
-# 本 Notebook 给出[课程](../../zh/08_heterogeneous.ipynb)末尾各道练习题的解答。第一题之前的单元格是
-# 课程中的代码，请先运行它们。
+# 本 Notebook 给出[第 08 课](../../zh/08_heterogeneous.ipynb)末尾各道练习题的解答。第一题之前的单元
+# 格是该课的代码，请先运行。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** Films 0 to 3 belong to part 0, so film 5 is the second film of part 1. Part 0 has 14 nodes,

@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：该买什么
 #
-# 本 Notebook 给出[课程](../../zh/10_scaling_study.ipynb)末尾各道练习题的解答。第一题之前的单元格是
-# 课程中的代码，请先运行它们。
+# 本 Notebook 给出[第 10 课](../../zh/10_scaling_study.ipynb)末尾各道练习题的解答。第一题之前的单元
+# 格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-3" lang="en"
 # **1.** In each layer, every node found so far contributes itself and up to as many neighbors as
@@ -71,7 +71,7 @@ print(answer_1, round(answer_2, 1), round(answer_3, 1))
 # **4.** 把缓存中各行的请求次数加起来，再除以全部请求次数。
 #
 # **5.** 去掉不能按时完成的方案，再用 `min` 取费用最低的：元组先比较第一项，即费用。没有方案能按时完
-# 成时，返回 `default`。
+# 成时，`min` 返回元组 `default`，其中的名称就是要返回的空值。
 
 
 # %% slot="answers-4-5"
@@ -121,8 +121,8 @@ check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best
 # $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ 字节，即 9 GB。无论哪种情况，四台都够用。
 #
 # **7.** 250,000 个种子节点，每步 128 个，约 1,953 步。把采样和计算的时间、传输特征的时间和每步 2 毫
-# 秒加起来。最大值是最小值的好几倍，主要原因是假定每行的耗时可能加倍，而且读取节点数的范围较大。在租
-# 来的机器上运行一小时，就能缩小这两项的范围。
+# 秒加起来。一轮时间的最大值是最小值的好几倍，主要是因为假定每行的耗时可能加倍，而且读取的节点数范围
+# 较大。在租来的机器上运行一小时，就能缩小这两项的范围。
 
 
 # %% slot="answers-6-7" tags=["nbval-ignore-output"]

@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：论文里的数字，自己数一遍
 #
-# 本 Notebook 给出[课程](../../zh/11_replayed_papers.ipynb)末尾各道练习题的解答。第一题之前的单元格
-# 是课程中的代码，请先运行它们。
+# 本 Notebook 给出[第 11 课](../../zh/11_replayed_papers.ipynb)末尾各道练习题的解答。第一题之前的单
+# 元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** The features of a batch take $188{,}339 \cdot 100 \cdot 4$ bytes, or 71.8 MiB, as the paper
@@ -51,7 +51,7 @@
 # $\alpha = 0.1$ 时省下的 $16.7 - 14.0$ 百万行，得 $h = 0.41$；由 $\alpha = 0.2$，得 0.43。两者都小
 # 于 0.5，而论文的数值在 0.5 之后还略有下降：这大概是因为各分区的 HALO 大小不一。
 #
-# **3.** 为每一行记下最近一次用到它的批次。不能预知未来，就可能留下不再用到的行，所以 LRU 获取的行不
+# **3.** 为每一行记下最近一次用到它的批次。LRU 不能预知未来，可能留下不再用到的行，所以它获取的行不
 # 会比 `planned` 少。
 
 # %% slot="answers"
