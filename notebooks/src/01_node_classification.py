@@ -2,16 +2,16 @@
 # # Node classification with neighbor sampling
 #
 # A graph neural network computes a vector for every node, layer by layer: each layer combines a
-# node's vector with an average, or another summary, of its neighbors' vectors. After two layers,
-# the vector of a node depends on all nodes within two edges, and the last layer gives a score for
-# each class. On a graph with millions of nodes, doing this for all training nodes in a single step
-# does not fit in memory. So we train on mini-batches: a few seed nodes and a random sample of the
-# nodes around them. This lesson goes all the way from a CSV file to a test accuracy. By the end of
-# this lesson, you can
+# node's vector with an average, or another summary, of its neighbors' vectors. After two layers, a
+# node's vector depends on every node within two hops; the last layer produces a score for each
+# class. On a graph with millions of nodes, the vectors that a single step with all training nodes
+# needs often do not fit in memory. So we train on mini-batches: a few seed nodes and a random
+# sample of the nodes around them. This lesson goes all the way from a CSV file to a test accuracy.
+# By the end of this lesson, you will be able to
 #
 # - turn a table of edges into a graph, and avoid a mistake that no error message reports;
 # - write a step of message passing with `update_all`;
-# - explain what `input_nodes`, `output_nodes` and `blocks` of a mini-batch are;
+# - explain what the `input_nodes`, `output_nodes` and `blocks` of a mini-batch are;
 # - train GraphSAGE with neighbor sampling, then predict with all neighbors, layer by layer;
 # - estimate the cost of a fanout.
 
@@ -21,10 +21,10 @@
 # 그래프 신경망(graph neural network)은 계층을 차례로 거치며 노드마다 벡터를 하나씩 계산합니다. 각
 # 계층에서는 이웃들의 벡터를 평균 등의 방법으로 모아 노드 자신의 벡터와 결합합니다. 계층이 두 개이면
 # 노드의 벡터는 두 홉(hop) 이내의 모든 노드에 따라 정해지며, 마지막 계층의 출력이 클래스별 점수가
-# 됩니다. 노드가 수백만 개인 그래프에서는 모든 학습 노드를 한 번에 계산할 수 없으므로
-# 미니배치(mini-batch) 단위로 학습합니다. 미니배치는 시드 노드(seed node) 몇 개와 그 주변에서
-# 무작위로 뽑은 노드로 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를 얻기까지의
-# 전 과정을 다룹니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 됩니다. 노드가 수백만 개인 그래프에서는 모든 학습 노드를 한 번에 계산하기에 메모리가 모자랄 때가
+# 많으므로 미니배치(mini-batch) 단위로 학습합니다. 미니배치는 시드 노드(seed node) 몇 개와 그
+# 주변에서 무작위로 뽑은 노드로 이루어집니다. 이 레슨에서는 CSV 파일에서 출발하여 테스트 정확도를
+# 얻기까지의 전 과정을 다룹니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 에지 표로 그래프를 만들고, 오류 메시지 없이 지나가는 실수를 피하기
 # - `update_all`로 메시지 전달(message passing) 한 단계를 구현하기
@@ -37,7 +37,7 @@
 #
 # 图神经网络（graph neural network）逐层为每个节点计算一个向量：每一层把节点自身的向量与邻居向量的汇
 # 总（例如平均值）结合起来。经过两层之后，一个节点的向量就取决于两跳（两条边）以内的所有节点；最后一
-# 层输出各类别的得分。如果图有上百万个节点，就无法一次算完所有训练节点，因此要分成小批次
+# 层输出各类别的得分。如果图有上百万个节点，内存往往不够一次算完所有训练节点，因此要分成小批次
 # （mini-batch）来训练：每批只取少量种子节点（seed node），再从它们周围随机抽取邻居。本课从一个 CSV
 # 文件开始，一直讲到算出测试准确率。学完之后，你能够：
 #
@@ -50,11 +50,11 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# gnnlab has the same interface as DGL (Deep Graph Library), so we import it as `dgl`: course code
-# written for DGL runs with this import. `DATASET` selects the graph used throughout the lesson.
-# `"digits"` comes with the project and trains in seconds: 1,797 images of handwritten digits, each
-# joined to those that look most like it. The others are larger; `"ogbn-products"` downloads 1.4 GB
-# the first time.
+# gnnlab has the same interface as DGL (Deep Graph Library), so we import it as `dgl`: code from
+# courses that use DGL runs with this import. `DATASET` selects the graph used throughout the
+# lesson. `"digits"` comes with the project: 1,797 images of handwritten digits, each joined to
+# those that look most like it. Training on it takes seconds. The others are larger;
+# `"ogbn-products"` downloads 1.4 GB the first time.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -138,9 +138,10 @@ print(table.head(3))
 print(f"{len(table)} rows -> {by_hand.num_nodes()} nodes, {by_hand.num_edges()} edges")
 
 # %% [markdown] slot="look" lang="en"
-# The graph made by hand equals the one from `load`, and it has two edges for each row of the table.
-# Before training, look at the data. How many neighbors does a node have? And do they help? On
-# `digits` we can see this directly, because the features of a node are the 64 pixels of an image.
+# The graph we built by hand matches the one from `load`, and it has two edges for each row of the
+# table. Before training, look at the data. How many neighbors does a node have? And do they help?
+# On `digits` we can see this directly, because the features of a node are the 64 pixels of an
+# image.
 
 # %% [markdown] slot="look" lang="ko"
 # 직접 만든 그래프는 `load`로 불러온 그래프와 같고, 표의 한 행이 에지 두 개가 되었습니다. 학습하기
@@ -176,10 +177,10 @@ plt.show()
 # %% [markdown] slot="toy" lang="en"
 # On `digits` every node has at least 8 neighbors, and nine in ten nodes have at most 15. On the
 # right, each row starts with the image of a node, in blue, followed by its neighbors; the number
-# above an image is its label. In the first row, all images show the same digit; the second row is
-# one of the worst in the graph, a nine among threes, fives and eights. Of all edges, 96% join
-# images of the same digit: a node's neighbors tell us a lot about its label, and this is what a
-# graph neural network exploits.
+# above an image is its label, in orange where it differs from that of the node. In the first row,
+# all images show the same digit; the second row shows one of the worst cases in the graph, a nine
+# among threes, fives and eights. Of all edges, 96% join images of the same digit: a node's
+# neighbors tell us a lot about its label, and this is what a graph neural network exploits.
 #
 # ## A toy graph small enough to draw
 #
@@ -189,10 +190,11 @@ plt.show()
 
 # %% [markdown] slot="toy" lang="ko"
 # `digits`에서는 모든 노드의 이웃이 8개 이상이고, 열에 아홉은 15개 이하입니다. 오른쪽 그림에서 각
-# 줄의 첫 이미지(파란색)가 기준 노드이고, 이어지는 이미지가 그 이웃입니다. 이미지 위에는 레이블을
-# 적었습니다. 첫째 줄의 이웃은 모두 같은 숫자입니다. 둘째 줄은 이웃의 레이블이 가장 많이 어긋나는 예
-# 가운데 하나로, 9의 이웃이 3, 5, 8입니다. 전체로 보면 에지의 96%가 같은 숫자를 잇습니다. 이처럼
-# 이웃을 보면 노드의 레이블을 상당 부분 짐작할 수 있으며, 그래프 신경망은 바로 이 점을 이용합니다.
+# 줄의 첫 이미지(파란색)가 기준 노드이고, 이어지는 이미지가 그 이웃입니다. 이미지 위의 숫자는
+# 레이블이며, 기준 노드의 레이블과 다르면 주황색입니다. 첫째 줄의 이웃은 모두 같은 숫자입니다. 둘째
+# 줄은 이웃의 레이블이 가장 많이 어긋나는 예 가운데 하나로, 9의 이웃이 3, 5, 8입니다. 전체로 보면
+# 에지의 96%가 같은 숫자를 잇습니다. 이처럼 이웃을 보면 노드의 레이블을 상당 부분 짐작할 수 있으며,
+# 그래프 신경망은 바로 이 점을 이용합니다.
 #
 # ## 작은 그래프로 살펴보기
 #
@@ -202,9 +204,9 @@ plt.show()
 
 # %% [markdown] slot="toy" lang="zh"
 # 在 `digits` 上，每个节点至少有 8 个邻居，其中九成节点的邻居不超过 15 个。右图每行的第一张（蓝色）
-# 是一个节点的图像，后面依次是它的邻居，图像上方是标签。第一行全是同一个数字；第二行是全图中最差的例
-# 子之一：一个 9，邻居却是 3、5 和 8。从全部边来看，96% 的边连接的是相同的数字：从邻居就能在很大程度
-# 上看出节点的标签，图神经网络利用的正是这一点。
+# 是一个节点的图像，后面依次是它的邻居，图像上方的数字是标签，与该节点的标签不同时为橙色。第一行全是
+# 同一个数字；第二行是全图中最差的例子之一：一个 9，邻居却是 3、5 和 8。从全部边来看，96% 的边连接的
+# 是相同的数字：从邻居就能在很大程度上看出节点的标签，图神经网络利用的正是这一点。
 #
 # ## 先看一张小图
 #
@@ -336,10 +338,10 @@ plt.show()
 #
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
-# For node 1 of the toy graph, $N(1)$ is nodes 0, 5 and 6: the second term is a third of the sum of
-# their features, multiplied by $W_{\text{neigh}}$. For all nodes at once, an adjacency matrix is
-# enough: multiply it by the features, then divide each row by the number of neighbors. A node
-# without neighbors gets a mean of zero. The library's `SAGEConv` must give the same result.
+# For node 1 of the toy graph, $N(1)$ consists of nodes 0, 5 and 6: the second term is a third of
+# the sum of their features, multiplied by $W_{\text{neigh}}$. For all nodes at once, an adjacency
+# matrix is enough: multiply it by the features, then divide each row by the number of neighbors. A
+# node without neighbors gets a mean of zero. The library's `SAGEConv` must give the same result.
 
 # %% [markdown] slot="mean" lang="ko"
 # 샘플링은 오른쪽에서 왼쪽으로, 모델의 계산은 왼쪽에서 오른쪽으로 진행됩니다. 초록색 노드에 입력된
@@ -443,9 +445,10 @@ print("sum of the neighbors' IDs:", total.int().tolist())
 print("features left on the graph:", list(toy.ndata))
 
 # %% [markdown] slot="loader" lang="en"
-# The sums are those of the matrix, and the features `id` and `total` are gone. A layer accepts a
-# block wherever it accepts a graph, because a block is itself a graph, one that keeps source and
-# destination nodes apart. So the same code trains on samples and predicts with all neighbors.
+# The sums match those computed with the adjacency matrix, and the features `id` and `total` are
+# gone. A layer accepts a block wherever it accepts a graph, because a block is itself a graph, one
+# that keeps source and destination nodes apart. So the same code trains on samples and predicts
+# with all neighbors.
 #
 # ## Mini-batches of the real graph
 #
@@ -490,11 +493,11 @@ print(f"{len(inputs)} input nodes -> {len(seeds)} seed nodes")
 #
 # ## The model
 #
-# The model has two `SAGEConv` layers, each with its own block, and ReLU and dropout between them;
-# `sizes` lists the numbers of input, hidden and output features. `step` applies a single layer; we
-# will need it on its own later. A layer takes a row of features for each source node and returns
-# one for each destination node. So the number of rows shrinks with every block, until only the
-# seeds are left.
+# The model has two `SAGEConv` layers, each applied to its own block, with ReLU and dropout between
+# them; `sizes` lists the numbers of input, hidden and output features. `step` applies a single
+# layer; we will need it on its own later. A layer takes a row of features for each source node and
+# returns one for each destination node. So the number of rows shrinks with every block, until only
+# the seeds are left.
 
 # %% [markdown] slot="model" lang="ko"
 # `digits`에서 시드 노드 32개를 처리하려면 입력 노드 600개가량, 즉 그래프 전체 노드의 3분의 1에
@@ -541,10 +544,10 @@ class SAGE(nn.Module):
 # %% [markdown] slot="train" lang="en"
 # ## Training
 #
-# In one epoch every training node is a seed once. After each epoch we measure the accuracy on the
-# validation set, again with sampled neighbors, because that is quick. The rest is an ordinary
-# PyTorch loop: `feat[input_nodes]` gathers the features of a batch, `label[output_nodes]` its
-# labels.
+# In each epoch, every training node serves as a seed exactly once. After each epoch we measure the
+# accuracy on the validation set, again with sampled neighbors, because that is quick. The rest is
+# an ordinary PyTorch loop: `feat[input_nodes]` gathers the features of a batch,
+# `label[output_nodes]` its labels.
 
 # %% [markdown] slot="train" lang="ko"
 # ## 학습
@@ -599,10 +602,10 @@ print(f"validation accuracy after {EPOCHS} epochs: {history[-1]:.2f}")
 # ## Predict with all neighbors
 #
 # A prediction should not depend on chance, so inference uses **all** neighbors. If each batch went
-# through both layers, intermediate nodes would be recomputed for every batch that reaches them.
-# **Layer-wise inference** swaps the loops: it applies the first layer to all nodes, then the second
-# layer to the results. Every node is computed once per layer. The fanout `None` takes all
-# neighbors.
+# through both layers, the vectors of intermediate nodes would be recomputed for every batch that
+# reaches them. **Layer-wise inference** swaps the loops: it applies the first layer to all nodes,
+# then the second layer to the results. Each node's vector is computed once per layer. The fanout
+# `None` takes all neighbors.
 
 # %% [markdown] slot="inference" lang="ko"
 # 이 검증 정확도는 어떤 이웃이 뽑혔는지에 따라 조금씩 달라집니다.
@@ -610,10 +613,10 @@ print(f"validation accuracy after {EPOCHS} epochs: {history[-1]:.2f}")
 # ## 모든 이웃으로 예측하기
 #
 # 예측이 우연에 좌우되어서는 안 되므로 추론에는 **모든** 이웃을 사용합니다. 그런데 배치마다 두
-# 계층을 모두 계산하면, 여러 배치에 공통으로 필요한 중간 계층의 노드는 배치마다 다시 계산됩니다.
-# **계층별 추론**(layer-wise inference)에서는 안쪽 반복문과 바깥쪽 반복문의 순서를 바꾸어, 먼저 모든
-# 노드에 첫째 계층을 적용하고 그 결과에 둘째 계층을 적용합니다. 그러면 각 노드를 계층마다 한 번만
-# 계산합니다. 팬아웃 `None`은 모든 이웃을 쓴다는 뜻입니다.
+# 계층을 모두 계산하면, 여러 배치에 공통으로 필요한 중간 계층의 노드 벡터는 배치마다 다시
+# 계산됩니다. **계층별 추론**(layer-wise inference)에서는 안쪽 반복문과 바깥쪽 반복문의 순서를
+# 바꾸어, 먼저 모든 노드에 첫째 계층을 적용하고 그 결과에 둘째 계층을 적용합니다. 그러면 각 노드의
+# 벡터를 계층마다 한 번만 계산합니다. 팬아웃 `None`은 모든 이웃을 쓴다는 뜻입니다.
 
 # %% [markdown] slot="inference" lang="zh"
 # 抽到的邻居不同，验证准确率也会略有不同。
@@ -622,7 +625,8 @@ print(f"validation accuracy after {EPOCHS} epochs: {history[-1]:.2f}")
 #
 # 预测不应受随机性影响，所以推理使用**全部**邻居。但如果每一批都依次计算两层，一个节点出现在多少批
 # 里，它的第一层结果就要计算多少次。**逐层推理**（layer-wise inference）把两重循环对调：先为所有节点
-# 计算第一层，再用其结果计算第二层。这样，每个节点在每一层只计算一次。扇出 `None` 表示取全部邻居。
+# 计算第一层，再用其结果计算第二层。这样，每个节点的向量在每一层只计算一次。扇出 `None` 表示取全部邻
+# 居。
 
 
 # %% slot="inference-code" tags=["nbval-ignore-output"]
@@ -648,11 +652,11 @@ assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 # On `digits`, 179 labels, one for every ten nodes, are enough to classify about 97% of the test set
 # correctly.
 #
-# ## Check that they agree
+# ## Check that batched and full inference agree
 #
-# Does inference in batches give the same result as the whole graph at once? Here the graph is small
-# enough to try. We pass the graph to each `SAGEConv` in place of its block; this full forward pass
-# must give every node the same logits as before.
+# Does inference in batches give the same result as processing the whole graph at once? Here the
+# graph is small enough to try. We pass the graph to each `SAGEConv` in place of its block; this
+# full forward pass must give every node the same logits as before.
 
 # %% [markdown] slot="prove" lang="ko"
 # `digits`에서는 전체의 10분의 1인 레이블 179개만으로 학습해도 테스트 세트의 약 97%를 맞힙니다.
@@ -728,7 +732,8 @@ plt.show()
 # ## What it costs
 #
 # Fanout and depth determine how much a batch reads. For batches of 16 seed nodes and one to three
-# layers, we count the input nodes and time a training step: sampling, forward and backward.
+# layers, we count the input nodes and time a training step: sampling, forward pass and backward
+# pass.
 
 # %% [markdown] slot="cost" lang="ko"
 # `digits`에서는 노드 111개가 메시지를 전혀 받지 못하며, 정확도가 약 4%포인트 떨어집니다. 모델을
@@ -783,8 +788,8 @@ plt.show()
 # Each additional layer multiplies the number of input nodes by up to the fanout plus one, until the
 # size of the whole graph (dotted) caps it: with three layers and a fanout of 16, sixteen seeds read
 # more than two thirds of `digits`. In general, the more nodes a step reads, the longer it takes. In
-# larger graphs the numbers grow further before they reach that cap, but the rule is the same: an
-# additional layer costs more than a larger fanout.
+# larger graphs the numbers grow further before they reach that cap, but the rule of thumb is the
+# same: an additional layer usually costs more than a somewhat larger fanout.
 #
 # ## Summary
 #
@@ -793,9 +798,10 @@ plt.show()
 #   `local_scope` removes temporary features.
 # - A mini-batch consists of `input_nodes`, `output_nodes` and one block per layer; destination
 #   nodes come first among the source nodes.
-# - The same layers run on blocks for training and on all neighbors for inference.
+# - The same layers run on sampled neighbors for training and on all neighbors for inference.
 # - Layer-wise inference equals a forward pass over the full graph.
-# - A smaller fanout saves time and adds randomness; the number of layers affects the cost most.
+# - A smaller fanout saves time and adds randomness; the number of layers usually affects the cost
+#   most.
 #
 # ## Exercises
 #
@@ -816,8 +822,8 @@ plt.show()
 # 계층을 하나 더할 때마다 입력 노드는 최대 (팬아웃 + 1)배로 늘어나지만, 그래프 전체의 노드
 # 수(점선)를 넘지는 못합니다. `digits`에서 계층이 3개이고 팬아웃이 16이면 시드 노드 16개를 처리하는
 # 데 전체 노드의 3분의 2가 넘는 노드를 읽습니다. 읽는 노드가 많을수록 대체로 시간도 더 걸립니다.
-# 그래프가 더 크면 입력 노드가 상한에 이르기까지 더 많이 늘어나지만, 팬아웃을 키울 때보다 계층을
-# 늘릴 때 비용이 더 크게 늘어난다는 점은 같습니다.
+# 그래프가 더 크면 입력 노드가 상한에 이르기까지 더 많이 늘어나지만, 팬아웃을 조금 키울 때보다
+# 계층을 하나 더할 때 비용이 대개 더 크게 늘어난다는 점은 같습니다.
 #
 # ## 요약
 #
@@ -829,8 +835,8 @@ plt.show()
 #   출발 노드 가운데 도착 노드가 맨 앞에 옵니다.
 # - 학습할 때는 샘플링한 이웃에, 추론할 때는 모든 이웃에 같은 계층을 적용합니다.
 # - 계층별 추론의 결과는 그래프 전체를 한 번에 계산한 결과와 같습니다.
-# - 팬아웃을 줄이면 시간이 절약되는 대신 무작위성이 커집니다. 비용에 가장 큰 영향을 주는 것은 계층
-#   수입니다.
+# - 팬아웃을 줄이면 시간이 절약되는 대신 무작위성이 커집니다. 비용에 가장 큰 영향을 주는 것은 대개
+#   계층 수입니다.
 #
 # ## 연습 문제
 #
@@ -849,8 +855,8 @@ plt.show()
 # %% [markdown] slot="summary" lang="zh"
 # 每增加一层，输入节点数至多变为原来的（扇出 + 1）倍，但不会超过整张图的节点数（虚线）。在 `digits`
 # 上，用三层、扇出 16 时，仅仅为 16 个种子节点，就要读取三分之二以上的节点。读取的节点越多，所用时间
-# 一般也越长。图更大时，上限也更高，输入节点数还会继续增长，但规律不变：与增大扇出相比，增加层数带来
-# 的开销更大。
+# 一般也越长。图更大时，上限也更高，输入节点数还会继续增长，但大体规律不变：与略微增大扇出相比，增加
+# 一层带来的开销通常更大。
 #
 # ## 小结
 #
@@ -860,7 +866,7 @@ plt.show()
 # - 小批次由 `input_nodes`、`output_nodes` 和各层的块（每层一个）组成；目标节点排在源节点的最前面。
 # - 同样的层，训练时使用采样得到的邻居，推理时使用全部邻居。
 # - 逐层推理与在全图上做一次前向计算，结果相同。
-# - 减小扇出能节省时间，但会增大随机性；对开销影响最大的是层数。
+# - 减小扇出能节省时间，但会增大随机性；对开销影响最大的通常是层数。
 #
 # ## 练习
 #

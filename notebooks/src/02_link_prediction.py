@@ -2,9 +2,9 @@
 # # Link prediction without labels
 #
 # Labels are expensive; edges come with the graph. In **link prediction** a model learns to score
-# pairs of joined nodes higher than pairs drawn at random. Along the way it learns one vector per
-# node, an *embedding*, which is useful for other tasks as well, although no labels were used. By
-# the end of this lesson, you can
+# pairs of joined nodes higher than pairs drawn at random. Along the way it learns to compute one
+# vector per node, an *embedding*, which is useful for other tasks as well, even though no labels
+# are used. By the end of this lesson, you will be able to
 #
 # - train GraphSAGE on edges, in mini-batches of positive and negative pairs;
 # - draw negative pairs in proportion to a power of the degree;
@@ -188,11 +188,11 @@ plt.show()
 # ## Build it yourself: negative sampling
 #
 # With edges alone, a model that always answers "joined" would be perfect. **Negative sampling**
-# supplies counterexamples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$. If all
-# nodes were equally likely, nodes with many neighbors would appear in many positive and few
-# negative pairs, and the model would learn the degree instead of affinity. If nodes were drawn in
-# proportion to their degree, those with many neighbors would crowd out the rest. word2vec uses a
-# compromise:
+# supplies negative examples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$. If all
+# nodes were equally likely to be drawn, nodes with many neighbors would be the destination of many
+# positive but few negative pairs, and the model would learn the degree of a node instead of its
+# affinity to others. If nodes were drawn in proportion to their degree, those with many neighbors
+# would crowd out the rest. word2vec uses a compromise:
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -210,11 +210,11 @@ plt.show()
 # ## 직접 만들어 보기: 네거티브 샘플링
 #
 # 에지만 예제로 쓰면 언제나 "이어져 있다"라고 답하는 모델이 가장 좋은 모델이 됩니다. **네거티브
-# 샘플링**(negative sampling)은 여기에 반례를 더합니다. 에지 $(u, v)$마다 $u$는 그대로 두고 다른
-# 노드 $w$를 뽑습니다. 이때 모든 노드를 같은 확률로 뽑으면, 이웃이 많은 노드는 포지티브 쌍에 자주
-# 나오고 네거티브 쌍에는 드물게 나옵니다. 그러면 모델은 두 노드의 관계가 아니라 차수를 학습합니다.
-# 반대로 차수에 비례하여 뽑으면 이웃이 많은 노드만 주로 뽑힙니다. word2vec에서는 그 중간을
-# 택했습니다.
+# 샘플링**(negative sampling)은 여기에 네거티브 예제를 더합니다. 에지 $(u, v)$마다 $u$는 그대로 두고
+# 다른 노드 $w$를 뽑습니다. 이때 모든 노드를 같은 확률로 뽑으면, 이웃이 많은 노드는 포지티브 쌍의
+# 도착 노드로는 자주 나오지만 네거티브 쌍의 도착 노드로는 드물게 나옵니다. 그러면 모델은 두 노드의
+# 관계가 아니라 차수를 학습합니다. 반대로 차수에 비례하여 뽑으면 이웃이 많은 노드만 주로 뽑힙니다.
+# word2vec에서는 그 중간을 택했습니다.
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -232,8 +232,8 @@ plt.show()
 #
 # 如果只用图中的边作样本，那么一律预测“相连”的模型就是最好的。**负采样**（negative sampling）用来补
 # 充负样本：对每条边 $(u, v)$，保留 $u$，另外抽取节点 $w$。如果所有节点被抽到的概率相同，邻居多的节
-# 点就会常常出现在正样本对中，却很少出现在负样本对中，模型学到的就是度数，而不是节点之间的关系；如果
-# 概率与度数成正比，抽到的又几乎都是邻居多的节点。word2vec 采用了折中的办法：
+# 点就会常常充当正样本对的目标节点，却很少充当负样本对的目标节点，模型学到的就是度数，而不是节点之间
+# 的关系；如果概率与度数成正比，抽到的又几乎都是邻居多的节点。word2vec 采用了折中的办法：
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -271,10 +271,10 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
 # ## Score and loss
 #
 # `apply_edges` computes a value for each edge from the features of its endpoints; with `u_dot_v`,
-# this value is their dot product. Our vectors will have length 1, so this is the cosine of the
-# angle between them. Multiplying it by `SCALE` stretches the range to −5 to 5, wide enough for the
-# logistic function $\sigma$ to come near 0 and 1. The loss is small when positive scores are high
-# and negative scores low:
+# this value is their dot product. Our vectors will have norm 1, so this is the cosine of the angle
+# between them. Multiplying it by `SCALE` stretches its range to [−5, 5], wide enough for the
+# logistic function $\sigma$ to come close to 0 and 1. The loss is small when positive pairs have
+# high scores and negative pairs have low ones:
 #
 # $$L = -\operatorname{mean}_{+} \log \sigma(s) - \operatorname{mean}_{-} \log (1 - \sigma(s))$$
 #
@@ -288,8 +288,8 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
 # ## 점수와 손실
 #
 # `apply_edges`는 양 끝 노드의 피처(feature)로 에지마다 값을 하나씩 계산합니다. `u_dot_v`를 쓰면 두
-# 피처 벡터의 내적이 그 값이 됩니다. 여기서는 길이가 1인 벡터를 쓰므로 내적은 두 벡터가 이루는 각의
-# 코사인입니다. 여기에 `SCALE`을 곱하면 점수의 범위가 −5에서 5까지로 넓어져, 로지스틱 함수
+# 피처 벡터의 내적이 그 값이 됩니다. 여기서는 노름(norm)이 1인 벡터를 쓰므로 내적은 두 벡터가 이루는
+# 각의 코사인입니다. 여기에 `SCALE`을 곱하면 점수의 범위가 −5에서 5까지로 넓어져, 로지스틱 함수
 # $\sigma$의 값이 0이나 1에 가까워질 수 있습니다. 손실은 포지티브 쌍의 점수가 높고 네거티브 쌍의
 # 점수가 낮을수록 작아집니다.
 #
@@ -341,8 +341,8 @@ print("equal:", tuple(by_hand.shape))
 # ## Real pairs
 #
 # We set a tenth of all pairs aside for testing and remove them from the graph, in both directions.
-# Features are centered and divided by their standard deviation, so that one learning rate suits
-# every data set. Labels are used only at the end.
+# Each feature is centered, and all are divided by one overall standard deviation, so that the same
+# learning rate works for every data set. Labels are used only to evaluate the embeddings.
 
 # %% [markdown] slot="data" lang="ko"
 # `apply_edges`의 결과는 식으로 계산한 값과 같습니다.
@@ -350,16 +350,16 @@ print("equal:", tuple(by_hand.shape))
 # ## 실제 데이터 준비
 #
 # 전체 쌍의 10분의 1을 테스트용으로 떼어 두고, 그래프에서 이 쌍의 에지를 양쪽 방향 모두 지웁니다.
-# 피처는 평균을 빼고 표준편차로 나누어, 모든 데이터셋에 같은 학습률을 쓸 수 있게 합니다. 레이블은
-# 마지막 평가에서만 사용합니다.
+# 피처마다 평균을 뺀 뒤 전체에서 구한 하나의 표준편차로 모두 나누어, 모든 데이터셋에 같은 학습률을
+# 쓸 수 있게 합니다. 레이블은 임베딩을 평가할 때만 사용합니다.
 
 # %% [markdown] slot="data" lang="zh"
 # `apply_edges` 的结果与直接计算的点积一致。
 #
 # ## 真实数据
 #
-# 留出全部相连节点对的十分之一用于测试，并从图中删去它们两个方向的边。特征先减去平均值，再除以标准
-# 差，使同一个学习率适用于所有数据集。标签到最后评价时才用。
+# 留出全部相连节点对的十分之一用于测试，并从图中删去它们两个方向的边。每个特征先减去各自的平均值，再
+# 统一除以所有特征值的标准差，使同一个学习率适用于所有数据集。标签只在评价嵌入时使用。
 
 # %% slot="data-code"
 dataset = dgl.data.load(DATASET, add_reverse_edges=False)
@@ -453,8 +453,8 @@ print(f"on {pos_graph.num_nodes()} nodes, computed from {len(input_nodes)} input
 #
 # ## The model
 #
-# The model has two `SAGEConv` layers, each with its own block. As in the GraphSAGE paper, the last
-# step divides each vector by its length. The result is an embedding of 64 numbers per node.
+# The model has two `SAGEConv` layers, each applied to its own block. As in the GraphSAGE paper, the
+# last step divides each vector by its norm. The result is an embedding of 64 numbers per node.
 
 # %% [markdown] slot="model" lang="ko"
 # `digits`에서 쌍 1,536개에는 서로 다른 노드가 1,100개 넘게 나오고, 이 노드들의 벡터를 계산하려면
@@ -463,7 +463,7 @@ print(f"on {pos_graph.num_nodes()} nodes, computed from {len(input_nodes)} input
 # ## 모델
 #
 # 모델은 `SAGEConv` 계층 두 개로 이루어지며, 계층마다 블록을 하나씩 씁니다. GraphSAGE 논문에서와
-# 같이 마지막에는 각 벡터를 그 길이로 나눕니다. 그 결과로 노드마다 64차원 임베딩을 얻습니다.
+# 같이 마지막에는 각 벡터를 그 노름으로 나눕니다. 그 결과로 노드마다 64차원 임베딩을 얻습니다.
 
 # %% [markdown] slot="model" lang="zh"
 # 在 `digits` 上，1,536 对节点共有 1,100 多个不同的端点，计算它们的向量需要整张图的特征；在更大的图
@@ -501,21 +501,21 @@ def new_model(feat, seed):
 # %% [markdown] slot="train" lang="en"
 # ## Training
 #
-# In one epoch every edge is an example once. `batch_loss` computes one set of vectors and scores
-# both graphs with it; the rest is an ordinary loop. Results depend a little on the random seed, so
-# we train three times.
+# In each epoch, every edge serves as a positive example exactly once. `batch_loss` computes one set
+# of vectors and scores both graphs with it; the rest is an ordinary loop. Results depend a little
+# on the random seed, so we train three times.
 
 # %% [markdown] slot="train" lang="ko"
 # ## 학습
 #
-# 한 에폭(epoch) 동안 모든 에지가 한 번씩 예제가 됩니다. `batch_loss`에서는 벡터를 한 번만 계산하여
-# 두 그래프의 점수를 모두 구합니다. 나머지는 평범한 학습 루프입니다. 결과가 난수 시드에 따라 조금씩
-# 달라지므로 세 번 학습합니다.
+# 한 에폭(epoch) 동안 모든 에지가 한 번씩 포지티브 예제가 됩니다. `batch_loss`에서는 벡터를 한 번만
+# 계산하여 두 그래프의 점수를 모두 구합니다. 나머지는 평범한 학습 루프입니다. 결과가 난수 시드에
+# 따라 조금씩 달라지므로 세 번 학습합니다.
 
 # %% [markdown] slot="train" lang="zh"
 # ## 训练
 #
-# 在一轮（epoch）之中，每条边都充当一次样本。`batch_loss` 只计算一次向量，用来为两张图中的节点对打
+# 在一轮（epoch）之中，每条边都充当一次正样本。`batch_loss` 只计算一次向量，用来为两张图中的节点对打
 # 分；其余是普通的训练循环。结果会因随机种子不同而略有变化，所以训练三次。
 
 
@@ -546,37 +546,37 @@ for _, losses in runs:
     print(f"loss: {losses[0]:.2f} at the start, {sum(losses[-10:]) / 10:.2f} at the end")
 
 # %% [markdown] slot="inference" lang="en"
-# All three runs start above 1.386, because the scores that an untrained network gives are far from
-# 0, and end at about 0.8.
+# All three runs start above 1.386, because an untrained network gives even negative pairs scores
+# well above 0; they end at about 0.8.
 #
 # ## Embeddings of all nodes
 #
-# Layer-wise inference computes every node once per layer, with all its neighbors. First we compare
-# scores: do test pairs get higher scores than pairs that are not joined? The AUC is the probability
-# that this holds for a random pair of each kind; 0.5 is a coin toss. There are two baselines: the
-# raw features, and the same network *untrained*, with random weights.
+# Layer-wise inference computes every node's vector once per layer, from all of its neighbors. First
+# we compare scores: do test pairs get higher scores than pairs that are not joined? The AUC is the
+# probability that this holds for a random pair of each kind; 0.5 is a coin toss. There are two
+# baselines: the raw features, and the same network *untrained*, with random weights.
 
 # %% [markdown] slot="inference" lang="ko"
-# 학습하지 않은 모델이 내는 점수는 0에서 멀리 떨어져 있기 때문에, 손실은 세 번 모두 1.386보다 큰
-# 값에서 시작하여 0.8 정도까지 내려갑니다.
+# 학습하지 않은 모델은 네거티브 쌍에도 0보다 훨씬 높은 점수를 주기 때문에, 손실은 세 번 모두
+# 1.386보다 큰 값에서 시작하여 0.8 정도까지 내려갑니다.
 #
 # ## 모든 노드의 임베딩
 #
-# 계층별 추론(layer-wise inference)은 모든 이웃을 써서 노드를 계층마다 한 번씩만 계산합니다. 먼저
-# 테스트용 쌍의 점수가, 에지로 이어지지 않은 쌍의 점수보다 높은지 알아봅시다. AUC는 양쪽에서 쌍을
-# 하나씩 무작위로 골랐을 때 테스트용 쌍의 점수가 더 높을 확률이며, 0.5이면 동전 던지기와 같습니다.
-# 베이스라인은 두 가지입니다. 하나는 원래 피처이고, 다른 하나는 구조는 같지만 **학습하지 않아**
-# 가중치가 무작위인 신경망입니다.
+# 계층별 추론(layer-wise inference)은 모든 이웃을 써서 각 노드의 벡터를 계층마다 한 번만 계산합니다.
+# 먼저 테스트용 쌍의 점수가, 에지로 이어지지 않은 쌍의 점수보다 높은지 알아봅시다. AUC는 양쪽에서
+# 쌍을 하나씩 무작위로 골랐을 때 테스트용 쌍의 점수가 더 높을 확률이며, 0.5이면 동전 던지기와
+# 같습니다. 베이스라인은 두 가지입니다. 하나는 원래 피처이고, 다른 하나는 구조는 같지만 **학습하지
+# 않아** 가중치가 무작위인 신경망입니다.
 
 # %% [markdown] slot="inference" lang="zh"
-# 训练开始时，未经训练的网络给出的得分离 0 很远，所以三次训练的损失都从 1.386 以上开始，最后降到 0.8
-# 左右。
+# 训练开始时，未经训练的网络对负样本对也给出远高于 0 的得分，所以三次训练的损失都从 1.386 以上开始，
+# 最后降到 0.8 左右。
 #
 # ## 所有节点的嵌入
 #
-# 逐层推理（layer-wise inference）使用全部邻居，每个节点在每一层只计算一次。先比较得分：测试用节点对
-# 的得分是否高于不相连的节点对？从两类中各随机取一对，前者得分更高的概率就是 AUC；0.5 相当于抛硬币。
-# 基线有两个：原始特征，以及结构相同但**未经训练**、权重随机的网络。
+# 逐层推理（layer-wise inference）使用全部邻居，每个节点的向量在每一层只计算一次。先比较得分：测试用
+# 节点对的得分是否高于不相连的节点对？从两类中各随机取一对，前者得分更高的概率就是 AUC；0.5 相当于抛
+# 硬币。基线有两个：原始特征，以及结构相同但**未经训练**、权重随机的网络。
 
 
 # %% slot="inference-code" tags=["nbval-ignore-output"]
@@ -607,42 +607,44 @@ for name, rows in rivals.items():
 # %% [markdown] slot="judge" lang="en"
 # On `digits` all three have a very high AUC. This is no surprise: the edges join images with
 # similar pixels, so the raw features already contain the answer. On `"facebook"`, where the edges
-# are mutual likes between pages rather than computed from features, the same cells gave 0.837 for
-# raw features, 0.876 to 0.882 untrained and 0.967 to 0.969 trained (three random seeds).
+# are mutual likes between pages rather than computed from features, the same cells gave an AUC of
+# 0.837 for the raw features, 0.876 to 0.882 for the untrained network and 0.967 to 0.969 for the
+# trained one (three random seeds).
 #
 # ## Evaluate the embeddings
 #
 # Do the embeddings help with a task that they were not trained for? A logistic regression learns
 # the labels from the embeddings of the training nodes (179 on `digits`) and is tested on the test
 # nodes. The micro-F1 score weights all nodes equally; with one label per node, it equals the
-# accuracy. Random vectors serve as a third baseline. The figure shows the cosines between about 130
-# nodes, sorted by class: blue means similar, red opposite.
+# accuracy. Random vectors serve as a third baseline. The figure shows the cosine similarities
+# between the centered vectors of about 130 nodes, sorted by class: blue means similar, red
+# opposite.
 
 # %% [markdown] slot="judge" lang="ko"
 # `digits`에서는 셋 모두 AUC가 아주 높습니다. 픽셀이 비슷한 이미지끼리 에지로 이었으므로 원래 피처에
 # 이미 답이 들어 있기 때문입니다. `"facebook"`의 에지는 피처로 계산한 것이 아니라 페이지끼리 서로
-# 누른 ‘좋아요’입니다. 여기서 같은 셀을 실행했을 때, 원래 피처는 0.837, 학습하지 않은 신경망은
-# 0.876~0.882, 학습한 신경망은 0.967~0.969였습니다(난수 시드 세 개).
+# 누른 ‘좋아요’입니다. 여기서 같은 셀을 실행했을 때, AUC는 원래 피처가 0.837, 학습하지 않은 신경망이
+# 0.876~0.882, 학습한 신경망이 0.967~0.969였습니다(난수 시드 세 개).
 #
 # ## 임베딩 평가
 #
 # 임베딩은 학습할 때 쓰지 않은 작업에도 도움이 될까요? 학습 노드(`digits`에서는 179개)의 임베딩과
 # 레이블로 로지스틱 회귀(logistic regression)를 학습하고, 테스트 노드에서 평가합니다. micro-F1은
 # 모든 노드에 같은 비중을 두는 점수로, 노드마다 레이블이 하나이면 정확도와 같습니다. 여기에 세 번째
-# 베이스라인으로 난수 벡터를 추가합니다. 그림은 클래스별로 늘어놓은 노드 130개가량 사이의 코사인을
-# 나타냅니다. 파란색은 방향이 비슷한 벡터, 빨간색은 반대인 벡터입니다.
+# 베이스라인으로 난수 벡터를 추가합니다. 그림은 노드 130개가량을 클래스별로 늘어놓고, 평균을 뺀 벡터
+# 사이의 코사인 유사도를 나타낸 것입니다. 파란색은 방향이 비슷한 벡터, 빨간색은 반대인 벡터입니다.
 
 # %% [markdown] slot="judge" lang="zh"
 # 在 `digits` 上，三者的 AUC 都很高。这不奇怪：边连接的是像素相似的图像，所以原始特征里已经有了答
-# 案。`"facebook"` 的边是页面之间的互相点赞，不是由特征算出的；在这张图上运行同样的单元格，结果是：
+# 案。`"facebook"` 的边是页面之间的互相点赞，不是由特征算出的；在这张图上运行同样的单元格，AUC 为：
 # 原始特征 0.837，未训练的网络 0.876 到 0.882，训练过的网络 0.967 到 0.969（三个随机种子）。
 #
 # ## 评价嵌入
 #
 # 这些嵌入对训练时没有涉及的任务有帮助吗？用训练节点（`digits` 上有 179 个）的嵌入和标签训练一个逻辑
 # 回归，再在测试节点上检验。micro-F1 对所有节点一视同仁；每个节点只有一个标签时，它就等于准确率。再
-# 加上随机数作为第三个基线。下图画出约 130 个节点两两之间的余弦相似度，节点按类别排列：蓝色表示相
-# 似，红色表示相反。
+# 加上随机数作为第三个基线。下图画出约 130 个节点的向量减去平均值之后，两两之间的余弦相似度，节点按
+# 类别排列：蓝色表示相似，红色表示相反。
 
 
 # %% slot="judge-code" tags=["nbval-ignore-output"]
@@ -678,7 +680,8 @@ plt.show()
 # beats the pixels, and training adds two more points. In the figure, the squares on the diagonal
 # are the classes. With raw and untrained vectors, some whole classes also resemble, or are opposite
 # to, other classes; after training, little but the squares is left. On `"facebook"` the micro-F1
-# was 0.776 raw, 0.741 to 0.766 untrained and 0.890 to 0.902 trained.
+# was 0.776 for the raw features, 0.741 to 0.766 for the untrained network and 0.890 to 0.902 for
+# the trained one.
 #
 # ## Check that nothing leaks
 #
@@ -737,8 +740,8 @@ assert found == 0
 #
 # Now we compute the loss of a mini-batch without the loader's exclusion, blocks or new node IDs:
 # take the whole graph, remove the edges of the batch and their reverses, average over neighbors
-# with `index_add`, and write the loss as in the formula. With all neighbors in the blocks, both
-# must agree.
+# with `index_add`, and write the loss as in the formula. With all neighbors in the blocks, the two
+# losses must agree.
 
 # %% [markdown] slot="loss" lang="ko"
 # 제외하지 않으면 블록의 에지 가운데 약 3%가 정답입니다. `"self"`로 지정하면 정답이 그 절반으로
@@ -787,8 +790,8 @@ assert torch.allclose(loss, by_hand, atol=1e-5)
 print("the mini-batch loss equals the loss computed by hand")
 
 # %% [markdown] slot="placebo" lang="en"
-# They agree up to rounding: the mini-batch gives exactly what the graph with the answers removed
-# gives.
+# They agree up to rounding: the mini-batch gives the same loss as the whole graph with the answers
+# removed.
 #
 # ## What a leak does
 #
@@ -809,7 +812,7 @@ print("the mini-batch loss equals the loss computed by hand")
 # AUC는 따로 떼어 둔 쌍에서 측정한 값입니다.
 
 # %% [markdown] slot="placebo" lang="zh"
-# 两者在舍入误差范围内一致：小批次的计算恰好等同于在去掉答案的图上计算。
+# 两者在舍入误差范围内一致：小批次的损失与在去掉答案的整张图上算出的相同。
 #
 # ## 泄漏的后果
 #
@@ -840,10 +843,10 @@ axes[0].legend(frameon=False, title="exclude")
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# On the placebo, the loss of the leaking models falls far below that line, yet on held-out pairs
-# all of them are no better than a coin toss: they have learned to recognize the answer in the
-# input. `"self"` prevents only half of the leak. With `"reverse_id"` the loss falls slowly, and in
-# steps, one per epoch: the model memorizes pairs that it has already been trained on.
+# On the placebo, the loss of the two leaking models falls well below the dashed line, yet on
+# held-out pairs neither is better than a coin toss: they have learned to recognize the answer in
+# the input. `"self"` prevents only half of the leak. With `"reverse_id"` the loss falls slowly, and
+# in steps, one per epoch: the model memorizes pairs that it has already been trained on.
 #
 # On `digits` the three hardly differ. With ten neighbors on average, the one that leaks has little
 # weight among the others, and the features carry enough information. The sparser the graph, the
@@ -856,10 +859,10 @@ plt.show()
 # edges we count nodes and time a training step.
 
 # %% [markdown] slot="cost" lang="ko"
-# 플라세보에서 누수가 있는 모델은 손실이 크게 줄어들지만, 떼어 둔 쌍에서는 모두 동전 던지기와 다를
-# 바 없습니다. 입력에 섞인 정답을 알아보도록 학습되었을 뿐입니다. `"self"`는 그 절반만 막습니다.
-# `"reverse_id"`에서는 손실이 에폭이 바뀔 때마다 계단식으로 조금씩 내려갑니다. 앞 에폭에서 학습한
-# 쌍을 외우기 때문입니다.
+# 플라세보에서 누수가 있는 두 모델은 손실이 점선보다 뚜렷이 낮아지지만, 떼어 둔 쌍에서는 둘 다 동전
+# 던지기와 다를 바 없습니다. 입력에 섞인 정답을 알아보도록 학습되었을 뿐입니다. `"self"`는 그 절반만
+# 막습니다. `"reverse_id"`에서는 손실이 에폭이 바뀔 때마다 계단식으로 조금씩 내려갑니다. 앞 에폭에서
+# 학습한 쌍을 외우기 때문입니다.
 #
 # `digits`에서는 세 경우가 거의 같습니다. 이웃이 평균 열 개이므로 정답이 새는 이웃 하나의 비중이
 # 작고, 피처만으로도 충분히 예측할 수 있습니다. 그래프가 희소할수록 영향이 큽니다. 이웃이 평균 네
@@ -872,9 +875,9 @@ plt.show()
 # 세고 학습 한 단계의 시간을 측정합니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 在安慰剂数据上，有泄漏的模型损失大幅下降，但在留出的节点对上都与抛硬币无异：它们学到的只是从输入中
-# 认出答案。`"self"` 只能防止一半的泄漏。用 `"reverse_id"` 时，损失只是像台阶一样每轮略降一级：这是
-# 因为模型记住了前几轮训练过的节点对。
+# 在安慰剂数据上，两个有泄漏的模型，损失都明显降到虚线以下，但在留出的节点对上都与抛硬币无异：它们学
+# 到的只是从输入中认出答案。`"self"` 只能防止一半的泄漏。用 `"reverse_id"` 时，损失只是像台阶一样每
+# 轮略降一级：这是因为模型记住了前几轮训练过的节点对。
 #
 # 在 `digits` 上，三者几乎没有差别：每个节点平均有十个邻居，泄漏答案的那个邻居只占很小的权重，而且仅
 # 凭特征就足以预测。图越稀疏，影响越大：在每个节点平均不到四个邻居的 `"cora"` 上，三个随机种子的 AUC
@@ -913,14 +916,14 @@ right.set_ylabel("time per training step (ms, fastest)")
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# The number of endpoints grows with the number of negatives, but the number of input nodes soon
-# reaches the size of the graph (dashed), so twenty negatives cost far less than twenty times as
-# much as one. In a large graph, that cap is far away: with five negatives, an edge needs up to
-# seven neighborhoods instead of two.
+# For each edge, the pairs have at most 3 endpoints with one negative and 22 with twenty, but the
+# number of input nodes soon reaches the size of the graph (dashed), so a step takes far less than
+# seven times as long. In a large graph, that cap is far away: with five negatives, an edge needs up
+# to seven neighborhoods instead of two.
 #
 # ## Summary
 #
-# - In link prediction, edges are the examples and random pairs the counterexamples.
+# - In link prediction, edges are the positive examples and random pairs the negative ones.
 # - Drawing negatives in proportion to $\deg^{0.75}$ balances nodes with many and with few
 #   neighbors.
 # - `pos_graph` and `neg_graph` share the rows that the model returns; `apply_edges` scores both.
@@ -940,18 +943,19 @@ plt.show()
 # 3. Write a negative sampler, a function of `g` and `eids`, that keeps each source and draws one
 #    destination, so that the pair is neither an edge nor a self-loop.
 # 4. Write a different score, a function of `graph` and `h`: the squared distance $|h_u - h_v|^2$
-#    between the endpoints of each edge, computed with `apply_edges`. For vectors of length 1 it is
+#    between the endpoints of each edge, computed with `apply_edges`. For vectors of norm 1 it is
 #    $2 - 2 \cos\theta$, where $\theta$ is the angle between them.
 
 # %% [markdown] slot="summary" lang="ko"
-# 쌍의 양 끝 노드는 네거티브의 수에 따라 늘어나지만, 입력 노드는 곧 그래프 전체의 노드 수(점선)에
-# 이릅니다. 그래서 네거티브를 스무 개로 늘려도 시간은 한 개일 때의 스무 배에 훨씬 못 미칩니다. 큰
-# 그래프에서는 입력 노드 수가 이런 상한에 좀처럼 이르지 않습니다. 네거티브가 다섯 개이면 에지 하나의
-# 손실을 계산하는 데 노드 두 개의 이웃이 아니라 최대 일곱 개 노드의 이웃이 필요합니다.
+# 에지마다 쌍의 양 끝 노드는 네거티브가 한 개이면 최대 3개, 스무 개이면 최대 22개이지만, 입력 노드는
+# 곧 그래프 전체의 노드 수(점선)에 이릅니다. 그래서 네거티브를 한 개에서 스무 개로 늘려도 시간은
+# 일곱 배에 훨씬 못 미칩니다. 큰 그래프에서는 입력 노드 수가 이런 상한에 좀처럼 이르지 않습니다.
+# 네거티브가 다섯 개이면 에지 하나의 손실을 계산하는 데 노드 두 개의 이웃이 아니라 최대 일곱 개
+# 노드의 이웃이 필요합니다.
 #
 # ## 요약
 #
-# - 링크 예측에서는 에지가 예제이고 무작위 쌍이 반례입니다.
+# - 링크 예측에서는 에지가 포지티브 예제이고 무작위 쌍이 네거티브 예제입니다.
 # - $\deg^{0.75}$에 비례하여 네거티브를 뽑으면 이웃이 많은 노드와 적은 노드가 균형을 이룹니다.
 # - `pos_graph`와 `neg_graph`는 모델의 출력을 함께 쓰며, `apply_edges`로 두 그래프의 점수를
 #   구합니다.
@@ -971,13 +975,14 @@ plt.show()
 # 3. `g`와 `eids`를 받는 네거티브 샘플러 함수를 작성합니다. 출발 노드는 그대로 두고 도착 노드를
 #    하나씩 뽑되, 뽑은 쌍이 에지나 셀프 루프이면 안 됩니다.
 # 4. `graph`와 `h`를 받아 다른 방식으로 점수를 구하는 함수를 작성합니다. `apply_edges`로 각 에지의
-#    양 끝 벡터 사이의 거리의 제곱 $|h_u - h_v|^2$을 계산합니다. 벡터의 길이가 1이고 두 벡터가
+#    양 끝 벡터 사이의 거리의 제곱 $|h_u - h_v|^2$을 계산합니다. 벡터의 노름이 1이고 두 벡터가
 #    이루는 각이 $\theta$이면 이 값은 $2 - 2 \cos\theta$와 같습니다.
 
 # %% [markdown] slot="summary" lang="zh"
-# 端点数随负样本数增加，而输入节点数很快达到整张图的大小（虚线），所以用二十个负样本的开销，远小于只
-# 用一个时的二十倍。大图的上限高得多，一般达不到，开销也就随负样本数继续增长：有五个负样本时，一条边
-# 最多需要七个节点的邻居，而没有负样本时只需要两个节点的邻居。
+# 每条边对应的端点，用一个负样本时最多 3 个，用二十个时最多 22 个；而输入节点数很快达到整张图的大小
+# （虚线），所以用二十个负样本的开销，远小于只用一个时的七倍。大图的上限高得多，一般达不到，开销也就
+# 随负样本数继续增长：有五个负样本时，一条边最多需要七个节点的邻居，而没有负样本时只需要两个节点的邻
+# 居。
 #
 # ## 小结
 #

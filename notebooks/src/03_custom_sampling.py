@@ -4,7 +4,7 @@
 # A sampler chooses the nodes that a model reads. That choice determines what training costs and how
 # noisy each step is. The library has the common samplers; research papers propose dozens. In this
 # lesson you read the code of one sampler and write three, none longer than 25 lines, and two more
-# in the exercises. By the end of this lesson, you can
+# in the exercises. By the end of this lesson, you will be able to
 #
 # - write a sampler by overriding `sample_frontier`, `sample_blocks` or `sample`;
 # - say when importance sampling helps and when it hurts, and remove the bias it introduces;
@@ -101,25 +101,26 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # kept on r
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# This graph has nine nodes and fifteen edges. Messages travel along the arrows, so node 0 receives
-# messages from nodes 1 to 5. Node 1 sends messages to four nodes, more than any other node does:
-# its **out-degree** is 4. Cells that only draw figures are collapsed in this lesson; click one to
+# This graph has nine nodes and fifteen edges. Messages travel along the edges, from source to
+# destination, so node 0 receives messages from nodes 1 to 5; the graph is drawn below, after the
+# first sample. Node 1 sends messages to four nodes, more than any other node does: its
+# **out-degree** is 4. Cells that only draw figures are collapsed in this lesson; click one to
 # expand it.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
 #
-# 노드 9개와 에지 15개로 이루어진 그래프입니다. 메시지는 화살표 방향으로 전달되므로 노드 0은 노드
-# 1~5의 메시지를 받습니다. 노드 1은 노드 네 개에 메시지를 보내며, 이는 모든 노드 가운데 가장
-# 많습니다. 즉, 노드 1의 **출차수**(out-degree)는 4입니다. 이 레슨에서 그림만 그리는 셀은 접어
-# 두었으며, 누르면 펼쳐집니다.
+# 노드 9개와 에지 15개로 이루어진 그래프입니다. 메시지는 출발 노드에서 도착 노드로 전달되므로 노드
+# 0은 노드 1~5의 메시지를 받습니다. 그래프는 뒤에서 첫 샘플과 함께 그립니다. 노드 1은 노드 네 개에
+# 메시지를 보내며, 이는 모든 노드 가운데 가장 많습니다. 즉, 노드 1의 **출차수**(out-degree)는
+# 4입니다. 이 레슨에서 그림만 그리는 셀은 접어 두었으며, 누르면 펼쳐집니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
 #
-# 这张图有 9 个节点和 15 条边。消息沿箭头方向传递，所以节点 0 接收节点 1 到 5 的消息。节点 1 向四个
-# 节点发送消息，比其他节点都多：它的**出度**（out-degree）为 4。本课中只负责绘图的单元格都已折叠，点
-# 击即可展开。
+# 这张图有 9 个节点和 15 条边。消息沿着边从源节点传向目标节点，所以节点 0 接收节点 1 到 5 的消息；第
+# 一次采样之后会画出这张图。节点 1 向四个节点发送消息，比其他节点都多：它的**出度**（out-degree）为
+# 4。本课中只负责绘图的单元格都已折叠，点击即可展开。
 
 # %% slot="toy-code"
 toy_src = [1, 2, 3, 4, 5, 7, 1, 3, 6, 8, 8, 1, 4, 7, 1]
@@ -288,7 +289,7 @@ for fanouts in ([-1, -1], [2, 2]):
 # With all neighbors, two layers for node 0 read the whole graph; with two neighbors per node, they
 # read seven nodes.
 #
-# ## Check that they agree
+# ## Check that the samplers agree
 #
 # The library's `MultiLayerNeighborSampler` samples all layers in one compiled pass, without a
 # frontier. Yet a sample depends only on the random seed, the batch, the layer and the node, so with
@@ -340,7 +341,7 @@ for _ in range(20):
     assert all(all(map(torch.equal, first, other)) for other in others)
 print(f"{len(first)} tensors: equal bit for bit")
 ratios = [min(seconds[k::3]) / min(seconds[2::3]) for k in range(3)]
-print("time (library = 1): small file {:.1f}, own {:.1f}, library {:.1f}".format(*ratios))
+print("time (library = 1): small {:.1f}, ours {:.1f}, library {:.1f}".format(*ratios))
 
 # %% [markdown] slot="estimate" lang="en"
 # Not one bit differs. The only difference is that the library's sampler takes less time; the
@@ -480,10 +481,10 @@ powers = [0, 0.5, 1, 1.5, 2, 2.5, 3]
 dgl.plot.explore(draw_estimates, exponent=("exponent a", powers))
 
 # %% [markdown] slot="error" lang="en"
-# At 0 both are uniform. From one slider setting to the next, the variance of the reweighted
-# estimate falls up to 1.5, then rises: at 3 the estimate is still right on average, but its
-# variance is twice that of uniform sampling. Nodes 2 and 5 are then drawn rarely, and count heavily
-# each time; some estimates even lie outside the plot.
+# At an exponent of 0, both panels show uniform sampling. From one slider setting to the next, the
+# variance of the reweighted estimate falls until the exponent is 1.5, then rises: at 3 the estimate
+# is still right on average, but its variance is twice that of uniform sampling. Nodes 2 and 5 are
+# then drawn rarely, and count heavily each time; some estimates even lie outside the plot.
 #
 # Does this hold on real data? We estimate the neighbor means of up to 2,000 nodes, sum the squared
 # error over all features, and average it over the nodes: a single number that reflects both bias
@@ -543,10 +544,10 @@ plt.show()
 
 # %% [markdown] slot="layer" lang="en"
 # On `digits` it is the other way around. The degree says nothing about pixels, so drawing by degree
-# with the correction doubles the error of uniform sampling. Without the correction, the error is
-# about that of uniform sampling until, at a fanout of 16, the bias shows; it is small, because
-# neighbors look so much alike here. Sampling without replacement is best. **Importance sampling
-# helps where the weight follows the value**, not automatically.
+# with the correction gives twice the error of uniform sampling. Without the correction, the error
+# is about that of uniform sampling until, at a fanout of 16, the bias shows; it is small, because
+# neighbors look so much alike here. Sampling without replacement is best. Importance sampling does
+# not help automatically: **it helps where the weight follows the value**.
 #
 # ## A budget per layer
 #
@@ -556,11 +557,12 @@ plt.show()
 #
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
-# where $n_v$ is the in-degree of $v$. Weights belong on the blocks, so we override `sample_blocks`.
-# Each edge that is kept gets $1 / p_u$, divided by the mean of these values over the kept edges
-# that enter the same destination. So the weights at each destination have a mean of one. Two things
-# to note: `to_block` renumbers the edges, so the original IDs are stored again; and
-# `torch.multinomial` uses torch's generator, so `torch.manual_seed` makes it reproducible.
+# where $n_v$ is the in-degree of $v$. The edge weights that correct for this choice must be stored
+# on the blocks, so we override `sample_blocks`. Each edge that is kept gets $1 / p_u$, divided by
+# the mean of these values over the kept edges that enter the same destination. So the weights at
+# each destination have a mean of one. Two things to note: `dgl.to_block`, unlike `small.to_block`
+# above, renumbers the edges, so the original IDs are stored again; and `torch.multinomial` uses
+# torch's generator, so `torch.manual_seed` makes it reproducible.
 
 # %% [markdown] slot="layer" lang="ko"
 # `digits`에서는 결과가 반대입니다. 출차수는 픽셀값과 관계가 없으므로, 출차수에 비례하여 뽑은 뒤
@@ -577,12 +579,12 @@ plt.show()
 #
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
-# $n_v$는 $v$의 입차수(in-degree)입니다. 가중치는 블록에 저장해야 하므로 `sample_blocks`를
-# 재정의합니다. 남은 에지마다 $1 / p_u$를 구한 뒤, 도착 노드가 같은 에지끼리 낸 평균으로 나누어
-# 가중치로 삼습니다. 그러면 한 노드로 들어오는 에지의 가중치는 평균이 1이 됩니다. 두 가지를
-# 눈여겨보십시오. `to_block`은 에지 번호를 새로 매기므로 원래 ID를 다시 저장해야 합니다. 그리고
-# `torch.multinomial`은 torch의 난수 생성기를 쓰므로, 결과를 재현하려면 `torch.manual_seed`를
-# 호출해야 합니다.
+# $n_v$는 $v$의 입차수(in-degree)입니다. 뽑힐 확률의 차이를 보정하는 에지 가중치는 블록에 저장해야
+# 하므로 `sample_blocks`를 재정의합니다. 남은 에지마다 $1 / p_u$를 구한 뒤, 도착 노드가 같은
+# 에지끼리 낸 평균으로 나누어 가중치로 삼습니다. 그러면 한 노드로 들어오는 에지의 가중치는 평균이
+# 1이 됩니다. 두 가지를 눈여겨보십시오. `dgl.to_block`은 앞의 `small.to_block`과 달리 에지 번호를
+# 새로 매기므로 원래 ID를 다시 저장해야 합니다. 그리고 `torch.multinomial`은 torch의 난수 생성기를
+# 쓰므로, 결과를 재현하려면 `torch.manual_seed`를 호출해야 합니다.
 
 # %% [markdown] slot="layer" lang="zh"
 # 在 `digits` 上，情形正好相反。出度与像素值毫无关系，所以按出度抽取再校正，误差反而是均匀抽取的两
@@ -597,11 +599,12 @@ plt.show()
 #
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
-# 其中 $n_v$ 是 $v$ 的入度（in-degree）。权重要存放在块上，所以我们重写 `sample_blocks`。保留下来的
-# 每条边先取值 $1 / p_u$；对指向同一目标节点的各条保留边，求出这个值的平均值，再把每条边的值除以这个
-# 平均值，就得到边的权重。这样，指向同一个节点的各条边，权重的平均值为 1。有两点要注意：`to_block`
-# 会给边重新编号，所以要重新存入原来的边 ID；`torch.multinomial` 使用 torch 的随机数生成器，所以要用
-# `torch.manual_seed` 才能复现结果。
+# 其中 $n_v$ 是 $v$ 的入度（in-degree）。用来校正这种抽取方式的边权重必须存放在块上，所以我们重写
+# `sample_blocks`。保留下来的每条边先取值 $1 / p_u$；对指向同一目标节点的各条保留边，求出这个值的平
+# 均值，再把每条边的值除以这个平均值，就得到边的权重。这样，指向同一个节点的各条边，权重的平均值为
+# 1。有两点要注意：与前面的 `small.to_block` 不同，`dgl.to_block` 会给边重新编号，所以要重新存入原来
+# 的边 ID；`torch.multinomial` 使用 torch 的随机数生成器，所以要用 `torch.manual_seed` 才能复现结
+# 果。
 
 
 # %% slot="layer-code"
@@ -631,7 +634,7 @@ class LayerSampler(BlockSampler):
 
 
 # %% [markdown] slot="cluster" lang="en"
-# ## A cluster as a batch
+# ## Clusters as batches
 #
 # Cluster-GCN (Chiang et al., 2019) goes further: a batch is a few clusters of nodes, and every
 # layer uses the subgraph of these nodes. Nothing is sampled and no node is read twice in an epoch,
@@ -810,10 +813,10 @@ for sampler, ids, size in plans.values():
 print(f"{checked} sampled edges, all of them edges of the graph")
 
 # %% [markdown] slot="model" lang="en"
-# All samplers pass. This check says nothing about *which* edges are chosen; the comparison with the
-# library and the estimates on the toy graph tested that.
+# All samplers pass. This check says nothing about *which* edges are chosen; for neighbor sampling,
+# the comparison with the library and the estimates on the toy graph tested that.
 #
-# ## Train with each
+# ## Train with each sampler
 #
 # The model is GraphSAGE with two layers. If a block has weights `w`, the mean uses them. In the
 # loop, `[: len(output_nodes)]` keeps the rows of the training nodes: all rows of a block, but only
@@ -822,7 +825,8 @@ print(f"{checked} sampled edges, all of them edges of the graph")
 
 # %% [markdown] slot="model" lang="ko"
 # 모든 샘플러가 검사를 통과합니다. 그러나 이 검사로는 **어떤** 에지가 뽑히는지까지는 알 수 없습니다.
-# 그 점은 앞에서 라이브러리의 결과와 비교하고 작은 그래프에서 평균을 추정하여 확인했습니다.
+# 이웃 샘플링에 대해서는 앞에서 라이브러리의 결과와 비교하고 작은 그래프에서 평균을 추정하여 그 점을
+# 확인했습니다.
 #
 # ## 샘플러별로 학습하기
 #
@@ -886,8 +890,9 @@ def train(sampler, ids, size):
 # ## What it costs
 #
 # All six runs start from the same initial weights. We measure CPU time, on which other programs
-# have little effect, and take the fastest epoch. In the figure, gray is the library's sampler; the
-# blue ones override `sample_frontier`, the orange one `sample_blocks`, and the green one `sample`.
+# have little effect, and take the fastest epoch. In the figure, the gray bar is the library's
+# sampler; the samplers in blue override `sample_frontier`, the one in orange `sample_blocks`, and
+# the one in green `sample`.
 
 # %% [markdown] slot="cost" lang="ko"
 # ## 비용
@@ -909,7 +914,7 @@ results = [train(*plan) for plan in tqdm(plans.values(), desc="samplers")]
 assert results[0][:2] == results[1][:2]
 assert min(accuracy for accuracy, _, _ in results) > {"digits": 0.95}.get(DATASET, 0)
 for name, (_, read, _) in zip(plans, results):
-    print(f"{name}: {read / results[2][1]:.2f} times the nodes read by 'all neighbors'")
+    print(f"{name}: {read / results[2][1]:.2f} times as many nodes as 'all neighbors'")
 
 # %% slot="cost-draw" tags=["folded", "nbval-ignore-output"]
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.4), sharey=True, layout="constrained")
@@ -926,13 +931,13 @@ plt.show()
 # %% [markdown] slot="elsewhere" lang="en"
 # The first two runs agree to the last digit in accuracy and in the number of nodes read, as they
 # must. On `digits` all accuracies lie within half a point of one another, no more than a different
-# random seed could account for, although the layer budget and the clusters read less than a third
-# of the nodes that sampling all neighbors requires. Yet the time does not shrink accordingly: these
-# two take longer than the library's sampler, which reads more. The graph is small, so most of a
-# batch's cost does not depend on its number of nodes, and the dozen tensor operations that choose
-# nodes cost more time than they save. On a larger graph, the number of nodes is what counts. In our
-# run on `"facebook"`, clusters read a fourteenth of the nodes that all neighbors read and trained
-# far faster, but lost two points of accuracy.
+# random seed could account for. The plans "layer budget" and "clusters" read less than a third of
+# the nodes that "all neighbors" reads, yet the time does not shrink accordingly: these two take
+# longer than the library's sampler, which reads more. The graph is small, so most of a batch's cost
+# does not depend on its number of nodes, and the dozen tensor operations that choose nodes cost
+# more time than they save. On a larger graph, the number of nodes is what counts. In our run on
+# `"facebook"`, "clusters" read a fourteenth of the nodes that "all neighbors" read and trained far
+# faster, but lost two points of accuracy.
 #
 # ## The same sampler elsewhere
 #
@@ -1007,19 +1012,19 @@ assert all(map(torch.equal, there, here))
 print(f"{len(whole)} + {len(here)} batches: the same edges")
 
 # %% [markdown] slot="summary" lang="en"
-# They do. Two conditions matter. First, the sampler must ask the graph only for what a `DistGraph`
-# offers too, such as `sample_neighbors`, `in_subgraph`, `in_degrees` and `subgraph`. Second, its
-# randomness must come from gnnlab: `LayerSampler` runs on a `DistGraph` as well, but it draws with
-# torch's generator, so each process draws something different. `ClusterSampler` looks up nodes by
-# ID; on a `DistGraph` it needs `cluster[node_map]` and `is_train[node_map]`.
+# Yes, in both cases. Two conditions matter. First, the sampler must ask the graph only for what a
+# `DistGraph` offers too, such as `sample_neighbors`, `in_subgraph`, `in_degrees` and `subgraph`.
+# Second, its randomness must come from gnnlab: `LayerSampler` runs on a `DistGraph` as well, but it
+# draws with torch's generator, so each process draws something different. `ClusterSampler` looks up
+# nodes by ID; on a `DistGraph` it needs `cluster[node_map]` and `is_train[node_map]`.
 #
 # By default, your own sampler runs in the training thread. If its result depends on `dgl.seed`
 # alone, the class attribute `pure = True` allows the loader to sample ahead.
 #
 # ## The same sampling in a PyG program
 #
-# PyG, the other widely used library, has no blocks: a batch is one small graph, a `Data`, whose
-# nodes are numbered by position, the seeds first. `gnnlab.pyg` has loaders that return such batches
+# PyG, the other widely used library, has no blocks: a batch is one small graph, a `Data` object,
+# whose nodes are renumbered from 0, seeds first. `gnnlab.pyg` has loaders that return such batches
 # from gnnlab's sampler, so in a PyG program only the import changes. The code needs
 # `torch_geometric`, so it is shown here but not run:
 #
@@ -1052,8 +1057,8 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 #
 # 1. A `LayerSampler` with budgets `[256, 128]` gets 32 seeds: how many input nodes can there be at
 #    most?
-# 2. Which five weights, for the edges from nodes 1 to 5 to node 0 of the toy graph, give the
-#    reweighted estimate a variance of zero?
+# 2. Which five weights, for the edges that enter node 0 of the toy graph from nodes 1 to 5, give
+#    the reweighted estimate a variance of zero?
 # 3. Write a `BlockSampler` with arguments `(num_layers, rate)` that takes all neighbors but drops
 #    each edge with probability `rate`.
 # 4. Write a `BlockSampler` with arguments `(fanouts, limit)` that samples only edges whose
@@ -1072,9 +1077,9 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # ## PyG 프로그램에서 같은 샘플링 쓰기
 #
 # 널리 쓰이는 또 다른 라이브러리인 PyG에는 블록이라는 개념이 없습니다. 배치는 작은 그래프 하나를
-# 담은 `Data` 객체이고, 노드에는 시드 노드부터 차례로 번호를 매깁니다. `gnnlab.pyg`의 로더는
-# gnnlab의 샘플러로 이런 배치를 만들므로, PyG 프로그램에서는 import 문만 고치면 됩니다. 실행하려면
-# `torch_geometric`이 필요하므로 여기서는 코드만 싣습니다.
+# 담은 `Data` 객체이고, 노드에는 시드 노드를 앞에 두고 0부터 새 번호를 매깁니다. `gnnlab.pyg`의
+# 로더는 gnnlab의 샘플러로 이런 배치를 만들므로, PyG 프로그램에서는 import 문만 고치면 됩니다.
+# 실행하려면 `torch_geometric`이 필요하므로 여기서는 코드만 싣습니다.
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader, to_pyg  # 원래: from torch_geometric.loader import …
@@ -1124,9 +1129,9 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 #
 # ## 在 PyG 程序中使用同样的采样
 #
-# 另一个常用的库 PyG 没有块：一个批次就是一张小图（`Data` 对象），节点按位置编号，种子节点排在最前
-# 面。`gnnlab.pyg` 的加载器用 gnnlab 的采样器生成这样的批次，所以 PyG 程序只需改动导入语句。下面的代
-# 码需要 `torch_geometric`，这里只展示，不运行：
+# 另一个常用的库 PyG 没有块：一个批次就是一张小图（`Data` 对象），节点从 0 开始重新编号，种子节点排
+# 在最前面。`gnnlab.pyg` 的加载器用 gnnlab 的采样器生成这样的批次，所以 PyG 程序只需改动导入语句。下
+# 面的代码需要 `torch_geometric`，这里只展示，不运行：
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader, to_pyg  # 原为 from torch_geometric.loader import …

@@ -18,14 +18,15 @@
 # 的单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-2" lang="en"
-# **1.** The seed has 4 neighbors, each of these has 4 more, and each of those has 4 more:
+# **1.** The seed has 4 neighbors, each of these has 4 of its own, and each of those has another 4:
 # $1 + 4 + 16 + 64 = 85$. A node that is reached twice counts once, so this is an upper bound.
 # (Sampling with fanouts `[4, 4, 4]` in a graph with more edges can read up to $5^3 = 125$ nodes:
 # the nodes reached so far remain among the seeds of the next layer, which draws their neighbors
 # again.)
 #
 # **2.** Node 3 receives messages from nodes 2, 7 and 8; of these, only node 2 has neighbors: nodes
-# 6 and 7. The sampler, with `None` for each of the two layers, agrees.
+# 6 and 7. Together with node 3 itself, the input nodes are 2, 3, 6, 7 and 8; the sampler, with
+# `None` for each of the two layers, returns the same nodes.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 시드 노드의 이웃은 4개, 그 이웃마다 다시 4개, 또 그 이웃마다 4개이므로
@@ -34,16 +35,16 @@
 # 계층에서 도달한 노드가 다음 계층에서도 목록에 남고, 그 노드의 이웃을 새로 뽑기 때문입니다.)
 #
 # **2.** 노드 3은 노드 2, 7, 8의 메시지를 받습니다. 이 가운데 들어오는 에지가 있는 것은 노드
-# 2뿐이며, 노드 2에 메시지를 보내는 이웃은 노드 6과 7입니다. 두 계층 모두 `None`으로 샘플링해도 같은
-# 결과가 나옵니다.
+# 2뿐이며, 노드 2에 메시지를 보내는 이웃은 노드 6과 7입니다. 노드 3 자신까지 더하면 입력 노드는 2,
+# 3, 6, 7, 8이며, 두 계층 모두 `None`으로 샘플링해도 같은 결과가 나옵니다.
 
 # %% [markdown] slot="why-1-2" lang="zh"
 # **1.** 种子节点有 4 个邻居，每个邻居又有 4 个邻居，再往外一跳同样如此：$1 + 4 + 16 + 64 = 85$。重
 # 复遇到的节点只计一次，所以这是上限。（如果每个节点的邻居更多，用扇出 `[4, 4, 4]` 采样时最多会读取
 # $5^3 = 125$ 个节点：每一层采样之后，已有的节点都会保留，到下一层还要为它们重新抽取邻居。）
 #
-# **2.** 节点 3 接收节点 2、7、8 的消息，其中只有节点 2 还有邻居，即 6 和 7。两层都用 `None` 采样，
-# 结果相同。
+# **2.** 节点 3 接收节点 2、7、8 的消息，其中只有节点 2 还有邻居，即 6 和 7。加上节点 3 自身，输入节
+# 点是 2、3、6、7、8；两层都用 `None` 采样，结果相同。
 
 # %% slot="answer-1-2"
 answer_1 = sum(4**hop for hop in range(4))

@@ -46,7 +46,8 @@ check(2, answer_2, lambda answer: sha(answer) == "d045367a")
 # is left. On a graph where a node is joined to all others, this would never end; `GlobalUniform`
 # avoids that by drawing the source as well.
 #
-# **4.** `u_sub_v` gives the difference between the two rows; square it and sum.
+# **4.** `u_sub_v` gives the difference between the vectors of the two endpoints; square its entries
+# and add them up.
 
 # %% [markdown] slot="why-3-4" lang="ko"
 # **3.** 먼저 도착 노드를 한꺼번에 뽑은 뒤, 조건에 맞지 않는 쌍이 없어질 때까지 그런 쌍만 다시

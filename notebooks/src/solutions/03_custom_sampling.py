@@ -53,23 +53,22 @@ print(f"mean {found.mean():.1f}, variance {found.var():.2f}")
 
 # %% [markdown] slot="why-3-4" lang="en"
 # **3.** Decide at random, for each edge of the full frontier, whether to keep it. The base class
-# makes the blocks. (This is DropEdge with a new draw for each layer: Rong, Huang, Xu and Huang,
-# ICLR 2020.)
+# makes the blocks. This is DropEdge (Rong et al., 2020) with a new draw for each layer.
 #
-# **4.** `prob` also takes a tensor, and edges of weight zero are never drawn. So a tensor of True
-# and False values is enough.
+# **4.** `prob` also takes a tensor, and edges of weight zero are never drawn. So a Boolean tensor
+# is enough.
 
 # %% [markdown] slot="why-3-4" lang="ko"
 # **3.** 모든 이웃을 담은 프런티어에서 에지를 남길지 말지를 하나씩 무작위로 정합니다. 블록은 기반
-# 클래스에서 만듭니다. (제외할 에지를 계층마다 새로 정하는 방식의 DropEdge에 해당합니다. Rong,
-# Huang, Xu, Huang, ICLR 2020.)
+# 클래스에서 만듭니다. 제외할 에지를 계층마다 새로 정하는 방식의 DropEdge(Rong 외, 2020)에
+# 해당합니다.
 #
 # **4.** `prob`에는 텐서도 넣을 수 있으며, 가중치가 0인 에지는 뽑히지 않습니다. 여기서는 불리언
 # 텐서면 충분합니다.
 
 # %% [markdown] slot="why-3-4" lang="zh"
-# **3.** 对含有全部邻居的边界子图，逐条边随机决定去留；块由基类生成。（这相当于每一层都重新决定丢弃
-# 哪些边的 DropEdge：Rong、Huang、Xu、Huang，ICLR 2020。）
+# **3.** 对含有全部邻居的边界子图，逐条边随机决定去留；块由基类生成。这相当于 DropEdge（Rong 等，
+# 2020），只是每一层都重新决定丢弃哪些边。
 #
 # **4.** `prob` 也接受张量，权重为零的边永远不会被抽到，所以用布尔张量就够了。
 
