@@ -82,7 +82,7 @@ check(3, answer_3, lambda answer: torch.allclose(answer(toy, x), mean))
 
 # %% [markdown] slot="why-4" lang="ko"
 # **4.** 에지마다 양 끝을 바꾼 에지도 그래프에 있는지 확인합니다. 작은 그래프에는 역방향 에지가 12개
-# 모자라고, 실제 그래프에는 모두 있으며, ‘함정’ 절에서 한 방향 에지만으로 만든 그래프에는 하나도
+# 빠져 있고, 실제 그래프에는 모두 있으며, ‘함정’ 절에서 한 방향 에지만으로 만든 그래프에는 하나도
 # 없습니다.
 
 # %% [markdown] slot="why-4" lang="zh"
