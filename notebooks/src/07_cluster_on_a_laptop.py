@@ -4,13 +4,14 @@
 # A cluster costs money before you know whether it helps. Half of the answer needs no cluster: what
 # a job sends between machines depends only on the graph, its parts and the samples. So one computer
 # can simulate all machines and count every byte. The other half, time, also depends on a network
-# that you do not have, so it is computed with a network model. By the end of this lesson, you can
+# that you do not have, so it is computed with a network model. By the end of this lesson, you will
+# be able to
 #
 # - count what a mini-batch requests from another machine;
 # - simulate a job on many machines in one process, and read its byte matrix and its timeline;
 # - check that a real job sends the same bytes;
-# - say what you gain from 1 to 64 machines, with METIS or random parts, on a network of your
-#   choice.
+# - say what you gain by going from 1 machine to as many as 64, with METIS or random parts, on a
+#   network of your choice.
 
 # %% [markdown] slot="title" lang="ko"
 # # 노트북 한 대로 흉내 내는 클러스터
@@ -114,7 +115,7 @@ dst = [0, 0, 2, 2, 4, 5, 1, 6, 3, 2, 7, 4, 5]
 toy = dgl.graph((src, dst))
 toy.ndata["x"] = torch.arange(24.0).reshape(8, 3)
 owner = torch.arange(8) // 4
-batches = [[0, 1], [5]]  # of trainer 0, of trainer 1
+batches = [[0, 1], [5]]  # for trainer 0, for trainer 1
 
 place = [(-2, 1), (-2, -1), (-1, 0), (-3, 0), (1, 0), (2, 1), (2, -1), (3, 0)]
 figure, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
@@ -131,9 +132,10 @@ plt.show()
 # the sample so far: locally for nodes on its own machine, and on the other machine for the rest. At
 # the end, it reads the features of every node in the sample.
 #
-# `dist_graph_simulator.py` from `gnnlab.helpers` simulates all machines in one process. This is its
-# code for features: `by_owner` groups nodes by machine, and `__getitem__` fetches their rows and
-# counts those that are not in the cache. The sampler fetches neighbors in the same way.
+# `dist_graph_simulator.py` from `gnnlab.helpers` is a small simulator of all machines in one
+# process. This is its code for features: `by_owner` groups nodes by machine, and `__getitem__`
+# fetches their rows and counts them; a row in the cache counts as read from the trainer's own
+# machine. The sampler fetches neighbors in the same way.
 
 # %% [markdown] slot="count" lang="ko"
 # ## 직접 만들어 보기: 미니배치 하나에 필요한 요청
@@ -147,8 +149,8 @@ plt.show()
 #
 # `gnnlab.helpers`의 `dist_graph_simulator.py`를 쓰면 프로세스 하나로 모든 머신을 시뮬레이션할 수
 # 있습니다. 다음은 그 가운데 피처를 읽는 코드입니다. `by_owner`는 노드를 머신별로 나누고,
-# `__getitem__`은 피처 행을 가져오면서 캐시(cache)에 없는 행을 셉니다. 샘플러(sampler)도 같은
-# 방식으로 이웃을 가져옵니다.
+# `__getitem__`은 피처 행을 가져오면서 그 수를 셉니다. 캐시(cache)에 있는 행은 트레이너 자신의
+# 머신에서 읽은 것으로 셉니다. 샘플러(sampler)도 같은 방식으로 이웃을 가져옵니다.
 
 # %% [markdown] slot="count" lang="zh"
 # ## 亲手实现：一个小批次要请求哪些数据
@@ -160,8 +162,8 @@ plt.show()
 # 机，就向另一台机器请求。最后，读取样本中每个节点的特征。
 #
 # `gnnlab.helpers` 中的 `dist_graph_simulator.py` 是一个小模拟器（simulator），在一个进程里模拟所有
-# 机器。下面是其中读取特征的代码：`by_owner` 把节点按所在的机器分组，`__getitem__` 取回特征行，并统
-# 计缓存（cache）中没有的行数。采样器（sampler）以同样的方式获取邻居。
+# 机器。下面是其中读取特征的代码：`by_owner` 把节点按所在的机器分组，`__getitem__` 取回特征行并计
+# 数，缓存（cache）中已有的行算作从训练器所在的机器读取。采样器（sampler）以同样的方式获取邻居。
 
 # %% slot="count-code"
 source(small.DistGraph.by_owner, small.DistTensor.__getitem__)
@@ -210,7 +212,7 @@ for kind, rows in two_machines.traffic.rows.items():
 # the trainer requests this node's neighbors from machine 1, and at the end the features of nodes 4,
 # 5 and 7. The sample of trainer 1 reaches the other machine only in the last layer, at node 2. For
 # features, machine 0 thus receives three rows of three 4-byte numbers and a request of 8 bytes: 44
-# bytes. To use the file in your own project, copy it with
+# bytes. To use the small simulator in your own project, copy it with
 # `gnnlab export dist_graph_simulator my_project/`.
 #
 # ## With the library
@@ -218,9 +220,9 @@ for kind, rows in two_machines.traffic.rows.items():
 # `simulate` partitions a graph for several machines, and `run` calls a function once per trainer,
 # each time in a separate thread. In this function, `initialize` connects the trainer and
 # `DistGraph` opens the graph, as in a real job. The messages are also encoded as in a real job, but
-# they are only measured, not sent. We compare the small file with the library on the toy graph and
-# on a graph of 20,000 nodes. The row counts must be equal, and so must the byte counts, apart from
-# the header of each message, which contains its kind, names and shapes.
+# they are only measured, not sent. We compare the small simulator with the library on the toy graph
+# and on a graph of 20,000 nodes. The row counts must be equal, and so must the byte counts, apart
+# from the header of each message, which contains its kind, names and shapes.
 
 # %% [markdown] slot="library" lang="ko"
 # 두 트레이너의 시드 노드(seed node)는 모두 자기 머신에 있습니다. 트레이너 0은 샘플링 도중에 나온
@@ -228,17 +230,16 @@ for kind, rows in two_machines.traffic.rows.items():
 # 마지막 단계에서야 머신 0의 노드 2가 나옵니다. 따라서 피처를 읽을 때 머신 0이 받는 데이터는 4바이트
 # 수가 세 개씩 든 행 세 개와 8바이트짜리 요청 하나로, 모두 44바이트입니다. 앞에서 쓴
 # 시뮬레이터(simulator) 파일을 자기 프로젝트에서 쓰려면
-# `gnnlab export dist_graph_simulator my_project/`로
-# 복사합니다.
+# `gnnlab export dist_graph_simulator my_project/`로 복사합니다.
 #
 # ## 라이브러리 사용하기
 #
 # `simulate`는 그래프를 머신 수만큼 나누고, `run`은 함수를 트레이너마다 한 번씩 별도의 스레드에서
 # 호출합니다. 이 함수에서는 실제 작업과 마찬가지로 `initialize`로 트레이너를 연결하고 `DistGraph`로
 # 그래프를 엽니다. 메시지도 실제 작업과 똑같이 인코딩하지만, 크기만 재고 전송하지는 않습니다. 작은
-# 그래프와, 노드가 20,000개인 큰 그래프에서 각각 앞의 파일과 라이브러리의 결과를 비교해 봅시다. 행
-# 수는 같아야 하고, 바이트 수도 메시지의 헤더를 빼면 같아야 합니다. 헤더에는 메시지의 종류와 이름,
-# 텐서의 모양이 들어 있습니다.
+# 그래프와, 노드가 20,000개인 큰 그래프에서 각각 앞의 시뮬레이터와 라이브러리의 결과를 비교해
+# 봅시다. 행 수는 같아야 하고, 바이트 수도 메시지의 헤더를 빼면 같아야 합니다. 헤더에는 메시지의
+# 종류와 이름, 텐서의 모양이 들어 있습니다.
 
 # %% [markdown] slot="library" lang="zh"
 # 两个训练器都从本机的节点出发。训练器 0 的样本中出现了节点 5，于是要向机器 1 请求它的邻居，最后还要
@@ -293,7 +294,7 @@ for _ in range(3):
     times.append((middle - start, time.perf_counter() - middle))
 compare(four_machines, played)
 ours, library = map(min, zip(*times))
-print(f"the small file takes {ours / library:.1f} times as long as the library")
+print(f"the small simulator takes {ours / library:.1f} times as long as the library")
 
 # %% [markdown] slot="script" lang="en"
 # The counts agree. On each graph, the headers of a request and its reply add up to the same size
@@ -412,7 +413,7 @@ assert 2 * four["metis"].traffic.matrix().sum() < matrix.sum()
 #
 # ## Check that a real job sends the same bytes
 #
-# A real job has to send exactly these bytes. For two machines, we first predict and then measure.
+# A real job should send exactly these bytes. For two machines, we first predict and then measure.
 # `launch.run` starts the same script on the same parts, now with server processes, and with
 # trainers that send them requests over TCP. With `num_machines=2`, this computer acts as both
 # machines; lesson 09 shows how.
@@ -499,10 +500,10 @@ if runs_jobs:
 # are averaged by an all-reduce: in a ring, each of $R$ trainers sends $2B(R-1)/R$ bytes to average
 # $B$ bytes of gradients.
 #
-# The library is more precise: it measures sampling, computing and answering during the simulation,
-# adds a fixed cost for each request, and divides links and processors among those that use them at
-# the same time. One bound needs no simulator: over a link of $b$ bits per second, $n$ bytes take at
-# least $8n/b$ seconds.
+# The library is more precise: during the simulation, it measures the time spent on sampling, on
+# computing and on answering requests; it adds a fixed cost for each request, and divides links and
+# processors among those that use them at the same time. One bound needs no simulator: over a link
+# of $b$ bits per second, $n$ bytes take at least $8n/b$ seconds.
 
 # %% [markdown] slot="time" lang="ko"
 # 1바이트도 어긋나지 않으며, 이는 우연이 아닙니다. 샘플링 결과는 난수 시드, 에폭, 배치, 계층,
@@ -532,10 +533,10 @@ if runs_jobs:
 #
 # ## 开销：时间
 #
-# 没有真实的网络，传输时间只能靠计算得出。在小模拟器中，这由一个函数完成。在每一步中，
-# 训练器每发出一组请求，就要等待两倍的延迟（latency），即一去一回，此外还要等链路传完数据。最慢的训
-# 练器完成之后，再对梯度做全归约（all-reduce）：$R$ 个训练器排成一个环，梯度共 $B$ 字节，每个训练器
-# 要发送 $2B(R-1)/R$ 字节。
+# 没有真实的网络，传输时间只能靠计算得出。在小模拟器中，这由一个函数完成。在每一步中，训练器每发出一
+# 组请求，就要等待两倍的延迟（latency），即一去一回，此外还要等链路传完数据。最慢的训练器完成之后，
+# 再对梯度做全归约（all-reduce）：$R$ 个训练器排成一个环，梯度共 $B$ 字节，每个训练器要发送
+# $2B(R-1)/R$ 字节。
 #
 # 库的计算更细：在模拟时实测采样、计算和响应的时间，给每次请求加上固定开销；多方同时使用链路或处理器
 # 时，分摊其带宽（bandwidth）或算力。有一个下界不用模拟器也能算出：如果链路每秒传送 $b$ 比特，那么
@@ -554,7 +555,7 @@ for method, result in four.items():
     assert least < seconds
 
 # %% [markdown] slot="timeline" lang="en"
-# `retimed` computes the time on a different network from the earlier measurements and counts,
+# From the earlier measurements and counts, `retimed` computes the time on a different network,
 # without running anything again. The predictions are above the bound because not all of the time is
 # spent transferring bytes. The timeline shows part of the second epoch with random parts.
 
@@ -607,11 +608,11 @@ slowest = f"{max(seconds[1] for seconds in measured):.2f} s" if runs_jobs else "
 print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measured")
 
 # %% [markdown] slot="scale" lang="en"
-# The byte counts are equal; the seconds need not be. The real epoch took 1.5 times as long as
-# predicted on one idle computer, and almost 3 times on another; when other programs are running, it
-# may take even longer. The model leaves out processor caches, contention for memory bandwidth, busy
-# switches and other users' jobs, so its times tend to be too short. Use it to compare choices
-# rather than to predict a time.
+# The byte counts are equal; the seconds need not be. The ratio varies: the real epoch took 1.5
+# times as long as predicted on one idle computer, and almost 3 times as long on another; when other
+# programs are running, it may take even longer. The model leaves out processor caches, contention
+# for memory bandwidth, busy switches and other users' jobs, so its times tend to be too short. Use
+# it to compare choices rather than to predict a time.
 #
 # ## From 1 to 64 machines
 #
@@ -635,9 +636,9 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 
 # %% [markdown] slot="scale" lang="zh"
 # 字节数完全相等，秒数则未必。我们在两台空闲的计算机上各测过一次，真实的一轮所用的时间分别是预测的
-# 1.5 倍和将近 3 倍；有其他程序同时运行时，还可能更长。这个模型不考虑处理
-# 器的缓存、共用的内存带宽、繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用来
-# 比较各种选择，而不是预测具体的时间。
+# 1.5 倍和将近 3 倍；有其他程序同时运行时，还可能更长。这个模型不考虑处理器的缓存、共用的内存带宽、
+# 繁忙的交换机，也不考虑其他人的作业，所以预测的时间往往偏短。它更适合用来比较各种选择，而不是预测具
+# 体的时间。
 #
 # ## 从 1 台到 64 台机器
 #
@@ -714,10 +715,10 @@ def show(network, method, machines=16):
 plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32, 64])
 
 # %% [markdown] slot="summary" lang="en"
-# On a slow network, most of the time goes into fetching rows, all-reduce and waiting, and METIS
-# saves the most. On a fast one, the bytes cost little, but each request still costs a round trip
-# and a fixed amount of processor time. So with batches this small, 64 machines are far from 64
-# times as fast as one. Lesson 10 examines which of these limits a job.
+# On a slow network, most of the time is spent fetching rows, performing the all-reduce and waiting,
+# and METIS saves the most. On a fast one, the bytes cost little, but each request still costs a
+# round trip and a fixed amount of processor time. So with batches this small, 64 machines are far
+# from 64 times as fast as one. Lesson 10 examines which of these limits a job.
 #
 # ## Summary
 #
@@ -735,11 +736,11 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # [solutions](../solutions/07_cluster_on_a_laptop.ipynb) are in a separate notebook.
 #
 # 1. In the toy graph, let the mini-batch of trainer 0 be node 2 alone. For how many nodes does the
-#    trainer request the neighbors from machine 1, and for how many the features? Answer with a list
-#    of two numbers.
+#    trainer request neighbors from machine 1, and for how many does it request features? Answer
+#    with a list of two numbers.
 # 2. A model has 12 million parameters of 4 bytes each. Eight machines with one trainer each average
-#    its gradients by all-reduce in a ring over 10 Gbit/s links. How many milliseconds does the
-#    transfer take at least? Round to a whole number.
+#    its gradients by all-reduce in a ring over 10 Gbit/s links. At least how many milliseconds does
+#    the transfer take? Round to a whole number.
 # 3. Suppose that each machine has a wireless link whose two directions share its bandwidth. Write a
 #    function of a byte matrix `matrix` and of `bandwidth`, in bits per second, that returns the
 #    minimum number of seconds in which all machines can send and receive everything.

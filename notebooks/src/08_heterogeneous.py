@@ -2,9 +2,10 @@
 # # Graphs with several types
 #
 # Users and films, authors and papers: in most data, nodes differ in kind, and so do edges, since a
-# user may like or dislike a film. A graph with **types** of nodes and edges is **heterogeneous**.
-# When such a graph is partitioned, two numberings exist side by side, and code that confuses them
-# reads the wrong rows without any error. By the end of this lesson, you can
+# user may like or dislike a film. A graph with several **types** of nodes or edges is
+# **heterogeneous**. When such a graph is partitioned, two numberings exist side by side, and code
+# that confuses them reads the wrong rows without any error. By the end of this lesson, you will be
+# able to
 #
 # - convert between homogeneous and type-wise IDs, by hand and with the partition book;
 # - sample with either kind of ID, and find the types in the frontier and the block;
@@ -15,10 +16,10 @@
 # # 타입이 여럿인 그래프
 #
 # 사용자와 영화, 저자와 논문처럼 대부분의 데이터에는 여러 종류의 노드가 있습니다. 에지도
-# 마찬가지여서, 사용자는 영화를 좋아할 수도 있고 싫어할 수도 있습니다. 노드와 에지에
-# **타입**(type)이 있는 그래프를 **이종 그래프**(heterogeneous graph)라고 합니다. 이런 그래프를 여러
-# 파티션(partition)으로 나누면 번호 체계가 두 가지 생기는데, 이 둘을 혼동하면 오류 없이 엉뚱한 행을
-# 읽게 됩니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
+# 마찬가지여서, 사용자는 영화를 좋아할 수도 있고 싫어할 수도 있습니다. 노드나 에지의
+# **타입**(type)이 여럿인 그래프를 **이종 그래프**(heterogeneous graph)라고 합니다. 이런 그래프를
+# 여러 파티션(partition)으로 나누면 번호 체계가 두 가지 생기는데, 이 둘을 혼동하면 오류 없이 엉뚱한
+# 행을 읽게 됩니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 동종 ID(homogeneous ID)와 타입별 ID(type-wise ID)를 직접 계산하거나 파티션 북(partition book)을
 #   써서 서로 변환하기
@@ -31,9 +32,9 @@
 # # 节点和边有多种类型的图
 #
 # 用户与电影、作者与论文：现实中的图数据，节点大多分为不同的种类，边也是如此，例如一个人可以喜欢一部
-# 电影，也可以不喜欢。节点和边带有**类型**（type）的图称为**异构图**（heterogeneous graph）。把它切
-# 成若干分区（partition）之后，就有两套编号并存；混淆了两者的代码不会报错，却会读到错误的行。学完之
-# 后，你能够：
+# 电影，也可以不喜欢。节点或边有多种**类型**（type）的图称为**异构图**（heterogeneous graph）。把它
+# 切成若干分区（partition）之后，就有两套编号并存；混淆了两者的代码不会报错，却会读到错误的行。学完
+# 之后，你能够：
 #
 # - 在同构 ID（homogeneous ID）与类型内 ID（type-wise ID）之间转换，既会手动计算，也会使用分区簿
 #   （partition book）；
@@ -45,9 +46,9 @@
 # ## Setup
 #
 # This lesson builds on [partitions](05_partitioning.ipynb) and the [distributed
-# API](06_distributed_api.ipynb). The graph is generated here. One process opens all of its parts
-# (**standalone mode**). They are stored in a temporary folder, which is deleted when the kernel
-# exits.
+# API](06_distributed_api.ipynb). The graph is generated here. One process opens all parts of the
+# graph (**standalone mode**). The parts are stored in a temporary folder, which is deleted when the
+# kernel exits.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -308,9 +309,9 @@ print("their type-wise IDs:   ", ids.tolist())
 #
 # ## Sampling with types
 #
-# Seeds can be given as type-wise IDs, in a dictionary. The **frontier** then has the types of the
-# graph. A fanout applies to each seed *and* each edge type: with a fanout of 1, a film gets at most
-# one edge of each type.
+# Seeds can be given as type-wise IDs, in a dictionary; these are the new IDs, not those of the
+# first figure. The **frontier** then has the types of the graph. A fanout applies to each seed
+# *and* each edge type: with a fanout of 1, a film gets at most one edge of each type.
 #
 # Seeds can also be homogeneous IDs. The frontier then has one node type and one edge type, and
 # `edata[dgl.ETYPE]` gives the original type of each edge. With the same random seed, the sample
@@ -325,9 +326,10 @@ print("their type-wise IDs:   ", ids.tolist())
 #
 # ## 타입이 있는 그래프에서 샘플링하기
 #
-# 시드는 타입별 ID의 딕셔너리로 지정할 수 있습니다. 그러면 **프런티어**의 타입도 그래프와 같습니다.
-# 팬아웃(fanout)은 시드마다 따로, 또 한 시드에서도 **에지 타입마다** 따로 적용됩니다. 팬아웃이 1이면
-# 영화 한 편에서 에지 타입마다 최대 하나씩 뽑습니다.
+# 시드는 타입별 ID(첫 그림의 번호가 아니라 그래프를 나누면서 새로 매긴 ID)의 딕셔너리로 지정할 수
+# 있습니다. 그러면 **프런티어**의 타입도 그래프와 같습니다. 팬아웃(fanout)은 시드마다 따로, 또 한
+# 시드에서도 **에지 타입마다** 따로 적용됩니다. 팬아웃이 1이면 영화 한 편에서 에지 타입마다 최대
+# 하나씩 뽑습니다.
 #
 # 시드를 동종 ID로 지정할 수도 있습니다. 그러면 프런티어에는 노드 타입과 에지 타입이 하나씩만 있고,
 # 각 에지의 원래 타입은 `edata[dgl.ETYPE]`에 들어 있습니다. 난수 시드가 같으면 샘플링 결과도 같아야
@@ -343,8 +345,8 @@ print("their type-wise IDs:   ", ids.tolist())
 #
 # ## 带类型的采样
 #
-# 种子可以用类型内 ID 的字典给出，这时**边界子图**的类型与原图相同。扇出（fanout）限制的是每个种子的
-# **每一种**边：扇出为 1 时，一部电影的每种边至多采样一条。
+# 种子可以用类型内 ID（切分时新编的 ID，不是第一幅图中的编号）的字典给出，这时**边界子图**的类型与原
+# 图相同。扇出（fanout）限制的是每个种子的**每一种**边：扇出为 1 时，一部电影的每种边至多采样一条。
 #
 # 种子也可以用同构 ID 给出。这时边界子图只有一种节点类型和一种边类型，每条边原来的类型存放在
 # `edata[dgl.ETYPE]` 中。随机种子相同，采样结果也应当相同。
@@ -625,8 +627,8 @@ class RGCN(nn.Module):
 #
 # One model is given all four types. The other is *blind*: it does not distinguish likes from
 # dislikes, and everything else is the same. What has each learned about users? The figures show how
-# similar the embeddings of any two users are, with users sorted by taste, which neither model was
-# given.
+# similar the embeddings are for every pair from a sample of users, sorted by taste, which neither
+# model was given.
 
 # %% [markdown] slot="train" lang="ko"
 # ## 학습
@@ -637,8 +639,8 @@ class RGCN(nn.Module):
 # 대에서 학습할 때처럼 모델을 `DistributedDataParallel`로 감싸면 됩니다.
 #
 # 한 모델은 네 타입을 모두 구별합니다. 다른 모델은 좋아요와 싫어요를 **구별하지 않으며**, 나머지는
-# 모두 같습니다. 두 모델은 사용자에 관해 무엇을 학습할까요? 그림은 사용자를 취향순으로 늘어놓고 두
-# 사용자의 임베딩이 얼마나 비슷한지 나타낸 것입니다. 취향은 어느 모델의 학습에도 쓰지 않았습니다.
+# 모두 같습니다. 두 모델은 사용자에 관해 무엇을 학습할까요? 그림은 사용자 일부를 취향순으로 늘어놓고
+# 두 사용자의 임베딩이 얼마나 비슷한지 나타낸 것입니다. 취향은 어느 모델의 학습에도 쓰지 않았습니다.
 
 # %% [markdown] slot="train" lang="zh"
 # ## 训练
@@ -648,7 +650,8 @@ class RGCN(nn.Module):
 # 多个训练器（trainer），就像在一台机器上训练时那样，用 `DistributedDataParallel` 包装模型。
 #
 # 一个模型区分全部四种类型；另一个模型**不区分**“喜欢”和“不喜欢”，其余完全相同。两个模型学到的用户嵌
-# 入有何不同？下图把用户按口味排序，显示任意两个用户的嵌入有多相似；训练两个模型时都没有用到口味。
+# 入有何不同？下图取一部分用户，按口味排序，显示其中任意两人的嵌入有多相似；训练两个模型时都没有用到
+# 口味。
 
 # %% slot="train-code"
 films = g.nodes["film"].data
@@ -693,9 +696,9 @@ assert results["all types"] > 0.8 and results["blind"] < 0.6
 
 # %% [markdown] slot="hetero" lang="en"
 # Types matter: more than nine films in ten are classified correctly, against four in ten without
-# types; guessing gets one in four. In the left-hand figure, the four squares on the diagonal are
-# the four tastes. Users with the same taste have similar embeddings, although the only labels were
-# the genres of films.
+# types; guessing gets one in four. In the left-hand figure, the four squares on the diagonal
+# correspond to the four tastes. Users with the same taste have similar embeddings, although the
+# only labels were the genres of films.
 #
 # ## The other way: typed blocks
 #
@@ -754,12 +757,12 @@ print("equal rows, shapes:", {ntype: tuple(rows.shape) for ntype, rows in other.
 #
 # ## Check IDs and samples
 #
-# First, we check that the conversions invert each other and that both kinds of ID have the same
-# owner, for every node and every edge, with 1, 2 and 4 parts.
+# First, with 1, 2 and 4 parts, we check that the conversions invert each other and that, for every
+# node and every edge, both IDs have the same owner.
 #
 # Second, we check that typed mini-batches do not depend on the partition. We sample the whole graph
 # in memory, then the parts, and map the IDs of the blocks back to the original ones. For each type,
-# all of them must be equal, and in the same order.
+# the IDs from the parts must be the same as those from the whole graph, in the same order.
 
 # %% [markdown] slot="invert" lang="ko"
 # 두 방법의 결과는 같습니다.
@@ -771,7 +774,7 @@ print("equal rows, shapes:", {ntype: tuple(rows.shape) for ntype, rows in other.
 #
 # 둘째, 타입이 있는 미니배치(mini-batch)가 그래프를 나눈 방식과 관계없이 같은지 확인합니다. 메모리에
 # 있는 그래프 전체에서 샘플링한 다음, 나눈 그래프에서 샘플링하여 블록의 ID를 원래 ID로 되돌립니다.
-# 노드와 에지의 ID가 타입마다 모두 같아야 하며, 순서까지 같아야 합니다.
+# 두 결과의 노드 ID와 에지 ID는 타입마다 순서까지 모두 같아야 합니다.
 
 # %% [markdown] slot="invert" lang="zh"
 # 两种做法的结果相同。
@@ -827,8 +830,8 @@ for k, (dist_graph, (node_map, edge_map)) in cuts.items():
 
 # %% [markdown] slot="cost" lang="en"
 # Blocks do not depend on how the graph was partitioned. So if the order of the training nodes and
-# the initial parameters, including embeddings, are the same, a model learns the same from any
-# number of parts.
+# the initial parameters, including embeddings, are the same, a model learns the same parameters
+# from any number of parts.
 #
 # ## What it costs
 #
@@ -912,11 +915,11 @@ right.set_title("fanout: likes+dislikes")
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# Most edges are dislikes, especially those that lead into users, one layer further out. Four bytes
-# in ten come from other parts. In the right-hand plot, likes alone need a third of the traffic of
-# both; the accuracy falls from 0.92 to 0.85. Dislikes alone cost twice as much as likes alone and
-# give only 0.53. A like and a dislike cost the same to fetch; how much an edge helps depends on its
-# type.
+# Most of the sampled edges are dislikes; the largest group is those that lead into users, which are
+# sampled one layer further out from the seeds. Four bytes in ten come from other parts. In the
+# right-hand plot, likes alone need a third of the traffic of both; the accuracy falls from 0.92 to
+# 0.85. Dislikes alone cost twice as much as likes alone and give only 0.53. A like and a dislike
+# cost the same to fetch; how much an edge helps depends on its type.
 #
 # ## Summary
 #
@@ -937,9 +940,9 @@ plt.show()
 #    is the homogeneous ID of film 5?
 # 2. In the same graph, which node has the homogeneous ID 40? Answer with a pair: its type and its
 #    type-wise ID.
-# 3. Write a function of `frontier`, which was sampled from `g` with homogeneous IDs. It returns a
-#    dictionary with the number of edges that lead from one part to another, for each relation in
-#    `g.etypes`.
+# 3. Write a function of `frontier`, which was sampled from `g` with homogeneous IDs. It should
+#    return a dictionary that gives, for each relation in `g.etypes`, the number of edges that lead
+#    from one part to another.
 # 4. Which fanout samples all likes and at most 3 dislikes for each film, and at most 2 edges of
 #    each type for each user? Answer with a dictionary.
 

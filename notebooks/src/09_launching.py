@@ -1,11 +1,11 @@
 # %% [markdown] slot="title" lang="en"
 # # Launching a job on many machines
 #
-# The script of a distributed job is one program, but the job consists of many processes on many
-# machines. A **launcher** must start them all, notice when one fails, and terminate the others. By
-# the end of this lesson, you can
+# A distributed job runs one script, but in many processes on many machines. A **launcher** must
+# start them all, notice when one fails, and terminate the others. By the end of this lesson, you
+# will be able to
 #
-# - name a job's processes, what starts each of them and what it does;
+# - name a job's processes, and say what starts each and what each does;
 # - prepare machines with `ip_config.txt`, `copy_files` and `doctor`;
 # - launch a job, read its logs, and resume it after a failure;
 # - check that a job learns what one process learns, and see where its time goes.
@@ -40,10 +40,10 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# This computer plays the role of two machines. Each has its own address (127.0.0.2 and 127.0.0.3),
-# folder and processes, but they share processors and memory, and their network is faster. All files
-# are in a temporary folder, which becomes this notebook's working directory and is deleted when the
-# kernel exits.
+# This computer acts as two machines. Each has its own address (127.0.0.2 and 127.0.0.3), folder and
+# processes, but they share processors and memory, and their network is faster than a real one. All
+# files are in a temporary folder, which becomes this notebook's working directory and is deleted
+# when the kernel exits.
 #
 # You need Linux, macOS, or Linux on Windows (WSL). On Windows itself, read the stored outputs.
 
@@ -118,8 +118,8 @@ if sys.platform != "win32":
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Eight nodes are stored on two machines, four on each. A **trainer** on machine 0, a process that
-# trains the model, needs the features of nodes 6, 1 and 7.
+# Eight nodes are stored on two machines, four on each. On machine 0, a **trainer** (a process that
+# trains the model) needs the features of nodes 6, 1 and 7.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -161,10 +161,11 @@ plt.show()
 #
 # ## Build it yourself: a server for rows
 #
-# The script below waits for a request and sends a reply. Like gnnlab's servers, it uses sockets of
-# ZeroMQ, a library for messages between processes. A request consists of the bytes of the row
-# numbers (int64), the reply of the bytes of these rows (float64). The server prints its port, which
-# the operating system chose. `%%writefile` saves a cell to a file instead of running it.
+# The script below waits for a request and sends a reply. Like gnnlab's servers, it uses sockets
+# from ZeroMQ, a library that passes messages between processes. A request consists of the bytes of
+# the row numbers (int64), the reply of the bytes of these rows (float64). The server prints its
+# port, which the operating system chose. `%%writefile` saves a cell to a file instead of running
+# it.
 #
 # Then we start the server as a separate process, with the rows of machine 1, where nodes 6 and 7
 # are rows 2 and 3. We request them, send three bytes of garbage, and request them again.
@@ -289,8 +290,8 @@ for path in (ip_config, wrong):
 # ## Copy and check the parts
 #
 # Machine $i$ needs the JSON file of the graph, part $i$ and the scripts, in a folder called its
-# **workspace**. On a cluster, one command copies them over ssh, which must not prompt for anything:
-# use key authentication, and log in once by hand so that the host key is known.
+# **workspace**. On a cluster, one command copies them over ssh, which must not prompt: use key
+# authentication, and log in once by hand so that the host key is known.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -300,14 +301,13 @@ for path in (ip_config, wrong):
 # - `--part_config`: the JSON file on this computer, in the folder of the parts.
 # - `--ip_config`: the machines, one per part; line $i$, counted from 0, gets part $i$.
 # - `--workspace`: the folder on the machines, created if missing; a relative path starts at the
-#   login folder.
+#   home directory.
 # - `--rel_data_path`: the graph's folder within the workspace.
 # - `--script_folder`: a folder on this computer, copied into the workspace.
 # - `--ssh_port`, `--ssh_username`: if your ssh configuration lacks them.
 #
-# Checksums reveal incomplete copies; after an interruption, the same command picks up where it left
-# off. On a shared file system, nothing has to be copied. For two folders on this computer, a few
-# lines of Python will do.
+# Checksums reveal incomplete copies; after an interruption, the same command resumes the copying.
+# On a shared file system, nothing has to be copied. In this lesson, a few lines of Python will do.
 
 # %% [markdown] slot="copy" lang="ko"
 # 둘째 파일은 거부되었습니다. 메시지는 몇째 줄이 잘못되었고 그 자리에 무엇을 적어야 하는지 알려
@@ -328,8 +328,7 @@ for path in (ip_config, wrong):
 # - `--part_config`: 이 컴퓨터에 있는 JSON 파일. 파티션도 같은 폴더에 있어야 합니다.
 # - `--ip_config`: 머신 목록. 파티션 수만큼 적으며, $i$번째 줄(0번째부터)의 머신이 파티션 $i$를
 #   받습니다.
-# - `--workspace`: 머신에 둘 폴더. 없으면 새로 만들며, 상대 경로는 로그인했을 때의 폴더를 기준으로
-#   합니다.
+# - `--workspace`: 머신에 둘 폴더. 없으면 새로 만들며, 상대 경로는 홈 디렉터리를 기준으로 합니다.
 # - `--rel_data_path`: 작업 디렉터리 안에서 그래프를 둘 폴더.
 # - `--script_folder`: 작업 디렉터리로 복사할, 이 컴퓨터의 폴더.
 # - `--ssh_port`, `--ssh_username`: ssh 설정에 없을 때 지정합니다.
@@ -355,7 +354,7 @@ for path in (ip_config, wrong):
 #
 # - `--part_config`：本机上的 JSON 文件，各个分区就在它旁边。
 # - `--ip_config`：机器清单，机器数与分区数相同；第 $i$ 行（从 0 数起）的机器得到分区 $i$。
-# - `--workspace`：各台机器上的文件夹，不存在时会新建；相对路径以登录后所在的文件夹为起点。
+# - `--workspace`：各台机器上的文件夹，不存在时会新建；相对路径以主目录为起点。
 # - `--rel_data_path`：工作目录中存放图的文件夹。
 # - `--script_folder`：本机上的一个文件夹，会被复制到工作目录中。
 # - `--ssh_port`、`--ssh_username`：ssh 配置中没有时才需要。
@@ -387,7 +386,7 @@ for part, workspace in enumerate(machines):
 # %% [markdown] slot="doctor" lang="en"
 # Each machine can open its own part and has no other.
 #
-# `gnnlab doctor` looks for anything that would keep a job from running: on all machines if
+# `gnnlab doctor` looks for anything that would keep a job from running, on all machines if
 # `--ip_config` is given, otherwise on this computer. We run `doctor` with one bit of the features
 # flipped, then restored. `--lang` selects English, Korean or Chinese.
 
@@ -436,7 +435,7 @@ print("exit status with the bit restored:", status)
 # Trainer $r$ gets share $r$ of the training nodes. A process that runs alone gets both shares,
 # interleaved, so its batches of 32 hold the same nodes as two batches of 16, as the final check
 # requires. `[:88]` drops the end of each share, where a node may be repeated to make the shares
-# equal. Finally, `train.py` trains the model; after each epoch, every machine saves its share of a
+# equal. `train.py` trains the model; after each epoch, every machine saves its share of a
 # **checkpoint**.
 
 # %% [markdown] slot="script" lang="ko"
@@ -576,15 +575,16 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   relative to it. `ip_config` is read on this computer.
 # - `extra_envs`: environment variables for all processes; `ssh_port`, `ssh_username`: as above.
 # - `master_port`: where trainers meet on machine 0; by default a free port.
-# - `timeout`: seconds for all processes to start, later for each reply or barrier (300);
-#   `max_pause`: seconds until a stopped process counts as failed (3).
+# - `timeout`: seconds that all processes may take to start, and later each reply or barrier
+#   (default: 300); `max_pause`: seconds that a process may be suspended before it counts as failed
+#   (default: 3).
 # - `log_dir`, `trace`: folders on this computer for logs and timing records.
 # - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`: for
 #   DGL's scripts.
 #
-# Several servers on a machine take requests in turn: they answer several trainers at once, and one
-# computes while another sends. With `dry_run`, `launch` only prints what it would run. These are
-# excerpts:
+# Requests to a machine go to its servers in turn, so they can answer several trainers at once, and
+# one computes while another sends. With `dry_run`, `launch` only prints what it would run.
+# Excerpts:
 
 # %% [markdown] slot="dry" lang="ko"
 # ## 실행하기
@@ -653,13 +653,13 @@ print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 
 # %% [markdown] slot="launch" lang="en"
 # On each host, `launch` starts an **agent** over ssh (line 0). The agent starts the servers and
-# torchrun at the same time, since both take seconds to load modules. torchrun starts the trainers
-# (line 2), which wait until all servers answer. Environment variables tell a process its role and
-# the addresses of the others (lines 1); keys are made when the job really starts.
+# torchrun together, since both take seconds to load modules. torchrun starts the trainers (line 2),
+# which wait until all servers answer. Environment variables tell a process its role and the
+# addresses of the others (lines marked 1); keys are generated when the job actually starts.
 #
 # With `num_machines=2`, the agents are child processes of this notebook and need no ssh; everything
-# else is the same. This time, each trainer has one sampler. After epoch 2, a thread we start lists
-# all processes and kills server 1, as the operating system does when memory runs out.
+# else is the same. Each trainer has one sampler. After epoch 2, a thread lists all processes and
+# kills server 1, as the operating system does when memory runs out.
 
 # %% [markdown] slot="launch" lang="ko"
 # `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다(출력의 0번 줄). 서버와
@@ -699,7 +699,7 @@ def strike():
             over.set()
             ours = psutil.Process().children(recursive=True)  # only this kernel's
             tree.extend((p.pid, p.ppid(), " ".join(p.cmdline())) for p in ours)
-            victim = int(re.findall(r"\d+", said["server-1"])[2])  # follows the time
+            victim = int(re.findall(r"\d+", said["server-1"])[2])  # time first, then ID
             struck.extend((p.kill(), time.time()) for p in ours if p.pid == victim)
 
 
@@ -711,9 +711,9 @@ except launch.LaunchError as error:
 over.set()
 
 # %% [markdown] slot="failure" lang="en"
-# Lines with `|` were printed by a process, the others by the launcher: how many processes of a role
-# are connected, started, ready or ended. Within seconds, all processes on both machines had ended.
-# Without supervision, the job would wait forever.
+# Lines with `|` were printed by a process; the others, by the launcher, say how many processes per
+# role have connected, started, become ready or ended. Within seconds, all processes on both
+# machines had ended. Without supervision, the job would wait forever.
 
 # %% [markdown] slot="failure" lang="ko"
 # `|`가 있는 줄은 각 프로세스가, 나머지는 런처가 출력한 것입니다. 런처의 줄은
@@ -794,15 +794,14 @@ plt.show()
 # %% [markdown] slot="silence" lang="en"
 # Lines lead to the right, from each process to those it started; the upper half is machine 0. An
 # agent is two processes, one that works and its guard: if either is killed, the other ends
-# everything else. If both are, the watchdogs do.
+# everything else. If both are killed, the watchdogs in the figure end everything.
 #
 # ## How long to wait for a heartbeat
 #
 # The launcher and the agents send each other a heartbeat every second. After 4.5 s without one, the
 # launcher reports a failure, and an agent ends everything on its host. So nothing is left behind
-# even if a cable is pulled or the launching laptop is closed. Suppose that the connection breaks at
-# 5.5 s. Change the deadline and the length of the gap; without a running kernel, you see four
-# precomputed settings.
+# even if a cable is pulled or the launching laptop is closed. Suppose the connection breaks at 5.5
+# s. Change the deadline and the gap; without a running kernel, you see four settings.
 
 # %% [markdown] slot="silence" lang="ko"
 # 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어집니다. 위쪽 절반이 머신
@@ -857,8 +856,8 @@ dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 
 # %% [markdown] slot="resume" lang="en"
 # Open dots are heartbeats lost in the gray gap. With a deadline of 1.5 s, even a gap of one second
-# ends the job. With 12 s, the job survives it, but if a host is gone, all others wait 12 s in vain.
-# A deadline of 4.5 s allows gaps of up to three seconds.
+# ends the job. With 12 s, the job survives much longer gaps, but if a host is gone, all others wait
+# 12 s in vain. A deadline of 4.5 s allows gaps of up to three seconds.
 #
 # ## Resume
 #
@@ -867,9 +866,9 @@ dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 
 # %% [markdown] slot="resume" lang="ko"
 # 속이 찬 점은 도착한 신호이고, 속이 빈 점은 회색으로 표시한 시간에 유실된 신호입니다. 기한이
-# 1.5초이면 1초만 끊겨도 작업이 종료됩니다. 12초이면 그 정도는 견디지만, 호스트가 정말로 멈췄을 때
-# 나머지 프로세스가 12초 동안 헛되이 기다립니다. 기한이 4.5초이면 연결이 3초까지 끊겨도 작업이
-# 계속됩니다.
+# 1.5초이면 1초만 끊겨도 작업이 종료됩니다. 12초이면 훨씬 오래 끊겨도 견디지만, 호스트가 정말로
+# 멈췄을 때 나머지 프로세스가 12초 동안 헛되이 기다립니다. 기한이 4.5초이면 연결이 3초까지 끊겨도
+# 작업이 계속됩니다.
 #
 # ## 이어서 실행하기
 #
@@ -896,15 +895,16 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## Security
 #
-# Anyone who can reach a port can send data to it. So each agent makes new key pairs for the job,
-# and agents exchange only public keys, through `launch`; secret keys never leave their host and
-# appear neither on a command line, where `ps` would show them, nor on a disk. With these keys,
+# Anyone who can reach a port can send data to it. So each agent generates new key pairs for the
+# job, and agents exchange only public keys, through `launch`; secret keys never leave their host
+# and appear neither on a command line, where `ps` would show them, nor on disk. With these keys,
 # servers and clients admit only each other and encrypt all traffic with CURVE, ZeroMQ's
 # elliptic-curve protocol.
 #
 # The job's messages consist of a short header and raw bytes, whose types, sizes and IDs are checked
-# before use; nothing is unpickled, since a pickle can run arbitrary code. Only what PyTorch opens
-# (torchrun's port and the exchange of gradients) is unprotected, so run jobs behind a firewall.
+# before use; nothing is unpickled, since a pickle can run arbitrary code. Only PyTorch's own
+# connections (for torchrun and the exchange of gradients) are unprotected, so run jobs behind a
+# firewall.
 #
 # ## Check that they agree
 #
@@ -972,7 +972,7 @@ print(f"{total:,} parameters, no difference above 1e-6")
 
 # %% [markdown] slot="cost" lang="en"
 # The losses differ because each trainer prints the loss of its own half of the last batch. The
-# parameters agree up to the order of additions.
+# parameters agree up to rounding: the order of additions differs.
 #
 # ## What it costs
 #
@@ -1023,10 +1023,10 @@ figure.legend(legend.values(), legend, ncols=6, loc="outside upper center")
 plt.show()
 
 # %% [markdown] slot="cluster" lang="en"
-# Green is training; in light orange, servers answer requests. The rest is paid once: processes load
-# modules, wait for each other, and are ended in order. For `digits`, starting takes longer than
-# training. In long jobs, this does not matter, and a graph that no single machine can hold leaves
-# no choice.
+# Green is training; in light orange, servers answer requests. The rest is a one-time cost:
+# processes load modules, wait for each other, and are shut down in order. For `digits`, starting
+# takes longer than training. In long jobs, this does not matter, and a graph too large for one
+# machine leaves no choice.
 #
 # ## On your cluster
 #
@@ -1038,14 +1038,14 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# Run `launch` on any computer that logs in to all machines over ssh in the same way and has the
-# same version of gnnlab. It must stay connected until the job ends (`tmux` helps). The machines
-# must reach each other at the addresses in `ip_config.txt`, on the servers' ports and on those that
-# PyTorch opens. On a shared file system, `--workspace` is a folder in it.
+# Run `launch` on any computer that can log in to all machines over ssh without a prompt, as for
+# `copy_files`, and has their version of gnnlab. It must stay connected until the job ends (`tmux`
+# helps). The machines must reach each other at the addresses in `ip_config.txt`, on the servers'
+# ports and on those that PyTorch opens. With a shared file system, `--workspace` is a folder on it.
 #
 # A **scheduler** often decides what runs where. You submit a script to Slurm: lines with `#SBATCH`
 # say what the job needs; Slurm allocates the machines, called nodes, and runs the other lines on
-# the first. This script is almost `examples/slurm/train.sbatch`:
+# the first. This script closely follows `examples/slurm/train.sbatch`:
 #
 # ```
 # # #!/bin/bash
@@ -1080,13 +1080,13 @@ plt.show()
 # job 9dcbec9461528529 finished after 216.3 s; ...
 # ```
 #
-# Two minutes before the time limit, Slurm sends the signal USR1. `launch` tells the trainers, which
-# save a checkpoint and return; then it requeues the job. When restarted, the job continues, and its
-# final parameters are bit for bit those of an uninterrupted run.
+# Two minutes before the time limit, Slurm sends the signal USR1. `launch` notifies the trainers,
+# which save a checkpoint and exit; then `launch` requeues the job. When restarted, the job
+# continues, and its final parameters are bit for bit those of an uninterrupted run.
 #
 # On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks the
-# nodes of either cluster. For more, see [clusters](../../docs/clusters.md) and, for DGL's guide,
-# [this table](../../docs/from_the_guide.md).
+# nodes of either cluster. For more, see [the page on clusters](../../docs/clusters.md) and [where
+# DGL's guide is covered](../../docs/from_the_guide.md).
 
 # %% [markdown] slot="cluster" lang="ko"
 # 초록색은 학습하는 시간이고, 연한 주황색은 서버가 요청에 응답하는 시간입니다. 나머지는 한 번만 드는
@@ -1231,7 +1231,7 @@ plt.show()
 #   and the script.
 # - Agents start servers and trainers together; trainers wait for the servers and start their
 #   samplers.
-# - The first failure ends the whole job and is reported; the logs have the rest.
+# - The first failure ends the job and is reported; the logs have the rest.
 # - Each machine stores its own share of a checkpoint.
 # - Starting a job takes seconds to minutes: launch jobs that train for much longer.
 #
@@ -1243,7 +1243,7 @@ plt.show()
 # 1. Write the text of an `ip_config.txt` for 10.0.0.1, whose first server listens on port 31000,
 #    and 10.0.0.2, whose ports the launcher chooses.
 # 2. A job runs on 4 machines, each with 2 servers and 2 trainers; each trainer has 3 samplers. How
-#    many servers, trainers and samplers does the whole job have? Answer with a list.
+#    many servers, trainers and samplers does the job have? Answer with a list.
 # 3. An epoch takes 60 s on one machine and 33 s on two, but starting on two takes 300 s longer.
 #    What is the smallest number of epochs for which two machines finish first?
 # 4. Write a function of `request` and `rows` that returns our server's reply, and `b""` for every

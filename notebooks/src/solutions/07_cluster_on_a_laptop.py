@@ -27,12 +27,12 @@
 # bytes, or 672 million bits. At 10 billion bits per second, they take about 67 ms.
 #
 # **3.** A machine receives the sum of its row of the matrix and sends the sum of its column. In the
-# exercise, both directions of a link share its bandwidth, so the machine with the largest total of
-# the two determines the time. The diagonal is zero: data that stays on a machine uses no link.
+# exercise, both directions of a link share its bandwidth, so the machine whose two sums add up to
+# the most determines the time. The diagonal is zero: data that stays on a machine uses no link.
 #
 # **4.** The speed-up is the time on one machine divided by that on several, and the ideal is the
-# number of machines. Efficiency need not fall with every increase in the number of machines, so all
-# numbers are tried.
+# number of machines. Efficiency need not fall with every increase in the number of machines, so the
+# function tries every entry of the list.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 노드 2의 이웃은 0, 1, 6입니다. 이 가운데 노드 6만 머신 1에 있으므로, 트레이너 0은 노드 6의

@@ -1,8 +1,8 @@
 # %% [markdown] slot="title" lang="en"
 # # Solutions: graphs with several types
 #
-# These answers belong to the exercises at the end of the [lesson](../en/08_heterogeneous.ipynb).
-# The cells up to the first exercise are the lesson's own code; run them first.
+# These are the answers to the exercises at the end of the [lesson](../en/08_heterogeneous.ipynb).
+# The cells before the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 타입이 여럿인 그래프
@@ -27,7 +27,7 @@
 # of each edge as an index into `g.etypes`; `minlength` keeps a zero for relations without edges.
 #
 # **4.** Films are the destinations of `likes` and `dislikes`, and users those of the other two
-# types. −1 takes all edges.
+# types. A fanout of −1 takes all edges.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 영화 0~3은 파티션 0에 속하므로 영화 5는 파티션 1의 두 번째 영화입니다. 파티션 0의 노드는

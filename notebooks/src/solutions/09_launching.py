@@ -1,8 +1,8 @@
 # %% [markdown] slot="title" lang="en"
 # # Solutions: launching a job on many machines
 #
-# These answers belong to the exercises at the end of the [lesson](../en/09_launching.ipynb). The
-# cells up to the first exercise are the lesson's own code; run them first.
+# These are the answers to the exercises at the end of the [lesson](../en/09_launching.ipynb). The
+# cells before the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
 # # 풀이: 여러 머신에서 작업 실행하기
@@ -23,14 +23,14 @@
 # **2.** Servers and trainers are counted per machine, samplers per trainer: $4 \cdot 2$,
 # $4 \cdot 2$ and $4 \cdot 2 \cdot 3$.
 #
-# **3.** Two machines save 27 s in each epoch but must first make up for 300 s:
-# $300 / 27 \approx 11.1$, so they finish first with 12 epochs or more.
+# **3.** Two machines save 27 s per epoch but must first make up for 300 s: $300 / 27 \approx 11.1$,
+# so they finish first with 12 epochs or more.
 #
-# **4.** The length must be a multiple of eight, and every number must be that of an existing row. A
-# negative number would read rows from the end without any error, so it is refused as well, and so
-# is an empty request.
+# **4.** The length in bytes must be a multiple of eight, and every number must be that of an
+# existing row. A negative number would read rows from the end without any error, so it is refused
+# as well, and so is an empty request.
 #
-# **5.** Only a checkpoint that *all* machines have is complete; the newest of those is the answer.
+# **5.** Only checkpoints that *all* machines have are complete; the newest of them is the answer.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 머신마다 한 줄씩, 파티션 순서대로 적습니다. 포트는 정해야 할 때만 적습니다.
