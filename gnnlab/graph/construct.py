@@ -228,9 +228,9 @@ def _found(data: Any) -> str:
 
 def _integers(part: Any) -> torch.Tensor:
     try:
-        ids = as_tensor(part)
+        ids = as_tensor(part, integers=True)
     except InvalidInput as error:
-        raise InvalidInput(f"node IDs must be integers: {error}") from None
+        raise InvalidInput(f"node IDs: {error}") from None
     if ids.numel() == 0 and ids.dtype.is_floating_point:
         return torch.empty(0, dtype=torch.int64, device=ids.device)  # of an empty list
     if ids.dtype.is_floating_point or ids.dtype in (torch.bool, torch.complex64, torch.complex128):

@@ -20,10 +20,10 @@ from gnnlab.graph.names import NID, listing
 __all__ = ["Frame", "LazyTensor", "as_tensor"]
 
 
-def as_tensor(value: Any) -> torch.Tensor:
+def as_tensor(value: Any, *, integers: bool = False) -> torch.Tensor:
     """Turn numpy arrays, ranges, lists, numbers, columns of pandas and DistTensors into tensors.
 
-    Tensors stay as they are.
+    Tensors stay as they are. With ``integers=True``, the error asks for integers.
 
     Raises
     ------
@@ -44,24 +44,27 @@ def as_tensor(value: Any) -> torch.Tensor:
             return torch.from_numpy(np.require(value, requirements=["C", "W"]))
         return torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidInput(_not_numbers(value, error)) from None
+        raise InvalidInput(_not_numbers(value, error, integers)) from None
 
 
-def _not_numbers(value: Any, error: Exception) -> str:
+def _not_numbers(value: Any, error: Exception, integers: bool) -> str:
     kind = type(value).__name__
+    numbers, dtype, sized = ("numbers", "float", "float32")
+    if integers:
+        numbers, dtype, sized = ("integers", "int", "int64")
     try:
         array = np.asarray(value)
     except ValueError:
         return f"expected numbers in rows of one length; found a {kind} of rows that differ"
     if array.dtype.kind in "USO" and any(isinstance(x, str | bytes) for x in array.flat):
         return (
-            f"expected numbers; found text ({kind}). Use pandas.factorize(values)[0] for names, "
-            "or numpy.asarray(values, float) for numbers written as text"
+            f"expected {numbers}; found text ({kind}). Use pandas.factorize(values)[0] for names, "
+            f"or numpy.asarray(values, {dtype}) for {numbers} written as text"
         )
     if array.dtype.kind == "O" and array.ndim:
         return (
-            f"expected numbers; found a {kind} of Python objects. Convert it to one dtype first: "
-            'array.astype("float32"), or frame[columns].astype("float32") for columns of pandas; '
+            f"expected {numbers}; found a {kind} of Python objects. Convert it to one dtype first: "
+            f'array.astype("{sized}"), or frame[columns].astype("{sized}") for columns of pandas; '
             "for names, use pandas.factorize(values)[0]"
         )
     return f"expected a tensor, an array or a list of numbers; found {kind} ({error})"

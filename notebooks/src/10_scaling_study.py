@@ -2,14 +2,14 @@
 # # What to buy: a scaling study
 #
 # Training is too slow. Do you need more machines, a faster network, or memory for a cache? Or is a
-# better partition enough, at no cost? Trying everything costs more than it saves. So first comes a
-# **cost model**, a formula for the time of one training step, which the simulator checks before
-# money is spent. By the end of this lesson, you can
+# better partition enough, at no cost? Trying everything costs more than it saves. So we start with
+# a **cost model**, a formula for the time of a training step, and check it with the simulator
+# before spending money. By the end of this lesson, you can
 #
 # - derive the bytes and the time of a training step from a few counts;
 # - check a cost model, and say what it leaves out;
 # - find the bottleneck of a job: network, processor or waiting;
-# - judge cache, fanout, data type, batch size and partition, and choose machines at your own
+# - weigh cache, fanout, data type, batch size and partition, and choose machines at your own
 #   prices;
 # - plan a job for a graph that no laptop can hold, and say how uncertain each number is.
 
@@ -48,8 +48,8 @@
 # ## Setup
 #
 # This computer plays the role of all machines. Counts and bytes are exact, and the same everywhere.
-# Times are predictions based on what *your* processor needs for sampling and computing, so your
-# bars will differ from those shown. Statements about times describe the run stored here.
+# Times are predictions based on how long *your* processor takes to sample and compute, so your bars
+# will differ from those shown. Statements about times describe the run stored here.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -96,12 +96,12 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it o
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Eight nodes lie on two machines: the blue ones on machine 0, the orange ones on machine 1. The
-# trainer on machine 0 has one seed, node 0. It samples two neighbors of node 0, then two neighbors
-# of every node found so far. The tree on the right shows the result, colored by layer. Each step at
-# most triples the number of nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For
-# each feature row that machine 1 owns, the trainer sends a request of 8 bytes, the ID, and receives
-# the row, here two float32 numbers: 16 bytes in all.
+# Eight nodes lie on two machines: blue on machine 0, orange on machine 1. The trainer on machine 0
+# has one seed, node 0. It samples two neighbors of node 0, then two neighbors of every node found
+# so far. The tree on the right shows the result, colored by layer. Each step at most triples the
+# number of nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For each feature row
+# that machine 1 owns, the trainer sends a request of 8 bytes, the ID, and receives the row, here
+# two float32 numbers: 16 bytes in all.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -150,10 +150,10 @@ plt.show()
 #
 # ## Build it yourself: count
 #
-# Now we generate a graph shaped like `ogbn-products`: a few nodes have very many neighbors. `cut`
+# We generate a graph shaped like `ogbn-products`: a few nodes have very many neighbors. `cut`
 # partitions it. `reads` goes through all trainers' mini-batches with the ordinary loader, on the
-# whole graph. For the same seeds, samples do not depend on the partition, so we know what a cluster
-# would read without having one. `node_split` gives each trainer its seeds. On four machines, each
+# whole graph. The same seed nodes yield the same samples under any partition, so we need no cluster
+# to know what one would read. `node_split` gives each trainer its seeds. On four machines, each
 # trainer takes 128 of the 512 seeds of a batch, and with two layers of fanout 10, it reads at most
 # $128 \cdot 11 \cdot 11 = 15{,}488$ nodes.
 
@@ -252,8 +252,8 @@ for method in ("random", "metis"):
 #   $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ ms.
 # - **Features.** 74% of 8,698 rows, at $8 + 400$ bytes each, make 2.6 MB. The link carries 125 MB
 #   per second, less 8% for headers, so 115 MB: 23 ms.
-# - **All-reduce.** The gradients are 302 kB. In a ring of four machines, a quarter of them moves on
-#   in each of $2 \cdot 3 = 6$ rounds: $6 \cdot (75.6/115 + 0.1) = 4.5$ ms.
+# - **All-reduce.** The gradients are 302 kB. In a ring of four machines, each passes on a quarter
+#   of them in each of $2 \cdot 3 = 6$ rounds: $6 \cdot (75.6/115 + 0.1) = 4.5$ ms.
 #
 # In general, on $K$ machines with one trainer each, a step of an $L$-layer model takes
 #
@@ -487,19 +487,19 @@ for speed in (1, 10, 25, 100):
 # %% [markdown] slot="limits" lang="en"
 # Not one row more or fewer; the message headers add 0.01% to the bytes. The formula's time is a few
 # percent too short, because it knows only averages, while all trainers wait for the one with the
-# most to fetch. Neighbor lists make up 3% of all bytes.
+# most to fetch. The formula also omits the neighbor lists, 3% of all bytes.
 #
 # ## What is the bottleneck?
 #
-# A different network needs no new run: `retimed` recomputes the times. `savings` gives the share of
-# an epoch that would be saved if something took no time. If an epoch takes 300 ms, but 100 ms on a
-# link of unlimited bandwidth, the saving is $1 - 100/300 = 67\%$. The **bottleneck** is whatever
-# has the largest saving.
+# A different network needs no new run: `retimed` recomputes the times. `savings` gives, for each
+# cost, the share of an epoch that would be saved if it took no time. If an epoch takes 300 ms, but
+# 100 ms on a link of unlimited bandwidth, the saving is $1 - 100/300 = 67\%$. The **bottleneck** is
+# whatever has the largest saving.
 
 # %% [markdown] slot="limits" lang="ko"
 # 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은 몇
 # 퍼센트 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가
-# 기다리기 때문입니다. 이웃 목록도 전송되며 전체 바이트의 3%를 차지합니다.
+# 기다리기 때문입니다. 식에는 이웃 목록도 빠져 있는데, 이웃 목록은 전체 바이트의 3%를 차지합니다.
 #
 # ## 병목은 무엇인가
 #
@@ -511,7 +511,7 @@ for speed in (1, 10, 25, 100):
 
 # %% [markdown] slot="limits" lang="zh"
 # 行数一行不差；字节数因为消息头而多出 0.01%。公式算出的时间短了百分之几，因为它只考虑平均值，而实际
-# 上，所有训练器都要等待取数据最多的那一个。此外，邻居列表也要传输，占全部字节的 3%。
+# 上，所有训练器都要等待取数据最多的那一个。公式也没有计入邻居列表，它占全部字节的 3%。
 #
 # ## 瓶颈在哪里？
 #
@@ -535,17 +535,16 @@ for speed, result in timed.items():
     print(f"{speed:3} Gbit/s: the bottleneck is {SAID[result.limit]} ({text})")
 
 # %% [markdown] slot="choices" lang="en"
-# At 1 Gbit/s, the network is the bottleneck, and one machine is faster. From 10 Gbit/s on, it is
-# computing, and four machines are faster; even faster links hardly help.
+# At 1 Gbit/s, the network is the bottleneck, and one machine is faster. From 10 Gbit/s on, the
+# bottleneck is computing, and four machines are faster; links faster than that hardly help.
 #
 # ## What costs nothing
 #
 # Much can be changed without buying anything. `predict` applies the formula to five ways to train.
-# For $t$, it uses the seconds per row that one machine needed: at 1 µs per row, a step that reads
-# 8,698 rows works for 9 ms. The simulator tries these five and two more: a thread that prepares
-# mini-batches ahead of time, and a cache. Bars are the simulator's, black diamonds the formula's.
-# The float16 features are declared by shape and dtype only: all are zeros, but their bytes are
-# counted.
+# For $t$, it uses the time per row measured on one machine: at 1 µs, 8,698 rows take 9 ms. The
+# simulator tries these five and two more: a thread that prepares mini-batches ahead, and a cache.
+# Bars are the simulator's, black diamonds the formula's. The float16 features are declared by shape
+# and dtype only: all are zeros, but their bytes are counted.
 
 # %% [markdown] slot="choices" lang="ko"
 # 1 Gbit/s에서는 네트워크가 병목이며 머신 한 대가 더 빠릅니다. 10 Gbit/s부터는 계산이 병목이 되고
@@ -667,13 +666,12 @@ for name, worth in orders.items():
     print(f"{name}: {hits[name][len(old) // 4 - 1]:.0%}")
 
 # %% [markdown] slot="cache-library" lang="en"
-# With a quarter of the memory, a good choice serves more than half of the requests, because few
+# A well-chosen cache of a quarter of the rows serves more than half of the requests, because few
 # nodes are popular; an arbitrary one serves a third.
 #
 # The cache of `DistGraph(…, cache_bytes=…)` starts with the nodes with the most edges and learns
 # from the requests. Orange points show its hit rate and the time of the second epoch; the gray line
-# is the time without a cache. We assert that the cache leaves the parameters identical, bit for
-# bit.
+# is the time without a cache. We assert that the cache leaves the parameters identical.
 
 # %% [markdown] slot="cache-library" lang="ko"
 # 잘 고르면 전체 피처의 4분의 1만 보관해도 요청의 절반 이상이 해결됩니다. 요청이 몇몇 노드에 몰리기
@@ -722,8 +720,8 @@ plt.show()
 #
 # Enter your prices and the length of your job. If an epoch takes 0.15 seconds, 100,000 epochs take
 # 4.2 hours; four machines at 1.10 dollars an hour then cost $4.2 \cdot 4 \cdot 1.10 = 18$ dollars.
-# We use METIS and `prefetch`, which cost nothing. Labels are machine counts; points to the right of
-# the vertical line miss the deadline.
+# We use METIS and `prefetch`, which cost nothing. Labels are machine counts; points right of the
+# vertical line miss the deadline.
 
 # %% [markdown] slot="buy" lang="ko"
 # 점들은 ‘에지가 많은 순’ 곡선을 따라갑니다. 더 오래 실행하면 위쪽 곡선을 향해 천천히 올라갑니다.
@@ -758,7 +756,7 @@ def epoch(machines, network, partitioner):
 
 # %% slot="buy-code" tags=["nbval-ignore-output"]
 JOB = 100_000  # epochs
-PRICES = {1: 1.00, 10: 1.10, 100: 1.60}  # dollars per machine-hour, by Gbit/s
+PRICES = {1: 1.00, 10: 1.10, 100: 1.60}  # dollars per machine hour, by Gbit/s
 offers = []
 for speed, price in PRICES.items():
     hours = [JOB * epoch(k, speed, "metis").seconds / 3600 for k in counts]
@@ -791,7 +789,7 @@ plt.show()
 # %% [markdown] slot="explore" lang="en"
 # One machine costs the least: $K$ machines cost at least $K$ times as much per hour, and are never
 # $K$ times as fast. More machines gain little at 1 Gbit/s; if you must finish sooner, pay for more
-# machines and 10 Gbit/s; 100 Gbit/s is not worth its price. If the graph does not fit into one
+# machines and 10 Gbit/s; 100 Gbit/s is not worth its price. If the graph does not fit on one
 # machine, drop that offer.
 #
 # ## Try it out
@@ -837,19 +835,19 @@ plot.explore_time(times, counts, network=network, partitioner=methods)
 # ## Beyond the laptop
 #
 # What would a graph of 100 million nodes need, with 2 billion edges, 100 float32 features per node
-# and a million training nodes? It cannot be tried here, but it can be planned, if each number names
-# its source and becomes a range.
+# and a million training nodes? We cannot try it here, but we can plan, if each number has a source
+# and a range.
 #
 # - **Calculated**: 400 bytes per node, and 16 bytes per edge for its source and its ID, make 72 GB.
 # - **Counted here per seed, to be scaled**: a trainer reads 68 nodes per seed with the random
 #   partition, 58 with METIS; 74% and 36% of them are remote.
 # - **Measured here**: the seconds per row.
-# - **Assumed**: HALO nodes and indexes increase the memory by up to half. METIS cuts the large
+# - **Assumed**: halo nodes and indexes increase memory needs by up to half. METIS cuts the large
 #   graph at best as well as the small one, at worst no better than random. Because no processor
 #   cache holds the data, a row takes up to twice as long.
 #
-# Do reads per seed stay the same? In a larger graph, fewer nodes repeat. We count in four sizes;
-# the upper limit is $11 \cdot 11 = 121$.
+# Do reads per seed stay the same? In a larger graph, fewer nodes repeat. We count for four graph
+# sizes; the upper limit is $11 \cdot 11 = 121$.
 
 # %% [markdown] slot="ahead" lang="ko"
 # 네트워크가 빠를수록 METIS와 무작위 분할의 차이가 줄어듭니다. 대역폭이 넉넉하면 그래프를 잘 나누지
@@ -902,19 +900,19 @@ def nodes_a_seed(num_nodes):
 
 
 for num_nodes in (12_800, 25_600, 51_200, 102_400):
-    print(f"{num_nodes:,} nodes: a seed reads {nodes_a_seed(num_nodes):.0f}")
+    print(f"{num_nodes:,} nodes: {nodes_a_seed(num_nodes):.0f} nodes read per seed")
 
 # %% [markdown] slot="summary" lang="en"
-# With each doubling, a seed reads more; four points do not tell how much it reads at 100 million
+# With each doubling, a seed reads more; four points cannot tell us how much more at 100 million
 # nodes. So the plan uses the range from 58 (METIS, small graph) to 121 (no node read twice).
-# Exercises 6–8 finish it.
+# Exercises 6 and 7 complete it.
 #
 # ## What the model leaves out
 #
 # - Other processors: $t$ is that of this computer. With a GPU, $t$ is much smaller, and the network
 #   becomes the bottleneck sooner.
-# - Interference: processes share memory bandwidth, and a switch has other users. But an all-reduce
-#   can overlap with the backward pass.
+# - Interference and overlap: processes share memory bandwidth, and a switch has other users; an
+#   all-reduce can overlap with the backward pass.
 #
 # Before you buy, rent two machines for an hour, run a few steps with `gnnlab launch --trace`, and
 # correct the model with what you measure.
@@ -942,25 +940,26 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    being the bottleneck?
 # 4. `asks[i]` is how often row $i$ is requested. Write a function of `asks` and `size` that returns
 #    the hit rate of a cache with the `size` rows requested most often.
-# 5. An offer is a tuple of cost, hours and name. Write a function of `offers` and `deadline`, in
-#    hours, that returns the name of the cheapest offer in time, or `None` if there is none.
+# 5. An offer is a tuple of cost, hours and name. Write a function of `offers` and `deadline` that
+#    returns the name of the cheapest offer within `deadline` hours, or `None` if there is none.
 # 6. Plan for the graph of 100 million nodes. Machines have 64 GB, half of it free for the graph.
 #    Give three pairs of whole numbers, minimum and maximum: the machines needed; the GB that each
 #    of four machines holds; the GB that each of them receives in an epoch, at $8 + 400$ bytes per
 #    remote row. Minimum: METIS as counted here. Maximum: 121 nodes per seed, 75% of them remote.
-# 7. Write a function of `rows`, `gigabytes` and `row_seconds` that returns the seconds of an epoch
-#    in which a machine reads `rows` and receives `gigabytes`. The network is 10 Gbit/s, or 1.15
-#    GB/s without headers; four machines take 128 seeds each per step, and a step adds 2 ms for
-#    requests and all-reduce.
-# 8. In a graph of a [billion nodes](../../docs/planning.md), an epoch has 10,000,000 seeds, 128 per
-#    mini-batch, which read 93 nodes each. Write a function of `machines`, `remote_share` and
-#    `row_seconds` that returns the machine hours of an epoch, using `moving` at 10 Gbit/s.
+# 7. For the same job of a million seeds, write a function of `rows`, `gigabytes` and `row_seconds`
+#    that returns how many seconds an epoch takes if each of four machines reads `rows` rows and
+#    receives `gigabytes` GB at 10 Gbit/s, or 1.15 GB/s without headers. A step of 128 seeds per
+#    machine needs 2 ms more for requests and all-reduce.
+# 8. On a graph of a [billion nodes](../../docs/planning.md), an epoch has 10,000,000 seeds in
+#    mini-batches of 128, and each seed reads 93 nodes. Write a function of `machines`,
+#    `remote_share` and `row_seconds` that returns the machine hours of an epoch, using `moving` at
+#    10 Gbit/s.
 
 # %% [markdown] slot="summary" lang="ko"
 # 그래프가 두 배가 될 때마다 시드 노드 하나당 읽는 노드가 늘어납니다. 노드가 1억 개일 때 얼마나 더
 # 늘어나는지는 값 네 개만으로는 알 수 없습니다. 그래서 계획에서는 METIS로 나눈 작은 그래프의
 # 58개부터, 같은 노드가 한 번도 거듭 뽑히지 않는 121개까지를 범위로 잡습니다. 나머지 계획은 연습
-# 문제 6, 7, 8에서 완성합니다.
+# 문제 6과 7에서 완성합니다.
 #
 # ## 모델이 다루지 않는 것
 #
@@ -1003,13 +1002,13 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    네 대일 때 한 대에 저장되는 데이터의 양(GB), 머신이 네 대일 때 한 대가 한 에폭에 받는 데이터의
 #    양(GB, 원격 행마다 $8 + 400$바이트)입니다. 받는 데이터의 최솟값은 여기서 METIS로 나누어 센
 #    값으로, 최댓값은 시드 노드 하나당 노드 121개와 원격 노드 75%로 구합니다.
-# 7. 머신 한 대가 한 에폭에 읽는 행 수 `rows`, 받는 데이터 `gigabytes`, 행당 시간 `row_seconds`를
-#    받아 한 에폭에 걸리는 시간(초)을 반환하는 함수를 작성합니다. 네트워크는 10 Gbit/s, 헤더를 빼면
-#    1.15 GB/s이고, 머신 네 대가 학습 한 단계에 시드 노드를 128개씩 처리하며, 요청과 올리듀스에
-#    단계마다 2 ms가 더 듭니다.
+# 7. 시드 노드가 100만 개인 같은 작업에서, 머신 한 대가 한 에폭에 읽는 행 수 `rows`, 받는 데이터
+#    `gigabytes`(GB), 행당 시간 `row_seconds`를 받아 한 에폭에 걸리는 시간(초)을 반환하는 함수를
+#    작성합니다. 네트워크는 10 Gbit/s, 헤더를 빼면 1.15 GB/s이고, 머신 네 대가 학습 한 단계에 시드
+#    노드를 128개씩 처리하며, 요청과 올리듀스에 단계마다 2 ms가 더 듭니다.
 # 8. 노드가 [10억 개](../../docs/planning.md)(영어 문서)인 그래프에서 한 에폭에 시드 노드 1,000만
 #    개를 미니배치마다 128개씩 처리하며, 시드 노드 하나당 노드 93개를 읽습니다. `machines`,
-#    `remote_share`, `row_seconds`를 받아 한 에폭에 드는 머신 시간(machine-hour), 곧 머신 수에 소요
+#    `remote_share`, `row_seconds`를 받아 한 에폭에 드는 머신 시간(machine hour), 곧 머신 수에 소요
 #    시간(단위: 시간)을 곱한 값을 반환하는 함수를 작성합니다. 통신 시간은 10 Gbit/s에서 `moving`으로
 #    구합니다.
 
@@ -1053,9 +1052,10 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    小值和最大值：需要多少台机器；用四台机器时，每台存储多少 GB；用四台机器时，每台在一轮中接收多少
 #    GB（每个远程行 $8 + 400$ 字节）。最小值按这里对 METIS 的计数来算，最大值按每个种子节点读取 121
 #    个节点、其中 75% 是远程节点来算。
-# 7. 沿用第 6 题的图和四台机器，写一个函数，参数是一台机器在一轮中读取的行数 `rows`、接收的数据量
-#    `gigabytes` 和每行时间 `row_seconds`，返回一轮的秒数。网络是 10 Gbit/s，扣除包头后为 1.15
-#    GB/s；四台机器每一步各处理 128 个种子节点，请求和全归约使每一步增加 2 毫秒。
+# 7. 沿用第 6 题的图（100 万个种子节点）和四台机器，写一个函数，参数是一台机器在一轮中读取的行数
+#    `rows`、接收的数据量 `gigabytes`（GB）和每行时间 `row_seconds`，返回一轮的秒数。网络是 10
+#    Gbit/s，扣除包头后为 1.15 GB/s；四台机器每一步各处理 128 个种子节点，请求和全归约使每一步增加 2
+#    毫秒。
 # 8. 在一张有 [10 亿个节点](../../docs/planning.md)（英文文档）的图上，一轮有 1,000 万个种子节点，每
 #    个小批次 128 个；平均每个种子节点读取 93 个节点。写一个以 `machines`、`remote_share` 和
 #    `row_seconds` 为参数的函数，返回一轮所用的机器小时，即机器数乘以小时数。通信时间用 `moving` 按

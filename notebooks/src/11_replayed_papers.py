@@ -2,9 +2,9 @@
 # # What papers claim, counted again
 #
 # A paper on distributed training says that its cache saves 92% of the traffic, or that its system
-# is three times as fast. Is that true for your graph? You can check claims about rows that machines
-# fetch from each other without a cluster: sample the same mini-batches on one computer and count.
-# We call that a **replay**. By the end of this lesson, you can
+# is three times as fast. Is that true for your graph? You do not need a cluster to check claims
+# about the rows that machines fetch from each other: sample the same mini-batches on one computer
+# and count. We call that a **replay**. By the end of this lesson, you can
 #
 # - test a cache for remote rows with a replay, and find the fewest rows that any cache could fetch;
 # - compare a published figure with your own count, and say whether the policy or the graph explains
@@ -142,9 +142,9 @@ plt.show()
 # A **fixed** cache holds chosen rows from the beginning and never changes. A **planned** cache uses
 # the fact that mini-batches are known in advance: random numbers come from a seed, so the whole
 # epoch can be sampled before training begins. After each batch, it keeps the rows that are needed
-# soonest. This is Belady's rule of 1966, and no rule fetches less from an empty start. For a bound
-# on *all* caches, including those filled beforehand, put a batch of all rows first and do not count
-# it.
+# soonest. This is Belady's rule of 1966, and no rule fetches less when the cache starts out empty.
+# For a bound on *all* caches, including those filled beforehand, put a batch of all rows first and
+# do not count it.
 
 # %% [markdown] slot="hand" lang="ko"
 # 캐시가 없으면 머신 0은 여덟 행을 가져옵니다. 이제 한 행을 보관할 수 있다고 합시다.
@@ -205,9 +205,9 @@ assert (min(one_row), planned(toy_batches, 1), least(toy_batches, 1)) == (5, 5, 
 #
 # ## The library does the same
 #
-# `gnnlab.distributed.policies` has the caches of real jobs. `Planned` is Belady's rule for millions
-# of rows: `expect` announces a batch, `look_up` says where its rows are, and `admit` decides which
-# of the rows just fetched to keep. It must agree with our few lines.
+# `gnnlab.distributed.policies` contains the caches used in real jobs. `Planned` is Belady's rule
+# for millions of rows: `expect` announces a batch, `look_up` says where its rows are, and `admit`
+# decides which of the rows just fetched to keep. It must agree with our few lines.
 
 # %% [markdown] slot="library" lang="ko"
 # 하나만 고정한다면 4번 행이 가장 좋습니다. 계획 캐시도 다섯 행을 가져옵니다. 4번 행을, 이어서 7번
@@ -257,7 +257,7 @@ for slots in (0, 1, 5, 20):
     found = sum(belady(batches, slots, 40))
     bound = sum(belady([np.arange(40), *batches], slots, 40)[1:])
     assert (found, bound) == (planned(batches, slots), least(batches, slots))
-    print(f"slots: {slots}; rows fetched: {found}, at least {bound}")
+    print(f"slots: {slots}; rows fetched: {found} (lower bound: {bound})")
 
 # %% [markdown] slot="graph" lang="en"
 # They agree, and a larger cache fetches less.
@@ -266,8 +266,8 @@ for slots in (0, 1, 5, 20):
 #
 # The paper uses four machines, a METIS partition with balanced training nodes, fanouts (15, 10, 5)
 # counted from the seeds, and batches of 1,024 per machine. A smaller graph gets smaller batches, so
-# that an epoch has the same number of batches as in the paper. Memory is measured by $\alpha$: with
-# $\alpha = 0.1$, a machine caches one row of other machines for every ten rows that it owns.
+# that an epoch has the same number of batches as in the paper. The size of the cache is given as
+# $\alpha$: with $\alpha = 0.1$, a machine caches one remote row for every ten rows that it owns.
 
 # %% [markdown] slot="graph" lang="ko"
 # 두 결과가 같으며, 캐시가 클수록 적게 가져옵니다.
@@ -365,8 +365,9 @@ print(f"remote rows in the second epoch: {wanted:,}")
 
 # %% [markdown] slot="share" lang="en"
 # `share` plays the second epoch through a cache and returns the share of the remote rows that still
-# has to be fetched. We add three lines to the policies of the paper: **most requested** learns
-# while it runs, **Belady** plans the epoch from an empty start, and **least** is the bound.
+# has to be fetched. To the paper's policies we add three entries: **most requested** learns while
+# it runs, **Belady** plans the epoch with a cache that starts out empty, and **least** is the
+# bound.
 
 # %% [markdown] slot="share" lang="ko"
 # `share`는 캐시를 두고 둘째 에폭의 요청을 차례로 처리해 보고, 원격 행 가운데 여전히 가져와야 하는
@@ -479,15 +480,15 @@ for found in (large, here) if DATASET == "products-like" else ():
 table({"SALIENT++": published, "large graph": large, "here": here})
 
 # %% [markdown] slot="why" lang="en"
-# VIP is the best of the three, as in the paper; the halo, there sometimes better and sometimes
-# worse than the degree, is last here. But VIP saves far less than published: at $\alpha = 1$, it
-# leaves 32% to 39% of the rows, where the paper leaves 8%. Is our VIP wrong? The row "least"
-# answers: the published share is below what *any* cache could reach on our graphs, at every
-# $\alpha$. So the policy is not the cause. Different rows are requested: the graph, its partition
-# or the sampler differs. We look at the graph first.
+# VIP is the best of the three, as in the paper; halo, which in the paper is sometimes better and
+# sometimes worse than degree, comes last here. But VIP saves far less than published: at
+# $\alpha = 1$, it leaves 32% to 39% of the rows, where the paper leaves 8%. Is our VIP wrong? The
+# row "least" answers: the published share is below what *any* cache could reach on our graphs, at
+# every $\alpha$. So the policy is not the cause. Different rows are requested: the graph, its
+# partition or the sampler differs. We look at the graph first.
 #
 # Look at the published halo: it falls to 0.39 at $\alpha = 0.5$, and hardly any further after that.
-# So the halo is complete with about half as many rows as a machine owns. How large are ours?
+# So the whole halo has only about half as many rows as a machine owns. How large are ours?
 
 # %% [markdown] slot="why" lang="ko"
 # 논문과 같이 고정 캐시 정책 셋 가운데 VIP가 가장 좋습니다. 논문에서 차수보다 낫기도 하고 못하기도
@@ -523,10 +524,10 @@ assert DATASET != "products-like" or min(halo_sizes("here")) > 1
 # %% [markdown] slot="gather" lang="en"
 # They are several times as large. In a generated graph, edges between parts end anywhere; in a
 # graph of products, presumably, few products lie at the border and have most of these edges. This
-# explanation is easy to believe, so we test it: `gather` moves both ends of every edge between
-# parts to a random 15% of the nodes of the same part, and changes nothing else. The parts and the
-# number of edges between them stay the same. We chose 15% because the halo then has about the size
-# that the published row implies, not because of what VIP does.
+# explanation is easy to believe, so we test it: `gather` moves each end of every edge between parts
+# to one of a random 15% of the nodes in that end's own part, and changes nothing else. The parts
+# and the number of edges between them stay the same. We chose 15% because the halo then has about
+# the size that the published row implies, not because of what VIP does.
 
 # %% [markdown] slot="gather" lang="ko"
 # 머신이 소유한 행의 두 배가 넘습니다. 생성한 그래프에서는 파티션 사이의 에지가 아무 노드에나
@@ -540,8 +541,9 @@ assert DATASET != "products-like" or min(halo_sizes("here")) > 1
 # %% [markdown] slot="gather" lang="zh"
 # 大了好几倍。在生成图中，跨分区的边可以落在任何节点上；而在真实的商品图中，很可能是少数处在边界的商
 # 品占了大部分跨分区的边。这个解释听起来合理，但合理不等于正确，需要检验。`gather` 把每条跨分区的边
-# 的两端，分别移到各自所在分区的 15% 的节点上，其余一概不动：分区不变，跨分区的边数也不变。选 15%，
-# 是因为这时 HALO 的大小与论文中 HALO 那一行所反映的大致相符，而不是为了迎合 VIP 的结果。
+# 的两端，分别移到各自所在分区中随机选出的 15% 的节点上，其余一概不动：分区不变，跨分区的边数也不
+# 变。选 15%，是因为这时 HALO 的大小与论文中 HALO 那一行所反映的大致相符，而不是为了迎合 VIP 的结
+# 果。
 
 
 # %% slot="gather-code"
@@ -583,10 +585,11 @@ def distance(found):
     return np.mean([abs(x - y) for x, y in pairs])
 
 
+text = "{}: mean distance of VIP from the paper {:.2f}, with edges gathered {:.2f}"
 cases = {"large graph": (large, gathered_large, 2 / 5), "here": (here, gathered, 3 / 4)}
 for name, (before, after, fall) in cases.items():
     far, near = distance(before), distance(after)
-    print(f"{name}: distance of VIP from the paper {far:.2f}, edges gathered {near:.2f}")
+    print(text.format(name, far, near))
     assert DATASET != "products-like" or abs(1 - near / far - fall) < 0.03
     assert after["least"][0] < published["VIP"][0]
 table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
@@ -595,12 +598,12 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # With the same partition, VIP comes closer to the paper: its mean distance falls by two fifths on
 # the large graph and by three quarters on the small one. With small caches, the published shares
 # are now above the bound, so no longer out of reach. So the explanation accounts for a good part of
-# the difference, but not for all of it: our graphs have neither the products nor their clusters.
-# Only `DATASET = "ogbn-products"` would settle the rest.
+# the difference, but not for all of it: our graphs have neither real products nor the clusters that
+# real products form. Only `DATASET = "ogbn-products"` would settle the rest.
 #
-# Move the slider for the size of the cache. Bars show the graph of this lesson before and after its
-# edges were gathered; diamonds show the paper, where it has a figure. Without a kernel, you see the
-# paper's four cache sizes.
+# Move the slider for the size of the cache. Bars show the shares on this lesson's graph before and
+# after its edges were gathered; diamonds show those of the paper, where it reports them. Without a
+# kernel, you see the paper's four cache sizes.
 
 # %% [markdown] slot="explore" lang="ko"
 # 파티션 사이의 에지 수는 그대로인데 VIP의 결과가 논문에 가까워졌습니다. 논문과의 평균 차이가 큰
@@ -660,7 +663,7 @@ plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 # All of this was counted without the library's clients. The simulator of lesson 07 runs them, with
 # their messages. On a small graph of four parts, we compare its counts with ours: without a cache,
 # with Belady's, and with **macro-batches** of four, as in BatchGNN, which fetch the rows of several
-# batches together, each once. Two more designs take only a switch: the graph's structure on every
+# batches together, each once. Two more designs need only an option: the graph's structure on every
 # machine (FastSample), and features split by column, so that activations are sent instead (P3).
 
 # %% [markdown] slot="check" lang="ko"
@@ -766,7 +769,7 @@ saved = 1 - sent(local) / sent(plain)
 narrow, wide = (sent(simulated(first_layer=width)) for width in (16, 64))
 per_unit = (wide - narrow) / (64 - 16)
 even = 16 + (sent(plain) - narrow) / per_unit
-print(f"FastSample saves {saved:.0%} of bytes; P3 breaks even at hidden width {even:.0f}")
+print(f"FastSample saves {saved:.0%} of the bytes; P3 breaks even at width {even:.0f}")
 assert local.total("structure").requests == 0 and saved < 0.1
 
 
@@ -784,7 +787,7 @@ print("LABOR, nodes reduced by factors of:", [round(float(ratio), 1) for ratio i
 # %% [markdown] slot="claims" lang="en"
 # ## The other claims
 #
-# Next to each claim are the count of this lesson and that on the large graph.
+# Beside each claim, we show the count from this lesson and the one on the large graph.
 
 # %% [markdown] slot="claims" lang="ko"
 # ## 나머지 주장
@@ -813,7 +816,7 @@ def percent(*values):
 
 rows = {
     "RapidGNN: rows reduced by factors of": ["9.7-15.4", *spans(fewer, fewer_large)],
-    "BatchGNN: rows, 4 batches merged": ["speed: 3 x", *percent(union, OTHERS["union"])],
+    "BatchGNN: rows left, merging four": ["speed: 3 x", *percent(union, OTHERS["union"])],
     "LABOR: nodes reduced by factors of": ["up to 7", *spans(labor, OTHERS["LABOR"])],
     "FastSample: bytes saved": ["speed: 2 x", *percent(saved, OTHERS["bytes"])],
     "P3: saves bytes below a width of": ["speed: 7 x", round(even), OTHERS["width"]],
@@ -896,7 +899,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # %% [markdown] slot="summary" lang="en"
 # ## Summary
 #
-# - Samples follow from a seed, so one computer counts what many machines would fetch.
+# - Samples are determined by a seed, so one computer can count what many machines would fetch.
 # - A cache that is filled beforehand and follows Belady's rule fetches the least that any cache
 #   can: compare a claim with it first.
 # - On generated graphs, VIP is the best of the fixed policies, as published, but saves much less.
@@ -916,10 +919,10 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # 2. A halo cached in random order saves in proportion to $\alpha$ until it is complete; at
 #    $\alpha = 1$, it is. Estimate from the published figures at $\alpha = 0.1$ or $0.2$ how many
 #    rows the halo has, as a multiple of the rows that a machine owns.
-# 3. Write a function of `batches` and `slots` that returns the number of rows fetched, as `planned`
-#    does, by a cache that does not know the future (LRU): after each batch, it keeps the `slots`
-#    rows that were needed most recently. Of rows last needed by the same batch, those with the
-#    smaller numbers stay.
+# 3. Write a function of `batches` and `slots` that, like `planned`, returns the number of rows
+#    fetched, but for a cache that does not know the future (LRU): after each batch, it keeps the
+#    `slots` rows that were needed most recently. Of rows last needed by the same batch, those with
+#    the smaller numbers stay.
 
 # %% [markdown] slot="summary" lang="ko"
 # ## 요약

@@ -1,10 +1,10 @@
 # %% [markdown] slot="intro" lang="en"
 # # Lessons
 #
-# Each lesson is one notebook, takes an evening, and runs in about a minute on two free CPU cores.
-# You implement the idea yourself on a toy graph, do the same with the library, check that both
-# results agree, and look at the cost. At the end there are exercises that check themselves; our
-# answers are in `../solutions`.
+# Each lesson is one notebook, takes an evening to work through, and runs in about a minute on two
+# idle CPU cores. You implement the idea yourself on a toy graph, do the same with the library,
+# check that both results agree, and look at the cost. At the end there are exercises that check
+# themselves; our answers are in `../solutions`.
 #
 # You should know Python and be able to write a training loop in PyTorch. The first lesson explains
 # what a graph neural network is. You need neither a GPU nor a network connection.
@@ -12,7 +12,7 @@
 # ## The path
 #
 # No lesson needs a file that another lesson has written, so you may start anywhere. But each
-# assumes that you know the ideas of the lessons in the column "after".
+# assumes that you know the ideas of the lesson in the column "requires".
 
 # %% [markdown] slot="intro" lang="ko"
 # # 레슨
@@ -45,7 +45,7 @@
 # 栏中各课的内容。
 
 # %% [markdown] slot="table" lang="en"
-# | lesson | afterwards you can | after | minutes | processes it starts |
+# | lesson | afterward you can | requires | minutes | processes it starts |
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="table" lang="ko"
@@ -75,7 +75,7 @@
 # | 02 TITLE | 用边和负样本对训练；发现并防止数据泄漏 | 01 | 105 | 一个 |
 
 # %% [markdown] slot="03_custom_sampling" lang="en"
-# | 03 TITLE | write samplers, check that they are correct, compare how much they read | 01 | 120 | one |
+# | 03 TITLE | write samplers, check that they are correct, and compare how much they read | 01 | 120 | one |
 
 # %% [markdown] slot="03_custom_sampling" lang="ko"
 # | 03 TITLE | 샘플러(sampler)를 작성하고, 올바른지 확인하고, 읽는 양을 비교합니다 | 01 | 120 | 하나 |
@@ -84,7 +84,7 @@
 # | 03 TITLE | 编写采样器（sampler），验证其正确性，比较不同采样器的读取量 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="04_multi_gpu" lang="en"
-# | 04 TITLE | train in several processes, check that the result is the same as with one, recognize three classic failures | 01 | 105 | two more at a time |
+# | 04 TITLE | train in several processes, check that the result is the same as with one, and recognize three classic failures | 01 | 105 | two additional ones at a time |
 
 # %% [markdown] slot="04_multi_gpu" lang="ko"
 # | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 대표적인 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 두 개씩 |
@@ -93,7 +93,7 @@
 # | 04 TITLE | 用多个进程训练，验证结果与单个进程相同，识别三种典型的故障 | 01 | 105 | 每次另起两个 |
 
 # %% [markdown] slot="05_partitioning" lang="en"
-# | 05 TITLE | cut a graph, judge the cut and the balance, translate IDs back and forth | 01 | 120 | one |
+# | 05 TITLE | cut a graph, judge the cut and the balance, and translate IDs back and forth | 01 | 120 | one |
 
 # %% [markdown] slot="05_partitioning" lang="ko"
 # | 05 TITLE | 그래프를 나누고, 에지 컷(edge cut)과 균형을 평가하고, ID를 양방향으로 변환합니다 | 01 | 120 | 하나 |
@@ -111,7 +111,7 @@
 # | 06 TITLE | 改六行代码，把训练脚本变成分布式的；为没有特征（feature）的节点训练嵌入 | 05 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="en"
-# | 07 TITLE | count what a job on many machines sends, predict how long it takes, check both against a real job | 06 | 105 | one, which plays the role of all machines; then the servers and trainers of two machines |
+# | 07 TITLE | count what a job on many machines sends, predict how long it takes, and check both against a real job | 06 | 105 | one, which plays the role of all machines; then the servers and trainers of two machines |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="ko"
 # | 07 TITLE | 여러 머신에서 실행하는 작업의 전송량을 합산하고, 걸리는 시간을 예측하여, 실제 작업과 비교합니다 | 06 | 105 | 하나가 모든 머신 역할, 이어서 머신 두 대의 서버와 트레이너(trainer) |
@@ -120,7 +120,7 @@
 # | 07 TITLE | 统计多台机器上的作业要传输多少数据，预测所需时间，再与真实的作业比较 | 06 | 105 | 一个，模拟所有机器；之后是两台机器的服务器进程和训练器（trainer） |
 
 # %% [markdown] slot="08_heterogeneous" lang="en"
-# | 08 TITLE | train on partitioned graphs with several types, convert between type-wise and homogeneous IDs | 06 | 105 | one, which plays the role of all machines |
+# | 08 TITLE | train on partitioned graphs with several types, and convert between type-wise and homogeneous IDs | 06 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="08_heterogeneous" lang="ko"
 # | 08 TITLE | 여러 파티션(partition)으로 나눈 이종 그래프(heterogeneous graph)에서 학습하고, 타입별 ID(type-wise ID)와 동종 ID(homogeneous ID)를 서로 변환합니다 | 06 | 105 | 하나가 모든 머신 역할 |
@@ -129,7 +129,7 @@
 # | 08 TITLE | 在分区（partition）后的异构图（heterogeneous graph）上训练，在类型内 ID（type-wise ID）与同构 ID（homogeneous ID）之间转换 | 06 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="09_launching" lang="en"
-# | 09 TITLE | prepare machines, start a job on them, find out what went wrong, resume the job | 06 | 105 | the servers, trainers and samplers of two machines |
+# | 09 TITLE | prepare machines, start a job on them, find out what went wrong, and resume the job | 06 | 105 | the servers, trainers and samplers of two machines |
 
 # %% [markdown] slot="09_launching" lang="ko"
 # | 09 TITLE | 여러 머신을 준비하고, 작업을 실행하고, 장애의 원인을 찾고, 작업을 이어서 실행합니다 | 06 | 105 | 머신 두 대의 서버, 트레이너, 샘플러 |
@@ -138,7 +138,7 @@
 # | 09 TITLE | 准备多台机器，启动作业，查明故障原因，接着运行作业 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
 
 # %% [markdown] slot="10_scaling_study" lang="en"
-# | 10 TITLE | find the bottleneck of a job, choose cache, fanout and network, decide what to buy, plan for larger graphs | 07 | 120 | one, which plays the role of all machines |
+# | 10 TITLE | find the bottleneck of a job, choose cache, fanout and network, decide what to buy, and plan for larger graphs | 07 | 120 | one, which plays the role of all machines |
 
 # %% [markdown] slot="10_scaling_study" lang="ko"
 # | 10 TITLE | 작업의 병목을 찾고, 캐시(cache), 팬아웃(fanout), 네트워크를 고르고, 무엇을 살지 결정하고, 더 큰 그래프의 학습을 계획합니다 | 07 | 120 | 하나가 모든 머신 역할 |
@@ -147,7 +147,7 @@
 # | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="11_replayed_papers" lang="en"
-# | 11 TITLE | check what papers claim about caches and remote rows by counting, find the minimum that any cache must fetch, tell whether a difference comes from the policy or from the graph | 10 | 105 | one, which plays the role of all machines |
+# | 11 TITLE | check what papers claim about caches and remote rows by counting, find the minimum that any cache must fetch, and tell whether a difference comes from the policy or from the graph | 10 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="11_replayed_papers" lang="ko"
 # | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장을 직접 세어 확인하고, 모든 캐시의 하한을 구하고, 차이의 원인이 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
@@ -159,7 +159,7 @@
 # The minutes cover reading, running and exercises and are estimated from the length of the lessons;
 # plan for more if PyTorch is new to you.
 #
-# ## Which lessons for which purpose
+# ## Which lessons to take
 #
 # - One machine with one or several GPUs: 01, 04.
 # - A graph too large for one machine: 01, 05, 06, 09.
@@ -170,7 +170,8 @@
 # you know DGL's user guide, [a table](../../docs/from_the_guide.md) leads from its sections to the
 # lessons.
 #
-# Teachers find weekly plans and ways to grade in the [guide for teachers](../../docs/teaching.md).
+# Teachers will find weekly plans and ways to grade in the [guide for
+# teachers](../../docs/teaching.md).
 
 # %% [markdown] slot="routes" lang="ko"
 # 시간은 읽기와 실행, 연습 문제 풀이를 합친 것으로, 레슨의 길이로 어림한 값입니다. PyTorch가

@@ -112,7 +112,8 @@ def test_number_of_nodes() -> None:
         (
             lambda: dgl.graph((["a"], ["b"])),
             ValueError,
-            r"Use pandas.factorize\(values\)\[0\] for names",
+            r"^node IDs: expected integers; found text \(list\). Use pandas.factorize\(values\)"
+            r"\[0\] for names, or numpy.asarray\(values, int\) for integers written as text$",
         ),
         (lambda: dgl.graph((np.array(["a"]), [0])), ValueError, "pandas.factorize"),
         (lambda: dgl.graph((np.array([None]), [0])), ValueError, "pandas.factorize"),

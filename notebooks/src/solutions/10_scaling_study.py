@@ -1,7 +1,7 @@
 # %% [markdown] slot="title" lang="en"
 # # Solutions: what to buy
 #
-# These answers belong to the exercises at the end of the [lesson](../en/10_scaling_study.ipynb).
+# These are the answers to the exercises at the end of the [lesson](../en/10_scaling_study.ipynb).
 # The cells up to the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
@@ -18,8 +18,8 @@
 
 # %% [markdown] slot="why-1-3" lang="en"
 # **1.** In each layer, every node found so far contributes itself and up to as many neighbors as
-# the fanout: at most $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ nodes, whatever the order
-# of the fanouts.
+# the fanout allows: at most $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ nodes, whatever the
+# order of the fanouts.
 #
 # **2.** 75,000 rows of $8 + 4 \cdot 128$ bytes are 39 MB; at 1.25 GB/s, they take 31.2 ms.
 #
@@ -94,9 +94,9 @@ check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best
 # %% [markdown] slot="why-6-7" lang="en"
 # **6.** The calculated size is 72 GB, and 108 GB with half as much again: at 32 GB per machine,
 # three or four machines are needed; with four, each holds 18 to 27 GB. Each of four trainers has
-# 250,000 seeds. The minimum to receive is $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ bytes, or 2 GB;
-# the maximum is $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ bytes, or 9 GB. Four machines suffice in
-# either case.
+# 250,000 seeds. Each machine receives at least $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ bytes, or
+# 2 GB, and at most $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ bytes, or 9 GB. Four machines suffice
+# in either case.
 #
 # **7.** 250,000 seeds are about 1,953 steps of 128. Add the work, the features and the 2 ms per
 # step. The maximum is several times the minimum, mainly because of the assumed factor of two per
@@ -153,13 +153,14 @@ high = answer_7(250_000 * 121, answer_6[2][1], 2 * SECONDS_A_ROW)
 print(f"an epoch takes {low:.0f} to {high:.0f} seconds")
 
 # %% [markdown] slot="why-8" lang="en"
-# **8.** Ten million seeds are 78,125 mini-batches of 128. Each takes the work on $128 \cdot 93$
-# rows and the times of `moving`. $K$ machines divide the mini-batches among themselves, but an hour
-# costs $K$ machine hours, so $K$ cancels: the cost is the number of mini-batches times the time of
-# one. More machines only lengthen that time: more of them are asked, more rows are remote, and the
-# ring has more rounds. So 5 machines of 512 GB need fewer machine hours than 47 of 64 GB, but take
-# several times as long for an epoch. Choose them if that is soon enough, and if an hour of a large
-# machine does not cost much more than an hour of a small one.
+# **8.** Ten million seeds are 78,125 mini-batches of 128. Each takes the time for work on
+# $128 \cdot 93$ rows plus the times that `moving` returns. $K$ machines divide the mini-batches
+# among themselves, but an hour costs $K$ machine hours, so $K$ cancels: the cost is the number of
+# mini-batches times the time of one. More machines only lengthen that time: more of them are asked,
+# more rows are remote, and the ring has more rounds. So 5 machines of 512 GB need fewer machine
+# hours than 47 of 64 GB, but take several times as long for an epoch. Choose the five large
+# machines if that is fast enough, and if an hour on a large machine does not cost much more than an
+# hour on a small one.
 
 # %% [markdown] slot="why-8" lang="ko"
 # **8.** 시드 노드 1,000만 개는 128개짜리 미니배치 78,125개입니다. 미니배치 하나에는 행

@@ -1,7 +1,7 @@
 # %% [markdown] slot="title" lang="en"
 # # Solutions: what papers claim, counted again
 #
-# These answers belong to the exercises at the end of the [lesson](../en/11_replayed_papers.ipynb).
+# These are the answers to the exercises at the end of the [lesson](../en/11_replayed_papers.ipynb).
 # The cells up to the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
@@ -21,13 +21,15 @@
 # says. On average, three out of four nodes belong to other machines.
 #
 # **2.** Let the halo have $h$ times as many rows as a machine owns. It saves nothing at
-# $\alpha = 0$ and $16.7 - 5.71$ million rows when complete, so, cached in random order, at
-# $\alpha < h$ it saves about $\alpha / h$ of that. The difference $16.7 - 14.0$ at $\alpha = 0.1$
-# gives $h = 0.41$, and the one at $\alpha = 0.2$ gives 0.43. Both are below 0.5, where the
-# published row still falls a little: presumably, the halos of the parts differ in size.
+# $\alpha = 0$ and $16.7 - 5.71$ million rows when it is complete. Since it is cached in random
+# order, it saves about $\alpha / h$ of that when $\alpha < h$. The saving of $16.7 - 14.0$ at
+# $\alpha = 0.1$ gives $h = 0.41$; the saving at $\alpha = 0.2$ gives 0.43. Both are below 0.5, yet
+# the published row still falls a little after that: presumably, the halos of the parts differ in
+# size.
 #
 # **3.** Remember for each row the last batch that needed it. A cache that does not know the future
-# may keep rows that are never needed again, so it never fetches less than `planned`.
+# may keep rows that are never needed again; it never fetches less than `planned`, because no rule
+# does.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 배치 하나의 피처는 모두 $188{,}339 \cdot 100 \cdot 4$바이트, 곧 71.8 MiB로 논문과 같습니다.
@@ -52,8 +54,8 @@
 # $\alpha = 0.1$ 时省下的 $16.7 - 14.0$ 百万行，得 $h = 0.41$；由 $\alpha = 0.2$，得 0.43。两者都小
 # 于 0.5，而论文的数值在 0.5 之后还略有下降：这大概是因为各分区的 HALO 大小不一。
 #
-# **3.** 为每一行记下最近一次用到它的批次。LRU 不能预知未来，可能留下不再用到的行，所以它获取的行不
-# 会比 `planned` 少。
+# **3.** 为每一行记下最近一次用到它的批次。LRU 不能预知未来，可能留下不再用到的行；它获取的行不会比
+# `planned` 少，因为任何规则都不会。
 
 # %% slot="answers"
 answer_1 = 188_339 * 100 * 4 * 3 / 4 / 2**20
