@@ -4,11 +4,11 @@
 # A single Python process usually drives one GPU or, with one thread, one CPU core.
 # **Data-parallel** training starts several processes, gives each a share of every mini-batch, and
 # keeps their models identical. With several GPUs, each process drives one; the same program also
-# runs on CPU cores, as here. By the end of this lesson, you can
+# runs on CPU cores, as here. By the end of this lesson, you will be able to
 #
 # - say what an all-reduce does, and why averaged gradients are the gradient of the whole batch;
 # - start real processes from a notebook and train with `DistributedDataParallel`;
-# - check that two processes learn what one would have learned;
+# - check that two processes learn what one would learn;
 # - choose between a fork and a fresh interpreter, and say what each costs in memory;
 # - recognize and prevent three failures that can take days to track down.
 
@@ -364,10 +364,10 @@ print(f"equal sums; {len(pids)} processes, including this one")
 #
 # In every epoch, all ranks shuffle the training nodes with the same random seed and so agree on the
 # order without communicating. Of $R$ ranks, rank $r$ takes every $R$-th node, starting at position
-# $r$. Together, the ranks' batches then form one batch of a single process. If the nodes do not
-# divide evenly, some are taken twice, because all ranks must take the same number of steps. In the
-# code below, from `ddp_loader.py` of `gnnlab.helpers`, `rank_share` computes a rank's share, and
-# the loader splits it into batches.
+# $r$. In each step, the ranks' batches make up a single process's batch. If the nodes do not divide
+# evenly, some are taken twice, because all ranks must take the same number of steps. In the code
+# below, from `ddp_loader.py` of `gnnlab.helpers`, `rank_share` computes a rank's share, and the
+# loader splits it into batches.
 
 # %% [markdown] slot="data" lang="ko"
 # 두 값은 같습니다. 프로세스는 이 노트북의 프로세스와 랭크 두 개, 모두 셋입니다.
@@ -705,13 +705,13 @@ else:
 
 # %% [markdown] slot="prove" lang="en"
 # A fresh rank takes more than a hundred megabytes before it does anything, a forked one only a few;
-# memory that it writes later becomes its own.
+# memory that a forked rank writes to later becomes its own.
 #
 # ## Check that they agree
 #
-# The claim on which everything rests is that two ranks with batches of 16 learn what one process
-# learns with batches of 32. We train for 20 steps, in two ranks and then in this notebook, on 160
-# nodes, so that every batch is full, and compare all parameters.
+# Everything rests on the claim that two ranks with batches of 16 learn what one process learns with
+# batches of 32. We train for 20 steps on 160 nodes, so that every batch is full, first on two ranks
+# and then in this notebook, and compare all parameters.
 
 # %% [markdown] slot="prove" lang="ko"
 # 새로 시작한 랭크는 아무 일도 하지 않아도 100 MB 넘게 쓰고, 포크한 랭크는 몇 MB만 씁니다. 다만
@@ -743,8 +743,8 @@ assert difference < 1e-6
 print(f"{len(by_one):,} parameters after 20 steps, none differing by more than 1e-6")
 
 # %% [markdown] slot="cost" lang="en"
-# Only rounding differs, since the sums are taken in a different order. Data-parallel training is
-# not an approximation; all it changes is speed.
+# Only rounding differs, since the sums are taken in a different order. With equal shares,
+# data-parallel training is not an approximation; it changes only the speed.
 #
 # ## What it costs
 #
@@ -754,8 +754,8 @@ print(f"{len(by_one):,} parameters after 20 steps, none differing by more than 1
 # does during it.
 
 # %% [markdown] slot="cost" lang="ko"
-# 더하는 순서가 달라 반올림 오차만큼만 차이가 납니다. 데이터 병렬 학습은 근사가 아니며, 달라지는
-# 것은 속도뿐입니다.
+# 더하는 순서가 달라 반올림 오차만큼만 차이가 납니다. 랭크마다 맡은 노드 수가 같으면 데이터 병렬
+# 학습은 근사가 아니며, 달라지는 것은 속도뿐입니다.
 #
 # ## 비용
 #
@@ -765,7 +765,7 @@ print(f"{len(by_one):,} parameters after 20 steps, none differing by more than 1
 # 드러나도록 DDP를 쓰지 않고 역전파가 끝난 뒤에 올리듀스를 직접 한 번 호출합니다.
 
 # %% [markdown] slot="cost" lang="zh"
-# 差别只来自舍入，因为求和的次序不同。数据并行训练不是近似方法，改变的只有速度。
+# 差别只来自舍入，因为求和的次序不同。只要各份大小相同，数据并行训练就不是近似方法，改变的只有速度。
 #
 # ## 开销
 #
@@ -828,29 +828,30 @@ right.legend(frameon=False)
 plt.show()
 
 # %% [markdown] slot="openmp" lang="en"
-# The left plot shows three steps with the largest batch. Each rank has half of the seeds; on free
-# cores, green and blue shrink to little more than half. Orange is mostly waiting for the slower
-# rank. On the right, small batches often lose, because an all-reduce takes longer than the work it
-# saves; large ones can gain. Two ranks are never quite twice as fast, least of all on busy cores.
+# The left plot shows three steps with the largest batch. Each rank has half of the seeds; on
+# otherwise idle cores, green and blue shrink to little more than half their single-process length.
+# Orange is mostly waiting for the slower rank. On the right, small batches often lose, because the
+# all-reduce takes more time than splitting the batch saves; large ones can gain. Two ranks are
+# never quite twice as fast, least of all on busy cores.
 #
 # ## Three failures
 #
-# Each of these stops a program, mostly without a message. We provoke each in a separate process
+# Each of these can stop a program, usually without a message. We provoke each in a separate process
 # with a deadline, then remove the cause.
 #
 # **OpenMP after a fork.** PyTorch processes large tensors with a team of OpenMP threads. A fork
-# copies memory, but of all threads only the one that calls it. The child's memory describes a team
+# copies all memory but only one thread: the one that calls it. The child's memory describes a team
 # whose threads do not exist; the child gives the team work and waits forever. `fix_openmp` runs the
 # function in a new thread, which gets a new team. `prepare_mp` makes every later fork shut the team
 # down first.
 
 # %% [markdown] slot="openmp" lang="ko"
 # 왼쪽 그림은 가장 큰 배치로 수행한 세 단계입니다. 랭크마다 시드 노드를 절반씩 맡으므로, 코어에
-# 여유가 있으면 초록색과 파란색 구간은 절반을 조금 넘는 길이로 줄어듭니다. 주황색 구간은 대부분 대기
-# 시간입니다. 느린 랭크까지 마쳐야 한 단계가 끝나기 때문입니다. 오른쪽 그림에서 보듯이, 배치가 작을
-# 때 두 랭크로 나누면 오히려 느려지기 쉽습니다. 계산에서 줄어드는 시간보다 올리듀스에 드는 시간이 더
-# 길기 때문입니다. 배치가 크면 빨라질 수 있습니다. 그러나 랭크를 두 개 써도 속도가 두 배에는 이르지
-# 못하며, 코어가 다른 일도 하고 있다면 더욱 그렇습니다.
+# 여유가 있으면 초록색과 파란색 구간은 프로세스가 하나일 때의 절반을 조금 넘는 길이로 줄어듭니다.
+# 주황색 구간은 대부분 대기 시간입니다. 느린 랭크까지 마쳐야 한 단계가 끝나기 때문입니다. 오른쪽
+# 그림에서 보듯이, 배치가 작을 때 두 랭크로 나누면 오히려 느려지기 쉽습니다. 계산에서 줄어드는
+# 시간보다 올리듀스에 드는 시간이 더 길기 때문입니다. 배치가 크면 빨라질 수 있습니다. 그러나 랭크를
+# 두 개 써도 속도가 두 배에는 이르지 못하며, 코어가 다른 일도 하고 있다면 더욱 그렇습니다.
 #
 # ## 장애 세 가지
 #
@@ -1033,10 +1034,10 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # - Each rank has the whole graph and a share of every batch; an all-reduce averages the gradients.
 # - With equal shares, the result is that of training in one process, up to rounding.
 # - All ranks take the same number of steps; rank 0 validates and saves while the others wait.
-# - Prepare the graph before the start. A fork shares memory; if a GPU has been used, start fresh
-#   interpreters.
-# - More ranks pay off when they save more time than the all-reduce, with its wait for the slowest
-#   rank, takes.
+# - Prepare the graph before you start the ranks. A fork shares memory; if a GPU has been used,
+#   start fresh interpreters.
+# - More ranks pay off when they save more time than the all-reduce costs, including the wait for
+#   the slowest rank.
 #
 # ## Exercises
 #
@@ -1046,12 +1047,12 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # 1. A model has 1,000,000 parameters. How many numbers does each of 4 ranks send during one ring
 #    all-reduce?
 # 2. There are 1,000 training nodes, 3 ranks, and batches of 64 on each rank. How many steps does an
-#    epoch have, with shares as `rank_share` makes them and a last batch that may be smaller?
+#    epoch have if `rank_share` makes the shares and the last batch may be smaller?
 # 3. Write a function that takes a list of share sizes, which may differ, and returns the weights
-#    with which the ranks' gradients add up to that of the batch.
-# 4. Let all ranks validate. Write a function of `rank`, `world_size` and `counts`, where
-#    `counts[rank]` is a tensor with this rank's number of hits and number of nodes; every rank
-#    returns the accuracy over all nodes, as a number.
+#    with which the ranks' gradients add up to the gradient of the batch.
+# 4. Suppose that all ranks validate. Write a function of `rank`, `world_size` and `counts`, where
+#    `counts[rank]` is a tensor with this rank's numbers of hits and nodes; every rank returns the
+#    accuracy over all nodes, as a number.
 
 # %% [markdown] slot="summary" lang="ko"
 # 배치 수가 다를 때 랭크 0은 제한 시간까지 기다리다 실패했고, 랭크 1은 아무 오류 없이 끝났습니다.
@@ -1081,7 +1082,7 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # 3. 랭크별 담당 노드 수를 담은 리스트를 받아 가중치를 반환하는 함수를 작성합니다. 노드 수가 서로
 #    다르더라도, 각 랭크의 그래디언트에 이 가중치를 곱해 더하면 배치 전체의 그래디언트가 되어야
 #    합니다.
-# 4. 모든 랭크가 검증에 참여하게 합니다. `rank`, `world_size`, `counts`를 받는 함수를 작성합니다.
+# 4. 모든 랭크가 검증에 참여한다고 합시다. `rank`, `world_size`, `counts`를 받는 함수를 작성합니다.
 #    `counts[rank]`는 이 랭크에서 맞힌 노드 수와 맡은 노드 수를 담은 텐서이며, 함수는 어느
 #    랭크에서나 전체 노드에 대한 정확도를 숫자 하나로 똑같이 반환해야 합니다.
 
@@ -1093,7 +1094,7 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # - 每个 rank 都有整张图，并处理每个批次中的一份；梯度用全归约求平均。
 # - 各份大小相同时，除舍入误差外，结果与在一个进程中训练相同。
 # - 所有 rank 的步数相同；rank 0 做验证和保存，其他 rank 等待。
-# - 启动之前先准备好图。fork 共享内存；用过 GPU 之后，要启动全新的解释器。
+# - 启动各个 rank 之前先准备好图。fork 共享内存；用过 GPU 之后，要启动全新的解释器。
 # - 只有批次足够大，省下的计算时间多于全归约和等待的时间时，使用多个 rank 才划算。
 #
 # ## 练习
@@ -1106,7 +1107,7 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 #    一个批次可以不满。一轮有多少步？
 # 3. 写一个函数，参数是各份大小的列表（各份大小可以不同），返回一组权重：用这组权重对各 rank 的梯度
 #    加权求和，就得到整个批次的梯度。
-# 4. 让所有 rank 都参加验证。写一个参数为 `rank`、`world_size` 和 `counts` 的函数，其中
+# 4. 假设所有 rank 都参加验证。写一个参数为 `rank`、`world_size` 和 `counts` 的函数，其中
 #    `counts[rank]` 是一个张量，包含这个 rank 预测正确的节点数和它负责的节点数；每个 rank 都要返回全
 #    部节点上的准确率，结果是一个数。
 

@@ -2,22 +2,23 @@
 # # Partitioning a graph
 #
 # A graph that does not fit on one machine is cut into parts, one for each machine. Every machine
-# stores its own part, samples and trains on it, and requests the rest from the others; how the
-# graph is cut determines how often. By the end of this lesson, you can
+# stores its own part, samples and trains on it, and requests whatever else it needs from the
+# others; how the graph is cut determines how often it has to ask. By the end of this lesson, you
+# will be able to
 #
 # - number the nodes and edges of a partitioned graph by hand, and say what inner nodes and HALO
 #   nodes are;
 # - partition a graph with METIS, and judge the result by its cut, its halo and its balance;
 # - reorder features and predictions from original to new IDs and back;
-# - check that the parts together are the graph, and that samples do not depend on the cut.
+# - check that the parts together make up the graph, and that samples do not depend on the cut.
 
 # %% [markdown] slot="title" lang="ko"
 # # 그래프를 파티션으로 나누기
 #
 # 머신 한 대에 담을 수 없는 그래프는 여러 파티션(partition)으로 나누어 머신마다 하나씩 둡니다. 각
-# 머신은 자기 파티션을 저장하고 그 파티션으로 샘플링과 학습을 하며, 거기에 없는 데이터는 다른 머신에
-# 요청합니다. 얼마나 자주 요청해야 하는지는 그래프를 어떻게 나누었는지에 달려 있습니다. 레슨을
-# 마치면 다음과 같은 일을 할 수 있습니다.
+# 머신은 자기 파티션을 저장하고 그 파티션으로 샘플링과 학습을 하며, 거기에 없는 데이터가 필요하면
+# 다른 머신에 요청합니다. 얼마나 자주 요청해야 하는지는 그래프를 어떻게 나누었는지에 달려 있습니다.
+# 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
 #
 # - 나누어진 그래프의 노드와 에지에 직접 번호를 매기고, 내부 노드(inner node)와 헤일로 노드(halo
 #   node)가 무엇인지 설명하기
@@ -30,7 +31,7 @@
 # # 把图切成分区
 #
 # 一台机器装不下的图，要切成若干分区（partition），每台机器一个。每台机器存储自己的分区，在上面采样
-# 和训练，其余数据则向其他机器请求；请求量取决于图的切分方式。学完之后，你能够：
+# 和训练，需要其他数据时，再向其他机器请求；请求量取决于图的切分方式。学完之后，你能够：
 #
 # - 亲手为切分后的图中的节点和边编号，并说明内部节点（inner node）和 HALO 节点（halo node）各是什
 #   么；
@@ -41,9 +42,9 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, 22,470 pages
-# that like each other, is a 5 MB download and closer to real-world graphs. The parts are written to
-# a temporary folder, which is deleted when the kernel shuts down.
+# `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, a graph of
+# 22,470 pages that like each other, is a 5 MB download and closer to the graphs met in practice.
+# The parts are written to a temporary folder, which is deleted when the kernel shuts down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -142,9 +143,9 @@ plt.show()
 #
 # The blue nodes are 0, 3, 5 and 6. An ID does not show whether a node is blue or orange, so each
 # machine would need a table with the owner of every node. **New IDs** replace this table: all nodes
-# of part 0 are numbered first, then those of part 1, within a part in the original order. Now each
-# part owns a range, and a few boundaries are enough. Edges are sorted by destination, so they fall
-# into ranges too.
+# of part 0 are numbered first, then those of part 1, and within each part they keep the original
+# order. Now each part owns a range, and a few boundaries are enough. Edges are sorted by
+# destination, so they fall into ranges too.
 
 # %% [markdown] slot="number" lang="ko"
 # 검은 에지의 메시지는 한 머신에서 다른 머신으로 전송됩니다. 에지는 메시지가 쓰이는 **도착 노드**의
@@ -186,10 +187,10 @@ print("original IDs of edges 0 to 12:", old_edges.tolist())
 # new node 1 was node 3.
 #
 # A part stores more than it owns. It owns its **inner nodes** and the **inner edges**, those that
-# enter inner nodes. It also stores the edges that leave, and every foreign node at the end of an
-# edge: the **HALO nodes**. It stores only the IDs of these; their features stay with the owner. In
-# the figure, which shows new IDs, inner nodes are filled and HALO nodes outlined; dashed edges
-# leave, and belong to the other part.
+# enter inner nodes. It also stores the edges that leave, and every foreign node at either end of a
+# stored edge: the **HALO nodes**. It stores only the IDs of these; their features stay with the
+# owner. In the figure, which shows new IDs, inner nodes are filled and HALO nodes outlined; dashed
+# edges leave, and belong to the other part.
 
 # %% [markdown] slot="hold" lang="ko"
 # 이제 노드 0~3은 파티션 0에, 노드 4~7은 파티션 1에 속합니다. 출력된 목록에서 원래 ID를 알 수
@@ -299,11 +300,11 @@ for p in range(2):
     print("  inner_node", part.ndata["inner_node"].tolist())
 
 # %% [markdown] slot="book" lang="en"
-# All IDs are those that we made by hand. The first line is a summary: 3 of 13 edges are cut, and
-# there are 5 HALO nodes for 8 nodes. On disk, there are a JSON file with the ranges and a folder of
-# plain arrays for each part; a machine needs only the JSON file and its own folder. The partition
-# book is built from the JSON file alone; it finds the owner of an ID by binary search among the
-# boundaries. For a billion nodes it is as small as for eight.
+# All IDs match those that we assigned by hand. The first line is a summary: 3 of 13 edges are cut,
+# and there are 5 HALO nodes for 8 nodes. On disk, there is one JSON file with the ranges and, for
+# each part, a folder of plain arrays; a machine needs only the JSON file and its own folder. The
+# partition book is built from the JSON file alone; it finds the owner of an ID by binary search
+# among the boundaries. For a billion nodes it is as small as for eight.
 
 # %% [markdown] slot="book" lang="ko"
 # 라이브러리가 매긴 ID는 직접 매긴 것과 모두 같습니다. 첫 줄은 결과를 요약한 것으로, 에지 13개
@@ -363,8 +364,8 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # - `random` assigns each node at random.
 # - **METIS** merges neighbors until the graph is tiny, partitions this tiny graph, and undoes the
 #   merging step by step, moving nodes across the boundary where that reduces the cut.
-# - **LDG** assigns one node after another to the part that holds the largest number of its
-#   neighbors, unless that part is full. It needs less memory than METIS.
+# - **LDG** assigns one node after another to the part with the largest number of its neighbors,
+#   weighted by the share of the part that is still free. It needs less memory than METIS.
 #
 # `partition_report` gives more detail than the summary line.
 
@@ -374,8 +375,8 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # - `random`은 노드를 무작위로 배정합니다.
 # - **METIS**는 그래프가 아주 작아질 때까지 이웃끼리 합치고, 그 작은 그래프를 나눈 다음, 합친 것을
 #   한 단계씩 되돌립니다. 단계마다 잘리는 에지가 줄어들도록 경계의 노드를 옮깁니다.
-# - **LDG**는 노드를 하나씩 차례로, 이웃이 가장 많이 들어 있는 파티션에 배정합니다. 그 파티션이 가득
-#   차 있으면 다른 파티션을 택합니다. METIS보다 메모리를 적게 씁니다.
+# - **LDG**는 노드를 하나씩 차례로, 이웃이 가장 많이 들어 있는 파티션에 배정합니다. 이때 이웃의 수에
+#   그 파티션의 남은 자리 비율을 곱하여 비교합니다. METIS보다 메모리를 적게 씁니다.
 #
 # `partition_report`는 앞에서 본 한 줄짜리 요약보다 많은 항목을 보여 줍니다.
 
@@ -385,8 +386,8 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # - `random` 把节点随机分配到各分区。
 # - **METIS** 不断合并相邻的节点，直到图变得很小；然后切开这张小图，再一步步撤销合并，每一步都移动分
 #   界处的一些节点，使被切断的边减少。
-# - **LDG** 依次处理每个节点，在尚未装满的分区中，把它分到含其邻居最多的那一个。它占用的内存比 METIS
-#   少。
+# - **LDG** 依次处理每个节点，在尚未装满的分区中，把它分到邻居数与剩余容量比例之积最大的那一个。它占
+#   用的内存比 METIS 少。
 #
 # `partition_report` 的统计比那一行概要更详细。
 
@@ -458,12 +459,12 @@ plt.show()
 # ## Balance
 #
 # In every step, all machines wait for the slowest, so the parts should have equal loads. METIS
-# gives them equal numbers of nodes, but the load depends on the **training nodes**, which determine
-# the number of steps, and on the in-edges, which fill memory. In `digits`, the training nodes were
-# drawn at random; in ogbn-products, they are the best-selling products. We imitate that and take
-# the tenth of the nodes with the most neighbors as training nodes. `balance_ntypes` takes a class
-# for each node, here this mask, and divides each class equally among the parts; `balance_edges`
-# does so with in-edges.
+# gives them roughly equal numbers of nodes, but the load depends on the **training nodes**, which
+# determine the number of steps, and on the in-edges, which fill memory. In `digits`, the training
+# nodes were drawn at random; in ogbn-products, they are the best-selling products. We imitate that
+# and take the 10% of the nodes that have the most neighbors as training nodes. `balance_ntypes`
+# takes a category for each node, here this mask, and divides each category equally among the parts;
+# `balance_edges` does so with in-edges.
 
 # %% [markdown] slot="balance" lang="ko"
 # METIS에서는 레이블을 쓰지 않았는데도 같은 숫자끼리 모였습니다. 같은 숫자의 이미지는 대개 서로
@@ -492,8 +493,8 @@ plt.show()
 # 每一步，所有机器都要等待最慢的那一台，所以各分区的负载应当相等。METIS 使各分区的节点数大致相等，但
 # 负载取决于**训练节点**和入边：训练节点决定步数，入边占用内存。`digits` 的训练节点是随机抽取的；而
 # 在 ogbn-products 中，训练节点是销量最高的商品。这里模仿这种情况，把邻居数居前十分之一的节点当作训
-# 练节点。`balance_ntypes` 接收每个节点的类别，这里就是训练节点的掩码，使每一类节点都均匀地分到各个
-# 分区；`balance_edges` 则均匀地分配入边。
+# 练节点。`balance_ntypes` 接收每个节点所属的组，这里就是训练节点的掩码，使每一组节点都均匀地分到各
+# 个分区；`balance_edges` 则均匀地分配入边。
 
 # %% slot="balance-code" tags=["nbval-ignore-output"]
 degree = graph.in_degrees()
@@ -518,27 +519,28 @@ plt.show()
 
 # %% [markdown] slot="back" lang="en"
 # By default, METIS gives one part over 1.5 times the average number of training nodes, so the
-# others wait for a third of every epoch. After balancing, no part is more than 4% above the average
-# in any of the three counts, and the cut hardly grows. The in-edges were balanced before, since
-# degrees in `digits` are similar; on `facebook`, one of 8 parts has twice the average.
+# others wait, on average, for more than a third of every epoch. After balancing, no part is more
+# than 4% above the average in any of the three counts, and the cut hardly grows. The in-edges were
+# already balanced, since degrees in `digits` are similar; on `facebook`, one of the 8 parts has
+# twice the average.
 #
 # ## Back to the original IDs
 #
-# Everything distributed uses new IDs; your tables and users have the original ones. `node_map`
-# translates: `feat[node_map]` brings rows from the original order into the new one, and
+# All distributed data uses new IDs; your own tables and your users know only the original ones.
+# `node_map` translates: `feat[node_map]` brings rows from the original order into the new one, and
 # `rows[node_map] = values` brings them back.
 #
 # To try it, we predict the digits of the inner nodes of each part: we choose the class whose
-# average training image is nearest to the mean of the node's neighbors. A part must fetch the
-# features of its HALO nodes. Here we concatenate the rows of all parts, which puts them in the
-# order of the new IDs.
+# average training image is nearest to the mean of the node's neighbors. In a real job, a machine
+# must fetch the features of its part's HALO nodes. Here we concatenate the rows of all parts, which
+# puts them in the order of the new IDs.
 
 # %% [markdown] slot="back" lang="ko"
 # 균형을 지정하지 않으면 METIS는 한 파티션에 학습 노드를 평균의 1.5배 넘게 배정합니다. 그러면 다른
-# 머신은 에폭(epoch)마다 시간의 3분의 1을 기다리는 데 씁니다. 균형을 지정하면 어느 항목에서도 평균을
-# 4% 넘게 웃도는 파티션이 없고, 에지 컷은 거의 늘지 않습니다. 들어오는 에지는 처음부터 고르게 나뉘어
-# 있었습니다. `digits`의 노드는 차수가 비슷하기 때문입니다. `facebook`에서는 파티션 8개 가운데
-# 하나에 들어오는 에지가 평균의 두 배나 몰립니다.
+# 머신은 에폭(epoch)마다 평균적으로 3분의 1이 넘는 시간을 기다리는 데 씁니다. 균형을 지정하면 어느
+# 항목에서도 평균을 4% 넘게 웃도는 파티션이 없고, 에지 컷은 거의 늘지 않습니다. 들어오는 에지는
+# 처음부터 고르게 나뉘어 있었습니다. `digits`의 노드는 차수가 비슷하기 때문입니다. `facebook`에서는
+# 파티션 8개 가운데 하나에 들어오는 에지가 평균의 두 배나 몰립니다.
 #
 # ## 원래 ID로 되돌리기
 #
@@ -553,10 +555,10 @@ plt.show()
 # 바로 새 ID 순서입니다.
 
 # %% [markdown] slot="back" lang="zh"
-# 默认情况下，METIS 分给某个分区的训练节点超过平均值的 1.5 倍：每一轮（epoch）中，其他机器有三分之一
-# 的时间在等待。均衡之后，各分区的三项负载最多只比平均值多 4%，被切断的边也只是略有增加。入边本
-# 来就是均匀的，因为 `digits` 中各节点的度数相近；而在 `facebook` 上，8 个分区中有一个的入边是平均值
-# 的两倍。
+# 默认情况下，METIS 分给某个分区的训练节点超过平均值的 1.5 倍：每一轮（epoch）中，其他机器平均有三分
+# 之一以上的时间在等待。均衡之后，各分区的三项负载最多只比平均值多 4%，被切断的边也只是略有增加。入
+# 边本来就是均匀的，因为 `digits` 中各节点的度数相近；而在 `facebook` 上，8 个分区中有一个的入边是平
+# 均值的两倍。
 #
 # ## 换回原始 ID
 #
@@ -673,8 +675,8 @@ for k in (1, 2, 4):
 #
 # ## What it costs
 #
-# Every step costs **traffic**: on the left, each part samples two layers for up to 16 of its
-# training nodes; the plot shows what share of the input nodes belongs to other parts. Partitioning
+# Every step costs **traffic**: each part samples two layers for up to 16 of its training nodes, and
+# the plot on the left shows what share of the input nodes belongs to other parts. Partitioning
 # costs time only once: on the right, the CPU seconds needed to choose the parts, for random graphs
 # with ten edges per node.
 
@@ -760,14 +762,14 @@ plt.show()
 # 1. What share of the edges does `random` cut with 10 parts, on average? Answer with a number from
 #    0 to 1.
 # 2. Node 5 of the toy graph (its original ID) moves to part 1. How many edges are cut then, and how
-#    many HALO nodes do both parts have together? Answer with a list.
+#    many HALO nodes do the two parts have together? Answer with a list.
 # 3. Write a function of `borders` and `ids` that returns the part of each new ID, without a table
 #    of all nodes.
 # 4. Write a function of `values` and `node_map` that takes rows in the new order and returns them
 #    in the original one.
 # 5. Write a `part_method` of your own, a function of `graph` and `num_parts`, without METIS or LDG.
-#    It must cut at most half as many edges as `random`, and no part may have over 5% more nodes
-#    than the average.
+#    It must cut at most half as many edges as `random`, and no part may exceed the average number
+#    of nodes by more than 5%.
 
 # %% [markdown] slot="summary" lang="ko"
 # 파티션이 4개일 때 METIS에서 잘리는 에지는 5%도 되지 않지만, 입력 노드는 10분의 1이 다른 파티션에

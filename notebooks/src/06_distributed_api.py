@@ -2,16 +2,16 @@
 # # The distributed API
 #
 # When a graph does not fit in one machine's memory, or training on one machine takes too long, the
-# graph is partitioned among the machines of a **cluster**, which are connected by a network and
-# work on one job. Each machine stores a range of nodes, with their in-edges and features. This
-# lesson covers the interface to such a graph. By the end of this lesson, you can
+# graph is partitioned among the machines of a **cluster**, all connected by a network and working
+# on one job. Each machine stores a range of nodes, with their in-edges and features. This lesson
+# covers the interface to such a graph. By the end of this lesson, you will be able to
 #
-# - name the processes of a distributed job and say which ones communicate;
+# - name the processes of a distributed job and say which communicate;
 # - turn a training script into a distributed one by changing six lines, and check that both train
 #   the same model;
 # - read and write features that other machines store, and say what happens to duplicate IDs;
-# - train embeddings for nodes that have no features;
-# - count the feature rows that a machine requests from each other machine.
+# - train embeddings for nodes without features;
+# - count the feature rows that a machine requests from each of the others.
 
 # %% [markdown] slot="title" lang="ko"
 # # 분산 API
@@ -49,8 +49,8 @@
 #
 # Everything here runs in **standalone mode**: one process plays all roles and opens all parts. In
 # **distributed mode**, which a launcher starts, the same script runs unchanged, and requests go to
-# other processes and machines. DGL's standalone mode supports one part; gnnlab's supports any
-# number. The parts are in a temporary folder, deleted when the kernel shuts down.
+# other processes and machines. DGL's standalone mode supports only one part, gnnlab's any number.
+# The parts are in a temporary folder, deleted when the kernel shuts down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -108,7 +108,7 @@ dataset = dgl.data.load(DATASET)
 #   the part's memory and answer more requests in parallel.
 # - A **trainer** runs the training script on its share of the training nodes. It reads its own
 #   machine's part directly from shared memory and requests the rest from other machines' servers.
-#   Trainers average their gradients by all-reduce, as in data parallel training.
+#   Trainers average their gradients by all-reduce, as in data-parallel training.
 # - A **sampler** prepares mini-batches for one trainer ahead of time; it reads data as a trainer
 #   does. Without samplers, trainers do this themselves.
 
@@ -177,9 +177,9 @@ plt.show()
 #
 # ## A toy graph small enough to draw
 #
-# Of eight nodes, machine 0 owns the blue ones, 0 to 3, and machine 1 the orange ones, 4 to 7. Each
-# node has two features: ten times its ID, and the ID. The function passed as `part_method` assigns
-# each node to a part.
+# Of the eight nodes, machine 0 owns the blue ones, 0 to 3, and machine 1 the orange ones, 4 to 7.
+# Each node has two features: ten times its ID, and the ID. The function passed as `part_method`
+# assigns each node to a part.
 #
 # A mini-batch needs the features of nodes 6, 1, 4 and 1, in this order. The right-hand picture
 # shows their owners.
@@ -303,9 +303,9 @@ print(by_hand.tolist())
 # per trainer (`num_workers`). A launcher's values take precedence; standalone mode ignores the
 # arguments, so the file need not exist. `init_process_group` then makes a group, here of one
 # trainer. A **distributed graph**, `DistGraph`, stores neither edges nor features: it knows the
-# ranges and sends the requests. All `DistGraph`s of a distributed job are the one graph given to
-# its launcher; in standalone mode, a script may open several. Each feature is a **distributed
-# tensor**, a `DistTensor`, which can be indexed in all these ways:
+# ranges and sends the requests. In a distributed job, every `DistGraph` is the one graph given to
+# the launcher; in standalone mode, a script may open several graphs. Each feature is a
+# **distributed tensor**, a `DistTensor`, which can be indexed in all these ways:
 
 # %% [markdown] slot="dist" lang="ko"
 # 행 네 개를 얻는 데 요청은 두 번이면 충분했고, 결과는 ID와 같은 순서로 놓였습니다.
@@ -356,7 +356,7 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
 # `DistTensor` with the same arguments. The number of rows determines what the tensor belongs to: 8
 # rows to the nodes, 13 to the edges; if two types have the same number, `part_policy` names one.
 # Each part is initialized by `init_func`, or with zeros. DGL runs this function on the servers, so
-# it must be defined before `initialize`; here, one trainer per machine runs it, so it may be
+# it must be defined before `initialize`; in gnnlab, one trainer per machine runs it, so it may be
 # defined later. With a name, the tensor becomes a feature of the graph, and a second `DistTensor`
 # with this name is the same tensor if shape and dtype match. The tensor is deleted with its last
 # reference unless it was created with `persistent=True`.
@@ -415,10 +415,11 @@ for wrong in ((8, 3), (9, 2)):
 
 # %% [markdown] slot="query" lang="en"
 # `sevens` was called once per part. `h` and `joined` are the same tensor: the 9 written to
-# `joined[7]` is in the last row. Its full name begins with its partition policy, `node~_N`, where
-# `_N` names the only node type. The errors report a row shape that differs from the existing one,
-# and a number of rows that fits no type. If several trainers write the same row, the last write
-# wins; before a trainer reads what others have written, all trainers must call `g.barrier()`.
+# `joined[7]` is in the last row. The tensor's full name begins with its partition policy,
+# `node~_N`, where `_N` names the only node type. The errors report a row shape that differs from
+# the existing one, and a number of rows that fits no type. If several trainers write the same row,
+# the last write wins; before a trainer reads what others have written, all trainers must call
+# `g.barrier()`.
 #
 # `DistGraph` also answers the queries that mini-batches need: in-degrees, edge endpoints and
 # sampled edges. `sample_neighbors` returns a **frontier**: an ordinary graph with all nodes and the
@@ -438,9 +439,9 @@ for wrong in ((8, 3), (9, 2)):
 
 # %% [markdown] slot="query" lang="zh"
 # `sevens` 对每个分区各调用了一次。写入 `joined[7]` 的 9 出现在 `h` 的最后一行，可见 `h` 和 `joined`
-# 是同一个张量。它的全名以分区策略（partition policy）`node~_N` 开头，其中 `_N` 是唯一的节点类型的名
-# 称。行的形状与已有的同名张量不同，或者行数不符，都会报错。多个训练器写同一行时，以最后写入的值为
-# 准；要读到其他训练器写入的值，所有训练器须先调用 `g.barrier()`。
+# 是同一个张量。这个张量的全名以分区策略（partition policy）`node~_N` 开头，其中 `_N` 是唯一的节点类
+# 型的名称。行的形状与已有的同名张量不同，或者行数不符，都会报错。多个训练器写同一行时，以最后写入的
+# 值为准；要读到其他训练器写入的值，所有训练器须先调用 `g.barrier()`。
 #
 # 准备小批次所需的信息也由 `DistGraph` 提供：节点的入度、边的端点、采样到的边。`sample_neighbors` 返
 # 回一张普通的图，含有全部节点和采样到的边，称为**边界子图**（frontier）。
@@ -449,7 +450,7 @@ for wrong in ((8, 3), (9, 2)):
 print("in-degrees of nodes 2 and 4:", small.in_degrees([2, 4]).tolist())
 print("edges 0, 4, 12:", *zip(*(ends.tolist() for ends in small.find_edges([0, 4, 12]))))
 frontier = dgl.distributed.sample_neighbors(small, [0, 4], 1)
-print("one in-edge each of 0 and 4:", *zip(*(ends.tolist() for ends in frontier.edges())))
+print("sampled edges into 0 and 4:", *zip(*(ends.tolist() for ends in frontier.edges())))
 print("edge IDs:", frontier.edata[dgl.EID].tolist())
 print("number of nodes:", frontier.num_nodes())
 
@@ -533,11 +534,11 @@ for parts in (1, 2, 4):
 #
 # ## Dividing the training nodes
 #
-# `node_split` gives each trainer its share of the training nodes. Nodes on the trainer's own
-# machine come first, since their features need no network. Make the mask a feature before
-# partitioning the graph, so that it is partitioned too.
+# `node_split` gives each trainer its share of the training nodes. It prefers nodes on the trainer's
+# own machine, since their features need no network. Make the mask a feature before partitioning the
+# graph, so that it is partitioned too.
 #
-# For link prediction, `edge_split` divides edges in the same way. `DistEdgeDataLoader` makes the
+# For link prediction, `edge_split` divides edges the same way. `DistEdgeDataLoader` makes the
 # batches; its options are those of `EdgeDataLoader`, with new IDs in `reverse_eids`. [This
 # example](../../examples/train_dist_link.py) uses both.
 #
@@ -591,7 +592,7 @@ for rank in range(2):
     print(f"edges of trainer {rank}: {share.tolist()}")
 
 # %% [markdown] slot="loop" lang="en"
-# With `force_even=False`, trainer 0 takes twice as many steps; in data parallel training, it would
+# With `force_even=False`, trainer 0 takes twice as many steps; in data-parallel training, it would
 # then wait for gradients from a trainer that has finished. The default, `True`, moves one node to
 # the other trainer, which requests its features from machine 0. If the number is odd, as with the
 # 13 edges, one goes to both trainers.
@@ -712,8 +713,8 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 #
 # Do both train the same model? To compare them, we give the loop for one machine the nodes of the
 # distributed loop, in the same order, mapped by `old_ids`. After ten epochs, we compare all
-# parameters, then the validation accuracy with all neighbors, using our own sampler, which runs on
-# both graphs.
+# parameters and the validation accuracy, computed from all neighbors with our own sampler, which
+# runs on both graphs.
 
 # %% [markdown] slot="prove" lang="ko"
 # 루프에서는 네 줄이 다르고, 스크립트 첫머리에 `initialize`와 `init_process_group`을 더하면 모두
@@ -773,12 +774,12 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 # loss, so its gradients must be **summed**.
 #
 # Learned rows belong to a **distributed embedding**, `DistEmbedding`. It is not an `nn.Module`: its
-# rows stay on their machines, and data parallel training does not average their gradients. Calling
+# rows stay on their machines, and data-parallel training does not average their gradients. Calling
 # it reads embedding rows and records which ones; after `backward`, all trainers call the `step`
-# method of a **sparse optimizer**. Each trainer sums its gradients of duplicate IDs and sends the
-# sums to the rows' owners, which add up those of all trainers, divide by the number of trainers, as
-# in data parallel training, and update only these rows. Does one step of `SparseAdagrad` equal one
-# of `torch.optim.Adagrad`?
+# method of a **sparse optimizer**. Each trainer sums its gradients for duplicate IDs and sends the
+# sums to the rows' owners. The owners add up all trainers' sums, divide by the number of trainers,
+# as in data-parallel training, and update only these rows. Does one step of `SparseAdagrad` equal
+# one of `torch.optim.Adagrad`?
 
 # %% [markdown] slot="twice" lang="ko"
 # 매개변수는 반올림 오차 범위에서 일치하고, 정확도도 같습니다.
@@ -833,16 +834,16 @@ assert torch.allclose(emb.weight[:], dense.weight)
 print("sums of squared gradients, rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].tolist())
 
 # %% [markdown] slot="trans" lang="en"
-# They are equal. Adagrad divides by the root of the sum of squared gradients, which is stored with
-# each row. For row 3, the sum is 16, $(1 + 3)^2$, not $1^2 + 3^2$, so the gradients were summed
-# first.
+# They are equal. Adagrad divides by the square root of the sum of squared gradients; the sum is
+# stored with each row. For row 3, the sum is 16, $(1 + 3)^2$, not $1^2 + 3^2$, so the gradients
+# were summed first.
 #
 # ## Nodes without features
 #
-# Many nodes, such as users and products, have no features. Each then gets an embedding row to
-# learn. Such a model is called *transductive*: it has learned nothing for nodes added later. Most
-# parameters are embeddings, so they are partitioned like the graph, and each batch updates only
-# some of them.
+# Many nodes, such as users and products, have no features. Each then gets a learned embedding row.
+# A model with such embeddings is called *transductive*: it has learned nothing for nodes added
+# later. Most parameters are embeddings, so they are partitioned like the graph, and each batch
+# updates only some.
 #
 # We leave out the pixels and train with **two optimizers**: torch's `Adam` for the layers, and
 # `SparseAdam` or `SparseAdagrad` for the embeddings. For comparison, we also train with fixed
@@ -1091,7 +1092,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # - Samples do not depend on the partition; both scripts train the same model.
 # - Duplicate IDs: reading repeats rows, writing keeps the last value, and gradients are summed.
 # - Layers use torch's optimizers; embeddings use sparse ones, whose state is stored with the rows.
-# - Communication consists of the batch rows that other machines own; a good partition reduces it.
+# - Communication grows with the batch rows that other machines own; a good partition reduces it.
 #
 # ## Exercises
 #
@@ -1121,7 +1122,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # - 중복된 ID를 읽으면 행이 여러 번 나오고, 쓰면 마지막 값이 남으며, 그래디언트는 더해집니다.
 # - 계층에는 torch의 옵티마이저를, 임베딩에는 희소 옵티마이저를 씁니다. 희소 옵티마이저의 상태는
 #   행과 함께 저장됩니다.
-# - 통신량은 배치에 필요한 행 가운데 다른 머신이 소유한 행의 수로 정해지며, 그래프를 잘 나누면
+# - 통신량은 배치에 필요한 행 가운데 다른 머신이 소유한 행이 많을수록 늘어나며, 그래프를 잘 나누면
 #   줄어듭니다.
 #
 # ## 연습 문제
@@ -1150,7 +1151,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # - 采样结果与切分方式无关；训练节点的顺序相同时，两个脚本训练出同样的模型。
 # - 重复的 ID：读取时行会重复，写入时保留最后的值，梯度则相加。
 # - 网络层用 torch 的优化器，嵌入用稀疏优化器，它的状态与嵌入行存放在一起。
-# - 通信量取决于批次所需的行中有多少不在本机；切分得好，通信量就小。
+# - 批次所需的行中不在本机的越多，通信量就越大；切分得好，通信量就小。
 #
 # ## 练习
 #

@@ -18,21 +18,21 @@
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** A chunk is a quarter of the gradient, 250,000 numbers. A rank sends three chunks in the
-# adding half and three in the copying half: $2 \cdot 3 \cdot 250000 = 1500000$.
+# adding half and three in the copying half: $2 \cdot 3 \cdot 250{,}000 = 1{,}500{,}000$.
 #
 # **2.** A share has 334 nodes, 1,000 / 3 rounded up. In batches of 64, that is five full batches
 # and one of 14: six steps on every rank.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 조각 하나는 그래디언트의 4분의 1, 곧 값 250,000개입니다. 각 랭크에서 더하는 단계에 조각 세
-# 개, 복사하는 단계에 조각 세 개를 보내므로 $2 \cdot 3 \cdot 250000 = 1500000$개입니다.
+# 개, 복사하는 단계에 조각 세 개를 보내므로 $2 \cdot 3 \cdot 250{,}000 = 1{,}500{,}000$개입니다.
 #
 # **2.** 랭크마다 1,000 / 3을 올림한 334개를 맡습니다. 배치 크기가 64이면 꽉 찬 배치 다섯 개와
 # 14개짜리 배치 하나가 되므로, 모든 랭크에서 여섯 단계입니다.
 
 # %% [markdown] slot="why-1-2" lang="zh"
 # **1.** 一个分块是梯度的四分之一，即 250,000 个数。每个 rank 在累加阶段发送三个分块，在复制阶段又发
-# 送三个：$2 \cdot 3 \cdot 250000 = 1500000$。
+# 送三个：$2 \cdot 3 \cdot 250{,}000 = 1{,}500{,}000$。
 #
 # **2.** 每份有 334 个节点，即 1,000 / 3 向上取整的结果。批次大小为 64 时，有五个完整的批次和一个只
 # 有 14 个节点的批次：每个 rank 都是六步。
@@ -49,8 +49,9 @@ check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
 # proportional to its number of nodes. DDP gives every rank the same weight, which is right only for
 # equal shares.
 #
-# **4.** Hits and nodes are each summed over all ranks, then the first sum is divided by the second.
-# The mean of the ranks' accuracies would be wrong here: one rank has 40 nodes, the other 50.
+# **4.** Hits and nodes are each summed over all ranks, and then the first sum is divided by the
+# second. The mean of the ranks' accuracies would be wrong here: one rank has 40 nodes, the other
+# 50.
 
 # %% [markdown] slot="why-3-4" lang="ko"
 # **3.** 배치 전체의 손실은 모든 노드에 대한 평균이므로, 각 랭크의 가중치는 맡은 노드 수에

@@ -21,9 +21,9 @@
 # $1/10$, so on average $9/10$ of the edges are cut.
 #
 # **2.** After the move, 0 → 5, 3 → 5 and 5 → 6 are cut, while 4 → 5 and 5 → 1 no longer are. With 2
-# → 0, four edges are cut. Part 0 holds copies of nodes 2 and 5, part 1 of nodes 0, 3 and 6. With
-# two parts, every endpoint of a cut edge is a HALO node of the other part; the code counts these
-# endpoints.
+# → 0, four edges are cut. Part 0 holds copies of nodes 2 and 5, and part 1 holds copies of nodes 0,
+# 3 and 6. With two parts, every endpoint of a cut edge is a HALO node of the other part; the code
+# counts these endpoints.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 에지의 도착 노드가 어느 파티션에 있든 출발 노드가 같은 파티션에 있을 확률은 $1/10$이므로,
@@ -59,10 +59,10 @@ print(answer_2)
 # **4.** Entry $i$ of `node_map` says where row $i$ belongs. `values[node_map]` would go the other
 # way, from the original order to the new one.
 #
-# **5.** METIS grouped nodes with the same label, so we go the other way around: sort the nodes by
-# label and cut the sequence into equal pieces. On `digits`, that cuts only 10% of the edges.
-# Without labels, the order in which a breadth-first search reaches the nodes will do: it cuts 31%
-# and is accepted too.
+# **5.** METIS grouped nodes with the same label, so we do the reverse: sort the nodes by label and
+# cut the sequence into equal pieces. On `digits`, that cuts only 10% of the edges. Without labels,
+# the order in which a breadth-first search reaches the nodes will do: cutting it into equal pieces
+# cuts 31% of the edges and is accepted too.
 
 # %% [markdown] slot="why-3-5" lang="ko"
 # **3.** 이진 탐색으로 ID보다 크지 않은 경계값의 수를 셉니다. 첫 경계값 0은 언제나 ID 이하이므로

@@ -25,13 +25,13 @@
 # single step of $-0.1 \cdot 4 / \sqrt{16} = -0.1$. With two steps, the order within the batch would
 # matter too.
 #
-# **3.** First find the distinct IDs; `index_add_` then adds up all values of each ID. This way,
-# each row is read once and written once. Whatever another trainer writes to these rows between the
-# read and the write is lost: concurrent updates are safe only if the owner of a row computes them.
-# That is why the owners compute the updates of sparse optimizers.
+# **3.** First find the distinct IDs; `index_add_` then adds all values for each ID to its row. This
+# way, each row is read once and written once. Whatever another trainer writes to these rows between
+# the read and the write is lost: concurrent updates are safe only if the owner of a row computes
+# them. That is why the owners compute the updates of sparse optimizers.
 #
-# **4.** Again take the distinct IDs; the partition book maps them to their owners, and those with a
-# different owner are counted.
+# **4.** Again take the distinct IDs; the partition book maps them to their owners, and those whose
+# owner is not `part` are counted.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 1000 이하에서 시작하는 마지막 구간은 899에서 시작하는 파티션 2의 구간입니다. 따라서 노드
@@ -47,8 +47,8 @@
 # 트레이너가 동시에 갱신해도 안전하려면 행의 소유자가 계산해야 하며, 희소 옵티마이저의 계산을
 # 소유자가 맡는 것도 이 때문입니다.
 #
-# **4.** 이번에도 중복된 ID를 하나로 합친 다음, 파티션 북으로 소유자를 찾아 다른 파티션에 속한 행을
-# 셉니다.
+# **4.** 이번에도 중복된 ID를 하나로 합친 다음, 파티션 북으로 소유자를 찾아 소유자가 `part`가 아닌
+# 행을 셉니다.
 
 # %% [markdown] slot="why" lang="zh"
 # **1.** 起点不大于 1000 的各段中，最后一段属于分区 2，从 899 开始。所以节点 1000 是该分区的第
@@ -62,7 +62,7 @@
 # 不过，其他训练器在这一读一写之间写入这些行的值会丢失：只有由行的所有者来计算，并发的更新才是安全
 # 的。正因为如此，稀疏优化器的更新才由所有者计算。
 #
-# **4.** 同样先去掉重复的 ID，再用分区簿查出各自的所有者，数出其中有多少个不属于该分区。
+# **4.** 同样先去掉重复的 ID，再用分区簿查出各自的所有者，数出其中有多少个的所有者不是 `part`。
 
 # %% slot="answers"
 answer_1 = [2, 1000 - 899]
