@@ -205,7 +205,7 @@ def test_a_fork_after_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     before = context.active_children()
     monkeypatch.setattr(torch.multiprocessing, "get_start_method", lambda: "fork")
     monkeypatch.setattr(dgl.multiprocessing, "get_start_method", lambda: "fork")
-    with pytest.raises(fork.ForkError, match="fork before using the GPU"):
+    with pytest.raises(fork.ForkError, match="fork before anything uses the GPU"):
         dgl.multiprocessing.Process(target=print).start()
     with pytest.raises(fork.ForkError):
         dgl.parallel.launch_processes(print, 2, start_method="fork")

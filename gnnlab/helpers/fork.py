@@ -193,8 +193,8 @@ def _gpu_remedy() -> str:
     name = str(torch.accelerator.current_accelerator() or "cuda")
     return (
         f"{name.upper()} is initialized in this process, and a forked child cannot use it. Start "
-        "fresh interpreters (start_method='spawn'), or fork before using the GPU, for example by "
-        f"tensor.to('{name}') or torch.{name}.current_device(); torch.{name}.device_count() is "
+        "fresh interpreters (start_method='spawn'), or fork before anything uses the GPU, as "
+        f"tensor.to('{name}') and torch.{name}.current_device() do; torch.{name}.device_count() is "
         "harmless" + (" if it can ask NVML" if name == "cuda" else "")
     )
 

@@ -731,9 +731,9 @@ plt.show()
 #
 # ## What it costs
 #
-# Fanout and depth determine how much a batch reads. For batches of 16 seed nodes and one to three
-# layers, we count the input nodes and time a training step: sampling, forward pass and backward
-# pass.
+# Fanout and depth determine how much a batch reads. For batches of 16 seed nodes, fanouts from 1 to
+# 16 and one to three layers, we count the input nodes and time a training step: sampling, forward
+# pass and backward pass.
 
 # %% [markdown] slot="cost" lang="ko"
 # `digits`에서는 노드 111개가 메시지를 전혀 받지 못하며, 정확도가 약 4%포인트 떨어집니다. 모델을
@@ -752,8 +752,8 @@ plt.show()
 #
 # ## 开销
 #
-# 一批要读取多少数据，取决于扇出和层数。下面以 16 个种子节点为一批，分别用一到三层，统计输入节点数，
-# 并测量一个训练步（采样、前向、反向）所用的时间。
+# 一批要读取多少数据，取决于扇出和层数。下面以 16 个种子节点为一批，扇出从 1 到 16，层数从一到三，统
+# 计输入节点数，并测量一个训练步（采样、前向、反向）所用的时间。
 
 # %% slot="cost-code"
 fanouts, repeats, few = [1, 2, 4, 8, 16], 20, train_ids[:16]

@@ -1047,7 +1047,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 #   change what a batch is.
 # - Importance sampling is biased without the correction and unbiased with it, but it is better only
 #   where the weight follows the value.
-# - Before training, check a sampler against the graph and against a slower implementation.
+# - Before training, check a sampler against the graph and against a different implementation.
 # - The same sampler runs in a loader, in data parallel training and on a `DistGraph`.
 #
 # ## Exercises
@@ -1152,7 +1152,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # - 要选择边，就重写 `sample_frontier`；要在块上附带数据，就重写 `sample_blocks`；要改变批次的构成，
 #   就重写 `sample`。
 # - 不校正的重要性采样是有偏的；校正之后无偏，但只有当邻居的数值越大、权重也越大时，误差才更小。
-# - 训练之前，先对照原图、再对照较慢的实现，检验采样器是否正确。
+# - 训练之前，先对照原图、再对照另一种实现，检验采样器是否正确。
 # - 同一个采样器可以原样用于加载器、数据并行训练和 `DistGraph`。
 #
 # ## 练习

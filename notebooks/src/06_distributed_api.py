@@ -56,11 +56,11 @@
 # ## 준비
 #
 # 이 레슨의 코드는 모두 **단독 모드**(standalone mode)로 실행합니다. 단독 모드에서는 프로세스 하나가
-# 모든 역할을 맡고 모든 파티션을 엽니다. 런치 스크립트(launch script)로 시작하는 **분산
-# 모드**(distributed mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행할 수 있습니다. 다만 이때는
-# 요청이 다른 프로세스나 다른 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수
-# 있지만 gnnlab에서는 몇 개든 쓸 수 있습니다. 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이
-# 폴더도 지워집니다.
+# 모든 역할을 맡고 모든 파티션을 엽니다. 런처(launcher)로 시작하는 **분산 모드**(distributed
+# mode)에서도 같은 스크립트를 한 줄도 고치지 않고 실행할 수 있습니다. 다만 이때는 요청이 다른
+# 프로세스나 다른 머신으로 전송됩니다. DGL의 단독 모드에서는 파티션을 하나만 쓸 수 있지만
+# gnnlab에서는 몇 개든 쓸 수 있습니다. 파티션은 임시 폴더에 저장하며, 커널을 종료하면 이 폴더도
+# 지워집니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
@@ -314,12 +314,12 @@ print(by_hand.tolist())
 #
 # `initialize`는 스크립트를 실행한 프로세스를 분산 작업에 연결하는 함수로, 모든 스크립트에서 가장
 # 먼저 호출합니다. 인자로는 머신 목록 파일, 머신당 서버 수(`num_servers`), 트레이너당 샘플러
-# 수(`num_workers`)를 받습니다. 런치 스크립트로 시작한 작업에서는 런치 스크립트에서 정한 값이
+# 수(`num_workers`)를 받습니다. 런처로 시작한 작업에서는 런처에서 정한 값이
 # 인자보다 우선합니다. 단독 모드에서는 이 인자를 쓰지 않으므로 파일이 없어도 됩니다. 이어서
 # `init_process_group`을 호출하면 트레이너 그룹이 만들어지는데, 단독 모드에서는 트레이너가
 # 하나뿐입니다. **분산 그래프**(distributed graph)인 `DistGraph`에는 에지도 피처도 들어 있지
 # 않습니다. 노드 구간 정보만 가지고 있다가 필요할 때 요청을 보냅니다. 분산 작업 하나에서 여는
-# `DistGraph`는 모두 런치 스크립트에 지정한 그래프 하나를 가리키지만, 단독 모드에서는 스크립트
+# `DistGraph`는 모두 런처에 지정한 그래프 하나를 가리키지만, 단독 모드에서는 스크립트
 # 하나에서 여러 그래프를 열 수 있습니다. 분산 그래프의 피처는 하나하나가 **분산 텐서**(distributed
 # tensor)인 `DistTensor`이며, 다음과 같은 여러 형식으로 인덱싱할 수 있습니다.
 
@@ -1101,7 +1101,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # 1. The ranges of four parts begin at 0, 450, 899 and 1348. Which part owns node 1000, and which of
 #    its rows is it, counting from 0? Answer with a list of two numbers.
-# 2. An embedding row starts at 0. One batch uses it twice, with gradients 1 and 3, and Adagrad has
+# 2. An embedding row starts at 0. One batch uses it twice, with gradients 1 and then 3; Adagrad has
 #    a learning rate of 0.1. What would the row be after two steps, one for each gradient, instead
 #    of one step with their sum? Round to three decimal places.
 # 3. Write a function of `tensor`, `ids` and `values` that adds `values[i]` to row `ids[i]` of a
@@ -1160,7 +1160,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # 1. 四个分区的 ID 段分别从 0、450、899、1348 开始。节点 1000 在哪个分区，是该分区的第几行？行从 0
 #    数起。用含两个数的列表作答。
-# 2. 一个嵌入行的初始值为 0。一个批次两次用到它，梯度分别为 1 和 3，Adagrad 的学习率是 0.1。如果不是
+# 2. 一个嵌入行的初始值为 0。一个批次两次用到它，梯度先后为 1 和 3，Adagrad 的学习率是 0.1。如果不是
 #    把梯度相加后走一步，而是每个梯度各走一步，共走两步，这一行的值会是多少？四舍五入到小数点后三
 #    位。
 # 3. 写一个以 `tensor`、`ids` 和 `values` 为参数的函数，把 `values[i]` 加到 `DistTensor` 的第

@@ -744,9 +744,9 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # 3. Suppose that each machine has a wireless link whose two directions share its bandwidth. Write a
 #    function of a byte matrix `matrix` and of `bandwidth`, in bits per second, that returns the
 #    minimum number of seconds in which all machines can send and receive everything.
-# 4. Write a function of `machines`, `seconds` and `share` that returns the largest number of
-#    machines whose speed-up is at least `share` times the ideal. The first entry of `machines` is
-#    1.
+# 4. Write a function of `machines`, `seconds` (of an epoch, for each entry of `machines`) and
+#    `share` that returns the largest number of machines whose speedup is at least `share` times the
+#    ideal. The first entry of `machines` is 1.
 
 # %% [markdown] slot="summary" lang="ko"
 # 느린 네트워크에서는 행을 가져오고 올리듀스를 하고 다른 트레이너를 기다리는 데 대부분의 시간이
@@ -777,8 +777,9 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # 3. 머신마다 무선 링크가 하나씩 있고, 송신과 수신이 이 링크의 대역폭을 나누어 쓴다고 합시다. 바이트
 #    행렬 `matrix`와 초당 비트 수인 `bandwidth`를 받아, 모든 머신이 송수신을 마칠 때까지 적어도 몇
 #    초가 걸리는지 반환하는 함수를 작성합니다.
-# 4. `machines`, `seconds`, `share`를 받아, 속도 향상이 머신 수의 `share`배 이상인 머신 수 가운데
-#    최댓값을 반환하는 함수를 작성합니다. `machines`의 첫 번째 값은 1입니다.
+# 4. `machines`, `seconds`(머신 수가 각각 `machines`의 값일 때 한 에폭에 걸린 초), `share`를 받아,
+#    속도 향상이 머신 수의 `share`배 이상인 머신 수 가운데 최댓값을 반환하는 함수를 작성합니다.
+#    `machines`의 첫 번째 값은 1입니다.
 
 # %% [markdown] slot="summary" lang="zh"
 # 在慢速网络上，大部分时间花在获取远程特征行、全归约和等待上，METIS 节省得最多。在高速网络上，传送字

@@ -96,9 +96,9 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 # relation, destination type. Users and films are each numbered from 0, so `owner`, which gives the
 # part of each node, needs a tensor for each type.
 #
-# The library sorts types by their full names: `film` is type 0 and `user` type 1; `dislikes` is
-# edge type 0 and `likes` edge type 1. In the figure, circles are users and squares are films; part
-# 0 is blue and part 1 is orange.
+# The library sorts types by name, edge types by full name: `film` is type 0 and `user` type 1;
+# `dislikes` is edge type 0 and `likes` edge type 1. In the figure, circles are users and squares
+# are films; part 0 is blue and part 1 is orange.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -107,9 +107,9 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 # 관계(relation), 도착 노드의 타입으로 이루어진 튜플입니다. 사용자와 영화의 번호는 각각 0부터
 # 시작하므로, 각 노드를 어느 파티션에 둘지 나타내는 `owner`에는 타입마다 텐서가 하나씩 필요합니다.
 #
-# 라이브러리에서는 타입을 전체 이름순으로 정렬합니다. `film`이 타입 0, `user`가 타입 1이고, 에지는
-# `dislikes`가 타입 0, `likes`가 타입 1입니다. 그림에서 원은 사용자, 사각형은 영화입니다. 파티션 0은
-# 파란색, 파티션 1은 주황색입니다.
+# 라이브러리에서는 타입을 이름순(에지 타입은 전체 이름순)으로 정렬합니다. `film`이 타입 0, `user`가
+# 타입 1이고, 에지는 `dislikes`가 타입 0, `likes`가 타입 1입니다. 그림에서 원은 사용자, 사각형은
+# 영화입니다. 파티션 0은 파란색, 파티션 1은 주황색입니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
@@ -704,8 +704,8 @@ assert results["all types"] > 0.8 and results["blind"] < 0.6
 #
 # If the seeds are a dictionary, `NeighborSampler` makes blocks with types. `HeteroGraphConv` has a
 # module for each relation and adds up the results at each node. The modules may therefore differ in
-# kind or size. The computation is that of `RelGraphConv`: with equal weights, one layer must give
-# equal results.
+# kind and input size; their outputs must have one size. The computation is that of `RelGraphConv`:
+# with equal weights, one layer must give equal results.
 
 # %% [markdown] slot="hetero" lang="ko"
 # 타입을 구별하는지에 따라 결과가 크게 달라집니다. 타입을 구별하면 열 편 가운데 아홉 편 이상을
@@ -728,8 +728,8 @@ assert results["all types"] > 0.8 and results["blind"] < 0.6
 # ## 另一种做法：带类型的块
 #
 # 种子是字典时，`NeighborSampler` 生成带类型的块。`HeteroGraphConv` 为每种关系设一个模块，因此各个模
-# 块的种类和输入大小可以不同；在每个节点上，各模块的结果相加。它与前面的 `RelGraphConv` 做的是同一种
-# 计算：权重相同时，一层的结果也应当相同。
+# 块的种类和输入大小可以不同；在每个节点上，各模块的结果相加，所以输出大小必须相同。它与前面的
+# `RelGraphConv` 做的是同一种计算：权重相同时，一层的结果也应当相同。
 
 # %% slot="hetero-code"
 homo = dglnn.RelGraphConv(8, 3, 4, self_loop=False, bias=False)

@@ -1246,8 +1246,8 @@ plt.show()
 #    many servers, trainers and samplers does the job have? Answer with a list.
 # 3. An epoch takes 60 s on one machine and 33 s on two, but starting on two takes 300 s longer.
 #    What is the smallest number of epochs for which two machines finish first?
-# 4. Write a function of `request` and `rows` that returns our server's reply, and `b""` for every
-#    request that does not consist of valid row numbers.
+# 4. Write a function of `request` and `rows` that returns our server's reply, and `b""` for a
+#    request that is empty or has invalid row numbers.
 # 5. `complete[i]` lists the numbers of the checkpoints that machine $i$ has. Write a function of
 #    `complete` that returns the one to resume from, or −1 if there is none.
 
@@ -1276,7 +1276,7 @@ plt.show()
 # 3. 한 에폭이 머신 한 대에서는 60초, 두 대에서는 33초 걸립니다. 다만 두 대에서는 시작하는 데
 #    300초가 더 걸립니다. 몇 에폭 이상 학습하면 두 대로 실행하는 쪽이 먼저 끝납니까?
 # 4. `request`와 `rows`를 받아 앞에서 만든 서버와 같은 응답을 반환하는 함수를 작성합니다. 실제로
-#    있는 행 번호로만 이루어진 요청이 아니면 `b""`를 반환합니다.
+#    있는 행 번호로만 이루어진 요청이 아니거나 빈 요청이면 `b""`를 반환합니다.
 # 5. `complete[i]`는 머신 $i$에 있는 체크포인트 번호의 리스트입니다. `complete`를 받아, 어느
 #    체크포인트부터 이어서 실행해야 하는지 그 번호를 반환하는 함수를 작성합니다. 그런 체크포인트가
 #    없으면 −1을 반환합니다.

@@ -2,9 +2,9 @@
 # # What to buy: a scaling study
 #
 # Training is too slow. Do you need more machines, a faster network, or memory for a cache? Or is a
-# better partition enough, at no cost? Trying everything costs more than it saves. So we start with
-# a **cost model**, a formula for the time of a training step, and check it with the simulator
-# before spending money. By the end of this lesson, you can
+# better partition enough, for free? Trying all costs too much. So we start with a **cost
+# model**, a formula for the time of a training step, and check it with the simulator before
+# spending money. By the end of this lesson, you will be able to
 #
 # - derive the bytes and the time of a training step from a few counts;
 # - check a cost model, and say what it leaves out;

@@ -4,7 +4,8 @@
 # A paper on distributed training says that its cache saves 92% of the traffic, or that its system
 # is three times as fast. Is that true for your graph? You do not need a cluster to check claims
 # about the rows that machines fetch from each other: sample the same mini-batches on one computer
-# and count. We call that a **replay**. By the end of this lesson, you can
+# and count. We call that a **replay**. By the end of this lesson, you will
+# be able to
 #
 # - test a cache for remote rows with a replay, and find the fewest rows that any cache could fetch;
 # - compare a published figure with your own count, and say whether the policy or the graph explains
@@ -483,7 +484,7 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # VIP is the best of the three, as in the paper; halo, which in the paper is sometimes better and
 # sometimes worse than degree, comes last here. But VIP saves far less than published: at
 # $\alpha = 1$, it leaves 32% to 39% of the rows, where the paper leaves 8%. Is our VIP wrong? The
-# row "least" answers: the published share is below what *any* cache could reach on our graphs, at
+# row "least" answers: VIP's published share is below what *any* cache could reach on our graphs, at
 # every $\alpha$. So the policy is not the cause. Different rows are requested: the graph, its
 # partition or the sampler differs. We look at the graph first.
 #
@@ -905,7 +906,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # - On generated graphs, VIP is the best of the fixed policies, as published, but saves much less.
 # - The published halo row reveals the size of the halo. With edges gathered to match that size, two
 #   fifths of VIP's difference from the paper are gone on the large graph and three quarters on the
-#   small one: an explanation that was tested.
+#   small one: a tested explanation of part of it.
 # - Rows and bytes are not seconds.
 #
 # ## Exercises
@@ -959,7 +960,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # - 预先装好缓存，再按 Belady 规则替换，就得到任何缓存都无法突破的下限：看到一个结论，先与它比较。
 # - 与论文一样，在生成图上，VIP 是固定策略中最好的，但省下的行比论文少得多。
 # - 由论文中 HALO 的数值可以推出 HALO 的大小。把边集中、使 HALO 达到这个大小之后，VIP 与论文的差距在
-#   大图上缩小了五分之二，在本课的图上缩小了四分之三：这是一个经过检验的解释。
+#   大图上缩小了五分之二，在本课的图上缩小了四分之三：这个解释经过了检验，但只能说明差距的一部分。
 # - 行数和字节数减少多少，不等于时间就减少多少。
 #
 # ## 练习
