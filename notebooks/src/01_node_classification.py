@@ -4,12 +4,12 @@
 # A graph neural network computes a vector for every node, layer by layer: each layer combines a
 # node's vector with an average, or another summary, of its neighbors' vectors. After two layers, a
 # node's vector depends on every node within two hops; the last layer produces a score for each
-# class. On a graph with millions of nodes, the vectors that a single step with all training nodes
-# needs often do not fit in memory. So we train on mini-batches: a few seed nodes and a random
-# sample of the nodes around them. This lesson goes all the way from a CSV file to a test accuracy.
-# By the end of this lesson, you will be able to
+# class. On a graph with millions of nodes, a single step on all training nodes often needs more
+# vectors than fit in memory. So we train on mini-batches: a few seed nodes and a random sample of
+# the nodes around them. This lesson goes all the way from a CSV file to a test accuracy. By the end
+# of this lesson, you will be able to
 #
-# - turn a table of edges into a graph, and avoid a mistake that no error message reports;
+# - turn a table of edges into a graph, and avoid a mistake that raises no error;
 # - write a step of message passing with `update_all`;
 # - explain what the `input_nodes`, `output_nodes` and `blocks` of a mini-batch are;
 # - train GraphSAGE with neighbor sampling, then predict with all neighbors, layer by layer;
@@ -139,9 +139,9 @@ print(f"{len(table)} rows -> {by_hand.num_nodes()} nodes, {by_hand.num_edges()} 
 
 # %% [markdown] slot="look" lang="en"
 # The graph we built by hand matches the one from `load`, and it has two edges for each row of the
-# table. Before training, look at the data. How many neighbors does a node have? And do they help?
-# On `digits` we can see this directly, because the features of a node are the 64 pixels of an
-# image.
+# table. Before training, look at the data. How many neighbors does a node have? And do they help
+# predict its label? On `digits` we can see this directly, because the features of a node are the 64
+# pixels of an image.
 
 # %% [markdown] slot="look" lang="ko"
 # 직접 만든 그래프는 `load`로 불러온 그래프와 같고, 표의 한 행이 에지 두 개가 되었습니다. 학습하기
@@ -177,10 +177,10 @@ plt.show()
 # %% [markdown] slot="toy" lang="en"
 # On `digits` every node has at least 8 neighbors, and nine in ten nodes have at most 15. On the
 # right, each row starts with the image of a node, in blue, followed by its neighbors; the number
-# above an image is its label, in orange where it differs from that of the node. In the first row,
-# all images show the same digit; the second row shows one of the worst cases in the graph, a nine
-# among threes, fives and eights. Of all edges, 96% join images of the same digit: a node's
-# neighbors tell us a lot about its label, and this is what a graph neural network exploits.
+# above an image is its label, in orange where it differs from the label of the blue image. In the
+# first row, all images show the same digit; the second row shows one of the worst cases in the
+# graph, a nine among threes, fives and eights. Of all edges, 96% join images of the same digit: a
+# node's neighbors tell us a lot about its label, and this is what a graph neural network exploits.
 #
 # ## A toy graph small enough to draw
 #
@@ -242,9 +242,9 @@ plt.show()
 # %% [markdown] slot="sample" lang="en"
 # With two layers, the result at node 0 depends on its neighbors and on their neighbors: here, on
 # all nine nodes. In a social network, two hops may reach half of the graph. **Neighbor sampling**
-# limits this. A fanout of $k$ means: of the edges that enter a node, choose at most $k$ at random,
-# without replacement. The list `[2, 2]` has one fanout per layer. The sampler starts at the seed
-# node and works outward.
+# limits this. With a fanout of $k$, the sampler chooses at most $k$ of the edges that enter a node,
+# at random and without replacement. The list `[2, 2]` has one fanout per layer. The sampler starts
+# at the seed node and works outward.
 
 # %% [markdown] slot="sample" lang="ko"
 # 계층이 두 개이면 노드 0의 결과는 이웃과 이웃의 이웃에 따라 정해집니다. 이 그래프에서는 노드 9개가
@@ -328,7 +328,7 @@ plt.show()
 # %% [markdown] slot="mean" lang="en"
 # The sampler worked from right to left; the model computes from left to right. Features enter at
 # the green nodes; `blocks[0]` carries them to the orange ones and `blocks[1]` to the blue seed. On
-# the right, node 0 appears in every column; its neighbors are drawn again for each layer, so they
+# the right, node 0 appears in every column; its neighbors are sampled anew for each layer, so they
 # may differ.
 #
 # ## Build it yourself
@@ -400,9 +400,9 @@ print("equal:", tuple(by_hand.shape))
 # **reduce function** combines the messages that arrive at a node: `sum("m", "total")` adds them and
 # stores the result as the feature `total`. `update_all` does both for all edges.
 #
-# Each new feature stays on the graph. In a `local_scope` it does not: when the scope ends, the
-# earlier features are restored. That is why layers do their computation inside one. Here each node
-# sends its own ID, so node 1 receives $0 + 5 + 6 = 11$.
+# Normally, each new feature stays on the graph. Inside a `local_scope` it does not: when the scope
+# ends, the earlier features are restored. That is why layers do their computation inside one. Here
+# each node sends its own ID, so node 1 receives $0 + 5 + 6 = 11$.
 
 # %% [markdown] slot="message" lang="ko"
 # 두 결과는 반올림 오차 범위 안에서 같습니다.
@@ -726,8 +726,8 @@ plt.show()
 
 # %% [markdown] slot="cost" lang="en"
 # On `digits`, 111 nodes receive no message, and about four points of accuracy are lost. Most
-# changes to a model gain less than that, and nothing warns you. Look at `in_degrees()` of every new
-# graph before training.
+# changes to a model gain less than that, and nothing warns you. Check the `in_degrees()` of every
+# new graph before training.
 #
 # ## What it costs
 #
@@ -788,8 +788,8 @@ plt.show()
 # Each additional layer multiplies the number of input nodes by up to the fanout plus one, until the
 # size of the whole graph (dotted) caps it: with three layers and a fanout of 16, sixteen seeds read
 # more than two thirds of `digits`. In general, the more nodes a step reads, the longer it takes. In
-# larger graphs the numbers grow further before they reach that cap, but the rule of thumb is the
-# same: an additional layer usually costs more than a somewhat larger fanout.
+# larger graphs the numbers grow further before they reach that cap, but one rule of thumb holds for
+# graphs of any size: an additional layer usually costs more than a somewhat larger fanout.
 #
 # ## Summary
 #
@@ -799,7 +799,7 @@ plt.show()
 # - A mini-batch consists of `input_nodes`, `output_nodes` and one block per layer; destination
 #   nodes come first among the source nodes.
 # - The same layers run on sampled neighbors for training and on all neighbors for inference.
-# - Layer-wise inference equals a forward pass over the full graph.
+# - Layer-wise inference gives the same result as a forward pass over the full graph.
 # - A smaller fanout saves time and adds randomness; the number of layers usually affects the cost
 #   most.
 #

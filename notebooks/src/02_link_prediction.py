@@ -2,12 +2,12 @@
 # # Link prediction without labels
 #
 # Labels are expensive; edges come with the graph. In **link prediction** a model learns to score
-# pairs of joined nodes higher than pairs drawn at random. Along the way it learns to compute one
+# pairs of connected nodes higher than pairs drawn at random. Along the way it learns to compute one
 # vector per node, an *embedding*, which is useful for other tasks as well, even though no labels
 # are used. By the end of this lesson, you will be able to
 #
 # - train GraphSAGE on edges, in mini-batches of positive and negative pairs;
-# - draw negative pairs in proportion to a power of the degree;
+# - draw the destinations of negative pairs in proportion to a power of their degree;
 # - prevent data leakage by excluding an edge and its reverse;
 # - evaluate embeddings with a simple classifier, against fair baselines.
 
@@ -21,7 +21,7 @@
 # 있습니다.
 #
 # - 포지티브(positive) 쌍과 네거티브(negative) 쌍의 미니배치(mini-batch)로 GraphSAGE를 학습하기
-# - 차수(degree)의 거듭제곱에 비례하는 확률로 네거티브 쌍 뽑기
+# - 차수(degree)의 거듭제곱에 비례하는 확률로 네거티브 쌍의 도착 노드 뽑기
 # - 에지와 그 역방향 에지를 제외하여 데이터 누수(leakage) 막기
 # - 공정한 베이스라인(baseline)을 두고, 간단한 분류기로 임베딩을 평가하기
 
@@ -33,7 +33,7 @@
 # 标签，这些向量对其他任务同样有用。学完之后，你能够：
 #
 # - 用正样本对和负样本对组成的小批次（mini-batch）训练 GraphSAGE；
-# - 抽取负样本对，概率与度数的幂成正比；
+# - 抽取负样本对的目标节点，概率与其度数的幂成正比；
 # - 排除要预测的边及其反向边，防止数据泄漏；
 # - 用一个简单的分类器评价嵌入，并与基线作公平的比较。
 
@@ -90,7 +90,7 @@ if DATASET == "digits":
 # In link prediction the examples are edges. Messages need both directions, so each pair appears in
 # the graph twice. For $E$ pairs, `both_ways` arranges the $2E$ edges so that edges $i$ and $i + E$
 # are each other's reverse; `reverse_ids` lists the ID of each edge's reverse. The toy graph
-# consists of two triangles and one pair, nodes 2 and 3, that joins them.
+# consists of two triangles joined by one more pair, nodes 2 and 3.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기: 학습 예제는 에지
@@ -127,7 +127,7 @@ for eid in (3, reverse_ids(toy)[3].item()):
 # %% [markdown] slot="leak" lang="en"
 # With seven pairs, the reverse of edge 3 is edge 10.
 #
-# Now let a model score this pair: are nodes 2 and 3 joined? It computes a vector for node 2 from
+# Now let a model score this pair: are nodes 2 and 3 connected? It computes a vector for node 2 from
 # its neighbors, and node 3 is among them. **The input contains the answer**: this is data leakage.
 # To prevent it, `EdgeDataLoader` has an argument `exclude`. With `"self"` the blocks leave out the
 # edges of the mini-batch; with `"reverse_id"` they also leave out the reverse edges, which the
@@ -187,12 +187,12 @@ plt.show()
 #
 # ## Build it yourself: negative sampling
 #
-# With edges alone, a model that always answers "joined" would be perfect. **Negative sampling**
-# supplies negative examples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$. If all
-# nodes were equally likely to be drawn, nodes with many neighbors would be the destination of many
-# positive but few negative pairs, and the model would learn the degree of a node instead of its
-# affinity to others. If nodes were drawn in proportion to their degree, those with many neighbors
-# would crowd out the rest. word2vec uses a compromise:
+# With edges alone, a model that always answers "connected" would be perfect. **Negative sampling**
+# supplies negative examples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$ to take
+# the place of $v$. If all nodes were equally likely to be drawn, nodes with many neighbors would be
+# the destinations of many positive but few negative pairs, and the model would learn the degree of
+# a node instead of its affinity with others. If nodes were drawn in proportion to their degree,
+# those with many neighbors would crowd out the rest. word2vec uses a compromise:
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -211,10 +211,10 @@ plt.show()
 #
 # 에지만 예제로 쓰면 언제나 "이어져 있다"라고 답하는 모델이 가장 좋은 모델이 됩니다. **네거티브
 # 샘플링**(negative sampling)은 여기에 네거티브 예제를 더합니다. 에지 $(u, v)$마다 $u$는 그대로 두고
-# 다른 노드 $w$를 뽑습니다. 이때 모든 노드를 같은 확률로 뽑으면, 이웃이 많은 노드는 포지티브 쌍의
-# 도착 노드로는 자주 나오지만 네거티브 쌍의 도착 노드로는 드물게 나옵니다. 그러면 모델은 두 노드의
-# 관계가 아니라 차수를 학습합니다. 반대로 차수에 비례하여 뽑으면 이웃이 많은 노드만 주로 뽑힙니다.
-# word2vec에서는 그 중간을 택했습니다.
+# $v$ 대신 다른 노드 $w$를 뽑습니다. 이때 모든 노드를 같은 확률로 뽑으면, 이웃이 많은 노드는
+# 포지티브 쌍의 도착 노드로는 자주 나오지만 네거티브 쌍의 도착 노드로는 드물게 나옵니다. 그러면
+# 모델은 두 노드의 관계가 아니라 차수를 학습합니다. 반대로 차수에 비례하여 뽑으면 이웃이 많은 노드만
+# 주로 뽑힙니다. word2vec에서는 그 중간을 택했습니다.
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -231,9 +231,9 @@ plt.show()
 # ## 亲手实现：负采样
 #
 # 如果只用图中的边作样本，那么一律预测“相连”的模型就是最好的。**负采样**（negative sampling）用来补
-# 充负样本：对每条边 $(u, v)$，保留 $u$，另外抽取节点 $w$。如果所有节点被抽到的概率相同，邻居多的节
-# 点就会常常充当正样本对的目标节点，却很少充当负样本对的目标节点，模型学到的就是度数，而不是节点之间
-# 的关系；如果概率与度数成正比，抽到的又几乎都是邻居多的节点。word2vec 采用了折中的办法：
+# 充负样本：对每条边 $(u, v)$，保留 $u$，另外抽取节点 $w$ 代替 $v$。如果所有节点被抽到的概率相同，邻
+# 居多的节点就会常常充当正样本对的目标节点，却很少充当负样本对的目标节点，模型学到的就是度数，而不是
+# 节点之间的关系；如果概率与度数成正比，抽到的又几乎都是邻居多的节点。word2vec 采用了折中的办法：
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -393,7 +393,7 @@ print(f"training graph: {num_nodes} nodes, {graph.num_edges()} edges")
 # - `neg_graph`: a graph of the negative pairs;
 # - `blocks`: one per layer, without the edges that `exclude` specifies.
 #
-# Both graphs have the same nodes in the same order, the destination nodes of the last block. So the
+# Both graphs have the same nodes in the same order: the destination nodes of the last block. So the
 # rows that the model returns line up with both.
 
 # %% [markdown] slot="loader" lang="ko"
@@ -454,8 +454,9 @@ print(f"on {pos_graph.num_nodes()} nodes, computed from {len(input_nodes)} input
 #
 # ## The model
 #
-# The model has two `SAGEConv` layers, each applied to its own block. As in the GraphSAGE paper, the
-# last step divides each vector by its norm. The result is an embedding of 64 numbers per node.
+# The model has two `SAGEConv` layers, each applied to its own block. The last step divides each
+# vector by its norm, which gives an embedding of 64 numbers per node; the GraphSAGE paper divides
+# by the norm after every layer.
 
 # %% [markdown] slot="model" lang="ko"
 # `digits`에서 쌍 1,536개에는 서로 다른 노드가 1,100개 넘게 나오고, 이 노드들의 벡터를 계산하려면
@@ -463,8 +464,9 @@ print(f"on {pos_graph.num_nodes()} nodes, computed from {len(input_nodes)} input
 #
 # ## 모델
 #
-# 모델은 `SAGEConv` 계층 두 개로 이루어지며, 계층마다 블록을 하나씩 씁니다. GraphSAGE 논문에서와
-# 같이 마지막에는 각 벡터를 그 노름으로 나눕니다. 그 결과로 노드마다 64차원 임베딩을 얻습니다.
+# 모델은 `SAGEConv` 계층 두 개로 이루어지며, 계층마다 블록을 하나씩 씁니다. 마지막에는 각 벡터를 그
+# 노름으로 나누어 노드마다 64차원 임베딩을 얻습니다. GraphSAGE 논문에서는 계층마다 노름으로
+# 나눕니다.
 
 # %% [markdown] slot="model" lang="zh"
 # 在 `digits` 上，1,536 对节点共有 1,100 多个不同的端点，计算它们的向量需要整张图的特征；在更大的图
@@ -472,8 +474,8 @@ print(f"on {pos_graph.num_nodes()} nodes, computed from {len(input_nodes)} input
 #
 # ## 模型
 #
-# 模型由两个 `SAGEConv` 层组成，每层使用一个块。与 GraphSAGE 论文一样，最后把每个向量除以它的模长
-# （L2 范数），得到每个节点的 64 维嵌入。
+# 模型由两个 `SAGEConv` 层组成，每层使用一个块。最后把每个向量除以它的模长（L2 范数），得到每个节点
+# 的 64 维嵌入；GraphSAGE 论文则在每一层之后都除以模长。
 
 
 # %% slot="model-code"
@@ -553,8 +555,8 @@ for _, losses in runs:
 # ## Embeddings of all nodes
 #
 # Layer-wise inference computes every node's vector once per layer, from all of its neighbors. First
-# we compare scores: do test pairs get higher scores than pairs that are not joined? The AUC is the
-# probability that this holds for a random pair of each kind; 0.5 is a coin toss. There are two
+# we compare scores: do test pairs get higher scores than pairs that are not connected? The AUC is
+# the probability that this holds for a random pair of each kind; 0.5 is a coin toss. There are two
 # baselines: the raw features, and the same network *untrained*, with random weights.
 
 # %% [markdown] slot="inference" lang="ko"
@@ -608,9 +610,9 @@ for name, rows in rivals.items():
 # %% [markdown] slot="judge" lang="en"
 # On `digits` all three have a very high AUC. This is no surprise: the edges join images with
 # similar pixels, so the raw features already contain the answer. On `"facebook"`, where the edges
-# are mutual likes between pages rather than computed from features, the same cells gave an AUC of
-# 0.837 for the raw features, 0.876 to 0.882 for the untrained network and 0.967 to 0.969 for the
-# trained one (three random seeds).
+# represent mutual likes between pages and are not computed from features, the same cells gave an
+# AUC of 0.837 for the raw features, 0.876 to 0.882 for the untrained network and 0.967 to 0.969 for
+# the trained one (three random seeds).
 #
 # ## Evaluate the embeddings
 #
@@ -851,10 +853,10 @@ plt.show()
 # the input. `"self"` prevents only half of the leak. With `"reverse_id"` the loss falls slowly, and
 # in steps, one per epoch: the model memorizes pairs that it has already been trained on.
 #
-# On `digits` the three hardly differ. With ten neighbors on average, the one that leaks has little
-# weight among the others, and the features carry enough information. The sparser the graph, the
-# more harm a leak does: on `"cora"`, with fewer than four neighbors on average, three seeds reached
-# an AUC of 0.898 to 0.909 without exclusion and 0.923 to 0.931 with `"reverse_id"`.
+# On `digits` the three hardly differ. Each node has ten neighbors on average, so the one that leaks
+# carries little weight, and the features are informative enough. The sparser the graph, the more
+# harm a leak does: on `"cora"`, with fewer than four neighbors on average, three seeds reached an
+# AUC of 0.898 to 0.909 without exclusion and 0.923 to 0.931 with `"reverse_id"`.
 #
 # ## What it costs
 #
@@ -920,9 +922,9 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="en"
 # For each edge, the pairs have at most 3 endpoints with one negative and 22 with twenty, but the
-# number of input nodes soon reaches the size of the graph (dashed), so a step takes far less than
-# seven times as long. In a large graph, that cap is far away: with five negatives, an edge needs up
-# to seven neighborhoods instead of two.
+# number of input nodes soon reaches the size of the graph (dashed), so a step with twenty negatives
+# takes far less than seven times as long as a step with one. In a large graph, that cap is far
+# away: with five negatives, an edge needs up to seven neighborhoods instead of two.
 #
 # ## Summary
 #

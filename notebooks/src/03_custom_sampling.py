@@ -2,12 +2,12 @@
 # # Writing your own samplers
 #
 # A sampler chooses the nodes that a model reads. That choice determines what training costs and how
-# noisy each step is. The library has the common samplers; research papers propose dozens. In this
-# lesson you read the code of one sampler and write three, none longer than 25 lines, and two more
-# in the exercises. By the end of this lesson, you will be able to
+# noisy each step is. The library provides the common samplers; research papers propose dozens more.
+# In this lesson you read the code of one sampler and write three, none longer than 25 lines, and
+# two more in the exercises. By the end of this lesson, you will be able to
 #
 # - write a sampler by overriding `sample_frontier`, `sample_blocks` or `sample`;
-# - say when importance sampling helps and when it hurts, and remove the bias it introduces;
+# - explain when importance sampling helps and when it hurts, and remove the bias it introduces;
 # - check that a sampler is correct before you train with it;
 # - compare samplers by accuracy, number of nodes read and time;
 # - run a sampler unchanged in a loader, in several processes and on a partitioned graph.
@@ -350,9 +350,9 @@ print("time (library = 1): small {:.1f}, ours {:.1f}, library {:.1f}".format(*ra
 # ## Importance sampling
 #
 # A layer needs the mean $m$ of the features $x_u$ of $n$ neighbors, and a sample estimates it. If
-# $k$ neighbors are drawn independently, each time neighbor $u$ with probability $p_u$, the plain
-# mean of the draws has the expected value $\sum_u p_u x_u$. Unless all $p_u$ are equal, this is in
-# general not $m$: the plain mean is **biased**. Dividing each draw by $n p_u$ removes the bias:
+# each of $k$ independent draws picks neighbor $u$ with probability $p_u$, the plain mean of the
+# draws has the expected value $\sum_u p_u x_u$. Unless all $p_u$ are equal, this is in general not
+# $m$: the plain mean is **biased**. Dividing each draw by $n p_u$ removes the bias:
 #
 # $$\hat m = \frac{1}{k} \sum_{i=1}^{k} \frac{x_{u_i}}{n\, p_{u_i}}$$
 #
@@ -363,7 +363,7 @@ print("time (library = 1): small {:.1f}, ours {:.1f}, library {:.1f}".format(*ra
 # In the toy graph, the neighbors of node 0 have the values 6, 1, 3, 2 and 1, so $m = 2.6$. We draw
 # $k = 4$ neighbors 20,000 times in each of three ways: uniformly, in proportion to the out-degree,
 # and in proportion to the out-degree with the correction. The weight and its correction, `undo`
-# $= 1 / (n p_u)$, are edge features; these go with an edge into the frontier and into the block.
+# $= 1 / (n p_u)$, are edge features; each edge carries them into the frontier and the block.
 
 # %% [markdown] slot="estimate" lang="ko"
 # 결과는 한 비트도 다르지 않습니다. 라이브러리의 샘플러는 시간이 덜 걸릴 뿐입니다. 출력된 시간은
@@ -488,7 +488,8 @@ dgl.plot.explore(draw_estimates, exponent=("exponent a", powers))
 #
 # Does this hold on real data? We estimate the neighbor means of up to 2,000 nodes, sum the squared
 # error over all features, and average it over the nodes: a single number that reflects both bias
-# and variance. We add one more rule: uniform without replacement, the default of neighbor sampling.
+# and variance. We add one more rule: uniform without replacement, the default for neighbor
+# sampling.
 
 # %% [markdown] slot="error" lang="ko"
 # 지수가 0이면 두 방법 모두 균등 추출입니다. 슬라이더를 한 칸씩 옮기면 보정한 추정값의 분산은 지수가
@@ -547,22 +548,23 @@ plt.show()
 # with the correction gives twice the error of uniform sampling. Without the correction, the error
 # is about that of uniform sampling until, at a fanout of 16, the bias shows; it is small, because
 # neighbors look so much alike here. Sampling without replacement is best. Importance sampling does
-# not help automatically: **it helps where the weight follows the value**.
+# not help automatically: **it helps only where the weights track the values**.
 #
 # ## A budget per layer
 #
 # In neighbor sampling, the number of nodes multiplies from layer to layer. LADIES (Zou et al.,
-# 2019) gives each *layer* a budget instead: of all neighbors of the seeds $S$, a fixed number is
-# drawn, preferably those that matter to many seeds:
+# 2019) gives each *layer* a budget instead: it draws a fixed number of neighbors of the seeds $S$,
+# favoring those that matter to many seeds:
 #
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
-# where $n_v$ is the in-degree of $v$. The edge weights that correct for this choice must be stored
-# on the blocks, so we override `sample_blocks`. Each edge that is kept gets $1 / p_u$, divided by
-# the mean of these values over the kept edges that enter the same destination. So the weights at
-# each destination have a mean of one. Two things to note: `dgl.to_block`, unlike `small.to_block`
-# above, renumbers the edges, so the original IDs are stored again; and `torch.multinomial` uses
-# torch's generator, so `torch.manual_seed` makes it reproducible.
+# where $n_v$ is the in-degree of $v$. The edge weights that approximately correct for this choice
+# must be stored on the blocks, so we override `sample_blocks`. Each edge that is kept gets
+# $1 / p_u$, divided by the mean of these values over the kept edges that enter the same
+# destination. So the weights at each destination have a mean of one. Two things to note:
+# `dgl.to_block`, unlike `small.to_block` above, renumbers the edges, so the original IDs are stored
+# again; and `torch.multinomial` uses torch's generator, so `torch.manual_seed` makes it
+# reproducible.
 
 # %% [markdown] slot="layer" lang="ko"
 # `digits`에서는 결과가 반대입니다. 출차수는 픽셀값과 관계가 없으므로, 출차수에 비례하여 뽑은 뒤
@@ -579,12 +581,12 @@ plt.show()
 #
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
-# $n_v$는 $v$의 입차수(in-degree)입니다. 뽑힐 확률의 차이를 보정하는 에지 가중치는 블록에 저장해야
-# 하므로 `sample_blocks`를 재정의합니다. 남은 에지마다 $1 / p_u$를 구한 뒤, 도착 노드가 같은
-# 에지끼리 낸 평균으로 나누어 가중치로 삼습니다. 그러면 한 노드로 들어오는 에지의 가중치는 평균이
-# 1이 됩니다. 두 가지를 눈여겨보십시오. `dgl.to_block`은 앞의 `small.to_block`과 달리 에지 번호를
-# 새로 매기므로 원래 ID를 다시 저장해야 합니다. 그리고 `torch.multinomial`은 torch의 난수 생성기를
-# 쓰므로, 결과를 재현하려면 `torch.manual_seed`를 호출해야 합니다.
+# $n_v$는 $v$의 입차수(in-degree)입니다. 뽑힐 확률의 차이를 근사적으로 보정하는 에지 가중치는 블록에
+# 저장해야 하므로 `sample_blocks`를 재정의합니다. 남은 에지마다 $1 / p_u$를 구한 뒤, 도착 노드가
+# 같은 에지끼리 낸 평균으로 나누어 가중치로 삼습니다. 그러면 한 노드로 들어오는 에지의 가중치는
+# 평균이 1이 됩니다. 두 가지를 눈여겨보십시오. `dgl.to_block`은 앞의 `small.to_block`과 달리 에지
+# 번호를 새로 매기므로 원래 ID를 다시 저장해야 합니다. 그리고 `torch.multinomial`은 torch의 난수
+# 생성기를 쓰므로, 결과를 재현하려면 `torch.manual_seed`를 호출해야 합니다.
 
 # %% [markdown] slot="layer" lang="zh"
 # 在 `digits` 上，情形正好相反。出度与像素值毫无关系，所以按出度抽取再校正，误差反而是均匀抽取的两
@@ -599,12 +601,12 @@ plt.show()
 #
 # $$p_u \propto \sum_{v \in S,\; u \to v} \frac{1}{n_v^2}$$
 #
-# 其中 $n_v$ 是 $v$ 的入度（in-degree）。用来校正这种抽取方式的边权重必须存放在块上，所以我们重写
-# `sample_blocks`。保留下来的每条边先取值 $1 / p_u$；对指向同一目标节点的各条保留边，求出这个值的平
-# 均值，再把每条边的值除以这个平均值，就得到边的权重。这样，指向同一个节点的各条边，权重的平均值为
-# 1。有两点要注意：与前面的 `small.to_block` 不同，`dgl.to_block` 会给边重新编号，所以要重新存入原来
-# 的边 ID；`torch.multinomial` 使用 torch 的随机数生成器，所以要用 `torch.manual_seed` 才能复现结
-# 果。
+# 其中 $n_v$ 是 $v$ 的入度（in-degree）。用来近似地校正这种抽取方式的边权重必须存放在块上，所以我们
+# 重写 `sample_blocks`。保留下来的每条边先取值 $1 / p_u$；对指向同一目标节点的各条保留边，求出这个值
+# 的平均值，再把每条边的值除以这个平均值，就得到边的权重。这样，指向同一个节点的各条边，权重的平均值
+# 为 1。有两点要注意：与前面的 `small.to_block` 不同，`dgl.to_block` 会给边重新编号，所以要重新存入
+# 原来的边 ID；`torch.multinomial` 使用 torch 的随机数生成器，所以要用 `torch.manual_seed` 才能复现
+# 结果。
 
 
 # %% slot="layer-code"
@@ -774,8 +776,8 @@ plans = {
 }
 
 # %% [markdown] slot="real" lang="en"
-# Two thirds of the edges stay inside a cluster, although there are forty clusters and no labels
-# were used.
+# About two thirds of the edges stay inside a cluster, although there are forty clusters and no
+# labels were used.
 #
 # ## Check before you train
 #
@@ -819,9 +821,9 @@ print(f"{checked} sampled edges, all of them edges of the graph")
 # ## Train with each sampler
 #
 # The model is GraphSAGE with two layers. If a block has weights `w`, the mean uses them. In the
-# loop, `[: len(output_nodes)]` keeps the rows of the training nodes: all rows of a block, but only
-# the first ones of a cluster. Accuracy is always measured with all neighbors, so the plans differ
-# only in training.
+# loop, `[: len(output_nodes)]` keeps the rows of the training nodes: all rows with blocks, only the
+# first ones with clusters. Accuracy is always measured with all neighbors, so the plans differ only
+# in training.
 
 # %% [markdown] slot="model" lang="ko"
 # 모든 샘플러가 검사를 통과합니다. 그러나 이 검사로는 **어떤** 에지가 뽑히는지까지는 알 수 없습니다.
@@ -831,9 +833,9 @@ print(f"{checked} sampled edges, all of them edges of the graph")
 # ## 샘플러별로 학습하기
 #
 # 모델은 계층이 두 개인 GraphSAGE입니다. 블록에 가중치 `w`가 있으면 가중 평균을 구합니다. 학습
-# 루프의 `[: len(output_nodes)]`는 학습 노드의 행만 남깁니다. 블록에서는 모든 행이 남고,
-# 클러스터에서는 앞쪽 행만 남습니다. 정확도는 언제나 모든 이웃을 써서 재므로, 설정에 따라 다른 것은
-# 학습 과정뿐입니다.
+# 루프의 `[: len(output_nodes)]`는 학습 노드의 행만 남깁니다. 배치가 블록으로 이루어져 있으면 모든
+# 행이 남고, 클러스터로 이루어져 있으면 앞쪽 행만 남습니다. 정확도는 언제나 모든 이웃을 써서 재므로,
+# 설정에 따라 다른 것은 학습 과정뿐입니다.
 
 # %% [markdown] slot="model" lang="zh"
 # 所有采样器都通过了检验。这项检验并不涉及选中了**哪些**边：邻居采样选得对不对，前面已与库比较过；按
@@ -842,8 +844,8 @@ print(f"{checked} sampled edges, all of them edges of the graph")
 # ## 用各个采样器训练
 #
 # 模型是两层的 GraphSAGE。如果块带有权重 `w`，就按权重求平均。循环中的 `[: len(output_nodes)]` 只保
-# 留训练节点对应的行：对块来说是所有行，对簇来说是最前面的几行。准确率一律用全部邻居计算，所以各方案
-# 只在训练上有差别。
+# 留训练节点对应的行：批次由块构成时是所有行，由簇构成时是最前面的若干行。准确率一律用全部邻居计算，
+# 所以各方案只在训练上有差别。
 
 
 # %% slot="model-code"
@@ -942,7 +944,7 @@ plt.show()
 # ## The same sampler elsewhere
 #
 # A sampler receives a graph and seeds, nothing else, so it runs unchanged wherever there are both.
-# `NodeDataLoader` has already called ours. For data parallel training, the subject of lesson 04,
+# `NodeDataLoader` has already called ours. For data-parallel training, the subject of lesson 04,
 # `create_dataloader` gives each process its share of every batch. For distributed training, the
 # subject of lessons 05 and 06, `DistNodeDataLoader` samples on a `DistGraph`: the graph in parts,
 # with new node IDs. Do two processes together draw the same edges that one process draws from the
@@ -1018,8 +1020,9 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # draws with torch's generator, so each process draws something different. `ClusterSampler` looks up
 # nodes by ID; on a `DistGraph` it needs `cluster[node_map]` and `is_train[node_map]`.
 #
-# By default, your own sampler runs in the training thread. If its result depends on `dgl.seed`
-# alone, the class attribute `pure = True` allows the loader to sample ahead.
+# By default, your own sampler runs in the training thread. If its result depends only on the graph,
+# the seed nodes and `dgl.seed`, the class attribute `pure = True` allows the loader to sample
+# ahead.
 #
 # ## The same sampling in a PyG program
 #
@@ -1046,9 +1049,9 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # - Override `sample_frontier` to choose edges, `sample_blocks` to put data on blocks, `sample` to
 #   change what a batch is.
 # - Importance sampling is biased without the correction and unbiased with it, but it is better only
-#   where the weight follows the value.
+#   where the weights track the values.
 # - Before training, check a sampler against the graph and against a different implementation.
-# - The same sampler runs in a loader, in data parallel training and on a `DistGraph`.
+# - The same sampler runs in a loader, in data-parallel training and on a `DistGraph`.
 #
 # ## Exercises
 #
@@ -1071,8 +1074,9 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # 프로세스마다 다른 노드를 뽑습니다. `ClusterSampler`는 노드 ID로 배열을 조회하므로
 # `DistGraph`에서는 `cluster[node_map]`과 `is_train[node_map]`을 넘겨야 합니다.
 #
-# 직접 만든 샘플러는 기본적으로 학습 스레드에서 실행됩니다. 샘플링 결과가 `dgl.seed`에만 달려 있다면
-# 클래스 속성 `pure = True`를 지정하여 로더에서 미리 샘플링하게 할 수 있습니다.
+# 직접 만든 샘플러는 기본적으로 학습 스레드에서 실행됩니다. 샘플링 결과가 그래프, 시드 노드,
+# `dgl.seed`에만 달려 있다면 클래스 속성 `pure = True`를 지정하여 로더에서 미리 샘플링하게 할 수
+# 있습니다.
 #
 # ## PyG 프로그램에서 같은 샘플링 쓰기
 #
@@ -1125,8 +1129,8 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # 结果不同。`ClusterSampler` 按节点 ID 查数组，在 `DistGraph` 上要传入 `cluster[node_map]` 和
 # `is_train[node_map]`。
 #
-# 默认情况下，你自己的采样器在训练线程中运行。如果它的结果只取决于 `dgl.seed`，就可以设置类属性
-# `pure = True`，让加载器提前采样。
+# 默认情况下，你自己的采样器在训练线程中运行。如果它的结果只取决于图、种子节点和 `dgl.seed`，就可以
+# 设置类属性 `pure = True`，让加载器提前采样。
 #
 # ## 在 PyG 程序中使用同样的采样
 #

@@ -25,8 +25,8 @@
 # again.)
 #
 # **2.** Node 3 receives messages from nodes 2, 7 and 8; of these, only node 2 has neighbors: nodes
-# 6 and 7. Together with node 3 itself, the input nodes are 2, 3, 6, 7 and 8; the sampler, with
-# `None` for each of the two layers, returns the same nodes.
+# 6 and 7. Adding node 3 itself gives the input nodes 2, 3, 6, 7 and 8; the sampler, with `None` for
+# each of the two layers, returns the same nodes.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 시드 노드의 이웃은 4개, 그 이웃마다 다시 4개, 또 그 이웃마다 4개이므로
@@ -77,8 +77,8 @@ def answer_3(graph, x):
 check(3, answer_3, lambda answer: torch.allclose(answer(toy, x), mean))
 
 # %% [markdown] slot="why-4" lang="en"
-# **4.** For each edge, check whether the graph also has the edge with its endpoints swapped. The
-# toy graph lacks twelve reverse edges, the real graph none, and the one-way graph all of them.
+# **4.** For each edge, check whether the graph also contains its reverse. The toy graph lacks
+# twelve reverse edges, the real graph none, and the one-way graph all of them.
 
 # %% [markdown] slot="why-4" lang="ko"
 # **4.** 에지마다 양 끝을 바꾼 에지도 그래프에 있는지 확인합니다. 작은 그래프에는 역방향 에지가 12개

@@ -43,8 +43,8 @@ check(2, answer_2, lambda answer: sha(answer) == "d045367a")
 
 # %% [markdown] slot="why-3-4" lang="en"
 # **3.** Draw all destinations, find the pairs that are not allowed, and draw those again until none
-# is left. On a graph where a node is joined to all others, this would never end; `GlobalUniform`
-# avoids that by drawing the source as well.
+# is left. On a graph where a node is connected to all others, this loop would never end;
+# `GlobalUniform` avoids that by drawing the source as well.
 #
 # **4.** `u_sub_v` gives the difference between the vectors of the two endpoints; square its entries
 # and add them up.

@@ -55,7 +55,7 @@ print(f"mean {found.mean():.1f}, variance {found.var():.2f}")
 # **3.** Decide at random, for each edge of the full frontier, whether to keep it. The base class
 # makes the blocks. This is DropEdge (Rong et al., 2020) with a new draw for each layer.
 #
-# **4.** `prob` also takes a tensor, and edges of weight zero are never drawn. So a Boolean tensor
+# **4.** `prob` also takes a tensor, and edges of weight zero are never drawn, so a Boolean tensor
 # is enough.
 
 # %% [markdown] slot="why-3-4" lang="ko"
