@@ -6,7 +6,8 @@
 # keeps their models identical. With several GPUs, each process drives one; the same program also
 # runs on CPU cores, as here. By the end of this lesson, you will be able to
 #
-# - say what an all-reduce does, and why averaged gradients are the gradient of the whole batch;
+# - say what an all-reduce does, and why averaging the ranks' gradients gives the gradient of the
+#   whole batch;
 # - start real processes from a notebook and train with `DistributedDataParallel`;
 # - check that two processes learn what one would learn;
 # - choose between a fork and a fresh interpreter, and say what each costs in memory;
@@ -106,23 +107,23 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
 # ## A toy graph small enough to draw
 #
 # The seed nodes 1, 4, 2 and 3 make up a mini-batch. Rank 0 takes the first two, rank 1 the others.
-# Each rank finds the neighbors of its seeds and reads their features, as a single process would. In
-# the figure, seeds are blue, and the nodes that are read for them are orange.
+# Each rank reads the features of its seeds and their neighbors, as a single process would. In the
+# figure, seeds are blue, and the nodes that are read for them are orange.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
 #
 # 시드 노드(seed node) 1, 4, 2, 3이 미니배치 하나를 이룹니다. 앞의 둘은 랭크 0이, 나머지 둘은 랭크
-# 1이 맡습니다. 각 랭크에서는 프로세스가 하나일 때와 똑같이, 맡은 시드 노드의 이웃을 찾아
-# 피처(feature)를 읽습니다. 그림에서 파란색은 시드 노드이고, 주황색은 시드 노드를 계산하려고 읽는
-# 노드입니다.
+# 1이 맡습니다. 각 랭크에서는 프로세스가 하나일 때와 똑같이, 맡은 시드 노드의 이웃을 찾고, 시드
+# 노드와 이웃의 피처(feature)를 읽습니다. 그림에서 파란색은 시드 노드이고, 주황색은 시드 노드를
+# 계산하려고 읽는 노드입니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
 #
 # 四个种子节点（seed node）1、4、2、3 组成一个小批次。rank 0 取前两个，rank 1 取后两个。每个 rank 都
-# 像单个进程那样，查找自己那份种子节点的邻居，并读取所需的特征（feature）。图中蓝色的是种子节点，橙
-# 色的是为它们而读取的节点。
+# 像单个进程那样，查找自己那份种子节点的邻居，并读取这些种子节点和邻居的特征（feature）。图中蓝色的
+# 是种子节点，橙色的是为它们而读取的节点。
 
 # %% slot="toy-code"
 toy_src = [1, 2, 3, 4, 0, 5, 6, 6, 7, 2, 7, 8, 8, 5]
@@ -139,15 +140,15 @@ plt.show()
 
 # %% [markdown] slot="gradient" lang="en"
 # Every rank has the whole graph, so no communication is needed yet. Both ranks read nodes 6 and 8:
-# this is the cost of splitting a batch. They must agree only when the model is updated.
+# the cost of splitting a batch. The ranks need to agree only when the model is updated.
 #
 # Let $L_r$ be the mean loss over the seeds of rank $r$. If all $R$ shares have the same size, the
 # mean loss $L$ of the batch is the mean of the $L_r$, and the same holds for the gradients:
 #
 # $$\nabla L = \frac{1}{R} \sum_{r=0}^{R-1} \nabla L_r$$
 #
-# For one `SAGEConv` layer, we compute the gradients of both ranks and of the whole batch and
-# compare them.
+# For one `SAGEConv` layer, we compute and compare the gradients of both ranks and of the whole
+# batch.
 
 # %% [markdown] slot="gradient" lang="ko"
 # 모든 랭크에 그래프 전체가 있으므로 여기까지는 서로 통신할 필요가 없습니다. 노드 6과 8은 두
@@ -187,7 +188,7 @@ def gradient(seeds):
 
 first, second, whole = gradient([1, 4]), gradient([2, 3]), gradient([1, 4, 2, 3])
 assert torch.allclose((first + second) / 2, whole, atol=1e-6)
-print(f"the mean of both equals the batch gradient in all {len(whole)} parameters")
+print(f"the mean of both gradients is the batch gradient in all {len(whole)} parameters")
 print("the two gradients are equal:", torch.allclose(first, second))
 
 # %% [markdown] slot="ring" lang="en"
@@ -196,8 +197,8 @@ print("the two gradients are equal:", torch.allclose(first, second))
 #
 # ## Build it yourself: all-reduce
 #
-# At the start, each rank has its own gradient; at the end, each should have the sum of all of them.
-# This operation is called **all-reduce**. If rank 0 added up all gradients alone, it would be a
+# At the start, each rank has its own gradient; at the end, each should have the sum of all. This
+# operation is called **all-reduce**. If rank 0 added up all gradients alone, it would be a
 # bottleneck. A *ring* has none: every gradient is cut into as many chunks as there are ranks, and
 # in every step each rank sends one chunk to the next (the last rank to the first). In the first
 # half of the steps, the receiver adds the chunk to its own; in the second half, the chunk replaces
@@ -243,8 +244,8 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
     print("summed in each chunk:", counts[..., 0].int().tolist())
 
 # %% [markdown] slot="hand" lang="en"
-# The first line is the start: each chunk holds the contribution of a single rank. After one step,
-# each rank has the sum in one chunk; after two, in both.
+# The first line shows the start: each chunk holds the contribution of a single rank. After one
+# step, each rank has the sum in one chunk; after two, in both.
 #
 # Now change the number of ranks. In each square, rows are ranks and columns are chunks; the number
 # says how many ranks are summed in a chunk. The chunks framed in orange are sent next. They are
@@ -299,16 +300,16 @@ dgl.plot.explore(draw_ring, ranks=("ranks", [2, 3, 4, 6]))
 
 # %% [markdown] slot="meet" lang="en"
 # With four ranks, each chunk is complete on one rank after three steps and on all ranks after six.
-# Each rank has then sent six chunks, each a quarter of its gradient: 1.5 times the whole. With any
-# number of ranks, the factor stays below 2.
+# By then, each rank has sent six chunks, each a quarter of its gradient: 1.5 times the whole. With
+# any number of ranks, the factor stays below 2.
 #
 # ## Real processes
 #
 # `launch_processes(function, n, ...)` starts $n$ fresh Python interpreters and calls
 # `function(rank, n, ...)` in each. The function may be defined in a cell; large tensors and graphs
 # are placed in shared memory. Results come back in rank order. `init_process_group` connects the
-# ranks; its backend is `gloo` between CPUs, `nccl` between GPUs. Does PyTorch's `all_reduce` give
-# the same result as our ring?
+# ranks; its backend is `gloo` between CPUs, `nccl` between GPUs. Does PyTorch's `all_reduce` agree
+# with our ring?
 
 # %% [markdown] slot="meet" lang="ko"
 # 랭크가 네 개이면 세 단계 뒤에 각 조각의 합이 어느 한 랭크에서 완성되고, 여섯 단계 뒤에는 모든
@@ -359,15 +360,15 @@ print(f"equal sums; {len(pids)} processes, including this one")
 #
 # A graph keeps its edges in up to three formats: `coo`, in the order of their IDs; `csc`, grouped
 # by destination, for sampling; `csr`, grouped by source, for the backward pass. Each is created
-# when it is first needed. `prepare_mp` creates the last two now, because ranks share only what
-# exists before they start.
+# when first needed. `prepare_mp` creates the last two now, because ranks share only what exists
+# before they start.
 #
 # In every epoch, all ranks shuffle the training nodes with the same random seed and so agree on the
 # order without communicating. Of $R$ ranks, rank $r$ takes every $R$-th node, starting at position
-# $r$. In each step, the ranks' batches make up a single process's batch. If the nodes do not divide
-# evenly, some are taken twice, because all ranks must take the same number of steps. In the code
-# below, from `ddp_loader.py` of `gnnlab.helpers`, `rank_share` computes a rank's share, and the
-# loader splits it into batches.
+# $r$. In each step, the ranks' batches make up the batch that a single process would use. If the
+# nodes do not divide evenly, some are taken twice, because all ranks must take the same number of
+# steps. In the code below, from `ddp_loader.py` of `gnnlab.helpers`, `rank_share` computes a rank's
+# share, and the loader splits it into batches.
 
 # %% [markdown] slot="data" lang="ko"
 # 두 값은 같습니다. 프로세스는 이 노트북의 프로세스와 랭크 두 개, 모두 셋입니다.
@@ -416,8 +417,8 @@ source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 #
 # ## With the library
 #
-# The library's `create_dataloader` creates the loader of one rank. Its batches must be the same as
-# those of `ddp_loader`, which here uses the sampler of lesson 03.
+# The library's `create_dataloader` creates the loader of one rank. Its batches must equal those of
+# `ddp_loader`, which here uses the sampler of lesson 03.
 
 # %% [markdown] slot="loader" lang="ko"
 # 배치마다 난수 시드, 에폭, 배치 번호로 만든 키가 있습니다. 샘플링 결과는 이 키와 계층, 노드에만
@@ -589,22 +590,22 @@ assert max(history) > 0.9 and torch.equal(ours, theirs)
 print("validation accuracy:", *(f"{value:.2f}" for value in history))
 
 # %% [markdown] slot="fork" lang="en"
-# Only rank 0 has the history; the parameters of both ranks are equal to the last bit.
+# Only rank 0 has the history; the ranks' parameters are identical down to the last bit.
 #
 # ## Start processes by forking
 #
 # There are two ways to start a process. `launch_processes` starts fresh interpreters, and so does
 # `torch.multiprocessing.spawn`, which many scripts call as `mp.spawn`; but the latter finds the
-# function by importing it, so it cannot run a function defined in a notebook. The other way is a
-# **fork**, available everywhere except on Windows: a copy of the running process that shares memory
-# with it until one of the two writes. It takes milliseconds, and the functions and the graph are
-# already there. Scripts usually fork with `mp.Process`; `gnnlab.multiprocessing` is PyTorch's
-# module with a safer `Process`.
+# function by importing it, so it cannot run one defined in a notebook. The other way is a **fork**,
+# available everywhere except on Windows: a copy of the running process that shares memory with it
+# until either writes. It takes milliseconds, and the functions and the graph are already there.
+# Scripts usually fork with `mp.Process`; `gnnlab.multiprocessing` is PyTorch's module with a safer
+# `Process`.
 #
 # On a machine with a GPU, a process that has computed gradients cannot fork children that compute
 # gradients. This notebook has computed some, so a fresh interpreter forks the ranks. They connect
-# through a free port and must find the same best model. (GPUs sum in no fixed order, so there it
-# may differ.)
+# through a free port and should find the same best model as the fresh ranks. (On GPUs, the
+# summation order is not fixed, so the model may differ.)
 
 # %% [markdown] slot="fork" lang="ko"
 # 정확도 기록은 랭크 0에만 있고, 두 랭크의 매개변수는 마지막 비트까지 일치합니다.
@@ -748,10 +749,10 @@ print(f"{len(by_one):,} parameters after 20 steps, none differing by more than 1
 #
 # ## What it costs
 #
-# Is training faster? We time steps of one process and of the ranks, for growing batches on a
-# larger, random graph; on `digits`, each rank would read nearly all nodes for a large batch. To
-# make the waiting visible, we do by hand, with one all-reduce after the backward pass, what DDP
-# does during it.
+# Is training faster? We measure the time per step for one process and the ranks, with batches of
+# increasing size on a larger random graph; on `digits`, each rank would read nearly all nodes for a
+# large batch. To make the waiting visible, we do by hand, with one all-reduce after the backward
+# pass, what DDP does during it.
 
 # %% [markdown] slot="cost" lang="ko"
 # 더하는 순서가 달라 반올림 오차만큼만 차이가 납니다. 랭크마다 맡은 노드 수가 같으면 데이터 병렬
@@ -840,8 +841,8 @@ plt.show()
 # with a deadline, then remove the cause.
 #
 # **OpenMP after a fork.** PyTorch processes large tensors with a team of OpenMP threads. A fork
-# copies all memory but only one thread: the one that calls it. The child's memory describes a team
-# whose threads do not exist; the child gives the team work and waits forever. `fix_openmp` runs the
+# copies all memory, but only the thread that calls it. The child's memory describes a team whose
+# threads do not exist; the child gives the team work and waits forever. `fix_openmp` runs the
 # function in a new thread, which gets a new team. `prepare_mp` makes every later fork shut the team
 # down first.
 
@@ -912,7 +913,7 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # With GNU OpenMP, which comes with PyTorch on Linux, the plain child hangs; both remedies help.
 #
 # **CUDA in a forked child.** A process's GPU state is not valid in a forked copy. Once a notebook
-# has used the GPU, its forked children cannot, and PyTorch says so only inside the child.
+# has used the GPU, its forked children cannot use it, and PyTorch says so only inside the child.
 # `torch.cuda.is_initialized()` tells you whether a process has used the GPU: print it after each
 # suspect line.
 #
@@ -974,17 +975,16 @@ def fork_after_cuda(rank, world_size):
 print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 
 # %% [markdown] slot="uneven" lang="en"
-# The message names both remedies. `launch_processes` works even after the GPU has been used.
+# The message names two remedies. `launch_processes` works even after the GPU has been used.
 #
-# **Uneven batches.** A rank with one batch more than the others enters an all-reduce that no other
+# **Uneven batches.** A rank with one more batch than the others enters an all-reduce that no other
 # rank joins. Here rank 0 has three batches and rank 1 two; a timeout of three seconds instead of
 # half an hour ends the wait. Equal shares prevent this, and `create_dataloader` makes them. Where
 # shares cannot be equal, `model.join()` lets a rank that has finished keep contributing zeros.
 
 # %% [markdown] slot="uneven" lang="ko"
 # 오류 메시지에 해결책 두 가지가 나와 있습니다. 새 인터프리터를 시작하거나, GPU를 처음 쓰기 전에
-# 포크하는 것입니다. `launch_processes`는
-# GPU를 쓴 뒤에도 동작합니다.
+# 포크하는 것입니다. `launch_processes`는 GPU를 쓴 뒤에도 동작합니다.
 #
 # **서로 다른 배치 수.** 한 랭크의 배치가 다른 랭크의 배치보다 하나 더 많으면, 그 랭크는 다른 랭크가
 # 참여하지 않는 올리듀스를 혼자 호출하게 됩니다. 여기서 랭크 0의 배치는 세 개, 랭크 1의 배치는 두

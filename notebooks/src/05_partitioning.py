@@ -9,7 +9,7 @@
 # - number the nodes and edges of a partitioned graph by hand, and say what inner nodes and HALO
 #   nodes are;
 # - partition a graph with METIS, and judge the result by its cut, its halo and its balance;
-# - reorder features and predictions from original to new IDs and back;
+# - map features and predictions from original to new IDs and back;
 # - check that the parts together make up the graph, and that samples do not depend on the cut.
 
 # %% [markdown] slot="title" lang="ko"
@@ -43,8 +43,9 @@
 # ## Setup
 #
 # `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, a graph of
-# 22,470 pages that like each other, is a 5 MB download and closer to the graphs met in practice.
-# The parts are written to a temporary folder, which is deleted when the kernel shuts down.
+# 22,470 pages linked by mutual likes, is a 5 MB download and is closer to the graphs encountered in
+# practice. The parts are written to a temporary folder, which is deleted when the kernel shuts
+# down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -300,10 +301,10 @@ for p in range(2):
     print("  inner_node", part.ndata["inner_node"].tolist())
 
 # %% [markdown] slot="book" lang="en"
-# All IDs match those that we assigned by hand. The first line is a summary: 3 of 13 edges are cut,
-# and there are 5 HALO nodes for 8 nodes. On disk, there is one JSON file with the ranges and, for
-# each part, a folder of plain arrays; a machine needs only the JSON file and its own folder. The
-# partition book is built from the JSON file alone; it finds the owner of an ID by binary search
+# All IDs match those that we assigned by hand. The first line is a summary: 3 of the 13 edges are
+# cut, and there are 5 HALO nodes for 8 nodes. On disk, there is one JSON file with the ranges and,
+# for each part, a folder of plain arrays; a machine needs only the JSON file and its own folder.
+# The partition book is built from the JSON file alone; it finds the owner of an ID by binary search
 # among the boundaries. For a billion nodes it is as small as for eight.
 
 # %% [markdown] slot="book" lang="ko"
@@ -405,7 +406,7 @@ print(partition_report(configs["metis"]))
 # %% [markdown] slot="look" lang="en"
 # With $K$ parts, `random` leaves an edge uncut with probability $1/K$, so with four parts it cuts
 # 75%, and nearly every node is copied to all other parts. METIS cuts less than 5%; LDG lies in
-# between. The table lists the parts of METIS, one per row.
+# between. The table lists the parts produced by METIS, one per row.
 #
 # The adjacency matrix, in the order of the new IDs, shows the difference: blue edges stay in their
 # part, orange ones are cut. The shades below show how many nodes of each class a part has.
@@ -518,7 +519,7 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
 plt.show()
 
 # %% [markdown] slot="back" lang="en"
-# By default, METIS gives one part over 1.5 times the average number of training nodes, so the
+# By default, METIS gives one part more than 1.5 times the average number of training nodes, so the
 # others wait, on average, for more than a third of every epoch. After balancing, no part is more
 # than 4% above the average in any of the three counts, and the cut hardly grows. The in-edges were
 # already balanced, since degrees in `digits` are similar; on `facebook`, one of the 8 parts has
@@ -592,7 +593,7 @@ assert torch.equal(x, feat[maps["metis"]]) and torch.equal(restored, whole)
 
 # %% [markdown] slot="prove" lang="en"
 # As they are, one prediction in ten is right, no better than chance, and no error is raised. Mapped
-# back, 93% are right, and every prediction equals that of the whole graph.
+# back, 93% are right, and every prediction equals the one made on the whole graph.
 #
 # ## Check that nothing is lost
 #
@@ -669,16 +670,16 @@ for k in (1, 2, 4):
     print(f"parts: {k}; the same {len(drawn)} edges")
 
 # %% [markdown] slot="cost" lang="en"
-# Every edge is the same: a draw depends on the random seed and on a node's original ID, not on
+# All sampled edges match: a draw depends on the random seed and on a node's original ID, not on
 # where the node is stored. The cut changes only where the data is stored and how much is
 # transferred.
 #
 # ## What it costs
 #
-# Every step costs **traffic**: each part samples two layers for up to 16 of its training nodes, and
-# the plot on the left shows what share of the input nodes belongs to other parts. Partitioning
-# costs time only once: on the right, the CPU seconds needed to choose the parts, for random graphs
-# with ten edges per node.
+# Every step causes network **traffic**. To estimate it, we sample two layers for up to 16 training
+# nodes of each part; the plot on the left shows what share of the input nodes belongs to other
+# parts. Partitioning costs time only once: on the right, the CPU seconds needed to choose the
+# parts, for random graphs with ten edges per node.
 
 # %% [markdown] slot="cost" lang="ko"
 # 뽑힌 에지가 모두 같습니다. 샘플링 결과는 난수 시드와 노드의 원래 ID에만 달려 있고, 노드가 어디에
@@ -737,10 +738,10 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="en"
 # With 4 parts, METIS cuts less than 5% of the edges, yet a tenth of the input nodes are remote,
-# since each layer reaches further across the boundary. More parts mean a longer boundary. At these
-# shares, a step that reads 100,000 rows of 400 bytes fetches 29 MB with `random` and 4 MB with
-# METIS: over a 1 Gbit/s network, that takes 0.23 and 0.03 seconds in every step. METIS takes longer
-# than LDG on large graphs, but only once.
+# since each layer reaches further across the boundary. More parts mean a longer boundary. At the
+# shares for 4 parts, a step that reads 100,000 rows of 400 bytes fetches 29 MB with `random` and 4
+# MB with METIS: over a 1 Gbit/s network, that takes 0.23 and 0.03 seconds per step, respectively.
+# METIS takes longer than LDG on large graphs, but only once.
 #
 # ## Summary
 #
@@ -774,10 +775,10 @@ plt.show()
 # %% [markdown] slot="summary" lang="ko"
 # 파티션이 4개일 때 METIS에서 잘리는 에지는 5%도 되지 않지만, 입력 노드는 10분의 1이 다른 파티션에
 # 있습니다. 계층을 지날 때마다 경계를 더 넘어가기 때문입니다. 파티션이 늘어나면 경계도 늘어납니다.
-# 이 비율대로라면, 400바이트짜리 행 100,000개를 읽는 학습 단계마다 `random`으로 나누었을 때는 29
-# MB를, METIS로 나누었을 때는 4 MB를 다른 머신에서 가져와야 합니다. 1 Gbit/s 네트워크에서는 단계마다
-# 각각 0.23초와 0.03초가 걸립니다. 큰 그래프에서 METIS는 LDG보다 오래 걸리지만, 그 시간은 한 번만
-# 듭니다.
+# 파티션이 4개일 때의 비율대로라면, 400바이트짜리 행 100,000개를 읽는 학습 단계마다 `random`으로
+# 나누었을 때는 29 MB를, METIS로 나누었을 때는 4 MB를 다른 머신에서 가져와야 합니다. 1 Gbit/s
+# 네트워크에서는 단계마다 각각 0.23초와 0.03초가 걸립니다. 큰 그래프에서 METIS는 LDG보다 오래
+# 걸리지만, 그 시간은 한 번만 듭니다.
 #
 # ## 요약
 #
@@ -808,9 +809,9 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="zh"
 # 有 4 个分区时，METIS 切断的边不到 5%，输入节点却有十分之一在其他分区，因为每多一层，采样就会越过分
-# 界线，延伸得更远。分区越多，分界线也越多。按这样的比例，如果一步要读取 100,000 行、每行 400 字节，
-# `random` 需要从其他机器获取 29 MB，METIS 需要 4 MB；在 1 Gbit/s 的网络上，每一步的传输时间分别是
-# 0.23 秒和 0.03 秒。在大图上，METIS 比 LDG 用的时间长，但只需一次。
+# 界线，延伸得更远。分区越多，分界线也越多。按 4 个分区时的比例，如果一步要读取 100,000 行、每行 400
+# 字节，`random` 需要从其他机器获取 29 MB，METIS 需要 4 MB；在 1 Gbit/s 的网络上，每一步的传输时间分
+# 别是 0.23 秒和 0.03 秒。在大图上，METIS 比 LDG 用的时间长，但只需一次。
 #
 # ## 小结
 #

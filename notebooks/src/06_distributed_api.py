@@ -2,11 +2,11 @@
 # # The distributed API
 #
 # When a graph does not fit in one machine's memory, or training on one machine takes too long, the
-# graph is partitioned among the machines of a **cluster**, all connected by a network and working
-# on one job. Each machine stores a range of nodes, with their in-edges and features. This lesson
-# covers the interface to such a graph. By the end of this lesson, you will be able to
+# graph is partitioned among the machines of a **cluster**, connected by a network and working on
+# one job. Each machine stores a range of nodes, with their in-edges and features. This lesson
+# covers the interface to such a graph. By its end, you will be able to
 #
-# - name the processes of a distributed job and say which communicate;
+# - name the processes of a distributed job and say which of them communicate;
 # - turn a training script into a distributed one by changing six lines, and check that both train
 #   the same model;
 # - read and write features that other machines store, and say what happens to duplicate IDs;
@@ -178,8 +178,8 @@ plt.show()
 # ## A toy graph small enough to draw
 #
 # Of the eight nodes, machine 0 owns the blue ones, 0 to 3, and machine 1 the orange ones, 4 to 7.
-# Each node has two features: ten times its ID, and the ID. The function passed as `part_method`
-# assigns each node to a part.
+# Each node has two features: ten times its ID, and the ID itself. The function passed as
+# `part_method` assigns each node to a part.
 #
 # A mini-batch needs the features of nodes 6, 1, 4 and 1, in this order. The right-hand picture
 # shows their owners.
@@ -348,18 +348,18 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
     print(f"{kind:>7}: shape {tuple(rows.shape)}, first column {rows[:, 0].tolist()}")
 
 # %% [markdown] slot="write" lang="en"
-# `x[ids]` equals the rows fetched by hand. Unlike an ordinary tensor, a distributed one returns
-# shape `(1, 2)` for one ID: the first dimension always counts rows. Sums, means and arithmetic need
-# ordinary tensors, so read the rows first.
+# `x[ids]` equals the rows fetched by hand. Unlike an ordinary tensor, a distributed one returns a
+# tensor of shape `(1, 2)` for one ID: the first dimension always counts rows. Sums, means and
+# arithmetic need ordinary tensors, so read the rows first.
 #
 # A script can also create distributed tensors. Creation is synchronized: all trainers must call
 # `DistTensor` with the same arguments. The number of rows determines what the tensor belongs to: 8
-# rows to the nodes, 13 to the edges; if two types have the same number, `part_policy` names one.
+# rows mean the nodes, 13 the edges; if two types have the same number, `part_policy` must name one.
 # Each part is initialized by `init_func`, or with zeros. DGL runs this function on the servers, so
-# it must be defined before `initialize`; in gnnlab, one trainer per machine runs it, so it may be
-# defined later. With a name, the tensor becomes a feature of the graph, and a second `DistTensor`
-# with this name is the same tensor if shape and dtype match. The tensor is deleted with its last
-# reference unless it was created with `persistent=True`.
+# it must be defined before `initialize`; in gnnlab, one trainer per machine runs it, so it may come
+# later. With a name, the tensor becomes a feature of the graph, and a second `DistTensor` with this
+# name is the same tensor if shape and dtype match. The tensor is deleted with its last reference
+# unless created with `persistent=True`.
 
 # %% [markdown] slot="write" lang="ko"
 # `x[ids]`의 결과는 앞에서 직접 가져온 행과 같습니다. 다만 일반 텐서와 달리 ID 하나를 주어도 결과의
@@ -369,10 +369,10 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
 # 스크립트에서 분산 텐서를 새로 만들 수도 있습니다. 이때는 트레이너끼리
 # 동기화(synchronization)하므로, 모든 트레이너에서 `DistTensor`를 같은 인자로 호출해야 합니다.
 # 무엇에 대한 텐서인지는 행의 수로 정해집니다. 행이 8개면 노드에 대한 텐서이고 13개면 에지에 대한
-# 텐서입니다. 개수가 같은 타입이 둘 이상이어서 구별할 수 없으면 `part_policy`로 지정합니다. 초깃값은
-# 파티션마다 `init_func`로 만들며, 지정하지 않으면 0입니다. DGL에서는 이 함수를 서버가 실행하므로
-# `initialize`보다 먼저 정의해야 합니다. gnnlab에서는 머신마다 트레이너 하나가 이 함수를 실행하므로,
-# `initialize` 뒤에 정의한 함수도 쓸 수 있습니다.
+# 텐서입니다. 개수가 같은 타입이 둘 이상이어서 구별할 수 없으면 `part_policy`로 지정해야 합니다.
+# 초깃값은 파티션마다 `init_func`로 만들며, 지정하지 않으면 0입니다. DGL에서는 이 함수를 서버가
+# 실행하므로 `initialize`보다 먼저 정의해야 합니다. gnnlab에서는 머신마다 트레이너 하나가 이 함수를
+# 실행하므로, `initialize` 뒤에 정의한 함수도 쓸 수 있습니다.
 #
 # 텐서에 이름을 붙이면 그 이름으로 그래프의 피처가 됩니다. 같은 이름으로 `DistTensor`를 또 만들어도
 # 모양과 dtype이 같으면 이미 있는 텐서를 그대로 씁니다. 텐서는 마지막 참조가 없어질 때 삭제되지만,
@@ -383,10 +383,10 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
 # 始终是行数。求和、求平均以及算术运算只能对普通张量进行，所以要先把行读出来。
 #
 # 脚本也可以新建分布式张量。创建时需要同步（synchronization）：所有训练器都要以相同的参数调用
-# `DistTensor`。张量属于节点还是边，由行数决定：8 行属于节点，13 行属于边；如果节点数与边数相同，就
-# 要用 `part_policy` 指定。各分区的初始值由 `init_func` 生成，不指定时为零。DGL 在服务器进程中运行这
-# 个函数，因此它必须在 `initialize` 之前定义；在 gnnlab 中，它由每台机器上的一个训练器运行，没有这个
-# 限制。如果给了名字，张量就成为图的一个特征；再用同一个名字创建 `DistTensor`，只要形状和 dtype 一
+# `DistTensor`。张量属于节点还是边，由行数决定：8 行属于节点，13 行属于边；如果几种类型的数目相同，
+# 就要用 `part_policy` 指定。各分区的初始值由 `init_func` 生成，不指定时为零。DGL 在服务器进程中运行
+# 这个函数，因此它必须在 `initialize` 之前定义；在 gnnlab 中，它由每台机器上的一个训练器运行，没有这
+# 个限制。如果给了名字，张量就成为图的一个特征；再用同一个名字创建 `DistTensor`，只要形状和 dtype 一
 # 致，得到的就是同一份数据。最后一个引用消失时，张量随之删除；用 `persistent=True` 创建的则会保留。
 
 
@@ -530,13 +530,14 @@ for parts in (1, 2, 4):
             assert all(map(torch.equal, mine.edges(), theirs.edges()))
 
 # %% [markdown] slot="split" lang="en"
-# No `assert` failed: all blocks are equal, although 4 random parts cut three quarters of the edges.
+# No `assert` failed: all blocks match, although random partitioning into 4 parts cuts three
+# quarters of the edges.
 #
 # ## Dividing the training nodes
 #
 # `node_split` gives each trainer its share of the training nodes. It prefers nodes on the trainer's
-# own machine, since their features need no network. Make the mask a feature before partitioning the
-# graph, so that it is partitioned too.
+# own machine, since reading their features needs no network. Make the mask a feature before
+# partitioning the graph, so that it is partitioned too.
 #
 # For link prediction, `edge_split` divides edges the same way. `DistEdgeDataLoader` makes the
 # batches; its options are those of `EdgeDataLoader`, with new IDs in `reverse_eids`. [This
@@ -711,8 +712,8 @@ print(*(line for line in difflib.ndiff(*lines) if line[0] in "+-"), sep="\n")
 #
 # ## Check that they agree
 #
-# Do both train the same model? To compare them, we give the loop for one machine the nodes of the
-# distributed loop, in the same order, mapped by `old_ids`. After ten epochs, we compare all
+# Do both train the same model? To compare, we give the single-machine loop the training nodes of
+# the distributed one, in the same order, mapped back by `old_ids`. After ten epochs, we compare all
 # parameters and the validation accuracy, computed from all neighbors with our own sampler, which
 # runs on both graphs.
 
@@ -984,10 +985,10 @@ for method in ("metis", "random"):
 
 # %% [markdown] slot="hand" lang="en"
 # With METIS, a trainer finds about five out of six rows on its own machine; with random parts, one
-# in four. Choose the number of machines and the method (without a running kernel, you see four of
-# the settings). Left: the rows that each trainer reads per batch, by owner; those on the diagonal
-# need no network. Right: the data received from other machines; a feature row has 64 numbers of 4
-# bytes each.
+# in four. Choose the number of machines and the method (without a running kernel, you see four
+# settings). Left: the rows that each trainer reads per batch, by owner; those on the diagonal are
+# not sent over the network. Right: the data received from other machines; a feature row is 64
+# numbers of 4 bytes.
 
 # %% [markdown] slot="hand" lang="ko"
 # METIS로 나누면 트레이너에 필요한 행이 여섯 개 가운데 다섯 개꼴로 같은 머신에 있고, 무작위로 나누면
@@ -1030,7 +1031,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # ## From PyG
 #
 # `gnnlab.pyg` has PyG's loaders, which also accept a `DistGraph`; models and training loops stay as
-# they are. These lines need `torch_geometric`, so they are shown but not run:
+# they are. These lines need `torch_geometric`, so they are not run:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
@@ -1092,15 +1093,15 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # - Samples do not depend on the partition; both scripts train the same model.
 # - Duplicate IDs: reading repeats rows, writing keeps the last value, and gradients are summed.
 # - Layers use torch's optimizers; embeddings use sparse ones, whose state is stored with the rows.
-# - Communication grows with the batch rows that other machines own; a good partition reduces it.
+# - Communication grows with the number of remote rows per batch; a good partition reduces it.
 #
 # ## Exercises
 #
 # Replace `None`, run the cell and read the verdict. The
 # [solutions](../solutions/06_distributed_api.ipynb) are in a separate notebook.
 #
-# 1. The ranges of four parts begin at 0, 450, 899 and 1348. Which part owns node 1000, and which of
-#    its rows is it, counting from 0? Answer with a list of two numbers.
+# 1. The ranges of four parts begin at 0, 450, 899 and 1348. Which part owns node 1000, and which
+#    row of that part is it, counting from 0? Answer with a list of two numbers.
 # 2. An embedding row starts at 0. One batch uses it twice, with gradients 1 and then 3; Adagrad has
 #    a learning rate of 0.1. What would the row be after two steps, one for each gradient, instead
 #    of one step with their sum? Round to three decimal places.

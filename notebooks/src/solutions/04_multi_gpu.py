@@ -18,7 +18,8 @@
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** A chunk is a quarter of the gradient, 250,000 numbers. A rank sends three chunks in the
-# adding half and three in the copying half: $2 \cdot 3 \cdot 250{,}000 = 1{,}500{,}000$.
+# first half, where chunks are added, and three in the second, where they are copied:
+# $2 \cdot 3 \cdot 250{,}000 = 1{,}500{,}000$.
 #
 # **2.** A share has 334 nodes, 1,000 / 3 rounded up. In batches of 64, that is five full batches
 # and one of 14: six steps on every rank.

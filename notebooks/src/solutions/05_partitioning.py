@@ -20,10 +20,10 @@
 # **1.** Wherever the destination of an edge lies, the source lies in the same part with probability
 # $1/10$, so on average $9/10$ of the edges are cut.
 #
-# **2.** After the move, 0 → 5, 3 → 5 and 5 → 6 are cut, while 4 → 5 and 5 → 1 no longer are. With 2
-# → 0, four edges are cut. Part 0 holds copies of nodes 2 and 5, and part 1 holds copies of nodes 0,
-# 3 and 6. With two parts, every endpoint of a cut edge is a HALO node of the other part; the code
-# counts these endpoints.
+# **2.** After the move, 0 → 5, 3 → 5 and 5 → 6 are cut, while 4 → 5 and 5 → 1 no longer are.
+# Together with 2 → 0, which is still cut, that makes four cut edges. Part 0 holds copies of nodes 2
+# and 5, and part 1 holds copies of nodes 0, 3 and 6. With two parts, every endpoint of a cut edge
+# is a HALO node of the other part; the code counts the distinct endpoints.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 에지의 도착 노드가 어느 파티션에 있든 출발 노드가 같은 파티션에 있을 확률은 $1/10$이므로,
@@ -32,7 +32,7 @@
 # **2.** 노드 5를 옮기면 0 → 5, 3 → 5, 5 → 6이 잘리고, 4 → 5와 5 → 1은 이제 잘리지 않습니다. 원래
 # 잘려 있던 2 → 0을 더하면 잘린 에지는 모두 네 개입니다. 파티션 0의 헤일로 노드는 2와 5이고, 파티션
 # 1의 헤일로 노드는 0, 3, 6입니다. 파티션이 두 개이면 잘린 에지의 양 끝 노드는 각각 상대편 파티션의
-# 헤일로 노드가 됩니다. 코드에서는 이 노드를 셉니다.
+# 헤일로 노드가 됩니다. 코드에서는 이 노드를 중복 없이 셉니다.
 
 # %% [markdown] slot="why-1-2" lang="zh"
 # **1.** 无论边的目标节点在哪个分区，源节点在同一分区的概率都是 $1/10$，所以平均有 $9/10$ 的边被切
@@ -40,7 +40,7 @@
 #
 # **2.** 移动之后，0 → 5、3 → 5 和 5 → 6 被切断，而 4 → 5 和 5 → 1 不再被切断；加上原来的 2 → 0，共
 # 有四条边被切断。分区 0 存有节点 2 和 5 的副本，分区 1 存有节点 0、3、6 的副本。只有两个分区时，被
-# 切断的边的每个端点都是另一个分区的 HALO 节点；代码统计的就是这些端点。
+# 切断的边的每个端点都是另一个分区的 HALO 节点；代码统计的就是这些端点，重复的只算一次。
 
 # %% slot="answers-1-2"
 answer_1 = 1 - 1 / 10
@@ -54,7 +54,7 @@ print(answer_2)
 
 # %% [markdown] slot="why-3-5" lang="en"
 # **3.** A binary search counts the boundaries that are not above an ID; the first boundary, 0, is
-# never above an ID and is left out.
+# never above an ID, so it can be left out.
 #
 # **4.** Entry $i$ of `node_map` says where row $i$ belongs. `values[node_map]` would go the other
 # way, from the original order to the new one.

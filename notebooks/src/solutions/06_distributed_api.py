@@ -30,8 +30,8 @@
 # the read and the write is lost: concurrent updates are safe only if the owner of a row computes
 # them. That is why the owners compute the updates of sparse optimizers.
 #
-# **4.** Again take the distinct IDs; the partition book maps them to their owners, and those whose
-# owner is not `part` are counted.
+# **4.** Again, take the distinct IDs, map them to their owners with the partition book, and count
+# those whose owner is not `part`.
 
 # %% [markdown] slot="why" lang="ko"
 # **1.** 1000 이하에서 시작하는 마지막 구간은 899에서 시작하는 파티션 2의 구간입니다. 따라서 노드
