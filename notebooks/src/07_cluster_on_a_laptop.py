@@ -3,13 +3,13 @@
 #
 # A cluster costs money before you know whether it helps. Half of the answer needs no cluster: what
 # a job sends between machines depends only on the graph, its parts and the samples. So one computer
-# can simulate all machines and count every byte. The other half, time, also depends on a network
-# that you do not have, so it is computed with a network model. By the end of this lesson, you will
-# be able to
+# can simulate all the machines and count every byte. The other half, time, also depends on a
+# network that you do not have, so it is computed with a network model. By the end of this lesson,
+# you will be able to
 #
 # - count what a mini-batch requests from another machine;
 # - simulate a job on many machines in one process, and read its byte matrix and its timeline;
-# - check that a real job sends the same bytes;
+# - check that a real job sends the same number of bytes;
 # - say what you gain by going from 1 machine to as many as 64, with METIS or random parts, on a
 #   network of your choice.
 
@@ -271,7 +271,7 @@ def compare(cluster, played):
             payload = (ours.bytes_out[kind][i, j] + ours.bytes_in[kind][i, j]).item()
             header = (count.bytes_out + count.bytes_in - payload) / count.requests
             assert headers.setdefault(kind, header) == header
-    print("rows and bytes are equal except headers; header bytes per request:", headers)
+    print("rows and bytes agree except for headers; header bytes per request:", headers)
 
 
 simulation = simulate(toy, machines=2, part_method=lambda graph, k: owner)
@@ -305,9 +305,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 # ## Simulate a whole job
 #
 # Now we simulate training, on a graph of 20,000 nodes whose structure resembles that of
-# `ogbn-products`. The script is an ordinary one, which would run unchanged on a cluster. It comes
-# in two pieces: the model and the loop. At the end, each trainer writes the times of its epochs and
-# its **traffic**, the counts of what it requested, to a file.
+# `ogbn-products`. The script is an ordinary training script that would run unchanged on a cluster.
+# It comes in two pieces: the model and the loop. At the end, each trainer writes the times of its
+# epochs and its **traffic**, the counts of what it requested, to a file.
 
 # %% [markdown] slot="script" lang="ko"
 # 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다.
@@ -411,11 +411,11 @@ assert 2 * four["metis"].traffic.matrix().sum() < matrix.sum()
 # sent. The two darkest cells of its matrix come from the training nodes: parts 1 and 2 have few, so
 # their trainers get some from parts 0 and 3.
 #
-# ## Check that a real job sends the same bytes
+# ## Check that a real job sends the same number of bytes
 #
-# A real job should send exactly these bytes. For two machines, we first predict and then measure.
-# `launch.run` starts the same script on the same parts, now with server processes, and with
-# trainers that send them requests over TCP. With `num_machines=2`, this computer acts as both
+# A real job should send exactly this many bytes. For two machines, we first predict and then
+# measure. `launch.run` starts the same script on the same parts, now with server processes, and
+# with trainers that send them requests over TCP. With `num_machines=2`, this computer acts as both
 # machines; lesson 09 shows how.
 
 # %% [markdown] slot="prove" lang="ko"
@@ -438,10 +438,10 @@ assert 2 * four["metis"].traffic.matrix().sum() < matrix.sum()
 # 的节点放在一起，要传送的字节不到随机切分的一半。METIS 的矩阵中，颜色最深的两格与训练节点的分布有
 # 关：分区 1 和 2 的训练节点较少，所以它们的训练器会分到分区 0 和 3 的一些训练节点。
 #
-# ## 验证：真实的作业传送同样的字节
+# ## 验证：真实的作业传送同样多的字节
 #
-# 真实的作业传送的字节应当与模拟的完全相同。我们以两台机器为例，先预测，再测量。`launch.run` 在同样
-# 的分区上启动同一个脚本，这次有真正的服务器进程，训练器通过 TCP 向它们发送请求。设
+# 真实的作业传送的字节数应当与模拟的完全相同。我们以两台机器为例，先预测，再测量。`launch.run` 在同
+# 样的分区上启动同一个脚本，这次有真正的服务器进程，训练器通过 TCP 向它们发送请求。设
 # `num_machines=2`，这台计算机就同时充当两台机器；具体做法见第 09 课。
 
 # %% slot="launch-code" tags=["nbval-ignore-output"]
@@ -486,19 +486,19 @@ if runs_jobs:
     assert counted.to_list() == real.to_list()
 
 # %% [markdown] slot="time" lang="en"
-# Every byte agrees, and not by chance: a sample depends only on the random seed, epoch, batch,
-# layer and node. So the trainers of the real job request the same data as the simulated ones, and
-# the same encoder determines the size of all messages. Not counted are the bytes that TCP and IP
-# add, and the model's gradients, which torch exchanges itself. `"gradients"` are those of
-# distributed embeddings; this model has none.
+# All counts agree to the last byte, and not by chance: a sample depends only on the random seed,
+# the epoch, the batch, the layer and the node. So the trainers of the real job request the same
+# data as the simulated ones, and the same encoder determines the size of all messages. The bytes
+# that TCP and IP add are not counted, nor are the model's gradients, which torch exchanges itself.
+# `"gradients"` are those of distributed embeddings; this model has none.
 #
 # ## What it costs: time
 #
 # There is no real network, so the transfer times have to be computed. In the small simulator, one
-# function does this. In each step, a trainer waits two latencies for each round of requests, plus
-# the time that its link needs to carry the data. When the slowest trainer is done, the gradients
-# are averaged by an all-reduce: in a ring, each of $R$ trainers sends $2B(R-1)/R$ bytes to average
-# $B$ bytes of gradients.
+# function does this. In each step, a trainer waits twice the latency for each round of requests,
+# plus the time that its link needs to carry the data. When the slowest trainer is done, the
+# gradients are averaged by an all-reduce: in a ring, each of $R$ trainers sends $2B(R-1)/R$ bytes
+# to average $B$ bytes of gradients.
 #
 # The library is more precise: during the simulation, it measures the time spent on sampling, on
 # computing and on answering requests; it adds a fixed cost for each request, and divides links and
@@ -506,10 +506,10 @@ if runs_jobs:
 # of $b$ bits per second, $n$ bytes take at least $8n/b$ seconds.
 
 # %% [markdown] slot="time" lang="ko"
-# 1바이트도 어긋나지 않으며, 이는 우연이 아닙니다. 샘플링 결과는 난수 시드, 에폭, 배치, 계층,
-# 노드만으로 정해집니다. 따라서 실제 작업의 트레이너도 시뮬레이션에서와 똑같은 데이터를 요청하고,
-# 양쪽이 같은 인코더를 쓰므로 메시지의 크기도 같습니다. 다만 TCP와 IP에서 덧붙는 바이트와, torch가
-# 따로 주고받는 모델의 그래디언트(gradient)는 세지 않았습니다. `"gradients"`는 분산
+# 센 값은 1바이트까지 모두 일치하며, 이는 우연이 아닙니다. 샘플링 결과는 난수 시드, 에폭, 배치,
+# 계층, 노드만으로 정해집니다. 따라서 실제 작업의 트레이너도 시뮬레이션에서와 똑같은 데이터를
+# 요청하고, 양쪽이 같은 인코더를 쓰므로 메시지의 크기도 같습니다. 다만 TCP와 IP에서 덧붙는 바이트와,
+# torch가 따로 주고받는 모델의 그래디언트(gradient)는 세지 않았습니다. `"gradients"`는 분산
 # 임베딩(distributed embedding)의 그래디언트인데, 이 모델에는 분산 임베딩이 없습니다.
 #
 # ## 비용: 시간
@@ -526,10 +526,10 @@ if runs_jobs:
 # 보내려면 적어도 $8n/b$초가 걸립니다.
 
 # %% [markdown] slot="time" lang="zh"
-# 一个字节也不差。这不是巧合：采样结果只取决于随机种子、轮、批次、层和节点，所以真实的训练器请求的数
-# 据与模拟中的相同；真实的消息和模拟的消息，大小也由同一个编码器决定。没有计入的，是 TCP 和 IP 附加
-# 的字节，以及由 torch 自行交换的模型梯度（gradient）。`"gradients"` 指的是分布式嵌入（distributed
-# embedding）的梯度，而这个模型没有分布式嵌入。
+# 各项计数完全一致，一个字节也不差。这不是巧合：采样结果只取决于随机种子、轮、批次、层和节点，所以
+# 真实的训练器请求的数据与模拟中的相同；真实的消息和模拟的消息，大小也由同一个编码器决定。没有计入
+# 的，是 TCP 和 IP 附加的字节，以及由 torch 自行交换的模型梯度（gradient）。`"gradients"` 指的是分布
+# 式嵌入（distributed embedding）的梯度，而这个模型没有分布式嵌入。
 #
 # ## 开销：时间
 #
@@ -618,7 +618,7 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 #
 # The training nodes stay the same and are divided among more machines. First we go up to 16
 # machines: how much is sent, and how much faster is an epoch? Dotted lines mark half and a quarter
-# of the ideal speed-up.
+# of the ideal speedup.
 
 # %% [markdown] slot="scale" lang="ko"
 # 바이트 수는 같지만 시간은 다를 수 있습니다. 다른 작업이 없는 컴퓨터 두 대에서 따로 재어 보니, 한
@@ -670,10 +670,9 @@ plt.show()
 # sent in total. On gigabit links, two machines may well be slower than one, because a single
 # machine needs no network.
 #
-# Choose the number of machines yourself, up to 64. A number that has not been simulated before
-# takes several seconds. Left: what each machine receives from each of the others; right: the time
-# of an epoch, next to that on one machine. Without a running kernel, you see four of the settings
-# instead.
+# Choose the number of machines yourself, up to 64. Each new number takes several seconds to
+# simulate. Left: what each machine receives from each of the others; right: the time of an epoch,
+# next to that on one machine. Without a running kernel, you see four of the settings instead.
 
 # %% [markdown] slot="explore" lang="ko"
 # 머신이 많을수록 필요한 노드가 다른 머신에 있는 경우가 많아지므로, 오가는 바이트의 총량도
@@ -725,7 +724,7 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # - What a job sends depends on the graph, its parts and the samples; one process can count it
 #   exactly.
 # - Row $i$, column $j$ of the byte matrix is what machine $i$ received from machine $j$.
-# - A real job on the same parts sent the same bytes, for all kinds of traffic.
+# - A real job on the same parts sent the same number of bytes, for all kinds of traffic.
 # - Time is computed from measured work and a model of the network; `retimed` computes it for a
 #   different network without another run.
 # - A good partition saves half of the bytes or more; additional machines add to the total.
@@ -744,7 +743,7 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # 3. Suppose that each machine has a wireless link whose two directions share its bandwidth. Write a
 #    function of a byte matrix `matrix` and of `bandwidth`, in bits per second, that returns the
 #    minimum number of seconds in which all machines can send and receive everything.
-# 4. Write a function of `machines`, `seconds` (of an epoch, for each entry of `machines`) and
+# 4. Write a function of `machines`, `seconds` (the epoch time for each entry of `machines`) and
 #    `share` that returns the largest number of machines whose speedup is at least `share` times the
 #    ideal. The first entry of `machines` is 1.
 
@@ -790,7 +789,7 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 #
 # - 作业传送多少数据，取决于图、切分方式和采样结果；用一个进程就能精确地数出来。
 # - 字节矩阵的第 $i$ 行第 $j$ 列，是机器 $i$ 从机器 $j$ 收到的字节数。
-# - 在同样的分区上，真实的作业传送的字节与模拟的相同，各种消息都是如此。
+# - 在同样的分区上，真实的作业传送的字节数与模拟的相同，各种消息都是如此。
 # - 时间由实测的处理时间和网络模型算出；用 `retimed` 可以算出在另一个网络上的时间，不必重新运行。
 # - 切得好，能省下一半以上的字节；机器越多，传送的字节也越多。
 #

@@ -1,8 +1,8 @@
 # %% [markdown] slot="title" lang="en"
 # # Graphs with several types
 #
-# Users and films, authors and papers: in most data, nodes differ in kind, and so do edges, since a
-# user may like or dislike a film. A graph with several **types** of nodes or edges is
+# Users and films, authors and papers: in most real-world graphs, nodes differ in kind. So do
+# edges: a user may like or dislike a film. A graph with several **types** of nodes or edges is
 # **heterogeneous**. When such a graph is partitioned, two numberings exist side by side, and code
 # that confuses them reads the wrong rows without any error. By the end of this lesson, you will be
 # able to
@@ -15,8 +15,8 @@
 # %% [markdown] slot="title" lang="ko"
 # # 타입이 여럿인 그래프
 #
-# 사용자와 영화, 저자와 논문처럼 대부분의 데이터에는 여러 종류의 노드가 있습니다. 에지도
-# 마찬가지여서, 사용자는 영화를 좋아할 수도 있고 싫어할 수도 있습니다. 노드나 에지의
+# 사용자와 영화, 저자와 논문처럼 현실의 그래프에는 대개 여러 종류의 노드가 있습니다. 에지도
+# 마찬가지여서, 예를 들어 사용자는 영화를 좋아할 수도 있고 싫어할 수도 있습니다. 노드나 에지의
 # **타입**(type)이 여럿인 그래프를 **이종 그래프**(heterogeneous graph)라고 합니다. 이런 그래프를
 # 여러 파티션(partition)으로 나누면 번호 체계가 두 가지 생기는데, 이 둘을 혼동하면 오류 없이 엉뚱한
 # 행을 읽게 됩니다. 레슨을 마치면 다음과 같은 일을 할 수 있습니다.
@@ -96,9 +96,9 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 # relation, destination type. Users and films are each numbered from 0, so `owner`, which gives the
 # part of each node, needs a tensor for each type.
 #
-# The library sorts types by name, edge types by full name: `film` is type 0 and `user` type 1;
-# `dislikes` is edge type 0 and `likes` edge type 1. In the figure, circles are users and squares
-# are films; part 0 is blue and part 1 is orange.
+# The library sorts node types by name and edge types by full name: `film` is node type 0 and
+# `user` is node type 1; `dislikes` is edge type 0 and `likes` is edge type 1. In the figure,
+# circles are users and squares are films; part 0 is blue and part 1 is orange.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -107,9 +107,9 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 # 관계(relation), 도착 노드의 타입으로 이루어진 튜플입니다. 사용자와 영화의 번호는 각각 0부터
 # 시작하므로, 각 노드를 어느 파티션에 둘지 나타내는 `owner`에는 타입마다 텐서가 하나씩 필요합니다.
 #
-# 라이브러리에서는 타입을 이름순(에지 타입은 전체 이름순)으로 정렬합니다. `film`이 타입 0, `user`가
-# 타입 1이고, 에지는 `dislikes`가 타입 0, `likes`가 타입 1입니다. 그림에서 원은 사용자, 사각형은
-# 영화입니다. 파티션 0은 파란색, 파티션 1은 주황색입니다.
+# 라이브러리에서는 노드 타입을 이름순으로, 에지 타입을 전체 이름순으로 정렬합니다. 노드는 `film`이
+# 타입 0, `user`가 타입 1이고, 에지는 `dislikes`가 타입 0, `likes`가 타입 1입니다. 그림에서 원은
+# 사용자, 사각형은 영화입니다. 파티션 0은 파란색, 파티션 1은 주황색입니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
@@ -117,8 +117,8 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 # 5 个用户喜欢或不喜欢 4 部电影。边类型的全名是一个三元组：源节点的类型、关系（relation）、目标节点
 # 的类型。用户和电影都从 0 开始编号，所以记录各节点所属分区的 `owner` 中，每种类型各有一个张量。
 #
-# 库按名称对类型排序（边类型按全名）：`film` 是类型 0，`user` 是类型 1；`dislikes` 是边类型 0，
-# `likes` 是边类型 1。图中圆表示用户，方块表示电影；分区 0 为蓝色，分区 1 为橙色。
+# 库按名称对节点类型排序，按全名对边类型排序：`film` 是节点类型 0，`user` 是节点类型 1；`dislikes`
+# 是边类型 0，`likes` 是边类型 1。图中圆表示用户，方块表示电影；分区 0 为蓝色，分区 1 为橙色。
 
 # %% slot="toy-code"
 likes = [0, 3, 3, 1, 4], [1, 3, 0, 0, 2]  # users, films
@@ -168,7 +168,7 @@ plt.show()
 #
 # The nodes of type $t$ that part $p$ owns form one range in either numbering. It begins at the
 # type-wise ID $f_{pt}$ and at the homogeneous ID $s_{pt}$. So converting an ID means finding its
-# range and shifting it:
+# range and shifting the ID accordingly:
 #
 # $$\text{homogeneous ID} = \text{type-wise ID} - f_{pt} + s_{pt}$$
 #
@@ -511,20 +511,21 @@ plt.show()
 #
 # ## R-GCN with homogeneous IDs
 #
-# A relational graph convolutional network (R-GCN) has a matrix $W_r$ for each relation $r$ and
-# takes the mean over $N_r(v)$, the neighbors of $v$ under $r$:
+# A relational graph convolutional network (R-GCN) has a matrix $W_r$ for each relation $r$, a
+# separate matrix $W_0$ for the node itself (not that of relation 0) and a bias $b$. It takes the
+# mean over $N_r(v)$, the neighbors of $v$ under $r$:
 #
 # $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
 #
 # `RelGraphConv` takes the relation of each edge and the factor $1/|N_r(v)|$; `relations` computes
-# both. Its argument `sees` maps edge types to relations, so a model can be trained without
-# distinguishing two of the types. `sample_blocks` is the loop from DGL's guide, for homogeneous
-# IDs.
+# both. The argument `sees` of `relations` maps edge types to relations, so a model can be trained
+# without distinguishing certain types. `sample_blocks` is the loop from DGL's guide, for
+# homogeneous IDs.
 #
-# Users have no features, so each gets a row of learnable parameters: a **distributed embedding**,
-# whose rows are stored by their owners. The partition policy says that the rows belong to users.
-# `rows` uses both numberings: the partition book splits the homogeneous IDs of the input nodes by
-# type; features and embeddings are read with type-wise IDs; the results are written to the
+# Users have no features, so each gets a row of a **distributed embedding**, a table of learnable
+# parameters whose rows are stored by their owners. The partition policy says that the rows belong
+# to users. `rows` uses both numberings: the partition book splits the homogeneous IDs of the input
+# nodes by type; features and embeddings are read with type-wise IDs; the results are written to the
 # positions of the nodes in the block.
 
 # %% [markdown] slot="relations" lang="ko"
@@ -534,8 +535,9 @@ plt.show()
 #
 # ## 동종 ID로 R-GCN 학습하기
 #
-# 관계형 그래프 합성곱(relational graph convolution, R-GCN)은 관계 $r$마다 행렬 $W_r$을 두고, 관계
-# $r$로 이어진 $v$의 이웃 $N_r(v)$에 대해 평균을 구합니다.
+# 관계형 그래프 합성곱(relational graph convolution, R-GCN)은 관계 $r$마다 행렬 $W_r$을 두고, 노드
+# 자신을 위한 행렬 $W_0$(관계 0의 행렬이 아님)과 편향 $b$도 둡니다. 평균은 관계 $r$로 이어진 $v$의
+# 이웃 $N_r(v)$에 대해 구합니다.
 #
 # $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
 #
@@ -544,7 +546,7 @@ plt.show()
 # 구별하지 않는 모델을 학습할 수 있습니다. `sample_blocks`는 DGL 사용자 가이드에서처럼 계층마다 동종
 # ID로 샘플링하는 함수입니다.
 #
-# 사용자에게는 피처가 없으므로 사용자마다 학습할 행을 하나씩 둡니다. 이것이 **분산
+# 사용자에게는 피처가 없으므로 사용자마다 학습할 행을 하나씩 둡니다. 이 행들을 모은 표가 **분산
 # 임베딩**(distributed embedding)이며, 각 행은 소유자(owner)가 저장합니다. 이 행이 사용자 타입에
 # 속한다는 것은 파티션 정책(partition policy)으로 지정합니다. `rows`에서는 두 번호 체계를 함께
 # 씁니다. 입력 노드의 동종 ID를 파티션 북으로 타입별로 나누고, 피처와 임베딩을 타입별 ID로 읽은
@@ -557,8 +559,8 @@ plt.show()
 #
 # ## 用同构 ID 训练 R-GCN
 #
-# 关系图卷积网络（R-GCN）为每种关系 $r$ 设一个矩阵 $W_r$，并对 $v$ 在关系 $r$ 下的邻居 $N_r(v)$ 求平
-# 均：
+# 关系图卷积网络（R-GCN）为每种关系 $r$ 设一个矩阵 $W_r$，另为节点自身设一个矩阵 $W_0$（不是关系 0
+# 的矩阵），并有偏置 $b$；平均是对 $v$ 在关系 $r$ 下的邻居 $N_r(v)$ 求的：
 #
 # $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
 #
@@ -566,10 +568,10 @@ plt.show()
 # 型映射到关系；把两种类型映射到同一关系，就能训练一个不区分它们的模型。`sample_blocks` 是 DGL 用户
 # 指南中逐层采样的循环，使用同构 ID。
 #
-# 用户没有特征，所以为每个用户设一行可学习的参数：这就是**分布式嵌入**（distributed embedding），每
-# 一行由所有者（owner）保存。分区策略（partition policy）指明这些行对应用户节点，随用户节点一起分布
-# 在各个分区。`rows` 同时用到两套编号：先用分区簿把输入节点的同构 ID 按类型拆开，再用类型内 ID 读取
-# 特征和嵌入，最后把结果放到这些节点在块中的位置上。
+# 用户没有特征，所以为每个用户设一行可学习的参数：这些行组成**分布式嵌入**（distributed
+# embedding），每一行由所有者（owner）保存。分区策略（partition policy）指明这些行对应用户节点，随用
+# 户节点一起分布在各个分区。`rows` 同时用到两套编号：先用分区簿把输入节点的同构 ID 按类型拆开，再用
+# 类型内 ID 读取特征和嵌入，最后把结果放到这些节点在块中的位置上。
 
 
 # %% slot="relations-code"
@@ -695,17 +697,17 @@ plt.show()
 assert results["all types"] > 0.8 and results["blind"] < 0.6
 
 # %% [markdown] slot="hetero" lang="en"
-# Types matter: more than nine films in ten are classified correctly, against four in ten without
-# types; guessing gets one in four. In the left-hand figure, the four squares on the diagonal
-# correspond to the four tastes. Users with the same taste have similar embeddings, although the
-# only labels were the genres of films.
+# Types matter: more than nine films in ten are classified correctly, compared with four in ten
+# without types; random guessing gets one in four right. In the left-hand figure, the four squares
+# on the diagonal correspond to the four tastes. Users with the same taste have similar embeddings,
+# although the only labels were the genres of films.
 #
 # ## The other way: typed blocks
 #
 # If the seeds are a dictionary, `NeighborSampler` makes blocks with types. `HeteroGraphConv` has a
-# module for each relation and adds up the results at each node. The modules may therefore differ in
-# kind and input size; their outputs must have one size. The computation is that of `RelGraphConv`:
-# with equal weights, one layer must give equal results.
+# module for each relation and adds up the results at each node. The modules may therefore differ
+# in kind and input size, but their outputs must all have the same size. The computation is that of
+# `RelGraphConv`: with equal weights, one layer must give equal results.
 
 # %% [markdown] slot="hetero" lang="ko"
 # 타입을 구별하는지에 따라 결과가 크게 달라집니다. 타입을 구별하면 열 편 가운데 아홉 편 이상을
@@ -757,8 +759,8 @@ print("equal rows, shapes:", {ntype: tuple(rows.shape) for ntype, rows in other.
 #
 # ## Check IDs and samples
 #
-# First, with 1, 2 and 4 parts, we check that the conversions invert each other and that, for every
-# node and every edge, both IDs have the same owner.
+# First, with 1, 2 and 4 parts, we check that the conversions are inverses of each other and that,
+# for every node and every edge, both IDs have the same owner.
 #
 # Second, we check that typed mini-batches do not depend on the partition. We sample the whole graph
 # in memory, then the parts, and map the IDs of the blocks back to the original ones. For each type,
@@ -915,18 +917,18 @@ right.set_title("fanout: likes+dislikes")
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# Most of the sampled edges are dislikes; the largest group is those that lead into users, which are
-# sampled one layer further out from the seeds. Four bytes in ten come from other parts. In the
-# right-hand plot, likes alone need a third of the traffic of both; the accuracy falls from 0.92 to
-# 0.85. Dislikes alone cost twice as much as likes alone and give only 0.53. A like and a dislike
-# cost the same to fetch; how much an edge helps depends on its type.
+# Most of the sampled edges are dislikes; the largest group consists of the dislikes that lead into
+# users: these are sampled one layer further out from the seeds. Four bytes in ten come from other
+# parts. In the right-hand plot, likes alone need a third of the traffic of both; the accuracy falls
+# from 0.92 to 0.85. Dislikes alone cost twice as much as likes alone and give only 0.53. A like and
+# a dislike cost the same to fetch; how much an edge helps depends on its type.
 #
 # ## Summary
 #
 # - Type-wise IDs number the rows of the features; a homogeneous ID identifies any node by a single
 #   number. The partition book converts between them, using the ranges.
-# - Seeds in a dictionary give typed frontiers; homogeneous seeds give a single type and
-#   `dgl.ETYPE`. The samples are equal.
+# - Seeds in a dictionary give typed frontiers; homogeneous seeds give frontiers with one node type
+#   and one edge type, plus `dgl.ETYPE`. The samples are equal.
 # - `RelGraphConv` and `HeteroGraphConv` are two forms of the same computation.
 # - Nodes without features get a distributed embedding with the partition policy of their type.
 # - Balance each node type when you partition, and choose a fanout for each edge type.
@@ -957,8 +959,8 @@ plt.show()
 #
 # - 타입별 ID는 피처의 행 번호이고, 동종 ID는 숫자 하나로 어떤 노드든 가리킵니다. 파티션 북은 구간을
 #   이용하여 두 ID를 서로 변환합니다.
-# - 시드를 딕셔너리로 지정하면 프런티어에 타입이 있고, 동종 ID로 지정하면 타입은 하나뿐이며 원래
-#   에지 타입은 `dgl.ETYPE`에 있습니다. 두 샘플링 결과는 같습니다.
+# - 시드를 딕셔너리로 지정하면 프런티어에 타입이 있고, 동종 ID로 지정하면 노드 타입과 에지 타입이
+#   하나씩뿐이며 원래 에지 타입은 `dgl.ETYPE`에 있습니다. 두 샘플링 결과는 같습니다.
 # - `RelGraphConv`와 `HeteroGraphConv`는 같은 계산을 두 가지 방식으로 구현한 것입니다.
 # - 피처가 없는 노드에는 그 타입의 파티션 정책을 따르는 분산 임베딩을 씁니다.
 # - 그래프를 나눌 때는 노드 타입마다 균형을 맞추고, 팬아웃은 에지 타입마다 정합니다.
@@ -985,8 +987,8 @@ plt.show()
 # ## 小结
 #
 # - 类型内 ID 是特征的行号；同构 ID 用一个数就能指明任何节点。分区簿利用各段的分界在两者之间转换。
-# - 以字典给出种子，得到带类型的边界子图；以同构 ID 给出种子，得到的图只有一种类型，原来的边类型在
-#   `dgl.ETYPE` 中。两者的采样结果相同。
+# - 以字典给出种子，得到带类型的边界子图；以同构 ID 给出种子，得到的图只有一种节点类型和一种边类
+#   型，原来的边类型在 `dgl.ETYPE` 中。两者的采样结果相同。
 # - `RelGraphConv` 和 `HeteroGraphConv` 是同一种计算的两种形式。
 # - 没有特征的节点使用分布式嵌入，并采用其类型的分区策略。
 # - 切分时使每种节点类型都均衡，采样时为每种边类型分别选择扇出。

@@ -1,14 +1,14 @@
 # %% [markdown] slot="title" lang="en"
 # # Launching a job on many machines
 #
-# A distributed job runs one script, but in many processes on many machines. A **launcher** must
-# start them all, notice when one fails, and terminate the others. By the end of this lesson, you
-# will be able to
+# A distributed job runs one script in many processes on many machines. A **launcher** must start
+# them, notice when one fails, and terminate the others. By the end of this lesson, you will be able
+# to
 #
 # - name a job's processes, and say what starts each and what each does;
 # - prepare machines with `ip_config.txt`, `copy_files` and `doctor`;
 # - launch a job, read its logs, and resume it after a failure;
-# - check that a job learns what one process learns, and see where its time goes.
+# - check that a job learns the same parameters as one process, and see where its time goes.
 
 # %% [markdown] slot="title" lang="ko"
 # # 여러 머신에서 작업 실행하기
@@ -162,10 +162,9 @@ plt.show()
 # ## Build it yourself: a server for rows
 #
 # The script below waits for a request and sends a reply. Like gnnlab's servers, it uses sockets
-# from ZeroMQ, a library that passes messages between processes. A request consists of the bytes of
-# the row numbers (int64), the reply of the bytes of these rows (float64). The server prints its
-# port, which the operating system chose. `%%writefile` saves a cell to a file instead of running
-# it.
+# from ZeroMQ, a library that passes messages between processes. A request is the bytes of the row
+# numbers (int64), and the reply is the bytes of those rows (float64). The server prints its port,
+# which the operating system chose. `%%writefile` saves a cell to a file instead of running it.
 #
 # Then we start the server as a separate process, with the rows of machine 1, where nodes 6 and 7
 # are rows 2 and 3. We request them, send three bytes of garbage, and request them again.
@@ -575,7 +574,7 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   relative to it. `ip_config` is read on this computer.
 # - `extra_envs`: environment variables for all processes; `ssh_port`, `ssh_username`: as above.
 # - `master_port`: where trainers meet on machine 0; by default a free port.
-# - `timeout`: seconds that all processes may take to start, and later each reply or barrier
+# - `timeout`: seconds allowed for all processes to start and, later, for each reply or barrier
 #   (default: 300); `max_pause`: seconds that a process may be suspended before it counts as failed
 #   (default: 3).
 # - `log_dir`, `trace`: folders on this computer for logs and timing records.
@@ -659,7 +658,7 @@ print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 #
 # With `num_machines=2`, the agents are child processes of this notebook and need no ssh; everything
 # else is the same. Each trainer has one sampler. After epoch 2, a thread lists all processes and
-# kills server 1, as the operating system does when memory runs out.
+# kills server 1, as the operating system might when memory runs out.
 
 # %% [markdown] slot="launch" lang="ko"
 # `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다(출력의 0번 줄). 서버와
@@ -671,7 +670,7 @@ print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 # `num_machines=2`로 지정하면 에이전트가 노트북의 자식 프로세스가 되어 ssh가 필요 없고, 나머지는
 # 모두 같습니다. 이번에는 트레이너마다 샘플러를 하나씩 둡니다. 에폭 2가 끝나면, 미리 시작해 둔
 # 스레드가 모든 프로세스의 목록을 기록한 다음 서버 1을 강제로 종료합니다. 메모리가 모자랄 때
-# 운영체제가 하는 일과 같습니다.
+# 운영체제가 하기도 하는 일입니다.
 
 # %% [markdown] slot="launch" lang="zh"
 # `launch` 通过 ssh 在每台主机上启动一个**代理**（agent），见输出中标号为 0 的行。服务器和 torchrun
@@ -681,7 +680,7 @@ print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 #
 # 设 `num_machines=2` 时，代理是本 Notebook 的子进程，不需要 ssh，其余完全相同。这次每个训练器有一个
 # 采样器进程。第 2 轮结束后，事先开启的一个线程会列出所有进程，然后杀死服务器 1，就像内存不足时操作
-# 系统所做的那样。
+# 系统可能会做的那样。
 
 # %% slot="launch-code" tags=["nbval-ignore-output"]
 needs_unix()
@@ -792,16 +791,17 @@ ax.axis("off")
 plt.show()
 
 # %% [markdown] slot="silence" lang="en"
-# Lines lead to the right, from each process to those it started; the upper half is machine 0. An
-# agent is two processes, one that works and its guard: if either is killed, the other ends
-# everything else. If both are killed, the watchdogs in the figure end everything.
+# Lines lead right from each process to those it started; the upper half is machine 0. An agent is
+# two processes, one that works and its guard: if either is killed, the other ends everything else.
+# If both are killed, the watchdogs do so.
 #
 # ## How long to wait for a heartbeat
 #
 # The launcher and the agents send each other a heartbeat every second. After 4.5 s without one, the
 # launcher reports a failure, and an agent ends everything on its host. So nothing is left behind
 # even if a cable is pulled or the launching laptop is closed. Suppose the connection breaks at 5.5
-# s. Change the deadline and the gap; without a running kernel, you see four settings.
+# s. Change the deadline and the gap until it is back; without a running kernel, you see four
+# settings.
 
 # %% [markdown] slot="silence" lang="ko"
 # 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어집니다. 위쪽 절반이 머신
@@ -1023,10 +1023,10 @@ figure.legend(legend.values(), legend, ncols=6, loc="outside upper center")
 plt.show()
 
 # %% [markdown] slot="cluster" lang="en"
-# Green is training; in light orange, servers answer requests. The rest is a one-time cost:
-# processes load modules, wait for each other, and are shut down in order. For `digits`, starting
-# takes longer than training. In long jobs, this does not matter, and a graph too large for one
-# machine leaves no choice.
+# Green is training, and light orange is answering requests. The rest is a one-time cost: processes
+# load modules, wait for each other, and are shut down in order. For `digits`, starting takes longer
+# than training. For long jobs, this is negligible, and a graph too large for one machine leaves no
+# choice.
 #
 # ## On your cluster
 #
@@ -1038,14 +1038,15 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# Run `launch` on any computer that can log in to all machines over ssh without a prompt, as for
-# `copy_files`, and has their version of gnnlab. It must stay connected until the job ends (`tmux`
-# helps). The machines must reach each other at the addresses in `ip_config.txt`, on the servers'
-# ports and on those that PyTorch opens. With a shared file system, `--workspace` is a folder on it.
+# Run `launch` on any computer that has the same version of gnnlab as the machines and can log in to
+# them all over ssh without a prompt, as for `copy_files`. It must stay connected until the job ends
+# (`tmux` helps). The machines must reach each other at the addresses in `ip_config.txt`, on the
+# servers' ports and those PyTorch opens. With a shared file system, `--workspace` is a folder on
+# it.
 #
 # A **scheduler** often decides what runs where. You submit a script to Slurm: lines with `#SBATCH`
-# say what the job needs; Slurm allocates the machines, called nodes, and runs the other lines on
-# the first. This script closely follows `examples/slurm/train.sbatch`:
+# say what the job needs; Slurm allocates machines, called nodes, and runs the other lines on the
+# first. This script closely follows `examples/slurm/train.sbatch`:
 #
 # ```
 # # #!/bin/bash
@@ -1060,7 +1061,7 @@ plt.show()
 # ```
 #
 # `launch` uses the allocated nodes as its machines, starts the agents with `srun`, and needs no
-# `ip_config.txt`. A run on three nodes, all simulated on one busy computer, printed this (the first
+# `ip_config.txt`. A run on three nodes, simulated on one busy computer, printed this (the first
 # epoch includes compilation):
 #
 # ```
@@ -1081,8 +1082,8 @@ plt.show()
 # ```
 #
 # Two minutes before the time limit, Slurm sends the signal USR1. `launch` notifies the trainers,
-# which save a checkpoint and exit; then `launch` requeues the job. When restarted, the job
-# continues, and its final parameters are bit for bit those of an uninterrupted run.
+# which save a checkpoint and exit; then `launch` requeues the job. When restarted, it continues,
+# and its final parameters match those of an uninterrupted run bit for bit.
 #
 # On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks the
 # nodes of either cluster. For more, see [the page on clusters](../../docs/clusters.md) and [where
@@ -1246,8 +1247,8 @@ plt.show()
 #    many servers, trainers and samplers does the job have? Answer with a list.
 # 3. An epoch takes 60 s on one machine and 33 s on two, but starting on two takes 300 s longer.
 #    What is the smallest number of epochs for which two machines finish first?
-# 4. Write a function of `request` and `rows` that returns our server's reply, and `b""` for a
-#    request that is empty or has invalid row numbers.
+# 4. Write a function of `request` and `rows` that returns our server's reply to a request of one
+#    or more complete, valid row numbers, and `b""` to any other.
 # 5. `complete[i]` lists the numbers of the checkpoints that machine $i$ has. Write a function of
 #    `complete` that returns the one to resume from, or −1 if there is none.
 

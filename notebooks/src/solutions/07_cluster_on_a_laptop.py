@@ -19,9 +19,9 @@
 
 # %% [markdown] slot="why" lang="en"
 # **1.** Node 2 has the neighbors 0, 1 and 6. Of these, only 6 is on machine 1, so trainer 0
-# requests its neighbors there. The neighbor of node 6 is 7, those of node 0 are 3 and 5, and that
-# of node 1 is 3. So trainer 0 requests the features of nodes 5, 6 and 7 from machine 1. The small
-# simulator gives the same counts.
+# requests the neighbors of node 6 from machine 1. The neighbor of node 6 is 7, those of node 0 are
+# 3 and 5, and that of node 1 is 3. So trainer 0 requests the features of nodes 5, 6 and 7 from
+# machine 1. The small simulator gives the same counts.
 #
 # **2.** Each trainer sends $2B(R-1)/R$ bytes, where $B$ is 48 million and $R = 8$: 84 million
 # bytes, or 672 million bits. At 10 billion bits per second, they take about 67 ms.
@@ -30,8 +30,8 @@
 # exercise, both directions of a link share its bandwidth, so the machine whose two sums add up to
 # the most determines the time. The diagonal is zero: data that stays on a machine uses no link.
 #
-# **4.** The speed-up is the time on one machine divided by that on several, and the ideal is the
-# number of machines. Efficiency need not fall with every increase in the number of machines, so the
+# **4.** The speedup is the time on one machine divided by that on several, and the ideal is the
+# number of machines. The ratio of the two need not fall every time a machine is added, so the
 # function tries every entry of the list.
 
 # %% [markdown] slot="why" lang="ko"
@@ -48,13 +48,13 @@
 # 시간을 정합니다. 머신 안에서 오가는 데이터는 링크를 쓰지 않으므로 대각 성분은 0입니다.
 #
 # **4.** 속도 향상은 머신이 한 대일 때 걸린 시간을 머신이 여러 대일 때 걸린 시간으로 나눈 값이고,
-# 이상적인 값은 머신 수입니다. 머신을 늘릴 때마다 효율이 반드시 떨어지는 것은 아니므로 모든 머신
-# 수를 확인합니다.
+# 이상적인 값은 머신 수입니다. 머신을 늘릴 때마다 둘의 비율이 반드시 떨어지는 것은 아니므로 모든
+# 머신 수를 확인합니다.
 
 # %% [markdown] slot="why" lang="zh"
-# **1.** 节点 2 的邻居是 0、1、6。其中只有 6 在机器 1 上，所以训练器 0 要向机器 1 请求它的邻居。节点
-# 6 的邻居是 7，节点 0 的邻居是 3 和 5，节点 1 的邻居是 3。因此，训练器 0 要向机器 1 请求节点 5、6、
-# 7 的特征。用小模拟器统计，结果相同。
+# **1.** 节点 2 的邻居是 0、1、6。其中只有 6 在机器 1 上，所以训练器 0 要向机器 1 请求节点 6 的邻
+# 居。节点 6 的邻居是 7，节点 0 的邻居是 3 和 5，节点 1 的邻居是 3。因此，训练器 0 要向机器 1 请求节
+# 点 5、6、7 的特征。用小模拟器统计，结果相同。
 #
 # **2.** 每个训练器发送 $2B(R-1)/R$ 字节，其中 $B$ 是 4800 万，$R = 8$：共 8400 万字节，即 6.72 亿比
 # 特；速率为每秒 100 亿比特，约需 67 毫秒。
@@ -62,8 +62,8 @@
 # **3.** 每台机器接收的字节数是矩阵中对应的行之和，发送的字节数是对应的列之和。按题意，收发两个方向
 # 共用带宽，所以收发字节数之和最大的机器决定总时间。机器内部的数据不经过链路，所以对角线为零。
 #
-# **4.** 加速比是单机所用的时间除以多台机器所用的时间，理想值等于机器数。机器增多时，效率不一定逐步
-# 下降，所以每一种机器数都要检查。
+# **4.** 加速比是单机所用的时间除以多台机器所用的时间，理想值等于机器数。机器增多时，两者之比不一定
+# 逐步下降，所以每一种机器数都要检查。
 
 # %% slot="answers"
 toy_cluster = cut(toy, owner)

@@ -24,7 +24,8 @@
 # Parts 0 and 1 own users 0 to 29, so it is user 31.
 #
 # **3.** No types are needed to find the owners of homogeneous IDs. `dgl.ETYPE` gives the relation
-# of each edge as an index into `g.etypes`; `minlength` keeps a zero for relations without edges.
+# of each edge as an index into `g.etypes`; `minlength` gives relations without edges a count of
+# zero.
 #
 # **4.** Films are the destinations of `likes` and `dislikes`, and users those of the other two
 # types. A fanout of −1 takes all edges.

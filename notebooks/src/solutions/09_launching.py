@@ -23,8 +23,8 @@
 # **2.** Servers and trainers are counted per machine, samplers per trainer: $4 \cdot 2$,
 # $4 \cdot 2$ and $4 \cdot 2 \cdot 3$.
 #
-# **3.** Two machines save 27 s per epoch but must first make up for 300 s: $300 / 27 \approx 11.1$,
-# so they finish first with 12 epochs or more.
+# **3.** Two machines save 27 s per epoch but must first make up for the extra 300 s:
+# $300 / 27 \approx 11.1$, so they finish first with 12 epochs or more.
 #
 # **4.** The length in bytes must be a multiple of eight, and every number must be that of an
 # existing row. A negative number would read rows from the end without any error, so it is refused
@@ -38,7 +38,7 @@
 # **2.** 서버와 트레이너의 수는 머신 한 대당, 샘플러의 수는 트레이너 하나당 지정합니다. 따라서
 # $4 \cdot 2$, $4 \cdot 2$, $4 \cdot 2 \cdot 3$개입니다.
 #
-# **3.** 머신이 두 대이면 에폭마다 27초를 아끼지만, 먼저 300초를 만회해야 합니다.
+# **3.** 머신이 두 대이면 에폭마다 27초를 아끼지만, 먼저 더 걸린 300초를 만회해야 합니다.
 # $300 / 27 \approx 11.1$이므로 12에폭 이상이면 두 대로 실행하는 쪽이 먼저 끝납니다.
 #
 # **4.** 요청의 바이트 수는 8의 배수여야 하고, 모든 번호에 해당하는 행이 있어야 합니다. 음수이면
