@@ -67,9 +67,9 @@
 # ## 准备
 #
 # 进程组中的每个进程都有一个编号，称为**进程序号**（rank），下文直接写作 rank，也用它指这个进程；进
-# 程的个数称为**进程总数**（world size）。两个 CPU 核正好运行两个 rank；如果有同样多的 GPU，就每个
-# rank 用一块。每个进程只用一个线程，以免各个 rank 争抢 CPU 核。由手写数字图像构成的图 `"digits"` 随
-# 项目附带。只负责绘图的单元格都已折叠，点击即可展开。
+# 程的个数称为**进程总数**（world size）。两个 CPU 核正好运行两个 rank；如果有两块 GPU，就每个 rank
+# 用一块。每个进程只用一个线程，以免各个 rank 争抢 CPU 核。由手写数字图像构成的图 `"digits"` 随项目
+# 附带。只负责绘图的单元格都已折叠，点击即可展开。
 
 # %% slot="imports"
 import hashlib
@@ -439,8 +439,8 @@ source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 #
 # ## 使用库
 #
-# 库的 `create_dataloader` 为一个 rank 创建加载器，它给出的批次应当与上面的 `ddp_loader` 的相同；这
-# 里的 `ddp_loader` 使用第 03 课的采样器（sampler）。
+# 库的 `create_dataloader` 为一个 rank 创建加载器，它给出的批次应当与上面 `ddp_loader` 给出的相同；
+# 这里的 `ddp_loader` 使用第 03 课的采样器（sampler）。
 
 # %% slot="loader-code" tags=["nbval-ignore-output"]
 FANOUTS, BATCH = [5, 5], 32
@@ -638,8 +638,8 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # fork；`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是其中的 `Process` 更安全。
 #
 # 在有 GPU 的计算机上，进程一旦计算过梯度，由它 fork 出的子进程就无法再计算梯度。本 Notebook 已经计
-# 算过梯度，所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接，得到的最
-# 好的模型应当与前面的相同。（在 GPU 上求和没有固定的顺序，模型可能不同。）
+# 算过梯度，所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接；训练得到
+# 的最佳模型应当与前面的相同。（在 GPU 上求和没有固定的顺序，模型可能不同。）
 
 
 # %% slot="fork-code"
@@ -683,8 +683,8 @@ else:
 
 # %% [markdown] slot="memory" lang="zh"
 # 两个进程都正常结束；启动方式不影响训练结果，影响的是内存用量。全新的解释器要重新导入 PyTorch；而
-# 且，传给函数的各项数据中，既不是张量也不是图的（例如存放节点名称的字典）会为每个 rank 复制一份，所
-# 以进程越多，占用的内存也越多。fork 出的 rank 则共享父进程的全部内存。我们用两种方式各启动两个
+# 且，传给函数的数据中，凡不是张量也不是图的（例如存放节点名称的字典），都要为每个 rank 各复制一份，
+# 所以进程越多，占用的内存也越多。fork 出的 rank 则共享父进程的全部内存。我们用两种方式各启动两个
 # rank，测量每个 rank 独占、不与其他进程共享的内存。
 
 
@@ -1094,8 +1094,8 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # - 每个 rank 都有整张图，并处理每个批次中的一份；梯度用全归约求平均。
 # - 各份大小相同时，除舍入误差外，结果与在一个进程中训练相同。
 # - 所有 rank 的步数相同；rank 0 做验证和保存，其他 rank 等待。
-# - 启动各个 rank 之前先准备好图。fork 共享内存；用过 GPU 之后，要启动全新的解释器。
-# - 只有批次足够大，省下的计算时间多于全归约和等待的时间时，使用多个 rank 才划算。
+# - 启动各个 rank 之前先准备好图。fork 出的进程与父进程共享内存；用过 GPU 之后，要启动全新的解释器。
+# - 只有批次大到省下的计算时间多于全归约和等待的时间，使用多个 rank 才划算。
 #
 # ## 练习
 #

@@ -14,8 +14,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：节点分类
 #
-# 本 Notebook 给出[第 01 课](../../zh/01_node_classification.ipynb)末尾各道练习题的解答。第一题之前
-# 的单元格是该课的代码，请先运行。
+# 本 Notebook 给出[第 01 课](../../zh/01_node_classification.ipynb)末尾各道练习题的解答。第一题解答
+# 之前的单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** The seed has 4 neighbors, each of these has 4 of its own, and each of those has another 4:

@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：链接预测
 #
-# 本 Notebook 给出[第 02 课](../../zh/02_link_prediction.ipynb)末尾各道练习题的解答。第一题之前的单
-# 元格是该课的代码，请先运行。
+# 本 Notebook 给出[第 02 课](../../zh/02_link_prediction.ipynb)末尾各道练习题的解答。第一题解答之前
+# 的单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** Each edge has two endpoints and five nodes drawn as negatives: $100 \cdot (2 + 5) = 700$. A

@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：编写自己的采样器
 #
-# 本 Notebook 给出[第 03 课](../../zh/03_custom_sampling.ipynb)末尾各道练习题的解答。第一题之前的单
-# 元格是该课的代码，请先运行。
+# 本 Notebook 给出[第 03 课](../../zh/03_custom_sampling.ipynb)末尾各道练习题的解答。第一题解答之前
+# 的单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** A layer adds at most its budget to the nodes already there: $32 + 128 + 256 = 416$,

@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：用多个进程训练
 #
-# 本 Notebook 给出[第 04 课](../../zh/04_multi_gpu.ipynb)末尾各道练习题的解答。第一题之前的单元格是
-# 该课的代码，请先运行。
+# 本 Notebook 给出[第 04 课](../../zh/04_multi_gpu.ipynb)末尾各道练习题的解答。第一题解答之前的单元
+# 格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** A chunk is a quarter of the gradient, 250,000 numbers. A rank sends three chunks in the
@@ -64,8 +64,8 @@ check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
 # 틀린 값이 나옵니다.
 
 # %% [markdown] slot="why-3-4" lang="zh"
-# **3.** 整个批次的损失是所有节点上的平均值，所以每个 rank 的权重应与它的节点数成正比。DDP 给每个
-# rank 相同的权重，只有各份大小相同时才正确。
+# **3.** 整个批次的损失是所有节点的损失的平均值，所以每个 rank 的权重应与它的节点数成正比。DDP 给每
+# 个 rank 相同的权重，只有各份大小相同时才正确。
 #
 # **4.** 先把各 rank 预测正确的节点数和各自的节点数分别相加，再用前者除以后者。这里不能对各 rank 的
 # 准确率求平均：一个 rank 有 40 个节点，另一个有 50 个。

@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：把图切成分区
 #
-# 本 Notebook 给出[第 05 课](../../zh/05_partitioning.ipynb)末尾各道练习题的解答。第一题之前的单元格
-# 是该课的代码，请先运行。
+# 本 Notebook 给出[第 05 课](../../zh/05_partitioning.ipynb)末尾各道练习题的解答。第一题解答之前的单
+# 元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-2" lang="en"
 # **1.** Wherever the destination of an edge lies, the source lies in the same part with probability

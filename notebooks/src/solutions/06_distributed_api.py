@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：分布式 API
 #
-# 本 Notebook 给出[第 06 课](../../zh/06_distributed_api.ipynb)末尾各道练习题的解答。第一题之前的单
-# 元格是该课的代码，请先运行。
+# 本 Notebook 给出[第 06 课](../../zh/06_distributed_api.ipynb)末尾各道练习题的解答。第一题解答之前
+# 的单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** The last range that begins at or below 1000 is that of part 2, which begins at 899. In this
@@ -62,7 +62,7 @@
 # 不过，其他训练器在这一读一写之间写入这些行的值会丢失：只有由行的所有者来计算，并发的更新才是安全
 # 的。正因为如此，稀疏优化器的更新才由所有者计算。
 #
-# **4.** 同样先去掉重复的 ID，再用分区簿查出各自的所有者，数出其中有多少个的所有者不是 `part`。
+# **4.** 同样先去掉重复的 ID，再用分区簿查出各自的所有者，数出其中所有者不是 `part` 的有多少个。
 
 # %% slot="answers"
 answer_1 = [2, 1000 - 899]

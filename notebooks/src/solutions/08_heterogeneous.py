@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：节点和边有多种类型的图
 #
-# 本 Notebook 给出[第 08 课](../../zh/08_heterogeneous.ipynb)末尾各道练习题的解答。第一题之前的单元
-# 格是该课的代码，请先运行。
+# 本 Notebook 给出[第 08 课](../../zh/08_heterogeneous.ipynb)末尾各道练习题的解答。第一题解答之前的
+# 单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** Films 0 to 3 belong to part 0, so film 5 is the second film of part 1. Part 0 has 14 nodes,
@@ -51,8 +51,8 @@
 # **2.** 分区 2 从 $14 + 22 = 36$ 开始，先是三部电影，所以 40 是它的第二个用户。分区 0 和 1 共有 30
 # 个用户，因此是用户 31。
 #
-# **3.** 查同构 ID 的所有者不需要类型。`dgl.ETYPE` 存放每条边的关系在 `g.etypes` 中的序号；设定
-# `minlength` 之后，没有边的关系也会记为零。
+# **3.** 按同构 ID 查找所有者，不需要知道类型。`dgl.ETYPE` 存放每条边的关系在 `g.etypes` 中的序号；
+# 设定 `minlength` 之后，没有边的关系也会记为零。
 #
 # **4.** 电影是 `likes` 和 `dislikes` 的目标节点，用户是另外两种边的目标节点。−1 表示取所有的边。
 

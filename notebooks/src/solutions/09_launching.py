@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：在多台机器上启动作业
 #
-# 本 Notebook 给出[第 09 课](../../zh/09_launching.ipynb)末尾各道练习题的解答。第一题之前的单元格是
-# 该课的代码，请先运行。
+# 本 Notebook 给出[第 09 课](../../zh/09_launching.ipynb)末尾各道练习题的解答。第一题解答之前的单元
+# 格是该课的代码，请先运行。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** There is one line for each machine, in the order of the parts. A port is given only if it

@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：该买什么
 #
-# 本 Notebook 给出[第 10 课](../../zh/10_scaling_study.ipynb)末尾各道练习题的解答。第一题之前的单元
-# 格是该课的代码，请先运行。
+# 本 Notebook 给出[第 10 课](../../zh/10_scaling_study.ipynb)末尾各道练习题的解答。第一题解答之前的
+# 单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-3" lang="en"
 # **1.** In each layer, every node found so far contributes itself and up to as many neighbors as
@@ -71,7 +71,7 @@ print(answer_1, round(answer_2, 1), round(answer_3, 1))
 # **4.** 把缓存中各行的请求次数加起来，再除以全部请求次数。
 #
 # **5.** 去掉不能按时完成的方案，再用 `min` 取费用最低的：元组先比较第一项，即费用。没有方案能按时完
-# 成时，`min` 返回元组 `default`，其中的名称就是要返回的空值。
+# 成时，`min` 返回 `default` 给出的元组，其中的名称是空值，正是题目要求返回的。
 
 
 # %% slot="answers-4-5"

@@ -13,8 +13,8 @@
 # %% [markdown] slot="title" lang="zh"
 # # 解答：论文里的数字，自己数一遍
 #
-# 本 Notebook 给出[第 11 课](../../zh/11_replayed_papers.ipynb)末尾各道练习题的解答。第一题之前的单
-# 元格是该课的代码，请先运行。
+# 本 Notebook 给出[第 11 课](../../zh/11_replayed_papers.ipynb)末尾各道练习题的解答。第一题解答之前
+# 的单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why" lang="en"
 # **1.** The features of a batch take $188{,}339 \cdot 100 \cdot 4$ bytes, or 71.8 MiB, as the paper
