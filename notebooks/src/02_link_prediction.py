@@ -190,8 +190,8 @@ plt.show()
 # With edges alone, a model that always answers "connected" would be perfect. **Negative sampling**
 # supplies negative examples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$ to take
 # the place of $v$. If all nodes were equally likely to be drawn, nodes with many neighbors would be
-# the destinations of many positive but few negative pairs, and the model would learn the degree of
-# a node instead of its affinity with others. If nodes were drawn in proportion to their degree,
+# the destinations of far more positive than negative pairs, and the model would learn the degree
+# of a node instead of its affinity with others. If nodes were drawn in proportion to their degree,
 # those with many neighbors would crowd out the rest. word2vec uses a compromise:
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
@@ -212,9 +212,9 @@ plt.show()
 # 에지만 예제로 쓰면 언제나 "이어져 있다"라고 답하는 모델이 가장 좋은 모델이 됩니다. **네거티브
 # 샘플링**(negative sampling)은 여기에 네거티브 예제를 더합니다. 에지 $(u, v)$마다 $u$는 그대로 두고
 # $v$ 대신 다른 노드 $w$를 뽑습니다. 이때 모든 노드를 같은 확률로 뽑으면, 이웃이 많은 노드는
-# 포지티브 쌍의 도착 노드로는 자주 나오지만 네거티브 쌍의 도착 노드로는 드물게 나옵니다. 그러면
-# 모델은 두 노드의 관계가 아니라 차수를 학습합니다. 반대로 차수에 비례하여 뽑으면 이웃이 많은 노드만
-# 주로 뽑힙니다. word2vec에서는 그 중간을 택했습니다.
+# 포지티브 쌍의 도착 노드로는 자주 나오지만 네거티브 쌍의 도착 노드로는 더 자주 나오지 않습니다.
+# 그러면 모델은 두 노드의 관계가 아니라 차수를 학습합니다. 반대로 차수에 비례하여 뽑으면 이웃이 많은
+# 노드만 주로 뽑힙니다. word2vec에서는 그 중간을 택했습니다.
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #

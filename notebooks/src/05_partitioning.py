@@ -241,7 +241,7 @@ plt.show()
 # %% [markdown] slot="library" lang="en"
 # A part has all in-edges of its inner nodes, so their neighbors are sampled without a request.
 # Requests are needed only for features and neighbors of HALO nodes. The price is that three edges
-# and five nodes are stored twice.
+# and the IDs of five nodes are stored twice.
 #
 # ## With the library
 #
@@ -256,7 +256,7 @@ plt.show()
 # %% [markdown] slot="library" lang="ko"
 # 내부 노드로 들어오는 에지는 모두 같은 파티션에 있으므로, 내부 노드의 이웃은 다른 머신에 요청하지
 # 않고 샘플링할 수 있습니다. 요청이 필요한 것은 헤일로 노드의 피처와 이웃뿐입니다. 그 대신 에지 세
-# 개와 노드 다섯 개가 중복 저장됩니다.
+# 개와 노드 다섯 개의 ID가 중복 저장됩니다.
 #
 # ## 라이브러리 사용하기
 #
@@ -682,7 +682,7 @@ for k in (1, 2, 4):
 # parts, for random graphs with ten edges per node.
 
 # %% [markdown] slot="cost" lang="ko"
-# 뽑힌 에지가 모두 같습니다. 샘플링 결과는 난수 시드와 노드의 원래 ID에만 달려 있고, 노드가 어디에
+# 뽑힌 에지가 모두 같습니다. 샘플링 결과는 난수 시드와 노드의 원래 ID에 달려 있고, 노드가 어디에
 # 저장되어 있는지와는 관계가 없습니다. 그래프를 나누는 방식에 따라 달라지는 것은 데이터의 위치와
 # 전송량뿐입니다.
 #

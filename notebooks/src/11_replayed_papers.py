@@ -484,7 +484,7 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # VIP is the best of the three, as in the paper; halo, which in the paper is sometimes better and
 # sometimes worse than degree, comes last here. But VIP saves far less than published: at
 # $\alpha = 1$, it leaves 32% to 39% of the rows, where the paper leaves 8%. Is our VIP wrong? The
-# row "least" answers: VIP's published share is below what *any* cache could reach on our graphs, at
+# rows "least" answer: VIP's published share is below what *any* cache could reach on our graphs, at
 # every $\alpha$. So the policy is not the cause. Different rows are requested: the graph, its
 # partition or the sampler differs. We look at the graph first.
 #

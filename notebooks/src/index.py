@@ -135,7 +135,7 @@
 # | 09 TITLE | 여러 머신을 준비하고, 작업을 실행하고, 장애의 원인을 찾고, 작업을 이어서 실행합니다 | 06 | 105 | 머신 두 대의 서버, 트레이너, 샘플러 |
 
 # %% [markdown] slot="09_launching" lang="zh"
-# | 09 TITLE | 准备多台机器，启动作业，查明故障原因，接着运行作业 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
+# | 09 TITLE | 准备多台机器，启动作业，查明故障原因，恢复运行作业 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
 
 # %% [markdown] slot="10_scaling_study" lang="en"
 # | 10 TITLE | find the bottleneck of a job, choose cache, fanout and network, decide what to buy, and plan for larger graphs | 07 | 120 | one, which plays the role of all machines |
