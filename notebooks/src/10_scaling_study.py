@@ -2,8 +2,8 @@
 # # What to buy: a scaling study
 #
 # Training is too slow. Do you need more machines, a faster network, or memory for a cache? Or is a
-# better partition enough, for free? Trying all costs too much. So we start with a **cost
-# model**, a formula for the time of a training step, and check it with the simulator before
+# better partition, which costs nothing, enough? Trying them all costs too much. So we start with a
+# **cost model**, a formula for the time of a training step, and check it with the simulator before
 # spending money. By the end of this lesson, you will be able to
 #
 # - derive the bytes and the time of a training step from a few counts;
@@ -97,29 +97,29 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it o
 # ## A toy graph small enough to draw
 #
 # Eight nodes lie on two machines: blue on machine 0, orange on machine 1. The trainer on machine 0
-# has one seed, node 0. It samples two neighbors of node 0, then two neighbors of every node found
-# so far. The tree on the right shows the result, colored by layer. Each step at most triples the
-# number of nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For each feature row
-# that machine 1 owns, the trainer sends a request of 8 bytes, the ID, and receives the row, here
-# two float32 numbers: 16 bytes in all.
+# has one seed, node 0. It samples up to two neighbors of node 0, then up to two of every node found
+# so far. The tree shows the result, colored by layer. Each step at most triples the number of
+# nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For each feature row that
+# machine 1 owns, the trainer sends a request of 8 bytes, the ID, and receives the row, here two
+# float32 numbers: 16 bytes in all.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
 #
 # 노드 8개가 머신 두 대에 나뉘어 있습니다. 파란 노드는 머신 0에, 주황색 노드는 머신 1에 있습니다.
-# 머신 0의 트레이너(trainer)는 시드 노드(seed node)로 노드 0 하나를 받았습니다. 먼저 노드 0의 이웃
-# 두 개를 샘플링하고, 이어서 그때까지 얻은 모든 노드의 이웃을 두 개씩 샘플링합니다. 아래 그림의
-# 오른쪽 트리가 그 결과이며, 트리의 색은 계층을 나타냅니다. 한 번 샘플링할 때마다 노드 수는 최대 세
-# 배가 되므로, 읽는 노드는 많아야 $1 \cdot 3 \cdot 3 = 9$개입니다. 머신 1이 소유한 피처(feature)
-# 행을 읽을 때는 행마다 8바이트짜리 ID를 요청으로 보내고 그 행을 응답으로 받습니다. 여기서는 한 행이
-# float32 수 두 개이므로 모두 16바이트입니다.
+# 머신 0의 트레이너(trainer)는 시드 노드(seed node)로 노드 0 하나를 받았습니다. 먼저 노드 0의 이웃을
+# 최대 두 개 샘플링하고, 이어서 그때까지 얻은 모든 노드의 이웃을 최대 두 개씩 샘플링합니다. 아래
+# 그림의 오른쪽 트리가 그 결과이며, 트리의 색은 계층을 나타냅니다. 한 번 샘플링할 때마다 노드 수는
+# 최대 세 배가 되므로, 읽는 노드는 많아야 $1 \cdot 3 \cdot 3 = 9$개입니다. 머신 1이 소유한
+# 피처(feature) 행을 읽을 때는 행마다 8바이트짜리 ID를 요청으로 보내고 그 행을 응답으로 받습니다.
+# 여기서는 한 행이 float32 수 두 개이므로 모두 16바이트입니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
 #
 # 8 个节点分布在两台机器上：蓝色的在机器 0，橙色的在机器 1。机器 0 上的训练器（trainer）只有一个种子
-# 节点（seed node），即节点 0。它先采样节点 0 的两个邻居，再为此时已有的每个节点各采样两个邻居。右边
-# 的树画出了结果，树中的颜色表示层。每采样一次，节点数最多变成三倍，所以最多读取
+# 节点（seed node），即节点 0。它先为节点 0 采样至多两个邻居，再为此时已有的每个节点各采样至多两个邻
+# 居。右边的树画出了结果，树中的颜色表示层。每采样一次，节点数最多变成三倍，所以最多读取
 # $1 \cdot 3 \cdot 3 = 9$ 个节点。读取的节点如果归机器 1 所有，训练器就要为它发送一个 8 字节的 ID 作
 # 为请求，再收到它的特征（feature）行作为响应。这里一行是两个 float32 数，所以一来一回共 16 字节。
 
@@ -485,9 +485,9 @@ for speed in (1, 10, 25, 100):
     assert 0.85 < ratio < 1.1
 
 # %% [markdown] slot="limits" lang="en"
-# Not one row more or fewer; the message headers add 0.01% to the bytes. The formula's time is a few
-# percent too short, because it knows only averages, while all trainers wait for the one with the
-# most to fetch. The formula also omits the neighbor lists, 3% of all bytes.
+# Not one row more or fewer; the message headers add 0.01% to the bytes. The formula's time is 5% to
+# 9% too short, because it knows only averages, while all trainers wait for the one with the most to
+# fetch. The formula also omits the neighbor lists, 3% of all bytes.
 #
 # ## What is the bottleneck?
 #
@@ -497,9 +497,9 @@ for speed in (1, 10, 25, 100):
 # whatever has the largest saving.
 
 # %% [markdown] slot="limits" lang="ko"
-# 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은 몇
-# 퍼센트 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가
-# 기다리기 때문입니다. 식에는 이웃 목록도 빠져 있는데, 이웃 목록은 전체 바이트의 3%를 차지합니다.
+# 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은 5~9%
+# 짧습니다. 식은 평균만 다루지만, 실제로는 가져올 데이터가 가장 많은 트레이너를 모두가 기다리기
+# 때문입니다. 식에는 이웃 목록도 빠져 있는데, 이웃 목록은 전체 바이트의 3%를 차지합니다.
 #
 # ## 병목은 무엇인가
 #
@@ -510,8 +510,8 @@ for speed in (1, 10, 25, 100):
 # **병목**(bottleneck)입니다.
 
 # %% [markdown] slot="limits" lang="zh"
-# 行数一行不差；字节数因为消息头而多出 0.01%。公式算出的时间短了百分之几，因为它只考虑平均值，而实际
-# 上，所有训练器都要等待取数据最多的那一个。公式也没有计入邻居列表，它占全部字节的 3%。
+# 行数一行不差；字节数因为消息头而多出 0.01%。公式算出的时间短了 5% 到 9%，因为它只考虑平均值，而实
+# 际上，所有训练器都要等待取数据最多的那一个。公式也没有计入邻居列表，它占全部字节的 3%。
 #
 # ## 瓶颈在哪里？
 #
@@ -542,9 +542,9 @@ for speed, result in timed.items():
 #
 # Much can be changed without buying anything. `predict` applies the formula to five ways to train.
 # For $t$, it uses the time per row measured on one machine: at 1 µs, 8,698 rows take 9 ms. The
-# simulator tries these five and two more: a thread that prepares mini-batches ahead, and a cache.
-# Bars are the simulator's, black diamonds the formula's. The float16 features are declared by shape
-# and dtype only: all are zeros, but their bytes are counted.
+# simulator tries these five and two more: a thread that prepares mini-batches in advance, and a
+# cache. Bars are the simulator's, black diamonds the formula's. The float16 features are declared
+# by shape and dtype only: all zeros, but their bytes are counted.
 
 # %% [markdown] slot="choices" lang="ko"
 # 1 Gbit/s에서는 네트워크가 병목이며 머신 한 대가 더 빠릅니다. 10 Gbit/s부터는 계산이 병목이 되고
@@ -603,8 +603,8 @@ plt.show()
 
 # %% [markdown] slot="cache" lang="en"
 # The formula's times are mostly too low, since it ignores waiting, yet it ranks these options as
-# the simulator does. `prefetch` saves the least here, because features and gradients need the same
-# link; at 10 Gbit/s, computing would hide most of the fetching.
+# the simulator does. `prefetch` saves the least here: fetching takes far longer than computing, and
+# gradients need the same link. At 10 Gbit/s, computing would hide most of the fetching.
 #
 # Some options also change what is learned. `prefetch` and a cache do not; METIS only changes which
 # seeds each trainer gets. float16, fanout and batch size can change the accuracy: compare it first.
@@ -612,16 +612,17 @@ plt.show()
 # ## Which rows to keep
 #
 # A cache holds rows of other machines. If seven of ten requested rows are in it, the **hit rate**
-# is 70%, and only three are sent. Which rows are worth keeping? We count how often trainer 0
-# requests each row, and fill a cache the size of a quarter of all features: with the rows requested
-# most often, known only afterward; with those of the nodes with the most edges, known beforehand;
-# or with arbitrary ones, here the first by ID.
+# is 70%, and only three are sent. We count how often trainer 0 requests each row, and fill a cache
+# the size of a quarter of all features: with the rows requested most often, known only afterward;
+# with those of the nodes with the most edges, known beforehand; or with arbitrary ones, here the
+# first by ID.
 
 # %% [markdown] slot="cache" lang="ko"
 # 식은 트레이너끼리 서로 기다리는 시간을 다루지 않으므로, 식으로 구한 시간은 대체로 시뮬레이터의
 # 예측보다 짧습니다. 그래도 방법들의 순위는 시뮬레이터로 구한 순위와 같습니다. 여기서는 `prefetch`로
-# 줄어드는 시간이 가장 적습니다. 피처와 그래디언트가 같은 링크를 쓰기 때문입니다. 10 Gbit/s라면
-# 데이터를 가져오는 시간이 대부분 계산 시간에 가려집니다.
+# 줄어드는 시간이 가장 적습니다. 데이터를 가져오는 시간이 계산 시간보다 훨씬 길어 대부분 가려지지
+# 않고, 그래디언트도 같은 링크를 쓰기 때문입니다. 10 Gbit/s라면 가져오는 시간이 대부분 계산 시간에
+# 가려집니다.
 #
 # 시간을 줄이는 방법 가운데에는 학습 결과까지 바꾸는 것도 있습니다. `prefetch`와 캐시는 학습 결과를
 # 바꾸지 않고, METIS를 쓰면 트레이너마다 맡는 시드 노드만 달라집니다. 반면 피처를 float16으로
@@ -637,7 +638,8 @@ plt.show()
 
 # %% [markdown] slot="cache" lang="zh"
 # 公式不考虑等待，所以算出的时间大多偏短；不过，它排出的优劣顺序与模拟器一致。`prefetch` 在这里省下
-# 的时间最少，因为特征和梯度共用一条链路；如果是 10 Gbit/s，获取数据的时间大部分会被计算掩盖。
+# 的时间最少，因为获取数据的时间远远超过能掩盖它的计算时间，而且梯度也要占用同一条链路；如果是 10
+# Gbit/s，获取数据的时间大部分会被计算掩盖。
 #
 # 有些办法还会改变学到的模型。`prefetch` 和缓存不改变训练结果，METIS 只改变各个训练器分到哪些训练节
 # 点；float16、扇出和批次大小则会改变学到的模型，应当先比较准确率。
@@ -666,12 +668,13 @@ for name, worth in orders.items():
     print(f"{name}: {hits[name][len(old) // 4 - 1]:.0%}")
 
 # %% [markdown] slot="cache-library" lang="en"
-# A well-chosen cache of a quarter of the rows serves more than half of the requests, because few
-# nodes are popular; an arbitrary one serves a third.
+# A well-chosen cache of a quarter of the rows serves more than half of the requests, which
+# concentrate on popular nodes; an arbitrary one serves a third.
 #
 # The cache of `DistGraph(…, cache_bytes=…)` starts with the nodes with the most edges and learns
 # from the requests. Orange points show its hit rate and the time of the second epoch; the gray line
-# is the time without a cache. We assert that the cache leaves the parameters identical.
+# on the right is the time without a cache. We assert that the cache does not change the trained
+# parameters.
 
 # %% [markdown] slot="cache-library" lang="ko"
 # 잘 고르면 전체 피처의 4분의 1만 보관해도 요청의 절반 이상이 해결됩니다. 요청이 몇몇 노드에 몰리기
@@ -795,7 +798,7 @@ plt.show()
 # ## Try it out
 #
 # In a running notebook, move the network slider and choose a partitioner. A new setting may take a
-# second; a message says so. On a web page, you see four settings instead.
+# second; a message says so. On a web page, you see four settings.
 
 # %% [markdown] slot="explore" lang="ko"
 # 가장 싼 것은 머신 한 대입니다. 머신 $K$대의 비용은 시간당 적어도 $K$배이지만, 속도가 $K$배가 되는
@@ -835,12 +838,12 @@ plot.explore_time(times, counts, network=network, partitioner=methods)
 # ## Beyond the laptop
 #
 # What would a graph of 100 million nodes need, with 2 billion edges, 100 float32 features per node
-# and a million training nodes? We cannot try it here, but we can plan, if each number has a source
-# and a range.
+# and a million training nodes? We cannot try it here, but can plan, if each number has a source and
+# a range.
 #
 # - **Calculated**: 400 bytes per node, and 16 bytes per edge for its source and its ID, make 72 GB.
-# - **Counted here per seed, to be scaled**: a trainer reads 68 nodes per seed with the random
-#   partition, 58 with METIS; 74% and 36% of them are remote.
+# - **Counted here per seed, to be scaled**: a trainer reads 68 nodes with the random partition, 58
+#   with METIS; 74% and 36% of them are remote.
 # - **Measured here**: the seconds per row.
 # - **Assumed**: halo nodes and indexes increase memory needs by up to half. METIS cuts the large
 #   graph at best as well as the small one, at worst no better than random. Because no processor
@@ -903,8 +906,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
     print(f"{num_nodes:,} nodes: {nodes_a_seed(num_nodes):.0f} nodes read per seed")
 
 # %% [markdown] slot="summary" lang="en"
-# With each doubling, a seed reads more; four points cannot tell us how much more at 100 million
-# nodes. So the plan uses the range from 58 (METIS, small graph) to 121 (no node read twice).
+# With each doubling, more nodes are read per seed; four points cannot tell us how many more at 100
+# million nodes. So the plan ranges from 58 (METIS, small graph) to 121 (no node read twice).
 # Exercises 6 and 7 complete it.
 #
 # ## What the model leaves out

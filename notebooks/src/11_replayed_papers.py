@@ -4,10 +4,10 @@
 # A paper on distributed training says that its cache saves 92% of the traffic, or that its system
 # is three times as fast. Is that true for your graph? You do not need a cluster to check claims
 # about the rows that machines fetch from each other: sample the same mini-batches on one computer
-# and count. We call that a **replay**. By the end of this lesson, you will
-# be able to
+# and count. We call that a **replay**. By the end of this lesson, you will be able to
 #
-# - test a cache for remote rows with a replay, and find the fewest rows that any cache could fetch;
+# - use a replay to test a cache of remote rows, and find the minimum number of rows that any cache
+#   must fetch;
 # - compare a published figure with your own count, and say whether the policy or the graph explains
 #   the difference;
 # - test an explanation with an experiment instead of believing it;
@@ -43,10 +43,10 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# The main claim is that of SALIENT++ (MLSys 2023), measured on `ogbn-products`. By default, this
-# lesson generates a graph of 100,000 nodes. If you have `ogbn-products`, or are willing to download
-# 1.4 GB, change the line that sets `DATASET`. Next to our counts are those of a larger generated
-# graph, computed in advance with `python -m benchmarks papers`.
+# The main claim that we test is that of SALIENT++ (MLSys 2023), measured on `ogbn-products`. By
+# default, this lesson generates a graph of 100,000 nodes. If you have `ogbn-products`, or are
+# willing to download 1.4 GB, change the line that sets `DATASET`. Next to our counts are those of a
+# larger generated graph, computed in advance with `python -m benchmarks papers`.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -266,9 +266,10 @@ for slots in (0, 1, 5, 20):
 # ## The SALIENT++ experiment
 #
 # The paper uses four machines, a METIS partition with balanced training nodes, fanouts (15, 10, 5)
-# counted from the seeds, and batches of 1,024 per machine. A smaller graph gets smaller batches, so
-# that an epoch has the same number of batches as in the paper. The size of the cache is given as
-# $\alpha$: with $\alpha = 0.1$, a machine caches one remote row for every ten rows that it owns.
+# listed from the seeds outward, and batches of 1,024 per machine. A smaller graph gets smaller
+# batches, so that an epoch has the same number of batches as in the paper. The size of the cache is
+# given as $\alpha$: with $\alpha = 0.1$, a machine caches one remote row for every ten rows that it
+# owns.
 
 # %% [markdown] slot="graph" lang="ko"
 # 두 결과가 같으며, 캐시가 클수록 적게 가져옵니다.
@@ -312,9 +313,10 @@ print(f"edges between parts: {(part[src] != part[dst]).float().mean():.0%}")
 #
 # - **degree**: the nodes with the most edges;
 # - **halo**: the nodes with an edge into the machine's own part, in random order;
-# - **VIP**: the nodes most likely to be needed. If $u$ is in a batch with probability $p(u)$, it
-#   samples each of its $d(u)$ neighbors with probability $\min(1, k/d(u))$, where $k$ is the fanout
-#   of the layer. One pass over the edges per layer gives all probabilities, without sampling.
+# - **VIP**: the nodes most likely to be needed. A node $u$ is in a batch with probability $p(u)$;
+#   if it is, it samples each of its $d(u)$ neighbors with probability $\min(1, k/d(u))$, where $k$
+#   is the fanout of the layer. One pass over the edges per layer gives all probabilities, without
+#   sampling.
 
 # %% [markdown] slot="needs" lang="ko"
 # `needs`는 한 머신의 두 에폭을 샘플링합니다. 그래프를 어떻게 나누든 샘플링 결과는 같으므로(레슨 05)
@@ -365,7 +367,7 @@ wanted = sum(len(rows) for m in graphs["here"] for rows in m["epochs"][1])
 print(f"remote rows in the second epoch: {wanted:,}")
 
 # %% [markdown] slot="share" lang="en"
-# `share` plays the second epoch through a cache and returns the share of the remote rows that still
+# `share` replays the second epoch with a cache and returns the share of the remote rows that still
 # has to be fetched. To the paper's policies we add three entries: **most requested** learns while
 # it runs, **Belady** plans the epoch with a cache that starts out empty, and **least** is the
 # bound.
@@ -415,7 +417,7 @@ print(f"VIP, alpha = 0.2: {example:.2f}")
 # SALIENT++ gives its figures in millions of rows per epoch: 16.7 without a cache. The large graph
 # is generated at the size of `ogbn-products`: 2,449,029 nodes, grouped in clusters, and 61.9
 # million edges, each in both directions. Without a cache, it needs 16.1 million rows. All figures
-# below are shares of the total without a cache.
+# in the tables below are shares of the total without a cache.
 
 # %% [markdown] slot="table" lang="ko"
 # ## 논문의 수치와 직접 센 값
@@ -483,13 +485,13 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # %% [markdown] slot="why" lang="en"
 # VIP is the best of the three, as in the paper; halo, which in the paper is sometimes better and
 # sometimes worse than degree, comes last here. But VIP saves far less than published: at
-# $\alpha = 1$, it leaves 32% to 39% of the rows, where the paper leaves 8%. Is our VIP wrong? The
-# rows "least" answer: VIP's published share is below what *any* cache could reach on our graphs, at
-# every $\alpha$. So the policy is not the cause. Different rows are requested: the graph, its
-# partition or the sampler differs. We look at the graph first.
+# $\alpha = 1$, it leaves 32% to 39% of the rows to be fetched, whereas in the paper it leaves 8%.
+# Is our VIP wrong? The "least" rows give the answer: VIP's published share is below what *any*
+# cache could reach on our graphs, at every $\alpha$. So the policy is not the cause. Different rows
+# are requested: the graph, its partition or the sampler differs. We look at the graph first.
 #
-# Look at the published halo: it falls to 0.39 at $\alpha = 0.5$, and hardly any further after that.
-# So the whole halo has only about half as many rows as a machine owns. How large are ours?
+# Look at the published halo row: it falls to 0.39 at $\alpha = 0.5$, and hardly any further after
+# that. So the whole halo has only about half as many rows as a machine owns. How large are ours?
 
 # %% [markdown] slot="why" lang="ko"
 # 논문과 같이 고정 캐시 정책 셋 가운데 VIP가 가장 좋습니다. 논문에서 차수보다 낫기도 하고 못하기도
@@ -524,7 +526,7 @@ assert DATASET != "products-like" or min(halo_sizes("here")) > 1
 
 # %% [markdown] slot="gather" lang="en"
 # They are several times as large. In a generated graph, edges between parts end anywhere; in a
-# graph of products, presumably, few products lie at the border and have most of these edges. This
+# graph of products, presumably, a few products at the border account for most of these edges. This
 # explanation is easy to believe, so we test it: `gather` moves each end of every edge between parts
 # to one of a random 15% of the nodes in that end's own part, and changes nothing else. The parts
 # and the number of edges between them stay the same. We chose 15% because the halo then has about
@@ -817,7 +819,7 @@ def percent(*values):
 
 rows = {
     "RapidGNN: rows reduced by factors of": ["9.7-15.4", *spans(fewer, fewer_large)],
-    "BatchGNN: rows left, merging four": ["speed: 3 x", *percent(union, OTHERS["union"])],
+    "BatchGNN: rows left after merging": ["speed: 3 x", *percent(union, OTHERS["union"])],
     "LABOR: nodes reduced by factors of": ["up to 7", *spans(labor, OTHERS["LABOR"])],
     "FastSample: bytes saved": ["speed: 2 x", *percent(saved, OTHERS["bytes"])],
     "P3: saves bytes below a width of": ["speed: 7 x", round(even), OTHERS["width"]],
@@ -834,10 +836,10 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #   most of the speedup must come from fewer and longer messages, or from overlap.
 # - LABOR's factor of 7 is the largest over the paper's graphs and fanouts. Where seeds share many
 #   neighbors, it saves more.
-# - FastSample saves few bytes, but two of three rounds of requests per batch. That saves waiting,
-#   which pays off where latency is high.
+# - FastSample saves few bytes, but it does save two of the three rounds of requests per batch. That
+#   saves waiting, which pays off where latency is high.
 # - P3 moves fewer bytes if the hidden layer is narrow. The limit depends on the fanouts: on the
-#   large graph, we used P3's own, (25, 10); here, those of SALIENT++; and 100 features in both
+#   large graph, we used P3's own, (25, 10), and here those of SALIENT++, with 100 features in both
 #   cases. The replay says nothing about its speed.
 #
 # ## What a replay cannot show
@@ -846,10 +848,10 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # knows nothing about seconds: it can confirm neither that SALIENT++ is 12.7 times as fast as
 # DistDGL nor that DistDGL takes 13 s per epoch. It knows nothing about the overlap of fetching and
 # computing, GPUs, a busy switch or accuracy. Its graph is generated unless you bring the real one.
-# And what we know of an experiment may be wrong: we have P3's setup from a secondary source, and in
-# SALIENT++'s analysis, only the nodes found last sample further ones, while in our samplers, all
-# do. A replay that agrees supports a claim; one that differs shows only that something is
-# different, and then the work begins, as above.
+# And what we know of an experiment may be wrong: we took P3's setup from a secondary source, and in
+# SALIENT++'s analysis, only the most recently found nodes sample further neighbors, whereas in our
+# samplers, all nodes found so far do. A replay that agrees supports a claim; one that differs shows
+# only that something is different, and then the work begins, as above.
 
 # %% [markdown] slot="limits" lang="ko"
 # - RapidGNN은 Belady의 규칙처럼 캐시를 계획합니다. 그런데 우리 그래프에서는 이 규칙을 써도 가져오는

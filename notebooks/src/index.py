@@ -3,7 +3,7 @@
 #
 # Each lesson is one notebook, takes an evening to work through, and runs in about a minute on two
 # idle CPU cores. You implement the idea yourself on a toy graph, do the same with the library,
-# check that both results agree, and look at the cost. At the end there are exercises that check
+# check that the two results agree, and look at the cost. At the end there are exercises that check
 # themselves; our answers are in `../solutions`.
 #
 # You should know Python and be able to write a training loop in PyTorch. The first lesson explains
@@ -12,7 +12,7 @@
 # ## The path
 #
 # No lesson needs a file that another lesson has written, so you may start anywhere. But each
-# assumes that you know the ideas of the lesson in the column "requires".
+# assumes that you know the ideas of the lesson in the "requires" column.
 
 # %% [markdown] slot="intro" lang="ko"
 # # 레슨
@@ -22,8 +22,8 @@
 # 구현한 뒤, 두 결과가 같은지 확인하고 비용을 살펴봅니다. 마지막에는 답이 바로 채점되는 연습
 # 문제가 있으며, 풀이는 `../solutions/ko`에 있습니다.
 #
-# Python을 알고, PyTorch로 학습 루프를 작성할 수 있어야 합니다. 그래프 신경망이 무엇인지는 첫 레슨에서
-# 설명합니다. GPU도 네트워크 연결도 필요하지 않습니다.
+# Python을 알고, PyTorch로 학습 루프를 작성할 수 있어야 합니다. 그래프 신경망이 무엇인지는 첫
+# 레슨에서 설명합니다. GPU도 네트워크 연결도 필요하지 않습니다.
 #
 # ## 학습 경로
 #
@@ -33,7 +33,8 @@
 # %% [markdown] slot="intro" lang="zh"
 # # 课程
 #
-# 每一课是一个 Notebook，用一个晚上就能学完，在两个空闲的 CPU 核上运行一分钟左右。先在一张小图上亲手实现核心思想，再用库实现，验证两者一致，最后看看开销有多大。末尾有可以自动评判的练习，解答在
+# 每一课是一个 Notebook，用一个晚上就能学完，在两个空闲的 CPU 核上运行一分钟左右。先在一张小图上亲手
+# 实现核心思想，再用库实现，验证两者一致，最后看看开销有多大。末尾有可以自动评判的练习，解答在
 # `../solutions/zh` 中。
 #
 # 你需要会用 Python，并且知道怎样用 PyTorch 写训练循环。什么是图神经网络，第一课会讲。不需要 GPU，
@@ -102,7 +103,7 @@
 # | 05 TITLE | 切分一张图，评价切分质量与均衡，在新旧 ID 之间来回转换 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="06_distributed_api" lang="en"
-# | 06 TITLE | make a training loop distributed by changing six lines; train embeddings of nodes without features | 05 | 105 | one, which plays the role of all machines |
+# | 06 TITLE | make a training loop distributed by changing six lines; train embeddings for nodes without features | 05 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="06_distributed_api" lang="ko"
 # | 06 TITLE | 여섯 줄을 고쳐 학습 스크립트를 분산 방식으로 바꾸고, 피처(feature)가 없는 노드의 임베딩을 학습합니다 | 05 | 105 | 하나가 모든 머신 역할 |
@@ -167,8 +168,8 @@
 # - Research on sampling: 01, 03.
 #
 # If you have tables of your own, follow [Your own data](../../docs/own_data.md) after lesson 01. If
-# you know DGL's user guide, [a table](../../docs/from_the_guide.md) leads from its sections to the
-# lessons.
+# you know chapters 6 and 7 of DGL's user guide, [a table](../../docs/from_the_guide.md) shows which
+# lessons cover the same ground.
 #
 # Teachers will find weekly plans and ways to grade in the [guide for
 # teachers](../../docs/teaching.md).
@@ -185,7 +186,7 @@
 # - 샘플링 연구: 01, 03.
 #
 # 직접 모은 표가 있다면 레슨 01 다음에 [내 데이터로 학습하기](../../docs/own_data.ko.md)를
-# 따라 해 보십시오. DGL 사용자 가이드를 알고 있다면 [가이드와 레슨을 잇는
+# 따라 해 보십시오. DGL 사용자 가이드의 6장이나 7장을 알고 있다면 [가이드와 레슨을 잇는
 # 표](../../docs/from_the_guide.ko.md)를 참고하십시오.
 #
 # 주별 계획과 채점 방법은 [교사를 위한 안내](../../docs/teaching.ko.md)에 있습니다.
@@ -200,7 +201,8 @@
 # - 节点有多种类型的图：01、05、06、08。
 # - 研究采样方法：01、03。
 #
-# 如果有自己的表格，学完第 01 课后可以跟着[用自己的数据训练](../../docs/own_data.zh.md)做一遍。
-# 如果熟悉 DGL 用户指南，可以用[这张表](../../docs/from_the_guide.zh.md)从指南的小节找到对应的课程。
+# 如果有自己的表格，学完第 01 课后可以跟着[用自己的数据训练](../../docs/own_data.zh.md)做一遍。如果
+# 熟悉 DGL 用户指南的第 6、7 章，可以用[这张表](../../docs/from_the_guide.zh.md)从指南的小节找到对应
+# 的课程。
 #
 # 按周安排的教学计划和评分方法见[教师指南](../../docs/teaching.zh.md)。

@@ -17,9 +17,9 @@
 # 单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why-1-3" lang="en"
-# **1.** In each layer, every node found so far contributes itself and up to as many neighbors as
-# the fanout allows: at most $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ nodes, whatever the
-# order of the fanouts.
+# **1.** In each layer, every node found so far contributes itself and at most as many neighbors as
+# the fanout: at most $1{,}000 \cdot 16 \cdot 11 \cdot 6 = 1{,}056{,}000$ nodes, whatever the order
+# of the fanouts.
 #
 # **2.** 75,000 rows of $8 + 4 \cdot 128$ bytes are 39 MB; at 1.25 GB/s, they take 31.2 ms.
 #
@@ -58,8 +58,8 @@ print(answer_1, round(answer_2, 1), round(answer_3, 1))
 # %% [markdown] slot="why-4-5" lang="en"
 # **4.** The hit rate is the number of requests for the cached rows, divided by all requests.
 #
-# **5.** Drop the offers that are too late, then take the cheapest with `min`; tuples are compared
-# by their first entry, the cost. `default` is the result for an empty list.
+# **5.** Drop the offers that miss the deadline, then take the cheapest with `min`; tuples are
+# compared by their first entry, the cost. `default` is the result for an empty list.
 
 # %% [markdown] slot="why-4-5" lang="ko"
 # **4.** 요청이 많은 순으로 보관한 행의 요청 횟수를 모두 더해 전체 요청 횟수로 나눕니다.
@@ -155,12 +155,12 @@ print(f"an epoch takes {low:.0f} to {high:.0f} seconds")
 # %% [markdown] slot="why-8" lang="en"
 # **8.** Ten million seeds are 78,125 mini-batches of 128. Each takes the time for work on
 # $128 \cdot 93$ rows plus the times that `moving` returns. $K$ machines divide the mini-batches
-# among themselves, but an hour costs $K$ machine hours, so $K$ cancels: the cost is the number of
-# mini-batches times the time of one. More machines only lengthen that time: more of them are asked,
-# more rows are remote, and the ring has more rounds. So 5 machines of 512 GB need fewer machine
-# hours than 47 of 64 GB, but take several times as long for an epoch. Choose the five large
-# machines if that is fast enough, and if an hour on a large machine does not cost much more than an
-# hour on a small one.
+# among themselves, but each hour counts as $K$ machine hours, so $K$ cancels: the cost is the
+# number of mini-batches times the time of one. More machines only lengthen that time: each trainer
+# sends requests to more machines, more rows are remote, and the ring has more rounds. So 5 machines
+# with 512 GB each need fewer machine hours than 47 with 64 GB each, but take several times as long
+# per epoch. Choose the five large machines if that is fast enough, and if an hour on a large
+# machine does not cost much more than an hour on a small one.
 
 # %% [markdown] slot="why-8" lang="ko"
 # **8.** 시드 노드 1,000만 개는 128개짜리 미니배치 78,125개입니다. 미니배치 하나에는 행
