@@ -136,7 +136,8 @@ def _in_sampling(name: str) -> Any:
     ):
         return getattr(importlib.import_module("gnnlab.dataloading"), name)
     listed = ", ".join(sys.modules["gnnlab.sampling"].__all__)
-    raise AttributeError(f"gnnlab.sampling has no {name!r}; it has {listed}")
+    more = "gnnlab.compat.sampling has more of DGL's names"
+    raise AttributeError(f"gnnlab.sampling has no {name!r}; it has {listed}; {more}")
 
 
 class _Face(ModuleType):
