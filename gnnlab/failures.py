@@ -85,13 +85,13 @@ def describe_exit(status: int) -> str:
     >>> describe_exit(3)
     'ended with status 3'
     >>> describe_exit(-15)
-    'was ended by SIGTERM'
+    'was killed by SIGTERM'
     """
     if status >= 0:
         return f"ended with status {status}"
     name = next((s.name for s in signal.Signals if s == -status), f"signal {-status}")
     hint = ". The system kills processes when memory runs out" if name == "SIGKILL" else ""
-    return f"was ended by {name}{hint}"
+    return f"was killed by {name}{hint}"
 
 
 def not_joined(waiting: str) -> str:

@@ -264,9 +264,9 @@ def without_head(job: Job) -> None:
 HOST = r"gnr1 \(machine 1\)"
 HEAD = "Ray's head is lost, and jobs end with it; restart Ray on all nodes"
 FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
-    "trainer": (without_trainer, rf"trainer 1 on {HOST} was ended by SIGKILL"),
+    "trainer": (without_trainer, rf"trainer 1 on {HOST} was killed by SIGKILL"),
     "actor": (without_actor, rf"{HOST}: the agent ended"),
-    "server": (without_server, rf"server 1 on {HOST} was ended by SIGKILL"),
+    "server": (without_server, rf"server 1 on {HOST} was killed by SIGKILL"),
     "hub": (without_hub, "gnr. .*: the agent ended"),
     "Ctrl-C": (lambda job: job.signal(signal.SIGINT), "interrupted; everything has been ended"),
     "SIGTERM": (lambda job: job.signal(signal.SIGTERM), "SIGTERM came"),

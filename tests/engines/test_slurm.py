@@ -278,8 +278,8 @@ def requeued(job: Job) -> None:
 HOST_1 = "gns1 (machine 1)"
 HOST = re.escape(HOST_1)
 FAULTS: dict[str, tuple[Callable[[Job], None], str]] = {
-    "trainer": (killed("trainer"), rf"trainer 1 on {HOST} was ended by SIGKILL"),
-    "server": (killed("server"), rf"server 1 on {HOST} was ended by SIGKILL"),
+    "trainer": (killed("trainer"), rf"trainer 1 on {HOST} was killed by SIGKILL"),
+    "server": (killed("server"), rf"server 1 on {HOST} was killed by SIGKILL"),
     "agent": (without_agent, rf"{HOST}: the agent ended"),
     "cable": (lambda job: job.hosts.cut(1), rf"{HOST}: no sign of life for 4.5 s"),
     "host": (lambda job: job.hosts.lose(1), rf"{HOST}: (no sign of life|the agent ended)"),

@@ -149,7 +149,7 @@ WAYS = {
     "leaves": (lambda: leave(4), ["ended with status 4 before its function returned", "said this"]),
     "leaves well": (lambda: leave(0), ["ended with status 0 before"]),
     "killed": (lambda: os.kill(os.getpid(), signal.SIGKILL), ["by SIGKILL. The system kills"]),
-    "segfault": (segfault, ["ended by SIGSEGV", "Segmentation fault"]),
+    "segfault": (segfault, ["killed by SIGSEGV", "Segmentation fault"]),
     "result": (Unsendable, ["stays here"]),
 }
 

@@ -114,11 +114,11 @@ MACHINE_1 = "127.0.0.3 (machine 1)"
     ("victim", "blow", "status", "said"),
     [
         pytest.param(
-            *("server 1", signal.SIGKILL, 137, f"server 1 on {MACHINE_1} was ended by SIGKILL"),
+            *("server 1", signal.SIGKILL, 137, f"server 1 on {MACHINE_1} was killed by SIGKILL"),
             marks=pytest.mark.thorough("lesson 09 kills this server and asserts the same"),
         ),
         pytest.param(
-            *("trainer 1", signal.SIGKILL, 137, f"trainer 1 on {MACHINE_1} was ended by SIGKILL"),
+            *("trainer 1", signal.SIGKILL, 137, f"trainer 1 on {MACHINE_1} was killed by SIGKILL"),
             marks=pytest.mark.thorough("a trainer without a graph is killed in test_launch"),
         ),
         ("sampler 1", signal.SIGKILL, 1, f"trainer 1 on {MACHINE_1} ended with status 1"),
@@ -292,7 +292,7 @@ def test_an_agent_is_ended(begin: Callable[..., Started], name: str) -> None:
     status, errors = job.end(2 * END)
     assert status == 128 + signal.SIGTERM
     machine = r"127\.0\.0\.[23] \(machine [01]\)"
-    ended = rf"the agent ended: its {name} \(process {hit.pid}\) was ended by SIGTERM\n"
+    ended = rf"the agent ended: its {name} \(process {hit.pid}\) was killed by SIGTERM\n"
     assert re.match(rf"gnnlab launch: {machine}: {ended}", errors), errors
 
 

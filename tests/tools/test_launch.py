@@ -208,7 +208,7 @@ def test_a_process_is_killed(begin: Callable[..., Started], victim: str) -> None
     assert status == 128 + signal.SIGKILL
     role, number = victim.split("-")
     host = f"127.0.0.{2 + int(number)} (machine {number})"
-    assert f"{role} {number} on {host} was ended by SIGKILL" in errors
+    assert f"{role} {number} on {host} was killed by SIGKILL" in errors
 
 
 AGAIN = pytest.mark.thorough("as with another process of the job")
@@ -252,10 +252,10 @@ def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: st
     assert status == 128 + signal.SIGKILL or (which != "torchrun" and status)
     named = {
         "both stopped": r"\(machine \d\): no sign of life for 4\.5 s",
-        "torchrun": r"torchrun (0|1) on .* was ended by SIGKILL",
+        "torchrun": r"torchrun (0|1) on .* was killed by SIGKILL",
         "shell": r"trainer 1 on 127\.0\.0\.3 \(machine 1\) lost the shell that started it: ",
     }
-    worker = r"the agent ended: its worker \(process \d+\) was ended by SIGKILL"
+    worker = r"the agent ended: its worker \(process \d+\) was killed by SIGKILL"
     named |= {"guard": worker.replace("worker", "guard")}
     named |= {"worker": worker, "stopped worker": worker.replace("its ", "its stopped ")}
     assert re.search(named.get(which, "the agent ended"), errors.splitlines()[0])
@@ -633,7 +633,7 @@ def test_what_an_agent_said_last_is_not_lost(tmp_path: Path) -> None:
 def test_how_a_guard_ended_is_known_a_moment_after_its_pipes_are_closed(tmp_path: Path) -> None:
     message = json.dumps({"agent": "lost", "process": "guard (process 7)", "status": 0})
     supervisor = hear(tmp_path, f"echo {shlex.quote(message)}; sleep 0.3; kill -TERM $$")
-    with pytest.raises(LaunchError, match=r"guard \(process 7\) was ended by SIGTERM") as failed:
+    with pytest.raises(LaunchError, match=r"guard \(process 7\) was killed by SIGTERM") as failed:
         supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
     supervisor.end()
     assert failed.value.status == 128 + signal.SIGTERM
