@@ -50,11 +50,11 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# gnnlab has the same interface as DGL (Deep Graph Library), so we import it as `dgl`: code from
-# courses that use DGL runs with this import. `DATASET` selects the graph used throughout the
-# lesson. `"digits"` comes with the project: 1,797 images of handwritten digits, each joined to
-# those that look most like it. Training on it takes seconds. The others are larger;
-# `"ogbn-products"` downloads 1.4 GB the first time.
+# gnnlab follows the interface of DGL (Deep Graph Library), so we import it as `dgl`: code from
+# courses that use DGL runs with this import if gnnlab has the names that it uses. `DATASET` selects
+# the graph used throughout the lesson. `"digits"` comes with the project: 1,797 images of
+# handwritten digits, each joined to those that look most like it. Training on it takes seconds. The
+# others are larger; `"ogbn-products"` is a 1.4 GB download, needed only once.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -241,7 +241,7 @@ plt.show()
 
 # %% [markdown] slot="sample" lang="en"
 # With two layers, the result at node 0 depends on its neighbors and on their neighbors: here, on
-# all nine nodes. In a social network, two hops may reach half of the graph. **Neighbor sampling**
+# all nine nodes. In a social network, a few hops may reach half of the graph. **Neighbor sampling**
 # limits this. With a fanout of $k$, the sampler chooses at most $k$ of the edges that enter a node,
 # at random and without replacement. The list `[2, 2]` has one fanout per layer. The sampler starts
 # at the seed node and works outward.

@@ -680,18 +680,18 @@ figure.colorbar(image, ax=axes, label="cosine")
 plt.show()
 
 # %% [markdown] slot="prove" lang="en"
-# On `digits` the ranking is clear for all three seeds: random about 0.1, raw pixels 0.937,
-# untrained about 0.95, trained about 0.97. Note the untrained network: merely averaging neighbors
-# beats the pixels, and training adds two more points. In the figure, the squares on the diagonal
-# are the classes. With raw and untrained vectors, some whole classes also resemble, or are opposite
-# to, other classes; after training, little but the squares is left. On `"facebook"` the micro-F1
-# was 0.776 for the raw features, 0.741 to 0.766 for the untrained network and 0.890 to 0.902 for
-# the trained one.
+# On `digits` the ranking is clear in all three runs: random about 0.1, raw pixels 0.937, untrained
+# about 0.95, trained about 0.97. Note the untrained network: merely averaging neighbors beats the
+# pixels, and training adds two more points. In the figure, the squares on the diagonal are the
+# classes. With raw and untrained vectors, some whole classes also resemble, or are opposite to,
+# other classes; after training, little but the squares is left. On `"facebook"` the micro-F1 was
+# 0.776 for the raw features, 0.741 to 0.766 for the untrained network and 0.890 to 0.902 for the
+# trained one.
 #
 # ## Check that nothing leaks
 #
-# In every block of one epoch on the real graph, we count the edges that are themselves examples in
-# their batch, or the reverse of one.
+# In every block of one epoch on the real graph, we count the edges that are examples in their
+# batch, or reverses of such examples.
 
 # %% [markdown] slot="prove" lang="ko"
 # `digits`에서는 난수 시드 세 개 모두에서 순위가 분명합니다. 난수는 약 0.1, 원래 픽셀은 0.937,
@@ -849,15 +849,15 @@ axes[0].legend(frameon=False, title="exclude")
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# On the placebo, the loss of the two leaking models falls well below the dashed line, yet on
+# On the placebo, the losses of the two leaking models fall well below the dashed line, yet on
 # held-out pairs neither is better than a coin toss: they have learned to recognize the answer in
 # the input. `"self"` prevents only half of the leak. With `"reverse_id"` the loss falls slowly, and
 # in steps, one per epoch: the model memorizes pairs that it has already been trained on.
 #
 # On `digits` the three hardly differ. Each node has ten neighbors on average, so the one that leaks
-# carries little weight, and the features are informative enough. The sparser the graph, the more
-# harm a leak does: on `"cora"`, with fewer than four neighbors on average, three seeds reached an
-# AUC of 0.898 to 0.909 without exclusion and 0.923 to 0.931 with `"reverse_id"`.
+# carries little weight, and the features alone suffice to score the pairs. The sparser the graph,
+# the more harm a leak does: on `"cora"`, with fewer than four neighbors on average, three runs
+# reached an AUC of 0.898 to 0.909 without exclusion and 0.923 to 0.931 with `"reverse_id"`.
 #
 # ## What it costs
 #
@@ -930,8 +930,8 @@ plt.show()
 # ## Summary
 #
 # - In link prediction, edges are the positive examples and random pairs the negative ones.
-# - Drawing negatives in proportion to $\deg^{0.75}$ balances nodes with many and with few
-#   neighbors.
+# - Drawing negatives in proportion to $\deg^{0.75}$ strikes a balance between nodes with many
+#   neighbors and nodes with few.
 # - `pos_graph` and `neg_graph` share the rows that the model returns; `apply_edges` scores both.
 # - Excluding the edge is not enough if the graph also has its reverse.
 # - Compare embeddings with raw features and with an untrained network; test a pipeline with a

@@ -10,7 +10,7 @@
 # - explain when importance sampling helps and when it hurts, and remove the bias it introduces;
 # - check that a sampler is correct before you train with it;
 # - compare samplers by accuracy, number of nodes read and time;
-# - run a sampler unchanged in a loader, in several processes and on a partitioned graph.
+# - run a sampler unchanged in a loader, in data-parallel loaders and on a partitioned graph.
 
 # %% [markdown] slot="title" lang="ko"
 # # 직접 만드는 샘플러
@@ -96,16 +96,15 @@ BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # kept on reruns
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
 # This graph has nine nodes and fifteen edges. Messages travel along the edges, from source to
 # destination, so node 0 receives messages from nodes 1 to 5; the graph is drawn below, after the
-# first sample. Node 1 sends messages to four nodes, more than any other node does: its
-# **out-degree** is 4. Cells that only draw figures are collapsed in this lesson; click one to
-# expand it.
+# first sample. Node 1 sends messages to four nodes, more than any other node: its **out-degree** is
+# 4. Cells that only draw figures are collapsed in this lesson; click one to expand it.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -155,8 +154,8 @@ def draw_edges(ax, edges, color):
 # A layer is sampled in two steps. First choose the edges along which the seed nodes receive
 # messages; the graph of all nodes with only these edges is the **frontier**. Then `to_block` drops
 # the nodes that take no part and renumbers the rest: the result is the **block**. Both steps need
-# nothing but torch. Their code is in `block_sampler.py` of `gnnlab.helpers`, imported here as
-# `small`. With it we sample two edges for each of the seed nodes 0 and 2.
+# only torch. Their code is in `block_sampler.py` of `gnnlab.helpers`, imported here as `small`.
+# With it we sample two edges for each of the seed nodes 0 and 2.
 
 # %% [markdown] slot="frontier" lang="ko"
 # ## 직접 만들어 보기
@@ -344,8 +343,8 @@ ratios = [min(seconds[k::3]) / min(seconds[2::3]) for k in range(3)]
 print("time (library = 1): small {:.1f}, ours {:.1f}, library {:.1f}".format(*ratios))
 
 # %% [markdown] slot="estimate" lang="en"
-# Not one bit differs. The only difference is that the library's sampler takes less time; the
-# numbers are multiples of its time.
+# Not one bit differs, but the library's sampler takes less time; the numbers are multiples of its
+# time.
 #
 # ## Importance sampling
 #
@@ -484,7 +483,7 @@ dgl.plot.explore(draw_estimates, exponent=("exponent a", powers))
 # At an exponent of 0, both panels show uniform sampling. From one slider setting to the next, the
 # variance of the reweighted estimate falls until the exponent is 1.5, then rises: at 3 the estimate
 # is still right on average, but its variance is twice that of uniform sampling. Nodes 2 and 5 are
-# then drawn rarely, and count heavily each time; some estimates even lie outside the plot.
+# then rarely drawn, but count heavily when they are; some estimates lie outside the plot.
 #
 # Does this hold on real data? We estimate the neighbor means of up to 2,000 nodes, sum the squared
 # error over all features, and average it over the nodes: a single number that reflects both bias
@@ -544,11 +543,12 @@ ax.legend(frameon=False)
 plt.show()
 
 # %% [markdown] slot="layer" lang="en"
-# On `digits` it is the other way around. The degree says nothing about pixels, so drawing by degree
-# with the correction gives twice the error of uniform sampling. Without the correction, the error
-# is about that of uniform sampling until, at a fanout of 16, the bias shows; it is small, because
-# neighbors look so much alike here. Sampling without replacement is best. Importance sampling does
-# not help automatically: **it helps only where the weights track the values**.
+# On `digits` it is the other way around. The degrees are far from proportional to the pixel values,
+# so drawing by degree with the correction gives twice the error of uniform sampling. Without the
+# correction, the error is about that of uniform sampling until, at a fanout of 16, the bias shows;
+# it is small, because neighbors look so much alike here. Sampling without replacement is best.
+# Importance sampling **pays only if the weights are roughly proportional to the magnitudes of the
+# values**.
 #
 # ## A budget per layer
 #
@@ -561,10 +561,9 @@ plt.show()
 # where $n_v$ is the in-degree of $v$. The edge weights that approximately correct for this choice
 # must be stored on the blocks, so we override `sample_blocks`. Each edge that is kept gets
 # $1 / p_u$, divided by the mean of these values over the kept edges that enter the same
-# destination. So the weights at each destination have a mean of one. Two things to note:
-# `dgl.to_block`, unlike `small.to_block` above, renumbers the edges, so the original IDs are stored
-# again; and `torch.multinomial` uses torch's generator, so `torch.manual_seed` makes it
-# reproducible.
+# destination. So the weights at each destination have a mean of one. Note that `dgl.to_block`,
+# unlike `small.to_block` above, renumbers the edges, so the original IDs are stored again, and that
+# `torch.multinomial` uses torch's generator, so `torch.manual_seed` makes it reproducible.
 
 # %% [markdown] slot="layer" lang="ko"
 # `digits`에서는 결과가 반대입니다. 출차수는 픽셀값과 관계가 없으므로, 출차수에 비례하여 뽑은 뒤
@@ -892,7 +891,7 @@ def train(sampler, ids, size):
 # ## What it costs
 #
 # All six runs start from the same initial weights. We measure CPU time, on which other programs
-# have little effect, and take the fastest epoch. In the figure, the gray bar is the library's
+# have little effect, and take the fastest epoch. In the figure, the gray bars are the library's
 # sampler; the samplers in blue override `sample_frontier`, the one in orange `sample_blocks`, and
 # the one in green `sample`.
 
@@ -943,12 +942,12 @@ plt.show()
 #
 # ## The same sampler elsewhere
 #
-# A sampler receives a graph and seeds, nothing else, so it runs unchanged wherever there are both.
-# `NodeDataLoader` has already called ours. For data-parallel training, the subject of lesson 04,
-# `create_dataloader` gives each process its share of every batch. For distributed training, the
-# subject of lessons 05 and 06, `DistNodeDataLoader` samples on a `DistGraph`: the graph in parts,
-# with new node IDs. Do two processes together draw the same edges that one process draws from the
-# whole graph, and does sampling from two parts yield them too?
+# A sampler needs only a graph and seeds, so it runs unchanged wherever both are available.
+# `NodeDataLoader` has already called ours. For data-parallel training (lesson 04),
+# `create_dataloader` gives each process its share of every batch. For distributed training (lessons
+# 05 and 06), `DistNodeDataLoader` samples on a `DistGraph`: the graph in parts, with new node IDs.
+# Do the loaders of two ranks, run here one after the other, together draw the same edges as one
+# loader on the whole graph, and does sampling from two parts yield them too?
 
 # %% [markdown] slot="elsewhere" lang="ko"
 # 처음 두 설정의 정확도와 입력 노드 수는 당연히 마지막 자리까지 같습니다. `digits`에서 정확도의
@@ -1048,8 +1047,8 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # - A frontier is a graph on all nodes with the chosen edges; `to_block` makes the block.
 # - Override `sample_frontier` to choose edges, `sample_blocks` to put data on blocks, `sample` to
 #   change what a batch is.
-# - Importance sampling is biased without the correction and unbiased with it, but it is better only
-#   where the weights track the values.
+# - Importance sampling is unbiased only with the correction, and pays only if the weights are
+#   roughly proportional to the magnitudes of the values.
 # - Before training, check a sampler against the graph and against a different implementation.
 # - The same sampler runs in a loader, in data-parallel training and on a `DistGraph`.
 #

@@ -48,11 +48,11 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# Each process in the group has a number, its **rank**; the number of processes is the **world
-# size**. Two ranks suit two cores; with two GPUs, each rank takes one. Each process computes with
-# one thread, so that the ranks do not compete for the cores. `"digits"`, the graph of handwritten
-# digits, comes with the project. Cells that only draw figures are collapsed; click one to expand
-# it.
+# Processes that train together form a group; each has a number, its **rank**, and the group's size
+# is the **world size**. Two ranks suit two cores; with two GPUs, each rank takes one. Each process
+# computes with one thread, so that ranks do not compete for cores. `"digits"`, the graph of
+# handwritten digits, comes with the project. Cells that only draw figures are collapsed; click one
+# to expand it.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -101,12 +101,12 @@ BLUE, ORANGE, GREEN = "#3b6fb6", "#e07b39", "#3a9e75"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# The seed nodes 1, 4, 2 and 3 make up a mini-batch. Rank 0 takes the first two, rank 1 the others.
+# The seed nodes 1, 4, 2 and 3 form a mini-batch. Rank 0 takes the first two, rank 1 the others.
 # Each rank reads the features of its seeds and their neighbors, as a single process would. In the
 # figure, seeds are blue, and the nodes that are read for them are orange.
 
@@ -244,8 +244,8 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
     print("summed in each chunk:", counts[..., 0].int().tolist())
 
 # %% [markdown] slot="hand" lang="en"
-# The first line shows the start: each chunk holds the contribution of a single rank. After one
-# step, each rank has the sum in one chunk; after two, in both.
+# The first line shows the start: each chunk holds the contribution of one rank. After one step,
+# each rank has the sum in one chunk; after two, in both.
 #
 # Now change the number of ranks. In each square, rows are ranks and columns are chunks; the number
 # says how many ranks are summed in a chunk. The chunks framed in orange are sent next. They are
@@ -291,7 +291,7 @@ def draw_ring(ranks=4):
         ax.set_title(f"after step {step}" if step else "start", size=7)
         ax.set(xticks=[], yticks=[])
     sent = 2 * (ranks - 1) / ranks
-    figure.suptitle(f"each rank sends {sent:.2f} times its gradient", size=9)
+    figure.suptitle(f"each rank sends {sent:.2f} times the size of its gradient", size=9)
     return figure
 
 
@@ -365,10 +365,10 @@ print(f"equal sums; {len(pids)} processes, including this one")
 #
 # In every epoch, all ranks shuffle the training nodes with the same random seed and so agree on the
 # order without communicating. Of $R$ ranks, rank $r$ takes every $R$-th node, starting at position
-# $r$. In each step, the ranks' batches make up the batch that a single process would use. If the
-# nodes do not divide evenly, some are taken twice, because all ranks must take the same number of
-# steps. In the code below, from `ddp_loader.py` of `gnnlab.helpers`, `rank_share` computes a rank's
-# share, and the loader splits it into batches.
+# $r$. In each step, the ranks' batches make up the batch that one process would use. If the nodes
+# do not divide evenly, some are taken twice, because all ranks must take the same number of steps.
+# In the code below, from `ddp_loader.py` of `gnnlab.helpers`, `rank_share` computes a rank's share,
+# and the loader splits it into batches.
 
 # %% [markdown] slot="data" lang="ko"
 # 두 값은 같습니다. 프로세스는 이 노트북의 프로세스와 랭크 두 개, 모두 셋입니다.
@@ -412,7 +412,7 @@ source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 
 # %% [markdown] slot="loader" lang="en"
 # Every batch has a key, derived from the random seed, the epoch and the batch number. Samples
-# depend only on the key, the layer and the node, not on the rank; we will use this below.
+# depend only on the key, the layer and the node, not on the rank.
 # `gnnlab export ddp_loader my_project/` copies the file, which needs only torch.
 #
 # ## With the library
@@ -482,8 +482,8 @@ print(f"time (library = 1): ddp_loader {min(seconds[::2]) / min(seconds[1::2]):.
 #
 # With GPUs, rank $r$ uses GPU $r$. gnnlab's `init_process_group` makes it the current device of the
 # process, as `torch.cuda.set_device(rank)` does, and returns it; `init_model` passes it to DDP as
-# `device_ids`. A script without these two functions has to do both: without `set_device`, every
-# rank would use GPU 0.
+# `device_ids`. A script without these two functions should do both: without `set_device`, whatever
+# names only `"cuda"` goes to GPU 0 on every rank.
 #
 # All ranks run the same function, `train`. Only rank 0 validates and saves the best model, using
 # `model.module`, the bare model inside DDP. The others wait at the *barrier*, which no rank passes
@@ -594,18 +594,18 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 #
 # ## Start processes by forking
 #
-# There are two ways to start a process. `launch_processes` starts fresh interpreters, and so does
-# `torch.multiprocessing.spawn`, which many scripts call as `mp.spawn`; but the latter finds the
-# function by importing it, so it cannot run one defined in a notebook. The other way is a **fork**,
-# available everywhere except on Windows: a copy of the running process that shares memory with it
-# until either writes. It takes milliseconds, and the functions and the graph are already there.
-# Scripts usually fork with `mp.Process`; `gnnlab.multiprocessing` is PyTorch's module with a safer
+# Processes can be started in two ways. `launch_processes` starts fresh interpreters, and so does
+# `torch.multiprocessing.spawn`, often written `mp.spawn`; but the latter finds the function by
+# importing it, so it cannot run one defined in a notebook. The other way is a **fork**, available
+# everywhere except on Windows: a copy of the running process that shares memory with it until
+# either writes. It takes milliseconds, and the functions and the graph are already there. Scripts
+# usually fork with `mp.Process`; `gnnlab.multiprocessing` is PyTorch's module with a safer
 # `Process`.
 #
 # On a machine with a GPU, a process that has computed gradients cannot fork children that compute
-# gradients. This notebook has computed some, so a fresh interpreter forks the ranks. They connect
-# through a free port and should find the same best model as the fresh ranks. (On GPUs, the
-# summation order is not fixed, so the model may differ.)
+# gradients. This notebook has, so a fresh interpreter forks the ranks. They connect through a free
+# port and should find the same best model as the fresh ranks. (On GPUs, the summation order is not
+# fixed, so the model may differ.)
 
 # %% [markdown] slot="fork" lang="ko"
 # 정확도 기록은 랭크 0에만 있고, 두 랭크의 매개변수는 마지막 비트까지 일치합니다.
@@ -669,10 +669,11 @@ else:
 
 # %% [markdown] slot="memory" lang="en"
 # Both processes exited normally. How ranks are started does not change what they learn, only how
-# much memory they need. A fresh interpreter imports PyTorch again, and an argument that is neither
-# a tensor nor a graph, such as a dictionary of node names, is copied for each rank, so memory grows
-# with every process. A forked rank shares everything that its parent has. We start two ranks each
-# way and measure the memory that each rank shares with no other process.
+# fast they start and how much memory they need. A fresh interpreter imports PyTorch again, and an
+# argument that is neither a tensor nor a graph, such as a dictionary of node names, is copied for
+# each rank, so memory grows with every process. A forked rank shares everything that its parent
+# has. We start two ranks each way and measure the memory that each rank shares with no other
+# process.
 
 # %% [markdown] slot="memory" lang="ko"
 # 두 프로세스 모두 정상적으로 종료되었습니다. 랭크를 어떤 방식으로 시작하든 학습 결과는 같습니다.
@@ -710,9 +711,9 @@ else:
 #
 # ## Check that they agree
 #
-# Everything rests on the claim that two ranks with batches of 16 learn what one process learns with
-# batches of 32. We train for 20 steps on 160 nodes, so that every batch is full, first on two ranks
-# and then in this notebook, and compare all parameters.
+# Two ranks with batches of 16 should learn what one process learns with batches of 32. We train for
+# 20 steps on 160 nodes, so that every batch is full, first on two ranks and then in this notebook,
+# and compare all parameters.
 
 # %% [markdown] slot="prove" lang="ko"
 # 새로 시작한 랭크는 아무 일도 하지 않아도 100 MB 넘게 쓰고, 포크한 랭크는 몇 MB만 씁니다. 다만
@@ -744,12 +745,12 @@ assert difference < 1e-6
 print(f"{len(by_one):,} parameters after 20 steps, none differing by more than 1e-6")
 
 # %% [markdown] slot="cost" lang="en"
-# Only rounding differs, since the sums are taken in a different order. With equal shares,
-# data-parallel training is not an approximation; it changes only the speed.
+# Only rounding differs, since sums are taken in a different order. With equal shares, data-parallel
+# training is not an approximation; it changes only the speed.
 #
 # ## What it costs
 #
-# Is training faster? We measure the time per step for one process and the ranks, with batches of
+# Is training faster? We measure the time per step of two ranks and of one process, with batches of
 # increasing size on a larger random graph; on `digits`, each rank would read nearly all nodes for a
 # large batch. To make the waiting visible, we do by hand, with one all-reduce after the backward
 # pass, what DDP does during it.
@@ -837,14 +838,14 @@ plt.show()
 #
 # ## Three failures
 #
-# Each of these can stop a program, usually without a message. We provoke each in a separate process
-# with a deadline, then remove the cause.
+# Each of these can stop a program, usually without a message. We provoke the first and third in
+# separate processes with a time limit, then remove the cause; for the second, a check refuses the
+# fork.
 #
 # **OpenMP after a fork.** PyTorch processes large tensors with a team of OpenMP threads. A fork
 # copies all memory, but only the thread that calls it. The child's memory describes a team whose
-# threads do not exist; the child gives the team work and waits forever. `fix_openmp` runs the
-# function in a new thread, which gets a new team. `prepare_mp` makes every later fork shut the team
-# down first.
+# threads do not exist; the child gives it work and waits forever. `fix_openmp` runs the function in
+# a new thread, which gets a new team. `prepare_mp` makes every later fork shut the team down first.
 
 # %% [markdown] slot="openmp" lang="ko"
 # 왼쪽 그림은 가장 큰 배치로 수행한 세 단계입니다. 랭크마다 시드 노드를 절반씩 맡으므로, 코어에
@@ -979,8 +980,8 @@ print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 #
 # **Uneven batches.** A rank with one more batch than the others enters an all-reduce that no other
 # rank joins. Here rank 0 has three batches and rank 1 two; a timeout of three seconds instead of
-# half an hour ends the wait. Equal shares prevent this, and `create_dataloader` makes them. Where
-# shares cannot be equal, `model.join()` lets a rank that has finished keep contributing zeros.
+# half an hour ends the wait. Equal shares, as `create_dataloader` makes them, prevent this. Where
+# they are impossible, `model.join()` lets a rank that has finished keep contributing zeros.
 
 # %% [markdown] slot="uneven" lang="ko"
 # 오류 메시지에 해결책 두 가지가 나와 있습니다. 새 인터프리터를 시작하거나, GPU를 처음 쓰기 전에

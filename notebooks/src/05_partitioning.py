@@ -43,9 +43,8 @@
 # ## Setup
 #
 # `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, a graph of
-# 22,470 pages linked by mutual likes, is a 5 MB download and is closer to the graphs encountered in
-# practice. The parts are written to a temporary folder, which is deleted when the kernel shuts
-# down.
+# 22,470 pages linked by mutual likes, is a 5 MB download and closer to graphs in practice. The
+# parts are in a temporary folder, deleted when the kernel shuts down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -84,7 +83,7 @@ plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
 plt.rcParams["legend.frameon"] = False
 torch.set_num_threads(1)
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -405,8 +404,9 @@ print(partition_report(configs["metis"]))
 
 # %% [markdown] slot="look" lang="en"
 # With $K$ parts, `random` leaves an edge uncut with probability $1/K$, so with four parts it cuts
-# 75%, and nearly every node is copied to all other parts. METIS cuts less than 5%; LDG lies in
-# between. The table lists the parts produced by METIS, one per row.
+# 75%, and on average a node is a HALO node of 2.8 of the 3 other parts. METIS cuts less than 5%;
+# LDG lies in between. The table lists the parts produced by METIS, one per row; `cut edges` are
+# inner edges that come from another part, `halo edges` the stored edges that leave.
 #
 # The adjacency matrix, in the order of the new IDs, shows the difference: blue edges stay in their
 # part, orange ones are cut. The shades below show how many nodes of each class a part has.
@@ -460,11 +460,11 @@ plt.show()
 # ## Balance
 #
 # In every step, all machines wait for the slowest, so the parts should have equal loads. METIS
-# gives them roughly equal numbers of nodes, but the load depends on the **training nodes**, which
-# determine the number of steps, and on the in-edges, which fill memory. In `digits`, the training
-# nodes were drawn at random; in ogbn-products, they are the best-selling products. We imitate that
-# and take the 10% of the nodes that have the most neighbors as training nodes. `balance_ntypes`
-# takes a category for each node, here this mask, and divides each category equally among the parts;
+# gives them roughly equal numbers of nodes, but the load also depends on the **training nodes**,
+# where sampling starts, and on the in-edges, which fill memory. In `digits`, the training nodes
+# were drawn at random; in ogbn-products, they are the best-selling products. We imitate that by
+# using the 10% of nodes with the most neighbors as training nodes. `balance_ntypes` takes a
+# category for each node, here this mask, and divides each category equally among the parts;
 # `balance_edges` does so with in-edges.
 
 # %% [markdown] slot="balance" lang="ko"
@@ -514,16 +514,17 @@ for (name, wish), color, shift in zip(wishes.items(), (GRAY, BLUE), (-0.2, 0.2))
         ax.set(title=title, xlabel="part", xticks=range(8))
 for ax in axes:
     ax.axhline(1, color="black", lw=0.5)
-axes[0].set_ylabel("times the average")
+axes[0].set_ylabel("multiple of the average")
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
 plt.show()
 
 # %% [markdown] slot="back" lang="en"
-# By default, METIS gives one part more than 1.5 times the average number of training nodes, so the
-# others wait, on average, for more than a third of every epoch. After balancing, no part is more
-# than 4% above the average in any of the three counts, and the cut hardly grows. The in-edges were
-# already balanced, since degrees in `digits` are similar; on `facebook`, one of the 8 parts has
-# twice the average.
+# By default, METIS gives one part more than 1.5 times the average number of training nodes. If
+# every machine trained on its own alone, the others would wait, on average, for more than a third
+# of every epoch. (The next lesson divides training nodes equally; some seeds are then remote.)
+# After balancing, no part is more than 4% above the average in any of the three counts, and the cut
+# hardly grows. The in-edges were already balanced, since degrees in `digits` are similar; on
+# `facebook`, one of the 8 parts has twice the average.
 #
 # ## Back to the original IDs
 #
@@ -592,8 +593,8 @@ whole = torch.cdist(dgl.ops.copy_u_mean(graph, feat), centers).argmin(1)
 assert torch.equal(x, feat[maps["metis"]]) and torch.equal(restored, whole)
 
 # %% [markdown] slot="prove" lang="en"
-# As they are, one prediction in ten is right, no better than chance, and no error is raised. Mapped
-# back, 93% are right, and every prediction equals the one made on the whole graph.
+# Without the mapping, one prediction in ten is right, no better than chance, and no error is
+# raised. Mapped back, 93% are right, and every prediction equals the one made on the whole graph.
 #
 # ## Check that nothing is lost
 #
@@ -678,8 +679,8 @@ for k in (1, 2, 4):
 #
 # Every step causes network **traffic**. To estimate it, we sample two layers for up to 16 training
 # nodes of each part; the plot on the left shows what share of the input nodes belongs to other
-# parts. Partitioning costs time only once: on the right, the CPU seconds needed to choose the
-# parts, for random graphs with ten edges per node.
+# parts. Partitioning is done only once; the plot on the right shows the CPU seconds needed to
+# choose the parts of random graphs with ten edges per node.
 
 # %% [markdown] slot="cost" lang="ko"
 # 뽑힌 에지가 모두 같습니다. 샘플링 결과는 난수 시드와 노드의 원래 ID에 달려 있고, 노드가 어디에
@@ -738,10 +739,10 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="en"
 # With 4 parts, METIS cuts less than 5% of the edges, yet a tenth of the input nodes are remote,
-# since each layer reaches further across the boundary. More parts mean a longer boundary. At the
+# since each layer reaches farther across the boundary. More parts mean a longer boundary. At the
 # shares for 4 parts, a step that reads 100,000 rows of 400 bytes fetches 29 MB with `random` and 4
 # MB with METIS: over a 1 Gbit/s network, that takes 0.23 and 0.03 seconds per step, respectively.
-# METIS takes longer than LDG on large graphs, but only once.
+# METIS takes longer than LDG on large graphs, but a graph is partitioned only once.
 #
 # ## Summary
 #
@@ -749,11 +750,10 @@ plt.show()
 #   of its destination.
 # - A part also stores the IDs of its HALO nodes and the edges that leave it; the features of HALO
 #   nodes stay with their owner.
-# - METIS cuts the fewest edges. Balance training nodes and in-edges too, because all machines wait
-#   for the slowest.
+# - METIS cuts the fewest edges. Balance training nodes too, so that seeds are local, and in-edges,
+#   which fill memory.
 # - `node_map` and `orig_id` lead back to the original IDs; a forgotten mapping raises no error.
-# - Every node and every edge is owned by exactly one part; samples do not depend on the number of
-#   parts.
+# - Every node and edge is owned by exactly one part; samples do not depend on the number of parts.
 #
 # ## Exercises
 #

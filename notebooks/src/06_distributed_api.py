@@ -94,7 +94,7 @@ plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 dgl.plot.language("en")
 torch.set_num_threads(1)
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 dataset = dgl.data.load(DATASET)
 
 # %% [markdown] slot="roles" lang="en"
@@ -243,7 +243,7 @@ plt.show()
 
 # %% [markdown] slot="ask" lang="en"
 # Two of the 13 edges, the black ones, lead from one machine to the other. The lower squares show
-# the feature rows as stored; the upper ones show them in the order we need.
+# the feature rows as stored; the upper ones, in the order we need.
 #
 # ## By hand: one request per machine
 #
@@ -301,10 +301,10 @@ print(by_hand.tolist())
 # `initialize` connects the script to the job and must be called first. Its arguments are a file
 # that lists the machines, and the numbers of servers per machine (`num_servers`) and of samplers
 # per trainer (`num_workers`). A launcher's values take precedence; standalone mode ignores the
-# arguments, so the file need not exist. `init_process_group` then makes a group, here of one
-# trainer. A **distributed graph**, `DistGraph`, stores neither edges nor features: it knows the
-# ranges and sends the requests. In a distributed job, every `DistGraph` is the one graph given to
-# the launcher; in standalone mode, a script may open several graphs. Each feature is a
+# arguments, so the file need not exist. `init_process_group` then creates the process group, here
+# of one trainer. A **distributed graph**, `DistGraph`, stores neither edges nor features: it knows
+# the ranges and sends the requests. In a distributed job, every `DistGraph` is the one graph given
+# to the launcher; in standalone mode, a script may open several graphs. Each feature is a
 # **distributed tensor**, a `DistTensor`, which can be indexed in all these ways:
 
 # %% [markdown] slot="dist" lang="ko"
@@ -348,9 +348,9 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
     print(f"{kind:>7}: shape {tuple(rows.shape)}, first column {rows[:, 0].tolist()}")
 
 # %% [markdown] slot="write" lang="en"
-# `x[ids]` equals the rows fetched by hand. Unlike an ordinary tensor, a distributed one returns a
-# tensor of shape `(1, 2)` for one ID: the first dimension always counts rows. Sums, means and
-# arithmetic need ordinary tensors, so read the rows first.
+# `x[ids]` equals the rows fetched by hand. Unlike an ordinary tensor, a distributed one returns
+# shape `(1, 2)` for one ID: the first dimension counts rows. Sums, means and arithmetic need
+# ordinary tensors, so read the rows first.
 #
 # A script can also create distributed tensors. Creation is synchronized: all trainers must call
 # `DistTensor` with the same arguments. The number of rows determines what the tensor belongs to: 8
@@ -359,7 +359,7 @@ for index in (6, [6, 1], slice(2, 6), np.array([6, 1]), ids, odd):
 # it must be defined before `initialize`; in gnnlab, one trainer per machine runs it, so it may come
 # later. With a name, the tensor becomes a feature of the graph, and a second `DistTensor` with this
 # name is the same tensor if shape and dtype match. The tensor is deleted with its last reference
-# unless created with `persistent=True`.
+# unless created with a name and `persistent=True`.
 
 # %% [markdown] slot="write" lang="ko"
 # `x[ids]`의 결과는 앞에서 직접 가져온 행과 같습니다. 다만 일반 텐서와 달리 ID 하나를 주어도 결과의
@@ -601,7 +601,7 @@ for rank in range(2):
 # ## From one machine to many: six lines
 #
 # Here are a model and the familiar loop for one machine. The graph is partitioned once, before the
-# job, here by METIS; we keep the original IDs, `old_ids`.
+# job, by METIS; we keep the original IDs, `old_ids`.
 
 # %% [markdown] slot="loop" lang="ko"
 # `force_even=False`이면 트레이너 0의 단계 수가 트레이너 1의 두 배가 됩니다. 그러면 데이터 병렬
@@ -775,12 +775,12 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 # loss, so its gradients must be **summed**.
 #
 # Learned rows belong to a **distributed embedding**, `DistEmbedding`. It is not an `nn.Module`: its
-# rows stay on their machines, and data-parallel training does not average their gradients. Calling
-# it reads embedding rows and records which ones; after `backward`, all trainers call the `step`
-# method of a **sparse optimizer**. Each trainer sums its gradients for duplicate IDs and sends the
-# sums to the rows' owners. The owners add up all trainers' sums, divide by the number of trainers,
-# as in data-parallel training, and update only these rows. Does one step of `SparseAdagrad` equal
-# one of `torch.optim.Adagrad`?
+# rows stay on their machines, and `DistributedDataParallel` does not average their gradients.
+# Calling it reads embedding rows and records which ones; after `backward`, all trainers call the
+# `step` method of a **sparse optimizer**. Each trainer sums its gradients for duplicate IDs and
+# sends the sums to the rows' owners. The owners add up all trainers' sums, divide by the number of
+# trainers, as in data-parallel training, and update only these rows. Does one step of
+# `SparseAdagrad` equal one of `torch.optim.Adagrad`?
 
 # %% [markdown] slot="twice" lang="ko"
 # 매개변수는 반올림 오차 범위에서 일치하고, 정확도도 같습니다.
@@ -844,7 +844,7 @@ print("sums of squared gradients, rows 3, 5:", emb.optm_state[0][[3, 5]][:, 0].t
 # Many nodes, such as users and products, have no features. Each then gets a learned embedding row.
 # A model with such embeddings is called *transductive*: it has learned nothing for nodes added
 # later. Most parameters are embeddings, so they are partitioned like the graph, and each batch
-# updates only some.
+# updates only a few.
 #
 # We leave out the pixels and train with **two optimizers**: torch's `Adam` for the layers, and
 # `SparseAdam` or `SparseAdagrad` for the embeddings. For comparison, we also train with fixed
@@ -924,15 +924,15 @@ ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# With fixed embeddings, the layers learn almost nothing. With learned ones, the accuracy reaches
-# about 0.8 without a single pixel: each embedding picks up the labels in its neighborhood.
+# With fixed embeddings, the layers learn almost nothing that carries over to the validation nodes.
+# With learned ones, the accuracy reaches about 0.8 without a single pixel: each embedding picks up
+# the labels in its neighborhood.
 #
 # ## Communication
 #
-# A **remote row**, one that another machine owns, is sent over the network. So, for four trainers,
-# each with its share of the training nodes, we count the input nodes of batches by owner.
-# `nid2partid` of the partition book maps a node to the part that owns it. We compare METIS with
-# random parts.
+# A **remote row**, one that another machine owns, is sent over the network. For four trainers, each
+# with its share of the training nodes, we count the input nodes of batches by owner. `nid2partid`
+# of the partition book maps a node to the part that owns it. We compare METIS with random parts.
 
 # %% [markdown] slot="cost" lang="ko"
 # 임베딩을 무작위 값으로 고정하고 계층만 학습하면 정확도가 0.3에도 미치지 못합니다. 임베딩을 함께
@@ -986,9 +986,9 @@ for method in ("metis", "random"):
 # %% [markdown] slot="hand" lang="en"
 # With METIS, a trainer finds about five out of six rows on its own machine; with random parts, one
 # in four. Choose the number of machines and the method (without a running kernel, you see four
-# settings). Left: the rows that each trainer reads per batch, by owner; those on the diagonal are
-# not sent over the network. Right: the data received from other machines; a feature row is 64
-# numbers of 4 bytes.
+# settings). Left: the rows that each trainer reads per batch, by owner; the diagonal is not sent
+# over the network. Right: the data received from other machines; a feature row is 64 numbers of 4
+# bytes.
 
 # %% [markdown] slot="hand" lang="ko"
 # METIS로 나누면 트레이너에 필요한 행이 여섯 개 가운데 다섯 개꼴로 같은 머신에 있고, 무작위로 나누면
@@ -1030,8 +1030,8 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 #
 # ## From PyG
 #
-# `gnnlab.pyg` has PyG's loaders, which also accept a `DistGraph`; models and training loops stay as
-# they are. These lines need `torch_geometric`, so they are not run:
+# `gnnlab.pyg` has counterparts of PyG's loaders that also accept a `DistGraph`; models and training
+# loops stay as they are. These lines need `torch_geometric`, so they are not run:
 #
 # ```python
 # from gnnlab.pyg import NeighborLoader
@@ -1093,7 +1093,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # - Samples do not depend on the partition; both scripts train the same model.
 # - Duplicate IDs: reading repeats rows, writing keeps the last value, and gradients are summed.
 # - Layers use torch's optimizers; embeddings use sparse ones, whose state is stored with the rows.
-# - Communication grows with the number of remote rows per batch; a good partition reduces it.
+# - Communication grows with the remote rows per batch; a good partition reduces it.
 #
 # ## Exercises
 #

@@ -86,7 +86,7 @@ BLUE, ORANGE = "#3b6fb6", "#e07b39"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})
 plot.language("en")
 torch.set_num_threads(1)
-temporary = globals().get("temporary") or tempfile.TemporaryDirectory()  # keep it
+temporary = globals().get("temporary") or tempfile.TemporaryDirectory()  # reuse on rerun
 scratch = Path(temporary.name)
 
 # %% [markdown] slot="toy" lang="en"
@@ -128,9 +128,9 @@ plt.show()
 # Three edges are cut. The nodes with a ring are the HALO nodes of part 0: machine 0 stores their
 # IDs, but their features and their neighbors are on machine 1.
 #
-# Two layers sample all neighbors. For each layer, a trainer looks up the neighbors of all nodes in
-# the sample so far: locally for nodes on its own machine, and on the other machine for the rest. At
-# the end, it reads the features of every node in the sample.
+# We sample all neighbors, for two layers. For each layer, a trainer looks up the neighbors of all
+# nodes in the sample so far: locally for nodes on its own machine, and on the other machine for the
+# rest. At the end, it reads the features of every node in the sample.
 #
 # `dist_graph_simulator.py` from `gnnlab.helpers` is a small simulator of all machines in one
 # process. This is its code for features: `by_owner` groups nodes by machine, and `__getitem__`
@@ -172,7 +172,9 @@ source(small.DistGraph.by_owner, small.DistTensor.__getitem__)
 # Now we run the two mini-batches. In a matrix of row counts, the entry in row $i$, column $j$ is
 # the number of rows that machine $i$ requested from machine $j$. In a matrix of bytes, the same
 # entry is the number of bytes that machine $i$ received from machine $j$: the replies to its own
-# requests, and the requests of the other machine. A request for features takes 8 bytes per ID.
+# requests, and the requests of the other machine. In the output, "structure" means lookups of
+# neighbors. A request takes 4 bytes per ID for neighbors and 8 for features; a reply with neighbors
+# takes 8 per edge, 8 per node, and 8 more.
 
 # %% [markdown] slot="weigh" lang="ko"
 # 이제 두 미니배치를 만들어 봅시다. 행 수 행렬의 $i$행 $j$열은 머신 $i$가 머신 $j$에 요청한 행의
@@ -298,9 +300,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 
 # %% [markdown] slot="script" lang="en"
 # The counts agree. On each graph, the headers of a request and its reply add up to the same size
-# for all messages of a kind. The library's time includes encoding the messages. `"structure"` is
-# the traffic of sampling. The library also counts the remaining messages, such as those that
-# connect a trainer to the servers, as `"control"`.
+# for all messages of a kind. The library's time includes encoding the messages. Besides
+# `"structure"` and features, the library counts the remaining messages, such as those that connect
+# a trainer to the servers, as `"control"`.
 #
 # ## Simulate a whole job
 #
@@ -413,10 +415,10 @@ assert 2 * four["metis"].traffic.matrix().sum() < matrix.sum()
 #
 # ## Check that a real job sends the same number of bytes
 #
-# A real job should send exactly this many bytes. For two machines, we first predict and then
-# measure. `launch.run` starts the same script on the same parts, now with server processes, and
-# with trainers that send them requests over TCP. With `num_machines=2`, this computer acts as both
-# machines; lesson 09 shows how.
+# A real job should send exactly as many bytes as the simulation counts. For two machines, we
+# predict, then measure. `launch.run` starts the same script on the same parts, now with server
+# processes, and with trainers that send them requests over TCP. With `num_machines=2`, this
+# computer acts as both machines; lesson 09 shows how.
 
 # %% [markdown] slot="prove" lang="ko"
 # 무작위로 나누면 필요한 행의 4분의 3이 다른 머신에 있고, 어느 두 머신 사이에서나 비슷한 양이
@@ -486,11 +488,11 @@ if runs_jobs:
     assert counted.to_list() == real.to_list()
 
 # %% [markdown] slot="time" lang="en"
-# All counts agree to the last byte, and not by chance: a sample depends only on the random seed,
-# the epoch, the batch, the layer and the node. So the trainers of the real job request the same
-# data as the simulated ones, and the same encoder determines the size of all messages. The bytes
-# that TCP and IP add are not counted, nor are the model's gradients, which torch exchanges itself.
-# `"gradients"` are those of distributed embeddings; this model has none.
+# All counts agree to the last byte: a sample depends only on the random seed, the epoch, the batch,
+# the layer and the node. So the trainers of the real job request the same data as the simulated
+# ones, and the same encoder determines the size of all messages. The bytes that TCP and IP add are
+# not counted, nor are the model's gradients, which torch exchanges itself. `"gradients"` are those
+# of distributed embeddings; this model has none.
 #
 # ## What it costs: time
 #
@@ -501,9 +503,9 @@ if runs_jobs:
 # to average $B$ bytes of gradients.
 #
 # The library is more precise: during the simulation, it measures the time spent on sampling, on
-# computing and on answering requests; it adds a fixed cost for each request, and divides links and
-# processors among those that use them at the same time. One bound needs no simulator: over a link
-# of $b$ bits per second, $n$ bytes take at least $8n/b$ seconds.
+# computing and on answering requests; it adds a fixed cost for each request, and lets simultaneous
+# transfers share a link and simultaneous work share the processors. One bound needs no simulator:
+# over a link of $b$ bits per second, $n$ bytes take at least $8n/b$ seconds.
 
 # %% [markdown] slot="time" lang="ko"
 # 센 값은 1바이트까지 모두 일치하며, 이는 우연이 아닙니다. 샘플링 결과는 난수 시드, 에폭, 배치,
@@ -610,9 +612,9 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 # %% [markdown] slot="scale" lang="en"
 # The byte counts are equal; the seconds need not be. The ratio varies: the real epoch took 1.5
 # times as long as predicted on one idle computer, and almost 3 times as long on another; when other
-# programs are running, it may take even longer. The model leaves out processor caches, contention
-# for memory bandwidth, busy switches and other users' jobs, so its times tend to be too short. Use
-# it to compare choices rather than to predict a time.
+# programs are running, it may take even longer. The timing model leaves out processor caches,
+# contention for memory bandwidth, busy switches and other users' jobs, so its times tend to be too
+# short. Use it to compare choices rather than to predict a time.
 #
 # ## From 1 to 64 machines
 #
@@ -666,9 +668,9 @@ plot.speedup(counts, seconds, ax=axes[1])
 plt.show()
 
 # %% [markdown] slot="explore" lang="en"
-# The more machines there are, the more of the needed nodes are on other machines, so more bytes are
-# sent in total. On gigabit links, two machines may well be slower than one, because a single
-# machine needs no network.
+# With more machines, more of the needed nodes are on other machines, so more bytes are sent in
+# total. On gigabit links, two machines may well be slower than one, because a single machine needs
+# no network.
 #
 # Choose the number of machines yourself, up to 64. Each new number takes several seconds to
 # simulate. Left: what each machine receives from each of the others; right: the time of an epoch,
@@ -714,10 +716,10 @@ def show(network, method, machines=16):
 plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32, 64])
 
 # %% [markdown] slot="summary" lang="en"
-# On a slow network, most of the time is spent fetching rows, performing the all-reduce and waiting,
-# and METIS saves the most. On a fast one, the bytes cost little, but each request still costs a
-# round trip and a fixed amount of processor time. So with batches this small, 64 machines are far
-# from 64 times as fast as one. Lesson 10 examines which of these limits a job.
+# On a slow network, most of the time is spent fetching rows, performing the all-reduce and waiting;
+# there METIS saves the most time. On a fast one, the bytes cost little, but each request still
+# costs a round trip and a fixed amount of processor time. So with batches this small, 64 machines
+# are far from 64 times as fast as one. Lesson 10 examines which of these limits a job.
 #
 # ## Summary
 #
@@ -738,7 +740,7 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 #    trainer request neighbors from machine 1, and for how many does it request features? Answer
 #    with a list of two numbers.
 # 2. A model has 12 million parameters of 4 bytes each. Eight machines with one trainer each average
-#    its gradients by all-reduce in a ring over 10 Gbit/s links. At least how many milliseconds does
+#    its gradients with a ring all-reduce over 10 Gbit/s links. At least how many milliseconds does
 #    the transfer take? Round to a whole number.
 # 3. Suppose that each machine has a wireless link whose two directions share its bandwidth. Write a
 #    function of a byte matrix `matrix` and of `bandwidth`, in bits per second, that returns the

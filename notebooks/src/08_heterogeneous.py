@@ -1,5 +1,5 @@
 # %% [markdown] slot="title" lang="en"
-# # Graphs with several types
+# # Heterogeneous graphs
 #
 # Users and films, authors and papers: in most real-world graphs, nodes differ in kind. So do
 # edges: a user may like or dislike a film. A graph with several **types** of nodes or edges is
@@ -92,9 +92,9 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Five users like or dislike four films. The full name of an edge type is a triple: source type,
-# relation, destination type. Users and films are each numbered from 0, so `owner`, which gives the
-# part of each node, needs a tensor for each type.
+# Five users like or dislike four films. The full name of an edge type, its **canonical edge type**,
+# is a triple: source type, relation, destination type. Users and films are each numbered from 0, so
+# `owner`, which gives the part of each node, needs a tensor for each type.
 #
 # The library sorts node types by name and edge types by full name: `film` is node type 0 and
 # `user` is node type 1; `dislikes` is edge type 0 and `likes` is edge type 1. In the figure,
@@ -391,7 +391,7 @@ print({ntype: ids.tolist() for ntype, ids in typed_block.srcdata[dgl.NID].items(
 # ## A graph whose edge types matter
 #
 # In each of twelve towns, a cinema shows a hundred films. Each of 3,000 users rates up to sixteen
-# films, about nine in ten of them in the user's home town. A film has one of four genres, the label
+# films, about nine in ten of them in the user's hometown. A film has one of four genres, the label
 # to predict. A user has a favorite genre, **likes** films of that genre and **dislikes** all
 # others, with one exception in ten. *Which* films a user rates has nothing to do with taste: only
 # the type of the edge reveals it. Films have eight very noisy features; users have none. Messages
@@ -449,7 +449,7 @@ cinema = dgl.heterograph(edges, {"film": num_films, "user": num_users})
 feat = F.one_hot(genre, 8) + 1.5 * torch.randn(num_films, 8, generator=random)
 train_mask = draw(2, num_films) == 0
 cinema.nodes["film"].data.update(feat=feat, label=genre, train_mask=train_mask)
-cinema.nodes["user"].data.update(town=home, taste=taste)  # for viewing, not for training
+cinema.nodes["user"].data.update(town=home, taste=taste)  # for the plots, not for training
 print({etype[1]: cinema.num_edges(etype) for etype in cinema.canonical_etypes})
 
 # %% [markdown] slot="metis" lang="en"
@@ -460,7 +460,7 @@ print({etype[1]: cinema.num_edges(etype) for etype in cinema.canonical_etypes})
 #
 # Even if all parts have the same number of nodes, one part may have mostly films and another mostly
 # users. `partition_graph` therefore divides **each type** equally, unless `balance_ntypes` says
-# otherwise. We try both: all nodes in one class, then the default.
+# otherwise. We try both: all nodes in one category, then the default.
 
 # %% [markdown] slot="metis" lang="ko"
 # 에지 타입의 번호는 이 순서대로 0~3입니다. 싫어요는 좋아요의 두 배가 넘습니다.
@@ -839,9 +839,9 @@ for k, (dist_graph, (node_map, edge_map)) in cuts.items():
 # ## What it costs
 #
 # In each step, every input row that another part owns is transferred: 32 bytes for a film's
-# features, 64 for a user's embedding, whose gradient is sent back. For four trainers, each with 64
-# seeds from its own part, `traffic` counts edges by type and bytes by owner. A fanout may be a
-# dictionary, so we also train with smaller fanouts for dislikes or likes.
+# features, 64 for a user's embedding (the gradient that is sent back is not counted). For four
+# trainers, each with 64 seeds from its own part, `traffic` counts edges by type and bytes by owner.
+# A fanout may be a dictionary, so we also train with smaller fanouts for dislikes or likes.
 
 # %% [markdown] slot="cost" lang="ko"
 # 블록의 내용은 그래프를 나눈 방식과 관계가 없습니다. 따라서 학습 노드의 순서와 매개변수(임베딩
@@ -918,11 +918,11 @@ right.set_title("fanout: likes+dislikes")
 plt.show()
 
 # %% [markdown] slot="summary" lang="en"
-# Most of the sampled edges are dislikes; the largest group consists of the dislikes that lead into
-# users: these are sampled one layer further out from the seeds. Four bytes in ten come from other
-# parts. In the right-hand plot, likes alone need a third of the traffic of both; the accuracy falls
-# from 0.92 to 0.85. Dislikes alone cost twice as much as likes alone and give only 0.53. A like and
-# a dislike cost the same to fetch; how much an edge helps depends on its type.
+# Most of the sampled edges are dislikes; the largest group, "disliked_by", consists of the dislikes
+# that lead into users, which are sampled one layer farther from the seeds. Four bytes in ten come
+# from other parts. In the right-hand plot, likes alone need a third of the traffic of both; the
+# accuracy falls from 0.92 to 0.85. Dislikes alone cost twice as much as likes alone and give only
+# 0.53. A like and a dislike cost the same to fetch; how much an edge helps depends on its type.
 #
 # ## Summary
 #

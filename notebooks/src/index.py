@@ -3,8 +3,8 @@
 #
 # Each lesson is one notebook, takes an evening to work through, and runs in about a minute on two
 # idle CPU cores. You implement the idea yourself on a toy graph, do the same with the library,
-# check that the two results agree, and look at the cost. At the end there are exercises that check
-# themselves; our answers are in `../solutions`.
+# check that the two results agree, and look at the cost. At the end there are self-checking
+# exercises; our answers are in `../solutions`.
 #
 # You should know Python and be able to write a training loop in PyTorch. The first lesson explains
 # what a graph neural network is. You need neither a GPU nor a network connection.
@@ -58,7 +58,7 @@
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="01_node_classification" lang="en"
-# | 01 TITLE | turn a table into a graph; train on sampled neighbors and predict with all of them | – | 90 | one |
+# | 01 TITLE | turn a table into a graph; train on sampled neighbors and predict with all neighbors | – | 90 | one |
 
 # %% [markdown] slot="01_node_classification" lang="ko"
 # | 01 TITLE | 표로 그래프를 만들고, 이웃을 샘플링하여 학습한 뒤, 모든 이웃으로 예측합니다 | – | 90 | 하나 |
@@ -85,7 +85,7 @@
 # | 03 TITLE | 编写采样器（sampler），验证其正确性，比较不同采样器的读取量 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="04_multi_gpu" lang="en"
-# | 04 TITLE | train in several processes, check that the result is the same as with one, and recognize three classic failures | 01 | 105 | two additional ones at a time |
+# | 04 TITLE | train in several processes, check that the result is the same as with one, and recognize three classic failures | 01 | 105 | up to three additional ones at a time |
 
 # %% [markdown] slot="04_multi_gpu" lang="ko"
 # | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 대표적인 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 두 개씩 |
@@ -121,7 +121,7 @@
 # | 07 TITLE | 统计多台机器上的作业要传输多少数据，预测所需时间，再与真实的作业比较 | 06 | 105 | 一个，模拟所有机器；之后是两台机器的服务器进程和训练器（trainer） |
 
 # %% [markdown] slot="08_heterogeneous" lang="en"
-# | 08 TITLE | train on partitioned graphs with several types, and convert between type-wise and homogeneous IDs | 06 | 105 | one, which plays the role of all machines |
+# | 08 TITLE | train on partitioned heterogeneous graphs, and convert between type-wise and homogeneous IDs | 06 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="08_heterogeneous" lang="ko"
 # | 08 TITLE | 여러 파티션(partition)으로 나눈 이종 그래프(heterogeneous graph)에서 학습하고, 타입별 ID(type-wise ID)와 동종 ID(homogeneous ID)를 서로 변환합니다 | 06 | 105 | 하나가 모든 머신 역할 |
@@ -148,7 +148,7 @@
 # | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="11_replayed_papers" lang="en"
-# | 11 TITLE | check what papers claim about caches and remote rows by counting, find the minimum that any cache must fetch, and tell whether a difference comes from the policy or from the graph | 10 | 105 | one, which plays the role of all machines |
+# | 11 TITLE | check, by counting, what papers claim about caches and remote feature rows, find the minimum that any cache must fetch, and tell whether a difference comes from the caching policy or from the graph | 10 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="11_replayed_papers" lang="ko"
 # | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장을 직접 세어 확인하고, 모든 캐시의 하한을 구하고, 차이의 원인이 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
@@ -164,7 +164,7 @@
 #
 # - One machine with one or several GPUs: 01, 04.
 # - A graph too large for one machine: 01, 05, 06, 09.
-# - Several types of nodes: 01, 05, 06, 08.
+# - A heterogeneous graph, with several types of nodes or edges: 01, 05, 06, 08.
 # - Research on sampling: 01, 03.
 #
 # If you have tables of your own, follow [Your own data](../../docs/own_data.md) after lesson 01. If

@@ -21,9 +21,9 @@
 # $1/10$, so on average $9/10$ of the edges are cut.
 #
 # **2.** After the move, 0 → 5, 3 → 5 and 5 → 6 are cut, while 4 → 5 and 5 → 1 no longer are.
-# Together with 2 → 0, which is still cut, that makes four cut edges. Part 0 holds copies of nodes 2
-# and 5, and part 1 holds copies of nodes 0, 3 and 6. With two parts, every endpoint of a cut edge
-# is a HALO node of the other part; the code counts the distinct endpoints.
+# Together with 2 → 0, which is still cut, that makes four cut edges. Part 0 has nodes 2 and 5 as
+# HALO nodes, and part 1 has nodes 0, 3 and 6. With two parts, every endpoint of a cut edge is a
+# HALO node of the other part; the code counts the distinct endpoints.
 
 # %% [markdown] slot="why-1-2" lang="ko"
 # **1.** 에지의 도착 노드가 어느 파티션에 있든 출발 노드가 같은 파티션에 있을 확률은 $1/10$이므로,

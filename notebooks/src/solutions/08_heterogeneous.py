@@ -1,5 +1,5 @@
 # %% [markdown] slot="title" lang="en"
-# # Solutions: graphs with several types
+# # Solutions: heterogeneous graphs
 #
 # These are the answers to the exercises at the end of the [lesson](../en/08_heterogeneous.ipynb).
 # The cells before the first exercise are the lesson's own code; run them first.
