@@ -40,10 +40,10 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# This computer acts as two machines. Each has its own address (127.0.0.2 and 127.0.0.3), folder and
-# processes, but they share processors and memory, and their network is faster than a real one. All
-# files are in a temporary folder, which becomes this notebook's working directory and is deleted
-# when the kernel exits.
+# This computer acts as two machines. Each has its own address (127.0.0.2 and 127.0.0.3; on macOS,
+# both use 127.0.0.1), folder and processes, but they share processors and memory, and their network
+# is faster than a real one. All files are in a temporary folder, which becomes the working
+# directory and is deleted when the kernel exits.
 #
 # You need Linux, macOS, or Linux on Windows (WSL). On Windows itself, read the stored outputs.
 
@@ -161,10 +161,10 @@ plt.show()
 #
 # ## Build it yourself: a server for rows
 #
-# The script below waits for a request and sends a reply. Like gnnlab's servers, it uses sockets
-# from ZeroMQ, a library that passes messages between processes. A request is the bytes of the row
-# numbers (int64), and the reply is the bytes of those rows (float64). The server prints its port,
-# which the operating system chose. `%%writefile` saves a cell to a file instead of running it.
+# The script below answers requests. Like gnnlab's servers, it uses sockets from ZeroMQ, a library
+# that passes messages between processes. A request is the bytes of the row numbers (int64), and the
+# reply is the bytes of those rows (float64). The server prints its port, which the operating system
+# chose. `%%writefile` saves a cell to a file instead of running it.
 #
 # Then we start the server as a separate process, with the rows of machine 1, where nodes 6 and 7
 # are rows 2 and 3. We request them, send three bytes of garbage, and request them again.
@@ -288,7 +288,7 @@ for path in (ip_config, wrong):
 #
 # ## Copy and check the parts
 #
-# Machine $i$ needs the JSON file of the graph, part $i$ and the scripts, in a folder called its
+# Machine $i$ needs the graph's JSON file, part $i$ and the scripts, in a folder called its
 # **workspace**. On a cluster, one command copies them over ssh, which must not prompt: use key
 # authentication, and log in once by hand so that the host key is known.
 #
@@ -305,8 +305,8 @@ for path in (ip_config, wrong):
 # - `--script_folder`: a folder on this computer, copied into the workspace.
 # - `--ssh_port`, `--ssh_username`: if your ssh configuration lacks them.
 #
-# Checksums reveal incomplete copies; after an interruption, the same command resumes the copying.
-# On a shared file system, nothing has to be copied. In this lesson, a few lines of Python will do.
+# Checksums reveal incomplete copies; after an interruption, the same command continues copying. On
+# a shared file system, no copies are needed. Here, a few lines of Python will do.
 
 # %% [markdown] slot="copy" lang="ko"
 # 둘째 파일은 거부되었습니다. 메시지는 몇째 줄이 잘못되었고 그 자리에 무엇을 적어야 하는지 알려
@@ -424,12 +424,12 @@ print("exit status with the bit restored:", status)
 #
 # ## One program for all roles
 #
-# Servers and trainers run the same script, which consists of four files. `report.py` prints lines
-# with timestamps; `model.py` defines the model. In `join.py`, the roles diverge: on a server,
-# `initialize` does not return but answers requests; in a trainer, it returns when all servers have
-# answered. Before that, it starts the trainer's **samplers**, processes that prepare its
-# mini-batches ahead of time. (A torch `DataLoader` with `num_workers` would fork them from the
-# trainer, whose connections they could not use.)
+# Servers and trainers run the same script, in four files. `report.py` prints lines with timestamps;
+# `model.py` defines the model. In `join.py`, the roles diverge: on a server, `initialize` does not
+# return but answers requests; in a trainer, it returns when all servers have answered. Before that,
+# it starts the trainer's **samplers**, processes that prepare its mini-batches in advance. (A torch
+# `DataLoader` with `num_workers` would fork them from the trainer, whose connections they could not
+# use.)
 #
 # Trainer $r$ gets share $r$ of the training nodes. A process that runs alone gets both shares,
 # interleaved, so its batches of 32 hold the same nodes as two batches of 16, as the final check
@@ -565,7 +565,7 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # %% [markdown] slot="dry" lang="en"
 # ## Launch
 #
-# `gnnlab launch`, or `launch.run` in Python, runs the script on all machines. Its options are:
+# `gnnlab launch`, or `launch.run` in Python, runs the script on all machines. Options:
 #
 # - `num_trainers`, `num_servers`: processes **per machine**; `num_samplers`: processes **per
 #   trainer**.
@@ -578,8 +578,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   (default: 300); `max_pause`: seconds that a process may be suspended before it counts as failed
 #   (default: 3).
 # - `log_dir`, `trace`: folders on this computer for logs and timing records.
-# - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`: for
-#   DGL's scripts.
+# - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`:
+#   accepted so that DGL's commands run; scripts find it in `DGL_GRAPH_FORMAT`.
 #
 # Requests to a machine go to its servers in turn, so they can answer several trainers at once, and
 # one computes while another sends. With `dry_run`, `launch` only prints what it would run.
@@ -651,13 +651,14 @@ for word in server:
 print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 
 # %% [markdown] slot="launch" lang="en"
-# On each host, `launch` starts an **agent** over ssh (line 0). The agent starts the servers and
+# On each machine, `launch` starts an **agent** over ssh (line 0). The agent starts the servers and
 # torchrun together, since both take seconds to load modules. torchrun starts the trainers (line 2),
-# which wait until all servers answer. Environment variables tell a process its role and the
-# addresses of the others (lines marked 1); keys are generated when the job actually starts.
+# which wait until all servers answer. Environment variables tell a process its role, number, graph
+# and keys (lines marked 1), and the others' addresses (not shown); keys are generated when the job
+# actually starts.
 #
-# With `num_machines=2`, the agents are child processes of this notebook and need no ssh; everything
-# else is the same. Each trainer has one sampler. After epoch 2, a thread lists all processes and
+# With `num_machines=2`, the agents are child processes of this notebook and need no ssh; all else
+# is the same. Each trainer has one sampler. After epoch 2, a thread lists the job's processes and
 # kills server 1, as the operating system might when memory runs out.
 
 # %% [markdown] slot="launch" lang="ko"
@@ -736,9 +737,9 @@ for name in ("server-1", "trainer-0"):
     print((failure.log_dir / f"{name}.log").read_text("utf8"), end="")
 
 # %% [markdown] slot="tree" lang="en"
-# The launcher reports the **first** failure with its host, role and number; the trainers were
-# terminated as a consequence. The exit status after a signal is 128 plus the signal's number;
-# SIGKILL is 9. The log shows that epoch 2 was completed, so it has a checkpoint.
+# The launcher reports the **first** failure with its machine, role and number; the trainers were
+# terminated as a consequence. The exit status after a signal is 128 plus its number; SIGKILL is 9.
+# The log shows that epoch 2 was completed and so has a checkpoint.
 #
 # ## What runs where
 #
@@ -792,16 +793,15 @@ plt.show()
 
 # %% [markdown] slot="silence" lang="en"
 # Lines lead right from each process to those it started; the upper half is machine 0. An agent is
-# two processes, one that works and its guard: if either is killed, the other ends everything else.
-# If both are killed, the watchdogs do so.
+# two processes, a worker and its guard: if either is killed, the other ends everything else. If
+# both are, the watchdogs, small processes that start the servers and torchrun, do so.
 #
 # ## How long to wait for a heartbeat
 #
 # The launcher and the agents send each other a heartbeat every second. After 4.5 s without one, the
-# launcher reports a failure, and an agent ends everything on its host. So nothing is left behind
+# launcher reports a failure, and an agent ends everything on its machine. So nothing is left behind
 # even if a cable is pulled or the launching laptop is closed. Suppose the connection breaks at 5.5
-# s. Change the deadline and the gap until it is back; without a running kernel, you see four
-# settings.
+# s. Change the deadline and the length of the gap; without a running kernel, you see four settings.
 
 # %% [markdown] slot="silence" lang="ko"
 # 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어집니다. 위쪽 절반이 머신
@@ -856,13 +856,13 @@ dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 
 # %% [markdown] slot="resume" lang="en"
 # Open dots are heartbeats lost in the gray gap. With a deadline of 1.5 s, even a gap of one second
-# ends the job. With 12 s, the job survives much longer gaps, but if a host is gone, all others wait
-# 12 s in vain. A deadline of 4.5 s allows gaps of up to three seconds.
+# ends the job. With 12 s, the job survives much longer gaps, but if a machine is gone, all others
+# wait 12 s in vain. A deadline of 4.5 s allows gaps of up to three seconds.
 #
 # ## Resume
 #
-# We launch the job again with `--resume 1`, this time without samplers. Each machine reads its
-# share of the newest checkpoint that all machines have.
+# We relaunch the job with `--resume 1`, this time without samplers. Each machine reads its share of
+# the newest checkpoint that all machines have.
 
 # %% [markdown] slot="resume" lang="ko"
 # 속이 찬 점은 도착한 신호이고, 속이 빈 점은 회색으로 표시한 시간에 유실된 신호입니다. 기한이
@@ -896,21 +896,20 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 # ## Security
 #
 # Anyone who can reach a port can send data to it. So each agent generates new key pairs for the
-# job, and agents exchange only public keys, through `launch`; secret keys never leave their host
+# job, and agents exchange only public keys, through `launch`; secret keys never leave their machine
 # and appear neither on a command line, where `ps` would show them, nor on disk. With these keys,
 # servers and clients admit only each other and encrypt all traffic with CURVE, ZeroMQ's
 # elliptic-curve protocol.
 #
-# The job's messages consist of a short header and raw bytes, whose types, sizes and IDs are checked
-# before use; nothing is unpickled, since a pickle can run arbitrary code. Only PyTorch's own
-# connections (for torchrun and the exchange of gradients) are unprotected, so run jobs behind a
-# firewall.
+# Messages consist of a short header and raw bytes, whose types, sizes and IDs are checked before
+# use; nothing is unpickled, since a pickle can run arbitrary code. Only PyTorch's own connections
+# (for torchrun and the exchange of gradients) are unprotected, so run jobs behind a firewall.
 #
 # ## Check that they agree
 #
 # The job ran on two machines, was killed and resumed. Did it learn what the same script learns in
-# one process without interruption? When started by hand, the script runs in **standalone mode**:
-# one process holds both parts.
+# one uninterrupted process? When started by hand, the script runs in **standalone mode**: one
+# process holds both parts.
 
 # %% [markdown] slot="prove" lang="ko"
 # 작업은 에폭 3부터 이어져 정상적으로 끝났습니다.
@@ -1024,7 +1023,7 @@ plt.show()
 
 # %% [markdown] slot="cluster" lang="en"
 # Green is training, and light orange is answering requests. The rest is a one-time cost: processes
-# load modules, wait for each other, and are shut down in order. For `digits`, starting takes longer
+# load modules, wait for each other, and are shut down in turn. For `digits`, starting takes longer
 # than training. For long jobs, this is negligible, and a graph too large for one machine leaves no
 # choice.
 #
@@ -1044,9 +1043,9 @@ plt.show()
 # servers' ports and those PyTorch opens. With a shared file system, `--workspace` is a folder on
 # it.
 #
-# A **scheduler** often decides what runs where. You submit a script to Slurm: lines with `#SBATCH`
-# say what the job needs; Slurm allocates machines, called nodes, and runs the other lines on the
-# first. This script closely follows `examples/slurm/train.sbatch`:
+# Often, a **scheduler** such as Slurm decides what runs where. You submit a script: lines with
+# `#SBATCH` say what the job needs; Slurm allocates machines, called nodes, and runs the other lines
+# on the first. This script closely follows `examples/slurm/train.sbatch`:
 #
 # ```
 # # #!/bin/bash
@@ -1086,7 +1085,7 @@ plt.show()
 # and its final parameters match those of an uninterrupted run bit for bit.
 #
 # On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks the
-# nodes of either cluster. For more, see [the page on clusters](../../docs/clusters.md) and [where
+# nodes of either kind. For more, see [the page on clusters](../../docs/clusters.md) and [where
 # DGL's guide is covered](../../docs/from_the_guide.md).
 
 # %% [markdown] slot="cluster" lang="ko"

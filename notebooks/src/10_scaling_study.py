@@ -99,9 +99,9 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it o
 # Eight nodes lie on two machines: blue on machine 0, orange on machine 1. The trainer on machine 0
 # has one seed, node 0. It samples up to two neighbors of node 0, then up to two of every node found
 # so far. The tree shows the result, colored by layer. Each step at most triples the number of
-# nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For each feature row that
-# machine 1 owns, the trainer sends a request of 8 bytes, the ID, and receives the row, here two
-# float32 numbers: 16 bytes in all.
+# nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For each feature row read from
+# machine 1, the trainer sends a request of 8 bytes, the ID, and receives the row, here two float32
+# numbers: 16 bytes in all.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -255,7 +255,7 @@ for method in ("random", "metis"):
 # - **All-reduce.** The gradients are 302 kB. In a ring of four machines, each passes on a quarter
 #   of them in each of $2 \cdot 3 = 6$ rounds: $6 \cdot (75.6/115 + 0.1) = 4.5$ ms.
 #
-# In general, on $K$ machines with one trainer each, a step of an $L$-layer model takes
+# In general, on $K \ge 2$ machines with one trainer each, a step of an $L$-layer model takes
 #
 # $$T = t + L\,(2\ell + (K-1)\,q) + \frac{r\,n\,(8+s)}{w} +
 # 2\,(K-1)\left(\frac{P}{K\,w}+\ell\right)$$
@@ -492,9 +492,9 @@ for speed in (1, 10, 25, 100):
 # ## What is the bottleneck?
 #
 # A different network needs no new run: `retimed` recomputes the times. `savings` gives, for each
-# cost, the share of an epoch that would be saved if it took no time. If an epoch takes 300 ms, but
-# 100 ms on a link of unlimited bandwidth, the saving is $1 - 100/300 = 67\%$. The **bottleneck** is
-# whatever has the largest saving.
+# cost, the share of an epoch that would be saved if that cost were zero. If an epoch takes 300 ms,
+# but 100 ms on a link of unlimited bandwidth, the saving is $1 - 100/300 = 67\%$. The
+# **bottleneck** is whatever has the largest saving.
 
 # %% [markdown] slot="limits" lang="ko"
 # 행의 수는 정확히 같고, 바이트 수는 메시지 헤더 때문에 0.01% 많을 뿐입니다. 식으로 구한 시간은 5~9%
@@ -615,7 +615,7 @@ plt.show()
 # is 70%, and only three are sent. We count how often trainer 0 requests each row, and fill a cache
 # the size of a quarter of all features: with the rows requested most often, known only afterward;
 # with those of the nodes with the most edges, known beforehand; or with arbitrary ones, here the
-# first by ID.
+# last by ID.
 
 # %% [markdown] slot="cache" lang="ko"
 # 식은 트레이너끼리 서로 기다리는 시간을 다루지 않으므로, 식으로 구한 시간은 대체로 시뮬레이터의
@@ -925,7 +925,7 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # - A step is work, requests, features and all-reduce; a few counts and the time per row give them
 #   all.
 # - Speed up the bottleneck; anything else gains little.
-# - Start with what costs nothing, METIS and `prefetch`, then a cache, then the network, then
+# - Start with what costs nothing (METIS and `prefetch`), then a cache, then the network, then
 #   machines.
 # - A model whose times are off can still lead to the right decision. Check it where that is cheap,
 #   and give a range where you cannot.
@@ -935,8 +935,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # Replace `None`, run the cell and read the verdict. The
 # [solutions](../solutions/10_scaling_study.ipynb) are in a separate notebook.
 #
-# 1. A batch of 1,000 seeds is sampled with fanouts 15, 10 and 5. At most, how many nodes does it
-#    read?
+# 1. A batch of 1,000 seeds is sampled with fanouts 15, 10 and 5. How many nodes does it read at
+#    most?
 # 2. A step reads 100,000 nodes, 75% of them remote; a row is 128 float32 numbers. How many
 #    milliseconds do features and requested IDs take at the full 10 Gbit/s?
 # 3. A step computes for 20 ms and meanwhile fetches 25 MB. At how many Gbit/s does the network stop

@@ -143,9 +143,9 @@ plt.show()
 # A **fixed** cache holds chosen rows from the beginning and never changes. A **planned** cache uses
 # the fact that mini-batches are known in advance: random numbers come from a seed, so the whole
 # epoch can be sampled before training begins. After each batch, it keeps the rows that are needed
-# soonest. This is Belady's rule of 1966, and no rule fetches less when the cache starts out empty.
-# For a bound on *all* caches, including those filled beforehand, put a batch of all rows first and
-# do not count it.
+# soonest. This is Belady's algorithm (1966), here called Belady's rule, and no rule fetches less
+# when the cache starts out empty. For a bound on *all* caches, including those filled beforehand,
+# put a batch of all rows first and do not count it.
 
 # %% [markdown] slot="hand" lang="ko"
 # 캐시가 없으면 머신 0은 여덟 행을 가져옵니다. 이제 한 행을 보관할 수 있다고 합시다.
@@ -313,10 +313,10 @@ print(f"edges between parts: {(part[src] != part[dst]).float().mean():.0%}")
 #
 # - **degree**: the nodes with the most edges;
 # - **halo**: the nodes with an edge into the machine's own part, in random order;
-# - **VIP**: the nodes most likely to be needed. A node $u$ is in a batch with probability $p(u)$;
-#   if it is, it samples each of its $d(u)$ neighbors with probability $\min(1, k/d(u))$, where $k$
-#   is the fanout of the layer. One pass over the edges per layer gives all probabilities, without
-#   sampling.
+# - **VIP** (vertex-inclusion probability): the nodes most likely to be needed. A node $u$ is in a
+#   batch with probability $p(u)$; if it is, it samples each of its $d(u)$ neighbors with
+#   probability $\min(1, k/d(u))$, where $k$ is the fanout of the layer. One pass over the edges per
+#   layer gives all probabilities, without sampling.
 
 # %% [markdown] slot="needs" lang="ko"
 # `needs`는 한 머신의 두 에폭을 샘플링합니다. 그래프를 어떻게 나누든 샘플링 결과는 같으므로(레슨 05)
@@ -367,10 +367,9 @@ wanted = sum(len(rows) for m in graphs["here"] for rows in m["epochs"][1])
 print(f"remote rows in the second epoch: {wanted:,}")
 
 # %% [markdown] slot="share" lang="en"
-# `share` replays the second epoch with a cache and returns the share of the remote rows that still
-# has to be fetched. To the paper's policies we add three entries: **most requested** learns while
-# it runs, **Belady** plans the epoch with a cache that starts out empty, and **least** is the
-# bound.
+# `share` replays the second epoch with a cache and returns what share of the remote rows still has
+# to be fetched. To the paper's policies we add three entries: **most requested** learns while it
+# runs, **Belady** plans the epoch with a cache that starts out empty, and **least** is the bound.
 
 # %% [markdown] slot="share" lang="ko"
 # `share`는 캐시를 두고 둘째 에폭의 요청을 차례로 처리해 보고, 원격 행 가운데 여전히 가져와야 하는
@@ -487,8 +486,9 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # sometimes worse than degree, comes last here. But VIP saves far less than published: at
 # $\alpha = 1$, it leaves 32% to 39% of the rows to be fetched, whereas in the paper it leaves 8%.
 # Is our VIP wrong? The "least" rows give the answer: VIP's published share is below what *any*
-# cache could reach on our graphs, at every $\alpha$. So the policy is not the cause. Different rows
-# are requested: the graph, its partition or the sampler differs. We look at the graph first.
+# cache could reach on our graphs, at every $\alpha$. So the policy alone is not the cause.
+# Different rows are requested: the graph, its partition or the sampler differs. We look at the
+# graph first.
 #
 # Look at the published halo row: it falls to 0.39 at $\alpha = 0.5$, and hardly any further after
 # that. So the whole halo has only about half as many rows as a machine owns. How large are ours?
@@ -665,9 +665,10 @@ plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 #
 # All of this was counted without the library's clients. The simulator of lesson 07 runs them, with
 # their messages. On a small graph of four parts, we compare its counts with ours: without a cache,
-# with Belady's, and with **macro-batches** of four, as in BatchGNN, which fetch the rows of several
-# batches together, each once. Two more designs need only an option: the graph's structure on every
-# machine (FastSample), and features split by column, so that activations are sent instead (P3).
+# with a Belady cache, and with **macro-batches**, which, as in BatchGNN, combine several batches
+# (here four) and fetch each row only once. Two more designs need only an option: the graph's
+# structure on every machine (FastSample), and features split by column, so that activations are
+# sent instead (P3).
 
 # %% [markdown] slot="check" lang="ko"
 # 캐시에 보관하는 행 하나당 줄어드는 전송량은 캐시가 가장 작을 때 가장 큽니다. VIP와 하한의 차이는
@@ -745,8 +746,8 @@ print(f"planning multiplies sampling requests by {plans / once:.0f}")
 # The counts match row for row. The last line shows a cost that no table of feature rows reveals: to
 # plan an epoch, we sample it twice. Next come the bytes of the other two designs, and the nodes
 # that LABOR samples on the graph of 100,000 nodes, as it was before its edges were gathered. (In
-# LABOR, all seeds of a mini-batch compare their neighbors using the same random numbers, so they
-# tend to choose the same ones.)
+# LABOR, each neighbor has one random number, which all seeds of a mini-batch use, so they tend to
+# choose the same neighbors.)
 
 # %% [markdown] slot="designs" lang="ko"
 # 한 행도 다르지 않습니다. 마지막 줄은 피처 행의 수만 보아서는 알 수 없는 비용을 보여 줍니다. 에폭을
@@ -845,9 +846,10 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## What a replay cannot show
 #
 # Rows, bytes and rounds are exact, for this graph, this partition and these samplers. A replay
-# knows nothing about seconds: it can confirm neither that SALIENT++ is 12.7 times as fast as
-# DistDGL nor that DistDGL takes 13 s per epoch. It knows nothing about the overlap of fetching and
-# computing, GPUs, a busy switch or accuracy. Its graph is generated unless you bring the real one.
+# knows nothing about seconds: it can confirm neither SALIENT++'s speedup of 12.7 over DistDGL nor
+# the 13 s per epoch that the DistDGL paper reports. It knows nothing about the overlap of fetching
+# and computing, GPUs, a busy switch or accuracy. Its graph is generated unless you bring the real
+# one.
 # And what we know of an experiment may be wrong: we took P3's setup from a secondary source, and in
 # SALIENT++'s analysis, only the most recently found nodes sample further neighbors, whereas in our
 # samplers, all nodes found so far do. A replay that agrees supports a claim; one that differs shows
@@ -906,9 +908,9 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # - A cache that is filled beforehand and follows Belady's rule fetches the least that any cache
 #   can: compare a claim with it first.
 # - On generated graphs, VIP is the best of the fixed policies, as published, but saves much less.
-# - The published halo row reveals the size of the halo. With edges gathered to match that size, two
-#   fifths of VIP's difference from the paper are gone on the large graph and three quarters on the
-#   small one: a tested explanation of part of it.
+# - The published halo row reveals the size of the halo. With edges gathered to match that size,
+#   VIP's difference from the paper shrinks by two fifths on the large graph and by three quarters
+#   on the small one: a tested explanation of part of it.
 # - Rows and bytes are not seconds.
 #
 # ## Exercises
@@ -916,7 +918,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # Replace `None`, run the cell and read the verdict. The
 # [solutions](../solutions/11_replayed_papers.ipynb) are in a separate notebook.
 #
-# 1. P3 reports 188,339 input nodes per batch, each with 100 features of 4 bytes. Nodes are
+# 1. In P3's setup, a batch has 188,339 input nodes, each with 100 features of 4 bytes. Nodes are
 #    distributed over 4 machines at random. How many MiB ($2^{20}$ bytes) of features does a batch
 #    fetch from other machines? Round to one decimal place.
 # 2. A halo cached in random order saves in proportion to $\alpha$ until it is complete; at

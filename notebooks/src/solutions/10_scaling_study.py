@@ -92,11 +92,11 @@ check(4, answer_4, lambda f: all(abs(f(case, k) - r) < 1e-6 for k, r in rates.it
 check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best.items()))
 
 # %% [markdown] slot="why-6-7" lang="en"
-# **6.** The calculated size is 72 GB, and 108 GB with half as much again: at 32 GB per machine,
-# three or four machines are needed; with four, each holds 18 to 27 GB. Each of four trainers has
-# 250,000 seeds. Each machine receives at least $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ bytes, or
-# 2 GB, and at most $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ bytes, or 9 GB. Four machines suffice
-# in either case.
+# **6.** The calculated size is 72 GB, or 108 GB with 50% added for halo nodes and indexes: at 32 GB
+# per machine, three or four machines are needed; with four, each holds 18 to 27 GB. Each of four
+# trainers has 250,000 seeds. Each machine receives at least
+# $250{,}000 \cdot 58 \cdot 36\% \cdot 408$ bytes, or 2 GB, and at most
+# $250{,}000 \cdot 121 \cdot 75\% \cdot 408$ bytes, or 9 GB. Four machines suffice in either case.
 #
 # **7.** 250,000 seeds are about 1,953 steps of 128. Add the work, the features and the 2 ms per
 # step. The maximum is several times the minimum, mainly because of the assumed factor of two per
@@ -157,10 +157,11 @@ print(f"an epoch takes {low:.0f} to {high:.0f} seconds")
 # $128 \cdot 93$ rows plus the times that `moving` returns. $K$ machines divide the mini-batches
 # among themselves, but each hour counts as $K$ machine hours, so $K$ cancels: the cost is the
 # number of mini-batches times the time of one. More machines only lengthen that time: each trainer
-# sends requests to more machines, more rows are remote, and the ring has more rounds. So 5 machines
-# with 512 GB each need fewer machine hours than 47 with 64 GB each, but take several times as long
-# per epoch. Choose the five large machines if that is fast enough, and if an hour on a large
-# machine does not cost much more than an hour on a small one.
+# sends requests to more machines, more rows are remote, and the ring has more rounds. So of the two
+# fleets on the planning page, the 5 machines with 512 GB each need fewer machine hours than the 47
+# with 64 GB each, but take several times as long per epoch. Choose the five large machines if that
+# is fast enough, and if an hour on a large machine does not cost much more than an hour on a small
+# one.
 
 # %% [markdown] slot="why-8" lang="ko"
 # **8.** 시드 노드 1,000만 개는 128개짜리 미니배치 78,125개입니다. 미니배치 하나에는 행

@@ -17,8 +17,8 @@
 # 的单元格是该课的代码，请先运行。
 
 # %% [markdown] slot="why" lang="en"
-# **1.** The features of a batch take $188{,}339 \cdot 100 \cdot 4$ bytes, or 71.8 MiB, as the paper
-# says. On average, three out of four nodes belong to other machines.
+# **1.** The features of a batch take $188{,}339 \cdot 100 \cdot 4$ bytes, or 71.8 MiB, the
+# published figure. On average, three out of four nodes belong to other machines.
 #
 # **2.** Let the halo have $h$ times as many rows as a machine owns. It saves nothing at
 # $\alpha = 0$ and $16.7 - 5.71$ million rows when it is complete. Since it is cached in random
