@@ -88,7 +88,7 @@
 # | 04 TITLE | train in several processes, check that the result is the same as with one, and recognize three classic failures | 01 | 105 | up to three additional ones at a time |
 
 # %% [markdown] slot="04_multi_gpu" lang="ko"
-# | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 대표적인 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 두 개씩 |
+# | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 대표적인 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 최대 세 개 |
 
 # %% [markdown] slot="04_multi_gpu" lang="zh"
 # | 04 TITLE | 用多个进程训练，验证结果与单个进程相同，识别三种典型的故障 | 01 | 105 | 每次另起两个 |
@@ -151,7 +151,7 @@
 # | 11 TITLE | check, by counting, what papers claim about caches and remote feature rows, find the minimum that any cache must fetch, and tell whether a difference comes from the caching policy or from the graph | 10 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="11_replayed_papers" lang="ko"
-# | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장을 직접 세어 확인하고, 모든 캐시의 하한을 구하고, 차이의 원인이 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
+# | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장이 맞는지 행의 수를 직접 세어 확인하고, 어떤 캐시를 써도 더 줄일 수 없는 하한을 구하고, 차이의 원인이 캐시 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="11_replayed_papers" lang="zh"
 # | 11 TITLE | 用计数检验论文关于缓存和远程行的结论，求出任何缓存都无法突破的下限，分清差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
@@ -182,7 +182,7 @@
 #
 # - GPU가 한 개 또는 여러 개 있는 머신 한 대: 01, 04.
 # - 머신 한 대에 담을 수 없는 그래프: 01, 05, 06, 09.
-# - 타입이 여럿인 그래프: 01, 05, 06, 08.
+# - 이종 그래프: 01, 05, 06, 08.
 # - 샘플링 연구: 01, 03.
 #
 # 직접 모은 표가 있다면 레슨 01 다음에 [내 데이터로 학습하기](../../docs/own_data.ko.md)를

@@ -5,7 +5,7 @@
 # The cells before the first exercise are the lesson's own code; run them first.
 
 # %% [markdown] slot="title" lang="ko"
-# # 풀이: 타입이 여럿인 그래프
+# # 풀이: 이종 그래프
 #
 # [레슨](../../ko/08_heterogeneous.ipynb) 끝에 있는 연습 문제의 풀이입니다. 첫 문제 앞의 셀들은
 # 레슨의 코드이므로 먼저 실행합니다.
