@@ -268,9 +268,9 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
 # 后，两个分块都是。
 #
 # 现在请亲手改变 rank 的个数。每个方阵中，行是 rank，列是分块，数字表示这个分块已累加了几个 rank 的
-# 梯度。橙色框中的分块将在下一步发送：到上排最后一个方阵为止，收到的分块都累加到自己的分块上；此后则
-# 直接复制。标题给出每个 rank 的总发送量。没有启动内核时，显示的是预先保存的四张图，对应四种 rank 个
-# 数。
+# 梯度。橙色框中的分块将在下一步发送。得到上排各方阵的每一步，都是把收到的分块累加到自己的分块上；得
+# 到下排各方阵的每一步，则是用收到的分块替换自己的分块。标题给出每个 rank 的总发送量。没有启动内核
+# 时，显示的是预先保存的四张图，对应四种 rank 个数。
 
 
 # %% slot="hand-draw" tags=["folded"]
@@ -525,8 +525,8 @@ print(f"time (library = 1): ddp_loader {min(seconds[::2]) / min(seconds[1::2]):.
 #
 # 在有 GPU 的机器上，rank $r$ 使用 GPU $r$。gnnlab 的 `init_process_group` 把它设为该进程的当前设
 # 备，作用与 `torch.cuda.set_device(rank)` 相同，并返回这个设备；`init_model` 再把它作为
-# `device_ids` 传给 DDP。不用这两个函数的脚本，两件事都要自己做：如果不调用 `set_device`，所有 rank
-# 都会使用 GPU 0。
+# `device_ids` 传给 DDP。不用这两个函数的脚本，两件事都要自己做：如果不调用 `set_device`，在每个
+# rank 上，凡是只写 `"cuda"` 而不写编号的，都会用到 GPU 0。
 #
 # 所有 rank 运行同一个函数 `train`。只有 rank 0 做验证并保存最好的模型，这时使用 DDP 内部的原始模型
 # `model.module`；其他 rank 则在**屏障**（barrier）处等待：所有 rank 到齐之前，任何 rank 都不能继
@@ -633,10 +633,11 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # ## 用 fork 启动
 #
 # 启动进程有两种方式。一种是启动全新的解释器，`launch_processes` 就是这样；许多脚本用的
-# `torch.multiprocessing.spawn`（写作 `mp.spawn`）也是这样，但它靠导入来找到要运行的函数，所以运行不
-# 了 Notebook 中定义的函数。另一种是 **fork**，除 Windows 外都可用：复制正在运行的进程，在其中一方写
-# 入之前，双方共享内存。fork 只需几毫秒，函数和图也都已在新进程的内存中。脚本通常用 `mp.Process` 来
-# fork；`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是其中的 `Process` 更安全。
+# `torch.multiprocessing.spawn`（在那些脚本中常写作 `mp.spawn`）也是这样，但它靠导入来找到要运行的函
+# 数，所以运行不了 Notebook 中定义的函数。另一种是 **fork**，除 Windows 外都可用：复制正在运行的进
+# 程，在其中一方写入之前，双方共享内存。fork 只需几毫秒，函数和图也都已在新进程的内存中。脚本通常用
+# `mp.Process` 来 fork；`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是其中的 `Process` 更安
+# 全。
 #
 # 在有 GPU 的计算机上，进程一旦计算过梯度，由它 fork 出的子进程就无法再计算梯度。本 Notebook 已经计
 # 算过梯度，所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接；训练得到
@@ -684,10 +685,10 @@ else:
 # 방식으로 랭크를 두 개씩 시작하여, 각 랭크에서 다른 프로세스와 공유하지 않는 메모리를 재어 봅시다.
 
 # %% [markdown] slot="memory" lang="zh"
-# 两个进程都正常结束；启动方式不影响训练结果，影响的是内存用量。全新的解释器要重新导入 PyTorch；而
-# 且，传给函数的数据中，凡不是张量也不是图的（例如存放节点名称的字典），都要为每个 rank 各复制一份，
-# 所以进程越多，占用的内存也越多。fork 出的 rank 则共享父进程的全部内存。我们用两种方式各启动两个
-# rank，测量每个 rank 独占、不与其他进程共享的内存。
+# 两个进程都正常结束；启动方式不影响训练结果，只影响启动的快慢和内存用量。全新的解释器要重新导入
+# PyTorch；而且，传给函数的数据中，凡不是张量也不是图的（例如存放节点名称的字典），都要为每个 rank
+# 各复制一份，所以进程越多，占用的内存也越多。fork 出的 rank 则共享父进程的全部内存。我们用两种方式
+# 各启动两个 rank，测量每个 rank 独占、不与其他进程共享的内存。
 
 
 # %% slot="memory-code" tags=["nbval-ignore-output"]
@@ -876,8 +877,8 @@ plt.show()
 #
 # ## 三种故障
 #
-# 下面的故障会让程序卡住或中断，而且大多没有明确的提示。我们在单独的进程中逐一复现，并设定时限，然后
-# 消除原因。
+# 下面的故障会让程序卡住或中断，而且大多没有明确的提示。对 OpenMP 和批次数不相等这两种，我们在单独的
+# 进程中复现，并设定时限，然后消除原因；对 CUDA，则展示库的检查怎样拒绝 fork。
 #
 # **fork 之后的 OpenMP。** PyTorch 用一组 OpenMP 线程完成大张量的运算。fork 会复制内存，但线程只复制
 # 调用 fork 的那一个。子进程的内存中留有线程组的信息，线程却并不存在；把计算交给这个线程组之后，子进
