@@ -460,7 +460,7 @@ class DistGraphSimulator:
         float
         """
         if not (compute >= 0 and gradient_bytes >= 0):
-            raise ValueError(f"expected numbers from 0; found {compute} and {gradient_bytes}")
+            raise ValueError(f"expected nonnegative numbers; found {compute} and {gradient_bytes}")
         total = self.traffic.bytes()
         moved = total - self._sent_before
         self._sent_before = total

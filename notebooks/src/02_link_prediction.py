@@ -281,7 +281,7 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
 #
 # In code, `softplus(-s)` is $-\log \sigma(s)$ and `softplus(s)` is $-\log (1 - \sigma(s))$, without
 # overflow. A model that gives every pair a score of 0 has $\sigma(0) = 0.5$ throughout and a loss
-# of $2 \log 2 \approx 1.386$: a model whose loss is not below this has learned nothing.
+# of $2 \log 2 \approx 1.386$: a model whose loss is not below this is no better than that.
 
 # %% [markdown] slot="score" lang="ko"
 # 노드 2와 3은 이웃이 세 개이고 나머지는 두 개입니다. 두 샘플러 모두 원하는 비율로 노드를 뽑습니다.
@@ -314,7 +314,7 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
 #
 # 在代码中，`softplus(-s)` 就是 $-\log \sigma(s)$，`softplus(s)` 就是 $-\log (1 - \sigma(s))$，并且
 # 不会溢出。如果每一对的得分都是 0，则 $\sigma(0) = 0.5$，损失为 $2 \log 2 \approx 1.386$；损失不低
-# 于这个值，就等于什么也没学到。
+# 于这个值的模型，并不比给每一对都打 0 分更好。
 
 # %% slot="score-code"
 SCALE = 5

@@ -103,8 +103,8 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 #
 # This graph has nine nodes and fifteen edges. Messages travel along the edges, from source to
 # destination, so node 0 receives messages from nodes 1 to 5; the graph is drawn below, after the
-# first sample. Node 1 sends messages to four nodes, more than any other node: its **out-degree** is
-# 4. Cells that only draw figures are collapsed in this lesson; click one to expand it.
+# first sample. Node 1 sends messages to four nodes, more than any other node; 4 is its
+# **out-degree**. Cells that only draw figures are collapsed in this lesson; click one to expand it.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기

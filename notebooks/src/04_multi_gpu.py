@@ -249,9 +249,9 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
 # each rank has the sum in one chunk; after two, in both.
 #
 # Now change the number of ranks. In each square, rows are ranks and columns are chunks; the number
-# says how many ranks are summed in a chunk. The chunks framed in orange are sent next. They are
-# added until the last square of the upper row, and copied from there on. The title gives the total
-# that each rank sends. Without a running kernel, you see four settings instead.
+# says how many ranks are summed in a chunk. The chunks framed in orange are sent next. Chunks
+# arriving at upper squares are added; those arriving at lower ones are copied. The title gives the
+# total that each rank sends. Without a running kernel, you see four settings instead.
 
 # %% [markdown] slot="hand" lang="ko"
 # 첫 줄은 시작할 때의 상태로, 각 조각에는 랭크 하나의 값만 들어 있습니다. 한 단계가 지나면 각 랭크에
@@ -259,9 +259,9 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
 #
 # 이번에는 랭크 수를 직접 바꾸어 봅시다. 각 정사각형에서 행은 랭크, 열은 조각이고, 숫자는 그 조각에
 # 랭크 몇 개의 값이 더해졌는지를 나타냅니다. 주황색 테두리를 두른 것은 다음 단계에서 보낼
-# 조각입니다. 윗줄의 마지막 정사각형에 이를 때까지는 받은 조각을 더하고, 그다음부터는 복사합니다.
-# 그림 맨 위의 제목은 각 랭크에서 보내는 양의 합계입니다. 커널이 실행되지 않는 환경에서는 네 가지
-# 설정의 그림이 표시됩니다.
+# 조각입니다. 윗줄의 단계에서는 받은 조각을 자기 조각에 더하고, 아랫줄의 단계에서는 받은 조각으로
+# 바꿉니다. 그림 맨 위의 제목은 각 랭크에서 보내는 양의 합계입니다. 커널이 실행되지 않는 환경에서는
+# 네 가지 설정의 그림이 표시됩니다.
 
 # %% [markdown] slot="hand" lang="zh"
 # 第一行是开始时的状态：每个分块只含一个 rank 的数。一步之后，每个 rank 有一个分块是两者之和；两步之

@@ -180,9 +180,9 @@ source(small.DistGraph.by_owner, small.DistTensor.__getitem__)
 # 이제 두 미니배치를 만들어 봅시다. 행 수 행렬의 $i$행 $j$열은 머신 $i$가 머신 $j$에 요청한 행의
 # 수이고, 대각 성분은 자기 머신에서 처리한 행의 수입니다. 바이트 행렬의 같은 자리는 머신 $i$가 머신
 # $j$에서 받은 바이트 수로, 이 머신이 보낸 요청에 대한 응답과 상대가 보낸 요청을 더한 값입니다.
-# 출력의 `structure`는 이웃 조회, `features`는 피처 읽기입니다. 여기서 요청에는 ID 하나당 이웃을
-# 조회할 때 4바이트, 피처를 읽을 때 8바이트가 듭니다. 이웃 조회의 응답에는 에지마다 8바이트,
-# 노드마다 8바이트, 그리고 8바이트가 더 듭니다.
+# 출력의 structure는 이웃 조회, features는 피처 읽기입니다. 요청에는 ID 하나당 이웃을 조회할 때
+# 4바이트, 피처를 읽을 때 8바이트가 듭니다. 이웃 조회의 응답에는 에지마다 8바이트, 노드마다 8바이트,
+# 그리고 8바이트가 더 듭니다.
 
 # %% [markdown] slot="weigh" lang="zh"
 # 现在运行这两个小批次。在行数矩阵中，第 $i$ 行第 $j$ 列是机器 $i$ 向机器 $j$ 请求的行数；在字节矩阵
@@ -303,9 +303,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 
 # %% [markdown] slot="script" lang="en"
 # The counts agree. On each graph, the headers of a request and its reply add up to the same size
-# for all messages of a kind. The library's time includes encoding the messages. Besides
-# `"structure"` and features, the library counts the remaining messages, such as those that connect
-# a trainer to the servers, as `"control"`.
+# for all messages of a kind. In the stored run, the library is faster, although its time includes
+# encoding the messages. Besides `"structure"` and features, the library counts the remaining
+# messages, such as those that connect a trainer to the servers, as `"control"`.
 #
 # ## Simulate a whole job
 #
@@ -315,9 +315,10 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 # epochs and its **traffic**, the counts of what it requested, to a file.
 
 # %% [markdown] slot="script" lang="ko"
-# 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다.
-# 라이브러리의 시간에는 메시지를 인코딩하는 시간도 포함됩니다. 라이브러리에서는 그 밖의 메시지, 예를
-# 들어 트레이너를 서버에 연결할 때 주고받는 메시지도 `"control"`로 셉니다.
+# 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다. 저장된
+# 출력에서는 라이브러리가 더 빠른데, 그 시간에는 메시지를 인코딩하는 시간까지 들어 있습니다.
+# 라이브러리는 `"structure"`와 피처 말고 나머지 메시지, 예를 들어 트레이너를 서버에 연결할 때
+# 주고받는 메시지도 `"control"`로 셉니다.
 #
 # ## 작업 전체를 시뮬레이션하기
 #

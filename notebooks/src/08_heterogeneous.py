@@ -451,7 +451,7 @@ cinema = dgl.heterograph(edges, {"film": num_films, "user": num_users})
 feat = F.one_hot(genre, 8) + 1.5 * torch.randn(num_films, 8, generator=random)
 train_mask = draw(2, num_films) == 0
 cinema.nodes["film"].data.update(feat=feat, label=genre, train_mask=train_mask)
-cinema.nodes["user"].data.update(town=home, taste=taste)  # for the plots, not for training
+cinema.nodes["user"].data.update(town=home, taste=taste)  # only for plots
 print({etype[1]: cinema.num_edges(etype) for etype in cinema.canonical_etypes})
 
 # %% [markdown] slot="metis" lang="en"
@@ -953,7 +953,7 @@ plt.show()
 #    each type for each user? Answer with a dictionary.
 
 # %% [markdown] slot="summary" lang="ko"
-# 에지의 대부분은 싫어요이며, 그중에서도 `disliked_by`, 곧 두 번째로 샘플링하는 계층에서 사용자로
+# 에지의 대부분은 싫어요이며, 그중에서도 “disliked_by”, 곧 두 번째로 샘플링하는 계층에서 사용자로
 # 들어오는 싫어요가 가장 많습니다. 읽는 데이터의 40%는 다른 파티션에서 가져옵니다. 오른쪽 그림을
 # 보면 좋아요만 쓸 때는 트래픽(traffic)이 둘 다 쓸 때의 3분의 1로 줄어도 정확도는 0.92에서 0.85로
 # 조금 낮아질 뿐이지만, 싫어요만 쓸 때는 트래픽이 그 두 배인데도 정확도가 0.53에 그칩니다. 좋아요든

@@ -381,7 +381,7 @@ machines = [scratch / f"machine{i}" for i in range(2)]
 for part, workspace in enumerate(machines):
     copy(part, workspace)
     graph = load_partition(workspace / "data/digits.json", part)[0]
-    print(f"machine {part} opens part {part}: {graph.num_nodes()} nodes")
+    print(f"machine {part} opens part {part}: {graph.num_nodes()} nodes, HALO included")
 
 # %% [markdown] slot="doctor" lang="en"
 # Each machine can open its own part and has no other.

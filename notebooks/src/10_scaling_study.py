@@ -91,7 +91,7 @@ BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#8a929c"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9, "legend.frameon": False})
 plt.rcParams.update({"axes.spines.right": False, "axes.spines.top": False})
 plot.language("en")
-scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # keep it on a rerun
+scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on rerun
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -245,7 +245,7 @@ for method in ("random", "metis"):
 # How long does a step's communication take at 1 Gbit/s with the random partition? We add three
 # terms.
 #
-# - **Requests.** The seeds belong to the trainer's machine, which knows their neighbors. For the
+# - **Requests.** Suppose the trainer's machine owns the seeds and knows their neighbors. For the
 #   neighbors of other nodes, and finally for the features, it sends requests, in two sequential
 #   rounds for two layers. In each round, packets go there and back, 0.1 ms each way, and each of
 #   the requests to three machines costs the trainer 0.1 ms of processor time:
@@ -275,9 +275,9 @@ for method in ("random", "metis"):
 # 무작위로 나눈 그래프에서 1 Gbit/s 네트워크를 쓸 때 학습 한 단계의 통신에 걸리는 시간을 구해
 # 봅시다. 세 가지를 더합니다.
 #
-# - **요청**: 시드 노드는 트레이너와 같은 머신에 있으므로 이웃을 바로 알 수 있습니다. 그다음
-#   노드들의 이웃과 마지막에 읽을 피처는 다른 머신에 요청해야 합니다. 계층이 두 개이면 요청도 두
-#   번이며, 앞 요청의 응답을 받아야 다음 요청을 보냅니다. 요청할 때마다 패킷이 가는 데 0.1 ms,
+# - **요청**: 시드 노드는 모두 트레이너와 같은 머신에 있어 이웃을 바로 알 수 있다고 가정합니다.
+#   그다음 노드들의 이웃과 마지막에 읽을 피처는 다른 머신에 요청해야 합니다. 계층이 두 개이면 요청도
+#   두 번이며, 앞 요청의 응답을 받아야 다음 요청을 보냅니다. 요청할 때마다 패킷이 가는 데 0.1 ms,
 #   돌아오는 데 0.1 ms가 걸리고, 머신 세 대에 보내는 요청마다 트레이너의 프로세서 시간이 0.1 ms씩
 #   듭니다. 따라서 $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ ms입니다.
 # - **피처**: 8,698개 행의 74%를 행마다 $8 + 400$바이트씩 전송하면 2.6 MB입니다. 링크는 초당 125

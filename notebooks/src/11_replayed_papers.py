@@ -602,8 +602,8 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # With the same partition, VIP comes closer to the paper: its mean distance falls by two fifths on
 # the large graph and by three quarters on the small one. With small caches, the published shares
 # are now above the bound, so no longer out of reach. So the explanation accounts for a good part of
-# the difference, but not for all of it: our graphs have neither real products nor the clusters that
-# real products form. Only `DATASET = "ogbn-products"` would settle the rest.
+# the difference, but not for all of it, probably because our graphs lack the clusters that real
+# products form. Only `DATASET = "ogbn-products"` would settle the rest.
 #
 # Move the slider for the size of the cache. Bars show the shares on this lesson's graph before and
 # after its edges were gathered; diamonds show those of the paper, where it reports them. Without a
@@ -748,20 +748,21 @@ print(f"planning multiplies sampling requests by {plans / once:.0f}")
 # plan an epoch, we sample it twice. Next come the bytes of the other two designs, and the nodes
 # that LABOR samples on the graph of 100,000 nodes, as it was before its edges were gathered. (In
 # LABOR, each neighbor has one random number, which all seeds of a mini-batch use, so they tend to
-# choose the same neighbors.)
+# choose the same neighbors. Of its two forms, the second reduces the nodes further by importance
+# sampling.)
 
 # %% [markdown] slot="designs" lang="ko"
 # 한 행도 다르지 않습니다. 마지막 줄은 피처 행의 수만 보아서는 알 수 없는 비용을 보여 줍니다. 에폭을
 # 계획하려면 샘플링을 두 번 해야 합니다. 이제 나머지 두 설계의 바이트 수와, 에지를 모으기 전의 노드
 # 100,000개짜리 그래프에서 LABOR로 샘플링한 노드 수를 세어 봅시다. LABOR에서는 한 미니배치의 모든
 # 시드 노드가 이웃마다 정해진 같은 난수로 이웃을 고르므로, 여러 시드 노드가 같은 이웃을 함께 뽑게
-# 됩니다.
+# 됩니다. LABOR는 두 가지를 비교합니다. 기본형과, 중요도 샘플링으로 노드 수를 더 줄인 형태입니다.
 
 # %% [markdown] slot="designs" lang="zh"
 # 一行不差。输出的最后一行，是只看特征的行数看不出的开销：要规划一轮，就得采样两遍。接下来数另外两种
-# 设计的字节数，再在那张有 100,000 个节点、边尚未集中的图上，数 LABOR 采到的节点数。LABOR 让同一小批
-# 次的所有种子节点用同一组随机数挑选邻居，因此它们更容易选中相同的邻居；这里比较它的两种形式，即基本
-# 形式，以及用重要性采样进一步减少节点数的形式。
+# 设计的字节数，再在那张有 100,000 个节点、边尚未集中的图上，数 LABOR 采到的节点数。LABOR 为每个邻居
+# 取一个随机数，同一小批次的所有种子节点都用它来决定是否选这个邻居，因此它们更容易选中相同的邻居；这
+# 里比较它的两种形式，即基本形式，以及用重要性采样进一步减少节点数的形式。
 
 
 # %% slot="designs-code"
