@@ -75,7 +75,7 @@ class Plan:
     def __str__(self) -> str:
         """One line, and one more for each warning."""
         first = (
-            f"{self.num_parts} parts by {self.part_method}: about {_gib(self.memory)} of memory "
+            f"{self.num_parts} parts ({self.part_method}): about {_gib(self.memory)} of memory "
             f"besides the graph, {_gib(self.disk)} on disk, {_duration(self.seconds)}"
         )
         return "\n".join([first, *(f"warning: {text}" for text in self.warnings)])
@@ -108,7 +108,7 @@ def plan(
     >>> import gnnlab as dgl
     >>> sizes = {"num_nodes": 2_449_029, "num_edges": 123_718_280, "node_bytes": 979_611_600}
     >>> print(dgl.partition.plan(sizes, 4))  # doctest: +ELLIPSIS
-    4 parts by metis: about 6.7 GiB of memory besides the graph, ...
+    4 parts (metis): about 6.7 GiB of memory besides the graph, ...
     """
     if not isinstance(g, Mapping):
         check_graph(g, "plan")

@@ -66,8 +66,7 @@ class PartitionReport:
     @property
     def _title(self) -> str:
         parts = "1 part" if self.num_parts == 1 else f"{self.num_parts} parts"
-        method = "a custom method" if self.part_method == "custom" else self.part_method
-        return f"{self.graph_name}: {parts} by {method}"
+        return f"{self.graph_name}: {parts} ({self.part_method})"
 
     @property
     def summary(self) -> str:
@@ -124,7 +123,7 @@ def partition_report(
     ... )  # doctest: +ELLIPSIS
     ring: ...
     >>> print(dgl.partition.partition_report(f"{folder}/ring.json"))
-    ring: 2 parts by a custom method, halo of 1 hop
+    ring: 2 parts (custom), halo of 1 hop
        part  nodes  halo nodes  edges  halo edges  cut edges  train_mask
           0      3           1      3           1          1           2
           1      1           2      1           1          1           0

@@ -1069,7 +1069,7 @@ plt.show()
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
-# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes per node; ...
+# digits: 3 parts (metis); 1.7% of the edges are cut, 0.11 halo nodes per node; ...
 # $ sbatch examples/slurm/train.sbatch
 # Submitted batch job 1
 # $ cat slurm-1.out
@@ -1140,7 +1140,7 @@ plt.show()
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
-# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes per node; ...
+# digits: 3 parts (metis); 1.7% of the edges are cut, 0.11 halo nodes per node; ...
 # $ sbatch examples/slurm/train.sbatch
 # Submitted batch job 1
 # $ cat slurm-1.out
@@ -1206,7 +1206,7 @@ plt.show()
 #
 # ```
 # $ python examples/partition.py --dataset digits --num_parts 3 --output data
-# digits: 3 parts by metis; 1.7% of the edges are cut, 0.11 halo nodes per node; ...
+# digits: 3 parts (metis); 1.7% of the edges are cut, 0.11 halo nodes per node; ...
 # $ sbatch examples/slurm/train.sbatch
 # Submitted batch job 1
 # $ cat slurm-1.out

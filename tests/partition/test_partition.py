@@ -134,7 +134,7 @@ def test_one_line_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     cut_ring(tmp_path)
     printed = capsys.readouterr()
     assert printed.out == (
-        "ring: 2 parts by a custom method; 75.0% of the edges are cut, 1.00 halo nodes per node; "
+        "ring: 2 parts (custom); 75.0% of the edges are cut, 1.00 halo nodes per node; "
         "balance: nodes 1.00, edges 1.00\n"
     )
     assert printed.err == ""

@@ -45,7 +45,7 @@ def test_counts_by_part(config):
 
 def test_text_names_what_it_counts(config):
     lines = str(partition_report(config)).splitlines()
-    assert lines[0] == "toy: 2 parts by a custom method, halo of 1 hop"
+    assert lines[0] == "toy: 2 parts (custom), halo of 1 hop"
     assert lines[1].split("  ")[-1] == "train_mask" and len({len(line) for line in lines[1:5]}) == 1
     assert "40.0% of the edges are cut; 0.80 halo nodes per node" in lines[5]
 
