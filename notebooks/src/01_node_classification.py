@@ -334,8 +334,8 @@ plt.show()
 #
 # ## Build it yourself
 #
-# What does a layer compute on a block? GraphSAGE takes the mean of the neighbors' features and adds
-# the node's own features, each multiplied by its own weight matrix:
+# What does a layer compute on a block? GraphSAGE multiplies the node's own features by one weight
+# matrix and the mean of the neighbors' features by another, then adds both and a bias:
 #
 # $$h_v = W_{\text{self}} x_v + W_{\text{neigh}} \frac{1}{|N(v)|} \sum_{u \in N(v)} x_u + b$$
 #
@@ -683,8 +683,8 @@ assert torch.allclose(at_once, logits, atol=1e-4)
 print("layer-wise inference equals the full forward pass:", tuple(logits.shape))
 
 # %% [markdown] slot="trap" lang="en"
-# They agree up to rounding: inference in batches is exact; sampling is used only in training,
-# including the validation after each epoch.
+# They agree up to rounding, so inference in batches is exact. Sampling is used only during
+# training, for the mini-batches and for the validation after each epoch.
 #
 # ## The trap: forgotten reverse edges
 #

@@ -547,8 +547,8 @@ plt.show()
 # so drawing by degree with the correction gives twice the error of uniform sampling. Without the
 # correction, the error is about that of uniform sampling until, at a fanout of 16, the bias shows;
 # it is small, because neighbors look so much alike here. Sampling without replacement is best.
-# Importance sampling **pays only if the weights are roughly proportional to the magnitudes of the
-# values**.
+# Importance sampling **pays off only if the weights are roughly proportional to the magnitudes of
+# the values**.
 #
 # ## A budget per layer
 #
@@ -562,7 +562,7 @@ plt.show()
 # must be stored on the blocks, so we override `sample_blocks`. Each edge that is kept gets
 # $1 / p_u$, divided by the mean of these values over the kept edges that enter the same
 # destination. So the weights at each destination have a mean of one. Note that `dgl.to_block`,
-# unlike `small.to_block` above, renumbers the edges, so the original IDs are stored again, and that
+# unlike `small.to_block` above, renumbers the edges, so we store the original IDs again. Also,
 # `torch.multinomial` uses torch's generator, so `torch.manual_seed` makes it reproducible.
 
 # %% [markdown] slot="layer" lang="ko"
@@ -946,7 +946,7 @@ plt.show()
 # `NodeDataLoader` has already called ours. For data-parallel training (lesson 04),
 # `create_dataloader` gives each process its share of every batch. For distributed training (lessons
 # 05 and 06), `DistNodeDataLoader` samples on a `DistGraph`: the graph in parts, with new node IDs.
-# Do the loaders of two ranks, run here one after the other, together draw the same edges as one
+# Do the loaders of two processes, run here one after the other, together draw the same edges as one
 # loader on the whole graph, and does sampling from two parts yield them too?
 
 # %% [markdown] slot="elsewhere" lang="ko"
@@ -1017,8 +1017,9 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # Yes, in both cases. Two conditions matter. First, the sampler must ask the graph only for what a
 # `DistGraph` offers too, such as `sample_neighbors`, `in_subgraph`, `in_degrees` and `subgraph`.
 # Second, its randomness must come from gnnlab: `LayerSampler` runs on a `DistGraph` as well, but it
-# draws with torch's generator, so each process draws something different. `ClusterSampler` looks up
-# nodes by ID; on a `DistGraph` it needs `cluster[node_map]` and `is_train[node_map]`.
+# draws with torch's generator, so its samples depend on the process's earlier draws.
+# `ClusterSampler` looks up nodes by ID; on a `DistGraph` it needs `cluster[node_map]` and
+# `is_train[node_map]`.
 #
 # By default, your own sampler runs in the training thread. If its result depends only on the graph,
 # the seed nodes and `dgl.seed`, the class attribute `pure = True` allows the loader to sample
@@ -1026,7 +1027,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 #
 # ## The same sampling in a PyG program
 #
-# PyG, the other widely used library, has no blocks: a batch is one small graph, a `Data` object,
+# PyG, another widely used GNN library, has no blocks: a batch is one small graph, a `Data` object,
 # whose nodes are renumbered from 0, seeds first. `gnnlab.pyg` has loaders that return such batches
 # from gnnlab's sampler, so in a PyG program only the import changes. The code needs
 # `torch_geometric`, so it is shown here but not run:
@@ -1048,7 +1049,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # - A frontier is a graph on all nodes with the chosen edges; `to_block` makes the block.
 # - Override `sample_frontier` to choose edges, `sample_blocks` to put data on blocks, `sample` to
 #   change what a batch is.
-# - Importance sampling is unbiased only with the correction, and pays only if the weights are
+# - Importance sampling is unbiased only with the correction, and pays off only if the weights are
 #   roughly proportional to the magnitudes of the values.
 # - Before training, check a sampler against the graph and against a different implementation.
 # - The same sampler runs in a loader, in data-parallel training and on a `DistGraph`.
@@ -1071,8 +1072,8 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # 모두 같습니다. 다만 두 가지 조건이 있습니다. 첫째, 샘플러에서는 `sample_neighbors`, `in_subgraph`,
 # `in_degrees`, `subgraph`처럼 `DistGraph`도 지원하는 기능만 써야 합니다. 둘째, gnnlab의 난수
 # 생성기를 써야 합니다. `LayerSampler`도 `DistGraph`에서 동작하지만, torch의 난수 생성기를 쓰므로
-# 프로세스마다 다른 노드를 뽑습니다. `ClusterSampler`는 노드 ID로 배열을 조회하므로
-# `DistGraph`에서는 `cluster[node_map]`과 `is_train[node_map]`을 넘겨야 합니다.
+# 프로세스가 그전에 난수를 얼마나 썼는지에 따라 결과가 달라집니다. `ClusterSampler`는 노드 ID로
+# 배열을 조회하므로 `DistGraph`에서는 `cluster[node_map]`과 `is_train[node_map]`을 넘겨야 합니다.
 #
 # 직접 만든 샘플러는 기본적으로 학습 스레드에서 실행됩니다. 샘플링 결과가 그래프, 시드 노드,
 # `dgl.seed`에만 달려 있다면 클래스 속성 `pure = True`를 지정하여 로더에서 미리 샘플링하게 할 수
@@ -1125,9 +1126,9 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # %% [markdown] slot="summary" lang="zh"
 # 相同。不过有两个条件。其一，采样器对图的操作必须是 `DistGraph` 也提供的，例如
 # `sample_neighbors`、`in_subgraph`、`in_degrees` 和 `subgraph`。其二，随机数要来自
-# gnnlab：`LayerSampler` 也能在 `DistGraph` 上运行，但它用的是 torch 的随机数生成器，各个进程抽到的
-# 结果不同。`ClusterSampler` 按节点 ID 查数组，在 `DistGraph` 上要传入 `cluster[node_map]` 和
-# `is_train[node_map]`。
+# gnnlab：`LayerSampler` 也能在 `DistGraph` 上运行，但它用的是 torch 的随机数生成器，抽样结果取决于
+# 所在进程此前用过多少随机数。`ClusterSampler` 按节点 ID 查数组，在 `DistGraph` 上要传入
+# `cluster[node_map]` 和 `is_train[node_map]`。
 #
 # 默认情况下，你自己的采样器在训练线程中运行。如果它的结果只取决于图、种子节点和 `dgl.seed`，就可以
 # 设置类属性 `pure = True`，让加载器提前采样。

@@ -248,10 +248,11 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
 # The first line shows the start: each chunk holds the contribution of one rank. After one step,
 # each rank has the sum in one chunk; after two, in both.
 #
-# Now change the number of ranks. In each square, rows are ranks and columns are chunks; the number
+# Now change the number of ranks. In each panel, rows are ranks and columns are chunks; each number
 # says how many ranks are summed in a chunk. The chunks framed in orange are sent next. Chunks
-# arriving at upper squares are added; those arriving at lower ones are copied. The title gives the
-# total that each rank sends. Without a running kernel, you see four settings instead.
+# arriving in the upper row of panels are added; those arriving in the lower row are copied. The
+# title gives the total that each rank sends. Without a running kernel, you see four settings
+# instead.
 
 # %% [markdown] slot="hand" lang="ko"
 # 첫 줄은 시작할 때의 상태로, 각 조각에는 랭크 하나의 값만 들어 있습니다. 한 단계가 지나면 각 랭크에
@@ -483,8 +484,8 @@ print(f"time (library = 1): ddp_loader {min(seconds[::2]) / min(seconds[1::2]):.
 #
 # With GPUs, rank $r$ uses GPU $r$. gnnlab's `init_process_group` makes it the current device of the
 # process, as `torch.cuda.set_device(rank)` does, and returns it; `init_model` passes it to DDP as
-# `device_ids`. A script without these two functions should do both: without `set_device`, whatever
-# names only `"cuda"` goes to GPU 0 on every rank.
+# `device_ids`. A script without these two functions should do both: without `set_device`, anything
+# moved to plain `"cuda"` ends up on GPU 0 on every rank.
 #
 # All ranks run the same function, `train`. Only rank 0 validates and saves the best model, using
 # `model.module`, the bare model inside DDP. The others wait at the *barrier*, which no rank passes
@@ -605,8 +606,8 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 #
 # On a machine with a GPU, a process that has computed gradients cannot fork children that compute
 # gradients. This notebook has, so a fresh interpreter forks the ranks. They connect through a free
-# port and should find the same best model as the fresh ranks. (On GPUs, the summation order is not
-# fixed, so the model may differ.)
+# port and should find the same best model as before. (On GPUs, the summation order is not fixed, so
+# the model may differ.)
 
 # %% [markdown] slot="fork" lang="ko"
 # 정확도 기록은 랭크 0에만 있고, 두 랭크의 매개변수는 마지막 비트까지 일치합니다.

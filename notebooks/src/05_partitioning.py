@@ -2,9 +2,9 @@
 # # Partitioning a graph
 #
 # A graph that does not fit on one machine is cut into parts, one for each machine. Every machine
-# stores its own part, samples and trains on it, and requests whatever else it needs from the
-# others; how the graph is cut determines how often it has to ask. By the end of this lesson, you
-# will be able to
+# stores its own part, samples from it, trains on it, and requests whatever else it needs from the
+# others; how the graph is cut determines how often a machine has to ask. By the end of this lesson,
+# you will be able to
 #
 # - number the nodes and edges of a partitioned graph by hand, and say what inner nodes and HALO
 #   nodes are;
@@ -43,8 +43,8 @@
 # ## Setup
 #
 # `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, a graph of
-# 22,470 pages linked by mutual likes, is a 5 MB download and closer to graphs in practice. The
-# parts are in a temporary folder, deleted when the kernel shuts down.
+# 22,470 pages linked by mutual likes, is a 5 MB download; it is more like graphs in practice. The
+# parts are stored in a temporary folder, deleted when the kernel shuts down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -247,7 +247,7 @@ plt.show()
 # `partition_graph` does all this and writes files. `part_method` is `"metis"`, `"ldg"`, `"random"`
 # or, as here, a function that returns the part of each node. With `return_mapping=True`,
 # `partition_graph` returns the original IDs of the new nodes and edges. Whatever training needs
-# (features, labels, masks of the training nodes) must be in `ndata` and `edata` beforehand, to be
+# (features, labels, training masks) must be in `ndata` or `edata` beforehand, so that it is
 # partitioned with the graph. `load_partition` opens one part and returns its graph, node features,
 # edge features, the **partition book**, the graph's name, and the node and edge types. Within a
 # part, nodes are numbered from 0 again, inner nodes first; `ndata[dgl.NID]` has the new IDs.
@@ -464,7 +464,7 @@ plt.show()
 #
 # In every step, all machines wait for the slowest, so the parts should have equal loads. METIS
 # gives them roughly equal numbers of nodes, but the load also depends on the **training nodes**,
-# where sampling starts, and on the in-edges, which fill memory. In `digits`, the training nodes
+# where sampling starts, and on the in-edges, which take up memory. In `digits`, the training nodes
 # were drawn at random; in ogbn-products, they are the best-selling products. We imitate that by
 # using the 10% of nodes with the most neighbors as training nodes. `balance_ntypes` takes a
 # category for each node, here this mask, and divides each category equally among the parts;
@@ -523,11 +523,11 @@ plt.show()
 
 # %% [markdown] slot="back" lang="en"
 # By default, METIS gives one part more than 1.5 times the average number of training nodes. If
-# every machine trained on its own alone, the others would wait, on average, for more than a third
-# of every epoch. (The next lesson divides training nodes equally; some seeds are then remote.)
-# After balancing, no part is more than 4% above the average in any of the three counts, and the cut
-# hardly grows. The in-edges were already balanced, since degrees in `digits` are similar; on
-# `facebook`, one of the 8 parts has twice the average.
+# every machine trained only on its own training nodes, the machines with fewer would wait, on
+# average, for more than a third of every epoch. (The next lesson divides training nodes equally;
+# some seeds are then remote.) After balancing, no part is more than 4% above the average in any of
+# the three counts, and the cut hardly grows. The in-edges were already balanced, since degrees in
+# `digits` are similar; on `facebook`, without balancing, one of the 8 parts has twice the average.
 #
 # ## Back to the original IDs
 #
@@ -645,7 +645,7 @@ print(f"{len(nodes)} nodes and {len(edges)} edges, each exactly once")
 
 # %% [markdown] slot="same" lang="en"
 # Second: samples do not depend on the cut. `DistGraph`, the subject of the next lesson, gives
-# access to the whole graph through its parts; a single process opens all of them. We sample
+# access to the whole graph through its parts; here, a single process opens all of them. We sample
 # neighbors of all training nodes in the whole graph, then, with the same random seed, in the graph
 # cut at random into 1, 2 and 4 parts, and compare the original IDs of the edges.
 
@@ -746,10 +746,10 @@ plt.show()
 
 # %% [markdown] slot="summary" lang="en"
 # With 4 parts, METIS cuts less than 5% of the edges, yet a tenth of the input nodes are remote,
-# since each layer reaches farther across the boundary. More parts mean a longer boundary. At the
-# shares for 4 parts, a step that reads 100,000 rows of 400 bytes fetches 29 MB with `random` and 4
-# MB with METIS: over a 1 Gbit/s network, that takes 0.23 and 0.03 seconds per step, respectively.
-# METIS takes longer than LDG on large graphs, but a graph is partitioned only once.
+# since each layer reaches farther across the boundary. More parts mean a longer boundary. With the
+# remote shares for 4 parts, a step that reads 100,000 rows of 400 bytes fetches 29 MB with `random`
+# and 4 MB with METIS: over a 1 Gbit/s network, that takes 0.23 and 0.03 seconds per step. METIS
+# takes longer than LDG on large graphs, but a graph is partitioned only once.
 #
 # ## Summary
 #
@@ -757,8 +757,8 @@ plt.show()
 #   of its destination.
 # - A part also stores the IDs of its HALO nodes and the edges that leave it; the features of HALO
 #   nodes stay with their owner.
-# - METIS cuts the fewest edges. Balance training nodes too, so that seeds are local, and in-edges,
-#   which fill memory.
+# - METIS cuts the fewest edges. Also balance the training nodes, so that seeds are local, and the
+#   in-edges, which take up memory.
 # - `node_map` and `orig_id` lead back to the original IDs; a forgotten mapping raises no error.
 # - Every node and edge is owned by exactly one part; samples do not depend on the number of parts.
 #

@@ -2,9 +2,9 @@
 # # The distributed API
 #
 # When a graph does not fit in one machine's memory, or training on one machine takes too long, the
-# graph is partitioned among the machines of a **cluster**, connected by a network and working on
-# one job. Each machine stores a range of nodes, with their in-edges and features. This lesson
-# covers the interface to such a graph. By its end, you will be able to
+# graph is partitioned among the machines of a **cluster**, which are connected by a network and
+# work on one job. Each machine stores a range of nodes, with their in-edges and features. This
+# lesson covers the interface to such a graph. By the end, you will be able to
 #
 # - name the processes of a distributed job and say which of them communicate;
 # - turn a training script into a distributed one by changing six lines, and check that both train
@@ -457,7 +457,7 @@ print("edge IDs:", frontier.edata[dgl.EID].tolist())
 print("number of nodes:", frontier.num_nodes())
 
 # %% [markdown] slot="sample" lang="en"
-# Edges also have new IDs; those of part 0 come first.
+# Partitioning renumbers edges, too: those of part 0 come first.
 #
 # ## Sampling from a partitioned graph
 #
@@ -538,15 +538,15 @@ for parts in (1, 2, 4):
 # ## Dividing the training nodes
 #
 # `node_split` gives each trainer its share of the training nodes. It prefers nodes on the trainer's
-# own machine, since reading their features needs no network. Make the mask a feature before
-# partitioning the graph, so that it is partitioned too.
+# own machine, since reading their features needs no network. Store the training mask as a node
+# feature before partitioning, so that it is partitioned too.
 #
 # For link prediction, `edge_split` divides edges the same way. `DistEdgeDataLoader` makes the
 # batches; its options are those of `EdgeDataLoader`, with new IDs in `reverse_eids`. [This
 # example](../../examples/train_dist_link.py) uses both.
 #
-# Suppose we train on all edges and the first six nodes of the toy graph: four on machine 0, two on
-# machine 1. We pass `rank` to see every trainer's share.
+# In the toy graph, we divide the first six nodes, four on machine 0 and two on machine 1, and,
+# separately, all edges. Passing `rank` shows every trainer's share.
 
 # %% [markdown] slot="split" lang="ko"
 # `assert`에서 오류가 나지 않았으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면
@@ -669,8 +669,8 @@ def train_alone():
 
 # %% [markdown] slot="four" lang="en"
 # The distributed version opens the graph as a `DistGraph`, takes its share of the training nodes,
-# wraps the model so that gradients are averaged, and loads batches with `DistNodeDataLoader`.
-# Python prints the lines that differ.
+# wraps the model so that gradients are averaged, and loads batches with `DistNodeDataLoader`. We
+# print the lines that differ.
 
 # %% [markdown] slot="four" lang="ko"
 # 분산 학습용 루프에서는 그래프를 `DistGraph`로 열고, 담당할 학습 노드를 받고, 그래디언트의 평균을
@@ -1093,7 +1093,7 @@ dgl.plot.explore(show, method=["metis", "random"], machines=[2, 4, 8])
 # - A job has servers, which store parts and answer requests; trainers; and optional samplers.
 # - `DistGraph` and `DistTensor` are used like a graph and a tensor; they send one request to each
 #   remote owner and put the results in order. Six lines make a training script distributed.
-# - Samples do not depend on the partition; both scripts train the same model.
+# - Samples do not depend on the partition; both loops train the same model.
 # - Duplicate IDs: reading repeats rows, writing keeps the last value, and gradients are summed.
 # - Layers use torch's optimizers; embeddings use sparse ones, whose state is stored with the rows.
 # - Communication grows with the remote rows per batch; a good partition reduces it.

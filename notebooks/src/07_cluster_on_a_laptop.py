@@ -170,11 +170,11 @@ source(small.DistGraph.by_owner, small.DistTensor.__getitem__)
 
 # %% [markdown] slot="weigh" lang="en"
 # Now we run the two mini-batches. In a matrix of row counts, the entry in row $i$, column $j$ is
-# the number of rows that machine $i$ requested from machine $j$. In a matrix of bytes, the same
-# entry is the number of bytes that machine $i$ received from machine $j$: the replies to its own
-# requests, and the requests of the other machine. In the output, "structure" means lookups of
-# neighbors. A request takes 4 bytes per ID for neighbors and 8 for features; a reply with neighbors
-# takes 8 per edge, 8 per node, and 8 more.
+# the number of rows that machine $i$ requested from machine $j$. In a matrix of bytes, the
+# corresponding entry is the number of bytes that machine $i$ received from machine $j$: the replies
+# to its own requests, and the requests of the other machine. In the output, "structure" means
+# lookups of neighbors. A request takes 4 bytes per ID for neighbors and 8 for features; a reply
+# with neighbors takes 8 per edge, 8 per node, and 8 more.
 
 # %% [markdown] slot="weigh" lang="ko"
 # 이제 두 미니배치를 만들어 봅시다. 행 수 행렬의 $i$행 $j$열은 머신 $i$가 머신 $j$에 요청한 행의
@@ -215,10 +215,10 @@ for kind, rows in two_machines.traffic.rows.items():
 # %% [markdown] slot="library" lang="en"
 # Both trainers start from nodes on their own machines. The sample of trainer 0 contains node 5, so
 # the trainer requests this node's neighbors from machine 1, and at the end the features of nodes 4,
-# 5 and 7. The sample of trainer 1 reaches the other machine only in the last layer, at node 2. For
-# features, machine 0 thus receives three rows of three 4-byte numbers and a request of 8 bytes: 44
-# bytes. To use the small simulator in your own project, copy it with
-# `gnnlab export dist_graph_simulator my_project/`.
+# 5 and 7. The sample of trainer 1 reaches the other machine only in the layer sampled last, at node
+# 2, so the trainer requests only this node's features. For features, machine 0 thus receives three
+# rows of three 4-byte numbers and a request of 8 bytes: 44 bytes. To use the small simulator in
+# your own project, copy it with `gnnlab export dist_graph_simulator my_project/`.
 #
 # ## With the library
 #
@@ -304,8 +304,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 # %% [markdown] slot="script" lang="en"
 # The counts agree. On each graph, the headers of a request and its reply add up to the same size
 # for all messages of a kind. In the stored run, the library is faster, although its time includes
-# encoding the messages. Besides `"structure"` and features, the library counts the remaining
-# messages, such as those that connect a trainer to the servers, as `"control"`.
+# encoding the messages. Besides `"structure"` and features, the library has two kinds for
+# distributed embeddings, not used here; all other messages, such as those that connect a trainer to
+# the servers, count as `"control"`.
 #
 # ## Simulate a whole job
 #
@@ -583,8 +584,8 @@ plt.show()
 # %% [markdown] slot="clock" lang="en"
 # Each trainer has two lanes: its main thread, and a thread that samples mini-batches ahead of time.
 # Orange is the time spent fetching rows from other machines, during which a trainer computes
-# nothing. The purple all-reduce begins when the last trainer is ready; until then, the others wait,
-# shown in gray.
+# nothing. The purple all-reduce begins when the last trainer is ready; until then, the others wait
+# (gray).
 #
 # Is the time right as well? The real job ran on this one computer: its network took almost no time,
 # and all processes shared the processors. We compute the prediction for these conditions.
@@ -616,8 +617,8 @@ print(f"second epoch: {here.epochs[1].seconds:.2f} s predicted, {slowest} measur
 # The byte counts are equal; the seconds need not be. The ratio varies: the real epoch took 1.5
 # times as long as predicted on one idle computer, and almost 3 times as long on another; when other
 # programs are running, it may take even longer. The timing model leaves out processor caches,
-# contention for memory bandwidth, busy switches and other users' jobs, so its times tend to be too
-# short. Use it to compare choices rather than to predict a time.
+# contention for memory bandwidth, network congestion and other users' jobs, so its times tend to be
+# too short. Use it to compare choices rather than to predict a time.
 #
 # ## From 1 to 64 machines
 #
@@ -742,9 +743,9 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # 1. In the toy graph, let the mini-batch of trainer 0 be node 2 alone. For how many nodes does the
 #    trainer request neighbors from machine 1, and for how many does it request features? Answer
 #    with a list of two numbers.
-# 2. A model has 12 million parameters of 4 bytes each. Eight machines with one trainer each average
-#    its gradients with a ring all-reduce over 10 Gbit/s links. At least how many milliseconds does
-#    the transfer take? Round to a whole number.
+# 2. A model has 12 million parameters of 4 bytes each. Eight machines, each with one trainer,
+#    average the model's gradients with a ring all-reduce over 10 Gbit/s links. At least how many
+#    milliseconds does the transfer take? Round to a whole number.
 # 3. Suppose that each machine has a wireless link whose two directions share its bandwidth. Write a
 #    function of a byte matrix `matrix` and of `bandwidth`, in bits per second, that returns the
 #    minimum number of seconds in which all machines can send and receive everything.

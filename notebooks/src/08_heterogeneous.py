@@ -514,9 +514,9 @@ plt.show()
 #
 # ## R-GCN with homogeneous IDs
 #
-# A relational graph convolutional network (R-GCN) has a matrix $W_r$ for each relation $r$, a
-# separate matrix $W_0$ for the node itself (not that of relation 0) and a bias $b$. It takes the
-# mean over $N_r(v)$, the neighbors of $v$ under $r$:
+# Each layer of a relational graph convolutional network (R-GCN) has a matrix $W_r$ for each
+# relation $r$, a separate matrix $W_0$ for the node itself (not that of relation 0) and a bias $b$.
+# It takes the mean over $N_r(v)$, the neighbors of $v$ under $r$:
 #
 # $$h_v = W_0 x_v + \sum_r \frac{1}{|N_r(v)|} \sum_{u \in N_r(v)} W_r x_u + b$$
 #
@@ -526,10 +526,10 @@ plt.show()
 # homogeneous IDs.
 #
 # Users have no features, so each gets a row of a **distributed embedding**, a table of learnable
-# parameters whose rows are stored by their owners. The partition policy says that the rows belong
-# to users. `rows` uses both numberings: the partition book splits the homogeneous IDs of the input
-# nodes by type; features and embeddings are read with type-wise IDs; the results are written to the
-# positions of the nodes in the block.
+# parameters whose rows are stored by their owners. The partition policy puts each row in the part
+# that owns its user. `rows` uses both numberings: the partition book splits the homogeneous IDs of
+# the input nodes by type; features and embeddings are read with type-wise IDs; the results are
+# written to the positions of the nodes in the block.
 
 # %% [markdown] slot="relations" lang="ko"
 # 타입을 고려하지 않으면 영화가 평균의 1.5배나 되는 파티션이 생깁니다. 타입을 고려하면 모든 타입이
@@ -708,8 +708,8 @@ assert results["all types"] > 0.8 and results["blind"] < 0.6
 # ## The other way: typed blocks
 #
 # If the seeds are a dictionary, `NeighborSampler` makes blocks with types. `HeteroGraphConv` has a
-# module for each relation and adds up the results at each node. The modules may therefore differ
-# in kind and input size, but their outputs must all have the same size. The computation is that of
+# separate module for each relation, so the modules may differ in kind and input size; it adds up
+# the results at each node, so all outputs must have the same size. The computation is that of
 # `RelGraphConv`: with equal weights, one layer must give equal results.
 
 # %% [markdown] slot="hetero" lang="ko"

@@ -93,10 +93,10 @@ torch.set_num_threads(1)
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Eight nodes lie on two machines. The trainer on machine 0, the blue one, goes through its four
-# nodes twice, one per batch. Each orange node that a batch needs is a **remote row**: its features
-# have to come over the network. We print the remote rows of each batch. Rings mark the orange nodes
-# that share an edge with a blue one.
+# Eight nodes are divided between two machines. The trainer on machine 0, the blue one, makes two
+# passes over its four nodes, one node per batch. Each orange node that a batch needs is a **remote
+# row**: its features have to come over the network. We print the remote rows of each batch. Rings
+# mark the orange nodes that share an edge with a blue one.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -526,12 +526,13 @@ print("size of the halo, as a multiple of the rows owned:", halo_sizes("here"))
 assert DATASET != "products-like" or min(halo_sizes("here")) > 1
 
 # %% [markdown] slot="gather" lang="en"
-# They are several times as large. In a generated graph, edges between parts end anywhere; in a
-# graph of products, presumably, a few products at the border account for most of these edges. This
-# explanation is easy to believe, so we test it: `gather` moves each end of every edge between parts
-# to one of a random 15% of the nodes in that end's own part, and changes nothing else. The parts
-# and the number of edges between them stay the same. We chose 15% because the halo then has about
-# the size that the published row implies, not because of what VIP does.
+# Ours are about five times as large as the published halo. In a generated graph, edges between
+# parts end anywhere; in a graph of products, presumably, a few products at the border account for
+# most of these edges. This explanation is easy to believe, so we test it: `gather` moves each end
+# of every edge between parts to one of a random 15% of the nodes in that end's own part, and
+# changes nothing else. The parts and the number of edges between them stay the same. We chose 15%
+# because the halo then has about the size that the published row implies, not because of what VIP
+# does.
 
 # %% [markdown] slot="gather" lang="ko"
 # 머신이 소유한 행의 두 배가 넘습니다. 생성한 그래프에서는 파티션 사이의 에지가 아무 노드에나
@@ -601,9 +602,9 @@ table({"SALIENT++": published, "large graph": gathered_large, "here": gathered})
 # %% [markdown] slot="explore" lang="en"
 # With the same partition, VIP comes closer to the paper: its mean distance falls by two fifths on
 # the large graph and by three quarters on the small one. With small caches, the published shares
-# are now above the bound, so no longer out of reach. So the explanation accounts for a good part of
-# the difference, but not for all of it, probably because our graphs lack the clusters that real
-# products form. Only `DATASET = "ogbn-products"` would settle the rest.
+# are now above the bound, so no longer out of reach. The explanation thus accounts for a good part
+# of the difference, but not for all of it, probably because the clusters in our graphs differ from
+# those that real products form. Only `DATASET = "ogbn-products"` would settle the rest.
 #
 # Move the slider for the size of the cache. Bars show the shares on this lesson's graph before and
 # after its edges were gathered; diamonds show those of the paper, where it reports them. Without a
@@ -664,12 +665,12 @@ plot.explore(show, alpha=[0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0])
 #
 # ## Check: a simulated cluster requests the same rows
 #
-# All of this was counted without the library's clients. The simulator of lesson 07 runs them, with
-# their messages. On a small graph of four parts, we compare its counts with ours: without a cache,
-# with a Belady cache, and with **macro-batches**, which, as in BatchGNN, combine several batches
-# (here four) and fetch each row only once. Two more designs need only an option: the graph's
-# structure on every machine (FastSample), and features split by column, so that activations are
-# sent instead (P3).
+# All of this was counted without the library's distributed code. The simulator of lesson 07 runs
+# that code and counts its messages. On a small graph of four parts, we compare its counts with
+# ours: without a cache, with a Belady cache, and with **macro-batches**, which, as in BatchGNN,
+# combine several batches (here four) and fetch each row only once. Two more designs need only an
+# option: the graph's structure on every machine (FastSample), and features split by column, so that
+# activations are sent instead (P3).
 
 # %% [markdown] slot="check" lang="ko"
 # 캐시에 보관하는 행 하나당 줄어드는 전송량은 캐시가 가장 작을 때 가장 큽니다. VIP와 하한의 차이는
@@ -849,14 +850,13 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # ## What a replay cannot show
 #
 # Rows, bytes and rounds are exact, for this graph, this partition and these samplers. A replay
-# knows nothing about seconds: it can confirm neither SALIENT++'s speedup of 12.7 over DistDGL nor
+# knows nothing about seconds: it can confirm neither SALIENT++'s 12.7-fold speedup over DistDGL nor
 # the 13 s per epoch that the DistDGL paper reports. It knows nothing about the overlap of fetching
-# and computing, GPUs, a busy switch or accuracy. Its graph is generated unless you bring the real
-# one.
-# And what we know of an experiment may be wrong: we took P3's setup from a secondary source, and in
-# SALIENT++'s analysis, only the most recently found nodes sample further neighbors, whereas in our
-# samplers, all nodes found so far do. A replay that agrees supports a claim; one that differs shows
-# only that something is different, and then the work begins, as above.
+# and computing, GPUs, network congestion or accuracy. Its graph is generated unless you bring the
+# real one. And what we know of an experiment may be wrong: we took P3's setup from a secondary
+# source, and in SALIENT++'s analysis, only the most recently found nodes sample further neighbors,
+# whereas in our samplers, all nodes found so far do. A replay that agrees supports a claim; one
+# that differs shows only that something is different, and then the work begins, as above.
 
 # %% [markdown] slot="limits" lang="ko"
 # - RapidGNN은 Belady의 규칙처럼 캐시를 계획합니다. 그런데 여기서 쓴 그래프에서는 이 규칙을 써도
@@ -913,7 +913,7 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # - On generated graphs, VIP is the best of the fixed policies, as published, but saves much less.
 # - The published halo row reveals the size of the halo. With edges gathered to match that size,
 #   VIP's difference from the paper shrinks by two fifths on the large graph and by three quarters
-#   on the small one: a tested explanation of part of it.
+#   on the small one: this tested explanation accounts for part of the difference.
 # - Rows and bytes are not seconds.
 #
 # ## Exercises

@@ -24,8 +24,8 @@
 # $\alpha = 0$ and $16.7 - 5.71$ million rows when it is complete. Since it is cached in random
 # order, it saves about $\alpha / h$ of that when $\alpha < h$. The saving of $16.7 - 14.0$ at
 # $\alpha = 0.1$ gives $h = 0.41$; the saving at $\alpha = 0.2$ gives 0.43. Both are below 0.5, yet
-# the published row still falls a little beyond that value: presumably, the halos of the parts
-# differ in size.
+# the published row still falls a little when the cache grows beyond 0.5: presumably, the halos of
+# the parts differ in size.
 #
 # **3.** Remember for each row the last batch that needed it. A cache that does not know the future
 # may keep rows that are never needed again; it never fetches fewer rows than `planned`, because no
