@@ -188,19 +188,19 @@ plt.show()
 # ## Build it yourself: negative sampling
 #
 # With edges alone, a model that always answers "connected" would be perfect. **Negative sampling**
-# supplies negative examples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$ to take
-# the place of $v$. If all nodes were equally likely to be drawn, nodes with many neighbors would be
-# the destinations of far more positive than negative pairs, and the model would learn the degree
-# of a node instead of its affinity with others. If nodes were drawn in proportion to their degree,
-# those with many neighbors would crowd out the rest. word2vec uses a compromise:
+# supplies negative examples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$ to replace
+# $v$. If all nodes were equally likely to be drawn, nodes with many neighbors would make up a far
+# larger share of positive than of negative destinations, and the model would learn the degree of a
+# node instead of its affinity with others. If nodes were drawn in proportion to their degree, those
+# with many neighbors would crowd out the rest. word2vec uses a compromise for word frequencies,
+# which we apply to degrees:
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
 # A node with 16 neighbors is then drawn eight times as often as one with a single neighbor, rather
-# than equally often or sixteen times as often. A negative sampler is any callable that takes a
-# graph and edge IDs and returns sources and destinations. A drawn pair may happen to be an edge; in
-# a sparse graph this is rare. We write a negative sampler and compare it with the library's
-# `DegreePower`.
+# than equally or sixteen times as often. A negative sampler is any callable that takes a graph and
+# edge IDs and returns sources and destinations. A drawn pair may happen to be an edge; in a sparse
+# graph this is rare. We write one and compare it with the library's `DegreePower`.
 
 # %% [markdown] slot="negative" lang="ko"
 # 제외하지 않으면 양쪽 방향의 에지가 모두 블록에 들어 있습니다. `"self"`로 하나를 빼도 노드 2는
@@ -214,7 +214,8 @@ plt.show()
 # $v$ 대신 다른 노드 $w$를 뽑습니다. 이때 모든 노드를 같은 확률로 뽑으면, 이웃이 많은 노드는
 # 포지티브 쌍의 도착 노드로는 자주 나오지만 네거티브 쌍의 도착 노드로는 더 자주 나오지 않습니다.
 # 그러면 모델은 두 노드의 관계가 아니라 차수를 학습합니다. 반대로 차수에 비례하여 뽑으면 이웃이 많은
-# 노드에 지나치게 치우칩니다. word2vec에서는 그 중간을 택했습니다.
+# 노드에 지나치게 치우칩니다. word2vec에서는 단어의 빈도에 대해 그 중간을 택했으며, 여기서는 이를
+# 차수에 적용합니다.
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -234,7 +235,7 @@ plt.show()
 # 充负样本：对每条边 $(u, v)$，保留 $u$，另外抽取节点 $w$ 代替 $v$。邻居多的节点常常是正样本对的目标
 # 节点。如果所有节点被抽到的概率相同，这些邻居多的节点充当负样本对的目标节点的次数就不比其他节点多，
 # 模型学到的便只是度数，而不是节点之间的关系；如果概率与度数成正比，抽到的又几乎都是邻居多的节点。
-# word2vec 采用了折中的办法：
+# word2vec 对词频采用了折中的办法，这里把它用于度数：
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
@@ -281,7 +282,8 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
 #
 # In code, `softplus(-s)` is $-\log \sigma(s)$ and `softplus(s)` is $-\log (1 - \sigma(s))$, without
 # overflow. A model that gives every pair a score of 0 has $\sigma(0) = 0.5$ throughout and a loss
-# of $2 \log 2 \approx 1.386$: a model whose loss is not below this is no better than that.
+# of $2 \log 2 \approx 1.386$; judged by its loss alone, a model that does not get below this is no
+# better than one that ignores its input.
 
 # %% [markdown] slot="score" lang="ko"
 # 노드 2와 3은 이웃이 세 개이고 나머지는 두 개입니다. 두 샘플러 모두 원하는 비율로 노드를 뽑습니다.
@@ -298,8 +300,8 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
 #
 # 코드에서 `softplus(-s)`는 $-\log \sigma(s)$이고 `softplus(s)`는 $-\log (1 - \sigma(s))$이며, 둘 다
 # 오버플로가 생기지 않습니다. 모든 쌍의 점수가 0이면 언제나 $\sigma(0) = 0.5$이므로 손실은
-# $2 \log 2 \approx 1.386$입니다. 손실이 이보다 작지 않은 모델은 모든 쌍에 0점을 주는 것보다 나을
-# 것이 없습니다.
+# $2 \log 2 \approx 1.386$입니다. 손실만 놓고 보면, 손실이 이보다 작지 않은 모델은 모든 쌍에 0점을
+# 주는 것보다 나을 것이 없습니다.
 
 # %% [markdown] slot="score" lang="zh"
 # 节点 2 和 3 各有三个邻居，其余节点各有两个；两个采样器（sampler）抽取的比例都符合要求。
@@ -313,8 +315,8 @@ for name, draw in (("by hand", PowerSampler(20_000)), ("library", DegreePower(20
 # $$L = -\operatorname{mean}_{+} \log \sigma(s) - \operatorname{mean}_{-} \log (1 - \sigma(s))$$
 #
 # 在代码中，`softplus(-s)` 就是 $-\log \sigma(s)$，`softplus(s)` 就是 $-\log (1 - \sigma(s))$，并且
-# 不会溢出。如果每一对的得分都是 0，则 $\sigma(0) = 0.5$，损失为 $2 \log 2 \approx 1.386$；损失不低
-# 于这个值的模型，并不比给每一对都打 0 分更好。
+# 不会溢出。如果每一对的得分都是 0，则 $\sigma(0) = 0.5$，损失为 $2 \log 2 \approx 1.386$；仅就损失
+# 而言，损失不低于这个值的模型，并不比给每一对都打 0 分更好。
 
 # %% slot="score-code"
 SCALE = 5
@@ -456,9 +458,9 @@ print(f"on {pos_graph.num_nodes()} nodes, computed from {len(input_nodes)} input
 #
 # ## The model
 #
-# The model has two `SAGEConv` layers, each applied to its own block. The last step divides each
-# vector by its norm, which gives an embedding of 64 numbers per node; the GraphSAGE paper divides
-# by the norm after every layer.
+# The model has two `SAGEConv` layers, each applied to its own block. The last step divides the 64
+# numbers of each node by their norm, which gives the embedding; the GraphSAGE paper divides by the
+# norm after every layer.
 
 # %% [markdown] slot="model" lang="ko"
 # `digits`에서 쌍 1,536개에는 서로 다른 노드가 1,100개 넘게 나오고, 이 노드들의 벡터를 계산하려면
@@ -948,7 +950,7 @@ plt.show()
 # 2. Edges 0 and 10 of the toy graph form a batch. Which edges does `"reverse_id"` exclude from the
 #    blocks? Answer with a sorted list.
 # 3. Write a negative sampler, a function of `g` and `eids`, that keeps each source and draws one
-#    destination, so that the pair is neither an edge nor a self-loop.
+#    destination such that the pair is neither an edge nor a self-loop.
 # 4. Write a different score, a function of `graph` and `h`: the squared distance $|h_u - h_v|^2$
 #    between the endpoints of each edge, computed with `apply_edges`. For vectors of norm 1 it is
 #    $2 - 2 \cos\theta$, where $\theta$ is the angle between them.

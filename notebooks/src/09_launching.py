@@ -40,10 +40,10 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# This computer acts as two machines. Each has its own address (127.0.0.2 and 127.0.0.3; on macOS,
-# both use 127.0.0.1), folder and processes, but they share processors and memory, and their network
-# is faster than a real one. All files are in a temporary folder, which becomes the working
-# directory and is deleted when the kernel exits.
+# This computer acts as two machines. Each has its own folder and processes and, except on macOS,
+# where both use 127.0.0.1, its own address (127.0.0.2 or 127.0.0.3); but they share processors and
+# memory, and their network is faster than a real one. All files are in a temporary folder, which
+# becomes the working directory and is deleted when the kernel exits.
 #
 # You need Linux, macOS, or Linux on Windows (WSL). On Windows itself, read the stored outputs.
 
@@ -246,8 +246,8 @@ print(process.communicate()[1].splitlines()[-1])
 #
 # `ip_config.txt` has a line `address [port]` for each machine. The first line is machine 0, which
 # holds part 0. The port is that of the machine's first server; further servers use the next ports.
-# Without a port, the launcher finds free ones. Behind a firewall, open a range of ports and give
-# the first one. (A job without a launcher uses 30050, as DGL does.) Text after `#` is a comment.
+# If none is given, the launcher finds free ports. Behind a firewall, open a range of ports and give
+# the first. (A job without a launcher uses 30050, as DGL does.) Text after `#` is a comment.
 
 # %% [markdown] slot="machines" lang="ko"
 # 첫 응답은 올바릅니다. 그런데 3바이트는 행 번호가 될 수 없으므로, 잘못된 요청을 받은 서버는 오류를
@@ -306,8 +306,8 @@ for path in (ip_config, wrong):
 # - `--script_folder`: a folder on this computer, copied into the workspace.
 # - `--ssh_port`, `--ssh_username`: if your ssh configuration lacks them.
 #
-# Checksums reveal incomplete copies; after an interruption, the same command continues copying. On
-# a shared file system, no copies are needed. Here, a few lines of Python will do.
+# Checksums reveal incomplete copies; after an interruption, the same command continues. On a shared
+# file system, no copies are needed. Here, a few lines of Python will do.
 
 # %% [markdown] slot="copy" lang="ko"
 # 둘째 파일은 거부되었습니다. 메시지는 몇째 줄이 잘못되었고 그 자리에 무엇을 적어야 하는지 알려
@@ -387,8 +387,8 @@ for part, workspace in enumerate(machines):
 # Each machine can open its own part and has no other.
 #
 # `gnnlab doctor` looks for anything that would keep a job from running, on all machines if
-# `--ip_config` is given, otherwise on this computer. We run `doctor` with one bit of the features
-# flipped, then restored. `--lang` selects English, Korean or Chinese.
+# `--ip_config` is given, otherwise on this computer. We run `doctor` twice: with one bit of the
+# features flipped, then restored. `--lang` selects English, Korean or Chinese.
 
 # %% [markdown] slot="doctor" lang="ko"
 # 머신마다 자기 파티션을 열 수 있고, 다른 파티션은 없습니다.
@@ -426,17 +426,16 @@ print("exit status with the bit restored:", status)
 # ## One program for all roles
 #
 # Servers and trainers run the same script, in four files. `report.py` prints lines with timestamps;
-# `model.py` defines the model. In `join.py`, the roles diverge: on a server, `initialize` does not
+# `model.py` defines the model. In `join.py`, the roles diverge: in a server, `initialize` does not
 # return but answers requests; in a trainer, it returns when all servers have answered. Before that,
 # it starts the trainer's **samplers**, processes that prepare its mini-batches in advance. (A torch
 # `DataLoader` with `num_workers` would fork them from the trainer, whose connections they could not
 # use.)
 #
-# Trainer $r$ gets share $r$ of the training nodes. A process that runs alone gets both shares,
-# interleaved, so its batches of 32 hold the same nodes as two batches of 16, as the final check
-# requires. `[:88]` drops the end of each share, where a node may be repeated to make the shares
-# equal. `train.py` trains the model; after each epoch, every machine saves its share of a
-# **checkpoint**.
+# Trainer $r$ gets share $r$ of the training nodes. A lone process gets both shares, interleaved, so
+# its batches of 32 hold the same nodes as two batches of 16, as the final check requires. `[:88]`
+# drops the end of each share, where a node may be repeated to make the shares equal. `train.py`
+# trains the model; after each epoch, every machine saves its share of a **checkpoint**.
 
 # %% [markdown] slot="script" lang="ko"
 # 수백만 비트 가운데 하나만 달라도 체크섬에서 드러나며, `doctor`는 어떻게 해야 하는지도 알려 줍니다.
@@ -579,8 +578,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   (default: 300); `max_pause`: seconds that a process may be suspended before it counts as failed
 #   (default: 3).
 # - `log_dir`, `trace`: folders on this computer for logs and timing records.
-# - `on`: ssh, Slurm, Ray or `local`; `security`: `curve` or `none`, see below; `graph_format`:
-#   accepted so that DGL's commands run; scripts find it in `DGL_GRAPH_FORMAT`.
+# - `on`: `ssh`, `slurm`, `ray` or `local`; `security`: `curve` or `none`, see below;
+#   `graph_format`: accepted so that DGL's commands run; scripts find it in `DGL_GRAPH_FORMAT`.
 #
 # Requests to a machine go to its servers in turn, so they can answer several trainers at once, and
 # one computes while another sends. With `dry_run`, `launch` only prints what it would run.
@@ -604,7 +603,7 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   프로세스를 장애로 판단할 때까지의 시간(초). 기본값은 3입니다.
 # - `log_dir`, `trace`: 로그를 저장할 폴더와, 시간이 어디에 쓰이는지 기록할 폴더. 런처를 실행하는
 #   컴퓨터에 만듭니다.
-# - `on`: ssh, Slurm, Ray, `local` 가운데 하나. `security`: `curve` 또는 `none`이며 뒤에서
+# - `on`: `ssh`, `slurm`, `ray`, `local` 가운데 하나. `security`: `curve` 또는 `none`이며 뒤에서
 #   설명합니다. `graph_format`: DGL용 명령을 그대로 쓸 수 있도록 받으며, 스크립트에는 환경 변수
 #   `DGL_GRAPH_FORMAT`으로 전달됩니다.
 #
@@ -627,8 +626,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # - `timeout`：等待所有进程启动并相互连接的最长秒数，之后等待每次响应和屏障（barrier）也以此为限，默
 #   认 300；`max_pause`：进程停住多少秒之后判定为故障，默认 3。
 # - `log_dir`、`trace`：存放日志和时间记录的文件夹，位于运行启动器的计算机上。
-# - `on`：ssh、Slurm、Ray 或 `local`；`security`：`curve` 或 `none`，见下文；`graph_format`：为使按
-#   DGL 写的命令也能运行而保留，脚本可从 `DGL_GRAPH_FORMAT` 读取。
+# - `on`：`ssh`、`slurm`、`ray` 或 `local`；`security`：`curve` 或 `none`，见下文；`graph_format`：
+#   为使按 DGL 写的命令也能运行而保留，脚本可从 `DGL_GRAPH_FORMAT` 读取。
 #
 # 一台机器上有多个服务器进程时，它们轮流接收请求：可以同时响应多个训练器，一个在计算时，另一个可以发
 # 送数据。设 `dry_run` 时，`launch` 只打印将要运行的命令。这些命令很长，这里只看其中的片段。
@@ -714,8 +713,8 @@ over.set()
 
 # %% [markdown] slot="failure" lang="en"
 # Lines with `|` were printed by a process; the others, by the launcher, say how many processes per
-# role have connected, started, become ready or ended. Within seconds, all processes on both
-# machines had ended. Without supervision, the job would wait forever.
+# machine and role have connected, started, become ready or ended. Within seconds, all processes on
+# both machines had ended. Without supervision, the job would have waited forever.
 
 # %% [markdown] slot="failure" lang="ko"
 # `|`가 있는 줄은 각 프로세스가, 나머지는 런처가 출력한 것입니다. 런처의 줄은
@@ -795,8 +794,9 @@ plt.show()
 
 # %% [markdown] slot="silence" lang="en"
 # Lines lead right from each process to those it started; the upper half is machine 0. An agent is
-# two processes, a worker and its guard: if either is killed, the other ends everything else. If
-# both are, the watchdogs, small processes that start the servers and torchrun, do so.
+# two processes, a guard and the agent proper: if either is killed, the other ends everything else.
+# If both are killed, the watchdogs, small processes that start the servers and torchrun, end the
+# rest.
 #
 # ## How long to wait for a heartbeat
 #
@@ -905,14 +905,15 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 # servers and clients admit only each other and encrypt all traffic with CURVE, ZeroMQ's
 # elliptic-curve protocol.
 #
-# Messages consist of a short header and raw bytes, whose types, sizes and IDs are checked before
-# use; nothing is unpickled, since a pickle can run arbitrary code. Only PyTorch's own connections
-# (for torchrun and the exchange of gradients) are unprotected, so run jobs behind a firewall.
+# Messages consist of a short header and raw bytes; data types, sizes and IDs are checked before
+# use, and nothing is unpickled, since a pickle can run arbitrary code. Only PyTorch's own
+# connections (for torchrun and the exchange of gradients) are unprotected, so run jobs behind a
+# firewall.
 #
 # ## Check that they agree
 #
-# The job ran on two machines, was killed and resumed. Did it learn what the same script learns in
-# one uninterrupted process? When started by hand, the script runs in **standalone mode**: one
+# The job ran on two machines, was killed, and was resumed. Did it learn what the same script learns
+# in one uninterrupted process? When started by hand, the script runs in **standalone mode**: one
 # process holds both parts.
 
 # %% [markdown] slot="prove" lang="ko"
@@ -1026,9 +1027,9 @@ figure.legend(legend.values(), legend, ncols=6, loc="outside upper center")
 plt.show()
 
 # %% [markdown] slot="cluster" lang="en"
-# Green is training, and light orange is answering requests. The rest is a one-time cost: processes
-# load modules, wait for each other, and are shut down in turn. For `digits`, starting takes longer
-# than training. For long jobs, this is negligible, and a graph too large for one machine leaves no
+# Green is training; light orange, answering requests. The rest is a one-time cost: processes load
+# modules, wait for each other, and are shut down in turn. For `digits`, starting takes longer than
+# training. For long jobs, this is negligible, and a graph too large for one machine leaves no
 # choice.
 #
 # ## On your cluster
@@ -1041,11 +1042,10 @@ plt.show()
 #     --num_trainers 2 --num_samplers 1 --num_servers 1 "python3 code/train.py --epochs 6"
 # ```
 #
-# Run `launch` on any computer that has the same version of gnnlab as the machines and can log in to
-# them all over ssh without a prompt, as for `copy_files`. It must stay connected until the job ends
-# (`tmux` helps). The machines must reach each other at the addresses in `ip_config.txt`, on the
-# servers' ports and those PyTorch opens. With a shared file system, `--workspace` is a folder on
-# it.
+# Run `launch` on any computer that has the machines' version of gnnlab and can log in to each over
+# ssh without a prompt. It must stay connected until the job ends (`tmux` helps). The machines must
+# reach each other at the addresses in `ip_config.txt`, on the servers' ports and those PyTorch
+# opens. With a shared file system, `--workspace` is a folder on it.
 #
 # Often, a **scheduler** such as Slurm decides what runs where. You submit a script: lines with
 # `#SBATCH` say what the job needs; Slurm allocates machines, called nodes, and runs the other lines
@@ -1088,9 +1088,9 @@ plt.show()
 # which save a checkpoint and exit; then `launch` requeues the job. When restarted, it continues,
 # and its final parameters match those of an uninterrupted run bit for bit.
 #
-# On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks the
-# nodes of either kind. For more, see [the page on clusters](../../docs/clusters.md) and [where
-# DGL's guide is covered](../../docs/from_the_guide.md).
+# On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks Slurm
+# and Ray nodes alike. For more, see [the page on clusters](../../docs/clusters.md) and [where DGL's
+# guide is covered](../../docs/from_the_guide.md).
 
 # %% [markdown] slot="cluster" lang="ko"
 # 초록색은 학습하는 시간이고, 연한 주황색은 서버가 요청에 응답하는 시간입니다. 나머지는 한 번만 드는
@@ -1233,8 +1233,8 @@ plt.show()
 #
 # - Line $i$ of `ip_config.txt`, counted from 0, is machine $i$, which holds part $i$, the JSON file
 #   and the script.
-# - Agents start servers and trainers together; trainers wait for the servers and start their
-#   samplers.
+# - Agents start servers and trainers together; each trainer starts its samplers, then waits for the
+#   servers.
 # - The first failure ends the job and is reported; the logs have the rest.
 # - Each machine stores its own share of a checkpoint.
 # - Starting a job takes seconds to minutes: launch jobs that train for much longer.
@@ -1260,8 +1260,8 @@ plt.show()
 #
 # - `ip_config.txt`의 $i$번째 줄(0번째부터)은 머신 $i$이고, 이 머신에는 파티션 $i$, JSON 파일,
 #   스크립트가 필요합니다.
-# - 에이전트는 서버와 트레이너를 함께 시작합니다. 트레이너는 서버를 기다리며, 자기 샘플러를
-#   시작합니다.
+# - 에이전트는 서버와 트레이너를 함께 시작합니다. 트레이너는 자기 샘플러를 시작한 다음 서버를
+#   기다립니다.
 # - 첫 장애가 생기면 작업 전체가 종료되고, 런처가 그 장애를 보고합니다. 자세한 내용은 로그에
 #   남습니다.
 # - 체크포인트는 모든 머신에 나뉘어 저장됩니다. 머신마다 자기가 맡은 부분을 저장합니다.
@@ -1289,7 +1289,7 @@ plt.show()
 # ## 小结
 #
 # - `ip_config.txt` 的第 $i$ 行（从 0 数起）是机器 $i$，它持有分区 $i$、JSON 文件和脚本。
-# - 代理同时启动服务器和训练器；训练器等待服务器，并启动自己的采样器进程。
+# - 代理同时启动服务器和训练器；训练器先启动自己的采样器进程，再等待服务器。
 # - 一出现故障，整个作业就结束，启动器报告最先出现的故障；其余信息在日志里。
 # - 检查点分布在所有机器上，每台机器保存属于自己的部分。
 # - 启动作业要花几秒到几分钟，但只花一次：只有训练时间远长于启动时间的作业才值得这样启动。

@@ -49,7 +49,7 @@
 #
 # This computer plays the role of all machines. Counts and bytes are exact, and the same everywhere.
 # Times are predictions based on how long *your* processor takes to sample and compute, so your bars
-# will differ from those shown. Statements about times describe the run stored here.
+# will differ. Statements about times describe the stored run.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -246,9 +246,9 @@ for method in ("random", "metis"):
 # terms.
 #
 # - **Requests.** Suppose the trainer's machine owns the seeds and knows their neighbors. For the
-#   neighbors of other nodes, and finally for the features, it sends requests, in two sequential
-#   rounds for two layers. In each round, packets go there and back, 0.1 ms each way, and each of
-#   the requests to three machines costs the trainer 0.1 ms of processor time:
+#   neighbors of nodes found later, and finally for the features, it sends requests, in two
+#   sequential rounds for two layers. In each round, packets go there and back, 0.1 ms each way, and
+#   each of the three requests, one per machine asked, costs the trainer 0.1 ms of processor time:
 #   $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ ms.
 # - **Features.** 74% of 8,698 rows, at $8 + 400$ bytes each, make 2.6 MB. The link carries 125 MB
 #   per second, less 8% for headers, so 115 MB: 23 ms.
@@ -261,8 +261,8 @@ for method in ("random", "metis"):
 # 2\,(K-1)\left(\frac{P}{K\,w}+\ell\right)$$
 #
 # The time for sampling and computing, $t$, is measured on one machine. $\ell$ is the latency of a
-# packet and $q$ the trainer's processor time per request. Of $n$ nodes, a share $r$ is remote; a
-# row has $s$ bytes, the gradients $P$. $w$ bytes are sent per second: the lesser of what the link
+# packet and $q$ the trainer's processor time per request. Of $n$ nodes read, a share $r$ is remote;
+# a row has $s$ bytes, the gradients $P$. $w$ bytes are sent per second: the lesser of what the link
 # carries and what a processor can copy, 2 GB/s.
 
 # %% [markdown] slot="formula" lang="ko"
@@ -351,8 +351,8 @@ for speed in (1, 10, 100):
     print(text.format(speed, *(1000 * seconds for seconds in terms)))
 
 # %% [markdown] slot="train" lang="en"
-# At 1 Gbit/s, the features take by far the longest. Going from 10 to 100 Gbit/s gains little,
-# because the processor then copies more slowly than the link sends.
+# At 1 Gbit/s, features take by far the longest. Going from 10 to 100 Gbit/s gains little, because
+# the processor then copies more slowly than the link sends.
 #
 # ## The library does the same
 #
@@ -440,7 +440,7 @@ for result in (alone, base):
 
 # %% [markdown] slot="prove" lang="en"
 # Four machines take longer than one! Each computes less, but has to fetch data. Before drawing
-# conclusions, we check the simulation against our own counts.
+# conclusions, we check the simulation against our counts.
 #
 # ## Check that they agree
 #
@@ -543,8 +543,8 @@ for speed, result in timed.items():
 # Much can be changed without buying anything. `predict` applies the formula to five ways to train.
 # For $t$, it uses the time per row measured on one machine: at 1 µs, 8,698 rows take 9 ms. The
 # simulator tries these five and two more: a thread that prepares mini-batches in advance, and a
-# cache. Bars are the simulator's, black diamonds the formula's. The float16 features are declared
-# by shape and dtype only: all zeros, but their bytes are counted.
+# cache in otherwise unused memory. Bars are the simulator's, black diamonds the formula's. The
+# float16 features are declared by shape and dtype only: all zeros, but their bytes are counted.
 
 # %% [markdown] slot="choices" lang="ko"
 # 1 Gbit/s에서는 네트워크가 병목이며 머신 한 대가 더 빠릅니다. 10 Gbit/s부터는 계산이 병목이 되고
@@ -555,9 +555,9 @@ for speed, result in timed.items():
 # 아무것도 사지 않고도 바꿀 수 있는 것이 많습니다. `predict`는 그대로 두는 경우까지 다섯 가지 설정에
 # 식을 적용합니다. $t$는 머신 한 대에서 잰 행당 시간으로 구합니다. 예를 들어 행당 1 µs라면, 8,698개
 # 행을 읽는 학습 한 단계의 작업 시간은 9 ms입니다. 시뮬레이터로는 이 다섯 가지에 두 가지를 더해
-# 시험합니다. 스레드로 미니배치를 미리 만드는 방법과 캐시를 쓰는 방법입니다. 막대는 시뮬레이터로,
-# 검은 마름모는 식으로 구한 값입니다. float16 피처는 모양과 dtype만 지정했으므로 값은 모두 0이지만,
-# 바이트 수는 그대로 셉니다.
+# 시험합니다. 스레드로 미니배치를 미리 만드는 방법과 남는 메모리에 캐시를 두는 방법입니다. 막대는
+# 시뮬레이터로, 검은 마름모는 식으로 구한 값입니다. float16 피처는 모양과 dtype만 지정했으므로 값은
+# 모두 0이지만, 바이트 수는 그대로 셉니다.
 
 # %% [markdown] slot="choices" lang="zh"
 # 在 1 Gbit/s 时，瓶颈是网络，一台机器更快。从 10 Gbit/s 起，瓶颈是计算，四台机器更快；再换更快的链
@@ -567,8 +567,8 @@ for speed, result in timed.items():
 #
 # 不花一分钱，也有许多地方可以调整。`predict` 把公式用于五种训练方式，其中的 $t$ 由一台机器上测得的
 # 每行时间算出：如果每行 1 微秒，那么读取 8,698 行的一步，采样和计算要花 9 毫秒。除了这五种，模拟器
-# 还运行了另外两种：用一个线程提前生成小批次，以及使用缓存。柱子是模拟器的结果，黑色菱形是公式的结
-# 果。float16 特征只声明了形状和 dtype，值全部为零，但字节数照样计算。
+# 还运行了另外两种：用一个线程提前生成小批次，以及用闲置的内存作缓存。柱子是模拟器的结果，黑色菱形是
+# 公式的结果。float16 特征只声明了形状和 dtype，值全部为零，但字节数照样计算。
 
 # %% slot="choices-code" tags=["nbval-ignore-output"]
 at_work = alone.epochs[-1].parts["sample"] + alone.epochs[-1].parts["compute"]
@@ -607,7 +607,8 @@ plt.show()
 # gradients need the same link. At 10 Gbit/s, computing would hide most of the fetching.
 #
 # Some options also change what is learned. `prefetch` and a cache do not; METIS only changes which
-# seeds each trainer gets. float16, fanout and batch size can change the accuracy: compare it first.
+# seeds each trainer gets. float16, fanout and batch size can change the accuracy: compare
+# accuracies before times.
 #
 # ## Which rows to keep
 #
@@ -673,8 +674,8 @@ for name, worth in orders.items():
 # concentrate on popular nodes; an arbitrary one serves a third.
 #
 # The cache of `DistGraph(…, cache_bytes=…)` starts with the nodes with the most edges and learns
-# from the requests. Orange points show its hit rate and the time of the second epoch; the gray line
-# on the right is the time without a cache. We assert that the cache does not change the trained
+# from the requests. Orange points show its hit rate and the time of the second epoch; the
+# horizontal line is the time without a cache. We assert that the cache does not change the trained
 # parameters.
 
 # %% [markdown] slot="cache-library" lang="ko"
@@ -722,10 +723,10 @@ plt.show()
 #
 # ## What to buy
 #
-# Enter your prices and the length of your job. If an epoch takes 0.15 seconds, 100,000 epochs take
-# 4.2 hours; four machines at 1.10 dollars an hour then cost $4.2 \cdot 4 \cdot 1.10 = 18$ dollars.
-# We use METIS and `prefetch`, which cost nothing. Labels are machine counts; points right of the
-# vertical line miss the deadline.
+# Enter your prices, the length of your job and your deadline, here 70% of one machine's hours. If
+# an epoch takes 0.15 seconds, 100,000 epochs take 4.2 hours; four machines at 1.10 dollars an hour
+# then cost $4.2 \cdot 4 \cdot 1.10 = 18$ dollars. We use METIS and `prefetch`, both free. Labels
+# are machine counts; points beyond the vertical line miss the deadline.
 
 # %% [markdown] slot="buy" lang="ko"
 # 점들은 ‘에지가 많은 순’ 곡선을 따라갑니다. 더 오래 실행하면 위쪽 곡선을 향해 천천히 올라갑니다.
@@ -733,10 +734,10 @@ plt.show()
 #
 # ## 무엇을 살 것인가
 #
-# 실제 가격과 작업의 길이를 적어 넣습니다. 한 에폭이 0.15초이면 100,000에폭에 4.2시간이 걸립니다.
-# 시간당 1.10달러인 머신 네 대를 쓰면 비용은 $4.2 \cdot 4 \cdot 1.10 = 18$달러입니다. METIS와
-# `prefetch`는 돈이 들지 않으므로 둘 다 씁니다. 점 옆의 숫자는 머신 수이고, 세로선 오른쪽에 있는
-# 점은 기한을 넘깁니다.
+# 실제 가격, 작업의 길이, 기한을 적어 넣습니다. 여기서 기한은 머신 한 대로 걸리는 시간의 70%입니다.
+# 한 에폭이 0.15초이면 100,000에폭에 4.2시간이 걸립니다. 시간당 1.10달러인 머신 네 대를 쓰면 비용은
+# $4.2 \cdot 4 \cdot 1.10 = 18$달러입니다. METIS와 `prefetch`는 돈이 들지 않으므로 둘 다 씁니다. 점
+# 옆의 숫자는 머신 수이고, 세로선 오른쪽에 있는 점은 기한을 넘깁니다.
 
 # %% [markdown] slot="buy" lang="zh"
 # 这些点大致落在“边最多”那条曲线上；如果运行更多轮，它们会慢慢向上方的曲线靠近。这就是用内存换带宽：
@@ -744,9 +745,9 @@ plt.show()
 #
 # ## 该买什么
 #
-# 填入你那里的价格和作业要训练的轮数。如果一轮是 0.15 秒，100,000 轮就要 4.2 小时；用四台每小时 1.10
-# 美元的机器，费用是 $4.2 \cdot 4 \cdot 1.10 = 18$ 美元。METIS 和 `prefetch` 不花钱，所以都用上。点
-# 旁边的数字是机器台数；落在竖线右边的，都赶不上期限。
+# 填入你那里的价格、作业要训练的轮数和期限，这里的期限是一台机器所需时间的 70%。如果一轮是 0.15 秒，
+# 100,000 轮就要 4.2 小时；用四台每小时 1.10 美元的机器，费用是 $4.2 \cdot 4 \cdot 1.10 = 18$ 美元。
+# METIS 和 `prefetch` 不花钱，所以都用上。点旁边的数字是机器台数；落在竖线右边的，都赶不上期限。
 
 # %% slot="fleet-code" tags=["nbval-ignore-output"]
 counts, methods = [1, 2, 4, 8], ["random", "metis"]
@@ -799,7 +800,7 @@ plt.show()
 # ## Try it out
 #
 # In a running notebook, move the network slider and choose a partitioner. A new setting may take a
-# second; a message says so. On a web page, you see four settings.
+# second. On a web page, you see four settings.
 
 # %% [markdown] slot="explore" lang="ko"
 # 가장 싼 것은 머신 한 대입니다. 머신 $K$대의 비용은 시간당 적어도 $K$배이지만, 속도가 $K$배가 되는
@@ -839,8 +840,8 @@ plot.explore_time(times, counts, network=network, partitioner=methods)
 # ## Beyond the laptop
 #
 # What would a graph of 100 million nodes need, with 2 billion edges, 100 float32 features per node
-# and a million training nodes? We cannot try it here, but can plan, if each number has a source and
-# a range.
+# and a million training nodes? We cannot try it, but can plan, if each number has a source and a
+# range.
 #
 # - **Calculated**: 400 bytes per node, and 16 bytes per edge for its source and its ID, make 72 GB.
 # - **Counted here per seed, to be scaled**: a trainer reads 68 nodes with the random partition, 58
@@ -919,12 +920,12 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #   all-reduce can overlap with the backward pass.
 #
 # Before you buy, rent two machines for an hour, run a few steps with `gnnlab launch --trace`, and
-# correct the model with what you measure.
+# correct the model accordingly.
 #
 # ## Summary
 #
-# - A step is work, requests, features and all-reduce; a few counts and the time per row give them
-#   all.
+# - A step takes time for work, requests, features and all-reduce; a few counts and the time per row
+#   give them all.
 # - Speed up the bottleneck; anything else gains little.
 # - Start with what costs nothing (METIS and `prefetch`), then a cache, then the network, then
 #   machines.
@@ -948,12 +949,13 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    returns the name of the cheapest offer within `deadline` hours, or `None` if there is none.
 # 6. Plan for the graph of 100 million nodes. Machines have 64 GB, half of it free for the graph.
 #    Give three pairs of whole numbers, minimum and maximum: the machines needed; the GB that each
-#    of four machines holds; the GB that each of them receives in an epoch, at $8 + 400$ bytes per
-#    remote row. Minimum: METIS as counted here. Maximum: 121 nodes per seed, 75% of them remote.
+#    of four machines holds; the GB that each of them receives in an epoch, requests included, at
+#    $8 + 400$ bytes per remote row. Minimum: METIS as counted here. Maximum: 121 nodes per seed,
+#    75% of them remote.
 # 7. For the same job of a million seeds, write a function of `rows`, `gigabytes` and `row_seconds`
-#    that returns how many seconds an epoch takes if each of four machines reads `rows` rows and
-#    receives `gigabytes` GB at 10 Gbit/s, or 1.15 GB/s without headers. A step of 128 seeds per
-#    machine needs 2 ms more for requests and all-reduce.
+#    that returns the seconds of an epoch if each of four machines reads `rows` rows and receives
+#    `gigabytes` GB at 10 Gbit/s, or 1.15 GB/s without headers. A step of 128 seeds per machine
+#    needs 2 ms more for requests and all-reduce.
 # 8. On a graph of a [billion nodes](../../docs/planning.md), an epoch has 10,000,000 seeds in
 #    mini-batches of 128, and each seed reads 93 nodes. Write a function of `machines`,
 #    `remote_share` and `row_seconds` that returns the machine hours of an epoch, using `moving` at
@@ -1004,8 +1006,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # 6. 노드가 1억 개인 그래프의 학습을 계획합니다. 머신의 메모리는 64 GB이며 그 절반을 그래프에 쓸 수
 #    있습니다. 다음 세 가지를 각각 정수인 최솟값과 최댓값의 쌍으로 답합니다. 필요한 머신 수, 머신이
 #    네 대일 때 한 대에 저장되는 데이터의 양(GB), 머신이 네 대일 때 한 대가 한 에폭에 받는 데이터의
-#    양(GB, 원격 행마다 $8 + 400$바이트)입니다. 받는 데이터의 최솟값은 여기서 METIS로 나누어 센
-#    값으로, 최댓값은 시드 노드 하나당 노드 121개와 원격 노드 75%로 구합니다.
+#    양(GB, 요청 포함, 원격 행마다 $8 + 400$바이트)입니다. 받는 데이터의 최솟값은 여기서 METIS로
+#    나누어 센 값으로, 최댓값은 시드 노드 하나당 노드 121개와 원격 노드 75%로 구합니다.
 # 7. 시드 노드가 100만 개인 같은 작업에서, 머신 한 대가 한 에폭에 읽는 행 수 `rows`, 받는 데이터
 #    `gigabytes`(GB), 행당 시간 `row_seconds`를 받아 한 에폭에 걸리는 시간(초)을 반환하는 함수를
 #    작성합니다. 네트워크는 10 Gbit/s, 헤더를 빼면 1.15 GB/s이고, 머신 네 대가 학습 한 단계에 시드
@@ -1054,8 +1056,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    函数，在能按时完成的方案中找出最便宜的一个，返回它的名称；如果没有，就返回 `None`。
 # 6. 为有 1 亿个节点的图做计划。每台机器有 64 GB 内存，其中一半可以存放图。用三对整数作答，每对是最
 #    小值和最大值：需要多少台机器；用四台机器时，每台存储多少 GB；用四台机器时，每台在一轮中接收多少
-#    GB（每个远程行 $8 + 400$ 字节）。最小值按这里对 METIS 的计数来算，最大值按每个种子节点读取 121
-#    个节点、其中 75% 是远程节点来算。
+#    GB（包括请求，每个远程行 $8 + 400$ 字节）。最小值按这里对 METIS 的计数来算，最大值按每个种子节
+#    点读取 121 个节点、其中 75% 是远程节点来算。
 # 7. 沿用第 6 题的图（100 万个种子节点）和四台机器，写一个函数，参数是一台机器在一轮中读取的行数
 #    `rows`、接收的数据量 `gigabytes`（GB）和每行时间 `row_seconds`，返回一轮的秒数。网络是 10
 #    Gbit/s，扣除包头后为 1.15 GB/s；四台机器每一步各处理 128 个种子节点，请求和全归约使每一步增加 2

@@ -1,10 +1,10 @@
 # %% [markdown] slot="intro" lang="en"
 # # Lessons
 #
-# Each lesson is one notebook, takes an evening to work through, and runs in about a minute on two
-# idle CPU cores. You implement the idea yourself on a toy graph, do the same with the library,
-# check that the two results agree, and look at the cost. At the end there are self-checking
-# exercises; our answers are in `../solutions`.
+# Each lesson is one notebook, takes an evening to work through, and runs in about a minute or less
+# on two idle CPU cores. You implement the idea yourself on a toy graph, do the same with the
+# library, check that the two results agree, and look at the cost. At the end there are
+# self-checking exercises; our answers are in `../solutions`.
 #
 # You should know Python and be able to write a training loop in PyTorch. The first lesson explains
 # what a graph neural network is. You need neither a GPU nor a network connection.
@@ -46,7 +46,7 @@
 # 栏中各课的内容。
 
 # %% [markdown] slot="table" lang="en"
-# | lesson | afterward you can | requires | minutes | processes it starts |
+# | lesson | afterward you can | requires | minutes | processes |
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="table" lang="ko"
@@ -54,7 +54,7 @@
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="table" lang="zh"
-# | 课程 | 学完之后能够 | 先修 | 分钟 | 启动的进程 |
+# | 课程 | 学完之后能够 | 先修 | 分钟 | 进程 |
 # |---|---|---|---:|---|
 
 # %% [markdown] slot="01_node_classification" lang="en"
@@ -85,7 +85,7 @@
 # | 03 TITLE | 编写采样器（sampler），验证其正确性，比较不同采样器的读取量 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="04_multi_gpu" lang="en"
-# | 04 TITLE | train in several processes, check that the result is the same as with one, and recognize three classic failures | 01 | 105 | up to three additional ones at a time |
+# | 04 TITLE | train in several processes, check that the result is the same as with one, and recognize three classic failures | 01 | 105 | one, and up to three more at a time |
 
 # %% [markdown] slot="04_multi_gpu" lang="ko"
 # | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 대표적인 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 최대 세 개 |
@@ -130,7 +130,7 @@
 # | 08 TITLE | 在分区（partition）后的异构图（heterogeneous graph）上训练，在类型内 ID（type-wise ID）与同构 ID（homogeneous ID）之间转换 | 06 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="09_launching" lang="en"
-# | 09 TITLE | prepare machines, start a job on them, find out what went wrong, and resume the job | 06 | 105 | the servers, trainers and samplers of two machines |
+# | 09 TITLE | prepare machines, start a job on them, find out what went wrong, and resume the job | 06 | 105 | one, and the servers, trainers and samplers of two machines |
 
 # %% [markdown] slot="09_launching" lang="ko"
 # | 09 TITLE | 여러 머신을 준비하고, 작업을 실행하고, 장애의 원인을 찾고, 작업을 이어서 실행합니다 | 06 | 105 | 머신 두 대의 서버, 트레이너, 샘플러 |
@@ -139,7 +139,7 @@
 # | 09 TITLE | 准备多台机器，启动作业，查明故障原因，恢复运行作业 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
 
 # %% [markdown] slot="10_scaling_study" lang="en"
-# | 10 TITLE | find the bottleneck of a job, choose cache, fanout and network, decide what to buy, and plan for larger graphs | 07 | 120 | one, which plays the role of all machines |
+# | 10 TITLE | find the bottleneck of a job, choose a cache, a fanout and a network, decide what to buy, and plan for larger graphs | 07 | 120 | one, which plays the role of all machines |
 
 # %% [markdown] slot="10_scaling_study" lang="ko"
 # | 10 TITLE | 작업의 병목을 찾고, 캐시(cache), 팬아웃(fanout), 네트워크를 고르고, 무엇을 살지 결정하고, 더 큰 그래프의 학습을 계획합니다 | 07 | 120 | 하나가 모든 머신 역할 |
@@ -158,7 +158,7 @@
 
 # %% [markdown] slot="routes" lang="en"
 # The minutes cover reading, running and exercises and are estimated from the length of the lessons;
-# plan for more if PyTorch is new to you.
+# plan for more if you have used PyTorch only a little.
 #
 # ## Which lessons to take
 #
@@ -192,7 +192,7 @@
 # 주별 계획과 채점 방법은 [교사를 위한 안내](../../docs/teaching.ko.md)에 있습니다.
 
 # %% [markdown] slot="routes" lang="zh"
-# 分钟数包括阅读、运行和练习，是按课程篇幅估计的；如果你刚接触 PyTorch，请多留些时间。
+# 分钟数包括阅读、运行和练习，是按课程篇幅估计的；如果 PyTorch 用得还不多，请多留些时间。
 #
 # ## 按目的选择
 #
