@@ -318,8 +318,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 # %% [markdown] slot="script" lang="ko"
 # 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다. 저장된
 # 출력에서는 라이브러리가 더 빠른데, 그 시간에는 메시지를 인코딩하는 시간까지 들어 있습니다.
-# 라이브러리는 `"structure"`와 피처 말고 나머지 메시지, 예를 들어 트레이너를 서버에 연결할 때
-# 주고받는 메시지도 `"control"`로 셉니다.
+# 라이브러리에는 `"structure"`와 피처 말고도 분산 임베딩용 종류가 두 가지 더 있지만 여기서는 쓰이지
+# 않습니다. 나머지 메시지, 예를 들어 트레이너를 서버에 연결할 때 주고받는 메시지는 `"control"`로
+# 셉니다.
 #
 # ## 작업 전체를 시뮬레이션하기
 #
@@ -330,8 +331,8 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 
 # %% [markdown] slot="script" lang="zh"
 # 行数一致；在同一张图上，每一种请求及其响应的消息头大小都固定。在这里保存的运行结果中，库更快，尽管
-# 它的用时还包括消息编码的时间。`"structure"` 是采样的通信量（traffic）。库还把其余的消息，例如训练
-# 器连接服务器进程时的消息，计入 `"control"`。
+# 它的用时还包括消息编码的时间。`"structure"` 是采样的通信量（traffic）。库另有两类消息用于分布式嵌
+# 入，这里没有用到；其余的消息，例如训练器连接服务器进程时的消息，计入 `"control"`。
 #
 # ## 模拟整个作业
 #
