@@ -1,10 +1,10 @@
 # %% [markdown] slot="title" lang="en"
 # # Link prediction without labels
 #
-# Labels are expensive; edges come with the graph. In **link prediction** a model learns to score
-# pairs of connected nodes higher than pairs drawn at random. Along the way it learns to compute one
-# vector per node, an *embedding*, which is useful for other tasks as well, even though no labels
-# are used. By the end of this lesson, you will be able to
+# Labels are expensive; edges come with the graph. In **link prediction**, a model learns to score
+# pairs of connected nodes higher than pairs drawn at random. Along the way, it learns to compute
+# one vector per node, an *embedding*, which is useful for other tasks as well, even though no
+# labels are used. By the end of this lesson, you will be able to
 #
 # - train GraphSAGE on edges, in mini-batches of positive and negative pairs;
 # - draw the destinations of negative pairs in proportion to a power of their degree;
@@ -87,7 +87,7 @@ if DATASET == "digits":
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph: edges as examples
 #
-# In link prediction the examples are edges. Messages need both directions, so each pair appears in
+# In link prediction, the examples are edges. Messages need both directions, so each pair appears in
 # the graph twice. For $E$ pairs, `both_ways` arranges the $2E$ edges so that edges $i$ and $i + E$
 # are each other's reverse; `reverse_ids` lists the ID of each edge's reverse. The toy graph
 # consists of two triangles joined by one more pair, nodes 2 and 3.
@@ -129,8 +129,8 @@ for eid in (3, reverse_ids(toy)[3].item()):
 #
 # Now let a model score this pair: are nodes 2 and 3 connected? It computes a vector for node 2 from
 # its neighbors, and node 3 is among them. **The input contains the answer**: this is data leakage.
-# To prevent it, `EdgeDataLoader` has an argument `exclude`. With `"self"` the blocks leave out the
-# edges of the mini-batch; with `"reverse_id"` they also leave out the reverse edges, which the
+# To prevent it, `EdgeDataLoader` has an argument `exclude`. With `"self"`, the blocks leave out the
+# edges of the mini-batch; with `"reverse_id"`, they also leave out the reverse edges, which the
 # loader looks up in `reverse_eids`. For a batch that contains only edge 3, we draw the edges of the
 # block (those between nodes 2 and 3 in orange).
 
@@ -181,26 +181,27 @@ for ax, exclude in zip(axes, (None, "self", "reverse_id")):
 plt.show()
 
 # %% [markdown] slot="negative" lang="en"
-# Without exclusion both directions are in the block. `"self"` removes one, but node 2 still
+# Without exclusion, both directions are in the block. `"self"` removes one, but node 2 still
 # receives a message from node 3. Only with `"reverse_id"` does neither end receive a message from
 # the other.
 #
 # ## Build it yourself: negative sampling
 #
 # With edges alone, a model that always answers "connected" would be perfect. **Negative sampling**
-# supplies negative examples: for each edge $(u, v)$ we keep $u$ and draw other nodes $w$ to replace
-# $v$. If all nodes were equally likely to be drawn, nodes with many neighbors would make up a far
-# larger share of positive than of negative destinations, and the model would learn the degree of a
-# node instead of its affinity with others. If nodes were drawn in proportion to their degree, those
-# with many neighbors would crowd out the rest. word2vec uses a compromise for word frequencies,
-# which we apply to degrees:
+# supplies negative examples: for each edge $(u, v)$, we keep $u$ and draw other nodes $w$ to
+# replace $v$. If all nodes were equally likely to be drawn, nodes with many neighbors would make up
+# a far larger share of positive than of negative destinations, and the model would learn the degree
+# of a node instead of its affinity with others. If nodes were drawn in proportion to their degree,
+# those with many neighbors would crowd out the rest. word2vec uses a compromise for word
+# frequencies, which we apply to degrees:
 #
 # $$P(w) \propto \deg(w)^{0.75}$$
 #
 # A node with 16 neighbors is then drawn eight times as often as one with a single neighbor, rather
-# than equally or sixteen times as often. A negative sampler is any callable that takes a graph and
-# edge IDs and returns sources and destinations. A drawn pair may happen to be an edge; in a sparse
-# graph this is rare. We write one and compare it with the library's `DegreePower`.
+# than equally often or sixteen times as often. A negative sampler is any callable that takes a
+# graph and edge IDs and returns sources and destinations. A drawn pair may happen to be an edge; in
+# a sparse graph, this is rare. We write a negative sampler and compare it with the library's
+# `DegreePower`.
 
 # %% [markdown] slot="negative" lang="ko"
 # 제외하지 않으면 양쪽 방향의 에지가 모두 블록에 들어 있습니다. `"self"`로 하나를 빼도 노드 2는
@@ -388,7 +389,7 @@ print(f"training graph: {num_nodes} nodes, {graph.num_edges()} edges")
 # %% [markdown] slot="loader" lang="en"
 # ## Mini-batches of edges
 #
-# `EdgeDataLoader` splits the edges into batches. For each batch it calls the negative sampler,
+# `EdgeDataLoader` splits the edges into batches. For each batch, it calls the negative sampler,
 # which draws five pairs for each edge, and then the block sampler, with the endpoints of all
 # positive and negative pairs as seeds. A mini-batch consists of
 #
@@ -612,7 +613,7 @@ for name, rows in rivals.items():
     print(f"{name}:", [f"{auc(h, test_pairs, unjoined):.3f}" for h in rows])
 
 # %% [markdown] slot="judge" lang="en"
-# On `digits` all three have a very high AUC. This is no surprise: the edges join images with
+# On `digits`, all three have a very high AUC. This is no surprise: the edges join images with
 # similar pixels, so the raw features already contain the answer. On `"facebook"`, where the edges
 # represent mutual likes between pages and are not computed from features, the same cells gave an
 # AUC of 0.837 for the raw features, 0.876 to 0.882 for the untrained network and 0.967 to 0.969 for
@@ -683,11 +684,11 @@ figure.colorbar(image, ax=axes, label="cosine")
 plt.show()
 
 # %% [markdown] slot="prove" lang="en"
-# On `digits` the ranking is clear in all three runs: random about 0.1, raw pixels 0.937, untrained
+# On `digits`, the ranking is clear in all three runs: random about 0.1, raw pixels 0.937, untrained
 # about 0.95, trained about 0.97. Note the untrained network: merely averaging neighbors beats the
 # pixels, and training adds two more points. In the figure, the squares on the diagonal are the
 # classes. With raw and untrained vectors, some whole classes also resemble, or are opposite to,
-# other classes; after training, little but the squares is left. On `"facebook"` the micro-F1 was
+# other classes; after training, little but the squares is left. On `"facebook"`, the micro-F1 was
 # 0.776 for the raw features, 0.741 to 0.766 for the untrained network and 0.890 to 0.902 for the
 # trained one.
 #
@@ -852,20 +853,21 @@ axes[0].legend(frameon=False, title="exclude")
 plt.show()
 
 # %% [markdown] slot="cost" lang="en"
-# On the placebo, the losses of the two leaking models fall well below the dashed line, yet on
-# held-out pairs neither is better than a coin toss: they have learned to recognize the answer in
-# the input. `"self"` prevents only half of the leak. With `"reverse_id"` the loss falls slowly, and
-# in steps, one per epoch: the model memorizes pairs that it has already been trained on.
+# On the placebo, the losses of the two models trained with a leak fall well below the dashed line,
+# yet on held-out pairs neither is better than a coin toss: they have learned to recognize the
+# answer in the input. `"self"` prevents only half of the leak. With `"reverse_id"`, the loss falls
+# slowly, and in steps, one per epoch: the model memorizes pairs that it has already been trained
+# on.
 #
-# On `digits` the three hardly differ. Each node has ten neighbors on average, so the one that leaks
-# carries little weight, and the features alone suffice to score the pairs. The sparser the graph,
-# the more harm a leak does: on `"cora"`, with fewer than four neighbors on average, three runs
-# reached an AUC of 0.898 to 0.909 without exclusion and 0.923 to 0.931 with `"reverse_id"`.
+# On `digits`, the three hardly differ. Each node has ten neighbors on average, so the one that
+# leaks carries little weight, and the features alone suffice to score the pairs. The sparser the
+# graph, the more harm a leak does: on `"cora"`, with fewer than four neighbors on average, three
+# runs reached an AUC of 0.898 to 0.909 without exclusion and 0.923 to 0.931 with `"reverse_id"`.
 #
 # ## What it costs
 #
 # Each negative pair adds one more node, which needs a neighborhood of its own. For batches of 32
-# edges we count nodes and time a training step.
+# edges, we count nodes and time a training step.
 
 # %% [markdown] slot="cost" lang="ko"
 # 플라세보에서 누수가 있는 두 모델은 손실이 점선보다 뚜렷이 낮아지지만, 떼어 둔 쌍에서는 둘 다 동전
@@ -928,7 +930,8 @@ plt.show()
 # For each edge, the pairs have at most 3 endpoints with one negative and 22 with twenty, but the
 # number of input nodes soon reaches the size of the graph (dashed), so a step with twenty negatives
 # takes far less than seven times as long as a step with one. In a large graph, that cap is far
-# away: with five negatives, an edge needs up to seven neighborhoods instead of two.
+# away: with five negatives, an edge needs up to seven neighborhoods instead of the two needed
+# without negatives.
 #
 # ## Summary
 #
@@ -952,7 +955,7 @@ plt.show()
 # 3. Write a negative sampler, a function of `g` and `eids`, that keeps each source and draws one
 #    destination such that the pair is neither an edge nor a self-loop.
 # 4. Write a different score, a function of `graph` and `h`: the squared distance $|h_u - h_v|^2$
-#    between the endpoints of each edge, computed with `apply_edges`. For vectors of norm 1 it is
+#    between the endpoints of each edge, computed with `apply_edges`. For vectors of norm 1, it is
 #    $2 - 2 \cos\theta$, where $\theta$ is the angle between them.
 
 # %% [markdown] slot="summary" lang="ko"

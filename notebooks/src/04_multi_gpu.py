@@ -50,9 +50,8 @@
 #
 # Processes that train together form a group; each has a number, its **rank**, and the group's size
 # is the **world size**. Two ranks suit two cores; with two GPUs, each rank takes one. Each process
-# computes with one thread, so that ranks do not compete for cores. `"digits"`, the graph of
-# handwritten digits, comes with the project. Cells that only draw figures are collapsed; click one
-# to expand it.
+# computes with one thread, so ranks do not compete for cores. `"digits"`, the graph of handwritten
+# digits, comes with the project. Cells that only draw figures are collapsed; click to expand them.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -109,7 +108,7 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 #
 # The seed nodes 1, 4, 2 and 3 form a mini-batch. Rank 0 takes the first two, rank 1 the others.
 # Each rank reads the features of its seeds and their neighbors, as a single process would. In the
-# figure, seeds are blue, and the nodes that are read for them are orange.
+# figure, seeds are blue, the nodes read for them orange.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -250,9 +249,8 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
 #
 # Now change the number of ranks. In each panel, rows are ranks and columns are chunks; each number
 # says how many ranks are summed in a chunk. The chunks framed in orange are sent next. Chunks
-# arriving in the upper row of panels are added; those arriving in the lower row are copied. The
-# title gives the total that each rank sends. Without a running kernel, you see four settings
-# instead.
+# arriving in the upper row of panels are added; those in the lower row are copied. The title gives
+# the total that each rank sends. Without a running kernel, you see four settings.
 
 # %% [markdown] slot="hand" lang="ko"
 # 첫 줄은 시작할 때의 상태로, 각 조각에는 랭크 하나의 값만 들어 있습니다. 한 단계가 지나면 각 랭크에
@@ -601,8 +599,8 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # importing it, so it cannot run one defined in a notebook. The other way is a **fork**, available
 # everywhere except on Windows: a copy of the running process that shares memory with it until
 # either writes. It takes milliseconds, and the functions and the graph are already there. Scripts
-# usually fork with `mp.Process`; `gnnlab.multiprocessing` is PyTorch's module with a safer
-# `Process`.
+# usually fork with `mp.Process` and the start method `"fork"`; `gnnlab.multiprocessing` is
+# PyTorch's module with a safer `Process`.
 #
 # On a machine with a GPU, a process that has computed gradients cannot fork children that compute
 # gradients. This notebook has, so a fresh interpreter forks the ranks. They connect through a free
@@ -620,8 +618,8 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # 노트북에서 정의한 함수는 실행하지 못합니다. 다른 하나는 **포크**입니다. Windows를 제외한 운영
 # 체제에서 쓸 수 있으며, 실행 중인 프로세스를 복제하고 어느 한쪽이 메모리에 쓰기 전까지는 메모리를
 # 공유합니다. 몇 밀리초면 끝나고, 함수와 그래프를 따로 전달하지 않아도 됩니다. 스크립트에서는 보통
-# `mp.Process`로 포크합니다. `gnnlab.multiprocessing`은 PyTorch에 있는 같은 이름의 모듈에서
-# `Process`를 더 안전하게 바꾼 것입니다.
+# 시작 방식을 `"fork"`로 정하고 `mp.Process`로 포크합니다. `gnnlab.multiprocessing`은 PyTorch에 있는
+# 같은 이름의 모듈에서 `Process`를 더 안전하게 바꾼 것입니다.
 #
 # GPU가 있는 컴퓨터에서는 그래디언트를 계산한 적이 있는 프로세스를 포크하면 자식 프로세스에서
 # 그래디언트를 계산할 수 없습니다. 이 노트북에서는 이미 그래디언트를 계산했으므로, 새로 시작한
@@ -636,9 +634,9 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # 启动进程有两种方式。一种是启动全新的解释器，`launch_processes` 就是这样；许多脚本用的
 # `torch.multiprocessing.spawn`（在那些脚本中常写作 `mp.spawn`）也是这样，但它靠导入来找到要运行的函
 # 数，所以运行不了 Notebook 中定义的函数。另一种是 **fork**，除 Windows 外都可用：复制正在运行的进
-# 程，在其中一方写入之前，双方共享内存。fork 只需几毫秒，函数和图也都已在新进程的内存中。脚本通常用
-# `mp.Process` 来 fork；`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，只是其中的 `Process` 更安
-# 全。
+# 程，在其中一方写入之前，双方共享内存。fork 只需几毫秒，函数和图也都已在新进程的内存中。脚本通常把
+# 启动方式设为 `"fork"`，用 `mp.Process` 来 fork；`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，
+# 只是其中的 `Process` 更安全。
 #
 # 在有 GPU 的计算机上，进程一旦计算过梯度，由它 fork 出的子进程就无法再计算梯度。本 Notebook 已经计
 # 算过梯度，所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接；训练得到
@@ -841,14 +839,14 @@ plt.show()
 #
 # ## Three failures
 #
-# Each of these can stop a program, usually without a message. We provoke the first and third in
-# separate processes with a time limit, then remove the cause; for the second, a check refuses the
-# fork.
+# Each of these can make a program hang or crash, usually without a message. We provoke the first
+# and third in separate processes with a time limit, then remove the cause; for the second, a check
+# refuses the fork.
 #
 # **OpenMP after a fork.** PyTorch processes large tensors with a team of OpenMP threads. A fork
-# copies all memory, but only the thread that calls it. The child's memory describes a team whose
-# threads do not exist; the child gives it work and waits forever. `fix_openmp` runs the function in
-# a new thread, which gets a new team. `prepare_mp` makes every later fork shut the team down first.
+# copies all memory but only the calling thread. The child's memory describes a team whose threads
+# do not exist; the child gives it work and waits forever. `fix_openmp` runs the function in a new
+# thread, which gets a new team. `prepare_mp` makes every later fork shut the team down first.
 
 # %% [markdown] slot="openmp" lang="ko"
 # 왼쪽 그림은 가장 큰 배치로 수행한 세 단계입니다. 랭크마다 시드 노드를 절반씩 맡으므로, 코어에
@@ -983,9 +981,10 @@ print(no_fork or launch_processes(fork_after_cuda, 1)[0])
 # The message names two remedies. `launch_processes` works even after the GPU has been used.
 #
 # **Uneven batches.** A rank with one more batch than the others enters an all-reduce that no other
-# rank joins. Here rank 0 has three batches and rank 1 two; a timeout of three seconds instead of
-# half an hour ends the wait. Equal shares, as `create_dataloader` makes them, prevent this. Where
-# they are impossible, `model.join()` lets a rank that has finished keep contributing zeros.
+# rank joins, and waits there. Here rank 0 has three batches and rank 1 two; a timeout of three
+# seconds instead of half an hour ends the wait. Equal shares, as `create_dataloader` makes them,
+# prevent this. Where they are impossible, `model.join()` lets a rank that has finished keep
+# contributing zeros.
 
 # %% [markdown] slot="uneven" lang="ko"
 # 오류 메시지에 해결책 두 가지가 나와 있습니다. 새 인터프리터를 시작하거나, GPU를 처음 쓰기 전에
@@ -1039,8 +1038,8 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # - Each rank has the whole graph and a share of every batch; an all-reduce averages the gradients.
 # - With equal shares, the result is that of training in one process, up to rounding.
 # - All ranks take the same number of steps; rank 0 validates and saves while the others wait.
-# - Prepare the graph before you start the ranks. A fork shares memory; if a GPU has been used,
-#   start fresh interpreters.
+# - Prepare the graph before starting the ranks. A fork shares memory; if a GPU has been used, start
+#   fresh interpreters.
 # - More ranks pay off when they save more time than the all-reduce costs, including the wait for
 #   the slowest rank.
 #
@@ -1056,8 +1055,8 @@ for rank, found in enumerate(launch_processes(three_ways, 2)):
 # 3. Write a function that takes a list of share sizes, which may differ, and returns the weights
 #    with which the ranks' gradients add up to the gradient of the batch.
 # 4. Suppose that all ranks validate. Write a function of `rank`, `world_size` and `counts`, where
-#    `counts[rank]` is a tensor with this rank's numbers of hits and nodes; every rank returns the
-#    accuracy over all nodes, as a number.
+#    `counts[rank]` is a tensor with this rank's numbers of correct predictions and nodes; every
+#    rank returns the accuracy over all nodes, as a number.
 
 # %% [markdown] slot="summary" lang="ko"
 # 배치 수가 다를 때 랭크 0은 제한 시간까지 기다리다 실패했고, 랭크 1은 아무 오류 없이 끝났습니다.

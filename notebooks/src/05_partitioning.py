@@ -43,8 +43,8 @@
 # ## Setup
 #
 # `"digits"`, the graph of handwritten digits, comes with the project. `"facebook"`, a graph of
-# 22,470 pages linked by mutual likes, is a 5 MB download; it is more like graphs in practice. The
-# parts are stored in a temporary folder, deleted when the kernel shuts down.
+# 22,470 pages linked by mutual likes, is a 5 MB download; it is closer to the graphs used in
+# practice. The parts are stored in a temporary folder, deleted when the kernel shuts down.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
@@ -188,9 +188,9 @@ print("original IDs of edges 0 to 12:", old_edges.tolist())
 #
 # A part stores more than it owns. It owns its **inner nodes** and the **inner edges**, those that
 # enter inner nodes. It also stores the edges that leave, and every foreign node at either end of a
-# stored edge: the **HALO nodes**. It stores only the IDs of these; their features stay with the
-# owner. In the figure, which shows new IDs, inner nodes are filled and HALO nodes outlined; dashed
-# edges leave, and belong to the other part.
+# stored edge: the **HALO nodes**. Of HALO nodes, it stores only the IDs; their features stay with
+# the owner. In the figure, which shows new IDs, inner nodes are filled and HALO nodes outlined;
+# dashed edges leave, and belong to the other part.
 
 # %% [markdown] slot="hold" lang="ko"
 # 이제 노드 0~3은 파티션 0에, 노드 4~7은 파티션 1에 속합니다. 출력된 목록에서 원래 ID를 알 수
@@ -361,7 +361,7 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # %% [markdown] slot="methods" lang="en"
 # For `digits`, both are negligible. Which method should choose the parts?
 #
-# - `random` assigns each node at random.
+# - `random` divides the nodes at random into parts of equal size.
 # - **METIS** merges neighbors until the graph is tiny, partitions this tiny graph, and undoes the
 #   merging step by step, moving nodes across the boundary where that reduces the cut.
 # - **LDG** assigns one node after another to the part with the largest number of its neighbors,
@@ -372,7 +372,7 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # %% [markdown] slot="methods" lang="ko"
 # `digits`라면 시간도 메모리도 거의 들지 않습니다. 그렇다면 어떤 방법으로 나누는 것이 좋을까요?
 #
-# - `random`은 노드를 무작위로 배정합니다.
+# - `random`은 노드를 무작위로 골라 크기가 같은 파티션으로 나눕니다.
 # - **METIS**는 그래프가 아주 작아질 때까지 이웃끼리 합치고, 그 작은 그래프를 나눈 다음, 합친 것을
 #   한 단계씩 되돌립니다. 단계마다 잘리는 에지가 줄어들도록 경계의 노드를 옮깁니다.
 # - **LDG**는 노드를 하나씩 차례로, 이웃이 가장 많이 들어 있는 파티션에 배정합니다. 이때 이웃의 수에
@@ -383,7 +383,7 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # %% [markdown] slot="methods" lang="zh"
 # 对 `digits` 来说，时间和内存都几乎可以忽略。该用哪种方法来切分呢？
 #
-# - `random` 把节点随机分配到各分区。
+# - `random` 把节点随机分到大小相等的各个分区。
 # - **METIS** 不断合并相邻的节点，直到图变得很小；然后切分这张缩小后的图，再一步步撤销合并，每一步都
 #   移动分界处的一些节点，使被切断的边减少。
 # - **LDG** 依次处理每个节点，把它分到得分最高的未满分区；得分是该节点在这个分区中的邻居数与剩余容量
@@ -466,9 +466,9 @@ plt.show()
 # gives them roughly equal numbers of nodes, but the load also depends on the **training nodes**,
 # where sampling starts, and on the in-edges, which take up memory. In `digits`, the training nodes
 # were drawn at random; in ogbn-products, they are the best-selling products. We imitate that by
-# using the 10% of nodes with the most neighbors as training nodes. `balance_ntypes` takes a
+# using the 14% of nodes with the most neighbors as training nodes. `balance_ntypes` takes a
 # category for each node, here this mask, and divides each category equally among the parts;
-# `balance_edges` does so with in-edges.
+# `balance_edges` does the same for in-edges.
 
 # %% [markdown] slot="balance" lang="ko"
 # METIS에서는 레이블을 쓰지 않았는데도 같은 숫자끼리 모였습니다. 같은 숫자의 이미지는 대개 서로
@@ -482,7 +482,7 @@ plt.show()
 # 노드 수를 고르게 나눕니다. 그러나 각 머신의 부담은 **학습 노드**와 들어오는 에지의 수에 달려
 # 있습니다. 머신마다 자기 학습 노드만 쓴다면 그 수에 따라 학습 단계의 수가 정해지고, 들어오는 에지는
 # 메모리를 차지합니다. `digits`의 학습 노드는 무작위로 뽑은 것이지만, ogbn-products의 학습 노드는
-# 가장 많이 팔린 상품입니다. 이를 흉내 내어 이웃 수가 상위 10%에 드는 노드를 학습 노드로 삼아
+# 가장 많이 팔린 상품입니다. 이를 흉내 내어 이웃 수가 상위 14%에 드는 노드를 학습 노드로 삼아
 # 봅시다. `balance_ntypes`에는 노드의 부류를 지정합니다. 여기서처럼 학습 노드를 나타내는 마스크를
 # 지정하면, 학습 노드와 나머지 노드가 각각 모든 파티션에 고르게 나뉩니다. `balance_edges`는 들어오는
 # 에지를 고르게 나눕니다.
@@ -496,9 +496,9 @@ plt.show()
 #
 # 每一步，所有机器都要等待最慢的那一台，所以各分区的负载应当相等。METIS 使各分区的节点数大致相等，但
 # 负载取决于**训练节点**和入边：前者充当种子节点，后者占用内存。`digits` 的训练节点是随机抽取的；而
-# 在 ogbn-products 中，训练节点是销量最高的商品。这里模仿这种情况，把邻居数居前十分之一的节点当作训
-# 练节点。`balance_ntypes` 接收每个节点所属的组，这里就是训练节点的掩码，使每一组节点都均匀地分到各
-# 个分区；`balance_edges` 则均匀地分配入边。
+# 在 ogbn-products 中，训练节点是销量最高的商品。这里模仿这种情况，把邻居数居前 14% 的节点当作
+# 训练节点。`balance_ntypes` 接收每个节点所属的组，这里就是训练节点的掩码，使每一组节点都均匀地分到
+# 各个分区；`balance_edges` 则均匀地分配入边。
 
 # %% slot="balance-code" tags=["nbval-ignore-output"]
 degree = graph.in_degrees()
@@ -535,10 +535,10 @@ plt.show()
 # `node_map` translates: `feat[node_map]` brings rows from the original order into the new one, and
 # `rows[node_map] = values` brings them back.
 #
-# To try it, we predict the digits of the inner nodes of each part: we choose the class whose
-# average training image is nearest to the mean of the node's neighbors. In a real job, a machine
-# must fetch the features of its part's HALO nodes. Here we concatenate the rows of all parts, which
-# puts them in the order of the new IDs.
+# To try it, we predict the digit of each inner node of each part: we choose the class whose average
+# training image is nearest to the mean of the node's neighbors. In a real job, a machine must fetch
+# the features of its part's HALO nodes. Here we concatenate the rows of all parts, which puts them
+# in the order of the new IDs.
 
 # %% [markdown] slot="back" lang="ko"
 # 균형을 지정하지 않으면 METIS는 한 파티션에 학습 노드를 평균의 1.5배 넘게 배정합니다. 머신마다 자기
@@ -747,15 +747,16 @@ plt.show()
 # %% [markdown] slot="summary" lang="en"
 # With 4 parts, METIS cuts less than 5% of the edges, yet a tenth of the input nodes are remote,
 # since each layer reaches farther across the boundary. More parts mean a longer boundary. With the
-# remote shares for 4 parts, a step that reads 100,000 rows of 400 bytes fetches 29 MB with `random`
-# and 4 MB with METIS: over a 1 Gbit/s network, that takes 0.23 and 0.03 seconds per step. METIS
-# takes longer than LDG on large graphs, but a graph is partitioned only once.
+# remote shares for 4 parts, a step that reads 100,000 rows of 400 bytes fetches 29 MB from other
+# machines with `random` and 4 MB with METIS: over a 1 Gbit/s network, that takes 0.23 and 0.03
+# seconds per step. METIS takes longer than LDG on large graphs, but a graph is partitioned only
+# once.
 #
 # ## Summary
 #
 # - Each part owns a range of new node IDs and a range of new edge IDs; an edge belongs to the part
 #   of its destination.
-# - A part also stores the IDs of its HALO nodes and the edges that leave it; the features of HALO
+# - A part also stores the edges that leave it and the IDs of its HALO nodes; the features of HALO
 #   nodes stay with their owner.
 # - METIS cuts the fewest edges. Also balance the training nodes, so that seeds are local, and the
 #   in-edges, which take up memory.

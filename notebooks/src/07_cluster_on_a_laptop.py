@@ -126,7 +126,7 @@ plt.show()
 # ## Build it yourself: what a mini-batch requests
 #
 # Three edges are cut. The nodes with a ring are the HALO nodes of part 0: machine 0 stores their
-# IDs, but their features and their neighbors are on machine 1.
+# IDs, but their features and the lists of their neighbors are on machine 1.
 #
 # We sample all neighbors, for two layers. For each layer, a trainer looks up the neighbors of all
 # nodes in the sample so far: locally for nodes on its own machine, and on the other machine for the
@@ -156,7 +156,7 @@ plt.show()
 # ## 亲手实现：一个小批次要请求哪些数据
 #
 # 有三条边被切断。带圆环的节点是分区（partition）0 的 HALO 节点（halo node）：机器 0 上只有它们的
-# ID，特征和邻居（neighbor）都在机器 1 上。
+# ID，特征和邻居（neighbor）列表都在机器 1 上。
 #
 # 采样共两层，每层都取全部邻居。在每一层，训练器都要查找样本中已有节点的邻居：节点在本机，就在本机
 # 查；不在本机，就向另一台机器请求。最后，读取样本中每个节点的特征。
@@ -303,10 +303,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 
 # %% [markdown] slot="script" lang="en"
 # The counts agree. On each graph, the headers of a request and its reply add up to the same size
-# for all messages of a kind. In the stored run, the library is faster, although its time includes
-# encoding the messages. Besides `"structure"` and features, the library has two kinds for
-# distributed embeddings, not used here; all other messages, such as those that connect a trainer to
-# the servers, count as `"control"`.
+# for all messages of a kind. The library's time includes encoding the messages. Besides
+# `"structure"` and features, the library has two kinds of messages for distributed embeddings, not
+# used here; all others, such as those that connect a trainer to the servers, count as `"control"`.
 #
 # ## Simulate a whole job
 #
@@ -316,9 +315,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 # epochs and its **traffic**, the counts of what it requested, to a file.
 
 # %% [markdown] slot="script" lang="ko"
-# 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다. 저장된
-# 출력에서는 라이브러리가 더 빠른데, 그 시간에는 메시지를 인코딩하는 시간까지 들어 있습니다.
-# 라이브러리에는 `"structure"`와 피처 말고도 분산 임베딩용 종류가 두 가지 더 있지만 여기서는 쓰이지
+# 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다.
+# 라이브러리의 시간에는 메시지를 인코딩하는 시간까지 들어 있습니다. 라이브러리에는 `"structure"`와
+# 피처 말고도 분산 임베딩(distributed embedding)용 종류가 두 가지 더 있지만 여기서는 쓰이지
 # 않습니다. 나머지 메시지, 예를 들어 트레이너를 서버에 연결할 때 주고받는 메시지는 `"control"`로
 # 셉니다.
 #
@@ -330,9 +329,9 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 # **트래픽**(traffic), 곧 요청한 데이터의 양을 파일에 기록합니다.
 
 # %% [markdown] slot="script" lang="zh"
-# 行数一致；在同一张图上，每一种请求及其响应的消息头大小都固定。在这里保存的运行结果中，库更快，尽管
-# 它的用时还包括消息编码的时间。`"structure"` 是采样的通信量（traffic）。库另有两类消息用于分布式嵌
-# 入，这里没有用到；其余的消息，例如训练器连接服务器进程时的消息，计入 `"control"`。
+# 行数一致；在同一张图上，每一种请求及其响应的消息头大小都固定。库的用时还包括消息编码的时间。
+# `"structure"` 是采样的通信量（traffic）。库另有两类消息用于分布式嵌入（distributed embedding），这
+# 里没有用到；其余的消息，例如训练器连接服务器进程时的消息，计入 `"control"`。
 #
 # ## 模拟整个作业
 #
@@ -415,8 +414,8 @@ assert 2 * four["metis"].traffic.matrix().sum() < matrix.sum()
 # %% [markdown] slot="prove" lang="en"
 # With random parts, three out of four rows are on another machine, and all pairs of machines
 # exchange about the same amount. METIS keeps neighbors together, so less than half as much data is
-# sent. The two darkest cells of its matrix come from the training nodes: parts 1 and 2 have few, so
-# their trainers get some from parts 0 and 3.
+# sent. The two darkest cells of its matrix are due to the training nodes: parts 1 and 2 have few,
+# so their trainers get some from parts 0 and 3.
 #
 # ## Check that a real job sends the same number of bytes
 #
@@ -588,7 +587,7 @@ plt.show()
 # nothing. The purple all-reduce begins when the last trainer is ready; until then, the others wait
 # (gray).
 #
-# Is the time right as well? The real job ran on this one computer: its network took almost no time,
+# Is the time right as well? The real job ran on this one computer: transfers took almost no time,
 # and all processes shared the processors. We compute the prediction for these conditions.
 
 # %% [markdown] slot="clock" lang="ko"
@@ -677,9 +676,10 @@ plt.show()
 # total. On gigabit links, two machines may well be slower than one, because a single machine needs
 # no network.
 #
-# Choose the number of machines yourself, up to 64. Each new number takes several seconds to
-# simulate. Left: what each machine receives from each of the others; right: the time of an epoch,
-# next to that on one machine. Without a running kernel, you see four of the settings instead.
+# Choose the network, the method and the number of machines, up to 64. Each new number takes several
+# seconds to simulate. Left: what each machine receives from each of the others; right: the time of
+# an epoch, next to that on one machine. Without a running kernel, you see four of the settings
+# instead.
 
 # %% [markdown] slot="explore" lang="ko"
 # 머신이 많을수록 필요한 노드가 다른 머신에 있는 경우가 많아지므로, 오가는 바이트의 총량도
@@ -734,7 +734,8 @@ plot.explore(show, network=list(networks), method=methods, machines=[*counts, 32
 # - A real job on the same parts sent the same number of bytes, for all kinds of traffic.
 # - Time is computed from measured work and a model of the network; `retimed` computes it for a
 #   different network without another run.
-# - A good partition saves half of the bytes or more; additional machines add to the total.
+# - A good partition saves half of the bytes or more compared with random parts; additional machines
+#   add to the total.
 #
 # ## Exercises
 #

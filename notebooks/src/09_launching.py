@@ -2,8 +2,8 @@
 # # Launching a job on many machines
 #
 # A distributed job runs one script in many processes on many machines. A **launcher** must start
-# them, notice when one fails, and terminate the others. By the end of this lesson, you will be able
-# to
+# the processes, notice when one fails, and terminate the others. By the end of this lesson, you
+# will be able to
 #
 # - name a job's processes, and say what starts each and what each does;
 # - prepare machines with `ip_config.txt`, `copy_files` and `doctor`;
@@ -285,7 +285,7 @@ for path in (ip_config, wrong):
         print("refused:", error)
 
 # %% [markdown] slot="copy" lang="en"
-# The second file is refused; the message names the line and what is expected there.
+# The second file is refused; the message names the line and what is expected.
 #
 # ## Copy and check the parts
 #
@@ -298,7 +298,7 @@ for path in (ip_config, wrong):
 #     --workspace workspace --rel_data_path data --script_folder code
 # ```
 #
-# - `--part_config`: the JSON file on this computer, in the folder of the parts.
+# - `--part_config`: the JSON file on this computer, in the parts' folder.
 # - `--ip_config`: the machines, one per part; line $i$, counted from 0, gets part $i$.
 # - `--workspace`: the folder on the machines, created if missing; a relative path starts at the
 #   home directory.
@@ -306,8 +306,8 @@ for path in (ip_config, wrong):
 # - `--script_folder`: a folder on this computer, copied into the workspace.
 # - `--ssh_port`, `--ssh_username`: if your ssh configuration lacks them.
 #
-# Checksums reveal incomplete copies; after an interruption, the same command continues. On a shared
-# file system, no copies are needed. Here, a few lines of Python will do.
+# Checksums reveal incomplete copies; after an interruption, repeat the command to continue. On a
+# shared file system, no copies are needed. Here, a few lines of Python will do.
 
 # %% [markdown] slot="copy" lang="ko"
 # 둘째 파일은 거부되었습니다. 메시지는 몇째 줄이 잘못되었고 그 자리에 무엇을 적어야 하는지 알려
@@ -573,13 +573,14 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # - `workspace`: where the script runs on each machine; `part_config` and paths in the script are
 #   relative to it. `ip_config` is read on this computer.
 # - `extra_envs`: environment variables for all processes; `ssh_port`, `ssh_username`: as above.
-# - `master_port`: where trainers meet on machine 0; by default a free port.
+# - `master_port`: where trainers meet on machine 0 (default: a free port).
 # - `timeout`: seconds allowed for all processes to start and, later, for each reply or barrier
 #   (default: 300); `max_pause`: seconds that a process may be suspended before it counts as failed
 #   (default: 3).
 # - `log_dir`, `trace`: folders on this computer for logs and timing records.
-# - `on`: `ssh`, `slurm`, `ray` or `local`; `security`: `curve` or `none`, see below;
-#   `graph_format`: accepted so that DGL's commands run; scripts find it in `DGL_GRAPH_FORMAT`.
+# - `on`: what starts the job: `ssh`, `slurm`, `ray` or `local`; `security`: `curve` or `none` (see
+#   below); `graph_format`: accepted so that DGL's commands run; scripts find it in
+#   `DGL_GRAPH_FORMAT`.
 #
 # Requests to a machine go to its servers in turn, so they can answer several trainers at once, and
 # one computes while another sends. With `dry_run`, `launch` only prints what it would run.
@@ -712,9 +713,9 @@ except launch.LaunchError as error:
 over.set()
 
 # %% [markdown] slot="failure" lang="en"
-# Lines with `|` were printed by a process; the others, by the launcher, say how many processes per
-# machine and role have connected, started, become ready or ended. Within seconds, all processes on
-# both machines had ended. Without supervision, the job would have waited forever.
+# Lines with `|` were printed by a process; the others come from the launcher and say how many
+# processes per machine and role have connected, started, become ready or ended. Within seconds, all
+# processes on both machines had ended. Without supervision, the job would have waited forever.
 
 # %% [markdown] slot="failure" lang="ko"
 # `|`가 있는 줄은 각 프로세스가, 나머지는 런처가 출력한 것입니다. 런처의 줄은
@@ -738,9 +739,9 @@ for name in ("server-1", "trainer-0"):
     print((failure.log_dir / f"{name}.log").read_text("utf8"), end="")
 
 # %% [markdown] slot="tree" lang="en"
-# The launcher reports the **first** failure with its machine, role and number; the trainers were
-# terminated as a consequence. The exit status after a signal is 128 plus its number; SIGKILL is 9.
-# The log shows that epoch 2 was completed and so has a checkpoint.
+# The launcher reports the **first** failure and the process's machine, role and number; the
+# trainers were terminated as a consequence. The exit status after a signal is 128 plus its number;
+# SIGKILL is 9. The log shows that epoch 2 was completed and so has a checkpoint.
 #
 # ## What runs where
 #
@@ -794,9 +795,9 @@ plt.show()
 
 # %% [markdown] slot="silence" lang="en"
 # Lines lead right from each process to those it started; the upper half is machine 0. An agent is
-# two processes, a guard and the agent proper: if either is killed, the other ends everything else.
-# If both are killed, the watchdogs, small processes that start the servers and torchrun, end the
-# rest.
+# two processes, "guard" and "agent" in the figure: if either is killed, the other ends everything
+# else. If both are killed, the watchdogs, small processes that start the servers and torchrun for
+# the agent, end the rest.
 #
 # ## How long to wait for a heartbeat
 #
@@ -860,8 +861,8 @@ dgl.plot.explore(draw_silence, deadline=deadlines, gap=("gap (s)", (1, 12)))
 
 # %% [markdown] slot="resume" lang="en"
 # Open dots are heartbeats lost in the gray gap. With a deadline of 1.5 s, even a gap of one second
-# ends the job. With 12 s, the job survives much longer gaps, but if a machine is gone, all others
-# wait 12 s in vain. A deadline of 4.5 s allows gaps of up to three seconds.
+# ends the job. With 12 s, it survives much longer gaps, but if a machine is gone, all others wait
+# 12 s in vain. A deadline of 4.5 s allows gaps of up to three seconds.
 #
 # ## Resume
 #
@@ -895,7 +896,7 @@ job["extra_envs"] = {"BEGAN": f"{time.time()}"}
 result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 
 # %% [markdown] slot="prove" lang="en"
-# The job continued with epoch 3 and finished without failure.
+# The job continued with epoch 3 and finished.
 #
 # ## Security
 #
@@ -913,8 +914,8 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 # ## Check that they agree
 #
 # The job ran on two machines, was killed, and was resumed. Did it learn what the same script learns
-# in one uninterrupted process? When started by hand, the script runs in **standalone mode**: one
-# process holds both parts.
+# in one uninterrupted process? Started by hand, the script runs in **standalone mode**: one process
+# holds both parts.
 
 # %% [markdown] slot="prove" lang="ko"
 # 작업은 에폭 3부터 이어져 정상적으로 끝났습니다.
@@ -980,8 +981,8 @@ print(f"{total:,} parameters, no difference above 1e-6")
 #
 # ## What it costs
 #
-# The log lines carry timestamps. Each row of the figure is a process of the resumed job, except the
-# last, the single process that trained all six epochs.
+# Each row of the figure is a process of the resumed job, except the last, the single process that
+# trained all six epochs.
 
 # %% [markdown] slot="cost" lang="ko"
 # 손실이 다른 것은 각 트레이너가 마지막 배치에서 자기가 맡은 절반의 손실을 출력하기 때문입니다.
@@ -1085,8 +1086,8 @@ plt.show()
 # ```
 #
 # Two minutes before the time limit, Slurm sends the signal USR1. `launch` notifies the trainers,
-# which save a checkpoint and exit; then `launch` requeues the job. When restarted, it continues,
-# and its final parameters match those of an uninterrupted run bit for bit.
+# which save a checkpoint and exit; then `launch` requeues the job. When restarted, it continues;
+# its final parameters match those of an uninterrupted run bit for bit.
 #
 # On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks Slurm
 # and Ray nodes alike. For more, see [the page on clusters](../../docs/clusters.md) and [where DGL's
@@ -1237,7 +1238,7 @@ plt.show()
 #   servers.
 # - The first failure ends the job and is reported; the logs have the rest.
 # - Each machine stores its own share of a checkpoint.
-# - Starting a job takes seconds to minutes: launch jobs that train for much longer.
+# - Starting a job takes seconds to minutes, which pays off only if training takes much longer.
 #
 # ## Exercises
 #

@@ -47,24 +47,24 @@
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
 #
-# This computer plays the role of all machines. Counts and bytes are exact, and the same everywhere.
-# Times are predictions based on how long *your* processor takes to sample and compute, so your bars
-# will differ. Statements about times describe the stored run.
+# This computer acts as all machines. Counts and bytes are exact and, for a given partition, the
+# same everywhere. Times are predictions based on how long *your* processor takes to sample and
+# compute, so your bars will differ. Statements about times describe the stored run.
 
 # %% [markdown] slot="setup" lang="ko"
 # ## 준비
 #
-# 이 컴퓨터 한 대가 모든 머신의 역할을 합니다. 개수와 바이트 수는 정확하며 어디에서 실행하든
-# 같습니다. 시간은 **실행하는 컴퓨터**의 프로세서가 샘플링과 계산에 쓰는 시간을 바탕으로 예측한
-# 값이므로, 직접 실행하면 막대의 높이가 달라집니다. 시간에 관한 본문의 설명은 여기에 저장된 실행
-# 결과를 기준으로 합니다.
+# 이 컴퓨터 한 대가 모든 머신의 역할을 합니다. 개수와 바이트 수는 정확하며, 파티션이 같으면
+# 어디에서 실행하든 같습니다. 시간은 **실행하는 컴퓨터**의 프로세서가 샘플링과 계산에 쓰는 시간을
+# 바탕으로 예측한 값이므로, 직접 실행하면 막대의 높이가 달라집니다. 시간에 관한 본문의 설명은 여기에
+# 저장된 실행 결과를 기준으로 합니다.
 
 # %% [markdown] slot="setup" lang="zh"
 # ## 准备
 #
-# 所有机器都由这台计算机模拟。计数和字节数是精确的，在哪里运行都一样。时间则是预测值，依据是**你的**
-# 处理器采样和计算所用的时间，所以你看到的柱子高度会与这里不同。文中关于时间的说法，都是就这里保存的
-# 运行结果而言的。
+# 所有机器都由这台计算机模拟。计数和字节数是精确的，只要分区相同，在哪里运行都一样。时间则是预测值，
+# 依据是**你的**处理器采样和计算所用的时间，所以你看到的柱子高度会与这里不同。文中关于时间的说法，都
+# 是就这里保存的运行结果而言的。
 
 # %% slot="imports"
 import contextlib
@@ -96,12 +96,12 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
 #
-# Eight nodes lie on two machines: blue on machine 0, orange on machine 1. The trainer on machine 0
-# has one seed, node 0. It samples up to two neighbors of node 0, then up to two of every node found
-# so far. The tree shows the result, colored by layer. Each step at most triples the number of
-# nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For each feature row read from
-# machine 1, the trainer sends a request of 8 bytes, the ID, and receives the row, here two float32
-# numbers: 16 bytes in all.
+# Eight nodes are stored on two machines: blue on machine 0, orange on machine 1. The trainer on
+# machine 0 has one seed, node 0. It samples up to two neighbors of node 0, then up to two of every
+# node found so far. The tree shows the result, colored by layer. Each step at most triples the
+# number of nodes, so the trainer reads at most $1 \cdot 3 \cdot 3 = 9$ nodes. For each feature row
+# read from machine 1, the trainer sends a request of 8 bytes, the ID, and receives the row, here
+# two float32 numbers: 16 bytes in all.
 
 # %% [markdown] slot="toy" lang="ko"
 # ## 작은 그래프로 살펴보기
@@ -144,9 +144,9 @@ plt.show()
 
 # %% [markdown] slot="count" lang="en"
 # The trainer reads six nodes, since some are found twice and node 6 has only one neighbor. Three of
-# them lie on machine 1: $3 \cdot 16 = 48$ bytes. Three numbers determine how much is sent: how many
-# nodes are read, what share of them is **remote** (owned by other machines), and how large a row
-# is.
+# them are on machine 1: $3 \cdot 16 = 48$ bytes. Three numbers determine how much is sent for
+# features: how many nodes are read, what share of them is **remote** (owned by other machines), and
+# how large a row is.
 #
 # ## Build it yourself: count
 #
@@ -536,7 +536,7 @@ for speed, result in timed.items():
 
 # %% [markdown] slot="choices" lang="en"
 # At 1 Gbit/s, the network is the bottleneck, and one machine is faster. From 10 Gbit/s on, the
-# bottleneck is computing, and four machines are faster; links faster than that hardly help.
+# bottleneck is computing, and four machines are faster; faster links hardly help.
 #
 # ## What costs nothing
 #
@@ -723,10 +723,10 @@ plt.show()
 #
 # ## What to buy
 #
-# Enter your prices, the length of your job and your deadline, here 70% of one machine's hours. If
-# an epoch takes 0.15 seconds, 100,000 epochs take 4.2 hours; four machines at 1.10 dollars an hour
-# then cost $4.2 \cdot 4 \cdot 1.10 = 18$ dollars. We use METIS and `prefetch`, both free. Labels
-# are machine counts; points beyond the vertical line miss the deadline.
+# Enter your prices, job length and deadline, here 70% of one machine's hours. If an epoch takes
+# 0.15 seconds, 100,000 epochs take 4.2 hours; four machines at 1.10 dollars an hour then cost
+# $4.2 \cdot 4 \cdot 1.10 = 18$ dollars. We use METIS and `prefetch`, both free. Labels are machine
+# counts; points beyond the vertical line miss the deadline.
 
 # %% [markdown] slot="buy" lang="ko"
 # 점들은 ‘에지가 많은 순’ 곡선을 따라갑니다. 더 오래 실행하면 위쪽 곡선을 향해 천천히 올라갑니다.
@@ -908,7 +908,7 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
     print(f"{num_nodes:,} nodes: {nodes_a_seed(num_nodes):.0f} nodes read per seed")
 
 # %% [markdown] slot="summary" lang="en"
-# With each doubling, more nodes are read per seed; four points cannot tell us how many more at 100
+# With each doubling, more nodes are read per seed; four points cannot tell how many more at 100
 # million nodes. So the plan ranges from 58 (METIS, small graph) to 121 (no node read twice).
 # Exercises 6 and 7 complete it.
 #
@@ -924,8 +924,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #
 # ## Summary
 #
-# - A step takes time for work, requests, features and all-reduce; a few counts and the time per row
-#   give them all.
+# - A step takes time for work, requests, features and all-reduce; a few counts, the time per row
+#   and the network determine all four.
 # - Speed up the bottleneck; anything else gains little.
 # - Start with what costs nothing (METIS and `prefetch`), then a cache, then the network, then
 #   machines.
@@ -953,11 +953,11 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    $8 + 400$ bytes per remote row. Minimum: METIS as counted here. Maximum: 121 nodes per seed,
 #    75% of them remote.
 # 7. For the same job of a million seeds, write a function of `rows`, `gigabytes` and `row_seconds`
-#    that returns the seconds of an epoch if each of four machines reads `rows` rows and receives
-#    `gigabytes` GB at 10 Gbit/s, or 1.15 GB/s without headers. A step of 128 seeds per machine
-#    needs 2 ms more for requests and all-reduce.
+#    that returns how many seconds an epoch takes if each of four machines reads `rows` rows and
+#    receives `gigabytes` GB at 10 Gbit/s (1.15 GB/s without headers). A step of 128 seeds per
+#    machine needs 2 ms more for requests and all-reduce.
 # 8. On a graph of a [billion nodes](../../docs/planning.md), an epoch has 10,000,000 seeds in
-#    mini-batches of 128, and each seed reads 93 nodes. Write a function of `machines`,
+#    mini-batches of 128, with 93 nodes read per seed. Write a function of `machines`,
 #    `remote_share` and `row_seconds` that returns the machine hours of an epoch, using `moving` at
 #    10 Gbit/s.
 
@@ -980,7 +980,7 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 # ## 요약
 #
 # - 학습 한 단계의 시간은 샘플링과 계산, 요청, 피처 전송, 올리듀스에 걸리는 시간의 합이며, 몇 가지
-#   개수와 행당 시간을 알면 식으로 구할 수 있습니다.
+#   개수와 행당 시간, 네트워크의 성능을 알면 식으로 구할 수 있습니다.
 # - 병목이 되는 부분을 빠르게 해야 합니다. 다른 부분을 빠르게 해도 얻는 것은 적습니다.
 # - 돈이 들지 않는 METIS와 `prefetch`부터 쓰고, 캐시, 네트워크, 머신 순서로 검토합니다.
 # - 예측한 시간이 조금 빗나가는 모델로도 올바른 결정을 내릴 수 있습니다. 적은 비용으로 확인할 수
@@ -1034,8 +1034,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #
 # ## 小结
 #
-# - 训练一步的时间由采样与计算、请求、特征传输和全归约四部分组成，由几个计数和测得的每行时间就可以推
-#   算出来。
+# - 训练一步的时间由采样与计算、请求、特征传输和全归约四部分组成，由几个计数、测得的每行时间和网络的
+#   参数就可以推算出来。
 # - 要改进的是成为瓶颈的那一项；改进其他各项，收效很小。
 # - 先用不花钱的 METIS 和 `prefetch`，然后依次考虑缓存、网络，最后才是机器。
 # - 即使时间有误差，仍然可以根据成本模型作出正确的决定。能低成本验证的就去验证，不能验证的就给出范

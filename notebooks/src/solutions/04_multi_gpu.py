@@ -50,9 +50,9 @@ check(2, answer_2, lambda answer: sha(answer) == "e7f6c011")
 # proportional to its number of nodes. DDP gives every rank the same weight, which is right only for
 # equal shares.
 #
-# **4.** Hits and nodes are each summed over all ranks, and then the first sum is divided by the
-# second. The mean of the ranks' accuracies would be wrong here: one rank has 40 nodes, the other
-# 50.
+# **4.** Correct predictions and nodes are each summed over all ranks, and then the first sum is
+# divided by the second. The mean of the ranks' accuracies would be wrong here: one rank has 40
+# nodes, the other 50.
 
 # %% [markdown] slot="why-3-4" lang="ko"
 # **3.** 배치 전체의 손실은 모든 노드에 대한 평균이므로, 각 랭크의 가중치는 맡은 노드 수에

@@ -53,16 +53,17 @@ check(2, answer_2, lambda answer: sha(list(answer)) == "4ea9ccfe")
 print(answer_2)
 
 # %% [markdown] slot="why-3-5" lang="en"
-# **3.** A binary search counts the boundaries that are not above an ID; the first boundary, 0, is
-# never above an ID, so it can be left out.
+# **3.** Leave out the first boundary, 0, which is not above any ID. The part of an ID is then the
+# number of remaining boundaries that are not above it; a binary search finds this number.
 #
 # **4.** Entry $i$ of `node_map` says where row $i$ belongs. `values[node_map]` would go the other
 # way, from the original order to the new one.
 #
-# **5.** METIS grouped nodes with the same label, so we do the reverse: sort the nodes by label and
-# cut the sequence into equal pieces. On `digits`, that cuts only 10% of the edges. Without labels,
-# the order in which a breadth-first search reaches the nodes will do: cutting it into equal pieces
-# cuts 31% of the edges and is accepted too.
+# **5.** The parts that METIS found turned out to group nodes with the same label, so we go the
+# other way and make parts from the labels: sort the nodes by label and cut the sequence into equal
+# pieces. On `digits`, that cuts only 10% of the edges. Without labels, the order in which a
+# breadth-first search reaches the nodes will do: cutting it into equal pieces cuts 31% of the edges
+# and is accepted too.
 
 # %% [markdown] slot="why-3-5" lang="ko"
 # **3.** 이진 탐색으로 ID보다 크지 않은 경계값의 수를 셉니다. 첫 경계값 0은 언제나 ID 이하이므로
