@@ -796,12 +796,12 @@ for name, each, model in (("alone", whole, here), ("distributed", g, there)):
 #
 # 학습할 행에는 **분산 임베딩**(distributed embedding)인 `DistEmbedding`을 씁니다. `DistEmbedding`은
 # `nn.Module`이 아닙니다. 임베딩 행은 각 머신에 그대로 있으며, 그 그래디언트의 평균은
-# `DistributedDataParallel`이 구하지 않습니다. 호출하면 임베딩 행을 읽어 오고 어느 행을 읽었는지
-# 기록합니다. `backward` 다음에는 모든 트레이너에서 **희소 옵티마이저**(sparse optimizer)의 `step`을
-# 호출합니다. 각 트레이너는 중복된 ID의 그래디언트를 먼저 더한 다음 그 행의 소유자(owner)에게
-# 보냅니다. 소유자는 여러 트레이너에서 온 값을 더하여, 데이터 병렬 학습에서처럼 트레이너 수로
-# 나누고, 해당하는 행만 갱신합니다. `SparseAdagrad`의 한 단계는 `torch.optim.Adagrad`의 한 단계와
-# 결과가 같을까요?
+# `DistributedDataParallel`이 구하지 않습니다. 임베딩을 호출하면 그 행을 읽어 오고 어느 행을
+# 읽었는지 기록합니다. `backward` 다음에는 모든 트레이너에서 **희소 옵티마이저**(sparse optimizer)의
+# `step`을 호출합니다. 각 트레이너는 중복된 ID의 그래디언트를 먼저 더한 다음 그 행의
+# 소유자(owner)에게 보냅니다. 소유자는 여러 트레이너에서 온 값을 더하여, 데이터 병렬 학습에서처럼
+# 트레이너 수로 나누고, 해당하는 행만 갱신합니다. `SparseAdagrad`의 한 단계는
+# `torch.optim.Adagrad`의 한 단계와 결과가 같을까요?
 
 # %% [markdown] slot="twice" lang="zh"
 # 参数一致，准确率也一致。

@@ -316,10 +316,10 @@ print(f"the small simulator takes {ours / library:.1f} times as long as the libr
 
 # %% [markdown] slot="script" lang="ko"
 # 행 수가 일치하고, 같은 그래프에서는 요청과 응답에 붙는 헤더의 크기가 종류마다 일정합니다.
-# 라이브러리의 시간에는 메시지를 인코딩하는 시간까지 들어 있습니다. 라이브러리에는 `"structure"`와
-# 피처 말고도 분산 임베딩(distributed embedding)용 종류가 두 가지 더 있지만 여기서는 쓰이지
-# 않습니다. 나머지 메시지, 예를 들어 트레이너를 서버에 연결할 때 주고받는 메시지는 `"control"`로
-# 셉니다.
+# 라이브러리의 시간에는 메시지를 인코딩하는 시간까지 들어 있습니다. 라이브러리가 구별하는 메시지에는
+# `"structure"`와 피처 말고도 분산 임베딩(distributed embedding)용 종류가 두 가지 더 있지만 여기서는
+# 쓰이지 않습니다. 나머지 메시지, 예를 들어 트레이너를 서버에 연결할 때 주고받는 메시지는
+# `"control"`로 셉니다.
 #
 # ## 작업 전체를 시뮬레이션하기
 #
