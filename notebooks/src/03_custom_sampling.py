@@ -40,7 +40,7 @@
 # - 说明重要性采样（importance sampling）何时有益、何时有害，并消除它带来的偏差；
 # - 在训练之前验证采样器是否正确；
 # - 从准确率、读取的节点数和时间三方面比较采样器；
-# - 把同一个采样器原样用于单进程的加载器、多进程各自的加载器和切分后的图。
+# - 把同一个采样器原样用于单个进程的加载器、多个进程各自的加载器和切分后的图。
 
 # %% [markdown] slot="setup" lang="en"
 # ## Setup
@@ -984,8 +984,8 @@ plt.show()
 # `NodeDataLoader` 中用过我们的采样器。数据并行（data parallel）训练是第 04 课的主题，其中
 # `create_dataloader` 把每个批次分给各个进程。分布式训练（distributed training）见第 05 课和第 06
 # 课，其中 `DistNodeDataLoader` 在 `DistGraph` 上采样；`DistGraph` 是切成分区（partition）、节点换了
-# 新 ID 的图。这里不另起进程，只在当前进程中先后创建两个进程各自的加载器：它们合起来抽到的边，以及在
-# 两个分区上抽到的边，与一个加载器在整张图上抽到的相同吗？
+# 新 ID 的图。这里不另起进程，而是在当前进程中依次创建原本分属两个进程的加载器：它们合起来抽到的边，
+# 以及在两个分区上抽到的边，与一个加载器在整张图上抽到的相同吗？
 
 
 # %% slot="elsewhere-code" tags=["nbval-ignore-output"]

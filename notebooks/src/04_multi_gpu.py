@@ -267,9 +267,9 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
 # 后，两个分块都是。
 #
 # 现在请亲手改变 rank 的个数。每个方阵中，行是 rank，列是分块，数字表示这个分块已累加了几个 rank 的
-# 梯度。橙色框中的分块将在下一步发送。得到上排各方阵的每一步，都是把收到的分块累加到自己的分块上；得
-# 到下排各方阵的每一步，则是用收到的分块替换自己的分块。标题给出每个 rank 的总发送量。没有启动内核
-# 时，显示的是预先保存的四张图，对应四种 rank 个数。
+# 梯度。橙色框中的分块将在下一步发送。上排的方阵是累加的过程：每一步，各 rank 都把收到的分块累加到自
+# 己的分块上；下排的方阵是替换的过程：每一步，各 rank 都用收到的分块替换自己的分块。标题给出每个
+# rank 的总发送量。没有启动内核时，显示的是预先保存的四张图，对应四种 rank 个数。
 
 
 # %% slot="hand-draw" tags=["folded"]
@@ -635,9 +635,9 @@ print("validation accuracy:", *(f"{value:.2f}" for value in history))
 # 启动进程有两种方式。一种是启动全新的解释器，`launch_processes` 就是这样；许多脚本用的
 # `torch.multiprocessing.spawn`（在那些脚本中常写作 `mp.spawn`）也是这样，但它靠导入来找到要运行的函
 # 数，所以运行不了 Notebook 中定义的函数。另一种是 **fork**，除 Windows 外都可用：复制正在运行的进
-# 程，在其中一方写入之前，双方共享内存。fork 只需几毫秒，函数和图也都已在新进程的内存中。脚本通常把
-# 启动方式设为 `"fork"`，用 `mp.Process` 来 fork；`gnnlab.multiprocessing` 就是 PyTorch 的同名模块，
-# 只是其中的 `Process` 更安全。
+# 程，在其中一方写入之前，双方共享内存。fork 只需几毫秒，函数和图也都已在新进程的内存中。采用 fork
+# 的脚本通常把启动方式设为 `"fork"`，再用 `mp.Process` 创建进程；`gnnlab.multiprocessing` 就是
+# PyTorch 的同名模块，只是其中的 `Process` 更安全。
 #
 # 在有 GPU 的计算机上，进程一旦计算过梯度，由它 fork 出的子进程就无法再计算梯度。本 Notebook 已经计
 # 算过梯度，所以由一个新启动的解释器来 fork 各个 rank。各个 rank 通过一个空闲端口建立连接；训练得到

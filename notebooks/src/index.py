@@ -33,9 +33,9 @@
 # %% [markdown] slot="intro" lang="zh"
 # # 课程
 #
-# 每一课是一个 Notebook，用一个晚上就能学完；在两个空闲的 CPU 核上，全部代码运行一遍只需一分钟左右。
-# 先在一张小图上亲手实现核心思想，再用库实现，验证两者一致，最后看看开销有多大。末尾有可以自动评判的
-# 练习，解答在 `../solutions/zh` 中。
+# 每一课是一个 Notebook，用一个晚上就能学完；在两个空闲的 CPU 核上，把一课的代码全部运行一遍只需一分
+# 钟左右。先在一张小图上亲手实现核心思想，再用库实现，验证两者一致，最后看看开销有多大。末尾有可以自
+# 动评判的练习，解答在 `../solutions/zh` 中。
 #
 # 你需要会用 Python，并且知道怎样用 PyTorch 写训练循环。什么是图神经网络，第一课会讲。不需要 GPU，
 # 也不需要联网。
@@ -127,7 +127,7 @@
 # | 08 TITLE | 여러 파티션(partition)으로 나눈 이종 그래프(heterogeneous graph)에서 학습하고, 타입별 ID(type-wise ID)와 동종 ID(homogeneous ID)를 서로 변환합니다 | 06 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="08_heterogeneous" lang="zh"
-# | 08 TITLE | 在分区（partition）后的异构图（heterogeneous graph）上训练，在类型内 ID（type-wise ID）与同构 ID（homogeneous ID）之间转换 | 06 | 105 | 一个，模拟所有机器 |
+# | 08 TITLE | 在切成分区（partition）的异构图（heterogeneous graph）上训练，在类型内 ID（type-wise ID）与同构 ID（homogeneous ID）之间转换 | 06 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="09_launching" lang="en"
 # | 09 TITLE | prepare machines, start a job on them, find out what went wrong, and resume the job | 06 | 105 | one, and the servers, trainers and samplers of two machines |
@@ -154,7 +154,7 @@
 # | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장이 맞는지 행의 수를 직접 세어 확인하고, 어떤 캐시를 써도 더 줄일 수 없는 하한을 구하고, 차이의 원인이 캐시 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="11_replayed_papers" lang="zh"
-# | 11 TITLE | 通过自己计数，检验论文中关于缓存和远程特征行的结论，求出任何缓存都无法突破的下限，分清差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
+# | 11 TITLE | 自己数一遍，检验论文中关于缓存和远程特征行的结论，求出任何缓存都无法突破的下限，分清差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="routes" lang="en"
 # The minutes cover reading, running and exercises and are estimated from the length of the lessons;
