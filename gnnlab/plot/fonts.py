@@ -129,7 +129,8 @@ def in_english(found: str, words: list[tuple[re.Pattern[str], str]]) -> str:
     for pattern, english in words:
         if match := pattern.fullmatch(found):
             template = _FIELD.sub(lambda field: "{" + _name(field[1]) + "}", english)
-            return template.format(**match.groupdict())
+            fields = {name: in_english(value, words) for name, value in match.groupdict().items()}
+            return template.format(**fields)
     return _FOREIGN.sub("", found).strip()
 
 

@@ -11,7 +11,8 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from builder import online
-from builder.source import Lesson, digest
+from builder.source import LANGS, Lesson, digest
+from gnnlab import plot
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -93,7 +94,7 @@ def execute(lesson: Lesson, folder: Path) -> tuple[Outputs, list[str]]:
         Outputs of each cell. Widgets, which only a running kernel can draw, are left out, as is
         what has no other form: progress bars.
     warnings
-        What cells wrote to stderr; it does not stay in the outputs.
+        What cells wrote to stderr; it does not stay in the outputs. Figures without their font.
     """
     page = make_page(lesson, "en", {})
     client = NotebookClient(
@@ -120,7 +121,19 @@ def execute(lesson: Lesson, folder: Path) -> tuple[Outputs, list[str]]:
             shown = out.get("data", {})
             if shown.pop(WIDGET, None) is None or set(shown) - {"text/plain"}:
                 outputs[cell["id"]].append(out)
-    return outputs, warnings
+    return outputs, warnings + lacks_font(lesson.name, folder.name, outputs)
+
+
+def lacks_font(name: str, lang: str, outputs: Outputs) -> list[str]:
+    """Return a warning if there are figures, and no font has the letters of their language."""
+    shown = [out for found in outputs.values() for out in found]
+    has_figure = any("image/png" in out.get("data", {}) for out in shown)
+    if lang not in LANGS[1:] or not has_figure or plot.language(lang) == lang:
+        return []
+    return [
+        f"{lang}/{name}: its figures were drawn in English, since no font with the letters of "
+        f"{lang!r} is installed (Debian, Ubuntu: apt install fonts-noto-cjk); execute it again"
+    ]
 
 
 def changed_cells(page: Page, wanted: Page) -> list[str]:

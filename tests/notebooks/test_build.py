@@ -22,9 +22,11 @@ NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 sys.path.insert(0, str(NOTEBOOKS))
 
 from builder import checks, online  # noqa: E402
+from builder.pages import lacks_font  # noqa: E402
 from builder.source import Slot, SourceError, read_lesson, unwrap  # noqa: E402
 
 import build  # noqa: E402
+from gnnlab.plot import fonts  # noqa: E402
 
 GLOSSARY = """term,ko,zh,ko_not,zh_not,known
 node,노드,节点,정점,顶点|结点,
@@ -118,6 +120,19 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tree(built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tree:
     return Tree(Path(shutil.copytree(built, tmp_path / "notebooks")), capsys)
+
+
+def test_figures_without_the_font_of_their_language_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They would be stored in English, and nothing else would fail."""
+    figure = {"a": [{"output_type": "display_data", "data": {"image/png": ""}}]}
+    monkeypatch.setattr(fonts, "_family", lambda lang: None)
+    (warning,) = lacks_font("01_tiny", "ko", figure)
+    assert "01_tiny: its figures were drawn in English" in warning
+    assert lacks_font("01_tiny", "solutions", figure) == lacks_font("01_tiny", "ko", {}) == []
+    monkeypatch.setattr(fonts, "_family", lambda lang: "Noto Sans CJK KR")
+    assert lacks_font("01_tiny", "ko", figure) == []
 
 
 def test_round_trip(tree: Tree) -> None:

@@ -55,6 +55,7 @@ def test_without_a_font_known_text_is_english(
     words = {
         "{kind}": "{kind}s",
         KOREAN: "neighbors",
+        "{name}：{value}": "{name}: {value}",
         "{b:.1f} 뒤 계층 {a}개": "{a}-layer after {b:.1f}",
     }
     (tmp_path / ".words.json").write_text(json.dumps(words))
@@ -63,6 +64,7 @@ def test_without_a_font_known_text_is_english(
     assert drawn(KOREAN) == "neighbors"
     assert drawn("0.5 뒤 계층 3개") == "3-layer after 0.5"
     assert drawn("모르는 말 7") == "7"
+    assert drawn(f"{KOREAN}：{KOREAN}") == "neighbors: neighbors"
     assert drawn("as it is") == "as it is"
     assert plot.language("en") == "en"
     figure, ax = pyplot.subplots()
