@@ -8,6 +8,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from builder import online
@@ -39,6 +40,10 @@ def make_page(lesson: Lesson, lang: str, outputs: Outputs, folder: str = "") -> 
         if outputs:
             cell["execution_count"] = sum(done["cell_type"] == "code" for done in cells) + 1
             cell["outputs"] = [] if slot.folded else outputs.get(slot.name, [])
+            for i, out in enumerate(cell["outputs"]):
+                if "execution_count" in out:  # the run had one cell more, which installs gnnlab
+                    number = {"execution_count": cell["execution_count"]}
+                    cell["outputs"][i] = NotebookNode(out | number)
         cells.append(cell)
     if lesson.slots[0].code is None:
         where = f"notebooks/{folder or lang}/{lesson.name}.ipynb"

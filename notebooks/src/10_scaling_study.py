@@ -782,7 +782,7 @@ for speed, color in zip(PRICES, (GRAY, BLUE, ORANGE)):
     line = [(hours, cost, k) for cost, hours, k, gbits in offers if gbits == speed]
     ax.plot(*list(zip(*line))[:2], "o-", color=color, label=f"{speed} Gbit/s")
     style = {"textcoords": "offset points", "color": color, "weight": "bold"}
-    style |= below if speed == 10 else above
+    style |= above if speed == 100 else below
     for *spot, k in line[speed != 1 :]:  # one machine: one label
         ax.annotate(k, spot, **style)
 ax.axvline(DEADLINE, color="black", lw=0.8, label="deadline")

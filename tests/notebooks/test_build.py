@@ -146,6 +146,9 @@ def test_notebooks_are_valid_and_share_code_and_outputs(tree: Tree) -> None:
     pages = {lang: tree.page(f"{lang}/01_tiny.ipynb") for lang in ("en", "ko", "zh")}
     for lang, page in pages.items():
         nbformat.validate(page)
+        for cell in page.cells:
+            for out in cell.get("outputs", ()):
+                assert out.get("execution_count", cell.execution_count) == cell.execution_count
         assert page.metadata.kernelspec.name == "python3"
         assert page.metadata.gnnlab.lang == lang
         assert [cell.id for cell in page.cells][:3] == ["title", "install-gnnlab", "code-0"]
