@@ -48,7 +48,12 @@ def _sh(line: str, check: bool = True) -> str:
 
 @contextmanager
 def machines(count: int) -> Iterator[list[str]]:
-    """Namespaces on a bridge, with unlimited links; yields their names."""
+    """Namespaces on a bridge, with unlimited links; yields their names.
+
+    TCP is Reno, which every kernel has. A connection has at most 64 KiB under way, so queues are
+    short, and connections share a link evenly, as with a queue for each (fq_codel), which not every
+    kernel has.
+    """
     names = [f"{PREFIX}-{number}" for number in range(count)]
     _remove(names)  # a benchmark that was killed may have left some
     try:
@@ -62,15 +67,21 @@ def machines(count: int) -> Iterator[list[str]]:
             _sh(f"ip -n {name} addr add {SUBNET}.{10 + number}/24 dev eth0")
             _sh(f"ip -n {name} link set eth0 up")
             _sh(f"ip -n {PREFIX}-switch link set p{number} master br0 up")
+            for value in ("congestion_control=reno", "wmem='4096 32768 65536'"):
+                _sh(f"ip netns exec {name} sysctl -qw net.ipv4.tcp_{value}")
         yield names
     finally:
         _remove(names)
 
 
 def shape(names: Sequence[str], rate: str) -> None:
-    """Give each link a rate, in both directions, in place of the one it had."""
+    """Give each link a rate, in both directions, in place of the one it had.
+
+    A burst has room for the largest packet before segmentation, 64 KiB and its headers. With less,
+    the kernel cuts it into packets of 1,500 bytes, work that a network card does elsewhere.
+    """
     for number, name in enumerate(names):
-        shaped = f"root tbf rate {rate} burst 64kb latency 50ms"
+        shaped = f"root tbf rate {rate} burst 256kb latency 50ms"
         _sh(f"tc -n {name} qdisc replace dev eth0 {shaped}")
         _sh(f"tc -n {PREFIX}-switch qdisc replace dev p{number} {shaped}")
 
@@ -118,7 +129,7 @@ def hear(process: subprocess.Popen[str]) -> str:
 EXCHANGE = """
 import sys, time, zmq
 from gnnlab.distributed import wire
-me, rounds, size, start, *keys = sys.argv[1:]
+me, rounds, size, streams, start, *keys = sys.argv[1:]
 hosts = [f"SUBNET.{10 + k}" for k in range(MACHINES)]
 context, data = zmq.Context(), bytes(int(size))
 
@@ -137,12 +148,14 @@ def receive():
 pull = socket(zmq.PULL)
 pull.bind(f"tcp://{hosts[int(me)]}:5002")
 others = [k for k in range(len(hosts)) if k != int(me)]
-pushes = [socket(zmq.PUSH) for _ in others]
-for k, push in zip(others, pushes): push.connect(f"tcp://{hosts[k]}:5002")
+pushes = []
+for k in others * int(streams):
+    pushes.append(socket(zmq.PUSH))
+    pushes[-1].connect(f"tcp://{hosts[k]}:5002")
 time.sleep(max(0, float(start) - time.time()))
 begin = time.perf_counter()
 arrived = {len(data): 0, 0: 0}  # messages by their size; who has a whole round sends an empty one
-for expected in range(len(others), (int(rounds) + 1) * len(others), len(others)):
+for expected in range(len(pushes), (int(rounds) + 1) * len(pushes), len(pushes)):
     for push in pushes: push.send_multipart(wire.cut([data]) if keys else [data], copy=False)
     while arrived[len(data)] < expected: arrived[receive()] += 1
     for push in pushes: push.send(b"")
@@ -152,17 +165,53 @@ sys.stdin.read()  # others may still be reading
 """
 
 
-def exchange(names: Sequence[str], rate: str, is_encrypted: bool, size: int) -> dict[str, float]:
+# Small messages there and back: before the start of an exchange, then during it.
+PING = """
+import socket, statistics, sys, time
+host, is_echo, start = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+if is_echo:
+    with socket.create_server((host, 5003)) as server: connection = server.accept()[0]
+else:
+    for _ in range(100):
+        try: connection = socket.create_connection((host, 5003)); break
+        except OSError: time.sleep(0.02)
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+if is_echo:
+    while message := connection.recv(64): connection.sendall(message)
+    sys.exit()
+
+def seconds(begin, end):
+    found = []
+    time.sleep(max(0, begin - time.time()))
+    while time.time() < end:
+        sent = time.perf_counter()
+        connection.sendall(bytes(64))
+        connection.recv(64, socket.MSG_WAITALL)
+        found.append(time.perf_counter() - sent)
+        time.sleep(0.004)
+    return statistics.median(found)
+
+idle = seconds(start - 0.7, start - 0.2)
+print(max(0, seconds(start + 0.3, start + 2) - idle) / 2, flush=True)
+"""
+
+
+def exchange(
+    names: Sequence[str], rate: str, is_encrypted: bool, size: int, streams: int = 1
+) -> dict[str, float]:
     """Let all machines send ``size`` bytes to each other one at once, in rounds, as trainers do.
+
+    They are divided among some connections, as those of several trainers on a machine are.
 
     Returns
     -------
     dict
         ``per_byte``: processor seconds of this computer that a byte costs at each end.
+        ``queue``: seconds that a packet waits for others where it leaves.
         ``overhead``: share of the links' rate that does not arrive; absent where the processors
         were the limit.
     """
-    count, bandwidth = len(names), bits(rate) / 8
+    count, bandwidth, size = len(names), bits(rate) / 8, size // streams * streams
     rounds = min(400, max(3, int(bandwidth * 3 / (size * (count - 1)))))  # three seconds
     code = EXCHANGE.replace("SUBNET", SUBNET).replace("MACHINES", str(count))
     keys = [key.decode() for key in zmq.curve_keypair()] if is_encrypted else []
@@ -172,17 +221,22 @@ def exchange(names: Sequence[str], rate: str, is_encrypted: bool, size: int) -> 
         for number, name in enumerate(names):
             before = ("ip", "netns", "exec", name, "timeout", "120")
             process = stack.enter_context(
-                python(code, number, rounds, size, start, *keys, before=before)
+                python(code, number, rounds, size // streams, streams, start, *keys, before=before)
             )
             stack.callback(process.kill)
             running.append(process)
+        for is_echo in (1, 0):
+            before = ("ip", "netns", "exec", names[1 - is_echo], "timeout", "120")
+            ping = stack.enter_context(python(PING, f"{SUBNET}.10", is_echo, start, before=before))
+            stack.callback(ping.kill)
         time.sleep(max(0.0, start - time.time()))
         busy = busy_seconds()
         took = [float(hear(process)) for process in running]
         busy = busy_seconds() - busy
+        queue = float(hear(ping))
     moved = count * (count - 1) * rounds * size
     wall = statistics.median(took)
-    found = {"per_byte": busy / moved / 2}
+    found = {"per_byte": busy / moved / 2, "queue": queue}
     if busy < 0.8 * wall * len(os.sched_getaffinity(0)):
         found["overhead"] = max(0.0, 1 - moved / count / wall / bandwidth)
     return found

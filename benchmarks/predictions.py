@@ -6,15 +6,17 @@ the job runs on machines that are network namespaces (:mod:`benchmarks.namespace
 
 Calibrations, none of which runs a job that is predicted:
 
-- *pace*: as many real processes as the setting has trainers do the work of a trainer at once,
-  without a network. Their processor seconds by kind, divided by those of a simulation of the same
-  work, are the ``slowdown``: processes share caches and memory bandwidth, and their allocators and
-  threads differ. A trainer that is alone does not share processors, so what its main thread waits
-  for the interpreter lock counts, too.
+- *pace*: as many real processes as the setting has trainers, and sampler processes if it has them,
+  do their work at once, without a network. Their processor seconds by kind, divided by those of a
+  simulation of the same work, are the ``slowdown``: processes share caches and memory bandwidth,
+  and their allocators and threads differ. The main and the prefetch thread of a trainer wait for
+  each other, so what the main thread of a single trainer waits counts, too, and for several
+  trainers the share of the processors that stays idle.
 - *request*: small messages to a real server: processor seconds, and the time of a round trip.
 - *round*: processor seconds of an all-reduce of the trainers.
-- *exchange*: all machines send to all others, in rounds of the bytes that a batch needs: processor
-  seconds of a byte, and the share of the link that arrives.
+- *exchange*: all machines send to all others, in rounds of the bytes that a batch needs, over as
+  many connections as there are trainers: processor seconds of a byte, the share of the link that
+  arrives, and how long a packet waits meanwhile.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -293,9 +295,10 @@ class _Grid:
     # ------------------------------------------------------------------ calibrations
     def _calibrate(self, setting: _Setting, result: Result, epochs: int) -> dict[str, Any]:
         count, width = setting["machines"], setting["width"]
-        ranks = count * setting["trainers"]
+        ranks, samplers = count * setting["trainers"], setting["samplers"]
+        key = f"pace {ranks} {width}" + (" and samplers" if samplers else "")
         found: dict[str, Any] = {
-            "slowdown": self._once(f"pace {ranks} {width}", self._pace, ranks, width)
+            "slowdown": self._once(key, self._pace, ranks, width, bool(samplers))
         }
         if ranks > 1:
             sizes = (width, trainer.HIDDEN, _CLASSES) if count == 1 else (1, 1, 1)
@@ -310,7 +313,9 @@ class _Grid:
             names = self.names[:count]
             namespaces.shape(names, setting["rate"])
             size = int(max(_SMALLEST, each)) // (count - 1)
-            found |= namespaces.exchange(names, setting["rate"], encrypted, size)
+            found |= namespaces.exchange(
+                names, setting["rate"], encrypted, size, setting["trainers"]
+            )
             found["bandwidth"] = namespaces.bits(setting["rate"])
         return {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in found.items()}
 
@@ -319,18 +324,20 @@ class _Grid:
             self.known[key] = calibrate(*arguments)
         return self.known[key]
 
-    def _pace(self, ranks: int, width: int) -> dict[str, float]:
+    def _pace(self, ranks: int, width: int, has_samplers: bool) -> dict[str, float]:
         """Processor seconds of real processes by those of a simulation, by kind of work."""
         part_config = self._partition(1, "metis", width)
-        batch = self.batch // ranks
-        words = ["trainer.main(sys.argv[1], int(sys.argv[2]), 0)", part_config, batch]
-        words[0] = f"import sys; from benchmarks import trainer; {words[0]}"
+        batch, roles = self.batch // ranks, ["both"] * ranks
+        if has_samplers:
+            roles = ["trainer", "sampler"] * ranks
+        code = "import sys; from benchmarks import trainer; "
+        code += "trainer.main(sys.argv[1], int(sys.argv[2]), 0, sys.argv[3])"
         with ExitStack() as stack:
             running = []
-            for _ in range(ranks):
+            for role in roles:
                 variables: dict[str, Any] = {"WORLD_SIZE": 1, "RANK": 0, "MASTER_ADDR": "127.0.0.1"}
                 process = namespaces.python(
-                    str(words[0]), *words[1:], MASTER_PORT=_port(), **variables
+                    code, part_config, batch, role, MASTER_PORT=_port(), **variables
                 )
                 running.append(stack.enter_context(process))
                 stack.callback(process.kill)
@@ -341,10 +348,19 @@ class _Grid:
             real = [_found(namespaces.hear(process)) for process in running]
         with redirect_stdout(StringIO()):
             simulated = simulate(part_config).run(_TRAINER, str(part_config), str(batch), "5")
-        mean = {kind: statistics.mean(each[kind] for each in real) for kind in real[0]}
+        mean = {
+            kind: statistics.mean(each[kind] for each in real if each.get(kind))
+            for kind in ("compute", "sample", "busy", "wall")
+        }
         alone = _work(simulated)
-        compute = mean["busy" if ranks == 1 else "compute"] / alone["compute"]
-        sample = mean["sample"] / alone["sample"]
+        idle = 1.0
+        if not has_samplers and ranks == 1:
+            mean["compute"] = mean["busy"]
+        elif not has_samplers:  # two threads a trainer, which wait for each other
+            cores = len(os.sched_getaffinity(0))
+            idle = max(1.0, mean["wall"] * cores / ranks / (mean["compute"] + mean["sample"]))
+        compute = idle * mean["compute"] / alone["compute"]
+        sample = idle * mean["sample"] / alone["sample"]
         found = {"compute": compute, "sample": sample, "fetch": sample, "serve": sample}
         return {kind: round(factor, 4) for kind, factor in found.items()}
 
@@ -408,6 +424,7 @@ for _ in range(count): dist.all_reduce(values)
 used = time.process_time() - begin
 dist.barrier()
 print(used / count / 2 / (ranks - 1), flush=True)
+dist.destroy_process_group()
 """
 
 
@@ -424,8 +441,14 @@ def _seconds_of_a_round(ranks: int, width: int, hidden: int, classes: int) -> fl
 
 
 def _port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
+    """Return a free port below those that the system gives to outgoing connections."""
+    for port in _PORTS:
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise RuntimeError("no port is free")
+
+
+_PORTS = itertools.count(29600)
 
 
 def _graph(size: str, width: int) -> dgl.Graph:
@@ -444,7 +467,7 @@ def _graph(size: str, width: int) -> dgl.Graph:
 # ---------------------------------------------------------------------------------- predictions
 def _retimed(result: Result, calibration: dict[str, Any]) -> Result:
     """The simulated run on the network and the processors that were measured."""
-    names = ("bandwidth", "latency", "per_request", "per_byte", "overhead", "per_round")
+    names = ("bandwidth", "latency", "per_request", "per_byte", "overhead", "per_round", "queue")
     network = Network(**{name: calibration[name] for name in names if name in calibration})
     cores = len(os.sched_getaffinity(0))
     return result.retimed(network, shared_cores=cores, slowdown=calibration["slowdown"])

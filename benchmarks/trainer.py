@@ -14,7 +14,8 @@ import json
 import runpy
 import sys
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "train_dist.py"
 FANOUTS, HIDDEN, STEPS, SECONDS = [5, 10], 64, 8, 4.0
 
 
-def main(part_config: str, batch_size: int, epochs: int) -> None:
+def main(part_config: str, batch_size: int, epochs: int, role: str = "both") -> None:
     """Join the job and train; in a server, the first line does not return."""
     dgl.distributed.initialize()
     torch.distributed.init_process_group("gloo")
@@ -49,25 +50,28 @@ def main(part_config: str, batch_size: int, epochs: int) -> None:
     train = train[order[: STEPS * batch_size]]
     each = -(-batch_size // torch.distributed.get_world_size())
 
-    def epoch(number: int) -> None:
-        nodes, total = example["share"](train, batch_size, g, number), 0.0
-        loader = DistNodeDataLoader(g, nodes, sampler, batch_size=each, seed=number)
-        for _, _, blocks in loader:
+    def load(number: int) -> Iterable[Any]:
+        nodes = example["share"](train, batch_size, g, number)
+        return DistNodeDataLoader(g, nodes, sampler, batch_size=each, seed=number)
+
+    def epoch(batches: Iterable[Any]) -> None:
+        total = 0.0
+        for _, _, blocks in batches:
             scores = model(blocks, blocks[0].srcdata["feat"])
             loss = F.cross_entropy(scores, blocks[-1].dstdata["label"])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             total += loss.item()
-        dgl.parallel.global_mean(total, len(loader))
+        dgl.parallel.global_mean(total, STEPS)
 
     if not epochs:
-        found: dict[str, Any] = _measured(epoch)
+        found: dict[str, Any] = _measured(load, epoch, role)
     else:
         found = {"epochs": []}
         for number in range(epochs):
             begin = time.perf_counter()
-            epoch(number)
+            epoch(load(number))
             found["epochs"].append(time.perf_counter() - begin)
         g.barrier()
         if g.rank() == 0:
@@ -84,8 +88,14 @@ def main(part_config: str, batch_size: int, epochs: int) -> None:
 _COMPARED = ("Sample", "Pull")  # messages that mini-batches need: count, bytes in, bytes out
 
 
-def _measured(epoch: Any) -> dict[str, float]:
-    """Processor seconds of a batch in the main thread and in the prefetch thread."""
+def _measured(
+    load: Callable[[int], Iterable[Any]], epoch: Callable[[Iterable[Any]], None], role: str
+) -> dict[str, float]:
+    """Processor seconds of a batch in the main thread and in the prefetch thread.
+
+    A "trainer" trains on batches that are there, a "sampler" makes batches: the two processes of a
+    trainer that has a sampler process. "both" is a trainer without.
+    """
     spent = {"sample": 0.0, "waiting": 0.0}
     make, iterate = DataLoader._make, DataLoader._from_thread
 
@@ -104,18 +114,26 @@ def _measured(epoch: Any) -> dict[str, float]:
             spent["waiting"] += time.perf_counter() - begin
             yield one.pop()
 
-    epoch(0)
+    made = list(load(0))
+    epoch(made)
     print("ready", flush=True)
     sys.stdin.readline()
     DataLoader._make = timed  # type: ignore[assignment, method-assign]
     DataLoader._from_thread = awaited  # type: ignore[assignment, method-assign]
+    if role == "sampler":  # in this thread
+        DataLoader._from_thread = lambda self, tasks: map(self._make, tasks)  # type: ignore
     begin, used, number = time.perf_counter(), time.thread_time(), 0
     while time.perf_counter() - begin < SECONDS:
         number += 1
-        epoch(number)
+        if role == "sampler":
+            deque(load(number), maxlen=0)
+        else:
+            epoch(made if role == "trainer" else load(number))
     wall, used = time.perf_counter() - begin, time.thread_time() - used
-    busy = wall - spent["waiting"]  # with what the main thread waits for the interpreter
-    found = {"compute": used, "sample": spent["sample"], "busy": busy}
+    found = {"sample": spent["sample"], "wall": wall}
+    if role != "sampler":
+        # With what the main thread waits for the interpreter.
+        found |= {"compute": used, "busy": wall - spent["waiting"]}
     return {kind: seconds / number / STEPS for kind, seconds in found.items()}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.block import Block
@@ -35,7 +36,8 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[sli
         The destinations: nodes ``rows.start`` to ``rows.stop - 1``.
     block : Block
         Edges from all N nodes of ``g`` to these; source i is node i. Layers take a pair of
-        features, ``layer(block, (x, x[rows]))``.
+        features, ``layer(block, (x, x[rows]))``. Without gradients, SAGEConv and GATConv multiply
+        the rows of ``x`` once for all blocks, not once for each.
 
     Examples
     --------
@@ -59,18 +61,18 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[sli
     csc, num_nodes = g.relation().csc(), g.num_nodes()
     starts = range(0, num_nodes, batch_size)
     ends = csc.indptr[[*starts, num_nodes]].tolist()  # at once: a GPU waits for each look
+    kept: dict[Any, Any] = {}
     for lo, (first, last) in zip(starts, pairwise(ends), strict=True):
         hi = min(lo + batch_size, num_nodes)
         adjacency = Adjacency(csc.indptr[lo : hi + 1] - first, csc.indices[first:last])
-        yield (
-            slice(lo, hi),
-            Block(
-                {ntype: num_nodes},
-                {ntype: hi - lo},
-                {etype: Relation(num_nodes, hi - lo, csc=adjacency)},
-                src_frames=g._node_frames(),
-                dst_frames={ntype: Frame(hi - lo, None, g.device)},
-                idtype=g.idtype,
-                device=g.device,
-            ),
+        block = Block(
+            {ntype: num_nodes},
+            {ntype: hi - lo},
+            {etype: Relation(num_nodes, hi - lo, csc=adjacency)},
+            src_frames=g._node_frames(),
+            dst_frames={ntype: Frame(hi - lo, None, g.device)},
+            idtype=g.idtype,
+            device=g.device,
         )
+        block._kept = kept
+        yield slice(lo, hi), block

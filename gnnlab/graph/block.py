@@ -39,6 +39,7 @@ class Block(Graph):
     """
 
     is_block = True
+    _kept: dict[Any, Any] | None = None  # of the blocks of one pass over all nodes, together
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ from gnnlab.nn.utils import (
     aggregate,
     check_activation,
     expand_as_pair,
+    from_sources,
     map_features,
     pair_of_sizes,
     per_row,
@@ -182,14 +183,18 @@ class GATConv(ZeroInDegree):
         sizes, shape = pair_of_sizes(self.in_feats), (self.num_heads, self.out_feats)
         src, dst = expand_as_pair(feat, graph, sizes, self.attn_l.dtype)
         linear = self._linear_layers()
-        heads_src = linear[0](src).unflatten(-1, shape)
+        heads_src = from_sources(
+            graph, src, linear[0].weight, lambda: linear[0](src).unflatten(-1, shape)
+        )
         if isinstance(feat, Tensor) and len(linear) == 1:
             return heads_src, heads_src[: len(dst)], dst
         return heads_src, linear[-1](dst).unflatten(-1, shape), dst
 
     def _scores(self, graph: Graph, heads_src: Tensor, heads_dst: Tensor) -> Tensor:
         """Return the score of each edge, shape (E, …, num_heads, 1)."""
-        score_src = (heads_src * self.attn_l).sum(-1, keepdim=True)
+        score_src = from_sources(
+            graph, heads_src, self.attn_l, lambda: (heads_src * self.attn_l).sum(-1, keepdim=True)
+        )
         score_dst = (heads_dst * self.attn_r).sum(-1, keepdim=True)
         return ops.sddmm(graph.relation(), "add", score_src, score_dst)
 

@@ -23,6 +23,8 @@ from gnnlab.nn.utils import (
     check_activation,
     check_arguments,
     expand_as_pair,
+    from_sources,
+    keeps,
     map_features,
     pair_of_sizes,
     per_row,
@@ -166,8 +168,9 @@ class SAGEConv(nn.Module):
         if self.aggregator_type == "lstm":
             return self.fc_neigh(self._lstm(graph, src, edge_weight))
         # With fewer edges than source nodes, aggregating first multiplies fewer rows.
-        if self.multiply_first and graph.num_src_nodes() <= graph.num_edges():
-            return aggregate(graph, "mean", self.fc_neigh(src), edge_weight)
+        if self.multiply_first and (graph.num_src_nodes() <= graph.num_edges() or keeps(graph)):
+            rows = from_sources(graph, src, self.fc_neigh.weight, lambda: self.fc_neigh(src))
+            return aggregate(graph, "mean", rows, edge_weight)
         return self.fc_neigh(aggregate(graph, "mean", src, edge_weight))
 
     def _gcn(self, graph: Graph, src: Tensor, dst: Tensor, edge_weight: Tensor | None) -> Tensor:

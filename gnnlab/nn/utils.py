@@ -32,6 +32,8 @@ __all__ = [
     "check_rows",
     "check_size",
     "expand_as_pair",
+    "from_sources",
+    "keeps",
     "map_features",
     "pair_of_sizes",
     "per_row",
@@ -263,6 +265,37 @@ def map_features(function: Callable[[Tensor], Tensor], feat: Features) -> Featur
     if isinstance(feat, tuple):
         return function(feat[0]), function(feat[1])
     return function(feat)
+
+
+def keeps(graph: Graph) -> bool:
+    """Whether :func:`from_sources` computes once for several blocks."""
+    return getattr(graph, "_kept", None) is not None and not torch.is_grad_enabled()
+
+
+def from_sources(
+    graph: Graph, rows: Tensor, weight: Tensor, compute: Callable[[], Tensor]
+) -> Tensor:
+    """Compute something from all source rows; once for all blocks of a pass over all nodes.
+
+    The blocks of :func:`gnnlab.dataloading.full_neighbor_blocks` have the same sources. Without
+    gradients, a result is kept until it is asked for with other rows or another weight.
+
+    Parameters
+    ----------
+    graph : Graph
+    rows, weight : Tensor
+        What the result depends on.
+    compute : callable
+        Returns the result.
+    """
+    if not keeps(graph):
+        return compute()
+    # A tensor that was made in inference mode counts no changes.
+    state = [0 if each.is_inference() else each._version for each in (rows, weight)]
+    kept = graph._kept.get(id(weight))  # type: ignore[attr-defined]
+    if kept is None or kept[0] is not rows or kept[1] is not weight or kept[2] != state:
+        kept = graph._kept[id(weight)] = rows, weight, state, compute()  # type: ignore[attr-defined]
+    return kept[3]
 
 
 def pair_of_sizes(size: int | tuple[int, int]) -> tuple[int, int]:

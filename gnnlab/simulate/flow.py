@@ -13,7 +13,7 @@ Bertsekas and Gallager, "Data Networks", 2nd edition, 1992, chapter 6.5.2, "Max-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -117,6 +117,10 @@ class FairFlow:
             self._usage[actor, resource] = share
         self._caps[actor], self._left[actor] = cap, size
         self._active[actor] = True
+
+    def in_use(self, resources: Iterable[int]) -> bool:
+        """Whether an activity uses one of these resources."""
+        return bool(self._usage[self._active][:, list(resources)].any())
 
     def advance(self) -> list[int]:
         """Advance to the next end of an activity; return the actors whose activities end then."""

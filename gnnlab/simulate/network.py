@@ -37,6 +37,9 @@ class Network:
         Processor seconds that a round of an all-reduce costs each trainer: system calls, waking
         threads, and DistributedDataParallel's own work; 0 by default. R trainers need 2 (R − 1)
         rounds.
+    queue : float
+        Seconds that a packet waits for others, in addition to ``latency``, where a transfer uses
+        the link that it leaves on; 0 by default, as with a queue of its own for each connection.
     overhead : float
         Share of the bandwidth that does not carry messages: headers of Ethernet, IP and TCP take 90
         of 1538 bytes, and acknowledgements of the opposite direction 2 %.
@@ -55,6 +58,7 @@ class Network:
     per_byte: float = 5e-10
     overhead: float = 0.08
     per_round: float = 0.0
+    queue: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -63,7 +67,7 @@ class Network:
                 raise InvalidInput(f"{name} must be a number; found {value!r}")
         if not self.bandwidth > 0:
             raise InvalidInput(f"bandwidth is in bits per second, above 0; found {self.bandwidth}")
-        for name in ("latency", "per_request", "per_byte", "per_round"):
+        for name in ("latency", "per_request", "per_byte", "per_round", "queue"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InvalidInput(f"{name} is a time in seconds; found {getattr(self, name)}")
         if not 0 <= self.overhead < 1:

@@ -7,14 +7,14 @@ on both sides. A barrier ends when all ranks have reached it. An all-reduce is a
 in rank order, so one rank of each machine sends to the next machine. Activities that need the same
 link or processor share it by max-min fairness (:mod:`gnnlab.simulate.flow`).
 
-The model leaves out queueing in the switch, TCP's slow start, and contention between processes for
+The model leaves out queues in the switch, TCP's slow start, and contention between processes for
 anything but processors: caches and memory bandwidth.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -171,6 +171,11 @@ class _Replay:
         if seconds > 0:
             yield seconds, {self._pool(machine): 1.0}
 
+    def _wait(self, machines: Iterable[int]) -> float:
+        """Seconds that a packet takes that leaves one of these machines now."""
+        is_queued = self.flow.in_use(self._link(machine, False) for machine in machines)
+        return self.network.latency + self.network.queue * is_queued
+
     def _delay(self, seconds: float) -> _Steps:
         if seconds > 0:
             yield seconds, {}
@@ -264,7 +269,7 @@ class _Replay:
             yield from self._work(machine, self.network.per_request * op.requests)
         since = self.flow.now
         if is_remote and with_latency:
-            yield from self._delay(2 * self.network.latency)
+            yield from self._delay(self._wait([machine]) + self._wait(op.out))
         if "serve" not in self.free:
             yield from self._serve(op)
         if "bandwidth" not in self.free:
@@ -302,9 +307,9 @@ class _Replay:
                 continue
             waiting, num_bytes = self.rings[0]
             rounds = 2 * (self.num_ranks - 1)
-            yield from self._delay(rounds * self.network.latency * (self.machines.count > 1))
             count = self.machines.count
             if count > 1:
+                yield from self._delay(rounds * self._wait(range(count)))
                 each = num_bytes * rounds / self.num_ranks
                 amounts: dict[int, float] = dict.fromkeys(range(2 * count), each)
                 for machine in range(count):

@@ -35,6 +35,40 @@ def test_layer_by_layer_equals_the_whole_graph(batch_size):
     torch.testing.assert_close(torch.cat(parts), conv(g, x))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [lambda: dgl.nn.SAGEConv(6, 3, "mean"), lambda: dgl.nn.GATConv(6, 3, 2)],
+    ids=["SAGEConv", "GATConv"],
+)
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_source_rows_are_multiplied_once_for_all_blocks(make, mode):
+    """And again if the rows or the weights change, or in another pass."""
+    g = dgl.add_self_loop(dgl.rand_graph(100, 900))
+    conv, x, sizes = make().eval(), torch.randn(100, 6), []
+    linear = conv.fc_neigh if hasattr(conv, "fc_neigh") else conv.fc
+    linear.register_forward_hook(lambda module, given, out: sizes.append(len(given[0])))
+
+    def infer(change=lambda number: None):
+        sizes.clear()
+        parts = []
+        for number, (rows, block) in enumerate(dgl.dataloading.full_neighbor_blocks(g, 10)):
+            change(number)
+            parts.append(conv(block, (x, x[rows])))
+        return torch.cat(parts)
+
+    with mode():
+        torch.testing.assert_close(infer(), conv(g, x))
+        sizes.clear()
+        assert infer() is not None and sizes.count(100) == 1
+    with torch.no_grad():
+        infer(lambda number: x.mul_(2) if number == 4 else None)
+        assert sizes.count(100) == 2
+        infer(lambda number: linear.weight.mul_(2) if number == 9 else None)
+        assert sizes.count(100) == 2
+        torch.testing.assert_close(infer(), conv(g, x))
+    assert infer().requires_grad
+
+
 def test_bad_input():
     typed = dgl.heterograph({("a", "r", "b"): ([0], [0])})
     with pytest.raises(InvalidInput, match="one node type"):

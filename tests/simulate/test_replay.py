@@ -78,6 +78,17 @@ def test_who_is_done_leaves_the_link_to_the_other() -> None:
     assert ends == pytest.approx({0: 0.2 + 2, 1: 0.2 + 4})
 
 
+def test_a_packet_waits_where_its_link_is_in_use() -> None:
+    """Machine 1 answers 2 for 2 s; the request of 0 waits for it there, not where it leaves."""
+    network = Network(8000, latency=0.1, per_request=0, per_byte=0, overhead=0, queue=0.4)
+    first, later = [ask(1, 2000)], [Work("compute", 1.0), ask(1, 100)]
+    timing = replay(trainers(later, [], first), network, Machines(3, 9))
+    (fetch,) = (each for each in timing.events if each.kind == "fetch" and each.rank == 0)
+    assert fetch.seconds == pytest.approx(0.1 + (0.1 + 0.4) + 0.2)
+    alone = replay(trainers(later), network, Machines(2, 9)).seconds
+    assert alone == pytest.approx(1.0 + 0.2 + 0.1)
+
+
 def test_processors_are_shared() -> None:
     work = [Work("compute", 1.0)]
     assert seconds(trainers(work, work)) == 1.0
