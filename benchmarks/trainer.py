@@ -138,5 +138,5 @@ def _measured(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:4]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
     torch.distributed.destroy_process_group()
