@@ -133,7 +133,11 @@ def lacks_font(name: str, lang: str, outputs: Outputs) -> list[str]:
     """Return a warning if there are figures, and no font has the letters of their language."""
     shown = [out for found in outputs.values() for out in found]
     has_figure = any("image/png" in out.get("data", {}) for out in shown)
-    if lang not in LANGS[1:] or not has_figure or plot.language(lang) == lang:
+    if lang not in LANGS[1:] or not has_figure:
+        return []
+    drawn = plot.language(lang)
+    plot.language("en")
+    if drawn == lang:
         return []
     return [
         f"{lang}/{name}: its figures were drawn in English, since no font with the letters of "
