@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+from matplotlib import rcParams
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 sys.path.insert(0, str(NOTEBOOKS))
@@ -131,8 +132,10 @@ def test_figures_without_the_font_of_their_language_are_told(
     (warning,) = lacks_font("01_tiny", "ko", figure)
     assert "01_tiny: its figures were drawn in English" in warning
     assert lacks_font("01_tiny", "solutions", figure) == lacks_font("01_tiny", "ko", {}) == []
-    monkeypatch.setattr(fonts, "_family", lambda lang: "Noto Sans CJK KR")
+    monkeypatch.setattr(fonts, "_family", {"en": None, "ko": "Noto Sans CJK KR"}.get)
     assert lacks_font("01_tiny", "ko", figure) == []
+    # The language of this process's own figures stays.
+    assert rcParams["font.family"] == ["DejaVu Sans"]
 
 
 def test_round_trip(tree: Tree) -> None:
