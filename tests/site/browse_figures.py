@@ -7,19 +7,14 @@ SETTINGS is JSON, a list of settings of the cost model: name of a slider → its
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
-import tempfile
-import threading
-from contextlib import ExitStack
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 sys.path.insert(0, sys.argv[3])
 
-from tests.plot.browse import Page, start_browser
-from tests.site.browse_site import READY, TOO_WIDE, Quiet
+from tests.plot.browse import Page
+from tests.site.browse_site import READY, TOO_WIDE, browse
 
 PAGES = ("01_node_classification", "05_partitioning", "07_cluster_on_a_laptop", "10_scaling_study")
 NOTE = """
@@ -91,12 +86,8 @@ def look(page: Page, address: str, site: Path, settings: list[dict[str, int]]) -
 
 
 def main(program: str, site: Path, settings: list[dict[str, int]]) -> None:
-    handler = functools.partial(Quiet, directory=str(site))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ExitStack() as stack:
-        port = start_browser(stack, program, Path(home))
-        look(Page(port, "about:blank"), f"http://127.0.0.1:{server.server_port}", site, settings)
+    with browse(program, site) as (page, address):
+        look(page, address, site, settings)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import functools
 import sys
 import tempfile
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -85,13 +86,24 @@ def look(page: Page, address: str, site: Path) -> None:
     print("keyboard", {"ko", "zh"} <= set(seen))
 
 
-def main(program: str, site: Path) -> None:
+@contextmanager
+def browse(program: str, site: Path) -> Iterator[tuple[Page, str]]:
+    """A page of a browser, and the address at which the site is served to it.
+
+    The browser's home is beside the site: what it writes while it ends is in nobody's way there.
+    """
     handler = functools.partial(Quiet, directory=str(site))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home, ExitStack() as stack:
-        port = start_browser(stack, program, Path(home))
-        look(Page(port, "about:blank"), f"http://127.0.0.1:{server.server_port}", site)
+    home = tempfile.TemporaryDirectory(dir=site.parent, ignore_cleanup_errors=True)
+    with home as folder, ExitStack() as stack:
+        port = start_browser(stack, program, Path(folder))
+        yield Page(port, "about:blank"), f"http://127.0.0.1:{server.server_port}"
+
+
+def main(program: str, site: Path) -> None:
+    with browse(program, site) as (page, address):
+        look(page, address, site)
 
 
 if __name__ == "__main__":
