@@ -1,5 +1,5 @@
 # %% [markdown] slot="title" lang="en"
-# # What papers claim, counted again
+# # Published claims, checked by counting
 #
 # A paper on distributed training says that its cache saves 92% of the traffic, or that its system
 # is three times as fast. Is that true for your graph? You do not need a cluster to check claims
@@ -28,7 +28,7 @@
 # - 재연으로는 알 수 없는 것이 무엇인지 설명하기
 
 # %% [markdown] slot="title" lang="zh"
-# # 论文里的数字，自己数一遍
+# # 亲手核对论文中的数据
 #
 # 读分布式训练（distributed training）的论文，常会看到“缓存（cache）省下 92% 的通信”“速度提高到三
 # 倍”这样的结论。换成你的图，还成立吗？只要结论说的是机器之间获取了多少行特征（feature），不用集群

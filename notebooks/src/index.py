@@ -73,19 +73,19 @@
 # | 02 TITLE | 에지와 네거티브 쌍으로 학습하고, 데이터 누수를 찾아 막습니다 | 01 | 105 | 하나 |
 
 # %% [markdown] slot="02_link_prediction" lang="zh"
-# | 02 TITLE | 用边和负样本对训练；发现并防止数据泄漏 | 01 | 105 | 一个 |
+# | 02 TITLE | 以边为正样本，连同负样本一起训练；发现并防止数据泄漏 | 01 | 105 | 一个 |
 
 # %% [markdown] slot="03_custom_sampling" lang="en"
 # | 03 TITLE | write samplers, check that they are correct, and compare how much they read | 01 | 120 | one |
 
 # %% [markdown] slot="03_custom_sampling" lang="ko"
-# | 03 TITLE | 샘플러(sampler)를 작성하고, 올바른지 확인하고, 읽는 양을 비교합니다 | 01 | 120 | 하나 |
+# | 03 TITLE | 샘플러(sampler)를 작성하고, 올바른지 확인하고, 샘플러마다 읽는 데이터의 양을 비교합니다 | 01 | 120 | 하나 |
 
 # %% [markdown] slot="03_custom_sampling" lang="zh"
 # | 03 TITLE | 编写采样器（sampler），验证其正确性，比较不同采样器的读取量 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="04_multi_gpu" lang="en"
-# | 04 TITLE | train in several processes, check that the result is the same as with one, and recognize three classic failures | 01 | 105 | one, and up to three more at a time |
+# | 04 TITLE | train in several processes, check that the result is the same as with one, and recognize three classic failures | 01 | 105 | one, plus up to three at a time |
 
 # %% [markdown] slot="04_multi_gpu" lang="ko"
 # | 04 TITLE | 여러 프로세스로 학습하고, 프로세스 하나로 학습한 결과와 같은지 확인하고, 대표적인 장애 세 가지를 구별합니다 | 01 | 105 | 노트북 외에 한 번에 최대 세 개 |
@@ -94,13 +94,13 @@
 # | 04 TITLE | 用多个进程训练，验证结果与单个进程相同，识别三种典型的故障 | 01 | 105 | 每次最多另起三个 |
 
 # %% [markdown] slot="05_partitioning" lang="en"
-# | 05 TITLE | cut a graph, judge the cut and the balance, and translate IDs back and forth | 01 | 120 | one |
+# | 05 TITLE | partition a graph, judge the edge cut and the balance, and convert between original and new IDs | 01 | 120 | one |
 
 # %% [markdown] slot="05_partitioning" lang="ko"
 # | 05 TITLE | 그래프를 나누고, 에지 컷(edge cut)과 균형을 평가하고, ID를 양방향으로 변환합니다 | 01 | 120 | 하나 |
 
 # %% [markdown] slot="05_partitioning" lang="zh"
-# | 05 TITLE | 切分一张图，评价切分质量与均衡，在新旧 ID 之间来回转换 | 01 | 120 | 一个 |
+# | 05 TITLE | 切分一张图，评价切分质量与均衡程度，在新旧 ID 之间来回转换 | 01 | 120 | 一个 |
 
 # %% [markdown] slot="06_distributed_api" lang="en"
 # | 06 TITLE | make a training loop distributed by changing six lines; train embeddings for nodes without features | 05 | 105 | one, which plays the role of all machines |
@@ -112,7 +112,7 @@
 # | 06 TITLE | 改六行代码，把训练脚本变成分布式的；为没有特征（feature）的节点训练嵌入 | 05 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="en"
-# | 07 TITLE | count what a job on many machines sends, predict how long it takes, and check both against a real job | 06 | 105 | one, which plays the role of all machines; then the servers and trainers of two machines |
+# | 07 TITLE | count what a job on many machines sends, predict how long it takes, and compare both with a real job | 06 | 105 | one, which plays the role of all machines; then the servers and trainers of two machines |
 
 # %% [markdown] slot="07_cluster_on_a_laptop" lang="ko"
 # | 07 TITLE | 여러 머신에서 실행하는 작업의 전송량을 합산하고, 걸리는 시간을 예측하여, 실제 작업과 비교합니다 | 06 | 105 | 하나가 모든 머신 역할, 이어서 머신 두 대의 서버와 트레이너(trainer) |
@@ -136,7 +136,7 @@
 # | 09 TITLE | 여러 머신을 준비하고, 작업을 실행하고, 장애의 원인을 찾고, 작업을 이어서 실행합니다 | 06 | 105 | 머신 두 대의 서버, 트레이너, 샘플러 |
 
 # %% [markdown] slot="09_launching" lang="zh"
-# | 09 TITLE | 准备多台机器，启动作业，查明故障原因，恢复运行作业 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
+# | 09 TITLE | 准备多台机器，启动作业，查明故障原因，让作业从中断处继续运行 | 06 | 105 | 两台机器的服务器进程、训练器和采样器进程 |
 
 # %% [markdown] slot="10_scaling_study" lang="en"
 # | 10 TITLE | find the bottleneck of a job, choose a cache, a fanout and a network, decide what to buy, and plan for larger graphs | 07 | 120 | one, which plays the role of all machines |
@@ -148,17 +148,17 @@
 # | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="11_replayed_papers" lang="en"
-# | 11 TITLE | check, by counting, what papers claim about caches and remote feature rows, find the minimum that any cache must fetch, and tell whether a difference comes from the caching policy or from the graph | 10 | 105 | one, which plays the role of all machines |
+# | 11 TITLE | check what papers claim about caches by counting remote feature rows, find the minimum number of rows that must be fetched with any cache, and tell whether a difference comes from the caching policy or from the graph | 10 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="11_replayed_papers" lang="ko"
-# | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장이 맞는지 행의 수를 직접 세어 확인하고, 어떤 캐시를 써도 더 줄일 수 없는 하한을 구하고, 차이의 원인이 캐시 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
+# | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장이 맞는지 행의 수를 직접 세어 확인하고, 어떤 캐시를 쓰더라도 가져와야 하는 행 수의 하한을 구하고, 논문의 값과 차이가 나는 원인이 캐시 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="11_replayed_papers" lang="zh"
-# | 11 TITLE | 自己数一遍，检验论文中关于缓存和远程特征行的结论，求出任何缓存都无法突破的下限，分清差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
+# | 11 TITLE | 亲手统计远程特征行的读取数，检验论文中关于缓存的结论，求出使用任何缓存都必须读取的行数的下限，分清与论文的差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="routes" lang="en"
-# The minutes cover reading, running and exercises and are estimated from the length of the lessons;
-# plan for more if you have used PyTorch only a little.
+# The minutes include reading, running the code and doing the exercises. They are estimated from the
+# length of the lessons; allow more if you are new to PyTorch.
 #
 # ## Which lessons to take
 #
@@ -167,11 +167,11 @@
 # - A heterogeneous graph, with several types of nodes or edges: 01, 05, 06, 08.
 # - Research on sampling: 01, 03.
 #
-# If you have tables of your own, follow [Your own data](../../docs/own_data.md) after lesson 01. If
-# you know chapters 6 and 7 of DGL's user guide, [a table](../../docs/from_the_guide.md) shows which
-# lessons cover the same ground.
+# If you have tables of your own, follow the page ["Your own data"](../../docs/own_data.md) after
+# lesson 01. For readers of chapters 6 and 7 of DGL's user guide, [a
+# table](../../docs/from_the_guide.md) shows which lessons cover the same ground.
 #
-# Teachers will find weekly plans and ways to grade in the [guide for
+# Teachers will find weekly plans and advice on grading in the [guide for
 # teachers](../../docs/teaching.md).
 
 # %% [markdown] slot="routes" lang="ko"
@@ -185,14 +185,14 @@
 # - 이종 그래프: 01, 05, 06, 08.
 # - 샘플링 연구: 01, 03.
 #
-# 직접 모은 표가 있다면 레슨 01 다음에 [내 데이터로 학습하기](../../docs/own_data.ko.md)를
+# 직접 모은 표 형식의 데이터가 있다면 레슨 01 다음에 [내 데이터로 학습하기](../../docs/own_data.ko.md)를
 # 따라 해 보십시오. DGL 사용자 가이드의 6장이나 7장을 알고 있다면 [가이드와 레슨을 잇는
 # 표](../../docs/from_the_guide.ko.md)를 참고하십시오.
 #
 # 주별 계획과 채점 방법은 [교사를 위한 안내](../../docs/teaching.ko.md)에 있습니다.
 
 # %% [markdown] slot="routes" lang="zh"
-# 分钟数包括阅读、运行和练习，是按课程篇幅估计的；如果 PyTorch 用得还不多，请多留些时间。
+# 分钟数包括阅读、运行和练习所需的时间，是按课程篇幅估计的；如果 PyTorch 用得还不多，请多留些时间。
 #
 # ## 按目的选择
 #
@@ -201,7 +201,7 @@
 # - 异构图（节点或边有多种类型）：01、05、06、08。
 # - 研究采样方法：01、03。
 #
-# 如果有自己的表格，学完第 01 课后可以跟着[用自己的数据训练](../../docs/own_data.zh.md)做一遍。如果
+# 如果有自己的表格，学完第 01 课后可以跟着[《用自己的数据训练》](../../docs/own_data.zh.md)做一遍。如果
 # 熟悉 DGL 用户指南的第 6、7 章，可以用[这张表](../../docs/from_the_guide.zh.md)从指南的小节找到对应
 # 的课程。
 #

@@ -1,5 +1,5 @@
 # %% [markdown] slot="title" lang="en"
-# # Solutions: what papers claim, counted again
+# # Solutions: published claims, checked by counting
 #
 # These are the answers to the exercises at the end of the [lesson](../en/11_replayed_papers.ipynb).
 # The cells up to the first exercise are the lesson's own code; run them first.
@@ -11,7 +11,7 @@
 # 레슨의 코드이므로 먼저 실행합니다.
 
 # %% [markdown] slot="title" lang="zh"
-# # 解答：论文里的数字，自己数一遍
+# # 解答：亲手核对论文中的数据
 #
 # 本 Notebook 给出[第 11 课](../../zh/11_replayed_papers.ipynb)末尾各道练习题的解答。第一题解答之前
 # 的单元格是该课的代码，请先运行。
