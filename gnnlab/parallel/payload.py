@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import context, reduction
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import cloudpickle
 import torch
@@ -104,9 +104,11 @@ def pack(value: Any, packer_class: type[Packer] | None = None) -> Iterator[Paylo
     content = buffer.getbuffer()
     size = packer.size + len(content)
     with shared_file(size) as (memory, name):
-        with mmap.mmap(memory, size) as mapping:
-            packer.lay_out(mapping)
-            mapping[packer.size :] = content
+        # Writing is twice as fast as copying into a new mapping, page after page.
+        with open(memory, "r+b", closefd=False) as file:
+            packer.lay_out(file)
+            file.seek(packer.size)
+            file.write(content)
         if INHERITS:
             yield Payload(memory, packer.size, size, (memory, *packer.descriptors))
         else:
@@ -171,16 +173,18 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
         if shared or isinstance(value, Connection | socket.socket):
             reducers = reduction.ForkingPickler._extra_reducers  # type: ignore[attr-defined]
             return reducers[type(value)](value)
+        if isinstance(value, TypedStorage) and storage.device.type == "cpu":
+            return _small, (bytearray(_bytes(storage)), value.dtype)  # torch writes a file of each
         return super().reducer_override(value)
 
     def _stays(self, storage: torch.UntypedStorage) -> bool:
         return self.shares and storage.is_shared()
 
-    def lay_out(self, mapping: mmap.mmap) -> None:
-        """Copy the collected storages to their offsets in the file."""
+    def lay_out(self, file: BinaryIO) -> None:
+        """Write the collected storages at their offsets in the file."""
         for offset, storage in self._storages.values():
-            source = torch.empty(0, dtype=torch.uint8).set_(storage)
-            mapping[offset : offset + storage.nbytes()] = source.numpy().data
+            file.seek(offset)
+            file.write(_bytes(storage))
 
     def duplicate_for_child(self, descriptor: int) -> int:
         """Record a descriptor that the process being started must inherit."""
@@ -190,6 +194,15 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
     def DupFd(self, descriptor: int) -> _Inherited:
         """Wrap a descriptor for the pickle; called by ``multiprocessing.reduction``."""
         return _Inherited(descriptor)
+
+
+def _bytes(storage: torch.UntypedStorage) -> memoryview:
+    return torch.empty(0, dtype=torch.uint8).set_(storage).numpy().data
+
+
+def _small(content: bytearray, dtype: torch.dtype) -> TypedStorage:
+    storage = torch.frombuffer(content, dtype=torch.uint8).untyped_storage() if content else None
+    return TypedStorage(wrap_storage=storage or torch.UntypedStorage(), dtype=dtype, _internal=True)
 
 
 class _Inherited:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 import torch
 
 import gnnlab as dgl
@@ -39,6 +40,19 @@ def test_arrays_that_begin_at_one_place() -> None:
     with pack([torch.from_numpy(x[:20_000]), torch.from_numpy(x)]) as payload:
         few, all_ = unpack(payload)
     assert np.array_equal(few, x[:20_000]) and np.array_equal(all_, x)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bool", "float16", "bfloat16", "complex64", "uint8"])
+def test_small_tensors(dtype: str) -> None:
+    """They arrive as they are, views too, with memory of their own that can be written to."""
+    base = torch.arange(24).reshape(4, 6).to(getattr(torch, dtype))
+    sent = [base, base.T[1:3], base[:0], torch.empty(0), torch.tensor(7, dtype=base.dtype)]
+    with pack(sent) as payload:
+        found = unpack(payload)
+    for one, other in zip(sent, found, strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape and one.equal(other)
+    found[0][0] = 1
+    assert found[0][0].equal(torch.ones(6, dtype=base.dtype)) and base[0, 0] == 0
 
 
 def test_what_is_shared_stays_shared() -> None:
