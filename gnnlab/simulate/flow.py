@@ -13,7 +13,7 @@ Bertsekas and Gallager, "Data Networks", 2nd edition, 1992, chapter 6.5.2, "Max-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -118,9 +118,10 @@ class FairFlow:
         self._caps[actor], self._left[actor] = cap, size
         self._active[actor] = True
 
-    def in_use(self, resources: Iterable[int]) -> bool:
-        """Whether an activity uses one of these resources."""
-        return bool(self._usage[self._active][:, list(resources)].any())
+    def users(self, resources: Sequence[int]) -> float:
+        """Return how many activities use one of these resources, on average."""
+        used = self._usage[self._active][:, list(resources)] > 0
+        return float(used.sum()) / len(resources)
 
     def advance(self) -> list[int]:
         """Advance to the next end of an activity; return the actors whose activities end then."""

@@ -38,8 +38,8 @@ class Network:
         threads, and DistributedDataParallel's own work; 0 by default. R trainers need 2 (R − 1)
         rounds.
     queue : float
-        Seconds that a packet waits for others, in addition to ``latency``, where a transfer uses
-        the link that it leaves on; 0 by default, as with a queue of its own for each connection.
+        Seconds that a packet waits, in addition to ``latency``, for each transfer that uses the
+        link it leaves on; 0 by default, as with a queue of its own for each connection.
     overhead : float
         Share of the bandwidth that does not carry messages: headers of Ethernet, IP and TCP take 90
         of 1538 bytes, and acknowledgements of the opposite direction 2 %.

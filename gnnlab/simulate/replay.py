@@ -173,8 +173,8 @@ class _Replay:
 
     def _wait(self, machines: Iterable[int]) -> float:
         """Seconds that a packet takes that leaves one of these machines now."""
-        is_queued = self.flow.in_use(self._link(machine, False) for machine in machines)
-        return self.network.latency + self.network.queue * is_queued
+        users = self.flow.users([self._link(machine, False) for machine in machines])
+        return self.network.latency + self.network.queue * users
 
     def _delay(self, seconds: float) -> _Steps:
         if seconds > 0:
@@ -308,9 +308,10 @@ class _Replay:
             waiting, num_bytes = self.rings[0]
             rounds = 2 * (self.num_ranks - 1)
             count = self.machines.count
-            if count > 1:
-                yield from self._delay(rounds * self._wait(range(count)))
-                each = num_bytes * rounds / self.num_ranks
+            for _ in range(rounds if count > 1 else 0):
+                # On its way around the ring, a value leaves a machine in this share of the rounds.
+                yield from self._delay(count / self.num_ranks * self._wait(range(count)))
+                each = num_bytes / self.num_ranks
                 amounts: dict[int, float] = dict.fromkeys(range(2 * count), each)
                 for machine in range(count):
                     pool = self._pool(machine)

@@ -87,6 +87,10 @@ def test_a_packet_waits_where_its_link_is_in_use() -> None:
     assert fetch.seconds == pytest.approx(0.1 + (0.1 + 0.4) + 0.2)
     alone = replay(trainers(later), network, Machines(2, 9)).seconds
     assert alone == pytest.approx(1.0 + 0.2 + 0.1)
+    # Behind two transfers it waits twice as long, and then gets a third of the link.
+    timing = replay(trainers(later, [], first, first), network, Machines(4, 9))
+    (fetch,) = (each for each in timing.events if each.kind == "fetch" and each.rank == 0)
+    assert fetch.seconds == pytest.approx(0.1 + (0.1 + 2 * 0.4) + 0.3)
 
 
 def test_processors_are_shared() -> None:
@@ -107,6 +111,21 @@ def test_all_reduce_is_a_ring_of_ranks() -> None:
     assert timing.parts == pytest.approx({"compute": 1.5, "wait": 1.5, "allreduce": 1.5})
     one_machine = [Track(track.rank, 0, "trainer", track.ops) for track in trainers(*entries)]
     assert replay(one_machine, SLOW, Machines(1, 9)).seconds == pytest.approx(3.0)
+    # Two ranks on each of two machines: half of a value's steps leave a machine.
+    pairs = [Track(track.rank, track.rank // 2, "trainer", track.ops) for track in one_machine]
+    assert replay(pairs, SLOW, Machines(2, 9)).seconds == pytest.approx(3 + 0.9 + 3 * 0.1)
+
+
+def test_an_all_reduce_waits_at_a_link_only_while_it_is_in_use() -> None:
+    """Machine 1 sends to 0 during the first of two rounds, not during the second."""
+    network = Network(8000, latency=0.1, per_request=0, per_byte=0, overhead=0, queue=0.4)
+    loader = Track(0, 0, "sampler-0", [ask(1, 1500)])
+    ranks = trainers(*([Work("compute", 1.0), Collective("allreduce", 0, 600)] for _ in range(2)))
+    # At 1.0, one of two links is in use. From 1.3 on, the round gets a third of it, as it sends in
+    # both directions; the transfer ends at 1.9, and the round at 2.0.
+    first, second = (0.1 + 0.4 / 2) + 0.7, 0.1 + 0.3
+    timing = replay([*ranks, loader], network, Machines(2, 9))
+    assert timing.seconds == pytest.approx(1.0 + first + second)
 
 
 def test_a_round_of_an_all_reduce_costs_each_rank_work() -> None:
