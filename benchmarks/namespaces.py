@@ -129,7 +129,7 @@ def hear(process: subprocess.Popen[str]) -> str:
 EXCHANGE = """
 import sys, time, zmq
 from gnnlab.distributed import wire
-me, rounds, size, streams, start, *keys = sys.argv[1:]
+me, rounds, size, streams, *keys = sys.argv[1:]
 hosts = [f"SUBNET.{10 + k}" for k in range(MACHINES)]
 context, data = zmq.Context(), bytes(int(size))
 
@@ -152,7 +152,8 @@ pushes = []
 for k in others * int(streams):
     pushes.append(socket(zmq.PUSH))
     pushes[-1].connect(f"tcp://{hosts[k]}:5002")
-time.sleep(max(0, float(start) - time.time()))
+print("ready", flush=True)
+time.sleep(float(sys.stdin.readline()) - time.time())
 begin = time.perf_counter()
 arrived = {len(data): 0, 0: 0}  # messages by their size; who has a whole round sends an empty one
 for expected in range(len(pushes), (int(rounds) + 1) * len(pushes), len(pushes)):
@@ -168,7 +169,7 @@ sys.stdin.read()  # others may still be reading
 # Small messages there and back: before the start of an exchange, then during it.
 PING = """
 import socket, statistics, sys, time
-host, is_echo, start = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+host, is_echo = sys.argv[1], int(sys.argv[2])
 if is_echo:
     with socket.create_server((host, 5003)) as server: connection = server.accept()[0]
 else:
@@ -191,6 +192,8 @@ def seconds(begin, end):
         time.sleep(0.004)
     return statistics.median(found)
 
+print("ready", flush=True)
+start = float(sys.stdin.readline())
 idle = seconds(start - 0.7, start - 0.2)
 print(max(0, seconds(start + 0.3, start + 2) - idle) / 2, flush=True)
 """
@@ -207,7 +210,7 @@ def exchange(
     -------
     dict
         ``per_byte``: processor seconds of this computer that a byte costs at each end.
-        ``queue``: seconds that a packet waits for others where it leaves.
+        ``queue``: seconds that a packet waits for each connection that uses the link it leaves on.
         ``overhead``: share of the links' rate that does not arrive; absent where the processors
         were the limit.
     """
@@ -215,28 +218,33 @@ def exchange(
     rounds = min(400, max(3, int(bandwidth * 3 / (size * (count - 1)))))  # three seconds
     code = EXCHANGE.replace("SUBNET", SUBNET).replace("MACHINES", str(count))
     keys = [key.decode() for key in zmq.curve_keypair()] if is_encrypted else []
-    start = time.time() + 3.0  # when all processes have started
     with ExitStack() as stack:
         running = []
         for number, name in enumerate(names):
             before = ("ip", "netns", "exec", name, "timeout", "120")
             process = stack.enter_context(
-                python(code, number, rounds, size // streams, streams, start, *keys, before=before)
+                python(code, number, rounds, size // streams, streams, *keys, before=before)
             )
             stack.callback(process.kill)
             running.append(process)
         for is_echo in (1, 0):
             before = ("ip", "netns", "exec", names[1 - is_echo], "timeout", "120")
-            ping = stack.enter_context(python(PING, f"{SUBNET}.10", is_echo, start, before=before))
+            ping = stack.enter_context(python(PING, f"{SUBNET}.10", is_echo, before=before))
             stack.callback(ping.kill)
-        time.sleep(max(0.0, start - time.time()))
+        waiting = [*running, ping]
+        for process in waiting:
+            hear(process)
+        start = time.time() + 1.0
+        for process in waiting:
+            print(start, file=process.stdin, flush=True)
+        time.sleep(start - time.time())
         busy = busy_seconds()
         took = [float(hear(process)) for process in running]
         busy = busy_seconds() - busy
         queue = float(hear(ping))
     moved = count * (count - 1) * rounds * size
     wall = statistics.median(took)
-    found = {"per_byte": busy / moved / 2, "queue": queue}
+    found = {"per_byte": busy / moved / 2, "queue": queue / (count - 1) / streams}
     if busy < 0.8 * wall * len(os.sched_getaffinity(0)):
         found["overhead"] = max(0.0, 1 - moved / count / wall / bandwidth)
     return found

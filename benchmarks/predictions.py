@@ -11,12 +11,13 @@ Calibrations, none of which runs a job that is predicted:
   simulation of the same work, are the ``slowdown``: processes share caches and memory bandwidth,
   and their allocators and threads differ. The main and the prefetch thread of a trainer wait for
   each other, so what the main thread of a single trainer waits counts, too, and for several
-  trainers the share of the processors that stays idle.
+  trainers the share of the processors that stays idle. It is measured again for each setting: the
+  speed of a virtual machine changes within minutes.
 - *request*: small messages to a real server: processor seconds, and the time of a round trip.
 - *round*: processor seconds of an all-reduce of the trainers.
 - *exchange*: all machines send to all others, in rounds of the bytes that a batch needs, over as
   many connections as there are trainers: processor seconds of a byte, the share of the link that
-  arrives, and how long a packet waits meanwhile.
+  arrives, and how long a packet waits for each connection that uses the link.
 """
 
 from __future__ import annotations
@@ -100,9 +101,9 @@ def draw(rows: int, seed: int) -> list[_Setting]:
 def _epochs(setting: _Setting) -> int:
     """How many epochs to run: more where they are short. The first is not counted."""
     if setting["machines"] == 1:
-        return 9
+        return 15
     expected = setting["width"] / 600 * 150e6 / namespaces.bits(setting["rate"]) * 12
-    return 1 + max(2, min(8, int(8 / expected)))
+    return 1 + max(3, min(14, int(10 / expected)))
 
 
 # ---------------------------------------------------------------------------------- a whole grid
@@ -296,10 +297,7 @@ class _Grid:
     def _calibrate(self, setting: _Setting, result: Result, epochs: int) -> dict[str, Any]:
         count, width = setting["machines"], setting["width"]
         ranks, samplers = count * setting["trainers"], setting["samplers"]
-        key = f"pace {ranks} {width}" + (" and samplers" if samplers else "")
-        found: dict[str, Any] = {
-            "slowdown": self._once(key, self._pace, ranks, width, bool(samplers))
-        }
+        found: dict[str, Any] = {"slowdown": self._pace(result, ranks, width, bool(samplers))}
         if ranks > 1:
             sizes = (width, trainer.HIDDEN, _CLASSES) if count == 1 else (1, 1, 1)
             key = f"round {ranks} {sizes[0]}"
@@ -324,8 +322,11 @@ class _Grid:
             self.known[key] = calibrate(*arguments)
         return self.known[key]
 
-    def _pace(self, ranks: int, width: int, has_samplers: bool) -> dict[str, float]:
-        """Processor seconds of real processes by those of a simulation, by kind of work."""
+    def _pace(self, result: Result, ranks: int, width: int, has_samplers: bool) -> dict[str, float]:
+        """Processor seconds of real processes by those of a simulation, by kind of work.
+
+        Training is that of the setting's own simulation; sampling is simulated on one machine.
+        """
         part_config = self._partition(1, "metis", width)
         batch, roles = self.batch // ranks, ["both"] * ranks
         if has_samplers:
@@ -347,12 +348,12 @@ class _Grid:
                 print(file=process.stdin, flush=True)
             real = [_found(namespaces.hear(process)) for process in running]
         with redirect_stdout(StringIO()):
-            simulated = simulate(part_config).run(_TRAINER, str(part_config), str(batch), "5")
+            simulated = simulate(part_config).run(_TRAINER, str(part_config), str(batch), "8")
         mean = {
-            kind: statistics.mean(each[kind] for each in real if each.get(kind))
+            kind: sum(each.get(kind, 0.0) for each in real) / ranks
             for kind in ("compute", "sample", "busy", "wall")
         }
-        alone = _work(simulated)
+        alone = _work(simulated) | {"compute": _work(result)["compute"]}
         idle = 1.0
         if not has_samplers and ranks == 1:
             mean["compute"] = mean["busy"]
@@ -480,22 +481,20 @@ def _seconds(result: Result, count: int) -> list[float]:
 
 
 def _work(result: Result) -> dict[str, float]:
-    """Processor seconds of a batch by kind, of one trainer; the first epoch is not counted."""
+    """Mean processor seconds of a batch by kind; a trainer's first epoch is not counted."""
     spent: dict[str, list[float]] = defaultdict(list)
     for track in result.lanes:
-        if track.name == "trainer":
-            for op in track.ops:
-                if isinstance(op, LoaderPass) and op.begins:
-                    spent["compute"].append(0.0)
-                elif isinstance(op, Work) and op.kind == "compute" and spent["compute"]:
-                    spent["compute"][-1] += op.seconds
-        else:
-            for op in track.ops:
-                if isinstance(op, Wait) and op.key[1:] == ("begin",) and op.step == 0:
-                    spent["sample"].append(0.0)
-                elif isinstance(op, Work) and spent["sample"]:
-                    spent["sample"][-1] += op.seconds
-    return {k: statistics.mean(each[1:]) / trainer.STEPS for k, each in spent.items()}
+        kind = "compute" if track.name == "trainer" else "sample"
+        epochs: list[float] = []
+        for op in track.ops:
+            if (isinstance(op, LoaderPass) and op.begins) or (
+                isinstance(op, Wait) and op.key[1:] == ("begin",) and op.step == 0
+            ):
+                epochs.append(0.0)
+            elif isinstance(op, Work) and epochs and kind in ("sample", op.kind):
+                epochs[-1] += op.seconds
+        spent[kind] += epochs[1:]
+    return {kind: statistics.mean(each) / trainer.STEPS for kind, each in spent.items()}
 
 
 def _found(text: str) -> dict[str, Any]:
