@@ -148,17 +148,17 @@
 # | 10 TITLE | 找出作业的瓶颈，选择缓存（cache）、扇出（fanout）和网络，决定该买什么，并为更大的图做计划 | 07 | 120 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="11_replayed_papers" lang="en"
-# | 11 TITLE | check what papers claim about caches by counting remote feature rows, find the minimum number of rows that must be fetched with any cache, and tell whether a difference comes from the caching policy or from the graph | 10 | 105 | one, which plays the role of all machines |
+# | 11 TITLE | count remote feature rows to check what papers claim about caches, find the minimum number of rows that must be fetched, whichever cache is used, and tell whether a difference comes from the caching policy or from the graph | 10 | 105 | one, which plays the role of all machines |
 
 # %% [markdown] slot="11_replayed_papers" lang="ko"
 # | 11 TITLE | 캐시와 원격 행에 관한 논문의 주장이 맞는지 행의 수를 직접 세어 확인하고, 어떤 캐시를 쓰더라도 가져와야 하는 행 수의 하한을 구하고, 논문의 값과 차이가 나는 원인이 캐시 정책인지 그래프인지 가려냅니다 | 10 | 105 | 하나가 모든 머신 역할 |
 
 # %% [markdown] slot="11_replayed_papers" lang="zh"
-# | 11 TITLE | 亲手统计远程特征行的读取数，检验论文中关于缓存的结论，求出使用任何缓存都必须读取的行数的下限，分清与论文的差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
+# | 11 TITLE | 亲手统计读取了多少远程特征行，检验论文中关于缓存的结论，求出无论使用哪种缓存都至少要读取多少行，分清统计结果与论文的差异来自策略还是来自图 | 10 | 105 | 一个，模拟所有机器 |
 
 # %% [markdown] slot="routes" lang="en"
-# The minutes include reading, running the code and doing the exercises. They are estimated from the
-# length of the lessons; allow more if you are new to PyTorch.
+# The times given include reading, running the code and doing the exercises. They are estimated from
+# the length of the lessons; allow more if you are new to PyTorch.
 #
 # ## Which lessons to take
 #
