@@ -153,7 +153,7 @@ for k in others * int(streams):
     pushes.append(socket(zmq.PUSH))
     pushes[-1].connect(f"tcp://{hosts[k]}:5002")
 print("ready", flush=True)
-time.sleep(float(sys.stdin.readline()) - time.time())
+time.sleep(max(0, float(sys.stdin.readline()) - time.time()))
 begin = time.perf_counter()
 arrived = {len(data): 0, 0: 0}  # messages by their size; who has a whole round sends an empty one
 for expected in range(len(pushes), (int(rounds) + 1) * len(pushes), len(pushes)):
@@ -237,7 +237,7 @@ def exchange(
         start = time.time() + 1.0
         for process in waiting:
             print(start, file=process.stdin, flush=True)
-        time.sleep(start - time.time())
+        time.sleep(max(0.0, start - time.time()))
         busy = busy_seconds()
         took = [float(hear(process)) for process in running]
         busy = busy_seconds() - busy
