@@ -274,8 +274,9 @@ class _Replay:
             yield from self._serve(op)
         if "bandwidth" not in self.free:
             yield from self._transfer(machine, op.out, op.back)
-        here = op.here * self._slowdown(op.kind)
-        yield from self._work(machine, here - (self.flow.now - since))
+        if "serve" not in self.free:  # the store of this machine, too, which is read meanwhile
+            here = op.here * self._slowdown(op.kind)
+            yield from self._work(machine, here - (self.flow.now - since))
 
     def _collective(self, number: int, track: Track, op: Collective) -> _Steps:
         if op.bytes and "allreduce" not in self.free:

@@ -142,6 +142,8 @@ def test_work_takes_longer_where_processes_are_slower() -> None:
     work = trainers([Work("compute", 1.0), ask(1, 0, serve=1.0, here=1.0), Work("sample", 1.0)])
     network = Network(8000, latency=0, per_request=0, per_byte=0)
     assert seconds(work, network, slowdown=slowdown) == pytest.approx(3.0 + 2.5 + 1.0)
+    free = replay(work, network, Machines(2, 9), ["serve"]).seconds
+    assert free == pytest.approx(1.0 + 1.0)
 
 
 def test_a_barrier_waits_for_the_last_and_for_a_packet_there_and_back() -> None:
