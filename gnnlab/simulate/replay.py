@@ -309,14 +309,14 @@ class _Replay:
             waiting, num_bytes = self.rings[0]
             rounds = 2 * (self.num_ranks - 1)
             count = self.machines.count
+            each = num_bytes / self.num_ranks  # bytes of a round on each link
+            amounts: dict[int, float] = dict.fromkeys(range(2 * count), each)
+            for machine in range(count):
+                pool = self._pool(machine)
+                amounts[pool] = amounts.get(pool, 0.0) + 2 * self.network.per_byte * each
             for _ in range(rounds if count > 1 else 0):
                 # On its way around the ring, a value leaves a machine in this share of the rounds.
                 yield from self._delay(count / self.num_ranks * self._wait(range(count)))
-                each = num_bytes / self.num_ranks
-                amounts: dict[int, float] = dict.fromkeys(range(2 * count), each)
-                for machine in range(count):
-                    pool = self._pool(machine)
-                    amounts[pool] = amounts.get(pool, 0.0) + 2 * self.network.per_byte * each
                 yield from self._move(amounts, 2 * each)
             self.rings.pop(0)
             self.ready.extend(waiting)
