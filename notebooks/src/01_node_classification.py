@@ -280,8 +280,8 @@ for i, block in enumerate(blocks):
 # A block numbers its nodes from 0; `srcdata[dgl.NID]` and `dstdata[dgl.NID]` hold the original IDs.
 # The destinations of one block are the sources of the next. Since a layer also needs a node's own
 # features, the destination nodes are source nodes too: **they come first among the source nodes**.
-# We draw the sample on the graph (left) and as blocks (right); a dashed line joins a node to
-# itself.
+# The figure shows the sample in the graph (left) and as blocks (right); a dashed line connects two
+# copies of the same node.
 
 # %% [markdown] slot="blocks" lang="ko"
 # 샘플러는 세 가지를 반환합니다.
@@ -673,8 +673,9 @@ assert test > {"digits": 0.96, "facebook": 0.92}.get(DATASET, 0)
 #
 # ## 验证
 #
-# 分批计算的结果，与对全图一次算完的结果相同吗？这张图足够小，可以直接检验。用整张图代替每个块传给各
-# 个 `SAGEConv` 层，做一次完整的前向计算，每个节点的 logits 都应当与分批计算的结果相同。
+# 分批计算的结果，与对全图一次算完的结果相同吗？这张图足够小，可以直接检验。把整张图（而不是块）传给
+# 各个 `SAGEConv` 层，做一次完整的前向计算；这样得到的每个节点的 logits，都应当与分批计算的结果相
+# 同。
 
 # %% slot="prove-code"
 with torch.no_grad():
@@ -689,8 +690,8 @@ print("layer-wise inference equals the full forward pass:", tuple(logits.shape))
 # ## The trap: forgotten reverse edges
 #
 # If the edges in the file are used as they are, there is no error: the shapes match and the loss
-# falls. But each node then receives messages only from neighbors with smaller IDs. We train the
-# same model on that graph and compare.
+# falls. But each row of the file has the smaller ID first, so each node then receives messages only
+# from neighbors with smaller IDs. We train the same model on that graph and compare.
 
 # %% [markdown] slot="trap" lang="ko"
 # 두 결과는 반올림 오차 범위 안에서 같습니다. 배치로 나누어도 추론 결과는 정확하며, 샘플링은

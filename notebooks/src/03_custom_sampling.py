@@ -1042,7 +1042,7 @@ print(f"{len(whole)} + {len(here)} batches: the same edges")
 # seeds = batch.n_id[: batch.batch_size]  # IDs; batch.x, batch.edge_index, batch.y as in PyG
 # ```
 #
-# The same seed gives the same batches for any number of worker processes; the [page for PyG
+# The same random seed gives identical batches for any number of worker processes; the [page for PyG
 # users](../../docs/pyg.md) has the details.
 #
 # ## Summary

@@ -115,8 +115,8 @@ scratch = globals().get("scratch") or tempfile.TemporaryDirectory()  # reuse on 
 #
 # 시드 노드(seed node) 1, 4, 2, 3이 미니배치 하나를 이룹니다. 앞의 둘은 랭크 0이, 나머지 둘은 랭크
 # 1이 맡습니다. 각 랭크에서는 프로세스가 하나일 때와 똑같이, 맡은 시드 노드의 이웃을 찾고, 시드
-# 노드와 이웃의 피처(feature)를 읽습니다. 그림에서 파란색은 시드 노드이고, 주황색은 시드 노드를
-# 계산하려고 읽는 노드입니다.
+# 노드와 이웃의 피처(feature)를 읽습니다. 그림에서 파란색은 시드 노드이고, 주황색은 시드 노드의
+# 출력을 계산하기 위해 함께 읽는 이웃 노드입니다.
 
 # %% [markdown] slot="toy" lang="zh"
 # ## 先看一张小图
@@ -248,9 +248,9 @@ for counts in ring_all_reduce([torch.ones(2)] * 2):
 # each rank has the sum in one chunk; after two, in both.
 #
 # Now change the number of ranks. In each panel, rows are ranks and columns are chunks; each number
-# says how many ranks are summed in a chunk. The chunks framed in orange are sent next. Chunks
-# arriving in the upper row of panels are added; those in the lower row are copied. The title gives
-# the total that each rank sends. Without a running kernel, you see four settings.
+# says how many ranks' contributions a chunk contains. The chunks framed in orange are sent next.
+# Chunks arriving in the upper row of panels are added; those in the lower row are copied. The title
+# gives the total that each rank sends. Without a running kernel, you see four settings.
 
 # %% [markdown] slot="hand" lang="ko"
 # 첫 줄은 시작할 때의 상태로, 각 조각에는 랭크 하나의 값만 들어 있습니다. 한 단계가 지나면 각 랭크에
@@ -870,10 +870,10 @@ plt.show()
 # 뒤로는 포크할 때마다 먼저 팀을 해산합니다.
 
 # %% [markdown] slot="openmp" lang="zh"
-# 左图是批次最大时的三步。每个 rank 只处理一半种子节点；如果 CPU 核空闲，绿色和蓝色阶段的时间会缩短
-# 到单个进程时的一半多一点。橙色大部分是等待：较慢的 rank 也完成之后，一步才算结束。右图中，批次较小
-# 时，多个 rank 往往反而比单个进程慢，因为全归约所花的时间比省下的计算时间更长；批次较大时则可能更
-# 快。两个 rank 达不到两倍的速度，两个核还有其他负载时更是如此。
+# 左图是批次最大时，一步之内三个阶段各自的用时。每个 rank 只处理一半种子节点；如果 CPU 核空闲，绿色
+# 和蓝色阶段的时间会缩短到单个进程时的一半多一点。橙色大部分是等待：较慢的 rank 也完成之后，一步才算
+# 结束。右图中，批次较小时，多个 rank 往往反而比单个进程慢，因为全归约所花的时间比省下的计算时间更
+# 长；批次较大时则可能更快。两个 rank 达不到两倍的速度，两个核还有其他负载时更是如此。
 #
 # ## 三种故障
 #

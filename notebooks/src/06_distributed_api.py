@@ -546,7 +546,7 @@ for parts in (1, 2, 4):
 # example](../../examples/train_dist_link.py) uses both.
 #
 # In the toy graph, we divide the first six nodes, four on machine 0 and two on machine 1, and,
-# separately, all edges. Passing `rank` shows every trainer's share.
+# separately, all edges. With `rank`, we see every trainer's share.
 
 # %% [markdown] slot="split" lang="ko"
 # `assert`에서 오류가 나지 않았으므로 모든 블록이 같습니다. 출력에서 보듯이 파티션 4개로 나누면
@@ -938,9 +938,9 @@ plt.show()
 # of the partition book maps a node to the part that owns it. We compare METIS with random parts.
 
 # %% [markdown] slot="cost" lang="ko"
-# 임베딩을 무작위 값으로 고정하면 계층은 검증 노드에도 통하는 것을 거의 배우지 못하여, 정확도가
-# 0.3에도 미치지 못합니다. 임베딩을 함께 학습하면 픽셀을 하나도 쓰지 않고도 정확도가 0.8가량까지
-# 올라갑니다. 임베딩에 주변 노드의 레이블(label) 정보가 쌓이기 때문입니다.
+# 임베딩을 무작위 값으로 고정하면 계층이 검증 노드에까지 일반화되는 규칙을 거의 배우지 못하여,
+# 정확도가 0.3에도 미치지 못합니다. 임베딩을 함께 학습하면 픽셀을 하나도 쓰지 않고도 정확도가
+# 0.8가량까지 올라갑니다. 임베딩에 주변 노드의 레이블(label) 정보가 쌓이기 때문입니다.
 #
 # ## 통신량
 #

@@ -232,8 +232,8 @@ for kind, rows in two_machines.traffic.rows.items():
 # %% [markdown] slot="library" lang="ko"
 # 두 트레이너의 시드 노드(seed node)는 모두 자기 머신에 있습니다. 트레이너 0은 샘플링 도중에 나온
 # 노드 5의 이웃을 머신 1에 요청하고, 마지막에 노드 4, 5, 7의 피처를 요청합니다. 트레이너 1에서는
-# 마지막 단계에서야 머신 0의 노드 2가 나옵니다. 따라서 피처를 읽을 때 머신 0이 받는 데이터는 4바이트
-# 수가 세 개씩 든 행 세 개와 8바이트짜리 요청 하나로, 모두 44바이트입니다. 앞에서 쓴
+# 마지막 단계에서야 머신 0의 노드 2가 나옵니다. 따라서 피처를 읽을 때 머신 0이 받는 데이터는
+# 4바이트짜리 수 세 개로 된 행 세 개와 8바이트짜리 요청 하나로, 모두 44바이트입니다. 앞에서 쓴
 # 시뮬레이터(simulator) 파일을 자기 프로젝트에서 쓰려면
 # `gnnlab export dist_graph_simulator my_project/`로 복사합니다.
 #
@@ -471,8 +471,8 @@ else:
 # 한꺼번에 비교합니다.
 
 # %% [markdown] slot="equal" lang="zh"
-# 两次运行都为每个训练器留下了一个文件。我们把其中的计数加起来，先按消息的种类比较通信量，再把全部计
-# 数一起比较：发出请求的机器、接收请求的机器、请求次数、行数，以及收发的字节数。
+# 两次运行都为每个训练器留下了一个文件。我们把其中的计数加起来，先按消息的种类比较通信量，再按发出请
+# 求的机器和接收请求的机器，逐项比较请求次数、行数和收发的字节数。
 
 
 # %% slot="equal-code"
@@ -495,8 +495,8 @@ if runs_jobs:
 # All counts agree to the last byte: a sample depends only on the random seed, the epoch, the batch,
 # the layer and the node. So the trainers of the real job request the same data as the simulated
 # ones, and the same encoder determines the size of all messages. The bytes that TCP and IP add are
-# not counted, nor are the model's gradients, which torch exchanges itself. `"gradients"` are those
-# of distributed embeddings; this model has none.
+# not counted, nor are the model's gradients, which torch exchanges itself. `"gradients"` counts
+# only the gradients of distributed embeddings, which this model does not use.
 #
 # ## What it costs: time
 #
@@ -515,8 +515,8 @@ if runs_jobs:
 # 센 값은 1바이트까지 모두 일치하며, 이는 우연이 아닙니다. 샘플링 결과는 난수 시드, 에폭, 배치,
 # 계층, 노드만으로 정해집니다. 따라서 실제 작업의 트레이너도 시뮬레이션에서와 똑같은 데이터를
 # 요청하고, 양쪽이 같은 인코더를 쓰므로 메시지의 크기도 같습니다. 다만 TCP와 IP에서 덧붙는 바이트와,
-# torch가 따로 주고받는 모델의 그래디언트(gradient)는 세지 않았습니다. `"gradients"`는 분산
-# 임베딩(distributed embedding)의 그래디언트인데, 이 모델에는 분산 임베딩이 없습니다.
+# torch가 따로 주고받는 모델의 그래디언트(gradient)는 세지 않았습니다. `"gradients"`는 분산 임베딩의
+# 그래디언트인데, 이 모델에는 분산 임베딩이 없습니다.
 #
 # ## 비용: 시간
 #

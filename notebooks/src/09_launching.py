@@ -186,7 +186,7 @@ plt.show()
 
 # %% [markdown] slot="server" lang="zh"
 # 训练器从本机内存中读取节点 1 的特征；节点 6 和 7 的特征则要向**服务器**（server）请求。这里的服务
-# 器是一个进程，不是一台机器；它负责响应对本机各行的请求。
+# 器是一个进程，不是一台机器；其他机器要读取本机的特征行时，请求由它响应。
 #
 # ## 亲手实现：按行提供数据的服务器
 #
@@ -285,7 +285,7 @@ for path in (ip_config, wrong):
         print("refused:", error)
 
 # %% [markdown] slot="copy" lang="en"
-# The second file is refused; the message names the line and what is expected.
+# The second file is refused; the message names the line and says what is expected.
 #
 # ## Copy and check the parts
 #
@@ -398,7 +398,7 @@ for part, workspace in enumerate(machines):
 # 다시 실행합니다. 메시지의 언어는 `--lang`으로 고르며 영어, 한국어, 중국어가 있습니다.
 
 # %% [markdown] slot="doctor" lang="zh"
-# 每台机器都能打开自己的分区，也只有自己的分区。
+# 每台机器都能打开自己的分区，而且只存有这一个分区。
 #
 # `gnnlab doctor` 检查有没有会妨碍作业运行的问题：指定 `--ip_config` 时检查所有机器，否则只检查这台
 # 计算机。下面把特征中的一个比特翻转，运行 `doctor`，再把它改回来。`--lang` 选择消息的语言：英语、韩
@@ -471,9 +471,9 @@ print("exit status with the bit restored:", status)
 # 作进程由训练器派生而来，无法使用训练器与服务器之间的连接。）
 #
 # 训练器 $r$ 负责第 $r$ 份训练节点。只有一个进程时，两份都由它负责，并且交错排列；这样，大小为 32 的
-# 一个批次就与大小为 16 的两个批次含有相同的节点，最后的验证需要这一点。为了使两份一样大，末尾可能有
-# 一个节点重复出现，所以用 `[:88]` 去掉末尾的几个节点。最后，`train.py` 进行训练；每一轮（epoch）结
-# 束后，每台机器保存**检查点**（checkpoint）中属于自己的部分。
+# 一个批次就与大小为 16 的两个批次含有相同的节点，最后的验证需要这一点。为了使两份一样大，划分时可能
+# 会在末尾重复一个节点；这里用 `[:88]` 截去末尾的几个节点，以避开这种重复。最后，`train.py` 进行训
+# 练；每一轮（epoch）结束后，每台机器保存**检查点**（checkpoint）中属于自己的部分。
 
 # %% slot="report-code"
 # %%writefile code/report.py
@@ -605,8 +605,8 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # - `log_dir`, `trace`: 로그를 저장할 폴더와, 시간이 어디에 쓰이는지 기록할 폴더. 런처를 실행하는
 #   컴퓨터에 만듭니다.
 # - `on`: 에이전트를 시작하는 방법으로 `ssh`, `slurm`, `ray`, `local` 가운데 하나. `security`:
-#   `curve` 또는 `none`이며 뒤에서 설명합니다. `graph_format`: DGL용 명령을 그대로 쓸 수 있도록
-#   받으며, 스크립트에는 환경 변수 `DGL_GRAPH_FORMAT`으로 전달됩니다.
+#   `curve` 또는 `none`이며 뒤에서 설명합니다. `graph_format`: DGL용 명령을 그대로 쓸 수 있도록 둔
+#   옵션이며, 값은 환경 변수 `DGL_GRAPH_FORMAT`으로 스크립트에 전달됩니다.
 #
 # 한 머신에 서버가 여럿이면 요청을 번갈아 받습니다. 따라서 여러 트레이너에 동시에 응답하고, 한
 # 서버가 계산하는 동안 다른 서버는 데이터를 보낼 수 있습니다. `dry_run`을 지정하면 `launch`는 실행할
@@ -672,8 +672,8 @@ print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 #
 # `num_machines=2`로 지정하면 에이전트가 노트북의 자식 프로세스가 되어 ssh가 필요 없고, 나머지는
 # 모두 같습니다. 이번에는 트레이너마다 샘플러를 하나씩 둡니다. 에폭 2가 끝나면, 미리 시작해 둔
-# 스레드가 모든 프로세스의 목록을 기록한 다음 서버 1을 강제로 종료합니다. 메모리가 모자랄 때 운영
-# 체제가 하기도 하는 일입니다.
+# 스레드가 모든 프로세스의 목록을 기록한 다음 서버 1을 강제로 종료합니다. 메모리가 모자랄 때
+# 운영체제가 하기도 하는 일입니다.
 
 # %% [markdown] slot="launch" lang="zh"
 # `launch` 通过 ssh 在每台主机上启动一个**代理**（agent），见输出中标号为 0 的行。服务器和 torchrun
@@ -1090,8 +1090,8 @@ plt.show()
 # its final parameters match those of an uninterrupted run bit for bit.
 #
 # On a node of a Ray cluster, the same command works with `--on ray`. `gnnlab doctor` checks Slurm
-# and Ray nodes alike. For more, see [the page on clusters](../../docs/clusters.md) and [where DGL's
-# guide is covered](../../docs/from_the_guide.md).
+# and Ray nodes alike. For more, see [the page on clusters](../../docs/clusters.md) and [the page on
+# DGL's guide](../../docs/from_the_guide.md).
 
 # %% [markdown] slot="cluster" lang="ko"
 # 초록색은 학습하는 시간이고, 연한 주황색은 서버가 요청에 응답하는 시간입니다. 나머지는 한 번만 드는
@@ -1251,8 +1251,8 @@ plt.show()
 #    many servers, trainers and samplers does the job have? Answer with a list.
 # 3. An epoch takes 60 s on one machine and 33 s on two, but starting on two takes 300 s longer.
 #    What is the smallest number of epochs for which two machines finish first?
-# 4. Write a function of `request` and `rows` that returns our server's reply to a request of one
-#    or more complete, valid row numbers, and `b""` to any other.
+# 4. Write a function of `request` and `rows`: for a request of one or more complete, valid row
+#    numbers, it returns our server's reply; for any other, `b""`.
 # 5. `complete[i]` lists the numbers of the checkpoints that machine $i$ has. Write a function of
 #    `complete` that returns the one to resume from, or −1 if there is none.
 
@@ -1266,8 +1266,8 @@ plt.show()
 # - 첫 장애가 생기면 작업 전체가 종료되고, 런처가 그 장애를 보고합니다. 자세한 내용은 로그에
 #   남습니다.
 # - 체크포인트는 모든 머신에 나뉘어 저장됩니다. 머신마다 자기가 맡은 부분을 저장합니다.
-# - 작업을 시작하는 데는 몇 초에서 몇 분이 걸리지만 한 번뿐입니다. 여러 머신은 시작하는 데 드는
-#   시간보다 학습 시간이 훨씬 긴 작업에 쓰십시오.
+# - 작업을 시작하는 데는 몇 초에서 몇 분이 걸리지만 한 번뿐입니다. 학습 시간이 작업을 시작하는 데
+#   드는 시간보다 훨씬 길 때만 머신을 여러 대 쓰십시오.
 #
 # ## 연습 문제
 #

@@ -245,10 +245,10 @@ for method in ("random", "metis"):
 # How long does a step's communication take at 1 Gbit/s with the random partition? We add three
 # terms.
 #
-# - **Requests.** Suppose the trainer's machine owns the seeds and knows their neighbors. For the
-#   neighbors of nodes found later, and finally for the features, it sends requests, in two
-#   sequential rounds for two layers. In each round, packets go there and back, 0.1 ms each way, and
-#   each of the three requests, one per machine asked, costs the trainer 0.1 ms of processor time:
+# - **Requests.** Suppose the trainer's machine owns the seeds and knows their neighbors. It requests
+#   the neighbors of the nodes found next, then the features: two rounds for two layers. In each
+#   round, packets go there and back, 0.1 ms each way, and each of the three requests, one per
+#   machine asked, costs the trainer 0.1 ms of processor time:
 #   $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ ms.
 # - **Features.** 74% of 8,698 rows, at $8 + 400$ bytes each, make 2.6 MB. The link carries 125 MB
 #   per second, less 8% for headers, so 115 MB: 23 ms.
@@ -368,9 +368,9 @@ for speed in (1, 10, 100):
 # ## 라이브러리 사용하기
 #
 # 레슨 07의 시뮬레이터는 학습 스크립트를 고치지 않고 트레이너별로 번갈아 실행하면서, 모든 메시지를
-# 세고 이 컴퓨터의 프로세서로 작업 시간을 잽니다. `train`은 그런 스크립트를 함수로 옮긴 것으로,
-# 모델의 매개변수와 캐시의 적중 횟수를 반환합니다. `prefetch=0`이면 로더는 루프가 미니배치를 요구할
-# 때 비로소 미니배치를 만듭니다. 따라서 식에서처럼 모든 일이 차례대로 일어납니다.
+# 세고 이 컴퓨터의 프로세서에서 각 작업에 걸린 시간을 잽니다. `train`은 그런 스크립트를 함수로 옮긴
+# 것으로, 모델의 매개변수와 캐시의 적중 횟수를 반환합니다. `prefetch=0`이면 로더는 루프가 미니배치를
+# 요구할 때 비로소 미니배치를 만듭니다. 따라서 식에서처럼 모든 일이 차례대로 일어납니다.
 
 # %% [markdown] slot="train" lang="zh"
 # 在 1 Gbit/s 时，传输特征所用的时间远远超过其他各项。从 10 Gbit/s 提高到 100 Gbit/s，三项之和只减少
@@ -444,7 +444,7 @@ for result in (alone, base):
 #
 # ## Check that they agree
 #
-# First: did the simulated trainers request exactly as many rows as we counted by hand? Second: if
+# First: did the simulated trainers request exactly as many rows as we counted ourselves? Second: if
 # the measured work (sampling, computing and serving) took no time, would the simulator predict the
 # formula's time?
 
@@ -510,8 +510,9 @@ for speed in (1, 10, 25, 100):
 # **병목**(bottleneck)입니다.
 
 # %% [markdown] slot="limits" lang="zh"
-# 行数一行不差；字节数因为消息头而多出 0.01%。公式算出的时间短了 5% 到 9%，因为它只考虑平均值，而实
-# 际上，所有训练器都要等待取数据最多的那一个。公式也没有计入邻居列表，它占全部字节的 3%。
+# 行数一行不差；请求和传输特征的字节数，因为消息头而多出 0.01%。公式算出的时间短了 5% 到 9%，因为它
+# 只考虑平均值，而实际上，所有训练器都要等待取数据最多的那一个。公式也没有计入邻居列表，它占全部字节
+# 的 3%。
 #
 # ## 瓶颈在哪里？
 #
@@ -543,8 +544,8 @@ for speed, result in timed.items():
 # Much can be changed without buying anything. `predict` applies the formula to five ways to train.
 # For $t$, it uses the time per row measured on one machine: at 1 µs, 8,698 rows take 9 ms. The
 # simulator tries these five and two more: a thread that prepares mini-batches in advance, and a
-# cache in otherwise unused memory. Bars are the simulator's, black diamonds the formula's. The
-# float16 features are declared by shape and dtype only: all zeros, but their bytes are counted.
+# cache in otherwise unused memory. Bars show the simulator's times, black diamonds the formula's.
+# The float16 features are declared by shape and dtype only: all zeros, but their bytes are counted.
 
 # %% [markdown] slot="choices" lang="ko"
 # 1 Gbit/s에서는 네트워크가 병목이며 머신 한 대가 더 빠릅니다. 10 Gbit/s부터는 계산이 병목이 되고
@@ -723,7 +724,7 @@ plt.show()
 #
 # ## What to buy
 #
-# Enter your prices, job length and deadline, here 70% of one machine's hours. If an epoch takes
+# Enter your prices, job length and deadline (here 70% of one machine's time). If an epoch takes
 # 0.15 seconds, 100,000 epochs take 4.2 hours; four machines at 1.10 dollars an hour then cost
 # $4.2 \cdot 4 \cdot 1.10 = 18$ dollars. We use METIS and `prefetch`, both free. Labels are machine
 # counts; points beyond the vertical line miss the deadline.
@@ -908,7 +909,7 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
     print(f"{num_nodes:,} nodes: {nodes_a_seed(num_nodes):.0f} nodes read per seed")
 
 # %% [markdown] slot="summary" lang="en"
-# With each doubling, more nodes are read per seed; four points cannot tell how many more at 100
+# With each doubling, more nodes are read per seed, but four points cannot tell us how many at 100
 # million nodes. So the plan ranges from 58 (METIS, small graph) to 121 (no node read twice).
 # Exercises 6 and 7 complete it.
 #
@@ -1012,8 +1013,8 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    `gigabytes`(GB), 행당 시간 `row_seconds`를 받아 한 에폭에 걸리는 시간(초)을 반환하는 함수를
 #    작성합니다. 네트워크는 10 Gbit/s, 헤더를 빼면 1.15 GB/s이고, 머신 네 대가 학습 한 단계에 시드
 #    노드를 128개씩 처리하며, 요청과 올리듀스에 단계마다 2 ms가 더 듭니다.
-# 8. 노드가 [10억 개](../../docs/planning.md)(영어 문서)인 그래프에서 한 에폭에 시드 노드 1,000만
-#    개를 미니배치마다 128개씩 처리하며, 시드 노드 하나당 노드 93개를 읽습니다. `machines`,
+# 8. 노드가 10억 개인 그래프([학습 계획](../../docs/planning.md), 영어)에서 한 에폭에 시드 노드
+#    1,000만 개를 미니배치마다 128개씩 처리하며, 시드 노드 하나당 노드 93개를 읽습니다. `machines`,
 #    `remote_share`, `row_seconds`를 받아 한 에폭에 드는 머신 시간(machine hour), 곧 머신 수에 소요
 #    시간(단위: 시간)을 곱한 값을 반환하는 함수를 작성합니다. 통신 시간은 10 Gbit/s에서 `moving`으로
 #    구합니다.
@@ -1056,14 +1057,14 @@ for num_nodes in (12_800, 25_600, 51_200, 102_400):
 #    函数，在能按时完成的方案中找出最便宜的一个，返回它的名称；如果没有，就返回 `None`。
 # 6. 为有 1 亿个节点的图做计划。每台机器有 64 GB 内存，其中一半可以存放图。用三对整数作答，每对是最
 #    小值和最大值：需要多少台机器；用四台机器时，每台存储多少 GB；用四台机器时，每台在一轮中接收多少
-#    GB（包括请求，每个远程行 $8 + 400$ 字节）。最小值按这里对 METIS 的计数来算，最大值按每个种子节
-#    点读取 121 个节点、其中 75% 是远程节点来算。
+#    GB（包括请求，每个远程行 $8 + 400$ 字节）。最小值采用本课用 METIS 切分时数出的结果；最大值则假
+#    定每个种子节点读取 121 个节点，其中 75% 是远程节点。
 # 7. 沿用第 6 题的图（100 万个种子节点）和四台机器，写一个函数，参数是一台机器在一轮中读取的行数
 #    `rows`、接收的数据量 `gigabytes`（GB）和每行时间 `row_seconds`，返回一轮的秒数。网络是 10
 #    Gbit/s，扣除包头后为 1.15 GB/s；四台机器每一步各处理 128 个种子节点，请求和全归约使每一步增加 2
 #    毫秒。
-# 8. 在一张有 [10 亿个节点](../../docs/planning.md)（英文文档）的图上，一轮有 1000 万个种子节点，每
-#    个小批次 128 个；平均每个种子节点读取 93 个节点。写一个以 `machines`、`remote_share` 和
+# 8. 在一张有 10 亿个节点的图上（见[英文文档](../../docs/planning.md)），一轮有 1,000 万个种子节点，
+#    每个小批次 128 个；平均每个种子节点读取 93 个节点。写一个以 `machines`、`remote_share` 和
 #    `row_seconds` 为参数的函数，返回一轮所用的机器小时，即机器数乘以小时数。通信时间用 `moving` 按
 #    10 Gbit/s 计算。
 

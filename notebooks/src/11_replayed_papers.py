@@ -491,8 +491,9 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # Different rows are requested: the graph, its partition or the sampler differs. We look at the
 # graph first.
 #
-# Look at the published halo row: it falls to 0.39 at $\alpha = 0.5$, and hardly any further after
-# that. So the whole halo has only about half as many rows as a machine owns. How large are ours?
+# Look at the published halo row: it falls to 0.39 at $\alpha = 0.5$, and only a little further
+# after that. So the whole halo has only about half as many rows as a machine owns. How large are
+# ours?
 
 # %% [markdown] slot="why" lang="ko"
 # 논문과 같이 고정 캐시 정책 셋 가운데 VIP가 가장 좋습니다. 논문에서 차수보다 낫기도 하고 못하기도
@@ -503,9 +504,9 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # 없습니다. 요청되는 행이 다르다는 뜻이며, 그래프나 그래프를 나눈 방식, 샘플링 방법 가운데 무언가가
 # 다른 것입니다. 먼저 그래프를 살펴봅시다.
 #
-# 논문의 헤일로를 보면 $\alpha = 0.5$에서 0.39까지 내려간 뒤에는 거의 줄지 않습니다. 캐시의 크기가
-# 머신이 소유한 행의 절반 정도면 헤일로를 모두 담을 수 있다는 뜻입니다. 여기서 쓴 그래프의 헤일로는
-# 얼마나 클까요?
+# 논문에서 헤일로 정책의 비율은 $\alpha = 0.5$일 때 0.39까지 내려가며, 캐시가 그보다 커져도
+# 조금밖에 더 줄지 않습니다. 캐시의 크기가 머신이 소유한 행의 절반 정도면 헤일로를 모두 담을 수
+# 있다는 뜻입니다. 여기서 쓴 그래프의 헤일로는 얼마나 클까요?
 
 # %% [markdown] slot="why" lang="zh"
 # 与论文一样，三者之中 VIP 最好；HALO 在论文中与度数互有高低，在这里最差。但 VIP 省下的远不如论文
@@ -514,8 +515,8 @@ table({"SALIENT++": published, "large graph": large, "here": here})
 # 都做不到。所以原因不只在策略：请求的行本身就不一样，可能是图不同，也可能是切分或采样方法不同。先从
 # 图本身查起。
 #
-# 看论文中的 HALO：$\alpha = 0.5$ 时降到 0.39，此后几乎不再下降。这说明，缓存只要有机器自有行数的一
-# 半左右，就足以装下整个 HALO。我们的 HALO 有多大？
+# 看论文中的 HALO：$\alpha = 0.5$ 时降到 0.39，此后只略有下降。这说明，缓存只要有机器自有行数的一半
+# 左右，就足以装下整个 HALO。我们的 HALO 有多大？
 
 
 # %% slot="halo-code"
@@ -751,8 +752,8 @@ print(f"planning multiplies sampling requests by {plans / once:.0f}")
 # plan an epoch, we sample it twice. Next come the bytes of the other two designs, and the nodes
 # that LABOR samples on the graph of 100,000 nodes, as it was before its edges were gathered. (In
 # LABOR, each neighbor has one random number, which all seeds of a mini-batch use, so they tend to
-# choose the same neighbors. Of its two forms, the second reduces the nodes further by importance
-# sampling.)
+# choose the same neighbors. We count two variants: the basic one, and one that further reduces the
+# number of nodes by importance sampling.)
 
 # %% [markdown] slot="designs" lang="ko"
 # 한 행도 다르지 않습니다. 마지막 줄은 피처 행의 수만 보아서는 알 수 없는 비용을 보여 줍니다. 에폭을
@@ -890,8 +891,8 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # %% [markdown] slot="limits" lang="zh"
 # - RapidGNN 与 Belady 规则一样，事先规划缓存。但在我们的图上，即使采用这一规则，获取的行数最多也只
 #   能减到四分之一左右。论文的图和内存不同，对照的基准我们也不清楚；它的倍数只在它自己的条件下成立。
-# - BatchGNN 的 3 倍说的是速度。四批合在一起，省下的行是 15% 到 28%；其余的提速大概来自消息更少、更
-#   长，或者通信与计算重叠。
+# - BatchGNN 的 3 倍说的是速度。四批合在一起，可以少取 15% 到 28% 的行；其余的提速，大概是因为消息更
+#   少、更长，或者通信与计算重叠。
 # - LABOR 的 7 倍，是论文在各张图、各种扇出下所得结果的最大值。种子节点共有的邻居越多，省得越多。
 # - FastSample 省下的字节很少，但每批的三次请求往返省掉了两次。省的是等待，延迟（latency）越高越划
 #   算。
@@ -910,7 +911,8 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 # %% [markdown] slot="summary" lang="en"
 # ## Summary
 #
-# - Samples are determined by a seed, so one computer can count what many machines would fetch.
+# - Samples are determined by a random seed, so one computer can count what many machines would
+#   fetch.
 # - A cache that is filled beforehand and follows Belady's rule fetches the least that any cache
 #   can: compare a claim with it first.
 # - On generated graphs, VIP is the best of the fixed policies, as published, but saves much less.
@@ -945,8 +947,8 @@ pd.DataFrame(rows, index=["published", "here", "large graph"]).T
 #   적습니다.
 # - 논문의 헤일로 수치에서 헤일로의 크기를 알 수 있습니다. 에지를 모아 그 크기에 맞추면, 직접 센 VIP
 #   비율과 논문에 실린 비율의 차이는 큰 그래프에서 5분의 2만큼, 이 레슨의 작은 그래프에서 4분의
-#   3만큼 줄어듭니다. 실험으로 확인한 결과, 이 가설로 차이의 상당 부분은 설명되지만 전부 설명되지는
-#   않습니다.
+#   3만큼 줄어듭니다. 따라서 논문의 그래프에서는 파티션 사이의 에지가 적은 수의 노드에 몰려
+#   있었으리라는 가설로 차이의 상당 부분을 설명할 수 있지만, 전부 설명하지는 못합니다.
 # - 행이나 바이트가 줄어든 만큼 시간이 줄어드는 것은 아닙니다.
 #
 # ## 연습 문제
