@@ -52,7 +52,8 @@ def machines(count: int) -> Iterator[list[str]]:
 
     TCP is Reno, which every kernel has. A connection has at most 64 KiB under way, so queues are
     short, and connections share a link evenly, as with a queue for each (fq_codel), which not every
-    kernel has.
+    kernel has. Packets within a machine are at most 16 KiB, so that several are under way there,
+    too: a receiver acknowledges a single one only after 40 ms.
     """
     names = [f"{PREFIX}-{number}" for number in range(count)]
     _remove(names)  # a benchmark that was killed may have left some
@@ -62,7 +63,7 @@ def machines(count: int) -> Iterator[list[str]]:
         _sh(f"ip -n {PREFIX}-switch link set br0 up")
         for number, name in enumerate(names):
             _sh(f"ip netns add {name}")
-            _sh(f"ip -n {name} link set lo up")
+            _sh(f"ip -n {name} link set lo up mtu 16384")
             _sh(f"ip -n {name} link add eth0 type veth peer name p{number} netns {PREFIX}-switch")
             _sh(f"ip -n {name} addr add {SUBNET}.{10 + number}/24 dev eth0")
             _sh(f"ip -n {name} link set eth0 up")
