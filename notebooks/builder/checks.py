@@ -152,15 +152,21 @@ def read_glossary(path: Path) -> list[dict[str, str]]:
 
 
 def avoided_words(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> list[str]:
-    """No word that the glossary tells to avoid."""
-    return [
-        f"{lesson.name}: slot {slot.name!r} ({lang}): found {word!r}; the glossary says"
-        f" {row[lang]!r} for {row['term']!r}"
-        for row in glossary
-        for word in (row[f"{lang}_not"] or "").split("|")
-        for slot in lesson.slots
-        if word and lang in slot.text and word in one_line(slot.say(lang)).replace(row[lang], "")
-    ]
+    """No word that the glossary tells to avoid, unless it shares characters with the given one."""
+
+    def rest(text: str, word: str, given: str) -> str:
+        return text if given in word else text.replace(given, "")
+
+    found = []
+    for row in glossary:
+        for word in filter(None, (row[f"{lang}_not"] or "").split("|")):
+            found += [
+                f"{lesson.name}: slot {slot.name!r} ({lang}): found {word!r}; the glossary says"
+                f" {row[lang]!r} for {row['term']!r}"
+                for slot in lesson.slots
+                if lang in slot.text and word in rest(one_line(slot.say(lang)), word, row[lang])
+            ]
+    return found
 
 
 def first_uses(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> list[str]:

@@ -433,7 +433,7 @@ source(ddp_loader.rank_share, ddp_loader.DDPLoader.__iter__)
 # 씁니다.
 
 # %% [markdown] slot="loader" lang="zh"
-# 每个批次都有一个键，由随机种子、轮次和批次编号得出。采样结果只取决于这个键、层和节点，与其他因素无
+# 每个批次都有一个键，由随机种子、第几轮和第几批得出。采样结果只取决于这个键、层和节点，与其他因素无
 # 关，甚至与 rank 无关；后面会用到这一点。上面的文件只依赖 torch，运行
 # `gnnlab export ddp_loader my_project/` 就能把它复制到自己的项目中。
 #

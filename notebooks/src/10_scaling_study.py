@@ -245,9 +245,9 @@ for method in ("random", "metis"):
 # How long does a step's communication take at 1 Gbit/s with the random partition? We add three
 # terms.
 #
-# - **Requests.** Suppose the trainer's machine owns the seeds and knows their neighbors. It requests
-#   the neighbors of the nodes found next, then the features: two rounds for two layers. In each
-#   round, packets go there and back, 0.1 ms each way, and each of the three requests, one per
+# - **Requests.** Suppose the trainer's machine owns the seeds and knows their neighbors. It
+#   requests the neighbors of the nodes found next, then the features: two rounds for two layers. In
+#   each round, packets go there and back, 0.1 ms each way, and each of the three requests, one per
 #   machine asked, costs the trainer 0.1 ms of processor time:
 #   $2 \cdot (0.2 + 3 \cdot 0.1) = 1.0$ ms.
 # - **Features.** 74% of 8,698 rows, at $8 + 400$ bytes each, make 2.6 MB. The link carries 125 MB

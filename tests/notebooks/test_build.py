@@ -31,7 +31,7 @@ from gnnlab.plot import fonts  # noqa: E402
 
 GLOSSARY = """term,ko,zh,ko_not,zh_not,known
 node,노드,节点,정점,顶点|结点,
-edge,에지,边,엣지,,
+edge,에지,边,엣지,边缘,
 graph,그래프,图,,,yes
 seed node,시드 노드,种子节点,,,
 """
@@ -336,6 +336,7 @@ def test_lock_forgets_removed_lessons(tree: Tree) -> None:
             "links differ: ko has none",
         ),
         ("본문 $x_3$", "엣지 $x_3$", "found '엣지'; the glossary says '에지' for 'edge'"),
+        ("正文 $x_3$", "边缘 $x_3$", "found '边缘'; the glossary says '边' for 'edge'"),
         ("본문 $x_3$", "노드 $x_3$", "write 노드(node)"),
         ("正文 $x_3$", "种子节点（node）$x_3$", "write 种子节点(seed node)"),
         ("Text $x_3$", "Text 글 $x_3$", "(en): found '글 $x_3$"),
