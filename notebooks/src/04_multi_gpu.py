@@ -584,7 +584,7 @@ def train(rank, world_size, graph, train_ids, val_ids, epochs, path, meeting=Non
 
 # %% slot="train-run" tags=["nbval-ignore-output"]
 fresh, forked = f"{scratch.name}/fresh.pt", f"{scratch.name}/forked.pt"
-everything = (graph, train_ids, val_ids, 12)
+everything = (graph, train_ids, val_ids, 8)
 (history, ours), (_, theirs) = launch_processes(train, WORLD_SIZE, *everything, fresh)
 assert max(history) > 0.9 and torch.equal(ours, theirs)
 print("validation accuracy:", *(f"{value:.2f}" for value in history))
@@ -674,21 +674,22 @@ else:
 # fast they start and how much memory they need. A fresh interpreter imports PyTorch again, and an
 # argument that is neither a tensor nor a graph, such as a dictionary of node names, is copied for
 # each rank, so memory grows with every process. A forked rank shares everything that its parent
-# has. We start two ranks each way and measure the memory that each rank shares with no other
-# process.
+# has. We start one fresh rank, which forks two, and measure the memory that each shares with
+# no other process.
 
 # %% [markdown] slot="memory" lang="ko"
 # 두 프로세스 모두 정상적으로 종료되었습니다. 랭크를 어떤 방식으로 시작하든 학습 결과는 같고,
 # 시작하는 데 걸리는 시간과 메모리 사용량만 다릅니다. 새 인터프리터에서는 PyTorch를 다시 import해야
 # 하고, 노드 이름이 든 딕셔너리처럼 텐서도 그래프도 아닌 인자는 랭크마다 복사되므로, 프로세스가
-# 늘어나는 만큼 메모리도 늘어납니다. 포크한 랭크는 부모 프로세스의 메모리를 모두 공유합니다. 두 가지
-# 방식으로 랭크를 두 개씩 시작하여, 각 랭크에서 다른 프로세스와 공유하지 않는 메모리를 재어 봅시다.
+# 늘어나는 만큼 메모리도 늘어납니다. 포크한 랭크는 부모 프로세스의 메모리를 모두 공유합니다. 새
+# 인터프리터로 랭크를 하나 시작하고 그 랭크에서 다시 두 개를 포크하여, 각 랭크가 다른 프로세스와
+# 공유하지 않는 메모리를 재어 봅시다.
 
 # %% [markdown] slot="memory" lang="zh"
 # 两个进程都正常结束；启动方式不影响训练结果，只影响启动的快慢和内存用量。全新的解释器要重新导入
 # PyTorch；而且，传给函数的数据中，凡不是张量也不是图的（例如存放节点名称的字典），都要为每个 rank
-# 各复制一份，所以进程越多，占用的内存也越多。fork 出的 rank 则共享父进程的全部内存。我们用两种方式
-# 各启动两个 rank，测量每个 rank 独占、不与其他进程共享的内存。
+# 各复制一份，所以进程越多，占用的内存也越多。fork 出的 rank 则共享父进程的全部内存。我们启动一个全
+# 新的 rank，再由它 fork 出两个，测量每个 rank 独占、不与其他进程共享的内存。
 
 
 # %% slot="memory-code" tags=["nbval-ignore-output"]
@@ -697,8 +698,8 @@ def own_memory(rank, world_size):
 
 
 def two_ways(rank, world_size):
-    ways = ("spawn", "fork")
-    return {way: launch_processes(own_memory, 2, start_method=way) for way in ways}
+    fresh = [own_memory(rank, world_size)]
+    return {"spawn": fresh, "fork": launch_processes(own_memory, 2, start_method="fork")}
 
 
 if no_fork:
@@ -779,7 +780,7 @@ print(f"{len(by_one):,} parameters after 20 steps, none differing by more than 1
 
 
 # %% slot="cost-code"
-def measure(rank, world_size, graph, x, sizes, steps=10):
+def measure(rank, world_size, graph, x, sizes, steps=8):
     if world_size > 1:
         dist.init_process_group("gloo")
     model, sampler = SAGE(64, 256, 10), NeighborSampler([5, 5])
@@ -870,10 +871,10 @@ plt.show()
 # 뒤로는 포크할 때마다 먼저 팀을 해산합니다.
 
 # %% [markdown] slot="openmp" lang="zh"
-# 左图是批次最大时，一步之内三个阶段各自的用时。每个 rank 只处理一半种子节点；如果 CPU 核空闲，绿色
-# 和蓝色阶段的时间会缩短到单个进程时的一半多一点。橙色大部分是等待：较慢的 rank 也完成之后，一步才算
-# 结束。右图中，批次较小时，多个 rank 往往反而比单个进程慢，因为全归约所花的时间比省下的计算时间更
-# 长；批次较大时则可能更快。两个 rank 达不到两倍的速度，两个核还有其他负载时更是如此。
+# 左图是批次最大时的三个训练步。每个 rank 只处理一半种子节点；如果 CPU 核空闲，绿色和蓝色阶段的时间
+# 会缩短到单个进程时的一半多一点。橙色大部分是等待：较慢的 rank 也完成之后，一步才算结束。右图中，批
+# 次较小时，多个 rank 往往反而比单个进程慢，因为全归约所花的时间比省下的计算时间更长；批次较大时则可
+# 能更快。两个 rank 达不到两倍的速度，两个核还有其他负载时更是如此。
 #
 # ## 三种故障
 #
@@ -887,7 +888,7 @@ plt.show()
 
 
 # %% slot="openmp-code"
-def outcome(process, seconds=4):
+def outcome(process, seconds=2):
     process.start()
     process.join(seconds)
     if process.is_alive():
