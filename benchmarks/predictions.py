@@ -1,18 +1,17 @@
 """Hold predictions to account: real jobs on played machines beside what the simulator predicts.
 
 Settings are drawn by a seed before anything is run. For each setting, the simulator runs the
-trainers and calibrations measure this computer; the prediction is made from these, and only then
-the job runs on machines that are network namespaces (:mod:`benchmarks.namespaces`).
-
-Calibrations, none of which runs a job that is predicted:
+trainers, calibrations measure this computer, and the job runs on machines that are network
+namespaces (:mod:`benchmarks.namespaces`). Calibrations, none of which runs a job that is predicted:
 
 - *pace*: as many real processes as the setting has trainers, and sampler processes if it has them,
   do their work at once, without a network. Their processor seconds by kind, divided by those of a
   simulation of the same work, are the ``slowdown``: processes share caches and memory bandwidth,
   and their allocators and threads differ. The main and the prefetch thread of a trainer wait for
   each other, so what the main thread of a single trainer waits counts, too, and for several
-  trainers the share of the processors that stays idle. It is measured again for each setting: the
-  speed of a virtual machine changes within minutes.
+  trainers the share of the processors that stays idle. The speed of a virtual machine changes by a
+  fifth within a minute, so the pace is measured just before and just after the job, and the mean
+  counts; "ahead" in a row is the prediction from what was known before the job.
 - *request*: small messages to a real server: processor seconds, and the time of a round trip.
 - *round*: processor seconds of an all-reduce of the trainers.
 - *exchange*: all machines send to all others, in rounds of the bytes that a batch needs, over as
@@ -101,7 +100,7 @@ def draw(rows: int, seed: int) -> list[_Setting]:
 def _epochs(setting: _Setting) -> int:
     """How many epochs to run: more where they are short. The first is not counted."""
     if setting["machines"] == 1:
-        return 15
+        return 41 if setting["width"] < 600 else 15
     expected = setting["width"] / 600 * 150e6 / namespaces.bits(setting["rate"]) * 12
     return 1 + max(3, min(14, int(10 / expected)))
 
@@ -263,18 +262,25 @@ class _Grid:
         with redirect_stdout(StringIO()) as out:
             result = simulation.run(_TRAINER, *map(str, words), timeout=_ROW_SECONDS)
         simulated = _found(out.getvalue())
-        calibration = self._calibrate(setting, result, epochs)
+        with self._pace(result, count * trainers, width, bool(samplers)) as pace:
+            before = pace()
+            calibration = self._calibrate(setting, result, epochs) | {"slowdown": before}
+            ahead = _seconds(_retimed(result, calibration), epochs)[1:]
+            printed = namespaces.run_job(
+                self.names[:count], _TRAINER, words, part_config, self.folder / "logs",
+                trainers=trainers, samplers=samplers, is_encrypted=setting["encrypted"],
+                cache_bytes=cache, timeout=_ROW_SECONDS,
+            )  # fmt: skip
+            after = pace()
+        mean = {kind: round((before[kind] + after[kind]) / 2, 4) for kind in before}
+        calibration |= {"slowdown": mean, "slowdown before": before}
         predicted = _retimed(result, calibration)
-        printed = namespaces.run_job(
-            self.names[:count], _TRAINER, words, part_config, self.folder / "logs",
-            trainers=trainers, samplers=samplers, is_encrypted=setting["encrypted"],
-            cache_bytes=cache, timeout=_ROW_SECONDS,
-        )  # fmt: skip
         real = _found(printed[0])
         taken = _seconds(predicted, epochs)[1:]
         return {
             "measured": round(statistics.median(real["epochs"][1:]), 4),
             "predicted": round(statistics.median(taken), 4),
+            "ahead": round(statistics.median(ahead), 4),
             "equal": real["servers"] == simulated["servers"],
             "bytes": result.traffic.total().bytes_in + result.traffic.total().bytes_out,
             "limit": predicted.limit,
@@ -296,8 +302,8 @@ class _Grid:
     # ------------------------------------------------------------------ calibrations
     def _calibrate(self, setting: _Setting, result: Result, epochs: int) -> dict[str, Any]:
         count, width = setting["machines"], setting["width"]
-        ranks, samplers = count * setting["trainers"], setting["samplers"]
-        found: dict[str, Any] = {"slowdown": self._pace(result, ranks, width, bool(samplers))}
+        ranks = count * setting["trainers"]
+        found: dict[str, Any] = {}
         if ranks > 1:
             sizes = (width, trainer.HIDDEN, _CLASSES) if count == 1 else (1, 1, 1)
             key = f"round {ranks} {sizes[0]}"
@@ -322,17 +328,44 @@ class _Grid:
             self.known[key] = calibrate(*arguments)
         return self.known[key]
 
-    def _pace(self, result: Result, ranks: int, width: int, has_samplers: bool) -> dict[str, float]:
+    @contextmanager
+    def _pace(
+        self, result: Result, ranks: int, width: int, has_samplers: bool
+    ) -> Iterator[Callable[[], dict[str, float]]]:
         """Processor seconds of real processes by those of a simulation, by kind of work.
 
-        Training is that of the setting's own simulation; sampling is simulated on one machine.
+        Training is that of the setting's own simulation; sampling is simulated on one machine. The
+        processes wait between calls.
         """
         part_config = self._partition(1, "metis", width)
         batch, roles = self.batch // ranks, ["both"] * ranks
         if has_samplers:
             roles = ["trainer", "sampler"] * ranks
+        with redirect_stdout(StringIO()):
+            simulated = simulate(part_config).run(_TRAINER, str(part_config), str(batch), "8")
+        alone = _work(simulated) | {"compute": _work(result)["compute"]}
         code = "import sys; from benchmarks import trainer; "
         code += "trainer.main(sys.argv[1], int(sys.argv[2]), 0, sys.argv[3])"
+
+        def measure() -> dict[str, float]:
+            for process in running:
+                print(file=process.stdin, flush=True)
+            real = [_found(namespaces.hear(process)) for process in running]
+            mean = {
+                kind: sum(each.get(kind, 0.0) for each in real) / ranks
+                for kind in ("compute", "sample", "busy", "wall")
+            }
+            idle = 1.0
+            if not has_samplers and ranks == 1:
+                mean["compute"] = mean["busy"]
+            elif not has_samplers:  # two threads a trainer, which wait for each other
+                cores = len(os.sched_getaffinity(0))
+                idle = max(1.0, mean["wall"] * cores / ranks / (mean["compute"] + mean["sample"]))
+            compute = idle * mean["compute"] / alone["compute"]
+            sample = idle * mean["sample"] / alone["sample"]
+            found = {"compute": compute, "sample": sample, "fetch": sample, "serve": sample}
+            return {kind: round(factor, 4) for kind, factor in found.items()}
+
         with ExitStack() as stack:
             running = []
             for role in roles:
@@ -344,26 +377,7 @@ class _Grid:
                 stack.callback(process.kill)
             for process in running:
                 namespaces.hear(process)
-            for process in running:
-                print(file=process.stdin, flush=True)
-            real = [_found(namespaces.hear(process)) for process in running]
-        with redirect_stdout(StringIO()):
-            simulated = simulate(part_config).run(_TRAINER, str(part_config), str(batch), "8")
-        mean = {
-            kind: sum(each.get(kind, 0.0) for each in real) / ranks
-            for kind in ("compute", "sample", "busy", "wall")
-        }
-        alone = _work(simulated) | {"compute": _work(result)["compute"]}
-        idle = 1.0
-        if not has_samplers and ranks == 1:
-            mean["compute"] = mean["busy"]
-        elif not has_samplers:  # two threads a trainer, which wait for each other
-            cores = len(os.sched_getaffinity(0))
-            idle = max(1.0, mean["wall"] * cores / ranks / (mean["compute"] + mean["sample"]))
-        compute = idle * mean["compute"] / alone["compute"]
-        sample = idle * mean["sample"] / alone["sample"]
-        found = {"compute": compute, "sample": sample, "fetch": sample, "serve": sample}
-        return {kind: round(factor, 4) for kind, factor in found.items()}
+            yield measure
 
     def _request(self, encrypted: bool) -> dict[str, float]:
         """What a small message to a real server costs, and how long it takes."""
@@ -508,11 +522,14 @@ def _found(text: str) -> dict[str, Any]:
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Mean and largest absolute error of predictions in percent, Kendall's tau, and counts.
 
+    "ahead" is the mean absolute error of what was predicted before each job.
+
     tau is 1 if predictions order the settings as measurements do, −1 if the other way round.
     """
     good = [row for row in rows if "failed" not in row]
     pairs = [(row["measured"], row["predicted"]) for row in good]
     errors = [100 * abs(predicted / measured - 1) for measured, predicted in pairs]
+    ahead = [100 * abs(row["ahead"] / row["measured"] - 1) for row in good if "ahead" in row]
     signs = [
         float(np.sign((a[0] - b[0]) * (a[1] - b[1]))) for a, b in itertools.combinations(pairs, 2)
     ]
@@ -522,6 +539,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
         "failed": len(rows) - len(good),
         "bytes equal": sum(row["equal"] for row in good),
         "MAPE": statistics.mean(errors) if errors else nan,
+        "ahead": statistics.mean(ahead) if ahead else nan,
         "worst": max(errors, default=nan),
         "tau": statistics.mean(signs) if signs else nan,
     }
@@ -539,7 +557,7 @@ def tables(rows: Sequence[dict[str, Any]]) -> list[list[list[str]]]:
         line += [f"{row['predicted'] / row['measured']:.2f}"]
         shown.append([*line, "yes" if row["equal"] else "NO", row["limit"]])
     found = summary(rows)
-    texts = {"MAPE": "{:.1f} %", "worst": "{:.1f} %", "tau": "{:.3f}"}
+    texts = {"MAPE": "{:.1f} %", "ahead": "{:.1f} %", "worst": "{:.1f} %", "tau": "{:.3f}"}
     values = [texts.get(name, "{}").format(value) for name, value in found.items()]
     return [shown, [list(found), values]]
 

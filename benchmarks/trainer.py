@@ -4,7 +4,7 @@
 
 Runs as a trainer or server of a job, or in a simulation. An epoch is eight batches of BATCH_SIZE
 nodes, divided among all trainers. With 0 epochs it measures its own work without a network: it
-trains one epoch, prints "ready", waits for a line on standard input, trains for some seconds, and
+trains one epoch and prints "ready"; for each line on standard input, it trains for some seconds and
 prints processor seconds of a batch by kind of work.
 """
 
@@ -67,10 +67,11 @@ def main(part_config: str, batch_size: int, epochs: int, role: str = "both") -> 
             total += loss.item()
         dgl.parallel.global_mean(total, STEPS)
 
+    found: dict[str, Any] = {"epochs": []}
     if not epochs:
-        found: dict[str, Any] = _measured(load, epoch, role)
+        for found in _measured(load, epoch, role):
+            print("FOUND", json.dumps(found), flush=True)
     else:
-        found = {"epochs": []}
         for number in range(epochs):
             begin = time.perf_counter()
             epoch(load(number))
@@ -82,9 +83,8 @@ def main(part_config: str, batch_size: int, epochs: int, role: str = "both") -> 
                 {kind: list(of[:3]) for kind, of in sorted(server.items()) if kind in _COMPARED}
                 for server in servers
             ]
+            print("FOUND", json.dumps(found), flush=True)
         g.barrier()
-    if g.rank() == 0:
-        print("FOUND", json.dumps(found), flush=True)
 
 
 _COMPARED = ("Sample", "Pull")  # messages that mini-batches need: count, bytes in, bytes out
@@ -92,7 +92,7 @@ _COMPARED = ("Sample", "Pull")  # messages that mini-batches need: count, bytes 
 
 def _measured(
     load: Callable[[int], Iterable[Any]], epoch: Callable[[Iterable[Any]], None], role: str
-) -> dict[str, float]:
+) -> Iterator[dict[str, float]]:
     """Processor seconds of a batch in the main thread and in the prefetch thread.
 
     A "trainer" trains on batches that are there, a "sampler" makes batches: the two processes of a
@@ -126,24 +126,26 @@ def _measured(
     made = list(load(0))
     epoch(made)
     print("ready", flush=True)
-    sys.stdin.readline()
     DataLoader._make = timed  # type: ignore[assignment, method-assign]
     DataLoader._from_thread = awaited  # type: ignore[assignment, method-assign]
     if role == "sampler":  # in this thread
         DataLoader._from_thread = lambda self, tasks: map(self._make, tasks)  # type: ignore
-    begin, used, number = time.perf_counter(), time.thread_time(), 0
-    while time.perf_counter() - begin < SECONDS:
-        number += 1
-        if role == "sampler":
-            deque(load(number), maxlen=0)
-        else:
-            epoch(passed(made) if role == "trainer" else load(number))
-    wall, used = time.perf_counter() - begin, time.thread_time() - used
-    found = {"sample": spent["sample"], "wall": wall}
-    if role != "sampler":
-        # With what the main thread waits for the interpreter.
-        found |= {"compute": used, "busy": wall - spent["waiting"]}
-    return {kind: seconds / number / STEPS for kind, seconds in found.items()}
+    number = 0
+    for _ in sys.stdin:
+        spent.update(sample=0.0, waiting=0.0)
+        begin, used, first = time.perf_counter(), time.thread_time(), number
+        while time.perf_counter() - begin < SECONDS:
+            number += 1
+            if role == "sampler":
+                deque(load(number), maxlen=0)
+            else:
+                epoch(passed(made) if role == "trainer" else load(number))
+        wall, used = time.perf_counter() - begin, time.thread_time() - used
+        found = {"sample": spent["sample"], "wall": wall}
+        if role != "sampler":
+            # With what the main thread waits for the interpreter.
+            found |= {"compute": used, "busy": wall - spent["waiting"]}
+        yield {kind: seconds / (number - first) / STEPS for kind, seconds in found.items()}
 
 
 if __name__ == "__main__":
