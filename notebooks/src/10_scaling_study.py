@@ -783,6 +783,7 @@ for speed, color in zip(PRICES, (GRAY, BLUE, ORANGE)):
     line = [(hours, cost, k) for cost, hours, k, gbits in offers if gbits == speed]
     ax.plot(*list(zip(*line))[:2], "o-", color=color, label=f"{speed} Gbit/s")
     style = {"textcoords": "offset points", "color": color, "weight": "bold"}
+    style |= {"bbox": {"fc": figure.get_facecolor(), "ec": "none", "pad": 0.5}}
     style |= above if speed == 100 else below
     for *spot, k in line[speed != 1 :]:  # one machine: one label
         ax.annotate(k, spot, **style)
