@@ -73,6 +73,7 @@ class Leftovers:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        gc.collect()  # folders go with their objects, which may refer to each other
         deadline = time.monotonic() + self.GRACE
         while (left := self._look()) and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -147,9 +147,14 @@ class Scheduler:
             for thread in threads:
                 thread.join(_POLL_SECONDS if not self._done.is_set() else None)
             own.restore()
-        if self.failure is not None:
-            raise self._as_error(*self.failure)
-        return [each.result for each in self.ranks]
+        # Results and tracebacks may hold distributed tensors, which keep this object until they go.
+        failure, self.failure = self.failure, None
+        results = [each.result for each in self.ranks]
+        for each in self.ranks:
+            each.result = None
+        if failure is not None:
+            raise self._as_error(*failure)
+        return results
 
     def _run_rank(self, me: VirtualRank, body: Callable[[int], Any]) -> None:
         _thread.rank = me

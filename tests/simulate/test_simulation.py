@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import itertools
 import os
 import re
 import sys
-from contextlib import redirect_stdout
+import weakref
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +189,25 @@ def test_failures_say_where(tmp_path: Path) -> None:
 
     with pytest.raises(SimulationError, match="this job serves the graph 'graph'"):
         simulation.run(other)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_run_keeps_nothing_of_what_its_ranks_had(fails: bool) -> None:
+    simulation = simulate(plain(), 2, part_method=halves)
+    folder, tensors = Path(simulation.part_config).parent, []
+
+    def main() -> Any:
+        initialize()
+        tensor = DistGraph("graph").ndata["x"]
+        tensors.append(weakref.ref(tensor))
+        return tensor[[5000]] if fails else tensor
+
+    with pytest.raises(SimulationError, match="5000") if fails else nullcontext():
+        simulation.run(main)
+    assert folder.is_dir() and tensors
+    del simulation
+    gc.collect()
+    assert not folder.exists() and not any(reference() for reference in tensors)
 
 
 @pytest.mark.parametrize(
