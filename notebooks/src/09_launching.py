@@ -1035,7 +1035,7 @@ plt.show()
 #
 # ## On your cluster
 #
-# If you can log in to the machines directly, run this after `copy_files`:
+# On any computer that can `ssh` to the machines, run this after `copy_files`:
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -1101,8 +1101,8 @@ plt.show()
 #
 # ## 내 클러스터에서 실행하기
 #
-# 직접 로그인할 수 있는 머신이라면 목록만 있으면 됩니다. `copy_files`를 실행한 다음 이렇게
-# 입력합니다.
+# 머신에 `ssh`로 직접 로그인할 수 있다면 목록만 있으면 되고, 런처는 그렇게 로그인할 수 있는
+# 컴퓨터라면 어디에서든 실행할 수 있습니다. `copy_files`를 실행한 다음 이렇게 입력합니다.
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
@@ -1171,7 +1171,8 @@ plt.show()
 #
 # ## 在你的集群上
 #
-# 如果可以直接登录各台机器，有机器列表文件就够了。运行 `copy_files` 之后，输入：
+# 如果可以用 `ssh` 直接登录各台机器，有机器列表文件就够了；启动器在任何一台能这样登录的计算机上都可
+# 以运行。运行 `copy_files` 之后，输入：
 #
 # ```
 # gnnlab doctor --ip_config ip_config.txt --workspace workspace --part_config data/digits.json
