@@ -152,7 +152,7 @@ def read_glossary(path: Path) -> list[dict[str, str]]:
 
 
 def avoided_words(lesson: Lesson, lang: str, glossary: list[dict[str, str]]) -> list[str]:
-    """No word that the glossary tells to avoid, unless it shares characters with the given one."""
+    """No word that the glossary tells to avoid, except where it overlaps the word to use."""
 
     def rest(text: str, word: str, given: str) -> str:
         return text if given in word else text.replace(given, "")
