@@ -4,9 +4,9 @@ Row v of the result combines the rows of x at the other ends of v's edges. Nothi
 edge, and each row of the result is written by one thread, so there are no races and no zero-filling
 first. The gradient of a sum is the same kernel on the edges grouped by their other end.
 
-Two source rows are added in each pass: the output row is loaded and stored half as often, and two
-cache misses overlap. For arguments that are None, numba compiles a version of the kernel without
-them.
+Two source rows are added in each pass, so the output row is loaded and stored half as often, and
+rows that are added later are prefetched. For arguments that are None, numba compiles a version of
+the kernel without them.
 
 References
 ----------
@@ -18,9 +18,13 @@ from __future__ import annotations
 import numpy as np
 
 from gnnlab.kernels import threads
-from gnnlab.kernels.jit import njit
+from gnnlab.kernels.jit import njit, prefetch, unsigned
 
 __all__ = ["extreme", "weighted_sum"]
+
+_AHEAD = 8  # slots
+_NEAR, _WIDE = 1 << 20, 128  # bytes of all rows and of one; with less, prefetching costs time
+_LINE = 16  # numbers from one prefetch to the next: a cache line of float32, two of float64
 
 # Only fused multiply-add is allowed: no reordering, and infinities and NaN are preserved, so a
 # result depends neither on the number of threads nor on the alignment of a row in memory.
@@ -70,19 +74,31 @@ def weighted_sum(
     rows = len(indptr) - 1
     out = np.empty((rows, *x.shape[1:]), x.dtype)
     kernel = _sum_rows if x.ndim == 2 else _sum_heads
+    places, ahead = unsigned(indices), None
+    if x.ndim == 2 and x.nbytes > _NEAR and x.strides[0] >= _WIDE:
+        ahead = _AHEAD
 
     def work(lo: int, hi: int) -> None:
-        kernel(indptr, indices, x, weights, order, mean, out, lo, hi)
+        kernel(indptr, places, x, weights, order, mean, ahead, out, lo, hi)
 
     cost = len(indices) * (x.size // max(len(x), 1)) + out.size
     threads.run_chunks(work, rows, threads.grain_for(rows, cost))
     return out
 
 
-@njit(nogil=True, cache=True, fastmath=_FUSED)
-def _sum_rows(indptr, indices, x, weights, order, mean, out, lo, hi):  # type: ignore[no-untyped-def]
-    one = x.dtype.type(1)
+@njit(inline="always")
+def _prefetch_row(x, n):  # type: ignore[no-untyped-def]
     width = x.shape[1]
+    begin = np.int64(n) * width
+    for j in range(0, 8 * _LINE, _LINE):  # of a longer row, the processor itself fetches the rest
+        if j < width:
+            prefetch(x, begin + j)
+
+
+@njit(nogil=True, cache=True, fastmath=_FUSED)
+def _sum_rows(indptr, indices, x, weights, order, mean, ahead, out, lo, hi):  # type: ignore[no-untyped-def]
+    one = x.dtype.type(1)
+    width, end = x.shape[1], indptr[hi] - 1
     for v in range(lo, hi):
         k, last = indptr[v], indptr[v + 1]
         degree = last - k
@@ -93,12 +109,17 @@ def _sum_rows(indptr, indices, x, weights, order, mean, out, lo, hi):  # type: i
             for j in range(width):
                 row[j] = 0
         elif degree % 2 == 1:
+            if ahead is not None:
+                _prefetch_row(x, indices[min(k + ahead, end)])
             w0 = scale if weights is None else scale * weights[order[k]]
             x0 = x[indices[k]]
             for j in range(width):
                 row[j] = w0 * x0[j]
             k += 1
         else:
+            if ahead is not None:
+                _prefetch_row(x, indices[min(k + ahead, end)])
+                _prefetch_row(x, indices[min(k + ahead + 1, end)])
             w0 = scale if weights is None else scale * weights[order[k]]
             w1 = scale if weights is None else scale * weights[order[k + 1]]
             x0, x1 = x[indices[k]], x[indices[k + 1]]
@@ -106,6 +127,9 @@ def _sum_rows(indptr, indices, x, weights, order, mean, out, lo, hi):  # type: i
                 row[j] = w0 * x0[j] + w1 * x1[j]
             k += 2
         while k < last:
+            if ahead is not None:
+                _prefetch_row(x, indices[min(k + ahead, end)])
+                _prefetch_row(x, indices[min(k + ahead + 1, end)])
             w0 = scale if weights is None else scale * weights[order[k]]
             w1 = scale if weights is None else scale * weights[order[k + 1]]
             x0, x1 = x[indices[k]], x[indices[k + 1]]
@@ -115,7 +139,7 @@ def _sum_rows(indptr, indices, x, weights, order, mean, out, lo, hi):  # type: i
 
 
 @njit(nogil=True, cache=True, fastmath=_FUSED)
-def _sum_heads(indptr, indices, x, weights, order, mean, out, lo, hi):  # type: ignore[no-untyped-def]
+def _sum_heads(indptr, indices, x, weights, order, mean, ahead, out, lo, hi):  # type: ignore[no-untyped-def]
     one = x.dtype.type(1)
     heads, width = x.shape[1], x.shape[2]
     for v in range(lo, hi):

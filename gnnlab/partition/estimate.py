@@ -126,7 +126,8 @@ def plan(
     between = num_edges * cut * (1 - 1 / num_parts) * num_hops
     others = max(num_nodes * (1 - 1 / num_parts), 1)
     halo = num_parts * others * (1 - exp(-2 * between / num_parts / others))
-    structure = 16 * num_nodes + 24 * halo + 8 * num_edges + 16 * between
+    edge_id = 4 if num_edges < 2**31 else 8
+    structure = 16 * num_nodes + 24 * halo + (4 + edge_id) * num_edges + (12 + edge_id) * between
     disk = int(structure + features)
     return Plan(
         memory=int(memory + 40 * num_nodes),

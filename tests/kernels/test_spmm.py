@@ -22,7 +22,18 @@ def groups() -> list[range]:
 @pytest.mark.parametrize("ids", [np.int32, np.int64])
 @pytest.mark.parametrize("mean", [False, True])
 @pytest.mark.parametrize("width", [0, 1, 3, 17, 100])
-def test_weighted_sum_is_a_matrix_product(width: int, mean: bool, ids: type, dtype: type) -> None:
+@pytest.mark.parametrize("prefetches", [False, True])
+def test_weighted_sum_is_a_matrix_product(
+    monkeypatch: pytest.MonkeyPatch,
+    prefetches: bool,
+    width: int,
+    mean: bool,
+    ids: type,
+    dtype: type,
+) -> None:
+    if prefetches:
+        monkeypatch.setattr(spmm, "_NEAR", 0)
+        monkeypatch.setattr(spmm, "_WIDE", 0)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((3, width)).astype(dtype)
     weights = rng.standard_normal(12).astype(dtype)

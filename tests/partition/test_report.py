@@ -75,6 +75,12 @@ def test_planned_size_is_near_the_real_one(tmp_path, method):
     assert plan(sizes, 4, method).disk == planned.disk
 
 
+def test_planned_edge_ids_take_eight_bytes_from_two_to_the_31_edges():
+    sizes = [{"num_nodes": 10**6, "num_edges": 2**31 - less} for less in (1, 0)]
+    narrow, wide = (plan(of, 1).disk for of in sizes)  # one part: no edges between parts
+    assert wide - narrow == pytest.approx(4 * 2**31, rel=1e-6)
+
+
 def test_plan_warns_of_what_is_short():
     bare = {"seconds": 300.0, "free_memory": 2**30, "free_disk": 2**30, "num_parts": 4}
     short = Plan(memory=2**33, disk=2**32, part_method="metis", **bare)
