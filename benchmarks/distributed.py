@@ -100,7 +100,7 @@ def ours(part_config: Path, security: str = "none", machines: int = 2) -> list[d
         "RANK": "0",
     }
     if security == "curve":
-        env["GNNLAB_KEYS"] = json.dumps(_keys())
+        env["GNNLAB_KEYS"] = keys(machines)
     command = [sys.executable, "-c", "from benchmarks.distributed import trainer; trainer()"]
     processes = [
         subprocess.Popen(
@@ -183,13 +183,12 @@ def _free_port(host: str) -> int:
         return listener.getsockname()[1]
 
 
-def _keys() -> dict[str, str]:
+def keys(machines: int) -> str:
+    """Return the keys of a job for ``GNNLAB_KEYS``, one pair for all servers and trainers."""
     import zmq
 
-    (server, server_secret), (client, client_secret) = (zmq.curve_keypair() for _ in range(2))
-    named = {"server_public": server, "server_secret": server_secret}
-    named |= {"client_public": client, "client_secret": client_secret}
-    return {name: key.decode() for name, key in named.items()}
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    return json.dumps({"servers": [public] * machines, "clients": [public], "secret": secret})
 
 
 # ------------------------------------------------------------------ in the trainer's process

@@ -24,6 +24,8 @@ from typing import Any
 
 import zmq
 
+from benchmarks import distributed
+
 __all__ = [
     "bits", "busy_seconds", "exchange", "hear", "machines", "python", "run_job", "shape",
 ]  # fmt: skip
@@ -330,9 +332,7 @@ def _environment(count: int, part_config: Path, is_encrypted: bool) -> dict[str,
         "GLOO_SOCKET_IFNAME": "eth0",
     }
     if is_encrypted:
-        public, secret = (key.decode() for key in zmq.curve_keypair())  # one pair for all
-        keys = {"servers": [public] * count, "clients": [public], "secret": secret}
-        found |= {"GNNLAB_SECURITY": "curve", "GNNLAB_KEYS": json.dumps(keys)}
+        found |= {"GNNLAB_SECURITY": "curve", "GNNLAB_KEYS": distributed.keys(count)}
     return found
 
 

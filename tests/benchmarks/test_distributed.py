@@ -1,12 +1,26 @@
-"""What a peer lacks is said before anything is measured."""
+"""Encrypted servers are measured; what a peer lacks is said before anything is."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import distributed
+from benchmarks.data import NAMES
+
+
+def test_encrypted_servers_are_measured(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, 4000, (2, 20_000)).astype(np.int32)
+    feat, label = rng.random((4000, 8), np.float32), np.arange(4000) % 5
+    for name, array in zip(NAMES, (*ends, feat, label, np.arange(4000)), strict=True):
+        np.save(tmp_path / f"{name}.npy", array)
+    answers = distributed.ours(distributed.cut(tmp_path, tmp_path / "parts"), "curve")
+    found = {answer["task"]: answer for answer in answers}
+    assert found["disttensor_read30k remote"]["ms"] > 0
+    assert found["epoch"]["rows"] > 1000
 
 
 def test_what_a_peer_lacks_is_said_at_once(tmp_path: Path) -> None:
