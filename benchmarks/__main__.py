@@ -145,6 +145,10 @@ def _predictions(options: argparse.Namespace) -> int:
     if problem:
         print(f"benchmarks: {problem}", file=sys.stderr)
         return 2
+    if options.repeat and not options.repeat.is_file():
+        print(f"benchmarks: --repeat {options.repeat}: no such file; name the --json of a run",
+              file=sys.stderr)  # fmt: skip
+        return 2
     name = "predictions_repeated" if options.repeat else "predictions"
     path = options.json or Path(__file__).parent / "results" / f"{name}.json"
     before = json.loads(options.repeat.read_text("utf8")) if options.repeat else {}
