@@ -19,7 +19,7 @@ from tests.helpers import ROOT, run_script
 
 FLOORS = [
     {"errors"},
-    {"helpers", "environment", "ip_config"},
+    {"certificates", "environment", "helpers", "ip_config"},
     {"kernels", "accelerators", "bars", "cells", "ending", "failures", "fork", "interrupt"}
     | {"random", "staging", "trace", "engines"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
