@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     served.add_argument("--rounds", type=int, default=3, help="times each task is run (default 3)")
     served.add_argument("--peer", type=Path, help="folder with NAME/bin/python, bench_NAME_dist.py")
     served.add_argument("--systems", default="", help="which peers of that folder, e.g. dgl")
-    served.add_argument("--security", choices=("none", "curve"), default="none")
+    served.add_argument("--security", choices=("none", "tls"), default="none")
     served.set_defaults(command=_distributed)
 
     faulty = commands.add_parser("faults", help="break real jobs, and see how soon all is gone")
@@ -139,7 +139,7 @@ def _papers(options: argparse.Namespace) -> int:
 
 
 def _predictions(options: argparse.Namespace) -> int:
-    from benchmarks import predictions  # needs zmq
+    from benchmarks import predictions
 
     problem = predictions.can_run()
     if problem:

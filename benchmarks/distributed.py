@@ -86,6 +86,8 @@ def measure(
 
 def ours(part_config: Path, security: str = "none", machines: int = 2) -> list[dict]:
     """Start servers and a trainer on this machine; return what the trainer measured."""
+    from gnnlab.certificates import Authority
+
     hosts = [f"127.0.0.{1 + machine}" for machine in range(machines)]
     env = {
         **os.environ,
@@ -99,14 +101,20 @@ def ours(part_config: Path, security: str = "none", machines: int = 2) -> list[d
         "WORLD_SIZE": "1",
         "RANK": "0",
     }
-    if security == "curve":
-        env["GNNLAB_KEYS"] = keys(machines)
+    authority = Authority()
+
+    def role_of(role: str, machine: int, **more: str) -> dict[str, str]:
+        own = {"DGL_ROLE": role, "GNNLAB_MACHINE": str(machine), **more}
+        if security == "tls":
+            own["GNNLAB_KEYS"] = authority.issue(role, machine).to_json()
+        return env | own
+
     command = [sys.executable, "-c", "from benchmarks.distributed import trainer; trainer()"]
     processes = [
         subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**env, "DGL_ROLE": "server", "DGL_SERVER_ID": str(server)},
+            env=role_of("server", server, DGL_SERVER_ID=str(server)),
         )
         for server in range(machines)
     ]
@@ -114,7 +122,7 @@ def ours(part_config: Path, security: str = "none", machines: int = 2) -> list[d
         run = subprocess.run(
             command,
             cwd=ROOT,
-            env={**env, "DGL_ROLE": "client", "GNNLAB_MACHINE": "0"},
+            env=role_of("client", 0),
             stdout=subprocess.PIPE,
             text=True,
             timeout=_TIMEOUT,
@@ -181,14 +189,6 @@ def _free_port(host: str) -> int:
     with socket.socket() as listener:
         listener.bind((host, 0))
         return listener.getsockname()[1]
-
-
-def keys(machines: int) -> str:
-    """Return the keys of a job for ``GNNLAB_KEYS``, one pair for all servers and trainers."""
-    import zmq
-
-    public, secret = (key.decode() for key in zmq.curve_keypair())
-    return json.dumps({"servers": [public] * machines, "clients": [public], "secret": secret})
 
 
 # ------------------------------------------------------------------ in the trainer's process

@@ -7,11 +7,8 @@ matrices multiplied. The ratio is that time divided by the task's; 1 would be pe
 
 from __future__ import annotations
 
-import shutil
 import socket
-import ssl
 import statistics
-import subprocess
 import tempfile
 import threading
 import time
@@ -27,6 +24,7 @@ import gnnlab as dgl
 from benchmarks import distributed
 from benchmarks.tasks import BATCH, SAGE, Tasks, fanouts, seed_batches
 from gnnlab import kernels
+from gnnlab.certificates import Authority, server_name
 
 _BIG = "15,10,5"
 _ROWS, _WIDTH = 30_000, 100  # of the remote read in benchmarks.distributed
@@ -51,8 +49,7 @@ def measure(folder: Path, size: str, rounds: int, remote: bool) -> list[list[str
         if remote:
             part_config = distributed.cut(folder, Path(name))
             rows.append(_remote(part_config))
-            if shutil.which("openssl"):
-                rows.append(_encrypted(part_config, _certificate(Path(name))))
+            rows.append(_encrypted(part_config))
         for row in rows:
             pairs = [(row.ours(), row.limit()) for _ in range(rounds + 1)][1:]  # the first warms up
             ours, limit = (statistics.median(times) for times in zip(*pairs, strict=True))
@@ -224,44 +221,26 @@ def _remote(part_config: Path) -> Row:
     )
 
 
-def _encrypted(part_config: Path, certificate: Path) -> Row:
+def _encrypted(part_config: Path) -> Row:
+    authority = Authority()
     return Row(
         "the same, encrypted",
-        lambda: _remote_read(part_config, "curve"),
-        lambda: _tcp(certificate),
-        "The same bytes by one connection with TLS 1.3 and AES-GCM, for which processors have "
-        "instructions; CURVE's cipher has none.",
+        lambda: _remote_read(part_config, "tls"),
+        lambda: _tcp(authority),
+        "The same bytes by one connection with TLS 1.3; a server also decodes the request and "
+        "gathers the rows.",
     )
 
 
-def _certificate(folder: Path) -> Path:
-    """Write a key and a certificate for TLS 1.3, which does not work without one."""
-    path = folder / "tls.pem"
-    command = "openssl req -x509 -nodes -subj /CN=limits -newkey ec -pkeyopt"
-    command += " ec_paramgen_curve:prime256v1"
-    subprocess.run(
-        [*command.split(), "-keyout", path, "-out", folder / "certificate.pem"],
-        check=True,
-        capture_output=True,
-    )
-    with path.open("ab") as file:
-        file.write((folder / "certificate.pem").read_bytes())
-    return path
-
-
-def _tcp(certificate: Path | None = None) -> float:
+def _tcp(authority: Authority | None = None) -> float:
     """Return how long a request of 8 bytes and a reply as large as the rows take, in ms."""
 
     def wrap(link: socket.socket, is_server: bool) -> socket.socket:
-        if certificate is None:
+        if authority is None:
             return link
-        side = ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT
-        context = ssl.SSLContext(side)
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.load_cert_chain(certificate)
-        context.check_hostname = False
-        context.load_verify_locations(certificate)
-        return context.wrap_socket(link, server_side=is_server)
+        context = authority.issue("server" if is_server else "client", 0).context(is_server)
+        name = None if is_server else server_name(0)
+        return context.wrap_socket(link, server_side=is_server, server_hostname=name)
 
     reply = np.ones((_ROWS, _WIDTH), np.float32)
     room = memoryview(bytearray(reply.nbytes))

@@ -22,9 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import zmq
-
-from benchmarks import distributed
+from gnnlab.certificates import Authority
 
 __all__ = [
     "bits", "busy_seconds", "exchange", "hear", "machines", "python", "run_job", "shape",
@@ -130,40 +128,43 @@ def hear(process: subprocess.Popen[str]) -> str:
 # What each machine runs to find out what the links carry when all talk to all, in rounds, as
 # trainers do: nobody begins one before all have ended the last.
 EXCHANGE = """
-import sys, time, zmq
-from gnnlab.distributed import wire
-me, rounds, size, streams, *keys = sys.argv[1:]
+import json, os, socket, sys, time
+from concurrent.futures import ThreadPoolExecutor
+from gnnlab.certificates import Keys, server_name
+from gnnlab.distributed.stream import accept, greet
+me, rounds, size, streams = map(int, sys.argv[1:])
 hosts = [f"SUBNET.{10 + k}" for k in range(MACHINES)]
-context, data = zmq.Context(), bytes(int(size))
+others = [k for k in range(MACHINES) if k != me] * streams
+listener = socket.create_server((hosts[me], 5002), backlog=len(others))
 
-def socket(kind):
-    found = context.socket(kind)
-    if keys:
-        found.curve_publickey, found.curve_secretkey = (key.encode() for key in keys)
-        if kind == zmq.PULL: found.curve_server = True
-        else: found.curve_serverkey = keys[0].encode()
-    return found
+def context(name):
+    keys = os.environ.get(name)
+    return Keys(**json.loads(keys)).context(name == "SERVER_KEYS") if keys else None
 
-def receive():
-    pieces = pull.recv_multipart(copy=False)
-    return len((wire.join(pieces) if keys else pieces)[0])
+def connect(host):
+    for _ in range(3000):
+        try: return socket.create_connection((host, 5002))
+        except OSError: time.sleep(0.02)
 
-pull = socket(zmq.PULL)
-pull.bind(f"tcp://{hosts[int(me)]}:5002")
-others = [k for k in range(len(hosts)) if k != int(me)]
-pushes = []
-for k in others * int(streams):
-    pushes.append(socket(zmq.PUSH))
-    pushes[-1].connect(f"tcp://{hosts[k]}:5002")
+own = context("SERVER_KEYS")
+pool = ThreadPoolExecutor(2 * len(others))
+coming = [pool.submit(lambda: accept(listener.accept()[0], own, 60)) for _ in others]
+mine = context("CLIENT_KEYS")
+sending = [greet(connect(hosts[k]), bytes(16), mine, server_name(k), 60) for k in others]
+receiving = [each.result() for each in coming]
+for stream in sending: stream.link.setblocking(True)
+
+def exchange(message):  # a thread for each connection, as in a server
+    done = [pool.submit(stream.send, [message]) for stream in sending]
+    done += [pool.submit(stream.receive) for stream in receiving]
+    for each in done: each.result()
+
 print("ready", flush=True)
 time.sleep(max(0, float(sys.stdin.readline()) - time.time()))
-begin = time.perf_counter()
-arrived = {len(data): 0, 0: 0}  # messages by their size; who has a whole round sends an empty one
-for expected in range(len(pushes), (int(rounds) + 1) * len(pushes), len(pushes)):
-    for push in pushes: push.send_multipart(wire.cut([data]) if keys else [data], copy=False)
-    while arrived[len(data)] < expected: arrived[receive()] += 1
-    for push in pushes: push.send(b"")
-    while arrived[0] < expected: arrived[receive()] += 1
+begin, data = time.perf_counter(), bytes(size)
+for _ in range(rounds):
+    exchange(data)
+    exchange(b"-")  # whoever has a whole round says so
 print(time.perf_counter() - begin, flush=True)
 sys.stdin.read()  # others may still be reading
 """
@@ -220,14 +221,18 @@ def exchange(
     count, bandwidth, size = len(names), bits(rate) / 8, size // streams * streams
     rounds = min(400, max(3, int(bandwidth * 3 / (size * (count - 1)))))  # three seconds
     code = EXCHANGE.replace("SUBNET", SUBNET).replace("MACHINES", str(count))
-    keys = [key.decode() for key in zmq.curve_keypair()] if is_encrypted else []
+    authority = Authority()
     with ExitStack() as stack:
         running = []
         for number, name in enumerate(names):
             before = ("ip", "netns", "exec", name, "timeout", "120")
-            process = stack.enter_context(
-                python(code, number, rounds, size // streams, streams, *keys, before=before)
-            )
+            words = (code, number, rounds, size // streams, streams)
+            keys = {
+                f"{role.upper()}_KEYS": authority.issue(role, number).to_json()
+                for role in ("server", "client")
+                if is_encrypted
+            }
+            process = stack.enter_context(python(*words, before=before, **keys))
             stack.callback(process.kill)
             running.append(process)
         for is_echo in (1, 0):
@@ -284,23 +289,30 @@ def run_job(
     for old in logs.iterdir():
         old.unlink()
     common = {
-        **_environment(len(names), part_config, is_encrypted),
+        **_environment(len(names), part_config),
+        "GNNLAB_SECURITY": "tls" if is_encrypted else "none",
         "DGL_NUM_SAMPLER": samplers,
         "GNNLAB_NUM_TRAINERS": trainers,
         "GNNLAB_CACHE_BYTES": cache_bytes,
         "WORLD_SIZE": len(names) * trainers,
     }
     command = [sys.executable, str(script), *map(str, words)]
-    shells = []
+    shells, authority = [], Authority()
+
+    def process_of(role: str, machine: int) -> dict[str, object]:
+        found: dict[str, object] = {"DGL_ROLE": role, "GNNLAB_MACHINE": machine}
+        if is_encrypted:
+            found["GNNLAB_KEYS"] = authority.issue(role, machine).to_json()
+        return found
+
     try:
         for machine, name in enumerate(names):
-            own: dict[str, object] = {"GNNLAB_MACHINE": machine}
-            server = {**own, "DGL_ROLE": "server", "DGL_SERVER_ID": machine}
+            server = {**process_of("server", machine), "DGL_SERVER_ID": machine}
             lines = ["mount -t tmpfs -o size=50% tmpfs /dev/shm"]
             lines.append(_line({**common, **server}, command, logs / f"server-{machine}"))
             for local in range(trainers):
                 rank = machine * trainers + local
-                client = {**own, "DGL_ROLE": "client", "RANK": rank, "LOCAL_RANK": local}
+                client = {**process_of("client", machine), "RANK": rank, "LOCAL_RANK": local}
                 lines.append(_line({**common, **client}, command, logs / f"trainer-{rank}"))
             inside = ["unshare", "-m", "sh", "-c", "\n".join([*lines, "wait"])]
             line = ["ip", "netns", "exec", name, *inside]
@@ -317,8 +329,8 @@ def run_job(
             _kill_processes(name)
 
 
-def _environment(count: int, part_config: Path, is_encrypted: bool) -> dict[str, object]:
-    found: dict[str, object] = {
+def _environment(count: int, part_config: Path) -> dict[str, object]:
+    return {
         "PYTHONPATH": ROOT,
         "OMP_NUM_THREADS": 1,
         "DGL_DIST_MODE": "distributed",
@@ -326,14 +338,10 @@ def _environment(count: int, part_config: Path, is_encrypted: bool) -> dict[str,
         "DGL_CONF_PATH": part_config,
         "GNNLAB_SERVERS": json.dumps([[f"{SUBNET}.{10 + m}", PORT] for m in range(count)]),
         "GNNLAB_JOB": f"{os.getpid():016d}",
-        "GNNLAB_SECURITY": "none",
         "MASTER_ADDR": f"{SUBNET}.10",
         "MASTER_PORT": 29500,
         "GLOO_SOCKET_IFNAME": "eth0",
     }
-    if is_encrypted:
-        found |= {"GNNLAB_SECURITY": "curve", "GNNLAB_KEYS": distributed.keys(count)}
-    return found
 
 
 def _line(variables: dict[str, Any], command: Sequence[str], log: Path) -> str:

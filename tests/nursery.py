@@ -39,6 +39,7 @@ from typing import Any, cast
 # What scripts import sooner or later; torch itself imports some of them at their first use.
 MODULES = (
     "cloudpickle",
+    "cryptography.x509",
     "numba",
     "numpy.random",
     "psutil",
@@ -49,7 +50,6 @@ MODULES = (
     "torch.nn.parallel",
     "torch.optim",
     "torch.utils.data",
-    "zmq",
 )
 TOKEN = "GNNLAB_TEST_TOKEN"
 FINALIZE = "GNNLAB_TEST_FINALIZE"

@@ -80,6 +80,6 @@ class DistGraphServer:
 
     def start(self) -> None:
         """Serve until all trainers have left the job, then exit with status 0."""
-        from gnnlab.distributed.server import serve  # imports ZeroMQ only when needed
+        from gnnlab.distributed.server import serve  # only servers need this module
 
         serve(self.job)

@@ -14,36 +14,19 @@ import hashlib
 import ipaddress
 import json
 import os
+import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gnnlab import environment as e
+from gnnlab.certificates import Keys
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.graph.names import check_name
 from gnnlab.ip_config import DEFAULT_PORT, read_ip_config
 
-__all__ = ["JobSettings", "Keys", "is_distributed"]
-
-
-@dataclass(frozen=True)
-class Keys:
-    """CURVE keys that a process needs, as text of 40 characters each.
-
-    Attributes
-    ----------
-    servers : tuple of str
-        Public keys of the servers, one for each machine.
-    clients : tuple of str
-        Public keys of the clients that servers admit.
-    secret : str
-        The process's own secret key; its public key is among the others.
-    """
-
-    servers: tuple[str, ...]
-    clients: tuple[str, ...]
-    secret: str = field(repr=False)
+__all__ = ["JobSettings", "is_distributed"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +108,7 @@ class JobSettings:
             num_samplers=e.number(e.NUM_SAMPLERS, num_samplers),
             addresses=addresses,
             part_config=env.get(e.PART_CONFIG, ""),
-            keys=_keys(env, addresses, num_machines),
+            keys=_keys(env, addresses, role),
             timeout=e.seconds(e.TIMEOUT, 300.0),
         )
 
@@ -182,27 +165,28 @@ def _addresses(
     return found
 
 
-def _keys(
-    env: Mapping[str, str], addresses: tuple[tuple[str, int], ...], num_machines: int
-) -> Keys | None:
+def _keys(env: Mapping[str, str], addresses: tuple[tuple[str, int], ...], role: str) -> Keys | None:
     security = env.get(e.SECURITY)
-    if security not in (None, "curve", "none"):
-        raise InvalidInput(f"GNNLAB_SECURITY is 'curve' or 'none'; found {security!r}")
-    if security == "curve" or (security is None and e.KEYS in env):
+    if security not in (None, "tls", "none"):
+        raise InvalidInput(f"GNNLAB_SECURITY is 'tls' or 'none'; found {security!r}")
+    if security == "tls" or (security is None and e.KEYS in env):
         try:
-            found = json.loads(env[e.KEYS])
-            keys = Keys(tuple(found["servers"]), tuple(found["clients"]), found["secret"])
-            texts = [*keys.servers, *keys.clients, keys.secret]
-            if not keys.clients or len(keys.servers) != num_machines:
-                raise ValueError(f"{len(keys.servers)} keys of servers")
-            if not all(isinstance(key, str) and len(key) == 40 for key in texts):
-                raise ValueError("a key has 40 characters")
-            return keys
-        except (KeyError, TypeError, ValueError):
+            keys = Keys(**json.loads(env[e.KEYS]))
+            if not all(isinstance(text, str) for text in vars(keys).values()):
+                raise TypeError("a key is no text")
+        except (KeyError, TypeError, ValueError, RecursionError):
             raise InvalidInput(
-                "GNNLAB_SECURITY=curve needs keys in GNNLAB_KEYS, as JSON with `servers` (a public "
-                "key for each machine), `clients` (public keys) and `secret`; launch makes them"
+                "GNNLAB_SECURITY=tls needs keys in GNNLAB_KEYS, as JSON with `authority`, "
+                "`certificate` and `secret`, each a text in PEM; launch makes them"
             ) from None
+        try:
+            keys.context(is_server=role == "server")
+        except (TypeError, ValueError, ssl.SSLError) as error:
+            raise InvalidInput(
+                "GNNLAB_KEYS must hold the certificates of an authority and of this process, and "
+                f"the secret key of this process; found texts that cannot be used: {error}"
+            ) from None
+        return keys
     if security != "none" and not all(_is_loopback(host) for host, _ in addresses):
         raise GNNLabError(
             "between machines messages are encrypted, which needs the keys that launch makes. In a "

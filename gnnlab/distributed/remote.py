@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 
 from gnnlab.distributed import messages as m
@@ -15,6 +16,8 @@ from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 
 __all__ = ["Remote"]
+
+_LEAVING = 2.0  # seconds to tell the servers that this trainer leaves
 
 
 class Remote(Router):
@@ -40,7 +43,7 @@ class Remote(Router):
         try:
             self._greet()
         except BaseException:
-            self.pool.destroy()
+            self.pool.close()
             self.memory.close()
             raise
 
@@ -66,8 +69,9 @@ class Remote(Router):
             return
         if self.job.role == "trainer":
             bye = m.Bye(self.job.rank, self.job.num_ranks)
-            there = set(range(len(self.job.addresses))) - self.pool.lost  # skip lost servers
-            with suppress(GNNLabError):
-                self.request([(server, bye) for server in there], timeout=1.0)
+            deadline = time.monotonic() + _LEAVING
+            for server in set(range(len(self.job.addresses))) - self.pool.lost:
+                with suppress(GNNLabError):  # some may have ended already
+                    self.request([(server, bye)], timeout=deadline - time.monotonic())
         self.pool.close()
         self.memory.close()

@@ -1,15 +1,15 @@
 """Server: a process that answers requests for the rows of a machine.
 
 The servers of a machine share its part in memory. Each answers reads of any row and applies writes
-to the rows that it owns. ZeroMQ distributes requests to a few threads, whose kernels run in
-parallel; a request that waits for other ranks, such as a barrier, occupies no thread.
+to the rows that it owns. Each connection has a thread; a few of them process requests at the same
+time, while others wait for bytes, or, as in a barrier, for other ranks.
 
 Input is not trusted: bytes that are no message of this version are dropped and counted, messages
 that the store refuses are answered with an error, and peers without the job's keys are rejected.
 
 References
 ----------
-ZeroMQ guide, chapter 3, "Advanced Request-Reply Patterns". ZeroMQ RFC 27, "Authentication".
+RFC 8446, "The Transport Layer Security Protocol Version 1.3".
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 import time
 import traceback
 from collections import OrderedDict, defaultdict
+from concurrent.futures import Future
 from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 import torch
-import zmq
 
 from gnnlab import environment, trace
 from gnnlab.distributed import messages as m
@@ -35,25 +36,33 @@ from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.protocol import EXCHANGES, To
-from gnnlab.distributed.sockets import Doorman, listen, raise_file_limit, send
+from gnnlab.distributed.sockets import raise_file_limit
+from gnnlab.distributed.stream import Refused, Stream, accept
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 
 __all__ = ["Server", "serve"]
 
-_THREADS = 4
+_AT_ONCE = 4  # requests
 _REMEMBERED = 64  # replies to writes kept for each peer, in case a write is resent
 _PEERS = 4096
 _REPLIES = 1 << 26  # bytes of all replies that are kept
 _MEETINGS = 1024  # places at which ranks may wait
 _WAITING = 1 << 24  # bytes of the messages of waiting ranks
-_TICK = 200  # milliseconds between two checks for expired waits
+_TICK = 0.2  # seconds between two checks for gradients that wait too long
+_HANDSHAKE = 5.0  # seconds in which a new connection must authenticate
+_BACKLOG = 4096  # connections that the system accepts meanwhile
+_QUIET = 60.0  # seconds between two reports of refused peers at one address
+_ADDRESSES = 256  # addresses of refused peers that are reported separately
 _MESSAGE = 1 << 10  # approximate bytes of a stored message beside its text
 
 
-def _size(frames: list[Any]) -> int:
-    return sum(map(len, frames))
+Frames = list[Any]
+
+
+def _size(*replies: Future[Frames]) -> int:
+    return sum(len(frame) for reply in replies if reply.done() for frame in reply.result())
 
 
 def serve(job: JobSettings) -> None:
@@ -134,13 +143,16 @@ class Server:
         self.store = SharedStore(part, self.memory)
         self.store.is_limited = True
         self.ends_when_deserted = environment.READY not in os.environ
-        self._context = zmq.Context()
-        self._threads: list[threading.Thread] = []
+        self._tls = job.keys.context(is_server=True) if job.keys else None
+        self._listener: socket.socket | None = None
+        self._links: set[socket.socket] = set()
+        self._refusals = Refusals()
+        self._turns = threading.Semaphore(_AT_ONCE)
         self._lock = threading.Lock()
         self._meetings: dict[str, _Meeting] = {}
         self._left: set[int] = set()
         self._num_ranks = 0
-        self._replies: OrderedDict[bytes, OrderedDict[int, Any]] = OrderedDict()
+        self._replies: OrderedDict[bytes, OrderedDict[int, Future[Frames]]] = OrderedDict()
         self._reply_bytes = 0
         self._traffic: dict[str, list[Any]] = defaultdict(lambda: [0, 0, 0, 0.0])
 
@@ -151,102 +163,129 @@ class Server:
 
     # ------------------------------------------------------------- start and end
     def start(self) -> None:
-        """Bind the socket and start the threads."""
-        if self.job.keys:
-            self._start(Doorman(self._context, self.job.keys.clients).run)
-        front, back = listen(self._context, self.job)
-        for number in range(_THREADS):
-            self._start(self._work, name=f"thread {number}")
-        self._start(lambda: zmq.proxy(front, back), front, back)
+        """Listen, and answer in threads.
 
-    def _start(self, work: Any, *sockets: zmq.Socket[bytes], name: str | None = None) -> None:
-        def run() -> None:
+        Raises
+        ------
+        GNNLabError
+            The address or port cannot be used.
+        """
+        listener = self._listener = _listen(self.job)
+        self._acceptor = threading.Thread(target=self._accept, args=(listener,), daemon=True)
+        self._acceptor.start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while self._listener is not None:
             try:
-                work()
-            except zmq.ContextTerminated:
+                link, address = listener.accept()
+                threading.Thread(target=self._attend, args=(link, address[0]), daemon=True).start()
+            except TimeoutError:
                 pass
-            except BaseException as error:
-                self.failure = self.failure or error
-            finally:
-                for socket in sockets:
-                    socket.close(0)
+            except (OSError, RuntimeError):  # too many open files or threads; some will end
+                time.sleep(_TICK)
+            self.store.drop_waiting(self.job.timeout)
+        listener.close()
 
-        thread = threading.Thread(target=run, name=name, daemon=True)
-        thread.start()
-        self._threads.append(thread)
+    def _attend(self, link: socket.socket, address: str) -> None:
+        """Answer the requests of a connection until it ends."""
+        try:
+            try:
+                stream = accept(link, self._tls, _HANDSHAKE)
+            except Refused:
+                self._refusals.report(address.removeprefix("::ffff:"))
+                return
+            with self._lock:
+                self._links.add(stream.link)
+            try:
+                self._answer_all(stream)
+            finally:
+                with self._lock:
+                    self._links.discard(stream.link)
+                stream.close()
+        except OSError:
+            pass  # the peer connects again if it still needs an answer
+        except BaseException as error:
+            self.failure = self.failure or error
+
+    def _answer_all(self, stream: Stream) -> None:
+        while self._listener is not None:
+            try:
+                frames = stream.receive()
+            except wire.BadFrame:
+                self._count("dropped", [], [], time.perf_counter())
+                return
+            assert frames is not None  # the socket blocks
+            reply = self._handle(stream.peer, frames)
+            if reply:
+                stream.send(reply)
+            del frames, reply  # their memory, before the next request arrives
 
     def close(self) -> None:
-        """Stop listening and release the shared memory."""
-        closer = threading.Thread(target=self._context.term, daemon=True)
-        closer.start()  # every thread exits at its next socket call
-        closer.join(2.0)
+        """Stop listening, end all connections and release the shared memory."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            self._acceptor.join(_TICK)
+        with self._lock:
+            waiting = [meeting.texts for meeting in self._meetings.values()]
+            self._meetings.clear()
+            for link in self._links:
+                with suppress(OSError):
+                    socket.socket.shutdown(link, socket.SHUT_RDWR)
+        for texts in waiting:
+            texts.set_exception(GNNLabError("the server ends"))
         self.memory.close()
 
     # ----------------------------------------------------------------- requests
-    def _work(self) -> None:
-        socket = self._context.socket(zmq.DEALER)
-        socket.setsockopt(zmq.LINGER, 0)
-        socket.setsockopt(zmq.RCVHWM, 1)
-        socket.connect("inproc://work")
-        with socket:
-            while True:
-                if not socket.poll(_TICK):
-                    self.store.drop_waiting(self.job.timeout)
-                    for peer, late in self._expired():
-                        send(socket, [peer, *late])
-                    continue
-                frames: Any = socket.recv_multipart(copy=False)
-                for to, reply in self._handle(frames[0].bytes, frames[1:]):
-                    # ZeroMQ decrypts whole frames only: pieces are decrypted as they arrive.
-                    send(socket, [to, *(wire.cut(reply) if self.job.keys else reply)])
-
-    def _handle(self, peer: bytes, frames: list[zmq.Frame]) -> list[tuple[bytes, list[Any]]]:
-        """Process one request; return replies, perhaps to several peers, perhaps none yet."""
+    def _handle(self, peer: bytes, frames: Frames) -> Frames:
+        """Process one request; return the frames of its reply, none if it is no request."""
         start = time.perf_counter()
         try:
-            number, message = wire.decode_request(wire.join(frames))
+            number, message = wire.decode_request(frames)
         except wire.BadFrame:
             self._count("dropped", frames, [], start)
             return []
-        is_write = not EXCHANGES[type(message)].is_repeatable
-        if is_write:
-            again = self._again(peer, number)
-            if again is not None:
-                self._count("repeated", frames, again, start)
-                return [(peer, again)] if again else []
+        name = type(message).__name__
+        if EXCHANGES[type(message)].is_repeatable:
+            reply = self._answer(number, message)
+        else:
+            once, is_new = self._once(peer, number)
+            if is_new:
+                once.set_result(self._answer(number, message))
+                self._remember(peer, number, once)
+            else:
+                name = "repeated"
+            reply = once.result()
+        trace.record("serve", start, message=name)
+        self._count(name, frames, reply, start)
+        return reply
+
+    def _answer(self, number: int, message: Any) -> Frames:
         try:
-            replies = self._answer(peer, number, message)
+            if isinstance(message, m.Meet):
+                return wire.encode_reply(number, self._meet(message))
+            with self._turns:
+                return wire.encode_reply(number, self._reply(message))
         except Exception as error:
             if not isinstance(error, GNNLabError):
                 print(f"{self.job.name_of(self.job.server)}: {error!r}", file=sys.stderr)
-            replies = [(peer, number, wire.encode_error(number, error))]
-        if is_write:
-            for to, of, reply in replies:
-                self._remember(to, of, reply)
-        name = type(message).__name__
-        trace.record("serve", start, message=name)
-        self._count(name, frames, [f for _, _, reply in replies for f in reply], start)
-        return [(to, reply) for to, _, reply in replies]
+            return wire.encode_error(number, error)
 
-    def _answer(self, peer: bytes, number: int, message: Any) -> list[tuple[bytes, int, list[Any]]]:
-        reply: Any = None
-        speaks_for_a_rank = isinstance(message, m.Meet | m.Release | m.Bye)
-        if speaks_for_a_rank and not 0 <= message.rank < message.num_ranks:
-            raise InvalidInput(f"rank {message.rank} of {message.num_ranks} ranks does not exist")
-        if isinstance(message, m.Meet):
-            return self._meet(peer, number, message)
+    def _reply(self, message: Any) -> Any:
+        if isinstance(message, m.Release | m.Bye):
+            _check_rank(message)
         if isinstance(message, m.Hello):
-            reply = self.welcome
-        elif isinstance(message, m.Bye):
+            return self.welcome
+        if isinstance(message, m.Bye):
             with self._lock:
                 self._num_ranks = message.num_ranks
                 self._left.add(message.rank)
-        elif isinstance(message, m.Statistics):
-            reply = self.traffic()
-        else:
-            self._check_owner(message)
-            reply = self.store.answer(message)
-        return [(peer, number, wire.encode_reply(number, reply))]
+            return None
+        if isinstance(message, m.Statistics):
+            return self.traffic()
+        self._check_owner(message)
+        return self.store.answer(message)
 
     def _check_owner(self, message: Any) -> None:
         """Raise InvalidInput for writes that another server of the machine has to apply."""
@@ -264,37 +303,36 @@ class Server:
                 )
 
     # --------------------------------------------------------------- resent writes
-    def _again(self, peer: bytes, number: int) -> list[Any] | None:
-        """Return the reply to a resent write, empty while it is in progress; None if new."""
+    def _once(self, peer: bytes, number: int) -> tuple[Future[Frames], bool]:
+        """Return the reply to a write, perhaps a future one, and whether the write is new."""
         with self._lock:
             known = self._replies.setdefault(peer, OrderedDict())
             self._replies.move_to_end(peer)
             if number in known:
-                return known[number]
-            known[number] = []
+                return known[number], False
+            reply: Future[Frames] = Future()
+            known[number] = reply
             while len(known) > _REMEMBERED:
                 self._reply_bytes -= _size(known.popitem(last=False)[1])
             while len(self._replies) > _PEERS:
                 self._forget()
-            return None
+            return reply, True
 
-    def _remember(self, peer: bytes, number: int, reply: list[Any]) -> None:
+    def _remember(self, peer: bytes, number: int, reply: Future[Frames]) -> None:
         with self._lock:
-            if number in self._replies.get(peer, ()):
-                self._replies[peer][number] = reply
+            if peer in self._replies and self._replies[peer].get(number) is reply:
                 self._reply_bytes += _size(reply)
             while self._reply_bytes > _REPLIES and len(self._replies) > 1:
                 self._forget()
 
     def _forget(self) -> None:
         """Drop the replies to the least recently active peer."""
-        _, known = self._replies.popitem(last=False)
-        self._reply_bytes -= sum(map(_size, known.values()))
+        self._reply_bytes -= _size(*self._replies.popitem(last=False)[1].values())
 
     # ----------------------------------------------------------------- meetings
-    def _meet(
-        self, peer: bytes, number: int, message: m.Meet
-    ) -> list[tuple[bytes, int, list[Any]]]:
+    def _meet(self, message: m.Meet) -> tuple[str, ...]:
+        """Wait until all ranks are at a place; return the text of each."""
+        _check_rank(message)
         size = len(message.place) + len(message.words) + _MESSAGE
         with self._lock:
             meeting = self._meetings.get(message.place)
@@ -312,22 +350,36 @@ class Server:
                     f"{message.place}: rank {message.rank} waits for {message.num_ranks} ranks, "
                     f"others for {meeting.num_ranks}"
                 )
-            meeting.came[message.rank] = (peer, number, message.words)
+            meeting.came[message.rank] = message.words
             meeting.size += size
-            if len(meeting.came) < meeting.num_ranks:
-                return self._never_meet(meeting.num_ranks)
-            del self._meetings[message.place]
-        texts = tuple(text for _, (_, _, text) in sorted(meeting.came.items()))
-        return [(p, n, wire.encode_reply(n, texts)) for p, n, _ in meeting.came.values()]
+            if len(meeting.came) == meeting.num_ranks:
+                del self._meetings[message.place]
+                meeting.texts.set_result(tuple(text for _, text in sorted(meeting.came.items())))
+            else:
+                self._never_meet(meeting.num_ranks)
+        with suppress(TimeoutError):
+            return meeting.texts.result(max(0.0, meeting.deadline - time.monotonic()))
+        with self._lock:
+            if self._meetings.get(message.place) is meeting:
+                del self._meetings[message.place]
+                missing = (str(r) for r in range(meeting.num_ranks) if r not in meeting.came)
+                meeting.texts.set_exception(
+                    GNNLabError(
+                        f"{message.place}: ranks {', '.join(islice(missing, 20))} of "
+                        f"{meeting.num_ranks} did not come within {self.job.timeout:g} s. All "
+                        "trainers must call it, in the same order"
+                    )
+                )
+        return meeting.texts.result()
 
-    def _never_meet(self, num_ranks: int) -> list[tuple[bytes, int, list[Any]]]:
-        """Return errors for all ranks if each of them waits, but not at one place."""
+    def _never_meet(self, num_ranks: int) -> None:
+        """End the wait of all ranks if each of them waits, but not at one place."""
         if len(self._meetings) < 2:
-            return []
+            return
         places = {p: each for p, each in self._meetings.items() if each.num_ranks == num_ranks}
         where = {rank: place for place, each in places.items() for rank in each.came}
         if len(where) < num_ranks:
-            return []
+            return
         listed = (f"rank {rank} at {place}" for rank, place in sorted(where.items()))
         error = GNNLabError(
             f"all trainers wait, at different places: {', '.join(islice(listed, 20))}. They must "
@@ -335,28 +387,7 @@ class Server:
             "between processes"
         )
         for place in places:
-            del self._meetings[place]
-        came = [each for meeting in places.values() for each in meeting.came.values()]
-        return [(peer, number, wire.encode_error(number, error)) for peer, number, _ in came]
-
-    def _expired(self) -> list[tuple[bytes, list[Any]]]:
-        """Return errors for ranks whose wait timed out; they name the missing ranks."""
-        late = []
-        with self._lock:
-            for place, meeting in list(self._meetings.items()):
-                if time.monotonic() > meeting.deadline:
-                    late.append((place, self._meetings.pop(place)))
-        replies = []
-        for place, meeting in late:
-            missing = (str(rank) for rank in range(meeting.num_ranks) if rank not in meeting.came)
-            error = GNNLabError(
-                f"{place}: ranks {', '.join(islice(missing, 20))} of {meeting.num_ranks} did "
-                f"not come within {self.job.timeout:g} s. All trainers must call it, in the same "
-                "order"
-            )
-            for peer, number, _ in meeting.came.values():
-                replies.append((peer, wire.encode_error(number, error)))
-        return replies
+            self._meetings.pop(place).texts.set_exception(error)
 
     # --------------------------------------------------------------- statistics
     def traffic(self) -> dict[str, m.MessageStats]:
@@ -364,7 +395,7 @@ class Server:
         with self._lock:
             return {kind: m.MessageStats(*counts) for kind, counts in self._traffic.items()}
 
-    def _count(self, kind: str, came: list[zmq.Frame], sent: list[Any], start: float) -> None:
+    def _count(self, kind: str, came: Frames, sent: Frames, start: float) -> None:
         values = (1, sum(map(len, came)), sum(map(len, sent)), time.perf_counter() - start)
         with self._lock:
             counts = self._traffic[kind]
@@ -377,5 +408,50 @@ class _Meeting:
 
     def __init__(self, num_ranks: int, deadline: float) -> None:
         self.num_ranks, self.deadline = num_ranks, deadline
-        self.came: dict[int, tuple[bytes, int, str]] = {}
+        self.came: dict[int, str] = {}
+        self.texts: Future[tuple[str, ...]] = Future()  # those of all ranks
         self.size = 0  # bytes, approximately
+
+
+class Refusals:
+    """Reports peers that were refused, at most one line a minute for an address."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[float, int]] = {}  # address → last report, refused since
+
+    def report(self, address: str) -> None:
+        """Print a line about an address, unless there was one within the last minute."""
+        with self._lock:
+            now = time.monotonic()
+            if address not in self._known and len(self._known) >= _ADDRESSES:
+                self._known = {a: r for a, r in self._known.items() if now - r[0] < _QUIET}
+                if len(self._known) >= _ADDRESSES:
+                    address = "further addresses"
+            last, count = self._known.get(address, (-_QUIET, 0))
+            if now - last < _QUIET:
+                self._known[address] = last, count + 1
+                return
+            self._known[address] = now, 0
+        more = f" ({count:,} more attempts since the last report)" if count else ""
+        print(f"refused a peer at {address}: it lacks this job's key{more}", file=sys.stderr)
+
+
+def _check_rank(message: m.Meet | m.Release | m.Bye) -> None:
+    if not 0 <= message.rank < message.num_ranks:
+        raise InvalidInput(f"rank {message.rank} of {message.num_ranks} ranks does not exist")
+
+
+def _listen(job: JobSettings) -> socket.socket:
+    host, port = job.addresses[job.server]
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise GNNLabError(
+            f"{job.name_of(job.server)} cannot listen there: {error.strerror}. "
+            "Another process uses the port, or the address is not of this machine: `gnnlab "
+            "doctor` tells which"
+        ) from None
+    listener.settimeout(_TICK)
+    return listener

@@ -112,7 +112,7 @@ def join(job: JobSettings) -> None:
     lane = f"process {os.getpid()}" if job.role == "sampler" else ""
     trace.start_if_asked(number, job.role, job.machine, lane)
     if job.role == "server":
-        from gnnlab.distributed.server import serve  # imports ZeroMQ only when needed
+        from gnnlab.distributed.server import serve  # only servers need this module
 
         serve(job)
     from gnnlab.distributed.remote import Remote

@@ -36,7 +36,7 @@ class Count:
     rows : int
         Rows, or seeds, that the requests name.
     bytes_out, bytes_in : int
-        Bytes of the requests and of the replies, without the framing of ZeroMQ, TCP and IP.
+        Bytes of the requests and of the replies, without the framing of messages, TLS, TCP and IP.
     """
 
     requests: int = 0

@@ -6,14 +6,9 @@ against the types that the message's class declares; frames must have exactly th
 shapes. There is no pickle, so bytes never become code: invalid input raises :class:`BadFrame` and
 has no effect.
 
-Requests are sent in pieces: ZeroMQ allocates a frame as soon as its length arrives, also from peers
-that are not authenticated yet, so servers accept frames of :data:`PIECE` bytes at most. Encrypted
-replies are sent in pieces, too: ZeroMQ decrypts only whole frames, so a client would wait until the
-server has encrypted all of a reply.
-
 References
 ----------
-msgpack specification, https://msgpack.org. ZeroMQ guide, chapter 2, "Multipart Messages".
+msgpack specification, https://msgpack.org.
 """
 
 from __future__ import annotations
@@ -31,15 +26,12 @@ from gnnlab.distributed.protocol import EXCHANGES
 from gnnlab.errors import GNNLabError, InvalidInput
 
 __all__ = [
-    "PIECE",
     "BadFrame",
-    "cut",
     "decode_reply",
     "decode_request",
     "encode_error",
     "encode_reply",
     "encode_request",
-    "join",
     "reply_size",
     "request_size",
 ]
@@ -48,7 +40,6 @@ VERSION = 1
 # Request numbers start here: from here on all have the same encoded size, so that the size of a
 # message depends only on its content.
 FIRST_NUMBER = 1 << 32
-PIECE = 1 << 17  # bytes; a frame of this length continues in the next one
 MAX_HEADER = 1 << 20
 MAX_FRAME = 1 << 32
 MAX_FRAMES = 1024
@@ -181,58 +172,6 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
     return encoder.encode(_Head(VERSION, kind, number, msgspec.Raw(encoder.encode(body))))
 
 
-# ------------------------------------------------------------------------------ pieces
-def cut(frames: Sequence[Any]) -> list[Any]:
-    """Cut frames into pieces; a server accepts no larger ones.
-
-    A piece of :data:`PIECE` bytes continues in the next one; a shorter piece, which may be empty,
-    ends its frame. Pieces view the frames' memory.
-
-    Examples
-    --------
-    >>> from gnnlab.distributed import wire
-    >>> [len(piece) for piece in wire.cut([b"header", bytes(wire.PIECE + 5), bytes(wire.PIECE)])]
-    [6, 131072, 5, 131072, 0]
-    """
-    pieces: list[Any] = []
-    for frame in frames:
-        if len(frame) < PIECE:
-            pieces.append(frame)
-        else:
-            view = _view(frame)
-            pieces += (view[at : at + PIECE] for at in range(0, len(view) + 1, PIECE))
-    return pieces
-
-
-def join(pieces: Sequence[Any]) -> list[Any]:
-    """Join pieces to the frames that were cut.
-
-    Raises
-    ------
-    BadFrame
-        The last frame has no end, a piece is too large, or there are too many frames.
-
-    Examples
-    --------
-    >>> from gnnlab.distributed import wire
-    >>> frames = [b"header", bytes(wire.PIECE + 5)]
-    >>> wire.join(wire.cut(frames)) == frames
-    True
-    """
-    frames: list[Any] = []
-    first = 0
-    for i, piece in enumerate(pieces):
-        if len(piece) > PIECE or len(frames) == MAX_FRAMES:
-            raise BadFrame(f"{MAX_FRAMES} frames in pieces of at most {PIECE} bytes fit")
-        if len(piece) < PIECE:
-            several = i > first
-            frames.append(bytearray().join(map(_view, pieces[first : i + 1])) if several else piece)
-            first = i + 1
-    if first < len(pieces):
-        raise BadFrame("the last frame has no end")
-    return frames
-
-
 # ---------------------------------------------------------------------------- decoding
 def decode_request(frames: Sequence[Any]) -> tuple[int, Any]:
     """Turn frames into the number of a request, which identifies its reply, and its message.
@@ -285,10 +224,10 @@ def decode_reply(frames: Sequence[Any], kinds: dict[int, type]) -> tuple[int, An
 
 
 def _read_head(frames: Sequence[Any]) -> _Head:
-    if not 1 <= len(frames) <= MAX_FRAMES or len(_view(frames[0])) > MAX_HEADER:
+    if not 1 <= len(frames) <= MAX_FRAMES or len(frames[0]) > MAX_HEADER:
         raise BadFrame(f"a header of at most {MAX_HEADER} bytes and {MAX_FRAMES - 1} frames fit")
     try:
-        head = msgspec.msgpack.decode(_view(frames[0]), type=_Head)
+        head = msgspec.msgpack.decode(frames[0], type=_Head)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise BadFrame(f"not a header: {error}") from None
     if head.version != VERSION:
@@ -323,19 +262,15 @@ def _read_tensor(frame: Any, name: str, shape: tuple[int, ...]) -> torch.Tensor:
         raise BadFrame(f"a tensor cannot hold {name[:20]}")
     if len(shape) > _MAX_DIMENSIONS or any(not 0 <= size <= MAX_FRAME for size in shape):
         raise BadFrame(f"no tensor has the shape {str(shape)[:80]}")
-    expected, view = math.prod(shape) * dtype.itemsize, _view(frame)
+    expected, view = math.prod(shape) * dtype.itemsize, memoryview(frame)
     if len(view) != expected:
         raise BadFrame(f"{name} of shape {shape} has {expected} bytes; found {len(view)}")
     if expected == 0:
         return torch.empty(shape, dtype=dtype)
     raw = torch.frombuffer(bytearray(view) if view.readonly else view, dtype=torch.uint8)
     if raw.data_ptr() % dtype.itemsize:
-        raw = raw.clone()  # ZeroMQ packs small frames without alignment
+        raw = raw.clone()  # of a frame that is not from a stream
     if dtype is torch.bool and bool((raw > 1).any()):
         raise BadFrame("a truth value is 0 or 1")
     values = raw.view(dtype)
     return values if len(shape) == 1 else values.view(shape)
-
-
-def _view(frame: Any) -> memoryview:
-    return memoryview(getattr(frame, "buffer", frame))

@@ -31,8 +31,8 @@ class Network:
         Processor seconds that a request and its reply cost the client, and again the server, in
         addition to what the store computes: encoding, system calls, waking threads.
     per_byte : float
-        Processor seconds that a byte costs its sender, and again its receiver: ZeroMQ, TCP,
-        encryption. Measured on one machine: 5e-10, encrypted 1e-9.
+        Processor seconds that a byte costs its sender, and again its receiver: system calls,
+        TCP, encryption. Measured on one machine: 5e-10, encrypted 1e-9.
     per_round : float
         Processor seconds that a round of an all-reduce costs each trainer: system calls, waking
         threads, and DistributedDataParallel's own work; 0 by default. R trainers need 2 (R − 1)

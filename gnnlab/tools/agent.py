@@ -297,22 +297,22 @@ class Agent:
             cpus=_processors(),
             interface=interface_to(peer),
             address=own_address(address, peer),
-            keys=self._make_keys() if security == "curve" else {},
+            keys=self._make_keys() if security == "tls" else {},
             graph=graph,
             problem=problem,
         )
 
     def _make_keys(self) -> dict[str, str]:
-        """Make the key pairs of this host's servers and clients; return the public keys."""
+        """Make secret keys for this host's servers and clients; return requests to sign theirs."""
+        from gnnlab.certificates import request
+
+        requests = {}
         try:
-            import zmq
-        except ImportError:  # the launcher says so
+            for role in ("server", "client"):
+                self._secrets[role], requests[role] = request()
+        except ImportError:  # no cryptography; the launcher says so
             return {}
-        public = {}
-        for role in ("server", "client"):
-            pair = zmq.curve_keypair()
-            public[role], self._secrets[role] = (key.decode() for key in pair)
-        return public
+        return requests
 
     def _reserve(self, places: list[tuple[str, int]]) -> None:
         """Reserve ports, any free one for 0, until the processes listen on them."""

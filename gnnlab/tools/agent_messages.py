@@ -20,6 +20,10 @@ WIDEST = 1 << 16  # characters of a text; JSON escapes each by twelve bytes at m
 LONGEST = 1 << 20  # bytes of a line
 _ROLES = ("agent", "server", "trainer", "torchrun")
 _TRACE = re.compile(r"[\w-]{1,200}\.jsonl", re.ASCII)
+_REQUEST = re.compile(
+    "-----BEGIN CERTIFICATE REQUEST-----\n([A-Za-z0-9+/=]{1,64}\n)+"
+    "-----END CERTIFICATE REQUEST-----\n"
+)
 
 
 class BadMessage(GNNLabError):
@@ -62,14 +66,14 @@ def _graph(value: Any) -> bool:
 
 
 def _keys(value: Any) -> bool:
-    """Accept a public key of this host's servers and one of its clients, or none."""
+    """Accept requests for certificates of this host's servers and of its clients, or none."""
     return isinstance(value, dict) and (
-        not value or (value.keys() == {"server", "client"} and all(map(_key, value.values())))
+        not value or (value.keys() == {"server", "client"} and all(map(_request, value.values())))
     )
 
 
-def _key(value: Any) -> bool:
-    return _word(value) and len(value) == 40 and value.isascii()
+def _request(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 2000 and bool(_REQUEST.fullmatch(value))
 
 
 def _ports(value: Any) -> bool:

@@ -125,7 +125,7 @@ class JobSpec:
     max_pause: float
     extra_envs: Mapping[str, str]
     is_traced: bool = False
-    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    keys: Sequence[Mapping[str, str]] = ()  # of each machine: authority, server, client in PEM
     id: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __post_init__(self) -> None:
@@ -136,8 +136,8 @@ class JobSpec:
                 raise InvalidInput(f"--{name} must be at least {least}; found {value!r}")
         if not self.max_pause > 0:
             raise InvalidInput(f"--max_pause must be more than 0 seconds; found {self.max_pause}")
-        if self.security not in ("curve", "none"):
-            raise InvalidInput(f"--security is curve or none; found {self.security!r}")
+        if self.security not in ("tls", "none"):
+            raise InvalidInput(f"--security is tls or none; found {self.security!r}")
 
     @property
     def names(self) -> list[str]:
@@ -235,8 +235,10 @@ class JobSpec:
         }
         if self.is_traced:
             environment[e.TRACE] = f"${e.OUTPUT}/trace"  # the agent sends it on
-        if self.security == "curve":
-            environment[e.KEYS] = json.dumps(self.keys)  # an agent adds the secret key
+        if self.security == "tls":
+            known = self.keys[machine] if self.keys else {}  # none in a dry run
+            public = {"authority": known.get("authority"), "certificate": known.get(role)}
+            environment[e.KEYS] = json.dumps(public)  # an agent adds the secret key
         return environment
 
     def describe(self, machine: int) -> str:

@@ -31,6 +31,7 @@ from typing import Any
 
 from gnnlab import environment
 from gnnlab import ip_config as ip_configs
+from gnnlab.certificates import Authority
 from gnnlab.engines import NAMES, Engine, Host, Request, choose, open_engine
 from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
 from gnnlab.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
@@ -102,7 +103,7 @@ def run(
     timeout: float = 300.0,
     max_pause: float = 3.0,
     log_dir: str | os.PathLike[str] = "gnnlab-logs",
-    security: str = "curve",
+    security: str = "tls",
     trace: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
 ) -> Result | None:
@@ -152,7 +153,7 @@ def run(
     log_dir : path
         Folder in which the job makes a folder of its own for the output of its processes.
     security : str
-        "curve" to encrypt the traffic with servers and admit only processes of this job, or "none".
+        "tls" to encrypt the traffic with servers and admit only processes of this job, or "none".
     trace : path, optional
         Folder for the trace events of all processes; :mod:`gnnlab.trace` reads it.
     dry_run : bool
@@ -167,7 +168,7 @@ def run(
     LaunchError
         The first failure; all processes have been ended.
     GNNLabError
-        The system cannot start jobs: Windows without WSL.
+        The system cannot start jobs: Windows without WSL. The package cryptography is missing.
     InvalidInput
         Arguments or ip_config are invalid.
 
@@ -244,6 +245,7 @@ def _run(
     log_dir: Path,
     trace_dir: Path | None,
 ) -> Result:
+    authority = _authority() if job.security == "tls" else None
     folder = Path(log_dir, time.strftime(f"%Y%m%d-%H%M%S-{job.id[:6]}")).absolute()
     folder.mkdir(parents=True)
     start = time.monotonic()
@@ -257,7 +259,7 @@ def _run(
     try:
         for host in job.hosts:
             supervisor.begin(_agent(job, engine, host), _agent_env(engine))
-        _start(job, supervisor, workspace, master_port, engine.is_local)
+        _start(job, supervisor, workspace, master_port, engine.is_local, authority)
         supervisor.wait_for("exited", "torchrun", len(job.hosts))
         grace = {"grace": _PATIENCE}
     finally:
@@ -349,8 +351,39 @@ def _agent_env(engine: Engine) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
+def _authority() -> Authority:
+    """Make the authority of a job."""
+    try:
+        return Authority()
+    except ImportError as missing:
+        raise GNNLabError(
+            f"keys of a job need the package cryptography ({missing}); `pip install cryptography` "
+            "for the Python that runs `gnnlab launch`. In a network where everybody may read and "
+            "write the data, --security none does without"
+        ) from None
+
+
+def _sign(
+    authority: Authority, supervisor: JobSupervisor, hellos: Sequence[Mapping[str, Any]]
+) -> list[dict[str, str]]:
+    """Sign the certificates that the agents ask for; return what each may know, without secrets."""
+    found = []
+    for i, hello in enumerate(hellos):
+        try:
+            own = {role: authority.sign(text, role, i) for role, text in hello["keys"].items()}
+        except ValueError as error:
+            raise supervisor.refuse(i, str(error)) from None
+        found.append({"authority": authority.certificate, **own})
+    return found
+
+
 def _start(
-    job: JobSpec, supervisor: JobSupervisor, workspace: str, master_port: int, local: bool
+    job: JobSpec,
+    supervisor: JobSupervisor,
+    workspace: str,
+    master_port: int,
+    local: bool,
+    authority: Authority | None,
 ) -> None:
     """Start a job; return when all trainers run."""
     number = len(job.hosts)
@@ -373,10 +406,8 @@ def _start(
         replace(host, address=hello["address"])
         for host, hello in zip(job.hosts, hellos, strict=True)
     ]
-    if job.security == "curve":
-        job.keys = {
-            f"{role}s": [hello["keys"][role] for hello in hellos] for role in ("server", "client")
-        }
+    if authority:
+        job.keys = _sign(authority, supervisor, hellos)
     for i, machine in enumerate(supervisor.machines):
         chosen = [*job.server_ports(i), *([master_port] if i == 0 else [])]
         machine.order("reserve", places=[(job.addresses[i], port) for port in chosen])
@@ -431,7 +462,7 @@ def _compare(
             raise supervisor.refuse(
                 i, f"{hello['problem']}. gnnlab copy_files brings what is missing"
             )
-        needed = {"torch": hello["torch"], "pyzmq": security != "curve" or hello["keys"]}
+        needed = {"torch": hello["torch"], "cryptography": security != "tls" or hello["keys"]}
         missing = [package for package, is_there in needed.items() if not is_there]
         if missing:
             how = "install gnnlab there, for the interpreter of your command"
@@ -549,9 +580,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--security",
-        choices=("curve", "none"),
-        default="curve",
-        help="curve: encrypted, only processes of this job are let in (curve)",
+        choices=("tls", "none"),
+        default="tls",
+        help="tls: encrypted, only processes of this job are let in (tls)",
     )
     add("--trace", metavar="DIR", help="record where time goes; `gnnlab trace DIR` shows it (off)")
     add(

@@ -30,7 +30,7 @@ try:
 except ImportError:  # Windows
     fcntl = resource = None  # type: ignore[assignment]
 
-PACKAGES = ("torch", "numpy", "numba", "pyzmq", "msgspec")
+PACKAGES = ("torch", "numpy", "numba", "cryptography", "msgspec")
 
 
 def examine(request: dict[str, Any]) -> dict[str, Any]:

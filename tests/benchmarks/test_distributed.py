@@ -17,7 +17,7 @@ def test_encrypted_servers_are_measured(tmp_path: Path) -> None:
     feat, label = rng.random((4000, 8), np.float32), np.arange(4000) % 5
     for name, array in zip(NAMES, (*ends, feat, label, np.arange(4000)), strict=True):
         np.save(tmp_path / f"{name}.npy", array)
-    answers = distributed.ours(distributed.cut(tmp_path, tmp_path / "parts"), "curve")
+    answers = distributed.ours(distributed.cut(tmp_path, tmp_path / "parts"), "tls")
     found = {answer["task"]: answer for answer in answers}
     assert found["disttensor_read30k remote"]["ms"] > 0
     assert found["epoch"]["rows"] > 1000

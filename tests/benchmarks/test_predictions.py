@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("zmq")
-
 from benchmarks import predictions
 from benchmarks.predictions import ALONE, FACTORS, draw, summary, tables
 

@@ -8,15 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import zmq
-
+from gnnlab.certificates import Authority
 from tests.helpers import free_port, run_processes
-
-
-def make_keys(machines: int) -> dict[str, Any]:
-    """CURVE keys as GNNLAB_KEYS holds them: one pair for all processes of a job."""
-    public, secret = (key.decode() for key in zmq.curve_keypair())
-    return {"servers": [public] * machines, "clients": [public], "secret": secret}
 
 
 def environments(
@@ -31,7 +24,7 @@ def environments(
 ) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """Environments of all servers and of all trainers of a job."""
     addresses = [[f"127.0.0.{2 + i}", free_port()] for i in range(machines) for _ in range(servers)]
-    keys = make_keys(machines)
+    authority = Authority()
     common = {
         "OMP_NUM_THREADS": "1",
         "DGL_DIST_MODE": "distributed",
@@ -48,11 +41,11 @@ def environments(
         "MASTER_PORT": str(free_port()),
         **env,
     }
-    if security == "curve":
-        common["GNNLAB_KEYS"] = json.dumps(keys)
 
     def with_machine(role: str, machine: int, **more: int) -> dict[str, str]:
         own = {"DGL_ROLE": role, "GNNLAB_MACHINE": str(machine)}
+        if security == "tls":
+            own["GNNLAB_KEYS"] = authority.issue(role, machine).to_json()
         return common | own | {name: str(value) for name, value in more.items()}
 
     total = machines * trainers

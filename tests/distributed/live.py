@@ -8,24 +8,29 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import psutil
 
-from gnnlab.distributed.job import JobSettings, Keys
+from gnnlab.certificates import Authority, Keys
+from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.remote import Remote
 from gnnlab.distributed.server import Server
-from tests.distributed.cluster import make_keys
 from tests.helpers import ROOT, free_port
+
+AUTHORITIES: dict[str, Authority] = {}
+"""The authority of each job that :func:`make_job` has made, by its certificate."""
 
 
 def make_job(
-    part_config: Path, machines: int = 2, servers: int = 1, ranks: int = 1, curve: bool = False
+    part_config: Path, machines: int = 2, servers: int = 1, ranks: int = 1, tls: bool = False
 ) -> JobSettings:
     """A job as its first trainer sees it."""
+    authority = Authority()
+    AUTHORITIES[authority.certificate] = authority
     return JobSettings(
         id=uuid4().hex[:12],
         role="trainer",
@@ -39,9 +44,14 @@ def make_job(
         num_samplers=0,
         addresses=tuple(("127.0.0.1", free_port()) for _ in range(machines * servers)),
         part_config=str(part_config),
-        keys=Keys(**make_keys(machines)) if curve else None,
+        keys=authority.issue("client", 0) if tls else None,
         timeout=60.0,  # a server may have to compile before its first answer
     )
+
+
+def keys_of(job: JobSettings, role: str, machine: int = 0) -> Keys | None:
+    """Keys of another process of a job, "server" or "client"; None for a job without keys."""
+    return AUTHORITIES[job.keys.authority].issue(role, machine) if job.keys else None
 
 
 @contextmanager
@@ -50,8 +60,9 @@ def serving(job: JobSettings) -> Iterator[list[Server]]:
     with ExitStack() as stack:
         servers = []
         for number in range(len(job.addresses)):
-            of = replace(job, role="server", server=number, machine=number // job.num_servers)
-            server = Server(of)
+            machine = number // job.num_servers
+            keys = keys_of(job, "server", machine)
+            server = Server(replace(job, role="server", server=number, machine=machine, keys=keys))
             stack.callback(server.close)
             server.start()
             servers.append(server)
@@ -73,7 +84,7 @@ def launched(
     job: JobSettings, max_files: tuple[int, int] | None = None
 ) -> Iterator[psutil.Process]:
     """Run the only server of a job as a process of its own, with a limit of open files."""
-    addresses = [list(address) for address in job.addresses]
+    addresses, keys = [list(address) for address in job.addresses], keys_of(job, "server")
     env = {
         "OMP_NUM_THREADS": "1",
         "DGL_ROLE": "server",
@@ -83,10 +94,10 @@ def launched(
         "DGL_CONF_PATH": job.part_config,
         "GNNLAB_SERVERS": json.dumps(addresses),
         "GNNLAB_JOB": job.id,
-        "GNNLAB_SECURITY": "curve" if job.keys else "none",
+        "GNNLAB_SECURITY": "tls" if keys else "none",
     }
-    if job.keys:
-        env["GNNLAB_KEYS"] = json.dumps(asdict(job.keys))
+    if keys:
+        env["GNNLAB_KEYS"] = keys.to_json()
     limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, {max_files})\n" if max_files else ""
     source = f"import resource\n{limit}import gnnlab\ngnnlab.distributed.initialize()"
     near, far = os.pipe()

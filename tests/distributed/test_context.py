@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
 
 import gnnlab as dgl
+from gnnlab.certificates import Authority, Keys
 from gnnlab.distributed.job import JobSettings
 from gnnlab.errors import GNNLabError, InvalidInput
 from tests.helpers import run_script
@@ -97,8 +99,8 @@ def test_leaving(tmp_path):
         ("GNNLAB_SERVERS", "[7]", "must be a JSON list of"),
         ("GNNLAB_JOB", "../x", "GNNLAB_JOB '../x' starts with a dot; it becomes part of file"),
         ("GNNLAB_SERVERS", '[["h", 1], ["h", 1]]', "two servers cannot both listen at h:1; a mac"),
-        ("GNNLAB_SECURITY", "curve", "needs keys in GNNLAB_KEYS"),
-        ("GNNLAB_SECURITY", "curved", "GNNLAB_SECURITY is 'curve' or 'none'; found 'curved'"),
+        ("GNNLAB_SECURITY", "tls", "needs keys in GNNLAB_KEYS"),
+        ("GNNLAB_SECURITY", "curve", "GNNLAB_SECURITY is 'tls' or 'none'; found 'curve'"),
     ],
 )
 def test_environments_that_make_no_job(tmp_path, monkeypatch, name, value, message):
@@ -111,6 +113,23 @@ def test_environments_that_make_no_job(tmp_path, monkeypatch, name, value, messa
     monkeypatch.setenv(name, value)
     with pytest.raises(InvalidInput, match=message):
         JobSettings.read(tmp_path / "ip_config.txt")
+
+
+def test_keys_that_cannot_be_used(tmp_path, monkeypatch):
+    (tmp_path / "ip_config.txt").write_text("127.0.0.1\n")
+    authority = Authority()
+    own, other = (vars(authority.issue("client", machine)) for machine in range(2))
+    monkeypatch.setenv("GNNLAB_KEYS", json.dumps(own))
+    assert JobSettings.read(tmp_path / "ip_config.txt").keys == Keys(**own)
+    no_texts = ["", "7", "[]", "{}", "[" * 100_000, own | {"secret": 7}, own | {"more": ""}]
+    no_keys = [own | {"secret": other["secret"]}, own | {"authority": ""}, own | {"secret": "é"}]
+    for value in [*no_texts, *no_keys]:
+        said = "needs keys in GNNLAB_KEYS, as JSON" if value in no_texts else "cannot be used: "
+        text = value if isinstance(value, str) else json.dumps(value)
+        monkeypatch.setenv("GNNLAB_KEYS", text)
+        with pytest.raises(InvalidInput, match=said) as caught:
+            JobSettings.read(tmp_path / "ip_config.txt")
+        assert own["secret"] not in str(caught.value)
 
 
 def test_one_address_has_ports_for_all_its_servers(tmp_path, monkeypatch):

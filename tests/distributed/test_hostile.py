@@ -7,7 +7,9 @@ import os
 import pickle
 import random
 import socket
+import ssl
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -17,23 +19,24 @@ from typing import Any
 import psutil
 import pytest
 import torch
-import zmq
 
 import gnnlab as dgl
-from gnnlab.distributed import memory, store, wire
+from gnnlab.distributed import memory, store, stream, wire
 from gnnlab.distributed import messages as m
+from gnnlab.distributed import server as server_module
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.protocol import BadReply
 from gnnlab.distributed.remote import Remote
-from gnnlab.distributed.sockets import _ADDRESSES, Doorman, raise_file_limit
+from gnnlab.distributed.server import _ADDRESSES, Refusals
+from gnnlab.distributed.sockets import Pool, raise_file_limit
 from gnnlab.errors import GNNLabError, InvalidInput
 from tests.distributed.live import connected, launched, make_job, serving
+from tests.distributed.peer import Peer
 from tests.distributed.test_wire import mutated
 
 X = "node~_N~x"
 MIB = 1 << 20
-GREETING = b"\xff" + bytes(8) + b"\x7f" + b"\3\1" + b"CURVE".ljust(20, b"\0") + bytes(32)
-COMMAND = b"\6"  # a frame that is a command, with a length of 8 bytes
+RECORD = 1 << 14  # bytes of TLS
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +56,7 @@ def config(tmp_path_factory: Any) -> Path:
 @pytest.fixture(scope="module")
 def attacked(config: Path) -> Iterator[tuple[JobSettings, psutil.Process]]:
     """A job of one server with keys, in a process whose memory can be read."""
-    job = make_job(config, machines=1, curve=True)
+    job = make_job(config, machines=1, tls=True)
     with launched(job) as server:
         yield job, server
 
@@ -78,13 +81,13 @@ def serves(trainer: Remote) -> bool:
     return sorted(found.tolist()) == list(range(1001))
 
 
-@pytest.mark.parametrize("rows", [1, wire.PIECE // 4 - 1, wire.PIECE // 4, wire.PIECE // 2 + 1])
+@pytest.mark.parametrize("rows", [0, 1, stream._LARGE // 4 - 1, stream._LARGE // 4, 1 << 18])
 def test_replies_of_any_length(config: Path, rows: int) -> None:
-    """Encrypted replies are cut into pieces; rows and counted bytes are those of plain ones."""
+    """With and without TLS, rows and counted bytes are the same."""
     ids = torch.arange(rows) % 1001
     found = []
-    for curve in (False, True):
-        job = make_job(config, machines=1, curve=curve)
+    for tls in (False, True):
+        job = make_job(config, machines=1, tls=tls)
         with serving(job), connected(job) as trainer:
             targets = [(0, m.Pull(X, torch.arange(1001))), (0, m.Pull(X, ids))]
             (stored, *_), (pulled, sent, received) = trainer.pool.carry(targets, lambda: None, 60.0)
@@ -95,21 +98,31 @@ def test_replies_of_any_length(config: Path, rows: int) -> None:
 
 
 # ------------------------------------------------------------------------ without the key
+def client_hello() -> bytes:
+    """The first bytes of a connection with TLS."""
+    came, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    with pytest.raises(ssl.SSLWantReadError):
+        context.wrap_bio(came, sent, server_hostname="server-0").do_handshake()
+    return sent.read()
+
+
 def strangers(job: JobSettings, number: int, size: int, given: int) -> list[socket.socket]:
-    """Connections that announce a frame during the handshake and send the start of it."""
+    """Connections that announce a long message of the handshake and send the start of it."""
     found = []
     for _ in range(number):
         raw = socket.create_connection(job.addresses[0])
         found.append(raw)
+        record = b"\x16\3\1" + struct.pack(">H", RECORD)
         with suppress(OSError):
-            raw.sendall(GREETING + COMMAND + struct.pack(">Q", size))
-            for _ in range(given // wire.PIECE):
-                raw.sendall(bytes(wire.PIECE))
+            raw.sendall(record + b"\1" + size.to_bytes(3, "big") + bytes(RECORD - 4))
+            for _ in range(given // RECORD):
+                raw.sendall(record + bytes(RECORD))
     return found
 
 
 @pytest.mark.parametrize(
-    ("size", "given"), [(1 << 32, 8 * MIB), (1 << 63, 8 * MIB), (wire.PIECE + 100, wire.PIECE)]
+    ("size", "given"), [((1 << 24) - 1, 8 * MIB), (1 << 17, 1 << 16), (RECORD, RECORD)]
 )
 def test_strangers_cannot_fill_memory(
     attacked: tuple[JobSettings, psutil.Process], trainer: Remote, size: int, given: int
@@ -132,16 +145,16 @@ def test_a_greeting_with_any_byte_changed(
     chance = random.Random(3)
     serves(trainer)
     before = server.memory_info().rss
-    for at in range(len(GREETING)):
-        for change in (1, 0x80, 0xFF):
-            greeting = bytearray(GREETING)
-            greeting[at] ^= change
-            with socket.create_connection(job.addresses[0]) as raw, suppress(OSError):
-                raw.sendall(greeting + chance.randbytes(chance.randrange(300)))
-    for at in range(300):  # a first command of the right length, or nearly, with noise in it
-        hello = b"\4" + bytes([200]) + b"\5HELLO\1\0" + chance.randbytes(chance.choice([192, at]))
+    whole = client_hello()
+    for at in range(len(whole)):
+        greeting = bytearray(whole)
+        greeting[at] ^= chance.choice([1, 0x80, 0xFF])
         with socket.create_connection(job.addresses[0]) as raw, suppress(OSError):
-            raw.sendall(GREETING + hello)
+            raw.sendall(greeting + chance.randbytes(chance.randrange(300)))
+    for size in range(300):  # what a client sends where servers have no keys, or nearly
+        hello = (stream._HELLO + chance.randbytes(300))[:size]
+        with socket.create_connection(job.addresses[0]) as raw, suppress(OSError):
+            raw.sendall(hello)
     assert serves(trainer)
     assert server.memory_info().rss - before < 50 * MIB
 
@@ -152,7 +165,7 @@ def test_a_greeting_with_any_byte_changed(
 def test_idle_connections_keep_nobody_out(config: Path, hard: int) -> None:
     """400 of them, where a process may open 200 files unless it asks for more, or 300 at most."""
     raise_file_limit()
-    job = make_job(config, machines=1, curve=True)
+    job = make_job(config, machines=1, tls=True)
     with ExitStack() as stack, launched(job, (200, hard)) as server:
         for _ in range(400):
             stack.enter_context(socket.create_connection(job.addresses[0]))
@@ -169,21 +182,19 @@ def test_idle_connections_keep_nobody_out(config: Path, hard: int) -> None:
 def test_refusals_do_not_flood_the_log(capfd: Any, monkeypatch: Any) -> None:
     now = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    with zmq.Context() as context:
-        doorman = Doorman(context, ["x" * 40])
-        doorman._socket.close(0)
-        for _ in range(100_000):
-            doorman._report("10.0.0.1")
-        for i in range(10_000):
-            doorman._report(f"fe80::{i}")
-        lines = capfd.readouterr().err.splitlines()
-        assert len(lines) == _ADDRESSES + 1
-        assert lines[0] == "refused a peer at 10.0.0.1: it lacks this job's key"
-        assert "refused a peer at further addresses" in lines[-1]
-        now += 61
-        doorman._report("10.0.0.1")
-        text = "10.0.0.1: it lacks this job's key (99,999 more attempts since the last report)"
-        assert text in capfd.readouterr().err
+    refusals = Refusals()
+    for _ in range(100_000):
+        refusals.report("10.0.0.1")
+    for i in range(10_000):
+        refusals.report(f"fe80::{i}")
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == _ADDRESSES + 1
+    assert lines[0] == "refused a peer at 10.0.0.1: it lacks this job's key"
+    assert "refused a peer at further addresses" in lines[-1]
+    now += 61
+    refusals.report("10.0.0.1")
+    text = "10.0.0.1: it lacks this job's key (99,999 more attempts since the last report)"
+    assert text in capfd.readouterr().err
 
 
 # --------------------------------------------------------------------------- with the key
@@ -256,37 +267,28 @@ def test_requests_cost_no_more_than_the_graph_can_answer(
     trainer.request([(0, m.Release("node~_N~wide", 0, 1))])
 
 
-def client(job: JobSettings, context: zmq.Context[Any]) -> zmq.Socket[bytes]:
-    """A bare socket with the keys of the job."""
-    peer = context.socket(zmq.DEALER)
-    peer.linger = 0
-    if job.keys:
-        peer.curve_serverkey = job.keys.servers[0].encode()
-        peer.curve_publickey = zmq.curve_public(job.keys.secret.encode())
-        peer.curve_secretkey = job.keys.secret.encode()
-    peer.connect("tcp://{}:{}".format(*job.addresses[0]))
-    return peer
-
-
+@pytest.mark.parametrize(("places", "size", "refused"), [(20, 10, 21), (1000, 250_000, 4)])
 def test_ranks_that_wait_for_others_that_never_come(
-    attacked: tuple[JobSettings, psutil.Process], trainer: Remote
+    config: Path, monkeypatch: Any, places: int, size: int, refused: int
 ) -> None:
-    job, server = attacked
-    serves(trainer)
-    before = server.memory_info().rss
-    words = "x" * 10_000
-    meetings = [m.Meet(f"place {i}", 0, 2, words) for i in range(3000)]
-    meetings += [m.Meet("place", i, 2**40, words) for i in range(3000)]
-    with zmq.Context() as context, client(job, context) as peer:
-        for number, message in enumerate(meetings):
-            peer.send_multipart(wire.cut(wire.encode_request(number, message)))
-        while True:
-            assert peer.poll(20_000)
-            number, reply = wire.decode_reply(peer.recv_multipart(), {5999: m.Meet})
-            if number == 5999:
-                break
-    assert "too many ranks wait for others" in str(reply)
-    assert server.memory_info().rss - before < 100 * MIB and serves(trainer)
+    """Of 1 MB and 20 places, they fill one or the other."""
+    monkeypatch.setattr(server_module, "_MEETINGS", places)
+    monkeypatch.setattr(server_module, "_WAITING", 1_000_000)
+    job = make_job(config, machines=1)
+    with serving(job) as (server,), connected(job) as trainer, ExitStack() as stack:
+        for i in range(1, refused):
+            peer = Peer(job)
+            stack.callback(peer.close)
+            message = m.Meet(f"place {i}", 0, 2, "x" * size)
+            peer.stream.link.settimeout(60)
+            peer.stream.send(wire.encode_request(i, message))
+            deadline = time.monotonic() + 60
+            while len(server._meetings) < i:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        with pytest.raises(InvalidInput, match="too many ranks wait for others"):
+            trainer.request([(0, m.Meet("one more", 0, 2, "x" * size))])
+        assert serves(trainer)
 
 
 def test_gradients_that_wait_for_ranks_that_never_come(
@@ -345,7 +347,7 @@ class Bomb:
 
 
 def requests() -> list[Any]:
-    """A message of each kind; those that change something do not concern x."""
+    """A message of each kind but Meet; those that change something do not concern x."""
     rows, name, own = torch.tensor([3, 1]), "node~_N~fuzz", torch.ones(2)
     options, states = {"lr": 1.0, "eps": 0.0}, ("node~_N~fuzz",)
     return [
@@ -354,20 +356,9 @@ def requests() -> list[Any]:
         *(m.Update(name, rows, own, "adagrad", options, states, 0, 2), m.Reverse(0, rows, 0)),
         m.OutEdges(0, rows),
         *(m.Sample({"_N": rows}, (2,), 7), m.Sample({"_N": rows}, (9,), 7, True, (W,), {0: rows})),
-        *(m.Hello(), m.Statistics(), m.Meet("here", 0, 2), m.Share(name)),
+        *(m.Hello(), m.Statistics(), m.Share(name)),
         *(m.Freeze(name), m.Release(name, 0, 3), m.Bye(0, 3)),
     ]
-
-
-def await_answer(peer: zmq.Socket[bytes]) -> None:
-    """Wait until the server answers a good request, on a new connection if need be."""
-    number, deadline = 1 << 20, time.monotonic() + 60
-    while True:
-        assert time.monotonic() < deadline
-        peer.send_multipart(wire.cut(wire.encode_request(number, m.Describe())))
-        while peer.poll(500):
-            if wire.decode_reply(peer.recv_multipart(), {number: m.Describe})[0] == number:
-                return
 
 
 def test_broken_requests_of_every_kind(
@@ -384,21 +375,32 @@ def test_broken_requests_of_every_kind(
     assert serves(trainer)
     before = server.memory_info().rss
     peak(server)
-    with zmq.Context() as context, client(job, context) as peer:
-        for i in range(12_000):
-            frames = mutated(chance.choice(originals), chance)
-            if i % 100 == 0:
-                frames = [frames[0], pickle.dumps(Bomb())]
-            if i % 500 == 1:
-                frames.append(bytes(wire.PIECE))  # without an end
-            peer.send_multipart(frames)
-            while peer.poll(0):
-                peer.recv_multipart()
-        await_answer(peer)  # the server has seen what was not lost with a connection that it cut
-        dropped = trainer.statistics()[0]["dropped"].number
-        for i in range(12):  # each ends the connection, and is lost with it if it was the next one
-            peer.send_multipart([originals[i][0], bytes(2 * wire.PIECE)])
-            await_answer(peer)
+    peer = Peer(job)
+    for i in range(12_000):
+        frames = mutated(chance.choice(originals), chance)
+        if i % 100 == 0:
+            frames = [frames[0], pickle.dumps(Bomb())]
+        peer.send(frames)
+        if i % 500 == 1:
+            peer.send_raw(chance.randbytes(64))
+    assert peer.is_through()
+    meet = [bytes(frame) for frame in wire.encode_request(0, m.Meet("here", 0, 2))]
+    for _ in range(200):  # each on a connection of its own, which waits if the message is good
+        waiting = Peer(job)
+        waiting.send(mutated(meet, chance))
+        waiting.close()
+    dropped = trainer.statistics()[0]["dropped"].number
+    for sizes in ([wire.MAX_FRAME], [9, wire.MAX_FRAME, wire.MAX_FRAME - 9]):
+        for _ in range(12):  # announced and not sent: memory is taken by what arrives
+            start = stream._PREFIX.pack(stream._MARK, len(sizes))
+            peer.stream.link.settimeout(60)
+            peer.stream.link.sendall(start + struct.pack(f"<{len(sizes)}Q", *sizes) + bytes(9999))
+            peer.close()
+            peer = Peer(job)
+    for count, size in ((0, 0), (wire.MAX_FRAMES + 1, 1), (1, wire.MAX_FRAME + 1), (1, 2**64 - 1)):
+        peer.send_raw(stream._PREFIX.pack(stream._MARK, count) + struct.pack("<Q", size) * count)
+    assert peer.is_through()
+    peer.close()
     assert serves(trainer) and dropped > 200
     assert peak(server) - before < 100 * MIB
     assert not Path(Bomb.file).exists()
@@ -454,7 +456,7 @@ def test_replies_that_do_not_fit_are_errors(config: Path, monkeypatch: Any) -> N
                         trainer.exchange([(0, message)])
                 number += 1
         with monkeypatch.context() as patch:
-            patch.setattr(server, "_meet", lambda p, n, _: [(p, n, wire.encode_reply(n, ()))])
+            patch.setattr(server, "_meet", lambda _: ())
             with pytest.raises(BadReply, match="expected texts of 1 ranks; found 0"):
                 trainer.barrier()
         assert number > 40 and serves(trainer)
@@ -477,11 +479,11 @@ def test_mutated_replies(config: Path, monkeypatch: Any) -> None:
         expected = [trainer.request([(0, message)])[0] for message in requests]
         answer = server._answer
 
-        def garble(peer: bytes, number: int, message: Any) -> Any:
-            replies = answer(peer, number, message)
+        def garble(number: int, message: Any) -> Any:
+            reply = answer(number, message)
             if not isinstance(message, m.Pull | m.Degrees | m.FindEdges | m.Sample):
-                return replies
-            return [(p, n, mutated([bytes(f) for f in frames], chance)) for p, n, frames in replies]
+                return reply
+            return mutated([bytes(frame) for frame in reply], chance)
 
         with monkeypatch.context() as patch:
             patch.setattr(server, "_answer", garble)
@@ -503,17 +505,47 @@ def test_mutated_replies(config: Path, monkeypatch: Any) -> None:
         assert serves(trainer)
 
 
-def test_a_flood_of_replies_ends_at_the_deadline(config: Path, monkeypatch: Any) -> None:
+def test_a_flood_of_replies_ends_at_the_deadline(config: Path) -> None:
     """A server that answers other requests without end holds nobody beyond the timeout."""
     job = make_job(config, machines=1)
-    with serving(job) as (server,), connected(job, timeout=0.5) as trainer:
-        trainer.local_part = -1
+    with socket.create_server(job.addresses[0]) as listener:
 
-        def flood(peer: bytes, number: int, message: Any) -> Any:
-            return [(peer, 1, wire.encode_reply(1, None)) for _ in range(20_000)]
+        def flood() -> None:
+            link = stream.accept(listener.accept()[0], None, 60)
+            with suppress(OSError):
+                while True:
+                    link.send(wire.encode_reply(1, None))
+            link.close()
 
-        with monkeypatch.context() as patch:
-            patch.setattr(server, "_answer", flood)
-            with pytest.raises(GNNLabError, match=r"did not answer a Pull within 0.5 s"):
-                trainer.exchange([(0, m.Pull(X, torch.arange(2)))])
-        assert serves(trainer)
+        server = threading.Thread(target=flood)
+        server.start()
+        pool = Pool(job)
+        with pytest.raises(GNNLabError, match="did not answer a Pull within"):
+            pool.carry([(0, m.Pull(X, torch.arange(2)))], lambda: None, 0.5)
+        pool.close()
+        server.join(60)
+        assert not server.is_alive()
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request", b"", bytes(8)])
+def test_what_is_no_server(config: Path, answer: bytes) -> None:
+    """Something else that listens at the address is refused, or waited for as for a server."""
+    job = make_job(config, machines=1)
+    with socket.create_server(job.addresses[0]) as listener:
+
+        def reply() -> None:
+            with suppress(OSError):
+                while True:
+                    link, _ = listener.accept()
+                    link.sendall(answer)
+                    link.shutdown(socket.SHUT_WR)
+                    link.recv(1 << 10)
+                    link.close()
+
+        threading.Thread(target=reply, daemon=True).start()
+        pool = Pool(job)
+        pool._patience = 1.0
+        text = "it refused this process" if answer else "no connection within 1 s"
+        with pytest.raises(GNNLabError, match=text):
+            pool.carry([(0, m.Hello())], lambda: None, 60.0)
+        listener.shutdown(socket.SHUT_RDWR)

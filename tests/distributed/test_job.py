@@ -127,7 +127,7 @@ def test_a_job_computes_what_one_process_computes(config: Path, tmp_path: Path) 
     env = {"OMP_NUM_THREADS": "1", "RANKS": RANKS}
     text = run_script(TRAIN, args=[str(config), "3", str(tmp_path)], env=env)
     alone = outputs(text)
-    ranks = train(config, tmp_path, 3, security="curve", **CLUSTER)
+    ranks = train(config, tmp_path, 3, security="tls", **CLUSTER)
     assert {r: d for rank in ranks for r, d in rank["blocks"].items()} == alone["blocks"]
     for rank in ranks:
         assert rank["parameters"] == ranks[0]["parameters"]

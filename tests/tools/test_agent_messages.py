@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnnlab.certificates import request
 from gnnlab.tools.agent_messages import LONGEST, WIDEST, BadMessage, parse_message
 from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.status_table import StatusTable
 
+REQUEST = request()[1]
 IDS = {"agent": range(1, 2), "server": range(2, 4), "trainer": range(1, 2), "torchrun": range(1, 2)}
 HELLO: dict[str, Any] = {
     "agent": "hello",
     **dict.fromkeys(("python", "torch", "gnnlab", "host", "interface", "address"), "x"),
-    "keys": {"server": "s" * 40, "client": "c" * 40},
+    "keys": {"server": REQUEST, "client": request()[1]},
     "pid": 7,
     "cpus": 2,
     "graph": {"num_parts": 2, "graph_name": "toy", "IDs": "ab"},
@@ -31,6 +33,7 @@ TRAINER = {"role": "trainer", "id": 1}
 GOOD: list[dict[str, Any]] = [
     {"agent": "beat"},
     HELLO,
+    HELLO | {"keys": {}},
     HELLO | {"graph": None, "problem": "no part1"},
     HELLO | {"graph": {"num_parts": 2, "graph_name": "그래프-1\u00a0\u200d😀", "IDs": "ab"}},
     {"agent": "ports", "ports": [1, 65535], "problem": None},
@@ -77,8 +80,24 @@ BAD: list[dict[str, Any]] = [
     HELLO | {"graph": None},
     HELLO | {"graph": {}},
     HELLO | {"cpus": 0},
-    HELLO | {"keys": {"server": "s" * 40}},
-    HELLO | {"keys": {"server": "s" * 40, "client": "c" * 39}},
+    HELLO | {"keys": {"server": REQUEST}},
+    HELLO | {"keys": {"server": REQUEST, "client": REQUEST, "agent": REQUEST}},
+    *(
+        HELLO | {"keys": {"server": REQUEST, "client": text}}
+        for text in (
+            7,
+            "",
+            "c" * 40,
+            REQUEST.strip(),
+            f"{REQUEST}\n",
+            REQUEST * 2,
+            f"x{REQUEST}",
+            REQUEST.replace("REQUEST", ""),
+            REQUEST.replace("A", "À"),
+            REQUEST.replace("A", "\x1b"),
+            REQUEST.replace("\n", f"\n{'A' * 63}\n" * 10),
+        )
+    ),
     HELLO | {"torch": None},
     HELLO | {"host": "\x1b[2J"},
 ]
@@ -168,7 +187,9 @@ def test_a_greeting_without_end_is_cut(tmp_path: Path) -> None:
     hello = shlex.quote(json.dumps(HELLO))
     text = shlex.quote(json.dumps({"agent": "line", **TRAINER, "text": "안녕 \ud800"}))
     many = f"head -c {3 * LONGEST} /dev/zero | tr '\\0' y | fold -w 100; echo"
-    supervisor = supervisor_of(tmp_path, f"{many}; echo {text}; echo {hello}; exec cat >/dev/null")
+    supervisor = supervisor_of(
+        tmp_path, f"{many}; printf '%s\\n' {text} {hello}; exec cat >/dev/null"
+    )
     while not supervisor._received["hello", "agent"]:
         supervisor._listen(60.0)
     supervisor.end()

@@ -6,17 +6,16 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 import shlex
 import shutil
 from pathlib import Path
 
 import pytest
-import zmq
 
 import gnnlab as dgl
 from gnnlab import environment
+from gnnlab.certificates import Authority
 from gnnlab.tools import launch
 from tests.helpers import ROOT, free_port, run_processes
 
@@ -74,14 +73,12 @@ def test_the_table_has_what_a_dry_run_prints(folder: Path) -> None:
 @pytest.mark.thorough("jobs of launch have these variables, which the test above compares")
 def test_a_job_starts_by_hand(folder: Path) -> None:
     processes = printed(folder)
-    pairs = {role: [zmq.curve_keypair() for _ in range(2)] for role in ("servers", "clients")}
-    known = {role: [public.decode() for public, _ in pairs[role]] for role in pairs}
+    authority = Authority()
     port = str(free_port())
     roles, environments = [], []
     for variables in processes:
         role, machine = variables[environment.ROLE], int(variables[environment.MACHINE])
-        secret = pairs[f"{role}s"][machine][1].decode()
-        variables[environment.KEYS] = json.dumps(known | {"secret": secret})
+        variables[environment.KEYS] = authority.issue(role, machine).to_json()
         if role == "client":  # one trainer a machine
             variables |= {"RANK": str(machine), "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
             variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}

@@ -21,7 +21,8 @@ from typing import Any
 import psutil
 import pytest
 import torch
-import zmq
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 import gnnlab as dgl
 from tests.helpers import _TOKEN, _descendants, _end
@@ -161,11 +162,20 @@ def check_keys_stay_in_memory(
     name = server.environ()["GNNLAB_JOB"]
     keys = json.loads(server.environ()["GNNLAB_KEYS"])
     theirs = json.loads(trainer.environ()["GNNLAB_KEYS"])
-    assert (keys["servers"], keys["clients"]) == (theirs["servers"], theirs["clients"])
-    assert len({*keys["servers"], *keys["clients"]}) == 4  # two pairs of each machine
-    secrets = [keys["secret"].encode(), theirs["secret"].encode()]
-    public = [zmq.curve_public(secret).decode() for secret in secrets]
-    assert public == [keys["servers"][0], keys["clients"][0]]
+    assert keys["authority"] == theirs["authority"] and keys["secret"] != theirs["secret"]
+    secrets = []
+    for each, name_of in ((keys, "server-0"), (theirs, "client-0")):
+        certificate = x509.load_pem_x509_certificate(each["certificate"].encode())
+        assert certificate.subject.rfc4514_string() == f"CN={name_of}"
+        certificate.verify_directly_issued_by(
+            x509.load_pem_x509_certificate(each["authority"].encode())
+        )
+        secret = load_pem_private_key(each["secret"].encode(), None)
+        assert secret.public_key() == certificate.public_key()
+        begin, *lines, public, end = each["secret"].encode().splitlines()
+        assert (begin[:11], len(lines), end[:9]) == (b"-----BEGIN ", 2, b"-----END ")
+        assert len(public) < 64  # the third line holds the public key alone
+        secrets += lines
     everybody = _descendants(job.token)
     memory = list(Path("/dev/shm").glob(f"gnnlab-{name}-*"))
     texts = {}

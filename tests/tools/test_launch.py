@@ -27,15 +27,16 @@ import pytest
 import torch
 
 import gnnlab as dgl
+from gnnlab.certificates import Keys, request
 from gnnlab.engines import Request
 from gnnlab.engines.ssh import Ssh
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.ip_config import read_ip_config
 from gnnlab.tools import agent, launch
 from gnnlab.tools.job_spec import Command, JobSpec
 from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.status_table import StatusTable
-from tests.helpers import _TOKEN, _descendants, _end, free_port, run_script
+from tests.helpers import _TOKEN, ROOT, _descendants, _end, free_port, run_script
 from tests.tools.machines import Cluster, cluster
 from tests.tools.started import END, START, Started
 from tests.tools.test_agent_messages import HELLO
@@ -422,6 +423,51 @@ def test_machines_must_fit_together(tmp_path: Path, other: dict[str, Any], said:
         launch._compare(supervisor, [hello, hello | other])
 
 
+def test_what_hosts_ask_for_is_signed(tmp_path: Path) -> None:
+    hellos = [{"torch": "2.9.0", "problem": None, "keys": {}} for _ in range(2)]
+    secrets: list[dict[str, str]] = [{}, {}]
+    for secret, hello in zip(secrets, hellos, strict=True):
+        for role in ("server", "client"):
+            secret[role], hello["keys"][role] = request()
+    addresses = ["10.0.0.1", "10.0.0.2"]
+    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
+    authority = launch._authority()
+    signed = launch._sign(authority, supervisor, hellos)
+    for secret, own in zip(secrets, signed, strict=True):
+        assert own.keys() == {"authority", "server", "client"}
+        for role, text in secret.items():
+            Keys(own["authority"], own[role], text).context(is_server=role == "server")
+    start, body = hellos[1]["keys"]["server"].split("\n", 1)
+    for bad in (f"{start}\nAAAA\n", f"{start}\n{body.swapcase()}", swapped(body, start)):
+        hellos[1]["keys"]["server"] = bad
+        said = r"10.0.0.2 \(machine 1\): a request for a certificate (cannot be|is not)"
+        with pytest.raises(launch.LaunchError, match=said):
+            launch._sign(authority, supervisor, hellos)
+
+
+def swapped(body: str, start: str) -> str:
+    """A request by the owner of one key, with another key in it."""
+    other = request()[1].split("\n", 1)[1]
+    return f"{start}\n{other[:-150]}{body[-150:]}"
+
+
+def test_keys_need_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a host, and where the job is launched."""
+    supervisor = JobSupervisor(["10.0.0.1"], tmp_path, StatusTable(["10.0.0.1"], {}))
+    hello: dict[str, Any] = {"torch": "2.9.0", "problem": None, "keys": {}}
+    with pytest.raises(launch.LaunchError, match="cryptography is missing; install gnnlab there"):
+        launch._compare(supervisor, [hello], "tls")
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(GNNLabError, match=r"package cryptography .*; `pip install cryptography`"):
+        launch._authority()
+
+
+def test_an_agent_makes_keys_without_torch() -> None:
+    code = "from gnnlab.certificates import request; request()"
+    code = f"{agent.ENTRY.replace('main()', code)}; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 # ------------------------------------------------------------------------------------ by ssh
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
@@ -754,7 +800,7 @@ def test_refused_before_anything_starts(tmp_path: Path) -> None:
     assert "--num_trainers must be at least 1; found 0" in refusal(
         python, num_machines=2, num_trainers=0
     )
-    assert "curve or none" in refusal(python, num_machines=2, security="plain")
+    assert "tls or none" in refusal(python, num_machines=2, security="plain")
     (tmp_path / "ip_config.txt").write_text("127.0.0.1\n# none\n127.0.0.2 x\n")
     assert "ip_config.txt, line 3: '127.0.0.2 x'" in refusal(
         python, workspace=tmp_path, ip_config="ip_config.txt"
@@ -909,14 +955,16 @@ def test_only_the_chosen_engine_is_imported() -> None:
 def test_secrets_stay_where_they_belong() -> None:
     from gnnlab.engines.local import loopback_hosts
 
-    keys = {"servers": ["s" * 40] * 2, "clients": ["c" * 40] * 2}
+    keys = [{"authority": "a", "server": f"s{i}", "client": f"c{i}"} for i in range(2)]
     job = JobSpec(
         Command.read("python x.py"), loopback_hosts(2), "g.json", "", 1, 0, 1, 1, None, "csc",
-        "curve", 60.0, 3.0, {}, keys=keys,
+        "tls", 60.0, 3.0, {}, keys=keys,
     )  # fmt: skip
-    server = json.loads(job.servers(0, [[1], [2]])[0]["env"]["GNNLAB_KEYS"])
-    trainer = json.loads(job.trainers(0, [[1], [2]], 3)["env"]["GNNLAB_KEYS"])
-    assert server == trainer == keys  # public keys alone; each agent adds its secret ones
+    server = json.loads(job.servers(1, [[1], [2]])[0]["env"]["GNNLAB_KEYS"])
+    trainer = json.loads(job.trainers(1, [[1], [2]], 3)["env"]["GNNLAB_KEYS"])
+    # What is public; each agent adds its secret keys.
+    assert server == {"authority": "a", "certificate": "s1"}
+    assert trainer == {"authority": "a", "certificate": "c1"}
 
 
 def test_the_table_is_drawn_over_and_over() -> None:
