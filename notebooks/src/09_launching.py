@@ -162,10 +162,10 @@ plt.show()
 #
 # ## Build it yourself: a server for rows
 #
-# The script below answers requests. Like gnnlab's servers, it uses sockets from ZeroMQ, a library
-# that passes messages between processes. A request is the bytes of the row numbers (int64), and the
-# reply is the bytes of those rows (float64). The server prints its port, which the operating system
-# chose. `%%writefile` saves a cell to a file instead of running it.
+# The script below answers requests. It uses sockets from ZeroMQ, a library that passes messages
+# between processes, such as Jupyter and this notebook's kernel. A request is the bytes of the row
+# numbers (int64), and the reply is the bytes of those rows (float64). The server prints its port,
+# which the operating system chose. `%%writefile` saves a cell to a file instead of running it.
 #
 # Then we start the server as a separate process, with the rows of machine 1, where nodes 6 and 7
 # are rows 2 and 3. We request them, send three bytes of garbage, and request them again.
@@ -176,10 +176,11 @@ plt.show()
 #
 # ## 직접 만들어 보기: 행을 보내 주는 서버
 #
-# 아래 스크립트는 요청을 기다렸다가 응답을 보냅니다. gnnlab의 서버와 마찬가지로, 프로세스 사이에서
-# 메시지를 주고받는 라이브러리인 ZeroMQ의 소켓을 사용합니다. 요청은 행 번호의 바이트(int64)이고,
-# 응답은 그 행들의 바이트(float64)입니다. 포트는 운영체제가 비어 있는 것을 고르고, 서버가 그 번호를
-# 출력합니다. `%%writefile`로 시작하는 셀은 실행되지 않고 파일로 저장됩니다.
+# 아래 스크립트는 요청을 기다렸다가 응답을 보냅니다. 통신에는 ZeroMQ의 소켓을 사용합니다. ZeroMQ는
+# 프로세스 사이에서 메시지를 주고받는 라이브러리로, Jupyter가 이 노트북의 커널과 통신할 때에도
+# 쓰입니다. 요청은 행 번호의 바이트(int64)이고, 응답은 그 행들의 바이트(float64)입니다. 포트는
+# 운영체제가 비어 있는 것 중에서 고르고, 서버가 그 번호를 출력합니다. `%%writefile`로 시작하는 셀은
+# 실행되지 않고 파일로 저장됩니다.
 #
 # 이어서 머신 1의 행을 맡는 서버를 별도의 프로세스로 시작합니다. 머신 1에서 노드 6과 7은 행 2와
 # 3입니다. 두 행을 요청하고, 의미 없는 3바이트를 보낸 다음, 같은 행을 다시 요청해 봅시다.
@@ -190,10 +191,10 @@ plt.show()
 #
 # ## 亲手实现：按行提供数据的服务器
 #
-# 下面的脚本等待请求，再发回响应。它与 gnnlab 的服务器一样使用 ZeroMQ 的套接字；ZeroMQ 是一个在进程
-# 之间传递消息的库。请求的内容是若干个行号（int64）的原始字节，响应的内容是这些行的数据（float64）的
-# 原始字节。端口由操作系统挑选，服务器把端口号打印出来。以 `%%writefile` 开头的单元格不会执行，而是
-# 保存为文件。
+# 下面的脚本等待请求，再发回响应。它使用 ZeroMQ 的套接字；ZeroMQ 是一个在进程之间传递消息的库，
+# Jupyter 与本 Notebook 的内核通信时用的也是它。请求的内容是若干个行号（int64）的原始字节，响应的内
+# 容是这些行的数据（float64）的原始字节。端口由操作系统挑选，服务器把端口号打印出来。以
+# `%%writefile` 开头的单元格不会执行，而是保存为文件。
 #
 # 随后把服务器作为单独的进程启动，让它负责机器 1 的行；在机器 1 上，节点 6 和 7 分别是第 2 行和第 3
 # 行（从 0 数起）。先请求这两行，再发送三个字节的无效数据，然后再请求一次。
@@ -578,7 +579,7 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 #   (default: 300); `max_pause`: seconds that a process may be suspended before it counts as failed
 #   (default: 3).
 # - `log_dir`, `trace`: folders on this computer for logs and timing records.
-# - `on`: what starts the job: `ssh`, `slurm`, `ray` or `local`; `security`: `curve` or `none` (see
+# - `on`: what starts the job: `ssh`, `slurm`, `ray` or `local`; `security`: `tls` or `none` (see
 #   below); `graph_format`: accepted so that DGL's commands run; scripts find it in
 #   `DGL_GRAPH_FORMAT`.
 #
@@ -605,7 +606,7 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # - `log_dir`, `trace`: 로그를 저장할 폴더와, 시간이 어디에 쓰이는지 기록할 폴더. 런처를 실행하는
 #   컴퓨터에 만듭니다.
 # - `on`: 에이전트를 시작하는 방법으로 `ssh`, `slurm`, `ray`, `local` 가운데 하나. `security`:
-#   `curve` 또는 `none`이며 뒤에서 설명합니다. `graph_format`: DGL용 명령을 그대로 쓸 수 있도록 둔
+#   `tls` 또는 `none`이며 뒤에서 설명합니다. `graph_format`: DGL용 명령을 그대로 쓸 수 있도록 둔
 #   옵션이며, 값은 환경 변수 `DGL_GRAPH_FORMAT`으로 스크립트에 전달됩니다.
 #
 # 한 머신에 서버가 여럿이면 요청을 번갈아 받습니다. 따라서 여러 트레이너에 동시에 응답하고, 한
@@ -627,7 +628,7 @@ torch.save(model.module.state_dict(), f"model-{rank}.pt")
 # - `timeout`：等待所有进程启动并相互连接的最长秒数，之后等待每次响应和屏障（barrier）也以此为限，默
 #   认 300；`max_pause`：进程停住多少秒之后判定为故障，默认 3。
 # - `log_dir`、`trace`：存放日志和时间记录的文件夹，位于运行启动器的计算机上。
-# - `on`：`ssh`、`slurm`、`ray` 或 `local`；`security`：`curve` 或 `none`，见下文；`graph_format`：
+# - `on`：`ssh`、`slurm`、`ray` 或 `local`；`security`：`tls` 或 `none`，见下文；`graph_format`：
 #   为使按 DGL 写的命令也能运行而保留，脚本可从 `DGL_GRAPH_FORMAT` 读取。
 #
 # 一台机器上有多个服务器进程时，它们轮流接收请求：可以同时响应多个训练器，一个在计算时，另一个可以发
@@ -900,11 +901,11 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## Security
 #
-# Anyone who can reach a port can send data to it. So each agent generates new key pairs for the
-# job, and agents exchange only public keys, through `launch`; secret keys never leave their machine
-# and appear neither on a command line, where `ps` would show them, nor on disk. With these keys,
-# servers and clients admit only each other and encrypt all traffic with CURVE, ZeroMQ's
-# elliptic-curve protocol.
+# Anyone who can reach a port can send data to it. So servers and clients use TLS 1.3, as `https`
+# does: it encrypts traffic, and both sides, not just the server, prove by a **certificate** that
+# they belong to the job. `launch` is the job's certificate authority (CA). Agents generate the
+# secret keys, which neither leave their machine nor appear on a command line, which `ps` would
+# show.
 #
 # Messages consist of a short header and raw bytes; data types, sizes and IDs are checked before
 # use, and nothing is unpickled, since a pickle can run arbitrary code. Only PyTorch's own
@@ -922,11 +923,13 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## 보안
 #
-# 포트에 접근할 수 있으면 누구나 그 포트로 데이터를 보낼 수 있습니다. 그래서 에이전트는 작업마다 새
-# 키 쌍을 만듭니다. 에이전트들이 `launch`를 거쳐 교환하는 것은 공개 키뿐입니다. 비밀 키는 호스트
-# 밖으로 나가지 않으며, `ps`로 볼 수 있는 명령줄에도, 디스크에도 남지 않습니다. 서버와 클라이언트는
-# 이 키로 상대가 같은 작업에 속하는지 확인하고, 주고받는 내용을 모두 암호화합니다. 이때 타원 곡선을
-# 이용하는 ZeroMQ의 프로토콜인 CURVE를 사용합니다. 키가 없는 프로세스의 연결은 받아들이지 않습니다.
+# 포트에 접근할 수 있으면 누구나 그 포트로 데이터를 보낼 수 있습니다. 그래서 서버와 클라이언트는
+# `https`에도 쓰이는 TLS 1.3으로 상대를 인증하고, 주고받는 내용을 모두 암호화합니다. 웹에서는 보통
+# 서버만 **인증서**(certificate)를 제시하지만, 여기서는 서버와 클라이언트가 모두 인증서를 제시하고
+# 상대의 인증서를 검증합니다(상호 인증). `launch`는 작업마다 인증 기관(CA)을 새로 만들고, 이 CA가
+# 인증서를 발급합니다. 같은 작업에서 발급받은 인증서와 개인 키가 없는 프로세스는 연결할 수
+# 없습니다. 개인 키는 에이전트가 자기 호스트에서 만들며, 호스트 밖으로 나가지 않고 `ps`로 볼 수
+# 있는 명령줄에도 나타나지 않습니다.
 #
 # 같은 작업에 속한 프로세스가 보낸 메시지도 검사합니다. 피클(pickle)을 역직렬화하면 임의의 코드가
 # 실행될 수 있으므로, 받은 데이터를 피클로 역직렬화하지 않습니다. 메시지는 짧은 헤더와 바이트열로
@@ -944,10 +947,12 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # ## 安全
 #
-# 任何人只要能连接到端口，就可以向它发送数据。因此，每个代理都为作业生成新的密钥对。代理之间通过
-# `launch` 交换的只有公钥；私钥不会离开所在的主机，既不出现在 `ps` 能看到的命令行上，也不写入磁盘。
-# 服务器和客户端用这些密钥确认对方属于同一个作业，并对往来的全部内容加密，所用的是 ZeroMQ 基于椭圆曲
-# 线的协议 CURVE。没有密钥的进程无法建立连接。
+# 任何人只要能连上服务器的端口，就可以向它发送请求。因此，服务器和客户端之间使用 TLS 1.3（浏览器访
+# 问 `https` 网站时用的也是 TLS）：既验证对方的身份，也加密往来的全部内容。一般的网站只由服务器出示
+# **证书**（certificate），这里则是双向认证，双方都要用证书证明自己属于这个作业。`launch` 为每个作
+# 业新建一个证书颁发机构（CA），用它签发该作业的证书；拿不出这样的证书和对应的私钥，握手就会失败，
+# 连接随即断开。私钥由各台机器上的代理在当地生成，始终不离开那台机器，也不会出现在 `ps` 能看到的命
+# 令行参数中。
 #
 # 同一作业的进程发来的消息也要检查。pickle 在反序列化时可以执行任意代码，所以 gnnlab 从不用它反序列
 # 化收到的数据：一条消息由简短的头部和原始字节组成，其类型、大小和 ID 都要先检查再使用。没有保护的只
