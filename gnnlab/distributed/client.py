@@ -20,7 +20,7 @@ import torch
 from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.cache import Cache, CacheInfo, Table, bytes_asked, policy_asked
-from gnnlab.distributed.transport import Transport
+from gnnlab.distributed.transport import Transport, nothing
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels import gather
@@ -206,16 +206,16 @@ class Client:
                 found[i] = out
             else:
                 reads.append((i, name, *self._plan(policy, name, ids)))
-        far = [(name, shard) for _, name, shards, _ in reads for shard in shards]
-        replies = iter(self._fetch(far))
-        for i, _, shards, finish in reads:
+        far = [(name, shard) for _, name, shards, _, _ in reads for shard in shards]
+        replies = iter(self._fetch(far, [near for *_, near, _ in reads]))
+        for i, _, shards, _, finish in reads:
             found[i] = finish([next(replies) for _ in shards])
         return found
 
     def _plan(
         self, policy: PartitionPolicy, name: str, ids: torch.Tensor
-    ) -> tuple[list[Shard], Callable[[list[torch.Tensor]], torch.Tensor]]:
-        """Return what to fetch from other machines, and how all rows are made of what comes."""
+    ) -> tuple[list[Shard], Callable[[], None], Callable[[list[torch.Tensor]], torch.Tensor]]:
+        """Return what to fetch from other machines, what to do meanwhile, and what afterwards."""
         there = self.description(name)
         shards = kernels.route.split(ids, policy.ranges, f"{name}: row")
         tables = [self.transport.readable(shard.part, name) for shard in shards]
@@ -223,35 +223,45 @@ class Client:
         kept = self._table(policy, name) if far else None
         only = tables[0] if len(shards) == 1 else None
         if only is not None:
-            return far, lambda _: gather.rows(only, shards[0].rows)
+            return far, nothing, lambda _: gather.rows(only, shards[0].rows)
         if len(shards) == 1 and kept is None:
-            return far, lambda values: values[0]
+            return far, nothing, lambda values: values[0]
         out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
         if kept is not None:
             kept.expect(ids)
             far = [shard for shard in (kept.take(p, out) for p in far) if len(shard.rows)]
+
+        def copy_near() -> None:
+            for shard, table in zip(shards, tables, strict=True):
+                if table is not None:
+                    kernels.route.copy_rows(table, shard.rows, out, shard.positions)
 
         def finish(values: list[torch.Tensor]) -> torch.Tensor:
             for shard, rows in zip(far, values, strict=True):
                 kernels.route.copy_rows(rows, None, out, shard.positions)
                 if kept is not None:
                     kept.keep(shard, rows)
-            for shard, table in zip(shards, tables, strict=True):
-                if table is not None:
-                    kernels.route.copy_rows(table, shard.rows, out, shard.positions)
             return out
 
-        return far, finish
+        return far, copy_near, finish
 
-    def _fetch(self, shards: list[tuple[str, Shard]]) -> list[torch.Tensor]:
-        """Fetch rows of tensors from other machines."""
+    def _fetch(
+        self, shards: list[tuple[str, Shard]], near: Sequence[Callable[[], None]]
+    ) -> list[torch.Tensor]:
+        """Fetch rows of tensors from other machines, and copy those of this one meanwhile."""
+
+        def meanwhile() -> None:
+            for copy in near:
+                copy()
+
         if not shards:
+            meanwhile()
             return []
         rows = sum(len(shard.rows) for _, shard in shards)
         names = ", ".join(dict.fromkeys(name for name, _ in shards))
         with trace.span("fetch", message="Pull", name=names, rows=rows):
             asked = [(shard.part, m.Pull(name, shard.rows)) for name, shard in shards]
-            return self.transport.exchange(asked)
+            return self.transport.exchange(asked, meanwhile)
 
     # ------------------------------------------------------------------- cache
     def use_cache(self, num_bytes: int, policy: str = "access") -> None:

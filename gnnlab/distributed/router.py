@@ -22,6 +22,7 @@ from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import SharedStore
 from gnnlab.distributed.protocol import EXCHANGES, BadReply, To, check_reply, kind_of, num_rows
 from gnnlab.distributed.traffic import Count, Traffic
+from gnnlab.distributed.transport import nothing
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.helpers.fork import Lock
 from gnnlab.partition.book import PartitionPolicy
@@ -31,10 +32,6 @@ __all__ = ["Answer", "Carrier", "Router", "owned_rows"]
 
 Answer = tuple[Any, int, int]
 """A reply, or the exception of a refusal; bytes of the request; bytes of the reply."""
-
-
-def _nothing() -> None:
-    pass
 
 
 class Carrier(Protocol):
@@ -80,7 +77,7 @@ class Router:
     def request(
         self,
         targets: Sequence[tuple[int, Any]],
-        meanwhile: Callable[[], None] = _nothing,
+        meanwhile: Callable[[], None] = nothing,
         timeout: float | None = None,
     ) -> list[Any]:
         """Send messages to servers, all at once, and return the replies in the same order.
@@ -142,8 +139,10 @@ class Router:
         return found
 
     # ----------------------------------------------------------------- transport
-    def exchange(self, requests: Sequence[tuple[int, m.Message]]) -> list[Any]:
-        """Send each message to its part, all at once; return the replies in the same order."""
+    def exchange(
+        self, requests: Sequence[tuple[int, m.Message]], meanwhile: Callable[[], None] = nothing
+    ) -> list[Any]:
+        """Send each message to its part, all at once; see :meth:`Transport.exchange`."""
         if self.job.role != "trainer":  # samplers own no tensors
             requests = [(p, m.Describe() if isinstance(x, m.Delete) else x) for p, x in requests]
         routes = [self._route(part, message) for part, message in requests]
@@ -151,14 +150,15 @@ class Router:
         here = [i for i, route in enumerate(routes) if not route]
         replies: list[Any] = [None] * len(requests)
 
-        def meanwhile() -> None:
+        def answer_here() -> None:
             for i in here:
                 replies[i] = self.store.answer(requests[i][1])
+            meanwhile()
 
         if not far:
-            meanwhile()
+            answer_here()
             return replies
-        came = iter(self.request(far, meanwhile))
+        came = iter(self.request(far, answer_here))
         for i, route in enumerate(routes):
             for _ in route:
                 replies[i] = next(came)

@@ -17,7 +17,11 @@ from gnnlab.distributed.store import Store
 from gnnlab.errors import GNNLabError
 from gnnlab.partition.part import Part
 
-__all__ = ["InProcess", "Transport"]
+__all__ = ["InProcess", "Transport", "nothing"]
+
+
+def nothing() -> None:
+    """Do nothing meanwhile."""
 
 
 class Transport(Protocol):
@@ -33,10 +37,13 @@ class Transport(Protocol):
     num_parts: int
     local_part: int
 
-    def exchange(self, requests: Sequence[tuple[int, Message]]) -> list[Any]:
+    def exchange(
+        self, requests: Sequence[tuple[int, Message]], meanwhile: Callable[[], None] = nothing
+    ) -> list[Any]:
         """Send each message to its part, all at once; return the replies in the same order.
 
-        Errors of a store are raised here.
+        ``meanwhile`` is called once, while the messages are in flight. Errors of a store are raised
+        here.
         """
 
     def readable(self, part: int, name: str) -> torch.Tensor | None:
@@ -87,8 +94,11 @@ class InProcess:
             )
         return self.stores
 
-    def exchange(self, requests: Sequence[tuple[int, Message]]) -> list[Any]:
+    def exchange(
+        self, requests: Sequence[tuple[int, Message]], meanwhile: Callable[[], None] = nothing
+    ) -> list[Any]:
         """Query one store after the other."""
+        meanwhile()
         stores = self._open()
         return [stores[part].answer(message) for part, message in requests]
 
