@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import mmap
 import os
 import sys
@@ -417,6 +418,8 @@ def _map(info: ArrayInfo) -> torch.Tensor:
             expected = numpy_view(torch.empty(0, dtype=info.dtype)).numpy().dtype
             if (version, shape, by_column, dtype) != ((1, 0), info.shape, False, expected):
                 raise ValueError(f"found {dtype} of shape {shape}")
+            if (size := info.bytes - file.tell()) != math.prod(shape) * dtype.itemsize:
+                raise ValueError(f"found {size} bytes after the header")
             array = np.ndarray(shape, dtype, _copy_on_write(file.fileno()), file.tell())
     except Exception as error:  # of any class: numpy evaluates the header as Python
         raise PartitionError(

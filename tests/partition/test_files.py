@@ -288,6 +288,20 @@ def test_changed_headers_are_refused_or_harmless(
         assert time.process_time() - began < 1
 
 
+@pytest.mark.parametrize("array", ARRAYS)
+def test_a_header_of_another_length_is_refused(tmp_path: Path, array: str) -> None:
+    """Two bytes less are still a header; the values would begin two bytes early."""
+    config = cut_ring(tmp_path)
+    file, about = tmp_path / "part0" / array, json.loads(config.read_text("utf8"))
+    raw = bytearray(file.read_bytes())
+    raw[8] -= 2
+    file.write_bytes(raw)
+    about["arrays"][f"part0/{array}"]["sha256"] = hashlib.sha256(raw).hexdigest()
+    config.write_text(json.dumps(about), "utf8")
+    with pytest.raises(PartitionError, match=rf"{array} does not hold .* bytes after the header"):
+        open_part(config, 0)
+
+
 def _arrays(part: Part) -> list[list[Any]]:
     nodes, edges = part.nodes["_N"], part.edges["_N", "_E", "_N"]
     tensors = [nodes.halo, nodes.orig_ids, nodes.data["x"], edges.indptr, edges.indices]
