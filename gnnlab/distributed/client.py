@@ -20,7 +20,7 @@ import torch
 from gnnlab import kernels, trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.cache import Cache, CacheInfo, Table, bytes_asked, policy_asked
-from gnnlab.distributed.transport import Transport, nothing
+from gnnlab.distributed.transport import Transport
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels import gather
@@ -207,14 +207,16 @@ class Client:
             else:
                 reads.append((i, name, *self._plan(policy, name, ids)))
         far = [(name, shard) for _, name, shards, _, _ in reads for shard in shards]
-        replies = iter(self._fetch(far, [near for *_, near, _ in reads]))
+        replies = iter(self._fetch(far, [near for *_, near, _ in reads if near]))
         for i, _, shards, _, finish in reads:
             found[i] = finish([next(replies) for _ in shards])
         return found
 
     def _plan(
         self, policy: PartitionPolicy, name: str, ids: torch.Tensor
-    ) -> tuple[list[Shard], Callable[[], None], Callable[[list[torch.Tensor]], torch.Tensor]]:
+    ) -> tuple[
+        list[Shard], Callable[[], None] | None, Callable[[list[torch.Tensor]], torch.Tensor]
+    ]:
         """Return what to fetch from other machines, what to do meanwhile, and what afterwards."""
         there = self.description(name)
         shards = kernels.route.split(ids, policy.ranges, f"{name}: row")
@@ -223,9 +225,9 @@ class Client:
         kept = self._table(policy, name) if far else None
         only = tables[0] if len(shards) == 1 else None
         if only is not None:
-            return far, nothing, lambda _: gather.rows(only, shards[0].rows)
+            return far, None, lambda _: gather.rows(only, shards[0].rows)
         if len(shards) == 1 and kept is None:
-            return far, nothing, lambda values: values[0]
+            return far, None, lambda values: values[0]
         out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
         if kept is not None:
             kept.expect(ids)
