@@ -100,14 +100,20 @@ def _kill_processes(name: str) -> None:
 
 
 def python(
-    code: str, *words: object, before: Sequence[str] = (), **variables: object
+    code: str,
+    *words: object,
+    before: Sequence[str] = (),
+    inherits: Sequence[int] = (),
+    **variables: object,
 ) -> subprocess.Popen[str]:
-    """Start a fresh interpreter that runs code, with pipes."""
+    """Start a fresh interpreter that runs code, with pipes and the descriptors it inherits."""
     pipe = subprocess.PIPE
     line = [*before, sys.executable, "-c", code, *map(str, words)]
     own = {"PYTHONPATH": ROOT, "OMP_NUM_THREADS": 1, **variables}
     env = {**os.environ, **{name: str(value) for name, value in own.items()}}
-    return subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True, env=env)
+    return subprocess.Popen(
+        line, stdin=pipe, stdout=pipe, text=True, env=env, pass_fds=tuple(inherits)
+    )
 
 
 def hear(process: subprocess.Popen[str]) -> str:
@@ -227,7 +233,7 @@ def exchange(
         for number, name in enumerate(names):
             before = ("ip", "netns", "exec", name, "timeout", "120")
             words = (code, number, rounds, size // streams, streams)
-            keys = {
+            keys: dict[str, Any] = {
                 f"{role.upper()}_KEYS": authority.issue(role, number).to_json()
                 for role in ("server", "client")
                 if is_encrypted

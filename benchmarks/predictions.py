@@ -338,14 +338,14 @@ class _Grid:
         processes wait between calls.
         """
         part_config = self._partition(1, "metis", width)
-        batch, roles = self.batch // ranks, ["both"] * ranks
-        if has_samplers:
-            roles = ["trainer", "sampler"] * ranks
+        batch = self.batch // ranks
+        roles = ["trainer", "sampler"] if has_samplers else ["both"]
         with redirect_stdout(StringIO()):
-            simulated = simulate(part_config).run(_TRAINER, str(part_config), str(batch), "8")
+            simulation = simulate(part_config, samplers_per_trainer=int(has_samplers))
+            simulated = simulation.run(_TRAINER, str(part_config), str(batch), "8")
         alone = _work(simulated) | {"compute": _work(result)["compute"]}
         code = "import sys; from benchmarks import trainer; "
-        code += "trainer.main(sys.argv[1], int(sys.argv[2]), 0, sys.argv[3])"
+        code += "trainer.main(sys.argv[1], int(sys.argv[2]), 0, sys.argv[3], int(sys.argv[4]))"
 
         def measure() -> dict[str, float]:
             for process in running:
@@ -356,11 +356,11 @@ class _Grid:
                 for kind in ("compute", "sample", "busy", "wall")
             }
             idle = 1.0
-            if not has_samplers and ranks == 1:
-                mean["compute"] = mean["busy"]
-            elif not has_samplers:  # two threads a trainer, which wait for each other
+            if ranks > 1:  # two threads or processes a trainer, which wait for each other
                 cores = len(os.sched_getaffinity(0))
                 idle = max(1.0, mean["wall"] * cores / ranks / (mean["compute"] + mean["sample"]))
+            elif not has_samplers:
+                mean["compute"] = mean["busy"]
             compute = idle * mean["compute"] / alone["compute"]
             sample = idle * mean["sample"] / alone["sample"]
             found = {"compute": compute, "sample": sample, "fetch": sample, "serve": sample}
@@ -368,13 +368,19 @@ class _Grid:
 
         with ExitStack() as stack:
             running = []
-            for role in roles:
-                variables: dict[str, Any] = {"WORLD_SIZE": 1, "RANK": 0, "MASTER_ADDR": "127.0.0.1"}
-                process = namespaces.python(
-                    code, part_config, batch, role, MASTER_PORT=_port(), **variables
-                )
-                running.append(stack.enter_context(process))
-                stack.callback(process.kill)
+            for _ in range(ranks):
+                pair = socket.socketpair()
+                for role, line in zip(roles, pair, strict=False):
+                    variables: dict[str, Any] = {"WORLD_SIZE": 1, "RANK": 0}
+                    variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _port()}
+                    number = line.fileno()
+                    process = namespaces.python(
+                        code, part_config, batch, role, number, inherits=(number,), **variables
+                    )
+                    running.append(stack.enter_context(process))
+                    stack.callback(process.kill)
+                for line in pair:
+                    line.close()
             for process in running:
                 namespaces.hear(process)
             yield measure

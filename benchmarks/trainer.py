@@ -4,18 +4,18 @@
 
 Runs as a trainer or server of a job, or in a simulation. An epoch is eight batches of BATCH_SIZE
 nodes, divided among all trainers. With 0 epochs it measures its own work without a network: it
-trains one epoch and prints "ready"; for each line on standard input, it trains for some seconds and
+makes one epoch and prints "ready"; for each line on standard input, it works for some seconds and
 prints processor seconds of a batch by kind of work.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import runpy
 import socket
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,15 @@ from gnnlab.distributed.context import current
 from gnnlab.distributed.samplers import receive, send
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "train_dist.py"
-FANOUTS, HIDDEN, STEPS, SECONDS = [5, 10], 64, 8, 6.0
+FANOUTS, HIDDEN, STEPS, SECONDS, AHEAD = [5, 10], 64, 8, 6.0, 4
 
 
-def main(part_config: str, batch_size: int, epochs: int, role: str = "both") -> None:
-    """Join the job and train; in a server, the first line does not return."""
+def main(part_config: str, batch_size: int, epochs: int, role: str = "both", line: int = 0) -> None:
+    """Join the job and train; in a server, the first line does not return.
+
+    Without epochs, ``role`` is "both", or "trainer" and "sampler" of a pair of processes, of which
+    the trainer gets its batches from the sampler through the socket ``line``.
+    """
     dgl.distributed.initialize()
     torch.distributed.init_process_group("gloo")
     g = DistGraph("g", part_config=part_config)
@@ -69,7 +73,8 @@ def main(part_config: str, batch_size: int, epochs: int, role: str = "both") -> 
 
     found: dict[str, Any] = {"epochs": []}
     if not epochs:
-        for found in _measured(load, epoch, role):
+        measured = _alone(load, epoch) if role == "both" else _in_pair(load, epoch, role, line)
+        for found in measured:
             print("FOUND", json.dumps(found), flush=True)
     else:
         for number in range(epochs):
@@ -90,15 +95,10 @@ def main(part_config: str, batch_size: int, epochs: int, role: str = "both") -> 
 _COMPARED = ("Sample", "Pull")  # messages that mini-batches need: count, bytes in, bytes out
 
 
-def _measured(
-    load: Callable[[int], Iterable[Any]], epoch: Callable[[Iterable[Any]], None], role: str
+def _alone(
+    load: Callable[[int], Iterable[Any]], epoch: Callable[[Iterable[Any]], None]
 ) -> Iterator[dict[str, float]]:
-    """Processor seconds of a batch in the main thread and in the prefetch thread.
-
-    A "trainer" trains on batches that are there, a "sampler" makes batches: the two processes of a
-    trainer that has a sampler process. The trainer also passes each batch to itself as a sampler
-    would; what that costs is in "compute". "both" is a trainer without.
-    """
+    """Processor seconds of a batch in the main thread and in the prefetch thread."""
     spent = {"sample": 0.0, "waiting": 0.0}
     make, iterate = DataLoader._make, DataLoader._from_thread
 
@@ -117,35 +117,66 @@ def _measured(
             spent["waiting"] += time.perf_counter() - begin
             yield one.pop()
 
-    def passed(batches: Iterable[Any]) -> Iterator[Any]:
-        for batch in batches:
-            send(ours, batch)
-            yield receive(theirs)
-
-    ours, theirs = socket.socketpair()
-    made = list(load(0))
-    epoch(made)
-    print("ready", flush=True)
+    epoch(load(0))
     DataLoader._make = timed  # type: ignore[assignment, method-assign]
     DataLoader._from_thread = awaited  # type: ignore[assignment, method-assign]
-    if role == "sampler":  # in this thread
-        DataLoader._from_thread = lambda self, tasks: map(self._make, tasks)  # type: ignore
-    number = 0
+    print("ready", flush=True)
     for _ in sys.stdin:
         spent.update(sample=0.0, waiting=0.0)
-        begin, used, first = time.perf_counter(), time.thread_time(), number
-        while time.perf_counter() - begin < SECONDS:
-            number += 1
-            if role == "sampler":
-                deque(load(number), maxlen=0)
-            else:
-                epoch(passed(made) if role == "trainer" else load(number))
-        wall, used = time.perf_counter() - begin, time.thread_time() - used
-        found = {"sample": spent["sample"], "wall": wall}
-        if role != "sampler":
-            # With what the main thread waits for the interpreter.
-            found |= {"compute": used, "busy": wall - spent["waiting"]}
-        yield {kind: seconds / (number - first) / STEPS for kind, seconds in found.items()}
+        number, wall, used = _repeat(lambda number: epoch(load(number)))
+        found = {"compute": used, "sample": spent["sample"], "wall": wall}
+        found["busy"] = wall - spent["waiting"]  # with what it waits for the interpreter
+        yield {kind: seconds / number / STEPS for kind, seconds in found.items()}
+
+
+def _in_pair(
+    load: Callable[[int], Iterable[Any]],
+    epoch: Callable[[Iterable[Any]], None],
+    role: str,
+    line: int,
+) -> Iterator[dict[str, float]]:
+    """Processor seconds of a batch in a trainer, or in the sampler process from which it gets them.
+
+    A byte orders a batch, or tells the sampler that the trainer's time is over. As in a loader, the
+    trainer orders four batches ahead.
+    """
+    peer = socket.socket(fileno=line)
+
+    def ordered() -> Iterator[Any]:
+        peer.sendall(b"b" * AHEAD)
+        for step in range(STEPS):
+            one = [receive(peer)]
+            if step + AHEAD < STEPS:
+                peer.sendall(b"b")
+            yield one.pop()
+
+    if role == "trainer":
+        epoch(load(0))
+        print("ready", flush=True)
+        for _ in sys.stdin:
+            number, wall, used = _repeat(lambda _: epoch(ordered()))
+            peer.sendall(b".")
+            yield {"compute": used / number / STEPS, "wall": wall / number / STEPS}
+        return
+    DataLoader._from_thread = lambda self, tasks: map(self._make, tasks)  # type: ignore
+    batches = itertools.chain.from_iterable(map(load, itertools.count()))
+    next(batches)
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        begin, count = time.thread_time(), 0
+        while peer.recv(1) == b"b":
+            send(peer, next(batches))
+            count += 1
+        yield {"sample": (time.thread_time() - begin) / count}
+
+
+def _repeat(work: Callable[[int], None]) -> tuple[int, float, float]:
+    """Work for some seconds; return how often, and seconds of the clock and of this thread."""
+    number, begin, used = 0, time.perf_counter(), time.thread_time()
+    while time.perf_counter() - begin < SECONDS:
+        number += 1
+        work(number)
+    return number, time.perf_counter() - begin, time.thread_time() - used
 
 
 if __name__ == "__main__":

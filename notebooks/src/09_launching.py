@@ -956,8 +956,8 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # 同一作业的进程发来的消息也要检查。pickle 在反序列化时可以执行任意代码，所以 gnnlab 从不用它反序列
 # 化收到的数据：一条消息由简短的头部和原始字节组成，其类型、大小和 ID 都要先检查再使用。没有保护的只
-# 有 PyTorch 自己打开的连接，即 torchrun 的端口和交换梯度（gradient）所用的连接，所以请在防火墙之内
-# 运行作业。
+# 有 PyTorch 自己建立的连接：一是各进程到 torchrun 端口的连接，二是交换梯度（gradient）的连接。所以
+# 请在防火墙之内运行作业。
 #
 # ## 验证：与单个进程的结果一致
 #
