@@ -114,6 +114,7 @@ class _Replay:
     ) -> None:
         self.tracks, self.network, self.machines, self.free = tracks, network, machines, free
         self.num_ranks = len({track.rank for track in tracks})
+        self._per_byte = network.per_byte or _MIN_PER_BYTE
         count = machines.count
         links = np.full(2 * count, network.bytes_per_second)
         pools = np.full(count, float(machines.cores))
@@ -180,37 +181,47 @@ class _Replay:
         if seconds > 0:
             yield seconds, {}
 
-    def _serve(self, op: Request) -> _Steps:
+    def _serve(self, op: Request) -> tuple[float, dict[int, float]]:
         """Servers compute at the same time, each with one thread."""
         per_request = 0.0 if "latency" in self.free else self.network.per_request
-        seconds: dict[int, float] = defaultdict(float)
         slowdown = self._slowdown("serve")
-        for machine, measured in op.serve.items():
-            seconds[self._pool(machine)] += slowdown * measured + per_request
+        seconds = {m: slowdown * measured + per_request for m, measured in op.serve.items()}
         size = max(seconds.values(), default=0.0)
-        if size > 0:
-            yield size, {pool: each / size for pool, each in seconds.items()}
+        usage: dict[int, float] = defaultdict(float)
+        for machine, each in seconds.items():
+            usage[self._pool(machine)] += each / size if size else 0.0
+        return size, usage
 
-    def _transfer(self, machine: int, out: Mapping[int, int], back: Mapping[int, int]) -> _Steps:
-        """Send bytes from a machine to others, and back."""
-        cost = self.network.per_byte
-        amounts: dict[int, float] = defaultdict(float)
-        for other in out:
-            amounts[self._pool(machine)] += cost * (out[other] + back[other])
-            amounts[self._pool(other)] += cost * (out[other] + back[other])
+    def _beside(
+        self, machine: int, near: float, size: float, usage: Mapping[int, float]
+    ) -> Generator[tuple[float, Mapping[int, float]], None, float]:
+        """An activity, and beside it, seconds of work; returns how many are left at its end."""
+        done, pool = min(near, size), self._pool(machine)
+        if size > 0:
+            yield size, {**usage, pool: usage.get(pool, 0.0) + done / size}
+        return near - done
+
+    def _transfer(self, machine: int, op: Request, near: float) -> _Steps:
+        """Send bytes from a machine to others and back, by a thread that has other work, too."""
+        amounts: dict[int, float] = defaultdict(float, {self._pool(machine): near})
+        moved = 0.0
+        for other in op.out if "bandwidth" not in self.free else ():
+            out, back = op.out[other], op.back[other]
+            moved += out + back
+            amounts[self._pool(machine)] += self._per_byte * (out + back)
+            amounts[self._pool(other)] += self._per_byte * (out + back)
             if other != machine:
-                amounts[self._link(machine, False)] += out[other]
-                amounts[self._link(other, True)] += out[other]
-                amounts[self._link(other, False)] += back[other]
-                amounts[self._link(machine, True)] += back[other]
-        yield from self._move(amounts, sum(out.values()) + sum(back.values()))
+                amounts[self._link(machine, False)] += out
+                amounts[self._link(other, True)] += out
+                amounts[self._link(other, False)] += back
+                amounts[self._link(machine, True)] += back
+        yield from self._move(amounts, self._per_byte * moved + near)
 
-    def _move(self, amounts: Mapping[int, float], num_bytes: float) -> _Steps:
-        # The unit is what one processor sends in a second, so that on a shared processor sending
-        # gets the same share as computing.
-        size = num_bytes * (self.network.per_byte or _MIN_PER_BYTE)
+    def _move(self, amounts: Mapping[int, float], size: float) -> _Steps:
+        # The unit of size is what one processor does in a second, so that on a shared processor
+        # sending gets the same share as computing.
         if size > 0:
-            yield size, {resource: a / size for resource, a in amounts.items()}
+            yield size, {resource: amount / size for resource, amount in amounts.items()}
 
     # ------------------------------------------------------------------- op traces
     def _run_track(self, number: int, track: Track) -> _Steps:
@@ -267,16 +278,13 @@ class _Replay:
         is_remote, with_latency = set(op.out) != {machine}, "latency" not in self.free
         if with_latency:
             yield from self._work(machine, self.network.per_request * op.requests)
-        since = self.flow.now
+        near = 0.0 if "serve" in self.free else op.here * self._slowdown(op.kind)
         if is_remote and with_latency:
-            yield from self._delay(self._wait([machine]) + self._wait(op.out))
+            waits = self._wait([machine]) + self._wait(op.out)
+            near = yield from self._beside(machine, near, waits, {})
         if "serve" not in self.free:
-            yield from self._serve(op)
-        if "bandwidth" not in self.free:
-            yield from self._transfer(machine, op.out, op.back)
-        if "serve" not in self.free:  # the store of this machine, too, which is read meanwhile
-            here = op.here * self._slowdown(op.kind)
-            yield from self._work(machine, here - (self.flow.now - since))
+            near = yield from self._beside(machine, near, *self._serve(op))
+        yield from self._transfer(machine, op, near)
 
     def _collective(self, number: int, track: Track, op: Collective) -> _Steps:
         if op.bytes and "allreduce" not in self.free:
@@ -313,10 +321,10 @@ class _Replay:
             amounts: dict[int, float] = dict.fromkeys(range(2 * count), each)
             for machine in range(count):
                 pool = self._pool(machine)
-                amounts[pool] = amounts.get(pool, 0.0) + 2 * self.network.per_byte * each
+                amounts[pool] = amounts.get(pool, 0.0) + 2 * self._per_byte * each
             for _ in range(rounds if count > 1 else 0):
                 # On its way around the ring, a value leaves a machine in this share of the rounds.
                 yield from self._delay(count / self.num_ranks * self._wait(range(count)))
-                yield from self._move(amounts, 2 * each)
+                yield from self._move(amounts, 2 * self._per_byte * each)
             self.rings.pop(0)
             self.ready.extend(waiting)

@@ -40,6 +40,23 @@ def test_a_question_alone() -> None:
     assert seconds(trainers([ask(1, 2000, serve=0.5, here=4.0)])) == pytest.approx(4.0)
 
 
+def test_work_beside_a_request_takes_a_processor() -> None:
+    """Hidden by 3 s of a link, but not from others that compute on the same processor."""
+    tracks = trainers([ask(1, 3000, serve=0.5, here=1.5)], [Work("compute", 2.0)])
+    assert seconds(tracks) == pytest.approx(3.7)
+    both = [Track(0, 0, "trainer", tracks[0].ops), Track(1, 0, "trainer", [Work("compute", 6.0)])]
+    assert seconds(both, cores=1) == pytest.approx(7.5)
+    # Who receives has one thread: what bytes cost it comes on top of its other work.
+    network = Network(8000, latency=0, per_request=0, per_byte=1e-3, overhead=0)
+    assert seconds(trainers([ask(1, 1000, here=1.5)]), network) == pytest.approx(2.5)
+
+
+def test_servers_answer_at_once_also_on_shared_processors() -> None:
+    asked = Request("fetch", {1: 0, 2: 0}, {1: 0, 2: 0}, {1: 1.0, 2: 1.0}, requests=2)
+    assert seconds(trainers([asked]), count=3, shared=2) == pytest.approx(1.2)
+    assert seconds(trainers([asked]), count=3, shared=1) == pytest.approx(2.2)
+
+
 def test_the_own_server_is_not_reached_through_the_network() -> None:
     assert seconds(trainers([ask(0, 10**6, serve=0.5)])) == pytest.approx(0.5)
 
