@@ -3,9 +3,10 @@
 All tracks are replayed at once, from their first op. Work takes a processor of the machine. A
 request costs the client some work, then a round trip, then the servers compute, then the bytes are
 sent: out of each sending machine and into each receiving machine, which also costs processor time
-on both sides. A barrier ends when all ranks have reached it. An all-reduce is a ring of all ranks
-in rank order, so one rank of each machine sends to the next machine. Activities that need the same
-link or processor share it by max-min fairness (:mod:`gnnlab.simulate.flow`).
+on both sides; beside that, the client copies rows of its own machine. A barrier ends when all ranks
+have reached it. An all-reduce is a ring of all ranks in rank order, so one rank of each machine
+sends to the next machine. Activities that need the same link or processor share it by max-min
+fairness (:mod:`gnnlab.simulate.flow`).
 
 The model leaves out queues in the switch, TCP's slow start, and contention between processes for
 anything but processors: caches and memory bandwidth.
@@ -114,13 +115,12 @@ class _Replay:
     ) -> None:
         self.tracks, self.network, self.machines, self.free = tracks, network, machines, free
         self.num_ranks = len({track.rank for track in tracks})
-        self._per_byte = network.per_byte or _MIN_PER_BYTE
         count = machines.count
         links = np.full(2 * count, network.bytes_per_second)
         pools = np.full(count, float(machines.cores))
         if machines.shared is not None:
             pools = np.array([float(machines.shared)])
-        self.flow = FairFlow(len(tracks) + 1, np.concatenate([links, pools]))
+        self.flow = FairFlow(2 * len(tracks) + 1, np.concatenate([links, pools]))
         self.ready: list[int] = []
         self.num_ended = 0
         self.signals: dict[tuple[int, object], Track] = {}
@@ -129,12 +129,15 @@ class _Replay:
         self.began: dict[int, float] = {}
         self.ring: tuple[list[int], float] = ([], 0.0)
         self.rings: list[tuple[list[int], int]] = []
+        self.beside: dict[int, float] = {}  # track → seconds of work beside its request
+        self.joining: set[int] = set()  # tracks whose request has ended before that work
         self.events: list[Event] = []
         self.passes: dict[int, list[list[float]]] = defaultdict(list)
 
     # ------------------------------------------------------------------ event loop
     def run(self) -> Timing:
         actors = [self._run_track(number, track) for number, track in enumerate(self.tracks)]
+        actors += [self._beside(number, track) for number, track in enumerate(self.tracks)]
         actors.append(self._allreduces())
         self.ready = list(range(len(actors)))
         while True:
@@ -181,47 +184,38 @@ class _Replay:
         if seconds > 0:
             yield seconds, {}
 
-    def _serve(self, op: Request) -> tuple[float, dict[int, float]]:
+    def _serve(self, op: Request) -> _Steps:
         """Servers compute at the same time, each with one thread."""
         per_request = 0.0 if "latency" in self.free else self.network.per_request
         slowdown = self._slowdown("serve")
         seconds = {m: slowdown * measured + per_request for m, measured in op.serve.items()}
         size = max(seconds.values(), default=0.0)
-        usage: dict[int, float] = defaultdict(float)
-        for machine, each in seconds.items():
-            usage[self._pool(machine)] += each / size if size else 0.0
-        return size, usage
-
-    def _beside(
-        self, machine: int, near: float, size: float, usage: Mapping[int, float]
-    ) -> Generator[tuple[float, Mapping[int, float]], None, float]:
-        """An activity, and beside it, seconds of work; returns how many are left at its end."""
-        done, pool = min(near, size), self._pool(machine)
         if size > 0:
-            yield size, {**usage, pool: usage.get(pool, 0.0) + done / size}
-        return near - done
+            usage: dict[int, float] = defaultdict(float)
+            for machine, each in seconds.items():
+                usage[self._pool(machine)] += each / size
+            yield size, usage
 
-    def _transfer(self, machine: int, op: Request, near: float) -> _Steps:
-        """Send bytes from a machine to others and back, by a thread that has other work, too."""
-        amounts: dict[int, float] = defaultdict(float, {self._pool(machine): near})
-        moved = 0.0
-        for other in op.out if "bandwidth" not in self.free else ():
-            out, back = op.out[other], op.back[other]
-            moved += out + back
-            amounts[self._pool(machine)] += self._per_byte * (out + back)
-            amounts[self._pool(other)] += self._per_byte * (out + back)
+    def _transfer(self, machine: int, out: Mapping[int, int], back: Mapping[int, int]) -> _Steps:
+        """Send bytes from a machine to others, and back."""
+        cost = self.network.per_byte
+        amounts: dict[int, float] = defaultdict(float)
+        for other in out:
+            amounts[self._pool(machine)] += cost * (out[other] + back[other])
+            amounts[self._pool(other)] += cost * (out[other] + back[other])
             if other != machine:
-                amounts[self._link(machine, False)] += out
-                amounts[self._link(other, True)] += out
-                amounts[self._link(other, False)] += back
-                amounts[self._link(machine, True)] += back
-        yield from self._move(amounts, self._per_byte * moved + near)
+                amounts[self._link(machine, False)] += out[other]
+                amounts[self._link(other, True)] += out[other]
+                amounts[self._link(other, False)] += back[other]
+                amounts[self._link(machine, True)] += back[other]
+        yield from self._move(amounts, sum(out.values()) + sum(back.values()))
 
-    def _move(self, amounts: Mapping[int, float], size: float) -> _Steps:
-        # The unit of size is what one processor does in a second, so that on a shared processor
-        # sending gets the same share as computing.
+    def _move(self, amounts: Mapping[int, float], num_bytes: float) -> _Steps:
+        # The unit is what one processor sends in a second, so that on a shared processor sending
+        # gets the same share as computing.
+        size = num_bytes * (self.network.per_byte or _MIN_PER_BYTE)
         if size > 0:
-            yield size, {resource: amount / size for resource, amount in amounts.items()}
+            yield size, {resource: a / size for resource, a in amounts.items()}
 
     # ------------------------------------------------------------------- op traces
     def _run_track(self, number: int, track: Track) -> _Steps:
@@ -234,7 +228,7 @@ class _Replay:
             elif isinstance(op, Request):
                 info = {"bytes": sum(op.out.values()) + sum(op.back.values())}
                 info |= {"requests": op.requests, "rows": op.rows}
-                yield from self._request(track.machine, op)
+                yield from self._request(number, track.machine, op)
             elif isinstance(op, Collective):
                 yield from self._collective(number, track, op)
                 begin = self.began.get(op.number, self.flow.now)
@@ -274,17 +268,32 @@ class _Replay:
         else:
             self.passes[rank][-1][1:] = [self.flow.now, op.steps]
 
-    def _request(self, machine: int, op: Request) -> _Steps:
+    def _request(self, number: int, machine: int, op: Request) -> _Steps:
         is_remote, with_latency = set(op.out) != {machine}, "latency" not in self.free
         if with_latency:
             yield from self._work(machine, self.network.per_request * op.requests)
-        near = 0.0 if "serve" in self.free else op.here * self._slowdown(op.kind)
+        if op.here and "serve" not in self.free:  # the store of this machine is read meanwhile
+            self.beside[number] = op.here * self._slowdown(op.kind)
+            self.ready.append(len(self.tracks) + number)
         if is_remote and with_latency:
-            waits = self._wait([machine]) + self._wait(op.out)
-            near = yield from self._beside(machine, near, waits, {})
+            yield from self._delay(self._wait([machine]) + self._wait(op.out))
         if "serve" not in self.free:
-            near = yield from self._beside(machine, near, *self._serve(op))
-        yield from self._transfer(machine, op, near)
+            yield from self._serve(op)
+        if "bandwidth" not in self.free:
+            yield from self._transfer(machine, op.out, op.back)
+        if number in self.beside:
+            self.joining.add(number)
+            yield None
+
+    def _beside(self, number: int, track: Track) -> _Steps:
+        """The work that a track does beside its requests: an actor of its own."""
+        while True:
+            yield None
+            yield from self._work(track.machine, self.beside[number])
+            del self.beside[number]
+            if number in self.joining:
+                self.joining.remove(number)
+                self.ready.append(number)
 
     def _collective(self, number: int, track: Track, op: Collective) -> _Steps:
         if op.bytes and "allreduce" not in self.free:
@@ -301,7 +310,7 @@ class _Replay:
             if op.bytes and self.num_ranks > 1 and "allreduce" not in self.free:
                 self.rings.append(([*arrived, number], op.bytes))
                 if len(self.rings) == 1:
-                    self.ready.append(len(self.tracks))
+                    self.ready.append(2 * len(self.tracks))
                 yield None
             else:
                 self.ready.extend(arrived)
@@ -321,10 +330,10 @@ class _Replay:
             amounts: dict[int, float] = dict.fromkeys(range(2 * count), each)
             for machine in range(count):
                 pool = self._pool(machine)
-                amounts[pool] = amounts.get(pool, 0.0) + 2 * self._per_byte * each
+                amounts[pool] = amounts.get(pool, 0.0) + 2 * self.network.per_byte * each
             for _ in range(rounds if count > 1 else 0):
                 # On its way around the ring, a value leaves a machine in this share of the rounds.
                 yield from self._delay(count / self.num_ranks * self._wait(range(count)))
-                yield from self._move(amounts, 2 * self._per_byte * each)
+                yield from self._move(amounts, 2 * each)
             self.rings.pop(0)
             self.ready.extend(waiting)

@@ -46,9 +46,6 @@ def test_work_beside_a_request_takes_a_processor() -> None:
     assert seconds(tracks) == pytest.approx(3.7)
     both = [Track(0, 0, "trainer", tracks[0].ops), Track(1, 0, "trainer", [Work("compute", 6.0)])]
     assert seconds(both, cores=1) == pytest.approx(7.5)
-    # Who receives has one thread: what bytes cost it comes on top of its other work.
-    network = Network(8000, latency=0, per_request=0, per_byte=1e-3, overhead=0)
-    assert seconds(trainers([ask(1, 1000, here=1.5)]), network) == pytest.approx(2.5)
 
 
 def test_servers_answer_at_once_also_on_shared_processors() -> None:
