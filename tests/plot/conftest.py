@@ -12,5 +12,6 @@ from matplotlib import pyplot
 @pytest.fixture(autouse=True)
 def figures() -> Iterator[None]:
     matplotlib.use("Agg")
+    pyplot.close("all")  # those of doctests and other folders, which ran in this process before
     yield
     pyplot.close("all")
