@@ -54,6 +54,24 @@ def test_servers_answer_at_once_also_on_shared_processors() -> None:
     assert seconds(trainers([asked]), count=3, shared=1) == pytest.approx(2.2)
 
 
+@given(st.integers(2, 4), st.randoms(use_true_random=False))
+def test_no_work_is_lost_on_shared_processors(count: int, chance: Any) -> None:
+    """One processor needs all work; more than enough are as good as each machine's own."""
+    work = 0.0
+    tracks = trainers(*([] for _ in range(count)))
+    for track in tracks:
+        for _ in range(chance.randint(1, 6)):
+            others = [m for m in range(count) if m != track.machine]
+            others = chance.sample(others, chance.randint(1, len(others)))
+            here, serve = chance.uniform(0.1, 1), {m: chance.uniform(0.1, 1) for m in others}
+            back = {m: chance.choice([0, 500]) for m in others}
+            out = dict.fromkeys(others, 10)
+            track.ops += [Request("fetch", out, back, serve, here), Work("compute", here)]
+            work += 2 * here + sum(serve.values())
+    assert seconds(tracks, shared=1) >= work - 1e-6
+    assert seconds(tracks, shared=100) == pytest.approx(seconds(tracks))
+
+
 def test_the_own_server_is_not_reached_through_the_network() -> None:
     assert seconds(trainers([ask(0, 10**6, serve=0.5)])) == pytest.approx(0.5)
 
