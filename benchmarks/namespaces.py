@@ -78,11 +78,15 @@ def machines(count: int) -> Iterator[list[str]]:
 def shape(names: Sequence[str], rate: str) -> None:
     """Give each link a rate, in both directions, in place of the one it had.
 
-    A burst has room for the largest packet before segmentation, 64 KiB and its headers. With less,
-    the kernel cuts it into packets of 1,500 bytes, work that a network card does elsewhere.
+    An idle link sends a burst at once, at any rate, so the burst is as small as it can be: one of
+    256 KB would carry all rows of a small batch. It has room for 2 ms at the rate, as timers of
+    busy processors are late, and for the largest packet before segmentation, 64 KiB and its
+    headers. With less, the kernel cuts it into packets of 1,500 bytes, work that a network card
+    does elsewhere.
     """
+    burst = max(72_000, int(bits(rate) / 8 * 0.002))
     for number, name in enumerate(names):
-        shaped = f"root tbf rate {rate} burst 256kb latency 50ms"
+        shaped = f"root tbf rate {rate} burst {burst} latency 50ms"
         _sh(f"tc -n {name} qdisc replace dev eth0 {shaped}")
         _sh(f"tc -n {PREFIX}-switch qdisc replace dev p{number} {shaped}")
 
