@@ -19,7 +19,8 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
         What the bar counts; None if the caller counts by ``update``.
     show
         False makes a bar that draws nothing, as does ``TQDM_DISABLE=1`` in the environment. That
-        variable is tqdm's, but tqdm's bars in notebooks do not read it.
+        variable is tqdm's, but tqdm's bars in notebooks do not read it. In a notebook, so does
+        ``redirect_stdout(None)``.
     options
         Arguments of tqdm. ``delay`` is 1 second by default, so that short work gets no bar.
 
@@ -35,7 +36,8 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
     from tqdm.auto import tqdm
 
     options.setdefault("delay", 1)
-    if not show or os.environ.get("TQDM_DISABLE"):
+    hidden = is_kernel() and sys.stdout is None  # a kernel flushes it before it shows a widget
+    if not show or hidden or os.environ.get("TQDM_DISABLE"):
         options["disable"] = True
     return tqdm(iterable, **options)
 
