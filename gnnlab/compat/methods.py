@@ -2,21 +2,20 @@
 
 :func:`bind` makes them methods when ``gnnlab.compat`` is imported, and replaces a few methods of
 gnnlab by ones that take more: message passing over all edge types, ``SRC/…`` and ``DST/…`` as node
-types of a block, rows of features (``g.nodes[ids].data``), slices of types (``g[:, "plays", :]``),
-and functions that make the features of new nodes and edges. What gnnlab's methods take has the same
-results.
+types of a block, rows of features (``g.nodes[ids].data``) and slices of types
+(``g[:, "plays", :]``). What gnnlab's methods take has the same results.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
 
-from gnnlab import accelerators, ops
+from gnnlab import accelerators
 from gnnlab.compat.rows import rows_view
 from gnnlab.compat.slices import slice_of_types
 from gnnlab.errors import InvalidInput
@@ -31,9 +30,10 @@ from gnnlab.graph.message_passing import (
     EdgeBatch,
     NodeBatch,
     _messages,
-    _reduce_by_degree,
     _reduced,
     apply_nodes,
+    check_alike,
+    reduced,
 )
 from gnnlab.graph.names import ALL, EdgeType, is_all
 from gnnlab.graph.queries import edge_ids
@@ -41,8 +41,6 @@ from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import EdgeView, NodeView, Space
 
 __all__ = ["Scheme", "bind", "unbind"]
-
-Initializer = Callable[..., torch.Tensor]
 
 
 class Scheme(NamedTuple):
@@ -225,13 +223,11 @@ def _reduced_together(
         sums = [_reduced(graph, etype, message_func, reduce_func) for etype in etypes]
         return {name: sum(each[name] for each in sums) for name in sums[0]}  # type: ignore[misc]
     parts = [_messages(graph, etype, message_func, None) for etype in etypes]
+    check_alike(zip(etypes, parts, strict=True), "the message function")
     messages = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     dst = torch.cat([graph._relations[etype].coo()[1] for etype in etypes])
     relation = Relation(len(dst), frame.num_rows, (torch.arange(len(dst), device=dst.device), dst))
-    if not isinstance(reduce_func, Reduce):
-        return _reduce_by_degree(frame, relation, messages, reduce_func, etypes[0][2])
-    reduced = ops.spmm(relation, "copy_rhs", reduce_func.op, None, messages[reduce_func.msg])
-    return {reduce_func.out: reduced}
+    return reduced(frame, relation, messages, reduce_func, etypes[0][2])
 
 
 def apply_edges(graph: Graph, func: Any, edges: Any = ALL, etype: Any = None) -> None:
@@ -241,87 +237,6 @@ def apply_edges(graph: Graph, func: Any, edges: Any = ALL, etype: Any = None) ->
             _apply_edges(graph, func, edges, each)
     else:
         _apply_edges(graph, func, edges, etype)
-
-
-# --------------------------------------------------------------------- features of new nodes, edges
-def set_n_initializer(
-    graph: Graph, initializer: Initializer, field: str | None = None, ntype: str | None = None
-) -> None:
-    """Choose the function that makes the features of nodes that ``add_nodes`` adds.
-
-    It is called with shape, dtype, device and a slice of IDs, like ``dgl.init.zero_initializer``.
-    Without ``field``, it serves all features that have none of their own.
-
-    Examples
-    --------
-    >>> import gnnlab.compat as dgl, torch
-    >>> g = dgl.graph([(0, 1)])
-    >>> g.ndata["h"] = torch.zeros(2)
-    >>> g.set_n_initializer(lambda shape, dtype, ctx, ids: torch.ones(shape, dtype=dtype))
-    >>> g.add_nodes(1)
-    >>> g.ndata["h"]
-    tensor([0., 0., 1.])
-    """
-    _set_initializer(graph, "node", graph._ntype(ntype), field, initializer)
-
-
-def set_e_initializer(
-    graph: Graph, initializer: Initializer, field: str | None = None, etype: Any = None
-) -> None:
-    """Choose the function that makes the features of edges that ``add_edges`` adds."""
-    _set_initializer(graph, "edge", graph.to_canonical_etype(etype), field, initializer)
-
-
-def _set_initializer(graph: Any, what: str, kind: Any, field: Any, initializer: Any) -> None:
-    # A new dictionary: graphs that share features, such as local_var's, keep their own choice.
-    known = graph.__dict__.get("_initializers", {})
-    graph._initializers = {**known, (what, kind, field): initializer}
-
-
-def add_nodes(graph: Graph, num: int, data: Any = None, ntype: str | None = None) -> None:
-    """As in gnnlab, with the functions of ``set_n_initializer``."""
-    with _initialized(graph, {"node": (ntype, data)}):
-        _add_nodes(graph, num, data, ntype)
-
-
-def add_edges(graph: Graph, u: Any, v: Any, data: Any = None, etype: Any = None) -> None:
-    """As in gnnlab, with the functions of ``set_n_initializer`` and ``set_e_initializer``."""
-    given = {"edge": (graph.to_canonical_etype(etype), data)}
-    with _initialized(graph, given):
-        _add_edges(graph, u, v, data, etype)
-
-
-class _initialized:
-    """Compute the new rows of all features that were not given."""
-
-    def __init__(self, graph: Any, given: Mapping[str, tuple[Any, Any]]) -> None:
-        self.graph, self.given = graph, given
-        self.known = graph.__dict__.get("_initializers", {})
-
-    def frames(self) -> Iterator[tuple[str, Any, Frame]]:
-        for ntype, frame in self.graph._node_frames().items():
-            yield "node", ntype, frame
-        for etype, frame in self.graph._edge_frames.items():
-            yield "edge", etype, frame
-
-    def __enter__(self) -> None:
-        self.sizes = {(what, kind): frame.num_rows for what, kind, frame in self.frames()}
-
-    def __exit__(self, error: Any, *_: Any) -> None:
-        if error is not None or not self.known:
-            return
-        self.graph._initializers = self.known
-        for what, kind, frame in self.frames():
-            first, last = self.sizes[what, kind], frame.num_rows
-            target, data = self.given.get(what, (None, None))
-            names = data if data and target in (kind, None) else {}
-            for name in [name for name in frame if name not in names and first < last]:
-                make = self.known.get((what, kind, name), self.known.get((what, kind, None)))
-                if make is not None:
-                    old = frame[name][:first]
-                    shape = (last - first, *old.shape[1:])
-                    new = make(shape, old.dtype, old.device, slice(first, last))
-                    frame[name] = torch.cat([old, new])
 
 
 # ------------------------------------------------------------------------------- blocks and views
@@ -386,8 +301,6 @@ _METHODS: dict[str, Any] = {
     "is_readonly": property(lambda graph: False),
     "is_unibipartite": property(is_unibipartite),
     "node_attr_schemes": node_attr_schemes,
-    "set_e_initializer": set_e_initializer,
-    "set_n_initializer": set_n_initializer,
     "unpin_memory_": unpin_memory_,
 }
 _FUNCTIONS = {  # module → functions that are methods, too
@@ -397,13 +310,11 @@ _FUNCTIONS = {  # module → functions that are methods, too
 }
 _make = Graph.__init__
 _update_all, _apply_edges, _getitem = Graph.update_all, Graph.apply_edges, Graph.__getitem__
-_add_nodes, _add_edges, _block_num_nodes = Graph.add_nodes, Graph.add_edges, Block.num_nodes
+_block_num_nodes = Block.num_nodes
 _WIDENED: dict[tuple[Any, str], Any] = {
     (Graph, "__init__"): make,
     (Graph, "update_all"): update_all,
     (Graph, "apply_edges"): apply_edges,
-    (Graph, "add_nodes"): add_nodes,
-    (Graph, "add_edges"): add_edges,
     (Graph, "__getitem__"): getitem,
     (Block, "num_nodes"): block_num_nodes,
     (Block, "number_of_nodes"): block_num_nodes,

@@ -27,11 +27,9 @@ class Rows(MutableMapping[str, torch.Tensor]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         value = as_tensor(value)
-        if name in self._frame:
-            column = self._frame[name]
-        else:
-            column = value.new_zeros((self._frame.num_rows, *value.shape[1:]))
-        self._frame[name] = column.index_copy(0, self._ids, value.to(column.dtype))
+        frame = self._frame
+        column = frame[name] if name in frame else frame.initial(name, value)
+        frame[name] = column.index_copy(0, self._ids, value.to(column.dtype))
 
     def __delitem__(self, name: str) -> None:
         raise NotFound(f"a feature cannot be deleted for some rows: del g.ndata[{name!r}]")

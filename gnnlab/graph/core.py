@@ -214,6 +214,53 @@ class GraphCore:
         """The same for the destination side."""
         return NodeView(self._dst_frames, self._idtype, self._device)
 
+    def set_n_initializer(
+        self,
+        initializer: Callable[..., torch.Tensor],
+        field: str | None = None,
+        ntype: str | None = None,
+    ) -> None:
+        """Choose the function that makes rows of node features which nobody wrote.
+
+        These are rows of nodes that ``add_nodes`` adds, and the other rows of a feature that is
+        first written for some nodes only. Without a function, they are zeros.
+
+        Parameters
+        ----------
+        initializer : callable
+            Called with shape, dtype, device and the slice of IDs; returns a tensor.
+        field : str, optional
+            The feature; by default all that have no function of their own.
+        ntype : str, optional
+            The node type, where there are several.
+
+        Examples
+        --------
+        >>> import gnnlab as dgl, torch
+        >>> g = dgl.graph(([0, 1], [1, 0]))
+        >>> g.set_n_initializer(lambda shape, dtype, device, ids: torch.ones(shape, dtype=dtype))
+        >>> g.apply_nodes(lambda nodes: {"h": torch.tensor([5.0])}, v=[0])
+        >>> g.ndata["h"]
+        tensor([5., 1.])
+        """
+        name = self._ntype(ntype)
+        for side in (self._src_frames, self._dst_frames):
+            if name in side:
+                side[name].initializers[field] = initializer
+
+    def set_e_initializer(
+        self,
+        initializer: Callable[..., torch.Tensor],
+        field: str | None = None,
+        etype: str | EdgeType | None = None,
+    ) -> None:
+        """Choose the function that makes rows of edge features which nobody wrote.
+
+        As :meth:`set_n_initializer` for edges: those that ``add_edges`` adds, and the other rows
+        of a feature that is first written for some edges only.
+        """
+        self._edge_frames[self.to_canonical_etype(etype)].initializers[field] = initializer
+
     @contextmanager
     def local_scope(self) -> Iterator[None]:
         """Undo at the end of the ``with`` block all settings of features inside.

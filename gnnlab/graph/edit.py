@@ -38,7 +38,7 @@ def add_nodes(
         Number of new nodes.
     data : dict, optional
         Features of the new nodes, ``num`` rows each. Features that are not given, and those that
-        the old nodes lack, are 0.
+        the old nodes lack, are 0, or what :meth:`Graph.set_n_initializer` says.
     ntype : str, optional
         Their type, where there are several.
 
@@ -73,7 +73,7 @@ def add_edges(
         Sources and destinations; one of them may be single.
     data : dict, optional
         Features of the new edges, one row for each. Features that are not given, and those that
-        the old edges lack, are 0.
+        the old edges lack, are 0, or what :meth:`Graph.set_e_initializer` says.
     etype : str or tuple, optional
         Their type, where there are several.
 
@@ -216,7 +216,7 @@ def _grow(g: GraphT, extra: Mapping[str, tuple[int, Features]]) -> GraphT:
 
 
 def _extend(frame: Frame, count: int, data: Features) -> Frame:
-    """Return the frame with ``count`` more rows, 0 where ``data`` has none."""
+    """Return the frame with ``count`` more rows, initial ones where ``data`` has none."""
     given = {name: as_tensor(value) for name, value in data.items()}
     for name, value in given.items():
         if value.ndim == 0 or len(value) != count:
@@ -225,10 +225,11 @@ def _extend(frame: Frame, count: int, data: Features) -> Frame:
                 f"{count} rows, one for each new {frame.what}"
             )
     columns = {}
+    added = slice(frame.num_rows, frame.num_rows + count)
     for name in dict.fromkeys([*frame, *given]):
         like = frame[name] if name in frame else given[name]
-        old = frame.get(name, like.new_zeros((frame.num_rows, *like.shape[1:])))
-        new = given.get(name, like.new_zeros((count, *like.shape[1:])))
+        old = like if name in frame else frame.initial(name, like)
+        new = given[name] if name in given else frame.initial(name, like, added)
         if old.shape[1:] != new.shape[1:]:
             raise InvalidInput(
                 f"new {frame.what} feature {name!r} has rows of shape {tuple(new.shape[1:])}; "
@@ -240,4 +241,4 @@ def _extend(frame: Frame, count: int, data: Features) -> Frame:
                 f"{old.dtype}, and converting would lose digits"
             )
         columns[name] = torch.cat([old, new.to(old)])
-    return Frame(frame.num_rows + count, columns, frame.device, frame.what)
+    return Frame(added.stop, columns, frame.device, frame.what, frame.initializers)

@@ -135,9 +135,11 @@ class Frame(MutableMapping[str, torch.Tensor]):
         Columns must be on this device; None accepts any.
     what : str
         What a row stands for ("node" or "edge"), for error messages.
+    initializers : mapping, optional
+        The functions that make rows which nobody wrote, see :meth:`initial`.
     """
 
-    __slots__ = ("_columns", "_ids_of", "device", "num_rows", "what")
+    __slots__ = ("_columns", "_ids_of", "device", "initializers", "num_rows", "what")
 
     def __init__(
         self,
@@ -145,12 +147,14 @@ class Frame(MutableMapping[str, torch.Tensor]):
         columns: Mapping[str, torch.Tensor | LazyTensor] | None = None,
         device: torch.device | None = None,
         what: str = "node",
+        initializers: Mapping[str | None, Callable[..., torch.Tensor]] | None = None,
     ) -> None:
         self.num_rows = num_rows
         self.device = device
         self.what = what
         self._columns: dict[str, torch.Tensor | LazyTensor] = dict(columns) if columns else {}
         self._ids_of: tuple[Any, Any] | None = None
+        self.initializers = dict(initializers or {})
 
     def __getitem__(self, name: str) -> torch.Tensor:
         try:
@@ -204,13 +208,39 @@ class Frame(MutableMapping[str, torch.Tensor]):
         """Set a column that is computed when it is first read."""
         self._columns[name] = LazyTensor(make)
 
+    def initial(self, name: str, like: torch.Tensor, rows: slice | None = None) -> torch.Tensor:
+        """Return rows, by default all, of a column that nobody wrote.
+
+        They are made by ``initializers[name]``, else by ``initializers[None]``, which take shape,
+        dtype, device and the slice of rows; else they are zeros.
+
+        Parameters
+        ----------
+        name : str
+        like : torch.Tensor
+            Has the shape of rows, the dtype and the device of the column.
+        rows : slice, optional
+        """
+        rows = rows or slice(0, self.num_rows)
+        shape = (rows.stop - rows.start, *like.shape[1:])
+        make = self.initializers.get(name, self.initializers.get(None))
+        if make is None:
+            return like.new_zeros(shape)
+        value = as_tensor(make(shape, like.dtype, like.device, rows))
+        if value.shape != shape:
+            raise InvalidInput(
+                f"the initializer of {self.what} feature {name!r} must return a tensor of the "
+                f"shape that it is given, {shape}; found {tuple(value.shape)}"
+            )
+        return value.to(like)
+
     def column(self, name: str) -> torch.Tensor | LazyTensor:
         """Return a column as it is stored, lazy or computed."""
         return self._columns[name]
 
     def copy(self) -> Frame:
         """Return a frame with the same columns (the tensors themselves are shared)."""
-        twin = Frame(self.num_rows, self._columns, self.device, self.what)
+        twin = Frame(self.num_rows, self._columns, self.device, self.what, self.initializers)
         twin._ids_of = self._ids_of
         return twin
 
@@ -257,7 +287,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
             else value.to(device, non_blocking=device.type != "cpu")
             for name, value in self._columns.items()
         }
-        return Frame(self.num_rows, columns, device, self.what)
+        return Frame(self.num_rows, columns, device, self.what, self.initializers)
 
 
 def _gather(column: torch.Tensor | LazyTensor, index: torch.Tensor | LazyTensor) -> torch.Tensor:

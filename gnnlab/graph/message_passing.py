@@ -12,7 +12,7 @@ DGL user guide, chapter 2, "Message Passing".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -26,9 +26,11 @@ from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
 from gnnlab.graph.queries import edge_ids, in_edges, incident_slots, out_edges
 from gnnlab.graph.relation import Relation
+from gnnlab.ops.spmm import check_number
 
 __all__ = ["EdgeBatch", "NodeBatch"]
 
+Rows = Mapping[str, torch.Tensor]
 _FUSED = {"copy_lhs", "copy_rhs", "add", "sub", "mul", "div"}
 _CROSS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin, "stack": None}
 
@@ -56,7 +58,8 @@ class EdgeBatch:
         self.src = Frame(count, graph._src_frames[etype[0]].rows(src))
         self.dst = Frame(count, graph._dst_frames[etype[2]].rows(dst))
         edges = graph._edge_frames[etype]
-        self.data = edges.copy() if eids is None else Frame(count, edges.rows(eids))
+        rows = None if eids is None else edges.rows(eids)
+        self.data = edges.copy() if rows is None else Frame(count, rows, what="edge")
 
     def edges(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Sources, destinations and IDs of the edges, shapes (K,)."""
@@ -92,13 +95,13 @@ class NodeBatch:
         self,
         frame: Frame,
         nodes: torch.Tensor | None,
-        mailbox: dict[str, torch.Tensor],
+        mailbox: Mapping[str, torch.Tensor],
         ntype: str = "_N",
     ) -> None:
         self.ntype = ntype
         self._nodes = torch.arange(frame.num_rows, device=frame.device) if nodes is None else nodes
         self.data = frame.copy() if nodes is None else Frame(len(nodes), frame.rows(nodes))
-        self.mailbox = mailbox
+        self.mailbox = Frame(len(self), mailbox, what="message")
 
     def nodes(self) -> torch.Tensor:
         """IDs of the nodes, shape (K,)."""
@@ -128,7 +131,8 @@ def update_all(
         {name: tensor} with one row per edge.
     reduce_func : Reduce or callable
         For instance ``fn.mean("m", "h")``, or a function of a :class:`NodeBatch` that returns
-        {name: tensor} with one row per node. A node that no message reaches gets zeros.
+        {name: tensor} with one row per node. A node that no message reaches gets zeros, or, from
+        a function of your own, what :meth:`set_n_initializer` says.
     apply_node_func : callable, optional
         Called once afterwards on all destinations; its result is stored, too.
     etype : str or tuple, optional
@@ -149,14 +153,47 @@ def update_all(
         apply_nodes(graph, apply_node_func, ntype=name[2])
 
 
-def _named(values: Any) -> Mapping[str, torch.Tensor]:
-    """Raise unless a user-defined function returned a dictionary."""
+def _call(function: Any, role: str, batch: EdgeBatch | NodeBatch, degree: int = 0) -> Rows:
+    """Call a user-defined function; raise unless it returns {name: tensor}, a row for each."""
+    values = function(batch)
+    what = "edges" if isinstance(batch, EdgeBatch) else "nodes"
+    who = f"the {role} function {_name(function)}"
     if not isinstance(values, Mapping):
-        raise InvalidInput(
-            "a message, reduce or apply function must return {name: tensor}; found "
-            f"{type(values).__name__}"
-        )
+        raise InvalidInput(f"{who} must return {{name: tensor}}; found {type(values).__name__}")
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor) and value.dim() and len(value) == len(batch):
+            continue
+        found = f"a value of type {type(value).__name__}"
+        if isinstance(value, torch.Tensor):
+            found = f"a tensor of shape {tuple(value.shape)}"
+        text = f"{who} must return tensors with one row for each of its {what}; found {name!r}, "
+        text += f"{found}: expected {len(batch)} rows"
+        if degree:
+            text += (
+                f" from mailboxes of shape ({len(batch)}, {degree}, …), those of in-degree "
+                f"{degree}. mailbox[name].sum(1) sums over the messages"
+            )
+        raise InvalidInput(text)
     return values
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def check_alike(parts: Iterable[tuple[Any, Rows]], who: str) -> None:
+    """Raise unless all parts, which become one, have the same names, row shapes and dtypes."""
+    first: tuple[Any, dict[str, str]] | None = None
+    for part, rows in parts:
+        found = {name: f"rows of {tuple(x.shape[1:])}, {x.dtype}" for name, x in rows.items()}
+        first = first or (part, found)
+        for name in {**first[1], **found}:
+            before, now = (each.get(name, "nothing") for each in (first[1], found))
+            if before != now:
+                raise InvalidInput(
+                    f"{who} must return the same names, with rows of one shape and dtype, each "
+                    f"time; found {name!r}: {before} for {first[0]}, {now} for {part}"
+                )
 
 
 def _check_function(function: Any, role: str, example: str) -> None:
@@ -165,7 +202,7 @@ def _check_function(function: Any, role: str, example: str) -> None:
         return
     found = repr(function)
     if callable(function):
-        found = f"{function.__name__} itself, which must be called with the names of features"
+        found = f"{_name(function)} itself, which must be called with the names of features"
     raise InvalidInput(
         f"the {role} function is a function of your own, or a built-in one such as {example}; "
         f"found {found}"
@@ -177,15 +214,9 @@ def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
         frame[name] = value
 
 
-def _reduced(
-    graph: GraphCore, etype: EdgeType, message: Any, reduce: Any
-) -> Mapping[str, torch.Tensor]:
+def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Rows:
     relation = graph._relations[etype]
-    if not isinstance(reduce, Reduce):
-        _check_function(reduce, "reduce", 'fn.sum("m", "h")')
-        messages = _messages(graph, etype, message, None)
-        return _reduce_by_degree(graph._dst_frames[etype[2]], relation, messages, reduce, etype[2])
-    if isinstance(message, Message):
+    if isinstance(message, Message) and isinstance(reduce, Reduce):
         if message.out != reduce.msg:
             raise InvalidInput(
                 f"the message function writes {message.out!r} but the reduce function reads "
@@ -196,6 +227,14 @@ def _reduced(
             lhs, rhs = _operands(graph, etype, message)
             return {reduce.out: ops.spmm(relation, message.op, reduce.op, lhs, rhs)}
     messages = _messages(graph, etype, message, None)
+    return reduced(graph._dst_frames[etype[2]], relation, messages, reduce, etype[2])
+
+
+def reduced(frame: Frame, relation: Relation, messages: Rows, reduce: Any, ntype: str) -> Rows:
+    """Reduce one message per edge at the destinations, whose features are in ``frame``."""
+    if not isinstance(reduce, Reduce):
+        _check_function(reduce, "reduce", 'fn.sum("m", "h")')
+        return _reduce_by_degree(frame, relation, messages, reduce, ntype)
     if reduce.msg not in messages:
         raise InvalidInput(
             f"the reduce function reads {reduce.msg!r}, but the message function returns "
@@ -225,7 +264,7 @@ def _messages(
     relation = graph._relations[etype]
     if not isinstance(message, Message):
         _check_function(message, "message", 'fn.copy_u("h", "m")')
-        return _named(message(EdgeBatch(graph, etype, relation, eids)))
+        return _call(message, "message", EdgeBatch(graph, etype, relation, eids))
     lhs, rhs = _operands(graph, etype, message)
     if eids is not None:
         src, dst = relation.coo()
@@ -239,32 +278,31 @@ def _messages(
 
 
 def _reduce_by_degree(
-    frame: Frame,
-    relation: Relation,
-    messages: Mapping[str, torch.Tensor],
-    reduce: Any,
-    ntype: str,
-) -> Mapping[str, torch.Tensor]:
-    """Call ``reduce`` once per in-degree: nodes of equal degree have mailboxes of equal shape."""
+    frame: Frame, relation: Relation, messages: Rows, reduce: Any, ntype: str
+) -> Rows:
+    """Call ``reduce`` per in-degree: nodes of equal degree have mailboxes of equal shape."""
     adjacency = relation.csc()
     degrees = torch.diff(adjacency.indptr)
     results: dict[str, torch.Tensor] = {}
     rows: list[torch.Tensor] = []
-    parts: list[Mapping[str, torch.Tensor]] = []
+    parts: list[tuple[str, Rows]] = []
     for degree in torch.unique(degrees[degrees > 0]).tolist():
-        nodes = (degrees == degree).nonzero().flatten()
-        _, slots = incident_slots(adjacency, nodes)
-        eids = adjacency.eids_at(slots)
-        mailbox = {
-            name: value[eids].reshape(len(nodes), degree, *value.shape[1:])
-            for name, value in messages.items()
-        }
-        rows.append(nodes)
-        parts.append(_named(reduce(NodeBatch(frame, nodes, mailbox, ntype))))
-    for name in parts[0] if parts else ():
-        values = torch.cat([part[name] for part in parts])
-        zeros = values.new_zeros((frame.num_rows, *values.shape[1:]))
-        results[name] = zeros.index_copy(0, torch.cat(rows), values)
+        alike = (degrees == degree).nonzero().flatten()
+        # As many nodes as messages would hide that a function reduces the wrong dimension.
+        for nodes in (alike[:1], alike[1:]) if len(alike) == degree > 1 else (alike,):
+            _, slots = incident_slots(adjacency, nodes)
+            eids = adjacency.eids_at(slots)
+            mailbox = {
+                name: value[eids].reshape(len(nodes), degree, *value.shape[1:])
+                for name, value in messages.items()
+            }
+            rows.append(nodes)
+            batch = NodeBatch(frame, nodes, mailbox, ntype)
+            parts.append((f"in-degree {degree}", _call(reduce, "reduce", batch, degree)))
+    check_alike(parts, f"the reduce function {_name(reduce)}")
+    for name in parts[0][1] if parts else ():
+        values = torch.cat([part[name] for _, part in parts])
+        results[name] = frame.initial(name, values).index_copy(0, torch.cat(rows), values)
     return results
 
 
@@ -278,7 +316,8 @@ def apply_edges(
     func : Message or callable
         For instance ``fn.u_dot_v("h", "h", "score")``, or a function of an :class:`EdgeBatch`.
     edges : IDs, optional
-        Edges to compute; the others keep their value (zero where there was none).
+        Edges to compute; the others keep their value (where there was none, zero or what
+        :meth:`set_e_initializer` says).
 
     Examples
     --------
@@ -302,12 +341,15 @@ def apply_edges(
     _write_rows(frame, eids, _messages(graph, name, func, eids))
 
 
-def _write_rows(frame: Frame, rows: torch.Tensor, values: Mapping[str, torch.Tensor]) -> None:
+def _write_rows(frame: Frame, rows: torch.Tensor, values: Rows) -> None:
     for name, value in values.items():
-        if name in frame:
-            column = frame[name]
-        else:
-            column = value.new_zeros((frame.num_rows, *value.shape[1:]))
+        column = frame[name] if name in frame else frame.initial(name, value)
+        if (column.shape[1:], column.dtype) != (value.shape[1:], value.dtype):
+            raise InvalidInput(
+                f"{frame.what} feature {name!r} has rows of shape {tuple(column.shape[1:])}, "
+                f"{column.dtype}; found {tuple(value.shape[1:])}, {value.dtype} for some of its "
+                f"rows: convert them, or write to another name"
+            )
         frame[name] = column.index_copy(0, rows.long(), value)
 
 
@@ -322,10 +364,10 @@ def apply_nodes(
     name = graph._ntype(ntype, graph._dst_frames)
     frame = graph._dst_frames[name]
     if is_all(v):
-        _write(frame, _named(func(NodeBatch(frame, None, {}, name))))
+        _write(frame, _call(func, "apply", NodeBatch(frame, None, {}, name)))
         return
     nodes = read_ids(v, frame.num_rows, "node", graph.device)
-    _write_rows(frame, nodes, _named(func(NodeBatch(frame, nodes, {}, name))))
+    _write_rows(frame, nodes, _call(func, "apply", NodeBatch(frame, nodes, {}, name)))
 
 
 def multi_update_all(
@@ -341,24 +383,29 @@ def multi_update_all(
     etype_dict : dict
         Edge type → (message function, reduce function[, apply function]).
     cross_reducer : {"sum", "mean", "max", "min", "stack"} or callable
-        How results of different edge types for one node type and name are combined; a callable
-        gets the list of tensors.
+        How results of different edge types for one node type and name are combined. For "max" and
+        "min", a type does not count at nodes that none of its messages reach, unless its reduce
+        function is a sum; a node that no message reaches gets zeros. A callable gets the list of
+        tensors, with zeros at nodes that a type does not reach.
     apply_node_func : callable, optional
     """
     if isinstance(cross_reducer, str) and cross_reducer not in _CROSS:
         raise InvalidInput(
             f"cross_reducer must be one of {describe(_CROSS)}; found {cross_reducer!r}"
         )
-    found: dict[tuple[str, str], list[torch.Tensor]] = {}
+    found: dict[tuple[str, str], list[tuple[torch.Tensor, torch.Tensor]]] = {}
     for etype, functions in etype_dict.items():
         name = graph.to_canonical_etype(etype)
         part = graph[name].local_var()
         update_all(part, *functions)
+        # A sum of no messages is 0; other reductions of no messages have no value.
+        is_sum = isinstance(functions[1], Reduce) and functions[1].op == "sum"
+        counts = graph._relations[name].in_degrees() >= int(not is_sum)
         written = _written(part._dst_frames[name[2]], graph._dst_frames[name[2]])
         for key, value in written.items():
-            found.setdefault((name[2], key), []).append(value)
+            found.setdefault((name[2], key), []).append((value, counts))
     for (ntype, key), values in found.items():
-        graph._dst_frames[ntype][key] = _cross(values, cross_reducer)
+        graph._dst_frames[ntype][key] = _cross(key, values, cross_reducer)
     if apply_node_func is not None:
         for ntype in dict.fromkeys(ntype for ntype, _ in found):
             apply_nodes(graph, apply_node_func, ntype=ntype)
@@ -373,14 +420,38 @@ def _written(after: Frame, before: Frame) -> dict[str, torch.Tensor]:
     return {key: after[key] for key in after if key not in before or changed(key)}
 
 
-def _cross(values: list[torch.Tensor], reducer: Any) -> torch.Tensor:
+def _cross(key: str, found: list[tuple[torch.Tensor, torch.Tensor]], reducer: Any) -> torch.Tensor:
+    """Combine the results of edge types, each with a mask of the nodes where it counts."""
+    values = [value for value, _ in found]
     if callable(reducer):
         return reducer(values)  # type: ignore[no-any-return]
+    shapes = dict.fromkeys(tuple(value.shape) for value in values)
+    if len(shapes) > 1:
+        raise InvalidInput(
+            f"the results {key!r} of all edge types must have one shape; found {describe(shapes)}"
+        )
     if reducer == "stack":
         return torch.stack(values, dim=1)
     if len(values) == 1:
         return values[0]
-    return _CROSS[reducer](torch.stack(values), 0)  # type: ignore[misc, no-any-return]
+    together = torch.stack(values)
+    if reducer == "mean":
+        check_number(reducer, together)
+    elif reducer != "sum":
+        counts = torch.stack([mask for _, mask in found])
+        silent = ~counts & counts.any(0)
+        silent = silent.reshape(*silent.shape, *[1] * (together.dim() - 2))
+        together = together.masked_fill(silent, _neutral(together.dtype, reducer == "min"))
+    return _CROSS[reducer](together, 0)  # type: ignore[misc, no-any-return]
+
+
+def _neutral(dtype: torch.dtype, largest: bool) -> float:
+    """Return the largest or the smallest value of a dtype."""
+    if dtype == torch.bool:
+        return largest
+    if dtype.is_floating_point:
+        return torch.inf if largest else -torch.inf
+    return torch.iinfo(dtype).max if largest else torch.iinfo(dtype).min
 
 
 def send_and_recv(
@@ -408,7 +479,7 @@ def pull(
     apply_node_func: Any = None,
     etype: str | EdgeType | None = None,
 ) -> None:
-    """Message passing along the in-edges of some nodes; without in-edges the result is 0."""
+    """Message passing along the in-edges of some nodes; without in-edges as in ``update_all``."""
     name = graph.to_canonical_etype(etype)
     relation = graph._relations[name]
     nodes = torch.unique(read_ids(v, relation.num_dst, "node", graph.device))

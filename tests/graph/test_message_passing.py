@@ -291,6 +291,173 @@ def test_multi_update_all_with_apply_functions_and_several_types() -> None:
     assert g.nodes["game"].data["x"].tolist() == [100, 100, 101, 100]
 
 
+def apart(x: torch.Tensor, y: torch.Tensor) -> dgl.Graph:
+    """A 0 → B 0 with x, C 0 → B 1 with y; no message reaches B 2."""
+    ends = {("A", "a", "B"): ([0], [0]), ("C", "c", "B"): ([0], [1])}
+    g = dgl.heterograph(ends, {"A": 1, "B": 3, "C": 1})
+    g.nodes["A"].data["x"], g.nodes["C"].data["x"] = x, y
+    return g
+
+
+def _smallest(nodes: Any) -> dict[str, torch.Tensor]:
+    return {"y": nodes.mailbox["m"].amin(1)}
+
+
+@pytest.mark.parametrize("cross", ["min", "max"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+def test_a_type_counts_where_its_messages_arrive(cross: str, dtype: torch.dtype) -> None:
+    for sign in (1, -1):
+        x, y = torch.tensor([5 * sign], dtype=dtype), torch.tensor([7 * sign], dtype=dtype)
+        for reduce in (fn.min("m", "y"), fn.max("m", "y"), fn.mean("m", "y"), _smallest):
+            if dtype == torch.int64 and reduce == fn.mean("m", "y"):
+                continue
+            for g in (apart(x, y), dgl.to_block(apart(x, y), {"B": [0, 1, 2]})):
+                both = {etype: (fn.copy_u("x", "m"), reduce) for etype in ("a", "c")}
+                g.multi_update_all(both, cross)
+                found = g.dstnodes["B"].data["y"]
+                assert found.dtype == dtype and found.tolist() == [5 * sign, 7 * sign, 0]
+
+
+def test_a_type_that_sums_counts_everywhere() -> None:
+    g = apart(torch.tensor([-5.0]), torch.tensor([-7.0]))
+    send = fn.copy_u("x", "m")
+    g.multi_update_all({"a": (send, fn.max("m", "y")), "c": (send, fn.sum("m", "y"))}, "max")
+    assert g.nodes["B"].data["y"].tolist() == [0, -7, 0]
+
+
+def test_gradients_across_types() -> None:
+    x, y = (torch.tensor([row], requires_grad=True) for row in ([5.0, -1.0], [7.0, -2.0]))
+    g = apart(x, y)
+    both = {etype: (fn.copy_u("x", "m"), fn.min("m", "y")) for etype in ("a", "c")}
+    g.multi_update_all(both, "min", lambda nodes: {"z": nodes.data["y"] * torch.tensor([1.0, 3])})
+    found = g.nodes["B"].data
+    assert found["y"].tolist() == [[5, -1], [7, -2], [0, 0]]
+    found["z"].sum().backward()
+    assert x.grad is not None and y.grad is not None
+    assert x.grad.tolist() == y.grad.tolist() == [[1, 3]]
+
+
+def test_results_that_do_not_combine() -> None:
+    g = apart(torch.ones(1), torch.ones(1, 2))
+    both = {etype: (fn.copy_u("x", "m"), fn.max("m", "y")) for etype in ("a", "c")}
+    with pytest.raises(dgl.DGLError, match="'y'"):
+        g.multi_update_all(both, "max")
+    g = apart(torch.tensor([1]), torch.tensor([1]))
+    with pytest.raises(dgl.DGLError, match="mean"):
+        g.multi_update_all(both, "mean")
+
+
+# ------------------------------------------------------------ results of functions of your own
+def degrees() -> dgl.Graph:
+    """Node 0 has in-degree 1, nodes 1 and 2 have 2; h = 1, 3, 5."""
+    g = dgl.graph(([1, 0, 2, 0, 1], [0, 1, 1, 2, 2]))
+    g.ndata["h"] = torch.tensor([1.0, 3.0, 5.0])
+    return g
+
+
+def _by_degree(one: Any, two: Any) -> Any:
+    def reduce(nodes: Any) -> dict[str, Any]:
+        h = nodes.mailbox["m"].sum(1)
+        return one(h) if nodes.mailbox["m"].shape[1] == 1 else two(h)
+
+    return reduce
+
+
+@pytest.mark.parametrize(
+    ("reduce", "words"),
+    [
+        (lambda nodes: {"o": nodes.mailbox["m"].sum(0)}, "'o'.*in-degree 2"),
+        (lambda nodes: {"o": nodes.mailbox["m"].sum()}, "'o'.*in-degree 1"),
+        (lambda nodes: {"o": nodes.mailbox["m"].max(1)}, "'o'.*in-degree 1"),
+        (lambda nodes: {"o": 1.0}, "'o'.*in-degree 1"),
+        (lambda nodes: {"o": [0.0] * len(nodes)}, "'o'.*in-degree 1"),
+        (lambda nodes: {"o": nodes.mailbox["m"]}, "'o'.*in-degree 1.*in-degree 2"),
+        (_by_degree(lambda h: {"o": h}, lambda h: {"o": h.double()}), "'o'.*in-degree 2"),
+        (_by_degree(lambda h: {"o": h}, lambda h: {"p": h}), "'o'.*in-degree 2"),
+        (_by_degree(lambda h: {"o": h}, lambda h: {"o": h, "p": h}), "'p'.*in-degree 2"),
+    ],
+)
+def test_each_degree_returns_a_row_per_node(reduce: Any, words: str) -> None:
+    for call in (
+        lambda g: g.update_all(fn.copy_u("h", "m"), reduce),
+        lambda g: g.pull([0, 1, 2], fn.copy_u("h", "m"), reduce),
+        lambda g: g.multi_update_all({"_E": (fn.copy_u("h", "m"), reduce)}, "sum"),
+    ):
+        g = degrees()
+        with pytest.raises(dgl.GNNLabError, match=f"{reduce.__name__} .*{words}"):
+            call(g)
+        assert same(g, degrees())
+
+
+def test_message_and_apply_functions_return_a_row_for_each() -> None:
+    g = degrees()
+    whole = {"x": torch.ones(4)}
+    for call in (
+        lambda: g.update_all(lambda edges: whole, fn.sum("x", "o")),
+        lambda: g.update_all(lambda edges: whole, lambda nodes: {}),
+        lambda: g.apply_edges(lambda edges: whole),
+        lambda: g.apply_edges(lambda edges: whole, [0]),
+        lambda: g.apply_nodes(lambda nodes: whole),
+        lambda: g.apply_nodes(lambda nodes: whole, [0]),
+        lambda: g.apply_nodes(lambda nodes: {"x": None}),
+        lambda: g.update_all(fn.copy_u("h", "m"), fn.sum("m", "o"), lambda nodes: whole),
+    ):
+        with pytest.raises(dgl.GNNLabError, match=r"<lambda> .*'x'"):
+            call()
+    for rows in (torch.ones(1).double(), torch.ones(1, 2)):
+        with pytest.raises(dgl.GNNLabError, match="'h'"):
+            g.apply_nodes(lambda nodes, rows=rows: {"h": rows}, [0])
+    assert g.ndata["h"].tolist() == [1, 3, 5] and not g.edata
+
+
+def test_names_that_functions_of_your_own_do_not_find() -> None:
+    g = degrees()
+    g.edata["w"] = torch.ones(5)
+    own = lambda nodes: {"o": nodes.mailbox["q"].sum(1)}  # noqa: E731
+    for call, there in (
+        (lambda: g.update_all(fn.copy_u("h", "m"), own), "'q'.*'m'"),
+        (lambda: g.apply_nodes(lambda nodes: {"o": nodes.mailbox["q"]}), "'q'.*none"),
+        (lambda: g.apply_nodes(lambda nodes: {"o": nodes.data["q"]}, [0]), "'q'.*'h'"),
+        (lambda: g.apply_edges(lambda edges: {"o": edges.src["q"]}), "'q'.*'h'"),
+        (lambda: g.apply_edges(lambda edges: {"o": edges.dst["q"]}, [0]), "'q'.*'h'"),
+        (lambda: g.apply_edges(lambda edges: {"o": edges.data["q"]}, [0]), "edge.*'q'.*'w'"),
+    ):
+        with pytest.raises(dgl.errors.NotFound, match=there):
+            call()
+
+
+# ------------------------------------------------------------------------------ initial rows
+def test_initial_rows_of_features_that_are_written_in_part() -> None:
+    def nines(shape: Any, dtype: torch.dtype, device: Any, ids: slice) -> torch.Tensor:
+        assert shape[0] == ids.stop - ids.start
+        return torch.full(shape, 9, dtype=dtype, device=device)
+
+    send, own = fn.copy_u("h", "m"), lambda nodes: {"o": nodes.mailbox["m"].sum(1)}
+    ones = lambda rows: {"o": torch.ones(len(rows), dtype=torch.int64)}  # noqa: E731
+    for call, expected in (
+        (lambda g: g.pull([0, 1], send, fn.sum("m", "o")), [5, 0, 9]),
+        (lambda g: g.pull([0, 1], send, own), [5, 9, 9]),
+        (lambda g: g.push([0, 1], send, own), [9, 9, 4]),
+        (lambda g: g.update_all(send, own), [5, 9, 4]),
+        (lambda g: g.update_all(send, fn.sum("m", "o")), [5, 0, 4]),
+        (lambda g: g.apply_nodes(ones, [1]), [9, 1, 9]),
+    ):
+        g = path()
+        g.set_n_initializer(nines)
+        with g.local_scope():
+            call(g)
+            assert g.ndata["o"].tolist() == expected
+        g.set_n_initializer(lambda shape, dtype, device, ids: torch.zeros(shape), "o")
+        call(g)
+        assert g.ndata["o"].tolist() == [0 if x == 9 else x for x in expected]
+    g.set_e_initializer(nines)
+    g.apply_edges(ones, [2])
+    assert g.edata["o"].tolist() == [9, 9, 1]
+    g.set_n_initializer(lambda shape, dtype, device, ids: torch.zeros(7), "x")
+    with pytest.raises(dgl.DGLError, match="'x'"):
+        g.apply_nodes(lambda nodes: {"x": torch.ones(1)}, [0])
+
+
 # ------------------------------------------------------------------------------- reference
 @given(
     graphs(),
