@@ -209,6 +209,11 @@ def _check_function(function: Any, role: str, example: str) -> None:
     )
 
 
+def _check_reduce(function: Any) -> None:
+    if not isinstance(function, Reduce):
+        _check_function(function, "reduce", 'fn.sum("m", "h")')
+
+
 def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
     for name, value in values.items():
         frame[name] = value
@@ -216,6 +221,7 @@ def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
 
 def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Rows:
     relation = graph._relations[etype]
+    _check_reduce(reduce)
     if isinstance(message, Message) and isinstance(reduce, Reduce):
         if message.out != reduce.msg:
             raise InvalidInput(
@@ -232,8 +238,8 @@ def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Ro
 
 def reduced(frame: Frame, relation: Relation, messages: Rows, reduce: Any, ntype: str) -> Rows:
     """Reduce one message per edge at the destinations, whose features are in ``frame``."""
+    _check_reduce(reduce)
     if not isinstance(reduce, Reduce):
-        _check_function(reduce, "reduce", 'fn.sum("m", "h")')
         return _reduce_by_degree(frame, relation, messages, reduce, ntype)
     if reduce.msg not in messages:
         raise InvalidInput(

@@ -135,7 +135,8 @@ def complete_ntype(ntype: str | None, known: Collection[str], where: str = "the 
         )
     if len(known) == 1:
         return next(iter(known))
-    raise InvalidInput(f"say which node type is meant (ntype=…): {describe(known)}")
+    how = "by ntype=… or a dict by node type, whichever the function takes"
+    raise InvalidInput(f"say which node type is meant ({how}): {describe(known)}")
 
 
 def complete_etype(etype: str | EdgeType | None, known: Collection[EdgeType]) -> EdgeType:
@@ -143,7 +144,8 @@ def complete_etype(etype: str | EdgeType | None, known: Collection[EdgeType]) ->
     if etype is None:
         if len(known) == 1:
             return next(iter(known))
-        raise InvalidInput(f"say which edge type is meant (etype=…): {describe(known)}")
+        how = "by etype=…, g[etype] or a dict by edge type, whichever the function takes"
+        raise InvalidInput(f"say which edge type is meant ({how}): {describe(known)}")
     if isinstance(etype, tuple):
         found = [etype] if etype in known else []
     else:

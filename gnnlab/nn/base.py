@@ -14,6 +14,7 @@ from gnnlab.nn.utils import (
     check_in_edges,
     check_rows,
     check_size,
+    check_values,
     per_row,
 )
 
@@ -52,6 +53,7 @@ def check_edge_rows(graph: Graph, rows: Tensor, size: int | None = None) -> None
         )
     if size is not None:
         check_size(rows, size, "edge")
+    check_values(rows, graph, "edge features")
 
 
 def check_whole(

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.names import describe
 from gnnlab.ops.checks import check_choice
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class HeteroGraphConv(nn.Module):
             self.agg_fn: Callable[[list[Tensor], str], Any] = AGGREGATES[aggregate]
         else:
             self.agg_fn = aggregate
+        self._relations = [*mods, *(etype[1] for etype in mods if isinstance(etype, tuple))]
         self.mods = nn.ModuleDict({str(etype): module for etype, module in mods.items()})
         for module in self.mods.values():
             allow = getattr(module, "set_allow_zero_in_degree", None)
@@ -130,9 +132,11 @@ class HeteroGraphConv(nn.Module):
             A typed graph or block.
         inputs : dict of str to Tensor, or a pair of them (source rows, destination rows)
             Rows by node type. On a block, the destinations are the first rows of each tensor.
-            A relation whose source type is absent is skipped.
+            A relation whose source type is absent is skipped, and, on a block or with a pair, one
+            whose destination type is absent.
         mod_args, mod_kwargs : dict of relation to tuple or dict, optional
-            Further positional and keyword arguments of each relation's module.
+            Further positional and keyword arguments of each relation's module. Relations that the
+            graph lacks, such as those that a mini-batch does not reach, have no effect.
 
         Returns
         -------
@@ -142,7 +146,9 @@ class HeteroGraphConv(nn.Module):
         Raises
         ------
         NotFound
-            When a relation has no module, or a destination type no rows (a ``KeyError``).
+            When a relation has no module, a destination type of a whole graph no rows, or
+            arguments are for a relation that is in neither the layer nor the graph (a
+            ``KeyError``).
         """
         sides = inputs if isinstance(inputs, tuple) else (inputs,)
         if not all(isinstance(rows, Mapping) for rows in sides):
@@ -160,12 +166,16 @@ class HeteroGraphConv(nn.Module):
                     for ntype, rows in inputs.items()
                     if ntype in g.dsttypes
                 }
+        self._check_known(mod_args, "mod_args", g)
+        self._check_known(mod_kwargs, "mod_kwargs", g)
         results: dict[str, list[Tensor]] = {ntype: [] for ntype in g.dsttypes}
         for etype in g.canonical_etypes:
             src_type, _, dst_type = etype
             if src_type not in src_rows:
                 continue
             if dst_type not in dst_rows:
+                if g.is_block or isinstance(inputs, tuple):
+                    continue
                 raise NotFound(
                     f"relation {etype} needs rows of its destination type {dst_type!r}, but the "
                     f"inputs have {sorted(dst_rows)}: add them, or pass a pair (src, dst) of dicts"
@@ -175,6 +185,16 @@ class HeteroGraphConv(nn.Module):
             pair = (src_rows[src_type], dst_rows[dst_type])
             results[dst_type].append(self._module(etype)(g[etype], pair, *args, **kwargs))
         return {ntype: self.agg_fn(rows, ntype) for ntype, rows in results.items() if rows}
+
+    def _check_known(self, values: Mapping[EdgeType, Any] | None, name: str, g: Graph) -> None:
+        """Raise NotFound if there are arguments for a relation of neither layer nor graph."""
+        known = dict.fromkeys((*self._relations, *g.canonical_etypes, *g.etypes) if values else ())
+        for etype in values or ():
+            if etype not in known and not (isinstance(etype, tuple) and etype[1] in self.mods):
+                raise NotFound(
+                    f"{name} has arguments for {etype!r}; the relations of the layer and the "
+                    f"graph are {describe(known)}"
+                )
 
     def _module(self, etype: tuple[str, str, str]) -> nn.Module:
         for name in (str(etype), etype[1]):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
-from gnnlab.ops.checks import warn_unless_finite
+from gnnlab.ops.checks import several_types, warn_unless_finite
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -31,6 +31,7 @@ __all__ = [
     "check_in_edges",
     "check_rows",
     "check_size",
+    "check_values",
     "expand_as_pair",
     "from_sources",
     "keeps",
@@ -128,22 +129,33 @@ def check_arguments(graph: Graph, feat: Features) -> Relation:
         relation: Relation = graph.relation()
     except (AttributeError, TypeError):
         raise InvalidInput(_no_graph(graph, feat)) from None
-    if isinstance(feat, tuple):
-        if len(feat) != 2:
-            raise InvalidInput(
-                "features are a tensor, or a pair (source rows, destination rows); found a tuple "
-                f"of {len(feat)}"
-            )
-        for rows in feat:
-            _check_tensor(rows)
-    else:
+    except InvalidInput:
+        text = several_types(graph, "a layer")
+        raise InvalidInput(f"{text}. HeteroGraphConv runs a layer for each") from None
+    if not isinstance(feat, tuple):
         _check_tensor(feat)
-        if not feat.requires_grad and torch.is_grad_enabled():
-            if not graph.is_block:
-                warn_unless_finite(feat, "the features")
-            elif feat.device.type == "cpu":  # a GPU would wait for a look at each mini-batch
-                warn_unless_finite(feat, "the features of a mini-batch", range(len(feat)))
+        check_values(feat, graph, "features")
+        return relation
+    if len(feat) != 2:
+        raise InvalidInput(
+            "features are a tensor, or a pair (source rows, destination rows); found a tuple "
+            f"of {len(feat)}"
+        )
+    ((src_type, _, dst_type),) = graph.canonical_etypes
+    for rows, ntype in zip(feat, (src_type, dst_type), strict=True):
+        _check_tensor(rows)
+        check_values(rows, graph, "features" if ntype == "_N" else f"features of {ntype!r} nodes")
     return relation
+
+
+def check_values(rows: Tensor, graph: Graph, what: str) -> None:
+    """Warn of NaN or infinity in rows that no layer has computed."""
+    if rows.requires_grad or not torch.is_grad_enabled():
+        return
+    if not graph.is_block:
+        warn_unless_finite(rows, f"the {what}")
+    elif rows.device.type == "cpu":  # a GPU would wait for a look at each mini-batch
+        warn_unless_finite(rows, f"the {what} of a mini-batch", range(rows.shape[0]))
 
 
 def _check_tensor(rows: object) -> None:
@@ -402,9 +414,13 @@ def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:
     degrees = graph.relation().in_degrees()
     if not degrees.all():
         isolated = (degrees == 0).nonzero()
+        ((src_type, _, dst_type),) = graph.canonical_etypes
+        loops = "add self-loops with g = dgl.add_self_loop(g), or "
+        if graph.is_block or src_type != dst_type:
+            loops = ""
         raise InvalidInput(
             f"{type(layer).__name__}: {len(isolated)} of {len(degrees)} nodes "
             f"{'has' if len(isolated) == 1 else 'have'} no in-edge, the first is node "
-            f"{int(isolated[0])}, so the output there would be meaningless: add self-loops with "
-            "g = dgl.add_self_loop(g), or pass allow_zero_in_degree=True to accept zeros there"
+            f"{int(isolated[0])}, so the output there would be meaningless: {loops}"
+            "pass allow_zero_in_degree=True to accept zeros there"
         )

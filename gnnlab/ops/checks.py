@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ _warned: set[str] = set()  # features that are checked mini-batch by mini-batch
 
 
 def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | range | None = None) -> None:
-    """Warn, once per tensor, when a feature contains NaN or infinity.
+    """Warn, once per tensor and its views, when a feature contains NaN or infinity.
 
     Such values may be intended, for instance for missing values, so they are not an error. But a
     single one silently makes the loss NaN.
@@ -48,10 +49,8 @@ def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | range | N
     """
     if not x.is_floating_point() or not x.numel():
         return
-    if ids is None:
-        if x.numel() > AT_ONCE or x in _checked:
-            return
-        _checked[x] = True
+    if (ids is None and x.numel() > AT_ONCE) or _is_checked(x):
+        return
     if bool(torch.isfinite(x.detach().sum())):  # a sum with NaN or infinity is not finite
         return
     wrong = ~torch.isfinite(x.detach().flatten(1) if x.dim() > 1 else x.detach()[:, None])
@@ -70,6 +69,18 @@ def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | range | N
     )
 
 
+def _is_checked(x: torch.Tensor) -> bool:
+    """Whether these values, or the tensor of which x is a view, were checked; from now on they are.
+
+    A tensor that was made in inference mode counts no changes.
+    """
+    version, whole = 0 if x.is_inference() else x._version, x._base
+    if _checked.get(x) == version or (whole is not None and _checked.get(whole) == version):
+        return True
+    _checked[x] = version
+    return False
+
+
 def check_choice(
     found: str, choices: Collection[str], what: str, error: type[GNNLabError] = InvalidInput
 ) -> None:
@@ -79,13 +90,21 @@ def check_choice(
         raise error(f"unknown {what} {found!r}; choose one of {names}")
 
 
-def relation_of(g: HasRelation) -> Relation:
+def relation_of(g: HasRelation, what: str = "an operator") -> Relation:
     """Return the relation of an operator's graph, which must have one edge type."""
     try:
         return g.relation()
     except (AttributeError, TypeError):
-        check_graph(g, "an operator")
+        check_graph(g, what)
         raise
+    except InvalidInput:
+        raise InvalidInput(several_types(g, what)) from None
+
+
+def several_types(g: Any, what: str) -> str:
+    """Return the message for a graph that has not exactly one edge type."""
+    known = ", ".join(map(repr, g.canonical_etypes)) or "none"
+    return f"say which edge type is meant: {what} takes the graph of one, g[etype], of {known}"
 
 
 def check_operand(rel: Relation, target: str, x: torch.Tensor | None) -> torch.Tensor:

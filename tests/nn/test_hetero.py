@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 
@@ -118,6 +120,60 @@ def test_relation_without_module():
 def test_destination_without_rows():
     with pytest.raises(KeyError, match="needs rows of its destination type 'game'"):
         HeteroGraphConv(means())(shop_graph(), {"user": ROWS["user"]})
+
+
+def test_destination_types_that_a_block_or_a_pair_lacks_are_skipped():
+    """Only game 1 is computed; no row of user or shop is a destination."""
+    graph, layer = shop_graph(), HeteroGraphConv(means())
+    block = dgl.to_block(dgl.in_subgraph(graph, {"game": [1]}), {"game": [1]})
+    rows = {ntype: ROWS[ntype][block.srcnodes[ntype].data[dgl.NID]] for ntype in block.srctypes}
+    rows_of_game = {"game": rows["game"]}
+    for inputs in (rows, (rows, rows_of_game)):
+        out = layer(block, inputs)
+        assert_close(out.pop("game"), [[12, 23]])
+        assert not any(len(empty) for empty in out.values())
+    assert layer(block, {"user": rows["user"]}).keys() <= {"user"}
+    assert layer(block, (rows, {})) == layer(block, {}) == {}
+    assert list(layer(graph, (ROWS, {"user": ROWS["user"]}))) == ["user"]
+    nobody = dgl.to_block(
+        dgl.edge_subgraph(graph, {"plays": []}, relabel_nodes=False), {"game": []}
+    )
+    assert layer(nobody, {ntype: ROWS[ntype][:0] for ntype in ROWS})["game"].shape == (0, 2)
+
+
+@pytest.mark.parametrize("name", ["mod_args", "mod_kwargs"])
+def test_arguments_for_relations(name):
+    empty = () if name == "mod_args" else {}
+    layer = HeteroGraphConv({**means(), ("user", "owns", "shop"): GraphConv(2, 2)})
+    known = ["plays", "owns", ("user", "owns", "shop"), ("user", "plays", "game")]
+    part = dgl.edge_type_subgraph(shop_graph(), ["sells"])  # lacks all but one relation
+    for graph in (shop_graph(), part):
+        layer(graph, ROWS, **{name: dict.fromkeys(known, empty)})
+        for wrong in ("play", ("user", "play", "game"), 3):
+            with pytest.raises(dgl.errors.NotFound, match=f"{name} .*'sells'"):
+                layer(graph, ROWS, **{name: {wrong: empty}})
+
+
+def test_nan_in_the_rows_of_one_type(monkeypatch):
+    monkeypatch.setattr("gnnlab.ops.checks._warned", set())
+    graph, layer = shop_graph(), HeteroGraphConv(means())
+    holes = {**ROWS, "user": torch.tensor([[1.0, 2.0], [3.0, float("nan")]])}
+    block = dgl.to_block(graph, {ntype: range(len(ROWS[ntype])) for ntype in ROWS})
+    on_block = {ntype: holes[ntype][block.srcnodes[ntype].data[dgl.NID]] for ntype in ROWS}
+    for each, rows in ((graph, holes), (block, on_block)):
+        with pytest.warns(UserWarning, match="'user'") as found:
+            layer(each, rows)
+        assert len(found) == 1 and "in 1 of 2 rows (the first is row 1)" in str(found[0].message)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            layer(each, rows)
+            layer(each, ROWS)
+    pair = ROWS["user"], torch.full((2, 2), torch.inf)
+    with pytest.warns(UserWarning, match="'game'"):
+        SAGEConv(2, 3, "mean")(graph["plays"], pair)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer(graph, {**ROWS, "user": torch.full((2, 2), torch.nan)})
 
 
 def test_unknown_aggregate_names_the_choices():

@@ -91,3 +91,67 @@ def test_errors() -> None:
         edge_softmax(toy_graph(), torch.ones(8), norm_by="in")
     with pytest.raises(IndexError, match="edge IDs from 0 to 8; the graph has 8 edges"):
         edge_softmax(toy_graph(), torch.ones(2), [0, 8])
+
+
+def typed_graph() -> dgl.Graph:
+    """Edges to b 0: (0) from a 0 and (1) from a 1 by r, (0) from c 0 by s; to b 1: (1) c 0 by s."""
+    ends = {("a", "r", "b"): ([0, 1], [0, 0]), ("c", "s", "b"): ([0, 0], [0, 1])}
+    return dgl.heterograph(ends)
+
+
+def test_scores_by_edge_type(path: str) -> None:
+    g, r, s = typed_graph(), ("a", "r", "b"), ("c", "s", "b")
+    scores = {"r": torch.tensor([1.0, 2.0]).log(), s: torch.tensor([5.0, 7.0]).log()}
+    for graph in (g, dgl.to_block(g, {"b": [0, 1]})):
+        found = edge_softmax(graph, scores)
+        assert list(found) == [r, s]
+        assert_near(found[r], torch.tensor([0.125, 0.25]))
+        assert_near(found[s], torch.tensor([0.625, 1.0]))
+        found = edge_softmax(graph, scores, norm_by="src")
+        assert_near(found[r], torch.ones(2))
+        assert_near(found[s], torch.tensor([5 / 12, 7 / 12]))
+    some = edge_softmax(g, {"r": scores["r"][1:], "s": scores[s]}, {"r": [1]})
+    assert_near(some[r], torch.tensor([2 / 7]))
+    assert_near(some[s], torch.tensor([5 / 7, 1.0]))
+    assert_near(edge_softmax(g, {r: scores["r"]})[r], torch.tensor([1 / 3, 2 / 3]))
+    assert edge_softmax(g, {}) == {}
+
+
+@pytest.mark.parametrize("norm_by", ["dst", "src"])
+def test_gradient_by_edge_type(norm_by: str, path: str) -> None:
+    def weights(r: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(edge_softmax(typed_graph(), {"r": r, "s": s}, norm_by=norm_by).values())
+
+    scores = [torch.randn(2, 3, dtype=torch.float64, requires_grad=True) for _ in "rs"]
+    assert gradcheck(weights, scores)
+
+
+@pytest.mark.parametrize(
+    ("logits", "eids", "message"),
+    [
+        (torch.ones(2), "__ALL__", "dict by edge type"),
+        ({"q": torch.ones(2)}, "__ALL__", "'q'"),
+        ({"r": torch.ones(3)}, "__ALL__", "expected 2 rows"),
+        ({"r": [1.0, 2.0]}, "__ALL__", "list"),
+        ({"r": torch.ones(2), "s": torch.ones(2, 1)}, "__ALL__", "'b'"),
+        ({"r": torch.ones(2), "s": torch.ones(2).double()}, "__ALL__", "'b'"),
+        ({"r": torch.ones(1)}, [0], "eids"),
+        ({"r": torch.ones(1)}, {"r": [2]}, "2 edges"),
+    ],
+)
+def test_wrong_scores_by_edge_type(logits: object, eids: object, message: str) -> None:
+    with pytest.raises(dgl.GNNLabError, match=message):
+        edge_softmax(typed_graph(), logits, eids)
+
+
+def test_no_error_asks_for_an_argument_that_is_missing() -> None:
+    g = typed_graph()
+    for call in (
+        lambda: edge_softmax(g, torch.ones(2)),
+        lambda: dgl.ops.copy_u_sum(g, torch.ones(2)),
+        lambda: dgl.ops.u_add_v(g, torch.ones(2), torch.ones(2)),
+        lambda: dgl.nn.GraphConv(1, 1)(g, torch.ones(2, 1)),
+    ):
+        with pytest.raises(dgl.GNNLabError, match="which edge type") as error:
+            call()
+        assert "etype=" not in str(error.value) and "g[etype]" in str(error.value)
