@@ -133,7 +133,7 @@ def filter_nodes(
     frame = graph._node_frames()[name]
     ids = read_ids(range(frame.num_rows) if is_all(nodes) else nodes, frame.num_rows, "node")
     ids = ids.to(graph.device)
-    return graph._ids(ids[predicate(NodeBatch(frame, ids, {}, name)).bool()])
+    return graph._ids(ids[_mask(predicate, NodeBatch(frame, ids, {}, name))])
 
 
 def filter_edges(
@@ -152,7 +152,17 @@ def filter_edges(
         edges = edge_ids(graph, edges[0], edges[1], etype=name)
     ids = read_ids(range(count) if is_all(edges) else edges, count, "edge").to(graph.device)
     batch = EdgeBatch(graph, name, graph._relations[name], ids)
-    return graph._ids(ids[predicate(batch).bool()])
+    return graph._ids(ids[_mask(predicate, batch)])
+
+
+def _mask(predicate: Callable[[Any], torch.Tensor], batch: NodeBatch | EdgeBatch) -> torch.Tensor:
+    found = predicate(batch)
+    if not isinstance(found, torch.Tensor) or found.shape != (len(batch),):
+        shape = tuple(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
+        raise InvalidInput(
+            f"the predicate must return a tensor of shape {(len(batch),)}; found {shape}"
+        )
+    return found.bool()
 
 
 def inc(graph: Graph, typestr: str, ctx: Any = None, etype: Any = None) -> torch.Tensor:

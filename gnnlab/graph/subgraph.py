@@ -247,7 +247,7 @@ def _local(kept: torch.Tensor, ids: torch.Tensor, bound: int) -> torch.Tensor:
 def frame_of(graph: GraphCore, frame: Frame, rows: torch.Tensor, store_ids: bool = True) -> Frame:
     """Return a frame of lazily gathered rows of another, with their IDs under ``NID``/``EID``."""
     columns: dict[str, torch.Tensor | LazyTensor] = frame.rows(rows)
-    made = Frame(len(rows), columns, graph.device, frame.what)
+    made = Frame(len(rows), columns, graph.device, frame.what, frame.initializers)
     if store_ids:
         name = NID if frame.what == "node" else EID
         made[name] = graph._ids(rows)

@@ -61,6 +61,8 @@ def check_whole(
 ) -> None:
     """Raise InvalidInput unless rows fit the nodes of a whole graph and the layer's weights."""
     relation = check_arguments(graph, feat)
+    if isinstance(feat, tuple):
+        raise InvalidInput("this layer has one tensor of features, of all nodes; found a pair")
     if graph.is_block or relation.num_src != relation.num_dst:
         raise InvalidInput(
             f"found a graph of {relation.num_src} source and {relation.num_dst} destination nodes; "

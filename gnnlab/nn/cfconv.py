@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gnnlab.nn.base import check_edge_rows
 from gnnlab.nn.utils import Features, aggregate, expand_as_pair
 
 if TYPE_CHECKING:
@@ -63,5 +64,6 @@ class CFConv(nn.Module):
     def forward(self, g: Graph, node_feats: Features, edge_feats: Tensor) -> Tensor:
         """Return (num_dst, out_feats); of a pair of ``node_feats``, the first is used."""
         src, _ = expand_as_pair(node_feats, g)
+        check_edge_rows(g, edge_feats)
         rows = self.project_node(src)
         return self.project_out(aggregate(g, "sum", rows, self.project_edge(edge_feats)))

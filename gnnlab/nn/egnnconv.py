@@ -73,6 +73,7 @@ class EGNNConv(nn.Module):
         (E, edge_feat_size).
         """
         check_whole(graph, node_feat, self.in_size)
+        check_whole(graph, coord_feat)
         if self.edge_feat_size:
             if edge_feat is None:
                 raise InvalidInput(f"expected edge_feat of {self.edge_feat_size} columns")

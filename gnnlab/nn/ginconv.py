@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from gnnlab import ops
 from gnnlab.errors import NotFound
+from gnnlab.nn.base import check_edge_rows
 from gnnlab.nn.utils import Activation, Features, aggregate, check_activation, expand_as_pair
 from gnnlab.ops.checks import check_choice
 
@@ -168,6 +169,7 @@ class GINEConv(_Epsilon):
             As wide as the output of ``apply_func``.
         """
         src, dst = expand_as_pair(node_feat, graph)
+        check_edge_rows(graph, edge_feat)
         relation = graph.relation()
         messages = ops.sddmm(relation, "add", src, edge_feat, "u", "e").relu()
         return self._update(dst, ops.spmm(relation, "copy_rhs", "sum", None, messages))

@@ -202,7 +202,9 @@ def _wrong_rows(rows: Tensor, graph: Graph, expected: int, side: str) -> str:
         return f"features are a tensor with a row per node; found a single number, {rows.item()}"
     text = f"the features have {len(rows)} rows, but the {kind} has {expected} {side} nodes: "
     if not graph.is_block:
-        return text + "give one row per node, or a pair (src_feat, dst_feat)"
+        relation = graph.relation()
+        pair = ", or a pair (src_feat, dst_feat)" if relation.num_src != relation.num_dst else ""
+        return f"{text}give one row per node{pair}"
     if len(rows) == graph.relation().num_dst:
         return text + (
             "this is the number of its destination nodes, so they may be the output of a layer on "

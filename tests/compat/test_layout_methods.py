@@ -108,6 +108,10 @@ def test_filters() -> None:
     assert g.filter_nodes(lambda nodes: nodes.data["h"] > 1, [2, 0]).tolist() == [2]
     assert g.filter_edges(lambda edges: edges.src["h"] > edges.dst["h"]).tolist() == [2]
     assert g.filter_edges(lambda edges: edges.src["h"] > 0, ([2, 0], [0, 1])).tolist() == [2, 0]
+    for wrong in (torch.ones(1), torch.ones(3, 1), [1, 0, 1]):
+        for call in (g.filter_nodes, g.filter_edges):
+            with pytest.raises(InvalidInput, match="shape"):
+                call(lambda rows, wrong=wrong: wrong)
     g = typed()
     b = g.nodes["b"].data["h"][:, 0]
     found = g.filter_nodes(lambda nodes: nodes.data["h"][:, 0] > 0, ntype="b")

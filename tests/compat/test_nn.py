@@ -896,6 +896,7 @@ WRONG = {
         "needs a whole graph",
     ),
     "block": (lambda: L.APPNPConv(2, 0.1)(block(), torch.ones(7, 5)), "needs a whole graph"),
+    "pair": (lambda: L.APPNPConv(2, 0.1)(whole(), (torch.ones(7, 5),) * 2), "found a pair"),
     "aggregator": (lambda: L.NNConv(5, 3, nn.Linear(2, 15), "median"), "median"),
     "gate": (
         lambda: L.GlobalAttentionPooling(nn.Linear(5, 2))(whole(), torch.ones(7, 5)),

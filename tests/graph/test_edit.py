@@ -162,3 +162,22 @@ def test_adding_and_removing_is_nothing(g: dgl.Graph, count: int) -> None:
     assert same(dgl.remove_nodes(grown, range(g.num_nodes(), grown.num_nodes())), g)
     more = dgl.add_edges(g, *(torch.zeros(count if g.num_nodes() else 0, dtype=int),) * 2)
     assert same(dgl.remove_edges(more, range(g.num_edges(), more.num_edges())), g)
+
+
+def test_initial_rows_of_new_nodes_and_edges() -> None:
+    """Functions for two node types and for one edge type, kept by copies and subgraphs."""
+    g = typed()
+    g.nodes["user"].data["x"], g.edges["plays"].data["w"] = torch.zeros(3), torch.zeros(3)
+    for ntype in ("user", "game"):
+        g.set_n_initializer(lambda shape, dtype, device, ids: torch.ones(shape), ntype=ntype)
+    counted = lambda shape, dtype, device, ids: torch.arange(ids.start, ids.stop)  # noqa: E731
+    g.set_n_initializer(counted, "x", "user")
+    g.set_e_initializer(counted, etype="plays")
+    part = dgl.node_subgraph(g, {"user": [0, 1, 2], "game": [0, 1, 2, 3]})
+    for each in (copy.copy(g), part, g):
+        each.add_nodes(2, {"y": torch.tensor([7.0, 8.0])}, ntype="user")
+        assert each.nodes["user"].data["x"].tolist() == [0, 0, 0, 3, 4]
+        assert each.nodes["user"].data["y"].tolist() == [1, 1, 1, 7, 8]
+        each.add_edges([5], [0], etype="plays")  # user 5 is new
+        assert each.nodes["user"].data["x"].tolist() == [0, 0, 0, 3, 4, 5]
+        assert each.edges["plays"].data["w"].tolist() == [0, 0, 0, 3]

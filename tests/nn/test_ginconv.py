@@ -86,3 +86,10 @@ def test_learned_epsilon_gets_a_gradient():
 def test_unknown_aggregator_names_the_choices():
     with pytest.raises(KeyError, match="'lstm'; choose one of 'sum', 'mean', 'max'"):
         GINConv(aggregator_type="lstm")
+
+
+def test_nan_in_edge_features_warns():
+    with pytest.warns(UserWarning, match="edge features"):
+        GINEConv()(toy_graph(), ramp(4, 3), torch.full((7, 3), torch.nan))
+    with pytest.raises(ValueError, match="7 edges"):
+        GINEConv()(toy_graph(), ramp(4, 3), ramp(6, 3))
