@@ -155,22 +155,22 @@ def update_all(
 
 def _call(function: Any, role: str, batch: EdgeBatch | NodeBatch, degree: int = 0) -> Rows:
     """Call a user-defined function; raise unless it returns {name: tensor}, a row for each."""
-    values = function(batch)
-    what = "edges" if isinstance(batch, EdgeBatch) else "nodes"
+    values, count = function(batch), len(batch)
     who = f"the {role} function {_name(function)}"
     if not isinstance(values, Mapping):
         raise InvalidInput(f"{who} must return {{name: tensor}}; found {type(values).__name__}")
     for name, value in values.items():
-        if isinstance(value, torch.Tensor) and value.dim() and len(value) == len(batch):
+        if isinstance(value, torch.Tensor) and value.shape[:1] == (count,):
             continue
+        what = "edges" if isinstance(batch, EdgeBatch) else "nodes"
         found = f"a value of type {type(value).__name__}"
         if isinstance(value, torch.Tensor):
             found = f"a tensor of shape {tuple(value.shape)}"
         text = f"{who} must return tensors with one row for each of its {what}; found {name!r}, "
-        text += f"{found}: expected {len(batch)} rows"
+        text += f"{found}: expected {count} rows"
         if degree:
             text += (
-                f" from mailboxes of shape ({len(batch)}, {degree}, …), those of in-degree "
+                f" from mailboxes of shape ({count}, {degree}, …), those of in-degree "
                 f"{degree}. mailbox[name].sum(1) sums over the messages"
             )
         raise InvalidInput(text)
@@ -183,17 +183,22 @@ def _name(function: Any) -> str:
 
 def check_alike(parts: Iterable[tuple[Any, Rows]], who: str) -> None:
     """Raise unless all parts, which become one, have the same names, row shapes and dtypes."""
-    first: tuple[Any, dict[str, str]] | None = None
+    first: tuple[Any, dict[str, Any]] | None = None
     for part, rows in parts:
-        found = {name: f"rows of {tuple(x.shape[1:])}, {x.dtype}" for name, x in rows.items()}
+        found = {name: (x.shape[1:], x.dtype) for name, x in rows.items()}
         first = first or (part, found)
-        for name in {**first[1], **found}:
-            before, now = (each.get(name, "nothing") for each in (first[1], found))
-            if before != now:
-                raise InvalidInput(
-                    f"{who} must return the same names, with rows of one shape and dtype, each "
-                    f"time; found {name!r}: {before} for {first[0]}, {now} for {part}"
-                )
+        if found == first[1]:
+            continue
+        both = {**first[1], **found}
+        name = next(each for each in both if first[1].get(each) != found.get(each))
+        before, now = (
+            f"rows of {tuple(each[name][0])}, {each[name][1]}" if name in each else "nothing"
+            for each in (first[1], found)
+        )
+        raise InvalidInput(
+            f"{who} must return the same names, with rows of one shape and dtype, each time; "
+            f"found {name!r}: {before} for {first[0]}, {now} for {part}"
+        )
 
 
 def _check_function(function: Any, role: str, example: str) -> None:
@@ -399,17 +404,17 @@ def multi_update_all(
         raise InvalidInput(
             f"cross_reducer must be one of {describe(_CROSS)}; found {cross_reducer!r}"
         )
-    found: dict[tuple[str, str], list[tuple[torch.Tensor, torch.Tensor]]] = {}
+    found: dict[tuple[str, str], list[tuple[torch.Tensor, Relation | None]]] = {}
     for etype, functions in etype_dict.items():
         name = graph.to_canonical_etype(etype)
         part = graph[name].local_var()
         update_all(part, *functions)
         # A sum of no messages is 0; other reductions of no messages have no value.
         is_sum = isinstance(functions[1], Reduce) and functions[1].op == "sum"
-        counts = graph._relations[name].in_degrees() >= int(not is_sum)
+        relation = None if is_sum else graph._relations[name]
         written = _written(part._dst_frames[name[2]], graph._dst_frames[name[2]])
         for key, value in written.items():
-            found.setdefault((name[2], key), []).append((value, counts))
+            found.setdefault((name[2], key), []).append((value, relation))
     for (ntype, key), values in found.items():
         graph._dst_frames[ntype][key] = _cross(key, values, cross_reducer)
     if apply_node_func is not None:
@@ -426,8 +431,10 @@ def _written(after: Frame, before: Frame) -> dict[str, torch.Tensor]:
     return {key: after[key] for key in after if key not in before or changed(key)}
 
 
-def _cross(key: str, found: list[tuple[torch.Tensor, torch.Tensor]], reducer: Any) -> torch.Tensor:
-    """Combine the results of edge types, each with a mask of the nodes where it counts."""
+def _cross(
+    key: str, found: list[tuple[torch.Tensor, Relation | None]], reducer: Any
+) -> torch.Tensor:
+    """Combine the results of edge types; with a relation, one counts where this has edges."""
     values = [value for value, _ in found]
     if callable(reducer):
         return reducer(values)  # type: ignore[no-any-return]
@@ -444,10 +451,11 @@ def _cross(key: str, found: list[tuple[torch.Tensor, torch.Tensor]], reducer: An
     if reducer == "mean":
         check_number(reducer, together)
     elif reducer != "sum":
-        counts = torch.stack([mask for _, mask in found])
+        all_nodes = torch.ones(together.shape[1], dtype=torch.bool, device=together.device)
+        counts = torch.stack([r.in_degrees() > 0 if r else all_nodes for _, r in found])
         silent = ~counts & counts.any(0)
         silent = silent.reshape(*silent.shape, *[1] * (together.dim() - 2))
-        together = together.masked_fill(silent, _neutral(together.dtype, reducer == "min"))
+        together.masked_fill_(silent, _neutral(together.dtype, reducer == "min"))
     return _CROSS[reducer](together, 0)  # type: ignore[misc, no-any-return]
 
 
