@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gnnlab.graph.construct import graph, heterograph, rand_graph
     from gnnlab.graph.graph import Graph
     from gnnlab.graph.names import ALL, EID, ETYPE, NID, NTYPE
+    from gnnlab.graph.neighbor import sample_neighbors
     from gnnlab.graph.subgraph import (
         edge_subgraph,
         edge_type_subgraph,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
         out_subgraph,
     )
     from gnnlab.random import seed
-    from gnnlab.sampling.neighbor import sample_neighbors
 
     DGLGraph = Graph
     DGLBlock = Block

@@ -12,9 +12,9 @@ from gnnlab.dataloading.sampler import NeighborSampler
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType
+from gnnlab.graph.neighbor import Picked
 from gnnlab.random import next_key
 from gnnlab.sampling.labor import PROBABILITIES, WEIGHTS, check_importance, take_layer
-from gnnlab.sampling.neighbor import Picked
 
 __all__ = ["LaborSampler"]
 

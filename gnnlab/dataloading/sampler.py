@@ -34,8 +34,8 @@ from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids, read_nodes
 from gnnlab.graph.names import EID, NID, EdgeType
+from gnnlab.graph.neighbor import Picked, check_fanout, read_excluded, read_fanouts, sample_layer
 from gnnlab.graph.relation import Adjacency, Relation
-from gnnlab.sampling.neighbor import Picked, check_fanout, read_excluded, read_fanouts, sample_layer
 
 __all__ = [
     "BlockSampler",

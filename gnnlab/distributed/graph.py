@@ -24,10 +24,10 @@ from gnnlab.distributed.schema import GraphSchema
 from gnnlab.errors import InvalidInput, NoAttribute
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType, listing
+from gnnlab.graph.neighbor import Picked
 from gnnlab.graph.views import EdgeView, NodeView, frame_view
 from gnnlab.partition.book import GraphPartitionBook
 from gnnlab.random import next_key
-from gnnlab.sampling.neighbor import Picked
 
 __all__ = ["DistGraph"]
 
@@ -190,7 +190,7 @@ class DistGraph(GraphSchema):
         excluded: Mapping[EdgeType, torch.Tensor] | None = None,
         inward: bool = True,
     ) -> dict[EdgeType, Picked]:
-        """Sample edges for one layer; see :func:`gnnlab.sampling.neighbor.sample_layer`."""
+        """Sample edges for one layer; see :func:`gnnlab.graph.neighbor.sample_layer`."""
         if not inward:
             raise InvalidInput(
                 "a distributed graph is stored by destination: edge_dir must be 'in'. Partition "

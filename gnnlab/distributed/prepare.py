@@ -20,7 +20,7 @@ from gnnlab.distributed.policies import Plan, ranked
 from gnnlab.distributed.transport import InProcess
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import NID
-from gnnlab.sampling.neighbor import read_fanouts
+from gnnlab.graph.neighbor import read_fanouts
 
 __all__ = ["prepare"]
 

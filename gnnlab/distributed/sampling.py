@@ -25,14 +25,14 @@ from gnnlab.distributed.messages import OutEdges, Sample
 from gnnlab.distributed.schema import GraphSchema
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph import neighbor
 from gnnlab.graph.frame import Frame, LazyTensor, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import is_scalar, pair_up, read_ids, read_nodes
 from gnnlab.graph.names import EID, ETYPE, NID, EdgeType
+from gnnlab.graph.neighbor import Picked
 from gnnlab.graph.relation import Adjacency, Relation, narrow
 from gnnlab.kernels.dtypes import torch_ids_dtype
-from gnnlab.sampling import neighbor
-from gnnlab.sampling.neighbor import Picked
 
 __all__ = ["in_subgraph", "sample_etype_neighbors", "sample_neighbors"]
 
@@ -90,8 +90,9 @@ def sample_neighbors(
     if not typed:
         nodes = split_nodes(g, nodes)
         exclude_edges = None if exclude_edges is None else split_edges(g, exclude_edges)
+    whole: Any = g  # which has what sampling needs of a Graph
     frontier = neighbor.sample_neighbors(
-        *(g, nodes, fanout, edge_dir, prob, replace),  # type: ignore[arg-type]
+        *(whole, nodes, fanout, edge_dir, prob, replace),
         copy_edata=copy_edata and typed,
         exclude_edges=exclude_edges,
     )
@@ -366,7 +367,7 @@ def request_layer(
     """Ask the owners of seeds to sample in-edges of every type for one layer.
 
     Every owner of seeds gets one message, whatever the number of edge types. See
-    :func:`gnnlab.sampling.neighbor.sample_layer`.
+    :func:`gnnlab.graph.neighbor.sample_layer`.
     """
     book = client.book
     pieces = {

@@ -25,6 +25,7 @@ from gnnlab.distributed import messages as m
 from gnnlab.distributed import sparse_rules
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
+from gnnlab.graph.neighbor import check_weights, pick
 from gnnlab.graph.relation import Adjacency, check_ids
 from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
@@ -32,7 +33,6 @@ from gnnlab.kernels.dtypes import torch_ids_dtype
 from gnnlab.kernels.sample_weighted import BadWeight
 from gnnlab.partition.part import Part
 from gnnlab.random import fold
-from gnnlab.sampling.neighbor import check_weights, pick
 
 __all__ = ["Store"]
 

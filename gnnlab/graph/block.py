@@ -131,8 +131,10 @@ def to_block(
         edge. By default all nodes with an in-edge, ascending.
     include_dst_in_src : bool
         Make the destinations the first sources.
-    src_nodes : IDs or dict, optional
-        The sources in the order wanted, instead of the order of first appearance.
+    src_nodes : IDs or dict of IDs by node type, optional
+        The sources in the order wanted, distinct, instead of the order of first appearance. They
+        must include the source of every edge and, with ``include_dst_in_src``, begin with the
+        destinations.
 
     Returns
     -------
@@ -142,7 +144,7 @@ def to_block(
     Raises
     ------
     InvalidInput
-        An edge ends at a node that is not among ``dst_nodes``, or ``dst_nodes`` repeat.
+        ``dst_nodes`` or ``src_nodes`` lack a node that they must include, or repeat one.
 
     Examples
     --------
@@ -175,10 +177,14 @@ def to_block(
 
 def _destinations(g: Graph, ntype: str, wanted: dict[str, Any] | None) -> torch.Tensor:
     if wanted is not None:
-        return read_ids(wanted.get(ntype, []), g.num_nodes(ntype), "node", g.device, distinct=True)
+        return _read(g, wanted, ntype)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     ends = [r.coo()[1] for etype, r in g._relations.items() if etype[2] == ntype]
     return torch.unique(torch.cat([empty, *ends]))
+
+
+def _read(g: Graph, given: dict[str, Any], ntype: str) -> torch.Tensor:
+    return read_ids(given.get(ntype, []), g.num_nodes(ntype), "node", g.device, distinct=True)
 
 
 def _number(
@@ -198,14 +204,24 @@ def _number(
             nodes.start(dst_ids[ntype])
             for etype, relation in incoming.items():
                 dst[etype] = nodes.find(relation.coo()[1])
-                _check_covered(dst[etype], relation, ntype)
+                _check_covered(dst[etype], relation.coo()[1], ntype, "dst_nodes")
+        first = dst_ids[ntype] if include_dst else dst_ids[ntype][:0]
+        if given is not None:
+            wanted = _read(g, given, ntype)
+            if not torch.equal(wanted[: len(first)].long(), first.long()):
+                raise InvalidInput(
+                    f"src_nodes of type {ntype!r} must begin with the destinations: put dst_nodes "
+                    "before the other sources, or pass include_dst_in_src=False"
+                )
+            first = wanted
         with kernels.node_list(g.num_nodes(ntype), device) as nodes:
-            nodes.start(dst_ids[ntype] if include_dst else dst_ids[ntype][:0])
-            if given is not None:
-                nodes.add(read_ids(given.get(ntype, []), g.num_nodes(ntype), "node", g.device))
+            nodes.start(first)
             for etype, relation in g._relations.items():
-                if etype[0] == ntype:
+                if etype[0] == ntype and given is None:
                     src[etype] = nodes.add(relation.coo()[0])
+                elif etype[0] == ntype:
+                    src[etype] = nodes.find(relation.coo()[0])
+                    _check_covered(src[etype], relation.coo()[0], ntype, "src_nodes")
             src_ids[ntype] = nodes.ids.clone()
     relations = {
         etype: Relation(len(src_ids[etype[0]]), len(dst_ids[etype[2]]), (src[etype], dst[etype]))
@@ -214,11 +230,11 @@ def _number(
     return src_ids, relations
 
 
-def _check_covered(local_dst: torch.Tensor, relation: Relation, ntype: str) -> None:
-    missing = local_dst < 0
+def _check_covered(local: torch.Tensor, ends: torch.Tensor, ntype: str, argument: str) -> None:
+    missing = local < 0
     if bool(missing.any()):
-        node = int(relation.coo()[1][missing][0])
+        verb, end = ("starts", "source") if argument == "src_nodes" else ("ends", "destination")
         raise InvalidInput(
-            f"an edge ends at node {node} of type {ntype!r}, which is not among dst_nodes; "
-            "dst_nodes must include the destination of every edge of the frontier"
+            f"an edge {verb} at node {int(ends[missing][0])} of type {ntype!r}, which is not among "
+            f"{argument}; {argument} must include the {end} of every edge of the frontier"
         )

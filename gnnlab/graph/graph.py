@@ -5,13 +5,12 @@ A graph with one node type and one edge type (a *homogeneous* graph) is the simp
 type, relation, destination type); the relation alone will do where it is unambiguous.
 
 Types, counts and features are in ``core.py``, queries of the structure in ``queries.py``, message
-passing in ``message_passing.py``, functions that derive graphs from graphs in ``transform.py`` and
-``subgraph.py``. They are functions of a graph, which this class has as methods.
+passing in ``message_passing.py``, neighbor sampling in ``neighbor.py``, functions that derive
+graphs from graphs in ``transform.py`` and ``subgraph.py``. They are functions of a graph, which
+this class has as methods.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from gnnlab.graph import (
     batch,
@@ -19,6 +18,7 @@ from gnnlab.graph import (
     edit,
     homogeneous,
     message_passing,
+    neighbor,
     placement,
     queries,
     subgraph,
@@ -112,6 +112,7 @@ class Graph(GraphCore):
     reorder_graph = compact.reorder_graph
     khop_in_subgraph = compact.khop_in_subgraph
     khop_out_subgraph = compact.khop_out_subgraph
+    sample_neighbors = neighbor.sample_neighbors
 
     add_nodes = edit.in_place(edit.add_nodes)
     add_edges = edit.in_place(edit.add_edges)
@@ -125,6 +126,3 @@ class Graph(GraphCore):
     batch_num_edges = batch.batch_num_edges
     set_batch_num_nodes = batch.set_batch_num_nodes
     set_batch_num_edges = batch.set_batch_num_edges
-
-    # set by a higher level: gnnlab.sampling
-    sample_neighbors: Callable[..., Graph]

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids
@@ -42,7 +43,7 @@ def node_subgraph(
     Parameters
     ----------
     nodes : IDs, boolean mask, or dict of them by node type
-        Types that are left out of a dict keep no node.
+        Distinct. Types that are left out of a dict keep no node.
     relabel_nodes : bool
         Number the kept nodes from 0, in the order given. Without it all nodes stay.
     store_ids : bool
@@ -51,6 +52,11 @@ def node_subgraph(
     Returns
     -------
     Graph
+
+    Raises
+    ------
+    InvalidInput
+        A node is given twice.
 
     Examples
     --------
@@ -70,7 +76,11 @@ def node_subgraph(
     position = {}
     for ntype, ids in kept.items():
         position[ntype] = torch.full((graph.num_nodes(ntype),), -1, device=graph.device)
-        position[ntype][ids] = torch.arange(len(ids), device=graph.device)
+        position[ntype][ids] = numbers = torch.arange(len(ids), device=graph.device)
+        if not torch.equal(position[ntype][ids], numbers):
+            raise InvalidInput(
+                f"nodes of type {ntype!r} repeat; give each once: torch.unique(nodes)"
+            )
     edges = {}
     for etype, relation in graph._relations.items():
         if _SMALL_SHARE * len(kept[etype[2]]) < relation.num_dst:
@@ -142,6 +152,8 @@ def in_subgraph(
     graph: GraphT, nodes: Any, *, relabel_nodes: bool = False, store_ids: bool = True
 ) -> GraphT:
     """Return the graph of all in-edges of the nodes; all nodes stay unless ``relabel_nodes``.
+
+    The edges of a node that is given twice are in the result twice.
 
     Examples
     --------

@@ -107,8 +107,8 @@ class NodeList:
                         "mask are mask.nonzero().squeeze(1)"
                     )
                 raise InvalidInput(
-                    f"node {node} stands twice among the seed (destination) nodes, which must be "
-                    "distinct; pass torch.unique(seeds)"
+                    f"node {node} stands twice among the seeds (dst_nodes or src_nodes of a block), "
+                    "which must be distinct; pass torch.unique(seeds)"
                 )
             raise OutOfRange(
                 f"node {node} does not exist: the graph has nodes 0 to {self.num_nodes - 1}"

@@ -34,8 +34,8 @@ class NodeList:
         """Add the seeds, distinct and in range (range not checked); they may be on the CPU."""
         if len(torch.unique(seeds)) < len(seeds):
             raise InvalidInput(
-                "a node stands twice among the seed (destination) nodes, which must be distinct; "
-                "pass torch.unique(seeds)"
+                "a node stands twice among the seeds (dst_nodes or src_nodes of a block), which must "
+                "be distinct; pass torch.unique(seeds)"
             )
         self.ids = seeds.long().to(self.device, non_blocking=True)
         self._local[self.ids] = torch.arange(len(self.ids), device=self.device)

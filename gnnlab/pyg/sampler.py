@@ -26,11 +26,11 @@ from gnnlab import kernels
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.neighbor import check_fanout, sample_layer
 from gnnlab.graph.relation import check_ids
 from gnnlab.pyg.convert import from_pyg, is_pyg
 from gnnlab.pyg.stores import GraphStore, is_typed
 from gnnlab.random import generator
-from gnnlab.sampling.neighbor import check_fanout, sample_layer
 
 __all__ = ["NeighborSampler", "graph_of"]
 

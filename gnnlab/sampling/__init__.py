@@ -1,9 +1,9 @@
 """Neighbor sampling, pairs of nodes without an edge, and random walks."""
 
 from gnnlab.errors import takes_graph
+from gnnlab.graph.neighbor import sample_neighbors
 from gnnlab.sampling.labor import sample_labors
 from gnnlab.sampling.negative import global_uniform_negative_sampling
-from gnnlab.sampling.neighbor import sample_neighbors
 from gnnlab.sampling.node2vec import node2vec_random_walk, pack_traces
 from gnnlab.sampling.walk import PinSAGESampler, RandomWalkNeighborSampler, random_walk
 

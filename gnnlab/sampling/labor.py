@@ -28,8 +28,7 @@ from gnnlab.graph.frame import LazyTensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_nodes
 from gnnlab.graph.names import EdgeType
-from gnnlab.random import fold, next_key
-from gnnlab.sampling.neighbor import (
+from gnnlab.graph.neighbor import (
     Picked,
     frontier_of,
     read_excluded,
@@ -37,6 +36,7 @@ from gnnlab.sampling.neighbor import (
     read_weights,
     sample_layer,
 )
+from gnnlab.random import fold, next_key
 
 __all__ = ["PROBABILITIES", "WEIGHTS", "Taken", "check_importance", "sample_labors", "take_layer"]
 

@@ -11,9 +11,9 @@ from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_ids
+from gnnlab.graph.neighbor import read_weights
 from gnnlab.graph.queries import has_edges, incident_slots
 from gnnlab.random import next_key
-from gnnlab.sampling.neighbor import read_weights
 
 __all__ = ["node2vec_random_walk", "pack_traces"]
 

@@ -25,9 +25,9 @@ from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import EdgeType
+from gnnlab.graph.neighbor import read_weights
 from gnnlab.graph.relation import Adjacency
 from gnnlab.random import next_key
-from gnnlab.sampling.neighbor import read_weights
 
 __all__ = ["PinSAGESampler", "RandomWalkNeighborSampler", "random_walk"]
 

@@ -534,3 +534,13 @@ def test_the_page_names_tests_that_exist() -> None:
 
 if __name__ == "__main__":
     PAGE.write_text(renewed(), "utf8")
+
+
+def test_nodes_given_twice_lose_no_edge() -> None:
+    g = dgl.graph(([0, 1, 2, 3], [4, 4, 4, 4]))
+    g.edata["w"] = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    assert dgl.sampling.select_topk(g, 2, "w", [4, 4]).edata[dgl.EID].tolist() == [3, 2]
+    found = dgl.sampling.sample_etype_neighbors(g, [4, 4], [0, 2, 4], [-1, 1]).edata[dgl.EID]
+    assert torch.bincount(found).tolist() in ([2, 2, 2], [2, 2, 0, 2])  # each copy has its edges
+    with pytest.raises(dgl.DGLError, match="repeat"):
+        dgl.dataloading.ShaDowKHopSampler([2]).sample(g, [4, 0, 4])

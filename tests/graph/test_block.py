@@ -72,6 +72,41 @@ def test_sources_in_the_order_given() -> None:
     assert edges_of(block) == [(3, 1), (2, 0), (0, 0)]
 
 
+def test_given_sources_are_all_sources() -> None:
+    g = dgl.graph(([1, 2, 7], [2, 3, 3]))
+    assert ids(dgl.to_block(g, [3, 2], src_nodes=[3, 2, 7, 1]).srcdata) == [3, 2, 7, 1]
+    assert ids(dgl.to_block(g, src_nodes=[2, 3, 7, 1]).srcdata) == [2, 3, 7, 1]
+    for sources, with_dst in (
+        ([3], False),  # of no edge
+        ([1, 2], False),  # not of all edges
+        ([1, 2, 7, 7], False),  # twice
+        ([], False),
+        ([1, 7], True),  # no destinations
+        ([2, 3, 7, 1], True),  # in another order
+        ([7, 1, 3, 2], True),  # not first
+        ([3, 2, 7], True),
+    ):
+        with pytest.raises(dgl.InvalidInput, match="src_nodes"):
+            dgl.to_block(g, [3, 2], include_dst_in_src=with_dst, src_nodes=sources)
+    with pytest.raises(dgl.OutOfRange):
+        dgl.to_block(g, [3, 2], include_dst_in_src=False, src_nodes=[1, 2, 7, 8])
+
+
+def test_given_sources_by_type() -> None:
+    dst = {"user": [1], "game": [2, 0]}
+    block = dgl.to_block(typed(), dst, False, {"user": [2, 1, 0], "game": [0]})
+    assert ids(block.srcnodes["user"].data) == [2, 1, 0]
+    assert ids(block.srcnodes["game"].data) == [0]
+    assert edges_of(block, "plays") == [(2, 1), (2, 1), (1, 0)]
+    block = dgl.to_block(typed(), dst, src_nodes={"user": [1, 2, 0], "game": [2, 0]})
+    assert ids(block.srcnodes["user"].data) == [1, 2, 0]
+    for wrong in ({"user": [1, 0]}, {"user": [1], "game": [0]}):
+        with pytest.raises(dgl.InvalidInput, match="src_nodes"):
+            dgl.to_block(typed(), dst, False, wrong)
+    with pytest.raises(dgl.InvalidInput, match="src_nodes"):
+        dgl.to_block(typed(), dst, src_nodes={"user": [1, 0]})
+
+
 @pytest.mark.parametrize(
     ("dst", "kind", "message"),
     [

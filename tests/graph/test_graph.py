@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import multiprocessing
 import pickle
 from collections.abc import Callable
@@ -36,6 +37,49 @@ def test_graphs_made_of_a_graph_are_of_its_class() -> None:
     ):
         assert type(made) is Roads
     assert type(dgl.to_block(g)) is dgl.Block
+
+
+def test_members_are_there_from_the_start() -> None:
+    """In a fresh process each method works at once, and no later import adds or changes one."""
+    printed = run_script(
+        """
+        import importlib, json, pkgutil
+        import gnnlab as dgl
+
+        g = dgl.graph(([0, 1], [1, 0]))
+        assert g.sample_neighbors([0], 1).edges()[0].tolist() == [1]
+        assert dgl.batch([g, g]).sample_neighbors([2], 1).edges()[0].tolist() == [3]
+
+        def members():
+            found = {}
+            for kind in kinds:
+                for name in {*vars(kind), *vars(kind).get("__annotations__", ())}:
+                    found[f"{kind.__name__}.{name}"] = id(vars(kind).get(name))
+            return found
+
+        def first(*names):
+            modules = map(importlib.import_module, names)
+            new = (kind for module in modules for kind in vars(module).values())
+            kinds.update(kind for kind in new if isinstance(kind, type))
+
+        kinds = set()
+        first("gnnlab.graph.graph", "gnnlab.graph.block")
+        before = members()
+        first("gnnlab.distributed.graph", "gnnlab.distributed.tensor")
+        before |= members()
+        for name in set(dir(dgl)) - {"compat", "pyg"}:
+            getattr(dgl, name)
+        for top in pkgutil.iter_modules(dgl.__path__, "gnnlab."):
+            if not top.name.endswith(("__main__", "as_dgl", "compat", "pyg")):
+                path = getattr(importlib.import_module(top.name), "__path__", [])
+                for module in pkgutil.walk_packages(path, top.name + "."):
+                    importlib.import_module(module.name)
+        after = members()
+        print(json.dumps(sorted(name for name in after if after[name] != before.get(name))))
+        """,
+        fresh=True,
+    )
+    assert json.loads(printed) == []
 
 
 # ---------------------------------------------------------------------------------- looks

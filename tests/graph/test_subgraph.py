@@ -61,6 +61,19 @@ def test_subgraph_of_typed_nodes() -> None:
         toy().subgraph([4])
 
 
+def test_nodes_of_a_subgraph_are_distinct() -> None:
+    large = dgl.rand_graph(100, 300)
+    for g, nodes in (
+        (toy(), [0, 2, 2]),
+        (toy(), torch.tensor([1, 1], dtype=torch.int32)),
+        (large, [7, 3, 7]),  # of few nodes, which takes another path
+        (typed(), {"user": [2, 0, 2], "game": [0]}),
+    ):
+        for relabel in (True, False):
+            with pytest.raises(dgl.InvalidInput, match="repeat"):
+                dgl.node_subgraph(g, nodes, relabel_nodes=relabel)
+
+
 @given(graphs(max_nodes=20), st.data())
 def test_node_subgraph_against_networkx(g: dgl.Graph, data: st.DataObject) -> None:
     nodes = data.draw(st.lists(st.integers(0, max(g.num_nodes() - 1, 0)), unique=True, max_size=20))

@@ -26,8 +26,8 @@ from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import node_dict, read_edges
 from gnnlab.graph.names import EID
+from gnnlab.graph.neighbor import sample_neighbors
 from gnnlab.partition.assign import assign
-from gnnlab.sampling.neighbor import sample_neighbors
 from gnnlab.sampling.walk import random_walk
 from gnnlab.staging import replacing
 

@@ -11,10 +11,10 @@ from gnnlab.compat import lazy
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import read_edges
+from gnnlab.graph.ids import read_edges, read_nodes
 from gnnlab.graph.names import EID, EdgeType, is_all
+from gnnlab.graph.neighbor import read_fanouts, sample_neighbors
 from gnnlab.graph.subgraph import _keep
-from gnnlab.sampling.neighbor import read_fanouts, sample_neighbors
 
 __all__ = ["sample_etype_neighbors", "select_topk"]
 
@@ -127,9 +127,10 @@ def sample_etype_neighbors(
 
 
 def _around(g: Graph, nodes: Any, edge_dir: str) -> Graph:
-    """Return the graph of all edges into, or out of, the nodes."""
+    """Return the graph of all edges into, or out of, the nodes, each edge once."""
     if edge_dir not in ("in", "out"):
         raise InvalidInput(f"edge_dir must be 'in' or 'out'; found {edge_dir!r}")
+    nodes = {ntype: torch.unique(ids) for ntype, ids in read_nodes(g, nodes).items()}
     return g.in_subgraph(nodes) if edge_dir == "in" else g.out_subgraph(nodes)
 
 
@@ -147,4 +148,4 @@ def _frontier(
     return found if device is None else found.to(device)
 
 
-__getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.sampling.neighbor")
+__getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.graph.neighbor")

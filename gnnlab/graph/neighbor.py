@@ -16,12 +16,12 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Frame, LazyTensor, as_tensor
-from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges, read_nodes
 from gnnlab.graph.names import EID, EdgeType, describe
+from gnnlab.graph.placement import to
 from gnnlab.graph.relation import Adjacency, Relation
-from gnnlab.kernels import gather
 from gnnlab.random import fold, next_key
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def sample_neighbors(
-    g: Graph,
+    g: GraphT,
     nodes: Any,
     fanout: Any,
     edge_dir: str = "in",
@@ -49,14 +49,14 @@ def sample_neighbors(
     copy_edata: bool = True,
     exclude_edges: Any = None,
     output_device: Any = None,
-) -> Graph:
+) -> GraphT:
     """Sample ``fanout`` in-edges of each node and return them as a graph on all nodes.
 
     Parameters
     ----------
     g : Graph
     nodes : IDs, or dict of IDs by node type
-        The seeds. A seed without in-edges gets none.
+        The seeds. A seed without in-edges gets none; one that is given twice gets its edges twice.
     fanout : int or dict
         Edges per seed and edge type; −1 or None takes all. A dict gives one by edge type; 0
         leaves a type out.
@@ -94,17 +94,17 @@ def sample_neighbors(
     fanouts, excluded = read_fanouts(g, fanout), read_excluded(g, exclude_edges, inward)
     picked = sample_layer(g, seeds, fanouts, prob, replace, excluded, inward)
     frontier = frontier_of(g, seeds, picked, inward, copy_ndata, copy_edata)
-    return frontier if output_device is None else frontier.to(output_device)
+    return frontier if output_device is None else to(frontier, output_device)
 
 
 def frontier_of(
-    g: Graph,
+    g: GraphT,
     seeds: Mapping[str, torch.Tensor],
     picked: Mapping[EdgeType, Picked],
     inward: bool,
     copy_ndata: bool,
     copy_edata: bool,
-) -> Graph:
+) -> GraphT:
     """Return the edges that :func:`sample_layer` picked as a graph on all nodes of ``g``."""
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     relations, edge_frames = {}, {}
@@ -129,9 +129,6 @@ def _repeat(ids: torch.Tensor, ptr: torch.Tensor, total: int) -> torch.Tensor:
     if ids.device.type == "cpu":  # numpy needs half of torch's time
         return torch.from_numpy(np.repeat(ids.numpy(), np.diff(ptr.numpy())))
     return torch.repeat_interleave(ids, torch.diff(ptr), output_size=total)
-
-
-Graph.sample_neighbors = sample_neighbors  # the method form of the guide, chapter 6.4
 
 
 class Picked(NamedTuple):
@@ -188,7 +185,7 @@ def sample_layer(
         By edge type. The randomness is that of the next key of :mod:`gnnlab.random`, folded with
         the position of the edge type.
     """
-    if not isinstance(g, Graph):
+    if not isinstance(g, GraphCore):
         return g.pick_layer(seeds, fanouts, prob, replace, excluded, inward)  # type: ignore[no-any-return]
     key, weights = next_key(), read_weights(g, prob)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
@@ -208,11 +205,11 @@ def sample_layer(
     return picked
 
 
-def _edge_ids(g: Graph, adjacency: Adjacency, slots: torch.Tensor) -> Any:
+def _edge_ids(g: GraphCore, adjacency: Adjacency, slots: torch.Tensor) -> Any:
     def make() -> torch.Tensor:
         if adjacency.ordered or slots.device.type != "cpu":
             return g._ids(adjacency.eids_at(slots))
-        ids = gather.empty(slots.shape, g.idtype)
+        ids = kernels.gather.empty(slots.shape, g.idtype)
         kernels.take.take(adjacency.eids.numpy(), slots.numpy(), ids.numpy())
         return ids
 
@@ -253,7 +250,7 @@ def pick(
     return torch.from_numpy(ptr), torch.from_numpy(slots), torch.from_numpy(sources)
 
 
-def read_fanouts(g: Graph, fanout: Any) -> dict[EdgeType, int]:
+def read_fanouts(g: GraphCore, fanout: Any) -> dict[EdgeType, int]:
     """Read a fanout as one number per edge type; −1 stands for all, 0 for none."""
     if isinstance(fanout, Mapping):
         given = {g.to_canonical_etype(etype): value for etype, value in fanout.items()}
@@ -284,7 +281,7 @@ def check_fanout(value: Any) -> int:
     return number
 
 
-def read_weights(g: Graph, prob: Any) -> dict[EdgeType, torch.Tensor]:
+def read_weights(g: GraphCore, prob: Any) -> dict[EdgeType, torch.Tensor]:
     """Read edge weights: the name of a feature, a tensor, or a dict of either by edge type."""
     if prob is None:
         return {}
@@ -329,7 +326,7 @@ def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, tor
     """
     given = {} if edges is None else read_edges(g, edges)
     ids = {etype: value for etype, value in given.items() if len(value)}
-    if not isinstance(g, Graph):
+    if not isinstance(g, GraphCore):
         return ids
     return {etype: _slots(g._relations[etype], value, inward) for etype, value in ids.items()}
 
