@@ -8,21 +8,31 @@ make their results by :meth:`GraphCore.derive`, so a result has the class of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, Self, TypeVar
 
 import torch
 
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import NodeView, frame_view, two_sides
 
-__all__ = ["GraphCore", "GraphT"]
+__all__ = ["GraphCore", "GraphT", "check_counts"]
 
 GraphT = TypeVar("GraphT", bound="GraphCore")
+
+
+def check_counts(counts: Iterable[int], idtype: torch.dtype, what: str) -> None:
+    """Raise InvalidInput unless the numbers of nodes or edges of each type fit into a dtype."""
+    if (most := max(counts, default=0)) > torch.iinfo(idtype).max:
+        raise InvalidInput(
+            f"{most} {what} do not fit into IDs of {idtype}; int64 holds more: idtype=torch.int64, "
+            "or g.long()"
+        )
 
 
 class GraphCore:
@@ -56,6 +66,7 @@ class GraphCore:
         self, sizes: Mapping[Any, int], given: Mapping[Any, Frame] | None, what: str
     ) -> dict[Any, Frame]:
         given = given or {}
+        check_counts(sizes.values(), self._idtype, f"{what}s")
         return {
             name: given[name] if name in given else Frame(size, None, self._device, what)
             for name, size in sizes.items()

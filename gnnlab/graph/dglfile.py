@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -41,9 +41,10 @@ import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import is_scalar, read_ids
 from gnnlab.graph.relation import Adjacency, Relation, check_integers, checked_adjacency, narrow
 
-__all__ = ["GRAPHS_MAGIC", "TENSORS_MAGIC", "check_wanted", "read_graphs", "read_tensors"]
+__all__ = ["GRAPHS_MAGIC", "TENSORS_MAGIC", "read_graphs", "read_tensors", "read_wanted"]
 
 Item = TypeVar("Item")
 
@@ -70,7 +71,7 @@ _NUMBERS = {1: "coo", 2: "csr", 3: "csc"}
 
 
 def read_graphs(
-    path: Path, idx_list: Iterable[int] | None = None
+    path: Path, idx_list: int | Iterable[int] | None = None
 ) -> tuple[list[Graph], dict[str, torch.Tensor]]:
     """Read a file of DGL's ``save_graphs``; see :func:`gnnlab.load_graphs`."""
     with open(path, "rb") as stream:
@@ -85,8 +86,7 @@ def read_graphs(
             )
         with _as_invalid_input(path, "save_graphs"):
             positions = _positions(file, count)
-        wanted = range(count) if idx_list is None else list(idx_list)
-        check_wanted(wanted, count, path)
+        wanted = read_wanted(idx_list, count, path)
         with _as_invalid_input(path, "save_graphs"):
             file.seek(_HEADER_BYTES + 8)
             labels = file.dictionary()
@@ -108,11 +108,17 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def check_wanted(wanted: Sequence[int], count: int, path: Path) -> None:
-    """Raise OutOfRange unless all of ``wanted`` are positions in a list of graphs."""
+def read_wanted(idx_list: int | Iterable[int] | None, count: int, path: Path) -> list[int]:
+    """Return positions in a list of graphs, all by default; raise OutOfRange if it lacks one."""
+    if idx_list is None:
+        return list(range(count))
+    if isinstance(idx_list, Iterable) and not is_scalar(idx_list):
+        idx_list = list(idx_list)
+    wanted: list[int] = read_ids(idx_list, count, "idx_list: graph", check=False).tolist()
     for i in wanted:
         if not 0 <= i < count:
             raise OutOfRange(f"{path} holds graphs 0 to {count - 1}; found {i} in idx_list")
+    return wanted
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange, whole_number
-from gnnlab.graph.core import GraphCore, GraphT
+from gnnlab.graph.core import GraphCore, GraphT, check_counts
 from gnnlab.graph.derive import keep_edges, refuse_block, replace_edges
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.ids import pair_up, read_ids
@@ -200,6 +200,8 @@ def _others(given: Any, bound: int, what: str, device: torch.device) -> torch.Te
 
 def _grow(g: GraphT, extra: Mapping[str, tuple[int, Features]]) -> GraphT:
     """Add nodes of some types: {type: (how many, features)}."""
+    counts = (g.num_nodes(ntype) + count for ntype, (count, _) in extra.items())
+    check_counts(counts, g.idtype, "nodes")  # before rows of features are made
     frames = {
         name: _extend(frame, *extra[name]) if name in extra else frame.copy()
         for name, frame in g._node_frames().items()

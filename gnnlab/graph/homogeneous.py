@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.core import GraphCore, GraphT
+from gnnlab.graph.core import GraphCore, GraphT, check_counts
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE, EdgeType, describe
@@ -69,6 +69,7 @@ def to_homogeneous(
     node_counts = [G.num_nodes(ntype) for ntype in G.ntypes]
     edge_counts = [relation.num_edges for relation in G._relations.values()]
     total = sum(node_counts)
+    check_counts([total, sum(edge_counts)], G.idtype, "nodes or edges")  # before arrays are made
     first = dict(zip(G.ntypes, np.cumsum([0, *node_counts]).tolist(), strict=False))
     ends: list[list[torch.Tensor]] = [[], []]
     for (src_type, _, dst_type), relation in G._relations.items():

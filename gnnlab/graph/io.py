@@ -17,7 +17,7 @@ import torch
 
 from gnnlab.errors import InvalidInput, list_of_graphs, no_such_file
 from gnnlab.graph.derive import refuse_block
-from gnnlab.graph.dglfile import GRAPHS_MAGIC, check_wanted, read_graphs
+from gnnlab.graph.dglfile import GRAPHS_MAGIC, read_graphs, read_wanted
 from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.relation import Relation, check_integers, checked_adjacency
@@ -92,7 +92,7 @@ def save_graphs(
 
 
 def load_graphs(
-    filename: str | os.PathLike[str], idx_list: Iterable[int] | None = None
+    filename: str | os.PathLike[str], idx_list: int | Iterable[int] | None = None
 ) -> tuple[list[Graph], dict[str, torch.Tensor]]:
     """Read a file that :func:`save_graphs` of gnnlab or of DGL wrote.
 
@@ -102,8 +102,8 @@ def load_graphs(
     ----------
     filename : path
         In the format of gnnlab, or in that of DGL 2.
-    idx_list : list of int, optional
-        Positions of the graphs to read; all by default.
+    idx_list : int or list of int, optional
+        Positions of the graphs to read, or the position of one; all by default.
 
     Returns
     -------
@@ -136,8 +136,7 @@ def load_graphs(
     try:
         with safe_open(path, framework="pt") as file:
             content = _content(file.metadata() or {}, path)
-            wanted = range(len(content["graphs"])) if idx_list is None else list(idx_list)
-            check_wanted(wanted, len(content["graphs"]), path)
+            wanted = read_wanted(idx_list, len(content["graphs"]), path)
             try:
                 graphs = [_rebuild(content["graphs"][i], file.get_tensor) for i in wanted]
                 labels = {name: file.get_tensor(key) for name, key in content["labels"].items()}

@@ -12,7 +12,7 @@ import torch
 
 from gnnlab import accelerators
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.core import GraphCore, GraphT
+from gnnlab.graph.core import GraphCore, GraphT, check_counts
 
 
 def as_int64(graph: GraphT) -> GraphT:
@@ -53,10 +53,8 @@ def astype(graph: GraphT, idtype: torch.dtype) -> GraphT:
 
 
 def _with_idtype(graph: GraphT, idtype: torch.dtype) -> GraphT:
-    kinds = graph._src_frames, graph._dst_frames, graph._edge_frames
-    largest = max((frame.num_rows for frames in kinds for frame in frames.values()), default=0)
-    if idtype is torch.int32 and largest > torch.iinfo(torch.int32).max:
-        raise InvalidInput(f"{largest} nodes or edges do not fit into int32 IDs; use .long()")
+    for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
+        check_counts([frame.num_rows for frame in frames.values()], idtype, "nodes or edges")
     twin = graph.local_var()
     twin._idtype = idtype
     return twin

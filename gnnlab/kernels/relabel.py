@@ -107,7 +107,7 @@ class NodeList:
                         "mask are mask.nonzero().squeeze(1)"
                     )
                 raise InvalidInput(
-                    f"node {node} stands twice among the seeds (dst_nodes or src_nodes of a block), "
+                    f"node {node} stands twice among the seeds (dst_nodes, src_nodes of a block), "
                     "which must be distinct; pass torch.unique(seeds)"
                 )
             raise OutOfRange(

@@ -34,7 +34,7 @@ class NodeList:
         """Add the seeds, distinct and in range (range not checked); they may be on the CPU."""
         if len(torch.unique(seeds)) < len(seeds):
             raise InvalidInput(
-                "a node stands twice among the seeds (dst_nodes or src_nodes of a block), which must "
+                "a node stands twice among the seeds (dst_nodes, src_nodes of a block), which must "
                 "be distinct; pass torch.unique(seeds)"
             )
         self.ids = seeds.long().to(self.device, non_blocking=True)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -260,3 +261,66 @@ def test_rand_graph() -> None:
     assert dgl.rand_graph(0, 0, idtype=torch.int32).idtype == torch.int32
     with pytest.raises(dgl.DGLError, match="need at least one node"):
         dgl.rand_graph(0, 1)
+
+
+# -------------------------------------------------------------- numbers that int32 cannot hold
+LARGE = 2**31 + 5  # of nodes that have no features: no test needs memory for them
+ALMOST = 2**31 - 10
+INT = torch.int32
+
+
+def almost_full() -> dgl.Graph:
+    return dgl.graph(([0], [1]), num_nodes=ALMOST, idtype=INT)
+
+
+def typed_almost_full() -> dgl.Graph:
+    return dgl.heterograph({("a", "r", "b"): ([0], [0])}, {"a": ALMOST, "b": 20}, idtype=INT)
+
+
+def matrix(shape: tuple[int, int]) -> Any:
+    return scipy.sparse.coo_array(([1.0], ([shape[0] - 1], [0])), shape=shape)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dgl.graph(([LARGE], [0]), idtype=INT),
+        lambda: dgl.graph((np.array([0]), np.array([2**40])), idtype=INT),
+        lambda: dgl.graph([(0, 2**31)], idtype=INT),
+        lambda: dgl.graph(([0], [1]), num_nodes=2**31, idtype=INT),
+        lambda: dgl.graph((torch.tensor([0], dtype=INT),) * 2, num_nodes=LARGE),
+        lambda: dgl.graph(("csr", ([0, 1], [LARGE], [])), idtype=INT),
+        lambda: dgl.heterograph({("a", "r", "b"): ([0], [LARGE])}, idtype=INT),
+        lambda: dgl.heterograph({("a", "r", "b"): ([], [])}, {"a": 1, "b": LARGE}, idtype=INT),
+        lambda: dgl.heterograph({}, {"a": LARGE}, idtype=INT),
+        lambda: dgl.rand_graph(LARGE, 3, idtype=INT),
+        lambda: dgl.from_scipy(matrix((LARGE, LARGE)), idtype=INT),
+        lambda: dgl.bipartite_from_scipy(matrix((LARGE, 2)), "u", "r", "v", idtype=INT),
+        lambda: dgl.graph(([LARGE], [0])).int(),
+        lambda: dgl.graph(([LARGE], [0])).astype(INT),
+        lambda: dgl.heterograph({("a", "r", "b"): ([0], [LARGE])}).int(),
+        lambda: dgl.add_nodes(almost_full(), 20),
+        lambda: almost_full().add_nodes(20),
+        lambda: typed_almost_full().add_nodes(20, ntype="a"),
+        lambda: dgl.add_edges(almost_full(), [LARGE], [0]),
+        lambda: typed_almost_full().add_edges([2**31], [0]),
+        lambda: dgl.batch([almost_full()] * 2),
+        lambda: dgl.batch([typed_almost_full()] * 2),
+        lambda: dgl.to_homogeneous(typed_almost_full()),
+        lambda: dgl.graph(([0], [1]), num_nodes=2**63),
+    ],
+)
+def test_counts_are_compared_with_the_dtype_of_ids(make: Any) -> None:
+    with pytest.raises(dgl.InvalidInput, match="do not fit"):
+        make()
+
+
+def test_counts_that_just_fit() -> None:
+    g = dgl.graph(([2**31 - 2], [0]), idtype=INT)
+    assert (g.num_nodes(), edges_of(g)) == (2**31 - 1, [(2**31 - 2, 0)])
+    assert edges_of(dgl.add_nodes(almost_full(), 9)) == [(0, 1)]
+    g = dgl.graph(([LARGE], [0]))
+    assert edges_of(g) == edges_of(dgl.batch([g, g]))[:1] == [(LARGE, 0)]
+    assert edges_of(dgl.batch([g, g]))[1] == (2 * LARGE + 1, LARGE + 1)
+    assert g.find_edges([0])[0].item() == LARGE
+    assert edges_of(almost_full().long()) == [(0, 1)]

@@ -51,6 +51,35 @@ def test_chosen_graphs_in_the_order_asked(tmp_path: Path) -> None:
             dgl.load_graphs(tmp_path / "g", [wrong])
 
 
+def test_one_position_or_several(tmp_path: Path) -> None:
+    file = tmp_path / "some.graphs"
+    dgl.save_graphs(file, [dgl.rand_graph(n, 0) for n in (1, 2, 3)])
+    for wanted, sizes in (
+        (2, [3]),
+        (torch.tensor(0), [1]),
+        (torch.tensor([2, 0]), [3, 1]),
+        (range(1, 3), [2, 3]),
+        ({1}, [2]),
+        ([], []),
+        ([True, False, True], [1, 3]),
+    ):
+        assert [g.num_nodes() for g in dgl.load_graphs(file, wanted)[0]] == sizes
+    for wrong in (1.0, [0.5], True, "1"):
+        with pytest.raises(InvalidInput):
+            dgl.load_graphs(file, wrong)
+
+
+def test_a_file_with_more_nodes_than_its_ids_can_number(tmp_path: Path) -> None:
+    dgl.save_graphs(tmp_path / "large", dgl.graph(([2**31 + 5], [0])))
+    with safe_open(tmp_path / "large", framework="pt") as opened:
+        metadata = opened.metadata()
+    metadata["content"] = metadata["content"].replace('"idtype": "int64"', '"idtype": "int32"')
+    save_file(load_file(tmp_path / "large"), tmp_path / "wrong", metadata)
+    assert edges_of(dgl.load_graphs(tmp_path / "large")[0][0]) == [(2**31 + 5, 0)]
+    with pytest.raises(InvalidInput, match="do not fit"):
+        dgl.load_graphs(tmp_path / "wrong")
+
+
 @SAME_FOLDER
 @given(st.lists(graphs() | typed_graphs(), max_size=3))
 def test_any_graphs_come_back(tmp_path: Path, many: list[dgl.Graph]) -> None:
