@@ -227,7 +227,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], type[GNNLabError], str]] = {
     "loader typed mask": (
         lambda w: _loader(w, w.typed, {"user": [0, 1, 1]}, w.sampler), InvalidInput, "like a mask"
     ),
-    "loader float IDs": (lambda w: _loader(w, w.g, [0.5], w.sampler), InvalidInput, "integer IDs"),
+    "loader float IDs": (lambda w: _loader(w, w.g, [0.5], w.sampler), InvalidInput, ".long()"),
     "loader string IDs": (lambda w: _loader(w, w.g, ["a"], w.sampler), InvalidInput, "found text"),
     "loader unknown ID": (lambda w: _loader(w, w.g, [99], w.sampler), OutOfRange, "nodes 0 to 7"),
     "loader negative ID": (lambda w: _loader(w, w.g, [-1], w.sampler), OutOfRange, "nodes 0 to 7"),

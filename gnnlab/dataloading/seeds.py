@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import refuse_mask
+from gnnlab.graph.ids import as_integers, refuse_mask
+from gnnlab.graph.relation import check_ids
 
 __all__ = ["Seeds", "read_indices"]
 
@@ -67,22 +67,20 @@ def read_indices(graph: Graph, indices: Any) -> Seeds:
     def read(value: Any, kind: Any = None) -> torch.Tensor:
         if hasattr(value, "part_policy"):
             value = value[:]  # a distributed mask
-        try:
-            ids = as_tensor(value)
-        except InvalidInput as error:
-            raise InvalidInput(f"seeds are IDs: {error}") from None
+        ids = as_integers(value, "seeds", masks=True)
         if ids.dtype is torch.bool:
             _check_mask(graph, ids)
             ids = ids.nonzero().flatten()
         elif ids.ndim == 1 and len(ids) in _sizes(graph, kind):
-            refuse_mask(ids, "node or edge")
-        if ids.ndim == 1 and not len(ids):
-            ids = ids.long()  # an empty list has no dtype of its own
-        if ids.ndim != 1 or ids.dtype.is_floating_point:
+            refuse_mask(ids, "node or edge", least=1 if ids.dtype.itemsize == 1 else 3)
+        if ids.ndim != 1:
             raise InvalidInput(
                 f"seeds must be a one-dimensional array of integer IDs; found {ids.dtype} of shape "
                 f"{tuple(ids.shape)}"
             )
+        ids = ids.long()
+        if graph.idtype is torch.int32:  # in which larger IDs would become others
+            check_ids(ids, torch.iinfo(torch.int32).max, "node or edge")
         return ids.to(graph.device, graph.idtype)
 
     if isinstance(indices, Mapping):

@@ -20,6 +20,7 @@ from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame, as_tensor
+from gnnlab.graph.ids import as_integers
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
 from gnnlab.graph.relation import Relation, narrow
 
@@ -281,7 +282,10 @@ def _read_counts(
 ) -> dict[Any, torch.Tensor]:
     """Read the number of nodes, or edges, of each type per graph, and check their sums."""
     by_type = given if isinstance(given, Mapping) else {full_name(None): given}
-    counts = {full_name(name): torch.as_tensor(value) for name, value in by_type.items()}
+    counts = {
+        full_name(name): as_integers(value, f"the numbers of {what}").long()
+        for name, value in by_type.items()
+    }
     for name, each in counts.items():
         if each.ndim != 1 or int(each.sum()) != total(name) or bool((each < 0).any()):
             raise InvalidInput(

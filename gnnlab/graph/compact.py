@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from gnnlab import kernels
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.derive import keep_edges, refuse_block
@@ -20,7 +19,7 @@ from gnnlab.graph.frame import Frame
 from gnnlab.graph.ids import node_dict, read_ids, read_nodes
 from gnnlab.graph.queries import adj_external, incident_slots
 from gnnlab.graph.relation import Relation
-from gnnlab.graph.subgraph import frame_of, node_subgraph
+from gnnlab.graph.subgraph import frame_of, node_subgraph, number_nodes
 
 __all__ = ["compact_graphs", "khop_in_subgraph", "khop_out_subgraph", "reorder_graph"]
 
@@ -72,7 +71,7 @@ def compact_graphs(
             if etype[2 * side] == ntype
         ]
         parts = [many[i]._relations[etype].coo()[side] for i, etype, side in where]
-        kept[ntype], (_, *local) = _number([first, *parts], size)
+        kept[ntype], (_, *local) = number_nodes([first, *parts], size)
         ends.update(zip(where, local, strict=True))
     results = []
     for i, g in enumerate(many):
@@ -250,14 +249,6 @@ def _common_sizes(graphs: list[GraphCore]) -> dict[str, int]:
                     f"{size} and {g.num_nodes(ntype)} of type {ntype!r}"
                 )
     return sizes
-
-
-def _number(parts: list[torch.Tensor], bound: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Distinct IDs by first appearance, and the position of each given ID among them."""
-    with kernels.node_list(bound, parts[0].device) as nodes:
-        nodes.start(parts[0][:0])
-        local = [nodes.add(part) for part in parts]
-        return nodes.ids.clone(), local
 
 
 def _permutation(

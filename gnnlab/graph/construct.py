@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from gnnlab.errors import InvalidInput, OutOfRange, whole_number
-from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import as_integers
 from gnnlab.graph.names import ONE_ETYPE, EdgeType
 from gnnlab.graph.relation import Adjacency, Relation, check_ids, narrow
 
@@ -227,16 +227,7 @@ def _found(data: Any) -> str:
 
 
 def _integers(part: Any) -> torch.Tensor:
-    try:
-        ids = as_tensor(part, integers=True)
-    except InvalidInput as error:
-        raise InvalidInput(f"node IDs: {error}") from None
-    if ids.numel() == 0 and ids.dtype.is_floating_point:
-        return torch.empty(0, dtype=torch.int64, device=ids.device)  # of an empty list
-    if ids.dtype.is_floating_point or ids.dtype in (torch.bool, torch.complex64, torch.complex128):
-        raise InvalidInput(
-            f"node IDs must be integers; found {ids.dtype}. Convert them with .long()"
-        )
+    ids = as_integers(part, "node IDs")
     return ids if ids.dtype in (torch.int64, torch.int32) else ids.long()
 
 

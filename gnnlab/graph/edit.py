@@ -194,7 +194,7 @@ def _ends(g: GraphCore, u: Any, v: Any) -> tuple[torch.Tensor, torch.Tensor]:
 def _others(given: Any, bound: int, what: str, device: torch.device) -> torch.Tensor:
     """IDs that are not among the given ones, ascending."""
     kept = torch.ones(bound, dtype=torch.bool, device=device)
-    kept[read_ids(given, bound, what, device).long()] = False
+    kept[read_ids(given, bound, what, device, distinct=True).long()] = False
     return kept.nonzero().flatten()
 
 

@@ -20,6 +20,7 @@ from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.core import GraphCore, GraphT, check_counts
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import Frame
+from gnnlab.graph.ids import as_integers
 from gnnlab.graph.names import EID, ETYPE, NID, NTYPE, ONE_ETYPE, EdgeType, describe
 from gnnlab.graph.relation import Relation, narrow
 from gnnlab.graph.subgraph import frame_of
@@ -46,7 +47,8 @@ def to_homogeneous(
     ----------
     G : Graph
     ndata, edata : list of str, optional
-        Features to keep. Each type must have them, with rows of the same shape.
+        Features to keep. Each type that has nodes, or edges, must have them, with rows of the same
+        shape.
     store_type : bool
         Keep the type IDs in ``ndata[dgl.NTYPE]`` and ``edata[dgl.ETYPE]``.
     return_count : bool
@@ -97,14 +99,15 @@ def _stack(
     """Stack the rows of all types, with the ID within the type and the type ID of each."""
     what = next((frame.what for frame in frames.values()), "node")
     stacked = Frame(sum(counts), None, g.device, what)
+    filled = {kind: frame for kind, frame in frames.items() if frame.num_rows} or frames
     for name in names or ():
-        lacking = [kind for kind, frame in frames.items() if name not in frame]
+        lacking = [kind for kind, frame in filled.items() if name not in frame]
         if lacking:
             raise NotFound(
                 f"{what} feature {name!r} cannot be stacked: types {describe(lacking)} lack it; "
                 "leave it out, or give them rows of zeros"
             )
-        columns = [frame[name] for frame in frames.values()]
+        columns = [frame[name] for frame in filled.values()]
         if len({(column.shape[1:], column.dtype) for column in columns}) > 1:
             raise InvalidInput(
                 f"{what} feature {name!r} differs in shape or dtype between types: "
@@ -190,7 +193,7 @@ def to_heterogeneous(
 
 
 def _type_ids(frame: Frame, field: str, names: Sequence[str], argument: str) -> torch.Tensor:
-    kinds = frame[field].long()
+    kinds = as_integers(frame[field], f"{frame.what} feature {field!r}: type IDs").long()
     if kinds.ndim != 1:
         raise InvalidInput(f"{field!r} must hold one type ID per {frame.what}")
     if len(kinds) and not 0 <= int(kinds.min()) <= int(kinds.max()) < len(names):

@@ -13,6 +13,7 @@ from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.relation import check_ids
 
 __all__ = [
+    "as_integers",
     "edge_dict",
     "node_dict",
     "pair_up",
@@ -21,6 +22,8 @@ __all__ = [
     "read_nodes",
     "refuse_mask",
 ]
+
+_DTYPES = (torch.int64, torch.int32)
 
 
 def read_ids(
@@ -47,14 +50,14 @@ def read_ids(
         Whether to raise OutOfRange for IDs that do not exist.
     distinct : bool
         Whether IDs must not repeat. Duplicates are not searched for, but integers that must be a
-        mask raise InvalidInput.
+        mask raise InvalidInput; those of 8 bits also if IDs may repeat.
 
     Returns
     -------
     torch.Tensor
         Shape (K,), int64 or int32.
     """
-    ids = as_tensor(value)
+    ids = as_integers(value, f"{what} IDs", masks=True)
     if device is not None and device.type == "cpu":
         ids = ids.cpu()  # checked below; each check of IDs on a GPU would wait for it
     if ids.dtype is torch.bool:
@@ -66,17 +69,13 @@ def read_ids(
         check = False
     if ids.numel() == 0:
         return torch.empty(0, dtype=torch.int64, device=device)
-    if ids.dtype not in (torch.int64, torch.int32):
-        if ids.dtype.is_floating_point or ids.dtype.is_complex:
-            raise InvalidInput(
-                f"{what} IDs must be integers; found {ids.dtype}. Convert them with .long()"
-            )
-        ids = ids.long()
+    small = ids.dtype.itemsize == 1  # a mask of C or numpy, but hardly IDs
+    ids = ids if ids.dtype in _DTYPES else ids.long()
     ids = ids.reshape(-1) if ids.ndim == 0 else ids
     if ids.ndim != 1:
         raise InvalidInput(f"{what} IDs must be one-dimensional; found shape {tuple(ids.shape)}")
-    if distinct and len(ids) == bound:
-        refuse_mask(ids, what)
+    if (distinct or small) and len(ids) == bound:
+        refuse_mask(ids, what, least=1 if small else 3)
     if check:  # before a copy to a GPU, which would have to be read there
         check_ids(ids, bound, what)
     if device is not None and ids.device != device:
@@ -84,9 +83,33 @@ def read_ids(
     return ids.contiguous()
 
 
-def refuse_mask(ids: torch.Tensor, what: str) -> None:
-    """Raise if integers, one for each node or edge, look like a mask: all are 0 or 1."""
-    if len(ids) > 2 and bool(((ids == 0) | (ids == 1)).all()):
+def as_integers(value: Any, what: str, masks: bool = False) -> torch.Tensor:
+    """Return integers of any dtype, an empty list, or with ``masks`` a boolean mask, as a tensor.
+
+    Raises
+    ------
+    InvalidInput
+        ``what``, the subject of the message, is something else.
+    """
+    try:
+        found = as_tensor(value, integers=True)
+    except InvalidInput as error:
+        raise InvalidInput(f"{what}: {error}") from None
+    is_real = found.is_floating_point()
+    if found.numel() == 0 and is_real:
+        return found.long()  # an empty list has no dtype of its own
+    how = "Convert them with .long()"
+    if is_real or found.is_complex():
+        if not bool(found.isfinite().all()):
+            how = "Some are NaN or infinite: leave those out, x[x.isfinite()], or replace them"
+    elif found.dtype is not torch.bool or masks:
+        return found
+    raise InvalidInput(f"{what} must be integers; found {found.dtype}. {how}")
+
+
+def refuse_mask(ids: torch.Tensor, what: str, least: int = 3) -> None:
+    """Raise if at least so many integers look like a mask: all are 0 or 1."""
+    if len(ids) >= least and bool(((ids == 0) | (ids == 1)).all()):
         raise InvalidInput(
             f"expected {what} IDs; found {len(ids)} integers, one for each {what}, that are all 0 "
             "or 1, which looks like a mask. The IDs of a mask are mask.nonzero().squeeze(1); masks "

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from gnnlab import kernels
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Frame, LazyTensor
@@ -109,8 +110,9 @@ def edge_subgraph(
     ----------
     edges : IDs, boolean mask, or dict of them by edge type
     relabel_nodes : bool
-        Keep only the ends of the edges, numbered from 0 in ascending order of their IDs. Without it
-        all nodes stay.
+        Keep only the ends of the edges, numbered from 0 in the order of their first appearance
+        among the sources of the edges, then the destinations; one edge type after the other.
+        Without it all nodes stay.
     store_ids : bool
         Keep original IDs in ``ndata[NID]`` and ``edata[EID]``.
     preserve_nodes : bool, optional
@@ -124,8 +126,8 @@ def edge_subgraph(
     --------
     >>> import gnnlab as dgl
     >>> g = dgl.graph(([0, 1, 2, 3], [1, 2, 3, 0]))
-    >>> g.edge_subgraph([2]).ndata[dgl.NID]
-    tensor([2, 3])
+    >>> g.edge_subgraph([0, 3]).ndata[dgl.NID]
+    tensor([0, 3, 1])
     """
     relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
     if not isinstance(graph, GraphCore):
@@ -144,7 +146,7 @@ def edge_subgraph(
         used[etype[0]].append(src[eids])
         used[etype[2]].append(dst[eids])
     empty = torch.empty(0, dtype=torch.int64, device=graph.device)
-    nodes = {ntype: torch.unique(torch.cat([empty, *ids])) for ntype, ids in used.items()}
+    nodes = {n: number_nodes([empty, *ids], graph.num_nodes(n))[0] for n, ids in used.items()}
     return _keep(graph, kept, nodes, store_ids)
 
 
@@ -244,6 +246,14 @@ def _keep(
         relations[etype] = Relation(sizes[etype[0]], sizes[etype[2]], (src, dst))
         edge_frames[etype] = frame_of(graph, graph._edge_frames[etype], eids, store_ids)
     return graph.derive(relations, sizes, node_frames, edge_frames)
+
+
+def number_nodes(parts: list[torch.Tensor], bound: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Distinct IDs by first appearance, and the position of each given ID among them."""
+    with kernels.node_list(bound, parts[0].device) as nodes:
+        nodes.start(parts[0][:0])
+        local = [nodes.add(part) for part in parts]
+        return nodes.ids.clone(), local
 
 
 def _distinct(graph: GraphCore, ids: Any, bound: int, what: str) -> torch.Tensor:

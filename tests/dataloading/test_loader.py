@@ -147,6 +147,21 @@ def test_the_older_form(graph):
     assert len(dgl.dataloading.DataLoader(graph, [1], block_sampler=sampler)) == 1
 
 
+def test_seeds_of_other_dtypes():
+    """IDs that the graph's dtype cannot hold must not become others."""
+    g = dgl.graph(([0, 1, 2], [1, 2, 0]), idtype=torch.int32)
+    sampler = dgl.dataloading.NeighborSampler([1])
+    ((_, seeds, _),) = dgl.dataloading.DataLoader(
+        g, np.array([2, 0], np.uint16), sampler, batch_size=2
+    )
+    assert (seeds.tolist(), seeds.dtype) == ([2, 0], torch.int32)
+    with pytest.raises(dgl.OutOfRange):
+        dgl.dataloading.DataLoader(g, [2**32 + 1], sampler)
+    for wrong in (torch.tensor([1, 0, 1], dtype=torch.uint8), [1j], [float("nan")]):
+        with pytest.raises(dgl.InvalidInput):
+            dgl.dataloading.DataLoader(g, wrong, sampler)
+
+
 def test_masks_and_types():
     g = dgl.heterograph({("user", "plays", "game"): ([0, 1, 2], [0, 1, 1])})
     g.nodes["user"].data["x"] = torch.arange(3.0)

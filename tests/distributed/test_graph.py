@@ -105,6 +105,8 @@ def test_edge_subgraph(plain, typed):
     for ours, theirs in zip(sub.edges(), plain.whole.find_edges(ids), strict=True):
         assert torch.equal(plain.nodes["_N"][sub.ndata[dgl.NID][ours]], theirs)
     assert torch.equal(sub.edata["w"], plain.whole.edata["w"][ids])
+    in_order = plain.whole.edge_subgraph(ids).ndata[dgl.NID]
+    assert torch.equal(plain.nodes["_N"][sub.ndata[dgl.NID]], in_order)
     same = g.edge_subgraph(new, relabel_nodes=False)
     assert same.num_nodes() == 200 and torch.equal(same.edges()[0], g.find_edges(new)[0])
     assert g.edge_subgraph(new, preserve_nodes=True).num_nodes() == 200

@@ -23,6 +23,19 @@ def test_to_homogeneous_numbers_type_after_type() -> None:
     assert list(g.edata) == [dgl.EID, dgl.ETYPE]
 
 
+def test_types_without_nodes_need_no_features() -> None:
+    g = dgl.heterograph(
+        {("a", "r", "b"): ([0], [1]), ("c", "s", "c"): ([], [])}, {"a": 1, "b": 2, "c": 0}
+    )
+    g.nodes["a"].data["x"], g.nodes["b"].data["x"] = torch.tensor([5.0]), torch.tensor([6.0, 7.0])
+    g.edges["r"].data["w"] = torch.tensor([1])
+    flat = dgl.to_homogeneous(g, ["x"], ["w"])
+    assert (flat.ndata["x"].tolist(), flat.edata["w"].tolist()) == ([5, 6, 7], [1])
+    del g.nodes["b"].data["x"]
+    with pytest.raises(dgl.NotFound, match="'b'"):
+        dgl.to_homogeneous(g, ["x"])
+
+
 def test_to_homogeneous_dtypes_and_no_types() -> None:
     g = dgl.to_homogeneous(typed(torch.int32), store_type=False)
     assert g.ndata[dgl.NID].dtype == torch.int32
