@@ -1,9 +1,9 @@
 """Methods that DGL's graphs have and gnnlab's lack, as functions of a graph.
 
 :func:`bind` makes them methods when ``gnnlab.compat`` is imported, and replaces a few methods of
-gnnlab by ones that take more: message passing over all edge types, ``SRC/…`` and ``DST/…`` as node
-types of a block, rows of features (``g.nodes[ids].data``) and slices of types
-(``g[:, "plays", :]``). What gnnlab's methods take has the same results.
+gnnlab by ones that take more: message passing over all edge types, rows of features
+(``g.nodes[ids].data``) and slices of types (``g[:, "plays", :]``). What gnnlab's methods take has
+the same results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from gnnlab.compat.rows import rows_view
 from gnnlab.compat.slices import slice_of_types
 from gnnlab.errors import InvalidInput
 from gnnlab.function import Message, Reduce
-from gnnlab.graph.block import Block
 from gnnlab.graph.construct import graph as new_graph
 from gnnlab.graph.convert import from_networkx, from_scipy
 from gnnlab.graph.frame import Frame
@@ -38,7 +37,7 @@ from gnnlab.graph.message_passing import (
 from gnnlab.graph.names import ALL, EdgeType, is_all
 from gnnlab.graph.queries import edge_ids
 from gnnlab.graph.relation import Relation
-from gnnlab.graph.views import EdgeView, NodeView, Space
+from gnnlab.graph.views import EdgeView, NodeView
 
 __all__ = ["Scheme", "bind", "unbind"]
 
@@ -250,36 +249,6 @@ def apply_edges(graph: Graph, func: Any, edges: Any = ALL, etype: Any = None) ->
 
 
 # ------------------------------------------------------------------------------- blocks and views
-def _sides(block: Block) -> dict[str, Frame]:
-    """Frames of a block under the names that only blocks have: ``SRC/type`` and ``DST/type``."""
-    named = {f"SRC/{ntype}": frame for ntype, frame in block._src_frames.items()}
-    return named | {f"DST/{ntype}": frame for ntype, frame in block._dst_frames.items()}
-
-
-def block_num_nodes(block: Block, ntype: str | None = None) -> int:
-    """As in gnnlab, also of one side: ``block.num_nodes("DST/_N")``."""
-    frame = _sides(block).get(ntype or "")
-    return _block_num_nodes(block, ntype) if frame is None else frame.num_rows
-
-
-class _BlockNodes(NodeView):
-    """As in gnnlab, also of one side: ``block.nodes["SRC/_N"].data``."""
-
-    def __init__(self, block: Block) -> None:
-        super().__init__(block._node_frames(), block._idtype, block._device)
-        self._sides = _sides(block)
-
-    def __getitem__(self, ntype: Any) -> Space:
-        if isinstance(ntype, str) and ntype in self._sides:
-            return Space(self._sides[ntype])
-        return super().__getitem__(ntype)
-
-
-def block_nodes(block: Block) -> NodeView:
-    """Return the node types of a block, as before and by side."""
-    return _BlockNodes(block)
-
-
 def getitem(graph: Graph, key: Any) -> Graph:
     """As in gnnlab, also with slices that stand for any type: ``g[:, "plays", :]``."""
     if isinstance(key, tuple) and any(isinstance(part, slice) for part in key):
@@ -320,15 +289,11 @@ _FUNCTIONS = {  # module → functions that are methods, too
 }
 _make = Graph.__init__
 _update_all, _apply_edges, _getitem = Graph.update_all, Graph.apply_edges, Graph.__getitem__
-_block_num_nodes = Block.num_nodes
 _WIDENED: dict[tuple[Any, str], Any] = {
     (Graph, "__init__"): make,
     (Graph, "update_all"): update_all,
     (Graph, "apply_edges"): apply_edges,
     (Graph, "__getitem__"): getitem,
-    (Block, "num_nodes"): block_num_nodes,
-    (Block, "number_of_nodes"): block_num_nodes,
-    (Block, "nodes"): property(block_nodes),
     (NodeView, "__getitem__"): rows_view(NodeView.__getitem__),
     (EdgeView, "__getitem__"): rows_view(EdgeView.__getitem__),
 }

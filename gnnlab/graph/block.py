@@ -74,12 +74,15 @@ class Block(Graph):
         return len(self._src_frames) == len(self._dst_frames) == len(self._relations) == 1
 
     def num_nodes(self, ntype: str | None = None) -> int:
-        """Number of source and destination nodes together."""
+        """Number of source and destination nodes together; of one side as ``SRC/…``, ``DST/…``."""
         sides = (self._src_frames, self._dst_frames)
         if ntype is None:
             return sum(frame.num_rows for side in sides for frame in side.values())
-        self._ntype(ntype, {**self._src_frames, **self._dst_frames})
-        return sum(side[ntype].num_rows for side in sides if ntype in side)
+        found = [side[ntype] for side in sides if ntype in side]
+        if not found:
+            self._ntype(ntype)  # an unknown name is an error
+            found = [self._sides()[ntype]]
+        return sum(frame.num_rows for frame in found)
 
     number_of_nodes = num_nodes
 

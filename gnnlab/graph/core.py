@@ -19,7 +19,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, listing
 from gnnlab.graph.relation import Relation
-from gnnlab.graph.views import NodeView, frame_view, two_sides
+from gnnlab.graph.views import NodeView, by_side, frame_view, two_sides
 
 __all__ = ["GraphCore", "GraphT", "check_counts"]
 
@@ -140,7 +140,10 @@ class GraphCore:
 
     def _ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
         if frames is None:
-            return complete_ntype(ntype, self._node_frames())
+            known = self._node_frames()
+            if ntype and ntype not in known and ntype in self._sides():
+                return ntype.partition("/")[2]
+            return complete_ntype(ntype, known)
         return complete_ntype(ntype, frames, "this side of the graph")
 
     def get_ntype_id(self, ntype: str | None) -> int:
@@ -213,7 +216,10 @@ class GraphCore:
     @property
     def nodes(self) -> NodeView:
         """``g.nodes()`` gives the IDs, ``g.nodes[ntype].data`` the features."""
-        return NodeView(self._node_frames(), self._idtype, self._device)
+        return NodeView(self._node_frames(), self._idtype, self._device, self._sides)
+
+    def _sides(self) -> dict[str, Frame]:
+        return by_side(self._src_frames, self._dst_frames)
 
     @property
     def srcnodes(self) -> NodeView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from typing import Any, Protocol
 
 import torch
@@ -11,7 +11,7 @@ from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.frame import Frame, no_feature_attribute
 from gnnlab.graph.names import EdgeType, complete_etype, complete_ntype, describe
 
-__all__ = ["EdgeView", "NodeView", "frame_view", "two_sides"]
+__all__ = ["EdgeView", "NodeView", "by_side", "frame_view", "two_sides"]
 
 
 class _HasEdges(Protocol):
@@ -40,6 +40,14 @@ def two_sides(
         return frames, frames
     sources = {ntype: frame for ntype, frame in frames.items() if ntype not in targets}
     return sources, {ntype: frame for ntype, frame in frames.items() if ntype in targets}
+
+
+def by_side(sources: Mapping[str, Frame], targets: Mapping[str, Frame]) -> dict[str, Frame]:
+    """Frames of a bipartite graph by names with a side, as in DGL: ``SRC/user``, ``DST/game``."""
+    if sources is targets:
+        return {}
+    named = {f"SRC/{ntype}": frame for ntype, frame in sources.items()}
+    return named | {f"DST/{ntype}": frame for ntype, frame in targets.items()}
 
 
 class TypedFrames(MutableMapping[str, Any]):
@@ -100,20 +108,29 @@ class Space:
 
 
 class NodeView:
-    """``g.nodes``: call it for IDs, index it by node type for features."""
+    """``g.nodes``: call it for IDs, index it by node type for features.
 
-    __slots__ = ("_device", "_frames", "_idtype")
+    In a block or a bipartite graph ``SRC/…`` and ``DST/…`` are types, too.
+    """
+
+    __slots__ = ("_device", "_frames", "_idtype", "_sides")
 
     def __init__(
-        self, frames: Mapping[str, Frame], idtype: torch.dtype, device: torch.device
+        self,
+        frames: Mapping[str, Frame],
+        idtype: torch.dtype,
+        device: torch.device,
+        sides: Callable[[], Mapping[str, Frame]] = dict,
     ) -> None:
-        self._frames, self._idtype, self._device = frames, idtype, device
+        self._frames, self._idtype, self._device, self._sides = frames, idtype, device, sides
 
     def __call__(self, ntype: str | None = None) -> torch.Tensor:
         """Return the node IDs 0 … N−1 of a type, shape (N,)."""
         return torch.arange(self[ntype].data.num_rows, dtype=self._idtype, device=self._device)
 
     def __getitem__(self, ntype: str | None) -> Space:
+        if ntype and ntype not in self._frames and ntype in (sides := self._sides()):
+            return Space(sides[ntype])
         return Space(self._frames[complete_ntype(ntype, self._frames, "this side of the graph")])
 
 

@@ -160,18 +160,6 @@ def test_initializers_of_new_nodes_and_edges() -> None:
     assert g.edata["w"].tolist() == [0, 7, 1] and g.ndata["y"].tolist() == [0, 0, 5, 6, 0]
 
 
-def test_types_of_a_block_by_side() -> None:
-    g = dgl.graph([(0, 2), (1, 2)])
-    g.ndata["h"] = torch.arange(3)
-    block = dgl.to_block(g, [2])
-    assert (block.num_nodes("SRC/_N"), block.num_nodes("DST/_N"), block.num_nodes()) == (3, 1, 4)
-    assert block.nodes["SRC/_N"].data["h"].tolist() == [2, 0, 1]
-    assert block.nodes["DST/_N"].data["h"].tolist() == [2]
-    assert block.nodes().tolist() == [0]
-    with pytest.raises(NotFound, match="SRC/x"):
-        block.num_nodes("SRC/x")
-
-
 def test_features_of_some_rows() -> None:
     g = dgl.graph([(0, 1), (1, 2), (2, 0)])
     g.nodes[[0, 2]].data["h"] = torch.tensor([[1.0], [3.0]])
@@ -275,9 +263,6 @@ def test_methods_can_be_taken_away_again() -> None:
         assert not hasattr(g, "filter_nodes") and not hasattr(g, "prop_nodes")
         with pytest.raises(InvalidInput, match="which edge type"):
             g.update_all(fn.copy_u("h", "m"), fn.sum("m", "out"))
-        with pytest.raises(NotFound):
-            dgl.to_block(dgl.graph([(0, 1)])).num_nodes("SRC/_N")
     finally:
         methods.bind()
     assert g.filter_nodes(lambda nodes: nodes.data["h"][:, 0] > 9, ntype="a").tolist() == []
-    assert dgl.to_block(dgl.graph([(0, 1)])).num_nodes("SRC/_N") == 2

@@ -183,6 +183,38 @@ def test_methods_of_a_block() -> None:
         block.ndata  # noqa: B018
 
 
+def test_types_of_a_block_by_side() -> None:
+    g = dgl.graph([(0, 2), (1, 2)])
+    g.ndata["h"] = torch.arange(3)
+    block = dgl.to_block(g, [2])
+    assert (block.num_nodes("SRC/_N"), block.num_nodes("DST/_N"), block.num_nodes()) == (3, 1, 4)
+    assert block.nodes["SRC/_N"].data["h"].tolist() == [2, 0, 1]
+    assert block.nodes["DST/_N"].data["h"].tolist() == [2]
+    assert block.nodes().tolist() == [0]
+    for ntype in ("SRC/x", "x"):
+        with pytest.raises(dgl.NotFound, match=ntype):
+            block.num_nodes(ntype)
+        with pytest.raises(dgl.NotFound, match=ntype):
+            block.nodes[ntype]
+    with pytest.raises(dgl.NotFound):
+        g.num_nodes("SRC/_N")  # it has no sides
+
+
+def test_types_of_a_bipartite_graph_by_side() -> None:
+    g = dgl.heterograph({("a", "r", "b"): ([0, 1, 2], [0, 1, 1])})
+    g.nodes["SRC/a"].data["h"] = torch.ones(3)
+    assert list(g.nodes["a"].data) == ["h"]
+    assert (g.num_nodes("SRC/a"), g.num_nodes("DST/b")) == (3, 2)
+    assert g.nodes("DST/b").tolist() == [0, 1]
+    assert g.subgraph({"SRC/a": [1, 2], "DST/b": [1]}).num_edges() == 2
+    with pytest.raises(dgl.NotFound):
+        g.num_nodes("DST/a")
+    block = dgl.to_block(g.in_subgraph({"b": [1]}), {"b": [1]})
+    sides = ("SRC/a", "SRC/b", "DST/a", "DST/b")
+    assert [block.num_nodes(side) for side in sides] == [2, 1, 0, 1]
+    assert block.num_nodes("b") == 2
+
+
 def same_ids(a: dgl.Block, b: dgl.Block) -> bool:
     return ids(a.srcdata) == ids(b.srcdata) and ids(a.dstdata) == ids(b.dstdata)
 
