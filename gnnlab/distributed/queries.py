@@ -198,7 +198,8 @@ def edge_subgraph(
     g : DistGraph
     edges : IDs, boolean mask, or dict of them by edge type
     relabel_nodes : bool
-        Keep only the endpoints of the edges, numbered from 0. Otherwise keep all nodes.
+        Keep only the endpoints of the edges, numbered from 0 in the order of first appearance.
+        Otherwise keep all nodes.
     store_ids : bool
         Keep the IDs in ``ndata[NID]`` and ``edata[EID]``.
     preserve_nodes : bool, optional
