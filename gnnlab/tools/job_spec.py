@@ -23,6 +23,21 @@ __all__ = ["Command", "JobSpec"]
 
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[\d.]*")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+# Text that a shell passes on as it is, or, as a group, what it interprets. The group's name is a
+# key of _INSTEAD.
+_SHELL = re.compile(
+    r"""\\.|'[^']*'|"(?:[^"\\$`]|\\.)*"|"""
+    r"""(?P<files>\|(?!\|)|>>?|<<?)|"""
+    r"""(?P<commands>&&?|\|\||[;()]|(?<!\S)\#)|"""
+    r"""(?P<values>[$`*?]|\[[^\s\]]+\]|\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}|(?<![^\s=:])~)""",
+    re.DOTALL,
+)
+_INSTEAD = {
+    "files": "--log_dir keeps what each process prints; let the script read and write other files",
+    "commands": "Give one command: --workspace names its folder, NAME=VALUE before it sets a "
+    "variable",
+    "values": "Write out what it stands for, or let the script find that on each machine",
+}
 SECRET = "(made at the start)"
 
 
@@ -45,7 +60,9 @@ class Command(NamedTuple):
 
     @classmethod
     def read(cls, command: str | Sequence[str]) -> Command:
-        """Parse a command; raise InvalidInput unless it runs Python.
+        """Parse a command; raise InvalidInput unless it runs Python, and needs no shell for that.
+
+        A sequence of arguments may contain any characters, a text only quoted ones.
 
         Examples
         --------
@@ -54,9 +71,18 @@ class Command(NamedTuple):
         Command(python='python3', argv=['python3', 'train.py', '--lr', '0.1'], env={'SEED': '1'})
         """
         try:
-            argv = shlex.split(command) if isinstance(command, str) else list(command)
+            argv = list(command)
+            if isinstance(command, str):
+                argv = shlex.split(command.replace("\\\n", " "))  # a line that goes on
         except ValueError as error:
             raise InvalidInput(f"the command {command!r} cannot be read: {error}") from None
+        for found in _SHELL.finditer(command) if isinstance(command, str) else ():
+            if found.lastgroup:
+                raise InvalidInput(
+                    f"the command {command!r} contains {found[0]}, but no shell runs it. "
+                    f"{_INSTEAD[found.lastgroup]}. If {found[0]} is part of an argument, put that "
+                    "in single quotes"
+                )
         env = {}
         while argv and (found := _VARIABLE.fullmatch(argv[0])):
             env[found[1]] = found[2]
@@ -194,8 +220,9 @@ class JobSpec:
             "--rdzv_conf": f"timeout={round(self.timeout)}",
         }
         options = [str(word) for pair in torchrun.items() for word in pair]
-        # torchrun starts a shell, not the interpreter, hence --no_python.
-        shell = ["--no_python", "/bin/sh", "-c", RANK_SHELL, "rank"]
+        # torchrun starts a shell, not the interpreter, hence --no_python; before "--" it would look
+        # for its own options among those of the script.
+        shell = ["--no_python", "--", "/bin/sh", "-c", RANK_SHELL, "rank"]
         first = machine * self.num_trainers
         return {
             "role": "torchrun",

@@ -111,8 +111,10 @@ def run(
 
     Parameters
     ----------
-    command : str
-        Runs a Python script: ``"python3 train_dist.py --lr 0.1"``.
+    command : str or sequence of str
+        Runs a Python script: ``"python3 train_dist.py --lr 0.1"``. NAME=VALUE before it sets an
+        environment variable. No shell runs it, so pipes, ``$NAME``, ``~`` and the like are refused
+        outside single quotes.
     part_config : path
         JSON file of the partitioned graph. There must be as many parts as machines.
     workspace : path
@@ -533,7 +535,9 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "command",
         nargs="?",
-        help='runs a Python script, in quotes: "python3 train_dist.py --lr 0.1"',
+        help='runs a Python script, in quotes: "python3 train_dist.py --lr 0.1"; NAME=VALUE before '
+        "it sets a variable, and no shell runs it, so it may not contain | > ; $ ~ * and the like "
+        "outside single quotes",
     )
     add("--workspace", default=".", help="folder on each host in which the command runs (.)")
     add("--part_config", required=True, help="JSON file of the graph, relative to the workspace")

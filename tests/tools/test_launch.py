@@ -483,11 +483,15 @@ def log_in(machines: Cluster, tmp_path: Path) -> Iterator[Callable[..., Started]
     begun: list[Started] = []
 
     def start(
-        mode: str, *options: str, python: str = sys.executable, script: str = "job.py"
+        mode: str,
+        *options: str,
+        python: str = sys.executable,
+        script: str = "job.py",
+        args: str = "",
     ) -> Started:
         words = ["--workspace", "work", "--part_config", "graph.json"]
         words += ["--ip_config", str(machines.ip_config), "--ssh_port", str(machines.port)]
-        words += [*options, f"{shlex.quote(python)} {script} {shlex.quote(mode)}"]
+        words += [*options, f"{shlex.quote(python)} {script} {shlex.quote(mode)} {args}"]
         begun.append(Started(tmp_path / "run", words, machines.env))
         return begun[-1]
 
@@ -500,12 +504,15 @@ def log_in(machines: Cluster, tmp_path: Path) -> Iterator[Callable[..., Started]
 def test_by_ssh_each_host_in_its_own_folder(
     log_in: Callable[..., Started], machines: Cluster
 ) -> None:
-    started = log_in("reduce")
+    started = log_in("reduce", args="--log 3 -m -- --help")  # options of torchrun, and its "--"
     assert started.end(START)[0] == 0, started.said()
     printed = started.said()
+    args = ["--log", "3", "-m", "--", "--help"]
     for rank in range(2):
         home = machines.machines[rank].home
-        assert f"127.0.0.{2 + rank} trainer {rank} | total 1.0 of 2 in {home}/work" in printed
+        assert (
+            f"127.0.0.{2 + rank} trainer {rank} | total 1.0 of 2 in {home}/work {args}" in printed
+        )
     assert " finished after " in printed
 
 
@@ -904,7 +911,40 @@ def test_commands() -> None:
         ["/opt/bin/python3.12", "-m", "train", "a b"],
         {"A": "1"},
     )
-    assert read(["python", "x.py", "it's"]).argv == ["python", "x.py", "it's"]
+    assert read(["python", "x.py", "it's | $A"]).argv == ["python", "x.py", "it's | $A"]
+    quoted = r"""python x.py 'a|b' "c;d>e" f\&g '$X ~ *' h~1 i#j {} '[0]' \
+        -m -- --log=3"""
+    assert read(quoted).argv[2:] == [
+        *("a|b", "c;d>e", "f&g", "$X ~ *", "h~1", "i#j", "{}", "[0]", "-m", "--", "--log=3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("python x.py d | tee o.txt", "|"),
+        ("python x.py 2>&1", ">"),
+        ("python x.py d>>o.txt", ">>"),
+        ("python x.py; ls", ";"),
+        ("cd folder && python x.py", "&&"),
+        ("python x.py || ls", "||"),
+        ("python x.py &", "&"),
+        ("(python x.py)", "("),
+        ("python x.py # now", "#"),
+        ("A=$B python x.py", "$"),
+        ('python x.py "$HOME/a b"', "$"),
+        ("python x.py `hostname`", "`"),
+        ("~/venv/bin/python x.py", "~"),
+        ("python x.py --data=~/data", "~"),
+        ("python x.py *.csv", "*"),
+        ("python x.py part?.csv", "?"),
+        ("python x.py part[01].csv", "[01]"),
+        ("python x.py part{0,1}.csv", "{0,1}"),
+    ],
+)
+def test_a_command_that_needs_a_shell_is_refused(command: str, named: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(f"contains {named}, ")):
+        Command.read(command)
 
 
 def test_a_path_with_a_space_has_to_be_quoted(
