@@ -18,7 +18,7 @@ __all__ = ["add_ssh_options", "command", "command_parser", "locale_language", "m
 COMMANDS = {
     "lessons": "copy the lessons into a folder and open them in JupyterLab",
     "launch": "start a job on several machines, or on several that this computer plays",
-    "copy_files": "give each machine its part of a graph, and the scripts",
+    "copy_files": "give each machine its part of a graph, the scripts and the list of machines",
     "convert_partition": "convert the partition files of DGL or ParMETIS to a partitioned graph",
     "as_dgl": "run a program written for DGL as it is: `import dgl` gives it gnnlab",
     "export": "copy a helper, a single file that depends only on torch, into a project",

@@ -1,10 +1,10 @@
-"""Give each machine its part of a graph, and the scripts.
+"""Give each machine its part of a graph, the scripts and the list of machines.
 
     gnnlab copy_files --part_config data/mygraph.json --ip_config ip_config.txt \\
         --workspace workspace --rel_data_path data --script_folder code
 
-Machine i gets ``mygraph.json`` and the folder of part i in ``workspace/data`` and the scripts in
-``workspace/code``. Files that the machine has already are not sent again, and an interrupted copy
+Machine i gets ``mygraph.json`` and the folder of part i in ``workspace/data``, the scripts in
+``workspace/code``, and ``workspace/ip_config.txt``. Files that the machine has already are not sent again, and an interrupted copy
 resumes where it stopped.
 
 An incomplete copy is never mistaken for a complete one. Files arrive in a staging folder, where
@@ -125,14 +125,14 @@ def copy_files(
     ssh_port: int | None = None,
     ssh_username: str | None = None,
 ) -> None:
-    """Copy part i of a graph, and the scripts, to machine i.
+    """Copy part i of a graph, the scripts and the list of machines to machine i.
 
     Parameters
     ----------
     part_config : path
         The JSON file of the partitioned graph, on this machine.
     ip_config : path
-        The machines, one for each part.
+        The machines, one for each part. The file is copied into the workspace, under its name.
     workspace : str
         A folder on the machines, relative to the login folder. Made if missing.
     rel_data_path : str
@@ -161,7 +161,8 @@ def copy_files(
     config = read_config(part_config)
     hosts = read_ip_config(ip_config, config.num_parts)
     data = _inside_workspace(rel_data_path)
-    scripts = list(_script_files(Path(script_folder))) if script_folder else []
+    scripts = [_hashed(Path(ip_config), PurePosixPath(os.path.basename(ip_config)), True)]
+    scripts += _script_files(Path(script_folder)) if script_folder else []
     jobs = []
     for part, (host, name) in enumerate(zip(hosts, names_of(hosts), strict=True)):
         place = re.sub(r"^~(/|$)", "./", workspace)  # the login folder

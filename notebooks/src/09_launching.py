@@ -290,9 +290,9 @@ for path in (ip_config, wrong):
 #
 # ## Copy and check the parts
 #
-# Machine $i$ needs the graph's JSON file, part $i$ and the scripts, in a folder called its
-# **workspace**. On a cluster, one command copies them over ssh, which must not prompt: use key
-# authentication, and log in once by hand so that the host key is known.
+# Machine $i$ needs the graph's JSON file, part $i$, the scripts and `ip_config.txt`, in a folder
+# called its **workspace**. On a cluster, one command copies them over ssh, which must not prompt:
+# use key authentication, and log in once by hand so that the host key is known.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -316,10 +316,10 @@ for path in (ip_config, wrong):
 #
 # ## 파티션을 복사하고 확인하기
 #
-# 머신 $i$에는 그래프의 JSON 파일, 파티션 $i$, 스크립트가 필요합니다. 이 파일들을 두는 폴더를 **작업
-# 디렉터리**(workspace)라고 합니다. 클러스터에서는 명령 하나로 ssh를 통해 복사할 수 있습니다. 이때
-# ssh가 아무것도 묻지 않아야 합니다. 비밀번호 대신 키로 로그인하도록 설정하고, 머신마다 한 번씩 직접
-# 로그인하여 호스트 키(host key)를 등록해 두십시오.
+# 머신 $i$에는 그래프의 JSON 파일, 파티션 $i$, 스크립트, `ip_config.txt`가 필요합니다. 이 파일들을
+# 두는 폴더를 **작업 디렉터리**(workspace)라고 합니다. 클러스터에서는 명령 하나로 ssh를 통해 복사할 수
+# 있습니다. 이때 ssh가 아무것도 묻지 않아야 합니다. 비밀번호 대신 키로 로그인하도록 설정하고,
+# 머신마다 한 번씩 직접 로그인하여 호스트 키(host key)를 등록해 두십시오.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -344,9 +344,9 @@ for path in (ip_config, wrong):
 #
 # ## 复制并检查分区
 #
-# 机器 $i$ 需要图的 JSON 文件、分区 $i$ 和脚本，存放它们的文件夹称为**工作目录**（workspace）。在集
-# 群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 登录时不需要人工输入：用密钥代替密码登录，并事先
-# 手动登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
+# 机器 $i$ 需要图的 JSON 文件、分区 $i$、脚本和 `ip_config.txt`，存放它们的文件夹称为**工作目录**
+# （workspace）。在集群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 登录时不需要人工输入：用密钥代
+# 替密码登录，并事先手动登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \

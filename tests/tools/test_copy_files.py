@@ -119,7 +119,9 @@ def test_each_machine_gets_its_own_part(two: Cluster, source: Path, way: str) ->
         assert same(two, source, part)
         assert (machine.home / "ws/code/train.py").read_text() == "print('hello')\n"
         assert os.access(machine.home / "ws/code/lib/a b[1].sh", os.X_OK)
-        assert {p.name for p in (machine.home / "ws").iterdir()} == {"graphs", "code"}
+        assert (machine.home / "ws/ip_config.txt").read_text() == two.ip_config.read_text()
+        names = {p.name for p in (machine.home / "ws").iterdir()}
+        assert names == {"graphs", "code", "ip_config.txt"}
     status, said = run(two, source)
     assert status == 0 and said.count(" 0 sent now") == 2, said
 
