@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from gnnlab import interrupt
 from gnnlab.errors import GNNLabError
@@ -36,6 +37,32 @@ example:
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """Accepts options with ``-`` and with ``_`` between their words; help shows one spelling."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        self._names: list[str] = []
+        super().__init__(*args, **settings)
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        action = super().add_argument(*names, **settings)
+        self._names += action.option_strings
+        return action
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        end = words.index("--") if "--" in words else len(words)
+        return super().parse_known_args([*map(self._spell, words[:end]), *words[end:]], namespace)
+
+    def _spell(self, word: str) -> str:
+        """Return an option, whole or abbreviated, in the spelling in which it was added."""
+        name = word.partition("=")[0].replace("_", "-") if word.startswith("--") else word
+        for known in self._names:
+            if name.startswith("--") and known.replace("_", "-").startswith(name):
+                return known[: len(name)] + word[len(name) :]
+        return word
+
+
 def command_parser(
     name: str, doc: str | None, paragraphs: int = 1, allow_abbrev: bool = True
 ) -> argparse.ArgumentParser:
@@ -44,7 +71,7 @@ def command_parser(
     That is a summary, an example, and optionally one more paragraph.
     """
     summary, example, *more = (doc or "").split("\n\n")
-    return argparse.ArgumentParser(
+    return _Parser(
         f"gnnlab {name}",
         description="\n\n".join([summary, *more[: paragraphs - 1]]),
         epilog=f"example:\n{example}",

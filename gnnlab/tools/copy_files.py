@@ -4,8 +4,8 @@
         --workspace workspace --rel_data_path data --script_folder code
 
 Machine i gets ``mygraph.json`` and the folder of part i in ``workspace/data``, the scripts in
-``workspace/code``, and ``workspace/ip_config.txt``. Files that the machine has already are not sent again, and an interrupted copy
-resumes where it stopped.
+``workspace/code``, and ``workspace/ip_config.txt``. Files that the machine has already are not sent
+again, and an interrupted copy resumes where it stopped.
 
 An incomplete copy is never mistaken for a complete one. Files arrive in a staging folder, where
 the machine compares their checksums with those in the JSON file. If all match, it removes the old

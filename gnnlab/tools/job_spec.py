@@ -76,12 +76,12 @@ class Command(NamedTuple):
                 argv = shlex.split(command.replace("\\\n", " "))  # a line that goes on
         except ValueError as error:
             raise InvalidInput(f"the command {command!r} cannot be read: {error}") from None
-        for found in _SHELL.finditer(command) if isinstance(command, str) else ():
-            if found.lastgroup:
+        for part in _SHELL.finditer(command) if isinstance(command, str) else ():
+            if part.lastgroup:
                 raise InvalidInput(
-                    f"the command {command!r} contains {found[0]}, but no shell runs it. "
-                    f"{_INSTEAD[found.lastgroup]}. If {found[0]} is part of an argument, put that "
-                    "in single quotes"
+                    f"the command {command!r} contains {part[0]}, but no shell runs it. "
+                    f"{_INSTEAD[part.lastgroup]}. If {part[0]} is part of an argument, put that in "
+                    "single quotes"
                 )
         env = {}
         while argv and (found := _VARIABLE.fullmatch(argv[0])):

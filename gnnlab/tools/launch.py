@@ -589,12 +589,7 @@ def _parser() -> argparse.ArgumentParser:
         help="tls: encrypted, only processes of this job are let in (tls)",
     )
     add("--trace", metavar="DIR", help="record where time goes; `gnnlab trace DIR` shows it (off)")
-    add(
-        "--dry-run",
-        "--dry_run",
-        action="store_true",
-        help="only print what would be run",
-    )
+    add("--dry_run", action="store_true", help="only print what would be run")
     return parser
 
 

@@ -54,6 +54,23 @@ def test_a_command_starts_without_torch() -> None:
     assert done.stdout == "False\n", done.stderr
 
 
+def test_options_with_either_separator(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = cli.command_parser("doctor", "a\n\nb")
+    parser.add_argument("--part_config")
+    parser.add_argument("--num-parts", "-n", type=int)
+    parser.add_argument("words", nargs="*")
+    for words in (["--part-config", "a-b_c"], ["--part_config=a-b_c"], ["--part-c", "a-b_c"]):
+        assert parser.parse_args(words).part_config == "a-b_c"
+    assert parser.parse_args(["--num_parts", "2"]).num_parts == 2
+    # What is no option of this command, or comes after "--", is somebody else's.
+    assert parser.parse_known_args(["--my_own-x=3"])[1] == ["--my_own-x=3"]
+    assert parser.parse_args(["-n3", "--", "--part-config"]).words == ["--part-config"]
+    assert "--part-config" not in parser.format_help()
+    with pytest.raises(SystemExit):  # the options are right, the file is missing
+        cli.main(["launch", "--num-trainers", "2", "--part-config", "g.json", "--dry-run", "--x_y"])
+    assert "unrecognized arguments: --x_y\n" in capsys.readouterr().err
+
+
 # Ctrl-C comes at the moment when a module is looked for.
 INTERRUPTING = """
 import os, signal, sys
