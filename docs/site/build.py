@@ -35,9 +35,10 @@ import figures
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CODES = {"en": "en", "ko": "ko", "zh": "zh_CN"}  # of Sphinx
-REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]["urls"][
-    "Repository"
-]
+URLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]["urls"]
+REPOSITORY = URLS["Repository"].removesuffix("/").removesuffix(".git")
+if not REPOSITORY.startswith("https://github.com/"):  # where GitLab has its files
+    REPOSITORY += "/-"
 FENCE = re.compile(r"(```.*?```)", re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 MODULES = [

@@ -183,14 +183,27 @@ def test_a_cell_installs_the_package_only_where_it_is_missing(
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: find(name) and is_installed)
     exec(online.install(), {"get_ipython": lambda: shell})
-    assert asked == ([] if is_installed else [("pip", f"install --quiet git+{online.URL}")])
+    assert asked == (
+        [] if is_installed else [("pip", f"install --quiet git+{online.repository()}")]
+    )
 
 
-@pytest.mark.parametrize("urls", ["", '[project.urls]\nRepository = "https://example.org/a"'])
-def test_the_address_must_be_one_that_colab_knows(urls: str, tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "x"\n{urls}\n')
-    with pytest.raises(SourceError, match=r"found Repository = .*; give the address"):
-        online.repository(tmp_path / "pyproject.toml")
+def test_the_repository_may_be_anywhere(tmp_path: Path) -> None:
+    pyproject = tmp_path / "pyproject.toml"
+    for given, url in {
+        "https://gitlab.com/group/team/gnn.git": "https://gitlab.com/group/team/gnn",
+        "https://git.uni-a.edu:8443/~ann/gnn/": "https://git.uni-a.edu:8443/~ann/gnn",
+    }.items():
+        pyproject.write_text(f'[project]\nname = "x"\nurls.Repository = "{given}"\n')
+        assert online.repository.__wrapped__(pyproject) == url
+    assert online.links("notebooks/en/01.ipynb", "en", "https://gitlab.com/group/team/gnn") == (
+        "Run it online: [Binder](https://mybinder.org/v2/git/"
+        "https%3A%2F%2Fgitlab.com%2Fgroup%2Fteam%2Fgnn/main?urlpath=lab/tree/notebooks/en/01.ipynb)"
+    )
+    for given in ("", "http://gitlab.com/a/b", "https://example.org", "git@github.com:a/b.git"):
+        pyproject.write_text(f'[project]\nname = "x"\nurls.Repository = "{given}"\n')
+        with pytest.raises(SourceError, match=r"found Repository = .*; give the address"):
+            online.repository.__wrapped__(pyproject)
 
 
 def test_outputs_hold_figures_and_no_progress_bars(tree: Tree) -> None:
