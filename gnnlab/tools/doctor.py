@@ -475,7 +475,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = command_parser("doctor", __doc__, 2)
     add = parser.add_argument
     add("--ip_config", help=f"{IP_CONFIG_HELP} (the allocation of Slurm, or only this computer)")
-    add(
+    which = parser.add_mutually_exclusive_group().add_argument
+    which(
+        "--local",
+        dest="on",
+        action="store_const",
+        const="local",
+        help="check this computer: --on local",
+    )
+    which(
         "--on",
         choices=NAMES,
         help="whose hosts are checked; local is this computer (ssh with --ip_config, slurm in an "

@@ -251,8 +251,11 @@ def test_language(
 
 
 def test_this_machine_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    doctor.main(["--on", "local", "--lang", "ko"])
-    assert capsys.readouterr().out.startswith("항목")
+    for words in (["--on", "local"], ["--local", "--ip_config", "missing.txt"]):
+        doctor.main([*words, "--lang", "ko"])
+        assert capsys.readouterr().out.startswith("항목")
+    with pytest.raises(SystemExit):
+        doctor.main(["--local", "--on", "ssh"])
 
 
 @pytest.mark.thorough("makes an environment of its own")
