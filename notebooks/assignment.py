@@ -6,7 +6,8 @@
 An assignment is the lesson without outputs and without the link to its solutions. Each exercise
 becomes a cell to answer in and a test worth one point, which is the lesson's own check; the answer
 from ``src/solutions`` stands in the teacher's copy, between the marks by which either program
-removes it from the students'. docs/teaching.md says what to type next.
+removes it from the students'. docs/teaching.md says what to type next. A copy that you have
+changed, as by hidden tests, is overwritten only with --force.
 
 ==========  =====================================================================================
 form        written under ``--output``
@@ -30,7 +31,7 @@ from typing import Any
 
 import nbformat
 from builder import words
-from builder.source import LANGS, Lesson, SourceError, read_lesson
+from builder.source import LANGS, Lesson, SourceError, digest, read_lesson
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 HERE = Path(__file__).resolve().parent
@@ -89,7 +90,9 @@ def main(argv: list[str] | None = None, root: Path = HERE) -> int:
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="where to")
     parser.add_argument("--lang", choices=LANGS, default="en", help="language of the prose")
     parser.add_argument("--only", default="", metavar="NN", help="only lessons that begin so")
+    parser.add_argument("--force", action="store_true", help="overwrite copies that you changed")
     args = parser.parse_args(argv)
+    kept: list[Path] = []
     try:
         sources = sorted((root / "src").glob("[0-9]*.py"))
         chosen = [path for path in sources if path.stem.startswith(args.only)]
@@ -104,11 +107,17 @@ def main(argv: list[str] | None = None, root: Path = HERE) -> int:
                 words.in_language(told, args.lang, said) for told in (lesson, solutions)
             )
             phrases = {english: row[args.lang] for english, row in said.items()}
-            print(FORMS[args.form](lesson, solutions, args.lang, args.output, phrases))
+            path, cells = FORMS[args.form](lesson, solutions, args.lang, args.output, phrases)
+            if args.force or not is_changed(path):
+                print(write(cells, path))
+            else:
+                kept.append(path)
     except (SourceError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    return 0
+    for path in kept:
+        print(f"{path}: was changed, left alone (--force overwrites it)", file=sys.stderr)
+    return int(bool(kept))
 
 
 # --- what a lesson asks ----------------------------------------------------------------------
@@ -196,8 +205,8 @@ def parts(
 
 def for_nbgrader(
     lesson: Lesson, solutions: Lesson, lang: str, folder: Path, said: dict[str, str]
-) -> Path:
-    """Write the teacher's copy for nbgrader; the lesson's own code is read-only in it."""
+) -> tuple[Path, list[Cell]]:
+    """The teacher's copy for nbgrader; the lesson's own code is read-only in it."""
     cells: list[Cell] = []
     for part in parts(lesson, solutions, lang, said):
         if not isinstance(part, Exercise):
@@ -209,10 +218,10 @@ def for_nbgrader(
         test_cell = new_code_cell(test, id=f"test-{part.number}")
         cells.append(graded(test_cell, grade=True, locked=True))
     config = folder / "nbgrader_config.py"
-    path = write(cells, folder / "source" / lesson.name / f"{lesson.name}.ipynb")
     if not config.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         config.write_text(NBGRADER_CONFIG)
-    return path
+    return folder / "source" / lesson.name / f"{lesson.name}.ipynb", cells
 
 
 def graded(cell: Cell, grade: bool = False, solution: bool = False, locked: bool = False) -> Cell:
@@ -229,8 +238,8 @@ def graded(cell: Cell, grade: bool = False, solution: bool = False, locked: bool
 
 def for_otter(
     lesson: Lesson, solutions: Lesson, lang: str, folder: Path, said: dict[str, str]
-) -> Path:
-    """Write the teacher's copy for otter-grader, whose marks are raw cells."""
+) -> tuple[Path, list[Cell]]:
+    """The teacher's copy for otter-grader, whose marks are raw cells."""
     cells: list[Cell] = [new_raw_cell(OTTER_CONFIG.format(name=lesson.name))]
     for part in parts(lesson, solutions, lang, said):
         if not isinstance(part, Exercise):
@@ -250,15 +259,31 @@ def for_otter(
             new_raw_cell("# END TESTS"),
             new_raw_cell("# END QUESTION"),
         ]
-    return write(cells, folder / f"{lesson.name}.ipynb")
+    return folder / f"{lesson.name}.ipynb", cells
 
 
 def write(cells: list[Cell], path: Path) -> Path:
-    """Write a notebook of these cells."""
-    page = new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+    """Write a notebook of these cells, and by what to tell later whether they have changed."""
+    page = new_notebook(cells=cells, metadata={"kernelspec": KERNEL, "gnnlab": mark(cells)})
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(page) + "\n", encoding="utf-8")
     return path
+
+
+def is_changed(path: Path) -> bool:
+    """Whether there is a file that is not as `write` wrote it."""
+    try:
+        page = nbformat.read(path, as_version=4)
+    except FileNotFoundError:
+        return False
+    except ValueError:  # not a notebook
+        return True
+    return bool(page["metadata"].get("gnnlab") != mark(page["cells"]))
+
+
+def mark(cells: list[Cell]) -> str:
+    """A checksum of what these cells say; running them does not change it."""
+    return digest([[cell["source"], cell["metadata"]] for cell in cells])
 
 
 FORMS = {"nbgrader": for_nbgrader, "otter": for_otter}

@@ -223,6 +223,24 @@ def test_faults_of_a_lesson_are_named(course: Course, old: str, new: str, compla
     assert complaint in course.make("nbgrader")
 
 
+@pytest.mark.parametrize(("form", "path"), [("nbgrader", TEACHERS), ("otter", "01_tiny.ipynb")])
+def test_a_changed_copy_is_kept(course: Course, form: str, path: str) -> None:
+    assert course.make(form) == "" and course.make(form) == ""
+    course.lesson.write_text(LESSON.replace("base = 40", "base = 50"), encoding="utf-8")
+    assert course.make(form) == ""  # nobody has changed the copy: it is brought up to date
+    copy = course.output / path
+    assert "base = 50" in copy.read_text("utf8")
+    page = nbformat.read(copy, as_version=4)
+    page.cells[-1].source += "\n### BEGIN HIDDEN TESTS"
+    changed = nbformat.writes(page)
+    for text in (changed, "not a notebook", ""):
+        copy.write_text(text, encoding="utf-8")
+        assert f"{copy}: was changed" in course.make(form)
+        assert copy.read_text("utf8") == text
+    assert course.make(form, "--force") == ""
+    assert "HIDDEN" not in copy.read_text("utf8")
+
+
 def test_unknown_lesson_is_named(course: Course) -> None:
     assert "begins with '02'; there are: 01_tiny" in course.make("otter", "--only", "02")
 
