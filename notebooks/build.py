@@ -5,7 +5,8 @@
     python notebooks/build.py --check      write nothing; fail when something is out of step
     python notebooks/build.py --accept     the translations still hold although the English changed
 
-``--only 01`` restricts each of these to lesson 01.
+``--only 01`` restricts each of these to lesson 01. A notebook that was changed by hand, or run in
+Jupyter and saved, is overwritten only with ``--force``.
 
 A source is a Python file of cells (the "percent" format, which JupyterLab opens through jupytext).
 A code cell exists once, a Markdown cell once a language::
@@ -82,6 +83,7 @@ def main(argv: list[str] | None = None, root: Path = HERE) -> int:
     parser.add_argument("--execute", action="store_true", help="run the lessons for new outputs")
     parser.add_argument("--accept", action="store_true", help="the translations hold as they are")
     parser.add_argument("--only", default="", metavar="NN", help="only lessons that begin so")
+    parser.add_argument("--force", action="store_true", help="overwrite notebooks that were edited")
     args = parser.parse_args(argv)
     if args.check and (args.execute or args.accept):
         parser.error("--check writes nothing: it goes with neither --execute nor --accept")
@@ -219,25 +221,26 @@ class Workshop:
         return json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
     def put(self, path: Path, text: str) -> None:
-        """Write a file; under --check, complain unless it is there as it should be."""
+        """Write a file unless it was edited; under --check, complain unless it is right."""
         found = path.read_text(encoding="utf-8") if path.exists() else None
         if found == text:
             return
-        if not self.args.check:
+        page = read_page(path) if path.suffix == ".ipynb" else None
+        is_kept = page is not None and is_edited(page) and not self.args.force
+        if not self.args.check and not is_kept:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             return
-        page = read_page(path) if path.suffix == ".ipynb" else None
         cells = changed_cells(page, nbformat.reads(text, 4)) if page else []
         if found is None:
             problem = "is missing"
         elif not cells:
             problem = "is not as this program writes it (Jupyter may have saved it)"
         else:
-            problem = "was edited by hand" if is_edited(page) else "is older than its source"
+            problem = "was edited by hand" if is_kept else "is older than its source"
             problem += f" (cells: {', '.join(cells)})"
-        where = path.relative_to(self.root)
-        self.problems.append(f"{where} {problem}; change notebooks/src, then run build.py")
+        where, run = path.relative_to(self.root), "build.py" + " --force" * is_kept
+        self.problems.append(f"{where} {problem}; change notebooks/src, then run {run}")
 
 
 if __name__ == "__main__":

@@ -262,13 +262,14 @@ def test_hand_edit_of_a_text_is_caught(tree: Tree) -> None:
     tree.edit("ko/01_tiny.ipynb", "작은 수업", "큰 수업")
     found = tree.run("--check")
     assert "ko/01_tiny.ipynb was edited by hand (cells: title)" in found
-    assert tree.run() == "" == tree.run("--check")
+    assert tree.run() == found and "큰 수업" in tree.page("ko/01_tiny.ipynb").cells[0].source
+    assert tree.run("--force") == "" == tree.run("--check")
 
 
 def test_hand_edit_of_an_output_is_caught_and_mended_from_another_language(tree: Tree) -> None:
     tree.edit("en/01_tiny.ipynb", '"42\\n"', '"43\\n"')
     assert "en/01_tiny.ipynb was edited by hand (cells: code-1)" in tree.run("--check")
-    assert tree.run() == "" == tree.run("--check")
+    assert tree.run("--force") == "" == tree.run("--check")
     assert tree.page("en/01_tiny.ipynb").cells[4].outputs[0].text == "42\n"
 
 
