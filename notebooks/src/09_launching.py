@@ -317,9 +317,9 @@ for path in (ip_config, wrong):
 # ## 파티션을 복사하고 확인하기
 #
 # 머신 $i$에는 그래프의 JSON 파일, 파티션 $i$, 스크립트, `ip_config.txt`가 필요합니다. 이 파일들을
-# 두는 폴더를 **작업 디렉터리**(workspace)라고 합니다. 클러스터에서는 명령 하나로 ssh를 통해 복사할 수
-# 있습니다. 이때 ssh가 아무것도 묻지 않아야 합니다. 비밀번호 대신 키로 로그인하도록 설정하고,
-# 머신마다 한 번씩 직접 로그인하여 호스트 키(host key)를 등록해 두십시오.
+# 두는 폴더를 **작업 디렉터리**(workspace)라고 합니다. 클러스터에서는 명령 하나로 ssh를 통해
+# 복사할 수 있습니다. 이때 ssh가 아무것도 묻지 않아야 합니다. 비밀번호 대신 키로 로그인하도록
+# 설정하고, 머신마다 한 번씩 직접 로그인하여 호스트 키(host key)를 등록해 두십시오.
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -345,8 +345,8 @@ for path in (ip_config, wrong):
 # ## 复制并检查分区
 #
 # 机器 $i$ 需要图的 JSON 文件、分区 $i$、脚本和 `ip_config.txt`，存放它们的文件夹称为**工作目录**
-# （workspace）。在集群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 登录时不需要人工输入：用密钥代
-# 替密码登录，并事先手动登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
+# （workspace）。在集群上，用一条命令就能通过 ssh 复制过去，前提是 ssh 登录时不需要人工输入：用密钥
+# 代替密码登录，并事先手动登录每台机器一次，让 ssh 记住它的主机密钥（host key）。
 #
 # ```
 # gnnlab copy_files --part_config data/digits.json --ip_config ip_config.txt \
@@ -702,7 +702,7 @@ def strike():
             over.set()
             ours = psutil.Process().children(recursive=True)  # only this kernel's
             tree.extend((p.pid, p.ppid(), " ".join(p.cmdline())) for p in ours)
-            victim = int(re.findall(r"\d+", said["server-1"])[2])  # time first, then ID
+            victim = int(re.search(r"\d s: \D+(\d+)", said["server-1"])[1])
             struck.extend((p.kill(), time.time()) for p in ours if p.pid == victim)
 
 
@@ -1016,9 +1016,9 @@ names = ["server-0", "server-1", "trainer-0", "trainer-1", "single process"]
 figure, ax = plt.subplots(figsize=(8.6, 2.4), layout="constrained")
 for row, name in enumerate(names):
     before = 0.0
-    for line in printed[name].splitlines():
-        label, color = next(phases[clue] for clue in phases if clue in line)
-        now = float(line.partition(" s: ")[0])
+    for seconds, event in re.findall(r"(?m)^ *(\d+\.\d) s: (.+)", printed[name]):
+        label, color = next(phases[clue] for clue in phases if clue in event)
+        now = float(seconds)
         ax.barh(row, now - before, left=before, color=color, label=label)
         before = now
     if "server-" in name:  # until the trainers have finished
