@@ -86,7 +86,7 @@ def read_ip_config(
             "for each machine"
         )
     try:
-        text = Path(path).read_text("utf8")
+        text = Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(
             f"{path} cannot be read ({error}); an ip_config is a text file with a line "

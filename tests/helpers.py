@@ -119,6 +119,13 @@ def scratch() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=place)
 
 
+def save_as_windows(*paths: Path) -> None:
+    """Save text files as editors of Windows may: with a byte order mark, lines end in CR LF."""
+    for path in paths:
+        text = path.read_bytes().replace(b"\n", b"\r\n")
+        path.write_bytes(b"\xef\xbb\xbf" + text)
+
+
 def shared_data(name: str) -> Path:
     """Return a data set's folder, or skip the test where there is none.
 

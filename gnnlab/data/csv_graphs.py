@@ -286,7 +286,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file; graphs in CSV files need one")
     try:
-        meta = yaml.safe_load(path.read_text("utf8"))
+        meta = yaml.safe_load(path.read_text("utf-8-sig"))
     except yaml.YAMLError as error:
         raise InvalidInput(f"{path}: not valid YAML: {error}") from error
     meta = _filled(path, meta, "meta.yaml", _TOP | dict.fromkeys(_FIELDS))

@@ -189,7 +189,7 @@ def read_gin(path: str | Path, progress: bool = True) -> RawGraphs:
         raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
     label, sizes, tag, degree, neighbor = (array("q") for _ in range(5))
     values, count, left, width = array("f"), 0, 0, 0
-    with open(path, encoding="utf8", errors="replace") as stream:
+    with open(path, encoding="utf-8-sig", errors="replace") as stream:
         lines = progress_bar(stream, progress, desc=path.name, unit=" lines")
         for number, line in enumerate(lines, 1):
             fields = line.split()

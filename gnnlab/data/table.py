@@ -7,6 +7,7 @@ read again line by line to find the line and the reason. ``.gz`` files are decom
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import re
@@ -251,7 +252,10 @@ def _opened(path: Path, progress: bool) -> Iterator[IO[bytes]]:
     size = path.stat().st_size
     bar = progress_bar(None, progress, total=size, desc=path.name, unit="B", unit_scale=True)
     with bar, io.BufferedReader(_Measured(path, bar), 1 << 20) as raw:
-        yield gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw  # type: ignore[misc]
+        stream = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+        if stream.peek(3).startswith(codecs.BOM_UTF8):
+            stream.read(3)
+        yield stream  # type: ignore[misc]
 
 
 class _Measured(io.FileIO):

@@ -44,7 +44,7 @@ def read_trees(path: Path, vocab: Mapping[str, int], unknown: int = -1) -> Itera
             [ 7,  2,  1,  0],
             [-1,  1,  1,  0]])
     """
-    for number, line in enumerate(path.read_text("utf8").splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), 1):
         rows: list[list[int]] = []
         above: list[int] = []
         tokens = line.replace("(", " ( ").replace(")", " ) ").split()

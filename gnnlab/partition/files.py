@@ -201,7 +201,7 @@ def read_config(
     try:
         if path.exists() and not path.is_file():  # reading a pipe would block
             raise PartitionError(f"{path} is not a file; give the JSON file of a partitioned graph")
-        content = json.loads(path.read_text("utf8"))
+        content = json.loads(path.read_text("utf-8-sig"))
         if "format" not in content and "part_graph" in content.get("part-0", {}):
             raise PartitionError(
                 f"{path} was written by DGL. Make a partition of gnnlab from it: gnnlab "

@@ -111,7 +111,7 @@ class _LineReader:
         self._offsets: dict[str, np.ndarray] = {}
         self._features: dict[str, np.ndarray] = {}
         try:
-            content = json.loads(schema.read_text("utf8"))
+            content = json.loads(schema.read_text("utf-8-sig"))
             for kind in ("nid", "eid"):
                 self._names[kind] = list(content[kind])
                 ranges = np.array(list(content[kind].values()), np.int64).reshape(-1, 2)

@@ -277,7 +277,7 @@ def rewrite_features(part_config: Path, prefix: str, arrays: Mapping[str, torch.
         Path as in the JSON file → tensor: all that the partition has under ``prefix`` afterwards.
         May be mapped from the files that are replaced.
     """
-    content = json.loads(part_config.read_text("utf8"))
+    content = json.loads(part_config.read_text("utf-8-sig"))
     part, kind, _ = prefix.split("/")
     folder = content[part.replace("part", "part-")][KINDS[kind]]
     old = {path for path in content["arrays"] if path.startswith(prefix)}
@@ -328,7 +328,7 @@ def _listed(folder: Path) -> set[str]:
 def _folders_of(path: Path) -> set[str]:
     """The part folders that a JSON file lists; none if it is of no partitioned graph."""
     try:
-        content = json.loads(path.read_text("utf8"))
+        content = json.loads(path.read_text("utf-8-sig"))
         entries = [content[key].values() for key in content if key.startswith("part-")]
         names = [PurePosixPath(path).parts[0] for paths in entries for path in paths]
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):

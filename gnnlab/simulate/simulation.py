@@ -458,5 +458,5 @@ def _run_script(script: Any) -> Any:
         raise InvalidInput(f"script {path} does not exist; paths are relative to {Path.cwd()}")
     module = types.ModuleType("__main__")
     module.__file__ = str(path)
-    code = compile(path.read_text("utf8"), str(path), "exec")
+    code = compile(path.read_bytes(), str(path), "exec")
     exec(code, module.__dict__)

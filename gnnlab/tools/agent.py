@@ -460,7 +460,7 @@ def _look_at_part(part_config: Path, machine: int) -> dict[str, Any]:
     if not here.exists():
         raise ValueError(no_such_file(here))
     try:
-        config = json.loads(here.read_text("utf8"))
+        config = json.loads(here.read_text("utf-8-sig"))
         if not isinstance(config["num_parts"], int):
             raise TypeError(f"num_parts is {config['num_parts']!r}")
         own = [config[f"part-{machine}"]["part_graph"]] if machine < config["num_parts"] else []

@@ -142,7 +142,7 @@ def _num_parts(arguments: argparse.Namespace) -> int | None:
     """Return the number of parts if the graph can be read here."""
     path = Path(os.path.expanduser(arguments.workspace or "."), arguments.part_config or "")
     with suppress(OSError, ValueError, LookupError, TypeError):
-        return int(json.loads(path.read_text("utf8"))["num_parts"])
+        return int(json.loads(path.read_text("utf-8-sig"))["num_parts"])
     return None
 
 

@@ -162,7 +162,7 @@ def _stamped(name: str) -> str:
 
 def _read(path: Path, name: str = "") -> Copy:
     """Read helper and version from a file; ``name`` is the helper expected."""
-    text = path.read_text("utf8", errors="replace")
+    text = path.read_text("utf-8-sig", errors="replace")
     head = _HEAD.match(text)
     if head is None or head["name"] not in HELPERS or name not in ("", head["name"]):
         return Copy(path, name, "", True, True)

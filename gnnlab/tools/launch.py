@@ -323,7 +323,7 @@ def _num_parts(part_config: Path) -> int:
     if not part_config.exists():
         raise InvalidInput(f"{no_such_file(part_config)}. --part_config is relative to --workspace")
     try:
-        content = json.loads(part_config.read_text("utf8"))
+        content = json.loads(part_config.read_text("utf-8-sig"))
         parts = sum(key.startswith("part-") for key in content)
         if content["num_parts"] != parts:
             raise ValueError(f"num_parts is {content['num_parts']!r}, and it lists {parts} parts")

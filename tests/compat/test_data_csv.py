@@ -13,6 +13,7 @@ import torch
 import gnnlab.compat as dgl
 from gnnlab.compat.data import CSVDataset
 from gnnlab.errors import InvalidInput
+from tests.helpers import save_as_windows
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -84,6 +85,14 @@ def test_one_graph(tmp_path):
     assert g.ndata["train_mask"].dtype == torch.bool
     assert g.edata["weight"].tolist() == [0.5, 1.5, 2.5]
     assert set(g.ndata) == {"label", "train_mask", "feat"}
+
+
+def test_files_saved_by_editors_of_windows(tmp_path):
+    write(tmp_path, ONE)
+    save_as_windows(*tmp_path.iterdir())
+    g = CSVDataset(str(tmp_path), verbose=False)[0]
+    assert g.ndata["feat"].tolist() == [[2, 3.5], [-1, 0], [0.5, 1]]
+    assert torch.stack(g.edges()).tolist() == [[0, 2, 0], [1, 0, 1]]
 
 
 def test_many_typed_graphs(tmp_path):

@@ -22,7 +22,7 @@ from gnnlab.data import DownloadFailed
 from gnnlab.errors import InvalidInput, NotFound
 from tests.data.test_download import server  # noqa: F401
 from tests.data.test_npz import toy as citations
-from tests.helpers import run_script
+from tests.helpers import run_script, save_as_windows
 
 pytestmark = pytest.mark.timeout(60)
 SILENT = {"verbose": False}
@@ -262,6 +262,7 @@ def test_trees(mirror, tmp_path):
     mirror.files["sst.zip"] = zipped({"sst/dev.txt": trees, "sst/vocab.txt": "the\nfilm\ngood\n"})
     vectors = tmp_path / "glove.txt"
     vectors.write_text("the 1 2\nfilm 3 4\nother 5 6\n")
+    save_as_windows(vectors)
     dataset = dgl.data.SSTDataset("dev", str(vectors), **SILENT)
     assert (len(dataset), dataset.vocab_size, dataset.num_classes) == (2, 3, 5)
     g = dataset[0]

@@ -149,6 +149,7 @@ def test_a_graph_travels_alone(tmp_path):
         ),
         ("9 1 2", f"{2**70} 1 2", "line 6: expected a tag"),
         ("9 1 2", "\ufeff 1 2", "line 6: expected a tag"),
+        ("3\n4 7", "\ufeff3\n4", "line 2: expected a number of nodes"),  # accepted in line 1
         ("1 7\n5 0\n", "", "expected 3 graphs; found 2, and the last lacks 0 nodes"),
         ("1 7\n5 0\n", "2 7\n5 0\n", "expected 3 graphs; found 3, and the last lacks 1 nodes"),
         (TOY, TOY + "1 7\n5 0\n", "expected 3 graphs; found 4"),

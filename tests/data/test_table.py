@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gnnlab.data import table
 from gnnlab.data.table import read_floats, read_integers
 from gnnlab.errors import InvalidInput
-from tests.helpers import examples
+from tests.helpers import examples, save_as_windows
 
 MANY = examples(1000)
 SOME = examples(400)
@@ -153,6 +153,16 @@ def test_header_and_line_ends(path):
     path.write_bytes(b"id_1,id_2\n0,1\n2,x\n")
     with pytest.raises(InvalidInput, match="line 3: column 2 is 'x'"):
         read_integers(path, 2, header=True)
+
+
+def test_a_byte_order_mark(path):
+    path.write_text("0,1\n2,3\n")
+    save_as_windows(path)
+    assert [column.tolist() for column in read_integers(path, 2)] == [[0, 2], [1, 3]]
+    path.write_text("0,x\n")
+    save_as_windows(path)
+    with pytest.raises(InvalidInput, match="line 1: column 2 is 'x'"):
+        read_integers(path, 2)
 
 
 @pytest.mark.parametrize(("text", "found"), [("1\n", "1"), ("1\n2\n3\n", "more than 2"), ("", "0")])

@@ -26,7 +26,7 @@ from gnnlab.partition.part import Part
 from gnnlab.partition.writer import ArrayFile, PartitionWriter
 from gnnlab.simulate import simulate
 from tests.graph.samples import typed
-from tests.helpers import run_script, scratch
+from tests.helpers import run_script, save_as_windows, scratch
 from tests.partition.samples import PART_OF, content, cut_ring, ring
 
 Damage = Callable[[Path], None]
@@ -212,6 +212,12 @@ def test_wrong_entries(key: str, value: Any, message: str, tmp_path: Path) -> No
     with pytest.raises(PartitionError, match=message) as caught:
         open_part(config, 0)
     assert str(config) in str(caught.value)
+
+
+def test_a_byte_order_mark_does_not_matter(tmp_path: Path) -> None:
+    config = cut_ring(tmp_path)
+    save_as_windows(config)
+    assert load_partition(config, 0)[0].num_nodes() and read_config(config).num_parts == 2
 
 
 def test_order_of_the_text_does_not_matter(tmp_path: Path) -> None:

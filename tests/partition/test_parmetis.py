@@ -19,7 +19,7 @@ from gnnlab.partition import convert_partition, partition_graph
 from gnnlab.partition.assign import classes_of, weights_of
 from gnnlab.tools.convert_partition import main
 from tests.graph.samples import graphs, typed, typed_graphs
-from tests.helpers import examples
+from tests.helpers import examples, save_as_windows
 
 any_graph = st.one_of(graphs(), typed_graphs())
 
@@ -118,7 +118,9 @@ def run(arguments: dict[str, str]) -> int:
 
 def test_from_a_shell(tmp_path):
     (tmp_path / "g_removed_edges.txt").touch()
-    assert run({**prepare(tmp_path), "--node-attr-dtype": "float32"}) == 0
+    arguments = prepare(tmp_path)
+    save_as_windows(tmp_path / "g.json", tmp_path / "p000-g_nodes.txt")
+    assert run({**arguments, "--node-attr-dtype": "float32"}) == 0
     (nodes, edges), *_ = [dgl.partition.load_partition_feats(tmp_path / "out" / "g.json", 0)]
     assert edges == {} and sorted(nodes) == ["game/feat", "user/feat"]
     assert nodes["game/feat"].tolist() == [[0.5, 2.0], [0.5, 2.0]]

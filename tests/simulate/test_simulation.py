@@ -23,7 +23,7 @@ from gnnlab.distributed.context import current
 from gnnlab.errors import InvalidInput
 from gnnlab.simulate import Network, SimulationError, simulate
 from tests.distributed.cut import plain
-from tests.helpers import ROOT, run_script
+from tests.helpers import ROOT, run_script, save_as_windows
 
 
 def halves(g: dgl.Graph, count: int) -> torch.Tensor:
@@ -142,6 +142,7 @@ def test_other_processors_need_no_new_run() -> None:
 def test_a_script_may_end_by_exit(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import gnnlab as dgl\ndgl.distributed.initialize()\n")
     (tmp_path / "b.py").write_text((tmp_path / "a.py").read_text() + "import sys\nsys.exit(0)\n")
+    save_as_windows(tmp_path / "b.py")
     cluster = simulate(plain(), 2, part_method=halves)
     plainly, by_exit = (cluster.run(tmp_path / name).traffic for name in ("a.py", "b.py"))
     assert by_exit.to_list() == plainly.to_list()

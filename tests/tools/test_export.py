@@ -13,6 +13,7 @@ import gnnlab as dgl
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.tools import export as tool
 from gnnlab.tools.export import HELPERS, check, export, main
+from tests.helpers import save_as_windows
 
 FOLDER = Path(dgl.helpers.__file__).parent
 VERSION = dgl.__version__
@@ -156,9 +157,9 @@ def test_a_copy_of_a_newer_gnnlab_is_not_out_of_date(
     assert all(copy.is_newest for copy in check(newer))
 
 
-def test_windows_line_ends_are_no_change(tmp_path: Path) -> None:
+def test_line_ends_and_a_byte_order_mark_are_no_change(tmp_path: Path) -> None:
     [copy] = export("fork", tmp_path)
-    copy.path.write_bytes(copy.path.read_bytes().replace(b"\n", b"\r\n"))
+    save_as_windows(copy.path)
     assert not check(tmp_path)[0].is_changed
 
 

@@ -36,7 +36,15 @@ from gnnlab.tools import agent, launch
 from gnnlab.tools.job_spec import Command, JobSpec
 from gnnlab.tools.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.tools.status_table import StatusTable
-from tests.helpers import _TOKEN, ROOT, _descendants, _end, free_port, run_script
+from tests.helpers import (
+    _TOKEN,
+    ROOT,
+    _descendants,
+    _end,
+    free_port,
+    run_script,
+    save_as_windows,
+)
 from tests.tools.machines import Cluster, cluster
 from tests.tools.started import END, START, Started
 from tests.tools.test_agent_messages import HELLO
@@ -816,6 +824,19 @@ def test_refused_before_anything_starts(tmp_path: Path) -> None:
     assert f"nowhere.json (did you mean {tmp_path / 'nowhere'}?)" in refusal(
         python, workspace=tmp_path, part_config="nowhere.json", local=True
     )
+
+
+def test_files_saved_by_editors_of_windows(tmp_path: Path) -> None:
+    write_workspace(tmp_path)
+    path = tmp_path / "ip_config.txt"
+    path.write_text("10.0.0.1 30050\n10.0.0.2\n")
+    save_as_windows(path, tmp_path / "graph.json")
+    assert [(host.address, host.port) for host in read_ip_config(path)] == [
+        ("10.0.0.1", 30050),
+        ("10.0.0.2", None),
+    ]
+    assert launch._num_parts(tmp_path / "graph.json") == 2
+    assert agent._look_at_part(tmp_path / "graph.json", 1)["num_parts"] == 2
 
 
 def test_one_address_twice(tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ class PPIDataset(Published):
             raise InvalidInput(f"{self.path(names[0])}: {names} must have one row for each node")
         path = self.path(f"{mode}_graph.json")
         try:
-            content = json.loads(path.read_text("utf8"))
+            content = json.loads(path.read_text("utf-8-sig"))
             pairs = np.array([(link["source"], link["target"]) for link in content["links"]])
             both_ways = not content.get("directed", False)
         except (ValueError, KeyError, TypeError) as error:
@@ -410,7 +410,7 @@ class SSTDataset(Published):
 
     def process(self) -> None:
         """Read the words and the trees of one mode."""
-        words = Path(self.option["vocab_file"] or self.path("vocab.txt")).read_text("utf8")
+        words = Path(self.option["vocab_file"] or self.path("vocab.txt")).read_text("utf-8-sig")
         self.vocab = {word.strip(): i for i, word in enumerate(words.splitlines())}
         self.vocab_size = len(self.vocab)
         trees = self.path(f"{self.option['mode']}.txt")
@@ -425,7 +425,7 @@ class SSTDataset(Published):
         if file is None:
             return None
         rows = {}
-        with open(file, encoding="utf8") as lines:
+        with open(file, encoding="utf-8-sig") as lines:
             for line in lines:
                 word, *numbers = line.rstrip().split(" ")
                 if word.lower() in self.vocab:

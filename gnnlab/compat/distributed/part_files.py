@@ -43,7 +43,7 @@ def part_of(filename: str | os.PathLike[str]) -> tuple[Path, int, bool] | None:
     found = []
     for config in path.parent.parent.glob("*.json"):
         try:
-            content = json.loads(config.read_text("utf8"))
+            content = json.loads(config.read_text("utf-8-sig"))
             listed = content.get("format") == FORMAT and content.get(f"part-{part}")
             if listed:
                 is_here = Path(listed["node_feats"]).parts[0] == path.parent.name
