@@ -12,6 +12,7 @@ DGL user guide, chapter 7.2, "Distributed APIs"; 7.4, "Launching".
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import signal
 import sys
@@ -108,6 +109,7 @@ def initialize(
 def join(job: JobSettings) -> None:
     """Join a job in its role; on a server this call does not return."""
     await_torch_at_exit()
+    gc.freeze()  # at exit, Python would traverse torch's objects repeatedly, for seconds
     number = job.server if job.role == "server" else job.rank
     lane = f"process {os.getpid()}" if job.role == "sampler" else ""
     trace.start_if_asked(number, job.role, job.machine, lane)

@@ -499,8 +499,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = arguments.pop("command")
     if command is None:  # argparse took it as a value of --extra_envs
         command = next((group.pop() for group in arguments["extra_envs"][-1:]), "")
-    with suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with suppress(ValueError, AttributeError):  # not in the main thread; no SIGHUP on Windows
+        signal.signal(signal.SIGTERM, _exit)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+            signal.signal(signal.SIGHUP, _exit)
     try:
         envs = dict(_pair(pair) for group in arguments["extra_envs"] for pair in group)
         result = run(command, **arguments | {"extra_envs": envs})
@@ -516,10 +518,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("gnnlab launch: interrupted; everything has been ended", file=sys.stderr)
         return 128 + signal.SIGINT
-    except SystemExit:
-        print("gnnlab launch: SIGTERM came; everything has been ended", file=sys.stderr)
-        return 128 + signal.SIGTERM
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+        name = signal.Signals(status - 128).name
+        with suppress(OSError):  # after SIGHUP, the terminal may be gone
+            print(f"gnnlab launch: {name} came; everything has been ended", file=sys.stderr)
+        return status
     return 0
+
+
+def _exit(number: int, _: object) -> None:
+    sys.exit(128 + number)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -83,5 +83,9 @@ class StatusTable:
             self._height = len(rows)
         # Output of a host may have characters that the terminal's encoding lacks.
         encoding = getattr(self._output, "encoding", None) or "utf8"
-        self._output.write(text.encode(encoding, "replace").decode(encoding))
-        self._output.flush()
+        try:
+            self._output.write(text.encode(encoding, "replace").decode(encoding))
+            self._output.flush()
+        except OSError:
+            if not self._is_terminal:  # a terminal may be closed while the job goes on or ends
+                raise

@@ -327,6 +327,7 @@ def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
     [
         signal.SIGINT,
         pytest.param(signal.SIGTERM, marks=AGAIN),
+        signal.SIGHUP,
         pytest.param(signal.SIGKILL, marks=AGAIN),
     ],
 )
