@@ -228,6 +228,7 @@ class JobSupervisor:
         self.machines: list[Machine] = []
         self._names, self._log_dir, self._table, self._engine = names, log_dir, table, engine
         self._trace_dir, self._last_events = trace_dir, 0.0
+        self._may_write = True
         self._messages: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
         self._received: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
         self._tails: dict[tuple[str, int], deque[str]] = defaultdict(
@@ -412,13 +413,24 @@ class JobSupervisor:
     def _keep_events(self, name: str, text: str) -> None:
         self._last_events = time.monotonic()
         if self._trace_dir:
-            with open(self._trace_dir / name, "a", encoding="utf8") as file:
-                file.write(text)
+            self._append(self._trace_dir / name, text)
+
+    def _append(self, path: Path, text: str) -> None:
+        """Append to a file; after one that cannot be written, which is raised, write no more."""
+        try:
+            if self._may_write:
+                with open(path, "ab") as file:
+                    file.write(text.encode("utf8", "replace"))
+        except OSError as error:
+            self._may_write = False
+            raise GNNLabError(
+                f"{path} cannot be written ({error.strerror}), and the job was ended; make room "
+                "there, or name another folder by --log_dir and --trace"
+            ) from None
 
     def _log(self, machine: int, who: tuple[str, int], text: str) -> None:
         self._tails[who].append(text[:_WIDTH])
-        with open(self._log_dir / f"{who[0]}-{who[1]}.log", "ab") as log:
-            log.write(text.encode("utf8", "replace") + b"\n")
+        self._append(self._log_dir / f"{who[0]}-{who[1]}.log", text + "\n")
         if who[0] in ("trainer", "server"):
             self._table.print(f"{self._names[machine]} {who[0]} {who[1]} | {text}")
 

@@ -692,6 +692,16 @@ def test_what_an_agent_said_last_is_not_lost(tmp_path: Path) -> None:
     assert (tmp_path / "trainer-0.log").read_text() == "the last words\n"
 
 
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    (tmp_path / "trainer-0.log").symlink_to("/dev/full")
+    message = json.dumps({"agent": "line", "role": "trainer", "id": 0, "text": "loss 0.5"})
+    supervisor = hear(tmp_path, f"echo {shlex.quote(message)}; cat >/dev/null")
+    with pytest.raises(GNNLabError, match=re.escape(f"{tmp_path}/trainer-0.log cannot be written")):
+        supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
+    supervisor.end()
+    assert supervisor.machines[0].process.poll() == 0  # ended in order
+
+
 def test_how_a_guard_ended_is_known_a_moment_after_its_pipes_are_closed(tmp_path: Path) -> None:
     message = json.dumps({"agent": "lost", "process": "guard (process 7)", "status": 0})
     supervisor = hear(tmp_path, f"echo {shlex.quote(message)}; sleep 0.3; kill -TERM $$")
