@@ -30,6 +30,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+try:
+    import resource
+except ImportError:  # Windows, which has no such limits
+    resource = None  # type: ignore[assignment]
 import torch
 import torch.distributed
 import torch.multiprocessing
@@ -42,6 +46,7 @@ from gnnlab.helpers.fork import check_fork, fix_openmp
 
 __all__ = [*torch.multiprocessing.__all__, "Process", "shared_tensor"]
 
+_FILES = 1 << 20  # more open files than any job needs; some systems allow 2**63
 _LONGEST = 85  # bytes of a folder's path; with a socket's name, within every system's limit
 
 
@@ -123,12 +128,12 @@ def shared_tensor(shape: int | Sequence[int], dtype: torch.dtype = torch.float32
 
 @contextmanager
 def explained(what: int | str) -> Iterator[None]:
-    """Translate torch's error for missing shared memory into one that says what to enlarge.
+    """Translate torch's errors for missing shared memory or files into ones that say what to do.
 
     Raises
     ------
     GNNLabError
-        In place of torch's RuntimeError.
+        In place of torch's RuntimeError, or of an OSError for too many open files.
 
     Examples
     --------
@@ -141,10 +146,17 @@ def explained(what: int | str) -> Iterator[None]:
     """
     try:
         yield
-    except RuntimeError as error:
-        if "shared memory" not in str(error):
-            raise
+    except (RuntimeError, OSError) as error:
         wanted = what if isinstance(what, str) else f"{what:,} bytes"
+        # "ancdata": a descriptor that was sent to this process found no place
+        if "Too many open files" in str(error) or "ancdata" in str(error):
+            raise GNNLabError(
+                f"too many open files for {wanted}, of which each tensor in shared memory is one "
+                f"({error}). {open_files()}, keep fewer mini-batches at a time, or use "
+                "num_workers=0"
+            ) from None
+        if isinstance(error, OSError) or "shared memory" not in str(error):
+            raise
         raise GNNLabError(
             f"there is no shared memory for {wanted} ({error}). Enlarge /dev/shm: "
             "docker run --shm-size=8g, or mount -o remount,size=8g /dev/shm; launch_processes also "
@@ -202,6 +214,27 @@ def allocate(descriptor: int, size: int) -> None:
         os.posix_fallocate(descriptor, 0, size)
     else:
         os.truncate(descriptor, size)
+
+
+def raise_file_limit() -> None:
+    """Raise this process's limit of open files as far as the system permits."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # some systems permit less than their hard limit
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def open_files() -> str:
+    """Say, for an error, how many files this process may open and how to permit more."""
+    if resource is None:
+        return "Close some files"
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (
+        f"This process may open {soft} files; raise the limit of the system ({hard}: `ulimit -Hn`)"
+    )
 
 
 def check_sockets() -> None:

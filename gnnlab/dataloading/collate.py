@@ -7,22 +7,24 @@ loaders of this package, for programs that construct torch's DataLoader themselv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.data.distributed import DistributedSampler
 
 from gnnlab import random
 from gnnlab.dataloading.edges import EdgePredictionSampler
 from gnnlab.dataloading.features import attach_features
+from gnnlab.dataloading.loader import received, warn_of_ranks
+from gnnlab.dataloading.seeds import read_indices
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput, check_graph
 from gnnlab.graph.batch import batch
-from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.multiprocessing import check_sockets
+from gnnlab.multiprocessing import check_sockets, raise_file_limit
 
 __all__ = ["EdgeCollator", "GraphDataLoader", "NodeCollator", "collate_graphs"]
 
@@ -101,10 +103,31 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
                 seed=ddp_seed,
                 drop_last=kwargs.get("drop_last", False),
             )
+        if not len(dataset):
+            warnings.warn("the data set is empty, so the loader has no mini-batch", stacklevel=2)
+            kwargs.pop("shuffle", None)  # torch refuses to shuffle nothing
         kwargs.setdefault("generator", torch.Generator().manual_seed(self._key >> 1))
         super().__init__(dataset, collate_fn=collate_fn or collate_graphs, **kwargs)
+        self._is_split = bool(use_ddp or kwargs.keys() & {"sampler", "batch_sampler"})
+        self._iteration: Any = None  # a weak reference to that of the persistent workers
         if self.num_workers:
             check_sockets()
+            raise_file_limit()  # each tensor of a batch is an open file
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        if not self._is_split:
+            warn_of_ranks("use_ddp=True splits the data set")
+        if not self.num_workers:
+            return super().__iter__()
+        other = self._iteration and self._iteration()
+        if self.persistent_workers and other is not None and other.gi_frame is not None:
+            return received(self._get_iterator())  # with workers of its own
+        batches = received(super().__iter__())
+        self._iteration = weakref.ref(batches)
+        return batches
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_iteration": None}
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next iteration, on which its shuffle depends."""
@@ -141,9 +164,7 @@ class NodeCollator:
         self.g, self.graph_sampler = g, graph_sampler
         self._block_graph = g
         #: One item per seed: an ID, or (type, ID) if seeds are given by type.
-        self.dataset = _ids_of_mask(nids)
-        if isinstance(nids, Mapping):
-            self.dataset = [(name, int(i)) for name, ids in nids.items() for i in _ids_of_mask(ids)]
+        self.dataset: Any = read_indices(g, nids).items()
 
     def collate(self, items: Sequence[Any]) -> Any:
         """Make a mini-batch from items of :attr:`dataset`."""
@@ -158,14 +179,6 @@ class NodeCollator:
         attach_features(self.g, result[:-1])
         attach_features(self._block_graph, result[-1])
         return result
-
-
-def _ids_of_mask(ids: Any) -> Any:
-    """Return the IDs of a mask's true entries; return anything else unchanged."""
-    if isinstance(ids, torch.Tensor | np.ndarray):
-        given = as_tensor(ids)
-        return given.nonzero().flatten() if given.dtype is torch.bool else ids
-    return ids
 
 
 class EdgeCollator(NodeCollator):

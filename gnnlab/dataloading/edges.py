@@ -27,6 +27,7 @@ from gnnlab.dataloading.sampler import (
     BlockSampler,
     Sampler,
     check_sampler,
+    is_pure,
     simplify,
     to_device,
 )
@@ -87,9 +88,7 @@ class EdgePredictionSampler(Sampler):
     def pure(self) -> bool:
         """Whether a loader may sample ahead in another thread: no part is the user's code."""
         parts = [self.sampler, *filter(None, [self.negative_sampler])]
-        return not callable(self.exclusion.mode) and all(
-            getattr(part, "pure", False) for part in parts
-        )
+        return not callable(self.exclusion.mode) and all(map(is_pure, parts))
 
     def sample(self, g: Graph, seed_edges: Any) -> Any:
         """Make a mini-batch.
@@ -110,7 +109,7 @@ class EdgePredictionSampler(Sampler):
             The negative pairs, on the same nodes. Only with a negative sampler.
         blocks : list of Block
         """
-        seeds = read_edges(g, seed_edges)
+        seeds = read_edges(g, seed_edges, distinct=True)
         given = seeds if isinstance(seed_edges, dict) else simplify(seeds)
         graphs = [g.edge_subgraph(seeds, relabel_nodes=False)]
         if self.negative_sampler is not None:

@@ -98,7 +98,8 @@ class Exclusion:
                 f"reverse_eids has no entry for edge type {etype}; it has {describe(given)}"
             )
         mapping: torch.Tensor = given[etype]
-        if mapping.shape != (g.num_edges(etype),) or mapping.dtype.is_floating_point:
+        enough = mapping.ndim == 1 and len(mapping) >= g.num_edges(etype)
+        if not enough or mapping.dtype.is_floating_point:
             raise InvalidInput(
                 f"reverse_eids of edge type {etype} needs one edge ID per edge, shape "
                 f"({g.num_edges(etype)},); found {mapping.dtype} of shape {tuple(mapping.shape)}"
@@ -112,7 +113,8 @@ class Exclusion:
         if etype in self._checked:
             return
         (src, dst), (back_src, back_dst) = g.find_edges(ids, etype), g.find_edges(reverse, etype)
-        wrong = ((src != back_dst) | (dst != back_src)).nonzero().flatten()
+        # An edge that is its own reverse stands for none, and excludes nothing else.
+        wrong = ((ids != reverse) & ((src != back_dst) | (dst != back_src))).nonzero().flatten()
         if len(wrong):
             raise InvalidInput(
                 f"reverse_eids has edge {int(reverse[wrong[0]])} for edge {int(ids[wrong[0]])} of "

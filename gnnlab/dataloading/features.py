@@ -17,6 +17,7 @@ __all__ = [
     "attach_features",
     "fetch_ahead",
     "graphs_in",
+    "renew",
     "set_dst_lazy_features",
     "set_edge_lazy_features",
     "set_node_lazy_features",
@@ -67,7 +68,8 @@ def _attach(source: Frame, frame: Frame, id_name: str) -> None:
     ids = frame.column(id_name)  # holding the frame itself would be a reference cycle
     for name in source:
         if name not in frame:
-            frame.defer(name, partial(_rows, source, name, ids))
+            current = partial(source.__getitem__, name) if isinstance(source, Frame) else None
+            frame.defer(name, partial(_rows, source, name, ids), current)
 
 
 def _rows(source: Frame, name: str, ids: torch.Tensor | LazyTensor) -> torch.Tensor:
@@ -148,5 +150,15 @@ def _read(frames: Mapping[Any, Frame], names: Iterable[str] | Mapping[Any, Itera
         else:
             wanted = names
         for name in [wanted] if isinstance(wanted, str) else wanted:
-            if name in frame or len(frames) == 1:
-                _ = frame[name]
+            if name not in frame and len(frames) > 1:
+                continue
+            if isinstance(column := frame.column(name), LazyTensor):
+                column()  # and stays lazy, so that renew() finds it
+
+
+def renew(batch: Any) -> None:
+    """Fetch features again that have changed since :func:`fetch_ahead`."""
+    for part in graphs_in(batch):
+        for frames in part._src_frames, part._dst_frames, part._edge_frames:
+            for frame in frames.values():
+                frame.renew()

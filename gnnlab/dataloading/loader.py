@@ -21,7 +21,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.reduction import ForkingPickler
@@ -32,20 +32,22 @@ import torch
 
 from gnnlab import accelerators, random, trace
 from gnnlab.dataloading import affinity
-from gnnlab.dataloading.features import attach_features, fetch_ahead, graphs_in
+from gnnlab.dataloading.features import attach_features, fetch_ahead, graphs_in, renew
 from gnnlab.dataloading.position import Position
-from gnnlab.dataloading.sampler import Sampler, check_ids_of, check_sampler, to_device
+from gnnlab.dataloading.sampler import Sampler, check_ids_of, check_sampler, is_pure, to_device
 from gnnlab.dataloading.seeds import read_indices
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput, whole_number
+from gnnlab.graph.frame import is_unchanged, versions
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import describe
 from gnnlab.helpers.ddp_loader import rank_share, share_size
-from gnnlab.multiprocessing import check_sockets, explained
+from gnnlab.multiprocessing import check_sockets, explained, raise_file_limit
 
-__all__ = ["DataLoader", "NodeDataLoader"]
+__all__ = ["DataLoader", "NodeDataLoader", "received", "warn_of_ranks"]
 
 _PREFETCH = 2  # default of ``prefetch``
+_has_warned = False  # of ranks with the same seeds
 _WORKER_OPTIONS = (
     *("multiprocessing_context", "persistent_workers", "prefetch_factor", "timeout"),
     "worker_init_fn",
@@ -168,14 +170,13 @@ class DataLoader:
         if prefetch is None:
             ahead = use_prefetch_thread
             if ahead is None:
-                ahead = getattr(sampler, "pure", False)
+                ahead = is_pure(sampler)
             prefetch = _PREFETCH if ahead else 0
         self.prefetch = whole_number(prefetch, "prefetch", 0)
         self._check_placement(use_uva)
         self._position = Position()
         self._worker_options = kwargs
-        self._worker_tasks = _WorkerTasks()
-        self._workers: Any = None
+        self._workers: Any = None  # those that no iteration uses
         self._warn_if_empty()
 
     def _warn_if_empty(self) -> None:
@@ -320,6 +321,8 @@ class DataLoader:
 
     # -------------------------------------------------------------- iteration
     def __iter__(self) -> Iterator[Any]:
+        if not self.use_ddp and isinstance(self.graph, Graph):
+            warn_of_ranks("use_ddp=True splits them (use_ddp=(0, 1) says that none is meant)")
         key, first = self._position.begin(self._key)
         tasks = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))][first:]
         return trace.steps(self._position.count(self._make_all(tasks), len(tasks)), first)
@@ -363,15 +366,43 @@ class DataLoader:
     def _make(self, task: _Task) -> Any:
         return self._finish(_sample(self.graph, self.graph_sampler, task))
 
+    def _reads(self) -> list[torch.Tensor]:
+        """Return the tensors that making a batch reads, besides features: weights of edges."""
+        sampler = getattr(self.graph_sampler, "sampler", self.graph_sampler)
+        weights = getattr(sampler, "prob", None)
+        return [
+            frame[weights]
+            for graph in self._graphs
+            if isinstance(weights, str) and isinstance(graph, Graph)
+            for frame in graph._edge_frames.values()
+            if weights in frame
+        ]
+
+    def _make_ahead(self, task: _Task) -> tuple[list[Any], Any]:
+        return versions(self._reads()), self._make(task)
+
+    def _hand_over(self, task: _Task, read: list[Any], batch: Any) -> Any:
+        """Return a batch that was made ahead, with what has changed in the meantime."""
+        if not is_unchanged(read, self._reads()):
+            return self._make(task)
+        if hasattr(self.graph, "ntypes"):
+            self._attach(batch)  # new features
+            renew(batch)
+        return batch
+
     def _from_thread(self, tasks: list[_Task]) -> Iterator[Any]:
         thread = ThreadPoolExecutor(1, thread_name_prefix="gnnlab-prefetch")
+
+        def make(task: _Task) -> Future[Any]:
+            return thread.submit(self._make_ahead, task)
+
         try:
-            pending = deque(thread.submit(self._make, task) for task in tasks[: self.prefetch])
-            for number in range(len(tasks)):
-                batch = pending.popleft().result()
+            pending = deque(map(make, tasks[: self.prefetch]))
+            for number, task in enumerate(tasks):
+                made = pending.popleft().result()
                 if number + self.prefetch < len(tasks):
-                    pending.append(thread.submit(self._make, tasks[number + self.prefetch]))
-                yield batch
+                    pending.append(make(tasks[number + self.prefetch]))
+                yield self._hand_over(task, *made)
         finally:
             # The thread ends with the iteration, also if that is left early. The garbage collector
             # may close the iteration in a prefetch thread; waiting there could be a deadlock.
@@ -379,23 +410,20 @@ class DataLoader:
             thread.shutdown(wait=not in_prefetch, cancel_futures=True)
 
     def _from_workers(self, tasks: list[_Task]) -> Iterator[Any]:
-        if self._workers is None:
-            check_sockets()
-            for graph in self._graphs:
-                if isinstance(graph, Graph):  # before the fork, not in each worker
-                    for relation in graph._relations.values():
-                        _ = relation.coo(), relation.csc().eids
-            self._workers = torch.utils.data.DataLoader(
-                _SampledBatches(self.graph, self.graph_sampler),
-                batch_size=None,
-                sampler=self._worker_tasks,
-                num_workers=self.num_workers,
-                collate_fn=_identity,
-                **self._worker_options,
-            )
-        self._worker_tasks.tasks = tasks
-        batches = map(pickle.loads, self._workers)
-        return map(self._finish, trace.waiting(batches))
+        # Another iteration at the same time starts workers of its own.
+        workers, self._workers = self._workers or _Workers(self), None
+        return self._received(workers, tasks, workers.begin(tasks, self._reads()))
+
+    def _received(self, workers: _Workers, tasks: list[_Task], batches: Any) -> Iterator[Any]:
+        def finish(task: _Task, batch: Any) -> Any:
+            is_current = is_unchanged(workers.read, self._reads())
+            return self._finish(batch) if is_current else self._make(task)
+
+        try:
+            yield from map(finish, tasks, trace.waiting(received(map(pickle.loads, batches))))
+        finally:
+            if workers.options is self._worker_options:
+                self._workers = workers
 
 
 class NodeDataLoader(DataLoader):
@@ -428,6 +456,34 @@ class NodeDataLoader(DataLoader):
         super().__init__(g, nids, device=device, **kwargs)
 
 
+def received(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield what worker processes have made; errors for a lack of files say what to do."""
+    while True:
+        with explained("the mini-batches of worker processes"):
+            try:
+                one = [next(batches)]
+            except StopIteration:
+                return
+        yield one.pop()  # keep no reference: the batch is freed when its user drops it
+
+
+def warn_of_ranks(remedy: str) -> None:
+    """Warn, once per process, where several ranks would each iterate over all seeds."""
+    global _has_warned
+    group = torch.distributed
+    if _has_warned or not (group.is_available() and group.is_initialized()):
+        return
+    if group.get_world_size() > 1:
+        _has_warned = True
+        warnings.warn(
+            f"this process is one of {group.get_world_size()} ranks, and its loader iterates over "
+            "all the seeds that it was given. If they are the same on each rank, all ranks train "
+            f"on the same mini-batches: {remedy}. Seeds that differ by rank, and evaluation on "
+            "each rank, need no change",
+            stacklevel=3,
+        )
+
+
 def _sample(graph: Graph, sampler: Any, task: _Task) -> Any:
     key, number, seeds = task
     with trace.span("sample", number), random.stream(key, number):
@@ -438,7 +494,40 @@ def _sample(graph: Graph, sampler: Any, task: _Task) -> Any:
     return batch
 
 
-class _WorkerTasks:
+class _Workers:
+    """Worker processes, for one iteration at a time: torch's DataLoader of the tasks."""
+
+    def __init__(self, loader: DataLoader) -> None:
+        check_sockets()
+        raise_file_limit()  # each tensor of a batch is an open file
+        for graph in loader._graphs:
+            if isinstance(graph, Graph):  # before the fork, not in each worker
+                for relation in graph._relations.values():
+                    _ = relation.coo(), relation.csc().eids
+        self.options, self._tasks = loader._worker_options, _Tasks()
+        self.read: list[Any] = []  # the tensors that workers read, as they were when these started
+        self._loader: Any = torch.utils.data.DataLoader(
+            _SampledBatches(loader.graph, loader.graph_sampler),
+            batch_size=None,
+            sampler=self._tasks,
+            num_workers=loader.num_workers,
+            collate_fn=_identity,
+            generator=torch.Generator(),  # torch draws a seed from it, not from the program's
+            **self.options,
+        )
+
+    def begin(self, tasks: list[_Task], reads: list[torch.Tensor]) -> Iterator[bytes]:
+        """Begin an iteration; workers that are not persistent start with it."""
+        key = tasks[0][0] if tasks else 0
+        self._loader.generator.manual_seed(random.fold(key, torch.initial_seed()) >> 1)
+        if not (self.read and self._loader.persistent_workers):
+            self.read = versions(reads)
+        self._tasks.tasks = tasks
+        with explained("worker processes"):
+            return iter(self._loader)
+
+
+class _Tasks:
     """The tasks of the next epoch, as the ``sampler`` of torch's DataLoader."""
 
     def __init__(self) -> None:

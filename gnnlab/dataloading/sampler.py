@@ -212,6 +212,15 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
             set_edge_lazy_features(block, self.prefetch_edge_feats)
 
 
+def is_pure(part: Any) -> bool:
+    """Whether a loader may call a sampler in another thread: its class itself says ``pure = True``.
+
+    Classes outside gnnlab do not inherit that: what they override may be anything.
+    """
+    own = type(part).__module__.startswith("gnnlab.") or "pure" in vars(type(part))
+    return own and bool(getattr(part, "pure", False))
+
+
 def check_sampler(sampler: Any, argument: str, method: str) -> None:
     """Raise InvalidInput unless ``sampler`` is an object with the method ``sample``."""
     if isinstance(sampler, type):

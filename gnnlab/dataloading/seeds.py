@@ -26,6 +26,12 @@ class Seeds:
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
+    def items(self) -> Any:
+        """Return the IDs as a tensor, or a list of (type, ID) if they are given by type."""
+        if not self.typed:
+            return self.by_type[""]
+        return [(name, i) for name, ids in self.by_type.items() for i in ids.tolist()]
+
     def take(self, positions: torch.Tensor) -> Any:
         """Return the seeds at some positions."""
         if not self.typed:

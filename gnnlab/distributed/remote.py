@@ -10,8 +10,9 @@ from gnnlab.distributed import messages as m
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.router import Router
-from gnnlab.distributed.sockets import Pool, raise_file_limit
+from gnnlab.distributed.sockets import Pool
 from gnnlab.errors import GNNLabError
+from gnnlab.multiprocessing import raise_file_limit
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 

@@ -36,9 +36,9 @@ from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.protocol import EXCHANGES, To
-from gnnlab.distributed.sockets import raise_file_limit
 from gnnlab.distributed.stream import Refused, Stream, accept
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.multiprocessing import raise_file_limit
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 

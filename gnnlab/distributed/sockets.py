@@ -24,7 +24,6 @@ import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +34,9 @@ from gnnlab.distributed.protocol import BadReply
 from gnnlab.distributed.router import Answer, bad_reply
 from gnnlab.distributed.stream import Refused, Stream, greet
 from gnnlab.errors import GNNLabError
+from gnnlab.multiprocessing import open_files
 
-__all__ = ["Connections", "Pool", "ServerLost", "raise_file_limit"]
+__all__ = ["Connections", "Pool", "ServerLost"]
 
 _GRACE = 0.5  # seconds in which a broken connection may be restored
 _HELD = 10.0  # the same, if the connection is accepted: the server may be busy
@@ -44,22 +44,10 @@ _SILENT = 5.0  # seconds of waiting for a reply after which the server is greete
 _CONNECT = 5.0  # seconds to connect to a server that was reached before
 _PAUSE = 0.05  # seconds between two attempts to connect
 _TICK = 100  # milliseconds
-_FILES = 1 << 20  # more open files than any job needs; some systems allow 2**63
 
 
 class ServerLost(GNNLabError, ConnectionError):
     """A server has ended, or cannot be reached."""
-
-
-def raise_file_limit() -> None:
-    """Raise the limit of open files, hence connections, as far as the system permits."""
-    import resource  # absent on Windows, which cannot run jobs
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(ValueError, OSError):  # some systems permit less than their hard limit
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @dataclass(eq=False, slots=True)
@@ -301,13 +289,9 @@ class Connections:
         return ServerLost(f"lost {self._job.name_of(server)}: {why}")
 
     def _too_many(self, server: int, error: OSError) -> GNNLabError:
-        import resource  # absent on Windows, which cannot run jobs
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         return GNNLabError(
-            f"no further connection, to {self._job.name_of(server)}: {error.strerror}. This "
-            f"process may open {soft} files; raise the limit of the system ({hard}: `ulimit -Hn`), "
-            "or use fewer servers and samplers"
+            f"no further connection, to {self._job.name_of(server)}: {error.strerror}. "
+            f"{open_files()}, or use fewer servers and samplers"
         )
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ mini-batch only costs the features that the model reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ import torch
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound
 from gnnlab.graph.names import NID, listing
 
-__all__ = ["Frame", "LazyTensor", "as_tensor"]
+__all__ = ["Frame", "LazyTensor", "as_tensor", "is_unchanged", "versions"]
 
 
 def as_tensor(value: Any, *, integers: bool = False) -> torch.Tensor:
@@ -102,26 +102,83 @@ class LazyTensor:
         Function without arguments that returns the tensor.
     device : torch.device, optional
         Device to which the result is moved.
+    source : callable, optional
+        Function that returns the tensor that ``make`` reads, as it is now; see :meth:`renew`.
     """
 
-    __slots__ = ("_value", "device", "make")
+    __slots__ = ("_read", "_value", "device", "make", "source")
 
     def __init__(
-        self, make: Callable[[], torch.Tensor], device: torch.device | None = None
+        self,
+        make: Callable[[], torch.Tensor],
+        device: torch.device | None = None,
+        source: Callable[[], torch.Tensor] | None = None,
     ) -> None:
         self.make = make
         self.device = device
+        self.source = source
         self._value: torch.Tensor | None = None  # several frames may share this column
+        self._read: list[Any] = []  # the source, as it was when the value was computed
 
     def __call__(self) -> torch.Tensor:
         """Compute the tensor on the first call, and return it."""
         if self._value is None:
+            if self.source is not None:
+                self._read = versions([self.source()])  # before: a write meanwhile counts
             value = self.make()
+            if isinstance(self.make, LazyTensor):
+                self._read = self.make._read
             if self.device is not None:
                 # A copy to a GPU is ordered by its stream; a copy to the CPU must block.
                 value = value.to(self.device, non_blocking=self.device.type != "cpu")
             self._value = value
         return self._value
+
+    def to(self, device: torch.device) -> LazyTensor:
+        """Return the column on another device; a value that is computed is copied now."""
+        twin = LazyTensor(self, device, self.source)
+        if self._value is not None:
+            twin()
+        return twin
+
+    def renew(self) -> torch.Tensor | None:
+        """Return the value, if it was computed; compute it again if the source has changed."""
+        if isinstance(self.make, LazyTensor):
+            self.make.renew()
+        if self._read and not is_unchanged(self._read, [self.source()]):  # type: ignore[misc]
+            self._value = None
+            self()
+        self._read = []  # frees a column that has been replaced
+        return self._value
+
+
+def versions(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int | None]]:
+    """Return tensors with the number of writes to each, for :func:`is_unchanged`.
+
+    torch counts no writes to tensors made in inference mode; their number is None.
+    """
+    return [(x, None if x.is_inference() else x._version) for x in tensors]
+
+
+def is_unchanged(before: list[tuple[torch.Tensor, int | None]], now: list[torch.Tensor]) -> bool:
+    """Whether these are the tensors that :func:`versions` took, and surely not written to since.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.graph.frame import is_unchanged, versions
+    >>> x = torch.zeros(3)
+    >>> before = versions([x])
+    >>> is_unchanged(before, [x]), is_unchanged(before, [x.clone()])
+    (True, False)
+    >>> x[0] = 1
+    >>> is_unchanged(before, [x])
+    False
+    """
+    return len(before) == len(now) and all(
+        old is new and count is not None and count == new._version
+        for (old, count), new in zip(before, now, strict=True)
+    )
 
 
 class Frame(MutableMapping[str, torch.Tensor]):
@@ -157,13 +214,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
         self.initializers = dict(initializers or {})
 
     def __getitem__(self, name: str) -> torch.Tensor:
-        try:
-            value = self._columns[name]
-        except KeyError:
-            known = ", ".join(map(repr, self._columns)) or "none"
-            raise NotFound(
-                f"no {self.what} feature {name!r}; the features here are: {known}"
-            ) from None
+        value = self.column(name)
         if isinstance(value, LazyTensor):
             value = self._columns[name] = value()
         return value
@@ -204,9 +255,20 @@ class Frame(MutableMapping[str, torch.Tensor]):
     def __reduce__(self) -> tuple[Any, ...]:
         return Frame, (self.num_rows, dict(self), self.device, self.what)
 
-    def defer(self, name: str, make: Callable[[], torch.Tensor]) -> None:
-        """Set a column that is computed when it is first read."""
-        self._columns[name] = LazyTensor(make)
+    def defer(
+        self,
+        name: str,
+        make: Callable[[], torch.Tensor],
+        source: Callable[[], torch.Tensor] | None = None,
+    ) -> None:
+        """Set a column that is computed when it is first read; see :class:`LazyTensor`."""
+        self._columns[name] = LazyTensor(make, self.device, source)
+
+    def renew(self) -> None:
+        """Compute lazy columns again whose source has changed since they were computed."""
+        for name, column in self._columns.items():
+            if isinstance(column, LazyTensor) and (value := column.renew()) is not None:
+                self._columns[name] = value
 
     def initial(self, name: str, like: torch.Tensor, rows: slice | None = None) -> torch.Tensor:
         """Return rows, by default all, of a column that nobody wrote.
@@ -236,7 +298,13 @@ class Frame(MutableMapping[str, torch.Tensor]):
 
     def column(self, name: str) -> torch.Tensor | LazyTensor:
         """Return a column as it is stored, lazy or computed."""
-        return self._columns[name]
+        try:
+            return self._columns[name]
+        except KeyError:
+            known = ", ".join(map(repr, self._columns)) or "none"
+            raise NotFound(
+                f"no {self.what} feature {name!r}; the features here are: {known}"
+            ) from None
 
     def copy(self) -> Frame:
         """Return a frame with the same columns (the tensors themselves are shared)."""
@@ -275,14 +343,14 @@ class Frame(MutableMapping[str, torch.Tensor]):
     def rows(self, index: torch.Tensor | LazyTensor) -> dict[str, torch.Tensor | LazyTensor]:
         """Return lazy columns with the rows ``index`` of each column as it is now."""
         return {
-            name: LazyTensor(partial(_gather, column, index))
+            name: LazyTensor(partial(_gather, column, index), source=partial(_computed, column))
             for name, column in self._columns.items()
         }
 
     def to(self, device: torch.device) -> Frame:
         """Return a frame on another device; lazy columns stay lazy."""
         columns: dict[str, torch.Tensor | LazyTensor] = {
-            name: LazyTensor(value, device)
+            name: value.to(device)
             if isinstance(value, LazyTensor)
             else value.to(device, non_blocking=device.type != "cpu")
             for name, value in self._columns.items()
@@ -293,5 +361,8 @@ class Frame(MutableMapping[str, torch.Tensor]):
 def _gather(column: torch.Tensor | LazyTensor, index: torch.Tensor | LazyTensor) -> torch.Tensor:
     from gnnlab.kernels import gather
 
-    values, ids = (part() if isinstance(part, LazyTensor) else part for part in (column, index))
-    return gather.rows(values, ids)
+    return gather.rows(_computed(column), _computed(index))
+
+
+def _computed(column: torch.Tensor | LazyTensor) -> torch.Tensor:
+    return column() if isinstance(column, LazyTensor) else column

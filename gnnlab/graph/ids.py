@@ -146,10 +146,10 @@ def read_nodes(graph: GraphCore, nodes: Any) -> dict[str, torch.Tensor]:
     }
 
 
-def read_edges(graph: GraphCore, edges: Any) -> dict[Any, torch.Tensor]:
+def read_edges(graph: GraphCore, edges: Any, distinct: bool = False) -> dict[Any, torch.Tensor]:
     """Return edges as {canonical type: tensor of IDs}; see :func:`read_ids`."""
     return {
-        etype: read_ids(ids, graph.num_edges(etype), "edge", graph.device)
+        etype: read_ids(ids, graph.num_edges(etype), "edge", graph.device, distinct=distinct)
         for etype, ids in edge_dict(graph, edges).items()
     }
 

@@ -82,6 +82,8 @@ def from_pyg(
 
 
 def _edges(store: Any, what: str) -> tuple[torch.Tensor, torch.Tensor]:
+    if store._key is None and not {"edge_index", "adj_t", "adj"} & set(store.keys()):
+        return torch.arange(0), torch.arange(0)
     if "edge_index" not in store:
         raise InvalidInput(
             f"{what} has no edge_index; found {describe(store.keys())}. Leave out ToSparseTensor, "

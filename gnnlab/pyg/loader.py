@@ -17,6 +17,7 @@ import torch_geometric.loader as pyg
 from torch_geometric.data import TensorAttr
 
 from gnnlab import accelerators
+from gnnlab.dataloading.loader import warn_of_ranks
 from gnnlab.dataloading.sampler import Sampler
 from gnnlab.distributed import context
 from gnnlab.distributed.dataloader import _InSamplers
@@ -24,8 +25,9 @@ from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.split import edge_split, node_split
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import ONE_ETYPE
 from gnnlab.pyg.convert import is_pyg
 from gnnlab.pyg.sampler import NeighborSampler
@@ -66,22 +68,31 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         g, after = sampler.graph, options["transform"]
         if isinstance(g, DistGraph):
             _leave_out_workers(options)
-        if not is_pyg(data):
-            data = (FeatureStore(g), GraphStore(g)) if data is g else data
+        if data is g:
+            data = FeatureStore(g), GraphStore(g)
+        if not is_pyg(data) and isinstance(data[0], FeatureStore):
             options["transform"] = _Completed(data[0], after)
-            options[self._seeds] = self._read_seeds(g, options[self._seeds])
+        kind, seeds = self._read_seeds(g, options[self._seeds])
+        # a loader of PyG takes seeds without a type alone, but ends of edges with two stores
+        alone = kind is None and (is_pyg(data) or seeds.ndim == 1)
+        options[self._seeds] = seeds if alone else (kind, seeds)
+        if not (seeds.any() if seeds.dtype is torch.bool else seeds.numel()):
+            options.pop("shuffle", None)  # torch refuses to shuffle nothing
+        self._is_split = bool(options.keys() & {"sampler", "batch_sampler"})
         self._draws = options.get("generator")  # None: torch.manual_seed decides, as in PyG
         options["generator"] = self._draws or torch.Generator()
         options |= {"filter_per_worker": True, self._sampler: sampler}
         cast(Any, super()).__init__(data=data, **options)
         if prefetch is None:  # a user's functions may not be thread-safe
-            prefetch = 0 if after or options["transform_sampler_output"] else _PREFETCH
+            parts = [self, sampler, *(data if isinstance(data, tuple | list) else [data])]
+            own = after or options["transform_sampler_output"] or not all(map(_is_library, parts))
+            prefetch = 0 if own else _PREFETCH
         self._engine = _Engine(self, seed, prefetch)
         self._engine._graphs = [g]  # type: ignore[list-item]
 
     @classmethod
-    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> Any:
-        """Return the seeds of a graph as PyG's loader takes them."""
+    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> tuple[Any, torch.Tensor]:
+        """Return type, or None, and the seeds: IDs or a mask of nodes, or both ends of edges."""
         raise NotImplementedError
 
     @classmethod
@@ -98,6 +109,8 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         return as_tensor(seeds)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        if not self._is_split and isinstance(self._engine._graphs[0], Graph):
+            warn_of_ranks(f"take a share of {self._seeds} on each, ids[rank::ranks]")
         batches = iter(self._engine)
         if self.pin_memory and accelerators.kind() is not None:
             return (batch.pin_memory() for batch in batches)
@@ -123,8 +136,14 @@ class _Engine(_InSamplers):
         )
         self._loader, self.seed = loader, seed
 
-    def _warn_if_empty(self) -> None:
-        """Say nothing about no seeds, as PyG."""
+    def _reads(self) -> list[torch.Tensor]:
+        data = self._loader.data
+        if is_pyg(data):
+            return [x for store in data.stores for x in store.values() if torch.is_tensor(x)]
+        if not isinstance(data[0], FeatureStore):
+            return []  # unknown
+        frames = [*data[0].graph._node_frames().values(), *data[0].graph._edge_frames.values()]
+        return [x for frame in frames if isinstance(frame, Frame) for x in frame.values()]
 
     def _key(self, epoch: int) -> int:
         if self.seed is not None:
@@ -175,6 +194,11 @@ class _Completed:
         for (edges, attr), value in zip(wanted, values, strict=True):
             edges[attr.attr_name] = value
         return data if self.after is None else self.after(data)
+
+
+def _is_library(part: Any) -> bool:
+    own = type(part).__module__.startswith(("gnnlab.", "torch_geometric."))
+    return own or "pure" in vars(type(part))
 
 
 def _leave_out_workers(options: dict[str, Any]) -> None:
@@ -233,12 +257,13 @@ class NeighborLoader(_Loader, pyg.NodeLoader):
     _like, _seeds, _sampler = pyg.NeighborLoader, "input_nodes", "node_sampler"
 
     @classmethod
-    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> Any:
+    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> tuple[Any, torch.Tensor]:
         ntype, nodes = (given, None) if isinstance(given, str) else (None, given)
         if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
             ntype, nodes = given
         nodes = cls._of_type(g, ntype, nodes, g.num_nodes, node_split)
-        return nodes if ntype is None else (ntype, nodes)
+        ids = read_ids(nodes, g.num_nodes(ntype), "node", distinct=True)
+        return ntype, nodes if nodes.dtype is torch.bool else ids  # a mask decides input_id
 
 
 class LinkNeighborLoader(_Loader, pyg.LinkLoader):
@@ -258,15 +283,30 @@ class LinkNeighborLoader(_Loader, pyg.LinkLoader):
     _like, _seeds, _sampler = pyg.LinkNeighborLoader, "edge_label_index", "link_sampler"
 
     @classmethod
-    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> Any:
+    def _read_seeds(cls, g: Graph | DistGraph, given: Any) -> tuple[Any, torch.Tensor]:
         etype, edges = None, given
-        if isinstance(given, tuple | list) and given and isinstance(given[0], str):
-            etype, edges = tuple(given), None
-        elif isinstance(given, tuple | list) and given and isinstance(given[0], tuple):
-            etype, edges = given
+        if isinstance(given, tuple | list) and given:
+            if isinstance(given[0], str):
+                etype, edges = tuple(given), None
+            elif given[0] is None:
+                edges = given[1]
+            elif isinstance(given[0], tuple | list) and isinstance((*given[0], 0)[0], str):
+                etype, edges = tuple(given[0]), given[1]
+        if etype and len(etype) == 2:  # PyG also takes (source type, destination type)
+            found = [each for each in g.canonical_etypes if each[::2] == etype]
+            etype = found[0] if len(found) == 1 else etype
         name: Any = etype and g.to_canonical_etype(etype)
+        if isinstance(edges, tuple | list) and all(map(torch.is_tensor, edges)) and edges:
+            edges = torch.stack(tuple(edges))
         ends = cls._of_type(g, name, edges, g.num_edges, edge_split)
         if ends.ndim == 1:
-            ids = ends.nonzero().flatten() if ends.dtype is torch.bool else ends
-            ends = torch.stack([end.long() for end in g.find_edges(ids, etype=name)])
-        return name, ends
+            ids = read_ids(ends, g.num_edges(name), "edge", distinct=True)
+            ends = torch.stack(g.find_edges(ids, etype=name))
+        if ends.ndim != 2 or len(ends) != 2 or ends.dtype is torch.bool:
+            raise InvalidInput(
+                "edge_label_index has the two ends of each edge, shape (2, B), edge IDs, or a mask "
+                f"of edges; found {ends.dtype} of shape {tuple(ends.shape)}"
+            )
+        ntypes = (name or g.canonical_etypes[0])[::2]
+        read = [read_ids(e, g.num_nodes(t), "node") for e, t in zip(ends, ntypes, strict=True)]
+        return name, torch.stack(read).long()

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import torch
 import torch_geometric.sampler as pyg
+from torch_geometric.data import GraphStore as AnyGraphStore
 from torch_geometric.sampler.base import NumNeighbors, SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
 
@@ -26,10 +27,10 @@ from gnnlab import kernels
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
+from gnnlab.graph.ids import read_ids
 from gnnlab.graph.neighbor import check_fanout, sample_layer
-from gnnlab.graph.relation import check_ids
 from gnnlab.pyg.convert import from_pyg, is_pyg
-from gnnlab.pyg.stores import GraphStore, is_typed
+from gnnlab.pyg.stores import GraphStore, graph_of_stores, is_typed
 from gnnlab.random import generator
 
 __all__ = ["NeighborSampler", "graph_of"]
@@ -41,11 +42,13 @@ def graph_of(data: Any, weight_attr: str | None = None) -> Graph | DistGraph:
         return data
     if is_pyg(data):
         return from_pyg(data, only=[] if weight_attr is None else [weight_attr]).cpu()
-    if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[1], GraphStore):
-        return data[1].graph
+    if isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[1], AnyGraphStore):
+        features, edges = data
+        own = isinstance(edges, GraphStore)
+        return edges.graph if own else graph_of_stores(features, edges, weight_attr)
     raise InvalidInput(
-        "data is a Data, a HeteroData, a Graph, a DistGraph, or a pair (FeatureStore, GraphStore) "
-        f"of gnnlab.pyg; found {type(data).__name__}"
+        "data is a Data, a HeteroData, a Graph, a DistGraph, or a pair (feature store, graph "
+        f"store); found {type(data).__name__}"
     )
 
 
@@ -146,6 +149,10 @@ class NeighborSampler(pyg.BaseSampler):
         """Sample from the nodes of a mini-batch; see PyG's ``BaseSampler``."""
         if inputs.time is not None:
             raise _no_time("input_time")
+        ntype = inputs.input_type if self.is_hetero else self.graph.ntypes[0]
+        nodes = read_ids(inputs.node, self.graph.num_nodes(ntype), "node", distinct=True)
+        known = nodes if inputs.input_id is None else inputs.input_id
+        inputs = pyg.NodeSamplerInput(known, nodes, input_type=inputs.input_type)
         return self._finish(node_sample(inputs, self._sample))
 
     def sample_from_edges(
@@ -170,7 +177,7 @@ class NeighborSampler(pyg.BaseSampler):
         try:
             trees, none = 0, torch.empty(0, dtype=torch.int64)
             for ntype in [*seeds, *(lists.keys() - seeds.keys())]:
-                ids = seeds.get(ntype, none).long()
+                ids = read_ids(seeds.get(ntype, none), g.num_nodes(ntype), "node").long()
                 lists[ntype].start(ids, trees)
                 trees += len(ids)
             hops = [self._hop(lists, fanouts) for fanouts in self._hops]
@@ -291,7 +298,6 @@ class _Trees(_Nodes):
     """Each node once in each tree; for disjoint mini-batches."""
 
     def start(self, seeds: torch.Tensor, first_tree: int) -> None:
-        check_ids(seeds, self.num_nodes, "node")
         self._nodes = seeds
         self.trees = torch.arange(first_tree, first_tree + len(seeds))
 

@@ -19,11 +19,12 @@ from torch_geometric.data.graph_store import EdgeLayout
 
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.errors import InvalidInput, NotFound, check_graph
+from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, describe
 
-__all__ = ["FeatureStore", "GraphStore", "is_typed"]
+__all__ = ["FeatureStore", "GraphStore", "graph_of_stores", "is_typed"]
 
 
 def is_typed(g: Graph | DistGraph) -> bool:
@@ -163,3 +164,29 @@ class GraphStore(pyg.GraphStore):
 
     def _remove_edge_index(self, edge_attr: Any) -> bool:
         return self._put_edge_index(None, edge_attr)
+
+
+def graph_of_stores(features: Any, edges: Any, weight_attr: str | None = None) -> Graph:
+    """Make a graph of the edges of a graph store, and of their weights alone of the features."""
+    rows, cols, _ = edges.coo()
+    attrs = edges.get_all_edge_attrs()
+    ends = {attrs[0].edge_type: (rows, cols)}
+    if isinstance(rows, dict):
+        ends = {etype: (row, cols[etype]) for etype, row in rows.items()}
+    sizes: dict[Any, int] = {}
+    for attr in features.get_all_tensor_attrs():
+        if not isinstance(attr.group_name, tuple):
+            size = features.get_tensor_size(attr)
+            sizes[attr.group_name] = max(sizes.get(attr.group_name, 0), size[0] if size else 0)
+    for attr in attrs:
+        given = attr.size or [int(end.max()) + 1 if len(end) else 0 for end in ends[attr.edge_type]]
+        ntypes = attr.edge_type[::2] if attr.edge_type else (None, None)
+        for ntype, size in zip(ntypes, given, strict=True):
+            sizes[ntype] = max(sizes.get(ntype, 0), size or 0)
+    typed = None not in ends
+    g = heterograph(ends, sizes) if typed else graph(ends[None], num_nodes=sizes[None])
+    if weight_attr is not None:
+        for etype, frame in g._edge_frames.items():
+            group = etype if typed else None
+            frame[weight_attr] = features.get_tensor(group, attr_name=weight_attr, index=None)
+    return g.cpu()

@@ -28,8 +28,9 @@ from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.protocol import BadReply
 from gnnlab.distributed.remote import Remote
 from gnnlab.distributed.server import _ADDRESSES, Refusals
-from gnnlab.distributed.sockets import Pool, raise_file_limit
+from gnnlab.distributed.sockets import Pool
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.multiprocessing import raise_file_limit
 from tests.distributed.live import connected, launched, make_job, serving
 from tests.distributed.peer import Peer
 from tests.distributed.test_wire import mutated
