@@ -102,6 +102,11 @@ def test_ids_may_be_integers_of_any_size(toy) -> None:
 def test_what_is_no_graph_is_refused() -> None:
     with pytest.raises(ValueError, match=r"expected a Graph of .*, then seeds; found NoneType"):
         small.NeighborSampler([2]).sample(None, [0])
+    g = dgl.rand_graph(5, 10)
+    with pytest.raises(ValueError, match=r"expected a Graph of .* Graph\(\*g\.edges\(\)"):
+        small.NeighborSampler([2]).sample(g, [0])
+    with pytest.raises(ValueError, match="expected a Graph of"):
+        small.in_subgraph(g, torch.tensor([0]))
 
 
 # ---------------------------------------------------------------------------------- blocks

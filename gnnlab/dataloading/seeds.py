@@ -75,7 +75,7 @@ def read_indices(graph: Graph, indices: Any) -> Seeds:
             value = value[:]  # a distributed mask
         ids = as_integers(value, "seeds", masks=True)
         if ids.dtype is torch.bool:
-            _check_mask(graph, ids)
+            _check_mask(graph, ids, kind)
             ids = ids.nonzero().flatten()
         elif ids.ndim == 1 and len(ids) in _sizes(graph, kind):
             refuse_mask(ids, "node or edge", least=1 if ids.dtype.itemsize == 1 else 3)
@@ -98,14 +98,14 @@ def _sizes(graph: Any, kind: Any = None) -> list[int]:
     """Return the numbers of nodes and edges of each type, or of one type."""
     if not hasattr(graph, "ntypes"):  # items of a data set, of unknown number
         return []
-    if kind in graph.ntypes:
-        return [graph.num_nodes(kind)]
-    sizes = [graph.num_nodes(ntype) for ntype in graph.ntypes]
-    return sizes + [graph.num_edges(etype) for etype in graph.canonical_etypes]
+    of_nodes = [graph.num_nodes(t) for t in graph.ntypes if kind in (None, t)]
+    return of_nodes + [
+        graph.num_edges(e) for e in graph.canonical_etypes if kind in (None, e, e[1])
+    ]
 
 
-def _check_mask(graph: Any, mask: torch.Tensor) -> None:
-    sizes = _sizes(graph)
+def _check_mask(graph: Any, mask: torch.Tensor, kind: Any) -> None:
+    sizes = _sizes(graph, kind)
     if sizes and mask.shape not in {(size,) for size in sizes}:
         raise InvalidInput(
             f"a mask needs one entry per node, or edge, of a type {tuple(sizes)}; found shape "

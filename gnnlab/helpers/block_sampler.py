@@ -383,6 +383,9 @@ def in_subgraph(g: Graph, nodes: Any) -> Graph:
 
 def _in_edges(g: Graph, nodes: Any, fanout: int, key: int, replace: bool = False) -> Graph:
     _check_fanouts([fanout])
+    if not hasattr(g, "pick"):  # a graph of DGL or gnnlab
+        there = "Graph(*g.edges(), num_nodes=g.num_nodes())"
+        raise ValueError(f"g is {type(g).__name__}; expected a Graph of this file: {there}")
     nodes = read_ids(nodes, "nodes", g.num_nodes()).to(g.device)
     count, src, eids = g.pick(nodes, fanout, key, replace)
     frontier = Graph([], [], g.num_nodes())

@@ -16,6 +16,7 @@ import torch
 import gnnlab as core
 import gnnlab.compat as dgl
 from gnnlab.dataloading.affinity import compute_on
+from gnnlab.dataloading.sampler import is_pure
 from tests.graph.samples import edges_of, toy, typed
 from tests.helpers import ROOT
 
@@ -189,6 +190,8 @@ def test_sample_etype_neighbors_refuses(graph: core.Graph) -> None:
         dgl.sampling.sample_etype_neighbors(typed(), [1], [0, 3], [1])
     g = dgl.sampling.sample_etype_neighbors(graph, [1], OFFSETS[:-1], 0)
     assert g.num_edges() == 0
+    further = [0] * (len(OFFSETS) - 1) + [-1]
+    assert dgl.sampling.sample_etype_neighbors(graph, [1], OFFSETS, further).num_edges() == 0
 
 
 def test_pack_traces_is_a_loop() -> None:
@@ -426,7 +429,7 @@ def test_negative_samplers_may_be_derived_from(graph: core.Graph) -> None:
     core.seed(1)
     theirs = core.dataloading.negative_sampler.Uniform(3)(graph, torch.tensor([3, 1]))
     assert all(torch.equal(one, two) for one, two in zip(ours, theirs, strict=True))
-    assert negative_sampler.Uniform(3).pure and negative_sampler.DegreePower
+    assert is_pure(negative_sampler.Uniform(3)) and negative_sampler.DegreePower
     with pytest.raises(NotImplementedError, match="_generate"):
         negative_sampler._BaseNegativeSampler()(graph, [1])
 

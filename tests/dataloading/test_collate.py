@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader
 import gnnlab as dgl
 from gnnlab.dataloading import EdgeCollator, GraphDataLoader, NeighborSampler, NodeCollator
 from gnnlab.dataloading.negative_sampler import Uniform
+from gnnlab.errors import InvalidInput
 from tests.dataloading.samples import FOLLOWS, PLAYS, REVERSE, friends, players
 
 
@@ -78,6 +79,23 @@ def test_each_rank_gets_its_share(dataset, monkeypatch):
     assert sorted(chain(*shares)) == list(range(3, 13))
 
 
+def test_an_empty_data_set_has_no_batch():
+    with pytest.warns(UserWarning, match="no mini-batch"):
+        loader = GraphDataLoader([], shuffle=True, batch_size=2)
+    assert list(loader) == []
+
+
+def test_two_iterations_with_the_same_workers(dataset):
+    loader = GraphDataLoader(dataset, batch_size=4, num_workers=1, persistent_workers=True)
+    expected = [[3, 4, 5, 6], [7, 8, 9, 10], [11, 12]]
+    assert [(a[1].tolist(), b[1].tolist()) for a, b in zip(loader, loader, strict=True)] == [
+        (each, each) for each in expected
+    ]
+    for _ in loader:
+        break
+    assert sizes(loader) == expected
+
+
 def test_nodes_in_the_older_form():
     g = friends()
     nodes = NodeCollator(g, torch.arange(50), NeighborSampler([3, 3]))
@@ -89,12 +107,21 @@ def test_nodes_in_the_older_form():
 
 
 def test_a_mask_marks_nodes():
-    mask = torch.arange(50) % 7 == 3
-    nodes = NodeCollator(friends(), mask, NeighborSampler([2]))
-    (batch,) = DataLoader(nodes.dataset, 50, collate_fn=nodes.collate)
-    assert batch[1].tolist() == mask.nonzero().flatten().tolist()
-    typed = NodeCollator(players(), {"game": np.arange(20) % 9 == 1}, NeighborSampler([2]))
-    assert [(ntype, int(i)) for ntype, i in typed.dataset] == [("game", i) for i in (1, 10, 19)]
+    mask = torch.arange(100) % 40 == 3
+    for form in (mask, mask.numpy(), mask.tolist()):
+        nodes = NodeCollator(friends(), form, NeighborSampler([2]))
+        (batch,) = DataLoader(nodes.dataset, 50, collate_fn=nodes.collate)
+        assert batch[1].tolist() == [3, 43, 83]
+    for wrong in (mask.to(torch.uint8), mask[:50], mask.float(), mask.unsqueeze(1)):
+        with pytest.raises(InvalidInput):
+            NodeCollator(friends(), wrong, NeighborSampler([2]))
+    with pytest.raises(InvalidInput):
+        EdgeCollator(friends(), torch.zeros(3000, dtype=torch.int8), NeighborSampler([2]))
+    count = players().num_nodes("game")
+    typed = NodeCollator(players(), {"game": np.arange(count) % 9 == 1}, NeighborSampler([2]))
+    assert typed.dataset == [("game", i) for i in range(1, count, 9)]
+    with pytest.raises(InvalidInput):
+        NodeCollator(players(), {"game": np.ones(count + 1, bool)}, NeighborSampler([2]))
 
 
 def test_blocks_may_be_sampled_on_the_graph_itself():

@@ -132,6 +132,16 @@ def test_samplers_of_your_own(graph):
         as_edge_prediction_sampler(HalfBlind(), exclude="self")
 
 
+def test_reverse_ids_may_go_on_after_the_last_edge(graph):
+    def blocks(reverse_eids):
+        sampler = as_edge_prediction_sampler(
+            NeighborSampler([-1]), "reverse_id", reverse_eids=reverse_eids
+        )
+        return sampler.sample(graph, [3])[-1][0].edata[dgl.EID].tolist()
+
+    assert blocks(torch.cat([REVERSE, torch.tensor([9999])])) == blocks(REVERSE)
+
+
 def test_bad_input_says_what_is_wrong(graph, typed):
     def sample(g=graph, seeds=(0,), **options):
         return as_edge_prediction_sampler(NeighborSampler([2]), **options).sample(g, seeds)

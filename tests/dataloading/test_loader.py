@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import threading
 import weakref
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from tests.accelerator import GPU
-from tests.helpers import let_go, run_script
+from tests.helpers import let_go, run_ranks, run_script
 
 
 @pytest.fixture
@@ -191,6 +192,187 @@ def test_named_features_are_fetched_ahead(graph):
     assert isinstance(blocks[1]._dst_frames["_N"].column("y"), torch.Tensor)
 
 
+class Counted(dgl.dataloading.NeighborSampler):
+    """Tells how many batches have been begun: those before the last are complete."""
+
+    pure = True
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.begun = threading.Semaphore(0)
+
+    def sample(self, g, seeds, *more):
+        self.begun.release()
+        return super().sample(g, seeds, *more)
+
+
+@pytest.mark.parametrize("edges", [False, True])
+def test_features_fetched_ahead_are_those_at_the_time_of_the_batch(graph, edges):
+    names = {f"prefetch_{each}_feats": [name] for each, name in (("node", "x"), ("edge", "w"))}
+    sampler = Counted([2], prefetch_labels=["y"], **names)
+    kind = dgl.dataloading.EdgeDataLoader if edges else dgl.dataloading.DataLoader
+    batches = kind(graph, range(40), sampler, batch_size=5)
+    for number, (inputs, *_, (block,)) in enumerate(batches):
+        for _ in range(min(3, 8 - number) if not number else int(number < 6)):
+            assert sampler.begun.acquire(timeout=60)
+        dst, eids = block.dstdata[dgl.NID], block.edata[dgl.EID]
+        assert torch.equal(block.srcdata["x"], graph.ndata["x"][inputs])
+        assert torch.equal(block.dstdata["y"], graph.ndata["y"][dst])
+        assert torch.equal(block.edata["w"], graph.edata["w"][eids])
+        assert number == 0 or torch.equal(block.srcdata["new"], graph.ndata["new"][inputs])
+        graph.ndata["x"][:] += 1
+        graph.ndata["y"] = graph.ndata["y"] + 1
+        graph.edata["w"][::2].zero_()
+        graph.ndata["new"] = torch.full((200,), number)
+
+
+def test_edges_are_drawn_by_the_weights_of_the_time_of_the_batch(graph):
+    def drawn(**options):
+        graph.edata["p"] = torch.ones(4000)
+        sampler = dgl.dataloading.NeighborSampler([3], prob="p")
+        found = []
+        for _, _, (block,) in dgl.dataloading.DataLoader(
+            graph, range(40), sampler, batch_size=10, seed=2, **options
+        ):
+            found.append(block.edata[dgl.EID].tolist())
+            graph.edata["p"][found[-1]] = 0
+        return found
+
+    expected = drawn(prefetch=0)
+    assert drawn(prefetch=4) == drawn(num_workers=1) == expected
+
+
+def test_what_has_not_changed_is_fetched_once(graph, monkeypatch):
+    fetched = []
+    rows = dgl.kernels.gather.rows
+    monkeypatch.setattr(dgl.kernels.gather, "rows", lambda *a: fetched.append(1) or rows(*a))
+    sampler = dgl.dataloading.NeighborSampler([2], prefetch_labels=["y"])
+    for _, _, (block,) in dgl.dataloading.DataLoader(graph, range(8), sampler, batch_size=2):
+        assert block.dstdata["y"].shape == (2,)
+    assert len(fetched) == 4
+    with torch.inference_mode():
+        graph.ndata["y"] = torch.zeros(200)
+        for _, _, (block,) in dgl.dataloading.DataLoader(graph, range(8), sampler, batch_size=2):
+            assert torch.equal(block.dstdata["y"], graph.ndata["y"][block.dstdata[dgl.NID]])
+            graph.ndata["y"][:] += 1  # torch does not count writes here
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"prefetch": 0}, {}, {"num_workers": 1}, {"num_workers": 1, "persistent_workers": True}],
+)
+def test_two_iterations_at_a_time(graph, options):
+    def firsts(epoch):
+        return [outputs.tolist()[0] for _, outputs, _ in epoch]
+
+    data = loader(graph, range(12), batch_size=4, shuffle=False, **options)
+    assert firsts(a for a in data if next(iter(data))) == [0, 4, 8]
+    pairs = [(firsts([a]), firsts([b])) for a, b in zip(data, data, strict=True)]
+    assert pairs == [([0], [0]), ([4], [4]), ([8], [8])]
+    left = iter(data)
+    next(left)
+    assert firsts(data) == [0, 4, 8] and firsts(left) == [4, 8]
+
+
+@pytest.mark.parametrize("options", [{}, {"num_workers": 1}])
+def test_random_numbers_of_the_program_are_left_alone(graph, options):
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+    state = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+    data = loader(graph, **options)
+    assert len([*data, *data]) == 8
+    assert torch.equal(torch.get_rng_state(), state[0])
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == state[1:]
+
+
+def test_all_batches_of_workers_may_be_kept():
+    """Each tensor that came from a worker is an open file."""
+    printed = run_script(
+        """
+        import resource
+        import gnnlab as dgl
+
+        def epoch(soft, hard):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            data = dgl.dataloading.DataLoader(
+                dgl.rand_graph(900, 3000), range(900), dgl.dataloading.NeighborSampler([2]),
+                batch_size=5, num_workers=1)
+            return len(list(data))
+
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        print(epoch(300, hard))
+        try:
+            epoch(300, 300)
+        except dgl.GNNLabError as error:
+            print("open files" in str(error), "300" in str(error))
+        """
+    )
+    assert printed.split() == ["180", "True", "True"]
+
+
+def test_ranks_with_the_same_seeds_are_told_once():
+    printed = run_ranks(
+        """
+        import warnings
+        import torch
+        import gnnlab as dgl
+
+        torch.distributed.init_process_group("gloo")
+        g, sampler = dgl.rand_graph(20, 50), dgl.dataloading.NeighborSampler([2])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for how in True, (0, 1):
+                list(dgl.dataloading.DataLoader(g, range(20), sampler, use_ddp=how))
+            list(dgl.dataloading.GraphDataLoader([g, g], use_ddp=True))
+            print(len(caught))
+            for kind in dgl.dataloading.DataLoader, dgl.dataloading.EdgeDataLoader:
+                data = kind(g, range(20), sampler)
+                list(data), list(data)
+            list(dgl.dataloading.GraphDataLoader([g, g]))
+            print(len(caught), "use_ddp=True" in str(caught[0].message))
+        torch.distributed.destroy_process_group()
+        """,
+        2,
+    )
+    assert [text.split() for text in printed] == [["0", "1", "True"]] * 2
+
+
+def test_only_what_says_so_itself_is_sampled_in_a_thread(graph):
+    class Own(dgl.dataloading.NeighborSampler):
+        def sample_blocks(self, g, seeds, exclude_eids=None):
+            threads.add(threading.current_thread())
+            return super().sample_blocks(g, seeds, exclude_eids)
+
+    class Labor(dgl.dataloading.LaborSampler):
+        pass
+
+    class Pure(Own):
+        pure = True
+
+    class Negatives(dgl.dataloading.negative_sampler.Uniform):
+        pass
+
+    class Pairs(dgl.dataloading.EdgePredictionSampler):
+        pass
+
+    def prefetch(sampler):
+        return dgl.dataloading.DataLoader(graph, [1], sampler).prefetch
+
+    threads = set()
+    list(dgl.dataloading.DataLoader(graph, [1, 2], Own([2])))
+    assert threads == {threading.main_thread()}
+    assert [prefetch(kind([2])) for kind in (Own, Labor, Pure, type("Sub", (Pure,), {}))] == [
+        *(0, 0, 2, 0)
+    ]
+    pairs, plain = dgl.dataloading.EdgePredictionSampler, dgl.dataloading.NeighborSampler([2])
+    uniform = dgl.dataloading.negative_sampler.Uniform(2)
+    assert prefetch(pairs(plain, negative_sampler=uniform)) == 2
+    assert prefetch(pairs(plain, negative_sampler=Negatives(2))) == 0
+    assert prefetch(pairs(Own([2]), negative_sampler=uniform)) == 0
+    assert prefetch(Pairs(plain)) == 0
+
+
 def test_a_sampler_of_your_own(graph):
     threads = set()
 
@@ -239,6 +421,8 @@ def test_an_iteration_is_lost_in_a_thread_that_its_own_waits_for():
             time.sleep(0.05)  # the helper has its share too
 
         class Sampler(dgl.dataloading.NeighborSampler):
+            pure = True
+
             def sample(self, g, seeds, *more):
                 if int(seeds[0]):
                     begun.set()

@@ -336,6 +336,10 @@ def test_reverse_ids_from_before_partitioning_are_noticed(plain: Cut) -> None:
     )
     with pytest.raises(InvalidInput, match=r"it is not its reverse\. Edges of a partitioned graph"):
         list(loader)
+    none = torch.arange(3000)  # each edge in place of a reverse edge, on any graph
+    for g in plain.parts, plain.whole:
+        loader = DistEdgeDataLoader(g, range(9), NeighborSampler([2]), reverse_eids=none, **options)
+        assert len(list(loader)) == 1
 
 
 def test_reverse_ids_may_lie_with_the_edges(plain: Cut) -> None:

@@ -96,7 +96,8 @@ def test_what_has_no_rows_is_left_out() -> None:
 
 def test_what_cannot_be_converted_is_an_error() -> None:
     with pytest.raises(InvalidInput, match="no edge_index"):
-        pyg.from_pyg(Data(x=torch.eye(2)))
+        pyg.from_pyg(Data(x=torch.eye(2), adj_t=torch.eye(2).to_sparse()))
+    assert pyg.from_pyg(Data(x=torch.eye(2))).num_edges() == 0
     with pytest.raises(InvalidInput, match="takes a Data"):
         pyg.from_pyg(torch.eye(2))
     g = dgl.graph(([0], [1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,18 @@ import torch
 import torch_geometric
 from torch_geometric.data import Data
 from torch_geometric.loader import ImbalancedSampler
-from torch_geometric.sampler import SamplerOutput
+from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput, SamplerOutput
+from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
-from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.pyg import FeatureStore, GraphStore, LinkNeighborLoader, NeighborLoader, from_pyg
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.pyg import (
+    FeatureStore,
+    GraphStore,
+    LinkNeighborLoader,
+    NeighborLoader,
+    NeighborSampler,
+    from_pyg,
+)
 from tests.pyg import graphs
 from tests.pyg.graphs import CITES, WRITES, check_hops
 
@@ -181,6 +190,115 @@ def test_the_arguments_are_pygs() -> None:
     check_hops(data, batch, [3], replace=True)
     with pytest.raises(TypeError, match="batchsize"):
         NeighborLoader(data, [3], batchsize=8)
+
+
+def seeds_of(loader: Any) -> list[int]:
+    return [node for batch in loader for node in batch.n_id[: batch.batch_size].tolist()]
+
+
+def ends_of(loader: Any) -> list[list[int]]:
+    return torch.cat([b.n_id[b.edge_label_index] for b in loader], dim=1).tolist()
+
+
+def test_seeds_are_read_in_one_way() -> None:
+    """IDs and masks in all forms; what could be both is refused. A mask decides input_id."""
+    data = graphs.plain()
+    number, count = data.num_nodes, data.num_edges
+    mask, of_edges = torch.arange(number) % 5 == 2, torch.arange(count) % 50 == 3
+    ids, eids = mask.nonzero().flatten(), of_edges.nonzero().flatten()
+    for graph in (data, from_pyg(data)):
+        for form in (mask, mask.numpy(), mask.tolist(), ids.numpy(), ids.int(), ids.tolist()):
+            assert seeds_of(NeighborLoader(graph, [2], form, batch_size=4)) == ids.tolist()
+        batch = next(iter(NeighborLoader(graph, [2], mask, batch_size=4)))
+        assert batch.input_id.tolist() == ids[:4].tolist()
+        for wrong in (mask.to(torch.uint8), mask.long(), mask.float(), mask[1:], ids.unsqueeze(1)):
+            with pytest.raises(InvalidInput):
+                NeighborLoader(graph, [2], wrong)
+        for beyond in ([-1], [number]):
+            with pytest.raises(OutOfRange):
+                NeighborLoader(graph, [2], beyond)
+        ends = data.edge_index[:, eids]
+        for form in (of_edges, of_edges.numpy(), eids, ends, ends.int(), tuple(ends)):
+            loader = LinkNeighborLoader(graph, [2], edge_label_index=form, batch_size=4)
+            assert ends_of(loader) == ends.tolist()
+        for wrong in (of_edges.to(torch.int8), eids.double(), ends.float(), ends.T, ends.bool()):
+            with pytest.raises(InvalidInput):
+                LinkNeighborLoader(graph, [2], edge_label_index=wrong)
+        for beyond in ([count], ends - number):
+            with pytest.raises(OutOfRange):
+                LinkNeighborLoader(graph, [2], edge_label_index=beyond)
+    typed = graphs.typed()
+    mask = typed["paper"].mask
+    for graph in (typed, from_pyg(typed)):
+        for wrong in (mask.to(torch.uint8), mask[:-1]):
+            with pytest.raises(InvalidInput):
+                NeighborLoader(graph, [2], ("paper", wrong))
+    sampler = NeighborSampler(data, [2])
+    for wrong in (torch.tensor([0.5]), torch.ones(number, dtype=torch.uint8), torch.tensor([[0]])):
+        with pytest.raises(InvalidInput):
+            sampler.sample_from_nodes(NodeSamplerInput(None, wrong))
+    with pytest.raises(OutOfRange):
+        sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([-1])))
+    with pytest.raises(OutOfRange):
+        sampler.sample_from_edges(EdgeSamplerInput(None, torch.tensor([number]), torch.tensor([0])))
+
+
+@pytest.mark.parametrize("options", [{}, {"num_workers": 1}])
+def test_no_seeds_are_no_batches(options: dict[str, Any]) -> None:
+    data = graphs.plain()
+    none = torch.zeros(data.num_nodes, dtype=torch.bool)
+    for kind, seeds in (NeighborLoader, none), (LinkNeighborLoader, torch.empty(2, 0).long()):
+        for graph in (data, from_pyg(data)):
+            with pytest.warns(UserWarning, match="no mini-batch") as warned:
+                assert list(kind(graph, [2], seeds, shuffle=True, **options)) == []
+            assert len(warned) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"num_workers": 1}])
+def test_batches_have_the_features_of_their_time(options: dict[str, Any]) -> None:
+    data = graphs.plain()
+    g = from_pyg(data)
+    for graph, features in (data, data), (g, g.ndata):
+        for batch in NeighborLoader(graph, [2], range(12), batch_size=3, **options):
+            assert torch.equal(batch.x, features["x"][batch.n_id])
+            features["x"] = features["x"] + 1
+            features["x"][:] *= 2
+
+
+def test_only_code_of_libraries_runs_in_a_thread() -> None:
+    data = graphs.plain()
+    threads = set()
+
+    class Sampler(NeighborSampler):
+        def sample_from_nodes(self, inputs: Any) -> Any:
+            threads.add(threading.current_thread())
+            return super().sample_from_nodes(inputs)
+
+    class Loader(NeighborLoader):
+        def filter_fn(self, out: Any) -> Any:
+            threads.add(threading.current_thread())
+            return super().filter_fn(out)
+
+    list(NeighborLoader(data, [2], range(4), neighbor_sampler=Sampler(data, [2])))
+    list(Loader(data, [2], range(4)))
+    assert threads == {threading.main_thread()}
+
+
+def test_stores_of_others_and_data_without_edges() -> None:
+    features, edges = MyFeatureStore(), MyGraphStore()
+    x, w = torch.arange(4.0), torch.tensor([1.0, 0, 1])
+    features.put_tensor(x, group_name="paper", attr_name="x", index=None)
+    features.put_tensor(w, group_name=CITES, attr_name="w", index=None)
+    edges.put_edge_index(
+        (torch.tensor([0, 1, 2]), torch.tensor([1, 2, 2])), CITES, "coo", size=(4, 4)
+    )
+    (batch,) = NeighborLoader(
+        (features, edges), [2], ("paper", [2, 3]), batch_size=2, weight_attr="w"
+    )
+    assert batch["paper"].n_id.tolist() == [2, 3] and batch["paper"].x.tolist() == [2.0, 3.0]
+    assert batch[CITES].edge_index.tolist() == [[0], [0]]
+    (batch,) = NeighborLoader(Data(x=x), [2], batch_size=4)
+    assert batch.n_id.tolist() == [0, 1, 2, 3]
 
 
 def test_wrong_arguments() -> None:

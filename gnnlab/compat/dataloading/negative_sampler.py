@@ -50,9 +50,6 @@ class _Generated(_BaseNegativeSampler):
             return core.NegativeSampler.__call__(self, g, eids)  # type: ignore[arg-type]
         return super().__call__(g, eids)
 
-    def __init_subclass__(cls) -> None:
-        cls.pure = cls.__module__ == __name__  # type: ignore[attr-defined]
-
 
 class Uniform(_Generated, core.Uniform):  # type: ignore[misc]
     """:class:`gnnlab.dataloading.negative_sampler.Uniform`, for programs that derive from it."""

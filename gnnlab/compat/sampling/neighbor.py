@@ -79,8 +79,9 @@ def sample_etype_neighbors(
     """Sample in-edges of each node and edge type of a graph made homogeneous.
 
     ``etype_offset`` has the first edge ID of each original type, and the number of edges;
-    ``fanout`` one number for each type, or one for all. The others are those of
-    :func:`gnnlab.sample_neighbors`; a bool as ``exclude_edges`` is the older place of ``replace``.
+    ``fanout`` one number for each type, or one for all; further numbers are ignored. The others are
+    those of :func:`gnnlab.sample_neighbors`; a bool as ``exclude_edges`` is the older place of
+    ``replace``.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def sample_etype_neighbors(
     starts += [g.num_edges()] if starts and starts[-1] != g.num_edges() else []
     types = len(starts) - 1
     fanouts = as_tensor(fanout).reshape(-1).tolist() * (types if as_tensor(fanout).ndim == 0 else 1)
-    if types < 0 or starts[0] or starts != sorted(starts) or len(fanouts) != types:
+    if types < 0 or starts[0] or starts != sorted(starts) or len(fanouts) < types:
         raise InvalidInput(
             "etype_offset rises from 0 to the number of edges, and fanout has one number per type; "
             f"found {starts} and {fanouts}"
