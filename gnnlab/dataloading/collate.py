@@ -60,7 +60,7 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
     collate_fn : callable, optional
         :func:`collate_graphs` by default.
     use_ddp : bool
-        Split the data set among the ranks of ``torch.distributed``.
+        Split the data set among the ranks of ``torch.distributed``; without it, a warning.
     ddp_seed : int
         Seed of the shuffle, the same on all ranks.
     **kwargs

@@ -82,11 +82,13 @@ class DataLoader:
     shuffle : bool
         Shuffle the seeds in every epoch.
     num_workers : int
-        Worker processes that sample ahead. They share the graph's memory.
+        Worker processes that sample ahead. They share the graph's memory. Code of your own in a
+        sampler finds the graph there as it was when they started.
     prefetch : int, optional
         Mini-batches that a thread samples ahead if there are no workers; 0 samples in the training
         thread. By default 2 for samplers of this library and 0 for custom samplers, which may not
-        be thread-safe. ``use_prefetch_thread`` is its old name.
+        be thread-safe; a custom class may declare ``pure = True``, for itself and not for classes
+        derived from it. ``use_prefetch_thread`` is its old name.
     seed : int, optional
         Seed of shuffling and sampling: epoch k of two loaders with the same seed is the same. By
         default each epoch takes the next key after :func:`gnnlab.seed`.
@@ -103,7 +105,16 @@ class DataLoader:
     ------
     Any
         Results of the sampler; for block samplers ``(input_nodes, output_nodes, blocks)``. Blocks
-        have the features of ``graph``, which are gathered when they are first read.
+        have the features of ``graph``, which are gathered when they are first read. Those that a
+        thread has gathered before are gathered again if they have been assigned or written to when
+        the batch is yielded (by torch; not through numpy or ``.data``, by other processes, or on
+        other machines, for which ``prefetch=0`` is needed).
+
+    Notes
+    -----
+    Several iterations may run at a time; each has all batches of its epoch. With
+    ``persistent_workers``, a second one starts workers of its own. No iteration draws from the
+    generators of torch, numpy and Python in this process.
 
     Examples
     --------
@@ -322,7 +333,7 @@ class DataLoader:
     # -------------------------------------------------------------- iteration
     def __iter__(self) -> Iterator[Any]:
         if not self.use_ddp and isinstance(self.graph, Graph):
-            warn_of_ranks("use_ddp=True splits them (use_ddp=(0, 1) says that none is meant)")
+            warn_of_ranks("use_ddp=True splits them, use_ddp=(0, 1) does not and is silent")
         key, first = self._position.begin(self._key)
         tasks = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))][first:]
         return trace.steps(self._position.count(self._make_all(tasks), len(tasks)), first)

@@ -348,6 +348,7 @@ class NeighborSampler(BlockSampler):
     """
 
     #: Blocks depend on (key, number, seeds) of the batch alone: a loader may sample in a thread.
+    #: A class outside gnnlab does not inherit this; it may declare it for itself.
     pure = True
 
     def __init__(

@@ -218,18 +218,21 @@ class NeighborLoader(_Loader, pyg.NodeLoader):
 
     Parameters
     ----------
-    data : Data, HeteroData, Graph, DistGraph, or (FeatureStore, GraphStore) of gnnlab.pyg
+    data : Data, HeteroData, Graph, DistGraph, or (FeatureStore, GraphStore) of gnnlab.pyg or others
     num_neighbors : list of int, or dict of lists by edge type
     input_nodes : tensor, mask, node type, or (node type, tensor or mask), optional
-        The seeds; by default all nodes. On a DistGraph, a mask of its features
-        (``g.ndata["train_mask"]``) or no seeds at all mean this trainer's share, of the same size
-        for all trainers (:func:`gnnlab.distributed.node_split`); IDs are used as they are.
+        The seeds; by default all nodes. A mask has dtype bool. On a DistGraph, a mask of its
+        features (``g.ndata["train_mask"]``) or no seeds at all mean this trainer's share, of the
+        same size for all trainers (:func:`gnnlab.distributed.node_split`); IDs are used as they
+        are.
     seed : int, optional
         Seed of shuffling and sampling: epoch k of two loaders with one seed is the same. By default
         ``torch.manual_seed`` (PyG's ``seed_everything``) decides.
     prefetch : int, optional
         Mini-batches that a thread makes ahead where there are no workers; by default 2, and 0 with
-        a transform.
+        a transform, or with a loader, sampler, store or data class that is not PyG's or gnnlab's.
+        A batch is made again if ``data`` has been written to in the meantime, by torch and in this
+        process.
     **kwargs
         As PyG's: ``replace``, ``subgraph_type``, ``disjoint``, ``weight_attr``, … of
         :class:`NeighborSampler`, ``transform``, ``batch_size``, ``shuffle``, ``num_workers``, ….
@@ -275,9 +278,9 @@ class LinkNeighborLoader(_Loader, pyg.LinkLoader):
         As for :class:`NeighborLoader`, and ``edge_label``, ``neg_sampling``, … as PyG's. Negative
         pairs are drawn from all nodes and may be edges.
     edge_label_index : tensor, edge type, or (edge type, tensor), optional
-        The ends of the seed edges, shape (2, B); by default all edges. On a graph of gnnlab also
-        edge IDs, shape (B,), or a mask of edges; on a DistGraph, a mask of its features or no edges
-        at all mean this trainer's share, of the same size for all trainers.
+        The ends of the seed edges, shape (2, B); by default all edges. Also edge IDs, shape (B,),
+        or a mask of edges; on a DistGraph, a mask of its features or no edges at all mean this
+        trainer's share, of the same size for all trainers.
     """
 
     _like, _seeds, _sampler = pyg.LinkNeighborLoader, "edge_label_index", "link_sampler"

@@ -60,7 +60,7 @@ class NeighborSampler(pyg.BaseSampler):
 
     Parameters
     ----------
-    data : Data, HeteroData, Graph, DistGraph, or (FeatureStore, GraphStore) of gnnlab.pyg
+    data : Data, HeteroData, Graph, DistGraph, or (FeatureStore, GraphStore) of gnnlab.pyg or others
     num_neighbors : list of int, or dict of lists by edge type
         Edges for each node and hop, the seeds' hop first; −1 takes all.
     subgraph_type : "directional", "bidirectional" or "induced"

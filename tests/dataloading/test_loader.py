@@ -206,20 +206,25 @@ class Counted(dgl.dataloading.NeighborSampler):
         return super().sample(g, seeds, *more)
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param(GPU, marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("edges", [False, True])
-def test_features_fetched_ahead_are_those_at_the_time_of_the_batch(graph, edges):
+def test_features_fetched_ahead_are_those_at_the_time_of_the_batch(graph, edges, device):
     names = {f"prefetch_{each}_feats": [name] for each, name in (("node", "x"), ("edge", "w"))}
     sampler = Counted([2], prefetch_labels=["y"], **names)
     kind = dgl.dataloading.EdgeDataLoader if edges else dgl.dataloading.DataLoader
-    batches = kind(graph, range(40), sampler, batch_size=5)
+    batches = kind(graph, range(40), sampler, batch_size=5, device=device)
     for number, (inputs, *_, (block,)) in enumerate(batches):
         for _ in range(min(3, 8 - number) if not number else int(number < 6)):
             assert sampler.begun.acquire(timeout=60)
-        dst, eids = block.dstdata[dgl.NID], block.edata[dgl.EID]
-        assert torch.equal(block.srcdata["x"], graph.ndata["x"][inputs])
-        assert torch.equal(block.dstdata["y"], graph.ndata["y"][dst])
-        assert torch.equal(block.edata["w"], graph.edata["w"][eids])
-        assert number == 0 or torch.equal(block.srcdata["new"], graph.ndata["new"][inputs])
+        new = ["new"] * (number > 0)
+        for columns, source, ids, names in (
+            (block.srcdata, graph.ndata, inputs, ["x", *new]),
+            (block.dstdata, graph.ndata, block.dstdata[dgl.NID], ["y"]),
+            (block.edata, graph.edata, block.edata[dgl.EID], ["w"]),
+        ):
+            for name in names:
+                assert columns[name].device.type == device
+                assert torch.equal(columns[name].cpu(), source[name][ids.cpu()])
         graph.ndata["x"][:] += 1
         graph.ndata["y"] = graph.ndata["y"] + 1
         graph.edata["w"][::2].zero_()
