@@ -103,7 +103,7 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
                 seed=ddp_seed,
                 drop_last=kwargs.get("drop_last", False),
             )
-        if not len(dataset):
+        if hasattr(dataset, "__len__") and not len(dataset):
             warnings.warn("the data set is empty, so the loader has no mini-batch", stacklevel=2)
             kwargs.pop("shuffle", None)  # torch refuses to shuffle nothing
         kwargs.setdefault("generator", torch.Generator().manual_seed(self._key >> 1))

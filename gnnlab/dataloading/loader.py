@@ -72,7 +72,8 @@ class DataLoader:
         Split the seeds of every epoch among the ranks of ``torch.distributed``, or among those of a
         given (rank, number of ranks). All ranks make the same number of steps: some seeds are
         repeated, or with ``drop_last`` left out. Step i of all ranks together has the seeds of
-        step i of a single process whose batches are larger by the number of ranks.
+        step i of a single process whose batches are larger by the number of ranks. Ranks of a
+        process group that train without ``use_ddp`` get a warning; (0, 1) splits nothing, silently.
     ddp_seed : int
         ``seed`` of the ranks if ``seed`` is not given.
     batch_size : int
@@ -422,8 +423,10 @@ class DataLoader:
 
     def _from_workers(self, tasks: list[_Task]) -> Iterator[Any]:
         # Another iteration at the same time starts workers of its own.
-        workers, self._workers = self._workers or _Workers(self), None
-        return self._received(workers, tasks, workers.begin(tasks, self._reads()))
+        workers, self._workers = self._workers, None
+        if workers is None or not is_unchanged(workers.read, self._reads()):
+            workers = _Workers(self)
+        return self._received(workers, tasks, workers.begin(tasks))
 
     def _received(self, workers: _Workers, tasks: list[_Task], batches: Any) -> Iterator[Any]:
         def finish(task: _Task, batch: Any) -> Any:
@@ -479,12 +482,12 @@ def received(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def warn_of_ranks(remedy: str) -> None:
-    """Warn, once per process, where several ranks would each iterate over all seeds."""
+    """Warn, once per process, where several ranks would each train on all seeds."""
     global _has_warned
     group = torch.distributed
     if _has_warned or not (group.is_available() and group.is_initialized()):
         return
-    if group.get_world_size() > 1:
+    if group.get_world_size() > 1 and torch.is_grad_enabled():  # off, it is an evaluation
         _has_warned = True
         warnings.warn(
             f"this process is one of {group.get_world_size()} ranks, and its loader iterates over "
@@ -516,7 +519,7 @@ class _Workers:
                 for relation in graph._relations.values():
                     _ = relation.coo(), relation.csc().eids
         self.options, self._tasks = loader._worker_options, _Tasks()
-        self.read: list[Any] = []  # the tensors that workers read, as they were when these started
+        self.read = versions(loader._reads())
         self._loader: Any = torch.utils.data.DataLoader(
             _SampledBatches(loader.graph, loader.graph_sampler),
             batch_size=None,
@@ -527,12 +530,10 @@ class _Workers:
             **self.options,
         )
 
-    def begin(self, tasks: list[_Task], reads: list[torch.Tensor]) -> Iterator[bytes]:
+    def begin(self, tasks: list[_Task]) -> Iterator[bytes]:
         """Begin an iteration; workers that are not persistent start with it."""
         key = tasks[0][0] if tasks else 0
         self._loader.generator.manual_seed(random.fold(key, torch.initial_seed()) >> 1)
-        if not (self.read and self._loader.persistent_workers):
-            self.read = versions(reads)
         self._tasks.tasks = tasks
         with explained("worker processes"):
             return iter(self._loader)

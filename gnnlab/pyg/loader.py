@@ -25,7 +25,7 @@ from gnnlab.distributed.graph import DistGraph
 from gnnlab.distributed.split import edge_split, node_split
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import InvalidInput
-from gnnlab.graph.frame import Frame, as_tensor
+from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import ONE_ETYPE
@@ -142,8 +142,7 @@ class _Engine(_InSamplers):
             return [x for store in data.stores for x in store.values() if torch.is_tensor(x)]
         if not isinstance(data[0], FeatureStore):
             return []  # unknown
-        frames = [*data[0].graph._node_frames().values(), *data[0].graph._edge_frames.values()]
-        return [x for frame in frames if isinstance(frame, Frame) for x in frame.values()]
+        return data[0].tensors()
 
     def _key(self, epoch: int) -> int:
         if self.seed is not None:
@@ -198,7 +197,7 @@ class _Completed:
 
 def _is_library(part: Any) -> bool:
     own = type(part).__module__.startswith(("gnnlab.", "torch_geometric."))
-    return own or "pure" in vars(type(part))
+    return own or vars(type(part)).get("pure", False)
 
 
 def _leave_out_workers(options: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from torch_geometric.data.graph_store import EdgeLayout
 from gnnlab.distributed.graph import DistGraph
 from gnnlab.errors import InvalidInput, NotFound, check_graph
 from gnnlab.graph.construct import graph, heterograph
-from gnnlab.graph.frame import as_tensor
+from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import ONE_ETYPE, describe
 
@@ -60,6 +60,17 @@ class FeatureStore(pyg.FeatureStore):
         super().__init__()
         self.graph = g
         self.names = names
+
+    def tensors(self) -> list[torch.Tensor]:
+        """Return the tensors of this process whose rows mini-batches have."""
+        frames = [*self.graph._node_frames().values(), *self.graph._edge_frames.values()]
+        return [
+            frame[name]
+            for frame in frames
+            if isinstance(frame, Frame)
+            for name in frame
+            if frame.what == "edge" or self.names is None or name in self.names
+        ]
 
     def frame(self, attr: Any) -> Any:
         """Return the frame (of a node type or an edge type) that holds an attribute."""

@@ -330,6 +330,8 @@ def test_ranks_with_the_same_seeds_are_told_once():
             for how in True, (0, 1):
                 list(dgl.dataloading.DataLoader(g, range(20), sampler, use_ddp=how))
             list(dgl.dataloading.GraphDataLoader([g, g], use_ddp=True))
+            with torch.no_grad():
+                list(dgl.dataloading.DataLoader(g, range(20), sampler))
             print(len(caught))
             for kind in dgl.dataloading.DataLoader, dgl.dataloading.EdgeDataLoader:
                 data = kind(g, range(20), sampler)
