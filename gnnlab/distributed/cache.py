@@ -44,6 +44,7 @@ from gnnlab.distributed.transport import Transport
 from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
+from gnnlab.kernels.dtypes import read_dtype
 from gnnlab.kernels.route import Shard
 from gnnlab.partition.book import PartitionPolicy
 
@@ -218,7 +219,7 @@ class Table:
         low, high = self._borders[self._local_part : self._local_part + 2]
         self._own, self._num_rows = (low, high), policy.get_size() - (high - low)
         self._placement = self._make_placement(policy)
-        self.row_bytes = math.prod(there.row_shape) * m.read_dtype(there.dtype).itemsize
+        self.row_bytes = math.prod(there.row_shape) * read_dtype(there.dtype).itemsize
         numbers = np.dtype(np.int32 if self._num_rows < 1 << 31 else np.int64)
         self.full_size = max(1, self._num_rows * (self.row_bytes + numbers.itemsize))
         self.hits = self.misses = 0
@@ -245,7 +246,7 @@ class Table:
     def resize(self, num_bytes: int) -> None:
         """Allocate memory, and start empty."""
         self._placement.resize(num_bytes, self.row_bytes)
-        dtype = m.read_dtype(self._there.dtype)
+        dtype = read_dtype(self._there.dtype)
         self._values = gather.empty((self.num_slots, *self._there.row_shape), dtype)
 
     def restart(self) -> None:

@@ -24,6 +24,7 @@ from gnnlab.distributed.transport import Transport
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels import gather
+from gnnlab.kernels.dtypes import check_stored, dtype_name, read_dtype
 from gnnlab.kernels.route import Shard
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
@@ -129,7 +130,8 @@ class Client:
         if name is None:
             name = f"anonymous-{self._num_anonymous}"
             self._num_anonymous += 1
-        full, kind = policy.get_data_name(name), m.dtype_name(m.read_dtype(m.dtype_name(dtype)))
+        full, kind = policy.get_data_name(name), dtype_name(dtype)
+        check_stored(dtype, full)
         first = None
         if init is not None:
             first = partial(_first_values, init, row_shape, dtype, policy.ranges)
@@ -200,7 +202,7 @@ class Client:
         for i, (policy, name, ids) in enumerate(wanted):
             there = self.description(name)
             if len(ids) > (step := _step(there)):
-                out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
+                out = gather.empty((len(ids), *there.row_shape), read_dtype(there.dtype))
                 for at in range(0, len(ids), step):
                     out[at : at + step] = self.pull(policy, name, ids[at : at + step])
                 found[i] = out
@@ -228,7 +230,7 @@ class Client:
             return far, None, lambda _: gather.rows(only, shards[0].rows)
         if len(shards) == 1 and kept is None:
             return far, None, lambda values: values[0]
-        out = gather.empty((len(ids), *there.row_shape), m.DTYPES[there.dtype])
+        out = gather.empty((len(ids), *there.row_shape), read_dtype(there.dtype))
         if kept is not None:
             kept.expect(ids)
             far = [shard for shard in (kept.take(p, out) for p in far) if len(shard.rows)]
@@ -356,7 +358,7 @@ class Client:
 
 def _step(there: m.Description) -> int:
     """Return the maximum number of rows of a tensor in one message."""
-    width = math.prod(there.row_shape) * m.DTYPES[there.dtype].itemsize
+    width = math.prod(there.row_shape) * read_dtype(there.dtype).itemsize
     return max(1, _AT_ONCE // max(width, torch.int64.itemsize))
 
 

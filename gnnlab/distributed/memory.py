@@ -31,6 +31,7 @@ from gnnlab.distributed import messages as m
 from gnnlab.distributed.store import Store
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.helpers.fork import Lock
+from gnnlab.kernels.dtypes import dtype_name, read_dtype
 from gnnlab.multiprocessing import allocate
 from gnnlab.partition.part import Part
 
@@ -176,7 +177,7 @@ class Memory:
             if entry.file in self._mapped:
                 mapped[entry.file] = self._mapped[entry.file]
             elif entry.file:
-                mapped[entry.file] = _map(entry.file, entry.shape, m.read_dtype(entry.dtype))
+                mapped[entry.file] = _map(entry.file, entry.shape, read_dtype(entry.dtype))
         self._mapped = mapped
         self.tensors = {name: mapped[e.file] for name, e in entries.items() if e.file}
         self.entries = entries  # last, because stores compare it to detect changes
@@ -218,7 +219,7 @@ class Memory:
         with self._lock:
             self._mapped[file] = tensor
             try:
-                self._publish({name: Entry(file, tuple(shape), m.dtype_name(dtype), is_gdata)})
+                self._publish({name: Entry(file, tuple(shape), dtype_name(dtype), is_gdata)})
             except BaseException:
                 del self._mapped[file]
                 os.unlink(path)

@@ -21,11 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from gnnlab.errors import InvalidInput
-
 __all__ = [
-    "DTYPES",
-    "DTYPE_NAMES",
     "MAX_REPLY",
     "Bye",
     "CountNonzero",
@@ -50,40 +46,9 @@ __all__ = [
     "Statistics",
     "Update",
     "Welcome",
-    "dtype_name",
-    "read_dtype",
 ]
 
 MAX_REPLY = 1 << 28  # bytes of rows or edges in one reply
-
-DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool, torch.uint8),
-        *(torch.int64, torch.int32, torch.int16, torch.int8),
-    )
-}
-DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """Return the name of a dtype in messages and files.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from gnnlab.distributed.messages import dtype_name, read_dtype
-    >>> dtype_name(torch.float32), read_dtype("float32")
-    ('float32', torch.float32)
-    """
-    return str(dtype).removeprefix("torch.")
-
-
-def read_dtype(name: str) -> torch.dtype:
-    """Return the dtype of a name; raises InvalidInput if rows cannot have it."""
-    if name not in DTYPES:
-        raise InvalidInput(f"a distributed tensor cannot hold {name}; it holds {', '.join(DTYPES)}")
-    return DTYPES[name]
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from gnnlab.graph.neighbor import check_weights, pick
 from gnnlab.graph.relation import Adjacency, check_ids
 from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
-from gnnlab.kernels.dtypes import torch_ids_dtype
+from gnnlab.kernels.dtypes import dtype_name, read_dtype, torch_ids_dtype
 from gnnlab.kernels.sample_weighted import BadWeight
 from gnnlab.partition.part import Part
 from gnnlab.random import fold
@@ -111,7 +111,7 @@ class Store:
 
     def _description(self, name: str, rows: torch.Tensor) -> m.Description:
         return m.Description(
-            tuple(rows.shape[1:]), m.dtype_name(rows.dtype), self.is_gdata.get(name, True)
+            tuple(rows.shape[1:]), dtype_name(rows.dtype), self.is_gdata.get(name, True)
         )
 
     def _create(self, message: m.Create) -> bool:
@@ -121,7 +121,7 @@ class Store:
                 f"the name of a tensor begins with one of {describe(self._sizes)}; found "
                 f"{message.name!r}"
             )
-        dtype = m.read_dtype(message.dtype)
+        dtype = read_dtype(message.dtype)
         row = message.row_shape
         if len(row) > _MAX_DIMENSIONS or min(row, default=0) < 0 or math.prod(row) > _MAX_ROW:
             raise InvalidInput(
@@ -186,7 +186,7 @@ class Store:
             kernels.route.copy_rows(message.values.contiguous(), None, tensor, message.rows)
 
     def _count_nonzero(self, message: m.CountNonzero) -> int:
-        return int(self._table(message.name).count_nonzero())
+        return int((self._table(message.name) != 0).sum())
 
     def _update(self, message: m.Update) -> None:
         name = message.name

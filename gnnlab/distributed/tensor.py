@@ -20,7 +20,6 @@ import torch
 
 from gnnlab.distributed import context
 from gnnlab.distributed.client import Client, Initializer
-from gnnlab.distributed.messages import DTYPES
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound, OutOfRange
 from gnnlab.graph.frame import (
     Frame,
@@ -30,6 +29,7 @@ from gnnlab.graph.frame import (
     wrong_rows,
 )
 from gnnlab.graph.ids import is_scalar, read_ids
+from gnnlab.kernels.dtypes import read_dtype
 from gnnlab.partition.book import PartitionPolicy
 
 __all__ = ["DistFrame", "DistTensor"]
@@ -121,7 +121,7 @@ class DistTensor:
         there = client.description(name)
         self._client, self._policy, self._name = client, policy, name
         self._shape = (policy.get_size(), *there.row_shape)
-        self._dtype = DTYPES[there.dtype]
+        self._dtype = read_dtype(there.dtype)
         self._reference = client.refer(name)
 
     # ------------------------------------------------------------- properties
@@ -195,7 +195,8 @@ class DistTensor:
             value = as_tensor(value)
         else:
             value = as_tensor(value)
-            if self._dtype.is_floating_point or not value.is_floating_point():
+            is_whole = not (value.is_floating_point() or value.is_complex())
+            if is_whole or torch.can_cast(value.dtype, self._dtype):
                 value = value.to(self._dtype)
         if value.dtype != self._dtype:
             raise InvalidInput(

@@ -21,9 +21,9 @@ import msgspec
 import torch
 
 from gnnlab import errors
-from gnnlab.distributed import messages as m
 from gnnlab.distributed.protocol import EXCHANGES
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.kernels.dtypes import DTYPES, NUMPY_DTYPES, dtype_name
 
 __all__ = [
     "BadFrame",
@@ -164,9 +164,9 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
     """Encode a header; ``describe`` takes a tensor's bytes and returns the number of its frame."""
 
     def replace(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or value.dtype not in m.DTYPE_NAMES:
+        if not isinstance(value, torch.Tensor) or value.dtype not in NUMPY_DTYPES:
             raise InvalidInput(f"{type(value).__name__} does not cross the wire: {value!r}")
-        return describe(value), m.DTYPE_NAMES[value.dtype], tuple(value.shape)
+        return describe(value), dtype_name(value.dtype), tuple(value.shape)
 
     encoder = msgspec.msgpack.Encoder(enc_hook=replace)
     return encoder.encode(_Head(VERSION, kind, number, msgspec.Raw(encoder.encode(body))))
@@ -257,7 +257,7 @@ def _read_body(head: _Head, kind: Any, frames: Sequence[Any]) -> Any:
 
 
 def _read_tensor(frame: Any, name: str, shape: tuple[int, ...]) -> torch.Tensor:
-    dtype = m.DTYPES.get(name)
+    dtype = DTYPES.get(name)
     if dtype is None:
         raise BadFrame(f"a tensor cannot hold {name[:20]}")
     if len(shape) > _MAX_DIMENSIONS or any(not 0 <= size <= MAX_FRAME for size in shape):

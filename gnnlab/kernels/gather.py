@@ -15,20 +15,12 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
+from gnnlab.kernels.dtypes import NUMPY_DTYPES
 
 __all__ = ["copy_rows", "empty", "rows"]
 
-_NUMPY_DTYPE = {
-    torch.float32: np.float32,
-    torch.float64: np.float64,
-    torch.int64: np.int64,
-    torch.int32: np.int32,
-    torch.float16: np.float16,
-    torch.bool: np.bool_,
-    torch.uint8: np.uint8,
-    torch.int8: np.int8,
-    torch.int16: np.int16,
-}
+# torch's index_select lacks these in one dimension.
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _FEW = 1 << 16  # bytes, for which importing numba is not worth it
 
 
@@ -45,10 +37,10 @@ def empty(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Ten
     torch.Tensor
         Of the given shape and dtype, with arbitrary content.
     """
-    kind = _NUMPY_DTYPE.get(dtype)
+    kind = NUMPY_DTYPES.get(dtype)
     if kind is None:
         return torch.empty(tuple(shape), dtype=dtype)
-    return torch.from_numpy(np.empty(tuple(shape), kind))
+    return torch.from_numpy(np.empty(tuple(shape), kind)).view(dtype)
 
 
 def rows(matrix: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -82,7 +74,7 @@ def rows(matrix: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     if index.device != matrix.device:
         index = index.to(matrix.device)
     if matrix.device.type != "cpu" or matrix.requires_grad:
-        return matrix.index_select(0, index)
+        return matrix[index] if matrix.dtype in _SIGNED else matrix.index_select(0, index)
     return copy_rows(matrix, index, empty((len(index), *matrix.shape[1:]), matrix.dtype))
 
 
@@ -92,7 +84,9 @@ def copy_rows(matrix: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> t
         source, target = (t.reshape(len(t), -1).view(torch.int32).numpy() for t in (matrix, out))
         kernels.take.take(source, index.numpy(), target)
         return out
-    return torch.index_select(matrix, 0, index, out=out)
+    signed = _SIGNED.get(matrix.dtype, matrix.dtype)
+    torch.index_select(matrix.view(signed), 0, index, out=out.view(signed))
+    return out
 
 
 def _suits(matrix: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> bool:

@@ -183,6 +183,6 @@ def open_features(
                 )
             try:
                 torch.from_numpy(np.empty(0, array.dtype))
-            except TypeError as error:
+            except (TypeError, ValueError) as error:  # the latter: bytes in the other order
                 raise InvalidInput(f"{files[name]}: {array.dtype} cannot be stored") from error
     return found

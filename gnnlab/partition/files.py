@@ -30,6 +30,7 @@ import torch
 from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, cannot_read
 from gnnlab.graph.names import EdgeType, check_name
 from gnnlab.kernels import threads
+from gnnlab.kernels.dtypes import numpy_dtype, read_dtype
 from gnnlab.partition.book import GraphPartitionBook
 
 __all__ = [
@@ -42,7 +43,6 @@ __all__ = [
     "file_name",
     "make_config",
     "node_folder",
-    "numpy_view",
     "open_arrays",
     "read_config",
     "read_offsets",
@@ -93,18 +93,6 @@ def file_name(name: str) -> str:
 def unquote_name(name: str) -> str:
     """Undo :func:`file_name`."""
     return "" if name == "%" else unquote(name)
-
-
-def numpy_view(values: torch.Tensor) -> torch.Tensor:
-    """View values whose dtype numpy lacks as integers of the same width."""
-    try:
-        values[:0].numpy()
-    except TypeError:
-        width = {1: torch.int8, 2: torch.int16}.get(values.element_size())
-        if width is None:
-            raise InvalidInput(f"features of {values.dtype} cannot be stored; cast them") from None
-        return values.view(width)
-    return values
 
 
 # -------------------------------------------------------------------------------- JSON file
@@ -261,7 +249,7 @@ def _parse(path: Path, content: Mapping[str, Any]) -> PartConfig:
         files.add(file)
         arrays[int(part.removeprefix("part"))][name] = ArrayInfo(
             file,
-            _dtype(about["dtype"]),
+            read_dtype(about["dtype"]),
             _shape(about["shape"]),
             _integer(about["bytes"], "the size of an array"),
             str(about["sha256"]),
@@ -293,13 +281,6 @@ def _shape(sizes: Any) -> tuple[int, ...]:
     if not isinstance(sizes, list) or len(sizes) > _MOST_DIMENSIONS:
         raise ValueError(f"the shape of an array is {str(sizes)[:40]}")
     return tuple(_integer(size, "a size of an array") for size in sizes)
-
-
-def _dtype(name: Any) -> torch.dtype:
-    dtype = getattr(torch, name)
-    if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"{name!r} is not a dtype")
-    return dtype
 
 
 def _relative(name: Any) -> PurePosixPath:
@@ -415,7 +396,7 @@ def _map(info: ArrayInfo) -> torch.Tensor:
         with open(info.file, "rb") as file:
             version = np.lib.format.read_magic(file)
             shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
-            expected = numpy_view(torch.empty(0, dtype=info.dtype)).numpy().dtype
+            expected = numpy_dtype(info.dtype)
             if (version, shape, by_column, dtype) != ((1, 0), info.shape, False, expected):
                 raise ValueError(f"found {dtype} of shape {shape}")
             if (size := info.bytes - file.tell()) != math.prod(shape) * dtype.itemsize:

@@ -20,6 +20,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, EdgeType
+from gnnlab.kernels.dtypes import check_stored
 from gnnlab.partition.assign import assign
 from gnnlab.partition.build import RenumberedGraph, assemble_part, renumber_graph, split_by_type
 from gnnlab.partition.estimate import plan
@@ -224,6 +225,9 @@ def _check_arguments(g: Graph, num_parts: int, num_hops: int, reshuffle: bool) -
     if not g.canonical_etypes:
         raise InvalidInput("the graph has no edge types; there is nothing to cut")
     check_type_names([*g.ntypes, *g.etypes])
+    for frame in (*g._node_frames().values(), *g._edge_frames.values()):
+        for name, values in frame.items():  # before the work, not when they are written
+            check_stored(values.dtype, f"feature {name!r}")
 
 
 def check_type_names(names: Iterable[str]) -> None:

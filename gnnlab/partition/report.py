@@ -14,8 +14,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-import torch
-
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import Part, open_part
 
@@ -152,5 +150,5 @@ def _count(part: Part, mask: str | None) -> dict[str, int]:
     }
     marked = [each.data[mask] for each in nodes if mask in each.data]
     if mask is not None and marked:
-        counts[mask] = sum(int(torch.count_nonzero(each)) for each in marked)
+        counts[mask] = sum(int((each != 0).sum()) for each in marked)
     return counts

@@ -33,7 +33,8 @@ from gnnlab import kernels
 from gnnlab.errors import InvalidInput, PartitionError
 from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
-from gnnlab.partition.files import KINDS, numpy_view
+from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
+from gnnlab.partition.files import KINDS
 from gnnlab.staging import locked, replacing, try_lock
 
 __all__ = ["ArrayFile", "PartitionWriter", "rewrite_features"]
@@ -61,7 +62,7 @@ class ArrayFile:
     def __init__(self, file: BinaryIO, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         self._file, self._hash = file, hashlib.sha256()
         self.shape, self.dtype = shape, dtype
-        kind = numpy_view(torch.empty(0, dtype=dtype)).numpy().dtype
+        kind = numpy_dtype(dtype)
         self._left = kind.itemsize * int(np.prod(shape, dtype=object))
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(
@@ -87,7 +88,7 @@ class ArrayFile:
         self._file.flush()
         os.fsync(self._file.fileno())
         return {
-            "dtype": str(self.dtype).removeprefix("torch."),
+            "dtype": dtype_name(self.dtype),
             "shape": list(self.shape),
             "bytes": self._file.tell(),
             "sha256": self._hash.hexdigest(),

@@ -25,6 +25,7 @@ from gnnlab.distributed.protocol import kind_of, num_rows
 from gnnlab.distributed.router import Router
 from gnnlab.errors import GNNLabError
 from gnnlab.helpers.fork import Lock
+from gnnlab.kernels.dtypes import dtype_name
 from gnnlab.partition.files import PartConfig
 from gnnlab.partition.part import Part
 from gnnlab.simulate.design import Design
@@ -66,7 +67,7 @@ class MachineMemory(Memory):
         file = next(self._names)
         with self._lock:
             self._mapped[file] = tensor
-            self._publish({name: Entry(file, tuple(shape), m.dtype_name(dtype), is_gdata)})
+            self._publish({name: Entry(file, tuple(shape), dtype_name(dtype), is_gdata)})
 
     def _publish(self, changed: Mapping[str, Entry | None]) -> None:
         entries = {n: e for n, e in {**self.entries, **changed}.items() if e is not None}

@@ -12,6 +12,7 @@ from tests.distributed.cluster import run_job
 
 SCRIPT = """
 import sys, torch, gnnlab as dgl
+from gnnlab.kernels.dtypes import DTYPES
 
 dgl.distributed.initialize("unused.txt")
 g = dgl.distributed.DistGraph("g", part_config=sys.argv[1] if sys.argv[1:] else None)
@@ -21,6 +22,11 @@ f = dgl.distributed.sample_neighbors(g, torch.arange(0, 100, 7), 5)
 print(torch.stack(f.edges()).tolist())
 h = dgl.distributed.DistTensor((100, 2), torch.float32, "h", lambda s, t: torch.ones(s, dtype=t))
 print(h[[0, 99]].tolist(), h.count_nonzero())
+for name, dtype in DTYPES.items():
+    t = dgl.distributed.DistTensor((100, 2), dtype, name, lambda s, t: torch.ones(s).to(t))
+    values = torch.tensor([[1.0, 4.0], [1.0, 1.0], [2.0, 1.0]]).to(dtype)
+    t[[0, 99]] = values[[0, 2]]
+    assert t[[0, 1, 99]].tolist() == values.tolist(), name
 rank = dgl.distributed.context.rank()
 g._client.barrier()
 if rank == 0:

@@ -12,6 +12,7 @@ import torch
 import gnnlab as dgl
 from gnnlab.distributed import DistGraph, DistTensor, initialize
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange
+from gnnlab.kernels.dtypes import DTYPES
 from tests.distributed import cut as cuts
 
 
@@ -140,13 +141,41 @@ def test_features_are_listed_while_a_thread_makes_one(g):
 
 # ------------------------------------------------------------------------------ making tensors
 def test_dtypes(g):
-    for dtype in (torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int64, torch.bool):
+    for dtype in set(DTYPES.values()) - {torch.float8_e8m0fnu}:  # which has no zero
         t = DistTensor((200, 2), dtype)
         t[[150, 3]] = torch.tensor([[0, 1], [1, 0]]).to(dtype)
+        t[7] = 1
         assert t[[3, 4, 150]].tolist() == [[1, 0], [0, 0], [0, 1]] and t[0].dtype == dtype
-    for dtype in (torch.complex64, "float32"):
-        with pytest.raises(InvalidInput, match=r"cannot hold complex64|must be a torch.dtype"):
+        assert t.count_nonzero() == 4
+    for dtype in (torch.quint8, torch.uint4, "float32"):
+        with pytest.raises(InvalidInput):
             DistTensor((200,), dtype)
+
+
+def test_scalars_that_a_dtype_can_hold(g):
+    t = DistTensor((200,), torch.complex64)
+    t[:2], t[2] = 1.5, 2 + 1j
+    assert t[:4].tolist() == [1.5, 1.5, 2 + 1j, 0]
+    for dtype, value in ((torch.float32, 1j), (torch.uint16, 1.5)):
+        with pytest.raises(InvalidInput):
+            DistTensor((200,), dtype)[0] = value
+
+
+def test_features_of_every_dtype(tmp_path):
+    g = dgl.graph((torch.arange(5), torch.tensor([1, 2, 3, 4, 0])))
+    for name, dtype in DTYPES.items():
+        g.ndata[name] = torch.tensor([0, 1, 1, 0, 1]).to(dtype)
+        g.edata[name] = torch.tensor([[1, 0], [0, 1], [1, 1], [0, 0], [1, 0]]).to(dtype)
+    ids, edge_ids = dgl.distributed.partition_graph(
+        g, "all", 2, tmp_path, part_method="random", return_mapping=True
+    )
+    parted = dgl.distributed.DistGraph("all", part_config=tmp_path / "all.json")
+    for name, dtype in DTYPES.items():
+        for found, expected in (
+            (parted.ndata[name][:], g.ndata[name][ids]),
+            (parted.edata[name][[4, 0]], g.edata[name][edge_ids[[4, 0]]]),
+        ):
+            assert found.dtype is dtype and torch.equal(found.float(), expected.float())
 
 
 def test_first_values_come_part_by_part(g):

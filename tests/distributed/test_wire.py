@@ -21,19 +21,18 @@ import gnnlab as dgl
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange
+from gnnlab.kernels.dtypes import DTYPES
 from tests.distributed.live import connected, make_job, serving
 from tests.distributed.peer import Peer
 
 NAMES = st.text(max_size=20)
 SMALL = st.integers(0, 2**31)
-DTYPES = ["float64", "float32", "float16", "bfloat16", "bool", "uint8"]
-DTYPES += ["int64", "int32", "int16", "int8"]
 
 
 @st.composite
 def tensors(draw: Any) -> torch.Tensor:
     shape = draw(st.lists(st.integers(0, 4), max_size=3))
-    dtype = m.read_dtype(draw(st.sampled_from(DTYPES)))
+    dtype = draw(st.sampled_from([*DTYPES.values()]))
     return (torch.rand(shape, dtype=torch.float64) * 100).to(dtype)
 
 

@@ -1,0 +1,55 @@
+"""Each dtype that torch can index can be stored and sent; others are refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from gnnlab.errors import InvalidInput
+from gnnlab.kernels.dtypes import DTYPES, check_stored, dtype_name, numpy_view, read_dtype
+
+
+def is_indexed(dtype: torch.dtype) -> bool:
+    try:
+        torch.zeros(2, dtype=dtype)[torch.tensor([1])]
+    except (RuntimeError, NotImplementedError):  # the former: quantized tensors lack zeros
+        return False
+    return True
+
+
+def test_the_table_has_what_torch_indexes() -> None:
+    all_of_torch = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
+    assert set(DTYPES.values()) == {dtype for dtype in all_of_torch if is_indexed(dtype)}
+    assert all(read_dtype(dtype_name(dtype)) is dtype for dtype in DTYPES.values())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "view"),
+    [
+        (torch.float32, torch.float32),
+        (torch.uint16, torch.uint16),
+        (torch.bool, torch.bool),
+        (torch.complex128, torch.complex128),
+        (torch.bfloat16, torch.int16),
+        (torch.float8_e5m2, torch.int8),
+        (torch.complex32, torch.int32),
+    ],
+)
+def test_views_that_numpy_has(dtype: torch.dtype, view: torch.dtype) -> None:
+    values = numpy_view(torch.ones(3, 2).to(dtype))
+    assert values.dtype is view
+    assert values.numpy().nbytes == 6 * dtype.itemsize
+    assert isinstance(values.numpy(), np.ndarray)
+
+
+def test_others_are_refused() -> None:
+    quantized = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)
+    for act in (
+        lambda: numpy_view(quantized),
+        lambda: check_stored(torch.uint4),
+        lambda: read_dtype("bits8"),
+        lambda: read_dtype("Tensor"),
+    ):
+        with pytest.raises(InvalidInput):
+            act()
