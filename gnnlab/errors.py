@@ -6,9 +6,11 @@ Python built-in that fits, so ``except ValueError`` and ``except gnnlab.DGLError
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -21,12 +23,16 @@ __all__ = [
     "OutOfRange",
     "PartitionError",
     "cannot_read",
+    "check_file",
     "check_graph",
+    "file_error",
     "list_of_graphs",
     "no_graph",
     "no_such_file",
+    "reading",
     "takes_graph",
     "whole_number",
+    "writing",
 ]
 
 _T = TypeVar("_T")
@@ -95,7 +101,92 @@ def cannot_read(path: str | os.PathLike[str], error: OSError) -> str:
     '/proc/1/mem cannot be read (Permission denied)'
     """
     hint = _meant(path) if isinstance(error, FileNotFoundError) else ""
-    return f"{os.fspath(path)} cannot be read ({error.strerror}{'; ' if hint else ''}{hint})"
+    reason = error.strerror or error
+    return f"{os.fspath(path)} cannot be read ({reason}{'; ' if hint else ''}{hint})"
+
+
+def file_error(
+    error: OSError,
+    path: str | os.PathLike[str],
+    message: str = "",
+    kind: type[GNNLabError] = GNNLabError,
+) -> Any:
+    """Return an error of gnnlab that is also of the class of ``error``, with its errno.
+
+    Parameters
+    ----------
+    error : OSError
+    path : path
+        The file; ``filename`` of the result.
+    message : str
+        By default that of :func:`cannot_read`.
+    kind : type
+        Class of the result besides that of ``error``.
+
+    Examples
+    --------
+    >>> import gnnlab as dgl
+    >>> try:
+    ...     dgl.load_graphs("/nowhere/graphs.bin")
+    ... except FileNotFoundError as error:
+    ...     print(isinstance(error, dgl.DGLError), error.errno, error.filename)
+    True 2 /nowhere/graphs.bin
+    """
+    both: Any = _both(cast(Any, kind), cast(Any, type(error)))
+    return both(error.errno, message or cannot_read(path, error), str(path))
+
+
+def check_file(
+    path: str | os.PathLike[str], advice: str = "check the folder, or get the data set again"
+) -> None:
+    """Raise InvalidInput that is also a FileNotFoundError if there is no file, with an advice."""
+    if not os.path.isfile(path):
+        found = OSError(errno.EISDIR if os.path.isdir(path) else errno.ENOENT, "")
+        raise file_error(found, path, f"{os.fspath(path)}: no such file; {advice}", InvalidInput)
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], kind: type[GNNLabError] = GNNLabError) -> Iterator[None]:
+    """Raise an OSError of the block as :func:`file_error` for a file that is read."""
+    try:
+        yield
+    except GNNLabError:
+        raise
+    except OSError as error:
+        raise file_error(error, path, kind=kind) from error
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str], kind: type[GNNLabError] = GNNLabError) -> Iterator[None]:
+    """Raise an OSError of the block as :func:`file_error` for a file that is replaced at once."""
+    try:
+        yield
+    except GNNLabError:
+        raise
+    except OSError as error:
+        message = (
+            f"{os.fspath(path)} cannot be written ({error.strerror or error}). What was there "
+            "before has not changed; free some space, or choose another place"
+        )
+        raise file_error(error, path, message, kind) from error
+
+
+@functools.cache
+def _both(kind: type[GNNLabError], builtin: type[OSError]) -> Any:
+    name = builtin.__name__ if kind is GNNLabError else kind.__name__
+    return type(name, (_OfFile, builtin, kind), {"__module__": kind.__module__})
+
+
+class _OfFile(GNNLabError):
+    """What errors of files share: they print their message alone, and can be pickled."""
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+    def __reduce__(self) -> Any:
+        _, builtin, kind = type(self).__bases__
+        error: Any = self
+        return file_error, (builtin(error.errno, ""), error.filename, str(self), kind)
 
 
 def whole_number(value: Any, name: str, least: int = 0) -> int:

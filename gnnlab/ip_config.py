@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnnlab.errors import InvalidInput, no_such_file
+from gnnlab.errors import InvalidInput, cannot_read, file_error
 
 __all__ = ["DEFAULT_PORT", "IP_CONFIG_HELP", "Host", "names_of", "read_ip_config"]
 
@@ -80,18 +80,13 @@ def read_ip_config(
     >>> [(host.address, host.port) for host in read_ip_config(path)]
     [('10.0.0.1', None), ('10.0.0.2', 31000)]
     """
-    if not Path(path).exists():
-        raise InvalidInput(
-            f"{no_such_file(path)}. an ip_config is a text file with a line `address [port]` "
-            "for each machine"
-        )
+    what = "an ip_config is a text file with a line `address [port]` for each machine"
     try:
         text = Path(path).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(
-            f"{path} cannot be read ({error}); an ip_config is a text file with a line "
-            "`address [port]` for each machine"
-        ) from None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} cannot be read ({error}); {what}") from None
+    except OSError as error:
+        raise file_error(error, path, f"{cannot_read(path, error)}; {what}", InvalidInput) from None
     hosts: list[Host] = []
     lines: list[int] = []
     for number, line in enumerate(text.splitlines(), 1):

@@ -30,7 +30,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gnnlab.errors import InvalidInput, no_such_file
+from gnnlab.errors import InvalidInput, no_such_file, writing
 
 __all__ = [
     "KINDS",
@@ -152,8 +152,9 @@ def start(
     global _writer
     stop()
     path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    _writer = _Writer(path, rank, role, machine, lane)
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+        _writer = _Writer(path, rank, role, machine, lane)
 
 
 def start_if_asked(rank: int, role: str = "trainer", machine: int = 0, lane: str = "") -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gnnlab.data.npz import open_npz
 from gnnlab.data.raw import RawDataset
+from gnnlab.errors import writing
 from gnnlab.staging import replacing
 
 __all__ = ["load_arrays", "save_arrays"]
@@ -35,7 +36,7 @@ def save_arrays(raw: RawDataset, path: str | Path) -> None:
     ...     load_arrays(f"{folder}/digits.npz").num_edges
     9929
     """
-    with replacing(Path(path)) as file:
+    with writing(path), replacing(Path(path)) as file:
         np.savez(file, **{name: getattr(raw, name) for name in _NAMES})
 
 

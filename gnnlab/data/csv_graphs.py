@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_file, reading
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.graph import Graph
 
@@ -182,10 +182,10 @@ class _Table:
         import pandas as pd
 
         self.path, self.columns = folder / entry["file_name"], [entry[name] for name in ids]
-        if not self.path.is_file():
-            raise InvalidInput(f"{self.path}: no such file; {folder}/meta.yaml names it")
+        check_file(self.path, f"{folder}/meta.yaml names it")
         try:
-            df = pd.read_csv(self.path, sep=meta["separator"], low_memory=False)
+            with reading(self.path, InvalidInput):
+                df = pd.read_csv(self.path, sep=meta["separator"], low_memory=False)
         except (ValueError, pd.errors.ParserError) as error:
             raise InvalidInput(f"{self.path}: not a CSV file with a header: {error}") from error
         graph = entry["graph_id_field"]
@@ -283,11 +283,11 @@ def read_meta(folder: Path) -> dict[str, Any]:
     except ImportError as error:
         raise InvalidInput("reading meta.yaml needs PyYAML: pip install pyyaml") from error
     path = folder / "meta.yaml"
-    if not path.is_file():
-        raise InvalidInput(f"{path}: no such file; graphs in CSV files need one")
+    check_file(path, "graphs in CSV files need one")
     try:
-        meta = yaml.safe_load(path.read_text("utf-8-sig"))
-    except yaml.YAMLError as error:
+        with reading(path, InvalidInput):
+            meta = yaml.safe_load(path.read_text("utf-8-sig"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: not valid YAML: {error}") from error
     meta = _filled(path, meta, "meta.yaml", _TOP | dict.fromkeys(_FIELDS))
     if str(meta["version"]) != "1.0.0":

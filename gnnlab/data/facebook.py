@@ -22,7 +22,7 @@ import numpy as np
 from gnnlab.data.raw import RawDataset
 from gnnlab.data.split import random_split
 from gnnlab.data.table import read_integers
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_file, reading
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -139,6 +139,6 @@ def _reduce(words: scipy.sparse.csr_matrix, num_features: int) -> np.ndarray:
 
 
 def _text(path: Path, newline: str | None = None):  # type: ignore[no-untyped-def]
-    if not path.is_file():
-        raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
-    return open(path, encoding="utf-8-sig", newline=newline)
+    check_file(path)
+    with reading(path, InvalidInput):
+        return open(path, encoding="utf-8-sig", newline=newline)

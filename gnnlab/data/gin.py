@@ -23,7 +23,7 @@ from torch.utils.data import Dataset, Subset
 from gnnlab.bars import progress_bar
 from gnnlab.data.dataset import Transform
 from gnnlab.data.download import data_folder, local_archive
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange, check_file, reading
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.transform import add_self_loop
@@ -185,11 +185,10 @@ def read_gin(path: str | Path, progress: bool = True) -> RawGraphs:
     array([1, 0])
     """
     path = Path(path).expanduser()
-    if not path.is_file():
-        raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
+    check_file(path)
     label, sizes, tag, degree, neighbor = (array("q") for _ in range(5))
     values, count, left, width = array("f"), 0, 0, 0
-    with open(path, encoding="utf-8-sig", errors="replace") as stream:
+    with reading(path, InvalidInput), open(path, encoding="utf-8-sig", errors="replace") as stream:
         lines = progress_bar(stream, progress, desc=path.name, unit=" lines")
         for number, line in enumerate(lines, 1):
             fields = line.split()

@@ -22,7 +22,7 @@ import numpy as np
 
 from gnnlab.data.raw import RawDataset
 from gnnlab.data.split import per_class_split
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_file
 
 __all__ = ["read_citations"]
 
@@ -87,8 +87,7 @@ def read_matrices(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
 
 def open_npz(path: Path, needed: Sequence[str]) -> dict[str, np.ndarray]:
     """Load some arrays of a file; arrays of pickled objects are an error."""
-    if not path.is_file():
-        raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
+    check_file(path)
     try:
         with np.load(path, allow_pickle=False) as archive:
             missing = [name for name in needed if name not in archive.files]

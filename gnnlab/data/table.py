@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from gnnlab.bars import progress_bar
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_file, reading
 
 __all__ = ["integer_chunks", "read_floats", "read_integers"]
 
@@ -247,11 +247,14 @@ def _chunks(
 @contextmanager
 def _opened(path: Path, progress: bool) -> Iterator[IO[bytes]]:
     """Open a file, decompressed if it ends in .gz; the bar counts bytes read from the disk."""
-    if not path.is_file():
-        raise InvalidInput(f"{path}: no such file; check the folder, or get the data set again")
+    check_file(path)
     size = path.stat().st_size
     bar = progress_bar(None, progress, total=size, desc=path.name, unit="B", unit_scale=True)
-    with bar, io.BufferedReader(_Measured(path, bar), 1 << 20) as raw:
+    with (
+        reading(path, InvalidInput),
+        bar,
+        io.BufferedReader(_Measured(path, bar), 1 << 20) as raw,
+    ):
         stream = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
         if stream.peek(3).startswith(codecs.BOM_UTF8):
             stream.read(3)

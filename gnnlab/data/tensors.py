@@ -1,4 +1,4 @@
-"""Named tensors in one file of the safetensors format, which holds no executable code.
+"""Named tensors in one file (:mod:`gnnlab.graph.arrayfile`), which holds no executable code.
 
 Files that DGL's ``save_tensors`` wrote can be read too.
 """
@@ -10,20 +10,26 @@ from pathlib import Path
 
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, reading
+from gnnlab.graph.arrayfile import open_arrays, write_arrays
 from gnnlab.graph.dglfile import TENSORS_MAGIC, read_tensors
 
 __all__ = ["load_tensors", "save_tensors"]
 
 
 def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) -> None:
-    """Write tensors to a file.
+    """Write tensors to a file, atomically.
 
     Parameters
     ----------
     filename : str or Path
     tensor_dict : dict
         Name → tensor of any shape and dtype.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; also a GNNLabError.
 
     Examples
     --------
@@ -39,14 +45,10 @@ def save_tensors(filename: str | Path, tensor_dict: Mapping[str, torch.Tensor]) 
     ----------
     DGL user guide, chapter 7.1, "Preprocessing for Distributed Training".
     """
-    from safetensors.torch import save_file
-
     wrong = [name for name, tensor in tensor_dict.items() if not isinstance(tensor, torch.Tensor)]
     if wrong:
         raise InvalidInput(f"save_tensors takes tensors; {', '.join(map(repr, wrong))} are none")
-    # safetensors refuses tensors that share memory.
-    copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensor_dict.items()}
-    save_file(copies, filename)
+    write_arrays(Path(filename), tensor_dict)
 
 
 def load_tensors(filename: str | Path) -> dict[str, torch.Tensor]:
@@ -64,14 +66,13 @@ def load_tensors(filename: str | Path) -> dict[str, torch.Tensor]:
     Raises
     ------
     InvalidInput
-        The file is missing, damaged or of another format.
+        The file is missing, damaged or of another format. A checksum covers each byte of a file
+        of gnnlab. If the file cannot be read, the error is an OSError too.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        with open(filename, "rb") as file:
-            is_of_dgl = file.read(8) == TENSORS_MAGIC
-        return read_tensors(Path(filename)) if is_of_dgl else load_file(filename)
-    except (SafetensorError, OSError) as error:
-        raise InvalidInput(f"{filename}: not a file of save_tensors ({error})") from error
+    path = Path(filename)
+    with reading(path, InvalidInput), open(path, "rb") as file:
+        is_of_dgl = file.read(8) == TENSORS_MAGIC
+    if is_of_dgl:
+        return read_tensors(path)
+    with open_arrays(path, "save_tensors") as arrays:
+        return {name: arrays[name] for name in arrays.names}

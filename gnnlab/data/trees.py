@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, reading
 
 __all__ = ["read_trees"]
 
@@ -44,7 +44,9 @@ def read_trees(path: Path, vocab: Mapping[str, int], unknown: int = -1) -> Itera
             [ 7,  2,  1,  0],
             [-1,  1,  1,  0]])
     """
-    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), 1):
+    with reading(path, InvalidInput):
+        text = path.read_text("utf-8-sig")
+    for number, line in enumerate(text.splitlines(), 1):
         rows: list[list[int]] = []
         above: list[int] = []
         tokens = line.replace("(", " ( ").replace(")", " ) ").split()

@@ -32,6 +32,7 @@ from gnnlab.staging import staging_folder
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 _FORMAT = "gnnlab.distributed-checkpoint/1"
+_FIELDS = {"states": dict, "values": dict, "generators": dict, "num_ranks": int, "num_parts": int}
 _STAGING = ".draft"
 
 
@@ -159,7 +160,7 @@ def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, An
             "checkpoint before is loaded, where there is one"
         )
     source = newest / f"rank-{place.rank if alike else ranks[0]}.pt"
-    content = single.read_state(source, _FORMAT, "save_checkpoint")
+    content = single.read_state(source, _FORMAT, "save_checkpoint", _FIELDS)
     same_ranks = content["num_ranks"] == place.num_ranks and alike
     if content["num_parts"] != place.num_parts:
         raise InvalidInput(
@@ -170,15 +171,18 @@ def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, An
         if name not in content["states"]:
             known = ", ".join(content["states"]) or "none"
             raise NotFound(f"{newest} has no part {name!r}; its parts are: {known}")
-        _take_state(name, part, content["states"][name], same_ranks)
+        with single.restoring(source, name):
+            _take_state(name, part, content["states"][name], same_ranks)
     if place.leads:
         for number in place.parts:
-            rows = single.read_state(newest / f"part-{number}.pt", _FORMAT, "save_checkpoint")
+            file = newest / f"part-{number}.pt"
+            rows = single.read_state(file, _FORMAT, "save_checkpoint", {"rows": dict})
             for name, tensor in _tensors(parts):
                 lo, hi = tensor.part_policy.ranges[number : number + 2].tolist()
                 tensor[lo:hi] = _check_rows(newest, name, tensor, hi - lo, rows["rows"])
     if same_ranks:
-        single.set_generators(content["generators"])
+        with single.restoring(source, "the random generators"):
+            single.set_generators(content["generators"])
     return dict(content["values"])
 
 

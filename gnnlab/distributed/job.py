@@ -22,7 +22,7 @@ from typing import Any
 
 from gnnlab import environment as e
 from gnnlab.certificates import Keys
-from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, reading
 from gnnlab.graph.names import check_name
 from gnnlab.ip_config import DEFAULT_PORT, read_ip_config
 
@@ -114,7 +114,8 @@ class JobSettings:
 
     def digest(self) -> str:
         """Identify the partitioned graph by its JSON file."""
-        return hashlib.sha256(Path(self.part_config).read_bytes()).hexdigest()
+        with reading(self.part_config, PartitionError):
+            return hashlib.sha256(Path(self.part_config).read_bytes()).hexdigest()
 
     def name_of(self, server: int) -> str:
         """Return a server's name for error texts: number, machine and address."""

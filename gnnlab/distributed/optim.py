@@ -21,7 +21,7 @@ from gnnlab.distributed.embedding import DistEmbedding, check_offsets, write_all
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.names import describe
-from gnnlab.parallel.checkpoint import read_state, write_state
+from gnnlab.parallel.checkpoint import read_state, restoring, write_state
 
 __all__ = ["SparseAdagrad", "SparseAdam", "SparseOptimizer"]
 
@@ -204,7 +204,10 @@ class SparseOptimizer:
 
     def load(self, f: str | os.PathLike[str]) -> None:
         """Read the state that :meth:`save` wrote."""
-        self.load_state_dict(read_state(f, _FORMAT, f"{type(self).__name__}.save"))
+        fields = {"rule": str, "options": dict, "embeddings": list}
+        state = read_state(f, _FORMAT, f"{type(self).__name__}.save", fields)
+        with restoring(f, "the optimizer"):
+            self.load_state_dict(state)
         self._wait()
 
     def _wait(self) -> None:

@@ -1,8 +1,8 @@
 """Saving and loading graphs.
 
-The format is safetensors: a header that describes arrays, then the arrays, and no executable code.
-A JSON text in the header says what the arrays mean. Any safetensors reader opens such a file;
-:func:`load_graphs` checks everything before use, so that a damaged file cannot do harm.
+A file holds arrays (:mod:`gnnlab.graph.arrayfile`), no executable code, and a JSON text that says
+what the arrays mean. :func:`load_graphs` checks everything before use, so that a damaged file
+cannot do harm.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import InvalidInput, list_of_graphs, no_such_file
+from gnnlab.errors import GNNLabError, InvalidInput, list_of_graphs, reading, writing
+from gnnlab.graph.arrayfile import open_arrays, write_arrays
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.dglfile import GRAPHS_MAGIC, read_graphs, read_wanted
 from gnnlab.graph.frame import Frame, as_tensor
@@ -57,7 +58,7 @@ def save_graphs(
     InvalidInput
         The path is a folder, or a feature has a dtype that the format lacks.
     OSError
-        The file cannot be written; the folder is named.
+        The file cannot be written; also a GNNLabError.
 
     Examples
     --------
@@ -82,13 +83,9 @@ def save_graphs(
     path = Path(filename)
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; give the name of a file in it")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        _write(staged, arrays.found, metadata)
-        os.replace(staged, path)
-    finally:
-        staged.unlink(missing_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_arrays(path, arrays.found, metadata)
 
 
 def load_graphs(
@@ -114,37 +111,27 @@ def load_graphs(
 
     Raises
     ------
-    FileNotFoundError
-        There is no such file.
+    OSError
+        The file cannot be read, for instance a FileNotFoundError; also a GNNLabError.
     InvalidInput
-        The file is not a file of graphs, or it is damaged.
+        The file is not a file of graphs, or it is damaged: a checksum covers each of its bytes.
     OutOfRange
         ``idx_list`` has a position that the file does not have.
     """
-    from safetensors import SafetensorError, safe_open
-
     path = Path(filename)
-    try:
-        with open(path, "rb") as opened:
-            head = opened.read(9)
-    except FileNotFoundError:
-        raise FileNotFoundError(no_such_file(path)) from None
+    with reading(path), open(path, "rb") as opened:
+        head = opened.read(9)
     if head.startswith(GRAPHS_MAGIC):
         return read_graphs(path, idx_list)
     _refuse_other_formats(path, head)
-    damaged = f"{path} is damaged, cut short or not a file of save_graphs; write or copy it again"
-    try:
-        with safe_open(path, framework="pt") as file:
-            content = _content(file.metadata() or {}, path)
-            wanted = read_wanted(idx_list, len(content["graphs"]), path)
-            try:
-                graphs = [_rebuild(content["graphs"][i], file.get_tensor) for i in wanted]
-                labels = {name: file.get_tensor(key) for name, key in content["labels"].items()}
-            except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
-                raise InvalidInput(f"{damaged} ({error})") from error
-    except SafetensorError as error:
-        raise InvalidInput(f"{damaged} ({error})") from None
-    return graphs, labels
+    with open_arrays(path, "save_graphs") as file:
+        content = _content(file.metadata, path)
+        wanted = read_wanted(idx_list, len(content["graphs"]), path)
+        try:
+            graphs = [_rebuild(content["graphs"][i], file.__getitem__) for i in wanted]
+        except GNNLabError as error:  # about arrays, without the name of the file
+            raise ValueError(str(error)) from error
+        return graphs, {name: file[key] for name, key in content["labels"].items()}
 
 
 class _Arrays:
@@ -208,20 +195,6 @@ def _describe_relation(relation: Relation, arrays: _Arrays, where: str) -> dict[
                 parts["eids"] = adjacency.eids
         structure[kind] = [arrays.add(x, f"{where} {kind} {name}") for name, x in parts.items()]
     return structure
-
-
-def _write(path: Path, arrays: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    try:
-        save_file(arrays, path, metadata=metadata)
-    except KeyError as error:
-        raise InvalidInput(f"features of {error.args[0]} cannot be stored; cast them") from None
-    except SafetensorError as error:  # the disk is full, or may not be written
-        raise OSError(f"the graphs cannot be written to {path.parent}: {error}") from None
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
 
 
 # ---------------------------------------------------------------------------------- reading

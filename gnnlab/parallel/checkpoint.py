@@ -8,20 +8,24 @@ atomically: under another name, then renamed. Reading it runs no code.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 import torch.distributed as dist
 
 from gnnlab import accelerators, random
-from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound, reading, writing
 from gnnlab.staging import replacing
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 _FORMAT = "gnnlab.checkpoint/1"
+_SUM = b"gnnlab.crc32"  # followed by 4 bytes, the end of the file
+_BLOCK = 1 << 24
 
 
 def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
@@ -37,6 +41,11 @@ def save_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> None:
         By names of your choice: objects with a ``state_dict()`` (model, optimizer, loader,
         scheduler), and plain values (numbers, strings, tensors, lists and dictionaries of them).
         The state of the random generators is always added.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; also a GNNLabError.
 
     Examples
     --------
@@ -76,23 +85,27 @@ def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, 
 
     Raises
     ------
-    FileNotFoundError
-        There is no such file.
+    OSError
+        The file cannot be read, for instance a FileNotFoundError; also a GNNLabError.
     NotFound
         The checkpoint has no object of that name.
     InvalidInput
-        The file is damaged or not a checkpoint, or a loader's batches differ from those saved.
+        The file is damaged (a checksum covers it) or not a checkpoint, or a state does not fit:
+        the model has other parameters, or the loader other batches.
     """
-    content = read_state(path, _FORMAT, "save_checkpoint")
+    fields = {"states": dict, "values": dict, "generators": list}
+    content = read_state(path, _FORMAT, "save_checkpoint", fields)
     for name in parts:
         if name not in content["states"]:
             known = ", ".join(content["states"]) or "none"
             raise NotFound(f"{path} has no part {name!r}; its parts are: {known}")
     for name, part in parts.items():
-        inner_model(part).load_state_dict(content["states"][name])
+        with restoring(path, name):
+            inner_model(part).load_state_dict(content["states"][name])
     world_size = dist.get_world_size() if dist.is_initialized() else 1
     if len(content["generators"]) == world_size:
-        set_generators(content["generators"][_rank()])
+        with restoring(path, "the random generators"):
+            set_generators(content["generators"][_rank()])
     return dict(content["values"])
 
 
@@ -156,31 +169,83 @@ def _rank() -> int:
 
 
 # --------------------------------------------------------------------------------- file
+class _Sum:
+    """A file that sums what is written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.crc = file, 0
+
+    def write(self, data: Any) -> int:
+        self.crc = zlib.crc32(data, self.crc)
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
 def write_state(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     """Write plain values and tensors atomically, with the format's name under "format".
 
+    The checksum of the file is behind what ``torch.save`` writes, where other readers do not look.
     Drafts that killed processes left for the same path are removed.
     """
-    try:
-        with replacing(Path(path)) as file:
-            torch.save(content, file)
-    except (OSError, RuntimeError) as error:
-        # torch's writer replaces the disk's error, such as "no space left", by one of its own.
-        cause = error if isinstance(error, OSError) else error.__context__
-        if not isinstance(cause, OSError):
+    with writing(path), replacing(Path(path)) as file:
+        summed: Any = _Sum(file)
+        try:
+            torch.save({**content, "has_sum": True}, summed)
+        except RuntimeError as error:
+            # torch's writer replaces the disk's error, such as "no space left", by one of its own.
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
             raise
-        advice = "what was saved before is still there; free some space, or save elsewhere"
-        raise OSError(cause.errno, f"{cause.strerror} ({advice})", str(path)) from None
+        file.write(_SUM + summed.crc.to_bytes(4, "little"))
 
 
-def read_state(path: str | os.PathLike[str], kind: str, writer: str) -> dict[str, Any]:
-    """Read a file of :func:`write_state`; ``writer`` names the function for error messages."""
+def read_state(
+    path: str | os.PathLike[str], kind: str, writer: str, fields: Mapping[str, type]
+) -> dict[str, Any]:
+    """Read a file of :func:`write_state`.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        Name of the format.
+    writer : str
+        Name of the function that writes such files, for error messages.
+    fields : dict of str to type
+        What the content must have.
+    """
     damaged = f"{path} is damaged, cut short or not a file of {writer}"
-    with open(path, "rb") as file:
+    with reading(path), open(path, "rb") as file:
+        crc, end = 0, b""
+        while block := file.read(_BLOCK):
+            block, end = (end + block)[: -len(_SUM) - 4], (end + block)[-len(_SUM) - 4 :]
+            crc = zlib.crc32(block, crc)
+        has_sum = end.startswith(_SUM)
+        if has_sum and end != _SUM + crc.to_bytes(4, "little"):
+            raise InvalidInput(f"{damaged}: its checksum differs; write or copy it again")
+        file.seek(0)
         try:
             content = torch.load(file, map_location="cpu", weights_only=True)
         except Exception as error:  # of any class, depending on the damage
             raise InvalidInput(f"{damaged} ({error})") from None
     if not isinstance(content, dict) or content.get("format") != kind:
         raise InvalidInput(f"{damaged}; torch.load(…, weights_only=True) may open it")
+    if content.pop("has_sum", False) and not has_sum:
+        raise InvalidInput(f"{damaged}: its checksum is missing; write or copy it again")
+    for name, expected in fields.items():
+        if not isinstance(content.get(name), expected):
+            raise InvalidInput(f"{damaged}: it lacks {name!r}, a {expected.__name__}")
     return content
+
+
+@contextmanager
+def restoring(path: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Raise an error of the block, which loads ``what`` from a file, as one that names both."""
+    try:
+        yield
+    except GNNLabError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise InvalidInput(f"{path}: the state of {what} does not fit ({error})") from error

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import PartitionError, cannot_read
+from gnnlab.errors import PartitionError, file_error
 from gnnlab.graph.dglfile import read_graphs, read_tensors
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
@@ -116,7 +116,7 @@ def _read(path: Path) -> tuple[Graph, GraphPartitionBook, str, int]:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise PartitionError(cannot_read(path, error)) from error
+        raise file_error(error, path, kind=PartitionError) from error
     with _file_errors(path):
         content = json.loads(text)
         if "format" in content:

@@ -18,7 +18,7 @@ import torch
 
 from gnnlab.bars import progress_bar
 from gnnlab.data.table import integer_chunks
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange, check_file
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.files import edge_type_name
@@ -139,6 +139,7 @@ def _integers(
 def open_npy(path: StrPath) -> np.ndarray:
     """Map a ``.npy`` file into memory, read only; raises InvalidInput if it is none."""
     file = _path(path)
+    check_file(file, "give the path of a .npy file")
     try:
         found = np.load(file, mmap_mode="r", allow_pickle=False)
         if not isinstance(found, np.ndarray):

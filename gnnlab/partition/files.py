@@ -27,7 +27,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, cannot_read
+from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, file_error, reading
 from gnnlab.graph.names import EdgeType, check_name
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import numpy_dtype, read_dtype
@@ -205,7 +205,7 @@ def read_config(
     except PartitionError:
         raise
     except OSError as error:
-        raise PartitionError(cannot_read(path, error)) from error
+        raise file_error(error, path, kind=PartitionError) from error
     except (
         LookupError,
         TypeError,
@@ -387,7 +387,7 @@ def open_arrays(
 
 
 def _digest(file: Path) -> str:
-    with open(file, "rb") as opened:
+    with reading(file, PartitionError), open(file, "rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 

@@ -24,7 +24,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.bars import progress_bar
-from gnnlab.errors import InvalidInput, NotFound, PartitionError
+from gnnlab.errors import InvalidInput, NotFound, PartitionError, file_error
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.assign import (
@@ -189,11 +189,13 @@ def _scratch_errors(out_path: StrPath, scratch: StrPath | None) -> Iterator[None
     try:
         yield
     except OSError as error:
-        raise PartitionError(
+        message = (
             f"cannot write {error.filename or f'temporary files in {scratch or out_path}'}: "
             f"{error.strerror or error}. What {out_path} held before is still there; free some "
             "space, or pass scratch= with a folder on another disk"
-        ) from error
+        )
+        target = error.filename or scratch or out_path
+        raise file_error(error, target, message, PartitionError) from error
 
 
 # --------------------------------------------------------------------------- the parts of nodes

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, cannot_read
+from gnnlab.errors import InvalidInput, file_error
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType
@@ -119,7 +119,7 @@ class _LineReader:
                 if (ranges[:, 0] != self._offsets[kind][:-1]).any() or (np.diff(ranges) < 0).any():
                     raise ValueError(f"the ranges of {kind} do not follow one another")
         except OSError as error:
-            raise InvalidInput(cannot_read(schema, error)) from error
+            raise file_error(error, schema, kind=InvalidInput) from error
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise InvalidInput(
                 f'{schema}: expected {{"nid": {{type: [first, last + 1], …}}, "eid": {{…}}}} '
@@ -242,5 +242,7 @@ def _tables(
                 )
             integers, attributes = wanted.iloc[:, :num_integers], wanted.iloc[:, num_integers:]
             yield integers.to_numpy(np.int64), attributes.to_numpy(attribute_dtype)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise file_error(error, path, kind=InvalidInput) from error
+    except ValueError as error:
         raise InvalidInput(f"{path}: {str(error).strip()}") from error

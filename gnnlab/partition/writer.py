@@ -30,7 +30,7 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput, PartitionError
+from gnnlab.errors import InvalidInput, PartitionError, file_error, writing
 from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
@@ -173,11 +173,12 @@ class PartitionWriter:
         try:
             yield
         except OSError as error:
-            raise PartitionError(
-                f"cannot write {path or error.filename or self.folder}: {error.strerror}. What "
-                f"{self.folder} held before is still there; free some space, or choose another "
-                "out_path"
-            ) from error
+            target = path or error.filename or self.folder
+            message = (
+                f"cannot write {target}: {error.strerror}. What {self.folder} held before is still "
+                "there; free some space, or choose another out_path"
+            )
+            raise file_error(error, target, message, PartitionError) from error
 
     @contextmanager
     def open(self, path: str, shape: tuple[int, ...], dtype: torch.dtype) -> Iterator[ArrayFile]:
@@ -285,13 +286,14 @@ def rewrite_features(part_config: Path, prefix: str, arrays: Mapping[str, torch.
     entries = {path: about for path, about in content["arrays"].items() if path not in old}
     for path, values in arrays.items():
         target = part_config.parent / folder / path.removeprefix(prefix)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(target) as file:
+        with writing(target.parent, PartitionError):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with writing(target, PartitionError), replacing(target) as file:
             array = ArrayFile(file, tuple(values.shape), values.dtype)
             array.write(values)
             entries[path] = array.finish()
     content["arrays"] = {path: entries[path] for path in sorted(entries)}
-    with replacing(part_config) as file:
+    with writing(part_config, PartitionError), replacing(part_config) as file:
         file.write(_json(content).encode())
     for path in old - set(arrays):
         (part_config.parent / folder / path.removeprefix(prefix)).unlink(missing_ok=True)

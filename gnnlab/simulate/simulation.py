@@ -29,7 +29,7 @@ from gnnlab.distributed.cache import check_policy
 from gnnlab.distributed.context import Context, Process
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.traffic import Traffic
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_file
 from gnnlab.graph.graph import Graph
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
@@ -454,8 +454,7 @@ def _command_line(script: Any, arguments: Sequence[Any]) -> Iterator[None]:
 def _run_script(script: Any) -> Any:
     """Run a script in a module of its own, since several threads run it in turns."""
     path = Path(script)
-    if not path.is_file():
-        raise InvalidInput(f"script {path} does not exist; paths are relative to {Path.cwd()}")
+    check_file(path, f"paths of scripts are relative to {Path.cwd()}")
     module = types.ModuleType("__main__")
     module.__file__ = str(path)
     code = compile(path.read_bytes(), str(path), "exec")

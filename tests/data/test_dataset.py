@@ -222,9 +222,13 @@ def test_tensors_come_back(tmp_path):
 
 
 def test_tensors_of_a_bad_file(tmp_path):
-    for content in (None, b"", b"not tensors at all", b"\xff" * 64):
-        if content is not None:
-            (tmp_path / "t").write_bytes(content)
+    for load in (dgl.data.load_tensors, dgl.load_graphs):
+        for path, builtin in ((tmp_path / "t", FileNotFoundError), (tmp_path, IsADirectoryError)):
+            with pytest.raises(builtin) as found:
+                load(path)
+            assert isinstance(found.value, dgl.DGLError) and found.value.filename == str(path)
+    for content in (b"", b"not tensors at all", b"\xff" * 64):
+        (tmp_path / "t").write_bytes(content)
         with pytest.raises(InvalidInput, match="not a file of save_tensors"):
             dgl.data.load_tensors(tmp_path / "t")
     with pytest.raises(InvalidInput, match="'a' are none"):

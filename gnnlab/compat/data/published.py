@@ -23,7 +23,7 @@ from gnnlab.data.dataset import set_masks
 from gnnlab.data.download import fetch, local_archive
 from gnnlab.data.npz import read_matrices
 from gnnlab.data.trees import read_trees
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import InvalidInput, NotFound, OutOfRange, reading
 from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.subgraph import node_subgraph
@@ -410,7 +410,9 @@ class SSTDataset(Published):
 
     def process(self) -> None:
         """Read the words and the trees of one mode."""
-        words = Path(self.option["vocab_file"] or self.path("vocab.txt")).read_text("utf-8-sig")
+        vocab = Path(self.option["vocab_file"] or self.path("vocab.txt"))
+        with reading(vocab, InvalidInput):
+            words = vocab.read_text("utf-8-sig")
         self.vocab = {word.strip(): i for i, word in enumerate(words.splitlines())}
         self.vocab_size = len(self.vocab)
         trees = self.path(f"{self.option['mode']}.txt")
@@ -425,7 +427,7 @@ class SSTDataset(Published):
         if file is None:
             return None
         rows = {}
-        with open(file, encoding="utf-8-sig") as lines:
+        with reading(file, InvalidInput), open(file, encoding="utf-8-sig") as lines:
             for line in lines:
                 word, *numbers = line.rstrip().split(" ")
                 if word.lower() in self.vocab:

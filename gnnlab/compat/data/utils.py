@@ -13,6 +13,7 @@ import os
 import pickle
 import shutil
 import warnings
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from gnnlab.data import tensors
 from gnnlab.data.download import DownloadFailed, extract, locked, transfer, unpack
 from gnnlab.data.split import random_split
 from gnnlab.data.split import split_dataset as split_dataset
-from gnnlab.errors import InvalidInput
+from gnnlab.errors import InvalidInput, check_file, reading, writing
 from gnnlab.graph.io import load_graphs as load_graphs
 from gnnlab.graph.io import save_graphs as save_graphs
 from gnnlab.staging import replacing
@@ -78,7 +79,7 @@ def makedirs(path: str | os.PathLike[str]) -> None:
 
 def check_sha1(filename: str | os.PathLike[str], sha1_hash: str) -> bool:
     """Return whether a file has a SHA-1, given as hexadecimal digits."""
-    with open(filename, "rb") as file:
+    with reading(filename), open(filename, "rb") as file:
         return hashlib.file_digest(file, "sha1").hexdigest() == sha1_hash.lower()
 
 
@@ -148,6 +149,7 @@ def extract_archive(
     kinds = (".zip", ".tar", ".tar.gz", ".tgz", ".gz")
     if not archive.name.endswith(kinds):
         raise InvalidInput(f"{archive}: unknown kind of archive; expected {', '.join(kinds)}")
+    check_file(archive, "give the path of an archive")
     if not archive.name.endswith(".gz") or archive.name.endswith(".tar.gz"):
         with locked(folder.parent):  # a new folder appears when it is complete
             if folder.exists():
@@ -156,11 +158,13 @@ def extract_archive(
                 unpack(archive, folder, one_folder=False)
         return
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with replacing(folder / archive.stem) as out, gzip.open(archive) as source:
-            shutil.copyfileobj(source, out)
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise InvalidInput(f"{archive}: damaged ({error}); delete it and try again") from error
+    target = folder / archive.stem
+    with writing(target):
+        try:
+            with replacing(target) as out, gzip.open(archive) as source:
+                shutil.copyfileobj(source, out)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InvalidInput(f"{archive}: damaged ({error}); delete it and try again") from error
 
 
 def save_info(path: str | os.PathLike[str], info: Any) -> None:
@@ -177,8 +181,13 @@ def save_info(path: str | os.PathLike[str], info: Any) -> None:
     """
     content = pickle.dumps(info)
     _Plain(io.BytesIO(content), str(path)).load()  # what could not be read is not written
-    with replacing(Path(path)) as file:
-        file.write(content)
+    with writing(path), replacing(Path(path)) as file:
+        file.write(content + _sum(content))
+
+
+def _sum(content: bytes) -> bytes:
+    """Return the checksum that follows a pickle, where other readers do not look."""
+    return b"gnnlab.crc32" + zlib.crc32(content).to_bytes(4, "little")
 
 
 def load_info(path: str | os.PathLike[str]) -> Any:
@@ -187,13 +196,19 @@ def load_info(path: str | os.PathLike[str]) -> Any:
     A file that is damaged, or holds other objects than data, raises InvalidInput: loading those can
     run any code.
     """
-    with open(path, "rb") as file:
-        try:
-            return _Plain(file, str(path)).load()
-        except InvalidInput:
-            raise
-        except Exception as error:  # a damaged pickle raises nearly anything
-            raise InvalidInput(f"{path}: not a file of save_info ({error})") from error
+    with reading(path):
+        content = Path(path).read_bytes()
+    stream = io.BytesIO(content)
+    try:
+        info = _Plain(stream, str(path)).load()
+        rest = stream.read()  # nothing in files of DGL
+        if rest and rest != _sum(content[: -len(rest)]):
+            raise ValueError("its checksum differs")
+        return info
+    except InvalidInput:
+        raise
+    except Exception as error:  # a damaged pickle raises nearly anything
+        raise InvalidInput(f"{path}: not a file of save_info ({error})") from error
 
 
 _DATA = {
@@ -236,7 +251,8 @@ def loadtxt(path: str | os.PathLike[str], delimiter: str, dtype: Any = None) -> 
     """Read a text file of numbers into an array of shape (lines, columns), float64 by default."""
     import pandas as pd
 
-    return pd.read_csv(path, delimiter=delimiter, header=None).to_numpy(dtype or np.float64)
+    with reading(path):
+        return pd.read_csv(path, delimiter=delimiter, header=None).to_numpy(dtype or np.float64)
 
 
 def idx2mask(idx: Any, len: int) -> np.ndarray:

@@ -21,7 +21,7 @@ import torch
 from gnnlab import random
 from gnnlab.dataloading.features import set_edge_lazy_features, set_node_lazy_features
 from gnnlab.dataloading.sampler import Sampler, read_seeds, simplify
-from gnnlab.errors import InvalidInput, check_graph
+from gnnlab.errors import InvalidInput, check_graph, writing
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import node_dict, read_edges
@@ -150,7 +150,7 @@ class ClusterGCNSampler(_SubgraphSampler):
             found, _ = assign(g, k, balance_ntypes=balance_ntypes, balance_edges=balance_edges)
             part_of = torch.from_numpy(found).long()
             if cache_path is not None:
-                with replacing(Path(cache_path)) as file:
+                with writing(cache_path), replacing(Path(cache_path)) as file:
                     torch.save({"sizes": sizes, "part_of": part_of}, file)
         self.part_of = dict(zip(g.ntypes, part_of.split(sizes[1:-1]), strict=True))
         self.k = k
