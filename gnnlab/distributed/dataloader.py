@@ -12,7 +12,7 @@ DGL user guide, chapter 7.2, "Distributed Sampling".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from copy import copy
 from types import SimpleNamespace
 from typing import Any
@@ -43,6 +43,10 @@ class _InSamplers(DataLoader):
 
     queue_size: int | None = None
     _best: dict[str, np.ndarray] | None = None  # for the caches of sampler processes
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out epochs that have begun: a sampler process has no use for them."""
+        return {name: x for name, x in vars(self).items() if not isinstance(x, Generator)}
 
     def _make_all(self, names: list[Any]) -> Iterator[Any]:
         samplers = context.samplers()

@@ -14,6 +14,7 @@ from gnnlab.compat.distributed.constants import DEFAULT_ETYPE, DEFAULT_NTYPE
 from gnnlab.compat.distributed.id_map import IdMap
 from gnnlab.distributed.job import is_distributed
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError
+from tests.distributed.cluster import run_job
 from tests.helpers import run_script
 
 FOLLOWS, LIKES = ("user", "follows", "user"), ("user", "likes", "game")
@@ -156,6 +157,65 @@ def test_loaders_are_iterators(folder):
     assert [next(loader)[1]["user"].tolist() for _ in range(2)] == whole
     with pytest.raises(StopIteration):
         next(loader)
+
+
+LEFT_EARLY = """
+import sys, gnnlab, gnnlab.compat as dgl
+from contextlib import suppress
+
+dgl.distributed.initialize("unused.txt")
+g = dgl.distributed.DistGraph("ring", part_config=sys.argv[1])
+sampler, options = dgl.dataloading.NeighborSampler([2]), {"batch_size": 4}
+
+class Keeps(gnnlab.distributed.DistDataLoader):
+    def __init__(self):
+        super().__init__(range(20), collate_fn=self.double, **options)
+
+    def __iter__(self):
+        self.epoch = super().__iter__()
+        return self.epoch
+
+    def double(self, items):
+        return [2 * item for item in items]
+
+def seeds(batch):
+    if isinstance(batch, list):
+        return batch
+    found = batch[1]
+    return (found.edata[dgl.EID] if isinstance(found, dgl.DGLGraph) else found).tolist()
+
+ours, theirs = gnnlab.distributed, dgl.distributed
+for loader in (
+    theirs.DistNodeDataLoader(g, range(20), sampler, **options),
+    theirs.DistEdgeDataLoader(g, range(20), sampler, **options),
+    theirs.DistDataLoader(range(20), collate_fn=list, **options),
+    ours.DistNodeDataLoader(g, range(20), sampler, **options),
+    ours.DistEdgeDataLoader(g, range(20), sampler, **options),
+    Keeps(),
+):
+    whole = [seeds(batch) for batch in loader]
+    assert len(whole) == 5 and whole[1][0] in (4, 8), whole
+    for batch in loader:
+        break
+    next(iter(loader))
+    with suppress(ZeroDivisionError):
+        for batch in loader:
+            1 / 0
+    assert [seeds(batch) for batch in loader] == whole
+    assert [[seeds(inner) for inner in loader] for outer in loader] == [whole] * 5
+    if isinstance(loader, theirs.DistDataLoader | theirs.DistNodeDataLoader):
+        assert [seeds(next(loader)) for _ in range(5)] == whole
+print("done")
+"""
+
+
+def test_loops_that_were_left_begin_anew(tmp_path):
+    ring = dgl.graph((torch.arange(20), (torch.arange(20) + 1) % 20))
+    dgl.distributed.partition_graph(ring, "ring", 1, tmp_path, part_method="random")
+    for samplers in (0, 1):
+        config = tmp_path / "ring.json"
+        done = run_job(LEFT_EARLY, config, args=[str(config)], machines=1, samplers=samplers)
+        assert [out.split() for out in done] == [["done"]]
 
 
 def test_pairs_have_the_types_of_the_seeds(folder):

@@ -222,10 +222,10 @@ def test_tensors_come_back(tmp_path):
 
 
 def test_tensors_of_a_bad_file(tmp_path):
-    for load in (dgl.data.load_tensors, dgl.load_graphs):
+    for act in (dgl.data.load_tensors, dgl.load_graphs):
         for path, builtin in ((tmp_path / "t", FileNotFoundError), (tmp_path, IsADirectoryError)):
             with pytest.raises(builtin) as found:
-                load(path)
+                act(path)
             assert isinstance(found.value, dgl.DGLError) and found.value.filename == str(path)
     for content in (b"", b"not tensors at all", b"\xff" * 64):
         (tmp_path / "t").write_bytes(content)

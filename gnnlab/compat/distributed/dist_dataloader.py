@@ -29,16 +29,20 @@ __all__ = [
 
 
 class _Steps:
-    """Adds ``next(loader)``, which continues the epoch that ``iter(loader)`` began."""
+    """Adds ``next(loader)``, which continues the epoch that ``iter(loader)`` began last.
+
+    An epoch is an iterator of its own, so that a loop inside another has its own batches.
+    """
 
     _epoch: Iterator[Any] | None = None
 
     def __iter__(self) -> Iterator[Any]:
-        self._epoch = super().__iter__()  # type: ignore[misc]
-        return self  # type: ignore[return-value]
+        epoch: Iterator[Any] = super().__iter__()  # type: ignore[misc]
+        self._epoch = epoch
+        return epoch
 
     def __next__(self) -> Any:
-        if self._epoch is None:
+        if getattr(self._epoch, "gi_frame", None) is None:  # none has begun, or a loop ended it
             iter(self)  # type: ignore[call-overload]
         try:
             return next(self._epoch)  # type: ignore[arg-type]
@@ -131,6 +135,10 @@ class DistDataLoader(_Steps, ours.DistDataLoader):
     """
 
     _steps_done = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self._steps_done = 0
+        return self if hasattr(self, "_next_data") else super().__iter__()
 
     def __init__(self, dataset: Any, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("batch_size", 1) if not args else None
