@@ -137,21 +137,31 @@ def file_error(
 
 
 def check_file(
-    path: str | os.PathLike[str], advice: str = "check the folder, or get the data set again"
+    path: str | os.PathLike[str],
+    advice: str = "check the folder, or get the data set again",
+    kind: type[GNNLabError] = InvalidInput,
 ) -> None:
-    """Raise InvalidInput that is also a FileNotFoundError if there is no file, with an advice."""
+    """Raise an error that is also a FileNotFoundError if there is no file, with an advice."""
     if not os.path.isfile(path):
-        found = OSError(errno.EISDIR if os.path.isdir(path) else errno.ENOENT, "")
-        raise file_error(found, path, f"{os.fspath(path)}: no such file; {advice}", InvalidInput)
+        code, what = errno.ENOENT, "no such file"
+        if os.path.exists(path):  # a folder; or a pipe, which a reader would wait for
+            code, what = errno.EISDIR, "not a file"
+        raise file_error(OSError(code, what), path, f"{os.fspath(path)}: {what}; {advice}", kind)
 
 
 @contextmanager
 def reading(path: str | os.PathLike[str], kind: type[GNNLabError] = GNNLabError) -> Iterator[None]:
-    """Raise an OSError of the block as :func:`file_error` for a file that is read."""
+    """Raise an OSError of the block as :func:`file_error` for a file that is read.
+
+    Text in another encoding than UTF-8 is an error of the same kind, by default InvalidInput.
+    """
     try:
         yield
     except GNNLabError:
         raise
+    except UnicodeDecodeError as error:
+        kind = InvalidInput if kind is GNNLabError else kind
+        raise kind(f"{os.fspath(path)} is not text in UTF-8 ({error})") from error
     except OSError as error:
         raise file_error(error, path, kind=kind) from error
 

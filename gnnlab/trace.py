@@ -30,7 +30,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gnnlab.errors import InvalidInput, no_such_file, writing
+from gnnlab.errors import InvalidInput, reading, writing
 
 __all__ = [
     "KINDS",
@@ -311,9 +311,9 @@ def read(folder: str | os.PathLike[str]) -> list[Event]:
     >>> [(event.kind, event.rank, event.step, event.info) for event in trace.read(folder)]
     [('copy', 1, 0, {'bytes': 80})]
     """
+    with reading(folder, InvalidInput):
+        os.listdir(folder)  # glob finds nothing where there is no folder
     files = sorted(Path(folder).glob("*.jsonl"))
-    if not os.path.isdir(folder):
-        raise InvalidInput(no_such_file(folder))
     if not files:
         raise InvalidInput(
             f"{folder} holds no traces (*.jsonl); record them with gnnlab launch --trace DIR, "

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from gnnlab.bars import progress_bar
-from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.errors import GNNLabError, InvalidInput, check_file, writing
 from gnnlab.staging import staging_folder
 
 __all__ = [
@@ -176,7 +176,8 @@ def fetch(
     import pooch
 
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     name = url.rsplit("/", 1)[1]
     path, note = folder / name, folder / f"{name}.sha256"
     base = base_url or os.environ.get("GNNLAB_DATA_URL")
@@ -233,7 +234,9 @@ def unpack(archive: str | Path, folder: str | Path, one_folder: bool = True) -> 
     archive, folder = Path(archive), Path(folder)
     if folder.exists():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    check_file(archive, "give the path of an archive")
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
     with staging_folder(folder.parent, ".unpacking-", "") as staging:
         content = staging / "content"
         content.mkdir()
@@ -258,6 +261,7 @@ def extract(archive: Path, folder: Path) -> None:
     DownloadFailed
         The disk has too little space.
     """
+    check_file(archive, "give the path of an archive")
     try:
         if tarfile.is_tarfile(archive):
             with tarfile.open(archive) as tar:
@@ -296,14 +300,15 @@ def locked(folder: Path) -> Iterator[None]:
     """Lock a folder against other processes: ranks of one machine load the same data set."""
     from filelock import FileLock, Timeout
 
-    folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock", timeout=LOCK_TIMEOUT, is_singleton=True)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise DownloadFailed(
-            f"another process has locked {folder} for {LOCK_TIMEOUT} s; wait for it or end it"
-        ) from error
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise DownloadFailed(
+                f"another process has locked {folder} for {LOCK_TIMEOUT} s; wait for it or end it"
+            ) from error
     try:
         yield
     finally:

@@ -97,7 +97,7 @@ def open_npz(path: Path, needed: Sequence[str]) -> dict[str, np.ndarray]:
             return {name: archive[name] for name in needed}
     except InvalidInput:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, TypeError, ValueError, OSError) as error:
         raise InvalidInput(
             f"{path}: not an intact .npz file ({error}); delete it and try again"
         ) from error

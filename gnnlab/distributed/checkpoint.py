@@ -25,7 +25,7 @@ from gnnlab.distributed import context
 from gnnlab.distributed.embedding import DistEmbedding
 from gnnlab.distributed.optim import SparseOptimizer
 from gnnlab.distributed.tensor import DistTensor
-from gnnlab.errors import GNNLabError, InvalidInput, NotFound
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound, file_error
 from gnnlab.parallel import checkpoint as single
 from gnnlab.staging import staging_folder
 
@@ -220,16 +220,21 @@ class _Place:
             problem = error
         said = f"+{said}" if problem is None else f"-{type(problem).__name__}: {problem}"
         texts = self.meet(said)
-        if isinstance(problem, GNNLabError):
+        of_disk = isinstance(problem, OSError)
+        if isinstance(problem, GNNLabError) and not of_disk:
             raise problem
         for rank, text in enumerate(texts):
             if text.startswith("-"):
-                raise GNNLabError(f"{failure}: rank {rank} failed ({text[1:]})") from problem
+                message = f"{failure}: rank {rank} failed ({text[1:]})"
+                if of_disk:
+                    disk = OSError(problem.errno, "")
+                    raise file_error(disk, problem.filename, message) from problem
+                raise GNNLabError(message) from problem
         return [text[1:] for text in texts]
 
     def numbers(self) -> list[int]:
         """Return the numbers of the complete checkpoints on this machine."""
-        if not self.folder.is_dir():
+        if not os.path.isdir(self.folder):
             return []
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
 

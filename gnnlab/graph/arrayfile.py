@@ -144,7 +144,9 @@ def open_arrays(path: Path, writer: str) -> Iterator[Arrays]:
 
 
 def _bytes(values: torch.Tensor) -> memoryview:
-    return numpy_view(values.reshape(-1)).view(torch.uint8).numpy().data
+    # A tensor of one element counts as contiguous with any stride; viewing bytes needs 1.
+    flat = values.as_strided((values.numel(),), (1,))
+    return numpy_view(flat).view(torch.uint8).numpy().data
 
 
 def _digits(checksum: int) -> str:

@@ -7,6 +7,7 @@ cannot do harm.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 
 import torch
 
-from gnnlab.errors import GNNLabError, InvalidInput, list_of_graphs, reading, writing
+from gnnlab.errors import GNNLabError, InvalidInput, file_error, list_of_graphs, reading, writing
 from gnnlab.graph.arrayfile import open_arrays, write_arrays
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.dglfile import GRAPHS_MAGIC, read_graphs, read_wanted
@@ -81,8 +82,9 @@ def save_graphs(
     }
     metadata = {"format": _FORMAT, "content": json.dumps(content)}
     path = Path(filename)
-    if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; give the name of a file in it")
+    if os.path.isdir(path):
+        message = f"{path} is a folder; give the name of a file in it"
+        raise file_error(OSError(errno.EISDIR, ""), path, message, InvalidInput)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_arrays(path, arrays.found, metadata)

@@ -162,7 +162,7 @@ def _free_memory() -> int | None:
 
 def _free_disk(path: Path) -> int | None:
     path = path.absolute()
-    while not path.exists() and path != path.parent:
+    while not os.path.exists(path) and path != path.parent:
         path = path.parent
     try:
         return shutil.disk_usage(path).free

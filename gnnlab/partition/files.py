@@ -27,7 +27,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 import torch
 
-from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, file_error, reading
+from gnnlab.errors import InvalidInput, OutOfRange, PartitionError, check_file, file_error, reading
 from gnnlab.graph.names import EdgeType, check_name
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import numpy_dtype, read_dtype
@@ -187,8 +187,8 @@ def read_config(
         )
     path = Path(part_config)
     try:
-        if path.exists() and not path.is_file():  # reading a pipe would block
-            raise PartitionError(f"{path} is not a file; give the JSON file of a partitioned graph")
+        if path.exists():
+            check_file(path, "give the JSON file of a partitioned graph", PartitionError)
         content = json.loads(path.read_text("utf-8-sig"))
         if "format" not in content and "part_graph" in content.get("part-0", {}):
             raise PartitionError(

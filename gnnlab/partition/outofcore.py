@@ -24,7 +24,7 @@ import torch
 
 from gnnlab import kernels
 from gnnlab.bars import progress_bar
-from gnnlab.errors import InvalidInput, NotFound, PartitionError, file_error
+from gnnlab.errors import GNNLabError, InvalidInput, NotFound, PartitionError, file_error
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.assign import (
@@ -188,6 +188,8 @@ def _check(counts: Mapping[str, int], sources: Mapping[Any, Any], **numbers: int
 def _scratch_errors(out_path: StrPath, scratch: StrPath | None) -> Iterator[None]:
     try:
         yield
+    except GNNLabError:
+        raise
     except OSError as error:
         message = (
             f"cannot write {error.filename or f'temporary files in {scratch or out_path}'}: "

@@ -30,7 +30,7 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.errors import InvalidInput, PartitionError, file_error, writing
+from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, file_error, writing
 from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
@@ -172,6 +172,8 @@ class PartitionWriter:
     def _errors(self, path: str = "") -> Iterator[None]:
         try:
             yield
+        except GNNLabError:
+            raise
         except OSError as error:
             target = path or error.filename or self.folder
             message = (

@@ -268,6 +268,34 @@ def test_info_holds_data_only(tmp_path):
         assert (found["n"], found["names"], found["set"]) == (3, ["a", ("b", 1.5)], {1, 2})
 
 
+def test_one_changed_byte_of_info_is_an_error(tmp_path):
+    path = tmp_path / "info"
+    utils.save_info(path, {"weights": np.arange(3.0), "n": 3})
+    whole = path.read_bytes()
+    assert pickle.loads(whole)["n"] == 3  # other readers ignore the checksum
+    for i in range(len(whole)):
+        path.write_bytes(whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :])
+        with pytest.raises(InvalidInput):
+            utils.load_info(path)
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for act, path, builtin in (
+        (utils.load_info, "none", FileNotFoundError),
+        (utils.load_info, "", IsADirectoryError),
+        (lambda path: utils.save_info(path, {}), "none/info", FileNotFoundError),
+        (lambda path: utils.check_sha1(path, ""), "none", FileNotFoundError),
+        (lambda path: utils.loadtxt(path, ","), "none", FileNotFoundError),
+        (lambda path: utils.loadtxt(path, ","), "bytes", ValueError),
+        (lambda path: utils.extract_archive(path, tmp_path / "new"), "none.zip", FileNotFoundError),
+        (utils.makedirs, "bytes/in", NotADirectoryError),
+    ):
+        with pytest.raises(builtin) as found:
+            act(tmp_path / path)
+        assert isinstance(found.value, dgl.DGLError)
+
+
 class Trap:
     def __reduce__(self):
         return os.mkdir, ("trapped",)

@@ -318,7 +318,7 @@ def _arrays(part: Part) -> list[list[Any]]:
 def test_a_pipe_for_the_json_file_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ring.json")
     for read in (open_part, load_partition, load_partition_book):
-        with pytest.raises(PartitionError, match=r"ring\.json is not a file; give the JSON file"):
+        with pytest.raises(PartitionError, match="not a file"):
             read(tmp_path / "ring.json", 0)
 
 

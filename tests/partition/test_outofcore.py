@@ -195,7 +195,7 @@ def npz(folder):
 @pytest.mark.parametrize(
     ("argument", "value", "message"),
     [
-        ("edges", lambda f: f / "no.npy", r"no\.npy is not a \.npy file that can be read"),
+        ("edges", lambda f: f / "no.npy", r"no\.npy: no such file"),
         ("edges", lambda f: f / "no.csv", r"no\.csv: no such file"),
         ("edges", lambda f: np.zeros((3, 2), int), "expected the path of a file; found ndarray"),
         ("edges", lambda f: ([0, 1], [1, 0]), "expected the path of a file; found list"),
@@ -212,7 +212,7 @@ def npz(folder):
         ("graph_name", lambda f: "a/b", "graph name 'a/b' holds '/'"),
         ("part_method", lambda f: "metis", "from files there are 'ldg', 'random'"),
         ("part_method", lambda f: [0, 1], r"found parts of shape \(2,\)"),
-        ("part_method", lambda f: "no.npy", r"no\.npy is not"),
+        ("part_method", lambda f: "no.npy", r"no\.npy: no such file"),
         ("node_data", lambda f: {"x": torch.zeros(6)}, "path of a file; found Tensor"),
         ("node_data", lambda f: {"x": npz(f)}, r"several\.npy is not a \.npy file"),
         ("node_data", lambda f: {"x": npy([0] * 5)(f)}, "a row for each of the 6 nodes"),

@@ -68,13 +68,14 @@ def get_download_dir() -> str:
     """
     named = os.environ.get("DGL_DOWNLOAD_DIR") or os.environ.get("GNNLAB_DATA_DIR")
     folder = Path(named or "~/.dgl").expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
+    makedirs(folder)
     return str(folder)
 
 
 def makedirs(path: str | os.PathLike[str]) -> None:
     """Make a folder and its parents; nothing happens if it exists."""
-    os.makedirs(os.path.expanduser(path), exist_ok=True)
+    with writing(path):
+        os.makedirs(os.path.expanduser(path), exist_ok=True)
 
 
 def check_sha1(filename: str | os.PathLike[str], sha1_hash: str) -> bool:
@@ -107,7 +108,6 @@ def download(
     target = Path(name if path is None else path).expanduser()
     if target.is_dir() or str(path or "").endswith("/"):
         target = target / name
-    target.parent.mkdir(parents=True, exist_ok=True)
     with locked(target.parent):
         keep = target.exists() and not overwrite
         if keep and (sha1_hash is None or check_sha1(target, sha1_hash)):
@@ -146,10 +146,10 @@ def extract_archive(
     archive, folder = Path(file), Path(target_dir)
     if folder.exists() and not overwrite:
         return
+    check_file(archive, "give the path of an archive")
     kinds = (".zip", ".tar", ".tar.gz", ".tgz", ".gz")
     if not archive.name.endswith(kinds):
         raise InvalidInput(f"{archive}: unknown kind of archive; expected {', '.join(kinds)}")
-    check_file(archive, "give the path of an archive")
     if not archive.name.endswith(".gz") or archive.name.endswith(".tar.gz"):
         with locked(folder.parent):  # a new folder appears when it is complete
             if folder.exists():
@@ -157,7 +157,7 @@ def extract_archive(
             else:
                 unpack(archive, folder, one_folder=False)
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    makedirs(folder)
     target = folder / archive.stem
     with writing(target):
         try:
@@ -251,8 +251,14 @@ def loadtxt(path: str | os.PathLike[str], delimiter: str, dtype: Any = None) -> 
     """Read a text file of numbers into an array of shape (lines, columns), float64 by default."""
     import pandas as pd
 
-    with reading(path):
-        return pd.read_csv(path, delimiter=delimiter, header=None).to_numpy(dtype or np.float64)
+    try:
+        with reading(path):
+            table = pd.read_csv(path, delimiter=delimiter, header=None)
+        return table.to_numpy(dtype or np.float64)
+    except ValueError as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"{path}: not a table of numbers ({error})") from error
 
 
 def idx2mask(idx: Any, len: int) -> np.ndarray:

@@ -11,6 +11,7 @@ Chiang et al., "Cluster-GCN", KDD 2019. Zeng et al., "GraphSAINT", ICLR 2020.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -167,7 +168,7 @@ class ClusterGCNSampler(_SubgraphSampler):
 
 def _read_parts(path: str | Path | None, sizes: list[int]) -> torch.Tensor | None:
     """Return the part of each node from a file, or None where it has none of such a graph."""
-    if path is None or not Path(path).exists():
+    if path is None or not os.path.exists(path):
         return None
     try:
         kept = torch.load(path, weights_only=True)
