@@ -14,6 +14,7 @@ from torch import distributed as dist
 from gnnlab.compat.nn.sparse_emb import NodeEmbedding
 from gnnlab.distributed import sparse_rules
 from gnnlab.errors import InvalidInput
+from gnnlab.parallel.checkpoint import restoring
 
 __all__ = ["SparseAdagrad", "SparseAdam", "SparseGradOptimizer"]
 
@@ -106,6 +107,7 @@ class SparseGradOptimizer:
             ],
         }
 
+    @restoring("a sparse optimizer")
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load the state of an optimizer of the same rule and of embeddings of equal shapes."""
         found = state.get("rule"), len(state.get("states", ()))

@@ -171,7 +171,7 @@ def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, An
         if name not in content["states"]:
             known = ", ".join(content["states"]) or "none"
             raise NotFound(f"{newest} has no part {name!r}; its parts are: {known}")
-        with single.restoring(source, name):
+        with single.restoring(f"{name} in {source}"):
             _take_state(name, part, content["states"][name], same_ranks)
     if place.leads:
         for number in place.parts:
@@ -181,7 +181,7 @@ def _load(place: _Place, newest: Path, parts: Mapping[str, Any]) -> dict[str, An
                 lo, hi = tensor.part_policy.ranges[number : number + 2].tolist()
                 tensor[lo:hi] = _check_rows(newest, name, tensor, hi - lo, rows["rows"])
     if same_ranks:
-        with single.restoring(source, "the random generators"):
+        with single.restoring(f"the random generators in {source}"):
             single.set_generators(content["generators"])
     return dict(content["values"])
 
@@ -220,15 +220,14 @@ class _Place:
             problem = error
         said = f"+{said}" if problem is None else f"-{type(problem).__name__}: {problem}"
         texts = self.meet(said)
-        of_disk = isinstance(problem, OSError)
-        if isinstance(problem, GNNLabError) and not of_disk:
+        if isinstance(problem, GNNLabError) and not isinstance(problem, OSError):
             raise problem
         for rank, text in enumerate(texts):
             if text.startswith("-"):
                 message = f"{failure}: rank {rank} failed ({text[1:]})"
-                if of_disk:
+                if isinstance(problem, OSError):
                     disk = OSError(problem.errno, "")
-                    raise file_error(disk, problem.filename, message) from problem
+                    raise file_error(disk, problem.filename or self.folder, message) from problem
                 raise GNNLabError(message) from problem
         return [text[1:] for text in texts]
 

@@ -21,6 +21,7 @@ from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.ids import read_ids
+from gnnlab.parallel.checkpoint import restoring
 from gnnlab.partition.book import PartitionPolicy
 
 __all__ = ["DistEmbedding", "TracedRows"]
@@ -182,6 +183,7 @@ class DistEmbedding(TracedRows):
         """Return all rows, for :func:`gnnlab.parallel.save_checkpoint`."""
         return {"borders": self.part_policy.ranges.tolist(), "weight": self._tensor[:]}
 
+    @restoring("a DistEmbedding")
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load all rows; they must be of the same partition, on which IDs depend."""
         check_offsets(self, state)

@@ -144,6 +144,7 @@ class SparseOptimizer:
         """Return the state without the rows: rule, options and numbers of steps."""
         return {"rule": self.rule, "options": self._numbers(), "steps": list(self._steps)}
 
+    @restoring("a sparse optimizer")
     def load_progress(self, state: Mapping[str, Any]) -> None:
         """Load the :meth:`progress` of an optimizer with the same rule."""
         self._check_kind(state, "steps")
@@ -167,6 +168,7 @@ class SparseOptimizer:
             ],
         }
 
+    @restoring("a sparse optimizer")
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Load the state of an optimizer of equal embeddings on the same partition.
 
@@ -206,8 +208,7 @@ class SparseOptimizer:
         """Read the state that :meth:`save` wrote."""
         fields = {"rule": str, "options": dict, "embeddings": list}
         state = read_state(f, _FORMAT, f"{type(self).__name__}.save", fields)
-        with restoring(f, "the optimizer"):
-            self.load_state_dict(state)
+        self.load_state_dict(state)
         self._wait()
 
     def _wait(self) -> None:

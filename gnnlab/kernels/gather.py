@@ -40,7 +40,8 @@ def empty(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Ten
     kind = NUMPY_DTYPES.get(dtype)
     if kind is None:
         return torch.empty(tuple(shape), dtype=dtype)
-    return torch.from_numpy(np.empty(tuple(shape), kind)).view(dtype)
+    values = torch.from_numpy(np.empty(tuple(shape), kind))
+    return values if values.dtype is dtype else values.view(dtype)
 
 
 def rows(matrix: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -84,9 +85,11 @@ def copy_rows(matrix: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> t
         source, target = (t.reshape(len(t), -1).view(torch.int32).numpy() for t in (matrix, out))
         kernels.take.take(source, index.numpy(), target)
         return out
-    signed = _SIGNED.get(matrix.dtype, matrix.dtype)
-    torch.index_select(matrix.view(signed), 0, index, out=out.view(signed))
-    return out
+    signed = _SIGNED.get(matrix.dtype)
+    if signed is not None:
+        copy_rows(matrix.view(signed), index, out.view(signed))
+        return out
+    return torch.index_select(matrix, 0, index, out=out)
 
 
 def _suits(matrix: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> bool:

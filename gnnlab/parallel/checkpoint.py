@@ -100,11 +100,11 @@ def load_checkpoint(path: str | os.PathLike[str], /, **parts: Any) -> dict[str, 
             known = ", ".join(content["states"]) or "none"
             raise NotFound(f"{path} has no part {name!r}; its parts are: {known}")
     for name, part in parts.items():
-        with restoring(path, name):
+        with restoring(f"{name} in {path}"):
             inner_model(part).load_state_dict(content["states"][name])
     world_size = dist.get_world_size() if dist.is_initialized() else 1
     if len(content["generators"]) == world_size:
-        with restoring(path, "the random generators"):
+        with restoring(f"the random generators in {path}"):
             set_generators(content["generators"][_rank()])
     return dict(content["values"])
 
@@ -241,11 +241,12 @@ def read_state(
 
 
 @contextmanager
-def restoring(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Raise an error of the block, which loads ``what`` from a file, as one that names both."""
+def restoring(what: str) -> Iterator[None]:
+    """Raise an error of the block, which loads a state, as InvalidInput that says of ``what``."""
     try:
         yield
     except GNNLabError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        raise InvalidInput(f"{path}: the state of {what} does not fit ({error})") from error
+        reason = f"{error} is missing" if type(error) is KeyError else error
+        raise InvalidInput(f"the state of {what} does not fit ({reason})") from error

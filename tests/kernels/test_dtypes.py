@@ -18,6 +18,7 @@ def is_indexed(dtype: torch.dtype) -> bool:
     return True
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_the_table_has_what_torch_indexes() -> None:
     all_of_torch = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
     assert set(DTYPES.values()) == {dtype for dtype in all_of_torch if is_indexed(dtype)}

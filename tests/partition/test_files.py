@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import time
 from collections.abc import Callable
@@ -323,8 +324,11 @@ def test_a_pipe_for_the_json_file_does_not_hang(tmp_path: Path) -> None:
 
 
 def test_missing_and_foreign_files(tmp_path: Path) -> None:
-    with pytest.raises(PartitionError, match=r"nothing\.json cannot be read"):
-        load_partition(tmp_path / "nothing.json", 0)
+    for path, builtin in (("nothing.json", FileNotFoundError), ("", IsADirectoryError)):
+        with pytest.raises(PartitionError) as found:
+            load_partition(tmp_path / path, 0)
+        assert isinstance(found.value, builtin) and found.value.filename == str(tmp_path / path)
+        assert str(pickle.loads(pickle.dumps(found.value))) == str(found.value)
     config = cut_ring(tmp_path)
     read_config(config, graph_name="ring", num_parts=2)
     with pytest.raises(PartitionError, match="expected graph 'other', found 'ring'"):

@@ -850,6 +850,15 @@ def test_files_saved_by_editors_of_windows(tmp_path: Path) -> None:
     assert agent._look_at_part(tmp_path / "graph.json", 1)["num_parts"] == 2
 
 
+def test_an_ip_config_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    wrong = {"none": FileNotFoundError, "": IsADirectoryError, "bytes": ValueError}
+    for name, builtin in wrong.items():
+        with pytest.raises(InvalidInput) as found:
+            read_ip_config(tmp_path / name)
+        assert isinstance(found.value, builtin)
+
+
 def test_one_address_twice(tmp_path: Path) -> None:
     path = tmp_path / "ip_config.txt"
     path.write_text("10.0.0.1 30050\n10.0.0.2 30050\n# one more\n10.0.0.1 30051\n10.0.0.1\n")

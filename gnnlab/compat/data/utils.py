@@ -146,10 +146,10 @@ def extract_archive(
     archive, folder = Path(file), Path(target_dir)
     if folder.exists() and not overwrite:
         return
-    check_file(archive, "give the path of an archive")
     kinds = (".zip", ".tar", ".tar.gz", ".tgz", ".gz")
     if not archive.name.endswith(kinds):
         raise InvalidInput(f"{archive}: unknown kind of archive; expected {', '.join(kinds)}")
+    check_file(archive, "give the path of an archive")
     if not archive.name.endswith(".gz") or archive.name.endswith(".tar.gz"):
         with locked(folder.parent):  # a new folder appears when it is complete
             if folder.exists():
@@ -198,12 +198,14 @@ def load_info(path: str | os.PathLike[str]) -> Any:
     """
     with reading(path):
         content = Path(path).read_bytes()
-    stream = io.BytesIO(content)
+    stream, size = io.BytesIO(content), len(_sum(b""))
+    has_sum = content[-size:-4] == _sum(b"")[:-4]  # files of DGL end with the pickle
     try:
-        info = _Plain(stream, str(path)).load()
-        rest = stream.read()  # nothing in files of DGL
-        if rest and rest != _sum(content[: -len(rest)]):
+        if has_sum and content[-size:] != _sum(content[:-size]):
             raise ValueError("its checksum differs")
+        info = _Plain(stream, str(path)).load()
+        if stream.read() and not has_sum:
+            raise ValueError("its checksum is missing")
         return info
     except InvalidInput:
         raise

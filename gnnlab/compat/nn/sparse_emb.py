@@ -12,6 +12,7 @@ from gnnlab.distributed.embedding import TracedRows
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.ids import read_ids
+from gnnlab.parallel.checkpoint import restoring
 
 __all__ = ["NodeEmbedding"]
 
@@ -91,6 +92,7 @@ class NodeEmbedding(TracedRows):
         """Return all rows."""
         return {"weight": self._rows}
 
+    @restoring("a NodeEmbedding")
     def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
         """Set all rows."""
         self.all_set_embedding(state["weight"])
