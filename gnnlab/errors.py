@@ -141,7 +141,7 @@ def check_file(
     advice: str = "check the folder, or get the data set again",
     kind: type[GNNLabError] = InvalidInput,
 ) -> None:
-    """Raise an error that is also a FileNotFoundError if there is no file, with an advice."""
+    """Raise an error that is also FileNotFoundError, or IsADirectoryError, if that is no file."""
     if not os.path.isfile(path):
         code, what = errno.ENOENT, "no such file"
         if os.path.exists(path):  # a folder; or a pipe, which a reader would wait for

@@ -83,7 +83,7 @@ def write_arrays(
 class Arrays:
     """The arrays of an open file: ``arrays[name]``; and its ``names`` and ``metadata``."""
 
-    def __init__(self, path: Path, head: bytes, file: Any) -> None:
+    def __init__(self, head: bytes, file: Any) -> None:
         self.metadata: dict[str, str] = file.metadata() or {}
         self.names: list[str] = list(file.keys())
         self._tensor, self._sums = file.get_tensor, {}
@@ -133,7 +133,7 @@ def open_arrays(path: Path, writer: str) -> Iterator[Arrays]:
                 head = stream.read(8)
                 head += stream.read(min(int.from_bytes(head, "little"), _MOST_HEADER))
             with safe_open(path, framework="pt") as file:
-                yield Arrays(path, head, file)
+                yield Arrays(head, file)
     except GNNLabError:
         raise
     except (damage, LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
