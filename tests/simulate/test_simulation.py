@@ -174,7 +174,7 @@ def test_failures_say_where(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match="rank 1 of 2 failed: ZeroDivisionError") as caught:
         simulation.run(script)
     assert 'broken.py", line 3' in str(caught.value)
-    with pytest.raises(SimulationError, match=r"missing\.py does not exist"):
+    with pytest.raises(SimulationError, match=r"missing\.py: no such file"):
         simulation.run(tmp_path / "missing.py")
 
     def ask_wrongly() -> None:
