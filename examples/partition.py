@@ -89,6 +89,6 @@ if __name__ == "__main__":
     add("--kind", choices=("plain", "links", "typed"), default="plain")
     add("--graph_name", help="default: that of the data set")
     add("--num_parts", type=int, default=2, help="number of machines")
-    add("--part_method", default="metis", help="metis, ldg or random")
+    add("--part_method", help="metis, ldg or random (metis if pymetis is installed, else ldg)")
     add("--output", default="data", help="folder to write to")
     main(parser.parse_args())

@@ -20,7 +20,7 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
     show
         False makes a bar that draws nothing, as does ``TQDM_DISABLE=1`` in the environment. That
         variable is tqdm's, but tqdm's bars in notebooks do not read it. In a notebook, so does
-        ``redirect_stdout(None)``.
+        ``redirect_stdout(None)``. Of the ranks of a machine, only the first draws bars.
     options
         Arguments of tqdm. ``delay`` is 1 second by default, so that short work gets no bar.
 
@@ -37,7 +37,8 @@ def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **opt
 
     options.setdefault("delay", 1)
     hidden = is_kernel() and sys.stdout is None  # a kernel flushes it before it shows a widget
-    if not show or hidden or os.environ.get("TQDM_DISABLE"):
+    rank = os.environ.get("LOCAL_RANK") or os.environ.get("RANK") or "0"  # as torchrun sets them
+    if not show or hidden or rank != "0" or os.environ.get("TQDM_DISABLE"):
         options["disable"] = True
     return tqdm(iterable, **options)
 

@@ -23,7 +23,8 @@ def draw(seconds: float, show: bool = True) -> str:
 
 @pytest.fixture(autouse=True)
 def bars_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    for name in ("TQDM_DISABLE", "LOCAL_RANK", "RANK"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(tqdm.auto, "tqdm", tqdm.std.tqdm)
 
 
@@ -38,6 +39,19 @@ def test_bars_are_turned_off_by_the_caller_and_by_the_environment(
     assert draw(0.1, show=False) == ""
     monkeypatch.setenv("TQDM_DISABLE", "1")
     assert draw(0.1) == ""
+
+
+@pytest.mark.parametrize(
+    ("rank", "local_rank", "draws"),
+    [("0", "0", True), ("4", "0", True), ("1", "1", False), ("0", None, True), ("3", None, False)],
+)
+def test_one_rank_of_a_machine_draws_bars(
+    monkeypatch: pytest.MonkeyPatch, rank: str, local_rank: str | None, draws: bool
+) -> None:
+    monkeypatch.setenv("RANK", rank)
+    if local_rank:
+        monkeypatch.setenv("LOCAL_RANK", local_rank)
+    assert bool(draw(0.1)) is draws
 
 
 def test_bars_of_notebooks_are_turned_off_too(monkeypatch: pytest.MonkeyPatch) -> None:

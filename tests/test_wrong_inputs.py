@@ -590,7 +590,8 @@ def test_an_epoch_without_mini_batches_is_announced(
 # ------------------------------------------------------------ what must go on to work
 def test_parts_without_nodes_are_announced(warned: _Messages, tmp_path: Path) -> None:
     dgl.distributed.partition_graph(dgl.rand_graph(3, 6), "few", 4, tmp_path, part_method="random")
-    assert warned.take() == ["4 parts of 3 nodes: some are empty"]
+    (message,) = warned.take()
+    assert "1 of 4 parts" in message and "only 3 nodes" in message
 
 
 def test_ids_that_only_look_like_a_mask() -> None:

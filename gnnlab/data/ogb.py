@@ -113,7 +113,10 @@ def _split_folder(folder: Path, split: str | None) -> Path:
     found = sorted(path for path in base.iterdir() if path.is_dir()) if base.is_dir() else []
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
-        raise InvalidInput(f"{base}: expected one folder; found {names}; choose one with split=")
+        raise InvalidInput(
+            f"{base}: expected one folder; found {names}; choose one with "
+            "gnnlab.data.read_ogb(folder, split=…)"
+        )
     return found[0]
 
 

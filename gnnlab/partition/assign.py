@@ -12,6 +12,7 @@ DGL user guide, section 7.1, "Preprocessing for Distributed Training".
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from gnnlab.graph.graph import Graph
 from gnnlab.graph.homogeneous import to_homogeneous
 from gnnlab.graph.names import describe
 from gnnlab.graph.relation import Relation
-from gnnlab.partition.metis import metis
+from gnnlab.partition.metis import SLACK, default_method, metis
 from gnnlab.random import generator
 
 __all__ = [
@@ -34,11 +35,13 @@ __all__ = [
     "assign_randomly",
     "check_assignment",
     "classes_of",
+    "fill_empty",
+    "warn_of_empty",
     "weights_of",
 ]
 
 METHODS = ("metis", "ldg", "random")
-SLACK = 1.03  # maximum load of a part over its share; METIS' own default for k-way
+_TOLERATED = 1.1  # load over share that METIS is allowed
 _PASSES = 10
 _MAX_CLASSES = 64
 # Graphs with more edges than this are thinned for METIS: on 64 million edges it takes 3 GB
@@ -49,7 +52,7 @@ THIN_FROM, THINNED_TO = 2**25, 12
 def assign(
     g: Graph,
     num_parts: int,
-    method: str | Callable[[Graph, int], Any] = "metis",
+    part_method: str | Callable[[Graph, int], Any] | None = None,
     *,
     balance_ntypes: Any = None,
     balance_edges: bool = False,
@@ -63,7 +66,8 @@ def assign(
     g : Graph
     num_parts : int
         K.
-    method : {"metis", "ldg", "random"} or callable
+    part_method : {"metis", "ldg", "random"} or callable, optional
+        By default METIS, or LDG where pymetis is not installed.
         A callable gets ``(g, num_parts)`` and returns the part of each node: integers of shape
         (N,), N counting the nodes of all types in the order of ``g.ntypes``, or a dictionary with
         those of each type.
@@ -106,6 +110,7 @@ def assign(
             raise InvalidInput(f"{name} must be an integer of at least 1; found {value!r}")
     if objtype not in ("cut", "vol"):
         raise InvalidInput(f'objtype must be "cut" or "vol"; found {objtype!r}')
+    method = default_method() if part_method is None else part_method
     if callable(method):
         part = check_assignment(method(g, num_parts), counts, num_parts)
     elif method not in METHODS:
@@ -118,16 +123,37 @@ def assign(
     else:
         classes = classes_of(counts, balance_ntypes)
         degrees = _one_relation(g).in_degrees().numpy() if balance_edges else None
-        weights = weights_of(classes, degrees)
+        weights = weights_of(classes, num_parts, degrees)
         if method == "metis":
-            trainers = num_parts * num_trainers_per_machine
-            trainer = metis(partial(_neighbors, g), weights, trainers, objtype)
-            # METIS numbers adjacent parts consecutively, so they share a machine.
-            return (trainer // num_trainers_per_machine).astype(np.int32), trainer.astype(np.int32)
-        order = torch.randperm(len(weights), generator=generator()).numpy()
-        both = _by_destination_and_source(g)
-        part = assign_ldg(lambda: [(order, 0, both)], weights, num_parts)
+            shares = num_parts * num_trainers_per_machine
+            if (np.count_nonzero(weights, axis=0) < 2 * shares).any():
+                shares = num_parts
+            part = metis(partial(_neighbors, g), weights, shares, objtype).astype(np.int32)
+            _relieve(part, partial(_by_destination_and_source, g), weights, shares)
+            fill_empty(part, shares)
+            if shares > num_parts:
+                # METIS numbers adjacent parts consecutively, so they share a machine.
+                return part // np.int32(num_trainers_per_machine), part
+        else:
+            order = torch.randperm(len(weights), generator=generator()).numpy()
+            both = _by_destination_and_source(g)
+            part = assign_ldg(lambda: [(order, 0, both)], weights, num_parts)
+            fill_empty(part, num_parts)
     return part, _assign_trainers(part, num_parts, num_trainers_per_machine)
+
+
+def warn_of_empty(part: np.ndarray, num_parts: int) -> None:
+    """Warn the caller's caller of parts without nodes, and say why."""
+    empty = np.flatnonzero(np.bincount(part, minlength=num_parts) == 0)
+    if len(empty):
+        why = f"there are only {len(part)} nodes"
+        if len(part) >= num_parts:
+            why = f"the assignment gives them none of the {len(part)} nodes"
+        warnings.warn(
+            f"no nodes are in {len(empty)} of {num_parts} parts, first in part {empty[0]}: {why}. "
+            "The machines of these parts own nothing; fewer parts need fewer machines",
+            stacklevel=3,
+        )
 
 
 def check_assignment(found: Any, counts: Mapping[str, int], num_parts: int) -> np.ndarray:
@@ -195,15 +221,23 @@ def _one_per_node(values: Any, count: int, what: str) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def weights_of(classes: np.ndarray, in_degrees: np.ndarray | None = None) -> np.ndarray:
-    """Return what each node adds to each load: 1 to its class, its in-edges; (N, C), int64."""
-    num_classes = int(classes.max(initial=0)) + 1
-    weights = np.zeros((len(classes), num_classes + (in_degrees is not None)), np.int64)
-    weights[np.arange(len(classes)), classes] = 1
-    if in_degrees is not None:
+def weights_of(
+    classes: np.ndarray, num_parts: int, in_degrees: np.ndarray | None = None
+) -> np.ndarray:
+    """Return what each node adds to each load: 1 to its class, its in-edges; (N, C), int64.
+
+    A class of fewer nodes than parts cannot be balanced: its nodes count to the largest class. The
+    same holds for in-edges if fewer nodes have any; these are left out.
+    """
+    sizes = np.bincount(classes, minlength=1)
+    kept = sizes >= num_parts
+    kept[sizes.argmax()] = True
+    column = np.where(kept, np.cumsum(kept) - 1, np.sum(kept[: sizes.argmax()]))
+    balance_edges = in_degrees is not None and np.count_nonzero(in_degrees) >= num_parts
+    weights = np.zeros((len(classes), kept.sum() + balance_edges), np.int64)
+    weights[np.arange(len(classes)), column[classes]] = 1
+    if balance_edges:
         weights[:, -1] = in_degrees
-        if not in_degrees.any():  # a load that is zero everywhere cannot be balanced
-            weights = np.ascontiguousarray(weights[:, :-1])
     return weights
 
 
@@ -234,8 +268,7 @@ def assign_ldg(
     ndarray
         Shape (N,), int32.
     """
-    total = weights.sum(0)
-    capacity = np.maximum(SLACK * total / num_parts, np.ceil(total / num_parts))
+    capacity = _capacity(weights, num_parts)
     part = np.full(len(weights), -1, np.int32)
     load = np.zeros((num_parts, weights.shape[1]), np.int64)
     for _ in range(_PASSES):
@@ -243,6 +276,37 @@ def assign_ldg(
         if moved <= len(part) // 1000:
             break
     return part
+
+
+def _capacity(weights: np.ndarray, num_parts: int) -> np.ndarray:
+    total = weights.sum(0)
+    return np.maximum(SLACK * total / num_parts, np.ceil(total / num_parts))
+
+
+def _relieve(
+    part: np.ndarray, neighbors: Callable[[], Any], weights: np.ndarray, num_parts: int
+) -> None:
+    """Move nodes out of parts with far more than their share, in place.
+
+    METIS makes such parts where parts have a few nodes each.
+    """
+    share = weights.sum(0) / num_parts
+    load = np.stack([np.bincount(part, each, num_parts) for each in weights.T], 1).astype(np.int64)
+    most = np.maximum(_TOLERATED * share, share + weights.max(0, initial=0))
+    if (crowded := (load > most).any(1)).any():
+        nodes, capacity = np.flatnonzero(crowded[part]), _capacity(weights, num_parts)
+        kernels.ldg.place(nodes, 0, neighbors(), weights, capacity, part, load)
+
+
+def fill_empty(part: np.ndarray, num_parts: int) -> None:
+    """Give each part without nodes one from the largest part at that time, in place."""
+    empty = np.flatnonzero(np.bincount(part, minlength=num_parts) == 0)
+    if not len(empty):
+        return
+    place = _place_in_part(part, num_parts)
+    last = np.argsort(-place, kind="stable")[: len(empty)]
+    last = last[place[last] > 0]
+    part[last] = empty[: len(last)]
 
 
 def _one_relation(g: Graph) -> Relation:
@@ -272,7 +336,13 @@ def _assign_trainers(part: np.ndarray, num_parts: int, trainers: int) -> np.ndar
     """Assign the nodes of each part to its trainers round-robin."""
     if trainers == 1:
         return part
+    place = _place_in_part(part, num_parts)
+    return (part.astype(np.int64) * trainers + place % trainers).astype(np.int32)
+
+
+def _place_in_part(part: np.ndarray, num_parts: int) -> np.ndarray:
+    """Count the nodes of its part before each node; (N,), int64."""
     indptr, order = kernels.csc.group_by(part, None, num_parts)
-    rank = np.empty(len(part), np.int64)
-    rank[order] = np.arange(len(part)) - np.repeat(indptr[:-1], np.diff(indptr))
-    return (part.astype(np.int64) * trainers + rank % trainers).astype(np.int32)
+    place = np.empty(len(part), np.int64)
+    place[order] = np.arange(len(part)) - np.repeat(indptr[:-1], np.diff(indptr))
+    return place

@@ -18,6 +18,7 @@ from typing import Any
 from gnnlab.errors import InvalidInput, check_graph, whole_number
 from gnnlab.graph.graph import Graph
 from gnnlab.partition.assign import THIN_FROM, THINNED_TO
+from gnnlab.partition.metis import default_method
 
 __all__ = ["Plan", "plan"]
 
@@ -84,7 +85,7 @@ class Plan:
 def plan(
     g: Graph | Mapping[str, int],
     num_parts: int,
-    part_method: str = "metis",
+    part_method: str | None = None,
     num_hops: int = 1,
     out_path: str | os.PathLike[str] = ".",
 ) -> Plan:
@@ -107,7 +108,7 @@ def plan(
     --------
     >>> import gnnlab as dgl
     >>> sizes = {"num_nodes": 2_449_029, "num_edges": 123_718_280, "node_bytes": 979_611_600}
-    >>> print(dgl.partition.plan(sizes, 4))  # doctest: +ELLIPSIS
+    >>> print(dgl.partition.plan(sizes, 4, "metis"))  # doctest: +ELLIPSIS
     4 parts (metis): about 6.7 GiB of memory besides the graph, ...
     """
     if not isinstance(g, Mapping):
@@ -116,6 +117,7 @@ def plan(
     if missing := {"num_nodes", "num_edges"} - set(sizes):
         raise InvalidInput(f"the sizes of a graph lack {', '.join(sorted(missing))}")
     num_parts = whole_number(num_parts, "num_parts", 1)
+    part_method = default_method() if part_method is None else part_method
     num_nodes, num_edges = sizes["num_nodes"], sizes["num_edges"]
     features = sizes.get("node_bytes", 0) + sizes.get("edge_bytes", 0)
     per_edge, seconds, cut = _METHODS.get(part_method, _METHODS["random"])

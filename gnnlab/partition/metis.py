@@ -23,7 +23,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,11 +31,27 @@ import numpy as np
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.random import next_key
 
-__all__ = ["metis"]
+__all__ = ["SLACK", "default_method", "metis"]
 
+SLACK = 1.03  # maximum load of a part over its share; METIS' own default for k-way
 _TEXT = 500  # bytes for the message of a child that failed
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 _PATIENCE = 2  # seconds for one number of rand()
+
+
+@cache
+def default_method() -> str:
+    """Return "metis", or "ldg" with a warning, once, where pymetis cannot be imported."""
+    try:
+        import pymetis  # noqa: F401
+    except ImportError as missing:
+        warnings.warn(
+            f"pymetis cannot be imported here ({missing}): without part_method, graphs are "
+            'partitioned by "ldg", which usually cuts more edges than METIS',
+            stacklevel=3,
+        )
+        return "ldg"
+    return "metis"
 
 
 def metis(
@@ -68,28 +84,43 @@ def metis(
     except ImportError as missing:
         raise InvalidInput(
             'the method "metis" needs the package pymetis, which cannot be imported here '
-            f"({missing}). Install it (pip install pymetis; not on Windows), or pass "
-            'method="ldg", which needs no other package'
+            f"({missing}). Install it (pip install pymetis; macOS, and Linux on x86-64), or pass "
+            'part_method="ldg", which needs no other package'
         ) from missing
     if num_parts == 1 or num_parts >= len(weights):
         # Spread over all parts: consecutive parts share a machine.
         return np.arange(len(weights), dtype=np.int64) * num_parts // max(len(weights), 1)
     width = pymetis.zero_copy_dtype().type
     indptr, indices = neighbors(width)
-    indptr = indptr.astype(width, copy=False)
+    num_nodes, more = len(weights), _fillers(weights, num_parts)
+    weights = np.concatenate([weights, more])
+    indptr = np.append(indptr, [indptr[-1]] * len(more)).astype(width, copy=False)
     options = pymetis.Options(objtype=int(objtype == "vol"), seed=next_key() & 0x7FFFFFFF)
     given = num_parts, indptr, indices, weights, options
     one = weights.shape[1] == 1
     work = partial(_one_load, *given) if one else partial(_several_loads, _kway(), *given)
     try:
         if hasattr(os, "fork"):
-            return _in_child(work, len(weights))
-        return np.asarray(work(), np.int64)
+            return _in_child(work, len(weights))[:num_nodes]
+        return np.asarray(work(), np.int64)[:num_nodes]
     except (MemoryError, OSError, RuntimeError, SystemError) as error:
         raise GNNLabError(
-            f"METIS failed on {len(weights)} nodes and {len(indices)} neighbors ({error}); it "
-            'may be short of memory: method="ldg" needs less'
+            f"METIS failed on {num_nodes} nodes and {len(indices)} neighbors ({error}); it "
+            'may be short of memory: part_method="ldg" needs less'
         ) from error
+
+
+def _fillers(weights: np.ndarray, num_parts: int) -> np.ndarray:
+    """Return the weights of nodes without edges that make small classes divisible; (F, C).
+
+    METIS allows a part 3 % more than its share. Where this is less than a node, as with 5 nodes in
+    4 parts, it cannot satisfy this load and spoils the others.
+    """
+    total = weights.sum(0)
+    tight = np.floor(SLACK * total / num_parts) * num_parts < total
+    tight &= (weights.max(0) <= 1) & (len(total) > 1)
+    lacking = np.where(tight, -total % num_parts, 0)
+    return np.repeat(np.eye(len(total), dtype=weights.dtype), lacking, axis=0)
 
 
 def _in_child(work: Callable[[], Any], num_nodes: int) -> np.ndarray:
@@ -130,6 +161,8 @@ def _answer(rand: Any, work: Callable[[], Any], shared: mmap.mmap, num_nodes: in
         signal.alarm(_PATIENCE)
         rand()
         signal.alarm(0)
+        # METIS prints that a graph is small, and still answers; the caller checks the answer.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         np.frombuffer(shared, np.int64, num_nodes)[:] = work()
         os._exit(0)
     except BaseException as error:
@@ -164,7 +197,7 @@ def _kway() -> Any:
         raise GNNLabError(
             f"this build of pymetis hides METIS' own function ({error}), without which only one "
             "load can be balanced: leave out balance_ntypes and balance_edges (and node types), "
-            'or use method="ldg"'
+            'or use part_method="ldg"'
         ) from error
 
 

@@ -32,6 +32,8 @@ from gnnlab.partition.assign import (
     assign_randomly,
     check_assignment,
     classes_of,
+    fill_empty,
+    warn_of_empty,
     weights_of,
 )
 from gnnlab.partition.build import Edges, IDMap, RenumberedGraph, renumber_nodes
@@ -145,12 +147,13 @@ def partition_files(
                 graph.read(etype, sources[etype])
             edge_files = open_features(edge_data, graph.num_edges, "edge")
             part = _assign(graph, part_method, num_parts, balance_ntypes, balance_edges)
+            warn_of_empty(part, num_parts)
             parts = dict(zip(counts, np.split(part, list(graph.first.values())[1:]), strict=True))
             nodes = {ntype: renumber_nodes(each, num_parts) for ntype, each in parts.items()}
             made = {t: _sort_edges(graph, t, nodes, edge_files.get(t, {})) for t in graph.num_edges}
             structures = {etype: structure for etype, (structure, _) in made.items()}
             renumbered = RenumberedGraph(nodes, structures)
-            for part_id in parts_progress(num_parts):
+            for part_id in parts_progress(num_parts, progress):
                 write_part(writer, ({}, {}), renumbered, part_id, num_hops)
                 for etype, (structure, features) in made.items():
                     lo, hi = renumbered.book.edge_ranges[etype][part_id : part_id + 2]
@@ -222,7 +225,7 @@ def _assign(
         in_degrees = np.zeros(len(classes), np.int64)
         for (_, _, v), degrees in graph.into.items():
             in_degrees[graph.first[v] : graph.first[v] + len(degrees)] += degrees
-    weights = weights_of(classes, in_degrees)
+    weights = weights_of(classes, num_parts, in_degrees)
     order = torch.randperm(len(classes), generator=generator()).numpy()
     neighbors = _sort_neighbors(graph, order)
 
@@ -237,6 +240,7 @@ def _assign(
     with passes:
         part[order] = assign_ldg(stream, weights[order], num_parts)
     neighbors.remove()
+    fill_empty(part, num_parts)
     return part
 
 

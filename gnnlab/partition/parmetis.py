@@ -192,7 +192,8 @@ class _LineReader:
             if (seen < 0).any():
                 raise InvalidInput(
                     f"no file has {what} {int((seen < 0).argmax())} (homogeneous ID). Edges that "
-                    "were left out for ParMETIS are in another file: pass it as removed_edges="
+                    "were left out for ParMETIS are in another file: pass it as removed_edges= "
+                    "(--removed-edges)"
                 )
         first = dict(zip(self._names["nid"], self._offsets["nid"].tolist(), strict=False))
         etypes, ends = [], {}

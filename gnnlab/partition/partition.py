@@ -21,10 +21,11 @@ from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.kernels.dtypes import check_stored
-from gnnlab.partition.assign import assign
+from gnnlab.partition.assign import assign, warn_of_empty
 from gnnlab.partition.build import RenumberedGraph, assemble_part, renumber_graph, split_by_type
 from gnnlab.partition.estimate import plan
 from gnnlab.partition.files import edge_folder, file_name, make_config, node_folder
+from gnnlab.partition.metis import default_method
 from gnnlab.partition.report import partition_report
 from gnnlab.partition.writer import PartitionWriter
 from gnnlab.pyg.convert import from_pyg, is_pyg
@@ -41,7 +42,7 @@ def partition_graph(
     num_parts: int,
     out_path: str | os.PathLike[str],
     num_hops: int = 1,
-    part_method: str | Callable[[Graph, int], Any] = "metis",
+    part_method: str | Callable[[Graph, int], Any] | None = None,
     reshuffle: bool = True,
     balance_ntypes: Any = None,
     balance_edges: bool = False,
@@ -75,12 +76,14 @@ def partition_graph(
     num_hops : int
         Reach of the halo. With 1, a part holds all edges that touch its nodes; with h, all edges
         that touch a node within h − 1 steps of them, in either direction.
-    part_method : str or callable
-        "metis", "ldg", "random", or a function (g, num_parts) → part of each node.
+    part_method : str or callable, optional
+        "metis", "ldg", "random", or a function (g, num_parts) → part of each node. By default
+        "metis", or "ldg" where pymetis is not installed.
     reshuffle : bool
         Must be True: without new IDs a part cannot own a range.
     balance_ntypes : dict or torch.Tensor, optional
-        A category per node, or a mask; each is spread evenly over the parts.
+        A category per node, or a mask; each is spread evenly over the parts, except categories of
+        fewer nodes than parts.
     balance_edges : bool
         Whether to balance in-edges too.
     return_mapping : bool
@@ -125,9 +128,8 @@ def partition_graph(
     if unknown:
         names = ", ".join(sorted(unknown))
         warnings.warn(f"partition_graph has no use for: {names}. Is the name right?", stacklevel=2)
-    if num_parts > g.num_nodes():
-        warnings.warn(f"{num_parts} parts of {g.num_nodes()} nodes: some are empty", stacklevel=2)
     g = g.cpu()
+    part_method = default_method() if part_method is None else part_method
     method = part_method if isinstance(part_method, str) else "custom"
     for text in plan(g, num_parts, method, num_hops, out_path).warnings:
         warnings.warn(text, stacklevel=2)
@@ -141,6 +143,7 @@ def partition_graph(
             objtype=objtype,
             num_trainers_per_machine=num_trainers_per_machine,
         )
+        warn_of_empty(part_of, num_parts)
         renumbered = renumber_graph(g, part_of, num_parts)
         trainers = (
             split_by_type(g, trainer_of.astype(np.int64)) if num_trainers_per_machine > 1 else None
@@ -240,6 +243,6 @@ def check_type_names(names: Iterable[str]) -> None:
             )
 
 
-def parts_progress(num_parts: int) -> Any:
+def parts_progress(num_parts: int, show: bool = True) -> Any:
     """Count parts with a bar, when writing them takes longer than a second."""
-    return progress_bar(range(num_parts), desc="writing parts", unit="part")
+    return progress_bar(range(num_parts), show, desc="writing parts", unit="part")

@@ -2,7 +2,8 @@
 
 A result is written to new folders, ``part0/`` … if these names are free, else ``part0-papers/``
 … with the graph's name. The JSON file is written last; renaming it atomically replaces an older
-result, whose folders are then removed.
+result, whose folders are then removed. If that frees ``part0/`` …, the new files are linked there,
+a second JSON file lists these folders, and the first ones are removed.
 
 The staging folder ``.<graph_name>-….draft`` is locked while the writing process runs. It holds the
 new JSON file and the list ``claims``: folders to be removed unless a JSON file lists them. The next
@@ -178,7 +179,7 @@ class PartitionWriter:
             target = path or error.filename or self.folder
             message = (
                 f"cannot write {target}: {error.strerror}. What {self.folder} held before is still "
-                "there; free some space, or choose another out_path"
+                "there; free some space, or choose another folder"
             )
             raise file_error(error, target, message, PartitionError) from error
 
@@ -248,21 +249,33 @@ class PartitionWriter:
         """
         while self._waiting:
             self._waiting.popleft()[0].result()
+        with self._errors(), locked(self.folder):
+            self._publish(config, self._folders)
+            names = _free_names(self.folder, self.graph_name, self._num_parts)
+            if len(names[0]) < len(self._folders[0]):  # those of the older result are free now
+                with suppress(OSError):  # a file system without hard links keeps the first names
+                    _record_folders(self.staging, [*names, *self._folders])
+                    for old, name in zip(self._folders, names, strict=True):
+                        pair = self.folder / old, self.folder / name
+                        shutil.copytree(*pair, copy_function=os.link)
+                    self._publish(config, names)
+            _clean_up(self.staging)
+        return self.folder / f"{self.graph_name}.json"
+
+    def _publish(self, config: Mapping[str, Any], folders: Iterable[str]) -> None:
+        """Let the JSON file list these folders; remove those that only the older one listed."""
         content = dict(config)
-        for i, name in enumerate(self._folders):
+        for i, name in enumerate(folders):
             content[f"part-{i}"] = {entry: f"{name}/{kind}" for kind, entry in KINDS.items()}
         content["arrays"] = {path: self._arrays[path] for path in sorted(self._arrays)}
         target, new = self.folder / f"{self.graph_name}.json", self.staging / "json"
-        with self._errors():
-            with open(new, "w", encoding="utf8") as file:
-                file.write(_json(content))
-                file.flush()
-                os.fsync(file.fileno())
-            with locked(self.folder):
-                _record_folders(self.staging, [*self._folders, *_folders_of(target)])
-                os.replace(new, target)
-                _clean_up(self.staging)
-        return target
+        with open(new, "w", encoding="utf8") as file:
+            file.write(_json(content))
+            file.flush()
+            os.fsync(file.fileno())
+        _record_folders(self.staging, [*folders, *_folders_of(target)])
+        os.replace(new, target)
+        _remove_recorded(self.staging)
 
 
 def rewrite_features(part_config: Path, prefix: str, arrays: Mapping[str, torch.Tensor]) -> None:
@@ -350,6 +363,11 @@ def _record_folders(staging: Path, names: Iterable[str]) -> None:
 
 def _clean_up(staging: Path) -> None:
     """Remove the recorded folders that no JSON file lists, then the staging folder."""
+    _remove_recorded(staging)
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _remove_recorded(staging: Path) -> None:
     try:
         names = json.loads((staging / "claims").read_text("utf8"))
     except (OSError, ValueError):
@@ -358,7 +376,6 @@ def _clean_up(staging: Path) -> None:
     for name in names:
         if name not in listed and _PART.match(name) and "/" not in name:
             _remove_part(staging.parent / name)
-    shutil.rmtree(staging, ignore_errors=True)
 
 
 def _remove_part(folder: Path) -> None:

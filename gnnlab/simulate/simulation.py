@@ -140,7 +140,7 @@ class Simulation:
         replicates_structure: bool = False,
         first_layer: int = 0,
         macro_batches: int = 1,
-        part_method: Any = "metis",
+        part_method: Any = None,
         features: dict[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
     ) -> None:
         at_least = {

@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+import gnnlab.simulate
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.partition import metis
+from gnnlab.partition import metis, partition_files, partition_graph
 from gnnlab.partition.assign import assign
 from tests.helpers import examples
 
@@ -158,7 +159,7 @@ def test_seed_decides_while_other_threads_draw_from_rand(balance_edges):
 )
 def test_a_failure_in_the_process_of_metis_is_told(monkeypatch, end, said):
     monkeypatch.setattr(metis, "_one_load", lambda *_: end())
-    with pytest.raises(dgl.DGLError, match=rf"METIS failed on 10 nodes .*{said}.*method=\"ldg\""):
+    with pytest.raises(dgl.DGLError, match=rf"METIS failed on 10 nodes .*{said}"):
         assign(dgl.rand_graph(10, 20), 2)
 
 
@@ -192,7 +193,7 @@ def test_a_killed_caller_leaves_no_process_of_metis(tmp_path):
     script = f"""
 import os, time, pathlib
 import gnnlab as dgl
-from gnnlab.partition import metis
+from gnnlab.partition import metis, partition_files, partition_graph
 from gnnlab.partition.assign import assign
 
 def work(*_):
@@ -286,7 +287,7 @@ def test_what_a_function_decides_is_checked(answer, error, message):
         ({"num_parts": 0}, "num_parts must be an integer of at least 1; found 0"),
         ({"num_trainers_per_machine": 1.5}, "num_trainers_per_machine must be .* found 1.5"),
         (
-            {"method": "spectral"},
+            {"part_method": "spectral"},
             "unknown partitioning method 'spectral'; there are 'metis', 'ldg'",
         ),
         ({"objtype": "edges"}, "objtype must be"),
@@ -298,7 +299,7 @@ def test_what_a_function_decides_is_checked(answer, error, message):
 )
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises((InvalidInput, NotFound), match=message):
-        assign(dgl.heterograph(TYPED), **{"num_parts": 2, "method": "ldg", **arguments})
+        assign(dgl.heterograph(TYPED), **{"num_parts": 2, "part_method": "ldg", **arguments})
 
 
 def test_too_many_classes_are_refused():
@@ -319,16 +320,111 @@ def test_a_few_nodes_are_spread_over_many_trainers():
     assert len(set(trainer.tolist())) == 4 and (trainer // 4 == part).all()
 
 
-def test_without_pymetis_the_error_names_the_other_way(monkeypatch):
+@pytest.fixture
+def no_pymetis(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
-    with pytest.raises(InvalidInput, match=r'"metis" needs the package pymetis.*method="ldg"'):
-        assign(dgl.rand_graph(10, 20), 2)
+    metis.default_method.cache_clear()
+    yield
+    metis.default_method.cache_clear()
+
+
+def test_without_pymetis_ldg_is_the_default_and_metis_an_error(no_pymetis, tmp_path, capsys):
+    g = dgl.rand_graph(10, 20)
+    with pytest.warns(UserWarning, match="pymetis") as warned:
+        for name in "ab":
+            partition_graph(g, name, 2, tmp_path)
+        assert len(assign(g, 2)[0]) == 10
+        assert dgl.partition.plan(g, 2).part_method == "ldg"
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert capsys.readouterr().out.count("2 parts (ldg)") == 2
+    for cut in (
+        lambda method: partition_graph(g, "a", 2, tmp_path, part_method=method),
+        lambda method: dgl.simulate.simulate(g, 2, part_method=method),
+    ):
+        with pytest.raises(InvalidInput, match='part_method="ldg"'):
+            cut("metis")
+        cut("ldg")
 
 
 def test_a_pymetis_that_hides_metis_is_named(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda path: object())
-    with pytest.raises(dgl.DGLError, match=r"hides METIS' own function .*method=\"ldg\""):
+    with pytest.raises(dgl.DGLError, match="hides METIS' own function"):
         assign(dgl.rand_graph(10, 20), 2, balance_edges=True)
+    monkeypatch.undo()
+    for options in ({}, {"part_method": "ldg", "balance_edges": True}):
+        assert len(assign(dgl.rand_graph(10, 20), 2, **options)[0]) == 10
+
+
+def both_ways(src, dst, num_nodes=None):
+    return dgl.graph(([*src, *dst], [*dst, *src]), num_nodes=num_nodes)
+
+
+def clique(*nodes):
+    return [u for u in nodes for v in nodes if u != v], [v for u in nodes for v in nodes if u != v]
+
+
+TOYS = {
+    "a clique": (dgl.graph(clique(*range(6))), 3),
+    "a path": (both_ways([0, 1], [1, 2]), 2),
+    "two cliques, isolated nodes": (
+        both_ways(*map(list.__add__, clique(*range(10)), clique(*range(10, 20))), num_nodes=25),
+        16,
+    ),
+    "a star": (both_ways([0] * 9, range(1, 10)), 5),
+    "self-loops": (dgl.graph((range(10), range(10))), 4),
+    "no edges": (dgl.graph(([], []), num_nodes=10), 7),
+    "pieces": (both_ways(range(0, 40, 2), range(1, 40, 2)), 16),
+    "few nodes a part": (both_ways(range(299), range(1, 300)), 200),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_part_is_empty_if_there_are_nodes_enough(method, capfd, recwarn):
+    for name, (g, num_parts) in TOYS.items():
+        for options in ({}, {"balance_edges": True}, {"num_trainers_per_machine": 2}):
+            dgl.seed(0)
+            part, _ = assign(g, num_parts, method, **options)
+            sizes, share = np.bincount(part, minlength=num_parts), g.num_nodes() / num_parts
+            assert min(sizes) > 0 and max(sizes) < share + 2, (name, options, sizes)
+    assert capfd.readouterr() == ("", "") and not recwarn.list
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_classes_smaller_than_the_number_of_parts_do_not_spoil_the_balance(method, communities):
+    """A type of one node, a mask of one or five, a class for each node, one in-edge of all."""
+    src, dst = communities.edges()
+    typed = {("a", "r", "a"): (src, dst), ("hub", "of", "a"): (np.zeros(700, int), np.arange(700))}
+    cases = [
+        (dgl.heterograph(typed), {}),
+        (communities, {"balance_ntypes": np.arange(1000) == 3}),
+        (communities, {"balance_ntypes": np.arange(1000) < 5}),
+        (dgl.rand_graph(64, 300), {"balance_ntypes": np.arange(64)}),
+        (dgl.graph((np.arange(1, 1000), np.zeros(999, int))), {"balance_edges": True}),
+    ]
+    for g, options in cases:
+        dgl.seed(0)
+        part, _ = assign(g, 4, method, **options)
+        assert loads(part, np.ones(len(part))).max() < 1.1, options
+        if g is communities and method != "random":
+            assert cut(g, part) < 0.25
+
+
+def test_parts_without_nodes_are_told(tmp_path):
+    g = dgl.rand_graph(5, 9)
+    edges = [tmp_path / "src.npy", tmp_path / "dst.npy"]
+    for path, ends in zip(edges, g.edges(order="eid"), strict=True):
+        np.save(path, ends)
+    parts = [0, 2, 0, 2, 2]
+    for num_parts, method, why in (
+        (3, parts, "1 of 3 parts, first in part 1: the assignment"),
+        *((7, method, "2 of 7 parts, .* only 5 nodes") for method in METHODS),
+    ):
+        with pytest.warns(UserWarning, match=why) as warned:
+            how = method if isinstance(method, str) else lambda g, k: parts
+            partition_graph(g, "g", num_parts, tmp_path, part_method=how)
+            if method != "metis":
+                partition_files(tuple(edges), 5, "f", num_parts, tmp_path, part_method=method)
+        assert {each.filename for each in warned} == {__file__}
 
 
 @examples(150)
@@ -348,5 +444,6 @@ def test_any_graph_any_number_of_parts(data):
         balance_edges=data.draw(st.booleans()),
         num_trainers_per_machine=trainers,
     )
+    assert len(set(part.tolist())) == min(num_parts, num_nodes)
     assert part.shape == trainer.shape == (num_nodes,)
     assert ((part >= 0) & (part < num_parts) & (trainer // trainers == part)).all()

@@ -20,7 +20,7 @@ from gnnlab.partition.part import open_part
 from tests.helpers import run_script
 from tests.partition.samples import PART_OF, content, cut_ring, ring
 
-_STEPS = {"os.mkdir", "os.rename", "os.rmdir", "os.remove", "shutil.rmtree"}
+_STEPS = {"os.mkdir", "os.rename", "os.rmdir", "os.remove", "os.link", "shutil.rmtree"}
 
 
 class _Killed(BaseException):

@@ -30,7 +30,7 @@ def write_parmetis(g: dgl.Graph, graph_name: str, folder: Path) -> None:
     base.parent.mkdir(parents=True, exist_ok=True)
     counts = {ntype: g.num_nodes(ntype) for ntype in g.ntypes}
     whole, _, edge_counts = dgl.to_homogeneous(g, return_count=True)
-    weights = weights_of(classes_of(counts))
+    weights = weights_of(classes_of(counts), 1)
     types = np.repeat(np.arange(len(counts)), list(counts.values()))
     ids = np.concatenate([np.arange(count) for count in counts.values()])
     _write(f"{base}_nodes.txt", types, *weights.T, ids)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
+import gnnlab.partition
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.partition import (
     estimate,
@@ -253,9 +257,9 @@ def test_refused_graph_names(name: Any, problem: str, tmp_path: Path) -> None:
     "name", ["a b", "ogbn-products", "그래프-1", "图.v2", "a.json", "x[1]*?'\"%~:$", "그" * 33]
 )
 def test_graph_names(name: str, tmp_path: Path) -> None:
-    for folder in ("part0", f"part0-{name}"):
+    for _ in range(2):
         partition_graph(ring(), name, 2, tmp_path, part_method=by_hand)
-        assert (tmp_path / folder).is_dir()
+        assert (tmp_path / "part0" / "graph").is_dir()
         assert load_partition(tmp_path / f"{name}.json", 1)[4] == name
     assert len(list(tmp_path.iterdir())) == 3
 
@@ -313,6 +317,26 @@ def test_keywords_of_dgl(tmp_path: Path) -> None:
         cut_ring(tmp_path / "b", seed=1, balance_edge=True)
     assert len(caught) == 1 and caught[0].filename.endswith("samples.py")
     assert content(tmp_path / "a") == content(tmp_path / "b")
+
+
+def test_arguments_that_errors_name_exist() -> None:
+    """``name=`` in a text of the package is an argument of a function that it offers."""
+    offered = [getattr(gnnlab.partition, name) for name in gnnlab.partition.__all__]
+    functions = filter(inspect.isfunction, offered)
+    known = {name for each in functions for name in inspect.signature(each).parameters}
+    named = set()
+    for path in Path(gnnlab.partition.__file__).parent.glob("*.py"):
+        tree = ast.parse(path.read_text("utf8"))
+        skipped = {
+            id(text)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) or getattr(node, "name", "") == "__repr__"
+            for text in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and id(node) not in skipped:
+                named.update(re.findall(r"\b([a-z_]+)=", str(node.value)))
+    assert {"part_method", "scratch"} <= named <= known
 
 
 def test_graphs_that_cannot_be_cut(tmp_path: Path) -> None:
