@@ -3,11 +3,13 @@
     python -m tests.emulate windows -- python -m gnnlab --help
     python -m tests.emulate windows -- jupyter execute notebooks/en/01_node_classification.ipynb
     python -m tests.emulate macos -- python train.py
+    python -m tests.emulate linux-arm -- python train.py
 
-All interpreters that the command starts take part. Hidden are modules (fcntl), functions (os.fork)
-and arguments (pass_fds of subprocess), as far as modules of gnnlab, scripts and notebooks import
-them; the standard library and other packages keep what they run on. Paths, the file system and
-sys.platform stay those of this computer: only the real system shows what depends on them.
+All interpreters that the command starts take part. Hidden are modules (fcntl), functions (os.fork),
+arguments (pass_fds of subprocess) and packages without a wheel (pymetis), as far as modules of
+gnnlab, scripts and notebooks import them; the standard library and other packages keep what they
+run on. Paths, the file system and sys.platform stay those of this computer: only the real system
+shows what depends on them.
 """
 
 from __future__ import annotations
@@ -30,8 +32,15 @@ _UNIX_ONLY = (
     *("geteuid", "getgid", "mkfifo", "posix_fallocate", "pread", "pwrite", "uname", "statvfs"),
     *("waitstatus_to_exitcode", "WIFSTOPPED", "WUNTRACED", "sysconf", "getloadavg", "O_NOFOLLOW"),
 )
+# Packages that gnnlab uses and the index has no wheel of; tests/test_pins.py asks the index.
+NO_WHEELS: dict[str, tuple[str, ...]] = {
+    "linux-arm": ("pymetis",),
+    "macos": (),
+    "windows": ("pymetis",),
+}
 # What is hidden, by module; None hides the module.
 LACKING: dict[str, dict[str, tuple[str, ...] | None]] = {
+    "linux-arm": {},
     "macos": {"os": (*_LINUX_ONLY, "posix_fallocate")},
     "windows": {
         "os": (*_LINUX_ONLY, *_UNIX_ONLY),
@@ -41,6 +50,8 @@ LACKING: dict[str, dict[str, tuple[str, ...] | None]] = {
         **dict.fromkeys(("fcntl", "resource", "pwd", "grp", "termios", "pty"), None),
     },
 }
+for _system, _packages in NO_WHEELS.items():
+    LACKING[_system] |= dict.fromkeys(_packages)
 
 
 class _Without(ModuleType):

@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
+from tests.emulate import NO_WHEELS
 from tests.helpers import NO_INDEX, ROOT
 
 pytestmark = pytest.mark.thorough("make test has installed the pins of this system")
@@ -31,11 +33,15 @@ CUDA = ("nvidia-", "cuda-", "triton")  # pinned by torch itself
 
 
 def resolve(
-    system: str, python: str, pins: Path = ROOT / "constraints.txt"
+    system: str,
+    python: str,
+    pins: Path = ROOT / "constraints.txt",
+    source: Path = ROOT / "pyproject.toml",
 ) -> subprocess.CompletedProcess[str]:
     """Have uv choose the packages of all extras, as pip would there, without installing any."""
-    words = [sys.executable, "-m", "uv", "pip", "compile", str(ROOT / "pyproject.toml")]
-    words += ["--all-extras", "--constraints", str(pins), "--only-binary", ":all:"]
+    words = [sys.executable, "-m", "uv", "pip", "compile", str(source)]
+    words += ["--all-extras"] if source.suffix == ".toml" else []
+    words += ["--constraints", str(pins), "--only-binary", ":all:"]
     words += ["--python-platform", SYSTEMS[system], "--python-version", python]
     # Otherwise uv looks on this computer for an interpreter of that version, for seconds.
     words += ["--python", sys.executable, "--no-python-downloads"]
@@ -77,6 +83,32 @@ def test_pins_have_wheels(system: str, python: str, resolved: dict) -> None:
     assert {"torch", "jupyterlab", "pytest", "ruff"} <= {each.name for each in chosen}
     loose = {(c.name, str(c.specifier)) for c in chosen if not c.name.startswith(CUDA)} - pinned
     assert not loose, "not pinned, though it is installed there"
+
+
+# As tests/emulate.py calls them.
+EMULATED = {
+    "Linux on ARM": "linux-arm",
+    "macOS on Apple silicon": "macos",
+    "Windows on x86-64": "windows",
+}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_emulated_systems_lack_the_packages_without_wheels(
+    system: str, resolved: dict, tmp_path: Path
+) -> None:
+    """All others have wheels everywhere: they are chosen for each system above."""
+    check(resolved[system, PYTHONS[0]])  # the index answers
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
+    needs = [Requirement(text) for text in project["dependencies"]]
+    needs += [Requirement(t) for texts in project["optional-dependencies"].values() for t in texts]
+    lacking = set()
+    for need in (need for need in needs if need.marker):
+        wanted = tmp_path / f"{need.name}.in"
+        wanted.write_text(f"{need.name}{need.specifier}\n")
+        if resolve(system, PYTHONS[0], source=wanted).returncode:
+            lacking.add(need.name)
+    assert lacking == set(NO_WHEELS.get(EMULATED.get(system, ""), ()))
 
 
 def test_a_pin_for_newer_pythons_only_is_found(tmp_path: Path, resolved: dict) -> None:

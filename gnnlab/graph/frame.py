@@ -37,14 +37,35 @@ def as_tensor(value: Any, *, integers: bool = False) -> torch.Tensor:
     if isinstance(value, range):
         return value.start + value.step * torch.arange(len(value))
     try:
-        if hasattr(value, "__array__"):  # pandas, DistTensor
-            value = np.asarray(value)
+        if hasattr(value, "__array__") and not isinstance(value, np.ndarray):  # pandas, DistTensor
+            value = _array(value)
         if isinstance(value, np.ndarray):
             # pandas returns read-only views, for which torch would warn.
             return torch.from_numpy(np.require(value, requirements=["C", "W"]))
         return torch.as_tensor(value)
+    except InvalidInput:
+        raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidInput(_not_numbers(value, error, integers)) from None
+
+
+def _array(value: Any) -> np.ndarray:
+    """Turn columns of pandas into an array; dtypes of its own, such as Int64, must lack no value.
+
+    pandas turns columns of several such dtypes into Python objects.
+    """
+    is_frame = hasattr(value, "columns") and hasattr(value, "items")
+    columns = list(value.items()) if is_frame else [(getattr(value, "name", None), value)]
+    for name, column in columns:
+        if hasattr(getattr(column, "dtype", None), "numpy_dtype") and column.isna().any():
+            raise InvalidInput(
+                f"column {name!r} lacks a value in row {int(np.argmax(column.isna()))}; drop such "
+                "rows, frame.dropna(), or fill them, frame.fillna(0)"
+            )
+    array = np.asarray(value)
+    if is_frame and array.dtype.kind == "O":
+        array = np.stack([np.asarray(column) for _, column in columns], axis=1)
+    return array
 
 
 def _not_numbers(value: Any, error: Exception, integers: bool) -> str:

@@ -118,6 +118,7 @@ def plan(
         raise InvalidInput(f"the sizes of a graph lack {', '.join(sorted(missing))}")
     num_parts = whole_number(num_parts, "num_parts", 1)
     part_method = default_method() if part_method is None else part_method
+    sizes = {name: int(value) for name, value in sizes.items()}  # of numpy, they overflow
     num_nodes, num_edges = sizes["num_nodes"], sizes["num_edges"]
     features = sizes.get("node_bytes", 0) + sizes.get("edge_bytes", 0)
     per_edge, seconds, cut = _METHODS.get(part_method, _METHODS["random"])
@@ -128,8 +129,9 @@ def plan(
     between = num_edges * cut * (1 - 1 / num_parts) * num_hops
     others = max(num_nodes * (1 - 1 / num_parts), 1)
     halo = num_parts * others * (1 - exp(-2 * between / num_parts / others))
-    edge_id = 4 if num_edges < 2**31 else 8
-    structure = 16 * num_nodes + 24 * halo + (4 + edge_id) * num_edges + (12 + edge_id) * between
+    node_id, edge_id = (4 if count < 2**31 else 8 for count in (num_nodes, num_edges))
+    structure = 16 * num_nodes + 24 * halo + (node_id + edge_id) * num_edges
+    structure += (8 + node_id + edge_id) * between
     disk = int(structure + features)
     return Plan(
         memory=int(memory + 40 * num_nodes),

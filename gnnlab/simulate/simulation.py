@@ -85,7 +85,7 @@ class Simulation:
     macro_batches : int
         Count as if a trainer fetched the features of so many mini-batches together, each row once:
         those that the sampler names (``prefetch_node_feats``).
-    part_method : str or callable
+    part_method : str or callable, optional
         How a graph is partitioned; see ``partition_graph``.
     features : dict, optional
         Feature → (shape of a row, dtype). These node features replace those of the same name. They

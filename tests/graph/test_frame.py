@@ -4,10 +4,12 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 import gnnlab as dgl
+from gnnlab.errors import InvalidInput
 from gnnlab.graph.frame import Frame, LazyTensor, as_tensor
 from tests.graph.samples import toy, typed
 
@@ -164,6 +166,23 @@ def test_bad_typed_features_are_explained(call: Any, kind: Any, message: str) ->
     with pytest.raises(kind, match=message) as error:
         call(typed())
     assert isinstance(error.value, dgl.DGLError)
+
+
+@pytest.mark.parametrize("dtypes", [("Int64", "Float64"), ("Int32", "boolean"), ("UInt8", "Int8")])
+def test_columns_with_dtypes_of_pandas(dtypes: tuple[str, str]) -> None:
+    """They may lack values, and are then refused; a column of floats has NaN."""
+    frame = pd.DataFrame({"a": [0, 1, 2], "b": [1, 0, 1]})
+    frame = frame.astype(dict(zip("ab", dtypes, strict=True)))
+    assert as_tensor(frame).tolist() == [[0, 1], [1, 0], [2, 1]]
+    assert str(as_tensor(frame["a"]).dtype) == f"torch.{dtypes[0].lower()}"
+    g = dgl.graph((frame["a"], frame["a"].array))
+    assert g.edges()[1].tolist() == [0, 1, 2]
+    frame.loc[1, "b"] = None
+    for value in (frame, frame["b"], frame[["b", "a"]]):
+        with pytest.raises(InvalidInput, match="'b' lacks a value in row 1"):
+            g.edata["x"] = value
+    assert as_tensor(frame[["a"]]).tolist() == [[0], [1], [2]]
+    assert as_tensor(pd.DataFrame({"a": [1.0, None]})).isnan().tolist() == [[False], [True]]
 
 
 def test_both_sides_of_a_bipartite_graph() -> None:

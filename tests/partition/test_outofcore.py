@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
+from gnnlab.bars import progress_bar
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.partition import open_part, partition_files, partition_graph
 from gnnlab.partition.external import ExternalSort
@@ -151,6 +152,20 @@ def ring_pieces(folder):
     np.save(folder / "3.npy", SRC[4:])
     np.save(folder / "4.npy", DST[4:])
     return [folder / "1.npy", folder / "2.csv.gz", (folder / "3.npy", folder / "4.npy")]
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_bars_are_shown_only_if_wanted(tmp_path, monkeypatch, progress):
+    shown = []
+
+    def bar(iterable=None, show=True, **options):
+        shown.append(show)
+        return progress_bar(iterable, False, **options)
+
+    for module in ("edgefiles", "outofcore", "partition"):
+        monkeypatch.setattr(f"gnnlab.partition.{module}.progress_bar", bar)
+    partition_files(ring_npy(tmp_path), 6, "ring", 2, tmp_path / "out", progress=progress)
+    assert len(shown) > 3 and set(shown) == {progress}
 
 
 @pytest.mark.parametrize("form", [ring_npy, ring_pair, ring_csv, ring_pieces])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -79,6 +80,17 @@ def test_planned_edge_ids_take_eight_bytes_from_two_to_the_31_edges():
     sizes = [{"num_nodes": 10**6, "num_edges": 2**31 - less} for less in (1, 0)]
     narrow, wide = (plan(of, 1).disk for of in sizes)  # one part: no edges between parts
     assert wide - narrow == pytest.approx(4 * 2**31, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [int, float, np.int64, np.uint64])
+def test_plans_of_billions_of_edges(kind):
+    """5 billion edges, node IDs of 4 and edge IDs of 8 bytes: 16 bytes a node and 12 an edge."""
+    found = plan({"num_nodes": kind(10**8), "num_edges": kind(5 * 10**9)}, 1, "ldg")
+    assert (found.disk, found.memory) == (61_600_000_000, 154_000_000_000)
+    narrow = plan({"num_nodes": np.int32(10**8), "num_edges": np.int32(2**31 - 1)}, 1, "random")
+    assert narrow.disk == 16 * 10**8 + 8 * (2**31 - 1)
+    wide = plan({"num_nodes": kind(2**31), "num_edges": kind(5 * 10**9)}, 1, "ldg")
+    assert wide.disk == 16 * 2**31 + 16 * 5 * 10**9
 
 
 def test_plan_warns_of_what_is_short():
