@@ -510,7 +510,8 @@ plt.show()
 # %% [markdown] slot="relations" lang="en"
 # If types are ignored, one part holds half again as many films as the average. If they are
 # balanced, each type is spread evenly, and only slightly more edges are cut. The right-hand plot
-# shows that METIS has gathered the users of each town, although it was not given the towns.
+# shows that METIS (LDG where the package pymetis is missing, as on Windows) has gathered the users
+# of each town, although it was not given the towns.
 #
 # ## R-GCN with homogeneous IDs
 #
@@ -533,8 +534,9 @@ plt.show()
 
 # %% [markdown] slot="relations" lang="ko"
 # 타입을 고려하지 않으면 영화가 평균의 1.5배나 되는 파티션이 생깁니다. 타입을 고려하면 모든 타입이
-# 고르게 나뉘고, 잘리는 에지는 조금만 늘어납니다. 오른쪽 그림을 보면, METIS에 도시 정보를 주지
-# 않았는데도 같은 도시의 사용자끼리 모였습니다.
+# 고르게 나뉘고, 잘리는 에지는 조금만 늘어납니다. 오른쪽 그림을 보면, METIS(Windows처럼 pymetis
+# 패키지를 쓸 수 없는 환경에서는 LDG)에 도시 정보를 주지 않았는데도 같은 도시의 사용자끼리
+# 모였습니다.
 #
 # ## 동종 ID로 R-GCN 학습하기
 #
@@ -557,8 +559,8 @@ plt.show()
 
 # %% [markdown] slot="relations" lang="zh"
 # 如果不考虑类型，就会有一个分区的电影数达到平均值的 1.5 倍。考虑类型之后，每种类型都分得均匀，而被
-# 切断的边（edge cut）只是略有增多。METIS 没有用到城市信息，但从右图可以看到，它仍把同一城市的用户分
-# 到了一起。
+# 切断的边（edge cut）只是略有增多。METIS（如果没有 pymetis 包，例如在 Windows 上，则是 LDG）没有用到城
+# 市信息，但从右图可以看到，它仍把同一城市的用户分到了一起。
 #
 # ## 用同构 ID 训练 R-GCN
 #
