@@ -628,8 +628,8 @@ for rank in range(2):
 # ## 从单机到多机：改六行
 #
 # 下面是一个两层的模型，以及大家熟悉的单机训练循环。图只需在作业开始之前切分一次；这里用默认的 METIS
-# 切分，并保留 `old_ids`。（如果没有 pymetis 包，例如在 Windows 上，默认方法是 LDG，远程行比正文所说的
-# 多。）
+# 切分，并保留 `old_ids`。（如果没有 pymetis 包，例如在 Windows 上，默认方法是 LDG，远程行比正文所说
+# 的多。）
 
 
 # %% slot="model-code" tags=["nbval-ignore-output"]
@@ -992,10 +992,10 @@ for method in (best, "random"):
     print(f"{method}: {remote:.0%} of the rows are remote")
 
 # %% [markdown] slot="hand" lang="en"
-# With METIS, a trainer finds about five in six rows locally; with random parts, one in four. Choose the number of machines and the method (without a running kernel, you see four
-# settings). Left: the rows that each trainer reads per batch, by owner; the diagonal is not sent.
-# Right: the data received from other machines; a feature row is 64 numbers of 4
-# bytes.
+# With METIS, a trainer finds about five in six rows locally; with random parts, one in four. Choose
+# the number of machines and the method (without a running kernel, you see four settings). Left: the
+# rows that each trainer reads per batch, by owner; the diagonal is not sent. Right: the data
+# received from other machines; a feature row is 64 numbers of 4 bytes.
 
 # %% [markdown] slot="hand" lang="ko"
 # METIS로 나누면 트레이너에 필요한 행이 여섯 개 가운데 다섯 개꼴로 같은 머신에 있고, 무작위로 나누면

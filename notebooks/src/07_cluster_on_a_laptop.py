@@ -398,8 +398,8 @@ size = script.write_text(HEAD + LOOP)
 
 # %% [markdown] slot="matrix" lang="zh"
 # 模拟四台机器，先用 METIS 切分，再随机切分。两次运行的脚本、模型和训练节点都相同；每个训练器分到哪
-# 些训练节点，则由分区决定。（METIS 是默认方法，即代码中的 `best`；如果没有 pymetis 包，例如在 Windows
-# 上，默认方法是 LDG，图与正文会有出入。）
+# 些训练节点，则由分区决定。（METIS 是默认方法，即代码中的 `best`；如果没有 pymetis 包，例
+# 如在 Windows 上，默认方法是 LDG，图与正文会有出入。）
 
 # %% slot="matrix-code" tags=["nbval-ignore-output"]
 dgl.seed(0)

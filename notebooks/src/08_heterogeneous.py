@@ -559,8 +559,8 @@ plt.show()
 
 # %% [markdown] slot="relations" lang="zh"
 # 如果不考虑类型，就会有一个分区的电影数达到平均值的 1.5 倍。考虑类型之后，每种类型都分得均匀，而被
-# 切断的边（edge cut）只是略有增多。METIS（如果没有 pymetis 包，例如在 Windows 上，则是 LDG）没有用到城
-# 市信息，但从右图可以看到，它仍把同一城市的用户分到了一起。
+# 切断的边（edge cut）只是略有增多。METIS（如果没有 pymetis 包，例如在 Windows 上，则是 LDG）没有用
+# 到城市信息，但从右图可以看到，它仍把同一城市的用户分到了一起。
 #
 # ## 用同构 ID 训练 R-GCN
 #

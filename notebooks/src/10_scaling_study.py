@@ -155,8 +155,8 @@ plt.show()
 # whole graph. The same seed nodes yield the same samples under any partition, so we need no cluster
 # to know what one would read. `node_split` gives each trainer its seeds. On four machines, each
 # trainer takes 128 of the 512 seeds of a batch, and with two layers of fanout 10, reads at most
-# $128 \cdot 11 \cdot 11 = 15{,}488$ nodes. The parts are random or METIS' (LDG's without pymetis, as
-# on Windows).
+# $128 \cdot 11 \cdot 11 = 15{,}488$ nodes. The parts are random or METIS' (LDG's without pymetis,
+# as on Windows).
 
 # %% [markdown] slot="count" lang="ko"
 # 트레이너가 읽는 노드는 여섯 개뿐입니다. 두 번 뽑힌 노드가 있고, 노드 6은 이웃이 하나뿐이기
@@ -190,8 +190,8 @@ plt.show()
 # 配。有四台机器时，一个批次的 512 个种子节点，每个训练器分到 128 个；两层的扇出都是 10，所以一个训
 # 练器最多读取 $128 \cdot 11 \cdot 11 = 15{,}488$ 个节点。
 #
-# 切分方法有随机切分和 METIS 两种；如果没有 pymetis 包，例如在 Windows 上，就用 LDG 代替 METIS，结果与
-# 正文的数字会有出入。
+# 切分方法有随机切分和 METIS 两种；如果没有 pymetis 包，例如在 Windows 上，就用 LDG 代替 METIS，结果
+# 与正文的数字会有出入。
 
 # %% slot="data-code"
 shape = {"num_nodes": 51_200, "num_edges": 1_024_000}
