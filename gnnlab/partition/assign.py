@@ -292,7 +292,8 @@ def _relieve(
     """
     share = weights.sum(0) / num_parts
     load = np.stack([np.bincount(part, each, num_parts) for each in weights.T], 1).astype(np.int64)
-    most = np.maximum(_TOLERATED * share, share + weights.max(0, initial=0))
+    least = share + weights.max(0, initial=0) * (1 - 1 / num_parts)  # greedy assignment keeps it
+    most = np.maximum(_TOLERATED * share, least)
     if (crowded := (load > most).any(1)).any():
         nodes, capacity = np.flatnonzero(crowded[part]), _capacity(weights, num_parts)
         kernels.ldg.place(nodes, 0, neighbors(), weights, capacity, part, load)
