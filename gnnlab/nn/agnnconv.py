@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from gnnlab import ops
 from gnnlab.nn.base import ZeroInDegree
-from gnnlab.nn.utils import Features, aggregate, expand_as_pair
+from gnnlab.nn.utils import Features, aggregate, check_dtype, expand_as_pair
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -54,6 +54,8 @@ class AGNNConv(ZeroInDegree):
         """Return (num_dst, D) for ``feat`` of shape (num_src, D), or a pair."""
         self.check(graph, feat)
         src, dst = expand_as_pair(feat, graph)
+        if not src.is_floating_point():
+            check_dtype(src, self.beta.dtype, "source")
         cosine = ops.sddmm(
             graph.relation(), "dot", F.normalize(src, dim=-1), F.normalize(dst, dim=-1)
         )

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
     from gnnlab.nn.utils import Features
 
-__all__ = ["ZeroInDegree", "check_edge_rows", "check_whole", "glorot", "inverse_sqrt_degrees"]
+__all__ = [
+    "ZeroInDegree",
+    "check_count",
+    "check_edge_rows",
+    "check_whole",
+    "glorot",
+    "inverse_sqrt_degrees",
+]
 
 
 class ZeroInDegree(nn.Module):
@@ -43,14 +50,24 @@ class ZeroInDegree(nn.Module):
             check_in_edges(graph, self)
 
 
-def check_edge_rows(graph: Graph, rows: Tensor, size: int | None = None) -> None:
-    """Raise InvalidInput unless there is one row per edge, of the given size."""
-    expected = graph.relation().num_edges
-    if len(rows) != expected:
-        raise InvalidInput(
-            f"found edge features of {len(rows)} rows, but the graph has {expected} edges: give "
-            "one row per edge, in edge-ID order"
-        )
+def check_count(rows: Tensor, count: int, name: str, weight: Tensor | None = None) -> None:
+    """Raise InvalidInput unless there are ``count`` rows, of the dtype of the layer's weights."""
+    if not isinstance(rows, Tensor) or rows.dim() == 0 or len(rows) != count:
+        found = f"shape {tuple(rows.shape)}" if isinstance(rows, Tensor) else type(rows).__name__
+        raise InvalidInput(f"{name} must be a tensor of {count} rows; found {found}")
+    if weight is not None:
+        check_dtype(rows, weight.dtype, name)
+
+
+def check_edge_rows(
+    graph: Graph,
+    rows: Tensor,
+    size: int | None = None,
+    weight: Tensor | None = None,
+    name: str = "edge features",
+) -> None:
+    """Raise InvalidInput unless there is one row per edge that fits the layer's weights."""
+    check_count(rows, graph.relation().num_edges, f"{name}, in edge-ID order,", weight)
     if size is not None:
         check_size(rows, size, "edge")
     check_values(rows, graph, "edge features")

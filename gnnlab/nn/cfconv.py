@@ -63,7 +63,9 @@ class CFConv(nn.Module):
 
     def forward(self, g: Graph, node_feats: Features, edge_feats: Tensor) -> Tensor:
         """Return (num_dst, out_feats); of a pair of ``node_feats``, the first is used."""
-        src, _ = expand_as_pair(node_feats, g)
-        check_edge_rows(g, edge_feats)
+        linear = self.project_node
+        sizes = (linear.in_features, linear.in_features)
+        src, _ = expand_as_pair(node_feats, g, sizes, linear.weight.dtype)
+        check_edge_rows(g, edge_feats, weight=linear.weight)
         rows = self.project_node(src)
         return self.project_out(aggregate(g, "sum", rows, self.project_edge(edge_feats)))

@@ -9,14 +9,23 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.utils import Activation, Features, map_features, pair_of_sizes
+from gnnlab.nn.utils import (
+    Activation,
+    Features,
+    check_dtype,
+    check_size,
+    map_features,
+    pair_of_sizes,
+)
 from gnnlab.ops.checks import check_choice
 
 __all__ = ["DenseChebConv", "DenseGraphConv", "DenseSAGEConv"]
 
 
-def _matrix(adj: Tensor, src: Tensor) -> Tensor:
-    """Return the matrix on the rows' device, in their dtype."""
+def _matrix(adj: Tensor, src: Tensor, weight: Tensor) -> Tensor:
+    """Return the matrix on the rows' device, in their dtype, which is that of the weights."""
+    check_size(src, weight.shape[-2], "source")
+    check_dtype(src, weight.dtype, "source")
     if adj.dim() != 2 or adj.shape[1] != len(src):
         raise InvalidInput(
             f"found an adjacency matrix of shape {tuple(adj.shape)} for {len(src)} source rows; "
@@ -68,7 +77,7 @@ class DenseGraphConv(nn.Module):
 
     def forward(self, adj: Tensor, feat: Tensor) -> Tensor:
         """Return (num_dst, out_feats) for ``adj`` of shape (num_dst, num_src)."""
-        adj = _matrix(adj, feat)
+        adj = _matrix(adj, feat, self.weight)
         inner, outer = adj.sum(1, keepdim=True).clamp(min=1), adj.sum(0).clamp(min=1)
         if self.norm == "both":
             adj = adj / inner.sqrt() / outer.sqrt()
@@ -126,7 +135,7 @@ class DenseSAGEConv(nn.Module):
         """Return (num_dst, out_feats); ``feat`` is a tensor or a pair."""
         feat = map_features(self.feat_drop, feat)
         src, dst = feat if isinstance(feat, tuple) else (feat, feat)
-        adj = _matrix(adj, src)
+        adj = _matrix(adj, src, self.fc.weight.T)
         out = self.fc((adj @ src + dst) / (adj.sum(1, keepdim=True) + 1))
         if self.activation is not None:
             out = self.activation(out)
@@ -169,7 +178,7 @@ class DenseChebConv(nn.Module):
 
     def forward(self, adj: Tensor, feat: Tensor, lambda_max: float | None = None) -> Tensor:
         """Return (N, out_feats); without ``lambda_max`` compute the largest eigenvalue."""
-        adj = _matrix(adj, feat)
+        adj = _matrix(adj, feat, self.W)
         factor = adj.sum(1).clamp(min=1).rsqrt()
         identity = torch.eye(len(adj), dtype=feat.dtype, device=feat.device)
         laplacian = identity - factor[:, None] * adj * factor

@@ -109,7 +109,7 @@ class EGATConv(nn.Module):
             The attention; only with ``get_attention``.
         """
         src, dst = expand_as_pair(nfeats, graph, self.in_node_feats, self.attn.dtype)
-        check_edge_rows(graph, efeats, self.in_edge_feats)
+        check_edge_rows(graph, efeats, self.in_edge_feats, self.attn)
         ends = ops.sddmm(graph.relation(), "add", self.fc_ni(src), self.fc_nj(dst))
         edges = ends + self.fc_fij(efeats)
         if self.bias is not None:
@@ -118,6 +118,7 @@ class EGATConv(nn.Module):
         logits = (edges * self.attn).sum(-1, keepdim=True)
         attention = ops.edge_softmax(graph, logits)
         if edge_weight is not None:
+            check_edge_rows(graph, edge_weight, name="edge_weight")
             attention = attention * per_row(edge_weight, attention)
         heads = self.fc_node_src(src).unflatten(-1, self.node_heads)
         out = aggregate(graph, "sum", heads, attention)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from gnnlab import ops
 from gnnlab.errors import whole_number
-from gnnlab.nn.base import ZeroInDegree, glorot
+from gnnlab.nn.base import ZeroInDegree, check_edge_rows, glorot
 from gnnlab.nn.utils import (
     Activation,
     Features,
@@ -173,6 +173,7 @@ class GATConv(ZeroInDegree):
         scores = self._scores(graph, heads_src, heads_dst)
         attention = self.attn_drop(ops.edge_softmax(graph, self.leaky_relu(scores)))
         if edge_weight is not None:
+            check_edge_rows(graph, edge_weight, name="edge_weight")
             attention = attention * per_row(edge_weight, attention)
         out = self._finish(aggregate(graph, "sum", heads_src, attention), dst)
         return (out, attention) if get_attention else out

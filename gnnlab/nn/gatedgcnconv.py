@@ -71,7 +71,7 @@ class GatedGCNConv(nn.Module):
         """Return new rows of the nodes and of the edges, (N, output_feats), (E, output_feats)."""
         size = self.A.in_features
         src, dst = expand_as_pair(feat, graph, (size, size), self.A.weight.dtype)
-        check_edge_rows(graph, edge_feat, self.C.in_features)
+        check_edge_rows(graph, edge_feat, self.C.in_features, self.C.weight)
         edges = ops.sddmm(graph.relation(), "add", self.D(src), self.E(dst)) + self.C(edge_feat)
         gates = edges.sigmoid()
         received = aggregate(graph, "sum", self.B(src), gates)

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput
-from gnnlab.nn.utils import Activation
+from gnnlab.nn.linear import INTEGERS
+from gnnlab.nn.utils import Activation, check_dtype, check_size
 from gnnlab.ops.checks import check_choice
 
 __all__ = ["BiasedMHA", "DegreeEncoder", "GraphormerLayer", "PathEncoder", "SpatialEncoder"]
@@ -50,6 +51,8 @@ class DegreeEncoder(nn.Module):
 
     def forward(self, degrees: Tensor) -> Tensor:
         """Return (B, N, embedding_dim) for degrees (B, N), or for "both" (2, B, N): in and out."""
+        if degrees.dtype not in INTEGERS:
+            raise InvalidInput(f"degrees have dtype {degrees.dtype}, expected integers")
         degrees = degrees.clamp(0, self.max_degree)
         if self.direction != "both":
             return self.encoder1(degrees)  # type: ignore[no-any-return]
@@ -190,6 +193,10 @@ class BiasedMHA(nn.Module):
         True, the node of the second dimension does not attend to that of the third. A node that
         attends to none gets the output of zeros.
         """
+        if ndata.dim() != 3:
+            raise InvalidInput(f"ndata are rows of shape (B, N, D); found {tuple(ndata.shape)}")
+        check_size(ndata, self.feat_size, "source")
+        check_dtype(ndata, self.q_proj.weight.dtype, "source")
         query, key, value = (
             linear(ndata).unflatten(-1, self.heads)
             for linear in (self.q_proj, self.k_proj, self.v_proj)

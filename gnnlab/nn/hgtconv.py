@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.nn.base import check_edge_rows
-from gnnlab.nn.linear import TypedLinear
+from gnnlab.nn.linear import TypedLinear, check_types
 from gnnlab.nn.utils import expand_as_pair
 
 if TYPE_CHECKING:
@@ -95,7 +94,8 @@ class HGTConv(nn.Module):
         edges are sorted by them.
         """
         src, dst = expand_as_pair(x, g, (self.in_size, self.in_size), self.skip.dtype)
-        check_edge_rows(g, etype)
+        check_types(ntype, len(src), self.linear_k.num_types, "ntype")
+        check_types(etype, g.relation().num_edges, self.relation_att[0].num_types, "etype")
         relation, dst_type = g.relation(), ntype[: len(dst)]
         keys, values = (
             ops.sddmm(relation, "copy_lhs", linear(src, ntype, presorted), None)

@@ -13,8 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.nn.utils import check_dtype, check_size
 
-__all__ = ["TypedLinear", "WeightBasis"]
+__all__ = ["INTEGERS", "TypedLinear", "WeightBasis", "check_types"]
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 class WeightBasis(nn.Module):
@@ -63,6 +66,30 @@ class WeightBasis(nn.Module):
     def extra_repr(self) -> str:
         """Show the sizes."""
         return f"shape={self.shape}, num_bases={self.num_bases}, num_outputs={self.num_outputs}"
+
+
+def check_types(types: Tensor, count: int, num_types: int, name: str = "types") -> None:
+    """Raise OutOfRange, or InvalidInput, unless there are ``count`` integers in 0 … num_types − 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.nn.linear import check_types
+    >>> check_types(torch.tensor([0, 7]), 2, 3)
+    Traceback (most recent call last):
+    gnnlab.errors.OutOfRange: types span 0 to 7, expected 0 to 2: check the number of types ...
+    """
+    if types.dim() != 1 or len(types) != count:
+        raise InvalidInput(f"{name} have shape {tuple(types.shape)}, expected ({count},)")
+    if types.dtype not in INTEGERS:
+        raise InvalidInput(f"{name} have dtype {types.dtype}, expected integers: {name}.long()")
+    if count:
+        low, high = (int(bound) for bound in types.aminmax())
+        if low < 0 or high >= num_types:
+            raise OutOfRange(
+                f"{name} span {low} to {high}, expected 0 to {num_types - 1}: "
+                "check the number of types (num_rels)"
+            )
 
 
 class TypedLinear(nn.Module):
@@ -176,25 +203,14 @@ class TypedLinear(nn.Module):
         OutOfRange
             When a type is outside 0 … num_types − 1.
         """
-        self._check_types(x, x_type)
+        check_size(x, self.in_size, "source")
+        check_dtype(x, self.W.dtype, "source")
+        check_types(x_type, len(x), self.num_types)
         if sorted_by_type:
             return self._multiply_runs(x, x_type)
         order = x_type.argsort(stable=True)
         out = self._multiply_runs(x.index_select(0, order), x_type)
         return torch.empty_like(out).index_copy(0, order, out)
-
-    def _check_types(self, x: Tensor, x_type: Tensor) -> None:
-        if x_type.dim() != 1 or len(x_type) != len(x):
-            raise InvalidInput(
-                f"types have shape {tuple(x_type.shape)}, expected ({len(x)},): one per row"
-            )
-        if len(x_type):
-            low, high = (int(bound) for bound in x_type.aminmax())
-            if low < 0 or high >= self.num_types:
-                raise OutOfRange(
-                    f"types span {low} to {high}, expected 0 to {self.num_types - 1}: "
-                    "check the number of types (num_rels)"
-                )
 
     def _multiply_runs(self, rows: Tensor, types: Tensor) -> Tensor:
         """Multiply rows sorted by type: one run of rows, one product per type."""

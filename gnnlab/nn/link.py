@@ -5,9 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from gnnlab.nn.base import check_count
+from gnnlab.nn.linear import check_types
 from gnnlab.nn.predictor import EdgePredictor
 
 __all__ = ["EdgePredictor", "TransE", "TransR"]
+
+
+def _check(h_head: Tensor, h_tail: Tensor, rels: Tensor, relations: nn.Embedding) -> None:
+    check_types(rels, len(rels) if rels.dim() else 1, relations.num_embeddings, "rels")
+    for rows, name in (h_head, "h_head"), (h_tail, "h_tail"):
+        check_count(rows, len(rels), name, relations.weight)
 
 
 class TransE(nn.Module):
@@ -43,6 +51,7 @@ class TransE(nn.Module):
 
     def forward(self, h_head: Tensor, h_tail: Tensor, rels: Tensor) -> Tensor:
         """Return scores (E,) for rows of shape (E, feats) and relations (E,)."""
+        _check(h_head, h_tail, rels, self.rel_emb)
         return -torch.norm(h_head + self.rel_emb(rels) - h_tail, p=self.p, dim=-1)
 
 
@@ -85,6 +94,7 @@ class TransR(nn.Module):
 
     def forward(self, h_head: Tensor, h_tail: Tensor, rels: Tensor) -> Tensor:
         """Return scores (E,) for rows of shape (E, nfeats) and relations (E,)."""
+        _check(h_head, h_tail, rels, self.rel_emb)
         matrices = self.rel_project(rels).unflatten(-1, self.sizes)
         moved = torch.einsum("ei,eij->ej", h_head - h_tail, matrices)
         return -torch.norm(moved + self.rel_emb(rels), p=self.p, dim=-1)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
+from gnnlab.nn.base import check_whole
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -80,5 +81,6 @@ class WeightAndSum(nn.Module):
 
     def forward(self, g: Graph, feats: Tensor) -> Tensor:
         """Reduce ``feats``, shape (N, in_feats), to shape (number of graphs, in_feats)."""
+        check_whole(g, feats, self.in_feats, self.atom_weighting[0].weight)
         weighted = feats * self.atom_weighting(feats)
         return ops.segment_reduce(g.batch_num_nodes().to(feats.device), weighted)

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput, NotFound
+from gnnlab.nn.base import check_count
 from gnnlab.ops.checks import check_choice
 
 __all__ = ["EdgePredictor"]
@@ -89,6 +90,7 @@ class EdgePredictor(nn.Module):
         Tensor of shape (E, 1), (E, in_feats), (E, 2 · in_feats) or (E, out_feats)
             By operation: dot and cos, ele, cat; with a linear layer, its output.
         """
+        check_count(h_src, len(h_dst), "h_src")
         if self.op == "dot":
             score = (h_src * h_dst).sum(-1, keepdim=True)
         elif self.op == "cos":

@@ -161,7 +161,7 @@ class EdgeGATConv(GATConv):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return new rows of the destination nodes; ``edge_feat`` has shape (E, edge_feats)."""
         self.check(graph, feat)
-        check_edge_rows(graph, edge_feat, self.fc_edge.in_features)
+        check_edge_rows(graph, edge_feat, self.fc_edge.in_features, self.fc_edge.weight)
         heads_src, heads_dst, dst = self._heads(graph, feat)
         heads_edge = self.fc_edge(edge_feat).unflatten(-1, (self.num_heads, self.out_feats))
         score_edge = (heads_edge * self.attn_edge).sum(-1, keepdim=True)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
 from gnnlab.nn.base import ZeroInDegree, check_edge_rows, check_whole, glorot
+from gnnlab.nn.linear import check_types
 from gnnlab.nn.utils import (
     Activation,
     Features,
@@ -181,7 +182,7 @@ class GMMConv(ZeroInDegree):
         """Return (num_dst, out_feats); the coordinates ``pseudo`` have shape (E, dim)."""
         self.check(graph, feat)
         src, dst = expand_as_pair(feat, graph, self.in_feats, self.mu.dtype)
-        check_edge_rows(graph, pseudo, self.mu.shape[1])
+        check_edge_rows(graph, pseudo, self.mu.shape[1], self.mu)
         distance = ((pseudo.unsqueeze(1) - self.mu) * self.inv_sigma).square()
         weights = torch.exp(-0.5 * distance.sum(-1, keepdim=True))  # (E, n_kernels, 1)
         heads = self.fc(src).unflatten(-1, self.kernels)
@@ -230,12 +231,8 @@ class GatedGraphConv(nn.Module):
         """Return (N, out_feats); edge types (E,), from 0, may be left out where there is one."""
         check_whole(graph, feat, self.in_feats, self.gru.weight_ih)
         if etypes is not None:
-            check_edge_rows(graph, etypes)
+            check_types(etypes, graph.relation().num_edges, self.n_etypes, "etypes")
             sizes = torch.bincount(etypes, minlength=self.n_etypes).tolist()
-            if len(sizes) > self.n_etypes:
-                raise InvalidInput(
-                    f"found edge type {len(sizes) - 1}; expected types 0 to {self.n_etypes - 1}"
-                )
             order = etypes.argsort(stable=True)
             sources = graph.edges()[0][order].split(sizes)  # of the edges of each type
         elif self.n_etypes > 1:

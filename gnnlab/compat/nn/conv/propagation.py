@@ -356,6 +356,7 @@ class GCN2Conv(ZeroInDegree):
         if edge_weight is not None:
             edge_weight = EdgeWeightNorm("both")(graph, edge_weight)
         feat = (1 - self.alpha) * _step(graph, feat, edge_weight)
+        check_whole(graph, feat_0, self.in_feats, self.weight1)
         first = self.alpha * feat_0
         if self.weight2 is None:
             out = self._map(feat + first, self.weight1)
