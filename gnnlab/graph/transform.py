@@ -84,6 +84,14 @@ def reverse(
     return result
 
 
+def feature_names(names: str | Iterable[str]) -> list[str]:
+    """Return one name, or several, as a list; raise InvalidInput for anything else."""
+    found = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    if not all(isinstance(name, str) for name in found):
+        raise InvalidInput(f"names of features are texts; found {names!r}")
+    return found
+
+
 def add_self_loop(
     g: GraphT,
     edge_feat_names: Iterable[str] | None = None,
@@ -124,7 +132,7 @@ def add_self_loop(
     relation, frame = g._relations[name], g._edge_frames[name]
     src, dst = relation.coo()
     loops = torch.arange(relation.num_src, dtype=src.dtype, device=src.device)
-    chosen = set(frame) if edge_feat_names is None else set(edge_feat_names)
+    chosen = set(frame) if edge_feat_names is None else set(feature_names(edge_feat_names))
     for feature in chosen:
         frame[feature]  # an unknown name is an error
     columns = {}
@@ -304,7 +312,7 @@ def to_simple(
     ((tensor([0, 2]), tensor([1, 0])), tensor([2, 1]))
     """
     refuse_block(g, "to_simple")
-    if aggregator != "arbitrary" and aggregator not in REDUCERS:
+    if aggregator not in ("arbitrary", *REDUCERS):
         known = ", ".join(["arbitrary", *REDUCERS])
         raise InvalidInput(f"unknown aggregator {aggregator!r}; choose from {known}")
     relations, frames, mappings = {}, {}, {}

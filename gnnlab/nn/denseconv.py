@@ -24,6 +24,8 @@ __all__ = ["DenseChebConv", "DenseGraphConv", "DenseSAGEConv"]
 
 def _matrix(adj: Tensor, src: Tensor, weight: Tensor) -> Tensor:
     """Return the matrix on the rows' device, in their dtype, which is that of the weights."""
+    if src.dim() != 2:
+        raise InvalidInput(f"feat has rows of shape (N, D); found {tuple(src.shape)}")
     check_size(src, weight.shape[-2], "source")
     check_dtype(src, weight.dtype, "source")
     if adj.dim() != 2 or adj.shape[1] != len(src):

@@ -72,12 +72,12 @@ class EGNNConv(nn.Module):
         ``node_feat`` has shape (N, in_size), ``coord_feat`` (N, D), ``edge_feat``
         (E, edge_feat_size).
         """
-        weight = self.node_mlp[0].weight
+        weight = next(self.node_mlp.parameters())
         check_whole(graph, node_feat, self.in_size, weight)
         check_whole(graph, coord_feat, weight=weight)
-        if self.edge_feat_size:
-            if edge_feat is None:
-                raise InvalidInput(f"expected edge_feat of {self.edge_feat_size} columns")
+        if (edge_feat is None) != (self.edge_feat_size == 0):
+            raise InvalidInput(f"expected edge_feat of {self.edge_feat_size} columns")
+        if edge_feat is not None:
             check_edge_rows(graph, edge_feat, self.edge_feat_size, weight)
         relation = graph.relation()
         away = ops.sddmm(relation, "sub", coord_feat, coord_feat)

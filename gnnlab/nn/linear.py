@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput, OutOfRange
-from gnnlab.nn.utils import check_dtype, check_size
+from gnnlab.nn.base import check_count
+from gnnlab.nn.utils import check_size
 
 __all__ = ["INTEGERS", "TypedLinear", "WeightBasis", "check_types"]
 
@@ -203,8 +204,8 @@ class TypedLinear(nn.Module):
         OutOfRange
             When a type is outside 0 … num_types − 1.
         """
+        check_count(x, x_type.numel(), "x", self.W)
         check_size(x, self.in_size, "source")
-        check_dtype(x, self.W.dtype, "source")
         check_types(x_type, len(x), self.num_types)
         if sorted_by_type:
             return self._multiply_runs(x, x_type)

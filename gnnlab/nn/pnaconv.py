@@ -156,11 +156,11 @@ class PNAConv(nn.Module):
 
     def forward(self, graph: Graph, node_feat: Tensor, edge_feat: Tensor | None = None) -> Tensor:
         """Return (N, out_size) for rows (N, in_size) and edge rows (E, edge_feat_size)."""
-        weight = self.mixing_layer[0].weight
+        weight = next(self.mixing_layer.parameters())
         check_whole(graph, node_feat, self.in_size, weight)
-        if self.edge_feat_size:
-            if edge_feat is None:
-                raise InvalidInput(f"expected edge_feat of {self.edge_feat_size} columns")
+        if (edge_feat is None) != (self.edge_feat_size == 0):
+            raise InvalidInput(f"expected edge_feat of {self.edge_feat_size} columns")
+        if edge_feat is not None:
             check_edge_rows(graph, edge_feat, self.edge_feat_size, weight)
         slices = node_feat.chunk(len(self.towers), dim=1)
         parts = [

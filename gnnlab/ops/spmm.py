@@ -159,6 +159,10 @@ def _weighted(
     return out.reshape(rel.num_dst, *shape)
 
 
+# torch has no sums of the large unsigned integers.
+_NOT_ADDED = (torch.bool, torch.uint16, torch.uint32, torch.uint64)
+
+
 def _num_heads(edge: torch.Tensor, shape: tuple[int, ...]) -> int | None:
     """Return into how many heads the edge's values divide a row of ``shape``; None if they do not.
 
@@ -176,9 +180,10 @@ def _num_heads(edge: torch.Tensor, shape: tuple[int, ...]) -> int | None:
 
 
 def check_number(reduce: str, x: torch.Tensor) -> None:
-    """Raise InvalidInput for a mean of integers and for anything of booleans."""
-    if x.dtype == torch.bool or (reduce == "mean" and not x.is_floating_point()):
+    """Raise InvalidInput for dtypes whose sum, mean or largest is not defined."""
+    wrong = x.dtype in _NOT_ADDED or (reduce == "mean" and not x.is_floating_point())
+    if wrong or (reduce != "sum" and x.is_complex()):
         raise InvalidInput(
-            f"found {x.dtype} values, whose {reduce} is not defined here; "
+            f"found rows of {x.dtype}, whose {reduce} is not defined here; "
             "convert them first, for instance with .float()"
         )

@@ -217,7 +217,8 @@ def node_positions(g: Graph, pos: Any, owner: Sequence[int] | None = None) -> li
         positions = [tuple(float(value) for value in pos[node]) for node in range(g.num_nodes())]
     except (KeyError, IndexError, TypeError, ValueError):
         positions = []
-    if len(positions) != g.num_nodes() or any(len(position) != 2 for position in positions):
+    wrong = len(positions) != g.num_nodes() or any(len(position) != 2 for position in positions)
+    if wrong or (not isinstance(pos, Mapping) and len(pos) != len(positions)):
         raise InvalidInput(
             f"pos must give x and y of each of the {g.num_nodes()} nodes; found {_shape(pos)}"
         )

@@ -127,9 +127,10 @@ def _owners(g: Graph, assignment: Any) -> torch.Tensor:
             f"the assignment must be one integer for each of the {g.num_nodes()} nodes; found "
             f"{owner.dtype} of shape {tuple(owner.shape)}"
         )
+    owner = owner.long()
     if len(owner) and int(owner.min()) < 0:
         raise InvalidInput(f"parts count from 0; the assignment holds {int(owner.min())}")
-    return owner.long()
+    return owner
 
 
 def _read_owners(g: Graph, part_config: str | os.PathLike[str]) -> torch.Tensor:

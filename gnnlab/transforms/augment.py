@@ -14,7 +14,8 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph import edit
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.graph import Graph
-from gnnlab.transforms.base import BaseTransform
+from gnnlab.graph.transform import feature_names
+from gnnlab.transforms.base import BaseTransform, frames_having
 
 __all__ = ["AddEdge", "DropEdge", "DropNode", "FeatMask", "NodeShuffle"]
 
@@ -152,8 +153,8 @@ class FeatMask(_WithProbability):
         edge_feat_names: Sequence[str] | None = None,
     ) -> None:
         super().__init__(p)
-        self.node_feat_names = list(node_feat_names or ())
-        self.edge_feat_names = list(edge_feat_names or ())
+        self.node_feat_names = feature_names(node_feat_names or ())
+        self.edge_feat_names = feature_names(edge_feat_names or ())
 
     def __call__(self, g: Graph) -> Graph:
         """Return a graph with masked features."""
@@ -164,10 +165,7 @@ class FeatMask(_WithProbability):
 
     def _mask(self, frames: list[Frame], names: list[str], what: str) -> None:
         for name in names:
-            having = [frame for frame in frames if name in frame]
-            if not having:
-                raise InvalidInput(f"FeatMask: the graph has no {what} feature {name!r}")
-            for frame in having:
+            for frame in frames_having(frames, name, what, "FeatMask"):
                 value = frame[name]
                 columns = _chosen(value.shape[-1], self.p, value.device)
                 frame[name] = value.index_fill(-1, columns, 0)

@@ -22,8 +22,9 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType
+from gnnlab.graph.transform import feature_names
 from gnnlab.ops.checks import check_choice
-from gnnlab.transforms.base import BaseTransform
+from gnnlab.transforms.base import BaseTransform, frames_having
 
 __all__ = ["GDC", "PPR", "GCNNorm", "HeatKernel", "RowFeatNormalizer", "SIGNDiffusion"]
 
@@ -244,15 +245,15 @@ class RowFeatNormalizer(BaseTransform):
         edge_feat_names: Sequence[str] | None = None,
     ) -> None:
         self.subtract_min = subtract_min
-        self.node_feat_names = list(node_feat_names or ())
-        self.edge_feat_names = list(edge_feat_names or ())
+        self.node_feat_names = feature_names(node_feat_names or ())
+        self.edge_feat_names = feature_names(edge_feat_names or ())
 
     def __call__(self, g: Graph) -> Graph:
         """Return the graph with scaled features."""
-        places = [(frame, self.node_feat_names) for frame in g._node_frames().values()]
-        places += [(frame, self.edge_feat_names) for frame in g._edge_frames.values()]
-        for frame, names in places:
-            for name in (name for name in names if name in frame):
+        places = [(g._node_frames(), name, "node") for name in self.node_feat_names]
+        places += [(g._edge_frames, name, "edge") for name in self.edge_feat_names]
+        for frames, name, what in places:
+            for frame in frames_having(frames.values(), name, what, "RowFeatNormalizer"):
                 value = frame[name]
                 value = value - value.min() if self.subtract_min else value
                 frame[name] = value / value.sum(-1, keepdim=True).clamp(min=1)

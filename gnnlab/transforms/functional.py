@@ -15,9 +15,9 @@ from gnnlab.graph.batch import unbatch
 from gnnlab.graph.construct import graph, heterograph
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import EID, NID, EdgeType
 from gnnlab.graph.queries import incident_slots
+from gnnlab.transforms.base import one_node
 
 __all__ = [
     "adj_product_graph",
@@ -195,7 +195,7 @@ def shortest_dist(g: Graph, root: int | None = None, return_paths: bool = False)
     import scipy.sparse.csgraph
 
     count = g.num_nodes()
-    starts = range(count) if root is None else read_ids(root, count, "node").tolist()
+    starts = range(count) if root is None else [one_node(root, count, "root")]
     if not count or not g.num_edges():
         hops = torch.full((len(starts), count), -1)
         hops[range(len(starts)), list(starts)] = 0

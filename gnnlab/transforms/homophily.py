@@ -30,12 +30,12 @@ __all__ = [
 
 def _labels(graph: Graph, y: torch.Tensor) -> torch.Tensor:
     y = as_tensor(y)
-    if y.shape != (graph.num_nodes(),) or y.is_floating_point():
+    if y.shape != (graph.num_nodes(),) or y.is_floating_point() or y.is_complex():
         raise InvalidInput(
             f"y is the class of each node, {graph.num_nodes()} integers; found {y.dtype} of shape "
             f"{tuple(y.shape)}"
         )
-    return y
+    return y.long()
 
 
 def _is_same(graph: Graph, y: torch.Tensor) -> torch.Tensor:
@@ -94,6 +94,7 @@ def linkx_homophily(graph: Graph, y: torch.Tensor) -> float:
     >>> transforms.linkx_homophily(pairs, torch.tensor([0, 0, 1, 1]))
     1.0
     """
+    y = _labels(graph, y)
     own = ops.spmm(graph.relation(), "copy_rhs", "sum", None, _is_same(graph, y))
     degrees, classes = graph.in_degrees().float(), _num_classes(y)
     total = 0.0
@@ -106,7 +107,8 @@ def linkx_homophily(graph: Graph, y: torch.Tensor) -> float:
 
 def _shares(graph: Graph, y: torch.Tensor) -> torch.Tensor:
     """Return the share of edge ends in each class, (classes,)."""
-    ends = torch.bincount(y.long(), graph.in_degrees().double(), _num_classes(y))
+    y = _labels(graph, y)
+    ends = torch.bincount(y, graph.in_degrees().double(), _num_classes(y))
     return ends / ends.sum()
 
 
@@ -138,7 +140,8 @@ def edge_label_informativeness(graph: Graph, y: torch.Tensor) -> float:
     >>> transforms.edge_label_informativeness(pairs, torch.tensor([0, 1, 0, 1]))
     1.0
     """
-    src, dst = (y[end.long()].long() for end in graph.edges())
+    y = _labels(graph, y)
+    src, dst = (y[end.long()] for end in graph.edges())
     classes = _num_classes(y)
     pairs = torch.bincount(src * classes + dst, minlength=classes**2).double() / len(src)
     joint, single = (torch.special.entr(p).sum() for p in (pairs, _shares(graph, y)))

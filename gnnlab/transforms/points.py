@@ -21,6 +21,14 @@ __all__ = ["knn_graph", "radius_graph", "segmented_knn_graph"]
 _ROWS = 1 << 22  # distances that are held at a time
 
 
+def _points(x: torch.Tensor) -> torch.Tensor:
+    """Return points as floating-point numbers, of which torch computes distances."""
+    x = as_tensor(x)
+    if x.is_complex():
+        raise InvalidInput(f"points x must be real numbers; found {x.dtype}")
+    return x if x.is_floating_point() else x.float()
+
+
 def knn_graph(
     x: torch.Tensor,
     k: int,
@@ -56,7 +64,7 @@ def knn_graph(
     >>> g.edges()
     (tensor([0, 1, 1, 0, 2, 1]), tensor([0, 0, 1, 1, 2, 2]))
     """
-    x = as_tensor(x)
+    x = _points(x)
     if x.ndim not in (2, 3):
         raise InvalidInput(
             f"points have shape (N, D), sets of points (B, N, D); found {tuple(x.shape)}"
@@ -99,7 +107,7 @@ def segmented_knn_graph(
     sizes = [int(size) for size in segs]
     if sum(sizes) != len(x):
         raise InvalidInput(f"segs must add up to the number of points, {len(x)}; found {sizes}")
-    points = x.detach()
+    points = _points(x).detach()
     if dist == "cosine":  # of vectors of length 1, both have the same order
         points = torch.nn.functional.normalize(points, dim=-1)
     sources, destinations, first = [], [], 0
@@ -153,6 +161,9 @@ def radius_graph(
     >>> transforms.radius_graph(torch.tensor([[0.0], [1.0], [5.0]]), 1.0).edges()
     (tensor([0, 1]), tensor([1, 0]))
     """
+    x = _points(x)
+    if x.ndim != 2:
+        raise InvalidInput(f"points x have shape (N, D); found {tuple(x.shape)}")
     away = torch.cdist(x, x, p, compute_mode)
     near = away <= r
     if not self_loop:

@@ -22,8 +22,7 @@ from gnnlab import random
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.batch import unbatch
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import read_ids
-from gnnlab.transforms.base import BaseTransform
+from gnnlab.transforms.base import BaseTransform, one_node
 
 __all__ = [
     "SVDPE",
@@ -243,7 +242,7 @@ def double_radius_node_labeling(g: Graph, src: int, dst: int) -> torch.Tensor:
     import scipy.sparse.csgraph
 
     count = g.num_nodes()
-    first, second = (int(read_ids(end, count, "node")[0]) for end in (src, dst))
+    first, second = (one_node(end, count, name) for end, name in ((src, "src"), (dst, "dst")))
     matrix = g.adj_external(scipy_fmt="csr")
     away = []
     for start, other in ((first, second), (second, first)):

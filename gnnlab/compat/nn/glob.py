@@ -13,7 +13,9 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.readout import segment_softmax
+from gnnlab.nn.base import check_count
 from gnnlab.nn.pooling import AvgPooling, SumPooling
+from gnnlab.ops.spmm import check_number
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -33,6 +35,7 @@ class MaxPooling(nn.Module):
 
     def forward(self, graph: Graph, feat: Tensor) -> Tensor:
         """Reduce ``feat``, shape (N, …), to shape (number of graphs, …)."""
+        check_count(feat, graph.num_nodes(), "feat")
         return ops.segment_reduce(graph.batch_num_nodes().to(feat.device), feat, "max")
 
 
@@ -56,6 +59,8 @@ class SortPooling(nn.Module):
 
     def forward(self, graph: Graph, feat: Tensor) -> Tensor:
         """Reduce ``feat``, shape (N, D), to shape (number of graphs, k · D)."""
+        check_count(feat, graph.num_nodes(), "feat")
+        check_number("max", feat)
         feat = feat.sort(dim=-1).values
         sizes = graph.batch_num_nodes().to(feat.device)
         by_key = feat[:, -1].argsort(descending=True, stable=True)
@@ -90,6 +95,7 @@ class GlobalAttentionPooling(nn.Module):
         self, graph: Graph, feat: Tensor, get_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return (graphs, D); with ``get_attention`` also each node's weight, (N, 1)."""
+        check_count(feat, graph.num_nodes(), "feat", next(self.gate_nn.parameters(), None))
         scores = self.gate_nn(feat)
         if scores.shape[-1] != 1:
             raise InvalidInput(
@@ -129,6 +135,7 @@ class Set2Set(nn.Module):
 
     def forward(self, graph: Graph, feat: Tensor) -> Tensor:
         """Reduce ``feat``, shape (N, D), to shape (number of graphs, 2 · D)."""
+        check_count(feat, graph.num_nodes(), "feat", next(self.lstm.parameters()))
         sizes = graph.batch_num_nodes().to(feat.device)
         zeros = feat.new_zeros(self.n_layers, len(sizes), self.input_dim)
         state = (zeros, zeros)

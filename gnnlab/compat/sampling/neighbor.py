@@ -9,6 +9,7 @@ import torch
 
 from gnnlab.compat import lazy
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges, read_nodes
@@ -44,6 +45,7 @@ def select_topk(
     >>> dgl.sampling.select_topk(g, 2, "w", [3]).edata[dgl.EID]
     tensor([1, 2])
     """
+    refuse_block(g, "select_topk")
     if is_all(nodes):
         nodes = {ntype: range(g.num_nodes(ntype)) for ntype in g.ntypes}
     around, end, kept = _around(g, nodes, edge_dir), edge_dir == "in", {}
