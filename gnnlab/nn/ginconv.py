@@ -19,6 +19,7 @@ from gnnlab.errors import NotFound
 from gnnlab.nn.base import check_edge_rows
 from gnnlab.nn.utils import Activation, Features, aggregate, check_activation, expand_as_pair
 from gnnlab.ops.checks import check_choice
+from gnnlab.ops.spmm import check_number
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -171,5 +172,7 @@ class GINEConv(_Epsilon):
         src, dst = expand_as_pair(node_feat, graph)
         check_edge_rows(graph, edge_feat)
         relation = graph.relation()
-        messages = ops.sddmm(relation, "add", src, edge_feat, "u", "e").relu()
+        messages = ops.sddmm(relation, "add", src, edge_feat, "u", "e")
+        check_number("max", messages)
+        messages = messages.relu()
         return self._update(dst, ops.spmm(relation, "copy_rhs", "sum", None, messages))

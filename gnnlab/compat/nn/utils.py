@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
-from gnnlab.nn.base import inverse_sqrt_degrees
-from gnnlab.nn.linear import WeightBasis
+from gnnlab.nn.base import check_count, inverse_sqrt_degrees
+from gnnlab.nn.linear import INTEGERS, WeightBasis
 from gnnlab.nn.utils import aggregate, per_row
 from gnnlab.ops.checks import check_choice
 
@@ -129,8 +129,11 @@ class LabelPropagation(nn.Module):
 
         ``mask`` says whose labels are known: all by default.
         """
-        if labels.dtype == torch.int64:
-            labels = F.one_hot(labels.flatten()).to(torch.get_default_dtype())
+        check_count(labels, g.num_nodes(), "labels")
+        if labels.dtype in INTEGERS:
+            labels = F.one_hot(labels.flatten().long()).to(torch.get_default_dtype())
+        elif not labels.is_floating_point():
+            raise InvalidInput(f"labels are classes or rows of numbers; found {labels.dtype}")
         if mask is None:
             mask = torch.ones(len(labels), dtype=torch.bool, device=labels.device)
         known = per_row(mask, labels)

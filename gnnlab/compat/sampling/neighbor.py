@@ -112,6 +112,8 @@ def sample_etype_neighbors(
         )
     around = _around(g, nodes, edge_dir)
     if prob is not None and not isinstance(prob, str):
+        if as_tensor(prob).shape[:1] != (g.num_edges(),):
+            raise InvalidInput(f"prob is one number per edge, {g.num_edges()}; found {prob!r}")
         prob = as_tensor(prob)[around.edata[EID].to(as_tensor(prob).device)]
     eids, picked = around.edata.pop(EID), []
     allowed = torch.ones(len(eids), dtype=torch.bool, device=g.device)

@@ -26,6 +26,7 @@ from gnnlab.nn.base import (
 )
 from gnnlab.nn.utils import Activation, aggregate
 from gnnlab.ops.checks import check_choice
+from gnnlab.ops.spmm import check_number
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -259,6 +260,7 @@ class EdgeWeightNorm(nn.Module):
     def forward(self, graph: Graph, edge_weight: Tensor) -> Tensor:
         """Return weights of shape (E,)."""
         check_edge_rows(graph, edge_weight)
+        check_number("max", edge_weight)
         if edge_weight.dim() != 1:
             raise InvalidInput(
                 f"found edge weights of shape {tuple(edge_weight.shape)}; expected one number per "
@@ -354,7 +356,7 @@ class GCN2Conv(ZeroInDegree):
         self.check(graph, feat)
         check_whole(graph, feat, self.in_feats, self.weight1)
         if edge_weight is not None:
-            edge_weight = EdgeWeightNorm("both")(graph, edge_weight)
+            edge_weight = EdgeWeightNorm("both")(graph, edge_weight).to(feat.dtype)
         feat = (1 - self.alpha) * _step(graph, feat, edge_weight)
         check_whole(graph, feat_0, self.in_feats, self.weight1)
         first = self.alpha * feat_0
