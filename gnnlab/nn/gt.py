@@ -56,7 +56,7 @@ class DegreeEncoder(nn.Module):
         degrees = degrees.clamp(0, self.max_degree)
         if self.direction != "both":
             return self.encoder1(degrees)  # type: ignore[no-any-return]
-        if len(degrees) != 2:
+        if degrees.dim() == 0 or len(degrees) != 2:
             raise InvalidInput(
                 f"expected degrees of shape (2, B, N), in and out; found {tuple(degrees.shape)}"
             )

@@ -90,7 +90,7 @@ class EdgePredictor(nn.Module):
         Tensor of shape (E, 1), (E, in_feats), (E, 2 · in_feats) or (E, out_feats)
             By operation: dot and cos, ele, cat; with a linear layer, its output.
         """
-        check_count(h_src, len(h_dst), "h_src")
+        check_count(h_dst, len(h_src) if h_src.dim() else 0, "h_dst")
         if self.op == "dot":
             score = (h_src * h_dst).sum(-1, keepdim=True)
         elif self.op == "cos":

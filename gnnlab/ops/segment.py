@@ -43,6 +43,8 @@ def segment_reduce(seglen: torch.Tensor, value: torch.Tensor, reducer: str = "su
     """
     check_choice(reducer, REDUCERS, "reducer")
     check_number(reducer, value)
+    if value.dim() == 0:
+        raise InvalidInput("value has one row per member of a segment; found a single number")
     seglen = seglen.to(value.device, torch.int64)
     indptr = torch.zeros(len(seglen) + 1, dtype=torch.int64, device=value.device)
     torch.cumsum(seglen, 0, out=indptr[1:])

@@ -105,9 +105,12 @@ def segmented_knn_graph(
     if dist not in ("euclidean", "cosine"):
         raise InvalidInput(f"dist must be 'euclidean' or 'cosine'; found {dist!r}")
     sizes = [int(size) for size in segs]
-    if sum(sizes) != len(x):
-        raise InvalidInput(f"segs must add up to the number of points, {len(x)}; found {sizes}")
     points = _points(x).detach()
+    if points.ndim != 2 or sum(sizes) != len(points):
+        raise InvalidInput(
+            f"segs must add up to the number of points x, (N, D); found {sizes} and "
+            f"{tuple(points.shape)}"
+        )
     if dist == "cosine":  # of vectors of length 1, both have the same order
         points = torch.nn.functional.normalize(points, dim=-1)
     sources, destinations, first = [], [], 0
