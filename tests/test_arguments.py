@@ -290,7 +290,7 @@ SKIP: dict[str, str] = {
 }
 # Parameters that take no IDs, features, masks or names, though they are called so.
 PLAIN = """*_size num_* copy_* return_* has_* store_* load_* balance_* project_* init_* share_*
-    new_*     *_attr ?_attrs *_nn *_edge attn_mask apply_* restart_prob keep_orig_edges feat_drop start_idx
+    new_* *_attr ?_attrs *_nn *_edge *_drop attn_mask apply_* restart_prob keep_orig_edges start_idx
     feat_name eigval_name out_feat_name weight_column reverse_e* edge_id_attr_name net_type part_id
     etype_sorted graph_name features relabel_nodes preserve_nodes server_id sorted_by_type feat_dim
     sym_new_etype add_reverse_edges etype_dict node_permute_algo use_* *_trainer_ids *_ranges
@@ -372,6 +372,7 @@ TO_MEND: dict[str, str] = {
     "*: mask of torch.*int*": "graph/ids.py, read_ids",
     "*: text": "graph/ids.py, read_ids",
     "*type: ?'no such'?": "graph/names.py, complete_ntype",
+    "*_field: ?'no such'?": "graph/frame.py",
     "*name: ?'no such'?": "graph/frame.py",
     "* feat: ?'no such'?": "graph/frame.py",
     "* weight: ?'no such'?": "graph/frame.py",

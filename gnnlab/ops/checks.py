@@ -85,7 +85,7 @@ def check_choice(
     found: str, choices: Collection[str], what: str, error: type[GNNLabError] = InvalidInput
 ) -> None:
     """Raise an error unless ``found`` is one of the choices."""
-    if found not in choices:
+    if found not in tuple(choices):  # what is no text may not be hashable
         names = ", ".join(repr(choice) for choice in choices)
         raise error(f"unknown {what} {found!r}; choose one of {names}")
 
