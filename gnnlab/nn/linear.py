@@ -204,9 +204,9 @@ class TypedLinear(nn.Module):
         OutOfRange
             When a type is outside 0 … num_types − 1.
         """
-        check_count(x, x_type.numel(), "x", self.W)
+        check_types(x_type, len(x) if x.dim() else 0, self.num_types)
+        check_count(x, len(x_type), "x", self.W)
         check_size(x, self.in_size, "source")
-        check_types(x_type, len(x), self.num_types)
         if sorted_by_type:
             return self._multiply_runs(x, x_type)
         order = x_type.argsort(stable=True)

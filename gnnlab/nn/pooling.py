@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gnnlab import ops
-from gnnlab.nn.base import check_count, check_whole
+from gnnlab.nn.base import check_whole
 
 if TYPE_CHECKING:
     from gnnlab.graph.graph import Graph
@@ -19,8 +19,6 @@ __all__ = ["AvgPooling", "SumPooling", "WeightAndSum"]
 def _pool(graph: Graph, feat: Tensor, reducer: str) -> Tensor:
     """Reduce the rows of each graph of a batch; any other graph counts as a batch of one."""
     batch_num_nodes = getattr(graph, "batch_num_nodes", None)
-    if batch_num_nodes is not None:
-        check_count(feat, graph.num_nodes(), "feat")
     sizes = torch.tensor([len(feat)]) if batch_num_nodes is None else batch_num_nodes()
     return ops.segment_reduce(sizes.to(feat.device), feat, reducer)
 

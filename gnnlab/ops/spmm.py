@@ -184,6 +184,6 @@ def check_number(reduce: str, x: torch.Tensor) -> None:
     wrong = x.dtype in _NOT_ADDED or (reduce == "mean" and not x.is_floating_point())
     if wrong or (reduce != "sum" and x.is_complex()):
         raise InvalidInput(
-            f"found rows of {x.dtype}, whose {reduce} is not defined here; "
+            f"found rows of {x.dtype} values, whose {reduce} is not defined here; "
             "convert them first, for instance with .float()"
         )
