@@ -63,7 +63,6 @@ class HGTConv(nn.Module):
         self.in_size = in_size
         self.heads = (num_heads, head_size)
         width = num_heads * head_size
-        self.num_etypes = num_etypes
         self.linear_k = TypedLinear(in_size, width, num_ntypes)
         self.linear_q = TypedLinear(in_size, width, num_ntypes)
         self.linear_v = TypedLinear(in_size, width, num_ntypes)
@@ -96,7 +95,6 @@ class HGTConv(nn.Module):
         """
         src, dst = expand_as_pair(x, g, (self.in_size, self.in_size), self.skip.dtype)
         check_types(ntype, len(src), self.linear_k.num_types, "ntype")
-        check_types(etype, g.relation().num_edges, self.num_etypes, "etype")
         relation, dst_type = g.relation(), ntype[: len(dst)]
         keys, values = (
             ops.sddmm(relation, "copy_lhs", linear(src, ntype, presorted), None)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from gnnlab import ops
 from gnnlab.errors import InvalidInput
 from gnnlab.nn.base import check_edge_rows
-from gnnlab.nn.linear import TypedLinear, check_types
+from gnnlab.nn.linear import TypedLinear
 from gnnlab.nn.utils import (
     Activation,
     Features,
@@ -135,7 +135,6 @@ class RelGraphConv(nn.Module):
         relation = g.relation()
         if not isinstance(etypes, Tensor):
             etypes, presorted = self._expand_counts(etypes, relation.num_edges, src.device), True
-        check_types(etypes, relation.num_edges, self.linear_r.num_types, "etypes")
         messages = ops.sddmm(relation, "copy_lhs", src, None)  # (E, in_feat)
         messages = self.linear_r(messages, etypes, presorted)
         if norm is not None:
