@@ -24,12 +24,12 @@ __all__ = ["Command", "JobSpec"]
 _PYTHON = re.compile(r"(.*/)?(python|pypy)[\d.]*")
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 # Text that a shell passes on as it is, or, as a group, what it interprets. The group's name is a
-# key of _INSTEAD.
+# key of _INSTEAD. [10,25] as a whole argument is a list rather than a pattern of files.
 _SHELL = re.compile(
     r"""\\.|'[^']*'|"(?:[^"\\$`]|\\.)*"|"""
     r"""(?P<files>\|(?!\|)|>>?|<<?)|"""
     r"""(?P<commands>&&?|\|\||[;()]|(?<!\S)\#)|"""
-    r"""(?P<values>[$`*?]|\[[^\s\]]+\]|\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}|(?<![^\s=:])~)""",
+    r"""(?P<values>[$`*?]|(?<![\s=,\[])\[[^\s\]]+\]|\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}|(?<![^\s=:])~)""",
     re.DOTALL,
 )
 _INSTEAD = {

@@ -954,9 +954,10 @@ def test_commands() -> None:
     )
     assert read(["python", "x.py", "it's | $A"]).argv == ["python", "x.py", "it's | $A"]
     quoted = r"""python x.py 'a|b' "c;d>e" f\&g '$X ~ *' h~1 i#j {} '[0]' \
-        -m -- --log=3"""
+        -m -- --log=3 --x=[[1,2],[3]] [10,25]"""
     assert read(quoted).argv[2:] == [
         *("a|b", "c;d>e", "f&g", "$X ~ *", "h~1", "i#j", "{}", "[0]", "-m", "--", "--log=3"),
+        *("--x=[[1,2],[3]]", "[10,25]"),
     ]
 
 
