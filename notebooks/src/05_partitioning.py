@@ -395,8 +395,8 @@ print(plan(graph, PARTS, out_path=scratch.name))
 # - **LDG** 依次处理每个节点，把它分到得分最高的未满分区；得分是该节点在这个分区中的邻居数与剩余容量
 #   比例之积。它占用的内存比 METIS 少。
 #
-# 默认方法（代码中的 `best`）是 METIS；如果没有 pymetis 包，例如在 Windows 上，则改用 LDG，这时被切断
-# 的边会比正文所说的多。
+# 默认方法（代码中的 `best`）是 METIS；如果没有 pymetis 包，例如在 Windows 上，则改用 LDG，这时被切
+# 断的边会比正文所说的多。
 #
 # `partition_report` 的统计比那一行概要更详细。
 

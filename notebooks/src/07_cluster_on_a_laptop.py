@@ -393,8 +393,8 @@ size = script.write_text(HEAD + LOOP)
 # %% [markdown] slot="matrix" lang="ko"
 # 머신 네 대로 두 번 실행합니다. 처음에는 그래프를 METIS로 나누고, 다음에는 무작위로 나눕니다.
 # 스크립트와 모델, 학습 노드는 같지만, 각 트레이너가 담당하는 학습 노드는 파티션에 따라 달라집니다.
-# (코드의 `best`는 기본 방법으로, METIS를 뜻합니다. Windows처럼 pymetis 패키지를 쓸 수 없는 환경에서는
-# LDG를 뜻하므로, 그림이 본문의 설명과 다릅니다.)
+# (코드의 `best`는 기본 방법으로, METIS를 뜻합니다. Windows처럼 pymetis 패키지를 쓸 수 없는
+# 환경에서는 LDG를 뜻하므로, 그림이 본문의 설명과 다릅니다.)
 
 # %% [markdown] slot="matrix" lang="zh"
 # 模拟四台机器，运行两次：一次用 METIS 切分，一次随机切分。两次的脚本、模型和训练节点都相同；每个训
