@@ -24,7 +24,7 @@ from gnnlab.distributed.transport import Transport
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels import gather
-from gnnlab.kernels.dtypes import check_stored, dtype_name, read_dtype
+from gnnlab.kernels.dtypes import DTYPES, check_stored, dtype_name
 from gnnlab.kernels.route import Shard
 from gnnlab.partition.book import GraphPartitionBook, PartitionPolicy
 
@@ -202,7 +202,7 @@ class Client:
         for i, (policy, name, ids) in enumerate(wanted):
             there = self.description(name)
             if len(ids) > (step := _step(there)):
-                out = gather.empty((len(ids), *there.row_shape), read_dtype(there.dtype))
+                out = gather.empty((len(ids), *there.row_shape), DTYPES[there.dtype])
                 for at in range(0, len(ids), step):
                     out[at : at + step] = self.pull(policy, name, ids[at : at + step])
                 found[i] = out
@@ -230,7 +230,7 @@ class Client:
             return far, None, lambda _: gather.rows(only, shards[0].rows)
         if len(shards) == 1 and kept is None:
             return far, None, lambda values: values[0]
-        out = gather.empty((len(ids), *there.row_shape), read_dtype(there.dtype))
+        out = gather.empty((len(ids), *there.row_shape), DTYPES[there.dtype])
         if kept is not None:
             kept.expect(ids)
             far = [shard for shard in (kept.take(p, out) for p in far) if len(shard.rows)]
@@ -358,7 +358,7 @@ class Client:
 
 def _step(there: m.Description) -> int:
     """Return the maximum number of rows of a tensor in one message."""
-    width = math.prod(there.row_shape) * read_dtype(there.dtype).itemsize
+    width = math.prod(there.row_shape) * DTYPES[there.dtype].itemsize
     return max(1, _AT_ONCE // max(width, torch.int64.itemsize))
 
 

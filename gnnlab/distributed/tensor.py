@@ -29,7 +29,7 @@ from gnnlab.graph.frame import (
     wrong_rows,
 )
 from gnnlab.graph.ids import is_scalar, read_ids
-from gnnlab.kernels.dtypes import read_dtype
+from gnnlab.kernels.dtypes import DTYPES
 from gnnlab.partition.book import PartitionPolicy
 
 __all__ = ["DistFrame", "DistTensor"]
@@ -121,7 +121,7 @@ class DistTensor:
         there = client.description(name)
         self._client, self._policy, self._name = client, policy, name
         self._shape = (policy.get_size(), *there.row_shape)
-        self._dtype = read_dtype(there.dtype)
+        self._dtype = DTYPES[there.dtype]
         self._reference = client.refer(name)
 
     # ------------------------------------------------------------- properties

@@ -23,7 +23,7 @@ import torch
 from gnnlab import errors
 from gnnlab.distributed.protocol import EXCHANGES
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.kernels.dtypes import DTYPES, NUMPY_DTYPES, dtype_name
+from gnnlab.kernels.dtypes import DTYPE_NAMES, DTYPES
 
 __all__ = [
     "BadFrame",
@@ -164,9 +164,9 @@ def _header(kind: str, number: int, body: Any, describe: Callable[[torch.Tensor]
     """Encode a header; ``describe`` takes a tensor's bytes and returns the number of its frame."""
 
     def replace(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or value.dtype not in NUMPY_DTYPES:
+        if not isinstance(value, torch.Tensor) or value.dtype not in DTYPE_NAMES:
             raise InvalidInput(f"{type(value).__name__} does not cross the wire: {value!r}")
-        return describe(value), dtype_name(value.dtype), tuple(value.shape)
+        return describe(value), DTYPE_NAMES[value.dtype], tuple(value.shape)
 
     encoder = msgspec.msgpack.Encoder(enc_hook=replace)
     return encoder.encode(_Head(VERSION, kind, number, msgspec.Raw(encoder.encode(body))))

@@ -13,6 +13,7 @@ from gnnlab.errors import InvalidInput
 
 __all__ = [
     "DTYPES",
+    "DTYPE_NAMES",
     "NUMPY_DTYPES",
     "check_stored",
     "dtype_name",
@@ -30,6 +31,7 @@ _NAMES = (
     "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
 )
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in _NAMES.split()}
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 NUMPY_DTYPES = {  # numpy's own, otherwise integers of the same width
     dtype: np.dtype(name if hasattr(np, name) else f"i{dtype.itemsize}")
     for name, dtype in DTYPES.items()
