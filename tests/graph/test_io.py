@@ -73,7 +73,7 @@ def test_one_position_or_several(tmp_path: Path) -> None:
 def test_a_file_with_more_nodes_than_its_ids_can_number(tmp_path: Path) -> None:
     dgl.save_graphs(tmp_path / "large", dgl.graph(([2**31 + 5], [0])))
     with safe_open(tmp_path / "large", framework="pt") as opened:
-        metadata = opened.metadata()
+        metadata = {name: opened.metadata()[name] for name in ("format", "content")}  # unsigned
     metadata["content"] = metadata["content"].replace('"idtype": "int64"', '"idtype": "int32"')
     save_file(load_file(tmp_path / "large"), tmp_path / "wrong", metadata)
     assert edges_of(dgl.load_graphs(tmp_path / "large")[0][0]) == [(2**31 + 5, 0)]
