@@ -156,10 +156,12 @@ def _draw_distinct(model: _Model, num_pairs: int, seed: int, progress: bool) -> 
     key, first = np.uint64(fold(seed, 1)), 0
     pairs = np.empty(0, np.int64)
     with progress_bar(None, progress, total=num_pairs, desc="edges", unit_scale=True) as bar:
-        for _ in range(ROUNDS):
+        for round_ in range(ROUNDS):
             missing = num_pairs - len(pairs)
-            # A few per cent of the first round are duplicates; later rounds replace them.
+            # A few per cent of the first round are duplicates; later rounds replace them. Where
+            # most likely pairs have been drawn, in small and dense graphs, few are new.
             extra = missing // 20 if len(pairs) == 0 else missing
+            extra = extra if round_ < 10 else num_pairs
             drawn = np.empty(len(pairs) + missing + extra + 64 * (missing > 0), np.int64)
             drawn[: len(pairs)] = pairs
             for start in range(len(pairs), len(drawn), CHUNK):
