@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -141,12 +142,15 @@ def check_file(
     advice: str = "check the folder, or get the data set again",
     kind: type[GNNLabError] = InvalidInput,
 ) -> None:
-    """Raise an error that is also FileNotFoundError, or IsADirectoryError, if that is no file."""
-    if not os.path.isfile(path):
-        code, what = errno.ENOENT, "no such file"
-        if os.path.exists(path):  # a folder; or a pipe, which a reader would wait for
-            code, what = errno.EISDIR, "not a file"
-        raise file_error(OSError(code, what), path, f"{os.fspath(path)}: {what}; {advice}", kind)
+    """Raise an error that is also the OSError that fits, if that is no file that can be reached."""
+    code, what = errno.EISDIR, "not a file"  # a folder; or a pipe, which a reader would wait for
+    try:
+        if stat.S_ISREG(os.stat(path).st_mode):
+            return
+    except (OSError, ValueError) as error:
+        code = getattr(error, "errno", None) or errno.ENOENT
+        what = "no such file" if code == errno.ENOENT else os.strerror(code)
+    raise file_error(OSError(code, what), path, f"{os.fspath(path)}: {what}; {advice}", kind)
 
 
 @contextmanager

@@ -47,6 +47,7 @@ from gnnlab.helpers.fork import check_fork, fix_openmp
 __all__ = [*torch.multiprocessing.__all__, "Process", "shared_tensor"]
 
 _FILES = 1 << 20  # more open files than any job needs; some systems allow 2**63
+_FEWEST = 64  # with less, errors of worker processes are lost, or loaders hang
 _LONGEST = 85  # bytes of a folder's path; with a socket's name, within every system's limit
 
 
@@ -217,7 +218,13 @@ def allocate(descriptor: int, size: int) -> None:
 
 
 def raise_file_limit() -> None:
-    """Raise this process's limit of open files as far as the system permits."""
+    """Raise this process's limit of open files as far as the system permits.
+
+    Raises
+    ------
+    GNNLabError
+        The system permits so few that worker processes could not even report an error.
+    """
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -225,6 +232,8 @@ def raise_file_limit() -> None:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(ValueError, OSError):  # some systems permit less than their hard limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if resource.RLIM_INFINITY != resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _FEWEST:
+        raise GNNLabError(f"processes need {_FEWEST} open files to work together. {open_files()}")
 
 
 def open_files() -> str:

@@ -215,9 +215,13 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
 def is_pure(part: Any) -> bool:
     """Whether a loader may call a sampler in another thread: its class itself says ``pure = True``.
 
-    Classes outside gnnlab do not inherit that: what they override may be anything.
+    Classes outside gnnlab do not inherit that: what they override may be anything. Nor has it an
+    object whose methods were replaced.
     """
-    own = type(part).__module__.startswith("gnnlab.") or "pure" in vars(type(part))
+    kind = type(part)
+    own = kind.__module__.startswith("gnnlab.") or "pure" in vars(kind)
+    replaced = [name for name, value in getattr(part, "__dict__", {}).items() if callable(value)]
+    own = own and not any(hasattr(kind, name) for name in replaced)
     return own and bool(getattr(part, "pure", False))
 
 
@@ -413,6 +417,9 @@ class NeighborSampler(BlockSampler):
         return sample_layer(g, seeds, fanouts, self.prob, self.replace, excluded), {}
 
     def _sample_all(self, g: Graph, seed_nodes: Any, exclude_eids: Any, pick: Any) -> Any:
+        if type(self).sample_frontier is not BlockSampler.sample_frontier:  # a subclass says how
+            self.num_layers = len(self.fanouts)
+            return BlockSampler.sample_blocks(self, g, seed_nodes, exclude_eids)
         given = {
             ntype: read_ids(
                 *(ids, g.num_nodes(ntype), "node"),

@@ -236,10 +236,11 @@ class DistGraph(GraphSchema):
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(Graph, name):
+        if name.startswith("__") or not (name.startswith("_") or hasattr(Graph, name)):
             raise AttributeError(f"'DistGraph' object has no attribute {name!r}")
+        what = f"has no {name!r}" if name[0] != "_" else "is not taken by this function"
         raise NoAttribute(
-            f"a DistGraph has no {name!r}: its edges and features are on many machines. Sample a "
+            f"a DistGraph {what}: its edges and features are on many machines. Sample a "
             "mini-batch and use its blocks, cut out a small graph with g.sample_neighbors(), "
             "g.in_subgraph() or g.edge_subgraph(), or use the part of this machine, "
             "g.local_partition"

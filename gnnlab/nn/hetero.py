@@ -157,6 +157,11 @@ class HeteroGraphConv(nn.Module):
                 f"dicts; found {type(inputs).__name__}"
             )
         if isinstance(inputs, tuple):
+            if len(inputs) != 2:
+                raise InvalidInput(
+                    "inputs is a dict of rows by node type, or a pair (source rows, destination "
+                    f"rows) of dicts; found a tuple of {len(inputs)}"
+                )
             src_rows, dst_rows = inputs
         else:
             src_rows = dst_rows = inputs

@@ -40,14 +40,15 @@ def warn_unless_finite(x: torch.Tensor, what: str, ids: torch.Tensor | range | N
     Parameters
     ----------
     x : torch.Tensor
-        Shape (N, …). Tensors of integers, and of more than 2^28 elements, are not checked.
+        Shape (N, …). Tensors of integers, of 8-bit floats, with which torch does not compute, and
+        of more than 2^28 elements are not checked.
     what : str
         Name of the feature, for the warning.
     ids : torch.Tensor or range, optional
         Shape (N,): the ID of each row, if ``x`` is only some rows of the feature. Then the warning
         is given once per name, and the size does not matter.
     """
-    if not x.is_floating_point() or not x.numel():
+    if not x.is_floating_point() or x.itemsize == 1 or not x.numel():
         return
     if (ids is None and x.numel() > AT_ONCE) or _is_checked(x):
         return

@@ -161,8 +161,15 @@ def copy_files(
     config = read_config(part_config)
     hosts = read_ip_config(ip_config, config.num_parts)
     data = _inside_workspace(rel_data_path)
-    scripts = [_hashed(Path(ip_config), PurePosixPath(os.path.basename(ip_config)), True)]
-    scripts += _script_files(Path(script_folder)) if script_folder else []
+    listed = _hashed(Path(ip_config), PurePosixPath(os.path.basename(ip_config)), True)
+    others = [*_script_files(Path(script_folder))] if script_folder else []
+    first = {file.path.split("/")[0] for file in (*others, *_part_files(config, 0, data))}
+    if listed.path in first:
+        raise InvalidInput(
+            f"{ip_config} would be {listed.path} in the workspace, a name that the scripts or the "
+            "graph have there; rename it"
+        )
+    scripts = [listed, *others]
     jobs = []
     for part, (host, name) in enumerate(zip(hosts, names_of(hosts), strict=True)):
         place = re.sub(r"^~(/|$)", "./", workspace)  # the login folder

@@ -94,6 +94,8 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
         names, count = names_of(hosts), len(hosts)
         all_facts = _concurrently(partial(_examine, arguments, hosts), count)
     elif arguments.on == "local":
+        if arguments.ip_config:  # which a job on this computer reads, too
+            read_ip_config(arguments.ip_config, num_servers=arguments.num_servers)
         hosts, names, count = [Host("localhost")], ["localhost"], 1
         all_facts = [_examine_here(arguments)]
     else:

@@ -28,7 +28,7 @@ _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _SHELL = re.compile(
     r"""\\.|'[^']*'|"(?:[^"\\$`]|\\.)*"|"""
     r"""(?P<files>\|(?!\|)|>>?|<<?)|"""
-    r"""(?P<commands>&&?|\|\||[;()]|(?<!\S)\#)|"""
+    r"""(?P<commands>&&?|\|\||[;()\n]|(?<!\S)\#)|"""
     r"""(?P<values>[$`*?]|(?<![\s=,\[])\[[^\s\]]+\]|\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}|(?<![^\s=:])~)""",
     re.DOTALL,
 )
@@ -73,14 +73,16 @@ class Command(NamedTuple):
         try:
             argv = list(command)
             if isinstance(command, str):
-                argv = shlex.split(command.replace("\\\n", " "))  # a line that goes on
+                command = command.strip().replace("\\\n", " ")  # a line that goes on
+                argv = shlex.split(command)
         except ValueError as error:
             raise InvalidInput(f"the command {command!r} cannot be read: {error}") from None
         for part in _SHELL.finditer(command) if isinstance(command, str) else ():
             if part.lastgroup:
+                shown = part[0].replace("\n", "a line break")
                 raise InvalidInput(
-                    f"the command {command!r} contains {part[0]}, but no shell runs it. "
-                    f"{_INSTEAD[part.lastgroup]}. If {part[0]} is part of an argument, put that in "
+                    f"the command {command!r} contains {shown}, but no shell runs it. "
+                    f"{_INSTEAD[part.lastgroup]}. If {shown} is part of an argument, put that in "
                     "single quotes"
                 )
         env = {}

@@ -378,6 +378,18 @@ def test_only_what_says_so_itself_is_sampled_in_a_thread(graph):
     assert prefetch(pairs(plain, negative_sampler=Negatives(2))) == 0
     assert prefetch(pairs(Own([2]), negative_sampler=uniform)) == 0
     assert prefetch(Pairs(plain)) == 0
+    plain.sample_blocks = plain.sample_blocks  # as if replaced by a function of the user
+    assert prefetch(plain) == prefetch(pairs(plain)) == 0
+
+
+def test_a_neighbor_sampler_with_a_frontier_of_your_own(graph):
+    class Everything(dgl.dataloading.NeighborSampler):
+        def sample_frontier(self, layer_id, g, seed_nodes):
+            return dgl.in_subgraph(g, seed_nodes)
+
+    expected = dgl.dataloading.MultiLayerFullNeighborSampler(2).sample(graph, [1, 2])[2]
+    found = Everything([1, 1]).sample(graph, [1, 2])[2]
+    assert [b.num_edges() for b in found] == [b.num_edges() for b in expected]
 
 
 def test_a_sampler_of_your_own(graph):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
+from gnnlab.errors import InvalidInput
 from gnnlab.nn import GraphConv, HeteroGraphConv, SAGEConv
 from tests.nn.toy import assert_close
 
@@ -174,6 +175,12 @@ def test_nan_in_the_rows_of_one_type(monkeypatch):
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("error")
         layer(graph, {**ROWS, "user": torch.full((2, 2), torch.nan)})
+
+
+def test_a_pair_has_two_sides():
+    for inputs in ((ROWS,), (ROWS, ROWS, ROWS)):
+        with pytest.raises(InvalidInput, match="inputs"):
+            HeteroGraphConv(means())(shop_graph(), inputs)
 
 
 def test_unknown_aggregate_names_the_choices():

@@ -280,6 +280,11 @@ def test_refusals(two: Cluster, source: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="2 machines, expected 3"):
         write_partition(tmp_path / "three", 0, 3)
         copy_files(tmp_path / "three/toy.json", *good[1:], "data")
+    for name, data in (("code", "data"), ("data", "data"), ("toy.json", ".")):
+        (tmp_path / "named").mkdir(exist_ok=True)
+        named = shutil.copy(two.ip_config, tmp_path / "named" / name)
+        with pytest.raises(InvalidInput, match="rename it"):
+            copy_files(good[0], named, "ws", data, source / "code")
     with pytest.raises(InvalidInput, match="not the name of a user"):
         copy_files(*good, "data", ssh_username="-oProxyCommand=x")
     for name in ("a\nb", "a\t"):

@@ -968,6 +968,7 @@ def test_commands() -> None:
         ("python x.py 2>&1", ">"),
         ("python x.py d>>o.txt", ">>"),
         ("python x.py; ls", ";"),
+        ("python x.py\npython y.py", "a line break"),
         ("cd folder && python x.py", "&&"),
         ("python x.py || ls", "||"),
         ("python x.py &", "&"),
