@@ -29,8 +29,6 @@ FUNCTION = re.compile(r"\b(?:dgl|gnnlab)\.((?:\w+\.)*\w+)\(")
 OTHERS = {"as_tuple", "dim", "dtype", "fanout", "find_unused_parameters", "group", "rank"}
 OTHERS |= {"requires_grad", "self_loop", "sharing_strategy", "size", "start_method"}
 OTHERS |= {"weights_only", "world_size"}
-# What is still wrong: file → names. Must be empty.
-TO_MEND = {"partition/metis.py": "method="}
 
 
 @functools.cache
@@ -140,7 +138,6 @@ def test_remedies_exist(path: Path) -> None:
         known = reachable(function) | OTHERS
         wrong += [f"line {line}: {n}=" for n in ARGUMENT.findall(text) if n not in known]
         wrong += [f"line {line}: dgl.{n}()" for n in FUNCTION.findall(text) if not exists(n)]
-    wrong = [each for each in wrong if each.split()[-1] != TO_MEND.get(str(path.relative_to(HERE)))]
     assert not wrong
 
 

@@ -17,7 +17,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 from gnnlab import random
 from gnnlab.dataloading.edges import EdgePredictionSampler
-from gnnlab.dataloading.features import attach_features
+from gnnlab.dataloading.features import attach_features, fetch_ahead
 from gnnlab.dataloading.loader import received, warn_of_ranks
 from gnnlab.dataloading.seeds import read_indices
 from gnnlab.ending import await_torch_at_exit
@@ -178,6 +178,7 @@ class NodeCollator:
         result = self.graph_sampler.sample(self.g, ids)
         attach_features(self.g, result[:-1])
         attach_features(self._block_graph, result[-1])
+        fetch_ahead(result)
         return result
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
+from gnnlab.errors import NotFound
 from gnnlab.graph.frame import Frame, LazyTensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import EID, NID
+from gnnlab.graph.names import EID, NID, describe
 from gnnlab.ops.checks import AT_ONCE, warn_unless_finite
 
 __all__ = [
@@ -112,46 +113,52 @@ def set_src_lazy_features(g: Graph, feature_names: Any) -> None:
     ----------
     DGL user guide, chapter 6.8, "Feature Prefetching".
     """
-    _add_names(g, "_src_frames", feature_names)
+    _add_names(g, feature_names, "_src_frames")
 
 
 def set_dst_lazy_features(g: Graph, feature_names: Any) -> None:
     """Name features of destination nodes to prefetch; see :func:`set_src_lazy_features`."""
-    _add_names(g, "_dst_frames", feature_names)
+    _add_names(g, feature_names, "_dst_frames")
 
 
 def set_edge_lazy_features(g: Graph, feature_names: Any) -> None:
     """Name features of edges to prefetch; see :func:`set_src_lazy_features`."""
-    _add_names(g, "_edge_frames", feature_names)
+    _add_names(g, feature_names, "_edge_frames")
 
 
 def set_node_lazy_features(g: Graph, feature_names: Any) -> None:
     """Name features of nodes to prefetch; see :func:`set_src_lazy_features`."""
-    _add_names(g, "_src_frames", feature_names)
-    _add_names(g, "_dst_frames", feature_names)
+    _add_names(g, feature_names, "_src_frames", "_dst_frames")
 
 
-def _add_names(g: Graph, frames: str, feature_names: Any) -> None:
+def _add_names(g: Graph, feature_names: Any, *sides: str) -> None:
     # Stored on the graph, so that a worker process returns the names with it.
-    vars(g).setdefault("_fetch_ahead", []).append((frames, feature_names))
+    vars(g).setdefault("_fetch_ahead", []).append((sides, feature_names))
 
 
 def fetch_ahead(batch: Any) -> None:
     """Fetch the features that the sampler named for prefetching, before the model reads them."""
     for part in graphs_in(batch):
-        for frames, names in vars(part).pop("_fetch_ahead", ()):
-            _read(getattr(part, frames), names)
+        for sides, names in vars(part).pop("_fetch_ahead", ()):
+            _read([pair for side in sides for pair in getattr(part, side).items()], names)
 
 
-def _read(frames: Mapping[Any, Frame], names: Iterable[str] | Mapping[Any, Iterable[str]]) -> None:
-    for kind, frame in frames.items():
-        if isinstance(names, Mapping):
-            wanted = names.get(kind, names.get(kind[1], []) if isinstance(kind, tuple) else [])
-        else:
-            wanted = names
-        for name in [wanted] if isinstance(wanted, str) else wanted:
-            if name not in frame and len(frames) > 1:
-                continue
+def _read(frames: list[tuple[Any, Frame]], names: Any) -> None:
+    if isinstance(names, Mapping):
+        for kind, wanted in names.items():
+            chosen = [(k, f) for k, f in frames if kind == k or (kind,) == k[1:2]]
+            if not chosen:
+                types = describe(dict(frames))
+                raise NotFound(f"no type {kind!r} to prefetch features of; the types are {types}")
+            _read(chosen, wanted)
+        return
+    is_one = isinstance(names, str) or not isinstance(names, Iterable)
+    for name in [names] if is_one else names:
+        having = [frame for _, frame in frames if name in frame]
+        if not having:
+            known = describe(dict.fromkeys(each for _, frame in frames for each in frame))
+            raise NotFound(f"no feature {name!r} to prefetch; the features are: {known}")
+        for frame in having:
             if isinstance(column := frame.column(name), LazyTensor):
                 column()  # and stays lazy, so that renew() finds it
 

@@ -144,7 +144,7 @@ class DistEmbedding(TracedRows):
             Shape (K, D), or that of ``idx`` followed by D. If gradients are enabled, those of the
             rows are kept for the optimizer.
         """
-        ids = as_tensor(idx)
+        ids = as_tensor(idx, "row IDs", integers=True)
         flat = read_ids(ids.reshape(-1), self.num_embeddings, "row", torch.device("cpu"))
         rows = self._tensor[flat].to(device)
         rows = self._traced(flat, rows)

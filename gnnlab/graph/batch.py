@@ -199,9 +199,11 @@ def broadcast_edges(
 
 
 def _broadcast(feat: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
-    feat = as_tensor(feat)
+    feat = as_tensor(feat, "graph_feat")
     if feat.ndim == 0 or len(feat) != len(counts):
-        raise InvalidInput(f"expected one row per graph, {len(counts)}; found {len(feat)} rows")
+        raise InvalidInput(
+            f"graph_feat needs one row per graph, {len(counts)}; found shape {tuple(feat.shape)}"
+        )
     return torch.repeat_interleave(feat, counts.to(feat.device), dim=0)
 
 

@@ -78,10 +78,8 @@ class Block(Graph):
         sides = (self._src_frames, self._dst_frames)
         if ntype is None:
             return sum(frame.num_rows for side in sides for frame in side.values())
-        found = [side[ntype] for side in sides if ntype in side]
-        if not found:
-            self._ntype(ntype)  # an unknown name is an error
-            found = [self._sides()[ntype]]
+        self._ntype(ntype)  # an unknown name is an error
+        found = [side[ntype] for side in sides if ntype in side] or [self._sides()[ntype]]
         return sum(frame.num_rows for frame in found)
 
     number_of_nodes = num_nodes

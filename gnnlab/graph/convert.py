@@ -283,7 +283,7 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, what: str) -> torch.Te
     missing = sum(name not in row for row in rows)
     if missing:
         raise NotFound(f"{missing} of {len(rows)} {what}s of the networkx graph lack {name!r}")
-    values = [as_tensor(row[name]) for row in rows]
+    values = [as_tensor(row[name], f"feature {name!r}") for row in rows]
     try:
         return torch.stack(values) if values else torch.empty(0)
     except RuntimeError as error:

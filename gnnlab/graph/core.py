@@ -143,7 +143,7 @@ class GraphCore:
     def _ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
         if frames is None:
             known = self._node_frames()
-            if ntype and ntype not in known and ntype in self._sides():
+            if isinstance(ntype, str) and ntype not in known and ntype in self._sides():
                 return ntype.partition("/")[2]
             return complete_ntype(ntype, known)
         return complete_ntype(ntype, frames, "this side of the graph")

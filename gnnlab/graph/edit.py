@@ -219,7 +219,7 @@ def _grow(g: GraphT, extra: Mapping[str, tuple[int, Features]]) -> GraphT:
 
 def _extend(frame: Frame, count: int, data: Features) -> Frame:
     """Return the frame with ``count`` more rows, initial ones where ``data`` has none."""
-    given = {name: as_tensor(value) for name, value in data.items()}
+    given = {name: as_tensor(value, f"feature {name!r}") for name, value in data.items()}
     for name, value in given.items():
         if value.ndim == 0 or len(value) != count:
             raise InvalidInput(

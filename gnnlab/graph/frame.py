@@ -20,33 +20,34 @@ from gnnlab.graph.names import NID, listing
 __all__ = ["Frame", "LazyTensor", "as_tensor", "is_unchanged", "versions"]
 
 
-def as_tensor(value: Any, *, integers: bool = False) -> torch.Tensor:
+def as_tensor(value: Any, what: str = "", *, integers: bool = False) -> torch.Tensor:
     """Turn numpy arrays, ranges, lists, numbers, columns of pandas and DistTensors into tensors.
 
-    Tensors stay as they are. With ``integers=True``, the error asks for integers.
+    Tensors stay as they are. The error begins with ``what``; with ``integers=True`` it asks for
+    integers.
 
     Raises
     ------
     InvalidInput
         The value holds something else than numbers, or rows of different lengths.
     """
-    if isinstance(value, torch.Tensor):
-        if value.layout is not torch.strided:
-            raise InvalidInput(f"expected a dense tensor; found {value.layout}: x.to_dense()")
+    if isinstance(value, torch.Tensor) and value.layout is torch.strided:
         return value
     if isinstance(value, range):
         return value.start + value.step * torch.arange(len(value))
     try:
+        if isinstance(value, torch.Tensor):
+            raise InvalidInput(f"expected a dense tensor; found {value.layout}: x.to_dense()")
         if hasattr(value, "__array__") and not isinstance(value, np.ndarray):  # pandas, DistTensor
             value = _array(value)
         if isinstance(value, np.ndarray):
             # pandas returns read-only views, for which torch would warn.
             return torch.from_numpy(np.require(value, requirements=["C", "W"]))
         return torch.as_tensor(value)
-    except InvalidInput:
-        raise
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidInput(_not_numbers(value, error, integers)) from None
+        is_ours = isinstance(error, InvalidInput)
+        text = str(error) if is_ours else _not_numbers(value, error, integers)
+        raise InvalidInput(f"{what}: {text}" if what else text) from None
 
 
 def _array(value: Any) -> np.ndarray:
@@ -243,7 +244,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
     def __setitem__(self, name: str, value: Any) -> None:
         if not isinstance(name, str):
             raise InvalidInput(f"the name of a feature is a text; found {name!r:.80}")
-        value = as_tensor(value)
+        value = as_tensor(value, f"{self.what} feature {name!r}")
         if value.ndim == 0 or value.shape[0] != self.num_rows:
             raise InvalidInput(wrong_rows(self, name, value))
         if self.device is not None and value.device != self.device:
@@ -254,7 +255,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
         self._columns[name] = value
 
     def __delitem__(self, name: str) -> None:
-        if name not in self._columns:
+        if name not in self:
             raise NotFound(f"no {self.what} feature {name!r} to delete")
         del self._columns[name]
 
@@ -265,7 +266,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
         return len(self._columns)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return isinstance(name, str) and name in self._columns
 
     def __repr__(self) -> str:
         return repr(dict(self))
@@ -321,7 +322,7 @@ class Frame(MutableMapping[str, torch.Tensor]):
         """Return a column as it is stored, lazy or computed."""
         try:
             return self._columns[name]
-        except KeyError:
+        except (KeyError, TypeError):  # or a list of names
             known = ", ".join(map(repr, self._columns)) or "none"
             raise NotFound(
                 f"no {self.what} feature {name!r}; the features here are: {known}"

@@ -50,7 +50,7 @@ def read_ids(
         Whether to raise OutOfRange for IDs that do not exist.
     distinct : bool
         Whether IDs must not repeat. Duplicates are not searched for, but integers that must be a
-        mask raise InvalidInput; those of 8 bits also if IDs may repeat.
+        mask raise InvalidInput; those of another dtype than int64 and int32 also if IDs may repeat.
 
     Returns
     -------
@@ -69,13 +69,13 @@ def read_ids(
         check = False
     if ids.numel() == 0:
         return torch.empty(0, dtype=torch.int64, device=device)
-    small = ids.dtype.itemsize == 1  # a mask of C or numpy, but hardly IDs
+    other = ids.dtype not in _DTYPES and ids.ndim > 0  # a mask of C or numpy, but hardly IDs
     ids = ids if ids.dtype in _DTYPES else ids.long()
     ids = ids.reshape(-1) if ids.ndim == 0 else ids
     if ids.ndim != 1:
         raise InvalidInput(f"{what} IDs must be one-dimensional; found shape {tuple(ids.shape)}")
-    if (distinct or small) and len(ids) == bound:
-        refuse_mask(ids, what, least=1 if small else 3)
+    if (distinct or other) and len(ids) == bound:
+        refuse_mask(ids, what, least=1 if other else 3)
     if check:  # before a copy to a GPU, which would have to be read there
         check_ids(ids, bound, what)
     if device is not None and ids.device != device:
@@ -91,10 +91,7 @@ def as_integers(value: Any, what: str, masks: bool = False) -> torch.Tensor:
     InvalidInput
         ``what``, the subject of the message, is something else.
     """
-    try:
-        found = as_tensor(value, integers=True)
-    except InvalidInput as error:
-        raise InvalidInput(f"{what}: {error}") from None
+    found = as_tensor(value, what, integers=True)
     is_real = found.is_floating_point()
     if found.numel() == 0 and is_real:
         return found.long()  # an empty list has no dtype of its own

@@ -348,7 +348,7 @@ def apply_edges(
         return
     if isinstance(edges, tuple):
         edges = edge_ids(graph, edges[0], edges[1], etype=name)
-    eids = read_ids(edges, frame.num_rows, "edge", graph.device)
+    eids = read_ids(edges, frame.num_rows, "edge", graph.device, distinct=True)
     _write_rows(frame, eids, _messages(graph, name, func, eids))
 
 
@@ -377,7 +377,7 @@ def apply_nodes(
     if is_all(v):
         _write(frame, _call(func, "apply", NodeBatch(frame, None, {}, name)))
         return
-    nodes = read_ids(v, frame.num_rows, "node", graph.device)
+    nodes = read_ids(v, frame.num_rows, "node", graph.device, distinct=True)
     _write_rows(frame, nodes, _call(func, "apply", NodeBatch(frame, nodes, {}, name)))
 
 
@@ -496,7 +496,7 @@ def pull(
     """Message passing along the in-edges of some nodes; without in-edges as in ``update_all``."""
     name = graph.to_canonical_etype(etype)
     relation = graph._relations[name]
-    nodes = torch.unique(read_ids(v, relation.num_dst, "node", graph.device))
+    nodes = torch.unique(read_ids(v, relation.num_dst, "node", graph.device, distinct=True))
     eids = in_edges(graph, nodes, form="eid", etype=name)
     _along(graph, name, eids, nodes, (message_func, reduce_func, apply_node_func))
 
@@ -511,7 +511,8 @@ def push(
 ) -> None:
     """Message passing along the out-edges of some nodes."""
     name = graph.to_canonical_etype(etype)
-    nodes = torch.unique(read_ids(u, graph._relations[name].num_src, "node", graph.device))
+    count = graph._relations[name].num_src
+    nodes = torch.unique(read_ids(u, count, "node", graph.device, distinct=True))
     eids = out_edges(graph, nodes, form="eid", etype=name)
     send_and_recv(graph, eids, message_func, reduce_func, apply_node_func, name)
 

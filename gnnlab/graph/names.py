@@ -127,8 +127,8 @@ def listing(items: Iterable[str], indent: int, brackets: str = "{}") -> str:
 
 def complete_ntype(ntype: str | None, known: Collection[str], where: str = "the graph") -> str:
     """Check the name of a node type; None is allowed if there is only one."""
-    if ntype in known:
-        return ntype  # type: ignore[return-value]
+    if isinstance(ntype, str) and ntype in known:
+        return ntype
     if ntype is not None:
         raise NotFound(
             f"no node type {ntype!r}; {where} has {describe(known)}{_hint(ntype, known)}"
@@ -146,7 +146,7 @@ def complete_etype(etype: str | EdgeType | None, known: Collection[EdgeType]) ->
             return next(iter(known))
         how = "by etype=…, g[etype] or a dict by edge type, whichever the function takes"
         raise InvalidInput(f"say which edge type is meant ({how}): {describe(known)}")
-    if isinstance(etype, tuple):
+    if isinstance(etype, tuple) and all(isinstance(part, str) for part in etype):
         found = [etype] if etype in known else []
     else:
         found = [each for each in known if each[1] == etype]

@@ -294,7 +294,7 @@ def read_weights(g: GraphCore, prob: Any) -> dict[EdgeType, torch.Tensor]:
         frame = g._edge_frames[etype]
         if isinstance(value, str) and value not in frame and len(g._relations) > 1:
             continue  # only some edge types have weights
-        weight = frame[value] if isinstance(value, str) else as_tensor(value)
+        weight = frame[value] if isinstance(value, str) else as_tensor(value, "edge weights")
         weight = weight.detach().to(g.device)
         weights[etype] = check_weights(weight, frame.num_rows, f"those of {etype}")
     if isinstance(prob, str) and not weights:
@@ -324,7 +324,7 @@ def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, tor
 
     For a graph whose parts are on other machines, return edge IDs: only owners know the slots.
     """
-    given = {} if edges is None else read_edges(g, edges)
+    given = {} if edges is None else read_edges(g, edges, distinct=True)
     ids = {etype: value for etype, value in given.items() if len(value)}
     if not isinstance(g, GraphCore):
         return ids

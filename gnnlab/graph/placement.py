@@ -13,6 +13,7 @@ import torch
 from gnnlab import accelerators
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.core import GraphCore, GraphT, check_counts
+from gnnlab.graph.names import describe
 
 
 def as_int64(graph: GraphT) -> GraphT:
@@ -105,10 +106,10 @@ def formats(graph: GraphCore, formats: str | list[str] | None = None) -> Any:
         made = [r.created() for r in graph._relations.values()]
         created = [name for name in allowed if all(name in names for names in made)]
         return {"created": created, "not created": [f for f in allowed if f not in created]}
-    wanted = [formats] if isinstance(formats, str) else list(formats)
-    unknown = set(wanted) - {"coo", "csr", "csc"}
+    wanted = list(formats) if isinstance(formats, list | tuple | set) else [formats]
+    unknown = [name for name in wanted if name not in ("coo", "csr", "csc")]
     if unknown or not wanted:
-        raise InvalidInput(f"unknown sparse format {sorted(unknown)}; choose from coo, csr, csc")
+        raise InvalidInput(f"unknown sparse format {describe(unknown)}; choose from coo, csr, csc")
     twin = graph.local_var()
     twin._formats = wanted
     twin._relations = {name: r.only(wanted) for name, r in graph._relations.items()}

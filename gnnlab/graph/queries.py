@@ -168,12 +168,14 @@ def _incident(
 
 def successors(graph: GraphCore, v: int, etype: str | EdgeType | None = None) -> torch.Tensor:
     """Distinct nodes that an edge from ``v`` points at, ascending."""
-    return torch.unique(out_edges(graph, v, etype=etype)[1])
+    ids = read_ids(v, graph.relation(etype).num_src, "node", graph.device, distinct=True)
+    return torch.unique(out_edges(graph, ids, etype=etype)[1])
 
 
 def predecessors(graph: GraphCore, v: int, etype: str | EdgeType | None = None) -> torch.Tensor:
     """Distinct nodes from which an edge points at ``v``, ascending."""
-    return torch.unique(in_edges(graph, v, etype=etype)[0])
+    ids = read_ids(v, graph.relation(etype).num_dst, "node", graph.device, distinct=True)
+    return torch.unique(in_edges(graph, ids, etype=etype)[0])
 
 
 def edge_ids(

@@ -129,9 +129,10 @@ class NodeView:
         return torch.arange(self[ntype].data.num_rows, dtype=self._idtype, device=self._device)
 
     def __getitem__(self, ntype: str | None) -> Space:
-        if ntype and ntype not in self._frames and ntype in (sides := self._sides()):
+        known = self._frames
+        if isinstance(ntype, str) and ntype not in known and ntype in (sides := self._sides()):
             return Space(sides[ntype])
-        return Space(self._frames[complete_ntype(ntype, self._frames, "this side of the graph")])
+        return Space(known[complete_ntype(ntype, known, "this side of the graph")])
 
 
 class EdgeView:

@@ -22,6 +22,7 @@ from gnnlab.nn.utils import (
     aggregate,
     check_activation,
     check_arguments,
+    check_edge_weight,
     expand_as_pair,
     from_sources,
     keeps,
@@ -185,6 +186,8 @@ class SAGEConv(nn.Module):
 
     def _lstm(self, graph: Graph, src: Tensor, edge_weight: Tensor | None) -> Tensor:
         """Run the LSTM over each node's in-neighbors: nodes of one degree form one batch."""
+        if edge_weight is not None:
+            check_edge_weight(graph.relation(), src, edge_weight)
         adjacency = graph.relation().csc()
         degrees = adjacency.indptr.diff()
         out = src.new_zeros(len(degrees), src.shape[-1])

@@ -28,6 +28,7 @@ __all__ = [
     "check_activation",
     "check_arguments",
     "check_dtype",
+    "check_edge_weight",
     "check_in_edges",
     "check_rows",
     "check_size",
@@ -160,6 +161,10 @@ def check_values(rows: Tensor, graph: Graph, what: str) -> None:
 
 def _check_tensor(rows: object) -> None:
     if isinstance(rows, Tensor):
+        if not rows.dim():
+            raise InvalidInput(
+                f"features are a tensor with a row per node; found a single number, {rows.item()}"
+            )
         return
     found = type(rows).__name__
     how = "convert an array by torch.as_tensor(x, dtype=torch.float32)"
@@ -192,14 +197,12 @@ def check_rows(rows: Tensor, graph: Graph, side: str) -> None:
     """Raise InvalidInput unless there is one row for each node of a side."""
     relation = graph.relation()
     expected = relation.num_src if side == "source" else relation.num_dst
-    if rows.dim() == 0 or len(rows) != expected:
+    if len(rows) != expected:
         raise InvalidInput(_wrong_rows(rows, graph, expected, side))
 
 
 def _wrong_rows(rows: Tensor, graph: Graph, expected: int, side: str) -> str:
     kind = "block" if graph.is_block else "graph"
-    if rows.dim() == 0:
-        return f"features are a tensor with a row per node; found a single number, {rows.item()}"
     text = f"the features have {len(rows)} rows, but the {kind} has {expected} {side} nodes: "
     if not graph.is_block:
         relation = graph.relation()
@@ -387,18 +390,29 @@ def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | Non
     relation = graph.relation()
     if edge_weight is None:
         return ops.spmm(relation, "copy_lhs", reduce, feat, None)
+    check_edge_weight(relation, feat, edge_weight)
+    return ops.spmm(relation, "mul", reduce, feat, per_row(edge_weight, feat))
+
+
+def check_edge_weight(relation: Relation, feat: Tensor, edge_weight: Tensor) -> None:
+    """Raise InvalidInput unless there is a weight for each edge, of a dtype for these rows."""
     if not isinstance(edge_weight, Tensor):
         raise InvalidInput(
             f"edge_weight is a tensor with a number per edge; found {type(edge_weight).__name__}"
         )
-    if len(edge_weight) != relation.num_edges:
+    if edge_weight.shape[:1] != (relation.num_edges,):
         raise InvalidInput(
-            f"edge_weight has {len(edge_weight)} rows, but the graph has {relation.num_edges} "
-            "edges: give one weight per edge, in edge-ID order"
+            f"edge_weight has shape {tuple(edge_weight.shape)}, but the graph has "
+            f"{relation.num_edges} edges: give one weight per edge, in edge-ID order"
+        )
+    found = edge_weight.dtype
+    if found.is_complex or (found is torch.float64 and feat.dtype is not found):
+        raise InvalidInput(
+            f"edge_weight is {found}, but the features are {feat.dtype}: convert it once, before "
+            f"training, with edge_weight.to({feat.dtype})"
         )
     if not (edge_weight.requires_grad or edge_weight.device.type != "cpu"):
         warn_unless_finite(edge_weight, "the edge weights")
-    return ops.spmm(relation, "mul", reduce, feat, per_row(edge_weight, feat))
 
 
 def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:

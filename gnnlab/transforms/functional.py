@@ -312,6 +312,8 @@ def adj_product_graph(A: Graph, B: Graph, weight_name: str, etype: str = "_E") -
             f"A ends at {A.num_nodes(middle)} nodes of type {middle!r}, B begins at "
             f"{B.num_nodes(other)} of type {other!r}; they must be the same"
         )
+    if not isinstance(etype, str):
+        raise InvalidInput(f"etype is the name of an edge type; found {etype!r}")
     src, via = A.edges()
     csr = B.relation().csr()
     first, slots = incident_slots(csr, via.long())

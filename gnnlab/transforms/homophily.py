@@ -29,7 +29,7 @@ __all__ = [
 
 
 def _labels(graph: Graph, y: torch.Tensor) -> torch.Tensor:
-    y = as_tensor(y)
+    y = as_tensor(y, "labels")
     if y.shape != (graph.num_nodes(),) or y.is_floating_point() or y.is_complex():
         raise InvalidInput(
             f"y is the class of each node, {graph.num_nodes()} integers; found {y.dtype} of shape "

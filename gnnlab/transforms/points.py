@@ -23,7 +23,7 @@ _ROWS = 1 << 22  # distances that are held at a time
 
 def _points(x: torch.Tensor) -> torch.Tensor:
     """Return points as floating-point numbers, of which torch computes distances."""
-    x = as_tensor(x)
+    x = as_tensor(x, "points")
     if x.is_complex():
         raise InvalidInput(f"points x must be real numbers; found {x.dtype}")
     return x if x.is_floating_point() else x.float()

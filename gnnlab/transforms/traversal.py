@@ -100,7 +100,7 @@ def _breadth_first(
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     adjacency = _adjacency(graph, reverse)
     count = graph.num_nodes()
-    here = read_ids(source, count, "node", graph.device).long()
+    here = read_ids(source, count, "node", graph.device, distinct=True).long()
     seen = torch.zeros(count, dtype=torch.bool, device=graph.device)
     seen[here] = True
     nodes, edges = [], []

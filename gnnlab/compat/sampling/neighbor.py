@@ -112,13 +112,13 @@ def sample_etype_neighbors(
         )
     around = _around(g, nodes, edge_dir)
     if prob is not None and not isinstance(prob, str):
-        if as_tensor(prob).shape[:1] != (g.num_edges(),):
+        if as_tensor(prob, "prob").shape[:1] != (g.num_edges(),):
             raise InvalidInput(f"prob is one number per edge, {g.num_edges()}; found {prob!r}")
         prob = as_tensor(prob)[around.edata[EID].to(as_tensor(prob).device)]
     eids, picked = around.edata.pop(EID), []
     allowed = torch.ones(len(eids), dtype=torch.bool, device=g.device)
     if exclude_edges is not None:
-        allowed = ~torch.isin(eids, read_edges(g, exclude_edges)[etype])
+        allowed = ~torch.isin(eids, read_edges(g, exclude_edges, distinct=True)[etype])
     for first, last, count in zip(starts, starts[1:], fanouts, strict=False):
         of_type = (allowed & (eids >= first) & (eids < last)).nonzero().flatten()
         part = _keep(around, {etype: of_type}, None, False)
