@@ -7,6 +7,7 @@ operating system releases the lock when the process ends, however it ends.
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import secrets
@@ -22,7 +23,7 @@ try:
 except ImportError:  # Windows: no locks, so staging files of killed processes stay
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["locked", "replacing", "staging_folder", "try_lock"]
+__all__ = ["check_replaceable", "locked", "replacing", "staging_folder", "try_lock"]
 
 
 def try_lock(path: Path) -> int | None:
@@ -93,6 +94,12 @@ def staging_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
                 os.close(descriptor)
 
 
+def check_replaceable(path: Path) -> None:
+    """Raise OSError if a rename would put a file in place of a device, a pipe or a socket."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces ``path`` when the block ends without an error.
@@ -103,6 +110,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     ----------
     path : Path
         Unchanged until the new content is on the disk.
+
+    Raises
+    ------
+    OSError
+        There is something else than a file, or the file cannot be written.
 
     Examples
     --------
@@ -117,6 +129,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     >>> path.read_bytes()
     b'all'
     """
+    check_replaceable(path)
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
         if (descriptor := try_lock(left)) is not None:
             left.unlink(missing_ok=True)

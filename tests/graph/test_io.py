@@ -15,6 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import gnnlab as dgl
+from gnnlab import compat
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.relation import checked_adjacency
 from tests.graph.samples import edges_of, graphs, same, toy, typed, typed_graphs
@@ -187,6 +188,25 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: Any) -> 
     assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(file))
     assert same(dgl.load_graphs(file)[0][0], toy())
     assert [path.name for path in tmp_path.iterdir()] == ["g"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: dgl.save_graphs(path, [toy()]),
+        lambda path: dgl.parallel.save_checkpoint(path, epoch=1),
+        lambda path: compat.data.utils.save_info(path, {"a": 1}),
+        lambda path: compat.data.utils.download("https://example.org/a", path),
+    ],
+)
+def test_what_is_no_regular_file_stays(tmp_path: Path, write: Any) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="regular") as error:
+        write(str(pipe))
+    assert isinstance(error.value, dgl.DGLError)
+    assert pipe.is_fifo() and os.listdir(tmp_path) == ["pipe"]
 
 
 @pytest.mark.parametrize(

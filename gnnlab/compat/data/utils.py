@@ -30,7 +30,7 @@ from gnnlab.data.split import split_dataset as split_dataset
 from gnnlab.errors import InvalidInput, check_file, reading, writing
 from gnnlab.graph.io import load_graphs as load_graphs
 from gnnlab.graph.io import save_graphs as save_graphs
-from gnnlab.staging import replacing
+from gnnlab.staging import check_replaceable, replacing
 
 
 def load_tensors(filename: str | Path, return_dgl_ndarray: bool = False) -> dict[str, torch.Tensor]:
@@ -108,6 +108,8 @@ def download(
     target = Path(name if path is None else path).expanduser()
     if target.is_dir() or str(path or "").endswith("/"):
         target = target / name
+    with writing(target):
+        check_replaceable(target)
     with locked(target.parent):
         keep = target.exists() and not overwrite
         if keep and (sha1_hash is None or check_sha1(target, sha1_hash)):
