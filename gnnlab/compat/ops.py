@@ -6,6 +6,9 @@ import torch
 
 from gnnlab.compat import lazy
 from gnnlab.errors import InvalidInput
+from gnnlab.graph.ids import as_integers
+from gnnlab.graph.relation import check_ids
+from gnnlab.nn.utils import check_dtype, check_size
 
 
 def segment_mm(a: torch.Tensor, b: torch.Tensor, seglen_a: torch.Tensor) -> torch.Tensor:
@@ -20,7 +23,9 @@ def segment_mm(a: torch.Tensor, b: torch.Tensor, seglen_a: torch.Tensor) -> torc
     >>> dgl.ops.segment_mm(torch.ones(3, 1), b, torch.tensor([1, 2])).flatten()
     tensor([ 1., 10., 10.])
     """
-    lengths = seglen_a.tolist()
+    lengths = as_integers(seglen_a, "seglen_a").tolist()
+    check_size(a, b.shape[1], "a")
+    check_dtype(a, b.dtype, "a")
     if sum(lengths) != len(a) or len(lengths) != len(b):
         raise InvalidInput(
             f"found {len(lengths)} runs of {sum(lengths)} rows for {len(b)} matrices and {len(a)} "
@@ -31,8 +36,14 @@ def segment_mm(a: torch.Tensor, b: torch.Tensor, seglen_a: torch.Tensor) -> torc
 
 def gather_mm(a: torch.Tensor, b: torch.Tensor, *, idx_b: torch.Tensor) -> torch.Tensor:
     """Multiply each row i of ``a`` (N, I) with ``b[idx_b[i]]``, of shape (I, O); return (N, O)."""
-    order = torch.argsort(idx_b, stable=True)
-    found = segment_mm(a[order], b, torch.bincount(idx_b, minlength=len(b)))
+    which = as_integers(idx_b, "idx_b, the types of the rows,").long()
+    if which.shape != a.shape[:1]:
+        raise InvalidInput(
+            f"idx_b has one type per row of a; found shapes {tuple(which.shape)}, {tuple(a.shape)}"
+        )
+    check_ids(which, len(b), "type")
+    order = torch.argsort(which, stable=True)
+    found = segment_mm(a[order], b, torch.bincount(which, minlength=len(b)))
     return torch.empty_like(found).index_copy(0, order, found)
 
 

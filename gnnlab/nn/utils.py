@@ -257,10 +257,10 @@ def check_size(rows: Tensor, expected: int, side: str) -> None:
     Traceback (most recent call last):
     gnnlab.errors.InvalidInput: the source rows have size 3, but the layer was built for size 5...
     """
-    if rows.dim() == 1:
+    if rows.dim() < 2:
         raise InvalidInput(
             f"the {side} rows have no size: the features have shape {tuple(rows.shape)}, expected "
-            f"{(len(rows), expected)}. For one number per node write feat.unsqueeze(1)"
+            f"(number of rows, {expected}). For one number per node write feat.unsqueeze(1)"
         )
     if rows.shape[-1] != expected:
         raise InvalidInput(

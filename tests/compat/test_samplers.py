@@ -300,6 +300,9 @@ def test_shadow_on_types_and_in_loaders() -> None:
     loader = core.dataloading.DataLoader(g, {"game": [2, 0, 1]}, sampler, batch_size=2)
     for nodes, _, part in loader:
         assert torch.equal(part.nodes["user"].data["x"], nodes["user"].float())
+    with pytest.raises(dgl.DGLError, match="'user'"):
+        next(iter(core.dataloading.DataLoader(toy(), [0], sampler)))
+    sampler = dgl.dataloading.ShaDowKHopSampler([-1])
     pairs = core.dataloading.as_edge_prediction_sampler(sampler, exclude="self")
     g = toy()
     loader = core.dataloading.DataLoader(g, [0, 4], pairs, batch_size=2)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from torch import Tensor, nn
 
 from gnnlab.errors import NotFound
+from gnnlab.graph.ids import read_ids
 from gnnlab.nn.hetero import AGGREGATES, HeteroGraphConv
+from gnnlab.nn.utils import check_dtype, check_size
 from gnnlab.ops.checks import check_choice
 
 __all__ = ["HeteroEmbedding", "HeteroGraphConv", "HeteroLinear", "get_aggregate_fn"]
@@ -50,7 +52,13 @@ class HeteroLinear(_PerKey):
 
     def forward(self, feat: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
         """Map the rows of each type, shape (N, in_size), to shape (N, out_size)."""
-        return {key: self._module(self.linears, key)(rows) for key, rows in feat.items()}
+        return {key: self._mapped(key, rows) for key, rows in feat.items()}
+
+    def _mapped(self, key: Key, rows: Tensor) -> Tensor:
+        linear: nn.Linear = self._module(self.linears, key)  # type: ignore[assignment]
+        check_size(rows, linear.in_features, repr(key))
+        check_dtype(rows, linear.weight.dtype, repr(key))
+        return linear(rows)
 
 
 class HeteroEmbedding(_PerKey):
@@ -84,4 +92,8 @@ class HeteroEmbedding(_PerKey):
 
     def forward(self, input_ids: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
         """Look up the IDs of each type, shape (N,): rows of shape (N, embedding_dim)."""
-        return {key: self._module(self.embeds, key)(ids) for key, ids in input_ids.items()}
+        return {key: self._looked_up(key, ids) for key, ids in input_ids.items()}
+
+    def _looked_up(self, key: Key, ids: Tensor) -> Tensor:
+        table: nn.Embedding = self._module(self.embeds, key)  # type: ignore[assignment]
+        return table(read_ids(ids, table.num_embeddings, "row", table.weight.device))
