@@ -319,6 +319,8 @@ EXEMPT: dict[str, str] = {
     "EXTRA.hetero_linear feat: *rows": "any number of rows",
     "*.sample* seed_nodes: one type": "returns the types that were given",
     "*EdgePredictionSampler.sample seed_edges: duplicates": "edges may be repeated",
+    "*DegreePower* eids: duplicates": "draws by position",
+    "*LabelPropagation.forward labels: unknown type": "any class",
     "*EdgeCollator eids: duplicates": "edges may be repeated, their ends are not",
     "*edge_subgraph edges: duplicates": "edges may be repeated, their ends are not",
     "*negative_sampler.* eids: one type": "returns the types that were given",

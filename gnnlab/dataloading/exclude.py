@@ -12,9 +12,8 @@ from typing import Any
 import torch
 
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.graph.frame import as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.ids import edge_dict
+from gnnlab.graph.ids import as_integers, edge_dict
 from gnnlab.graph.names import EdgeType, describe
 
 __all__ = ["Exclusion"]
@@ -38,7 +37,7 @@ class Exclusion:
     >>> from gnnlab.dataloading.exclude import Exclusion
     >>> g = dgl.graph(([0, 1, 1, 2], [1, 2, 0, 1]))
     >>> Exclusion("reverse_id", reverse_eids=[2, 3, 0, 1])(g, torch.tensor([0, 3]))
-    tensor([0, 3, 2, 1])
+    tensor([0, 1, 2, 3])
     """
 
     def __init__(self, mode: Any, reverse_eids: Any = None, reverse_etypes: Any = None) -> None:
@@ -62,7 +61,7 @@ class Exclusion:
         self._checked: set[EdgeType] = set()
 
     def __call__(self, g: Graph, edges: Any) -> Any:
-        """Return the edges to leave out, as a tensor or dict like ``edges``, or None.
+        """Return the distinct edges to leave out, as a tensor or dict like ``edges``, or None.
 
         Parameters
         ----------
@@ -88,7 +87,7 @@ class Exclusion:
                     # partitioning renumbers each type, so equal IDs no longer pair up
                     ids = g.reverse_edges(ids, etype, partner)
                 found.setdefault(partner, []).append(ids)
-        joined = {etype: torch.cat(ids) for etype, ids in found.items()}
+        joined = {etype: torch.unique(torch.cat(ids)) for etype, ids in found.items()}
         return joined if isinstance(edges, dict) else next(iter(joined.values()))
 
     def _reverse_eids(self, g: Graph, etype: EdgeType) -> torch.Tensor:
@@ -139,4 +138,4 @@ class Exclusion:
 
 def _as_rows(ids: Any) -> Any:
     """Return a tensor; a distributed tensor is not fetched."""
-    return ids if hasattr(ids, "part_policy") else as_tensor(ids)
+    return ids if hasattr(ids, "part_policy") else as_integers(ids, "reverse_eids")

@@ -154,6 +154,9 @@ def test_bad_input_says_what_is_wrong(graph, typed):
         sample(exclude="reverse_types", reverse_etypes="plays")
     with pytest.raises(InvalidInput, match=r"shape \(3000,\); found torch.int64 of shape \(3,\)"):
         sample(exclude="reverse_id", reverse_eids=[1, 0, 2])
+    for wrong in (REVERSE > 5, REVERSE.to(torch.complex64), ["a"] * 3000):
+        with pytest.raises(InvalidInput, match="reverse_eids"):
+            sample(exclude="reverse_id", reverse_eids=wrong)
     with pytest.raises(OutOfRange, match="edge 3001 does not exist"):
         sample(exclude="reverse_id", reverse_eids=REVERSE + 1501)
     with pytest.raises(NotFound, match=r"no entry for edge type .*'follows'.*it has .*'plays'"):

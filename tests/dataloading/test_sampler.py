@@ -201,6 +201,21 @@ def test_features_of_a_sampler_by_position():
     assert dgl.dataloading.BlockSampler(None, ["y"]).prefetch_labels == ["y"]
 
 
+def test_features_to_prefetch_exist_on_some_type():
+    g = dgl.heterograph({("a", "to", "b"): ([0, 1], [1, 0]), ("b", "by", "a"): ([0, 1], [1, 0])})
+    g.nodes["a"].data["x"] = torch.tensor([5.0, 6.0])
+
+    def first(names):
+        sampler = dgl.dataloading.NeighborSampler([2], prefetch_node_feats=names)
+        return next(iter(dgl.dataloading.DataLoader(g, {"b": [1]}, sampler)))[2][0].srcdata["x"]
+
+    for names in ("x", ["x"], {"a": "x"}, {"a": ["x"]}):
+        assert first(names)["a"].tolist() == [5]
+    for wrong in (7, "y", ["x", "y"], [["x"]], {"a": "y"}, {"b": "x"}, {"c": "x"}):
+        with pytest.raises(dgl.NotFound, match="prefetch"):
+            first(wrong)
+
+
 def test_samplers_that_cannot_work_say_why(graph):
     with pytest.raises(InvalidInput, match="write \\[5\\]"):
         dgl.dataloading.NeighborSampler(5)

@@ -58,9 +58,10 @@ def test_ids_of_every_dtype(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*CALLS} - {"graph", "add_edges", "compact"}))
-def test_a_mask_of_bytes_is_not_taken_for_ids(name: str) -> None:
+def test_a_mask_of_unusual_integers_is_not_taken_for_ids(name: str) -> None:
     mask = torch.tensor([1, 0, 1], dtype=torch.uint8)
-    for wrong in (mask, mask.to(torch.int8), mask.numpy(), torch.zeros(3, dtype=torch.uint8)):
+    others = [mask.to(dtype) for dtype in (torch.int8, torch.int16, torch.uint16, torch.uint64)]
+    for wrong in (mask, *others, mask.numpy(), torch.zeros(3, dtype=torch.uint8)):
         with pytest.raises(dgl.InvalidInput, match="mask"):
             CALLS[name](ring(), wrong)
 

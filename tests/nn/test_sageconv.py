@@ -183,5 +183,7 @@ def test_wrong_number_of_rows():
 
 
 def test_wrong_number_of_edge_weights():
-    with pytest.raises(dgl.DGLError, match="edge_weight"):
-        SAGEConv(3, 2, "mean")(toy_graph(), ramp(4, 3), torch.ones(2))
+    for wrong in (torch.ones(2), torch.tensor(1.0), torch.ones(7).double(), torch.ones(7) + 0j):
+        for aggregator in ("mean", "lstm"):
+            with pytest.raises(dgl.DGLError, match="edge_weight"):
+                SAGEConv(3, 2, aggregator)(toy_graph(), ramp(4, 3), wrong)
