@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import gnnlab as dgl
@@ -321,6 +322,9 @@ EXEMPT: dict[str, str] = {
     "*EdgePredictionSampler.sample seed_edges: duplicates": "edges may be repeated",
     "*DegreePower* eids: duplicates": "draws by position",
     "*LabelPropagation.forward labels: unknown type": "any class",
+    "EXTRA.pyg_link_loader edges: duplicates": "yields the ends of each",
+    "EXTRA.pyg_loader nodes: duplicates": "yields the seeds as they are",
+    "EXTRA.pyg_loader ntype: [[7]*": "where no text comes first, all are seeds without a type",
     "*EdgeCollator eids: duplicates": "edges may be repeated, their ends are not",
     "*edge_subgraph edges: duplicates": "edges may be repeated, their ends are not",
     "*negative_sampler.* eids: one type": "returns the types that were given",
@@ -403,6 +407,20 @@ def filter_edges(graph, edges, etype=None):
     return methods.filter_edges(graph, lambda batch: batch.data["p"] > 0, edges, etype)
 
 
+def pyg_loader(graph, nodes, ntype=None):
+    loader = pytest.importorskip("gnnlab.pyg.loader", exc_type=ImportError)
+    seeds = nodes if ntype is None else (ntype, nodes)
+    made = loader.NeighborLoader(graph, [-1], input_nodes=seeds, batch_size=FOLLOWS)
+    return [(batch if ntype is None else batch[ntype]).n_id for batch in made]
+
+
+def pyg_link_loader(graph, edges, etype=None):
+    loader = pytest.importorskip("gnnlab.pyg.loader", exc_type=ImportError)
+    seeds = edges if etype is None else (("user", etype, "user"), edges)
+    made = loader.LinkNeighborLoader(graph, [-1], edge_label_index=seeds, batch_size=FOLLOWS)
+    return [(batch if etype is None else batch["user"]).n_id for batch in made]
+
+
 def new_nodes(graph, feat, ntype=None):
     graph.add_nodes(USERS, {"h": feat}, ntype)
 
@@ -412,12 +430,5 @@ def new_edges(graph, efeats, etype=None):
 
 
 EXTRA = [set_ndata, set_edata, set_node_frame, nodes, edges, one_type, read_feature, update_all]
-EXTRA += [
-    filter_nodes,
-    filter_edges,
-    hetero_linear,
-    hetero_embedding,
-    hetero_conv,
-    new_nodes,
-    new_edges,
-]
+EXTRA += [filter_nodes, filter_edges, hetero_linear, hetero_embedding, hetero_conv, pyg_loader]
+EXTRA += [pyg_link_loader, new_nodes, new_edges]

@@ -106,7 +106,7 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         given, seeds = seeds, torch.arange(count(kind)) if seeds is None else seeds
         if isinstance(g, DistGraph) and (given is None or isinstance(given, DistTensor)):
             seeds = split(seeds, g.get_partition_book(), *filter(None, [kind]))
-        return as_tensor(seeds)
+        return as_tensor(seeds, cls._seeds)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         if not self._is_split and isinstance(self._engine._graphs[0], Graph):
