@@ -73,12 +73,8 @@ class Message:
     out: str
 
     def __post_init__(self) -> None:
-        names = [self.out, *(name for name in (self.lhs, self.rhs) if name is not None)]
-        if wrong := [name for name in names if not isinstance(name, str)]:
-            raise InvalidInput(
-                f"a message function takes names of features, such as copy_u('h', 'm'); found "
-                f"{wrong[0]!r}"
-            )
+        names = (name for name in (self.lhs, self.rhs) if name is not None)
+        _check_names("message function", "copy_u('h', 'm')", self.out, *names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +94,16 @@ class Reduce:
     op: str
     msg: str
     out: str
+
+    def __post_init__(self) -> None:
+        _check_names("reduce function", "sum('m', 'h')", self.msg, self.out)
+
+
+def _check_names(what: str, example: str, *names: object) -> None:
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise InvalidInput(
+            f"a {what} takes names of features, such as {example}; found {wrong[0]!r}"
+        )
 
 
 def copy_u(u: str, out: str) -> Message:

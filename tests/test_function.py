@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import pytest
 
 import gnnlab.function as fn
+from gnnlab.errors import InvalidInput
 
 
 def test_messages_and_reducers_describe_themselves() -> None:
@@ -27,3 +29,14 @@ def test_every_pair_of_ends_has_every_operation(op: str) -> None:
 
 def test_the_same_reducers_do_not_shadow_python() -> None:
     assert {fn.sum("m", "h").op, fn.max("m", "h").op, fn.min("m", "h").op} == {"sum", "max", "min"}
+
+
+@pytest.mark.parametrize("wrong", [7, ["h"], None])
+def test_names_are_texts(wrong: Any) -> None:
+    for make in (
+        lambda: fn.copy_u("h", wrong),
+        lambda: fn.sum("m", wrong),
+        lambda: fn.mean(wrong, "h"),
+    ):
+        with pytest.raises(InvalidInput, match="names"):
+            make()
