@@ -108,6 +108,12 @@ class GraphDataLoader(torch.utils.data.DataLoader[Any]):
             kwargs.pop("shuffle", None)  # torch refuses to shuffle nothing
         kwargs.setdefault("generator", torch.Generator().manual_seed(self._key >> 1))
         super().__init__(dataset, collate_fn=collate_fn or collate_graphs, **kwargs)
+        if kwargs.get("drop_last") and len(dataset) and not len(self):
+            warnings.warn(
+                f"drop_last leaves out the only mini-batch, of {len(dataset)} graphs; take smaller "
+                "batches, or do without it",
+                stacklevel=2,
+            )
         self._is_split = bool(use_ddp or kwargs.keys() & {"sampler", "batch_sampler"})
         self._iteration: Any = None  # a weak reference to that of the persistent workers
         if self.num_workers:

@@ -31,10 +31,10 @@ _MOST = {dtype: torch.iinfo(dtype).max for dtype in (torch.int32, torch.int64)}
 def check_counts(counts: Iterable[int], idtype: torch.dtype, what: str) -> None:
     """Raise InvalidInput unless the numbers of nodes or edges of each type fit into a dtype."""
     if (most := max(counts, default=0)) > _MOST.get(idtype, 0):
-        raise InvalidInput(
-            f"{most} {what} do not fit into IDs of {idtype}; int64 holds more: idtype=torch.int64, "
-            "or g.long()"
+        more = (
+            "" if idtype is torch.int64 else "; int64 holds more: idtype=torch.int64, or g.long()"
         )
+        raise InvalidInput(f"{most} {what} do not fit into IDs of {idtype}{more}")
 
 
 class GraphCore:

@@ -95,7 +95,8 @@ def as_integers(value: Any, what: str, masks: bool = False) -> torch.Tensor:
     is_real = found.is_floating_point()
     if found.numel() == 0 and is_real:
         return found.long()  # an empty list has no dtype of its own
-    how = "Convert them with .long()"
+    convert = "" if isinstance(value, torch.Tensor) else "torch.as_tensor(ids)"
+    how = f"Convert them with {convert}.long()"
     if is_real or found.is_complex():
         if not bool(found.isfinite().all()):
             how = "Some are NaN or infinite: leave those out, x[x.isfinite()], or replace them"

@@ -405,8 +405,18 @@ def multi_update_all(
             f"cross_reducer must be one of {describe(_CROSS)}; found {cross_reducer!r}"
         )
     found: dict[tuple[str, str], list[tuple[torch.Tensor, Relation | None]]] = {}
+    if not isinstance(etype_dict, Mapping):
+        raise InvalidInput(
+            "etype_dict is a dict of (message function, reduce function) by edge type; found "
+            f"{type(etype_dict).__name__}"
+        )
     for etype, functions in etype_dict.items():
         name = graph.to_canonical_etype(etype)
+        if not isinstance(functions, tuple | list) or len(functions) not in (2, 3):
+            raise InvalidInput(
+                f"etype_dict needs (message function, reduce function) for {etype!r}, and as the "
+                f"third an apply function if there is one; found {functions!r}"
+            )
         part = graph[name].local_var()
         update_all(part, *functions)
         # A sum of no messages is 0; other reductions of no messages have no value.

@@ -187,7 +187,7 @@ class SAGEConv(nn.Module):
     def _lstm(self, graph: Graph, src: Tensor, edge_weight: Tensor | None) -> Tensor:
         """Run the LSTM over each node's in-neighbors: nodes of one degree form one batch."""
         if edge_weight is not None:
-            check_edge_weight(graph.relation(), src, edge_weight)
+            check_edge_weight(graph, src, edge_weight)
         adjacency = graph.relation().csc()
         degrees = adjacency.indptr.diff()
         out = src.new_zeros(len(degrees), src.shape[-1])

@@ -390,20 +390,21 @@ def aggregate(graph: Graph, reduce: str, feat: Tensor, edge_weight: Tensor | Non
     relation = graph.relation()
     if edge_weight is None:
         return ops.spmm(relation, "copy_lhs", reduce, feat, None)
-    check_edge_weight(relation, feat, edge_weight)
+    check_edge_weight(graph, feat, edge_weight)
     return ops.spmm(relation, "mul", reduce, feat, per_row(edge_weight, feat))
 
 
-def check_edge_weight(relation: Relation, feat: Tensor, edge_weight: Tensor) -> None:
+def check_edge_weight(graph: Graph, feat: Tensor, edge_weight: Tensor) -> None:
     """Raise InvalidInput unless there is a weight for each edge, of a dtype for these rows."""
+    num_edges = graph.relation().num_edges
     if not isinstance(edge_weight, Tensor):
         raise InvalidInput(
             f"edge_weight is a tensor with a number per edge; found {type(edge_weight).__name__}"
         )
-    if edge_weight.shape[:1] != (relation.num_edges,):
+    if edge_weight.shape[:1] != (num_edges,):
         raise InvalidInput(
-            f"edge_weight has shape {tuple(edge_weight.shape)}, but the graph has "
-            f"{relation.num_edges} edges: give one weight per edge, in edge-ID order"
+            f"edge_weight has shape {tuple(edge_weight.shape)}, but the graph has {num_edges} "
+            "edges: give one weight per edge, in edge-ID order"
         )
     found = edge_weight.dtype
     if found.is_complex or (found is torch.float64 and feat.dtype is not found):
@@ -411,8 +412,8 @@ def check_edge_weight(relation: Relation, feat: Tensor, edge_weight: Tensor) -> 
             f"edge_weight is {found}, but the features are {feat.dtype}: convert it once, before "
             f"training, with edge_weight.to({feat.dtype})"
         )
-    if not (edge_weight.requires_grad or edge_weight.device.type != "cpu"):
-        warn_unless_finite(edge_weight, "the edge weights")
+    if edge_weight.device.type == "cpu":
+        check_values(edge_weight, graph, "edge weights")
 
 
 def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:

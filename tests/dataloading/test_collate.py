@@ -169,3 +169,8 @@ def test_worker_processes_of_torch_draw_anew():
     loader = DataLoader(nodes.dataset, 1, collate_fn=nodes.collate, num_workers=2)
     drawn = [blocks[0].edata[dgl.EID].tolist() for _ in range(3) for _, _, blocks in loader]
     assert len({tuple(eids) for eids in drawn}) > 6
+
+
+def test_a_last_batch_that_is_left_out_warns():
+    with pytest.warns(UserWarning, match="drop_last"):
+        assert not list(GraphDataLoader([dgl.rand_graph(2, 3)] * 3, batch_size=4, drop_last=True))

@@ -504,3 +504,10 @@ def test_toy_is_left_alone_by_reading() -> None:
         g.update_all(fn.copy_u("x", "m"), fn.sum("m", "o"))
         assert g.ndata["o"].tolist() == [2, 1, 2, 0]
     assert same(g, toy())
+
+
+def test_functions_by_type_are_pairs():
+    g = dgl.heterograph({("a", "r", "b"): ([0], [0])})
+    for wrong in (None, [], {"r": (fn.copy_u("x", "m"),)}, {"r": fn.sum("m", "h")}):
+        with pytest.raises(dgl.errors.InvalidInput, match="etype_dict"):
+            g.multi_update_all(wrong, "sum")

@@ -187,3 +187,15 @@ def test_wrong_number_of_edge_weights():
         for aggregator in ("mean", "lstm"):
             with pytest.raises(dgl.DGLError, match="edge_weight"):
                 SAGEConv(3, 2, aggregator)(toy_graph(), ramp(4, 3), wrong)
+
+
+def test_nan_in_weights_of_mini_batches_warns_once_and_not_in_evaluation(monkeypatch):
+    monkeypatch.setattr("gnnlab.ops.checks._warned", set())
+    layer, block = SAGEConv(3, 2, "mean"), toy_block()
+    feat, holes = ramp(block.num_src_nodes(), 3), torch.full((block.num_edges(),), torch.nan)
+    with pytest.warns(UserWarning, match="edge weights") as found:
+        for _ in range(3):
+            layer(block, feat, edge_weight=holes.clone())
+        with torch.no_grad():
+            layer(toy_graph(), ramp(4, 3), edge_weight=torch.full((7,), torch.nan))
+    assert len(found) == 1
