@@ -108,8 +108,8 @@ class DataLoader:
         Results of the sampler; for block samplers ``(input_nodes, output_nodes, blocks)``. Blocks
         have the features of ``graph``, which are gathered when they are first read. Those that a
         thread has gathered before are gathered again if they have been assigned or written to when
-        the batch is yielded (by torch; not through numpy or ``.data``, by other processes, or on
-        other machines, for which ``prefetch=0`` is needed).
+        the batch is yielded. torch must count the writes: for those through numpy, ``.data`` or a
+        fused optimizer, by other processes, or to a DistTensor, ``prefetch=0`` is needed.
 
     Notes
     -----

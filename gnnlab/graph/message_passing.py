@@ -397,7 +397,8 @@ def multi_update_all(
         How results of different edge types for one node type and name are combined. For "max" and
         "min", a type does not count at nodes that none of its messages reach, unless its reduce
         function is a sum; a node that no message reaches gets zeros. A callable gets the list of
-        tensors, with zeros at nodes that a type does not reach.
+        tensors, with zeros at nodes that a type does not reach. A type without edges has no result
+        if its reduce function is your own.
     apply_node_func : callable, optional
     """
     if isinstance(cross_reducer, str) and cross_reducer not in _CROSS:
