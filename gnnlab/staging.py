@@ -95,7 +95,9 @@ def staging_folder(folder: Path, prefix: str, suffix: str) -> Iterator[Path]:
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise OSError if a rename would put a file in place of a device, a pipe or a socket."""
+    """Raise OSError for no name, or if a device, a pipe or a socket would become a file."""
+    if not path.name or "\0" in str(path):
+        raise OSError(errno.EINVAL, "it is not the name of a file", str(path))
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 

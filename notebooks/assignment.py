@@ -283,7 +283,8 @@ def is_changed(path: Path) -> bool:
 
 def mark(cells: list[Cell]) -> str:
     """A checksum of what these cells say; running them does not change it."""
-    return digest([[cell["source"], cell["metadata"]] for cell in cells])
+    parts = ("cell_type", "source", "metadata", "attachments")
+    return digest([[cell.get(part) for part in parts] for cell in cells])
 
 
 FORMS = {"nbgrader": for_nbgrader, "otter": for_otter}

@@ -37,6 +37,14 @@ def check_counts(counts: Iterable[int], idtype: torch.dtype, what: str) -> None:
         raise InvalidInput(f"{most} {what} do not fit into IDs of {idtype}{more}")
 
 
+def _check_initializer(initializer: Any) -> None:
+    if not callable(initializer):
+        raise InvalidInput(
+            "an initializer is a function of shape, dtype, device and a slice of IDs; found "
+            f"{initializer!r}"
+        )
+
+
 class GraphCore:
     """Types, counts and features; base class of :class:`~gnnlab.graph.graph.Graph`."""
 
@@ -262,6 +270,7 @@ class GraphCore:
         >>> g.ndata["h"]
         tensor([5., 1.])
         """
+        _check_initializer(initializer)
         name = self._ntype(ntype)
         for side in (self._src_frames, self._dst_frames):
             if name in side:
@@ -278,6 +287,7 @@ class GraphCore:
         As :meth:`set_n_initializer` for edges: those that ``add_edges`` adds, and the other rows
         of a feature that is first written for some edges only.
         """
+        _check_initializer(initializer)
         self._edge_frames[self.to_canonical_etype(etype)].initializers[field] = initializer
 
     @contextmanager

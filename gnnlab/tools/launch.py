@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shlex
 import signal
@@ -202,6 +203,8 @@ def run(
     if engine.is_local and "/" not in taken_apart.python:  # "python" means this interpreter
         argv = [sys.executable, *taken_apart.argv[1:]]
         taken_apart = taken_apart._replace(python=sys.executable, argv=argv)
+    if not 0 < timeout < math.inf:
+        raise InvalidInput(f"--timeout must be a number of seconds above 0; found {timeout}")
     with engine:
         job = JobSpec(
             taken_apart,

@@ -181,3 +181,10 @@ def test_initial_rows_of_new_nodes_and_edges() -> None:
         each.add_edges([5], [0], etype="plays")  # user 5 is new
         assert each.nodes["user"].data["x"].tolist() == [0, 0, 0, 3, 4, 5]
         assert each.edges["plays"].data["w"].tolist() == [0, 0, 0, 3]
+
+
+def test_an_initializer_is_a_function():
+    g = dgl.graph(([0], [1]))
+    for choose in (g.set_n_initializer, g.set_e_initializer):
+        with pytest.raises(dgl.errors.InvalidInput, match="initializer"):
+            choose(0)

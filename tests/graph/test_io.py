@@ -209,6 +209,14 @@ def test_what_is_no_regular_file_stays(tmp_path: Path, write: Any) -> None:
     assert pipe.is_fifo() and os.listdir(tmp_path) == ["pipe"]
 
 
+def test_what_is_no_name_of_a_file() -> None:
+    for path in ("", "a\0b"):
+        with pytest.raises(dgl.DGLError):
+            dgl.parallel.save_checkpoint(path, epoch=1)
+        with pytest.raises(dgl.DGLError):
+            dgl.save_graphs(path, [toy()])
+
+
 @pytest.mark.parametrize(
     ("what", "message"),
     [

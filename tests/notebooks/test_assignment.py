@@ -233,7 +233,10 @@ def test_a_changed_copy_is_kept(course: Course, form: str, path: str) -> None:
     page = nbformat.read(copy, as_version=4)
     page.cells[-1].source += "\n### BEGIN HIDDEN TESTS"
     changed = nbformat.writes(page)
-    for text in (changed, "not a notebook", ""):
+    page = nbformat.reads(copy.read_text("utf8"), as_version=4)
+    words = next(cell for cell in page.cells if cell.cell_type == "markdown")
+    words["attachments"] = {"a.png": {"image/png": "aaaa"}}
+    for text in (changed, nbformat.writes(page), "not a notebook", ""):
         copy.write_text(text, encoding="utf-8")
         assert f"{copy}: was changed" in course.make(form)
         assert copy.read_text("utf8") == text

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -827,6 +828,8 @@ def test_refused_before_anything_starts(tmp_path: Path) -> None:
         python, num_machines=2, num_trainers=0
     )
     assert "tls or none" in refusal(python, num_machines=2, security="plain")
+    for timeout in (math.inf, math.nan, -5.0):
+        assert "--timeout" in refusal(python, num_machines=2, timeout=timeout)
     (tmp_path / "ip_config.txt").write_text("127.0.0.1\n# none\n127.0.0.2 x\n")
     assert "ip_config.txt, line 3: '127.0.0.2 x'" in refusal(
         python, workspace=tmp_path, ip_config="ip_config.txt"
