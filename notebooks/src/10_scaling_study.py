@@ -1105,9 +1105,9 @@ answer_5 = None  # a function of offers and deadline
 case = torch.tensor([0, 5, 1, 0, 4])
 rates = {0: 0.0, 1: 0.5, 2: 0.9, 5: 1.0}
 deals = [(7.0, 2.0, "a"), (4.0, 5.0, "b"), (6.0, 3.0, "c"), (4.5, 3.5, "d")]
-best = {1: None, 2: "a", 3: "c", 4: "d", 9: "b"}
+wins = {1: None, 2: "a", 3: "c", 4: "d", 9: "b"}
 check(4, answer_4, lambda f: all(abs(f(case, k) - r) < 1e-6 for k, r in rates.items()))
-check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in best.items()))
+check(5, answer_5, lambda f: all(f(deals, limit) == name for limit, name in wins.items()))
 
 # %% slot="answers-6-7" tags=["nbval-ignore-output"]
 answer_6 = None  # a list of three pairs, such as [[1, 2], [10, 20], [1, 2]]
