@@ -333,7 +333,11 @@ def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
     ],
 )
 def test_the_launcher_is_stopped(begin: Callable[..., Started], how: signal.Signals) -> None:
-    started = begin("wait", "--local")
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # of nohup, which a launcher respects
+    try:
+        started = begin("wait", "--local")
+    finally:
+        signal.signal(signal.SIGHUP, before)
     started.wait_for(*ALL)
     started.process.send_signal(how)
     status = started.process.wait(END)
