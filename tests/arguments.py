@@ -272,6 +272,7 @@ SKIP: dict[str, str] = {
     "*.draw": "called by __call__, which has checked",
     "*.collate": "takes items of its dataset",
     "*.pick_layer": "takes IDs that were checked",
+    "*.frontier_of": "takes IDs that were checked",
     "*first_of_each": "takes IDs that were checked",
     "dataloading.set_*_lazy_features": "names are looked up when the loader fills them",
     "*SAINTSampler*": "indices count batches",
