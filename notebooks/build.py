@@ -183,11 +183,13 @@ class Workshop:
         if not outputs and self.args.check:
             self.problems.append(f"{where}: its outputs are not of this code; run --execute")
             return
-        if not outputs:
-            print(f"{where}: written without outputs, for its code is new; --execute makes them")
+        written = False
         for lang, path in paths.items():
             folder = path.parent.relative_to(self.root).as_posix()
-            self.put(path, nbformat.writes(make_page(lesson, lang, outputs, folder)) + "\n")
+            page = nbformat.writes(make_page(lesson, lang, outputs, folder)) + "\n"
+            written = self.put(path, page) or written
+        if written and not outputs:
+            print(f"{where}: written without outputs, for its code is new; --execute makes them")
 
     def lock(self, lessons: tuple[Lesson, ...]) -> None:
         """Compare the translations with the lock and bring it up to date."""
@@ -220,17 +222,17 @@ class Workshop:
         known = {row[lang]: row["en"] for row in rows if not row["en"].startswith("#")}
         return json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
-    def put(self, path: Path, text: str) -> None:
+    def put(self, path: Path, text: str) -> bool:
         """Write a file unless it was edited; under --check, complain unless it is right."""
         found = path.read_text(encoding="utf-8") if path.exists() else None
         if found == text:
-            return
+            return False
         page = read_page(path) if path.suffix == ".ipynb" else None
         is_kept = page is not None and is_edited(page) and not self.args.force
         if not self.args.check and not is_kept:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-            return
+            return True
         cells = changed_cells(page, nbformat.reads(text, 4)) if page else []
         if found is None:
             problem = "is missing"
@@ -241,6 +243,7 @@ class Workshop:
             problem += f" (cells: {', '.join(cells)})"
         where, run = path.relative_to(self.root), "build.py" + " --force" * is_kept
         self.problems.append(f"{where} {problem}; change notebooks/src, then run {run}")
+        return False
 
 
 if __name__ == "__main__":

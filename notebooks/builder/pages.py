@@ -145,10 +145,20 @@ def lacks_font(name: str, lang: str, outputs: Outputs) -> list[str]:
     ]
 
 
+RUN = {"outputs", "execution_count"}  # what a run adds to a cell
+
+
 def changed_cells(page: Page, wanted: Page) -> list[str]:
-    """Names of the cells in which a notebook differs from what it should be."""
+    """Names of the cells in which a notebook differs from what it should be.
+
+    Outputs count if the other has any: those of an edited notebook are not taken over.
+    """
+    left_out = set() if any(cell.get("outputs") for cell in wanted["cells"]) else RUN
     found, wish = (
-        {cell.get("id", "without id"): digest(cell) for cell in book["cells"]}
+        {
+            cell.get("id", "without id"): digest({k: cell[k] for k in cell if k not in left_out})
+            for cell in book["cells"]
+        }
         for book in (page, wanted)
     )
     return [name for name in wish | found if found.get(name) != wish.get(name)]

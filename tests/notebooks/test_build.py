@@ -266,6 +266,13 @@ def test_hand_edit_of_a_text_is_caught(tree: Tree) -> None:
     assert tree.run("--force") == "" == tree.run("--check")
 
 
+def test_hand_edit_in_all_languages_names_the_edited_cell_alone(tree: Tree) -> None:
+    for lang in ("en", "ko", "zh"):
+        tree.edit(f"{lang}/01_tiny.ipynb", "$x_3$", "$x_4$")
+    found = tree.run()
+    assert found.count("(cells: part-3)") == 3 and "code-1" not in found
+
+
 def test_hand_edit_of_an_output_is_caught_and_mended_from_another_language(tree: Tree) -> None:
     tree.edit("en/01_tiny.ipynb", '"42\\n"', '"43\\n"')
     assert "en/01_tiny.ipynb was edited by hand (cells: code-1)" in tree.run("--check")
