@@ -61,11 +61,16 @@ MESSAGES = st.one_of(
 )
 
 
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy, as a tensor of one element may have any stride and yet be contiguous."""
+    return tensor.flatten().clone(memory_format=torch.contiguous_format).view(torch.uint8)
+
+
 def same(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor):
         if (one.dtype, one.shape) != (other.dtype, other.shape):
             return False
-        return torch.equal(*(each.flatten().view(torch.uint8) for each in (one, other)))
+        return torch.equal(*(bytes_of(each) for each in (one, other)))
     if hasattr(one, "__dataclass_fields__"):
         return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
     if isinstance(one, dict):
