@@ -7,13 +7,23 @@ other devices. So a device works as far as torch does on it: those of NVIDIA and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
+__all__ = [
+    "can_record",
+    "count",
+    "group_backend",
+    "is_initialized",
+    "kind",
+    "read_device",
+    "recorded",
+    "set_device",
+]
 
 
 def kind() -> str | None:
@@ -69,3 +79,27 @@ def group_backend(device: torch.device | str) -> str | None:
 
     name = dist.Backend.default_device_backend_map.get(torch.device(device).type, "gloo")
     return name if name != "gloo" and dist.is_backend_available(name) else None
+
+
+def can_record(device: torch.device) -> bool:
+    """Whether :func:`recorded` records on this device."""
+    return device.type == "cuda"
+
+
+def recorded(body: Callable[[], torch.Tensor], device: torch.device) -> Callable[[], torch.Tensor]:
+    """Record the kernels that ``body`` launches; return a function that launches them again.
+
+    Its result is the tensor that ``body`` returned, with new values. On other devices than those of
+    CUDA, return ``body`` itself.
+    """
+    if not can_record(device):
+        return body
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.device(device), torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        result = body()
+
+    def launch() -> torch.Tensor:
+        graph.replay()
+        return result
+
+    return launch

@@ -55,8 +55,8 @@ DEVICE: Any = SimpleNamespace(
     _is_in_bad_fork=lambda: DEVICE.used_by not in (0, os.getpid()),
     current_device=lambda: DEVICE.current,
     set_device=lambda device: setattr(DEVICE, "current", torch.device(device).index or 0),
-    get_rng_state=torch.get_rng_state,  # random numbers come from the CPU
-    set_rng_state=torch.set_rng_state,
+    get_rng_state=lambda device=None: torch.get_rng_state(),  # random numbers come from the CPU
+    set_rng_state=lambda state, device=None: torch.set_rng_state(state),
     manual_seed_all=lambda seed: None,
 )
 
