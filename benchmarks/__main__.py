@@ -64,6 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     gpus.add_argument("--size", default="M", help="T, S or M (default M: 192 steps)")
     gpus.add_argument("--device", help="cuda, xpu, mps, cpu; by default this machine's GPU")
     gpus.add_argument("--epochs", type=int, default=3, help="the fastest counts (default 3)")
+    gpus.add_argument("--json", type=Path, help="write the figures to this file")
     gpus.set_defaults(command=_gpu)
 
     claims = commands.add_parser("papers", help="replay what papers claim about remote rows")
@@ -120,7 +121,10 @@ def _gpu(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    print(*gpu.measure(options.size, accelerators.read_device(name), options.epochs), sep="\n")
+    found = gpu.measure(options.size, accelerators.read_device(name), options.epochs)
+    if options.json:
+        gpu.save(found, options.json)
+    print(*gpu.table(found), sep="\n")
     return 0
 
 
