@@ -306,7 +306,8 @@ class Batch:
                 edges = min(edges, len(indices))
             nodes = min(nodes + edges, max(num_nodes, num_seeds))
             if most is not None:
-                nodes, edges = min(nodes, most[number][0]), min(edges, most[number][1])
+                nodes = max(min(nodes, most[number][0]), before)
+                edges = min(edges, most[number][1])
             arrays = new(before + 1, torch.int64), new(before, torch.int64)
             arrays += new(edges, slot_type), new(edges, torch.int32)
             self.layers.append(Layer(before, nodes, *arrays))
