@@ -57,9 +57,8 @@ def _mix(z):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _draw_below(stream, number: tl.constexpr, bound):  # type: ignore[no-untyped-def]
-    step: tl.constexpr = ((number + 1) * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
-    bits = _mix(stream + tl.full((1,), step, tl.uint64))
+def _draw_below(stream, number, bound):  # type: ignore[no-untyped-def]
+    bits = _mix(stream + tl.full((1,), number + 1, tl.uint64) * 0x9E3779B97F4A7C15)
     return (((bits >> 32) * bound.to(tl.uint64)) >> 32).to(tl.int64)
 
 
@@ -145,7 +144,7 @@ def _pick(  # type: ignore[no-untyped-def]
     column = tl.arange(0, WIDTH)[None, :]
     picks = tl.full((BLOCK, WIDTH), -1, tl.int64)
     spare = tl.maximum(degree - FANOUT, 0)
-    for j in tl.static_range(FANOUT):
+    for j in range(FANOUT):
         if REPLACE:
             pick = _draw_below(stream, j, degree)
         else:
@@ -204,9 +203,10 @@ def _finish(  # type: ignore[no-untyped-def]
     tl.store(local + edge, number.to(tl.int32), mask=live)
     if fanout > 0:
         i = (program * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
-        live = i < tl.load(count_at + NODES + 2)
-        node = tl.load(ids + i, mask=live, other=0).to(tl.int64)
-        tl.store(sums + program, tl.sum(_edges_of(indptr, node, live, fanout, REPLACE)[2], 0))
+        is_node = i < tl.load(count_at + NODES + 2)
+        node = tl.load(ids + i, mask=is_node, other=0).to(tl.int64)
+        count = _edges_of(indptr, node, is_node, fanout, REPLACE)[2]
+        tl.store(sums + program, tl.sum(count, 0))
     elif program == 0:
         tl.store(counters + TAG, tl.load(counters + TAG) - 1)
 
