@@ -7,13 +7,16 @@ other devices. So a device works as far as torch does on it: those of NVIDIA and
 
 from __future__ import annotations
 
+import importlib.util
+from functools import cache
 from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
+__all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "runs_triton"]
+__all__ += ["set_device"]
 
 
 def kind() -> str | None:
@@ -69,3 +72,11 @@ def group_backend(device: torch.device | str) -> str | None:
 
     name = dist.Backend.default_device_backend_map.get(torch.device(device).type, "gloo")
     return name if name != "gloo" and dist.is_backend_available(name) else None
+
+
+@cache
+def runs_triton(device: torch.device) -> bool:
+    """Whether Triton is installed and compiles kernels for a device."""
+    if device.type != "cuda" or importlib.util.find_spec("triton") is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= (7, 0)

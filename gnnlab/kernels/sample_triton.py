@@ -37,7 +37,7 @@ import triton.language as tl
 from gnnlab.errors import InvalidInput
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
-__all__ = ["MOST_FANOUT", "MOST_LAYERS", "Batch", "Layer", "Workspace"]
+__all__ = ["Batch", "Layer", "Workspace", "compile_one", "covers", "longest"]
 
 MOST_FANOUT = 32  # the picks of a node are compared with each other, in registers
 MOST_LAYERS = 16
@@ -250,6 +250,28 @@ class Workspace:
         self.counters[:1].fill_((1 << 31) - 2)
 
 
+def longest(
+    num_nodes: int, num_edges: int, fanouts: Sequence[int], num_seeds: int, replace: bool = False
+) -> list[tuple[int, int]]:
+    """Return, by layer in the order of sampling, the most nodes after it and its most edges."""
+    bounds, nodes = [], num_seeds
+    for fanout in fanouts:
+        edges = nodes * fanout if replace else min(nodes * fanout, num_edges)
+        nodes = max(min(nodes + edges, num_nodes), nodes)
+        bounds.append((nodes, edges))
+    return bounds
+
+
+def covers(
+    num_nodes: int, num_edges: int, fanouts: Sequence[int], num_seeds: int, replace: bool = False
+) -> bool:
+    """Whether the kernels can sample this: numbers of edges must fit into 31 bits, for example."""
+    if len(fanouts) > MOST_LAYERS or not all(0 < fanout <= MOST_FANOUT for fanout in fanouts):
+        return False
+    bounds = longest(num_nodes, num_edges, fanouts, num_seeds, replace)
+    return num_nodes > 0 and max(edges for _, edges in bounds) < 1 << 31
+
+
 class Batch:
     """The arrays of a mini-batch, long enough for any sample, and the launches that fill them.
 
@@ -258,9 +280,9 @@ class Batch:
     workspace : Workspace
     indptr, indices : torch.Tensor
         The graph grouped by destination, shapes (N + 1,) int64 and (E,), on the device of the
-        workspace or in pinned memory of the host. There is a node.
+        workspace or in pinned memory of the host.
     fanouts : sequence of int
-        In the order of sampling, so that of the last layer first; from 1 to ``MOST_FANOUT``.
+        In the order of sampling, so that of the last layer first; see :func:`covers`.
     num_seeds : int
     replace : bool
     idtype : torch.dtype
@@ -268,7 +290,7 @@ class Batch:
     most : sequence of (int, int), optional
         Smaller lengths, for each layer (most nodes after it, most edges of it). Arrays then begin
         with zeros, so that what follows a result is always the ID of a node. A sample that does
-        not fit is cut off, and :meth:`result` returns None.
+        not fit is cut off, and :meth:`result` returns None. By default :func:`longest`.
 
     Attributes
     ----------
@@ -293,24 +315,20 @@ class Batch:
         self.fanouts, self.num_seeds, self.replace = list(fanouts), num_seeds, replace
         self.device = workspace.table.device
         make = torch.empty if most is None else torch.zeros
+        bounds = longest(len(indptr) - 1, len(indices), fanouts, num_seeds, replace)
         slot_type = torch_ids_dtype(len(indices))
 
         def new(length: int, dtype: torch.dtype) -> torch.Tensor:
             return make(max(length, 1), dtype=dtype, device=self.device)
 
         self.layers: list[Layer] = []
-        nodes, num_nodes = num_seeds, len(indptr) - 1
-        for number, fanout in enumerate(self.fanouts):
-            before, edges = nodes, nodes * fanout
-            if not replace:
-                edges = min(edges, len(indices))
-            nodes = min(nodes + edges, max(num_nodes, num_seeds))
-            if most is not None:
-                nodes = max(min(nodes, most[number][0]), before)
-                edges = min(edges, most[number][1])
-            arrays = new(before + 1, torch.int64), new(before, torch.int64)
-            arrays += new(edges, slot_type), new(edges, torch.int32)
-            self.layers.append(Layer(before, nodes, *arrays))
+        nodes = num_seeds
+        for bound, given in zip(bounds, most or bounds, strict=True):
+            before, (nodes, edges) = nodes, map(min, bound, given)
+            nodes = max(nodes, before)
+            rows = new(before + 1, torch.int64), new(before, torch.int64)
+            chosen = new(edges, slot_type), new(edges, torch.int32)
+            self.layers.append(Layer(before, nodes, *rows, *chosen))
         edges = max(len(layer.local) for layer in self.layers)
         self.ids, self._sources = new(nodes, idtype), new(edges, indices.dtype)
         self._sums = new(nodes // NODE_BLOCK + edges // EDGE_BLOCK + 2, torch.int64)
@@ -326,9 +344,7 @@ class Batch:
             Key of the random numbers of each layer in the order of sampling, shape (layers,),
             int64, on the device.
         """
-        device = self.device
-        guard = nullcontext() if device.type == "cpu" else torch.accelerator.device_index(device)
-        with guard:
+        with _on(self.device):
             self._launch(seeds, keys)
 
     def _launch(self, seeds: torch.Tensor, keys: torch.Tensor) -> None:
@@ -337,21 +353,21 @@ class Batch:
         options = {"REPLACE": self.replace, "BLOCK": NODE_BLOCK}
         sizes, fanouts = (self.num_seeds, len(indptr) - 1), [*self.fanouts, 0]
         _enter[_grid(self.num_seeds)](seeds, *sizes, indptr, ids, *state, fanouts[0], **options)
-        for l, layer in enumerate(self.layers):
-            fanout, following = fanouts[l : l + 2]
+        for number, layer in enumerate(self.layers):
+            fanout, following = fanouts[number : number + 2]
             room = len(layer.local)
             edge_grid = _grid(room, EDGE_BLOCK)
             _pick[_grid(layer.num_dst + 1)](
-                *(indptr, self.indices, keys, l, ids, *state),
+                *(indptr, self.indices, keys, number, ids, *state),
                 *(layer.ptr, layer.sizes, layer.slots, sources, layer.num_dst, room),
                 FANOUT=fanout,
                 WIDTH=triton.next_power_of_2(fanout),
                 **options,
             )
-            _count_new[edge_grid](sources, l, *state, BLOCK=EDGE_BLOCK)
-            _number[edge_grid](sources, l, *state, ids, layer.num_src, BLOCK=EDGE_BLOCK)
+            _count_new[edge_grid](sources, number, *state, BLOCK=EDGE_BLOCK)
+            _number[edge_grid](sources, number, *state, ids, layer.num_src, BLOCK=EDGE_BLOCK)
             _finish[max(edge_grid, _grid(layer.num_src if following else 1))](
-                *(sources, layer.local, l, *state, ids, indptr, following),
+                *(sources, layer.local, number, *state, ids, indptr, following),
                 EDGE_BLOCK=EDGE_BLOCK,
                 **options,
             )
@@ -359,7 +375,7 @@ class Batch:
     def result(self) -> tuple[torch.Tensor, list[Layer]] | None:
         """Wait for the sizes; return the node IDs and the layers in the order of sampling.
 
-        These are views, which the next launch overwrites. None if an array was too short.
+        Most are views, which the next launch overwrites. None if an array was too short.
 
         Raises
         ------
@@ -374,12 +390,33 @@ class Batch:
         if too_small:
             return None
         layers = []
-        for l, layer in enumerate(self.layers):
-            num_dst, edges, num_src = counts[2 * l : 2 * l + 3]
-            rows = layer.ptr[: num_dst + 1], layer.sizes[:num_dst]
-            layers.append(Layer(num_dst, num_src, *rows, layer.slots[:edges], layer.local[:edges]))
-        return self.ids[: layers[-1].num_src], layers
+        for layer in self.layers:
+            num_dst, edges, num_src, *_ = counts
+            del counts[:2]
+            rows = _first(layer.ptr, num_dst + 1), _first(layer.sizes, num_dst)
+            chosen = _first(layer.slots, edges), _first(layer.local, edges)
+            layers.append(Layer(num_dst, num_src, *rows, *chosen))
+        return _first(self.ids, layers[-1].num_src), layers
+
+
+def _first(array: torch.Tensor, length: int) -> torch.Tensor:
+    """Return the first part; a copy if a view would keep more than twice its memory."""
+    part = array[:length]
+    return part if 2 * length >= len(array) else part.clone()
 
 
 def _grid(length: int, block: int = NODE_BLOCK) -> tuple[int]:
     return (max(-(-length // block), 1),)
+
+
+def compile_one(device: torch.device) -> None:
+    """Compile and run the smallest kernel. Raises what Triton does where it lacks a compiler."""
+    state = Workspace(1, device)
+    none = torch.zeros(1, dtype=torch.int32, device=device)
+    with _on(device):
+        _count_new[1,](none, 0, state.table, state.counters, state.counters, BLOCK=EDGE_BLOCK)
+
+
+def _on(device: torch.device) -> Any:
+    """Make a device the current one, on whose current stream Triton launches."""
+    return nullcontext() if device.type == "cpu" else torch.get_device_module(device).device(device)
