@@ -279,8 +279,9 @@ def sample_layers(
 
 @cache
 def _compiles(device: torch.device) -> bool:
+    triton, zeros = kernels.sample_triton, torch.zeros(2, dtype=torch.int64, device=device)
     try:
-        kernels.sample_triton.compile_one(device)
+        triton.Batch(triton.Workspace(1, device), zeros, zeros[:0], [1], 1).launch(zeros, zeros)
     except Exception as error:
         warnings.warn(
             f"Triton cannot compile kernels for {device}, so that sampling takes several times as "

@@ -37,7 +37,7 @@ import triton.language as tl
 from gnnlab.errors import InvalidInput
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
-__all__ = ["Batch", "Layer", "Workspace", "compile_one", "covers", "longest"]
+__all__ = ["Batch", "Layer", "Workspace", "covers", "longest"]
 
 MOST_FANOUT = 32  # the picks of a node are compared with each other, in registers
 MOST_LAYERS = 16
@@ -212,16 +212,11 @@ def _finish(  # type: ignore[no-untyped-def]
 
 
 class Layer(NamedTuple):
-    """Edges that were sampled for a layer.
+    """Sampled edges of a layer.
 
-    Attributes
-    ----------
-    num_dst, num_src : int
-        Number of nodes in the list before and after the layer.
-    ptr, sizes : torch.Tensor
-        Shapes (num_dst + 1,) and (num_dst,), int64: the edges of row i are ``ptr[i]:ptr[i + 1]``.
-    slots, local : torch.Tensor
-        Shapes (K,): position of each edge in ``indices``; local ID of its source, int32.
+    ``num_dst`` and ``num_src`` are the numbers of nodes before and after it. Edges of row i are
+    ``ptr[i]:ptr[i + 1]``, and ``sizes[i]`` is their number, both int64. Of each edge, ``slots`` has
+    the position in ``indices``, and ``local`` the local ID of the source, int32.
     """
 
     num_dst: int
@@ -233,10 +228,7 @@ class Layer(NamedTuple):
 
 
 class Workspace:
-    """What is kept from batch to batch: the table of a graph's nodes, and counters.
-
-    One batch at a time may use it, from its launch until its result was read.
-    """
+    """The table and the counters, kept from batch to batch; one batch at a time may use them."""
 
     def __init__(self, num_nodes: int, device: torch.device | str) -> None:
         self.table = torch.empty(num_nodes, dtype=torch.int64, device=device)
@@ -262,18 +254,16 @@ def longest(
     return bounds
 
 
-def covers(
-    num_nodes: int, num_edges: int, fanouts: Sequence[int], num_seeds: int, replace: bool = False
-) -> bool:
-    """Whether the kernels can sample this: numbers of edges must fit into 31 bits, for example."""
+def covers(num_nodes: int, num_edges: int, fanouts: Sequence[int], *options: Any) -> bool:
+    """Whether the kernels can sample this; arguments as for :func:`longest`."""
     if len(fanouts) > MOST_LAYERS or not all(0 < fanout <= MOST_FANOUT for fanout in fanouts):
         return False
-    bounds = longest(num_nodes, num_edges, fanouts, num_seeds, replace)
-    return num_nodes > 0 and max(edges for _, edges in bounds) < 1 << 31
+    bounds = longest(num_nodes, num_edges, fanouts, *options)
+    return num_nodes > 0 and all(edges < 1 << 31 for _, edges in bounds)
 
 
 class Batch:
-    """The arrays of a mini-batch, long enough for any sample, and the launches that fill them.
+    """The arrays of a mini-batch, and the launches that fill them.
 
     Parameters
     ----------
@@ -282,22 +272,15 @@ class Batch:
         The graph grouped by destination, shapes (N + 1,) int64 and (E,), on the device of the
         workspace or in pinned memory of the host.
     fanouts : sequence of int
-        In the order of sampling, so that of the last layer first; see :func:`covers`.
+        In the order of sampling: that of the last layer first. See :func:`covers`.
     num_seeds : int
     replace : bool
     idtype : torch.dtype
-        Of ``ids``.
+        Of ``ids``, the IDs of all nodes.
     most : sequence of (int, int), optional
-        Smaller lengths, for each layer (most nodes after it, most edges of it). Arrays then begin
-        with zeros, so that what follows a result is always the ID of a node. A sample that does
-        not fit is cut off, and :meth:`result` returns None. By default :func:`longest`.
-
-    Attributes
-    ----------
-    ids : torch.Tensor
-        Global IDs of all nodes.
-    layers : list of Layer
-        The arrays of each layer in the order of sampling; counts are their lengths.
+        Less than :func:`longest`, for arrays of known lengths in a CUDA graph. Those in ``ids`` and
+        ``layers`` can then be used whole: an entry after the last one is a valid index, and a row
+        after the last one is empty. If the arrays are too short, the sample is cut off.
     """
 
     def __init__(
@@ -312,17 +295,15 @@ class Batch:
         most: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self.workspace, self.indptr, self.indices = workspace, indptr, indices
-        self.fanouts, self.num_seeds, self.replace = list(fanouts), num_seeds, replace
-        self.device = workspace.table.device
-        make = torch.empty if most is None else torch.zeros
-        bounds = longest(len(indptr) - 1, len(indices), fanouts, num_seeds, replace)
-        slot_type = torch_ids_dtype(len(indices))
+        self.fanouts, self.num_seeds, self.replace = [*fanouts, 0], num_seeds, replace
+        make, device = torch.empty if most is None else torch.zeros, workspace.table.device
 
         def new(length: int, dtype: torch.dtype) -> torch.Tensor:
-            return make(max(length, 1), dtype=dtype, device=self.device)
+            return make(max(length, 1), dtype=dtype, device=device)
 
         self.layers: list[Layer] = []
-        nodes = num_seeds
+        nodes, slot_type = num_seeds, torch_ids_dtype(len(indices))
+        bounds = longest(len(indptr) - 1, len(indices), fanouts, num_seeds, replace)
         for bound, given in zip(bounds, most or bounds, strict=True):
             before, (nodes, edges) = nodes, map(min, bound, given)
             nodes = max(nodes, before)
@@ -334,60 +315,51 @@ class Batch:
         self._sums = new(nodes // NODE_BLOCK + edges // EDGE_BLOCK + 2, torch.int64)
 
     def launch(self, seeds: torch.Tensor, keys: torch.Tensor) -> None:
-        """Start sampling on the current stream, without waiting and without allocating memory.
+        """Sample on the current stream; do not wait, and allocate nothing.
 
-        Parameters
-        ----------
-        seeds : torch.Tensor
-            Shape (num_seeds,), int32 or int64, on the device; checked there.
-        keys : torch.Tensor
-            Key of the random numbers of each layer in the order of sampling, shape (layers,),
-            int64, on the device.
+        Both tensors are on the device. ``seeds`` has shape (num_seeds,) and is checked there;
+        ``keys`` has a key of random numbers for each layer in the order of sampling, int64.
         """
-        with _on(self.device):
-            self._launch(seeds, keys)
-
-    def _launch(self, seeds: torch.Tensor, keys: torch.Tensor) -> None:
-        ids, sources, indptr = self.ids, self._sources, self.indptr
-        state = self.workspace.table, self.workspace.counters, self._sums
+        ids, sources, indptr, table = self.ids, self._sources, self.indptr, self.workspace.table
+        state = table, self.workspace.counters, self._sums
         options = {"REPLACE": self.replace, "BLOCK": NODE_BLOCK}
-        sizes, fanouts = (self.num_seeds, len(indptr) - 1), [*self.fanouts, 0]
-        _enter[_grid(self.num_seeds)](seeds, *sizes, indptr, ids, *state, fanouts[0], **options)
-        for number, layer in enumerate(self.layers):
-            fanout, following = fanouts[number : number + 2]
-            room = len(layer.local)
-            edge_grid = _grid(room, EDGE_BLOCK)
-            _pick[_grid(layer.num_dst + 1)](
-                *(indptr, self.indices, keys, number, ids, *state),
-                *(layer.ptr, layer.sizes, layer.slots, sources, layer.num_dst, room),
-                FANOUT=fanout,
-                WIDTH=triton.next_power_of_2(fanout),
-                **options,
+        counts = self.num_seeds, len(table)
+        device = table.device  # Triton launches on the current one
+        is_cpu = device.type == "cpu"  # in Triton's interpreter
+        with nullcontext() if is_cpu else torch.get_device_module(device).device(device):
+            _enter[_grid(self.num_seeds)](
+                seeds, *counts, indptr, ids, *state, self.fanouts[0], **options
             )
-            _count_new[edge_grid](sources, number, *state, BLOCK=EDGE_BLOCK)
-            _number[edge_grid](sources, number, *state, ids, layer.num_src, BLOCK=EDGE_BLOCK)
-            _finish[max(edge_grid, _grid(layer.num_src if following else 1))](
-                *(sources, layer.local, number, *state, ids, indptr, following),
-                EDGE_BLOCK=EDGE_BLOCK,
-                **options,
-            )
+            for number, layer in enumerate(self.layers):
+                fanout, following = self.fanouts[number : number + 2]
+                room = len(layer.local)
+                grid = _grid(room, EDGE_BLOCK)
+                _pick[_grid(layer.num_dst + 1)](
+                    *(indptr, self.indices, keys, number, ids, *state),
+                    *(layer.ptr, layer.sizes, layer.slots, sources, layer.num_dst, room, fanout),
+                    WIDTH=triton.next_power_of_2(fanout),
+                    **options,
+                )
+                _count_new[grid](sources, number, *state, BLOCK=EDGE_BLOCK)
+                _number[grid](sources, number, *state, ids, layer.num_src, BLOCK=EDGE_BLOCK)
+                _finish[max(grid, _grid(layer.num_src if following else 1))](
+                    *(sources, layer.local, number, *state, ids, indptr, following),
+                    EDGE_BLOCK=EDGE_BLOCK,
+                    **options,
+                )
 
     def result(self) -> tuple[torch.Tensor, list[Layer]] | None:
-        """Wait for the sizes; return the node IDs and the layers in the order of sampling.
+        """Wait for the sizes; return IDs and layers, cut, or None if an array was too short.
 
-        Most are views, which the next launch overwrites. None if an array was too short.
-
-        Raises
-        ------
-        InvalidInput
-            A seed does not exist or occurs twice.
+        Most are views, which the next launch overwrites. Raises InvalidInput if a seed does not
+        exist or occurs twice.
         """
-        tag, wrong_seed, too_small, *counts = self.workspace.counters.tolist()
-        if wrong_seed or too_small or tag < 2 - (1 << 31):
+        tag, wrong_seed, too_short, *counts = self.workspace.counters.tolist()
+        if wrong_seed or too_short or tag < 2 - (1 << 31):
             self.workspace.reset()
         if wrong_seed:
             raise InvalidInput("a seed does not exist, or stands twice among the seeds")
-        if too_small:
+        if too_short:
             return None
         layers = []
         for layer in self.layers:
@@ -396,7 +368,7 @@ class Batch:
             rows = _first(layer.ptr, num_dst + 1), _first(layer.sizes, num_dst)
             chosen = _first(layer.slots, edges), _first(layer.local, edges)
             layers.append(Layer(num_dst, num_src, *rows, *chosen))
-        return _first(self.ids, layers[-1].num_src), layers
+        return _first(self.ids, num_src), layers
 
 
 def _first(array: torch.Tensor, length: int) -> torch.Tensor:
@@ -407,16 +379,3 @@ def _first(array: torch.Tensor, length: int) -> torch.Tensor:
 
 def _grid(length: int, block: int = NODE_BLOCK) -> tuple[int]:
     return (max(-(-length // block), 1),)
-
-
-def compile_one(device: torch.device) -> None:
-    """Compile and run the smallest kernel. Raises what Triton does where it lacks a compiler."""
-    state = Workspace(1, device)
-    none = torch.zeros(1, dtype=torch.int32, device=device)
-    with _on(device):
-        _count_new[1,](none, 0, state.table, state.counters, state.counters, BLOCK=EDGE_BLOCK)
-
-
-def _on(device: torch.device) -> Any:
-    """Make a device the current one, on whose current stream Triton launches."""
-    return nullcontext() if device.type == "cpu" else torch.get_device_module(device).device(device)
