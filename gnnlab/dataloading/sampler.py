@@ -413,8 +413,9 @@ class NeighborSampler(BlockSampler):
         """Make the blocks of a batch; see :meth:`BlockSampler.sample_blocks`."""
         custom = type(self).sample_frontier is not BlockSampler.sample_frontier
         if not custom and self.prob is None and exclude_eids is None and isinstance(g, Graph):
-            wanted = self.output_device
-            device = g.device if wanted is None else accelerators.read_device(wanted)
+            device = g.device
+            if device.type == "cpu" and self.output_device is not None:
+                device = accelerators.read_device(self.output_device)
             made = self._sample_at_once(g, seed_nodes, device)
             if made is not None:
                 return made

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from gnnlab import accelerators, kernels
+from gnnlab import kernels
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.graph.core import GraphCore, GraphT
 from gnnlab.graph.frame import Frame, LazyTensor, as_tensor
@@ -226,18 +226,19 @@ def _edge_ids(g: GraphCore, adjacency: Adjacency, slots: torch.Tensor) -> Any:
 def sample_layers(
     g: Any, seeds: torch.Tensor, fanouts: Sequence[int], replace: bool, device: torch.device
 ) -> tuple[torch.Tensor, list[tuple[int, int, Picked]]] | None:
-    """Sample in-edges for all layers of a mini-batch in one go, if Triton can do so on a device.
+    """Sample in-edges for all layers of a mini-batch in one go, with kernels in Triton.
 
     Parameters
     ----------
     g : Graph
-        Homogeneous, on the device or in pinned memory.
+        Homogeneous.
     seeds : torch.Tensor
         Shape (S,), int32 or int64; may be on the host.
     fanouts : sequence of int
         In the order of sampling.
     replace : bool
     device : torch.device
+        Where Triton runs, see :func:`gnnlab.accelerators.runs_triton`.
 
     Returns
     -------
@@ -246,15 +247,14 @@ def sample_layers(
     layers : list of (int, int, Picked)
         Numbers of nodes before and after each layer, and the edges with local IDs as sources. The
         same as by :func:`sample_layer` with as many keys of :mod:`gnnlab.random`, whose next keys
-        are used. None if Triton's kernels do not cover the case; no key is used then.
+        are used. None, and no key is used, if the kernels do not cover the case, or the graph is
+        neither on the device nor in pinned memory.
 
     Raises
     ------
     InvalidInput
         A seed does not exist or stands twice among the seeds.
     """
-    if not (accelerators.runs_triton(device) and g.is_homogeneous):
-        return None
     adjacency, triton = g.relation().csc(), kernels.sample_triton
     there = adjacency.indices.device == device or adjacency.indices.is_pinned()
     case = fanouts, len(seeds), replace
@@ -267,7 +267,7 @@ def sample_layers(
     except IndexError:
         workspace = triton.Workspace(g.num_nodes(), device)
     batch = triton.Batch(workspace, adjacency.indptr, adjacency.indices, *case, g.idtype)
-    batch.launch(*(x.to(device, non_blocking=True) for x in (seeds, keys)))
+    batch.launch(*(x.contiguous().to(device, non_blocking=True) for x in (seeds, keys)))
     ids, layers = batch.result()
     idle.append(workspace)
     picked = []

@@ -259,7 +259,7 @@ def covers(num_nodes: int, num_edges: int, fanouts: Sequence[int], *options: Any
     if len(fanouts) > MOST_LAYERS or not all(0 < fanout <= MOST_FANOUT for fanout in fanouts):
         return False
     bounds = longest(num_nodes, num_edges, fanouts, *options)
-    return num_nodes > 0 and all(edges < 1 << 31 for _, edges in bounds)
+    return num_nodes > 0 and all(max(bound) < 1 << 31 for bound in bounds)
 
 
 class Batch:
