@@ -169,6 +169,19 @@ NeighborSampler([2]).sample(g, [1], exclude_eids=torch.tensor([5]))
 for fanouts in ([33], [-1], [0], [1] * 17):
     NeighborSampler(fanouts).sample(g, [1])
 assert len(one) == 1 and one[0].counters[0] == tag
+# A batch that begins while another one is not finished has a table of its own.
+result = sample_triton.Batch.result
+
+def interrupted(batch):
+    sample_triton.Batch.result = result
+    inner.append(sample([4, 5]))
+    return result(batch)
+
+inner, sample_triton.Batch.result = [], interrupted
+outer, on = sample([6]), False
+equal(outer, sample([6]))
+equal(inner[0], sample([4, 5]))
+assert len(one) == 2
 # What kernels keep is not part of the graph.
 assert g.local_var().relation().csc().workspaces is space
 assert not pickle.loads(pickle.dumps(g)).relation().csc().workspaces
