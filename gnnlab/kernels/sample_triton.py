@@ -42,8 +42,8 @@ __all__ = ["Batch", "Layer", "Workspace", "covers", "longest"]
 MOST_FANOUT = 32  # the picks of a node are compared with each other, in registers
 MOST_LAYERS = 16
 
-# What is in ``counters``; of layer l, the number of nodes before it and of its edges at + 2 l.
-TAG, WRONG_SEED, TOO_SMALL, NODES, EDGES = map(tl.constexpr, range(5))
+# What is in ``counters``: NODES + 2 l before layer l, EDGES + 2 l of it.
+TAG, WRONG_SEED, TOO_SHORT, NODES, EDGES = map(tl.constexpr, range(5))
 UNNUMBERED = tl.constexpr(1 << 31)  # in an entry of the table: the rest is the number of an edge
 LOW = tl.constexpr((1 << 31) - 1)
 NODE_BLOCK, EDGE_BLOCK = 64, 1024  # nodes and edges of a program
@@ -134,7 +134,7 @@ def _pick(  # type: ignore[no-untyped-def]
     first, degree, count = _edges_of(indptr, node, live, FANOUT, REPLACE)
     end = _sum_before(sums, program, tl.cdiv(num_nodes, BLOCK)) + tl.cumsum(count, 0)
     begin = tl.minimum(end - count, room)
-    tl.store(counters + TOO_SMALL + 0 * i, 1, mask=end > room)
+    tl.store(counters + TOO_SHORT + 0 * i, 1, mask=end > room)
     # Rows after the last node are empty, so all begin at the number of edges.
     tl.store(ptr + i, begin, mask=i <= rows)
     tl.store(sizes + i, tl.minimum(end, room) - begin, mask=i < rows)
@@ -181,7 +181,7 @@ def _number(sources, layer, table, counters, sums, ids, room, BLOCK: tl.constexp
     end = known + _sum_before(sums, program, tl.cdiv(num_edges, BLOCK))
     end += tl.cumsum(is_first.to(tl.int64), 0)
     fits = is_first & (end <= room)
-    tl.store(counters + TOO_SMALL + 0 * edge, 1, mask=is_first & (end > room))
+    tl.store(counters + TOO_SHORT + 0 * edge, 1, mask=is_first & (end > room))
     tl.store(ids + end - 1, source.to(ids.dtype.element_ty), mask=fits)
     tl.store(table + source, (tl.load(counters + TAG) << 32) + end - 1, mask=fits)
     if program == tl.num_programs(0) - 1:
@@ -232,7 +232,7 @@ class Workspace:
 
     def __init__(self, num_nodes: int, device: torch.device | str) -> None:
         self.table = torch.empty(num_nodes, dtype=torch.int64, device=device)
-        self.counters = torch.empty(NODES + 2 * MOST_LAYERS + 1, dtype=torch.int64, device=device)
+        self.counters = torch.empty(4 + 2 * MOST_LAYERS, dtype=torch.int64, device=device)
         self.reset()
 
     def reset(self) -> None:
