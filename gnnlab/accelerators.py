@@ -7,23 +7,18 @@ other devices. So a device works as far as torch does on it: those of NVIDIA and
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = [
-    "can_record",
-    "count",
-    "group_backend",
-    "is_initialized",
-    "kind",
-    "read_device",
-    "recorded",
-    "set_device",
-]
+__all__ = ["can_record", "count", "group_backend", "is_fast", "is_initialized", "kind"]
+__all__ += ["read_device", "recorded", "runs_triton", "set_device"]
 
 
 def kind() -> str | None:
@@ -103,3 +98,19 @@ def recorded(body: Callable[[], torch.Tensor], device: torch.device) -> Callable
         return result
 
     return launch
+
+
+def is_fast(device: torch.device) -> bool:
+    """Whether to use what is faster on a device, but has not run on a real one yet.
+
+    Set ``GNNLAB_FAST_GPU=1`` in the environment for that.
+    """
+    return device.type != "cpu" and os.environ.get("GNNLAB_FAST_GPU") == "1"
+
+
+@cache
+def runs_triton(device: torch.device) -> bool:
+    """Whether to run kernels in Triton, which must be installed and compile for the device."""
+    if not is_fast(device) or device.type != "cuda" or importlib.util.find_spec("triton") is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= (7, 0)

@@ -34,9 +34,11 @@ class Adjacency:
         Shape (number of groups,), int64: edges of each group, where they are known.
     ordered : bool
         True when slot k holds edge k.
+    workspaces : dict
+        By device, what kernels keep from call to call; neither copied nor pickled.
     """
 
-    __slots__ = ("_eids", "_keys", "_sizes", "indices", "indptr", "ordered")
+    __slots__ = ("_eids", "_keys", "_sizes", "indices", "indptr", "ordered", "workspaces")
 
     def __init__(
         self,
@@ -52,6 +54,7 @@ class Adjacency:
         self._sizes = sizes
         self._keys = keys  # the group of each edge, to compute the edge IDs later
         self.ordered = eids is None and keys is None
+        self.workspaces: dict[torch.device, list[Any]] = {}
 
     @property
     def eids(self) -> torch.Tensor:
