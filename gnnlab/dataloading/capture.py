@@ -102,11 +102,12 @@ class CapturedTraining:
     ) -> None:
         if not isinstance(loader, DataLoader):
             raise InvalidInput(f"expected a DataLoader of nodes; found {type(loader).__name__}")
-        if accelerators.can_record(loader.device):
-            for group in optimizer.param_groups:
-                if not group.get("capturable", True):
-                    name = type(optimizer).__name__
-                    raise InvalidInput(f"write {name}(…, capturable=True) for captured training")
+        if loader.use_ddp:
+            raise InvalidInput("captured training is for one process; found a loader with use_ddp")
+        self.records = accelerators.can_record(loader.device)
+        name = type(optimizer).__name__
+        if self.records and not all(x.get("capturable", True) for x in optimizer.param_groups):
+            raise InvalidInput(f"write {name}(…, capturable=True) for captured training")
         self.loader, self.loss, self.optimizer = loader, loss, optimizer
         self.slack = slack
         self._largest: _Sizes = {}
@@ -120,6 +121,12 @@ class CapturedTraining:
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         for batch in self.loader:
+            if len(batch) != 3 or not isinstance(batch[1], torch.Tensor | Mapping):
+                found = ", ".join(type(part).__name__ for part in batch)
+                raise InvalidInput(
+                    "captured training is for loaders that yield (input_nodes, output_nodes, "
+                    f"blocks); found ({found})"
+                )
             yield self._train(*batch)
 
     def _train(self, input_nodes: Any, output_nodes: Any, blocks: list[Block]) -> torch.Tensor:
@@ -157,7 +164,7 @@ class CapturedTraining:
     def _train_padded(self) -> torch.Tensor:
         assert self._padded is not None
         loss = self.loss(*self._padded.batch())
-        if not accelerators.can_record(self.loader.device):
+        if not self.records:
             self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
@@ -170,8 +177,15 @@ class CapturedTraining:
         ]
 
     def _check(self, padded: _PaddedBlocks) -> None:
-        """Raise InvalidInput if the loss has a gradient in padding rows of the features."""
+        """Raise InvalidInput if a captured step would not do what an ordinary one does."""
         device = self.loader.device
+        for state in self.optimizer.state.values() if self.records else ():
+            for name, value in state.items():
+                if isinstance(value, int | float) or getattr(value, "is_cpu", False):
+                    raise InvalidInput(
+                        f"{type(self.optimizer).__name__} keeps {name!r} in main memory, so its "
+                        "steps cannot be captured; take SGD, or Adam(…, capturable=True)"
+                    )
         devices = [] if device.type == "cpu" else [device]
         with torch.random.fork_rng(devices, device_type=device.type):
             self.loss(*padded.batch())  # reads all columns that it needs

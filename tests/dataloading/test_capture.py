@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 import gnnlab as dgl
+from gnnlab import accelerators
 from gnnlab.dataloading import CapturedTraining, DataLoader, LaborSampler, NeighborSampler
 from tests.accelerator import GPU
 
@@ -181,11 +183,36 @@ def test_a_feature_that_is_read_in_some_steps_only() -> None:
         losses_of(loss, parameters=[scale])
 
 
+@pytest.mark.gpu
+def test_an_optimizer_whose_state_is_in_main_memory() -> None:
+    g = make_graph(GPU)
+    weight = torch.ones(5, 1, dtype=torch.float64, device=GPU, requires_grad=True)
+
+    def loss(input_nodes: Any, output_nodes: Any, blocks: Any) -> torch.Tensor:
+        return (blocks[1].dstdata["x"][: len(output_nodes)] @ weight).sum()
+
+    loader = DataLoader(g, range(200), NeighborSampler([2, 2]), batch_size=40)
+    training = CapturedTraining(loader, loss, torch.optim.Adagrad([weight]))
+    training.records = True
+    with pytest.raises(dgl.InvalidInput, match="'step'"):
+        list(training)
+
+
+@pytest.mark.gpu
 def test_wrong_arguments() -> None:
     g = make_graph("cpu")
     sgd = torch.optim.SGD([scale], 0.1)
     with pytest.raises(dgl.InvalidInput, match="DataLoader"):
         CapturedTraining([1, 2], print, sgd)  # type: ignore[arg-type]
+    for options in {"use_ddp": (0, 2)}, {"device": GPU}:
+        loader = DataLoader(g, [1, 2], NeighborSampler([1]), **options)
+        adam = torch.optim.Adam([scale])
+        records = patch.object(accelerators, "can_record", lambda device: device.type == GPU)
+        with records, pytest.raises(dgl.InvalidInput, match=r"use_ddp|capturable"):
+            CapturedTraining(loader, print, adam)
+    edges = dgl.dataloading.as_edge_prediction_sampler(NeighborSampler([1]))
+    with pytest.raises(dgl.InvalidInput, match="blocks"):
+        next(iter(CapturedTraining(DataLoader(g, [1, 2], edges), print, sgd)))
     both = dgl.heterograph({("a", "to", "b"): ([0], [0])})
     loader = DataLoader(both, {"a": [0], "b": [0]}, NeighborSampler([1]), batch_size=2)
     with pytest.raises(dgl.InvalidInput, match="one node type"):
