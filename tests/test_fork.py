@@ -9,6 +9,7 @@ import shutil
 import sys
 import traceback
 import types
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -222,6 +223,20 @@ def test_a_fork_after_a_gpu_was_used_is_refused() -> None:
         with pytest.raises(fork.ForkError, match=f"^{GPU.upper()} is initialized") as caught:
             fork_now()
         assert "start_method='spawn'" in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [0, 3])  # CUDA_SUCCESS, CUDA_ERROR_NOT_INITIALIZED
+def test_a_fork_after_a_question_that_started_the_driver(
+    monkeypatch: pytest.MonkeyPatch, answer: int
+) -> None:
+    """torch.cuda.is_available() starts CUDA's driver, and is_initialized() stays False."""
+    driver = types.SimpleNamespace(cuDeviceGetCount=lambda pointer: answer)
+    real = fork.ctypes.CDLL
+    monkeypatch.setattr(
+        fork.ctypes, "CDLL", lambda path, *mode: driver if "cuda" in path else real(path, *mode)
+    )
+    with nullcontext() if answer else pytest.raises(fork.ForkError, match="is_available"):
+        fork.check_fork()
 
 
 def test_a_fork_is_refused_while_openmp_cannot_rest(monkeypatch: pytest.MonkeyPatch) -> None:

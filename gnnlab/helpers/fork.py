@@ -172,7 +172,7 @@ def check_fork() -> None:
     --------
     >>> check_fork()  # no error: fork now
     """
-    if _gpu("is_initialized"):
+    if _gpu("is_initialized") or _has_cuda_driver():
         raise ForkError(_gpu_remedy())
     if not rest_openmp():
         raise ForkError(
@@ -189,13 +189,22 @@ def _gpu(question: str) -> bool:
     return any(getattr(module, question, bool)() for module in modules)
 
 
+def _has_cuda_driver() -> bool:
+    """Whether CUDA's driver runs here; torch.cuda.is_initialized() does not tell."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1", getattr(os, "RTLD_NOLOAD", 0))
+    except OSError:  # nothing has loaded it
+        return False
+    return bool(driver.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) == 0)
+
+
 def _gpu_remedy() -> str:
     name = str(torch.accelerator.current_accelerator() or "cuda")
     return (
         f"{name.upper()} is initialized in this process, and a forked child cannot use it. Start "
         "fresh interpreters (start_method='spawn'), or fork before anything uses the GPU, as "
-        f"tensor.to('{name}') and torch.{name}.current_device() do; torch.{name}.device_count() is "
-        "harmless" + (" if it can ask NVML" if name == "cuda" else "")
+        f"tensor.to('{name}'), torch.{name}.is_available() and the first backward() do; "
+        f"torch.{name}.device_count() is harmless" + (" if it can ask NVML" * (name == "cuda"))
     )
 
 
