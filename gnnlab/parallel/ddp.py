@@ -125,7 +125,8 @@ def init_process_group(
     if backend is None and between is not None:
         store = where.get("store")
         if store is None:
-            store, *_ = next(dist.rendezvous(init_method or "env://", rank, world_size, timeout=limit))
+            url = init_method or "env://"
+            store = next(dist.rendezvous(url, rank, world_size, timeout=limit))[0]
         backend = between if _have_one_each(store, rank, world_size, place) else None
         where = {"store": dist.PrefixStore("gnnlab", store)}
     if backend is not None and backend == between:
