@@ -16,8 +16,8 @@ import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["count", "group_backend", "is_initialized", "keep_device", "kind", "read_device"]
-__all__ += ["set_device", "unique_name"]
+__all__ = ["count", "group_backend", "is_initialized", "keep_device", "kind", "mark"]
+__all__ += ["read_device", "set_device", "unique_name"]
 
 
 def kind() -> str | None:
@@ -87,6 +87,14 @@ def keep_device() -> Callable[[], object]:
     if not is_initialized():
         return lambda: None  # device 0 in all threads
     return partial(set_device, read_device(str(kind())))
+
+
+def mark() -> Any:
+    """Record a point of time on the current stream: an event like those of ``torch.cuda``."""
+    event = torch.get_device_module(torch.accelerator.current_accelerator()).Event
+    marked = event(enable_timing=True)
+    marked.record()
+    return marked
 
 
 def unique_name(device: torch.device) -> str:

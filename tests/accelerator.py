@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,6 +65,28 @@ DEVICE: Any = SimpleNamespace(
 
 def _use(index: int) -> None:
     DEVICE.used_by, DEVICE.current.index = os.getpid(), index
+
+
+class _Event:
+    """A point of time on a device, which is never behind."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.time = 0.0
+
+    def record(self) -> None:
+        self.time, self.device = time.perf_counter(), torch.device(NAME, DEVICE.current_device())
+
+    def query(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        _count("synchronize", waits=1)
+
+    def elapsed_time(self, end: _Event) -> float:
+        return (end.time - self.time) * 1e3
+
+
+DEVICE.Event = _Event
 
 
 class DeviceTensor(torch.Tensor):
