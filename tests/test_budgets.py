@@ -82,7 +82,8 @@ def test_sampling_three_layers(graph: dgl.Graph, there: dgl.Graph, seeds_on_devi
 
 
 @pytest.mark.parametrize(
-    ("options", "operators"), [({"prob": "w"}, 313), ({"prob": "w", "replace": True}, 364), ({}, 326)]
+    ("options", "operators"),
+    [({"prob": "w"}, 313), ({"prob": "w", "replace": True}, 364), ({}, 326)],
 )
 def test_sampling_by_weight_or_without_some_edges(
     there: dgl.Graph, options: dict[str, object], operators: int

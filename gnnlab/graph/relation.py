@@ -85,7 +85,7 @@ class Adjacency:
         return slots if self.ordered else self.eids[slots]
 
     def slots_of(self, edges: torch.Tensor) -> torch.Tensor:
-        """Return the slots of some edges, int64; the slots of all are kept: 4 or 8 bytes an edge."""
+        """Return the slots of some edges, int64; those of all edges are kept."""
         if self.ordered:
             return edges.long()
         if self._slots is None:
