@@ -35,9 +35,10 @@ Three things do not survive a fork:
   `rest_openmp` ends the team before a fork, `protect_forks` before every fork. `fix_openmp` runs a
   function in a new thread of the child, which gets a new team; it helps where the team cannot be
   ended (GCC before 9) or the fork came before `protect_forks`.
-* **The state of a GPU.** A CUDA context, for example, is unusable in a forked child. Fork before
-  the GPU is used, or start fresh interpreters (spawn); `check_fork` raises an error where a child
-  would fail. With a GPU in the machine, fork before the first ``backward()``: it starts threads.
+* **The state of a GPU.** CUDA's driver, for example, is unusable in a forked child. Fork before the
+  GPU is used, or start fresh interpreters (spawn); `check_fork` raises an error where a child would
+  fail. ``torch.cuda.is_available()`` starts the driver, and so does the first ``backward()``, even
+  one on the CPU, which also starts threads.
 * **The holder of a lock.** A lock that another thread of the parent holds during the fork stays
   locked in the child for ever. Use the `Lock` of this file: in a forked child it is unlocked.
 
@@ -260,7 +261,7 @@ def _in_new_thread(work: Callable[[], T]) -> T:
     thread.join()
     if errors:
         error = errors.pop()
-        if _gpu("_is_in_bad_fork") and "re-initialize" in str(error):
+        if re.search("Cannot re-initialize|CUDA error: initialization error", str(error)):
             error.add_note(_gpu_remedy())
         if "Autograd-and-Fork" in str(error):
             error.add_note(
