@@ -11,6 +11,7 @@ import traceback
 import types
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -225,17 +226,29 @@ def test_a_fork_after_a_gpu_was_used_is_refused() -> None:
         assert "start_method='spawn'" in str(caught.value)
 
 
-@pytest.mark.parametrize("answer", [0, 3])  # CUDA_SUCCESS, CUDA_ERROR_NOT_INITIALIZED
+class Driver:
+    """libcuda as check_fork sees it: it is loaded, and perhaps initialized."""
+
+    def __init__(self, devices: int | None) -> None:
+        self.devices = devices
+
+    def cuDeviceGetCount(self, pointer: Any) -> int:
+        if self.devices is None:
+            return 3  # CUDA_ERROR_NOT_INITIALIZED
+        pointer._obj.value = self.devices
+        return 0
+
+
+@pytest.mark.parametrize("devices", [None, 0, 2])
 def test_a_fork_after_a_question_that_started_the_driver(
-    monkeypatch: pytest.MonkeyPatch, answer: int
+    monkeypatch: pytest.MonkeyPatch, devices: int | None
 ) -> None:
     """torch.cuda.is_available() starts CUDA's driver, and is_initialized() stays False."""
-    driver = types.SimpleNamespace(cuDeviceGetCount=lambda pointer: answer)
-    real = fork.ctypes.CDLL
+    real, driver = fork.ctypes.CDLL, Driver(devices)
     monkeypatch.setattr(
         fork.ctypes, "CDLL", lambda path, *mode: driver if "cuda" in path else real(path, *mode)
     )
-    with nullcontext() if answer else pytest.raises(fork.ForkError, match="is_available"):
+    with pytest.raises(fork.ForkError, match="is_available") if devices else nullcontext():
         fork.check_fork()
 
 

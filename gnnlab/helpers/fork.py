@@ -196,7 +196,9 @@ def _has_cuda_driver() -> bool:
         driver = ctypes.CDLL("libcuda.so.1", getattr(os, "RTLD_NOLOAD", 0))
     except OSError:  # nothing has loaded it
         return False
-    return bool(driver.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) == 0)
+    number = ctypes.c_int()  # of devices; not set before the driver is initialized
+    driver.cuDeviceGetCount(ctypes.byref(number))
+    return number.value > 0
 
 
 def _gpu_remedy() -> str:
