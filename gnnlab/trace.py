@@ -112,20 +112,23 @@ class _Writer:
 
     def write_late(self, wait: bool = False) -> None:
         """Write the events of a device that it has finished."""
-        while self.late:
-            clock, begin, end, event = self.late.popleft()
-            if wait:
-                end.synchronize()
-            elif not end.query():
-                return self.late.appendleft((clock, begin, end, event))
-            at, spent = clock.origin.elapsed_time(begin) / 1e3, begin.elapsed_time(end) / 1e3
-            start = clock.begin + self.offset + at
-            self.write(replace(event, start=start, seconds=spent, role="device"))
+        with suppress(IndexError):  # none is left
+            while True:
+                clock, begin, end, event = self.late.popleft()
+                if wait:
+                    end.synchronize()
+                elif not end.query():
+                    return self.late.appendleft((clock, begin, end, event))
+                at, spent = clock.origin.elapsed_time(begin) / 1e3, begin.elapsed_time(end) / 1e3
+                start = clock.begin + self.offset + at
+                self.write(replace(event, start=start, seconds=spent, role="device"))
 
     def close(self) -> None:
-        if self.pid == os.getpid():
-            self.write_late(wait=True)
-        self._file.close()
+        try:
+            if self.pid == os.getpid():
+                self.write_late(wait=True)
+        finally:
+            self._file.close()
 
 
 class _Clock:
