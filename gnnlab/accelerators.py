@@ -9,21 +9,34 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["can_record", "count", "group_backend", "is_fast", "is_initialized", "kind"]
-__all__ += ["read_device", "recorded", "runs_triton", "set_device"]
+__all__ = [
+    "can_record",
+    "count",
+    "group_backend",
+    "is_fast",
+    "is_initialized",
+    "keep_device",
+    "kind",
+]
+__all__ += ["mark", "read_device", "recorded", "runs_triton", "set_device", "unique_name"]
 
 
 def kind() -> str | None:
-    """Return the device type of this machine's accelerators, None if there are none."""
-    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    """Return the device type of this machine's accelerators, None if there are none.
+
+    Does not initialize them: torch's ``is_available()`` starts CUDA's driver, which no forked child
+    can use.
+    """
+    found = torch.accelerator.current_accelerator() if count() else None
     return None if found is None else found.type
 
 
@@ -58,14 +71,46 @@ def read_device(device: Any) -> torch.device:
         raise InvalidInput(
             f'a device is "cpu", "cuda", "cuda:0" or a torch.device; found {device!r}'
         ) from None
-    if device.type == kind() and device.index is None:
-        return torch.device(device.type, torch.accelerator.current_device_index())
+    if device.type != "cpu" and device.index is None and device.type == kind():
+        module = torch.get_device_module(device)
+        ask = getattr(module, "current_device", torch.accelerator.current_device_index)
+        return torch.device(device.type, ask())
     return device
 
 
 def set_device(device: torch.device) -> None:
-    """Make an accelerator the current device of this process."""
+    """Make an accelerator the current device of this thread."""
     torch.get_device_module(device).set_device(device)
+
+
+def keep_device() -> Callable[[], object]:
+    """Return a function that sets this thread's current device in the thread that calls it.
+
+    Without it a new thread has device 0, and "cuda" there is not the "cuda" of a rank.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from gnnlab import accelerators
+    >>> thread = ThreadPoolExecutor(1, initializer=accelerators.keep_device())
+    """
+    if not is_initialized():
+        return lambda: None  # device 0 in all threads
+    return partial(set_device, read_device(str(kind())))
+
+
+def mark() -> Any:
+    """Record a point of time on the current stream: an event like those of ``torch.cuda``."""
+    event = torch.get_device_module(torch.accelerator.current_accelerator()).Event
+    marked = event(enable_timing=True)
+    marked.record()
+    return marked
+
+
+def unique_name(device: torch.device) -> str:
+    """Return what tells an accelerator from all others, also of other machines."""
+    describe = getattr(torch.get_device_module(device), "get_device_properties", str)
+    return str(getattr(describe(device), "uuid", f"{socket.gethostname()}, {device}"))
 
 
 def group_backend(device: torch.device | str) -> str | None:

@@ -409,10 +409,10 @@ def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, tor
 
 def _slots(relation: Relation, ids: torch.Tensor, inward: bool) -> torch.Tensor:
     adjacency = relation.csc() if inward else relation.csr()
+    if ids.device.type != "cpu":
+        return torch.sort(adjacency.slots_of(ids)).values
     if adjacency.ordered:
         return torch.unique(ids.long())
-    if ids.device.type != "cpu":
-        return torch.isin(adjacency.eids, ids).nonzero().flatten()
     ends = relation.coo()[1 if inward else 0][ids.long()]
     arrays = (adjacency.indptr, adjacency.eids, ends, ids)
     return torch.from_numpy(kernels.sample.edge_slots(*(array.numpy() for array in arrays)))
