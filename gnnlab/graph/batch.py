@@ -65,8 +65,11 @@ def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> Graph
     if not parts:
         raise InvalidInput("batch() needs at least one graph; found an empty list")
     first = parts[0]
+    kind = _kind(first)
     for i, g in enumerate(parts):
-        _check_alike(first, g, i)
+        refuse_block(g, "batch")
+        if _kind(g) != kind:
+            _refuse_unlike(first, g, i)
     of_nodes, of_edges = [g._node_frames() for g in parts], [g._edge_frames for g in parts]
     nodes = {t: _join(of_nodes, t, ndata, f"nodes of type {t!r}") for t in first.ntypes}
     edges = {t: _join(of_edges, t, edata, f"edges of type {t}") for t in first.canonical_etypes}
@@ -210,10 +213,7 @@ def _remembered(g: GraphCore, counts: torch.Tensor | None, total: int) -> torch.
 
 
 # --------------------------------------------------------------------------------- joining
-def _check_alike(first: GraphCore, g: GraphCore, i: int) -> None:
-    refuse_block(g, "batch")
-    if _kind(g) == _kind(first):
-        return
+def _refuse_unlike(first: GraphCore, g: GraphCore, i: int) -> None:
     for what, of_first, of_this in (
         ("node types", first.ntypes, g.ntypes),
         ("edge types", first.canonical_etypes, g.canonical_etypes),
@@ -237,8 +237,8 @@ def _sizes(
     """Return the numbers of nodes, or edges, of all graphs, those of batches among the parts."""
     if any(g._batch is not None for g in parts):
         return torch.cat([remembered(g, name) for g in parts])
-    rows = [each[name].num_rows for each in frames]
-    return torch.tensor(rows, dtype=parts[0].idtype, device=parts[0].device)
+    first, rows = parts[0], [each[name].num_rows for each in frames]
+    return torch.tensor(rows, dtype=first.idtype, device=first.device)
 
 
 def _join(parts: Sequence[Mapping[Any, Frame]], of: Any, wanted: Any, where: str) -> Frame:
