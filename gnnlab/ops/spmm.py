@@ -2,8 +2,9 @@
 
 The message of an edge is ``u op e``, from its source's row and its own; each destination reduces
 the messages of its in-edges. The common cases do not materialize messages: sums and means of
-copies, of sums and differences, and of products with one weight per edge or per edge and head. The
-others (maxima of combined operands, products of whole edge rows) first compute one row per edge.
+copies, of sums and differences, and of products with one weight per edge or per edge and head; on
+the CPU also of products of whole rows. The others, such as maxima of combined operands, first
+compute one row per edge.
 
 References
 ----------
