@@ -229,6 +229,23 @@ class Frontiers(dgl.dataloading.BlockSampler):
 data, NODES, EDGES = dgl.dataloading, torch.arange(NUM_NODES), torch.arange(12)
 TWO = data.NeighborSampler([2, 3])
 PAIRS = data.as_edge_prediction_sampler(TWO, negative_sampler=negative_sampler.Uniform(2))
+
+
+def captured(g: dgl.Graph) -> Any:
+    """Losses of two epochs, the last ones of padded blocks, and the weight that is learned."""
+    weight = torch.ones(WIDTH, 1, dtype=torch.float64, device=g.device, requires_grad=True)
+
+    def loss(input_nodes: Any, output_nodes: Any, blocks: Any) -> torch.Tensor:
+        out = blocks[0].srcdata["x"].double() @ weight
+        for block in blocks:
+            out = ops.copy_u_mean(block, out)
+        return out[: len(output_nodes)].sum()
+
+    loader = data.DataLoader(g, NODES, TWO, batch_size=3, seed=3)
+    training = data.CapturedTraining(loader, loss, torch.optim.SGD([weight], 0.01))
+    return [*training, *training], weight.detach()
+
+
 LOADERS: dict[str, Case] = {
     "NeighborSampler": sampled(TWO),
     "NeighborSampler with replacement": sampled(data.NeighborSampler([2, 3], replace=True)),
@@ -237,6 +254,7 @@ LOADERS: dict[str, Case] = {
     "BlockSampler": sampled(Frontiers(2)),
     "LaborSampler": lambda g: data.LaborSampler([2, 2]).sample(g, [4, 1]),
     "DataLoader": loaded(data.DataLoader, NODES, TWO),
+    "CapturedTraining": captured,
     "NodeDataLoader": loaded(data.NodeDataLoader, NODES, TWO),
     "EdgeDataLoader": loaded(data.EdgeDataLoader, EDGES, TWO),
     "as_edge_prediction_sampler": loaded(data.DataLoader, EDGES, PAIRS),
