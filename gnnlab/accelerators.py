@@ -7,13 +7,15 @@ other devices. So a device works as far as torch does on it: those of NVIDIA and
 
 from __future__ import annotations
 
+import importlib.util
+from functools import cache
 from typing import Any
 
 import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
+__all__ = ["compiles", "count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
 
 
 def kind() -> str | None:
@@ -25,6 +27,16 @@ def kind() -> str | None:
 def count() -> int:
     """Return the number of accelerators; does not initialize them."""
     return torch.accelerator.device_count()
+
+
+def compiles(device: torch.device) -> bool:
+    """Whether there are kernels for a device: Triton comes with torch for most GPUs."""
+    return device.type in ("cuda", "xpu") and _has_triton()
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 def is_initialized() -> bool:

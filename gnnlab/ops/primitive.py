@@ -18,6 +18,8 @@ operators for everything else. Half precision is computed in float32 and rounded
 
 from __future__ import annotations
 
+import importlib
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +27,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from gnnlab import accelerators
 from gnnlab.kernels import gather as rows_of
 from gnnlab.ops import cpu_path, torch_path
 from gnnlab.ops.groups import Groups, NodeGroups
@@ -35,11 +38,22 @@ _HALF = (torch.float16, torch.bfloat16)
 
 
 def _path(x: torch.Tensor) -> ModuleType:
-    return cpu_path if x.device.type == "cpu" and x.is_floating_point() else torch_path
+    if not x.is_floating_point():
+        return torch_path
+    if x.device.type == "cpu":
+        return cpu_path
+    return _triton_path() if accelerators.compiles(x.device) else torch_path
+
+
+@cache
+def _triton_path() -> ModuleType:
+    return importlib.import_module("gnnlab.ops.triton_path")
 
 
 def _wide(x: Any) -> Any:
-    return x.float() if isinstance(x, torch.Tensor) and x.dtype in _HALF else x
+    """Convert half precision to float32, except for Triton, which does so itself."""
+    is_half = isinstance(x, torch.Tensor) and x.dtype in _HALF
+    return x.float() if is_half and not accelerators.compiles(x.device) else x
 
 
 def weighted_sum(
