@@ -46,9 +46,9 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
 # Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
-test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
+test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site $(VENV)/.triton) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
-		--ignore=tests/engines \
+		--ignore=tests/engines --ignore-glob='gnnlab/kernels/*_triton.py' \
 		$(shell $(RUN) -c '$(HAS_PYG)' || echo --ignore=gnnlab/pyg) $(ARGS)
 
 test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done ## run the tests of PyG and GraphStorm, which make test leaves out
@@ -68,6 +68,12 @@ test-engines: $(VENV)/.test $(VENV)/.ray-jobs ## run the tests on Slurm and Ray,
 # Only the tests of `ray job submit` need what makes a cluster take jobs.
 $(VENV)/.ray-jobs: $(VENV)/.ray
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt "ray[default]"
+	@touch $@
+
+# torch with CUDA brings the version that it needs; its interpreter runs kernels on a CPU, too.
+$(VENV)/.triton: $(VENV)/.test
+	@$(RUN) -c 'import triton' 2>/dev/null || [ "$$(uname -sm)" != "Linux x86_64" ] || \
+		$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps "triton==3.6.0"
 	@touch $@
 
 check: $(VENV)/.dev ## look for faults without running: style, types, imports, notebooks in step

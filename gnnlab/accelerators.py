@@ -15,7 +15,8 @@ import torch
 
 from gnnlab.errors import InvalidInput
 
-__all__ = ["compiles", "count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
+__all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "runs_triton"]
+__all__ += ["set_device"]
 
 
 def kind() -> str | None:
@@ -27,16 +28,6 @@ def kind() -> str | None:
 def count() -> int:
     """Return the number of accelerators; does not initialize them."""
     return torch.accelerator.device_count()
-
-
-def compiles(device: torch.device) -> bool:
-    """Whether there are kernels for a device: Triton comes with torch for most GPUs."""
-    return device.type in ("cuda", "xpu") and _has_triton()
-
-
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
 
 
 def is_initialized() -> bool:
@@ -81,3 +72,11 @@ def group_backend(device: torch.device | str) -> str | None:
 
     name = dist.Backend.default_device_backend_map.get(torch.device(device).type, "gloo")
     return name if name != "gloo" and dist.is_backend_available(name) else None
+
+
+@cache
+def runs_triton(device: torch.device) -> bool:
+    """Whether Triton is installed and compiles kernels for a device."""
+    if device.type != "cuda" or importlib.util.find_spec("triton") is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= (7, 0)

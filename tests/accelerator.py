@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -32,7 +32,7 @@ import torch
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from gnnlab import accelerators
+from gnnlab.ops import primitive
 from tests import accelerator_cells, accelerator_group
 
 NAME, NUM_DEVICES = "pretend", 4
@@ -183,13 +183,15 @@ def plugged() -> Any:
     with ExitStack() as stack:
         stack.enter_context(patch.multiple(DEVICE, plugged=GPU == NAME, current=0))
         if GPU == NAME:
-            stack.enter_context(patch.object(accelerators, "compiles", _compiles))
+            stack.enter_context(patch.object(primitive, "_gpu_path", _gpu_path))
         return stack.pop_all()
 
 
-def _compiles(device: torch.device) -> bool:
-    """The pretend device has what Triton compiles, too: the same written with the CPU's kernels."""
-    return device.type == NAME
+def _gpu_path(device: torch.device) -> ModuleType:
+    """The operators of a GPU that has Triton, whose kernels are replaced by the CPU's."""
+    from gnnlab.ops import triton_path
+
+    return triton_path
 
 
 def launch(function: Callable[..., Any], *args: Any) -> Any:

@@ -12,13 +12,14 @@ operator           computes                         its gradient
 Each gradient is again one of the four, so gradients of any order exist. Two more operators have
 gradients of their own: ``extreme``, which stores the winning rows, and ``softmax``.
 
-Each operator has two implementations: compiled kernels for float32 and float64 on the CPU, torch
-operators for everything else. Half precision is computed in float32 and rounded once.
+Each operator has three implementations: kernels compiled by numba on the CPU, by Triton on GPUs that
+have it, and torch operators for integers and all other devices. Half precision is computed in
+float32 and rounded once.
 """
 
 from __future__ import annotations
 
-import importlib
+import warnings
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -40,20 +41,32 @@ _HALF = (torch.float16, torch.bfloat16)
 def _path(x: torch.Tensor) -> ModuleType:
     if not x.is_floating_point():
         return torch_path
-    if x.device.type == "cpu":
-        return cpu_path
-    return _triton_path() if accelerators.compiles(x.device) else torch_path
+    return cpu_path if x.device.type == "cpu" else _gpu_path(x.device)
 
 
 @cache
-def _triton_path() -> ModuleType:
-    return importlib.import_module("gnnlab.ops.triton_path")
+def _gpu_path(device: torch.device) -> ModuleType:
+    if not accelerators.runs_triton(device):
+        return torch_path
+    from gnnlab.ops import triton_path
+
+    x, indptr = torch.zeros(1, 1, device=device), torch.tensor([0, 1], device=device)
+    try:
+        triton_path.row_sum(Groups(1, 1, indptr=indptr), x, False)
+    except Exception as error:
+        warnings.warn(
+            f"Triton cannot compile kernels for {device}, so that aggregation takes more time and "
+            f"memory. It needs a C compiler, such as gcc, and Python's header files. {error}",
+            stacklevel=2,
+        )
+        return torch_path
+    return triton_path
 
 
 def _wide(x: Any) -> Any:
-    """Convert half precision to float32, except for Triton, which does so itself."""
+    """Convert half precision to float32, except for Triton's kernels, which do so themselves."""
     is_half = isinstance(x, torch.Tensor) and x.dtype in _HALF
-    return x.float() if is_half and not accelerators.compiles(x.device) else x
+    return x.float() if is_half and _path(x) in (cpu_path, torch_path) else x
 
 
 def weighted_sum(
