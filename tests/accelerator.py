@@ -197,7 +197,9 @@ def _gpu_path(device: torch.device) -> ModuleType:
 def launch(function: Callable[..., Any], *args: Any) -> Any:
     """Run a kernel that is no operator of torch: one launch, which torch does not dispatch."""
     device = next(x for x in tree_leaves(args) if isinstance(x, DeviceTensor)).device
-    _refuse_mixed(function.__name__, [x for x in tree_leaves(args) if isinstance(x, torch.Tensor)], device)
+    _refuse_mixed(
+        function.__name__, [x for x in tree_leaves(args) if isinstance(x, torch.Tensor)], device
+    )
     _count(function.__name__, operators=1)
     result = function(*tree_map_only(DeviceTensor, lambda x: x.inside, args))
     return tree_map_only(torch.Tensor, lambda x: DeviceTensor(x, device.index), result)

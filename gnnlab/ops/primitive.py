@@ -12,9 +12,9 @@ operator           computes                         its gradient
 Each gradient is again one of the four, so gradients of any order exist. Two more operators have
 gradients of their own: ``extreme``, which stores the winning rows, and ``softmax``.
 
-Each operator has three implementations: kernels compiled by numba on the CPU, by Triton on GPUs that
-have it, and torch operators for integers and all other devices. Half precision is computed in
-float32 and rounded once.
+Each operator has three implementations: kernels that numba compiles on the CPU, kernels that Triton
+compiles on most GPUs, and torch operators, for integers and all other devices. Half precision is
+computed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ def _path(x: torch.Tensor) -> ModuleType:
 def _gpu_path(device: torch.device) -> ModuleType:
     if not accelerators.runs_triton(device):
         return torch_path
-    from gnnlab.ops import triton_path
-
-    x, indptr = torch.zeros(1, 1, device=device), torch.tensor([0, 1], device=device)
+    x = torch.zeros(1, 1, device=device)
+    groups = Groups(1, 1, indptr=torch.arange(2, device=device))
     try:
-        triton_path.row_sum(Groups(1, 1, indptr=indptr), x, False)
+        from gnnlab.ops import triton_path
+
+        triton_path.row_sum(groups, x, False)
     except Exception as error:
         warnings.warn(
             f"Triton cannot compile kernels for {device}, so that aggregation takes more time and "
