@@ -36,6 +36,7 @@ __all__ = [
     "sample_torch",
     "sample_weighted",
     "sddmm",
+    "segment_triton",
     "softmax",
     "spmm",
     "take",

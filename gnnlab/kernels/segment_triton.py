@@ -99,15 +99,15 @@ def _extreme(  # type: ignore[no-untyped-def]
 @triton.jit(do_not_specialize=["count", "heads", "units"])
 def _dot(  # type: ignore[no-untyped-def]
     src, dst, lhs, rhs, out, count, heads, units,
-    UNIT: tl.constexpr, PAIRS: tl.constexpr, BLOCK: tl.constexpr,
+    UNIT: tl.constexpr, EDGES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    pair, width = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS), units * UNIT
+    pair, width = tl.program_id(0).to(tl.int64) * EDGES + tl.arange(0, EDGES), units * UNIT
     live = pair < count
     edge, head = pair // heads, pair % heads
     left = tl.load(src + edge, mask=live, other=0).to(tl.int64) * heads + head
     right = tl.load(dst + edge, mask=live, other=0).to(tl.int64) * heads + head
     wide = tl.float64 if lhs.dtype.element_ty == tl.float64 else tl.float32
-    total = tl.zeros((PAIRS, BLOCK), wide)
+    total = tl.zeros((EDGES, BLOCK), wide)
     at = width * 0
     while at < width:
         cols = at + tl.arange(0, BLOCK)
@@ -161,12 +161,10 @@ def dot(src: torch.Tensor, dst: torch.Tensor, lhs: torch.Tensor, rhs: torch.Tens
     """Inner products of ``lhs[src]`` and ``rhs[dst]``: shapes (N, H, D) → (E, H)."""
     _, heads, width = lhs.shape
     out = lhs.new_empty((len(src), heads))
-    pairs = 16
-    block = min(128, triton.next_power_of_2(max(width, 1)))
-    unit = math.gcd(width, 4)
+    _, sizes = _tiles(len(out), src, width)
     _launch(
-        _dot, (triton.cdiv(out.numel(), pairs),), src, dst, lhs, rhs, out, out.numel(), heads,
-        width // unit, UNIT=unit, PAIRS=pairs, BLOCK=block,
+        _dot, (triton.cdiv(out.numel(), sizes["EDGES"]),), src, dst, lhs, rhs, out, out.numel(),
+        heads, width // sizes["UNIT"], **sizes,
     )  # fmt: skip
     return out
 
@@ -179,7 +177,7 @@ def _tiles(count: int, slots: torch.Tensor, width: int) -> tuple[int, dict[str, 
     edges = 16 if len(slots) <= 16 * count else 64
     block = min(128, triton.next_power_of_2(max(width, 1)))
     warps = max(1, min(8, edges * block // 512))
-    sizes = {"UNIT": max(math.gcd(width, 4), 1), "EDGES": edges, "BLOCK": block}
+    sizes = {"UNIT": math.gcd(width, 4), "EDGES": edges, "BLOCK": block}
     return triton.cdiv(width, block), {**sizes, "num_warps": warps}
 
 

@@ -209,8 +209,8 @@ class _Extreme(Function):
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (winner,) = ctx.saved_tensors
         # One more row, for empty groups.
-        out = grad.new_zeros((ctx.rows + 1, grad.shape[1]))
-        return None, out.scatter_add(0, winner, grad)[:-1], None, None
+        out = grad.new_zeros((ctx.rows + 1, grad.shape[1])).scatter_add_(0, winner, grad)
+        return None, out[:-1], None, None
 
 
 class _Softmax(Function):

@@ -97,7 +97,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from gnnlab.kernels import segment_triton
 
-constants = {"UNIT": 4, "EDGES": 16, "BLOCK": 128, "PAIRS": 16, "MEAN": True, "SMALLEST": True}
+constants = {"UNIT": 4, "EDGES": 16, "BLOCK": 128, "MEAN": True, "SMALLEST": True}
 ids, integers = {"rows", "order", "src", "dst"}, {"units", "heads", "nowhere", "count"}
 
 def build(kernel, value, **given):
