@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -48,19 +50,45 @@ _ALLOCATING = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_s
 DEVICE: Any = SimpleNamespace(
     plugged=False,  # torch cannot forget a backend, but there may be no devices
     used_by=0,  # process that has used a device
-    current=0,
+    current=threading.local(),  # .index: each thread begins with device 0
     counts=Counter(),
     may_wait=True,
     is_available=lambda: DEVICE.plugged,
     device_count=lambda: NUM_DEVICES * DEVICE.plugged,
     is_initialized=lambda: DEVICE.plugged and DEVICE.used_by > 0,
     _is_in_bad_fork=lambda: DEVICE.used_by not in (0, os.getpid()),
-    current_device=lambda: DEVICE.current,
-    set_device=lambda device: setattr(DEVICE, "current", torch.device(device).index or 0),
-    get_rng_state=torch.get_rng_state,  # random numbers come from the CPU
-    set_rng_state=torch.set_rng_state,
+    current_device=lambda: getattr(DEVICE.current, "index", 0),
+    set_device=lambda device: _use(torch.device(device).index or 0),
+    get_rng_state=lambda device=None: torch.get_rng_state(),  # random numbers come from the CPU
+    set_rng_state=lambda state, device=None: torch.set_rng_state(state),
     manual_seed_all=lambda seed: None,
 )
+
+
+def _use(index: int) -> None:
+    DEVICE.used_by, DEVICE.current.index = os.getpid(), index
+
+
+class _Event:
+    """A point of time on a device, which is never behind."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.time = 0.0
+
+    def record(self) -> None:
+        self.time, self.device = time.perf_counter(), torch.device(NAME, DEVICE.current_device())
+
+    def query(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        _count("synchronize", waits=1)
+
+    def elapsed_time(self, end: _Event) -> float:
+        return (end.time - self.time) * 1e3
+
+
+DEVICE.Event = _Event
 
 
 class DeviceTensor(torch.Tensor):
@@ -111,10 +139,10 @@ def _run(func: Any, *args: Any, **kwargs: Any) -> Any:
     tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
     ours = {id(x.inside): x for x in tensors if isinstance(x, DeviceTensor)}
     inside, options = tree_map_only(DeviceTensor, lambda x: x.inside, (args, kwargs))
-    device = next((x.device for x in ours.values()), torch.device(NAME, DEVICE.current))
+    device = next((x.device for x in ours.values()), torch.device(NAME, DEVICE.current_device()))
     if kwargs.get("device") is not None:  # where the result is to be
         device, options["device"] = torch.device(kwargs["device"]), torch.device("cpu")
-    index = DEVICE.current if device.index is None else device.index
+    index = DEVICE.current_device() if device.index is None else device.index
     if name in ("_to_copy", "copy_"):
         if (source := tensors[-1]).device.type != device.type:
             direction = "to_device" if device.type == NAME else "to_host"
@@ -181,7 +209,7 @@ def plugged() -> Any:
     if GPU == NAME:
         register()
     with ExitStack() as stack:
-        stack.enter_context(patch.multiple(DEVICE, plugged=GPU == NAME, current=0))
+        stack.enter_context(patch.multiple(DEVICE, plugged=GPU == NAME, current=threading.local()))
         if GPU == NAME:
             stack.enter_context(patch.object(primitive, "_gpu_path", _gpu_path))
         return stack.pop_all()

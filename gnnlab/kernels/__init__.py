@@ -34,6 +34,7 @@ __all__ = [
     "route",
     "sample",
     "sample_torch",
+    "sample_triton",
     "sample_weighted",
     "sddmm",
     "segment_triton",
