@@ -19,13 +19,14 @@ bytes that are copied ``to_device`` and ``to_host``.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -33,6 +34,7 @@ import torch
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from gnnlab.ops import primitive
 from tests import accelerator_cells, accelerator_group
 
 NAME, NUM_DEVICES = "pretend", 4
@@ -206,7 +208,29 @@ def plugged() -> Any:
     """Have a GPU inside ``with``: a pretend one where there is none."""
     if GPU == NAME:
         register()
-    return patch.multiple(DEVICE, plugged=GPU == NAME, current=threading.local())
+    with ExitStack() as stack:
+        stack.enter_context(patch.multiple(DEVICE, plugged=GPU == NAME, current=threading.local()))
+        if GPU == NAME:
+            stack.enter_context(patch.object(primitive, "_gpu_path", _gpu_path))
+        return stack.pop_all()
+
+
+def _gpu_path(device: torch.device) -> ModuleType:
+    """The operators of a GPU that has Triton, whose kernels are replaced by the CPU's."""
+    from gnnlab.ops import triton_path
+
+    return triton_path
+
+
+def launch(function: Callable[..., Any], *args: Any) -> Any:
+    """Run a kernel that is no operator of torch: one launch, which torch does not dispatch."""
+    device = next(x for x in tree_leaves(args) if isinstance(x, DeviceTensor)).device
+    _refuse_mixed(
+        function.__name__, [x for x in tree_leaves(args) if isinstance(x, torch.Tensor)], device
+    )
+    _count(function.__name__, operators=1)
+    result = function(*tree_map_only(DeviceTensor, lambda x: x.inside, args))
+    return tree_map_only(torch.Tensor, lambda x: DeviceTensor(x, device.index), result)
 
 
 @cache
@@ -225,4 +249,7 @@ def register() -> torch.library.Library:
     for func in filter(None, direct):
         library.impl(func, partial(_run, func), "PrivateUse1")
     accelerator_group.register(NAME)
+    from tests import accelerator_kernels
+
+    sys.modules["gnnlab.kernels.segment_triton"] = accelerator_kernels
     return library
