@@ -24,7 +24,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache, partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -89,6 +89,9 @@ class _Event:
 
 
 DEVICE.Event = _Event
+
+
+OWN_GPU_PATH = primitive._gpu_path
 
 
 class DeviceTensor(torch.Tensor):
@@ -208,15 +211,13 @@ def plugged() -> Any:
     """Have a GPU inside ``with``: a pretend one where there is none."""
     if GPU == NAME:
         register()
-    with ExitStack() as stack:
-        stack.enter_context(patch.multiple(DEVICE, plugged=GPU == NAME, current=threading.local()))
-        if GPU == NAME:
-            stack.enter_context(patch.object(primitive, "_gpu_path", _gpu_path))
-        return stack.pop_all()
+    return patch.multiple(DEVICE, plugged=GPU == NAME, current=threading.local())
 
 
 def _gpu_path(device: torch.device) -> ModuleType:
     """The operators of a GPU that has Triton, whose kernels are replaced by the CPU's."""
+    if device.type != NAME:
+        return OWN_GPU_PATH(device)
     from gnnlab.ops import triton_path
 
     return triton_path
@@ -252,4 +253,5 @@ def register() -> torch.library.Library:
     from tests import accelerator_kernels
 
     sys.modules["gnnlab.kernels.segment_triton"] = accelerator_kernels
+    primitive._gpu_path = _gpu_path
     return library

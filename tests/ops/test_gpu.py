@@ -10,12 +10,11 @@ import torch
 
 from gnnlab import accelerators, ops
 from gnnlab.ops import primitive, torch_path
-from tests.accelerator import GPU, no_waits
+from tests.accelerator import GPU, OWN_GPU_PATH, no_waits
 from tests.ops.reference import assert_near, toy_graph
 
 pytestmark = pytest.mark.gpu
 
-GPU_PATH = primitive._gpu_path.__wrapped__
 LENGTHS = torch.tensor([3, 0, 5])
 CASES: dict[str, tuple[Callable[..., torch.Tensor], list[tuple[int, ...]]]] = {
     **{
@@ -111,7 +110,7 @@ def test_integers_are_reduced_by_torch() -> None:
 def test_without_a_compiler_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accelerators, "runs_triton", lambda device: True)
     with pytest.warns(UserWarning, match="Triton"):  # it has no kernels for a CPU
-        assert GPU_PATH(torch.device("cpu")) is torch_path
+        assert OWN_GPU_PATH.__wrapped__(torch.device("cpu")) is torch_path
 
 
 def test_relu_dropout() -> None:
