@@ -839,9 +839,9 @@ plt.show()
 # all-reduce takes more time than splitting the batch saves; large ones can gain. Two ranks are
 # never quite twice as fast, least of all on busy cores.
 #
-# And GPUs? On an H200, 192 steps on a graph with 2.45 million nodes took 2.1 seconds; yet
-# of the 5.5 ms of a model update, the GPU computed for 0.6 ms, then waited for Python. Before you
-# add a second GPU, see what the first waits for.
+# And GPUs? On an H200, a training step on a graph with 2.45 million nodes took 11 ms, its model
+# update 5.5; of these, the GPU computed for 0.6, then waited for Python. Before you add a second
+# GPU, see what the first waits for.
 #
 # ## Three failures
 #
@@ -862,16 +862,17 @@ plt.show()
 # 시간보다 올리듀스에 드는 시간이 더 길기 때문입니다. 배치가 크면 빨라질 수 있습니다. 그러나 랭크를
 # 두 개 써도 속도가 두 배에는 이르지 못하며, 코어가 다른 일도 하고 있다면 더욱 그렇습니다.
 #
-# 그렇다면 GPU를 쓰면 어떨까요? NVIDIA H200 한 개로 노드가 245만 개인 그래프를 192단계 학습하는 데
-# 2.1초가 걸렸습니다. 그런데 모델을 한 번 갱신하는 데 걸린 5.5밀리초 가운데 GPU가 실제로 계산한
-# 시간은 0.6밀리초뿐이고, 나머지는 Python이 다음 연산을 지시하기를 기다린 시간이었습니다. 따라서
-# GPU를 늘리기 전에, 지금 쓰는 GPU가 무엇을 기다리고 있는지부터 확인하는 것이 좋습니다.
+# 그렇다면 GPU를 쓰면 어떨까요? NVIDIA H200 한 개로 노드가 245만 개인 그래프를 학습해 보니, 한
+# 단계에 약 11밀리초가 걸렸고 그 가운데 모델을 갱신하는 데 5.5밀리초가 걸렸습니다. 그런데 이
+# 5.5밀리초 가운데 GPU가 실제로 계산한 시간은 0.6밀리초뿐이고, 나머지는 Python이 다음 연산을
+# 지시하기를 기다린 시간이었습니다. 따라서 GPU를 늘리기 전에, 지금 쓰는 GPU가 무엇을 기다리고
+# 있는지부터 확인하는 것이 좋습니다.
 #
 # ## 장애 세 가지
 #
 # 다음 장애가 생기면 프로그램이 더 이상 진행되지 않으며, 아무런 메시지도 나오지 않을 때가 많습니다.
-# 첫째와 셋째 장애는 별도의 프로세스에서 제한 시간을 두고 재현한 뒤 원인을 없애고, 둘째인 CUDA의
-# 장애에서는 라이브러리가 미리 검사하여 포크를 거부하는 모습을 봅시다.
+# 첫째와 셋째 장애는 별도의 프로세스에서 제한 시간을 두고 재현한 뒤 원인을 없애 봅니다. 둘째인 CUDA
+# 관련 장애는 직접 일으키지 않고, 라이브러리가 미리 검사하여 포크를 거부하는 모습을 확인합니다.
 #
 # **포크한 뒤의 OpenMP.** PyTorch는 큰 텐서를 OpenMP 스레드 여러 개로 이루어진 팀으로 계산합니다.
 # 포크하면 메모리는 복제되지만, 스레드는 포크를 호출한 하나만 복제됩니다. 자식 프로세스의 메모리에는
@@ -885,14 +886,14 @@ plt.show()
 # 次较小时，多个 rank 往往反而比单个进程慢，因为全归约所花的时间比省下的计算时间更长；批次较大时则可
 # 能更快。两个 rank 达不到两倍的速度，两个核还有其他负载时更是如此。
 #
-# 换成 GPU 会怎样？在一块 NVIDIA H200 上，用有 245 万个节点的图训练 192 步，用时 2.1 秒。但是，更新
-# 一次模型用时 5.5 毫秒，其中 GPU 真正在计算的只有 0.6 毫秒，其余时间都在等待 Python 发出下一个运算。
-# 所以，在增加第二块 GPU 之前，应当先弄清第一块在等什么。
+# 换成 GPU 会怎样？在一块 NVIDIA H200 上，用有 245 万个节点的图训练，每步约需 11 毫秒，其中更新模型
+# 占 5.5 毫秒。然而在这 5.5 毫秒中，GPU 真正用于计算的时间只有 0.6 毫秒，其余时间都在等待 Python 发
+# 出下一个运算。所以，在增加第二块 GPU 之前，应当先弄清第一块在等什么。
 #
 # ## 三种故障
 #
-# 下面的故障会让程序卡住或中断，而且大多没有明确的提示。对 OpenMP 和批次数不相等这两种，我们在单独的
-# 进程中复现，并设定时限，然后消除原因；对 CUDA，则展示库的检查怎样拒绝 fork。
+# 下面的故障会让程序卡住或中断，而且大多没有明确的提示。其中，OpenMP 和批次数不相等这两种故障，我们
+# 在单独的进程中限时复现，再消除其原因；至于 CUDA，则只演示库如何在检查后拒绝 fork。
 #
 # **fork 之后的 OpenMP。** PyTorch 用一组 OpenMP 线程完成大张量的运算。fork 会复制内存，但线程只复制
 # 调用 fork 的那一个。子进程的内存中留有线程组的信息，线程却并不存在；把计算交给这个线程组之后，子进
@@ -935,9 +936,10 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # `torch.cuda.is_initialized()` tells you whether a process has used the GPU.
 #
 # `torch.cuda.device_count()` is harmless: it asks NVML, NVIDIA's management library. But
-# `torch.cuda.is_available()` initializes the CUDA driver: `is_initialized()` stays False, yet a child
-# forked later cannot use the GPU. Setting `PYTORCH_NVML_BASED_CUDA_CHECK=1` makes it ask NVML. The
-# library's `Process` checks before it forks. Without a GPU, we pretend that one has been used.
+# `torch.cuda.is_available()` initializes the CUDA driver: `is_initialized()` stays False, yet a
+# child forked later cannot use the GPU. Setting `PYTORCH_NVML_BASED_CUDA_CHECK=1` makes it ask
+# NVML. The library's `Process` checks before it forks. Without a GPU, we pretend that one has been
+# used.
 
 # %% [markdown] slot="cuda" lang="ko"
 # Linux용 PyTorch에 들어 있는 GNU OpenMP를 쓸 때 아무 조치도 하지 않으면 자식 프로세스가 멈춥니다.
@@ -949,11 +951,12 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # `torch.cuda.is_initialized()`로 알 수 있습니다.
 #
 # 랭크를 몇 개 시작할지 정할 때 쓰는 `torch.cuda.device_count()`는, NVIDIA의 관리 라이브러리인
-# NVML로 GPU 수를 알아낼 수 있으면 GPU를 초기화하지 않습니다. 반면 `torch.cuda.is_available()`은 CUDA
-# 드라이버를 초기화합니다. 이때 `is_initialized()`의 값은 그대로 False이지만, 그 뒤에 포크한 자식
-# 프로세스에서는 GPU를 쓰지 못합니다. 그러므로 포크하기 전에는 이 함수를 호출하지 말고, 꼭 필요하면
-# 환경 변수 `PYTORCH_NVML_BASED_CUDA_CHECK=1`을 설정하여 NVML을 쓰게 합니다. 라이브러리의 `Process`는
-# 포크하기 전에 이를 검사합니다. GPU가 없는 컴퓨터에서는 다음 셀에서 GPU를 이미 쓴 상황을 흉내 냅니다.
+# NVML로 GPU 수를 알아낼 수 있으면 GPU를 초기화하지 않습니다. 반면 `torch.cuda.is_available()`은
+# CUDA 드라이버를 초기화합니다. 이때 `is_initialized()`의 값은 그대로 False이지만, 그 뒤에 포크한
+# 자식 프로세스에서는 GPU를 쓰지 못합니다. 그러므로 포크하기 전에는 이 함수를 호출하지 말고, 꼭
+# 필요하면 환경 변수 `PYTORCH_NVML_BASED_CUDA_CHECK=1`을 설정하여 NVML을 쓰게 합니다. 라이브러리의
+# `Process`는 포크하기 전에 CUDA가 이미 초기화되었는지 검사합니다. GPU가 없는 컴퓨터에서는 다음
+# 셀에서 GPU를 이미 쓴 상황을 흉내 냅니다.
 
 # %% [markdown] slot="cuda" lang="zh"
 # PyTorch 在 Linux 上自带 GNU OpenMP；使用它时，未加处理的子进程会卡住，而两种补救办法都有效。
@@ -962,11 +965,12 @@ print(no_fork or launch_processes(openmp_after_fork, 1)[0])
 # 用过 GPU，由它 fork 出的子进程就不能再用 GPU，而 PyTorch 要到子进程里才报错。
 # `torch.cuda.is_initialized()` 可用来判断进程是否用过 GPU。
 #
-# 脚本可以用 `torch.cuda.device_count()` 来决定启动几个 rank。只要它能通过 NVIDIA 的管理库 NVML 查到
-# GPU 的个数，就不算用过 GPU。`torch.cuda.is_available()` 则会初始化 CUDA 驱动：`is_initialized()` 仍
-# 为 False，但之后 fork 出的子进程无法使用 GPU。因此，fork 之前不要调用它；确有需要时，可设环境变量
-# `PYTORCH_NVML_BASED_CUDA_CHECK=1`，让它去查 NVML。库中的 `Process` 在 fork 之前会做检查。如果没有
-# GPU，下面的代码就模拟已经用过 GPU 的状态。
+# 脚本可以用 `torch.cuda.device_count()` 来决定启动几个 rank。只要该函数能通过 NVIDIA 的管理库 NVML
+# 查到 GPU 的个数，调用它的进程就不算用过 GPU。`torch.cuda.is_available()` 则会初始化 CUDA 驱动：
+# `is_initialized()` 仍为 False，但之后 fork 出的子进程无法使用 GPU。因此，fork 之前不要调用它；确
+# 有需要时，可设环境变量 `PYTORCH_NVML_BASED_CUDA_CHECK=1`，让它改为查询 NVML。库中的 `Process` 会
+# 在 fork 之前检查 CUDA 是否已经初始化，若是则拒绝 fork。如果没有 GPU，下面的代码就模拟已经用过 GPU
+# 的状态。
 
 
 # %% slot="cuda-code"
