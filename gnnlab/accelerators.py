@@ -7,6 +7,7 @@ other devices. So a device works as far as torch does on it: those of NVIDIA and
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ import torch
 from gnnlab.errors import InvalidInput
 
 __all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
+__all__ += ["current_stream", "has_streams", "new_stream", "pinned", "runs_triton", "set_stream"]
 
 
 def kind() -> str | None:
@@ -69,3 +71,33 @@ def group_backend(device: torch.device | str) -> str | None:
 
     name = dist.Backend.default_device_backend_map.get(torch.device(device).type, "gloo")
     return name if name != "gloo" and dist.is_backend_available(name) else None
+
+
+def has_streams(device: torch.device) -> bool:
+    """Whether a device works on several queues at a time."""
+    return device.type != "cpu" and hasattr(getattr(torch, device.type, None), "Stream")
+
+
+def new_stream(device: torch.device) -> Any:
+    """Return a new stream of a device, that is a queue of its work."""
+    return torch.get_device_module(device).Stream(device)
+
+
+def current_stream(device: torch.device) -> Any:
+    """Return the stream that this thread uses on a device."""
+    return torch.get_device_module(device).current_stream(device)
+
+
+def set_stream(stream: Any) -> None:
+    """Make a stream, and its device, the current ones of this thread."""
+    torch.get_device_module(stream.device).set_stream(stream)
+
+
+def pinned(num_bytes: int) -> torch.Tensor:
+    """Allocate bytes of main memory that accelerators can read by themselves."""
+    return torch.empty(num_bytes, dtype=torch.uint8, pin_memory=True)
+
+
+def runs_triton(device: torch.device) -> bool:
+    """Whether Triton is installed and compiles kernels for a device."""
+    return device.type == "cuda" and importlib.util.find_spec("triton") is not None

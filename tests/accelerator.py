@@ -31,7 +31,8 @@ import torch
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from tests import accelerator_cells, accelerator_group
+from gnnlab import accelerators
+from tests import accelerator_cells, accelerator_group, accelerator_streams
 
 NAME, NUM_DEVICES = "pretend", 4
 GPU = "cuda" if torch.cuda.is_available() else NAME  # where tests marked ``gpu`` run
@@ -58,6 +59,9 @@ DEVICE: Any = SimpleNamespace(
     get_rng_state=torch.get_rng_state,  # random numbers come from the CPU
     set_rng_state=torch.set_rng_state,
     manual_seed_all=lambda seed: None,
+    Stream=accelerator_streams.Stream,
+    current_stream=accelerator_streams.current_stream,
+    set_stream=accelerator_streams.set_stream,
 )
 
 
@@ -82,6 +86,9 @@ class DeviceTensor(torch.Tensor):
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _run(func, *args, **(kwargs or {}))
+
+    def record_stream(self, stream: Any) -> None:
+        accelerator_streams.MEMORY[accelerator_streams.address(self.inside)].recorded.add(stream)
 
     # What torch refuses to subclasses of Tensor, or does otherwise.
     def tolist(self) -> Any:
@@ -113,18 +120,25 @@ def _run(func: Any, *args: Any, **kwargs: Any) -> Any:
     if kwargs.get("device") is not None:  # where the result is to be
         device, options["device"] = torch.device(kwargs["device"]), torch.device("cpu")
     index = DEVICE.current if device.index is None else device.index
+    stream, late = accelerator_streams.current_stream(torch.device(NAME, index)), None
+    is_work = not (func.is_view or name in _ALLOCATING)
+    for x in ours.values() if is_work else ():
+        accelerator_streams.reads(x.inside, accelerator_streams.current_stream(x.device), name)
     if name in ("_to_copy", "copy_"):
         if (source := tensors[-1]).device.type != device.type:
             direction = "to_device" if device.type == NAME else "to_host"
             returns = kwargs.get("non_blocking", len(args) > 2 and args[2])  # before it is done
             _count(name, waits=not returns, **{direction: source.nbytes})
+            late = source if returns and device.type == NAME else None
     else:
         _refuse_mixed(name, tensors, device)
         _count(name, waits=_waits(name, args, kwargs), to_host=8 * (name == "_local_scalar_dense"))
-    _count(name, dispatched=1, operators=not (func.is_view or name in _ALLOCATING))
+    _count(name, dispatched=1, operators=is_work)
     result = accelerator_cells.FUSED.get(name, func)(*inside, **options)
 
     def leave(value: torch.Tensor) -> torch.Tensor:
+        if not func.is_view:
+            accelerator_streams.writes(value, stream, id(value) not in ours, late)
         if (same := ours.get(id(value))) is None:
             return DeviceTensor(value, index)
         if same.shape != value.shape:  # changed in place, as by transpose_: tell the wrapper
@@ -174,11 +188,18 @@ def no_waits() -> Iterator[None]:
         set_cuda("default")
 
 
-def plugged() -> Any:
+@contextmanager
+def plugged() -> Iterator[None]:
     """Have a GPU inside ``with``: a pretend one where there is none."""
-    if GPU == NAME:
-        register()
-    return patch.multiple(DEVICE, plugged=GPU == NAME, current=0)
+    if GPU != NAME:
+        yield
+        return
+    register()
+    accelerator_streams.reset()
+    device = patch.multiple(DEVICE, plugged=True, current=0)
+    pinned = patch.object(accelerators, "pinned", accelerator_streams.pinned)
+    with device, pinned, patch.object(torch.Tensor, "is_pinned", accelerator_streams.is_pinned):
+        yield
 
 
 @cache
