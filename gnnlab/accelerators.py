@@ -8,6 +8,7 @@ other devices. So a device works as far as torch does on it: those of NVIDIA and
 from __future__ import annotations
 
 import importlib.util
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -15,7 +16,15 @@ import torch
 from gnnlab.errors import InvalidInput
 
 __all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
-__all__ += ["current_stream", "has_streams", "new_stream", "pinned", "runs_triton", "set_stream"]
+__all__ += [
+    "current_stream",
+    "has_streams",
+    "new_stream",
+    "on_stream",
+    "pinned",
+    "runs_triton",
+    "set_stream",
+]
 
 
 def kind() -> str | None:
@@ -86,6 +95,11 @@ def new_stream(device: torch.device) -> Any:
 def current_stream(device: torch.device) -> Any:
     """Return the stream that this thread uses on a device."""
     return torch.get_device_module(device).current_stream(device)
+
+
+def on_stream(stream: Any) -> AbstractContextManager[Any]:
+    """Use a stream, and its device, inside ``with``."""
+    return torch.get_device_module(stream.device).stream(stream)  # type: ignore[no-any-return]
 
 
 def set_stream(stream: Any) -> None:

@@ -62,6 +62,7 @@ DEVICE: Any = SimpleNamespace(
     Stream=accelerator_streams.Stream,
     current_stream=accelerator_streams.current_stream,
     set_stream=accelerator_streams.set_stream,
+    stream=accelerator_streams.on_stream,
 )
 
 

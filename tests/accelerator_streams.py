@@ -10,11 +10,14 @@ waits for an event. So a buffer that is filled again too early shows in the valu
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+_copying = threading.Lock()
 _here = threading.local()  # the present streams of each thread
 _default: dict[int, Stream] = {}
 MEMORY: dict[int, Any] = {}  # address → owner, written, recorded, pending
@@ -44,7 +47,7 @@ class Event:
         return True
 
     def synchronize(self) -> None:
-        for memory in MEMORY.values():
+        for memory in list(MEMORY.values()):
             if memory.written[0] is self.stream:
                 finish(memory)
 
@@ -58,6 +61,16 @@ def current_stream(device: Any) -> Stream:
 
 def set_stream(stream: Stream) -> None:
     vars(_here).setdefault("streams", {})[stream.device.index] = stream
+
+
+@contextmanager
+def on_stream(stream: Stream) -> Iterator[None]:
+    before = current_stream(stream.device)
+    set_stream(stream)
+    try:
+        yield
+    finally:
+        set_stream(before)
 
 
 def address(x: torch.Tensor) -> int:
@@ -81,9 +94,10 @@ def is_pinned(x: torch.Tensor) -> bool:
 
 def finish(memory: Any) -> None:
     """Copy what was not yet copied."""
-    for target, source in memory.pending:
-        target.copy_(source)
-    memory.pending.clear()
+    with _copying:
+        for target, source in memory.pending:
+            target.copy_(source)
+        memory.pending.clear()
 
 
 def reads(x: torch.Tensor, stream: Stream, name: str) -> None:

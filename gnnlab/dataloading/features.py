@@ -53,7 +53,7 @@ def attach_features(
     sampled : nested tuples, lists and dicts, optional
         The batch before it was moved to another device.
     fetch : callable, optional
-        ``fetch(frame, name, ids, moved_ids)`` returns rows on the device of the batch.
+        ``fetch(frame, name, ids)`` returns rows on the device of the batch.
     """
     sources = graph._node_frames()
     before = batch if sampled is None else sampled
@@ -74,8 +74,6 @@ def _attach(source: Frame, frame: Frame, moved: Frame, id_name: str, fetch: Any)
     if id_name not in frame:
         return
     ids = frame.column(id_name)  # holding the frame itself would be a reference cycle
-    if fetch is not None:
-        fetch = partial(fetch, moved_ids=moved.column(id_name))
     for name in source:
         if name not in moved:
             current = partial(source.__getitem__, name) if isinstance(source, Frame) else None

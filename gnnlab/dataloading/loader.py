@@ -409,10 +409,12 @@ class DataLoader:
         moved, fetch = batch, None
         if self.device.type != "cpu" or self.graph.device.type != "cpu":
             with trace.span("copy"):
-                if self._transfer is None or self._transfer.device != self.device:
-                    moved = to_device(batch, self.device)
+                if self._transfer is not None:
+                    fetch = self._transfer.rows
+                if self._transfer is not None and self.graph.device.type == "cpu":
+                    moved = self._transfer.move(batch)
                 else:
-                    moved, fetch = self._transfer.move(batch), self._transfer.rows
+                    moved = to_device(batch, self.device)
         self._attach(moved, batch, fetch)
         fetch_ahead(moved)
         return moved
@@ -431,11 +433,11 @@ class DataLoader:
             if weights in frame
         ]
 
-    def _make_ahead(self, task: _Task, ready: Any) -> tuple[list[Any], Any, Any]:
-        if ready is not None:
-            self._transfer.wait(ready)
-        made = versions(self._reads()), self._make(task)
-        return *made, self._transfer and self._transfer.now()
+    def _make_ahead(self, task: _Task, order: Any) -> tuple[Any, Any]:
+        if self._transfer is None:
+            return self._make(task), None
+        self._transfer.follow(order)
+        return self._make(task), self._transfer.now()
 
     def _hand_over(self, task: _Task, read: list[Any], batch: Any, done: Any) -> Any:
         """Return a batch that was made ahead, with what has changed in the meantime."""
@@ -453,21 +455,19 @@ class DataLoader:
         transfer = self._transfer
         enter = None if transfer is None else transfer.enter
         thread = ThreadPoolExecutor(1, "gnnlab-prefetch", enter)
-        # The thread may read what the work that is queued now writes to a graph on a GPU. From one
-        # in main memory it only copies, and does not wait for the training step.
-        reads_device = transfer is not None and self.graph.device.type != "cpu"
 
-        def make(task: _Task) -> Future[Any]:
-            ready = transfer.now() if reads_device else None  # type: ignore[union-attr]
-            return thread.submit(self._make_ahead, task, ready)
+        def make(task: _Task) -> tuple[list[Any], Future[Any]]:
+            order = None if transfer is None else transfer.order()
+            return versions(self._reads()), thread.submit(self._make_ahead, task, order)
 
         try:
             pending = deque(map(make, tasks[: self.prefetch]))
             for number, task in enumerate(tasks):
-                made = pending.popleft().result()
+                read, made = pending.popleft()
+                batch, done = made.result()
                 if number + self.prefetch < len(tasks):
                     pending.append(make(tasks[number + self.prefetch]))
-                yield self._hand_over(task, *made)
+                yield self._hand_over(task, read, batch, done)
         finally:
             # The thread ends with the iteration, also if that is left early. The garbage collector
             # may close the iteration in a prefetch thread; waiting there could be a deadlock.

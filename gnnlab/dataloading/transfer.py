@@ -29,9 +29,9 @@ import torch
 
 from gnnlab import accelerators, kernels
 from gnnlab.dataloading.sampler import to_device
-from gnnlab.graph.frame import Frame, LazyTensor, is_unchanged, versions
+from gnnlab.graph.frame import Frame, is_unchanged, versions
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.placement import tensors
+from gnnlab.graph.placement import features, tensors
 from gnnlab.graph.relation import check_ids
 
 __all__ = ["CacheInfo", "Transfer"]
@@ -87,8 +87,7 @@ class Transfer:
         self._stream: Any = None
         self._buffers = _Buffers(device)
         self._tables: dict[tuple[int, str], _Table] = {}
-        self._lock = threading.Lock()
-        self._being_read: deque[tuple[Any, torch.Tensor]] = deque()
+        self._lock, self._local = threading.RLock(), threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Transfer, (self.device, self._graphs, self._cached)  # streams stay in their process
@@ -114,6 +113,27 @@ class Transfer:
         """Have the present thread's stream wait for an event; the thread itself goes on."""
         accelerators.current_stream(self.device).wait_event(event)
 
+    def order(self) -> tuple[Any, ...]:
+        """Return what :meth:`follow` takes, in the thread that orders a batch from another one."""
+        if all(graph.device.type == "cpu" for graph in self._graphs):
+            return ()  # nothing there is written by the device
+        graphs = [graph for graph in self._graphs if isinstance(graph, Graph)]
+        written = versions(x for graph in graphs for x in features(graph))
+        return self.now(), accelerators.current_stream(self.device), written
+
+    def follow(self, order: tuple[Any, ...]) -> None:
+        """Have the present thread's stream wait for the work that was queued before an order."""
+        self._local.order = order
+        if order:
+            self.wait(order[0])
+
+    def _follow_writes(self, feature: torch.Tensor) -> None:
+        """Wait for writes to a feature that were queued after the order."""
+        if order := getattr(self._local, "order", ()):
+            _, stream, written = order
+            if not any(is_unchanged([each], [feature]) for each in written):
+                self.wait(stream.record_event())
+
     def receive(self, batch: Any) -> None:
         """Tell torch that the present thread's stream uses the memory of a batch."""
         stream = accelerators.current_stream(self.device)
@@ -126,15 +146,15 @@ class Transfer:
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
-        """Copy in the own stream, so that no buffer waits for a training step to be done."""
+        """Work in the own stream, so that nothing waits for a training step to be done."""
         stream = accelerators.current_stream(self.device)
-        self.enter()
-        try:
+        if stream == self._stream:
             yield
-        finally:
-            copied = self.now()
-            accelerators.set_stream(stream)
-            stream.wait_event(copied)
+            return
+        with accelerators.on_stream(self._stream):
+            yield
+            done = self.now()
+        stream.wait_event(done)
 
     # ----------------------------------------------------------------- copies
     def move(self, batch: Any) -> Any:
@@ -162,9 +182,7 @@ class Transfer:
         return moved
 
     # --------------------------------------------------------------- features
-    def rows(
-        self, source: Any, name: str, ids: torch.Tensor, moved_ids: torch.Tensor | LazyTensor
-    ) -> torch.Tensor:
+    def rows(self, source: Any, name: str, ids: torch.Tensor) -> torch.Tensor:
         """Return rows of a feature on the device.
 
         Parameters
@@ -172,38 +190,40 @@ class Transfer:
         source : Frame or DistFrame
         name : str
         ids : torch.Tensor
-            Shape (K,).
-        moved_ids : torch.Tensor or LazyTensor
-            The same on the device.
+            Shape (K,), int32 or int64.
         """
         whole = source[name] if isinstance(source, Frame) else None
+        if whole is not None and whole.device.type != "cpu":
+            self._follow_writes(whole)
+            return source.gather(name, ids)
         if whole is None or not _is_plain(whole):
             return self.copy(source.gather(name, ids))
-        ids, matrix = ids.cpu(), kernels.gather.words(whole)
+        ids = ids.cpu()
         check_ids(ids, len(whole), source.what)
+        with self._aside():
+            words = self._words(source, name, whole, ids)
+            rows = words.view(whole.dtype).view(len(ids), *whole.shape[1:])
+        self.receive(rows)
+        return rows
+
+    def _words(
+        self, source: Frame, name: str, whole: torch.Tensor, ids: torch.Tensor
+    ) -> torch.Tensor:
+        matrix = kernels.gather.words(whole)
         table = self._table(source, name, whole, matrix)
         if whole.is_pinned() and accelerators.runs_triton(self.device):
-            moved_ids = moved_ids() if isinstance(moved_ids, LazyTensor) else moved_ids
-            read = () if table is None else table.read_by_device(len(ids))
-            rows = kernels.gather_triton.rows(matrix, moved_ids, *read)
-            self._hold(whole)
-        elif table is None:
-            rows = self._gather(matrix, ids)
-        else:
-            slots = table.slots.index_select(0, ids)
-            missing = (slots < 0).nonzero().flatten()
-            table.count(len(ids), len(missing))
-            rows = table.values.index_select(0, self.copy(slots.clamp_(min=0)))
-            rows.index_copy_(
-                0, self.copy(missing), self._gather(matrix, ids.index_select(0, missing))
-            )
-        return rows.view(whole.dtype).view(len(ids), *whole.shape[1:])
-
-    def _hold(self, pinned: torch.Tensor) -> None:
-        """Keep memory that a kernel reads, which torch does not know, until it has."""
-        self._being_read.append((self.now(), pinned))
-        while self._being_read and self._being_read[0][0].query():
-            self._being_read.popleft()
+            cached = () if table is None else table.asked_by_device(len(ids))
+            rows: torch.Tensor = kernels.gather_triton.rows(matrix, self.copy(ids), *cached)
+            self.now().synchronize()  # the program may write to the feature, or free it
+            return rows
+        if table is None:
+            return self._gather(matrix, ids)
+        slots = table.slots.index_select(0, ids)
+        missing = (slots < 0).nonzero().flatten()
+        table.count(len(ids), len(missing))
+        rows = table.values.index_select(0, self.copy(slots.clamp_(min=0)))
+        fetched = self._gather(matrix, ids.index_select(0, missing))
+        return rows.index_copy_(0, self.copy(missing), fetched)
 
     # ------------------------------------------------------------------ cache
     def _table(
@@ -216,30 +236,20 @@ class Transfer:
         with self._lock:
             key = id(source), name
             if key not in self._tables:
-                self._tables[key] = self._fill(source, name, whole, matrix, most)
+                kind, scores = _scores(self._graphs, source)
+                chosen = torch.topk(scores, min(most, len(scores))).indices
+                slots = torch.full((len(scores),), -1, dtype=torch.int32)
+                slots[chosen] = torch.arange(len(chosen), dtype=torch.int32)
+                read, values = versions([whole]), self._gather(matrix, chosen)
+                there = self.copy(slots), values, torch.zeros(1, device=self.device).long()
+                self._tables[key] = _Table(f"{kind}/{name}", read, slots, values, there)
             table = self._tables[key]
-        table.outdated |= not is_unchanged(table.filled_from, [whole])
-        if table.outdated:
-            return None
-        table.use(accelerators.current_stream(self.device))
-        return table
-
-    def _fill(
-        self, source: Frame, name: str, whole: torch.Tensor, matrix: torch.Tensor, most: int
-    ) -> _Table:
-        kind, scores = _scores(self._graphs, source)
-        chosen = torch.topk(scores, min(most, len(scores))).indices
-        slots = torch.full((len(scores),), -1, dtype=torch.int32)
-        slots[chosen] = torch.arange(len(chosen), dtype=torch.int32)
-        before = versions([whole])
-        values = self._gather(matrix, chosen)
-        there = self.copy(slots)
-        hits = torch.zeros(1, dtype=torch.int64, device=self.device)
-        return _Table(f"{kind}/{name}", before, slots, there, values, hits, self.now())
+        table.outdated |= not is_unchanged(table.read, [whole])
+        return None if table.outdated else table
 
     def info(self) -> CacheInfo:
         """Return the statistics of the cached rows."""
-        with self._lock:
+        with self._lock, self._aside():
             found = {table.name: table.info() for table in self._tables.values()}
         names = "hits", "misses", "rows", "bytes"
         return CacheInfo(*(sum(getattr(x, n) for x in found.values()) for n in names), found)
@@ -336,38 +346,29 @@ class _Copies:
 
 @dataclass
 class _Table:
-    """Rows of a feature that are on the device."""
+    """Rows of a feature that are on the device; only the own stream uses them."""
 
     name: str
-    filled_from: list[tuple[torch.Tensor, int | None]]
-    slots: torch.Tensor  # (N,) int32: the position in ``values``, or −1; in main memory
-    slots_there: torch.Tensor
+    read: list[tuple[torch.Tensor, int | None]]  # the feature, as it was
+    slots: torch.Tensor  # (N,) int32: where each row is in ``values``, or −1; in main memory
     values: torch.Tensor  # (K, W), words
-    hits_there: torch.Tensor  # (1,) int64, counted by the device
-    filled: Any  # event
+    there: tuple[torch.Tensor, ...]  # what the kernel takes, which counts the hits
     outdated: bool = False
-    requests: int = 0
+    asked: int = 0
     hits: int = 0
 
-    def use(self, stream: Any) -> None:
-        """Have a stream wait until the table is filled, and keep its memory for that stream."""
-        stream.wait_event(self.filled)
-        for tensor in self.slots_there, self.values, self.hits_there:
-            tensor.record_stream(stream)
+    def count(self, asked: int, missing: int) -> None:
+        self.asked += asked
+        self.hits += asked - missing
 
-    def count(self, requests: int, misses: int) -> None:
-        self.requests += requests
-        self.hits += requests - misses
-
-    def read_by_device(self, requests: int) -> tuple[torch.Tensor, ...]:
-        """Return what the kernel takes, which counts the hits."""
-        self.requests += requests
-        return self.slots_there, self.values, self.hits_there
+    def asked_by_device(self, asked: int) -> tuple[torch.Tensor, ...]:
+        self.asked += asked
+        return self.there
 
     def info(self) -> CacheInfo:
-        hits = self.hits + int(self.hits_there)
-        size = self.values.nbytes + self.slots_there.nbytes
-        return CacheInfo(hits, self.requests - hits, len(self.values), size)
+        hits = self.hits + int(self.there[2])
+        size = sum(x.nbytes for x in self.there)
+        return CacheInfo(hits, self.asked - hits, len(self.values), size)
 
 
 def _scores(graphs: Sequence[Graph], source: Frame) -> tuple[str, torch.Tensor]:

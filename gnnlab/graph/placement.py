@@ -91,6 +91,11 @@ def tensors(graph: GraphCore) -> Iterator[torch.Tensor]:
     """Yield the tensors of structure and features, those that lazy columns need included."""
     for relation in graph._relations.values():
         yield from relation.tensors()
+    yield from features(graph)
+
+
+def features(graph: GraphCore) -> Iterator[torch.Tensor]:
+    """Yield the tensors of features, those that lazy columns need included."""
     for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
         for frame in frames.values():
             yield from frame.tensors()
