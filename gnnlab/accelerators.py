@@ -8,7 +8,6 @@ other devices. So a device works as far as torch does on it: those of NVIDIA and
 from __future__ import annotations
 
 import importlib.util
-from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -16,15 +15,7 @@ import torch
 from gnnlab.errors import InvalidInput
 
 __all__ = ["count", "group_backend", "is_initialized", "kind", "read_device", "set_device"]
-__all__ += [
-    "current_stream",
-    "has_streams",
-    "new_stream",
-    "on_stream",
-    "pinned",
-    "runs_triton",
-    "set_stream",
-]
+__all__ += ["has_streams", "pinned", "runs_triton"]
 
 
 def kind() -> str | None:
@@ -85,26 +76,6 @@ def group_backend(device: torch.device | str) -> str | None:
 def has_streams(device: torch.device) -> bool:
     """Whether a device works on several queues at a time."""
     return device.type != "cpu" and hasattr(getattr(torch, device.type, None), "Stream")
-
-
-def new_stream(device: torch.device) -> Any:
-    """Return a new stream of a device, that is a queue of its work."""
-    return torch.get_device_module(device).Stream(device)
-
-
-def current_stream(device: torch.device) -> Any:
-    """Return the stream that this thread uses on a device."""
-    return torch.get_device_module(device).current_stream(device)
-
-
-def on_stream(stream: Any) -> AbstractContextManager[Any]:
-    """Use a stream, and its device, inside ``with``."""
-    return torch.get_device_module(stream.device).stream(stream)  # type: ignore[no-any-return]
-
-
-def set_stream(stream: Any) -> None:
-    """Make a stream, and its device, the current ones of this thread."""
-    torch.get_device_module(stream.device).set_stream(stream)
 
 
 def pinned(num_bytes: int) -> torch.Tensor:

@@ -442,8 +442,7 @@ class DataLoader:
     def _hand_over(self, task: _Task, read: list[Any], batch: Any, done: Any) -> Any:
         """Return a batch that was made ahead, with what has changed in the meantime."""
         if self._transfer is not None:
-            self._transfer.wait(done)
-            self._transfer.receive(batch)
+            self._transfer.receive(batch, done)
         if not is_unchanged(read, self._reads()):
             return self._make(task)
         if hasattr(self.graph, "ntypes"):

@@ -23,16 +23,17 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 import torch
 
 from gnnlab import accelerators, kernels
 from gnnlab.dataloading.sampler import to_device
-from gnnlab.graph.frame import Frame, is_unchanged, versions
+from gnnlab.graph.frame import Frame, LazyTensor, is_unchanged, versions
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.placement import features, tensors
-from gnnlab.graph.relation import check_ids
+from gnnlab.graph.relation import Adjacency, Relation, check_ids
 
 __all__ = ["CacheInfo", "Transfer"]
 
@@ -66,6 +67,13 @@ class CacheInfo:
         """Share of the requested rows that were in the cache; 0 before any request."""
         return self.hits / max(1, self.hits + self.misses)
 
+    @classmethod
+    def of(cls, features: dict[str, CacheInfo]) -> CacheInfo:
+        """Return the sums over features."""
+        names = "hits", "misses", "rows", "bytes"
+        sums = {name: sum(getattr(each, name) for each in features.values()) for name in names}
+        return cls(**sums, features=features)
+
 
 class Transfer:
     """Moves the batches of one loader to a device.
@@ -74,18 +82,20 @@ class Transfer:
     ----------
     device : torch.device
         A device with streams.
-    graphs : sequence of Graph
-        Those whose features the batches have; for the choice of cached rows.
+    graphs : sequence of Graph or DistGraph
+        Those whose features the batches have.
     cached : mapping
         "node" and "edge" → feature name → most rows of each type to keep on the device.
     """
 
     def __init__(
-        self, device: torch.device, graphs: Sequence[Graph], cached: Mapping[str, Any]
+        self, device: torch.device, graphs: Sequence[Any], cached: Mapping[str, Any]
     ) -> None:
         self.device, self._graphs, self._cached = device, graphs, cached
+        self._backend = torch.get_device_module(device)
         self._stream: Any = None
-        self._buffers = _Buffers(device)
+        self._buffers: deque[tuple[torch.Tensor | None, Any]] = deque([(None, None)] * 2)
+        self._room = 1 << 16  # bytes for the structure of a batch
         self._tables: dict[tuple[int, str], _Table] = {}
         self._lock, self._local = threading.RLock(), threading.local()
 
@@ -98,69 +108,86 @@ class Transfer:
         with self._lock:
             self._tables = {key: t for key, t in self._tables.items() if not t.outdated}
         if self._stream is None:  # and kept: the first allocations of a stream stop the whole GPU
-            self._stream = accelerators.new_stream(self.device)
+            self._stream = self._backend.Stream(self.device)
         self._stream.wait_event(self.now())
 
     def enter(self) -> None:
-        """Have the present thread work in the own stream from now on."""
-        accelerators.set_stream(self._stream)
+        """Have the present thread, and its current device, work in the own stream from now on."""
+        self._backend.set_stream(self._stream)
+
+    def _present(self) -> Any:
+        return self._backend.current_stream(self.device)
 
     def now(self) -> Any:
         """Return an event at the end of the present thread's work."""
-        return accelerators.current_stream(self.device).record_event()
-
-    def wait(self, event: Any) -> None:
-        """Have the present thread's stream wait for an event; the thread itself goes on."""
-        accelerators.current_stream(self.device).wait_event(event)
+        return self._present().record_event()
 
     def order(self) -> tuple[Any, ...]:
         """Return what :meth:`follow` takes, in the thread that orders a batch from another one."""
         if all(graph.device.type == "cpu" for graph in self._graphs):
-            return ()  # nothing there is written by the device
-        graphs = [graph for graph in self._graphs if isinstance(graph, Graph)]
-        written = versions(x for graph in graphs for x in features(graph))
-        return self.now(), accelerators.current_stream(self.device), written
+            return ()  # the device writes nothing that is read there
+        return self.now(), self._present(), versions(tensors_in(self._graphs))
 
     def follow(self, order: tuple[Any, ...]) -> None:
         """Have the present thread's stream wait for the work that was queued before an order."""
         self._local.order = order
         if order:
-            self.wait(order[0])
+            self._present().wait_event(order[0])
 
     def _follow_writes(self, feature: torch.Tensor) -> None:
         """Wait for writes to a feature that were queued after the order."""
         if order := getattr(self._local, "order", ()):
             _, stream, written = order
             if not any(is_unchanged([each], [feature]) for each in written):
-                self.wait(stream.record_event())
+                self._present().wait_event(stream.record_event())
 
-    def receive(self, batch: Any) -> None:
-        """Tell torch that the present thread's stream uses the memory of a batch."""
-        stream = accelerators.current_stream(self.device)
+    def receive(self, batch: Any, made: Any = None) -> None:
+        """Have the present stream wait for a batch, and tell torch that it uses the memory."""
+        stream = self._present()
+        if made is not None:
+            stream.wait_event(made)
         if stream == self._stream:
             return
-        used = [t for t in _tensors_of(batch) if t.device == self.device]
-        whole = {id(t if t._base is None else t._base): t for t in used}  # views share memory
+        used = [x for x in tensors_in([batch], self._graphs) if x.device == self.device]
+        whole = {id(x if x._base is None else x._base): x for x in used}  # views share memory
         for tensor in whole.values():
             tensor.record_stream(stream)
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
         """Work in the own stream, so that nothing waits for a training step to be done."""
-        stream = accelerators.current_stream(self.device)
+        stream = self._present()
         if stream == self._stream:
             yield
             return
-        with accelerators.on_stream(self._stream):
+        with self._backend.stream(self._stream):
             yield
             done = self.now()
         stream.wait_event(done)
 
     # ----------------------------------------------------------------- copies
+    @contextmanager
+    def buffer(self, num_bytes: int) -> Iterator[torch.Tensor]:
+        """Have a pinned buffer inside ``with``: one is filled while the device copies another."""
+        try:
+            buffer, copied = self._buffers.popleft()
+        except IndexError:  # all are being filled, by other threads
+            buffer, copied = None, None
+        if copied is not None:
+            copied.synchronize()
+        if buffer is None or len(buffer) < num_bytes:
+            buffer = accelerators.pinned(1 << (num_bytes - 1).bit_length())  # as torch allocates
+        yield buffer
+        self._buffers.append((buffer, self.now()))
+
     def move(self, batch: Any) -> Any:
         """Return a batch on the device; its structure is copied at once."""
-        with self._aside(), _Copies(self, self._buffers) as copy:
-            moved = to_device(batch, self.device, copy)
+        with self._aside(), self.buffer(self._room) as buffer:
+            structure = _Structure(self, buffer[: self._room])
+            moved = to_device(batch, self.device, structure)
+            structure.copy()
+        if structure.wanted > self._room:
+            self._room = structure.wanted * 9 // 8 // _ALIGNED * _ALIGNED
         self.receive(moved)
         return moved
 
@@ -168,22 +195,27 @@ class Transfer:
         """Return a tensor on the device; the host does not wait for its copy."""
         if not _is_plain(tensor):
             return tensor.to(self.device, non_blocking=True)
-        with self._aside(), self._buffers.borrow(tensor.shape, tensor.dtype) as buffer:
-            moved = buffer.copy_(tensor).to(self.device, non_blocking=True)
-        self.receive(moved)
-        return moved
+        return self._filled(tensor.shape, tensor.dtype, lambda buffer: buffer.copy_(tensor))
 
     def _gather(self, matrix: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        shape = torch.Size((len(ids), *matrix.shape[1:]))
         if not len(ids):
-            return matrix.new_empty((0, matrix.shape[1]), device=self.device)
-        with self._aside(), self._buffers.borrow((len(ids), *matrix.shape[1:]), matrix.dtype) as b:
-            moved = kernels.gather.copy_rows(matrix, ids, b).to(self.device, non_blocking=True)
+            return torch.empty(shape, dtype=matrix.dtype, device=self.device)
+        return self._filled(
+            shape, matrix.dtype, lambda buffer: kernels.gather.copy_rows(matrix, ids, buffer)
+        )
+
+    def _filled(self, shape: torch.Size, dtype: torch.dtype, fill: Any) -> torch.Tensor:
+        """Return a tensor of the device; ``fill`` writes it to main memory."""
+        size = shape.numel() * dtype.itemsize
+        with self._aside(), self.buffer(size) as buffer:
+            moved = fill(buffer[:size].view(dtype).view(shape)).to(self.device, non_blocking=True)
         self.receive(moved)
         return moved
 
     # --------------------------------------------------------------- features
     def rows(self, source: Any, name: str, ids: torch.Tensor) -> torch.Tensor:
-        """Return rows of a feature on the device.
+        """Return rows of a feature, on the device unless its graph is on another one.
 
         Parameters
         ----------
@@ -211,8 +243,10 @@ class Transfer:
     ) -> torch.Tensor:
         matrix = kernels.gather.words(whole)
         table = self._table(source, name, whole, matrix)
+        if table is not None:
+            table.asked += len(ids)
         if whole.is_pinned() and accelerators.runs_triton(self.device):
-            cached = () if table is None else table.asked_by_device(len(ids))
+            cached = () if table is None else (table.there, table.values, table.hits)
             rows: torch.Tensor = kernels.gather_triton.rows(matrix, self.copy(ids), *cached)
             self.now().synchronize()  # the program may write to the feature, or free it
             return rows
@@ -220,7 +254,7 @@ class Transfer:
             return self._gather(matrix, ids)
         slots = table.slots.index_select(0, ids)
         missing = (slots < 0).nonzero().flatten()
-        table.count(len(ids), len(missing))
+        table.hits += len(ids) - len(missing)
         rows = table.values.index_select(0, self.copy(slots.clamp_(min=0)))
         fetched = self._gather(matrix, ids.index_select(0, missing))
         return rows.index_copy_(0, self.copy(missing), fetched)
@@ -241,8 +275,10 @@ class Transfer:
                 slots = torch.full((len(scores),), -1, dtype=torch.int32)
                 slots[chosen] = torch.arange(len(chosen), dtype=torch.int32)
                 read, values = versions([whole]), self._gather(matrix, chosen)
-                there = self.copy(slots), values, torch.zeros(1, device=self.device).long()
-                self._tables[key] = _Table(f"{kind}/{name}", read, slots, values, there)
+                hits = torch.zeros(1, dtype=torch.int64, device=self.device)
+                self._tables[key] = _Table(
+                    f"{kind}/{name}", read, slots, self.copy(slots), values, hits
+                )
             table = self._tables[key]
         table.outdated |= not is_unchanged(table.read, [whole])
         return None if table.outdated else table
@@ -251,97 +287,46 @@ class Transfer:
         """Return the statistics of the cached rows."""
         with self._lock, self._aside():
             found = {table.name: table.info() for table in self._tables.values()}
-        names = "hits", "misses", "rows", "bytes"
-        return CacheInfo(*(sum(getattr(x, n) for x in found.values()) for n in names), found)
+        return CacheInfo.of(found)
 
 
-class _Buffers:
-    """Pinned buffers, used in turn: one is filled while the device still copies the other."""
+class _Structure:
+    """Copies the tensors of a batch to a device together; later ones, of lazy columns, one by one.
 
-    def __init__(self, device: torch.device) -> None:
-        self._device, self._size = device, 1 << 16
-        self._free: deque[tuple[torch.Tensor | None, Any]] = deque([(None, None)] * 2)
+    Lists of nodes begin alike: that of a layer is the beginning of that of the layer before. What
+    begins at a known address is not copied again.
+    """
 
-    def take(self, num_bytes: int = 0) -> torch.Tensor:
-        """Return a buffer that no copy reads any more, with at least so many bytes."""
-        try:
-            buffer, copied = self._free.popleft()
-        except IndexError:  # all are being filled, by other threads
-            buffer, copied = None, None
-        if copied is not None:
-            copied.synchronize()
-        self._size = max(self._size, 1 << (num_bytes - 1).bit_length())  # torch pins powers of two
-        if buffer is None or len(buffer) < num_bytes:
-            buffer = accelerators.pinned(self._size)
-        return buffer
-
-    def give_back(self, buffer: torch.Tensor) -> None:
-        """Let a buffer be reused as soon as the present thread's copies are done."""
-        copied = accelerators.current_stream(self._device).record_event()
-        self._free.append((buffer, copied))
-
-    @contextmanager
-    def borrow(self, shape: Sequence[int], dtype: torch.dtype) -> Iterator[torch.Tensor]:
-        """Have a tensor in a buffer, inside ``with``."""
-        size = torch.Size(shape).numel() * dtype.itemsize
-        buffer = self.take(size)
-        yield buffer[:size].view(dtype).view(shape)
-        self.give_back(buffer)
-
-
-class _Copies:
-    """Copies the tensors of a batch together; after ``with``, those of lazy columns one by one."""
-
-    def __init__(self, transfer: Transfer, buffers: _Buffers) -> None:
-        self._transfer, self._buffers = transfer, buffers
-
-    def __enter__(self) -> _Copies:
-        self._known: dict[Any, Any] | None = {}
-        self._here: torch.Tensor | None = None
-        self._used = 0
-        return self
-
-    def _open(self, num_bytes: int) -> None:
-        self._here = self._buffers.take(num_bytes)
-        self._there = torch.empty_like(self._here, device=self._transfer.device)
-        self._used, self._views = 0, {}
-
-    def _flush(self) -> None:
-        if self._here is not None:
-            self._there[: self._used].copy_(self._here[: self._used], non_blocking=True)
-            self._buffers.give_back(self._here)
-            self._here = None
-
-    def __exit__(self, *error: object) -> None:
-        self._flush()
-        self._there = self._views = self._known = None
+    def __init__(self, transfer: Transfer, here: torch.Tensor) -> None:
+        self._transfer, self._is_open, self.wanted = transfer, True, 0
+        self._both: Any = here, torch.empty_like(here, device=transfer.device)
+        self._views: dict[torch.dtype, Any] = {}
+        self._known: dict[Any, tuple[torch.Tensor | None, int, int]] = {}
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
-        if self._known is None or not _is_plain(tensor) or tensor.dim() != 1:
+        if not self._is_open or not _is_plain(tensor) or tensor.dim() != 1:
             return self._transfer.copy(tensor)
-        # Lists of nodes begin alike: those of a layer are the first ones of the layer before.
-        key = tensor.data_ptr(), tensor.dtype
-        _, whole, start, length = self._known.get(key, (None, None, 0, -1))
-        if length < len(tensor):
-            whole, start = self._add(tensor)
-            self._known[key] = tensor, whole, start, len(tensor)  # nor is its address used again
-        copy: torch.Tensor = whole[start : start + len(tensor)]
-        return copy
+        dtype, count = tensor.dtype, len(tensor)
+        if dtype not in self._views:
+            self._views[dtype] = [part.view(dtype) for part in self._both]
+        here, there = self._views[dtype]
+        key = tensor.data_ptr(), dtype
+        _, start, length = self._known.get(key, (None, 0, 0))
+        if length < count:
+            start = self.wanted // dtype.itemsize
+            self.wanted += -(-tensor.nbytes // _ALIGNED) * _ALIGNED
+            if self.wanted > len(self._both[0]):  # larger than any batch before
+                return self._transfer.copy(tensor)
+            here[start : start + count].copy_(tensor)
+            self._known[key] = tensor, start, count  # kept, so that its address stays its own
+        part: torch.Tensor = there[start : start + count]
+        return part
 
-    def _add(self, tensor: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """Put a tensor into the buffer; return that of the device in its dtype, and where it is."""
-        room = 0 if self._here is None else len(self._here)
-        if self._used + tensor.nbytes > room:
-            self._flush()
-            self._open(max(2 * room, tensor.nbytes))
-        if tensor.dtype not in self._views:
-            both = self._here, self._there
-            self._views[tensor.dtype] = tuple(x.view(tensor.dtype) for x in both)
-        here, there = self._views[tensor.dtype]
-        start = self._used // tensor.itemsize
-        here[start : start + len(tensor)].copy_(tensor)
-        self._used += -(-tensor.nbytes // _ALIGNED) * _ALIGNED
-        return there, start
+    def copy(self) -> None:
+        """Copy what was collected."""
+        here, there = (part[: self.wanted] for part in self._both)
+        there.copy_(here, non_blocking=True)
+        self._is_open, self._both, self._views, self._known = False, None, {}, {}
 
 
 @dataclass
@@ -351,23 +336,14 @@ class _Table:
     name: str
     read: list[tuple[torch.Tensor, int | None]]  # the feature, as it was
     slots: torch.Tensor  # (N,) int32: where each row is in ``values``, or −1; in main memory
+    there: torch.Tensor  # the same on the device
     values: torch.Tensor  # (K, W), words
-    there: tuple[torch.Tensor, ...]  # what the kernel takes, which counts the hits
-    outdated: bool = False
+    hits: torch.Tensor  # (1,) int64, on the device: a kernel counts them
     asked: int = 0
-    hits: int = 0
-
-    def count(self, asked: int, missing: int) -> None:
-        self.asked += asked
-        self.hits += asked - missing
-
-    def asked_by_device(self, asked: int) -> tuple[torch.Tensor, ...]:
-        self.asked += asked
-        return self.there
+    outdated: bool = False
 
     def info(self) -> CacheInfo:
-        hits = self.hits + int(self.there[2])
-        size = sum(x.nbytes for x in self.there)
+        hits, size = int(self.hits), self.values.nbytes + self.there.nbytes
         return CacheInfo(hits, self.asked - hits, len(self.values), size)
 
 
@@ -392,14 +368,29 @@ def _scores(graphs: Sequence[Graph], source: Frame) -> tuple[str, torch.Tensor]:
     raise AssertionError("a frame of another graph")
 
 
-def _tensors_of(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, Graph):
-        yield from tensors(value)
-    elif isinstance(value, Mapping | list | tuple):
-        for part in value.values() if isinstance(value, Mapping) else value:
-            yield from _tensors_of(part)
+def tensors_in(values: Sequence[Any], apart_from: Sequence[Any] = ()) -> Iterator[torch.Tensor]:
+    """Yield the tensors that values keep alive, those that lazy columns need included."""
+    behind, seen = list(values), set(map(id, apart_from))
+    while behind:
+        part = behind.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, torch.Tensor):
+            yield part
+        elif isinstance(part, Frame | LazyTensor | Relation | Adjacency):
+            behind += [getattr(part, name) for name in type(part).__slots__]
+        elif isinstance(part, Mapping):
+            behind += part.values()
+        elif isinstance(part, list | tuple):
+            behind += part
+        elif isinstance(part, Graph):
+            behind += vars(part).values()
+        elif isinstance(part, partial):
+            behind += part.args
+        elif isinstance(part, FunctionType):
+            behind += [cell.cell_contents for cell in part.__closure__ or ()]
+            behind += part.__defaults__ or ()
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:

@@ -160,11 +160,7 @@ class Cache:
         """Return the statistics."""
         with self.alone():
             found = {name: table.info() for name, table in self.tables.items() if table is not None}
-        sums = {
-            what: sum(getattr(each, what) for each in found.values())
-            for what in ("hits", "misses", "rows", "bytes")
-        }
-        return CacheInfo(**sums, features=found)
+        return CacheInfo.of(found)
 
 
 class Table:

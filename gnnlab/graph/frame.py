@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -178,23 +177,6 @@ class LazyTensor:
             self()
         self._read = []  # frees a column that has been replaced
         return self._value
-
-    def tensors(self) -> Iterator[torch.Tensor]:
-        """Yield the tensors that this column keeps alive."""
-        behind: list[Any] = [self._value, self.make]
-        while behind:
-            part = behind.pop()
-            if isinstance(part, torch.Tensor):
-                yield part
-            elif isinstance(part, Frame):
-                behind += part._columns.values()
-            elif isinstance(part, LazyTensor):
-                behind += [part._value, part.make]
-            elif isinstance(part, partial):
-                behind += part.args
-            elif isinstance(part, FunctionType):
-                behind += [cell.cell_contents for cell in part.__closure__ or ()]
-                behind += part.__defaults__ or ()
 
 
 def copier(device: torch.device) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -410,11 +392,6 @@ class Frame(MutableMapping[str, torch.Tensor]):
             for name, value in self._columns.items()
         }
         return Frame(self.num_rows, columns, device, self.what, self.initializers)
-
-    def tensors(self) -> Iterator[torch.Tensor]:
-        """Yield the tensors that the columns keep alive."""
-        for value in self._columns.values():
-            yield from value.tensors() if isinstance(value, LazyTensor) else [value]
 
 
 def _gather(column: torch.Tensor | LazyTensor, index: torch.Tensor | LazyTensor) -> torch.Tensor:

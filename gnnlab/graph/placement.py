@@ -5,7 +5,7 @@ Functions of a graph; :class:`Graph` has each as a method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -85,20 +85,6 @@ def copied(graph: GraphT, device: torch.device, copy: Callable[..., torch.Tensor
     twin._relations = {n: r.to(copy, with_sizes) for n, r in graph._relations.items()}
     twin._change_frames(lambda frame: frame.to(device, copy))
     return twin
-
-
-def tensors(graph: GraphCore) -> Iterator[torch.Tensor]:
-    """Yield the tensors of structure and features, those that lazy columns need included."""
-    for relation in graph._relations.values():
-        yield from relation.tensors()
-    yield from features(graph)
-
-
-def features(graph: GraphCore) -> Iterator[torch.Tensor]:
-    """Yield the tensors of features, those that lazy columns need included."""
-    for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
-        for frame in frames.values():
-            yield from frame.tensors()
 
 
 def cpu(graph: GraphT) -> GraphT:

@@ -9,7 +9,7 @@ Internally, IDs are int32 if they fit: half the memory and half the bandwidth of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import torch
@@ -251,14 +251,6 @@ class Relation:
         if with_sizes and self._csc is not None:
             moved._csc._sizes = copy(self._csc.sizes)  # type: ignore[union-attr]
         return moved
-
-    def tensors(self) -> Iterator[torch.Tensor]:
-        """Yield the tensors of all formats that exist."""
-        yield from self._coo or ()
-        for one in self._csc, self._csr:
-            if one is not None:
-                parts = one.indptr, one.indices, one._eids, one._sizes, one._keys
-                yield from (part for part in parts if part is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Relation, (self.num_src, self.num_dst, self._coo, self._csc, self._csr)
