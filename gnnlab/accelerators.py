@@ -8,6 +8,7 @@ other devices. So a device works as far as torch does on it: those of NVIDIA and
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from typing import Any
 
 import torch
@@ -83,6 +84,9 @@ def pinned(num_bytes: int) -> torch.Tensor:
     return torch.empty(num_bytes, dtype=torch.uint8, pin_memory=True)
 
 
+@cache
 def runs_triton(device: torch.device) -> bool:
     """Whether Triton is installed and compiles kernels for a device."""
-    return device.type == "cuda" and importlib.util.find_spec("triton") is not None
+    if device.type != "cuda" or importlib.util.find_spec("triton") is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= (7, 0)

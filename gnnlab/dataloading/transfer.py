@@ -230,16 +230,16 @@ class Transfer:
             return source.gather(name, ids)
         if whole is None or not _is_plain(whole):
             return self.copy(source.gather(name, ids))
-        ids = ids.cpu()
-        check_ids(ids, len(whole), source.what)
+        here = ids.cpu()
+        check_ids(here, len(whole), source.what)
         with self._aside():
-            words = self._words(source, name, whole, ids)
+            words = self._words(source, name, whole, here, ids)
             rows = words.view(whole.dtype).view(len(ids), *whole.shape[1:])
         self.receive(rows)
         return rows
 
     def _words(
-        self, source: Frame, name: str, whole: torch.Tensor, ids: torch.Tensor
+        self, source: Frame, name: str, whole: torch.Tensor, ids: torch.Tensor, there: torch.Tensor
     ) -> torch.Tensor:
         matrix = kernels.gather.words(whole)
         table = self._table(source, name, whole, matrix)
@@ -247,7 +247,8 @@ class Transfer:
             table.asked += len(ids)
         if whole.is_pinned() and accelerators.runs_triton(self.device):
             cached = () if table is None else (table.there, table.values, table.hits)
-            rows: torch.Tensor = kernels.gather_triton.rows(matrix, self.copy(ids), *cached)
+            there = there if there.device == self.device else self.copy(ids)
+            rows: torch.Tensor = kernels.gather_triton.rows(matrix, there, *cached)
             self.now().synchronize()  # the program may write to the feature, or free it
             return rows
         if table is None:

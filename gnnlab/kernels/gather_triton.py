@@ -16,7 +16,7 @@ _ROWS, _MOST_COLUMNS = 16, 256  # of a program
 
 
 @triton.jit(do_not_specialize=["num_rows", "count"])
-def _rows(out, matrix, ids, slots, table, hits, num_rows, count, width,
+def _rows(out, matrix, ids, slots, table, hits, num_rows, count, width,  # type: ignore[no-untyped-def]
           CACHED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
     i = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
