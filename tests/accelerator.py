@@ -89,7 +89,7 @@ class DeviceTensor(torch.Tensor):
         return _run(func, *args, **(kwargs or {}))
 
     def record_stream(self, stream: Any) -> None:
-        accelerator_streams.MEMORY[accelerator_streams.address(self.inside)].recorded.add(stream)
+        accelerator_streams.of(self.inside).recorded.add(stream)
 
     # What torch refuses to subclasses of Tensor, or does otherwise.
     def tolist(self) -> Any:

@@ -77,6 +77,10 @@ def address(x: torch.Tensor) -> int:
     return x.untyped_storage().data_ptr() if x.layout is torch.strided else 0
 
 
+def of(x: torch.Tensor) -> Any:
+    return MEMORY[address(x)]
+
+
 def reset() -> None:
     for state in _default, MEMORY, PINNED, vars(_here):
         state.clear()

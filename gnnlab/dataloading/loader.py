@@ -361,6 +361,13 @@ class DataLoader:
         if self.use_uva:
             for graph in self._graphs:
                 pin_features(graph)
+        for kind, names in self._gpu_cache.items():
+            known = {name for graph in self._graphs for name in _names(graph, kind)}
+            if unknown := set(names) - known:
+                raise InvalidInput(
+                    f"gpu_cache names the {kind} feature {describe(sorted(unknown))}; the graph "
+                    f"has {describe(sorted(known))}"
+                )
         if self._transfer is None:
             self._transfer = Transfer(place, self._graphs, self._gpu_cache)
         self._transfer.begin()
@@ -472,6 +479,8 @@ class DataLoader:
             # may close the iteration in a prefetch thread; waiting there could be a deadlock.
             in_prefetch = threading.current_thread().name.startswith("gnnlab")
             thread.shutdown(wait=not in_prefetch, cancel_futures=True)
+            if transfer is not None and not in_prefetch:
+                transfer.end()
 
     def _from_workers(self, tasks: list[_Task]) -> Iterator[Any]:
         # Another iteration at the same time starts workers of its own.
@@ -555,18 +564,23 @@ def _innermost(sampler: Any) -> Any:
     return getattr(sampler, "sampler", sampler)
 
 
+def _names(graph: Graph, kind: str) -> set[str]:
+    frames: Mapping[Any, Any] = graph._node_frames() if kind == "node" else graph._edge_frames
+    return {name for frame in frames.values() for name in frame}
+
+
 def _read_cache(rows: Any) -> dict[str, dict[str, int]]:
     """Return the numbers of rows to cache, by "node" or "edge" and name of the feature."""
     rows = {} if rows is None else rows
-    if not isinstance(rows, Mapping) or not set(rows) <= {"node", "edge"}:
+    by_kind = rows if isinstance(rows, Mapping) else {"": rows}
+    if set(by_kind) - {"node", "edge"} or not all(isinstance(x, Mapping) for x in by_kind.values()):
         raise InvalidInput(
             'gpu_cache is a dict of rows by feature, such as {"node": {"feat": 500000}}; found '
-            f"{rows!r}"
+            f"{rows!r:.80}"
         )
-    found = {kind: dict(names or {}) for kind, names in rows.items()}
     return {
         kind: {name: whole_number(n, f"gpu_cache of {name!r}", 0) for name, n in names.items()}
-        for kind, names in found.items()
+        for kind, names in by_kind.items()
         if names
     }
 

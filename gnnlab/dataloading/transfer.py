@@ -153,6 +153,10 @@ class Transfer:
         for tensor in whole.values():
             tensor.record_stream(stream)
 
+    def end(self) -> None:
+        """Have the present stream wait for all that was done, such as formats of the graph."""
+        self._present().wait_event(self._stream.record_event())
+
     @contextmanager
     def _aside(self) -> Iterator[None]:
         """Work in the own stream, so that nothing waits for a training step to be done."""
