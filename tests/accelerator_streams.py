@@ -78,7 +78,7 @@ def address(x: torch.Tensor) -> int:
 
 
 def of(x: torch.Tensor) -> Any:
-    return MEMORY[address(x)]
+    return MEMORY.get(address(x))
 
 
 def reset() -> None:
