@@ -444,12 +444,13 @@ class DataLoader:
         if self._transfer is None:
             return self._make(task), None
         self._transfer.follow(order)
-        return self._make(task), self._transfer.now()
+        batch = self._make(task)
+        return batch, self._transfer.made(batch)
 
-    def _hand_over(self, task: _Task, read: list[Any], batch: Any, done: Any) -> Any:
+    def _hand_over(self, task: _Task, read: list[Any], batch: Any, made: Any) -> Any:
         """Return a batch that was made ahead, with what has changed in the meantime."""
         if self._transfer is not None:
-            self._transfer.receive(batch, done)
+            self._transfer.receive(*made)
         if not is_unchanged(read, self._reads()):
             return self._make(task)
         if hasattr(self.graph, "ntypes"):

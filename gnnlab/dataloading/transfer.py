@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +38,7 @@ from gnnlab.graph.relation import Adjacency, Relation, check_ids
 __all__ = ["CacheInfo", "Transfer"]
 
 _ALIGNED = 16  # bytes; tensors of any dtype may begin there
+_HOLDERS = {kind: kind.__slots__ for kind in (Frame, LazyTensor, Relation, Adjacency)}
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ class Transfer:
         """Return what :meth:`follow` takes, in the thread that orders a batch from another one."""
         if all(graph.device.type == "cpu" for graph in self._graphs):
             return ()  # the device writes nothing that is read there
-        return self.now(), self._present(), versions(tensors_in(self._graphs))
+        features = [(graph._node_frames(), graph._edge_frames) for graph in self._graphs]
+        return self.now(), self._present(), versions(tensors_in(features))
 
     def follow(self, order: tuple[Any, ...]) -> None:
         """Have the present thread's stream wait for the work that was queued before an order."""
@@ -141,33 +143,33 @@ class Transfer:
             if not any(is_unchanged([each], [feature]) for each in written):
                 self._present().wait_event(stream.record_event())
 
-    def receive(self, batch: Any, made: Any = None) -> None:
+    def made(self, batch: Any) -> tuple[Any, list[torch.Tensor]]:
+        """Return what :meth:`receive` takes, in the thread that has made a batch."""
+        found = [x for x in tensors_in([batch], self._graphs) if x.device == self.device]
+        whole = {id(x if x._base is None else x._base): x for x in found}  # views share memory
+        return self.now(), list(whole.values())
+
+    def receive(self, made: Any, tensors: list[torch.Tensor]) -> None:
         """Have the present stream wait for a batch, and tell torch that it uses the memory."""
         stream = self._present()
-        if made is not None:
+        if stream != self._stream:
             stream.wait_event(made)
-        if stream == self._stream:
-            return
-        used = [x for x in tensors_in([batch], self._graphs) if x.device == self.device]
-        whole = {id(x if x._base is None else x._base): x for x in used}  # views share memory
-        for tensor in whole.values():
-            tensor.record_stream(stream)
+            for tensor in tensors:
+                tensor.record_stream(stream)
 
     def end(self) -> None:
         """Have the present stream wait for all that was done, such as formats of the graph."""
         self._present().wait_event(self._stream.record_event())
 
-    @contextmanager
-    def _aside(self) -> Iterator[None]:
+    def _aside(self, work: Callable[[], Any]) -> Any:
         """Work in the own stream, so that nothing waits for a training step to be done."""
-        stream = self._present()
-        if stream == self._stream:
-            yield
-            return
+        if self._present() == self._stream:
+            return work()
         with self._backend.stream(self._stream):
-            yield
-            done = self.now()
-        stream.wait_event(done)
+            result = work()
+            made = self.made(result)
+        self.receive(*made)
+        return result
 
     # ----------------------------------------------------------------- copies
     @contextmanager
@@ -186,13 +188,15 @@ class Transfer:
 
     def move(self, batch: Any) -> Any:
         """Return a batch on the device; its structure is copied at once."""
-        with self._aside(), self.buffer(self._room) as buffer:
+        return self._aside(lambda: self._move(batch))
+
+    def _move(self, batch: Any) -> Any:
+        with self.buffer(self._room) as buffer:
             structure = _Structure(self, buffer[: self._room])
             moved = to_device(batch, self.device, structure)
             structure.copy()
         if structure.wanted > self._room:
             self._room = structure.wanted * 9 // 8 // _ALIGNED * _ALIGNED
-        self.receive(moved)
         return moved
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -212,10 +216,13 @@ class Transfer:
     def _filled(self, shape: torch.Size, dtype: torch.dtype, fill: Any) -> torch.Tensor:
         """Return a tensor of the device; ``fill`` writes it to main memory."""
         size = shape.numel() * dtype.itemsize
-        with self._aside(), self.buffer(size) as buffer:
-            moved = fill(buffer[:size].view(dtype).view(shape)).to(self.device, non_blocking=True)
-        self.receive(moved)
-        return moved
+
+        def work() -> torch.Tensor:
+            with self.buffer(size) as buffer:
+                here: torch.Tensor = fill(buffer[:size].view(dtype).view(shape))
+                return here.to(self.device, non_blocking=True)
+
+        return self._aside(work)  # type: ignore[no-any-return]
 
     # --------------------------------------------------------------- features
     def rows(self, source: Any, name: str, ids: torch.Tensor) -> torch.Tensor:
@@ -236,11 +243,8 @@ class Transfer:
             return self.copy(source.gather(name, ids))
         here = ids.cpu()
         check_ids(here, len(whole), source.what)
-        with self._aside():
-            words = self._words(source, name, whole, here, ids)
-            rows = words.view(whole.dtype).view(len(ids), *whole.shape[1:])
-        self.receive(rows)
-        return rows
+        words = self._aside(lambda: self._words(source, name, whole, here, ids))
+        return words.view(whole.dtype).view(len(ids), *whole.shape[1:])  # type: ignore[no-any-return]
 
     def _words(
         self, source: Frame, name: str, whole: torch.Tensor, ids: torch.Tensor, there: torch.Tensor
@@ -290,9 +294,9 @@ class Transfer:
 
     def info(self) -> CacheInfo:
         """Return the statistics of the cached rows."""
-        with self._lock, self._aside():
-            found = {table.name: table.info() for table in self._tables.values()}
-        return CacheInfo.of(found)
+        with self._lock:
+            tables = list(self._tables.values())
+        return CacheInfo.of(self._aside(lambda: {table.name: table.info() for table in tables}))
 
 
 class _Structure:
@@ -378,24 +382,24 @@ def tensors_in(values: Sequence[Any], apart_from: Sequence[Any] = ()) -> Iterato
     behind, seen = list(values), set(map(id, apart_from))
     while behind:
         part = behind.pop()
-        if id(part) in seen:
+        if part is None or id(part) in seen:
             continue
         seen.add(id(part))
         if isinstance(part, torch.Tensor):
             yield part
-        elif isinstance(part, Frame | LazyTensor | Relation | Adjacency):
-            behind += [getattr(part, name) for name in type(part).__slots__]
-        elif isinstance(part, Mapping):
+        elif isinstance(part, dict):
             behind += part.values()
         elif isinstance(part, list | tuple):
             behind += part
         elif isinstance(part, Graph):
-            behind += vars(part).values()
+            behind += part._relations, part._src_frames, part._dst_frames, part._edge_frames
         elif isinstance(part, partial):
             behind += part.args
         elif isinstance(part, FunctionType):
             behind += [cell.cell_contents for cell in part.__closure__ or ()]
             behind += part.__defaults__ or ()
+        elif names := _HOLDERS.get(type(part)):
+            behind += [getattr(part, name) for name in names]
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
