@@ -106,7 +106,7 @@ def finish(memory: Any) -> None:
 
 def reads(x: torch.Tensor, stream: Stream, name: str) -> None:
     """Refuse to read what another stream may not have written."""
-    if (memory := MEMORY.get(address(x))) is not None:
+    if x.numel() and (memory := MEMORY.get(address(x))) is not None:
         if not stream.knows(*memory.written):
             raise RuntimeError(f"{name} reads what another stream writes, and did not wait for it")
         finish(memory)
