@@ -307,3 +307,37 @@ def test_options_for_a_gpu_need_one(graph) -> None:
             loader(graph, gpu_cache=wrong)
     with pytest.raises(InvalidInput, match="gpu_cache"):
         list(loader(graph, gpu_cache={"node": {"feat": 5}}))
+
+
+def test_types_with_features_of_one_name_and_another_device_than_the_present_one() -> None:
+    torch.manual_seed(0)
+    follows, likes = (torch.randint(30, (2, 200)) for _ in range(2))
+    g = dgl.heterograph({("u", "f", "u"): tuple(follows), ("i", "l", "u"): tuple(likes)})
+    for ntype in g.ntypes:
+        g.nodes[ntype].data["x"] = torch.randn(g.num_nodes(ntype), 2)
+    number = torch.accelerator.device_count() - 1
+    batches = dgl.dataloading.DataLoader(
+        g,
+        {"u": range(20)},
+        dgl.dataloading.NeighborSampler([2, 2]),
+        batch_size=6,
+        device=f"{GPU}:{number}",
+        gpu_cache={"node": {"x": 9}},
+    )
+    for inputs, _, (block, _) in batches:
+        assert block.device.index == number
+        for ntype, ids in inputs.items():
+            found = block.srcnodes[ntype].data["x"].cpu()
+            assert torch.equal(found, g.nodes[ntype].data["x"][ids.cpu()])
+    assert {name: x.rows for name, x in batches.cache_info().features.items()} == {
+        "i/x": 9,
+        "u/x": 9,
+    }
+    assert torch.get_device_module(block.device).current_device() == 0
+
+
+def test_pinned_graphs(graph) -> None:
+    expected, shape = graph.ndata["y"].clone(), graph.ndata["x"].shape
+    assert graph.pin_memory_() is graph
+    assert graph.ndata["x"].is_pinned() and graph.ndata["x"].shape == shape
+    assert torch.equal(graph.ndata["y"], expected) and graph.ndata["y"].is_pinned()
