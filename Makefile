@@ -26,12 +26,16 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # thread: OpenMP threads that wait for a busy core are slower than none. Tests of processes wait for
 # a quarter of their time, so three workers keep two cores busy. Where Python is told to store no
 # bytecode, as in many containers, each of a thousand processes would compile the same modules.
-PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
+# A process that has used a GPU cannot fork, and many tests do: they see none, but a pretend device.
+PYTEST := $(if $(ALL),GNNLAB_TEST_ALL=1) OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= \
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --nbval-cell-timeout 300
+HAS_GPU := import sys, torch; torch.cuda.is_available() or sys.exit("make: torch finds no GPU of NVIDIA or \
+	AMD here (see nvidia-smi, and python -m torch.utils.collect_env). make test runs the same tests on a \
+	pretend device")
 HAS_PYG := import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch_geometric"))
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test test-clients test-engines check bench site clean programs
+.PHONY: help lab lessons test test-gpu test-clients test-engines check bench site clean programs
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -46,10 +50,14 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 	$(PYTEST) --nbval notebooks $(ARGS)
 
 # Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
-test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
+test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site $(VENV)/.triton) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
-		--ignore=tests/engines \
+		--ignore=tests/engines --ignore-glob='gnnlab/kernels/*_triton.py' \
 		$(shell $(RUN) -c '$(HAS_PYG)' || echo --ignore=gnnlab/pyg) $(ARGS)
+
+test-gpu: $(VENV)/.test ## run the tests of GPUs on the GPU of this machine
+	@$(RUN) -c '$(HAS_GPU)'
+	$(RUN) -m pytest -m gpu tests $(ARGS)
 
 test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done ## run the tests of PyG and GraphStorm, which make test leaves out
 	$(PYTEST) --doctest-modules gnnlab/pyg tests/pyg $(ARGS)
@@ -68,6 +76,12 @@ test-engines: $(VENV)/.test $(VENV)/.ray-jobs ## run the tests on Slurm and Ray,
 # Only the tests of `ray job submit` need what makes a cluster take jobs.
 $(VENV)/.ray-jobs: $(VENV)/.ray
 	@$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt "ray[default]"
+	@touch $@
+
+# torch with CUDA brings the version that it needs; its interpreter runs kernels on a CPU, too.
+$(VENV)/.triton: $(VENV)/.test
+	@$(RUN) -c 'import triton' 2>/dev/null || [ "$$(uname -sm)" != "Linux x86_64" ] || \
+		$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps "triton==3.6.0"
 	@touch $@
 
 check: $(VENV)/.dev ## look for faults without running: style, types, imports, notebooks in step

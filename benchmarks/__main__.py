@@ -64,6 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     gpus.add_argument("--size", default="M", help="T, S or M (default M: 192 steps)")
     gpus.add_argument("--device", help="cuda, xpu, mps, cpu; by default this machine's GPU")
     gpus.add_argument("--epochs", type=int, default=3, help="the fastest counts (default 3)")
+    gpus.add_argument("--json", type=Path, help="write the figures to this file")
     gpus.set_defaults(command=_gpu)
 
     claims = commands.add_parser("papers", help="replay what papers claim about remote rows")
@@ -120,7 +121,10 @@ def _gpu(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    print(*gpu.measure(options.size, accelerators.read_device(name), options.epochs), sep="\n")
+    found = gpu.measure(options.size, accelerators.read_device(name), options.epochs)
+    if options.json:
+        gpu.save(found, options.json)
+    print(*gpu.table(found), sep="\n")
     return 0
 
 
@@ -166,27 +170,30 @@ def _run(options: argparse.Namespace) -> int:
     peer: Path | None = options.peer.resolve() if options.peer else None
     try:
         tasks, alone = words.chosen(options.tasks)
+        small = [task for task in tasks if task in words.GROUPS["small"]]
+        tasks = [task for task in tasks if task not in small]
         folder = data.folder_of(options.size, peer) if tasks else Path()
     except ValueError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
     about = {**machine.describe(), "size": options.size, "threads": str(options.threads)}
+    pythons = {table.OURS: Path(sys.executable)}
     systems = [drive.ourselves(options.size, options.threads, folder)] if tasks else []
     if peer is not None:
         for name in drive.peers_in(peer, list(filter(None, options.systems.split(",")))):
-            about[name] = machine.versions_of(peer / name / "bin" / "python")
-            systems.append(drive.peer(name, peer, options.size, options.threads))
-    with ExitStack() as stack:
-        for system in systems:
-            stack.enter_context(system)
-        for system in systems:
-            system.wait_ready()
-        results = drive.interleave(
-            systems, [t.name for t in tasks], options.rounds, words.translate, _progress
-        )
+            pythons[name] = peer / name / "bin" / "python"
+            about[name] = machine.versions_of(pythons[name])
+            if tasks:
+                systems.append(drive.peer(name, peer, options.size, options.threads))
+    results = _interleave(systems, tasks, options.rounds)
+    if small:
+        both = [name for name in (table.OURS, "dgl") if name in pythons]
+        systems = [drive.of_molecules(name, pythons[name], options.threads) for name in both]
+        results += _interleave(systems, small, options.rounds)
     starts = startup.measure(options.rounds) if alone else []
-    titles = {task.name: task.title for task in tasks}
-    tables = [table.speed_table(results, titles), table.memory_table(results)] if results else []
+    titles = {task.name: task.title for task in [*tasks, *small]}
+    tables = [table.speed_table(results, titles)] if results else []
+    tables += [table.memory_table(results)] if tasks else []
     tables += [startup.table(starts)] if starts else []
     _print(about, tables)
     if options.json:
@@ -196,6 +203,16 @@ def _run(options: argparse.Namespace) -> int:
     for result in failures:
         print(f"{result['sys']} failed at {result['task']}: {result['error']}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _interleave(systems: list[drive.System], tasks: list[words.Task], rounds: int) -> list[dict]:
+    with ExitStack() as stack:
+        for system in systems:
+            stack.enter_context(system)
+        for system in systems:
+            system.wait_ready()
+        names = [task.name for task in tasks]
+        return drive.interleave(systems, names, rounds, words.translate, _progress)
 
 
 def _distributed(options: argparse.Namespace) -> int:

@@ -129,6 +129,13 @@ def peer(name: str, folder: Path, size: str, threads: int) -> System:
     return System(name, command, folder, {**limits(threads), "BENCH_DIR": str(folder)})
 
 
+def of_molecules(name: str, python: Path, threads: int) -> System:
+    """Start DGL, or gnnlab in its place, on the tasks ``small``; they need no graph."""
+    runs = ["-m", "gnnlab.as_dgl"] if name == OURS else []
+    command = [str(python), *runs, str(ROOT / "benchmarks" / "molecules.py")]
+    return System(name, command, ROOT, {**limits(threads), "DGLBACKEND": "pytorch"})
+
+
 def interleave(
     systems: Sequence[System],
     tasks: Iterable[str],

@@ -25,6 +25,7 @@ def _same(word: str, **others: str | None) -> dict[str, str | None]:
 
 
 _NOBODY: dict[str, str | None] = {"dgl": None, "pyg": None, "proto": None}
+_MOLECULES: dict[str, str | None] = {"pyg": None, "proto": None}
 
 GROUPS: dict[str, list[Task]] = {
     "build": [Task("build", "COO → CSC", _same("build"))],
@@ -57,6 +58,25 @@ GROUPS: dict[str, list[Task]] = {
     "partition": [
         Task("assign:4", "METIS into 4 parts", _same("part:4", pyg=None, proto=None)),
         Task("partition:4", "partition_graph, files and all", _NOBODY),
+    ],
+    "small": [
+        Task(f"small:{name}", title, _MOLECULES)
+        for name, title in (
+            ("batch", "batch of 128 molecules"),
+            ("batch:typed", "… of 128 typed graphs"),
+            ("unbatch", "unbatch 128 molecules"),
+            ("unbatch:typed", "… 128 typed graphs"),
+            ("line_graph", "line graph of the batch"),
+            ("layer:GraphConv", "GraphConv, forward and backward"),
+            ("layer:GINEConv", "GINEConv, forward and backward"),
+            ("layer:CFConv", "CFConv (SchNet), forward and backward"),
+            ("message:message", "a message function of one's own"),
+            ("message:reduce", "a reduce function of one's own"),
+            ("readout", "sum and mean per graph"),
+            ("epoch:GraphConv", "epoch of 512 molecules, GraphConv"),
+            ("epoch:GINEConv", "epoch of 512 molecules, GINEConv"),
+            ("epoch:CFConv", "epoch of 512 molecules, CFConv"),
+        )
     ],
 }
 ALONE = ("import",)  # measured in fresh interpreters, without peers

@@ -10,6 +10,11 @@ or for a mini-batch from another process or thread), ``serve`` (a server answers
 ``compute``: everything that your program does between two mini-batches. To record parts of that,
 such as an all-reduce, write ``with trace.span("allreduce"): …``.
 
+A GPU works later than the host asks it to. Once a process has used one, a span also gives an event
+of the role "device" (unless its kind is ``fetch``, ``wait`` or ``serve``): from when the GPU began
+with what the span gave to the current stream until it had finished. It is written when the GPU has
+finished and the next span ends, or by :func:`stop`.
+
 References
 ----------
 "Trace Event Format", the file format of chrome://tracing and https://ui.perfetto.dev.
@@ -22,14 +27,15 @@ import os
 import threading
 import time
 import warnings
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gnnlab import accelerators
 from gnnlab.errors import InvalidInput, reading, writing
 
 __all__ = [
@@ -49,7 +55,8 @@ __all__ = [
 ]
 
 KINDS = ("sample", "fetch", "copy", "compute", "allreduce", "wait", "serve")
-_ROLES = ("trainer", "sampler", "server")
+_ON_HOST = ("fetch", "wait", "serve")  # no GPU works for these
+_ROLES = ("trainer", "device", "sampler", "server")
 _T = TypeVar("_T")
 
 
@@ -67,7 +74,7 @@ class Event:
     rank : int
         Rank of the trainer, also for its samplers; or number of the server.
     role : str
-        "trainer", "sampler" or "server".
+        "trainer", "sampler", "server"; or "device", for the work of a GPU.
     machine : int
     step : int or None
         Number of the mini-batch within its epoch.
@@ -93,6 +100,7 @@ class _Writer:
         self.folder, self.rank, self.role = folder, rank, role
         self.machine, self.lane = machine, lane
         self.pid = os.getpid()
+        self.late: deque[tuple[_Clock, Any, Any, Event]] = deque()  # the device works on them
         self.offset = time.time() - time.perf_counter()
         name = f"machine{machine}-{role}-{rank}-{self.pid}.jsonl"
         self._file = open(folder / name, "ab", buffering=0)  # noqa: SIM115 (open until close)
@@ -102,8 +110,34 @@ class _Writer:
         with suppress(ValueError):  # another thread has closed the file
             self._file.write(line.encode())
 
+    def write_late(self, wait: bool = False) -> None:
+        """Write the events of a device that it has finished."""
+        with suppress(IndexError):  # none is left
+            while True:
+                clock, begin, end, event = self.late.popleft()
+                if wait:
+                    end.synchronize()
+                elif not end.query():
+                    return self.late.appendleft((clock, begin, end, event))
+                at, spent = clock.origin.elapsed_time(begin) / 1e3, begin.elapsed_time(end) / 1e3
+                start = clock.begin + self.offset + at
+                self.write(replace(event, start=start, seconds=spent, role="device"))
+
     def close(self) -> None:
-        self._file.close()
+        try:
+            if self.pid == os.getpid():
+                self.write_late(wait=True)
+        finally:
+            self._file.close()
+
+
+class _Clock:
+    """A moment by the clocks of a device and of the host; making it waits for the device."""
+
+    def __init__(self) -> None:
+        self.origin = accelerators.mark()
+        self.origin.synchronize()
+        self.begin = time.perf_counter()
 
 
 def _refuse(value: Any) -> Any:
@@ -210,14 +244,29 @@ class _Span:
 
     def __enter__(self) -> None:
         self._step = getattr(_here, "step", None)
+        self._mark = None
+        if self._kind not in _ON_HOST and accelerators.is_initialized():
+            clocks = vars(_here).setdefault("clocks", {})  # by device
+            self._mark = accelerators.mark()
+            if self._mark.device not in clocks:
+                clocks[self._mark.device] = _Clock()
+                self._mark = accelerators.mark()
         self._begin = time.perf_counter()
 
-    def __exit__(self, *_: object) -> None:
-        record(self._kind, self._begin, self._step, **self._info)
+    def __exit__(self, error: object, *_: object) -> None:
+        event, writer = record(self._kind, self._begin, self._step, **self._info), _writer
+        if self._mark is None or event is None or writer is None or error is not None:
+            return
+        end, device = accelerators.mark(), self._mark.device
+        if end.device == device:
+            writer.late.append((_here.clocks[device], self._mark, end, event))
+        writer.write_late()
 
 
-def record(kind: str, begin: float, step: int | None = None, **info: int | float | str) -> None:
-    """Record an event that ends now.
+def record(
+    kind: str, begin: float, step: int | None = None, **info: int | float | str
+) -> Event | None:
+    """Record an event that ends now, and return it; None if events are not recorded.
 
     Parameters
     ----------
@@ -229,7 +278,7 @@ def record(kind: str, begin: float, step: int | None = None, **info: int | float
     global _writer
     writer, end = _writer, time.perf_counter()
     if writer is None:
-        return
+        return None
     try:
         if writer.pid != os.getpid():  # a forked child, such as a worker of a loader
             lane = f"process {os.getpid()}"
@@ -240,11 +289,14 @@ def record(kind: str, begin: float, step: int | None = None, **info: int | float
         elif writer.lane:
             info.setdefault("lane", writer.lane)
         at = begin + writer.offset, end - begin
-        writer.write(Event(kind, *at, writer.rank, writer.role, writer.machine, step, info))
+        event = Event(kind, *at, writer.rank, writer.role, writer.machine, step, info)
+        writer.write(event)
     except OSError as error:
         if _writer is writer:
             stop()
         warnings.warn(f"recording of events stopped: {error}", stacklevel=2)
+        return None
+    return event
 
 
 # ------------------------------------------------------------------------- for loaders
@@ -262,11 +314,8 @@ def _steps(batches: Iterator[_T], first: int) -> Iterator[_T]:
                 one = [next(batches)]
             except StopIteration:
                 return
-            begin = time.perf_counter()
-            try:
+            with span("compute", step):
                 yield one.pop()  # keep no reference: the batch is freed when its user drops it
-            finally:
-                record("compute", begin, step)
     finally:
         _here.step = before
 

@@ -19,6 +19,8 @@ bytes that are copied ``to_device`` and ``to_host``.
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,23 +49,49 @@ _ALLOCATING = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_s
 DEVICE: Any = SimpleNamespace(
     plugged=False,  # torch cannot forget a backend, but there may be no devices
     used_by=0,  # process that has used a device
-    current=0,
+    current=threading.local(),  # .index: each thread begins with device 0
     counts=Counter(),
     may_wait=True,
     is_available=lambda: DEVICE.plugged,
     device_count=lambda: NUM_DEVICES * DEVICE.plugged,
     is_initialized=lambda: DEVICE.plugged and DEVICE.used_by > 0,
     _is_in_bad_fork=lambda: DEVICE.used_by not in (0, os.getpid()),
-    current_device=lambda: DEVICE.current,
-    set_device=lambda device: setattr(DEVICE, "current", torch.device(device).index or 0),
-    get_rng_state=torch.get_rng_state,  # random numbers come from the CPU
-    set_rng_state=torch.set_rng_state,
+    current_device=lambda: getattr(DEVICE.current, "index", 0),
+    set_device=lambda device: _use(torch.device(device).index or 0),
+    get_rng_state=lambda device=None: torch.get_rng_state(),  # random numbers come from the CPU
+    set_rng_state=lambda state, device=None: torch.set_rng_state(state),
     manual_seed_all=lambda seed: None,
     Stream=accelerator_streams.Stream,
     current_stream=accelerator_streams.current_stream,
     set_stream=accelerator_streams.set_stream,
     stream=accelerator_streams.on_stream,
 )
+
+
+def _use(index: int) -> None:
+    DEVICE.used_by, DEVICE.current.index = os.getpid(), index
+
+
+class _Event:
+    """A point of time on a device, which is never behind."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.time = 0.0
+
+    def record(self) -> None:
+        self.time, self.device = time.perf_counter(), torch.device(NAME, DEVICE.current_device())
+
+    def query(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        _count("synchronize", waits=1)
+
+    def elapsed_time(self, end: _Event) -> float:
+        return (end.time - self.time) * 1e3
+
+
+DEVICE.Event = _Event
 
 
 class DeviceTensor(torch.Tensor):
@@ -117,10 +145,10 @@ def _run(func: Any, *args: Any, **kwargs: Any) -> Any:
     tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
     ours = {id(x.inside): x for x in tensors if isinstance(x, DeviceTensor)}
     inside, options = tree_map_only(DeviceTensor, lambda x: x.inside, (args, kwargs))
-    device = next((x.device for x in ours.values()), torch.device(NAME, DEVICE.current))
+    device = next((x.device for x in ours.values()), torch.device(NAME, DEVICE.current_device()))
     if kwargs.get("device") is not None:  # where the result is to be
         device, options["device"] = torch.device(kwargs["device"]), torch.device("cpu")
-    index = DEVICE.current if device.index is None else device.index
+    index = DEVICE.current_device() if device.index is None else device.index
     stream, late = accelerator_streams.current_stream(torch.device(NAME, index)), None
     is_work = not (func.is_view or name in _ALLOCATING)
     for x in ours.values() if is_work else ():
@@ -197,7 +225,7 @@ def plugged() -> Iterator[None]:
         return
     register()
     accelerator_streams.reset()
-    device = patch.multiple(DEVICE, plugged=True, current=0)
+    device = patch.multiple(DEVICE, plugged=True, current=threading.local())
     pinned = patch.object(accelerators, "pinned", accelerator_streams.pinned)
     with device, pinned, patch.object(torch.Tensor, "is_pinned", accelerator_streams.is_pinned):
         yield

@@ -18,8 +18,13 @@ class OverGloo(dist.ProcessGroup):
         super().__init__(rank, size)
         self.gloo = dist.ProcessGroupGloo(store, rank, size, timeout)
 
+    supports_splitting = False
+
     def getBackendName(self) -> str:
         return "pretend"
+
+    def _get_backend(self, device: torch.device) -> OverGloo:
+        return self
 
 
 def _collective(name: str) -> Any:

@@ -186,6 +186,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if _later[0]:
         text = f"{_later[0]} more tests, and more examples of each property: make test ALL=1"
         terminalreporter.write_line(text)
+    if torch.cuda.is_initialized():
+        terminalreporter.write_line(f"on {torch.cuda.get_device_name()}, torch {torch.__version__}")
 
 
 @pytest.hookimpl(wrapper=True)

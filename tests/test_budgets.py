@@ -81,6 +81,22 @@ def test_sampling_three_layers(graph: dgl.Graph, there: dgl.Graph, seeds_on_devi
         assert torch.equal(one.edata[dgl.EID].cpu(), other.edata[dgl.EID])
 
 
+@pytest.mark.parametrize(
+    ("options", "operators"),
+    [({"prob": "w"}, 313), ({"prob": "w", "replace": True}, 364), ({}, 326)],
+)
+def test_sampling_by_weight_or_without_some_edges(
+    there: dgl.Graph, options: dict[str, object], operators: int
+) -> None:
+    """Three waits a layer: for the numbers of all edges, of those allowed and of new nodes."""
+    there.edata["w"] = torch.ones(9000, device=GPU)
+    sampler = dgl.dataloading.NeighborSampler([15, 10, 5], **options)
+    excluded = () if options else (torch.arange(200),)
+    sampler.sample(there, SEEDS, *excluded)  # the slots of all edges are computed once
+    with budget(operators=operators, dispatched=operators + 25, waits=9):
+        sampler.sample(there, SEEDS, *excluded)
+
+
 @pytest.mark.parametrize("on_device", [True, False])
 def test_a_training_step(graph: dgl.Graph, there: dgl.Graph, on_device: bool) -> None:
     model = Model().to(GPU)

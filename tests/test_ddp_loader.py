@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab.helpers import block_sampler, ddp_loader
 from gnnlab.helpers.ddp_loader import DDPLoader, RankSampler, rank_share
-from tests.helpers import run_ranks
+from tests.accelerator import DEVICE, GPU, NAME
+from tests.helpers import HAS_GPU, run_ranks
 
 
 class Seeds:
@@ -98,6 +99,16 @@ def test_a_loop_that_is_left_early_leaves_no_thread() -> None:
     assert any(t.name.startswith("ddp-loader") for t in threading.enumerate())
     iteration.close()
     assert not any(t.name.startswith("ddp-loader") for t in threading.enumerate())
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(GPU != NAME, reason=HAS_GPU)
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_the_thread_copies_to_the_device_of_its_rank(prefetch) -> None:
+    DEVICE.set_device(torch.device(NAME, 1))
+    options = {"rank": 0, "world_size": 1, "device": NAME, "prefetch": prefetch}
+    (batch,) = DDPLoader(None, torch.arange(5), Seeds(), 5, **options)
+    assert batch.device == torch.device(NAME, 1)
 
 
 def test_an_error_in_the_sampler_arrives_in_the_loop() -> None:

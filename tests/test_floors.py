@@ -19,8 +19,8 @@ from tests.helpers import ROOT, run_script
 
 FLOORS = [
     {"errors"},
-    {"certificates", "environment", "helpers", "ip_config"},
-    {"kernels", "accelerators", "bars", "cells", "ending", "failures", "fork", "interrupt"}
+    {"accelerators", "certificates", "environment", "helpers", "ip_config"},
+    {"kernels", "bars", "cells", "ending", "failures", "fork", "interrupt"}
     | {"random", "staging", "trace", "engines"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},

@@ -9,7 +9,9 @@ import shutil
 import sys
 import traceback
 import types
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -224,6 +226,32 @@ def test_a_fork_after_a_gpu_was_used_is_refused() -> None:
         assert "start_method='spawn'" in str(caught.value)
 
 
+class Driver:
+    """libcuda as check_fork sees it: it is loaded, and perhaps initialized."""
+
+    def __init__(self, devices: int | None) -> None:
+        self.devices = devices
+
+    def cuDeviceGetCount(self, pointer: Any) -> int:
+        if self.devices is None:
+            return 3  # CUDA_ERROR_NOT_INITIALIZED
+        pointer._obj.value = self.devices
+        return 0
+
+
+@pytest.mark.parametrize("devices", [None, 0, 2])
+def test_a_fork_after_a_question_that_started_the_driver(
+    monkeypatch: pytest.MonkeyPatch, devices: int | None
+) -> None:
+    """torch.cuda.is_available() starts CUDA's driver, and is_initialized() stays False."""
+    real, driver = fork.ctypes.CDLL, Driver(devices)
+    monkeypatch.setattr(
+        fork.ctypes, "CDLL", lambda path, *mode: driver if "cuda" in path else real(path, *mode)
+    )
+    with pytest.raises(fork.ForkError, match="is_available") if devices else nullcontext():
+        fork.check_fork()
+
+
 def test_a_fork_is_refused_while_openmp_cannot_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fork, "rest_openmp", lambda: False)
     with pytest.raises(fork.ForkError, match="fix_openmp"):
@@ -252,11 +280,14 @@ def test_openmp_is_found_in_a_folder_with_spaces(tmp_path: Path) -> None:
     )
 
 
-def test_errors_of_cuda_in_a_forked_child_name_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "said",
+    ["Cannot re-initialize CUDA in forked subprocess.", "CUDA error: initialization error"],
+)
+def test_errors_of_cuda_in_a_forked_child_name_the_remedy(said: str) -> None:
     def use_gpu() -> None:
-        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess.")
+        raise RuntimeError(said)
 
-    monkeypatch.setattr(fork, "_gpu", lambda question: True)
     with pytest.raises(RuntimeError) as caught:
         fork._in_new_thread(use_gpu)
     assert "Start fresh interpreters" in caught.value.__notes__[0]

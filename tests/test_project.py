@@ -157,7 +157,7 @@ def run_make(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
 def test_make_lists_its_commands() -> None:
     printed = run_make(path=os.environ["PATH"]).stdout
     listed = [line.split()[1] for line in printed.splitlines()]
-    tests = ["test", "test-clients", "test-engines"]
+    tests = ["test", "test-gpu", "test-clients", "test-engines"]
     assert listed == ["help", "lab", "lessons", *tests, "check", "bench", "site", "clean"]
 
 
@@ -170,6 +170,17 @@ def test_make_says_what_is_missing_without_python(tmp_path: Path) -> None:
     run = run_make("lab", f"VENV={tmp_path}/venv", path=str(tmp_path))
     assert run.returncode != 0
     assert "no Python 3.11 or newer" in run.stderr and "Found: Python 3.9.1" in run.stderr
+
+
+def test_make_test_gpu_needs_one(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (tmp_path / "bin" / "python").chmod(0o755)
+    for name in (".python", ".lab", ".test"):  # an environment that is up to date
+        (tmp_path / name).touch()
+    arguments = "test-gpu", f"VENV={tmp_path}", "CUDA_VISIBLE_DEVICES="
+    run = run_make(*arguments, path=os.environ["PATH"])
+    assert run.returncode != 0 and "no GPU" in run.stderr and not run.stdout.strip()
 
 
 def test_make_lab_keeps_questions_from_covering_the_lesson(tmp_path: Path) -> None:

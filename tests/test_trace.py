@@ -16,7 +16,8 @@ from gnnlab import trace
 from gnnlab.dataloading import DataLoader, NeighborSampler
 from gnnlab.errors import InvalidInput
 from gnnlab.trace import Event
-from tests.helpers import run_script
+from tests.accelerator import DEVICE, GPU, NAME, no_waits
+from tests.helpers import HAS_GPU, run_script
 
 
 @pytest.fixture
@@ -44,6 +45,48 @@ def test_a_span_is_one_event(folder: Path) -> None:
     assert before - 1 < first.start < time.time() and first.seconds > 0.009
     assert second.start >= first.start + first.seconds
     assert second.step == 7, "an event belongs to the step that its thread has named last"
+
+
+@pytest.mark.gpu
+def test_a_span_is_timed_on_the_device_too(folder: Path) -> None:
+    x = torch.ones(2, device=GPU)
+    trace.start(folder)
+    with trace.span("compute", step=0), trace.span("wait"):
+        x += 1
+    with no_waits():  # the clocks have been compared, once
+        for step in (1, 2):
+            with trace.span("compute", step=step, rows=2):
+                x += 1
+    with pytest.raises(ValueError), trace.span("copy"):
+        raise ValueError
+    trace.stop()
+    events = trace.read(folder)
+    assert {(e.kind, e.step) for e in events if e.role == "trainer"} == {
+        *(("compute", step) for step in range(3)),
+        *(("wait", 0), ("copy", 2)),
+    }
+    device = [event for event in events if event.role == "device"]
+    assert kinds(device) == [("compute", step) for step in range(3)]
+    host = [event for event in events if event.role == "trainer" and event.kind == "compute"]
+    for mine, theirs in zip(device, host, strict=True):
+        assert abs(mine.start - theirs.start) < 60
+        assert (mine.info, mine.rank) == (theirs.info, theirs.rank)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(GPU != NAME, reason=HAS_GPU)
+def test_a_device_that_is_behind_is_not_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DEVICE.Event, "query", lambda event: False)
+    torch.ones(2, device=GPU)
+    trace.start(folder)
+    for step in range(2):
+        with trace.span("sample", step=step):
+            pass
+    assert kinds(trace.read(folder)) == [("sample", 0), ("sample", 1)]
+    trace.stop()  # waits
+    assert [event.role for event in trace.read(folder)].count("device") == 2
 
 
 def test_nothing_happens_where_nobody_asks(folder: Path) -> None:

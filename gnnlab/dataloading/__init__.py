@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from gnnlab.dataloading import negative_sampler
+from gnnlab.dataloading.capture import CapturedTraining
 from gnnlab.dataloading.collate import EdgeCollator, GraphDataLoader, NodeCollator
 from gnnlab.dataloading.edges import (
     EdgeDataLoader,
@@ -32,6 +33,7 @@ from gnnlab.errors import takes_graph
 
 __all__ = [
     "BlockSampler",
+    "CapturedTraining",
     "DataLoader",
     "EdgeCollator",
     "EdgeDataLoader",

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from gnnlab import kernels
+from gnnlab import accelerators, kernels
 from gnnlab.dataloading.features import (
     graphs_in,
     set_dst_lazy_features,
@@ -34,7 +34,14 @@ from gnnlab.graph.frame import Frame, copier
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids, read_nodes
 from gnnlab.graph.names import EID, NID, EdgeType
-from gnnlab.graph.neighbor import Picked, check_fanout, read_excluded, read_fanouts, sample_layer
+from gnnlab.graph.neighbor import (
+    Picked,
+    check_fanout,
+    read_excluded,
+    read_fanouts,
+    sample_layer,
+    sample_layers,
+)
 from gnnlab.graph.placement import copied
 from gnnlab.graph.relation import Adjacency, Relation
 
@@ -408,7 +415,42 @@ class NeighborSampler(BlockSampler):
 
     def sample_blocks(self, g: Graph, seed_nodes: Any, exclude_eids: Any = None) -> Any:
         """Make the blocks of a batch; see :meth:`BlockSampler.sample_blocks`."""
+        custom = type(self).sample_frontier is not BlockSampler.sample_frontier
+        if not custom and self.prob is None and exclude_eids is None and isinstance(g, Graph):
+            device = g.device
+            if device.type == "cpu" and self.output_device is not None:
+                device = accelerators.read_device(self.output_device)
+            made = self._sample_at_once(g, seed_nodes, device)
+            if made is not None:
+                return made
         return self._sample_all(g, seed_nodes, exclude_eids, self._pick)
+
+    def _sample_at_once(self, g: Graph, seed_nodes: Any, device: torch.device) -> Any:
+        """Sample all layers with the kernels of a GPU, None if they do not cover the case."""
+        if not accelerators.runs_triton(device) or not g.is_homogeneous:
+            return None
+        (ntype,), (etype,) = g.ntypes, g.canonical_etypes
+        given = node_dict(g, seed_nodes)
+        seeds = given.get(ntype, [])
+        on_device = isinstance(seeds, torch.Tensor) and seeds.device == device
+        if not (on_device and seeds.ndim == 1 and seeds.dtype in (torch.int32, torch.int64)):
+            # Neither here nor there is a check: the kernels check all seeds.
+            cpu = torch.device("cpu")
+            seeds = read_ids(seeds, g.num_nodes(), "node", cpu, check=False, distinct=True)
+        fanouts = [read_fanouts(g, fanout)[etype] for fanout in reversed(self.fanouts)]
+        try:
+            found = sample_layers(g, seeds, fanouts, self.replace, device)
+        except InvalidInput:  # the other kernels say which seed is wrong
+            return None
+        if found is None:
+            return None
+        nodes, layers = {ntype: found[0]}, found[1]
+        blocks = [
+            _block(g, nodes, ({ntype: num_dst}, {ntype: num_src}, {etype: picked}, {}))
+            for num_dst, num_src, picked in reversed(layers)
+        ]
+        output = {ntype: found[0][: len(seeds)] for ntype in given}
+        return found[0], output if isinstance(seed_nodes, dict) else simplify(output), blocks
 
     def _pick(
         self,
@@ -467,21 +509,22 @@ def _sample_layer(
 
 def _block(g: Graph, nodes: dict[str, torch.Tensor], layer: _Layer) -> Block:
     num_dst, num_src, edges, columns = layer
+    device = next(iter(nodes.values())).device
     relations, edge_frames = {}, {}
     for etype, (ptr, eids, sources, sizes) in edges.items():
         csc = Adjacency(ptr, sources, sizes=sizes)
         relation = relations[etype] = Relation(num_src[etype[0]], num_dst[etype[2]], csc=csc)
         named: dict[str, Any] = {EID: eids, **columns.get(etype, {})}
-        edge_frames[etype] = Frame(relation.num_edges, named, g.device, "edge")
+        edge_frames[etype] = Frame(relation.num_edges, named, device, "edge")
     return Block(
         num_src,
         num_dst,
         relations,
-        {t: Frame(n, {NID: nodes[t][:n]}, g.device) for t, n in num_src.items()},
-        {t: Frame(n, {NID: nodes[t][:n]}, g.device) for t, n in num_dst.items()},
+        {t: Frame(n, {NID: nodes[t][:n]}, device) for t, n in num_src.items()},
+        {t: Frame(n, {NID: nodes[t][:n]}, device) for t, n in num_dst.items()},
         edge_frames,
         g.idtype,
-        g.device,
+        device,
     )
 
 

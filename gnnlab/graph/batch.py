@@ -11,7 +11,9 @@ DGL user guide, chapter 5.4, "Graph Classification".
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -63,22 +65,20 @@ def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> Graph
     if not parts:
         raise InvalidInput("batch() needs at least one graph; found an empty list")
     first = parts[0]
+    kind = _kind(first)
     for i, g in enumerate(parts):
-        _check_alike(first, g, i)
-    nodes = {
-        t: _join([g._node_frames()[t] for g in parts], ndata, f"nodes of type {t!r}")
-        for t in first.ntypes
-    }
-    edges = {
-        t: _join([g._edge_frames[t] for g in parts], edata, f"edges of type {t}")
-        for t in first.canonical_etypes
-    }
+        refuse_block(g, "batch")
+        if _kind(g) != kind:
+            _refuse_unlike(first, g, i)
+    of_nodes, of_edges = [g._node_frames() for g in parts], [g._edge_frames for g in parts]
+    nodes = {t: _join(of_nodes, t, ndata, f"nodes of type {t!r}") for t in first.ntypes}
+    edges = {t: _join(of_edges, t, edata, f"edges of type {t}") for t in first.canonical_etypes}
     relations = {etype: _union([g._relations[etype] for g in parts]) for etype in edges}
     sizes = {ntype: frame.num_rows for ntype, frame in nodes.items()}
     joined = first.derive(relations, sizes, nodes, edges)
     joined._batch = (
-        {t: torch.cat([batch_num_nodes(g, t) for g in parts]) for t in nodes},
-        {t: torch.cat([batch_num_edges(g, t) for g in parts]) for t in edges},
+        {t: _sizes(parts, of_nodes, t, batch_num_nodes) for t in nodes},
+        {t: _sizes(parts, of_edges, t, batch_num_edges) for t in edges},
     )
     return joined
 
@@ -213,8 +213,7 @@ def _remembered(g: GraphCore, counts: torch.Tensor | None, total: int) -> torch.
 
 
 # --------------------------------------------------------------------------------- joining
-def _check_alike(first: GraphCore, g: GraphCore, i: int) -> None:
-    refuse_block(g, "batch")
+def _refuse_unlike(first: GraphCore, g: GraphCore, i: int) -> None:
     for what, of_first, of_this in (
         ("node types", first.ntypes, g.ntypes),
         ("edge types", first.canonical_etypes, g.canonical_etypes),
@@ -228,7 +227,22 @@ def _check_alike(first: GraphCore, g: GraphCore, i: int) -> None:
             )
 
 
-def _join(frames: Sequence[Frame], wanted: Any, where: str) -> Frame:
+def _kind(g: GraphCore) -> tuple[Any, ...]:
+    return g._ntypes, list(g._relations), g._idtype, g._device
+
+
+def _sizes(
+    parts: Sequence[GraphCore], frames: Sequence[Mapping[Any, Frame]], name: Any, remembered: Any
+) -> torch.Tensor:
+    """Return the numbers of nodes, or edges, of all graphs, those of batches among the parts."""
+    if any(g._batch is not None for g in parts):
+        return torch.cat([remembered(g, name) for g in parts])
+    first, rows = parts[0], [each[name].num_rows for each in frames]
+    return torch.tensor(rows, dtype=first.idtype, device=first.device)
+
+
+def _join(parts: Sequence[Mapping[Any, Frame]], of: Any, wanted: Any, where: str) -> Frame:
+    frames = [each[of] for each in parts]
     rows = sum(frame.num_rows for frame in frames)
     joined = Frame(rows, None, frames[0].device, frames[0].what)
     if wanted is None:
@@ -236,9 +250,13 @@ def _join(frames: Sequence[Frame], wanted: Any, where: str) -> Frame:
     filled = [frame for frame in frames if frame.num_rows] or frames[:1]
     everything = isinstance(wanted, str) and is_all(wanted)
     names = list(filled[0]) if everything else list(wanted)
+    expected = set(names)
     for frame in filled:
-        missing = set(names) - set(frame)
-        extra = set(frame) - set(names) if everything else set()
+        found = frame._columns.keys()
+        if found == expected if everything else found >= expected:
+            continue
+        missing = expected - found
+        extra = found - expected if everything else set()
         if missing or extra:
             raise InvalidInput(
                 f"not all graphs have the features {describe(sorted(missing | extra))} on their "
@@ -246,25 +264,35 @@ def _join(frames: Sequence[Frame], wanted: Any, where: str) -> Frame:
             )
     for name in names:
         columns = [frame[name] for frame in filled]
-        kinds = {(tuple(column.shape[1:]), column.dtype) for column in columns}
+        kinds = {(column.shape[1:], column.dtype) for column in columns}
         if len(kinds) > 1:
-            found = " and ".join(f"rows of shape {s}, {d}" for s, d in sorted(kinds, key=str))
-            raise InvalidInput(f"feature {name!r} differs on {where} of the graphs: {found}")
+            each = sorted(f"rows of shape {tuple(shape)}, {dtype}" for shape, dtype in kinds)
+            raise InvalidInput(
+                f"feature {name!r} differs on {where} of the graphs: {' and '.join(each)}"
+            )
         joined[name] = torch.cat(columns)
     return joined
 
 
 def _union(relations: Sequence[Relation]) -> Relation:
-    num_src = sum(r.num_src for r in relations)
-    num_dst = sum(r.num_dst for r in relations)
-    ends = []
-    for side, total in enumerate((num_src, num_dst)):
-        parts, offset = [], 0
-        for relation in relations:
-            parts.append(narrow(relation.coo()[side], total) + offset)
-            offset += relation.num_dst if side else relation.num_src
-        ends.append(torch.cat(parts))
-    return Relation(num_src, num_dst, (ends[0], ends[1]))
+    edges = [relation.num_edges for relation in relations]
+    ends, totals = [], []
+    for side in (0, 1):
+        sizes = [r.num_dst if side else r.num_src for r in relations]
+        ids = narrow(torch.cat([r.coo()[side] for r in relations]), sum(sizes))
+        ends.append(ids + _per_edge(ids, _starts(sizes), edges))
+        totals.append(sum(sizes))
+    return Relation(totals[0], totals[1], (ends[0], ends[1]))
+
+
+def _starts(sizes: Iterable[int]) -> list[int]:
+    return list(accumulate(sizes, initial=0))[:-1]
+
+
+def _per_edge(ends: torch.Tensor, values: Sequence[int], edges: Sequence[int]) -> torch.Tensor:
+    """Repeat the number of each graph for all of its edges, of which ``ends`` are one end."""
+    counts = torch.tensor(edges, device=ends.device)
+    return torch.repeat_interleave(ends.new_tensor(values), counts, output_size=len(ends))
 
 
 # ------------------------------------------------------------------------------- splitting
@@ -312,17 +340,19 @@ def _slices(
     num_src: Sequence[int],
     num_dst: Sequence[int],
 ) -> list[Relation]:
-    parts, first_src, first_dst = [], 0, 0
-    ends = (torch.split(end, list(edges)) for end in relation.coo())
-    for i, (src, dst) in enumerate(zip(*ends, strict=True)):
-        try:
-            part = Relation.from_edges(src - first_src, dst - first_dst, num_src[i], num_dst[i])
-        except OutOfRange as error:
+    sides = []
+    for end, sizes in zip(relation.coo(), (num_src, num_dst), strict=True):
+        local = end - _per_edge(end, _starts(sizes), edges)
+        outside = ((local < 0) | (local >= _per_edge(end, sizes, edges))).nonzero().flatten()
+        if len(outside):
+            i = bisect_right(_starts(edges), int(outside[0])) - 1
             raise OutOfRange(
-                f"an edge of type {etype} of graph {i} leaves the graph ({error}); the split of "
-                "the nodes and that of the edges do not fit together"
-            ) from None
-        parts.append(part)
-        first_src += num_src[i]
-        first_dst += num_dst[i]
-    return parts
+                f"an edge of type {etype} of graph {i} leaves the graph (node "
+                f"{int(local[outside[0]])} of {sizes[i]}); the split of the nodes and that of the "
+                "edges do not fit together"
+            )
+        # Copies: a view would keep, and be stored with, the edges of all graphs.
+        sides.append([part.clone() for part in torch.split(local, list(edges))])
+    return [
+        Relation(*each) for each in zip(num_src, num_dst, zip(*sides, strict=True), strict=True)
+    ]

@@ -72,6 +72,14 @@ class GraphCore:
         self._formats: list[str] | None = None
         self._batch: Any = None
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # torch.load(…, map_location="cpu") reads tensors to another device than they were on.
+        place = next((relation.device for relation in self._relations.values()), self._device)
+        if place != self._device:
+            self._device = place
+            self._change_frames(lambda frame: frame.to(place))
+
     def _frames(
         self, sizes: Mapping[Any, int], given: Mapping[Any, Frame] | None, what: str
     ) -> dict[Any, Frame]:

@@ -375,10 +375,19 @@ class Frame(MutableMapping[str, torch.Tensor]):
         """Return some rows of a column."""
         return _gather(self[name], index)
 
-    def rows(self, index: torch.Tensor | LazyTensor) -> dict[str, torch.Tensor | LazyTensor]:
-        """Return lazy columns with the rows ``index`` of each column as it is now."""
+    def rows(
+        self,
+        index: torch.Tensor | LazyTensor,
+        gather: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+    ) -> dict[str, torch.Tensor | LazyTensor]:
+        """Return lazy columns with the rows ``index`` of each column as it is now.
+
+        They are made by ``gather(column, index)``, by default :func:`gnnlab.kernels.gather.rows`.
+        """
         return {
-            name: LazyTensor(partial(_gather, column, index), source=partial(_computed, column))
+            name: LazyTensor(
+                partial(_gather, column, index, gather), source=partial(_computed, column)
+            )
             for name, column in self._columns.items()
         }
 
@@ -394,10 +403,14 @@ class Frame(MutableMapping[str, torch.Tensor]):
         return Frame(self.num_rows, columns, device, self.what, self.initializers)
 
 
-def _gather(column: torch.Tensor | LazyTensor, index: torch.Tensor | LazyTensor) -> torch.Tensor:
-    from gnnlab.kernels import gather
+def _gather(
+    column: torch.Tensor | LazyTensor,
+    index: torch.Tensor | LazyTensor,
+    gather: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None,
+) -> torch.Tensor:
+    from gnnlab.kernels.gather import rows
 
-    return gather.rows(_computed(column), _computed(index))
+    return (gather or rows)(_computed(column), _computed(index))
 
 
 def _computed(column: torch.Tensor | LazyTensor) -> torch.Tensor:

@@ -26,6 +26,8 @@ from gnnlab.graph.ids import read_ids
 from gnnlab.graph.names import ALL, EdgeType, describe, is_all
 from gnnlab.graph.queries import edge_ids, in_edges, incident_slots, out_edges
 from gnnlab.graph.relation import Relation
+from gnnlab.ops import primitive
+from gnnlab.ops.groups import Groups, NodeGroups
 from gnnlab.ops.spmm import check_number
 
 __all__ = ["EdgeBatch", "NodeBatch"]
@@ -52,11 +54,12 @@ class EdgeBatch:
         src, dst = relation.coo()
         if eids is not None:
             src, dst = src[eids], dst[eids]
+            relation = Relation(relation.num_src, relation.num_dst, (src, dst))
         self._graph, self._src, self._dst, self._eids = graph, src, dst, eids
         self.canonical_etype = etype
         count = len(src)
-        self.src = Frame(count, graph._src_frames[etype[0]].rows(src))
-        self.dst = Frame(count, graph._dst_frames[etype[2]].rows(dst))
+        self.src = Frame(count, graph._src_frames[etype[0]].rows(src, _at_end(relation, "u")))
+        self.dst = Frame(count, graph._dst_frames[etype[2]].rows(dst, _at_end(relation, "v")))
         edges = graph._edge_frames[etype]
         rows = None if eids is None else edges.rows(eids)
         self.data = edges.copy() if rows is None else Frame(count, rows, what="edge")
@@ -75,6 +78,12 @@ class EdgeBatch:
 
     def __len__(self) -> int:
         return len(self._src)
+
+
+def _at_end(relation: Relation, end: str) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Return a function that takes the row at one end of each edge, with a fast gradient."""
+    groups = NodeGroups(relation, end)
+    return lambda rows, _: primitive.gather(groups, rows)
 
 
 class NodeBatch:
@@ -295,21 +304,27 @@ def _reduce_by_degree(
     adjacency = relation.csc()
     degrees = torch.diff(adjacency.indptr)
     results: dict[str, torch.Tensor] = {}
-    rows: list[torch.Tensor] = []
-    parts: list[tuple[str, Rows]] = []
+    alike: list[tuple[int, torch.Tensor]] = []
     for degree in torch.unique(degrees[degrees > 0]).tolist():
-        alike = (degrees == degree).nonzero().flatten()
+        nodes = (degrees == degree).nonzero().flatten()
         # As many nodes as messages would hide that a function reduces the wrong dimension.
-        for nodes in (alike[:1], alike[1:]) if len(alike) == degree > 1 else (alike,):
-            _, slots = incident_slots(adjacency, nodes)
-            eids = adjacency.eids_at(slots)
-            mailbox = {
-                name: value[eids].reshape(len(nodes), degree, *value.shape[1:])
-                for name, value in messages.items()
-            }
-            rows.append(nodes)
-            batch = NodeBatch(frame, nodes, mailbox, ntype)
-            parts.append((f"in-degree {degree}", _call(reduce, "reduce", batch, degree)))
+        several = (nodes[:1], nodes[1:]) if len(nodes) == degree > 1 else (nodes,)
+        alike += [(degree, each) for each in several]
+    rows = [nodes for _, nodes in alike]
+    boxes: list[dict[str, torch.Tensor]] = [{} for _ in alike]
+    if alike:
+        eids = adjacency.eids_at(incident_slots(adjacency, torch.cat(rows))[1])
+        groups = Groups(relation.num_edges, relation.num_edges, eids)
+        counts = [degree * len(nodes) for degree, nodes in alike]
+        for name, value in messages.items():  # all at once, as is then the gradient
+            # Of a plain split, a function could not change its mailbox in place.
+            split = torch.unsafe_split_with_sizes(primitive.gather(groups, value), counts)
+            for box, part, (degree, nodes) in zip(boxes, split, alike, strict=True):
+                box[name] = part.reshape(len(nodes), degree, *value.shape[1:])
+    parts: list[tuple[str, Rows]] = []
+    for box, (degree, nodes) in zip(boxes, alike, strict=True):
+        batch = NodeBatch(frame, nodes, box, ntype)
+        parts.append((f"in-degree {degree}", _call(reduce, "reduce", batch, degree)))
     check_alike(parts, f"the reduce function {_name(reduce)}")
     for name in parts[0][1] if parts else ():
         values = torch.cat([part[name] for _, part in parts])

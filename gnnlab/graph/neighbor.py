@@ -8,7 +8,9 @@ DGL user guide, chapter 6.4, "Implementing Custom Graph Samplers".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from gnnlab.graph.ids import read_edges, read_nodes
 from gnnlab.graph.names import EID, EdgeType, describe
 from gnnlab.graph.placement import to
 from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.helpers.block_sampler import signed
 from gnnlab.random import fold, next_key
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
     "read_fanouts",
     "read_weights",
     "sample_layer",
+    "sample_layers",
     "sample_neighbors",
 ]
 
@@ -207,13 +211,85 @@ def sample_layer(
 
 def _edge_ids(g: GraphCore, adjacency: Adjacency, slots: torch.Tensor) -> Any:
     def make() -> torch.Tensor:
-        if adjacency.ordered or slots.device.type != "cpu":
-            return g._ids(adjacency.eids_at(slots))
-        ids = kernels.gather.empty(slots.shape, g.idtype)
-        kernels.take.take(adjacency.eids.numpy(), slots.numpy(), ids.numpy())
+        if adjacency.ordered:
+            return g._ids(slots)
+        at = slots.to(adjacency.indices.device)
+        if at.device.type != "cpu":
+            return g._ids(adjacency.eids[at])
+        ids = kernels.gather.empty(at.shape, g.idtype)
+        kernels.take.take(adjacency.eids.numpy(), at.numpy(), ids.numpy())
         return ids
 
     return make
+
+
+def sample_layers(
+    g: Any, seeds: torch.Tensor, fanouts: Sequence[int], replace: bool, device: torch.device
+) -> tuple[torch.Tensor, list[tuple[int, int, Picked]]] | None:
+    """Sample in-edges for all layers of a mini-batch in one go, with kernels in Triton.
+
+    Parameters
+    ----------
+    g : Graph
+        Homogeneous.
+    seeds : torch.Tensor
+        Shape (S,), int32 or int64; may be on the host.
+    fanouts : sequence of int
+        In the order of sampling.
+    replace : bool
+    device : torch.device
+        Where Triton runs, see :func:`gnnlab.accelerators.runs_triton`.
+
+    Returns
+    -------
+    ids : torch.Tensor
+        IDs of all nodes, in the order of their first appearance.
+    layers : list of (int, int, Picked)
+        Numbers of nodes before and after each layer, and the edges with local IDs as sources. The
+        same as by :func:`sample_layer` with as many keys of :mod:`gnnlab.random`, whose next keys
+        are used. None, and no key is used, if the kernels do not cover the case, or the graph is
+        neither on the device nor in pinned memory.
+
+    Raises
+    ------
+    InvalidInput
+        A seed does not exist or stands twice among the seeds.
+    """
+    adjacency, triton = g.relation().csc(), kernels.sample_triton
+    there = adjacency.indices.device == device or adjacency.indices.is_pinned()
+    case = fanouts, len(seeds), replace
+    if not (there and triton.covers(g.num_nodes(), g.num_edges(), *case) and _compiles(device)):
+        return None
+    keys = torch.tensor([signed(fold(next_key(), 0)) for _ in fanouts])
+    idle = adjacency.workspaces.setdefault(device, [])
+    try:  # a list, not a lock: one for each thread that samples at the moment
+        workspace = idle.pop()
+    except IndexError:
+        workspace = triton.Workspace(g.num_nodes(), device)
+    batch = triton.Batch(workspace, adjacency.indptr, adjacency.indices, *case, g.idtype)
+    batch.launch(*(x.contiguous().to(device, non_blocking=True) for x in (seeds, keys)))
+    ids, layers = batch.result()
+    idle.append(workspace)
+    picked = []
+    for num_dst, num_src, ptr, sizes, slots, local in layers:
+        edges = LazyTensor(_edge_ids(g, adjacency, slots), device)
+        picked.append((num_dst, num_src, Picked(ptr, edges, local, sizes)))
+    return ids, picked
+
+
+@cache
+def _compiles(device: torch.device) -> bool:
+    triton, zeros = kernels.sample_triton, torch.zeros(2, dtype=torch.int64, device=device)
+    try:
+        triton.Batch(triton.Workspace(1, device), zeros, zeros[:0], [1], 1).launch(zeros, zeros)
+    except Exception as error:
+        warnings.warn(
+            f"Triton cannot compile kernels for {device}, so that sampling takes several times as "
+            f"long. It needs a C compiler, such as gcc, and Python's header files. {error}",
+            stacklevel=2,
+        )
+        return False
+    return True
 
 
 def pick(
@@ -333,10 +409,10 @@ def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, tor
 
 def _slots(relation: Relation, ids: torch.Tensor, inward: bool) -> torch.Tensor:
     adjacency = relation.csc() if inward else relation.csr()
+    if ids.device.type != "cpu":
+        return torch.sort(adjacency.slots_of(ids)).values
     if adjacency.ordered:
         return torch.unique(ids.long())
-    if ids.device.type != "cpu":
-        return torch.isin(adjacency.eids, ids).nonzero().flatten()
     ends = relation.coo()[1 if inward else 0][ids.long()]
     arrays = (adjacency.indptr, adjacency.eids, ends, ids)
     return torch.from_numpy(kernels.sample.edge_slots(*(array.numpy() for array in arrays)))

@@ -34,9 +34,11 @@ class Adjacency:
         Shape (number of groups,), int64: edges of each group, where they are known.
     ordered : bool
         True when slot k holds edge k.
+    workspaces : dict
+        By device, what kernels keep from call to call; neither copied nor pickled.
     """
 
-    __slots__ = ("_eids", "_keys", "_sizes", "indices", "indptr", "ordered")
+    __slots__ = ("_eids", "_keys", "_sizes", "_slots", "indices", "indptr", "ordered", "workspaces")
 
     def __init__(
         self,
@@ -50,8 +52,10 @@ class Adjacency:
         self.indices = indices
         self._eids = eids
         self._sizes = sizes
+        self._slots: torch.Tensor | None = None
         self._keys = keys  # the group of each edge, to compute the edge IDs later
         self.ordered = eids is None and keys is None
+        self.workspaces: dict[torch.device, list[Any]] = {}
 
     @property
     def eids(self) -> torch.Tensor:
@@ -82,6 +86,16 @@ class Adjacency:
     def eids_at(self, slots: torch.Tensor) -> torch.Tensor:
         """Return the edge IDs of some slots."""
         return slots if self.ordered else self.eids[slots]
+
+    def slots_of(self, edges: torch.Tensor) -> torch.Tensor:
+        """Return the slots of some edges, int64; those of all edges are kept."""
+        if self.ordered:
+            return edges.long()
+        if self._slots is None:
+            dtype = torch_ids_dtype(len(self.indices))
+            slots = torch.arange(len(self.indices), dtype=dtype, device=self.indices.device)
+            self._slots = torch.empty_like(slots).scatter_(0, self.eids.long(), slots)
+        return self._slots[edges.long()].long()
 
     def ascends(self) -> bool:
         """Whether the edges of each group are sorted by ID, as sampling requires."""

@@ -235,7 +235,9 @@ class DDPLoader:
         device: Any = None,
         prefetch: int = 2,
     ) -> None:
-        self.g, self.sampler, self.device, self.prefetch = g, sampler, device, prefetch
+        self.g, self.sampler, self.prefetch = g, sampler, prefetch
+        # Read here: in the thread that makes batches, "cuda" would be GPU 0.
+        self.device = None if device is None else torch.empty(0, device=device).device
         self.indices, self.batch_size = torch.as_tensor(indices), batch_size
         self.features = getattr(g, "ndata", {}) if features is None else features
         self.node_feats, self.labels = node_feats, labels

@@ -35,9 +35,10 @@ Three things do not survive a fork:
   `rest_openmp` ends the team before a fork, `protect_forks` before every fork. `fix_openmp` runs a
   function in a new thread of the child, which gets a new team; it helps where the team cannot be
   ended (GCC before 9) or the fork came before `protect_forks`.
-* **The state of a GPU.** A CUDA context, for example, is unusable in a forked child. Fork before
-  the GPU is used, or start fresh interpreters (spawn); `check_fork` raises an error where a child
-  would fail. With a GPU in the machine, fork before the first ``backward()``: it starts threads.
+* **The state of a GPU.** CUDA's driver, for example, is unusable in a forked child. Fork before the
+  GPU is used, or start fresh interpreters (spawn); `check_fork` raises an error where a child would
+  fail. ``torch.cuda.is_available()`` starts the driver, and so does the first ``backward()``, even
+  one on the CPU, which also starts threads.
 * **The holder of a lock.** A lock that another thread of the parent holds during the fork stays
   locked in the child for ever. Use the `Lock` of this file: in a forked child it is unlocked.
 
@@ -172,7 +173,7 @@ def check_fork() -> None:
     --------
     >>> check_fork()  # no error: fork now
     """
-    if _gpu("is_initialized"):
+    if _gpu("is_initialized") or _has_cuda_driver():
         raise ForkError(_gpu_remedy())
     if not rest_openmp():
         raise ForkError(
@@ -189,13 +190,24 @@ def _gpu(question: str) -> bool:
     return any(getattr(module, question, bool)() for module in modules)
 
 
+def _has_cuda_driver() -> bool:
+    """Whether CUDA's driver runs here; torch.cuda.is_initialized() does not tell."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1", getattr(os, "RTLD_NOLOAD", 0))
+    except OSError:  # nothing has loaded it
+        return False
+    number = ctypes.c_int()  # of devices; not set before the driver is initialized
+    driver.cuDeviceGetCount(ctypes.byref(number))
+    return number.value > 0
+
+
 def _gpu_remedy() -> str:
     name = str(torch.accelerator.current_accelerator() or "cuda")
     return (
         f"{name.upper()} is initialized in this process, and a forked child cannot use it. Start "
         "fresh interpreters (start_method='spawn'), or fork before anything uses the GPU, as "
-        f"tensor.to('{name}') and torch.{name}.current_device() do; torch.{name}.device_count() is "
-        "harmless" + (" if it can ask NVML" if name == "cuda" else "")
+        f"tensor.to('{name}'), torch.{name}.is_available() and the first backward() do; "
+        f"torch.{name}.device_count() is harmless" + (" if it can ask NVML" * (name == "cuda"))
     )
 
 
@@ -251,7 +263,7 @@ def _in_new_thread(work: Callable[[], T]) -> T:
     thread.join()
     if errors:
         error = errors.pop()
-        if _gpu("_is_in_bad_fork") and "re-initialize" in str(error):
+        if re.search("Cannot re-initialize|CUDA error: initialization error", str(error)):
             error.add_note(_gpu_remedy())
         if "Autograd-and-Fork" in str(error):
             error.add_note(

@@ -35,6 +35,7 @@ __all__ = [
     "route",
     "sample",
     "sample_torch",
+    "sample_triton",
     "sample_weighted",
     "sddmm",
     "softmax",

@@ -40,10 +40,13 @@ def dot(src: np.ndarray, dst: np.ndarray, lhs: np.ndarray, rhs: np.ndarray) -> n
     """
     out = np.empty((len(src), lhs.shape[1]), lhs.dtype)
 
-    def work(lo: int, hi: int) -> None:
-        _dot(src, dst, lhs, rhs, out, lo, hi)
+    cost, kernel = out.size * (lhs.shape[2] + 1), _dot
+    if lhs.shape[2] == 1:
+        kernel, lhs, rhs = _products, lhs[:, :, 0], rhs[:, :, 0]
 
-    cost = out.size * (lhs.shape[2] + 1)
+    def work(lo: int, hi: int) -> None:
+        kernel(src, dst, lhs, rhs, out, lo, hi)
+
     threads.run_chunks(work, len(src), threads.grain_for(len(src), cost))
     return out
 
@@ -60,3 +63,11 @@ def _dot(src, dst, lhs, rhs, out, lo, hi):  # type: ignore[no-untyped-def]
             for j in range(width):
                 total += a[j] * b[j]
             out[e, h] = total
+
+
+@njit(nogil=True, cache=True)
+def _products(src, dst, lhs, rhs, out, lo, hi):  # type: ignore[no-untyped-def]
+    for e in range(lo, hi):
+        a, b, products = lhs[src[e]], rhs[dst[e]], out[e]
+        for h in range(len(products)):
+            products[h] = a[h] * b[h]

@@ -48,7 +48,8 @@ def weighted_sum(
     indices : ndarray
         Shape (K,), int32 or int64: the row of x that each slot adds.
     x : ndarray
-        Shape (N, D), or (N, H, D) with weights for H heads; float32 or float64, contiguous.
+        Shape (N, D), or (N, H, D) with weights for H heads; float32 or float64, contiguous. Heads
+        of size 1 are the elements of a row, each with a weight of its own.
     weights : ndarray, optional
         Shape (W,), or (W, H) for heads; dtype of x, contiguous.
     order : ndarray, optional
@@ -73,13 +74,16 @@ def weighted_sum(
     """
     rows = len(indptr) - 1
     out = np.empty((rows, *x.shape[1:]), x.dtype)
-    kernel = _sum_rows if x.ndim == 2 else _sum_heads
-    places, ahead = unsigned(indices), None
-    if x.ndim == 2 and x.nbytes > _NEAR and x.strides[0] >= _WIDE:
+    kernel, places, ahead, to = _sum_rows, unsigned(indices), None, out
+    if x.ndim == 3:
+        kernel = _sum_heads
+        if x.shape[2] == 1:
+            kernel, x, to = _sum_products, x[:, :, 0], out[:, :, 0]
+    elif x.nbytes > _NEAR and x.strides[0] >= _WIDE:
         ahead = _AHEAD
 
     def work(lo: int, hi: int) -> None:
-        kernel(indptr, places, x, weights, order, mean, ahead, out, lo, hi)
+        kernel(indptr, places, x, weights, order, mean, ahead, to, lo, hi)
 
     cost = len(indices) * (x.size // max(len(x), 1)) + out.size
     threads.run_chunks(work, rows, threads.grain_for(rows, cost))
@@ -165,6 +169,23 @@ def _sum_heads(indptr, indices, x, weights, order, mean, ahead, out, lo, hi):  #
                 for j in range(width):
                     row[j] += w0 * x0[j] + w1 * x1[j]
                 k += 2
+
+
+@njit(nogil=True, cache=True, fastmath=_FUSED)
+def _sum_products(indptr, indices, x, weights, order, mean, ahead, out, lo, hi):  # type: ignore[no-untyped-def]
+    one = x.dtype.type(1)
+    width = x.shape[1]
+    for v in range(lo, hi):
+        first, last = indptr[v], indptr[v + 1]
+        scale = one / x.dtype.type(last - first) if mean and last > first else one
+        row = out[v]
+        row[:] = 0
+        for k in range(first, last):
+            w0, x0 = weights[order[k]], x[indices[k]]
+            for j in range(width):
+                row[j] += w0[j] * x0[j]
+        for j in range(width):
+            row[j] *= scale
 
 
 def extreme(

@@ -21,7 +21,7 @@ class ShiftedSoftplus(nn.Module):
     """softplus(x) − log 2, which is 0 at 0."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.softplus(x) - math.log(2)
+        return F.softplus(x).sub_(math.log(2))
 
 
 class CFConv(nn.Module):

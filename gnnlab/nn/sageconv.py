@@ -29,6 +29,7 @@ from gnnlab.nn.utils import (
     map_features,
     pair_of_sizes,
     per_row,
+    run_lstm,
 )
 from gnnlab.ops.checks import check_choice
 
@@ -200,7 +201,7 @@ class SAGEConv(nn.Module):
             if edge_weight is not None:
                 weights = edge_weight[adjacency.eids[slots]]
                 sequences = sequences * per_row(weights, sequences)
-            _, (hidden, _) = self.lstm(sequences)
+            _, (hidden, _) = run_lstm(self.lstm, sequences)
             out[nodes] = hidden[-1].to(out.dtype)
         return out
 

@@ -8,7 +8,7 @@ tensor serves for both. If the two sides have different types, features are a pa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -39,6 +39,7 @@ __all__ = [
     "map_features",
     "pair_of_sizes",
     "per_row",
+    "run_lstm",
 ]
 
 Features = Tensor | tuple[Tensor, Tensor]
@@ -441,3 +442,23 @@ def check_in_edges(graph: Graph, layer: torch.nn.Module) -> None:
             f"{int(isolated[0])}, so the output there would be meaningless: {loops}"
             "pass allow_zero_in_degree=True to accept zeros there"
         )
+
+
+def run_lstm(lstm: torch.nn.LSTM, *inputs: Any) -> Any:
+    """Call an LSTM such that it has gradients in eval mode, too.
+
+    A GPU of NVIDIA computes them in training mode only, which is the same without dropout.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.nn.utils import run_lstm
+    >>> run_lstm(torch.nn.LSTM(3, 4), torch.ones(5, 3))[0].shape
+    torch.Size([5, 4])
+    """
+    was_training = lstm.training
+    lstm.train(was_training or (torch.is_grad_enabled() and not lstm.dropout))
+    try:
+        return lstm(*inputs)
+    finally:
+        lstm.train(was_training)

@@ -73,7 +73,7 @@ def row_sum(groups: Groups, x: torch.Tensor, mean: bool = False) -> torch.Tensor
     return _RowSum.apply(groups, x, mean)  # type: ignore[no-any-return]
 
 
-def gather(groups: NodeGroups, x: torch.Tensor) -> torch.Tensor:
+def gather(groups: Groups, x: torch.Tensor) -> torch.Tensor:
     """Return the row of x at this end of each edge: shape (N, …) → (E, …), any dtype."""
     return _Gather.apply(groups, x)  # type: ignore[no-any-return]
 

@@ -124,8 +124,11 @@ def sddmm(
     )
     if op == "dot":
         return _dot(rel, left, right, lhs_target, rhs_target)
-    left, right, _ = feature_shape(left, right)
-    return _ARITHMETIC[op](_rows(rel, lhs_target, left), _rows(rel, rhs_target, right))
+    left, right, shape = feature_shape(left, right)
+    left, right = _rows(rel, lhs_target, left), _rows(rel, rhs_target, right)
+    if op == "add" and lhs_target != "e" and tuple(left.shape[1:]) == shape:
+        return left.add_(right)  # rows gathered here, which no gradient needs
+    return _ARITHMETIC[op](left, right)
 
 
 def _rows(rel: Relation, target: str, x: torch.Tensor) -> torch.Tensor:

@@ -2,8 +2,9 @@
 
 The message of an edge is ``u op e``, from its source's row and its own; each destination reduces
 the messages of its in-edges. The common cases do not materialize messages: sums and means of
-copies, of sums and differences, and of products with one weight per edge or per edge and head. The
-others (maxima of combined operands, products of whole edge rows) first compute one row per edge.
+copies, of sums and differences, and of products with one weight per edge or per edge and head; on
+the CPU also of products of whole rows. The others, such as maxima of combined operands, first
+compute one row per edge.
 
 References
 ----------
@@ -166,8 +167,8 @@ _NOT_ADDED = (torch.bool, torch.uint16, torch.uint32, torch.uint64)
 def _num_heads(edge: torch.Tensor, shape: tuple[int, ...]) -> int | None:
     """Return into how many heads the edge's values divide a row of ``shape``; None if they do not.
 
-    With (E, 1) or (E, 1, 1), a row (H, D) is one head; with (E, H, 1) it is H heads of size D. A
-    value for each element of a row does not divide it into heads.
+    With (E, 1) or (E, 1, 1), a row (H, D) is one head; with (E, H, 1) it is H heads of size D. With
+    a value for each element of a row, each is a head, if there are kernels for that.
     """
     own = tuple(edge.shape[1:])
     kept = len(own)
@@ -176,7 +177,8 @@ def _num_heads(edge: torch.Tensor, shape: tuple[int, ...]) -> int | None:
     if own[:kept] != shape[:kept]:
         return None
     heads = math.prod(own[:kept])
-    return heads if heads == 1 or math.prod(shape[kept:]) > 1 else None
+    compiled = edge.device.type == "cpu" and edge.is_floating_point()
+    return heads if heads == 1 or compiled or math.prod(shape[kept:]) > 1 else None
 
 
 def check_number(reduce: str, x: torch.Tensor) -> None:

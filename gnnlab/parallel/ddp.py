@@ -68,7 +68,8 @@ def init_process_group(
     """Join the process group of ``torch.distributed`` and return the device of this rank.
 
     With a GPU for each rank the backend is that of its maker, such as NCCL; otherwise gloo, through
-    main memory.
+    main memory. Ranks of a launcher that shows each of them its own GPU only, as ``cuda:0``, have
+    one each, too.
 
     Parameters
     ----------
@@ -115,43 +116,46 @@ def init_process_group(
     # A process that a launched one has forked inherits variables that are not about it.
     about = {"RANK": str(rank), "WORLD_SIZE": str(world_size)}
     local = environment if all(environment.get(k, v) == v for k, v in about.items()) else {}
-    local_rank = int(local.get("LOCAL_RANK", rank))
-    num_local = int(local.get("LOCAL_WORLD_SIZE", world_size))
-    place, fitting = _place(local_rank, num_local, device)
+    place = _place(int(local.get("LOCAL_RANK", rank)), device)
     if place.type != "cpu":
         accelerators.set_device(place)
     await_torch_at_exit()
     rendezvous.watch()
+    limit, between = timedelta(seconds=timeout), accelerators.group_backend(place)
+    if backend is None and between is not None:
+        store = where.get("store")
+        if store is None:
+            url = init_method or "env://"
+            store = next(dist.rendezvous(url, rank, world_size, timeout=limit))[0]
+        backend = between if _have_one_each(store, rank, world_size, place) else None
+        where = {"store": dist.PrefixStore("gnnlab", store)}
+    if backend is not None and backend == between:
+        where["device_id"] = place  # otherwise NCCL guesses it, with a warning
     dist.init_process_group(
-        backend or fitting,
-        rank=rank,
-        world_size=world_size,
-        timeout=timedelta(seconds=timeout),
-        **where,
+        backend or "gloo", rank=rank, world_size=world_size, timeout=limit, **where
     )
     return place
 
 
-def _place(
-    local_rank: int, num_local: int, device: torch.device | str | None
-) -> tuple[torch.device, str]:
-    """Choose the device and the backend of a rank on this machine."""
-    num_gpus = accelerators.count()
-    place = torch.device(device or (accelerators.kind() if num_gpus else None) or "cpu")
-    if place.type == "cpu":
-        return place, "gloo"
-    if place.index is None:
-        place = torch.device(place.type, local_rank % max(num_gpus, 1))
-    backend = accelerators.group_backend(place)
-    if backend is not None and num_local <= num_gpus:
-        return place, backend
-    if backend is not None and local_rank == 0:
+def _place(local_rank: int, device: torch.device | str | None) -> torch.device:
+    """Choose the device of a rank on this machine."""
+    place = torch.device(device or accelerators.kind() or "cpu")
+    if place.type == "cpu" or place.index is not None:
+        return place
+    return torch.device(place.type, local_rank % max(accelerators.count(), 1))
+
+
+def _have_one_each(store: dist.Store, rank: int, world_size: int, place: torch.device) -> bool:
+    """Whether each rank has a GPU of its own, whatever the numbers by which the ranks know them."""
+    store.set(f"gpu of {rank}", accelerators.unique_name(place))
+    number = len({store.get(f"gpu of {other}") for other in range(world_size)})
+    if number < world_size and rank == 0:
         warnings.warn(
-            f"{num_local} ranks share {num_gpus} GPU(s): {backend.upper()} refuses that, so their "
+            f"{world_size} ranks share {number} GPU(s): NCCL and its like refuse that, so their "
             "gradients go through main memory (gloo)",
             stacklevel=3,
         )
-    return place, "gloo"
+    return number == world_size
 
 
 def init_model(

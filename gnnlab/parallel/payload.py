@@ -178,7 +178,8 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
         return super().reducer_override(value)
 
     def _stays(self, storage: torch.UntypedStorage) -> bool:
-        return self.shares and storage.is_shared()
+        # CUDA calls all its storages shared; they are pickled, and so copied.
+        return self.shares and storage.device.type == "cpu" and storage.is_shared()
 
     def lay_out(self, file: BinaryIO) -> None:
         """Write the collected storages at their offsets in the file."""

@@ -57,7 +57,8 @@ def launch_processes(
     *args
         Further arguments. Ranks read large tensors from shared memory, and their writes are
         private; call ``tensor.share_memory_()`` before to make writes visible to all. A graph after
-        ``graph.share_memory()`` is in memory once, otherwise twice while the ranks run.
+        ``graph.share_memory()`` is in memory once, otherwise twice while the ranks run. What is on
+        a GPU is copied, once for each rank, to the same GPU; prefer ``graph.cpu()``.
     start_method : str
         "spawn" for fresh interpreters, or "fork" for copies of this process, which start faster
         but require that this process has not used CUDA.

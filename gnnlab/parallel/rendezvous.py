@@ -40,13 +40,13 @@ def is_in_rendezvous(frame: FrameType | None) -> bool:
     """
     while frame:
         module = frame.f_globals.get("__name__")
-        if frame.f_code.co_name == "init_process_group" and module == _C10D:
+        if frame.f_code.co_name == "init_process_group" and module in _MODULES:
             return True
         frame = frame.f_back
     return False
 
 
-_C10D = "torch.distributed.distributed_c10d"
+_MODULES = ("torch.distributed.distributed_c10d", "gnnlab.parallel.ddp")
 
 
 def notify_agent(event: str) -> None:

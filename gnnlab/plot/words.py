@@ -59,6 +59,7 @@ _TABLE = {
     # timelines
     "machine {machine}": ("머신 {machine}", "机器 {machine}"),
     "trainer {rank}": ("트레이너 {rank}", "训练器 {rank}"),
+    "device {rank}": ("장치 {rank}", "设备 {rank}"),
     "sampler {rank}": ("샘플러 {rank}", "采样器 {rank}"),
     "server {rank}": ("서버 {rank}", "服务器 {rank}"),
     "prefetch": ("미리 샘플링", "预采样"),

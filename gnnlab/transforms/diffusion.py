@@ -211,7 +211,8 @@ class GDC(_Diffusion):
 
     def matrix(self, adjacency: torch.Tensor) -> torch.Tensor:
         """Return the dense matrix."""
-        power, total = torch.eye(len(adjacency), device=adjacency.device), 0 * adjacency
+        power = torch.eye(len(adjacency), dtype=adjacency.dtype, device=adjacency.device)
+        total = 0 * adjacency
         for coef in self.coefs:
             total, power = total + coef * power, power @ adjacency
         return total

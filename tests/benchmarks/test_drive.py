@@ -112,17 +112,33 @@ def test_run_measures_every_task_and_prints_ratios(
 ) -> None:
     """All of gnnlab's tasks on the peers' arrays; only ``build`` and ``step`` are known to them."""
     out = tiny / "out.json"
-    groups = ",".join(words.GROUPS)
+    groups = ",".join(name for name in words.GROUPS if name != "small")
     arguments = f"run --size T --rounds 1 --tasks {groups} --systems dgl".split()
     status = main([*arguments, "--peer", str(tiny), "--json", str(out)])
     printed = capsys.readouterr()
     written = json.loads(out.read_text())
     ours = {r["task"]: r for r in written["results"] if r["sys"] == "gnnlab"}
     assert [r["task"] for r in ours.values() if "error" in r] == []
-    assert set(ours) == {task.name for group in words.GROUPS.values() for task in group}
+    expected = [task.name for name in groups.split(",") for task in words.GROUPS[name]]
+    assert set(ours) == set(expected)
     assert status == 1 and "dgl failed at sample:4,4,4" in printed.err
     assert "dgl / gnnlab" in printed.out and "| COO → CSC |" in printed.out
     assert written["about"]["size"] == "T"
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    ["small:batch", pytest.param("small", marks=pytest.mark.thorough("measures, in its time"))],
+)
+def test_small_graphs_need_no_arrays(
+    tmp_path: Path, tasks: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    assert main(["run", "--rounds", "1", "--tasks", tasks, "--json", str(out)]) == 0
+    results = json.loads(out.read_text())["results"]
+    assert [r["task"] for r in results] == [task.name for task in words.chosen(tasks)[0]]
+    assert all(r["sys"] == "gnnlab" and r["ms"] > 0 for r in results)
+    assert "batch of 128 molecules" in capsys.readouterr().out
 
 
 def test_tasks_are_read_with_the_commas_of_their_fanouts() -> None:

@@ -689,6 +689,10 @@ def test_state_dict_of_dgl(name):
     assert found == expected
 
 
+#: Errors of 1e-16 grow: their fifth root is 6e-4; rows are divided by sums near zero.
+AMPLIFIED = {"PNAConv edges": 1e-2, "LabelPropagation reset": 1e-2}
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", CASES)
 def test_as_on_the_cpu(name):
@@ -705,8 +709,9 @@ def test_as_on_the_cpu(name):
             sum(tensor.square().sum() for tensor in out).backward()
         gradients = [p.grad for p in layer.parameters() if p.grad is not None]
         results.append([tensor.detach().cpu() for tensor in (*out, *gradients)])
+    tolerance = AMPLIFIED.get(name, 1e-6)
     for expected, found in zip(*results, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -236,11 +236,16 @@ def test_samplers_that_cannot_work_say_why(graph):
 
 @pytest.mark.gpu
 def test_a_gpu_samples_the_same_blocks(graph, typed):
-    for g, seeds in ((graph, torch.arange(30)), (typed, {"user": torch.arange(5)})):
+    for g, seeds, replace in (
+        (graph, torch.arange(30), False),
+        (graph.int(), torch.arange(30), True),
+        (typed, {"user": torch.arange(5)}, False),
+    ):
+        sampler = dgl.dataloading.NeighborSampler([3, 4], replace=replace)
         dgl.seed(3)
-        expected = dgl.dataloading.NeighborSampler([3, 4]).sample(g, seeds)[2]
+        expected = sampler.sample(g, seeds)[2]
         dgl.seed(3)
-        got = dgl.dataloading.NeighborSampler([3, 4]).sample(g.to(GPU), seeds)[2]
+        got = sampler.sample(g.to(GPU), seeds)[2]
         for a, b in zip(expected, got, strict=True):
             for etype in a.canonical_etypes:
                 assert b.device.type == GPU

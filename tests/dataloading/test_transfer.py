@@ -34,10 +34,10 @@ def graph() -> dgl.Graph:
 
 
 @pytest.fixture
-def direct(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def direct(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[int]:
     """Have the device read pinned rows itself; return the numbers of rows."""
     read: list[int] = []
-    if GPU != NAME:
+    if GPU != NAME or "-device" in request.node.name:  # samplers ask for Triton there, too
         return read
 
     def rows(
@@ -52,7 +52,7 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             found[slot >= 0] = table.inside[slot[slot >= 0]]
         return found.to(ids.device)
 
-    monkeypatch.setattr(accelerators, "runs_triton", lambda device: True)
+    monkeypatch.setattr(accelerators, "runs_triton", lambda device: device.type != "cpu")
     monkeypatch.setattr(kernels, "gather_triton", type("", (), {"rows": staticmethod(rows)}), False)
     return read
 

@@ -56,6 +56,29 @@ def test_batches_of_batches() -> None:
     assert g.batch_num_nodes().tolist() == [3, 1, 3, 1]
 
 
+def test_what_the_parts_may_be() -> None:
+    """Batches beside graphs, graphs without nodes or edges, in any format, lazy columns, int32."""
+    one = toy(torch.int32).formats("csc")
+    one.ndata["twice"] = torch.arange(4) * 2
+    one = dgl.node_subgraph(one, [0, 1, 2, 3], store_ids=False)  # its columns are lazy
+    none = dgl.graph(([], []), idtype=torch.int32)
+    g = dgl.batch([dgl.batch([one, one]), none, one])
+    assert g.idtype == g.batch_num_nodes().dtype == g.batch_num_edges().dtype == torch.int32
+    assert g.batch_num_nodes().tolist() == [4, 4, 0, 4]
+    assert g.batch_num_edges().tolist() == [5, 5, 0, 5]
+    assert g.ndata["twice"].tolist() == [0, 2, 4, 6] * 3
+    edges = edges_of(one)
+    assert edges_of(g) == [(u + 4 * i, v + 4 * i) for i in range(3) for u, v in edges]
+    assert [edges_of(part) for part in dgl.unbatch(g)] == [edges, edges, [], edges]
+    alone = dgl.batch([none])
+    assert (alone.num_nodes(), alone.num_edges(), alone.batch_size) == (0, 0, 1)
+
+
+def test_parts_of_a_batch_do_not_hold_the_edges_of_the_others() -> None:
+    part = dgl.unbatch(pair())[0]
+    assert all(end.untyped_storage().nbytes() == 2 * end.itemsize for end in part.relation().coo())
+
+
 def test_which_features_are_kept() -> None:
     parts = dgl.unbatch(pair())
     parts[1].ndata["extra"] = torch.ones(1)

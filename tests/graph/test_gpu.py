@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
 import torch
 
 import gnnlab as dgl
-from tests.accelerator import GPU
+from tests.accelerator import GPU, NAME, plugged
 from tests.graph.samples import same, toy, typed
 
 pytestmark = pytest.mark.gpu
@@ -77,3 +78,40 @@ def test_answers_are_those_of_the_cpu(tmp_path: Any) -> None:
         assert torch.equal(ask(there).cpu(), ask(here))
     dgl.save_graphs(tmp_path / "g", there)
     assert same(dgl.load_graphs(tmp_path / "g")[0][0], here)
+
+
+def test_a_graph_that_is_read_elsewhere_knows_where_it_is() -> None:
+    for g in (toy(), typed(), dgl.to_block(toy().in_subgraph([1]))):
+        file = io.BytesIO()
+        torch.save(g.to(GPU), file)
+        for map_location, place in (("cpu", "cpu"), (None, GPU)):
+            file.seek(0)
+            read = torch.load(file, map_location, weights_only=False)
+            assert read.device.type == place
+            assert read.edges(etype=g.canonical_etypes[0])[0].device.type == place
+            kind = g.srctypes[0]
+            rows, expected = read.srcnodes[kind].data, g.srcnodes[kind].data["x"]
+            rows["new"] = torch.ones(len(expected), device=place)
+            assert torch.equal(rows["x"].cpu(), expected)
+
+
+class Plug:
+    """Before the arguments that follow it, a rank has the pretend device."""
+
+    def __reduce__(self) -> Any:
+        return (plug, ())
+
+
+def plug() -> None:
+    if GPU == NAME:
+        plugged().start()
+
+
+def _move(rank: int, world_size: int, _: None, g: dgl.Graph) -> tuple[str, dgl.Graph]:
+    return g.ndata["x"].device.type, g.reverse()
+
+
+def test_a_graph_travels_to_a_rank_and_back() -> None:
+    ((there, back),) = dgl.parallel.launch_processes(_move, 1, Plug(), toy().to(GPU))
+    assert there == back.device.type == GPU
+    assert same(back.to("cpu"), toy().reverse())

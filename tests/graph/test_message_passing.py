@@ -94,6 +94,24 @@ def test_messages_with_columns_and_their_gradients() -> None:
     assert w.grad.tolist() == [[1], [5], [9]]
 
 
+def test_functions_may_change_what_they_are_given_in_place() -> None:
+    """x = 1, 2, 4; 0 → 2, 1 → 2, 2 → 0: y_v = 3 Σ (2 x_u + x_v + 1), and dy/dx by hand."""
+    g = dgl.graph(([0, 1, 2], [2, 2, 0]))
+    x = g.ndata["x"] = torch.tensor([1.0, 2.0, 4.0], requires_grad=True)
+
+    def message(edges: Any) -> Any:
+        return {"m": edges.src["x"].mul_(2).add_(edges.dst["x"].add_(1))}
+
+    def reduce(nodes: Any) -> Any:
+        return {"y": nodes.mailbox["m"].mul_(3).sum(1)}
+
+    g.update_all(message, reduce)
+    assert g.ndata["y"].tolist() == [30.0, 0.0, 48.0]
+    g.ndata["y"].sum().backward()
+    assert x.grad.tolist() == [9.0, 6.0, 12.0]
+    assert x.tolist() == [1.0, 2.0, 4.0]
+
+
 def test_update_all_of_a_type() -> None:
     g = typed()
     g.update_all(fn.copy_u("x", "m"), fn.sum("m", "o"), etype="plays")

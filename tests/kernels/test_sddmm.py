@@ -8,7 +8,7 @@ from gnnlab.kernels import sddmm
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("ids", [np.int32, np.int64])
-@pytest.mark.parametrize("shape", [(1, 1), (1, 64), (3, 5), (2, 0)])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 64), (3, 5), (3, 1), (2, 0)])
 def test_dot_is_an_entry_of_the_dense_product(shape: tuple, ids: type, dtype: type) -> None:
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal((n, *shape)).astype(dtype) for n in (4, 6))

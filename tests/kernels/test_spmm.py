@@ -51,14 +51,16 @@ def test_weighted_sum_is_a_matrix_product(
         np.testing.assert_allclose(found, matrix @ x, rtol=1e-5, atol=1e-6)
 
 
-def test_each_head_has_its_own_weights() -> None:
+@pytest.mark.parametrize("mean", [False, True])
+@pytest.mark.parametrize("width", [0, 1, 5])
+def test_each_head_has_its_own_weights(width: int, mean: bool) -> None:
     rng = np.random.default_rng(0)
-    x, weights = rng.standard_normal((3, 2, 5)), rng.standard_normal((10, 2))
-    order = np.arange(10)
-    found = spmm.weighted_sum(INDPTR, INDICES, x, weights, order)
+    x, weights = rng.standard_normal((3, 2, width)), rng.standard_normal((12, 2))
+    order = rng.permutation(12)[:10]
+    found = spmm.weighted_sum(INDPTR, INDICES, x, weights, order, mean)
     for h in range(2):
         alone = spmm.weighted_sum(
-            INDPTR, INDICES, np.ascontiguousarray(x[:, h]), weights[:, h].copy(), order
+            INDPTR, INDICES, np.ascontiguousarray(x[:, h]), weights[:, h].copy(), order, mean
         )
         np.testing.assert_allclose(found[:, h], alone)
 

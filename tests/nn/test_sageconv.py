@@ -7,6 +7,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.nn import SAGEConv
+from tests.accelerator import GPU
 from tests.nn.toy import (
     EDGE_WEIGHT,
     adjacency,
@@ -199,3 +200,19 @@ def test_nan_in_weights_of_mini_batches_warns_once_and_not_in_evaluation(monkeyp
         with torch.no_grad():
             layer(toy_graph(), ramp(4, 3), edge_weight=torch.full((7,), torch.nan))
     assert len(found) == 1
+
+
+@pytest.mark.gpu
+def test_an_lstm_has_gradients_in_eval_mode() -> None:
+    """cuDNN refuses them unless the LSTM itself is in training mode."""
+    grads, modes = [], []
+    for device in ("cpu", GPU):
+        layer = fill(SAGEConv(3, 2, "lstm")).double().to(device).eval()
+        layer.lstm.register_forward_hook(lambda lstm, *_: modes.append(lstm.training))
+        layer(toy_graph().to(device), ramp(4, 3).double().to(device)).sum().backward()
+        grads.append([p.grad.cpu() for p in layer.parameters()])
+        with torch.no_grad():
+            layer(toy_graph().to(device), ramp(4, 3).double().to(device))
+        assert modes[0] and not modes[-1] and not layer.lstm.training
+    for mine, theirs in zip(*grads, strict=True):
+        assert_close(mine, theirs)

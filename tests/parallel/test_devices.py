@@ -82,6 +82,35 @@ def test_variables_of_a_launched_parent_do_not_choose_the_device(
     assert printed == [f"{NAME}:0\n", f"{NAME}:1\n"]
 
 
+SEEN = """
+import os, sys, types, warnings
+sys.path.insert(0, sys.argv[1])
+import torch
+import gnnlab as dgl
+from tests import accelerator
+
+rank, seen = int(os.environ["RANK"]), sys.argv[2]
+uuid = {"own": rank, "same": 0}[seen]
+accelerator.DEVICE.get_device_properties = lambda device: types.SimpleNamespace(uuid=uuid)
+accelerator.DEVICE.device_count = lambda: 1
+with accelerator.plugged(), warnings.catch_warnings(record=True) as warned:
+    device = dgl.parallel.init_process_group()
+    told = " ".join(str(warning.message) for warning in warned)
+    torch.distributed.barrier()
+    print(device, torch.distributed.get_backend(), "2 ranks share 1 GPU" in told)
+"""
+
+
+def test_a_rank_that_sees_one_device_has_it_for_itself_or_shares_it(
+    pytestconfig: pytest.Config,
+) -> None:
+    """Launchers such as srun --gpus-per-task=1 show each rank one device, always as number 0."""
+    root = str(pytestconfig.rootpath)
+    assert run_ranks(SEEN, 2, args=[root, "own"]) == [f"{NAME}:0 {NAME} False\n"] * 2
+    shared = run_ranks(SEEN, 2, args=[root, "same"])
+    assert shared == [f"{NAME}:0 gloo True\n", f"{NAME}:0 gloo False\n"]
+
+
 GRADIENTS = """
 import sys
 sys.path.insert(0, sys.argv[1])

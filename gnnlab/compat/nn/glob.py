@@ -15,6 +15,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.readout import segment_softmax
 from gnnlab.nn.base import check_count
 from gnnlab.nn.pooling import AvgPooling, SumPooling
+from gnnlab.nn.utils import run_lstm
 from gnnlab.ops.spmm import check_number
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Set2Set(nn.Module):
         state = (zeros, zeros)
         out = feat.new_zeros(len(sizes), self.output_dim)
         for _ in range(self.n_iters):
-            query, state = self.lstm(out.unsqueeze(0), state)
+            query, state = run_lstm(self.lstm, out.unsqueeze(0), state)
             query = query.squeeze(0)
             scores = (feat * query.repeat_interleave(sizes, 0)).sum(-1, keepdim=True)
             read = ops.segment_reduce(sizes, feat * segment_softmax(sizes, scores))

@@ -13,7 +13,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.nn.base import check_count, inverse_sqrt_degrees
 from gnnlab.nn.linear import INTEGERS, WeightBasis
-from gnnlab.nn.utils import aggregate, per_row
+from gnnlab.nn.utils import aggregate, per_row, run_lstm
 from gnnlab.ops.checks import check_choice
 
 __all__ = ["Identity", "JumpingKnowledge", "LabelPropagation", "Sequential", "WeightBasis"]
@@ -85,7 +85,7 @@ class JumpingKnowledge(nn.Module):
         stacked = torch.stack(tuple(feat_list), dim=1)  # (N, layers, D)
         if self.mode == "max":
             return stacked.amax(1)
-        weights = self.att(self.lstm(stacked)[0]).softmax(1)
+        weights = self.att(run_lstm(self.lstm, stacked)[0]).softmax(1)
         return (stacked * weights).sum(1)
 
 
