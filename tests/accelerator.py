@@ -19,13 +19,14 @@ bytes that are copied ``to_device`` and ``to_host``.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -34,6 +35,7 @@ from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from gnnlab import accelerators
+from gnnlab.ops import primitive
 from tests import accelerator_cells, accelerator_group, accelerator_streams
 
 NAME, NUM_DEVICES = "pretend", 4
@@ -92,6 +94,9 @@ class _Event:
 
 
 DEVICE.Event = _Event
+
+
+OWN_GPU_PATH = primitive._gpu_path
 
 
 class DeviceTensor(torch.Tensor):
@@ -231,6 +236,33 @@ def plugged() -> Iterator[None]:
         yield
 
 
+def _gpu_path(device: torch.device) -> ModuleType:
+    """The operators of a GPU that has Triton, whose kernels are replaced by the CPU's."""
+    if device.type != NAME:
+        return OWN_GPU_PATH(device)
+    from gnnlab.ops import triton_path
+
+    return triton_path
+
+
+def launch(function: Callable[..., Any], *args: Any) -> Any:
+    """Run a kernel that is no operator of torch: one launch, which torch does not dispatch."""
+    device = next(x for x in tree_leaves(args) if isinstance(x, DeviceTensor)).device
+    _refuse_mixed(
+        function.__name__, [x for x in tree_leaves(args) if isinstance(x, torch.Tensor)], device
+    )
+    _count(function.__name__, operators=1)
+    stream = accelerator_streams.current_stream(device)
+    for x in tree_leaves(args):
+        if isinstance(x, DeviceTensor):
+            accelerator_streams.reads(x.inside, stream, function.__name__)
+    result = function(*tree_map_only(DeviceTensor, lambda x: x.inside, args))
+    for x in tree_leaves(result):
+        if isinstance(x, torch.Tensor):
+            accelerator_streams.writes(x, stream, True, None)
+    return tree_map_only(torch.Tensor, lambda x: DeviceTensor(x, device.index), result)
+
+
 @cache
 def register() -> torch.library.Library:
     """Tell torch about the backend, for the rest of the process."""
@@ -247,4 +279,8 @@ def register() -> torch.library.Library:
     for func in filter(None, direct):
         library.impl(func, partial(_run, func), "PrivateUse1")
     accelerator_group.register(NAME)
+    from tests import accelerator_kernels
+
+    sys.modules["gnnlab.kernels.segment_triton"] = accelerator_kernels
+    primitive._gpu_path = _gpu_path
     return library

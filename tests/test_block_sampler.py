@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab import random
 from gnnlab.helpers import block_sampler as small
-from tests.accelerator import GPU
+from tests.accelerator import GPU, no_waits
 from tests.helpers import run_script
 
 SRC, DST = torch.tensor([1, 2, 3, 4, 5]), torch.tensor([0, 0, 1, 1, 2])
@@ -126,6 +126,9 @@ def test_the_adjacency_sums_or_averages_messages(toy) -> None:
     h = torch.cat([h, torch.tensor([[7.0]])])
     assert (block.adjacency() @ h).flatten().tolist() == [2 + 3, 0, 4 + 7]
     assert (block.adjacency(mean=True) @ h).flatten().tolist() == [2.5, 0, 5.5]
+    of_columns = block.adjacency(mean=True) @ h.double().expand(6, 2).reshape(6, 2, 1)
+    assert of_columns.dtype == torch.float64
+    assert of_columns.tolist() == [[[2.5]] * 2, [[0]] * 2, [[5.5]] * 2]
 
 
 def test_a_sampler_of_ones_own(toy) -> None:
@@ -186,10 +189,15 @@ def test_a_gpu_samples_the_same_blocks(fanouts, seeds_there, replace) -> None:
     for mine, theirs in zip(found[2], expected[2], strict=True):
         assert mine.edges()[0].device.type == GPU
         for mean in (False, True):
-            torch.testing.assert_close(  # sums of a few fractions, in any order
-                (mine.adjacency(mean) @ x.to(GPU)[mine.srcdata[small.NID]]).cpu(),
-                theirs.adjacency(mean) @ x[theirs.srcdata[small.NID]],
-            )
+            h = x[theirs.srcdata[small.NID]]
+            here, there = h.clone().requires_grad_(), h.to(GPU).requires_grad_()
+            with no_waits():
+                out = mine.adjacency(mean) @ there
+                out.sum().backward()
+            same = theirs.adjacency(mean) @ here
+            same.sum().backward()
+            assert torch.equal(out.cpu(), same)
+            torch.testing.assert_close(there.grad.cpu(), here.grad)
     on_cpu = [block.to("cpu") for block in found[2]]
     check_equal((found[0].cpu(), found[1].cpu(), on_cpu), expected)
 

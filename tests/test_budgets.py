@@ -103,10 +103,10 @@ def test_a_training_step(graph: dgl.Graph, there: dgl.Graph, on_device: bool) ->
     inputs, outputs, blocks = batch(there if on_device else graph)
     x, y = there.ndata["x"][inputs.to(GPU)], there.ndata["y"][outputs.to(GPU)]
     blocks = [block.to(GPU) for block in blocks]
-    with no_waits(), budget(operators=64, dispatched=116, waits=0):
+    with no_waits(), budget(operators=50, dispatched=94, waits=0):
         F.cross_entropy(model(blocks, x), y).backward()
     model.zero_grad()
-    with no_waits(), budget(operators=55, dispatched=104, waits=0):  # edges by their ends exist
+    with no_waits(), budget(operators=40, dispatched=84, waits=0):  # grouped by source before
         F.cross_entropy(model(blocks, x), y).backward()
 
 

@@ -178,9 +178,6 @@ def make_model():
 
 make = lambda size, **ranks: DDPLoader(g, torch.arange(60), NeighborSampler([3]), size,
                                        node_feats=["x"], **ranks)
-Block = __import__("block_sampler").Block
-adjacency = Block.adjacency
-Block.adjacency = lambda self, mean=False: adjacency(self, mean).double()
 alone = train(make_model(), make(10, rank=0, world_size=1))
 model = torch.nn.parallel.DistributedDataParallel(make_model())
 together = train(model, make(5))

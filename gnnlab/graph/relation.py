@@ -213,11 +213,8 @@ class Relation:
         keys, values = (src, dst) if by_source else (dst, src)
         groups = self.num_src if by_source else self.num_dst
         if keys.device.type != "cpu":
-            counts = torch.bincount(keys, minlength=groups)
-            order = torch.argsort(keys, stable=True)
-            indptr = torch.zeros(groups + 1, dtype=torch.int64, device=keys.device)
-            torch.cumsum(counts, 0, out=indptr[1:])
-            return Adjacency(indptr, values[order], order)
+            indptr, order = group_on_device(keys, groups)
+            return Adjacency(indptr, values.index_select(0, order), order)
         if _is_sorted(keys):
             indptr = torch.searchsorted(keys, torch.arange(groups + 1, dtype=keys.dtype))
             return Adjacency(indptr, values)
@@ -275,6 +272,13 @@ class HasRelation(Protocol):
 
     def relation(self) -> Relation:
         """Return the structure of the only edge type."""
+
+
+def group_on_device(keys: torch.Tensor, groups: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ``indptr`` and the order of keys of ``range(groups)``, without a wait for a GPU."""
+    keys, order = torch.sort(keys, stable=True)
+    firsts = torch.arange(groups + 1, dtype=keys.dtype, device=keys.device)
+    return torch.searchsorted(keys, firsts), order
 
 
 def _is_sorted(keys: torch.Tensor) -> bool:

@@ -52,7 +52,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["EID", "NID", "Block", "BlockSampler", "Graph", "NeighborSampler", "fold"]
+__all__ = ["EID", "NID", "Adjacency", "Block", "BlockSampler", "Graph", "NeighborSampler", "fold"]
 __all__ += ["in_subgraph", "next_key", "sample_neighbors", "seed", "stream", "to_block"]
 
 NID = EID = "_ID"  # keys of srcdata and dstdata, and of edata: IDs in the whole graph
@@ -190,20 +190,34 @@ class Block(_OnDevice):
         """Return the ends of each edge as positions in ``srcdata`` and ``dstdata``, shape (E,)."""
         return self._src, self._dst
 
-    def adjacency(self, mean: bool = False) -> torch.Tensor:
-        """Return the matrix A for which ``A @ h`` sums (or averages) the messages ``h[src]``.
-
-        It is sparse (COO), float32, shape (num_dst, num_src); gradients flow to ``h``.
-        """
-        ends, shape = torch.stack([self._dst, self._src]), (self._num_dst, self.num_src_nodes())
-        value = torch.ones(self.num_edges(), device=ends.device)
-        if mean:
-            value /= torch.bincount(self._dst)[self._dst]
-        return torch.sparse_coo_tensor(ends, value, shape, check_invariants=False)
+    def adjacency(self, mean: bool = False) -> Adjacency:
+        """Return the matrix A for which ``A @ h`` sums (or averages) the messages ``h[src]``."""
+        return Adjacency(self, mean)
 
     def __repr__(self) -> str:
         sizes = f"num_src_nodes={self.num_src_nodes()}, num_dst_nodes={self.num_dst_nodes()}"
         return f"Block({sizes}, num_edges={self.num_edges()})"
+
+
+class Adjacency:
+    """The matrix of a block, shape (num_dst, num_src), to be multiplied by rows of its sources.
+
+    ``A @ h`` has the dtype of ``h``; gradients flow to ``h``. A sparse matrix of torch would sort
+    its entries in each product on a GPU, forward and backward, for which the CPU waits.
+    """
+
+    def __init__(self, block: Block, mean: bool) -> None:
+        self._block, self._mean = block, mean
+
+    def __matmul__(self, h: torch.Tensor) -> torch.Tensor:
+        """Sum (or average) rows: shape (num_src, …) → (num_dst, …), zeros without in-edges."""
+        src, dst = self._block.edges()
+        total = h.new_zeros(self._block.num_dst_nodes(), *h.shape[1:])
+        total = total.index_add(0, dst, h.index_select(0, src))
+        if not self._mean:
+            return total
+        degree = dst.new_zeros(len(total)).index_add(0, dst, torch.ones_like(dst))
+        return total / degree.clamp(min=1).reshape(-1, *[1] * (h.dim() - 1))
 
 
 def to_block(frontier: Any, dst_nodes: torch.Tensor) -> Block:

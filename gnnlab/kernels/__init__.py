@@ -38,6 +38,7 @@ __all__ = [
     "sample_triton",
     "sample_weighted",
     "sddmm",
+    "segment_triton",
     "softmax",
     "spmm",
     "take",

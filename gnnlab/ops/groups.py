@@ -12,7 +12,7 @@ from functools import cached_property
 import torch
 
 from gnnlab import kernels
-from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.graph.relation import Adjacency, Relation, group_on_device
 from gnnlab.kernels.dtypes import torch_ids_dtype
 
 __all__ = ["Groups", "NodeGroups"]
@@ -58,11 +58,18 @@ class Groups:
         """The row in each slot, shape (size,), int32 or int64."""
         return self._slots[1]
 
+    @property
+    def rows(self) -> torch.Tensor | None:
+        """The same as ``order``, or None if slot k holds row k."""
+        return None if self._indptr is not None else self.order
+
     @cached_property
     def _slots(self) -> tuple[torch.Tensor, torch.Tensor]:
         if self._indptr is not None:
             return self._indptr, torch.arange(self.size, dtype=torch_ids_dtype(self.size))
         assert self._index is not None
+        if self._index.device.type != "cpu":
+            return group_on_device(self._index, self.count)
         grouped = kernels.csc.group_by(self._index.numpy(), None, self.count)
         return torch.from_numpy(grouped[0]), torch.from_numpy(grouped[1])
 
@@ -146,6 +153,11 @@ class NodeGroups(Groups):
     def order(self) -> torch.Tensor:
         """The edge in each slot."""
         return self._adjacency.eids
+
+    @property
+    def rows(self) -> torch.Tensor | None:
+        """The same as ``order``, or None if slot k holds edge k."""
+        return None if self._adjacency.ordered else self.order
 
     @property
     def neighbors(self) -> torch.Tensor:

@@ -12,12 +12,15 @@ operator           computes                         its gradient
 Each gradient is again one of the four, so gradients of any order exist. Two more operators have
 gradients of their own: ``extreme``, which stores the winning rows, and ``softmax``.
 
-Each operator has two implementations: compiled kernels for float32 and float64 on the CPU, torch
-operators for everything else. Half precision is computed in float32 and rounded once.
+Each operator has three implementations: kernels that numba compiles on the CPU, kernels that Triton
+compiles on most GPUs, and torch operators, for integers and all other devices. Half precision is
+computed in float32 and rounded once.
 """
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +28,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from gnnlab import accelerators
 from gnnlab.kernels import gather as rows_of
 from gnnlab.ops import cpu_path, torch_path
 from gnnlab.ops.groups import Groups, NodeGroups
@@ -35,11 +39,35 @@ _HALF = (torch.float16, torch.bfloat16)
 
 
 def _path(x: torch.Tensor) -> ModuleType:
-    return cpu_path if x.device.type == "cpu" and x.is_floating_point() else torch_path
+    if not x.is_floating_point():
+        return torch_path
+    return cpu_path if x.device.type == "cpu" else _gpu_path(x.device)
+
+
+@cache
+def _gpu_path(device: torch.device) -> ModuleType:
+    if not accelerators.runs_triton(device):
+        return torch_path
+    x = torch.zeros(1, 1, device=device)
+    groups = Groups(1, 1, indptr=torch.arange(2, device=device))
+    try:
+        from gnnlab.ops import triton_path
+
+        triton_path.row_sum(groups, x, False)
+    except Exception as error:
+        warnings.warn(
+            f"Triton cannot compile kernels for {device}, so that aggregation takes more time and "
+            f"memory. It needs a C compiler, such as gcc, and Python's header files. {error}",
+            stacklevel=2,
+        )
+        return torch_path
+    return triton_path
 
 
 def _wide(x: Any) -> Any:
-    return x.float() if isinstance(x, torch.Tensor) and x.dtype in _HALF else x
+    """Convert half precision to float32, except for Triton's kernels, which do so themselves."""
+    is_half = isinstance(x, torch.Tensor) and x.dtype in _HALF
+    return x.float() if is_half and _path(x) in (cpu_path, torch_path) else x
 
 
 def weighted_sum(
@@ -181,8 +209,8 @@ class _Extreme(Function):
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (winner,) = ctx.saved_tensors
         # One more row, for empty groups.
-        out = grad.new_zeros((ctx.rows + 1, grad.shape[1]))
-        return None, out.scatter_add(0, winner, grad)[:-1], None, None
+        out = grad.new_zeros((ctx.rows + 1, grad.shape[1])).scatter_add_(0, winner, grad)
+        return None, out[:-1], None, None
 
 
 class _Softmax(Function):

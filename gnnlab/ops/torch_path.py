@@ -1,8 +1,8 @@
-"""The operators by torch operators: for GPUs, and on the CPU for integers.
+"""The operators by torch operators: for GPUs without Triton, and everywhere for integers.
 
 No operator synchronizes with the host: sizes come from the graph, never from values. All messages
-are materialized, then scattered to their groups; on a GPU this takes a few hundred microseconds for
-a sampled block. A GPU adds in no fixed order, so sums are reproducible up to rounding only.
+are materialized, then scattered to their groups. A GPU adds in no fixed order, so sums are
+reproducible up to rounding only.
 """
 
 from __future__ import annotations

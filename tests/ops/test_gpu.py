@@ -8,8 +8,9 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from gnnlab import ops
-from tests.accelerator import GPU, no_waits
+from gnnlab import accelerators, ops
+from gnnlab.ops import primitive, torch_path
+from tests.accelerator import GPU, OWN_GPU_PATH, no_waits
 from tests.ops.reference import assert_near, toy_graph
 
 pytestmark = pytest.mark.gpu
@@ -35,8 +36,15 @@ CASES: dict[str, tuple[Callable[..., torch.Tensor], list[tuple[int, ...]]]] = {
 }
 
 
+@pytest.fixture(params=["triton", "torch"])
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "torch":
+        monkeypatch.setattr(primitive, "_gpu_path", lambda device: torch_path)
+    return str(request.param)
+
+
 @pytest.mark.parametrize("name", list(CASES))
-def test_equals_the_cpu(name: str) -> None:
+def test_equals_the_cpu(name: str, path: str) -> None:
     function, shapes = CASES[name]
     torch.manual_seed(0)
     values = [torch.rand(shape, dtype=torch.float64) + 0.5 for shape in shapes]
@@ -61,6 +69,48 @@ def test_half_precision(dtype: torch.dtype) -> None:
     found = ops.u_mul_e_mean(toy_graph(GPU), x.to(GPU).to(dtype), w.to(GPU).to(dtype))
     assert found.dtype == dtype
     torch.testing.assert_close(found.cpu().float(), expected, atol=3e-2, rtol=3e-2)
+
+
+def test_gradients_of_gradients(path: str) -> None:
+    torch.manual_seed(0)
+    graph, there = toy_graph(), toy_graph(GPU)
+    found = []
+    for g in (graph, there):
+        generator = torch.Generator().manual_seed(0)
+        x, w = (
+            torch.rand(shape, generator=generator, dtype=torch.float64).to(g.device)
+            for shape in ((6, 2, 3), (8, 2, 1))
+        )
+        x.requires_grad_(), w.requires_grad_()
+        total = ops.u_mul_e_mean(g, x, w).square().sum() + ops.copy_u_max(g, x).pow(3).sum()
+        first = torch.autograd.grad(total, (x, w), create_graph=True)
+        second = torch.autograd.grad(sum(one.square().sum() for one in first), (x, w))
+        found.append([one.detach().cpu() for one in (*first, *second)])
+    for one, other in zip(*found, strict=True):
+        assert_near(other, one)
+
+
+def test_rows_need_not_be_contiguous(path: str) -> None:
+    graph, there = toy_graph(), toy_graph(GPU)
+    x, w = torch.arange(36.0).reshape(6, 6)[:, ::2], torch.arange(16.0)[::2]
+    for name, operands in {"copy_u_sum": [x], "copy_u_max": [x], "u_mul_e_sum": [x, w]}.items():
+        expected = getattr(ops, name)(graph, *operands)
+        strided = [torch.stack([one, one], -1).to(GPU)[..., 0] for one in operands]
+        assert_near(getattr(ops, name)(there, *strided).cpu(), expected)
+
+
+def test_integers_are_reduced_by_torch() -> None:
+    x = torch.arange(18).reshape(6, 3)
+    for reduce in ("sum", "max"):
+        expected = ops.gspmm(toy_graph(), "copy_lhs", reduce, x, None)
+        found = ops.gspmm(toy_graph(GPU), "copy_lhs", reduce, x.to(GPU), None)
+        assert torch.equal(found.cpu(), expected)
+
+
+def test_without_a_compiler_torch_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerators, "runs_triton", lambda device: True)
+    with pytest.warns(UserWarning, match="Triton"):  # it has no kernels for a CPU
+        assert OWN_GPU_PATH.__wrapped__(torch.device("cpu")) is torch_path
 
 
 def test_relu_dropout() -> None:
