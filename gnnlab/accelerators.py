@@ -27,7 +27,8 @@ __all__ = [
     "keep_device",
     "kind",
 ]
-__all__ += ["mark", "read_device", "recorded", "runs_triton", "set_device", "unique_name"]
+__all__ += ["has_streams", "mark", "pinned", "read_device", "recorded", "runs_triton"]
+__all__ += ["set_device", "unique_name"]
 
 
 def kind() -> str | None:
@@ -119,6 +120,16 @@ def group_backend(device: torch.device | str) -> str | None:
 
     name = dist.Backend.default_device_backend_map.get(torch.device(device).type, "gloo")
     return name if name != "gloo" and dist.is_backend_available(name) else None
+
+
+def has_streams(device: torch.device) -> bool:
+    """Whether a device works on several queues at a time."""
+    return device.type != "cpu" and hasattr(getattr(torch, device.type, None), "Stream")
+
+
+def pinned(num_bytes: int) -> torch.Tensor:
+    """Allocate bytes of main memory that accelerators can read by themselves."""
+    return torch.empty(num_bytes, dtype=torch.uint8, pin_memory=True)
 
 
 def can_record(device: torch.device) -> bool:

@@ -34,8 +34,9 @@ import torch
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from gnnlab import accelerators
 from gnnlab.ops import primitive
-from tests import accelerator_cells, accelerator_group
+from tests import accelerator_cells, accelerator_group, accelerator_streams
 
 NAME, NUM_DEVICES = "pretend", 4
 GPU = "cuda" if torch.cuda.is_available() else NAME  # where tests marked ``gpu`` run
@@ -62,6 +63,10 @@ DEVICE: Any = SimpleNamespace(
     get_rng_state=lambda device=None: torch.get_rng_state(),  # random numbers come from the CPU
     set_rng_state=lambda state, device=None: torch.set_rng_state(state),
     manual_seed_all=lambda seed: None,
+    Stream=accelerator_streams.Stream,
+    current_stream=accelerator_streams.current_stream,
+    set_stream=accelerator_streams.set_stream,
+    stream=accelerator_streams.on_stream,
 )
 
 
@@ -116,6 +121,9 @@ class DeviceTensor(torch.Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _run(func, *args, **(kwargs or {}))
 
+    def record_stream(self, stream: Any) -> None:
+        accelerator_streams.of(self.inside).recorded.add(stream)
+
     # What torch refuses to subclasses of Tensor, or does otherwise.
     def tolist(self) -> Any:
         return self.cpu().tolist()
@@ -146,18 +154,25 @@ def _run(func: Any, *args: Any, **kwargs: Any) -> Any:
     if kwargs.get("device") is not None:  # where the result is to be
         device, options["device"] = torch.device(kwargs["device"]), torch.device("cpu")
     index = DEVICE.current_device() if device.index is None else device.index
+    stream, late = accelerator_streams.current_stream(torch.device(NAME, index)), None
+    is_work = not (func.is_view or name in _ALLOCATING)
+    for x in ours.values() if is_work else ():
+        accelerator_streams.reads(x.inside, accelerator_streams.current_stream(x.device), name)
     if name in ("_to_copy", "copy_"):
         if (source := tensors[-1]).device.type != device.type:
             direction = "to_device" if device.type == NAME else "to_host"
             returns = kwargs.get("non_blocking", len(args) > 2 and args[2])  # before it is done
             _count(name, waits=not returns, **{direction: source.nbytes})
+            late = source if returns and device.type == NAME else None
     else:
         _refuse_mixed(name, tensors, device)
         _count(name, waits=_waits(name, args, kwargs), to_host=8 * (name == "_local_scalar_dense"))
-    _count(name, dispatched=1, operators=not (func.is_view or name in _ALLOCATING))
+    _count(name, dispatched=1, operators=is_work)
     result = accelerator_cells.FUSED.get(name, func)(*inside, **options)
 
     def leave(value: torch.Tensor) -> torch.Tensor:
+        if not func.is_view:
+            accelerator_streams.writes(value, stream, id(value) not in ours, late)
         if (same := ours.get(id(value))) is None:
             return DeviceTensor(value, index)
         if same.shape != value.shape:  # changed in place, as by transpose_: tell the wrapper
@@ -207,11 +222,18 @@ def no_waits() -> Iterator[None]:
         set_cuda("default")
 
 
-def plugged() -> Any:
+@contextmanager
+def plugged() -> Iterator[None]:
     """Have a GPU inside ``with``: a pretend one where there is none."""
-    if GPU == NAME:
-        register()
-    return patch.multiple(DEVICE, plugged=GPU == NAME, current=threading.local())
+    if GPU != NAME:
+        yield
+        return
+    register()
+    accelerator_streams.reset()
+    device = patch.multiple(DEVICE, plugged=True, current=threading.local())
+    pinned = patch.object(accelerators, "pinned", accelerator_streams.pinned)
+    with device, pinned, patch.object(torch.Tensor, "is_pinned", accelerator_streams.is_pinned):
+        yield
 
 
 def _gpu_path(device: torch.device) -> ModuleType:
@@ -230,7 +252,14 @@ def launch(function: Callable[..., Any], *args: Any) -> Any:
         function.__name__, [x for x in tree_leaves(args) if isinstance(x, torch.Tensor)], device
     )
     _count(function.__name__, operators=1)
+    stream = accelerator_streams.current_stream(device)
+    for x in tree_leaves(args):
+        if isinstance(x, DeviceTensor):
+            accelerator_streams.reads(x.inside, stream, function.__name__)
     result = function(*tree_map_only(DeviceTensor, lambda x: x.inside, args))
+    for x in tree_leaves(result):
+        if isinstance(x, torch.Tensor):
+            accelerator_streams.writes(x, stream, True, None)
     return tree_map_only(torch.Tensor, lambda x: DeviceTensor(x, device.index), result)
 
 

@@ -269,9 +269,10 @@ class EdgeDataLoader(DataLoader):
         super().__init__(g, eids, sampler, device, **kwargs)
         self._graphs = [g, self.g_sampling]
 
-    def _attach(self, batch: Any) -> None:
-        attach_features(self.graph, batch[:-1])
-        attach_features(self.g_sampling, batch[-1])
+    def _attach(self, batch: Any, sampled: Any = None, fetch: Any = None) -> None:
+        sampled = batch if sampled is None else sampled
+        attach_features(self.graph, batch[:-1], sampled[:-1], fetch)
+        attach_features(self.g_sampling, batch[-1], sampled[-1], fetch)
 
 
 def _check_sampler(sampler: Any, exclude: Any) -> None:

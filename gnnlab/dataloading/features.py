@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -38,7 +38,9 @@ def graphs_in(batch: Any) -> Iterator[Graph]:
             yield from graphs_in(part)
 
 
-def attach_features(graph: Graph, batch: Any) -> None:
+def attach_features(
+    graph: Graph, batch: Any, sampled: Any = None, fetch: Callable[..., Any] | None = None
+) -> None:
     """Set the features of nodes and edges on each graph of a mini-batch, as lazy columns.
 
     Parameters
@@ -48,34 +50,41 @@ def attach_features(graph: Graph, batch: Any) -> None:
     batch : nested tuples, lists and dicts
         Result of a sampler. Only graphs with original IDs get features; those that the sampler has
         set are kept.
+    sampled : nested tuples, lists and dicts, optional
+        The batch before it was moved to another device.
+    fetch : callable, optional
+        ``fetch(frame, name, ids)`` returns rows on the device of the batch.
     """
     sources = graph._node_frames()
-    for part in graphs_in(batch):
-        sides = [part._src_frames]
-        if part._dst_frames is not part._src_frames:
-            sides.append(part._dst_frames)
-        for frames in sides:
+    before = batch if sampled is None else sampled
+    for part, there in zip(graphs_in(before), graphs_in(batch), strict=True):
+        sides = [(part._src_frames, there._src_frames)]
+        if there._dst_frames is not there._src_frames:
+            sides.append((part._dst_frames, there._dst_frames))
+        for frames, moved in sides:
             for ntype, frame in frames.items():
                 if ntype in sources:
-                    _attach(sources[ntype], frame, NID)
+                    _attach(sources[ntype], frame, moved[ntype], NID, fetch)
         for etype, frame in part._edge_frames.items():
             if etype in graph._edge_frames:
-                _attach(graph._edge_frames[etype], frame, EID)
+                _attach(graph._edge_frames[etype], frame, there._edge_frames[etype], EID, fetch)
 
 
-def _attach(source: Frame, frame: Frame, id_name: str) -> None:
+def _attach(source: Frame, frame: Frame, moved: Frame, id_name: str, fetch: Any) -> None:
     if id_name not in frame:
         return
     ids = frame.column(id_name)  # holding the frame itself would be a reference cycle
     for name in source:
-        if name not in frame:
+        if name not in moved:
             current = partial(source.__getitem__, name) if isinstance(source, Frame) else None
-            frame.defer(name, partial(_rows, source, name, ids), current)
+            moved.defer(name, partial(_rows, source, name, ids, fetch), current)
 
 
-def _rows(source: Frame, name: str, ids: torch.Tensor | LazyTensor) -> torch.Tensor:
+def _rows(
+    source: Frame, name: str, ids: torch.Tensor | LazyTensor, fetch: Any = None
+) -> torch.Tensor:
     ids = ids() if isinstance(ids, LazyTensor) else ids
-    rows = source.gather(name, ids)
+    rows = source.gather(name, ids) if fetch is None else fetch(source, name, ids)
     whole = source.column(name) if isinstance(source, Frame) else None
     if isinstance(whole, torch.Tensor) and whole.numel() <= AT_ONCE:
         warn_unless_finite(whole, f"values of the {source.what} feature {name!r}")

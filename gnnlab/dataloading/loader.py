@@ -36,11 +36,13 @@ from gnnlab.dataloading.features import attach_features, fetch_ahead, graphs_in,
 from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, check_ids_of, check_sampler, is_pure, to_device
 from gnnlab.dataloading.seeds import read_indices
+from gnnlab.dataloading.transfer import CacheInfo, Transfer
 from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.frame import is_unchanged, versions
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import describe
+from gnnlab.graph.placement import pin_features
 from gnnlab.helpers.ddp_loader import rank_share, share_size
 from gnnlab.multiprocessing import check_sockets, explained, raise_file_limit
 
@@ -94,10 +96,16 @@ class DataLoader:
         Seed of shuffling and sampling: epoch k of two loaders with the same seed is the same. By
         default each epoch takes the next key after :func:`gnnlab.seed`.
     use_uva : bool
-        Raise an error unless the graph is in main memory and ``device`` is a GPU: then only what a
-        batch needs is copied to the GPU.
-    use_alternate_streams, pin_prefetcher, pin_memory, gpu_cache
-        Accepted for compatibility with DGL; no effect.
+        Pin the features of a graph in main memory when an iteration begins; the graph then holds
+        pinned copies. A GPU with Triton reads the rows of a batch there by itself.
+    gpu_cache : dict, optional
+        Rows of features in main memory to keep on the GPU, as in
+        ``{"node": {"feat": 500000}, "edge": {"weight": 10000}}``, for each node or edge type that
+        has the feature: those of nodes with most out-edges. After a write, rows come from main
+        memory until the next iteration. See :meth:`cache_info`.
+    use_alternate_streams, pin_prefetcher, pin_memory
+        Accepted for compatibility with DGL; no effect. Batches for a GPU always go through pinned
+        memory, in a stream of the loader.
     **kwargs
         ``persistent_workers``, ``prefetch_factor``, ``timeout``, ``worker_init_fn``,
         ``multiprocessing_context`` go to :class:`torch.utils.data.DataLoader`.
@@ -151,7 +159,7 @@ class DataLoader:
         prefetch: int | None = None,
         seed: int | None = None,
         pin_memory: bool = False,
-        gpu_cache: Any = None,
+        gpu_cache: Mapping[str, Mapping[str, int]] | None = None,
         **kwargs: Any,
     ) -> None:
         sampler = graph_sampler if graph_sampler is not None else block_sampler
@@ -185,7 +193,9 @@ class DataLoader:
                 ahead = is_pure(sampler)
             prefetch = _PREFETCH if ahead else 0
         self.prefetch = whole_number(prefetch, "prefetch", 0)
-        self._check_placement(use_uva)
+        self.use_uva, self._gpu_cache = bool(use_uva), _read_cache(gpu_cache)
+        self._check_placement()
+        self._transfer: Transfer | None = None  # to the device; made by the first iteration
         self._position = Position()
         self._worker_options = kwargs
         self._workers: Any = None  # those that no iteration uses
@@ -204,16 +214,18 @@ class DataLoader:
             return
         warnings.warn(text, stacklevel=3)
 
-    def _check_placement(self, use_uva: bool) -> None:
+    def _check_placement(self) -> None:
         if self.num_workers and self.graph.device.type != "cpu":
             raise InvalidInput(
                 "worker processes cannot sample a graph on a GPU; use num_workers=0 (a GPU samples "
                 "fast), or keep the graph in main memory"
             )
-        if use_uva and (self.device.type == "cpu" or self.graph.device.type != "cpu"):
+        is_apart = self.device.type != "cpu" and self.graph.device.type == "cpu"
+        option = "use_uva=True" if self.use_uva else "gpu_cache" if self._gpu_cache else ""
+        if option and not (is_apart and isinstance(self.graph, Graph)):
             raise InvalidInput(
-                "use_uva=True is for a graph in main memory and a GPU as device; found graph on "
-                f"{self.graph.device}, device {self.device}"
+                f"{option} is for a graph in main memory and a GPU as device; found "
+                f"{type(self.graph).__name__} on {self.graph.device}, device {self.device}"
             )
 
     # ----------------------------------------------------------------- length
@@ -335,9 +347,42 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         if not self.use_ddp and isinstance(self.graph, Graph):
             warn_of_ranks("use_ddp=True splits them, use_ddp=(0, 1) does not and is silent")
+        self._begin_transfer()
         key, first = self._position.begin(self._key)
         tasks = [(key, number, seeds) for number, seeds in enumerate(self._batches(key))][first:]
         return trace.steps(self._position.count(self._make_all(tasks), len(tasks)), first)
+
+    def _begin_transfer(self) -> None:
+        output = getattr(_innermost(self.graph_sampler), "output_device", None)
+        places = self.device, self.graph.device, accelerators.read_device(output or "cpu")
+        place = next((place for place in places if place.type != "cpu"), places[0])
+        if not accelerators.has_streams(place):
+            return
+        if self.use_uva:
+            for graph in self._graphs:
+                pin_features(graph)
+        for kind, names in self._gpu_cache.items():
+            known = {name for graph in self._graphs for name in _names(graph, kind)}
+            if unknown := set(names) - known:
+                raise InvalidInput(
+                    f"gpu_cache names the {kind} feature {describe(sorted(unknown))}; the graph "
+                    f"has {describe(sorted(known))}"
+                )
+        if self._transfer is None:
+            self._transfer = Transfer(place, self._graphs, self._gpu_cache)
+        self._transfer.begin()
+
+    def cache_info(self) -> CacheInfo:
+        """Return how often features were found on the GPU; see ``gpu_cache``.
+
+        Examples
+        --------
+        >>> import gnnlab as dgl
+        >>> g, sampler = dgl.rand_graph(20, 50), dgl.dataloading.NeighborSampler([2])
+        >>> dgl.dataloading.DataLoader(g, range(20), sampler).cache_info().hit_rate
+        0.0
+        """
+        return CacheInfo() if self._transfer is None else self._transfer.info()
 
     def _make_all(self, tasks: list[_Task]) -> Iterator[Any]:
         if self.num_workers:
@@ -364,24 +409,29 @@ class DataLoader:
         for start in range(0, len(self) * self.batch_size, self.batch_size):
             yield self.indices.take(order[start : start + self.batch_size])
 
-    def _attach(self, batch: Any) -> None:
-        attach_features(self.graph, batch)
+    def _attach(self, batch: Any, *more: Any) -> None:
+        attach_features(self.graph, batch, *more)
 
     def _finish(self, batch: Any) -> Any:
-        self._attach(batch)
-        fetch_ahead(batch)
+        moved, fetch = batch, None
         if self.device.type != "cpu" or self.graph.device.type != "cpu":
             with trace.span("copy"):
-                batch = to_device(batch, self.device)
-        return batch
+                if self._transfer is not None:
+                    fetch = self._transfer.rows
+                if self._transfer is not None and self.graph.device.type == "cpu":
+                    moved = self._transfer.move(batch)
+                else:
+                    moved = to_device(batch, self.device)
+        self._attach(moved, batch, fetch)
+        fetch_ahead(moved)
+        return moved
 
     def _make(self, task: _Task) -> Any:
         return self._finish(_sample(self.graph, self.graph_sampler, task))
 
     def _reads(self) -> list[torch.Tensor]:
         """Return the tensors that making a batch reads, besides features: weights of edges."""
-        sampler = getattr(self.graph_sampler, "sampler", self.graph_sampler)
-        weights = getattr(sampler, "prob", None)
+        weights = getattr(_innermost(self.graph_sampler), "prob", None)
         return [
             frame[weights]
             for graph in self._graphs
@@ -390,11 +440,17 @@ class DataLoader:
             if weights in frame
         ]
 
-    def _make_ahead(self, task: _Task) -> tuple[list[Any], Any]:
-        return versions(self._reads()), self._make(task)
+    def _make_ahead(self, task: _Task, order: Any) -> tuple[Any, Any]:
+        if self._transfer is None:
+            return self._make(task), None
+        self._transfer.follow(order)
+        batch = self._make(task)
+        return batch, self._transfer.made(batch)
 
-    def _hand_over(self, task: _Task, read: list[Any], batch: Any) -> Any:
+    def _hand_over(self, task: _Task, read: list[Any], batch: Any, made: Any) -> Any:
         """Return a batch that was made ahead, with what has changed in the meantime."""
+        if self._transfer is not None:
+            self._transfer.receive(*made)
         if not is_unchanged(read, self._reads()):
             return self._make(task)
         if hasattr(self.graph, "ntypes"):
@@ -403,23 +459,29 @@ class DataLoader:
         return batch
 
     def _from_thread(self, tasks: list[_Task]) -> Iterator[Any]:
-        thread = ThreadPoolExecutor(1, thread_name_prefix="gnnlab-prefetch")
+        transfer = self._transfer
+        enter = None if transfer is None else transfer.enter
+        thread = ThreadPoolExecutor(1, "gnnlab-prefetch", enter)
 
-        def make(task: _Task) -> Future[Any]:
-            return thread.submit(self._make_ahead, task)
+        def make(task: _Task) -> tuple[list[Any], Future[Any]]:
+            order = None if transfer is None else transfer.order()
+            return versions(self._reads()), thread.submit(self._make_ahead, task, order)
 
         try:
             pending = deque(map(make, tasks[: self.prefetch]))
             for number, task in enumerate(tasks):
-                made = pending.popleft().result()
+                read, made = pending.popleft()
+                batch, done = made.result()
                 if number + self.prefetch < len(tasks):
                     pending.append(make(tasks[number + self.prefetch]))
-                yield self._hand_over(task, *made)
+                yield self._hand_over(task, read, batch, done)
         finally:
             # The thread ends with the iteration, also if that is left early. The garbage collector
             # may close the iteration in a prefetch thread; waiting there could be a deadlock.
             in_prefetch = threading.current_thread().name.startswith("gnnlab")
             thread.shutdown(wait=not in_prefetch, cancel_futures=True)
+            if transfer is not None and not in_prefetch:
+                transfer.end()
 
     def _from_workers(self, tasks: list[_Task]) -> Iterator[Any]:
         # Another iteration at the same time starts workers of its own.
@@ -496,6 +558,32 @@ def warn_of_ranks(remedy: str) -> None:
             "each rank, need no change",
             stacklevel=3,
         )
+
+
+def _innermost(sampler: Any) -> Any:
+    """Return the sampler of nodes behind one of edges."""
+    return getattr(sampler, "sampler", sampler)
+
+
+def _names(graph: Graph, kind: str) -> set[str]:
+    frames: Mapping[Any, Any] = graph._node_frames() if kind == "node" else graph._edge_frames
+    return {name for frame in frames.values() for name in frame}
+
+
+def _read_cache(rows: Any) -> dict[str, dict[str, int]]:
+    """Return the numbers of rows to cache, by "node" or "edge" and name of the feature."""
+    rows = {} if rows is None else rows
+    by_kind = rows if isinstance(rows, Mapping) else {"": rows}
+    if set(by_kind) - {"node", "edge"} or not all(isinstance(x, Mapping) for x in by_kind.values()):
+        raise InvalidInput(
+            'gpu_cache is a dict of rows by feature, such as {"node": {"feat": 500000}}; found '
+            f"{rows!r:.80}"
+        )
+    return {
+        kind: {name: whole_number(n, f"gpu_cache of {name!r}", 0) for name, n in names.items()}
+        for kind, names in by_kind.items()
+        if names
+    }
 
 
 def _sample(graph: Graph, sampler: Any, task: _Task) -> Any:

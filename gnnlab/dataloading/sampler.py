@@ -16,7 +16,7 @@ DGL user guide, chapters 6.1 and 6.4.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -30,7 +30,7 @@ from gnnlab.dataloading.features import (
 )
 from gnnlab.errors import InvalidInput, takes_graph, whole_number
 from gnnlab.graph.block import Block, to_block
-from gnnlab.graph.frame import Frame
+from gnnlab.graph.frame import Frame, copier
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import edge_dict, node_dict, read_ids, read_nodes
 from gnnlab.graph.names import EID, NID, EdgeType
@@ -42,6 +42,7 @@ from gnnlab.graph.neighbor import (
     sample_layer,
     sample_layers,
 )
+from gnnlab.graph.placement import copied
 from gnnlab.graph.relation import Adjacency, Relation
 
 __all__ = [
@@ -282,16 +283,19 @@ def _sources(block: Block) -> Any:
     return simplify({ntype: frame[NID] for ntype, frame in block._src_frames.items()})
 
 
-def to_device(value: Any, device: torch.device) -> Any:
-    """Move the tensors and graphs of a mini-batch to a device."""
+def to_device(
+    value: Any, device: torch.device, copy: Callable[[torch.Tensor], torch.Tensor] | None = None
+) -> Any:
+    """Move the tensors and graphs of a mini-batch to a device; ``copy`` moves one tensor."""
+    copy = copy or copier(device)
     if isinstance(value, torch.Tensor):
-        return value.to(device, non_blocking=device.type != "cpu")
+        return copy(value)
     if isinstance(value, Graph):
-        return value.to(device)
+        return copied(value, device, copy)
     if isinstance(value, dict):
-        return {key: to_device(part, device) for key, part in value.items()}
+        return {key: to_device(part, device, copy) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        parts = [to_device(part, device) for part in value]
+        parts = [to_device(part, device, copy) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
 

@@ -22,13 +22,13 @@ import os
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
 from gnnlab import environment, kernels
+from gnnlab.dataloading.transfer import CacheInfo
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.inclusion import edges_into
 from gnnlab.distributed.policies import (
@@ -50,34 +50,6 @@ from gnnlab.partition.book import PartitionPolicy
 
 __all__ = ["Cache", "CacheInfo", "Table", "bytes_asked", "check_policy", "policy_asked"]
 __all__ += ["remote_numbers"]
-
-
-@dataclass(frozen=True)
-class CacheInfo:
-    """Statistics of a cache since its creation; it holds rows of other machines.
-
-    Attributes
-    ----------
-    hits, misses : int
-        Requested rows that were in the cache, and that had to be fetched.
-    rows : int
-        Rows in the cache.
-    bytes : int
-        Memory allocated for rows and their scores.
-    features : dict
-        Full name of a feature → its CacheInfo.
-    """
-
-    hits: int = 0
-    misses: int = 0
-    rows: int = 0
-    bytes: int = 0
-    features: dict[str, CacheInfo] = field(default_factory=dict)
-
-    @property
-    def hit_rate(self) -> float:
-        """Share of the requested rows that were in the cache; 0 before any request."""
-        return self.hits / max(1, self.hits + self.misses)
 
 
 def bytes_asked() -> int:
@@ -188,11 +160,7 @@ class Cache:
         """Return the statistics."""
         with self.alone():
             found = {name: table.info() for name, table in self.tables.items() if table is not None}
-        sums = {
-            what: sum(getattr(each, what) for each in found.values())
-            for what in ("hits", "misses", "rows", "bytes")
-        }
-        return CacheInfo(**sums, features=found)
+        return CacheInfo.of(found)
 
 
 class Table:

@@ -17,7 +17,7 @@ import torch
 from gnnlab.errors import InvalidInput, NoAttribute, NotFound
 from gnnlab.graph.names import NID, listing
 
-__all__ = ["Frame", "LazyTensor", "as_tensor", "is_unchanged", "versions"]
+__all__ = ["Frame", "LazyTensor", "as_tensor", "copier", "is_unchanged", "versions"]
 
 
 def as_tensor(value: Any, what: str = "", *, integers: bool = False) -> torch.Tensor:
@@ -126,19 +126,23 @@ class LazyTensor:
         Device to which the result is moved.
     source : callable, optional
         Function that returns the tensor that ``make`` reads, as it is now; see :meth:`renew`.
+    copy : callable, optional
+        Function that moves the result to the device; by default :func:`copier` of the device.
     """
 
-    __slots__ = ("_read", "_value", "device", "make", "source")
+    __slots__ = ("_read", "_value", "copy", "device", "make", "source")
 
     def __init__(
         self,
         make: Callable[[], torch.Tensor],
         device: torch.device | None = None,
         source: Callable[[], torch.Tensor] | None = None,
+        copy: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
         self.make = make
         self.device = device
         self.source = source
+        self.copy = copy
         self._value: torch.Tensor | None = None  # several frames may share this column
         self._read: list[Any] = []  # the source, as it was when the value was computed
 
@@ -151,14 +155,15 @@ class LazyTensor:
             if isinstance(self.make, LazyTensor):
                 self._read = self.make._read
             if self.device is not None:
-                # A copy to a GPU is ordered by its stream; a copy to the CPU must block.
-                value = value.to(self.device, non_blocking=self.device.type != "cpu")
+                value = (self.copy or copier(self.device))(value)
             self._value = value
         return self._value
 
-    def to(self, device: torch.device) -> LazyTensor:
+    def to(
+        self, device: torch.device, copy: Callable[[torch.Tensor], torch.Tensor] | None = None
+    ) -> LazyTensor:
         """Return the column on another device; a value that is computed is copied now."""
-        twin = LazyTensor(self, device, self.source)
+        twin = LazyTensor(self, device, self.source, copy)
         if self._value is not None:
             twin()
         return twin
@@ -172,6 +177,14 @@ class LazyTensor:
             self()
         self._read = []  # frees a column that has been replaced
         return self._value
+
+
+def copier(device: torch.device) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return a function that moves a tensor to a device.
+
+    A copy to a GPU is ordered by its stream; a copy to the CPU must block.
+    """
+    return lambda tensor: tensor.to(device, non_blocking=device.type != "cpu")
 
 
 def versions(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, int | None]]:
@@ -378,12 +391,13 @@ class Frame(MutableMapping[str, torch.Tensor]):
             for name, column in self._columns.items()
         }
 
-    def to(self, device: torch.device) -> Frame:
+    def to(
+        self, device: torch.device, copy: Callable[[torch.Tensor], torch.Tensor] | None = None
+    ) -> Frame:
         """Return a frame on another device; lazy columns stay lazy."""
+        copy = copy or copier(device)
         columns: dict[str, torch.Tensor | LazyTensor] = {
-            name: value.to(device)
-            if isinstance(value, LazyTensor)
-            else value.to(device, non_blocking=device.type != "cpu")
+            name: value.to(device, copy) if isinstance(value, LazyTensor) else copy(value)
             for name, value in self._columns.items()
         }
         return Frame(self.num_rows, columns, device, self.what, self.initializers)

@@ -13,6 +13,7 @@ import torch
 from gnnlab import accelerators
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.core import GraphCore, GraphT, check_counts
+from gnnlab.graph.frame import copier
 from gnnlab.graph.names import describe
 
 
@@ -70,16 +71,19 @@ def to(graph: GraphT, device: Any, **kwargs: Any) -> GraphT:
         As in torch; an int is a GPU.
     """
     device = accelerators.read_device(device)
+    return copied(graph, device, copier(device))
+
+
+def copied(graph: GraphT, device: torch.device, copy: Callable[..., torch.Tensor]) -> GraphT:
+    """Return the graph on a device; ``copy`` moves each tensor there."""
     if device == graph._device:
         return graph
     twin = graph._shallow()
     twin._device = device
     # The layer that takes a block needs the in-degrees: a copy costs less than three operators.
-    twin._relations = {
-        name: relation.to(device, with_sizes=graph.is_block)
-        for name, relation in graph._relations.items()
-    }
-    twin._change_frames(lambda frame: frame.to(device))
+    with_sizes = graph.is_block and device.type != "cpu"
+    twin._relations = {n: r.to(copy, with_sizes) for n, r in graph._relations.items()}
+    twin._change_frames(lambda frame: frame.to(device, copy))
     return twin
 
 
@@ -147,7 +151,22 @@ def pin_memory_(graph: GraphT) -> GraphT:
     """Pin structure and features for fast copies to a GPU, and return the graph."""
     if accelerators.kind() is None:
         raise InvalidInput("pin_memory_() needs a GPU to copy to; none is available here")
-    return _change_tensors(graph, torch.Tensor.pin_memory)
+    return _change_tensors(graph, _pinned)
+
+
+def _pinned(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_pinned() or not tensor.numel():
+        return tensor
+    copy = accelerators.pinned(tensor.numel() * tensor.itemsize)
+    return copy.view(tensor.dtype).view(tensor.shape).copy_(tensor)
+
+
+def pin_features(graph: GraphCore) -> None:
+    """Pin the features of a graph in main memory, unless they are."""
+    for frames in (graph._node_frames(), graph._edge_frames):
+        for frame in frames.values():
+            for name, column in frame.items():
+                frame[name] = _pinned(column)
 
 
 def _change_tensors(graph: GraphT, change: Callable[[torch.Tensor], torch.Tensor]) -> GraphT:

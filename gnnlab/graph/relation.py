@@ -256,13 +256,11 @@ class Relation:
         csr = None if self._csr is None else self._csr.map(change)
         return Relation(self.num_src, self.num_dst, coo, csc, csr)
 
-    def to(self, device: torch.device, with_sizes: bool = False) -> Relation:
-        """Return a copy on another device; ``with_sizes`` copies the in-degrees to a GPU, too."""
-        # A GPU computes after the copy by itself; the CPU must wait for what it reads.
-        is_gpu = device.type != "cpu"
-        moved = self.map(lambda tensor: tensor.to(device, non_blocking=is_gpu))
-        if with_sizes and is_gpu and self._csc is not None:
-            moved._csc._sizes = self._csc.sizes.to(device, non_blocking=True)  # type: ignore[union-attr]
+    def to(self, copy: Callable[[torch.Tensor], torch.Tensor], with_sizes: bool) -> Relation:
+        """Return a copy on another device; ``with_sizes`` copies the in-degrees, too."""
+        moved = self.map(copy)
+        if with_sizes and self._csc is not None:
+            moved._csc._sizes = copy(self._csc.sizes)  # type: ignore[union-attr]
         return moved
 
     def __reduce__(self) -> tuple[Any, ...]:

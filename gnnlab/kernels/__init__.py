@@ -25,6 +25,7 @@ __all__ = [
     "cut",
     "dtypes",
     "gather",
+    "gather_triton",
     "ldg",
     "optim",
     "relabel",

@@ -17,7 +17,7 @@ import torch
 from gnnlab import kernels
 from gnnlab.kernels.dtypes import NUMPY_DTYPES
 
-__all__ = ["copy_rows", "empty", "rows"]
+__all__ = ["copy_rows", "empty", "rows", "words"]
 
 # torch's index_select lacks these in one dimension.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
@@ -90,6 +90,22 @@ def copy_rows(matrix: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> t
         copy_rows(matrix.view(signed), index, out.view(signed))
         return out
     return torch.index_select(matrix, 0, index, out=out)
+
+
+def words(matrix: torch.Tensor) -> torch.Tensor:
+    """View a contiguous matrix, shape (N, …), as rows of 32-bit words, or of bytes; shape (N, W).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.kernels import gather
+    >>> gather.words(torch.tensor([[1, 2], [3, 4]]))
+    tensor([[1, 0, 2, 0],
+            [3, 0, 4, 0]], dtype=torch.int32)
+    """
+    flat = matrix.flatten(1) if matrix.dim() > 1 else matrix[:, None]
+    aligned = not (flat.shape[1] * flat.itemsize | matrix.data_ptr()) % 4
+    return flat.view(torch.int32 if aligned else torch.uint8)
 
 
 def _suits(matrix: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> bool:
