@@ -356,7 +356,8 @@ class DataLoader:
         output = getattr(_innermost(self.graph_sampler), "output_device", None)
         places = self.device, self.graph.device, accelerators.read_device(output or "cpu")
         place = next((place for place in places if place.type != "cpu"), places[0])
-        if not accelerators.has_streams(place):
+        wanted = self._gpu_cache or accelerators.is_fast(place)
+        if not wanted or not accelerators.has_streams(place):
             return
         if self.use_uva:
             for graph in self._graphs:
@@ -460,7 +461,7 @@ class DataLoader:
 
     def _from_thread(self, tasks: list[_Task]) -> Iterator[Any]:
         transfer = self._transfer
-        enter = None if transfer is None else transfer.enter
+        enter = accelerators.keep_device() if transfer is None else transfer.enter
         thread = ThreadPoolExecutor(1, "gnnlab-prefetch", enter)
 
         def make(task: _Task) -> tuple[list[Any], Future[Any]]:

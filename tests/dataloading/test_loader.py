@@ -14,8 +14,8 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
-from tests.accelerator import GPU
-from tests.helpers import let_go, run_ranks, run_script
+from tests.accelerator import DEVICE, GPU, NAME
+from tests.helpers import HAS_GPU, let_go, run_ranks, run_script
 
 
 @pytest.fixture
@@ -530,6 +530,20 @@ def test_batches_made_in_a_thread_for_a_gpu_are_those_of_the_cpu(graph, on_devic
     for inputs, outputs, blocks in found:
         assert {inputs.device.type, outputs.device.type} == {GPU}
         assert all(block.device.type == GPU for block in blocks)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(GPU != NAME, reason=HAS_GPU)
+@pytest.mark.parametrize("fast", ["0", "1"])
+def test_the_thread_has_the_device_of_its_rank(graph, fast, monkeypatch):
+    """``output_device`` is read there: "cuda" is the rank's GPU, not the first one."""
+    monkeypatch.setenv("GNNLAB_FAST_GPU", fast)
+    DEVICE.set_device(torch.device(NAME, 1))
+    sampler = dgl.dataloading.NeighborSampler([2], output_device=NAME)
+    for prefetch in (0, 2):
+        made = dgl.dataloading.DataLoader(graph, [0, 1], sampler, batch_size=2, prefetch=prefetch)
+        ((_, _, (block,)),) = made
+        assert block.device == torch.device(NAME, 1)
 
 
 def test_options_of_dgl_are_accepted(graph):

@@ -23,6 +23,11 @@ pretend = pytest.mark.skipif(GPU != NAME, reason=HAS_GPU)
 CACHE = {"node": {"x": 60, "y": 30}, "edge": {"w": 500}}
 
 
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNNLAB_FAST_GPU", "1")
+
+
 @pytest.fixture
 def graph() -> dgl.Graph:
     torch.manual_seed(0)
