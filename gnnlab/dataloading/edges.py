@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from gnnlab import accelerators
 from gnnlab.dataloading.exclude import Exclusion
 from gnnlab.dataloading.features import attach_features, set_edge_lazy_features
 from gnnlab.dataloading.loader import DataLoader
@@ -126,7 +127,7 @@ class EdgePredictionSampler(Sampler):
         sampled = self.sampler.sample(self.g_sampling or g, nodes, *extra)
         device = getattr(self.sampler, "output_device", None)
         if device is not None:
-            graphs = to_device(graphs, torch.device(device))
+            graphs = to_device(graphs, accelerators.read_device(device))
         return sampled[0], *graphs, sampled[-1]
 
 

@@ -210,7 +210,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
         self._name_features([part for part in graphs_in(result) if part.is_block])
         if self.output_device is None:
             return result
-        return to_device(result, torch.device(self.output_device))
+        return to_device(result, accelerators.read_device(self.output_device))
 
     def _name_features(self, blocks: list[Graph]) -> None:
         if blocks:
