@@ -34,7 +34,7 @@ PATHS = {
     "distributed.dist_graph": "distributed",
     "distributed.dist_tensor": "distributed",
     "distributed.nn": "distributed",
-    "distributed.nn.pytorch": "distributed",
+    "distributed.pytorch": "distributed",  # that is distributed.nn.pytorch
 }
 # DGL has a file for each layer, sampler and so on; here the package has the names of all.
 _FILES = {
@@ -126,9 +126,10 @@ def attributes(
             value = getattr(importlib.import_module(module), original)
         else:
             value = getattr(importlib.import_module(base), name, None) if base else None
-            if value is None or isinstance(value, ModuleType):  # then what `import` gives
-                if path := target(f"dgl{package.removeprefix('gnnlab.compat')}.{name}"):
-                    return importlib.import_module(path)
+            path = f"dgl{package.removeprefix('gnnlab.compat')}.{name}"
+            is_function = value is not None and not isinstance(value, ModuleType)
+            if not is_function and (found := target(path)):
+                return importlib.import_module(found)  # what `import` gives
             if value is None and not base:
                 raise AttributeError(f"{package} has no {name!r}; it has {', '.join(names())}")
             if value is None:

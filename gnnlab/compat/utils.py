@@ -238,8 +238,8 @@ def get_shared_mem_array(name: str, shape: Sequence[int], dtype: torch.dtype) ->
         raise NotFound(f"no shared tensor {name!r}: its process has ended, or has not made it yet")
     if path.stat().st_size != size:
         raise InvalidInput(
-            f"the shared tensor {name!r} has {path.stat().st_size} bytes; {tuple(shape)} of {dtype} "
-            f"has {size}"
+            f"the shared tensor {name!r} has {path.stat().st_size} bytes; {tuple(shape)} of "
+            f"{dtype} has {size}"
         )
     found = torch.from_file(str(path), True, math.prod(shape), dtype=dtype) if size else None
     return torch.zeros(tuple(shape), dtype=dtype) if found is None else found.view(tuple(shape))

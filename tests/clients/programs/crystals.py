@@ -1,8 +1,6 @@
 """Train ALIGNN on crystals: energies of atoms and bonds, forces and stresses."""
 
-import os
-import tempfile
-
+import dgl
 import numpy as np
 import torch
 from alignn.graphs import Graph
@@ -11,8 +9,6 @@ from alignn.models.alignn_atomwise import ALIGNNAtomWise, ALIGNNAtomWiseConfig
 from alignn.models.ealignn_atomwise import eALIGNNAtomWise, eALIGNNAtomWiseConfig
 from figures import gradients, numbers, same_weights, write
 from jarvis.core.atoms import Atoms
-
-import dgl
 
 CRYSTALS = [("Na", "Cl", 5.64), ("Mg", "O", 4.21), ("Li", "F", 4.03), ("Na", "F", 4.62)]
 crystals = []

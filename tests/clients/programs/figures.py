@@ -34,7 +34,10 @@ def numbers(tensor):
 
 def write(figures):
     """Print the figures, or write them to the file that the command line names."""
-    text = json.dumps(figures, indent=1, sort_keys=True)
+    figures = json.loads(
+        json.dumps(figures), parse_float=lambda digits: float(f"{float(digits):.8g}")
+    )
+    text = json.dumps(figures, sort_keys=True)
     if len(sys.argv) > 1:
         with open(sys.argv[1], "w") as file:
             file.write(text)

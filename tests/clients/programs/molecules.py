@@ -1,5 +1,6 @@
 """Predict a property of molecules with DGL-LifeSci, and forces on their atoms with SchNet."""
 
+import dgl
 import torch
 from dgllife.model import (
     ACNN,
@@ -35,12 +36,24 @@ from figures import gradients, numbers, same_weights, write
 from rdkit import Chem
 from rdkit.Chem import AllChem, Crippen
 
-import dgl
-
-SMILES = """
-    CCO CC(=O)O c1ccccc1 CC(C)O CCN c1ccncc1 CC(=O)Nc1ccc(O)cc1 OCC(O)CO
-    CCOC(C)=O NC(=O)c1ccccc1 C1CCCCC1 CSC O=Cc1ccco1 FC(F)F CC#N Clc1ccccc1
-""".split()
+SMILES = [
+    "CCO",
+    "CC(=O)O",
+    "c1ccccc1",
+    "CC(C)O",
+    "CCN",
+    "c1ccncc1",
+    "CC(=O)Nc1ccc(O)cc1",
+    "OCC(O)CO",
+    "CCOC(C)=O",
+    "NC(=O)c1ccccc1",
+    "C1CCCCC1",
+    "CSC",
+    "O=Cc1ccco1",
+    "FC(F)F",
+    "CC#N",
+    "Clc1ccccc1",
+]
 molecules = [Chem.MolFromSmiles(text) for text in SMILES]
 labels = torch.tensor([[Crippen.MolLogP(mol)] for mol in molecules])
 figures = {}
@@ -157,7 +170,11 @@ for name, model in {
 
 # A ligand in a pocket: atomic convolutions on three graphs with the atoms of both.
 PARTS = ("ligand_atom", "protein_atom")
-RELATIONS = [(0, "ligand", 0), (1, "protein", 1), *((i, "complex", j) for i in (0, 1) for j in (0, 1))]
+RELATIONS = [
+    (0, "ligand", 0),
+    (1, "protein", 1),
+    *((i, "complex", j) for i in (0, 1) for j in (0, 1)),
+]
 pairs = []
 for ligand, protein in zip(spatial[:6], spatial[6:12], strict=True):
     points, edges, distances = [], {}, {}
@@ -175,8 +192,12 @@ for ligand, protein in zip(spatial[:6], spatial[6:12], strict=True):
         z = [[float(atom.GetAtomicNum())] for atom in mol.GetAtoms()]
         g.nodes[part].data["atomic_number"] = torch.tensor(z)
     pairs.append(g)
-model = ACNN(hidden_sizes=[32], weight_init_stddevs=[0.1, 0.1], dropouts=[0.0],
-             features_to_use=torch.tensor([1.0, 6.0, 7.0, 8.0]))
+model = ACNN(
+    hidden_sizes=[32],
+    weight_init_stddevs=[0.1, 0.1],
+    dropouts=[0.0],
+    features_to_use=torch.tensor([1.0, 6.0, 7.0, 8.0]),
+)
 same_weights(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
 losses = []

@@ -5,6 +5,7 @@ import tempfile
 
 os.environ["MATGL_BACKEND"] = "DGL"  # before matgl is imported
 
+import dgl
 import lightning
 import numpy as np
 import torch
@@ -17,8 +18,6 @@ from matgl.models import CHGNet, M3GNet, SO3Net, TensorNet
 from matgl.utils.training import PotentialLightningModule
 from pymatgen.core import Lattice, Structure
 from pymatgen.io.ase import AseAtomsAdaptor
-
-import dgl
 
 CRYSTALS = [("Na", "Cl", 5.64), ("Mg", "O", 4.21), ("Li", "F", 4.03), ("Na", "F", 4.62)]
 structures, springs = [], {"energies": [], "forces": [], "stresses": []}
@@ -52,7 +51,7 @@ models = {
     "SO3Net": SO3Net(units=16, dim_node_embedding=16, nblocks=2, **common),
 }
 figures = {}
-folder = tempfile.mkdtemp()
+scratch = tempfile.TemporaryDirectory()
 for name, model in models.items():
     same_weights(model)
     lines = name in ("M3GNet", "CHGNet")
@@ -63,10 +62,12 @@ for name, model in models.items():
         include_line_graph=lines,
         threebody_cutoff=3.0 if lines else None,
         directed_line_graph=name == "CHGNet",
-        save_dir=folder,
+        save_dir=scratch.name,
         directory_name=name,
     )
-    again = MGLDataset(include_line_graph=lines, save_dir=folder, directory_name=name)  # its files
+    again = MGLDataset(
+        include_line_graph=lines, save_dir=scratch.name, directory_name=name
+    )  # its files
     assert torch.equal(again[3][0].edges()[0], data[3][0].edges()[0]) and len(again) == len(data)
 
     def collate(batch, lines=lines):
@@ -90,12 +91,20 @@ for name, model in models.items():
 
     # Training with Lightning; the loader without shuffling gives both libraries the same batches.
     module = PotentialLightningModule(
-        model=model, include_line_graph=lines, stress_weight=0.1, lr=1e-3,
+        model=model,
+        include_line_graph=lines,
+        stress_weight=0.1,
+        lr=1e-3,
         optimizer=torch.optim.SGD(model.parameters(), lr=1e-4),
     )
     trainer = lightning.Trainer(
-        max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False,
-        enable_progress_bar=False, inference_mode=False, gradient_clip_val=1.0,
+        max_epochs=3,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        inference_mode=False,
+        gradient_clip_val=1.0,
     )
     trainer.fit(module, loader, loader)
     figures[name]["losses"] = {
