@@ -27,8 +27,6 @@ PATHS = {
     **dict.fromkeys(["propagate", "subgraph", "traversal", "view", "homophily"], ""),
     "label_informativeness": "",
     "transform": "transforms",
-    "nn.network_emb": "nn",
-    "nn.link": "nn",
     "dataloading.dist_dataloader": "distributed.dist_dataloader",
     "distributed.dist_context": "distributed",
     "distributed.dist_graph": "distributed",
@@ -44,7 +42,10 @@ _FILES = {
         gatv2conv gcn2conv ginconv gineconv gmmconv graphconv hgtconv nnconv pnaconv relgraphconv
         sageconv sgconv tagconv
     """,
-    "nn.gt": "biased_mha degree_encoder graphormer path_encoder spatial_encoder",
+    "nn": """
+        gt biased_mha degree_encoder graphormer path_encoder spatial_encoder
+        link edgepred transe transr network_emb
+    """,  # those of dgl.nn.gt and dgl.nn.link too
     "data": """
         bitcoinotc fraud gdelt gindt gnn_benchmark karate knowledge_graph minigc ppi qm7b reddit sbm
         tree wikics

@@ -1,12 +1,13 @@
 """DGL-LifeSci, MatGL and ALIGNN, unchanged, on gnnlab: the same figures as with DGL 2.1.
 
 Each program in ``programs`` trains models of one library on data that it makes, from weights that
-are the same everywhere; ``figures.json`` has what it writes with DGL 2.1.0 and torch 2.2.1. They run
-in an environment of their own, which ``LIBRARIES_VENV`` names; `make test-clients` makes it.
+are the same everywhere; ``figures.json`` has what it writes with DGL 2.1.0 and torch 2.2.1. They
+run in an environment of their own, which ``LIBRARIES_VENV`` names; `make test-clients` makes it.
 
-To make ``figures.json`` again: Python 3.11, ``pip install torch==2.2.1 dgl==2.1.0 torchdata==0.7.1
-'numpy<2' 'scipy<1.14' 'pandas<2.3' 'pydantic<2.12' 'setuptools<81' pyyaml psutil packaging`` and what
-``install.sh`` installs besides gnnlab, then ``python -m tests.clients.test_libraries VENV/bin/python``.
+To make ``figures.json`` again, in an environment VENV of Python 3.11: ``pip install torch==2.2.1
+dgl==2.1.0 torchdata==0.7.1 'numpy<2' 'scipy<1.14' 'pandas<2.3' 'pydantic<2.12' 'setuptools<81'
+pyyaml psutil packaging`` and what ``install.sh`` installs besides gnnlab; then ``python -m
+tests.clients.test_libraries VENV/bin/python``.
 """
 
 from __future__ import annotations
