@@ -59,9 +59,10 @@ test-gpu: $(VENV)/.test ## run the tests of GPUs on the GPU of this machine
 	@$(RUN) -c '$(HAS_GPU)'
 	$(RUN) -m pytest -m gpu tests $(ARGS)
 
-test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done ## run the tests of PyG and GraphStorm, which make test leaves out
+test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done $(VENV)-libraries/.done ## run the tests of PyG, GraphStorm, MatGL, ALIGNN and DGL-LifeSci, which make test leaves out
 	$(PYTEST) --doctest-modules gnnlab/pyg tests/pyg $(ARGS)
-	GRAPHSTORM_VENV=$(VENV)-graphstorm OMP_NUM_THREADS=1 $(RUN) -m pytest tests/clients $(ARGS)
+	GRAPHSTORM_VENV=$(VENV)-graphstorm LIBRARIES_VENV=$(VENV)-libraries OMP_NUM_THREADS=1 \
+		$(RUN) -m pytest tests/clients $(ARGS)
 
 # One after the other: each test has a cluster of three hosts, which are namespaces, so it needs root.
 test-engines: $(VENV)/.test $(VENV)/.ray-jobs ## run the tests on Slurm and Ray, in three hosts on this machine (needs root)
@@ -169,6 +170,11 @@ endef
 $(VENV)-graphstorm/.done: examples/graphstorm/install.sh constraints.txt | $(VENV)/.python
 	@echo "Installing GraphStorm into $(VENV)-graphstorm; the first time this takes minutes."
 	@PYTHON=$(RUN) sh examples/graphstorm/install.sh $(VENV)-graphstorm
+	@touch $@
+
+$(VENV)-libraries/.done: tests/clients/install.sh constraints.txt | $(VENV)/.python
+	@echo "Installing DGL-LifeSci, MatGL and ALIGNN into $(VENV)-libraries; the first time this takes minutes."
+	@PYTHON=$(RUN) sh tests/clients/install.sh $(VENV)-libraries
 	@touch $@
 
 $(eval $(call environment,lab))

@@ -14,78 +14,16 @@ from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import gnnlab.compat
 from gnnlab import environment
+from gnnlab.compat.lazy import PATHS, target
 from gnnlab.tools.as_dgl import note_on_other_dgl
 
 __all__ = ["PATHS", "Finder", "target"]
-
-PATHS = {
-    "nn.pytorch": "nn",
-    "nn.softmax": "nn.functional",
-    "_ffi": "",
-    **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
-    **dict.fromkeys(["propagate", "subgraph", "traversal", "view"], ""),
-    **{f"sampling.{file}": "sampling" for file in ("labor", "node2vec_randomwalk", "randomwalks")},
-    "dataloading.dist_dataloader": "distributed.dist_dataloader",
-    "distributed.dist_context": "distributed",
-    "distributed.dist_graph": "distributed",
-    "distributed.dist_tensor": "distributed",
-    "distributed.nn": "distributed",
-    "distributed.nn.pytorch": "distributed",
-}
-# DGL has a file for each layer; here the package has the names of all.
-_CONVS = """
-    agnnconv appnpconv cfconv chebconv densechebconv densegraphconv densesageconv dotgatconv
-    edgeconv
-    edgegatconv egatconv gatconv gatedgcnconv gatedgraphconv gatv2conv gcn2conv ginconv gineconv
-    gmmconv graphconv hgtconv nnconv pnaconv relgraphconv sageconv sgconv tagconv
-"""
-PATHS |= {f"nn.conv.{file}": "nn.conv" for file in _CONVS.split()}
-_DATA = """
-    bitcoinotc fraud gdelt gindt gnn_benchmark karate knowledge_graph ppi qm7b reddit sbm
-    tree
-"""
-PATHS |= {f"data.{file}": "data" for file in _DATA.split()}
-"""Path of a module in DGL → its path here, for it and all below it; both without ``dgl.``."""
-
-_NO_MODULES = {"graph"}  # gnnlab has a package of this name, DGL a function
-
-
-def target(name: str) -> str | None:
-    """Return the module that ``import NAME`` gives, or None.
-
-    Parameters
-    ----------
-    name : str
-        ``"dgl"``, or a path that starts with ``"dgl."``.
-
-    Examples
-    --------
-    >>> from gnnlab.compat import as_dgl
-    >>> as_dgl.target("dgl.nn.pytorch.conv"), as_dgl.target("dgl.function")
-    ('gnnlab.compat.nn.conv', 'gnnlab.function')
-    """
-    path = name.removeprefix("dgl").removeprefix(".")
-    while known := max(
-        (old for old in PATHS if f"{path}.".startswith(f"{old}.")), key=len, default=""
-    ):
-        path = (PATHS[known] + path[len(known) :]).removeprefix(".")
-    if path in _NO_MODULES:
-        return None
-    for package in ("gnnlab.compat", "gnnlab"):
-        found = f"{package}.{path}".rstrip(".")
-        try:
-            if find_spec(found):
-                return found
-        except ModuleNotFoundError:  # a parent is no package
-            pass
-    return None
 
 
 class Finder(MetaPathFinder, Loader):

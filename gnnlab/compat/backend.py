@@ -53,6 +53,10 @@ _IN_TORCH: dict[str, Any] = {
     "full_1d": lambda length, fill_value, dtype, ctx=None: torch.full(
         (length,), fill_value, dtype=dtype, device=ctx
     ),
+    "repeat": lambda input, repeats, dim: torch.repeat_interleave(input, repeats, dim),
+    "uniform": lambda shape, dtype, ctx, low, high: torch.empty(
+        shape, dtype=dtype, device=ctx
+    ).uniform_(low, high),
     "array_equal": lambda a, b: torch.equal(a.cpu(), b.cpu()),
     "grad": lambda x: x.grad,
 }

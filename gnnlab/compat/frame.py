@@ -1,6 +1,7 @@
-"""``dgl.frame``: features of one type, and how a feature is described."""
+"""``dgl.frame``: features of one type, how a feature is described, and its first rows."""
 
+from gnnlab.compat.init import zero_initializer
 from gnnlab.compat.methods import Scheme
 from gnnlab.graph.frame import Frame
 
-__all__ = ["Frame", "Scheme"]
+__all__ = ["Frame", "Scheme", "zero_initializer"]

@@ -10,15 +10,25 @@ import torch
 
 from gnnlab import random
 from gnnlab.errors import InvalidInput, OutOfRange, list_of_graphs
+from gnnlab.graph import batch as batching
 from gnnlab.graph.block import Block
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.derive import refuse_block
-from gnnlab.graph.frame import Frame
+from gnnlab.graph.frame import Frame, as_tensor
 from gnnlab.graph.graph import Graph
-from gnnlab.graph.names import ONE_ETYPE
+from gnnlab.graph.names import ONE_ETYPE, describe
 from gnnlab.graph.relation import Relation
 
-__all__ = ["block_to_graph", "create_block", "merge", "rand_bipartite"]
+__all__ = [
+    "bipartite",
+    "block_to_graph",
+    "broadcast_edges",
+    "broadcast_nodes",
+    "create_block",
+    "hetero_from_relations",
+    "merge",
+    "rand_bipartite",
+]
 
 
 def rand_bipartite(
@@ -54,6 +64,96 @@ def rand_bipartite(
         idtype=idtype,
         device=device,
     )
+
+
+def bipartite(
+    data: Any,
+    utype: str = "_U",
+    etype: str = "_E",
+    vtype: str = "_V",
+    num_nodes: tuple[int, int] | None = None,
+    idtype: torch.dtype | None = None,
+    device: Any = None,
+    **old: Any,
+) -> Graph:
+    """Make a graph of one relation between two node types, as before DGL 0.5.
+
+    ``data`` has the forms of :func:`gnnlab.heterograph`, or is a scipy matrix; ``num_nodes`` has
+    the two sizes, whose old name is ``card``. ``validate`` and ``restrict_format`` have no effect.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> dgl.bipartite([(0, 1), (2, 0)], "user", "buys", "item", num_nodes=(3, 4)).num_nodes("item")
+    4
+    """
+    num_nodes = old.pop("card", None) or num_nodes
+    if rest := set(old) - {"validate", "restrict_format", "index_dtype"}:
+        raise InvalidInput(f"bipartite has no argument {describe(sorted(rest))}")
+    idtype = idtype or {"int32": torch.int32, "int64": torch.int64}.get(old.get("index_dtype", ""))
+    if hasattr(data, "tocoo"):
+        matrix = data.tocoo()
+        data, num_nodes = (matrix.row, matrix.col), num_nodes or matrix.shape
+    elif isinstance(data, list):
+        data = as_tensor(data, "data", integers=True).reshape(-1, 2).long().unbind(1)
+    if utype == vtype:
+        raise InvalidInput(f"bipartite joins two node types; found {utype!r} twice: use dgl.graph")
+    sizes = None if num_nodes is None else dict(zip((utype, vtype), num_nodes, strict=True))
+    return heterograph({(utype, etype, vtype): data}, sizes, idtype=idtype, device=device)
+
+
+def hetero_from_relations(
+    rel_graphs: Sequence[Graph], num_nodes_per_type: dict[str, int] | None = None
+) -> Graph:
+    """Join graphs of one relation each to a typed graph, with their features.
+
+    Node types have the given sizes, or the largest of any graph.
+
+    Examples
+    --------
+    >>> import gnnlab.compat as dgl
+    >>> buys = dgl.bipartite(([0, 1], [1, 0]), "user", "buys", "item")
+    >>> knows = dgl.heterograph({("user", "knows", "user"): ([0], [2])})
+    >>> dgl.hetero_from_relations([buys, knows]).num_nodes("user")
+    3
+    """
+    graphs = list_of_graphs(rel_graphs, "hetero_from_relations")
+    etypes = [etype for g in graphs for etype in g.canonical_etypes]
+    if twice := sorted({etype for etype in etypes if etypes.count(etype) > 1}):
+        raise InvalidInput(f"each relation may be in one graph only; {twice[0]} is in several")
+    empty = [
+        heterograph({}, {ntype: size}, graphs[0].idtype, graphs[0].device)
+        for ntype, size in (num_nodes_per_type or {}).items()
+    ]
+    made = merge([*empty, *graphs])
+    for ntype, size in (num_nodes_per_type or {}).items():
+        if made.num_nodes(ntype) > size:
+            raise OutOfRange(f"{ntype!r} has {made.num_nodes(ntype)} nodes; found a size of {size}")
+    return made
+
+
+def broadcast_nodes(graph: Graph, graph_feat: Any, *, ntype: str | None = None) -> torch.Tensor:
+    """As in gnnlab; for one graph, ``graph_feat`` may lack the axis of graphs: (…) → (N, …).
+
+    Examples
+    --------
+    >>> import torch, gnnlab.compat as dgl
+    >>> dgl.broadcast_nodes(dgl.graph(([0], [1])), torch.tensor([5.0, 7.0]))
+    tensor([[5., 7.],
+            [5., 7.]])
+    """
+    return batching.broadcast_nodes(graph, _per_graph(graph, graph_feat), ntype=ntype)
+
+
+def broadcast_edges(graph: Graph, graph_feat: Any, *, etype: Any = None) -> torch.Tensor:
+    """As :func:`broadcast_nodes`, for the edges: (…) → (E, …)."""
+    return batching.broadcast_edges(graph, _per_graph(graph, graph_feat), etype=etype)
+
+
+def _per_graph(graph: Graph, feat: Any) -> torch.Tensor:
+    feat = as_tensor(feat, "graph_feat")
+    lacks_axis = feat.ndim == 0 or len(feat) != 1  # as DGL: one row counts as that of the graph
+    return feat.unsqueeze(0) if graph.batch_size == 1 and lacks_axis else feat
 
 
 def merge(graphs: Sequence[Graph]) -> Graph:

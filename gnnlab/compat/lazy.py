@@ -16,7 +16,82 @@ from typing import Any
 
 from gnnlab.errors import takes_graph
 
-__all__ = ["Face", "attributes"]
+__all__ = ["PATHS", "Face", "attributes", "target"]
+
+
+PATHS = {
+    "nn.pytorch": "nn",
+    "nn.softmax": "nn.functional",
+    "_ffi": "",
+    **dict.fromkeys(["batch", "convert", "generators", "heterograph", "merge", "readout"], ""),
+    **dict.fromkeys(["propagate", "subgraph", "traversal", "view", "homophily"], ""),
+    "label_informativeness": "",
+    "transform": "transforms",
+    "dataloading.dist_dataloader": "distributed.dist_dataloader",
+    "distributed.dist_context": "distributed",
+    "distributed.dist_graph": "distributed",
+    "distributed.dist_tensor": "distributed",
+    "distributed.nn": "distributed",
+    "distributed.pytorch": "distributed",  # that is distributed.nn.pytorch
+}
+# DGL has a file for each layer, sampler and so on; here the package has the names of all.
+_FILES = {
+    "nn.conv": """
+        agnnconv appnpconv atomicconv cfconv chebconv densechebconv densegraphconv densesageconv
+        dotgatconv edgeconv edgegatconv egatconv egnnconv gatconv gatedgcnconv gatedgraphconv
+        gatv2conv gcn2conv ginconv gineconv gmmconv graphconv hgtconv nnconv pnaconv relgraphconv
+        sageconv sgconv tagconv
+    """,
+    "nn": """
+        gt biased_mha degree_encoder graphormer path_encoder spatial_encoder
+        link edgepred transe transr network_emb
+    """,  # those of dgl.nn.gt and dgl.nn.link too
+    "data": """
+        bitcoinotc fraud gdelt gindt gnn_benchmark karate knowledge_graph minigc ppi qm7b reddit sbm
+        tree wikics
+    """,
+    "dataloading": """
+        base cluster_gcn dataloader graphsaint labor_sampler neighbor_sampler shadow spot_target
+    """,
+    "sampling": "labor node2vec_randomwalk pinsage randomwalks",
+    "transforms": "functional module",
+    "utils": "checks data internal shared_mem",
+}
+PATHS |= {f"{package}.{file}": package for package, fs in _FILES.items() for file in fs.split()}
+"""Path of a module in DGL → its path here, for it and all below it; both without ``dgl.``."""
+
+_NO_MODULES = {"graph"}  # gnnlab has a package of this name, DGL a function
+
+
+def target(name: str) -> str | None:
+    """Return the module that ``import NAME`` gives, or None.
+
+    Parameters
+    ----------
+    name : str
+        ``"dgl"``, or a path that starts with ``"dgl."``.
+
+    Examples
+    --------
+    >>> from gnnlab.compat.lazy import target
+    >>> target("dgl.nn.pytorch.conv"), target("dgl.function")
+    ('gnnlab.compat.nn.conv', 'gnnlab.function')
+    """
+    path = name.removeprefix("dgl").removeprefix(".")
+    while known := max(
+        (old for old in PATHS if f"{path}.".startswith(f"{old}.")), key=len, default=""
+    ):
+        path = (PATHS[known] + path[len(known) :]).removeprefix(".")
+    if path in _NO_MODULES:
+        return None
+    for package in ("gnnlab.compat", "gnnlab"):
+        found = f"{package}.{path}".rstrip(".")
+        try:
+            if importlib.util.find_spec(found):
+                return found
+        except ModuleNotFoundError:  # a parent is no package
+            pass
+    return None
 
 
 def attributes(
@@ -50,12 +125,16 @@ def attributes(
         if name in table:
             module, original = table[name]
             value = getattr(importlib.import_module(module), original)
-        elif importlib.util.find_spec(f"{package}.{name}"):
-            return importlib.import_module(f"{package}.{name}")  # which sets the attribute
-        elif base:
-            value = getattr(importlib.import_module(base), name)
         else:
-            raise AttributeError(f"{package} has no {name!r}; it has {', '.join(names())}")
+            value = getattr(importlib.import_module(base), name, None) if base else None
+            path = f"dgl{package.removeprefix('gnnlab.compat')}.{name}"
+            is_function = value is not None and not isinstance(value, ModuleType)
+            if not is_function and (found := target(path)):
+                return importlib.import_module(found)  # what `import` gives
+            if value is None and not base:
+                raise AttributeError(f"{package} has no {name!r}; it has {', '.join(names())}")
+            if value is None:
+                value = getattr(importlib.import_module(base), name)  # for the error
         space[name] = value = takes_graph(value, package)
         return value
 

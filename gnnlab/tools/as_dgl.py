@@ -4,24 +4,30 @@
 
 All processes that the program starts find gnnlab too: ranks of torchrun, workers, jobs of gnnlab
 launch. A folder on PYTHONPATH does that; it has the package dgl and nothing else.
-`python -m gnnlab.as_dgl train.py --lr 0.01` is short for the above.
+`python -m gnnlab.as_dgl train.py --lr 0.01` is short for the above. With --wheel, it writes a
+package named dgl that gives gnnlab, for pip and for libraries that require dgl.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 from gnnlab import environment
+from gnnlab.errors import InvalidInput, writing
 from gnnlab.tools.cli import command_parser
 
-__all__ = ["FOLDER", "main", "note_on_other_dgl", "run"]
+__all__ = ["FOLDER", "main", "note_on_other_dgl", "run", "write_wheel"]
 
 FOLDER = str(Path(__file__).parents[1] / "compat" / "on_path")
 """Folder with the package ``dgl``."""
@@ -38,6 +44,8 @@ def note_on_other_dgl() -> str:
     """
     found = PathFinder.find_spec("dgl", [folder for folder in sys.path if folder != FOLDER])
     if found is None or not found.origin:  # nothing, or some folder of that name
+        return ""
+    if b"import gnnlab.compat.as_dgl" in Path(found.origin).read_bytes():  # from write_wheel
         return ""
     package = Path(__file__).parents[1]
     return f"gnnlab: `import dgl` gives gnnlab ({package}), not the DGL of {found.origin}"
@@ -73,11 +81,75 @@ def run(command: Sequence[str]) -> int:
     os.execve(program, list(command), env)
 
 
+def write_wheel(folder: str | os.PathLike[str], version: str = "2.1.0") -> Path:
+    """Write a wheel of a package named ``dgl`` that gives gnnlab, and return its path.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where the file is written; made if it does not exist.
+    version : str
+        Version that pip and other packages see.
+
+    Raises
+    ------
+    InvalidInput
+        The version is none, or the real DGL is installed in this environment.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gnnlab.tools.as_dgl import write_wheel
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(write_wheel(folder).name)
+    dgl-2.1.0-py3-none-any.whl
+    """
+    if not re.fullmatch(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?", version):
+        raise InvalidInput(f"version is one such as 2.1.0; found {version!r}")
+    if note := note_on_other_dgl():
+        raise InvalidInput(
+            f"{note.rpartition('not ')[2]} is installed here, and the wheel would replace it: "
+            "pip uninstall dgl, or use another environment"
+        )
+    info = f"dgl-{version}.dist-info"
+    files = {
+        "dgl/__init__.py": Path(FOLDER, "dgl", "__init__.py").read_bytes(),
+        f"{info}/METADATA": (
+            f"Metadata-Version: 2.1\nName: dgl\nVersion: {version}\n"
+            "Summary: import dgl gives gnnlab, which must be installed too\n"
+        ).encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: gnnlab\nRoot-Is-Purelib: true\n"
+        b"Tag: py3-none-any\n",
+    }
+    lines = [f"{info}/RECORD,,"]
+    for name, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        lines.append(f"{name},sha256={digest},{len(content)}")
+    files[f"{info}/RECORD"] = "\n".join([*lines, ""]).encode()
+    path = Path(folder, f"dgl-{version}-py3-none-any.whl")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path, "w") as wheel:
+            for name, content in files.items():
+                wheel.writestr(zipfile.ZipInfo(name), content)  # dated 1980: the same every time
+    return path
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command ``gnnlab as-dgl``; return its exit status."""
     parser = command_parser("as_dgl", __doc__, 2)
+    parser.add_argument("--wheel", metavar="DIR", help="write a wheel named dgl to this folder")
+    parser.add_argument("--version", default="2.1.0", help="its version (2.1.0)")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="program and its arguments")
-    command = parser.parse_args(argv).command
+    options = parser.parse_args(argv)
+    if options.wheel is not None:
+        try:
+            path = write_wheel(options.wheel, options.version)
+        except InvalidInput as error:
+            parser.error(str(error))
+        print(f"{path} gives gnnlab as dgl {options.version}: pip install {path}")
+        return 0
+    command = options.command
     command = command[1:] if command[:1] == ["--"] else command
     if not command:
         parser.error("which program? For example: gnnlab as-dgl -- python train.py")

@@ -147,8 +147,9 @@ def khop_graph(g: Graph, k: int, copy_ndata: bool = True) -> Graph:
 def line_graph(g: Graph, backtracking: bool = True, shared: bool = False) -> Graph:
     """Return the graph whose nodes are the edges: e → f where f begins at the end of e.
 
-    Its edges are ordered by e, and then by f. Without ``backtracking``, (u, v) → (v, u) is none;
-    with ``shared``, nodes have the features of the edges.
+    Its edges are ordered by e, and then by f. A self-loop is not followed by itself. Without
+    ``backtracking``, (u, v) → (v, u) is none; with ``shared``, nodes have the features of the
+    edges.
 
     Examples
     --------
@@ -165,10 +166,8 @@ def line_graph(g: Graph, backtracking: bool = True, shared: bool = False) -> Gra
     csr = relation.csr()
     first, slots = incident_slots(csr, dst.long())
     second = csr.eids_at(slots).long()
-    if not backtracking:
-        onward = src[first] != dst[second]
-        first, second = first[onward], second[onward]
-    made = graph((first, second), num_nodes=g.num_edges(), idtype=g.idtype)
+    onward = first != second if backtracking else src[first] != dst[second]
+    made = graph((first[onward], second[onward]), num_nodes=g.num_edges(), idtype=g.idtype)
     if shared:
         made.ndata.update(g.edata)
     return made

@@ -2,4 +2,5 @@
 
 import os
 
-collect_ignore = [] if os.environ.get("GRAPHSTORM_VENV") else ["test_graphstorm.py"]
+_NEEDS = {"test_graphstorm.py": "GRAPHSTORM_VENV", "test_libraries.py": "LIBRARIES_VENV"}
+collect_ignore = ["programs", *(file for file, name in _NEEDS.items() if not os.environ.get(name))]

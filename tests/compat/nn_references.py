@@ -280,6 +280,23 @@ def cf(layer, g, node_feats, edge_feats):
     return ssp(layer.project_out[0](total(g, layer.project_node(hs)[ends(g)[0]] * filters)))
 
 
+def atomic(layer, g, feat, distances):
+    """radial filters of each edge in Python, added up type by type"""
+    pool, (src, dst) = layer.radial_pooling, ends(g)
+    params = (pool.interaction_cutoffs, pool.rbf_kernel_means, pool.rbf_kernel_scaling)
+    kinds = [None] if layer.features_to_use is None else list(layer.features_to_use)
+    columns = feat.shape[1] if kinds == [None] else len(kinds)
+    rows = [[[0.0] * len(params[0]) for _ in range(columns)] for _ in range(g.num_dst_nodes())]
+    for u, v, r in zip(src.tolist(), dst.tolist(), distances.flatten(), strict=True):
+        for k, (c, mu, gamma) in enumerate(zip(*(p.flatten() for p in params), strict=True)):
+            if r < c:
+                value = torch.exp(-gamma * (r - mu) ** 2) * 0.5 * (torch.cos(torch.pi * r / c) + 1)
+                for t in range(columns):
+                    scale = feat[u, t] if kinds == [None] else float(feat[u, 0] == kinds[t])
+                    rows[v][t][k] = rows[v][t][k] + scale * value
+    return torch.stack([torch.stack([torch.as_tensor(x) for t in row for x in t]) for row in rows])
+
+
 def gated_graph(layer, g, feat, etypes=None):
     """an adjacency matrix per edge type, torch's GRU"""
     padding = feat.new_zeros(len(feat), layer.out_feats - feat.shape[1])

@@ -215,6 +215,26 @@ def test_fraud(mirror, name, first):
     assert len(mirror.ranges) == 1
 
 
+def test_wiki_cs(mirror):
+    masks = {f"{name}_masks": [[1, 0, 0], [0, 1, 0]] for name in ("train", "val", "stopping")}
+    content = {"features": [[0.5, 1], [2, 3], [4, 5]], "labels": [0, 9, 3], "test_mask": [0, 0, 1]}
+    content |= {"links": [[1, 2], [0], []], **masks}
+    mirror.files["wiki_cs.zip"] = zipped({"wiki_cs/data.json": json.dumps(content)})
+    dataset = dgl.data.WikiCSDataset(**SILENT)
+    g = dataset[0]
+    assert (len(dataset), dataset.num_classes) == (1, 10)
+    assert sorted(pairs(g)) == [(0, 1), (0, 2), (1, 0), (2, 0)]
+    assert g.ndata["val_mask"].tolist() == [[True, False], [False, True], [False, False]]
+    assert g.ndata["test_mask"].tolist() == [False, False, True]
+    assert g.ndata["feat"].dtype == torch.float32 and g.ndata["label"].tolist() == [0, 9, 3]
+    for damaged in (b"{", json.dumps(content | {"labels": [0, 1]}), json.dumps({"labels": [0]})):
+        text = damaged if isinstance(damaged, bytes) else damaged.encode()
+        dataset_file = Path(dataset.raw_path).rglob("data.json")
+        next(iter(dataset_file)).write_bytes(text)
+        with pytest.raises(InvalidInput, match=r"data.json"):
+            dgl.data.WikiCSDataset(**SILENT)
+
+
 # ------------------------------------------------------------------- several graphs
 
 
@@ -386,6 +406,7 @@ def test_module_paths_of_dgl():
         gnn_benchmark.CoauthorCSDataset karate.KarateClubDataset knowledge_graph.FB15k237Dataset
         ppi.PPIDataset qm7b.QM7b rdf.AIFBDataset rdf.AMDataset rdf.BGSDataset
         rdf.MUTAGDataset reddit.RedditDataset sbm.SBMMixture tree.SSTDataset tu.LegacyTUDataset
+        wikics.WikiCSDataset
         utils._get_dgl_url utils.Subset utils.split_dataset utils.load_graphs
     """
     printed = run_script(

@@ -7,12 +7,15 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import zipfile
 from pathlib import Path
 
 import pytest
 import torch
 
 import gnnlab
+from gnnlab.errors import InvalidInput
+from gnnlab.tools import as_dgl as tool
 from tests.helpers import ROOT, free_port, run_script
 from tests.tools.machines import cluster
 
@@ -224,3 +227,41 @@ def test_what_cannot_be_run_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         tool.main(["--"])
     assert "which program?" in capfd.readouterr().err
+
+
+def test_a_wheel_named_dgl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unpacked on the path, as pip installs it, it gives gnnlab; its files are as RECORD says."""
+    assert tool.main(["--wheel", str(tmp_path / "new"), "--version", "2.4.0"]) == 0
+    (path,) = (tmp_path / "new").iterdir()
+    assert path.name == "dgl-2.4.0-py3-none-any.whl" and str(path) in capsys.readouterr().out
+    assert path.read_bytes() == tool.write_wheel(tmp_path, "2.4.0").read_bytes()
+    with zipfile.ZipFile(path) as wheel:
+        wheel.extractall(tmp_path / "site")
+        record = wheel.read("dgl-2.4.0.dist-info/RECORD").decode().splitlines()
+        assert sorted(line.split(",")[0] for line in record) == sorted(wheel.namelist())
+    source = """
+        import importlib.metadata, sys
+        sys.path.insert(0, sys.argv[1])
+        print(importlib.metadata.version("dgl"))
+        import dgl
+        from dgl.nn import GATConv
+        print(dgl.__name__)
+        """
+    printed = run_script(source, args=[str(tmp_path / "site")], fresh=True)
+    assert printed.split() == ["2.4.0", "gnnlab.compat"]  # and no note on another DGL
+
+
+def test_no_wheel_for_wrong_versions_or_beside_dgl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("", "new", "2.1/../x"):
+        with pytest.raises(InvalidInput, match="version"):
+            tool.write_wheel(tmp_path, version)
+    (tmp_path / "dgl").mkdir()
+    (tmp_path / "dgl" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InvalidInput, match="pip uninstall dgl"):
+        tool.write_wheel(tmp_path / "new")
+    with pytest.raises(SystemExit):
+        tool.main(["--wheel", str(tmp_path / "new")])
+    assert not (tmp_path / "new").exists()

@@ -88,6 +88,8 @@ def test_line_graph_and_hops_are_the_functions() -> None:
     g.ndata["x"], g.edata["w"] = torch.arange(4), torch.arange(4) + 10
     line = transforms.LineGraph()(g)
     assert edges_of(line) == [(0, 2), (1, 3)] and line.ndata["w"].tolist() == [10, 11, 12, 13]
+    loops = dgl.graph(([0, 0, 0], [0, 0, 1]))  # a loop is followed by the other, not by itself
+    assert edges_of(transforms.LineGraph()(loops)) == [(0, 1), (0, 2), (1, 0), (1, 2)]
     pair = dgl.graph(([0, 1], [1, 0]))
     assert transforms.LineGraph(backtracking=False)(pair).num_edges() == 0
     hops = transforms.KHopGraph(2)(g)

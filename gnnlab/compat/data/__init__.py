@@ -17,7 +17,7 @@ _MODULES = {
         BitcoinOTC=BitcoinOTCDataset BitcoinOTCDataset CoauthorCSDataset CoauthorPhysicsDataset
         CoraFull=CoraFullDataset CoraFullDataset FB15k237Dataset FB15kDataset FraudAmazonDataset
         FraudDataset FraudYelpDataset GDELT=GDELTDataset GDELTDataset PPIDataset
-        QM7b=QM7bDataset QM7bDataset SST=SSTDataset SSTDataset WN18Dataset
+        QM7b=QM7bDataset QM7bDataset SST=SSTDataset SSTDataset WN18Dataset WikiCSDataset
     """,
     "gnnlab.compat.data.rdf": "AIFBDataset AMDataset BGSDataset MUTAGDataset",
     "gnnlab.compat.data.tu": "LegacyTUDataset TUDataset",

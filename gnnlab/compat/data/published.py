@@ -275,6 +275,36 @@ class QM7bDataset(Published):
             self.graphs.append(g)
 
 
+class WikiCSDataset(Published):
+    """11,701 articles on computer science, joined by links in both directions; 10 classes.
+
+    ``ndata["feat"]`` (N, 300), ``ndata["label"]``; ``ndata["train_mask"]``, ``"val_mask"`` and
+    ``"stopping_mask"`` (N, 20), one column per split; ``ndata["test_mask"]`` (N,). References:
+    Mernyei and Cangea, "Wiki-CS: A Wikipedia-Based Benchmark for Graph Neural Networks", 2020.
+    """
+
+    title, num_classes = "wiki_cs", 10
+    files = ("dataset/wiki_cs.zip",)
+
+    def process(self) -> None:
+        """Read the JSON file."""
+        path = self.path("data.json")
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            label = torch.tensor(content["labels"])
+            links = [(i, j) for i, ends in enumerate(content["links"]) for j in ends]
+            g = to_bidirected(graph(links, num_nodes=len(label)))
+            g.ndata["feat"] = torch.tensor(content["features"], dtype=torch.float32)
+            g.ndata["label"] = label
+            for name in ("train", "val", "stopping"):
+                columns = torch.tensor(content[f"{name}_masks"], dtype=torch.bool)
+                g.ndata[f"{name}_mask"] = columns.T.contiguous()
+            g.ndata["test_mask"] = torch.tensor(content["test_mask"], dtype=torch.bool)
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise InvalidInput(f"{path}: damaged or of another layout ({error})") from error
+        self.graphs = [g]
+
+
 class BitcoinOTCDataset(Published):
     """Who trusts whom on Bitcoin OTC: graph i has the ratings of the first i + 1 fortnights.
 

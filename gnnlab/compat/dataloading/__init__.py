@@ -7,6 +7,7 @@ _MODULES = {
     "gnnlab.compat.dataloading.subgraphs": "ClusterGCNSampler SAINTSampler ShaDowKHopSampler",
     "gnnlab.compat.distributed.dist_dataloader": "DistDataLoader DistEdgeDataLoader "
     "DistNodeDataLoader EdgeCollator",
+    "gnnlab.sampling": "sample_neighbors",
 }
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.dataloading", _MODULES)

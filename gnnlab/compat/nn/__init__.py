@@ -21,12 +21,14 @@ from gnnlab.compat import lazy
 
 # Module → layers. Those of gnnlab.nn need no entry.
 _MODULES: dict[str, str] = {
+    "gnnlab.compat.nn.conv.atomic": "AtomicConv",
     "gnnlab.compat.nn.conv.attention": "DotGatConv EdgeGATConv GATv2Conv",
     "gnnlab.compat.nn.conv.edges": "EdgeConv GMMConv GatedGraphConv NNConv",
     "gnnlab.compat.nn.conv.propagation": "APPNPConv ChebConv EdgeWeightNorm GCN2Conv SGConv "
     "TAGConv",
     "gnnlab.compat.nn.glob": "GlobalAttentionPooling MaxPooling Set2Set SortPooling",
     "gnnlab.compat.nn.hetero": "HeteroEmbedding HeteroLinear get_aggregate_fn",
+    "gnnlab.compat.nn.metapath2vec": "MetaPath2Vec",
     "gnnlab.compat.nn.sparse_emb": "NodeEmbedding",
     "gnnlab.compat.nn.utils": "JumpingKnowledge LabelPropagation Sequential",
     "gnnlab.compat.nn.factory": "KNNGraph RadiusGraph SegmentedKNNGraph",

@@ -16,9 +16,41 @@ from gnnlab.nn.linear import INTEGERS, WeightBasis
 from gnnlab.nn.utils import aggregate, per_row, run_lstm
 from gnnlab.ops.checks import check_choice
 
-__all__ = ["Identity", "JumpingKnowledge", "LabelPropagation", "Sequential", "WeightBasis"]
+__all__ = [
+    "Identity",
+    "JumpingKnowledge",
+    "LabelPropagation",
+    "Sequential",
+    "WeightBasis",
+    "bmm_maybe_select",
+    "matmul_maybe_select",
+]
 
 Identity = nn.Identity
+
+
+def matmul_maybe_select(A: Tensor, B: Tensor) -> Tensor:
+    """Return A @ B; for integers A (N,), which stand for one-hot rows, the rows ``B[A]``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnnlab.compat.nn.utils import matmul_maybe_select
+    >>> matmul_maybe_select(torch.tensor([1, 0]), torch.tensor([[5.0], [7.0]]))
+    tensor([[7.],
+            [5.]])
+    """
+    return B[A.long()] if A.dim() == 1 and A.dtype in INTEGERS else A @ B
+
+
+def bmm_maybe_select(A: Tensor, B: Tensor, index: Tensor) -> Tensor:
+    """Multiply row i of A (M, I), or the one-hot row of an integer, with ``B[index[i]]``, (I, O).
+
+    ``B`` has shape (number of matrices, I, O); integers A have shape (M,). Returns (M, O).
+    """
+    if A.dim() == 1 and A.dtype in INTEGERS:
+        return B[index.long(), A.long()]
+    return torch.bmm(A.unsqueeze(1), B[index.long()]).squeeze(1)
 
 
 class Sequential(nn.Sequential):

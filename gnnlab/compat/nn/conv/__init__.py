@@ -1,7 +1,13 @@
-"""``dgl.nn.pytorch.conv``: the same names as ``dgl.nn``, and the error that its files import."""
+"""``dgl.nn.pytorch.conv`` and its files: the names of ``dgl.nn``, and others that they have."""
 
 from gnnlab.compat import lazy
 
-_MODULES = {"gnnlab.errors": "DGLError"}
+_MODULES = {
+    "gnnlab.compat": "DGLBlock block_to_graph broadcast_nodes dgl_warning reverse",
+    "gnnlab.compat.utils": "check_eq_shape expand_as_pair",
+    "gnnlab.errors": "DGLError",
+    "gnnlab.nn.cfconv": "ShiftedSoftplus",
+    "torch.nn": "Identity",
+}
 
 __getattr__, __dir__ = lazy.attributes(__name__, "gnnlab.compat.nn", _MODULES)
