@@ -65,13 +65,19 @@ DEVICE: Any = SimpleNamespace(
     manual_seed_all=lambda seed: None,
     Stream=accelerator_streams.Stream,
     current_stream=accelerator_streams.current_stream,
-    set_stream=accelerator_streams.set_stream,
+    set_stream=lambda stream: _enter(stream),
     stream=accelerator_streams.on_stream,
 )
 
 
 def _use(index: int) -> None:
     DEVICE.used_by, DEVICE.current.index = os.getpid(), index
+
+
+def _enter(stream: Any) -> None:
+    """Work in a stream from now on, and on its device, as on a GPU."""
+    accelerator_streams.set_stream(stream)
+    _use(stream.device.index)
 
 
 class _Event:
