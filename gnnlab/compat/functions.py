@@ -96,6 +96,9 @@ def bipartite(
         data, num_nodes = (matrix.row, matrix.col), num_nodes or matrix.shape
     elif isinstance(data, list):
         data = as_tensor(data, "data", integers=True).reshape(-1, 2).long().unbind(1)
+    for name, value in ("utype", utype), ("etype", etype), ("vtype", vtype):
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name} is the name of a type, a text; found {value!r}")
     if utype == vtype:
         raise InvalidInput(f"bipartite joins two node types; found {utype!r} twice: use dgl.graph")
     sizes = None if num_nodes is None else dict(zip((utype, vtype), num_nodes, strict=True))
