@@ -104,7 +104,11 @@ class Plug:
 
 def plug() -> None:
     if GPU == NAME:
-        plugged().start()
+        KEPT.append(plugged())
+        KEPT[0].__enter__()
+
+
+KEPT: list[Any] = []  # a context that is freed ends
 
 
 def _move(rank: int, world_size: int, _: None, g: dgl.Graph) -> tuple[str, dgl.Graph]:

@@ -85,7 +85,7 @@ def plugged_in(folder: Path) -> dict[str, str]:
     about = folder / "pretend-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: pretend\nVersion: 1\n")
-    (about / "entry_points.txt").write_text(f"[torch.backends]\n{NAME} = plug:plugged.start\n")
+    (about / "entry_points.txt").write_text(f"[torch.backends]\n{NAME} = plug:plugged.__enter__\n")
     (folder / "plug.py").write_text(
         "from tests import accelerator\nplugged = accelerator.plugged()\n"
     )
