@@ -246,8 +246,13 @@ def _gpu_path(device: torch.device) -> ModuleType:
     """The operators of a GPU that has Triton, whose kernels are replaced by the CPU's."""
     if device.type != NAME:
         return OWN_GPU_PATH(device)
+    from tests import accelerator_kernels
+
+    # Triton need not be installed; but if it is, the module may have been imported before.
+    sys.modules.setdefault("gnnlab.kernels.segment_triton", accelerator_kernels)
     from gnnlab.ops import triton_path
 
+    triton_path.segment_triton = accelerator_kernels
     return triton_path
 
 
@@ -285,8 +290,5 @@ def register() -> torch.library.Library:
     for func in filter(None, direct):
         library.impl(func, partial(_run, func), "PrivateUse1")
     accelerator_group.register(NAME)
-    from tests import accelerator_kernels
-
-    sys.modules["gnnlab.kernels.segment_triton"] = accelerator_kernels
     primitive._gpu_path = _gpu_path
     return library

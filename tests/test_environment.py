@@ -12,6 +12,7 @@ from tests.helpers import ROOT
 
 # Read by users' programs and by gnnlab outside of jobs, or no variable.
 OTHERS = {"GNNLAB_DATA_DIR", "GNNLAB_DATA_URL", "DGL_DOWNLOAD_DIR", "DGL_REPO", "DGL_FILES"}
+OTHERS |= {"GNNLAB_FAST_GPU"}
 
 
 def test_the_list_names_all_variables() -> None:

@@ -26,7 +26,17 @@ FILES = sorted(HERE.rglob("*.py"))
 ARGUMENT = re.compile(r"(?<![-\w./:{!\[])([a-z]\w+)=(?![=\s])")
 FUNCTION = re.compile(r"\b(?:dgl|gnnlab)\.((?:\w+\.)*\w+)\(")
 # Right though no signature has them: those of torch, and any name where keywords are passed on.
-OTHERS = {"as_tuple", "dim", "dtype", "fanout", "find_unused_parameters", "group", "rank"}
+OTHERS = {
+    "allow_zero_in_degree",
+    "as_tuple",
+    "capturable",
+    "dim",
+    "dtype",
+    "fanout",
+    "find_unused_parameters",
+    "group",
+    "rank",
+}
 OTHERS |= {"requires_grad", "self_loop", "sharing_strategy", "size", "start_method"}
 OTHERS |= {"weights_only", "world_size"}
 
