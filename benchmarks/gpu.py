@@ -216,7 +216,7 @@ def _epoch(trainer: Any) -> tuple[float, bool]:
         if not first and passed > MOST_SECONDS / 4:
             loss.item()  # waits for the device
             first, begin = time.perf_counter() - started, steps
-        if passed > MOST_SECONDS:
+        if passed > MOST_SECONDS and steps > begin:
             break
     loss.item()
     passed = time.perf_counter() - started
