@@ -243,8 +243,8 @@ def plugged() -> Iterator[None]:
 
 
 def _gpu_path(device: torch.device) -> ModuleType:
-    """The operators of a GPU that has Triton, whose kernels are replaced by the CPU's."""
-    if device.type != NAME:
+    """Operators of a GPU; with GNNLAB_FAST_GPU=1 it has Triton, whose kernels the CPU's replace."""
+    if device.type != NAME or not accelerators.is_fast(device):
         return OWN_GPU_PATH(device)
     from tests import accelerator_kernels
 

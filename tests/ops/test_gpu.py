@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 import pytest
 import torch
 
 from gnnlab import accelerators, ops
-from gnnlab.ops import primitive, torch_path
+from gnnlab.ops import torch_path
 from tests.accelerator import GPU, OWN_GPU_PATH, no_waits
 from tests.ops.reference import assert_near, toy_graph
 
@@ -37,10 +37,15 @@ CASES: dict[str, tuple[Callable[..., torch.Tensor], list[tuple[int, ...]]]] = {
 
 
 @pytest.fixture(params=["triton", "torch"])
-def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "torch":
-        monkeypatch.setattr(primitive, "_gpu_path", lambda device: torch_path)
-    return str(request.param)
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    def forget() -> None:
+        accelerators.runs_triton.cache_clear()
+        OWN_GPU_PATH.cache_clear()
+
+    monkeypatch.setenv("GNNLAB_FAST_GPU", "1" if request.param == "triton" else "0")
+    forget()
+    yield str(request.param)
+    forget()
 
 
 @pytest.mark.parametrize("name", list(CASES))
