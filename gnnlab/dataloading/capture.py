@@ -231,10 +231,9 @@ class _PaddedBlocks:
                 )
 
     def fit(self, sizes: _Sizes) -> bool:
-        """Whether there is room for blocks of these sizes; of nodes, one row must be padding."""
-        spare = {key: 1 if isinstance(key[1], str) else 0 for key in sizes}
+        """Whether there is room for blocks of these sizes, and for padding besides."""
         return sizes.keys() == self.room.keys() and all(
-            n + spare[key] <= self.room[key] for key, n in sizes.items()
+            n < self.room[key] for key, n in sizes.items()
         )
 
     def fill(self, blocks: list[Block], sizes: _Sizes) -> None:
@@ -259,7 +258,11 @@ class _PaddedBlocks:
         values = getattr(self.like[layer], side)[kind][name]
         if key not in self.columns:
             count = self.room[layer + (side == "_dst_frames"), kind]
-            self.columns[key] = values.new_zeros((count, *values.shape[1:]))
+            shape = (count, *values.shape[1:])
+            # Padding rows are like real ones, so that a gradient passes through them.
+            self.columns[key] = (
+                values[:1].expand(shape).clone() if len(values) else values.new_zeros(shape)
+            )
         self.columns[key].detach()[: len(values)].copy_(values)
 
     def _column(self, key: tuple[Any, ...]) -> torch.Tensor:
@@ -307,7 +310,11 @@ class _PaddedBlocks:
         return frames
 
     def _relation(self, layer: int, etype: Any) -> Relation:
-        """Return the edges of a block, padding edges spread evenly over the padding rows."""
+        """Return the edges of a block, padding edges spread evenly over the last padding rows.
+
+        The last row always has one. So the last source of a block depends on the last source of
+        the block before, which real rows do not: see :meth:`CapturedTraining._check`.
+        """
         indptr, indices, eids = self._edges[layer, etype]
         num_src, num_dst = self.room[layer, etype[0]], self.room[layer + 1, etype[2]]
         num_edges = self.room[layer, etype]
@@ -316,7 +323,7 @@ class _PaddedBlocks:
         device = indices.device
         row = torch.arange(num_dst + 1, device=device)
         each = (num_edges - real_edges) // (num_dst - real_rows) + 1
-        after = (real_edges + (row - real_rows) * each).clamp(max=num_edges)
+        after = torch.maximum(real_edges, num_edges - (num_dst - row) * each)
         slot = torch.arange(num_edges, device=device)
         if eids is not None:
             eids = torch.where(slot < real_edges, eids, slot).to(eids.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -91,6 +92,31 @@ def test_blocks_of_any_sampler(sampler: Any) -> None:
     g, model = make_graph("cpu"), Model("sage").double()
     ordinary = train(g, copy.deepcopy(model), sampler, False)
     assert train(g, model, sampler, True) == pytest.approx(ordinary, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["sage", "pool", "gat", "graphconv", "three"])
+def test_rows_that_are_not_cut_are_found(kind: str) -> None:
+    """The model's result has rows of padding, which a learner forgets."""
+    torch.manual_seed(1)
+    model = (Model("sage") if kind in ("graphconv", "three") else Model(kind)).double()
+    if kind == "graphconv":
+        make = partial(dgl.nn.GraphConv, allow_zero_in_degree=True)
+        model.layers = torch.nn.ModuleList([make(5, 8), make(8, 3)]).double()
+    if kind == "three":
+        sizes = (5, 8), (8, 8), (8, 3)
+        made = [dgl.nn.SAGEConv(*size, "mean") for size in sizes]
+        model.layers = torch.nn.ModuleList(made).double()
+    g, fanouts = make_graph("cpu"), [3] * len(model.layers)
+
+    def loss(input_nodes: Any, output_nodes: Any, blocks: Any) -> torch.Tensor:
+        x = blocks[0].srcdata["x"]
+        for conv, block in zip(model.layers, blocks, strict=True):
+            x = conv(block, x).flatten(1).relu()
+        return F.cross_entropy(x, blocks[-1].dstdata["y"])
+
+    loader = DataLoader(g, range(200), NeighborSampler(fanouts), batch_size=40)
+    with pytest.raises(dgl.InvalidInput, match="padding rows"):
+        list(CapturedTraining(loader, loss, torch.optim.SGD(model.parameters(), 0.01)))
 
 
 def losses_of(loss: Any, g: Any = None, **options: Any) -> list[torch.Tensor]:
