@@ -79,7 +79,7 @@ def features(head: str, count: str, frames: Mapping[Any, Any]) -> str:
     >>> import gnnlab as dgl
     >>> from gnnlab import cells
     >>> g = dgl.graph(([0, 1], [1, 2]))
-    >>> "_N" in cells.features("ntype", "num_nodes", g._node_frames())
+    >>> "_N" in cells.features("ntype", "num_nodes", g.node_frames())
     True
     """
     rows = []

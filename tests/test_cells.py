@@ -117,9 +117,9 @@ def test_a_block_has_two_rows() -> None:
 
 def test_showing_computes_no_feature() -> None:
     block = dgl.to_block(dgl.in_subgraph(path(), [1]), [1])
-    before = block._src_frames["_N"].column("feat")
+    before = block.src_frames["_N"].column("feat")
     assert shown(block).rows[1][2].startswith("feat, label")
-    assert block._src_frames["_N"].column("feat") is before and callable(before)
+    assert block.src_frames["_N"].column("feat") is before and callable(before)
 
 
 def test_names_are_text_and_never_markup() -> None:

@@ -188,12 +188,12 @@ def merge(graphs: Sequence[Graph]) -> Graph:
         ends = zip(*(g.relation(etype).coo() for g in parts), strict=True)
         src, dst = (torch.cat([end.long() for end in column]) for column in ends)
         relations[etype] = Relation.from_edges(src, dst, sizes[etype[0]], sizes[etype[2]])
-        frames = [g._edge_frames[etype] for g in parts]
+        frames = [g.edge_frames[etype] for g in parts]
         starts = [sum(frame.num_rows for frame in frames[:i]) for i in range(len(frames))]
         edge_frames[etype] = _overlay(frames, starts, len(src), graphs[0].device, "edge")
     node_frames = {}
     for ntype, size in sizes.items():
-        frames = [g._node_frames()[ntype] for g in graphs if ntype in g.ntypes]
+        frames = [g.node_frames()[ntype] for g in graphs if ntype in g.ntypes]
         node_frames[ntype] = _overlay(frames, [0] * len(frames), size, graphs[0].device, "node")
     first = graphs[0]
     return Graph(sizes, relations, node_frames, edge_frames, first.idtype, first.device)
@@ -253,7 +253,7 @@ def create_block(
                 )
         sizes[side] = dict(sorted({**found, **(given or {})}.items()))
     relations = {}
-    for (source, name, end), relation in apart._relations.items():
+    for (source, name, end), relation in apart.relations.items():
         u, v = source[4:], end[4:]
         relations[u, name, v] = Relation(sizes["src"][u], sizes["dst"][v], relation.coo())
     block = Block(sizes["src"], sizes["dst"], relations, idtype=apart.idtype)
@@ -272,14 +272,14 @@ def block_to_graph(block: Block) -> Graph:
     """
     if not block.is_block:
         raise InvalidInput("block_to_graph takes a block; this is a graph")
-    frames = {f"{ntype}_src": frame for ntype, frame in block._src_frames.items()}
-    frames |= {f"{ntype}_dst": frame for ntype, frame in block._dst_frames.items()}
-    names = {etype: (f"{etype[0]}_src", etype[1], f"{etype[2]}_dst") for etype in block._relations}
+    frames = {f"{ntype}_src": frame for ntype, frame in block.src_frames.items()}
+    frames |= {f"{ntype}_dst": frame for ntype, frame in block.dst_frames.items()}
+    names = {etype: (f"{etype[0]}_src", etype[1], f"{etype[2]}_dst") for etype in block.relations}
     return Graph(
         {ntype: frame.num_rows for ntype, frame in frames.items()},
-        {names[etype]: relation for etype, relation in block._relations.items()},
+        {names[etype]: relation for etype, relation in block.relations.items()},
         {ntype: frame.copy() for ntype, frame in frames.items()},
-        {names[etype]: frame.copy() for etype, frame in block._edge_frames.items()},
+        {names[etype]: frame.copy() for etype, frame in block.edge_frames.items()},
         block.idtype,
         block.device,
     )

@@ -90,4 +90,4 @@ def neighbor_matching(
     found = torch.tensor(cluster, dtype=torch.int64)
     if relabel_idx:
         found = torch.unique(found, return_inverse=True)[1]
-    return graph._ids(found.to(graph.device))
+    return graph.as_ids(found.to(graph.device))

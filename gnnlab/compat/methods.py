@@ -75,7 +75,7 @@ def is_multigraph(graph: Graph) -> bool:
         src, dst = relation.coo()
         return len(torch.unique(src.long() * relation.num_dst + dst)) < len(src)
 
-    return any(has_doubles(relation) for relation in graph._relations.values())
+    return any(has_doubles(relation) for relation in graph.relations.values())
 
 
 def is_unibipartite(graph: Graph) -> bool:
@@ -88,7 +88,7 @@ def is_pinned(graph: Graph) -> bool:
     """Whether the structure is in pinned memory."""
     if accelerators.kind() is None:
         return False
-    return all(end.is_pinned() for r in graph._relations.values() for end in r.coo())
+    return all(end.is_pinned() for r in graph.relations.values() for end in r.coo())
 
 
 def unpin_memory_(graph: Graph) -> Graph:
@@ -105,7 +105,7 @@ def node_attr_schemes(graph: Graph, ntype: str | None = None) -> dict[str, Schem
 
 def edge_attr_schemes(graph: Graph, etype: str | EdgeType | None = None) -> dict[str, Scheme]:
     """Return shape and dtype of each edge feature."""
-    return _schemes(graph._edge_frames[graph.to_canonical_etype(etype)])
+    return _schemes(graph.edge_frames[graph.to_canonical_etype(etype)])
 
 
 def _schemes(frame: Frame) -> dict[str, Scheme]:
@@ -128,11 +128,11 @@ def filter_nodes(
     >>> g.filter_nodes(lambda nodes: nodes.data["h"] > 0)
     tensor([0, 2])
     """
-    name = graph._ntype(ntype)
-    frame = graph._node_frames()[name]
+    name = graph.resolve_ntype(ntype)
+    frame = graph.node_frames()[name]
     ids = read_ids(range(frame.num_rows) if is_all(nodes) else nodes, frame.num_rows, "node")
     ids = ids.to(graph.device)
-    return graph._ids(ids[_mask(predicate, NodeBatch(frame, ids, {}, name))])
+    return graph.as_ids(ids[_mask(predicate, NodeBatch(frame, ids, {}, name))])
 
 
 def filter_edges(
@@ -150,8 +150,8 @@ def filter_edges(
     if isinstance(edges, tuple):
         edges = edge_ids(graph, edges[0], edges[1], etype=name)
     ids = read_ids(range(count) if is_all(edges) else edges, count, "edge").to(graph.device)
-    batch = EdgeBatch(graph, name, graph._relations[name], ids)
-    return graph._ids(ids[_mask(predicate, batch)])
+    batch = EdgeBatch(graph, name, graph.relations[name], ids)
+    return graph.as_ids(ids[_mask(predicate, batch)])
 
 
 def _mask(predicate: Callable[[Any], torch.Tensor], batch: NodeBatch | EdgeBatch) -> torch.Tensor:
@@ -179,7 +179,7 @@ def inc(graph: Graph, typestr: str, ctx: Any = None, etype: Any = None) -> torch
             [ 0., -1.]])
     """
     name = graph.to_canonical_etype(etype)
-    relation = graph._relations[name]
+    relation = graph.relations[name]
     src, dst = (end.long() for end in relation.coo())
     edges = torch.arange(len(src), device=src.device)
     ones = torch.ones(len(src), device=src.device)
@@ -210,16 +210,16 @@ def update_all(
     etype: str | EdgeType | None = None,
 ) -> None:
     """As in gnnlab; without an edge type, messages of all types are reduced together."""
-    if etype is not None or len(graph._relations) == 1:
+    if etype is not None or len(graph.relations) == 1:
         _update_all(graph, message_func, reduce_func, apply_node_func, etype)
         return
     found = {}
-    for ntype, frame in graph._dst_frames.items():
-        etypes = [each for each in graph._relations if each[2] == ntype]
+    for ntype, frame in graph.dst_frames.items():
+        etypes = [each for each in graph.relations if each[2] == ntype]
         if etypes:
             found[ntype] = _reduced_together(graph, etypes, frame, message_func, reduce_func)
     for ntype, values in found.items():
-        graph._dst_frames[ntype].update(values)
+        graph.dst_frames[ntype].update(values)
         if apply_node_func is not None:
             apply_nodes(graph, apply_node_func, ntype=ntype)
 
@@ -234,7 +234,7 @@ def _reduced_together(
     parts = [_messages(graph, etype, message_func, None) for etype in etypes]
     check_alike(zip(etypes, parts, strict=True), "the message function")
     messages = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    dst = torch.cat([graph._relations[etype].coo()[1] for etype in etypes])
+    dst = torch.cat([graph.relations[etype].coo()[1] for etype in etypes])
     relation = Relation(len(dst), frame.num_rows, (torch.arange(len(dst), device=dst.device), dst))
     return reduced(frame, relation, messages, reduce_func, etypes[0][2])
 

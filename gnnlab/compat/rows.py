@@ -65,7 +65,7 @@ def _is_type(key: tuple[Any, ...]) -> bool:
 
 
 def _only(view: Any) -> Frame:
-    frames = view._graph._edge_frames if isinstance(view, EdgeView) else view._frames
+    frames = view._graph.edge_frames if isinstance(view, EdgeView) else view._frames
     if len(frames) > 1:
         raise NotFound("name the type first: IDs alone are for graphs with one type")
     return next(iter(frames.values()))

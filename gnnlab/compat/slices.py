@@ -37,7 +37,7 @@ def slice_of_types(
         if all(part == slice(None) or part == name for part, name in zip(key, etype, strict=True))
     ]
     if not fitting:
-        raise NotFound(f"no edge type fits {key!r}; the graph has {describe(graph._relations)}")
+        raise NotFound(f"no edge type fits {key!r}; the graph has {describe(graph.relations)}")
     if len(fitting) == 1:
         return getitem(graph, fitting[0])
     sources, names, targets = (sorted(set(part)) for part in zip(*fitting, strict=True))
@@ -47,13 +47,13 @@ def slice_of_types(
     first = {**_offsets(graph, sources), **_offsets(graph, targets)}
     ends: list[list[torch.Tensor]] = [[], []]
     for etype in fitting:
-        src, dst = graph._relations[etype].coo()
+        src, dst = graph.relations[etype].coo()
         ends[0].append(src.long() + first[etype[0]])
         ends[1].append(dst.long() + first[etype[2]])
     frames = {
         "+".join(types): _stack(
             graph,
-            [graph._node_frames()[ntype] for ntype in types],
+            [graph.node_frames()[ntype] for ntype in types],
             [graph.get_ntype_id(ntype) for ntype in types],
             (NID, NTYPE),
         )
@@ -66,7 +66,7 @@ def slice_of_types(
     )
     edges = _stack(
         graph,
-        [graph._edge_frames[etype] for etype in fitting],
+        [graph.edge_frames[etype] for etype in fitting],
         [graph.get_etype_id(etype) for etype in fitting],
         (EID, ETYPE),
     )
@@ -90,5 +90,5 @@ def _stack(graph: Graph, frames: list[Frame], ids: list[int], names: tuple[str, 
     device = graph.device
     rows = torch.cat([torch.arange(count, device=device) for count in counts])
     kinds = torch.tensor(ids, device=device).repeat_interleave(torch.tensor(counts, device=device))
-    stacked[names[0]], stacked[names[1]] = graph._ids(rows), graph._ids(kinds)
+    stacked[names[0]], stacked[names[1]] = graph.as_ids(rows), graph.as_ids(kinds)
     return stacked

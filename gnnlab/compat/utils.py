@@ -163,14 +163,14 @@ _Place = tuple[dict[Any, Frame], Any, Frame]  # the dict that holds a frame, its
 
 
 def _node_places(graph: Graph) -> list[_Place]:
-    sides = [graph._src_frames]
-    if graph._dst_frames is not graph._src_frames:
-        sides.append(graph._dst_frames)
+    sides = [graph.src_frames]
+    if graph.dst_frames is not graph.src_frames:
+        sides.append(graph.dst_frames)
     return [(side, key, frame) for side in sides for key, frame in side.items()]
 
 
 def _edge_places(graph: Graph) -> list[_Place]:
-    return [(graph._edge_frames, key, frame) for key, frame in graph._edge_frames.items()]
+    return [(graph.edge_frames, key, frame) for key, frame in graph.edge_frames.items()]
 
 
 def _subframes(places: list[_Place], which: Any, id_name: str | None) -> list[Frame]:

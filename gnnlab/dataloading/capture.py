@@ -221,7 +221,7 @@ class _PaddedBlocks:
         self.is_known = False  # whether all columns that the loss reads have been read
         self._edges: dict[tuple[int, Any], tuple[torch.Tensor, torch.Tensor, Any]] = {}
         for layer, block in enumerate(like):
-            for etype, relation in block._relations.items():
+            for etype, relation in block.relations.items():
                 csc = relation.csc()
                 count, groups = room[layer, etype], room[layer + 1, etype[2]]
                 self._edges[layer, etype] = (
@@ -241,7 +241,7 @@ class _PaddedBlocks:
         self.like, self._sizes = blocks, sizes
         self._on_device.copy_(torch.tensor(list(sizes.values())), non_blocking=True)
         for (layer, etype), buffers in self._edges.items():
-            csc = blocks[layer]._relations[etype].csc()
+            csc = blocks[layer].relations[etype].csc()
             values = (csc.indptr, csc.indices, *([] if buffers[2] is None else [csc.eids]))
             for buffer, value in zip(buffers, values, strict=False):
                 buffer[: len(value)].copy_(value)
@@ -251,13 +251,13 @@ class _PaddedBlocks:
     def rows(self, key: tuple[Any, ...]) -> int:
         """Number of real rows of a column."""
         layer, side, kind, _ = key
-        return self._sizes[layer + (side == "_dst_frames"), kind]
+        return self._sizes[layer + (side == "dst_frames"), kind]
 
     def _copy(self, key: tuple[Any, ...]) -> None:
         layer, side, kind, name = key
         values = getattr(self.like[layer], side)[kind][name]
         if key not in self.columns:
-            count = self.room[layer + (side == "_dst_frames"), kind]
+            count = self.room[layer + (side == "dst_frames"), kind]
             shape = (count, *values.shape[1:])
             # Padding rows are like real ones, so that a gradient passes through them.
             self.columns[key] = (
@@ -275,8 +275,8 @@ class _PaddedBlocks:
     def batch(self) -> tuple[Any, Any, list[Block]]:
         """Return ``(input_nodes, output_nodes, blocks)``; blocks are new, over the same memory."""
         blocks = [self._block(layer) for layer in range(len(self.like))]
-        inputs = {t: frame[NID] for t, frame in blocks[0]._src_frames.items()}
-        outputs = {t: frame[NID] for t, frame in blocks[-1]._dst_frames.items()}
+        inputs = {t: frame[NID] for t, frame in blocks[0].src_frames.items()}
+        outputs = {t: frame[NID] for t, frame in blocks[-1].dst_frames.items()}
         if isinstance(self.seeds, Mapping):
             return (
                 simplify(inputs),
@@ -287,12 +287,12 @@ class _PaddedBlocks:
 
     def _block(self, layer: int) -> Block:
         like = self.like[layer]
-        sides = ("_src_frames", "_dst_frames", "_edge_frames")
+        sides = ("src_frames", "dst_frames", "edge_frames")
         src_frames, dst_frames, edge_frames = (self._frames(layer, side) for side in sides)
         return Block(
             {t: frame.num_rows for t, frame in src_frames.items()},
             {t: frame.num_rows for t, frame in dst_frames.items()},
-            {etype: self._relation(layer, etype) for etype in like._relations},
+            {etype: self._relation(layer, etype) for etype in like.relations},
             src_frames,
             dst_frames,
             edge_frames,
@@ -303,7 +303,7 @@ class _PaddedBlocks:
     def _frames(self, layer: int, side: str) -> dict[Any, Frame]:
         frames = {}
         for kind, like in getattr(self.like[layer], side).items():
-            count = self.room[layer + (side == "_dst_frames"), kind]
+            count = self.room[layer + (side == "dst_frames"), kind]
             frames[kind] = Frame(count, None, self.like[layer].device, like.what)
             for name in like:
                 frames[kind].defer(name, partial(self._column, (layer, side, kind, name)))
@@ -344,9 +344,9 @@ def _sizes_of(blocks: list[Block]) -> _Sizes:
     sizes: _Sizes = {}
     for layer, block in enumerate(blocks):
         for kinds, at in (
-            (block._src_frames, layer),
-            (block._dst_frames, layer + 1),
-            (block._edge_frames, layer),
+            (block.src_frames, layer),
+            (block.dst_frames, layer + 1),
+            (block.edge_frames, layer),
         ):
             for kind, frame in kinds.items():
                 if sizes.setdefault((at, kind), frame.num_rows) != frame.num_rows:

@@ -118,10 +118,10 @@ class EdgePredictionSampler(Sampler):
         # Without features: a loader attaches them by ID.
         graphs = compact_graphs(graphs, copy_ndata=False, copy_edata=False)
         pair_graph = graphs[0]
-        for etype, frame in pair_graph._edge_frames.items():
+        for etype, frame in pair_graph.edge_frames.items():
             frame[EID] = seeds.get(etype, torch.empty(0, device=g.device)).to(g.idtype)
         set_edge_lazy_features(pair_graph, self.prefetch_labels)
-        nodes = simplify({ntype: frame[NID] for ntype, frame in pair_graph._node_frames().items()})
+        nodes = simplify({ntype: frame[NID] for ntype, frame in pair_graph.node_frames().items()})
         excluded = self.exclusion(g, given)
         extra = () if excluded is None else (excluded,)
         sampled = self.sampler.sample(self.g_sampling or g, nodes, *extra)

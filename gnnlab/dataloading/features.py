@@ -55,19 +55,19 @@ def attach_features(
     fetch : callable, optional
         ``fetch(frame, name, ids)`` returns rows on the device of the batch.
     """
-    sources = graph._node_frames()
+    sources = graph.node_frames()
     before = batch if sampled is None else sampled
     for part, there in zip(graphs_in(before), graphs_in(batch), strict=True):
-        sides = [(part._src_frames, there._src_frames)]
-        if there._dst_frames is not there._src_frames:
-            sides.append((part._dst_frames, there._dst_frames))
+        sides = [(part.src_frames, there.src_frames)]
+        if there.dst_frames is not there.src_frames:
+            sides.append((part.dst_frames, there.dst_frames))
         for frames, moved in sides:
             for ntype, frame in frames.items():
                 if ntype in sources:
                     _attach(sources[ntype], frame, moved[ntype], NID, fetch)
-        for etype, frame in part._edge_frames.items():
-            if etype in graph._edge_frames:
-                _attach(graph._edge_frames[etype], frame, there._edge_frames[etype], EID, fetch)
+        for etype, frame in part.edge_frames.items():
+            if etype in graph.edge_frames:
+                _attach(graph.edge_frames[etype], frame, there.edge_frames[etype], EID, fetch)
 
 
 def _attach(source: Frame, frame: Frame, moved: Frame, id_name: str, fetch: Any) -> None:
@@ -122,22 +122,22 @@ def set_src_lazy_features(g: Graph, feature_names: Any) -> None:
     ----------
     DGL user guide, chapter 6.8, "Feature Prefetching".
     """
-    _add_names(g, feature_names, "_src_frames")
+    _add_names(g, feature_names, "src_frames")
 
 
 def set_dst_lazy_features(g: Graph, feature_names: Any) -> None:
     """Name features of destination nodes to prefetch; see :func:`set_src_lazy_features`."""
-    _add_names(g, feature_names, "_dst_frames")
+    _add_names(g, feature_names, "dst_frames")
 
 
 def set_edge_lazy_features(g: Graph, feature_names: Any) -> None:
     """Name features of edges to prefetch; see :func:`set_src_lazy_features`."""
-    _add_names(g, feature_names, "_edge_frames")
+    _add_names(g, feature_names, "edge_frames")
 
 
 def set_node_lazy_features(g: Graph, feature_names: Any) -> None:
     """Name features of nodes to prefetch; see :func:`set_src_lazy_features`."""
-    _add_names(g, feature_names, "_src_frames", "_dst_frames")
+    _add_names(g, feature_names, "src_frames", "dst_frames")
 
 
 def _add_names(g: Graph, feature_names: Any, *sides: str) -> None:
@@ -175,6 +175,6 @@ def _read(frames: list[tuple[Any, Frame]], names: Any) -> None:
 def renew(batch: Any) -> None:
     """Fetch features again that have changed since :func:`fetch_ahead`."""
     for part in graphs_in(batch):
-        for frames in part._src_frames, part._dst_frames, part._edge_frames:
+        for frames in part.src_frames, part.dst_frames, part.edge_frames:
             for frame in frames.values():
                 frame.renew()

@@ -69,7 +69,7 @@ def full_neighbor_blocks(g: Graph, batch_size: int = 1024) -> Iterator[tuple[sli
             {ntype: num_nodes},
             {ntype: hi - lo},
             {etype: Relation(num_nodes, hi - lo, csc=adjacency)},
-            src_frames=g._node_frames(),
+            src_frames=g.node_frames(),
             dst_frames={ntype: Frame(hi - lo, None, g.device)},
             idtype=g.idtype,
             device=g.device,

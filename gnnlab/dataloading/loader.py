@@ -437,7 +437,7 @@ class DataLoader:
             frame[weights]
             for graph in self._graphs
             if isinstance(weights, str) and isinstance(graph, Graph)
-            for frame in graph._edge_frames.values()
+            for frame in graph.edge_frames.values()
             if weights in frame
         ]
 
@@ -567,7 +567,7 @@ def _innermost(sampler: Any) -> Any:
 
 
 def _names(graph: Graph, kind: str) -> set[str]:
-    frames: Mapping[Any, Any] = graph._node_frames() if kind == "node" else graph._edge_frames
+    frames: Mapping[Any, Any] = graph.node_frames() if kind == "node" else graph.edge_frames
     return {name for frame in frames.values() for name in frame}
 
 
@@ -605,7 +605,7 @@ class _Workers:
         raise_file_limit()  # each tensor of a batch is an open file
         for graph in loader._graphs:
             if isinstance(graph, Graph):  # before the fork, not in each worker
-                for relation in graph._relations.values():
+                for relation in graph.relations.values():
                     _ = relation.coo(), relation.csc().eids
         self.options, self._tasks = loader._worker_options, _Tasks()
         self.read = versions(loader._reads())

@@ -178,7 +178,7 @@ class DegreePower(NegativeSampler):
 
     def _running_sums(self, g: Graph, etype: EdgeType) -> torch.Tensor:
         """Return cumulative weights of the nodes, (N,), float64; cached for the last graph."""
-        structure = g._relations[etype] if isinstance(g, Graph) else g
+        structure = g.relations[etype] if isinstance(g, Graph) else g
         known, sums = self._sums.get(etype, (None, None))
         if known is not structure or sums is None:
             sums = torch.cumsum(g.in_degrees(etype=etype).double() ** self.power, 0)
@@ -233,7 +233,7 @@ class GlobalUniform(NegativeSampler):
                 "DistGraph use Uniform or DegreePower"
             )
         no_loops = self.exclude_self_loops and etype[0] == etype[2]
-        return non_edges(g._relations[etype], eids, self.k, key, no_loops, self.replace)
+        return non_edges(g.relations[etype], eids, self.k, key, no_loops, self.replace)
 
 
 def graph_of_pairs(g: Graph, pairs: Any, etypes: list[EdgeType]) -> Graph:

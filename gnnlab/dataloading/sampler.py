@@ -204,7 +204,7 @@ Block(num_src_nodes=2, num_dst_nodes=1, num_edges=1)])
             last = result[-1]
             result = (
                 _sources(result[0]),
-                simplify({t: f[NID] for t, f in last._dst_frames.items()}),
+                simplify({t: f[NID] for t, f in last.dst_frames.items()}),
                 result,
             )
         self._name_features([part for part in graphs_in(result) if part.is_block])
@@ -254,8 +254,8 @@ def check_ids_of(g: Any, part: Graph, what: str) -> None:
     """
     if part.is_block:  # to_block numbers edges within the frontier; samplers restore their IDs
         return
-    own = getattr(g, "_relations", None)
-    for side, frames in ("ndata[dgl.NID]", part._src_frames), ("edata[dgl.EID]", part._edge_frames):
+    own = getattr(g, "relations", None)
+    for side, frames in ("ndata[dgl.NID]", part.src_frames), ("edata[dgl.EID]", part.edge_frames):
         for kind, frame in frames.items():
             between = frame.ids_replaced_in()
             if between is not None and between is not own:
@@ -280,7 +280,7 @@ def simplify(by_type: dict[str, torch.Tensor]) -> Any:
 
 
 def _sources(block: Block) -> Any:
-    return simplify({ntype: frame[NID] for ntype, frame in block._src_frames.items()})
+    return simplify({ntype: frame[NID] for ntype, frame in block.src_frames.items()})
 
 
 def to_device(
@@ -304,10 +304,10 @@ def _remove_excluded(g: Graph, frontier: Graph, exclude_eids: Any) -> Graph:
     frontier = frontier.local_var()
     kept = {
         etype: torch.arange(frame.num_rows, device=frontier.device)
-        for etype, frame in frontier._edge_frames.items()
+        for etype, frame in frontier.edge_frames.items()
     }
     for etype, edges in edge_dict(frontier, exclude_eids).items():
-        frame = frontier._edge_frames[etype]
+        frame = frontier.edge_frames[etype]
         if EID not in frame:
             if frame.num_rows not in (0, g.num_edges(etype)):
                 raise InvalidInput(
@@ -322,8 +322,8 @@ def _remove_excluded(g: Graph, frontier: Graph, exclude_eids: Any) -> Graph:
 
 
 def _restore_edge_ids(block: Block, frontier: Graph) -> None:
-    for etype, frame in block._edge_frames.items():
-        source = frontier._edge_frames[etype]
+    for etype, frame in block.edge_frames.items():
+        source = frontier.edge_frames[etype]
         if EID in source:
             frame.defer(EID, lambda source=source: source[EID])  # type: ignore[misc]
 

@@ -127,7 +127,7 @@ class Transfer:
         """Return what :meth:`follow` takes, in the thread that orders a batch from another one."""
         if all(graph.device.type == "cpu" for graph in self._graphs):
             return ()  # the device writes nothing that is read there
-        features = [(graph._node_frames(), graph._edge_frames) for graph in self._graphs]
+        features = [(graph.node_frames(), graph.edge_frames) for graph in self._graphs]
         return self.now(), self._present(), versions(tensors_in(features))
 
     def follow(self, order: tuple[Any, ...]) -> None:
@@ -363,15 +363,15 @@ def _scores(graphs: Sequence[Graph], source: Frame) -> tuple[str, torch.Tensor]:
     in turn with the other edges into it.
     """
     for graph in graphs:
-        degrees = {t: torch.zeros(frame.num_rows) for t, frame in graph._node_frames().items()}
-        for etype, relation in graph._relations.items():
+        degrees = {t: torch.zeros(frame.num_rows) for t, frame in graph.node_frames().items()}
+        for etype, relation in graph.relations.items():
             degrees[etype[0]] += relation.out_degrees()
-        for ntype, frame in graph._node_frames().items():
+        for ntype, frame in graph.node_frames().items():
             if frame is source:
                 return ntype, degrees[ntype]
-        for etype, frame in graph._edge_frames.items():
+        for etype, frame in graph.edge_frames.items():
             if frame is source:
-                relation = graph._relations[etype]
+                relation = graph.relations[etype]
                 share = degrees[etype[2]] / relation.in_degrees().clamp(min=1)
                 return etype[1], share[relation.coo()[1].long()]
     raise AssertionError("a frame of another graph")
@@ -392,7 +392,7 @@ def tensors_in(values: Sequence[Any], apart_from: Sequence[Any] = ()) -> Iterato
         elif isinstance(part, list | tuple):
             behind += part
         elif isinstance(part, Graph):
-            behind += part._relations, part._src_frames, part._dst_frames, part._edge_frames
+            behind += part.relations, part.src_frames, part.dst_frames, part.edge_frames
         elif isinstance(part, partial):
             behind += part.args
         elif isinstance(part, FunctionType):

@@ -114,7 +114,7 @@ class DistGraph(GraphSchema):
     @property
     def edata(self) -> Any:
         """Edge features: name → DistTensor, or name → {type: DistTensor} with several types."""
-        return frame_view(self._edge_frames)  # type: ignore[arg-type]
+        return frame_view(self.edge_frames)  # type: ignore[arg-type]
 
     @property
     def nodes(self) -> NodeView:
@@ -207,7 +207,7 @@ class DistGraph(GraphSchema):
 
         tables = (
             cells.features("ntype", "num_nodes", self._nodes),
-            cells.features("canonical_etype", "num_edges", self._edge_frames),
+            cells.features("canonical_etype", "num_edges", self.edge_frames),
         )
         parts = self._book.metadata()
         sizes = {
@@ -228,7 +228,7 @@ class DistGraph(GraphSchema):
             )
         nodes, edges = (
             listing((f"{name!r}: {frame.num_rows}" for name, frame in frames.items()), 16)  # type: ignore[attr-defined]
-            for frames in (self._nodes, self._edge_frames)
+            for frames in (self._nodes, self.edge_frames)
         )
         return (
             f"DistGraph(name={self.graph_name!r}, num_parts={parts},\n"

@@ -88,7 +88,7 @@ def _plans(loader: Any, tasks: Sequence[Any]) -> dict[str, Plan]:
         graphs = list(graphs_in(_sample(g, loader.graph_sampler, task)))
         first = next((each for each in graphs if each.is_block), graphs[0] if graphs else None)
         for ntype, rows in needed.items():
-            frame = None if first is None else first._src_frames.get(ntype)
+            frame = None if first is None else first.src_frames.get(ntype)
             if frame is not None and NID in frame:
                 rows.append(remote_numbers(frame[NID], _own(g, ntype)))
             else:

@@ -208,7 +208,7 @@ def edge_subgraph(
     relabel = relabel_nodes if preserve_nodes is None else not preserve_nodes
     given = edge_dict(g, edges)  # type: ignore[arg-type]
     relations, frames = {}, {}
-    for etype, features in g._edge_frames.items():
+    for etype, features in g.edge_frames.items():
         ids = read_ids(given.get(etype, []), features.num_rows, "edge").long()
         src, dst = _ends_of(g, ids, etype)
         num_src, num_dst = g.num_nodes(etype[0]), g.num_nodes(etype[2])
@@ -223,4 +223,4 @@ def edge_subgraph(
     everything = {etype: torch.arange(rel.num_edges) for etype, rel in relations.items()}
     small = graph.edge_subgraph(everything, store_ids=store_ids)
     sizes = {ntype: small.num_nodes(ntype) for ntype in small.ntypes}
-    return small.derive(small._relations, sizes, small._node_frames(), frames)
+    return small.derive(small.relations, sizes, small.node_frames(), frames)

@@ -190,7 +190,7 @@ def subgraph(
             len(kept[ntype]) if relabel_nodes else g.num_nodes(ntype) for ntype in etype[::2]
         )
         relations[etype] = Relation(num_src, num_dst, (narrow(src, num_src), narrow(dst, num_dst)))
-        frames[etype] = Frame(len(eids), g._edge_frames[etype].rows(eids), g.device, "edge")
+        frames[etype] = Frame(len(eids), g.edge_frames[etype].rows(eids), g.device, "edge")
         if store_ids:
             frames[etype][EID] = eids
     if not relabel_nodes:
@@ -314,10 +314,10 @@ def _to_homogeneous(g: GraphSchema, frontier: Graph) -> Graph:
     book, total = g.get_partition_book(), g.num_nodes()
     ends: list[list[torch.Tensor]] = [[], []]
     eids, kinds = [], []
-    for number, (etype, relation) in enumerate(frontier._relations.items()):
+    for number, (etype, relation) in enumerate(frontier.relations.items()):
         for side, (end, ntype) in enumerate(zip(relation.coo(), etype[::2], strict=True)):
             ends[side].append(book.map_to_homo_nid(end, ntype))
-        eids.append(book.map_to_homo_eid(frontier._edge_frames[etype][EID], etype))
+        eids.append(book.map_to_homo_eid(frontier.edge_frames[etype][EID], etype))
         kinds.append(torch.full((relation.num_edges,), number))
     src, dst = (torch.cat(parts).to(torch_ids_dtype(total)) for parts in ends)
     relation = Relation(total, total, (src, dst))
@@ -335,7 +335,7 @@ def weight_names(g: GraphSchema, prob: Any) -> tuple[str | None, ...]:
         by_type = {g.to_canonical_etype(etype): value for etype, value in prob.items()}
     some = isinstance(prob, str) and not g.is_homogeneous  # types may lack the feature
     names = tuple(
-        _weight_name(frame, by_type.get(etype), some) for etype, frame in g._edge_frames.items()
+        _weight_name(frame, by_type.get(etype), some) for etype, frame in g.edge_frames.items()
     )
     if not any(names):
         raise NotFound(f"no edge type has a feature {prob!r} that could be a weight")

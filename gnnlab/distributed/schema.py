@@ -35,7 +35,7 @@ class GraphSchema:
             ntype: DistFrame(client, PartitionPolicy(f"node~{ntype}", book))
             for ntype in book.ntypes
         }
-        self._edge_frames = {
+        self.edge_frames = {
             etype: DistFrame(client, PartitionPolicy(f"edge~{':'.join(etype)}", book))
             for etype in book.canonical_etypes
         }
@@ -67,14 +67,14 @@ class GraphSchema:
 
     def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
         """Complete an edge type name to its triple; None is allowed with one type."""
-        return complete_etype(etype, self._edge_frames)
+        return complete_etype(etype, self.edge_frames)
 
-    def _ntype(self, ntype: str | None) -> str:
+    def resolve_ntype(self, ntype: str | None) -> str:
         return complete_ntype(ntype, self._nodes)
 
     def get_ntype_id(self, ntype: str | None) -> int:
         """Return the position of a node type in :attr:`ntypes`."""
-        return self.ntypes.index(self._ntype(ntype))
+        return self.ntypes.index(self.resolve_ntype(ntype))
 
     def get_etype_id(self, etype: str | EdgeType | None) -> int:
         """Return the position of an edge type in :attr:`canonical_etypes`."""
@@ -85,18 +85,18 @@ class GraphSchema:
         """Number of nodes of a type (by default, of all types) on all machines."""
         if ntype is None:
             return sum(frame.num_rows for frame in self._nodes.values())
-        return self._nodes[self._ntype(ntype)].num_rows
+        return self._nodes[self.resolve_ntype(ntype)].num_rows
 
     def num_edges(self, etype: str | EdgeType | None = None) -> int:
         """Number of edges of a type (by default, of all types) on all machines."""
         if etype is None:
-            return sum(frame.num_rows for frame in self._edge_frames.values())
-        return self._edge_frames[self.to_canonical_etype(etype)].num_rows
+            return sum(frame.num_rows for frame in self.edge_frames.values())
+        return self.edge_frames[self.to_canonical_etype(etype)].num_rows
 
     number_of_nodes = num_nodes
     number_of_edges = num_edges
 
-    def _node_frames(self) -> dict[str, DistFrame]:
+    def node_frames(self) -> dict[str, DistFrame]:
         return self._nodes
 
     def get_partition_book(self) -> GraphPartitionBook:

@@ -70,10 +70,10 @@ def batch(graphs: Iterable[GraphT], ndata: Any = ALL, edata: Any = ALL) -> Graph
         refuse_block(g, "batch")
         if _kind(g) != kind:
             _refuse_unlike(first, g, i)
-    of_nodes, of_edges = [g._node_frames() for g in parts], [g._edge_frames for g in parts]
+    of_nodes, of_edges = [g.node_frames() for g in parts], [g.edge_frames for g in parts]
     nodes = {t: _join(of_nodes, t, ndata, f"nodes of type {t!r}") for t in first.ntypes}
     edges = {t: _join(of_edges, t, edata, f"edges of type {t}") for t in first.canonical_etypes}
-    relations = {etype: _union([g._relations[etype] for g in parts]) for etype in edges}
+    relations = {etype: _union([g.relations[etype] for g in parts]) for etype in edges}
     sizes = {ntype: frame.num_rows for ntype, frame in nodes.items()}
     joined = first.derive(relations, sizes, nodes, edges)
     joined._batch = (
@@ -105,18 +105,18 @@ def unbatch(g: GraphT, node_split: Any = None, edge_split: Any = None) -> list[G
     """
     refuse_block(g, "unbatch")
     totals = {t: g.num_nodes(t) for t in g.ntypes}
-    node_counts = _counts(g, node_split, totals, g._ntype, batch_num_nodes, "nodes")
-    totals_edges = {t: r.num_edges for t, r in g._relations.items()}
+    node_counts = _counts(g, node_split, totals, g.resolve_ntype, batch_num_nodes, "nodes")
+    totals_edges = {t: r.num_edges for t, r in g.relations.items()}
     edge_counts = _counts(
         g, edge_split, totals_edges, g.to_canonical_etype, batch_num_edges, "edges"
     )
     lengths = {len(counts) for counts in (*node_counts.values(), *edge_counts.values())}
     if len(lengths) > 1:
         raise InvalidInput(f"all types must be split into equally many graphs; found {lengths}")
-    nodes = {t: _split(g._node_frames()[t], counts) for t, counts in node_counts.items()}
-    edges = {t: _split(g._edge_frames[t], counts) for t, counts in edge_counts.items()}
+    nodes = {t: _split(g.node_frames()[t], counts) for t, counts in node_counts.items()}
+    edges = {t: _split(g.edge_frames[t], counts) for t, counts in edge_counts.items()}
     relations = {
-        t: _slices(t, g._relations[t], counts, node_counts[t[0]], node_counts[t[2]])
+        t: _slices(t, g.relations[t], counts, node_counts[t[0]], node_counts[t[2]])
         for t, counts in edge_counts.items()
     }
     return [
@@ -140,7 +140,7 @@ def batch_size(g: GraphCore) -> int:
 
 def batch_num_nodes(g: GraphCore, ntype: str | None = None) -> torch.Tensor:
     """Number of nodes of each graph in the batch, shape (batch size,), in the graph's ID dtype."""
-    name = g._ntype(ntype)
+    name = g.resolve_ntype(ntype)
     known = {} if g._batch is None else g._batch[0]
     return _remembered(g, known.get(name), g.num_nodes(name))
 
@@ -154,7 +154,7 @@ def batch_num_edges(g: GraphCore, etype: str | EdgeType | None = None) -> torch.
 
 def set_batch_num_nodes(g: GraphCore, val: torch.Tensor | Mapping[str, torch.Tensor]) -> None:
     """Set the number of nodes of each graph, after an operation that dropped it."""
-    counts = _read_counts(val, g._ntype, g.num_nodes, "nodes")
+    counts = _read_counts(val, g.resolve_ntype, g.num_nodes, "nodes")
     g._batch = counts, {} if g._batch is None else g._batch[1]
 
 
@@ -209,7 +209,7 @@ def _broadcast(feat: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
 
 def _remembered(g: GraphCore, counts: torch.Tensor | None, total: int) -> torch.Tensor:
     counts = torch.tensor([total]) if counts is None else counts
-    return g._ids(counts).to(g.device)
+    return g.as_ids(counts).to(g.device)
 
 
 # --------------------------------------------------------------------------------- joining
@@ -228,7 +228,7 @@ def _refuse_unlike(first: GraphCore, g: GraphCore, i: int) -> None:
 
 
 def _kind(g: GraphCore) -> tuple[Any, ...]:
-    return g._ntypes, list(g._relations), g._idtype, g._device
+    return g._ntypes, list(g.relations), g._idtype, g._device
 
 
 def _sizes(

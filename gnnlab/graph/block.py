@@ -54,8 +54,8 @@ class Block(Graph):
     ) -> None:
         super().__init__(num_src, relations, None, edge_frames, idtype, device)
         self._ntypes = list(dict.fromkeys((*num_src, *num_dst)))
-        self._src_frames = self._frames(num_src, src_frames, "node")
-        self._dst_frames = self._frames(num_dst, dst_frames, "node")
+        self.src_frames = self._frames(num_src, src_frames, "node")
+        self.dst_frames = self._frames(num_dst, dst_frames, "node")
 
     def derive(self, *args: Any, **kwargs: Any) -> Any:
         """Not possible for a block. Raises InvalidInput."""
@@ -66,19 +66,19 @@ class Block(Graph):
     @property
     def ntypes(self) -> list[str]:
         """Node types of the source side, then of the destination side."""
-        return [*self._src_frames, *self._dst_frames]
+        return [*self.src_frames, *self.dst_frames]
 
     @property
     def is_homogeneous(self) -> bool:
         """Whether there is one source type, one destination type and one edge type."""
-        return len(self._src_frames) == len(self._dst_frames) == len(self._relations) == 1
+        return len(self.src_frames) == len(self.dst_frames) == len(self.relations) == 1
 
     def num_nodes(self, ntype: str | None = None) -> int:
         """Number of source and destination nodes together; of one side as ``SRC/…``, ``DST/…``."""
-        sides = (self._src_frames, self._dst_frames)
+        sides = (self.src_frames, self.dst_frames)
         if ntype is None:
             return sum(frame.num_rows for side in sides for frame in side.values())
-        self._ntype(ntype)  # an unknown name is an error
+        self.resolve_ntype(ntype)  # an unknown name is an error
         found = [side[ntype] for side in sides if ntype in side] or [self._sides()[ntype]]
         return sum(frame.num_rows for frame in found)
 
@@ -95,10 +95,10 @@ class Block(Graph):
         drawing = ""
         num_src, num_dst = self.num_src_nodes(), self.num_dst_nodes()
         if self.is_homogeneous and num_src + num_dst <= cells.MOST_NODES:
-            (relation,) = self._relations.values()
+            (relation,) = self.relations.values()
             edges = zip(*(side.tolist() for side in relation.coo()), strict=True)
             drawing = cells.bipartite(num_src, num_dst, edges)
-        return self._html({"srctype": self._src_frames, "dsttype": self._dst_frames}, drawing)
+        return self._html({"srctype": self.src_frames, "dsttype": self.dst_frames}, drawing)
 
     def __repr__(self) -> str:
         if self.is_homogeneous:
@@ -108,7 +108,7 @@ class Block(Graph):
             )
         src, dst = (
             listing((f"{name!r}: {frame.num_rows}" for name, frame in frames.items()), 20)
-            for frames in (self._src_frames, self._dst_frames)
+            for frames in (self.src_frames, self.dst_frames)
         )
         return (
             f"Block(num_src_nodes={src},\n      num_dst_nodes={dst},\n      {self._repr_edges()})"
@@ -161,15 +161,15 @@ def to_block(
     dst_ids = {ntype: _destinations(g, ntype, wanted) for ntype in g.ntypes}
     src_ids, relations = _number(g, dst_ids, include_dst_in_src, given)
     edge_frames = {
-        etype: frame_of(g, g._edge_frames[etype], torch.arange(r.num_edges, device=g.device))
+        etype: frame_of(g, g.edge_frames[etype], torch.arange(r.num_edges, device=g.device))
         for etype, r in relations.items()
     }
     return Block(
         {ntype: len(ids) for ntype, ids in src_ids.items()},
         {ntype: len(ids) for ntype, ids in dst_ids.items()},
         relations,
-        {ntype: frame_of(g, g._node_frames()[ntype], ids) for ntype, ids in src_ids.items()},
-        {ntype: frame_of(g, g._node_frames()[ntype], ids) for ntype, ids in dst_ids.items()},
+        {ntype: frame_of(g, g.node_frames()[ntype], ids) for ntype, ids in src_ids.items()},
+        {ntype: frame_of(g, g.node_frames()[ntype], ids) for ntype, ids in dst_ids.items()},
         edge_frames,
         g.idtype,
         g.device,
@@ -180,7 +180,7 @@ def _destinations(g: Graph, ntype: str, wanted: dict[str, Any] | None) -> torch.
     if wanted is not None:
         return _read(g, wanted, ntype)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
-    ends = [r.coo()[1] for etype, r in g._relations.items() if etype[2] == ntype]
+    ends = [r.coo()[1] for etype, r in g.relations.items() if etype[2] == ntype]
     return torch.unique(torch.cat([empty, *ends]))
 
 
@@ -200,7 +200,7 @@ def _number(
     src: dict[EdgeType, torch.Tensor] = {}
     src_ids: dict[str, torch.Tensor] = {}
     for ntype in g.ntypes:
-        incoming = {e: r for e, r in g._relations.items() if e[2] == ntype}
+        incoming = {e: r for e, r in g.relations.items() if e[2] == ntype}
         with kernels.node_list(g.num_nodes(ntype), device) as nodes:
             nodes.start(dst_ids[ntype])
             for etype, relation in incoming.items():
@@ -217,7 +217,7 @@ def _number(
             first = wanted
         with kernels.node_list(g.num_nodes(ntype), device) as nodes:
             nodes.start(first)
-            for etype, relation in g._relations.items():
+            for etype, relation in g.relations.items():
                 if etype[0] == ntype and given is None:
                     src[etype] = nodes.add(relation.coo()[0])
                 elif etype[0] == ntype:
@@ -226,7 +226,7 @@ def _number(
             src_ids[ntype] = nodes.ids.clone()
     relations = {
         etype: Relation(len(src_ids[etype[0]]), len(dst_ids[etype[2]]), (src[etype], dst[etype]))
-        for etype in g._relations
+        for etype in g.relations
     }
     return src_ids, relations
 

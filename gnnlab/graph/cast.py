@@ -40,7 +40,7 @@ def to_double(g: GraphT) -> GraphT:
 
 def _cast(g: GraphT, dtype: torch.dtype) -> GraphT:
     twin = g.local_var()
-    for frames in (twin._src_frames, twin._dst_frames, twin._edge_frames):
+    for frames in (twin.src_frames, twin.dst_frames, twin.edge_frames):
         for frame in frames.values():
             for name, value in list(frame.items()):
                 if value.is_floating_point():

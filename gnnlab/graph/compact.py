@@ -70,7 +70,7 @@ def compact_graphs(
             for side in (0, 1)
             if etype[2 * side] == ntype
         ]
-        parts = [many[i]._relations[etype].coo()[side] for i, etype, side in where]
+        parts = [many[i].relations[etype].coo()[side] for i, etype, side in where]
         kept[ntype], (_, *local) = number_nodes([first, *parts], size)
         ends.update(zip(where, local, strict=True))
     results = []
@@ -81,13 +81,13 @@ def compact_graphs(
             )
             for etype in g.canonical_etypes
         }
-        sources = g._node_frames() if copy_ndata else {n: Frame(sizes[n]) for n in g.ntypes}
+        sources = g.node_frames() if copy_ndata else {n: Frame(sizes[n]) for n in g.ntypes}
         results.append(
             g.derive(
                 relations,
                 {ntype: len(kept[ntype]) for ntype in g.ntypes},
                 {ntype: frame_of(g, sources[ntype], kept[ntype]) for ntype in g.ntypes},
-                {e: f.copy() for e, f in g._edge_frames.items()} if copy_edata else None,
+                {e: f.copy() for e, f in g.edge_frames.items()} if copy_edata else None,
             )
         )
     return results if isinstance(graphs, Sequence) else results[0]
@@ -158,7 +158,7 @@ def _khop(
     frontier = {ntype: mask.nonzero().flatten() for ntype, mask in reached.items()}
     for _ in range(k):
         before = {ntype: mask.clone() for ntype, mask in reached.items()}
-        for etype, relation in graph._relations.items():
+        for etype, relation in graph.relations.items():
             near, far = (etype[2], etype[0]) if inward else (etype[0], etype[2])
             adjacency = relation.csc() if inward else relation.csr()
             slots = incident_slots(adjacency, frontier[near])[1]
@@ -167,7 +167,7 @@ def _khop(
     part = node_subgraph(graph, reached, relabel_nodes=relabel_nodes, store_ids=store_ids)
     if not relabel_nodes:
         return part
-    new = {n: graph._ids((torch.cumsum(reached[n], 0) - 1)[ids.long()]) for n, ids in given.items()}
+    new = {n: graph.as_ids((torch.cumsum(reached[n], 0) - 1)[ids.long()]) for n, ids in given.items()}
     return part, new if isinstance(nodes, dict) else next(iter(new.values()))
 
 

@@ -59,23 +59,27 @@ class GraphCore:
         idtype: torch.dtype = torch.int64,
         device: torch.device | None = None,
     ) -> None:
-        self._relations = dict(relations)
+        #: Edge type -> its edges.
+        self.relations = dict(relations)
         self._idtype = idtype
         self._device = device or next(
-            (relation.device for relation in self._relations.values()), torch.device("cpu")
+            (relation.device for relation in self.relations.values()), torch.device("cpu")
         )
         frames = self._frames(num_nodes, node_frames, "node")
         self._ntypes = list(frames)
-        self._src_frames, self._dst_frames = two_sides(frames, self._relations)
-        num_edges = {etype: relation.num_edges for etype, relation in self._relations.items()}
-        self._edge_frames = self._frames(num_edges, edge_frames, "edge")
+        #: Node type -> features of the source side; of the destination side, which in a graph
+        #: that is no block is the same dict.
+        self.src_frames, self.dst_frames = two_sides(frames, self.relations)
+        num_edges = {etype: relation.num_edges for etype, relation in self.relations.items()}
+        #: Edge type -> features.
+        self.edge_frames = self._frames(num_edges, edge_frames, "edge")
         self._formats: list[str] | None = None
         self._batch: Any = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         # torch.load(…, map_location="cpu") reads tensors to another device than they were on.
-        place = next((relation.device for relation in self._relations.values()), self._device)
+        place = next((relation.device for relation in self.relations.values()), self._device)
         if place != self._device:
             self._device = place
             self._change_frames(lambda frame: frame.to(place))
@@ -98,7 +102,7 @@ class GraphCore:
         edge_frames: Mapping[EdgeType, Frame] | None = None,
     ) -> Self:
         """Make a graph with the node types of this one and other edges; features only as given."""
-        sizes = num_nodes or {name: frame.num_rows for name, frame in self._node_frames().items()}
+        sizes = num_nodes or {name: frame.num_rows for name, frame in self.node_frames().items()}
         return type(self)(sizes, relations, node_frames, edge_frames, self._idtype, self._device)
 
     # ------------------------------------------------------------------ types
@@ -107,37 +111,37 @@ class GraphCore:
         """Node types, in the order of their type IDs."""
         return list(self._ntypes)
 
-    def _node_frames(self) -> dict[str, Frame]:
+    def node_frames(self) -> dict[str, Frame]:
         """Frames of both sides by type."""
-        if self._dst_frames is self._src_frames:
-            return self._src_frames
-        both = {**self._src_frames, **self._dst_frames}
+        if self.dst_frames is self.src_frames:
+            return self.src_frames
+        both = {**self.src_frames, **self.dst_frames}
         return {ntype: both[ntype] for ntype in self._ntypes}
 
     @property
     def srctypes(self) -> list[str]:
         """Node types on the source side."""
-        return list(self._src_frames)
+        return list(self.src_frames)
 
     @property
     def dsttypes(self) -> list[str]:
         """Node types on the destination side."""
-        return list(self._dst_frames)
+        return list(self.dst_frames)
 
     @property
     def etypes(self) -> list[str]:
         """Relation names, in the order of their type IDs; a name may occur twice."""
-        return [etype[1] for etype in self._relations]
+        return [etype[1] for etype in self.relations]
 
     @property
     def canonical_etypes(self) -> list[EdgeType]:
         """Triples (source type, relation, destination type), in the order of their type IDs."""
-        return list(self._relations)
+        return list(self.relations)
 
     @property
     def is_homogeneous(self) -> bool:
         """Whether there is one node type and one edge type."""
-        return len(self._node_frames()) == 1 and len(self._relations) == 1
+        return len(self.node_frames()) == 1 and len(self.relations) == 1
 
     def to_canonical_etype(self, etype: str | EdgeType | None) -> EdgeType:
         """Complete an edge type name to its triple.
@@ -154,11 +158,12 @@ class GraphCore:
         InvalidInput
             Several edge types fit; the message lists them.
         """
-        return complete_etype(etype, self._relations)
+        return complete_etype(etype, self.relations)
 
-    def _ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
+    def resolve_ntype(self, ntype: str | None, frames: Mapping[str, Frame] | None = None) -> str:
+        """Return the name of a node type; None is the only one. A wrong one raises NotFound."""
         if frames is None:
-            known = self._node_frames()
+            known = self.node_frames()
             if isinstance(ntype, str) and ntype not in known and ntype in self._sides():
                 return ntype.partition("/")[2]
             return complete_ntype(ntype, known)
@@ -166,7 +171,7 @@ class GraphCore:
 
     def get_ntype_id(self, ntype: str | None) -> int:
         """Return the position of a node type in :attr:`ntypes`."""
-        return self.ntypes.index(self._ntype(ntype))
+        return self.ntypes.index(self.resolve_ntype(ntype))
 
     def get_etype_id(self, etype: str | EdgeType | None) -> int:
         """Return the position of an edge type in :attr:`canonical_etypes`."""
@@ -174,31 +179,31 @@ class GraphCore:
 
     def relation(self, etype: str | EdgeType | None = None) -> Relation:
         """Return the structure of one edge type."""
-        return self._relations[self.to_canonical_etype(etype)]
+        return self.relations[self.to_canonical_etype(etype)]
 
     # ----------------------------------------------------------------- counts
     def num_nodes(self, ntype: str | None = None) -> int:
         """Number of nodes of a type, of all types without one."""
         if ntype is None:
-            return sum(frame.num_rows for frame in self._node_frames().values())
-        return self._node_frames()[self._ntype(ntype)].num_rows
+            return sum(frame.num_rows for frame in self.node_frames().values())
+        return self.node_frames()[self.resolve_ntype(ntype)].num_rows
 
     def num_src_nodes(self, ntype: str | None = None) -> int:
         """Number of nodes on the source side."""
         if ntype is None:
-            return sum(frame.num_rows for frame in self._src_frames.values())
-        return self._src_frames[self._ntype(ntype, self._src_frames)].num_rows
+            return sum(frame.num_rows for frame in self.src_frames.values())
+        return self.src_frames[self.resolve_ntype(ntype, self.src_frames)].num_rows
 
     def num_dst_nodes(self, ntype: str | None = None) -> int:
         """Number of nodes on the destination side."""
         if ntype is None:
-            return sum(frame.num_rows for frame in self._dst_frames.values())
-        return self._dst_frames[self._ntype(ntype, self._dst_frames)].num_rows
+            return sum(frame.num_rows for frame in self.dst_frames.values())
+        return self.dst_frames[self.resolve_ntype(ntype, self.dst_frames)].num_rows
 
     def num_edges(self, etype: str | EdgeType | None = None) -> int:
         """Number of edges of a type, of all types without one."""
         if etype is None:
-            return sum(relation.num_edges for relation in self._relations.values())
+            return sum(relation.num_edges for relation in self.relations.values())
         return self.relation(etype).num_edges
 
     number_of_nodes = num_nodes
@@ -210,7 +215,7 @@ class GraphCore:
     @property
     def ndata(self) -> Any:
         """Node features: name → tensor, or name → {type: tensor} where there are several types."""
-        return frame_view(self._node_frames())
+        return frame_view(self.node_frames())
 
     @ndata.setter
     def ndata(self, values: Mapping[str, Any]) -> None:
@@ -219,35 +224,35 @@ class GraphCore:
     @property
     def srcdata(self) -> Any:
         """Features of the source side."""
-        return frame_view(self._src_frames)
+        return frame_view(self.src_frames)
 
     @property
     def dstdata(self) -> Any:
         """Features of the destination side."""
-        return frame_view(self._dst_frames)
+        return frame_view(self.dst_frames)
 
     @property
     def edata(self) -> Any:
         """Edge features: name → tensor, or name → {type: tensor} where there are several types."""
-        return frame_view(self._edge_frames)
+        return frame_view(self.edge_frames)
 
     @property
     def nodes(self) -> NodeView:
         """``g.nodes()`` gives the IDs, ``g.nodes[ntype].data`` the features."""
-        return NodeView(self._node_frames(), self._idtype, self._device, self._sides)
+        return NodeView(self.node_frames(), self._idtype, self._device, self._sides)
 
     def _sides(self) -> dict[str, Frame]:
-        return by_side(self._src_frames, self._dst_frames)
+        return by_side(self.src_frames, self.dst_frames)
 
     @property
     def srcnodes(self) -> NodeView:
         """The same for the source side."""
-        return NodeView(self._src_frames, self._idtype, self._device)
+        return NodeView(self.src_frames, self._idtype, self._device)
 
     @property
     def dstnodes(self) -> NodeView:
         """The same for the destination side."""
-        return NodeView(self._dst_frames, self._idtype, self._device)
+        return NodeView(self.dst_frames, self._idtype, self._device)
 
     def set_n_initializer(
         self,
@@ -279,8 +284,8 @@ class GraphCore:
         tensor([5., 1.])
         """
         _check_initializer(initializer)
-        name = self._ntype(ntype)
-        for side in (self._src_frames, self._dst_frames):
+        name = self.resolve_ntype(ntype)
+        for side in (self.src_frames, self.dst_frames):
             if name in side:
                 side[name].initializers[field] = initializer
 
@@ -296,7 +301,7 @@ class GraphCore:
         of a feature that is first written for some edges only.
         """
         _check_initializer(initializer)
-        self._edge_frames[self.to_canonical_etype(etype)].initializers[field] = initializer
+        self.edge_frames[self.to_canonical_etype(etype)].initializers[field] = initializer
 
     @contextmanager
     def local_scope(self) -> Iterator[None]:
@@ -320,13 +325,13 @@ class GraphCore:
 
     def _change_frames(self, change: Callable[[Frame], Frame]) -> None:
         """Replace every frame; if both sides share one dictionary of frames, they still do."""
-        sources = {name: change(frame) for name, frame in self._src_frames.items()}
-        if self._dst_frames is self._src_frames:
-            self._dst_frames = sources
+        sources = {name: change(frame) for name, frame in self.src_frames.items()}
+        if self.dst_frames is self.src_frames:
+            self.dst_frames = sources
         else:
-            self._dst_frames = {name: change(frame) for name, frame in self._dst_frames.items()}
-        self._src_frames = sources
-        self._edge_frames = {name: change(frame) for name, frame in self._edge_frames.items()}
+            self.dst_frames = {name: change(frame) for name, frame in self.dst_frames.items()}
+        self.src_frames = sources
+        self.edge_frames = {name: change(frame) for name, frame in self.edge_frames.items()}
 
     def local_var(self) -> Self:
         """Return the same graph with feature dictionaries of its own (tensors are shared)."""
@@ -352,7 +357,8 @@ class GraphCore:
         """Device of structure and features."""
         return self._device
 
-    def _ids(self, ids: torch.Tensor) -> torch.Tensor:
+    def as_ids(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return IDs in the dtype that the graph returns."""
         return ids.to(self._idtype)
 
     # ------------------------------------------------------ indexing and repr
@@ -360,12 +366,12 @@ class GraphCore:
         """Return the part of the graph with one edge type; features are shared with this graph."""
         name = self.to_canonical_etype(etype)
         twin = self._shallow()
-        twin._relations = {name: self._relations[name]}
-        twin._edge_frames = {name: self._edge_frames[name]}
-        twin._src_frames = {name[0]: self._src_frames[name[0]]}
-        twin._dst_frames = {name[2]: self._dst_frames[name[2]]}
+        twin.relations = {name: self.relations[name]}
+        twin.edge_frames = {name: self.edge_frames[name]}
+        twin.src_frames = {name[0]: self.src_frames[name[0]]}
+        twin.dst_frames = {name[2]: self.dst_frames[name[2]]}
         if name[0] == name[2] and not self.is_block:
-            twin._dst_frames = twin._src_frames
+            twin.dst_frames = twin.src_frames
         twin._ntypes = list(dict.fromkeys((name[0], name[2])))
         return twin
 
@@ -376,36 +382,36 @@ class GraphCore:
                 f"      ndata_schemes={self.ndata.scheme(20)}\n"
                 f"      edata_schemes={self.edata.scheme(20)})"
             )
-        nodes = listing((f"{n!r}: {f.num_rows}" for n, f in self._node_frames().items()), 16)
+        nodes = listing((f"{n!r}: {f.num_rows}" for n, f in self.node_frames().items()), 16)
         return f"Graph(num_nodes={nodes},\n      {self._repr_edges()})"
 
     def _repr_html_(self) -> str:
         from gnnlab import cells
 
-        sizes = {name: frame.num_rows for name, frame in self._node_frames().items()}
+        sizes = {name: frame.num_rows for name, frame in self.node_frames().items()}
         first = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
         edges = []
         if sum(sizes.values()) <= cells.MOST_NODES:
-            for (src, _, dst), relation in self._relations.items():
+            for (src, _, dst), relation in self.relations.items():
                 ends = (side.tolist() for side in relation.coo())
                 edges += [(first[src] + u, first[dst] + v) for u, v in zip(*ends, strict=True)]
-        return self._html({"ntype": self._node_frames()}, cells.circle(sizes, edges))
+        return self._html({"ntype": self.node_frames()}, cells.circle(sizes, edges))
 
     def _html(self, sides: Mapping[str, Mapping[str, Frame]], drawing: str) -> str:
         """Return HTML: counts and features of each type, and a drawing."""
         from gnnlab import cells
 
         tables = [cells.features(side, "num_nodes", frames) for side, frames in sides.items()]
-        tables.append(cells.features("canonical_etype", "num_edges", self._edge_frames))
+        tables.append(cells.features("canonical_etype", "num_edges", self.edge_frames))
         values = {"idtype": str(self.idtype).removeprefix("torch."), "device": self.device}
         return cells.page(type(self).__name__, values, *tables, drawing)
 
     def _repr_edges(self) -> str:
-        edges = (f"{name!r}: {relation.num_edges}" for name, relation in self._relations.items())
+        edges = (f"{name!r}: {relation.num_edges}" for name, relation in self.relations.items())
         # grouped by the two ends, as networkx lists the edges of a graph of types
-        ends = list(dict.fromkeys((src, dst) for src, _, dst in self._relations))
+        ends = list(dict.fromkeys((src, dst) for src, _, dst in self.relations))
         ends.sort(key=lambda pair: self.ntypes.index(pair[0]))
-        meta = [(u, v, r) for u, v in ends for s, r, d in self._relations if (s, d) == (u, v)]
+        meta = [(u, v, r) for u, v in ends for s, r, d in self.relations if (s, d) == (u, v)]
         triples = listing(map(repr, meta), 16, "[]")
         return f"num_edges={listing(edges, 16)},\n      metagraph={triples}"
 

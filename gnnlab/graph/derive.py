@@ -55,7 +55,7 @@ def loop_etype(g: GraphCore, etype: str | EdgeType | None, what: str) -> EdgeTyp
 
 def node_frames(g: GraphCore, copy: bool = True) -> dict[str, Frame] | None:
     """The node features for a result with the same nodes."""
-    return {name: frame.copy() for name, frame in g._node_frames().items()} if copy else None
+    return {name: frame.copy() for name, frame in g.node_frames().items()} if copy else None
 
 
 def edge_frame(g: GraphCore, relation: Relation, columns: dict[str, Any]) -> Frame:
@@ -67,9 +67,9 @@ def replace_edges(
     g: GraphT, relations: dict[EdgeType, Relation], frames: dict[EdgeType, Frame]
 ) -> GraphT:
     """Return the graph with some edge types replaced; everything else is shared."""
-    kept = {name: frame.copy() for name, frame in g._edge_frames.items() if name not in frames}
+    kept = {name: frame.copy() for name, frame in g.edge_frames.items() if name not in frames}
     return g.derive(
-        {**g._relations, **relations}, node_frames=node_frames(g), edge_frames={**kept, **frames}
+        {**g.relations, **relations}, node_frames=node_frames(g), edge_frames={**kept, **frames}
     )
 
 
@@ -77,12 +77,12 @@ def keep_edges(g: GraphT, eids: dict[EdgeType, torch.Tensor], store_ids: bool = 
     """Return the graph with only the given edges of some types, in the given order."""
     relations, frames = {}, {}
     for name, index in eids.items():
-        old = g._relations[name]
+        old = g.relations[name]
         src, dst = old.coo()
         relations[name] = Relation(old.num_src, old.num_dst, (src[index], dst[index]))
-        columns = g._edge_frames[name].rows(index)
+        columns = g.edge_frames[name].rows(index)
         if store_ids:
-            columns[EID] = g._ids(index)
+            columns[EID] = g.as_ids(index)
         frames[name] = edge_frame(g, relations[name], columns)
     return replace_edges(g, relations, frames)
 

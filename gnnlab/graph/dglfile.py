@@ -275,8 +275,8 @@ def _graph(file: _File) -> Graph:
     _, formats, idtype = found[0] if found else (None, None, torch.int64)
     g = Graph(sizes, relations, idtype=idtype)
     for ntype, columns in zip(ntypes, node_data, strict=True):
-        g._node_frames()[ntype].update(columns)
+        g.node_frames()[ntype].update(columns)
     for etype, columns in zip(relations, edge_data, strict=True):
-        g._edge_frames[etype].update(columns)
+        g.edge_frames[etype].update(columns)
     g._formats = formats
     return g

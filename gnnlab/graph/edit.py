@@ -54,7 +54,7 @@ def add_nodes(
     """
     refuse_block(g, "add_nodes")
     num = whole_number(num, "the number of new nodes")
-    return _grow(g, {g._ntype(ntype): (num, data or {})})
+    return _grow(g, {g.resolve_ntype(ntype): (num, data or {})})
 
 
 def add_edges(
@@ -97,12 +97,12 @@ def add_edges(
         if count > missing.get(ntype, (0,))[0]:
             missing[ntype] = count, {}
     g = _grow(g, missing) if missing else g
-    old = g._relations[name]
+    old = g.relations[name]
     old_src, old_dst = old.coo()
     src = torch.cat([old_src, narrow(src, old.num_src)])
     dst = torch.cat([old_dst, narrow(dst, old.num_dst)])
     relation = Relation(old.num_src, old.num_dst, (src, dst))
-    frame = _extend(g._edge_frames[name], len(dst) - len(old_dst), data or {})
+    frame = _extend(g.edge_frames[name], len(dst) - len(old_dst), data or {})
     return replace_edges(g, {name: relation}, {name: frame})
 
 
@@ -129,7 +129,7 @@ def remove_nodes(g: GraphT, nids: Any, ntype: str | None = None, store_ids: bool
     (tensor([1]), tensor([2]))
     """
     refuse_block(g, "remove_nodes")
-    name = g._ntype(ntype)
+    name = g.resolve_ntype(ntype)
     kept: dict[str, Any] = {each: torch.arange(g.num_nodes(each)) for each in g.ntypes}
     kept[name] = _others(nids, g.num_nodes(name), "node", g.device)
     return node_subgraph(g, kept, store_ids=store_ids)
@@ -163,7 +163,7 @@ def remove_edges(
     name = g.to_canonical_etype(etype)
     kept = {name: _others(eids, g.num_edges(name), "edge", g.device)}
     if store_ids:
-        for other, relation in g._relations.items():
+        for other, relation in g.relations.items():
             kept.setdefault(other, torch.arange(relation.num_edges, device=g.device))
     return keep_edges(g, kept, store_ids)
 
@@ -174,8 +174,8 @@ def in_place(change: Callable[..., GraphCore]) -> Callable[..., None]:
     @functools.wraps(change)
     def method(self: GraphCore, *args: Any, **kwargs: Any) -> None:
         changed = change(self, *args, **kwargs)
-        self._relations, self._edge_frames = changed._relations, changed._edge_frames
-        self._src_frames, self._dst_frames = changed._src_frames, changed._dst_frames
+        self.relations, self.edge_frames = changed.relations, changed.edge_frames
+        self.src_frames, self.dst_frames = changed.src_frames, changed.dst_frames
         self._batch = None
 
     method.__doc__ = f"Change this graph as :func:`{change.__name__}` does, and return None."
@@ -204,16 +204,16 @@ def _grow(g: GraphT, extra: Mapping[str, tuple[int, Features]]) -> GraphT:
     check_counts(counts, g.idtype, "nodes")  # before rows of features are made
     frames = {
         name: _extend(frame, *extra[name]) if name in extra else frame.copy()
-        for name, frame in g._node_frames().items()
+        for name, frame in g.node_frames().items()
     }
     sizes = {name: frame.num_rows for name, frame in frames.items()}
     relations = {}
-    for etype, relation in g._relations.items():
+    for etype, relation in g.relations.items():
         num_src, num_dst = sizes[etype[0]], sizes[etype[2]]
         src, dst = relation.coo()
         ends = narrow(src, num_src), narrow(dst, num_dst)
         relations[etype] = Relation(num_src, num_dst, ends)
-    edge_frames = {etype: frame.copy() for etype, frame in g._edge_frames.items()}
+    edge_frames = {etype: frame.copy() for etype, frame in g.edge_frames.items()}
     return g.derive(relations, sizes, frames, edge_frames)
 
 

@@ -69,12 +69,12 @@ def to_homogeneous(
     """
     refuse_block(G, "to_homogeneous")
     node_counts = [G.num_nodes(ntype) for ntype in G.ntypes]
-    edge_counts = [relation.num_edges for relation in G._relations.values()]
+    edge_counts = [relation.num_edges for relation in G.relations.values()]
     total = sum(node_counts)
     check_counts([total, sum(edge_counts)], G.idtype, "nodes or edges")  # before arrays are made
     first = dict(zip(G.ntypes, np.cumsum([0, *node_counts]).tolist(), strict=False))
     ends: list[list[torch.Tensor]] = [[], []]
-    for (src_type, _, dst_type), relation in G._relations.items():
+    for (src_type, _, dst_type), relation in G.relations.items():
         for side, (end, ntype) in enumerate(zip(relation.coo(), (src_type, dst_type), strict=True)):
             ends[side].append(narrow(end, total) + first[ntype])
     empty = narrow(torch.empty(0, dtype=torch.int64, device=G.device), total)
@@ -82,8 +82,8 @@ def to_homogeneous(
     result = G.derive(
         {ONE_ETYPE: relation},
         {"_N": total},
-        {"_N": _stack(G, G._node_frames(), node_counts, ndata, (NID, NTYPE), store_type)},
-        {ONE_ETYPE: _stack(G, G._edge_frames, edge_counts, edata, (EID, ETYPE), store_type)},
+        {"_N": _stack(G, G.node_frames(), node_counts, ndata, (NID, NTYPE), store_type)},
+        {ONE_ETYPE: _stack(G, G.edge_frames, edge_counts, edata, (EID, ETYPE), store_type)},
     )
     return (result, node_counts, edge_counts) if return_count else result
 
@@ -116,7 +116,7 @@ def _stack(
         stacked[name] = torch.cat(columns)
     own_id, type_id = reserved
     ids = [torch.arange(count, device=g.device) for count in counts]
-    stacked[own_id] = g._ids(torch.cat(ids)) if ids else g._ids(torch.arange(0, device=g.device))
+    stacked[own_id] = g.as_ids(torch.cat(ids)) if ids else g.as_ids(torch.arange(0, device=g.device))
     if store_type:
         repeats = torch.tensor(counts, dtype=torch.int64, device=g.device)
         kinds = torch.arange(len(counts), device=g.device)
@@ -168,7 +168,7 @@ def to_heterogeneous(
     node_kind = _type_ids(G.ndata, ntype_field, ntypes, "ntypes")
     edge_kind = _type_ids(G.edata, etype_field, etypes, "etypes")
     (one_type,), (one_etype,) = G.ntypes, G.canonical_etypes
-    src, dst = G._relations[one_etype].coo()
+    src, dst = G.relations[one_etype].coo()
     nodes = {name: (node_kind == i).nonzero().flatten() for i, name in enumerate(ntypes)}
     edges = _edges_by_type(node_kind[src], edge_kind, node_kind[dst], ntypes, etypes)
     if metagraph is not None:
@@ -182,7 +182,7 @@ def to_heterogeneous(
         eids, num_src, num_dst = edges[etype], sizes[etype[0]], sizes[etype[2]]
         ends = narrow(position[src[eids]], num_src), narrow(position[dst[eids]], num_dst)
         relations[etype] = Relation(num_src, num_dst, ends)
-    node_frame, edge_frame = G._src_frames[one_type].copy(), G._edge_frames[one_etype].copy()
+    node_frame, edge_frame = G.src_frames[one_type].copy(), G.edge_frames[one_etype].copy()
     del node_frame[ntype_field], edge_frame[etype_field]
     return G.derive(
         relations,

@@ -125,8 +125,8 @@ def is_scalar(value: Any) -> bool:
 def node_dict(graph: GraphCore, nodes: Any) -> dict[str, Any]:
     """Return nodes as {type: IDs}; bare IDs belong to the graph's only type."""
     if isinstance(nodes, dict):
-        return {graph._ntype(ntype): ids for ntype, ids in nodes.items()}
-    return {graph._ntype(None): nodes}
+        return {graph.resolve_ntype(ntype): ids for ntype, ids in nodes.items()}
+    return {graph.resolve_ntype(None): nodes}
 
 
 def edge_dict(graph: GraphCore, edges: Any) -> dict[Any, Any]:

@@ -171,15 +171,15 @@ def _describe(
 
     nodes = [
         {"type": t, "count": f.num_rows, "features": features(f, f"graph {i} node {t}")}
-        for t, f in g._node_frames().items()
+        for t, f in g.node_frames().items()
     ]
     edges = [
         {
             "type": t,
             "structure": _describe_relation(r, arrays, f"graph {i} edge {' '.join(t)}"),
-            "features": features(g._edge_frames[t], f"graph {i} edge {' '.join(t)}"),
+            "features": features(g.edge_frames[t], f"graph {i} edge {' '.join(t)}"),
         }
-        for t, r in g._relations.items()
+        for t, r in g.relations.items()
     ]
     idtype = str(g.idtype).removeprefix("torch.")
     return {"idtype": idtype, "formats": g._formats, "nodes": nodes, "edges": edges}
@@ -233,10 +233,10 @@ def _rebuild(described: Mapping[str, Any], tensor: Any) -> Graph:
     g = Graph(sizes, relations, idtype=_DTYPES[described["idtype"]])
     for each in described["nodes"]:
         for name, key in each["features"].items():
-            g._node_frames()[each["type"]][name] = tensor(key)
+            g.node_frames()[each["type"]][name] = tensor(key)
     for each in described["edges"]:
         for name, key in each["features"].items():
-            g._edge_frames[tuple(each["type"])][name] = tensor(key)
+            g.edge_frames[tuple(each["type"])][name] = tensor(key)
     formats = described["formats"]
     return g if formats is None else g.formats([str(name) for name in formats])
 

@@ -58,9 +58,9 @@ class EdgeBatch:
         self._graph, self._src, self._dst, self._eids = graph, src, dst, eids
         self.canonical_etype = etype
         count = len(src)
-        self.src = Frame(count, graph._src_frames[etype[0]].rows(src, _at_end(relation, "u")))
-        self.dst = Frame(count, graph._dst_frames[etype[2]].rows(dst, _at_end(relation, "v")))
-        edges = graph._edge_frames[etype]
+        self.src = Frame(count, graph.src_frames[etype[0]].rows(src, _at_end(relation, "u")))
+        self.dst = Frame(count, graph.dst_frames[etype[2]].rows(dst, _at_end(relation, "v")))
+        edges = graph.edge_frames[etype]
         rows = None if eids is None else edges.rows(eids)
         self.data = edges.copy() if rows is None else Frame(count, rows, what="edge")
 
@@ -70,7 +70,7 @@ class EdgeBatch:
             torch.arange(len(self), device=self._src.device) if self._eids is None else self._eids
         )
         graph = self._graph
-        return graph._ids(self._src), graph._ids(self._dst), graph._ids(eids)
+        return graph.as_ids(self._src), graph.as_ids(self._dst), graph.as_ids(eids)
 
     def batch_size(self) -> int:
         """Number of edges."""
@@ -157,7 +157,7 @@ def update_all(
     tensor([5., 0., 2.])
     """
     name = graph.to_canonical_etype(etype)
-    _write(graph._dst_frames[name[2]], _reduced(graph, name, message_func, reduce_func))
+    _write(graph.dst_frames[name[2]], _reduced(graph, name, message_func, reduce_func))
     if apply_node_func is not None:
         apply_nodes(graph, apply_node_func, ntype=name[2])
 
@@ -234,7 +234,7 @@ def _write(frame: Frame, values: Mapping[str, torch.Tensor]) -> None:
 
 
 def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Rows:
-    relation = graph._relations[etype]
+    relation = graph.relations[etype]
     _check_reduce(reduce)
     if isinstance(message, Message) and isinstance(reduce, Reduce):
         if message.out != reduce.msg:
@@ -247,7 +247,7 @@ def _reduced(graph: GraphCore, etype: EdgeType, message: Any, reduce: Any) -> Ro
             lhs, rhs = _operands(graph, etype, message)
             return {reduce.out: ops.spmm(relation, message.op, reduce.op, lhs, rhs)}
     messages = _messages(graph, etype, message, None)
-    return reduced(graph._dst_frames[etype[2]], relation, messages, reduce, etype[2])
+    return reduced(graph.dst_frames[etype[2]], relation, messages, reduce, etype[2])
 
 
 def reduced(frame: Frame, relation: Relation, messages: Rows, reduce: Any, ntype: str) -> Rows:
@@ -267,9 +267,9 @@ def _operands(
     graph: GraphCore, etype: EdgeType, message: Message
 ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     frames = {
-        "u": graph._src_frames[etype[0]],
-        "v": graph._dst_frames[etype[2]],
-        "e": graph._edge_frames[etype],
+        "u": graph.src_frames[etype[0]],
+        "v": graph.dst_frames[etype[2]],
+        "e": graph.edge_frames[etype],
     }
 
     def operand(target: str | None, name: str | None) -> torch.Tensor | None:
@@ -281,7 +281,7 @@ def _operands(
 def _messages(
     graph: GraphCore, etype: EdgeType, message: Any, eids: torch.Tensor | None
 ) -> Mapping[str, torch.Tensor]:
-    relation = graph._relations[etype]
+    relation = graph.relations[etype]
     if not isinstance(message, Message):
         _check_function(message, "message", 'fn.copy_u("h", "m")')
         return _call(message, "message", EdgeBatch(graph, etype, relation, eids))
@@ -357,7 +357,7 @@ def apply_edges(
             [11.]])
     """
     name = graph.to_canonical_etype(etype)
-    frame = graph._edge_frames[name]
+    frame = graph.edge_frames[name]
     if is_all(edges):
         _write(frame, _messages(graph, name, func, None))
         return
@@ -387,8 +387,8 @@ def apply_nodes(
 ) -> None:
     """Compute node features from node features with a function of a :class:`NodeBatch`."""
     _check_function(func, "apply", "lambda nodes: {...}")
-    name = graph._ntype(ntype, graph._dst_frames)
-    frame = graph._dst_frames[name]
+    name = graph.resolve_ntype(ntype, graph.dst_frames)
+    frame = graph.dst_frames[name]
     if is_all(v):
         _write(frame, _call(func, "apply", NodeBatch(frame, None, {}, name)))
         return
@@ -437,12 +437,12 @@ def multi_update_all(
         update_all(part, *functions)
         # A sum of no messages is 0; other reductions of no messages have no value.
         is_sum = isinstance(functions[1], Reduce) and functions[1].op == "sum"
-        relation = None if is_sum else graph._relations[name]
-        written = _written(part._dst_frames[name[2]], graph._dst_frames[name[2]])
+        relation = None if is_sum else graph.relations[name]
+        written = _written(part.dst_frames[name[2]], graph.dst_frames[name[2]])
         for key, value in written.items():
             found.setdefault((name[2], key), []).append((value, relation))
     for (ntype, key), values in found.items():
-        graph._dst_frames[ntype][key] = _cross(key, values, cross_reducer)
+        graph.dst_frames[ntype][key] = _cross(key, values, cross_reducer)
     if apply_node_func is not None:
         for ntype in dict.fromkeys(ntype for ntype, _ in found):
             apply_nodes(graph, apply_node_func, ntype=ntype)
@@ -507,7 +507,7 @@ def send_and_recv(
     if isinstance(edges, tuple):
         edges = edge_ids(graph, edges[0], edges[1], etype=name)
     eids = read_ids(edges, graph.num_edges(name), "edge", graph.device)
-    nodes = torch.unique(graph._relations[name].coo()[1][eids])
+    nodes = torch.unique(graph.relations[name].coo()[1][eids])
     _along(graph, name, eids, nodes, (message_func, reduce_func, apply_node_func))
 
 
@@ -521,7 +521,7 @@ def pull(
 ) -> None:
     """Message passing along the in-edges of some nodes; without in-edges as in ``update_all``."""
     name = graph.to_canonical_etype(etype)
-    relation = graph._relations[name]
+    relation = graph.relations[name]
     nodes = torch.unique(read_ids(v, relation.num_dst, "node", graph.device, distinct=True))
     eids = in_edges(graph, nodes, form="eid", etype=name)
     _along(graph, name, eids, nodes, (message_func, reduce_func, apply_node_func))
@@ -537,7 +537,7 @@ def push(
 ) -> None:
     """Message passing along the out-edges of some nodes."""
     name = graph.to_canonical_etype(etype)
-    count = graph._relations[name].num_src
+    count = graph.relations[name].num_src
     nodes = torch.unique(read_ids(u, count, "node", graph.device, distinct=True))
     eids = out_edges(graph, nodes, form="eid", etype=name)
     send_and_recv(graph, eids, message_func, reduce_func, apply_node_func, name)
@@ -552,15 +552,15 @@ def _along(
 ) -> None:
     """Send messages along some edges and write the results of the given destinations."""
     message_func, reduce_func, apply_node_func = functions
-    relation = graph._relations[etype]
+    relation = graph.relations[etype]
     src, dst = relation.coo()
     part = graph[etype].local_var()
-    part._relations[etype] = Relation(relation.num_src, relation.num_dst, (src[eids], dst[eids]))
-    part._edge_frames[etype] = Frame(
-        len(eids), graph._edge_frames[etype].rows(eids), graph.device, "edge"
+    part.relations[etype] = Relation(relation.num_src, relation.num_dst, (src[eids], dst[eids]))
+    part.edge_frames[etype] = Frame(
+        len(eids), graph.edge_frames[etype].rows(eids), graph.device, "edge"
     )
     update_all(part, message_func, reduce_func)
-    after, frame = part._dst_frames[etype[2]], graph._dst_frames[etype[2]]
+    after, frame = part.dst_frames[etype[2]], graph.dst_frames[etype[2]]
     _write_rows(frame, nodes, {k: v[nodes] for k, v in _written(after, frame).items()})
     if apply_node_func is not None:
         apply_nodes(graph, apply_node_func, nodes, etype[2])

@@ -117,12 +117,12 @@ def frontier_of(
         centers = _repeat(ids.to(sources.dtype), ptr, len(sources))
         coo = (sources, centers) if inward else (centers, sources)
         relations[etype] = Relation(g.num_nodes(etype[0]), g.num_nodes(etype[2]), coo)
-        columns = g._edge_frames[etype].rows(edges) if copy_edata else {}
+        columns = g.edge_frames[etype].rows(edges) if copy_edata else {}
         edge_frames[etype] = Frame(len(sources), {**columns, EID: edges}, g.device, "edge")
     # Features of other machines are not copied; loaders fetch their rows by ID.
     node_frames = {
         name: frame.copy()
-        for name, frame in (g._node_frames() if copy_ndata else {}).items()
+        for name, frame in (g.node_frames() if copy_ndata else {}).items()
         if isinstance(frame, Frame)
     }
     return g.derive(relations, node_frames=node_frames, edge_frames=edge_frames)
@@ -194,7 +194,7 @@ def sample_layer(
     key, weights = next_key(), read_weights(g, prob)
     empty = torch.empty(0, dtype=torch.int64, device=g.device)
     picked = {}
-    for type_id, (etype, relation) in enumerate(g._relations.items()):
+    for type_id, (etype, relation) in enumerate(g.relations.items()):
         adjacency = relation.csc() if inward else relation.csr()
         ptr, slots, sources, *sizes = pick(
             adjacency,
@@ -212,10 +212,10 @@ def sample_layer(
 def _edge_ids(g: GraphCore, adjacency: Adjacency, slots: torch.Tensor) -> Any:
     def make() -> torch.Tensor:
         if adjacency.ordered:
-            return g._ids(slots)
+            return g.as_ids(slots)
         at = slots.to(adjacency.indices.device)
         if at.device.type != "cpu":
-            return g._ids(adjacency.eids[at])
+            return g.as_ids(adjacency.eids[at])
         ids = kernels.gather.empty(at.shape, g.idtype)
         kernels.take.take(adjacency.eids.numpy(), at.numpy(), ids.numpy())
         return ids
@@ -364,11 +364,11 @@ def read_weights(g: GraphCore, prob: Any) -> dict[EdgeType, torch.Tensor]:
     if isinstance(prob, Mapping):
         given = {g.to_canonical_etype(etype): value for etype, value in prob.items()}
     else:
-        given = dict.fromkeys(g._relations, prob)
+        given = dict.fromkeys(g.relations, prob)
     weights = {}
     for etype, value in given.items():
-        frame = g._edge_frames[etype]
-        if isinstance(value, str) and value not in frame and len(g._relations) > 1:
+        frame = g.edge_frames[etype]
+        if isinstance(value, str) and value not in frame and len(g.relations) > 1:
             continue  # only some edge types have weights
         weight = frame[value] if isinstance(value, str) else as_tensor(value, "edge weights")
         weight = weight.detach().to(g.device)
@@ -404,7 +404,7 @@ def read_excluded(g: Any, edges: Any, inward: bool = True) -> dict[EdgeType, tor
     ids = {etype: value for etype, value in given.items() if len(value)}
     if not isinstance(g, GraphCore):
         return ids
-    return {etype: _slots(g._relations[etype], value, inward) for etype, value in ids.items()}
+    return {etype: _slots(g.relations[etype], value, inward) for etype, value in ids.items()}
 
 
 def _slots(relation: Relation, ids: torch.Tensor, inward: bool) -> torch.Tensor:

@@ -55,7 +55,7 @@ def astype(graph: GraphT, idtype: torch.dtype) -> GraphT:
 
 
 def _with_idtype(graph: GraphT, idtype: torch.dtype) -> GraphT:
-    for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
+    for frames in (graph.src_frames, graph.dst_frames, graph.edge_frames):
         check_counts([frame.num_rows for frame in frames.values()], idtype, "nodes or edges")
     twin = graph.local_var()
     twin._idtype = idtype
@@ -82,7 +82,7 @@ def copied(graph: GraphT, device: torch.device, copy: Callable[..., torch.Tensor
     twin._device = device
     # The layer that takes a block needs the in-degrees: a copy costs less than three operators.
     with_sizes = graph.is_block and device.type != "cpu"
-    twin._relations = {n: r.to(copy, with_sizes) for n, r in graph._relations.items()}
+    twin.relations = {n: r.to(copy, with_sizes) for n, r in graph.relations.items()}
     twin._change_frames(lambda frame: frame.to(device, copy))
     return twin
 
@@ -107,7 +107,7 @@ def formats(graph: GraphCore, formats: str | list[str] | None = None) -> Any:
     """
     if formats is None:
         allowed = graph._formats or ["coo", "csr", "csc"]
-        made = [r.created() for r in graph._relations.values()]
+        made = [r.created() for r in graph.relations.values()]
         created = [name for name in allowed if all(name in names for names in made)]
         return {"created": created, "not created": [f for f in allowed if f not in created]}
     wanted = list(formats) if isinstance(formats, list | tuple | set) else [formats]
@@ -116,13 +116,13 @@ def formats(graph: GraphCore, formats: str | list[str] | None = None) -> Any:
         raise InvalidInput(f"unknown sparse format {describe(unknown)}; choose from coo, csr, csc")
     twin = graph.local_var()
     twin._formats = wanted
-    twin._relations = {name: r.only(wanted) for name, r in graph._relations.items()}
+    twin.relations = {name: r.only(wanted) for name, r in graph.relations.items()}
     return twin
 
 
 def create_formats_(graph: GraphCore) -> None:
     """Make all allowed sparse formats now, for instance before a fork: children share them."""
-    for relation in graph._relations.values():
+    for relation in graph.relations.values():
         relation.create_formats(graph._formats or ("coo", "csc", "csr"))
 
 
@@ -163,15 +163,15 @@ def _pinned(tensor: torch.Tensor) -> torch.Tensor:
 
 def pin_features(graph: GraphCore) -> None:
     """Pin the features of a graph in main memory, unless they are."""
-    for frames in (graph._node_frames(), graph._edge_frames):
+    for frames in (graph.node_frames(), graph.edge_frames):
         for frame in frames.values():
             for name, column in frame.items():
                 frame[name] = _pinned(column)
 
 
 def _change_tensors(graph: GraphT, change: Callable[[torch.Tensor], torch.Tensor]) -> GraphT:
-    graph._relations = {name: r.map(change) for name, r in graph._relations.items()}
-    for frames in (graph._src_frames, graph._dst_frames, graph._edge_frames):
+    graph.relations = {name: r.map(change) for name, r in graph.relations.items()}
+    for frames in (graph.src_frames, graph.dst_frames, graph.edge_frames):
         for frame in frames.values():
             for name in frame:
                 frame[name] = change(frame[name])

@@ -52,11 +52,11 @@ def out_degrees(graph: GraphCore, u: Any = ALL, etype: str | EdgeType | None = N
 
 def _degrees(graph: GraphCore, degrees: torch.Tensor, nodes: Any, bound: int) -> Any:
     if is_all(nodes):
-        return graph._ids(degrees)
+        return graph.as_ids(degrees)
     ids = read_ids(nodes, bound, "node", graph.device)
     if is_scalar(nodes):
         return int(degrees[ids[0]])
-    return graph._ids(degrees[ids])
+    return graph.as_ids(degrees[ids])
 
 
 def find_edges(
@@ -83,7 +83,7 @@ def find_edges(
     relation = graph.relation(etype)
     ids = read_ids(eid, relation.num_edges, "edge", graph.device)
     src, dst = relation.coo()
-    return graph._ids(src[ids]), graph._ids(dst[ids])
+    return graph.as_ids(src[ids]), graph.as_ids(dst[ids])
 
 
 def all_edges(
@@ -122,11 +122,11 @@ def _form(
     graph: GraphCore, src: torch.Tensor, dst: torch.Tensor, eids: torch.Tensor, form: str
 ) -> Any:
     if form == "eid":
-        return graph._ids(eids)
+        return graph.as_ids(eids)
     if form == "uv":
-        return graph._ids(src), graph._ids(dst)
+        return graph.as_ids(src), graph.as_ids(dst)
     if form == "all":
-        return graph._ids(src), graph._ids(dst), graph._ids(eids)
+        return graph.as_ids(src), graph.as_ids(dst), graph.as_ids(eids)
     raise InvalidInput(f"form must be 'uv', 'eid' or 'all'; found {form!r}")
 
 
@@ -213,7 +213,7 @@ def edge_ids(
     src, dst = _pairs(graph, relation, u, v)
     which, eids = _find(relation, src, dst)
     if return_uv:
-        return graph._ids(src[which]), graph._ids(dst[which]), graph._ids(eids)
+        return graph.as_ids(src[which]), graph.as_ids(dst[which]), graph.as_ids(eids)
     found = torch.full_like(src, relation.num_edges).scatter_reduce_(0, which, eids, "amin")
     missing = (found == relation.num_edges).nonzero().flatten()
     if len(missing):
@@ -221,7 +221,7 @@ def edge_ids(
         raise NotFound(
             f"there is no edge {pair}; g.has_edges_between(u, v) tells which pairs exist"
         )
-    return int(found[0]) if is_scalar(u) and is_scalar(v) else graph._ids(found)
+    return int(found[0]) if is_scalar(u) and is_scalar(v) else graph.as_ids(found)
 
 
 def has_edges_between(graph: GraphCore, u: Any, v: Any, etype: str | EdgeType | None = None) -> Any:
@@ -234,7 +234,7 @@ def has_edges_between(graph: GraphCore, u: Any, v: Any, etype: str | EdgeType | 
 
 def has_nodes(graph: GraphCore, nodes: Any, ntype: str | None = None) -> Any:
     """Whether nodes exist: a bool for one ID, else shape (K,), bool."""
-    bound = graph.num_nodes(graph._ntype(ntype))
+    bound = graph.num_nodes(graph.resolve_ntype(ntype))
     ids = read_ids(nodes, bound, "node", graph.device, check=False)
     found = (ids >= 0) & (ids < bound)
     return bool(found[0]) if is_scalar(nodes) else found
@@ -290,7 +290,7 @@ def adj_tensors(
     if fmt not in ("csr", "csc"):
         raise InvalidInput(f"fmt must be 'coo', 'csr' or 'csc'; found {fmt!r}")
     adjacency = relation.csc() if fmt == "csc" else relation.csr()
-    return tuple(graph._ids(x) for x in (adjacency.indptr, adjacency.indices, adjacency.eids))
+    return tuple(graph.as_ids(x) for x in (adjacency.indptr, adjacency.indices, adjacency.eids))
 
 
 def adj_external(

@@ -65,7 +65,7 @@ def readout_nodes(
     >>> dgl.readout_nodes(both, "h", op="mean")
     tensor([1.5000, 5.0000])
     """
-    frame = graph._node_frames()[graph._ntype(ntype)]
+    frame = graph.node_frames()[graph.resolve_ntype(ntype)]
     return _reduce(frame, feat, weight, batch_num_nodes(graph, ntype), op)
 
 
@@ -78,7 +78,7 @@ def readout_edges(
     etype: str | EdgeType | None = None,
 ) -> torch.Tensor:
     """Reduce an edge feature to one row per graph of the batch; as :func:`readout_nodes`."""
-    frame = graph._edge_frames[graph.to_canonical_etype(etype)]
+    frame = graph.edge_frames[graph.to_canonical_etype(etype)]
     return _reduce(frame, feat, weight, batch_num_edges(graph, etype), op)
 
 
@@ -142,7 +142,7 @@ def softmax_edges(
     graph: GraphCore, feat: str, *, etype: str | EdgeType | None = None
 ) -> torch.Tensor:
     """Return the softmax of an edge feature over the edges of each graph, shape (E, …)."""
-    frame = graph._edge_frames[graph.to_canonical_etype(etype)]
+    frame = graph.edge_frames[graph.to_canonical_etype(etype)]
     return segment_softmax(batch_num_edges(graph, etype), frame[feat])
 
 
@@ -211,7 +211,7 @@ def topk_edges(
     etype: str | EdgeType | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the k largest rows of an edge feature in each graph; see :func:`topk_nodes`."""
-    value = graph._edge_frames[graph.to_canonical_etype(etype)][feat]
+    value = graph.edge_frames[graph.to_canonical_etype(etype)][feat]
     return _topk(batch_num_edges(graph, etype), value, k, descending, sortby)
 
 
@@ -237,7 +237,7 @@ def _topk(
 
 
 def _node_rows(graph: GraphCore, feat: str, ntype: str | None) -> torch.Tensor:
-    return graph._node_frames()[graph._ntype(ntype)][feat]
+    return graph.node_frames()[graph.resolve_ntype(ntype)][feat]
 
 
 def _reduce(

@@ -83,7 +83,7 @@ def node_subgraph(
                 f"nodes of type {ntype!r} repeat; give each once: torch.unique(nodes)"
             )
     edges = {}
-    for etype, relation in graph._relations.items():
+    for etype, relation in graph.relations.items():
         if _SMALL_SHARE * len(kept[etype[2]]) < relation.num_dst:
             # Only in-edges of the kept nodes can be in the result, so no others are read.
             slots = incident_slots(relation.csc(), kept[etype[2]])[1]
@@ -136,13 +136,13 @@ def edge_subgraph(
     kept = {
         # An edge may be given twice, so [0, 0, 1] need not be a mask.
         etype: read_ids(given.get(etype, []), relation.num_edges, "edge", graph.device)
-        for etype, relation in graph._relations.items()
+        for etype, relation in graph.relations.items()
     }
     if not relabel:
         return _keep(graph, kept, None, store_ids)
     used: dict[str, list[torch.Tensor]] = {ntype: [] for ntype in graph.ntypes}
     for etype, eids in kept.items():
-        src, dst = graph._relations[etype].coo()
+        src, dst = graph.relations[etype].coo()
         used[etype[0]].append(src[eids])
         used[etype[2]].append(dst[eids])
     empty = torch.empty(0, dtype=torch.int64, device=graph.device)
@@ -183,7 +183,7 @@ def _incident_subgraph(
 ) -> GraphT:
     given = node_dict(graph, nodes)
     edges = {}
-    for etype, relation in graph._relations.items():
+    for etype, relation in graph.relations.items():
         ntype = etype[2] if inward else etype[0]
         ids = _distinct(graph, given.get(ntype, []), graph.num_nodes(ntype), "node")
         adjacency = relation.csc() if inward else relation.csr()
@@ -195,7 +195,7 @@ def _incident_subgraph(
 
 def node_type_subgraph(graph: GraphT, ntypes: Iterable[str]) -> GraphT:
     """The graph of some node types and of all edge types between them; features are shared."""
-    kept = [graph._ntype(ntype) for ntype in ntypes]
+    kept = [graph.resolve_ntype(ntype) for ntype in ntypes]
     etypes = [e for e in graph.canonical_etypes if e[0] in kept and e[2] in kept]
     return _keep_types(graph, [ntype for ntype in graph.ntypes if ntype in kept], etypes)
 
@@ -213,10 +213,10 @@ def edge_type_subgraph(graph: GraphT, etypes: Iterable[str | EdgeType]) -> Graph
 
 def _keep_types(graph: GraphT, ntypes: list[str], etypes: list[EdgeType]) -> GraphT:
     return graph.derive(
-        {etype: graph._relations[etype] for etype in etypes},
+        {etype: graph.relations[etype] for etype in etypes},
         {ntype: graph.num_nodes(ntype) for ntype in ntypes},
-        {ntype: graph._node_frames()[ntype].copy() for ntype in ntypes},
-        {etype: graph._edge_frames[etype].copy() for etype in etypes},
+        {ntype: graph.node_frames()[ntype].copy() for ntype in ntypes},
+        {etype: graph.edge_frames[etype].copy() for etype in etypes},
     )
 
 
@@ -228,23 +228,23 @@ def _keep(
 ) -> GraphT:
     """Keep the given edges and, if ``nodes`` is given, nodes; features are gathered when read."""
     if nodes is None:
-        node_frames = {name: frame.copy() for name, frame in graph._node_frames().items()}
-        sizes = {name: frame.num_rows for name, frame in graph._node_frames().items()}
+        node_frames = {name: frame.copy() for name, frame in graph.node_frames().items()}
+        sizes = {name: frame.num_rows for name, frame in graph.node_frames().items()}
     else:
         sizes = {name: len(ids) for name, ids in nodes.items()}
         node_frames = {
-            name: frame_of(graph, graph._node_frames()[name], ids, store_ids)
+            name: frame_of(graph, graph.node_frames()[name], ids, store_ids)
             for name, ids in nodes.items()
         }
     relations, edge_frames = {}, {}
     for etype, eids in edges.items():
-        src, dst = graph._relations[etype].coo()
+        src, dst = graph.relations[etype].coo()
         src, dst = src[eids], dst[eids]
         if nodes is not None:
             src = _local(nodes[etype[0]], src, graph.num_nodes(etype[0]))
             dst = _local(nodes[etype[2]], dst, graph.num_nodes(etype[2]))
         relations[etype] = Relation(sizes[etype[0]], sizes[etype[2]], (src, dst))
-        edge_frames[etype] = frame_of(graph, graph._edge_frames[etype], eids, store_ids)
+        edge_frames[etype] = frame_of(graph, graph.edge_frames[etype], eids, store_ids)
     return graph.derive(relations, sizes, node_frames, edge_frames)
 
 
@@ -272,7 +272,7 @@ def frame_of(graph: GraphCore, frame: Frame, rows: torch.Tensor, store_ids: bool
     made = Frame(len(rows), columns, graph.device, frame.what, frame.initializers)
     if store_ids:
         name = NID if frame.what == "node" else EID
-        made[name] = graph._ids(rows)
+        made[name] = graph.as_ids(rows)
         if name in columns:
-            made.replace_ids(graph._relations)
+            made.replace_ids(graph.relations)
     return made

@@ -52,11 +52,11 @@ def to_networkx(
     nodes: list[dict[str, Any]] = []
     for ntype in g.ntypes:
         fixed: dict[str, Any] = {} if g.is_homogeneous else {ntype_attr: ntype}
-        nodes += _attributes(g._node_frames()[ntype], node_attrs, g._node_frames(), fixed)
+        nodes += _attributes(g.node_frames()[ntype], node_attrs, g.node_frames(), fixed)
     edges: list[dict[str, Any]] = []
     for etype in g.canonical_etypes:
         fixed = {} if g.is_homogeneous else {etype_attr: etype}
-        edges += _attributes(g._edge_frames[etype], edge_attrs, g._edge_frames, fixed)
+        edges += _attributes(g.edge_frames[etype], edge_attrs, g.edge_frames, fixed)
     result = networkx.MultiDiGraph()
     result.add_nodes_from(enumerate(nodes))
     src, dst = (end.tolist() for end in all_edges(flat))

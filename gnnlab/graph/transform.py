@@ -72,9 +72,9 @@ def reverse(
     copy_edata = copy_edata if share_edata is None else share_edata
     turned = {etype: (etype[2], etype[1], etype[0]) for etype in g.canonical_etypes}
     result = g.derive(
-        {turned[etype]: relation.reverse() for etype, relation in g._relations.items()},
+        {turned[etype]: relation.reverse() for etype, relation in g.relations.items()},
         node_frames=node_frames(g, copy_ndata),
-        edge_frames={turned[e]: frame.copy() for e, frame in g._edge_frames.items()}
+        edge_frames={turned[e]: frame.copy() for e, frame in g.edge_frames.items()}
         if copy_edata
         else None,
     )
@@ -129,7 +129,7 @@ def add_self_loop(
     Kipf and Welling (2017), "Semi-Supervised Classification with Graph Convolutional Networks".
     """
     name = loop_etype(g, etype, "add_self_loop")
-    relation, frame = g._relations[name], g._edge_frames[name]
+    relation, frame = g.relations[name], g.edge_frames[name]
     src, dst = relation.coo()
     loops = torch.arange(relation.num_src, dtype=src.dtype, device=src.device)
     chosen = set(frame) if edge_feat_names is None else set(feature_names(edge_feat_names))
@@ -170,7 +170,7 @@ def remove_self_loop(g: GraphT, etype: str | EdgeType | None = None) -> GraphT:
     (tensor([0]), tensor([1]))
     """
     name = loop_etype(g, etype, "remove_self_loop")
-    src, dst = g._relations[name].coo()
+    src, dst = g.relations[name].coo()
     return keep_edges(g, {name: (src != dst).nonzero().flatten()})
 
 
@@ -214,7 +214,7 @@ def add_reverse_edges(
     """
     refuse_block(g, "add_reverse_edges")
     relations, frames = {}, {}
-    for name, relation in g._relations.items():
+    for name, relation in g.relations.items():
         src, dst = relation.coo()
         origin = torch.arange(relation.num_edges, device=src.device)
         if name[0] == name[2]:
@@ -230,8 +230,8 @@ def add_reverse_edges(
             )
         relations[name] = relation
         if copy_edata:
-            columns = g._edge_frames[name].rows(origin)
-            frames[name] = edge_frame(g, relation, {**columns, EID: g._ids(origin)})
+            columns = g.edge_frames[name].rows(origin)
+            frames[name] = edge_frame(g, relation, {**columns, EID: g.as_ids(origin)})
     return g.derive(relations, node_frames=node_frames(g, copy_ndata), edge_frames=frames)
 
 
@@ -260,7 +260,7 @@ def to_bidirected(g: GraphT, copy_ndata: bool = False, readonly: bool | None = N
     """
     refuse_block(g, "to_bidirected")
     relations = {}
-    for name, relation in g._relations.items():
+    for name, relation in g.relations.items():
         if name[0] != name[2]:
             raise InvalidInput(
                 f"to_bidirected: {name} leads from one node type to another; choose the edge types "
@@ -316,19 +316,19 @@ def to_simple(
         known = ", ".join(["arbitrary", *REDUCERS])
         raise InvalidInput(f"unknown aggregator {aggregator!r}; choose from {known}")
     relations, frames, mappings = {}, {}, {}
-    for name, relation in g._relations.items():
+    for name, relation in g.relations.items():
         relations[name], first, counts, mapping = distinct_edges(relation)
-        old, columns = g._edge_frames[name], {}
+        old, columns = g.edge_frames[name], {}
         if copy_edata and aggregator == "arbitrary":
-            columns = {**old.rows(first), EID: g._ids(first)}
+            columns = {**old.rows(first), EID: g.as_ids(first)}
         elif copy_edata:
             group = mapping()
             columns = {f: aggregate(x, group, len(first), aggregator) for f, x in old.items()}
         if return_counts is not None:
-            columns[return_counts] = g._ids(counts)
+            columns[return_counts] = g.as_ids(counts)
         frames[name] = edge_frame(g, relations[name], columns)
         if writeback_mapping:
-            mappings[name] = g._ids(mapping())
+            mappings[name] = g.as_ids(mapping())
     simple = g.derive(relations, node_frames=node_frames(g, copy_ndata), edge_frames=frames)
     if not writeback_mapping:
         return simple

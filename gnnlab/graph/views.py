@@ -17,7 +17,7 @@ __all__ = ["EdgeView", "NodeView", "by_side", "frame_view", "two_sides"]
 class _HasEdges(Protocol):
     """What ``g.edges`` needs of a graph."""
 
-    _edge_frames: dict[EdgeType, Frame]
+    edge_frames: dict[EdgeType, Frame]
 
     def all_edges(self, form: str, order: str | None, etype: str | EdgeType | None) -> Any: ...
 
@@ -150,5 +150,5 @@ class EdgeView:
         return self._graph.all_edges(form, order, etype)
 
     def __getitem__(self, etype: str | EdgeType) -> Space:
-        frames = self._graph._edge_frames
+        frames = self._graph.edge_frames
         return Space(frames[complete_etype(etype, frames)])

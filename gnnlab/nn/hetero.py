@@ -110,7 +110,7 @@ class HeteroGraphConv(nn.Module):
             self.agg_fn: Callable[[list[Tensor], str], Any] = AGGREGATES[aggregate]
         else:
             self.agg_fn = aggregate
-        self._relations = [*mods, *(etype[1] for etype in mods if isinstance(etype, tuple))]
+        self.relations = [*mods, *(etype[1] for etype in mods if isinstance(etype, tuple))]
         self.mods = nn.ModuleDict({str(etype): module for etype, module in mods.items()})
         for module in self.mods.values():
             allow = getattr(module, "set_allow_zero_in_degree", None)
@@ -193,7 +193,7 @@ class HeteroGraphConv(nn.Module):
 
     def _check_known(self, values: Mapping[EdgeType, Any] | None, name: str, g: Graph) -> None:
         """Raise NotFound if there are arguments for a relation of neither layer nor graph."""
-        known = dict.fromkeys((*self._relations, *g.canonical_etypes, *g.etypes) if values else ())
+        known = dict.fromkeys((*self.relations, *g.canonical_etypes, *g.etypes) if values else ())
         for etype in values or ():
             if etype not in known and not (isinstance(etype, tuple) and etype[1] in self.mods):
                 raise NotFound(

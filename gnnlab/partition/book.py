@@ -166,7 +166,7 @@ class GraphPartitionBook:
         """Complete a relation name to its triple, where it is unambiguous."""
         return complete_etype(etype, self.edge_ranges)
 
-    def _ntype(self, ntype: str | None) -> str | None:
+    def resolve_ntype(self, ntype: str | None) -> str | None:
         """A node type, or None for homogeneous IDs."""
         if ntype not in self.node_ranges and ntype in (None, _ONE_NTYPE):
             return None
@@ -217,7 +217,7 @@ class GraphPartitionBook:
 
     def nid2partid(self, nids: Any, ntype: str | None = None) -> torch.Tensor:
         """Return the part that owns each node; shape (number of IDs,), int64."""
-        return self._nodes.owners(nids, self._ntype(ntype))
+        return self._nodes.owners(nids, self.resolve_ntype(ntype))
 
     def eid2partid(self, eids: Any, etype: str | EdgeType | None = None) -> torch.Tensor:
         """Return the part that owns each edge; shape (number of IDs,), int64."""
@@ -225,7 +225,7 @@ class GraphPartitionBook:
 
     def partid2nids(self, partid: int, ntype: str | None = None) -> torch.Tensor:
         """Return the nodes that a part owns, ascending; int64."""
-        return self._nodes.owned(self._part(partid), self._ntype(ntype))
+        return self._nodes.owned(self._part(partid), self.resolve_ntype(ntype))
 
     def partid2eids(self, partid: int, etype: str | EdgeType | None = None) -> torch.Tensor:
         """Return the edges that a part owns, ascending; int64."""
@@ -233,7 +233,7 @@ class GraphPartitionBook:
 
     def nid2localnid(self, nids: Any, partid: int, ntype: str | None = None) -> torch.Tensor:
         """Return IDs within a part; shape (K,), int64. Raises OutOfRange for others' nodes."""
-        return self._nodes.local(nids, self._part(partid), self._ntype(ntype))
+        return self._nodes.local(nids, self._part(partid), self.resolve_ntype(ntype))
 
     def eid2localeid(
         self, eids: Any, partid: int, etype: str | EdgeType | None = None
@@ -252,7 +252,7 @@ class GraphPartitionBook:
 
     def map_to_homo_nid(self, ids: Any, ntype: str) -> torch.Tensor:
         """Return the homogeneous IDs of type-wise node IDs; shape (K,), int64."""
-        return self._nodes.join(ids, self._ntype(ntype))
+        return self._nodes.join(ids, self.resolve_ntype(ntype))
 
     def map_to_homo_eid(self, ids: Any, etype: str | EdgeType) -> torch.Tensor:
         """Return the homogeneous IDs of type-wise edge IDs; shape (K,), int64."""

@@ -181,7 +181,7 @@ def renumber_graph(g: Graph, part_of: np.ndarray, num_parts: int) -> RenumberedG
     nodes = {ntype: renumber_nodes(part, num_parts) for ntype, part in parts.items()}
     edges = {
         etype: _sort_edges(relation, nodes[etype[0]].new, nodes[etype[2]].new)
-        for etype, relation in g._relations.items()
+        for etype, relation in g.relations.items()
     }
     return RenumberedGraph(nodes, edges)
 

@@ -151,8 +151,8 @@ def _sizes(g: Graph) -> dict[str, int]:
     return {
         "num_nodes": sum(g.num_nodes(ntype) for ntype in g.ntypes),
         "num_edges": sum(g.num_edges(etype) for etype in g.canonical_etypes),
-        "node_bytes": size(g._node_frames().values()),
-        "edge_bytes": size(g._edge_frames.values()),
+        "node_bytes": size(g.node_frames().values()),
+        "edge_bytes": size(g.edge_frames.values()),
     }
 
 

@@ -148,7 +148,7 @@ def partition_graph(
         trainers = (
             split_by_type(g, trainer_of.astype(np.int64)) if num_trainers_per_machine > 1 else None
         )
-        frames = g._node_frames(), g._edge_frames
+        frames = g.node_frames(), g.edge_frames
         for part_id in parts_progress(num_parts):
             write_part(writer, frames, renumbered, part_id, num_hops, trainers)
         config = writer.commit(make_config(graph_name, renumbered.book, method, num_hops))
@@ -228,7 +228,7 @@ def _check_arguments(g: Graph, num_parts: int, num_hops: int, reshuffle: bool) -
     if not g.canonical_etypes:
         raise InvalidInput("the graph has no edge types; there is nothing to cut")
     check_type_names([*g.ntypes, *g.etypes])
-    for frame in (*g._node_frames().values(), *g._edge_frames.values()):
+    for frame in (*g.node_frames().values(), *g.edge_frames.values()):
         for name, values in frame.items():  # before the work, not when they are written
             check_stored(values.dtype, f"feature {name!r}")
 

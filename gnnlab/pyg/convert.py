@@ -150,7 +150,7 @@ def to_pyg(g: Graph, names: Mapping[str, str] | None = None) -> Any:
     def index(etype: Any) -> torch.Tensor:
         return torch.stack([end.long() for end in g.edges(etype=etype)])
 
-    nodes, edges = g._node_frames(), g._edge_frames
+    nodes, edges = g.node_frames(), g.edge_frames
     if list(edges) != [ONE_ETYPE]:
         data = HeteroData()
         for ntype, frame in nodes.items():

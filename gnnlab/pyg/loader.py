@@ -184,7 +184,7 @@ class _Completed:
         for ntype in g.ntypes:
             nodes = data[ntype] if typed else data
             nodes.num_nodes = len(nodes.n_id)
-        for etype, frame in g._edge_frames.items():
+        for etype, frame in g.edge_frames.items():
             edges = data[etype] if typed else data
             if "e_id" in edges:
                 group = etype if typed else ONE_ETYPE

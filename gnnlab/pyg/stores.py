@@ -29,7 +29,7 @@ __all__ = ["FeatureStore", "GraphStore", "graph_of_stores", "is_typed"]
 
 def is_typed(g: Graph | DistGraph) -> bool:
     """Whether PyG sees the graph as a ``HeteroData``: it has types, or a type with a name."""
-    return list(g._edge_frames) != [ONE_ETYPE]
+    return list(g.edge_frames) != [ONE_ETYPE]
 
 
 class FeatureStore(pyg.FeatureStore):
@@ -63,7 +63,7 @@ class FeatureStore(pyg.FeatureStore):
 
     def tensors(self) -> list[torch.Tensor]:
         """Return the tensors of this process whose rows mini-batches have."""
-        frames = [*self.graph._node_frames().values(), *self.graph._edge_frames.values()]
+        frames = [*self.graph.node_frames().values(), *self.graph.edge_frames.values()]
         return [
             frame[name]
             for frame in frames
@@ -74,7 +74,7 @@ class FeatureStore(pyg.FeatureStore):
 
     def frame(self, attr: Any) -> Any:
         """Return the frame (of a node type or an edge type) that holds an attribute."""
-        nodes, edges = self.graph._node_frames(), self.graph._edge_frames
+        nodes, edges = self.graph.node_frames(), self.graph.edge_frames
         if not is_typed(self.graph):
             (of_nodes,), (of_edges,) = nodes.values(), edges.values()
             is_edge = attr.group_name == ONE_ETYPE or attr.attr_name not in of_nodes
@@ -120,7 +120,7 @@ class FeatureStore(pyg.FeatureStore):
         typed = is_typed(self.graph)
         return [
             pyg.TensorAttr(group_name=ntype if typed else None, attr_name=name)
-            for ntype, frame in self.graph._node_frames().items()
+            for ntype, frame in self.graph.node_frames().items()
             for name in frame
             if self.names is None or name in self.names
         ]
@@ -197,7 +197,7 @@ def graph_of_stores(features: Any, edges: Any, weight_attr: str | None = None) -
     typed = None not in ends
     g = heterograph(ends, sizes) if typed else graph(ends[None], num_nodes=sizes[None])
     if weight_attr is not None:
-        for etype, frame in g._edge_frames.items():
+        for etype, frame in g.edge_frames.items():
             group = etype if typed else None
             frame[weight_attr] = features.get_tensor(group, attr_name=weight_attr, index=None)
     return g.cpu()

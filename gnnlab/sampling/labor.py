@@ -137,7 +137,7 @@ def sample_labors(
     picked = {etype: found.picked for etype, found in taken.items()}
     frontier = frontier_of(g, seeds, picked, inward, copy_ndata, copy_edata)
     for etype, found in taken.items():
-        frontier._edge_frames[etype][PROBABILITIES] = found.probs
+        frontier.edge_frames[etype][PROBABILITIES] = found.probs
     weights = [found.weights for found in taken.values()]
     if output_device is None:
         return frontier, weights
@@ -233,7 +233,7 @@ def _weights_of(
         by_type = {g.to_canonical_etype(etype): value for etype, value in prob.items()}
     found = {}
     for etype, value in by_type.items():
-        table = g._edge_frames[etype].get(value) if isinstance(value, str) else value
+        table = g.edge_frames[etype].get(value) if isinstance(value, str) else value
         if table is not None:  # a DistTensor
             rows = table[around[etype].edges()]
             found[etype] = rows.squeeze(-1) if rows.ndim == 2 else rows

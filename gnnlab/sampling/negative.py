@@ -69,7 +69,7 @@ def global_uniform_negative_sampling(
         exclude_self_loops and source == destination,
         replace,
     )
-    return g._ids(src), g._ids(dst)
+    return g.as_ids(src), g.as_ids(dst)
 
 
 def non_edges(

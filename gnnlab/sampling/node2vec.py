@@ -114,8 +114,8 @@ def node2vec_random_walk(
         edges[walks[can]] = eids[chosen]
         traces.append(here)
         taken.append(edges)
-    found = g._ids(torch.stack(traces, 1))
+    found = g.as_ids(torch.stack(traces, 1))
     if not return_eids:
         return found
     none = torch.empty((len(here), 0), dtype=torch.int64, device=g.device)
-    return found, g._ids(torch.stack(taken, 1) if taken else none)
+    return found, g.as_ids(torch.stack(taken, 1) if taken else none)

@@ -90,7 +90,7 @@ def random_walk(
     start = path[0][0] if path else g.ntypes[0]
     here = read_ids(nodes, g.num_nodes(start), "node", g.device).long()
     weights = read_weights(g, prob)
-    totals = {etype: _running_sum(g._relations[etype].csr(), w) for etype, w in weights.items()}
+    totals = {etype: _running_sum(g.relations[etype].csr(), w) for etype, w in weights.items()}
     rng = kernels.rng_torch
     streams = rng.streams(next_key(), torch.arange(len(here), device=g.device))
     traces, taken = [here], []
@@ -99,7 +99,7 @@ def random_walk(
         if stops is not None:
             alive &= rng.uniform(rng.draw(streams, 2 * step)) >= stops[step]
         walks = alive.nonzero().flatten()
-        adjacency, bits = g._relations[etype].csr(), rng.draw(streams[walks], 2 * step + 1)
+        adjacency, bits = g.relations[etype].csr(), rng.draw(streams[walks], 2 * step + 1)
         slots, can = _choose(adjacency, here[walks], bits, totals.get(etype))
         walks, slots = walks[can], slots[can]
         here = torch.full_like(here, -1)
@@ -110,12 +110,12 @@ def random_walk(
             eids[walks] = slots if adjacency.ordered else adjacency.eids[slots].long()
             taken.append(eids)
     names = [start, *(etype[2] for etype in path)]
-    types = g._ids(torch.tensor([g.get_ntype_id(name) for name in names], device=g.device))
-    found = g._ids(torch.stack(traces, 1))
+    types = g.as_ids(torch.tensor([g.get_ntype_id(name) for name in names], device=g.device))
+    found = g.as_ids(torch.stack(traces, 1))
     if not return_eids:
         return found, types
     none = torch.empty((len(here), 0), dtype=torch.int64, device=g.device)
-    return found, g._ids(torch.stack(taken, 1) if taken else none), types
+    return found, g.as_ids(torch.stack(taken, 1) if taken else none), types
 
 
 def _read_path(g: Graph, metapath: Sequence[Any] | None, length: int | None) -> list[EdgeType]:

@@ -52,7 +52,7 @@ class NodeShuffle(BaseTransform):
     def __call__(self, g: Graph) -> Graph:
         """Return a graph with permuted rows."""
         g = g.clone()
-        for frame in g._node_frames().values():
+        for frame in g.node_frames().values():
             order = torch.randperm(frame.num_rows, generator=random.generator()).to(g.device)
             for name, value in list(frame.items()):
                 frame[name] = value[order]
@@ -159,8 +159,8 @@ class FeatMask(_WithProbability):
     def __call__(self, g: Graph) -> Graph:
         """Return a graph with masked features."""
         g = g.clone()
-        self._mask(list(g._node_frames().values()), self.node_feat_names, "node")
-        self._mask(list(g._edge_frames.values()), self.edge_feat_names, "edge")
+        self._mask(list(g.node_frames().values()), self.node_feat_names, "node")
+        self._mask(list(g.edge_frames.values()), self.edge_feat_names, "edge")
         return g
 
     def _mask(self, frames: list[Frame], names: list[str], what: str) -> None:

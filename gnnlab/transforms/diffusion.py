@@ -31,7 +31,7 @@ __all__ = ["GDC", "PPR", "GCNNorm", "HeatKernel", "RowFeatNormalizer", "SIGNDiff
 
 def _weights(g: Graph, name: str | None, etype: EdgeType | None = None) -> torch.Tensor:
     """Return the weight of each edge, (E,): the feature of this name if there is one, or 1."""
-    frame = g._edge_frames[g.to_canonical_etype(etype)]
+    frame = g.edge_frames[g.to_canonical_etype(etype)]
     if name is None or name not in frame:
         return torch.ones(g.num_edges(etype), device=g.device)
     return frame[name].reshape(-1)
@@ -75,7 +75,7 @@ class GCNNorm(BaseTransform):
         for etype in g.canonical_etypes:
             if etype[0] == etype[2]:
                 weights = _weights(g, self.eweight_name, etype)
-                g._edge_frames[etype][self.eweight_name] = _symmetric(g, weights, etype)
+                g.edge_frames[etype][self.eweight_name] = _symmetric(g, weights, etype)
         return g
 
 
@@ -251,8 +251,8 @@ class RowFeatNormalizer(BaseTransform):
 
     def __call__(self, g: Graph) -> Graph:
         """Return the graph with scaled features."""
-        places = [(g._node_frames(), name, "node") for name in self.node_feat_names]
-        places += [(g._edge_frames, name, "edge") for name in self.edge_feat_names]
+        places = [(g.node_frames(), name, "node") for name in self.node_feat_names]
+        places += [(g.edge_frames, name, "edge") for name in self.edge_feat_names]
         for frames, name, what in places:
             for frame in frames_having(frames.values(), name, what, "RowFeatNormalizer"):
                 value = frame[name]

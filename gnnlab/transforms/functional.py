@@ -88,7 +88,7 @@ def metapath_reachable_graph(g: Graph, metapath: Sequence[str | EdgeType]) -> Gr
         device=g.device,
     )
     for ntype in {start, end}:
-        made._node_frames()[ntype].update(g._node_frames()[ntype])
+        made.node_frames()[ntype].update(g.node_frames()[ntype])
     return made
 
 
@@ -207,7 +207,7 @@ def shortest_dist(g: Graph, root: int | None = None, return_paths: bool = False)
         dist, predecessors = map(torch.from_numpy, found)
         hops = torch.where(dist.isinf(), -1, dist).long()
         before = predecessors.long()
-    result = g._ids(hops.to(g.device))
+    result = g.as_ids(hops.to(g.device))
     result = result[0] if root is not None else result
     if not return_paths:
         return result
@@ -220,7 +220,7 @@ def shortest_dist(g: Graph, root: int | None = None, return_paths: bool = False)
         paths[row, node, step - 1] = torch.as_tensor(g.edge_ids(previous, here)).cpu().long()
         onward = step > 1
         row, node, step, here = row[onward], node[onward], step[onward] - 1, previous[onward]
-    found_paths = g._ids(paths.to(g.device))
+    found_paths = g.as_ids(paths.to(g.device))
     return result, found_paths[0] if root is not None else found_paths
 
 
@@ -247,12 +247,12 @@ def slice_batch(g: Graph, gid: int, store_ids: bool = False) -> Graph:
         raise InvalidInput(f"gid is 0 to {g.batch_size - 1} in this batch; found {gid}")
     part = unbatch(g)[gid]
     if store_ids:
-        for ntype, frame in part._node_frames().items():
+        for ntype, frame in part.node_frames().items():
             first = int(g.batch_num_nodes(ntype)[:gid].sum())
-            frame[NID] = g._ids(torch.arange(first, first + frame.num_rows, device=g.device))
-        for etype, frame in part._edge_frames.items():
+            frame[NID] = g.as_ids(torch.arange(first, first + frame.num_rows, device=g.device))
+        for etype, frame in part.edge_frames.items():
             first = int(g.batch_num_edges(etype)[:gid].sum())
-            frame[EID] = g._ids(torch.arange(first, first + frame.num_rows, device=g.device))
+            frame[EID] = g.as_ids(torch.arange(first, first + frame.num_rows, device=g.device))
     return part
 
 

@@ -101,7 +101,7 @@ class AddReverse(BaseTransform):
         """Return the graph with reverse edges."""
         relations, frames = {}, {}
         for etype in g.canonical_etypes:
-            relation, frame = g._relations[etype], g._edge_frames[etype]
+            relation, frame = g.relations[etype], g.edge_frames[etype]
             if etype[0] == etype[2] and not self.sym_new_etype:
                 src, dst = relation.coo()
                 g = edit.add_edges(g, dst, src, frame if self.copy_edata else None, etype)
@@ -234,9 +234,9 @@ def _with_etypes(
     g: Graph, relations: dict[EdgeType, Relation], frames: dict[EdgeType, Frame]
 ) -> Graph:
     """Return the graph with further edge types, all sorted by name."""
-    merged: dict[EdgeType, Any] = {**g._relations, **relations}
+    merged: dict[EdgeType, Any] = {**g.relations, **relations}
     return g.derive(
         {etype: merged[etype] for etype in sorted(merged)},
         node_frames=node_frames(g),
-        edge_frames={**{name: f.copy() for name, f in g._edge_frames.items()}, **frames},
+        edge_frames={**{name: f.copy() for name, f in g.edge_frames.items()}, **frames},
     )

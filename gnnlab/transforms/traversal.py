@@ -105,7 +105,7 @@ def _breadth_first(
     seen[here] = True
     nodes, edges = [], []
     while len(here):
-        nodes.append(graph._ids(here))
+        nodes.append(graph.as_ids(here))
         slots = incident_slots(adjacency, here)[1]
         there = adjacency.indices[slots].long()
         slots, there = slots[~seen[there]], there[~seen[there]]
@@ -117,7 +117,7 @@ def _breadth_first(
         here = there[kept]
         seen[here] = True
         if len(here):
-            edges.append(graph._ids(adjacency.eids_at(slots[kept]).long()))
+            edges.append(graph.as_ids(adjacency.eids_at(slots[kept]).long()))
     return nodes, edges
 
 
@@ -154,7 +154,7 @@ def topological_nodes_generator(graph: Graph, reverse: bool = False) -> list[tor
     missing = (relation.out_degrees() if reverse else relation.in_degrees()).clone()
     here, frontiers, done = (missing == 0).nonzero().flatten(), [], 0
     while len(here):
-        frontiers.append(graph._ids(here))
+        frontiers.append(graph.as_ids(here))
         done += len(here)
         there = adjacency.indices[incident_slots(adjacency, here)[1]].long()
         missing -= torch.bincount(there, minlength=count)
@@ -242,7 +242,7 @@ def _depth_first(
     eids = adjacency.eids.tolist()
     walks = [list(_depth_first_from(start, indptr, indices, eids, wanted)) for start in starts]
     steps = [[step for step in together if step is not None] for together in zip_longest(*walks)]
-    edges = [graph._ids(torch.tensor([e for e, _ in step], device=graph.device)) for step in steps]
+    edges = [graph.as_ids(torch.tensor([e for e, _ in step], device=graph.device)) for step in steps]
     labels = [torch.tensor([label for _, label in step], device=graph.device) for step in steps]
     return edges, labels
 

@@ -193,11 +193,11 @@ def test_features_follow_and_named_ones_are_fetched_ahead(graph):
     )
     loader = dgl.dataloading.DataLoader(graph, [5, 9], sampler, batch_size=2)
     _, pairs, (block,) = next(iter(loader))
-    stored = pairs._edge_frames[graph.canonical_etypes[0]]
+    stored = pairs.edge_frames[graph.canonical_etypes[0]]
     assert isinstance(stored.column("y"), torch.Tensor)
     assert not isinstance(stored.column("w"), torch.Tensor)
-    assert isinstance(block._src_frames["_N"].column("x"), torch.Tensor)
-    assert isinstance(block._edge_frames["_N", "_E", "_N"].column("w"), torch.Tensor)
+    assert isinstance(block.src_frames["_N"].column("x"), torch.Tensor)
+    assert isinstance(block.edge_frames["_N", "_E", "_N"].column("w"), torch.Tensor)
     assert pairs.edata["y"].tolist() == [5, 9]
     assert torch.equal(pairs.ndata["x"], graph.ndata["x"][pairs.ndata[dgl.NID]])
 

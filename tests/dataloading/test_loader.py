@@ -186,10 +186,10 @@ def test_named_features_are_fetched_ahead(graph):
         [2, 2], prefetch_node_feats=["x"], prefetch_labels=["y"], prefetch_edge_feats=["w"]
     )
     _, _, blocks = next(iter(dgl.dataloading.DataLoader(graph, [1, 2], sampler, batch_size=2)))
-    stored = blocks[0]._src_frames["_N"]
+    stored = blocks[0].src_frames["_N"]
     assert isinstance(stored.column("x"), torch.Tensor)
     assert not isinstance(stored.column("y"), torch.Tensor)
-    assert isinstance(blocks[1]._dst_frames["_N"].column("y"), torch.Tensor)
+    assert isinstance(blocks[1].dst_frames["_N"].column("y"), torch.Tensor)
 
 
 class Counted(dgl.dataloading.NeighborSampler):

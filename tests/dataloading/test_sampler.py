@@ -45,14 +45,14 @@ def check_blocks(g, blocks, input_nodes, output_nodes):
     expected_in = (
         {t: x.tolist() for t, x in input_nodes.items()} if typed else {"_N": input_nodes.tolist()}
     )
-    assert nodes(blocks[0]._src_frames) == expected_in
-    last = nodes(blocks[-1]._dst_frames)
+    assert nodes(blocks[0].src_frames) == expected_in
+    last = nodes(blocks[-1].dst_frames)
     for ntype, ids in (
         output_nodes if isinstance(output_nodes, dict) else {"_N": output_nodes}
     ).items():
         assert last[ntype] == ids.tolist()
     for before, after in pairwise(blocks):
-        assert nodes(before._dst_frames) == nodes(after._src_frames)
+        assert nodes(before.dst_frames) == nodes(after.src_frames)
     for block in blocks:
         for etype in block.canonical_etypes:
             src, dst = block.edges(etype=etype)

@@ -57,11 +57,11 @@ class Original:
     def graph(self, g: dgl.Graph) -> list[Any]:
         """Nodes of both sides, ends and IDs of the edges, and all features."""
         found: list[Any] = []
-        for frames in (g._src_frames, g._dst_frames):
+        for frames in (g.src_frames, g.dst_frames):
             for ntype, frame in frames.items():
                 found.append(self.nodes(frame[dgl.NID], ntype))
                 found += [(name, frame[name].tolist()) for name in sorted(set(frame) - {dgl.NID})]
-        for etype, frame in g._edge_frames.items():
+        for etype, frame in g.edge_frames.items():
             found.append([end.tolist() for end in g.edges(etype=etype)])
             if dgl.EID in frame:
                 found.append(self.edges(frame[dgl.EID], etype))

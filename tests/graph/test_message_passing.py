@@ -286,7 +286,7 @@ def test_multi_update_all(cross: Any, expected: Any) -> None:
 
 def test_features_that_nobody_asks_for_are_not_made() -> None:
     g, read = meeting(), []
-    g._node_frames()["user"].defer("z", lambda: read.append("z") or torch.ones(2))
+    g.node_frames()["user"].defer("z", lambda: read.append("z") or torch.ones(2))
     both = {etype: (fn.copy_u("x", "m"), fn.sum("m", "y")) for etype in ("a", "b")}
     g.multi_update_all(both, "sum")
     g.pull([0], *both["a"], etype="a")

@@ -68,7 +68,7 @@ def check(g, fanouts, replace, sizes, tag=None):
             assert torch.equal(layer.ptr, expected.indptr)
             assert torch.equal(layer.sizes, expected.sizes)
             assert torch.equal(layer.local, expected.indices)
-            assert torch.equal(g._ids(csc.eids_at(layer.slots)), block.edata[dgl.EID])
+            assert torch.equal(g.as_ids(csc.eids_at(layer.slots)), block.edata[dgl.EID])
     return workspace
 
 check(make(), [4, 3], False, [5, 160, 0, 70])

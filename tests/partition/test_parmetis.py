@@ -76,7 +76,7 @@ def test_parts_become_the_partition_of_the_same_assignment(g, data):
     part = data.draw(st.lists(st.integers(0, num_parts - 1), min_size=count, max_size=count))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for frame in [*g._node_frames().values(), *g._edge_frames.values()]:
+        for frame in [*g.node_frames().values(), *g.edge_frames.values()]:
             frame.clear()
         partition_graph(g, "g", num_parts, folder / "memory", part_method=lambda g, k: part)
         write_parmetis(g, "g", folder)

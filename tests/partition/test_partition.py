@@ -222,9 +222,9 @@ def test_columns_of_an_older_partition_are_left_out(tmp_path: Path) -> None:
 
 def test_graph_is_left_as_it_is(tmp_path: Path) -> None:
     g = typed()
-    before = [(list(f), {n: f[n].clone() for n in f}) for f in g._node_frames().values()]
+    before = [(list(f), {n: f[n].clone() for n in f}) for f in g.node_frames().values()]
     partition_graph(g, "g", 3, tmp_path, part_method="ldg")
-    after = [(list(f), {n: f[n] for n in f}) for f in g._node_frames().values()]
+    after = [(list(f), {n: f[n] for n in f}) for f in g.node_frames().values()]
     for (names, old), (same_names, new) in zip(before, after, strict=True):
         assert names == same_names and all(torch.equal(old[n], new[n]) for n in names)
 

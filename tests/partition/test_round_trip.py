@@ -29,7 +29,7 @@ def assignments(draw: st.DrawFn, g: dgl.Graph, num_parts: int) -> list[int]:
 
 
 def add_features(g: dgl.Graph, dtype: torch.dtype, width: tuple[int, ...]) -> None:
-    for frame in [*g._node_frames().values(), *g._edge_frames.values()]:
+    for frame in [*g.node_frames().values(), *g.edge_frames.values()]:
         numbers = torch.arange(frame.num_rows * int(np.prod(width)))
         frame["a feature"] = (numbers % 7).to(dtype).reshape(frame.num_rows, *width)
 

@@ -108,7 +108,7 @@ class ShaDowKHopSampler(_SubgraphSampler):
             left_out = read_edges(g, exclude_eids)
             kept = {
                 etype: ~torch.isin(frame[EID], left_out.get(etype, frame[EID][:0]))
-                for etype, frame in part._edge_frames.items()
+                for etype, frame in part.edge_frames.items()
             }
             part = part.edge_subgraph(kept, relabel_nodes=False, store_ids=False)
         nodes = {ntype: nodes.get(ntype, torch.empty(0, dtype=g.idtype)) for ntype in g.ntypes}

@@ -75,9 +75,9 @@ class _PairsOfSeedTypes(Sampler):
         if isinstance(seed_edges, Mapping):
             etypes = [g.to_canonical_etype(etype) for etype in seed_edges]
             pairs = pairs.derive(
-                {etype: pairs._relations[etype] for etype in etypes},
-                node_frames=pairs._node_frames(),
-                edge_frames={etype: pairs._edge_frames[etype] for etype in etypes},
+                {etype: pairs.relations[etype] for etype in etypes},
+                node_frames=pairs.node_frames(),
+                edge_frames={etype: pairs.edge_frames[etype] for etype in etypes},
             )
         return input_nodes, pairs, *rest
 

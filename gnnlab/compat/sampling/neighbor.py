@@ -50,7 +50,7 @@ def select_topk(
         nodes = {ntype: range(g.num_nodes(ntype)) for ntype in g.ntypes}
     around, end, kept = _around(g, nodes, edge_dir), edge_dir == "in", {}
     for etype, count in read_fanouts(g, k).items():
-        frame = around._edge_frames[etype]
+        frame = around.edge_frames[etype]
         score, ends = frame[weight], around.edges(etype=etype)[end]
         if score.numel() != len(ends):
             raise InvalidInput(f"weight is one number per edge; {weight!r} of {etype} has more")
@@ -144,9 +144,9 @@ def _frontier(
 ) -> Graph:
     """Return the graph of all nodes and of some edges, which may be repeated."""
     found = _keep(g, eids, None, True)
-    for frame in found._node_frames().values() if not ndata else ():
+    for frame in found.node_frames().values() if not ndata else ():
         frame.clear()
-    for frame in found._edge_frames.values() if not edata else ():
+    for frame in found.edge_frames.values() if not edata else ():
         ids = frame[EID]
         frame.clear()
         frame[EID] = ids
