@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _gpu(options: argparse.Namespace) -> int:
     from benchmarks import gpu
-    from gnnlab import accelerators
+    from gnnlab.system import accelerators
 
     name = options.device or accelerators.kind()
     if name is None:

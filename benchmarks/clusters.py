@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 import gnnlab as dgl
-from gnnlab.bars import progress_bar
 from gnnlab.data.generate import CHUNK, EXPONENT, NUM_CLASSES, _rank
 from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import draw, uniform
+from gnnlab.system.bars import progress_bar
 
 CLUSTER = 2000  # mean number of nodes
 LARGEST = 300.0  # weight; heavier nodes would be tied to all of their cluster

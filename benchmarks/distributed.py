@@ -86,7 +86,7 @@ def measure(
 
 def ours(part_config: Path, security: str = "none", machines: int = 2) -> list[dict]:
     """Start servers and a trainer on this machine; return what the trainer measured."""
-    from gnnlab.certificates import Authority
+    from gnnlab.launch.certificates import Authority
 
     hosts = [f"127.0.0.{1 + machine}" for machine in range(machines)]
     env = {

@@ -212,7 +212,7 @@ class _Job:
         (self._folder / "tmp").mkdir(parents=True)
         self._ports: set[tuple[str, int]] = set()
         self._noted = 0.0
-        command = [sys.executable, "-m", "gnnlab.tools.launch", "--local", "--timeout", "60"]
+        command = [sys.executable, "-m", "gnnlab.launch.launch", "--local", "--timeout", "60"]
         command += ["--workspace", str(folder), "--part_config", "data/toy.json"]
         command += ["--num_samplers", str(samplers), "--log_dir", str(self._folder / "logs")]
         env = {
@@ -320,7 +320,7 @@ class _Job:
     def _role(self, process: psutil.Process, words: str, env: dict[str, str]) -> str:
         if process.pid == self._process.pid:
             return "launcher"
-        if "gnnlab.tools.agent" in words:
+        if "gnnlab.launch.agent" in words:
             return "guard" if process.ppid() == self._process.pid else "agent"
         if "watchdog.py" in words:
             return "watchdog"
@@ -328,7 +328,7 @@ class _Job:
             return "sampler"
         if words.startswith("/bin/sh -c trap"):
             return "shell"
-        if "-m gnnlab.tools.torchrun" in words:
+        if "-m gnnlab.launch.torchrun" in words:
             return "torchrun"
         if words.endswith("job.py"):
             return "server" if env.get("DGL_ROLE") == "server" else "rank"

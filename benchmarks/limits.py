@@ -24,7 +24,7 @@ import gnnlab as dgl
 from benchmarks import distributed
 from benchmarks.tasks import BATCH, SAGE, Tasks, fanouts, seed_batches
 from gnnlab import kernels
-from gnnlab.certificates import Authority, server_name
+from gnnlab.launch.certificates import Authority, server_name
 
 _BIG = "15,10,5"
 _ROWS, _WIDTH = 30_000, 100  # of the remote read in benchmarks.distributed

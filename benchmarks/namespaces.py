@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from gnnlab.certificates import Authority
+from gnnlab.launch.certificates import Authority
 
 __all__ = [
     "bits", "busy_seconds", "exchange", "hear", "machines", "python", "run_job", "shape",
@@ -140,7 +140,7 @@ def hear(process: subprocess.Popen[str]) -> str:
 EXCHANGE = """
 import json, os, socket, sys, time
 from concurrent.futures import ThreadPoolExecutor
-from gnnlab.certificates import Keys, server_name
+from gnnlab.launch.certificates import Keys, server_name
 from gnnlab.distributed.stream import accept, greet
 me, rounds, size, streams = map(int, sys.argv[1:])
 hosts = [f"SUBNET.{10 + k}" for k in range(MACHINES)]

@@ -26,12 +26,12 @@ import torch
 
 import gnnlab as dgl
 from benchmarks.clusters import clustered
-from gnnlab.bars import progress_bar
 from gnnlab.data.ogb import read_ogb
 from gnnlab.dataloading import DataLoader, LaborSampler, NeighborSampler
 from gnnlab.distributed.inclusion import inclusion_probabilities
 from gnnlab.distributed.policies import Plan, Planned, Scored, ranked
 from gnnlab.partition.assign import assign
+from gnnlab.system.bars import progress_bar
 
 NODES, EDGES, TRAIN = 2_449_029, 123_718_280, 196_615  # of ogbn-products, both directions
 ALPHAS = (0.1, 0.2, 0.5, 1.0)  # replication: cached rows per row that a machine owns

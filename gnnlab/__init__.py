@@ -6,7 +6,7 @@ it starts no thread, sets no environment variable and loads neither torch nor a 
 
 from __future__ import annotations
 
-from gnnlab import interrupt  # noqa: F401 (first: what follows takes seconds to load)
+from gnnlab.system import interrupt  # noqa: F401 (first: what follows takes seconds to load)
 
 # isort: split
 import importlib
@@ -82,10 +82,10 @@ _SUBMODULES = [
     "data",
     "dataloading",
     "distributed",
-    "fork",
     "function",
     "helpers",
     "kernels",
+    "launch",
     "multiprocessing",
     "nn",
     "ops",

@@ -40,9 +40,9 @@ import torch.multiprocessing
 from torch.multiprocessing import *  # noqa: F403
 from torch.multiprocessing import get_start_method
 
-from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.helpers.fork import check_fork, fix_openmp
+from gnnlab.system.ending import await_torch_at_exit
 
 __all__ = [*torch.multiprocessing.__all__, "Process", "shared_tensor"]
 

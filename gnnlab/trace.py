@@ -35,8 +35,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gnnlab import accelerators
 from gnnlab.errors import InvalidInput, reading, writing
+from gnnlab.system import accelerators
 
 __all__ = [
     "KINDS",

@@ -34,8 +34,8 @@ import torch
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from gnnlab import accelerators
 from gnnlab.ops import primitive
+from gnnlab.system import accelerators
 from tests import accelerator_cells, accelerator_group, accelerator_streams
 
 NAME, NUM_DEVICES = "pretend", 4

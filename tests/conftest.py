@@ -42,7 +42,7 @@ settings.load_profile("gnnlab")
 # Where files take longest: they run first, so that no worker ends long after the others.
 SLOW = (
     *("tests/notebooks", "notebooks", "tests/test_systems.py", "tests/examples"),
-    *("tests/tools", "tests/distributed", "tests/simulate"),
+    *("tests/launch", "tests/tools", "tests/distributed", "tests/simulate"),
 )
 
 # A shell ignores Ctrl-C for what it starts in the background, and all children would inherit that.

@@ -1,6 +1,6 @@
 """Run tests many times beside busy processes, and say which of them fail now and then.
 
-    python -m tests.repeat --times 30 --load 6 tests/parallel tests/tools tests/distributed
+    python -m tests.repeat --times 30 --load 6 tests/parallel tests/launch tests/distributed
 
 Each run draws its examples from another seed; one that failed is repeated by the command in the
 first line of its log. Further words go to pytest, such as ``-k server`` or ``-n 2``.

@@ -302,7 +302,7 @@ def test_importing_the_helpers_loads_none_of_them() -> None:
         from gnnlab.helpers import (
             BlockSampler, DDPLoader, DistGraphSimulator, block_sampler, fix_openmp, prepare_mp
         )
-        print(BlockSampler is block_sampler.BlockSampler, gnnlab.fork.prepare_mp is prepare_mp)
+        print(BlockSampler is block_sampler.BlockSampler, gnnlab.helpers.prepare_mp is prepare_mp)
         """,
         fresh=True,
     )

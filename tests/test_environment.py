@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from gnnlab import environment
 from gnnlab.errors import InvalidInput
+from gnnlab.launch import environment
 from tests.helpers import ROOT
 
 # Read by users' programs and by gnnlab outside of jobs, or no variable.

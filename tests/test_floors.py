@@ -19,9 +19,8 @@ from tests.helpers import ROOT, run_script
 
 FLOORS = [
     {"errors"},
-    {"accelerators", "certificates", "environment", "helpers", "ip_config"},
-    {"kernels", "bars", "cells", "ending", "failures", "fork", "interrupt"}
-    | {"random", "staging", "trace", "engines"},
+    {"system", "helpers", "launch.environment", "launch.certificates", "launch.ip_config"},
+    {"kernels", "random", "trace", "launch.failures"},
     {"graph.relation"},  # arrays and counts, which operators take where others take a graph
     {"function", "ops", "multiprocessing"},
     {"graph"},
@@ -30,7 +29,8 @@ FLOORS = [
     {"parallel"},
     {"partition"},
     {"distributed"},
-    {"simulate", "plot", "tools", "pyg"},
+    {"launch", "simulate", "plot", "pyg"},
+    {"tools"},
     {"compat"},
     {"__main__", "as_dgl"},
 ]

@@ -88,10 +88,10 @@ def reachable(name: str) -> frozenset[str]:
 
 @functools.cache
 def public() -> set[str]:
-    """Functions and classes that users call; in compat, tools, pyg and engines all of them."""
+    """Functions and classes that users call; in compat, tools, pyg and launch all of them."""
     found = {part for line in public_names() for part in line.partition("(")[0].split(".")}
     for path in FILES:
-        if path.relative_to(HERE).parts[0] in ("compat", "pyg", "tools", "engines"):
+        if path.relative_to(HERE).parts[0] in ("compat", "pyg", "tools", "launch"):
             found |= {getattr(top, "name", "") for top in tree(path).body}
     return {name for name in found if name[:1] != "_"}
 

@@ -29,7 +29,8 @@ import gnnlab as dgl
 import gnnlab.distributed.samplers
 import gnnlab.distributed.server
 import gnnlab.simulate
-from gnnlab.tools import agent, copy_files, doctor, export, launch, lessons
+from gnnlab.launch import agent, copy_files, doctor, launch
+from gnnlab.tools import export, lessons
 
 assert not hasattr(os, "fork") and not hasattr(signal, "SIGKILL")  # else nothing is emulated
 try:
@@ -136,9 +137,9 @@ def test_lessons_elsewhere(system: str, lesson: str, compare: str, tmp_path: Pat
     run_tests(system, tmp_path, compare, f"notebooks/en/{lesson}.ipynb")
 
 
-@pytest.mark.thorough("the jobs are those of tests/tools, here without /proc")
+@pytest.mark.thorough("the jobs are those of tests/launch, here without /proc")
 def test_jobs_of_two_machines_on_macos(tmp_path: Path) -> None:
     """One with several trainers and servers a machine, one whose trainers have a sampler each."""
     jobs = ["test_launch.py::test_a_job_from_python", "test_trace.py::test_a_job_leaves_its_events"]
-    tests = [f"tests/tools/{job}" for job in jobs]
+    tests = [f"tests/launch/{job}" for job in jobs]
     run_tests("macos", tmp_path, "--basetemp", str(tmp_path / "base"), *tests)

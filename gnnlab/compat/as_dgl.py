@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Any
 
 import gnnlab.compat
-from gnnlab import environment
 from gnnlab.compat.lazy import PATHS, target
+from gnnlab.launch import environment
 from gnnlab.tools.as_dgl import note_on_other_dgl
 
 __all__ = ["PATHS", "Finder", "target"]

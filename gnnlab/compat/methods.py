@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from gnnlab import accelerators
 from gnnlab.compat.rows import rows_view
 from gnnlab.compat.slices import slice_of_types
 from gnnlab.errors import InvalidInput
@@ -38,6 +37,7 @@ from gnnlab.graph.names import ALL, EdgeType, is_all
 from gnnlab.graph.queries import edge_ids
 from gnnlab.graph.relation import Relation
 from gnnlab.graph.views import EdgeView, NodeView
+from gnnlab.system import accelerators
 
 __all__ = ["Scheme", "bind", "unbind"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from gnnlab.data.npz import open_npz
 from gnnlab.data.raw import RawDataset
 from gnnlab.errors import writing
-from gnnlab.staging import replacing
+from gnnlab.system.staging import replacing
 
 __all__ = ["load_arrays", "save_arrays"]
 

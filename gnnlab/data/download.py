@@ -27,9 +27,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gnnlab.bars import progress_bar
 from gnnlab.errors import GNNLabError, InvalidInput, check_file, writing
-from gnnlab.staging import staging_folder
+from gnnlab.system.bars import progress_bar
+from gnnlab.system.staging import staging_folder
 
 __all__ = [
     "DownloadFailed",

@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnnlab.bars import progress_bar
 from gnnlab.data.raw import RawDataset
 from gnnlab.errors import InvalidInput
 from gnnlab.kernels.jit import njit
 from gnnlab.kernels.rng import below, draw, uniform
 from gnnlab.random import fold
+from gnnlab.system.bars import progress_bar
 
 __all__ = ["generate"]
 

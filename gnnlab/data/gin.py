@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Subset
 
-from gnnlab.bars import progress_bar
 from gnnlab.data.dataset import Transform
 from gnnlab.data.download import data_folder, local_archive
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, check_file, reading
 from gnnlab.graph.construct import graph
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.transform import add_self_loop
+from gnnlab.system.bars import progress_bar
 
 __all__ = ["GINDataset", "read_gin"]
 

@@ -19,8 +19,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from gnnlab.bars import progress_bar
 from gnnlab.errors import InvalidInput, check_file, reading
+from gnnlab.system.bars import progress_bar
 
 __all__ = ["integer_chunks", "read_floats", "read_integers"]
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from gnnlab.bars import progress_bar
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.construct import heterograph
 from gnnlab.graph.graph import Graph
+from gnnlab.system.bars import progress_bar
 
 __all__ = ["graph_of_triples", "read_triples"]
 

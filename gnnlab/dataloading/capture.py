@@ -26,7 +26,6 @@ from typing import Any
 
 import torch
 
-from gnnlab import accelerators
 from gnnlab.dataloading.loader import DataLoader
 from gnnlab.dataloading.sampler import simplify
 from gnnlab.errors import InvalidInput
@@ -34,6 +33,7 @@ from gnnlab.graph.block import Block
 from gnnlab.graph.frame import Frame
 from gnnlab.graph.names import NID
 from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.system import accelerators
 
 __all__ = ["CapturedTraining"]
 

@@ -20,11 +20,11 @@ from gnnlab.dataloading.edges import EdgePredictionSampler
 from gnnlab.dataloading.features import attach_features, fetch_ahead
 from gnnlab.dataloading.loader import received, warn_of_ranks
 from gnnlab.dataloading.seeds import read_indices
-from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput, check_graph
 from gnnlab.graph.batch import batch
 from gnnlab.graph.graph import Graph
 from gnnlab.multiprocessing import check_sockets, raise_file_limit
+from gnnlab.system.ending import await_torch_at_exit
 
 __all__ = ["EdgeCollator", "GraphDataLoader", "NodeCollator", "collate_graphs"]
 

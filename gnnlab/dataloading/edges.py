@@ -19,7 +19,6 @@ from typing import Any
 
 import torch
 
-from gnnlab import accelerators
 from gnnlab.dataloading.exclude import Exclusion
 from gnnlab.dataloading.features import attach_features, set_edge_lazy_features
 from gnnlab.dataloading.loader import DataLoader
@@ -37,6 +36,7 @@ from gnnlab.graph.compact import compact_graphs
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.ids import read_edges
 from gnnlab.graph.names import EID, NID
+from gnnlab.system import accelerators
 
 __all__ = ["EdgeDataLoader", "EdgePredictionSampler", "as_edge_prediction_sampler"]
 

@@ -30,14 +30,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab import accelerators, random, trace
+from gnnlab import random, trace
 from gnnlab.dataloading import affinity
 from gnnlab.dataloading.features import attach_features, fetch_ahead, graphs_in, renew
 from gnnlab.dataloading.position import Position
 from gnnlab.dataloading.sampler import Sampler, check_ids_of, check_sampler, is_pure, to_device
 from gnnlab.dataloading.seeds import read_indices
 from gnnlab.dataloading.transfer import CacheInfo, Transfer
-from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput, whole_number
 from gnnlab.graph.frame import is_unchanged, versions
 from gnnlab.graph.graph import Graph
@@ -45,6 +44,8 @@ from gnnlab.graph.names import describe
 from gnnlab.graph.placement import pin_features
 from gnnlab.helpers.ddp_loader import rank_share, share_size
 from gnnlab.multiprocessing import check_sockets, explained, raise_file_limit
+from gnnlab.system import accelerators
+from gnnlab.system.ending import await_torch_at_exit
 
 __all__ = ["DataLoader", "NodeDataLoader", "received", "warn_of_ranks"]
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from gnnlab import accelerators, kernels
+from gnnlab import kernels
 from gnnlab.dataloading.features import (
     graphs_in,
     set_dst_lazy_features,
@@ -44,6 +44,7 @@ from gnnlab.graph.neighbor import (
 )
 from gnnlab.graph.placement import copied
 from gnnlab.graph.relation import Adjacency, Relation
+from gnnlab.system import accelerators
 
 __all__ = [
     "BlockSampler",

@@ -29,11 +29,12 @@ from typing import Any
 
 import torch
 
-from gnnlab import accelerators, kernels
+from gnnlab import kernels
 from gnnlab.dataloading.sampler import to_device
 from gnnlab.graph.frame import Frame, LazyTensor, is_unchanged, versions
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.relation import Adjacency, Relation, check_ids
+from gnnlab.system import accelerators
 
 __all__ = ["CacheInfo", "Transfer"]
 

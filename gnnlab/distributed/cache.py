@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab import environment, kernels
+from gnnlab import kernels
 from gnnlab.dataloading.transfer import CacheInfo
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.inclusion import edges_into
@@ -46,6 +46,7 @@ from gnnlab.helpers.fork import Lock
 from gnnlab.kernels import gather
 from gnnlab.kernels.dtypes import read_dtype
 from gnnlab.kernels.route import Shard
+from gnnlab.launch import environment
 from gnnlab.partition.book import PartitionPolicy
 
 __all__ = ["Cache", "CacheInfo", "Table", "bytes_asked", "check_policy", "policy_asked"]

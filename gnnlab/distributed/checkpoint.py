@@ -27,7 +27,7 @@ from gnnlab.distributed.optim import SparseOptimizer
 from gnnlab.distributed.tensor import DistTensor
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, file_error
 from gnnlab.parallel import checkpoint as single
-from gnnlab.staging import staging_folder
+from gnnlab.system.staging import staging_folder
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 

@@ -203,7 +203,7 @@ class DistGraph(GraphSchema):
 
     # ------------------------------------------------------------------ looks
     def _repr_html_(self) -> str:
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         tables = (
             cells.features("ntype", "num_nodes", self._nodes),

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from gnnlab import environment as e
 from gnnlab.distributed.job import JobSettings
 from gnnlab.errors import InvalidInput
+from gnnlab.launch import environment as e
 
 __all__ = ["DistGraphServer"]
 

@@ -1,7 +1,7 @@
 """Job settings from environment variables: role of this process, addresses of the servers.
 
-:mod:`gnnlab.environment` lists the variables. A launcher sets them for each process that it starts;
-without a launcher, most settings follow from ``ip_config``.
+:mod:`gnnlab.launch.environment` lists the variables. A launcher sets them for each process that it
+starts; without a launcher, most settings follow from ``ip_config``.
 
 References
 ----------
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gnnlab import environment as e
-from gnnlab.certificates import Keys
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, reading
 from gnnlab.graph.names import check_name
-from gnnlab.ip_config import DEFAULT_PORT, read_ip_config
+from gnnlab.launch import environment as e
+from gnnlab.launch.certificates import Keys
+from gnnlab.launch.ip_config import DEFAULT_PORT, read_ip_config
 
 __all__ = ["JobSettings", "is_distributed"]
 

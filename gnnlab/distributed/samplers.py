@@ -24,11 +24,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gnnlab import environment
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.tensor import DistFrame, DistTensor
 from gnnlab.errors import GNNLabError
 from gnnlab.graph.frame import Frame, LazyTensor
+from gnnlab.launch import environment
 from gnnlab.parallel.payload import Packer, Payload, fresh_python, pack, unpack
 
 __all__ = ["Samplers"]

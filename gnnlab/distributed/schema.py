@@ -70,6 +70,7 @@ class GraphSchema:
         return complete_etype(etype, self.edge_frames)
 
     def resolve_ntype(self, ntype: str | None) -> str:
+        """Return the name of a node type; None is the only one. A wrong one raises NotFound."""
         return complete_ntype(ntype, self._nodes)
 
     def get_ntype_id(self, ntype: str | None) -> int:
@@ -97,6 +98,7 @@ class GraphSchema:
     number_of_edges = num_edges
 
     def node_frames(self) -> dict[str, DistFrame]:
+        """Frames of the nodes by type."""
         return self._nodes
 
     def get_partition_book(self) -> GraphPartitionBook:

@@ -30,7 +30,7 @@ from typing import Any
 
 import torch
 
-from gnnlab import environment, trace
+from gnnlab import trace
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
@@ -38,6 +38,7 @@ from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.protocol import EXCHANGES, To
 from gnnlab.distributed.stream import Refused, Stream, accept
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.launch import environment
 from gnnlab.multiprocessing import raise_file_limit
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part

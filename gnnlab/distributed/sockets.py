@@ -27,13 +27,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gnnlab.certificates import server_name
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.protocol import BadReply
 from gnnlab.distributed.router import Answer, bad_reply
 from gnnlab.distributed.stream import Refused, Stream, greet
 from gnnlab.errors import GNNLabError
+from gnnlab.launch.certificates import server_name
 from gnnlab.multiprocessing import open_files
 
 __all__ = ["Connections", "Pool", "ServerLost"]

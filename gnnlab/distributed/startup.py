@@ -24,9 +24,9 @@ import torch
 from gnnlab import trace
 from gnnlab.distributed import context
 from gnnlab.distributed.job import JobSettings, is_distributed
-from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import GNNLabError
 from gnnlab.parallel import rendezvous
+from gnnlab.system.ending import await_torch_at_exit
 
 __all__ = ["initialize", "join"]
 

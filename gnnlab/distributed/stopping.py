@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from gnnlab import environment
 from gnnlab.distributed import context
+from gnnlab.launch import environment
 from gnnlab.parallel.rendezvous import notify_agent
 
 __all__ = ["should_stop"]

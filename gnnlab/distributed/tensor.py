@@ -154,7 +154,7 @@ class DistTensor:
         return self._shape[0]
 
     def _repr_html_(self) -> str:
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         values = {"name": self._name, "shape": self._shape, "dtype": self._dtype}
         sizes = {str(part): float(n) for part, n in enumerate(np.diff(self._policy.ranges))}

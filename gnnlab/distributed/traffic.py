@@ -164,7 +164,7 @@ class Traffic:
         return traffic
 
     def _repr_html_(self) -> str:
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         head = ["matrix()", *map(str, range(self.num_machines))]
         rows = ([str(i), *row] for i, row in enumerate(self.matrix().tolist()))

@@ -19,7 +19,7 @@ import torch
 
 from gnnlab.errors import GNNLabError, InvalidInput, reading, writing
 from gnnlab.kernels.dtypes import DTYPES, check_stored, dtype_name, numpy_view, read_dtype
-from gnnlab.staging import replacing
+from gnnlab.system.staging import replacing
 
 __all__ = ["Arrays", "open_arrays", "write_arrays"]
 

@@ -90,7 +90,7 @@ class Block(Graph):
         raise InvalidInput("a block has two sides: use block.srcdata or block.dstdata")
 
     def _repr_html_(self) -> str:
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         drawing = ""
         num_src, num_dst = self.num_src_nodes(), self.num_dst_nodes()

@@ -167,7 +167,9 @@ def _khop(
     part = node_subgraph(graph, reached, relabel_nodes=relabel_nodes, store_ids=store_ids)
     if not relabel_nodes:
         return part
-    new = {n: graph.as_ids((torch.cumsum(reached[n], 0) - 1)[ids.long()]) for n, ids in given.items()}
+    new = {
+        n: graph.as_ids((torch.cumsum(reached[n], 0) - 1)[ids.long()]) for n, ids in given.items()
+    }
     return part, new if isinstance(nodes, dict) else next(iter(new.values()))
 
 

@@ -386,7 +386,7 @@ class GraphCore:
         return f"Graph(num_nodes={nodes},\n      {self._repr_edges()})"
 
     def _repr_html_(self) -> str:
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         sizes = {name: frame.num_rows for name, frame in self.node_frames().items()}
         first = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
@@ -399,7 +399,7 @@ class GraphCore:
 
     def _html(self, sides: Mapping[str, Mapping[str, Frame]], drawing: str) -> str:
         """Return HTML: counts and features of each type, and a drawing."""
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         tables = [cells.features(side, "num_nodes", frames) for side, frames in sides.items()]
         tables.append(cells.features("canonical_etype", "num_edges", self.edge_frames))

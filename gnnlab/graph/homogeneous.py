@@ -116,7 +116,9 @@ def _stack(
         stacked[name] = torch.cat(columns)
     own_id, type_id = reserved
     ids = [torch.arange(count, device=g.device) for count in counts]
-    stacked[own_id] = g.as_ids(torch.cat(ids)) if ids else g.as_ids(torch.arange(0, device=g.device))
+    stacked[own_id] = (
+        g.as_ids(torch.cat(ids)) if ids else g.as_ids(torch.arange(0, device=g.device))
+    )
     if store_type:
         repeats = torch.tensor(counts, dtype=torch.int64, device=g.device)
         kinds = torch.arange(len(counts), device=g.device)

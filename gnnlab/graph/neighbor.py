@@ -238,7 +238,7 @@ def sample_layers(
         In the order of sampling.
     replace : bool
     device : torch.device
-        Where Triton runs, see :func:`gnnlab.accelerators.runs_triton`.
+        Where Triton runs, see :func:`gnnlab.system.accelerators.runs_triton`.
 
     Returns
     -------

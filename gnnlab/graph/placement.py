@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from gnnlab import accelerators
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.core import GraphCore, GraphT, check_counts
 from gnnlab.graph.frame import copier
 from gnnlab.graph.names import describe
+from gnnlab.system import accelerators
 
 
 def as_int64(graph: GraphT) -> GraphT:

@@ -28,10 +28,10 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from gnnlab import accelerators
 from gnnlab.kernels import gather as rows_of
 from gnnlab.ops import cpu_path, torch_path
 from gnnlab.ops.groups import Groups, NodeGroups
+from gnnlab.system import accelerators
 
 __all__ = ["dot", "extreme", "gather", "row_sum", "softmax", "weighted_sum"]
 

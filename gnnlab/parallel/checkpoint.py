@@ -17,9 +17,10 @@ from typing import Any, BinaryIO
 import torch
 import torch.distributed as dist
 
-from gnnlab import accelerators, random
+from gnnlab import random
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, reading, writing
-from gnnlab.staging import replacing
+from gnnlab.system import accelerators
+from gnnlab.system.staging import replacing
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 

@@ -25,13 +25,13 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from gnnlab import accelerators
 from gnnlab.dataloading.loader import DataLoader
-from gnnlab.ending import await_torch_at_exit
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.graph import Graph
 from gnnlab.parallel import rendezvous
 from gnnlab.parallel.rank_order import average_in_rank_order
+from gnnlab.system import accelerators
+from gnnlab.system.ending import await_torch_at_exit
 
 __all__ = [
     "create_dataloader",

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from gnnlab.bars import progress_bar
 from gnnlab.parallel.rank_process import RankProcess
+from gnnlab.system.bars import progress_bar
 
 __all__ = ["OutputMultiplexer"]
 

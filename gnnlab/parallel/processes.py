@@ -20,7 +20,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from gnnlab.bars import is_kernel
 from gnnlab.errors import InvalidInput
 from gnnlab.helpers.fork import check_fork
 from gnnlab.parallel.multiplexer import OutputMultiplexer
@@ -28,6 +27,7 @@ from gnnlab.parallel.payload import INHERITS, fresh_python, pack
 from gnnlab.parallel.rank import Lines, Settings, pack_work, run
 from gnnlab.parallel.rank_process import RankProcess
 from gnnlab.parallel.supervisor import RankError, supervise
+from gnnlab.system.bars import is_kernel
 
 __all__ = ["launch_processes"]
 

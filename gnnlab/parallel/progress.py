@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, TypeVar
 
-from gnnlab.bars import is_kernel, progress_bar
+from gnnlab.system.bars import is_kernel, progress_bar
 
 __all__ = ["report", "send_to", "track"]
 

@@ -26,12 +26,13 @@ from typing import Any, NamedTuple
 import cloudpickle
 import torch
 
-from gnnlab import failures, random, trace
-from gnnlab.ending import await_torch
+from gnnlab import random, trace
 from gnnlab.helpers import fork
+from gnnlab.launch import failures
 from gnnlab.parallel import progress
 from gnnlab.parallel.payload import Payload, unpack
 from gnnlab.parallel.rendezvous import is_in_rendezvous
+from gnnlab.system.ending import await_torch
 
 __all__ = ["Failure", "Lines", "Settings", "main", "pack_work", "read_message", "run"]
 
@@ -69,7 +70,7 @@ class Failure(NamedTuple):
     time : float
         Seconds on the system's monotonic clock.
     distance : int
-        0 unless another process's failure may be the cause; see :func:`gnnlab.failures.distance`.
+        0 unless another process's failure may be the cause; see :func:`failures.distance`.
     """
 
     reason: str

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from gnnlab.failures import describe_exit
+from gnnlab.launch.failures import describe_exit
 from gnnlab.parallel.rank import DUMP_STACK, Failure, Lines, read_message, send_message
 
 __all__ = ["TICK", "RankProcess", "wait"]

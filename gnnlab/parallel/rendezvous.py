@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-from gnnlab import environment
+from gnnlab.launch import environment
 
 __all__ = ["PATIENCE", "is_in_rendezvous", "notify_agent", "watch"]
 

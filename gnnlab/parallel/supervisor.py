@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from gnnlab import failures
 from gnnlab.errors import GNNLabError
+from gnnlab.launch import failures
 from gnnlab.parallel.multiplexer import OutputMultiplexer
 from gnnlab.parallel.rank import RELEASE, Failure
 from gnnlab.parallel.rank_process import EXIT_TIMEOUT, TICK, RankProcess, wait

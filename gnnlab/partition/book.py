@@ -184,7 +184,7 @@ class GraphPartitionBook:
         return int(part_id)
 
     def _repr_html_(self) -> str:
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         ranges = {
             cells.type_name(kind): offsets

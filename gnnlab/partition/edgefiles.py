@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.bars import progress_bar
 from gnnlab.data.table import integer_chunks
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, check_file
 from gnnlab.graph.names import EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
 from gnnlab.partition.files import edge_type_name
+from gnnlab.system.bars import progress_bar
 
 __all__ = ["EdgeFiles", "open_features", "open_npy", "release"]
 

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 
 from gnnlab import kernels
-from gnnlab.bars import progress_bar
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, PartitionError, file_error
 from gnnlab.graph.names import ONE_ETYPE, EdgeType, describe
 from gnnlab.kernels.dtypes import ids_dtype
@@ -49,7 +48,8 @@ from gnnlab.partition.files import (
 from gnnlab.partition.partition import check_type_names, parts_progress, write_part
 from gnnlab.partition.writer import PartitionWriter
 from gnnlab.random import generator
-from gnnlab.staging import staging_folder
+from gnnlab.system.bars import progress_bar
+from gnnlab.system.staging import staging_folder
 
 __all__ = ["partition_files"]
 

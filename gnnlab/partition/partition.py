@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from gnnlab.bars import progress_bar
 from gnnlab.errors import InvalidInput
 from gnnlab.graph.derive import refuse_block
 from gnnlab.graph.graph import Graph
@@ -29,6 +28,7 @@ from gnnlab.partition.metis import default_method
 from gnnlab.partition.report import partition_report
 from gnnlab.partition.writer import PartitionWriter
 from gnnlab.pyg.convert import from_pyg, is_pyg
+from gnnlab.system.bars import progress_bar
 
 __all__ = ["check_type_names", "partition_graph", "parts_progress", "write_part"]
 

@@ -36,7 +36,7 @@ from gnnlab.graph.names import check_name
 from gnnlab.kernels import threads
 from gnnlab.kernels.dtypes import dtype_name, numpy_dtype, numpy_view
 from gnnlab.partition.files import KINDS
-from gnnlab.staging import locked, replacing, try_lock
+from gnnlab.system.staging import locked, replacing, try_lock
 
 __all__ = ["ArrayFile", "PartitionWriter", "rewrite_features"]
 

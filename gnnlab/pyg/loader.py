@@ -16,7 +16,6 @@ import torch
 import torch_geometric.loader as pyg
 from torch_geometric.data import TensorAttr
 
-from gnnlab import accelerators
 from gnnlab.dataloading.loader import warn_of_ranks
 from gnnlab.dataloading.sampler import Sampler
 from gnnlab.distributed import context
@@ -33,6 +32,7 @@ from gnnlab.pyg.convert import is_pyg
 from gnnlab.pyg.sampler import NeighborSampler
 from gnnlab.pyg.stores import FeatureStore, GraphStore, is_typed
 from gnnlab.random import fold
+from gnnlab.system import accelerators
 
 __all__ = ["LinkNeighborLoader", "NeighborLoader"]
 

@@ -127,7 +127,7 @@ class Result:
         return max(self.savings, key=lambda name: self.savings[name])
 
     def _repr_html_(self) -> str:
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         values = {"machines": self.machines.count, "seconds": self.seconds}
         values |= {"epoch_seconds": self.epoch_seconds}

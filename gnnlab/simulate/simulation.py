@@ -335,7 +335,7 @@ class Simulation:
         return Context("trainer", "distributed", connect("trainer"), samplers)
 
     def _repr_html_(self) -> str:
-        from gnnlab import cells
+        from gnnlab.system import cells
 
         values = {"graph": self.config.graph_name, "num_machines": self.num_machines}
         values |= {"num_ranks": self.num_ranks, "network": self.network}

@@ -1,6 +1,1 @@
-"""Command-line tools for jobs on several machines; ``gnnlab --help`` lists them.
-
-References
-----------
-DGL user guide, chapter 7, "Distributed Training".
-"""
+"""The command ``gnnlab`` and its small subcommands, one module for each."""

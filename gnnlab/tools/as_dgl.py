@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from gnnlab import environment
 from gnnlab.errors import InvalidInput, writing
-from gnnlab.tools.cli import command_parser
+from gnnlab.launch import environment
+from gnnlab.system.command import command_parser
 
 __all__ = ["FOLDER", "main", "note_on_other_dgl", "run", "write_wheel"]
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from gnnlab.partition.dglparts import convert_dgl_partition
 from gnnlab.partition.parmetis import convert_partition
-from gnnlab.tools.cli import command, command_parser
+from gnnlab.system.command import command, command_parser
 
 __all__ = ["main"]
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from gnnlab import helpers
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound
-from gnnlab.tools.cli import command, command_parser
+from gnnlab.system.command import command, command_parser
 
 __all__ = ["Copy", "check", "export", "main"]
 

@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from gnnlab.errors import InvalidInput, NotFound
-from gnnlab.staging import replacing
-from gnnlab.tools.cli import command, command_parser, locale_language
+from gnnlab.system.command import command, command_parser, locale_language
+from gnnlab.system.staging import replacing
 
 __all__ = ["LANGUAGES", "copy_lessons", "lessons_folder", "main"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from gnnlab.tools.cli import command, command_parser
+from gnnlab.system.command import command, command_parser
 from gnnlab.trace import Event, read, seconds, write_chrome
 
 __all__ = ["main", "table"]

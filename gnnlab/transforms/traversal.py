@@ -242,7 +242,8 @@ def _depth_first(
     eids = adjacency.eids.tolist()
     walks = [list(_depth_first_from(start, indptr, indices, eids, wanted)) for start in starts]
     steps = [[step for step in together if step is not None] for together in zip_longest(*walks)]
-    edges = [graph.as_ids(torch.tensor([e for e, _ in step], device=graph.device)) for step in steps]
+    ids = [torch.tensor([e for e, _ in step], device=graph.device) for step in steps]
+    edges = [graph.as_ids(each) for each in ids]
     labels = [torch.tensor([label for _, label in step], device=graph.device) for step in steps]
     return edges, labels
 

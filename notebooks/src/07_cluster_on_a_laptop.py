@@ -80,7 +80,7 @@ from gnnlab.distributed import DistGraph, initialize
 from gnnlab.distributed.traffic import KINDS, Traffic
 from gnnlab.helpers import dist_graph_simulator as small, source
 from gnnlab.simulate import Network, simulate
-from gnnlab.tools import launch
+from gnnlab.launch import launch
 
 BLUE, ORANGE = "#3b6fb6", "#e07b39"
 plt.rcParams.update({"figure.dpi": 110, "font.size": 9})

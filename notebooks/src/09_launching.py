@@ -94,7 +94,7 @@ import zmq
 
 import gnnlab as dgl
 from gnnlab.distributed import load_partition, partition_graph
-from gnnlab.tools.ip_config import read_ip_config
+from gnnlab.launch.ip_config import read_ip_config
 
 # %% slot="folder-code"
 BLUE, ORANGE, GREEN, GRAY = "#3b6fb6", "#e07b39", "#3a9e75", "#c3c9d1"
@@ -113,8 +113,8 @@ def needs_unix():
 
 
 if sys.platform != "win32":
-    from gnnlab.tools import doctor, launch
-    from gnnlab.tools.watchdog import BEAT, SILENCE
+    from gnnlab.launch import doctor, launch
+    from gnnlab.launch.watchdog import BEAT, SILENCE
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw

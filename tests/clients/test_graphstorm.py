@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from tests.helpers import ROOT, free_port
-from tests.tools.machines import Cluster, cluster
+from tests.launch.machines import Cluster, cluster
 
 EXAMPLE = ROOT / "examples" / "graphstorm"
 PYTHON = Path(os.environ.get("GRAPHSTORM_VENV", ""), "bin", "python").absolute()

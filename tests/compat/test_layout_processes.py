@@ -17,7 +17,7 @@ import gnnlab
 from gnnlab.errors import InvalidInput
 from gnnlab.tools import as_dgl as tool
 from tests.helpers import ROOT, free_port, run_script
-from tests.tools.machines import cluster
+from tests.launch.machines import cluster
 
 REPLACE = "import os, sys; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 
 import gnnlab as dgl
-from gnnlab import accelerators
 from gnnlab.dataloading import CapturedTraining, DataLoader, LaborSampler, NeighborSampler
+from gnnlab.system import accelerators
 from tests.accelerator import GPU
 
 DEVICES = ["cpu", pytest.param(GPU, marks=pytest.mark.gpu)]

@@ -11,9 +11,10 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab import accelerators, kernels
+from gnnlab import kernels
 from gnnlab.dataloading.transfer import Transfer, tensors_in
 from gnnlab.errors import InvalidInput, OutOfRange
+from gnnlab.system import accelerators
 from tests import accelerator_streams as streams
 from tests.accelerator import GPU, NAME, DeviceTensor, counting
 from tests.helpers import HAS_GPU

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gnnlab.certificates import Authority
+from gnnlab.launch.certificates import Authority
 from tests.helpers import free_port, run_processes
 
 

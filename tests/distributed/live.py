@@ -15,10 +15,10 @@ from uuid import uuid4
 
 import psutil
 
-from gnnlab.certificates import Authority, Keys
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.remote import Remote
 from gnnlab.distributed.server import Server
+from gnnlab.launch.certificates import Authority, Keys
 from tests.helpers import ROOT, free_port
 
 AUTHORITIES: dict[str, Authority] = {}

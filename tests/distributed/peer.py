@@ -7,11 +7,11 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from gnnlab.certificates import server_name
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
 from gnnlab.distributed.job import JobSettings
 from gnnlab.distributed.stream import Stream, greet
+from gnnlab.launch.certificates import server_name
 
 
 class Peer:

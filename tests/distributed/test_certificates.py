@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from gnnlab.certificates import Authority, Keys, request, server_name
+from gnnlab.launch.certificates import Authority, Keys, request, server_name
 
 JOB, OTHER = Authority(), Authority()
 SERVER, CLIENT = JOB.issue("server", 1), JOB.issue("client", 0)

@@ -8,9 +8,9 @@ import os
 import pytest
 
 import gnnlab as dgl
-from gnnlab.certificates import Authority, Keys
 from gnnlab.distributed.job import JobSettings
 from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.launch.certificates import Authority, Keys
 from tests.helpers import run_script
 
 GROUP = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")

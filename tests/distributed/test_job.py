@@ -282,7 +282,7 @@ def leftovers(job: str) -> list[Path]:
     return list(Path("/dev/shm").glob(f"gnnlab-{job}-*"))
 
 
-@pytest.mark.thorough("tests/tools/test_launch.py stops a trainer")
+@pytest.mark.thorough("tests/launch/test_launch.py stops a trainer")
 def test_a_server_that_hangs_is_named(config: Path, tmp_path: Path) -> None:
     """A stopped process, like a cut link, says nothing; and no launcher looks after this job."""
     with running(config, tmp_path, machines=2, servers=1, trainers=1) as job:
@@ -389,7 +389,7 @@ except IndexError as error:
 """
 
 
-@pytest.mark.thorough("samplers are killed in tests/tools/test_faults.py")
+@pytest.mark.thorough("samplers are killed in tests/launch/test_faults.py")
 def test_errors_of_samplers_come_to_the_trainer(config: Path) -> None:
     for text in run_job(FAILS, config, machines=2, samplers=2):
         lines = text.splitlines()

@@ -19,7 +19,6 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.certificates import Authority, Keys
 from gnnlab.distributed import client, memory, sockets, wire
 from gnnlab.distributed import messages as m
 from gnnlab.distributed.client import Client
@@ -28,6 +27,7 @@ from gnnlab.distributed.memory import Memory, SharedStore
 from gnnlab.distributed.remote import Remote
 from gnnlab.distributed.sockets import ServerLost
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
+from gnnlab.launch.certificates import Authority, Keys
 from gnnlab.partition import PartitionPolicy
 from gnnlab.partition.part import open_part
 from tests.distributed.live import connected, keys_of, make_job, serving

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from gnnlab.certificates import Authority, server_name
 from gnnlab.distributed import sockets, stream
 from gnnlab.distributed.stream import Stream
+from gnnlab.launch.certificates import Authority, server_name
 
 JOB = Authority()
 SIZES = [0, 1, 7, 8, 9, stream._LARGE - 1, stream._LARGE, 3 * stream._LARGE + 5]

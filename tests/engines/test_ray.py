@@ -20,14 +20,14 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.engines import Request, choose, open_engine
 from gnnlab.errors import InvalidInput
-from gnnlab.tools import launch
+from gnnlab.launch import launch
+from gnnlab.launch.backends import Request, choose, open_engine
 from tests.engines.hosts import wait_until
 from tests.engines.ray import PORT, RayHosts, ray_cluster, ray_obstacle
 from tests.helpers import ROOT
-from tests.tools.test_faults import SCRIPT
-from tests.tools.test_launch import write_workspace
+from tests.launch.test_faults import SCRIPT
+from tests.launch.test_launch import write_workspace
 
 needs_ray = pytest.mark.skipif(bool(ray_obstacle()), reason=ray_obstacle())
 
@@ -128,7 +128,7 @@ def test_ray_is_chosen_where_its_address_is_set(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gnnlab.engines.ray.find_spec", lambda name: None)
+    monkeypatch.setattr("gnnlab.launch.backends.ray.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'gnnlab\[ray\]'"):
         open_engine("ray", Request(num_hosts=2))
 
@@ -143,7 +143,7 @@ def test_an_address_for_jobs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 CONNECTED = """
 import sys
 import ray
-from gnnlab.tools import launch
+from gnnlab.launch import launch
 
 ray.init("{address}", logging_level="ERROR")  # as a notebook that uses Ray itself
 before = ray.get_runtime_context().get_job_id()

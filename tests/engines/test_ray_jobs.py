@@ -16,7 +16,7 @@ from tests.engines.hosts import wait_until
 from tests.engines.ray import RayHosts, ray_cluster, ray_obstacle
 from tests.engines.test_ray import END, START, Job
 from tests.helpers import ROOT
-from tests.tools.test_launch import write_workspace
+from tests.launch.test_launch import write_workspace
 
 pytestmark = [
     pytest.mark.skipif(bool(ray_obstacle(True)), reason=ray_obstacle(True)),

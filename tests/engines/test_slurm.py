@@ -22,12 +22,12 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.tools import launch
+from gnnlab.launch import launch
 from tests.engines.hosts import Hosts, wait_until
 from tests.engines.slurm import slurm_cluster, slurm_obstacle
 from tests.helpers import ROOT
-from tests.tools.test_faults import SCRIPT
-from tests.tools.test_launch import write_workspace
+from tests.launch.test_faults import SCRIPT
+from tests.launch.test_launch import write_workspace
 
 pytestmark = pytest.mark.skipif(bool(slurm_obstacle()), reason=slurm_obstacle())
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from gnnlab.tools import launch
+from gnnlab.launch import launch
 from tests.helpers import _TOKEN, ROOT, THOROUGH, _left_over, _segments, run_script
 
 EXAMPLES = ROOT / "examples"

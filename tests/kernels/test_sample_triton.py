@@ -106,7 +106,7 @@ def test_a_sampler_uses_them() -> None:
     interpret(
         """
 import pickle
-from gnnlab import accelerators
+from gnnlab.system import accelerators
 
 on = True
 accelerators.runs_triton = lambda device: on

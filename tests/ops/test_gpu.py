@@ -8,8 +8,9 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from gnnlab import accelerators, ops
+from gnnlab import ops
 from gnnlab.ops import torch_path
+from gnnlab.system import accelerators
 from tests.accelerator import GPU, OWN_GPU_PATH, no_waits
 from tests.ops.reference import assert_near, toy_graph
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
-from gnnlab import accelerators
 from gnnlab.errors import InvalidInput
 from gnnlab.parallel import ddp
+from gnnlab.system import accelerators
 from tests.helpers import examples, run_ranks, run_script
 
 

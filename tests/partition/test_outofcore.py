@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
-from gnnlab.bars import progress_bar
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.partition import open_part, partition_files, partition_graph
 from gnnlab.partition.external import ExternalSort
+from gnnlab.system.bars import progress_bar
 from tests.graph.samples import graphs, typed_graphs
 from tests.helpers import examples, run_script
 

@@ -49,7 +49,7 @@ def test_as_a_module_and_as_a_program() -> None:
 
 
 def test_a_command_starts_without_torch() -> None:
-    code = "import sys; from gnnlab.tools import doctor, launch; print('torch' in sys.modules)"
+    code = "import sys; from gnnlab.launch import doctor, launch; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr
 
@@ -91,17 +91,19 @@ AGAIN = pytest.mark.thorough("as at other moments")
     [
         ("typing", "program", "launch", "gnnlab: interrupted"),
         pytest.param(
-            *("gnnlab.engines.base", "program", "launch", "gnnlab: interrupted"), marks=AGAIN
+            *("gnnlab.launch.backends.base", "program", "launch", "gnnlab: interrupted"),
+            marks=AGAIN,
         ),
         pytest.param(*("gnnlab.errors", "module", "launch", "gnnlab: interrupted"), marks=AGAIN),
         pytest.param(
-            *("gnnlab.tools.status_table", "launch", "launch", "gnnlab: interrupted"), marks=AGAIN
+            *("gnnlab.launch.status_table", "launch", "launch", "gnnlab: interrupted"), marks=AGAIN
         ),
         pytest.param(
-            *("gnnlab.engines.base", "program", "doctor", "gnnlab: interrupted"), marks=AGAIN
+            *("gnnlab.launch.backends.base", "program", "doctor", "gnnlab: interrupted"),
+            marks=AGAIN,
         ),
         (
-            *("gnnlab.engines.local", "program", "launch"),
+            *("gnnlab.launch.backends.local", "program", "launch"),
             "gnnlab launch: interrupted; everything has been ended",
         ),
         ("probing", "module", "doctor", "gnnlab doctor: interrupted"),
@@ -122,7 +124,7 @@ def test_ctrl_c_gives_one_line(
     words = {
         "program": [str(tmp_path / "gnnlab"), command],
         "module": ["-m", "gnnlab", command],
-        "launch": ["-m", "gnnlab.tools.launch"],
+        "launch": ["-m", "gnnlab.launch.launch"],
     }[how]
     if command == "launch":
         words += ["--local", "--part_config", "graph.json", "python sitecustomize.py"]

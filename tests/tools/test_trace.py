@@ -11,7 +11,8 @@ import torch
 import gnnlab as dgl
 from gnnlab import trace
 from gnnlab.errors import InvalidInput
-from gnnlab.tools import cli, launch
+from gnnlab.launch import launch
+from gnnlab.tools import cli
 from gnnlab.tools import trace as tool
 
 TRAIN = """

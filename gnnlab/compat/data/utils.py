@@ -30,7 +30,7 @@ from gnnlab.data.split import split_dataset as split_dataset
 from gnnlab.errors import InvalidInput, check_file, reading, writing
 from gnnlab.graph.io import load_graphs as load_graphs
 from gnnlab.graph.io import save_graphs as save_graphs
-from gnnlab.staging import check_replaceable, replacing
+from gnnlab.system.staging import check_replaceable, replacing
 
 
 def load_tensors(filename: str | Path, return_dgl_ndarray: bool = False) -> dict[str, torch.Tensor]:

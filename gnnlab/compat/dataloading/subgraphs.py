@@ -30,7 +30,7 @@ from gnnlab.graph.names import EID
 from gnnlab.graph.neighbor import sample_neighbors
 from gnnlab.partition.assign import assign
 from gnnlab.sampling.walk import random_walk
-from gnnlab.staging import replacing
+from gnnlab.system.staging import replacing
 
 __all__ = ["ClusterGCNSampler", "SAINTSampler", "ShaDowKHopSampler"]
 

@@ -1,0 +1,491 @@
+"""The agent of a job on one host: start processes, forward their output, and always end them.
+
+``launch`` starts one agent per host and exchanges lines of JSON with it: *orders* on the agent's
+standard input, *messages* on its standard output. So no secret is on a command line or on a disk.
+When standard input ends or is silent for some seconds, the launcher or the connection to it is
+lost, and the agent ends everything it has started.
+
+An agent is two processes. The *worker* does the work. The *guard* waits for the worker, and ends
+all descendants when the worker is killed or stopped; when the guard is killed or stopped, the
+worker ends them; when both are, the watchdogs do (:mod:`gnnlab.launch.watchdog`). All of them are
+subreapers: orphans become their children, so descendants are found even after ``setsid``.
+
+Each second the worker reads the states of its descendants. One that has been stopped for some
+seconds, by SIGSTOP, Ctrl-Z or a debugger, is reported as a failure, since all others wait for it.
+The states come from the system, not from heartbeats of the processes: a trainer inside a long C++
+call may hold the interpreter's lock, and could not send a heartbeat although it works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from gnnlab.errors import no_such_file
+from gnnlab.launch import environment, watchdog
+from gnnlab.launch.agent_messages import WIDEST
+from gnnlab.launch.probe import array_file, interface_to, own_address, versions
+from gnnlab.launch.probe import holder as holder_of
+from gnnlab.launch.watchdog import BEAT, SILENCE
+
+__all__ = ["ENTRY", "RANK_SHELL", "in_thread", "main"]
+
+# The code that runs an agent. It imports the package without its __init__.py, which would load
+# torch: an agent does not need torch, and without it a job starts a second or two earlier.
+ENTRY = (
+    "import importlib.util as i, sys; spec = i.find_spec('gnnlab') "
+    "or sys.exit(\"No module named 'gnnlab'\"); "
+    "sys.modules['gnnlab'] = i.module_from_spec(spec); "
+    "from gnnlab.launch.agent import main; main()"
+)
+
+_GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+
+# What torchrun starts in place of a rank: it writes each rank's output to a FIFO of its own, and
+# its exit status as soon as it ends; torchrun may wait half a minute for the other ranks.
+RANK_SHELL = (
+    'trap : TERM INT; out="$GNNLAB_OUTPUT/$LOCAL_RANK"; "$@" >"$out" 2>&1; '
+    'status=$?; printf "\\0exit %s\\n" $status >"$out"; exit $status'
+)
+_EXIT = b"\0exit "
+STOP = "stop"  # file that announces the end of the job; distributed/stopping.py looks for it
+# A trainer writes these events when it joins the job, waits for other trainers, stops early or
+# fails; see parallel/rendezvous.py.
+_EVENTS = re.compile(rb"\0(ready|waiting|met|stopping|failing)\n")
+
+
+def main() -> None:
+    """Run the agent of a host until the launcher ends the job or is gone."""
+    folder = Path(tempfile.gettempdir(), f"gnnlab-{secrets.token_hex(8)}")
+    life, held = os.pipe()
+    lifeline, lives = os.pipe()  # read by watchdogs; worker and guard both hold the writing end
+    told, tell = os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until there are handlers
+    guard, worker = os.getpid(), os.fork()
+    watchdog.adopt_orphans()
+    status, spare_pid = 1, 0
+    try:
+        # Schedulers signal all processes at once and kill what is left a moment after the agent has
+        # ended. So it ends last. The worker reads ``life`` and ``told``.
+        sigterms = _on_sigterm(tell if worker == 0 else held)
+        if worker == 0:
+            os.close(held)
+            # With an inherited stdout, the launcher would get no end of file when this agent ends.
+            spare = _start_watchdog(
+                lifeline, folder, guard, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            spare_pid = spare.pid
+            Agent(life, told, lifeline, guard, folder, spare_pid).serve()
+            status = 128 + signal.SIGTERM if sigterms else 0
+        else:
+            os.close(life)
+            os.close(tell)  # now the worker alone holds it
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the worker reads orders
+            status, was_stopped = _end_of(worker)
+            if sigterms:
+                status = 128 + signal.SIGTERM
+            elif status < 0:
+                name = f"{'stopped ' * was_stopped}worker (process {worker})"
+                lost = {"agent": "lost", "process": name}
+                line = json.dumps(lost | {"status": 128 - status}).encode() + b"\n"
+                _at_most(1.0, os.write, 1, line)
+    except Exception:
+        traceback.print_exc()
+    if worker:  # closing the lifeline ends the watchdogs
+        os.close(lives)
+        watchdog.await_descendants(_GRACE)
+    watchdog.end_descendants(0.0, spare_pid)
+    watchdog.remove_files(folder)
+    if worker == 0 and watchdog.is_stopped(guard):  # a stopped guard would never end
+        os.kill(guard, signal.SIGKILL)
+    sys.stderr.flush()
+    os._exit(abs(status))  # without waiting for threads that may block in a write
+
+
+def _on_sigterm(descriptor: int) -> list[int]:
+    """Close a descriptor on the first SIGTERM, and add the signal to the list that is returned."""
+    received: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        if not received:
+            os.close(descriptor)
+        received.append(number)
+
+    signal.signal(signal.SIGTERM, note)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    return received
+
+
+def _start_watchdog(
+    lifeline: int,
+    folder: Path,
+    guard: int,
+    command: Sequence[str] = (),
+    *descriptors: int,
+    **options: Any,
+) -> subprocess.Popen[bytes]:
+    """Start a watchdog, which reads the lifeline and inherits the other descriptors as well."""
+    # -I: PYTHON* variables of the user are meant for the command, not for the watchdog.
+    argv = [sys.executable, "-I", watchdog.__file__, str(lifeline), str(folder), str(guard)]
+    return subprocess.Popen(
+        [*argv, str(os.getpid()), *command],
+        stdin=subprocess.DEVNULL,
+        pass_fds=(lifeline, *descriptors),
+        start_new_session=True,
+        **options,
+    )
+
+
+def _end_of(worker: int) -> tuple[int, bool]:
+    """Return the worker's exit status, and if it was stopped: then it is killed."""
+    was_stopped = False
+    while os.WIFSTOPPED(status := os.waitpid(worker, os.WUNTRACED)[1]):
+        os.kill(worker, signal.SIGKILL)  # a stopped worker cannot end the job
+        was_stopped = True
+    return os.waitstatus_to_exitcode(status), was_stopped
+
+
+class Agent:
+    """Executes the launcher's orders.
+
+    Parameters
+    ----------
+    life : int
+        Descriptor that reads end of file when the guard has ended, or has received SIGTERM.
+    told : int
+        Descriptor that reads end of file when this process has received SIGTERM.
+    lifeline : int
+        Descriptor that reads end of file when the guard and this process have ended.
+    guard : int
+        Process ID of the guard.
+    folder : Path
+        Temporary folder of this agent, made with the first process and removed with the agent.
+    spare : int
+        Process ID of the watchdog without a command, which ends by itself; 0 if there is none.
+    """
+
+    def __init__(
+        self, life: int, told: int, lifeline: int, guard: int, folder: Path, spare: int = 0
+    ) -> None:
+        self._life, self._sigterm, self._lifeline, self._folder = life, told, lifeline, folder
+        self._spare = spare
+        self._guard, self._job = guard, ""
+        self._max_pause = math.inf
+        self._secrets: dict[str, str] = {}  # role -> secret key; never sent
+        #: ID of a process that was started here -> its role.
+        self._started: dict[int, dict[str, Any]] = {guard: {}}
+        self._ranks: set[str] = set()
+        self._stopped: dict[int, tuple[watchdog.Row, float]] = {}  # row, since when
+        self._lock = threading.Lock()
+        self._ports: list[socket.socket] = []
+        self._messages = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # prints go to stderr, not among the messages
+        self._is_lost = False  # True: send nothing more
+
+    def serve(self) -> None:
+        """Execute orders until "end", or until the launcher or the guard is lost."""
+        orders: dict[str, Callable[..., None]] = {
+            "hello": self._hello,
+            "reserve": self._reserve,
+            "start": self._start,
+            "stop": self._announce_end,
+        }
+        grace = _GRACE
+        in_thread(self._beat)
+        for order in self._orders():
+            if order["do"] == "end":
+                grace = order["grace"]
+                break
+            orders[order.pop("do")](**order)
+        else:
+            self._report_loss()
+            self._is_lost = True
+        watchdog.end_descendants(grace, self._spare)
+        self._send_events()
+
+    def _report_loss(self) -> None:
+        """Send which process of the agent is lost, if one is; otherwise, the launcher is."""
+        lost = select.select([self._life, self._sigterm], [], [], 0)[0]
+        sigterm = 128 + signal.SIGTERM
+        if self._sigterm in lost:
+            worker = f"worker (process {os.getpid()})"
+            _at_most(1.0, self._send, "lost", process=worker, status=sigterm)
+        elif lost:
+            time.sleep(0.05)  # a process that is ending closes its pipes a moment before
+            status = sigterm if os.getppid() == self._guard else 0
+            guard = f"guard (process {self._guard})"
+            _at_most(1.0, self._send, "lost", process=guard, status=status)
+
+    def _send_events(self) -> None:
+        """Send the trace events of the processes, unless the launcher is lost."""
+        if self._is_lost:  # a thread blocked in a write may hold the lock for ever
+            return
+        for path in sorted((self._folder / "trace").glob("*.jsonl")):
+            with open(path, encoding="utf8", errors="replace") as file:
+                while text := file.read(WIDEST):
+                    self._send("trace", name=path.name, text=text)
+
+    def _orders(self) -> Any:
+        """Yield orders until the launcher, the connection to it, or the guard is lost."""
+        rest = b""
+        while ready := select.select([0, self._life, self._sigterm], [], [], SILENCE)[0]:
+            if ready != [0] or not (new := os.read(0, 1 << 16)):
+                return
+            *lines, rest = (rest + new).split(b"\n")
+            yield from (json.loads(line) for line in lines if line)
+
+    def _send(self, kind: str, **about: Any) -> None:
+        # A write fails when the launcher is gone; then _orders() ends, too.
+        with self._lock, suppress(OSError):
+            if self._is_lost:
+                return
+            self._messages.write(json.dumps({"agent": kind, **about}).encode() + b"\n")
+            self._messages.flush()
+
+    # ---------------------------------------------------------------------------- orders
+    def _hello(
+        self,
+        machine: int,
+        workspace: str,
+        part_config: str,
+        script: str,
+        address: str,
+        peer: str,
+        job: str,
+        security: str,
+        max_pause: float,
+    ) -> None:
+        os.environ[environment.MACHINE] = str(machine)
+        self._max_pause = max_pause
+        self._job = job
+        graph, problem, found = None, None, versions()
+        try:
+            folder = os.path.expandvars(os.path.expanduser(workspace))
+            if not os.path.isdir(folder):
+                raise ValueError(no_such_file(folder))
+            os.chdir(folder)
+            if script and not os.path.exists(script):
+                raise ValueError(no_such_file(os.path.abspath(script)))
+            graph = _look_at_part(Path(part_config), machine)
+        except (OSError, ValueError) as error:
+            problem = str(error)
+        self._send(
+            "hello",
+            python=found["python"].rpartition(".")[0],
+            torch=found["torch"].partition("+")[0],  # without the kind of build
+            gnnlab=found["gnnlab"],
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            cpus=_processors(),
+            interface=interface_to(peer),
+            address=own_address(address, peer),
+            keys=self._make_keys() if security == "tls" else {},
+            graph=graph,
+            problem=problem,
+        )
+
+    def _make_keys(self) -> dict[str, str]:
+        """Make secret keys for this host's servers and clients; return requests to sign theirs."""
+        from gnnlab.launch.certificates import request
+
+        requests = {}
+        try:
+            for role in ("server", "client"):
+                self._secrets[role], requests[role] = request()
+        except ImportError:  # no cryptography; the launcher says so
+            return {}
+        return requests
+
+    def _reserve(self, places: list[tuple[str, int]]) -> None:
+        """Reserve ports, any free one for 0, until the processes listen on them."""
+        ports = []
+        for address, port in places:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            holder = socket.socket(family)
+            # Bound, not listening: a socket that sets this option as well can still listen there.
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                holder.bind((address, port))
+            except (OSError, OverflowError) as error:  # OverflowError: beyond 65535
+                pid, command = holder_of(port)
+                user = f"; process {pid} listens there: {command[:200]}" if pid else ""
+                what = error.strerror if isinstance(error, OSError) else error
+                self._send("ports", problem=f"port {port} of {address}: {what}{user}")
+                return
+            self._ports.append(holder)
+            ports.append(holder.getsockname()[1])
+        self._send("ports", ports=ports, problem=None)
+
+    def _start(self, processes: list[dict[str, Any]]) -> None:
+        self._folder.mkdir(0o700)
+        (self._folder / "job").write_text(self._job)
+        for each in processes:
+            who = {"role": each["role"], "id": each["id"]}
+            ready, tell = os.pipe()
+            env = os.environ | each["env"] | {environment.READY: str(tell)}
+            env[environment.OUTPUT] = str(self._folder)
+            if environment.KEYS in env:
+                secret = self._secrets["server" if each["role"] == "server" else "client"]
+                known = json.loads(env[environment.KEYS])
+                env[environment.KEYS] = json.dumps(known | {"secret": secret})
+            readers = [self._rank(i, rank) for i, rank in enumerate(each["ranks"])]
+            try:
+                process = _start_watchdog(
+                    *(self._lifeline, self._folder, self._guard, each["argv"], tell),
+                    env=env,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+            finally:
+                os.close(tell)
+            self._started[process.pid] = who
+            self._ranks.update(map(str, each["ranks"]))
+            self._send("started", **who, pid=process.pid)
+            assert process.stdout
+            readers.append(in_thread(self._relay, process.stdout, who))
+            in_thread(self._await_ready, ready, who)
+            in_thread(self._await_exit, process, readers, who)
+
+    def _announce_end(self) -> None:
+        (self._folder / STOP).touch()
+
+    def _rank(self, local_rank: int, rank: int) -> threading.Thread:
+        path = self._folder / str(local_rank)
+        os.mkfifo(path, 0o600)
+        # Opened for reading and writing, so that open() does not block; a mark stands for the end.
+        file = os.fdopen(os.open(path, os.O_RDWR), "rb")
+        return in_thread(self._relay, file, {"role": "trainer", "id": rank})
+
+    # --------------------------------------------------------------------------- threads
+    def _beat(self) -> None:
+        while True:
+            self._send("beat")
+            self._look_for_stopped()
+            time.sleep(BEAT)
+
+    def _look_for_stopped(self) -> None:
+        """Report the first process that has been stopped for too long."""
+        rows, now = watchdog.processes(), time.monotonic()
+        pids = [*self._started, *watchdog.descendants(os.getpid(), rows)]
+        stopped = [rows[pid] for pid in pids if pid in rows and rows[pid].is_stopped]
+        before, self._stopped = self._stopped, {}
+        for row in stopped:
+            # A process whose processor time has grown was running in between, as under a profiler.
+            known, since = before.get(row.pid, (row, now))
+            self._stopped[row.pid] = row, since if known == row else now
+            if now - since >= self._max_pause and known == row:
+                self._max_pause = math.inf  # the first is enough
+                self._send("stopped", **self._about(row.pid, rows), seconds=round(now - since))
+
+    def _about(self, pid: int, rows: Mapping[int, watchdog.Row]) -> dict[str, Any]:
+        """Describe a process: the server or the trainer to which it belongs, and its command."""
+        try:
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            env = dict(each.decode("utf8", "replace").split("=", 1) for each in variables if each)
+            command = Path(f"/proc/{pid}/cmdline").read_text("utf8", "replace").replace("\0", " ")
+        except (OSError, ValueError):  # no /proc, or not readable
+            env, command = {}, ""
+        mine = pid
+        while mine not in self._started and mine in rows:
+            mine = rows[mine].parent
+        who = self._started.get(mine, {})
+        if who.get("role") == "torchrun" and env.get("RANK") in self._ranks:
+            who = {"role": "trainer", "id": int(env["RANK"])}
+        sampler = f"sampler {env[environment.SAMPLER][:9]}, " if environment.SAMPLER in env else ""
+        command = "".join(c if c.isprintable() else " " for c in command[:200]).strip()
+        return {**who, "process": f"{sampler}process {pid}: {command}"}
+
+    def _relay(self, output: BinaryIO, who: dict[str, Any]) -> None:
+        while line := output.readline(WIDEST):
+            event = _EVENTS.search(line)
+            text, mark, status = line[: event.start() if event else None].partition(_EXIT)
+            if event:
+                self._send(event[1].decode(), **who)
+            if text or not (mark or event):
+                # A line redrawn with carriage returns, as by progress bars: keep its last state.
+                last = text.rstrip(b"\r\n").rpartition(b"\r")[2]
+                self._send("line", **who, text=last.decode("utf8", "replace"))
+            if mark:
+                self._send("exited", **who, status=int(status))
+                return
+
+    def _await_ready(self, ready: int, who: dict[str, Any]) -> None:
+        with os.fdopen(ready, "rb") as file:
+            if file.readline():
+                self._send("ready", **who)
+
+    def _await_exit(
+        self, process: subprocess.Popen[bytes], readers: list[threading.Thread], who: dict[str, Any]
+    ) -> None:
+        status = process.wait()
+        for reader in readers:
+            reader.join(0.5)  # a child of the process may keep its output open
+        self._send("exited", **who, status=status if status >= 0 else 128 - status)
+
+
+def in_thread(work: Callable[..., Any], *args: Any, **options: Any) -> threading.Thread:
+    """Call a function in a daemon thread."""
+    thread = threading.Thread(target=work, args=args, kwargs=options, daemon=True)
+    thread.start()
+    return thread
+
+
+def _at_most(seconds: float, work: Callable[..., Any], *args: Any, **options: Any) -> None:
+    """Call a function that may block, as a write to a stopped launcher does."""
+    in_thread(work, *args, **options).join(seconds)
+
+
+# ---------------------------------------------------------------------- checks of this host
+def _look_at_part(part_config: Path, machine: int) -> dict[str, Any]:
+    """Return what must be equal on all hosts; raise if files of this host's part are missing."""
+    here = Path.cwd() / part_config
+    if not here.exists():
+        raise ValueError(no_such_file(here))
+    try:
+        config = json.loads(here.read_text("utf-8-sig"))
+        if not isinstance(config["num_parts"], int):
+            raise TypeError(f"num_parts is {config['num_parts']!r}")
+        own = [config[f"part-{machine}"]["part_graph"]] if machine < config["num_parts"] else []
+        arrays = config.get("arrays", ())
+        own += [array_file(config, name) for name in arrays if name.startswith(f"part{machine}/")]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{here} is not the JSON file of a partitioned graph ({error!r})"
+        ) from None
+    for place in own:
+        if not (here.parent / place).exists():
+            raise ValueError(f"{here} names {place}, which is not beside it; copy the part here")
+    maps = json.dumps([config.get("node_map"), config.get("edge_map")], sort_keys=True)
+    digest = hashlib.sha256(maps.encode()).hexdigest()[:12]
+    return {
+        "num_parts": config["num_parts"],
+        "graph_name": config.get("graph_name"),
+        "IDs": digest,
+    }
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+if __name__ == "__main__":
+    main()

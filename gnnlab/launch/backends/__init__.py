@@ -1,0 +1,88 @@
+"""Engines: which hosts a job runs on, and how a program starts on one of them.
+
+=======  ====================================  ===========================
+engine   hosts                                 a program starts by
+=======  ====================================  ===========================
+local    loopback addresses of this computer   itself, here
+ssh      the lines of ip_config                ``ssh``
+slurm    the nodes of the allocation           ``srun``, one step per node
+ray      nodes of a Ray cluster                an actor per node
+=======  ====================================  ===========================
+
+``launch`` starts an agent on each host through the engine, and talks to it on its standard streams;
+all else is the same on every engine. Only the module of the chosen engine is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from gnnlab.errors import InvalidInput
+from gnnlab.launch.backends.base import Engine, Host, Request
+
+__all__ = ["NAMES", "Engine", "Host", "Request", "choose", "open_engine"]
+
+NAMES = ("local", "ssh", "slurm", "ray")
+
+
+def choose(request: Request) -> tuple[str, str]:
+    """Choose an engine: ssh for the hosts of an ip_config, otherwise the cluster we are in.
+
+    Parameters
+    ----------
+    request : Request
+
+    Returns
+    -------
+    (str, str)
+        Name of the engine, and where its hosts come from, for a message.
+
+    Raises
+    ------
+    InvalidInput
+        No hosts are known.
+    """
+    if request.listed:
+        return "ssh", "those of ip_config"
+    if os.environ.get("SLURM_JOB_ID") and os.environ.get("SLURM_JOB_NODELIST"):
+        return "slurm", f"those of Slurm job {os.environ['SLURM_JOB_ID']}"
+    if os.environ.get("RAY_ADDRESS"):
+        return "ray", f"those of the Ray cluster at {os.environ['RAY_ADDRESS']}"
+    raise InvalidInput(
+        "no machines are given; pass --ip_config FILE with a line `address [port]` for each, "
+        "start this in a Slurm allocation or with RAY_ADDRESS set, or pass --local to play all of "
+        "them on this computer"
+    )
+
+
+def open_engine(name: str, request: Request) -> Engine:
+    """Open an engine by its name; its module is imported only now.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`NAMES`.
+    request : Request
+        What is asked of it.
+
+    Returns
+    -------
+    Engine
+
+    Raises
+    ------
+    InvalidInput
+        There is no engine of this name, or it has no such hosts.
+
+    Examples
+    --------
+    >>> from gnnlab.launch.backends import Request, open_engine
+    >>> with open_engine("local", Request(num_hosts=2)) as engine:
+    ...     [host.name for host in engine.hosts()]
+    ['127.0.0.2', '127.0.0.3']
+    """
+    if name not in NAMES:
+        raise InvalidInput(f"--on is one of {', '.join(NAMES)}; found {name!r}")
+    engine: Engine = import_module(f"gnnlab.launch.backends.{name}").open_engine(request)
+    return engine

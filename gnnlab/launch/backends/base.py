@@ -1,0 +1,116 @@
+"""What an engine is: hosts, and the command that runs a program on one of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gnnlab.launch import ip_config
+
+__all__ = ["Engine", "Host", "Request"]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine of a job; machine i holds part i of the graph.
+
+    Attributes
+    ----------
+    name : str
+        What the engine calls it; shown in messages.
+    address : str
+        IP address, or a host name that all machines can resolve.
+    port : int or None
+        Port of its first server, if the user has chosen one.
+    num_cpus, num_gpus : int or None
+        Processors and GPUs that the job may use there; None if the engine does not know.
+    seconds_left : float or None
+        Time until the engine ends the job; None without a limit.
+    """
+
+    name: str
+    address: str
+    port: int | None = None
+    num_cpus: int | None = None
+    num_gpus: int | None = None
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a job asks of an engine.
+
+    Attributes
+    ----------
+    num_hosts : int or None
+        Machines needed: as many as the graph has parts. None if the graph cannot be read here;
+        then all hosts of the engine.
+    listed : tuple of ip_config.Host
+        Lines of an ip_config; engines that know their hosts need none.
+    ssh_port, ssh_username : optional
+        For ssh; by default those of the user's ssh configuration.
+    """
+
+    num_hosts: int | None = None
+    listed: tuple[ip_config.Host, ...] = ()
+    ssh_port: int | None = None
+    ssh_username: str | None = None
+
+
+class Engine(ABC):
+    """Hosts for a job, and the way to start programs there. A context manager.
+
+    An engine does not supervise: ``launch`` runs what :meth:`argv` returns, as a child in a session
+    of its own, and kills the child's process group at the end.
+    """
+
+    #: Its name, as in ``--on``.
+    name: ClassVar[str]
+    #: Whether all hosts are this computer and share its processors.
+    is_local: ClassVar[bool] = False
+
+    @abstractmethod
+    def hosts(self) -> list[Host]:
+        """Return the hosts; the same ones in the same order each time."""
+
+    @abstractmethod
+    def argv(self, host: Host, command: Sequence[str]) -> list[str]:
+        """Return a command line that runs a command on a host.
+
+        Parameters
+        ----------
+        host : Host
+            One of :meth:`hosts`.
+        command : sequence of str
+            Program and arguments; no shell interprets them.
+
+        Returns
+        -------
+        list of str
+            To be run here. Standard input, output and error are those of the command there, byte
+            for byte; it ends with the command, with its exit status.
+        """
+
+    def remedy(self, output: str) -> str:
+        """Return what to do if a program could not be started; '' if unknown.
+
+        Parameters
+        ----------
+        output : str
+            Last lines of standard error.
+        """
+        return ""
+
+    def requeue(self) -> None:  # noqa: B027 – an optional hook
+        """Queue the job again after its trainers have stopped early; by default do nothing."""
+
+    def close(self) -> None:  # noqa: B027 – an optional hook
+        """Give the hosts back."""
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

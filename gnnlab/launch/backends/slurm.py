@@ -1,0 +1,132 @@
+"""The engine ``slurm``: the nodes of the allocation in which this runs, one job step on each.
+
+In an sbatch script or a shell of ``salloc``, the environment names the job and its nodes. ``srun``
+starts an agent on a node as a step that shares the job's resources with other steps, and forwards
+its standard streams.
+
+References
+----------
+Slurm, manual pages srun(1) and sbatch(1), "ENVIRONMENT VARIABLES".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.launch.backends.base import Engine, Host, Request
+
+__all__ = ["Slurm", "open_engine"]
+
+_REMEDIES = {
+    "has been revoked": "the job of Slurm has ended; allocate nodes again",
+    "already completing": "the job of Slurm is ending; allocate nodes again",
+    "Invalid job id": "the job of Slurm has ended; allocate nodes again",
+    "Requested node configuration is not available": "the node is not part of the allocation",
+    "Unable to contact slurm controller": "its controller does not answer; try `scontrol ping`",
+    "execve()": "name an interpreter that is there in your command",
+}
+
+
+class Slurm(Engine):
+    """The nodes of an allocation, by srun; see :class:`Engine`."""
+
+    name = "slurm"
+
+    def __init__(self, request: Request) -> None:
+        env = os.environ
+        nodes = env.get("SLURM_JOB_NODELIST", "")
+        if not env.get("SLURM_JOB_ID") or not nodes:
+            raise InvalidInput(
+                "this does not run in an allocation of Slurm; start it in a script for sbatch, or "
+                "in the shell of `salloc --nodes=N`"
+            )
+        names = _ask("scontrol", "show", "hostnames", nodes)
+        cpus = _per_node(env.get("SLURM_JOB_CPUS_PER_NODE", ""))
+        gpus = env.get("SLURM_GPUS_ON_NODE", "")
+        self._gpus = int(gpus) if gpus.isdigit() else 0
+        end = env.get("SLURM_JOB_END_TIME", "")
+        left = float(end) - time.time() if end.isdigit() else None
+        number = request.num_hosts or len(names)
+        if number > len(names):
+            raise InvalidInput(
+                f"{number} machines are needed, one for each part of the graph, but the allocation "
+                f"has {len(names)} nodes ({nodes}); allocate {number}, or partition the graph "
+                f"into {len(names)}"
+            )
+        self._hosts = [
+            Host(name, name, None, cpus[i] if i < len(cpus) else None, self._gpus, left)
+            for i, name in enumerate(names[:number])
+        ]
+
+    def hosts(self) -> list[Host]:
+        """Return the nodes, in the order of the allocation; the first runs the sbatch script."""
+        return self._hosts
+
+    def argv(self, host: Host, command: Sequence[str]) -> list[str]:
+        """Return the command line of srun.
+
+        Not ``--unbuffered``: it makes a pseudo-terminal, which changes bytes of a pipe.
+        """
+        argv = [
+            "env",
+            "-u",
+            "SLURM_GPUS",
+            "srun",
+            "--overlap",
+            "--quiet",
+            f"--nodelist={host.name}",
+        ]
+        argv += ["--nodes=1", "--ntasks=1", "--mem=0", "--mpi=none", "--export=ALL"]
+        if self._gpus:
+            argv += [f"--gpus-per-node={self._gpus}"]
+        return [*argv, "--", *command]
+
+    def remedy(self, output: str) -> str:
+        """Return what to do if srun fails."""
+        return next((remedy for said, remedy in _REMEDIES.items() if said in output), "")
+
+    def requeue(self) -> None:
+        """Queue the batch job again, which ends this run of it; its ID stays the same."""
+        job = os.environ["SLURM_JOB_ID"]
+        try:
+            print(
+                f"gnnlab launch: the trainers have stopped; job {job} is queued again", flush=True
+            )
+            with suppress(ValueError):  # not in the main thread
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)  # everything has ended already
+            _ask("scontrol", "requeue", job)
+        except GNNLabError as error:
+            print(f"gnnlab launch: job {job} was not queued again: {error}", flush=True)
+
+
+def open_engine(request: Request) -> Slurm:
+    """Open the engine."""
+    return Slurm(request)
+
+
+def _ask(*argv: str) -> list[str]:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", "") or str(error)).strip()
+        raise GNNLabError(f"{' '.join(argv)} failed: {said}") from None
+    return done.stdout.split()
+
+
+def _per_node(text: str) -> list[int]:
+    """Expand a list as Slurm writes it: ``"2(x3),4"`` is [2, 2, 2, 4]."""
+    numbers: list[int] = []
+    with suppress(ValueError):
+        for each in filter(None, text.split(",")):
+            found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", each)
+            if not found:
+                raise ValueError(each)
+            numbers += [int(found[1])] * int(found[2] or 1)
+    return numbers

@@ -1,0 +1,91 @@
+"""Environment variables that the processes of a job exchange.
+
+The launcher sets most of them for the processes that an agent starts on each host. A server or
+trainer that is started by hand needs only a few: ``DGL_DIST_MODE=distributed``, ``DGL_ROLE``,
+``DGL_IP_CONFIG``, ``DGL_SERVER_ID`` for a server, and ``RANK`` and ``WORLD_SIZE``, as torchrun sets
+them, for a trainer. The names with ``DGL_`` are those of DGL.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import NamedTuple
+
+from gnnlab.errors import InvalidInput
+
+__all__ = ["VARIABLES", "Variable", "number", "seconds"]
+
+
+class Variable(NamedTuple):
+    """Type of a variable's text, the process that sets it, and its meaning."""
+
+    type: str
+    set_by: str
+    meaning: str
+
+
+VARIABLES: dict[str, Variable] = {}
+"""Name → :class:`Variable`."""
+
+
+def _variable(name: str, type: str, set_by: str, meaning: str) -> str:
+    VARIABLES[name] = Variable(type, set_by, meaning)
+    return name
+
+
+MODE = _variable("DGL_DIST_MODE", "standalone | distributed", "launcher", "whether to use servers")
+ROLE = _variable("DGL_ROLE", "server | client | sampler", "launcher", "role of the process")
+NUM_SERVERS = _variable("DGL_NUM_SERVER", "int ≥ 1", "launcher", "servers per machine")
+NUM_SAMPLERS = _variable("DGL_NUM_SAMPLER", "int ≥ 0", "launcher", "samplers per trainer")
+NUM_CLIENTS = _variable("DGL_NUM_CLIENT", "int", "launcher", "trainers and samplers; not read")
+PART_CONFIG = _variable("DGL_CONF_PATH", "path", "launcher", "JSON file of the partition")
+IP_CONFIG = _variable("DGL_IP_CONFIG", "path", "launcher", "addresses, unless SERVERS has them")
+GRAPH_FORMAT = _variable("DGL_GRAPH_FORMAT", "csc, …", "launcher", "for scripts; not read")
+SERVER_ID = _variable("DGL_SERVER_ID", "int ≥ 0", "launcher", "index of a server among all")
+MACHINE = _variable("GNNLAB_MACHINE", "int ≥ 0", "launcher, agent", "index of the machine")
+NUM_TRAINERS = _variable("GNNLAB_NUM_TRAINERS", "int ≥ 1", "launcher", "trainers per machine")
+SERVERS = _variable("GNNLAB_SERVERS", "JSON [[address, port], …]", "launcher", "of all servers")
+JOB = _variable("GNNLAB_JOB", "text", "launcher", "ID of the job; part of names of files")
+SECURITY = _variable("GNNLAB_SECURITY", "tls | none", "launcher", "encrypt messages, or not")
+KEYS = _variable("GNNLAB_KEYS", "JSON of Keys", "agent", "certificates, secret key")
+TIMEOUT = _variable("GNNLAB_TIMEOUT", "seconds > 0", "launcher", "longest wait; 300 by default")
+OUTPUT = _variable("GNNLAB_OUTPUT", "path", "agent", "folder of FIFOs for trainers' output")
+READY = _variable("GNNLAB_READY_FD", "int", "agent", "descriptor on which a server says ready")
+SAMPLER = _variable("GNNLAB_SAMPLER", "int ≥ 0", "trainer", "index of a sampler of this trainer")
+TRACE = _variable("GNNLAB_TRACE", "path", "launcher, user", "folder for trace events")
+AS_DGL = _variable("GNNLAB_AS_DGL", "1", "gnnlab as-dgl", "`import dgl` gives gnnlab")
+CACHE_BYTES = _variable("GNNLAB_CACHE_BYTES", "int ≥ 0", "user", "memory for rows of others")
+CACHE_POLICY = _variable("GNNLAB_CACHE_POLICY", "access | …", "user", "which of them to keep")
+
+
+def number(name: str, default: int | None = None, least: int = 0) -> int:
+    """Read a whole number; raise InvalidInput if it is invalid, or missing without a default.
+
+    Examples
+    --------
+    >>> from gnnlab.launch.environment import number
+    >>> number("GNNLAB_NUM_TRAINERS", default=1, least=1)
+    1
+    """
+    text = os.environ.get(name, "" if default is None else str(default))
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise InvalidInput(
+            f"the environment variable {name} must be a number, {least} or more; found {text!r}. "
+            "`gnnlab launch` sets it"
+        )
+    return int(text)
+
+
+def seconds(name: str, default: float) -> float:
+    """Read a positive, finite number of seconds; raise InvalidInput if it is invalid."""
+    text = os.environ.get(name, str(default))
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < math.inf:
+        raise InvalidInput(
+            f"the environment variable {name} must be a number of seconds; found {text!r}"
+        )
+    return found

@@ -1,0 +1,120 @@
+"""Find the first failure among processes that depend on each other, and describe it.
+
+When one process fails, the connections of the others break a moment later, and they fail too. The
+error to report is the first one, the root cause; the others are its consequences. The same rules
+hold for ranks on one machine (:mod:`gnnlab.parallel.supervisor`) and for jobs on many
+(:mod:`gnnlab.launch.job_supervisor`).
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+__all__ = ["LOST_PEER", "QUOTED", "describe_exit", "distance", "first_failure", "not_joined"]
+__all__ += ["report"]
+
+T = TypeVar("T")
+
+QUOTED = 25  # lines of output quoted in an error
+# Distance of a failure from its cause: it may be a cause itself, it lost a server, or some
+# connection broke; and the seconds to wait for an earlier failure.
+_CAUSE, _LOST_SERVER, LOST_PEER = range(3)
+_HINDSIGHT = (0.5, 1.5, 3.0)
+_BROKEN = re.compile(
+    r"gloo/|NCCL|TCPStore|Broken pipe|connection (was )?(closed|reset|refused)", re.IGNORECASE
+)
+
+
+def distance(text: str) -> int:
+    """Return how far a failure is from its cause: 0 for one that may be a cause itself.
+
+    Parameters
+    ----------
+    text : str
+        The error, or the last lines of output.
+
+    Examples
+    --------
+    >>> from gnnlab.launch.failures import distance
+    >>> distance("ZeroDivisionError: division by zero")
+    0
+    >>> distance("RuntimeError: [gloo/transport/tcp/pair.cc] Connection closed by peer")
+    2
+    """
+    if "ServerLost" in text:
+        return _LOST_SERVER
+    return LOST_PEER if _BROKEN.search(text) else _CAUSE
+
+
+def first_failure(
+    failures: Callable[[], Sequence[T]], distance: Callable[[T], int], listen: Callable[[], object]
+) -> T:
+    """Return the first of the failures that are nearest to their cause.
+
+    Parameters
+    ----------
+    failures : callable
+        Returns those known so far, in the order of time; at least one.
+    distance : callable
+        Distance of a failure from its cause; see :func:`distance`.
+    listen : callable
+        Waits a moment for further failures; a true result means that none can come.
+    """
+    start = time.monotonic()
+    while time.monotonic() - start < _HINDSIGHT[min(map(distance, failures()))]:
+        if listen():
+            break
+    return min(failures(), key=distance)
+
+
+def describe_exit(status: int) -> str:
+    """Return how a process ended.
+
+    Parameters
+    ----------
+    status : int
+        Exit status, negative for a signal.
+
+    Examples
+    --------
+    >>> from gnnlab.launch.failures import describe_exit
+    >>> describe_exit(3)
+    'ended with status 3'
+    >>> describe_exit(-15)
+    'was killed by SIGTERM'
+    """
+    if status >= 0:
+        return f"ended with status {status}"
+    name = next((s.name for s in signal.Signals if s == -status), f"signal {-status}")
+    hint = ". The system kills processes when memory runs out" if name == "SIGKILL" else ""
+    return f"was killed by {name}{hint}"
+
+
+def not_joined(waiting: str) -> str:
+    """Return what is wrong with a process that ended while all others wait in a rendezvous."""
+    return f"without joining torch.distributed.init_process_group(), in which {waiting} waits"
+
+
+def report(what: str, details: str, name: str, output: str, end: str = "") -> str:
+    """Return an error message.
+
+    Parameters
+    ----------
+    what : str
+        Process and failure, in one line.
+    details : str
+        For example a traceback.
+    name : str
+        Process whose output is quoted.
+    output : str
+        Its last :data:`QUOTED` lines are quoted.
+    end : str
+        Last paragraph.
+    """
+    quoted = "\n".join(output.splitlines()[-QUOTED:]).strip("\n")
+    last = quoted and f"The last lines of {name}:\n{quoted}"
+    return "\n\n".join(filter(None, [what, details.strip(), last, end]))

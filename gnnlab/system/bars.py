@@ -1,0 +1,56 @@
+"""Progress bars: tqdm bars that appear after a second; ``TQDM_DISABLE=1`` turns all of them off."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["is_kernel", "progress_bar"]
+
+
+def progress_bar(iterable: Iterable[Any] | None = None, show: bool = True, **options: Any) -> Any:
+    """Return a tqdm bar, shown as a widget in a notebook and as text elsewhere.
+
+    Parameters
+    ----------
+    iterable
+        What the bar counts; None if the caller counts by ``update``.
+    show
+        False makes a bar that draws nothing, as does ``TQDM_DISABLE=1`` in the environment. That
+        variable is tqdm's, but tqdm's bars in notebooks do not read it. In a notebook, so does
+        ``redirect_stdout(None)``. Of the ranks of a machine, only the first draws bars.
+    options
+        Arguments of tqdm. ``delay`` is 1 second by default, so that short work gets no bar.
+
+    Returns
+    -------
+    tqdm.tqdm
+
+    Examples
+    --------
+    >>> sum(progress_bar(range(4), desc="adding"))
+    6
+    """
+    from tqdm.auto import tqdm
+
+    options.setdefault("delay", 1)
+    hidden = is_kernel() and sys.stdout is None  # a kernel flushes it before it shows a widget
+    rank = os.environ.get("LOCAL_RANK") or os.environ.get("RANK") or "0"  # as torchrun sets them
+    if not show or hidden or rank != "0" or os.environ.get("TQDM_DISABLE"):
+        options["disable"] = True
+    return tqdm(iterable, **options)
+
+
+def is_kernel() -> bool:
+    """Return whether this process is the kernel of a notebook, or a fork of one.
+
+    Examples
+    --------
+    >>> from gnnlab.system.bars import is_kernel
+    >>> is_kernel()
+    False
+    """
+    kernelapp = sys.modules.get("ipykernel.kernelapp")
+    return kernelapp is not None and bool(kernelapp.IPKernelApp.initialized())

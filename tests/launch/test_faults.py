@@ -1,0 +1,369 @@
+"""Real jobs that break: all ends within ten seconds, says what came first, and leaves nothing.
+
+Two machines that this computer plays, with a server and a trainer each, and a sampler where it is
+the one to break, in the middle of training. What each test prints tells the seconds and what was
+looked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+import gnnlab as dgl
+from tests.helpers import _TOKEN, _descendants, _end
+from tests.launch.started import END, START, Started
+from tests.launch.test_launch import write_workspace
+
+SCRIPT = """
+import os, time, torch, gnnlab as dgl
+
+dgl.distributed.initialize("ip_config.txt")
+torch.distributed.init_process_group("gloo")
+g = dgl.distributed.DistGraph("toy")
+ids = dgl.distributed.node_split(torch.ones(200, dtype=torch.bool), g.get_partition_book())
+table = dgl.distributed.DistTensor((200,), torch.float32, "table")
+
+def collate(ids):
+    return g.ndata["x"][dgl.distributed.sample_neighbors(g, ids, 5).edges()[0]], os.getpid()
+
+while True:
+    for x, sampler in dgl.distributed.DistDataLoader(ids, batch_size=8, collate_fn=collate):
+        total = x.sum()
+        torch.distributed.all_reduce(total)
+        table[ids[:4]] = total.expand(4)
+        print(f"pids {g.rank()}", os.getpid(), sampler, flush=True)
+        time.sleep(0.05)
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A script, and a graph of 200 nodes in two parts."""
+    folder = tmp_path_factory.mktemp("workspace")
+    (folder / "job.py").write_text(SCRIPT)
+    g = dgl.rand_graph(200, 1500)
+    g.ndata["x"] = torch.rand(200, 8)
+    dgl.distributed.partition_graph(g, "toy", 2, str(folder / "data"), part_method="random")
+    return folder
+
+
+@pytest.fixture
+def begin(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    begun: list[Started] = []
+
+    def start(
+        folder: Path = workspace, script: str = "job.py", options: Sequence[str] = ()
+    ) -> Started:
+        words = ["--workspace", str(folder), "--part_config", "data/toy.json", "--local"]
+        words += [*options, f"python {script}"]
+        begun.append(Started(tmp_path / "run", words, {"OMP_NUM_THREADS": "1"}))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        _end(_descendants(each.token))
+
+
+def processes(job: Started) -> dict[str, psutil.Process]:
+    """Wait until all trainers train; return "server 0", "trainer 1", "sampler 1" and so on.
+
+    Without samplers a trainer stands in for its own.
+    """
+    deadline, found = time.monotonic() + START, {}
+    while len(found) < 4:
+        assert job.process.poll() is None and time.monotonic() < deadline, job.said()
+        time.sleep(0.05)
+        whole, _, _ = job.output.read_text().rpartition("\n")  # the last line may be half written
+        for words in map(str.split, whole.splitlines()):
+            if "pids" in words[:-3]:
+                rank, *pids = words[-3:]
+                for role, pid in zip(("trainer", "sampler"), pids, strict=True):
+                    found[f"{role} {rank}"] = psutil.Process(int(pid))
+    for process in _descendants(job.token):
+        with suppress(psutil.NoSuchProcess):  # some come and go
+            env = process.environ()
+            if env.get("DGL_ROLE") == "server" and "watchdog.py" not in str(process.cmdline()):
+                found[f"server {env['DGL_SERVER_ID']}"] = process
+    job.note_ports()
+    # Every port of the job, torch's among them, is bound to the address of its machine.
+    hosts = {host.removeprefix("::ffff:") for host, _ in job.listening}
+    assert all(host.startswith("127.0.0.") for host in hosts), hosts
+    return found
+
+
+SAMPLERS = ("--num_samplers", "1")
+STOPPED = pytest.mark.thorough("a trainer is stopped in test_launch")
+MACHINE_1 = "127.0.0.3 (machine 1)"
+
+
+@pytest.mark.parametrize(
+    ("victim", "blow", "status", "said"),
+    [
+        pytest.param(
+            *("server 1", signal.SIGKILL, 137, f"server 1 on {MACHINE_1} was killed by SIGKILL"),
+            marks=pytest.mark.thorough("lesson 09 kills this server and asserts the same"),
+        ),
+        pytest.param(
+            *("trainer 1", signal.SIGKILL, 137, f"trainer 1 on {MACHINE_1} was killed by SIGKILL"),
+            marks=pytest.mark.thorough("a trainer without a graph is killed in test_launch"),
+        ),
+        ("sampler 1", signal.SIGKILL, 1, f"trainer 1 on {MACHINE_1} ended with status 1"),
+        # The trainers lose it at about the same time: it is the stopped server that is named.
+        pytest.param(
+            *("server 1", signal.SIGSTOP, 147, f"server 1 on {MACHINE_1} was stopped for"),
+            marks=STOPPED,
+        ),
+        pytest.param(
+            *("sampler 1", signal.SIGSTOP, 147, f"trainer 1 on {MACHINE_1} was stopped for"),
+            marks=STOPPED,
+        ),
+    ],
+)
+def test_a_process_goes(
+    begin: Callable[..., Started], victim: str, blow: signal.Signals, status: int, said: str
+) -> None:
+    job = begin(options=SAMPLERS if victim == "sampler 1" else ())
+    running = processes(job)
+    hit = running[victim]
+    if victim == "sampler 1":
+        check_keys_stay_in_memory(job, running["server 0"], running["trainer 0"])
+    hit.send_signal(blow)
+    found, errors = job.end(2 * END)
+    assert found == status and said in errors.split("All that was printed")[0]
+    if victim == "sampler 1":
+        ended = f"sampler 0 of rank 1 (machine 1, process {hit.pid}) ended (SIGKILL"
+        stopped = f"(sampler 0, process {hit.pid}: "
+        assert (ended if blow == signal.SIGKILL else stopped) in errors
+    # The first error comes first, with the last lines.
+    assert errors.startswith(
+        f"gnnlab launch: {victim.replace('sampler', 'trainer')} on {MACHINE_1}"
+    )
+
+
+def check_keys_stay_in_memory(
+    job: Started, server: psutil.Process, trainer: psutil.Process
+) -> None:
+    """They are on no command line, in no file and in nothing that is printed."""
+    name = server.environ()["GNNLAB_JOB"]
+    keys = json.loads(server.environ()["GNNLAB_KEYS"])
+    theirs = json.loads(trainer.environ()["GNNLAB_KEYS"])
+    assert keys["authority"] == theirs["authority"] and keys["secret"] != theirs["secret"]
+    secrets = []
+    for each, name_of in ((keys, "server-0"), (theirs, "client-0")):
+        certificate = x509.load_pem_x509_certificate(each["certificate"].encode())
+        assert certificate.subject.rfc4514_string() == f"CN={name_of}"
+        certificate.verify_directly_issued_by(
+            x509.load_pem_x509_certificate(each["authority"].encode())
+        )
+        secret = load_pem_private_key(each["secret"].encode(), None)
+        assert secret.public_key() == certificate.public_key()
+        begin, *lines, public, end = each["secret"].encode().splitlines()
+        assert (begin[:11], len(lines), end[:9]) == (b"-----BEGIN ", 2, b"-----END ")
+        assert len(public) < 64  # the third line holds the public key alone
+        secrets += lines
+    everybody = _descendants(job.token)
+    memory = list(Path("/dev/shm").glob(f"gnnlab-{name}-*"))
+    texts = {}
+    for process in everybody:
+        with suppress(psutil.NoSuchProcess):
+            texts[f"command of {process.pid}"] = " ".join(process.cmdline()).encode()
+    workspace = Path(trainer.cwd())
+    for place in [*job.folder.rglob("*"), *workspace.rglob("*"), *memory]:
+        with suppress(FileNotFoundError):
+            if place.is_file():
+                texts[str(place)] = place.read_bytes()
+    assert len(everybody) > 10 and memory and any("logs" in place for place in texts)
+    assert f"{workspace}/job.py" in texts
+    assert not [place for place, text in texts.items() if any(key in text for key in secrets)]
+
+
+IDLE = """
+import os, time, gnnlab as dgl
+from gnnlab.distributed.context import samplers
+
+dgl.distributed.initialize("ip_config.txt")
+print("pids", os.environ["RANK"], samplers()._processes[0].pid, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.thorough("it goes while it is used above")
+def test_a_sampler_goes_before_it_is_used(begin: Callable[..., Started], workspace: Path) -> None:
+    (workspace / "idle.py").write_text(IDLE)
+    job = begin(script="idle.py", options=SAMPLERS)
+    deadline = time.monotonic() + START
+    while not (found := re.search(r"pids 1 (\d+)\n", job.output.read_text())):
+        assert job.process.poll() is None and time.monotonic() < deadline, job.said()
+        time.sleep(0.05)
+    os.kill(int(found[1]), signal.SIGKILL)
+    status, errors = job.end(2 * END)
+    assert status == 1
+    first = errors.splitlines()[0]
+    assert first.startswith(f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 1: ")
+    assert f"sampler 0 of rank 1 (machine 1, process {found[1]}) ended (SIGKILL" in first
+
+
+FAILING = """
+import atexit, os, time, gnnlab as dgl
+
+atexit.register(time.sleep, 1000)
+dgl.distributed.initialize("ip_config.txt")
+if os.environ["RANK"] == "1":
+    print("the last batch")
+    raise ValueError("the loss is NaN")
+time.sleep(1000)
+"""
+
+
+@pytest.mark.thorough("test_launch has a trainer that raises, and exits at once")
+def test_a_trainer_that_raises_takes_long_to_exit(
+    begin: Callable[..., Started], workspace: Path
+) -> None:
+    (workspace / "failing.py").write_text(FAILING)
+    status, errors = begin(script="failing.py").end(START)
+    assert status == 1 and "\nthe last batch\n" in errors
+    how = "ended with status 1: ValueError: the loss is NaN\n"
+    assert errors.startswith(f"gnnlab launch: trainer 1 on {MACHINE_1} {how}")
+
+
+CALLING = "calling gnnlab.distributed.initialize(), which trainer 0 has called"
+JOINING = "joining torch.distributed.init_process_group(), in which trainer 0 waits"
+
+
+@pytest.mark.thorough("as a rank of one machine in tests/parallel")
+@pytest.mark.parametrize(
+    ("before", "without"),
+    [
+        ("dgl.distributed.initialize", CALLING),
+        ("torch.distributed", JOINING),
+    ],
+)
+def test_a_rank_leaves_before_it_has_joined(
+    begin: Callable[..., Started], workspace: Path, tmp_path: Path, before: str, without: str
+) -> None:
+    shutil.copytree(workspace, tmp_path / "copy")
+    leave = "if os.environ.get('RANK') == '1': raise SystemExit\n"
+    head, rest = SCRIPT.split(before, 1)
+    (tmp_path / "copy/job.py").write_text(head + leave + before + rest)
+    status, errors = begin(tmp_path / "copy").end(START)
+    assert status == 1
+    first = f"gnnlab launch: trainer 1 on {MACHINE_1} ended with status 0 without {without}\n"
+    assert errors.startswith(first)
+
+
+GROUP = """
+import os, time, torch, gnnlab as dgl
+
+dgl.distributed.initialize("ip_config.txt")
+rank = int(os.environ["RANK"])
+if rank > 0:
+    time.sleep(13 if rank == 2 else 0)
+    torch.distributed.init_process_group("gloo", rank=rank - 1, world_size=3)
+    total = torch.tensor(rank)
+    torch.distributed.all_reduce(total)
+    print("total", total.item())
+"""
+
+
+@pytest.mark.thorough("waits for what does not happen")
+def test_a_rank_has_done_its_part(begin: Callable[..., Started], workspace: Path) -> None:
+    """The others make a group of their own, for which one of them waits for long."""
+    (workspace / "group.py").write_text(GROUP)
+    job = begin(script="group.py", options=["--num_trainers", "2"])
+    status, errors = job.end(START)
+    assert status == 0 and job.output.read_text().count("| total 6\n") == 3, errors
+
+
+@pytest.mark.thorough("test_launch kills the agents of both machines")
+@pytest.mark.parametrize("name", ["guard", "worker"])
+def test_an_agent_is_ended(begin: Callable[..., Started], name: str) -> None:
+    """It is named, not a trainer that has lost the servers of its host."""
+    job = begin()
+    processes(job)
+    agents = job.find("gnnlab.launch.agent")
+    guards = [p for p in agents if p.ppid() == job.process.pid]
+    hit = (guards if name == "guard" else [p for p in agents if p not in guards])[-1]
+    hit.terminate()
+    status, errors = job.end(2 * END)
+    assert status == 128 + signal.SIGTERM
+    machine = r"127\.0\.0\.[23] \(machine [01]\)"
+    ended = rf"the agent ended: its {name} \(process {hit.pid}\) was killed by SIGTERM\n"
+    assert re.match(rf"gnnlab launch: {machine}: {ended}", errors), errors
+
+
+@pytest.mark.thorough("a server that fails is in test_launch, a damaged file in tests/partition")
+def test_a_damaged_part(begin: Callable[..., Started], workspace: Path, tmp_path: Path) -> None:
+    shutil.copytree(workspace, tmp_path / "copy")
+    file = next((tmp_path / "copy/data/part1").rglob("x.npy"))
+    with file.open("r+b") as opened:
+        opened.seek(-4, os.SEEK_END)
+        opened.write(b"\1\2\3\4")
+    status, errors = begin(tmp_path / "copy").end(START)
+    assert status == 1 and errors.startswith(f"gnnlab launch: server 1 on {MACHINE_1} ended")
+    assert "before it was ready" in errors
+    assert "data/part1/node_data/_N/x.npy is not the file that data/toy.json describes" in errors
+
+
+def test_the_notebook_is_interrupted_and_its_kernel_restarted(tmp_path: Path) -> None:
+    from jupyter_client.manager import start_new_kernel
+
+    workspace = write_workspace(tmp_path / "workspace")
+    token = f"notebook-{os.getpid()}"
+    cell = f"""
+from gnnlab.launch import launch
+launch.run(
+    "python job.py wait", part_config="graph.json", workspace={str(workspace)!r}, num_machines=2,
+    extra_envs={{"TEST_FOLDER": {str(tmp_path)!r}}}, log_dir={str(tmp_path / "logs")!r},
+)
+"""
+    manager, client = start_new_kernel(env={**os.environ, _TOKEN: token}, kernel_name="python3")
+    try:
+        for how in ("interrupt", "restart"):
+            request = client.execute(cell)
+            _wait_for_trainers(tmp_path)
+            start = time.monotonic()
+            if how == "interrupt":
+                manager.interrupt_kernel()
+                reply: dict[str, Any] = {"parent_header": {"msg_id": ""}}
+                while reply["parent_header"]["msg_id"] != request:  # answers to greetings come too
+                    reply = client.get_shell_msg(timeout=END)
+                assert time.monotonic() < start + END
+                assert reply["content"]["ename"] == "KeyboardInterrupt"
+            else:
+                manager.restart_kernel(now=True)
+            while left := [p for p in _descendants(token) if p.pid != _kernel(manager)]:
+                assert time.monotonic() < start + END, left
+                time.sleep(0.05)
+            assert not list(Path("/dev/shm").glob(f"*{token}*"))
+            print(f"{how}: nothing is left after {time.monotonic() - start:.1f} s")
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def _kernel(manager: Any) -> int:
+    return int(manager.provisioner.pid)
+
+
+def _wait_for_trainers(folder: Path) -> None:
+    deadline = time.monotonic() + START
+    for rank in range(2):
+        while not (path := folder / f"trainer-{rank}.pid").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        path.unlink()

@@ -1,0 +1,1082 @@
+"""Jobs on two machines: how they start, how they end, and every way in which they may break.
+
+The machines are either played by this computer without ssh (``--local``), or an sshd on a loopback
+address each. After every job the process table holds none of its processes, and /dev/shm none of
+its files. Scripts are plain ones that read the environment which ``launch`` has made.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+import gnnlab as dgl
+from gnnlab.errors import GNNLabError, InvalidInput
+from gnnlab.launch import agent, launch
+from gnnlab.launch.backends import Request
+from gnnlab.launch.backends.ssh import Ssh
+from gnnlab.launch.certificates import Keys, request
+from gnnlab.launch.ip_config import read_ip_config
+from gnnlab.launch.job_spec import Command, JobSpec
+from gnnlab.launch.job_supervisor import JobSupervisor, LaunchError
+from gnnlab.launch.status_table import StatusTable
+from tests.helpers import (
+    _TOKEN,
+    ROOT,
+    _descendants,
+    _end,
+    free_port,
+    run_script,
+    save_as_windows,
+)
+from tests.launch.machines import Cluster, cluster
+from tests.launch.started import END, START, Started
+from tests.launch.test_agent_messages import HELLO
+
+# A job's script: a server that does nothing, and trainers that do what the first argument says.
+SCRIPT = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+
+env, mode = os.environ, sys.argv[1]
+role = "server" if env["DGL_ROLE"] == "server" else "trainer"
+number = env["DGL_SERVER_ID" if role == "server" else "RANK"]
+
+def born():
+    # A child that has left the process group, and a file in shared memory: both must go too.
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    Path(f"/dev/shm/gnnlab-{env['GNNLAB_JOB']}-{env['GNNLAB_TEST_TOKEN']}-{role}{number}").touch()
+    folder = Path(env["TEST_FOLDER"])
+    (folder / "draft").mkdir(exist_ok=True)
+    draft = folder / "draft" / f"{role}-{number}"
+    draft.write_text(str(os.getpid()))
+    draft.rename(folder / f"{role}-{number}.pid")
+
+if role == "server":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if mode == "server raises":
+        raise RuntimeError("the part cannot be read")
+    print("server", number, "listens", flush=True)
+    if mode != "never ready":
+        os.write(int(env["GNNLAB_READY_FD"]), b"ready\\n")
+    born()
+    while True:
+        time.sleep(1)
+if mode == "reduce":
+    import torch, torch.distributed as dist
+    dist.init_process_group("gloo")
+    total = torch.tensor([float(number)])
+    dist.all_reduce(total)
+    print("total", total.item(), "of", dist.get_world_size(), "in", os.getcwd(), sys.argv[2:])
+    print("threads:", env["OMP_NUM_THREADS"])
+    print("".join(f"\\rstep {i}" for i in range(3)), end="")
+    dist.destroy_process_group()
+    sys.exit()
+born()
+if mode == "raise" and number == "1":
+    while not (Path(env["TEST_FOLDER"]) / "trainer-0.pid").exists():
+        time.sleep(0.05)
+    raise ValueError("the loss is NaN")
+if mode == "exit 7":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if number == "1":
+        sys.exit(7)
+while True:
+    time.sleep(1)
+"""
+
+
+def write_workspace(folder: Path, parts: tuple[int, ...] = (0, 1), num_parts: int = 2) -> Path:
+    """A script and the JSON file of a graph in parts, some of which are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "job.py").write_text(SCRIPT)
+    graph = {"graph_name": "toy", "num_parts": num_parts}
+    graph |= {f"part-{i}": {"part_graph": f"part{i}"} for i in range(num_parts)}
+    (folder / "graph.json").write_text(json.dumps(graph))
+    for i in parts:
+        (folder / f"part{i}").mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    """``begin(mode, *options)`` starts a job on two local machines."""
+    begun: list[Started] = []
+
+    def start(mode: str, *options: str, env: dict[str, str] | None = None) -> Started:
+        workspace = write_workspace(tmp_path / "workspace")
+        words = ["--workspace", str(workspace), "--part_config", "graph.json"]
+        words += [*options, f"python job.py {shlex.quote(mode)}"]
+        begun.append(Started(tmp_path / "run", words, env or {}))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        _end(_descendants(each.token))
+
+
+ALL = ("server-0", "server-1", "trainer-0", "trainer-1")
+
+
+# ------------------------------------------------------------------------------- without ssh
+@pytest.mark.thorough("test_trace starts one from Python; the job by ssh reduces and logs, too")
+def test_a_job_from_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = write_workspace(tmp_path)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    result = launch.run(
+        "python job.py reduce --name 'a b'",
+        part_config="graph.json",
+        workspace=workspace,
+        num_machines=2,
+        num_trainers=2,
+        num_servers=2,
+        extra_envs={"TEST_FOLDER": str(tmp_path), _TOKEN: "python"},
+        log_dir=tmp_path / "logs",
+    )
+    assert result is not None
+    logs = result.logs
+    assert {name.split("-")[0] for name in logs} >= {"server", "trainer"}
+    assert logs["trainer-3"].splitlines() == [
+        f"total 6.0 of 4 in {workspace} ['--name', 'a b']",
+        f"threads: {max(1, agent._processors() // 4)}",  # both machines are this one
+        "step 2",
+    ]
+    assert logs["server-3"] == "server 3 listens\n"
+    printed = capsys.readouterr().out
+    assert "127.0.0.3 trainer 2 | total 6.0 of 4" in printed
+    assert "127.0.0.2  servers: 2 ready" in printed
+    left = [path.name for path in temporary.iterdir()]
+    # The cache of torch's compiler, which may make it on import, is kept for later jobs.
+    assert [name for name in left if not name.startswith("torchinductor_")] == []
+
+
+def test_an_error_from_python(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path)
+    with pytest.raises(launch.LaunchError, match="the part cannot be read") as caught:
+        launch.run(
+            "python job.py 'server raises'",
+            part_config="graph.json",
+            workspace=workspace,
+            num_machines=2,
+            log_dir=tmp_path / "logs",
+        )
+    error = caught.value
+    assert error.role == "server" and error.status == 1 and error.log_dir
+    assert (error.log_dir / f"server-{error.rank}.log").exists()
+    assert "before it was ready" in str(error)
+
+
+def test_a_trainer_raises(begin: Callable[..., Started]) -> None:
+    status, errors = begin("raise", "--local").end(START)
+    assert status == 1
+    assert errors.startswith(
+        "gnnlab launch: trainer 1 on 127.0.0.3 (machine 1) ended with status 1: "
+        "ValueError: the loss is NaN\n"
+    )
+    assert "ValueError: the loss is NaN" in errors and "Traceback" in errors
+
+
+@pytest.mark.thorough("a trainer that raises shows the status too")
+def test_exit_status_is_passed_on_though_others_ignore_sigterm(
+    begin: Callable[..., Started],
+) -> None:
+    status, errors = begin("exit 7", "--local", "--num_trainers", "2").end(START)
+    assert status == 7
+    assert "trainer 1 on 127.0.0.2 (machine 0) ended with status 7" in errors
+
+
+@pytest.mark.parametrize(
+    "victim",
+    ["trainer-1", pytest.param("server-0", marks=pytest.mark.thorough("as in test_faults"))],
+)
+def test_a_process_is_killed(begin: Callable[..., Started], victim: str) -> None:
+    started = begin("wait", "--local")
+    started.wait_for(*ALL)
+    os.kill(started.wait_for(victim), signal.SIGKILL)
+    status, errors = started.end()
+    assert status == 128 + signal.SIGKILL
+    role, number = victim.split("-")
+    host = f"127.0.0.{2 + int(number)} (machine {number})"
+    assert f"{role} {number} on {host} was killed by SIGKILL" in errors
+
+
+AGAIN = pytest.mark.thorough("as with another process of the job")
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param("guard", marks=AGAIN),
+        pytest.param("worker", marks=AGAIN),
+        "both",
+        pytest.param("both stopped", marks=AGAIN),
+        pytest.param("stopped worker", marks=AGAIN),
+        pytest.param("torchrun", marks=AGAIN),
+        pytest.param("shell", marks=AGAIN),
+    ],
+)
+def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: str) -> None:
+    started = begin("wait", "--local")
+    started.wait_for(*ALL)
+    started.note_ports()
+    if which == "torchrun":
+        find_torchrun(started)[0].kill()
+    elif which == "shell":
+        shell = psutil.Process(started.wait_for("trainer-1")).parent()
+        assert shell and shell.name() == "sh"
+        shell.kill()
+    else:
+        agents = started.find("gnnlab.launch.agent")
+        guards = [p for p in agents if p.ppid() == started.process.pid]
+        workers = [p for p in agents if p not in guards]
+        assert len(guards) == len(workers) == 2
+        if which == "stopped worker":
+            workers[0].suspend()
+        elif "both" in which:  # of both machines, so that nobody is left who knows of the job
+            for each in agents:
+                each.suspend() if "stopped" in which else each.kill()
+        else:
+            (guards if which == "guard" else workers)[0].kill()
+    status, errors = started.end(2 * END)
+    assert status == 128 + signal.SIGKILL or (which != "torchrun" and status)
+    named = {
+        "both stopped": r"\(machine \d\): no sign of life for 4\.5 s",
+        "torchrun": r"torchrun (0|1) on .* was killed by SIGKILL",
+        "shell": r"trainer 1 on 127\.0\.0\.3 \(machine 1\) lost the shell that started it: ",
+    }
+    worker = r"the agent ended: its worker \(process \d+\) was killed by SIGKILL"
+    named |= {"guard": worker.replace("worker", "guard")}
+    named |= {"worker": worker, "stopped worker": worker.replace("its ", "its stopped ")}
+    assert re.search(named.get(which, "the agent ended"), errors.splitlines()[0])
+
+
+def find_torchrun(job: Started) -> list[psutil.Process]:
+    return [p for p in job.find("gnnlab.launch.torchrun") if "watchdog.py" not in str(p.cmdline())]
+
+
+@pytest.mark.parametrize(
+    "which",
+    ["trainer", *(pytest.param(name, marks=AGAIN) for name in ("server", "torchrun", "guard"))],
+)
+def test_a_process_is_stopped(begin: Callable[..., Started], which: str) -> None:
+    """It is named, and nothing waits for it; SIGTERM alone does not end a stopped process."""
+    started = begin("wait", "--local")
+    started.wait_for(*ALL)
+    started.note_ports()
+    if which == "torchrun":
+        process = find_torchrun(started)[0]
+    elif which == "guard":
+        agents = started.find("gnnlab.launch.agent")
+        process = next(p for p in agents if p.ppid() == started.process.pid)
+    else:
+        process = psutil.Process(started.wait_for(f"{which}-0"))
+    process.suspend()
+    status, errors = started.end(2 * END)
+    assert status == 128 + signal.SIGSTOP
+    first = errors.splitlines()[0]
+    assert (f"(machine {0}): the agent" if which == "guard" else f"{which} ") in first
+    assert "was stopped for" in first and f"(process {process.pid}: " in first
+
+
+def test_an_agent_is_stopped_before_it_has_said_anything(begin: Callable[..., Started]) -> None:
+    started = begin("wait", "--local")
+    deadline = time.monotonic() + START
+    while not (agents := started.find("gnnlab.launch.agent")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    agents[0].suspend()
+    status, errors = started.end(2 * END)
+    assert status == 1
+    assert f"no sign of life for 4.5 s; process {agents[0].pid} is stopped" in errors
+
+
+@pytest.mark.thorough("waits for what does not happen")
+def test_a_pause_may_be_allowed(begin: Callable[..., Started]) -> None:
+    started = begin("wait", "--local", "--max_pause", "1000")
+    started.wait_for(*ALL)
+    process = psutil.Process(started.wait_for("trainer-0"))
+    process.suspend()
+    with pytest.raises(subprocess.TimeoutExpired):
+        started.process.wait(6)
+    process.resume()
+    started.process.send_signal(signal.SIGINT)
+    assert started.end()[0] == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=AGAIN),
+        signal.SIGHUP,
+        pytest.param(signal.SIGKILL, marks=AGAIN),
+    ],
+)
+def test_the_launcher_is_stopped(begin: Callable[..., Started], how: signal.Signals) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # of nohup, which a launcher respects
+    try:
+        started = begin("wait", "--local")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    started.wait_for(*ALL)
+    started.process.send_signal(how)
+    status = started.process.wait(END)
+    started.check_nothing_left(END)
+    assert status == (-how if how == signal.SIGKILL else 128 + how)
+
+
+@pytest.mark.thorough("waits for what does not happen")
+def test_a_server_that_never_becomes_ready(begin: Callable[..., Started]) -> None:
+    for seconds in ("8", "60"):
+        status, errors = begin("never ready", "--local", "--timeout", seconds).end(START)
+        assert status == 1
+        if "was not ready" in errors:  # a busy computer may need more than 8 s to begin
+            break
+    assert f"server 0 on 127.0.0.2 (machine 0) was not ready within {seconds} s" in errors
+    assert "server 0 listens" in errors
+
+
+def test_a_port_is_in_use(begin: Callable[..., Started], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.3", 0)) as listener:
+        port = listener.getsockname()[1]
+        ip_config = tmp_path / "ip_config.txt"
+        ip_config.write_text(f"10.0.0.1\n10.0.0.2 {port}\n")
+        status, errors = begin("wait", "--local", "--ip_config", str(ip_config)).end(START)
+    assert status == 1
+    assert f"127.0.0.3 (machine 1): port {port} of 127.0.0.3: Address already in use" in errors
+    assert f"process {os.getpid()} listens there" in errors
+
+
+def test_a_port_that_cannot_be(tmp_path: Path) -> None:
+    write_workspace(tmp_path)
+    (tmp_path / "ip_config.txt").write_text("127.0.0.2\n127.0.0.3 65535\n")
+    options = {"ip_config": "ip_config.txt", "local": True, "log_dir": tmp_path / "logs"}
+    with pytest.raises(launch.LaunchError, match=r"port 65536 of 127\.0\.0\.3: .*0-65535"):
+        launch.run("python job.py", part_config="graph.json", workspace=tmp_path, num_servers=2,
+                   **options)  # fmt: skip
+
+
+def test_a_mistyped_script_is_told_by_the_host(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path)
+    with pytest.raises(launch.LaunchError) as caught:
+        launch.run(
+            "python jb.py wait",
+            part_config="graph.json",
+            workspace=workspace,
+            local=True,
+            log_dir=tmp_path / "logs",
+        )
+    assert str(caught.value) == (
+        f"127.0.0.2 (machine 0): no such file or folder: {workspace}/jb.py (did you mean "
+        f"{workspace}/job.py?). gnnlab copy_files brings what is missing"
+    )
+
+
+def test_a_part_is_missing(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, parts=(0,))
+    with pytest.raises(launch.LaunchError, match=r"machine 1.*part1, which is not beside it"):
+        launch.run(
+            "python job.py wait",
+            part_config="graph.json",
+            workspace=workspace,
+            local=True,
+            log_dir=tmp_path / "logs",
+        )
+
+
+def test_as_many_machines_as_parts(tmp_path: Path) -> None:
+    workspace = write_workspace(tmp_path, parts=(0, 1, 2), num_parts=3)
+    with pytest.raises(launch.LaunchError, match="3 parts, but there are 2 machines"):
+        launch.run(
+            "python job.py wait",
+            part_config="graph.json",
+            workspace=workspace,
+            num_machines=2,
+            log_dir=tmp_path / "logs",
+        )
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"torch": ""}, "torch is missing; install gnnlab there"),
+        ({"torch": "2.0.0"}, "torch is 2.0.0, but 2.9.0 on machine 0; make them the same"),
+        ({"python": "3.9"}, "python is 3.9, but 3.11 on machine 0"),
+        ({"gnnlab": "0.0.9"}, r"gnnlab is 0.0.9, but .* on the launcher"),
+        ({"graph": {"num_parts": 2, "IDs": "b"}}, r"graph is .*'b'.*, but .*'a'.* on machine 0"),
+        ({"problem": "no part1"}, "no part1. gnnlab copy_files brings what is missing"),
+    ],
+)
+def test_machines_must_fit_together(tmp_path: Path, other: dict[str, Any], said: str) -> None:
+    hello = {"python": "3.11", "torch": "2.9.0", "gnnlab": dgl.__version__, "problem": None}
+    hello["graph"] = {"num_parts": 2, "IDs": "a"}
+    addresses = ["10.0.0.1", "10.0.0.2"]
+    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
+    launch._compare(supervisor, [hello, hello])
+    with pytest.raises(launch.LaunchError, match=rf"10.0.0.2 \(machine 1\): {said}"):
+        launch._compare(supervisor, [hello, hello | other])
+
+
+def test_what_hosts_ask_for_is_signed(tmp_path: Path) -> None:
+    hellos = [{"torch": "2.9.0", "problem": None, "keys": {}} for _ in range(2)]
+    secrets: list[dict[str, str]] = [{}, {}]
+    for secret, hello in zip(secrets, hellos, strict=True):
+        for role in ("server", "client"):
+            secret[role], hello["keys"][role] = request()
+    addresses = ["10.0.0.1", "10.0.0.2"]
+    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
+    authority = launch._authority()
+    signed = launch._sign(authority, supervisor, hellos)
+    for secret, own in zip(secrets, signed, strict=True):
+        assert own.keys() == {"authority", "server", "client"}
+        for role, text in secret.items():
+            Keys(own["authority"], own[role], text).context(is_server=role == "server")
+    start, body = hellos[1]["keys"]["server"].split("\n", 1)
+    for bad in (f"{start}\nAAAA\n", f"{start}\n{body.swapcase()}", swapped(body, start)):
+        hellos[1]["keys"]["server"] = bad
+        said = r"10.0.0.2 \(machine 1\): a request for a certificate (cannot be|is not)"
+        with pytest.raises(launch.LaunchError, match=said):
+            launch._sign(authority, supervisor, hellos)
+
+
+def swapped(body: str, start: str) -> str:
+    """A request by the owner of one key, with another key in it."""
+    other = request()[1].split("\n", 1)[1]
+    return f"{start}\n{other[:-150]}{body[-150:]}"
+
+
+def test_keys_need_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a host, and where the job is launched."""
+    supervisor = JobSupervisor(["10.0.0.1"], tmp_path, StatusTable(["10.0.0.1"], {}))
+    hello: dict[str, Any] = {"torch": "2.9.0", "problem": None, "keys": {}}
+    with pytest.raises(launch.LaunchError, match="cryptography is missing; install gnnlab there"):
+        launch._compare(supervisor, [hello], "tls")
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(GNNLabError, match=r"package cryptography .*; `pip install cryptography`"):
+        launch._authority()
+
+
+def test_an_agent_makes_keys_without_torch() -> None:
+    code = "from gnnlab.launch.certificates import request; request()"
+    code = f"{agent.ENTRY.replace('main()', code)}; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+# ------------------------------------------------------------------------------------ by ssh
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("machines")) as made:
+        for i, machine in enumerate(made.machines):
+            write_workspace(machine.home / "work", parts=(i,))
+        yield made
+
+
+@pytest.fixture
+def log_in(machines: Cluster, tmp_path: Path) -> Iterator[Callable[..., Started]]:
+    """``log_in(mode, *options)`` starts a job on the two machines with an sshd."""
+    begun: list[Started] = []
+
+    def start(
+        mode: str,
+        *options: str,
+        python: str = sys.executable,
+        script: str = "job.py",
+        args: str = "",
+    ) -> Started:
+        words = ["--workspace", "work", "--part_config", "graph.json"]
+        words += ["--ip_config", str(machines.ip_config), "--ssh_port", str(machines.port)]
+        words += [*options, f"{shlex.quote(python)} {script} {shlex.quote(mode)} {args}"]
+        begun.append(Started(tmp_path / "run", words, machines.env))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        _end(_descendants(each.token))
+    assert machines.left_over() == []
+
+
+def test_by_ssh_each_host_in_its_own_folder(
+    log_in: Callable[..., Started], machines: Cluster
+) -> None:
+    started = log_in("reduce", args="--log 3 -m -- --help")  # options of torchrun, and its "--"
+    assert started.end(START)[0] == 0, started.said()
+    printed = started.said()
+    args = ["--log", "3", "-m", "--", "--help"]
+    for rank in range(2):
+        home = machines.machines[rank].home
+        assert (
+            f"127.0.0.{2 + rank} trainer {rank} | total 1.0 of 2 in {home}/work {args}" in printed
+        )
+    assert " finished after " in printed
+
+
+SHARING = """
+import json, os, torch, gnnlab as dgl
+from pathlib import Path
+
+dgl.distributed.initialize("ip_config.txt")
+torch.distributed.init_process_group("gloo")
+g = dgl.distributed.DistGraph("그래프-1 ogb")
+part = g.get_partition_book().partid
+assert part == int(os.environ["GNNLAB_MACHINE"]) == g.rank(), part
+for name in ("a/b ü", "x" * 200):
+    rows = g.nodes["node ü/1"].data[name]
+    everything = torch.arange(len(rows))
+    assert torch.equal(rows[everything], everything * 3), name
+    g.barrier()
+    if part == 0:
+        rows[everything] = everything * 5  # now it lies in the memory of the machine
+    g.barrier()
+    assert torch.equal(rows[everything], everything * 5), name
+    g.barrier()
+    policy = rows.part_policy
+    table = dgl.distributed.DistTensor((len(rows),), torch.int64, name, part_policy=policy)
+    table[everything] = everything
+    g.barrier()
+    assert torch.equal(table[everything], everything)
+seeds = {"node ü/1": torch.arange(10)}
+found = dgl.distributed.sample_etype_neighbors(g, seeds, -1)
+assert found.num_edges("cites ü/2") == int(g.in_degrees(torch.arange(10)).sum())
+names = [f"gnnlab-{os.environ['GNNLAB_JOB']}-{i}-catalog" for i in (0, 1)]
+assert all(Path("/dev/shm", name).exists() for name in names)
+print("part", part, "servers", os.environ["GNNLAB_SERVERS"], "in", os.getcwd())
+g.barrier()
+"""
+
+
+@pytest.mark.thorough("the job by ssh has two addresses")
+def test_two_machines_at_one_address(
+    machines: Cluster, log_in: Callable[..., Started], tmp_path: Path
+) -> None:
+    """They share sshd, workspace, memory and processors; ports and numbers tell them apart."""
+    home = machines.machines[0].home
+    g = dgl.heterograph({("node ü/1", "cites ü/2", "node ü/1"): dgl.rand_graph(60, 300).edges()})
+    for name in ("a/b ü", "x" * 200):
+        g.nodes["node ü/1"].data[name] = torch.arange(60) * 3
+    # Original IDs in the order of the new ones, so that rows can be told by their number.
+    halves = torch.arange(60) // 30
+    dgl.distributed.partition_graph(
+        g, "그래프-1 ogb", 2, str(home / "shared"), part_method=lambda g, k: halves.numpy()
+    )
+    (home / "shared" / "sharing.py").write_text(SHARING)
+    ports = free_port(), free_port()
+    ip_config = tmp_path / "ip_config.txt"
+    ip_config.write_text("".join(f"127.0.0.2 {port}\n" for port in ports))
+    started = log_in(
+        "",
+        "--ip_config",
+        str(ip_config),
+        "--workspace",
+        "shared",
+        "--part_config",
+        "그래프-1 ogb.json",
+        "--num_samplers",
+        "1",
+        script="sharing.py",
+    )
+    assert started.end(START)[0] == 0, started.said()
+    printed = started.said()
+    servers = json.dumps([["127.0.0.2", port] for port in ports])
+    for i in range(2):
+        line = f"127.0.0.2 trainer {i} | part {i} servers {servers} in {home}/shared"
+        assert line in printed
+        assert f"127.0.0.2 (machine {i})  servers: 1 ready" in printed
+
+
+def test_the_connection_is_cut(log_in: Callable[..., Started]) -> None:
+    started = log_in("wait")
+    started.wait_for(*ALL)
+    ssh = [p for p in psutil.Process(started.process.pid).children() if p.name() == "ssh"]
+    assert len(ssh) == 2
+    ssh[1].kill()
+    status, errors = started.end()
+    assert status and "(machine " in errors and "the agent ended" in errors
+
+
+@pytest.mark.thorough("a connection is cut above; test_faults kills a launcher with its kernel")
+def test_the_launcher_is_killed_far_away(log_in: Callable[..., Started]) -> None:
+    started = log_in("wait")
+    started.wait_for(*ALL)
+    started.process.kill()
+    started.process.wait()
+    started.check_nothing_left(END)
+
+
+@pytest.mark.thorough("ends as when the connection is cut")
+def test_a_host_falls_silent(log_in: Callable[..., Started]) -> None:
+    """The launcher's ssh is stopped, not ended: nothing tells the host that nobody is there."""
+    started = log_in("wait")
+    started.wait_for(*ALL)
+    ssh = [p for p in psutil.Process(started.process.pid).children() if p.name() == "ssh"]
+    for process in ssh:
+        process.suspend()
+    status, errors = started.end(2 * END)
+    assert status == 1 and "no sign of life" in errors
+
+
+def test_an_unknown_host_key(log_in: Callable[..., Started], machines: Cluster) -> None:
+    known = machines.known_hosts.read_text()
+    try:
+        machines.known_hosts.write_text(known.splitlines()[0] + "\n")
+        status, errors = log_in("wait").end(START)
+    finally:
+        machines.known_hosts.write_text(known)
+    assert status == 255
+    assert "127.0.0.3 (machine 1): the agent could not be started" in errors
+    assert "Host key verification failed" in errors and "fingerprint" in errors
+
+
+def test_gnnlab_is_missing_on_a_host(log_in: Callable[..., Started], tmp_path: Path) -> None:
+    venv.create(tmp_path / "bare", with_pip=False)
+    python = str(tmp_path / "bare" / "bin" / "python")
+    status, errors = log_in("wait", "--extra_envs", "PYTHONPATH=", python=python).end(START)
+    assert status == 1
+    assert "install gnnlab there" in errors and "No module named 'gnnlab'" in errors
+
+
+@pytest.mark.thorough("as where gnnlab is missing")
+def test_the_interpreter_is_missing_on_a_host(log_in: Callable[..., Started]) -> None:
+    status, errors = log_in("wait", python="/nowhere/python3").end(START)
+    assert status == 127
+    assert "name an interpreter that is there" in errors
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "7", '{"num_parts": "two"}'])
+def test_a_file_that_describes_no_graph_is_named(tmp_path: Path, content: str) -> None:
+    config = tmp_path / "graph.json"
+    config.write_text(content)
+    with pytest.raises(
+        ValueError, match=r"graph\.json is not the JSON file of a partitioned graph"
+    ):
+        agent._look_at_part(config, 0)
+
+
+# --------------------------------------------------------------------------- what is received
+def hear(folder: Path, script: str) -> JobSupervisor:
+    """A supervisor of a machine whose agent is a shell script; it logs into the folder."""
+    table = StatusTable(["10.0.0.1"], {"server": 1, "trainer": 1}, io.StringIO())
+    supervisor = JobSupervisor(["10.0.0.1"], folder, table)
+    supervisor.begin(["/bin/sh", "-c", script], os.environ)
+    return supervisor
+
+
+def test_login_shells_may_greet_in_any_way(tmp_path: Path) -> None:
+    greetings = ["42", "[]", '{"a": 1}', "hello"]
+    words = " ".join(map(shlex.quote, [*greetings, json.dumps(HELLO)]))
+    supervisor = hear(tmp_path, f"printf '%s\\n' {words}; cat >/dev/null")
+    supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
+    supervisor.end()
+    assert (tmp_path / "agent-0.log").read_text().splitlines() == greetings
+
+
+def test_what_an_agent_said_last_is_not_lost(tmp_path: Path) -> None:
+    message = json.dumps({"agent": "line", "role": "trainer", "id": 0, "text": "the last words"})
+    supervisor = hear(tmp_path, f"(sleep 0.5; echo {shlex.quote(message)}) & exit 0")
+    supervisor.machines[0].process.wait(60.0)
+    supervisor.end()
+    assert (tmp_path / "trainer-0.log").read_text() == "the last words\n"
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    (tmp_path / "trainer-0.log").symlink_to("/dev/full")
+    message = json.dumps({"agent": "line", "role": "trainer", "id": 0, "text": "loss 0.5"})
+    supervisor = hear(tmp_path, f"echo {shlex.quote(message)}; cat >/dev/null")
+    with pytest.raises(GNNLabError, match=re.escape(f"{tmp_path}/trainer-0.log cannot be written")):
+        supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
+    supervisor.end()
+    assert supervisor.machines[0].process.poll() == 0  # ended in order
+
+
+def test_how_a_guard_ended_is_known_a_moment_after_its_pipes_are_closed(tmp_path: Path) -> None:
+    message = json.dumps({"agent": "lost", "process": "guard (process 7)", "status": 0})
+    supervisor = hear(tmp_path, f"echo {shlex.quote(message)}; sleep 0.3; kill -TERM $$")
+    with pytest.raises(LaunchError, match=r"guard \(process 7\) was killed by SIGTERM") as failed:
+        supervisor.wait_for("hello", "agent", 1, 60.0, "no hello")
+    supervisor.end()
+    assert failed.value.status == 128 + signal.SIGTERM
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="the system has no waitid")
+def test_a_command_that_ends_as_soon_as_it_has_started_is_reaped_by_its_watchdog() -> None:
+    """Popen reaps its child itself if nobody holds it when the child has ended."""
+    source = """
+        import os, subprocess, sys
+        from gnnlab.launch import watchdog
+
+        class EndsAtOnce(subprocess.Popen):
+            def __init__(self, *args, **options):
+                super().__init__(*args, **options)
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+
+        subprocess.Popen = EndsAtOnce
+        lifeline, mine = os.pipe()
+        os.environ["GNNLAB_READY_FD"] = str(os.pipe()[1])
+        sys.argv[1:] = [str(lifeline), "/nowhere", str(os.getpid()), str(os.getpid()),
+                        sys.executable, "-c", "import os, signal; os.kill(os.getpid(), 15)"]
+        pid = os.fork()
+        if not pid:
+            watchdog.main()
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    """
+    assert run_script(source, timeout=60) == f"{128 + signal.SIGTERM}\n"
+
+
+def test_an_agent_without_a_launcher_ends() -> None:
+    run_script(
+        """
+        import os, subprocess, sys, tempfile, threading, time
+        from pathlib import Path
+        from gnnlab.launch import agent, watchdog
+
+        child = subprocess.Popen(["sleep", "30"])
+        os.path.isdir = lambda path: False  # a system without /proc: ps is no child to be ended
+        found = watchdog.descendants(os.getpid(), watchdog.processes())
+        assert found == [child.pid], found
+        child.kill()
+        child.wait()
+
+        scratch = tempfile.TemporaryDirectory()
+        folder = Path(scratch.name)
+        (folder / "trace").mkdir()
+        (folder / "trace" / "machine0.jsonl").write_text("{}\\n")
+        reader, writer = os.pipe()
+        os.dup2(writer, 1)  # a launcher that is stopped: it does not read, nor does it end
+        mine = agent.Agent(reader, reader, reader, os.getpid(), folder)
+        threading.Thread(target=mine._send, args=("x" * 200_000,), daemon=True).start()
+        time.sleep(0.2)
+        mine._is_lost = True
+        last = threading.Thread(target=mine._send_events, daemon=True)
+        last.start()
+        last.join(60.0)
+        assert not last.is_alive()
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (
+            [
+                (1, {"kind": "exited", "role": "trainer", "id": 1, "status": 0}),
+                (0, {"kind": "line", "role": "trainer", "id": 0, "text": "gloo/x: closed by peer"}),
+                (0, {"kind": "exited", "role": "trainer", "id": 0, "status": 1}),
+            ],
+            "trainer 1 on 10.0.0.2 (machine 1) ended with status 0 while others still ran, whose "
+            "connections to it then broke: trainer 0 on 10.0.0.1 (machine 0) ended with status 1. "
+            "All ranks must make the same number of steps",
+        ),
+        (  # the other way round: the failure has a cause of its own
+            [
+                (1, {"kind": "exited", "role": "trainer", "id": 1, "status": 0}),
+                (0, {"kind": "line", "role": "trainer", "id": 0, "text": "a.b.MyError: no loss"}),
+                (0, {"kind": "exited", "role": "trainer", "id": 0, "status": 1}),
+            ],
+            "trainer 0 on 10.0.0.1 (machine 0) ended with status 1: a.b.MyError: no loss\n",
+        ),
+        (
+            [(0, {"kind": "exited", "role": "server", "id": 0, "status": 0})],
+            "server 0 on 10.0.0.1 (machine 0) ended with status 0 before it was ready; does the "
+            "script call gnnlab.distributed.initialize()?",
+        ),
+    ],
+)
+def test_the_cause_is_named(tmp_path: Path, messages: list[tuple[int, Any]], said: str) -> None:
+    addresses = ["10.0.0.1", "10.0.0.2"]
+    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}, io.StringIO()))
+    for each in messages:
+        supervisor._messages.put(each)
+    with pytest.raises(launch.LaunchError) as caught:
+        supervisor.wait_for("exited", "torchrun", 2)
+    assert str(caught.value).startswith(said)
+
+
+# --------------------------------------------------------------------------- what is refused
+def refusal(*words: str, **arguments: Any) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        launch.run(*words, **{"part_config": "graph.json"} | arguments)
+    return str(caught.value)
+
+
+def test_refused_before_anything_starts(tmp_path: Path) -> None:
+    python = "python job.py"
+    assert "expected one that runs a Python script" in refusal("ls -l", num_machines=2)
+    assert "expected one that runs a Python script" in refusal("", num_machines=2)
+    assert "No closing quotation" in refusal("python job.py 'a b", num_machines=2)
+    assert "num_machines must be at least 1; found 0" in refusal(python, num_machines=0)
+    assert "--num_server_threads must be at least 1; found 0" in refusal(
+        python, num_machines=2, num_server_threads=0
+    )
+    assert "--ip_config FILE" in refusal(python)
+    assert "--num_trainers must be at least 1; found 0" in refusal(
+        python, num_machines=2, num_trainers=0
+    )
+    assert "tls or none" in refusal(python, num_machines=2, security="plain")
+    for timeout in (math.inf, math.nan, -5.0):
+        assert "--timeout" in refusal(python, num_machines=2, timeout=timeout)
+    (tmp_path / "ip_config.txt").write_text("127.0.0.1\n# none\n127.0.0.2 x\n")
+    assert "ip_config.txt, line 3: '127.0.0.2 x'" in refusal(
+        python, workspace=tmp_path, ip_config="ip_config.txt"
+    )
+    (tmp_path / "nowhere").mkdir()
+    assert f"nowhere.json (did you mean {tmp_path / 'nowhere'}?)" in refusal(
+        python, workspace=tmp_path, part_config="nowhere.json", local=True
+    )
+
+
+def test_files_saved_by_editors_of_windows(tmp_path: Path) -> None:
+    write_workspace(tmp_path)
+    path = tmp_path / "ip_config.txt"
+    path.write_text("10.0.0.1 30050\n10.0.0.2\n")
+    save_as_windows(path, tmp_path / "graph.json")
+    assert [(host.address, host.port) for host in read_ip_config(path)] == [
+        ("10.0.0.1", 30050),
+        ("10.0.0.2", None),
+    ]
+    assert launch._num_parts(tmp_path / "graph.json") == 2
+    assert agent._look_at_part(tmp_path / "graph.json", 1)["num_parts"] == 2
+
+
+def test_an_ip_config_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    wrong = {"none": FileNotFoundError, "": IsADirectoryError, "bytes": ValueError}
+    for name, builtin in wrong.items():
+        with pytest.raises(InvalidInput) as found:
+            read_ip_config(tmp_path / name)
+        assert isinstance(found.value, builtin)
+
+
+def test_one_address_twice(tmp_path: Path) -> None:
+    path = tmp_path / "ip_config.txt"
+    path.write_text("10.0.0.1 30050\n10.0.0.2 30050\n# one more\n10.0.0.1 30051\n10.0.0.1\n")
+    hosts = read_ip_config(path)
+    assert [host.port for host in hosts] == [30050, 30050, 30051, None]
+    with pytest.raises(
+        InvalidInput, match=r"lines 1 and 4: 10\.0\.0\.1 30050 and 10\.0\.0\.1 3005"
+    ):
+        read_ip_config(path, num_servers=2)
+    said = refusal("python job.py", ip_config=path, num_servers=2, workspace=tmp_path)
+    assert "cannot have ports less than 2 apart" in said
+    path.write_text("10.0.0.1 30050\n10.0.0.1 30050\n")
+    with pytest.raises(InvalidInput, match=r"ip_config\.txt, lines 1 and 2: .* the same port"):
+        read_ip_config(path)
+
+    addresses = [host.address for host in hosts]
+    peers = ["10.0.0.2", "10.0.0.1", "10.0.0.2", "10.0.0.2"]
+    assert [launch._peer(addresses, i) for i in range(4)] == peers
+    assert launch._peer(["10.0.0.1", "10.0.0.1"], 1) == "10.0.0.1"
+
+    job = JobSpec(
+        Command.read("python x.py"), Ssh(Request(listed=tuple(hosts))).hosts(), "g.json", "", 1, 0,
+        1, 1, None, "csc", "none", 60.0, 3.0, {},
+    )  # fmt: skip
+    supervisor = JobSupervisor(addresses, tmp_path, StatusTable(addresses, {}))
+    launch._check_apart(job, supervisor, [[1, 9], [1], [2], [3]])
+    # Port 2 was free when machine 3 asked for any, and is that of machine 2's line.
+    with pytest.raises(launch.LaunchError, match=r"port 2 is wanted twice .* machines 2 and 3"):
+        launch._check_apart(job, supervisor, [[1, 9], [1], [2], [2]])
+    with pytest.raises(launch.LaunchError, match="port 1 is wanted twice"):  # --master_port 1
+        launch._check_apart(job, supervisor, [[1, 1], [1], [2], [3]])
+
+
+def test_command_line_reports_what_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--local", "--part_config", "nowhere.json"]
+    assert launch.main([*words, "python job.py"]) == 2
+    assert "nowhere.json" in capsys.readouterr().err
+    assert launch.main([*words, "--extra_envs", "novalue", "python job.py"]) == 2
+    assert "expects NAME=VALUE; found 'novalue'" in capsys.readouterr().err
+
+
+def test_folders_that_cannot_be_written_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_workspace(tmp_path)
+    (tmp_path / "logs").write_text("a file")
+    words = ["--workspace", str(tmp_path), "--part_config", "graph.json", "--local"]
+    for option in ("--log_dir", "--trace"):
+        assert launch.main([*words, option, str(tmp_path / "logs"), "python job.py"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("gnnlab launch: ") and str(tmp_path / "logs") in said
+
+
+def test_dry_run_prints_commands_and_nothing_secret(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_workspace(tmp_path)
+    ip_config = tmp_path / "ip_config.txt"
+    ip_config.write_text("10.0.0.1\n10.0.0.2 31000\n")
+    words = [
+        "--workspace",
+        str(tmp_path),
+        "--part_config",
+        "graph.json",
+        "--ip_config",
+        "ip_config.txt",
+    ]
+    words += ["--ssh_username", "ann", "--num_trainers", "2", "--num_samplers", "1", "--dry-run"]
+    words += [
+        "--num_servers",
+        "2",
+        "--extra_envs",
+        "TOKEN=hunter2",
+        "PASS=hunter2 python3 job.py --lr 0.1",
+    ]
+    assert launch.main(words) == 0
+    printed = capsys.readouterr().out
+    assert "hunter2" not in printed and "_secret" not in printed
+    assert "ann@10.0.0.2" in printed and "StrictHostKeyChecking=yes" in printed
+    assert '["10.0.0.2", 31000], ["10.0.0.2", 31001]' in printed
+    assert "DGL_NUM_CLIENT=8" in printed and "DGL_SERVER_ID=3" in printed
+    assert "--nnodes 2 --node_rank 1 --nproc_per_node 2 --master_addr 10.0.0.1" in printed
+    assert "python3 job.py --lr 0.1" in printed
+    assert "# machine 0: python3 is the first one on the PATH there\n" in printed
+
+
+def test_commands() -> None:
+    read = Command.read
+    assert read("A=1 /opt/bin/python3.12 -m train 'a b'") == (
+        "/opt/bin/python3.12",
+        ["/opt/bin/python3.12", "-m", "train", "a b"],
+        {"A": "1"},
+    )
+    assert read(["python", "x.py", "it's | $A"]).argv == ["python", "x.py", "it's | $A"]
+    quoted = r"""python x.py 'a|b' "c;d>e" f\&g '$X ~ *' h~1 i#j {} '[0]' \
+        -m -- --log=3 --x=[[1,2],[3]] [10,25]"""
+    assert read(quoted).argv[2:] == [
+        *("a|b", "c;d>e", "f&g", "$X ~ *", "h~1", "i#j", "{}", "[0]", "-m", "--", "--log=3"),
+        *("--x=[[1,2],[3]]", "[10,25]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("python x.py d | tee o.txt", "|"),
+        ("python x.py 2>&1", ">"),
+        ("python x.py d>>o.txt", ">>"),
+        ("python x.py; ls", ";"),
+        ("python x.py\npython y.py", "a line break"),
+        ("cd folder && python x.py", "&&"),
+        ("python x.py || ls", "||"),
+        ("python x.py &", "&"),
+        ("(python x.py)", "("),
+        ("python x.py # now", "#"),
+        ("A=$B python x.py", "$"),
+        ('python x.py "$HOME/a b"', "$"),
+        ("python x.py `hostname`", "`"),
+        ("~/venv/bin/python x.py", "~"),
+        ("python x.py --data=~/data", "~"),
+        ("python x.py *.csv", "*"),
+        ("python x.py part?.csv", "?"),
+        ("python x.py part[01].csv", "[01]"),
+        ("python x.py part{0,1}.csv", "{0,1}"),
+    ],
+)
+def test_a_command_that_needs_a_shell_is_refused(command: str, named: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(f"contains {named}, ")):
+        Command.read(command)
+
+
+def test_a_path_with_a_space_has_to_be_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "수업 자료 资料"
+    folder.mkdir()
+    python, script = folder / "python3", folder / "job.py"
+    # Files that are not on this computer: the command may be right for the machines.
+    assert Command.read(f"python3 {script}").argv == ["python3", *str(script).split(" ")]
+    python.touch()
+    script.touch()
+    assert f"quote it: {shlex.quote(str(python))}" in refusal(f"{python} job.py", num_machines=2)
+    assert f"quote it: {shlex.quote(str(script))} " in refusal(
+        f"A=1 python3 {script} --lr 0.1", num_machines=2
+    )
+    assert Command.read(f"{shlex.quote(str(python))} job.py").python == str(python)
+    assert Command.read([str(python), str(script)]).argv == [str(python), str(script)]
+    monkeypatch.chdir(folder)
+    assert Command.read("python3 job.py").argv == ["python3", "job.py"]
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("python -u x.py -m", "x.py"),
+        ("python -X dev -Wignore -W error x.py", "x.py"),
+        ("python -um train x.py", ""),
+        ("python -c 'print(1)' x.py", ""),
+        ("python - x.py", ""),
+    ],
+)
+def test_the_script_of_a_command(command: str, script: str) -> None:
+    assert Command.read(command).script == script
+
+
+def test_only_the_chosen_engine_is_imported() -> None:
+    code = (
+        "import sys, gnnlab, gnnlab.launch.launch as launch; from gnnlab.launch.backends import *; "
+        "open_engine('local', Request(num_hosts=2)); "
+        "here = 'gnnlab.launch.backends.'\n"
+        "print(*sorted(name for name in sys.modules if name.startswith(here)))\n"
+        "assert 'ray' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["gnnlab.launch.backends.base", "gnnlab.launch.backends.local"]
+
+
+def test_secrets_stay_where_they_belong() -> None:
+    from gnnlab.launch.backends.local import loopback_hosts
+
+    keys = [{"authority": "a", "server": f"s{i}", "client": f"c{i}"} for i in range(2)]
+    job = JobSpec(
+        Command.read("python x.py"), loopback_hosts(2), "g.json", "", 1, 0, 1, 1, None, "csc",
+        "tls", 60.0, 3.0, {}, keys=keys,
+    )  # fmt: skip
+    server = json.loads(job.servers(1, [[1], [2]])[0]["env"]["GNNLAB_KEYS"])
+    trainer = json.loads(job.trainers(1, [[1], [2]], 3)["env"]["GNNLAB_KEYS"])
+    # What is public; each agent adds its secret keys.
+    assert server == {"authority": "a", "certificate": "s1"}
+    assert trainer == {"authority": "a", "certificate": "c1"}
+
+
+def test_the_table_is_drawn_over_and_over() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    table = StatusTable(["10.0.0.1", "10.0.0.2"], {"server": 2, "trainer": 1}, screen)
+    table.update(0, "server", 0, "ready", 0)
+    table.print("epoch 1")
+    table.update(1, "trainer", 1, "exited", 137)
+    table.close()
+    assert screen.getvalue().count("\x1b[2F\x1b[J") == 2
+    last = screen.getvalue().rpartition("\x1b[J")[2]
+    row = last.splitlines()[0]
+    assert row.split(maxsplit=1)[0] == "10.0.0.1" and "servers: 1 ready" in row
+    assert last.splitlines()[1].endswith("trainers: 1 ended (137)")
+
+
+def test_a_command_of_several_arguments_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        launch.main(["--part_config", "g.json", "--num_trainers", "2", "python", "train.py"])
+    assert "unrecognized arguments: train.py; is the command one" in capsys.readouterr().err
