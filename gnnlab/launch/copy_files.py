@@ -36,10 +36,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gnnlab.errors import GNNLabError, InvalidInput, PartitionError, no_such_file
-from gnnlab.launch.backends.ssh import Login, LoginError, add_ssh_options
+from gnnlab.launch.backends.ssh import Login, LoginError
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.partition.files import PartConfig, check_inside, read_config
-from gnnlab.system.command import command, command_parser
+from gnnlab.system.command import add_ssh_options, command, command_parser
 
 __all__ = ["copy_files", "main"]
 

@@ -31,9 +31,9 @@ from typing import Any
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import probe
 from gnnlab.launch.backends import NAMES, Engine, Request, choose, open_engine
-from gnnlab.launch.backends.ssh import Login, LoginError, add_ssh_options, reason
+from gnnlab.launch.backends.ssh import Login, LoginError, reason
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
-from gnnlab.system.command import command, command_parser, locale_language
+from gnnlab.system.command import add_ssh_options, command, command_parser, locale_language
 
 __all__ = ["Finding", "diagnose", "main"]
 

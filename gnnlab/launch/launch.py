@@ -35,14 +35,13 @@ from gnnlab.launch import environment
 from gnnlab.launch import ip_config as ip_configs
 from gnnlab.launch.agent import ENTRY
 from gnnlab.launch.backends import NAMES, Engine, Host, Request, choose, open_engine
-from gnnlab.launch.backends.ssh import add_ssh_options
 from gnnlab.launch.certificates import Authority
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.launch.job_spec import Command, JobSpec
 from gnnlab.launch.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.launch.probe import versions
 from gnnlab.launch.status_table import StatusTable
-from gnnlab.system.command import command, command_parser
+from gnnlab.system.command import add_ssh_options, command, command_parser
 
 __all__ = ["LaunchError", "Result", "main", "run"]
 

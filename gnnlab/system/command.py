@@ -12,7 +12,7 @@ from typing import Any
 from gnnlab.errors import GNNLabError
 from gnnlab.system import interrupt
 
-__all__ = ["command", "command_parser", "locale_language"]
+__all__ = ["add_ssh_options", "command", "command_parser", "locale_language"]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -56,6 +56,13 @@ def command_parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=allow_abbrev,
     )
+
+
+def add_ssh_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options by which a user says how to log in to the hosts."""
+    mine = "(that of your ssh configuration)"
+    parser.add_argument("--ssh_port", type=int, help=f"port of sshd {mine}")
+    parser.add_argument("--ssh_username", help=f"user on the hosts {mine}")
 
 
 def locale_language(known: Sequence[str]) -> str:

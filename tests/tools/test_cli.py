@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gnnlab.system.command import command_parser
 from gnnlab.tools import cli
 from tests.helpers import ROOT
 
@@ -55,7 +56,7 @@ def test_a_command_starts_without_torch() -> None:
 
 
 def test_options_with_either_separator(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = cli.command_parser("doctor", "a\n\nb")
+    parser = command_parser("doctor", "a\n\nb")
     parser.add_argument("--part_config")
     parser.add_argument("--num-parts", "-n", type=int)
     parser.add_argument("words", nargs="*")

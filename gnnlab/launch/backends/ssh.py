@@ -6,7 +6,6 @@ and refuses to connect to a machine whose host key is unknown.
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 import subprocess
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.launch.backends.base import Engine, Host, Request
 
-__all__ = ["Login", "LoginError", "Ssh", "add_ssh_options", "open_engine", "reason"]
+__all__ = ["Login", "LoginError", "Ssh", "open_engine", "reason"]
 
 OPTIONS = {
     "BatchMode": "yes",
@@ -192,10 +191,3 @@ def reason(error: str) -> str:
     'ssh_denied'
     """
     return next((word for said, word in _REASONS.items() if said in error), "ssh_unreachable")
-
-
-def add_ssh_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options by which a user says how to log in to the hosts."""
-    mine = "(that of your ssh configuration)"
-    parser.add_argument("--ssh_port", type=int, help=f"port of sshd {mine}")
-    parser.add_argument("--ssh_username", help=f"user on the hosts {mine}")
