@@ -90,7 +90,7 @@ check: $(VENV)/.dev ## look for faults without running: style, types, imports, n
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(RUN) notebooks/build.py --check
-	$(RUN) -m pytest -q tests/test_floors.py
+	$(RUN) -m pytest -q tests/test_levels.py
 
 bench: $(VENV)/.lab ## measure this machine (ARGS="--size S --tasks sample,epoch --peer DIR")
 	$(RUN) -m benchmarks run $(ARGS)

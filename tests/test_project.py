@@ -27,6 +27,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
 READMES = ("README.md", "README.ko.md", "README.zh.md")
 GUIDES = ("docs/teaching.md", "docs/teaching.ko.md", "docs/teaching.zh.md")
 OWN_DATA = ("docs/own_data.md", "docs/own_data.ko.md", "docs/own_data.zh.md")
+INSTALL = ("docs/install.md", "docs/install.ko.md", "docs/install.zh.md")
 FROM_GUIDE = ("docs/from_the_guide.md", "docs/from_the_guide.ko.md", "docs/from_the_guide.zh.md")
 TOP_LEVEL = {
     *(
@@ -235,7 +236,11 @@ def shape(page: str) -> dict[str, list]:
 
 @pytest.mark.parametrize(
     ("page", "english"),
-    [(page, pages[0]) for pages in (READMES, GUIDES, OWN_DATA, FROM_GUIDE) for page in pages[1:]],
+    [
+        (page, pages[0])
+        for pages in (READMES, GUIDES, OWN_DATA, FROM_GUIDE, INSTALL)
+        for page in pages[1:]
+    ],
 )
 def test_page_is_as_complete_in_each_language(page: str, english: str) -> None:
     assert shape(page) == shape(english)

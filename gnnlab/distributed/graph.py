@@ -21,6 +21,7 @@ import torch
 from gnnlab.distributed import context, queries, sampling
 from gnnlab.distributed.cache import CacheInfo
 from gnnlab.distributed.schema import GraphSchema
+from gnnlab.distributed.traffic import Traffic
 from gnnlab.errors import InvalidInput, NoAttribute
 from gnnlab.graph.graph import Graph
 from gnnlab.graph.names import EdgeType, listing
@@ -72,6 +73,8 @@ class DistGraph(GraphSchema):
           edata_schemes={})
     >>> g.ndata["x"][[0, 1, 2]], g.sample_neighbors([0], -1).edges()
     (tensor([0., 2., 1.]), (tensor([3]), tensor([0])))
+    >>> g.traffic.total("features").rows
+    0
 
     References
     ----------
@@ -158,6 +161,17 @@ class DistGraph(GraphSchema):
         (0, 0, 0.0)
         """
         return self._client.cache_info()
+
+    @property
+    def traffic(self) -> Traffic:
+        """Requests of this process to each machine, and their replies, for all graphs of the job.
+
+        In standalone mode nothing is sent, so all counts are 0.
+        """
+        remote = context.current().remote
+        if remote is None:
+            return Traffic(self._client.book.num_partitions())
+        return remote.traffic  # type: ignore[no-any-return]
 
     def rank(self) -> int:
         """Return the position of this trainer among all trainers."""

@@ -47,7 +47,7 @@ def run(page: Path, folder: Path) -> list[str]:
     return re.split(f"{MARK.format('[0-9]+')}\n", printed)[1:]
 
 
-@pytest.mark.thorough("what the blocks call is tested in its rooms, the pages below")
+@pytest.mark.thorough("what the blocks call has tests of its own; the pages are compared below")
 def test_every_block_runs_and_prints_what_the_page_shows(tmp_path: Path) -> None:
     """Numbers with a decimal point may differ a little between processors."""
     shown = [text for _, text in BLOCK.findall(PAGES[0].read_text("utf8"))]

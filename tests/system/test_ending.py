@@ -51,7 +51,7 @@ def test_a_collective_that_is_still_on_its_way(join: str, size: int) -> None:
 
 
 def test_importing_registers_nothing() -> None:
-    """Neither the package nor any of its rooms."""
+    """Neither the package nor any of its packages."""
     printed = run_script(
         """
         import atexit, importlib, sys
@@ -63,8 +63,8 @@ def test_importing_registers_nothing() -> None:
         import gnnlab
 
         print(found, "gnnlab.system.ending" in sys.modules)
-        for room in gnnlab._SUBMODULES:
-            importlib.import_module(f"gnnlab.{room}")
+        for name in gnnlab._SUBMODULES:
+            importlib.import_module(f"gnnlab.{name}")
         print([function for function in found if function.__module__.startswith("gnnlab")])
         gnnlab.distributed.initialize()
         gnnlab.distributed.initialize()

@@ -17,7 +17,7 @@ import pytest
 
 from tests.helpers import ROOT, run_script
 
-FLOORS = [
+LEVELS = [
     {"errors"},
     {"system", "helpers", "launch.environment", "launch.certificates", "launch.ip_config"},
     {"kernels", "random", "trace", "launch.failures"},
@@ -36,7 +36,7 @@ FLOORS = [
 ]
 
 
-# Imports that close a circle, and why they are there.
+# Imports that close a cycle, and why they are there.
 CIRCULAR: dict[tuple[str, str], str] = {}
 
 
@@ -79,32 +79,32 @@ def imports_of(name: str, modules: dict[str, Path]) -> list[Import]:
 
 
 def faults(
-    package: Path, floors: list[set[str]], circular: Mapping[tuple[str, str], str] | None = None
+    root: Path, levels: list[set[str]], circular: Mapping[tuple[str, str], str] | None = None
 ) -> list[str]:
     """Every upward, sideways or circular import of a package, as ``file:line: what is wrong``."""
-    modules = modules_of(package)
-    level = {room: height for height, rooms in enumerate(floors) for room in rooms}
-    room_of = {name: _room(name, level) for name in modules}
+    modules = modules_of(root)
+    level = {name: height for height, names in enumerate(levels) for name in names}
+    package_of = {name: _package(name, level) for name in modules}
     imports = {name: imports_of(name, modules) for name in modules}
     wrong = [
-        f"{path}:1: {room_of[name]!r} has no level: give it one in tests/test_floors.py"
+        f"{path}:1: {package_of[name]!r} has no level: give it one in tests/test_levels.py"
         for name, path in modules.items()
-        if room_of[name] and room_of[name] not in level
+        if package_of[name] and package_of[name] not in level
     ]
     for name, found in imports.items():
-        room = room_of[name]
-        for line, target in found if room in level else ():
+        package = package_of[name]
+        for line, target in found if package in level else ():
             if target not in modules:
                 wrong.append(f"{modules[name]}:{line}: {target} does not exist")
                 continue
-            other = room_of[target]
-            if other != room and level.get(other, len(floors)) >= level[room]:
-                wrong.append(f"{modules[name]}:{line}: {room!r} may not import {target}")
+            other = package_of[target]
+            if other != package and level.get(other, len(levels)) >= level[package]:
+                wrong.append(f"{modules[name]}:{line}: {package!r} may not import {target}")
     return wrong + _circles(modules, imports, circular or {})
 
 
-def _room(name: str, level: Mapping[str, int]) -> str:
-    """The part of the package that a module belongs to: itself, if it has a level of its own."""
+def _package(name: str, level: Mapping[str, int]) -> str:
+    """The package that a module belongs to, or itself if it has a level of its own."""
     inner = name.partition(".")[2]
     return inner if inner in level else inner.partition(".")[0]
 
@@ -140,7 +140,7 @@ def _circles(
         if not known or name not in _reached(target, followed):
             wrong.append(
                 f"{modules.get(name, name)}:1: {name} -> {target} closes no circle any more: take "
-                "it out of CIRCULAR in tests/test_floors.py"
+                "it out of CIRCULAR in tests/test_levels.py"
             )
     return wrong
 
@@ -155,13 +155,13 @@ def _reached(name: str, followed: Mapping[str, list[Import]]) -> set[str]:
     return reached
 
 
-def test_each_room_imports_only_from_below() -> None:
-    wrong = faults(ROOT / "gnnlab", FLOORS, CIRCULAR)
+def test_each_package_imports_only_from_below() -> None:
+    wrong = faults(ROOT / "gnnlab", LEVELS, CIRCULAR)
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def example(tmp_path: Path) -> Path:
     """Two packages: ``low`` (level 0) and ``high`` (level 1); nothing wrong."""
     files = {
         "__init__.py": "from .high import b",
@@ -176,11 +176,11 @@ def house(tmp_path: Path) -> Path:
     return tmp_path / "gnnlab"
 
 
-TWO_FLOORS = [{"low"}, {"high"}]
+TWO_LEVELS = [{"low"}, {"high"}]
 
 
-def test_checker_accepts_a_sound_house(house: Path) -> None:
-    assert faults(house, TWO_FLOORS) == []
+def test_checker_accepts_a_sound_package(example: Path) -> None:
+    assert faults(example, TWO_LEVELS) == []
 
 
 @pytest.mark.parametrize(
@@ -228,29 +228,29 @@ def test_checker_accepts_a_sound_house(house: Path) -> None:
         ("new.py", "", "'new' has no level"),
     ],
 )
-def test_checker_finds(house: Path, file: str, source: str, fault: str) -> None:
-    (house / file).write_text(textwrap.dedent(source))
-    wrong = faults(house, TWO_FLOORS)
+def test_checker_finds(example: Path, file: str, source: str, fault: str) -> None:
+    (example / file).write_text(textwrap.dedent(source))
+    wrong = faults(example, TWO_LEVELS)
     assert wrong and fault in wrong[0]
 
 
-def test_checker_lets_a_module_have_a_floor_of_its_own(house: Path) -> None:
-    (house / "low.py").write_text("from gnnlab.high import a")
-    assert faults(house, [{"high.a"}, {"low"}, {"high"}]) == []
-    (house / "high/a.py").write_text("from gnnlab.high import b")
-    assert "'high.a' may not import gnnlab.high.b" in faults(house, [{"high.a"}, *TWO_FLOORS])[0]
+def test_checker_lets_a_module_have_a_level_of_its_own(example: Path) -> None:
+    (example / "low.py").write_text("from gnnlab.high import a")
+    assert faults(example, [{"high.a"}, {"low"}, {"high"}]) == []
+    (example / "high/a.py").write_text("from gnnlab.high import b")
+    assert "'high.a' may not import gnnlab.high.b" in faults(example, [{"high.a"}, *TWO_LEVELS])[0]
 
 
-def test_checker_accepts_listed_circles_while_they_exist(house: Path) -> None:
+def test_checker_accepts_listed_circles_while_they_exist(example: Path) -> None:
     listed = {("gnnlab.high.a", "gnnlab.high.b"): "for a test"}
     stale = "gnnlab.high.a -> gnnlab.high.b closes no circle any more"
-    assert stale in faults(house, TWO_FLOORS, listed)[0]  # no such import
-    (house / "high/a.py").write_text("def late():\n    from .b import thing")
-    assert faults(house, TWO_FLOORS, listed) == []
-    (house / "high/b.py").write_text("thing = 1")
-    assert stale in faults(house, TWO_FLOORS, listed)[0]  # no circle
+    assert stale in faults(example, TWO_LEVELS, listed)[0]  # no such import
+    (example / "high/a.py").write_text("def late():\n    from .b import thing")
+    assert faults(example, TWO_LEVELS, listed) == []
+    (example / "high/b.py").write_text("thing = 1")
+    assert stale in faults(example, TWO_LEVELS, listed)[0]  # no circle
     gone = {("gnnlab.gone", "gnnlab.low"): "for a test"}
-    assert "gnnlab.gone -> gnnlab.low closes no circle" in faults(house, TWO_FLOORS, gone)[0]
+    assert "gnnlab.gone -> gnnlab.low closes no circle" in faults(example, TWO_LEVELS, gone)[0]
 
 
 def test_importing_changes_nothing() -> None:
