@@ -4,8 +4,8 @@ r"""Start a job on many machines, watch it, and end it everywhere.
         --num_servers 1 --part_config data/graph.json --ip_config ip_config.txt \
         "python3 train_dist.py --num_epochs 10"
 
-On each host of ip_config an agent (:mod:`gnnlab.launch.agent`) starts the servers and, by torchrun,
-the trainers, which wait for the servers of all hosts. The first failure anywhere ends the job.
+On each host of ip_config an agent (:mod:`gnnlab.launch.agent`) starts the servers and the
+trainers, which wait for the servers of all hosts. The first failure anywhere ends the job.
 Needed on the hosts: the same versions of Python, torch and gnnlab, an sshd that lets you in without
 a password, and in the workspace the scripts and the host's part of the graph (``copy_files``).
 
@@ -267,7 +267,7 @@ def _run(
         for host in job.hosts:
             supervisor.begin(_agent(job, engine, host), _agent_env(engine))
         _start(job, supervisor, workspace, master_port, engine.is_local, authority)
-        supervisor.wait_for("exited", "torchrun", len(job.hosts))
+        supervisor.wait_for("exited", "trainer", len(job.hosts) * job.num_trainers)
         grace = {"grace": _PATIENCE}
     finally:
         supervisor.end(**grace)
@@ -435,7 +435,8 @@ def _start(
         # Machines on one computer share its processors: more threads than those slow all down.
         cpus = hello["cpus"] // (number if local else job.addresses.count(job.addresses[i]))
         trainers = job.trainers(i, ports, master_port, cpus, hello["interface"])
-        machine.order("start", processes=[*job.servers(i, ports), trainers])
+        store = [job.addresses[0], master_port] if i == 0 else None
+        machine.order("start", processes=[*job.servers(i, ports), *trainers], store=store)
     num_servers = number * job.num_servers
     supervisor.wait_for("ready", "server", num_servers, job.timeout, "was not ready")
 
