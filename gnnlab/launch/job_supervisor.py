@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 from gnnlab.errors import GNNLabError
 from gnnlab.launch import failures
 from gnnlab.launch.agent_messages import BEAT, LONGEST, SILENCE, BadMessage, parse_message
-from gnnlab.launch.backends import Engine
+from gnnlab.launch.backends import Backend
 from gnnlab.launch.process_tree import is_stopped
 from gnnlab.launch.status_table import StatusTable
 from gnnlab.system.threads import in_thread
@@ -211,7 +211,7 @@ class JobSupervisor:
         Display for the user.
     trace_dir : Path, optional
         Folder for the trace events of the processes.
-    engine : Engine, optional
+    backend : Backend, optional
         Explains why an agent could not be started.
     """
 
@@ -221,10 +221,10 @@ class JobSupervisor:
         log_dir: Path,
         table: StatusTable,
         trace_dir: Path | None = None,
-        engine: Engine | None = None,
+        backend: Backend | None = None,
     ) -> None:
         self.machines: list[Machine] = []
-        self._names, self._log_dir, self._table, self._engine = names, log_dir, table, engine
+        self._names, self._log_dir, self._table, self._backend = names, log_dir, table, backend
         self._trace_dir, self._last_events = trace_dir, 0.0
         self._may_write = True
         self._messages: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
@@ -265,7 +265,7 @@ class JobSupervisor:
             for role, number in self._table.numbers.items()
         }
         try:
-            is_local = self._engine is not None and self._engine.is_local
+            is_local = self._backend is not None and self._backend.is_local
             self.machines.append(Machine(machine, argv, env, self._messages, ids, not is_local))
         except OSError as error:
             raise LaunchError(f"{argv[0]} could not be started: {error.strerror}") from None
@@ -474,7 +474,7 @@ class JobSupervisor:
                 pid, why = machine.process.pid, "is the host or the network down?"
                 why = f"process {pid} is stopped" if is_stopped(pid) else why
                 return f"no sign of life for {SILENCE:g} s; {why}"
-            what, remedy = "the agent ended", self._engine.remedy(said) if self._engine else ""
+            what, remedy = "the agent ended", self._backend.remedy(said) if self._backend else ""
             if number not in self._received["hello", "agent"]:
                 what = "the agent could not be started"
                 if "No module named" in said:

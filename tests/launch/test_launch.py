@@ -1039,10 +1039,10 @@ def test_the_script_of_a_command(command: str, script: str) -> None:
     assert Command.read(command).script == script
 
 
-def test_only_the_chosen_engine_is_imported() -> None:
+def test_only_the_chosen_backend_is_imported() -> None:
     code = (
         "import sys, gnnlab, gnnlab.launch.launch as launch; from gnnlab.launch.backends import *; "
-        "open_engine('local', Request(num_hosts=2)); "
+        "open_backend('local', Request(num_hosts=2)); "
         "here = 'gnnlab.launch.backends.'\n"
         "print(*sorted(name for name in sys.modules if name.startswith(here)))\n"
         "assert 'ray' not in sys.modules"
