@@ -35,7 +35,7 @@ HAS_GPU := import sys, torch; torch.cuda.is_available() or sys.exit("make: torch
 HAS_PYG := import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch_geometric"))
 
 .DEFAULT_GOAL := help
-.PHONY: help lab lessons test test-gpu test-clients test-engines check bench site clean programs
+.PHONY: help lab lessons test test-gpu test-clients test-backends check bench site clean programs
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -52,7 +52,7 @@ lessons: $(VENV)/.test ## run every lesson in every language, without a browser
 # Code cells and outputs of a lesson are the same in all languages (tests/notebooks/test_twice.py).
 test: $(VENV)/.test $(if $(CI),$(VENV)/.pyg $(VENV)/.site $(VENV)/.triton) programs ## run the tests, the examples in the docstrings and the English lessons (ALL=1: at length)
 	$(PYTEST) --doctest-modules --doctest-ignore-import-errors --nbval gnnlab tests notebooks/en \
-		--ignore=tests/engines --ignore-glob='gnnlab/kernels/*_triton.py' \
+		--ignore=tests/backends --ignore-glob='gnnlab/kernels/*_triton.py' \
 		$(shell $(RUN) -c '$(HAS_PYG)' || echo --ignore=gnnlab/pyg) $(ARGS)
 
 test-gpu: $(VENV)/.test ## run the tests of GPUs on the GPU of this machine
@@ -65,14 +65,14 @@ test-clients: $(VENV)/.test $(VENV)/.pyg $(VENV)-graphstorm/.done $(VENV)-librar
 		$(RUN) -m pytest tests/clients $(ARGS)
 
 # One after the other: each test has a cluster of three hosts, which are namespaces, so it needs root.
-test-engines: $(VENV)/.test $(VENV)/.ray-jobs ## run the tests on Slurm and Ray, in three hosts on this machine (needs root)
+test-backends: $(VENV)/.test $(VENV)/.ray-jobs ## run the tests on Slurm and Ray, in three hosts on this machine (needs root)
 	@PATH="$$PATH:/usr/sbin"; command -v slurmctld slurmd srun munged ip >/dev/null || \
 		{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		echo "Installing Slurm; none of its services has to run." && apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends \
 			slurmctld slurmd slurm-client munge iproute2 >/dev/null; } || \
 		echo "make: Slurm is missing (Debian, Ubuntu: slurmctld slurmd slurm-client munge)" >&2
-	OMP_NUM_THREADS=1 $(RUN) -m pytest tests/engines $(ARGS)
+	OMP_NUM_THREADS=1 $(RUN) -m pytest tests/backends $(ARGS)
 
 # Only the tests of `ray job submit` need what makes a cluster take jobs.
 $(VENV)/.ray-jobs: $(VENV)/.ray

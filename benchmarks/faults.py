@@ -32,7 +32,7 @@ _CLEAN = 10.0  # seconds after the launcher's end in which everything else goes
 _BLOWS = ("SIGKILL", "SIGTERM", "SIGSTOP")
 _ROLES = (
     *("launcher", "agent", "guard", "agent and guard", "all agents and guards"),
-    *("watchdog", "server", "torchrun", "shell", "rank", "sampler"),
+    *("runner", "server", "rank", "sampler"),
 )
 _OTHERS = ("Ctrl-C", "stdin closed", "rank raises", "rank exits 0", "rank exits 3", "server raises")
 FAULTS = (*(f"{blow} {role}" for role in _ROLES for blow in _BLOWS), *_OTHERS)
@@ -322,14 +322,10 @@ class _Job:
             return "launcher"
         if "gnnlab.launch.agent" in words:
             return "guard" if process.ppid() == self._process.pid else "agent"
-        if "watchdog.py" in words:
-            return "watchdog"
+        if "gnnlab.launch.runner" in words:
+            return "runner"
         if "GNNLAB_SAMPLER" in env:
             return "sampler"
-        if words.startswith("/bin/sh -c trap"):
-            return "shell"
-        if "-m gnnlab.launch.torchrun" in words:
-            return "torchrun"
         if words.endswith("job.py"):
             return "server" if env.get("DGL_ROLE") == "server" else "rank"
         return "other"

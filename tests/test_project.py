@@ -69,7 +69,7 @@ def needed() -> set[str]:
     if importlib.util.find_spec("sphinx") is None:
         del extras["site"]  # make site installs it
     if importlib.util.find_spec("ray") is None:
-        del extras["ray"]  # make test-engines installs it
+        del extras["ray"]  # make test-backends installs it
     texts = [*PROJECT["dependencies"], *(r for extra in extras.values() for r in extra)]
     direct = [Requirement(text) for text in texts]
     todo = [wanted for wanted in direct if not wanted.marker or wanted.marker.evaluate()]
@@ -158,7 +158,7 @@ def run_make(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
 def test_make_lists_its_commands() -> None:
     printed = run_make(path=os.environ["PATH"]).stdout
     listed = [line.split()[1] for line in printed.splitlines()]
-    tests = ["test", "test-gpu", "test-clients", "test-engines"]
+    tests = ["test", "test-gpu", "test-clients", "test-backends"]
     assert listed == ["help", "lab", "lessons", *tests, "check", "bench", "site", "clean"]
 
 

@@ -40,6 +40,7 @@ from gnnlab.distributed.stream import Refused, Stream, accept
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.launch import environment
 from gnnlab.multiprocessing import raise_file_limit
+from gnnlab.parallel.rendezvous import notify_agent
 from gnnlab.partition.files import read_config
 from gnnlab.partition.part import open_part
 
@@ -74,7 +75,7 @@ def serve(job: JobSettings) -> None:
     server, status = Server(job), 0
     try:
         server.start()
-        _tell_ready()
+        notify_agent("ready")
         while not stop.wait(0.1) and not server.is_deserted:
             if server.failure:
                 raise server.failure
@@ -111,13 +112,6 @@ class Stop:
         return bool(poll.poll(seconds * 1000))
 
 
-def _tell_ready() -> None:
-    descriptor = os.environ.pop(environment.READY, "")
-    if descriptor:
-        with os.fdopen(int(descriptor), "w") as line:
-            line.write("ready\n")
-
-
 class Server:
     """One of the servers of a machine.
 
@@ -143,7 +137,7 @@ class Server:
         self.welcome = m.Welcome(job.id, job.server, config.graph_name, mark)
         self.store = SharedStore(part, self.memory)
         self.store.is_limited = True
-        self.ends_when_deserted = environment.READY not in os.environ
+        self.ends_when_deserted = environment.OUTPUT not in os.environ
         self._tls = job.keys.context(is_server=True) if job.keys else None
         self._listener: socket.socket | None = None
         self._links: set[socket.socket] = set()

@@ -1,14 +1,16 @@
-"""The agent of a job on one host: start processes, forward their output, and always end them.
+"""The agent of a job on one host: have processes started, forward their output, always end them.
 
 ``launch`` starts one agent per host and exchanges lines of JSON with it: *orders* on the agent's
 standard input, *messages* on its standard output. So no secret is on a command line or on a disk.
 When standard input ends or is silent for some seconds, the launcher or the connection to it is
 lost, and the agent ends everything it has started.
 
-An agent is two processes. The *worker* does the work. The *guard* waits for the worker, and ends
-all descendants when the worker is killed or stopped; when the guard is killed or stopped, the
-worker ends them; when both are, the watchdogs do (:mod:`gnnlab.launch.watchdog`). All of them are
-subreapers: orphans become their children, so descendants are found even after ``setsid``.
+An agent is three processes. The *worker* executes the orders. Its child, the *runner*
+(:mod:`gnnlab.launch.runner`), starts servers and trainers; it is the only one that loads torch. The
+*guard* waits for the worker. Each ends all others' descendants when those are killed or stopped:
+the worker after the guard or the runner, the guard after the worker, and the runner after both. All
+of them are subreapers: orphans become their children, so descendants are found even after
+``setsid``.
 
 Each second the worker reads the states of its descendants. One that has been stopped for some
 seconds, by SIGSTOP, Ctrl-Z or a debugger, is reported as a failure, since all others wait for it.
@@ -22,7 +24,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import secrets
 import select
 import signal
@@ -36,16 +37,17 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from gnnlab.errors import no_such_file
-from gnnlab.launch import environment, watchdog
-from gnnlab.launch.agent_messages import WIDEST
+from gnnlab.launch import environment, process_tree
+from gnnlab.launch.agent_messages import BEAT, SILENCE, WIDEST
 from gnnlab.launch.probe import array_file, interface_to, own_address, versions
 from gnnlab.launch.probe import holder as holder_of
-from gnnlab.launch.watchdog import BEAT, SILENCE
+from gnnlab.launch.process_tree import Row
+from gnnlab.system.threads import in_thread
 
-__all__ = ["ENTRY", "RANK_SHELL", "in_thread", "main"]
+__all__ = ["ENTRY", "main"]
 
 # The code that runs an agent. It imports the package without its __init__.py, which would load
 # torch: an agent does not need torch, and without it a job starts a second or two earlier.
@@ -56,43 +58,33 @@ ENTRY = (
     "from gnnlab.launch.agent import main; main()"
 )
 
+# The code of the runner; its process loads torch, but not what else gnnlab consists of.
+_RUNNER = ENTRY.replace("launch.agent", "launch.runner")
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+_LAST = 1.0  # seconds for the runner to report that processes have ended
 
-# What torchrun starts in place of a rank: it writes each rank's output to a FIFO of its own, and
-# its exit status as soon as it ends; torchrun may wait half a minute for the other ranks.
-RANK_SHELL = (
-    'trap : TERM INT; out="$GNNLAB_OUTPUT/$LOCAL_RANK"; "$@" >"$out" 2>&1; '
-    'status=$?; printf "\\0exit %s\\n" $status >"$out"; exit $status'
-)
-_EXIT = b"\0exit "
 STOP = "stop"  # file that announces the end of the job; distributed/stopping.py looks for it
-# A trainer writes these events when it joins the job, waits for other trainers, stops early or
-# fails; see parallel/rendezvous.py.
-_EVENTS = re.compile(rb"\0(ready|waiting|met|stopping|failing)\n")
 
 
 def main() -> None:
     """Run the agent of a host until the launcher ends the job or is gone."""
     folder = Path(tempfile.gettempdir(), f"gnnlab-{secrets.token_hex(8)}")
     life, held = os.pipe()
-    lifeline, lives = os.pipe()  # read by watchdogs; worker and guard both hold the writing end
+    lifeline, lives = os.pipe()  # read by the runner; worker and guard both hold the writing end
     told, tell = os.pipe()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until there are handlers
     guard, worker = os.getpid(), os.fork()
-    watchdog.adopt_orphans()
-    status, spare_pid = 1, 0
+    process_tree.adopt_orphans()
+    status, runner_pid = 1, 0
     try:
         # Schedulers signal all processes at once and kill what is left a moment after the agent has
         # ended. So it ends last. The worker reads ``life`` and ``told``.
         sigterms = _on_sigterm(tell if worker == 0 else held)
         if worker == 0:
             os.close(held)
-            # With an inherited stdout, the launcher would get no end of file when this agent ends.
-            spare = _start_watchdog(
-                lifeline, folder, guard, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            spare_pid = spare.pid
-            Agent(life, told, lifeline, guard, folder, spare_pid).serve()
+            runner = _start_runner(lifeline, folder, guard)
+            runner_pid = runner.pid
+            Agent(life, told, guard, folder, runner).serve()
             status = 128 + signal.SIGTERM if sigterms else 0
         else:
             os.close(life)
@@ -108,12 +100,12 @@ def main() -> None:
                 _at_most(1.0, os.write, 1, line)
     except Exception:
         traceback.print_exc()
-    if worker:  # closing the lifeline ends the watchdogs
+    if worker:  # closing the lifeline ends the runner
         os.close(lives)
-        watchdog.await_descendants(_GRACE)
-    watchdog.end_descendants(0.0, spare_pid)
-    watchdog.remove_files(folder)
-    if worker == 0 and watchdog.is_stopped(guard):  # a stopped guard would never end
+        process_tree.await_descendants(_GRACE)
+    process_tree.end_descendants(0.0, runner_pid)
+    process_tree.remove_files(folder)
+    if worker == 0 and process_tree.is_stopped(guard):  # a stopped guard would never end
         os.kill(guard, signal.SIGKILL)
     sys.stderr.flush()
     os._exit(abs(status))  # without waiting for threads that may block in a write
@@ -133,23 +125,15 @@ def _on_sigterm(descriptor: int) -> list[int]:
     return received
 
 
-def _start_watchdog(
-    lifeline: int,
-    folder: Path,
-    guard: int,
-    command: Sequence[str] = (),
-    *descriptors: int,
-    **options: Any,
-) -> subprocess.Popen[bytes]:
-    """Start a watchdog, which reads the lifeline and inherits the other descriptors as well."""
-    # -I: PYTHON* variables of the user are meant for the command, not for the watchdog.
-    argv = [sys.executable, "-I", watchdog.__file__, str(lifeline), str(folder), str(guard)]
+def _start_runner(lifeline: int, folder: Path, guard: int) -> subprocess.Popen[bytes]:
+    # At once, because torch takes a second or two to load.
+    words = [lifeline, folder, guard, os.getpid()]
     return subprocess.Popen(
-        [*argv, str(os.getpid()), *command],
-        stdin=subprocess.DEVNULL,
-        pass_fds=(lifeline, *descriptors),
+        [sys.executable, "-P", "-c", _RUNNER, *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=[lifeline],
         start_new_session=True,
-        **options,
     )
 
 
@@ -171,28 +155,26 @@ class Agent:
         Descriptor that reads end of file when the guard has ended, or has received SIGTERM.
     told : int
         Descriptor that reads end of file when this process has received SIGTERM.
-    lifeline : int
-        Descriptor that reads end of file when the guard and this process have ended.
     guard : int
         Process ID of the guard.
     folder : Path
         Temporary folder of this agent, made with the first process and removed with the agent.
-    spare : int
-        Process ID of the watchdog without a command, which ends by itself; 0 if there is none.
+    runner : Popen
+        The process that starts servers and trainers.
     """
 
     def __init__(
-        self, life: int, told: int, lifeline: int, guard: int, folder: Path, spare: int = 0
+        self, life: int, told: int, guard: int, folder: Path, runner: subprocess.Popen[bytes]
     ) -> None:
-        self._life, self._sigterm, self._lifeline, self._folder = life, told, lifeline, folder
-        self._spare = spare
-        self._guard, self._job = guard, ""
+        self._life, self._sigterm, self._folder = life, told, folder
+        self._guard, self._runner, self._job = guard, runner, ""
         self._max_pause = math.inf
         self._secrets: dict[str, str] = {}  # role -> secret key; never sent
         #: ID of a process that was started here -> its role.
         self._started: dict[int, dict[str, Any]] = {guard: {}}
-        self._ranks: set[str] = set()
-        self._stopped: dict[int, tuple[watchdog.Row, float]] = {}  # row, since when
+        self._num_running = 0
+        self._has_begun = threading.Event()
+        self._stopped: dict[int, tuple[Row, float]] = {}  # row, since when
         self._lock = threading.Lock()
         self._ports: list[socket.socket] = []
         self._messages = os.fdopen(os.dup(1), "wb")
@@ -209,6 +191,7 @@ class Agent:
         }
         grace = _GRACE
         in_thread(self._beat)
+        in_thread(self._forward)
         for order in self._orders():
             if order["do"] == "end":
                 grace = order["grace"]
@@ -217,7 +200,10 @@ class Agent:
         else:
             self._report_loss()
             self._is_lost = True
-        watchdog.end_descendants(grace, self._spare)
+        process_tree.end_descendants(grace, self._runner.pid)
+        deadline = time.monotonic() + _LAST
+        while self._num_running > 0 and time.monotonic() < deadline:
+            time.sleep(0.02)  # the runner reports their ends
         self._send_events()
 
     def _report_loss(self) -> None:
@@ -333,45 +319,26 @@ class Agent:
             ports.append(holder.getsockname()[1])
         self._send("ports", ports=ports, problem=None)
 
-    def _start(self, processes: list[dict[str, Any]]) -> None:
+    def _start(self, processes: list[dict[str, Any]], store: Sequence[Any] | None) -> None:
         self._folder.mkdir(0o700)
         (self._folder / "job").write_text(self._job)
+        os.mkfifo(self._folder / environment.EVENTS, 0o600)
         for each in processes:
-            who = {"role": each["role"], "id": each["id"]}
-            ready, tell = os.pipe()
-            env = os.environ | each["env"] | {environment.READY: str(tell)}
+            env = each["env"]
             env[environment.OUTPUT] = str(self._folder)
             if environment.KEYS in env:
                 secret = self._secrets["server" if each["role"] == "server" else "client"]
                 known = json.loads(env[environment.KEYS])
                 env[environment.KEYS] = json.dumps(known | {"secret": secret})
-            readers = [self._rank(i, rank) for i, rank in enumerate(each["ranks"])]
-            try:
-                process = _start_watchdog(
-                    *(self._lifeline, self._folder, self._guard, each["argv"], tell),
-                    env=env,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                )
-            finally:
-                os.close(tell)
-            self._started[process.pid] = who
-            self._ranks.update(map(str, each["ranks"]))
-            self._send("started", **who, pid=process.pid)
-            assert process.stdout
-            readers.append(in_thread(self._relay, process.stdout, who))
-            in_thread(self._await_ready, ready, who)
-            in_thread(self._await_exit, process, readers, who)
+        self._num_running = len(processes)
+        self._has_begun.set()
+        order = {"folder": os.getcwd(), "processes": processes, "store": store}
+        assert self._runner.stdin
+        with suppress(BrokenPipeError), self._runner.stdin as stdin:  # _forward reports that
+            stdin.write(json.dumps(order).encode() + b"\n")
 
     def _announce_end(self) -> None:
         (self._folder / STOP).touch()
-
-    def _rank(self, local_rank: int, rank: int) -> threading.Thread:
-        path = self._folder / str(local_rank)
-        os.mkfifo(path, 0o600)
-        # Opened for reading and writing, so that open() does not block; a mark stands for the end.
-        file = os.fdopen(os.open(path, os.O_RDWR), "rb")
-        return in_thread(self._relay, file, {"role": "trainer", "id": rank})
 
     # --------------------------------------------------------------------------- threads
     def _beat(self) -> None:
@@ -382,8 +349,8 @@ class Agent:
 
     def _look_for_stopped(self) -> None:
         """Report the first process that has been stopped for too long."""
-        rows, now = watchdog.processes(), time.monotonic()
-        pids = [*self._started, *watchdog.descendants(os.getpid(), rows)]
+        rows, now = process_tree.processes(), time.monotonic()
+        pids = [*self._started, *process_tree.descendants(os.getpid(), rows)]
         stopped = [rows[pid] for pid in pids if pid in rows and rows[pid].is_stopped]
         before, self._stopped = self._stopped, {}
         for row in stopped:
@@ -394,7 +361,7 @@ class Agent:
                 self._max_pause = math.inf  # the first is enough
                 self._send("stopped", **self._about(row.pid, rows), seconds=round(now - since))
 
-    def _about(self, pid: int, rows: Mapping[int, watchdog.Row]) -> dict[str, Any]:
+    def _about(self, pid: int, rows: Mapping[int, Row]) -> dict[str, Any]:
         """Describe a process: the server or the trainer to which it belongs, and its command."""
         try:
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
@@ -405,46 +372,25 @@ class Agent:
         mine = pid
         while mine not in self._started and mine in rows:
             mine = rows[mine].parent
-        who = self._started.get(mine, {})
-        if who.get("role") == "torchrun" and env.get("RANK") in self._ranks:
-            who = {"role": "trainer", "id": int(env["RANK"])}
         sampler = f"sampler {env[environment.SAMPLER][:9]}, " if environment.SAMPLER in env else ""
         command = "".join(c if c.isprintable() else " " for c in command[:200]).strip()
+        who = self._started.get(mine, {})
         return {**who, "process": f"{sampler}process {pid}: {command}"}
 
-    def _relay(self, output: BinaryIO, who: dict[str, Any]) -> None:
-        while line := output.readline(WIDEST):
-            event = _EVENTS.search(line)
-            text, mark, status = line[: event.start() if event else None].partition(_EXIT)
-            if event:
-                self._send(event[1].decode(), **who)
-            if text or not (mark or event):
-                # A line redrawn with carriage returns, as by progress bars: keep its last state.
-                last = text.rstrip(b"\r\n").rpartition(b"\r")[2]
-                self._send("line", **who, text=last.decode("utf8", "replace"))
-            if mark:
-                self._send("exited", **who, status=int(status))
-                return
-
-    def _await_ready(self, ready: int, who: dict[str, Any]) -> None:
-        with os.fdopen(ready, "rb") as file:
-            if file.readline():
-                self._send("ready", **who)
-
-    def _await_exit(
-        self, process: subprocess.Popen[bytes], readers: list[threading.Thread], who: dict[str, Any]
-    ) -> None:
-        status = process.wait()
-        for reader in readers:
-            reader.join(0.5)  # a child of the process may keep its output open
-        self._send("exited", **who, status=status if status >= 0 else 128 - status)
-
-
-def in_thread(work: Callable[..., Any], *args: Any, **options: Any) -> threading.Thread:
-    """Call a function in a daemon thread."""
-    thread = threading.Thread(target=work, args=args, kwargs=options, daemon=True)
-    thread.start()
-    return thread
+    def _forward(self) -> None:
+        """Send on what the runner reports about the processes, and its own end."""
+        assert self._runner.stdout
+        for line in self._runner.stdout:
+            message = json.loads(line)
+            kind = message.pop("agent")
+            if kind == "started":
+                self._started[message["pid"]] = {name: message[name] for name in ("role", "id")}
+            self._send(kind, **message)
+            self._num_running -= kind == "exited"
+        status = self._runner.wait()
+        self._has_begun.wait()  # before, "hello" tells what is missing, such as torch
+        name = f"runner (process {self._runner.pid})"
+        self._send("lost", process=name, status=status if status >= 0 else 128 - status)
 
 
 def _at_most(seconds: float, work: Callable[..., Any], *args: Any, **options: Any) -> None:

@@ -14,11 +14,13 @@ from typing import Any
 
 from gnnlab.errors import GNNLabError
 
-__all__ = ["LONGEST", "WIDEST", "BadMessage", "parse_message"]
+__all__ = ["BEAT", "LONGEST", "SILENCE", "WIDEST", "BadMessage", "parse_message"]
 
+BEAT = 1.0  # seconds between two heartbeats of launcher and agents
+SILENCE = 4.5  # seconds without a heartbeat after which the peer counts as lost
 WIDEST = 1 << 16  # characters of a text; JSON escapes each by twelve bytes at most
 LONGEST = 1 << 20  # bytes of a line
-_ROLES = ("agent", "server", "trainer", "torchrun")
+_ROLES = ("agent", "server", "trainer")
 _TRACE = re.compile(r"[\w-]{1,200}\.jsonl", re.ASCII)
 _REQUEST = re.compile(
     "-----BEGIN CERTIFICATE REQUEST-----\n([A-Za-z0-9+/=]{1,64}\n)+"
@@ -103,7 +105,7 @@ _KINDS: dict[str, list[dict[str, Callable[[Any], bool]]]] = {
     "stopped": [
         form | {"process": _word, "seconds": _whole(0, 1 << 31)} for form in (_OF_PROCESSES, {})
     ],
-    # One of the agent's two processes, from the other one.
+    # One of the agent's processes, from another one.
     "lost": [{"process": _word, "status": _whole(0, 255)}],
     "trace": [
         {

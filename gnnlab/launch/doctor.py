@@ -30,7 +30,7 @@ from typing import Any
 
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import probe
-from gnnlab.launch.backends import NAMES, Engine, Request, choose, open_engine
+from gnnlab.launch.backends import NAMES, Backend, Request, choose, open_backend
 from gnnlab.launch.backends.ssh import Login, LoginError, reason
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, Host, names_of, read_ip_config
 from gnnlab.system.command import add_ssh_options, command, command_parser, locale_language
@@ -88,7 +88,7 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
         Grouped by machine.
     """
     all_facts: list[dict[str, Any] | Finding]
-    arguments.on = _engine_name(arguments)
+    arguments.on = _backend_name(arguments)
     if arguments.on == "ssh":
         hosts = read_ip_config(arguments.ip_config, num_servers=arguments.num_servers)
         names, count = names_of(hosts), len(hosts)
@@ -99,12 +99,12 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
         hosts, names, count = [Host("localhost")], ["localhost"], 1
         all_facts = [_examine_here(arguments)]
     else:
-        with open_engine(arguments.on, Request()) as engine, _mark(arguments) as mark:
-            hosts = [Host(host.address) for host in engine.hosts()]
-            names = [host.name for host in engine.hosts()]
+        with open_backend(arguments.on, Request()) as backend, _mark(arguments) as mark:
+            hosts = [Host(host.address) for host in backend.hosts()]
+            names = [host.name for host in backend.hosts()]
             parts = _num_parts(arguments) or len(hosts)
             count = min(parts, len(hosts))  # a job takes as many as there are parts
-            work = partial(_examine_node, arguments, engine, parts, mark)
+            work = partial(_examine_node, arguments, backend, parts, mark)
             all_facts = _concurrently(work, len(hosts))
     findings: list[Finding] = []
     reference = None
@@ -118,8 +118,8 @@ def diagnose(arguments: argparse.Namespace) -> list[Finding]:
     return findings
 
 
-def _engine_name(arguments: argparse.Namespace) -> str:
-    """Return the engine whose hosts are checked; "local" for this computer."""
+def _backend_name(arguments: argparse.Namespace) -> str:
+    """Return the backend whose hosts are checked; "local" for this computer."""
     if arguments.on == "ssh" and not arguments.ip_config:
         raise InvalidInput("--on ssh needs --ip_config FILE with a line `address` for each machine")
     if arguments.on or arguments.ip_config:
@@ -228,10 +228,10 @@ def _examine(
 
 
 def _examine_node(
-    arguments: argparse.Namespace, engine: Engine, parts: int, mark: str, number: int
+    arguments: argparse.Namespace, backend: Backend, parts: int, mark: str, number: int
 ) -> dict[str, Any] | Finding:
-    """Get the facts of one node through an engine, or a Finding that says why that failed."""
-    hosts = engine.hosts()
+    """Get the facts of one node through a backend, or a Finding that says why that failed."""
+    hosts = backend.hosts()
     host = hosts[number]
     request = _request(
         arguments,
@@ -240,11 +240,11 @@ def _examine_node(
         part=number % parts,
         mark=mark,
     )
-    values = {"host": host.name, "python": arguments.python, "engine": engine.name}
+    values = {"host": host.name, "python": arguments.python, "backend": backend.name}
     begun, said = time.time(), ""
     try:
         done = subprocess.run(
-            engine.argv(host, _command(arguments, request)),
+            backend.argv(host, _command(arguments, request)),
             input=_script(),
             capture_output=True,
             encoding="utf8",
@@ -259,7 +259,7 @@ def _examine_node(
         is_missing = "No such file or directory" in said or "not found" in said
         code = "no_python" if is_missing else "no_start"
         values["error"] = said.splitlines()[-1]
-        return Finding(host.name, START, engine.name, FAILED, code, values)
+        return Finding(host.name, START, backend.name, FAILED, code, values)
 
 
 # ------------------------------------------------------------------------------------- judging

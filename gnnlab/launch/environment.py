@@ -50,13 +50,14 @@ JOB = _variable("GNNLAB_JOB", "text", "launcher", "ID of the job; part of names 
 SECURITY = _variable("GNNLAB_SECURITY", "tls | none", "launcher", "encrypt messages, or not")
 KEYS = _variable("GNNLAB_KEYS", "JSON of Keys", "agent", "certificates, secret key")
 TIMEOUT = _variable("GNNLAB_TIMEOUT", "seconds > 0", "launcher", "longest wait; 300 by default")
-OUTPUT = _variable("GNNLAB_OUTPUT", "path", "agent", "folder of FIFOs for trainers' output")
-READY = _variable("GNNLAB_READY_FD", "int", "agent", "descriptor on which a server says ready")
+OUTPUT = _variable("GNNLAB_OUTPUT", "path", "agent", "folder of the agent's files")
 SAMPLER = _variable("GNNLAB_SAMPLER", "int ≥ 0", "trainer", "index of a sampler of this trainer")
 TRACE = _variable("GNNLAB_TRACE", "path", "launcher, user", "folder for trace events")
 AS_DGL = _variable("GNNLAB_AS_DGL", "1", "gnnlab as-dgl", "`import dgl` gives gnnlab")
 CACHE_BYTES = _variable("GNNLAB_CACHE_BYTES", "int ≥ 0", "user", "memory for rows of others")
 CACHE_POLICY = _variable("GNNLAB_CACHE_POLICY", "access | …", "user", "which of them to keep")
+
+EVENTS = "events"  # FIFO in the folder OUTPUT; a process writes a line like "trainer 3 waiting"
 
 
 def number(name: str, default: int | None = None, least: int = 0) -> int:

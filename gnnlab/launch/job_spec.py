@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import environment as e
-from gnnlab.launch.agent import RANK_SHELL
 from gnnlab.launch.backends import Host
 
 __all__ = ["Command", "JobSpec"]
@@ -189,7 +188,6 @@ class JobSpec:
                 "role": "server",
                 "id": machine * self.num_servers + i,
                 "argv": self.command.argv,
-                "ranks": [],
                 "env": self._environment("server", machine, ports)
                 | {
                     e.SERVER_ID: str(machine * self.num_servers + i),
@@ -206,36 +204,29 @@ class JobSpec:
         master_port: int,
         cpus: int = 1,
         interface: str = "",
-    ) -> dict[str, Any]:
-        """Describe the torchrun process of a machine, which starts its trainers."""
+    ) -> list[dict[str, Any]]:
+        """Describe the trainers of a machine, with the variables that torchrun sets, too."""
         num_busy = self.num_trainers * (1 + self.num_samplers)
         threads = self.num_omp_threads or max(1, cpus // num_busy)
         environment = {"OMP_NUM_THREADS": str(threads)}
         if interface:  # gloo's default, the host name's address, is often loopback
             environment |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
-        torchrun = {
-            "--nnodes": len(self.hosts),
-            "--node_rank": machine,
-            "--nproc_per_node": self.num_trainers,
-            "--master_addr": self.hosts[0].address,
-            "--master_port": master_port,
-            "--rdzv_conf": f"timeout={round(self.timeout)}",
-        }
-        options = [str(word) for pair in torchrun.items() for word in pair]
-        # torchrun starts a shell, not the interpreter, hence --no_python; before "--" it would look
-        # for its own options among those of the script.
-        shell = ["--no_python", "--", "/bin/sh", "-c", RANK_SHELL, "rank"]
-        first = machine * self.num_trainers
-        return {
-            "role": "torchrun",
-            "id": machine,
-            "argv": [
-                *(self.command.python, "-P", "-m", "gnnlab.launch.torchrun"),
-                *(*options, *shell, *self.command.argv),
-            ],
-            "ranks": list(range(first, first + self.num_trainers)),
-            "env": environment | self._environment("client", machine, ports),
-        }
+        environment |= self._environment("client", machine, ports)
+        environment |= {"MASTER_ADDR": self.hosts[0].address, "MASTER_PORT": str(master_port)}
+        trainers = []
+        for local_rank in range(self.num_trainers):
+            rank = machine * self.num_trainers + local_rank
+            numbers = {
+                "RANK": rank,
+                "WORLD_SIZE": self.num_trainers * len(self.hosts),
+                "LOCAL_RANK": local_rank,
+                "LOCAL_WORLD_SIZE": self.num_trainers,
+                "GROUP_RANK": machine,
+                "GROUP_WORLD_SIZE": len(self.hosts),
+            }
+            env = environment | {name: str(number) for name, number in numbers.items()}
+            trainers.append({"role": "trainer", "id": rank, "argv": self.command.argv, "env": env})
+        return trainers
 
     def _environment(
         self, role: str, machine: int, ports: Sequence[Sequence[int]]
@@ -273,7 +264,7 @@ class JobSpec:
     def describe(self, machine: int) -> str:
         """Return the commands of a machine with their environments, without secrets."""
         nowhere = [self.server_ports(i) for i in range(len(self.hosts))]
-        processes = [*self.servers(machine, nowhere), self.trainers(machine, nowhere, 0)]
+        processes = [*self.servers(machine, nowhere), *self.trainers(machine, nowhere, 0)]
         hidden = dict.fromkeys([*self.extra_envs, *self.command.env], "(hidden)")
         lines = []
         for each in processes:

@@ -22,11 +22,11 @@ from typing import Any, BinaryIO
 
 from gnnlab.errors import GNNLabError
 from gnnlab.launch import failures
-from gnnlab.launch.agent import in_thread
-from gnnlab.launch.agent_messages import LONGEST, BadMessage, parse_message
-from gnnlab.launch.backends import Engine
+from gnnlab.launch.agent_messages import BEAT, LONGEST, SILENCE, BadMessage, parse_message
+from gnnlab.launch.backends import Backend
+from gnnlab.launch.process_tree import is_stopped
 from gnnlab.launch.status_table import StatusTable
-from gnnlab.launch.watchdog import BEAT, SILENCE, is_stopped
+from gnnlab.system.threads import in_thread
 
 __all__ = ["JobSupervisor", "LaunchError", "Machine"]
 
@@ -39,8 +39,6 @@ _EARLY = 10.0  # seconds after which a trainer that ended early is reported
 _EXCEPTION = re.compile(
     r"(?:\[rank\d+\]: )?((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Lost)(?:: .{1,300})?)"
 )
-# What torchrun writes about a process that it started, here the shell of a rank.
-_BLAMED = re.compile(r"\brank +: (\d+) \(local_rank: \d+\)\s+exitcode +: -(\d+) \(pid: (\d+)\)")
 
 
 class LaunchError(GNNLabError, RuntimeError):
@@ -51,7 +49,7 @@ class LaunchError(GNNLabError, RuntimeError):
     host : str
         Host of the first failure.
     role : str
-        "trainer", "server", "torchrun" or "agent".
+        "trainer", "server" or "agent".
     rank : int
         Rank of the trainer, ID of the server, otherwise index of the machine.
     status : int
@@ -213,7 +211,7 @@ class JobSupervisor:
         Display for the user.
     trace_dir : Path, optional
         Folder for the trace events of the processes.
-    engine : Engine, optional
+    backend : Backend, optional
         Explains why an agent could not be started.
     """
 
@@ -223,10 +221,10 @@ class JobSupervisor:
         log_dir: Path,
         table: StatusTable,
         trace_dir: Path | None = None,
-        engine: Engine | None = None,
+        backend: Backend | None = None,
     ) -> None:
         self.machines: list[Machine] = []
-        self._names, self._log_dir, self._table, self._engine = names, log_dir, table, engine
+        self._names, self._log_dir, self._table, self._backend = names, log_dir, table, backend
         self._trace_dir, self._last_events = trace_dir, 0.0
         self._may_write = True
         self._messages: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue(1 << 9)
@@ -248,9 +246,13 @@ class JobSupervisor:
         """Ask the trainers to save and stop; may be called by a signal handler."""
         self._stop_requested = True
 
+    @property
+    def _num_trainers(self) -> int:
+        return len(self.machines) * self._table.numbers.get("trainer", 0)
+
     def _pass_on_stop(self) -> None:
-        started = self._received["started", "torchrun"]
-        if self._stop_requested and len(started) == len(self.machines):
+        started = self._received["started", "trainer"]
+        if self._stop_requested and len(started) == self._num_trainers:
             self._stop_requested = False
             self._table.print("the trainers are asked to save and stop")
             self.order("stop")
@@ -260,10 +262,10 @@ class JobSupervisor:
         machine = len(self.machines)
         ids = {
             role: range(machine * number, (machine + 1) * number)
-            for role, number in {**self._table.numbers, "torchrun": 1}.items()
+            for role, number in self._table.numbers.items()
         }
         try:
-            is_local = self._engine is not None and self._engine.is_local
+            is_local = self._backend is not None and self._backend.is_local
             self.machines.append(Machine(machine, argv, env, self._messages, ids, not is_local))
         except OSError as error:
             raise LaunchError(f"{argv[0]} could not be started: {error.strerror}") from None
@@ -340,8 +342,7 @@ class JobSupervisor:
         kinds = ("ready", "waiting", "met", "exited")
         joined, begun, met, exited = (self._received[kind, "trainer"] for kind in kinds)
         waiting = begun.keys() - met.keys()
-        everyone = range(len(self.machines) * self._table.numbers.get("trainer", 0))
-        running = set(everyone) - exited.keys()
+        running = set(range(self._num_trainers)) - exited.keys()
         # A trainer says half a second late that the group has met, and may end before it does.
         now = time.monotonic()
         self._stuck = min(self._stuck, now) if running and running <= waiting else math.inf
@@ -404,9 +405,8 @@ class JobSupervisor:
             self._failures.append(message | {"status": 1})  # that of Python after an exception
         if kind != "exited":
             return
-        if who[0] in ("trainer", "torchrun") and message["status"] == 0:
-            if who[0] == "trainer":
-                self._early[who[1]] = time.monotonic()
+        if who[0] == "trainer" and message["status"] == 0:
+            self._early[who[1]] = time.monotonic()
         else:
             self._failures.append(message)
 
@@ -441,10 +441,7 @@ class JobSupervisor:
         )
         role, number, status = first["role"], first["id"], first["status"]
         machine, how = first["machine"], first.get("why") or self._how(role, number, status)
-        if blamed := self._blamed(first):
-            role, number, status, pid = "trainer", blamed[0], 128 + blamed[1], blamed[2]
-            how = f"lost the shell that started it: process {pid} {self._how(role, number, status)}"
-        elif self._distance(first) and self._early:
+        if self._distance(first) and self._early:
             rank = next(iter(self._early))
             consequence = f"{role} {number} on {self._place(machine)} {how.partition(':')[0]}"
             machine = self._received["exited", "trainer"][rank]["machine"]
@@ -456,28 +453,13 @@ class JobSupervisor:
             )
         return self._error(role, number, machine, how, status)
 
-    def _blamed(self, failure: dict[str, Any]) -> tuple[int, int, int] | None:
-        """Return rank, signal and process ID if torchrun failed because a rank's shell was killed.
-
-        A killed shell cannot report the exit status of its rank.
-        """
-        if failure["role"] != "torchrun":
-            return None
-        for found in _BLAMED.finditer(self._said("torchrun", failure["id"])):
-            rank, number, pid = map(int, found.groups())
-            if number != signal.SIGTERM and rank not in self._received["exited", "trainer"]:
-                return rank, number, pid
-        return None
-
     def _distance(self, failure: dict[str, Any]) -> int:
         """Return how far a failure is from its cause; see :func:`failures.distance`."""
         # An agent ends only by itself, when it is killed, or when its host is lost.
         is_agent = failure["role"] == "agent"
         if is_agent or "why" in failure or failure["status"] == 128 + signal.SIGKILL:
             return 0
-        if self._blamed(failure):
-            return 0
-        if failure["role"] == "torchrun" or failure["status"] == 128 + signal.SIGTERM:
+        if failure["status"] == 128 + signal.SIGTERM:
             return failures.LOST_PEER
         return failures.distance(self._said(failure["role"], failure["id"]))
 
@@ -492,7 +474,7 @@ class JobSupervisor:
                 pid, why = machine.process.pid, "is the host or the network down?"
                 why = f"process {pid} is stopped" if is_stopped(pid) else why
                 return f"no sign of life for {SILENCE:g} s; {why}"
-            what, remedy = "the agent ended", self._engine.remedy(said) if self._engine else ""
+            what, remedy = "the agent ended", self._backend.remedy(said) if self._backend else ""
             if number not in self._received["hello", "agent"]:
                 what = "the agent could not be started"
                 if "No module named" in said:

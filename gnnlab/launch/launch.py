@@ -4,8 +4,8 @@ r"""Start a job on many machines, watch it, and end it everywhere.
         --num_servers 1 --part_config data/graph.json --ip_config ip_config.txt \
         "python3 train_dist.py --num_epochs 10"
 
-On each host of ip_config an agent (:mod:`gnnlab.launch.agent`) starts the servers and, by torchrun,
-the trainers, which wait for the servers of all hosts. The first failure anywhere ends the job.
+On each host of ip_config an agent (:mod:`gnnlab.launch.agent`) starts the servers and the
+trainers, which wait for the servers of all hosts. The first failure anywhere ends the job.
 Needed on the hosts: the same versions of Python, torch and gnnlab, an sshd that lets you in without
 a password, and in the workspace the scripts and the host's part of the graph (``copy_files``).
 
@@ -34,7 +34,7 @@ from gnnlab.errors import GNNLabError, InvalidInput, no_such_file
 from gnnlab.launch import environment
 from gnnlab.launch import ip_config as ip_configs
 from gnnlab.launch.agent import ENTRY
-from gnnlab.launch.backends import NAMES, Engine, Host, Request, choose, open_engine
+from gnnlab.launch.backends import NAMES, Backend, Host, Request, choose, open_backend
 from gnnlab.launch.certificates import Authority
 from gnnlab.launch.ip_config import IP_CONFIG_HELP, names_of, read_ip_config
 from gnnlab.launch.job_spec import Command, JobSpec
@@ -190,7 +190,7 @@ def run(
             "PowerShell, then install gnnlab there), or simulate the job: gnnlab.simulate"
         )
     taken_apart = Command.read(command)
-    engine = _open_engine(
+    backend = _open_backend(
         on,
         local,
         os.fspath(workspace),
@@ -201,15 +201,15 @@ def run(
         ssh_port=ssh_port,
         ssh_username=ssh_username,
     )
-    if engine.is_local and "/" not in taken_apart.python:  # "python" means this interpreter
+    if backend.is_local and "/" not in taken_apart.python:  # "python" means this interpreter
         argv = [sys.executable, *taken_apart.argv[1:]]
         taken_apart = taken_apart._replace(python=sys.executable, argv=argv)
     if not 0 < timeout < math.inf:
         raise InvalidInput(f"--timeout must be a number of seconds above 0; found {timeout}")
-    with engine:
+    with backend:
         job = JobSpec(
             taken_apart,
-            engine.hosts(),
+            backend.hosts(),
             os.fspath(part_config),
             os.fspath(ip_config or ""),
             num_trainers,
@@ -225,27 +225,27 @@ def run(
             trace is not None,
         )
         if dry_run:
-            _print_commands(job, engine)
+            _print_commands(job, backend)
             return None
         trace_dir = None if trace is None else _new_folder(trace)
         args = os.fspath(workspace), master_port or 0, Path(log_dir), trace_dir
-        result = _run(job, engine, *args)
+        result = _run(job, backend, *args)
         if result.has_stopped:
-            engine.requeue()
+            backend.requeue()
         return result
 
 
-def _print_commands(job: JobSpec, engine: Engine) -> None:
+def _print_commands(job: JobSpec, backend: Backend) -> None:
     python = job.command.python
     where = "" if "/" in python else f": {python} is the first one on the PATH there"
     for machine, host in enumerate(job.hosts):
-        agent = shlex.join(_agent(job, engine, host))
+        agent = shlex.join(_agent(job, backend, host))
         print(f"# machine {machine}{where}\n{agent}\n{job.describe(machine)}")
 
 
 def _run(
     job: JobSpec,
-    engine: Engine,
+    backend: Backend,
     workspace: str,
     master_port: int,
     log_dir: Path,
@@ -257,16 +257,16 @@ def _run(
     start = time.monotonic()
     names = names_of([ip_configs.Host(name) for name in job.names])
     table = StatusTable(names, {"server": job.num_servers, "trainer": job.num_trainers})
-    supervisor = JobSupervisor(job.names, folder, table, trace_dir, engine)
+    supervisor = JobSupervisor(job.names, folder, table, trace_dir, backend)
     grace = {}
     before: Any = None
     with suppress(ValueError):  # not in the main thread
         before = signal.signal(signal.SIGUSR1, lambda *_: supervisor.request_stop())
     try:
         for host in job.hosts:
-            supervisor.begin(_agent(job, engine, host), _agent_env(engine))
-        _start(job, supervisor, workspace, master_port, engine.is_local, authority)
-        supervisor.wait_for("exited", "torchrun", len(job.hosts))
+            supervisor.begin(_agent(job, backend, host), _agent_env(backend))
+        _start(job, supervisor, workspace, master_port, backend.is_local, authority)
+        supervisor.wait_for("exited", "trainer", len(job.hosts) * job.num_trainers)
         grace = {"grace": _PATIENCE}
     finally:
         supervisor.end(**grace)
@@ -285,7 +285,7 @@ def _new_folder(trace: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _open_engine(
+def _open_backend(
     on: str | None,
     local: bool,
     workspace: str,
@@ -294,8 +294,8 @@ def _open_engine(
     num_machines: int | None,
     num_servers: int,
     **ssh: Any,
-) -> Engine:
-    """Open the engine ``on``; if that is None, the one that the arguments or the system imply."""
+) -> Backend:
+    """Open the backend ``on``; if that is None, the one that the arguments or the system imply."""
     folder = Path(os.path.expandvars(os.path.expanduser(workspace)))
     if local and on not in (None, "local"):
         raise InvalidInput(f"--local and --on {on} exclude each other; give one of them")
@@ -316,11 +316,11 @@ def _open_engine(
     is_counted = num_machines is None and not listed and on != "ssh"
     if is_counted and (on == "local" or config.is_file()):
         request = replace(request, num_hosts=_num_parts(config))
-    engine = open_engine(on, request)
+    backend = open_backend(on, request)
     if where and on != "ssh":
-        names = ", ".join(host.name for host in engine.hosts())
+        names = ", ".join(host.name for host in backend.hosts())
         print(f"gnnlab launch: the machines are {where}: {names}", flush=True)
-    return engine
+    return backend
 
 
 def _num_parts(part_config: Path) -> int:
@@ -338,19 +338,19 @@ def _num_parts(part_config: Path) -> int:
         ) from None
 
 
-def _agent(job: JobSpec, engine: Engine, host: Host) -> list[str]:
+def _agent(job: JobSpec, backend: Backend, host: Host) -> list[str]:
     """Return the command line that starts the agent of a host."""
     # -P: files in the login folder must not be imported as modules.
     as_dgl = ["-m", "gnnlab.as_dgl"] if environment.AS_DGL in os.environ else []
     argv = [job.command.python, "-P", *as_dgl, "-c", ENTRY]
     path = job.extra_envs.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-    if path and not engine.is_local:
+    if path and not backend.is_local:
         argv = ["env", f"PYTHONPATH={path}", *argv]
-    return engine.argv(host, argv)
+    return backend.argv(host, argv)
 
 
-def _agent_env(engine: Engine) -> dict[str, str]:
-    if not engine.is_local:
+def _agent_env(backend: Backend) -> dict[str, str]:
+    if not backend.is_local:
         return dict(os.environ)
     package = str(Path(__file__).parents[2])
     path = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -434,7 +434,8 @@ def _start(
         # Machines on one computer share its processors: more threads than those slow all down.
         cpus = hello["cpus"] // (number if local else job.addresses.count(job.addresses[i]))
         trainers = job.trainers(i, ports, master_port, cpus, hello["interface"])
-        machine.order("start", processes=[*job.servers(i, ports), trainers])
+        store = [job.addresses[0], master_port] if i == 0 else None
+        machine.order("start", processes=[*job.servers(i, ports), *trainers], store=store)
     num_servers = number * job.num_servers
     supervisor.wait_for("ready", "server", num_servers, job.timeout, "was not ready")
 
@@ -558,8 +559,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--on",
         choices=NAMES,
-        help="what starts the job on the hosts (ssh with --ip_config, slurm in an allocation, ray "
-        "where RAY_ADDRESS is set)",
+        help="launch backend, which starts programs on hosts (ssh with --ip_config, slurm in an "
+        "allocation, ray where RAY_ADDRESS is set)",
     )
     add("--local", action="store_true", help="play all machines on this computer: --on local")
     add("--num_trainers", type=int, default=1, help="trainers per machine (1)")

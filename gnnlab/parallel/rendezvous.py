@@ -50,21 +50,25 @@ _MODULES = ("torch.distributed.distributed_c10d", "gnnlab.parallel.ddp")
 
 
 def notify_agent(event: str) -> None:
-    """Notify the launcher's agent on this host, which reads the trainer's output; if there is one.
+    """Notify the launcher's agent on this host, if there is one.
 
     Parameters
     ----------
     event : str
-        "ready": this trainer has joined the job. "waiting": for :data:`PATIENCE` seconds it has
-        been inside ``init_process_group``. "met": it has left that call. "stopping": it stops
-        because the job is about to be ended. "failing": it ends with an uncaught exception.
+        "ready": this server accepts requests, or this trainer has joined the job. "waiting": for
+        :data:`PATIENCE` seconds it has been inside ``init_process_group``. "met": it has left that
+        call. "stopping": it stops because the job is about to be ended. "failing": it ends with an
+        uncaught exception.
     """
+    env = os.environ
+    is_server = env.get(environment.ROLE) == "server"
+    role, number = ("server", environment.SERVER_ID) if is_server else ("trainer", "RANK")
     with suppress(KeyError, OSError):
-        place = os.path.join(os.environ[environment.OUTPUT], os.environ["LOCAL_RANK"])
-        descriptor = os.open(place, os.O_WRONLY | os.O_NONBLOCK)  # fails without a reader
+        path = os.path.join(env[environment.OUTPUT], environment.EVENTS)
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # fails without a reader
         try:
             os.set_blocking(descriptor, True)
-            os.write(descriptor, f"\0{event}\n".encode())
+            os.write(descriptor, f"{role} {env[number]} {event}\n".encode())
         finally:
             os.close(descriptor)
 

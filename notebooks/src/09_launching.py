@@ -114,7 +114,7 @@ def needs_unix():
 
 if sys.platform != "win32":
     from gnnlab.launch import doctor, launch
-    from gnnlab.launch.watchdog import BEAT, SILENCE
+    from gnnlab.launch.agent_messages import BEAT, SILENCE
 
 # %% [markdown] slot="toy" lang="en"
 # ## A toy graph small enough to draw
@@ -651,25 +651,27 @@ print("0:", *ssh[:5], "...", ssh[-2], "python3 ...", ssh[-1][ssh[-1].rindex("fro
 for word in server:
     if word.startswith(("DGL_ROLE", "DGL_SERVER", "DGL_CONF", "GNNLAB_KEYS")):
         print("1:", word)
-print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
+for word in trainer:
+    if word.startswith(("DGL_ROLE", "RANK", "WORLD_SIZE", "MASTER_ADDR")):
+        print("2:", word)
+print("2:", *trainer[-4:])
 
 # %% [markdown] slot="launch" lang="en"
-# On each machine, `launch` starts an **agent** over ssh (line 0). The agent starts the servers and
-# torchrun together, since both take seconds to load modules. torchrun starts the trainers (line 2),
-# which wait until all servers answer. Environment variables tell a process its role, number, graph
-# and keys (lines marked 1), and the others' addresses (not shown); keys are generated when the job
-# actually starts.
+# On each machine, `launch` starts an **agent** over ssh (line 0). The agent starts servers (lines
+# marked 1) and trainers (2) together, since both take seconds to load modules; trainers then wait
+# until all servers answer. Environment variables tell a process its role, number, graph and keys,
+# and the others' addresses (most are not shown); keys are generated when the job actually starts.
 #
 # With `num_machines=2`, the agents are child processes of this notebook and need no ssh; all else
 # is the same. Each trainer has one sampler. After epoch 2, a thread lists the job's processes and
 # kills server 1, as the operating system might when memory runs out.
 
 # %% [markdown] slot="launch" lang="ko"
-# `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다(출력의 0번 줄). 서버와
-# torchrun은 모두 모듈을 불러오는 데 몇 초씩 걸리므로, 에이전트는 둘을 동시에 시작합니다. torchrun은
-# 트레이너를 시작하고(2번 줄), 트레이너는 모든 서버가 응답할 때까지 기다립니다. 프로세스의 역할과
-# 번호, 그래프의 경로, 키는 환경 변수로 전달됩니다(1번 줄). 다른 프로세스의 주소도 마찬가지이지만
-# 여기에는 출력하지 않았습니다. 키는 작업을 실제로 시작할 때 만들어집니다.
+# `launch`는 호스트마다 ssh로 **에이전트**(agent)를 하나씩 시작합니다(출력의 0번 줄). 서버(1번 줄)와
+# 트레이너(2번 줄)는 모두 모듈을 불러오는 데 몇 초씩 걸리므로, 에이전트는 둘을 동시에 시작합니다.
+# 그다음 트레이너는 모든 서버가 응답할 때까지 기다립니다. 프로세스의 역할과 번호, 그래프의 경로, 키는
+# 환경 변수로 전달됩니다. 다른 프로세스의 주소도 마찬가지이지만 여기에는 대부분 출력하지 않았습니다.
+# 키는 작업을 실제로 시작할 때 만들어집니다.
 #
 # `num_machines=2`로 지정하면 에이전트가 노트북의 자식 프로세스가 되어 ssh가 필요 없고, 나머지는
 # 모두 같습니다. 이번에는 트레이너마다 샘플러를 하나씩 둡니다. 에폭 2가 끝나면, 미리 시작해 둔
@@ -677,10 +679,9 @@ print("2:", *trainer[trainer.index("-m") :][:6], "...", *trainer[-4:])
 # 운영체제가 하기도 하는 일입니다.
 
 # %% [markdown] slot="launch" lang="zh"
-# `launch` 通过 ssh 在每台主机上启动一个**代理**（agent），见输出中标号为 0 的行。服务器和 torchrun
-# 加载模块都要几秒，所以代理同时启动两者。torchrun 再启动训练器（标号 2），训练器则等到所有服务器都
-# 有响应为止。每个进程通过环境变量得知自己的角色、编号、图的路径和密钥（标号 1）；密钥要到作业真正启
-# 动时才生成。
+# `launch` 通过 ssh 在每台主机上启动一个**代理**（agent），见输出中标号为 0 的行。服务器（标号 1）和
+# 训练器（标号 2）加载模块都要几秒，所以代理同时启动两者；训练器随后等到所有服务器都有响应为止。每个
+# 进程通过环境变量得知自己的角色、编号、图的路径和密钥；密钥要到作业真正启动时才生成。
 #
 # 设 `num_machines=2` 时，代理是本 Notebook 的子进程，不需要 ssh，其余完全相同。这次每个训练器有一个
 # 采样器进程。第 2 轮结束后，事先开启的一个线程会列出所有进程，然后杀死服务器 1，就像内存不足时操作
@@ -701,7 +702,7 @@ def strike():
         if "epoch 2" in said.get("trainer-0", ""):
             over.set()
             ours = psutil.Process().children(recursive=True)  # only this kernel's
-            tree.extend((p.pid, p.ppid(), " ".join(p.cmdline())) for p in ours)
+            tree.extend((p.pid, p.ppid(), f"{p.cmdline()} {p.environ()}") for p in ours)
             victim = int(re.search(r"\d s: \D+(\d+)", said["server-1"])[1])
             struck.extend((p.kill(), time.time()) for p in ours if p.pid == victim)
 
@@ -774,9 +775,9 @@ def place(pid, depth=0):
     return spots[pid][1]
 
 
-clues = {"watchdog.py": "watchdog", "torchrun": "torchrun", "/bin/sh": "shell"}
-clues |= {".sampler": "sampler", "tools.agent": "agent", "train.py": "trainer"}
-after = {("agent", "launcher"): "guard", ("trainer", "watchdog"): "server"}
+clues = {"launch.runner": "runner", "launch.agent": "agent", ".sampler": "sampler"}
+clues |= {"'DGL_ROLE': 'server'": "server", "train.py": "trainer"}
+after = {("agent", "launcher"): "guard"}
 here, leaves, parents, spots = os.getpid(), iter(range(99)), {}, {}
 roles = {here: "launcher"}
 for pid, parent, words in tree:
@@ -796,9 +797,9 @@ plt.show()
 
 # %% [markdown] slot="silence" lang="en"
 # Lines lead right from each process to those it started; the upper half is machine 0. An agent is
-# two processes, "guard" and "agent" in the figure: if either is killed, the other ends everything
-# else. If both are killed, the watchdogs, small processes that start the servers and torchrun for
-# the agent, end the rest.
+# three processes, "guard", "agent" and "runner" in the figure. The runner starts the server and the
+# trainer. If the guard or the agent is killed, the other one ends everything else; if both are
+# killed, the runner does.
 #
 # ## How long to wait for a heartbeat
 #
@@ -809,10 +810,10 @@ plt.show()
 
 # %% [markdown] slot="silence" lang="ko"
 # 각 프로세스에서 오른쪽으로 뻗은 선은 그 프로세스가 시작한 프로세스로 이어집니다. 위쪽 절반이 머신
-# 0입니다. 에이전트는 본체(그림의 ‘에이전트’)와 감시 프로세스(그림의 ‘감시’)로 되어 있어, 한쪽이
-# 종료되면 다른 쪽이 나머지를 모두 종료합니다. 에이전트는 서버와 torchrun을 각각
-# 워치독(watchdog)이라는 작은 프로세스를 거쳐 시작하며, 본체와 감시 프로세스가 모두 종료되면
-# 워치독이 그 일을 합니다.
+# 0입니다. 에이전트는 세 프로세스로 되어 있습니다. 본체(그림의 ‘에이전트’)와 감시 프로세스(그림의
+# ‘감시’), 그리고 서버와 트레이너를 시작하는 실행 프로세스(그림의 ‘실행’)입니다. 본체와 감시 프로세스
+# 가운데 한쪽이 종료되면 다른 쪽이 나머지를 모두 종료하고, 둘 다 종료되면 실행 프로세스가 그 일을
+# 합니다.
 #
 # ## 응답이 없을 때 얼마나 기다릴 것인가
 #
@@ -824,9 +825,9 @@ plt.show()
 # 표시됩니다.
 
 # %% [markdown] slot="silence" lang="zh"
-# 线从每个进程向右连到由它启动的进程；上半部分是机器 0。代理由两个进程组成，即工作进程（图中的“代
-# 理”）和看守它的进程（图中的“看守”）：其中一个被杀死，另一个就结束其余所有进程。代理要运行的每个进
-# 程，都由一个很小的看门狗（watchdog）进程启动；代理的两个进程都被杀死时，由看门狗来结束其余进程。
+# 线从每个进程向右连到由它启动的进程；上半部分是机器 0。代理由三个进程组成：工作进程（图中的“代
+# 理”）、看守它的进程（图中的“看守”），以及负责启动服务器和训练器的进程（图中的“运行”）。前两个进程
+# 中有一个被杀死，另一个就结束其余所有进程；两个都被杀死时，由第三个进程来结束。
 #
 # ## 没有响应时该等多久
 #
@@ -909,7 +910,7 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # Messages consist of a short header and raw bytes; data types, sizes and IDs are checked before
 # use, and nothing is unpickled, since a pickle can run arbitrary code. Only PyTorch's own
-# connections (for torchrun and the exchange of gradients) are unprotected, so run jobs behind a
+# connections (to find each other and to exchange gradients) are unprotected, so run jobs behind a
 # firewall.
 #
 # ## Check that they agree
@@ -933,8 +934,8 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # 같은 작업에 속한 프로세스가 보낸 메시지도 검사합니다. 피클(pickle)을 역직렬화하면 임의의 코드가
 # 실행될 수 있으므로, 받은 데이터를 피클로 역직렬화하지 않습니다. 메시지는 짧은 헤더와 바이트열로
-# 이루어지며, 타입, 크기, ID를 검사한 뒤에 사용합니다. 다만 PyTorch가 직접 여는 torchrun의 포트와
-# 그래디언트(gradient) 교환은 보호되지 않으므로, 작업은 방화벽 안에서 실행하십시오.
+# 이루어지며, 타입, 크기, ID를 검사한 뒤에 사용합니다. 다만 PyTorch가 직접 여는 연결, 곧
+# 트레이너가 서로를 찾고 그래디언트(gradient)를 교환하는 연결은 보호되지 않으므로, 작업은 방화벽 안에서 실행하십시오.
 #
 # ## 확인하기: 프로세스 하나로 학습한 결과와 같은가
 #
@@ -956,8 +957,8 @@ result = launch.run(f"{script} --resume 1", num_machines=2, log_dir=logs, **job)
 #
 # 即使消息来自同一作业的其他进程，gnnlab 也会先检查再使用。pickle 在反序列化时可以执行任意代码，所以
 # gnnlab 从不用它解析收到的数据：每条消息由简短的消息头和原始字节组成，数据类型、大小以及节点和边的
-# ID 都要先通过检查。PyTorch 自己建立的连接则既不验证身份，也不加密：一是连到 torchrun 所用端口的连
-# 接，二是进程之间交换梯度（gradient）等数据的连接。因此，请只在有防火墙保护的可信网络中运行作业。
+# ID 都要先通过检查。PyTorch 自己建立的连接则既不验证身份，也不加密：一是训练器之间相互发现时的连接，
+# 二是它们之间交换梯度（gradient）等数据的连接。因此，请只在有防火墙保护的可信网络中运行作业。
 #
 # ## 验证：与单个进程的结果一致
 #

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -100,19 +102,15 @@ def launched(
         env["GNNLAB_KEYS"] = keys.to_json()
     limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, {max_files})\n" if max_files else ""
     source = f"import resource\n{limit}import gnnlab\ngnnlab.distributed.initialize()"
-    near, far = os.pipe()
-    process = subprocess.Popen(
-        [sys.executable, "-c", source],
-        env={**os.environ, **env, "GNNLAB_READY_FD": str(far)},
-        pass_fds=[far],
-        cwd=ROOT,
-    )
-    os.close(far)
-    try:
-        with os.fdopen(near) as line:
-            assert line.read() == "ready\n"
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())  # as that of an agent
+        os.mkfifo(f"{folder}/events")
+        events = stack.enter_context(os.fdopen(os.open(f"{folder}/events", os.O_RDWR), "rb", 0))
+        env = {**os.environ, **env, "GNNLAB_OUTPUT": folder}
+        process = subprocess.Popen([sys.executable, "-c", source], env=env, cwd=ROOT)
+        stack.callback(process.wait, 20)
+        stack.callback(process.terminate)
+        assert select.select([events], [], [], 100)[0] == [events]
+        assert events.read(100) == b"server 0 ready\n"
         yield psutil.Process(process.pid)
         assert process.poll() is None, "the server has ended"
-    finally:
-        process.terminate()
-        process.wait(20)

@@ -19,7 +19,7 @@ from gnnlab.launch.job_supervisor import JobSupervisor, LaunchError
 from gnnlab.launch.status_table import StatusTable
 
 REQUEST = request()[1]
-IDS = {"agent": range(1, 2), "server": range(2, 4), "trainer": range(1, 2), "torchrun": range(1, 2)}
+IDS = {"agent": range(1, 2), "server": range(2, 4), "trainer": range(1, 2)}
 HELLO: dict[str, Any] = {
     "agent": "hello",
     **dict.fromkeys(("python", "torch", "gnnlab", "host", "interface", "address"), "x"),

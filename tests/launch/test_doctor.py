@@ -64,7 +64,7 @@ def test_all_is_well(run: Run) -> None:
     status, said = run("--part_config", "data/toy.json")
     assert status == 0 and said["ok"] and not failures(said)
     found = {row["check"]: row["found"] for row in said["findings"] if row["host"] == "127.0.0.3"}
-    assert set(found) == set(TEXTS["checks"]["en"]) - {"start"}  # of other engines
+    assert set(found) == set(TEXTS["checks"]["en"]) - {"start"}  # of other backends
     assert found["address"] == "lo"
     # The installed distribution; a CUDA build adds to torch.__version__.
     assert f"torch {version('torch')}," in found["versions"]

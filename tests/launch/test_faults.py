@@ -97,7 +97,7 @@ def processes(job: Started) -> dict[str, psutil.Process]:
     for process in _descendants(job.token):
         with suppress(psutil.NoSuchProcess):  # some come and go
             env = process.environ()
-            if env.get("DGL_ROLE") == "server" and "watchdog.py" not in str(process.cmdline()):
+            if env.get("DGL_ROLE") == "server":
                 found[f"server {env['DGL_SERVER_ID']}"] = process
     job.note_ports()
     # Every port of the job, torch's among them, is bound to the address of its machine.

@@ -75,7 +75,7 @@ if role == "server":
         raise RuntimeError("the part cannot be read")
     print("server", number, "listens", flush=True)
     if mode != "never ready":
-        os.write(int(env["GNNLAB_READY_FD"]), b"ready\\n")
+        Path(env["GNNLAB_OUTPUT"], "events").write_text(f"server {number} ready\\n")
     born()
     while True:
         time.sleep(1)
@@ -232,20 +232,15 @@ AGAIN = pytest.mark.thorough("as with another process of the job")
         "both",
         pytest.param("both stopped", marks=AGAIN),
         pytest.param("stopped worker", marks=AGAIN),
-        pytest.param("torchrun", marks=AGAIN),
-        pytest.param("shell", marks=AGAIN),
+        pytest.param("runner", marks=AGAIN),
     ],
 )
-def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: str) -> None:
+def test_an_agent_is_killed(begin: Callable[..., Started], which: str) -> None:
     started = begin("wait", "--local")
     started.wait_for(*ALL)
     started.note_ports()
-    if which == "torchrun":
-        find_torchrun(started)[0].kill()
-    elif which == "shell":
-        shell = psutil.Process(started.wait_for("trainer-1")).parent()
-        assert shell and shell.name() == "sh"
-        shell.kill()
+    if which == "runner":
+        find_runner(started).kill()
     else:
         agents = started.find("gnnlab.launch.agent")
         guards = [p for p in agents if p.ppid() == started.process.pid]
@@ -259,33 +254,29 @@ def test_an_agent_or_torchrun_is_killed(begin: Callable[..., Started], which: st
         else:
             (guards if which == "guard" else workers)[0].kill()
     status, errors = started.end(2 * END)
-    assert status == 128 + signal.SIGKILL or (which != "torchrun" and status)
-    named = {
-        "both stopped": r"\(machine \d\): no sign of life for 4\.5 s",
-        "torchrun": r"torchrun (0|1) on .* was killed by SIGKILL",
-        "shell": r"trainer 1 on 127\.0\.0\.3 \(machine 1\) lost the shell that started it: ",
-    }
+    assert status == 128 + signal.SIGKILL or (which != "runner" and status)
+    named = {"both stopped": r"\(machine \d\): no sign of life for 4\.5 s"}
     worker = r"the agent ended: its worker \(process \d+\) was killed by SIGKILL"
-    named |= {"guard": worker.replace("worker", "guard")}
+    named |= {name: worker.replace("worker", name) for name in ("guard", "runner")}
     named |= {"worker": worker, "stopped worker": worker.replace("its ", "its stopped ")}
     assert re.search(named.get(which, "the agent ended"), errors.splitlines()[0])
 
 
-def find_torchrun(job: Started) -> list[psutil.Process]:
-    return [p for p in job.find("gnnlab.launch.torchrun") if "watchdog.py" not in str(p.cmdline())]
+def find_runner(job: Started) -> psutil.Process:
+    return job.find("gnnlab.launch.runner")[0]
 
 
 @pytest.mark.parametrize(
     "which",
-    ["trainer", *(pytest.param(name, marks=AGAIN) for name in ("server", "torchrun", "guard"))],
+    ["trainer", *(pytest.param(name, marks=AGAIN) for name in ("server", "runner", "guard"))],
 )
 def test_a_process_is_stopped(begin: Callable[..., Started], which: str) -> None:
     """It is named, and nothing waits for it; SIGTERM alone does not end a stopped process."""
     started = begin("wait", "--local")
     started.wait_for(*ALL)
     started.note_ports()
-    if which == "torchrun":
-        process = find_torchrun(started)[0]
+    if which == "runner":
+        process = find_runner(started)
     elif which == "guard":
         agents = started.find("gnnlab.launch.agent")
         process = next(p for p in agents if p.ppid() == started.process.pid)
@@ -295,7 +286,7 @@ def test_a_process_is_stopped(begin: Callable[..., Started], which: str) -> None
     status, errors = started.end(2 * END)
     assert status == 128 + signal.SIGSTOP
     first = errors.splitlines()[0]
-    assert (f"(machine {0}): the agent" if which == "guard" else f"{which} ") in first
+    assert ("): the agent" if which in ("guard", "runner") else f"{which} ") in first
     assert "was stopped for" in first and f"(process {process.pid}: " in first
 
 
@@ -518,7 +509,9 @@ def log_in(machines: Cluster, tmp_path: Path) -> Iterator[Callable[..., Started]
 def test_by_ssh_each_host_in_its_own_folder(
     log_in: Callable[..., Started], machines: Cluster
 ) -> None:
-    started = log_in("reduce", args="--log 3 -m -- --help")  # options of torchrun, and its "--"
+    started = log_in(
+        "reduce", args="--log 3 -m -- --help"
+    )  # options are the script's alone, as is "--"
     assert started.end(START)[0] == 0, started.said()
     printed = started.said()
     args = ["--log", "3", "-m", "--", "--help"]
@@ -716,29 +709,40 @@ def test_how_a_guard_ended_is_known_a_moment_after_its_pipes_are_closed(tmp_path
     assert failed.value.status == 128 + signal.SIGTERM
 
 
-@pytest.mark.skipif(not hasattr(os, "waitid"), reason="the system has no waitid")
-def test_a_command_that_ends_as_soon_as_it_has_started_is_reaped_by_its_watchdog() -> None:
-    """Popen reaps its child itself if nobody holds it when the child has ended."""
+def test_how_a_process_ended_is_reported(tmp_path: Path) -> None:
+    """Also of one that ends as soon as it has started, and of one that cannot start."""
     source = """
-        import os, subprocess, sys
-        from gnnlab.launch import watchdog
+        import json, os, sys, time
+        from pathlib import Path
+        from gnnlab.launch import process_tree
+        from gnnlab.launch.runner import Runner
 
-        class EndsAtOnce(subprocess.Popen):
-            def __init__(self, *args, **options):
-                super().__init__(*args, **options)
-                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-
-        subprocess.Popen = EndsAtOnce
-        lifeline, mine = os.pipe()
-        os.environ["GNNLAB_READY_FD"] = str(os.pipe()[1])
-        sys.argv[1:] = [str(lifeline), "/nowhere", str(os.getpid()), str(os.getpid()),
-                        sys.executable, "-c", "import os, signal; os.kill(os.getpid(), 15)"]
-        pid = os.fork()
-        if not pid:
-            watchdog.main()
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        process_tree.adopt_orphans()
+        folder = Path(sys.argv[1])
+        os.mkfifo(folder / "events")
+        commands = [["sh", "-c", "echo $A; kill -TERM $$"], ["/nowhere/python"]]
+        commands += [["sh", "-c", "printf 'one\\r\\rtwo'; (sleep 9 &); exit 3"]]
+        processes = [{"role": "server", "id": i, "argv": argv, "env": {"A": "b"}}
+                     for i, argv in enumerate(commands)]
+        order = {"folder": str(folder), "processes": processes, "store": None}
+        (folder / "order").write_text(json.dumps(order))
+        os.dup2(os.open(folder / "order", os.O_RDONLY), 0)
+        runner = Runner(folder)
+        runner.serve()
+        for _ in range(100):
+            runner.reap()
+            time.sleep(0.02)
+        process_tree.end_descendants(0.0)
+        os._exit(0)
     """
-    assert run_script(source, timeout=60) == f"{128 + signal.SIGTERM}\n"
+    said = [json.loads(line) for line in run_script(source, args=[str(tmp_path)]).splitlines()]
+    found = [(each["id"], each["agent"], each.get("text", each.get("status"))) for each in said]
+    assert {each for each in found if each[1] != "started"} == {
+        *((0, "line", "b"), (0, "exited", 143)),
+        *((1, "line", "/nowhere/python: No such file or directory"), (1, "exited", 127)),
+        *((2, "line", "two"), (2, "exited", 3)),
+    }
+    assert found.index((2, "line", "two")) < found.index((2, "exited", 3))
 
 
 def test_an_agent_without_a_launcher_ends() -> None:
@@ -746,11 +750,11 @@ def test_an_agent_without_a_launcher_ends() -> None:
         """
         import os, subprocess, sys, tempfile, threading, time
         from pathlib import Path
-        from gnnlab.launch import agent, watchdog
+        from gnnlab.launch import agent, process_tree
 
         child = subprocess.Popen(["sleep", "30"])
         os.path.isdir = lambda path: False  # a system without /proc: ps is no child to be ended
-        found = watchdog.descendants(os.getpid(), watchdog.processes())
+        found = process_tree.descendants(os.getpid(), process_tree.processes())
         assert found == [child.pid], found
         child.kill()
         child.wait()
@@ -761,7 +765,7 @@ def test_an_agent_without_a_launcher_ends() -> None:
         (folder / "trace" / "machine0.jsonl").write_text("{}\\n")
         reader, writer = os.pipe()
         os.dup2(writer, 1)  # a launcher that is stopped: it does not read, nor does it end
-        mine = agent.Agent(reader, reader, reader, os.getpid(), folder)
+        mine = agent.Agent(reader, reader, os.getpid(), folder, child)
         threading.Thread(target=mine._send, args=("x" * 200_000,), daemon=True).start()
         time.sleep(0.2)
         mine._is_lost = True
@@ -807,7 +811,7 @@ def test_the_cause_is_named(tmp_path: Path, messages: list[tuple[int, Any]], sai
     for each in messages:
         supervisor._messages.put(each)
     with pytest.raises(launch.LaunchError) as caught:
-        supervisor.wait_for("exited", "torchrun", 2)
+        supervisor.wait_for("exited", "trainer", 2)
     assert str(caught.value).startswith(said)
 
 
@@ -947,7 +951,11 @@ def test_dry_run_prints_commands_and_nothing_secret(
     assert "ann@10.0.0.2" in printed and "StrictHostKeyChecking=yes" in printed
     assert '["10.0.0.2", 31000], ["10.0.0.2", 31001]' in printed
     assert "DGL_NUM_CLIENT=8" in printed and "DGL_SERVER_ID=3" in printed
-    assert "--nnodes 2 --node_rank 1 --nproc_per_node 2 --master_addr 10.0.0.1" in printed
+    assert (
+        printed.count("MASTER_ADDR=10.0.0.1") == 4
+        and " RANK=3 " in printed
+        and " WORLD_SIZE=4 " in printed
+    )
     assert "python3 job.py --lr 0.1" in printed
     assert "# machine 0: python3 is the first one on the PATH there\n" in printed
 
@@ -1031,10 +1039,10 @@ def test_the_script_of_a_command(command: str, script: str) -> None:
     assert Command.read(command).script == script
 
 
-def test_only_the_chosen_engine_is_imported() -> None:
+def test_only_the_chosen_backend_is_imported() -> None:
     code = (
         "import sys, gnnlab, gnnlab.launch.launch as launch; from gnnlab.launch.backends import *; "
-        "open_engine('local', Request(num_hosts=2)); "
+        "open_backend('local', Request(num_hosts=2)); "
         "here = 'gnnlab.launch.backends.'\n"
         "print(*sorted(name for name in sys.modules if name.startswith(here)))\n"
         "assert 'ray' not in sys.modules"
@@ -1052,7 +1060,7 @@ def test_secrets_stay_where_they_belong() -> None:
         "tls", 60.0, 3.0, {}, keys=keys,
     )  # fmt: skip
     server = json.loads(job.servers(1, [[1], [2]])[0]["env"]["GNNLAB_KEYS"])
-    trainer = json.loads(job.trainers(1, [[1], [2]], 3)["env"]["GNNLAB_KEYS"])
+    trainer = json.loads(job.trainers(1, [[1], [2]], 3)[0]["env"]["GNNLAB_KEYS"])
     # What is public; each agent adds its secret keys.
     assert server == {"authority": "a", "certificate": "s1"}
     assert trainer == {"authority": "a", "certificate": "c1"}

@@ -1,16 +1,16 @@
-"""Engines: which hosts a job runs on, and how a program starts on one of them.
+"""Backends: which hosts a job runs on, and how a program starts on one of them.
 
-=======  ====================================  ===========================
-engine   hosts                                 a program starts by
-=======  ====================================  ===========================
-local    loopback addresses of this computer   itself, here
-ssh      the lines of ip_config                ``ssh``
-slurm    the nodes of the allocation           ``srun``, one step per node
-ray      nodes of a Ray cluster                an actor per node
-=======  ====================================  ===========================
+========  =====================================  ===========================
+backend   hosts                                 a program starts by
+========  =====================================  ===========================
+local     loopback addresses of this computer   itself, here
+ssh       the lines of ip_config                ``ssh``
+slurm     the nodes of the allocation           ``srun``, one step per node
+ray       nodes of a Ray cluster                an actor per node
+========  =====================================  ===========================
 
-``launch`` starts an agent on each host through the engine, and talks to it on its standard streams;
-all else is the same on every engine. Only the module of the chosen engine is imported.
+``launch`` starts an agent on each host through the backend, and talks to it on its standard
+streams; all else is the same on every backend. Only the module of the chosen backend is imported.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import os
 from importlib import import_module
 
 from gnnlab.errors import InvalidInput
-from gnnlab.launch.backends.base import Engine, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["NAMES", "Engine", "Host", "Request", "choose", "open_engine"]
+__all__ = ["NAMES", "Backend", "Host", "Request", "choose", "open_backend"]
 
 NAMES = ("local", "ssh", "slurm", "ray")
 
 
 def choose(request: Request) -> tuple[str, str]:
-    """Choose an engine: ssh for the hosts of an ip_config, otherwise the cluster we are in.
+    """Choose a backend: ssh for the hosts of an ip_config, otherwise the cluster we are in.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def choose(request: Request) -> tuple[str, str]:
     Returns
     -------
     (str, str)
-        Name of the engine, and where its hosts come from, for a message.
+        Name of the backend, and where its hosts come from, for a message.
 
     Raises
     ------
@@ -56,8 +56,8 @@ def choose(request: Request) -> tuple[str, str]:
     )
 
 
-def open_engine(name: str, request: Request) -> Engine:
-    """Open an engine by its name; its module is imported only now.
+def open_backend(name: str, request: Request) -> Backend:
+    """Open a backend by its name; its module is imported only now.
 
     Parameters
     ----------
@@ -68,21 +68,21 @@ def open_engine(name: str, request: Request) -> Engine:
 
     Returns
     -------
-    Engine
+    Backend
 
     Raises
     ------
     InvalidInput
-        There is no engine of this name, or it has no such hosts.
+        There is no backend of this name, or it has no such hosts.
 
     Examples
     --------
-    >>> from gnnlab.launch.backends import Request, open_engine
-    >>> with open_engine("local", Request(num_hosts=2)) as engine:
-    ...     [host.name for host in engine.hosts()]
+    >>> from gnnlab.launch.backends import Request, open_backend
+    >>> with open_backend("local", Request(num_hosts=2)) as backend:
+    ...     [host.name for host in backend.hosts()]
     ['127.0.0.2', '127.0.0.3']
     """
     if name not in NAMES:
         raise InvalidInput(f"--on is one of {', '.join(NAMES)}; found {name!r}")
-    engine: Engine = import_module(f"gnnlab.launch.backends.{name}").open_engine(request)
-    return engine
+    backend: Backend = import_module(f"gnnlab.launch.backends.{name}").open_backend(request)
+    return backend

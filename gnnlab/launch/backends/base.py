@@ -1,4 +1,4 @@
-"""What an engine is: hosts, and the command that runs a program on one of them."""
+"""What a backend is: hosts, and the command that runs a program on one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from gnnlab.launch import ip_config
 
-__all__ = ["Engine", "Host", "Request"]
+__all__ = ["Backend", "Host", "Request"]
 
 
 @dataclass(frozen=True)
@@ -19,15 +19,15 @@ class Host:
     Attributes
     ----------
     name : str
-        What the engine calls it; shown in messages.
+        What the backend calls it; shown in messages.
     address : str
         IP address, or a host name that all machines can resolve.
     port : int or None
         Port of its first server, if the user has chosen one.
     num_cpus, num_gpus : int or None
-        Processors and GPUs that the job may use there; None if the engine does not know.
+        Processors and GPUs that the job may use there; None if the backend does not know.
     seconds_left : float or None
-        Time until the engine ends the job; None without a limit.
+        Time until the backend ends the job; None without a limit.
     """
 
     name: str
@@ -40,15 +40,15 @@ class Host:
 
 @dataclass(frozen=True)
 class Request:
-    """What a job asks of an engine.
+    """What a job asks of a backend.
 
     Attributes
     ----------
     num_hosts : int or None
         Machines needed: as many as the graph has parts. None if the graph cannot be read here;
-        then all hosts of the engine.
+        then all hosts of the backend.
     listed : tuple of ip_config.Host
-        Lines of an ip_config; engines that know their hosts need none.
+        Lines of an ip_config; backends that know their hosts need none.
     ssh_port, ssh_username : optional
         For ssh; by default those of the user's ssh configuration.
     """
@@ -59,10 +59,10 @@ class Request:
     ssh_username: str | None = None
 
 
-class Engine(ABC):
+class Backend(ABC):
     """Hosts for a job, and the way to start programs there. A context manager.
 
-    An engine does not supervise: ``launch`` runs what :meth:`argv` returns, as a child in a session
+    A backend does not supervise: ``launch`` runs what :meth:`argv` returns, as a child in a session
     of its own, and kills the child's process group at the end.
     """
 
@@ -109,7 +109,7 @@ class Engine(ABC):
     def close(self) -> None:  # noqa: B027 – an optional hook
         """Give the hosts back."""
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Backend:
         return self
 
     def __exit__(self, *_: object) -> None:

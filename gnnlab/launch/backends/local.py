@@ -1,4 +1,4 @@
-"""The engine ``local``: all machines are this computer, each with a loopback address of its own."""
+"""The backend ``local``: all machines are this computer, each with a loopback address."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 
 from gnnlab.errors import InvalidInput
-from gnnlab.launch.backends.base import Engine, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["Local", "loopback_hosts", "open_engine"]
+__all__ = ["Local", "loopback_hosts", "open_backend"]
 
 
-class Local(Engine):
-    """Machines that this computer emulates; see :class:`Engine`."""
+class Local(Backend):
+    """Machines that this computer emulates; see :class:`Backend`."""
 
     name = "local"
     is_local = True
@@ -29,8 +29,8 @@ class Local(Engine):
         return list(command)
 
 
-def open_engine(request: Request) -> Local:
-    """Open the engine; ports are those of ip_config, if there is one."""
+def open_backend(request: Request) -> Local:
+    """Open the backend; ports are those of ip_config, if there is one."""
     number = request.num_hosts if request.num_hosts is not None else len(request.listed)
     if number < 1:
         raise InvalidInput(f"num_machines must be at least 1; found {number}")

@@ -1,4 +1,4 @@
-"""The engine ``ray``: nodes of a Ray cluster, one actor on each.
+"""The backend ``ray``: nodes of a Ray cluster, one actor on each.
 
 Ray is imported in one process only, the *hub* (:mod:`gnnlab.launch.backends.ray_hub`), a child of
 this one: a driver that loses Ray is ended by Ray, and a notebook that is connected to Ray keeps its
@@ -27,9 +27,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Engine, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["Ray", "open_engine"]
+__all__ = ["Ray", "open_backend"]
 
 _HUB = str(Path(__file__).with_name("ray_hub.py"))
 _FAREWELL = 15.0  # seconds for the hub to end its actors
@@ -42,8 +42,8 @@ _REMEDIES = {
 }
 
 
-class Ray(Engine):
-    """Nodes of a Ray cluster; see :class:`Engine`."""
+class Ray(Backend):
+    """Nodes of a Ray cluster; see :class:`Backend`."""
 
     name = "ray"
 
@@ -101,6 +101,6 @@ class Ray(Engine):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def open_engine(request: Request) -> Ray:
-    """Open the engine."""
+def open_backend(request: Request) -> Ray:
+    """Open the backend."""
     return Ray(request)

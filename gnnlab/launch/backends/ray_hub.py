@@ -1,4 +1,4 @@
-"""The process that is connected to Ray, and the relay to it; run as a script by ``engines/ray.py``.
+"""The process connected to Ray, and the relay to it; run as a script by ``backends/ray.py``.
 
     ray_hub.py hub FOLDER NUMBER                  # NUMBER 0: all nodes
     ray_hub.py relay SOCKET INDEX COMMAND...

@@ -1,4 +1,4 @@
-"""The engine ``slurm``: the nodes of the allocation in which this runs, one job step on each.
+"""The backend ``slurm``: the nodes of the allocation in which this runs, one job step on each.
 
 In an sbatch script or a shell of ``salloc``, the environment names the job and its nodes. ``srun``
 starts an agent on a node as a step that shares the job's resources with other steps, and forwards
@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Engine, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["Slurm", "open_engine"]
+__all__ = ["Slurm", "open_backend"]
 
 _REMEDIES = {
     "has been revoked": "the job of Slurm has ended; allocate nodes again",
@@ -34,8 +34,8 @@ _REMEDIES = {
 }
 
 
-class Slurm(Engine):
-    """The nodes of an allocation, by srun; see :class:`Engine`."""
+class Slurm(Backend):
+    """The nodes of an allocation, by srun; see :class:`Backend`."""
 
     name = "slurm"
 
@@ -106,8 +106,8 @@ class Slurm(Engine):
             print(f"gnnlab launch: job {job} was not queued again: {error}", flush=True)
 
 
-def open_engine(request: Request) -> Slurm:
-    """Open the engine."""
+def open_backend(request: Request) -> Slurm:
+    """Open the backend."""
     return Slurm(request)
 
 

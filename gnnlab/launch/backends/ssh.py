@@ -1,4 +1,4 @@
-"""The engine ``ssh``: logging in to machines with the user's OpenSSH programs.
+"""The backend ``ssh``: logging in to machines with the user's OpenSSH programs.
 
 Keys, aliases and jump hosts of ``~/.ssh/config`` therefore work. ssh never prompts for a password,
 and refuses to connect to a machine whose host key is unknown.
@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnnlab.errors import GNNLabError, InvalidInput
-from gnnlab.launch.backends.base import Engine, Host, Request
+from gnnlab.launch.backends.base import Backend, Host, Request
 
-__all__ = ["Login", "LoginError", "Ssh", "open_engine", "reason"]
+__all__ = ["Login", "LoginError", "Ssh", "open_backend", "reason"]
 
 OPTIONS = {
     "BatchMode": "yes",
@@ -43,8 +43,8 @@ _REMEDIES = {
 }
 
 
-class Ssh(Engine):
-    """The hosts of an ip_config, by ssh; see :class:`Engine`."""
+class Ssh(Backend):
+    """The hosts of an ip_config, by ssh; see :class:`Backend`."""
 
     name = "ssh"
 
@@ -73,8 +73,8 @@ class Ssh(Engine):
         return _REMEDIES.get(reason(output), "")
 
 
-def open_engine(request: Request) -> Ssh:
-    """Open the engine."""
+def open_backend(request: Request) -> Ssh:
+    """Open the backend."""
     return Ssh(request)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.hosts import wait_until
-from tests.engines.ray import RayHosts, ray_cluster, ray_obstacle
-from tests.engines.test_ray import END, START, Job
+from tests.backends.hosts import wait_until
+from tests.backends.ray import RayHosts, ray_cluster, ray_obstacle
+from tests.backends.test_ray import END, START, Job
 from tests.helpers import ROOT
 from tests.launch.test_launch import write_workspace
 

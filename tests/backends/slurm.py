@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engines.hosts import PROGRAMS, Hosts, obstacle, wait_until
+from tests.backends.hosts import PROGRAMS, Hosts, obstacle, wait_until
 
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "sbatch")
 CONFIG = """\

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.engines.hosts import Hosts, obstacle, wait_until
+from tests.backends.hosts import Hosts, obstacle, wait_until
 
 START = 200  # seconds for one node, on a busy computer; 15 otherwise
 PORT = 6379
@@ -39,7 +39,7 @@ DASHBOARD_PORTS = {
 def ray_obstacle(dashboard: bool = False) -> str:
     """Say why there can be no Ray cluster here, or none that takes jobs; '' if there can."""
     if importlib.util.find_spec("ray") is None:
-        return "needs ray: `make test-engines` installs it"
+        return "needs ray: `make test-backends` installs it"
     if dashboard and importlib.util.find_spec("aiohttp_cors") is None:
         return "needs what `ray job submit` needs: `pip install 'ray[default]'`"
     return obstacle()

@@ -30,7 +30,7 @@ def obstacle(programs: Sequence[str] = PROGRAMS) -> str:
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
     missing = [name for name in programs if not shutil.which(name, path=path)]
     if missing:
-        return f"needs {', '.join(missing)}: `make test-engines` installs what is missing"
+        return f"needs {', '.join(missing)}: `make test-backends` installs what is missing"
     tried = subprocess.run(
         ["unshare", "--net", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True
     )

@@ -22,9 +22,9 @@ import torch
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import launch
-from gnnlab.launch.backends import Request, choose, open_engine
-from tests.engines.hosts import wait_until
-from tests.engines.ray import PORT, RayHosts, ray_cluster, ray_obstacle
+from gnnlab.launch.backends import Request, choose, open_backend
+from tests.backends.hosts import wait_until
+from tests.backends.ray import PORT, RayHosts, ray_cluster, ray_obstacle
 from tests.helpers import ROOT
 from tests.launch.test_faults import SCRIPT
 from tests.launch.test_launch import write_workspace
@@ -130,14 +130,14 @@ def test_ray_is_chosen_where_its_address_is_set(monkeypatch: pytest.MonkeyPatch)
 def test_without_ray_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnnlab.launch.backends.ray.find_spec", lambda name: None)
     with pytest.raises(InvalidInput, match=r"pip install 'gnnlab\[ray\]'"):
-        open_engine("ray", Request(num_hosts=2))
+        open_backend("ray", Request(num_hosts=2))
 
 
 @needs_ray
 def test_an_address_for_jobs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8265")
     with pytest.raises(InvalidInput, match=r"set RAY_ADDRESS to HOST:6379 \(not to http"):
-        open_engine("ray", Request(num_hosts=2))
+        open_backend("ray", Request(num_hosts=2))
 
 
 CONNECTED = """

@@ -1,7 +1,7 @@
-"""Run the scripts of examples/ by ssh and by an engine, on the same three hosts; print a table.
+"""Run the scripts of examples/ by ssh and by a backend, on the same three hosts; print a table.
 
-    python -m tests.engines.compare slurm
-    python -m tests.engines.compare ray
+    python -m tests.backends.compare slurm
+    python -m tests.backends.compare ray
 
 Each script runs once on this computer before, which compiles its kernels. The first batch is in
 time when the last trainer has it. Ends with status 1 if losses or accuracies differ.
@@ -19,9 +19,9 @@ import time
 from pathlib import Path
 
 from gnnlab import trace
-from tests.engines.hosts import Hosts, wait_until
-from tests.engines.ray import PORT, RayHosts, ray_cluster
-from tests.engines.slurm import slurm_cluster
+from tests.backends.hosts import Hosts, wait_until
+from tests.backends.ray import PORT, RayHosts, ray_cluster
+from tests.backends.slurm import slurm_cluster
 from tests.helpers import ROOT
 
 END = 400  # seconds for one job, on a busy computer
@@ -62,11 +62,11 @@ def start_sshd(hosts: Hosts) -> None:
         wait_until("sshd", lambda probe=probe: subprocess.run(probe).returncode == 0)
 
 
-def run(hosts: Hosts, engine: str, script: str, folder: Path) -> tuple[float, list[str], str]:
+def run(hosts: Hosts, backend: str, script: str, folder: Path) -> tuple[float, list[str], str]:
     """Run a job; return seconds to the first batch, what was printed, and the hosts."""
     _, options = SCRIPTS[script]
     config = next((folder / script).glob("*.json"))
-    python, events = sys.executable, folder / f"{script}-{engine}"
+    python, events = sys.executable, folder / f"{script}-{backend}"
     command = f"{python} {ROOT}/examples/{script}.py --graph_name {config.stem} {options}"
     launch = [python, "-m", "gnnlab", "launch", "--workspace", str(folder)]
     launch += ["--part_config", str(config), "--num_omp_threads", "1", "--trace", str(events)]
@@ -74,9 +74,9 @@ def run(hosts: Hosts, engine: str, script: str, folder: Path) -> tuple[float, li
     before: list[str] = []
     path = f"{hosts.folder}/ssh/bin:{Path(python).parent}:{os.environ['PATH']}"
     shell = ["env", "-i", f"PATH={path}", "HOME=/root", "LANG=C.UTF-8"]
-    if engine == "ssh":
+    if backend == "ssh":
         launch += ["--ip_config", str(folder / "ip_config.txt")]
-    elif engine == "ray":
+    elif backend == "ray":
         assert isinstance(hosts, RayHosts)
         shell = hosts.shell(RAY_ADDRESS=f"{hosts.addresses[0]}:{PORT}")
     else:
@@ -92,9 +92,9 @@ def run(hosts: Hosts, engine: str, script: str, folder: Path) -> tuple[float, li
     return max(first.values()) - start, SHOWN.findall(said), known
 
 
-def main(engine: str) -> int:
+def main(backend: str) -> int:
     """Print the table; return 1 if results differ."""
-    cluster = slurm_cluster("gnc") if engine == "slurm" else ray_cluster("gnc")
+    cluster = slurm_cluster("gnc") if backend == "slurm" else ray_cluster("gnc")
     same = True
     with tempfile.TemporaryDirectory(prefix="gnnlab-compare-") as name, cluster as hosts:
         folder = Path(name)
@@ -110,7 +110,7 @@ def main(engine: str) -> int:
             alone += ["--part_config", str(config), *options.split()]
             subprocess.run(alone, check=True, capture_output=True)
             by_ssh, said_ssh, _ = run(hosts, "ssh", script, folder)
-            took, said, known = run(hosts, engine, script, folder)
+            took, said, known = run(hosts, backend, script, folder)
             same &= said == said_ssh and bool(said)
             load = f"load {os.getloadavg()[0]:.0f}"
             print(f"{script} | {', '.join(said)} | {by_ssh:.1f} s | {took:.1f} s | {load}")
