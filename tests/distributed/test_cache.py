@@ -26,7 +26,6 @@ from gnnlab.distributed.schema import GraphSchema
 from gnnlab.errors import InvalidInput
 from gnnlab.simulate import simulate
 from tests.distributed import cut as cuts
-from tests.distributed.cluster import outputs, run_job
 from tests.distributed.live import connected, make_job, serving
 
 ONE = ("_N", "_E", "_N")
@@ -386,68 +385,3 @@ def test_simulated_machines_have_caches_too(folder) -> None:
 
 
 # -------------------------------------------------------------------- real processes
-TRAIN = """
-import json, sys, torch
-import gnnlab as dgl
-from gnnlab.nn import SAGEConv
-
-dgl.distributed.initialize("unused.txt")
-
-def train(num_bytes):
-    g = dgl.distributed.DistGraph("g", part_config=sys.argv[1], cache_bytes=num_bytes)
-    torch.manual_seed(0)
-    model = SAGEConv(5, 3, "mean")
-    sampler = dgl.dataloading.NeighborSampler([5, 5], prefetch_node_feats=["x"])
-    nids = dgl.distributed.node_split(torch.ones(400, dtype=torch.bool), g.get_partition_book())
-    loader = dgl.distributed.DistNodeDataLoader(
-        g, nids, sampler, batch_size=25, shuffle=True, seed=1
-    )
-    losses = []
-    before = count(g)
-    for epoch in range(3):
-        for input_nodes, output_nodes, blocks in loader:
-            loss = model(blocks[0], blocks[0].srcdata["x"]).square().mean()
-            loss.backward()
-            losses.append(loss.item())
-    moved = [after - b for after, b in zip(count(g), before)]
-    info = g.cache_info()
-    results = {"losses": losses, "grads": [p.grad.tolist() for p in model.parameters()]}
-    return results, info.hits, info.misses, *moved
-
-def count(g):
-    mine = g._client.transport.traffic.total("features")
-    g.barrier()
-    sent = sum(s["Pull"].bytes_out for s in g._client.transport.statistics() if "Pull" in s)
-    g.barrier()
-    return mine.rows, mine.requests, mine.bytes_in, sent
-
-print(json.dumps([train(0), train(3_000)]))
-"""
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("job")
-    partition_graph(friends(), "g", 2, folder, part_method=assign)
-    return folder / "g.json"
-
-
-@pytest.mark.thorough("tests above count the bytes within one process")
-def test_a_job_moves_fewer_bytes_by_what_was_hit(config) -> None:
-    alone, ahead = (
-        [outputs(out) for out in run_job(TRAIN, config, args=[str(config)], samplers=samplers)]
-        for samplers in (0, 1)
-    )
-    for without, found in alone:
-        results, hits, misses, rows, requests, came, _ = without
-        assert (hits, misses) == (0, 0)
-        assert found[0] == results
-        _, hits, misses, fewer_rows, _, fewer, _ = found
-        assert hits + misses == rows and fewer_rows == misses and hits > 0.2 * rows
-        # All but the headers of replies is rows of 5 float32.
-        headers = came - rows * 20, fewer - fewer_rows * 20
-        assert 0 < headers[1] <= headers[0] < 60 * requests
-    for one, other in zip(alone, ahead, strict=True):
-        assert [each[0] for each in other] == [each[0] for each in one]
-        assert other[1][1:4] == [0, 0, 0], "samplers fetch, and have caches of their own"
-        assert other[1][-1] == one[1][-1] < 0.8 * one[0][-1] == 0.8 * other[0][-1]
