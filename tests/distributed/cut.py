@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 import gnnlab as dgl
 from gnnlab.distributed import DistGraph, initialize, partition_graph
 
+PARTS = [pytest.param(1, marks=pytest.mark.thorough("as with three parts")), 3]
 FOLLOWS, PLAYS, MAKES = ("user", "follows", "user"), ("user", "plays", "game"), ("dev", "m", "game")
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch as th
 import torch.distributed
 
 import gnnlab as dgl
 import gnnlab.nn as dglnn
+from tests.distributed.cut import PARTS
 
 
 @pytest.fixture(autouse=True)
@@ -51,14 +51,14 @@ def small_typed_graph() -> dgl.Graph:
     return g
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=PARTS)
 def part_config(request, tmp_path) -> str:
     g = small_graph()
     dgl.distributed.partition_graph(g, "graph_name", request.param, str(tmp_path), num_hops=1)
     return str(tmp_path / "graph_name.json")
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=PARTS)
 def typed_config(request, tmp_path) -> str:
     dgl.distributed.partition_graph(small_typed_graph(), "typed", request.param, str(tmp_path))
     return str(tmp_path / "typed.json")
@@ -113,78 +113,12 @@ def test_balance_of_several_kinds_of_nodes(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------- 7.2 initialization
-@pytest.mark.parametrize(
-    ("args", "kwargs"),
-    [
-        (("ip_config.txt",), {}),
-        (("ip_config.txt", 1, 4), {}),
-        (("ip_config.txt",), {"num_workers": 4}),
-        ((), {"ip_config": "ip_config.txt", "max_queue_size": 2**30, "net_type": "socket"}),
-        (("ip_config.txt",), {"use_graphbolt": False}),
-    ],
-)
-def test_joining_a_job(part_config: str, args: Any, kwargs: Any) -> None:
-    dgl.distributed.initialize(*args, **kwargs)
-    th.distributed.init_process_group(backend="gloo")
-    g = dgl.distributed.DistGraph("graph_name", part_config)
-    assert g.rank() == 0
-    assert (th.distributed.get_rank(), th.distributed.get_world_size()) == (0, 1)
-
-
-def test_the_graph(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    assert (g.num_nodes(), g.number_of_nodes(), g.number_of_edges()) == (300, 300, 3000)
-    assert g.ndata["train_mask"][0].shape == (1,)
-    assert g.get_partition_book().num_partitions() == g._client.transport.num_parts
-    # what the tutorials' helper for processes does
-    g.in_degrees(0), g.out_degrees(0), g.find_edges([0])
-
-
-def test_tensors_in_parts(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    tensor = dgl.distributed.DistTensor((g.number_of_nodes(), 10), th.float32, name="test")
-    g.ndata["feat"] = tensor
-    data = g.ndata["feat"][[1, 2, 3]]
-    assert data.shape == (3, 10) and not data.any()
-    data = th.randn(3, 10)
-    g.ndata["feat"][[3, 4, 5]] = data
-    assert th.equal(g.ndata["feat"][np.array([5, 3])], data[[2, 0]])
-    assert th.equal(tensor[3:6], data) and len(tensor) == 300
 
 
 def initializer(shape: tuple[int, ...], dtype: th.dtype) -> th.Tensor:
     arr = th.zeros(shape, dtype=dtype)
     arr.uniform_(-1, 1)
     return arr
-
-
-@pytest.mark.parametrize("where", ["dgl.distributed", "dgl.distributed.optim"])
-def test_embeddings_beside_a_model(part_config: str, where: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    th.distributed.init_process_group(backend="gloo")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    emb = dgl.distributed.DistEmbedding(g.num_nodes(), 10, init_func=initializer)
-    before = emb.weight[:]
-    assert before.min() < 0 < before.max()
-    module = dgl.distributed if where == "dgl.distributed" else dgl.distributed.optim
-    sparse_optimizer = module.SparseAdagrad([emb], lr=0.1)
-    model = th.nn.parallel.DistributedDataParallel(th.nn.Linear(10, 1))
-    optimizer = th.optim.Adam(model.parameters(), lr=0.01)
-    losses = []
-    for _ in range(5):
-        feats = emb(th.arange(50))
-        loss = (model(feats) - 3).square().mean()
-        optimizer.zero_grad()
-        sparse_optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        sparse_optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < losses[0]
-    changed = (emb.weight[:] != before).any(1)
-    assert changed[:50].all() and not changed[50:].any()
 
 
 def test_adam_for_the_embeddings(part_config: str, tmp_path: Path) -> None:
@@ -208,80 +142,6 @@ def test_adam_for_the_embeddings(part_config: str, tmp_path: Path) -> None:
 
 
 # ----------------------------------------------------------------------- 7.2 sampling
-def train_ids(g: Any) -> np.ndarray:
-    pb = g.get_partition_book()
-    train_nid = dgl.distributed.node_split(g.ndata["train_mask"], pb, force_even=True)
-    assert th.equal(train_nid, dgl.distributed.node_split(g.ndata["train_mask"]))
-    assert len(train_nid) == 150
-    return train_nid.numpy()
-
-
-def test_a_function_samples_blocks(part_config: str) -> None:
-    """The lower of the guide's two levels: a loop over layers, in a function."""
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-
-    def sample_blocks(seeds: Any) -> list[dgl.Block]:
-        seeds = th.LongTensor(np.asarray(seeds))
-        blocks: list[dgl.Block] = []
-        for fanout in [10, 25]:
-            frontier = dgl.distributed.sample_neighbors(g, seeds, fanout, replace=True)
-            block = dgl.to_block(frontier, seeds)
-            seeds = block.srcdata[dgl.NID]
-            blocks.insert(0, block)
-        return blocks
-
-    dataloader = dgl.distributed.DistDataLoader(
-        dataset=train_ids(g), batch_size=32, collate_fn=sample_blocks, shuffle=True
-    )
-    model = dglnn.SAGEConv(8, 3, "mean")
-    for _ in range(2):
-        seen = []
-        for blocks in dataloader:
-            features = g.ndata["feat"][blocks[0].srcdata[dgl.NID]]
-            labels = g.ndata["label"][blocks[-1].dstdata[dgl.NID]]
-            assert model(blocks[0], features).shape == (blocks[0].num_dst_nodes(), 3)
-            assert len(labels) == blocks[-1].num_dst_nodes()
-            seen += blocks[-1].dstdata[dgl.NID].tolist()
-        assert sorted(seen) == sorted(train_ids(g).tolist())
-
-
-class NeighborSampler:
-    """A sampler as users write it, with the function that it samples by."""
-
-    def __init__(self, g: Any, fanouts: list[int], sample_neighbors: Any, device: Any) -> None:
-        self.g, self.fanouts = g, fanouts
-        self.sample_neighbors, self.device = sample_neighbors, device
-
-    def sample_blocks(self, seeds: Any) -> list[dgl.Block]:
-        seeds = th.LongTensor(np.asarray(seeds)).to(self.device)
-        blocks: list[dgl.Block] = []
-        for fanout in self.fanouts:
-            frontier = self.sample_neighbors(self.g, seeds, fanout, replace=True)
-            block = dgl.to_block(frontier, seeds)
-            seeds = block.srcdata[dgl.NID]
-            block.edata[dgl.EID] = frontier.edata[dgl.EID][block.edata[dgl.EID]]
-            blocks.insert(0, block)
-        return blocks
-
-
-def test_a_class_samples_blocks(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    sampler = NeighborSampler(g, [5, 5], dgl.distributed.sample_neighbors, th.device("cpu"))
-    for dataset in (train_ids(g), th.from_numpy(train_ids(g)), train_ids(g).tolist()):
-        loader = dgl.distributed.DistDataLoader(
-            dataset=dataset,
-            batch_size=100,
-            collate_fn=sampler.sample_blocks,
-            shuffle=True,
-            drop_last=False,
-        )
-        for blocks in loader:
-            src, dst = g.find_edges(blocks[1].edata[dgl.EID])
-            own = blocks[1].edges()
-            assert th.equal(blocks[1].srcdata[dgl.NID][own[0]], src)
-            assert th.equal(blocks[1].dstdata[dgl.NID][own[1]], dst)
 
 
 def test_the_loader_of_nodes(part_config: str) -> None:
@@ -316,24 +176,6 @@ def test_the_loader_of_edges(part_config: str) -> None:
 
 
 # -------------------------------------------------------------- 7.2 division of the work
-def test_division_among_trainers(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    pb = g.get_partition_book()
-    mask = g.ndata["train_mask"]
-    expected = mask[:].nonzero().flatten()
-    forms: list[Any] = [mask, mask[:]]
-    for form in forms:
-        for kwargs in ({}, {"force_even": True}, {"force_even": False}, {"rank": 0}):
-            assert th.equal(dgl.distributed.node_split(form, pb, **kwargs), expected)
-    shares = [
-        dgl.distributed.node_split(mask, pb, rank=rank, force_even=True, num_trainers=4)
-        for rank in range(4)
-    ]
-    assert th.equal(th.cat(shares).unique(), expected)
-    assert {len(share) for share in shares} == {38}  # 4 × 38 is 152: two of 150 are repeated
-    everything = dgl.distributed.node_split(np.arange(g.num_nodes()), pb, force_even=True)
-    assert everything.tolist() == list(range(300))
 
 
 # ------------------------------------------------------------------ 7.3 several types
