@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 
 from gnnlab import trace
-from tests.engines.hosts import Hosts, wait_until
+from tests.engines.hosts import Hosts
 from tests.engines.ray import PORT, RayHosts, ray_cluster
 from tests.engines.slurm import slurm_cluster
-from tests.helpers import ROOT
+from tests.helpers import ROOT, wait_until
 
 END = 400  # seconds for one job, on a busy computer
 SCRIPTS = {  # script: options of partition.py, options of the script

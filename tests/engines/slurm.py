@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engines.hosts import PROGRAMS, Hosts, obstacle, wait_until
+from tests.engines.hosts import PROGRAMS, Hosts, obstacle
+from tests.helpers import wait_until
 
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "sbatch")
 CONFIG = """\

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.hosts import wait_until
 from tests.engines.ray import RayHosts, ray_cluster, ray_obstacle
 from tests.engines.test_ray import END, START, Job
-from tests.helpers import ROOT
+from tests.helpers import ROOT, wait_until
 from tests.launch.test_launch import write_workspace
 
 pytestmark = [
