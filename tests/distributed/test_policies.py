@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import itertools
-import json
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -172,57 +169,32 @@ def test_reads_beside_the_plan_change_nothing() -> None:
 
 
 # ------------------------------------------------------------------------ on clusters
-SCRIPT = """
-import json, sys, torch
-import gnnlab as dgl
-from gnnlab.distributed.context import current
-
-dgl.distributed.initialize("unused.txt")
-g = dgl.distributed.DistGraph("g", part_config=sys.argv[1])
-ntype = "_N" if g.is_homogeneous else "user"
-size = g.num_nodes(ntype)
-nodes = dgl.distributed.node_split(torch.arange(size), g.get_partition_book(), ntype)
-nodes = nodes if g.is_homogeneous else {ntype: nodes}
-sampler = dgl.dataloading.NeighborSampler([4, 4], prefetch_node_feats=["x"])
-loader = dgl.distributed.DistNodeDataLoader(
-    g, nodes, sampler, batch_size=9, shuffle=True, seed=1
-)
-sums = []
-for epoch in range(3):
-    for inputs, _, blocks in loader:
-        x = blocks[0].srcdata["x"]
-        sums.append(sum(v.double().sum().item() for v in (x.values() if ntype == "user" else [x])))
-g.barrier()
-info = g.cache_info()
-print(json.dumps({
-    "rank": g.rank(), "sums": sums, "hits": info.hits, "misses": info.misses, "rows": info.rows,
-    "policy": g._client.cache.policy, "traffic": current().remote.traffic.to_list(),
-}))
-"""
-
-
 def cut(folder: Path, parts: int, graph: dgl.Graph) -> Path:
     dgl.distributed.partition_graph(graph, "g", parts, folder, part_method=assign)
     return folder / "g.json"
 
 
-def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]]:
-    script = folder / "script.py"
-    script.write_text(SCRIPT, encoding="utf8")
-    with redirect_stdout(io.StringIO()) as out:
-        simulate(config, **options).run(script, str(config))
-    return sorted(map(json.loads, out.getvalue().splitlines()), key=lambda one: one["rank"])
+def epochs() -> tuple[list[float], int, int]:
+    """Sums of the features of each batch of three epochs; hits and misses of the cache."""
+    initialize()
+    g = DistGraph("g")
+    nodes = node_split(torch.arange(400), g.get_partition_book())
+    sampler = NeighborSampler([4, 4], prefetch_node_feats=["x"])
+    loader = DistNodeDataLoader(g, nodes, sampler, batch_size=9, shuffle=True, seed=1)
+    batches = [batch for _ in range(3) for batch in loader]
+    sums = [blocks[0].srcdata["x"].double().sum().item() for _, _, blocks in batches]
+    return sums, g.cache_info().hits, g.cache_info().misses
 
 
 def test_policies_give_equal_values_and_belady_fetches_least(tmp_path: Path) -> None:
     """With memory for the same number of rows (slots differ by a byte or so)."""
     config, fetched = cut(tmp_path, 2, friends()), {}
-    without = simulated(config, tmp_path)
+    without = simulate(config).run(epochs).returned
     for policy in POLICIES:
-        found = simulated(config, tmp_path, cache_bytes=1_200, cache_policy=policy)
-        for one, other in zip(found, without, strict=True):
-            assert one["sums"] == other["sums"] and one["hits"] > 0
-        fetched[policy] = sum(one["misses"] for one in found)
+        found = simulate(config, cache_bytes=1_200, cache_policy=policy).run(epochs).returned
+        for (sums, hits, _), (expected, *_) in zip(found, without, strict=True):
+            assert sums == expected and hits > 0
+        fetched[policy] = sum(misses for *_, misses in found)
     assert fetched["belady"] < 0.95 * min(v for k, v in fetched.items() if k != "belady"), fetched
 
 

@@ -268,7 +268,8 @@ def at_once(job: JobSettings, work: Any, machines: Any = (0, 0, 0)) -> list[Any]
     """Call a function for the trainers of all ranks at once; return results, or errors."""
 
     def come(rank: int) -> Any:
-        with connected(job, rank=rank, machine=machines[rank], local_rank=rank) as trainer:
+        own = {"machine": machines[rank], "local_rank": machines[:rank].count(machines[rank])}
+        with connected(job, rank=rank, **own) as trainer:
             try:
                 return work(trainer, rank)
             except GNNLabError as error:

@@ -607,27 +607,6 @@ def test_the_connection_is_cut(log_in: Callable[..., Started]) -> None:
     assert status and "(machine " in errors and "the agent ended" in errors
 
 
-@pytest.mark.thorough("a connection is cut above; test_faults kills a launcher with its kernel")
-def test_the_launcher_is_killed_far_away(log_in: Callable[..., Started]) -> None:
-    started = log_in("wait")
-    started.wait_for(*ALL)
-    started.process.kill()
-    started.process.wait()
-    started.check_nothing_left(END)
-
-
-@pytest.mark.thorough("ends as when the connection is cut")
-def test_a_host_falls_silent(log_in: Callable[..., Started]) -> None:
-    """The launcher's ssh is stopped, not ended: nothing tells the host that nobody is there."""
-    started = log_in("wait")
-    started.wait_for(*ALL)
-    ssh = [p for p in psutil.Process(started.process.pid).children() if p.name() == "ssh"]
-    for process in ssh:
-        process.suspend()
-    status, errors = started.end(2 * END)
-    assert status == 1 and "no sign of life" in errors
-
-
 def test_an_unknown_host_key(log_in: Callable[..., Started], machines: Cluster) -> None:
     known = machines.known_hosts.read_text()
     try:
