@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch as th
 import torch.distributed
@@ -85,36 +86,7 @@ def test_partitioning(tmp_path: Path, monkeypatch: Any) -> None:
     assert th.equal(g.ndata["feat"][g_part.ndata["orig_id"][:inner]], node_feats["_N/feat"])
 
 
-def test_mappings_and_pieces_of_a_partition(tmp_path: Path) -> None:
-    g = small_graph()
-    node_map, edge_map = dgl.distributed.partition_graph(
-        *(g, "graph_name", 2, tmp_path), num_trainers_per_machine=2, return_mapping=True
-    )
-    config = str(tmp_path / "graph_name.json")
-    gpb, name, ntypes, etypes = dgl.distributed.load_partition_book(config, 1)
-    assert (gpb.partid, name) == (1, "graph_name")
-    assert (ntypes, etypes) == ({"_N": 0}, {("_N", "_E", "_N"): 0})
-    node_feats, _ = dgl.distributed.load_partition_feats(config, 1)
-    assert th.equal(g.ndata["feat"][node_map[gpb.partid2nids(1)]], node_feats["_N/feat"])
-    assert sorted(edge_map.tolist()) == list(range(3000))
-    # An embedding in the order of the partition goes back to the order of the graph.
-    found, original = th.randn(300, 2), th.zeros(300, 2)
-    original[node_map] = found
-    assert th.equal(original[node_map], found)
-
-
-def test_balance_of_several_kinds_of_nodes(tmp_path: Path) -> None:
-    g = small_typed_graph()
-    node_map, edge_map = dgl.distributed.partition_graph(
-        *(g, "typed", 2, tmp_path), balance_ntypes={"T0": g.nodes["T0"].data["train_mask"]},
-        return_mapping=True,
-    )  # fmt: skip
-    assert set(node_map) == {"T0", "T1"} and set(edge_map) == set(g.canonical_etypes)
-
-
-# ------------------------------------------------------------------- 7.2 initialization
-
-
+# ------------------------------------------------------------------------- 7.2 a program
 def initializer(shape: tuple[int, ...], dtype: th.dtype) -> th.Tensor:
     arr = th.zeros(shape, dtype=dtype)
     arr.uniform_(-1, 1)
@@ -141,56 +113,40 @@ def test_adam_for_the_embeddings(part_config: str, tmp_path: Path) -> None:
     assert th.equal(emb.optm_state[0][:], means)
 
 
-# ----------------------------------------------------------------------- 7.2 sampling
-
-
-def test_the_loader_of_nodes(part_config: str) -> None:
-    """The higher level: the single-machine sampler, and the loader that is found in two places."""
+def test_a_training_script(part_config: str) -> None:
+    """A table beside the features, the division of the work, and the loaders of three modules."""
     dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    train_nid = dgl.distributed.node_split(g.ndata["train_mask"])
+    th.distributed.init_process_group(backend="gloo")
+    g = dgl.distributed.DistGraph("graph_name", part_config)
+    assert (g.number_of_nodes(), g.number_of_edges(), g.rank()) == (300, 3000, 0)
+    tensor = dgl.distributed.DistTensor((g.number_of_nodes(), 10), th.float32, name="test")
+    g.ndata["table"] = tensor
+    g.ndata["table"][[3, 4, 5]] = (data := th.randn(3, 10))
+    assert th.equal(g.ndata["table"][np.array([5, 3])], data[[2, 0]])
+    pb = g.get_partition_book()
+    train_nid = dgl.distributed.node_split(g.ndata["train_mask"], pb, force_even=True)
+    assert train_nid.tolist() == g.ndata["train_mask"][:].nonzero().flatten().tolist()
     for loaders in (dgl.sampling, dgl.distributed, dgl.dataloading):
-        sampler = dgl.sampling.MultiLayerNeighborSampler([10, 25])
         dataloader = loaders.DistNodeDataLoader(
-            g, train_nid, sampler, batch_size=64, shuffle=True, drop_last=False, num_workers=0
+            *(g, train_nid.numpy(), dgl.sampling.MultiLayerNeighborSampler([10, 25])),
+            **{"batch_size": 64, "shuffle": True, "drop_last": False, "num_workers": 0},
         )
         for input_nodes, seeds, blocks in dataloader:
             assert th.equal(blocks[0].srcdata["feat"], g.ndata["feat"][input_nodes])
             assert th.equal(blocks[-1].dstdata["label"], g.ndata["label"][seeds])
-
-
-def test_the_loader_of_edges(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
     ones = th.ones(g.num_edges(), dtype=th.bool)
-    train_eids = dgl.distributed.edge_split(ones, g.get_partition_book(), force_even=True)
-    dataloader = dgl.distributed.DistEdgeDataLoader(
+    edge_loader = dgl.distributed.DistEdgeDataLoader(
         g=g,
-        eids=train_eids.numpy(),
+        eids=dgl.distributed.edge_split(ones, pb, force_even=True).numpy(),
         graph_sampler=dgl.dataloading.NeighborSampler([10, 25]),
         negative_sampler=dgl.dataloading.negative_sampler.Uniform(1),
         batch_size=1000,
         shuffle=True,
     )
-    assert [len(batch) for batch in dataloader] == [4, 4, 4]
-
-
-# -------------------------------------------------------------- 7.2 division of the work
+    assert [len(batch) for batch in edge_loader] == [4, 4, 4]
 
 
 # ------------------------------------------------------------------ 7.3 several types
-def test_ids_of_both_kinds(typed_config: str) -> None:
-    gpb, _, ntypes, etypes = dgl.distributed.load_partition_book(typed_config, 0)
-    homogeneous = th.arange(130)
-    type_ids, type_wise = gpb.map_to_per_ntype(homogeneous)
-    for number, ntype in enumerate(ntypes):
-        mine = type_ids == number
-        assert th.equal(gpb.map_to_homo_nid(type_wise[mine], ntype), homogeneous[mine])
-        assert th.equal(type_wise[mine].sort().values, th.arange(90 if ntype == "T0" else 40))
-    type_ids, type_wise = gpb.map_to_per_etype(th.arange(1200))
-    for number, etype in enumerate(etypes):
-        mine = type_ids == number
-        assert th.equal(gpb.map_to_homo_eid(type_wise[mine], etype), mine.nonzero().flatten())
 
 
 def test_typed_features_and_tensors(typed_config: str) -> None:
@@ -239,27 +195,6 @@ def test_sampling_with_homogeneous_ids(typed_config: str) -> None:
             ends = block.srcdata[dgl.NID][own_src[mine]], block.dstdata[dgl.NID][own_dst[mine]]
             assert th.equal(gpb.map_to_homo_nid(src, src_type), ends[0])
             assert th.equal(gpb.map_to_homo_nid(dst, dst_type), ends[1])
-
-
-def test_sampling_by_type(typed_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("typed", part_config=typed_config)
-    seeds = {"T0": [0, 89, 17], "T1": [3]}
-    frontier = dgl.distributed.sample_neighbors(g, seeds, {"R0": 2, "R1": 3, "R2": -1})
-    assert frontier.ntypes == ["T0", "T1"]
-    block = dgl.to_block(frontier, {t: th.tensor(ids) for t, ids in seeds.items()})
-    assert block.num_dst_nodes("T0") == 3
-    masks = {"T0": g.nodes["T0"].data["train_mask"]}
-    train = dgl.distributed.node_split(masks, g.get_partition_book())
-    assert set(train) == {"T0"}
-    sampler = dgl.dataloading.NeighborSampler([3, 3])
-    for inputs, output, blocks in dgl.distributed.DistNodeDataLoader(
-        g, train, sampler, batch_size=16, shuffle=True
-    ):
-        assert set(output) == {"T0"} and set(inputs) == {"T0", "T1"}
-        for ntype, ids in inputs.items():
-            features = blocks[0].srcnodes[ntype].data["feat1"]
-            assert th.equal(features, g.nodes[ntype].data["feat1"][ids])
 
 
 def test_embeddings_of_a_type(typed_config: str) -> None:
