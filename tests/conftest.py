@@ -49,7 +49,7 @@ SLOW = (
 # Tests of these files go to any worker, one by one: a file takes minutes, its fixtures little.
 SPREAD = (
     *("tests/launch/", "tests/simulate/test_against_jobs.py", "tests/distributed/test_job.py"),
-    *("tests/parallel/test_processes.py", "tests/tools/test_cli.py", "tests/system/test_ending.py"),
+    *("tests/parallel/", "tests/tools/test_cli.py", "tests/system/test_ending.py"),
 )
 
 # A shell ignores Ctrl-C for what it starts in the background, and all children would inherit that.
