@@ -47,18 +47,12 @@ def friends() -> dgl.Graph:
     return g
 
 
-def assign(g: dgl.Graph, k: int) -> torch.Tensor:
-    counts = g.num_nodes() if g.is_homogeneous else {t: g.num_nodes(t) for t in g.ntypes}
-    generator = torch.Generator().manual_seed(7)
-    if isinstance(counts, int):
-        return torch.randint(k, (counts,), generator=generator)
-    return {t: torch.randint(k, (n,), generator=generator) for t, n in counts.items()}
-
-
 @contextmanager
 def opened(whole: dgl.Graph, folder: Path, parts: int, ranks: int = 1) -> Iterator[Any]:
     """The graph as trainers of a job see it, ``graphs[rank]``, and the old IDs of its rows."""
-    maps = partition_graph(whole, "g", parts, folder, part_method=assign, return_mapping=True)
+    maps = partition_graph(
+        whole, "g", parts, folder, part_method=cuts.at_random, return_mapping=True
+    )
     job = make_job(folder / "g.json", machines=parts, ranks=ranks)
     with ExitStack() as stack:
         stack.enter_context(serving(job))
@@ -374,7 +368,9 @@ def test_simulated_machines_have_caches_too(folder) -> None:
 
     bytes_in = []
     for num_bytes in (0, 3_000, 100_000):
-        result = simulate(whole, machines=2, part_method=assign, cache_bytes=num_bytes).run(read)
+        result = simulate(whole, machines=2, part_method=cuts.at_random, cache_bytes=num_bytes).run(
+            read
+        )
         for rows, info in result.returned:
             assert torch.equal(rows, whole.ndata["x"])
             assert (info.hits > 0) == (num_bytes > 0) and info.bytes <= num_bytes

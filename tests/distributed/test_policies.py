@@ -19,7 +19,8 @@ from gnnlab.distributed.context import current
 from gnnlab.distributed.inclusion import inclusion_probabilities
 from gnnlab.distributed.policies import NEVER, POLICIES, Chosen, Plan, Planned, ranked
 from gnnlab.simulate import SimulationError, simulate
-from tests.distributed.test_cache import assign, friends
+from tests.distributed.cut import at_random, write
+from tests.distributed.test_cache import friends
 
 
 # ------------------------------------------------------------------------- probabilities
@@ -72,7 +73,7 @@ def test_inclusion_of_parts_is_that_of_the_graph(tmp_path: Path, parts: int) -> 
     """Each trainer ranks remote rows by the probabilities of the whole graph."""
     whole, fanouts = friends(), [3, 4]
     maps = dgl.distributed.partition_graph(
-        whole, "g", parts, tmp_path, part_method=assign, return_mapping=True
+        whole, "g", parts, tmp_path, part_method=at_random, return_mapping=True
     )
 
     def best() -> Any:
@@ -169,11 +170,6 @@ def test_reads_beside_the_plan_change_nothing() -> None:
 
 
 # ------------------------------------------------------------------------ on clusters
-def cut(folder: Path, parts: int, graph: dgl.Graph) -> Path:
-    dgl.distributed.partition_graph(graph, "g", parts, folder, part_method=assign)
-    return folder / "g.json"
-
-
 def epochs() -> tuple[list[float], int, int]:
     """Sums of the features of each batch of three epochs; hits and misses of the cache."""
     initialize()
@@ -188,7 +184,7 @@ def epochs() -> tuple[list[float], int, int]:
 
 def test_policies_give_equal_values_and_belady_fetches_least(tmp_path: Path) -> None:
     """With memory for the same number of rows (slots differ by a byte or so)."""
-    config, fetched = cut(tmp_path, 2, friends()), {}
+    config, fetched = write(friends(), 2, tmp_path), {}
     without = simulate(config).run(epochs).returned
     for policy in POLICIES:
         found = simulate(config, cache_bytes=1_200, cache_policy=policy).run(epochs).returned
@@ -199,7 +195,7 @@ def test_policies_give_equal_values_and_belady_fetches_least(tmp_path: Path) -> 
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    config = cut(tmp_path, 2, friends())
+    config = write(friends(), 2, tmp_path)
 
     def run(**options: Any) -> None:
         initialize()
@@ -215,7 +211,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 def test_the_plan_covers_the_rest_of_a_resumed_epoch(tmp_path: Path) -> None:
     """After load_state_dict an epoch begins in the middle; hits and values are right."""
-    config = cut(tmp_path, 2, friends())
+    config = write(friends(), 2, tmp_path)
 
     def run() -> Any:
         initialize()

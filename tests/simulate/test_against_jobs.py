@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 import torch
 
-import gnnlab as dgl
 from gnnlab.distributed.policies import POLICIES
 from gnnlab.simulate import simulate
 from tests.distributed.cluster import run_job
-from tests.distributed.cut import plain, typed
+from tests.distributed.cut import plain, typed, write
 from tests.helpers import THOROUGH
 
 SCRIPT = """
@@ -101,14 +100,6 @@ print(json.dumps(found), flush=True)
 ANSWERED = ("Sample", "Pull", "Push", "Update", "Degrees", "FindEdges", "Create", "Share")
 
 
-def cut(folder: Path, parts: int, graph: dgl.Graph) -> Path:
-    def assign(g: dgl.Graph, k: int) -> torch.Tensor:
-        return torch.randint(k, (g.num_nodes(),), generator=torch.Generator().manual_seed(7))
-
-    dgl.distributed.partition_graph(graph, "g", parts, str(folder), part_method=assign)
-    return folder / "g.json"
-
-
 def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]]:
     script = folder / "script.py"
     script.write_text(SCRIPT, encoding="utf8")
@@ -149,7 +140,7 @@ def test_bytes_and_results_are_those_of_a_job(
     tmp_path: Path, parts: int, graph: Any, trainers: int, samplers: int, servers: int, cache: int,
     policy: str,
 ) -> None:  # fmt: skip
-    config = cut(tmp_path, parts, graph())
+    config = write(graph(), parts, tmp_path)
     lines = run_job(
         SCRIPT, config, args=[str(config)], machines=parts, trainers=trainers, samplers=samplers,
         servers=servers, GNNLAB_CACHE_BYTES=str(cache), GNNLAB_CACHE_POLICY=policy,
