@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
-import re
 import shutil
 import warnings
 from pathlib import Path
@@ -312,26 +309,6 @@ def test_keywords_of_dgl(tmp_path: Path) -> None:
         cut_ring(tmp_path / "b", seed=1, balance_edge=True)
     assert len(caught) == 1 and caught[0].filename.endswith("samples.py")
     assert content(tmp_path / "a") == content(tmp_path / "b")
-
-
-def test_arguments_that_errors_name_exist() -> None:
-    """``name=`` in a text of the package is an argument of a function that it offers."""
-    offered = [getattr(gnnlab.partition, name) for name in gnnlab.partition.__all__]
-    functions = filter(inspect.isfunction, offered)
-    known = {name for each in functions for name in inspect.signature(each).parameters}
-    named = set()
-    for path in Path(gnnlab.partition.__file__).parent.glob("*.py"):
-        tree = ast.parse(path.read_text("utf8"))
-        skipped = {
-            id(text)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Expr) or getattr(node, "name", "") == "__repr__"
-            for text in ast.walk(node)
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and id(node) not in skipped:
-                named.update(re.findall(r"\b([a-z_]+)=", str(node.value)))
-    assert {"part_method", "scratch"} <= named <= known
 
 
 def test_graphs_that_cannot_be_cut(tmp_path: Path) -> None:
