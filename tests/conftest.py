@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from tests import accelerator
 from tests.helpers import ALLOWED_SKIPS, ROOT, THOROUGH
@@ -42,7 +43,13 @@ settings.load_profile("gnnlab")
 # Where files take longest: they run first, so that no worker ends long after the others.
 SLOW = (
     *("tests/notebooks", "notebooks", "tests/test_systems.py", "tests/examples"),
-    *("tests/launch", "tests/tools", "tests/distributed", "tests/simulate"),
+    *("tests/launch", "tests/tools", "tests/distributed", "tests/simulate", "tests/parallel"),
+)
+
+# Tests of these files go to any worker, one by one: a file takes minutes, its fixtures little.
+SPREAD = (
+    *("tests/launch/", "tests/simulate/test_against_jobs.py", "tests/distributed/test_job.py"),
+    *("tests/parallel/", "tests/tools/test_cli.py", "tests/system/test_ending.py"),
 )
 
 # A shell ignores Ctrl-C for what it starts in the background, and all children would inherit that.
@@ -138,6 +145,18 @@ class Doctests:
 def _unbind() -> None:
     if methods := sys.modules.get("gnnlab.compat.methods"):
         methods.unbind()
+
+
+class Spreading(LoadFileScheduling):
+    """A file stays on one worker, but for those of SPREAD."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(SPREAD) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return Spreading(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -23,9 +23,10 @@ import textwrap
 import time
 import traceback
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -101,6 +102,16 @@ def let_go(caught: pytest.ExceptionInfo[BaseException]) -> None:
     traceback.clear_frames(caught.tb)
 
 
+def wait_until(what: str | Callable[[], str], is_so: Callable[[], Any], seconds: float = 60) -> Any:
+    """Return the first true result of a function; raise TimeoutError if it comes too late."""
+    deadline = time.monotonic() + seconds
+    while not (found := is_so()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what if isinstance(what, str) else what()}: not in {seconds:g} s")
+        time.sleep(0.02)
+    return found
+
+
 def free_port() -> int:
     """Return a TCP port that is free on all addresses, and that no other test gets meanwhile.
 
@@ -118,6 +129,18 @@ def scratch() -> tempfile.TemporaryDirectory[str]:
     """Return a temporary folder in memory where there is one: for tests with very many files."""
     place = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=place)
+
+
+@contextmanager
+def small_files(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond some bytes: "File too large", as on a full disk."""
+    resource = pytest.importorskip("resource", reason="this system has no limit on a file's size")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def save_as_windows(*paths: Path) -> None:

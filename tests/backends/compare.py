@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 
 from gnnlab import trace
-from tests.backends.hosts import Hosts, wait_until
+from tests.backends.hosts import Hosts
 from tests.backends.ray import PORT, RayHosts, ray_cluster
 from tests.backends.slurm import slurm_cluster
-from tests.helpers import ROOT
+from tests.helpers import ROOT, wait_until
 
 END = 400  # seconds for one job, on a busy computer
 SCRIPTS = {  # script: options of partition.py, options of the script

@@ -12,8 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -35,16 +34,6 @@ def obstacle(programs: Sequence[str] = PROGRAMS) -> str:
         ["unshare", "--net", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True
     )
     return f"may not make namespaces: {tried.stderr.strip()}" if tried.returncode else ""
-
-
-def wait_until(what: str, is_so: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """Return the first true result of a function; raise TimeoutError if it comes too late."""
-    deadline = time.monotonic() + seconds
-    while not (found := is_so()):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {seconds:g} s")
-        time.sleep(0.1)
-    return found
 
 
 class Hosts:

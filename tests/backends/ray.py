@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.backends.hosts import Hosts, obstacle, wait_until
+from tests.backends.hosts import Hosts, obstacle
+from tests.helpers import wait_until
 
 START = 200  # seconds for one node, on a busy computer; 15 otherwise
 PORT = 6379

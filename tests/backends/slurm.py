@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.backends.hosts import PROGRAMS, Hosts, obstacle, wait_until
+from tests.backends.hosts import PROGRAMS, Hosts, obstacle
+from tests.helpers import wait_until
 
 DAEMONS = ("munged", "slurmctld", "slurmd", "srun", "sbatch")
 CONFIG = """\

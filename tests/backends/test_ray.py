@@ -23,9 +23,8 @@ import gnnlab as dgl
 from gnnlab.errors import InvalidInput
 from gnnlab.launch import launch
 from gnnlab.launch.backends import Request, choose, open_backend
-from tests.backends.hosts import wait_until
 from tests.backends.ray import PORT, RayHosts, ray_cluster, ray_obstacle
-from tests.helpers import ROOT
+from tests.helpers import ROOT, wait_until
 from tests.launch.test_faults import SCRIPT
 from tests.launch.test_launch import write_workspace
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.hosts import wait_until
 from tests.backends.ray import RayHosts, ray_cluster, ray_obstacle
 from tests.backends.test_ray import END, START, Job
-from tests.helpers import ROOT
+from tests.helpers import ROOT, wait_until
 from tests.launch.test_launch import write_workspace
 
 pytestmark = [

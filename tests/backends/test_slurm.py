@@ -23,9 +23,9 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.launch import launch
-from tests.backends.hosts import Hosts, wait_until
+from tests.backends.hosts import Hosts
 from tests.backends.slurm import slurm_cluster, slurm_obstacle
-from tests.helpers import ROOT
+from tests.helpers import ROOT, wait_until
 from tests.launch.test_faults import SCRIPT
 from tests.launch.test_launch import write_workspace
 

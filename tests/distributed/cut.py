@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 import gnnlab as dgl
 from gnnlab.distributed import DistGraph, initialize, partition_graph
 
+PARTS = [pytest.param(1, marks=pytest.mark.thorough("as with three parts")), 3]
 FOLLOWS, PLAYS, MAKES = ("user", "follows", "user"), ("user", "plays", "game"), ("dev", "m", "game")
 
 
@@ -38,15 +40,21 @@ def _inverse(order: torch.Tensor) -> torch.Tensor:
     return found
 
 
+def at_random(g: dgl.Graph, num_parts: int) -> torch.Tensor:
+    """The same part for a node each time."""
+    return torch.randint(num_parts, (g.num_nodes(),), generator=torch.Generator().manual_seed(7))
+
+
+def write(g: dgl.Graph, num_parts: int, folder: Path) -> Path:
+    """Partition a graph named g at random; return its JSON file."""
+    partition_graph(g, "g", num_parts, folder, part_method=at_random)
+    return folder / "g.json"
+
+
 def cut(g: dgl.Graph, num_parts: int, folder: Path, name: str = "g", how: Any = None) -> Cut:
     """Partition a graph, at random unless said otherwise, and open it."""
-
-    def assign(g: dgl.Graph, k: int) -> torch.Tensor:
-        return torch.randint(k, (g.num_nodes(),), generator=torch.Generator().manual_seed(7))
-
-    maps = partition_graph(
-        g, name, num_parts, folder, part_method=how or assign, return_mapping=True
-    )
+    how = how or at_random
+    maps = partition_graph(g, name, num_parts, folder, part_method=how, return_mapping=True)
     nodes, edges = (m if isinstance(m, dict) else None for m in maps)
     initialize()
     return Cut(

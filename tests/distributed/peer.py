@@ -1,7 +1,8 @@
-"""A client that sends any bytes or frames to a server, with the keys of its job."""
+"""A client that sends any bytes or frames to a server, with the keys of its job; and bad frames."""
 
 from __future__ import annotations
 
+import random
 import socket
 import uuid
 from collections.abc import Sequence
@@ -67,3 +68,24 @@ class Peer:
 
     def close(self) -> None:
         self.stream.close()
+
+
+def mutated(frames: list[bytes], chance: random.Random) -> list[bytes]:
+    """Frames with something wrong: bits, lengths, order, number, or all of it."""
+    frames = [bytearray(frame) for frame in frames]
+    for _ in range(chance.choice([1, 1, 1, 2, 5])):
+        i = chance.randrange(len(frames))
+        match chance.randrange(6):
+            case 0 if frames[i]:
+                frames[i][chance.randrange(len(frames[i]))] ^= 1 << chance.randrange(8)
+            case 1:
+                del frames[i][chance.randrange(len(frames[i]) + 1) :]
+            case 2:
+                frames[i] += chance.randbytes(chance.choice([1, 8, 1000]))
+            case 3:
+                frames[i] = bytearray(chance.randbytes(chance.randrange(64)))
+            case 4:
+                frames.insert(i, bytearray(chance.randbytes(chance.randrange(20))))
+            case _ if len(frames) > 1:
+                del frames[i]
+    return [bytes(frame) for frame in frames]

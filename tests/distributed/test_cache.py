@@ -26,7 +26,6 @@ from gnnlab.distributed.schema import GraphSchema
 from gnnlab.errors import InvalidInput
 from gnnlab.simulate import simulate
 from tests.distributed import cut as cuts
-from tests.distributed.cluster import outputs, run_job
 from tests.distributed.live import connected, make_job, serving
 
 ONE = ("_N", "_E", "_N")
@@ -48,18 +47,12 @@ def friends() -> dgl.Graph:
     return g
 
 
-def assign(g: dgl.Graph, k: int) -> torch.Tensor:
-    counts = g.num_nodes() if g.is_homogeneous else {t: g.num_nodes(t) for t in g.ntypes}
-    generator = torch.Generator().manual_seed(7)
-    if isinstance(counts, int):
-        return torch.randint(k, (counts,), generator=generator)
-    return {t: torch.randint(k, (n,), generator=generator) for t, n in counts.items()}
-
-
 @contextmanager
 def opened(whole: dgl.Graph, folder: Path, parts: int, ranks: int = 1) -> Iterator[Any]:
     """The graph as trainers of a job see it, ``graphs[rank]``, and the old IDs of its rows."""
-    maps = partition_graph(whole, "g", parts, folder, part_method=assign, return_mapping=True)
+    maps = partition_graph(
+        whole, "g", parts, folder, part_method=cuts.at_random, return_mapping=True
+    )
     job = make_job(folder / "g.json", machines=parts, ranks=ranks)
     with ExitStack() as stack:
         stack.enter_context(serving(job))
@@ -375,7 +368,9 @@ def test_simulated_machines_have_caches_too(folder) -> None:
 
     bytes_in = []
     for num_bytes in (0, 3_000, 100_000):
-        result = simulate(whole, machines=2, part_method=assign, cache_bytes=num_bytes).run(read)
+        result = simulate(whole, machines=2, part_method=cuts.at_random, cache_bytes=num_bytes).run(
+            read
+        )
         for rows, info in result.returned:
             assert torch.equal(rows, whole.ndata["x"])
             assert (info.hits > 0) == (num_bytes > 0) and info.bytes <= num_bytes
@@ -386,68 +381,3 @@ def test_simulated_machines_have_caches_too(folder) -> None:
 
 
 # -------------------------------------------------------------------- real processes
-TRAIN = """
-import json, sys, torch
-import gnnlab as dgl
-from gnnlab.nn import SAGEConv
-
-dgl.distributed.initialize("unused.txt")
-
-def train(num_bytes):
-    g = dgl.distributed.DistGraph("g", part_config=sys.argv[1], cache_bytes=num_bytes)
-    torch.manual_seed(0)
-    model = SAGEConv(5, 3, "mean")
-    sampler = dgl.dataloading.NeighborSampler([5, 5], prefetch_node_feats=["x"])
-    nids = dgl.distributed.node_split(torch.ones(400, dtype=torch.bool), g.get_partition_book())
-    loader = dgl.distributed.DistNodeDataLoader(
-        g, nids, sampler, batch_size=25, shuffle=True, seed=1
-    )
-    losses = []
-    before = count(g)
-    for epoch in range(3):
-        for input_nodes, output_nodes, blocks in loader:
-            loss = model(blocks[0], blocks[0].srcdata["x"]).square().mean()
-            loss.backward()
-            losses.append(loss.item())
-    moved = [after - b for after, b in zip(count(g), before)]
-    info = g.cache_info()
-    results = {"losses": losses, "grads": [p.grad.tolist() for p in model.parameters()]}
-    return results, info.hits, info.misses, *moved
-
-def count(g):
-    mine = g._client.transport.traffic.total("features")
-    g.barrier()
-    sent = sum(s["Pull"].bytes_out for s in g._client.transport.statistics() if "Pull" in s)
-    g.barrier()
-    return mine.rows, mine.requests, mine.bytes_in, sent
-
-print(json.dumps([train(0), train(3_000)]))
-"""
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("job")
-    partition_graph(friends(), "g", 2, folder, part_method=assign)
-    return folder / "g.json"
-
-
-@pytest.mark.thorough("tests above count the bytes within one process")
-def test_a_job_moves_fewer_bytes_by_what_was_hit(config) -> None:
-    alone, ahead = (
-        [outputs(out) for out in run_job(TRAIN, config, args=[str(config)], samplers=samplers)]
-        for samplers in (0, 1)
-    )
-    for without, found in alone:
-        results, hits, misses, rows, requests, came, _ = without
-        assert (hits, misses) == (0, 0)
-        assert found[0] == results
-        _, hits, misses, fewer_rows, _, fewer, _ = found
-        assert hits + misses == rows and fewer_rows == misses and hits > 0.2 * rows
-        # All but the headers of replies is rows of 5 float32.
-        headers = came - rows * 20, fewer - fewer_rows * 20
-        assert 0 < headers[1] <= headers[0] < 60 * requests
-    for one, other in zip(alone, ahead, strict=True):
-        assert [each[0] for each in other] == [each[0] for each in one]
-        assert other[1][1:4] == [0, 0, 0], "samplers fetch, and have caches of their own"
-        assert other[1][-1] == one[1][-1] < 0.8 * one[0][-1] == 0.8 * other[0][-1]

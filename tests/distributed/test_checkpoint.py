@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -211,36 +213,24 @@ def test_killed_at_every_step(path: Path, tmp_path: Path) -> None:
     assert max(entries for entries, _ in found) == 3  # old, new and what is left of the draft
 
 
-FULL = """
-import errno, os, sys
-import torch
-import gnnlab as dgl
-from gnnlab.distributed import DistTensor, load_checkpoint, save_checkpoint
-
-config, folder = sys.argv[1:]
-dgl.distributed.initialize()
-g = dgl.distributed.DistGraph("path", part_config=config)
-table = DistTensor((40,), torch.int64, "table")
-save_checkpoint(folder, table=table, epoch=1)
-for name in ("mkdir", "replace"):
-    original = getattr(os, name)
-    def full(path, *args, **kwargs):
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
-    setattr(os, name, full)
-    try:
-        save_checkpoint(folder, table=table, epoch=2)
-    except dgl.GNNLabError as error:
-        print(error)
-    setattr(os, name, original)
-    assert os.listdir(f"{folder}/machine-0") == ["1"]
-assert load_checkpoint(folder, table=table) == {"epoch": 1}
-"""
-
-
-def test_a_disk_that_is_full_for_folders(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["mkdir", "replace"])
+def test_a_disk_that_is_full_for_folders(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """Then no draft, or no name for it: the place is named, and what to do."""
-    printed = run_script(FULL, args=[str(path / "2" / "path.json"), str(tmp_path)])
-    for line in printed.splitlines():
-        assert "No space left on device" in line and f"{tmp_path}/machine-0" in line
-        assert "free some space on the disk that is named, or save elsewhere" in line
-    assert len(printed.splitlines()) == 2
+    dgl.distributed.initialize()
+    g = dgl.distributed.DistGraph("path", part_config=path / "2" / "path.json")
+    policy = g.get_node_partition_policy("_N")
+    table = dgl.distributed.DistTensor((40,), torch.int64, "table", part_policy=policy)
+    dgl.distributed.save_checkpoint(tmp_path, table=table, epoch=1)
+
+    def full(path: Any, *_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch, pytest.raises(dgl.GNNLabError) as caught:
+        patch.setattr(os, name, full)
+        dgl.distributed.save_checkpoint(tmp_path, table=table, epoch=2)
+    assert f"No space left on device: '{tmp_path}/machine-0" in str(caught.value)
+    assert "free some space on the disk that is named, or save elsewhere" in str(caught.value)
+    assert os.listdir(tmp_path / "machine-0") == ["1"]
+    assert dgl.distributed.load_checkpoint(tmp_path, table=table) == {"epoch": 1}

@@ -17,14 +17,10 @@ from gnnlab.distributed import DistEmbedding, SparseAdagrad, SparseAdam
 from gnnlab.errors import InvalidInput, OutOfRange
 from tests.distributed import cut as cuts
 from tests.distributed.cut import Cut
+from tests.helpers import small_files
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 N, D = 200, 6
-
-
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def parted(request, tmp_path_factory) -> Cut:
-    return cuts.cut(cuts.plain(), request.param, tmp_path_factory.mktemp("plain"))
 
 
 @pytest.fixture
@@ -55,22 +51,21 @@ BOTH = pytest.mark.parametrize("kind", OPTIMIZERS)
 
 # --------------------------------------------------------------------------- equal to torch
 @BOTH
-@pytest.mark.parametrize("num_steps", [1, 6])
-def test_steps_equal_torch(parted: Cut, kind: str, num_steps: int) -> None:
-    emb, whole = twin(parted)
+def test_steps_equal_torch(plain: Cut, kind: str) -> None:
+    emb, whole = twin(plain)
     ours, theirs = (make(x) for make, x in zip(OPTIMIZERS[kind], (emb, whole), strict=True))
     generator = torch.Generator().manual_seed(3)
-    for step in range(num_steps):
+    for step in range(6):
         ids = torch.randint(N if step % 2 else 20, (50,), generator=generator)  # repeated ones, too
         slopes = torch.randn(50, D, generator=generator)
         losses = []
-        for rows in (emb(parted.new(ids)), whole(ids)):
+        for rows in (emb(plain.new(ids)), whole(ids)):
             losses.append((rows * slopes).sum() + (rows[:25] * rows[25:]).sum())
         for optimizer, loss in zip((ours, theirs), losses, strict=True):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    found = emb.weight[parted.new(range(N))]
+    found = emb.weight[plain.new(range(N))]
     torch.testing.assert_close(found, whole.weight.detach(), rtol=1e-5, atol=1e-6)
 
 
@@ -88,8 +83,8 @@ def test_double_precision(two: Cut) -> None:
 
 
 @BOTH
-def test_only_rows_that_were_looked_up_move(parted: Cut, kind: str) -> None:
-    emb, _ = twin(parted)
+def test_only_rows_that_were_looked_up_move(plain: Cut, kind: str) -> None:
+    emb, _ = twin(plain)
     optimizer = OPTIMIZERS[kind][0](emb)
     before = emb.weight[:]
     for _ in range(3):
@@ -145,12 +140,6 @@ def test_several_trainers_are_averaged_and_applied_once(two: Cut) -> None:
 
 
 # -------------------------------------------------------------------------------- lookups
-@pytest.mark.parametrize(
-    "form", [list, np.array, torch.tensor, lambda i: torch.tensor(i, dtype=torch.int32), tuple]
-)
-def test_ids_in_all_forms(two: Cut, form: Any) -> None:
-    emb, _ = twin(two)
-    assert torch.equal(emb(form([5, 199, 5])), emb.weight[[5, 199, 5]])
 
 
 def test_shapes_of_lookups(two: Cut) -> None:
@@ -329,16 +318,11 @@ def test_an_optimizer_is_part_of_a_checkpoint(two: Cut, tmp_path: Path) -> None:
             assert torch.equal(one[:], other[:])
 
 
-def test_a_failed_save_leaves_the_old_file(two: Cut, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_failed_save_leaves_the_old_file(two: Cut, tmp_path: Path) -> None:
     run = Run(two, "adagrad")
     run.optimizer.save(tmp_path / "state")
     content = (tmp_path / "state").read_bytes()
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(torch, "save", full)  # as when the disk is full
-    with pytest.raises(OSError, match="No space left"):
+    with small_files(1000), pytest.raises(OSError, match="File too large"):
         run.optimizer.save(tmp_path / "state")
     assert (tmp_path / "state").read_bytes() == content
     assert [path.name for path in tmp_path.glob("*state*")] == ["state"]

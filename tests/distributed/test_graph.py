@@ -12,18 +12,8 @@ import gnnlab as dgl
 from gnnlab.distributed import DistGraph, DistTensor, find_edges, initialize, load_partition_book
 from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange, PartitionError
 from tests.distributed import cut as cuts
-from tests.distributed.cut import FOLLOWS, MAKES, PLAYS, Cut
+from tests.distributed.cut import FOLLOWS, MAKES, PLAYS
 from tests.helpers import run_script
-
-
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def plain(request, tmp_path_factory) -> Cut:
-    return cuts.cut(cuts.plain(), request.param, tmp_path_factory.mktemp("plain"))
-
-
-@pytest.fixture(scope="module", params=[1, 3])
-def typed(request, tmp_path_factory) -> Cut:
-    return cuts.cut(cuts.typed(), request.param, tmp_path_factory.mktemp("typed"))
 
 
 # --------------------------------------------------------------------------------------- queries

@@ -16,6 +16,7 @@ import torch.distributed
 
 import gnnlab as dgl
 import gnnlab.nn as dglnn
+from tests.distributed.cut import PARTS
 
 
 @pytest.fixture(autouse=True)
@@ -51,14 +52,14 @@ def small_typed_graph() -> dgl.Graph:
     return g
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=PARTS)
 def part_config(request, tmp_path) -> str:
     g = small_graph()
     dgl.distributed.partition_graph(g, "graph_name", request.param, str(tmp_path), num_hops=1)
     return str(tmp_path / "graph_name.json")
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=PARTS)
 def typed_config(request, tmp_path) -> str:
     dgl.distributed.partition_graph(small_typed_graph(), "typed", request.param, str(tmp_path))
     return str(tmp_path / "typed.json")
@@ -85,106 +86,11 @@ def test_partitioning(tmp_path: Path, monkeypatch: Any) -> None:
     assert th.equal(g.ndata["feat"][g_part.ndata["orig_id"][:inner]], node_feats["_N/feat"])
 
 
-def test_mappings_and_pieces_of_a_partition(tmp_path: Path) -> None:
-    g = small_graph()
-    node_map, edge_map = dgl.distributed.partition_graph(
-        *(g, "graph_name", 2, tmp_path), num_trainers_per_machine=2, return_mapping=True
-    )
-    config = str(tmp_path / "graph_name.json")
-    gpb, name, ntypes, etypes = dgl.distributed.load_partition_book(config, 1)
-    assert (gpb.partid, name) == (1, "graph_name")
-    assert (ntypes, etypes) == ({"_N": 0}, {("_N", "_E", "_N"): 0})
-    node_feats, _ = dgl.distributed.load_partition_feats(config, 1)
-    assert th.equal(g.ndata["feat"][node_map[gpb.partid2nids(1)]], node_feats["_N/feat"])
-    assert sorted(edge_map.tolist()) == list(range(3000))
-    # An embedding in the order of the partition goes back to the order of the graph.
-    found, original = th.randn(300, 2), th.zeros(300, 2)
-    original[node_map] = found
-    assert th.equal(original[node_map], found)
-
-
-def test_balance_of_several_kinds_of_nodes(tmp_path: Path) -> None:
-    g = small_typed_graph()
-    node_map, edge_map = dgl.distributed.partition_graph(
-        *(g, "typed", 2, tmp_path), balance_ntypes={"T0": g.nodes["T0"].data["train_mask"]},
-        return_mapping=True,
-    )  # fmt: skip
-    assert set(node_map) == {"T0", "T1"} and set(edge_map) == set(g.canonical_etypes)
-
-
-# ------------------------------------------------------------------- 7.2 initialization
-@pytest.mark.parametrize(
-    ("args", "kwargs"),
-    [
-        (("ip_config.txt",), {}),
-        (("ip_config.txt", 1, 4), {}),
-        (("ip_config.txt",), {"num_workers": 4}),
-        ((), {"ip_config": "ip_config.txt", "max_queue_size": 2**30, "net_type": "socket"}),
-        (("ip_config.txt",), {"use_graphbolt": False}),
-    ],
-)
-def test_joining_a_job(part_config: str, args: Any, kwargs: Any) -> None:
-    dgl.distributed.initialize(*args, **kwargs)
-    th.distributed.init_process_group(backend="gloo")
-    g = dgl.distributed.DistGraph("graph_name", part_config)
-    assert g.rank() == 0
-    assert (th.distributed.get_rank(), th.distributed.get_world_size()) == (0, 1)
-
-
-def test_the_graph(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    assert (g.num_nodes(), g.number_of_nodes(), g.number_of_edges()) == (300, 300, 3000)
-    assert g.ndata["train_mask"][0].shape == (1,)
-    assert g.get_partition_book().num_partitions() == g._client.transport.num_parts
-    # what the tutorials' helper for processes does
-    g.in_degrees(0), g.out_degrees(0), g.find_edges([0])
-
-
-def test_tensors_in_parts(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    tensor = dgl.distributed.DistTensor((g.number_of_nodes(), 10), th.float32, name="test")
-    g.ndata["feat"] = tensor
-    data = g.ndata["feat"][[1, 2, 3]]
-    assert data.shape == (3, 10) and not data.any()
-    data = th.randn(3, 10)
-    g.ndata["feat"][[3, 4, 5]] = data
-    assert th.equal(g.ndata["feat"][np.array([5, 3])], data[[2, 0]])
-    assert th.equal(tensor[3:6], data) and len(tensor) == 300
-
-
+# ------------------------------------------------------------------------- 7.2 a program
 def initializer(shape: tuple[int, ...], dtype: th.dtype) -> th.Tensor:
     arr = th.zeros(shape, dtype=dtype)
     arr.uniform_(-1, 1)
     return arr
-
-
-@pytest.mark.parametrize("where", ["dgl.distributed", "dgl.distributed.optim"])
-def test_embeddings_beside_a_model(part_config: str, where: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    th.distributed.init_process_group(backend="gloo")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    emb = dgl.distributed.DistEmbedding(g.num_nodes(), 10, init_func=initializer)
-    before = emb.weight[:]
-    assert before.min() < 0 < before.max()
-    module = dgl.distributed if where == "dgl.distributed" else dgl.distributed.optim
-    sparse_optimizer = module.SparseAdagrad([emb], lr=0.1)
-    model = th.nn.parallel.DistributedDataParallel(th.nn.Linear(10, 1))
-    optimizer = th.optim.Adam(model.parameters(), lr=0.01)
-    losses = []
-    for _ in range(5):
-        feats = emb(th.arange(50))
-        loss = (model(feats) - 3).square().mean()
-        optimizer.zero_grad()
-        sparse_optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        sparse_optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < losses[0]
-    changed = (emb.weight[:] != before).any(1)
-    assert changed[:50].all() and not changed[50:].any()
 
 
 def test_adam_for_the_embeddings(part_config: str, tmp_path: Path) -> None:
@@ -207,148 +113,40 @@ def test_adam_for_the_embeddings(part_config: str, tmp_path: Path) -> None:
     assert th.equal(emb.optm_state[0][:], means)
 
 
-# ----------------------------------------------------------------------- 7.2 sampling
-def train_ids(g: Any) -> np.ndarray:
+def test_a_training_script(part_config: str) -> None:
+    """A table beside the features, the division of the work, and the loaders of three modules."""
+    dgl.distributed.initialize("ip_config.txt")
+    th.distributed.init_process_group(backend="gloo")
+    g = dgl.distributed.DistGraph("graph_name", part_config)
+    assert (g.number_of_nodes(), g.number_of_edges(), g.rank()) == (300, 3000, 0)
+    tensor = dgl.distributed.DistTensor((g.number_of_nodes(), 10), th.float32, name="test")
+    g.ndata["table"] = tensor
+    g.ndata["table"][[3, 4, 5]] = (data := th.randn(3, 10))
+    assert th.equal(g.ndata["table"][np.array([5, 3])], data[[2, 0]])
     pb = g.get_partition_book()
     train_nid = dgl.distributed.node_split(g.ndata["train_mask"], pb, force_even=True)
-    assert th.equal(train_nid, dgl.distributed.node_split(g.ndata["train_mask"]))
-    assert len(train_nid) == 150
-    return train_nid.numpy()
-
-
-def test_a_function_samples_blocks(part_config: str) -> None:
-    """The lower of the guide's two levels: a loop over layers, in a function."""
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-
-    def sample_blocks(seeds: Any) -> list[dgl.Block]:
-        seeds = th.LongTensor(np.asarray(seeds))
-        blocks: list[dgl.Block] = []
-        for fanout in [10, 25]:
-            frontier = dgl.distributed.sample_neighbors(g, seeds, fanout, replace=True)
-            block = dgl.to_block(frontier, seeds)
-            seeds = block.srcdata[dgl.NID]
-            blocks.insert(0, block)
-        return blocks
-
-    dataloader = dgl.distributed.DistDataLoader(
-        dataset=train_ids(g), batch_size=32, collate_fn=sample_blocks, shuffle=True
-    )
-    model = dglnn.SAGEConv(8, 3, "mean")
-    for _ in range(2):
-        seen = []
-        for blocks in dataloader:
-            features = g.ndata["feat"][blocks[0].srcdata[dgl.NID]]
-            labels = g.ndata["label"][blocks[-1].dstdata[dgl.NID]]
-            assert model(blocks[0], features).shape == (blocks[0].num_dst_nodes(), 3)
-            assert len(labels) == blocks[-1].num_dst_nodes()
-            seen += blocks[-1].dstdata[dgl.NID].tolist()
-        assert sorted(seen) == sorted(train_ids(g).tolist())
-
-
-class NeighborSampler:
-    """A sampler as users write it, with the function that it samples by."""
-
-    def __init__(self, g: Any, fanouts: list[int], sample_neighbors: Any, device: Any) -> None:
-        self.g, self.fanouts = g, fanouts
-        self.sample_neighbors, self.device = sample_neighbors, device
-
-    def sample_blocks(self, seeds: Any) -> list[dgl.Block]:
-        seeds = th.LongTensor(np.asarray(seeds)).to(self.device)
-        blocks: list[dgl.Block] = []
-        for fanout in self.fanouts:
-            frontier = self.sample_neighbors(self.g, seeds, fanout, replace=True)
-            block = dgl.to_block(frontier, seeds)
-            seeds = block.srcdata[dgl.NID]
-            block.edata[dgl.EID] = frontier.edata[dgl.EID][block.edata[dgl.EID]]
-            blocks.insert(0, block)
-        return blocks
-
-
-def test_a_class_samples_blocks(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    sampler = NeighborSampler(g, [5, 5], dgl.distributed.sample_neighbors, th.device("cpu"))
-    for dataset in (train_ids(g), th.from_numpy(train_ids(g)), train_ids(g).tolist()):
-        loader = dgl.distributed.DistDataLoader(
-            dataset=dataset,
-            batch_size=100,
-            collate_fn=sampler.sample_blocks,
-            shuffle=True,
-            drop_last=False,
-        )
-        for blocks in loader:
-            src, dst = g.find_edges(blocks[1].edata[dgl.EID])
-            own = blocks[1].edges()
-            assert th.equal(blocks[1].srcdata[dgl.NID][own[0]], src)
-            assert th.equal(blocks[1].dstdata[dgl.NID][own[1]], dst)
-
-
-def test_the_loader_of_nodes(part_config: str) -> None:
-    """The higher level: the single-machine sampler, and the loader that is found in two places."""
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    train_nid = dgl.distributed.node_split(g.ndata["train_mask"])
+    assert train_nid.tolist() == g.ndata["train_mask"][:].nonzero().flatten().tolist()
     for loaders in (dgl.sampling, dgl.distributed, dgl.dataloading):
-        sampler = dgl.sampling.MultiLayerNeighborSampler([10, 25])
         dataloader = loaders.DistNodeDataLoader(
-            g, train_nid, sampler, batch_size=64, shuffle=True, drop_last=False, num_workers=0
+            *(g, train_nid.numpy(), dgl.sampling.MultiLayerNeighborSampler([10, 25])),
+            **{"batch_size": 64, "shuffle": True, "drop_last": False, "num_workers": 0},
         )
         for input_nodes, seeds, blocks in dataloader:
             assert th.equal(blocks[0].srcdata["feat"], g.ndata["feat"][input_nodes])
             assert th.equal(blocks[-1].dstdata["label"], g.ndata["label"][seeds])
-
-
-def test_the_loader_of_edges(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
     ones = th.ones(g.num_edges(), dtype=th.bool)
-    train_eids = dgl.distributed.edge_split(ones, g.get_partition_book(), force_even=True)
-    dataloader = dgl.distributed.DistEdgeDataLoader(
+    edge_loader = dgl.distributed.DistEdgeDataLoader(
         g=g,
-        eids=train_eids.numpy(),
+        eids=dgl.distributed.edge_split(ones, pb, force_even=True).numpy(),
         graph_sampler=dgl.dataloading.NeighborSampler([10, 25]),
         negative_sampler=dgl.dataloading.negative_sampler.Uniform(1),
         batch_size=1000,
         shuffle=True,
     )
-    assert [len(batch) for batch in dataloader] == [4, 4, 4]
-
-
-# -------------------------------------------------------------- 7.2 division of the work
-def test_division_among_trainers(part_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("graph_name", part_config=part_config)
-    pb = g.get_partition_book()
-    mask = g.ndata["train_mask"]
-    expected = mask[:].nonzero().flatten()
-    forms: list[Any] = [mask, mask[:]]
-    for form in forms:
-        for kwargs in ({}, {"force_even": True}, {"force_even": False}, {"rank": 0}):
-            assert th.equal(dgl.distributed.node_split(form, pb, **kwargs), expected)
-    shares = [
-        dgl.distributed.node_split(mask, pb, rank=rank, force_even=True, num_trainers=4)
-        for rank in range(4)
-    ]
-    assert th.equal(th.cat(shares).unique(), expected)
-    assert {len(share) for share in shares} == {38}  # 4 × 38 is 152: two of 150 are repeated
-    everything = dgl.distributed.node_split(np.arange(g.num_nodes()), pb, force_even=True)
-    assert everything.tolist() == list(range(300))
+    assert [len(batch) for batch in edge_loader] == [4, 4, 4]
 
 
 # ------------------------------------------------------------------ 7.3 several types
-def test_ids_of_both_kinds(typed_config: str) -> None:
-    gpb, _, ntypes, etypes = dgl.distributed.load_partition_book(typed_config, 0)
-    homogeneous = th.arange(130)
-    type_ids, type_wise = gpb.map_to_per_ntype(homogeneous)
-    for number, ntype in enumerate(ntypes):
-        mine = type_ids == number
-        assert th.equal(gpb.map_to_homo_nid(type_wise[mine], ntype), homogeneous[mine])
-        assert th.equal(type_wise[mine].sort().values, th.arange(90 if ntype == "T0" else 40))
-    type_ids, type_wise = gpb.map_to_per_etype(th.arange(1200))
-    for number, etype in enumerate(etypes):
-        mine = type_ids == number
-        assert th.equal(gpb.map_to_homo_eid(type_wise[mine], etype), mine.nonzero().flatten())
 
 
 def test_typed_features_and_tensors(typed_config: str) -> None:
@@ -397,27 +195,6 @@ def test_sampling_with_homogeneous_ids(typed_config: str) -> None:
             ends = block.srcdata[dgl.NID][own_src[mine]], block.dstdata[dgl.NID][own_dst[mine]]
             assert th.equal(gpb.map_to_homo_nid(src, src_type), ends[0])
             assert th.equal(gpb.map_to_homo_nid(dst, dst_type), ends[1])
-
-
-def test_sampling_by_type(typed_config: str) -> None:
-    dgl.distributed.initialize("ip_config.txt")
-    g = dgl.distributed.DistGraph("typed", part_config=typed_config)
-    seeds = {"T0": [0, 89, 17], "T1": [3]}
-    frontier = dgl.distributed.sample_neighbors(g, seeds, {"R0": 2, "R1": 3, "R2": -1})
-    assert frontier.ntypes == ["T0", "T1"]
-    block = dgl.to_block(frontier, {t: th.tensor(ids) for t, ids in seeds.items()})
-    assert block.num_dst_nodes("T0") == 3
-    masks = {"T0": g.nodes["T0"].data["train_mask"]}
-    train = dgl.distributed.node_split(masks, g.get_partition_book())
-    assert set(train) == {"T0"}
-    sampler = dgl.dataloading.NeighborSampler([3, 3])
-    for inputs, output, blocks in dgl.distributed.DistNodeDataLoader(
-        g, train, sampler, batch_size=16, shuffle=True
-    ):
-        assert set(output) == {"T0"} and set(inputs) == {"T0", "T1"}
-        for ntype, ids in inputs.items():
-            features = blocks[0].srcnodes[ntype].data["feat1"]
-            assert th.equal(features, g.nodes[ntype].data["feat1"][ids])
 
 
 def test_embeddings_of_a_type(typed_config: str) -> None:

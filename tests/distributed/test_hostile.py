@@ -32,8 +32,8 @@ from gnnlab.distributed.sockets import Pool
 from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.multiprocessing import raise_file_limit
 from tests.distributed.live import connected, launched, make_job, serving
-from tests.distributed.peer import Peer
-from tests.distributed.test_wire import mutated
+from tests.distributed.peer import Peer, mutated
+from tests.helpers import THOROUGH, wait_until
 
 X = "node~_N~x"
 MIB = 1 << 20
@@ -123,7 +123,12 @@ def strangers(job: JobSettings, number: int, size: int, given: int) -> list[sock
 
 
 @pytest.mark.parametrize(
-    ("size", "given"), [((1 << 24) - 1, 8 * MIB), (1 << 17, 1 << 16), (RECORD, RECORD)]
+    ("size", "given"),
+    [
+        ((1 << 24) - 1, 8 * MIB),
+        pytest.param(*(1 << 17, 1 << 16), marks=pytest.mark.thorough("as with more bytes")),
+        (RECORD, RECORD),
+    ],
 )
 def test_strangers_cannot_fill_memory(
     attacked: tuple[JobSettings, psutil.Process], trainer: Remote, size: int, given: int
@@ -173,10 +178,7 @@ def test_idle_connections_keep_nobody_out(config: Path, hard: int) -> None:
         with connected(job) as trainer:
             trainer.local_part = -1
             assert serves(trainer)
-            deadline = time.monotonic() + 60
-            while len(server.net_connections()) > 10 and time.monotonic() < deadline:
-                time.sleep(0.1)
-            assert len(server.net_connections()) <= 10, "idle connections are dropped"
+            wait_until("idle connections dropped", lambda: len(server.net_connections()) <= 10)
             assert serves(trainer)
 
 
@@ -227,17 +229,12 @@ def expensive(hub: torch.Tensor) -> list[tuple[Any, str]]:
         (m.Sample({"_N": HUB + hub}, (100,), 1), f"needs 20,000,000 {much}"),
         (m.Sample({"_N": HUB + hub}, (1,), 1, weights=(W,)), f"needs 600,000,000 {much}"),
         (m.Sample({"_N": HUB + hub}, (1,), 1, True, (W,)), f"needs 600,000,000 {much}"),
-        (m.Sample({"_N": HUB - 1}, (1,), 1), "row -1 does not exist"),
         (m.Pull("node~_N~wide", HUB[:10_000]), "have 327,680,000 bytes; at most 268,435,456"),
         (m.Create("node~_N~z", (2**40,), "float32"), "expected the shape of a row"),
         (m.Create("node~_N~z", (2**31, 2**31, 4), "int8"), "expected the shape of a row"),
         (m.Create("node~_N~z", (1,) * 50_000, "int8"), "expected the shape of a row"),
-        (m.Create("node~_N~z", (-1,), "int8"), "expected the shape of a row"),
         (m.Create("node~_N~z", (2**32,), "float64"), "node~_N~z needs 34,"),
-        (m.FindEdges(-1, ZERO), "edge type -1 of 1 does not exist"),
-        (m.FindEdges(0, ZERO - 1), "row -1 does not exist"),
         (m.Reverse(0, ZERO, 10**12), "edge type 1000000000000 of 1"),
-        (m.Degrees(0, torch.zeros(1, 1, dtype=torch.int64)), "of one dimension"),
         (m.Inclusion(0, ZERO, torch.tensor([math.nan]).double(), 1), "are from 0 to 1"),
         (m.Push(X, HUB, torch.ones(1)), "expected values of torch.float32"),
         (m.Update(X, HUB, torch.ones(1), "adam"), "takes"),
@@ -283,10 +280,7 @@ def test_ranks_that_wait_for_others_that_never_come(
             message = m.Meet(f"place {i}", 0, 2, "x" * size)
             peer.stream.link.settimeout(60)
             peer.stream.send(wire.encode_request(i, message))
-            deadline = time.monotonic() + 60
-            while len(server._meetings) < i:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            wait_until(f"place {i}", lambda i=i: len(server._meetings) == i)
         with pytest.raises(InvalidInput, match="too many ranks wait for others"):
             trainer.request([(0, m.Meet("one more", 0, 2, "x" * size))])
         assert serves(trainer)
@@ -365,7 +359,7 @@ def requests() -> list[Any]:
 def test_broken_requests_of_every_kind(
     attacked: tuple[JobSettings, psutil.Process], trainer: Remote, tmp_path: Path
 ) -> None:
-    """12,000, some of them too large or without end; nothing is executed, memory stays bounded."""
+    """Some of them too large or without end; nothing is executed, memory stays bounded."""
     job, server = attacked
     chance = random.Random(23)
     Bomb.file = str(tmp_path / "executed")
@@ -377,7 +371,7 @@ def test_broken_requests_of_every_kind(
     before = server.memory_info().rss
     peak(server)
     peer = Peer(job)
-    for i in range(12_000):
+    for i in range(12_000 if THOROUGH else 3_000):
         frames = mutated(chance.choice(originals), chance)
         if i % 100 == 0:
             frames = [frames[0], pickle.dumps(Bomb())]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ import torch
 
 import gnnlab as dgl
 from tests.distributed.cluster import environments, outputs, run_job
-from tests.helpers import THOROUGH, run_script, start_script
+from tests.helpers import THOROUGH, run_script, start_script, wait_until
 
 TRAIN = """
 import hashlib, json, os, sys
@@ -162,7 +161,7 @@ train_mask = th.arange(g.num_nodes()) < 31
 train_nid = dgl.distributed.node_split(train_mask, g.get_partition_book())
 sampler = dgl.dataloading.MultiLayerNeighborSampler([5])
 dataloader = dgl.distributed.DistNodeDataLoader(
-    g, train_nid, sampler, batch_size=int(sys.argv[2]), shuffle=True, drop_last=False
+    g, train_nid, sampler, batch_size=15, shuffle=True, drop_last=False
 )
 model = th.nn.parallel.DistributedDataParallel(SAGEConv(8, 3, "mean"))
 optimizer = th.optim.Adam(model.parameters(), lr=0.01)
@@ -179,19 +178,10 @@ print(steps, [p.detach().sum().item() for p in model.parameters()])
 """
 
 
-AGAIN = pytest.mark.thorough("as with batches of 10")
-
-
-@pytest.mark.parametrize(
-    ("batch_size", "steps"),
-    [(10, 4), pytest.param(15, 4, marks=AGAIN), pytest.param(16, 2, marks=AGAIN)],
-)
-def test_a_plain_script_ends_where_the_nodes_do_not_divide(
-    config: Path, batch_size: int, steps: int
-) -> None:
+def test_a_plain_script_ends_where_the_nodes_do_not_divide(config: Path) -> None:
     """31 nodes for two trainers: if one had 15, it would end a batch of 15 before the other."""
-    one, other = run_job(GUIDE, config, args=[str(config), str(batch_size)], machines=2)
-    assert one == other and one.split()[0] == str(steps)
+    one, other = run_job(GUIDE, config, args=[str(config)], machines=2)
+    assert one == other and one.split()[0] == "4"
 
 
 # ------------------------------------------------------------------------------- failures
@@ -228,11 +218,11 @@ class Running:
         return "".join((self._log / f"{who}.{end}").read_text() for end in ("out", "err"))
 
     def wait_for(self, who: str, word: str, seconds: float = 150) -> str:
-        deadline = time.monotonic() + seconds
-        while word not in (text := self.said(who)):
-            assert time.monotonic() < deadline, f"{who} did not say {word!r} but:\n{text[-3000:]}"
-            time.sleep(0.02)
-        return text
+        def what() -> str:
+            return f"{word!r} of {who}, which said:\n{self.said(who)[-3000:]}\n"
+
+        wait_until(what, lambda: word in self.said(who), seconds)
+        return self.said(who)
 
     def end(self) -> None:
         everyone = self.servers + self.trainers
@@ -263,11 +253,8 @@ def running(config: Path, tmp_path: Path, **job: Any) -> Iterator[Running]:
 
 def await_arrival(pid: int) -> None:
     """Wait until no signal is on its way to a process."""
-    deadline = time.monotonic() + 60
-    status = Path(f"/proc/{pid}/status")
-    while re.search(r"^(Sig|Shd)Pnd:\s*0*[1-9a-f]", status.read_text(), re.MULTILINE):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    status, pending = Path(f"/proc/{pid}/status"), r"(?m)^(Sig|Shd)Pnd:\s*0*[1-9a-f]"
+    wait_until("the signal", lambda: not re.search(pending, status.read_text()))
 
 
 def is_alive(pid: int) -> bool:
@@ -280,20 +267,6 @@ def is_alive(pid: int) -> bool:
 
 def leftovers(job: str) -> list[Path]:
     return list(Path("/dev/shm").glob(f"gnnlab-{job}-*"))
-
-
-@pytest.mark.thorough("tests/launch/test_launch.py stops a trainer")
-def test_a_server_that_hangs_is_named(config: Path, tmp_path: Path) -> None:
-    """A stopped process, like a cut link, says nothing; and no launcher looks after this job."""
-    with running(config, tmp_path, machines=2, servers=1, trainers=1) as job:
-        job.servers[1].send_signal(signal.SIGSTOP)
-        start = time.monotonic()
-        text = job.wait_for("trainer0", "ServerLost", 60)
-        assert time.monotonic() - start < 30  # 5 to notice, on a machine that may be busy
-        assert "lost server 1 (machine 1, 127.0.0.3:" in text
-        assert job.trainers[0].wait(60) == 1
-    assert job.servers[0].returncode == 0
-    assert not leftovers(job.job)
 
 
 LEAVES = """
@@ -343,10 +316,7 @@ def test_samplers_end_with_a_killed_trainer(tmp_path: Path) -> None:
         sampler = int(words[words.index("sampler") + 1])
         job.trainers[0].kill()
         job.trainers[0].wait()
-        deadline = time.monotonic() + 30
-        while is_alive(sampler):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until("the end of the sampler", lambda: not is_alive(sampler), 30)
     assert not leftovers(job.job)
 
 
@@ -429,25 +399,3 @@ def test_forked_children_ask_by_themselves(config: Path) -> None:
     done.set()
     """
     assert [text.split() for text in run_job(script, config, machines=2)] == [["True"]] * 2
-
-
-def test_no_launcher_is_needed(config: Path, tmp_path: Path) -> None:
-    """A few of DGL's variables and an ip_config will do."""
-    from tests.helpers import free_port, run_processes
-
-    hosts = tmp_path / "ip_config.txt"
-    hosts.write_text(f"127.0.0.1 {free_port()}\n# the second machine\n127.0.0.2 {free_port()}\n")
-    common = {
-        "DGL_DIST_MODE": "distributed",
-        "DGL_CONF_PATH": str(config),
-        "DGL_IP_CONFIG": str(hosts),
-        "OMP_NUM_THREADS": "1",
-    }
-    servers = [common | {"DGL_ROLE": "server", "DGL_SERVER_ID": str(i)} for i in range(2)]
-    trainers = [common | {"RANK": str(i), "WORLD_SIZE": "2"} for i in range(2)]
-    script = """
-    import gnnlab as dgl
-    dgl.distributed.initialize("ip_config.txt")
-    print(len(dgl.distributed.DistGraph("g").ndata["x"][:]))
-    """
-    assert run_processes(script, servers + trainers, (), 100)[2:] == ["200\n", "200\n"]

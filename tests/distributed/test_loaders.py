@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gnnlab as dgl
-from gnnlab.dataloading import BlockSampler, DataLoader, NeighborSampler, NodeDataLoader
+from gnnlab.dataloading import DataLoader, NeighborSampler, NodeDataLoader
 from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform, Uniform
 from gnnlab.distributed import (
     DistEdgeDataLoader,
@@ -27,17 +27,17 @@ from gnnlab.distributed import (
 from gnnlab.errors import InvalidInput, OutOfRange
 from tests.dataloading.samples import FOLLOWS, PLAYED, PLAYS, REVERSE, friends, players
 from tests.distributed import cut as cuts
-from tests.distributed.cut import Cut
+from tests.distributed.cut import PARTS, Cut
 
 ONE = ("_N", "_E", "_N")
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
+@pytest.fixture(scope="module", params=PARTS)
 def plain(request, tmp_path_factory) -> Cut:
     return cuts.cut(friends(), request.param, tmp_path_factory.mktemp("plain"))
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=PARTS)
 def typed(request, tmp_path_factory) -> Cut:
     return cuts.cut(players(), request.param, tmp_path_factory.mktemp("typed"))
 
@@ -101,17 +101,6 @@ def test_all_loaders_of_nodes(plain: Cut) -> None:
         assert_same_epochs(plain, whole, parts)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"prob": "w"}, pytest.param({"replace": True}, marks=pytest.mark.thorough("as with prob"))],
-)
-def test_samplers_with_options(plain: Cut, options: dict[str, Any]) -> None:
-    sampler = NeighborSampler([4, 4], **options)
-    whole = DataLoader(plain.whole, range(100), sampler, batch_size=50, seed=1)
-    parts = DistNodeDataLoader(plain.parts, plain.new(range(100)), sampler, batch_size=50, seed=1)
-    assert_same_epochs(plain, whole, parts)
-
-
 def test_seeds_of_several_types(typed: Cut) -> None:
     seeds = {"user": torch.arange(30), "game": torch.tensor([7, 3, 11])}
     new = {ntype: typed.new(ids, ntype) for ntype, ids in seeds.items()}
@@ -119,20 +108,6 @@ def test_seeds_of_several_types(typed: Cut) -> None:
     options: dict[str, Any] = {"batch_size": 8, "shuffle": True, "seed": 2}
     whole = DataLoader(typed.whole, seeds, sampler, **options)
     assert_same_epochs(typed, whole, DistNodeDataLoader(typed.parts, new, sampler, **options))
-
-
-def test_a_sampler_of_ones_own(plain: Cut) -> None:
-    class Pairs(BlockSampler):
-        def __init__(self) -> None:
-            super().__init__(2)
-
-        def sample_frontier(self, layer_id: int, g: Any, seed_nodes: Any) -> dgl.Graph:
-            return dgl.sampling.sample_neighbors(g, seed_nodes, layer_id + 1)
-
-    options: dict[str, Any] = {"batch_size": 30, "shuffle": True, "seed": 5}
-    whole = DataLoader(plain.whole, range(100), Pairs(), **options)
-    parts = DataLoader(plain.parts, plain.new(range(100)), Pairs(), **options)
-    assert_same_epochs(plain, whole, parts)
 
 
 @pytest.mark.parametrize("options", [{"prefetch": 3}, {"num_workers": 2}], ids=str)

@@ -16,18 +16,6 @@ from tests.distributed.cut import FOLLOWS, PLAYS, Cut
 from tests.graph.samples import same
 from tests.helpers import let_go
 
-PARTS = [pytest.param(1, marks=pytest.mark.thorough("as with three parts")), 3]
-
-
-@pytest.fixture(scope="module", params=PARTS)
-def plain(request: Any, tmp_path_factory: Any) -> Cut:
-    return cuts.cut(cuts.plain(), request.param, tmp_path_factory.mktemp("plain"))
-
-
-@pytest.fixture(scope="module", params=PARTS)
-def typed(request: Any, tmp_path_factory: Any) -> Cut:
-    return cuts.cut(cuts.typed(), request.param, tmp_path_factory.mktemp("typed"))
-
 
 @pytest.mark.parametrize("relabel", [True, False])
 @pytest.mark.parametrize("store_ids", [True, False])

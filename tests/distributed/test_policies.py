@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import itertools
-import json
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +19,8 @@ from gnnlab.distributed.context import current
 from gnnlab.distributed.inclusion import inclusion_probabilities
 from gnnlab.distributed.policies import NEVER, POLICIES, Chosen, Plan, Planned, ranked
 from gnnlab.simulate import SimulationError, simulate
-from tests.distributed.cluster import outputs, run_job
-from tests.distributed.cut import typed
-from tests.distributed.test_cache import assign, friends
+from tests.distributed.cut import at_random, write
+from tests.distributed.test_cache import friends
 
 
 # ------------------------------------------------------------------------- probabilities
@@ -55,13 +51,9 @@ def test_inclusion_is_exact_on_a_tree() -> None:
     assert found.tolist() == pytest.approx([1.0] + [first] * 5 + [2 / 5 * 3 / 5] * 25)
 
 
-@pytest.mark.parametrize(
-    "fanouts",
-    [[3, 4], pytest.param([2, 2, 2], marks=pytest.mark.thorough("as with two layers"))],
-)
-def test_inclusion_is_the_frequency_in_batches(fanouts: list[int]) -> None:
+def test_inclusion_is_the_frequency_in_batches() -> None:
     """5,000 batches of a graph of 400 nodes with hubs; the standard error is at most 0.007."""
-    g, seeds = friends(), torch.arange(0, 400, 4)
+    g, seeds, fanouts = friends(), torch.arange(0, 400, 4), [3, 4]
     expected = inclusion_probabilities(g, seeds, fanouts, 5)
     found = frequencies(g, seeds, fanouts, 5, epochs=250)
     gap = (found - expected).abs()
@@ -81,7 +73,7 @@ def test_inclusion_of_parts_is_that_of_the_graph(tmp_path: Path, parts: int) -> 
     """Each trainer ranks remote rows by the probabilities of the whole graph."""
     whole, fanouts = friends(), [3, 4]
     maps = dgl.distributed.partition_graph(
-        whole, "g", parts, tmp_path, part_method=assign, return_mapping=True
+        whole, "g", parts, tmp_path, part_method=at_random, return_mapping=True
     )
 
     def best() -> Any:
@@ -178,101 +170,32 @@ def test_reads_beside_the_plan_change_nothing() -> None:
 
 
 # ------------------------------------------------------------------------ on clusters
-SCRIPT = """
-import json, sys, torch
-import gnnlab as dgl
-from gnnlab.distributed.context import current
-
-dgl.distributed.initialize("unused.txt")
-g = dgl.distributed.DistGraph("g", part_config=sys.argv[1])
-ntype = "_N" if g.is_homogeneous else "user"
-size = g.num_nodes(ntype)
-nodes = dgl.distributed.node_split(torch.arange(size), g.get_partition_book(), ntype)
-nodes = nodes if g.is_homogeneous else {ntype: nodes}
-sampler = dgl.dataloading.NeighborSampler([4, 4], prefetch_node_feats=["x"])
-loader = dgl.distributed.DistNodeDataLoader(
-    g, nodes, sampler, batch_size=9, shuffle=True, seed=1
-)
-sums = []
-for epoch in range(3):
-    for inputs, _, blocks in loader:
-        x = blocks[0].srcdata["x"]
-        sums.append(sum(v.double().sum().item() for v in (x.values() if ntype == "user" else [x])))
-g.barrier()
-info = g.cache_info()
-print(json.dumps({
-    "rank": g.rank(), "sums": sums, "hits": info.hits, "misses": info.misses, "rows": info.rows,
-    "policy": g._client.cache.policy, "traffic": current().remote.traffic.to_list(),
-}))
-"""
+def epochs() -> tuple[list[float], int, int]:
+    """Sums of the features of each batch of three epochs; hits and misses of the cache."""
+    initialize()
+    g = DistGraph("g")
+    nodes = node_split(torch.arange(400), g.get_partition_book())
+    sampler = NeighborSampler([4, 4], prefetch_node_feats=["x"])
+    loader = DistNodeDataLoader(g, nodes, sampler, batch_size=9, shuffle=True, seed=1)
+    batches = [batch for _ in range(3) for batch in loader]
+    sums = [blocks[0].srcdata["x"].double().sum().item() for _, _, blocks in batches]
+    return sums, g.cache_info().hits, g.cache_info().misses
 
 
-def cut(folder: Path, parts: int, graph: dgl.Graph) -> Path:
-    dgl.distributed.partition_graph(graph, "g", parts, folder, part_method=assign)
-    return folder / "g.json"
-
-
-def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]]:
-    script = folder / "script.py"
-    script.write_text(SCRIPT, encoding="utf8")
-    with redirect_stdout(io.StringIO()) as out:
-        simulate(config, **options).run(script, str(config))
-    return sorted(map(json.loads, out.getvalue().splitlines()), key=lambda one: one["rank"])
-
-
-AGAIN = pytest.mark.thorough("as the other two; simulated with all policies below")
-SHORT = [(2, "vip", friends, 0), (4, "belady", friends, 0)]
-CASES = [
-    *((parts, policy, friends, 0) for parts in (2, 4) for policy in POLICIES),
-    (2, "vip", typed, 0),
-    (2, "belady", typed, 0),
-    (2, "vip", friends, 1),
-]
-
-
-@pytest.mark.parametrize(
-    ("parts", "policy", "graph", "samplers"),
-    [case if case in SHORT else pytest.param(*case, marks=AGAIN) for case in CASES],
-)
-def test_bytes_are_those_of_real_servers(
-    tmp_path: Path, parts: int, policy: str, graph: Any, samplers: int
-) -> None:
-    config, num_bytes = cut(tmp_path, parts, graph()), 2_000 if graph is friends else 200
-    lines = run_job(
-        SCRIPT, config, args=[str(config)], machines=parts, samplers=samplers,
-        GNNLAB_CACHE_BYTES=str(num_bytes), GNNLAB_CACHE_POLICY=policy,
-    )  # fmt: skip
-    real = sorted(map(outputs, lines), key=lambda one: one["rank"])
-    mine = simulated(
-        config, tmp_path, samplers_per_trainer=samplers, cache_bytes=num_bytes, cache_policy=policy
-    )
-    assert real == mine
-    assert all(one["policy"] == policy for one in real)
-    assert samplers or all(one["hits"] > 0 for one in real)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_values_do_not_depend_on_the_policy(tmp_path: Path, policy: str) -> None:
-    config = cut(tmp_path, 3, friends())
-    without = simulated(config, tmp_path)
-    found = simulated(config, tmp_path, cache_bytes=1_500, cache_policy=policy)
-    for one, other in zip(found, without, strict=True):
-        assert one["sums"] == other["sums"] and one["hits"] > 0
-        assert one["hits"] + one["misses"] >= one["hits"] > 0
-
-
-def test_belady_fetches_least(tmp_path: Path) -> None:
-    """Of all policies, with memory for the same number of rows (slots differ by a byte or so)."""
-    config = cut(tmp_path, 2, friends())
-    found = {}
+def test_policies_give_equal_values_and_belady_fetches_least(tmp_path: Path) -> None:
+    """With memory for the same number of rows (slots differ by a byte or so)."""
+    config, fetched = write(friends(), 2, tmp_path), {}
+    without = simulate(config).run(epochs).returned
     for policy in POLICIES:
-        runs = simulated(config, tmp_path, cache_bytes=1_200, cache_policy=policy)
-        found[policy] = sum(one["misses"] for one in runs)
-    assert found["belady"] < 0.95 * min(v for k, v in found.items() if k != "belady"), found
+        found = simulate(config, cache_bytes=1_200, cache_policy=policy).run(epochs).returned
+        for (sums, hits, _), (expected, *_) in zip(found, without, strict=True):
+            assert sums == expected and hits > 0
+        fetched[policy] = sum(misses for *_, misses in found)
+    assert fetched["belady"] < 0.95 * min(v for k, v in fetched.items() if k != "belady"), fetched
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    config = cut(tmp_path, 2, friends())
+    config = write(friends(), 2, tmp_path)
 
     def run(**options: Any) -> None:
         initialize()
@@ -288,7 +211,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 def test_the_plan_covers_the_rest_of_a_resumed_epoch(tmp_path: Path) -> None:
     """After load_state_dict an epoch begins in the middle; hits and values are right."""
-    config = cut(tmp_path, 2, friends())
+    config = write(friends(), 2, tmp_path)
 
     def run() -> Any:
         initialize()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import torch
 
 import gnnlab as dgl
@@ -49,51 +48,3 @@ def test_rows_and_samples(tmp_path: Path) -> None:
     outputs = run_job(SCRIPT, config, machines=2, servers=2, trainers=2)
     print(outputs[0])
     assert len(set(outputs)) == 1
-
-
-BATCHES = """
-import sys, os, torch, gnnlab as dgl
-
-dgl.distributed.initialize("unused.txt")
-g = dgl.distributed.DistGraph("g", part_config=sys.argv[1] if sys.argv[1:] else None)
-here = os.getpid()
-
-class Sampler:
-    def sample_blocks(self, seeds):
-        seeds = torch.as_tensor(seeds)
-        blocks = []
-        for fanout in (4, 3):
-            block = dgl.to_block(dgl.distributed.sample_neighbors(g, seeds, fanout), seeds)
-            seeds = block.srcdata[dgl.NID]
-            blocks.insert(0, block)
-        blocks[0].srcdata["x"] = g.ndata["x"][seeds]
-        blocks[0].there = os.getpid() != here
-        return blocks
-
-ids = dgl.distributed.node_split(torch.ones(100, dtype=torch.bool), g.get_partition_book())
-loader = dgl.distributed.DistDataLoader(
-    ids.numpy(), batch_size=10, collate_fn=Sampler().sample_blocks, shuffle=True, seed=1
-)
-total = 0
-for epoch in range(2):
-    for blocks in loader:
-        assert blocks[0].there == (int(os.environ["DGL_NUM_SAMPLER"]) > 0)
-        total += blocks[0].srcdata["x"].sum().item() + blocks[0].num_edges()
-print(total)
-sampler = dgl.dataloading.NeighborSampler([4, 3], prefetch_node_feats=["x"])
-loader = dgl.distributed.DistNodeDataLoader(g, ids, sampler, batch_size=10, seed=2)
-for input_nodes, seeds, blocks in loader:
-    assert torch.equal(blocks[0].srcdata["x"], g.ndata["x"][input_nodes])
-    assert torch.equal(blocks[1].dstdata["x"], g.ndata["x"][seeds])
-    total += blocks[0].edata[dgl.EID].sum().item()
-loader = dgl.distributed.DistDataLoader(range(1500), batch_size=1, queue_size=1500)
-total += sum(sum(batch) for batch in loader)  # more at once than lines can hold
-print(total)
-"""
-
-
-@pytest.mark.thorough("test_loaders has samplers too")
-def test_samplers_make_the_batches_of_their_trainer(tmp_path: Path) -> None:
-    config = partitioned(tmp_path)
-    alone = run_job(BATCHES, config, machines=2, servers=1, trainers=1, samplers=0)
-    assert alone == run_job(BATCHES, config, machines=2, servers=1, trainers=1, samplers=2)

@@ -27,16 +27,6 @@ KINDS: dict[str, dict[str, Any]] = {
 BY_KIND = pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def plain(request, tmp_path_factory) -> Cut:
-    return cuts.cut(cuts.plain(), request.param, tmp_path_factory.mktemp("plain"))
-
-
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def typed(request, tmp_path_factory) -> Cut:
-    return cuts.cut(cuts.typed(), request.param, tmp_path_factory.mktemp("typed"))
-
-
 def both(c: Cut, work: Any) -> tuple[Any, Any]:
     """Do the same on the whole graph and on its parts, with the same randomness."""
     found = []

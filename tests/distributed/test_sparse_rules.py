@@ -20,43 +20,8 @@ ADAGRAD = {"lr": 0.3, "eps": 1e-10}
 ADAM = {"lr": 0.3, "beta1": 0.8, "beta2": 0.97, "eps": 1e-8}
 
 
-def optimizer_of(rule: str, weight: torch.nn.Parameter) -> torch.optim.Optimizer:
-    if rule == "adagrad":
-        return torch.optim.Adagrad([weight], lr=0.3, eps=1e-10)
-    return torch.optim.SparseAdam([weight], lr=0.3, betas=(0.8, 0.97), eps=1e-8)
-
-
 def options_of(rule: str) -> dict[str, float]:
     return ADAGRAD if rule == "adagrad" else ADAM
-
-
-@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
-@pytest.mark.parametrize("rule", ["adagrad", "adam"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("dense", [False, True])
-def test_several_steps_equal_torch(rule: str, dtype: torch.dtype, dense: bool) -> None:
-    if rule == "adam" and dense:
-        return  # dense Adam moves all rows; torch has SparseAdam for this
-    generator = torch.Generator().manual_seed(0)
-    embedding = torch.nn.Embedding(20, 5, sparse=not dense, dtype=dtype)
-    optimizer = optimizer_of(rule, embedding.weight)
-    weight = embedding.weight.detach().clone()
-    names, _ = sparse_rules.RULES[rule]
-    states = [torch.zeros_like(weight) for _ in names]
-    for step in range(1, 8):
-        ids = torch.randint(20, (30 if step % 2 else 3,), generator=generator)
-        slopes = torch.randn(len(ids), 5, dtype=dtype, generator=generator)
-        optimizer.zero_grad()
-        (embedding(ids) * slopes).sum().backward()
-        optimizer.step()
-        rows, grads = sparse_rules.coalesce(ids, slopes)
-        sparse_rules.apply(rule, weight, rows, grads, states, options_of(rule), step)
-    tolerance = {"rtol": 1e-5, "atol": 1e-6} if dtype is torch.float32 else {}
-    torch.testing.assert_close(weight, embedding.weight.detach(), **tolerance)
-    kept = optimizer.state[embedding.weight]
-    theirs = [kept["sum"]] if rule == "adagrad" else [kept["exp_avg"], kept["exp_avg_sq"]]
-    for ours, other in zip(states, theirs, strict=True):
-        torch.testing.assert_close(ours, other, **tolerance)
 
 
 def test_one_step_of_adagrad_by_hand() -> None:
@@ -132,16 +97,6 @@ def test_a_step_without_gradients_changes_nothing(rule: str, shape: tuple[int, .
     rows, grads = torch.empty(0, dtype=torch.int64), torch.empty(0, *shape[1:])
     sparse_rules.apply(rule, tables[0], rows, grads, tables[1:], options_of(rule), step=1)
     assert all(torch.equal(table, torch.ones(shape)) for table in tables)
-
-
-def test_merge_averages_over_trainers_as_data_parallel_training_does() -> None:
-    """Trainer 0 has gradients 2, 4 for rows 1, 3; trainer 1 has 6 for row 3; trainer 2 has none."""
-    none = torch.empty(0, dtype=torch.int64), torch.empty(0, 1)
-    zero = torch.tensor([1, 3]), torch.tensor([[2.0], [4.0]])
-    one = torch.tensor([3]), torch.tensor([[6.0]])
-    rows, grads = sparse_rules.merge([zero, one, none])
-    assert rows.tolist() == [1, 3]
-    torch.testing.assert_close(grads, torch.tensor([[2 / 3], [10 / 3]]))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from gnnlab.kernels.dtypes import DTYPES
 from tests.distributed import cut as cuts
 
 
-@pytest.fixture(params=[1, 3])
+@pytest.fixture(params=cuts.PARTS)
 def g(request, tmp_path) -> DistGraph:
     """Node features ``x`` and edge features ``w``, ``m``; the rows of ``x`` are distinct."""
     return cuts.cut(cuts.plain(), request.param, tmp_path).parts

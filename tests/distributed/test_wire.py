@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import random
-import socket
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,10 +17,9 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab.distributed import messages as m
 from gnnlab.distributed import wire
-from gnnlab.errors import GNNLabError, InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import GNNLabError, InvalidInput
 from gnnlab.kernels.dtypes import DTYPES
 from tests.distributed.live import connected, make_job, serving
-from tests.distributed.peer import Peer
 
 NAMES = st.text(max_size=20)
 SMALL = st.integers(0, 2**31)
@@ -91,27 +87,9 @@ def test_round_trip(message: Any, number: int) -> None:
     assert type(came) is type(message) and same(message, came)
 
 
-@pytest.mark.parametrize(
-    ("kind", "reply"),
-    [
-        (m.Pull, torch.arange(6.0).view(2, 3)),
-        (m.Describe, {"node~_N~x": m.Description((2,), "float32", True)}),
-        (m.Sample, ((torch.tensor([0, 1]), torch.tensor([5]), torch.tensor([7])),)),
-        (m.Push, None),
-        (m.CountNonzero, 12),
-        (m.Statistics, {"Pull": m.MessageStats(1, 2, 3, 0.5)}),
-    ],
-)
-def test_replies(kind: type, reply: Any) -> None:
-    number, found = wire.decode_reply(packed(wire.encode_reply(3, reply)), {3: kind})
-    assert number == 3 and same(found, reply)
-    assert wire.decode_reply(packed(wire.encode_reply(4, reply)), {3: kind}) == (-1, None)
-
-
-@pytest.mark.parametrize("kind", [InvalidInput, NotFound, OutOfRange, GNNLabError])
-def test_errors_keep_their_kind(kind: type[Exception]) -> None:
-    _, found = wire.decode_reply(packed(wire.encode_error(1, kind("what"))), {1: m.Pull})
-    assert type(found) is kind and str(found) == "what"
+def test_a_reply_to_nothing_that_was_asked_is_dropped() -> None:
+    reply = packed(wire.encode_reply(4, torch.arange(6.0)))
+    assert wire.decode_reply(reply, {3: m.Pull}) == (-1, None)
 
 
 def test_errors_of_other_kinds_are_named() -> None:
@@ -192,27 +170,6 @@ def test_what_is_too_large_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ------------------------------------------------------------------------ a live server
-def mutated(frames: list[bytes], chance: random.Random) -> list[bytes]:
-    """Frames with something wrong: bits, lengths, order, number, or all of it."""
-    frames = [bytearray(frame) for frame in frames]
-    for _ in range(chance.choice([1, 1, 1, 2, 5])):
-        i = chance.randrange(len(frames))
-        match chance.randrange(6):
-            case 0 if frames[i]:
-                frames[i][chance.randrange(len(frames[i]))] ^= 1 << chance.randrange(8)
-            case 1:
-                del frames[i][chance.randrange(len(frames[i]) + 1) :]
-            case 2:
-                frames[i] += chance.randbytes(chance.choice([1, 8, 1000]))
-            case 3:
-                frames[i] = bytearray(chance.randbytes(chance.randrange(64)))
-            case 4:
-                frames.insert(i, bytearray(chance.randbytes(chance.randrange(20))))
-            case _ if len(frames) > 1:
-                del frames[i]
-    return [bytes(frame) for frame in frames]
-
-
 @pytest.fixture
 def ring(tmp_path: Path) -> Path:
     g = dgl.graph((torch.arange(20), (torch.arange(20) + 1) % 20))
@@ -229,51 +186,3 @@ def test_a_reply_that_is_too_large_is_refused(ring: Path, monkeypatch: Any) -> N
         rows = torch.zeros(200, dtype=torch.int32)  # 800 bytes; each end of an edge is an int64
         with pytest.raises(InvalidInput, match="1,600 bytes, is too large"):
             trainer.exchange([(0, m.FindEdges(0, rows))])
-
-
-class Bomb:
-    def __reduce__(self) -> Any:
-        return os.system, (f"touch {Bomb.file}",)
-
-    file = ""
-
-
-def test_ten_thousand_broken_messages(ring: Path, tmp_path: Path) -> None:
-    """The server drops or refuses each, executes nothing, and serves on."""
-    chance = random.Random(5)
-    Bomb.file = str(tmp_path / "executed")
-    rows = torch.tensor([3, 1])
-    good = [
-        m.Pull("node~_N~x", rows),
-        m.Sample({"_N": rows}, (2,), 7),
-        m.FindEdges(0, rows),
-        m.Degrees(0, rows),
-        m.Describe(),
-        m.Hello(),
-        m.Statistics(),
-        m.CountNonzero("node~_N~x"),
-    ]
-    originals = [packed(wire.encode_request(i, message)) for i, message in enumerate(good)]
-    bombs = [[pickle.dumps(Bomb())], [head(body=ROWS), pickle.dumps(Bomb())]]
-    job = make_job(ring, machines=1)
-    with serving(job) as (server,):
-        peer = Peer(job)
-        for i in range(10_000):
-            frames = mutated(chance.choice(originals), chance)
-            if i % 100 == 0:
-                frames = bombs[chance.randrange(2)]
-            peer.send(frames)
-        assert peer.is_through()
-        peer.close()
-        for garbage in (b"", b"GET / HTTP/1.1\r\n\r\n", chance.randbytes(5000), b"\xff" * 64):
-            with socket.create_connection(job.addresses[0]) as raw, suppress(ConnectionError):
-                raw.sendall(garbage)
-        with connected(job) as trainer:
-            trainer.local_part = -1  # ask the server for everything
-            found = trainer.exchange([(0, m.Pull("node~_N~x", torch.arange(20)))])[0]
-            assert sorted(found.tolist()) == list(range(20))
-            (seen,) = trainer.statistics()
-        assert server.failure is None
-    counted = {kind: traffic.number for kind, traffic in seen.items()}
-    assert sum(counted.values()) >= 10_000 and counted["dropped"] > 2_000
-    assert not Path(Bomb.file).exists()

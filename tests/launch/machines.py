@@ -17,7 +17,6 @@ import pwd
 import shutil
 import socket
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.helpers import ROOT, _descendants, free_port
+from tests.helpers import ROOT, _descendants, free_port, wait_until
 
 NO_SSHD = (
     "needs sshd and rsync: install them (Debian, Ubuntu: apt install openssh-server rsync; "
@@ -138,10 +137,9 @@ class Cluster:
 
     def left_over(self, seconds: float = 5.0) -> list[psutil.Process]:
         """What logins have started and still runs after some seconds."""
-        deadline = time.monotonic() + seconds
-        while (left := _descendants(self.token)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return left
+        with contextlib.suppress(TimeoutError):
+            wait_until("the end", lambda: not _descendants(self.token), seconds)
+        return _descendants(self.token)
 
 
 @contextlib.contextmanager
@@ -211,13 +209,13 @@ def _make_key(path: Path) -> None:
 
 
 def _wait_until_up(machine: Machine) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
+    log = machine.folder / "sshd.log"
+
+    def is_up() -> bool:
+        assert machine.sshd.poll() is None, log.read_text()
+        with contextlib.suppress(OSError):
             socket.create_connection((machine.address, machine.port), 1).close()
-            return
-        except OSError:
-            if machine.sshd.poll() is not None or time.monotonic() > deadline:
-                log = machine.folder / "sshd.log"
-                pytest.fail(f"sshd of {machine.address} did not start:\n{log.read_text()}")
-            time.sleep(0.02)
+            return True
+        return False
+
+    wait_until(lambda: f"sshd of {machine.address}\n{log.read_text()}", is_up)

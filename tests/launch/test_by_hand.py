@@ -1,6 +1,4 @@
-"""Servers, samplers and trainers start without a launcher, by the variables that docs/clusters.md
-describes and `gnnlab launch --dry-run` prints.
-"""
+"""The variables with which servers, samplers and trainers start without a launcher."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ import pytest
 
 import gnnlab as dgl
 from gnnlab.launch import environment, launch
-from gnnlab.launch.certificates import Authority
-from tests.helpers import ROOT, free_port, run_processes
+from tests.helpers import ROOT, free_port
 
 WORD = re.compile(r"`([A-Z][A-Z_]+)(?:=\w+)?`")
 
@@ -67,33 +64,3 @@ def test_the_table_has_what_a_dry_run_prints(folder: Path) -> None:
     unread = {environment.NUM_CLIENTS, environment.GRAPH_FORMAT}
     assert own - unread == {n for n in contract() if n.startswith(("DGL_", "GNNLAB_"))}
     assert {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= contract()
-
-
-@pytest.mark.thorough("jobs of launch have these variables, which the test above compares")
-def test_a_job_starts_by_hand(folder: Path) -> None:
-    processes = printed(folder)
-    authority = Authority()
-    port = str(free_port())
-    roles, environments = [], []
-    for variables in processes:
-        role, machine = variables[environment.ROLE], int(variables[environment.MACHINE])
-        variables[environment.KEYS] = authority.issue(role, machine).to_json()
-        if role == "client":  # one trainer a machine
-            variables |= {"RANK": str(machine), "WORLD_SIZE": "2", "LOCAL_RANK": "0"}
-            variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        roles.append(role)
-        environments.append(variables)
-    assert roles == ["server", "client"] * 2
-    assert set().union(*environments) >= contract()
-    args = ["--graph_name", "digits", "--batch_size", "60", "--num_epochs", "2"]
-    script = folder / "train_dist.py"
-    said = run_processes(script, environments, args, timeout=180)
-    config = str(folder / "data" / "digits.json")
-    alone = run_processes(script, [{}], [*args, "--part_config", config], timeout=180)
-    shown = r"epoch +\d+  loss ([\d.]+)|accuracy ([\d.]+)"
-    found, wanted = (
-        [float(loss or share) for loss, share in re.findall(shown, text)]
-        for text in (said[1], alone[0])
-    )
-    assert len(wanted) == 4
-    assert found == pytest.approx(wanted, abs=2e-3)

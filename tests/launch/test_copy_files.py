@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
@@ -32,6 +31,7 @@ from gnnlab.launch.copy_files import (
 )
 from gnnlab.partition import load_partition, partition_graph
 from gnnlab.partition.files import read_config
+from tests.helpers import wait_until
 from tests.launch.machines import Cluster, cluster
 
 
@@ -96,10 +96,11 @@ def run(two: Cluster, source: Path, **others: object) -> tuple[int, str]:
 
 
 def wait_for(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
+    def is_so() -> bool:
+        assert process.poll() is None
+        return condition()
+
+    wait_until("a copy", is_so)
 
 
 def feat_of(two: Cluster, part: int) -> torch.Tensor:
@@ -190,8 +191,6 @@ AGAIN = pytest.mark.thorough("as by rsync, when an older copy is there")
     [
         ("rsync", False),
         pytest.param("sftp-server", True, marks=AGAIN),
-        pytest.param("rsync", True, marks=AGAIN),
-        pytest.param("sftp-server", False, marks=AGAIN),
     ],
 )
 def test_a_killed_copy_is_never_taken_for_a_whole_one(

@@ -19,6 +19,7 @@ import torch
 
 import gnnlab as dgl
 from gnnlab.launch import doctor, probe
+from gnnlab.multiprocessing import raise_file_limit
 from gnnlab.partition import partition_graph
 from gnnlab.system.command import locale_language
 from tests.helpers import ROOT, run_script
@@ -31,6 +32,7 @@ Run = Callable[..., tuple[int, dict[str, Any]]]
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Cluster]:
     """Two machines that hold a part each in ``data/toy.json``."""
+    raise_file_limit()  # logins inherit it
     with cluster(tmp_path / "cluster", 2) as machines:
         first, second = (machine.home / "data" for machine in machines.machines)
         g = dgl.rand_graph(50, 200)
@@ -44,8 +46,6 @@ def two(tmp_path: Path) -> Iterator[Cluster]:
 def run(two: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     for name in ("PATH", "PYTHONPATH"):
         monkeypatch.setenv(name, two.env[name])
-    limits = {name: (word, 0) for name, (word, _) in doctor._LIMITS.items()}
-    monkeypatch.setattr(doctor, "_LIMITS", limits)  # those of this computer are no matter here
 
     def run(*words: str) -> tuple[int, dict[str, Any]]:
         common = ["--ip_config", str(two.ip_config), "--ssh_port", str(two.port), "--json"]

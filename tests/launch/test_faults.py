@@ -118,10 +118,6 @@ MACHINE_1 = "127.0.0.3 (machine 1)"
             *("server 1", signal.SIGKILL, 137, f"server 1 on {MACHINE_1} was killed by SIGKILL"),
             marks=pytest.mark.thorough("lesson 09 kills this server and asserts the same"),
         ),
-        pytest.param(
-            *("trainer 1", signal.SIGKILL, 137, f"trainer 1 on {MACHINE_1} was killed by SIGKILL"),
-            marks=pytest.mark.thorough("a trainer without a graph is killed in test_launch"),
-        ),
         ("sampler 1", signal.SIGKILL, 1, f"trainer 1 on {MACHINE_1} ended with status 1"),
         # The trainers lose it at about the same time: it is the stopped server that is named.
         pytest.param(
@@ -287,36 +283,6 @@ def test_a_rank_has_done_its_part(begin: Callable[..., Started], workspace: Path
     job = begin(script="group.py", options=["--num_trainers", "2"])
     status, errors = job.end(START)
     assert status == 0 and job.output.read_text().count("| total 6\n") == 3, errors
-
-
-@pytest.mark.thorough("test_launch kills the agents of both machines")
-@pytest.mark.parametrize("name", ["guard", "worker"])
-def test_an_agent_is_ended(begin: Callable[..., Started], name: str) -> None:
-    """It is named, not a trainer that has lost the servers of its host."""
-    job = begin()
-    processes(job)
-    agents = job.find("gnnlab.launch.agent")
-    guards = [p for p in agents if p.ppid() == job.process.pid]
-    hit = (guards if name == "guard" else [p for p in agents if p not in guards])[-1]
-    hit.terminate()
-    status, errors = job.end(2 * END)
-    assert status == 128 + signal.SIGTERM
-    machine = r"127\.0\.0\.[23] \(machine [01]\)"
-    ended = rf"the agent ended: its {name} \(process {hit.pid}\) was killed by SIGTERM\n"
-    assert re.match(rf"gnnlab launch: {machine}: {ended}", errors), errors
-
-
-@pytest.mark.thorough("a server that fails is in test_launch, a damaged file in tests/partition")
-def test_a_damaged_part(begin: Callable[..., Started], workspace: Path, tmp_path: Path) -> None:
-    shutil.copytree(workspace, tmp_path / "copy")
-    file = next((tmp_path / "copy/data/part1").rglob("x.npy"))
-    with file.open("r+b") as opened:
-        opened.seek(-4, os.SEEK_END)
-        opened.write(b"\1\2\3\4")
-    status, errors = begin(tmp_path / "copy").end(START)
-    assert status == 1 and errors.startswith(f"gnnlab launch: server 1 on {MACHINE_1} ended")
-    assert "before it was ready" in errors
-    assert "data/part1/node_data/_N/x.npy is not the file that data/toy.json describes" in errors
 
 
 def test_the_notebook_is_interrupted_and_its_kernel_restarted(tmp_path: Path) -> None:

@@ -203,40 +203,6 @@ def test_ranks_train_the_model_of_one_process() -> None:
     )
 
 
-def test_uneven_seeds_hang_when_cut_by_hand_and_not_by_the_loader() -> None:
-    run_script(
-        """
-        import torch, gnnlab as dgl
-        from gnnlab import parallel
-
-        g, seeds = dgl.rand_graph(50, 200), torch.arange(7)  # 4 and 3 batches of one seed
-
-        def batches(rank, world_size, by_hand):
-            if by_hand:
-                return list(seeds[rank::world_size])
-            sampler = dgl.dataloading.NeighborSampler([2])
-            return parallel.create_dataloader(rank, world_size, g, seeds, sampler, batch_size=1)
-
-        def work(rank, world_size, by_hand):
-            parallel.init_process_group(device="cpu")
-            steps = batches(rank, world_size, by_hand)
-            for step in steps:
-                torch.distributed.all_reduce(torch.ones(1))
-            torch.distributed.barrier()
-            return len(steps)
-
-        try:
-            parallel.launch_processes(work, 2, True, start_method="fork", timeout=3)
-        except parallel.RankError as error:
-            assert "still ran after 3 s" in str(error), error
-        else:
-            raise AssertionError("no hang")
-        steps = parallel.launch_processes(work, 2, False, start_method="fork", timeout=60)
-        assert steps == [4, 4], steps
-        """
-    )
-
-
 def test_a_model_may_outlive_its_process_group() -> None:
     """Freed just after a reduction, a model of torch's own stands still once in about 200 times."""
     printed = run_script(

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -22,7 +24,7 @@ import gnnlab.simulate
 from gnnlab.errors import InvalidInput, NotFound
 from gnnlab.partition import metis, partition_files, partition_graph
 from gnnlab.partition.assign import assign
-from tests.helpers import examples
+from tests.helpers import examples, wait_until
 
 METHODS = ["metis", "ldg", "random"]
 COMMUNITIES, SIZE = 8, 125
@@ -158,30 +160,30 @@ def test_seed_decides_while_other_threads_draw_from_rand(balance_edges):
     ],
 )
 def test_a_failure_in_the_process_of_metis_is_told(monkeypatch, end, said):
-    monkeypatch.setattr(metis, "_one_load", lambda *_: end())
+    monkeypatch.setattr("pymetis.part_graph", lambda *_, **__: end())
     with pytest.raises(dgl.DGLError, match=rf"METIS failed on 10 nodes .*{said}"):
         assign(dgl.rand_graph(10, 20), 2)
 
 
 def test_a_process_of_metis_that_waits_for_rand_is_replaced(monkeypatch, tmp_path):
-    def work(*_):
+    def work(*_, **__):
         if not (tmp_path / "second").exists():
             (tmp_path / "second").touch()
             signal.raise_signal(signal.SIGALRM)
-        return np.arange(10) % 2
+        return SimpleNamespace(vertex_part=np.arange(10) % 2)
 
-    monkeypatch.setattr(metis, "_one_load", work)
+    monkeypatch.setattr("pymetis.part_graph", work)
     assert assign(dgl.rand_graph(10, 20), 2)[0].tolist() == [0, 1] * 5
 
 
 def test_an_interrupt_ends_the_process_of_metis(monkeypatch, tmp_path):
-    def work(*_):
+    def work(*_, **__):
         (tmp_path / "pid").write_text(str(os.getpid()))
         while True:  # the parent may not be waiting yet
             time.sleep(1)
             os.kill(os.getppid(), signal.SIGINT)
 
-    monkeypatch.setattr(metis, "_one_load", work)
+    monkeypatch.setattr("pymetis.part_graph", work)
     with pytest.raises(KeyboardInterrupt):
         assign(dgl.rand_graph(10, 20), 2)
     with pytest.raises(ProcessLookupError):
@@ -192,31 +194,25 @@ def test_an_interrupt_ends_the_process_of_metis(monkeypatch, tmp_path):
 def test_a_killed_caller_leaves_no_process_of_metis(tmp_path):
     script = f"""
 import os, time, pathlib
+import pymetis
 import gnnlab as dgl
-from gnnlab.partition import metis, partition_files, partition_graph
 from gnnlab.partition.assign import assign
 
-def work(*_):
+def work(*_, **__):
     pathlib.Path({str(tmp_path / "draft")!r}).write_text(str(os.getpid()))
     os.rename({str(tmp_path / "draft")!r}, {str(tmp_path / "pid")!r})
     time.sleep(60)
 
-metis._one_load = work
+pymetis.part_graph = work
 assign(dgl.rand_graph(10, 20), 2)
 """
     with subprocess.Popen([sys.executable, "-c", script]) as caller:
-        deadline = time.monotonic() + 30  # METIS would sleep for 60 s
-        while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until("METIS", (tmp_path / "pid").exists)
         caller.kill()
     child = int((tmp_path / "pid").read_text())
-    try:
-        process = psutil.Process(child)
-        while process.status() != psutil.STATUS_ZOMBIE:  # until init takes it
-            assert time.monotonic() < deadline, "METIS still runs"
-            time.sleep(0.05)
-    except psutil.NoSuchProcess:
-        pass
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(child)  # a zombie until init takes it
+        wait_until("its end", lambda: process.status() == psutil.STATUS_ZOMBIE, 30)  # not 60
 
 
 def test_metis_can_mind_the_copies_instead_of_the_edges(communities):

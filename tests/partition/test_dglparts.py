@@ -47,24 +47,6 @@ def all_edges(name: str) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_graph_is_put_together_under_the_ids_of_dgl(name: str) -> None:
-    g, book = read_dgl_partition(config(name))
-    expected = EXPECTED[name]
-    for i, part in enumerate(expected["parts"]):
-        assert book.partid2nids(i).tolist() == part["nodes"]
-        assert sorted(part["edges"][2]) == book.partid2eids(i).tolist()
-    found = []
-    for src_type, relation, dst_type in g.canonical_etypes:
-        etype = src_type, relation, dst_type
-        src, dst, eids = g.edges(form="all", order="eid", etype=etype)
-        src, dst = book.map_to_homo_nid(src, src_type), book.map_to_homo_nid(dst, dst_type)
-        found += zip(
-            *(x.tolist() for x in (src, dst, book.map_to_homo_eid(eids, etype))), strict=True
-        )
-    assert sorted(found, key=lambda edge: edge[2]) == all_edges(name)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_dgls_own_maps_lead_back_to_the_graph_that_it_cut(name: str) -> None:
     """New ID -> old ID of nodes and edges, as ``return_mapping=True`` gave them."""
     g, _ = read_dgl_partition(config(name))

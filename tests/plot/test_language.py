@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from matplotlib import font_manager, pyplot
 
 from gnnlab import plot
 from gnnlab.errors import InvalidInput
 from gnnlab.plot import fonts, words
 from tests.plot.samples import legend
-
-pyplot = pytest.importorskip("matplotlib.pyplot")
 
 KOREAN, CHINESE = "이웃 수", "邻居数"
 
@@ -28,7 +27,10 @@ def as_before() -> Iterator[None]:
 
 @pytest.fixture
 def without_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fonts, "_family", lambda lang: None)
+    listed = font_manager.fontManager.ttflist
+    ours = [entry for entry in listed if entry.name.startswith("DejaVu")]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", ours)
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [])
 
 
 def drawn(text: str) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import torch
 
-import gnnlab as dgl
+from gnnlab.distributed.policies import POLICIES
 from gnnlab.simulate import simulate
 from tests.distributed.cluster import run_job
-from tests.distributed.cut import plain, typed
+from tests.distributed.cut import plain, typed, write
 from tests.helpers import THOROUGH
 
 SCRIPT = """
@@ -93,19 +93,11 @@ remote = current().remote
 found["traffic"] = remote.traffic.to_list()
 found["servers"] = [{k: t[:3] for k, t in s.items()} for s in remote.statistics()]
 g.barrier()
-found["rank"] = g.rank()
-found["cache"] = str(g.cache_info())
+found |= {"rank": g.rank(), "cache": str(g.cache_info()), "policy": g._client.cache.policy}
+found["hits"] = g.cache_info().hits
 print(json.dumps(found), flush=True)
 """
 ANSWERED = ("Sample", "Pull", "Push", "Update", "Degrees", "FindEdges", "Create", "Share")
-
-
-def cut(folder: Path, parts: int, graph: dgl.Graph) -> Path:
-    def assign(g: dgl.Graph, k: int) -> torch.Tensor:
-        return torch.randint(k, (g.num_nodes(),), generator=torch.Generator().manual_seed(7))
-
-    dgl.distributed.partition_graph(graph, "g", parts, str(folder), part_method=assign)
-    return folder / "g.json"
 
 
 def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]]:
@@ -124,36 +116,44 @@ def simulated(config: Path, folder: Path, **options: Any) -> list[dict[str, Any]
     return found
 
 
-AGAIN = pytest.mark.thorough("as with other parts and types")
+AGAIN = pytest.mark.thorough("as with other parts, types and policies")
 
 
 @pytest.mark.parametrize(
-    ("parts", "graph", "trainers", "samplers", "servers", "cache"),
+    ("parts", "graph", "trainers", "samplers", "servers", "cache", "policy"),
     [
-        (2, plain, 2, 0, 2, 0),
-        pytest.param(*(4, plain, 1, 0, 1, 0), marks=AGAIN),
-        pytest.param(*(2, typed, 1, 0, 1, 0), marks=AGAIN),
-        pytest.param(*(4, plain, 1, 0, 1, 600), marks=AGAIN),
-        (2, typed, 1, 0, 1, 100),
-        (2, plain, 1, 2 if THOROUGH else 1, 1, 600),
+        (2, plain, 2, 0, 2, 0, "access"),
+        pytest.param(*(2, typed, 1, 0, 1, 0, "access"), marks=AGAIN),
+        *(
+            pytest.param(*(4, plain, 1, 0, 1, 600, policy), marks=AGAIN)
+            for policy in POLICIES
+            if policy != "belady"
+        ),
+        (4, plain, 1, 0, 1, 600, "belady"),
+        pytest.param(*(2, typed, 1, 0, 1, 100, "belady"), marks=AGAIN),
+        (2, typed, 1, 0, 1, 100, "vip"),
+        (2, plain, 1, 2 if THOROUGH else 1, 1, 600, "access"),
+        pytest.param(*(2, plain, 1, 1, 1, 600, "vip"), marks=AGAIN),
     ],
 )
 def test_bytes_and_results_are_those_of_a_job(
-    tmp_path: Path, parts: int, graph: Any, trainers: int, samplers: int, servers: int, cache: int
-) -> None:
-    config = cut(tmp_path, parts, graph())
+    tmp_path: Path, parts: int, graph: Any, trainers: int, samplers: int, servers: int, cache: int,
+    policy: str,
+) -> None:  # fmt: skip
+    config = write(graph(), parts, tmp_path)
     lines = run_job(
         SCRIPT, config, args=[str(config)], machines=parts, trainers=trainers, samplers=samplers,
-        servers=servers, GNNLAB_CACHE_BYTES=str(cache),
+        servers=servers, GNNLAB_CACHE_BYTES=str(cache), GNNLAB_CACHE_POLICY=policy,
     )  # fmt: skip
     real = [json.loads(each.splitlines()[-1]) for each in lines]
     mine = simulated(
         config, tmp_path, trainers_per_machine=trainers, samplers_per_trainer=samplers,
-        servers_per_machine=servers, cache_bytes=cache,
+        servers_per_machine=servers, cache_bytes=cache, cache_policy=policy,
     )  # fmt: skip
     for one, other in zip(real, mine, strict=True):
-        for exact in ("degrees", "ends", "h", "x", "cache"):
-            assert one.get(exact) == other.get(exact)
+        for exact in ("degrees", "ends", "h", "x", "cache", "policy"):
+            assert one[exact] == other[exact]
+        assert one["policy"] == policy and (one["hits"] > 0 or samplers or not cache)
         for near in ("parameters", "rows"):
             pair = torch.tensor(one[near]), torch.tensor(other[near])
             assert torch.allclose(*pair, rtol=0, atol=1e-6)

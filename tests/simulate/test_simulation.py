@@ -24,10 +24,7 @@ from gnnlab.errors import InvalidInput
 from gnnlab.simulate import Network, SimulationError, simulate
 from tests.distributed.cut import plain
 from tests.helpers import ROOT, run_script, save_as_windows
-
-
-def halves(g: dgl.Graph, count: int) -> torch.Tensor:
-    return torch.arange(g.num_nodes()) * count // g.num_nodes()
+from tests.simulate.test_design import halves
 
 
 def epoch(fanout: int = 3, batch_size: int = 20, shuffle: bool = True) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from gnnlab.system import ending
+from gnnlab.system.ending import await_torch
 from tests.helpers import run_processes, run_script
 from tests.nursery import FINALIZE
 
@@ -100,26 +101,29 @@ def test_no_wait_where_torch_has_no_threads() -> None:
     assert float(printed) < 1
 
 
-@pytest.mark.skipif(not ending._TASKS.is_dir(), reason="needs /proc")
-def test_states_are_those_of_torchs_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tasks = {"1": "1 (python) R 0", "2": "2 (pt_gloo_runloop) S 0", "3": "3 (pt_odd ) R) D 0 1"}
-    for number, stat in tasks.items():
-        (tmp_path / number).mkdir()
-        (tmp_path / number / "stat").write_text(stat)
-    (tmp_path / "4").mkdir()  # ended while we looked
-    monkeypatch.setattr(ending, "_TASKS", tmp_path)
-    assert ending._states() == {"S", "D"}
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
+def test_a_thread_of_torch_that_computes_is_not_awaited_for_ever() -> None:
+    begun, done = threading.Event(), threading.Event()
 
+    def compute() -> None:
+        own = Path(f"/proc/self/task/{threading.get_native_id()}/comm")
+        own.write_text("pt_odd ) S")  # the state comes after the last ")"
+        begun.set()
+        while not done.is_set():
+            hashlib.pbkdf2_hmac("sha256", b"x", b"y", 300_000)  # releases Python's lock
 
-def test_a_thread_without_rest_is_not_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "_states", lambda: {"R"})
+    thread = threading.Thread(target=compute)
+    thread.start()
+    assert begun.wait(60)
     start = time.monotonic()
-    ending.await_torch(limit=0.05)
+    await_torch(limit=0.05)
     assert 0.05 <= time.monotonic() - start < 5
+    done.set()
+    thread.join(60)
 
 
-def test_where_the_system_does_not_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "_TASKS", tmp_path / os.devnull[1:])
-    assert ending._states() == {"S"}
+def test_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "is_dir", lambda path: False)
+    start = time.monotonic()
+    await_torch()
+    assert time.monotonic() - start < 4

@@ -91,17 +91,9 @@ AGAIN = pytest.mark.thorough("as at other moments")
     ("moment", "how", "command", "said"),
     [
         ("typing", "program", "launch", "gnnlab: interrupted"),
-        pytest.param(
-            *("gnnlab.launch.backends.base", "program", "launch", "gnnlab: interrupted"),
-            marks=AGAIN,
-        ),
         pytest.param(*("gnnlab.errors", "module", "launch", "gnnlab: interrupted"), marks=AGAIN),
         pytest.param(
             *("gnnlab.launch.status_table", "launch", "launch", "gnnlab: interrupted"), marks=AGAIN
-        ),
-        pytest.param(
-            *("gnnlab.launch.backends.base", "program", "doctor", "gnnlab: interrupted"),
-            marks=AGAIN,
         ),
         (
             *("gnnlab.launch.backends.local", "program", "launch"),
