@@ -86,14 +86,6 @@ def test_a_folder_that_others_may_write_to_is_left_alone(package: Path, tmp_path
     assert str(other) in warned and stat.S_IMODE(other.stat().st_mode) == 0o700
 
 
-@pytest.mark.thorough("the folder is in the first test, such a user in the next")
-def test_a_user_without_a_home_folder(package: Path, tmp_path: Path) -> None:
-    """Neither $HOME nor an entry in /etc/passwd: numba would make a folder called "~"."""
-    run(package, tmp_path, home=None)
-    (folder,) = tmp_path.iterdir()
-    assert folder.name == f"gnnlab-kernels-{os.getuid()}" and list(folder.rglob("*.nb[ic]"))
-
-
 def test_without_a_home_folder_code_is_kept_beside_the_source(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns("__pycache__", "*.nb?")
     shutil.copytree(ROOT / "gnnlab", tmp_path / "package/gnnlab", ignore=ignored)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 
 import pytest
@@ -8,7 +7,6 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 import gnnlab as dgl
-from gnnlab.kernels import threads
 from gnnlab.ops import gsddmm, sddmm
 from tests.ops import reference
 from tests.ops.reference import assert_near, random_graph, toy_graph
@@ -76,20 +74,6 @@ def test_copies(end: str, path: str) -> None:
         )
     leaf = torch.randn(*x.shape, dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda x: sddmm(graph.relation(), "copy_lhs", x, None, end), leaf)
-
-
-def test_does_not_depend_on_threads(
-    torch_threads: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(threads, "_WORTH_A_CHUNK", 1)
-    graph = random_graph(50, 64, 900)
-    results = []
-    for count in (1, 2):
-        torch_threads(count)
-        x, y = (t.requires_grad_() for t in operands(graph, "uv", ((2, 37),) * 2, torch.float32))
-        out = sddmm(graph.relation(), "dot", x, y)
-        results.append([out, *torch.autograd.grad(out.square().sum(), (x, y))])
-    assert all(map(torch.equal, *results))
 
 
 def test_empty_graph(path: str) -> None:
