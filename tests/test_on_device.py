@@ -269,7 +269,7 @@ LOADERS: dict[str, Case] = {
 }
 NEGATIVE: dict[str, Case] = {
     name: lambda g, name=name: getattr(negative_sampler, name)(2)(g, EDGES.to(g.device))
-    for name in ("Uniform", "PerSourceUniform", "GlobalUniform")
+    for name in ("Uniform", "PerSourceUniform", "GlobalUniform", "DegreePower")
 }
 SAMPLING: dict[str, Case] = {
     "sample_neighbors": lambda g: sampling.sample_neighbors(g, [4, 1], 2),

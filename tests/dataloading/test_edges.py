@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import gnnlab as dgl
-import gnnlab.function as fn
 from gnnlab.dataloading import EdgeDataLoader, NeighborSampler, as_edge_prediction_sampler
 from gnnlab.dataloading.negative_sampler import DegreePower, GlobalUniform, Uniform
 from gnnlab.errors import InvalidInput, OutOfRange
@@ -81,18 +80,6 @@ def test_both_graphs_and_the_blocks_are_on_the_same_nodes(graph):
             torch.equal(*ends) for ends in zip((src, dst), graph.find_edges(eids), strict=True)
         )
         assert torch.equal(nodes[negatives.edges()[0]], src.repeat_interleave(5))
-
-
-def test_scores_of_both_graphs(graph):
-    sampler = as_edge_prediction_sampler(NeighborSampler([4]), negative_sampler=Uniform(3))
-    _, pairs, negatives, _ = sampler.sample(graph, range(10))
-    for part in (pairs, negatives):
-        with part.local_scope():
-            part.ndata["h"] = h = torch.randn(part.num_nodes(), 4)
-            part.apply_edges(fn.u_dot_v("h", "h", "score"))
-            src, dst = part.edges()
-            expected = (h[src] * h[dst]).sum(1, keepdim=True)
-            assert torch.allclose(part.edata["score"], expected, atol=1e-6)
 
 
 def test_typed_pairs(typed):

@@ -16,7 +16,6 @@ from gnnlab.dataloading.negative_sampler import (
 )
 from gnnlab.errors import InvalidInput, NotFound, OutOfRange
 from gnnlab.random import stream
-from tests.accelerator import GPU
 
 
 @pytest.fixture(autouse=True)
@@ -184,14 +183,3 @@ def test_bad_input_says_what_is_wrong(graph, typed):
         Uniform(1)(graph, [500])
     with pytest.raises(NotFound, match="no edge type 'buys'"):
         Uniform(1)(typed, {"buys": [0]})
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("sampler", [Uniform(3), GlobalUniform(3), DegreePower(3)], ids=name_of)
-def test_a_gpu_draws_the_same(graph, sampler):
-    with stream(1):
-        expected = sampler(graph, range(100))
-    with stream(1):
-        found = sampler(graph.to(GPU), range(100))
-    assert all(ids.device.type == GPU for ids in found)
-    assert all(torch.equal(a, b.cpu()) for a, b in zip(expected, found, strict=True))

@@ -45,13 +45,6 @@ def test_none_means_all_and_zero_none(star):
     assert star.sample_neighbors([4], 0).num_edges() == 0
 
 
-def test_fanout_bounds_in_degrees(star):
-    frontier = dgl.sampling.sample_neighbors(star, torch.tensor([4, 0]), 2)
-    assert frontier.in_degrees().tolist() == [1, 0, 0, 0, 2]
-    src, dst = star.find_edges(frontier.edata[dgl.EID])
-    assert torch.equal(src, frontier.edges()[0]) and torch.equal(dst, frontier.edges()[1])
-
-
 def test_weights_by_name_or_tensor(star):
     for prob in ("w", star.edata["w"], star.edata["w"].bool(), star.edata["w"][:, None]):
         frontier = dgl.sampling.sample_neighbors(star, [4], 3, prob=prob)
@@ -121,15 +114,6 @@ def test_typed_weights_and_exclusions(typed):
     assert frontier.num_edges("makes") == 1
     frontier = dgl.sampling.sample_neighbors(typed, {"game": [0]}, -1, exclude_edges={"plays": [1]})
     assert frontier.edges["plays"].data[dgl.EID].tolist() == [0]
-
-
-def test_a_frontier_becomes_a_block(star):
-    frontier = dgl.sampling.sample_neighbors(star, [4, 0], -1)
-    block = dgl.to_block(frontier, [4, 0])
-    assert block.dstdata[dgl.NID].tolist() == [4, 0]
-    assert block.srcdata[dgl.NID].tolist() == [4, 0, 1, 2, 3]
-    assert block.srcdata["x"].tolist() == [40.0, 0.0, 10.0, 20.0, 30.0]
-    assert block.edata["w"].tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
 
 
 def test_bad_input_says_what_is_wrong(star, typed):

@@ -91,14 +91,6 @@ def test_in_and_out_edges_node_by_node() -> None:
     assert typed().in_edges(0, "eid", "plays").tolist() == [0, 1]
 
 
-def test_neighbors() -> None:
-    g = toy()
-    assert g.successors(2).tolist() == [0, 2]
-    assert g.predecessors(1).tolist() == [0, 1]
-    assert g.predecessors(3).tolist() == []
-    assert typed().successors(0, "plays").tolist() == [0]
-
-
 def test_edge_ids() -> None:
     g = toy()
     assert g.edge_ids(2, 0) == 4
