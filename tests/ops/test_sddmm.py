@@ -9,7 +9,7 @@ from torch.autograd import gradcheck, gradgradcheck
 import gnnlab as dgl
 from gnnlab.ops import gsddmm, sddmm
 from tests.ops import reference
-from tests.ops.reference import assert_near, random_graph, toy_graph
+from tests.ops.reference import assert_near, random_graph, some, toy_graph
 
 OPS = ["add", "sub", "mul", "div", "dot"]
 ENDS = ["".join(ends) for ends in product("uve", repeat=2)]
@@ -40,7 +40,7 @@ def operands(
 @pytest.mark.parametrize("op", OPS)
 def test_equals_the_definition(op: str, ends: str, dtype: torch.dtype, path: str) -> None:
     for graph in (toy_graph(), random_graph(20, 30, 100)):
-        for shapes in SHAPES:
+        for shapes in some(SHAPES):
             x, y = operands(graph, ends, shapes, dtype)
             expected = reference.sddmm(graph, op, x, y, ends)
             assert_near(sddmm(graph.relation(), op, x, y, *ends), expected)
@@ -50,7 +50,7 @@ def test_equals_the_definition(op: str, ends: str, dtype: torch.dtype, path: str
 @pytest.mark.parametrize("op", OPS)
 def test_gradients(op: str, ends: str, path: str) -> None:
     graph = toy_graph()
-    for shapes in SHAPES[:-1]:
+    for shapes in some(SHAPES[:-1]):
         x, y = (t.requires_grad_() for t in operands(graph, ends, shapes))
         assert gradcheck(lambda x, y: sddmm(graph.relation(), op, x, y, *ends), (x, y))
 
